@@ -20,7 +20,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "proc/object.h"
+#include "proc/object_id.h"
 #include "base/int_map.h"
 #include "base/text.h"
 #include "stack/location.h"
@@ -191,20 +191,15 @@ static int tags_recording(struct export_tags *x)
 
 static int tags_objects(struct export_tags *x)
 {
-	static const char *const kinds[] = {
-		[OBJECT_ELF] = "elf",	    [OBJECT_VDSO] = "vdso",	[OBJECT_JIT] = "jit",
-		[OBJECT_KERNEL] = "kernel", [OBJECT_MODULE] = "module", [OBJECT_TAG] = "tag",
-		[OBJECT_MARK] = "mark"};
 	int err = 0;
 
 	for (uint32_t i = 0; err == 0 && i < x->t->n_objects; i++) {
 		const struct store_object *object = &x->t->objects[i];
-		bool known = object->kind < sizeof(kinds) / sizeof(*kinds);
 
 		if (!x->objects[i])
 			continue;
 		text_printf(&x->line, "object\t%u\t%s\t%016" PRIx64 "\t", i,
-			    known ? kinds[object->kind] : "unknown", object->file_id);
+			    object_kind_name(object->kind), object->file_id);
 		for (size_t k = 0; k < object->build_id_len; k++)
 			text_printf(&x->line, "%02x", object->build_id[k]);
 		tags_text(x, object->path);
@@ -276,10 +271,6 @@ static int tags_processes(struct export_tags *x)
 /* Samples, or values of another metric. */
 static int tags_amounts(struct export_tags *x, const struct profile *profile)
 {
-	static const char *const qualities[] = {[PROFILE_COMPLETE] = "complete",
-						[PROFILE_RECONSTRUCTED] = "reconstructed",
-						[PROFILE_PARTIAL] = "partial",
-						[PROFILE_LOST] = "partial"};
 	const struct metric_info *metric = metric_info(profile_filter(profile)->metric);
 	size_t n;
 	const struct profile_entry *entries = profile_entries(profile, &n);
@@ -297,7 +288,7 @@ static int tags_amounts(struct export_tags *x, const struct profile *profile)
 			tags_text(x, metric->name);
 		text_printf(&x->line, "\t%" PRIu64 "\t%" PRIu64 "\t%d\t%s", e->samples, e->weight,
 			    thread->tid, end_reason_name(e->end_reason));
-		text_printf(&x->line, "\t%s\t%u", qualities[e->quality],
+		text_printf(&x->line, "\t%s\t%u", profile_quality_name(e->quality),
 			    origin_inferred(profile_origin(profile, e->origin)));
 		err = tags_end(x);
 	}

@@ -228,11 +228,6 @@ static void pprof_label(struct pprof_tables *p, const char *key, const char *tex
 
 static int make_labels(struct pprof_tables *p)
 {
-	static const char *const qualities[] = {[PROFILE_COMPLETE] = "complete",
-						[PROFILE_RECONSTRUCTED] = "reconstructed",
-						[PROFILE_PARTIAL] = "partial",
-						[PROFILE_LOST] = "partial"};
-
 	for (uint32_t i = 0; i < p->t->n_threads; i++) {
 		const struct store_thread *thread = &p->t->threads[i];
 		struct buf *b = &p->threads[i];
@@ -250,7 +245,7 @@ static int make_labels(struct pprof_tables *p)
 		pprof_label(p, "end", end_reason_name(reason), 0, &p->ends[i]);
 	}
 	for (uint32_t i = 0; i <= PROFILE_LOST; i++)
-		pprof_label(p, "quality", qualities[i], 0, &p->qualities[i]);
+		pprof_label(p, "quality", profile_quality_name(i), 0, &p->qualities[i]);
 	p->tag_key = pprof_tables_string(p, "tag");
 	return p->err;
 }

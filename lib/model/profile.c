@@ -33,6 +33,18 @@ enum profile_quality profile_quality_of(uint8_t end_reason)
 	}
 }
 
+const char *profile_quality_name(enum profile_quality quality)
+{
+	switch (quality) {
+	case PROFILE_COMPLETE:
+		return "complete";
+	case PROFILE_RECONSTRUCTED:
+		return "reconstructed";
+	default:
+		return "partial";
+	}
+}
+
 int profile_new(struct store_reader *reader, const struct profile_filter *filter,
 		struct profile **ret_profile)
 {

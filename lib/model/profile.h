@@ -230,6 +230,10 @@ const struct profile_symbol *profile_symbol_at(const struct profile *profile, ui
 enum profile_quality profile_quality(const struct profile *profile, uint8_t end_reason,
 				     uint32_t origin);
 
+/* Returns the name of a quality, "complete", "reconstructed" or "partial", which the paths of lost
+ * samples are, too. */
+const char *profile_quality_name(enum profile_quality quality);
+
 /* Returns the quality of a walk that ended for a reason, without any completion. */
 enum profile_quality profile_quality_of(uint8_t end_reason);
 

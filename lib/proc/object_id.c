@@ -22,6 +22,16 @@ uint64_t object_hash_text(const char *s)
 	return hash;
 }
 
+const char *object_kind_name(uint32_t kind)
+{
+	static const char *const names[] = {
+		[OBJECT_ELF] = "elf",	    [OBJECT_VDSO] = "vdso",	[OBJECT_JIT] = "jit",
+		[OBJECT_KERNEL] = "kernel", [OBJECT_MODULE] = "module", [OBJECT_TAG] = "tag",
+		[OBJECT_MARK] = "mark"};
+
+	return kind < sizeof(names) / sizeof(*names) ? names[kind] : "unknown";
+}
+
 uint64_t object_nonzero_id(uint64_t id)
 {
 	return id ? id : 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes file ids for objects without a build-id, of what else identifies them. */
+/* Makes file ids for objects without a build-id, of what else identifies them; and names their
+ * kinds. */
 #ifndef PROC_OBJECT_ID_H
 #define PROC_OBJECT_ID_H
 
@@ -7,6 +8,10 @@
 
 /* Returns a hash of a string. */
 uint64_t object_hash_text(const char *s);
+
+/* Returns the name of a kind (enum object_kind) as exports have it: "elf", "jit"; "unknown" for
+ * another number. */
+const char *object_kind_name(uint32_t kind);
 
 /* Returns a hash as a file id, which is never 0. */
 uint64_t object_nonzero_id(uint64_t id);
