@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* A column of a row group: its values so far, and how they become pages. */
+#ifndef PARQUET_COLUMN_H
+#define PARQUET_COLUMN_H
+
+#include "base/buf.h"
+#include "base/int_map.h"
+#include "base/strings.h"
+#include "base/vec.h"
+#include "parquet/parquet.h"
+
+#define COLUMN_NULL UINT32_MAX
+
+struct pages; /* parquet/pages.h */
+
+struct column {
+	const struct parquet_column *info;
+	VEC(uint32_t) rows;    /* numbers in the dictionary; COLUMN_NULL: no value */
+	VEC(uint64_t) numbers; /* the dictionary: of numbers */
+	struct int_map by_number;
+	struct strings *texts; /* or of text */
+	size_t text_bytes;     /* of all different texts */
+	int err;	       /* the first */
+};
+
+/* What the footer says of a chunk. */
+struct column_chunk {
+	uint64_t dictionary_at, data_at; /* in the file; 0: there is no dictionary */
+	uint64_t raw_bytes, bytes;	 /* of all pages with their headers; compressed */
+	uint64_t values;		 /* with those that are no value */
+	uint64_t nulls;
+	bool has_range; /* numbers alone have one, if there is any */
+	uint64_t least, largest;
+};
+
+/* 0 or -ENOMEM. */
+int column_new(const struct parquet_column *info, struct column *ret_column);
+void column_free(struct column *column);
+
+/* Appends a value; column->err has a failure. */
+void column_number(struct column *column, uint64_t value);
+void column_text(struct column *column, const char *value);
+void column_null(struct column *column);
+
+/* Writes the values as a chunk's pages, the first one at `at` in the file, and leaves the column
+ * empty. 0, -ENOMEM or -EIO. */
+int column_write(struct column *column, struct pages *pages, uint32_t page_rows,
+		 struct column_chunk *ret_chunk);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Recordings as rows; see rows.h.
+ *
+ * Each metric of a recording is a profile with nodes of its own (paths that were completed), so
+ * each is added by itself: what of its paths and locations an earlier one had is known by its id
+ * (rows/identity.h), and becomes no row again.
+ */
+#include "rows/rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/text.h"
+#include "proc/object_id.h"
+#include "rows/rows_state.h"
+#include "stack/location.h"
+
+#define ROWS_UNASKED UINT32_MAX
+
+int rows_new(const struct rows_sink *sink, struct rows **ret_rows)
+{
+	struct rows *rows = calloc(1, sizeof(*rows));
+
+	if (!rows)
+		return -ENOMEM;
+	rows->sink = *sink;
+	*ret_rows = rows;
+	return 0;
+}
+
+void rows_free(struct rows *rows)
+{
+	if (!rows)
+		return;
+	identity_fini(&rows->locations);
+	identity_fini(&rows->paths);
+	for (size_t i = 0; i < sizeof(rows->text) / sizeof(*rows->text); i++)
+		buf_free(&rows->text[i]);
+	free(rows);
+}
+
+static uint64_t hash_text(uint64_t h, const char *text)
+{
+	for (; text && *text; text++)
+		h = hash_mix64(h + (uint8_t)*text + 1);
+	return hash_mix64(h);
+}
+
+uint64_t rows_window(const struct store_recording *r)
+{
+	uint64_t h = hash_mix64(hash_mix64((uint64_t)r->id) + r->start_unix_ns);
+
+	h = hash_text(hash_mix64(h + r->start_ns), r->host);
+	return hash_text(hash_text(hash_text(h, r->command), r->target), r->event);
+}
+
+struct rows_counts rows_counts(const struct rows *rows)
+{
+	struct rows_counts counts = rows->counts;
+
+	counts.collisions = rows->locations.collisions + rows->paths.collisions;
+	return counts;
+}
+
+int rows_put(struct rows *rows, enum rows_table table, const struct rows_value *values)
+{
+	int err = rows->sink.row(rows->sink.arg, table, values);
+
+	rows->counts.rows[table] += err == 0;
+	return err;
+}
+
+const char *rows_text(struct buf *b, const char *text)
+{
+	if (!text)
+		return NULL;
+	buf_clear(b);
+	text_put(b, text, "\\");
+	buf_put_u8(b, '\0');
+	return b->failed ? NULL : (const char *)b->data;
+}
+
+/* --- what is known elsewhere ------------------------------------------------------------------ */
+
+int rows_know_path(struct rows *rows, uint64_t tag, uint32_t alt, uint64_t parent,
+		   uint32_t parent_alt, uint64_t location, uint32_t location_alt)
+{
+	const struct identity_key key = {parent, location, parent_alt, location_alt};
+
+	return identity_know(&rows->paths, tag, &key, alt);
+}
+
+static struct identity_key location_key(const char *kind, uint64_t file_id, uint64_t offset)
+{
+	return (struct identity_key){file_id, offset, (uint32_t)hash_text(0, kind), 0};
+}
+
+int rows_know_location(struct rows *rows, uint64_t id, uint32_t alt, const char *kind,
+		       uint64_t file_id, uint64_t offset)
+{
+	const struct identity_key key = location_key(kind, file_id, offset);
+
+	return identity_know(&rows->locations, id, &key, alt);
+}
+
+/* --- locations and paths ---------------------------------------------------------------------- */
+
+static uint64_t id_of_location(const struct rows_profile *p, uint32_t number)
+{
+	const struct store_location *location = &p->t->locations[number];
+
+	return location_id(p->t->objects[location->object].file_id, location->offset);
+}
+
+static const char *build_id_text(struct buf *b, const struct store_object *object)
+{
+	if (!object->build_id_len)
+		return NULL;
+	buf_clear(b);
+	for (size_t i = 0; i < object->build_id_len; i++)
+		text_printf(b, "%02x", object->build_id[i]);
+	buf_put_u8(b, '\0');
+	return (const char *)b->data;
+}
+
+/* A location's rows: one for the function that encloses it, and one for each that is inlined there,
+ * outermost first. */
+static int put_location(struct rows_profile *p, uint32_t number, uint32_t alt)
+{
+	const struct store_location *location = &p->t->locations[number];
+	const struct store_object *object = &p->t->objects[location->object];
+	struct rows *rows = p->rows;
+	struct buf *text = rows->text;
+	size_t count;
+	const struct profile_frame *frames = profile_location_frames(p->profile, number, &count);
+	int err = frames ? 0 : -ENOMEM;
+
+	for (size_t i = 0; err == 0 && i < count; i++) {
+		const struct profile_frame *f = &frames[i];
+		const char *name = f->symbol->is_unnamed ? NULL : f->symbol->name;
+		const struct rows_value values[ROWS_LOCATION_N] = {
+			[ROWS_LOCATION_ID] = rows_number(id_of_location(p, number)),
+			[ROWS_LOCATION_ALT] = rows_number(alt),
+			[ROWS_LOCATION_INLINED] = rows_number(i),
+			[ROWS_LOCATION_KIND] = rows_word(object_kind_name(object->kind)),
+			[ROWS_LOCATION_FILE_ID] = rows_number(object->file_id),
+			[ROWS_LOCATION_BUILD_ID] = rows_word(build_id_text(&text[0], object)),
+			[ROWS_LOCATION_OBJECT] = rows_word(rows_text(&text[1], object->path)),
+			[ROWS_LOCATION_OFFSET] = rows_number(location->offset),
+			[ROWS_LOCATION_FRAME] = rows_word(location->is_return ? "call" : "pc"),
+			[ROWS_LOCATION_FUNCTION] = rows_word(rows_text(&text[2], name)),
+			[ROWS_LOCATION_FILE] = rows_word(rows_text(&text[3], f->file)),
+			[ROWS_LOCATION_LINE] = {.number = f->line, .is_null = !f->line},
+		};
+
+		for (size_t k = 0; k < sizeof(rows->text) / sizeof(*rows->text); k++)
+			err = text[k].failed ? -ENOMEM : err;
+		if (err == 0)
+			err = rows_put(rows, ROWS_LOCATIONS, values);
+	}
+	return err;
+}
+
+/* Finds a location's alternative; makes it rows if it is new. */
+static int add_location(struct rows_profile *p, uint32_t number)
+{
+	const struct store_location *location = &p->t->locations[number];
+	const struct store_object *object = &p->t->objects[location->object];
+	const struct identity_key key =
+		location_key(object_kind_name(object->kind), object->file_id, location->offset);
+	bool is_new;
+	int err;
+
+	if (p->location_alt[number] != ROWS_UNASKED)
+		return 0;
+	err = identity_enter(&p->rows->locations, id_of_location(p, number), &key,
+			     &p->location_alt[number], &is_new);
+	return err == 0 && is_new ? put_location(p, number, p->location_alt[number]) : err;
+}
+
+static int add_path(struct rows_profile *p, uint32_t number)
+{
+	const struct store_node *node = &p->t->nodes[number];
+	struct identity_key key = {p->tags[node->parent], id_of_location(p, node->location),
+				   p->node_alt[node->parent], 0};
+	bool is_new;
+	int err = add_location(p, node->location);
+
+	if (err < 0)
+		return err;
+	key.d = p->location_alt[node->location];
+	err = identity_enter(&p->rows->paths, p->tags[number], &key, &p->node_alt[number], &is_new);
+	if (err < 0 || !is_new)
+		return err;
+	return rows_put(p->rows, ROWS_PATHS,
+			(const struct rows_value[ROWS_PATH_N]){
+				[ROWS_PATH_TAG] = rows_number(p->tags[number]),
+				[ROWS_PATH_ALT] = rows_number(p->node_alt[number]),
+				[ROWS_PATH_PARENT] = rows_number(key.a),
+				[ROWS_PATH_PARENT_ALT] = rows_number(key.c),
+				[ROWS_PATH_LOCATION] = rows_number(key.b),
+				[ROWS_PATH_LOCATION_ALT] = rows_number(key.d),
+			});
+}
+
+/* Marks the nodes that the entries need; a node's parent has a smaller number, so one pass down
+ * does. */
+static void mark(struct rows_profile *p)
+{
+	size_t n;
+	const struct profile_entry *entries = profile_entries(p->profile, &n);
+
+	for (size_t i = 0; i < n; i++)
+		p->nodes[entries[i].node] = true;
+	for (uint32_t i = p->t->n_nodes; i-- > 1;)
+		if (p->nodes[i])
+			p->nodes[p->t->nodes[i].parent] = true;
+}
+
+/* --- profiles --------------------------------------------------------------------------------- */
+
+static int alloc(struct rows_profile *p)
+{
+	const struct store_tables *t = p->t;
+
+	p->nodes = calloc((size_t)t->n_nodes + 1, sizeof(*p->nodes));
+	p->node_alt = calloc((size_t)t->n_nodes + 1, sizeof(*p->node_alt));
+	p->location_alt = vec_alloc((size_t)t->n_locations + 1, sizeof(*p->location_alt));
+	if (!p->nodes || !p->node_alt || !p->location_alt)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->n_locations; i++)
+		p->location_alt[i] = ROWS_UNASKED;
+	return profile_tags(p->profile, &p->tags);
+}
+
+static int add_profile(struct rows *rows, struct profile *profile)
+{
+	struct rows_profile p = {.rows = rows, .profile = profile, .t = profile_tables(profile)};
+	int err = alloc(&p);
+
+	if (err == 0)
+		mark(&p);
+	for (uint32_t i = 1; err == 0 && i < p.t->n_nodes; i++)
+		if (p.nodes[i])
+			err = add_path(&p, i);
+	if (err == 0)
+		err = rows_samples(&p);
+	free(p.nodes);
+	free(p.node_alt);
+	free(p.location_alt);
+	return err;
+}
+
+static int add_metric(struct rows *rows, struct profile *of, enum metric metric)
+{
+	struct profile_filter filter = *profile_filter(of);
+	struct profile *profile = NULL;
+	int err;
+
+	filter.metric = metric;
+	err = profile_new(profile_reader(of), &filter, &profile);
+	if (err == 0)
+		err = add_profile(rows, profile);
+	profile_free(profile);
+	return err == -ENODATA ? 0 : err;
+}
+
+int rows_add(struct rows *rows, struct profile *profile)
+{
+	enum metric metric = profile_filter(profile)->metric;
+	uint32_t series;
+	int err = store_reader_series(profile_reader(profile), &series);
+
+	if (err < 0)
+		return err;
+	if (metric != METRIC_CPU)
+		return add_metric(rows, profile, metric_summed(metric));
+	err = add_profile(rows, profile);
+	for (unsigned i = METRIC_CPU + 1; i < METRIC_COUNT && err == 0; i++)
+		if (metric_summed(i) == i && series >> metric_info(i)->series & 1)
+			err = add_metric(rows, profile, i);
+	return err;
+}

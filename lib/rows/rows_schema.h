@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The three tables that recordings become for engines of columns: samples, paths and locations
+ * (docs/TABLES.md). What writes them, as files or to a server, takes their columns from here, so
+ * that all have the same ones.
+ */
+#ifndef ROWS_ROWS_SCHEMA_H
+#define ROWS_ROWS_SCHEMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum rows_type {
+	ROWS_U64,
+	ROWS_U32,
+	ROWS_TIME, /* ns since 1970 */
+	ROWS_TEXT, /* UTF-8 */
+};
+
+struct rows_column {
+	const char *name;
+	enum rows_type type;
+	bool is_nullable;
+};
+
+struct rows_schema {
+	const char *name;
+	const struct rows_column *columns;
+	size_t n_columns;
+};
+
+/* In an order in which nothing is referred to before it is there. */
+enum rows_table { ROWS_LOCATIONS, ROWS_PATHS, ROWS_SAMPLES, ROWS_TABLES };
+
+#define ROWS_MAX_COLUMNS 20
+
+/* A value of a row; which member it has says its column's type. */
+struct rows_value {
+	bool is_null;
+	uint64_t number;
+	const char *text; /* borrowed, until the call returns that it was given to */
+};
+
+/* X(enumerator, name, type, is_nullable): the columns of each table, in their order. */
+#define ROWS_LOCATION_COLUMNS(X)                                                                   \
+	X(ID, "id", ROWS_U64, false)                                                               \
+	X(ALT, "alt", ROWS_U32, false)                                                             \
+	X(INLINED, "inlined", ROWS_U32, false)                                                     \
+	X(KIND, "kind", ROWS_TEXT, false)                                                          \
+	X(FILE_ID, "file_id", ROWS_U64, false)                                                     \
+	X(BUILD_ID, "build_id", ROWS_TEXT, true)                                                   \
+	X(OBJECT, "object", ROWS_TEXT, false)                                                      \
+	X(OFFSET, "offset", ROWS_U64, false)                                                       \
+	X(FRAME, "frame", ROWS_TEXT, false)                                                        \
+	X(FUNCTION, "function", ROWS_TEXT, true)                                                   \
+	X(FILE, "file", ROWS_TEXT, true)                                                           \
+	X(LINE, "line", ROWS_U32, true)
+
+#define ROWS_PATH_COLUMNS(X)                                                                       \
+	X(TAG, "tag", ROWS_U64, false)                                                             \
+	X(ALT, "alt", ROWS_U32, false)                                                             \
+	X(PARENT, "parent", ROWS_U64, false)                                                       \
+	X(PARENT_ALT, "parent_alt", ROWS_U32, false)                                               \
+	X(LOCATION, "location", ROWS_U64, false)                                                   \
+	X(LOCATION_ALT, "location_alt", ROWS_U32, false)
+
+#define ROWS_SAMPLE_COLUMNS(X)                                                                     \
+	X(TAG, "tag", ROWS_U64, false)                                                             \
+	X(ALT, "alt", ROWS_U32, false)                                                             \
+	X(HOST, "host", ROWS_TEXT, false)                                                          \
+	X(WINDOW, "window", ROWS_U64, false)                                                       \
+	X(START, "start", ROWS_TIME, false)                                                        \
+	X(END, "end", ROWS_TIME, false)                                                            \
+	X(EVENT, "event", ROWS_TEXT, false)                                                        \
+	X(METRIC, "metric", ROWS_TEXT, false)                                                      \
+	X(COMMAND, "command", ROWS_TEXT, false)                                                    \
+	X(UNIT, "unit", ROWS_TEXT, true)                                                           \
+	X(CONTAINER, "container", ROWS_TEXT, true)                                                 \
+	X(RANK, "rank", ROWS_U32, true)                                                            \
+	X(REASON, "reason", ROWS_TEXT, false)                                                      \
+	X(QUALITY, "quality", ROWS_TEXT, false)                                                    \
+	X(INFERRED, "inferred", ROWS_U32, false)                                                   \
+	X(WEIGHT, "weight", ROWS_U64, false)                                                       \
+	X(COUNT, "count", ROWS_U64, false)
+
+#define ROWS_ENUM_LOCATION(e, name, type, null) ROWS_LOCATION_##e,
+#define ROWS_ENUM_PATH(e, name, type, null)	ROWS_PATH_##e,
+#define ROWS_ENUM_SAMPLE(e, name, type, null)	ROWS_SAMPLE_##e,
+
+enum rows_location_column { ROWS_LOCATION_COLUMNS(ROWS_ENUM_LOCATION) ROWS_LOCATION_N };
+enum rows_path_column { ROWS_PATH_COLUMNS(ROWS_ENUM_PATH) ROWS_PATH_N };
+enum rows_sample_column { ROWS_SAMPLE_COLUMNS(ROWS_ENUM_SAMPLE) ROWS_SAMPLE_N };
+
+/* Returns the name and columns of a table, which must be below ROWS_TABLES. */
+const struct rows_schema *rows_schema(enum rows_table table);
+
+#endif
