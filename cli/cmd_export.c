@@ -13,8 +13,9 @@
 #include "message.h"
 #include "options.h"
 #include "output.h"
+#include "tables.h"
 
-enum { CMD_EXPORT_FIRST = 0x200 };
+enum { CMD_EXPORT_PARQUET = 0x180, CMD_EXPORT_FIRST = 0x200 };
 
 struct cmd_export_format {
 	const char *name;
@@ -44,7 +45,21 @@ struct cmd_export {
 	struct input input;
 	const char *output;
 	const struct cmd_export_format *format;
+	const char *parquet; /* the folder of --parquet */
 };
+
+/* Checks what was given as a whole. */
+static void parse_end(struct argp_state *state, const struct cmd_export *args)
+{
+	if (args->parquet && args->format)
+		argp_error(state, "--parquet and --%s: one format at a time", args->format->name);
+	if (args->parquet && args->output)
+		argp_error(state, "--parquet names the folder of its files itself, and goes "
+				  "without --output");
+	if (!args->parquet && !args->format)
+		argp_error(state, "which format? --folded, --perf-script, --pprof, --speedscope, "
+				  "--firefox, --callgrind, --json, --tags or --parquet");
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -67,11 +82,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'o':
 		args->output = arg;
 		return 0;
+	case CMD_EXPORT_PARQUET:
+		if (!*arg)
+			argp_error(state, "--parquet: the folder's name is empty");
+		args->parquet = arg;
+		return 0;
 	case ARGP_KEY_END:
-		if (!args->format)
-			argp_error(state,
-				   "which format? --folded, --perf-script, --pprof, --speedscope, "
-				   "--firefox, --callgrind, --json or --tags");
+		parse_end(state, args);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -108,7 +125,7 @@ static int cmd_export_write(const struct cmd_export *args, const struct input_op
 int cmd_export(int argc, char **argv)
 {
 	static const struct argp_child children[] = {{&input_argp, 0, NULL, 0}, {0}};
-	struct argp_option options[CMD_EXPORT_FORMATS + 2] = {0};
+	struct argp_option options[CMD_EXPORT_FORMATS + 3] = {0};
 	struct argp argp = {
 		.options = options,
 		.parser = parse,
@@ -117,19 +134,29 @@ int cmd_export(int argc, char **argv)
 	};
 	struct cmd_export args = {0};
 	struct input_open open;
+	size_t i;
 	int status;
 
-	for (size_t i = 0; i < CMD_EXPORT_FORMATS; i++)
+	for (i = 0; i < CMD_EXPORT_FORMATS; i++)
 		options[i] = (struct argp_option){.name = cmd_export_formats[i].name,
 						  .key = CMD_EXPORT_FIRST + (int)i,
 						  .doc = cmd_export_formats[i].help,
 						  .group = 3};
-	options[CMD_EXPORT_FORMATS] = (struct argp_option){.name = "output",
-							   .key = 'o',
-							   .arg = "FILE",
-							   .doc = "Write to this file",
-							   .group = 4};
+	options[i++] = (struct argp_option){
+		.name = "parquet",
+		.key = CMD_EXPORT_PARQUET,
+		.arg = "DIR",
+		.doc = "Parquet files samples, paths and locations in this folder (docs/TABLES.md): "
+		       "all metrics, and each recording of a range by itself",
+		.group = 3};
+	options[i] = (struct argp_option){.name = "output",
+					  .key = 'o',
+					  .arg = "FILE",
+					  .doc = "Write to this file",
+					  .group = 4};
 	options_parse(&argp, argc, argv, &args);
+	if (args.parquet)
+		return tables_write_parquet(&args.input, args.parquet);
 	status = check(&args);
 	if (status != CMD_DONE)
 		return status;

@@ -470,8 +470,7 @@ static bool wants_names(const struct input *input)
 	return !input->is_nameless || f->symbols.n || f->focus.n || f->ignore.n;
 }
 
-/* Finds the names that a recording has not yet. */
-static int find_names(const struct input *input, struct input_open *open)
+int input_find_names(const struct input *input, struct input_open *open)
 {
 	int err;
 
@@ -499,7 +498,7 @@ int input_open(const struct input *input, struct input_open *ret_open)
 	}
 	err = input_open_reader(input, path, &open.reader, &error);
 	if (err == 0)
-		err = find_names(input, &open);
+		err = input_find_names(input, &open);
 	if (err < 0)
 		status = input_explain(input, path, err, error);
 	else

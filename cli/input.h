@@ -78,6 +78,15 @@ struct input_open {
 	struct profile *profile;
 };
 
+/* Finds the names that an opened recording has not yet. 0 or -ENOMEM. */
+int input_find_names(const struct input *input, struct input_open *open);
+
+/* Opens all recordings that are asked for, one after the other by itself, whatever their targets
+ * and events, and hands each to `each`, also one without samples. What `each` returns other than
+ * CMD_DONE ends it. A cmd_status; a message has been given if it is not CMD_DONE. */
+int input_each(const struct input *input, int (*each)(void *arg, const struct input_open *open),
+	       void *arg);
+
 /* Opens and sums up. CMD_DONE; CMD_NO_SAMPLES with all of it open; else nothing is open. On
  * anything but CMD_DONE a message has been given. */
 int input_open(const struct input *input, struct input_open *ret_open);

@@ -45,13 +45,16 @@ static const struct argp_option output_argp_options[] = {
 
 const struct argp output_argp = {.options = output_argp_options, .parser = parse};
 
-/* The temporary file, which the signal handler removes; handlers take no argument. */
-static char output_doomed[PATH_MAX];
+#define OUTPUT_MAX 4 /* files that are written at once */
+
+/* The temporary files, which the signal handler removes; handlers take no argument. */
+static char output_doomed[OUTPUT_MAX][PATH_MAX];
 
 static void on_signal(int number)
 {
-	if (output_doomed[0])
-		unlink(output_doomed);
+	for (size_t i = 0; i < OUTPUT_MAX; i++)
+		if (output_doomed[i][0])
+			unlink(output_doomed[i]);
 	raise(number); /* the handler is reset: this ends the program as it would have */
 }
 
@@ -61,9 +64,22 @@ static void watch_signals(const char *temp)
 	struct sigaction action = {.sa_handler = on_signal,
 				   .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
 
-	snprintf(output_doomed, sizeof(output_doomed), "%s", temp);
+	for (size_t i = 0; i < OUTPUT_MAX; i++) {
+		if (output_doomed[i][0])
+			continue;
+		snprintf(output_doomed[i], sizeof(output_doomed[i]), "%s", temp);
+		break;
+	}
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
 		sigaction(signals[i], &action, NULL);
+}
+
+/* The signal handler leaves a temporary file from now on; NULL is fine. */
+static void spare(const char *temp)
+{
+	for (size_t i = 0; temp && i < OUTPUT_MAX; i++)
+		if (strcmp(output_doomed[i], temp) == 0)
+			output_doomed[i][0] = '\0';
 }
 
 /* Discards unwritten output, so that exit() does not try to write it again. */
@@ -79,11 +95,23 @@ static int fail(struct output *output, const char *path, int error_number)
 	message("cannot write %s: %s", path, strerror(error_number));
 	if (output->temp)
 		unlink(output->temp);
-	output_doomed[0] = '\0';
+	spare(output->temp);
 	free(output->temp);
 	free(output->path);
 	*output = (struct output){0};
 	return CMD_FAILED;
+}
+
+void output_drop(struct output *output)
+{
+	if (output->file && output->file != stdout)
+		fclose(output->file);
+	if (output->temp)
+		unlink(output->temp);
+	spare(output->temp);
+	free(output->temp);
+	free(output->path);
+	*output = (struct output){0};
 }
 
 /* Opens a new file beside output->path, with the mode that open() would have given it. */
@@ -233,7 +261,7 @@ int output_end(struct output *output, int err)
 		error_number = errno;
 	if (error_number)
 		return fail(output, path, error_number);
-	output_doomed[0] = '\0';
+	spare(output->temp);
 	free(output->temp);
 	free(output->path);
 	*output = (struct output){0};

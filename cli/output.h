@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Output of a verb: standard output, or a file that replaces the old one only when it is complete.
- * A failed or interrupted export leaves the old file as it was, and no partial one.
+ * A failed or interrupted export leaves the old file as it was, and no partial one. Up to four
+ * files can be under way at once.
  */
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
@@ -34,6 +35,9 @@ int output_begin(const char *path, struct output *ret_output);
 /* The same for what a person reads: through the pager command, if it is not NULL. A pager that
  * cannot be run is not missed. */
 int output_begin_paged(const char *path, const char *pager, struct output *ret_output);
+
+/* Drops what output_begin() began, without a message: the old file stays. */
+void output_drop(struct output *output);
 
 /* Ends what output_begin() began. `err` is the result of the writing: 0 or negative errno, with
  * errno as it left it. A cmd_status; a message has been given if it is not CMD_DONE. */

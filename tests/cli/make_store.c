@@ -20,6 +20,8 @@
  *   heap      the small one with sampled allocations: work() has 1,000 bytes (2 blocks) at 1 ms,
  *             which are freed at 3 ms, and 300 (1) at 4 ms; main() has 500 (5) at 2 ms, freed at
  *             3.5 ms, and 200 (1) at 5 ms; the recording ends at 10 ms
+ *   fleet     40 samples of threads with a unit, with a container, and with a rank in an MPI job,
+ *             in files with build-ids; two of the paths have one tag
  *   windows   the small one and the one after it, by turns, as six windows of ten minutes of one
  *             run, from 2023-11-15 10:10:00 UTC on; the last is not finished
  */
@@ -28,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "proc/object.h"
 #include "stackd_abi.h"
 #include "store/store_writer.h"
@@ -320,6 +323,47 @@ static void make_heap(struct maker *m)
 	m->info.end_ns = 1010000000;
 }
 
+/* A location with the id of another one: see location_id(). */
+static uint32_t twin(struct maker *m, uint32_t of_object, uint64_t offset)
+{
+	static const uint8_t build_id[] = {0xff, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08};
+	struct store_object o = {.number = m->objects,
+				 .kind = OBJECT_ELF,
+				 .path = "/opt/twin.so",
+				 .file_id = 0xff01020304050607ull,
+				 .build_id = build_id,
+				 .build_id_len = sizeof(build_id)};
+	uint64_t first = hash_mix64(0x1111111111111111ull * (of_object + 1)) + offset;
+
+	keep(m, store_writer_object(m->writer, &o));
+	return function(m, m->objects++, first - hash_mix64(o.file_id), "twin");
+}
+
+static void make_fleet(struct maker *m)
+{
+	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog");
+	uint32_t in_main = node(m, 0, function(m, prog, 0x1110, "main")), work, other, of[3];
+	struct store_sample rank = {.time_ns = m->info.start_ns, .period = 8ull << 32 | 4};
+
+	work = function(m, prog, 0x1220, "work");
+	line(m, 1, "outer", 0x1200);
+	work = node(m, in_main, work);
+	other = node(m, in_main, twin(m, prog, 0x1220));
+	for (int i = 0; i < 3; i++)
+		of[i] = thread(m, 20 + i, i ? "prog" : "");
+	keep(m, store_writer_cgroup(m->writer, of[0], "/system.slice/nginx.service"));
+	keep(m, store_writer_cgroup(m->writer, of[1],
+				    "/system.slice/docker-0123456789abcdef0123456789abcdef"
+				    "0123456789abcdef0123456789abcdef.scope"));
+	rank.thread = of[2];
+	keep(m, store_writer_record(m->writer, SERIES_MPI_RANK, &rank));
+	samples(m, of[0], work, STACKD_END_ENTRY, 10);
+	samples(m, of[1], work, STACKD_END_ENTRY, 12);
+	samples(m, of[2], work, STACKD_END_ENTRY, 8);
+	samples(m, of[2], other, STACKD_END_ENTRY, 6);
+	samples(m, of[2], 0, STACKD_END_NO_USER, 4);
+}
+
 static void make_windows(struct maker *m)
 {
 	for (int i = 0; i < 6; i++) {
@@ -387,6 +431,8 @@ static int make(const char *path, const char *kind)
 		make_waits(&m);
 	else if (strcmp(kind, "heap") == 0)
 		make_heap(&m);
+	else if (strcmp(kind, "fleet") == 0)
+		make_fleet(&m);
 	else if (strcmp(kind, "windows") == 0)
 		make_windows(&m);
 	else if (strcmp(kind, "empty") != 0)

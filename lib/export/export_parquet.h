@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Recordings as the tables of docs/TABLES.md, each of which is a Parquet file. */
+#ifndef EXPORT_EXPORT_PARQUET_H
+#define EXPORT_EXPORT_PARQUET_H
+
+#include <stdio.h>
+
+#include "model/profile.h"
+#include "rows/rows.h"
+
+struct export_parquet;
+
+/* Begins the files, which are borrowed: one for each table, by its number. 0, -ENOMEM, -EIO. */
+int export_parquet_new(FILE *const files[ROWS_TABLES], struct export_parquet **ret_export);
+
+/* Adds a recording. Errors as rows_add(), or -EIO. */
+int export_parquet_add(struct export_parquet *x, struct profile *profile);
+
+/* Ends the files, and says what is in them. 0, -ENOMEM, -EIO. */
+int export_parquet_finish(struct export_parquet *x, struct rows_counts *ret_counts);
+void export_parquet_free(struct export_parquet *x); /* NULL is fine */
+
+#endif

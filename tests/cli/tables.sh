@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Tables: what stackctl export --parquet asks for, and that its files are replaced together.
+# shellcheck disable=SC1091,SC2154 # set by tests/cli/common
+. "$(dirname "$0")/common"
+
+store=$tmp/s.db
+make_store "$store" small empty fleet
+
+expect 0 "$stackctl" export --parquet "$tmp/dir" -i "$store" --recording 1
+[ "$(ls "$tmp/dir")" = "$(printf '%s.parquet\n' locations paths samples)" ] || fail "files: $(ls "$tmp/dir")"
+for file in "$tmp"/dir/*; do
+    [ "$(head -c 4 "$file")$(tail -c 4 "$file")" = PAR1PAR1 ] || fail "$file is cut"
+done
+[ ! -s "$tmp/out" ] || fail 'it prints something'
+cp -r "$tmp/dir" "$tmp/first"
+expect 0 "$stackctl" export --parquet "$tmp/dir" -i "$store" --recording 1
+diff -r "$tmp/dir" "$tmp/first" || fail 'the same export differs'
+
+# --- nothing to export
+expect 3 "$stackctl" export --parquet "$tmp/none" -i "$store" --recording 2
+says 'the tables are empty'
+expect 3 "$stackctl" export --parquet "$tmp/none" -i "$store" --recording 1 --pid 4711
+expect 2 "$stackctl" export --parquet "$tmp/dir" -i "$store" --recording 7..9
+says 'no recording has a number from 7 to 9'
+expect 2 "$stackctl" export --parquet "$tmp/dir" -i "$store" --recording 7
+says 'no such recording'
+expect 2 "$stackctl" export --parquet "$tmp/dir" -i "$tmp/nothing.db"
+diff -r "$tmp/dir" "$tmp/first" || fail 'a failed export changed files'
+
+# --- two paths of one tag
+expect 0 "$stackctl" export --parquet "$tmp/dir" -i "$store" --recording 1..3
+says '2 paths or locations have an id that another one has: they are told apart by the column alt'
+
+# --- usage
+expect 2 "$stackctl" export --parquet "$tmp/dir" --tags -i "$store"
+says '--parquet and --tags: one format at a time'
+expect 2 "$stackctl" export --parquet "$tmp/dir" -o x -i "$store"
+says 'goes without --output'
+expect 2 "$stackctl" export --parquet '' -i "$store"
+expect 1 "$stackctl" export --parquet "$tmp/not/there" -i "$store"
+says "cannot make the folder $tmp/not/there: No such file or directory"
+expect 1 "$stackctl" export --parquet "$store" -i "$store"
+says "cannot write $store/locations.parquet: Not a directory"
+
+# --- files that cannot be written: the old ones stay
+rm -r "$tmp/dir"
+cp -r "$tmp/first" "$tmp/dir"
+mkdir "$tmp/small"
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=16k none "$tmp/small" 2>/dev/null; then
+    cp "$tmp/first/paths.parquet" "$tmp/small"
+    make_store "$tmp/wide.db" wide
+    expect 1 "$stackctl" export --parquet "$tmp/small" -i "$tmp/wide.db"
+    says 'paths.parquet: No space left on device'
+    [ "$(ls "$tmp/small")" = paths.parquet ] || fail "a full disk left $(ls "$tmp/small")"
+    cmp "$tmp/small/paths.parquet" "$tmp/first/paths.parquet" || fail 'a full disk changed a file'
+    umount "$tmp/small"
+    "$stackctl" export --parquet "$tmp/dir" -i "$tmp/wide.db" &
+    stackctl_pid=$!
+    for _ in $(seq 500); do
+        [ "$(find "$tmp/dir" | wc -l)" != 7 ] || break
+        sleep 0.01
+    done
+    kill "$stackctl_pid"
+    wait "$stackctl_pid" 2>/dev/null
+    diff -r "$tmp/dir" "$tmp/first" || fail 'an interrupted export left or changed files'
+fi
+finish

@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: MIT
+"""Parquet files, read by DuckDB and by hyparquet: every value of every row against SQL on SQLite.
+
+Two sources of what is right. For the writer, a table that a test program writes into SQLite and
+into Parquet. For the tables of recordings, the store itself (recordings and objects are rows there)
+and the tag export, which is another way from a store to its paths and sums; both are put into one
+SQLite database, whose SQL makes the rows that the files must have."""
+
+import collections
+import json
+import os
+import re
+import shutil
+import sqlite3
+
+from common import BUILD, NPM, ROOT, STACKCTL, STORES, check, exports, node, npm, run
+
+MODULES = os.path.join(NPM, "node_modules")
+TABLES = ("locations", "paths", "samples")
+
+
+def script(name, *arguments):
+    """The answers of a reader: (columns, rows) each."""
+    lines = run(node(), os.path.join(ROOT, "tests/exports", name), MODULES, *arguments, timeout=300)
+    answers = [json.loads(line) for line in lines.splitlines()]
+    return [(answer["columns"], [tuple(row) for row in answer["rows"]]) for answer in answers]
+
+
+TIMES = ("start", "end", "when")
+
+
+def by_duckdb(columns, path):
+    """Times are in nanoseconds, as the others have them; DuckDB reads those of UTC as microseconds."""
+    npm("@duckdb/node-api")
+    names = ", ".join(("epoch_ns(\"%s\"::TIMESTAMP_NS)" if name in TIMES else '"%s"') % name
+                      for name in columns)
+    return script("duckdb.mjs", "SELECT %s FROM '%s'" % (names, path))[0][1]
+
+
+def as_seen_by(reader, columns, rows):
+    """Rows of SQL as a reader has them."""
+    times = [name in TIMES and reader == "duckdb" for name in columns]
+    return [tuple(value[:-3] + "000" if is_time and value else value
+                  for value, is_time in zip(row, times)) for row in rows]
+
+
+def by_hyparquet(columns, path):
+    npm("hyparquet-compressors")
+    npm("hyparquet")
+    found, rows = script("hyparquet.mjs", path)[0]
+    check(found == list(columns), "columns %r" % found)
+    return rows
+
+
+READERS = {"duckdb": by_duckdb, "hyparquet": by_hyparquet}
+
+
+def same(got, wanted, what):
+    """All rows, in any order."""
+    got, wanted = collections.Counter(got), collections.Counter(wanted)
+    check(got == wanted, "%s: rows differ" % what, "only in the file:",
+          list((got - wanted).items())[:5], "only in SQL:", list((wanted - got).items())[:5])
+    print("%s: %d rows agree" % (what, sum(got.values())))
+
+
+def ask(database, sql, *arguments):
+    return database.execute(sql, arguments).fetchall()
+
+
+# --- the writer -----------------------------------------------------------------------------------
+
+def built(name):
+    program = STORES.path(name)
+    if not os.path.exists(program):
+        libs = run("pkg-config", "--libs", "sqlite3", "libzstd", "zlib").split()
+        run("cc", "-std=gnu17", "-D_GNU_SOURCE", "-Ilib", "-Ibpf", "-o", program,
+            "tests/exports/%s.c" % name, os.path.join(BUILD, "libstackd.a"), *libs, "-lpthread",
+            cwd=ROOT)
+    return program
+
+
+WRITER_COLUMNS = ("tag", "edge", "one", "small", "never", "word", "long", "when")
+NUMBERS = ("tag", "edge", "one", "small", "when")
+
+
+def written(rows, group, page):
+    """The file and the database of a table."""
+    name = STORES.path("t-%d-%d-%d" % (rows, group, page))
+    if not os.path.exists(name + ".db"):
+        run(built("make_parquet"), name + ".parquet", name + ".db", str(rows), str(group), str(page))
+    return name + ".parquet", sqlite3.connect(name + ".db")
+
+
+def check_writer(reader):
+    """Borders of groups of rows, of pages, and of the runs and groups of 8 within them."""
+    columns = ", ".join("CAST(CAST(\"%s\" AS INTEGER) AS TEXT)" % name if name in ("one", "small",
+                                                                                  "when")
+                        else "ltrim(substr(\"%s\", 1, 19), '0') || substr(\"%s\", 20)" % (name, name)
+                        if name in NUMBERS else '"%s"' % name for name in WRITER_COLUMNS)
+    for shape in ((0, 100, 10), (1, 100, 10), (7, 100, 100), (8, 8, 8), (17, 8, 3),
+                  (1000, 1000, 1000), (1001, 250, 37), (100000, 30000, 7000)):
+        path, database = written(*shape)
+        wanted = as_seen_by(reader, WRITER_COLUMNS, ask(database, "SELECT %s FROM t" % columns))
+        same(READERS[reader](WRITER_COLUMNS, path), wanted,
+             "%s, rows, group, page %r" % (reader, shape))
+
+
+@exports
+def test_parquet_writer_hyparquet():
+    check_writer("hyparquet")
+
+
+@exports
+def test_parquet_writer_duckdb():
+    check_writer("duckdb")
+    path, database = written(100000, 30000, 7000)
+    queries = []
+    # Readers skip groups by their least and largest numbers, which are compared without sign.
+    for name, operator, value in (("tag", ">=", 1 << 63), ("tag", "<", 1 << 63), ("edge", "=", 1 << 63),
+                                  ("edge", "=", (1 << 64) - 1), ("edge", "<", 2),
+                                  ("small", "=", (1 << 32) - 1), ("small", "=", 500),
+                                  ("small", ">", 990)):
+        mine = "SELECT count(*) FROM t WHERE %s %s '%020d'" % (name, operator, value)
+        yours = "SELECT count(*) FROM '%s' WHERE %s %s %d" % (path, name, operator, value)
+        queries.append((yours, str(ask(database, mine)[0][0])))
+    queries += [("SELECT count(DISTINCT row_group_id) FROM parquet_metadata('%s')" % path, "4"),
+                ("SELECT count(*) FROM parquet_metadata('%s') WHERE stats_null_count = num_values"
+                 % path, "4"),  # `never`
+                ("SELECT count(*) FROM parquet_metadata('%s') WHERE compression <> 'ZSTD'" % path, "0"),
+                ("SELECT string_agg(DISTINCT path_in_schema, ' ' ORDER BY path_in_schema) FROM "
+                 "parquet_metadata('%s') WHERE dictionary_page_offset IS NOT NULL" % path,
+                 "edge one small word")]
+    for (query, wanted), (_, rows) in zip(queries, script("duckdb.mjs", *(q for q, _ in queries))):
+        check(rows == [(wanted,)], "%s: %r, and %s wanted" % (query, rows, wanted))
+
+
+# --- tables of recordings -------------------------------------------------------------------------
+
+def unescaped(field):
+    """docs/TAGS.md has words of an id with '.N' behind it."""
+    tag, _, alt = field.partition(".")
+    return str(int(tag, 16)), alt or "0"
+
+
+class Source:
+    """A store, and its tag export, in one SQLite database."""
+
+    def __init__(self, store, *options):
+        self.database = sqlite3.connect(":memory:")
+        self.execute("ATTACH ? AS store", "file:%s?immutable=1" % store)
+        self.execute("CREATE TABLE object(number, kind, file_id, build_id, path)")
+        self.execute("CREATE TABLE location(id, alt, object, offset, frame, inlined, function, file,"
+                     " line)")
+        self.execute("CREATE TABLE tag(tag, alt, parent, parent_alt, location, location_alt)")
+        self.execute("CREATE TABLE sample(tag, alt, metric, comm, count, weight, reason, quality,"
+                     " inferred)")
+        lines = run(STACKCTL, "export", "--tags", "-i", store, *options).split("\n")
+        self.inlined = 0
+        for line in lines[1:]:
+            self.read(*line.split("\t"))
+
+    def execute(self, sql, *values):
+        self.database.execute(sql, values)
+
+    def insert(self, table, *values):
+        self.execute("INSERT INTO %s VALUES(%s)" % (table, ",".join("?" * len(values))), *values)
+
+    def read(self, record, *f):
+        if record == "recording":
+            self.recording = int(f[0])
+        elif record == "object":
+            self.insert("object", f[0], f[1], str(int(f[2], 16)), f[3] or None, f[4])
+        elif record == "location":
+            self.inlined, self.location = 0, unescaped(f[0]) + (f[1], str(int(f[2], 16)), f[3])
+            self.insert("location", *self.location, "0", f[4] or None, f[5] or None,
+                        f[6] if f[6] != "0" else None)
+        elif record == "inlined":
+            self.inlined += 1
+            self.insert("location", *self.location, str(self.inlined), f[1] or None, f[2] or None,
+                        f[3] if f[3] != "0" else None)
+        elif record == "tag":
+            self.insert("tag", *unescaped(f[0]), *unescaped(f[1]), *unescaped(f[2]))
+        elif record == "sample":
+            self.insert("sample", *unescaped(f[0]), "cpu", f[2], int(f[3]), int(f[4]), *f[6:9])
+        elif record == "value":
+            self.insert("sample", *unescaped(f[0]), f[3], f[2], int(f[4]), int(f[5]), *f[7:10])
+
+    def locations(self):
+        return ask(self.database, """SELECT id, alt, inlined, kind, file_id, build_id, path, offset,
+            frame, function, file, line FROM location JOIN object ON number = object""")
+
+    def paths(self):
+        return ask(self.database, "SELECT * FROM tag")
+
+    def samples(self):
+        """Without the window's number, which no other export has, and without labels."""
+        return ask(self.database, """SELECT tag, alt, host, CAST(start_unix_ns AS TEXT),
+            CAST(start_unix_ns + end_ns - start_ns AS TEXT), event, metric, comm, reason, quality,
+            inferred, CAST(sum(weight) AS TEXT), CAST(sum(count) AS TEXT)
+            FROM sample, store.recordings WHERE id = ? GROUP BY tag, alt, metric, comm, reason,
+            quality, inferred""", self.recording)
+
+
+SAMPLE_COLUMNS = ("tag", "alt", "host", "window", "start", "end", "event", "metric", "command", "unit",
+                  "container", "rank", "reason", "quality", "inferred", "weight", "count")
+COLUMNS = {
+    "locations": ("id", "alt", "inlined", "kind", "file_id", "build_id", "object", "offset", "frame",
+                  "function", "file", "line"),
+    "paths": ("tag", "alt", "parent", "parent_alt", "location", "location_alt"),
+    "samples": SAMPLE_COLUMNS,
+}
+LABELS = ("window", "unit", "container", "rank")
+UNLABELLED = [name for name in SAMPLE_COLUMNS if name not in LABELS]
+
+
+def tables(store, *options, status=0):
+    """The folder of an export."""
+    folder = STORES.path(os.path.basename(store) + "".join(options) + ".tables")
+    shutil.rmtree(folder, ignore_errors=True)
+    if status:
+        run("sh", "-c", '"$@"; [ $? = %d ]' % status, "-", STACKCTL, "export", "--parquet", folder,
+            "-i", store, *options)
+    else:
+        run(STACKCTL, "export", "--parquet", folder, "-i", store, *options)
+    check(sorted(os.listdir(folder)) == [name + ".parquet" for name in TABLES], os.listdir(folder))
+    return folder
+
+
+def rows_of(reader, folder, table):
+    return READERS[reader](COLUMNS[table], os.path.join(folder, table + ".parquet"))
+
+
+def without_labels(rows):
+    """Added up over what a tag export does not have."""
+    keep = [i for i, name in enumerate(SAMPLE_COLUMNS) if name not in LABELS]
+    sums = collections.defaultdict(lambda: [0, 0])
+    for row in rows:
+        key = tuple(row[i] for i in keep[:-2])
+        sums[key][0] += int(row[-2])
+        sums[key][1] += int(row[-1])
+    return [key + (str(weight), str(count)) for key, (weight, count) in sums.items()]
+
+
+def check_tables(reader, kind, *options):
+    store = STORES.get(kind)
+    folder, source = tables(store, *options), Source(store, *options)
+    same(rows_of(reader, folder, "locations"), source.locations(), kind + ": locations")
+    same(rows_of(reader, folder, "paths"), source.paths(), kind + ": paths")
+    samples = rows_of(reader, folder, "samples")
+    same(without_labels(samples), as_seen_by(reader, UNLABELLED, source.samples()), kind + ": samples")
+    check(len({row[3] for row in samples}) == 1, "windows")
+
+
+def check_all(reader):
+    for kind in ("small", "hostile", "names", "inferred", "metrics", "heap", "fleet", "real", "deep"):
+        check_tables(reader, kind)
+    check_tables(reader, "small", "--pid", "99")
+    check_tables(reader, "metrics", "--metric", "region.time")
+    check_labels(reader)
+    check_empty(reader)
+    check_windows(reader)
+
+
+def check_labels(reader):
+    """What a thread's cgroup and rank say, and two paths of one tag."""
+    rows = rows_of(reader, tables(STORES.get("fleet")), "samples")
+    labels = sorted((row[9] or "", row[10] or "", row[11] or "", row[8], int(row[16])) for row in rows)
+    check(labels == [("", "", "3", "prog", 4), ("", "", "3", "prog", 6), ("", "", "3", "prog", 8),
+                     ("docker-%s.scope" % ("0123456789abcdef" * 4), "docker 0123456789ab", "", "prog", 12),
+                     ("nginx.service", "", "", "", 10)], "labels %r" % labels)
+    check(sorted(row[1] for row in rows) == ["0", "0", "0", "0", "1"], "alternatives %r" % rows)
+
+
+def check_empty(reader):
+    folder = tables(STORES.get("empty"), status=3)
+    for table in TABLES:
+        check(rows_of(reader, folder, table) == [], table)
+
+
+def check_windows(reader):
+    """Each window by itself, the paths and locations of all once."""
+    store = STORES.get("windows")
+    folder = tables(store, "--recording", "1..6")
+    samples = rows_of(reader, folder, "samples")
+    wanted = []
+    for number in range(1, 7):
+        source = Source(store, "--recording", str(number))
+        wanted += source.samples()
+    same(without_labels(samples), as_seen_by(reader, UNLABELLED, wanted), "windows: samples")
+    same(rows_of(reader, folder, "paths"), source.paths(), "windows: paths")
+    same(rows_of(reader, folder, "locations"), source.locations(), "windows: locations")
+    check(len({row[3] for row in samples}) == 6, "windows")
+    again = rows_of(reader, tables(store, "--recording", "1..6"), "samples")
+    same(again, samples, "windows, again")
+
+
+@exports
+def test_parquet_duckdb():
+    check_all("duckdb")
+
+
+@exports
+def test_parquet_hyparquet():
+    check_all("hyparquet")
+
+
+# What docs/TABLES.md shows.
+@exports
+def test_parquet_large():
+    """A million paths: the documented queries, by DuckDB over all of them, and the report."""
+    npm("@duckdb/node-api")
+    store = STORES.get("wide")
+    folder = tables(store)
+    sizes = {name: os.path.getsize(os.path.join(folder, name + ".parquet")) for name in TABLES}
+    print("bytes %r" % sizes)
+    with open(os.path.join(ROOT, "docs/TABLES.md"), encoding="utf-8") as file:
+        queries = re.findall(r"```sql\n(.*?)```", file.read(), re.DOTALL)
+    check(len(queries) == 2, "docs/TABLES.md has %d queries" % len(queries))
+    answers = script("duckdb.mjs", *(re.sub(r"\b(samples|paths|locations)\.parquet",
+                                            lambda name: os.path.join(folder, name[0]), query)
+                                     for query in queries))
+    own = {name: int(count) for name, _, count in answers[0][1]}
+    report = json.loads(run(STACKCTL, "report", "--json", "--percent-limit", "0", "-i", store,
+                            "--view", "flat", "--by", "all"))
+    wanted = {report["symbols"][row["symbol"]]["name"]: row["self"]
+              for row in report["parts"][0]["functions"]}
+    for name, count in own.items():
+        check(wanted[name] == count, "%s: %d" % (name, count))
+    check(own, "no functions")
+    check(answers[1][1], "no path")
