@@ -381,6 +381,43 @@ static void make_windows(struct maker *m)
 	}
 }
 
+static void make_small(struct maker *m)
+{
+	make_program(m, 0);
+}
+
+static void make_after(struct maker *m)
+{
+	make_program(m, 45);
+}
+
+static void make_nothing(struct maker *m)
+{
+	(void)m;
+}
+
+static void fill(struct maker *m, const char *kind)
+{
+	static const struct {
+		const char *name;
+		void (*fill)(struct maker *m);
+	} kinds[] = {
+		{"small", make_small},	   {"after", make_after},	{"names", make_names},
+		{"hostile", make_hostile}, {"inferred", make_inferred}, {"empty", make_nothing},
+		{"cut", make_cut},	   {"deep", make_deep},		{"wide", make_wide},
+		{"metrics", make_metrics}, {"waits", make_waits},	{"heap", make_heap},
+		{"fleet", make_fleet},	   {"windows", make_windows},
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		if (strcmp(kinds[i].name, kind) != 0)
+			continue;
+		kinds[i].fill(m);
+		return;
+	}
+	keep(m, -EINVAL);
+}
+
 static int make(const char *path, const char *kind)
 {
 	struct maker m = {.info = {.start_unix_ns = 1700000000000000000ull,
@@ -409,34 +446,7 @@ static int make(const char *path, const char *kind)
 		fprintf(stderr, "make_store: %s\n", error ? error : strerror(-m.err));
 		return 1;
 	}
-	if (strcmp(kind, "small") == 0)
-		make_program(&m, 0);
-	else if (strcmp(kind, "after") == 0)
-		make_program(&m, 45);
-	else if (strcmp(kind, "names") == 0)
-		make_names(&m);
-	else if (strcmp(kind, "inferred") == 0)
-		make_inferred(&m);
-	else if (strcmp(kind, "hostile") == 0)
-		make_hostile(&m);
-	else if (strcmp(kind, "cut") == 0)
-		make_cut(&m);
-	else if (strcmp(kind, "deep") == 0)
-		make_deep(&m);
-	else if (strcmp(kind, "wide") == 0)
-		make_wide(&m);
-	else if (strcmp(kind, "metrics") == 0)
-		make_metrics(&m);
-	else if (strcmp(kind, "waits") == 0)
-		make_waits(&m);
-	else if (strcmp(kind, "heap") == 0)
-		make_heap(&m);
-	else if (strcmp(kind, "fleet") == 0)
-		make_fleet(&m);
-	else if (strcmp(kind, "windows") == 0)
-		make_windows(&m);
-	else if (strcmp(kind, "empty") != 0)
-		keep(&m, -EINVAL);
+	fill(&m, kind);
 	keep(&m, store_writer_commit(m.writer, &m.info));
 	store_writer_free(m.writer);
 	if (m.err < 0)
