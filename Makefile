@@ -266,6 +266,10 @@ $(B)/bench/changing: bench/changing.cc
 
 walk-bench: $(WALK_BENCH)
 
+# bench/cost.py counts what a walk costs: the BPF program, interpreted.
+$(B)/bench/cost: $(patsubst %,$(B)/bench/cost_%.o,vm load stacks world)
+cost-bench: $(B)/gen/stackd.bpf.o $(B)/bench/cost $(B)/bench/cost_record
+
 $(WORKLOADS): $(wildcard tests/workloads/*)
 	$(call say,MAKE,tests/workloads)$(MAKE) -s -C tests/workloads B=$(abspath $(B))/workloads
 	@touch $@

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""The six programs of bench/, all from Debian's packages.
+"""The six programs of bench/, all from Debian's packages, and MORE that nobody tuned for.
 
 `size` scales the work: 1 is a second or two of CPU each. `prepare` writes inputs into the work
 folder first. `work`, if there is one, finds in the output how much was done in a fixed time;
 CPU is then counted per unit of it."""
 
 import collections
+import glob
 import os
 import re
 import shutil
+import subprocess
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MELT = "/usr/share/lammps/examples/melt/in.melt"
@@ -65,6 +67,59 @@ PROGRAMS = [
             None, re.compile(r"Doing sha256 .*: (\d+) sha256"), "openssl"),
     Program("sqlite3", ["sqlite3", ":memory:", ".read index.sql"], index_input,
             None, "sqlite3"),
+]
+
+
+POD = """for (1 .. shift) { for my $file (@ARGV) {
+    my $man = Pod::Man->new; $man->output_string(\\my $text); $man->parse_file($file) } }"""
+PODS = sorted(glob.glob("/usr/share/perl/5*/**/*.pm", recursive=True), key=os.path.getsize)[-60:]
+
+
+def repository(work, size):
+    """A git repository of this project's sources, whose commits change them here and there."""
+    git = ["git", "-C", work, "-c", "user.name=bench", "-c", "user.email=bench"]
+    sources_of_lib = sorted(glob.glob(HERE + "/../lib/*/*.c"))
+    subprocess.run([*git, "init", "-q"], check=True)
+    for number in range(20 * size):
+        for source in sources_of_lib[::2]:
+            with open(source, encoding="utf-8") as file:
+                lines = file.read().splitlines(True)
+            with open(work + "/" + os.path.basename(source), "w", encoding="utf-8") as file:
+                file.writelines(line for at, line in enumerate(lines) if (at + number) % 17)
+        subprocess.run([*git, "add", "."], check=True)
+        subprocess.run([*git, "commit", "-q", "-m", str(number)], check=True)
+
+
+def large_source(work, size):
+    """A large C file: functions with loops, switches and calls of one another."""
+    with open(work + "/large.c", "w", encoding="ascii") as file:
+        file.write("unsigned f0(unsigned a, unsigned *p) { return a + *p; }\n")
+        for number in range(1, 300 * size):
+            file.write("""
+unsigned f%d(unsigned a, unsigned *p)
+{
+	unsigned s = a * %du;
+	for (unsigned i = 0; i < (a & 63); i++) {
+		switch ((p[i] + i) %% 5) {
+		case 0: s += p[i] << (i & 7); break;
+		case 1: s ^= f%d(s, p + i); break;
+		case 2: p[i] = s / (i + 3); break;
+		case 3: s -= f%d(i, p) * p[i + 1]; break;
+		default: if (s & 1) return s + p[i] %% 7;
+		}
+	}
+	return s;
+}
+""" % (number, number * 7 + 1, number - 1, number // 2))
+
+
+MORE = [
+    Program("perl", ["perl", "-MPod::Man", "-e", POD, "%(size)d", *PODS], None, None, "perl"),
+    Program("git", ["git", "-c", "pack.threads=1", "gc", "-q", "--aggressive"], repository, None,
+            "git"),
+    Program("rg", ["rg", "-j1", "-c", r"\w+(alloc|free)\w*\([^)]*(size|len|\d+)", "/usr/include",
+                   "/usr/lib/python3", "/usr/share/perl", "/usr/lib/gcc"], None, None, "rg"),
+    Program("gcc", ["gcc", "-O2", "-c", "large.c"], large_source, None, "gcc"),
 ]
 
 

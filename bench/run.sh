@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Measures stackd beside perf: bench/run.sh [quick|full] [PROGRAM...]; see bench.py. Without
-# PROGRAM, also runs walk.py, report.py, lbr.py, import.py, tags, analysis.py, no_cfi.py,
+# PROGRAM, also runs cost.py, walk.py, report.py, lbr.py, import.py, tags, analysis.py, no_cfi.py,
 # forget.sh and alloc_pair.
 set -eu
 cd "$(dirname "$0")/.."
@@ -13,6 +13,7 @@ make -s all walk-bench emulator build/bench/recipe_build build/bench/tags build/
 [ $# -gt 0 ] || set -- full
 status=0
 python3 bench/bench.py "$@" || status=1
+[ $# -gt 1 ] || python3 bench/cost.py here || status=1
 [ $# -gt 1 ] || python3 bench/walk.py "$1" || status=1
 [ $# -gt 1 ] || python3 bench/report.py "$1" || status=1
 [ $# -gt 1 ] || python3 bench/lbr.py "$1" || status=1

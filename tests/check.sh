@@ -66,6 +66,7 @@ do_unit() {
     done
     wait
     [ ! -x tests/agree/run.sh ] || run walk-agree tests/agree/run.sh quick
+    run walk-cost python3 bench/cost.py check
     run lbr-emulated tests/emulator/run.py
     run lbr-recorded tests/emulator/run.py recorded
     [ ! -x tests/fuzz/run.sh ] || run fuzz-replay tests/fuzz/run.sh replay
