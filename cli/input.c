@@ -47,6 +47,16 @@ static const struct argp_option input_store_options[] = {
 	{0},
 };
 
+static const struct argp_option input_recordings_options[] = {
+	{"input", 'i', "FILE", 0, "Read this store (default: the one that stackd writes to)", 1},
+	{"recording", INPUT_RECORDING, "ID[..ID]", 0,
+	 "This recording of it, or all from one to another (default: all)", 1},
+	{"since", INPUT_SINCE, "TIME", 0,
+	 "All that have gone on in this time until now (2h, 3d), or since a moment such as 14:05",
+	 1},
+	{0},
+};
+
 static const struct argp_option input_options[] = {
 	{"input", 'i', "FILE", 0, "Read this store (default: the one that stackd writes to)", 1},
 	{"recording", INPUT_RECORDING, "ID[..ID]", 0,
@@ -250,6 +260,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 const struct argp input_argp = {.options = input_options, .parser = parse};
+const struct argp input_recordings_argp = {.options = input_recordings_options, .parser = parse};
 const struct argp input_store_argp = {.options = input_store_options, .parser = parse};
 
 char *input_path(const struct input *input)

@@ -25,13 +25,15 @@ struct input {
 	int32_t pids[INPUT_MAX], tids[INPUT_MAX];
 	const char *comms[INPUT_MAX], *dsos[INPUT_MAX], *symbols[INPUT_MAX], *focus[INPUT_MAX],
 		*ignore[INPUT_MAX], *units[INPUT_MAX];
-	bool is_unfolded;	      /* --no-fold-recursion was given */
-	bool takes_moments;	      /* of a metric of one moment, --from is another one */
-	bool is_nameless;	      /* the verb shows no names */
+	bool is_unfolded;   /* --no-fold-recursion was given */
+	bool takes_moments; /* of a metric of one moment, --from is another one */
+	bool is_nameless;   /* the verb shows no names */
+	bool is_whole;	    /* times choose recordings, of which all is read: see input_each() */
 	struct profile_filter filter; /* made of the above, which it points to: do not copy */
 };
 
 extern const struct argp input_argp;
+extern const struct argp input_recordings_argp; /* whole recordings */
 extern const struct argp input_store_argp;
 
 /* The store's path: the option's or the default; malloc()ed, NULL for lack of memory. */
@@ -81,11 +83,20 @@ struct input_open {
 /* Finds the names that an opened recording has not yet. 0 or -ENOMEM. */
 int input_find_names(const struct input *input, struct input_open *open);
 
+/* What to do with each of several recordings. What a function returns other than CMD_DONE ends it,
+ * and has been reported. */
+struct input_each {
+	/* With all recordings of a range, before any is opened; or NULL. */
+	int (*begin)(void *arg, const struct store_recording *recordings, size_t n);
+	/* Whether one is to be opened; NULL: all are. */
+	bool (*wants)(void *arg, const struct store_recording *recording);
+	int (*each)(void *arg, const struct input_open *open); /* also without samples */
+	void *arg;
+};
+
 /* Opens all recordings that are asked for, one after the other by itself, whatever their targets
- * and events, and hands each to `each`, also one without samples. What `each` returns other than
- * CMD_DONE ends it. A cmd_status; a message has been given if it is not CMD_DONE. */
-int input_each(const struct input *input, int (*each)(void *arg, const struct input_open *open),
-	       void *arg);
+ * and events. A cmd_status; a message has been given if it is not CMD_DONE. */
+int input_each(const struct input *input, const struct input_each *each);
 
 /* Opens and sums up. CMD_DONE; CMD_NO_SAMPLES with all of it open; else nothing is open. On
  * anything but CMD_DONE a message has been given. */

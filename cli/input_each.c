@@ -8,36 +8,37 @@
 #include "message.h"
 #include "store/store_reader.h"
 
-struct input_each {
+struct input_run {
 	const struct input *input;
 	const char *path;
-	int (*each)(void *arg, const struct input_open *open);
-	void *arg;
+	const struct input_each *each;
 };
 
 /* The copy's filter points to what the original has, which outlives it. */
-static int open_one(const struct input_each *e, int64_t id)
+static int open_one(const struct input_run *run, int64_t id)
 {
-	struct input one = *e->input;
+	struct input one = *run->input;
 	struct input_open open = {0};
 	char *error = NULL;
 	int err, status;
 
 	one.recording = one.range.first = one.range.last = id;
-	err = input_open_reader(&one, e->path, &open.reader, &error);
+	if (one.is_whole)
+		one.range.from_unix_ns = one.range.to_unix_ns = 0;
+	err = input_open_reader(&one, run->path, &open.reader, &error);
 	if (err == 0)
 		err = input_find_names(&one, &open);
 	if (err == 0)
 		err = profile_new(open.reader, &one.filter, &open.profile);
 	if (err == 0 || (err == -ENODATA && open.profile))
-		status = e->each(e->arg, &open);
+		status = run->each->each(run->each->arg, &open);
 	else
-		status = input_explain(&one, e->path, err, error);
+		status = input_explain(&one, run->path, err, error);
 	input_close(&open);
 	return status;
 }
 
-static bool is_wanted(const struct input *input, const struct store_recording *recording)
+static bool is_in_range(const struct input *input, const struct store_recording *recording)
 {
 	struct store_range_choice choice = {0};
 	int err = store_range_choose(&input->range, recording, 1, &choice);
@@ -46,46 +47,54 @@ static bool is_wanted(const struct input *input, const struct store_recording *r
 	return err != -ENODATA;
 }
 
-/* Why none of the recordings is wanted. */
-static int none(const struct input_each *e, const struct store_recording *all, size_t n)
+/* Why the range has no recording. */
+static int none(const struct input_run *run, const struct store_recording *all, size_t n)
 {
-	return input_explain(e->input, e->path, -ENODATA,
-			     store_range_sentence(&e->input->range, e->path, all, n, -ENODATA));
+	return input_explain(run->input, run->path, -ENODATA,
+			     store_range_sentence(&run->input->range, run->path, all, n, -ENODATA));
 }
 
-static int open_range(const struct input_each *e)
+static int open_chosen(const struct input_run *run, const struct store_recording *all, size_t n)
+{
+	const struct input_each *e = run->each;
+	int status = e->begin ? e->begin(e->arg, all, n) : CMD_DONE;
+	size_t chosen = 0;
+
+	for (size_t i = 0; status == CMD_DONE && i < n; i++) {
+		if (!is_in_range(run->input, &all[i]))
+			continue;
+		chosen++;
+		if (!e->wants || e->wants(e->arg, &all[i]))
+			status = open_one(run, all[i].id);
+	}
+	return status == CMD_DONE && !chosen ? none(run, all, n) : status;
+}
+
+static int open_range(const struct input_run *run)
 {
 	struct store_recording *all;
 	char *error = NULL;
-	size_t n, opened = 0;
-	int err = store_list_recordings(e->path, &all, &n, &error), status = CMD_DONE;
+	size_t n;
+	int err = store_list_recordings(run->path, &all, &n, &error), status;
 
 	if (err < 0)
-		return input_explain(e->input, e->path, err, error);
-	for (size_t i = 0; status == CMD_DONE && i < n; i++) {
-		if (!is_wanted(e->input, &all[i]))
-			continue;
-		opened++;
-		status = open_one(e, all[i].id);
-	}
-	if (!opened)
-		status = none(e, all, n);
+		return input_explain(run->input, run->path, err, error);
+	status = open_chosen(run, all, n);
 	store_recordings_free(all, n);
 	return status;
 }
 
-int input_each(const struct input *input, int (*each)(void *arg, const struct input_open *open),
-	       void *arg)
+int input_each(const struct input *input, const struct input_each *each)
 {
 	char *path = input_path(input);
-	const struct input_each e = {input, path, each, arg};
+	const struct input_run run = {input, path, each};
 	int status;
 
 	if (!path) {
 		message("out of memory");
 		return CMD_FAILED;
 	}
-	status = input->is_range ? open_range(&e) : open_one(&e, input->recording);
+	status = input->is_range ? open_range(&run) : open_one(&run, input->recording);
 	free(path);
 	return status;
 }

@@ -43,6 +43,7 @@ static const struct verb {
 	{"decode", cmd_decode, "find the call paths that tags stand for"},
 	{"merge", cmd_merge, "merge recordings of many hosts and runs into one, by tag"},
 	{"diff", cmd_diff, "show what changed between two recordings, and what of it is noise"},
+	{"push", cmd_push, "send recordings to a server that has those of many hosts"},
 	{"list", cmd_list, "list the recordings of a store"},
 	{"doctor", cmd_doctor, "check what this machine can record, and what is missing"},
 	{"completion", cmd_completion, "write the completion script for bash or zsh"},

@@ -67,7 +67,7 @@ static int fill(struct tables *tables, const struct input *input, struct rows_co
 	tables->err = export_parquet_new(files, &tables->export);
 	if (tables->err < 0)
 		return CMD_FAILED;
-	status = input_each(input, add, tables);
+	status = input_each(input, &(struct input_each){.each = add, .arg = tables});
 	if (status == CMD_DONE)
 		tables->err = export_parquet_finish(tables->export, ret_counts);
 	if (status == CMD_DONE)

@@ -72,7 +72,7 @@ Architecture: $architecture
 Maintainer: $maintainer
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
 Depends: $depends
-Recommends: libdebuginfod1
+Recommends: libdebuginfod1, libcurl4t64 | libcurl4 | libcurl3t64-gnutls | libcurl3-gnutls
 Suggests: gcc-$(gcc -dumpversion | cut -d. -f1)
 Section: devel
 Priority: optional

@@ -10,6 +10,7 @@
 #ifndef ROWS_ROWS_H
 #define ROWS_ROWS_H
 
+#include "base/buf.h"
 #include "model/profile.h"
 #include "rows/rows_schema.h"
 
@@ -39,6 +40,10 @@ int rows_know_path(struct rows *rows, uint64_t tag, uint32_t alt, uint64_t paren
 		   uint32_t parent_alt, uint64_t location, uint32_t location_alt);
 int rows_know_location(struct rows *rows, uint64_t id, uint32_t alt, const char *kind,
 		       uint64_t file_id, uint64_t offset);
+
+/* Returns text as rows have it, escaped as in docs/TAGS.md: in the buffer, which it replaces. NULL
+ * for NULL, or without memory (b->failed). */
+const char *rows_text(struct buf *b, const char *text);
 
 struct rows_counts {
 	uint64_t rows[ROWS_TABLES];

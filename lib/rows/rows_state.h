@@ -31,10 +31,6 @@ struct rows_profile {
 /* Makes the samples of a profile rows. 0 or -errno. */
 int rows_samples(struct rows_profile *p);
 
-/* Returns text as rows have it, escaped as in docs/TAGS.md, in one of the buffers. NULL for NULL.
- */
-const char *rows_text(struct buf *b, const char *text);
-
 /* Makes values of columns of numbers and of text. */
 static inline struct rows_value rows_number(uint64_t number)
 {

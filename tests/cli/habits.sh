@@ -32,7 +32,7 @@ done
 verbs=$("$stackctl" help --verbs)
 [ "$(echo "$verbs" | wc -l)" -ge 5 ] || fail "verbs: $verbs"
 for verb in $verbs; do
-    case "${writers[*]} top import decode" in
+    case "${writers[*]} top import decode push" in
     *"$verb"*) ;;
     *) fail "$verb is not among the verbs tested here" ;;
     esac

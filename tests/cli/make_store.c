@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes a store for the tests of stackctl: make_store FILE KIND..., one recording each, of the
- * event $STORE_EVENT, or cpu-clock:
+ * event $STORE_EVENT, or cpu-clock, on the host $STORE_HOST, or box:
  *
  *   small     100 samples of two processes: inlined and recursive calls, kernel frames, a
  *             function without a name, one incomplete path
@@ -22,6 +22,7 @@
  *             3.5 ms, and 200 (1) at 5 ms; the recording ends at 10 ms
  *   fleet     40 samples of threads with a unit, with a container, and with a rank in an MPI job,
  *             in files with build-ids; two of the paths have one tag
+ *   twin      5 samples of the second one of these paths
  *   windows   the small one and the one after it, by turns, as six windows of ten minutes of one
  *             run, from 2023-11-15 10:10:00 UTC on; the last is not finished
  */
@@ -364,6 +365,15 @@ static void make_fleet(struct maker *m)
 	samples(m, of[2], 0, STACKD_END_NO_USER, 4);
 }
 
+static void make_twin(struct maker *m)
+{
+	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog");
+	uint32_t in_main = node(m, 0, function(m, prog, 0x1110, "main"));
+
+	samples(m, thread(m, 20, "prog"), node(m, in_main, twin(m, prog, 0x1220)), STACKD_END_ENTRY,
+		5);
+}
+
 static void make_windows(struct maker *m)
 {
 	for (int i = 0; i < 6; i++) {
@@ -406,7 +416,7 @@ static void fill(struct maker *m, const char *kind)
 		{"hostile", make_hostile}, {"inferred", make_inferred}, {"empty", make_nothing},
 		{"cut", make_cut},	   {"deep", make_deep},		{"wide", make_wide},
 		{"metrics", make_metrics}, {"waits", make_waits},	{"heap", make_heap},
-		{"fleet", make_fleet},	   {"windows", make_windows},
+		{"fleet", make_fleet},	   {"twin", make_twin},		{"windows", make_windows},
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
@@ -437,6 +447,8 @@ static int make(const char *path, const char *kind)
 
 	if (getenv("STORE_EVENT"))
 		m.info.event = getenv("STORE_EVENT");
+	if (getenv("STORE_HOST"))
+		m.info.host = getenv("STORE_HOST");
 	if (strcmp(kind, "windows") == 0) {
 		m.info.run = 1;
 		m.info.start_unix_ns = 1700043000000000000;

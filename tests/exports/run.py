@@ -21,6 +21,7 @@ sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import common  # noqa: E402
 import one_test  # noqa: E402
+import test_clickhouse  # noqa: E402
 import test_flamegraph  # noqa: E402,F401  (they register their tests)
 import test_parquet  # noqa: E402,F401
 import test_tools  # noqa: E402,F401
@@ -44,6 +45,7 @@ def main():
             line = one_test.run_test(test, log, common.Skip)
         failed += line.startswith("FAIL")
         print(line + (" (%.1f s)" % (time.monotonic() - start) if options.time else ""), flush=True)
+    test_clickhouse.stop()
     common.clean_up()
     return 1 if failed else 0
 

@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Parquet files, read by DuckDB and by hyparquet: every value of every row against SQL on SQLite.
 
-Two sources of what is right. For the writer, a table that a test program writes into SQLite and
-into Parquet. For the tables of recordings, the store itself (recordings and objects are rows there)
-and the tag export, which is another way from a store to its paths and sums; both are put into one
-SQLite database, whose SQL makes the rows that the files must have."""
+Two sources of what is right: for the writer, a table that a test program writes into SQLite and
+into Parquet; for the tables of recordings, tables.py."""
 
-import collections
 import json
 import os
 import re
@@ -14,6 +11,7 @@ import shutil
 import sqlite3
 
 from common import BUILD, NPM, ROOT, STACKCTL, STORES, check, exports, node, npm, run
+from tables import COLUMNS, UNLABELLED, Source, ask, same, without_labels
 
 MODULES = os.path.join(NPM, "node_modules")
 TABLES = ("locations", "paths", "samples")
@@ -53,18 +51,6 @@ def by_hyparquet(columns, path):
 
 
 READERS = {"duckdb": by_duckdb, "hyparquet": by_hyparquet}
-
-
-def same(got, wanted, what):
-    """All rows, in any order."""
-    got, wanted = collections.Counter(got), collections.Counter(wanted)
-    check(got == wanted, "%s: rows differ" % what, "only in the file:",
-          list((got - wanted).items())[:5], "only in SQL:", list((wanted - got).items())[:5])
-    print("%s: %d rows agree" % (what, sum(got.values())))
-
-
-def ask(database, sql, *arguments):
-    return database.execute(sql, arguments).fetchall()
 
 
 # --- the writer -----------------------------------------------------------------------------------
@@ -136,82 +122,6 @@ def test_parquet_writer_duckdb():
 
 # --- tables of recordings -------------------------------------------------------------------------
 
-def unescaped(field):
-    """docs/TAGS.md has words of an id with '.N' behind it."""
-    tag, _, alt = field.partition(".")
-    return str(int(tag, 16)), alt or "0"
-
-
-class Source:
-    """A store, and its tag export, in one SQLite database."""
-
-    def __init__(self, store, *options):
-        self.database = sqlite3.connect(":memory:")
-        self.execute("ATTACH ? AS store", "file:%s?immutable=1" % store)
-        self.execute("CREATE TABLE object(number, kind, file_id, build_id, path)")
-        self.execute("CREATE TABLE location(id, alt, object, offset, frame, inlined, function, file,"
-                     " line)")
-        self.execute("CREATE TABLE tag(tag, alt, parent, parent_alt, location, location_alt)")
-        self.execute("CREATE TABLE sample(tag, alt, metric, comm, count, weight, reason, quality,"
-                     " inferred)")
-        lines = run(STACKCTL, "export", "--tags", "-i", store, *options).split("\n")
-        self.inlined = 0
-        for line in lines[1:]:
-            self.read(*line.split("\t"))
-
-    def execute(self, sql, *values):
-        self.database.execute(sql, values)
-
-    def insert(self, table, *values):
-        self.execute("INSERT INTO %s VALUES(%s)" % (table, ",".join("?" * len(values))), *values)
-
-    def read(self, record, *f):
-        if record == "recording":
-            self.recording = int(f[0])
-        elif record == "object":
-            self.insert("object", f[0], f[1], str(int(f[2], 16)), f[3] or None, f[4])
-        elif record == "location":
-            self.inlined, self.location = 0, unescaped(f[0]) + (f[1], str(int(f[2], 16)), f[3])
-            self.insert("location", *self.location, "0", f[4] or None, f[5] or None,
-                        f[6] if f[6] != "0" else None)
-        elif record == "inlined":
-            self.inlined += 1
-            self.insert("location", *self.location, str(self.inlined), f[1] or None, f[2] or None,
-                        f[3] if f[3] != "0" else None)
-        elif record == "tag":
-            self.insert("tag", *unescaped(f[0]), *unescaped(f[1]), *unescaped(f[2]))
-        elif record == "sample":
-            self.insert("sample", *unescaped(f[0]), "cpu", f[2], int(f[3]), int(f[4]), *f[6:9])
-        elif record == "value":
-            self.insert("sample", *unescaped(f[0]), f[3], f[2], int(f[4]), int(f[5]), *f[7:10])
-
-    def locations(self):
-        return ask(self.database, """SELECT id, alt, inlined, kind, file_id, build_id, path, offset,
-            frame, function, file, line FROM location JOIN object ON number = object""")
-
-    def paths(self):
-        return ask(self.database, "SELECT * FROM tag")
-
-    def samples(self):
-        """Without the window's number, which no other export has, and without labels."""
-        return ask(self.database, """SELECT tag, alt, host, CAST(start_unix_ns AS TEXT),
-            CAST(start_unix_ns + end_ns - start_ns AS TEXT), event, metric, comm, reason, quality,
-            inferred, CAST(sum(weight) AS TEXT), CAST(sum(count) AS TEXT)
-            FROM sample, store.recordings WHERE id = ? GROUP BY tag, alt, metric, comm, reason,
-            quality, inferred""", self.recording)
-
-
-SAMPLE_COLUMNS = ("tag", "alt", "host", "window", "start", "end", "event", "metric", "command", "unit",
-                  "container", "rank", "reason", "quality", "inferred", "weight", "count")
-COLUMNS = {
-    "locations": ("id", "alt", "inlined", "kind", "file_id", "build_id", "object", "offset", "frame",
-                  "function", "file", "line"),
-    "paths": ("tag", "alt", "parent", "parent_alt", "location", "location_alt"),
-    "samples": SAMPLE_COLUMNS,
-}
-LABELS = ("window", "unit", "container", "rank")
-UNLABELLED = [name for name in SAMPLE_COLUMNS if name not in LABELS]
-
 
 def tables(store, *options, status=0):
     """The folder of an export."""
@@ -228,17 +138,6 @@ def tables(store, *options, status=0):
 
 def rows_of(reader, folder, table):
     return READERS[reader](COLUMNS[table], os.path.join(folder, table + ".parquet"))
-
-
-def without_labels(rows):
-    """Added up over what a tag export does not have."""
-    keep = [i for i, name in enumerate(SAMPLE_COLUMNS) if name not in LABELS]
-    sums = collections.defaultdict(lambda: [0, 0])
-    for row in rows:
-        key = tuple(row[i] for i in keep[:-2])
-        sums[key][0] += int(row[-2])
-        sums[key][1] += int(row[-1])
-    return [key + (str(weight), str(count)) for key, (weight, count) in sums.items()]
 
 
 def check_tables(reader, kind, *options):

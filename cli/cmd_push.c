@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stackctl push: sends the recordings of a store to a server that has those of many hosts.
+ *
+ * A recording that the server has is not sent again, so the verb can be repeated at any time. With
+ * --follow it goes on, as a service: every so often it sends what has been finished, and where the
+ * server is away it waits, longer each time, and sends later what has come in between.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "clickhouse/clickhouse.h"
+#include "clickhouse/push.h"
+#include "cmd.h"
+#include "credentials.h"
+#include "input.h"
+#include "message.h"
+#include "options.h"
+
+#define PUSH_EVERY_NS (30 * UINT64_C(1000000000))
+#define PUSH_MOST_NS  (600 * UINT64_C(1000000000)) /* between two tries to reach a server */
+#define PUSH_STALE_NS (600 * UINT64_C(1000000000)) /* a recording that grows no more has ended */
+
+enum { PUSH_CREDENTIALS = 0x180, PUSH_FOLLOW, PUSH_EVERY };
+
+struct cmd_push {
+	struct input input;
+	const char *url, *credentials_file;
+	bool is_following;
+	uint64_t every_ns;
+	struct credentials credentials;
+	struct clickhouse *clickhouse;
+	struct push *push; /* NULL: the server has not been reached yet */
+	uint64_t there;	   /* recordings that the server had already */
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct cmd_push *args = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &args->input;
+		return 0;
+	case PUSH_CREDENTIALS:
+		args->credentials_file = arg;
+		return 0;
+	case PUSH_FOLLOW:
+		args->is_following = true;
+		return 0;
+	case PUSH_EVERY:
+		if (!duration_parse(arg, &args->every_ns) || !args->every_ns)
+			argp_error(state, "--every: '%s' is not a time such as 30s or 5m", arg);
+		return 0;
+	case ARGP_KEY_ARG:
+		if (args->url)
+			argp_error(state, "more than one URL is given");
+		args->url = arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "where to? stackctl push clickhouse://HOST[:PORT]/DATABASE");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* --- one round -------------------------------------------------------------------------------- */
+
+static int status_of(int err)
+{
+	switch (err) {
+	case -EACCES:
+		return CMD_NO_SUPPORT;
+	case -ENOENT:
+	case -EINVAL:
+	case -ENOSYS:
+		return CMD_USAGE;
+	default:
+		return CMD_FAILED;
+	}
+}
+
+/* Reports a failure of the server's, or of reading. */
+static int explain(const struct cmd_push *args, int err)
+{
+	const char *error = clickhouse_error(args->clickhouse);
+
+	message("%s", *error ? error : strerror(-err));
+	return status_of(err);
+}
+
+static int begin(void *arg, const struct store_recording *recordings, size_t n)
+{
+	struct cmd_push *args = arg;
+	int err = args->push ? 0 : push_new(args->clickhouse, &args->push);
+
+	args->there = 0;
+	if (err == 0)
+		err = push_ask(args->push, recordings, n);
+	return err < 0 ? explain(args, err) : CMD_DONE;
+}
+
+/* A service sends a recording once, when it has ended. */
+static bool wants(void *arg, const struct store_recording *recording)
+{
+	struct cmd_push *args = arg;
+
+	if (push_has(args->push, recording)) {
+		args->there++;
+		return false;
+	}
+	return !args->is_following || recording->finished ||
+	       store_range_end(recording) + PUSH_STALE_NS < clock_ns(CLOCK_REALTIME);
+}
+
+static int send_one(void *arg, const struct input_open *open)
+{
+	struct cmd_push *args = arg;
+	int err = push_add(args->push, open->profile);
+
+	return err < 0 ? explain(args, err) : CMD_DONE;
+}
+
+static void report(const struct cmd_push *args, const struct push_counts *before)
+{
+	struct push_counts now = push_counts(args->push);
+
+	if (now.collisions > before->collisions)
+		message("%" PRIu64 " paths or locations have an id that another one has: they are "
+			"told apart by the column alt",
+			now.collisions - before->collisions);
+	if (now.windows > before->windows || !args->is_following)
+		message("%s: recordings sent: %" PRIu64 " (%" PRIu64 " rows, %" PRIu64
+			" bytes); there already: %" PRIu64,
+			clickhouse_name(args->clickhouse), now.windows - before->windows,
+			now.rows - before->rows, now.bytes - before->bytes, args->there);
+}
+
+static int push_once(struct cmd_push *args)
+{
+	const struct input_each each = {
+		.begin = begin, .wants = wants, .each = send_one, .arg = args};
+	struct push_counts before = {0};
+	int status;
+
+	if (args->push)
+		before = push_counts(args->push);
+	status = input_each(&args->input, &each);
+	if (args->push && (status == CMD_DONE || push_counts(args->push).windows > before.windows))
+		report(args, &before);
+	return status;
+}
+
+/* --- as a service ----------------------------------------------------------------------------- */
+
+static void wait_ns(uint64_t ns)
+{
+	const struct timespec time = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+
+	nanosleep(&time, NULL);
+}
+
+/* Goes on until it is ended, unless the failure is one that waiting does not mend: no right to read
+ * the store, or what the server says of the database. A store that is not there yet will be. */
+static int follow(struct cmd_push *args)
+{
+	uint64_t wait = args->every_ns;
+
+	for (;;) {
+		int status = push_once(args);
+
+		if (status == CMD_NO_SUPPORT ||
+		    (status == CMD_USAGE && *clickhouse_error(args->clickhouse)))
+			return status;
+		wait = status == CMD_FAILED || status == CMD_USAGE ? wait * 2 : args->every_ns;
+		if (wait > PUSH_MOST_NS)
+			wait = PUSH_MOST_NS > args->every_ns ? PUSH_MOST_NS : args->every_ns;
+		wait_ns(wait);
+	}
+}
+
+static int run(struct cmd_push *args)
+{
+	struct clickhouse_options options = {.url = args->url};
+	char *error = NULL;
+	int status = credentials_read(args->credentials_file, &args->credentials), err;
+
+	if (status != CMD_DONE)
+		return status;
+	options.user = args->credentials.user;
+	options.password = args->credentials.password;
+	options.authority = args->credentials.authority;
+	err = clickhouse_new(&options, &args->clickhouse, &error);
+	if (err < 0) {
+		message("%s", error ? error : strerror(-err));
+		free(error);
+		return status_of(err);
+	}
+	return args->is_following ? follow(args) : push_once(args);
+}
+
+/* All recordings of the store, unless some are chosen; each as a whole. */
+static void choose(struct input *input)
+{
+	if (!input->is_range && input->recording)
+		input->range.first = input->range.last = input->recording;
+	input->is_range = true;
+	input->is_whole = true;
+}
+
+int cmd_push(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&input_recordings_argp, 0, NULL, 0}, {0}};
+	static const struct argp_option options[] = {
+		{"credentials", PUSH_CREDENTIALS, "FILE", 0,
+		 "User, password and certificate authority, in lines 'user = NAME', 'password = "
+		 "SECRET', 'ca = FILE' (default: CLICKHOUSE_USER and CLICKHOUSE_PASSWORD of the "
+		 "environment)",
+		 3},
+		{"follow", PUSH_FOLLOW, 0, 0,
+		 "Go on: send each recording when it has ended, and wait for the server if it is away",
+		 3},
+		{"every", PUSH_EVERY, "TIME", 0, "With --follow: look so often (default: 30s)", 3},
+		{0}};
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "clickhouse://[USER@]HOST[:PORT]/DATABASE",
+		.doc = "Sends recordings to a server that has those of many hosts "
+		       "(docs/FLEETS.md). What the server has already is not sent again, so this "
+		       "can be repeated at any time.",
+		.children = children,
+	};
+	struct cmd_push args = {.every_ns = PUSH_EVERY_NS};
+	int status;
+
+	options_parse(&argp, argc, argv, &args);
+	choose(&args.input);
+	status = run(&args);
+	push_free(args.push);
+	clickhouse_free(args.clickhouse);
+	credentials_free(&args.credentials);
+	return status;
+}

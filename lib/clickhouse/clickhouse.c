@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/* A database of a ClickHouse server; see clickhouse.h. */
+#include "clickhouse/clickhouse.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "clickhouse/http.h"
+
+#define SAID_BYTES 300 /* of what the server says, in a sentence */
+
+/* What the server's own numbers of errors mean; others are shown as it says them. */
+enum {
+	CODE_UNKNOWN_DATABASE = 81,
+	CODE_READONLY = 164,
+	CODE_UNKNOWN_USER = 192,
+	CODE_WRONG_PASSWORD = 193,
+	CODE_REQUIRED_PASSWORD = 194,
+	CODE_IP_NOT_ALLOWED = 195,
+	CODE_DATABASE_ACCESS_DENIED = 291,
+	CODE_NOT_ENOUGH_PRIVILEGES = 497,
+	CODE_AUTHENTICATION_FAILED = 516,
+};
+
+struct clickhouse {
+	struct http *http;
+	char *host, *port, *database; /* host: with the brackets of an IPv6 address */
+	char *user, *password, *authority;
+	bool is_tls;
+	char *name;
+	char *error;
+};
+
+bool clickhouse_is_url(const char *name)
+{
+	return strncmp(name, CLICKHOUSE_SCHEME, strlen(CLICKHOUSE_SCHEME)) == 0 ||
+	       strncmp(name, CLICKHOUSE_SCHEME_TLS, strlen(CLICKHOUSE_SCHEME_TLS)) == 0;
+}
+
+/* --- the URL ---------------------------------------------------------------------------------- */
+
+static bool is_port(const char *text)
+{
+	return *text && strspn(text, "0123456789") == strlen(text) && strlen(text) <= 5 &&
+	       atoi(text) > 0 && atoi(text) <= 65535;
+}
+
+static bool is_name(const char *text, const char *also)
+{
+	for (const char *at = text; *at; at++)
+		if (!isalnum((unsigned char)*at) && !strchr(also, *at))
+			return false;
+	return *text;
+}
+
+/* Parts "host:port" or "[address]:port". Returns why not, or NULL. */
+static const char *part_host(struct clickhouse *c, char *text)
+{
+	char *colon = *text == '[' ? strchr(text, ']') : text;
+
+	colon = colon ? strchr(colon, ':') : NULL;
+	if (colon)
+		*colon++ = '\0';
+	if (colon && !is_port(colon))
+		return "the port is not a number from 1 to 65535";
+	if (!is_name(text, "-._[]:"))
+		return "it has no host";
+	c->host = strdup(text);
+	c->port = strdup(colon ? colon : c->is_tls ? "8443" : "8123");
+	return NULL;
+}
+
+/* Parts what is behind the scheme. Returns why not, or NULL. */
+static const char *part_url(struct clickhouse *c, char *text)
+{
+	char *slash = strchr(text, '/'), *at;
+
+	if (!slash || !slash[1])
+		return "it names no database";
+	*slash = '\0';
+	if (!is_name(slash + 1, "_-."))
+		return "a database's name has letters, digits, '_', '-' and '.'";
+	c->database = strdup(slash + 1);
+	at = strrchr(text, '@');
+	if (!at)
+		return part_host(c, text);
+	*at = '\0';
+	if (strchr(text, ':'))
+		return "a password in it could be seen by everybody on this machine: put it into "
+		       "CLICKHOUSE_PASSWORD, or a file for --credentials";
+	if (!c->user)
+		c->user = strdup(text);
+	return part_host(c, at + 1);
+}
+
+static int parse_url(struct clickhouse *c, const char *url, char **ret_error)
+{
+	const char *why = NULL;
+	char *copy;
+
+	c->is_tls = strncmp(url, CLICKHOUSE_SCHEME_TLS, strlen(CLICKHOUSE_SCHEME_TLS)) == 0;
+	if (!clickhouse_is_url(url))
+		why = "it does not begin with " CLICKHOUSE_SCHEME " or " CLICKHOUSE_SCHEME_TLS;
+	copy = strdup(url +
+		      (why ? 0 : strlen(c->is_tls ? CLICKHOUSE_SCHEME_TLS : CLICKHOUSE_SCHEME)));
+	if (!copy)
+		return -ENOMEM;
+	if (!why)
+		why = part_url(c, copy);
+	free(copy);
+	if (why) {
+		/* Before an '@' there may be a password. */
+		if (asprintf(ret_error,
+			     "%s: %s; clickhouse://[USER@]HOST[:PORT]/DATABASE is expected",
+			     strchr(url, '@') ? "the URL" : url, why) < 0)
+			*ret_error = NULL;
+		return -EINVAL;
+	}
+	if (!c->host || !c->port || !c->database ||
+	    asprintf(&c->name, "%s%s:%s/%s", c->is_tls ? CLICKHOUSE_SCHEME_TLS : CLICKHOUSE_SCHEME,
+		     c->host, c->port, c->database) < 0) {
+		c->name = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+int clickhouse_new(const struct clickhouse_options *options, struct clickhouse **ret_clickhouse,
+		   char **ret_error)
+{
+	struct clickhouse *c = calloc(1, sizeof(*c));
+	int err;
+
+	*ret_error = NULL;
+	if (!c)
+		return -ENOMEM;
+	c->user = options->user ? strdup(options->user) : NULL;
+	c->password = options->password ? strdup(options->password) : NULL;
+	c->authority = options->authority ? strdup(options->authority) : NULL;
+	err = parse_url(c, options->url, ret_error);
+	if (err == 0)
+		err = http_new(&c->http);
+	if (err == -ENOSYS)
+		*ret_error = strdup("libcurl.so.4 is not installed, without which no server can be "
+				    "reached: apt install libcurl4, or dnf install libcurl");
+	if (err < 0)
+		clickhouse_free(c);
+	else
+		*ret_clickhouse = c;
+	return err;
+}
+
+void clickhouse_free(struct clickhouse *c)
+{
+	if (!c)
+		return;
+	http_free(c->http);
+	free(c->host);
+	free(c->port);
+	free(c->database);
+	free(c->user);
+	if (c->password)
+		explicit_bzero(c->password, strlen(c->password));
+	free(c->password);
+	free(c->authority);
+	free(c->name);
+	free(c->error);
+	free(c);
+}
+
+const char *clickhouse_name(const struct clickhouse *c)
+{
+	return c->name;
+}
+
+/* --- failures --------------------------------------------------------------------------------- */
+
+const char *clickhouse_error(const struct clickhouse *c)
+{
+	return c->error ? c->error : "";
+}
+
+int clickhouse_fail(struct clickhouse *c, int err, const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	va_end(args);
+	free(c->error);
+	c->error = NULL;
+	if (text && asprintf(&c->error, "%s: %s", c->name, text) < 0)
+		c->error = NULL;
+	free(text);
+	return err;
+}
+
+/* Why there was no answer. */
+static int explain_http(struct clickhouse *c, int err)
+{
+	const char *said = http_error(c->http);
+
+	switch (err) {
+	case -EHOSTUNREACH:
+		return clickhouse_fail(c, err, "there is no host '%s': %s", c->host, said);
+	case -ECONNREFUSED:
+		return clickhouse_fail(
+			c, err,
+			"nothing can be reached there: is the server running, and is "
+			"%s the port of its HTTP interface? (%s)",
+			c->port, said);
+	case -ETIMEDOUT:
+		return clickhouse_fail(c, err, "the server does not answer in time: %s", said);
+	case -ECONNRESET:
+		return clickhouse_fail(c, err,
+				       "the connection broke off: %s. What had been sent of the "
+				       "recording does not count; run the same again",
+				       said);
+	case -EMSGSIZE:
+		return clickhouse_fail(c, err, "the answer is too long");
+	case -ENOMEM:
+		return clickhouse_fail(c, err, "out of memory");
+	default:
+		return clickhouse_fail(c, err, "%s", *said ? said : strerror(-err));
+	}
+}
+
+/* Returns the number in "Code: 81, e.displayText() = ..." of an answer that tells of a failure; 0
+ * if there is none. */
+static long code_of(const char *text)
+{
+	return strncmp(text, "Code: ", 6) == 0 ? strtol(text + 6, NULL, 10) : 0;
+}
+
+/* The first line of an answer, escaped, and not all too long. */
+static void put_said(struct buf *b, char *text)
+{
+	text[strcspn(text, "\r\n")] = '\0';
+	if (strlen(text) > SAID_BYTES)
+		text[SAID_BYTES] = '\0';
+	text_put(b, text, NULL);
+	buf_put_u8(b, '\0');
+}
+
+static int explain_code(struct clickhouse *c, long status, long code, const char *said)
+{
+	switch (code) {
+	case CODE_UNKNOWN_DATABASE:
+		return clickhouse_fail(c, -ENOENT,
+				       "the server has no database '%s': make it first, by CREATE "
+				       "DATABASE %s",
+				       c->database, c->database);
+	case CODE_UNKNOWN_USER:
+	case CODE_WRONG_PASSWORD:
+	case CODE_REQUIRED_PASSWORD:
+	case CODE_IP_NOT_ALLOWED:
+	case CODE_AUTHENTICATION_FAILED:
+		return clickhouse_fail(c, -EACCES,
+				       "the server does not let user '%s' in: give the right "
+				       "CLICKHOUSE_USER and CLICKHOUSE_PASSWORD, or a file for "
+				       "--credentials (%s)",
+				       c->user ? c->user : "default", said);
+	case CODE_READONLY:
+	case CODE_DATABASE_ACCESS_DENIED:
+	case CODE_NOT_ENOUGH_PRIVILEGES:
+		return clickhouse_fail(c, -EACCES,
+				       "user '%s' may not do that: grant INSERT, SELECT and CREATE "
+				       "TABLE in '%s' (%s)",
+				       c->user ? c->user : "default", c->database, said);
+	default:
+		break;
+	}
+	if (status == 401 || status == 403)
+		return clickhouse_fail(c, -EACCES, "the server does not let user '%s' in (%s)",
+				       c->user ? c->user : "default", said);
+	return clickhouse_fail(c, -EPROTO, "the server failed with status %ld: %s", status,
+			       *said ? said : "it does not say why");
+}
+
+/* Why the answer is one of a failure. */
+static int explain_answer(struct clickhouse *c, long status, struct buf *answer)
+{
+	struct buf said = {0};
+	int err;
+
+	buf_put_u8(answer, '\0');
+	if (answer->failed)
+		return clickhouse_fail(c, -ENOMEM, "out of memory");
+	put_said(&said, (char *)answer->data);
+	err = explain_code(c, status, code_of((char *)answer->data),
+			   said.failed ? "" : (const char *)said.data);
+	buf_free(&said);
+	return err;
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+/* The server answers when the query has ended, so that the status says how. */
+static int make_url(struct clickhouse *c, const char *query, bool has_ids, struct buf *b)
+{
+	int err;
+
+	text_put_raw(b, c->is_tls ? "https://" : "http://");
+	text_put_raw(b, c->host);
+	text_put_raw(b, ":");
+	text_put_raw(b, c->port);
+	text_put_raw(b, "/?wait_end_of_query=1&database=");
+	err = http_escape(c->http, c->database, b);
+	if (has_ids)
+		text_put_raw(b, "&ids_format=RowBinary&ids_structure=id%20UInt64");
+	text_put_raw(b, "&query=");
+	if (err == 0)
+		err = http_escape(c->http, query, b);
+	buf_put_u8(b, '\0');
+	return b->failed ? -ENOMEM : err;
+}
+
+static int request(struct clickhouse *c, const char *query, struct http_request *r,
+		   struct buf *ret_answer)
+{
+	struct buf url = {0};
+	long status = 0;
+	int err = make_url(c, query, r->part != NULL, &url);
+
+	free(c->error);
+	c->error = NULL;
+	r->url = (const char *)url.data;
+	r->user = c->user;
+	r->password = c->password;
+	r->authority = c->authority;
+	if (!r->user && r->password)
+		r->user = "default";
+	buf_clear(ret_answer);
+	if (err == 0)
+		err = http_post(c->http, r, &status, ret_answer);
+	buf_free(&url);
+	if (err < 0)
+		return explain_http(c, err);
+	return status == 200 ? 0 : explain_answer(c, status, ret_answer);
+}
+
+int clickhouse_ask(struct clickhouse *c, const char *query, const struct buf *ids,
+		   struct buf *ret_answer)
+{
+	struct http_request r = {.part = ids ? "ids" : NULL, .content = ids};
+
+	return request(c, query, &r, ret_answer);
+}
+
+int clickhouse_send(struct clickhouse *c, const char *query, const struct buf *data)
+{
+	struct http_request r = {.body = data ? data->data : NULL, .len = data ? data->len : 0};
+	struct buf answer = {0};
+	int err = request(c, query, &r, &answer);
+
+	buf_free(&answer);
+	return err;
+}

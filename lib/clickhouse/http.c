@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* Requests by libcurl; see http.h. */
+#include "clickhouse/http.h"
+
+#include <curl/curl.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+/* X(type of the result, name, parameters): the library's functions. */
+#define HTTP_FUNCTIONS(X)                                                                          \
+	X(CURL *, curl_easy_init, (void))                                                          \
+	X(void, curl_easy_reset, (CURL *))                                                         \
+	X(CURLcode, curl_easy_setopt, (CURL *, CURLoption, ...))                                   \
+	X(CURLcode, curl_easy_perform, (CURL *))                                                   \
+	X(CURLcode, curl_easy_getinfo, (CURL *, CURLINFO, ...))                                    \
+	X(void, curl_easy_cleanup, (CURL *))                                                       \
+	X(char *, curl_easy_escape, (CURL *, const char *, int))                                   \
+	X(void, curl_free, (void *))                                                               \
+	X(const char *, curl_easy_strerror, (CURLcode))                                            \
+	X(struct curl_slist *, curl_slist_append, (struct curl_slist *, const char *))             \
+	X(void, curl_slist_free_all, (struct curl_slist *))                                        \
+	X(curl_mime *, curl_mime_init, (CURL *))                                                   \
+	X(curl_mimepart *, curl_mime_addpart, (curl_mime *))                                       \
+	X(CURLcode, curl_mime_name, (curl_mimepart *, const char *))                               \
+	X(CURLcode, curl_mime_filename, (curl_mimepart *, const char *))                           \
+	X(CURLcode, curl_mime_data, (curl_mimepart *, const char *, size_t))                       \
+	X(void, curl_mime_free, (curl_mime *))
+
+/* The header makes macros of some, which check the types of their arguments. */
+#undef curl_easy_setopt
+#undef curl_easy_getinfo
+
+struct http {
+	void *library;
+	CURL *curl;
+	char error[CURL_ERROR_SIZE];
+	struct buf *answer; /* of the request under way */
+#define HTTP_MEMBER(result, name, parameters) result(*name) parameters;
+	HTTP_FUNCTIONS(HTTP_MEMBER)
+#undef HTTP_MEMBER
+};
+
+static const char *const libraries[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
+
+/* RTLD_NODELETE: the library's own libraries set up global state and do not undo it. */
+static int load(struct http *http)
+{
+	for (size_t i = 0; !http->library && i < sizeof(libraries) / sizeof(*libraries); i++)
+		http->library = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (!http->library)
+		return -ENOSYS;
+#define HTTP_LOAD(result, name, parameters)                                                        \
+	*(void **)&http->name = dlsym(http->library, #name);                                       \
+	if (!http->name)                                                                           \
+		return -ENOSYS;
+	HTTP_FUNCTIONS(HTTP_LOAD)
+#undef HTTP_LOAD
+	http->curl = http->curl_easy_init();
+	return http->curl ? 0 : -ENOMEM;
+}
+
+int http_new(struct http **ret_http)
+{
+	struct http *http = calloc(1, sizeof(*http));
+	int err = http ? load(http) : -ENOMEM;
+
+	if (err < 0)
+		http_free(http);
+	else
+		*ret_http = http;
+	return err;
+}
+
+void http_free(struct http *http)
+{
+	if (!http)
+		return;
+	if (http->curl)
+		http->curl_easy_cleanup(http->curl);
+	if (http->library)
+		dlclose(http->library);
+	free(http);
+}
+
+const char *http_error(const struct http *http)
+{
+	return http->error;
+}
+
+int http_escape(struct http *http, const char *text, struct buf *b)
+{
+	char *escaped = http->curl_easy_escape(http->curl, text, 0);
+
+	if (!escaped)
+		return -ENOMEM;
+	text_put_raw(b, escaped);
+	http->curl_free(escaped);
+	return b->failed ? -ENOMEM : 0;
+}
+
+static size_t take(char *bytes, size_t size, size_t n, void *arg)
+{
+	struct http *http = arg;
+	size_t len = size * n;
+
+	if (http->answer->len + len > HTTP_MAX_ANSWER)
+		return 0;
+	buf_put(http->answer, bytes, len);
+	return http->answer->failed ? 0 : len;
+}
+
+static int error_of(const struct http *http, CURLcode code)
+{
+	switch (code) {
+	case CURLE_COULDNT_RESOLVE_HOST:
+	case CURLE_COULDNT_RESOLVE_PROXY:
+		return -EHOSTUNREACH;
+	case CURLE_COULDNT_CONNECT:
+		return -ECONNREFUSED;
+	case CURLE_OPERATION_TIMEDOUT:
+		return -ETIMEDOUT;
+	case CURLE_GOT_NOTHING:
+	case CURLE_PARTIAL_FILE:
+	case CURLE_SEND_ERROR:
+	case CURLE_RECV_ERROR:
+		return -ECONNRESET;
+	case CURLE_WRITE_ERROR:
+		return http->answer->failed ? -ENOMEM : -EMSGSIZE;
+	case CURLE_OUT_OF_MEMORY:
+		return -ENOMEM;
+	default:
+		return -EPROTO;
+	}
+}
+
+/* Sets what all requests have in common. Only HTTP is spoken, and no redirection followed. */
+static void set_up(struct http *http, const struct http_request *r)
+{
+	CURL *curl = http->curl;
+
+	http->curl_easy_reset(curl);
+	http->curl_easy_setopt(curl, CURLOPT_URL, r->url);
+	http->curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, http->error);
+	http->curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	http->curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
+	http->curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, 1L);
+	http->curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, HTTP_CONNECT_S);
+	http->curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+	http->curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, HTTP_STALLED_S);
+	http->curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
+	http->curl_easy_setopt(curl, CURLOPT_WRITEDATA, http);
+	if (r->authority)
+		http->curl_easy_setopt(curl, CURLOPT_CAINFO, r->authority);
+	if (r->user) {
+		http->curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
+		http->curl_easy_setopt(curl, CURLOPT_USERNAME, r->user);
+		http->curl_easy_setopt(curl, CURLOPT_PASSWORD, r->password ? r->password : "");
+	}
+}
+
+/* Makes what is sent a form with one file. */
+static curl_mime *set_form(struct http *http, const struct http_request *r)
+{
+	curl_mime *form = http->curl_mime_init(http->curl);
+	curl_mimepart *part = form ? http->curl_mime_addpart(form) : NULL;
+
+	if (!part || http->curl_mime_name(part, r->part) != CURLE_OK ||
+	    http->curl_mime_filename(part, r->part) != CURLE_OK ||
+	    http->curl_mime_data(part, r->content->len ? (const char *)r->content->data : "",
+				 r->content->len) != CURLE_OK ||
+	    http->curl_easy_setopt(http->curl, CURLOPT_MIMEPOST, form) != CURLE_OK) {
+		http->curl_mime_free(form);
+		return NULL;
+	}
+	return form;
+}
+
+int http_post(struct http *http, const struct http_request *r, long *ret_status,
+	      struct buf *ret_answer)
+{
+	/* Else a body would wait for the server to ask for it. */
+	struct curl_slist *headers = http->curl_slist_append(NULL, "Expect:");
+	curl_mime *form = NULL;
+	CURLcode code = CURLE_OUT_OF_MEMORY;
+
+	set_up(http, r);
+	http->error[0] = '\0';
+	http->answer = ret_answer;
+	http->curl_easy_setopt(http->curl, CURLOPT_HTTPHEADER, headers);
+	if (r->part) {
+		form = set_form(http, r);
+	} else {
+		http->curl_easy_setopt(http->curl, CURLOPT_POST, 1L);
+		http->curl_easy_setopt(http->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->len);
+		http->curl_easy_setopt(http->curl, CURLOPT_POSTFIELDS, r->len ? r->body : "");
+	}
+	if (headers && (form || !r->part))
+		code = http->curl_easy_perform(http->curl);
+	if (code == CURLE_OK)
+		http->curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, ret_status);
+	else if (!http->error[0])
+		snprintf(http->error, sizeof(http->error), "%s", http->curl_easy_strerror(code));
+	http->curl_mime_free(form);
+	http->curl_slist_free_all(headers);
+	return code == CURLE_OK ? 0 : error_of(http, code);
+}

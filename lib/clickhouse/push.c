@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sends recordings; see push.h.
+ *
+ * A window is made rows twice. The first time its paths and locations are only collected, and the
+ * server asked for those it has; the second time what is new is sent, in pieces, so that memory
+ * stays bounded: locations and paths before the samples that have them, and the window's own row at
+ * the end.
+ */
+#include "clickhouse/push.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/int_map.h"
+#include "base/vec.h"
+#include "clickhouse/layout.h"
+#include "rows/rows.h"
+
+#define PUSH_PIECE (8u << 20) /* bytes of one table that are sent at once */
+#define PUSH_KIND  32	      /* bytes of the name of a kind of objects */
+
+struct push {
+	struct clickhouse *c;
+	struct rows *rows;		  /* of the window at hand, with what the server has */
+	struct int_map ends;		  /* windows that the server has: numbers of ... */
+	VEC(uint64_t) end_ns;		  /* ... their ends */
+	struct buf pieces[LAYOUT_TABLES]; /* not sent yet */
+	struct buf ids[ROWS_TABLES];	  /* of a window's locations and paths */
+	uint64_t number;		  /* of the push, in its samples */
+	struct push_counts counts;
+};
+
+/* --- sending ---------------------------------------------------------------------------------- */
+
+static int send_piece(struct push *push, int table)
+{
+	struct buf *piece = &push->pieces[table], query = {0};
+	int err;
+
+	if (!piece->len && !piece->failed)
+		return 0;
+	layout_put_insert(table, &query);
+	err = piece->failed || query.failed
+		      ? -ENOMEM
+		      : clickhouse_send(push->c, (const char *)query.data, piece);
+	if (err == 0)
+		push->counts.bytes += piece->len;
+	buf_clear(piece);
+	buf_free(&query);
+	return err;
+}
+
+/* Sends all that there is, in the order of the tables. */
+static int send_pieces(struct push *push)
+{
+	int err = 0;
+
+	for (int table = 0; err == 0 && table < LAYOUT_TABLES; table++)
+		err = send_piece(push, table);
+	return err;
+}
+
+static int put_row(void *arg, enum rows_table table, const struct rows_value *values)
+{
+	struct push *push = arg;
+	struct buf *piece = &push->pieces[table];
+	struct rows_value all[LAYOUT_MAX_COLUMNS];
+
+	if (table == ROWS_SAMPLES) {
+		memcpy(all, values, ROWS_SAMPLE_N * sizeof(*values));
+		all[ROWS_SAMPLE_N] = (struct rows_value){.number = push->number};
+		values = all;
+	}
+	layout_put_row(table, values, piece);
+	push->counts.rows++;
+	return piece->len < PUSH_PIECE ? 0 : send_pieces(push);
+}
+
+int push_new(struct clickhouse *c, struct push **ret_push)
+{
+	struct push *push = calloc(1, sizeof(*push));
+	int err = push ? layout_ensure(c) : -ENOMEM;
+
+	if (err < 0) {
+		push_free(push);
+		return err;
+	}
+	push->c = c;
+	*ret_push = push;
+	return 0;
+}
+
+void push_free(struct push *push)
+{
+	if (!push)
+		return;
+	rows_free(push->rows);
+	int_map_fini(&push->ends);
+	free(push->end_ns.items);
+	for (int i = 0; i < LAYOUT_TABLES; i++)
+		buf_free(&push->pieces[i]);
+	for (int i = 0; i < ROWS_TABLES; i++)
+		buf_free(&push->ids[i]);
+	free(push);
+}
+
+struct push_counts push_counts(const struct push *push)
+{
+	return push->counts;
+}
+
+/* --- what the server has ---------------------------------------------------------------------- */
+
+/* Takes rows "window, end". */
+static int take_windows(struct push *push, const struct buf *answer)
+{
+	struct buf_reader r = buf_reader(answer->data, answer->len);
+	int err = 0;
+
+	while (err == 0 && buf_left(&r)) {
+		uint64_t window, end;
+
+		BUF_GET(&r, window);
+		BUF_GET(&r, end);
+		if (r.failed)
+			return clickhouse_fail(push->c, -EPROTO, "the answer is cut");
+		err = VEC_RESERVE(&push->end_ns, 1);
+		if (err == 0)
+			err = int_map_set(&push->ends, window, (uint32_t)push->end_ns.count);
+		if (err == 0)
+			push->end_ns.items[push->end_ns.count++] = end;
+	}
+	return err;
+}
+
+int push_ask(struct push *push, const struct store_recording *recordings, size_t n)
+{
+	struct buf ids = {0}, answer = {0};
+	int err;
+
+	int_map_clear(&push->ends);
+	push->end_ns.count = 0;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t window = rows_window(&recordings[i]);
+
+		BUF_PUT(&ids, window);
+	}
+	err = ids.failed ? -ENOMEM
+			 : clickhouse_ask(push->c,
+					  "SELECT window, max(end_ns) FROM windows WHERE window IN "
+					  "(SELECT id FROM ids) GROUP BY window FORMAT RowBinary",
+					  &ids, &answer);
+	if (err == 0)
+		err = take_windows(push, &answer);
+	buf_free(&ids);
+	buf_free(&answer);
+	return err;
+}
+
+bool push_has(const struct push *push, const struct store_recording *recording)
+{
+	uint32_t at = int_map_find(&push->ends, rows_window(recording));
+
+	return at != INT_MAP_NONE && push->end_ns.items[at] >= store_range_end(recording);
+}
+
+static int take_locations(struct push *push, const struct buf *answer)
+{
+	struct buf_reader r = buf_reader(answer->data, answer->len);
+	int err = 0;
+
+	while (err == 0 && buf_left(&r)) {
+		uint64_t id, file_id, offset;
+		char kind[PUSH_KIND];
+		uint32_t alt;
+
+		BUF_GET(&r, id);
+		BUF_GET(&r, alt);
+		buf_get_string(&r, kind, sizeof(kind));
+		BUF_GET(&r, file_id);
+		BUF_GET(&r, offset);
+		if (r.failed)
+			return clickhouse_fail(push->c, -EPROTO, "the answer is cut");
+		err = rows_know_location(push->rows, id, alt, kind, file_id, offset);
+	}
+	return err;
+}
+
+static int take_paths(struct push *push, const struct buf *answer)
+{
+	struct buf_reader r = buf_reader(answer->data, answer->len);
+	int err = 0;
+
+	while (err == 0 && buf_left(&r)) {
+		uint64_t tag, parent, location;
+		uint32_t alt, parent_alt, location_alt;
+
+		BUF_GET(&r, tag);
+		BUF_GET(&r, alt);
+		BUF_GET(&r, parent);
+		BUF_GET(&r, parent_alt);
+		BUF_GET(&r, location);
+		BUF_GET(&r, location_alt);
+		if (r.failed)
+			return clickhouse_fail(push->c, -EPROTO, "the answer is cut");
+		err = rows_know_path(push->rows, tag, alt, parent, parent_alt, location,
+				     location_alt);
+	}
+	return err;
+}
+
+/* Collects the ids of a window's locations and paths. */
+static int collect(void *arg, enum rows_table table, const struct rows_value *values)
+{
+	struct push *push = arg;
+
+	if (table != ROWS_SAMPLES)
+		BUF_PUT(&push->ids[table], values[0].number);
+	return push->ids[table].failed ? -ENOMEM : 0;
+}
+
+static int collect_ids(struct push *push, struct profile *profile)
+{
+	const struct rows_sink sink = {.row = collect, .arg = push};
+	struct rows *rows;
+	int err = rows_new(&sink, &rows);
+
+	if (err < 0)
+		return err;
+	buf_clear(&push->ids[ROWS_LOCATIONS]);
+	buf_clear(&push->ids[ROWS_PATHS]);
+	err = rows_add(rows, profile);
+	rows_free(rows);
+	return err;
+}
+
+/* Learns what the server has of a window's locations and paths. */
+static int learn(struct push *push, struct profile *profile)
+{
+	struct buf answer = {0};
+	int err = collect_ids(push, profile);
+
+	if (err == 0)
+		err = clickhouse_ask(
+			push->c,
+			"SELECT DISTINCT id, alt, kind, file_id, offset FROM locations "
+			"WHERE id IN (SELECT id FROM ids) FORMAT RowBinary",
+			&push->ids[ROWS_LOCATIONS], &answer);
+	if (err == 0)
+		err = take_locations(push, &answer);
+	if (err == 0)
+		err = clickhouse_ask(
+			push->c,
+			"SELECT DISTINCT tag, alt, parent, parent_alt, location, "
+			"location_alt FROM paths WHERE tag IN (SELECT id FROM ids) FORMAT "
+			"RowBinary",
+			&push->ids[ROWS_PATHS], &answer);
+	if (err == 0)
+		err = take_paths(push, &answer);
+	buf_free(&answer);
+	return err;
+}
+
+/* --- windows ---------------------------------------------------------------------------------- */
+
+/* The row by which a window counts. */
+static int put_window(struct push *push, const struct store_recording *r)
+{
+	struct buf text[4] = {0};
+	const struct rows_value values[LAYOUT_WINDOW_N] = {
+		[LAYOUT_HOST] = {.text = rows_text(&text[0], r->host ? r->host : "")},
+		[LAYOUT_WINDOW] = {.number = rows_window(r)},
+		[LAYOUT_PUSH] = {.number = push->number},
+		[LAYOUT_START] = {.number = r->start_unix_ns},
+		[LAYOUT_START_NS] = {.number = r->start_unix_ns},
+		[LAYOUT_END_NS] = {.number = store_range_end(r)},
+		[LAYOUT_FINISHED] = {.number = r->finished},
+		[LAYOUT_EVENT] = {.text = rows_text(&text[1], r->event ? r->event : "")},
+		[LAYOUT_TARGET] = {.text = rows_text(&text[2], r->target ? r->target : "")},
+		[LAYOUT_KERNEL] = {.text = rows_text(&text[3], r->kernel ? r->kernel : "")},
+		[LAYOUT_SAMPLES] = {.number = r->samples},
+		[LAYOUT_LOST] = {.number = r->lost},
+	};
+	bool failed = false;
+
+	for (size_t i = 0; i < sizeof(text) / sizeof(*text); i++)
+		failed = failed || text[i].failed;
+	if (!failed)
+		layout_put_row(LAYOUT_WINDOWS, values, &push->pieces[LAYOUT_WINDOWS]);
+	for (size_t i = 0; i < sizeof(text) / sizeof(*text); i++)
+		buf_free(&text[i]);
+	return failed ? -ENOMEM : 0;
+}
+
+static int send_window(struct push *push, struct profile *profile)
+{
+	int err = learn(push, profile);
+
+	if (err == 0 && getrandom(&push->number, sizeof(push->number), 0) < 0)
+		err = -errno;
+	if (err == 0)
+		err = rows_add(push->rows, profile);
+	if (err == 0)
+		err = send_pieces(push);
+	if (err == 0)
+		err = put_window(push, &profile_tables(profile)->recording);
+	return err == 0 ? send_pieces(push) : err;
+}
+
+int push_add(struct push *push, struct profile *profile)
+{
+	const struct rows_sink sink = {.row = put_row, .arg = push};
+	const struct push_counts before = push->counts;
+	int err = rows_new(&sink, &push->rows);
+
+	if (err < 0)
+		return err;
+	err = send_window(push, profile);
+	if (err < 0) {
+		push->counts = before;
+		for (int i = 0; i < LAYOUT_TABLES; i++)
+			buf_clear(&push->pieces[i]);
+	} else {
+		push->counts.windows++;
+		push->counts.collisions += rows_counts(push->rows).collisions;
+	}
+	rows_free(push->rows);
+	push->rows = NULL;
+	return err;
+}

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: MIT
+"""A ClickHouse server for tests, with its own configuration and data below the build folder, and what
+stands between it and stackctl: a relay that loses connections."""
+
+import http.server
+import json
+import os
+import shutil
+import socket
+import socketserver
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+
+from common import BUILD, Skip, check
+
+CONFIG = """<yandex>
+  <logger><level>warning</level><log>%(data)s/log</log><errorlog>%(data)s/errors</errorlog></logger>
+  <http_port>%(port)d</http_port> <tcp_port>%(tcp)d</tcp_port> <listen_host>127.0.0.1</listen_host>
+  <path>%(data)s/</path> <tmp_path>%(data)s/tmp/</tmp_path>
+  <user_files_path>%(data)s/files/</user_files_path>
+  <users_config>users.xml</users_config> <default_profile>default</default_profile>
+  <default_database>default</default_database> <mark_cache_size>67108864</mark_cache_size>
+</yandex>"""
+
+USER = """<%(name)s><password>%(password)s</password><networks><ip>127.0.0.1</ip></networks>
+  <profile>%(profile)s</profile><quota>default</quota></%(name)s>"""
+
+USERS = """<yandex><profiles><default></default><reading><readonly>1</readonly></reading></profiles>
+<quotas><default></default></quotas><users>%s</users></yandex>""" % "".join(
+    USER % {"name": name, "password": password, "profile": profile}
+    for name, password, profile in (("default", "", "default"), ("pusher", "secret", "default"),
+                                    ("reader", "", "reading")))
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Server:
+    """One that runs until stop(); `url` names a database of it for stackctl."""
+
+    def __init__(self):
+        if not shutil.which("clickhouse-server"):
+            raise Skip("clickhouse-server is not installed (deps.sh exports)")
+        self.data = os.path.abspath(os.path.join(BUILD, "clickhouse"))
+        shutil.rmtree(self.data, ignore_errors=True)
+        os.makedirs(self.data)
+        self.port = free_port()
+        for name, text in (("config.xml", CONFIG % {"data": self.data, "port": self.port,
+                                                    "tcp": free_port()}), ("users.xml", USERS)):
+            with open(os.path.join(self.data, name), "w", encoding="ascii") as file:
+                file.write(text)
+        self.process = None
+        self.start()
+
+    def start(self):
+        with open(os.path.join(self.data, "output"), "ab") as output:
+            self.process = subprocess.Popen(
+                ["clickhouse-server", "--config-file=" + os.path.join(self.data, "config.xml")],
+                cwd=self.data, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        end = time.monotonic() + 60
+        while True:
+            try:
+                if self.ask("SELECT 1", database="default") == [["1"]]:
+                    return
+            except urllib.error.URLError:
+                check(self.process.poll() is None, "clickhouse-server ended: see its output below build/")
+                check(time.monotonic() < end, "clickhouse-server does not answer")
+                time.sleep(0.1)
+
+    def stop(self):
+        if self.process:
+            self.process.terminate()
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.process = None
+
+    def url(self, database, port=None, user=""):
+        return "clickhouse://%s127.0.0.1:%d/%s" % (user, port or self.port, database)
+
+    def ask(self, query, database):
+        """Rows of text."""
+        url = "http://127.0.0.1:%d/?database=%s" % (self.port, database)
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        try:
+            with opener.open(url, query.encode(), timeout=60) as answer:
+                text = answer.read().decode()
+        except urllib.error.HTTPError as error:
+            raise AssertionError(query + ": " + error.read().decode()) from error
+        if not query.endswith("JSONCompact"):
+            return [line.split("\t") for line in text.splitlines()]
+        return [tuple(None if value is None else str(value) for value in row)
+                for row in json.loads(text)["data"]]
+
+    def make(self, database):
+        self.ask("DROP DATABASE IF EXISTS " + database, "default")
+        self.ask("CREATE DATABASE " + database, "default")
+        return self.url(database)
+
+
+class Relay(socketserver.ThreadingTCPServer):
+    """Between stackctl and a server. `lose` says which request's connection it drops, counted from 0,
+    and when: "before" a byte of it has reached the server, in the "middle" of its body, or "after" the
+    server has answered, which stackctl never learns."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def __init__(self, port):
+        super().__init__(("127.0.0.1", 0), RelayHandler)
+        self.server_port, self.port = port, self.server_address[1]
+        self.lose, self.when, self.requests = None, None, 0
+        self.lock = threading.Lock()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def next_request(self):
+        with self.lock:
+            self.requests += 1
+            return self.requests - 1
+
+    def reset(self, lose, when):
+        self.lose, self.when, self.requests = lose, when, 0
+
+
+class RelayHandler(socketserver.BaseRequestHandler):
+    def handle(self):
+        relay = self.server
+        when = relay.when if relay.next_request() == relay.lose else None
+        request = self.whole_message(self.request)
+        if when == "before":
+            return
+        if when == "middle":
+            request = request[:request.index(b"\r\n\r\n") + 4 + self.length_of(request) // 2]
+        with socket.create_connection(("127.0.0.1", relay.server_port)) as server:
+            server.sendall(request)
+            if when == "middle":
+                return
+            answer = b""
+            while True:
+                some = server.recv(65536)
+                if not some:
+                    break
+                answer += some
+                if self.is_whole_answer(answer):
+                    break
+        if when is None:
+            self.request.sendall(answer)
+
+    @staticmethod
+    def length_of(message):
+        for line in message.split(b"\r\n\r\n")[0].split(b"\r\n"):
+            name, _, value = line.partition(b":")
+            if name.lower() == b"content-length":
+                return int(value)
+        return 0
+
+    def is_whole_answer(self, message):
+        head, end, body = message.partition(b"\r\n\r\n")
+        if b"transfer-encoding: chunked" in head.lower():
+            return body == b"0\r\n\r\n" or body.endswith(b"\r\n0\r\n\r\n")
+        return bool(end) and len(body) >= self.length_of(message)
+
+    def whole_message(self, connection):
+        message = b""
+        while b"\r\n\r\n" not in message or \
+                len(message) < message.index(b"\r\n\r\n") + 4 + self.length_of(message):
+            some = connection.recv(65536)
+            if not some:
+                break
+            message += some
+        return message
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    """Answers everything with the same."""
+
+    status, body = 200, b"<html>hello</html>\n"
+
+    def do_POST(self):  # noqa: N802 (its name)
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(self.status)
+        self.send_header("Content-Length", str(len(self.body)))
+        self.end_headers()
+        self.wfile.write(self.body)
+
+    def log_message(self, *_):
+        pass
+
+
+def page(status, body):
+    """The port of a server that answers so."""
+    handler = type("Handler", (Page,), {"status": status, "body": body})
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server.server_address[1]

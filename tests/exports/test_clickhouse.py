@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: MIT
+"""stackctl push to a ClickHouse server: what is there against SQL on the SQLite source, whatever breaks
+off on the way."""
+
+import collections
+import os
+import re
+import socket
+import subprocess
+import time
+
+from clickhouse import Relay, Server, free_port, page
+from common import ROOT, STACKCTL, STORES, check, exports, functions
+from tables import COLUMNS, UNLABELLED, Source, added_up, same, without_labels
+
+PUSHES = ("SELECT push FROM (SELECT push FROM windows ORDER BY end_ns DESC, push LIMIT 1 BY host, "
+          "window)")  # docs/FLEETS.md
+SERVERS = []
+
+
+def server():
+    """One for all tests."""
+    if not SERVERS:
+        SERVERS.append(Server())
+    return SERVERS[0]
+
+
+def stop():
+    while SERVERS:
+        SERVERS.pop().stop()
+
+
+def push(url, store, *options, status=0, says="", **environment):
+    """Standard error of a push, which must end so."""
+    clean = {name: value for name, value in os.environ.items()
+             if not name.startswith("CLICKHOUSE_") and not name.lower().endswith("_proxy")}
+    done = subprocess.run([STACKCTL, "push", url, "-i", store, *options], timeout=120, text=True,
+                          env=dict(clean, **environment), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    check(done.returncode == status, "push ended with %d, not %d" % (done.returncode, status),
+          done.stderr)
+    check(says in done.stderr, "push does not say %r" % says, done.stderr)
+    check(not done.stdout, "standard output", done.stdout)
+    return done.stderr
+
+
+def store_of(kind, host):
+    path = STORES.path("%s-%s.db" % (kind, host))
+    if not os.path.exists(path):
+        os.environ["STORE_HOST"] = host
+        STORES.make(path, kind)
+        del os.environ["STORE_HOST"]
+    return path
+
+
+def columns_of(table):
+    return ", ".join("toUnixTimestamp(`%s`)" % name if name in ("start", "end") else "`%s`" % name
+                     for name in COLUMNS[table])
+
+
+def counted(database, host):
+    """The rows of a host's samples that count."""
+    return server().ask("SELECT %s FROM samples WHERE host = '%s' AND push IN (%s) FORMAT JSONCompact"
+                        % (columns_of("samples"), host, PUSHES), database)
+
+
+def as_seen(rows):
+    """Times of SQL as the server has them: in seconds."""
+    return [tuple(value[:-9] if name in ("start", "end") else value
+                  for name, value in zip(UNLABELLED, row)) for row in rows]
+
+
+def everything(database):
+    return {table: sorted(server().ask("SELECT * FROM %s FORMAT JSONCompact" % table, database), key=str)
+            for table in ("windows", "samples", "paths", "locations")}
+
+
+# --- what arrives ---------------------------------------------------------------------------------
+
+@exports
+def test_clickhouse_push():
+    """Many hosts in one database, each recording against its own store."""
+    url = server().make("fleet")
+    kinds = ("small", "hostile", "names", "inferred", "metrics", "heap", "fleet", "deep")
+    for kind in kinds:
+        store = store_of(kind, "host-" + kind)
+        push(url, store, says="recordings sent: 1")
+        source = Source(store)
+        same(without_labels(counted("fleet", "host-" + kind)), as_seen(source.samples()), kind)
+        # One file's locations have other names in each of these stores, so these are pushed apart, too.
+        push(server().make("alone"), store, says="recordings sent: 1")
+        for table, wanted in (("paths", source.paths()), ("locations", source.locations())):
+            same(server().ask("SELECT %s FROM %s FORMAT JSONCompact" % (columns_of(table), table),
+                              "alone"), wanted, kind + ": " + table)
+    labels = sorted((row[9] or "", row[10] or "", row[11] or "", row[8], row[16])
+                    for row in counted("fleet", "host-fleet"))
+    check(labels == [("", "", "3", "prog", "4"), ("", "", "3", "prog", "6"), ("", "", "3", "prog", "8"),
+                     ("docker-%s.scope" % ("0123456789abcdef" * 4), "docker 0123456789ab", "", "prog",
+                      "12"), ("nginx.service", "", "", "", "10")], "labels %r" % labels)
+    push(url, store_of("empty", "host-empty"), says="recordings sent: 1 (0 rows")
+    check(counted("fleet", "host-empty") == [], "samples of a recording without any")
+    before = everything("fleet")
+    for kind in kinds + ("empty",):
+        push(url, store_of(kind, "host-" + kind), says="recordings sent: 0 (0 rows, 0 bytes); there already: 1")
+    check(everything("fleet") == before, "a repeated push changed something")
+
+
+@exports
+def test_clickhouse_windows():
+    """A range, the rest, and all again; each window once."""
+    url, store = server().make("windows"), store_of("windows", "web1")
+    push(url, store, "--recording", "2", says="recordings sent: 1")
+    push(url, store, "--recording", "2..4", says="recordings sent: 2")
+    push(url, store, says="recordings sent: 3")
+    push(url, store, says="recordings sent: 0")
+    wanted = []
+    for number in range(1, 7):
+        source = Source(store, "--recording", str(number))
+        wanted += source.samples()
+    same(without_labels(counted("windows", "web1")), as_seen(wanted), "windows")
+    same(server().ask("SELECT %s FROM paths FORMAT JSONCompact" % columns_of("paths"), "windows"),
+         source.paths(), "paths are sent once")
+    push(url, store, "--recording", "9", status=2, says="no recording has a number from 9 to 9")
+    push(url, store, "--since", "1h", status=3, says="nothing was recorded from")
+
+
+@exports
+def test_clickhouse_documented():
+    """The queries of docs/FLEETS.md, as they stand there but for the time."""
+    with open(os.path.join(ROOT, "docs/FLEETS.md"), encoding="utf-8") as file:
+        pushes, twice, top = re.findall(r"```sql\n(.*?)```", file.read(), re.DOTALL)
+    check(" ".join(pushes.split()) == PUSHES, "the query of pushes is another one here")
+    url, wanted = server().make("documented"), collections.Counter()
+    for kind, host in (("small", "web1"), ("after", "web2"), ("small", "db1")):
+        push(url, store_of(kind, host))
+        if host.startswith("web"):
+            for name, (own, _) in functions(store_of(kind, host)).items():
+                wanted[name[0]] += own
+    rows = server().ask(top.replace("start >= now() - 3600", "start >= toDateTime(1699999999)"), "documented")
+    unnamed = "libx.so+0x50"  # has no function
+    got = {unnamed if name == "\\N" else name: int(count) for name, count in rows}
+    check(got == {name: own for name, own in wanted.items() if own and "[" not in name},
+          "the top functions: %r, and %r in the reports" % (got, wanted))
+    check(server().ask(twice, "documented") == [], "two definitions")
+
+
+@exports
+def test_clickhouse_grown():
+    """A recording that has gone on counts as it was last, and never as it was before."""
+    url = server().make("grown")
+    push(url, store_of("small", "web1"), says="recordings sent: 1")
+    # The same recording by its start and host, with what came later.
+    push(url, store_of("metrics", "web1"), says="recordings sent: 1")
+    wanted = as_seen(Source(store_of("metrics", "web1")).samples())
+    same(without_labels(counted("grown", "web1")), wanted, "grown")
+    push(url, store_of("small", "web1"), says="recordings sent: 0")
+    same(without_labels(counted("grown", "web1")), wanted, "grown, and the older state again")
+
+
+@exports
+def test_clickhouse_one_tag():
+    """Two paths with one tag, from two hosts: told apart in whatever order they come."""
+    for first, second in (("fleet", "twin"), ("twin", "fleet")):
+        url = server().make("twins")
+        push(url, store_of(first, first))
+        push(url, store_of(second, second), says="paths or locations have an id that another one has")
+        rows = server().ask(
+            """SELECT host, any(function), sum(count) FROM (SELECT host, count, id, location_alt FROM
+            samples ANY INNER JOIN (SELECT tag, alt, location AS id, location_alt FROM paths)
+            USING tag, alt) ANY INNER JOIN (SELECT id, alt AS location_alt, function FROM locations
+            WHERE inlined = 0) USING id, location_alt GROUP BY host, id, location_alt""", "twins")
+        check(sorted(rows) == sorted([["fleet", "twin", "6"], ["fleet", "outer", "30"],
+                                      ["twin", "twin", "5"]]), "%s first: %r" % (first, rows))
+
+
+# --- what goes wrong ------------------------------------------------------------------------------
+
+@exports
+def test_clickhouse_cut_off():
+    """A connection that is lost at any request: an error, and the next push makes it whole."""
+    relay, store = Relay(server().port), store_of("fleet", "web1")
+    wanted = as_seen(Source(store).samples())
+    server().make("cut")
+    relay.reset(None, None)
+    push(server().url("cut", relay.port), store, says="recordings sent: 1")
+    requests = relay.requests
+    check(requests >= 8, "%d requests" % requests)
+    for lost in range(requests):
+        for when in ("before", "middle", "after"):
+            server().make("cut")
+            relay.reset(lost, when)
+            push(server().url("cut", relay.port), store, status=1, says="the connection broke off")
+            got = counted("cut", "web1") if server().ask("EXISTS TABLE windows", "cut") == [["1"]] and \
+                server().ask("EXISTS TABLE samples", "cut") == [["1"]] else []
+            check(not got or without_labels(got) and lost == requests - 1 and when == "after",
+                  "request %d, %s: a part counts" % (lost, when), got)
+            was_there = bool(got)
+            push(server().url("cut"), store, says="recordings sent: %d" % (not was_there))
+            same(without_labels(counted("cut", "web1")), wanted, "request %d, %s" % (lost, when))
+
+
+@exports
+def test_clickhouse_two_pushers():
+    url, store = server().make("two"), store_of("windows", "web1")
+    pushers = [subprocess.Popen([STACKCTL, "push", url, "-i", store], stderr=subprocess.DEVNULL)
+               for _ in range(4)]
+    for pusher in pushers:
+        check(pusher.wait(60) == 0, "a pusher failed")
+    wanted = []
+    for number in range(1, 7):
+        wanted += Source(store, "--recording", str(number)).samples()
+    same(without_labels(counted("two", "web1")), as_seen(wanted), "two pushers")
+
+
+@exports
+def test_clickhouse_errors():
+    url, store = server().make("errors"), store_of("small", "web1")
+    push(server().url("nowhere"), store, status=2,
+         says="the server has no database 'nowhere': make it first, by CREATE DATABASE nowhere")
+    push("clickhouse://127.0.0.1:%d/db" % free_port(), store, status=1,
+         says="nothing can be reached there: is the server running")
+    push("clickhouse://no-such-host.invalid/db", store, status=1, says="there is no host 'no-such-host.invalid'")
+    push(url, store, status=4, says="the server does not let user 'pusher' in", CLICKHOUSE_USER="pusher",
+         CLICKHOUSE_PASSWORD="wrong")
+    push(server().url("errors", user="nobody@"), store, status=4, says="does not let user 'nobody' in")
+    push(server().url("errors", user="reader@"), store, status=4,
+         says="user 'reader' may not do that: grant INSERT, SELECT and CREATE TABLE in 'errors'")
+    push("clickhouse://127.0.0.1:%d/db" % page(500, b"Code: 241, e.displayText() = Memory limit\nx"),
+         store, status=1, says="the server failed with status 500: Code: 241, e.displayText() = Memory limit")
+    push("clickhouse://127.0.0.1:%d/db" % page(503, b""), store, status=1, says="status 503: it does not say why")
+    push("clickhouse://127.0.0.1:%d/db" % page(200, b"<html>hello</html>\n"), store, status=1,
+         says="the server made the table 'locations', and does not have it")
+    check(server().ask("SHOW TABLES", "errors") == [], "a failed push made tables")
+    push(url, store, says="recordings sent: 1", CLICKHOUSE_USER="pusher", CLICKHOUSE_PASSWORD="secret")
+    push(url, STORES.path("nothing.db"), status=2, says="nothing.db")
+    check_layouts(store)
+    check_usage(url, store)
+    check_credentials(store)
+
+
+def check_layouts(store):
+    for change, says in (("DROP COLUMN count", "lacks the column count UInt64"),
+                         ("MODIFY COLUMN count UInt32", "has the column count UInt32"),
+                         ("ADD COLUMN more String", "has the column more String")):
+        url = server().make("layout")
+        push(url, store)
+        server().ask("ALTER TABLE samples " + change, "layout")
+        before = everything("layout")
+        push(url, store_of("small", "web2"), status=2,
+             says="its table 'samples' is of another version of stackctl, or of another program: it " + says)
+        check(everything("layout") == before, "tables of another layout were changed")
+
+
+def check_usage(url, store):
+    for wrong, says in (("clickhouse://127.0.0.1", "it names no database"),
+                        ("clickhouse://127.0.0.1/", "it names no database"),
+                        ("clickhouse://:8123/db", "it has no host"),
+                        ("clickhouse://a:0/db", "the port is not a number from 1 to 65535"),
+                        ("clickhouse://a/d b", "a database's name has letters"),
+                        ("http://a/db", "it does not begin with clickhouse://"),
+                        ("clickhouse://me:hush@a/db", "put it into CLICKHOUSE_PASSWORD")):
+        said = push(wrong, store, status=2, says=says)
+        check("hush" not in said, "the password is shown", said)
+    push(server().url("nowhere"), store, "--follow", status=2, says="the server has no database 'nowhere'")
+    push(url, store, "--follow", "--every", "often", status=2, says="'often' is not a time such as 30s")
+    done = subprocess.run([STACKCTL, "push"], stderr=subprocess.PIPE, text=True)
+    check(done.returncode == 2 and "where to?" in done.stderr, done.stderr)
+
+
+def check_credentials(store):
+    path = STORES.path("credentials")
+    for text, mode, status, says in (
+            ("# of the fleet\nuser = pusher\npassword = secret\n", 0o600, 0, "recordings sent: 1"),
+            ("user=pusher\npassword=secret", 0o640, 2, "others than its owner can read the credentials"),
+            ("user pusher\n", 0o600, 2, "credentials:1: the line is none of 'user = NAME'"),
+            ("user = pusher\npassword = \n", 0o600, 4, "does not let user 'pusher' in")):
+        url = server().make("credentials")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+        os.chmod(path, mode)
+        push(url, store, "--credentials", path, status=status, says=says, CLICKHOUSE_USER="ignored")
+    push(url, store, "--credentials", path + "-not", status=2, says="cannot open")
+
+
+# --- a service ------------------------------------------------------------------------------------
+
+def until(condition, what):
+    end = time.monotonic() + 60
+    while not condition():
+        check(time.monotonic() < end, what + " did not come about")
+        time.sleep(0.1)
+
+
+@exports
+def test_clickhouse_follow():
+    """The server is away at first, and for a while in between; recordings come one after the other."""
+    server().make("follow")
+    relay_port, store = free_port(), STORES.path("follow.db")
+    os.environ["STORE_HOST"] = "web1"
+    STORES.make(store, "small")
+    url = server().url("follow", relay_port)
+    with open(STORES.path("follow.log"), "w+", encoding="utf-8") as log, \
+            subprocess.Popen([STACKCTL, "push", url, "-i", store, "--follow", "--every", "100ms"],
+                             stderr=log) as follower:
+        try:
+            until(lambda: "nothing can be reached there" in read(log), "the complaint")
+            with Forward(relay_port, server().port):
+                until(lambda: hosts_windows() == 1, "the first recording")
+                STORES.make(store, "after")
+                until(lambda: hosts_windows() == 2, "the second recording")
+            STORES.make(store, "fleet")
+            STORES.make(store, "cut")  # not finished, but long ago
+            with Forward(relay_port, server().port):
+                until(lambda: hosts_windows() == 4, "what came while the server was away")
+                check(follower.poll() is None, "it ended")
+        finally:
+            follower.terminate()
+            del os.environ["STORE_HOST"]
+    wanted = []
+    for number in range(1, 5):
+        wanted += Source(store, "--recording", str(number)).samples()
+    same(without_labels(counted("follow", "web1")), added_up(as_seen(wanted)), "follow")
+
+
+def read(log):
+    log.seek(0)
+    return log.read()
+
+
+def hosts_windows():
+    if server().ask("EXISTS TABLE windows", "follow") != [["1"]]:
+        return 0
+    return int(server().ask("SELECT uniq(window) FROM windows", "follow")[0][0])
+
+
+class Forward(Relay):
+    """A relay at a port of ours, which loses nothing."""
+
+    def __init__(self, port, to):
+        self.at = port
+        super().__init__(to)
+
+    def server_bind(self):
+        self.server_address = ("127.0.0.1", self.at)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+
+    def __exit__(self, *_):
+        self.shutdown()
+        self.server_close()
