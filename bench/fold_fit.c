@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The fit of folded curves: fold_fit accuracy [SEEDS [POINTS [EACH [CELL]]]] | growth
+ *
+ * `accuracy` folds POINTS (2,000) samples, about EACH (1) in an instance, of each known curve of
+ * tests/unit/fold_truth.h with each kind of noise, SEEDS (200) times. Errors of y and of x are in
+ * percent; after a mean over the seeds, the number of seeds in which a limit is exceeded. The
+ * coverage of bands is a mean over the grid and the seeds. CELL writes one case alone, each seed.
+ *
+ * `growth` gives time, and memory at its most, for 10^4 to 10^7 samples, each in a process of its
+ * own; memory is without the samples themselves.
+ */
+#include <inttypes.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fold_truth.h"
+
+#define CELLS 1000
+
+static double seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+struct total {
+	double mean_error, max_error, worst, break_error, rate_error;
+	double in_y, in_rate, in_break, in_phase, n_phases, seconds;
+	uint32_t over_mean, over_max, over_break, over_rate;
+	uint32_t n_breaks, n_linear;
+};
+
+static void add(struct total *t, const struct truth_judgement *j, const struct fold_curve *curve)
+{
+	t->mean_error += j->mean_error;
+	t->max_error += j->max_error;
+	t->worst = fmax(t->worst, j->max_error);
+	t->break_error += j->break_error;
+	t->rate_error += j->rate_error;
+	t->over_mean += j->mean_error > .003;
+	t->over_max += j->max_error > .01;
+	t->over_break += j->break_error > .005;
+	t->over_rate += j->rate_error > .05;
+	t->in_y += j->in_y;
+	t->in_rate += j->in_rate;
+	t->in_break += j->in_break;
+	t->in_phase += j->in_phase;
+	t->n_breaks += j->n_breaks;
+	t->n_linear += j->n_linear;
+	t->n_phases += curve->n_phases;
+}
+
+static void print(const char *name, const char *noise, const struct total *t, double n)
+{
+	printf("%-22s %-11s %5.2f %3u  %5.2f %5.2f %3u  %5.2f %3u  %5.1f %3u  %5.1f %5.1f %5.1f "
+	       "%5.1f  %4.1f  %4.0f\n",
+	       name, noise, 100 * t->mean_error / n, t->over_mean, 100 * t->max_error / n,
+	       100 * t->worst, t->over_max, 100 * t->break_error / n, t->over_break,
+	       100 * t->rate_error / n, t->over_rate, 100 * t->in_y / n, 100 * t->in_rate / n,
+	       t->n_breaks ? 100 * t->in_break / t->n_breaks : 100,
+	       t->n_linear ? 100 * t->in_phase / t->n_linear : 100, t->n_phases / n,
+	       1000 * t->seconds / n);
+	fflush(stdout);
+}
+
+static void show(const struct fold_curve *curve, const struct truth_judgement *j)
+{
+	printf("mean %.2f %% max %.2f %% (of the mean curve: %.2f, %.2f) break %.2f %% rate %.1f %% in "
+	       "y %.0f rate %.0f\n  ",
+	       100 * j->nominal_mean, 100 * j->nominal_max, 100 * j->mean_error, 100 * j->max_error,
+	       100 * j->break_error, 100 * j->rate_error, 100 * j->in_y, 100 * j->in_rate);
+	for (uint32_t i = 0; i < curve->n_phases; i++)
+		printf(" %.4f:%.3f[%.3f-%.3f]", curve->phases[i].from.value,
+		       curve->phases[i].rate.value, curve->phases[i].rate.low,
+		       curve->phases[i].rate.high);
+	printf("\n");
+}
+
+static int accuracy_of(const struct truth *truth, const struct truth_noise *noise, uint32_t seeds,
+		       size_t n, double each, bool is_shown)
+{
+	double *mean = truth_mean(truth, noise, CELLS, 50000);
+	struct total total = {0};
+
+	for (uint32_t seed = 0; seed < seeds; seed++) {
+		struct fold_point *points = truth_sample(truth, noise, each, n, seed);
+		struct fold_options options = {.cells = CELLS, .seed = seed};
+		struct truth_judgement j;
+		struct fold_curve *curve;
+		double begin = seconds();
+		int err = points && mean ? fold_curve_fit(points, n, &options, &curve) : -ENOMEM;
+
+		total.seconds += seconds() - begin;
+		free(points);
+		if (err < 0) {
+			fprintf(stderr, "fold_fit: %s: %s\n", truth->name, strerror(-err));
+			return 1;
+		}
+		j = truth_judge(curve, truth, mean);
+		add(&total, &j, curve);
+		if (is_shown)
+			show(curve, &j);
+		fold_curve_free(curve);
+	}
+	print(truth->name, noise->name, &total, seeds);
+	free(mean);
+	return 0;
+}
+
+static int accuracy(uint32_t seeds, size_t n, double each, int only)
+{
+	printf("%u seeds, %zu samples, %g in an instance. The mean of each, and how many seeds exceed 0.3 "
+	       "%%, 1 %%, 0.5 %%, 5 %%\n"
+	       "%-22s %-11s %-9s  %-15s  %-9s  %-9s  %-23s  %-5s  %s\n",
+	       seeds, n, each, "curve", "noise", "mean", "max, worst", "break", "rate",
+	       "in y, rate, break, phase", "found", "ms");
+	for (size_t i = 0; i < N_TRUTHS; i++) {
+		for (size_t k = 0; k < N_TRUTH_NOISES; k++) {
+			int number = (int)(10 * i + k);
+
+			if (i == FOLD_TUNED && k == 0 && only < 0)
+				printf("-- not tuned on:\n");
+			if ((only < 0 || only == number) &&
+			    accuracy_of(&truths[i], &truth_noises[k], seeds, n, each, only >= 0))
+				return 1;
+		}
+	}
+	return 0;
+}
+
+static int grow(size_t n, double each)
+{
+	struct fold_point *points = truth_sample(&truths[9], &truth_noises[1], each, n, 1);
+	struct fold_curve *curve;
+	struct rusage before, after;
+	double begin;
+	int err;
+
+	getrusage(RUSAGE_SELF, &before);
+	begin = seconds();
+	err = points ? fold_curve_fit(points, n, NULL, &curve) : -ENOMEM;
+	begin = seconds() - begin;
+	getrusage(RUSAGE_SELF, &after);
+	if (err < 0) {
+		fprintf(stderr, "fold_fit: %zu samples: %s\n", n, strerror(-err));
+		return 1;
+	}
+	printf("%9zu  %9u  %6.3f  %8.1f  %8.1f\n", n, curve->n_instances, begin,
+	       (double)(after.ru_maxrss - before.ru_maxrss) / 1024, (double)after.ru_maxrss / 1024);
+	fold_curve_free(curve);
+	free(points);
+	return 0;
+}
+
+static int growth(void)
+{
+	static const double each[] = {1, 100};
+
+	printf("  samples  instances  CPU s  more MiB  all MiB\n");
+	for (size_t e = 0; e < 2; e++)
+		for (size_t n = 10000; n <= 10000000; n *= 10) {
+			int status;
+
+			fflush(stdout);
+			if (fork() == 0) {
+				status = grow(n, each[e]);
+				fflush(stdout);
+				_exit(status);
+			}
+			if (wait(&status) < 0 || status != 0)
+				return 1;
+		}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && strcmp(argv[1], "growth") == 0)
+		return growth();
+	if (argc < 2 || argc > 6 || strcmp(argv[1], "accuracy") != 0) {
+		fprintf(stderr,
+			"usage: fold_fit accuracy [SEEDS [POINTS [EACH [CASE]]]] | growth\n");
+		return 2;
+	}
+	return accuracy(argc > 2 ? (uint32_t)atoi(argv[2]) : 200,
+			argc > 3 ? (size_t)atol(argv[3]) : 2000, argc > 4 ? atof(argv[4]) : 1,
+			argc > 5 ? atoi(argv[5]) : -1);
+}
