@@ -298,11 +298,13 @@ static __always_inline bool needs_daemon(__u32 end)
 
 /* --- the sample --------------------------------------------------------------------------- */
 
-enum source { SOURCE_SAMPLE, SOURCE_REGION, SOURCE_WAIT };
+enum source { SOURCE_SAMPLE, SOURCE_REGION, SOURCE_WAIT, SOURCE_WAKER };
 
 static __always_inline enum source source_of(const struct scratch *s, const void *ctx)
 {
-	return ctx ? SOURCE_SAMPLE : s->is_wait ? SOURCE_WAIT : SOURCE_REGION;
+	if (ctx || !s->is_wait)
+		return ctx ? SOURCE_SAMPLE : SOURCE_REGION;
+	return s->is_wait == RECORD_OF_WAKER ? SOURCE_WAKER : SOURCE_WAIT;
 }
 
 /* 0 if the record is in the ring. `urgent`: the daemon is to look at once. */
@@ -318,6 +320,8 @@ static __always_inline long send(const void *record, __u32 size, bool urgent, en
 		err = bpf_ringbuf_output(&ring, (void *)record, size, flags);
 	if (source == SOURCE_REGION)
 		count_region(err ? STACKD_REGION_LOST_RING : STACKD_REGION_SENT);
+	else if (source == SOURCE_WAKER)
+		count_wait(err ? STACKD_WAIT_WAKERS_LOST : STACKD_WAIT_WAKERS_SENT, 1);
 	else if (source == SOURCE_WAIT)
 		count_wait(err ? STACKD_WAIT_LOST_RING : STACKD_WAIT_SENT, 1);
 	else
@@ -332,7 +336,7 @@ static __always_inline __u32 kernel_frames(const struct scratch *s, struct bpf_p
 	long got;
 
 	if (!ctx)
-		return s->is_wait ? wait_frames(to) : 0;
+		return s->is_wait ? wait_frames(to, s->is_wait) : 0;
 	if (!(flags & STACKD_IN_KERNEL))
 		return 0;
 	got = bpf_get_stack(ctx, to, STACKD_MAX_KERNEL_FRAMES * 8, 0);
@@ -552,6 +556,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 #include "mark.bpf.h"
 #include "memory.bpf.h"
 #include "wait.bpf.h"
+#include "waker.bpf.h"
 #endif
 
 char LICENSE[] SEC("license") = "GPL";

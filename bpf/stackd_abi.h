@@ -29,6 +29,8 @@
  *   ended   == sent + lost_ring
  * Nor are those of a wait; of these,
  *   kept    == sent + lost_ring
+ * and of those of wakers,
+ *   wakers  == sent + lost_ring
  *
  * Only fixed-width types, explicit padding, and asserts on every size and offset.
  */
@@ -41,7 +43,7 @@
 
 #include "stackd_counters.h" /* a part of it: the counters of losses and cost */
 
-#define STACKD_ABI_VERSION 13
+#define STACKD_ABI_VERSION 14
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -238,7 +240,13 @@ struct stackd_instance {
 			__u8 state;	/* of the task, as the scheduler's; 0: it was preempted */
 			__u8 file_type; /* of the descriptor, S_IFMT >> 12; 0: it is none */
 			__u8 is_io;	/* it waited for block I/O */
-			__u8 none_of_wait[11];
+			__u8 waker;	/* enum stackd_waker */
+			__u8 none_of_wait[10];
+		};
+		struct { /* STACKD_WAKER: the record's thread has woken this one */
+			__u64 woken_ns;
+			__u32 woken_pid, woken_tid;
+			__u64 none_of_waker[4];
 		};
 	};
 	__u32 region; /* number, from 1; 0: there is none, it is a sample */
@@ -253,6 +261,14 @@ struct stackd_instance {
 #define STACKD_TOUCHED	  0xfffffffdu /* a sampled page fault */
 #define STACKD_MAPPED	  0xfffffffcu /* a call of mmap() or brk() */
 #define STACKD_WAIT	  0xfffffffbu /* the time that a thread was off the CPU */
+#define STACKD_WAKER	  0xfffffffau /* where a thread ended another one's wait */
+
+/* Who has ended a wait. */
+enum stackd_waker {
+	STACKD_WAKER_UNKNOWN,
+	STACKD_WAKER_THREAD,	/* of which there is a record, if that was not lost */
+	STACKD_WAKER_INTERRUPT, /* of an idle CPU */
+};
 
 struct stackd_stack_record {
 	struct stackd_header header;

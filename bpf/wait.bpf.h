@@ -191,6 +191,7 @@ static __always_inline void fill_reason(struct stackd_instance *instance, struct
 	instance->call = call < 0x7fff ? call : -1;
 	instance->state = thread->task_state;
 	instance->is_io = BPF_CORE_READ_BITFIELD(task, in_iowait);
+	instance->waker = thread->waker;
 	if (instance->call >= 0 && instance->state)
 		instance->file_type = type_of_file(task, instance->argument);
 }
@@ -205,6 +206,7 @@ static __always_inline void fill_ended(struct ended_wait *ended, struct task_str
 
 	ended->pid = task->tgid;
 	ended->tid = task->pid;
+	ended->is_outside = 0;
 	__builtin_memset(&ended->instance, 0, sizeof(ended->instance));
 	ended->instance.region = STACKD_WAIT;
 	ended->instance.blocked_ns = blocked_ns;
@@ -217,7 +219,8 @@ static __always_inline void fill_ended(struct ended_wait *ended, struct task_str
 	ended->n_kernel = got > 0 ? (__u64)got / 8 : 0;
 }
 
-/* A wait's record without the user's path: where the program was, and the kernel's frames. */
+/* The record of a wait, or waker, without the user's path: where the program was, and the kernel's
+ * frames. */
 struct lone_wait {
 	struct stackd_walked header;
 	__u8 bytes[4 + sizeof(struct stackd_instance) + 12];
@@ -231,15 +234,16 @@ struct {
 	__type(value, struct lone_wait);
 } lone_waits SEC(".maps");
 
-static __always_inline void send_lone_wait(const struct ended_wait *ended)
+static __always_inline void send_lone_wait(const struct ended_wait *ended, enum wait_record of)
 {
 	__u32 here = 0, kernel;
 	struct lone_wait *record = CHECKED(bpf_map_lookup_elem(&lone_waits, &here));
 	const __u32 front = __builtin_offsetof(struct lone_wait, kernel);
+	bool is_lost;
 
 	if (!record)
 		return;
-	kernel = wait_frames(record->kernel);
+	kernel = wait_frames(record->kernel, of);
 	record->header = (struct stackd_walked){
 		.form = STACKD_FORM_WALKED | STACKD_FORM_NOT_REMEMBERED | STACKD_FORM_IN_KERNEL |
 			STACKD_HAS_PID | STACKD_HAS_INSTANCE,
@@ -257,17 +261,20 @@ static __always_inline void send_lone_wait(const struct ended_wait *ended)
 	FORGET(kernel);
 	if (kernel > STACKD_MAX_KERNEL_FRAMES)
 		return;
-	count_wait(bpf_ringbuf_output(&ring, record, front + kernel * 8, BPF_RB_NO_WAKEUP)
-			   ? STACKD_WAIT_LOST_RING
-			   : STACKD_WAIT_SENT,
-		   1);
+	is_lost = bpf_ringbuf_output(&ring, record, front + kernel * 8, BPF_RB_NO_WAKEUP);
+	if (of == RECORD_OF_WAIT)
+		count_wait(is_lost ? STACKD_WAIT_LOST_RING : STACKD_WAIT_SENT, 1);
+	else
+		count_wait(is_lost ? STACKD_WAIT_WAKERS_LOST : STACKD_WAIT_WAKERS_SENT, 1);
 }
 
-/* The interrupt did not come before another thread had the CPU. */
-static __always_inline void give_up_path(struct ended_wait *ended)
+/* Sends what is known of one that cannot be walked: the interrupt did not come before another
+ * thread had the CPU, or there is no scratch area. */
+static __always_inline void give_up_path(struct ended_wait *ended, enum wait_record of,
+					 enum stackd_wait_counter why)
 {
-	count_wait(STACKD_WAIT_NO_PATH, 1);
-	send_lone_wait(ended);
+	count_wait(of == RECORD_OF_WAIT ? why : STACKD_WAIT_WAKERS_NO_PATH, 1);
+	send_lone_wait(ended, of);
 	ended->tid = 0;
 }
 
@@ -286,43 +293,56 @@ static __always_inline void fill_wait(struct scratch *s, const struct ended_wait
 	record->period = usual_period;
 	record->cgroup = bpf_get_current_cgroup_id();
 	record->instance = ended->instance;
-	header->flags = take_saved_registers(s, task);
+	header->flags = ended->is_outside ? STACKD_IN_KERNEL : take_saved_registers(s, task);
 	if (BPF_CORE_READ_BITFIELD(task, in_execve))
 		header->flags |= STACKD_IN_EXEC;
 }
 
-/* The interrupt that a switch has asked for. */
+/* Returns the record that the interrupt was asked for; NULL: none is to be walked. */
+static __always_inline struct ended_wait *pending_record(__u32 tid, enum wait_record *ret_of)
+{
+	struct ended_wait *ended = ended_wait_here(), *waker = ended_here(RECORD_OF_WAKER);
+
+	if (!ended || !waker)
+		return NULL;
+	if (waker->tid && (ended->tid || waker->tid != tid))
+		give_up_path(waker, RECORD_OF_WAKER, STACKD_WAIT_NO_PATH);
+	if (ended->tid && ended->tid != tid)
+		give_up_path(ended, RECORD_OF_WAIT, STACKD_WAIT_NO_PATH);
+	*ret_of = ended->tid ? RECORD_OF_WAIT : RECORD_OF_WAKER;
+	if (ended->tid)
+		return ended;
+	return waker->tid ? waker : NULL;
+}
+
+/* The interrupt that a switch, or a wake-up, has asked for. */
 SEC("raw_tp/irq_work_entry")
 int stackd_wait_walk(void *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct ended_wait *ended = ended_wait_here();
 	__u32 cpu = bpf_get_smp_processor_id(), index = wait_scratches + cpu;
+	enum wait_record record = RECORD_OF_WAIT;
+	struct ended_wait *of = pending_record(task->pid, &record);
 	struct scratch *s;
 
 	(void)ctx;
-	if (!ended || !ended->tid)
+	if (!of)
 		return 0;
-	if (ended->tid != (__u32)task->pid) {
-		give_up_path(ended);
-		return 0;
-	}
 	s = CHECKED(bpf_map_lookup_elem(&scratches, &index));
 	if (!s || __sync_val_compare_and_swap(&s->busy, 0, 1)) {
-		count_wait(STACKD_WAIT_NO_SCRATCH, 1);
-		send_lone_wait(ended);
-		ended->tid = 0;
+		give_up_path(of, record, STACKD_WAIT_NO_SCRATCH);
 		return 0;
 	}
 	s->cpu = cpu;
 	s->at_breakpoint = s->is_at_entry = 0;
-	s->is_instance = s->is_wait = 1;
-	fill_wait(s, ended, task);
+	s->is_instance = 1;
+	s->is_wait = record;
+	fill_wait(s, of, task);
 	if (walk_here && (s->record.header.flags & WALKABLE) == STACKD_HAS_REGS)
 		walk_and_send(s, NULL, task);
 	else
 		send_stack(s, NULL);
-	ended->tid = 0;
+	of->tid = 0;
 	__sync_lock_test_and_set(&s->busy, 0);
 	return 0;
 }
@@ -339,6 +359,8 @@ static __always_inline void leave_cpu(struct wait_thread *thread, __u64 now, boo
 	thread->since_ns = now;
 	thread->state = is_preempted || !task_state ? WAIT_RUNNABLE : WAIT_BLOCKED;
 	thread->task_state = is_preempted ? 0 : task_state;
+	thread->drawn_ns = 0;
+	thread->waker = STACKD_WAKER_UNKNOWN;
 	if (task_state & TASK_DEAD)
 		thread->state = WAIT_NONE;
 }
@@ -353,15 +375,23 @@ static __always_inline __u64 end_of_block(const struct wait_thread *thread, __u3
 									      : now;
 }
 
+/* Has this CPU interrupt itself, as soon as it takes interrupts again. */
+static __always_inline void ask_for_interrupt(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	void *wait_ring = CHECKED(bpf_map_lookup_elem(&wait_rings, &cpu));
+
+	if (wait_ring)
+		bpf_user_ringbuf_drain(wait_ring, no_message, NULL, BPF_RB_FORCE_WAKEUP);
+}
+
 static __always_inline void take_cpu(struct wait_thread *thread, struct task_struct *task,
 				     __u64 now)
 {
 	__u64 woken = end_of_block(thread, thread->state, now), mean = wait_mean_ns;
 	__u64 blocked = woken - thread->since_ns, runnable = now - woken;
 	bool was_waiting = thread->state == WAIT_BLOCKED || thread->state == WAIT_RUNNABLE;
-	__u32 cpu = bpf_get_smp_processor_id();
 	struct ended_wait *ended;
-	void *wait_ring;
 
 	if (thread->state == WAIT_NONE)
 		return;
@@ -372,7 +402,7 @@ static __always_inline void take_cpu(struct wait_thread *thread, struct task_str
 	count_wait(STACKD_WAIT_ENDED, 1);
 	count_wait(STACKD_WAIT_BLOCKED_NS, blocked);
 	count_wait(STACKD_WAIT_RUNNABLE_NS, runnable);
-	if (!is_kept(thread, blocked, mean))
+	if (!is_blocked_kept(thread, blocked, mean))
 		blocked = 0;
 	if (!is_kept(thread, runnable, mean))
 		runnable = 0;
@@ -381,9 +411,7 @@ static __always_inline void take_cpu(struct wait_thread *thread, struct task_str
 		return;
 	count_wait(STACKD_WAIT_KEPT, 1);
 	fill_ended(ended, task, thread, blocked, runnable, mean);
-	wait_ring = CHECKED(bpf_map_lookup_elem(&wait_rings, &cpu));
-	if (wait_ring)
-		bpf_user_ringbuf_drain(wait_ring, no_message, NULL, BPF_RB_FORCE_WAKEUP);
+	ask_for_interrupt();
 }
 
 SEC("tp_btf/sched_switch")
@@ -402,7 +430,7 @@ int stackd_wait_switch(__u64 *ctx)
 	if (thread) {
 		ended = ended_wait_here();
 		if (ended && ended->tid)
-			give_up_path(ended);
+			give_up_path(ended, RECORD_OF_WAIT, STACKD_WAIT_NO_PATH);
 		leave_cpu(thread, now, ctx[0] & 0xff, ctx[3]);
 	}
 	thread = CHECKED(bpf_task_storage_get(&wait_threads, after, 0, 0));

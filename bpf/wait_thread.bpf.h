@@ -32,6 +32,9 @@ struct wait_thread {
 	__u64 mean_ns;	  /* by which that was drawn */
 	__u32 state;	  /* enum wait_state */
 	__u32 task_state; /* the scheduler's, of a blocked one */
+	__u64 drawn_ns;	  /* of its wait, for which it was decided at the wake-up; 0: nothing yet */
+	__u32 is_drawn;	  /* that this part is kept */
+	__u32 waker;	  /* enum stackd_waker */
 };
 
 struct {
@@ -63,35 +66,44 @@ static __always_inline void count_wait(__u32 counter, __u64 by)
 
 /* --- the sampled wait of a CPU --------------------------------------------------------------- */
 
-/* A sampled wait that has ended, of which the user's path is to be walked in the thread. */
+/* A sampled wait that has ended, or a thread that has ended one: the user's path is to be walked in
+ * the thread. */
 struct ended_wait {
 	__u32 tid; /* 0: there is none */
 	__u32 pid;
 	__u64 pc; /* of user mode */
 	struct stackd_instance instance;
 	__u32 n_kernel;
-	__u32 pad;
+	__u32 is_outside; /* a waker of which the user's path is not taken */
 	__u64 kernel[STACKD_MAX_KERNEL_FRAMES + 1];
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, 3); /* by enum wait_record, less 1 */
 	__type(key, __u32);
 	__type(value, struct ended_wait);
 } ended_waits SEC(".maps");
 
-static __always_inline struct ended_wait *ended_wait_here(void)
+/* What scratch.is_wait says; and a waker of which no path is taken. */
+enum wait_record { RECORD_OF_WAIT = 1, RECORD_OF_WAKER, RECORD_WITHOUT_PATH };
+
+static __always_inline struct ended_wait *ended_here(enum wait_record record)
 {
-	__u32 here = 0;
+	__u32 here = record - 1;
 
 	return CHECKED(bpf_map_lookup_elem(&ended_waits, &here));
 }
 
-/* Copies the kernel frames of this CPU's wait; returns how many. */
-static __always_inline __u32 wait_frames(void *to)
+static __always_inline struct ended_wait *ended_wait_here(void)
 {
-	struct ended_wait *ended = ended_wait_here();
+	return ended_here(RECORD_OF_WAIT);
+}
+
+/* Copies the kernel frames of this CPU's wait, or waker; returns how many. */
+static __always_inline __u32 wait_frames(void *to, enum wait_record record)
+{
+	struct ended_wait *ended = ended_here(record);
 	__u32 n = ended ? ended->n_kernel : 0;
 
 	FORGET(n);
@@ -113,16 +125,9 @@ static __always_inline __s64 draw_wait(__u64 mean_ns)
 	return (mean_ns * (minus_log2(u) * LOG_2 >> LOG_BITS) >> LOG_BITS) + 1;
 }
 
-/* Returns whether a part of a wait is kept. */
-static __always_inline bool is_kept(struct wait_thread *thread, __u64 ns, __u64 mean_ns)
+/* Returns whether there is a point in so much more waiting time. */
+static __always_inline bool has_point(struct wait_thread *thread, __u64 ns, __u64 mean_ns)
 {
-	if (!ns)
-		return false;
-	if (ns < wait_least_ns) {
-		count_wait(STACKD_WAIT_SHORT, 1);
-		count_wait(STACKD_WAIT_SHORT_NS, ns);
-		return false;
-	}
 	if (!mean_ns)
 		return true;
 	if (thread->mean_ns != mean_ns) {
@@ -134,6 +139,29 @@ static __always_inline bool is_kept(struct wait_thread *thread, __u64 ns, __u64 
 		return false;
 	thread->left_ns = draw_wait(mean_ns);
 	return true;
+}
+
+/* Returns whether a part of a wait is kept. */
+static __always_inline bool is_kept(struct wait_thread *thread, __u64 ns, __u64 mean_ns)
+{
+	if (!ns)
+		return false;
+	if (ns < wait_least_ns) {
+		count_wait(STACKD_WAIT_SHORT, 1);
+		count_wait(STACKD_WAIT_SHORT_NS, ns);
+		return false;
+	}
+	return has_point(thread, ns, mean_ns);
+}
+
+/* The same of the blocked part, of which some may have been decided at the wake-up already. */
+static __always_inline bool is_blocked_kept(struct wait_thread *thread, __u64 ns, __u64 mean_ns)
+{
+	__u64 drawn = thread->drawn_ns;
+
+	if (!drawn)
+		return is_kept(thread, ns, mean_ns);
+	return thread->is_drawn || (ns > drawn && has_point(thread, ns - drawn, mean_ns));
 }
 
 #endif

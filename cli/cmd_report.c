@@ -35,10 +35,10 @@ struct cmd_report {
 };
 
 static const struct argp_option cmd_report_options[] = {
-	{"view", CMD_REPORT_VIEW, "tree|flat|callers|around|time|regions", 0,
+	{"view", CMD_REPORT_VIEW, "tree|flat|callers|around|time|regions|wakers", 0,
 	 "Call paths from the root down (default), functions, functions with their callers, what is "
-	 "around one function, when samples were taken, or the passes through each region (stackd "
-	 "--region)",
+	 "around one function, when samples were taken, the passes through each region (stackd "
+	 "--region), or who ended waits, and what those had waited for themselves (stackd --wait)",
 	 3},
 	{"around", CMD_REPORT_AROUND, "NAME", 0,
 	 "The callers and callees of this function (the view 'around')", 3},
@@ -68,18 +68,19 @@ static int word(struct argp_state *state, const char *option, const char *arg,
 
 static void parse_view(struct argp_state *state, const char *arg, struct cmd_report *args)
 {
-	static const char *const words[] = {[REPORT_TREE] = "tree",
-					    [REPORT_FLAT] = "flat",
-					    [REPORT_CALLERS] = "callers",
-					    [REPORT_AROUND] = "around",
-					    [REPORT_TIME] = "time",
-					    [REPORT_REGIONS] = "regions",
-					    NULL};
+	static const char *const words[] = {
+		[REPORT_TREE] = "tree",	      [REPORT_FLAT] = "flat",
+		[REPORT_CALLERS] = "callers", [REPORT_AROUND] = "around",
+		[REPORT_TIME] = "time",	      [REPORT_REGIONS] = "regions",
+		[REPORT_WAKERS] = "wakers",   NULL};
 
 	args->options.view = (enum report_view)word(state, "view", arg, words,
-						    "tree, flat, callers, around, time, regions");
+						    "tree, flat, callers, around, time, regions, "
+						    "wakers");
 	if (args->options.view == REPORT_REGIONS)
 		args->show.input.filter.metric = METRIC_REGION_TIME;
+	if (args->options.view == REPORT_WAKERS)
+		args->show.input.filter.metric = METRIC_WAIT_BLOCKED;
 }
 
 static void parse_by(struct argp_state *state, const char *arg, struct cmd_report *args)
@@ -193,6 +194,18 @@ static int cmd_report_lbr(const struct input_open *open)
 	return CMD_NO_SAMPLES;
 }
 
+/* The view of wakers is of recordings that have some. */
+static int cmd_report_wakers(const struct input_open *open)
+{
+	uint32_t series;
+
+	if (store_reader_series(open->reader, &series) < 0 || series >> SERIES_WAIT_WAKER & 1)
+		return CMD_DONE;
+	message("recording %lld does not tell who ended waits: record with 'stackd --wakers'",
+		(long long)profile_tables(open->profile)->recording.id);
+	return CMD_NO_SAMPLES;
+}
+
 /* Whether the function that is asked about is there, and what it may have been meant to be. */
 static int cmd_report_find(const struct cmd_report *args, const struct input_open *open)
 {
@@ -229,6 +242,8 @@ static int cmd_report_run(void *arg, const struct input_open *open)
 	status = cmd_report_find(args, open);
 	if (status == CMD_DONE && args->is_lbr)
 		status = cmd_report_lbr(open);
+	if (status == CMD_DONE && args->options.view == REPORT_WAKERS)
+		status = cmd_report_wakers(open);
 	return status == CMD_DONE ? cmd_report_write(args, open) : status;
 }
 
@@ -243,7 +258,8 @@ int cmd_report(int argc, char **argv)
 		       "  stackctl report --view flat --by all --from 10s --to 20s\n"
 		       "  stackctl report --around malloc --ignore '*test*'\n"
 		       "  stackctl report --view time --pid 1234\n"
-		       "  stackctl report --view regions\n\n"
+		       "  stackctl report --view regions\n"
+		       "  stackctl report --view wakers\n\n"
 		       "Every percentage names its base. A path whose walk did not reach the "
 		       "thread's entry begins with a mark that gives the reason.\n",
 		.children = show_children,

@@ -109,12 +109,17 @@ static void add_waits(const struct run_counters *c, struct batch *b)
 		[STACKD_WAIT_NO_SCRATCH] = "waits_without_scratch",
 		[STACKD_WAIT_OPEN] = "waits_open",
 		[STACKD_WAIT_NO_MEMORY] = "waits_no_memory",
+		[STACKD_WAIT_WAKERS] = "wakers",
+		[STACKD_WAIT_WAKERS_SENT] = "wakers_sent",
+		[STACKD_WAIT_WAKERS_LOST] = "wakers_lost_ring",
+		[STACKD_WAIT_WAKERS_NO_PATH] = "wakers_without_path",
 	};
 
 	for (int i = 0; i < STACKD_WAIT_COUNT; i++)
 		add(b, names[i], c->sampled.waits[i]);
 	add(b, "waits_received", c->recorded.waits);
 	add(b, "waits_partial", c->recorded.partial_waits);
+	add(b, "wakers_received", c->recorded.wakers);
 }
 
 static void add_recorder(const struct recorder_counts *c, struct batch *b)

@@ -148,6 +148,7 @@ static enum exit_status open_sampler(struct session *s)
 		.alloc_distance = s->options->alloc_bytes,
 		.is_joined = is_joined(s),
 		.waits = s->options->waits,
+		.wakers = s->options->wakers,
 		.stats_fd = s->stats_fd,
 		.wait_cgroup = waits_cgroup_id(target_cgroup_fd(s->target)),
 		.wait_least_ns = s->options->wait_least_ns,

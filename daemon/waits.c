@@ -67,6 +67,8 @@ static int begin(struct waits *w, const struct options *options)
 		err = attach_program(w, "irq_work_entry", w->kernel.walk_fd);
 	if (!err)
 		err = attach_program(w, NULL, w->kernel.wakeup_fd);
+	if (!err && options->wakers)
+		err = attach_program(w, NULL, w->kernel.waking_fd);
 	if (!err)
 		err = attach_program(w, NULL, w->kernel.switch_fd);
 	if (!err && options->target != TARGET_COMMAND)

@@ -14,7 +14,7 @@
 #include "daemon/capture/sampler.h"
 #include "daemon/capture/target.h"
 
-#define WAITS_PROGRAMS 6
+#define WAITS_PROGRAMS 7
 
 struct waits {
 	struct sampler_waits kernel;

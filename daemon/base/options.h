@@ -51,6 +51,7 @@ struct options {
 	uint64_t alloc_limit; /* calls of an allocator in a second that may be probed; 0: any number
 			       */
 	bool waits;	      /* measure waits */
+	bool wakers;	      /* and who ends them */
 	uint64_t wait_least_ns; /* shorter ones are only counted */
 	uint64_t wait_mean_ns;	/* waiting time a sample; 0: all waits are kept */
 	uint64_t region_limit;	/* instances in a second and thread; 0: any number */

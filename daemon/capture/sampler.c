@@ -153,7 +153,7 @@ static int load(struct sampler *s, const struct sampler_options *options)
 	s->skel->rodata->is_crowd = options->is_crowd;
 	s->skel->rodata->alloc_distance = options->alloc_distance;
 	sampler_programs_choose(s->skel, options);
-	sampler_parts_choose(s->skel->obj, options->regions, options->waits);
+	sampler_parts_choose(s->skel->obj, options->regions, options->waits, options->wakers);
 	s->skel->rodata->wait_scope = options->region_scope;
 	s->skel->rodata->wait_cgroup = options->wait_cgroup;
 	s->skel->rodata->wait_least_ns = options->wait_least_ns;

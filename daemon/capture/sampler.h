@@ -49,6 +49,7 @@ struct sampler_options {
 	uint64_t alloc_distance; /* load the programs of allocators and memory, too; 0: not */
 	bool is_joined;	      /* samples have effective intervals as periods (bpf/instance.bpf.h) */
 	bool waits;	      /* load the programs of waits, of the scope `region_scope` */
+	bool wakers;	      /* and the one that looks who ends them */
 	int stats_fd;	      /* of sampler_measure_time(), the sampler's from now on; -1: none */
 	uint64_t wait_cgroup; /* id of the cgroup, with STACKD_SCOPE_CGROUP */
 	uint64_t wait_least_ns; /* shorter parts are only counted */

@@ -28,7 +28,7 @@ static void create_maps(struct bpf_object *object, const char *const *names, boo
 	}
 }
 
-void sampler_parts_choose(struct bpf_object *object, bool regions, bool waits)
+void sampler_parts_choose(struct bpf_object *object, bool regions, bool waits, bool wakers)
 {
 	static const char *const of_waits[] = {"wait_threads", "wait_rings", "lone_waits", NULL};
 	static const char *const of_both[] = {"region_counters", "wait_counters", "ended_waits",
@@ -39,6 +39,9 @@ void sampler_parts_choose(struct bpf_object *object, bool regions, bool waits)
 		if (is_of_waits(program))
 			bpf_program__set_autoload(program, waits);
 	}
+	program = bpf_object__find_program_by_name(object, "stackd_wait_waking");
+	if (program)
+		bpf_program__set_autoload(program, wakers);
 	create_maps(object, of_waits, waits);
 	create_maps(object, of_both, regions || waits);
 }
@@ -91,6 +94,7 @@ struct sampler_waits sampler_parts_waits(const struct bpf_object *object)
 		.walk_fd = program_fd(object, "stackd_wait_walk"),
 		.switch_fd = program_fd(object, "stackd_wait_switch"),
 		.wakeup_fd = program_fd(object, "stackd_wait_wakeup"),
+		.waking_fd = program_fd(object, "stackd_wait_waking"),
 	};
 }
 

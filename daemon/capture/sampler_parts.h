@@ -13,9 +13,10 @@
 struct bpf_map;
 struct bpf_object;
 
-/* Has the programs and maps of waits loaded, or not, and the maps that they share with regions. To
- * be called before loading, after sampler_programs_choose(). */
-void sampler_parts_choose(struct bpf_object *object, bool regions, bool waits);
+/* Has the programs and maps of waits loaded, or not, and the maps that they share with regions;
+ * `wakers`: the one that looks who ends waits, too. To be called before loading, after
+ * sampler_programs_choose(). */
+void sampler_parts_choose(struct bpf_object *object, bool regions, bool waits, bool wakers);
 
 /* Gives each CPU the ring by which it interrupts itself (bpf/wait.bpf.h). To be called after
  * loading. 0 or -errno. */
@@ -27,7 +28,7 @@ void sampler_parts_count(const struct bpf_map *map, size_t n, uint64_t *totals);
 /* The kernel half's programs and maps of waits. */
 struct sampler_waits {
 	int begin_fd, finish_fd; /* iterators */
-	int fork_fd, exec_fd, cgroup_fd, walk_fd, switch_fd, wakeup_fd;
+	int fork_fd, exec_fd, cgroup_fd, walk_fd, switch_fd, wakeup_fd, waking_fd;
 };
 
 /* Finds them; they belong to the object. */

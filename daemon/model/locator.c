@@ -19,6 +19,7 @@ struct locator {
 
 	struct kallsyms *ksyms; /* NULL: not loaded, or not readable */
 	bool ksyms_tried;
+	uint64_t wakeup_start, wakeup_end;  /* of its try_to_wake_up(); 0: not looked up */
 	const struct object **kernel_parts; /* by part; NULL: not entered yet */
 	const struct object *unknown;	    /* "[unknown]"; NULL: not entered yet */
 };
@@ -191,6 +192,14 @@ int locator_of_kernel(struct locator *p, uint64_t address, bool is_return, uint3
 		return err;
 	return intern(p, object, lookup - object->address, is_return, PROVENANCE_NONE,
 		      ret_location);
+}
+
+bool locator_is_wakeup(struct locator *p, uint64_t address)
+{
+	if (!p->wakeup_end && p->ksyms &&
+	    !kallsyms_function(p->ksyms, "try_to_wake_up", &p->wakeup_start, &p->wakeup_end))
+		p->wakeup_end = p->wakeup_start = UINT64_MAX;
+	return address > p->wakeup_start && address <= p->wakeup_end;
 }
 
 const struct kallsyms *locator_kallsyms(const struct locator *p)

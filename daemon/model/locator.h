@@ -56,6 +56,10 @@ int locator_of_frame(struct locator *locator, const struct walk_frame *frame,
 int locator_of_kernel(struct locator *locator, uint64_t address, bool is_return,
 		      uint32_t *ret_location);
 
+/* Whether a return address of the kernel is in the wake-up of a thread; the frames of a waker that
+ * are above it are those of what records it. */
+bool locator_is_wakeup(struct locator *locator, uint64_t address);
+
 /* Returns the kernel's symbols, which are loaded when the first kernel address comes; NULL before,
  * and where they cannot be read. They belong to the locator. */
 const struct kallsyms *locator_kallsyms(const struct locator *locator);

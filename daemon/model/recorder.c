@@ -381,6 +381,7 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.partial_instances = r->partial_instances,
 		.waits = r->waits,
 		.partial_waits = r->partial_waits,
+		.wakers = r->wakers,
 		.blocks = *live_blocks_counts(r->blocks),
 	};
 	if (r->tags)

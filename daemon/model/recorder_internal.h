@@ -19,6 +19,8 @@
 #include "stack/origin.h"
 #include "stack/tag_trie.h"
 
+#define WAKEUP_FRAMES 1024 /* a power of two */
+
 struct recorder {
 	struct object_table *objects;
 	struct process_table *processes;
@@ -50,6 +52,11 @@ struct recorder {
 		uint64_t start, end;
 	} page_fault; /* the kernel's entry for page faults; 0: it is not known */
 
+	struct {
+		uint64_t address;
+		bool is_interrupt;
+	} wakeup_frames[WAKEUP_FRAMES]; /* kernel frames of wakers: what was found out of each */
+
 	uint32_t n_tasks_before; /* processes and threads when it last began anew */
 	uint32_t usual_period;	 /* of a sample */
 	double distance;	 /* see recorder_use_distance() */
@@ -59,7 +66,7 @@ struct recorder {
 	uint64_t received, sideband_lost;
 	uint64_t paths_forgotten, locations_forgotten;
 	uint64_t instances, partial_instances;
-	uint64_t waits, partial_waits;
+	uint64_t waits, partial_waits, wakers;
 	uint64_t end_reasons[STACKD_END_COUNT];
 };
 
@@ -78,6 +85,10 @@ int recorder_add_frame(struct recorder *r, const struct object *object, uint32_t
 /* Keeps the parts of a wait that were sampled. `record`: for its kernel frames. 0 or -ENOMEM. */
 int recorder_wait(struct recorder *r, const struct stackd_header *record,
 		  const struct stackd_instance *i, const struct store_sample *row);
+
+/* Keeps who ended a thread's wait: the row's thread, by its path. 0 or -ENOMEM. */
+int recorder_waker(struct recorder *r, const struct stackd_header *record,
+		   const struct stackd_instance *i, const struct store_sample *row);
 
 /* Keeps the end of a sampled allocation. `record`: for its process and time. 0 or -ENOMEM. */
 int recorder_end_allocation(struct recorder *r, const struct stackd_header *record,

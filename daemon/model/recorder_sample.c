@@ -135,7 +135,7 @@ static int keep_rank(struct recorder *r, uint32_t process, pid_t pid,
 
 static bool is_of_mark(const struct stackd_instance *i)
 {
-	return i->region > STACKD_MOST_REGIONS && i->region < STACKD_WAIT;
+	return i->region > STACKD_MOST_REGIONS && i->region < STACKD_WAKER;
 }
 
 int recorder_add_frame(struct recorder *r, const struct object *object, uint32_t *node)
@@ -206,6 +206,8 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 		return err;
 	if (instance.region == STACKD_WAIT)
 		return recorder_wait(r, record, &instance, &sample);
+	if (instance.region == STACKD_WAKER)
+		return recorder_waker(r, record, &instance, &sample);
 	return instance.region >= STACKD_MAPPED
 		       ? recorder_allocation(r, (pid_t)record_pid(record), &instance, &sample)
 		       : keep_instance(r, &instance, &sample);
@@ -224,10 +226,12 @@ int recorder_sample(struct recorder *r, const struct stackd_header *record)
 	err = record ? take(r, record, &end) : 0;
 	if (record && record_instance(record, &instance)) {
 		bool is_wait = instance.region == STACKD_WAIT;
+		bool is_waker = instance.region == STACKD_WAKER;
 		bool is_partial = err || end_reason_quality((uint8_t)end.reason) != END_COMPLETE;
 
-		*(is_wait ? &r->waits : &r->instances) += 1;
-		*(is_wait ? &r->partial_waits : &r->partial_instances) += is_partial;
+		*(is_wait ? &r->waits : is_waker ? &r->wakers : &r->instances) += 1;
+		if (!is_waker)
+			*(is_wait ? &r->partial_waits : &r->partial_instances) += is_partial;
 		return err == -EBADMSG ? 0 : err;
 	}
 	r->received++;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "daemon/capture/record.h"
 #include "daemon/model/recorder_internal.h"
 #include "daemon/model/wait_reason.h"
@@ -79,6 +80,53 @@ static bool is_in_page_fault(struct recorder *r, const struct stackd_header *rec
 	return false;
 }
 
+/* Whether a kernel frame is one of interrupts, or of the work that they have put off. */
+static bool is_interrupt(struct recorder *r, uint64_t address)
+{
+	size_t at = hash_mix64(address) & (WAKEUP_FRAMES - 1);
+	const struct kallsyms *ksyms = recorder_kallsyms(r);
+	const char *name;
+	uint64_t start;
+
+	if (!ksyms || r->wakeup_frames[at].address == address)
+		return ksyms && r->wakeup_frames[at].is_interrupt;
+	name = kallsyms_find(ksyms, address - 1, &start);
+	r->wakeup_frames[at].address = address;
+	r->wakeup_frames[at].is_interrupt =
+		name &&
+		(!strncmp(name, "asm_sysvec_", 11) || !strcmp(name, "asm_common_interrupt") ||
+		 !strcmp(name, "__do_softirq") || !strcmp(name, "handle_softirqs"));
+	return r->wakeup_frames[at].is_interrupt;
+}
+
+/* Keeps that a wait was ended by no thread. `row`: with the waiting thread. */
+static int keep_interrupt(struct recorder *r, struct store_sample row)
+{
+	row.node = 0;
+	row.origin = 0;
+	row.end_reason = STACKD_END_NO_USER;
+	return recorder_keep(r, SERIES_WAIT_WAKER, WAKER_OF_INTERRUPT, row);
+}
+
+int recorder_waker(struct recorder *r, const struct stackd_header *record,
+		   const struct stackd_instance *i, const struct store_sample *row)
+{
+	const struct thread *woken =
+		process_table_thread(r->processes, (pid_t)i->woken_pid, (pid_t)i->woken_tid);
+	const uint64_t *kernel = record_kernel(record);
+	struct store_sample waker = *row;
+
+	if (!woken)
+		return -ENOMEM;
+	waker.thread = woken->number;
+	waker.time_ns = i->woken_ns;
+	for (size_t k = 0; k < record->n_kernel; k++) {
+		if (is_interrupt(r, kernel[k]))
+			return keep_interrupt(r, waker);
+	}
+	return recorder_keep(r, SERIES_WAIT_WAKER, WAKER_OF_THREAD(record->tid), waker);
+}
+
 int recorder_wait(struct recorder *r, const struct stackd_header *record,
 		  const struct stackd_instance *i, const struct store_sample *row)
 {
@@ -89,6 +137,8 @@ int recorder_wait(struct recorder *r, const struct stackd_header *record,
 	if (i->blocked_ns)
 		err = keep_part(r, SERIES_WAIT_BLOCKED, weight_of(i->blocked_ns, i->mean_ns),
 				wait_reason_blocked(i, is_in_fault, reason), *row);
+	if (!err && i->blocked_ns && i->waker == STACKD_WAKER_INTERRUPT)
+		err = keep_interrupt(r, *row);
 	if (!err && i->runnable_ns)
 		err = keep_part(r, SERIES_WAIT_RUNNABLE, weight_of(i->runnable_ns, i->mean_ns),
 				wait_reason_runnable(i), *row);

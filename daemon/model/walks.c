@@ -193,10 +193,12 @@ static int check_steps(struct walks *w, struct path *path, bool is_kernels, stru
 	return err;
 }
 
-/* Adds the kernel's frames. The user part ends here. */
+/* Adds the kernel's frames; those of a waker end with the wake-up. The user part ends here. */
 static int add_kernel(struct walks *w, const struct stackd_header *record, struct path *path)
 {
 	const uint64_t *kernel = record_kernel(record);
+	struct stackd_instance instance;
+	bool is_waker = record_instance(record, &instance) && instance.region == STACKD_WAKER;
 	int err = 0;
 
 	path->user = path->count;
@@ -204,6 +206,8 @@ static int add_kernel(struct walks *w, const struct stackd_header *record, struc
 		path->heights[path->count] = 0;
 		err = locator_of_kernel(w->with.locator, kernel[i], i > 0,
 					&path->locations[path->count++]);
+		if (is_waker && locator_is_wakeup(w->with.locator, kernel[i]))
+			break;
 	}
 	return err;
 }

@@ -22,6 +22,7 @@ enum report_view {
 	REPORT_AROUND,
 	REPORT_TIME,
 	REPORT_REGIONS, /* of a profile of METRIC_REGION_TIME */
+	REPORT_WAKERS,	/* of a profile of METRIC_WAIT_BLOCKED */
 };
 
 struct report_options {

@@ -21,6 +21,7 @@
 #include "report/report_header.h"
 #include "report/report_view.h"
 #include "report/treeview.h"
+#include "report/waker_view.h"
 
 #define REPORT_BAR 30 /* columns of the longest bar of a histogram */
 
@@ -309,7 +310,8 @@ static int report_part(struct report *report, uint32_t part, const struct subtre
 		return report_callers(report);
 	case REPORT_AROUND:
 		return report_around(report);
-	case REPORT_REGIONS: /* has a writer of its own */
+	case REPORT_REGIONS: /* have writers of their own */
+	case REPORT_WAKERS:
 		break;
 	case REPORT_TIME:
 		return report_time(report, &report->histogram, part);
@@ -397,6 +399,8 @@ int report_write_text(struct profile *profile, const struct report_options *opti
 
 	if (options->view == REPORT_REGIONS)
 		return region_view_text(profile, options, out);
+	if (options->view == REPORT_WAKERS)
+		return waker_view_text(profile, options, out);
 	err = report_view_new(profile, options, &report.view);
 
 	if (options->view == REPORT_TREE)

@@ -44,8 +44,14 @@ enum metric_series {
 			  * of the job (0: not known) in the upper 32 bits */
 	SERIES_WAIT_BLOCKED,  /* a sampled wait at its end; the ns blocked that it stands for */
 	SERIES_WAIT_RUNNABLE, /* the same; the ns that it was runnable, without a CPU */
+	SERIES_WAIT_WAKER, /* no quantity: when a thread's sampled wait was ended, under the path of
+			    * the waker, which the value tells */
 	SERIES_COUNT
 };
+
+/* The values of SERIES_WAIT_WAKER: an interrupt, or a thread by its id. */
+#define WAKER_OF_INTERRUPT   1u
+#define WAKER_OF_THREAD(tid) ((uint64_t)(tid) + 1)
 
 enum metric {
 	METRIC_CPU,	 /* the default */

@@ -17,6 +17,8 @@
  *             time, and 1 of 4 ms under main() alone, which sent 5 KiB
  *   waits     the small one with waits: in work() 3 of 20 ms for a futex, each of them runnable for
  *             1 ms, and in main() one of 5 ms asleep and one of 2 ms preempted
+ *   wakers    the same with wakers: the futex's is the thread 99 in main(), which had slept for
+ *             5 ms until then, but for the first time; that of its sleeps is an interrupt
  *   heap      the small one with sampled allocations: work() has 1,000 bytes (2 blocks) at 1 ms,
  *             which are freed at 3 ms, and 300 (1) at 4 ms; main() has 500 (5) at 2 ms, freed at
  *             3.5 ms, and 200 (1) at 5 ms; the recording ends at 10 ms
@@ -288,6 +290,33 @@ static void make_waits(struct maker *m)
 	wait(m, reason(m, in_main, "[preempted]"), SERIES_WAIT_RUNNABLE, 2000000);
 }
 
+static void waker(struct maker *m, uint32_t of, uint32_t leaf, uint64_t time_ns, uint64_t value)
+{
+	struct store_sample s = {.time_ns = time_ns, .period = value, .node = leaf, .thread = of};
+
+	keep(m, store_writer_record(m->writer, SERIES_WAIT_WAKER, &s));
+}
+
+static void make_wakers(struct maker *m)
+{
+	uint32_t in_main = 9, other = 1, sleep; /* as make_program() makes them */
+	struct store_sample slept;
+
+	make_waits(m);
+	sleep = reason(m, in_main, "[sleep]");
+	slept = (struct store_sample){.period = 5000000, .node = sleep, .thread = other};
+	for (uint64_t i = 0; i < 3; i++) {
+		uint64_t woken = m->info.end_ns - 7000000 - 22000000 * i - 1000000;
+
+		waker(m, 0, in_main, woken, WAKER_OF_THREAD(99));
+		if (i == 2)
+			break;
+		slept.time_ns = woken - 100000;
+		keep(m, store_writer_record(m->writer, SERIES_WAIT_BLOCKED, &slept));
+		waker(m, other, 0, slept.time_ns - 10000, WAKER_OF_INTERRUPT);
+	}
+}
+
 /* A sampled allocation, or its end at an age, so many microseconds after the start. Its standard
  * error is a tenth of it. */
 static void block(struct maker *m, uint32_t node, unsigned us, uint64_t bytes, uint64_t blocks,
@@ -417,6 +446,7 @@ static void fill(struct maker *m, const char *kind)
 		{"cut", make_cut},	   {"deep", make_deep},		{"wide", make_wide},
 		{"metrics", make_metrics}, {"waits", make_waits},	{"heap", make_heap},
 		{"fleet", make_fleet},	   {"twin", make_twin},		{"windows", make_windows},
+		{"wakers", make_wakers},
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {

@@ -130,6 +130,39 @@ lacks "$tmp/cycles.db" "count cycles: record with 'stackd --wait -e cpu-clock'"
 expect 0 "$stackctl" stats -i "$tmp/cycles.db" --json
 has '"metrics":\["cpu","wait.blocked","wait.runnable"\]' stats
 
+# --- who ended waits
+metric=wakers
+make_store "$tmp/wakers.db" wakers
+expect 0 "$stackctl" report -i "$tmp/wakers.db" --view wakers --pid 12
+sed '1,/^#  share/d' "$tmp/out" >"$tmp/rows"
+diff - "$tmp/rows" >"$tmp/diff" <<'END' || fail "wakers: $(cat "$tmp/diff")"
+  92.3%   60.000 ms         3  [futex]
+  92.3%   60.000 ms         3    ended by other: main
+  61.5%   40.000 ms         2      which had waited for [sleep]
+  61.5%   40.000 ms         2        ended by an interrupt
+   7.7%    5.000 ms         1  [sleep]
+   7.7%    5.000 ms         1    it is not known who ended it
+END
+expect 0 "$stackctl" report -i "$tmp/wakers.db" --view wakers --json
+python3 - "$tmp/out" <<'END' || fail 'wakers: JSON'
+import json, sys
+report = json.load(open(sys.argv[1], encoding="utf-8"))
+nodes = report["nodes"]
+assert report["view"] == "wakers" and report["amount"] == 75000000, report
+assert sum(node["ns"] for node in nodes if node["parent"] < 0) == 75000000, nodes
+last = next(node for node in nodes if node["kind"] == "interrupt" and node["waits"] == 2
+            and nodes[nodes[node["parent"]]["parent"]]["kind"] == "thread")
+chain = []
+while last["parent"] >= 0:
+    last = nodes[last["parent"]]
+    chain.append(last["name"])
+assert chain == ["[sleep]", "other: main", "[futex]"], chain
+END
+expect 3 "$stackctl" report -i "$waits" --view wakers
+says "does not tell who ended waits: record with 'stackd --wakers'"
+expect 0 "$stackctl" stats -i "$tmp/wakers.db"
+has '^metrics: cpu, wait.blocked, wait.runnable, wall$' stats
+
 # A row of a timeline has the number of its records and what they add up to.
 expect 0 "$stackctl" timeline -i "$store" --metric region.time
 metric=region.time has ' 3 *6.000 ms .* > app::work() \[prog.cc:13\]' timeline

@@ -17,6 +17,7 @@ NO_DATA = 3  # stackctl's status
 # A known defect, whose cause is not: on a loaded machine some wake-ups do not reach the program at
 # sched_wakeup, at most 5 of 1,700 so far. The thread then counts as blocked until it runs.
 MISSED_ONE_IN = 100
+RING_BYTES = 1 << 24  # for all that comes before the tables are made
 PERIOD_NS = 500000  # of CPU samples
 LEAST_FAULT_NS = 300000  # of the faulter's
 EVENT_NS = 5000  # between two programs that see one event, the trace's in microseconds
@@ -190,24 +191,29 @@ def test_waits():
         check_traced(check_waits(recording, threads_of(result.out)), trace.threads)
 
 
-@live
-def test_waits_sampled():
-    """Sampled by duration: few of the waits, and sums within five standard errors. That of a sum S
-    is at most the square root of S times the mean: of a wait of length d, d^2 (1 - p) / p, which is
-    at most d times the mean."""
+def check_sampled(option):
+    """With wakers it is decided in two steps which waits are kept."""
     mean = 2000000
     with scratch() as folder:
-        recording, _ = record(folder + "/s.db", "--wait", "--wait-mean", "2ms", "--", PROGRAM,
-                              ROUNDS)
+        recording, _ = record(folder + "/s.db", option, "--wait-mean", "2ms", "--", PROGRAM, ROUNDS)
         counters = check_counters(recording)
         check(counters["waits_kept"] < counters["waits_ended"], "all are kept", counters)
         for metric, name in (("wait.blocked", "waits_blocked_ns"),
                              ("wait.runnable", "waits_runnable_ns")):
             total, true = sum(folded(recording, metric).values()), counters[name]
             error = (true * mean) ** 0.5
-            print("%s %d of %d: %+.2f standard errors" % (metric, total, true,
-                                                         (total - true) / error))
+            print("%s: %s %d of %d: %+.2f standard errors" % (option, metric, total, true,
+                                                              (total - true) / error))
             check(abs(total - true) <= 5 * error, metric, total, true, error)
+
+
+@live
+def test_waits_sampled():
+    """Sampled by duration: few of the waits, and sums within five standard errors. That of a sum S
+    is at most the square root of S times the mean: of a wait of length d, d^2 (1 - p) / p, which is
+    at most d times the mean."""
+    check_sampled("--wait")
+    check_sampled("--wakers")
 
 
 def check_wall(recording, way, tid, wall):
@@ -230,10 +236,84 @@ def test_waits_wall():
     """Samples and waits in one: each thread's add up to its time."""
     with scratch() as folder:
         recording, result = record(folder + "/s.db", "--wait", "--wait-mean", "0", "-e",
-                                   "cpu-clock", "-c", PERIOD_NS, "--", PROGRAM, 3 * ROUNDS)
+                                   "cpu-clock", "-c", PERIOD_NS, "--ring-bytes", RING_BYTES,
+                                   "--", PROGRAM, 3 * ROUNDS)
         check_counters(recording)
         for words in map(str.split, result.out.splitlines()):
             check_wall(recording, words[0], words[1], int(words[2]))
+
+
+# Who ends the waits of a way for a reason: a thread in that function; None: an interrupt.
+WAKERS = {
+    ("sleeper", "[sleep]"): None,
+    ("timer", "[system call: io_getevents]"): None,
+    ("locker", "[futex]"): "holder",
+    ("holder", "[futex]"): "locker",
+    ("waiter", "[futex]"): "setter",
+    ("pinger", "[pipe: read]"): "ponger",
+    ("ponger", "[pipe: read]"): "pinger",
+    ("poller", "[idle: epoll_wait]"): "caller",
+    ("faulter", "[page fault]"): "filler",
+    ("filler", "[anonymous file: read]"): "faulter",
+}
+# What those had waited for themselves, mostly, and who ended that.
+CHAINS = {"waiter": "setter", "poller": "caller", "faulter": "filler"}
+LEAST_RIGHT = 0.9  # of a way's waits: the others are for memory, and locks of the allocator
+LEAST_CHAINED = 0.5
+
+
+def waker_nodes(recording, way):
+    """Chains of the waits in a way: {(kinds and names from the reason on): number of waits}."""
+    nodes = json.loads(recording.text("report", "--view", "wakers", "--json", "--focus",
+                                      way))["nodes"]
+    chains = {}
+    for number, node in enumerate(nodes):
+        chain, at = [], number
+        while at >= 0:
+            chain.insert(0, (nodes[at]["kind"], nodes[at]["name"]))
+            at = nodes[at]["parent"]
+        chains[tuple(chain)] = node["waits"]
+    return chains
+
+
+def is_in(name, function):
+    return function in name.split(": ", 1)[-1].split(" > ")
+
+
+def check_wakers(chains, way, reason, function):
+    """Each wait for the reason was ended by whom the way says."""
+    of = {chain: n for chain, n in chains.items() if chain[0] == ("wait", reason)}
+    all_of_them = sum(n for chain, n in of.items() if len(chain) == 1)
+    right = sum(n for chain, n in of.items() if len(chain) == 2
+                and (is_in(chain[1][1], function) if function else chain[1][0] == "interrupt"))
+    print("%s %s: %d of %d ended by %s" % (way, reason, right, all_of_them, function))
+    check(right >= LEAST_RIGHT * all_of_them > 0, "wakers of " + way, reason, of)
+
+
+def check_chain(chains, way, through):
+    """The waker had slept before, until a timer's interrupt; where the machine is busy, it may have
+    waited for a CPU since."""
+    woken = sum(n for chain, n in chains.items() if len(chain) == 2 and is_in(chain[1][1], through))
+    long = sum(n for chain, n in chains.items() if len(chain) == 4
+               and is_in(chain[1][1], through) and chain[2] == ("wait", "[sleep]")
+               and chain[3][0] == "interrupt")
+    print("%s: %d of %d by %s, asleep before" % (way, long, woken, through))
+    check(long >= LEAST_CHAINED * woken > 0, "chains of " + way, chains)
+
+
+@live
+def test_waits_wakers():
+    """Who ended each wait, and what those had waited for."""
+    with scratch() as folder:
+        recording, _ = record(folder + "/s.db", "--wakers", "--wait-mean", "0", "--ring-bytes",
+                              RING_BYTES, "--", PROGRAM, ROUNDS)
+        counters = check_counters(recording)
+        check(counters["wakers"] == counters["wakers_sent"] == counters["wakers_received"]
+              > 5 * ROUNDS, "wakers", counters)
+        for (way, reason), function in WAKERS.items():
+            check_wakers(waker_nodes(recording, way), way, reason, function)
+        for way, through in CHAINS.items():
+            check_chain(waker_nodes(recording, way), way, through)
 
 
 @live

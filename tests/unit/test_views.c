@@ -175,6 +175,7 @@ static void check_part(const json_t *part, enum report_view view)
 				 member(part, "samples"));
 		break;
 	case REPORT_REGIONS:
+	case REPORT_WAKERS:
 		break;
 	case REPORT_AROUND:
 		assert_int_equal(

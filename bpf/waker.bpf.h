@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Wakers (--wakers): which thread ends a wait, and by which call path.
+ *
+ *   sched_waking   is woken: if the wait is sampled, takes the kernel frames of the thread that
+ *                  runs, and asks for an interrupt
+ *   irq_work       the interrupt: walks that thread's user stack, and sends a record (wait.bpf.h)
+ *
+ * Only here does the waker run, so whether the blocked part of the wait is sampled is decided here,
+ * for the time so far. What is left of it, until the thread is in a queue, is decided as it gets
+ * the CPU, by the same points.
+ *
+ * The tracepoint has the woken thread locked, with interrupts off, so the interrupt comes as soon
+ * as the wake-up is done, still in the waker's system call. A second thread that is woken before
+ * that has its waker without the user's path.
+ */
+#ifndef WAKER_BPF_H
+#define WAKER_BPF_H
+
+#include "wait.bpf.h"
+
+/* Has the running thread's path recorded, as the one that has woken a task. Only of the first task
+ * that is woken with interrupts off it is the user's path as well. */
+static __always_inline void keep_waker(struct task_struct *current, const struct task_struct *woken,
+				       __u64 now)
+{
+	const struct pt_regs *saved = (const struct pt_regs *)bpf_task_pt_regs(current);
+	struct ended_wait *waker = ended_here(RECORD_OF_WAKER);
+	bool is_alone = waker && waker->tid;
+	const struct wait_thread *own;
+	long got;
+
+	if (is_alone)
+		waker = ended_here(RECORD_WITHOUT_PATH);
+	if (!waker)
+		return;
+	count_wait(STACKD_WAIT_WAKERS, 1);
+	own = CHECKED(bpf_task_storage_get(&wait_threads, current, 0, 0));
+	waker->is_outside = !own || own->state == WAIT_NONE;
+	waker->pid = current->tgid;
+	waker->tid = current->pid;
+	__builtin_memset(&waker->instance, 0, sizeof(waker->instance));
+	waker->instance.region = STACKD_WAKER;
+	waker->instance.woken_ns = now;
+	waker->instance.woken_pid = woken->tgid;
+	waker->instance.woken_tid = woken->pid;
+	waker->pc = 0;
+	if (!waker->is_outside)
+		bpf_probe_read_kernel(&waker->pc, sizeof(waker->pc), &saved->rip);
+	got = bpf_get_task_stack(current, waker->kernel, STACKD_MAX_KERNEL_FRAMES * 8, 0);
+	waker->n_kernel = got > 0 ? (__u64)got / 8 : 0;
+	if (is_alone)
+		give_up_path(waker, RECORD_WITHOUT_PATH, STACKD_WAIT_NO_PATH);
+	else
+		ask_for_interrupt();
+}
+
+/* A thread is woken, in the thread or interrupt that does so. If its wait is sampled so far, which
+ * holds whatever follows until it is in a queue, its waker is recorded. */
+SEC("tp_btf/sched_waking")
+int stackd_wait_waking(__u64 *ctx)
+{
+	struct task_struct *task = (struct task_struct *)ctx[0], *current;
+	struct wait_thread *thread;
+	__u64 now, blocked;
+
+	if (!task->bpf_storage)
+		return 0;
+	thread = CHECKED(bpf_task_storage_get(&wait_threads, task, 0, 0));
+	if (!thread || thread->state != WAIT_BLOCKED)
+		return 0;
+	current = bpf_get_current_task_btf();
+	now = bpf_ktime_get_ns();
+	blocked = now - thread->since_ns;
+	/* What the idle task does is an interrupt's work. Other interrupts are in the kernel frames
+	 * of the thread that they interrupt, where the daemon finds them. */
+	thread->waker = current->pid ? STACKD_WAKER_THREAD : STACKD_WAKER_INTERRUPT;
+	if ((__s64)blocked <= 0 || blocked < wait_least_ns)
+		return 0;
+	thread->is_drawn = has_point(thread, blocked, wait_mean_ns);
+	thread->drawn_ns = blocked;
+	if (thread->is_drawn && thread->waker == STACKD_WAKER_THREAD)
+		keep_waker(current, task, now);
+	return 0;
+}
+
+#endif

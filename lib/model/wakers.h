@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who ended waits, and what they had waited for themselves: a tree of chains.
+ *
+ *   [futex]                                    what a thread waited for
+ *     worker: run > unlock                     the thread that ended it, and in which functions
+ *       [block I/O]                            what that thread had waited for until just before
+ *         an interrupt                         ended that one
+ *
+ * The next hop is the waker's own wait that ended last before it woke the thread, if that was while
+ * the thread waited; else the waker was at work all the time. Waits are sampled: of a short one the
+ * chain may not know. A chain has WAKERS_HOPS wake-ups at most, and ends at interrupts.
+ *
+ * The store has a record of SERIES_WAIT_WAKER for each wait whose waker is known, at the time of
+ * the wake-up: that of the first wait of its thread that ended later.
+ */
+#ifndef MODEL_WAKERS_H
+#define MODEL_WAKERS_H
+
+#include <stdint.h>
+
+#include "base/strings.h"
+#include "base/vec.h"
+#include "model/profile.h"
+
+#define WAKERS_HOPS 5
+#define WAKERS_NONE UINT32_MAX
+
+enum waker_kind {
+	WAKER_REASON, /* of a wait */
+	WAKER_THREAD,
+	WAKER_INTERRUPT,
+	WAKER_UNKNOWN, /* the wait is without one */
+};
+
+struct waker_node {
+	uint64_t ns, waits; /* of the waits at the chains' begin */
+	uint32_t parent, first_child, next;
+	uint32_t name; /* in wakers.names */
+	enum waker_kind kind;
+};
+
+struct wakers {
+	VEC(struct waker_node) nodes; /* [0] is the root: all waits that the filter selects */
+	struct strings *names;
+};
+
+/* Makes the tree of a profile of METRIC_WAIT_BLOCKED, as far as its filter selects waits; children
+ * are ordered, the largest time first. 0, -ENOMEM, or an error of store_reader_records(). The
+ * caller frees in any case. */
+int wakers_make(struct profile *profile, struct wakers *ret_wakers);
+void wakers_free(struct wakers *wakers);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes the chains of wakers; see waker_view.h. A row is a sentence's part:
+ *
+ *    share        time     waits
+ *   100.0%   60.000 ms       150  [futex]
+ *    90.0%   54.000 ms       135    ended by worker: run > unlock
+ *    80.0%   48.000 ms       120      which had waited for [sleep]
+ *    80.0%   48.000 ms       120        ended by an interrupt
+ */
+#include "report/waker_view.h"
+
+#include <inttypes.h>
+
+#include "base/text.h"
+#include "model/wakers.h"
+#include "report/report_header.h"
+
+static const char *const kinds[] = {[WAKER_REASON] = "wait",
+				    [WAKER_THREAD] = "thread",
+				    [WAKER_INTERRUPT] = "interrupt",
+				    [WAKER_UNKNOWN] = "unknown"};
+
+static void put_label(struct buf *b, const struct wakers *w, const struct waker_node *node)
+{
+	switch (node->kind) {
+	case WAKER_REASON:
+		text_put_raw(b, node->parent ? "which had waited for " : "");
+		break;
+	case WAKER_THREAD:
+		text_put_raw(b, "ended by ");
+		break;
+	case WAKER_INTERRUPT:
+		text_put_raw(b, "ended by an interrupt");
+		return;
+	case WAKER_UNKNOWN:
+		text_put_raw(b, "it is not known who ended it");
+		return;
+	}
+	text_put(b, strings_at(w->names, node->name), NULL);
+}
+
+static int put_row(struct buf *b, const struct wakers *w, const struct waker_node *node,
+		   unsigned depth, const struct report_options *options, FILE *out)
+{
+	char share[TEXT_SHARE_MAX], amount[METRIC_AMOUNT_MAX];
+
+	text_printf(b, "%6s%% %11s %9" PRIu64 "  ",
+		    text_share(node->ns, w->nodes.items[0].ns, share),
+		    metric_number(METRIC_WAIT_BLOCKED, node->ns, amount), node->waits);
+	for (unsigned i = 0; i < depth; i++)
+		text_put_raw(b, "  ");
+	put_label(b, w, node);
+	text_cut(b, options->width);
+	text_put_raw(b, "\n");
+	return text_flush(b, out);
+}
+
+/* Goes over the tree, callers first; rows below the limit are left out with all below them. */
+static int put_rows(struct buf *b, const struct wakers *w, const struct report_options *options,
+		    FILE *out)
+{
+	const struct waker_node *nodes = w->nodes.items;
+	double least = (double)nodes[0].ns * options->percent_limit / 100;
+	uint32_t at = nodes[0].first_child;
+	unsigned depth = 0;
+	int err = 0;
+
+	while (!err && at != WAKERS_NONE) {
+		bool is_shown = (double)nodes[at].ns >= least;
+
+		if (is_shown)
+			err = put_row(b, w, &nodes[at], depth, options, out);
+		if (is_shown && nodes[at].first_child != WAKERS_NONE) {
+			at = nodes[at].first_child;
+			depth++;
+			continue;
+		}
+		for (; at && nodes[at].next == WAKERS_NONE && nodes[at].parent; depth--)
+			at = nodes[at].parent;
+		at = nodes[at].next;
+	}
+	return err;
+}
+
+int waker_view_text(struct profile *profile, const struct report_options *options, FILE *out)
+{
+	struct wakers w;
+	struct buf b = {0};
+	int err = wakers_make(profile, &w);
+
+	if (!err)
+		err = report_header_text(profile, options, out);
+	if (!err) {
+		text_put_raw(&b, "\n#  share        time     waits  what threads waited for, who "
+				 "ended that, and what those had waited for until then\n");
+		err = text_flush(&b, out);
+	}
+	if (!err)
+		err = put_rows(&b, &w, options, out);
+	wakers_free(&w);
+	return text_end(&b, out, err);
+}
+
+int waker_view_json(struct profile *profile, FILE *out)
+{
+	struct wakers w;
+	struct buf b = {0};
+	int err = wakers_make(profile, &w);
+
+	text_put_raw(&b, "{\"schema\":1,");
+	report_header_json(profile, &b);
+	text_put_raw(&b, ",\"view\":\"wakers\",\"nodes\":[");
+	for (size_t i = 1; !err && i < w.nodes.count; i++) {
+		const struct waker_node *node = &w.nodes.items[i];
+
+		text_printf(&b, "%s{\"parent\":%" PRId64 ",\"kind\":\"%s\",\"name\":",
+			    i > 1 ? ",\n" : "\n", (int64_t)node->parent - 1, kinds[node->kind]);
+		text_put_json(&b, strings_at(w.names, node->name));
+		text_printf(&b, ",\"ns\":%" PRIu64 ",\"waits\":%" PRIu64 "}", node->ns,
+			    node->waits);
+		err = text_flush(&b, out);
+	}
+	text_put_raw(&b, "]}\n");
+	wakers_free(&w);
+	return text_end(&b, out, err);
+}
