@@ -237,16 +237,17 @@ $(B)/tests/test_stackalloc: $(B)/libstackalloc/live.o $(B)/libstackalloc/sample.
 $(B)/tests/test_servat $(B)/bench/align_speed: $(B)/tests/unit/servat.o
 
 # bench/walk.py needs programs with frame pointers, and the kernel's walk to compare with.
-WALK_BENCH = $(B)/bench/deep $(B)/bench/changing $(B)/bench/replay $(B)/bench/getstack
+WALK_BENCH = $(B)/bench/deep $(B)/bench/changing $(B)/bench/replay $(B)/bench/getstack $(B)/bench/prices
 
-$(B)/gen/getstack.bpf.o: bench/getstack.bpf.c
+$(B)/gen/%.bpf.o: bench/%.bpf.c
 	@mkdir -p $(@D)
 	$(call say,BPF,$@)$(BPF_CLANG) $(BPF_FLAGS) -c $< -o $@
 
-$(B)/gen/getstack.skel.h: $(B)/gen/getstack.bpf.o
-	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name getstack_bpf > $@.tmp && mv $@.tmp $@
+$(B)/gen/getstack.skel.h $(B)/gen/prices.skel.h: $(B)/gen/%.skel.h: $(B)/gen/%.bpf.o
+	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name $*_bpf > $@.tmp && mv $@.tmp $@
 
 $(B)/bench/getstack: $(B)/gen/getstack.skel.h
+$(B)/bench/prices: $(B)/gen/prices.skel.h
 
 $(B)/bench/deep: bench/deep.c
 	@mkdir -p $(@D)

@@ -29,6 +29,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE + "/../tests/live")
 
+import cost_model  # noqa: E402
 import perf_script  # noqa: E402
 import programs  # noqa: E402
 
@@ -204,6 +205,7 @@ def main():
                                  if l.startswith("model name")).strip()), os.uname().release,
         os.cpu_count(), subprocess.check_output(["perf", "--version"], text=True).strip(),
         FREQUENCY, repeats, "s" * (repeats > 1)))
+    cost_model.print_prices()
     print("%-8s %-14s %8s %9s %9s %7s %8s" % ("program", "profiler", "samples", "complete%",
                                               "bytes", "cpu", "export s"))
     for program in chosen:

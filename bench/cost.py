@@ -3,10 +3,11 @@
 """Counts what a walk in the kernel costs, in numbers that no machine changes: cost.py [VERB].
 
   show           counts, of the recorded stacks in bench/stacks (the default)
-  check          the same, compared with the table in docs/COST.md: fails where a program's sum, calls
-                 or lines are more than 5 % above what its line says
+  check          the same, compared with the table in docs/COST.md: fails where a program's sum, calls,
+                 lines of data or of code are more than 5 % above what its line says
   update CHANGE  writes the table anew, and a line about the change into its history
   here           of the stacks of the programs of this machine, recorded now
+  model          the time of a walk by the counts and by this machine's prices, and as measured
   record [NAME...]  records the stacks in bench/stacks anew
 
 The program that stackd loads is interpreted (cost_vm.h). A sample's counts are means of those of a
@@ -26,6 +27,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 sys.path.insert(0, HERE)
 
+import cost_model  # noqa: E402
 import cost_stacks  # noqa: E402
 
 BUILD = cost_stacks.BUILD
@@ -49,7 +51,8 @@ COLUMNS = [
     ("lines: own", 0, 4, ["lines_scratch", "lines_stack", "lines_ring", "lines_kernel"]),
     ("maps", 0, 4, ["lines_maps"]),
     ("user", 0, 4, ["lines_user"]),
-    ("pages", 1, 10, ["pages_scratch", "pages_stack", "pages_ring", "pages_kernel", "pages_maps",
+    ("code", 0, 4, ["lines_code"]),
+    ("pages", 1, 10, ["pages_code", "pages_scratch", "pages_stack", "pages_ring", "pages_kernel", "pages_maps",
                       "pages_user"]),
 ]
 
@@ -65,18 +68,24 @@ def build():
         sys.exit(made.stdout + "cost.py: `make cost-bench` failed")
 
 
-def count(folder):
-    """The compiler of the program, and {name: {column: number}} of a folder's recordings."""
+def raw_counts(folder):
+    """The compiler of the program, and {name: {what: mean of a sample}} of a folder's recordings."""
     names = [name for name in NAMES if os.path.exists("%s/%s" % (folder, name))]
     out = subprocess.check_output([BUILD + "/bench/cost", BUILD + "/gen/stackd.bpf.o",
                                    *["%s/%s" % (folder, name) for name in names]], text=True)
     compiler, *lines = out.splitlines()
     counts = {}
     for name, line in zip(names, lines):
-        numbers = {key: int(value) for key, value in re.findall(r" (\w+)=(\d+)", line)}
-        counts[name] = {column: sum(numbers[part] for part in parts) / numbers["samples"]
-                        for column, _, _, parts in COLUMNS}
+        sums = {key: int(value) for key, value in re.findall(r" (\w+)=(\d+)", line)}
+        counts[name] = {key: value / sums["samples"] for key, value in sums.items()}
     return compiler.removeprefix("compiler "), counts
+
+
+def count(folder):
+    """The same, {name: {column: number}}."""
+    compiler, raw = raw_counts(folder)
+    return compiler, {name: {column: sum(row[part] for part in parts)
+                             for column, _, _, parts in COLUMNS} for name, row in raw.items()}
 
 
 def sum_of(row):
@@ -86,6 +95,7 @@ def sum_of(row):
 MEASURES = {
     "sum": sum_of,
     "calls": lambda row: row["subprograms"] + row["loop bodies"] + row["helpers"],
+    "code": lambda row: row["code"],
     "lines": lambda row: row["lines: own"] + row["maps"] + row["user"],
 }
 
@@ -187,6 +197,7 @@ def show(folder):
 def main():
     verb, *words = sys.argv[1:] or ["show"]
     verbs = {"show": lambda: show(STACKS), "check": check, "here": here,
+             "model": lambda: cost_model.compare(raw_counts(STACKS)[1]),
              "update": lambda: update(words[0]), "record": lambda: record(STACKS, words)}
     if verb not in verbs or (words and verb not in ("update", "record")) or \
             (verb == "update" and len(words) != 1) or not set(words) <= set(NAMES + words[:1]):

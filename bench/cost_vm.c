@@ -9,6 +9,7 @@
 
 #define DEPTH	    8 /* the kernel's limit of frames */
 #define FRAME_BYTES 512
+#define CODE_AT	    (UINT64_C(1) << 46) /* where no region is */
 
 void vm_die(const char *format, ...)
 {
@@ -51,16 +52,22 @@ static const struct vm_region *region_of(const struct vm *vm, uint64_t address, 
 	return NULL;
 }
 
+/* Counts the lines and pages of some bytes. */
+static void count_touched(struct vm *vm, enum vm_kind kind, uint64_t address, uint64_t size)
+{
+	for (uint64_t i = address / VM_LINE; size && i <= (address + size - 1) / VM_LINE; i++)
+		vm->counts.lines[kind] += add_to(&vm->lines, i);
+	for (uint64_t i = address / VM_PAGE; size && i <= (address + size - 1) / VM_PAGE; i++)
+		vm->counts.pages[kind] += add_to(&vm->pages, i);
+}
+
 void *vm_touch_if(struct vm *vm, uint64_t address, uint64_t size)
 {
 	const struct vm_region *r = region_of(vm, address, size);
 
 	if (!r)
 		return NULL;
-	for (uint64_t i = address / VM_LINE; size && i <= (address + size - 1) / VM_LINE; i++)
-		vm->counts.lines[r->kind] += add_to(&vm->lines, i);
-	for (uint64_t i = address / VM_PAGE; size && i <= (address + size - 1) / VM_PAGE; i++)
-		vm->counts.pages[r->kind] += add_to(&vm->pages, i);
+	count_touched(vm, r->kind, address, size);
 	return r->bytes + (address - r->address);
 }
 
@@ -348,6 +355,7 @@ static uint64_t run(struct vm *vm, size_t at, const uint64_t *arguments, unsigne
 			vm_die("instruction %zu: there are %zu", at, vm->n_code);
 		vm->pc = at;
 		vm->counts.instructions++;
+		count_touched(vm, VM_CODE, CODE_AT + at * VM_CODE_BYTES, VM_CODE_BYTES);
 		if (in->code == (BPF_JMP | BPF_EXIT))
 			return r[0];
 		if (in->code == (BPF_JMP | BPF_CALL)) {

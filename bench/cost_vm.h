@@ -25,6 +25,7 @@
 
 /* Whose memory it is. X(enumerator, name) */
 #define VM_KINDS(X)                                                                                \
+	X(CODE, "code") /* of the program, at VM_CODE_BYTES an instruction */                      \
 	X(SCRATCH, "scratch")                                                                      \
 	X(MAPS, "maps")                                                                            \
 	X(STACK, "stack")   /* of the program */                                                   \
@@ -39,8 +40,9 @@ enum vm_kind {
 		VM_KINDS_COUNT
 };
 
-#define VM_LINE 64
-#define VM_PAGE 4096
+#define VM_LINE	      64
+#define VM_PAGE	      4096
+#define VM_CODE_BYTES 5 /* what the kernel makes of one on x86-64: the mean of this program */
 
 /* What one run has cost. */
 struct vm_counts {

@@ -17,7 +17,8 @@
             the whole machine while compilers run and a program has loaded all the libraries that
             there are (libraries.py); and of that program alone, all of whose tables are prepared
 
-A target that is missed is marked with "MISSED"; the exit status is then 1. Measured on a machine
+In front of all stands what things cost on this machine (prices.c), without which no two machines'
+times can be told apart. A target that is missed is marked with "MISSED"; the exit status is then 1. Measured on a machine
 that is doing something else, times say little."""
 
 import argparse
@@ -39,6 +40,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
+import cost_model  # noqa: E402
 import programs  # noqa: E402
 
 BUILD = os.path.abspath(os.environ.get("STACKD_BUILD", HERE + "/../build"))
@@ -436,6 +438,7 @@ def main():
     unknown = set(options.parts) - set(PARTS)
     if unknown:
         parser.error("no such part: " + ", ".join(sorted(unknown)))
+    cost_model.print_prices()
     for name in options.parts or (PARTS if full else QUICK):
         with tempfile.TemporaryDirectory(prefix="stackd-walk-") as work:
             PARTS[name](work, full)
