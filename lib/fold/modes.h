@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Groups of instances that are alike, so that two modes of a region become two pictures, not the
+ * mean of both.
+ *
+ * Instances are compared by features: their duration, their totals of counters. Each is compared on
+ * a logarithmic scale. A set of instances is split where the density of a feature has a valley that
+ * is deeper than chance and less than half as high as the lower of the peaks on both sides; its
+ * parts are split in turn, by any feature, until none has a valley. This needs no number of groups,
+ * as mixtures and k-means do, and no shape of their distributions, which are skewed. It takes
+ * O(n log n) for each feature and group. What lies far from its group's median, or in parts too
+ * small for a group, is an outlier.
+ */
+#ifndef FOLD_MODES_H
+#define FOLD_MODES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define FOLD_MAX_MODES 16
+#define FOLD_OUTLIER   UINT32_MAX
+
+/* The instances of one group: how many, and for each feature the median and the range. */
+struct fold_mode {
+	uint32_t count;
+	double *median, *least, *most; /* by feature */
+};
+
+struct fold_modes {
+	uint32_t n; /* by size, the largest first */
+	struct fold_mode modes[FOLD_MAX_MODES];
+	uint32_t *mode_of; /* by instance: its group, or FOLD_OUTLIER */
+	uint32_t n_outliers;
+};
+
+/* Groups `n` instances by features: `features[f][i]` is that of instance i. Values are finite and
+ * not negative; zeros are told from all others. The caller frees *ret with fold_modes_free().
+ * Returns 0, -EINVAL for other values or if there are no features, or -ENOMEM. */
+int fold_modes_find(const double *const *features, uint32_t n_features, uint32_t n,
+		    struct fold_modes **ret);
+
+/* Frees groups; NULL is allowed. */
+void fold_modes_free(struct fold_modes *modes);
+
+#endif
