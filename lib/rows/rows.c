@@ -280,7 +280,8 @@ int rows_add(struct rows *rows, struct profile *profile)
 		return add_metric(rows, profile, metric_summed(metric));
 	err = add_profile(rows, profile);
 	for (unsigned i = METRIC_CPU + 1; i < METRIC_COUNT && err == 0; i++)
-		if (metric_summed(i) == i && series >> metric_info(i)->series & 1)
+		if (metric_summed(i) == i && series >> metric_info(i)->series & 1 &&
+		    !metric_info(i)->has_samples)
 			err = add_metric(rows, profile, i);
 	return err;
 }

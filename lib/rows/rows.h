@@ -30,8 +30,9 @@ void rows_free(struct rows *rows); /* NULL is fine */
  * for the same recording in every copy of its store, and another for any other of its host. */
 uint64_t rows_window(const struct store_recording *recording);
 
-/* Adds a recording: its samples and all other metrics that it has, or the filter's metric alone.
- * 0, -ENOMEM, -EOVERFLOW (over 2^32 - 2 paths), an error of profile_new(), or of the sink. */
+/* Adds a recording: its samples and all other metrics that it has, but for sums of both (wall), or
+ * the filter's metric alone. 0, -ENOMEM, -EOVERFLOW (over 2^32 - 2 paths), an error of
+ * profile_new(), or of the sink. */
 int rows_add(struct rows *rows, struct profile *profile);
 
 /* Enters a path or location that the sink's side has already, under this alternative, so that it

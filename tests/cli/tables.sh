@@ -28,6 +28,15 @@ says 'no such recording'
 expect 2 "$stackctl" export --parquet "$tmp/dir" -i "$tmp/nothing.db"
 diff -r "$tmp/dir" "$tmp/first" || fail 'a failed export changed files'
 
+# --- metrics: those that others add up to have no rows of their own, unless they are asked for
+make_store "$tmp/waits.db" waits
+metrics() { # OPTION...: the metrics that the samples have
+    expect 0 "$stackctl" export --parquet "$tmp/waits" -i "$tmp/waits.db" "$@"
+    grep -aoE 'wait\.[a-z]+|wall' "$tmp/waits/samples.parquet" | sort -u | tr '\n' ' '
+}
+[ "$(metrics)" = 'wait.blocked wait.runnable ' ] || fail "metrics: $(metrics)"
+[ "$(metrics --metric wall)" = 'wall ' ] || fail "wall: $(metrics --metric wall)"
+
 # --- two paths of one tag
 expect 0 "$stackctl" export --parquet "$tmp/dir" -i "$store" --recording 1..3
 says '2 paths or locations have an id that another one has: they are told apart by the column alt'
