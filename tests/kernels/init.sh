@@ -108,6 +108,11 @@ regions=$(cat /workloads/regions.options)
 # shellcheck disable=SC2086 # a list of options
 record regions -F 997 $regions -- /workloads/regions 10
 
+# Waits, and who ended them.
+waits=$(cat /workloads/waits.options)
+# shellcheck disable=SC2086
+record waits -F 49 $waits -- /workloads/waits 40
+
 # Programs that keep a tag: walks beside the tags, then tags instead of walks.
 if [ -d /workloads/tagged-plugin ]; then
     cat >/tmp/tagged.sh <<'EOF'
@@ -129,6 +134,8 @@ for daemon in /bin/stackd-clang-*; do
     record "$compiler-options" --depth 8 --heights --lbr=anyway -F 997 -- /workloads/deep 4
     # shellcheck disable=SC2086
     record "$compiler-regions" -F 997 $regions -- /workloads/regions 10
+    # shellcheck disable=SC2086
+    record "$compiler-waits" -F 49 $waits -- /workloads/waits 40
 done
 
 note "the kernel's own words:"

@@ -40,6 +40,7 @@ import compilers  # noqa: E402
 import harness  # noqa: E402
 import images  # noqa: E402
 import test_regions  # noqa: E402
+import test_waits  # noqa: E402
 from harness import Failed, Skip, check  # noqa: E402
 
 OWN = "own"  # the machine's kernel, without an emulator
@@ -50,6 +51,8 @@ SILENT_CPU_SECONDS = 240
 SILENT_SECONDS = 900
 
 REGION_ROUNDS = 10  # of the workload, in init.sh
+WAIT_ROUNDS = 40
+MOST_PARTIAL_WAITS = 2  # of a thread's first moments
 
 # Run two at a time, in this order; the source that has the promises, if it has another name.
 WORKLOADS = ("chain", "chain_static", "chain_nonpie", "chain_static_pie", "recursion", "deep",
@@ -109,6 +112,8 @@ def initramfs(daemons):
     write_short(root + "/workloads/short.sh")
     with open(root + "/workloads/regions.options", "w", encoding="ascii") as file:
         file.write(" ".join(test_regions.options("regions")))
+    with open(root + "/workloads/waits.options", "w", encoding="ascii") as file:
+        file.write(" ".join(map(str, test_waits.WITH_WAKERS)))
     for name, path in daemons.items():
         shutil.copy(path, root + "/bin/stackd-" + name)
     programs = ["/bin/dash", harness.STACKD, harness.STACKCTL] + glob.glob(
@@ -395,11 +400,18 @@ def check_regions(sent, name):
                              one_clock=sent.folder.endswith(OWN))
 
 
+def check_waits(sent, name):
+    """Every wait is there, and who ended it."""
+    recording = sent.recording(name)
+    test_waits.check_all_wakers(recording, WAIT_ROUNDS, MOST_PARTIAL_WAITS)
+
+
 def compiler_tests(names):
     for name in names:
         yield name, lambda sent, name=name: check_compiler(sent, name)
         yield name + "-options", lambda sent, name=name + "-options": check_options(sent, name)
         yield name + "-regions", lambda sent, name=name + "-regions": check_regions(sent, name)
+        yield name + "-waits", lambda sent, name=name + "-waits": check_waits(sent, name)
 
 
 def check_doctor(sent):
@@ -417,6 +429,7 @@ def tests():
                 ("lossy", check_lossy), ("attached", check_attached), ("all", check_all),
                 ("cgroup", check_cgroup),
                 ("regions", lambda sent: check_regions(sent, "regions")),
+                ("waits", lambda sent: check_waits(sent, "waits")),
                 ("tags_judged", check_tags_judged), ("tags", check_tags))
 
 
@@ -477,6 +490,8 @@ def try_kernel(version, logs, daemons):
                         "--lbr=anyway", "--", harness.WORKLOADS + "/deep", 4)
             record_here(folder, compiler + "-regions", path, *test_regions.options("regions"),
                         "--", harness.WORKLOADS + "/regions", REGION_ROUNDS)
+            record_here(folder, compiler + "-waits", path, *test_waits.WITH_WAKERS, "--",
+                        harness.WORKLOADS + "/waits", WAIT_ROUNDS)
 
     with open(os.path.join(logs, name + ".log"), "w", encoding="utf-8") as log:
         more = list(compiler_tests(daemons))

@@ -18,6 +18,7 @@ NO_DATA = 3  # stackctl's status
 # sched_wakeup, at most 5 of 1,700 so far. The thread then counts as blocked until it runs.
 MISSED_ONE_IN = 100
 RING_BYTES = 1 << 24  # for all that comes before the tables are made
+WITH_WAKERS = ("--wakers", "--wait-mean", "0", "--ring-bytes", RING_BYTES)  # all of them
 PERIOD_NS = 500000  # of CPU samples
 LEAST_FAULT_NS = 300000  # of the faulter's
 EVENT_NS = 5000  # between two programs that see one event, the trace's in microseconds
@@ -50,13 +51,14 @@ def folded(recording, metric, *options):
     return {stack: int(value) for stack, value in (line.rsplit(" ", 1) for line in lines)}
 
 
-def check_counters(recording, scratches=True):
+def check_counters(recording, scratches=True, most_partial=0):
     counters = recording.stats()["counters"]
     check(counters["waits_kept"] == counters["waits_sent"] + counters["waits_lost_ring"],
           "waits that are kept are neither sent nor lost", counters)
     check(counters["waits_received"] == counters["waits_sent"], "received", counters)
-    for name in ("lost_ring", "no_memory", "without_path", "partial"):
+    for name in ("lost_ring", "no_memory", "without_path"):
         check(counters["waits_" + name] == 0, "waits_" + name, counters)
+    check(counters["waits_partial"] <= most_partial, "waits_partial", counters)
     check(counters["waits_without_scratch"] == 0 or not scratches, "scratch", counters)
     return counters
 
@@ -259,7 +261,7 @@ WAKERS = {
 # What those had waited for themselves, mostly, and who ended that.
 CHAINS = {"waiter": "setter", "poller": "caller", "faulter": "filler"}
 LEAST_RIGHT = 0.9  # of a way's waits: the others are for memory, and locks of the allocator
-LEAST_CHAINED = 0.5
+LEAST_CHAINED = 0.25  # where the machine is slow, the waker was often runnable before
 
 
 def waker_nodes(recording, way):
@@ -301,19 +303,23 @@ def check_chain(chains, way, through):
     check(long >= LEAST_CHAINED * woken > 0, "chains of " + way, chains)
 
 
+def check_all_wakers(recording, rounds, most_partial=0):
+    """Who ended each wait, and what those had waited for."""
+    counters = check_counters(recording, most_partial=most_partial)
+    check(counters["wakers"] == counters["wakers_sent"] == counters["wakers_received"]
+          > 5 * rounds, "wakers", counters)
+    for (way, reason), function in WAKERS.items():
+        check_wakers(waker_nodes(recording, way), way, reason, function)
+    for way, through in CHAINS.items():
+        check_chain(waker_nodes(recording, way), way, through)
+
+
 @live
 def test_waits_wakers():
-    """Who ended each wait, and what those had waited for."""
+    """The wakers of the workload's waits."""
     with scratch() as folder:
-        recording, _ = record(folder + "/s.db", "--wakers", "--wait-mean", "0", "--ring-bytes",
-                              RING_BYTES, "--", PROGRAM, ROUNDS)
-        counters = check_counters(recording)
-        check(counters["wakers"] == counters["wakers_sent"] == counters["wakers_received"]
-              > 5 * ROUNDS, "wakers", counters)
-        for (way, reason), function in WAKERS.items():
-            check_wakers(waker_nodes(recording, way), way, reason, function)
-        for way, through in CHAINS.items():
-            check_chain(waker_nodes(recording, way), way, through)
+        recording, _ = record(folder + "/s.db", *WITH_WAKERS, "--", PROGRAM, ROUNDS)
+        check_all_wakers(recording, ROUNDS)
 
 
 @live
