@@ -133,7 +133,8 @@ static const struct argp_option argp_options[] = {
 	 2},
 	{"wait", OPTION_WAIT, "MIN", OPTION_ARG_OPTIONAL,
 	 "sample the waits of threads by call path: blocked (metric wait.blocked) and woken or "
-	 "preempted, without a CPU (wait.runnable); those shorter than MIN (10us) are only counted",
+	 "preempted, without a CPU (wait.runnable); those shorter than MIN (10us, say) are only "
+	 "counted",
 	 2},
 	{"wait-mean", OPTION_WAIT_MEAN, "TIME", 0,
 	 "of --wait, mean waiting time a sample (default 10ms): longer waits are nearly all kept, "

@@ -30,7 +30,7 @@ enum waker_kind {
 	WAKER_REASON, /* of a wait */
 	WAKER_THREAD,
 	WAKER_INTERRUPT,
-	WAKER_UNKNOWN, /* the wait is without one */
+	WAKER_UNKNOWN, /* the wait had not ended, or its waker is not known */
 };
 
 struct waker_node {

@@ -34,7 +34,7 @@ static void put_label(struct buf *b, const struct wakers *w, const struct waker_
 		text_put_raw(b, "ended by an interrupt");
 		return;
 	case WAKER_UNKNOWN:
-		text_put_raw(b, "it is not known who ended it");
+		text_put_raw(b, "not ended yet, or it is not known by whom");
 		return;
 	}
 	text_put(b, strings_at(w->names, node->name), NULL);

@@ -141,7 +141,7 @@ diff - "$tmp/rows" >"$tmp/diff" <<'END' || fail "wakers: $(cat "$tmp/diff")"
   61.5%   40.000 ms         2      which had waited for [sleep]
   61.5%   40.000 ms         2        ended by an interrupt
    7.7%    5.000 ms         1  [sleep]
-   7.7%    5.000 ms         1    it is not known who ended it
+   7.7%    5.000 ms         1    not ended yet, or it is not known by whom
 END
 expect 0 "$stackctl" report -i "$tmp/wakers.db" --view wakers --json
 python3 - "$tmp/out" <<'END' || fail 'wakers: JSON'
