@@ -81,7 +81,7 @@ def everything(database):
 def test_clickhouse_push():
     """Many hosts in one database, each recording against its own store."""
     url = server().make("fleet")
-    kinds = ("small", "hostile", "names", "inferred", "metrics", "heap", "fleet", "deep")
+    kinds = ("small", "hostile", "names", "inferred", "metrics", "waits", "heap", "fleet", "deep")
     for kind in kinds:
         store = store_of(kind, "host-" + kind)
         push(url, store, says="recordings sent: 1")

@@ -151,7 +151,7 @@ def check_tables(reader, kind, *options):
 
 
 def check_all(reader):
-    for kind in ("small", "hostile", "names", "inferred", "metrics", "heap", "fleet", "real", "deep"):
+    for kind in ("small", "hostile", "names", "inferred", "metrics", "waits", "heap", "fleet", "real", "deep"):
         check_tables(reader, kind)
     check_tables(reader, "small", "--pid", "99")
     check_tables(reader, "metrics", "--metric", "region.time")
