@@ -10,6 +10,7 @@
 #include "export/export_flamegraph.h"
 #include "export/export_flamegraph_svg.h"
 #include "input.h"
+#include "input_fleet.h"
 #include "message.h"
 #include "options.h"
 #include "output.h"
@@ -157,6 +158,9 @@ int cmd_flamegraph(int argc, char **argv)
 		message("--diff is drawn on a page alone: -o FILE.html");
 		return CMD_USAGE;
 	}
+	status = input_fleet_by(&args.input, args.options.by);
+	if (status != CMD_DONE)
+		return status;
 	status = input_open(&args.input, &open);
 	if (status == CMD_DONE)
 		status = args.before ? diff(&args, open.profile)

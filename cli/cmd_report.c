@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "input_fleet.h"
 #include "message.h"
 #include "options.h"
 #include "output.h"
@@ -32,6 +33,7 @@ struct cmd_report {
 	struct report_options options;
 	double percent_limit; /* negative: not given */
 	bool is_lbr;
+	bool has_by; /* --by is given */
 };
 
 static const struct argp_option cmd_report_options[] = {
@@ -87,6 +89,7 @@ static void parse_by(struct argp_state *state, const char *arg, struct cmd_repor
 {
 	if (partition_by_word(arg, &args->options.by) < 0)
 		argp_error(state, "--by: '%s' is none of %s", arg, PARTITION_WORDS);
+	args->has_by = true;
 	args->show.input.filter.by_cpu = args->options.by == PARTITION_BY_CPU;
 }
 
@@ -247,6 +250,23 @@ static int cmd_report_run(void *arg, const struct input_open *open)
 	return status == CMD_DONE ? cmd_report_write(args, open) : status;
 }
 
+/* Of a server's database all is shown in one, unless --by says otherwise. */
+static int prepare_fleet(struct cmd_report *args)
+{
+	enum report_view view = args->options.view;
+
+	if (!input_is_fleet(&args->show.input))
+		return CMD_DONE;
+	if (view == REPORT_TIME || view == REPORT_REGIONS || args->is_lbr) {
+		message("a server has sums of samples, and neither their times nor their branch "
+			"records: --view tree, flat, callers and around show these");
+		return CMD_USAGE;
+	}
+	if (!args->has_by)
+		args->options.by = PARTITION_BY_ALL;
+	return input_fleet_by(&args->show.input, args->options.by);
+}
+
 int cmd_report(int argc, char **argv)
 {
 	static const struct argp argp = {
@@ -265,6 +285,7 @@ int cmd_report(int argc, char **argv)
 		.children = show_children,
 	};
 	struct cmd_report args = {.percent_limit = -1};
+	int status;
 
 	options_parse(&argp, argc, argv, &args);
 	if (args.is_lbr && args.options.view != REPORT_TREE) {
@@ -272,5 +293,6 @@ int cmd_report(int argc, char **argv)
 			"tree alone");
 		return CMD_USAGE;
 	}
-	return show_run(&args.show, cmd_report_run, &args);
+	status = prepare_fleet(&args);
+	return status == CMD_DONE ? show_run(&args.show, cmd_report_run, &args) : status;
 }

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "cmd.h"
+#include "input_fleet.h"
 #include "input_range.h"
 #include "message.h"
 #include "sym/late_names.h"
@@ -39,7 +40,9 @@ enum {
 	INPUT_NO_FOLD,
 	INPUT_INLINE,
 	INPUT_NO_INLINE,
-	INPUT_NO_RECONSTRUCTED
+	INPUT_NO_RECONSTRUCTED,
+	INPUT_HOST,
+	INPUT_CREDENTIALS
 };
 
 static const struct argp_option input_store_options[] = {
@@ -58,7 +61,15 @@ static const struct argp_option input_recordings_options[] = {
 };
 
 static const struct argp_option input_options[] = {
-	{"input", 'i', "FILE", 0, "Read this store (default: the one that stackd writes to)", 1},
+	{"input", 'i', "FILE", 0,
+	 "Read this store (default: the one that stackd writes to), or, with report and flamegraph, "
+	 "the database of a server that has those of many hosts: clickhouse://HOST[:PORT]/DATABASE "
+	 "(docs/FLEETS.md)",
+	 1},
+	{"host", INPUT_HOST, "NAME", 0,
+	 "Of such a database: only this host (* and ? stand for any letters); may be repeated", 1},
+	{"credentials", INPUT_CREDENTIALS, "FILE", 0,
+	 "For such a database: user, password and certificate authority, as for stackctl push", 1},
 	{"recording", INPUT_RECORDING, "ID[..ID]", 0,
 	 "This recording of it (default: the latest), or all from one to another, added up", 1},
 	{"since", INPUT_SINCE, "TIME", 0,
@@ -169,6 +180,9 @@ static void check(struct argp_state *state, const struct input *input)
 
 	if (metric->less != SERIES_CPU && filter->from_ns && !input->takes_moments)
 		argp_error(state, "--from: %s is what there is at one moment, --to", metric->name);
+	if (input->n_hosts && !input_is_fleet(input))
+		argp_error(state, "--host chooses from a server's database: -i "
+				  "clickhouse://HOST/DATABASE");
 	if (filter->focus.n > PROFILE_MAX_FOCUS)
 		argp_error(state, "--focus: more than %d are given", PROFILE_MAX_FOCUS);
 }
@@ -250,6 +264,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		input_range_times(state, input);
 		check(state, input);
+		return 0;
+	case INPUT_HOST:
+		parse_name(state, "host", arg, input->hosts, &input->n_hosts);
+		return 0;
+	case INPUT_CREDENTIALS:
+		input->credentials = arg;
 		return 0;
 	case INPUT_NO_RECONSTRUCTED:
 		input->filter.no_reconstructed = true;
@@ -430,7 +450,7 @@ static int sum_up(const struct input *input, const char *path, struct input_open
 	const struct store_tables *t = store_reader_tables(open->reader);
 	int err;
 
-	if (!input_has_times(input->filter.metric, path, open->reader))
+	if (!input_is_fleet(input) && !input_has_times(input->filter.metric, path, open->reader))
 		return CMD_NO_SAMPLES;
 	err = profile_new(open->reader, &input->filter, &open->profile);
 	if (err == 0)
@@ -507,12 +527,15 @@ int input_open(const struct input *input, struct input_open *ret_open)
 		message("out of memory");
 		return CMD_FAILED;
 	}
-	err = input_open_reader(input, path, &open.reader, &error);
-	if (err == 0)
-		err = input_find_names(input, &open);
-	if (err < 0)
-		status = input_explain(input, path, err, error);
-	else
+	if (input_is_fleet(input)) {
+		status = input_fleet_open(input, &open.reader);
+	} else {
+		err = input_open_reader(input, path, &open.reader, &error);
+		if (err == 0)
+			err = input_find_names(input, &open);
+		status = err < 0 ? input_explain(input, path, err, error) : CMD_DONE;
+	}
+	if (status == CMD_DONE)
 		status = sum_up(input, path, &open);
 	free(path);
 	if (!open.profile)

@@ -28,7 +28,12 @@ struct input {
 	bool is_unfolded;   /* --no-fold-recursion was given */
 	bool takes_moments; /* of a metric of one moment, --from is another one */
 	bool is_nameless;   /* the verb shows no names */
-	bool is_whole;	    /* times choose recordings, of which all is read: see input_each() */
+	bool takes_fleets;  /* the verb can show a server's sums: input_fleet_by() */
+	unsigned fleet_labels;
+	const char *hosts[INPUT_MAX]; /* of a server's database */
+	size_t n_hosts;
+	const char *credentials; /* file, or NULL */
+	bool is_whole; /* times choose recordings, of which all is read: see input_each() */
 	struct profile_filter filter; /* made of the above, which it points to: do not copy */
 };
 

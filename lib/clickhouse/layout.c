@@ -245,3 +245,19 @@ int layout_ensure(struct clickhouse *c)
 				layout_schema(table)->name);
 	return err;
 }
+
+int layout_check(struct clickhouse *c)
+{
+	struct found found[LAYOUT_TABLES];
+	int err = ask(c, found);
+
+	if (err == 0)
+		err = check(c, found);
+	for (int table = 0; err == 0 && table < LAYOUT_TABLES; table++)
+		if (!found[table].is_there)
+			err = clickhouse_fail(c, -EINVAL,
+					      "it has no table '%s': nothing was sent there yet. "
+					      "`stackctl push` does",
+					      layout_schema(table)->name);
+	return err;
+}

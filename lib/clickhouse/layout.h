@@ -46,6 +46,10 @@ const struct rows_schema *layout_schema(int table);
  * clickhouse_error(). */
 int layout_ensure(struct clickhouse *c);
 
+/* Sees whether the tables are there, and have this layout; makes none. Errors as above; -EINVAL
+ * also for a table that is not there. */
+int layout_check(struct clickhouse *c);
+
 /* Appends "INSERT INTO table (columns) FORMAT RowBinary", with a final NUL. */
 void layout_put_insert(int table, struct buf *b);
 

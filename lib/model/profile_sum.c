@@ -310,19 +310,23 @@ void profile_free_sums(struct profile *p)
 	p->last_groups = NULL;
 }
 
-/* One pass over the samples and other records, to entries. */
-static int pass(struct profile *p, profile_each sample, profile_each record)
+static int begin_pass(struct profile *p)
 {
 	int err = choose(p);
 
-	if (err == 0) {
-		p->first = big_calloc((size_t)p->tables->n_nodes + 1, sizeof(*p->first));
-		p->last_groups = calloc((size_t)p->tables->n_threads + 1, sizeof(*p->last_groups));
-		err = p->first && p->last_groups ? 0 : -ENOMEM;
-	}
-	if (err == 0)
-		err = profile_records_apart(p, sample, record, p);
-	return err;
+	if (err < 0)
+		return err;
+	p->first = big_calloc((size_t)p->tables->n_nodes + 1, sizeof(*p->first));
+	p->last_groups = calloc((size_t)p->tables->n_threads + 1, sizeof(*p->last_groups));
+	return p->first && p->last_groups ? 0 : -ENOMEM;
+}
+
+/* One pass over the samples and other records, to entries. */
+static int pass(struct profile *p, profile_each sample, profile_each record)
+{
+	int err = begin_pass(p);
+
+	return err == 0 ? profile_records_apart(p, sample, record, p) : err;
 }
 
 /* Takes a sample out of the entry that it is in, if any. */
@@ -452,11 +456,45 @@ static int sum_records(struct profile *p)
 	return err;
 }
 
+/* Adds what was added up before: paths are as they were then. */
+static int add_sum(struct profile *p, const struct store_sum *sum)
+{
+	const struct store_sample sample = {.time_ns = p->tables->recording.start_ns,
+					    .period = sum->weight,
+					    .thread = sum->thread,
+					    .node = sum->node,
+					    .origin = sum->origin,
+					    .end_reason = sum->end_reason};
+	struct store_sample s;
+	uint32_t at;
+	int err = enter(p, &sample, &s, &at);
+
+	p->recorded += sum->count;
+	if (err)
+		return err < 0 ? err : 0;
+	p->entries[at].samples += sum->count;
+	p->entries[at].weight += p->metric->is_count ? sum->count : sum->weight;
+	return 0;
+}
+
+static int add_sums(struct profile *p, const struct store_sum *sums, size_t n)
+{
+	int err = begin_pass(p);
+
+	for (size_t i = 0; err == 0 && i < n; i++)
+		err = add_sum(p, &sums[i]);
+	return err;
+}
+
 int profile_sum_up(struct profile *p)
 {
+	size_t n;
+	const struct store_sum *sums = store_reader_sums(p->reader, &n);
 	int err = names_new(p->tables, &p->names);
 
-	if (err == 0)
+	if (err == 0 && sums)
+		err = add_sums(p, sums, n);
+	else if (err == 0)
 		err = p->metric->series == SERIES_CPU ? sum_samples(p) : sum_records(p);
 	if (err == 0 && p->reconstruct && has_partial(p)) {
 		err = profile_reconstruct(p);

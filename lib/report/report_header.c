@@ -228,6 +228,16 @@ static void counts(struct report_header *h, const struct profile *profile)
 	report_header_line(h);
 }
 
+static void machine_line(struct report_header *h, const struct store_recording *recording)
+{
+	text_put_raw(&h->row, "# kernel: ");
+	text_put(&h->row, recording->kernel ? recording->kernel : "?", NULL);
+	text_put_raw(&h->row, " ");
+	text_put(&h->row, recording->arch ? recording->arch : "", NULL);
+	text_printf(&h->row, ", %u CPUs", recording->cpus);
+	report_header_line(h);
+}
+
 int report_header_text(const struct profile *profile, const struct report_options *options,
 		       FILE *out)
 {
@@ -235,12 +245,8 @@ int report_header_text(const struct profile *profile, const struct report_option
 	struct report_header h = {.options = options, .out = out};
 
 	field(&h, "host", recording->host);
-	text_put_raw(&h.row, "# kernel: ");
-	text_put(&h.row, recording->kernel ? recording->kernel : "?", NULL);
-	text_put_raw(&h.row, " ");
-	text_put(&h.row, recording->arch ? recording->arch : "", NULL);
-	text_printf(&h.row, ", %u CPUs", recording->cpus);
-	report_header_line(&h);
+	if (recording->cpus || (recording->kernel && *recording->kernel)) /* not of many hosts */
+		machine_line(&h, recording);
 	text_put_raw(&h.row, "# event: ");
 	report_header_event(recording, &h.row);
 	report_header_line(&h);

@@ -99,6 +99,13 @@ struct store_process {
 	const char *exe; /* or NULL */
 };
 
+/* What is known of a thread whose cgroup and process are not: in the sums of many hosts. */
+struct store_labels {
+	const char *host, *command;
+	const char *unit, *container; /* NULL: none */
+	uint32_t rank;		      /* in its MPI job, + 1; 0: none */
+};
+
 struct store_thread {
 	uint32_t number;
 	uint32_t process; /* number */
@@ -106,11 +113,20 @@ struct store_thread {
 	const char *comm;
 	const char *cgroup; /* path from the hierarchy's root, or NULL: not known. The writer gets
 			     * it apart, as it can become known later. */
+	const struct store_labels *labels; /* NULL: the rest says it; the writer ignores them */
 };
 
 struct store_node {
 	uint32_t parent; /* node number; nodes are numbered from 1, 0 is the empty path */
 	uint32_t location;
+};
+
+/* Samples that were added up before they are read (store/store_memory.h). */
+struct store_sum {
+	uint32_t thread, node, origin;
+	uint8_t end_reason;
+	uint64_t count;	 /* how many */
+	uint64_t weight; /* the sum of their periods, or values */
 };
 
 struct store_sample {

@@ -89,6 +89,9 @@ int store_reader_tags(struct store_reader *reader, const uint64_t **ret_tags);
 int store_reader_samples(struct store_reader *reader,
 			 int (*each)(void *arg, const struct store_sample *sample), void *arg);
 
+/* Returns the sums that a reader has in the place of samples and records; NULL: it has these. */
+const struct store_sum *store_reader_sums(const struct store_reader *reader, size_t *ret_count);
+
 /* Tells which series the recordings have records of: bit 1 << number, without those that this
  * version does not know. 0 or -errno. */
 int store_reader_series(struct store_reader *reader, uint32_t *ret_series);

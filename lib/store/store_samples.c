@@ -244,12 +244,20 @@ int store_reader_series(struct store_reader *reader, uint32_t *ret_series)
 	uint32_t series = 0;
 	int err = 0;
 
-	if (!reader->parts.count)
+	if (reader->is_summed)
+		series = reader->series;
+	else if (!reader->parts.count)
 		err = samples_add_series(reader, &series);
 	for (size_t i = 0; err == 0 && i < reader->parts.count; i++)
 		err = samples_add_series(reader->parts.items[i].window, &series);
 	*ret_series = series;
 	return err;
+}
+
+const struct store_sum *store_reader_sums(const struct store_reader *reader, size_t *ret_count)
+{
+	*ret_count = reader->sums.count;
+	return reader->sums.items;
 }
 
 int store_reader_samples(struct store_reader *reader,
@@ -268,6 +276,8 @@ int store_reader_records(struct store_reader *reader, enum metric_series series,
 			    .arg = arg};
 	int err;
 
+	if (reader->is_summed)
+		return 0;
 	if (reader->parts.count)
 		return store_join_records(reader, series, each, arg);
 	err = samples_list_chunks(&s);

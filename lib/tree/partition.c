@@ -25,7 +25,7 @@ const char *partition_word(enum partition_by by)
 		[PARTITION_BY_COMMAND] = "command",	[PARTITION_BY_CPU] = "cpu",
 		[PARTITION_BY_UNIT] = "unit",		[PARTITION_BY_ALL] = "all",
 		[PARTITION_BY_CONTAINER] = "container", [PARTITION_BY_RANK] = "rank",
-		[PARTITION_BY_REASON] = "reason",
+		[PARTITION_BY_REASON] = "reason",	[PARTITION_BY_HOST] = "host",
 	};
 
 	return words[by];
@@ -42,12 +42,32 @@ int partition_by_word(const char *word, enum partition_by *ret_by)
 	return -EINVAL;
 }
 
+/* The same of the sums of many hosts, whose threads have labels. */
+static void put_label(enum partition_by by, const struct store_labels *labels, struct buf *b)
+{
+	if (by == PARTITION_BY_HOST)
+		text_put_raw(b, labels->host);
+	else if (by == PARTITION_BY_RANK)
+		profile_ranks_put(labels->rank, b);
+	else if (by == PARTITION_BY_UNIT)
+		text_put_raw(b, labels->unit ? labels->unit : "[no unit]");
+	else if (by == PARTITION_BY_CONTAINER)
+		text_put_raw(b, labels->container ? labels->container : "[no container]");
+	else
+		text_put_raw(b, partition_comm(labels->command));
+}
+
 /* Appends what a thread's part is named by. */
 static void put_part(const struct partition *p, uint32_t index, struct buf *b)
 {
-	const struct store_thread *thread = &profile_tables(p->profile)->threads[index];
+	const struct store_tables *t = profile_tables(p->profile);
+	const struct store_thread *thread = &t->threads[index];
 
-	if (p->by == PARTITION_BY_RANK)
+	if (thread->labels)
+		put_label(p->by, thread->labels, b);
+	else if (p->by == PARTITION_BY_HOST)
+		text_put_raw(b, t->recording.host ? t->recording.host : "?");
+	else if (p->by == PARTITION_BY_RANK)
 		profile_ranks_put(p->ranks[thread->process], b);
 	else if (p->by == PARTITION_BY_UNIT)
 		cgroup_name_unit(thread->cgroup, b);
@@ -87,7 +107,7 @@ static int named_parts(struct partition *p, uint32_t *ret_parts)
 static bool has_names(enum partition_by by)
 {
 	return by == PARTITION_BY_COMMAND || by == PARTITION_BY_UNIT ||
-	       by == PARTITION_BY_CONTAINER || by == PARTITION_BY_RANK;
+	       by == PARTITION_BY_CONTAINER || by == PARTITION_BY_RANK || by == PARTITION_BY_HOST;
 }
 
 static int partition_number(struct partition *p, uint32_t *ret_parts)
@@ -248,6 +268,7 @@ void partition_put_name(const struct partition *p, uint32_t part, bool utf8, str
 	case PARTITION_BY_UNIT:
 	case PARTITION_BY_CONTAINER:
 	case PARTITION_BY_RANK:
+	case PARTITION_BY_HOST:
 		put_named_part(p, part, utf8, b);
 		break;
 	case PARTITION_BY_CPU:
@@ -275,6 +296,7 @@ const char *partition_whole(const struct partition *p)
 		[PARTITION_BY_CONTAINER] = {"this container's samples",
 					    "this container's chosen samples"},
 		[PARTITION_BY_RANK] = {"this rank's samples", "this rank's chosen samples"},
+		[PARTITION_BY_HOST] = {"this host's samples", "this host's chosen samples"},
 		[PARTITION_BY_REASON] = {"this reason's samples", "this reason's chosen samples"},
 		[PARTITION_BY_ALL] = {"all samples", "all chosen samples"},
 	};
@@ -288,8 +310,8 @@ const char *partition_plural(const struct partition *p)
 		[PARTITION_BY_PROCESS] = "processes", [PARTITION_BY_THREAD] = "threads",
 		[PARTITION_BY_COMMAND] = "commands",  [PARTITION_BY_CPU] = "CPUs",
 		[PARTITION_BY_UNIT] = "units",	      [PARTITION_BY_CONTAINER] = "containers",
-		[PARTITION_BY_RANK] = "ranks",	      [PARTITION_BY_REASON] = "reasons",
-		[PARTITION_BY_ALL] = "parts",
+		[PARTITION_BY_RANK] = "ranks",	      [PARTITION_BY_HOST] = "hosts",
+		[PARTITION_BY_REASON] = "reasons",    [PARTITION_BY_ALL] = "parts",
 	};
 
 	return plurals[p->by];
@@ -337,6 +359,7 @@ void partition_put_json(const struct partition *p, uint32_t part, struct buf *b)
 	case PARTITION_BY_UNIT:
 	case PARTITION_BY_CONTAINER:
 	case PARTITION_BY_RANK:
+	case PARTITION_BY_HOST:
 		put_json_named_part(p, part, b);
 		break;
 	case PARTITION_BY_CPU:

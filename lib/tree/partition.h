@@ -17,7 +17,8 @@ enum partition_by {
 	PARTITION_BY_CPU,     /* of a profile with by_cpu */
 	PARTITION_BY_UNIT,    /* of systemd; see model/cgroup_name.h */
 	PARTITION_BY_CONTAINER,
-	PARTITION_BY_RANK,   /* in an MPI job */
+	PARTITION_BY_RANK, /* in an MPI job */
+	PARTITION_BY_HOST,
 	PARTITION_BY_REASON, /* what waits were for: the leaf of their paths */
 	PARTITION_BY_ALL,    /* one part that holds everything */
 };
@@ -27,9 +28,10 @@ struct partition {
 	enum partition_by by;
 	struct groups groups;	  /* of the entries, one for each part */
 	uint32_t *part_of_thread; /* by thread */
-	uint32_t *first_of_part;  /* by command, unit, container, rank: the first thread in it */
-	uint64_t *ranks;	  /* by process, for PARTITION_BY_RANK: model/profile_ranks.h */
-	struct strings *reasons;  /* by reason: the names of the parts */
+	uint32_t *
+		first_of_part; /* by command, unit, container, rank, host: the first thread in it */
+	uint64_t *ranks;       /* by process, for PARTITION_BY_RANK: model/profile_ranks.h */
+	struct strings *reasons; /* by reason: the names of the parts */
 };
 
 /* Divides a profile, which is borrowed; for PARTITION_BY_CPU it must have been made with by_cpu.
@@ -50,11 +52,11 @@ const char *partition_word(enum partition_by by);
 int partition_by_word(const char *word, enum partition_by *ret_by);
 
 /* The words, for help and completion. */
-#define PARTITION_WORDS "process|thread|command|cpu|unit|container|rank|reason|all"
+#define PARTITION_WORDS "process|thread|command|cpu|unit|container|rank|host|reason|all"
 
 /* Appends the name of a part: "process 12 prog (/bin/prog)", "thread 13 pool of process 12 prog",
  * "command prog", "CPU 3", "unit a.service", "container docker ID",
- * "rank 3 of 8" or "all". Without `utf8`, other
+ * "rank 3 of 8", "host web1" or "all". Without `utf8`, other
  * characters than ASCII are escaped. */
 void partition_put_name(const struct partition *partition, uint32_t part, bool utf8, struct buf *b);
 

@@ -74,6 +74,18 @@ static void line(struct maker *m, uint32_t depth, const char *function, uint64_t
 	keep(m, store_writer_line(m->writer, &l));
 }
 
+/* The innermost function at a location, which is inlined there. */
+static void inlined_line(struct maker *m, const char *function)
+{
+	struct store_line l = {.location = m->locations - 1,
+			       .function = function,
+			       .file = "prog.h",
+			       .line = 7,
+			       .is_inlined = true};
+
+	keep(m, store_writer_line(m->writer, &l));
+}
+
 static uint32_t location(struct maker *m, uint32_t in, uint64_t offset, bool is_return)
 {
 	struct store_location l = {
@@ -375,7 +387,8 @@ static void make_fleet(struct maker *m)
 	uint32_t in_main = node(m, 0, function(m, prog, 0x1110, "main")), work, other, of[3];
 	struct store_sample rank = {.time_ns = m->info.start_ns, .period = 8ull << 32 | 4};
 
-	work = function(m, prog, 0x1220, "work");
+	work = location(m, prog, 0x1220, true);
+	inlined_line(m, "work");
 	line(m, 1, "outer", 0x1200);
 	work = node(m, in_main, work);
 	other = node(m, in_main, twin(m, prog, 0x1220));
@@ -385,6 +398,7 @@ static void make_fleet(struct maker *m)
 	keep(m, store_writer_cgroup(m->writer, of[1],
 				    "/system.slice/docker-0123456789abcdef0123456789abcdef"
 				    "0123456789abcdef0123456789abcdef.scope"));
+	keep(m, store_writer_cgroup(m->writer, of[2], "/"));
 	rank.thread = of[2];
 	keep(m, store_writer_record(m->writer, SERIES_MPI_RANK, &rank));
 	samples(m, of[0], work, STACKD_END_ENTRY, 10);

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 from clickhouse import Relay, Server, free_port, page
-from common import ROOT, STACKCTL, STORES, check, exports, functions
+from common import ROOT, STACKCTL, STORES, check, exports, functions, run
 from tables import COLUMNS, UNLABELLED, Source, added_up, same, without_labels
 
 PUSHES = ("SELECT push FROM (SELECT push FROM windows ORDER BY end_ns DESC, push LIMIT 1 BY host, "
@@ -171,6 +171,124 @@ def test_clickhouse_one_tag():
             WHERE inlined = 0) USING id, location_alt GROUP BY host, id, location_alt""", "twins")
         check(sorted(rows) == sorted([["fleet", "twin", "6"], ["fleet", "outer", "30"],
                                       ["twin", "twin", "5"]]), "%s first: %r" % (first, rows))
+
+
+# --- reading it -----------------------------------------------------------------------------------
+
+def lines(store, *options, status=0, says=""):
+    """A report without its header; all rows, and in order where shares are equal."""
+    done = subprocess.run([STACKCTL, "report", "--percent-limit", "0", "-i", store, *options],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True)
+    check(done.returncode == status, "report %r: %d, not %d" % (options, done.returncode, status),
+          done.stderr)
+    check(says in done.stderr, "report does not say %r" % says, done.stderr)
+    return done.stdout.split("\n\n", 1)[-1]
+
+
+def check_views(store, url, *options):
+    for view in ("tree", "flat", "callers"):
+        mine = lines(store, "--view", view, *options)
+        if "unit" in options or "container" in options:  # tables do not tell none from not known
+            mine = mine.replace("[unknown]", "[no %s]" % options[1])
+        check(mine and lines(url, "--view", view, *options) == mine, "--view %s %r" % (view, options),
+              lines(url, "--view", view, *options), mine)
+
+
+@exports
+def test_clickhouse_report():
+    """Views of a server's sums are those of the store, to the byte."""
+    store, url = store_of("deep", "web1"), server().make("report")
+    push(url, store)
+    check(lines(url) == lines(store, "--by", "all"), "a path of 10,000 frames")
+    for kind in ("small", "hostile", "inferred", "metrics", "waits", "heap", "fleet"):
+        store, url = store_of(kind, "web1"), server().make("report")
+        push(url, store)
+        for by in ("all", "command", "unit", "container", "host"):
+            check_views(store, url, "--by", by)
+    store, url = store_of("small", "web1"), server().make("report")
+    push(url, store)
+    for options in (("--symbol", "fact"), ("--focus", "main", "--ignore", "fact"), ("--dso", "libx.so"),
+                    ("--comm", "other"), ("--max-depth", "2"), ("--no-inline",), ("--around", "main")):
+        check(lines(url, "--by", "all", *options) == lines(store, "--by", "all", *options), options)
+    check(lines(url, "--by", "command", "--comm", "prog") ==
+          lines(store, "--by", "command", "--comm", "prog"), "a command of them")
+    store, url = store_of("metrics", "web1"), server().make("report")
+    push(url, store)
+    for metric in ("region.time", "region.visits", "region.cpu", "mpi.sent"):
+        check_views(store, url, "--by", "all", "--metric", metric)
+    check("host web1: 40 samples" in lines(ranks(), "--by", "host"), "ranks")
+    check_parts("rank 3: 18 samples, 45.0% of all", lines(ranks(), "--by", "rank"))
+    picture = STORES.path("fleet.svg")
+    run(STACKCTL, "flamegraph", "-i", ranks(), "-o", picture)
+    with open(picture, encoding="utf-8") as file:
+        check("twin" in file.read(), "the flame graph")
+
+
+def ranks():
+    url = server().url("ranks")
+    if ["ranks"] not in server().ask("SHOW DATABASES", "default"):
+        push(server().make("ranks"), store_of("fleet", "web1"))
+    return url
+
+
+def check_parts(wanted, text):
+    check(wanted in text, "no part %r" % wanted, text)
+
+
+@exports
+def test_clickhouse_report_hosts():
+    """Hosts are added up, chosen and told apart; windows are chosen by their time."""
+    url = server().make("hosts")
+    for kind, host in (("small", "web1"), ("after", "web2"), ("small", "web_3"), ("small", "db1")):
+        push(url, store_of(kind, host))
+    push(url, store_of("windows", "web1"))
+    text = lines(url, "--by", "host", "--to", "2023-11-15")
+    for part in ("host db1: 100 samples", "host web1: 100 samples", "host web2: 100 samples"):
+        check_parts(part, text)
+    parts = lines(url, "--by", "host", "--host", "web*", "--to", "2023-11-15")
+    check("db1" not in parts and parts.count("samples, 33.3% of all") == 3, parts)
+    check("all: 100 samples" in lines(url, "--host", "web_?"), "'_' is a letter like others")
+    check("all: 200 samples" in lines(url, "--host", "web2", "--host", "db1"), "two hosts")
+    check("all: 600 samples" in lines(url, "--from", "2023-11-15 10:00", "--host", "web1"), "windows")
+    check("all: 200 samples" in lines(url, "--from", "2023-11-15 10:15", "--to", "2023-11-15 10:25"),
+          "windows that go on in a time count as a whole")
+    mine = lines(store_of("windows", "web1"), "--by", "all", "--recording", "1..6")
+    check(lines(url, "--from", "2023-11-15 10:00") == mine, "six windows", mine)
+    server().ask("INSERT INTO windows SELECT host, window, push + 1, start, start_ns, end_ns, finished, "
+                 "'cycles', target, kernel, samples, lost FROM windows WHERE host = 'db1'", "hosts")
+    server().ask("INSERT INTO windows SELECT host, window + 1, push, start, start_ns, end_ns - 1, finished, "
+                 "'cycles', target, kernel, samples, lost FROM windows WHERE host = 'db1'", "hosts")
+    lines(url, "--host", "db1", says="windows of that time have another event, and are left out")
+
+
+@exports
+def test_clickhouse_report_errors():
+    url, store = server().make("wrong"), store_of("small", "web1")
+    lines(url, status=2, says="it has no table 'locations': nothing was sent there yet")
+    push(url, store)
+    lines(url, "--since", "1h", status=3, says="it has nothing of that time and these hosts")
+    lines(url, "--host", "db*", status=3, says="it has nothing of that time and these hosts")
+    lines(url, "--metric", "wait.blocked", status=3, says="it has no")
+    lines(url, "--symbol", "nobody", status=3, says="no sample")
+    lines(url, "--by", "process", status=2, says="--by process: a server has sums of samples")
+    lines(url, "--pid", "12", status=2, says="--pid is not for a server's database")
+    lines(url, "--recording", "1", status=2, says="--recording is not for a server's database")
+    lines(url, "--view", "time", status=2, says="a server has sums of samples")
+    lines(store, "--host", "web1", status=2, says="--host chooses from a server's database")
+    lines("clickhouse://127.0.0.1:%d/db" % free_port(), status=1, says="nothing can be reached there")
+    lines(server().url("nowhere"), status=2, says="the server has no database 'nowhere'")
+    for verb in ("export --folded", "timeline", "annotate main"):
+        done = subprocess.run([STACKCTL, *verb.split(), "-i", url], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True)
+        check(done.returncode == 2 and "this view reads a host's store" in done.stderr, verb, done.stderr)
+    # Paths that are not there are said to be missing, and their samples shown.
+    server().ask("ALTER TABLE paths DELETE WHERE tag = 13152310680471548235", "wrong")
+    until(lambda: server().ask("SELECT count() FROM paths WHERE tag = 13152310680471548235", "wrong") ==
+          [["0"]], "the deletion")
+    text = lines(url, says="the paths of 79 samples are not in " + url)
+    check_parts("all: 100 samples", text)
+    check_parts("79.0%   79.0%  [no frames]", text)
 
 
 # --- what goes wrong ------------------------------------------------------------------------------

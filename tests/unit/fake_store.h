@@ -68,6 +68,13 @@ int store_reader_records(struct store_reader *reader, enum metric_series series,
 	return series == SERIES_CPU ? store_reader_samples(reader, each, arg) : 0;
 }
 
+const struct store_sum *store_reader_sums(const struct store_reader *reader, size_t *ret_count)
+{
+	(void)reader;
+	*ret_count = 0;
+	return NULL;
+}
+
 int store_reader_series(struct store_reader *reader, uint32_t *ret_series)
 {
 	(void)reader;
@@ -220,7 +227,8 @@ static inline uint32_t fake_thread(struct store_reader *f, uint32_t process, int
 	uint32_t n = f->tables.n_threads++;
 
 	FAKE_GROW(f->threads, n);
-	f->threads[n] = (struct store_thread){n, process, tid, comm, NULL};
+	f->threads[n] =
+		(struct store_thread){.number = n, .process = process, .tid = tid, .comm = comm};
 	return n;
 }
 

@@ -193,7 +193,8 @@ static void test_parts(void **state)
 	static const size_t n_parts[] = {
 		[PARTITION_BY_PROCESS] = 2, [PARTITION_BY_THREAD] = 3, [PARTITION_BY_COMMAND] = 3,
 		[PARTITION_BY_CPU] = 2,	    [PARTITION_BY_UNIT] = 1,   [PARTITION_BY_CONTAINER] = 1,
-		[PARTITION_BY_RANK] = 1,    [PARTITION_BY_REASON] = 1, [PARTITION_BY_ALL] = 1,
+		[PARTITION_BY_RANK] = 1,    [PARTITION_BY_HOST] = 1,   [PARTITION_BY_REASON] = 1,
+		[PARTITION_BY_ALL] = 1,
 	};
 
 	(void)state;

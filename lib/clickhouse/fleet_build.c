@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes a recording of what a fleet's database has answered: locations with their objects and
+ * names, the trie, and the sums below it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "clickhouse/fleet_state.h"
+#include "proc/object_id.h"
+
+#define BUILD_TEXT  65536 /* bytes of a name, with its end */
+#define BUILD_KINDS 16	  /* more than there are */
+
+enum { NODE_UNDER_WAY = FLEET_NONE - 1, NODE_MISSING = FLEET_NONE - 2 };
+
+/* --- locations -------------------------------------------------------------------------------- */
+
+struct row {
+	uint64_t id, file_id, offset;
+	uint32_t alt, inlined, line;
+	char kind[32], frame[32], build_id[160];
+	char object[BUILD_TEXT], function[BUILD_TEXT], file[BUILD_TEXT];
+};
+
+static int get_row(const struct fleet *f, struct buf_reader *r, struct row *row)
+{
+	BUF_GET(r, row->id);
+	BUF_GET(r, row->alt);
+	BUF_GET(r, row->inlined);
+	buf_get_string(r, row->kind, sizeof(row->kind));
+	BUF_GET(r, row->file_id);
+	buf_get_string(r, row->build_id, sizeof(row->build_id));
+	buf_get_string(r, row->object, sizeof(row->object));
+	BUF_GET(r, row->offset);
+	buf_get_string(r, row->frame, sizeof(row->frame));
+	buf_get_string(r, row->function, sizeof(row->function));
+	buf_get_string(r, row->file, sizeof(row->file));
+	BUF_GET(r, row->line);
+	fleet_unescape(row->object);
+	fleet_unescape(row->function);
+	fleet_unescape(row->file);
+	return r->failed ? clickhouse_fail(f->c, -EPROTO, "the answer is cut") : 0;
+}
+
+static uint32_t kind_number(const char *name)
+{
+	for (uint32_t i = 0; i < BUILD_KINDS; i++)
+		if (strcmp(object_kind_name(i), name) == 0)
+			return i;
+	return UINT32_MAX;
+}
+
+static int object_of(struct fleet *f, const struct row *row, uint32_t *ret_object)
+{
+	uint32_t known = strings_count(f->objects);
+	struct store_object object = {
+		.kind = kind_number(row->kind), .file_id = row->file_id, .path = row->object};
+	uint8_t build_id[sizeof(row->build_id) / 2];
+	struct buf key = {0};
+	int err;
+
+	text_printf(&key, "%s %016" PRIx64 " ", row->kind, row->file_id);
+	text_put_raw(&key, row->object);
+	buf_put_u8(&key, '\0');
+	err = key.failed ? -ENOMEM : strings_intern(f->objects, (const char *)key.data, ret_object);
+	buf_free(&key);
+	if (err < 0 || *ret_object < known)
+		return err;
+	for (const char *at = row->build_id; at[0] && at[1]; at += 2) {
+		char digits[3] = {at[0], at[1], '\0'};
+
+		build_id[object.build_id_len++] = (uint8_t)strtol(digits, NULL, 16);
+	}
+	object.build_id = build_id;
+	return store_memory_object(f->reader, &object);
+}
+
+/* Returns a text that lives as long as the lines are collected, NULL for an empty one. */
+static int keep(struct fleet *f, const char *text, const char **ret_text)
+{
+	uint32_t number;
+	int err = *text ? strings_intern(f->texts, text, &number) : 0;
+
+	*ret_text = err == 0 && *text ? strings_at(f->texts, number) : NULL;
+	return err;
+}
+
+static int add_line(struct fleet *f, const struct row *row, uint32_t location)
+{
+	struct store_line line = {.location = location,
+				  .depth = row->inlined, /* of so many, until all are there */
+				  .line = row->line,
+				  .is_inlined = row->inlined > 0};
+	int err = VEC_RESERVE(&f->lines, 1);
+
+	if (err == 0)
+		err = keep(f, row->function, &line.function);
+	if (err == 0)
+		err = keep(f, row->file, &line.file);
+	if (err == 0)
+		f->lines.items[f->lines.count++] = line;
+	return err;
+}
+
+static int add_row(struct fleet *f, const struct row *row, uint32_t *count)
+{
+	struct store_location location = {.offset = row->offset,
+					  .is_return = strcmp(row->frame, "call") == 0};
+	uint32_t at;
+	int err = int_map_enter_wide(&f->location_at, row->id, row->alt, *count, &at);
+
+	if (err == 0 && at == *count) {
+		err = object_of(f, row, &location.object);
+		if (err == 0)
+			err = store_memory_location(f->reader, &location);
+		*count += err == 0;
+	}
+	if (err < 0 || (!*row->function && !*row->file && !row->line))
+		return err;
+	return add_line(f, row, at);
+}
+
+/* Rows have the outermost function first, lines the innermost. */
+static int in_order(const void *left, const void *right)
+{
+	const struct store_line *a = left, *b = right;
+
+	if (a->location != b->location)
+		return a->location < b->location ? -1 : 1;
+	return a->depth > b->depth ? -1 : a->depth < b->depth;
+}
+
+static void turn_lines(struct fleet *f)
+{
+	uint32_t depth = 0;
+
+	if (f->lines.count)
+		qsort(f->lines.items, f->lines.count, sizeof(*f->lines.items), in_order);
+	for (size_t i = 0; i < f->lines.count; i++) {
+		depth = i && f->lines.items[i - 1].location == f->lines.items[i].location
+				? depth + 1
+				: 0;
+		f->lines.items[i].depth = depth;
+	}
+}
+
+static int take_locations(struct fleet *f, const struct buf *answer)
+{
+	struct buf_reader r = buf_reader(answer->data, answer->len);
+	struct row *row = calloc(1, sizeof(*row));
+	uint32_t count = 0;
+	int err = row ? 0 : -ENOMEM;
+
+	while (err == 0 && buf_left(&r)) {
+		err = get_row(f, &r, row);
+		if (err == 0)
+			err = add_row(f, row, &count);
+	}
+	free(row);
+	turn_lines(f);
+	return err;
+}
+
+int fleet_fetch_locations(struct fleet *f)
+{
+	struct buf ids = {0}, answer = {0};
+	int err;
+
+	for (size_t i = 0; i < f->paths.count; i++)
+		BUF_PUT(&ids, f->paths.items[i].location);
+	err = ids.failed
+		      ? -ENOMEM
+		      : clickhouse_ask(
+				f->c,
+				"SELECT id, alt, inlined, kind, file_id, ifNull(build_id, ''), object, "
+				"offset, frame, ifNull(function, ''), ifNull(file, ''), "
+				"toUInt32(ifNull(line, 0)) FROM locations WHERE id IN (SELECT id FROM "
+				"ids) ORDER BY id, alt, inlined, isNull(function), function LIMIT 1 BY "
+				"id, alt, inlined FORMAT RowBinary",
+				&ids, &answer);
+	if (err == 0)
+		err = take_locations(f, &answer);
+	buf_free(&ids);
+	buf_free(&answer);
+	return err;
+}
+
+/* --- paths and sums --------------------------------------------------------------------------- */
+
+/* Enters a path below a node. */
+static int add_node(struct fleet *f, struct fleet_path *path, uint32_t parent, uint32_t *count)
+{
+	uint32_t location = int_map_find_wide(&f->location_at, path->location, path->location_alt);
+	const struct store_node node = {parent, location};
+	int err;
+
+	path->node = NODE_MISSING;
+	if (parent == NODE_MISSING || location == INT_MAP_NONE)
+		return 0;
+	err = store_memory_node(f->reader, &node);
+	if (err == 0)
+		path->node = (*count)++;
+	return err;
+}
+
+/* Makes a path's node, and those of all its ancestors that have none; `stack` has room for all
+ * paths. */
+static int make_nodes(struct fleet *f, uint32_t at, uint32_t *stack, uint32_t *count)
+{
+	uint32_t depth = 0, parent = NODE_MISSING;
+	int err = 0;
+
+	for (;;) {
+		struct fleet_path *path = at == INT_MAP_NONE ? NULL : &f->paths.items[at];
+
+		if (!path || path->node == NODE_UNDER_WAY)
+			break; /* it is not there, or is its own ancestor */
+		if (path->node != FLEET_NONE) {
+			parent = path->node;
+			break;
+		}
+		path->node = NODE_UNDER_WAY;
+		stack[depth++] = at;
+		if (!path->parent && !path->parent_alt) {
+			parent = 0;
+			break;
+		}
+		at = int_map_find_wide(&f->path_at, path->parent, path->parent_alt);
+	}
+	while (err == 0 && depth) {
+		struct fleet_path *path = &f->paths.items[stack[--depth]];
+
+		err = add_node(f, path, parent, count);
+		parent = path->node;
+	}
+	return err;
+}
+
+static int add_sum(struct fleet *f, const struct fleet_sum *from, uint32_t *stack, uint32_t *count)
+{
+	struct store_sum sum = from->sum;
+	uint32_t at =
+		from->tag ? int_map_find_wide(&f->path_at, from->tag, from->alt) : INT_MAP_NONE;
+	uint32_t node = NODE_MISSING;
+	int err = 0;
+
+	if (at != INT_MAP_NONE) {
+		err = make_nodes(f, at, stack, count);
+		node = f->paths.items[at].node;
+	}
+	if (from->tag && node == NODE_MISSING)
+		f->found.lost_samples += sum.count;
+	if (node == NODE_MISSING && sum.origin != ORIGIN_WALKED)
+		sum.origin = ORIGIN_WALKED; /* it has no frames to be inferred */
+	sum.node = node == NODE_MISSING ? 0 : node;
+	return err == 0 ? store_memory_sum(f->reader, &sum) : err;
+}
+
+int fleet_build(struct fleet *f)
+{
+	uint32_t *stack = vec_alloc(f->paths.count + 1, sizeof(*stack)), count = 1;
+	int err = stack ? 0 : -ENOMEM;
+
+	for (size_t i = 0; err == 0 && i < f->sums.count; i++)
+		err = add_sum(f, &f->sums.items[i], stack, &count);
+	free(stack);
+	return err == 0 ? store_memory_finish(f->reader, f->lines.items, f->lines.count) : err;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* What fleet.c, fleet_query.c and fleet_build.c share: what has been fetched. */
+#ifndef CLICKHOUSE_FLEET_STATE_H
+#define CLICKHOUSE_FLEET_STATE_H
+
+#include "base/int_map.h"
+#include "base/strings.h"
+#include "base/vec.h"
+#include "clickhouse/fleet.h"
+#include "store/store_memory.h"
+
+#define FLEET_NONE UINT32_MAX
+
+struct fleet_path {
+	uint64_t parent, location;
+	uint32_t parent_alt, location_alt;
+	uint32_t node; /* FLEET_UNASKED, _UNDER_WAY, _NONE, or its number */
+};
+
+struct fleet_sum {
+	uint64_t tag;
+	uint32_t alt;
+	struct store_sum sum; /* but the node */
+};
+
+struct fleet {
+	struct clickhouse *c;
+	const struct fleet_query *query;
+	struct fleet_found found;
+	struct store_reader *reader;
+	struct buf windows; /* SQL: the windows that count in the time, with all columns */
+	struct buf pushes;  /* SQL: what their samples must meet; with a final NUL */
+	VEC(struct fleet_sum) sums;
+	VEC(struct fleet_path) paths;
+	struct int_map path_at;	    /* (tag, alt) -> path */
+	struct int_map location_at; /* (id, alt) -> the reader's number */
+	struct int_map origin_at;   /* (inferred, is_complete) -> the reader's number */
+	struct strings *threads, *processes,
+		*objects; /* what tells them apart: the reader's numbers */
+	VEC(struct store_line) lines;
+	struct strings *texts; /* of lines */
+};
+
+/* Takes the escapes of a text of the tables back (docs/TAGS.md). */
+void fleet_unescape(char *text);
+
+/* Chooses the windows, and makes the reader with their recording. Errors of fleet_open(). */
+int fleet_choose(struct fleet *f);
+
+/* Fetches the sums of their samples, with threads and origins. */
+int fleet_fetch_sums(struct fleet *f);
+
+/* Fetches the paths of the sums, up to their roots. */
+int fleet_fetch_paths(struct fleet *f);
+
+/* Fetches the locations of the paths, with objects and lines. */
+int fleet_fetch_locations(struct fleet *f);
+
+/* Makes the reader's nodes and sums of all that. 0, -ENOMEM, -EBADMSG. */
+int fleet_build(struct fleet *f);
+
+#endif
