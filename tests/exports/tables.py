@@ -79,11 +79,12 @@ class Source:
         return ask(self.database, "SELECT * FROM tag")
 
     def samples(self):
-        """Without the window's number, which no other export has, and without labels."""
+        """Without the window's number, which no other export has, without labels, and without the metric that
+        is the sum of others."""
         return ask(self.database, """SELECT tag, alt, host, CAST(start_unix_ns AS TEXT),
             CAST(start_unix_ns + end_ns - start_ns AS TEXT), event, metric, comm, reason, quality,
             inferred, CAST(sum(weight) AS TEXT), CAST(sum(count) AS TEXT)
-            FROM sample, store.recordings WHERE id = ? GROUP BY tag, alt, metric, comm, reason,
+            FROM sample, store.recordings WHERE id = ? AND metric <> 'wall' GROUP BY tag, alt, metric, comm, reason,
             quality, inferred""", self.recording)
 
 
