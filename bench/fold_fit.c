@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fit of folded curves: fold_fit accuracy [SEEDS [POINTS [EACH [CELL]]]] | growth
+ * The fit of folded curves: fold_fit accuracy [SEEDS [POINTS [EACH [CASE]]]] | growth
  *
  * `accuracy` folds POINTS (2,000) samples, about EACH (1) in an instance, of each known curve of
  * tests/unit/fold_truth.h with each kind of noise, SEEDS (200) times. Errors of y and of x are in
  * percent; after a mean over the seeds, the number of seeds in which a limit is exceeded. The
- * coverage of bands is a mean over the grid and the seeds. CELL writes one case alone, each seed.
+ * coverage of bands is a mean over the grid and the seeds. CASE (10 * curve + noise) writes one
+ * alone, each seed.
  *
  * `growth` gives time, and memory at its most, for 10^4 to 10^7 samples, each in a process of its
  * own; memory is without the samples themselves.
@@ -124,7 +125,7 @@ static int accuracy(uint32_t seeds, size_t n, double each, int only)
 			int number = (int)(10 * i + k);
 
 			if (i == FOLD_TUNED && k == 0 && only < 0)
-				printf("-- not tuned on:\n");
+				printf("-- added afterwards:\n");
 			if ((only < 0 || only == number) &&
 			    accuracy_of(&truths[i], &truth_noises[k], seeds, n, each, only >= 0))
 				return 1;
