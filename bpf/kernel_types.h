@@ -134,6 +134,10 @@ struct signal_struct {
 	atomic_t live; /* threads that have not ended */
 };
 
+struct task_io_accounting {
+	__u64 rchar, wchar; /* bytes that system calls have read and written */
+};
+
 struct task_struct {
 	void *stack; /* of the kernel's own, its lowest address */
 	unsigned int flags;
@@ -146,7 +150,10 @@ struct task_struct {
 	int tgid;
 	struct sched_entity se;
 	struct signal_struct *signal;
+	unsigned long nvcsw, nivcsw; /* context switches */
 	__u64 start_time;
+	unsigned long min_flt, maj_flt; /* page faults */
+	struct task_io_accounting ioac;
 	__u64 self_exec_id; /* one more for each exec */
 	struct task_struct *group_leader;
 	struct mm_struct *mm;

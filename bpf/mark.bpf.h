@@ -41,8 +41,8 @@ static __always_inline void drop_some(struct region_thread *thread, int count)
 
 /* Ends a mark's open instance, which is then in thread->ended, and drops the marks within it.
  * false: there is none. */
-static __always_inline bool end_mark(struct region_thread *thread, struct pt_regs *ctx,
-				     __u64 cookie, __u64 now, __u64 cpu)
+static __always_inline bool end_mark(struct region_thread *thread, struct task_struct *task,
+				     struct pt_regs *ctx, __u64 cookie, __u64 now, __u64 cpu)
 {
 	int within = marks_within(thread, STACKD_REGION_NUMBER(cookie));
 	struct open_instance *open;
@@ -58,6 +58,7 @@ static __always_inline bool end_mark(struct region_thread *thread, struct pt_reg
 	thread->ended = *open;
 	make_instance(&thread->ended, now, cpu, &thread->instance);
 	close_innermost(thread, thread->instance.wall_ns, thread->instance.cpu_ns);
+	readings_end(task, thread->count);
 	count_region(STACKD_REGION_ENDED);
 	/* The walk begins where the thread is. */
 	thread->ended.function = ctx->rip;
@@ -67,7 +68,7 @@ static __always_inline bool end_mark(struct region_thread *thread, struct pt_reg
 
 /* Begins at the time of the hit, so that iterations add up to their loop's time. */
 static __always_inline void begin_mark(struct region_thread *thread, struct task_struct *task,
-				       __u32 mark, __u64 now, __u64 cpu)
+				       struct pt_regs *ctx, __u64 cookie, __u64 now, __u64 cpu)
 {
 	struct open_instance *around = innermost(thread), *open;
 	__u32 count = thread->count, region = 0;
@@ -80,7 +81,7 @@ static __always_inline void begin_mark(struct region_thread *thread, struct task
 		slot = around->slot - 1;
 		region = around->region;
 	}
-	begin_instance(thread, task, mark, slot, 0);
+	begin_instance(thread, task, STACKD_REGION_NUMBER(cookie), slot, 0, ctx->rip, cookie);
 	if (thread->count == count)
 		return;
 	open = &thread->open[BOUNDED(count, REGION_DEPTH)];
@@ -108,13 +109,15 @@ int stackd_region_mark(struct pt_regs *ctx)
 	BUSY(thread, 1);
 	/* A function at whose slot another is called has been left. */
 	drop_left(thread, ctx->rsp + (cookie & STACKD_MARK_ENTRY ? 1 : 0));
-	has_ended = end_mark(thread, ctx, cookie, now, cpu);
+	has_ended = end_mark(thread, task, ctx, cookie, now, cpu);
 	if (cookie & STACKD_MARK_BEGINS)
-		begin_mark(thread, task, STACKD_REGION_NUMBER(cookie), now, cpu);
+		begin_mark(thread, task, ctx, cookie, now, cpu);
 	BUSY(thread, 0);
-	/* Last, so that the walk, which takes most of the stack there is, has nothing to keep. */
-	if (has_ended)
+	/* Late, so that the walk, which takes most of the stack there is, has little to keep. */
+	if (has_ended) {
 		report_instance(thread, ctx, task);
+		readings_begin_again(thread, task);
+	}
 	return 0;
 }
 

@@ -29,6 +29,7 @@
 #include "instance.bpf.h"
 #include "members.bpf.h"
 #include "mpi.bpf.h"
+#include "reading.bpf.h"
 #include "scratch.bpf.h"
 
 SETTING __u32 region_scope = STACKD_SCOPE_ALL;
@@ -159,9 +160,11 @@ static __always_inline bool is_too_often(struct region_thread *thread, __u32 reg
 	return true;
 }
 
-/* Opens an instance within the others. Returns whether it was opened. */
+/* Opens an instance within the others, at an instruction's address with the probe's cookie. Returns
+ * whether it was opened. */
 static __always_inline bool begin_instance(struct region_thread *thread, struct task_struct *task,
-					   __u32 region, __u64 slot, __u64 function)
+					   __u32 region, __u64 slot, __u64 function, __u64 address,
+					   __u64 cookie)
 {
 	struct open_instance *open;
 
@@ -184,6 +187,7 @@ static __always_inline bool begin_instance(struct region_thread *thread, struct 
 	open->mpi_slot = 0;
 	open->sent = open->received = 0;
 	open->nested_ns = open->nested_cpu = 0;
+	readings_begin(task, thread->count - 1, address, cookie);
 	open->enter_cpu = cpu_clock(task);
 	open->enter_ns = bpf_ktime_get_ns();
 	return true;
@@ -217,7 +221,7 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 			mpi_enter(open, ctx, region);
 		return;
 	}
-	if (!begin_instance(thread, task, region, slot, ctx->rip))
+	if (!begin_instance(thread, task, region, slot, ctx->rip, ctx->rip, cookie))
 		return;
 	open = innermost(thread);
 	if (is_joined && open)
@@ -260,6 +264,7 @@ static __always_inline struct scratch *take_scratch(__u32 cpu)
 
 		if (s && !__sync_val_compare_and_swap(&s->busy, 0, 1)) {
 			s->cpu = cpu;
+			s->has_reading = 0;
 			return s;
 		}
 	}
@@ -404,8 +409,8 @@ static __always_inline void leave_mpi(struct region_thread *thread, __u64 slot)
 }
 
 /* Closes the instance that ends here, which is then in thread->ended. false: there is none. */
-static __always_inline bool leave_region(struct region_thread *thread, struct pt_regs *ctx,
-					 __u64 cookie, __u64 now, __u64 cpu)
+static __always_inline bool leave_region(struct region_thread *thread, struct task_struct *task,
+					 struct pt_regs *ctx, __u64 cookie, __u64 now, __u64 cpu)
 {
 	__u32 kind = cookie >> 32;
 	struct open_instance *open;
@@ -424,6 +429,7 @@ static __always_inline bool leave_region(struct region_thread *thread, struct pt
 	thread->ended = *open;
 	make_instance(&thread->ended, now, cpu, &thread->instance);
 	close_innermost(thread, thread->instance.wall_ns, thread->instance.cpu_ns);
+	readings_end(task, thread->count);
 	count_region(STACKD_REGION_ENDED);
 	return true;
 }
@@ -441,6 +447,7 @@ static __always_inline void report_instance(struct region_thread *thread, struct
 	fill_instance(&s->record, ctx, thread->ended.function, thread->ended.slot);
 	s->record.instance = thread->instance;
 	s->is_at_entry = 1;
+	readings_of_instance(s, task);
 	send_instance(s, task);
 }
 
@@ -461,7 +468,7 @@ int stackd_region_leave(struct pt_regs *ctx)
 		return 0;
 	}
 	BUSY(thread, 1);
-	has_ended = leave_region(thread, ctx, bpf_get_attach_cookie(ctx), now, cpu);
+	has_ended = leave_region(thread, task, ctx, bpf_get_attach_cookie(ctx), now, cpu);
 	BUSY(thread, 0);
 	if (has_ended)
 		report_instance(thread, ctx, task);

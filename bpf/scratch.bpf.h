@@ -144,6 +144,7 @@ struct scratch {
 	__u32 is_instance;   /* the record is of a region, an allocation or a wait */
 	__u32 is_wait;
 	__u32 is_sent;	   /* the record of an instance is in the ring */
+	__u32 has_reading; /* `reading` goes before the record */
 	__u32 is_at_entry; /* the walk begins at a function's entry, of which the registers are */
 	struct {
 		__u16 mark, reg;
@@ -189,6 +190,8 @@ struct scratch {
 		struct stackd_branch_record record;
 		struct stackd_branch entries[STACKD_MAX_BRANCHES];
 	} branches;
+
+	struct stackd_reading reading;
 
 	/* Of new frames, leaf first. */
 	struct mark marks[MAX_FRAMES] ALIGNED;

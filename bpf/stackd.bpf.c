@@ -25,6 +25,7 @@
 #include "mapping.bpf.h"
 #include "prefix.bpf.h"
 #include "probed.bpf.h"
+#include "reading.bpf.h"
 #include "recipe.bpf.h"
 #include "registers.bpf.h"
 #include "scope.bpf.h"
@@ -463,6 +464,23 @@ static __always_inline void send_branches(struct scratch *s, struct bpf_perf_eve
 	send(record, sizeof(*record) + n * sizeof(struct stackd_branch), false, SOURCE_SAMPLE);
 }
 
+/* Sends the counters' readings, if there are any: before the record that they belong to. */
+static __always_inline void send_reading(struct scratch *s)
+{
+	struct stackd_reading *reading = &s->reading;
+	long err;
+
+	if (!reading_count || !s->has_reading)
+		return;
+	reading->header = s->record.header;
+	reading->header.kind = STACKD_RECORD_READING;
+	reading->header.n_kernel = 0;
+	reading->pid = s->record.pid;
+	reading->n = reading_count;
+	err = bpf_ringbuf_output(&ring, reading, sizeof(*reading), BPF_RB_NO_WAKEUP);
+	count_region(err ? STACKD_REGION_READINGS_LOST : STACKD_REGION_READINGS);
+}
+
 static __always_inline void count_walk(const struct scratch *s)
 {
 	__u32 here = 0;
@@ -488,6 +506,7 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 	state_take(s, task, header->tid);
 	if (!ctx)
 		header->time_ns = bpf_ktime_get_ns();
+	send_reading(s);
 	walk_from_leaf(s);
 	bpf_loop(2 * MAX_FRAMES + 1, walk_frame, &s, 0);
 	count_walk(s);
@@ -521,6 +540,10 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	struct scratch *s = CHECKED(bpf_map_lookup_elem(&scratches, &cpu));
 	struct stackd_header *header;
 
+	/* The parts that regions and waits share with samples tell them by ctx. The compiler does not
+	 * know, and not every verifier does, that it is there, and what only they use may not. */
+	if (!ctx)
+		__builtin_unreachable();
 	if (is_sampled_twice(ctx, pid_tgid, task->start_time) ||
 	    is_outside_crowd(task, pid_tgid >> 32))
 		return 0;
@@ -544,11 +567,14 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	if (tag_mode != STACKD_TAGS_OFF && (header->flags & WALKABLE) == STACKD_HAS_REGS &&
 	    send_tag(s, ctx, task))
 		return 0;
+	readings_of_sample(s, task);
 	send_branches(s, ctx);
-	if (walk_here && (header->flags & WALKABLE) == STACKD_HAS_REGS)
+	if (walk_here && (header->flags & WALKABLE) == STACKD_HAS_REGS) {
 		walk_and_send(s, ctx, task);
-	else
+	} else {
+		send_reading(s);
 		send_stack(s, ctx);
+	}
 	return 0;
 }
 

@@ -41,7 +41,8 @@
 #include <linux/types.h>
 #endif
 
-#include "stackd_counters.h" /* a part of it: the counters of losses and cost */
+#include "stackd_counters.h" /* parts of it: the counters of losses and cost; */
+#include "stackd_mpi.h"	     /* what functions of MPI do */
 
 #define STACKD_ABI_VERSION 14
 
@@ -121,6 +122,7 @@ enum stackd_record_kind {
 	STACKD_RECORD_STACK = 2,
 	STACKD_RECORD_TAG = 3,
 	STACKD_RECORD_BRANCHES = 4,
+	STACKD_RECORD_READING = 5,
 };
 
 /* Bits of header.kind, and of stackd_walked.form: fields in front of a WALKED record's frames. */
@@ -319,6 +321,42 @@ struct stackd_branch_record {
 	__u32 pid; /* thread group id, initial pid namespace */
 };
 
+#define STACKD_MOST_COUNTERS 8
+
+/* What a counter counts (bpf/reading.bpf.h). */
+enum stackd_counter_kind {
+	STACKD_COUNTER_NONE,
+	STACKD_COUNTER_CPU,	     /* ns of the thread */
+	STACKD_COUNTER_FAULTS,	     /* page faults */
+	STACKD_COUNTER_MAJOR_FAULTS, /* of these, those that read from a disk */
+	STACKD_COUNTER_SWITCHES,     /* context switches */
+	STACKD_COUNTER_READ,	     /* bytes that system calls have read */
+	STACKD_COUNTER_WRITTEN,
+	STACKD_COUNTER_VARIABLE, /* of the program */
+};
+
+/* The counters' values at a sample within an instance, or at the end of one. The sample's or the
+ * instance's own record comes next, of the same thread and time. */
+struct stackd_reading {
+	struct stackd_header header;
+	__u32 pid; /* thread group id, initial pid namespace */
+	__u8 n;	   /* counters */
+	__u8 is_end;
+	__u8 known;	   /* bits: values that could be read */
+	__u8 passed_known; /* the same; only with is_end */
+	__u64 values[STACKD_MOST_COUNTERS];
+	__u64 passed[STACKD_MOST_COUNTERS]; /* with is_end: by how much more than at its start */
+};
+
+/* An entry of a region, or a hit of a mark: where the variables of its file are from there. The
+ * distance from the place's instruction, and the size; 0: it is not in this file. */
+struct stackd_place {
+	__s64 distance[STACKD_MOST_COUNTERS];
+	__u8 bytes[STACKD_MOST_COUNTERS];
+};
+
+#define STACKD_MOST_PLACES 16384
+
 /* A process that keeps tags. */
 struct stackd_tagged {
 	__s64 offset;  /* of its tag from the thread pointer */
@@ -359,6 +397,8 @@ enum stackd_tags {
 
 /* Cookies of a region's probes: its number, with these at its entry... */
 #define STACKD_REGION_NUMBER(cookie) ((__u32)(cookie))
+#define STACKD_PLACE(number)	     ((__u64)(number) << 40) /* of a place; 0: it has none */
+#define STACKD_PLACE_NUMBER(cookie)  ((__u32)((cookie) >> 40))
 #define STACKD_ENTRY_LOOP	     ((__u64)1 << 32) /* the function can jump to its entry */
 #define STACKD_ENTRY_ONCE	     ((__u64)1 << 33) /* not within another such instance */
 /* ...and one of these, << 32, at an instruction by which it is left. */
@@ -394,84 +434,6 @@ enum stackd_scope {
 	STACKD_SCOPE_ALL,
 	STACKD_SCOPE_CGROUP,
 	STACKD_SCOPE_PROCESSES, /* and their later children */
-};
-
-/* Whose functions of MPI they are, by which datatypes are told. */
-enum stackd_mpi_vendor {
-	STACKD_MPI_NO_LIBRARY, /* none that is known here */
-	STACKD_MPI_OPEN,       /* Open MPI: a datatype is the address of a structure */
-	STACKD_MPI_MPICH,      /* MPICH and its relatives: it is a number */
-};
-
-/* How often a call passes on what its count and datatype say. */
-enum stackd_mpi_how {
-	STACKD_MPI_NONE,
-	STACKD_MPI_ONCE,
-	STACKD_MPI_ALL,	     /* once for each process of the communicator */
-	STACKD_MPI_ROOT,     /* once, at the root */
-	STACKD_MPI_ROOT_ALL, /* at the root, once for each process */
-	STACKD_MPI_NOT_ROOT, /* once, but not at the root */
-	/* The count is the address of an array that has one for each process: */
-	STACKD_MPI_SUM,		/* their sum */
-	STACKD_MPI_ROOT_SUM,	/* their sum, at the root */
-	STACKD_MPI_OWN,		/* that of this process */
-	STACKD_MPI_SUM_TYPED,	/* their sum, and the datatype is the address of an array, too */
-	STACKD_MPI_SINGLE,	/* one, and `count` is nothing */
-	STACKD_MPI_PARTITIONED, /* as often as the second argument says: of each partition */
-	STACKD_MPI_UNKNOWN,
-};
-
-/* What a call sends, or receives. These are numbers of arguments, from 1; 0: there is none. */
-struct stackd_mpi_part {
-	__u8 count, type;
-	__u8 peer;
-	__u8 how;    /* enum stackd_mpi_how */
-	__u8 buffer; /* if that is MPI_IN_PLACE, these are count, type and how */
-	__u8 place_count, place_type, place_how;
-};
-
-enum stackd_mpi_kind {
-	STACKD_MPI_OTHER,
-	STACKD_MPI_BYTES,
-	STACKD_MPI_COMM_SIZE, /* MPI_Comm_size: a communicator, and where its size is put */
-	STACKD_MPI_COMM_RANK, /* MPI_Comm_rank */
-	STACKD_MPI_FORTRAN,   /* the function for C that it calls says it; `result` is its kind */
-	STACKD_MPI_INIT,  /* makes a request, which passes on the bytes each time it is started */
-	STACKD_MPI_START, /* starts the request at the first argument */
-	STACKD_MPI_STARTALL, /* as many as the first argument says, from the second one on */
-};
-
-/* By number of a region: what a function of MPI does. */
-struct stackd_mpi_call {
-	struct stackd_mpi_part sent, received;
-	__u8 comm, root;
-	__u8 result;	 /* argument that is the address of what the call gives; 0: none */
-	__u8 kind;	 /* enum stackd_mpi_kind */
-	__u8 library;	 /* which of `mpi_libraries`, from 1; 0: none */
-	__u8 is_wide;	 /* counts have 8 bytes, not 4 */
-	__s8 no_partner; /* MPI_PROC_NULL */
-	__s8 in_place;	 /* MPI_IN_PLACE */
-	__u64 vaddr;	 /* of its first instruction */
-};
-
-#define STACKD_MPI_LIBRARIES 16
-
-/*
- * Where a library keeps the sizes of datatypes, and of communicators and the ranks in them. Zero:
- * not known. In Open MPI a handle is the object's address. In MPICH it is a number: of a kind, of
- * its objects' table, and of an entry. Each entry begins with its handle.
- */
-struct stackd_mpi_library {
-	__u8 vendor;	     /* enum stackd_mpi_vendor */
-	__u8 size_offset;    /* of a datatype's size in its structure */
-	__u16 rank_offset;   /* in a communicator */
-	__u16 count_offset;  /* of its size in a communicator; or of the address of its group, */
-	__u16 group_offset;  /* and then of the size in that */
-	__u16 entry_offset;  /* of MPICH: of the size of an entry in a list of tables */
-	__u16 inter_offset;  /* in a communicator: of a number that is odd in one of two groups */
-	__u32 comm_bytes;    /* of a predefined communicator, */
-	__u64 comm_slots[2]; /* and vaddrs of words of which one has the address of their table */
-	__u64 comms, types;  /* vaddrs of the lists of tables of other communicators, datatypes */
 };
 
 #define STACKD_MAX_KERNEL_FRAMES 127
@@ -583,11 +545,11 @@ _Static_assert(sizeof(struct stackd_inode) == 24, "stackd_inode is shared");
 _Static_assert(sizeof(struct stackd_mapping) == 48, "stackd_mapping is shared");
 _Static_assert(sizeof(struct stackd_instance) == 56, "stackd_instance is shared");
 _Static_assert(sizeof(struct stackd_stack_record) == 312, "stackd_stack_record is shared");
-_Static_assert(sizeof(struct stackd_mpi_call) == 32, "stackd_mpi_call is shared");
-_Static_assert(sizeof(struct stackd_mpi_library) == 48, "stackd_mpi_library is shared");
 _Static_assert(sizeof(struct stackd_tag_record) == 64, "stackd_tag_record is shared");
 _Static_assert(sizeof(struct stackd_branch) == 24, "stackd_branch is the kernel's");
 _Static_assert(sizeof(struct stackd_branch_record) == 32, "stackd_branch_record is shared");
+_Static_assert(sizeof(struct stackd_reading) == 160, "stackd_reading is shared");
+_Static_assert(sizeof(struct stackd_place) == 72, "stackd_place is shared");
 _Static_assert(sizeof(struct stackd_tagged) == 24, "stackd_tagged is shared");
 _Static_assert(sizeof(struct stackd_known_tag) == 16, "stackd_known_tag is shared");
 _Static_assert(sizeof(struct stackd_file) == 24, "stackd_file is shared");

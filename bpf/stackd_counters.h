@@ -50,6 +50,8 @@ enum stackd_region_counter {
 	STACKD_REGION_FREES,	   /* ends of sampled allocations */
 	STACKD_REGION_ALLOC_CALLS, /* of an allocator's functions that are probed, frees included */
 	STACKD_REGION_UNTRACKED,   /* sampled allocations that the kernel half had no room for */
+	STACKD_REGION_READINGS,	   /* of counters, at samples and at ends of instances */
+	STACKD_REGION_READINGS_LOST, /* of these: the ring was full */
 	STACKD_REGION_COUNT,
 };
 

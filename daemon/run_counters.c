@@ -13,7 +13,7 @@
 
 #define MAX_COUNTERS                                                                               \
 	(STACKD_END_COUNT + STACKD_COUNT_COUNT + RECIPE_REFUSED_COUNT + STACKD_REGION_COUNT +      \
-	 STACKD_WAIT_COUNT + 100)
+	 STACKD_WAIT_COUNT + STACKD_MOST_COUNTERS + 100)
 
 static void add(struct batch *b, const char *name, uint64_t value)
 {
@@ -81,6 +81,8 @@ static void add_regions(const struct run_counters *c, struct batch *b)
 		[STACKD_REGION_FREES] = "frees",
 		[STACKD_REGION_ALLOC_CALLS] = "allocator_calls",
 		[STACKD_REGION_UNTRACKED] = "allocations_no_room",
+		[STACKD_REGION_READINGS] = "readings",
+		[STACKD_REGION_READINGS_LOST] = "readings_lost",
 	};
 
 	for (int i = 0; i < STACKD_REGION_COUNT; i++)
@@ -239,6 +241,16 @@ int run_counters_put(const struct run_counters *c, struct batch *b)
 	add_tables(&c->tables, b);
 	add_workers(&c->workers, b);
 	return 0;
+}
+
+void run_counters_put_readings(const struct counter_spec *counters, size_t n, struct batch *b)
+{
+	for (size_t i = 0; i < n; i++) {
+		char name[sizeof(b->counters->name)];
+
+		snprintf(name, sizeof(name), "counter.%zu.%s", i, counters[i].name);
+		add(b, name, 1);
+	}
 }
 
 struct status_numbers run_counters_status(const struct run_counters *counters)

@@ -7,6 +7,7 @@
 #define RUN_COUNTERS_H
 
 #include "daemon/archive/batch.h"
+#include "daemon/base/counter_spec.h"
 #include "daemon/base/idle_time.h"
 #include "daemon/model/recorder.h"
 #include "daemon/status.h"
@@ -38,6 +39,9 @@ struct run_counters run_counters_since(const struct run_counters *now,
 /* Allocates the counters of a batch that has none, and fills them in. The batch owns them. 0 or
  * -ENOMEM. */
 int run_counters_put(const struct run_counters *counters, struct batch *batch);
+
+/* Adds the names of the counters that are read in regions: "counter.0.cpu". Longer ones are cut. */
+void run_counters_put_readings(const struct counter_spec *counters, size_t n, struct batch *batch);
 
 /* Returns what the status line shows of them, as of now. */
 struct status_numbers run_counters_status(const struct run_counters *counters);

@@ -60,14 +60,18 @@ static int fill_in(struct session *s, struct batch *b, const struct run_counters
 {
 	const struct run_counters counters = run_counters_since(all, &s->before);
 	const struct status_numbers n = run_counters_status(&counters);
+	int err = run_counters_put(&counters, b);
 
+	if (err)
+		return err;
+	run_counters_put_readings(s->options->counters, s->options->n_counters, b);
 	b->totals = s->info;
 	b->totals.end_ns = s->stopped_ns ? s->stopped_ns : n.now_ns;
 	b->totals.samples = n.samples;
 	b->totals.lost = n.lost;
 	b->totals.kernel_ns = counters.sampled.run_ns;
 	b->totals.kernel_runs = counters.sampled.runs;
-	return run_counters_put(&counters, b);
+	return 0;
 }
 
 /* Changes the rate where that is needed to keep within the budget. Where the events cannot be

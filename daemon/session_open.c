@@ -146,6 +146,8 @@ static enum exit_status open_sampler(struct session *s)
 		.region_limit = s->options->region_limit,
 		.has_process_multi = s->options->alloc_bytes && uprobe_multi_is_by_process(),
 		.alloc_distance = s->options->alloc_bytes,
+		.counters = s->options->counters,
+		.n_counters = s->options->n_counters,
 		.is_joined = is_joined(s),
 		.waits = s->options->waits,
 		.wakers = s->options->wakers,

@@ -15,7 +15,7 @@
 #include "store/store.h"
 
 struct batch_counter {
-	char name[40];
+	char name[128];
 	uint64_t value;
 };
 

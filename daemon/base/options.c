@@ -42,6 +42,7 @@ enum {
 	OPTION_REGION,
 	OPTION_MARK,
 	OPTION_REGION_LIMIT,
+	OPTION_COUNTER,
 	OPTION_MPI,
 	OPTION_ALLOC,
 	OPTION_ALLOC_LIMIT,
@@ -120,6 +121,12 @@ static const struct argp_option argp_options[] = {
 	{"region-limit", OPTION_REGION_LIMIT, "N", 0,
 	 "stop measuring a region that a thread passes through more than N times in a second, since "
 	 "that would slow it down (default 20000; 0: never)",
+	 2},
+	{"counter", OPTION_COUNTER, "NAME", 0,
+	 "read a counter at each sample within a region or between marks, and at their ends, for "
+	 "stackctl fold: page-faults, major-faults, context-switches, read-bytes, written-bytes, or "
+	 "a variable of the region's file, var:SYMBOL[@OBJECT]; CPU time is read with them; may be "
+	 "repeated",
 	 2},
 	{"alloc", OPTION_ALLOC, "BYTES", OPTION_ARG_OPTIONAL,
 	 "sample allocations by call path, one in so many bytes on average (default 512K): "
@@ -299,6 +306,9 @@ static void settle(struct argp_state *state, struct options *options)
 	    options->prefix != STACKD_PREFIX_NONE)
 		argp_error(state, "--prefix and --depth exclude each other: the few frames of a "
 				  "segment are walked anew each time (--prefix none)");
+	if (options->n_counters && !options->n_regions && !options->n_marks && !options->mpi)
+		argp_error(state, "--counter: counters are read within regions: give --region, "
+				  "--mark or --mpi");
 	if (options->judge_tags && options->tags != STACKD_TAGS_AUTO)
 		argp_error(state, "--judge-tags needs tags and walks: it excludes --tags only and "
 				  "off");
@@ -382,6 +392,23 @@ static void add_region(struct argp_state *state, struct options *options, const 
 		options->regions[options->n_regions++] = arg;
 }
 
+static void add_counter(struct argp_state *state, struct options *options, const char *arg)
+{
+	struct counter_spec spec;
+
+	if (!options->n_counters)
+		options->counters[options->n_counters++] =
+			(struct counter_spec){.kind = STACKD_COUNTER_CPU, .name = "cpu"};
+	if (counter_spec_parse(arg, &spec))
+		argp_error(state, "--counter '%s': expected " COUNTER_SPEC_NAMES, arg);
+	else if (spec.kind == STACKD_COUNTER_CPU)
+		return;
+	else if (options->n_counters == STACKD_MOST_COUNTERS)
+		argp_error(state, "--counter: more than %d", STACKD_MOST_COUNTERS - 1);
+	else
+		options->counters[options->n_counters++] = spec;
+}
+
 static uint64_t wait_time(struct argp_state *state, const char *option, const char *arg)
 {
 	uint64_t ns = 0;
@@ -406,6 +433,9 @@ static error_t parse_regions(int key, char *arg, struct argp_state *state)
 		break;
 	case OPTION_MPI:
 		options->mpi = true;
+		break;
+	case OPTION_COUNTER:
+		add_counter(state, options, arg);
 		break;
 	case OPTION_REGION_LIMIT:
 		options->region_limit = number(state, "--region-limit", arg, 0, UINT32_MAX);
@@ -551,39 +581,4 @@ void options_free(struct options *options)
 	options->pids = NULL;
 	options->regions = NULL;
 	options->marks = NULL;
-}
-
-static void put_words(FILE *out, const struct options *options)
-{
-	switch (options->target) {
-	case TARGET_PIDS:
-		for (size_t i = 0; i < options->n_pids; i++)
-			fprintf(out, "%s%d", i ? "," : "pid ", options->pids[i]);
-		break;
-	case TARGET_CGROUP:
-		fprintf(out, "cgroup %s", options->cgroup);
-		break;
-	case TARGET_COMMAND:
-		for (char **word = options->command; *word; word++)
-			fprintf(out, "%s%s", word == options->command ? "" : " ", *word);
-		break;
-	default:
-		fputs("all", out);
-	}
-}
-
-char *options_target(const struct options *options)
-{
-	char *text = NULL;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
-
-	if (!out)
-		return NULL;
-	put_words(out, options);
-	if (fclose(out)) {
-		free(text);
-		return NULL;
-	}
-	return text;
 }

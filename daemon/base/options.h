@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/base/counter_spec.h"
 #include "stackd_abi.h"
 
 enum target_kind { TARGET_NONE, TARGET_PIDS, TARGET_ALL, TARGET_CGROUP, TARGET_COMMAND };
@@ -55,6 +56,8 @@ struct options {
 	uint64_t wait_least_ns; /* shorter ones are only counted */
 	uint64_t wait_mean_ns;	/* waiting time a sample; 0: all waits are kept */
 	uint64_t region_limit;	/* instances in a second and thread; 0: any number */
+	struct counter_spec counters[STACKD_MOST_COUNTERS]; /* cpu first, if there are any */
+	size_t n_counters;
 	bool quiet;
 	bool lbr;
 	bool lbr_anyway; /* even if the processor is not known to have branch records */

@@ -88,6 +88,8 @@ static size_t size_said(const struct stackd_header *header, size_t size)
 		if (size < sizeof(*branches))
 			return SIZE_MAX;
 		return sizeof(*branches) + (size_t)branches->n * sizeof(struct stackd_branch);
+	case STACKD_RECORD_READING:
+		return sizeof(struct stackd_reading);
 	default:
 		return SIZE_MAX;
 	}
@@ -231,6 +233,8 @@ uint32_t record_pid(const struct stackd_header *record)
 		return ((const struct stackd_tag_record *)record)->pid;
 	if (record->kind == STACKD_RECORD_BRANCHES)
 		return ((const struct stackd_branch_record *)record)->pid;
+	if (record->kind == STACKD_RECORD_READING)
+		return ((const struct stackd_reading *)record)->pid;
 	if (!(record->kind & STACKD_HAS_PID))
 		return record->tid;
 	return (uint32_t)number_at(bytes_of(record), 4);

@@ -149,6 +149,9 @@ static int load(struct sampler *s, const struct sampler_options *options)
 	s->skel->rodata->with_branches = options->branches;
 	s->skel->rodata->region_scope = options->region_scope;
 	s->skel->rodata->region_limit = options->region_limit;
+	s->skel->rodata->reading_count = (uint32_t)options->n_counters;
+	for (size_t i = 0; i < options->n_counters; i++)
+		s->skel->rodata->reading_kinds[i] = (uint8_t)options->counters[i].kind;
 	s->skel->rodata->is_joined = options->is_joined;
 	s->skel->rodata->is_crowd = options->is_crowd;
 	s->skel->rodata->alloc_distance = options->alloc_distance;
@@ -525,6 +528,7 @@ void sampler_regions_parts(const struct sampler *s, struct sampler_regions *ret_
 		.system_call_fd = bpf_program__fd(s->skel->progs.stackd_system_call),
 		.cgroup_fd = bpf_map__fd(s->skel->maps.region_cgroup),
 		.off_fd = bpf_map__fd(s->skel->maps.regions_off),
+		.places_fd = bpf_map__fd(s->skel->maps.places),
 		.mpi_fd = bpf_map__fd(s->skel->maps.mpi_calls),
 		.libraries_fd = bpf_map__fd(s->skel->maps.mpi_libraries),
 		.scope = s->skel->rodata->region_scope,

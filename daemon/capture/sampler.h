@@ -18,6 +18,7 @@
 #include "daemon/capture/event_spec.h"
 #include "daemon/capture/sampler_parts.h"
 #include "stackd_abi.h"
+#include "daemon/base/counter_spec.h"
 #include "daemon/tables/tables.h"
 
 struct sampler;
@@ -47,6 +48,8 @@ struct sampler_options {
 	uint64_t region_limit;	 /* instances in a second and thread; 0: any number */
 	bool has_process_multi;	 /* those of allocators, too: links can be for one process */
 	uint64_t alloc_distance; /* load the programs of allocators and memory, too; 0: not */
+	const struct counter_spec *counters; /* that are read in instances; borrowed */
+	size_t n_counters;
 	bool is_joined;	      /* samples have effective intervals as periods (bpf/instance.bpf.h) */
 	bool waits;	      /* load the programs of waits, of the scope `region_scope` */
 	bool wakers;	      /* and the one that looks who ends them */
@@ -131,7 +134,7 @@ struct sampler_regions {
 	int malloc_enter_fd, malloc_leave_fd; /* for functions of an allocator */
 	int malloc_exit_fd;		      /* for sched_process_exit, where those are probed */
 	int fault_fd, system_call_fd;	      /* for page_fault_user and sys_enter */
-	int cgroup_fd, off_fd, mpi_fd, libraries_fd;
+	int cgroup_fd, off_fd, mpi_fd, libraries_fd, places_fd;
 	enum stackd_scope scope;
 	bool is_multi; /* enter_fd and leave_fd are for links of many uprobes, not for others */
 	bool is_malloc_multi; /* so are those of an allocator's functions */

@@ -39,6 +39,7 @@ int sampler_maps_size(struct stackd_bpf *skel, const struct sampler_options *opt
 		{skel->maps.rule_cache, STACKD_RULE_SETS * cpus},
 		{skel->maps.states, STATE_ENTRIES},
 		{skel->maps.members, options->most_members},
+		{skel->maps.places, options->n_counters ? STACKD_MOST_PLACES : 1},
 		{skel->maps.known_tags, options->tags == STACKD_TAGS_AUTO ? SAMPLER_KNOWN_TAGS : 1},
 	};
 	int err = 0;

@@ -75,6 +75,8 @@ static int make_parts(struct recorder *r)
 				&r->walks);
 	if (!err)
 		err = live_blocks_new(&r->blocks);
+	if (!err && !(r->readings = readings_new()))
+		err = -ENOMEM;
 	if (!err)
 		err = outbox_new(&(struct outbox_tables){.objects = r->objects,
 							 .locations = r->locations,
@@ -117,6 +119,7 @@ void recorder_free(struct recorder *r)
 	outbox_free(r->outbox);
 	live_blocks_free(r->blocks);
 	ranks_free(r->ranks);
+	readings_free(r->readings);
 	judge_free(r->judge);
 	walks_free(r->walks);
 	thread_paths_free(r->paths);
@@ -303,6 +306,7 @@ int recorder_begin_anew(struct recorder *r)
 	origin_table_clear(r->origins);
 	outbox_begin_anew(r->outbox);
 	live_blocks_clear(r->blocks);
+	readings_begin_anew(r->readings);
 	if (r->ranks)
 		ranks_begin_anew(r->ranks);
 	walks_begin_anew(r->walks);

@@ -9,6 +9,7 @@
 #include "daemon/model/members.h"
 #include "daemon/model/outbox.h"
 #include "daemon/model/ranks.h"
+#include "daemon/model/readings.h"
 #include "daemon/model/recorder.h"
 #include "daemon/model/thread_paths.h"
 #include "daemon/model/walks.h"
@@ -39,6 +40,7 @@ struct recorder {
 	struct live_blocks *blocks; /* of sampled allocations */
 	struct ask_files *files;    /* who reads files; NULL: this process does */
 	struct ranks *ranks;	    /* NULL: they are not looked up */
+	struct readings *readings;  /* of counters */
 	struct tables *tables;	    /* borrowed; NULL: none */
 	struct tagger *tagger;	    /* NULL: tags are not looked at */
 	struct tag_paths *tags;

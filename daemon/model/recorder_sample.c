@@ -199,6 +199,9 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 		.end_reason = (uint8_t)ret_end->reason,
 		.origin = ret_end->origin,
 	};
+	err = readings_keep(r->readings, r->outbox, record, &sample);
+	if (err)
+		return err;
 	if (!record_instance(record, &instance))
 		return keep_sample(r, &sample);
 	err = keep_rank(r, thread->process, (pid_t)record_pid(record), &sample);
@@ -219,6 +222,10 @@ int recorder_sample(struct recorder *r, const struct stackd_header *record)
 	struct stackd_instance instance;
 	int err;
 
+	if (record && record->kind == STACKD_RECORD_READING) {
+		readings_take(r->readings, (const struct stackd_reading *)record);
+		return 0;
+	}
 	if (record && record_instance(record, &instance) && instance.region == STACKD_FREE) {
 		r->instances++;
 		return recorder_end_allocation(r, record, instance.address);

@@ -257,3 +257,37 @@ int ask_regions_alloc(struct worker *worker, const struct elf_file *file, const 
 	buf_free(&reply);
 	return result(err);
 }
+
+/* --- variables ------------------------------------------------------------------------------- */
+
+static bool is_sensible(const struct found_variables *found)
+{
+	for (size_t i = 0; i < STACKD_MOST_COUNTERS; i++) {
+		if (found->bytes[i] > 8 || found->is_other[i] > 1)
+			return false;
+	}
+	return true;
+}
+
+int ask_regions_variables(struct worker *worker, const struct region_spec *specs,
+			  const struct elf_file *file, const char *path,
+			  struct found_variables *ret_found)
+{
+	struct buf request = begin(REGION_FIND_VARIABLES), reply = {0};
+	struct buf_reader r;
+	int err;
+
+	for (size_t i = 0; i < STACKD_MOST_COUNTERS; i++)
+		put_spec(&request, &specs[i]);
+	err = ask_worker_file(worker, file, path, &request, &reply);
+	r = buf_reader(reply.data, reply.len);
+	if (!err && (!BUF_GET(&r, *ret_found) || !is_sensible(ret_found))) {
+		ask_worker_refuse(worker, file, path);
+		err = -EBADMSG;
+	}
+	if (err)
+		*ret_found = (struct found_variables){0};
+	buf_free(&request);
+	buf_free(&reply);
+	return result(err);
+}

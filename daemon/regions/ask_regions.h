@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What a worker finds in files for regions, marks and allocations: stackd's side. Each is as its
- * namesake, for a file that this process knows by its headers only. A file at which the worker
- * fails has none. `worker` is borrowed. */
+/* What a worker finds in files for regions, marks, allocations and counters: stackd's side. Each is
+ * as its namesake, for a file that this process knows by its headers only. A file at which the
+ * worker fails has none. `worker` is borrowed. */
 #ifndef REGIONS_ASK_REGIONS_H
 #define REGIONS_ASK_REGIONS_H
 
 #include "daemon/regions/alloc_functions.h"
 #include "daemon/regions/mark_find.h"
 #include "daemon/regions/region_find.h"
+#include "daemon/regions/variables.h"
 #include "daemon/worker/worker.h"
 
 /* As region_find(): adds to `found`. */
@@ -21,5 +22,10 @@ int ask_regions_mark(struct worker *worker, const struct mark_place *place,
 /* As alloc_functions_find(). */
 int ask_regions_alloc(struct worker *worker, const struct elf_file *file, const char *path,
 		      struct alloc_functions *ret_functions);
+
+/* As variables_find(), with STACKD_MOST_COUNTERS specs. */
+int ask_regions_variables(struct worker *worker, const struct region_spec *specs,
+			  const struct elf_file *file, const char *path,
+			  struct found_variables *ret_found);
 
 #endif

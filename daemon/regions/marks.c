@@ -24,7 +24,8 @@ struct place {
 	const struct elf_file *elf; /* borrowed */
 	const char *path;	    /* borrowed */
 	uint64_t offset;
-	uint64_t kind; /* STACKD_MARK_... */
+	uint64_t kind;	/* STACKD_MARK_... */
+	uint64_t place; /* bits of its cookie */
 	bool is_go;
 	struct probe probe;
 	bool is_attached;
@@ -62,6 +63,8 @@ struct search {
 	size_t at; /* 0: the mark's first place */
 	const struct elf_file *elf;
 	const char *path;
+	struct variables *variables; /* NULL: none */
+	int places_fd;
 	bool is_go;
 };
 
@@ -91,6 +94,9 @@ static int add(struct search *s, uint64_t vaddr)
 	}
 	if (VEC_RESERVE(&s->marks->places, 1))
 		return -ENOMEM;
+	if (place.kind & STACKD_MARK_BEGINS && variables_place(s->variables, s->places_fd, s->elf,
+							       s->path, place.offset, &place.place))
+		return -ENOMEM;
 	s->marks->places.items[s->marks->places.count++] = place;
 	s->mark->outcomes[s->at].n_places++;
 	return 0;
@@ -117,9 +123,14 @@ static int search(struct search *s)
 }
 
 int marks_look_at(struct marks *marks, struct worker *worker, const struct elf_file *elf,
-		  const char *path)
+		  const char *path, struct variables *variables, int places_fd)
 {
-	struct search s = {.marks = marks, .worker = worker, .elf = elf, .path = path};
+	struct search s = {.marks = marks,
+			   .worker = worker,
+			   .elf = elf,
+			   .path = path,
+			   .variables = variables,
+			   .places_fd = places_fd};
 	int err = 0;
 
 	for (size_t i = 0; i < marks->count && !err; i++) {
@@ -257,7 +268,7 @@ static int attach(struct marks *marks, const struct sampler_regions *kernel, str
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_file_descriptor(place->elf));
 	err = probe_attach(kernel->mark_fd, path, place->offset, 0,
-			   number_of(place->spec) | place->kind, &place->probe);
+			   number_of(place->spec) | place->kind | place->place, &place->probe);
 	place->is_attached = !err;
 	if (err)
 		log_error("%s '%s': cannot put a probe at 0x%" PRIx64 " of %s: %s", option_of(mark),

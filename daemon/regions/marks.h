@@ -13,6 +13,7 @@
 #include "daemon/base/exit_status.h"
 #include "daemon/base/options.h"
 #include "daemon/capture/sampler.h"
+#include "daemon/regions/variables.h"
 #include "daemon/worker/worker.h"
 #include "elf/elf_file.h"
 
@@ -29,9 +30,10 @@ const char *marks_name(const struct marks *marks, size_t index);
 /* Returns how many were hit too often, and are off. NULL is fine. */
 size_t marks_taken_off(const struct marks *marks);
 
-/* Finds the places of the marks in a file, which lives as long as they do. 0 or -ENOMEM. */
+/* Finds the places of the marks in a file, which lives as long as they do. `variables` (NULL: none)
+ * and the kernel half's map of places: for the places' own numbers. 0 or -ENOMEM. */
 int marks_look_at(struct marks *marks, struct worker *worker, const struct elf_file *elf,
-		  const char *path);
+		  const char *path, struct variables *variables, int places_fd);
 
 /* Logs which marks have no place, or too many functions. Returns the status to exit with. */
 enum exit_status marks_check(const struct marks *marks);

@@ -24,8 +24,9 @@ struct found_region {
 	struct stackd_mpi_library library; /* likewise: of its file */
 	bool is_once;			   /* an instance within another such one is a part of it */
 	int error;			   /* why its exits are not known; 0: they are */
-	size_t spec;			   /* index */
-	size_t file;			   /* index; the finder leaves it to the caller */
+	uint64_t place; /* bits of its entry's cookie; the finder leaves it to the caller */
+	size_t spec;	/* index */
+	size_t file;	/* index; the finder leaves it to the caller */
 };
 
 struct found_regions {

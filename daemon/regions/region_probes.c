@@ -60,8 +60,8 @@ static int add_place(struct places *places, uint64_t offset, uint64_t cookie)
 
 static int add_function(struct group *group, const struct found_region *f, uint64_t number)
 {
-	const uint64_t entry =
-		(f->exits.is_loop ? STACKD_ENTRY_LOOP : 0) | (f->is_once ? STACKD_ENTRY_ONCE : 0);
+	const uint64_t entry = (f->exits.is_loop ? STACKD_ENTRY_LOOP : 0) |
+			       (f->is_once ? STACKD_ENTRY_ONCE : 0) | f->place;
 	const uint64_t once = f->is_once ? STACKD_EXIT_ONCE : 0;
 	int err = 0;
 

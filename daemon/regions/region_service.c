@@ -5,6 +5,7 @@
  *   REGION_FIND        u32 n specs: title, function, object, u8 is_glob  ─► regions with their
  * exits REGION_FIND_MARK   function, object, u8 is_glob, file, u32 line      ─► vaddrs
  *   REGION_FIND_ALLOC                                                    ─► offsets and cookies
+ *   REGION_FIND_VARIABLES  for each counter as of a region               ─► found_variables
  *
  * A string that is not there is an empty one.
  */
@@ -16,6 +17,7 @@
 #include "daemon/regions/alloc_functions.h"
 #include "daemon/regions/mark_find.h"
 #include "daemon/regions/region_find.h"
+#include "daemon/regions/variables.h"
 
 #define MAX_SPECS 4096
 #define MAX_TEXT  4096
@@ -151,6 +153,25 @@ static int find_alloc(const struct service_file *file, struct buf *reply)
 	return err;
 }
 
+/* --- variables ------------------------------------------------------------------------------- */
+
+static int find_variables(const struct service_file *file, struct buf_reader *r, struct buf *reply)
+{
+	struct region_spec specs[STACKD_MOST_COUNTERS] = {0};
+	struct found_variables found;
+	int err = 0;
+
+	for (size_t i = 0; i < STACKD_MOST_COUNTERS && !err; i++)
+		err = get_spec(r, &specs[i]);
+	if (!err)
+		err = variables_find(specs, file->elf, file->path, file->debug, &found);
+	if (!err)
+		BUF_PUT(reply, found);
+	for (size_t i = 0; i < STACKD_MOST_COUNTERS; i++)
+		region_spec_free(&specs[i]);
+	return err;
+}
+
 int region_service(const struct service_file *file, struct buf_reader *request, struct buf *reply)
 {
 	uint32_t question;
@@ -164,6 +185,8 @@ int region_service(const struct service_file *file, struct buf_reader *request, 
 		return find_mark(file, request, reply);
 	case REGION_FIND_ALLOC:
 		return find_alloc(file, reply);
+	case REGION_FIND_VARIABLES:
+		return find_variables(file, request, reply);
 	}
 	return -ENOSYS;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What a worker finds in files for regions, marks and allocations: the worker's side. */
+/* What a worker finds in files for regions, marks, allocations and counters: the worker's side. */
 #ifndef REGIONS_REGION_SERVICE_H
 #define REGIONS_REGION_SERVICE_H
 
 #include "daemon/worker/service_file.h"
 
-enum region_question { REGION_FIND, REGION_FIND_MARK, REGION_FIND_ALLOC };
+enum region_question { REGION_FIND, REGION_FIND_MARK, REGION_FIND_ALLOC, REGION_FIND_VARIABLES };
 
 /* Answers a question about a file: a service_file_fn. */
 int region_service(const struct service_file *file, struct buf_reader *request, struct buf *reply);

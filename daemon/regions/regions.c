@@ -21,6 +21,7 @@
 #include "daemon/regions/region_probes.h"
 #include "daemon/regions/region_spec.h"
 #include "daemon/regions/region_trial.h"
+#include "daemon/regions/variables.h"
 #include "proc/object_copies.h"
 
 /* A file that has been looked at. */
@@ -36,6 +37,7 @@ struct regions {
 	struct region_spec *specs;
 	size_t n_specs;
 	struct marks *marks;		   /* NULL: none */
+	struct variables *variables;	   /* NULL: none */
 	struct command_files *command;	   /* NULL: the target is none */
 	VEC(struct command_files *) words; /* of a command's other words, which a launcher starts */
 	VEC(struct known_file) files;
@@ -88,9 +90,15 @@ static int look_at(struct regions *r, const struct elf_file *elf, const char *pa
 	if (region_find_wants(r->specs, r->n_specs, path))
 		err = ask_regions_find(r->with.worker, r->specs, r->n_specs, elf, path, &r->found);
 	if (!err && r->marks)
-		err = marks_look_at(r->marks, r->with.worker, elf, path);
-	for (size_t i = before; i < r->found.found.count; i++)
-		r->found.found.items[i].file = r->files.count;
+		err = marks_look_at(r->marks, r->with.worker, elf, path, r->variables,
+				    r->kernel.places_fd);
+	for (size_t i = before; i < r->found.found.count && !err; i++) {
+		struct found_region *f = &r->found.found.items[i];
+
+		f->file = r->files.count;
+		err = variables_place(r->variables, r->kernel.places_fd, elf, path, f->offset,
+				      &f->place);
+	}
 	r->files.items[r->files.count++] = (struct known_file){.elf = elf,
 							       .path = path,
 							       .is_go = r->found.is_go,
@@ -258,7 +266,9 @@ static enum exit_status check_specs(const struct regions *r)
 		if (status)
 			return status;
 	}
-	return r->marks ? marks_check(r->marks) : STATUS_DONE;
+	enum exit_status status = r->marks ? marks_check(r->marks) : STATUS_DONE;
+
+	return status ? status : variables_check(r->variables);
 }
 
 /* --- attaching ------------------------------------------------------------------------------- */
@@ -509,6 +519,8 @@ enum exit_status regions_start(const struct regions_options *with, struct region
 	if (!status)
 		status = marks_new(with->options, &r->marks);
 	if (!status)
+		status = variables_new(with->options, with->worker, &r->variables);
+	if (!status)
 		status = look_first(r);
 	if (!status)
 		status = attach_first(r);
@@ -569,6 +581,7 @@ void regions_free(struct regions *r)
 		return;
 	regions_stop(r);
 	marks_free(r->marks);
+	variables_free(r->variables);
 	found_regions_free(&r->found);
 	free(r->files.items);
 	command_files_free(r->command);

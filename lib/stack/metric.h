@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 
+#define METRIC_COUNTERS	  8  /* most that a recording has readings of */
 #define METRIC_AMOUNT_MAX 40 /* bytes of what metric_amount() writes */
 
 /* The series of a recording. The numbers stand in stores: new ones go to the end. */
@@ -46,7 +47,12 @@ enum metric_series {
 	SERIES_WAIT_RUNNABLE, /* the same; the ns that it was runnable, without a CPU */
 	SERIES_WAIT_WAKER, /* no quantity: when a thread's sampled wait was ended, under the path of
 			    * the waker, which the value tells */
-	SERIES_COUNT
+	/* Of each counter of the recording, its reading: by how much it is more than the one before
+	 * in the thread; a difference below 0 has its two's complement. */
+	SERIES_READING,
+	/* The same at the end of an instance: by how much it is more than at its start. */
+	SERIES_PASSED = SERIES_READING + METRIC_COUNTERS,
+	SERIES_COUNT = SERIES_PASSED + METRIC_COUNTERS
 };
 
 /* The values of SERIES_WAIT_WAKER: an interrupt, or a thread by its id. */

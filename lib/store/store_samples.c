@@ -232,7 +232,7 @@ static int samples_add_series(struct store_reader *reader, uint32_t *series)
 	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
 		int64_t kind = sqlite3_column_int64(stmt, 0);
 
-		for (uint32_t i = 0; i < SERIES_COUNT; i++)
+		for (uint32_t i = 0; i < SERIES_READING; i++)
 			*series |= (uint32_t)(kind == table_series_kind(i)) << i;
 	}
 	sqlite3_finalize(stmt);

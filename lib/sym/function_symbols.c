@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the functions of symbol tables; see function_symbols.h. */
+/* Reads the functions and variables of symbol tables; see function_symbols.h. */
 #include "sym/function_symbols.h"
 
 #include <gelf.h>
@@ -10,7 +10,13 @@
 struct listing {
 	int (*each)(void *arg, const struct function_symbol *symbol);
 	void *arg;
+	bool variables; /* rather than functions */
 };
+
+static bool is_listed(const struct listing *l, unsigned type)
+{
+	return l->variables ? type == STT_OBJECT : type == STT_FUNC || type == STT_GNU_IFUNC;
+}
 
 static int list_symbol(const struct listing *l, Elf *elf, const GElf_Sym *sym, size_t strtab)
 {
@@ -21,7 +27,7 @@ static int list_symbol(const struct listing *l, Elf *elf, const GElf_Sym *sym, s
 		.is_resolver = type == STT_GNU_IFUNC,
 	};
 
-	if ((type != STT_FUNC && type != STT_GNU_IFUNC) || sym->st_shndx == SHN_UNDEF)
+	if (!is_listed(l, type) || sym->st_shndx == SHN_UNDEF)
 		return 0;
 	symbol.name = elf_strptr(elf, strtab, sym->st_name);
 	return symbol.name && *symbol.name ? l->each(l->arg, &symbol) : 0;
@@ -62,6 +68,15 @@ int function_symbols_each(const struct elf_file *file, const struct elf_file *de
 			  int (*each)(void *arg, const struct function_symbol *symbol), void *arg)
 {
 	const struct listing l = {.each = each, .arg = arg};
+	int err = list_file(&l, file);
+
+	return !err && debug ? list_file(&l, debug) : err;
+}
+
+int variable_symbols_each(const struct elf_file *file, const struct elf_file *debug,
+			  int (*each)(void *arg, const struct function_symbol *symbol), void *arg)
+{
+	const struct listing l = {.each = each, .arg = arg, .variables = true};
 	int err = list_file(&l, file);
 
 	return !err && debug ? list_file(&l, debug) : err;

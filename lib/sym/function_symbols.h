@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists the functions that a file's symbol tables name. */
+/* Lists the functions, or the variables, that a file's symbol tables name. */
 #ifndef SYM_FUNCTION_SYMBOLS_H
 #define SYM_FUNCTION_SYMBOLS_H
 
@@ -19,6 +19,10 @@ struct function_symbol {
  * file, which may be NULL; one that several tables name comes as often. A nonzero result of `each`
  * stops the calls and is returned, else 0. Broken tables count as empty. */
 int function_symbols_each(const struct elf_file *file, const struct elf_file *debug,
+			  int (*each)(void *arg, const struct function_symbol *symbol), void *arg);
+
+/* The same for every variable that is not a thread's own. */
+int variable_symbols_each(const struct elf_file *file, const struct elf_file *debug,
 			  int (*each)(void *arg, const struct function_symbol *symbol), void *arg);
 
 #endif

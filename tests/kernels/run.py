@@ -61,6 +61,9 @@ WORKLOADS = ("chain", "chain_static", "chain_nonpie", "chain_static_pie", "recur
              "jit", "registers", "exceptions", "inlined", "cpp_names", "rust_names", "memfd")
 SOURCES = {"chain_static": "chain", "chain_nonpie": "chain", "chain_static_pie": "chain",
            "plt_ibt": "plt"}
+# What is read in the regions as well.
+COUNTERS = ("--counter", "page-faults", "--counter", "context-switches", "--counter", "written-bytes")
+
 # The most different workloads, as pairs, which the programs of other compilers record.
 SHORT = ("chain", "threads", "signal_handler", "alloca", "ucontext", "plugin")
 
@@ -111,7 +114,7 @@ def initramfs(daemons):
             file.write(" ".join(pair) + "\n")
     write_short(root + "/workloads/short.sh")
     with open(root + "/workloads/regions.options", "w", encoding="ascii") as file:
-        file.write(" ".join(test_regions.options("regions")))
+        file.write(" ".join(test_regions.options("regions") + list(COUNTERS)))
     with open(root + "/workloads/waits.options", "w", encoding="ascii") as file:
         file.write(" ".join(map(str, test_waits.WITH_WAKERS)))
     for name, path in daemons.items():
@@ -395,6 +398,9 @@ def check_regions(sent, name):
     """Every instance is there, with the time that the program measures."""
     recording = sent.recording(name)
     test_regions.check_counts(recording, REGION_ROUNDS)
+    counters = recording.stats()["counters"]
+    check(counters["readings"] >= counters["regions_ended"] and not counters["readings_lost"],
+          "readings of counters", counters)
     # An emulated processor's counter is no steady clock: the kernel has others, which differ.
     test_regions.check_times(recording, test_regions.own_measures(sent.log(name)),
                              one_clock=sent.folder.endswith(OWN))

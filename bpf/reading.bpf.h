@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Readings: the values of counters (--counter) at samples within instances of regions, and at both
+ * ends of these, from which `stackctl fold` makes their course over a pass.
+ *
+ * A counter is a number of the thread's that the kernel keeps (CPU time, page faults, bytes read)
+ * or a variable of the program. Readings are absolute, in a record of their own right before the
+ * sample's or the instance's, of the same thread and time; so one that the ring has no room for
+ * takes nothing from the next.
+ *
+ * A variable is found from a place: at an entry of a region or a hit of a mark, which has a number,
+ * the program counter is in the file that the variable is in, and the distance between the two is
+ * the same in all processes.
+ */
+#ifndef READING_BPF_H
+#define READING_BPF_H
+
+#include "instance.bpf.h"
+#include "scratch.bpf.h"
+
+/* Set by the daemon before loading. */
+SETTING __u32 reading_count = 0;			/* counters; 0: none */
+SETTING __u8 reading_kinds[STACKD_MOST_COUNTERS] = {0}; /* enum stackd_counter_kind */
+
+/* Where variables are, by the number of a place; entry 0 is none. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set by the daemon */
+	__type(key, __u32);
+	__type(value, struct stackd_place);
+} places SEC(".maps");
+
+struct readings {
+	__u64 values[STACKD_MOST_COUNTERS];
+	__u32 known; /* bits: which of them could be read */
+	__u32 pad;
+};
+
+/* What a thread has of readings, beside struct region_thread. */
+struct reading_thread {
+	__u64 variables[STACKD_MOST_COUNTERS]; /* addresses; 0: not known */
+	__u8 bytes[STACKD_MOST_COUNTERS];      /* their sizes */
+	struct readings ended;		       /* at the end of the instance that has ended, */
+	struct readings passed;		       /* and how much more that was than at its start */
+	struct readings entered[REGION_DEPTH]; /* at the starts of open instances */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct reading_thread);
+} reading_threads SEC(".maps");
+
+/* Reads a variable: its bytes, as an unsigned number. 0, or an error. */
+static __always_inline long read_variable(const struct reading_thread *t, __u32 i, __u64 *to)
+{
+	const void *from = (const void *)t->variables[i];
+
+	*to = 0;
+	if (!from)
+		return -1;
+	switch (t->bytes[i]) {
+	case 8:
+		return bpf_probe_read_user(to, 8, from);
+	case 4:
+		return bpf_probe_read_user(to, 4, from);
+	case 2:
+		return bpf_probe_read_user(to, 2, from);
+	default:
+		return bpf_probe_read_user(to, 1, from);
+	}
+}
+
+/* Reads a counter that the kernel keeps. */
+static __always_inline __u64 read_kept(struct task_struct *task, __u32 kind)
+{
+	switch (kind) {
+	case STACKD_COUNTER_CPU:
+		return cpu_clock(task);
+	case STACKD_COUNTER_FAULTS:
+		return task->min_flt + task->maj_flt;
+	case STACKD_COUNTER_MAJOR_FAULTS:
+		return task->maj_flt;
+	case STACKD_COUNTER_SWITCHES:
+		return task->nvcsw + task->nivcsw;
+	case STACKD_COUNTER_READ:
+		return bpf_core_field_exists(task->ioac.rchar) ? task->ioac.rchar : 0;
+	case STACKD_COUNTER_WRITTEN:
+		return bpf_core_field_exists(task->ioac.wchar) ? task->ioac.wchar : 0;
+	default:
+		return 0;
+	}
+}
+
+/* Returns bits: which of them could be read. */
+static __always_inline __u32 read_counters(const struct reading_thread *t, struct task_struct *task,
+					   __u64 *values)
+{
+	__u32 known = 0;
+
+	for (__u32 i = 0; i < STACKD_MOST_COUNTERS; i++) {
+		if (i >= reading_count)
+			break;
+		if (reading_kinds[i] != STACKD_COUNTER_VARIABLE)
+			values[i] = read_kept(task, reading_kinds[i]);
+		else if (read_variable(t, i, &values[i]))
+			continue;
+		known |= 1u << i;
+	}
+	return known;
+}
+
+static __always_inline struct reading_thread *reading_thread_of(struct task_struct *task,
+								__u64 flags)
+{
+	return CHECKED(bpf_task_storage_get(&reading_threads, task, 0, flags));
+}
+
+/* Finds the variables from the place at hand: see stackd_place. */
+static __always_inline void find_variables(struct reading_thread *t, __u64 address, __u64 cookie)
+{
+	__u32 number = STACKD_PLACE_NUMBER(cookie);
+	const struct stackd_place *place = CHECKED(bpf_map_lookup_elem(&places, &number));
+
+	if (!number || !place)
+		return;
+	for (__u32 i = 0; i < STACKD_MOST_COUNTERS; i++) {
+		if (i >= reading_count)
+			break;
+		if (!place->bytes[i])
+			continue;
+		t->variables[i] = address + place->distance[i];
+		t->bytes[i] = place->bytes[i];
+	}
+}
+
+/* Reads the counters where an instance begins: that of this index in its thread. */
+static __always_inline void readings_begin(struct task_struct *task, __u32 index, __u64 address,
+					   __u64 cookie)
+{
+	struct reading_thread *t;
+	struct readings *entered;
+
+	if (!reading_count)
+		return;
+	t = reading_thread_of(task, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t)
+		return;
+	find_variables(t, address, cookie);
+	entered = &t->entered[BOUNDED(index, REGION_DEPTH)];
+	entered->known = read_counters(t, task, entered->values);
+}
+
+/* Reads them again for the innermost open instance: what the probe has cost since is no part of it.
+ */
+static __always_inline void readings_begin_again(const struct region_thread *thread,
+						 struct task_struct *task)
+{
+	struct reading_thread *t;
+	struct readings *entered;
+
+	if (!reading_count || !thread->count)
+		return;
+	t = reading_thread_of(task, 0);
+	if (!t)
+		return;
+	entered = &t->entered[BOUNDED(thread->count - 1, REGION_DEPTH)];
+	entered->known = read_counters(t, task, entered->values);
+}
+
+/* The same where it ends. */
+static __always_inline void readings_end(struct task_struct *task, __u32 index)
+{
+	struct reading_thread *t = reading_count ? reading_thread_of(task, 0) : NULL;
+	const struct readings *entered;
+
+	if (!t)
+		return;
+	entered = &t->entered[BOUNDED(index, REGION_DEPTH)];
+	t->ended.known = read_counters(t, task, t->ended.values);
+	for (__u32 i = 0; i < STACKD_MOST_COUNTERS; i++) {
+		if (i >= reading_count)
+			break;
+		t->passed.values[i] = t->ended.values[i] - entered->values[i];
+	}
+	t->passed.known = t->ended.known & entered->known;
+}
+
+/* Puts the readings of the instance that has ended into the scratch area, for send_reading(). */
+static __always_inline void readings_of_instance(struct scratch *s, struct task_struct *task)
+{
+	const struct reading_thread *t = reading_count ? reading_thread_of(task, 0) : NULL;
+
+	if (!t)
+		return;
+	s->reading.is_end = 1;
+	s->reading.known = t->ended.known;
+	s->reading.passed_known = t->passed.known;
+	for (__u32 i = 0; i < STACKD_MOST_COUNTERS; i++) {
+		s->reading.values[i] = t->ended.values[i];
+		s->reading.passed[i] = t->passed.values[i];
+	}
+	s->has_reading = 1;
+}
+
+/* The same of a sample, which is within an instance. */
+static __always_inline void readings_of_sample(struct scratch *s, struct task_struct *task)
+{
+	const struct region_thread *thread;
+	const struct reading_thread *t;
+
+	s->has_reading = 0;
+	if (!reading_count)
+		return;
+	thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
+	t = thread && thread->count && !thread->busy ? reading_thread_of(task, 0) : NULL;
+	if (!t)
+		return;
+	s->reading.is_end = 0;
+	s->reading.known = read_counters(t, task, s->reading.values);
+	s->reading.passed_known = 0;
+	s->has_reading = 1;
+}
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Parses what --counter asks for: the name of a number that the kernel keeps of a thread, or a
+ * variable of the program. */
+#ifndef BASE_COUNTER_SPEC_H
+#define BASE_COUNTER_SPEC_H
+
+#include "stackd_abi.h"
+
+/* What can be given, for messages. */
+#define COUNTER_SPEC_NAMES                                                                         \
+	"page-faults, major-faults, context-switches, read-bytes, written-bytes or "               \
+	"var:SYMBOL[@OBJECT]"
+
+struct counter_spec {
+	enum stackd_counter_kind kind;
+	const char *name;     /* as it was given; borrowed */
+	const char *variable; /* SYMBOL[@OBJECT]: a part of the name; NULL: it is none */
+};
+
+/* Parses; the spec refers to the text. 0; -EINVAL: there is no such counter. */
+int counter_spec_parse(const char *text, struct counter_spec *ret_spec);
+
+#endif

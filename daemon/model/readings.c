@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes rows of readings; see readings.h. */
+#include "daemon/model/readings.h"
+
+#define HASH_NONFATAL_OOM 1
+#include <errno.h>
+#include <stdlib.h>
+#include <uthash.h>
+
+_Static_assert(METRIC_COUNTERS == STACKD_MOST_COUNTERS, "each counter has its series");
+
+/* The last reading of a thread whose row was made. */
+struct last {
+	uint32_t thread; /* number */
+	uint8_t known;	 /* bits: values that there were */
+	uint64_t values[STACKD_MOST_COUNTERS];
+	UT_hash_handle hh;
+};
+
+struct readings {
+	struct stackd_reading waiting; /* for its record, which comes next */
+	bool is_waiting;
+	struct last *threads;
+};
+
+struct readings *readings_new(void)
+{
+	return calloc(1, sizeof(struct readings));
+}
+
+void readings_begin_anew(struct readings *r)
+{
+	struct last *last, *next;
+
+	HASH_ITER (hh, r->threads, last, next) {
+		HASH_DEL(r->threads, last);
+		free(last);
+	}
+}
+
+void readings_free(struct readings *r)
+{
+	if (!r)
+		return;
+	readings_begin_anew(r);
+	free(r);
+}
+
+void readings_take(struct readings *r, const struct stackd_reading *reading)
+{
+	r->waiting = *reading;
+	r->is_waiting = true;
+}
+
+/* Returns the last reading of a thread, made when first needed; NULL without memory. */
+static struct last *last_of(struct readings *r, uint32_t thread)
+{
+	struct last *last;
+
+	HASH_FIND_INT(r->threads, &thread, last);
+	if (last)
+		return last;
+	last = calloc(1, sizeof(*last));
+	if (!last)
+		return NULL;
+	last->thread = thread;
+	HASH_ADD_INT(r->threads, thread, last);
+	return last;
+}
+
+static int add(struct outbox *outbox, unsigned series, uint64_t value, struct store_sample row)
+{
+	row.period = value;
+	return outbox_keep_record(outbox, (enum metric_series)series, &row);
+}
+
+int readings_keep(struct readings *r, struct outbox *outbox, const struct stackd_header *record,
+		  const struct store_sample *row)
+{
+	const struct stackd_reading *reading = &r->waiting;
+	struct last *last;
+	int err = 0;
+
+	if (!r->is_waiting || reading->header.tid != record->tid ||
+	    reading->header.time_ns != record->time_ns)
+		return 0;
+	r->is_waiting = false;
+	last = last_of(r, row->thread);
+	if (!last)
+		return -ENOMEM;
+	for (unsigned i = 0; i < reading->n && i < STACKD_MOST_COUNTERS && !err; i++) {
+		const bool is_first = !(last->known >> i & 1);
+
+		if (!(reading->known >> i & 1))
+			continue;
+		err = add(outbox, SERIES_READING + i,
+			  is_first ? 0 : reading->values[i] - last->values[i], *row);
+		last->values[i] = reading->values[i];
+		last->known |= (uint8_t)(1u << i);
+		if (!err && reading->is_end && reading->passed_known >> i & 1)
+			err = add(outbox, SERIES_PASSED + i, reading->passed[i], *row);
+	}
+	return err;
+}

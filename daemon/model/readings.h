@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Readings of counters (bpf/reading.bpf.h): keeps each until the record that it belongs to comes,
+ * and turns it into rows. A row's value is the difference from the thread's reading before, which
+ * takes a byte or two where the reading itself takes eight; a thread's first one has 0.
+ */
+#ifndef MODEL_READINGS_H
+#define MODEL_READINGS_H
+
+#include "daemon/model/outbox.h"
+#include "stackd_abi.h"
+
+struct readings;
+
+struct readings *readings_new(void);	       /* NULL without memory */
+void readings_free(struct readings *readings); /* NULL is fine */
+
+/* Takes a reading. */
+void readings_take(struct readings *readings, const struct stackd_reading *reading);
+
+/* Adds the rows of the reading that belongs to a record, if there is one: of the same thread and
+ * time. `row` is the record's. 0 or -ENOMEM. */
+int readings_keep(struct readings *readings, struct outbox *outbox,
+		  const struct stackd_header *record, const struct store_sample *row);
+
+/* Begins anew: threads have other numbers. */
+void readings_begin_anew(struct readings *readings);
+
+#endif
