@@ -90,6 +90,7 @@ $(B)/gen/%.inc: lib/export/%
 	$(call say,BYTES,$<)od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g' > $@
 
 $(B)/lib/export/export_flamegraph.o: $(B)/gen/flamegraph.html.inc
+$(B)/lib/export/export_fold.o: $(B)/gen/fold.html.inc
 
 $(B)/libstackd.a: $(call OBJ,$(LIB_SRC)) $(B)/gen/pprof.pb-c.o
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^

@@ -540,8 +540,9 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	struct scratch *s = CHECKED(bpf_map_lookup_elem(&scratches, &cpu));
 	struct stackd_header *header;
 
-	/* The parts that regions and waits share with samples tell them by ctx. The compiler does not
-	 * know, and not every verifier does, that it is there, and what only they use may not. */
+	/* The parts that regions and waits share with samples tell them by ctx. The compiler does
+	 * not know, and not every verifier does, that it is there, and what only they use may not.
+	 */
 	if (!ctx)
 		__builtin_unreachable();
 	if (is_sampled_twice(ctx, pid_tgid, task->start_time) ||

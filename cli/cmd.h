@@ -21,6 +21,7 @@ int cmd_stats(int argc, char **argv);
 int cmd_align(int argc, char **argv);
 int cmd_heap(int argc, char **argv);
 int cmd_timeline(int argc, char **argv);
+int cmd_fold(int argc, char **argv);
 int cmd_import(int argc, char **argv);
 int cmd_decode(int argc, char **argv);
 int cmd_merge(int argc, char **argv);

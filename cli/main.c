@@ -37,6 +37,7 @@ static const struct verb {
 	{"top", cmd_top, "watch a recording while it is made"},
 	{"stats", cmd_stats, "show the figures of a recording: samples, losses, quality, cost"},
 	{"timeline", cmd_timeline, "show which routines threads were in, from when to when"},
+	{"fold", cmd_fold, "show what happens within one pass through a region, from many passes"},
 	{"heap", cmd_heap, "show what was allocated, over time and by call path"},
 	{"align", cmd_align, "show how well paths are found from the tops of stacks"},
 	{"import", cmd_import, "make a recording of what perf recorded"},

@@ -24,13 +24,12 @@
 #include <string.h>
 
 #include "export/flame.h"
+#include "export/page.h"
 #include "report/heap_view.h"
 #include "report/report_header.h"
 #include "base/text.h"
 
-#define FLAMEGRAPH_MARK "@DATA@"  /* in the page: where the data goes */
-#define FLAMEGRAPH_LESS "\\u003c" /* what is written for "<" */
-#define FLAMEGRAPH_HEAD 8192	  /* bytes of the data that are not nodes, symbols or objects */
+#define FLAMEGRAPH_HEAD 8192 /* bytes of the data that are not nodes, symbols or objects */
 
 static const uint8_t flamegraph_page[] = {
 #include "flamegraph.html.inc"
@@ -83,7 +82,7 @@ static size_t flamegraph_text_cost(struct flamegraph *f, const char *text)
 	buf_clear(&f->b);
 	text_put_json(&f->b, text);
 	for (size_t i = 0; i < f->b.len; i++)
-		cost += f->b.data[i] == '<' ? strlen(FLAMEGRAPH_LESS) : 1;
+		cost += f->b.data[i] == '<' ? strlen(PAGE_LESS) : 1;
 	buf_clear(&f->b);
 	return cost;
 }
@@ -336,33 +335,6 @@ static void flamegraph_data(struct flamegraph *f, double least)
 	flamegraph_inferred(f);
 }
 
-static int flamegraph_put(const char *bytes, size_t len, FILE *out)
-{
-	return fwrite(bytes, 1, len, out) == len ? 0 : -EIO;
-}
-
-static int flamegraph_page_around(struct flamegraph *f, FILE *out)
-{
-	const char *page = (const char *)flamegraph_page;
-	const char *mark = strstr(page, FLAMEGRAPH_MARK);
-	const char *data = (const char *)f->b.data, *end = data + f->b.len;
-	int err = flamegraph_put(page, (size_t)(mark - page), out);
-
-	while (err == 0 && data < end) {
-		const char *less = memchr(data, '<', (size_t)(end - data));
-		const char *upto = less ? less : end;
-
-		err = flamegraph_put(data, (size_t)(upto - data), out);
-		if (err == 0 && less)
-			err = flamegraph_put(FLAMEGRAPH_LESS, strlen(FLAMEGRAPH_LESS), out);
-		data = less ? less + 1 : end;
-	}
-	if (err == 0)
-		err = flamegraph_put(mark + strlen(FLAMEGRAPH_MARK),
-				     strlen(mark + strlen(FLAMEGRAPH_MARK)), out);
-	return err;
-}
-
 static int flamegraph_add(struct flamegraph *f)
 {
 	unsigned n = f->profiles[1] ? 2 : 1;
@@ -399,7 +371,7 @@ static int flamegraph_write(struct flamegraph *f, FILE *out)
 		return err;
 	flamegraph_visit(f);
 	flamegraph_data(f, least);
-	return f->b.failed ? -ENOMEM : flamegraph_page_around(f, out);
+	return page_write((const char *)flamegraph_page, &f->b, out);
 }
 
 int export_flamegraph(struct profile *const profiles[2], const struct flamegraph_options *options,

@@ -27,6 +27,13 @@
  *   twin      5 samples of the second one of these paths
  *   windows   the small one and the one after it, by turns, as six windows of ten minutes of one
  *             run, from 2023-11-15 10:10:00 UTC on; the last is not finished
+ *   folded    400 passes through pass(), by turns in two threads, with 8 samples each and
+ *             readings of CPU time and of a variable, cells, whose share of the pass's total is
+ *             5 % at 25 % of the pass, in assemble(), 80 % at 70 %, in solve(), and then all of it
+ *             in output()
+ *   markup    the same with a variable whose name is markup
+ *   unread    the same without readings
+ *   locked    the same with all samples at four moments of a pass
  */
 #include <errno.h>
 #include <stdio.h>
@@ -449,6 +456,8 @@ static void make_nothing(struct maker *m)
 	(void)m;
 }
 
+#include "make_folded.h"
+
 static void fill(struct maker *m, const char *kind)
 {
 	static const struct {
@@ -460,7 +469,8 @@ static void fill(struct maker *m, const char *kind)
 		{"cut", make_cut},	   {"deep", make_deep},		{"wide", make_wide},
 		{"metrics", make_metrics}, {"waits", make_waits},	{"heap", make_heap},
 		{"fleet", make_fleet},	   {"twin", make_twin},		{"windows", make_windows},
-		{"wakers", make_wakers},
+		{"wakers", make_wakers},   {"folded", make_folded},	{"markup", make_markup},
+		{"unread", make_unread},   {"locked", make_locked},
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* stackctl fold: what happens within one pass through a region, from the samples of many. */
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "export/export_fold.h"
+#include "message.h"
+#include "model/periods.h"
+#include "options.h"
+#include "output.h"
+#include "report/folding.h"
+#include "show.h"
+
+enum { CMD_FOLD_REGION = 0x200, CMD_FOLD_AUTO, CMD_FOLD_TIME, CMD_FOLD_SEED };
+
+#define LISTED 10u /* regions that a message names */
+
+enum cmd_fold_form { CMD_FOLD_TEXT, CMD_FOLD_CSV, CMD_FOLD_SVG, CMD_FOLD_PAGE };
+
+struct cmd_fold {
+	struct show show;
+	const char *region; /* NULL: the only one */
+	bool is_auto;	    /* no region, but a period that is found */
+	struct folding_options options;
+	enum cmd_fold_form form;
+};
+
+static const struct argp_option cmd_fold_options[] = {
+	{"region", CMD_FOLD_REGION, "NAME", 0,
+	 "The region, or mark, whose passes are folded (default: the only one of the recording); "
+	 "'*' and '?' are wildcards",
+	 3},
+	{"auto", CMD_FOLD_AUTO, 0, 0,
+	 "Without a region: find a period in the samples of a thread, and fold that; says so if there is "
+	 "none",
+	 3},
+	{"time", CMD_FOLD_TIME, "cpu|wall", 0,
+	 "What the axis is: CPU time of the thread (default, where the recording has readings), or "
+	 "wall time",
+	 3},
+	{"seed", CMD_FOLD_SEED, "N", 0, "Of the resampling that makes the bands (default 1)", 3},
+	{"output", 'o', "FILE", 0,
+	 "Write to this file: a page for any browser if it ends in .html, a picture in .svg, a table in "
+	 ".csv",
+	 3},
+	{0},
+};
+
+static bool cmd_fold_ends(const char *path, const char *end)
+{
+	size_t n = strlen(path), m = strlen(end);
+
+	return n > m && !strcmp(path + n - m, end);
+}
+
+static void cmd_fold_output(struct cmd_fold *args, const char *path)
+{
+	args->show.output.path = path;
+	if (cmd_fold_ends(path, ".svg"))
+		args->form = CMD_FOLD_SVG;
+	else if (cmd_fold_ends(path, ".html"))
+		args->form = CMD_FOLD_PAGE;
+	else if (cmd_fold_ends(path, ".csv"))
+		args->form = CMD_FOLD_CSV;
+}
+
+static void cmd_fold_time(struct argp_state *state, struct cmd_fold *args, const char *arg)
+{
+	if (!strcmp(arg, "cpu"))
+		args->options.time = FOLDING_CPU;
+	else if (!strcmp(arg, "wall"))
+		args->options.time = FOLDING_WALL;
+	else
+		argp_error(state, "--time '%s': expected cpu or wall", arg);
+}
+
+static void cmd_fold_seed(struct argp_state *state, struct cmd_fold *args, const char *arg)
+{
+	char *end;
+
+	errno = 0;
+	args->options.seed = strtoull(arg, &end, 10);
+	if (errno || end == arg || *end || *arg == '-')
+		argp_error(state, "--seed '%s': expected a number", arg);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct cmd_fold *args = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &args->show.input;
+		state->child_inputs[1] = &args->show.terminal;
+		return 0;
+	case CMD_FOLD_REGION:
+		args->region = arg;
+		return 0;
+	case CMD_FOLD_AUTO:
+		args->is_auto = true;
+		return 0;
+	case CMD_FOLD_TIME:
+		cmd_fold_time(state, args, arg);
+		return 0;
+	case CMD_FOLD_SEED:
+		cmd_fold_seed(state, args, arg);
+		return 0;
+	case 'o':
+		cmd_fold_output(args, arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* --- which region ----------------------------------------------------------------------------- */
+
+static void cmd_fold_list(const struct pass_region *regions, size_t n)
+{
+	for (size_t i = 0; i < n && i < LISTED; i++)
+		message("  %s: %" PRIu64 " passes", regions[i].symbol->name, regions[i].visits);
+	if (n > LISTED)
+		message("  and %zu more", n - LISTED);
+}
+
+/* Finds the region that is asked for. CMD_DONE, or what to exit with after a message. */
+static int cmd_fold_find(const struct cmd_fold *args, struct profile *profile,
+			 const struct profile_symbol **ret_symbol)
+{
+	struct pass_region *regions = NULL;
+	size_t n;
+	int err = passes_regions(profile, args->region, &regions, &n);
+
+	if (err) {
+		message("fold: cannot read the regions: %s", strerror(-err));
+		return CMD_FAILED;
+	}
+	if (n == 1) {
+		*ret_symbol = regions[0].symbol;
+	} else if (n) {
+		message("fold: %zu regions %s: give one by --region", n,
+			args->region ? "match" : "are in the recording");
+		cmd_fold_list(regions, n);
+	} else if (args->region && !passes_regions(profile, NULL, &regions, &n) && n) {
+		message("fold: there is no pass through '%s'; the recording has", args->region);
+		cmd_fold_list(regions, n);
+		n = 0;
+	} else {
+		message("fold: the recording has no passes through regions: record with "
+			"stackd --region FUNC or --mark PLACE, and --counter NAME for what is to "
+			"be seen of them");
+		n = 0;
+	}
+	free(regions);
+	return n == 1 ? CMD_DONE : CMD_USAGE;
+}
+
+/* --- the folding ------------------------------------------------------------------------------ */
+
+static int cmd_fold_explain(const char *name, int err)
+{
+	if (err == -ENODATA)
+		message("fold: no sample is within a pass through %s: record for longer, or with a "
+			"higher frequency (stackd -F)",
+			name);
+	else if (err == -ENOTSUP)
+		message("fold: the recording has no readings of CPU time: record with stackd "
+			"--counter, or give --time wall");
+	else
+		message("fold: cannot fold the passes through %s: %s", name, strerror(-err));
+	return err == -ENOTSUP ? CMD_USAGE : CMD_FAILED;
+}
+
+static int cmd_fold_write(const struct cmd_fold *args, const struct input_open *open,
+			  const struct report_options *options, const struct folding *folding)
+{
+	struct output output;
+	int err = 0, status = show_output_begin(&args->show, args->form != CMD_FOLD_TEXT, &output);
+
+	if (status != CMD_DONE)
+		return status;
+	switch (args->form) {
+	case CMD_FOLD_CSV:
+		err = folding_write_csv(folding, output.file);
+		break;
+	case CMD_FOLD_SVG:
+		err = folding_write_svg(folding, output.file);
+		break;
+	case CMD_FOLD_PAGE:
+		err = export_fold(folding, open->profile, output.file);
+		break;
+	case CMD_FOLD_TEXT:
+		err = folding_write_text(folding, options, open->profile, output.file);
+	}
+	return output_end(&output, err);
+}
+
+static int cmd_fold_passes(const struct cmd_fold *args, const struct input_open *open,
+			   struct passes *passes)
+{
+	const struct report_options report = show_options(&args->show);
+	struct folding *folding = NULL;
+	char *name = strdup(passes->name);
+	int status,
+		err = name ? folding_new(open->profile, passes, &args->options, &folding) : -ENOMEM;
+
+	if (err) {
+		status = cmd_fold_explain(name ? name : "", err);
+		free(name);
+		return status;
+	}
+	free(name);
+	if (!folding->n_counters && !args->is_auto)
+		message("fold: the recording has no counters: record with stackd --counter NAME to "
+			"see their course (stackd --help)");
+	status = cmd_fold_write(args, open, &report, folding);
+	folding_free(folding);
+	return status;
+}
+
+static int cmd_fold_of_region(const struct cmd_fold *args, const struct input_open *open)
+{
+	const struct profile_symbol *region = NULL;
+	struct passes passes = {0};
+	int err, status = cmd_fold_find(args, open->profile, &region);
+
+	if (status != CMD_DONE)
+		return status;
+	err = passes_make(open->profile, region, &passes);
+	status = err ? cmd_fold_explain(region->name, err) : cmd_fold_passes(args, open, &passes);
+	passes_free(&passes);
+	return status;
+}
+
+/* --- periods ---------------------------------------------------------------------------------- */
+
+static void cmd_fold_say(const struct store_tables *tables, const struct periods *periods,
+			 const struct period *p, uint64_t left_out)
+{
+	message("fold: thread %d %s is periodic: %.4g ms between the beginnings of %s, %" PRIu64
+		" of %zu times (%.0f%% of these distances are within a quarter of it, or of twice "
+		"it); %" PRIu64 " passes of other lengths are left out",
+		tables->threads[p->thread].tid, tables->threads[p->thread].comm, p->ns / 1e6,
+		p->marker ? p->marker->name : "work after pauses", p->passes, p->count - 1,
+		p->regular * 100, left_out);
+	for (size_t i = 1; i < periods->found.count; i++) {
+		const struct period *other = &periods->found.items[i];
+
+		if (other->thread == p->thread && other->ns > 1.5 * p->ns) {
+			message("fold: a longer one is of %.4g ms, by %s", other->ns / 1e6,
+				other->marker ? other->marker->name : "pauses");
+			return;
+		}
+	}
+}
+
+static void cmd_fold_say_none(const struct periods *periods)
+{
+	const struct period *p = &periods->best_missed;
+
+	if (!p->passes)
+		message("fold: not periodic: no function begins often enough (%u times, at "
+			"distances of five samples or more); a higher frequency (stackd -F) or a "
+			"longer recording may have one",
+			PERIODS_LEAST + 1);
+	else
+		message("fold: not periodic: the most regular distances, %.4g ms between the "
+			"beginnings of %s, are so in %.0f%% of %" PRIu64
+			" cases; 80%% of %u or more are asked for, over half of the thread's time",
+			p->ns / 1e6, p->marker ? p->marker->name : "work after pauses",
+			p->regular * 100, p->passes, PERIODS_LEAST);
+}
+
+static int cmd_fold_auto(const struct cmd_fold *args, const struct input_open *open)
+{
+	struct periods periods;
+	struct passes passes = {0};
+	uint64_t left_out;
+	int status = CMD_FAILED, err = periods_find(open->profile, &periods);
+
+	if (!err && !periods.found.count) {
+		cmd_fold_say_none(&periods);
+		periods_free(&periods);
+		return CMD_FAILED;
+	}
+	if (!err)
+		err = periods_passes(&periods, &periods.found.items[0], open->profile, &passes,
+				     &left_out);
+	if (err) {
+		message("fold: cannot look for a period: %s", strerror(-err));
+	} else {
+		cmd_fold_say(profile_tables(open->profile), &periods, &periods.found.items[0],
+			     left_out);
+		status = cmd_fold_passes(args, open, &passes);
+	}
+	passes_free(&passes);
+	periods_free(&periods);
+	return status;
+}
+
+static int cmd_fold_run(void *arg, const struct input_open *open)
+{
+	const struct cmd_fold *args = arg;
+
+	return args->is_auto ? cmd_fold_auto(args, open) : cmd_fold_of_region(args, open);
+}
+
+int cmd_fold(int argc, char **argv)
+{
+	static const struct argp_child children[] = {
+		{&input_argp, 0, NULL, 0}, {&terminal_argp, 0, NULL, 0}, {0}};
+	static const struct argp argp = {
+		.options = cmd_fold_options,
+		.parser = parse,
+		.doc = "Shows what happens within one pass through a region, from the few samples "
+		       "of each of many passes: the course of counters, its phases, and which "
+		       "routines run when."
+		       "\vExamples:\n\n"
+		       "  stackd --region step --counter page-faults --counter var:cells -- ./model\n"
+		       "  stackctl fold --region step\n"
+		       "  stackctl fold --region step -o step.html\n"
+		       "  stackctl fold --auto\n\n"
+		       "All samples are put on one axis, from the beginning of a pass to its end. "
+		       "Bands have 95 % confidence; they come from resampling passes.\n",
+		.children = children,
+	};
+	struct cmd_fold args = {.options.seed = 1};
+	int status;
+
+	options_parse(&argp, argc, argv, &args);
+	if (args.is_auto && args.region) {
+		message("fold: --auto and --region exclude each other");
+		return CMD_USAGE;
+	}
+	status = input_only_samples(&args.show.input, "fold");
+	return status == CMD_DONE ? show_run(&args.show, cmd_fold_run, &args) : status;
+}

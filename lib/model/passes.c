@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Joins instances, samples and readings; see passes.h.
+ *
+ * Records of a series come in order of time, and those that belong together have one time and
+ * thread, so each series is read once, beside a cursor of each thread into its passes.
+ */
+#include "model/passes.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/int_map.h"
+#include "model/pattern.h"
+#include "store/store_reader.h"
+
+struct maker {
+	struct profile *profile;
+	struct passes *passes;
+	struct int_map is_region; /* by location: 1 if it is the region's, 0 if not */
+	uint32_t *first;	  /* by thread: index of its first pass; one more than threads */
+	uint32_t *cursor;	  /* by thread: index of the pass at hand */
+	uint32_t n_threads;
+	/* Of the counter at hand: */
+	unsigned counter;
+	uint64_t *sum;	 /* by thread: its readings so far, but for a constant */
+	uint64_t *value; /* by sample: the reading */
+	uint64_t *end;	 /* by pass: the reading at its end */
+	size_t at;	 /* index of the next sample that can match */
+};
+
+static const struct profile_symbol *symbol_at(struct profile *profile, uint32_t node)
+{
+	const struct store_tables *tables = profile_tables(profile);
+	size_t n;
+	const struct profile_frame *frames =
+		node ? profile_location_frames(profile, tables->nodes[node].location, &n) : NULL;
+
+	return frames ? frames[0].symbol : NULL;
+}
+
+/* --- regions ---------------------------------------------------------------------------------- */
+
+struct listing {
+	struct profile *profile;
+	const char *pattern;
+	struct int_map by_symbol;
+	VEC(struct pass_region) regions;
+};
+
+static int list_instance(void *arg, const struct store_sample *record)
+{
+	struct listing *l = arg;
+	const struct profile_symbol *symbol;
+	uint32_t index;
+
+	if (!profile_includes(l->profile, record))
+		return 0;
+	symbol = symbol_at(l->profile, record->node);
+	if (!symbol)
+		return record->node ? -ENOMEM : 0;
+	if (l->pattern && !pattern_is_function(l->pattern, symbol->name))
+		return 0;
+	if (int_map_enter(&l->by_symbol, symbol->number, (uint32_t)l->regions.count, &index) ||
+	    VEC_RESERVE(&l->regions, 1))
+		return -ENOMEM;
+	if (index == l->regions.count)
+		l->regions.items[l->regions.count++] = (struct pass_region){.symbol = symbol};
+	l->regions.items[index].visits++;
+	return 0;
+}
+
+static int by_visits(const void *a, const void *b)
+{
+	const struct pass_region *x = a, *y = b;
+
+	return x->visits < y->visits ? 1 : x->visits > y->visits ? -1 : 0;
+}
+
+int passes_regions(struct profile *profile, const char *pattern, struct pass_region **ret_regions,
+		   size_t *ret_count)
+{
+	struct listing l = {.profile = profile, .pattern = pattern};
+	int err = store_reader_records(profile_reader(profile), SERIES_REGION_TIME, list_instance,
+				       &l);
+
+	int_map_fini(&l.by_symbol);
+	*ret_count = 0;
+	if (err) {
+		free(l.regions.items);
+		return err;
+	}
+	if (l.regions.count)
+		qsort(l.regions.items, l.regions.count, sizeof(*l.regions.items), by_visits);
+	*ret_regions = l.regions.items;
+	*ret_count = l.regions.count;
+	return 0;
+}
+
+/* --- passes ----------------------------------------------------------------------------------- */
+
+static int find_is_region(struct maker *m, uint32_t node, bool *ret_is)
+{
+	const struct store_tables *tables = profile_tables(m->profile);
+	const uint32_t location = tables->nodes[node].location;
+	uint32_t is = node ? int_map_find(&m->is_region, location) : 0;
+	const struct profile_symbol *symbol;
+
+	if (is == INT_MAP_NONE) {
+		symbol = symbol_at(m->profile, node);
+		if (!symbol)
+			return -ENOMEM;
+		is = symbol == m->passes->region;
+		if (int_map_set(&m->is_region, location, is))
+			return -ENOMEM;
+	}
+	*ret_is = is;
+	return 0;
+}
+
+/* An instance's own time, so far: start_ns is moved by the time of those within it later. */
+static int add_pass(void *arg, const struct store_sample *record)
+{
+	struct maker *m = arg;
+	struct passes *p = m->passes;
+	bool is;
+	int err = find_is_region(m, record->node, &is);
+
+	if (err || !is || !profile_includes(m->profile, record))
+		return err;
+	if (VEC_RESERVE(&p->all, 1))
+		return -ENOMEM;
+	if (!p->all.count)
+		p->node = record->node;
+	p->all.items[p->all.count++] = (struct pass){.start_ns = record->time_ns - record->period,
+						     .end_ns = record->time_ns,
+						     .thread = record->thread};
+	return 0;
+}
+
+static int by_end(const void *a, const void *b)
+{
+	const struct pass *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
+}
+
+/* Sets where each thread's passes begin, which are sorted by thread. */
+static void index_threads(struct maker *m)
+{
+	const struct passes *p = m->passes;
+	size_t at = 0;
+
+	for (uint32_t thread = 0; thread <= m->n_threads; thread++) {
+		while (at < p->all.count && p->all.items[at].thread < thread)
+			at++;
+		m->first[thread] = (uint32_t)at;
+	}
+}
+
+static void rewind_cursors(struct maker *m)
+{
+	memcpy(m->cursor, m->first, m->n_threads * sizeof(*m->cursor));
+}
+
+/* Returns the pass of a thread that ends last before a time or at it, or later: the first one that
+ * does not end before it. NULL: there is none. The times of a thread never fall. */
+static struct pass *pass_at(struct maker *m, const struct store_sample *record)
+{
+	uint32_t thread = record->thread, *cursor = &m->cursor[thread];
+
+	while (*cursor < m->first[thread + 1] &&
+	       m->passes->all.items[*cursor].end_ns < record->time_ns)
+		++*cursor;
+	return *cursor < m->first[thread + 1] ? &m->passes->all.items[*cursor] : NULL;
+}
+
+/* Returns the pass that ends with a record of an instance; NULL: it is another region's. */
+static struct pass *pass_of_end(struct maker *m, const struct store_sample *record)
+{
+	struct pass *pass = pass_at(m, record);
+
+	return pass && pass->end_ns == record->time_ns ? pass : NULL;
+}
+
+static int add_nested(void *arg, const struct store_sample *record)
+{
+	struct pass *pass = pass_of_end(arg, record);
+
+	if (pass)
+		pass->start_ns -= record->period;
+	return 0;
+}
+
+static int add_cpu(void *arg, const struct store_sample *record)
+{
+	struct pass *pass = pass_of_end(arg, record);
+
+	if (pass)
+		pass->cpu_ns += record->period;
+	return 0;
+}
+
+/* Reads a series beside the passes. */
+static int read_beside(struct maker *m, unsigned series,
+		       int (*each)(void *arg, const struct store_sample *record))
+{
+	rewind_cursors(m);
+	return store_reader_records(profile_reader(m->profile), (enum metric_series)series, each,
+				    m);
+}
+
+/* Removes passes that lie within others: those have been moved up, as a pass ends before the one
+ * around it. */
+static void remove_inner(struct passes *p)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->all.count; i++) {
+		const struct pass pass = p->all.items[i];
+
+		while (kept && p->all.items[kept - 1].thread == pass.thread &&
+		       p->all.items[kept - 1].start_ns >= pass.start_ns) {
+			p->within++;
+			kept--;
+		}
+		p->all.items[kept++] = pass;
+	}
+	p->all.count = kept;
+}
+
+static int find_passes(struct maker *m)
+{
+	struct passes *p = m->passes;
+	int err = store_reader_records(profile_reader(m->profile), SERIES_REGION_TIME, add_pass, m);
+
+	if (err || !p->all.count)
+		return err;
+	qsort(p->all.items, p->all.count, sizeof(*p->all.items), by_end);
+	index_threads(m);
+	err = read_beside(m, SERIES_REGION_NESTED_TIME, add_nested);
+	if (!err)
+		err = read_beside(m, SERIES_REGION_CPU, add_cpu);
+	if (!err)
+		err = read_beside(m, SERIES_REGION_NESTED_CPU, add_cpu);
+	if (err)
+		return err;
+	remove_inner(p);
+	index_threads(m);
+	return 0;
+}
+
+/* --- samples ---------------------------------------------------------------------------------- */
+
+static int add_sample(void *arg, const struct store_sample *record)
+{
+	struct maker *m = arg;
+	struct passes *p = m->passes;
+	struct pass *pass = pass_at(m, record);
+	struct store_sample shown;
+
+	if (!pass || record->time_ns < pass->start_ns ||
+	    !profile_sample(m->profile, record, &shown))
+		return 0;
+	if (VEC_RESERVE(&p->samples, 1))
+		return -ENOMEM;
+	pass->samples++;
+	p->samples.items[p->samples.count++] =
+		(struct pass_sample){.time_ns = record->time_ns,
+				     .pass = (uint32_t)(pass - p->all.items),
+				     .node = shown.node,
+				     .origin = shown.origin,
+				     .end_reason = shown.end_reason};
+	return 0;
+}
+
+double passes_x(const struct passes *passes, const struct pass_sample *sample)
+{
+	const struct pass *pass = &passes->all.items[sample->pass];
+	uint64_t ns = pass->end_ns - pass->start_ns;
+
+	return ns ? (double)(sample->time_ns - pass->start_ns) / (double)ns : 0;
+}
+
+/* --- counters --------------------------------------------------------------------------------- */
+
+/* Finds the names of the recording's counters: "counter.0.cpu". */
+static int find_names(struct maker *m)
+{
+	const struct store_tables *tables = profile_tables(m->profile);
+
+	for (uint32_t i = 0; i < tables->n_counters; i++) {
+		const char *name = tables->counters[i].name;
+		unsigned number;
+		int len = 0;
+
+		if (sscanf(name, "counter.%u.%n", &number, &len) != 1 || !len ||
+		    number >= METRIC_COUNTERS || m->passes->counters[number])
+			continue;
+		m->passes->counters[number] = strdup(name + len);
+		if (!m->passes->counters[number])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int take_total(void *arg, const struct store_sample *record)
+{
+	struct maker *m = arg;
+	struct pass *pass = pass_of_end(m, record);
+
+	if (!pass)
+		return 0;
+	if ((int64_t)record->period < 0)
+		pass->falls |= (uint8_t)(1u << m->counter);
+	pass->total[m->counter] = record->period;
+	pass->known |= (uint8_t)(1u << m->counter);
+	return 0;
+}
+
+/* Takes a reading at the end of a pass, or at a sample. */
+static int take_reading(void *arg, const struct store_sample *record)
+{
+	struct maker *m = arg;
+	struct passes *p = m->passes;
+	struct pass *pass = pass_at(m, record);
+
+	m->sum[record->thread] += record->period;
+	if (!pass)
+		return 0;
+	if (pass->end_ns == record->time_ns)
+		m->end[pass - p->all.items] = m->sum[record->thread];
+	while (m->at < p->samples.count && p->samples.items[m->at].time_ns < record->time_ns)
+		m->at++;
+	for (size_t i = m->at;
+	     i < p->samples.count && p->samples.items[i].time_ns == record->time_ns; i++) {
+		if (p->all.items[p->samples.items[i].pass].thread != record->thread)
+			continue;
+		m->value[i] = m->sum[record->thread];
+		p->samples.items[i].known |= (uint8_t)(1u << m->counter);
+	}
+	return 0;
+}
+
+/* Turns the readings of a counter into shares of the passes' totals. */
+static void normalise(struct maker *m)
+{
+	struct passes *p = m->passes;
+	const uint8_t bit = (uint8_t)(1u << m->counter);
+
+	for (size_t i = 0; i < p->samples.count; i++) {
+		struct pass_sample *sample = &p->samples.items[i];
+		const struct pass *pass = &p->all.items[sample->pass];
+		uint64_t total = pass->total[m->counter];
+		uint64_t left = m->end[sample->pass] - m->value[i]; /* from there to the end */
+
+		if (!(sample->known & bit))
+			continue;
+		if (!(pass->known & bit) || pass->falls & bit || !total || left > total) {
+			p->impossible += pass->known & bit && !(pass->falls & bit) && left > total;
+			sample->known &= (uint8_t)~bit;
+			continue;
+		}
+		sample->y[m->counter] = (float)((double)(total - left) / (double)total);
+	}
+}
+
+static int read_counter(struct maker *m, unsigned counter)
+{
+	struct passes *p = m->passes;
+	int err;
+
+	m->counter = counter;
+	m->at = 0;
+	m->sum = calloc(m->n_threads + 1, sizeof(*m->sum));
+	m->value = calloc(p->samples.count + 1, sizeof(*m->value));
+	m->end = calloc(p->all.count + 1, sizeof(*m->end));
+	err = m->sum && m->value && m->end ? 0 : -ENOMEM;
+	if (!err)
+		err = read_beside(m, SERIES_PASSED + counter, take_total);
+	if (!err)
+		err = read_beside(m, SERIES_READING + counter, take_reading);
+	if (!err)
+		normalise(m);
+	free(m->sum);
+	free(m->value);
+	free(m->end);
+	return err;
+}
+
+static int read_counters(struct maker *m)
+{
+	int err = find_names(m);
+
+	for (unsigned i = 0; i < METRIC_COUNTERS && !err; i++) {
+		if (m->passes->counters[i])
+			err = read_counter(m, i);
+	}
+	return err;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+static void release(struct maker *m)
+{
+	free(m->first);
+	free(m->cursor);
+	int_map_fini(&m->is_region);
+}
+
+static int begin(struct maker *m, struct profile *profile, struct passes *passes)
+{
+	const uint32_t n_threads = profile_tables(profile)->n_threads;
+
+	*m = (struct maker){.profile = profile, .passes = passes, .n_threads = n_threads};
+	m->first = calloc(n_threads + 1, sizeof(*m->first));
+	m->cursor = calloc(n_threads + 1, sizeof(*m->cursor));
+	return m->first && m->cursor ? 0 : -ENOMEM;
+}
+
+static int fill(struct maker *m)
+{
+	return m->passes->all.count ? read_beside(m, SERIES_CPU, add_sample) : 0;
+}
+
+int passes_make(struct profile *profile, const struct profile_symbol *region,
+		struct passes *ret_passes)
+{
+	struct maker m;
+	int err = begin(&m, profile, ret_passes);
+
+	*ret_passes = (struct passes){.region = region, .name = strdup(region->name)};
+	if (!err && !ret_passes->name)
+		err = -ENOMEM;
+	if (!err)
+		err = find_passes(&m);
+	if (!err)
+		err = fill(&m);
+	if (!err)
+		err = read_counters(&m);
+	release(&m);
+	return err;
+}
+
+int passes_fill(struct profile *profile, struct passes *passes)
+{
+	struct maker m;
+	int err = begin(&m, profile, passes);
+
+	if (!err) {
+		index_threads(&m);
+		err = fill(&m);
+	}
+	release(&m);
+	return err;
+}
+
+void passes_free(struct passes *passes)
+{
+	free(passes->all.items);
+	free(passes->samples.items);
+	free(passes->name);
+	for (unsigned i = 0; i < METRIC_COUNTERS; i++)
+		free(passes->counters[i]);
+	*passes = (struct passes){0};
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The passes through one region, with the samples and readings of counters within each: what
+ * folding works on.
+ *
+ *   instances of the region ─► passes ◄─ samples of the same thread and time
+ *                                ▲
+ *                  readings of counters at samples, and at the passes' ends
+ *
+ * Times are normalised: a sample is at x, from 0 to 1, of its pass, and of a counter it has y, the
+ * share of the pass's total that had been reached. A pass within another one of the same region and
+ * thread is a part of that.
+ */
+#ifndef MODEL_PASSES_H
+#define MODEL_PASSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "model/profile.h"
+
+struct pass {
+	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
+	uint64_t cpu_ns;	   /* of its thread, within */
+	uint32_t thread;	   /* number in the store's tables */
+	uint32_t samples;
+	uint64_t total[METRIC_COUNTERS]; /* of each counter, over the pass */
+	uint8_t known;			 /* bits: counters whose total is known */
+	uint8_t falls; /* bits: counters that are less at its end than at its start */
+};
+
+struct pass_sample {
+	uint64_t time_ns;
+	uint32_t pass; /* index */
+	uint32_t node, origin;
+	uint8_t end_reason;
+	uint8_t known; /* bits: counters of which it has y */
+	float y[METRIC_COUNTERS];
+};
+
+/* A region that there are instances of. */
+struct pass_region {
+	const struct profile_symbol *symbol;
+	uint64_t visits;
+};
+
+struct passes {
+	VEC(struct pass) all;		     /* by thread, then start */
+	VEC(struct pass_sample) samples;     /* in order of time */
+	const struct profile_symbol *region; /* NULL: they are periods (model/periods.h) */
+	char *name;			     /* of the region, or what the period is */
+	uint32_t node;			     /* of the first pass: its path */
+	char *counters[METRIC_COUNTERS];     /* names; NULL: there is none */
+	uint64_t within;		     /* passes that are parts of others */
+	uint64_t impossible; /* readings that are not between those of the pass's ends */
+};
+
+/* Lists the regions of a recording, most visits first, that the profile's filter selects; a name or
+ * pattern selects some (NULL: all). *ret_regions is for free(). 0, -ENOMEM, or an error of
+ * store_reader_records(). */
+int passes_regions(struct profile *profile, const char *pattern, struct pass_region **ret_regions,
+		   size_t *ret_count);
+
+/* Collects the passes through a region that the filter of the profile, which is of METRIC_CPU,
+ * selects, with their samples. 0, or an error as above; the caller frees in any case. */
+int passes_make(struct profile *profile, const struct profile_symbol *region,
+		struct passes *ret_passes);
+/* Collects the samples of passes that are known, in order. Errors as above. */
+int passes_fill(struct profile *profile, struct passes *passes);
+void passes_free(struct passes *passes);
+
+/* Returns where in its pass a sample is by wall time, from 0 to 1. */
+double passes_x(const struct passes *passes, const struct pass_sample *sample);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* Puts samples on the axis of a pass, and fits the counters' courses; see folding.h. */
+#include "report/folding.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/folding_routines.h"
+
+static const char cpu_name[] = "cpu";
+
+/* --- the axis --------------------------------------------------------------------------------- */
+
+/* Returns the index of the counter of CPU time; METRIC_COUNTERS: there is none. */
+static unsigned find_cpu(const struct folding *f)
+{
+	for (unsigned i = 0; i < METRIC_COUNTERS; i++) {
+		if (f->passes.counters[i] && !strcmp(f->passes.counters[i], cpu_name))
+			return i;
+	}
+	return METRIC_COUNTERS;
+}
+
+static double place_of(const struct folding *f, unsigned cpu, const struct pass_sample *sample)
+{
+	if (!f->is_cpu_time)
+		return passes_x(&f->passes, sample);
+	return sample->known >> cpu & 1 ? sample->y[cpu] : NAN;
+}
+
+/* Returns what a pass takes on the axis, in ns. */
+static double length_of(const struct folding *f, unsigned cpu, const struct pass *pass)
+{
+	return f->is_cpu_time ? (double)pass->total[cpu] : (double)(pass->end_ns - pass->start_ns);
+}
+
+static int set_axis(struct folding *f, enum folding_time time)
+{
+	const struct passes *p = &f->passes;
+	const unsigned cpu = find_cpu(f);
+
+	if (time == FOLDING_CPU && cpu == METRIC_COUNTERS)
+		return -ENOTSUP;
+	f->is_cpu_time = time != FOLDING_WALL && cpu < METRIC_COUNTERS;
+	f->x = calloc(p->samples.count + 1, sizeof(*f->x));
+	if (!f->x)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->samples.count; i++) {
+		f->x[i] = place_of(f, cpu, &p->samples.items[i]);
+		f->samples += !isnan(f->x[i]);
+	}
+	for (size_t i = 0; i < p->all.count; i++) {
+		const struct pass *pass = &p->all.items[i];
+
+		f->mean_ns += length_of(f, cpu, pass) / (double)p->all.count;
+		f->mean_wall_ns += (double)(pass->end_ns - pass->start_ns) / (double)p->all.count;
+	}
+	return f->samples ? 0 : -ENODATA;
+}
+
+static int test_uniform(struct folding *f)
+{
+	double *x = calloc(f->samples, sizeof(*x));
+	size_t n = 0;
+	int err;
+
+	if (!x)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->passes.samples.count; i++) {
+		if (!isnan(f->x[i]))
+			x[n++] = f->x[i];
+	}
+	err = fold_uniform_test(x, n, &f->uniform);
+	free(x);
+	return err;
+}
+
+/* --- counters --------------------------------------------------------------------------------- */
+
+/* Sets what a pass has of a counter on average, and the passes' weights: samples of a pass come
+ * with its length, and it has its total's part in the sum. */
+static void weigh(const struct folding *f, unsigned index, struct folding_counter *counter,
+		  double *weights)
+{
+	const struct passes *p = &f->passes;
+	const unsigned cpu = find_cpu(f);
+	double sum = 0, length = 0;
+
+	for (size_t i = 0; i < p->all.count; i++) {
+		const struct pass *pass = &p->all.items[i];
+		double long_is = length_of(f, cpu, pass);
+
+		weights[i] = 0;
+		if (!(pass->known >> index & 1) || pass->falls >> index & 1 || long_is <= 0)
+			continue;
+		counter->passes++;
+		sum += (double)pass->total[index];
+		length += long_is;
+		weights[i] = (double)pass->total[index] / long_is;
+	}
+	if (counter->passes)
+		counter->mean = sum / (double)counter->passes;
+	if (length > 0)
+		counter->per_second = sum / length * 1e9;
+}
+
+static int fit(struct folding *f, unsigned index, const struct folding_options *options,
+	       struct folding_counter *counter)
+{
+	const struct passes *p = &f->passes;
+	struct fold_point *points = calloc(p->samples.count + 1, sizeof(*points));
+	double *weights = calloc(p->all.count + 1, sizeof(*weights));
+	size_t n = 0;
+
+	if (!points || !weights) {
+		free(points);
+		free(weights);
+		return -ENOMEM;
+	}
+	weigh(f, index, counter, weights);
+	for (size_t i = 0; i < p->samples.count; i++) {
+		const struct pass_sample *sample = &p->samples.items[i];
+
+		if (!isnan(f->x[i]) && sample->known >> index & 1)
+			points[n++] = (struct fold_point){
+				.x = f->x[i], .y = sample->y[index], .instance = sample->pass};
+	}
+	counter->error = fold_curve_fit(points, n,
+					&(struct fold_options){.seed = options->seed,
+							       .weights = weights,
+							       .n_weights = (uint32_t)p->all.count},
+					&counter->curve);
+	free(points);
+	free(weights);
+	return counter->error == -ENOMEM ? -ENOMEM : 0;
+}
+
+static int fit_counters(struct folding *f, const struct folding_options *options)
+{
+	const unsigned cpu = find_cpu(f);
+	int err = 0;
+
+	for (unsigned i = 0; i < METRIC_COUNTERS && !err; i++) {
+		struct folding_counter *counter = &f->counters[f->n_counters];
+
+		if (!f->passes.counters[i] || (i == cpu && f->is_cpu_time))
+			continue;
+		counter->name = f->passes.counters[i];
+		err = fit(f, i, options, counter);
+		f->n_counters++;
+	}
+	return err;
+}
+
+/* Puts counters that have a curve before those that have none, and CPU time behind others. */
+static void order_counters(struct folding *f)
+{
+	for (unsigned i = 1; i < f->n_counters; i++) {
+		struct folding_counter *first = &f->counters[0], *other = &f->counters[i];
+		bool is_better = other->curve && (!first->curve || !strcmp(first->name, cpu_name));
+
+		if (is_better) {
+			struct folding_counter swapped = *first;
+
+			*first = *other;
+			*other = swapped;
+			return;
+		}
+	}
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+int folding_new(struct profile *profile, struct passes *passes,
+		const struct folding_options *options, struct folding **ret_folding)
+{
+	struct folding *f = calloc(1, sizeof(*f));
+	int err;
+
+	if (!f) {
+		passes_free(passes);
+		return -ENOMEM;
+	}
+	f->passes = *passes;
+	*passes = (struct passes){0};
+	err = f->passes.samples.count ? set_axis(f, options->time) : -ENODATA;
+	if (!err)
+		err = test_uniform(f);
+	if (!err)
+		err = fit_counters(f, options);
+	if (!err) {
+		order_counters(f);
+		err = folding_find_routines(f, profile);
+	}
+	if (err) {
+		folding_free(f);
+		return err;
+	}
+	*ret_folding = f;
+	return 0;
+}
+
+void folding_free(struct folding *f)
+{
+	if (!f)
+		return;
+	for (unsigned i = 0; i < f->n_counters; i++)
+		fold_curve_free(f->counters[i].curve);
+	free(f->phases);
+	free(f->frames);
+	free(f->x);
+	passes_free(&f->passes);
+	free(f);
+}

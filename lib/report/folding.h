@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Folding: what happens within one pass through a region, from the few samples of each of many
+ * passes, after Servat et al., "Bio-inspired call-stack reconstruction for performance analysis"
+ * (2016), section 4. All samples are put on one normalised time axis, from 0 (the pass begins) to 1
+ * (it ends), where they show the course of counters (fold/curve.h) and which routines run when.
+ *
+ * Routines: of each sample, the function at one depth below the region: at the least depth at which
+ * no single one has nearly all samples.
+ */
+#ifndef REPORT_FOLDING_H
+#define REPORT_FOLDING_H
+
+#include "fold/curve.h"
+#include "fold/uniform.h"
+#include "model/passes.h"
+#include "report/report.h"
+
+#define FOLDING_COLUMNS	 100u /* of the time axis, for routines */
+#define FOLDING_ROUTINES 12u  /* that are shown by themselves */
+
+enum folding_time {
+	FOLDING_BEST, /* CPU time where readings have it, else wall time */
+	FOLDING_CPU,
+	FOLDING_WALL,
+};
+
+struct folding_options {
+	enum folding_time time;
+	uint64_t seed; /* of the resampling for bands */
+};
+
+/* The course of a counter. */
+struct folding_counter {
+	const char *name;	  /* the passes' */
+	struct fold_curve *curve; /* NULL: see `error` */
+	int error;		  /* of fold_curve_fit(); -ENODATA: too few points */
+	uint64_t passes;	  /* of which the total is known */
+	double mean;		  /* total of a pass */
+	double per_second;	  /* of the time of the axis: what a rate of 1 is */
+};
+
+struct folding_routine {
+	const struct profile_symbol *symbol;
+	uint64_t samples;
+	uint64_t columns[FOLDING_COLUMNS];
+};
+
+/* A function in a path below the region, and the line in it. */
+struct folding_frame {
+	const struct profile_symbol *symbol;
+	const char *file; /* or NULL */
+	uint32_t line;
+};
+
+/* A phase of the first counter, with what its samples were in most: the longest path, from the
+ * region on, that at least half of them have. */
+struct folding_phase {
+	struct fold_phase phase;
+	uint64_t samples, of_path; /* in the phase; of these, with this path */
+	const struct folding_frame *path;
+	uint32_t depth;
+	const char *file; /* of the line that was sampled most in the last function, or NULL */
+	uint32_t line;
+};
+
+struct folding {
+	struct passes passes;
+	bool is_cpu_time; /* the axis, rather than wall time */
+	double mean_ns;	  /* of the axis, a pass */
+	double mean_wall_ns;
+	uint64_t samples;	     /* that have a place on the axis */
+	struct fold_uniform uniform; /* whether they are spread over it */
+	struct folding_counter counters[METRIC_COUNTERS];
+	unsigned n_counters;
+	struct folding_routine routines[FOLDING_ROUTINES + 1]; /* most samples first; others last */
+	unsigned n_routines;
+	struct folding_phase *phases; /* of counters[0], if that has a curve */
+	uint32_t n_phases;
+	/* These are used while it is made, and by the phases' paths. */
+	double *x; /* by sample; NAN: it has no place */
+	struct folding_frame *frames;
+};
+
+/* Folds passes, which it takes over in any case. The profile must outlive the result. 0; -ENODATA:
+ * no sample is in any; -ENOTSUP: CPU time is asked for and the recording has no readings; -ENOMEM.
+ */
+int folding_new(struct profile *profile, struct passes *passes,
+		const struct folding_options *options, struct folding **ret_folding);
+void folding_free(struct folding *folding); /* NULL is allowed */
+
+/* Write it: as text with sparklines, as a table of comma-separated values, as an SVG picture, and
+ * as an HTML page that needs no other file. 0, -ENOMEM, or -EIO if the stream failed. */
+int folding_write_text(const struct folding *folding, const struct report_options *options,
+		       struct profile *profile, FILE *out);
+int folding_write_csv(const struct folding *folding, FILE *out);
+int folding_write_svg(const struct folding *folding, FILE *out);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* Passes through a region with samples and readings, of a known course: a part of make_store.c,
+ * whose functions it uses. */
+#ifndef MAKE_FOLDED_H
+#define MAKE_FOLDED_H
+
+#define FOLDED_PASSES  400
+#define FOLDED_SAMPLES 8
+
+struct folded {
+	struct maker *m;
+	uint32_t threads[2], pass, inner, phases[3]; /* nodes */
+	uint64_t last[2][2];			     /* readings, by thread and counter */
+	bool has_readings, is_locked;
+	uint64_t random;
+};
+
+static double folded_share(double x)
+{
+	return x < 0.25 ? 0.2 * x : x < 0.7 ? 0.05 + (x - 0.25) / 0.6 : 0.8 + (x - 0.7) / 1.5;
+}
+
+static void folded_record(struct folded *f, unsigned series, unsigned turn, uint32_t leaf,
+			  uint64_t at_ns, uint64_t value)
+{
+	struct store_sample s = {.time_ns = at_ns,
+				 .period = value,
+				 .thread = f->threads[turn],
+				 .node = leaf,
+				 .end_reason = STACKD_END_ENTRY};
+
+	keep(f->m, store_writer_record(f->m->writer, (enum metric_series)series, &s));
+}
+
+/* A reading: of CPU time, which is nine tenths of the wall time, and of the variable. */
+static void folded_read(struct folded *f, unsigned turn, uint32_t leaf, uint64_t at_ns,
+			const uint64_t *values)
+{
+	for (unsigned i = 0; i < 2 && f->has_readings; i++) {
+		folded_record(f, SERIES_READING + i, turn, leaf, at_ns,
+			      values[i] - f->last[turn][i]);
+		f->last[turn][i] = values[i];
+	}
+}
+
+static void folded_pass(struct folded *f, unsigned number, uint64_t start_ns)
+{
+	const uint64_t ns = 8000000 + number % 5 * 1000000, cpu = ns / 10 * 9, nested = ns / 4;
+	const uint64_t cells = 1000000 + number * 1000;
+	const unsigned turn = number % 2;
+	const uint64_t *last = f->last[turn], from[2] = {last[0] + 1000, last[1]};
+
+	for (unsigned i = 0; i < FOLDED_SAMPLES; i++) {
+		double x, y;
+
+		f->random = hash_mix64(f->random + 1);
+		x = (i + (double)(f->random >> 11) / (double)(1ull << 53)) / FOLDED_SAMPLES;
+		if (f->is_locked)
+			x = 0.1 + 0.25 * (i / 2) + 1e-6 * i;
+		y = folded_share(x);
+		folded_record(f, SERIES_CPU, turn,
+			      f->phases[x < 0.25  ? 0
+					: x < 0.7 ? 1
+						  : 2],
+			      start_ns + (uint64_t)(x * (double)ns), 1000000);
+		folded_read(f, turn, f->phases[0], start_ns + (uint64_t)(x * (double)ns),
+			    (uint64_t[]){from[0] + (uint64_t)(x * (double)cpu),
+					 from[1] + (uint64_t)(y * (double)cells)});
+	}
+	f->m->info.end_ns = start_ns + ns;
+	folded_record(f, SERIES_REGION_TIME, turn, f->inner, start_ns + ns - 1000, nested);
+	folded_record(f, SERIES_REGION_TIME, turn, f->pass, start_ns + ns, ns - nested);
+	folded_record(f, SERIES_REGION_NESTED_TIME, turn, f->pass, start_ns + ns, nested);
+	folded_record(f, SERIES_REGION_CPU, turn, f->pass, start_ns + ns, cpu);
+	folded_read(f, turn, f->pass, start_ns + ns, (uint64_t[]){from[0] + cpu, from[1] + cells});
+	if (!f->has_readings)
+		return;
+	folded_record(f, SERIES_PASSED, turn, f->pass, start_ns + ns, cpu);
+	folded_record(f, SERIES_PASSED + 1, turn, f->pass, start_ns + ns, cells);
+}
+
+static void make_passes(struct maker *m, const char *counter, bool is_locked)
+{
+	struct folded f = {.m = m, .has_readings = counter, .is_locked = is_locked};
+	uint32_t prog = object(m, OBJECT_ELF, "/usr/bin/prog");
+	uint32_t in_main = node(m, 0, function(m, prog, 0x1000, "main"));
+
+	f.threads[0] = thread(m, 12, "prog");
+	f.threads[1] = sibling(m, f.threads[0], 13, "worker");
+	f.pass = node(m, in_main, function(m, prog, 0x2000, "pass"));
+	f.phases[0] = node(m, f.pass, function(m, prog, 0x3000, "assemble"));
+	f.phases[1] = node(m, f.pass, function(m, prog, 0x4000, "solve"));
+	f.phases[2] = node(m, f.pass, function(m, prog, 0x5000, "output"));
+	f.inner = node(m, f.pass, function(m, prog, 0x6000, "inner"));
+	for (unsigned i = 0; i < FOLDED_PASSES; i++)
+		folded_pass(&f, i, 2000000000ull + i * 20000000ull);
+	if (!counter)
+		return;
+	keep(m, store_writer_counter(m->writer, "counter.0.cpu", 1));
+	keep(m, store_writer_counter(m->writer, counter, 1));
+}
+
+static void make_folded(struct maker *m)
+{
+	make_passes(m, "counter.1.var:cells", false);
+}
+
+static void make_markup(struct maker *m)
+{
+	make_passes(m, "counter.1.<script>alert(1)</script>\"&\n", false);
+}
+
+static void make_unread(struct maker *m)
+{
+	make_passes(m, NULL, false);
+}
+
+static void make_locked(struct maker *m)
+{
+	make_passes(m, "counter.1.var:cells", true);
+}
+
+#endif

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""The page of a folded region, looked at in a browser: its contents, and what the mouse and keys do."""
+
+import os
+
+from common import STACKCTL, STORES, check, exports, run, shared_browser
+
+VIEW = "return [window.fold.view.from, window.fold.view.to, window.fold.view.cursor]"
+
+
+class Page:
+    def __init__(self, store):
+        self.browser = shared_browser()
+        path = STORES.path("fold.html")
+        run(STACKCTL, "fold", "-i", store, "--region", "pass", "-o", path)
+        self.browser.requests()  # of pages before
+        self.browser.open("file://" + path)
+        check(self.browser.run("return 'ready' in document.documentElement.dataset"), "it was not drawn",
+              self.browser.complaints())
+        check(not self.browser.complaints(), "complaints")
+        fine = ("file://" + path, "data:", "chrome:", "chrome-untrusted:")
+        asked = [url for url in self.browser.requests() if not url.startswith(fine)]
+        check(not asked, "the page asked for %s" % asked)
+
+    def view(self):
+        return self.browser.run(VIEW)
+
+    def press(self, *keys):
+        self.browser.press(*keys)
+        return self.view()
+
+    def text(self, css):
+        return self.browser.run("return document.querySelector(arguments[0]).textContent", css)
+
+    def place(self, x):
+        """The pixels of a moment of the pass, in the panel of the first counter."""
+        return self.browser.run("const box = document.querySelector('#panels').getBoundingClientRect();"
+                                "return [box.left + window.fold.px(arguments[0]), box.top + 60]", x)
+
+
+@exports
+def test_fold_page():
+    page = Page(STORES.get("folded"))
+    check(page.text("h1") == "pass", "title", page.text("h1"))
+    check("400 passes, 9 ms of CPU time" in page.text("#facts"), "facts", page.text("#facts"))
+    rows = page.browser.run("return [...document.querySelectorAll('#phases tbody tr')]"
+                            ".map(row => row.lastChild.textContent)")
+    check([row.split(" [")[0] for row in rows] == ["assemble", "solve", "output"], "phases", rows)
+    names = page.browser.run("return [...document.querySelectorAll('svg title')].map(t => t.textContent)")
+    check([name.split(",")[0] for name in names] == ["solve", "output", "assemble"], "routines", names)
+
+    # Pointing at a moment tells what there is: the rate, how much was reached, and the routine.
+    page.browser.point(*page.place(0.5))
+    said = page.text("#readout")
+    check("4.5" in said and "222 M/s" in said and "46.7 % reached" in said and "solve 100.0 %" in said,
+          "what is said of the middle", said)
+
+    # Keys: phases, zoom, all.
+    begin, end, cursor = page.press("n")
+    check(begin == 0 and 0.25 < end < 0.3 and 0.12 < cursor < 0.13, "the first phase", begin, end, cursor)
+    begin, end, cursor = page.press("n")
+    check(0.15 < begin < 0.25 and 0.7 < end < 0.8, "the second phase", begin, end)
+    check(page.browser.run("return document.querySelectorAll('#phases tr.at').length") == 1, "its row")
+    check(page.press("Right")[2] > cursor, "the cursor moves")
+    smaller = page.press("+")
+    check(smaller[1] - smaller[0] < end - begin, "zoom", smaller)
+    check(page.press("Escape")[:2] == [0, 1], "all of it")
+
+    # The table's rows, and dragging.
+    page.browser.run("document.querySelectorAll('#phases tbody tr')[2].click()")
+    begin, end, _ = page.view()
+    check(0.65 < begin < 0.7 and end == 1, "the third row", begin, end)
+    page.press("0")
+    drag(page, 0.2, 0.4)
+    begin, end, _ = page.view()
+    check(abs(begin - 0.2) < 0.01 and abs(end - 0.4) < 0.01, "the part that was dragged over", begin, end)
+    picture(page)
+
+
+def drag(page, start, end):
+    (x, y), (to, _) = page.place(start), page.place(end)
+    actions = [{"type": "pointerMove", "x": round(x), "y": round(y), "origin": "viewport"},
+               {"type": "pointerDown", "button": 0},
+               {"type": "pointerMove", "x": round(to), "y": round(y), "origin": "viewport"},
+               {"type": "pointerUp", "button": 0}]
+    page.browser.call("POST", "/actions", {"actions": [{"type": "pointer", "id": "m", "actions": actions}]})
+
+
+def picture(page):
+    image = page.browser.screenshot()
+    check(image.startswith(b"\x89PNG") and len(image) > 5000, "the screenshot is empty")
+    folder = os.environ.get("STACKD_EXPORT_LOGS")
+    if folder:
+        with open(os.path.join(folder, "fold.png"), "wb") as file:
+            file.write(image)
+
+
+@exports
+def test_fold_hostile():
+    """A counter's name is no markup, wherever it is shown."""
+    page = Page(STORES.get("markup"))
+    check("<script>" in page.text("svg"), "the name", page.text("svg")[:200])
+    check(page.browser.run("return document.scripts.length") == 2, "scripts")

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""stackctl fold on a program that knows its own course: what a variable of it, and the kernel's
+counters, do within a pass, from few samples of each."""
+
+import json
+import os
+
+from harness import (FAILED, STACKCTL, STACKD, WORKLOADS, background, check, check_fault, live, record,
+                     run, scratch)
+
+PROGRAM = os.path.join(WORKLOADS, "folded")
+ENDS, SHARES = (0.25, 0.7, 1.0), (0.05, 0.8, 1.0)
+ROUTINES = ("assemble", "solve", "output")
+
+
+def truth(x):
+    begin, share = 0.0, 0.0
+    for end, upto in zip(ENDS, SHARES):
+        if x <= end:
+            return share + (upto - share) * (x - begin) / (end - begin)
+        begin, share = end, upto
+    return 1.0
+
+
+def folded(store, *options):
+    """The data of the page."""
+    page = store + ".html"
+    run(STACKCTL, "fold", "-i", store, "-o", page, *options)
+    with open(page, encoding="utf-8") as file:
+        return json.loads(file.read().split('id="data">')[1].split("</script>")[0])
+
+
+def counter(data, name):
+    found = [c for c in data["counters"] if c["name"] == name]
+    check(len(found) == 1, "counters", [c["name"] for c in data["counters"]])
+    return found[0]
+
+
+def check_curve(data):
+    """The variable's course: within the paper's anchor by far."""
+    y = counter(data, "var:cells")["y"]
+    errors = [abs(value - truth(i / (len(y) - 1))) for i, value in enumerate(y)]
+    check(sum(errors) / len(errors) <= 0.003, "mean error", sum(errors) / len(errors))
+    check(max(errors) <= 0.01, "largest error", max(errors))
+
+
+def check_phases(data):
+    """Each true phase ends where one of those found does; what is around its middle has its rate and its
+    routine. (Where the passes themselves differ, there can be short ones beside.)"""
+    phases = data["phases"]
+    check(len(ENDS) <= len(phases) <= len(ENDS) + 2, "phases", phases)
+    begin, share = 0.0, 0.0
+    for end, upto, routine in zip(ENDS, SHARES, ROUTINES):
+        rate = (upto - share) / (end - begin)
+        check(min(abs(phase["to"] - end) for phase in phases) <= 0.005, "no bound at %g" % end, phases)
+        middle = [phase for phase in phases if phase["from"] <= (begin + end) / 2 < phase["to"]][0]
+        check(abs(middle["rate"] / rate - 1) <= 0.05, "rate", rate, middle)
+        check(middle["path"][0] == routine, "path", middle)
+        begin, share = end, upto
+
+
+@live
+def test_fold_command():
+    """Each pass is seen whole, and no reading is lost."""
+    with scratch() as folder:
+        store = folder + "/s.db"
+        recording, _ = record(store, "-F", 997, "--region", "pass@folded", "--counter", "var:cells",
+                              "--counter", "page-faults", "--counter", "written-bytes", "--counter",
+                              "context-switches", "--counter", "read-bytes", "--counter", "major-faults",
+                              "--", PROGRAM, 200, 20000)
+        counters = recording.stats()["counters"]
+        check(counters["regions_ended"] == 200 and counters["readings_lost"] == 0, "counts", counters)
+        data = folded(store)
+        check(data["passes"] == 200 and data["is_cpu_time"], "passes", data["passes"])
+        # A sample in the few microseconds between an end and its record is of no pass.
+        samples = counters["readings"] - 200
+        check(samples * 0.99 <= data["samples"] <= samples, "readings", counters, data["samples"])
+        check(counter(data, "var:cells")["mean"] == 1000000, "cells", data["counters"][0]["mean"])
+        check_curve(data)
+        check_phases(data)
+        check(counter(data, "written-bytes")["mean"] == 100, "bytes written")
+        check(counter(data, "read-bytes")["mean"] == 0, "bytes read")
+        # The kernel's own probes may fault in a page of the program.
+        faults = counter(data, "page-faults")
+        check(16 <= faults["mean"] < 16.1, "page faults", faults["mean"])
+        column = int(0.7 * (len(faults["y"]) - 1))
+        check(faults["y"][column - 15] < 0.02 and faults["y"][column + 15] > 0.98, "when they are",
+              faults["y"][column - 15], faults["y"][column + 15])
+
+
+@live
+def test_fold_marks():
+    """The same between marks, of a program that runs."""
+    with scratch() as folder, background(PROGRAM, 2000, 20000) as process:
+        store = folder + "/s.db"
+        record(store, "-F", 997, "--mark", "pass@folded", "--counter", "var:cells", "--duration", 5,
+               "--pid", process.pid)
+        data = folded(store, "--region", "pass@folded")
+        check(data["passes"] > 50, "passes", data["passes"])
+        check_curve(data)
+        check_phases(data)
+
+
+@live
+def test_fold_bad_variables():
+    """A variable that is not there, or is no number, ends with a message; nothing is recorded."""
+    with scratch() as folder:
+        for name, words in (("nothing", "no variable of that name in the 1 file with regions"),
+                            ("table", "or it is none of 1, 2, 4 or 8 bytes")):
+            result = run(STACKD, "-o", folder + "/s.db", "--region", "pass@folded", "--counter",
+                         "var:" + name, "--", PROGRAM, 1, 1000)
+            check_fault(result, FAILED, "--counter 'var:%s'" % name, words)
