@@ -1,0 +1,221 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""stackctl fold on real programs: fold.py [curve|lmp|auto|cost]... [RUNS]
+
+  curve   a program that knows the course of a variable within its passes (tests/workloads/folded.c), at
+          several frequencies: mean and largest error of the cumulated curve, error of the phases' bounds
+          and rates; target at 2,000 samples: 0.3 %, 1 %, 0.5 %, 5 %
+  lmp     a time step of lmp, from mark to mark, at 97 Hz beside one at 9,973 Hz: for each routine, the
+          difference of its samples' distribution over the step; target: 1 % on average
+  auto    the period that is found in folded and in bt, beside the true one (target: 1 %), and RUNS (5)
+          runs each of programs without one: none may be found, 1 in 100 at most
+  cost    ns that reading six counters adds to a sample within a region, by the kernel's own run-time
+          statistics; target: 300"""
+
+import json
+import os
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.join(HERE, "..")
+sys.dont_write_bytecode = True
+sys.path[:0] = [HERE, os.path.join(ROOT, "tests", "live"), os.path.join(ROOT, "tests")]
+
+import programs  # noqa: E402
+import test_fold  # noqa: E402
+
+STACKD, STACKCTL = os.path.join(ROOT, "build", "stackd"), os.path.join(ROOT, "build", "stackctl")
+FOLDED = os.path.join(ROOT, "build", "workloads", "folded")
+BT = os.path.join(ROOT, "build", "bench", "bt")
+
+
+def record(store, *command, status=0, cwd=None):
+    done = subprocess.run([STACKD, "-q", "-o", store, *map(str, command)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True, check=False, cwd=cwd)
+    if done.returncode != status:
+        sys.exit("stackd: status %d: %s" % (done.returncode, done.stderr))
+    return done.stdout
+
+
+def counters_of(store):
+    done = subprocess.run([STACKCTL, "stats", "--json", "-i", store], stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout)
+
+
+# --- a known curve -------------------------------------------------------------------------------
+
+def errors_of(data):
+    y = test_fold.counter(data, "var:cells")["y"]
+    errors = [abs(value - test_fold.truth(i / (len(y) - 1))) for i, value in enumerate(y)]
+    phases, bounds, rates, begin, share = data["phases"], [], [], 0.0, 0.0
+    if len(phases) == len(test_fold.ENDS):
+        for phase, end, upto in zip(phases, test_fold.ENDS, test_fold.SHARES):
+            bounds.append(abs(phase["to"] - end))
+            rates.append(abs(phase["rate"] / ((upto - share) / (end - begin)) - 1))
+            begin, share = end, upto
+    return (statistics.mean(errors), max(errors), max(bounds, default=float("nan")),
+            max(rates, default=float("nan")))
+
+
+def curve(folder, _):
+    print("A known curve, in passes of 20 ms: errors in %")
+    print("     Hz  passes  samples    mean   largest    bound     rate  phases")
+    for frequency in (97, 499, 997):
+        store = "%s/%d.db" % (folder, frequency)
+        passes = 500
+        record(store, "-F", frequency, "--region", "pass@folded", "--counter", "var:cells", "--", FOLDED,
+               passes, 20000)
+        data = test_fold.folded(store)
+        print("%7d %7d %8d %7.3f %9.3f %8.3f %8.2f %7d" % (
+            frequency, data["passes"], data["samples"], *(100 * e for e in errors_of(data)),
+            len(data["phases"])))
+
+
+# --- a time step of lmp --------------------------------------------------------------------------
+
+def distributions(data):
+    """For each routine, the share of its samples up to each column."""
+    result = {}
+    for routine in data["routines"]:
+        sums, total = [], 0
+        for n in routine["columns"]:
+            total += n
+            sums.append(total)
+        if total:
+            result[routine["name"]] = [n / total for n in sums], total
+    return result
+
+
+def lmp(folder, _):
+    programs.melt_input(folder, 12)
+    found = {}
+    for frequency in (97, 9973):
+        store = "%s/lmp%d.db" % (folder, frequency)
+        record(store, "-F", frequency, "--mark", "*Modify::initial_integrate*@liblammps*", "--counter",
+               "page-faults", "--", "lmp", "-in", "in.melt", "-log", "none", "-screen", "none", cwd=folder)
+        data = test_fold.folded(store)
+        found[frequency] = distributions(data)
+        print("lmp at %d Hz: %d steps of %.1f ms, %d samples folded" % (
+            frequency, data["passes"], data["mean_ns"] / 1e6, data["samples"]))
+    print("   mean %  largest %  samples  routine")
+    weighted, weights = 0.0, 0
+    for name, (few, n) in found[97].items():
+        many = found[9973].get(name)
+        if not many or n < 100:
+            continue
+        differences = [abs(a - b) for a, b in zip(few, many[0])]
+        weighted += statistics.mean(differences) * n
+        weights += n
+        print("%9.2f %10.2f %8d  %s" % (100 * statistics.mean(differences), 100 * max(differences), n,
+                                        name or "(others)"))
+    print("%9.2f  all, weighted by samples (target: 1)" % (100 * weighted / weights))
+
+
+# --- periods -------------------------------------------------------------------------------------
+
+JSON = """
+import json, random, sys
+random.seed(int(sys.argv[1]))
+def make(depth):
+    r = random.random()
+    if not depth or r < 0.3:
+        return random.choice([random.random(), "x" * random.randrange(50), None, random.randrange(10 ** 9)])
+    if r < 0.65:
+        return [make(depth - 1) for _ in range(random.randrange(6))]
+    return {str(random.random()): make(depth - 1) for _ in range(random.randrange(6))}
+for _ in range(400):
+    text = json.dumps([make(random.randrange(8)) for _ in range(random.randrange(60))], indent=1)
+    json.dumps(json.loads(text), sort_keys=True)
+"""
+
+PERL = """
+srand($ARGV[0]);
+my %h; my $text = join(" ", map { int(rand(1e6)) } 1 .. 300000);
+$h{$_}++ for split / /, $text;
+my @k = sort { $h{$b} <=> $h{$a} || $a <=> $b } keys %h;
+my $n = 0; for (@k) { $n++ if /(\\d)\\1/; } print "$n\\n";
+"""
+
+
+def period_of(store):
+    """Milliseconds; None: there is none."""
+    done = subprocess.run([STACKCTL, "fold", "--auto", "-i", store, "-o", store + ".csv"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    match = re.search(r"is periodic: ([0-9.]+) ms", done.stderr)
+    if not match and "not periodic" not in done.stderr:
+        sys.exit("fold --auto: " + done.stderr)
+    return float(match[1]) if match else None
+
+
+def aperiodic(folder, name, seed):
+    if name == "python3":
+        return ["python3", "-c", JSON, str(seed)]
+    if name == "perl":
+        return ["perl", "-e", PERL, str(seed)]
+    text = open(os.path.join(HERE, "templates.cc"), encoding="utf-8").read()
+    path = "%s/t%d.cc" % (folder, seed)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    depth = str(random.Random(seed).randrange(100, 400))
+    return ["g++", "-O2", "-std=c++17", "-DDEPTH=" + depth, "-c", path, "-o", "/dev/null"]
+
+
+def auto(folder, runs):
+    print("Periods, found at 997 Hz")
+    for title, command, counter in (("folded", [FOLDED, 400, 10000], "pass@folded"),
+                                    ("bt", [BT, 10], "compute_rhs@bt")):
+        store = "%s/auto-%s.db" % (folder, title)
+        record(store, "-F", 997, "--mark", counter, "--counter", "page-faults", "--", *command)
+        known = test_fold.folded(store)
+        found = period_of(store)
+        print("  %-8s %8.3f ms, found %s" % (title, known["mean_ns"] / 1e6,
+                                            "none" if found is None else "%.3f ms" % found))
+    wrong = 0
+    for name in ("g++", "python3", "perl"):
+        for seed in range(runs):
+            store = "%s/no-%s-%d.db" % (folder, name, seed)
+            record(store, "-F", 997, "--", *aperiodic(folder, name, seed))
+            found = period_of(store)
+            wrong += found is not None
+            if found is not None:
+                print("  %s, seed %d: %.3f ms found" % (name, seed, found))
+    print("  periods found in programs without one: %d of %d (target: 1 in 100)" % (wrong, 3 * runs))
+
+
+# --- the cost ------------------------------------------------------------------------------------
+
+SIX = ("page-faults", "major-faults", "context-switches", "read-bytes", "written-bytes", "var:cells")
+
+
+def cost(folder, runs):
+    times = {}
+    for _ in range(runs):
+        for title, options in (("without", []), ("six", [w for c in SIX for w in ("--counter", c)])):
+            store = "%s/cost-%s.db" % (folder, title)
+            if os.path.exists(store):
+                os.unlink(store)
+            record(store, "-F", 9973, "--region", "pass@folded", *options, "--", FOLDED, 20, 200000)
+            found = counters_of(store)
+            times.setdefault(title, []).append(found["kernel_ns_per_sample"])
+    best = {title: min(values) for title, values in times.items()}
+    print("A sample within a region: %.0f ns, with six counters %.0f: %.0f more (target: 300)" % (
+        best["without"], best["six"], best["six"] - best["without"]))
+
+
+def main():
+    names = [word for word in sys.argv[1:] if not word.isdigit()] or ["curve", "lmp", "auto", "cost"]
+    runs = next((int(word) for word in sys.argv[1:] if word.isdigit()), 5)
+    for name in names:
+        if name not in ("curve", "lmp", "auto", "cost"):
+            sys.exit(__doc__)
+        with tempfile.TemporaryDirectory(prefix="stackd-fold-") as folder:
+            globals()[name](folder, runs)
+
+
+if __name__ == "__main__":
+    main()
