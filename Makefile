@@ -335,7 +335,7 @@ install: all man
 	install -m 0644 $(B)/libstackalloc.so $(if $(PLUGIN),$(PLUGIN)) $(DESTDIR)$(PREFIX)/lib/stackd
 	for pc in stacktag stacktag-decode $(if $(PLUGIN),stacktag-gcc); do sed 's|@PREFIX@|$(PREFIX)|g;s|@VERSION@|$(or $(VERSION),0)|g' \
 		libstacktag/$$pc.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/$$pc.pc || exit 1; done
-	for unit in stackd.service stackd-metrics.service stackd-metrics.timer; do sed 's|@PREFIX@|$(PREFIX)|g' systemd/$$unit \
+	for unit in stackd.service stackd-push.service stackd-metrics.service stackd-metrics.timer; do sed 's|@PREFIX@|$(PREFIX)|g' systemd/$$unit \
 		> $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit || exit 1; done
 	install -D -m 0644 systemd/stackd.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/stackd.conf
 	$(if $(DESTDIR),,-ldconfig) # programs with tags find libstacktag

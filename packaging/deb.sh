@@ -95,14 +95,14 @@ if [ "$1" = configure ] && ! getent group stackd >/dev/null; then
 fi
 if [ "$1" = configure ] && [ -d /run/systemd/system ]; then
     systemctl --system daemon-reload >/dev/null || true
-    systemctl try-restart stackd.service >/dev/null || true
+    systemctl try-restart stackd.service stackd-push.service >/dev/null || true
 fi
 END
 cat >"$root/DEBIAN/prerm" <<'END'
 #!/bin/sh
 set -e
 if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
-    systemctl --system disable --now stackd.service stackd-metrics.timer >/dev/null 2>&1 || true
+    systemctl --system disable --now stackd.service stackd-push.service stackd-metrics.timer >/dev/null 2>&1 || true
 fi
 END
 cat >"$root/DEBIAN/postrm" <<'END'
@@ -113,6 +113,7 @@ if [ "$1" = remove ]; then
 elif [ "$1" = purge ]; then
     rm -rf /var/lib/stackd
     rm -f /etc/systemd/system/multi-user.target.wants/stackd.service \
+        /etc/systemd/system/multi-user.target.wants/stackd-push.service \
         /etc/systemd/system/timers.target.wants/stackd-metrics.timer
 fi
 if [ -d /run/systemd/system ]; then

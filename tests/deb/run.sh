@@ -65,7 +65,7 @@ install_it() {
     expect 'the library to preload loads' inside sh -c \
         'test "$(LD_PRELOAD=/usr/lib/stackd/libstackalloc.so /bin/echo ok 2>&1)" = ok' || return 1
     expect 'the group is there' inside getent group stackd || return 1
-    inside systemd-analyze verify --man=no stackd.service stackd-metrics.service \
+    inside systemd-analyze verify --man=no stackd.service stackd-push.service stackd-metrics.service \
         stackd-metrics.timer >"$logs/deb-verify" 2>&1
     [ ! -s "$logs/deb-verify" ] || { cat "$logs/deb-verify" && echo 'wrong: the units' && return 1; }
 }

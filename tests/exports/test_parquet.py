@@ -27,12 +27,14 @@ def script(name, *arguments):
 TIMES = ("start", "end", "when")
 
 
-def by_duckdb(columns, path):
-    """Times are in nanoseconds, as the others have them; DuckDB reads those of UTC as microseconds."""
+def by_duckdb(*files):
+    """The rows of each (columns, path). Times are in nanoseconds, as the others have them; DuckDB reads
+    those of UTC as microseconds."""
     npm("@duckdb/node-api")
-    names = ", ".join(("epoch_ns(\"%s\"::TIMESTAMP_NS)" if name in TIMES else '"%s"') % name
-                      for name in columns)
-    return script("duckdb.mjs", "SELECT %s FROM '%s'" % (names, path))[0][1]
+    names = (", ".join(("epoch_ns(\"%s\"::TIMESTAMP_NS)" if name in TIMES else '"%s"') % name
+                       for name in columns) for columns, _ in files)
+    queries = ["SELECT %s FROM '%s'" % (chosen, path) for chosen, (_, path) in zip(names, files)]
+    return [rows for _, rows in script("duckdb.mjs", *queries)]
 
 
 def as_seen_by(reader, columns, rows):
@@ -42,12 +44,13 @@ def as_seen_by(reader, columns, rows):
                   for value, is_time in zip(row, times)) for row in rows]
 
 
-def by_hyparquet(columns, path):
+def by_hyparquet(*files):
     npm("hyparquet-compressors")
     npm("hyparquet")
-    found, rows = script("hyparquet.mjs", path)[0]
-    check(found == list(columns), "columns %r" % found)
-    return rows
+    answers = script("hyparquet.mjs", *(path for _, path in files))
+    for (found, _), (columns, _) in zip(answers, files):
+        check(found == list(columns), "columns %r" % found)
+    return [rows for _, rows in answers]
 
 
 READERS = {"duckdb": by_duckdb, "hyparquet": by_hyparquet}
@@ -87,7 +90,7 @@ def check_writer(reader):
                   (1000, 1000, 1000), (1001, 250, 37), (100000, 30000, 7000)):
         path, database = written(*shape)
         wanted = as_seen_by(reader, WRITER_COLUMNS, ask(database, "SELECT %s FROM t" % columns))
-        same(READERS[reader](WRITER_COLUMNS, path), wanted,
+        same(READERS[reader]((WRITER_COLUMNS, path))[0], wanted,
              "%s, rows, group, page %r" % (reader, shape))
 
 
@@ -136,16 +139,19 @@ def tables(store, *options, status=0):
     return folder
 
 
-def rows_of(reader, folder, table):
-    return READERS[reader](COLUMNS[table], os.path.join(folder, table + ".parquet"))
+def rows_of(reader, folder):
+    """By table."""
+    files = [(COLUMNS[table], os.path.join(folder, table + ".parquet")) for table in TABLES]
+    return dict(zip(TABLES, READERS[reader](*files)))
 
 
 def check_tables(reader, kind, *options):
     store = STORES.get(kind)
     folder, source = tables(store, *options), Source(store, *options)
-    same(rows_of(reader, folder, "locations"), source.locations(), kind + ": locations")
-    same(rows_of(reader, folder, "paths"), source.paths(), kind + ": paths")
-    samples = rows_of(reader, folder, "samples")
+    rows = rows_of(reader, folder)
+    same(rows["locations"], source.locations(), kind + ": locations")
+    same(rows["paths"], source.paths(), kind + ": paths")
+    samples = rows["samples"]
     same(without_labels(samples), as_seen_by(reader, UNLABELLED, source.samples()), kind + ": samples")
     check(len({row[3] for row in samples}) == 1, "windows")
 
@@ -162,7 +168,7 @@ def check_all(reader):
 
 def check_labels(reader):
     """What a thread's cgroup and rank say, and two paths of one tag."""
-    rows = rows_of(reader, tables(STORES.get("fleet")), "samples")
+    rows = rows_of(reader, tables(STORES.get("fleet")))["samples"]
     labels = sorted((row[9] or "", row[10] or "", row[11] or "", row[8], int(row[16])) for row in rows)
     check(labels == [("", "", "3", "prog", 4), ("", "", "3", "prog", 6), ("", "", "3", "prog", 8),
                      ("docker-%s.scope" % ("0123456789abcdef" * 4), "docker 0123456789ab", "", "prog", 12),
@@ -172,24 +178,24 @@ def check_labels(reader):
 
 def check_empty(reader):
     folder = tables(STORES.get("empty"), status=3)
-    for table in TABLES:
-        check(rows_of(reader, folder, table) == [], table)
+    check(rows_of(reader, folder) == {table: [] for table in TABLES}, "tables without rows")
 
 
 def check_windows(reader):
     """Each window by itself, the paths and locations of all once."""
     store = STORES.get("windows")
     folder = tables(store, "--recording", "1..6")
-    samples = rows_of(reader, folder, "samples")
+    rows = rows_of(reader, folder)
+    samples = rows["samples"]
     wanted = []
     for number in range(1, 7):
         source = Source(store, "--recording", str(number))
         wanted += source.samples()
     same(without_labels(samples), as_seen_by(reader, UNLABELLED, wanted), "windows: samples")
-    same(rows_of(reader, folder, "paths"), source.paths(), "windows: paths")
-    same(rows_of(reader, folder, "locations"), source.locations(), "windows: locations")
+    same(rows["paths"], source.paths(), "windows: paths")
+    same(rows["locations"], source.locations(), "windows: locations")
     check(len({row[3] for row in samples}) == 6, "windows")
-    again = rows_of(reader, tables(store, "--recording", "1..6"), "samples")
+    again = rows_of(reader, tables(store, "--recording", "1..6"))["samples"]
     same(again, samples, "windows, again")
 
 
