@@ -322,6 +322,8 @@ int input_explain(const struct input *input, const char *path, int error_number,
 		message("%s is the service's store, which only root and the group '%s' may read: sudo "
 			"usermod -aG %s \"$USER\", then log in again",
 			path, STORE_PATH_GROUP, STORE_PATH_GROUP);
+	else if (error_number == -ENOENT && input_is_fleet(input))
+		message("%s: this verb reads a host's store, and not a server's database", path);
 	else if (error_number == -ENOENT && !input->path)
 		message("no store at %s: record one first: sudo stackd --pid PID", path);
 	else if (error)

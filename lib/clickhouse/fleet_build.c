@@ -20,7 +20,7 @@ enum { NODE_UNDER_WAY = FLEET_NONE - 1, NODE_MISSING = FLEET_NONE - 2 };
 struct row {
 	uint64_t id, file_id, offset;
 	uint32_t alt, inlined, line;
-	char kind[32], frame[32], build_id[160];
+	char kind[32], frame[32], build_id[129];
 	char object[BUILD_TEXT], function[BUILD_TEXT], file[BUILD_TEXT];
 };
 

@@ -8,13 +8,14 @@ import os
 import shutil
 import socket
 import socketserver
+import ssl
 import subprocess
 import threading
 import time
 import urllib.error
 import urllib.request
 
-from common import BUILD, Skip, check
+from common import BUILD, Skip, check, run
 
 CONFIG = """<yandex>
   <logger><level>warning</level><log>%(data)s/log</log><errorlog>%(data)s/errors</errorlog></logger>
@@ -128,6 +129,26 @@ class Relay(socketserver.ThreadingTCPServer):
 
     def reset(self, lose, when):
         self.lose, self.when, self.requests = lose, when, 0
+
+
+class TlsRelay(Relay):
+    """One that speaks TLS to stackctl, and says that it is 127.0.0.1, as signed by itself."""
+
+    def __init__(self, port, folder):
+        self.certificate = os.path.join(folder, "certificate.pem")
+        key = os.path.join(folder, "key.pem")
+        run("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=fleet",
+            "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", self.certificate)
+        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.context.load_cert_chain(self.certificate, key)
+        super().__init__(port)
+
+    def get_request(self):
+        connection, address = super().get_request()
+        return self.context.wrap_socket(connection, server_side=True), address
+
+    def handle_error(self, *_):
+        pass  # a client that does not trust it says so itself
 
 
 class RelayHandler(socketserver.BaseRequestHandler):

@@ -9,8 +9,8 @@ import socket
 import subprocess
 import time
 
-from clickhouse import Relay, Server, free_port, page
-from common import ROOT, STACKCTL, STORES, check, exports, functions, run
+from clickhouse import Relay, Server, TlsRelay, free_port, page
+from common import ROOT, STACKCTL, STORES, check, exports, functions, need, run
 from tables import COLUMNS, UNLABELLED, Source, added_up, same, without_labels
 
 PUSHES = ("SELECT push FROM (SELECT push FROM windows ORDER BY end_ns DESC, push LIMIT 1 BY host, "
@@ -398,6 +398,26 @@ def check_credentials(store):
         os.chmod(path, mode)
         push(url, store, "--credentials", path, status=status, says=says, CLICKHOUSE_USER="ignored")
     push(url, store, "--credentials", path + "-not", status=2, says="cannot open")
+
+
+@exports
+def test_clickhouse_tls():
+    """A server's certificate is verified, by the authority that the credentials name."""
+    need("openssl")
+    server().make("tls")
+    relay, store = TlsRelay(server().port, STORES.folder), store_of("small", "web1")
+    credentials = STORES.path("tls-credentials")
+    for host, text, status, says in (
+            ("127.0.0.1", "user = default\n", 1, "certificate"),
+            ("localhost", "ca = %s\n" % relay.certificate, 1, "host name 'localhost'"),
+            ("127.0.0.1", "ca = %s\n" % STORES.path("nothing.pem"), 1, "nothing.pem"),
+            ("127.0.0.1", "ca = %s\n" % relay.certificate, 0, "recordings sent: 1")):
+        with open(credentials, "w", encoding="ascii", opener=lambda *a: os.open(*a, 0o600)) as file:
+            file.write(text)
+        url = "clickhouses://%s:%d/tls" % (host, relay.port)
+        push(url, store, "--credentials", credentials, status=status, says=says)
+    text = lines(url, "--credentials", credentials)
+    check(text == lines(store, "--by", "all"), "a report by TLS", text)
 
 
 # --- a service ------------------------------------------------------------------------------------
