@@ -13,9 +13,10 @@
 #include "options.h"
 #include "output.h"
 #include "report/folding.h"
+#include "report/report_header.h"
 #include "show.h"
 
-enum { CMD_FOLD_REGION = 0x200, CMD_FOLD_AUTO, CMD_FOLD_TIME, CMD_FOLD_SEED };
+enum { CMD_FOLD_REGION = 0x200, CMD_FOLD_AUTO, CMD_FOLD_GROUP, CMD_FOLD_TIME, CMD_FOLD_SEED };
 
 #define LISTED 10u /* regions that a message names */
 
@@ -25,6 +26,8 @@ struct cmd_fold {
 	struct show show;
 	const char *region; /* NULL: the only one */
 	bool is_auto;	    /* no region, but a period that is found */
+	bool is_grouped;
+	uint32_t group; /* the only one to show, from 1; 0: all */
 	struct folding_options options;
 	enum cmd_fold_form form;
 };
@@ -37,6 +40,10 @@ static const struct argp_option cmd_fold_options[] = {
 	{"auto", CMD_FOLD_AUTO, 0, 0,
 	 "Without a region: find a period in the samples of a thread, and fold that; says so if there is "
 	 "none",
+	 3},
+	{"group", CMD_FOLD_GROUP, "N", OPTION_ARG_OPTIONAL,
+	 "Fold passes of different kinds apart: groups by length, totals of counters and callers, without "
+	 "outliers; =N shows one of them, 1 the largest",
 	 3},
 	{"time", CMD_FOLD_TIME, "cpu|wall", 0,
 	 "What the axis is: CPU time of the thread (default, where the recording has readings), or "
@@ -78,6 +85,18 @@ static void cmd_fold_time(struct argp_state *state, struct cmd_fold *args, const
 		argp_error(state, "--time '%s': expected cpu or wall", arg);
 }
 
+static void cmd_fold_group(struct argp_state *state, struct cmd_fold *args, const char *arg)
+{
+	char *end;
+	unsigned long n = arg ? strtoul(arg, &end, 10) : 0;
+
+	args->is_grouped = true;
+	if (arg && (end == arg || *end || !n || n > FOLD_MAX_MODES))
+		argp_error(state, "--group '%s': expected a number from 1 to %d", arg,
+			   FOLD_MAX_MODES);
+	args->group = (uint32_t)n;
+}
+
 static void cmd_fold_seed(struct argp_state *state, struct cmd_fold *args, const char *arg)
 {
 	char *end;
@@ -102,6 +121,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case CMD_FOLD_AUTO:
 		args->is_auto = true;
+		return 0;
+	case CMD_FOLD_GROUP:
+		cmd_fold_group(state, args, arg);
 		return 0;
 	case CMD_FOLD_TIME:
 		cmd_fold_time(state, args, arg);
@@ -175,50 +197,152 @@ static int cmd_fold_explain(const char *name, int err)
 	return err == -ENOTSUP ? CMD_USAGE : CMD_FAILED;
 }
 
+/* Writes one folding. `is_first`: before it is the header of the output. 0 or a negative errno. */
 static int cmd_fold_write(const struct cmd_fold *args, const struct input_open *open,
-			  const struct report_options *options, const struct folding *folding)
+			  const struct folding *folding, bool is_first, FILE *out)
 {
-	struct output output;
-	int err = 0, status = show_output_begin(&args->show, args->form != CMD_FOLD_TEXT, &output);
+	const struct report_options options = show_options(&args->show);
+	int err = 0;
 
-	if (status != CMD_DONE)
-		return status;
 	switch (args->form) {
 	case CMD_FOLD_CSV:
-		err = folding_write_csv(folding, output.file);
-		break;
+		return folding_write_csv(folding, out);
 	case CMD_FOLD_SVG:
-		err = folding_write_svg(folding, output.file);
-		break;
+		return folding_write_svg(folding, out);
 	case CMD_FOLD_PAGE:
-		err = export_fold(folding, open->profile, output.file);
-		break;
+		return export_fold(folding, open->profile, out);
 	case CMD_FOLD_TEXT:
-		err = folding_write_text(folding, options, open->profile, output.file);
+		if (is_first)
+			err = report_header_text(open->profile, &options, out);
+		return err ? err : folding_write_text(folding, &options, out);
 	}
-	return output_end(&output, err);
+	return -EINVAL;
 }
 
+/* Folds passes, which it takes over, and writes that. */
 static int cmd_fold_passes(const struct cmd_fold *args, const struct input_open *open,
-			   struct passes *passes)
+			   struct passes *passes, bool is_first, FILE *out, int *ret_error)
 {
-	const struct report_options report = show_options(&args->show);
 	struct folding *folding = NULL;
 	char *name = strdup(passes->name);
-	int status,
-		err = name ? folding_new(open->profile, passes, &args->options, &folding) : -ENOMEM;
+	int status = CMD_DONE,
+	    err = name ? folding_new(open->profile, passes, &args->options, &folding) : -ENOMEM;
 
-	if (err) {
+	if (err)
 		status = cmd_fold_explain(name ? name : "", err);
-		free(name);
-		return status;
-	}
 	free(name);
-	if (!folding->n_counters && !args->is_auto)
+	if (err)
+		return status;
+	if (!folding->n_counters && !args->is_auto && is_first)
 		message("fold: the recording has no counters: record with stackd --counter NAME to "
 			"see their course (stackd --help)");
-	status = cmd_fold_write(args, open, &report, folding);
+	*ret_error = cmd_fold_write(args, open, folding, is_first, out);
 	folding_free(folding);
+	return CMD_DONE;
+}
+
+/* --- groups ----------------------------------------------------------------------------------- */
+
+static void cmd_fold_say_outliers(const struct passes *passes, const struct fold_modes *groups,
+				  const struct store_tables *tables)
+{
+	unsigned said = 0;
+
+	if (groups->n_outliers)
+		message("fold: %" PRIu32 " outliers are left out:", groups->n_outliers);
+	for (size_t i = 0; i < passes->all.count && groups->n_outliers; i++) {
+		const struct pass *pass = &passes->all.items[i];
+
+		if (groups->mode_of[i] != FOLD_OUTLIER)
+			continue;
+		if (said++ == LISTED) {
+			message("  and others");
+			break;
+		}
+		message("  at %.6f s in thread %d: %.3f ms",
+			(double)(pass->start_ns - tables->recording.start_ns) / 1e9,
+			tables->threads[pass->thread].tid,
+			(double)(pass->end_ns - pass->start_ns) / 1e6);
+	}
+}
+
+static int cmd_fold_write_group(const struct cmd_fold *args, const struct input_open *open,
+				const struct passes *passes, const struct fold_modes *groups,
+				uint32_t number, bool is_first, FILE *out, int *ret_error)
+{
+	struct passes picked = {0};
+	char *name = NULL;
+	int status, err = passes_pick(passes, groups->mode_of, number, &picked);
+
+	if (!err && asprintf(&name, "%s, group %" PRIu32 " of %" PRIu32, passes->name, number + 1,
+			     groups->n) < 0) {
+		name = NULL;
+		err = -ENOMEM;
+	}
+	if (name) {
+		free(picked.name);
+		picked.name = name;
+	}
+	status = err ? cmd_fold_explain(passes->name, err)
+		     : cmd_fold_passes(args, open, &picked, is_first, out, ret_error);
+	passes_free(&picked);
+	return status;
+}
+
+static int cmd_fold_write_groups(const struct cmd_fold *args, const struct input_open *open,
+				 const struct passes *passes, const struct fold_modes *groups,
+				 FILE *out, int *ret_error)
+{
+	const uint32_t from = args->group ? args->group - 1 : 0;
+	const uint32_t to = args->group ? args->group : groups->n;
+	int status = CMD_DONE;
+
+	for (uint32_t i = from; i < to && status == CMD_DONE && !*ret_error; i++)
+		status = cmd_fold_write_group(args, open, passes, groups, i, i == from, out,
+					      ret_error);
+	return status;
+}
+
+/* Finds the groups; whether those that are asked for are there. */
+static int cmd_fold_group_passes(const struct cmd_fold *args, const struct input_open *open,
+				 const struct passes *passes, struct fold_modes **ret_groups)
+{
+	const struct store_tables *tables = profile_tables(open->profile);
+	int err = folding_groups(passes, args->options.time, ret_groups);
+
+	if (err)
+		return cmd_fold_explain(passes->name, err);
+	cmd_fold_say_outliers(passes, *ret_groups, tables);
+	if (args->group <= (*ret_groups)->n && (*ret_groups)->n)
+		return CMD_DONE;
+	message("fold: there are %" PRIu32 " groups", (*ret_groups)->n);
+	return CMD_USAGE;
+}
+
+/* Writes passes, which it takes over, as one folding or as groups. */
+static int cmd_fold_show(const struct cmd_fold *args, const struct input_open *open,
+			 struct passes *passes)
+{
+	struct fold_modes *groups = NULL;
+	struct output output;
+	int err = 0, status = CMD_DONE;
+
+	if (args->is_grouped)
+		status = cmd_fold_group_passes(args, open, passes, &groups);
+	if (status == CMD_DONE)
+		status = show_output_begin(&args->show, args->form != CMD_FOLD_TEXT, &output);
+	if (status != CMD_DONE) {
+		fold_modes_free(groups);
+		return status;
+	}
+	if (groups)
+		status = cmd_fold_write_groups(args, open, passes, groups, output.file, &err);
+	else
+		status = cmd_fold_passes(args, open, passes, true, output.file, &err);
+	fold_modes_free(groups);
+	if (status == CMD_DONE)
+		return output_end(&output, err);
+	output_drop(&output);
 	return status;
 }
 
@@ -231,7 +355,7 @@ static int cmd_fold_of_region(const struct cmd_fold *args, const struct input_op
 	if (status != CMD_DONE)
 		return status;
 	err = passes_make(open->profile, region, &passes);
-	status = err ? cmd_fold_explain(region->name, err) : cmd_fold_passes(args, open, &passes);
+	status = err ? cmd_fold_explain(region->name, err) : cmd_fold_show(args, open, &passes);
 	passes_free(&passes);
 	return status;
 }
@@ -295,7 +419,7 @@ static int cmd_fold_auto(const struct cmd_fold *args, const struct input_open *o
 	} else {
 		cmd_fold_say(profile_tables(open->profile), &periods, &periods.found.items[0],
 			     left_out);
-		status = cmd_fold_passes(args, open, &passes);
+		status = cmd_fold_show(args, open, &passes);
 	}
 	passes_free(&passes);
 	periods_free(&periods);
@@ -332,6 +456,10 @@ int cmd_fold(int argc, char **argv)
 	int status;
 
 	options_parse(&argp, argc, argv, &args);
+	if (args.is_grouped && !args.group && args.form != CMD_FOLD_TEXT) {
+		message("fold: a file has one group: give --group=1, the largest, or another one");
+		return CMD_USAGE;
+	}
 	if (args.is_auto && args.region) {
 		message("fold: --auto and --region exclude each other");
 		return CMD_USAGE;

@@ -136,7 +136,8 @@ static int add_pass(void *arg, const struct store_sample *record)
 		p->node = record->node;
 	p->all.items[p->all.count++] = (struct pass){.start_ns = record->time_ns - record->period,
 						     .end_ns = record->time_ns,
-						     .thread = record->thread};
+						     .thread = record->thread,
+						     .node = record->node};
 	return 0;
 }
 
@@ -456,6 +457,55 @@ int passes_fill(struct profile *profile, struct passes *passes)
 		err = fill(&m);
 	}
 	release(&m);
+	return err;
+}
+
+static int pick_samples(const struct passes *passes, const uint32_t *numbers, struct passes *to)
+{
+	for (size_t i = 0; i < passes->samples.count; i++) {
+		struct pass_sample sample = passes->samples.items[i];
+
+		if (numbers[sample.pass] == UINT32_MAX)
+			continue;
+		if (VEC_RESERVE(&to->samples, 1))
+			return -ENOMEM;
+		sample.pass = numbers[sample.pass];
+		to->samples.items[to->samples.count++] = sample;
+	}
+	return 0;
+}
+
+static int pick_passes(const struct passes *passes, const uint32_t *group_of, uint32_t group,
+		       uint32_t *numbers, struct passes *to)
+{
+	for (size_t i = 0; i < passes->all.count; i++) {
+		numbers[i] = UINT32_MAX;
+		if (group_of[i] != group)
+			continue;
+		if (VEC_RESERVE(&to->all, 1))
+			return -ENOMEM;
+		numbers[i] = (uint32_t)to->all.count;
+		to->all.items[to->all.count++] = passes->all.items[i];
+	}
+	return pick_samples(passes, numbers, to);
+}
+
+int passes_pick(const struct passes *passes, const uint32_t *group_of, uint32_t group,
+		struct passes *ret_passes)
+{
+	uint32_t *numbers = calloc(passes->all.count + 1, sizeof(*numbers));
+	int err = numbers ? 0 : -ENOMEM;
+
+	*ret_passes = (struct passes){.region = passes->region, .node = passes->node};
+	ret_passes->name = strdup(passes->name);
+	for (unsigned i = 0; i < METRIC_COUNTERS && !err; i++) {
+		if (passes->counters[i] && !(ret_passes->counters[i] = strdup(passes->counters[i])))
+			err = -ENOMEM;
+	}
+	if (!err)
+		err = ret_passes->name ? pick_passes(passes, group_of, group, numbers, ret_passes)
+				       : -ENOMEM;
+	free(numbers);
 	return err;
 }
 

@@ -24,6 +24,7 @@ struct pass {
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
 	uint64_t cpu_ns;	   /* of its thread, within */
 	uint32_t thread;	   /* number in the store's tables */
+	uint32_t node;		   /* its path; 0: it is a period */
 	uint32_t samples;
 	uint64_t total[METRIC_COUNTERS]; /* of each counter, over the pass */
 	uint8_t known;			 /* bits: counters whose total is known */
@@ -68,6 +69,11 @@ int passes_make(struct profile *profile, const struct profile_symbol *region,
 		struct passes *ret_passes);
 /* Collects the samples of passes that are known, in order. Errors as above. */
 int passes_fill(struct profile *profile, struct passes *passes);
+
+/* Copies those of the passes whose number in `group_of`, an array by pass, is `group`, with their
+ * samples. 0 or -ENOMEM; the caller frees in any case. */
+int passes_pick(const struct passes *passes, const uint32_t *group_of, uint32_t group,
+		struct passes *ret_passes);
 void passes_free(struct passes *passes);
 
 /* Returns where in its pass a sample is by wall time, from 0 to 1. */

@@ -14,10 +14,10 @@ static const char cpu_name[] = "cpu";
 /* --- the axis --------------------------------------------------------------------------------- */
 
 /* Returns the index of the counter of CPU time; METRIC_COUNTERS: there is none. */
-static unsigned find_cpu(const struct folding *f)
+static unsigned find_cpu(const struct passes *p)
 {
 	for (unsigned i = 0; i < METRIC_COUNTERS; i++) {
-		if (f->passes.counters[i] && !strcmp(f->passes.counters[i], cpu_name))
+		if (p->counters[i] && !strcmp(p->counters[i], cpu_name))
 			return i;
 	}
 	return METRIC_COUNTERS;
@@ -39,7 +39,7 @@ static double length_of(const struct folding *f, unsigned cpu, const struct pass
 static int set_axis(struct folding *f, enum folding_time time)
 {
 	const struct passes *p = &f->passes;
-	const unsigned cpu = find_cpu(f);
+	const unsigned cpu = find_cpu(&f->passes);
 
 	if (time == FOLDING_CPU && cpu == METRIC_COUNTERS)
 		return -ENOTSUP;
@@ -85,7 +85,7 @@ static void weigh(const struct folding *f, unsigned index, struct folding_counte
 		  double *weights)
 {
 	const struct passes *p = &f->passes;
-	const unsigned cpu = find_cpu(f);
+	const unsigned cpu = find_cpu(&f->passes);
 	double sum = 0, length = 0;
 
 	for (size_t i = 0; i < p->all.count; i++) {
@@ -139,7 +139,7 @@ static int fit(struct folding *f, unsigned index, const struct folding_options *
 
 static int fit_counters(struct folding *f, const struct folding_options *options)
 {
-	const unsigned cpu = find_cpu(f);
+	const unsigned cpu = find_cpu(&f->passes);
 	int err = 0;
 
 	for (unsigned i = 0; i < METRIC_COUNTERS && !err; i++) {
@@ -213,4 +213,80 @@ void folding_free(struct folding *f)
 	free(f->x);
 	passes_free(&f->passes);
 	free(f);
+}
+
+/* --- groups ----------------------------------------------------------------------------------- */
+
+#define MOST_CALLERS 8 /* paths that are told apart; all others are one */
+
+struct features {
+	double *values[METRIC_COUNTERS + 2]; /* by feature, then pass */
+	uint32_t n;
+};
+
+static double *add_feature(struct features *features, size_t passes)
+{
+	double *values = calloc(passes + 1, sizeof(*values));
+
+	if (values)
+		features->values[features->n++] = values;
+	return values;
+}
+
+/* The path to a pass: a power of ten for each, which are far from each other on a logarithmic
+ * scale. */
+static int add_callers(const struct passes *p, struct features *features)
+{
+	double *values = add_feature(features, p->all.count);
+	uint32_t nodes[MOST_CALLERS];
+	unsigned n = 0;
+
+	for (size_t i = 0; values && i < p->all.count; i++) {
+		unsigned at = 0;
+
+		while (at < n && nodes[at] != p->all.items[i].node)
+			at++;
+		if (at == n && n < MOST_CALLERS)
+			nodes[n++] = p->all.items[i].node;
+		values[i] = pow(10, at);
+	}
+	return values ? 0 : -ENOMEM;
+}
+
+static int add_features(const struct passes *p, enum folding_time time, struct features *features)
+{
+	const unsigned cpu = find_cpu(p);
+	const bool is_cpu = time != FOLDING_WALL && cpu < METRIC_COUNTERS;
+	double *values = add_feature(features, p->all.count);
+
+	for (size_t i = 0; values && i < p->all.count; i++) {
+		const struct pass *pass = &p->all.items[i];
+
+		values[i] =
+			is_cpu ? (double)pass->total[cpu] : (double)(pass->end_ns - pass->start_ns);
+	}
+	for (unsigned k = 0; values && k < METRIC_COUNTERS; k++) {
+		if (!p->counters[k] || k == cpu)
+			continue;
+		values = add_feature(features, p->all.count);
+		for (size_t i = 0; values && i < p->all.count; i++)
+			values[i] = p->all.items[i].falls >> k & 1
+					    ? 0
+					    : (double)p->all.items[i].total[k];
+	}
+	return values ? add_callers(p, features) : -ENOMEM;
+}
+
+int folding_groups(const struct passes *passes, enum folding_time time,
+		   struct fold_modes **ret_groups)
+{
+	struct features features = {0};
+	int err = passes->all.count ? add_features(passes, time, &features) : -ENODATA;
+
+	if (!err)
+		err = fold_modes_find((const double *const *)features.values, features.n,
+				      (uint32_t)passes->all.count, ret_groups);
+	for (uint32_t i = 0; i < features.n; i++)
+		free(features.values[i]);
+	return err;
 }

@@ -12,6 +12,7 @@
 #define REPORT_FOLDING_H
 
 #include "fold/curve.h"
+#include "fold/modes.h"
 #include "fold/uniform.h"
 #include "model/passes.h"
 #include "report/report.h"
@@ -89,10 +90,17 @@ int folding_new(struct profile *profile, struct passes *passes,
 		const struct folding_options *options, struct folding **ret_folding);
 void folding_free(struct folding *folding); /* NULL is allowed */
 
-/* Write it: as text with sparklines, as a table of comma-separated values, as an SVG picture, and
- * as an HTML page that needs no other file. 0, -ENOMEM, or -EIO if the stream failed. */
+/* Groups passes by their length on the axis, their totals of counters, and their callers, so that
+ * passes of different kinds are not folded into one; see fold/modes.h. 0, -ENODATA: there are no
+ * passes, or -ENOMEM. */
+int folding_groups(const struct passes *passes, enum folding_time time,
+		   struct fold_modes **ret_groups);
+
+/* Write it: as text with sparklines, without the header of reports, as a table of comma-separated
+ * values, as an SVG picture, and as an HTML page that needs no other file. 0, -ENOMEM, or -EIO if
+ * the stream failed. */
 int folding_write_text(const struct folding *folding, const struct report_options *options,
-		       struct profile *profile, FILE *out);
+		       FILE *out);
 int folding_write_csv(const struct folding *folding, FILE *out);
 int folding_write_svg(const struct folding *folding, FILE *out);
 

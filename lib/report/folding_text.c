@@ -10,7 +10,6 @@
 
 #include "report/folding.h"
 #include "report/folding_put.h"
-#include "report/report_header.h"
 
 #define BLOCKS	     60u
 #define LEVELS	     8
@@ -163,10 +162,8 @@ static void put_phases(struct buf *b, const struct folding *f, bool utf8)
 		put_phase(b, f, &f->phases[i], utf8);
 }
 
-int folding_write_text(const struct folding *f, const struct report_options *options,
-		       struct profile *profile, FILE *out)
+int folding_write_text(const struct folding *f, const struct report_options *options, FILE *out)
 {
-	int err = report_header_text(profile, options, out);
 	struct buf b = {0};
 
 	put_head(&b, f, options->utf8);
@@ -179,5 +176,5 @@ int folding_write_text(const struct folding *f, const struct report_options *opt
 	text_put_raw(&b, "\n# routines: samples, and their share at each moment\n");
 	for (unsigned i = 0; i < f->n_routines; i++)
 		put_routine(&b, f, &f->routines[i], options->utf8);
-	return text_end(&b, out, err);
+	return text_end(&b, out, 0);
 }

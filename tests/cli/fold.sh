@@ -75,6 +75,25 @@ shows '10 ms of wall time each on average; 3200 samples folded'
 expect 2 "$stackctl" fold -i "$tmp/unread.db" --region pass --time cpu
 says 'no readings of CPU time'
 
+# --- passes of two kinds: two pictures, without the four that are of none
+make_store "$tmp/modes.db" modes
+expect 0 "$stackctl" fold -i "$tmp/modes.db" --region pass --group
+says 'fold: 4 outliers are left out:'
+says 'at 2.200000 s in thread 12: 1.000 ms'
+shows '# region pass, group 1 of 2: 264 passes, 9.0'
+shows '# region pass, group 2 of 2: 132 passes, 18'
+[ "$(grep -c '^# host' "$tmp/out")" = 1 ] || fail "headers: $(cat "$tmp/out")"
+expect 0 "$stackctl" fold -i "$tmp/modes.db" --region pass --group=2
+phase 1 0 30 20 assemble
+phase 2 30 75 75 solve
+phase 3 75 100 5 output
+expect 0 "$stackctl" fold -i "$tmp/modes.db" --region pass --group=1 -o "$tmp/m.csv"
+expect 2 "$stackctl" fold -i "$tmp/modes.db" --region pass --group -o "$tmp/m.html"
+says 'a file has one group: give --group=1'
+expect 2 "$stackctl" fold -i "$tmp/modes.db" --region pass --group=3
+says 'there are 2 groups'
+expect 2 "$stackctl" fold -i "$tmp/modes.db" --region pass --group=0
+
 # --- a period is found without any region; of random paths none is
 expect 0 "$stackctl" fold --auto -i "$store"
 says 'is periodic: '

@@ -11,7 +11,7 @@ struct folded {
 	struct maker *m;
 	uint32_t threads[2], pass, inner, phases[3]; /* nodes */
 	uint64_t last[2][2];			     /* readings, by thread and counter */
-	bool has_readings, is_locked;
+	bool has_readings, is_locked, has_modes;
 	uint64_t random;
 };
 
@@ -45,7 +45,10 @@ static void folded_read(struct folded *f, unsigned turn, uint32_t leaf, uint64_t
 
 static void folded_pass(struct folded *f, unsigned number, uint64_t start_ns)
 {
-	const uint64_t ns = 8000000 + number % 5 * 1000000, cpu = ns / 10 * 9, nested = ns / 4;
+	const bool is_other = f->has_modes && number % 3 == 2;
+	const bool is_short = f->has_modes && number % 100 == 60;
+	const uint64_t usual = (8000000 + number % 5 * 1000000) * (is_other ? 2 : 1);
+	const uint64_t ns = is_short ? 1000000 : usual, cpu = ns / 10 * 9, nested = ns / 4;
 	const uint64_t cells = 1000000 + number * 1000;
 	const unsigned turn = number % 2;
 	const uint64_t *last = f->last[turn], from[2] = {last[0] + 1000, last[1]};
@@ -57,7 +60,7 @@ static void folded_pass(struct folded *f, unsigned number, uint64_t start_ns)
 		x = (i + (double)(f->random >> 11) / (double)(1ull << 53)) / FOLDED_SAMPLES;
 		if (f->is_locked)
 			x = 0.1 + 0.25 * (i / 2) + 1e-6 * i;
-		y = folded_share(x);
+		y = is_other ? 1 - folded_share(1 - x) : folded_share(x);
 		folded_record(f, SERIES_CPU, turn,
 			      f->phases[x < 0.25  ? 0
 					: x < 0.7 ? 1
@@ -79,9 +82,10 @@ static void folded_pass(struct folded *f, unsigned number, uint64_t start_ns)
 	folded_record(f, SERIES_PASSED + 1, turn, f->pass, start_ns + ns, cells);
 }
 
-static void make_passes(struct maker *m, const char *counter, bool is_locked)
+static void make_passes(struct maker *m, const char *counter, bool is_locked, bool has_modes)
 {
-	struct folded f = {.m = m, .has_readings = counter, .is_locked = is_locked};
+	struct folded f = {
+		.m = m, .has_readings = counter, .is_locked = is_locked, .has_modes = has_modes};
 	uint32_t prog = object(m, OBJECT_ELF, "/usr/bin/prog");
 	uint32_t in_main = node(m, 0, function(m, prog, 0x1000, "main"));
 
@@ -102,22 +106,27 @@ static void make_passes(struct maker *m, const char *counter, bool is_locked)
 
 static void make_folded(struct maker *m)
 {
-	make_passes(m, "counter.1.var:cells", false);
+	make_passes(m, "counter.1.var:cells", false, false);
+}
+
+static void make_modes(struct maker *m)
+{
+	make_passes(m, "counter.1.var:cells", false, true);
 }
 
 static void make_markup(struct maker *m)
 {
-	make_passes(m, "counter.1.<script>alert(1)</script>\"&\n", false);
+	make_passes(m, "counter.1.<script>alert(1)</script>\"&\n", false, false);
 }
 
 static void make_unread(struct maker *m)
 {
-	make_passes(m, NULL, false);
+	make_passes(m, NULL, false, false);
 }
 
 static void make_locked(struct maker *m)
 {
-	make_passes(m, "counter.1.var:cells", true);
+	make_passes(m, "counter.1.var:cells", true, false);
 }
 
 #endif

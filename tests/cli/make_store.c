@@ -33,7 +33,8 @@
  *             in output()
  *   markup    the same with a variable whose name is markup
  *   unread    the same without readings
- *   locked    the same with all samples at four moments of a pass
+ *   modes     folded with every third pass of another kind, twice as long and the other way round
+ * in time, and four that take 1 ms locked    the same with all samples at four moments of a pass
  */
 #include <errno.h>
 #include <stdio.h>
@@ -470,7 +471,7 @@ static void fill(struct maker *m, const char *kind)
 		{"metrics", make_metrics}, {"waits", make_waits},	{"heap", make_heap},
 		{"fleet", make_fleet},	   {"twin", make_twin},		{"windows", make_windows},
 		{"wakers", make_wakers},   {"folded", make_folded},	{"markup", make_markup},
-		{"unread", make_unread},   {"locked", make_locked},
+		{"unread", make_unread},   {"modes", make_modes},	{"locked", make_locked},
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
