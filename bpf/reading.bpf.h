@@ -111,10 +111,10 @@ static __always_inline __u32 read_counters(const struct reading_thread *t, struc
 	return known;
 }
 
-static __always_inline struct reading_thread *reading_thread_of(struct task_struct *task,
-								__u64 flags)
+/* NULL: the thread has met no region. */
+static __always_inline struct reading_thread *reading_thread_of(struct task_struct *task)
 {
-	return CHECKED(bpf_task_storage_get(&reading_threads, task, 0, flags));
+	return CHECKED(bpf_task_storage_get(&reading_threads, task, 0, 0));
 }
 
 /* Finds the variables from the place at hand: see stackd_place. */
@@ -144,7 +144,8 @@ static __always_inline void readings_begin(struct task_struct *task, __u32 index
 
 	if (!reading_count)
 		return;
-	t = reading_thread_of(task, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	t = CHECKED(
+		bpf_task_storage_get(&reading_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE));
 	if (!t)
 		return;
 	find_variables(t, address, cookie);
@@ -162,7 +163,7 @@ static __always_inline void readings_begin_again(const struct region_thread *thr
 
 	if (!reading_count || !thread->count)
 		return;
-	t = reading_thread_of(task, 0);
+	t = reading_thread_of(task);
 	if (!t)
 		return;
 	entered = &t->entered[BOUNDED(thread->count - 1, REGION_DEPTH)];
@@ -172,7 +173,7 @@ static __always_inline void readings_begin_again(const struct region_thread *thr
 /* The same where it ends. */
 static __always_inline void readings_end(struct task_struct *task, __u32 index)
 {
-	struct reading_thread *t = reading_count ? reading_thread_of(task, 0) : NULL;
+	struct reading_thread *t = reading_count ? reading_thread_of(task) : NULL;
 	const struct readings *entered;
 
 	if (!t)
@@ -190,7 +191,7 @@ static __always_inline void readings_end(struct task_struct *task, __u32 index)
 /* Puts the readings of the instance that has ended into the scratch area, for send_reading(). */
 static __always_inline void readings_of_instance(struct scratch *s, struct task_struct *task)
 {
-	const struct reading_thread *t = reading_count ? reading_thread_of(task, 0) : NULL;
+	const struct reading_thread *t = reading_count ? reading_thread_of(task) : NULL;
 
 	if (!t)
 		return;
@@ -214,7 +215,7 @@ static __always_inline void readings_of_sample(struct scratch *s, struct task_st
 	if (!reading_count)
 		return;
 	thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
-	t = thread && thread->count && !thread->busy ? reading_thread_of(task, 0) : NULL;
+	t = thread && thread->count && !thread->busy ? reading_thread_of(task) : NULL;
 	if (!t)
 		return;
 	s->reading.is_end = 0;
