@@ -33,6 +33,7 @@
 #include "base/big.h"
 #include "base/relay.h"
 #include "base/vec.h"
+#include "export/export_pprof.h"
 #include "export/pprof_parts.h"
 #include "export/pprof_tables.h"
 #include "base/text.h"
@@ -221,22 +222,24 @@ static void pprof_put(const struct pprof *p, struct pprof_block *b,
 	const struct buf *shared[] = {pprof_tables_thread(p->tables, entry->thread),
 				      pprof_tables_quality(p->tables, entry->quality),
 				      pprof_tables_end(p->tables, entry->end_reason)};
+	const size_t n_shared = p->parts->is_bare ? 1 : sizeof(shared) / sizeof(*shared);
 	uint8_t own[2 + PPROF_VALUES_BYTES + 4 + 2 * PPROF_VARINT_MAX], head[1 + PPROF_VARINT_MAX];
 	size_t list = b->path.depth ? b->path.len[b->path.depth - 1] : 0;
 	size_t n_own = pprof_values(p, entry, own), n_head = 1, len;
 
-	n_own += pprof_tag_label(p, entry->node, own + n_own);
+	if (!p->parts->is_bare)
+		n_own += pprof_tag_label(p, entry->node, own + n_own);
 	head[0] = PPROF_SAMPLE_LOCATIONS;
 	n_head += pprof_varint(list, head + 1);
 	len = n_head + list + n_own;
-	for (size_t i = 0; i < sizeof(shared) / sizeof(*shared); i++)
+	for (size_t i = 0; i < n_shared; i++)
 		len += shared[i]->len;
 	buf_put_u8(&b->bytes, PPROF_PROFILE_SAMPLE);
 	buf_put_varint(&b->bytes, len);
 	buf_put(&b->bytes, head, n_head);
 	buf_put(&b->bytes, b->path.bytes + b->path.cap - list, list);
 	buf_put(&b->bytes, own, n_own);
-	for (size_t i = 0; i < sizeof(shared) / sizeof(*shared); i++)
+	for (size_t i = 0; i < n_shared; i++)
 		buf_put(&b->bytes, shared[i]->data, shared[i]->len);
 }
 
@@ -331,7 +334,7 @@ static int pprof_run(struct pprof *p)
 
 	if (err == 0)
 		err = pprof_tables_write(p->tables, p->out);
-	if (err == 0)
+	if (err == 0 && !p->parts->is_bare)
 		err = pprof_number_tags(p);
 	if (err < 0)
 		return err;
@@ -366,21 +369,34 @@ static int pprof_export(struct pprof *p)
 	return err;
 }
 
+static int export_parts(const struct pprof_parts *parts, FILE *out)
+{
+	struct pprof p = {.parts = parts,
+			  .profile = parts->profile,
+			  .t = profile_tables(parts->profile),
+			  .entries = parts->entries,
+			  .n_entries = parts->n_entries,
+			  .out = out};
+
+	return pprof_export(&p);
+}
+
 int export_pprof(struct profile *profile, FILE *out)
 {
 	struct pprof_parts parts;
 	int err = pprof_parts_new(profile, &parts);
 
-	if (err == 0) {
-		struct pprof p = {.parts = &parts,
-				  .profile = parts.profile,
-				  .t = profile_tables(parts.profile),
-				  .entries = parts.entries,
-				  .n_entries = parts.n_entries,
-				  .out = out};
-
-		err = pprof_export(&p);
-	}
+	if (err == 0)
+		err = export_parts(&parts, out);
 	pprof_parts_free(&parts);
 	return err;
+}
+
+int export_pprof_slice(const struct pprof_parts *parts, size_t from, size_t n, FILE *out)
+{
+	struct pprof_parts slice;
+
+	pprof_parts_slice(parts, from, n, &slice);
+	slice.is_bare = true;
+	return export_parts(&slice, out);
 }

@@ -149,6 +149,21 @@ void pprof_parts_free(struct pprof_parts *p)
 	*p = (struct pprof_parts){0};
 }
 
+void pprof_parts_slice(const struct pprof_parts *p, size_t from, size_t n,
+		       struct pprof_parts *ret_slice)
+{
+	*ret_slice = *p;
+	ret_slice->entries = p->entries + from;
+	ret_slice->n_entries = n;
+	ret_slice->own_entries = NULL;
+	ret_slice->own_profile = NULL;
+	for (uint32_t i = 0; i < p->n_parts; i++) {
+		const size_t end = p->parts[i].end < from ? 0 : p->parts[i].end - from;
+
+		ret_slice->parts[i].end = end < n ? end : n;
+	}
+}
+
 const struct pprof_part *pprof_parts_of(const struct pprof_parts *p, size_t entry)
 {
 	uint32_t i = 0;

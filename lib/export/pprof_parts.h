@@ -35,6 +35,7 @@ struct pprof_parts {
 	struct pprof_value values[PPROF_VALUES_MAX];
 	uint32_t n_parts, n_values;
 	uint32_t chosen; /* the value of the metric that was asked for; of samples, their number */
+	bool is_bare;	 /* samples have no labels but comm and cgroup */
 	/* Owned; NULL: borrowed. */
 	struct profile_entry *own_entries;
 	size_t room;
@@ -46,6 +47,11 @@ struct pprof_parts {
  * profile_new() or store_reader_series(); `ret_parts` must be freed in any case. */
 int pprof_parts_new(struct profile *profile, struct pprof_parts *ret_parts);
 void pprof_parts_free(struct pprof_parts *parts);
+
+/* Makes the parts of `n` entries from number `from` on, which borrow from `parts`: they are not to
+ * be freed. */
+void pprof_parts_slice(const struct pprof_parts *parts, size_t from, size_t n,
+		       struct pprof_parts *ret_slice);
 
 /* Returns which part an entry belongs to. */
 const struct pprof_part *pprof_parts_of(const struct pprof_parts *parts, size_t entry);

@@ -15,7 +15,7 @@
 
 struct pprof_function {
 	uint32_t name, system_name, file; /* strings */
-	bool is_needed;
+	uint32_t id;			  /* 0: it is not needed */
 };
 
 struct pprof_tables {
@@ -25,11 +25,15 @@ struct pprof_tables {
 	struct strings *strings;
 	struct buf text, scratch;
 	uint32_t *ids;			  /* by location: its id; 0: it is not needed */
+	uint32_t *locations, n_locations; /* by id, less 1: the location; not with a stack_table */
 	uint64_t *limits;		  /* by object: end of what is needed of it; 0: nothing */
+	uint32_t *mappings;		  /* by object: its id; 0: it is not needed */
 	struct pprof_function *functions; /* by symbol */
 	uint32_t n_functions;
+	uint32_t last_id; /* of a function */
 	size_t cap_functions;
 	const struct profile_symbol *marks[PPROF_REASONS + 1]; /* the last: no frames */
+	uint32_t mark_ids[PPROF_REASONS + 1];
 	struct buf *threads, ends[PPROF_REASONS], qualities[PROFILE_LOST + 1]; /* labels */
 	struct stack_table *stack_table; /* NULL: locations are those of the store */
 	uint32_t tag_key;

@@ -2,9 +2,9 @@
 /*
  * Collects the tables of a pprof file; see pprof_tables.h. pprof_write.c writes them.
  *
- * Numbers of objects and functions are those of the store and the model plus one, since pprof's
- * begin at 1. Locations are numbered by how often they are used, and root marks are locations
- * behind the store's last.
+ * Mappings, functions and locations that are needed are numbered from 1, without gaps, and stand in
+ * this order, for there are readers that find them so. Locations are numbered by how often they are
+ * used, and root marks are locations behind the last of these.
  */
 #include "export/pprof_state.h"
 
@@ -80,8 +80,11 @@ static int pprof_number(struct pprof_tables *p)
 		sum += here;
 	}
 	for (uint32_t i = 0; is_done && i < p->t->n_locations; i++)
-		if (counts[i])
+		if (counts[i]) {
 			p->ids[i] = ++first[PPROF_RANKS - 1 - rank(counts[i])];
+			p->locations[p->ids[i] - 1] = i;
+			p->n_locations++;
+		}
 	free(first);
 	free(counts);
 	return is_done ? 0 : -ENOMEM;
@@ -106,8 +109,8 @@ static int pprof_function(struct pprof_tables *p, const struct profile_symbol *s
 	if (err < 0)
 		return err;
 	function = &p->functions[symbol->number];
-	if (!function->is_needed) {
-		function->is_needed = true;
+	if (!function->id) {
+		function->id = ++p->last_id;
 		function->name = pprof_tables_string(p, symbol->name);
 		function->system_name = pprof_tables_string(p, linkage_name);
 		if (function->system_name == function->name)
@@ -168,9 +171,12 @@ static int collect_marks(struct pprof_tables *p)
 		else if (!entries[i].node)
 			p->marks[PPROF_REASONS] = profile_no_frames(p->profile);
 	}
-	for (size_t i = 0; err == 0 && i <= PPROF_REASONS; i++)
-		if (p->marks[i])
-			err = pprof_function(p, p->marks[i], NULL, NULL);
+	for (uint32_t i = 0, last = p->n_locations; err == 0 && i <= PPROF_REASONS; i++) {
+		if (!p->marks[i])
+			continue;
+		p->mark_ids[i] = ++last;
+		err = pprof_function(p, p->marks[i], NULL, NULL);
+	}
 	return err;
 }
 
@@ -226,19 +232,29 @@ static void pprof_label(struct pprof_tables *p, const char *key, const char *tex
 		p->err = -ENOMEM;
 }
 
-static int make_labels(struct pprof_tables *p)
+/* Labels of a thread: pprof_tables_thread(). */
+static void label_thread(struct pprof_tables *p, uint32_t number)
 {
-	for (uint32_t i = 0; i < p->t->n_threads; i++) {
-		const struct store_thread *thread = &p->t->threads[i];
-		struct buf *b = &p->threads[i];
+	const struct store_thread *thread = &p->t->threads[number];
+	struct buf *b = &p->threads[number];
 
+	if (b->len) /* it has them */
+		return;
+	if (!p->parts->is_bare) {
 		pprof_label(p, "pid", NULL, p->t->processes[thread->process].pid, b);
 		pprof_label(p, "tid", NULL, thread->tid, b);
-		pprof_label(p, "comm", thread->comm && *thread->comm ? thread->comm : "[unnamed]",
-			    0, b);
-		if (thread->cgroup)
-			pprof_label(p, "cgroup", thread->cgroup, 0, b);
 	}
+	pprof_label(p, "comm", thread->comm && *thread->comm ? thread->comm : "[unnamed]", 0, b);
+	if (thread->cgroup)
+		pprof_label(p, "cgroup", thread->cgroup, 0, b);
+}
+
+static int make_labels(struct pprof_tables *p)
+{
+	for (size_t i = 0; i < p->parts->n_entries; i++)
+		label_thread(p, p->parts->entries[i].thread);
+	if (p->parts->is_bare)
+		return p->err;
 	for (uint32_t i = 0; i < PPROF_REASONS; i++) {
 		uint8_t reason = i < STACKD_END_COUNT ? (uint8_t)i : UINT8_MAX;
 
@@ -250,20 +266,30 @@ static int make_labels(struct pprof_tables *p)
 	return p->err;
 }
 
+static void number_mappings(struct pprof_tables *p)
+{
+	for (uint32_t i = 0, last = 0; i < p->t->n_objects; i++)
+		if (p->limits[i])
+			p->mappings[i] = ++last;
+}
+
 static int fill(struct pprof_tables *p)
 {
 	const struct store_tables *t = p->t;
 	int err = strings_new(&p->strings);
 
 	p->ids = calloc((size_t)t->n_locations + 1, sizeof(*p->ids));
+	p->locations = calloc((size_t)t->n_locations + 1, sizeof(*p->locations));
 	p->limits = calloc((size_t)t->n_objects + 1, sizeof(*p->limits));
+	p->mappings = calloc((size_t)t->n_objects + 1, sizeof(*p->mappings));
 	p->threads = calloc((size_t)t->n_threads + 1, sizeof(*p->threads));
-	if (err < 0 || !p->ids || !p->limits || !p->threads)
+	if (err < 0 || !p->ids || !p->locations || !p->limits || !p->mappings || !p->threads)
 		return -ENOMEM;
 	if (t->n_objects >= 1u << (63 - PPROF_OBJECT_SHIFT))
 		return -EOVERFLOW;
 	pprof_tables_string(p, ""); /* number 0 */
 	err = stack_table_is_shaped(p->profile) ? collect_frames(p) : collect_locations(p);
+	number_mappings(p);
 	return err < 0 ? err : make_labels(p);
 }
 
@@ -299,7 +325,9 @@ void pprof_tables_free(struct pprof_tables *p)
 	stack_table_free(p->stack_table);
 	free(p->threads);
 	free(p->ids);
+	free(p->locations);
 	free(p->limits);
+	free(p->mappings);
 	free(p->functions);
 	strings_free(p->strings);
 	buf_free(&p->text);
@@ -326,11 +354,9 @@ const uint32_t *pprof_tables_ids(const struct pprof_tables *p)
 
 uint64_t pprof_tables_mark(const struct pprof_tables *p, const struct profile_entry *entry)
 {
-	uint64_t first = PPROF_LOCATION(p->t->n_locations);
-
 	if (profile_entry_mark(p->profile, entry))
-		return first + pprof_reason(entry->end_reason);
-	return entry->node ? 0 : first + PPROF_REASONS;
+		return p->mark_ids[pprof_reason(entry->end_reason)];
+	return entry->node ? 0 : p->mark_ids[PPROF_REASONS];
 }
 
 const struct buf *pprof_tables_thread(const struct pprof_tables *p, uint32_t thread)

@@ -103,9 +103,9 @@ static int pprof_write_mappings(struct pprof_tables *p, FILE *out)
 		Pprof__Mapping mapping = PPROF__MAPPING__INIT, *list = &mapping;
 		Pprof__Profile message = PPROF__PROFILE__INIT;
 
-		if (!p->limits[i])
+		if (!p->mappings[i])
 			continue;
-		mapping.id = (uint64_t)i + 1;
+		mapping.id = p->mappings[i];
 		mapping.memory_start = mapping.id << PPROF_OBJECT_SHIFT;
 		mapping.memory_limit = mapping.memory_start + ((p->limits[i] + 4095) & ~4095ull);
 		mapping.filename =
@@ -129,6 +129,11 @@ static int pprof_write_one(struct pprof_tables *p, Pprof__Location *location, FI
 	return pprof_write(&message, &p->scratch, out);
 }
 
+static uint64_t function_id(const struct pprof_tables *p, const struct profile_symbol *symbol)
+{
+	return p->functions[symbol->number].id;
+}
+
 static int pprof_write_location(struct pprof_tables *p, uint32_t number, FILE *out)
 {
 	const struct store_location *location = &p->t->locations[number];
@@ -147,12 +152,12 @@ static int pprof_write_location(struct pprof_tables *p, uint32_t number, FILE *o
 	}
 	for (size_t i = 0; i < count; i++) {
 		pprof__line__init(&lines[i]);
-		lines[i].function_id = (uint64_t)frames[count - 1 - i].symbol->number + 1;
+		lines[i].function_id = function_id(p, frames[count - 1 - i].symbol);
 		lines[i].line = frames[count - 1 - i].line;
 		list[i] = &lines[i];
 	}
 	l.id = p->ids[number];
-	l.mapping_id = (uint64_t)location->object + 1;
+	l.mapping_id = p->mappings[location->object];
 	l.address = (l.mapping_id << PPROF_OBJECT_SHIFT) + location->offset + location->is_return;
 	l.line = list;
 	l.n_line = count;
@@ -170,14 +175,14 @@ static int pprof_write_frame(struct pprof_tables *p, uint32_t number, FILE *out)
 	Pprof__Line line = PPROF__LINE__INIT, *list = &line;
 
 	l.id = PPROF_LOCATION(number);
-	line.function_id = (uint64_t)frame->symbol->number + 1;
+	line.function_id = function_id(p, frame->symbol);
 	line.line = frame->line;
 	l.line = &list;
 	l.n_line = 1;
 	if (frame->location != UINT32_MAX) {
 		const struct store_location *location = &p->t->locations[frame->location];
 
-		l.mapping_id = (uint64_t)location->object + 1;
+		l.mapping_id = p->mappings[location->object];
 		l.address = (l.mapping_id << PPROF_OBJECT_SHIFT) + location->offset +
 			    location->is_return;
 	}
@@ -199,9 +204,8 @@ static int pprof_write_locations(struct pprof_tables *p, FILE *out)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; err == 0 && i < p->t->n_locations; i++)
-		if (p->ids[i])
-			err = pprof_write_location(p, i, out);
+	for (uint32_t i = 0; err == 0 && i < p->n_locations; i++)
+		err = pprof_write_location(p, p->locations[i], out);
 	return err;
 }
 
@@ -215,8 +219,8 @@ static int pprof_write_marks(struct pprof_tables *p, FILE *out)
 
 		if (!p->marks[i])
 			continue;
-		location.id = PPROF_LOCATION(p->t->n_locations) + i;
-		line.function_id = (uint64_t)p->marks[i]->number + 1;
+		location.id = p->mark_ids[i];
+		line.function_id = function_id(p, p->marks[i]);
 		location.line = &list;
 		location.n_line = 1;
 		err = pprof_write_one(p, &location, out);
@@ -226,22 +230,25 @@ static int pprof_write_marks(struct pprof_tables *p, FILE *out)
 
 static int pprof_write_functions(struct pprof_tables *p, FILE *out)
 {
-	int err = 0;
+	uint32_t *order = calloc((size_t)p->last_id + 1, sizeof(*order)); /* by id */
+	int err = order ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; err == 0 && i < p->n_functions; i++) {
+	for (uint32_t i = 0; err == 0 && i < p->n_functions; i++)
+		order[p->functions[i].id] = i; /* those that are not needed: at 0 */
+	for (uint32_t id = 1; err == 0 && id <= p->last_id; id++) {
+		const struct pprof_function *from = &p->functions[order[id]];
 		Pprof__Function function = PPROF__FUNCTION__INIT, *list = &function;
 		Pprof__Profile message = PPROF__PROFILE__INIT;
 
-		if (!p->functions[i].is_needed)
-			continue;
-		function.id = (uint64_t)i + 1;
-		function.name = p->functions[i].name;
-		function.system_name = p->functions[i].system_name;
-		function.filename = p->functions[i].file;
+		function.id = id;
+		function.name = from->name;
+		function.system_name = from->system_name;
+		function.filename = from->file;
 		message.function = &list;
 		message.n_function = 1;
 		err = pprof_write(&message, &p->scratch, out);
 	}
+	free(order);
 	return err;
 }
 
