@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stackctl push: sends the recordings of a store to a server that has those of many hosts.
+ * stackctl push: sends the recordings of a store to a server that has those of many hosts: to
+ * ClickHouse here, to servers of profiles in push_server.c.
  *
  * A recording that the server has is not sent again, so the verb can be repeated at any time. With
  * --follow it goes on, as a service: every so often it sends what has been finished, and where the
@@ -23,16 +24,18 @@
 #include "input.h"
 #include "message.h"
 #include "options.h"
+#include "push_server.h"
 
 #define PUSH_EVERY_NS (30 * UINT64_C(1000000000))
 #define PUSH_MOST_NS  (600 * UINT64_C(1000000000)) /* between two tries to reach a server */
-#define PUSH_STALE_NS (600 * UINT64_C(1000000000)) /* a recording that grows no more has ended */
 
-enum { PUSH_CREDENTIALS = 0x180, PUSH_FOLLOW, PUSH_EVERY };
+enum { PUSH_CREDENTIALS = 0x180, PUSH_FOLLOW, PUSH_EVERY, PUSH_APP, PUSH_SENT };
 
 struct cmd_push {
 	struct input input;
 	const char *url, *credentials_file;
+	struct push_server_options server_options;
+	struct push_server *server; /* NULL: it is ClickHouse */
 	bool is_following;
 	uint64_t every_ns;
 	struct credentials credentials;
@@ -59,13 +62,25 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!duration_parse(arg, &args->every_ns) || !args->every_ns)
 			argp_error(state, "--every: '%s' is not a time such as 30s or 5m", arg);
 		return 0;
+	case PUSH_APP:
+		if (!server_push_is_app(arg))
+			argp_error(state,
+				   "--app: '%s' is not a name of letters, digits, '_', '-', "
+				   "'.' and '/'",
+				   arg);
+		args->server_options.app = arg;
+		return 0;
+	case PUSH_SENT:
+		args->server_options.sent = arg;
+		return 0;
 	case ARGP_KEY_ARG:
 		if (args->url)
 			argp_error(state, "more than one URL is given");
 		args->url = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "where to? stackctl push clickhouse://HOST[:PORT]/DATABASE");
+		argp_error(state, "where to? stackctl push clickhouse://HOST[:PORT]/DATABASE, "
+				  "pyroscope://HOST[:PORT] or parca://HOST[:PORT]");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -117,8 +132,7 @@ static bool wants(void *arg, const struct store_recording *recording)
 		args->there++;
 		return false;
 	}
-	return !args->is_following || recording->finished ||
-	       store_range_end(recording) + PUSH_STALE_NS < clock_ns(CLOCK_REALTIME);
+	return !args->is_following || push_has_ended(recording);
 }
 
 static int send_one(void *arg, const struct input_open *open)
@@ -144,7 +158,7 @@ static void report(const struct cmd_push *args, const struct push_counts *before
 			now.rows - before->rows, now.bytes - before->bytes, args->there);
 }
 
-static int push_once(struct cmd_push *args)
+static int push_fleet(struct cmd_push *args)
 {
 	const struct input_each each = {
 		.begin = begin, .wants = wants, .each = send_one, .arg = args};
@@ -157,6 +171,18 @@ static int push_once(struct cmd_push *args)
 	if (args->push && (status == CMD_DONE || push_counts(args->push).windows > before.windows))
 		report(args, &before);
 	return status;
+}
+
+static int push_once(struct cmd_push *args)
+{
+	return args->server ? push_server_once(args->server, &args->input, args->is_following)
+			    : push_fleet(args);
+}
+
+/* What the server said of the last failure; "" if that was of reading. */
+static const char *said(const struct cmd_push *args)
+{
+	return args->server ? push_server_error(args->server) : clickhouse_error(args->clickhouse);
 }
 
 /* --- as a service ----------------------------------------------------------------------------- */
@@ -177,8 +203,7 @@ static int follow(struct cmd_push *args)
 	for (;;) {
 		int status = push_once(args);
 
-		if (status == CMD_NO_SUPPORT ||
-		    (status == CMD_USAGE && *clickhouse_error(args->clickhouse)))
+		if (status == CMD_NO_SUPPORT || (status == CMD_USAGE && *said(args)))
 			return status;
 		wait = status == CMD_FAILED || status == CMD_USAGE ? wait * 2 : args->every_ns;
 		if (wait > PUSH_MOST_NS)
@@ -187,23 +212,34 @@ static int follow(struct cmd_push *args)
 	}
 }
 
+static int open_fleet(struct cmd_push *args)
+{
+	struct clickhouse_options options = {.url = args->url,
+					     .user = args->credentials.user,
+					     .password = args->credentials.password,
+					     .authority = args->credentials.authority};
+	char *error = NULL;
+	int err = clickhouse_new(&options, &args->clickhouse, &error);
+
+	if (err < 0)
+		message("%s", error ? error : strerror(-err));
+	free(error);
+	return err < 0 ? status_of(err) : CMD_DONE;
+}
+
 static int run(struct cmd_push *args)
 {
-	struct clickhouse_options options = {.url = args->url};
-	char *error = NULL;
-	int status = credentials_read(args->credentials_file, &args->credentials), err;
+	const bool is_server = server_is_url(args->url);
+	int status = credentials_read(args->credentials_file,
+				      is_server ? CREDENTIALS_PUSH : CREDENTIALS_CLICKHOUSE,
+				      &args->credentials);
 
+	if (status == CMD_DONE)
+		status = is_server ? push_server_open(args->url, &args->credentials,
+						      &args->server_options, &args->server)
+				   : open_fleet(args);
 	if (status != CMD_DONE)
 		return status;
-	options.user = args->credentials.user;
-	options.password = args->credentials.password;
-	options.authority = args->credentials.authority;
-	err = clickhouse_new(&options, &args->clickhouse, &error);
-	if (err < 0) {
-		message("%s", error ? error : strerror(-err));
-		free(error);
-		return status_of(err);
-	}
 	return args->is_following ? follow(args) : push_once(args);
 }
 
@@ -223,28 +259,38 @@ int cmd_push(int argc, char **argv)
 		{"credentials", PUSH_CREDENTIALS, "FILE", 0,
 		 "User, password and certificate authority, in lines 'user = NAME', 'password = "
 		 "SECRET', 'ca = FILE' (default: CLICKHOUSE_USER and CLICKHOUSE_PASSWORD of the "
-		 "environment)",
+		 "environment, for other servers STACKD_PUSH_USER and STACKD_PUSH_PASSWORD)",
 		 3},
 		{"follow", PUSH_FOLLOW, 0, 0,
 		 "Go on: send each recording when it has ended, and wait for the server if it is away",
 		 3},
 		{"every", PUSH_EVERY, "TIME", 0, "With --follow: look so often (default: 30s)", 3},
+		{"app", PUSH_APP, "NAME", 0,
+		 "Pyroscope, Parca: the application that the profiles are of (default: stackd)", 3},
+		{"sent", PUSH_SENT, "FILE", 0,
+		 "Pyroscope, Parca: where to note what the server has taken (default: the store's "
+		 "name and '.sent')",
+		 3},
 		{0}};
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.args_doc = "clickhouse://[USER@]HOST[:PORT]/DATABASE",
+		.args_doc = "clickhouse://[USER@]HOST[:PORT]/DATABASE\n"
+			    "pyroscope://[USER@]HOST[:PORT][/PATH]\n"
+			    "parca://[USER@]HOST[:PORT][/PATH]",
 		.doc = "Sends recordings to a server that has those of many hosts "
 		       "(docs/FLEETS.md). What the server has already is not sent again, so this "
-		       "can be repeated at any time.",
+		       "can be repeated at any time. An 's' before the colon (clickhouses:) makes "
+		       "it TLS.",
 		.children = children,
 	};
-	struct cmd_push args = {.every_ns = PUSH_EVERY_NS};
+	struct cmd_push args = {.every_ns = PUSH_EVERY_NS, .server_options.app = "stackd"};
 	int status;
 
 	options_parse(&argp, argc, argv, &args);
 	choose(&args.input);
 	status = run(&args);
+	push_server_free(args.server);
 	push_free(args.push);
 	clickhouse_free(args.clickhouse);
 	credentials_free(&args.credentials);

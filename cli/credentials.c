@@ -22,11 +22,19 @@ static int copy(const char *text, char **ret_copy)
 	return CMD_DONE;
 }
 
-static int from_environment(struct credentials *c)
+static const char *variable(const char *prefix, const char *what)
 {
-	int status = copy(getenv("CLICKHOUSE_USER"), &c->user);
+	char name[64];
 
-	return status == CMD_DONE ? copy(getenv("CLICKHOUSE_PASSWORD"), &c->password) : status;
+	snprintf(name, sizeof(name), "%s_%s", prefix, what);
+	return getenv(name);
+}
+
+static int from_environment(struct credentials *c, const char *prefix)
+{
+	int status = copy(variable(prefix, "USER"), &c->user);
+
+	return status == CMD_DONE ? copy(variable(prefix, "PASSWORD"), &c->password) : status;
 }
 
 static char *trimmed(char *text)
@@ -84,14 +92,14 @@ static int from_file(struct credentials *c, const char *path, FILE *in)
 	return status;
 }
 
-int credentials_read(const char *path, struct credentials *ret_credentials)
+int credentials_read(const char *path, const char *prefix, struct credentials *ret_credentials)
 {
 	struct credentials c = {0};
 	FILE *in = path ? fopen(path, "re") : NULL;
 	int status;
 
 	if (!path) {
-		status = from_environment(&c);
+		status = from_environment(&c, prefix);
 	} else if (!in) {
 		message("cannot open %s: %s", path, strerror(errno));
 		status = errno == EACCES ? CMD_NO_SUPPORT : CMD_USAGE;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The name and password by which a server knows stackctl. They come from the environment
- * (CLICKHOUSE_USER, CLICKHOUSE_PASSWORD) or from a file that nobody else can read, never from the
- * command line, which everybody on the machine can see.
+ * (CLICKHOUSE_USER and CLICKHOUSE_PASSWORD, or of other servers STACKD_PUSH_...) or from a file
+ * that nobody else can read, never from the command line, which everybody on the machine can see.
  */
 #ifndef CLI_CREDENTIALS_H
 #define CLI_CREDENTIALS_H
@@ -13,8 +13,11 @@ struct credentials {
 };
 
 /* Reads a file of lines "user = NAME", "password = SECRET" and "ca = FILE", of which each may be
- * missing; NULL: the environment. A cmd_status; a message has been given if it is not CMD_DONE. */
-int credentials_read(const char *path, struct credentials *ret_credentials);
+ * missing; NULL: the environment's variables that begin with `prefix`. A cmd_status; a message has
+ * been given if it is not CMD_DONE. */
+#define CREDENTIALS_CLICKHOUSE "CLICKHOUSE"
+#define CREDENTIALS_PUSH       "STACKD_PUSH"
+int credentials_read(const char *path, const char *prefix, struct credentials *ret_credentials);
 void credentials_free(struct credentials *credentials);
 
 #endif

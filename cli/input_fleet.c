@@ -128,7 +128,7 @@ int input_fleet_open(const struct input *input, struct store_reader **ret_reader
 	int status = check(input), err;
 
 	if (status == CMD_DONE)
-		status = credentials_read(input->credentials, &credentials);
+		status = credentials_read(input->credentials, CREDENTIALS_CLICKHOUSE, &credentials);
 	if (status != CMD_DONE)
 		return status;
 	options.user = credentials.user;

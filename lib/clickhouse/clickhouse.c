@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "clickhouse/http.h"
+#include "http/http.h"
 
 #define SAID_BYTES 300 /* of what the server says, in a sentence */
 

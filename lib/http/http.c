@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Requests by libcurl; see http.h. */
-#include "clickhouse/http.h"
+#include "http/http.h"
 
 #include <curl/curl.h>
 #include <dlfcn.h>
@@ -39,6 +39,7 @@ struct http {
 	CURL *curl;
 	char error[CURL_ERROR_SIZE];
 	struct buf *answer; /* of the request under way */
+	curl_off_t retry_after;
 #define HTTP_MEMBER(result, name, parameters) result(*name) parameters;
 	HTTP_FUNCTIONS(HTTP_MEMBER)
 #undef HTTP_MEMBER
@@ -89,6 +90,11 @@ void http_free(struct http *http)
 const char *http_error(const struct http *http)
 {
 	return http->error;
+}
+
+long http_retry_after(const struct http *http)
+{
+	return http->retry_after > 0 ? (long)http->retry_after : 0;
 }
 
 int http_escape(struct http *http, const char *text, struct buf *b)
@@ -179,16 +185,32 @@ static curl_mime *set_form(struct http *http, const struct http_request *r)
 	return form;
 }
 
+/* NULL for lack of memory. */
+static struct curl_slist *make_headers(struct http *http, const struct http_request *r)
+{
+	/* Else a body would wait for the server to ask for it. */
+	struct curl_slist *headers = http->curl_slist_append(NULL, "Expect:"), *more;
+	char line[128];
+
+	if (!headers || !r->content_type)
+		return headers;
+	snprintf(line, sizeof(line), "Content-Type: %s", r->content_type);
+	more = http->curl_slist_append(headers, line);
+	if (!more)
+		http->curl_slist_free_all(headers);
+	return more;
+}
+
 int http_post(struct http *http, const struct http_request *r, long *ret_status,
 	      struct buf *ret_answer)
 {
-	/* Else a body would wait for the server to ask for it. */
-	struct curl_slist *headers = http->curl_slist_append(NULL, "Expect:");
+	struct curl_slist *headers = make_headers(http, r);
 	curl_mime *form = NULL;
 	CURLcode code = CURLE_OUT_OF_MEMORY;
 
 	set_up(http, r);
 	http->error[0] = '\0';
+	http->retry_after = 0;
 	http->answer = ret_answer;
 	http->curl_easy_setopt(http->curl, CURLOPT_HTTPHEADER, headers);
 	if (r->part) {
@@ -200,10 +222,12 @@ int http_post(struct http *http, const struct http_request *r, long *ret_status,
 	}
 	if (headers && (form || !r->part))
 		code = http->curl_easy_perform(http->curl);
-	if (code == CURLE_OK)
+	if (code == CURLE_OK) {
 		http->curl_easy_getinfo(http->curl, CURLINFO_RESPONSE_CODE, ret_status);
-	else if (!http->error[0])
+		http->curl_easy_getinfo(http->curl, CURLINFO_RETRY_AFTER, &http->retry_after);
+	} else if (!http->error[0]) {
 		snprintf(http->error, sizeof(http->error), "%s", http->curl_easy_strerror(code));
+	}
 	http->curl_mime_free(form);
 	http->curl_slist_free_all(headers);
 	return code == CURLE_OK ? 0 : error_of(http, code);

@@ -7,8 +7,8 @@
  * library sends what failed on a kept one again by itself, and a server may have taken it the first
  * time.
  */
-#ifndef CLICKHOUSE_HTTP_H
-#define CLICKHOUSE_HTTP_H
+#ifndef HTTP_HTTP_H
+#define HTTP_HTTP_H
 
 #include <stddef.h>
 
@@ -26,7 +26,8 @@ struct http_request {
 	const char *authority;	     /* file with the authorities of TLS; NULL: the system's */
 	const void *body;	     /* what is sent; NULL: the parts */
 	size_t len;
-	const char *part; /* name of a part of a form, with this content; NULL: none */
+	const char *content_type; /* of the body; NULL: libcurl's own */
+	const char *part;	  /* name of a part of a form, with this content; NULL: none */
 	const struct buf *content;
 };
 
@@ -43,6 +44,10 @@ int http_post(struct http *http, const struct http_request *request, long *ret_s
 
 /* Returns what the library said of the last failure, "" if nothing. */
 const char *http_error(const struct http *http);
+
+/* Returns for how many seconds the server of the last answer wants to be left alone (its header
+ * Retry-After, as seconds or as a date); 0: it does not say. */
+long http_retry_after(const struct http *http);
 
 /* Appends text as a part of a URL. -ENOMEM, or 0. */
 int http_escape(struct http *http, const char *text, struct buf *b);

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* Sends recordings to servers of profiles; see push_server.h. */
+#include "push_server.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "cmd.h"
+#include "message.h"
+#include "sent.h"
+
+#define STALE_NS (600 * UINT64_C(1000000000)) /* a recording that grows no more has ended */
+
+struct push_server {
+	struct server *server;
+	const struct push_server_options *options;
+	struct sent *sent;
+	const struct store_recording *recording; /* that is under way */
+	struct server_push push;
+	uint64_t recordings, there, growing;
+};
+
+bool push_has_ended(const struct store_recording *recording)
+{
+	return recording->finished ||
+	       store_range_end(recording) + STALE_NS < clock_ns(CLOCK_REALTIME);
+}
+
+static int status_of(int err)
+{
+	switch (err) {
+	case -EACCES:
+		return CMD_NO_SUPPORT;
+	case -ENOENT:
+	case -EINVAL:
+	case -ENOSYS:
+		return CMD_USAGE;
+	default:
+		return CMD_FAILED;
+	}
+}
+
+int push_server_open(const char *url, const struct credentials *credentials,
+		     const struct push_server_options *options, struct push_server **ret_push)
+{
+	const struct server_options server_options = {.url = url,
+						      .user = credentials->user,
+						      .password = credentials->password,
+						      .authority = credentials->authority};
+	struct push_server *p = calloc(1, sizeof(*p));
+	char *error = NULL;
+	int err = p ? server_new(&server_options, &p->server, &error) : -ENOMEM;
+
+	if (err < 0) {
+		message("%s", error ? error : strerror(-err));
+		free(error);
+		free(p);
+		return status_of(err);
+	}
+	p->options = options;
+	*ret_push = p;
+	return CMD_DONE;
+}
+
+void push_server_free(struct push_server *p)
+{
+	if (!p)
+		return;
+	sent_free(p->sent);
+	server_free(p->server);
+	free(p);
+}
+
+const char *push_server_error(const struct push_server *p)
+{
+	return server_error(p->server);
+}
+
+/* --- one round -------------------------------------------------------------------------------- */
+
+static bool wants(void *arg, const struct store_recording *recording)
+{
+	struct push_server *p = arg;
+
+	if (!push_has_ended(recording))
+		p->growing++;
+	else if (sent_is_all(p->sent, server_name(p->server), recording))
+		p->there++;
+	else
+		return true;
+	return false;
+}
+
+static int note(void *arg, size_t taken, size_t all)
+{
+	struct push_server *p = arg;
+
+	return sent_add(p->sent, server_name(p->server), p->recording, taken, all);
+}
+
+static int send_one(void *arg, const struct input_open *open)
+{
+	struct push_server *p = arg;
+	const char *said;
+	int err;
+
+	p->recording = &profile_tables(open->profile)->recording;
+	p->push.from = sent_entries(p->sent, server_name(p->server), p->recording);
+	err = server_push(&p->push, open->profile);
+	if (err == 0) {
+		p->recordings++;
+		return CMD_DONE;
+	}
+	if (sent_error(p->sent)) {
+		message("%s: cannot note there what the server has taken, which would be sent "
+			"again: %s",
+			sent_path(p->sent), strerror(-err));
+		return CMD_FAILED;
+	}
+	said = server_error(p->server);
+	message("%s", *said ? said : strerror(-err));
+	return status_of(err);
+}
+
+static int open_sent(struct push_server *p, const struct input *input)
+{
+	char *store = input_path(input), *path = NULL;
+	int status = CMD_FAILED;
+
+	if (p->options->sent)
+		path = strdup(p->options->sent);
+	else if (store && asprintf(&path, "%s.sent", store) < 0)
+		path = NULL;
+	if (path)
+		status = sent_open(path, &p->sent);
+	else
+		message("out of memory");
+	free(store);
+	free(path);
+	return status;
+}
+
+static void report(const struct push_server *p, uint64_t retries)
+{
+	const struct server_push *push = &p->push;
+
+	message("%s: recordings sent: %" PRIu64 " (%" PRIu64 " samples, %" PRIu64
+		" bytes in %" PRIu64 " requests, %" PRIu64 " made again); sent before: %" PRIu64
+		"; under way, and left for later: %" PRIu64,
+		server_name(p->server), p->recordings, push->samples, push->bytes, push->requests,
+		server_retries(p->server) - retries, p->there, p->growing);
+	if (push->too_large)
+		message("%" PRIu64 " samples were left out: by themselves they are larger than "
+			"servers take",
+			push->too_large);
+}
+
+int push_server_once(struct push_server *p, const struct input *input, bool is_quiet)
+{
+	const struct input_each each = {.wants = wants, .each = send_one, .arg = p};
+	const uint64_t retries = server_retries(p->server);
+	int status = p->sent ? CMD_DONE : open_sent(p, input);
+
+	if (status != CMD_DONE)
+		return status;
+	p->push = (struct server_push){
+		.server = p->server, .app = p->options->app, .done = note, .arg = p};
+	p->recordings = p->there = p->growing = 0;
+	status = input_each(input, &each);
+	if (p->push.requests || p->recordings || (status == CMD_DONE && !is_quiet))
+		report(p, retries);
+	return status;
+}

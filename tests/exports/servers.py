@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""Servers of profiles for the tests: they refuse what the real ones' documented interfaces and checks refuse,
+and keep what they take as sums by command and call path. What a test says of them beforehand goes wrong."""
+
+import base64
+import collections
+import http.server
+import json
+import re
+import threading
+import urllib.parse
+
+import wire
+
+MOST_BYTES, MOST_SAMPLES = 4 << 20, 16000
+
+
+class Refused(Exception):
+    def __init__(self, status, text):
+        super().__init__(text)
+        self.status = status
+
+
+def demand(condition, text, status=400):
+    if not condition:
+        raise Refused(status, text)
+
+
+def check_pprof(p):
+    """That the tables stand in the order of their ids, and that everything refers to something."""
+    strings = p["string_table"]
+    demand(strings and strings[0] == "", "the first string is not empty")
+    for table in ("mapping", "function", "location"):
+        for number, row in enumerate(p[table]):
+            demand(row["id"] == number + 1, table + ": ids are not in order")
+            for name in ("filename", "build_id", "name", "system_name"):
+                demand(0 <= row.get(name, 0) < len(strings), "%s: %s is no string" % (table, name))
+    for location in p["location"]:
+        demand(0 <= location["mapping_id"] <= len(p["mapping"]), "a location's mapping")
+        for line in location["line"]:
+            demand(1 <= line["function_id"] <= len(p["function"]), "a location's function")
+    for sample in p["sample"]:
+        demand(len(sample["value"]) == len(p["sample_type"]), "a sample's values")
+        demand(all(1 <= number <= len(p["location"]) for number in sample["location_id"]), "a sample's location")
+        for label in sample["label"]:
+            demand(0 < label["key"] < len(strings) and 0 <= label["str"] < len(strings), "a label")
+
+
+class Sums:
+    """What a server has taken."""
+
+    def __init__(self):
+        self.paths = collections.Counter()  # by (command, root, ..., leaf): samples
+        self.values = collections.Counter()  # by type and unit
+        self.labels = set()  # of samples, by name
+        self.requests = 0
+
+    def add_pprof(self, data, most_samples):
+        try:
+            p = wire.decode(data, wire.PPROF)
+        except (wire.Malformed, UnicodeDecodeError) as error:
+            raise Refused(400, "no pprof: %s" % error) from error
+        check_pprof(p)
+        demand(0 < len(p["sample"]) <= most_samples, "%d samples" % len(p["sample"]), 422)
+        demand(p["time_nanos"] > 0 and p["duration_nanos"] >= 0, "no time")
+        strings = p["string_table"]
+        types = [(strings[t["type"]], strings[t["unit"]]) for t in p["sample_type"]]
+        names = [[strings[p["function"][line["function_id"] - 1]["name"]] for line in reversed(location["line"])]
+                 for location in p["location"]]
+        for sample in p["sample"]:
+            labels = {strings[label["key"]]: strings[label["str"]] for label in sample["label"]}
+            path = [name for number in reversed(sample["location_id"]) for name in names[number - 1]]
+            self.labels |= set(labels)
+            self.paths[(labels.get("comm"), *path)] += sample["value"][0]
+            for kind, value in zip(types, sample["value"]):
+                self.values[kind] += value
+        return p
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):  # noqa: N802 (its name)
+        server = self.server
+        number, server.number = server.number, server.number + 1
+        length = int(self.headers["Content-Length"])
+        fault = server.faults.pop(number, None)
+        if fault == "drop":  # in the middle of the body
+            self.rfile.read(length // 2)
+            self.connection.close()
+            return
+        body = self.rfile.read(length)
+        try:
+            if isinstance(fault, tuple):
+                raise Refused(*fault)
+            if server.password is not None:
+                wanted = "Basic " + base64.b64encode(("pusher:" + server.password).encode()).decode()
+                demand(self.headers.get("Authorization") == wanted, "who are you?", 401)
+            demand(length <= server.most_bytes, "request body too large", 413)
+            server.take(self, body)
+            server.sums.requests += 1
+            if fault != "after":  # it has taken that, and nobody learns it
+                self.answer(200, b"")
+        except Refused as refused:
+            server.refused.append(str(refused))
+            self.answer(refused.status, str(refused).encode())
+
+    def answer(self, status, body):
+        self.send_response(status)
+        if status in self.server.retry_after:
+            self.send_header("Retry-After", self.server.retry_after[status])
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Receiver(http.server.ThreadingHTTPServer):
+    """`faults` has what becomes of requests, by number from 0: "drop", "after", or (status, text)."""
+
+    scheme, path = None, None
+
+    def __init__(self, password=None, most_bytes=1 << 30, most_samples=MOST_SAMPLES, port=0):
+        super().__init__(("127.0.0.1", port), Handler)
+        self.password, self.most_bytes, self.most_samples = password, most_bytes, most_samples
+        self.faults, self.retry_after, self.number = {}, {}, 0
+        self.sums, self.refused, self.names = Sums(), [], set()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def url(self, behind=""):
+        return "%s://127.0.0.1:%d%s" % (self.scheme, self.server_address[1], behind)
+
+    def handle_error(self, *_):
+        pass  # of connections that a test breaks off
+
+
+class Pyroscope(Receiver):
+    scheme, path = "pyroscope", "/ingest"
+
+    def take(self, handler, body):
+        url = urllib.parse.urlsplit(handler.path)
+        demand(url.path == self.path, "404 page not found", 404)
+        query = urllib.parse.parse_qs(url.query, strict_parsing=True)
+        name = re.fullmatch(r"([\w./-]+)\{((?:[\w.]+=[^,{}=]*,?)*)\}", query["name"][0], re.ASCII)
+        demand(name, "name: character is not allowed")
+        self.names.add(query["name"][0])
+        demand(query["format"] == ["pprof"], "format")
+        start, end = int(query["from"][0]), int(query["until"][0])
+        demand(0 < start <= end, "times")
+        demand(len(body) <= MOST_BYTES, "profile payload size exceeds limit", 422)
+        p = self.sums.add_pprof(body, self.most_samples)
+        demand(start * 10 ** 9 <= p["time_nanos"] and
+               p["time_nanos"] + p["duration_nanos"] <= end * 10 ** 9, "times do not agree")
+
+
+class Parca(Receiver):
+    scheme, path = "parca", "/profiles/writeraw"
+
+    def take(self, handler, body):
+        demand(handler.path == self.path, "Not Found", 404)
+        demand(handler.headers["Content-Type"] == "application/json", "unsupported media type", 415)
+        request = json.loads(body)
+        demand(set(request) <= {"tenant", "series", "normalized"}, "unknown field")
+        for series in request["series"]:
+            demand(set(series) == {"labels", "samples"}, "unknown field")
+            labels = [(label["name"], label["value"]) for label in series["labels"]["labels"]]
+            demand(len(dict(labels)) == len(labels), "duplicate label name")
+            demand(dict(labels).get("__name__"), "missing __name__ label")
+            demand(all(re.fullmatch("[a-zA-Z_][a-zA-Z0-9_]*", name) for name, _ in labels), "invalid label name")
+            self.names.add(tuple(labels))
+            for sample in series["samples"]:
+                demand(set(sample) == {"rawProfile"}, "unknown field")
+                self.sums.add_pprof(base64.b64decode(sample["rawProfile"], validate=True), self.most_samples)

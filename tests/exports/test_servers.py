@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: MIT
+"""stackctl push to servers of profiles: what they have taken against the store's own folded stacks, whatever goes
+wrong on the way."""
+
+import collections
+import os
+import re
+import shutil
+import subprocess
+import time
+
+from clickhouse import TlsRelay, free_port
+from common import STACKCTL, STORES, check, compare, export, exports, need, report
+from servers import MOST_SAMPLES, Parca, Pyroscope
+
+KINDS = (Pyroscope, Parca)
+
+
+def store_of(kind):
+    """A copy of a store, to which nothing has been sent."""
+    path = STORES.path("push-%s.db" % kind)
+    shutil.copy(STORES.get(kind), path)
+    if os.path.exists(path + ".sent"):
+        os.remove(path + ".sent")
+    return path
+
+
+def push(url, store, *options, status=0, says="", **environment):
+    """Standard error of a push, which must end so."""
+    clean = {name: value for name, value in os.environ.items()
+             if not name.startswith("STACKD_PUSH") and not name.lower().endswith("_proxy")}
+    done = subprocess.run([STACKCTL, "push", url, "-i", store, *options], timeout=120, text=True,
+                          env=dict(clean, **environment), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    check(done.returncode == status, "push ended with %d, not %d" % (done.returncode, status), done.stderr)
+    check(re.search(says, done.stderr), "push does not say %r" % says, done.stderr)
+    check(not done.stdout, "standard output", done.stdout)
+    check("secret" not in done.stderr, "the password is shown", done.stderr)
+    return done.stderr
+
+
+def folded(store, *options):
+    """{(command, root, ..., leaf): samples}"""
+    rows = collections.Counter()
+    with open(export(store, "folded", *options), encoding="utf-8") as file:
+        for line in file:
+            path, count = line.rstrip("\n").rsplit(" ", 1)
+            rows[tuple(path.split(";"))] += int(count)
+    return rows
+
+
+def same(receiver, wanted, what):
+    check(not receiver.refused, "%s: refused: %r" % (what, receiver.refused))
+    compare(receiver.sums.paths, wanted, what)
+
+
+@exports
+def test_servers_push():
+    """Call paths of every kind of store; once, however often it is pushed."""
+    for server in KINDS:
+        for kind in ("small", "inferred", "metrics", "waits", "heap", "fleet", "real"):
+            receiver, store = server(), store_of(kind)
+            push(receiver.url(), store, says="recordings sent: 1 .* in 1 requests, 0 made again")
+            wanted = folded(store)
+            got = {path: count for path, count in receiver.sums.paths.items() if count}
+            receiver.sums.paths = collections.Counter(got)
+            same(receiver, wanted, "%s, %s" % (server.scheme, kind))
+            check(receiver.sums.labels <= {"comm", "cgroup"}, "labels %r" % receiver.sums.labels)
+            push(receiver.url(), store, says="recordings sent: 0 .*; sent before: 1")
+            check(receiver.sums.requests == 1, "sent twice")
+        for kind in ("hostile", "names", "deep"):  # folded stacks escape more
+            receiver, store = server(), store_of(kind)
+            push(receiver.url(), store, says="recordings sent: 1")
+            check(sum(receiver.sums.paths.values()) == report(store)["samples"], kind)
+            check(not receiver.refused, kind + ": %r" % receiver.refused)
+        receiver, store = server(), store_of("empty")
+        push(receiver.url(), store, says=r"recordings sent: 1 \(0 samples")
+        check(receiver.number == 0, "nothing was sent")
+    metrics = Pyroscope()
+    push(metrics.url(), store_of("metrics"), "--app", "shop/web")
+    check(metrics.names == {"shop/web{host=box}"}, "names %r" % metrics.names)
+    check(metrics.sums.values[("region.time", "nanoseconds")] == 10_000_000 and
+          metrics.sums.values[("cpu", "nanoseconds")] > 0, "values %r" % metrics.sums.values)
+
+
+@exports
+def test_servers_windows():
+    """Each window once; the same store to two servers; a folder in front."""
+    one, two, store = Pyroscope(), Parca(), store_of("windows")
+    push(one.url(), store, "--recording", "2..3", says="recordings sent: 2")
+    push(one.url("/"), store, says="recordings sent: 4 .*; sent before: 2")
+    push(one.url(), store, says="recordings sent: 0 .*; sent before: 6")
+    push(two.url(), store, says="recordings sent: 6")
+    wanted = folded(store, "--recording", "1..6")
+    same(one, wanted, "windows, Pyroscope")
+    same(two, wanted, "windows, Parca")
+    one.path = "/below/ingest"
+    push(one.url("/below/"), store, says="recordings sent: 6")
+    check(sum(one.sums.paths.values()) == 2 * sum(wanted.values()), "another server's")
+
+
+@exports
+def test_servers_faults():
+    """Failures that pass, and a connection that breaks off: nothing is lost, and nothing counts twice."""
+    for server, faults in ((Pyroscope, ((500, "oops"), (429, "slow down"), "drop")),
+                           (Parca, ((503, "wait"), "drop"))):
+        for fault in faults:
+            receiver, store = server(), store_of("small")
+            receiver.faults = {0: fault, 1: fault}
+            push(receiver.url(), store, says="in 1 requests, 2 made again")
+            receiver.refused = []
+            same(receiver, folded(store), "%s, %r" % (server.scheme, fault))
+    receiver, store = Pyroscope(), store_of("small")
+    receiver.faults = {number: (500, "a\nb\x1b[1m") for number in range(9)}
+    push(receiver.url(), store, status=1, says="the server failed with status 500: a\n")
+    check(receiver.number == 5, "%d tries" % receiver.number)
+    receiver.faults, receiver.refused = {}, []
+    push(receiver.url(), store, says="recordings sent: 1")
+    same(receiver, folded(store), "the next time")
+
+
+@exports
+def test_servers_retry_after():
+    receiver, store = Pyroscope(), store_of("small")
+    receiver.faults, receiver.retry_after = {0: (429, "later")}, {429: "3"}
+    start = time.monotonic()
+    push(receiver.url(), store, says="in 1 requests, 1 made again")
+    check(3 <= time.monotonic() - start < 20, "it came again after %.1f s" % (time.monotonic() - start))
+    receiver, store = Pyroscope(), store_of("small")
+    receiver.faults, receiver.retry_after = {0: (429, "later")}, {429: "3600"}
+    push(receiver.url(), store, status=1, says="the server takes no more for 3600 seconds: later")
+    check(receiver.number == 1, "it came again")
+
+
+@exports
+def test_servers_refuse():
+    """What does not pass is said at once, and not tried again."""
+    store = store_of("small")
+    receiver = Pyroscope(password="secret")
+    push(receiver.url(), store, status=4, says="does not let user '' in .401: who are you")
+    push(receiver.url(), store, status=4, says="does not let user 'pusher' in", STACKD_PUSH_USER="pusher",
+         STACKD_PUSH_PASSWORD="secret1")
+    check(receiver.number == 2, "tried again")
+    receiver.refused = []
+    file = STORES.path("push-credentials")
+    with open(file, "w", encoding="ascii") as out:
+        out.write("user = pusher\npassword = secret\n")
+    push(receiver.url(), store, "--credentials", file, status=2, says="others than its owner can read")
+    os.chmod(file, 0o600)
+    push(receiver.url(), store, "--credentials", file, says="recordings sent: 1")
+    same(receiver, folded(store), "credentials")
+    for status, wanted, says in ((400, 2, "refuses this with status 400: no"), (403, 4, "does not let"),
+                                 (404, 2, "takes nothing at /profiles/writeraw"), (413, 1, "this is too large")):
+        receiver, store = Parca(), store_of("cut")
+        receiver.faults = {number: (status, "no") for number in range(40)}
+        push(receiver.url(), store, status=wanted, says=says)
+        check(status == 413 or receiver.number == 1, "tried again")
+    push("parca://127.0.0.1:%d" % free_port(), store, status=1, says="nothing can be reached there")
+    push("parca://no-such-host.invalid", store, status=1, says="there is no host 'no-such-host.invalid'")
+    push("parca://user:secret@host", store, status=2, says="could be seen by everybody")
+    push("pyroscope://host:0", store, status=2, says="the port is not a number")
+    push("pyroscope://", store, status=2, says="it has no host")
+    push("pyroscope://host/a?b", store, status=2, says="a path has letters")
+
+
+@exports
+def test_servers_tls():
+    """A server is trusted if one of the authorities has signed it, and never otherwise."""
+    need("openssl")
+    receiver, store = Pyroscope(password="secret"), store_of("small")
+    relay = TlsRelay(receiver.server_address[1], STORES.folder)
+    url, user = "pyroscopes://pusher@127.0.0.1:%d" % relay.port, {"STACKD_PUSH_PASSWORD": "secret"}
+    push(url, store, status=1, says="certificate", **user)
+    check(receiver.number == 0, "it was asked")
+    file = STORES.path("push-authority")
+    with open(file, "w", encoding="ascii") as out:
+        out.write("password = secret\nca = %s\n" % relay.certificate)
+    os.chmod(file, 0o600)
+    push(url, store, "--credentials", file, says="recordings sent: 1")
+    same(receiver, folded(store), "TLS")
+
+
+@exports
+def test_servers_split():
+    """A server that takes less at a time gets more requests, and a cut-off push goes on where it was."""
+    for server in KINDS:
+        receiver, store = server(), store_of("small")
+        size = int(re.search(r"(\d+) bytes", push(receiver.url(), store))[1])
+        receiver, store = server(most_bytes=size - 1), store_of("small")
+        push(receiver.url(), store, says="recordings sent: 1")
+        check(receiver.sums.requests > 1 and "request body too large" in receiver.refused, "not split")
+        receiver.refused = []
+        same(receiver, folded(store), server.scheme + ", split")
+    receiver, store = Pyroscope(), store_of("wide")
+    receiver.faults = {3: (400, "not now")}
+    push(receiver.url(), store, status=2, says="refuses this with status 400: not now")
+    check(receiver.sums.requests == 3, "%d requests" % receiver.sums.requests)
+    push(receiver.url(), store, says=r"recordings sent: 1 \(952000 samples, \d+ bytes in \d+ requests")
+    check(sum(receiver.sums.paths.values()) == 1_000_000, "%d samples" % sum(receiver.sums.paths.values()))
+    check(receiver.sums.requests >= 1_000_000 // MOST_SAMPLES, "requests")
+
+
+@exports
+def test_servers_notes():
+    """The file of what has been sent."""
+    receiver, store = Pyroscope(), store_of("small")
+    notes = STORES.path("notes")
+    push(receiver.url(), store, "--sent", notes, says="recordings sent: 1")
+    with open(notes, encoding="utf-8") as file:
+        line = file.read()
+    check(line.startswith(receiver.url("/ingest") + "\tbox\t") and line.count("\t") == 5, "line %r" % line)
+    with open(notes, "a", encoding="utf-8") as file:
+        file.write(line[:-4])  # a write that was cut off
+    push(receiver.url(), store, "--sent", notes, says="sent before: 1")
+    with open(notes, "w", encoding="utf-8") as file:
+        file.write("hello\n")
+    push(receiver.url(), store, "--sent", notes, status=2, says=":1: the line is not one of")
+    push(receiver.url(), store, "--sent", "/proc/none/x", status=2, says="give another file by --sent")
+    check(receiver.sums.requests == 1, "%d requests" % receiver.sums.requests)
+
+
+@exports
+def test_servers_follow():
+    """A service sends what ends, waits while the server is away, and does not stop."""
+    port, store = free_port(), store_of("windows")
+    process = subprocess.Popen([STACKCTL, "push", "pyroscope://127.0.0.1:%d" % port, "-i", store, "--follow",
+                                "--every", "1s"], stderr=subprocess.PIPE, text=True)
+    try:
+        check("nothing can be reached" in process.stderr.readline(), "the server is away")
+        receiver = Pyroscope(port=port)
+        line = process.stderr.readline()
+        while "nothing can be reached" in line:
+            line = process.stderr.readline()
+        check("recordings sent: 6" in line, line)
+        same(receiver, folded(store, "--recording", "1..6"), "--follow")
+        time.sleep(2.5)
+        check(process.poll() is None and receiver.sums.requests == 6, "it went on otherwise")
+    finally:
+        process.terminate()
+        process.wait()
