@@ -20,7 +20,7 @@ enum { CMD_FOLD_REGION = 0x200, CMD_FOLD_AUTO, CMD_FOLD_GROUP, CMD_FOLD_TIME, CM
 
 #define LISTED 10u /* regions that a message names */
 
-enum cmd_fold_form { CMD_FOLD_TEXT, CMD_FOLD_CSV, CMD_FOLD_SVG, CMD_FOLD_PAGE };
+enum cmd_fold_form { CMD_FOLD_TEXT, CMD_FOLD_CSV, CMD_FOLD_SVG, CMD_FOLD_PAGE, CMD_FOLD_GNUPLOT };
 
 struct cmd_fold {
 	struct show show;
@@ -52,7 +52,7 @@ static const struct argp_option cmd_fold_options[] = {
 	{"seed", CMD_FOLD_SEED, "N", 0, "Of the resampling that makes the bands (default 1)", 3},
 	{"output", 'o', "FILE", 0,
 	 "Write to this file: a page for any browser if it ends in .html, a picture in .svg, a table in "
-	 ".csv",
+	 ".csv, a script for gnuplot in .gp",
 	 3},
 	{0},
 };
@@ -73,6 +73,8 @@ static void cmd_fold_output(struct cmd_fold *args, const char *path)
 		args->form = CMD_FOLD_PAGE;
 	else if (cmd_fold_ends(path, ".csv"))
 		args->form = CMD_FOLD_CSV;
+	else if (cmd_fold_ends(path, ".gp"))
+		args->form = CMD_FOLD_GNUPLOT;
 }
 
 static void cmd_fold_time(struct argp_state *state, struct cmd_fold *args, const char *arg)
@@ -209,6 +211,8 @@ static int cmd_fold_write(const struct cmd_fold *args, const struct input_open *
 		return folding_write_csv(folding, out);
 	case CMD_FOLD_SVG:
 		return folding_write_svg(folding, out);
+	case CMD_FOLD_GNUPLOT:
+		return folding_write_gnuplot(folding, out);
 	case CMD_FOLD_PAGE:
 		return export_fold(folding, open->profile, out);
 	case CMD_FOLD_TEXT:

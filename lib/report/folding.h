@@ -97,11 +97,12 @@ int folding_groups(const struct passes *passes, enum folding_time time,
 		   struct fold_modes **ret_groups);
 
 /* Write it: as text with sparklines, without the header of reports, as a table of comma-separated
- * values, as an SVG picture, and as an HTML page that needs no other file. 0, -ENOMEM, or -EIO if
- * the stream failed. */
+ * values, as an SVG picture, and as a script for gnuplot 5 that holds its data
+ * (export/export_fold.h has the HTML page). 0, -ENOMEM, or -EIO if the stream failed. */
 int folding_write_text(const struct folding *folding, const struct report_options *options,
 		       FILE *out);
 int folding_write_csv(const struct folding *folding, FILE *out);
 int folding_write_svg(const struct folding *folding, FILE *out);
+int folding_write_gnuplot(const struct folding *folding, FILE *out);
 
 #endif

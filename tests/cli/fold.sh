@@ -67,6 +67,11 @@ assert [p["path"] for p in data["phases"]] == [["assemble"], ["solve"], ["output
 assert sum(sum(r["columns"]) for r in data["routines"]) == 3200
 EOF
 
+# --- the script for gnuplot, which tests/exports runs, has its data, and neither terminal nor output
+expect 0 "$stackctl" fold -i "$store" --region pass -o "$tmp/p.gp"
+[ "$(grep -c '^[$][a-z0-9]* << END$' "$tmp/p.gp")" = 2 ] || fail "data: $(grep '<<' "$tmp/p.gp")"
+! grep -Eq '^set (term|output)' "$tmp/p.gp" || fail 'the script chooses a terminal'
+
 # --- without readings there is the wall time, and a hint
 make_store "$tmp/unread.db" unread
 expect 0 "$stackctl" fold -i "$tmp/unread.db" --region pass

@@ -34,7 +34,11 @@
  *   markup    the same with a variable whose name is markup
  *   unread    the same without readings
  *   modes     folded with every third pass of another kind, twice as long and the other way round
- * in time, and four that take 1 ms locked    the same with all samples at four moments of a pass
+ *             in time, and four that take 1 ms
+ *   locked    the same with all samples at four moments of a pass
+ *   traced    nested instances, counters and samples in three threads of two processes, under names
+ *             that try to break out of their line; another process has neither
+ *   instances the same without the samples
  */
 #include <errno.h>
 #include <stdio.h>
@@ -458,6 +462,7 @@ static void make_nothing(struct maker *m)
 }
 
 #include "make_folded.h"
+#include "make_traced.h"
 
 static void fill(struct maker *m, const char *kind)
 {
@@ -465,13 +470,14 @@ static void fill(struct maker *m, const char *kind)
 		const char *name;
 		void (*fill)(struct maker *m);
 	} kinds[] = {
-		{"small", make_small},	   {"after", make_after},	{"names", make_names},
-		{"hostile", make_hostile}, {"inferred", make_inferred}, {"empty", make_nothing},
-		{"cut", make_cut},	   {"deep", make_deep},		{"wide", make_wide},
-		{"metrics", make_metrics}, {"waits", make_waits},	{"heap", make_heap},
-		{"fleet", make_fleet},	   {"twin", make_twin},		{"windows", make_windows},
-		{"wakers", make_wakers},   {"folded", make_folded},	{"markup", make_markup},
-		{"unread", make_unread},   {"modes", make_modes},	{"locked", make_locked},
+		{"small", make_small},	   {"after", make_after},	  {"names", make_names},
+		{"hostile", make_hostile}, {"inferred", make_inferred},	  {"empty", make_nothing},
+		{"cut", make_cut},	   {"deep", make_deep},		  {"wide", make_wide},
+		{"metrics", make_metrics}, {"waits", make_waits},	  {"heap", make_heap},
+		{"fleet", make_fleet},	   {"twin", make_twin},		  {"windows", make_windows},
+		{"wakers", make_wakers},   {"folded", make_folded},	  {"markup", make_markup},
+		{"unread", make_unread},   {"modes", make_modes},	  {"locked", make_locked},
+		{"traced", make_traced},   {"instances", make_instances},
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
