@@ -8,11 +8,11 @@
 #include "model/passes.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/int_map.h"
+#include "model/counter_names.h"
 #include "model/pattern.h"
 #include "store/store_reader.h"
 
@@ -289,26 +289,6 @@ double passes_x(const struct passes *passes, const struct pass_sample *sample)
 
 /* --- counters --------------------------------------------------------------------------------- */
 
-/* Finds the names of the recording's counters: "counter.0.cpu". */
-static int find_names(struct maker *m)
-{
-	const struct store_tables *tables = profile_tables(m->profile);
-
-	for (uint32_t i = 0; i < tables->n_counters; i++) {
-		const char *name = tables->counters[i].name;
-		unsigned number;
-		int len = 0;
-
-		if (sscanf(name, "counter.%u.%n", &number, &len) != 1 || !len ||
-		    number >= METRIC_COUNTERS || m->passes->counters[number])
-			continue;
-		m->passes->counters[number] = strdup(name + len);
-		if (!m->passes->counters[number])
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 static int take_total(void *arg, const struct store_sample *record)
 {
 	struct maker *m = arg;
@@ -395,7 +375,7 @@ static int read_counter(struct maker *m, unsigned counter)
 
 static int read_counters(struct maker *m)
 {
-	int err = find_names(m);
+	int err = counter_names_find(profile_tables(m->profile), m->passes->counters);
 
 	for (unsigned i = 0; i < METRIC_COUNTERS && !err; i++) {
 		if (m->passes->counters[i])
@@ -514,7 +494,6 @@ void passes_free(struct passes *passes)
 	free(passes->all.items);
 	free(passes->samples.items);
 	free(passes->name);
-	for (unsigned i = 0; i < METRIC_COUNTERS; i++)
-		free(passes->counters[i]);
+	counter_names_free(passes->counters);
 	*passes = (struct passes){0};
 }

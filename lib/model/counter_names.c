@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Names of counters; see counter_names.h. A store has them among its figures: "counter.0.cpu". */
+#include "model/counter_names.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int counter_names_find(const struct store_tables *tables, char *ret_names[METRIC_COUNTERS])
+{
+	memset(ret_names, 0, METRIC_COUNTERS * sizeof(*ret_names));
+	for (uint32_t i = 0; i < tables->n_counters; i++) {
+		const char *name = tables->counters[i].name;
+		unsigned number;
+		int len = 0;
+
+		if (sscanf(name, "counter.%u.%n", &number, &len) != 1 || !len ||
+		    number >= METRIC_COUNTERS || ret_names[number])
+			continue;
+		ret_names[number] = strdup(name + len);
+		if (!ret_names[number])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void counter_names_free(char *names[METRIC_COUNTERS])
+{
+	for (unsigned i = 0; i < METRIC_COUNTERS; i++) {
+		free(names[i]);
+		names[i] = NULL;
+	}
+}

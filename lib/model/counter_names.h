@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* The names of the counters that a recording has readings of (SERIES_READING, SERIES_PASSED). */
+#ifndef MODEL_COUNTER_NAMES_H
+#define MODEL_COUNTER_NAMES_H
+
+#include "stack/metric.h"
+#include "store/store_reader.h"
+
+/* Finds the names, by the counters' numbers; NULL: there is no such counter. The caller frees those
+ * that were found by counter_names_free(), also after a failure. 0 or -ENOMEM. */
+int counter_names_find(const struct store_tables *tables, char *ret_names[METRIC_COUNTERS]);
+void counter_names_free(char *names[METRIC_COUNTERS]);
+
+#endif
