@@ -13,9 +13,10 @@
 #include "message.h"
 #include "options.h"
 #include "output.h"
+#include "paraver.h"
 #include "tables.h"
 
-enum { CMD_EXPORT_PARQUET = 0x180, CMD_EXPORT_FIRST = 0x200 };
+enum { CMD_EXPORT_PARQUET = 0x180, CMD_EXPORT_PARAVER, CMD_EXPORT_FIRST = 0x200 };
 
 struct cmd_export_format {
 	const char *name;
@@ -46,19 +47,23 @@ struct cmd_export {
 	const char *output;
 	const struct cmd_export_format *format;
 	const char *parquet; /* the folder of --parquet */
+	const char *paraver; /* the file of --paraver */
 };
 
 /* Checks what was given as a whole. */
 static void parse_end(struct argp_state *state, const struct cmd_export *args)
 {
-	if (args->parquet && args->format)
-		argp_error(state, "--parquet and --%s: one format at a time", args->format->name);
-	if (args->parquet && args->output)
-		argp_error(state, "--parquet names the folder of its files itself, and goes "
-				  "without --output");
-	if (!args->parquet && !args->format)
+	const char *name = args->parquet ? "parquet" : "paraver";
+
+	if (args->parquet && args->paraver)
+		argp_error(state, "--parquet and --paraver: one format at a time");
+	if ((args->parquet || args->paraver) && args->format)
+		argp_error(state, "--%s and --%s: one format at a time", name, args->format->name);
+	if ((args->parquet || args->paraver) && args->output)
+		argp_error(state, "--%s names its files itself, and goes without --output", name);
+	if (!args->parquet && !args->paraver && !args->format)
 		argp_error(state, "which format? --folded, --perf-script, --pprof, --speedscope, "
-				  "--firefox, --callgrind, --json, --tags or --parquet");
+				  "--firefox, --callgrind, --json, --tags, --parquet or --paraver");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -86,6 +91,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!*arg)
 			argp_error(state, "--parquet: the folder's name is empty");
 		args->parquet = arg;
+		return 0;
+	case CMD_EXPORT_PARAVER:
+		if (!paraver_is_path(arg))
+			argp_error(state, "--paraver '%s': the trace's name must end in .prv", arg);
+		args->paraver = arg;
 		return 0;
 	case ARGP_KEY_END:
 		parse_end(state, args);
@@ -125,7 +135,7 @@ static int cmd_export_write(const struct cmd_export *args, const struct input_op
 int cmd_export(int argc, char **argv)
 {
 	static const struct argp_child children[] = {{&input_argp, 0, NULL, 0}, {0}};
-	struct argp_option options[CMD_EXPORT_FORMATS + 3] = {0};
+	struct argp_option options[CMD_EXPORT_FORMATS + 4] = {0};
 	struct argp argp = {
 		.options = options,
 		.parser = parse,
@@ -149,6 +159,13 @@ int cmd_export(int argc, char **argv)
 		.doc = "Parquet files samples, paths and locations in this folder (docs/TABLES.md): "
 		       "all metrics, and each recording of a range by itself",
 		.group = 3};
+	options[i++] = (struct argp_option){
+		.name = "paraver",
+		.key = CMD_EXPORT_PARAVER,
+		.arg = "FILE.prv",
+		.doc = "A trace for Paraver, with FILE.pcf and FILE.row beside it (docs/FOLD.md): "
+		       "instances of regions, counters, and samples with their call paths",
+		.group = 3};
 	options[i] = (struct argp_option){.name = "output",
 					  .key = 'o',
 					  .arg = "FILE",
@@ -157,6 +174,10 @@ int cmd_export(int argc, char **argv)
 	options_parse(&argp, argc, argv, &args);
 	if (args.parquet)
 		return tables_write_parquet(&args.input, args.parquet);
+	if (args.paraver) {
+		status = input_only_samples(&args.input, "paraver");
+		return status == CMD_DONE ? paraver_write(&args.input, args.paraver) : status;
+	}
 	status = check(&args);
 	if (status != CMD_DONE)
 		return status;

@@ -447,6 +447,15 @@ bool input_has_times(enum metric metric, const char *path, struct store_reader *
 	return false;
 }
 
+/* Whether the verb has something to show without samples. */
+static bool has_instances(const struct input *input, struct store_reader *reader)
+{
+	uint32_t series;
+
+	return input->takes_instances && store_reader_series(reader, &series) == 0 &&
+	       series & 1u << SERIES_REGION_TIME;
+}
+
 static int sum_up(const struct input *input, const char *path, struct input_open *open)
 {
 	const struct store_tables *t = store_reader_tables(open->reader);
@@ -455,7 +464,7 @@ static int sum_up(const struct input *input, const char *path, struct input_open
 	if (!input_is_fleet(input) && !input_has_times(input->filter.metric, path, open->reader))
 		return CMD_NO_SAMPLES;
 	err = profile_new(open->reader, &input->filter, &open->profile);
-	if (err == 0)
+	if (err == 0 || (err == -ENODATA && has_instances(input, open->reader)))
 		return CMD_DONE;
 	if (err != -ENODATA)
 		return input_explain(input, path, err, NULL);

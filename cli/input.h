@@ -25,10 +25,11 @@ struct input {
 	int32_t pids[INPUT_MAX], tids[INPUT_MAX];
 	const char *comms[INPUT_MAX], *dsos[INPUT_MAX], *symbols[INPUT_MAX], *focus[INPUT_MAX],
 		*ignore[INPUT_MAX], *units[INPUT_MAX];
-	bool is_unfolded;   /* --no-fold-recursion was given */
-	bool takes_moments; /* of a metric of one moment, --from is another one */
-	bool is_nameless;   /* the verb shows no names */
-	bool takes_fleets;  /* the verb can show a server's sums: input_fleet_by() */
+	bool is_unfolded;     /* --no-fold-recursion was given */
+	bool takes_moments;   /* of a metric of one moment, --from is another one */
+	bool is_nameless;     /* the verb shows no names */
+	bool takes_instances; /* those of regions without any sample are something to show */
+	bool takes_fleets;    /* the verb can show a server's sums: input_fleet_by() */
 	unsigned fleet_labels;
 	const char *hosts[INPUT_MAX]; /* of a server's database */
 	size_t n_hosts;
