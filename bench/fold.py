@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""stackctl fold on real programs: fold.py [curve|lmp|auto|cost]... [RUNS]
+"""stackctl fold on real programs: fold.py [curve|lmp|auto|cost|growth]... [RUNS]
 
   curve   a program that knows the course of a variable within its passes (tests/workloads/folded.c), at
           several frequencies: mean and largest error of the cumulated curve, error of the phases' bounds
@@ -10,7 +10,8 @@
   auto    the period that is found in folded and in bt, beside the true one (target: 1 %), and RUNS (5)
           runs each of programs without one: none may be found, 1 in 100 at most
   cost    ns that reading six counters adds to a sample within a region, by the kernel's own run-time
-          statistics; target: 300"""
+          statistics; target: 300
+  growth  stackctl fold of recordings with 10^4, 10^5 and 10^6 samples; target: 2 s and 256 MiB"""
 
 import json
 import os
@@ -20,6 +21,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..")
@@ -207,11 +209,31 @@ def cost(folder, runs):
         best["without"], best["six"], best["six"] - best["without"]))
 
 
+# --- growth --------------------------------------------------------------------------------------
+
+def growth(folder, _):
+    flags = subprocess.run(["pkg-config", "--libs", "sqlite3", "libzstd"], stdout=subprocess.PIPE, text=True,
+                           check=True).stdout.split()
+    print("samples   seconds  MiB at most")
+    for samples in (10000, 100000, 1000000):
+        maker, store = "%s/make%d" % (folder, samples), "%s/%d.db" % (folder, samples)
+        subprocess.run(["cc", "-std=gnu17", "-D_GNU_SOURCE", "-DFOLDED_PASSES=%d" % (samples // 8), "-Ilib",
+                        "-Ibpf", "-o", maker, "tests/cli/make_store.c", "build/libstackd.a", *flags,
+                        "-lpthread", "-lm"], check=True, cwd=ROOT)
+        subprocess.run([maker, store, "folded"], check=True)
+        start = time.monotonic()
+        process = subprocess.Popen([STACKCTL, "fold", "-i", store, "--region", "pass", "-o", store + ".csv"])
+        _, status, usage = os.wait4(process.pid, 0)
+        if status:
+            sys.exit("stackctl fold: status %d" % status)
+        print("%7d %9.2f %12.0f" % (samples, time.monotonic() - start, usage.ru_maxrss / 1024))
+
+
 def main():
-    names = [word for word in sys.argv[1:] if not word.isdigit()] or ["curve", "lmp", "auto", "cost"]
+    names = [word for word in sys.argv[1:] if not word.isdigit()] or ["curve", "lmp", "auto", "cost", "growth"]
     runs = next((int(word) for word in sys.argv[1:] if word.isdigit()), 5)
     for name in names:
-        if name not in ("curve", "lmp", "auto", "cost"):
+        if name not in ("curve", "lmp", "auto", "cost", "growth"):
             sys.exit(__doc__)
         with tempfile.TemporaryDirectory(prefix="stackd-fold-") as folder:
             globals()[name](folder, runs)
