@@ -4,6 +4,8 @@ counters, do within a pass, from few samples of each."""
 
 import json
 import os
+import re
+import sys
 
 from harness import (FAILED, STACKCTL, STACKD, WORKLOADS, background, check, check_fault, live, record,
                      run, scratch)
@@ -99,6 +101,41 @@ def test_fold_marks():
         check(data["passes"] > 50, "passes", data["passes"])
         check_curve(data)
         check_phases(data)
+
+
+# Sorts and hashes in an order that does not repeat.
+APERIODIC = """
+import random
+random.seed(3)
+table = {}
+for _ in range(300):
+    words = [str(random.random()) for _ in range(random.randrange(1, 20000) ** 2 // 20000)]
+    for word in words:
+        table[word[:5]] = table.get(word[:5], 0) + 1
+    words.sort(key=lambda word: word[::-1])
+    "".join(words).upper().split("7")
+"""
+
+
+def auto(store):
+    """What stackctl fold --auto says."""
+    result = run(STACKCTL, "fold", "--auto", "-i", store, "-o", store + ".csv")
+    check(result.status in (0, FAILED), "status", result.status, result.err)
+    return result
+
+
+@live
+def test_fold_auto():
+    """Without a region, the program's period; and none where there is none."""
+    with scratch() as folder:
+        record(folder + "/s.db", "-F", 997, "--", PROGRAM, 150, 20000)
+        found = re.search(r"is periodic: ([0-9.]+) ms between the beginnings of (\w+), (\d+) of",
+                          auto(folder + "/s.db").err)
+        check(found and 19.5 < float(found[1]) < 21.5 and found[2] in ROUTINES and int(found[3]) > 120,
+              "the period", found and found[0])
+        record(folder + "/n.db", "-F", 997, "--", sys.executable, "-c", APERIODIC)
+        said = auto(folder + "/n.db")
+        check(said.status == FAILED and "not periodic" in said.err, "a period without one", said.err)
 
 
 @live
