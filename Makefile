@@ -83,7 +83,7 @@ $(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: lib/export/%.proto
 $(B)/gen/%.pb-c.o: $(B)/gen/%.pb-c.c
 	$(call say,CC,$@)$(CC) $(CFLAGS) -c $< -o $@
 
-$(call OBJ,$(wildcard lib/export/*.c)): $(B)/gen/pprof.pb-c.h
+$(call OBJ,$(wildcard lib/export/*.c)): $(B)/gen/pprof.pb-c.h $(B)/gen/otlp.pb-c.h
 
 $(B)/gen/%.inc: lib/export/%
 	@mkdir -p $(@D)
@@ -92,7 +92,7 @@ $(B)/gen/%.inc: lib/export/%
 $(B)/lib/export/export_flamegraph.o: $(B)/gen/flamegraph.html.inc
 $(B)/lib/export/export_fold.o: $(B)/gen/fold.html.inc
 
-$(B)/libstackd.a: $(call OBJ,$(LIB_SRC)) $(B)/gen/pprof.pb-c.o
+$(B)/libstackd.a: $(call OBJ,$(LIB_SRC)) $(B)/gen/pprof.pb-c.o $(B)/gen/otlp.pb-c.o
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
 
 # The daemon but for its main(): tests link it.

@@ -80,7 +80,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "where to? stackctl push clickhouse://HOST[:PORT]/DATABASE, "
-				  "pyroscope://HOST[:PORT] or parca://HOST[:PORT]");
+				  "pyroscope://HOST[:PORT], parca://HOST[:PORT] or "
+				  "otlp+http://HOST[:PORT]");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -266,9 +267,10 @@ int cmd_push(int argc, char **argv)
 		 3},
 		{"every", PUSH_EVERY, "TIME", 0, "With --follow: look so often (default: 30s)", 3},
 		{"app", PUSH_APP, "NAME", 0,
-		 "Pyroscope, Parca: the application that the profiles are of (default: stackd)", 3},
+		 "Pyroscope, Parca, OTLP: the application that the profiles are of (default: stackd)",
+		 3},
 		{"sent", PUSH_SENT, "FILE", 0,
-		 "Pyroscope, Parca: where to note what the server has taken (default: the store's "
+		 "Pyroscope, Parca, OTLP: where to note what the server has taken (default: the store's "
 		 "name and '.sent')",
 		 3},
 		{0}};
@@ -277,7 +279,8 @@ int cmd_push(int argc, char **argv)
 		.parser = parse,
 		.args_doc = "clickhouse://[USER@]HOST[:PORT]/DATABASE\n"
 			    "pyroscope://[USER@]HOST[:PORT][/PATH]\n"
-			    "parca://[USER@]HOST[:PORT][/PATH]",
+			    "parca://[USER@]HOST[:PORT][/PATH]\n"
+			    "otlp+http://[USER@]HOST[:PORT][/PATH]",
 		.doc = "Sends recordings to a server that has those of many hosts "
 		       "(docs/FLEETS.md). What the server has already is not sent again, so this "
 		       "can be repeated at any time. An 's' before the colon (clickhouses:) makes "

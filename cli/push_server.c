@@ -71,6 +71,7 @@ void push_server_free(struct push_server *p)
 {
 	if (!p)
 		return;
+	buf_free(&p->push.said);
 	sent_free(p->sent);
 	server_free(p->server);
 	free(p);
@@ -154,6 +155,13 @@ static void report(const struct push_server *p, uint64_t retries)
 		"; under way, and left for later: %" PRIu64,
 		server_name(p->server), p->recordings, push->samples, push->bytes, push->requests,
 		server_retries(p->server) - retries, p->there, p->growing);
+	if (push->said.len && !push->rejected)
+		message("%s: the server says: %.*s", server_name(p->server), (int)push->said.len,
+			(const char *)push->said.data);
+	if (push->rejected)
+		message("%s: the server has rejected %" PRIu64 " profiles of these for good: %.*s",
+			server_name(p->server), push->rejected, (int)push->said.len,
+			push->said.data ? (const char *)push->said.data : "");
 	if (push->too_large)
 		message("%" PRIu64 " samples were left out: by themselves they are larger than "
 			"servers take",
@@ -168,6 +176,7 @@ int push_server_once(struct push_server *p, const struct input *input, bool is_q
 
 	if (status != CMD_DONE)
 		return status;
+	buf_free(&p->push.said);
 	p->push = (struct server_push){
 		.server = p->server, .app = p->options->app, .done = note, .arg = p};
 	p->recordings = p->there = p->growing = 0;

@@ -131,7 +131,7 @@ do_lint() {
     export -f sources each_source lint_format lint_tidy lint_dead_stores lint_shell lint_python \
         lint_layers lint_headers lint_sizes lint_checked
     export jobs flags
-    run lint-bpf make build/gen/stackd.skel.h build/gen/pprof.pb-c.h build/gen/flamegraph.html.inc \
+    run lint-bpf make build/gen/stackd.skel.h build/gen/pprof.pb-c.h build/gen/otlp.pb-c.h build/gen/flamegraph.html.inc \
         build/gen/fold.html.inc
     spawn lint-format bash -o pipefail -c lint_format
     spawn lint-shell bash -o pipefail -c lint_shell

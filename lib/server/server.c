@@ -26,6 +26,10 @@ static const struct scheme {
 	{"pyroscopes://", "443", "/ingest", "Pyroscope", SERVER_PYROSCOPE, true},
 	{"parca://", "7070", "/profiles/writeraw", "Parca", SERVER_PARCA, false},
 	{"parcas://", "443", "/profiles/writeraw", "Parca", SERVER_PARCA, true},
+	{"otlp+http://", "4318", "/v1development/profiles", "a receiver of OTLP over HTTP",
+	 SERVER_OTLP, false},
+	{"otlp+https://", "4318", "/v1development/profiles", "a receiver of OTLP over HTTP",
+	 SERVER_OTLP, true},
 };
 
 struct server {
@@ -307,10 +311,12 @@ static int explain_answer(struct server *s, long status, struct buf *answer)
 
 /* Whether a request that ended so may succeed the next time. A server that refuses connections is
  * away, unless one had been there. */
-static bool may_pass(int err, long status, unsigned tries)
+static bool may_pass(const struct server *s, int err, long status, unsigned tries)
 {
 	if (err < 0)
 		return err == -ECONNRESET || (err == -ECONNREFUSED && tries > 0);
+	if (s->scheme->kind == SERVER_OTLP) /* its specification says which */
+		return status == 429 || (status >= 502 && status <= 504);
 	return status == 429 || (status >= 500 && status != 501 && status != 505);
 }
 
@@ -331,36 +337,34 @@ static void wait_before(const struct server *s, unsigned tries)
 	nanosleep(&time, NULL);
 }
 
-static int try(struct server *s, const struct http_request *r)
+static int try(struct server *s, const struct http_request *r, struct buf *answer)
 {
-	struct buf answer = {0};
 	long status = 0;
 	int err = 0;
 
 	for (unsigned tries = 0; tries < SERVER_TRIES; tries++) {
 		if (tries > 0) {
-			if (!may_pass(err, status, tries) ||
+			if (!may_pass(s, err, status, tries) ||
 			    http_retry_after(s->http) > SERVER_LONGEST_S)
 				break;
 			wait_before(s, tries - 1);
 			s->retries++;
 		}
-		buf_clear(&answer);
+		buf_clear(answer);
 		status = 0;
-		err = http_post(s->http, r, &status, &answer);
+		err = http_post(s->http, r, &status, answer);
 		if (err == 0 && status >= 200 && status < 300)
 			break;
 	}
 	if (err < 0)
 		err = explain_http(s, err);
 	else if (status < 200 || status >= 300)
-		err = explain_answer(s, status, &answer);
-	buf_free(&answer);
+		err = explain_answer(s, status, answer);
 	return err;
 }
 
 int server_post(struct server *s, const char *query, const char *content_type,
-		const struct buf *body)
+		const struct buf *body, struct buf *ret_answer)
 {
 	struct http_request r = {.user = s->user,
 				 .password = s->password,
@@ -379,7 +383,7 @@ int server_post(struct server *s, const char *query, const char *content_type,
 		     s->port, s->path, *query ? "?" : "", query) < 0)
 		return fail(s, -ENOMEM, "out of memory");
 	r.url = url;
-	err = try(s, &r);
+	err = try(s, &r, ret_answer);
 	free(url);
 	return err;
 }

@@ -5,14 +5,15 @@
  *
  *   pyroscope://  Pyroscope: pprof (/ingest)
  *   parca://      Parca: pprof in JSON (/profiles/writeraw)
+ *   otlp+http://  OpenTelemetry's Collector, and others: OTLP (/v1development/profiles)
  *
  * An "s" before the colon makes it TLS. Such a server cannot be asked what it has, and takes what
  * comes twice for twice as much: see server_push.h.
  *
  * A request is made again, with longer and longer pauses, if the server says that it cannot take it
- * now (429, and failures of its own), and if the connection breaks off; never if the server says
- * that the request is wrong. Every failure has a sentence for the user, which names the server,
- * what is wrong, and what can be done about it; it never has the password.
+ * now (429, and failures of its own, of OTLP 502 to 504 alone), and if the connection breaks off;
+ * never if the server says that the request is wrong. Every failure has a sentence for the user,
+ * which names the server, what is wrong, and what can be done about it; it never has the password.
  */
 #ifndef SERVER_SERVER_H
 #define SERVER_SERVER_H
@@ -25,7 +26,7 @@
 #define SERVER_TRIES	 5u  /* to send a request */
 #define SERVER_LONGEST_S 60u /* pause that a server may ask for */
 
-enum server_kind { SERVER_PYROSCOPE, SERVER_PARCA };
+enum server_kind { SERVER_PYROSCOPE, SERVER_PARCA, SERVER_OTLP };
 
 struct server;
 
@@ -63,8 +64,8 @@ int server_escape(struct server *server, const char *text, struct buf *b);
  * -ECONNREFUSED, -ETIMEDOUT: the server is away; -ECONNRESET: the connection broke off each time;
  * -EBUSY: it cannot take it now; -EMSGSIZE: it says that this is too large; -EACCES: it does not
  * let the user in; -ENOENT: it has no such path; -EINVAL: it says that the request is wrong;
- * -EPROTO: another failure; -ENOMEM. */
+ * -EPROTO: another failure; -ENOMEM. The answer of a success replaces what is in the buffer. */
 int server_post(struct server *server, const char *query, const char *content_type,
-		const struct buf *body);
+		const struct buf *body, struct buf *ret_answer);
 
 #endif

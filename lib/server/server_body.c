@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "export/export_otlp.h"
 #include "export/export_pprof.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -119,6 +120,13 @@ int server_body_make(struct server *server, const struct pprof_parts *parts, con
 	int err;
 
 	*body = (struct server_body){0};
+	if (server_kind(server) == SERVER_OTLP) {
+		body->content_type = "application/x-protobuf";
+		err = export_otlp_slice(parts, app, from, n, &body->bytes);
+		body->profile_bytes = body->bytes.len;
+		buf_put_u8(&body->query, '\0');
+		return body->query.failed ? -ENOMEM : err;
+	}
 	err = make_pprof(parts, from, n, &pprof);
 	body->profile_bytes = pprof.len;
 	if (err == 0 && server_kind(server) == SERVER_PARCA) {

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "export/export_otlp.h"
 #include "export/pprof_parts.h"
 #include "server/server_body.h"
 
@@ -17,24 +18,48 @@ bool server_push_is_app(const char *text)
 	return *text;
 }
 
+/* Counts what the server says that it has not taken: it would not the next time, either. An answer
+ * that is none of OTLP's says nothing. */
+static void read_answer(struct server_push *push, const struct buf *answer)
+{
+	uint64_t rejected = 0;
+	struct buf said = {0};
+
+	if (server_kind(push->server) != SERVER_OTLP ||
+	    export_otlp_rejected(answer, &rejected, &said) < 0) {
+		buf_free(&said);
+		return;
+	}
+	push->rejected += rejected;
+	if (said.len) {
+		buf_free(&push->said);
+		push->said = said;
+	}
+}
+
 /* Sends some entries. -EMSGSIZE: they are too many for the server; -E2BIG: for its usual limit. */
 static int send_some(struct server_push *push, const struct pprof_parts *parts, size_t from,
 		     size_t n)
 {
 	struct server_body body;
+	struct buf answer = {0};
 	int err = server_body_make(push->server, parts, push->app, from, n, &body);
 
 	if (err == 0 && body.profile_bytes > SERVER_PUSH_BYTES)
 		err = -E2BIG;
 	if (err == 0)
 		err = server_post(push->server, (const char *)body.query.data, body.content_type,
-				  &body.bytes);
+				  &body.bytes, &answer);
 	if (err == 0) {
 		push->requests++;
 		push->bytes += body.bytes.len;
-		for (size_t i = from; i < from + n; i++)
-			push->samples += parts->entries[i].samples;
+		for (size_t i = from; i < from + n; i++) /* other metrics have no samples */
+			if (pprof_parts_of(parts, i)->has_records)
+				push->samples += parts->entries[i].samples;
 	}
+	if (err == 0)
+		read_answer(push, &answer);
+	buf_free(&answer);
 	server_body_free(&body);
 	return err;
 }

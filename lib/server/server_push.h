@@ -29,6 +29,8 @@ struct server_push {
 	int (*done)(void *arg, size_t taken, size_t all);
 	void *arg;
 	uint64_t requests, samples, bytes; /* sent; added to what is there */
+	uint64_t rejected;  /* profiles that the server did not take of what it took (OTLP) */
+	struct buf said;    /* what it said last of what it took; the caller frees it */
 	uint64_t too_large; /* samples that are too large by themselves, and were left out */
 };
 

@@ -97,8 +97,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             demand(length <= server.most_bytes, "request body too large", 413)
             server.take(self, body)
             server.sums.requests += 1
-            if fault != "after":  # it has taken that, and nobody learns it
-                self.answer(200, b"")
+            if fault != "after":  # else it has taken that, and nobody learns it
+                self.answer(200, server.success)
         except Refused as refused:
             server.refused.append(str(refused))
             self.answer(refused.status, str(refused).encode())
@@ -124,7 +124,7 @@ class Receiver(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), Handler)
         self.password, self.most_bytes, self.most_samples = password, most_bytes, most_samples
         self.faults, self.retry_after, self.number = {}, {}, 0
-        self.sums, self.refused, self.names = Sums(), [], set()
+        self.sums, self.refused, self.names, self.success = Sums(), [], set(), b""
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def url(self, behind=""):
@@ -153,6 +153,19 @@ class Pyroscope(Receiver):
                p["time_nanos"] + p["duration_nanos"] <= end * 10 ** 9, "times do not agree")
 
 
+class Counter(Receiver):
+    """Counts samples of pprof, each of which is one, and looks at no more than limits."""
+
+    scheme, path = "pyroscope", "/ingest"
+
+    def take(self, handler, body):
+        del handler
+        demand(len(body) <= MOST_BYTES, "profile payload size exceeds limit", 422)
+        samples = sum(number == 2 for number, _, _ in wire.fields(body))
+        demand(0 < samples <= self.most_samples, "%d samples" % samples, 422)
+        self.sums.paths[None] += samples
+
+
 class Parca(Receiver):
     scheme, path = "parca", "/profiles/writeraw"
 
@@ -171,3 +184,122 @@ class Parca(Receiver):
             for sample in series["samples"]:
                 demand(set(sample) == {"rawProfile"}, "unknown field")
                 self.sums.add_pprof(base64.b64decode(sample["rawProfile"], validate=True), self.most_samples)
+
+
+# --- OTLP ----------------------------------------------------------------------------------------
+
+def places(message, name=""):
+    """(table, index) of all that a message refers to."""
+    for field, value in message.items():
+        if field.endswith("_strindex"):
+            yield "string_table", value
+        elif field.endswith(("_index", "_indices")):
+            for index in value if isinstance(value, list) else [value]:
+                yield re.sub("_(index|indices)$", "_table", field), index
+        else:
+            for part in value if isinstance(value, list) else [value]:
+                if isinstance(part, dict):
+                    yield from places(part, field)
+
+
+def is_empty(row):
+    if isinstance(row, dict):
+        return all(is_empty(value) for value in row.values())
+    return not row or (isinstance(row, bytes) and not any(row))
+
+
+def unique_keys(keys, what):
+    demand(len(set(keys)) == len(keys), what + ": a key stands twice")
+
+
+class Dictionary:
+    """The tables of a request, held against what the specification demands of them, SHOULD included."""
+
+    def __init__(self, request):
+        self.tables = d = request["dictionary"]
+        demand(d is not None, "no dictionary")
+        for name, rows in d.items():
+            demand(rows and is_empty(rows[0]), name + ": the first row is not empty")
+            demand(len(set(map(repr, rows))) == len(rows), name + ": a row stands twice")
+        used = set(places(request))
+        for table, index in used:
+            demand(0 <= index < len(d[table]), "%s has no row %d" % (table, index))
+        for name, rows in d.items():
+            for index in range(1, len(rows)):
+                demand((name, index) in used, "%s: row %d is used by nothing" % (name, index))
+        for function in d["function_table"][1:]:
+            demand(not is_empty({k: v for k, v in function.items() if k != "start_line"}), "a nameless function")
+        for location in d["location_table"][1:]:
+            mapping = d["mapping_table"][location["mapping_index"]]
+            demand(not location["mapping_index"] or
+                   mapping["memory_start"] <= location["address"] % 2 ** 64 <= mapping["memory_limit"] % 2 ** 64,
+                   "an address")
+            demand(location["lines"], "a location without lines")
+        for attribute in d["attribute_table"][1:]:
+            demand(attribute["key_strindex"] and attribute["value"], "an attribute")
+
+    def string(self, index):
+        return self.tables["string_table"][index]
+
+    def attributes(self, indices):
+        rows = [self.tables["attribute_table"][index] for index in indices]
+        unique_keys([row["key_strindex"] for row in rows], "attributes")
+        return {self.string(row["key_strindex"]): row["value"]["string_value"] or row["value"]["int_value"]
+                for row in rows}
+
+    def path(self, stack):
+        demand(stack > 0, "a sample without a stack")
+        indices = self.tables["stack_table"][stack]["location_indices"]
+        demand(indices and all(indices), "a stack's locations")
+        return [self.string(self.tables["function_table"][line["function_index"]]["name_strindex"])
+                for index in reversed(indices)
+                for line in reversed(self.tables["location_table"][index]["lines"])]
+
+
+class Otlp(Receiver):
+    scheme, path = "otlp+http", "/v1development/profiles"
+
+    def take(self, handler, body):
+        demand(handler.path == self.path, "404 page not found", 404)
+        demand(handler.headers["Content-Type"] == "application/x-protobuf", "unsupported media type", 415)
+        try:
+            request = wire.decode(body, wire.OTLP)
+        except (wire.Malformed, UnicodeDecodeError) as error:
+            raise Refused(400, "no request: %s" % error) from error
+        dictionary = Dictionary(request)
+        for resource in request["resource_profiles"]:
+            attributes = resource["resource"]["attributes"]
+            unique_keys([pair["key"] for pair in attributes], "resource")
+            self.names.add(tuple((pair["key"], pair["value"]["string_value"]) for pair in attributes))
+            for scope in resource["scope_profiles"]:
+                demand(scope["scope"]["name"], "no scope")
+                for profile in scope["profiles"]:
+                    self.take_profile(dictionary, profile)
+
+    def take_profile(self, dictionary, profile):
+        kind = tuple(dictionary.string(profile["sample_type"][name]) for name in ("type_strindex", "unit_strindex"))
+        demand(all(kind), "no type")
+        demand(len(profile["profile_id"]) == 16 and any(profile["profile_id"]), "no id")
+        if profile["profile_id"] in self.ids:
+            self.twice += 1
+            return
+        self.ids.add(profile["profile_id"])
+        demand(profile["time_unix_nano"] > 0, "no time")
+        demand(0 < len(profile["samples"]) <= self.most_samples, "%d samples" % len(profile["samples"]))
+        demand(not profile["period"] or profile["period_type"], "a period of nothing")
+        seen = set()
+        for sample in profile["samples"]:
+            identity = (sample["stack_index"], frozenset(sample["attribute_indices"]), sample["link_index"])
+            demand(identity not in seen, "a sample's identity is that of another one")
+            seen.add(identity)
+            demand(len(sample["values"]) == 1 and not sample["timestamps_unix_nano"], "a sample's values")
+            labels = dictionary.attributes(sample["attribute_indices"])
+            self.sums.labels |= set(labels)
+            self.sums.values[kind] += sample["values"][0]
+            if kind == ("samples", "count"):
+                self.sums.paths[(labels["thread.name"], *dictionary.path(sample["stack_index"]))] += \
+                    sample["values"][0]
+
+    def __init__(self, *arguments, **more):
+        self.ids, self.twice = set(), 0
+        super().__init__(*arguments, **more)

@@ -11,9 +11,10 @@ import time
 
 from clickhouse import TlsRelay, free_port
 from common import STACKCTL, STORES, check, compare, export, exports, need, report
-from servers import MOST_SAMPLES, Parca, Pyroscope
+from servers import MOST_SAMPLES, Counter, Otlp, Parca, Pyroscope
 
-KINDS = (Pyroscope, Parca)
+KINDS = (Pyroscope, Parca, Otlp)
+LABELS = {"comm", "cgroup", "thread.name", "thread.id", "process.pid", "process.linux.cgroup"}
 
 
 def store_of(kind):
@@ -65,7 +66,7 @@ def test_servers_push():
             got = {path: count for path, count in receiver.sums.paths.items() if count}
             receiver.sums.paths = collections.Counter(got)
             same(receiver, wanted, "%s, %s" % (server.scheme, kind))
-            check(receiver.sums.labels <= {"comm", "cgroup"}, "labels %r" % receiver.sums.labels)
+            check(receiver.sums.labels <= LABELS, "labels %r" % receiver.sums.labels)
             push(receiver.url(), store, says="recordings sent: 0 .*; sent before: 1")
             check(receiver.sums.requests == 1, "sent twice")
         for kind in ("hostile", "names", "deep"):  # folded stacks escape more
@@ -76,11 +77,14 @@ def test_servers_push():
         receiver, store = server(), store_of("empty")
         push(receiver.url(), store, says=r"recordings sent: 1 \(0 samples")
         check(receiver.number == 0, "nothing was sent")
-    metrics = Pyroscope()
-    push(metrics.url(), store_of("metrics"), "--app", "shop/web")
+    metrics, others = Pyroscope(), Otlp()
+    push(metrics.url(), store_of("metrics"), "--app", "shop/web", says=r"sent: 1 \(100 samples")
     check(metrics.names == {"shop/web{host=box}"}, "names %r" % metrics.names)
     check(metrics.sums.values[("region.time", "nanoseconds")] == 10_000_000 and
           metrics.sums.values[("cpu", "nanoseconds")] > 0, "values %r" % metrics.sums.values)
+    push(others.url(), store_of("metrics"), "--app", "shop/web")
+    check(set(next(iter(others.names))) >= {("service.name", "shop/web"), ("host.name", "box")}, others.names)
+    check(others.sums.values == +metrics.sums.values, "values %r" % others.sums.values)
 
 
 @exports
@@ -103,7 +107,7 @@ def test_servers_windows():
 def test_servers_faults():
     """Failures that pass, and a connection that breaks off: nothing is lost, and nothing counts twice."""
     for server, faults in ((Pyroscope, ((500, "oops"), (429, "slow down"), "drop")),
-                           (Parca, ((503, "wait"), "drop"))):
+                           (Parca, ((503, "wait"), "drop")), (Otlp, ((503, "wait"), "drop"))):
         for fault in faults:
             receiver, store = server(), store_of("small")
             receiver.faults = {0: fault, 1: fault}
@@ -117,6 +121,37 @@ def test_servers_faults():
     receiver.faults, receiver.refused = {}, []
     push(receiver.url(), store, says="recordings sent: 1")
     same(receiver, folded(store), "the next time")
+    receiver = Otlp()  # its specification forbids that for a plain 500
+    receiver.faults = {0: (500, "oops")}
+    push(receiver.url(), store, status=1, says="the server failed with status 500: oops")
+    check(receiver.number == 1, "%d tries" % receiver.number)
+
+
+@exports
+def test_servers_ids():
+    """A receiver of OTLP can tell what it has taken before: the answer was lost, or the notes were."""
+    receiver, store = Otlp(), store_of("metrics")
+    receiver.faults = {0: "after"}
+    push(receiver.url(), store, says="in 1 requests, 1 made again")
+    profiles = len(receiver.ids)
+    check(receiver.twice == profiles > 2, "%d of %d ids" % (receiver.twice, profiles))
+    push(receiver.url(), store_of("metrics"), says="recordings sent: 1")
+    check(receiver.twice == 2 * profiles, "%d ids" % receiver.twice)
+    same(receiver, folded(store), "once")
+    push(receiver.url(), store_of("windows"), says="recordings sent: 6")
+    check(receiver.twice == 2 * profiles, "windows have ids of their own")
+
+
+@exports
+def test_servers_partial():
+    """A server of OTLP that takes a request, but not all of it: said, and not sent again."""
+    for success, says in ((b"\x0a\x07\x08\x02\x12\x03old", "rejected 2 profiles of these for good: old"),
+                          (b"\x0a\x05\x12\x03old", "the server says: old"), (b"\xff", "recordings sent: 1")):
+        receiver, store = Otlp(), store_of("small")
+        receiver.success = success
+        push(receiver.url(), store, says=says)
+        push(receiver.url(), store, says="sent before: 1")
+        check(receiver.number == 1, "sent again")
 
 
 @exports
@@ -191,7 +226,7 @@ def test_servers_split():
         check(receiver.sums.requests > 1 and "request body too large" in receiver.refused, "not split")
         receiver.refused = []
         same(receiver, folded(store), server.scheme + ", split")
-    receiver, store = Pyroscope(), store_of("wide")
+    receiver, store = Counter(), store_of("wide")
     receiver.faults = {3: (400, "not now")}
     push(receiver.url(), store, status=2, says="refuses this with status 400: not now")
     check(receiver.sums.requests == 3, "%d requests" % receiver.sums.requests)

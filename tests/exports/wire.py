@@ -110,3 +110,39 @@ PPROF = {1: ("sample_type", [VALUE_TYPE]), 2: ("sample", [SAMPLE]), 3: ("mapping
          7: ("drop_frames", "int"), 8: ("keep_frames", "int"), 9: ("time_nanos", "int"),
          10: ("duration_nanos", "int"), 11: ("period_type", VALUE_TYPE), 12: ("period", "int"),
          13: ("comment", ["int"]), 14: ("default_sample_type", "int")}
+
+
+# --- OTLP: opentelemetry/proto/profiles/v1development and what it includes, version 1.10 ----------
+
+ANY_VALUE = {1: ("string_value", "string"), 2: ("bool_value", "int"), 3: ("int_value", "int"),
+             7: ("bytes_value", "bytes"), 8: ("string_value_strindex", "int")}
+KEY_VALUE = {1: ("key", "string"), 2: ("value", ANY_VALUE), 3: ("key_strindex", "int")}
+RESOURCE = {1: ("attributes", [KEY_VALUE]), 2: ("dropped_attributes_count", "int")}
+SCOPE = {1: ("name", "string"), 2: ("version", "string"), 3: ("attributes", [KEY_VALUE]),
+         4: ("dropped_attributes_count", "int")}
+OTLP_TYPE = {1: ("type_strindex", "int"), 2: ("unit_strindex", "int")}
+OTLP_SAMPLE = {1: ("stack_index", "int"), 2: ("attribute_indices", ["int"]), 3: ("link_index", "int"),
+               4: ("values", ["int"]), 5: ("timestamps_unix_nano", ["fixed64"])}
+PROFILE = {1: ("sample_type", OTLP_TYPE), 2: ("samples", [OTLP_SAMPLE]), 3: ("time_unix_nano", "fixed64"),
+           4: ("duration_nano", "int"), 5: ("period_type", OTLP_TYPE), 6: ("period", "int"),
+           7: ("profile_id", "bytes"), 8: ("dropped_attributes_count", "int"),
+           9: ("original_payload_format", "string"), 10: ("original_payload", "bytes"),
+           11: ("attribute_indices", ["int"])}
+SCOPE_PROFILES = {1: ("scope", SCOPE), 2: ("profiles", [PROFILE]), 3: ("schema_url", "string")}
+RESOURCE_PROFILES = {1: ("resource", RESOURCE), 2: ("scope_profiles", [SCOPE_PROFILES]),
+                     3: ("schema_url", "string")}
+OTLP_MAPPING = {1: ("memory_start", "int"), 2: ("memory_limit", "int"), 3: ("file_offset", "int"),
+                4: ("filename_strindex", "int"), 5: ("attribute_indices", ["int"])}
+STACK = {1: ("location_indices", ["int"])}
+OTLP_LINE = {1: ("function_index", "int"), 2: ("line", "int"), 3: ("column", "int")}
+OTLP_LOCATION = {1: ("mapping_index", "int"), 2: ("address", "int"), 3: ("lines", [OTLP_LINE]),
+                 4: ("attribute_indices", ["int"])}
+OTLP_FUNCTION = {1: ("name_strindex", "int"), 2: ("system_name_strindex", "int"),
+                 3: ("filename_strindex", "int"), 4: ("start_line", "int")}
+LINK = {1: ("trace_id", "bytes"), 2: ("span_id", "bytes")}
+ATTRIBUTE = {1: ("key_strindex", "int"), 2: ("value", ANY_VALUE), 3: ("unit_strindex", "int")}
+DICTIONARY = {1: ("mapping_table", [OTLP_MAPPING]), 2: ("location_table", [OTLP_LOCATION]),
+              3: ("function_table", [OTLP_FUNCTION]), 4: ("link_table", [LINK]),
+              5: ("string_table", ["string"]), 6: ("attribute_table", [ATTRIBUTE]),
+              7: ("stack_table", [STACK])}
+OTLP = {1: ("resource_profiles", [RESOURCE_PROFILES]), 2: ("dictionary", DICTIONARY)}

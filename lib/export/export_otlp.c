@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Requests with profiles of OpenTelemetry; see export_otlp.h.
+ *
+ *   request ─► resource (host, service) ─► scope (stackd) ─► a profile for each value ─► samples
+ *           └► dictionary (otlp_tables.h): what samples refer to by place
+ *
+ * Entries that differ in nothing that a sample has (end reasons, origins) are added up in sums, of
+ * which each profile gets those that are not 0 of its value.
+ */
+#include "export/export_otlp.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/int_map.h"
+#include "base/strings.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "export/otlp_tables.h"
+
+#define MOST_ATTRIBUTES 4 /* of a sample */
+
+struct otlp_sum {
+	int32_t stack;
+	uint32_t thread;
+};
+
+struct otlp {
+	struct pprof_parts parts; /* of the entries at hand */
+	const struct store_tables *t;
+	const char *service;
+	size_t from;
+	struct otlp_tables *tables;
+	struct otlp_sum *sums;
+	uint64_t *values; /* by sum and value */
+	size_t n_sums;
+	struct strings *threads; /* what tells threads apart here */
+	struct int_map sum_at;	 /* (stack, number in threads) -> sum */
+	Otlp__Request *request;
+};
+
+/* Makes a message of a kind, or NULL. */
+#define NEW(type, init) ((type *)new_message(&(const type)init, sizeof(type)))
+
+static void *new_message(const void *init, size_t size)
+{
+	void *message = malloc(size);
+
+	if (message)
+		memcpy(message, init, size);
+	return message;
+}
+
+/* --- sums ------------------------------------------------------------------------------------- */
+
+static int number_thread(struct otlp *x, uint32_t number, uint32_t *ret_number)
+{
+	const struct store_thread *thread = &x->t->threads[number];
+	char *text;
+	int err;
+
+	if (asprintf(&text, "%d %d %s/%s", x->t->processes[thread->process].pid, thread->tid,
+		     thread->comm ? thread->comm : "", thread->cgroup ? thread->cgroup : "") < 0)
+		return -ENOMEM;
+	err = strings_intern(x->threads, text, ret_number);
+	free(text);
+	return err;
+}
+
+static int add_entry(struct otlp *x, size_t number)
+{
+	const struct profile_entry *entry = &x->parts.entries[number];
+	const struct pprof_part *part = pprof_parts_of(&x->parts, number);
+	const int32_t stack = otlp_tables_stack(x->tables, entry);
+	uint32_t sum, thread = 0;
+	uint64_t *values;
+	int err = number_thread(x, entry->thread, &thread);
+
+	if (err == 0)
+		err = int_map_enter_wide(&x->sum_at, (uint32_t)stack, thread, (uint32_t)x->n_sums,
+					 &sum);
+	if (err < 0)
+		return err;
+	if (sum == x->n_sums)
+		x->sums[x->n_sums++] = (struct otlp_sum){stack, entry->thread};
+	values = x->values + (size_t)sum * x->parts.n_values;
+	if (part->has_records)
+		values[part->first_value] += entry->samples;
+	values[part->first_value + part->has_records] += entry->weight;
+	return 0;
+}
+
+static int add_entries(struct otlp *x)
+{
+	const size_t n = x->parts.n_entries;
+	int err = strings_new(&x->threads);
+
+	x->sums = vec_alloc(n + 1, sizeof(*x->sums));
+	x->values = calloc(n * x->parts.n_values + 1, sizeof(*x->values));
+	if (!x->sums || !x->values)
+		return -ENOMEM;
+	for (size_t i = 0; err == 0 && i < n; i++)
+		err = add_entry(x, i);
+	return err;
+}
+
+/* --- profiles --------------------------------------------------------------------------------- */
+
+static int put_attributes(struct otlp *x, uint32_t number, Otlp__Sample *sample)
+{
+	const struct store_thread *thread = &x->t->threads[number];
+	const char *comm = thread->comm && *thread->comm ? thread->comm : "[unnamed]";
+	int32_t *list = vec_alloc(MOST_ATTRIBUTES, sizeof(*list));
+	size_t n = 0;
+
+	if (!list)
+		return -ENOMEM;
+	list[n++] = otlp_tables_attribute(x->tables, "thread.name", comm, 0);
+	list[n++] = otlp_tables_attribute(x->tables, "thread.id", NULL, thread->tid);
+	list[n++] = otlp_tables_attribute(x->tables, "process.pid", NULL,
+					  x->t->processes[thread->process].pid);
+	if (thread->cgroup)
+		list[n++] =
+			otlp_tables_attribute(x->tables, "process.linux.cgroup", thread->cgroup, 0);
+	sample->attribute_indices = list;
+	sample->n_attribute_indices = n;
+	return 0;
+}
+
+static int add_sample(struct otlp *x, size_t sum, uint64_t value, Otlp__Profile *profile)
+{
+	Otlp__Sample *sample = NEW(Otlp__Sample, OTLP__SAMPLE__INIT);
+	int err = sample ? put_attributes(x, x->sums[sum].thread, sample) : -ENOMEM;
+
+	if (err == 0) {
+		sample->stack_index = x->sums[sum].stack;
+		sample->values = vec_alloc(1, sizeof(*sample->values));
+		err = sample->values ? 0 : -ENOMEM;
+	}
+	if (err == 0) {
+		sample->values[0] = value > INT64_MAX ? INT64_MAX : (int64_t)value;
+		sample->n_values = 1;
+		err = otlp_append((void ***)&profile->samples, &profile->n_samples, sample);
+	}
+	if (err < 0 && sample)
+		otlp__sample__free_unpacked(sample, NULL);
+	return err;
+}
+
+static Otlp__ValueType *make_type(struct otlp *x, const struct pprof_value *value)
+{
+	Otlp__ValueType *type = NEW(Otlp__ValueType, OTLP__VALUE_TYPE__INIT);
+
+	if (type) {
+		type->type_strindex = otlp_tables_string(x->tables, value->name);
+		type->unit_strindex = otlp_tables_string(x->tables, value->unit);
+	}
+	return type;
+}
+
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	for (; text && *text; text++)
+		hash = hash_mix64(hash_chain(hash, (uint8_t)*text));
+	return hash;
+}
+
+static int put_id(const struct otlp *x, uint32_t value, Otlp__Profile *profile)
+{
+	const struct store_recording *r = &x->t->recording;
+	uint64_t id[2];
+
+	for (uint64_t i = 0; i < 2; i++) {
+		uint64_t hash = hash_text(hash_mix64(i + 1), r->host);
+
+		hash = hash_mix64(hash_chain(hash, r->start_unix_ns));
+		hash = hash_mix64(hash_chain(hash, r->end_ns - r->start_ns));
+		hash = hash_mix64(hash_chain(hash, x->from));
+		hash = hash_mix64(hash_chain(hash, x->parts.n_entries));
+		id[i] = hash_text(hash, x->parts.values[value].name) | 1; /* not all zeros */
+	}
+	profile->profile_id.data = malloc(sizeof(id));
+	if (!profile->profile_id.data)
+		return -ENOMEM;
+	memcpy(profile->profile_id.data, id, sizeof(id));
+	profile->profile_id.len = sizeof(id);
+	return 0;
+}
+
+/* Of samples of the CPU, the period and what it counts: the second value. */
+static int put_period(struct otlp *x, Otlp__Profile *profile)
+{
+	const struct store_recording *r = &x->t->recording;
+
+	if (profile_filter(x->parts.profile)->metric != METRIC_CPU)
+		return 0;
+	profile->period = (int64_t)r->period;
+	if (!profile->period && r->frequency_hz && store_is_timed(r))
+		profile->period = (int64_t)(1000000000 / r->frequency_hz);
+	if (!profile->period)
+		return 0;
+	profile->period_type = make_type(x, &x->parts.values[1]);
+	return profile->period_type ? 0 : -ENOMEM;
+}
+
+/* Appends the profile of a value, if it has samples. */
+static int add_profile(struct otlp *x, uint32_t value, Otlp__ScopeProfiles *scope)
+{
+	const struct store_recording *r = &x->t->recording;
+	Otlp__Profile *profile = NEW(Otlp__Profile, OTLP__PROFILE__INIT);
+	int err = profile ? 0 : -ENOMEM;
+
+	for (size_t i = 0; err == 0 && i < x->n_sums; i++) {
+		const uint64_t amount = x->values[i * x->parts.n_values + value];
+
+		if (amount)
+			err = add_sample(x, i, amount, profile);
+	}
+	if (err == 0 && !profile->n_samples) {
+		free(profile);
+		return 0;
+	}
+	if (err == 0) {
+		profile->sample_type = make_type(x, &x->parts.values[value]);
+		profile->time_unix_nano = r->start_unix_ns;
+		profile->duration_nano = r->end_ns - r->start_ns;
+		err = profile->sample_type ? put_id(x, value, profile) : -ENOMEM;
+	}
+	if (err == 0 && value < 2)
+		err = put_period(x, profile);
+	if (err == 0)
+		err = otlp_append((void ***)&scope->profiles, &scope->n_profiles, profile);
+	if (err < 0 && profile)
+		otlp__profile__free_unpacked(profile, NULL);
+	return err;
+}
+
+/* --- the request ------------------------------------------------------------------------------ */
+
+static int add_attribute(Otlp__Resource *resource, const char *key, const char *text)
+{
+	Otlp__KeyValue *pair = NEW(Otlp__KeyValue, OTLP__KEY_VALUE__INIT);
+
+	if (!pair)
+		return -ENOMEM;
+	pair->key = strdup(key);
+	pair->value = otlp_value(text ? text : "", 0);
+	if (!pair->key || !pair->value ||
+	    otlp_append((void ***)&resource->attributes, &resource->n_attributes, pair) < 0) {
+		free(pair->key);
+		pair->key = NULL;
+		otlp__key_value__free_unpacked(pair, NULL);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+static int put_resource(const struct otlp *x, Otlp__ResourceProfiles *of)
+{
+	Otlp__Resource *resource = NEW(Otlp__Resource, OTLP__RESOURCE__INIT);
+	int err = resource ? 0 : -ENOMEM;
+
+	of->resource = resource;
+	if (err == 0)
+		err = add_attribute(resource, "service.name", x->service);
+	if (err == 0)
+		err = add_attribute(resource, "host.name", x->t->recording.host);
+	if (err == 0)
+		err = add_attribute(resource, "os.type", "linux");
+	return err < 0 ? err : add_attribute(resource, "os.version", x->t->recording.kernel);
+}
+
+static int put_scope(Otlp__ScopeProfiles *of)
+{
+	of->scope = NEW(Otlp__Scope, OTLP__SCOPE__INIT);
+	if (!of->scope)
+		return -ENOMEM;
+	of->scope->name = strdup("stackd");
+	of->scope->version = strdup(STACKD_VERSION);
+	return of->scope->name && of->scope->version ? 0 : -ENOMEM;
+}
+
+/* Makes the request's one resource with its one scope, and both a part of it. */
+static int make_scope(struct otlp *x, Otlp__ScopeProfiles **ret_scope)
+{
+	Otlp__ResourceProfiles *resource =
+		NEW(Otlp__ResourceProfiles, OTLP__RESOURCE_PROFILES__INIT);
+	Otlp__ScopeProfiles *scope = NEW(Otlp__ScopeProfiles, OTLP__SCOPE_PROFILES__INIT);
+
+	if (!resource || !scope ||
+	    otlp_append((void ***)&x->request->resource_profiles, &x->request->n_resource_profiles,
+			resource) < 0) {
+		free(resource);
+		free(scope);
+		return -ENOMEM;
+	}
+	if (otlp_append((void ***)&resource->scope_profiles, &resource->n_scope_profiles, scope) <
+	    0) {
+		free(scope);
+		return -ENOMEM;
+	}
+	*ret_scope = scope;
+	return put_resource(x, resource);
+}
+
+static int make_request(struct otlp *x)
+{
+	Otlp__ScopeProfiles *scope = NULL;
+	int err = otlp_tables_new(x->parts.profile, &x->tables);
+
+	x->request = NEW(Otlp__Request, OTLP__REQUEST__INIT);
+	if (err == 0)
+		err = x->request ? add_entries(x) : -ENOMEM;
+	if (err == 0)
+		err = make_scope(x, &scope);
+	if (err == 0)
+		err = put_scope(scope);
+	for (uint32_t i = 0; err == 0 && i < x->parts.n_values; i++)
+		err = add_profile(x, i, scope);
+	return err < 0 ? err : otlp_tables_finish(x->tables, &x->request->dictionary);
+}
+
+static int pack(const Otlp__Request *request, struct buf *b)
+{
+	const size_t size = otlp__request__get_packed_size(request);
+	uint8_t *bytes = malloc(size + 1);
+
+	if (!bytes)
+		return -ENOMEM;
+	buf_put(b, bytes, otlp__request__pack(request, bytes));
+	free(bytes);
+	return b->failed ? -ENOMEM : 0;
+}
+
+int export_otlp_slice(const struct pprof_parts *parts, const char *service, size_t from, size_t n,
+		      struct buf *b)
+{
+	struct otlp x = {.t = profile_tables(parts->profile), .service = service, .from = from};
+	int err;
+
+	pprof_parts_slice(parts, from, n, &x.parts);
+	err = make_request(&x);
+	if (err == 0)
+		err = pack(x.request, b);
+	if (x.request)
+		otlp__request__free_unpacked(x.request, NULL);
+	otlp_tables_free(x.tables);
+	int_map_fini(&x.sum_at);
+	strings_free(x.threads);
+	free(x.sums);
+	free(x.values);
+	return err;
+}
+
+int export_otlp_rejected(const struct buf *answer, uint64_t *ret_rejected, struct buf *said)
+{
+	Otlp__Response *response = otlp__response__unpack(NULL, answer->len, answer->data);
+	const Otlp__PartialSuccess *partial = response ? response->partial_success : NULL;
+
+	if (!response)
+		return -EBADMSG;
+	*ret_rejected = partial && partial->rejected_profiles > 0
+				? (uint64_t)partial->rejected_profiles
+				: 0;
+	if (partial)
+		text_put(said, partial->error_message, NULL);
+	otlp__response__free_unpacked(response, NULL);
+	return said->failed ? -ENOMEM : 0;
+}
