@@ -22,7 +22,7 @@ struct push_server {
 	struct sent *sent;
 	const struct store_recording *recording; /* that is under way */
 	struct server_push push;
-	uint64_t recordings, there, growing;
+	uint64_t recordings, there, growing, grown;
 };
 
 bool push_has_ended(const struct store_recording *recording)
@@ -87,14 +87,19 @@ const char *push_server_error(const struct push_server *p)
 static bool wants(void *arg, const struct store_recording *recording)
 {
 	struct push_server *p = arg;
+	size_t entries;
 
-	if (!push_has_ended(recording))
-		p->growing++;
-	else if (sent_is_all(p->sent, server_name(p->server), recording))
+	switch (sent_state(p->sent, server_name(p->server), recording, &entries)) {
+	case SENT_ALL:
 		p->there++;
-	else
-		return true;
-	return false;
+		return false;
+	case SENT_GROWN:
+		p->grown++;
+		return false;
+	default:
+		p->growing += !push_has_ended(recording);
+		return push_has_ended(recording);
+	}
 }
 
 static int note(void *arg, size_t taken, size_t all)
@@ -111,7 +116,8 @@ static int send_one(void *arg, const struct input_open *open)
 	int err;
 
 	p->recording = &profile_tables(open->profile)->recording;
-	p->push.from = sent_entries(p->sent, server_name(p->server), p->recording);
+	p->push.from = 0;
+	sent_state(p->sent, server_name(p->server), p->recording, &p->push.from);
 	err = server_push(&p->push, open->profile);
 	if (err == 0) {
 		p->recordings++;
@@ -155,6 +161,10 @@ static void report(const struct push_server *p, uint64_t retries)
 		"; under way, and left for later: %" PRIu64,
 		server_name(p->server), p->recordings, push->samples, push->bytes, push->requests,
 		server_retries(p->server) - retries, p->there, p->growing);
+	if (p->grown)
+		message("%" PRIu64 " recordings have grown since they were sent: what has come is "
+			"not sent, or all of them would count twice",
+			p->grown);
 	if (push->said.len && !push->rejected)
 		message("%s: the server says: %.*s", server_name(p->server), (int)push->said.len,
 			(const char *)push->said.data);
@@ -179,7 +189,7 @@ int push_server_once(struct push_server *p, const struct input *input, bool is_q
 	buf_free(&p->push.said);
 	p->push = (struct server_push){
 		.server = p->server, .app = p->options->app, .done = note, .arg = p};
-	p->recordings = p->there = p->growing = 0;
+	p->recordings = p->there = p->growing = p->grown = 0;
 	status = input_each(input, &each);
 	if (p->push.requests || p->recordings || (status == CMD_DONE && !is_quiet))
 		report(p, retries);

@@ -18,7 +18,8 @@
 #include "message.h"
 
 struct taken {
-	char *key; /* the line up to the numbers of entries */
+	char *key; /* the line up to the end */
+	uint64_t end;
 	size_t taken, all;
 };
 
@@ -36,11 +37,15 @@ static char *key_of(const char *server, const struct store_recording *r)
 	for (char *at = host; at && *at; at++) /* one that breaks lines or columns */
 		if (iscntrl((unsigned char)*at))
 			*at = '?';
-	if (!host || asprintf(&key, "%s\t%s\t%" PRIu64 "\t%" PRIu64, server, host, r->start_unix_ns,
-			      r->start_unix_ns + (r->end_ns - r->start_ns)) < 0)
+	if (!host || asprintf(&key, "%s\t%s\t%" PRIu64, server, host, r->start_unix_ns) < 0)
 		key = NULL;
 	free(host);
 	return key;
+}
+
+static uint64_t end_of(const struct store_recording *r)
+{
+	return r->start_unix_ns + (r->end_ns - r->start_ns);
 }
 
 static struct taken *find(const struct sent *s, const char *key)
@@ -52,11 +57,12 @@ static struct taken *find(const struct sent *s, const char *key)
 }
 
 /* Takes over the key. */
-static int remember(struct sent *s, char *key, size_t taken, size_t all)
+static int remember(struct sent *s, char *key, uint64_t end, size_t taken, size_t all)
 {
 	struct taken *known = find(s, key);
 
 	if (known) {
+		known->end = end;
 		known->taken = taken;
 		known->all = all;
 		free(key);
@@ -66,7 +72,7 @@ static int remember(struct sent *s, char *key, size_t taken, size_t all)
 		free(key);
 		return -ENOMEM;
 	}
-	s->lines.items[s->lines.count++] = (struct taken){key, taken, all};
+	s->lines.items[s->lines.count++] = (struct taken){key, end, taken, all};
 	return 0;
 }
 
@@ -74,20 +80,21 @@ static int take_line(struct sent *s, const char *line, unsigned number)
 {
 	const char *at = line;
 	size_t taken, all;
+	uint64_t end;
 	char *key;
 	int used = -1;
 
-	for (unsigned i = 0; at && i < 4; i++)
+	for (unsigned i = 0; at && i < 3; i++)
 		at = strchr(at + (i > 0), '\t');
-	if (!at || sscanf(at, "\t%zu\t%zu%n", &taken, &all, &used) != 2 || used < 0 ||
-	    at[used] != '\n') {
+	if (!at || sscanf(at, "\t%" SCNu64 "\t%zu\t%zu%n", &end, &taken, &all, &used) != 3 ||
+	    used < 0 || at[used] != '\n') {
 		message("%s:%u: the line is not one of what servers have taken: give another file "
 			"by --sent, or correct it",
 			s->path, number);
 		return CMD_USAGE;
 	}
 	key = strndup(line, (size_t)(at - line));
-	if (remember(s, key, taken, all) < 0) {
+	if (remember(s, key, end, taken, all) < 0) {
 		message("out of memory");
 		return CMD_FAILED;
 	}
@@ -185,22 +192,19 @@ int sent_error(const struct sent *s)
 	return s->err;
 }
 
-size_t sent_entries(const struct sent *s, const char *server, const struct store_recording *r)
+enum sent_state sent_state(const struct sent *s, const char *server,
+			   const struct store_recording *r, size_t *ret_entries)
 {
 	char *key = key_of(server, r);
 	const struct taken *known = find(s, key);
 
 	free(key);
-	return known ? known->taken : 0;
-}
-
-bool sent_is_all(const struct sent *s, const char *server, const struct store_recording *r)
-{
-	char *key = key_of(server, r);
-	const struct taken *known = find(s, key);
-
-	free(key);
-	return known && known->taken == known->all;
+	if (!known)
+		return SENT_NOT;
+	if (known->end != end_of(r))
+		return SENT_GROWN;
+	*ret_entries = known->taken;
+	return known->taken == known->all ? SENT_ALL : SENT_PART;
 }
 
 int sent_add(struct sent *s, const char *server, const struct store_recording *r, size_t taken,
@@ -211,11 +215,11 @@ int sent_add(struct sent *s, const char *server, const struct store_recording *r
 	s->err = 0;
 	if (!key)
 		s->err = -ENOMEM;
-	else if (fprintf(s->file, "%s\t%zu\t%zu\n", key, taken, all) < 0 || fflush(s->file) != 0 ||
-		 fdatasync(fileno(s->file)) != 0)
+	else if (fprintf(s->file, "%s\t%" PRIu64 "\t%zu\t%zu\n", key, end_of(r), taken, all) < 0 ||
+		 fflush(s->file) != 0 || fdatasync(fileno(s->file)) != 0)
 		s->err = errno ? -errno : -EIO;
 	if (s->err == 0)
-		s->err = remember(s, key, taken, all);
+		s->err = remember(s, key, end_of(r), taken, all);
 	else
 		free(key);
 	return s->err;
