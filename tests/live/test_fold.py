@@ -2,6 +2,7 @@
 """stackctl fold on a program that knows its own course: what a variable of it, and the kernel's
 counters, do within a pass, from few samples of each."""
 
+import collections
 import json
 import os
 import re
@@ -9,6 +10,9 @@ import sys
 
 from harness import (FAILED, STACKCTL, STACKD, WORKLOADS, background, check, check_fault, live, record,
                      run, scratch)
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "exports"))
+import paraver  # noqa: E402
 
 PROGRAM = os.path.join(WORKLOADS, "folded")
 ENDS, SHARES = (0.25, 0.7, 1.0), (0.05, 0.8, 1.0)
@@ -136,6 +140,30 @@ def test_fold_auto():
         record(folder + "/n.db", "-F", 997, "--", sys.executable, "-c", APERIODIC)
         said = auto(folder + "/n.db")
         check(said.status == FAILED and "not periodic" in said.err, "a period without one", said.err)
+
+
+@live
+def test_fold_paraver():
+    """A trace of regions within each other: they nest, and each has what the program says it counts."""
+    with scratch() as folder:
+        store = folder + "/s.db"
+        recording, _ = record(store, "-F", 997, "--region", "pass@folded", "--region", "solve@folded",
+                              "--counter", "var:cells", "--", PROGRAM, 100, 10000)
+        run(STACKCTL, "export", "--paraver", folder + "/x.prv", "-i", store)
+        trace = paraver.Trace(folder + "/x.prv")
+        check(len(trace.samples()) == recording.stats()["samples"], "samples", len(trace.samples()))
+        visits, times, cells = collections.Counter(), collections.Counter(), collections.Counter()
+        for _, _, name, begin, end, nested, sums in trace.instances():
+            visits[name] += 1
+            times[name] += end - begin - nested
+            cells[name] += sums[paraver.COUNTER + 1]
+        check(visits == {"pass": 100, "solve": 100}, "visits", visits)
+        check(cells == {"pass": 100 * 1000000, "solve": 100 * 750000}, "cells", cells)
+        answer = json.loads(run(STACKCTL, "report", "--json", "--view", "flat", "--by", "all", "--percent-limit",
+                                0, "--metric", "region.time", "-i", store).out)
+        wanted = {answer["symbols"][row["symbol"]]["name"]: row["self"]
+                  for row in answer["parts"][0]["functions"] if row["self"]}
+        check(times == wanted, "own times", times, wanted)
 
 
 @live
