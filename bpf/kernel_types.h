@@ -138,6 +138,10 @@ struct task_io_accounting {
 	__u64 rchar, wchar; /* bytes that system calls have read and written */
 };
 
+struct pid {
+	unsigned int level; /* of its innermost namespace; 0: it is in the first one alone */
+};
+
 struct task_struct {
 	void *stack; /* of the kernel's own, its lowest address */
 	unsigned int flags;
@@ -148,6 +152,7 @@ struct task_struct {
 	struct files_struct *files;
 	int pid;
 	int tgid;
+	struct pid *thread_pid;
 	struct sched_entity se;
 	struct signal_struct *signal;
 	unsigned long nvcsw, nivcsw; /* context switches */
@@ -166,6 +171,7 @@ struct task_struct {
 
 struct super_block {
 	__u32 s_dev;
+	unsigned long s_magic;
 };
 
 struct timespec64 {
@@ -190,8 +196,53 @@ struct inode___6_1 {
 	struct timespec64 i_ctime;
 };
 
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct qstr d_name;
+};
+
+struct path {
+	struct dentry *dentry;
+};
+
 struct file {
 	struct inode *f_inode;
+	struct path f_path;
+	void *private_data; /* of a socket's file: that */
+};
+
+struct in6_addr {
+	__u32 words[4];
+};
+
+struct sock_common {
+	unsigned short skc_family;
+	__be16 skc_dport;
+	__u16 skc_num; /* the local port */
+	__be32 skc_daddr;
+	struct in6_addr skc_v6_daddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	struct socket *sk_socket;
+	__u16 sk_protocol;
+};
+
+struct socket {
+	struct file *file;
+	struct sock *sk;
+};
+
+struct unix_address;
+
+struct unix_sock {
+	struct sock sk;
+	struct unix_address *addr;
+	struct sock *peer;
 };
 
 struct vm_area_struct {

@@ -44,7 +44,7 @@
 #include "stackd_counters.h" /* parts of it: the counters of losses and cost; */
 #include "stackd_mpi.h"	     /* what functions of MPI do */
 
-#define STACKD_ABI_VERSION 14
+#define STACKD_ABI_VERSION 15
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -235,15 +235,26 @@ struct stackd_instance {
 		struct {		   /* STACKD_WAIT, at its end */
 			__u64 blocked_ns;  /* 0: this part is not in the sample */
 			__u64 runnable_ns; /* the same */
-			__u64 mean_ns;	/* distance of the sampling points of both; 0: all are kept
-					 */
-			__u64 argument; /* the system call's first: a futex, a descriptor */
+			__u64 mean_ns; /* distance of the sampling points of both; 0: all are kept
+					*/
+			union {	       /* by `object` */
+				struct {
+					__u64 argument; /* the system call's first: a futex, a
+							 * descriptor */
+					__u64 number;	/* of the inode; the thread that held the
+							 * futex, 0: not known */
+				};
+				__u32 peer[4]; /* an IPv6 address in network order; of IPv4 it is
+						* the mapped one */
+				char name[16]; /* ends with a 0 if it is shorter */
+			};
 			__s16 call;	/* number of the system call; -1: in none */
 			__u8 state;	/* of the task, as the scheduler's; 0: it was preempted */
 			__u8 file_type; /* of the descriptor, S_IFMT >> 12; 0: it is none */
 			__u8 is_io;	/* it waited for block I/O */
 			__u8 waker;	/* enum stackd_waker */
-			__u8 none_of_wait[10];
+			__u8 object;	/* enum stackd_object */
+			__u8 protocol;	/* IPPROTO_*, of STACKD_OBJECT_IP */
 		};
 		struct { /* STACKD_WAKER: the record's thread has woken this one */
 			__u64 woken_ns;
@@ -252,7 +263,12 @@ struct stackd_instance {
 		};
 	};
 	__u32 region; /* number, from 1; 0: there is none, it is a sample */
-	__u32 pad;
+	union {
+		__u32 generation; /* of the inode, of STACKD_OBJECT_FILE */
+		struct {
+			__u16 local_port, peer_port; /* of STACKD_OBJECT_IP; 0: none */
+		};
+	};
 };
 
 #define STACKD_MPI_NOT_KNOWN ((__u64)-1)
@@ -264,6 +280,19 @@ struct stackd_instance {
 #define STACKD_MAPPED	  0xfffffffcu /* a call of mmap() or brk() */
 #define STACKD_WAIT	  0xfffffffbu /* the time that a thread was off the CPU */
 #define STACKD_WAKER	  0xfffffffau /* where a thread ended another one's wait */
+
+/* What a thread waited for, and what the record has of it. */
+enum stackd_object {
+	STACKD_OBJECT_NONE,   /* the first argument alone */
+	STACKD_OBJECT_FILE,   /* of a file system: its inode */
+	STACKD_OBJECT_PIPE,   /* its inode */
+	STACKD_OBJECT_ANON,   /* an eventfd, timerfd, ..: its name, "[eventfd]" */
+	STACKD_OBJECT_IP,     /* a socket: its peer */
+	STACKD_OBJECT_UNIX,   /* a socket with an address: its inode, or its peer's who has the
+				 address */
+	STACKD_OBJECT_SOCKET, /* another one: its inode */
+	STACKD_OBJECT_FUTEX,  /* its address, and who held it */
+};
 
 /* Who has ended a wait. */
 enum stackd_waker {

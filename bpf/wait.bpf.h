@@ -29,6 +29,7 @@
 
 #include "members.bpf.h"
 #include "region.bpf.h"
+#include "wait_object.bpf.h"
 #include "wait_thread.bpf.h"
 
 SETTING __u32 wait_scope = STACKD_SCOPE_ALL;
@@ -82,6 +83,8 @@ static __always_inline void begin_waits(struct task_struct *task, __u32 state)
 	thread->since_ns = bpf_ktime_get_ns();
 	thread->woken_ns = 0;
 	thread->state = state;
+	if (state == WAIT_BLOCKED)
+		note_object(thread, task, false);
 }
 
 /* Looks at each thread when the recording begins. */
@@ -167,18 +170,6 @@ static long no_message(struct bpf_dynptr *message, void *none)
 	return 1;
 }
 
-/* Returns the type of the file behind a descriptor of a task; 0: there is none. */
-static __always_inline __u8 type_of_file(struct task_struct *task, __u64 descriptor)
-{
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file **files = BPF_CORE_READ(table, fd), *file = NULL;
-
-	if (!table || descriptor >= BPF_CORE_READ(table, max_fds) ||
-	    bpf_probe_read_kernel(&file, sizeof(file), files + descriptor) || !file)
-		return 0;
-	return BPF_CORE_READ(file, f_inode, i_mode) >> 12;
-}
-
 /* Fills in what a thread waited for, as far as its system call tells. */
 static __always_inline void fill_reason(struct stackd_instance *instance, struct task_struct *task,
 					const struct wait_thread *thread)
@@ -193,7 +184,7 @@ static __always_inline void fill_reason(struct stackd_instance *instance, struct
 	instance->is_io = BPF_CORE_READ_BITFIELD(task, in_iowait);
 	instance->waker = thread->waker;
 	if (instance->call >= 0 && instance->state)
-		instance->file_type = type_of_file(task, instance->argument);
+		fill_object(instance, thread);
 }
 
 /* Keeps what is known of a wait that is sampled. */
@@ -349,8 +340,8 @@ int stackd_wait_walk(void *ctx)
 
 /* --- the scheduler --------------------------------------------------------------------------- */
 
-static __always_inline void leave_cpu(struct wait_thread *thread, __u64 now, bool is_preempted,
-				      __u32 task_state)
+static __always_inline void leave_cpu(struct wait_thread *thread, struct task_struct *task,
+				      __u64 now, bool is_preempted, __u32 task_state)
 {
 	if (thread->state == WAIT_RUNNING)
 		count_wait(STACKD_WAIT_RUNNING_NS, now - thread->since_ns);
@@ -361,6 +352,8 @@ static __always_inline void leave_cpu(struct wait_thread *thread, __u64 now, boo
 	thread->task_state = is_preempted ? 0 : task_state;
 	thread->drawn_ns = 0;
 	thread->waker = STACKD_WAKER_UNKNOWN;
+	if (thread->state == WAIT_BLOCKED)
+		note_object(thread, task, true);
 	if (task_state & TASK_DEAD)
 		thread->state = WAIT_NONE;
 }
@@ -431,7 +424,7 @@ int stackd_wait_switch(__u64 *ctx)
 		ended = ended_wait_here();
 		if (ended && ended->tid)
 			give_up_path(ended, RECORD_OF_WAIT, STACKD_WAIT_NO_PATH);
-		leave_cpu(thread, now, ctx[0] & 0xff, ctx[3]);
+		leave_cpu(thread, before, now, ctx[0] & 0xff, ctx[3]);
 	}
 	thread = CHECKED(bpf_task_storage_get(&wait_threads, after, 0, 0));
 	if (thread)

@@ -35,6 +35,9 @@ struct wait_thread {
 	__u64 drawn_ns;	  /* of its wait, for which it was decided at the wake-up; 0: nothing yet */
 	__u32 is_drawn;	  /* that this part is kept */
 	__u32 waker;	  /* enum stackd_waker */
+	__u64 file;   /* of a blocked one: what its descriptor was then, a struct file; 0: none */
+	__u32 holder; /* the thread that held its mutex, by its own name for it; 0: not known */
+	__u32 pad;
 };
 
 struct {

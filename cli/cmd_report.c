@@ -135,8 +135,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		parse_bins(state, arg, args);
 		return 0;
 	case ARGP_KEY_END:
-		if (args->options.view == REPORT_TIME && args->options.by == PARTITION_BY_REASON)
-			argp_error(state, "--view time goes by thread: not with --by reason");
+		if (args->options.view == REPORT_TIME && (args->options.by == PARTITION_BY_REASON ||
+							  args->options.by == PARTITION_BY_OBJECT))
+			argp_error(state, "--view time goes by thread: not with --by %s",
+				   partition_word(args->options.by));
 		if (args->options.view == REPORT_AROUND && !args->options.around)
 			argp_error(state, "--view around: around what? --around NAME");
 		if (args->options.view == REPORT_TIME &&

@@ -28,7 +28,7 @@ int input_fleet_by(struct input *input, enum partition_by by)
 	if (!input_is_fleet(input))
 		return CMD_DONE;
 	if (by == PARTITION_BY_PROCESS || by == PARTITION_BY_THREAD || by == PARTITION_BY_CPU ||
-	    by == PARTITION_BY_REASON) {
+	    by == PARTITION_BY_REASON || by == PARTITION_BY_OBJECT) {
 		message("--by %s: a server has sums of samples by host, command, unit, container and "
 			"rank; 'stackctl report' of a host's own store shows the rest",
 			partition_word(by));

@@ -121,6 +121,7 @@ static void add_waits(const struct run_counters *c, struct batch *b)
 		add(b, names[i], c->sampled.waits[i]);
 	add(b, "waits_received", c->recorded.waits);
 	add(b, "waits_partial", c->recorded.partial_waits);
+	add(b, "waits_unnamed", c->recorded.unnamed_waits);
 	add(b, "wakers_received", c->recorded.wakers);
 }
 

@@ -78,6 +78,10 @@ static int make_parts(struct recorder *r)
 	if (!err && !(r->readings = readings_new()))
 		err = -ENOMEM;
 	if (!err)
+		err = wait_objects_new("/proc", &r->wait_objects);
+	if (!err)
+		err = wait_frames_new(r->objects, &r->wait_frames);
+	if (!err)
 		err = outbox_new(&(struct outbox_tables){.objects = r->objects,
 							 .locations = r->locations,
 							 .trie = r->trie,
@@ -134,7 +138,8 @@ void recorder_free(struct recorder *r)
 	ask_files_free(r->files);
 	members_free(r->members);
 	free(r->marks.items);
-	free(r->reasons.items);
+	wait_objects_free(r->wait_objects);
+	wait_frames_free(r->wait_frames);
 	free(r);
 }
 
@@ -385,6 +390,7 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.partial_instances = r->partial_instances,
 		.waits = r->waits,
 		.partial_waits = r->partial_waits,
+		.unnamed_waits = wait_objects_unnamed(r->wait_objects),
 		.wakers = r->wakers,
 		.blocks = *live_blocks_counts(r->blocks),
 	};

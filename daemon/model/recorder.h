@@ -153,6 +153,7 @@ struct recorder_counts {
 	uint64_t partial_instances; /* of which the path is not complete */
 	uint64_t waits;		    /* records of waits */
 	uint64_t partial_waits;	    /* of which the path is not complete */
+	uint64_t unnamed_waits;	    /* for a file of which the path is not known */
 	uint64_t wakers;	    /* records of threads that ended waits */
 	struct live_blocks_counts blocks;
 };

@@ -12,6 +12,8 @@
 #include "daemon/model/readings.h"
 #include "daemon/model/recorder.h"
 #include "daemon/model/thread_paths.h"
+#include "daemon/model/wait_frames.h"
+#include "daemon/model/wait_object.h"
 #include "daemon/model/walks.h"
 #include "daemon/worker/ask_worker.h"
 #include "proc/cgroup_table.h"
@@ -47,7 +49,8 @@ struct recorder {
 
 	VEC(const struct object *) marks; /* by their index, what their instances are frames of */
 
-	VEC(const struct object *) reasons; /* of waits, in the same way */
+	struct wait_objects *wait_objects; /* names of what threads waited for */
+	struct wait_frames *wait_frames;
 
 	struct {
 		bool is_known; /* was it looked for? */

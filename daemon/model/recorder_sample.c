@@ -11,6 +11,7 @@
 
 #include "daemon/capture/record.h"
 #include "daemon/model/recorder_internal.h"
+#include "daemon/model/wait_reason.h"
 #include "stack/end_reason.h"
 
 /* --- requests of tables ---------------------------------------------------------------------- */
@@ -78,6 +79,10 @@ int recorder_prefetch_record(struct recorder *r, const struct stackd_header *rec
 					record->time_ns);
 	if (!err && r->ranks && record_instance(record, &instance))
 		err = ranks_prefetch(r->ranks, (pid_t)record_pid(record));
+	if (!err && record_instance(record, &instance) && instance.region == STACKD_WAIT &&
+	    wait_reason_has_object(&instance, false))
+		err = wait_objects_prefetch(r->wait_objects, (pid_t)record_pid(record),
+					    record->time_ns, &instance);
 	return err ? err : request_table(r, record, true);
 }
 

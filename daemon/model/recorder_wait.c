@@ -2,7 +2,7 @@
 /* Takes records of waits; see recorder.h. */
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -17,42 +17,6 @@ static uint64_t weight_of(uint64_t ns, uint64_t mean_ns)
 	if (!mean_ns)
 		return ns;
 	return (uint64_t)((double)ns / -expm1(-(double)ns / (double)mean_ns) + 0.5);
-}
-
-/* Finds the object of a reason, or adds it. 0 or -ENOMEM. */
-static int find_reason(struct recorder *r, const char *name, const struct object **ret_object)
-{
-	char *path;
-	int err;
-
-	for (size_t i = 0; i < r->reasons.count; i++) {
-		if (!strcmp(r->reasons.items[i]->path, name)) {
-			*ret_object = r->reasons.items[i];
-			return 0;
-		}
-	}
-	path = strdup(name);
-	err = path && !VEC_RESERVE(&r->reasons, 1) ? 0 : -ENOMEM;
-	if (!err)
-		err = object_table_add(r->objects,
-				       &(struct object){.kind = OBJECT_MARK, .path = path},
-				       ret_object);
-	if (!err)
-		r->reasons.items[r->reasons.count++] = *ret_object;
-	free(path);
-	return err;
-}
-
-/* Keeps a part of a wait, with its reason as the leaf of the path. */
-static int keep_part(struct recorder *r, enum metric_series series, uint64_t weight,
-		     const char *reason, struct store_sample row)
-{
-	const struct object *object;
-	int err = find_reason(r, reason, &object);
-
-	if (!err)
-		err = recorder_add_frame(r, object, &row.node);
-	return err ? err : recorder_keep(r, series, weight, row);
 }
 
 /* Looks up where the kernel enters on a page fault, once its symbols are loaded. */
@@ -78,6 +42,73 @@ static bool is_in_page_fault(struct recorder *r, const struct stackd_header *rec
 			return true;
 	}
 	return false;
+}
+
+/* Adds a frame below a path. 0 or -ENOMEM. */
+static int add_frame(struct recorder *r, enum wait_frame kind, const char *name, uint32_t *node)
+{
+	const struct object *object;
+	int err = wait_frames_find(r->wait_frames, kind, name, &object);
+
+	return err ? err : recorder_add_frame(r, object, node);
+}
+
+/* Adds who held a futex, if that is another thread of the process. */
+static int add_holder(struct recorder *r, const struct stackd_header *record, uint64_t tid,
+		      uint32_t *node)
+{
+	const struct thread *holder =
+		process_table_find_thread(r->processes, (pid_t)record_pid(record), (pid_t)tid);
+	char name[64];
+
+	if (!tid || tid == record->tid || !holder)
+		return 0;
+	snprintf(name, sizeof(name), "held by %s (%d)", holder->comm, (int)holder->tid);
+	return add_frame(r, WAIT_FRAME_PASSING, name, node);
+}
+
+/* Adds what a thread waited for, if that is known, and who held it. 0 or -ENOMEM. */
+static int add_object(struct recorder *r, const struct stackd_header *record,
+		      const struct stackd_instance *i, uint32_t *node)
+{
+	char buffer[WAIT_OBJECT_MAX];
+	bool is_passing;
+	const char *name = wait_objects_name(r->wait_objects, (pid_t)record_pid(record), i, buffer,
+					     &is_passing);
+	int err = name ? add_frame(r, is_passing ? WAIT_FRAME_PASSING : WAIT_FRAME_LASTING, name,
+				   node)
+		       : 0;
+
+	if (!err && i->object == STACKD_OBJECT_FUTEX)
+		err = add_holder(r, record, i->number, node);
+	return err;
+}
+
+/* Keeps the blocked part of a wait: why it was is the frame below the path, and what for is below
+ * that. */
+static int keep_blocked(struct recorder *r, const struct stackd_header *record,
+			const struct stackd_instance *i, struct store_sample row)
+{
+	bool is_in_fault = is_in_page_fault(r, record);
+	char reason[WAIT_REASON_MAX];
+	int err = add_frame(r, WAIT_FRAME_REASON, wait_reason_blocked(i, is_in_fault, reason),
+			    &row.node);
+
+	if (!err && wait_reason_has_object(i, is_in_fault))
+		err = add_object(r, record, i, &row.node);
+	return err ? err
+		   : recorder_keep(r, SERIES_WAIT_BLOCKED, weight_of(i->blocked_ns, i->mean_ns),
+				   row);
+}
+
+static int keep_runnable(struct recorder *r, const struct stackd_instance *i,
+			 struct store_sample row)
+{
+	int err = add_frame(r, WAIT_FRAME_REASON, wait_reason_runnable(i), &row.node);
+
+	return err ? err
+		   : recorder_keep(r, SERIES_WAIT_RUNNABLE, weight_of(i->runnable_ns, i->mean_ns),
+				   row);
 }
 
 /* Whether a kernel frame is one of interrupts, or of the work that they have put off. */
@@ -130,17 +161,11 @@ int recorder_waker(struct recorder *r, const struct stackd_header *record,
 int recorder_wait(struct recorder *r, const struct stackd_header *record,
 		  const struct stackd_instance *i, const struct store_sample *row)
 {
-	bool is_in_fault = i->blocked_ns && is_in_page_fault(r, record);
-	char reason[WAIT_REASON_MAX];
-	int err = 0;
+	int err = i->blocked_ns ? keep_blocked(r, record, i, *row) : 0;
 
-	if (i->blocked_ns)
-		err = keep_part(r, SERIES_WAIT_BLOCKED, weight_of(i->blocked_ns, i->mean_ns),
-				wait_reason_blocked(i, is_in_fault, reason), *row);
 	if (!err && i->blocked_ns && i->waker == STACKD_WAKER_INTERRUPT)
 		err = keep_interrupt(r, *row);
 	if (!err && i->runnable_ns)
-		err = keep_part(r, SERIES_WAIT_RUNNABLE, weight_of(i->runnable_ns, i->mean_ns),
-				wait_reason_runnable(i), *row);
+		err = keep_runnable(r, i, *row);
 	return err;
 }

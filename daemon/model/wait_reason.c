@@ -12,37 +12,45 @@
 
 #define STOPPED 0x0c /* by a signal, or a debugger */
 
+/* What a call waits for. */
+enum waits_for {
+	OTHER,
+	FUTEX,	    /* its first argument is the address */
+	LISTENER,   /* its first argument is the descriptor, of a socket that connections come to */
+	DESCRIPTOR, /* the same, of any file: it is in the reason */
+};
+
 struct call {
 	int number;
 	const char *name; /* as in the reason */
-	bool has_file;	  /* its first argument is the descriptor that it waits for */
+	enum waits_for what;
 };
 
 #define IDLE(call)                                                                                 \
 	{                                                                                          \
-		SYS_##call, "idle: " #call, false                                                  \
+		SYS_##call, "idle: " #call, OTHER                                                  \
 	}
 #define FILE_(call)                                                                                \
 	{                                                                                          \
-		SYS_##call, #call, true                                                            \
+		SYS_##call, #call, DESCRIPTOR                                                      \
 	}
 
 static const struct call calls[] = {
-	{SYS_futex, "futex", false},
+	{SYS_futex, "futex", FUTEX},
 #ifdef SYS_futex_waitv
-	{SYS_futex_waitv, "futex", false},
+	{SYS_futex_waitv, "futex", OTHER},
 #endif
-	{SYS_nanosleep, "sleep", false},
-	{SYS_clock_nanosleep, "sleep", false},
-	{SYS_wait4, "child", false},
-	{SYS_waitid, "child", false},
-	{SYS_io_uring_enter, "io_uring", false},
-	{SYS_sched_yield, "yield", false},
-	{SYS_vfork, "child", false},
-	{SYS_clone, "child", false}, /* posix_spawn() waits for the exec */
-	{SYS_clone3, "child", false},
-	{SYS_accept, "idle: accept", false},
-	{SYS_accept4, "idle: accept", false},
+	{SYS_nanosleep, "sleep", OTHER},
+	{SYS_clock_nanosleep, "sleep", OTHER},
+	{SYS_wait4, "child", OTHER},
+	{SYS_waitid, "child", OTHER},
+	{SYS_io_uring_enter, "io_uring", OTHER},
+	{SYS_sched_yield, "yield", OTHER},
+	{SYS_vfork, "child", OTHER},
+	{SYS_clone, "child", OTHER}, /* posix_spawn() waits for the exec */
+	{SYS_clone3, "child", OTHER},
+	{SYS_accept, "idle: accept", LISTENER},
+	{SYS_accept4, "idle: accept", LISTENER},
 	IDLE(epoll_wait),
 	IDLE(epoll_pwait),
 #ifdef SYS_epoll_pwait2
@@ -134,7 +142,7 @@ const char *wait_reason_blocked(const struct stackd_instance *wait, bool is_in_f
 		snprintf(ret_name, WAIT_REASON_MAX, "[block I/O]");
 	else if (is_in_fault || wait->call < 0)
 		snprintf(ret_name, WAIT_REASON_MAX, "[page fault]");
-	else if (call && call->has_file)
+	else if (call && call->what == DESCRIPTOR)
 		snprintf(ret_name, WAIT_REASON_MAX, "[%s: %s]", file_name(wait->file_type),
 			 call->name);
 	else if (call)
@@ -142,6 +150,16 @@ const char *wait_reason_blocked(const struct stackd_instance *wait, bool is_in_f
 	else
 		name_other(wait->call, ret_name);
 	return ret_name;
+}
+
+bool wait_reason_has_object(const struct stackd_instance *wait, bool is_in_fault)
+{
+	const struct call *call = find_call(wait->call);
+	bool is_futex = wait->object == STACKD_OBJECT_FUTEX;
+
+	if (!call || is_in_fault || wait->state & STOPPED)
+		return false;
+	return call->what == FUTEX ? is_futex && !wait->is_io : call->what != OTHER && !is_futex;
 }
 
 const char *wait_reason_runnable(const struct stackd_instance *wait)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names what a thread waited for: from its state and its system call. The name is the leaf of the
- * wait's path ("[futex]"), so every view and filter has it, and `--by reason` groups by it.
+ * Names why a thread waited: from its state and its system call. The name is a frame below the
+ * wait's path ("[futex]"), so every view and filter has it, and `--by reason` groups by it. What it
+ * waited for, where that is known, is a frame below (wait_object.h).
  *
  * Calls that wait for work, whatever that is, are idle: "[idle: epoll_wait]". A wait for a lock and
  * one for a condition are the same system call, which the C library's frames tell apart.
@@ -20,6 +21,10 @@
  * kind of their own have the kernel's name for them: "[system call: mmap]". */
 const char *wait_reason_blocked(const struct stackd_instance *wait, bool is_in_fault,
 				char ret_name[static WAIT_REASON_MAX]);
+
+/* Returns whether what a thread waited for is what the record has as its object: that of a
+ * descriptor, or a futex, in a call that waits for it. `is_in_fault`: as above. */
+bool wait_reason_has_object(const struct stackd_instance *wait, bool is_in_fault);
 
 /* Returns the name of why a wait was runnable: "[preempted]", "[woken]"; a static string. */
 const char *wait_reason_runnable(const struct stackd_instance *wait);

@@ -143,7 +143,8 @@ static struct profile_symbol of_object(const struct store_object *object)
 			  : object->kind == OBJECT_JIT ? "[jit]"
 			  : object->kind == OBJECT_MARK
 				  ? *object->path == '[' ? WAIT_OBJECT : "[mark]"
-				  : object->path,
+			  : object->kind == OBJECT_AWAITED ? AWAITED_OBJECT
+							   : object->path,
 		.is_kernel = object->kind == OBJECT_KERNEL || object->kind == OBJECT_MODULE,
 	};
 }

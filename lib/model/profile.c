@@ -317,8 +317,22 @@ const struct profile_symbol *profile_no_frames(const struct profile *p)
 	return p->no_frames;
 }
 
+bool profile_symbol_is_awaited(const struct profile_symbol *symbol)
+{
+	return strcmp(symbol->object, AWAITED_OBJECT) == 0;
+}
+
+size_t profile_wait_depth(const struct profile_frame *frames, size_t n)
+{
+	while (n && profile_symbol_is_awaited(frames[n - 1].symbol))
+		n--;
+	return n && profile_symbol_wait(frames[n - 1].symbol) ? n : 0;
+}
+
 enum profile_wait profile_symbol_wait(const struct profile_symbol *symbol)
 {
+	if (profile_symbol_is_awaited(symbol))
+		return PROFILE_BLOCKED;
 	if (strcmp(symbol->object, WAIT_OBJECT) != 0)
 		return PROFILE_NO_WAIT;
 	return strcmp(symbol->name, WAIT_WOKEN) == 0 || strcmp(symbol->name, WAIT_PREEMPTED) == 0

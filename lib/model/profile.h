@@ -217,8 +217,15 @@ const struct origin *profile_origin(const struct profile *profile, uint32_t orig
 /* Returns the symbol that is shown for a path without any frame. */
 const struct profile_symbol *profile_no_frames(const struct profile *profile);
 
-/* Returns whether a symbol is the leaf of waits, and of which. */
+/* Returns whether a symbol is the reason of waits, or below that, and of which. */
 enum profile_wait profile_symbol_wait(const struct profile_symbol *symbol);
+
+/* Returns whether a symbol is what threads waited for, or who held that: it is below the reason. */
+bool profile_symbol_is_awaited(const struct profile_symbol *symbol);
+
+/* Returns how many of a path's `n` frames there are down to the reason of its wait, which is the
+ * last of them; 0: the path is none of a wait. */
+size_t profile_wait_depth(const struct profile_frame *frames, size_t n);
 
 /* Returns the number of symbols entered so far; it grows as locations are named. */
 size_t profile_symbol_count(const struct profile *profile);

@@ -117,13 +117,18 @@ static int intern(struct maker *m, uint32_t *ret_name)
 
 static int name_of_wait(struct maker *m, const struct wait *wait, uint32_t *ret_name)
 {
-	size_t n = 0;
-	const struct profile_frame *frames =
-		wait->node ? profile_location_frames(m->profile,
-						     m->tables->nodes[wait->node].location, &n)
-			   : NULL;
+	const struct profile_symbol *symbol = NULL;
 
-	return strings_intern(m->result->names, n ? frames[n - 1].symbol->name : "?", ret_name);
+	for (uint32_t node = wait->node; node; node = m->tables->nodes[node].parent) {
+		size_t n = 0;
+		const struct profile_frame *frames =
+			profile_location_frames(m->profile, m->tables->nodes[node].location, &n);
+
+		symbol = n ? frames[n - 1].symbol : NULL;
+		if (!symbol || !profile_symbol_is_awaited(symbol))
+			break;
+	}
+	return strings_intern(m->result->names, symbol ? symbol->name : "?", ret_name);
 }
 
 /* The functions that a waker is named by: the innermost one, which is mostly a library's, and those

@@ -26,13 +26,14 @@
 #include "proc/jit_owner.h"
 
 enum object_kind {
-	OBJECT_ELF,    /* an ELF file; `elf` is NULL if it could not be read */
-	OBJECT_VDSO,   /* the kernel's vDSO image */
-	OBJECT_JIT,    /* executable memory of one process without a file; offset = address */
-	OBJECT_KERNEL, /* vmlinux; offset = address - text start */
-	OBJECT_MODULE, /* a kernel module; offset = address - module start */
-	OBJECT_TAG,    /* no code: tags whose path is not known; offset = the tag */
-	OBJECT_MARK,   /* no code: a mark (--mark), whose name is the path; offset = 0 */
+	OBJECT_ELF,	/* an ELF file; `elf` is NULL if it could not be read */
+	OBJECT_VDSO,	/* the kernel's vDSO image */
+	OBJECT_JIT,	/* executable memory of one process without a file; offset = address */
+	OBJECT_KERNEL,	/* vmlinux; offset = address - text start */
+	OBJECT_MODULE,	/* a kernel module; offset = address - module start */
+	OBJECT_TAG,	/* no code: tags whose path is not known; offset = the tag */
+	OBJECT_MARK,	/* no code: a mark (--mark), whose name is the path; offset = 0 */
+	OBJECT_AWAITED, /* no code: what a thread waited for, whose name is the path; offset = 0 */
 };
 
 struct object {

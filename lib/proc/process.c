@@ -318,6 +318,16 @@ const struct thread *process_table_thread(struct process_table *table, pid_t pid
 	return &table->threads[task->number];
 }
 
+const struct thread *process_table_find_thread(const struct process_table *table, pid_t pid,
+					       pid_t tid)
+{
+	struct instance *instance = process_table_find((struct process_table *)table, pid);
+	const struct task *task = find_task((struct process_table *)table, tid);
+
+	return instance && task && task->process == instance->number ? &table->threads[task->number]
+								     : NULL;
+}
+
 const struct thread *process_table_set_cgroup(struct process_table *table, pid_t pid, pid_t tid,
 					      uint64_t cgroup)
 {

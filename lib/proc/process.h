@@ -81,6 +81,11 @@ int process_table_renumber(struct process_table *table);
 const struct process *process_table_process(struct process_table *table, pid_t pid);
 const struct thread *process_table_thread(struct process_table *table, pid_t pid, pid_t tid);
 
+/* Returns the thread of a process, which may have ended lately; NULL: the table has none. Loads
+ * nothing. */
+const struct thread *process_table_find_thread(const struct process_table *table, pid_t pid,
+					       pid_t tid);
+
 /* Sets the cgroup of a thread, and gives the thread, as process_table_thread() does. */
 const struct thread *process_table_set_cgroup(struct process_table *table, pid_t pid, pid_t tid,
 					      uint64_t cgroup);

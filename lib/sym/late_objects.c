@@ -340,6 +340,7 @@ static int find(struct late_objects *l, const struct store_tables *t,
 		return find_jit(l, t, wanted, object);
 	case OBJECT_TAG:
 	case OBJECT_MARK:
+	case OBJECT_AWAITED:
 		break; /* not code */
 	}
 	return -ENOENT;

@@ -384,6 +384,7 @@ int naming_resolve(struct naming *n, const struct object *object,
 	case OBJECT_TAG:
 		break; /* not code */
 	case OBJECT_MARK:
+	case OBJECT_AWAITED:
 		name = object->path;
 		break;
 	}

@@ -26,6 +26,7 @@ const char *partition_word(enum partition_by by)
 		[PARTITION_BY_UNIT] = "unit",		[PARTITION_BY_ALL] = "all",
 		[PARTITION_BY_CONTAINER] = "container", [PARTITION_BY_RANK] = "rank",
 		[PARTITION_BY_REASON] = "reason",	[PARTITION_BY_HOST] = "host",
+		[PARTITION_BY_OBJECT] = "object",
 	};
 
 	return words[by];
@@ -110,6 +111,11 @@ static bool has_names(enum partition_by by)
 	       by == PARTITION_BY_CONTAINER || by == PARTITION_BY_RANK || by == PARTITION_BY_HOST;
 }
 
+static bool has_reasons(enum partition_by by)
+{
+	return by == PARTITION_BY_REASON || by == PARTITION_BY_OBJECT;
+}
+
 static int partition_number(struct partition *p, uint32_t *ret_parts)
 {
 	const struct store_tables *t = profile_tables(p->profile);
@@ -124,27 +130,30 @@ static int partition_number(struct partition *p, uint32_t *ret_parts)
 	return 0;
 }
 
-/* Returns what an entry's wait was for; a static string where it is no wait. */
-static const char *reason_of(struct profile *profile, const struct profile_entry *entry)
+/* Returns why an entry's thread waited, or by object what for, where it is known; a static string
+ * where it is no wait. */
+static const char *reason_of(const struct partition *p, const struct profile_entry *entry)
 {
-	size_t n;
+	size_t n, depth;
 	const struct profile_frame *frames =
-		profile_frames(profile, entry->node, entry->end_reason, entry->origin, &n);
+		profile_frames(p->profile, entry->node, entry->end_reason, entry->origin, &n);
 
 	if (!frames)
 		return NULL;
-	return n && profile_symbol_wait(frames[n - 1].symbol) ? frames[n - 1].symbol->name
-							      : "on the CPU";
+	depth = profile_wait_depth(frames, n);
+	if (!depth)
+		return "on the CPU";
+	return frames[p->by == PARTITION_BY_OBJECT && depth < n ? depth : depth - 1].symbol->name;
 }
 
-/* Numbers the reasons: *ret_part of each entry. */
+/* Numbers the reasons, or objects: *ret_part of each entry. */
 static int number_reasons(struct partition *p, const struct profile_entry *entries, size_t n,
 			  uint32_t *ret_part)
 {
 	int err = strings_new(&p->reasons);
 
 	for (size_t i = 0; err == 0 && i < n; i++) {
-		const char *reason = reason_of(p->profile, &entries[i]);
+		const char *reason = reason_of(p, &entries[i]);
 
 		err = reason ? strings_intern(p->reasons, reason, &ret_part[i]) : -ENOMEM;
 	}
@@ -157,7 +166,7 @@ static int number_entries(struct partition *p, const struct profile_entry *entri
 	int err = 0;
 
 	*ret_parts = 0;
-	if (p->by == PARTITION_BY_REASON)
+	if (has_reasons(p->by))
 		err = number_reasons(p, entries, n, ret_part);
 	for (size_t i = 0; err == 0 && i < n; i++) {
 		if (p->by == PARTITION_BY_CPU)
@@ -174,7 +183,7 @@ static int group(struct partition *p)
 	uint32_t parts = 0, *of_entry;
 	int err;
 
-	if (p->by != PARTITION_BY_CPU && p->by != PARTITION_BY_REASON) {
+	if (p->by != PARTITION_BY_CPU && !has_reasons(p->by)) {
 		err = partition_number(p, &parts);
 		return err < 0 ? err
 			       : groups_make(p->profile, p->part_of_thread, parts, &p->groups);
@@ -275,6 +284,7 @@ void partition_put_name(const struct partition *p, uint32_t part, bool utf8, str
 		text_printf(b, "CPU %u", part);
 		break;
 	case PARTITION_BY_REASON:
+	case PARTITION_BY_OBJECT:
 		text_put_name(b, strings_at(p->reasons, part), utf8);
 		break;
 	case PARTITION_BY_ALL:
@@ -298,6 +308,7 @@ const char *partition_whole(const struct partition *p)
 		[PARTITION_BY_RANK] = {"this rank's samples", "this rank's chosen samples"},
 		[PARTITION_BY_HOST] = {"this host's samples", "this host's chosen samples"},
 		[PARTITION_BY_REASON] = {"this reason's samples", "this reason's chosen samples"},
+		[PARTITION_BY_OBJECT] = {"this object's samples", "this object's chosen samples"},
 		[PARTITION_BY_ALL] = {"all samples", "all chosen samples"},
 	};
 
@@ -311,7 +322,8 @@ const char *partition_plural(const struct partition *p)
 		[PARTITION_BY_COMMAND] = "commands",  [PARTITION_BY_CPU] = "CPUs",
 		[PARTITION_BY_UNIT] = "units",	      [PARTITION_BY_CONTAINER] = "containers",
 		[PARTITION_BY_RANK] = "ranks",	      [PARTITION_BY_HOST] = "hosts",
-		[PARTITION_BY_REASON] = "reasons",    [PARTITION_BY_ALL] = "parts",
+		[PARTITION_BY_REASON] = "reasons",    [PARTITION_BY_OBJECT] = "objects",
+		[PARTITION_BY_ALL] = "parts",
 	};
 
 	return plurals[p->by];
@@ -366,7 +378,8 @@ void partition_put_json(const struct partition *p, uint32_t part, struct buf *b)
 		text_printf(b, "\"cpu\":%u", part);
 		break;
 	case PARTITION_BY_REASON:
-		text_put_raw(b, "\"reason\":");
+	case PARTITION_BY_OBJECT:
+		text_printf(b, "\"%s\":", partition_word(p->by));
 		text_put_json(b, strings_at(p->reasons, part));
 		break;
 	case PARTITION_BY_ALL:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Divides a profile into parts that are shown one after the other: by process, thread, command,
- * CPU, unit, container or MPI rank, by what waits were for, or all in one.
+ * CPU, unit, container or MPI rank, by why threads waited or what for, or all in one.
  */
 #ifndef TREE_PARTITION_H
 #define TREE_PARTITION_H
@@ -19,7 +19,8 @@ enum partition_by {
 	PARTITION_BY_CONTAINER,
 	PARTITION_BY_RANK, /* in an MPI job */
 	PARTITION_BY_HOST,
-	PARTITION_BY_REASON, /* what waits were for: the leaf of their paths */
+	PARTITION_BY_REASON, /* why threads waited */
+	PARTITION_BY_OBJECT, /* what for: a file, a socket, a futex; where that is not known, why */
 	PARTITION_BY_ALL,    /* one part that holds everything */
 };
 
@@ -31,7 +32,7 @@ struct partition {
 	uint32_t *
 		first_of_part; /* by command, unit, container, rank, host: the first thread in it */
 	uint64_t *ranks;       /* by process, for PARTITION_BY_RANK: model/profile_ranks.h */
-	struct strings *reasons; /* by reason: the names of the parts */
+	struct strings *reasons; /* by reason, object: the names of the parts */
 };
 
 /* Divides a profile, which is borrowed; for PARTITION_BY_CPU it must have been made with by_cpu.
@@ -52,7 +53,7 @@ const char *partition_word(enum partition_by by);
 int partition_by_word(const char *word, enum partition_by *ret_by);
 
 /* The words, for help and completion. */
-#define PARTITION_WORDS "process|thread|command|cpu|unit|container|rank|host|reason|all"
+#define PARTITION_WORDS "process|thread|command|cpu|unit|container|rank|host|reason|object|all"
 
 /* Appends the name of a part: "process 12 prog (/bin/prog)", "thread 13 pool of process 12 prog",
  * "command prog", "CPU 3", "unit a.service", "container docker ID",

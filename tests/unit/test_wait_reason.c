@@ -75,6 +75,37 @@ static void faults(void **state)
 	assert_string_equal(wait_reason_blocked(&disk, true, name), "[block I/O]");
 }
 
+static bool has_object(int call, enum stackd_object object)
+{
+	const struct stackd_instance wait = {
+		.state = 1, .call = (int16_t)call, .object = (uint8_t)object};
+
+	return wait_reason_has_object(&wait, false);
+}
+
+/* An object is what the wait was for only in calls that wait for it. */
+static void objects(void **state)
+{
+	const struct stackd_instance stopped = {
+		.state = 4, .call = SYS_read, .object = STACKD_OBJECT_PIPE};
+	const struct stackd_instance fault = {
+		.state = 2, .call = SYS_read, .object = STACKD_OBJECT_FILE};
+	const struct stackd_instance disk = {
+		.state = 2, .call = SYS_fsync, .is_io = 1, .object = STACKD_OBJECT_FILE};
+
+	(void)state;
+	assert_true(has_object(SYS_read, STACKD_OBJECT_PIPE));
+	assert_true(has_object(SYS_accept4, STACKD_OBJECT_IP));
+	assert_true(has_object(SYS_futex, STACKD_OBJECT_FUTEX));
+	assert_false(has_object(SYS_futex, STACKD_OBJECT_FILE));
+	assert_false(has_object(SYS_wait4, STACKD_OBJECT_FILE)); /* a process's number */
+	assert_false(has_object(SYS_epoll_wait, STACKD_OBJECT_ANON));
+	assert_false(has_object(SYS_read, STACKD_OBJECT_FUTEX));
+	assert_false(wait_reason_has_object(&stopped, false));
+	assert_false(wait_reason_has_object(&fault, true));
+	assert_true(wait_reason_has_object(&disk, false));
+}
+
 static void runnable(void **state)
 {
 	(void)state;
@@ -86,8 +117,8 @@ static void runnable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(calls),  cmocka_unit_test(files),    cmocka_unit_test(states),
-		cmocka_unit_test(faults), cmocka_unit_test(runnable),
+		cmocka_unit_test(calls),  cmocka_unit_test(files),   cmocka_unit_test(states),
+		cmocka_unit_test(faults), cmocka_unit_test(objects), cmocka_unit_test(runnable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a blocked thread waits for: the file, pipe or socket of a descriptor, or a futex.
+ *
+ *   leaves the CPU       notes which file the descriptor is, and who holds the mutex
+ *   has it again,        if the wait is sampled: takes from that file what names it
+ *
+ * Meanwhile the descriptor can be closed, and be another file's, so it is looked at when the thread
+ * leaves. The file itself stays as long as the system call, so it can be described later. A mutex
+ * is looked at when the thread leaves, too: at the end another thread may have it, or none.
+ *
+ * A path is not taken here: where the kernel runs these programs it lets none be made. The daemon
+ * finds it by the descriptor, and believes it if the inode's number is the same.
+ */
+#ifndef WAIT_OBJECT_BPF_H
+#define WAIT_OBJECT_BPF_H
+
+#include <bpf/bpf_endian.h>
+
+#include "wait_thread.bpf.h"
+
+#define CALL_FUTEX  202
+#define MOST_CALL   0x7fff
+#define SOCKET_FS   0x534f434b /* super_block.s_magic */
+#define PIPE_FS	    0x50495045
+#define ANON_FS	    0x09041934
+#define FAMILY_UNIX 1
+#define FAMILY_IP   2
+#define FAMILY_IP6  10
+
+#define FUTEX_OPERATION 0x7f /* without its flags */
+#define FUTEX_WAIT	0
+#define FUTEX_LOCK_PI	6
+#define FUTEX_LOCK_PI2	13
+#define FUTEX_TID	0x3fffffff
+#define CONTENDED	2    /* the word of a mutex that others wait for */
+#define MOST_USERS	4096 /* of a mutex that is one */
+
+/* --- when the thread leaves the CPU ---------------------------------------------------------- */
+
+/* Returns the file of a descriptor; 0: there is none. */
+static __always_inline __u64 file_of(struct task_struct *task, __u64 descriptor)
+{
+	const struct files_struct *files = task->files;
+	const struct fdtable *table = files ? files->fdt : NULL;
+	__u64 file = 0;
+
+	if (!table || descriptor >= table->max_fds)
+		return 0;
+	bpf_probe_read_kernel(&file, sizeof(file), table->fd + descriptor);
+	return file;
+}
+
+/* The beginning of pthread_mutex_t. */
+struct mutex {
+	__u32 lock, count, owner, users;
+};
+
+/*
+ * Returns the thread that holds a mutex of the C library, as the mutex says; 0: it is none, as far
+ * as is known here. Conditions, semaphores and barriers wait by FUTEX_WAIT_BITSET, joins for other
+ * values. What looks like a mutex may be another lock, so the daemon believes only a thread of the
+ * process. In a namespace a thread has another number than here.
+ */
+static __always_inline __u32 holder_of(struct task_struct *task, const struct pt_regs *saved)
+{
+	const __u32 operation = saved->rsi & FUTEX_OPERATION;
+	const bool inherits = operation == FUTEX_LOCK_PI || operation == FUTEX_LOCK_PI2;
+	const void *address = (const void *)saved->rdi;
+	struct mutex mutex = {0};
+
+	if (!inherits && (operation != FUTEX_WAIT || (__u32)saved->rdx != CONTENDED))
+		return 0;
+	if (BPF_CORE_READ(task, thread_pid, level) ||
+	    bpf_probe_read_user(&mutex, inherits ? sizeof(mutex.lock) : sizeof(mutex), address))
+		return 0;
+	if (inherits)
+		return mutex.lock & FUTEX_TID;
+	return mutex.lock == CONTENDED && mutex.users - 1 < MOST_USERS ? mutex.owner : 0;
+}
+
+/* Notes what a thread begins to wait for. `is_current`: its memory is there. */
+static __always_inline void note_object(struct wait_thread *thread, struct task_struct *task,
+					bool is_current)
+{
+	const struct pt_regs *saved = (const struct pt_regs *)bpf_task_pt_regs(task);
+	__u64 call = saved->orig_rax;
+
+	thread->file = 0;
+	thread->holder = 0;
+	if (call == CALL_FUTEX && is_current)
+		thread->holder = holder_of(task, saved);
+	else if (call <= MOST_CALL && call != CALL_FUTEX)
+		thread->file = file_of(task, saved->rdi);
+}
+
+/* --- when its wait is sampled ---------------------------------------------------------------- */
+
+static __always_inline void fill_peer(struct stackd_instance *instance, const struct sock *sock,
+				      bool is_ip6)
+{
+	instance->object = STACKD_OBJECT_IP;
+	instance->protocol = BPF_CORE_READ(sock, sk_protocol);
+	instance->local_port = BPF_CORE_READ(sock, __sk_common.skc_num);
+	instance->peer_port = bpf_ntohs(BPF_CORE_READ(sock, __sk_common.skc_dport));
+	if (is_ip6) {
+		bpf_core_read(instance->peer, sizeof(instance->peer),
+			      &sock->__sk_common.skc_v6_daddr);
+		return;
+	}
+	instance->peer[0] = instance->peer[1] = 0;
+	instance->peer[2] = bpf_htonl(0xffff);
+	instance->peer[3] = BPF_CORE_READ(sock, __sk_common.skc_daddr);
+}
+
+/* Takes the inode of the end that has the address. The one that connects has none itself. */
+static __always_inline void fill_unix(struct stackd_instance *instance, const struct sock *sock)
+{
+	const struct unix_sock *own = (const struct unix_sock *)sock, *peer;
+	__u64 number;
+
+	if (!bpf_core_field_exists(own->addr) || !bpf_core_field_exists(own->peer))
+		return;
+	if (BPF_CORE_READ(own, addr)) {
+		instance->object = STACKD_OBJECT_UNIX;
+		return;
+	}
+	peer = (const struct unix_sock *)BPF_CORE_READ(own, peer);
+	if (!peer || !BPF_CORE_READ(peer, addr))
+		return;
+	number = BPF_CORE_READ(peer, sk.sk_socket, file, f_inode, i_ino);
+	if (!number) /* not accepted yet */
+		return;
+	instance->object = STACKD_OBJECT_UNIX;
+	instance->number = number;
+}
+
+static __always_inline void fill_socket(struct stackd_instance *instance, const struct file *file)
+{
+	const struct socket *socket = (const struct socket *)BPF_CORE_READ(file, private_data);
+	const struct sock *sock = BPF_CORE_READ(socket, sk);
+	__u16 family = BPF_CORE_READ(sock, __sk_common.skc_family);
+
+	instance->object = STACKD_OBJECT_SOCKET;
+	if (!sock || BPF_CORE_READ(socket, file) != file)
+		return;
+	if (family == FAMILY_IP || family == FAMILY_IP6)
+		fill_peer(instance, sock, family == FAMILY_IP6);
+	else if (family == FAMILY_UNIX)
+		fill_unix(instance, sock);
+}
+
+static __always_inline void fill_file(struct stackd_instance *instance, const struct file *file)
+{
+	const struct inode *inode = BPF_CORE_READ(file, f_inode);
+	__u64 magic = BPF_CORE_READ(inode, i_sb, s_magic);
+
+	instance->file_type = BPF_CORE_READ(inode, i_mode) >> 12;
+	instance->number = BPF_CORE_READ(inode, i_ino);
+	if (magic == SOCKET_FS) {
+		fill_socket(instance, file);
+	} else if (magic == PIPE_FS) {
+		instance->object = STACKD_OBJECT_PIPE;
+	} else if (magic == ANON_FS) {
+		instance->object = STACKD_OBJECT_ANON;
+		bpf_probe_read_kernel_str(instance->name, sizeof(instance->name),
+					  BPF_CORE_READ(file, f_path.dentry, d_name.name));
+	} else {
+		instance->object = STACKD_OBJECT_FILE;
+		instance->generation = BPF_CORE_READ(inode, i_generation);
+	}
+}
+
+/* Describes what a thread has waited for in its system call. */
+static __always_inline void fill_object(struct stackd_instance *instance,
+					const struct wait_thread *thread)
+{
+	if (instance->call == CALL_FUTEX) {
+		instance->object = STACKD_OBJECT_FUTEX;
+		instance->number = thread->holder;
+	} else if (thread->file) {
+		fill_file(instance, (const struct file *)thread->file);
+	}
+}
+
+#endif

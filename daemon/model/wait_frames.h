@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The frames below the call path of a wait, which are no code: why the thread waited, what for, and
+ * who held that. Each is an object by its name.
+ *
+ * Objects are kept as long as stackd runs, so those that say what for are bounded: names that mean
+ * something later ("/var/log/x") apart from those that do not ("pipe:[45]"), so that the latter
+ * cannot use up the room of the former. Beyond that it is "[others]".
+ */
+#ifndef MODEL_WAIT_FRAMES_H
+#define MODEL_WAIT_FRAMES_H
+
+#include "proc/object.h"
+
+enum wait_frame {
+	WAIT_FRAME_REASON,  /* of these there are as many as system calls */
+	WAIT_FRAME_LASTING, /* what it was for, or who held that */
+	WAIT_FRAME_PASSING,
+	WAIT_FRAME_KINDS
+};
+
+#define WAIT_FRAMES_LASTING 4096
+#define WAIT_FRAMES_PASSING 1024
+#define WAIT_FRAMES_OTHERS  "[others]"
+
+struct wait_frames;
+
+/* `objects`: borrowed. 0 or -ENOMEM. */
+int wait_frames_new(struct object_table *objects, struct wait_frames **ret_frames);
+void wait_frames_free(struct wait_frames *frames); /* NULL is fine */
+
+/* Finds the object of a frame, or makes it. 0 or -ENOMEM. */
+int wait_frames_find(struct wait_frames *frames, enum wait_frame kind, const char *name,
+		     const struct object **ret_object);
+
+#endif

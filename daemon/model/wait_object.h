@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Names what a thread waited for: "/var/log/x", "tcp 127.0.0.1:5432", "unix /run/x.sock",
+ * "pipe:[45]", "[eventfd]", "futex 0x7f0000001234".
+ *
+ * The record has all of it but the paths of files and of sockets of AF_UNIX. These are looked up as
+ * soon as a record has come, while the process may still have the descriptor, and kept for some
+ * seconds, by what tells files apart: process, descriptor, inode and its generation. So a file that
+ * has another one's descriptor by then does not get its name; it has none, as if the descriptor was
+ * closed.
+ *
+ * Look-ups take at most a 20th of the time. What comes beyond has no name, and is counted.
+ */
+#ifndef MODEL_WAIT_OBJECT_H
+#define MODEL_WAIT_OBJECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "stackd_abi.h"
+
+#define WAIT_OBJECT_MAX 128 /* bytes of a name that is made of the record */
+
+struct wait_objects;
+
+/* `root`: "/proc" but for tests; copied. 0 or -ENOMEM. */
+int wait_objects_new(const char *root, struct wait_objects **ret_objects);
+void wait_objects_free(struct wait_objects *objects); /* NULL is fine */
+
+/* Looks up the path of what a wait was for, if that has one and it is not known. `time_ns`: of the
+ * record. 0 or -ENOMEM. */
+int wait_objects_prefetch(struct wait_objects *objects, pid_t pid, uint64_t time_ns,
+			  const struct stackd_instance *wait);
+
+/* Returns the name of what a wait was for, in `buffer` or until the next prefetch; NULL: it is not
+ * known. *ret_is_passing: there can be any number of such names, which mean nothing later. */
+const char *wait_objects_name(struct wait_objects *objects, pid_t pid,
+			      const struct stackd_instance *wait,
+			      char buffer[static WAIT_OBJECT_MAX], bool *ret_is_passing);
+
+/* Returns how many waits for a file were not named. */
+uint64_t wait_objects_unnamed(const struct wait_objects *objects);
+
+#endif
