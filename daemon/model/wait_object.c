@@ -42,7 +42,7 @@ struct wait_objects {
 	char *root;
 	struct entry *now, *before;
 	int64_t turned_ns, counted_ns; /* of CLOCK_MONOTONIC */
-	int64_t credit_ns;	       /* that look-ups may take */
+	int64_t credit_ns;	       /* of CPU time, that look-ups may take */
 	uint64_t unnamed;
 };
 
@@ -171,6 +171,7 @@ int wait_objects_prefetch(struct wait_objects *o, pid_t pid, uint64_t time_ns,
 {
 	const struct entry *known;
 	struct key key;
+	uint64_t spent;
 	int64_t now;
 	int err;
 
@@ -185,8 +186,9 @@ int wait_objects_prefetch(struct wait_objects *o, pid_t pid, uint64_t time_ns,
 		return take_over(o, &key, known);
 	if (!has_credit(o, now))
 		return 0;
+	spent = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	err = look_up(o, pid, begin_of(wait, time_ns, now), &key);
-	o->credit_ns -= (int64_t)clock_ns(CLOCK_MONOTONIC) - now;
+	o->credit_ns -= (int64_t)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - spent);
 	return err;
 }
 

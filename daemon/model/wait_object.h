@@ -9,7 +9,7 @@
  * has another one's descriptor by then does not get its name; it has none, as if the descriptor was
  * closed.
  *
- * Look-ups take at most a 20th of the time. What comes beyond has no name, and is counted.
+ * Look-ups take at most a 20th of the time of a CPU. What comes beyond has no name, and is counted.
  */
 #ifndef MODEL_WAIT_OBJECT_H
 #define MODEL_WAIT_OBJECT_H

@@ -560,6 +560,6 @@ int main(int argc, char **argv)
 		say(ways[i].name);
 	}
 	fflush(stdout);
-	nap(1500000); /* stackd looks paths up while the descriptors are there */
+	nap(3000000); /* stackd looks paths up while the descriptors are there */
 	return 0;
 }
