@@ -8,9 +8,9 @@
 
 #include "base/hash.h"
 
-/* Sums of deviations from the estimate and of their squares, over the resamples. */
+/* The sum of squared deviations from the estimate, over the resamples. */
 struct spread {
-	double sum, squares;
+	double squares;
 };
 
 struct bands {
@@ -23,7 +23,6 @@ struct bands {
 
 static void add(struct spread *s, double value, double estimate)
 {
-	s->sum += value - estimate;
 	s->squares += (value - estimate) * (value - estimate);
 }
 
@@ -82,8 +81,7 @@ struct limits {
 static void band(const struct spread *s, const struct limits *l, double value, double *ret_low,
 		 double *ret_high)
 {
-	double mean = s->sum / l->n, variance = s->squares / l->n - mean * mean;
-	double reach = variance > 0 ? l->times * sqrt(variance) : 0;
+	double reach = l->times * sqrt(s->squares / l->n);
 
 	*ret_low = fmax(l->low, value - reach);
 	*ret_high = fmin(l->high, value + reach);

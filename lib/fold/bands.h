@@ -2,9 +2,11 @@
 /*
  * Bands: the curve and the phases fitted to resamples of the groups of instances (cells.h).
  *
- * A band is the estimate and its standard error among the resamples, times Student's quantile for
- * the number of groups, cut off where no value can be. Percentiles of 200 resamples rest on five of
- * them at each end, and would need ten times as many resamples to be as steady.
+ * A band is the estimate and the root mean square of how far the resamples lie from it, times
+ * Student's quantile for the number of groups, cut off where no value can be. That has the bias of
+ * the fit beside its scatter: what fitting rounds once more in a resample, it had rounded before.
+ * Percentiles of 200 resamples rest on five of them at each end, and would need ten times as many
+ * resamples to be as steady.
  */
 #ifndef FOLD_BANDS_H
 #define FOLD_BANDS_H
