@@ -327,25 +327,37 @@ static int take_reading(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Turns the readings of a counter into shares of the passes' totals. */
-static void normalise(struct maker *m)
+/* Whether a counter never falls, so that a reading above a later one is wrong. CPU time is read too
+ * large where the machine itself had no CPU for a while, which the scheduler learns later. */
+static bool never_falls(const struct maker *m)
+{
+	return strncmp(m->passes->counters[m->counter], "var:", 4) != 0;
+}
+
+/* Turns the readings of a counter into shares of the passes' totals, from the last sample back:
+ * most[pass] is how much was left at a later one. */
+static void normalise(struct maker *m, uint64_t *most)
 {
 	struct passes *p = m->passes;
 	const uint8_t bit = (uint8_t)(1u << m->counter);
 
-	for (size_t i = 0; i < p->samples.count; i++) {
+	for (size_t i = p->samples.count; i-- > 0;) {
 		struct pass_sample *sample = &p->samples.items[i];
 		const struct pass *pass = &p->all.items[sample->pass];
-		uint64_t total = pass->total[m->counter];
-		uint64_t left = m->end[sample->pass] - m->value[i]; /* from there to the end */
+		const uint64_t total = pass->total[m->counter];
+		const uint64_t left = m->end[sample->pass] - m->value[i];
+		const bool is_whole = pass->known & bit && !(pass->falls & bit);
+		const bool is_possible = left <= total && left >= most[sample->pass];
 
 		if (!(sample->known & bit))
 			continue;
-		if (!(pass->known & bit) || pass->falls & bit || !total || left > total) {
-			p->impossible += pass->known & bit && !(pass->falls & bit) && left > total;
+		if (!is_whole || !total || !is_possible) {
+			p->impossible += is_whole && !is_possible;
 			sample->known &= (uint8_t)~bit;
 			continue;
 		}
+		if (never_falls(m))
+			most[sample->pass] = left;
 		sample->y[m->counter] = (float)((double)(total - left) / (double)total);
 	}
 }
@@ -353,6 +365,7 @@ static void normalise(struct maker *m)
 static int read_counter(struct maker *m, unsigned counter)
 {
 	struct passes *p = m->passes;
+	uint64_t *most;
 	int err;
 
 	m->counter = counter;
@@ -360,13 +373,15 @@ static int read_counter(struct maker *m, unsigned counter)
 	m->sum = calloc(m->n_threads + 1, sizeof(*m->sum));
 	m->value = calloc(p->samples.count + 1, sizeof(*m->value));
 	m->end = calloc(p->all.count + 1, sizeof(*m->end));
-	err = m->sum && m->value && m->end ? 0 : -ENOMEM;
+	most = calloc(p->all.count + 1, sizeof(*most));
+	err = m->sum && m->value && m->end && most ? 0 : -ENOMEM;
 	if (!err)
 		err = read_beside(m, SERIES_PASSED + counter, take_total);
 	if (!err)
 		err = read_beside(m, SERIES_READING + counter, take_reading);
 	if (!err)
-		normalise(m);
+		normalise(m, most);
+	free(most);
 	free(m->sum);
 	free(m->value);
 	free(m->end);
