@@ -54,7 +54,7 @@ struct passes {
 	uint32_t node;			     /* of the first pass: its path */
 	char *counters[METRIC_COUNTERS];     /* names; NULL: there is none */
 	uint64_t within;		     /* passes that are parts of others */
-	uint64_t impossible; /* readings that are not between those of the pass's ends */
+	uint64_t impossible; /* readings that do not lie between those before and after them */
 };
 
 /* Lists the regions of a recording, most visits first, that the profile's filter selects; a name or
