@@ -88,7 +88,7 @@ says missing.db
 expect 2 "$stackctl" flamegraph -i "$store" --diff "$store@x" -o "$tmp/none.html"
 says "'x' is not the number of a recording"
 expect 2 "$stackctl" flamegraph -i "$store" --by colour
-says 'none of process|thread|command|cpu|unit|container|rank|host|reason|all'
+says 'none of process|thread|command|cpu|unit|container|rank|host|reason|object|all'
 expect 2 "$stackctl" flamegraph -i "$store" --percent-limit 101
 expect 1 "$stackctl" flamegraph -i "$store" -o /dev/full
 for form in pprof speedscope firefox callgrind json; do

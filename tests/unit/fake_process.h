@@ -193,7 +193,7 @@ static inline void make_program(uint64_t number)
 
 /* --- paths ---------------------------------------------------------------------------------- */
 
-struct path {
+struct known_path {
 	uint64_t locations[MAX_FRAMES + MAX_MARKS]; /* root first, with the exact bit */
 	int count;
 	uint8_t sequence;
@@ -223,7 +223,7 @@ static inline uint64_t location_of(const struct fake_frame *frame)
 	return file << 48 | exact | (address - base);
 }
 
-static inline bool is_true(const struct path *path, const struct fake_frame *frames, int n)
+static inline bool is_true(const struct known_path *path, const struct fake_frame *frames, int n)
 {
 	if (path->count != n)
 		return false;

@@ -37,7 +37,7 @@ struct outcome {
 	uint64_t samples, kept, frames, lost, fallbacks, copied, sent, wrong, out_of_sequence;
 };
 
-static struct path known[FAKE_THREADS];
+static struct known_path known[FAKE_THREADS];
 static struct outcome outcome;
 static bool is_full;		     /* the ring */
 static bool has_copies;		     /* every other sample is left to the daemon */
@@ -58,7 +58,7 @@ static long receive(const void *data, size_t size)
 }
 
 /* false: the kept part differs from the one that the record refers to */
-static bool put_together(const struct path *before, struct path *ret_path)
+static bool put_together(const struct known_path *before, struct known_path *ret_path)
 {
 	static uint64_t frames[MAX_FRAMES];
 	struct record_frames in;
@@ -84,7 +84,7 @@ static bool put_together(const struct path *before, struct path *ret_path)
 
 /* --- a sample ------------------------------------------------------------------------------- */
 
-static void print_wrong(const struct path *path, const struct fake_frame *frames, int n)
+static void print_wrong(const struct known_path *path, const struct fake_frame *frames, int n)
 {
 	fprintf(stderr, "end %u kept %u; root first: is, should be\n", record->end_reason,
 		record->kept);
@@ -116,7 +116,7 @@ static void check_copy(const struct stackd_stack_record *stack)
 static void sample_and_compare(int thread)
 {
 	static struct fake_frame frames[FAKE_DEPTH];
-	static struct path path;
+	static struct known_path path;
 	int n = fake_path(&machine.threads[thread], frames);
 
 	record_pool_give_back(record);

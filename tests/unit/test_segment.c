@@ -34,7 +34,7 @@ static long receive(const void *data, size_t size)
 }
 
 /* The path of the record, root first. */
-static void read_path(struct path *ret_path)
+static void read_path(struct known_path *ret_path)
 {
 	struct record_frames in;
 	struct record_frame frame;
@@ -60,7 +60,7 @@ static void read_path(struct path *ret_path)
 static bool is_complete_sample(void)
 {
 	static struct fake_frame frames[FAKE_DEPTH];
-	static struct path path;
+	static struct known_path path;
 	int n = fake_path(&machine.threads[0], frames), cut;
 
 	record_pool_give_back(record);
