@@ -495,7 +495,7 @@ def try_kernel(version, logs, daemons):
             record_here(folder, compiler + "-options", path, "--depth", 8, "--heights",
                         "--lbr=anyway", "--", harness.WORKLOADS + "/deep", 4)
             record_here(folder, compiler + "-regions", path, *test_regions.options("regions"),
-                        "--", harness.WORKLOADS + "/regions", REGION_ROUNDS)
+                        *COUNTERS, "--", harness.WORKLOADS + "/regions", REGION_ROUNDS)
             record_here(folder, compiler + "-waits", path, *test_waits.WITH_WAKERS, "--",
                         harness.WORKLOADS + "/waits", WAIT_ROUNDS)
 
