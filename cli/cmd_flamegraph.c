@@ -96,9 +96,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static bool is_svg(const struct cmd_flamegraph *args)
 {
-	size_t n = args->output ? strlen(args->output) : 0;
-
-	return n > 4 && strcmp(args->output + n - 4, ".svg") == 0;
+	return output_is_named(args->output, ".svg");
 }
 
 static int cmd_flamegraph_write(const struct cmd_flamegraph *args, struct profile *before,

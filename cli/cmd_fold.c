@@ -57,23 +57,16 @@ static const struct argp_option cmd_fold_options[] = {
 	{0},
 };
 
-static bool cmd_fold_ends(const char *path, const char *end)
-{
-	size_t n = strlen(path), m = strlen(end);
-
-	return n > m && !strcmp(path + n - m, end);
-}
-
 static void cmd_fold_output(struct cmd_fold *args, const char *path)
 {
 	args->show.output.path = path;
-	if (cmd_fold_ends(path, ".svg"))
+	if (output_is_named(path, ".svg"))
 		args->form = CMD_FOLD_SVG;
-	else if (cmd_fold_ends(path, ".html"))
+	else if (output_is_named(path, ".html"))
 		args->form = CMD_FOLD_PAGE;
-	else if (cmd_fold_ends(path, ".csv"))
+	else if (output_is_named(path, ".csv"))
 		args->form = CMD_FOLD_CSV;
-	else if (cmd_fold_ends(path, ".gp"))
+	else if (output_is_named(path, ".gp"))
 		args->form = CMD_FOLD_GNUPLOT;
 }
 

@@ -41,13 +41,6 @@ static const struct argp_option cmd_heap_options[] = {
 	{0},
 };
 
-static bool is_svg(const char *path)
-{
-	size_t n = path ? strlen(path) : 0;
-
-	return n > 4 && strcmp(path + n - 4, ".svg") == 0;
-}
-
 static void parse_view(struct argp_state *state, const char *arg, enum report_view *ret_view)
 {
 	if (!strcmp(arg, "tree"))
@@ -188,6 +181,6 @@ int cmd_heap(int argc, char **argv)
 	struct cmd_heap args = {.view = REPORT_TREE, .show.input.filter.metric = METRIC_HEAP_PEAK};
 
 	options_parse(&argp, argc, argv, &args);
-	args.is_svg |= is_svg(args.show.output.path);
+	args.is_svg |= output_is_named(args.show.output.path, ".svg");
 	return show_run(&args.show, run, &args);
 }

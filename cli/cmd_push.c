@@ -90,27 +90,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* --- one round -------------------------------------------------------------------------------- */
 
-static int status_of(int err)
-{
-	switch (err) {
-	case -EACCES:
-		return CMD_NO_SUPPORT;
-	case -ENOENT:
-	case -EINVAL:
-	case -ENOSYS:
-		return CMD_USAGE;
-	default:
-		return CMD_FAILED;
-	}
-}
-
 /* Reports a failure of the server's, or of reading. */
 static int explain(const struct cmd_push *args, int err)
 {
 	const char *error = clickhouse_error(args->clickhouse);
 
 	message("%s", *error ? error : strerror(-err));
-	return status_of(err);
+	return push_status_of(err);
 }
 
 static int begin(void *arg, const struct store_recording *recordings, size_t n)
@@ -225,7 +211,7 @@ static int open_fleet(struct cmd_push *args)
 	if (err < 0)
 		message("%s", error ? error : strerror(-err));
 	free(error);
-	return err < 0 ? status_of(err) : CMD_DONE;
+	return err < 0 ? push_status_of(err) : CMD_DONE;
 }
 
 static int run(struct cmd_push *args)

@@ -50,13 +50,6 @@ static void threshold(struct argp_state *state, const char *arg, struct timeline
 		argp_error(state, "--threshold: '%s' is less than one", arg);
 }
 
-static bool cmd_timeline_is_svg(const char *path)
-{
-	size_t n = strlen(path);
-
-	return n > 4 && strcmp(path + n - 4, ".svg") == 0;
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_timeline *args = state->input;
@@ -74,7 +67,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'o':
 		args->show.output.path = arg;
-		args->is_svg = args->is_svg || cmd_timeline_is_svg(arg);
+		args->is_svg = args->is_svg || output_is_named(arg, ".svg");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -208,6 +208,13 @@ static bool is_file(int fd)
 	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 }
 
+bool output_is_named(const char *path, const char *ending)
+{
+	size_t n = path ? strlen(path) : 0, m = strlen(ending);
+
+	return n > m && strcmp(path + n - m, ending) == 0;
+}
+
 int output_begin(const char *path, struct output *ret_output)
 {
 	struct output output = {0};

@@ -21,6 +21,9 @@ struct output_options {
 
 extern const struct argp output_argp;
 
+/* Returns whether a file's name (NULL: there is none) ends in ".svg" or the like. */
+bool output_is_named(const char *path, const char *ending);
+
 struct output {
 	FILE *file;
 	char *path;  /* NULL: standard output */

@@ -31,7 +31,7 @@ bool push_has_ended(const struct store_recording *recording)
 	       store_range_end(recording) + STALE_NS < clock_ns(CLOCK_REALTIME);
 }
 
-static int status_of(int err)
+int push_status_of(int err)
 {
 	switch (err) {
 	case -EACCES:
@@ -60,7 +60,7 @@ int push_server_open(const char *url, const struct credentials *credentials,
 		message("%s", error ? error : strerror(-err));
 		free(error);
 		free(p);
-		return status_of(err);
+		return push_status_of(err);
 	}
 	p->options = options;
 	*ret_push = p;
@@ -131,7 +131,7 @@ static int send_one(void *arg, const struct input_open *open)
 	}
 	said = server_error(p->server);
 	message("%s", *said ? said : strerror(-err));
-	return status_of(err);
+	return push_status_of(err);
 }
 
 static int open_sent(struct push_server *p, const struct input *input)

@@ -20,6 +20,9 @@ struct push_server_options {
 
 struct push_server;
 
+/* Returns what to exit with after a server's failure. */
+int push_status_of(int err);
+
 /* Returns whether a recording has ended, or has not grown for so long that it will no more. */
 bool push_has_ended(const struct store_recording *recording);
 

@@ -17,9 +17,9 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/hash.h"
 #include "report/folding.h"
 #include "report/folding_put.h"
+#include "report/svg.h"
 
 /* Appends a name in quotes. */
 static void put_name(struct buf *b, const char *name)
@@ -187,13 +187,11 @@ static void put_counter(struct buf *b, const struct folding *f, unsigned number)
 /* Returns a light colour that a name always has, as 0xRRGGBB. */
 static unsigned color_of(const char *name)
 {
-	uint64_t hash = 0;
+	const double hue = svg_hue(name);
 	unsigned color = 0;
 
-	for (; *name; name++)
-		hash = hash_mix64(hash + (unsigned char)*name);
 	for (unsigned i = 0; i < 3; i++) {
-		const double turn = fmod((double)(hash % 360) / 60 + 6 - 2 * i, 6);
+		const double turn = fmod(hue / 60 + 6 - 2 * i, 6);
 		const double distance = turn > 3 ? 6 - turn : turn; /* from the pure channel */
 
 		color |= (unsigned)(150 + 85 * fmin(fmax(2 - distance, 0), 1)) << (16 - 8 * i);

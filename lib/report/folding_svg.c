@@ -10,7 +10,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/hash.h"
 #include "report/folding.h"
 #include "report/folding_put.h"
 #include "report/svg.h"
@@ -34,23 +33,6 @@ static double x_of(double x)
 	return LEFT + (WIDTH - MARGIN - LEFT) * x;
 }
 
-static void put_name(struct picture *p, const char *name)
-{
-	struct buf b = {0};
-
-	text_put(&b, name, NULL);
-	svg_put_buf(&p->b, &b);
-}
-
-static unsigned hue(const char *name)
-{
-	uint64_t hash = 0;
-
-	for (; *name; name++)
-		hash = hash_mix64(hash + (unsigned char)*name);
-	return (unsigned)(hash % 360);
-}
-
 static double height_of(const struct folding *f)
 {
 	return TOP + (PANEL + GAP) * f->n_counters + STACK + GAP +
@@ -63,7 +45,7 @@ static void put_title(struct picture *p)
 
 	svg_begin(&p->b, WIDTH, height_of(f));
 	text_printf(&p->b, "<text class=\"t\" x=\"%.0f\" y=\"26\">", MARGIN);
-	put_name(p, f->passes.name);
+	svg_put_name(&p->b, f->passes.name);
 	text_printf(&p->b, "</text>\n<text class=\"g\" x=\"%.0f\" y=\"46\">", MARGIN);
 	text_printf(&p->b, "%zu passes of ", f->passes.all.count);
 	folding_put_time(&p->b, f->mean_ns);
@@ -153,7 +135,7 @@ static void put_curve(struct picture *p, const struct folding_counter *c, double
 static void put_counter(struct picture *p, const struct folding_counter *c, double top)
 {
 	text_printf(&p->b, "<text class=\"h\" x=\"%.0f\" y=\"%.1f\">", MARGIN, top + 16);
-	put_name(p, c->name);
+	svg_put_name(&p->b, c->name);
 	text_printf(&p->b, "</text>\n<text class=\"g\" x=\"%.0f\" y=\"%.1f\">", MARGIN, top + 34);
 	if (!c->curve) {
 		text_printf(&p->b, "%s</text>\n", folding_why_no_curve(c));
@@ -205,7 +187,7 @@ static void put_routine(struct picture *p, unsigned index, double top)
 	char fill[32];
 
 	if (r->symbol)
-		snprintf(fill, sizeof(fill), "hsl(%u,55%%,72%%)", hue(name));
+		snprintf(fill, sizeof(fill), "hsl(%u,55%%,72%%)", svg_hue(name));
 	else
 		snprintf(fill, sizeof(fill), "#ccc");
 	add_up(f, index, below);
@@ -214,7 +196,7 @@ static void put_routine(struct picture *p, unsigned index, double top)
 	put_edge(p, below, top + STACK, false);
 	put_edge(p, above, top + STACK, true);
 	text_put_raw(&p->b, "\"><title>");
-	put_name(p, name);
+	svg_put_name(&p->b, name);
 	text_put_raw(&p->b, ", ");
 	svg_put(&p->b, text_share(r->samples, f->samples, share));
 	text_put_raw(&p->b, "% of the samples</title></polygon>\n");
@@ -224,7 +206,7 @@ static void put_routine(struct picture *p, unsigned index, double top)
 		    MARGIN, top + 13 * index, fill);
 	text_printf(&p->b, "<text class=\"g\" x=\"%.0f\" y=\"%.1f\">", MARGIN + 15,
 		    top + 13 * index + 9);
-	put_name(p, name);
+	svg_put_name(&p->b, name);
 	text_put_raw(&p->b, "</text>\n");
 }
 
@@ -235,7 +217,7 @@ static void put_phases(struct picture *p, double top)
 	const struct folding *f = p->folding;
 
 	text_printf(&p->b, "<text class=\"h\" x=\"%.0f\" y=\"%.1f\">phases of ", MARGIN, top);
-	put_name(p, f->counters[0].name);
+	svg_put_name(&p->b, f->counters[0].name);
 	text_put_raw(&p->b, "</text>\n");
 	for (uint32_t i = 0; i < f->n_phases; i++) {
 		const struct folding_phase *phase = &f->phases[i];

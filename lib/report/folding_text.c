@@ -70,6 +70,12 @@ static void put_head(struct buf *b, const struct folding *f, bool utf8)
 		text_printf(b, ", %zu left out, whose place is not known",
 			    p->samples.count - (size_t)f->samples);
 	text_put_raw(b, "\n");
+	if (p->impossible)
+		text_printf(b,
+			    "# %" PRIu64
+			    " readings are left out, which were not between those before "
+			    "and after them\n",
+			    p->impossible);
 	if (p->within)
 		text_printf(b,
 			    "# %" PRIu64 " passes within others of this region are parts of them\n",

@@ -2,6 +2,8 @@
 /* Pictures' common parts; see svg.h. */
 #include "report/svg.h"
 
+#include "base/hash.h"
+
 void svg_begin(struct buf *b, double width, double height)
 {
 	text_printf(b, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" ",
@@ -37,4 +39,21 @@ void svg_put_buf(struct buf *b, struct buf *text)
 		b->failed = true;
 	svg_put(b, text->data && !text->failed ? (const char *)text->data : "");
 	buf_free(text);
+}
+
+void svg_put_name(struct buf *b, const char *name)
+{
+	struct buf text = {0};
+
+	text_put(&text, name, NULL);
+	svg_put_buf(b, &text);
+}
+
+unsigned svg_hue(const char *name)
+{
+	uint64_t hash = 0;
+
+	for (; *name; name++)
+		hash = hash_mix64(hash + (unsigned char)*name);
+	return (unsigned)(hash % 360);
 }

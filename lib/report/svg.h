@@ -21,4 +21,10 @@ void svg_put(struct buf *b, const char *text);
 /* Like svg_put(), of a buffer, which it frees. `b` has failed afterwards if `text` had. */
 void svg_put_buf(struct buf *b, struct buf *text);
 
+/* Appends a name from a recording, escaped for display and for XML. */
+void svg_put_name(struct buf *b, const char *name);
+
+/* Returns the hue, in degrees, of what has a name: the same in every picture. */
+unsigned svg_hue(const char *name);
+
 #endif

@@ -11,7 +11,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "report/timeline.h"
 #include "report/report_header.h"
 #include "report/svg.h"
@@ -30,14 +29,6 @@ struct timeline_svg {
 	uint64_t left_out;
 };
 
-static void put_name(struct timeline_svg *s, const char *name)
-{
-	struct buf b = {0};
-
-	text_put(&b, name, NULL);
-	svg_put_buf(&s->b, &b);
-}
-
 static double x_of(const struct timeline_svg *s, uint64_t at_ns)
 {
 	const struct timeline *timeline = s->timeline;
@@ -47,15 +38,6 @@ static double x_of(const struct timeline_svg *s, uint64_t at_ns)
 
 	return TIMELINE_SVG_MARGIN + (TIMELINE_SVG_WIDTH - 2 * TIMELINE_SVG_MARGIN) *
 					     (double)(at_ns - timeline->start_ns) / whole;
-}
-
-static unsigned hue(const char *name)
-{
-	uint64_t hash = 0;
-
-	for (; *name; name++)
-		hash = hash_mix64(hash + (unsigned char)*name);
-	return (unsigned)(hash % 360);
 }
 
 static double height_of(const struct timeline *timeline)
@@ -76,7 +58,7 @@ static void title_lines(struct timeline_svg *s, struct profile *profile)
 
 	svg_begin(&s->b, TIMELINE_SVG_WIDTH, height);
 	text_printf(&s->b, "<text class=\"t\" x=\"%.0f\" y=\"26\">", TIMELINE_SVG_MARGIN);
-	put_name(s, recording->target ? recording->target : "");
+	svg_put_name(&s->b, recording->target ? recording->target : "");
 	text_printf(&s->b, "</text>\n<text class=\"g\" x=\"%.0f\" y=\"46\">", TIMELINE_SVG_MARGIN);
 	timeline_threshold(&b, s->timeline);
 	text_put_raw(&b, "; callers above what they call; hatched: mostly reconstructed; ");
@@ -155,7 +137,7 @@ static void put_fill(struct timeline_svg *s, const struct profile_symbol *symbol
 		text_put_raw(&s->b, "fill=\"" SVG_RUNNABLE "\"/>");
 		break;
 	default:
-		text_printf(&s->b, "fill=\"hsl(%u,55%%,76%%)\"/>", hue(symbol->name));
+		text_printf(&s->b, "fill=\"hsl(%u,55%%,76%%)\"/>", svg_hue(symbol->name));
 	}
 }
 
@@ -190,7 +172,7 @@ static int thread(struct timeline_svg *s, const struct timeline_thread *thread,
 
 	text_printf(&s->b, "<text class=\"h\" x=\"%.0f\" y=\"%.1f\">thread %d ",
 		    TIMELINE_SVG_MARGIN, top + 20, of->tid);
-	put_name(s, of->comm);
+	svg_put_name(&s->b, of->comm);
 	text_put_raw(&s->b, ", ");
 	timeline_amount(&s->b, s->timeline, thread->samples, thread->amount);
 	text_put_raw(&s->b, "</text>\n");
