@@ -15,6 +15,7 @@ export LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive WERROR=1
 
 logs=build/check
 results=$logs/results
+export STACKD_TEST_TIMES=$PWD/$logs/times # a line a test and a group: what it took
 jobs=$(nproc)
 
 say() { # LINE: to the terminal and, in one write, to the results
@@ -34,9 +35,9 @@ judge() { # NAME STATUS
 }
 
 run() { # NAME COMMAND...: one test, in the foreground
-    local name=$1 status
+    local name=$1 status TIMEFORMAT="%R s, %U + %S s of a CPU: $1"
     shift
-    timeout 900 "$@" >"$logs/$name.log" 2>&1 </dev/null
+    { time timeout 900 "$@" >"$logs/$name.log" 2>&1 </dev/null; } 2>>"$STACKD_TEST_TIMES"
     status=$?
     judge "$name" "$status"
     return "$status"
@@ -233,13 +234,9 @@ do_kernels() { # ARGUMENTS...: of tests/kernels/run.py
     esac
 }
 
-timed() { # COMMAND...: a group; the log of times gets its seconds, and its lane's CPU time so far
-    local begin=$SECONDS
-    "$@"
-    {
-        echo "$*: $((SECONDS - begin)) s"
-        times
-    } >>"$logs/times"
+timed() { # COMMAND...: a group, whose time gets a line
+    local TIMEFORMAT="%R s, %U + %S s of a CPU: group $*"
+    { time "$@" 2>&3; } 3>&2 2>>"$STACKD_TEST_TIMES"
 }
 
 # All groups run in two lanes: one that tests this build here, and one that waits for other systems'

@@ -1,9 +1,27 @@
 # SPDX-License-Identifier: MIT
 """Runs one test of the groups that report for themselves (live, exports): its output goes to a log,
-and its line to whoever asked. A test is an object with a name and a run()."""
+and its line to whoever asked. A test is an object with a name and a run(). What it took goes to the
+file that STACKD_TEST_TIMES names, if it names one (tests/check.sh)."""
 
 import contextlib
+import os
+import time
 import traceback
+
+
+@contextlib.contextmanager
+def note_time(name):
+    """Adds a line for the block's time, and the CPU time of this process and those that it awaited."""
+    begin, before = time.monotonic(), os.times()
+    try:
+        yield
+    finally:
+        after = os.times()
+        user = after.user + after.children_user - before.user - before.children_user
+        system = after.system + after.children_system - before.system - before.children_system
+        with open(os.environ.get("STACKD_TEST_TIMES", os.devnull), "a", encoding="utf-8") as times:
+            times.write("%.3f s, %.3f + %.3f s of a CPU: %s\n" % (time.monotonic() - begin, user,
+                                                                 system, name))
 
 
 def run_test(test, log, skip, missing=None):
@@ -12,7 +30,7 @@ def run_test(test, log, skip, missing=None):
     try:
         if missing:
             raise skip(missing)
-        with contextlib.redirect_stdout(log):
+        with contextlib.redirect_stdout(log), note_time(test.name):
             test.run()
     except skip as reason:
         return "SKIP %s: %s" % (test.name, reason)
