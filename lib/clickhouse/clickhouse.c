@@ -2,7 +2,6 @@
 /* A database of a ClickHouse server; see clickhouse.h. */
 #include "clickhouse/clickhouse.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -11,9 +10,8 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "http/endpoint.h"
 #include "http/http.h"
-
-#define SAID_BYTES 300 /* of what the server says, in a sentence */
 
 /* What the server's own numbers of errors mean; others are shown as it says them. */
 enum {
@@ -30,8 +28,8 @@ enum {
 
 struct clickhouse {
 	struct http *http;
-	char *host, *port, *database; /* host: with the brackets of an IPv6 address */
-	char *user, *password, *authority;
+	struct endpoint at;
+	char *database;
 	bool is_tls;
 	char *name;
 	char *error;
@@ -45,75 +43,28 @@ bool clickhouse_is_url(const char *name)
 
 /* --- the URL ---------------------------------------------------------------------------------- */
 
-static bool is_port(const char *text)
+/* Why a database cannot have that name, or NULL. */
+static const char *refuse_database(const char *name)
 {
-	return *text && strspn(text, "0123456789") == strlen(text) && strlen(text) <= 5 &&
-	       atoi(text) > 0 && atoi(text) <= 65535;
-}
-
-static bool is_name(const char *text, const char *also)
-{
-	for (const char *at = text; *at; at++)
-		if (!isalnum((unsigned char)*at) && !strchr(also, *at))
-			return false;
-	return *text;
-}
-
-/* Parts "host:port" or "[address]:port". Returns why not, or NULL. */
-static const char *part_host(struct clickhouse *c, char *text)
-{
-	char *colon = *text == '[' ? strchr(text, ']') : text;
-
-	colon = colon ? strchr(colon, ':') : NULL;
-	if (colon)
-		*colon++ = '\0';
-	if (colon && !is_port(colon))
-		return "the port is not a number from 1 to 65535";
-	if (!is_name(text, "-._[]:"))
-		return "it has no host";
-	c->host = strdup(text);
-	c->port = strdup(colon ? colon : c->is_tls ? "8443" : "8123");
-	return NULL;
-}
-
-/* Parts what is behind the scheme. Returns why not, or NULL. */
-static const char *part_url(struct clickhouse *c, char *text)
-{
-	char *slash = strchr(text, '/'), *at;
-
-	if (!slash || !slash[1])
+	if (!*name)
 		return "it names no database";
-	*slash = '\0';
-	if (!is_name(slash + 1, "_-."))
+	if (!endpoint_has_only(name, "_-."))
 		return "a database's name has letters, digits, '_', '-' and '.'";
-	c->database = strdup(slash + 1);
-	at = strrchr(text, '@');
-	if (!at)
-		return part_host(c, text);
-	*at = '\0';
-	if (strchr(text, ':'))
-		return "a password in it could be seen by everybody on this machine: put it into "
-		       "CLICKHOUSE_PASSWORD, or a file for --credentials";
-	if (!c->user)
-		c->user = strdup(text);
-	return part_host(c, at + 1);
+	return NULL;
 }
 
 static int parse_url(struct clickhouse *c, const char *url, char **ret_error)
 {
-	const char *why = NULL;
-	char *copy;
+	const char *why = "it does not begin with " CLICKHOUSE_SCHEME " or " CLICKHOUSE_SCHEME_TLS;
+	const char *scheme;
 
 	c->is_tls = strncmp(url, CLICKHOUSE_SCHEME_TLS, strlen(CLICKHOUSE_SCHEME_TLS)) == 0;
-	if (!clickhouse_is_url(url))
-		why = "it does not begin with " CLICKHOUSE_SCHEME " or " CLICKHOUSE_SCHEME_TLS;
-	copy = strdup(url +
-		      (why ? 0 : strlen(c->is_tls ? CLICKHOUSE_SCHEME_TLS : CLICKHOUSE_SCHEME)));
-	if (!copy)
-		return -ENOMEM;
-	if (!why)
-		why = part_url(c, copy);
-	free(copy);
+	scheme = c->is_tls ? CLICKHOUSE_SCHEME_TLS : CLICKHOUSE_SCHEME;
+	if (clickhouse_is_url(url))
+		why = endpoint_parse(&c->at, url + strlen(scheme), c->is_tls ? "8443" : "8123",
+				     "CLICKHOUSE_PASSWORD", &c->database);
+	if (!why && c->database)
+		why = refuse_database(c->database);
 	if (why) {
 		/* Before an '@' there may be a password. */
 		if (asprintf(ret_error,
@@ -122,9 +73,8 @@ static int parse_url(struct clickhouse *c, const char *url, char **ret_error)
 			*ret_error = NULL;
 		return -EINVAL;
 	}
-	if (!c->host || !c->port || !c->database ||
-	    asprintf(&c->name, "%s%s:%s/%s", c->is_tls ? CLICKHOUSE_SCHEME_TLS : CLICKHOUSE_SCHEME,
-		     c->host, c->port, c->database) < 0) {
+	if (!c->at.host || !c->at.port || !c->database ||
+	    asprintf(&c->name, "%s%s:%s/%s", scheme, c->at.host, c->at.port, c->database) < 0) {
 		c->name = NULL;
 		return -ENOMEM;
 	}
@@ -140,15 +90,13 @@ int clickhouse_new(const struct clickhouse_options *options, struct clickhouse *
 	*ret_error = NULL;
 	if (!c)
 		return -ENOMEM;
-	c->user = options->user ? strdup(options->user) : NULL;
-	c->password = options->password ? strdup(options->password) : NULL;
-	c->authority = options->authority ? strdup(options->authority) : NULL;
-	err = parse_url(c, options->url, ret_error);
+	err = endpoint_init(&c->at, options->user, options->password, options->authority);
+	if (err == 0)
+		err = parse_url(c, options->url, ret_error);
 	if (err == 0)
 		err = http_new(&c->http);
 	if (err == -ENOSYS)
-		*ret_error = strdup("libcurl.so.4 is not installed, without which no server can be "
-				    "reached: apt install libcurl4, or dnf install libcurl");
+		*ret_error = strdup(HTTP_MISSING);
 	if (err < 0)
 		clickhouse_free(c);
 	else
@@ -161,14 +109,8 @@ void clickhouse_free(struct clickhouse *c)
 	if (!c)
 		return;
 	http_free(c->http);
-	free(c->host);
-	free(c->port);
+	endpoint_free(&c->at);
 	free(c->database);
-	free(c->user);
-	if (c->password)
-		explicit_bzero(c->password, strlen(c->password));
-	free(c->password);
-	free(c->authority);
 	free(c->name);
 	free(c->error);
 	free(c);
@@ -210,13 +152,13 @@ static int explain_http(struct clickhouse *c, int err)
 
 	switch (err) {
 	case -EHOSTUNREACH:
-		return clickhouse_fail(c, err, "there is no host '%s': %s", c->host, said);
+		return clickhouse_fail(c, err, "there is no host '%s': %s", c->at.host, said);
 	case -ECONNREFUSED:
 		return clickhouse_fail(
 			c, err,
 			"nothing can be reached there: is the server running, and is "
 			"%s the port of its HTTP interface? (%s)",
-			c->port, said);
+			c->at.port, said);
 	case -ETIMEDOUT:
 		return clickhouse_fail(c, err, "the server does not answer in time: %s", said);
 	case -ECONNRESET:
@@ -240,16 +182,6 @@ static long code_of(const char *text)
 	return strncmp(text, "Code: ", 6) == 0 ? strtol(text + 6, NULL, 10) : 0;
 }
 
-/* The first line of an answer, escaped, and not all too long. */
-static void put_said(struct buf *b, char *text)
-{
-	text[strcspn(text, "\r\n")] = '\0';
-	if (strlen(text) > SAID_BYTES)
-		text[SAID_BYTES] = '\0';
-	text_put(b, text, NULL);
-	buf_put_u8(b, '\0');
-}
-
 static int explain_code(struct clickhouse *c, long status, long code, const char *said)
 {
 	switch (code) {
@@ -267,20 +199,20 @@ static int explain_code(struct clickhouse *c, long status, long code, const char
 				       "the server does not let user '%s' in: give the right "
 				       "CLICKHOUSE_USER and CLICKHOUSE_PASSWORD, or a file for "
 				       "--credentials (%s)",
-				       c->user ? c->user : "default", said);
+				       c->at.user ? c->at.user : "default", said);
 	case CODE_READONLY:
 	case CODE_DATABASE_ACCESS_DENIED:
 	case CODE_NOT_ENOUGH_PRIVILEGES:
 		return clickhouse_fail(c, -EACCES,
 				       "user '%s' may not do that: grant INSERT, SELECT and CREATE "
 				       "TABLE in '%s' (%s)",
-				       c->user ? c->user : "default", c->database, said);
+				       c->at.user ? c->at.user : "default", c->database, said);
 	default:
 		break;
 	}
 	if (status == 401 || status == 403)
 		return clickhouse_fail(c, -EACCES, "the server does not let user '%s' in (%s)",
-				       c->user ? c->user : "default", said);
+				       c->at.user ? c->at.user : "default", said);
 	return clickhouse_fail(c, -EPROTO, "the server failed with status %ld: %s", status,
 			       *said ? said : "it does not say why");
 }
@@ -294,7 +226,7 @@ static int explain_answer(struct clickhouse *c, long status, struct buf *answer)
 	buf_put_u8(answer, '\0');
 	if (answer->failed)
 		return clickhouse_fail(c, -ENOMEM, "out of memory");
-	put_said(&said, (char *)answer->data);
+	http_put_said((char *)answer->data, &said);
 	err = explain_code(c, status, code_of((char *)answer->data),
 			   said.failed ? "" : (const char *)said.data);
 	buf_free(&said);
@@ -309,9 +241,9 @@ static int make_url(struct clickhouse *c, const char *query, bool has_ids, struc
 	int err;
 
 	text_put_raw(b, c->is_tls ? "https://" : "http://");
-	text_put_raw(b, c->host);
+	text_put_raw(b, c->at.host);
 	text_put_raw(b, ":");
-	text_put_raw(b, c->port);
+	text_put_raw(b, c->at.port);
 	text_put_raw(b, "/?wait_end_of_query=1&database=");
 	err = http_escape(c->http, c->database, b);
 	if (has_ids)
@@ -333,11 +265,7 @@ static int request(struct clickhouse *c, const char *query, struct http_request 
 	free(c->error);
 	c->error = NULL;
 	r->url = (const char *)url.data;
-	r->user = c->user;
-	r->password = c->password;
-	r->authority = c->authority;
-	if (!r->user && r->password)
-		r->user = "default";
+	endpoint_sign(&c->at, "default", r);
 	buf_clear(ret_answer);
 	if (err == 0)
 		err = http_post(c->http, r, &status, ret_answer);

@@ -10,6 +10,8 @@
 
 #include "base/text.h"
 
+#define SAID_BYTES 300 /* of what a server says, in a sentence */
+
 /* X(type of the result, name, parameters): the library's functions. */
 #define HTTP_FUNCTIONS(X)                                                                          \
 	X(CURL *, curl_easy_init, (void))                                                          \
@@ -231,4 +233,13 @@ int http_post(struct http *http, const struct http_request *r, long *ret_status,
 	http->curl_mime_free(form);
 	http->curl_slist_free_all(headers);
 	return code == CURLE_OK ? 0 : error_of(http, code);
+}
+
+void http_put_said(char *text, struct buf *b)
+{
+	text[strcspn(text, "\r\n")] = '\0';
+	if (strlen(text) > SAID_BYTES)
+		text[SAID_BYTES] = '\0';
+	text_put(b, text, NULL);
+	buf_put_u8(b, '\0');
 }

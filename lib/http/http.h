@@ -18,6 +18,11 @@
 #define HTTP_STALLED_S	60L	     /* so long nothing may come or go */
 #define HTTP_MAX_ANSWER (256u << 20) /* bytes */
 
+/* What to say of -ENOSYS. */
+#define HTTP_MISSING                                                                               \
+	"libcurl.so.4 is not installed, without which no server can be reached: apt install "      \
+	"libcurl4, or dnf install libcurl"
+
 struct http;
 
 struct http_request {
@@ -48,6 +53,10 @@ const char *http_error(const struct http *http);
 /* Returns for how many seconds the server of the last answer wants to be left alone (its header
  * Retry-After, as seconds or as a date); 0: it does not say. */
 long http_retry_after(const struct http *http);
+
+/* Appends the first line of what a server says, escaped, not all too long, and a NUL: to be quoted
+ * in a sentence. The text is cut there. */
+void http_put_said(char *text, struct buf *b);
 
 /* Appends text as a part of a URL. -ENOMEM, or 0. */
 int http_escape(struct http *http, const char *text, struct buf *b);

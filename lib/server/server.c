@@ -2,7 +2,6 @@
 /* Servers of profiles; see server.h. */
 #include "server/server.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,9 +11,9 @@
 #include <time.h>
 
 #include "base/text.h"
+#include "http/endpoint.h"
 #include "http/http.h"
 
-#define SAID_BYTES     300 /* of what the server says, in a sentence */
 #define FIRST_PAUSE_MS 500
 
 static const struct scheme {
@@ -35,8 +34,8 @@ static const struct scheme {
 struct server {
 	struct http *http;
 	const struct scheme *scheme;
-	char *host, *port, *path; /* host: with the brackets of an IPv6 address */
-	char *user, *password, *authority;
+	struct endpoint at;
+	char *path;
 	char *name;
 	char *error;
 	uint64_t retries;
@@ -57,78 +56,35 @@ bool server_is_url(const char *name)
 
 /* --- the URL ---------------------------------------------------------------------------------- */
 
-static bool has_only(const char *text, const char *also)
+/* The path of a request: that of the kind's interface, behind the URL's own, as where a proxy has
+ * the server below a folder. NULL without memory. */
+static char *make_path(const struct scheme *scheme, const char *folder)
 {
-	for (const char *at = text; *at; at++)
-		if (!isalnum((unsigned char)*at) && !strchr(also, *at))
-			return false;
-	return true;
-}
-
-static bool is_port(const char *text)
-{
-	return *text && strspn(text, "0123456789") == strlen(text) && strlen(text) <= 5 &&
-	       atoi(text) > 0 && atoi(text) <= 65535;
-}
-
-/* Parts "host:port" or "[address]:port". Returns why not, or NULL. */
-static const char *part_host(struct server *s, char *text)
-{
-	char *colon = *text == '[' ? strchr(text, ']') : text;
-
-	colon = colon ? strchr(colon, ':') : NULL;
-	if (colon)
-		*colon++ = '\0';
-	if (colon && !is_port(colon))
-		return "the port is not a number from 1 to 65535";
-	if (!*text || !has_only(text, "-._[]:"))
-		return "it has no host";
-	s->host = strdup(text);
-	s->port = strdup(colon ? colon : s->scheme->port);
-	return NULL;
-}
-
-/* Parts what is behind the scheme. A path stands before the one of the kind's interface, as where a
- * proxy has the server below a folder. Returns why not, or NULL. */
-static const char *part_url(struct server *s, char *text)
-{
-	char *slash = strchr(text, '/'), *at;
-	const char *folder = slash ? slash + 1 : "";
 	const size_t len = strlen(folder);
+	char *path;
 
-	if (!has_only(folder, "/_-.~"))
-		return "a path has letters, digits, '/', '_', '-', '.' and '~'";
-	if (asprintf(&s->path, "%s%.*s%s", *folder ? "/" : "",
+	if (asprintf(&path, "%s%.*s%s", *folder ? "/" : "",
 		     (int)(len && folder[len - 1] == '/' ? len - 1 : len), folder,
-		     s->scheme->path) < 0)
-		s->path = NULL;
-	if (slash)
-		*slash = '\0';
-	at = strrchr(text, '@');
-	if (!at)
-		return part_host(s, text);
-	*at = '\0';
-	if (strchr(text, ':'))
-		return "a password in it could be seen by everybody on this machine: put it into "
-		       "STACKD_PUSH_PASSWORD, or a file for --credentials";
-	if (!s->user)
-		s->user = strdup(text);
-	return part_host(s, at + 1);
+		     scheme->path) < 0)
+		return NULL;
+	return path;
 }
 
 static int parse_url(struct server *s, const char *url, char **ret_error)
 {
 	const char *why;
-	char *copy;
+	char *folder;
 
 	s->scheme = scheme_of(url);
 	if (!s->scheme)
 		return -EINVAL;
-	copy = strdup(url + strlen(s->scheme->prefix));
-	if (!copy)
-		return -ENOMEM;
-	why = part_url(s, copy);
-	free(copy);
+	why = endpoint_parse(&s->at, url + strlen(s->scheme->prefix), s->scheme->port,
+			     "STACKD_PUSH_PASSWORD", &folder);
+	if (!why && folder && !endpoint_has_only(folder, "/_-.~"))
+		why = "a path has letters, digits, '/', '_', '-', '.' and '~'";
+	if (!why && folder)
+		s->path = make_path(s->scheme, folder);
+	free(folder);
 	if (why) {
 		/* Before an '@' there may be a password. */
 		if (asprintf(ret_error, "%s: %s; %s[USER@]HOST[:PORT][/PATH] is expected",
@@ -136,8 +92,9 @@ static int parse_url(struct server *s, const char *url, char **ret_error)
 			*ret_error = NULL;
 		return -EINVAL;
 	}
-	if (!s->host || !s->port || !s->path ||
-	    asprintf(&s->name, "%s%s:%s%s", s->scheme->prefix, s->host, s->port, s->path) < 0) {
+	if (!s->at.host || !s->at.port || !s->path ||
+	    asprintf(&s->name, "%s%s:%s%s", s->scheme->prefix, s->at.host, s->at.port, s->path) <
+		    0) {
 		s->name = NULL;
 		return -ENOMEM;
 	}
@@ -152,15 +109,13 @@ int server_new(const struct server_options *options, struct server **ret_server,
 	*ret_error = NULL;
 	if (!s)
 		return -ENOMEM;
-	s->user = options->user ? strdup(options->user) : NULL;
-	s->password = options->password ? strdup(options->password) : NULL;
-	s->authority = options->authority ? strdup(options->authority) : NULL;
-	err = parse_url(s, options->url, ret_error);
+	err = endpoint_init(&s->at, options->user, options->password, options->authority);
+	if (err == 0)
+		err = parse_url(s, options->url, ret_error);
 	if (err == 0)
 		err = http_new(&s->http);
 	if (err == -ENOSYS)
-		*ret_error = strdup("libcurl.so.4 is not installed, without which no server can be "
-				    "reached: apt install libcurl4, or dnf install libcurl");
+		*ret_error = strdup(HTTP_MISSING);
 	if (err < 0)
 		server_free(s);
 	else
@@ -173,14 +128,8 @@ void server_free(struct server *s)
 	if (!s)
 		return;
 	http_free(s->http);
-	free(s->host);
-	free(s->port);
+	endpoint_free(&s->at);
 	free(s->path);
-	free(s->user);
-	if (s->password)
-		explicit_bzero(s->password, strlen(s->password));
-	free(s->password);
-	free(s->authority);
 	free(s->name);
 	free(s->error);
 	free(s);
@@ -239,12 +188,12 @@ static int explain_http(struct server *s, int err)
 
 	switch (err) {
 	case -EHOSTUNREACH:
-		return fail(s, err, "there is no host '%s': %s", s->host, said);
+		return fail(s, err, "there is no host '%s': %s", s->at.host, said);
 	case -ECONNREFUSED:
 		return fail(s, err,
 			    "nothing can be reached there: is the server running, and is %s its "
 			    "port of HTTP? (%s)",
-			    s->port, said);
+			    s->at.port, said);
 	case -ETIMEDOUT:
 		return fail(s, err, "the server does not answer in time: %s", said);
 	case -ECONNRESET:
@@ -268,7 +217,7 @@ static int explain_status(struct server *s, long status, const char *said)
 			    "the server does not let user '%s' in (%ld: %s): give the right "
 			    "STACKD_PUSH_USER and STACKD_PUSH_PASSWORD, or a file for "
 			    "--credentials",
-			    s->user ? s->user : "", status, said);
+			    s->at.user ? s->at.user : "", status, said);
 	if (status == 404 || status == 405)
 		return fail(s, -ENOENT,
 			    "the server takes nothing at %s (%ld: %s): is it %s, and is the path "
@@ -290,18 +239,12 @@ static int explain_status(struct server *s, long status, const char *said)
 static int explain_answer(struct server *s, long status, struct buf *answer)
 {
 	struct buf said = {0};
-	char *text;
 	int err;
 
 	buf_put_u8(answer, '\0');
 	if (answer->failed)
 		return fail(s, -ENOMEM, "out of memory");
-	text = (char *)answer->data;
-	text[strcspn(text, "\r\n")] = '\0';
-	if (strlen(text) > SAID_BYTES)
-		text[SAID_BYTES] = '\0';
-	text_put(&said, text, NULL);
-	buf_put_u8(&said, '\0');
+	http_put_said((char *)answer->data, &said);
 	err = explain_status(s, status, said.failed ? "" : (const char *)said.data);
 	buf_free(&said);
 	return err;
@@ -366,21 +309,16 @@ static int try(struct server *s, const struct http_request *r, struct buf *answe
 int server_post(struct server *s, const char *query, const char *content_type,
 		const struct buf *body, struct buf *ret_answer)
 {
-	struct http_request r = {.user = s->user,
-				 .password = s->password,
-				 .authority = s->authority,
-				 .content_type = content_type,
-				 .body = body->data,
-				 .len = body->len};
+	struct http_request r = {
+		.content_type = content_type, .body = body->data, .len = body->len};
 	char *url;
 	int err;
 
 	free(s->error);
 	s->error = NULL;
-	if (!r.user && r.password)
-		r.user = "";
-	if (asprintf(&url, "%s://%s:%s%s%s%s", s->scheme->is_tls ? "https" : "http", s->host,
-		     s->port, s->path, *query ? "?" : "", query) < 0)
+	endpoint_sign(&s->at, "", &r);
+	if (asprintf(&url, "%s://%s:%s%s%s%s", s->scheme->is_tls ? "https" : "http", s->at.host,
+		     s->at.port, s->path, *query ? "?" : "", query) < 0)
 		return fail(s, -ENOMEM, "out of memory");
 	r.url = url;
 	err = try(s, &r, ret_answer);
