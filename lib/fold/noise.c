@@ -169,7 +169,8 @@ uint32_t fold_means(const struct fold_sum *sums, uint32_t cells, double point_we
 
 		if (!(count > 1e-9))
 			continue;
-		ret[n].x = mean_x(&sums[c], c, cells);
+		/* Where all points are at 0, rounding would put their mean before it. */
+		ret[n].x = fmin(1, fmax(0, mean_x(&sums[c], c, cells)));
 		ret[n].y = sums[c].y / sums[c].w;
 		ret[n].w = 1 / (variance[c] * ratio / count + least);
 		n++;
