@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: MIT */
+/* The iteration, the points, and the spread of the bands; see increments.h. */
+#include "fold/increments.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#define CELLS	    1000u
+#define ITERATIONS  200u
+#define LAST	    10u /* with all increments, where there are more than FEW */
+#define FEW	    30000u
+#define AGAIN	    20u	 /* iterations without a group, from the curve with it */
+#define EACH_FACTOR 10u	 /* iterations between estimates of the instances' factors */
+#define FIRM	    .05	 /* of a mean instance: how much of what is seen a factor is held back by */
+#define WHOLE	    .98	 /* share of its time in which a counter was there all the time */
+#define LEAST_WHOLE 20.0 /* instances' worth of whole increments, to do without the others */
+#define MOST_SCALED .25	 /* of an instance: how long increments may be that are not */
+#define FITS	    3u
+#define MOST_ON	    .99
+#define LEAST_KEPT  .1
+
+struct estimate {
+	const struct fold_increment *increments;
+	size_t n;
+	double whole; /* increments whose counter ran for less are left out */
+	const double *lengths;
+	uint32_t n_lengths;
+	double mean_length;
+	double *factor;	    /* by instance */
+	double *seen, *was; /* by instance: what its increments should have, and have */
+	double y[CELLS + 1];
+	double rate[CELLS +
+		    1]; /* the counter's, in a unit of time, by x; the last: between instances */
+	double result[CELLS + 1],
+		moved[CELLS + 1]; /* of the last iteration: what it made, and by how much */
+	bool is_moving;
+	double more[CELLS + 1], all[CELLS + 1]; /* differences of sums over increments */
+	double edge_more[CELLS], edge_all[CELLS];
+	double outside_more, outside_all;
+};
+
+/* An iteration's weight of an increment; 0: it is left out. */
+static double weight_of(const struct estimate *e, const struct fold_increment *i)
+{
+	return i->ran >= e->whole ? i->ran : 0;
+}
+
+static double rise(const struct estimate *e, double from, double to)
+{
+	double a = from * CELLS, b = to * CELLS;
+	uint32_t i = a < CELLS ? (uint32_t)a : CELLS - 1, k = b < CELLS ? (uint32_t)b : CELLS - 1;
+
+	return e->y[k] + (b - k) * (e->y[k + 1] - e->y[k]) - e->y[i] -
+	       (a - i) * (e->y[i + 1] - e->y[i]);
+}
+
+/* Adds `value` times the overlap with each cell to sums that are kept as differences. */
+static void spread(double *differences, double *edge, double from, double to, double value)
+{
+	double a = from * CELLS, b = to * CELLS;
+	uint32_t i = a < CELLS ? (uint32_t)a : CELLS - 1, k = b < CELLS ? (uint32_t)b : CELLS - 1;
+
+	if (i == k) {
+		edge[i] += value * (b - a);
+		return;
+	}
+	edge[i] += value * (i + 1 - a);
+	edge[k] += value * (b - k);
+	differences[i + 1] += value;
+	differences[k] -= value;
+}
+
+/* Calls of `each` with the parts of an increment, by instance. */
+#define PARTS(i, instance, begin, end)                                                             \
+	for (uint32_t instance = (i)->first; instance <= (i)->last; instance++)                    \
+		for (double begin = instance == (i)->first ? (i)->from : 0,                        \
+			    end = instance == (i)->last ? (i)->to : 1, once = 1;                   \
+		     once > 0; once = 0)
+
+static double mass(const struct estimate *e, uint32_t instance)
+{
+	return e->lengths[instance] * e->factor[instance];
+}
+
+static double expected(const struct estimate *e, const struct fold_increment *i)
+{
+	double sum = i->outside * e->rate[CELLS];
+
+	PARTS(i, instance, begin, end) sum += mass(e, instance) * rise(e, begin, end);
+	return sum;
+}
+
+/* y is the integral of the rate over x: what a unit of length has, when all of it has passed. */
+static void integrate(struct estimate *e)
+{
+	e->y[0] = 0;
+	for (uint32_t c = 0; c < CELLS; c++)
+		e->y[c + 1] = e->y[c] + e->rate[c] / CELLS;
+}
+
+static void begin_sums(struct estimate *e)
+{
+	memset(e->more, 0, sizeof(e->more));
+	memset(e->all, 0, sizeof(e->all));
+	memset(e->edge_more, 0, sizeof(e->edge_more));
+	memset(e->edge_all, 0, sizeof(e->edge_all));
+	e->outside_more = e->outside_all = 0;
+}
+
+static void add(struct estimate *e, const struct fold_increment *i)
+{
+	double w = weight_of(e, i), is = w > 0 ? expected(e, i) : 0;
+	double ratio = is > 0 ? i->value / is : 0;
+
+	if (w <= 0)
+		return;
+	PARTS(i, instance, begin, end)
+	{
+		double m = w * mass(e, instance);
+
+		spread(e->more, e->edge_more, begin, end, m * ratio);
+		spread(e->all, e->edge_all, begin, end, m);
+	}
+	e->outside_more += w * i->outside * ratio;
+	e->outside_all += w * i->outside;
+}
+
+/* Goes on from the iteration's last result in the direction that it moved in, as far as it keeps
+ * that direction (Biggs and Andrews 1997): what would take thousands of iterations takes a hundred.
+ */
+static void accelerate(struct estimate *e, const double *result)
+{
+	double same = 0, square = 0, on;
+
+	for (uint32_t c = 0; c <= CELLS; c++) {
+		double moved = result[c] - e->rate[c];
+
+		same += moved * e->moved[c];
+		square += e->moved[c] * e->moved[c];
+		e->moved[c] = moved;
+	}
+	on = e->is_moving && square > 0 ? fmin(MOST_ON, fmax(0, same / square)) : 0;
+	for (uint32_t c = 0; c <= CELLS; c++) {
+		double next = result[c] + on * (result[c] - e->result[c]);
+
+		e->rate[c] = fmax(next, result[c] * LEAST_KEPT);
+		e->result[c] = result[c];
+	}
+	e->is_moving = true;
+}
+
+static void iterate(struct estimate *e, const uint8_t *group_of, uint32_t without)
+{
+	double result[CELLS + 1];
+	double more = 0, all = 0;
+
+	begin_sums(e);
+	for (size_t k = 0; k < e->n; k++) {
+		if (!group_of || group_of[e->increments[k].first] != without)
+			add(e, &e->increments[k]);
+	}
+	for (uint32_t c = 0; c < CELLS; c++) {
+		more += e->more[c];
+		all += e->all[c];
+		result[c] = e->rate[c];
+		if (all + e->edge_all[c] > 1e-9 * e->mean_length)
+			result[c] *= (more + e->edge_more[c]) / (all + e->edge_all[c]);
+	}
+	result[CELLS] = e->rate[CELLS];
+	if (e->outside_all > 0)
+		result[CELLS] *= e->outside_more / e->outside_all;
+	accelerate(e, result);
+	integrate(e);
+}
+
+/* Estimates the instances' factors: what was counted in each, by what should have been. */
+static void find_factors(struct estimate *e)
+{
+	double firm = FIRM * e->mean_length * e->y[CELLS], sum = 0, lengths = 0;
+
+	memset(e->seen, 0, e->n_lengths * sizeof(*e->seen));
+	memset(e->was, 0, e->n_lengths * sizeof(*e->was));
+	for (size_t k = 0; k < e->n; k++) {
+		const struct fold_increment *i = &e->increments[k];
+
+		if (i->first != i->last || weight_of(e, i) <= 0)
+			continue;
+		e->was[i->first] += i->ran * i->value;
+		e->seen[i->first] += i->ran * e->lengths[i->first] * rise(e, i->from, i->to);
+	}
+	for (uint32_t i = 0; i < e->n_lengths; i++) {
+		e->factor[i] = (e->was[i] + firm) / (e->seen[i] + firm);
+		sum += e->factor[i] * e->lengths[i];
+		lengths += e->lengths[i];
+	}
+	for (uint32_t i = 0; i < e->n_lengths; i++)
+		e->factor[i] *= lengths / sum;
+}
+
+/* --- the beginning ---------------------------------------------------------------------------- */
+
+/* Chooses the increments that the curve is made of: those that are whole, if they are enough.
+ * Others tell something if they are short by an instance, else nothing: -ENODATA. */
+static int choose(struct estimate *e, size_t *ret_whole)
+{
+	double whole = 0, all = 0;
+
+	*ret_whole = 0;
+	for (size_t k = 0; k < e->n; k++) {
+		const struct fold_increment *i = &e->increments[k];
+		double time = 0;
+
+		PARTS(i, instance, begin, end) time += e->lengths[instance] * (end - begin);
+		all += time;
+		if (i->ran < WHOLE)
+			continue;
+		++*ret_whole;
+		whole += time;
+	}
+	if (whole >= LEAST_WHOLE * e->mean_length) {
+		e->whole = WHOLE;
+		return 0;
+	}
+	*ret_whole = 0;
+	return all <= MOST_SCALED * e->mean_length * (double)e->n ? 0 : -ENODATA;
+}
+
+/* The mean rate of increments that lie within instances; and what others have more than that would
+ * be is of the time between instances. */
+static void guess(struct estimate *e)
+{
+	double value[2] = {0}, time[2] = {0}, outside = 0, rate; /* those within, and the others */
+
+	for (size_t k = 0; k < e->n; k++) {
+		const struct fold_increment *i = &e->increments[k];
+		const bool is_other = i->outside > 0;
+		double w = weight_of(e, i);
+
+		value[is_other] += w * i->value;
+		outside += w * i->outside;
+		PARTS(i, instance, begin, end)
+		time[is_other] += w * e->lengths[instance] * (end - begin);
+	}
+	if (time[0] > 0)
+		rate = value[0] / time[0];
+	else
+		rate = value[1] / (time[1] + outside);
+	for (uint32_t c = 0; c < CELLS; c++)
+		e->rate[c] = rate;
+	e->rate[CELLS] = outside > 0 ? (value[1] - rate * time[1]) / outside : rate;
+	e->rate[CELLS] = fmax(e->rate[CELLS], rate * LEAST_KEPT);
+	integrate(e);
+}
+
+static int begin(struct estimate *e)
+{
+	double sum = 0;
+
+	e->factor = calloc(e->n_lengths + 1, sizeof(*e->factor));
+	e->seen = calloc(e->n_lengths + 1, sizeof(*e->seen));
+	e->was = calloc(e->n_lengths + 1, sizeof(*e->was));
+	if (!e->factor || !e->seen || !e->was)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < e->n_lengths; i++) {
+		e->factor[i] = 1;
+		sum += e->lengths[i];
+	}
+	e->mean_length = e->n_lengths ? sum / e->n_lengths : 0;
+	return e->mean_length > 0 ? 0 : -ENODATA;
+}
+
+static void release(struct estimate *e)
+{
+	free(e->factor);
+	free(e->seen);
+	free(e->was);
+}
+
+/* --- points ----------------------------------------------------------------------------------- */
+
+/* Readings that hang together: of increments from..upto - 1. */
+struct chain {
+	size_t from, upto;
+};
+
+/* Finds the next chain; false: there is none. */
+static bool next_chain(const struct estimate *e, struct chain *chain)
+{
+	size_t k = chain->upto;
+
+	while (k < e->n && weight_of(e, &e->increments[k]) <= 0)
+		k++;
+	chain->from = k;
+	if (k == e->n)
+		return false;
+	for (k++; k < e->n; k++) {
+		if (!e->increments[k].follows || weight_of(e, &e->increments[k]) <= 0)
+			break;
+	}
+	chain->upto = k;
+	return true;
+}
+
+/* Where a curve is. */
+static double at(const struct estimate *e, const struct fold_curve *curve, double x)
+{
+	return curve ? fold_curve_at(curve, x) : rise(e, 0, x) / e->y[CELLS];
+}
+
+/* A reading of a chain: how much more than at its beginning there should be at the beginning of its
+ * instance, and is at the reading. */
+struct reading {
+	double x, before, is;
+	uint32_t instance;
+};
+
+static void step(const struct estimate *e, const struct fold_increment *i, struct reading *r)
+{
+	for (uint32_t instance = i->first; instance < i->last; instance++)
+		r->before += mass(e, instance) * e->y[CELLS];
+	r->before += i->outside * e->rate[CELLS];
+	r->is += i->value;
+	r->x = i->to;
+	r->instance = i->last;
+}
+
+/* Lays a chain's readings on the curve where they fit best. */
+static size_t lay(const struct estimate *e, const struct fold_curve *curve,
+		  const struct chain *chain, struct fold_point *points)
+{
+	const struct fold_increment *first = &e->increments[chain->from];
+	const size_t n = chain->upto - chain->from + 1;
+	const struct reading start = {.x = first->from, .instance = first->first};
+	struct reading r = start;
+	double moved = 0;
+
+	for (size_t k = 0; k < n; k++) {
+		if (k)
+			step(e, &first[k - 1], &r);
+		moved += r.before + mass(e, r.instance) * e->y[CELLS] * at(e, curve, r.x) - r.is;
+	}
+	moved /= (double)n;
+	r = start;
+	for (size_t k = 0; k < n; k++) {
+		if (k)
+			step(e, &first[k - 1], &r);
+		points[k] = (struct fold_point){
+			r.x, (r.is + moved - r.before) / (mass(e, r.instance) * e->y[CELLS]),
+			r.instance};
+		points[k].y = fmin(1, fmax(0, points[k].y));
+	}
+	return n;
+}
+
+static size_t make_points(const struct estimate *e, const struct fold_curve *curve,
+			  struct fold_point *points)
+{
+	struct chain chain = {0};
+	size_t n = 0;
+
+	while (next_chain(e, &chain))
+		n += lay(e, curve, &chain, &points[n]);
+	return n;
+}
+
+static int fit(const struct estimate *e, const struct fold_options *options,
+	       struct fold_curve **ret_curve)
+{
+	struct fold_point *points = calloc(2 * e->n + 1, sizeof(*points));
+	struct fold_options o = *options;
+	struct fold_curve *curve = NULL, *next;
+	int err = points ? 0 : -ENOMEM;
+
+	o.weights = e->factor;
+	o.n_weights = e->n_lengths;
+	for (unsigned i = 0; i < FITS && !err; i++) {
+		o.no_bands = options->no_bands || i + 1 < FITS;
+		err = fold_curve_fit(points, make_points(e, curve, points), &o, &next);
+		fold_curve_free(curve);
+		curve = err ? NULL : next;
+	}
+	free(points);
+	*ret_curve = curve;
+	return err;
+}
+
+/* --- bands ------------------------------------------------------------------------------------ */
+
+#define REACH 10u /* cells to each side over which a rate's spread is taken */
+
+/* The curves without each of the groups: by group, then cell. */
+struct jackknife {
+	double y[FOLD_JACKKNIFE][CELLS + 1];
+	double half[CELLS + 1]; /* the curve after half of the iterations: how far it still moves */
+	double part;		/* of the increments that these are of */
+};
+
+static double value_at(const double *y, double x)
+{
+	double a = fmin(1, fmax(0, x)) * CELLS;
+	uint32_t c = a < CELLS ? (uint32_t)a : CELLS - 1;
+
+	return y[c] + (a - c) * (y[c + 1] - y[c]);
+}
+
+/* The standard error of the rise between two places. */
+static double error_of_rise(const struct jackknife *j, double from, double to)
+{
+	double sum = 0, squares = 0, moved = value_at(j->half, to) - value_at(j->half, from);
+
+	for (uint32_t g = 0; g < FOLD_JACKKNIFE; g++) {
+		double v = value_at(j->y[g], to) - value_at(j->y[g], from);
+
+		sum += v / FOLD_JACKKNIFE;
+		squares += v * v / FOLD_JACKKNIFE;
+	}
+	moved -= sum;
+	return sqrt(fmax(0, squares - sum * sum) * (FOLD_JACKKNIFE - 1) * j->part + moved * moved);
+}
+
+/* Widens a band by a standard error, which is independent of what it has. */
+static void widen(double value, double error, double most, double *low, double *high)
+{
+	const double t = 2.093; /* Student's, of 19 degrees of freedom */
+	double less = value - *low, more = *high - value;
+
+	*low = fmax(0, value - sqrt(less * less + t * error * t * error));
+	*high = fmin(most, value + sqrt(more * more + t * error * t * error));
+}
+
+static void widen_all(struct fold_curve *curve, const struct jackknife *j)
+{
+	const double n = curve->cells;
+
+	for (uint32_t c = 1; c < curve->cells; c++)
+		widen(curve->y[c], error_of_rise(j, 0, c / n), 1, &curve->y_low[c],
+		      &curve->y_high[c]);
+	for (uint32_t c = 0; c < curve->cells; c++) {
+		double from = fmax(0, (c + .5 - REACH) / n), to = fmin(1, (c + .5 + REACH) / n);
+
+		widen(curve->rate[c], error_of_rise(j, from, to) / (to - from), INFINITY,
+		      &curve->rate_low[c], &curve->rate_high[c]);
+	}
+	for (uint32_t k = 0; k < curve->n_phases; k++) {
+		struct fold_phase *p = &curve->phases[k];
+		double error = error_of_rise(j, p->from.value, p->to.value);
+
+		widen(p->share.value, error, 1, &p->share.low, &p->share.high);
+		widen(p->rate.value, error / (p->to.value - p->from.value), INFINITY, &p->rate.low,
+		      &p->rate.high);
+	}
+}
+
+static int leave_out(struct estimate *e, uint64_t seed, struct jackknife *j)
+{
+	struct estimate *again = malloc(sizeof(*again));
+	uint8_t *group_of = calloc(e->n_lengths + 1, sizeof(*group_of));
+	int err = again && group_of ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < e->n_lengths && !err; i++)
+		group_of[i] = (uint8_t)(hash_mix64(hash_mix64(seed) + i) % FOLD_JACKKNIFE);
+	for (uint32_t g = 0; g < FOLD_JACKKNIFE && !err; g++) {
+		*again = *e;
+		again->is_moving = false;
+		for (unsigned i = 0; i < AGAIN; i++)
+			iterate(again, group_of, g);
+		for (uint32_t c = 0; c <= CELLS; c++)
+			j->y[g][c] = again->y[c] / again->y[CELLS];
+	}
+	free(again);
+	free(group_of);
+	return err;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+static void iterate_all(struct estimate *e, unsigned times, struct jackknife *j)
+{
+	e->is_moving = false;
+	for (unsigned i = 0; i < times; i++) {
+		if (i % EACH_FACTOR == EACH_FACTOR / 2) {
+			find_factors(e);
+			e->is_moving = false;
+		}
+		iterate(e, NULL, 0);
+		for (uint32_t c = 0; i == times / 2 && c <= CELLS; c++)
+			j->half[c] = e->y[c] / e->y[CELLS];
+	}
+}
+
+/* Copies increments of one in so many instances, for what has to be done often. */
+static int take_few(const struct estimate *e, struct fold_increment **ret_few, size_t *ret_n)
+{
+	const uint64_t each = e->n / FEW + 1;
+	struct fold_increment *few = calloc(e->n / each * 2 + FEW, sizeof(*few));
+	size_t n = 0;
+
+	if (!few)
+		return -ENOMEM;
+	for (size_t k = 0; k < e->n && n < e->n / each * 2 + FEW; k++) {
+		if (hash_mix64(e->increments[k].first) % each == 0)
+			few[n++] = e->increments[k];
+	}
+	*ret_few = few;
+	*ret_n = n;
+	return 0;
+}
+
+/* Finds the curve, and how it spreads: first from few increments, then from all. */
+static int estimate(struct estimate *e, const struct fold_options *options, struct jackknife *j)
+{
+	const struct fold_increment *all = e->increments;
+	const size_t n = e->n;
+	struct fold_increment *few;
+	int err = take_few(e, &few, &e->n);
+
+	if (err)
+		return err;
+	e->increments = few;
+	guess(e);
+	if (e->y[CELLS] > 0)
+		iterate_all(e, ITERATIONS, j);
+	else
+		err = -ENODATA;
+	if (!err && !options->no_bands)
+		err = leave_out(e, options->seed, j);
+	j->part = (double)e->n / (double)n;
+	e->increments = all;
+	e->n = n;
+	free(few);
+	if (!err && j->part < 1)
+		iterate_all(e, LAST, &(struct jackknife){0});
+	return err;
+}
+
+static int fit_all(struct estimate *e, const struct fold_options *options,
+		   struct fold_curve **ret_curve)
+{
+	struct jackknife *j = calloc(1, sizeof(*j));
+	int err = j ? estimate(e, options, j) : -ENOMEM;
+
+	if (!err)
+		err = fit(e, options, ret_curve);
+	if (!err && (*ret_curve)->has_bands)
+		widen_all(*ret_curve, j);
+	free(j);
+	return err;
+}
+
+int fold_increments_fit(const struct fold_increment *increments, size_t n, const double *lengths,
+			uint32_t n_lengths, const struct fold_options *options,
+			struct fold_curve **ret_curve, double *ret_total, size_t *ret_whole)
+{
+	struct estimate *e = calloc(1, sizeof(*e));
+	size_t whole = 0;
+	int err = -ENOMEM;
+
+	if (e) {
+		e->increments = increments;
+		e->n = n;
+		e->lengths = lengths;
+		e->n_lengths = n_lengths;
+		err = begin(e);
+	}
+	if (!err)
+		err = choose(e, &whole);
+	if (!err)
+		err = fit_all(e, options, ret_curve);
+	if (!err) {
+		*ret_total = e->y[CELLS] * e->mean_length;
+		*ret_whole = whole;
+	}
+	if (e)
+		release(e);
+	free(e);
+	return err;
+}
