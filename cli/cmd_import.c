@@ -23,9 +23,10 @@ struct cmd_import {
 	const char *file, *output, *symfs;
 	const char *events[CMD_IMPORT_EVENTS];
 	size_t n_events;
+	struct import_region region;
 };
 
-enum { KEY_SYMFS = 0x100 };
+enum { KEY_SYMFS = 0x100, KEY_MARK, KEY_REGION };
 
 static const struct argp_option cmd_import_options[] = {
 	{"output", 'o', "FILE", 0, "Write to this store (default: the one that stackd writes to)",
@@ -33,11 +34,27 @@ static const struct argp_option cmd_import_options[] = {
 	{"event", 'e', "NAME", 0,
 	 "Only samples of this event; may be repeated. Needed where several events have samples",
 	 1},
+	{"mark", KEY_MARK, "EVENT", 0,
+	 "Samples of this event, of a probe, are where passes begin, and the ones before end, for "
+	 "stackctl fold",
+	 1},
+	{"region", KEY_REGION, "BEGIN,END", 0,
+	 "Samples of these two events, of probes, are where passes begin and end", 1},
 	{"symfs", KEY_SYMFS, "DIR", 0,
 	 "Look for the programs' files below DIR too, where they lie as on the machine that recorded",
 	 1},
 	{0},
 };
+
+static void cmd_import_region(struct argp_state *state, struct cmd_import *args, char *arg)
+{
+	char *comma = strchr(arg, ',');
+
+	if (!comma || comma == arg || !comma[1])
+		argp_error(state, "--region '%s': expected two events, BEGIN,END", arg);
+	*comma = '\0';
+	args->region = (struct import_region){.begin = arg, .end = comma + 1};
+}
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
@@ -51,6 +68,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (args->n_events == CMD_IMPORT_EVENTS)
 			argp_error(state, "--event: more than %d are given", CMD_IMPORT_EVENTS);
 		args->events[args->n_events++] = arg;
+		return 0;
+	case KEY_MARK:
+		args->region = (struct import_region){.begin = arg};
+		return 0;
+	case KEY_REGION:
+		cmd_import_region(state, args, arg);
 		return 0;
 	case KEY_SYMFS:
 		args->symfs = arg;
@@ -147,6 +170,9 @@ static void summary(const struct import_result *result, const char *path)
 		result->recording, path);
 	if (result->other_samples)
 		message("%" PRIu64 " samples of other events were left out", result->other_samples);
+	if (result->counters_left_out)
+		message("%" PRIu32 " counters were left out: a recording has %d at most",
+			result->counters_left_out, METRIC_COUNTERS);
 	if (result->missing)
 		message("%s", result->missing);
 }
@@ -161,6 +187,7 @@ static int cmd_import_run(const struct cmd_import *args, struct perfdata *reader
 		.target = slash ? slash + 1 : args->file,
 		.events = args->events,
 		.n_events = args->n_events,
+		.region = args->region,
 		.machine = &machine,
 		.symfs = args->symfs,
 		.unix_ns = cmd_import_time(fd),

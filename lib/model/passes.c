@@ -13,6 +13,7 @@
 
 #include "base/int_map.h"
 #include "model/counter_names.h"
+#include "model/pass_increments.h"
 #include "model/pattern.h"
 #include "store/store_reader.h"
 
@@ -393,8 +394,11 @@ static int read_counters(struct maker *m)
 	int err = counter_names_find(profile_tables(m->profile), m->passes->counters);
 
 	for (unsigned i = 0; i < METRIC_COUNTERS && !err; i++) {
-		if (m->passes->counters[i])
-			err = read_counter(m, i);
+		if (!m->passes->counters[i])
+			continue;
+		err = read_counter(m, i);
+		if (!err)
+			err = pass_increments_read(m->profile, m->passes, i);
 	}
 	return err;
 }
@@ -482,6 +486,8 @@ static int pick_passes(const struct passes *passes, const uint32_t *group_of, ui
 		numbers[i] = (uint32_t)to->all.count;
 		to->all.items[to->all.count++] = passes->all.items[i];
 	}
+	if (pass_increments_pick(passes, numbers, to))
+		return -ENOMEM;
 	return pick_samples(passes, numbers, to);
 }
 
@@ -506,6 +512,8 @@ int passes_pick(const struct passes *passes, const uint32_t *group_of, uint32_t 
 
 void passes_free(struct passes *passes)
 {
+	for (unsigned i = 0; i < METRIC_COUNTERS; i++)
+		free(passes->increments[i].items);
 	free(passes->all.items);
 	free(passes->samples.items);
 	free(passes->name);

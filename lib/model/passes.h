@@ -40,6 +40,21 @@ struct pass_sample {
 	float y[METRIC_COUNTERS];
 };
 
+/* By how much a counter that shares the processor's is more at one reading than at one before. */
+struct pass_increment {
+	uint64_t since_ns, until_ns; /* CLOCK_MONOTONIC: the times of the two */
+	uint64_t outside_ns;	     /* of these, between passes */
+	uint64_t value;
+	double from, to;      /* x of the two in `first` and `last` */
+	uint32_t first, last; /* passes; those between are within it */
+	uint32_t counted;     /* for how much of the time, in parts of METRIC_COUNTED; not 0 */
+};
+
+struct pass_increments {
+	struct pass_increment *items; /* as a VEC */
+	size_t count, cap;
+};
+
 /* A region that there are instances of. */
 struct pass_region {
 	const struct profile_symbol *symbol;
@@ -53,7 +68,8 @@ struct passes {
 	char *name;			     /* of the region, or what the period is */
 	uint32_t node;			     /* of the first pass: its path */
 	char *counters[METRIC_COUNTERS];     /* names; NULL: there is none */
-	uint64_t within;		     /* passes that are parts of others */
+	struct pass_increments increments[METRIC_COUNTERS]; /* by pass, then time */
+	uint64_t within;				    /* passes that are parts of others */
 	uint64_t impossible; /* readings that do not lie between those before and after them */
 };
 

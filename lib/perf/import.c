@@ -16,9 +16,11 @@
 #include <sys/utsname.h>
 
 #include "base/vec.h"
+#include "perf/import_counters.h"
 #include "perf/import_event.h"
 #include "perf/import_missing.h"
 #include "perf/import_note.h"
+#include "perf/import_passes.h"
 #include "perf/import_processes.h"
 #include "perf/import_rows.h"
 #include "perf/import_stack.h"
@@ -35,6 +37,8 @@ struct import {
 	struct import_stack *stack;
 	struct tag_trie *trie;
 	struct origin_table *origins;
+	struct import_counters *counters;
+	struct import_passes *passes;
 
 	struct store_writer *writer; /* NULL: there has been no sample yet */
 	struct import_rows rows;
@@ -44,7 +48,7 @@ struct import {
 	char *target, *note, *missing;
 
 	uint64_t ends[STACKD_END_COUNT];
-	uint64_t inferred_complete, stale, other_samples;
+	uint64_t inferred_complete, stale, other_samples, hits;
 	char *error;
 };
 
@@ -194,41 +198,73 @@ static void count(struct import *im, const struct import_stack_frames *path)
 	im->inferred_complete += origin.is_complete && origin_inferred(&origin);
 }
 
-static int keep(struct import *im, const struct perfdata_record *record)
+/* Makes the row of a sample, and its path. */
+static int row_of(struct import *im, const struct perfdata_record *record,
+		  struct import_stack_frames *ret_path, struct store_sample *ret_row)
 {
-	struct import_stack_frames path;
 	struct import_thread *thread;
-	struct store_sample sample = {
+	int err = import_processes_thread(im->processes, record->pid, record->tid, &thread);
+
+	*ret_row = (struct store_sample){
 		.time_ns = record->time_ns,
 		.period = record->sample.period,
 		.cpu = record->cpu < UINT16_MAX ? (uint16_t)record->cpu : UINT16_MAX,
 	};
-	int err = import_processes_thread(im->processes, record->pid, record->tid, &thread);
-
 	if (!err)
-		err = import_stack_take(im->stack, record, &path);
+		err = import_stack_take(im->stack, record, ret_path);
 	if (!err)
-		err = enter_path(im, thread, &path, &sample.node);
+		err = enter_path(im, thread, ret_path, &ret_row->node);
 	if (err)
 		return err;
-	sample.thread = thread->number;
-	sample.origin = path.origin;
-	sample.end_reason = (uint8_t)path.end;
+	ret_row->thread = thread->number;
+	ret_row->origin = ret_path->origin;
+	ret_row->end_reason = (uint8_t)ret_path->end;
+	return 0;
+}
+
+static int keep(struct import *im, const struct perfdata_record *record)
+{
+	struct import_stack_frames path;
+	struct store_sample sample;
+	int err = row_of(im, record, &path, &sample);
+
+	if (err)
+		return err;
 	if (record->time_ns > im->info.end_ns)
 		im->info.end_ns = record->time_ns;
 	count(im, &path);
 	err = import_rows_write_new(&im->rows);
 	if (!err)
 		err = store_writer_sample(im->writer, &sample);
+	if (!err)
+		err = import_counters_keep(im->counters, im->reader, record, &sample, im->writer);
 	if (!err && ++im->info.samples % COMMIT_SAMPLES == 0)
 		err = commit(im, false);
 	return err;
 }
 
+/* Takes a hit of the region's probes. */
+static int take_hit(struct import *im, const struct perfdata_record *record, const char *event)
+{
+	struct import_stack_frames path;
+	struct store_sample row;
+	int err = row_of(im, record, &path, &row);
+
+	im->hits++;
+	if (!err && im->writer)
+		err = import_rows_write_new(&im->rows);
+	return err ? err
+		   : import_passes_take(im->passes, &im->options->region, event, row, im->writer);
+}
+
 static int take_sample(struct import *im, const struct perfdata_record *record)
 {
 	const struct perfdata_event *e = perfdata_event(im->reader, record->event);
-	int result = choose(im, e->name);
+	int result;
+
+	if (import_passes_is_hit(&im->options->region, e->name))
+		return take_hit(im, record, e->name);
+	result = choose(im, e->name);
 
 	if (result <= 0) {
 		im->other_samples += result == 0;
@@ -291,7 +327,7 @@ static int keep_counters(struct import *im)
 	}
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]) && !err; i++)
 		err = store_writer_counter(im->writer, counters[i].name, counters[i].value);
-	return err;
+	return err ? err : import_counters_names(im->counters, im->reader, im->writer);
 }
 
 static int no_samples(struct import *im)
@@ -329,6 +365,10 @@ static int finish(struct import *im)
 {
 	int err = im->writer ? import_rows_write_names(&im->rows) : no_samples(im);
 
+	if (!err && im->options->region.begin && !im->hits)
+		err = fail(im, -EINVAL, "no samples of the event '%s', where passes begin",
+			   im->options->region.begin);
+
 	if (!err)
 		err = import_rows_write_new(&im->rows);
 	if (!err)
@@ -347,6 +387,8 @@ static void sum_up(const struct import *im, struct import_result *ret_result)
 		.lost = im->info.lost,
 		.reconstructed = im->inferred_complete,
 		.other_samples = im->other_samples,
+		.hits = im->hits,
+		.counters_left_out = import_counters_left_out(im->counters),
 		.missing = im->missing,
 	};
 	for (unsigned i = 0; i < STACKD_END_COUNT; i++) {
@@ -402,6 +444,8 @@ static int read_all(struct import *im)
 
 static void release(struct import *im)
 {
+	import_counters_free(im->counters);
+	import_passes_free(im->passes);
 	import_stack_free(im->stack);
 	import_processes_free(im->processes);
 	origin_table_free(im->origins);
@@ -416,8 +460,11 @@ static void release(struct import *im)
 int import_run(struct perfdata *reader, const struct import_options *options,
 	       struct import_result *ret_result, char **ret_error)
 {
-	struct import im = {.reader = reader, .options = options};
-	int err = tag_trie_new(&im.trie);
+	struct import im = {.reader = reader,
+			    .options = options,
+			    .counters = import_counters_new(),
+			    .passes = import_passes_new()};
+	int err = im.counters && im.passes ? tag_trie_new(&im.trie) : -ENOMEM;
 
 	if (!err)
 		err = origin_table_new(&im.origins);

@@ -24,6 +24,7 @@
 #include <stdint.h>
 #include <sys/utsname.h>
 
+#include "perf/import_passes.h"
 #include "perf/perfdata.h"
 #include "stackd_abi.h"
 #include "store/store_writer.h"
@@ -35,6 +36,7 @@ struct import_options {
 	const char *target;	   /* the recording's target: "perf.data" */
 	const char *const *events; /* names; NULL: the one that has samples */
 	size_t n_events;
+	struct import_region region;   /* whose probes' events are no samples; begin NULL: none */
 	const struct utsname *machine; /* this one, compared with the one that recorded */
 	const char *symfs;	       /* folder with the recorded machine's files, or NULL */
 	const char *cache;	       /* perf's folder of files by build-id, or NULL */
@@ -45,15 +47,17 @@ struct import_result {
 	int64_t recording;
 	const char *event; /* borrowed from the reader */
 	uint64_t samples, lost, complete, reconstructed, partial;
-	uint64_t other_samples; /* of events that were not asked for */
-	char *missing;		/* report on missing files; the caller frees it. NULL: none */
+	uint64_t other_samples;	    /* of events that were not asked for */
+	uint64_t hits;		    /* of the region's probes */
+	uint32_t counters_left_out; /* read with samples, beyond METRIC_COUNTERS */
+	char *missing;		    /* report on missing files; the caller frees it. NULL: none */
 };
 
 /* Imports the whole file and marks the recording as finished. Borrows all arguments. Returns 0;
  * -ENODATA: there are no samples; -EINVAL: several events have samples, or none has the wanted
- * name; -EBADMSG: the file is damaged, or exceeds IMPORT_MAX_THREADS or IMPORT_MAX_MAPS; -ENOMEM;
- * or an error of perfdata_next() or of the store's writer. On failure nothing is left in the store,
- * and *ret_error is a malloc()ed sentence, or NULL. */
+ * name, or that of the region; -EBADMSG: the file is damaged, or exceeds IMPORT_MAX_THREADS or
+ * IMPORT_MAX_MAPS; -ENOMEM; or an error of perfdata_next() or of the store's writer. On failure
+ * nothing is left in the store, and *ret_error is a malloc()ed sentence, or NULL. */
 int import_run(struct perfdata *reader, const struct import_options *options,
 	       struct import_result *ret_result, char **ret_error);
 

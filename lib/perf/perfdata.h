@@ -85,10 +85,24 @@ struct perfdata_branch {
 
 enum perfdata_regs_abi { PERFDATA_REGS_NONE, PERFDATA_REGS_32, PERFDATA_REGS_64 };
 
+/* A counter that was read with a sample (PERF_SAMPLE_READ). */
+struct perfdata_count {
+	uint64_t id, value;
+	uint32_t event; /* index; PERFDATA_NO_EVENT: not known */
+};
+
 struct perfdata_sample {
 	uint64_t ip;
 	uint64_t period; /* 1 if not recorded */
 	enum perfdata_mode mode;
+
+	/* The counters of the event's group, or its own alone; see perfdata_count_at(). They
+	 * counted for `running_ns` of the `enabled_ns` in which they were meant to. */
+	const uint64_t *counts;
+	size_t n_counts;
+	unsigned count_words; /* of one */
+	uint64_t enabled_ns, running_ns;
+	bool has_times; /* these are known */
 
 	/* Leaf first, with the kernel's PERF_CONTEXT_... markers in it. */
 	const uint64_t *callchain;
@@ -218,6 +232,10 @@ const struct perfdata_counts *perfdata_counts(const struct perfdata *reader);
  * file once.) Returns bytes that are valid until the next perfdata_next(), or NULL with length 0.
  * Sorts the table first if it has changed. */
 const uint8_t *perfdata_build_id(struct perfdata *reader, const char *path, size_t *ret_len);
+
+/* Returns one of a sample's counters; `index` must be below n_counts. */
+struct perfdata_count perfdata_count_at(struct perfdata *reader, uint32_t event,
+					const struct perfdata_sample *sample, size_t index);
 
 /* Converts a sample's user registers to DWARF's numbering; those that were not recorded are 0.
  * false: there are no 64-bit registers, or no stack or instruction pointer. */

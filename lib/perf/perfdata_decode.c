@@ -81,20 +81,40 @@ static const char *take_string(struct cursor *c)
 
 /* --- samples --------------------------------------------------------------------------------- */
 
-static void skip_counts(struct cursor *c, uint64_t format)
+#define FORMAT_LOST ((uint64_t)1 << 4) /* PERF_FORMAT_LOST, which older headers lack */
+
+static void take_counts(struct cursor *c, uint64_t format, struct perfdata_sample *s)
 {
-	uint64_t times = (format & PERF_FORMAT_TOTAL_TIME_ENABLED ? 1 : 0) +
-			 (format & PERF_FORMAT_TOTAL_TIME_RUNNING ? 1 : 0);
-	uint64_t each = 1 + (format & PERF_FORMAT_ID ? 1 : 0) + (format & (1U << 4) ? 1 : 0);
+	const bool is_group = format & PERF_FORMAT_GROUP;
+	const bool has_enabled = format & PERF_FORMAT_TOTAL_TIME_ENABLED;
+	const bool has_running = format & PERF_FORMAT_TOTAL_TIME_RUNNING;
+	uint64_t count = is_group ? take_u64(c) : 1;
 
-	if (format & PERF_FORMAT_GROUP) {
-		uint64_t count = take_u64(c);
+	s->count_words = 1 + (format & PERF_FORMAT_ID ? 1 : 0) + (format & FORMAT_LOST ? 1 : 0);
+	if (!is_group)
+		s->counts = take_array(c, 1, 1);
+	s->enabled_ns = has_enabled ? take_u64(c) : 0;
+	s->running_ns = has_running ? take_u64(c) : 0;
+	s->has_times = has_enabled && has_running;
+	if (is_group)
+		s->counts = take_array(c, count, s->count_words);
+	else
+		take(c, 8 * (s->count_words - 1));
+	s->n_counts = s->counts ? (size_t)count : 0;
+}
 
-		take(c, times * 8);
-		take_array(c, count, (unsigned)each);
-	} else {
-		take(c, (times + each) * 8);
-	}
+struct perfdata_count perfdata_count_at(struct perfdata *p, uint32_t event,
+					const struct perfdata_sample *s, size_t index)
+{
+	const bool is_group = p->events.read_formats[event] & PERF_FORMAT_GROUP;
+	const uint64_t *at = s->counts + index * s->count_words;
+	struct perfdata_count count = {.value = *at, .event = event};
+
+	if (!is_group)
+		return count; /* the event itself */
+	count.id = s->count_words > 1 ? at[1] : 0;
+	count.event = perfdata_event_by_id(&p->events, count.id);
+	return count;
 }
 
 static void take_raw(struct cursor *c, const char **ret_problem)
@@ -180,7 +200,7 @@ static void take_stacks(struct cursor *c, const struct perfdata_event *e, uint64
 	const uint64_t type = e->sample_type;
 
 	if (type & PERF_SAMPLE_READ)
-		skip_counts(c, read_format);
+		take_counts(c, read_format, s);
 	if (type & PERF_SAMPLE_CALLCHAIN) {
 		uint64_t count = take_u64(c);
 

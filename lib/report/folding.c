@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fold/increments.h"
 #include "report/folding_routines.h"
 
 static const char cpu_name[] = "cpu";
@@ -137,6 +138,47 @@ static int fit(struct folding *f, unsigned index, const struct folding_options *
 	return counter->error == -ENOMEM ? -ENOMEM : 0;
 }
 
+/* The same for a counter of which increments are known: over wall time. */
+static int fit_increments(struct folding *f, unsigned index, const struct folding_options *options,
+			  struct folding_counter *counter)
+{
+	const struct passes *p = &f->passes;
+	const struct pass_increments *from = &p->increments[index];
+	struct fold_increment *increments = calloc(from->count, sizeof(*increments));
+	double *lengths = calloc(p->all.count + 1, sizeof(*lengths));
+	int err = increments && lengths ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < p->all.count && !err; i++)
+		lengths[i] = (double)(p->all.items[i].end_ns - p->all.items[i].start_ns);
+	for (size_t i = 0; i < from->count && !err; i++) {
+		const struct pass_increment *k = &from->items[i];
+		const double ran = (double)k->counted / METRIC_COUNTED;
+
+		increments[i] = (struct fold_increment){
+			.from = k->from,
+			.to = k->to,
+			.outside = (double)k->outside_ns,
+			.value = (double)k->value / ran,
+			.ran = ran,
+			.first = k->first,
+			.last = k->last,
+			.follows = i && from->items[i - 1].until_ns == k->since_ns &&
+				   from->items[i - 1].last == k->first};
+	}
+	counter->increments = from->count;
+	counter->passes = p->all.count;
+	if (!err)
+		counter->error = fold_increments_fit(
+			increments, from->count, lengths, (uint32_t)p->all.count,
+			&(struct fold_options){.seed = options->seed}, &counter->curve,
+			&counter->mean, &counter->whole);
+	if (counter->curve)
+		counter->per_second = counter->mean / f->mean_wall_ns * 1e9;
+	free(increments);
+	free(lengths);
+	return err ? err : counter->error == -ENOMEM ? -ENOMEM : 0;
+}
+
 static int fit_counters(struct folding *f, const struct folding_options *options)
 {
 	const unsigned cpu = find_cpu(&f->passes);
@@ -148,26 +190,49 @@ static int fit_counters(struct folding *f, const struct folding_options *options
 		if (!f->passes.counters[i] || (i == cpu && f->is_cpu_time))
 			continue;
 		counter->name = f->passes.counters[i];
-		err = fit(f, i, options, counter);
+		err = f->passes.increments[i].count ? fit_increments(f, i, options, counter)
+						    : fit(f, i, options, counter);
 		f->n_counters++;
 	}
 	return err;
 }
 
-/* Puts counters that have a curve before those that have none, and CPU time behind others. */
+/* Whether a counter's rate differs from phase to phase, by a tenth of it on average. */
+static bool does_change(const struct folding_counter *c)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < c->curve->n_phases; i++) {
+		const struct fold_phase *p = &c->curve->phases[i];
+
+		sum += fabs(p->rate.value - 1) * (p->to.value - p->from.value);
+	}
+	return sum > 0.1;
+}
+
+/* How good a counter is as the one whose phases are shown. */
+static int rank_of(const struct folding_counter *c)
+{
+	if (!c->curve)
+		return 0;
+	return !strcmp(c->name, cpu_name) ? 1 : does_change(c) ? 3 : 2;
+}
+
+/* Puts first the first counter whose rate changes, else the first one that has a curve, CPU time
+ * last of these. */
 static void order_counters(struct folding *f)
 {
+	unsigned best = 0;
+
 	for (unsigned i = 1; i < f->n_counters; i++) {
-		struct folding_counter *first = &f->counters[0], *other = &f->counters[i];
-		bool is_better = other->curve && (!first->curve || !strcmp(first->name, cpu_name));
+		if (rank_of(&f->counters[i]) > rank_of(&f->counters[best]))
+			best = i;
+	}
+	for (; best; best--) {
+		struct folding_counter swapped = f->counters[best];
 
-		if (is_better) {
-			struct folding_counter swapped = *first;
-
-			*first = *other;
-			*other = swapped;
-			return;
-		}
+		f->counters[best] = f->counters[best - 1];
+		f->counters[best - 1] = swapped;
 	}
 }
 

@@ -39,6 +39,10 @@ struct folding_counter {
 	uint64_t passes;	  /* of which the total is known */
 	double mean;		  /* total of a pass */
 	double per_second;	  /* of the time of the axis: what a rate of 1 is */
+	/* Of a counter that shares the processor's with others (fold/increments.h): its increments,
+	 * and in how many of them it counted all the time, if the curve is of these alone, else 0.
+	 */
+	size_t increments, whole;
 };
 
 struct folding_routine {

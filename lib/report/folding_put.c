@@ -67,6 +67,9 @@ void folding_put_path(struct buf *b, const struct folding_phase *phase, bool utf
 
 const char *folding_why_no_curve(const struct folding_counter *counter)
 {
+	if (counter->increments && counter->error == -ENODATA)
+		return "readings are too few, or further apart than a quarter of a pass while it did not count "
+		       "all the time: record with a higher frequency";
 	if (!counter->passes)
 		return "it was never read, or falls";
 	if (counter->mean == 0)

@@ -110,6 +110,18 @@ static void put_counter(struct buf *b, const struct folding_counter *c, bool utf
 	buf_free(&number);
 	put_blocks(b, rates, most, utf8);
 	text_put_raw(b, "\n");
+	if (c->increments && !c->whole)
+		text_printf(
+			b,
+			"#   scaled: in %zu differences between readings it counted for a part of "
+			"the time only\n",
+			c->increments);
+	else if (c->increments > c->whole)
+		text_printf(
+			b,
+			"#   of %zu differences between readings; in %zu others it did not count "
+			"all the time\n",
+			c->whole, c->increments - c->whole);
 }
 
 static void put_routine(struct buf *b, const struct folding *f, const struct folding_routine *r,

@@ -15,8 +15,9 @@
 
 #include "base/buf.h"
 
-#define METRIC_COUNTERS	  8  /* most that a recording has readings of */
-#define METRIC_AMOUNT_MAX 40 /* bytes of what metric_amount() writes */
+#define METRIC_COUNTERS	  8	   /* most that a recording has readings of */
+#define METRIC_COUNTED	  1000000u /* of SERIES_COUNTED: it counted all the time */
+#define METRIC_AMOUNT_MAX 40	   /* bytes of what metric_amount() writes */
 
 /* The series of a recording. The numbers stand in stores: new ones go to the end. */
 enum metric_series {
@@ -52,7 +53,11 @@ enum metric_series {
 	SERIES_READING,
 	/* The same at the end of an instance: by how much it is more than at its start. */
 	SERIES_PASSED = SERIES_READING + METRIC_COUNTERS,
-	SERIES_COUNT = SERIES_PASSED + METRIC_COUNTERS
+	/* Beside each one of SERIES_READING of a counter that has to share the processor's with
+	 * others: for how much of the time since the one before it counted, in millionths. 0: it is
+	 * not known by how much it is more. */
+	SERIES_COUNTED = SERIES_PASSED + METRIC_COUNTERS,
+	SERIES_COUNT = SERIES_COUNTED + METRIC_COUNTERS
 };
 
 /* The values of SERIES_WAIT_WAKER: an interrupt, or a thread by its id. */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Instances of regions from samples of probes (`perf probe -x ./model step`): a pass of a thread is
+ * from one hit of an event to the next, or to one of another event where it ends.
+ */
+#ifndef PERF_IMPORT_PASSES_H
+#define PERF_IMPORT_PASSES_H
+
+#include "perf/perfdata.h"
+#include "store/store_writer.h"
+
+struct import_region {
+	const char *begin; /* name of the event where passes begin */
+	const char *end;   /* NULL: they end where the next one begins */
+};
+
+struct import_passes;
+
+struct import_passes *import_passes_new(void);	       /* NULL without memory */
+void import_passes_free(struct import_passes *passes); /* NULL is fine */
+
+/* Whether an event's samples are hits of the region's probes. */
+bool import_passes_is_hit(const struct import_region *region, const char *event);
+
+/* Takes a hit: of its thread and path at its time, in `row`. Writes the pass that it ends, unless
+ * the writer is NULL. 0, -ENOMEM, or an error of the writer. */
+int import_passes_take(struct import_passes *passes, const struct import_region *region,
+		       const char *event, struct store_sample row, struct store_writer *writer);
+
+#endif
