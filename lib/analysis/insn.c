@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decoding by Zydis, and what of an instruction matters to a frame; see insn.h.
+ * Decoding by Zydis, and what of an instruction matters to a frame; see insn.h. Most instructions
+ * are decoded in a shorter way (insn_short.h).
  *
  * Operands cost twice what the rest of an instruction does, so they are only decoded where they
  * are asked for: not of jumps, and not the implicit ones of instructions that have none that is a
@@ -9,6 +10,8 @@
 #include "analysis/insn.h"
 
 #include <string.h>
+
+#include "analysis/insn_short.h"
 
 #define PRESERVED	  0xf028u /* rbx, rbp, r12 to r15 */
 #define MAX_SCALED_NUMBER 0xffff  /* bounds of tables are smaller */
@@ -77,6 +80,13 @@ bool insn_saves_register(const struct insn *i)
 	return i->op == INSN_PUSH && i->src < 16 && PRESERVED >> i->src & 1;
 }
 
+bool insn_ends_frame(const struct insn *i)
+{
+	if (i->op == INSN_COPY)
+		return i->dst == INSN_RSP && (i->src != INSN_RSP || i->disp > 0);
+	return i->op == INSN_LEAVE || (i->op == INSN_POP && i->dst < 16 && PRESERVED >> i->dst & 1);
+}
+
 /* --- tables -------------------------------------------------------------------------------- */
 
 /* A load of `entry` bytes into dst from a table that an index register chooses from. */
@@ -139,6 +149,7 @@ static void classify_bound(const ZydisDecodedOperand *o, struct insn *i)
 	if (!is_immediate(&o[1]) || (o[1].imm.value.u & mask) > MAX_SCALED_NUMBER)
 		return;
 	i->idiom = INSN_BOUND;
+	i->src = is_register(&o[0]) ? (uint8_t)number_of(o[0].reg.value) : INSN_NO_REG;
 	i->number = (uint32_t)(o[1].imm.value.u & mask);
 }
 
@@ -230,6 +241,13 @@ static void classify_xor(const ZydisDecodedOperand *o, struct insn *i)
 		set(i, INSN_ZERO, number_of(o[0].reg.value), INSN_NO_REG, 0);
 }
 
+static void classify_comparison(const ZydisDecodedOperand *o, struct insn *i)
+{
+	i->idiom = INSN_COMPARISON;
+	classify_bound(o, i);
+	classify_stack_bound(o, i);
+}
+
 /* What the instruction does to registers and stack. */
 static void classify_data(ZydisMnemonic m, const ZydisDecodedOperand *o, struct insn *i,
 			  uint64_t next)
@@ -271,8 +289,10 @@ static void classify_data(ZydisMnemonic m, const ZydisDecodedOperand *o, struct 
 		classify_xor(o, i);
 		break;
 	case ZYDIS_MNEMONIC_CMP:
-		classify_bound(o, i);
-		classify_stack_bound(o, i);
+		classify_comparison(o, i);
+		break;
+	case ZYDIS_MNEMONIC_TEST:
+		i->idiom = INSN_COMPARISON;
 		break;
 	case ZYDIS_MNEMONIC_CDQE:
 		set_extended(i, 0, 0);
@@ -291,6 +311,16 @@ static void classify_data(ZydisMnemonic m, const ZydisDecodedOperand *o, struct 
 
 /* --- flow ---------------------------------------------------------------------------------- */
 
+static void classify_branch(ZydisMnemonic m, struct insn *i)
+{
+	i->is_unequal = m == ZYDIS_MNEMONIC_JNZ;
+	if (m == ZYDIS_MNEMONIC_JNBE || m == ZYDIS_MNEMONIC_JBE || m == ZYDIS_MNEMONIC_JNB ||
+	    m == ZYDIS_MNEMONIC_JB) {
+		i->idiom = INSN_BOUND_TEST;
+		i->number = m == ZYDIS_MNEMONIC_JNB || m == ZYDIS_MNEMONIC_JB;
+	}
+}
+
 static void classify_flow(const ZydisDecodedInstruction *is, struct insn *i, uint64_t next)
 {
 	bool is_direct = is->raw.imm[0].is_relative;
@@ -306,18 +336,13 @@ static void classify_flow(const ZydisDecodedInstruction *is, struct insn *i, uin
 	else if (is->mnemonic == ZYDIS_MNEMONIC_UD2 || is->mnemonic == ZYDIS_MNEMONIC_HLT ||
 		 is->mnemonic == ZYDIS_MNEMONIC_INT3)
 		i->flow = INSN_STOP;
-	i->is_unequal = is->mnemonic == ZYDIS_MNEMONIC_JNZ;
 	if (i->flow != INSN_NEXT && is_direct)
 		i->target = next + (uint64_t)is->raw.imm[0].value.s;
 	if (i->flow == INSN_CALL && i->target == next) { /* which is how code finds its address */
 		i->flow = INSN_NEXT;
 		set(i, INSN_PUSH, INSN_RSP, INSN_NO_REG, 0);
 	}
-	if (is->mnemonic == ZYDIS_MNEMONIC_JNBE || is->mnemonic == ZYDIS_MNEMONIC_JBE ||
-	    is->mnemonic == ZYDIS_MNEMONIC_JNB || is->mnemonic == ZYDIS_MNEMONIC_JB) {
-		i->idiom = INSN_BOUND_TEST;
-		i->number = is->mnemonic == ZYDIS_MNEMONIC_JNB || is->mnemonic == ZYDIS_MNEMONIC_JB;
-	}
+	classify_branch(is->mnemonic, i);
 }
 
 /* An indirect jump or call: by a register, a table, or a word of memory. */
@@ -430,11 +455,11 @@ static void note_registers(const ZydisDecodedOperand *o, unsigned count, struct 
 
 /* Whether what an instruction reads is not a value that it could keep: of rbp, which it leaves as
  * it is. */
-static bool only_computes(const ZydisDecodedInstruction *is, const struct insn *i)
+static bool only_computes(ZydisMnemonic m, const struct insn *i)
 {
 	if (i->op != INSN_OTHER || i->written >> INSN_RBP & 1)
 		return false;
-	switch (is->mnemonic) {
+	switch (m) {
 	case ZYDIS_MNEMONIC_ADD:
 	case ZYDIS_MNEMONIC_SUB:
 	case ZYDIS_MNEMONIC_AND:
@@ -449,8 +474,21 @@ static bool only_computes(const ZydisDecodedInstruction *is, const struct insn *
 	}
 }
 
-bool insn_decode(const ZydisDecoder *decoder, const uint8_t *code, size_t size, uint64_t vaddr,
-		 struct insn *ret_insn)
+/* What the operands say. */
+static void classify_operands(ZydisMnemonic m, const ZydisDecodedOperand *o, unsigned count,
+			      uint64_t next, struct insn *i)
+{
+	note_registers(o, count, i);
+	classify_data(m, o, i, next);
+	if (i->op == INSN_PUSH || i->op == INSN_ZERO)
+		i->used = 0;
+	else if (i->op == INSN_STORE)
+		i->used = 1u << i->dst;
+	i->reads_rbp &= i->op != INSN_PUSH && i->op != INSN_ZERO && !only_computes(m, i);
+}
+
+bool insn_decode_any(const ZydisDecoder *decoder, const uint8_t *code, size_t size, uint64_t vaddr,
+		     struct insn *ret_insn)
 {
 	ZydisDecoderContext context;
 	ZydisDecodedInstruction is;
@@ -476,12 +514,35 @@ bool insn_decode(const ZydisDecoder *decoder, const uint8_t *code, size_t size, 
 		classify_indirect(o, i, vaddr + is.length);
 		return true;
 	}
-	note_registers(o, count, i);
-	classify_data(is.mnemonic, o, i, vaddr + is.length);
-	if (i->op == INSN_PUSH || i->op == INSN_ZERO)
-		i->used = 0;
-	else if (i->op == INSN_STORE)
-		i->used = 1u << i->dst;
-	i->reads_rbp &= i->op != INSN_PUSH && i->op != INSN_ZERO && !only_computes(&is, i);
+	classify_operands(is.mnemonic, o, count, vaddr + is.length, i);
+	return true;
+}
+
+bool insn_decode(const ZydisDecoder *decoder, const uint8_t *code, size_t size, uint64_t vaddr,
+		 struct insn *ret_insn)
+{
+	struct insn_short s;
+	struct insn *i = ret_insn;
+
+	if (!insn_short_decode(code, size, &s))
+		return insn_decode_any(decoder, code, size, vaddr, ret_insn);
+	*i = (struct insn){.length = s.length,
+			   .flow = s.flow,
+			   .dst = INSN_NO_REG,
+			   .src = INSN_NO_REG,
+			   .addend = INSN_NO_REG,
+			   .is_padding = s.name == ZYDIS_MNEMONIC_NOP};
+	if (s.flow == INSN_CALL || s.flow == INSN_JUMP || s.flow == INSN_BRANCH) {
+		i->target = vaddr + s.length + (uint64_t)(int64_t)s.relative;
+		classify_branch(s.name, i);
+	} else if (s.flow == INSN_CALL_INDIRECT || s.flow == INSN_JUMP_INDIRECT) {
+		note_used(&s.operands[0], i);
+		classify_indirect(s.operands, i, vaddr + s.length);
+	} else if (s.flow == INSN_NEXT && !i->is_padding) {
+		i->written = s.written;
+		i->used = s.used;
+		i->reads_rbp = s.used >> INSN_RBP & 1;
+		classify_operands(s.name, s.operands, s.count, vaddr + s.length, i);
+	}
 	return true;
 }

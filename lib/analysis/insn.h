@@ -46,9 +46,11 @@ enum insn_idiom {
 	INSN_EXTENDED,	  /* dst = the lower 32 bits of src, sign-extended */
 	INSN_SUM,	  /* dst = src + addend + disp */
 	INSN_INDEXED,	  /* dst = src and something that another register chooses */
-	INSN_BOUND,	  /* a number is compared with `number`, or reduced to at most that */
+	INSN_BOUND,	  /* a number in src (INSN_NO_REG: in memory) is compared with `number`, or
+			   * reduced to at most that */
 	INSN_BOUND_TEST,  /* goes by an unsigned comparison: up to it, or `number` less */
 	INSN_STACK_BOUND, /* rsp is compared with src */
+	INSN_COMPARISON,  /* of anything else */
 	INSN_SLOT,	  /* calls or jumps to what the word at `target` holds */
 };
 
@@ -80,9 +82,16 @@ void insn_decoder_init(ZydisDecoder *ret_decoder);
 /* Whether an instruction pushes a register that functions preserve. */
 bool insn_saves_register(const struct insn *insn);
 
+/* Whether an instruction gives a frame up, with which no function begins. */
+bool insn_ends_frame(const struct insn *insn);
+
 /* Decodes the instruction at `vaddr`, whose bytes are code[0 .. size). Returns false where they are
  * no instruction. */
 bool insn_decode(const ZydisDecoder *decoder, const uint8_t *code, size_t size, uint64_t vaddr,
 		 struct insn *ret_insn);
+
+/* The same by Zydis alone, against which insn_decode() is tested. */
+bool insn_decode_any(const ZydisDecoder *decoder, const uint8_t *code, size_t size, uint64_t vaddr,
+		     struct insn *ret_insn);
 
 #endif

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-#define MAX_UNUSED   8	     /* entries of a table before the first that is used */
+#define MAX_UNUSED   8	/* entries of a table before the first that is used */
+#define MAX_AGE	     48 /* instructions between a test of a bound and the jump that it is for */
 #define CALLER_SAVED 0x0fc7u /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
 
 enum hint_kind {
@@ -55,7 +56,10 @@ bool jump_hints_address(const struct jump_hints *h, const struct insn *i, uint64
 
 static struct jump_hint after_entry(const struct jump_hints *h, const struct insn *i)
 {
-	struct jump_hint hint = {.entry = i->entry, .is_unsigned = i->is_unsigned};
+	struct jump_hint hint = {.entry = i->entry, .is_unsigned = i->is_unsigned, .bound = -1};
+
+	if (h->bounded_in & (i->used | JUMP_HINTS_MEMORY) && h->bound_age <= MAX_AGE)
+		hint.bound = h->bound;
 
 	if (jump_hints_address(h, i, &hint.address))
 		hint.kind = i->entry == 8 ? HINT_TARGET : HINT_ENTRY;
@@ -64,6 +68,7 @@ static struct jump_hint after_entry(const struct jump_hints *h, const struct ins
 					  .entry = i->entry,
 					  .is_unsigned = i->is_unsigned,
 					  .is_inside = true,
+					  .bound = -1,
 					  .address = h->reg[i->src].address};
 	return hint;
 }
@@ -123,9 +128,16 @@ static void apply_idiom(struct jump_hints *h, const struct insn *i, struct jump_
 		break;
 	case INSN_BOUND:
 		h->compared = (int32_t)i->number;
+		h->compared_in = i->src < 16 ? 1u << i->src : JUMP_HINTS_MEMORY;
 		break;
 	case INSN_BOUND_TEST:
 		h->bound = h->compared - (int32_t)i->number;
+		h->bounded_in = h->compared_in;
+		h->bound_age = 0;
+		break;
+	case INSN_COMPARISON:
+	case INSN_STACK_BOUND:
+		h->compared = -1;
 		break;
 	default:
 		break;
@@ -140,11 +152,25 @@ static uint32_t written_by(const struct insn *i)
 	return i->written;
 }
 
+/* Follows a number that was compared into what an instruction makes of it. */
+static void move_number(uint32_t *in, const struct insn *i)
+{
+	uint32_t written = written_by(i);
+
+	if (*in & i->used)
+		*in |= written;
+	else
+		*in &= ~written;
+}
+
 void jump_hints_apply(struct jump_hints *h, const struct insn *i)
 {
 	struct jump_hint hint = {0};
 
 	apply_idiom(h, i, &hint);
+	move_number(&h->compared_in, i);
+	move_number(&h->bounded_in, i);
+	h->bound_age++;
 	if (i->op == INSN_COPY && !i->disp && i->src < 16)
 		hint = h->reg[i->src];
 	forget(h, written_by(i));
@@ -183,7 +209,7 @@ bool jump_hints_table(const struct jump_hints *h, const struct insn *i,
 		.base = hint.base,
 		.entry = hint.entry,
 		.is_unsigned = hint.is_unsigned,
-		.bound = hint.is_inside ? -1 : h->bound,
+		.bound = hint.bound,
 		.is_inside = hint.is_inside,
 	};
 	return true;

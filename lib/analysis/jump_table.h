@@ -35,12 +35,18 @@ struct jump_hint {
 	uint8_t kind; /* enum, in jump_table.c; 0: nothing */
 	uint8_t entry;
 	bool is_unsigned, is_inside;
+	int32_t bound; /* of an entry's number; negative: not known */
 	uint64_t address, base;
 };
 
+#define JUMP_HINTS_MEMORY (1u << 16)
+
 struct jump_hints { /* zeroed by jump_hints_init() */
 	struct jump_hint reg[16];
-	int32_t compared, bound; /* -1: none */
+	int32_t compared, bound;	  /* negative: none */
+	uint32_t compared_in, bounded_in; /* registers that the number is in, or was made a part of;
+					   * JUMP_HINTS_MEMORY: it was in memory */
+	uint32_t bound_age;		  /* instructions since the bound was tested */
 	bool has_any;
 };
 
