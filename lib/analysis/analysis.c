@@ -123,9 +123,28 @@ struct emission {
 	struct analysis *analysis;
 	const struct code_area *area;
 	struct stackd_rule last;
+	uint64_t key; /* of the rule that was made last; 0: none */
+	struct stackd_rule made;
+	int has; /* as solve_rule() returned it */
+	enum analysis_abstained why;
 	uint32_t inside;    /* bytes of the instruction that are left */
 	uint32_t in_signal; /* bytes that are left of what returns from a handler */
 };
+
+/* As solve_rule(), which most instructions have the same from as the one before. */
+static int make_rule(struct emission *e, uint32_t at, struct stackd_rule *ret_rule)
+{
+	uint64_t key = solve_rule_key(e->analysis->solver, at);
+
+	if (!key)
+		return 0;
+	if (key != e->key) {
+		e->has = solve_rule(e->analysis->solver, at, &e->made, &e->why);
+		e->key = key == SOLVE_NO_KEY ? 0 : key;
+	}
+	*ret_rule = e->made;
+	return e->has;
+}
 
 /* The rule at a byte. Returns false: that of the byte before. Bytes that nothing led to have no
  * rule, but for the insides of instructions. The kernel returns from a handler to the first byte of
@@ -134,8 +153,7 @@ struct emission {
 static bool rule_at(struct emission *e, uint32_t b, struct stackd_rule *ret_rule)
 {
 	struct analysis_stats *stats = &e->analysis->stats;
-	enum analysis_abstained why;
-	int has = solve_rule(e->analysis->solver, e->area->first + b, ret_rule, &why);
+	int has = make_rule(e, e->area->first + b, ret_rule);
 
 	if (!has && e->inside) {
 		e->inside--;
@@ -145,14 +163,19 @@ static bool rule_at(struct emission *e, uint32_t b, struct stackd_rule *ret_rule
 	e->inside -= e->inside != 0;
 	stats->instructions += has != 0;
 	if (has == 2)
-		stats->abstained[why]++;
+		stats->abstained[e->why]++;
 	if (has != 1)
 		*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_NONE};
 	return true;
 }
 
+/* First bytes of the return from a handler, and of the no-op before it. */
+static const bool begins_sigreturn[256] = {[0x48] = true, [0x90] = true, [0xb8] = true};
+
 static bool signal_rule_at(struct emission *e, uint32_t b, struct stackd_rule *ret_rule)
 {
+	if (!e->in_signal && !begins_sigreturn[e->area->bytes[b]])
+		return false;
 	if (!e->in_signal && e->area->bytes[b] == 0x90 && sigreturn_bytes(e->area, b + 1))
 		e->in_signal = 1 + sigreturn_bytes(e->area, b + 1);
 	else if (!e->in_signal)

@@ -52,6 +52,11 @@ int solve_likely(struct solver *s);
 int solve_rule(const struct solver *s, uint32_t at, struct stackd_rule *ret_rule,
 	       enum analysis_abstained *ret_why);
 
+/* A number that instructions of one area have in common only if their rules are the same; 0:
+ * nothing led to byte `at`. SOLVE_NO_KEY: its rule may be its own. */
+uint64_t solve_rule_key(const struct solver *s, uint32_t at);
+#define SOLVE_NO_KEY UINT64_MAX
+
 /* Bytes of the instruction at byte `at` that flow reached; 0: nothing led there. */
 uint32_t solve_length(const struct solver *s, uint32_t at);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* In what order flow begins: from the certain functions, then from guesses, by falling trust; see
  * solve.h. */
+#include <string.h>
+
 #include "analysis/solve_internal.h"
 
 #define MAX_DOUBT 65536 /* bytes that are withdrawn behind a call that does not return */
@@ -66,12 +68,27 @@ int solve_pointer(struct solver *s, uint64_t vaddr)
 	return guess(s, at);
 }
 
+/* Whether none of the eight bytes from `at` on has a mark: of most, nothing is to be asked. */
+static bool has_none(const struct solver *s, uint32_t at, uint8_t mark)
+{
+	uint64_t marks;
+
+	if (s->code->size - at < sizeof(marks))
+		return false;
+	memcpy(&marks, s->code->marks + at, sizeof(marks));
+	return !(marks & mark * UINT64_C(0x0101010101010101));
+}
+
 /* Where the first pass found no instruction, a mark is one of bytes that only look like a call. */
 static int guess_marked(struct solver *s, uint8_t mark)
 {
 	int err = 0;
 
 	for (uint32_t at = 0; at < s->code->size && !err; at++) {
+		while (has_none(s, at, mark))
+			at += sizeof(uint64_t);
+		if (at >= s->code->size)
+			break;
 		if (s->code->marks[at] & mark && s->code->marks[at] & CODE_SWEPT &&
 		    !code_is_case(s->code, at))
 			err = guess(s, at);

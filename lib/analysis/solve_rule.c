@@ -41,6 +41,13 @@ int solve_rule(const struct solver *s, uint32_t at, struct stackd_rule *ret_rule
 	return 2;
 }
 
+uint64_t solve_rule_key(const struct solver *s, uint32_t at)
+{
+	if (!s->state[at])
+		return 0;
+	return keeps_at(s->keeps, at) ? SOLVE_NO_KEY : (uint64_t)s->owner[at] << 32 | s->state[at];
+}
+
 uint32_t solve_length(const struct solver *s, uint32_t at)
 {
 	return s->state[at] ? s->visits[at] >> 4 : 0;
