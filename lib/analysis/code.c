@@ -110,9 +110,11 @@ static bool begins(const struct code *c, const struct code_area *area, uint32_t 
 	uint8_t marks = c->marks[at];
 	struct insn i;
 
-	if (marks & (CODE_PINNED | CODE_POINTED) || !(marks & CODE_LEADER))
+	if (marks & (CODE_PINNED | CODE_POINTED))
 		return true;
-	return code_decode(c, area, at, &i) && insn_saves_register(&i);
+	if (!code_decode(c, area, at, &i))
+		return !(marks & CODE_LEADER);
+	return insn_saves_register(&i) || (!(marks & CODE_LEADER) && !insn_ends_frame(&i));
 }
 
 /* Whether two instructions save registers, one after the other. What a function pushes for another
@@ -236,7 +238,7 @@ static void mark_itself(struct sweep *s, const struct insn *i, uint32_t at)
 	    (is_aligned || s->is_first || makes_frame(s->area, at)))
 		*mark |= CODE_PADDED;
 	/* A call that does not return, perhaps: jumps do not lead to such an instruction. */
-	if (s->is_behind_call && s->is_padding && is_aligned)
+	if (s->is_behind_call && s->is_padding && is_aligned && !insn_ends_frame(i))
 		*mark |= insn_saves_register(i) ? CODE_PADDED : CODE_BEHIND_CALL;
 }
 
@@ -282,6 +284,23 @@ static int note_table(struct sweep *s, const struct insn *i)
 	return 0;
 }
 
+/* Whether a byte is one of the zeroes that some linkers pad with, up to a function: behind an end,
+ * and behind a call, that does not return then. */
+static bool is_zero_padding(const struct sweep *s, uint32_t at)
+{
+	const struct code_area *area = s->area;
+	struct insn i;
+
+	if (area->bytes[at - area->first])
+		return false;
+	if (s->is_end || !s->is_after_call)
+		return s->is_end;
+	while (at < code_end(area) && code_vaddr(area, at) % CODE_FUNCTION_ALIGN)
+		if (area->bytes[at++ - area->first])
+			return false;
+	return at < code_end(area) && code_decode(s->code, area, at, &i) && insn_saves_register(&i);
+}
+
 static int sweep(struct code *c, const struct code_area *area)
 {
 	struct sweep s = {.code = c,
@@ -295,9 +314,7 @@ static int sweep(struct code *c, const struct code_area *area)
 
 	jump_hints_init(&s.hints);
 	for (uint32_t at = area->first; at < code_end(area) && !err; at += i.length) {
-		bool is_zero = s.is_end && !area->bytes[at - area->first];
-
-		if (is_zero || !code_decode(c, area, at, &i)) {
+		if (is_zero_padding(&s, at) || !code_decode(c, area, at, &i)) {
 			i.length = 1;
 			s.is_end = s.is_padding = true;
 			continue;

@@ -13,8 +13,6 @@
 #define MAX_VISITS  8
 #define FREE_STEPS  65536 /* and one more for each two bytes: ordinary code needs a half of that */
 #define VISITS_MASK 0x0fu /* of `visits`; the instruction's length is above */
-#define MAX_SAVED   8	  /* instructions that a function begins with, */
-#define MANY_OTHERS 3	  /* and pushes among them of registers that it need not preserve */
 
 int solve_push_path(struct solver *s, struct work_list *list, const struct path *p, uint32_t at,
 		    uint32_t owner)
@@ -51,11 +49,6 @@ static void confirm_unreturned(struct solver *s, uint32_t owner)
 		owners_confirm(&s->owners, owner);
 }
 
-static bool is_pinned(const struct solver *s, uint32_t at)
-{
-	return s->code->marks[at] & CODE_PINNED;
-}
-
 static bool is_at_return(const struct solver *s, const struct work *w)
 {
 	return frame_state_is_at_return(states_get(&s->states, w->state));
@@ -72,7 +65,7 @@ int solve_begin_function(struct solver *s, uint32_t at)
 	struct work w = {.at = at, .state = STATES_ENTRY, .hints = HINT_POOL_NONE};
 	uint32_t function;
 
-	if (is_pinned(s, at))
+	if (solve_is_pinned(s, at))
 		return 0;
 	if (returns_add(&s->returns, &function) || owners_add(&s->owners, function, &w.owner))
 		return -ENOMEM;
@@ -94,7 +87,7 @@ static int meet(struct solver *s, const struct work *w)
 
 	if (other == w->owner || (is_guess(s, other) && owners_get(&s->owners, other)->failed))
 		return 0;
-	if (is_guess(s, other) && is_pinned(s, w->at)) { /* what falls into a function */
+	if (is_guess(s, other) && solve_is_pinned(s, w->at)) { /* what falls into a function */
 		if (owners_lean_on(&s->owners, w->owner, other))
 			return -ENOMEM;
 	} else if (is_guess(s, other)) { /* parts of one function, perhaps: judged as one */
@@ -123,7 +116,7 @@ static int join(struct solver *s, struct work *w, bool is_weak)
 			fail(s, w->owner, ANALYSIS_ABSTAINED_CFA);
 		return 0;
 	}
-	if (is_pinned(s, w->at) || is_weak)
+	if (solve_is_pinned(s, w->at) || is_weak)
 		return 0;
 	joined = *states_get(&s->states, before);
 	if (!frame_state_join(&joined, states_get(&s->states, w->state)))
@@ -172,7 +165,7 @@ static int arrive(struct solver *s, struct work *w, bool is_weak)
 		take_over(s, w);
 		return 1;
 	}
-	if (is_pinned(s, w->at) && w->state != STATES_ENTRY)
+	if (solve_is_pinned(s, w->at) && w->state != STATES_ENTRY)
 		return returns_follow(&s->returns, function_of(s, w->owner),
 				      function_of(s, s->owner[w->at]));
 	if (!s->state[w->at]) {
@@ -197,7 +190,7 @@ static int bring_label(struct solver *s, uint32_t function, unsigned reg, uint32
 {
 	uint32_t owner;
 
-	if (label == CODE_NONE || (is_pinned(s, label) && !has_failed(s, label)) ||
+	if (label == CODE_NONE || (solve_is_pinned(s, label) && !has_failed(s, label)) ||
 	    !(s->code->marks[label] & CODE_SWEPT) || labels_has(&s->labels, function, reg, label))
 		return 0;
 	if (owners_add(&s->owners, function, &owner))
@@ -216,8 +209,8 @@ static int bring_labels(struct solver *s, const struct path *p, uint32_t at)
 
 	if (!is_guess(s, p->w.owner) || !p->hints.has_any)
 		return 0;
-	if (is_pinned(s, at) ? p->w.state != STATES_ENTRY
-			     : !s->state[at] || s->state[at] != p->w.state)
+	if (solve_is_pinned(s, at) ? p->w.state != STATES_ENTRY
+				   : !s->state[at] || s->state[at] != p->w.state)
 		return 0;
 	for (unsigned reg = 0; reg < 16 && !err; reg++) {
 		if (jump_hints_known(&p->hints, reg, &target))
@@ -295,14 +288,33 @@ static int tail_call(struct solver *s, const struct path *p, uint32_t at)
 	return returns_follow(&s->returns, function_of(s, owner), function_of(s, s->owner[at]));
 }
 
-/* Whether a guess's jump is a tail call of what begins like a function. */
-static bool begins_behind_padding(const struct solver *s, const struct path *p, uint32_t at)
+/* Whether the instruction at a byte saves a register. */
+static bool saves_first(const struct solver *s, uint32_t at)
 {
 	struct insn i;
 
+	return code_decode(s->code, code_area_of(s->code, at), at, &i) && insn_saves_register(&i);
+}
+
+/* Whether a guess's jump is a tail call of what begins like a function. */
+static bool begins_behind_padding(const struct solver *s, const struct path *p, uint32_t at)
+{
 	return is_guess(s, p->w.owner) && is_at_return(s, &p->w) && !s->state[at] &&
-	       s->code->marks[at] & CODE_PADDED &&
-	       code_decode(s->code, code_area_of(s->code, at), at, &i) && insn_saves_register(&i);
+	       s->code->marks[at] & CODE_PADDED && saves_first(s, at);
+}
+
+/* Whether a branch within a frame leads where another function begins: so compilers have it for
+ * what never comes, if nothing follows there. */
+static bool never_comes(const struct solver *s, const struct path *p, uint32_t at)
+{
+	const struct frame_value top = states_get(&s->states, p->w.state)->reg[INSN_RSP];
+
+	if (p->insn.flow != INSN_BRANCH || top.origin != FRAME_CFA || top.offset >= -8)
+		return false;
+	if ((solve_is_pinned(s, at) || s->state[at] == STATES_ENTRY) &&
+	    !is_guess(s, s->owner[at]) && saves_first(s, at))
+		return true;
+	return solve_leads_behind(s, at);
 }
 
 /* Goes where a jump or a branch leads. */
@@ -312,12 +324,14 @@ static int follow_jump(struct solver *s, const struct path *p, uint64_t target)
 
 	if (at == CODE_NONE)
 		return leave_code(s, p, !noreturn_has_function(s->noreturn, s->code->elf, target));
+	if (never_comes(s, p, at))
+		return 0;
 	/* What is jumped to from the middle of a frame is hardly a function. */
-	if (is_pinned(s, at) && !is_at_return(s, &p->w) && is_less_likely(s, at, owner))
+	if (solve_is_pinned(s, at) && !is_at_return(s, &p->w) && is_less_likely(s, at, owner))
 		fail(s, s->owner[at], ANALYSIS_ABSTAINED_CFA);
 	if (begins_behind_padding(s, p, at) && solve_begin_function(s, at))
 		return -ENOMEM;
-	if (is_pinned(s, at) && !has_failed(s, at))
+	if (solve_is_pinned(s, at) && !has_failed(s, at))
 		return tail_call(s, p, at);
 	/* It is perhaps a tail call: what goes wrong there is not wrong here. */
 	if (p->w.state == STATES_ENTRY && !is_guess(s, owner) &&
@@ -442,12 +456,20 @@ static int note_local_call(struct solver *s, struct insn *i, const struct frame_
 	return reg == INSN_NO_REG ? 0 : keeps_want(s->keeps, callee, reg);
 }
 
+/* Whether a byte that nothing falls into begins with what only functions begin with. */
+static bool looks_like_function(const struct solver *s, uint32_t at)
+{
+	return s->code->marks[at] & CODE_ENDBR ||
+	       (s->code->marks[at] & CODE_PADDED && saves_first(s, at));
+}
+
 /* Notes the address of another instruction than a function's first. */
 static int note_label(struct solver *s, const struct path *p)
 {
 	uint32_t at = p->insn.is_number ? CODE_NONE : code_find(s->code, p->insn.target);
 
-	if (at == CODE_NONE || is_pinned(s, at) || !(s->code->marks[at] & CODE_SWEPT))
+	if (at == CODE_NONE || solve_is_pinned(s, at) || !(s->code->marks[at] & CODE_SWEPT) ||
+	    looks_like_function(s, at))
 		return 0;
 	return labels_add(&s->labels, function_of(s, p->w.owner), p->insn.dst, at, LABELS_OWN);
 }
@@ -484,35 +506,6 @@ static int apply(struct solver *s, struct path *p)
 	return p->w.state == STATES_NONE ? -ENOMEM : 0;
 }
 
-/* Whether the code at a path's instruction saves registers that functions need not preserve: it
- * goes on with what it has interrupted, and no call leads there. */
-static bool saves_everything(const struct solver *s, const struct path *p)
-{
-	uint32_t at = p->w.at;
-	unsigned others = 0;
-	struct insn i;
-
-	for (unsigned n = 0; n < MAX_SAVED && at < code_end(p->area); n++, at += i.length) {
-		if (!code_decode(s->code, p->area, at, &i) || i.op != INSN_PUSH)
-			break;
-		others += i.src < INSN_NO_REG && !insn_saves_register(&i);
-	}
-	return others >= MANY_OTHERS;
-}
-
-/* Whether a function's first instruction, or that behind its endbr64, makes a frame or saves a
- * register, as code that only parts of functions begin with does not: it may be one that never
- * returns. */
-static bool begins_function(const struct solver *s, const struct path *p)
-{
-	bool makes_frame = p->insn.op == INSN_COPY && p->insn.dst == INSN_RSP &&
-			   p->insn.src == INSN_RSP && p->insn.disp < 0;
-
-	return p->w.state == STATES_ENTRY && (makes_frame || insn_saves_register(&p->insn)) &&
-	       (is_pinned(s, p->w.at) || (p->w.at >= 4 && is_pinned(s, p->w.at - 4))) &&
-	       !saves_everything(s, p);
-}
-
 /* Follows one path until it ends or joins another. */
 static int run(struct solver *s, const struct work *w, bool is_weak)
 {
@@ -521,6 +514,7 @@ static int run(struct solver *s, const struct work *w, bool is_weak)
 
 	hint_pool_take(&s->hints, w->hints, &p.hints);
 	p.bound = INSN_NO_REG;
+	p.is_straight = solve_begins_straight(s, p.area, w);
 	go_on = come(s, &p, is_weak);
 	while (go_on > 0) {
 		uint8_t *visits = &s->visits[p.w.at];
@@ -534,8 +528,9 @@ static int run(struct solver *s, const struct work *w, bool is_weak)
 			return set_returns(s, p.w.owner);
 		}
 		*visits = (uint8_t)(p.insn.length << 4 | (*visits & VISITS_MASK));
-		if (begins_function(s, &p))
+		if (solve_shows_function(s, &p))
 			confirm_unreturned(s, p.w.owner);
+		p.is_straight &= p.insn.flow == INSN_NEXT;
 		if (apply(s, &p))
 			return -ENOMEM;
 		go_on = leave(s, &p);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The solver's state, which solve.c, solve_order.c and solve_table.c change, and solve_rule.c
- * reads. */
+/* The solver's state, which solve.c, solve_order.c and solve_table.c change, and solve_begin.c
+ * and solve_rule.c read. */
 #ifndef ANALYSIS_SOLVE_INTERNAL_H
 #define ANALYSIS_SOLVE_INTERNAL_H
 
@@ -40,6 +40,7 @@ struct path {
 	struct jump_hints hints;
 	struct insn insn; /* at w.at, which has been applied to w.state */
 	unsigned bound;	  /* the register that the instruction before has compared rsp with */
+	bool is_straight; /* it began where functions do, and has come to no branch */
 };
 
 /* Begins a function at a byte, once. Returns 0 or -ENOMEM. */
@@ -52,6 +53,24 @@ int solve_drain(struct solver *s);
 /* Pushes a path's work at another byte, with its hints. Returns 0 or -ENOMEM. */
 int solve_push_path(struct solver *s, struct work_list *list, const struct path *p, uint32_t at,
 		    uint32_t owner);
+
+/* Whether a function certainly, or as a guess, begins at a byte. */
+static inline bool solve_is_pinned(const struct solver *s, uint32_t at)
+{
+	return s->code->marks[at] & CODE_PINNED;
+}
+
+/* Whether a path begins where nothing but a call or a pointer leads: for path.is_straight. */
+bool solve_begins_straight(const struct solver *s, const struct code_area *area,
+			   const struct work *w);
+
+/* Whether a path's instruction, before it is applied, shows that the path began at a function's
+ * start, even if that should never return. */
+bool solve_shows_function(const struct solver *s, const struct path *p);
+
+/* Whether a jump to byte `at` of an area leads behind the function's end: to padding up to another
+ * function. Compilers have such jumps for what never comes. */
+bool solve_leads_behind(const struct solver *s, uint32_t at);
 
 /* Follows a path to all that the table of its indirect jump leads to. Returns 1, 0: the table has
  * no entry that could be one, or -ENOMEM. */

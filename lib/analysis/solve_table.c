@@ -12,19 +12,41 @@
 #define MAX_REACH   4096 /* bytes from a jump to where a table's doubtful entry leads; */
 #define REACH_COST  16	 /* so many of them cost as much as an entry */
 
-/* Whether an entry leads behind the function's end: so clang has it for numbers that never come.
- * What is called is no part of a function. */
-static bool leads_behind(const struct solver *s, uint32_t at)
+static uint32_t skip_padding(const struct solver *s, const struct code_area *area, uint32_t at)
 {
-	const struct code_area *area = code_area_of(s->code, at);
 	uint32_t from = at, bytes;
 
 	while (at < code_end(area) && at - from < MAX_PADDING &&
 	       (bytes = code_padding_bytes(s->code, area, at)))
 		at += bytes;
-	if (s->code->marks[from] & CODE_CALLED)
+	return at;
+}
+
+/* One byte of padding can as well be what unoptimised code has for an empty statement. */
+bool solve_leads_behind(const struct solver *s, uint32_t at)
+{
+	const struct code_area *area = code_area_of(s->code, at);
+	uint32_t behind = skip_padding(s, area, at);
+
+	if (behind == at || behind >= code_end(area))
+		return false;
+	if (s->code->marks[behind] & (CODE_PINNED | CODE_ENDBR))
 		return true;
-	return at > from && (at >= code_end(area) || s->code->marks[at] & CODE_PADDED);
+	return behind > at + 1 && !(code_vaddr(area, behind) % CODE_FUNCTION_ALIGN) &&
+	       s->code->marks[behind] & (CODE_PADDED | CODE_BEHIND_CALL);
+}
+
+/* Whether an entry leads behind the function's end: so clang has it for numbers that never come.
+ * What is called is no part of a function. */
+static bool leads_behind(const struct solver *s, uint32_t at)
+{
+	const struct code_area *area = code_area_of(s->code, at);
+	uint32_t behind = skip_padding(s, area, at);
+
+	if (s->code->marks[at] & CODE_CALLED)
+		return true;
+	return behind > at && (behind >= code_end(area) || s->code->marks[behind] & CODE_PADDED ||
+			       solve_leads_behind(s, at));
 }
 
 static bool saves_register(const struct code *code, const struct code_area *area, uint32_t at)

@@ -432,6 +432,133 @@ FUNCTION(keeping_r11)
 keeping_2:
 	xor %r10d, %r10d
 	ret
+
+/* A number that is compared before a switch, and has nothing to do with it: the table has more. */
+FUNCTION(compares_other)
+	push %rbx
+	cmp $1, %esi
+	ja 9f
+	lea bounds_table(%rip), %rdx
+	movslq (%rdx,%rdi,4), %rax
+	add %rdx, %rax
+	jmp *%rax
+bounds_0: nop
+bounds_1: jmp 9f
+bounds_2:
+LABEL(not_bounded)
+	call *%rcx
+9:	pop %rbx
+	ret
+FUNCTION(compares_copy)
+	push %rbx
+	cmp $1, %dil
+	ja 9f
+	movzbl %dil, %eax
+	lea bounded_table(%rip), %rdx
+	movslq (%rdx,%rax,4), %rax
+	add %rdx, %rax
+	jmp *%rax
+bounded_0: nop
+bounded_1:
+LABEL(bounded)
+	call *%rcx
+9:	pop %rbx
+	ret
+	.p2align 4
+bounded_2:
+LABEL(behind_bounded)
+	push %rbp
+	call *%rcx
+	pop %rbp
+	ret
+
+/* A function that is chosen and called at the end, as a label would be jumped to. */
+FUNCTION(chooses)
+	sub $24, %rsp
+	lea chosen(%rip), %rax
+	mov %rax, (%rsp)
+	test %edi, %edi
+	js 1f
+	mov (%rsp), %rax
+	add $24, %rsp
+	jmp *%rax
+1:	mov (%rdx,%rdi), %rax
+	jmp *%rax
+	.p2align 4
+chosen:	push %rbx
+LABEL(chosen_in)
+	call *%rsi
+	pop %rbx
+	ret
+
+/* A branch to what never comes: where code ends, or where the next function begins. */
+FUNCTION(branches_behind)
+	push %rbx
+	sub $32, %rsp
+	cmp $7, %edi
+	ja 8f
+	call *%rsi
+	cmp $9, %edi
+	ja is_behind
+LABEL(branches_on)
+	add $32, %rsp
+	pop %rbx
+	ret
+8:	nopw 0(%rax,%rax)
+	.p2align 4
+FUNCTION(is_behind)
+	push %rbp
+LABEL(is_behind_in)
+	call *%rsi
+	pop %rbp
+	ret
+
+/* It never returns, and makes its frame behind other instructions; only a pointer leads to it. */
+	.p2align 4
+straight:
+	lea table(%rip), %rdi
+	sub $8, %rsp
+LABEL(straight_in)
+	call *%rsi
+	ud2
+/* The same by what pushes an argument in the middle of a frame. */
+	.p2align 4
+crooked:
+	lea table(%rip), %rdi
+	sub $8, %rsp
+	push $2
+LABEL(crooked_in)
+	call *%rsi
+	ud2
+
+/* A call of unoptimised code at a function's end, with a no-op and an epilogue at an address where
+ * functions begin. */
+FUNCTION(unoptimised)
+	push %rbp
+	mov %rsp, %rbp
+	sub $16, %rsp
+	mov %rdi, -8(%rbp)
+	mov -8(%rbp), %rax
+	mov -8(%rbp), %rax
+	mov -8(%rbp), %rax
+	xor %eax, %eax
+	call keeping_1
+	nop
+LABEL(epilogue_in)
+	leave
+	ret
+
+/* Padding of zeroes behind a call that does not return. */
+FUNCTION(calls_at_end)
+	push %rbx
+	call never@plt
+	.balign 16, 0
+LABEL(behind_zeroes)
+	push %rbp
+LABEL(behind_zeroes_in)
+	call *%rsi
+	pop %rbp
+	ret
 LABEL(code_end)
 
 	.section .rodata
@@ -450,8 +577,13 @@ table_on:
 	.long case_on - table_on, called - table_on
 callees:
 	.long callee_of_0 - callees, callee_of_1 - callees, callee_of_1 - callees, callee_of_0 - callees
+bounds_table:
+	.long bounds_0 - bounds_table, bounds_1 - bounds_table, bounds_2 - bounds_table
+bounded_table:
+	.long bounded_0 - bounded_table, bounded_1 - bounded_table, bounded_2 - bounded_table
 	.section .data.rel.ro, "aw"
 	.p2align 3
 cases:	.quad one, two
+	.quad straight, crooked
 	.quad pointed, dispatching, dispatching_part, interrupting, copying
 	.section .note.GNU-stack, "", @progbits

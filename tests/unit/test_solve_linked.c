@@ -159,6 +159,43 @@ static void test_led_to(void **state)
 	check(state, "brought_2", 64);
 }
 
+/* A bound is one of the number that chooses, and of no other. */
+static void test_bounds(void **state)
+{
+	check(state, "not_bounded", 16);
+	check(state, "bounded", 16);
+	check(state, "behind_bounded", 8);
+}
+
+static void test_never_comes(void **state)
+{
+	check(state, "branches_on", 48);
+	check(state, "is_behind_in", 16);
+}
+
+/* What begins like a function is one, and no part of the one that has its address. */
+static void test_chosen(void **state)
+{
+	check(state, "chosen_in", 16);
+}
+
+/* A function that never returns makes the stack aligned for what it calls. */
+static void test_straight(void **state)
+{
+	check(state, "straight_in", 16);
+	assert_int_equal(at(state, "crooked_in")->cfa, STACKD_CFA_NONE);
+}
+
+static void test_padding_behind_calls(void **state)
+{
+	const struct stackd_rule *rule = at(state, "epilogue_in");
+
+	assert_int_equal(rule->cfa, STACKD_CFA_REG);
+	assert_int_equal(rule->reg, STACKD_REG_RBP);
+	check(state, "behind_zeroes", 8);
+	check(state, "behind_zeroes_in", 16);
+}
+
 static void test_kept(void **state)
 {
 	assert_int_equal(STACKD_KEPT(at(state, "keeping_both")), STACKD_KEPT_TWO);
@@ -173,6 +210,11 @@ int main(void)
 		cmocka_unit_test(test_unreachable_case),
 		cmocka_unit_test(test_table_end),
 		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_never_comes),
+		cmocka_unit_test(test_chosen),
+		cmocka_unit_test(test_straight),
+		cmocka_unit_test(test_padding_behind_calls),
 		cmocka_unit_test(test_cases),
 		cmocka_unit_test(test_probes),
 		cmocka_unit_test(test_behind_ends),
