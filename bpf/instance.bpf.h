@@ -78,18 +78,38 @@ struct {
 
 #define REREAD() asm volatile("" : : : "memory")
 
-/* How far the clock that CPU time is summed up by is behind the scheduler's own: a CPU's time in
- * interrupts and, in a virtual machine, that given to others. */
-static __always_inline __u64 clock_behind(struct task_struct *task)
+SETTING __s64 steal_distance =
+	0; /* from a CPU's struct rq to what its host says of it; 0: nothing */
+
+/* What the host has taken of this CPU since the scheduler's clock was last set, which is at most a
+ * tick ago while a thread runs. Of other hypervisors than KVM it is not known here. */
+static __always_inline __u64 stolen_since(const struct rq *rq)
+{
+	const struct kvm_steal_time *host = (const void *)((__u64)rq + steal_distance);
+	__u64 stolen = 0;
+
+	if (!steal_distance || !bpf_core_field_exists(rq->prev_steal_time_rq))
+		return 0;
+	if (bpf_probe_read_kernel(&stolen, sizeof(stolen), &host->steal))
+		return 0;
+	return stolen - rq->prev_steal_time_rq;
+}
+
+static __always_inline struct rq *queue_of(struct task_struct *task)
 {
 	struct cfs_rq *queue = NULL;
-	struct rq *rq;
 
 	if (!bpf_core_field_exists(task->se.cfs_rq) || !bpf_core_field_exists(queue->rq))
-		return 0;
+		return NULL;
 	queue = task->se.cfs_rq;
-	rq = queue ? queue->rq : NULL;
-	return rq ? rq->clock - rq->clock_task : 0;
+	return queue ? queue->rq : NULL;
+}
+
+/* How far the clock that CPU time is summed up by is behind CLOCK_MONOTONIC, but for a constant: a
+ * CPU's time in interrupts and, in a virtual machine, that given to others. */
+static __always_inline __u64 clock_behind(const struct rq *rq)
+{
+	return rq ? rq->clock - rq->clock_task + stolen_since(rq) : 0;
 }
 
 /*
@@ -102,17 +122,19 @@ static __always_inline __u64 clock_behind(struct task_struct *task)
  */
 static __always_inline __u64 cpu_clock(struct task_struct *task)
 {
+	struct rq *rq = queue_of(task);
 	__u64 sum = 0, start = 0, behind = 0, now = 0;
 
 	for (int i = 0; i < 3; i++) {
 		start = task->se.exec_start;
+		behind = clock_behind(rq);
 		REREAD();
 		sum = task->se.sum_exec_runtime;
-		behind = clock_behind(task);
 		now = bpf_ktime_get_ns();
 		REREAD();
-		if (task->se.exec_start == start)
-			break; /* no interrupt has summed up meanwhile */
+		/* No interrupt has summed up meanwhile, and the host has taken nothing. */
+		if (task->se.exec_start == start && clock_behind(rq) == behind)
+			break;
 	}
 	return sum + now - start - behind;
 }

@@ -87,7 +87,12 @@ struct mm_struct___bitmap {
 
 struct rq { /* of a CPU */
 	__u64 clock;
-	__u64 clock_task; /* the same without time in interrupts */
+	__u64 clock_task; /* the same without time in interrupts, and without stolen time: */
+	__u64 prev_steal_time_rq; /* kvm_steal_time.steal when the clock was last set */
+};
+
+struct kvm_steal_time { /* of a CPU, in a guest of KVM */
+	__u64 steal;	/* nanoseconds for which it was ready to run, and the host did not run it */
 };
 
 struct cfs_rq {

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "daemon/capture/load_error.h"
+#include "daemon/capture/percpu.h"
 #include "daemon/capture/record.h"
 #include "daemon/capture/ring.h"
 #include "daemon/capture/sampler_maps.h"
@@ -153,6 +154,8 @@ static int load(struct sampler *s, const struct sampler_options *options)
 	for (size_t i = 0; i < options->n_counters; i++)
 		s->skel->rodata->reading_kinds[i] = (uint8_t)options->counters[i].kind;
 	s->skel->rodata->is_joined = options->is_joined;
+	if (options->regions)
+		s->skel->rodata->steal_distance = percpu_distance(path, "runqueues", "steal_time");
 	s->skel->rodata->is_crowd = options->is_crowd;
 	s->skel->rodata->alloc_distance = options->alloc_distance;
 	sampler_programs_choose(s->skel, options);

@@ -2,10 +2,11 @@
 /*
  * instances STORE: the instances of regions in a recording, a line each, as they were recorded:
  *
- *   TID END_NS WALL_NS NESTED_NS
+ *   TID END_NS WALL_NS NESTED_NS CPU_NS
  *
  * the thread, the moment of the record, which is no later than when the thread goes on, the
- * instance's wall time, and how much of that was in instances within it.
+ * instance's wall time, how much of that was in instances within it, and its CPU time without
+ * theirs.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,28 +18,23 @@
 
 struct instances {
 	const struct store_tables *tables;
-	VEC(struct store_sample) own, nested;
+	VEC(struct store_sample) own, nested, cpu;
 };
 
-static int take_own(void *arg, const struct store_sample *record)
-{
-	struct instances *x = arg;
+#define TAKE(name)                                                                                 \
+	static int take_##name(void *arg, const struct store_sample *record)                       \
+	{                                                                                          \
+		struct instances *x = arg;                                                         \
+                                                                                                   \
+		if (VEC_RESERVE(&x->name, 1))                                                      \
+			return -1;                                                                 \
+		x->name.items[x->name.count++] = *record;                                          \
+		return 0;                                                                          \
+	}
 
-	if (VEC_RESERVE(&x->own, 1))
-		return -1;
-	x->own.items[x->own.count++] = *record;
-	return 0;
-}
-
-static int take_nested(void *arg, const struct store_sample *record)
-{
-	struct instances *x = arg;
-
-	if (VEC_RESERVE(&x->nested, 1))
-		return -1;
-	x->nested.items[x->nested.count++] = *record;
-	return 0;
-}
+TAKE(own)
+TAKE(nested)
+TAKE(cpu)
 
 static int compare(const void *a, const void *b)
 {
@@ -49,7 +45,7 @@ static int compare(const void *a, const void *b)
 	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
 
-/* Both lists are sorted: what is nested has the time of its instance. */
+/* The lists are sorted: what is nested has the time of its instance, as its CPU time has. */
 static void print_all(const struct instances *x)
 {
 	size_t at = 0;
@@ -60,9 +56,9 @@ static void print_all(const struct instances *x)
 
 		if (at < x->nested.count && compare(&x->nested.items[at], own) == 0)
 			nested = x->nested.items[at++].period;
-		printf("%d %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+		printf("%d %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
 		       x->tables->threads[own->thread].tid, own->time_ns, own->period + nested,
-		       nested);
+		       nested, x->cpu.items[i].period);
 	}
 	if (at < x->nested.count) {
 		fprintf(stderr, "%zu nested times are of no instance\n", x->nested.count - at);
@@ -82,15 +78,20 @@ int main(int argc, char **argv)
 	}
 	x.tables = store_reader_tables(reader);
 	if (store_reader_records(reader, SERIES_REGION_TIME, take_own, &x) ||
-	    store_reader_records(reader, SERIES_REGION_NESTED_TIME, take_nested, &x))
+	    store_reader_records(reader, SERIES_REGION_NESTED_TIME, take_nested, &x) ||
+	    store_reader_records(reader, SERIES_REGION_CPU, take_cpu, &x) ||
+	    x.cpu.count != x.own.count)
 		return 1;
 	if (x.own.count)
 		qsort(x.own.items, x.own.count, sizeof(*x.own.items), compare);
+	if (x.cpu.count)
+		qsort(x.cpu.items, x.cpu.count, sizeof(*x.cpu.items), compare);
 	if (x.nested.count)
 		qsort(x.nested.items, x.nested.count, sizeof(*x.nested.items), compare);
 	print_all(&x);
 	store_reader_close(reader);
 	free(x.own.items);
 	free(x.nested.items);
+	free(x.cpu.items);
 	return 0;
 }

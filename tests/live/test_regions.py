@@ -259,7 +259,8 @@ def test_regions_joined():
 
 
 def instances(folder, recording):
-    """(END, WALL, NESTED) in ns of the instances of each thread, by the moments of their records."""
+    """(END, WALL, NESTED, CPU) in ns of the instances of each thread, by the moments of their
+    records."""
     program = os.path.join(folder, "instances")
     libraries = run("pkg-config", "--libs", "sqlite3", "libzstd").out.split()
     built = run(os.environ.get("CC", "cc"), "-std=gnu17", "-D_GNU_SOURCE", "-I" + ROOT + "/lib",
@@ -280,7 +281,7 @@ def check_overlaps(thread):
     is what it has as nested, to the nanosecond. A record is made before its thread goes on, so an
     instance begins after the record of one that it does not contain."""
     apart = []
-    for end, wall, nested in thread:
+    for end, wall, nested, _ in thread:
         within = 0
         while within < nested:
             check(apart, "%d ns within, of which %d have records" % (nested, within))
@@ -309,7 +310,7 @@ def test_regions_overlap():
                 check_overlaps(thread)
             print("%s: %d instances of %d threads, %d with others within, none overlaps"
                   % (program, listed, len(threads),
-                     sum(bool(nested) for thread in threads.values() for _, _, nested in thread)))
+                     sum(bool(nested) for thread in threads.values() for _, _, nested, _ in thread)))
 
 
 def regions_view(recording):
