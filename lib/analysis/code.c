@@ -237,9 +237,12 @@ static void mark_itself(struct sweep *s, const struct insn *i, uint32_t at)
 	if (s->is_end && s->is_padding && !i->is_padding &&
 	    (is_aligned || s->is_first || makes_frame(s->area, at)))
 		*mark |= CODE_PADDED;
-	/* A call that does not return, perhaps: jumps do not lead to such an instruction. */
-	if (s->is_behind_call && s->is_padding && is_aligned && !insn_ends_frame(i))
-		*mark |= insn_saves_register(i) ? CODE_PADDED : CODE_BEHIND_CALL;
+	/* A call that does not return, perhaps: jumps do not lead to such an instruction. Without
+	 * padding between, only what saves a register begins a function. */
+	if (s->is_behind_call && is_aligned && insn_saves_register(i))
+		*mark |= CODE_PADDED;
+	else if (s->is_behind_call && s->is_padding && is_aligned && !insn_ends_frame(i))
+		*mark |= CODE_BEHIND_CALL;
 }
 
 static void step(struct sweep *s, const struct insn *i)

@@ -548,6 +548,19 @@ LABEL(epilogue_in)
 	leave
 	ret
 
+/* No padding at all: the function's size is a multiple of what functions are aligned to. */
+FUNCTION(fills_up)
+	push %rbx
+	.nops 10
+	call never@plt
+LABEL(behind_full)
+	push %rbp
+	mov %rdi, %rbp
+	call *%rsi
+LABEL(behind_full_in)
+	pop %rbp
+	ret
+
 /* Padding of zeroes behind a call that does not return. */
 FUNCTION(calls_at_end)
 	push %rbx

@@ -192,6 +192,8 @@ static void test_padding_behind_calls(void **state)
 
 	assert_int_equal(rule->cfa, STACKD_CFA_REG);
 	assert_int_equal(rule->reg, STACKD_REG_RBP);
+	check(state, "behind_full", 8);
+	check(state, "behind_full_in", 16);
 	check(state, "behind_zeroes", 8);
 	check(state, "behind_zeroes_in", 16);
 }
