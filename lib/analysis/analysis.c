@@ -102,7 +102,9 @@ static int solve_all(struct analysis *a, const struct analysis_input *in)
 		err = solve_certain(a->solver);
 	for (size_t i = 0; i < a->starts.pointers.count && !err; i++)
 		err = solve_pointer(a->solver, a->starts.pointers.items[i]);
-	return err ? err : solve_likely(a->solver);
+	if (!err)
+		err = solve_likely(a->solver);
+	return err && solve_is_full(a->solver) ? -E2BIG : err;
 }
 
 /* Bytes of the return from a signal's handler at byte `b` of an area: mov $15,%eax or rax; syscall.

@@ -14,6 +14,16 @@
 #define FREE_STEPS  65536 /* and one more for each two bytes: ordinary code needs a half of that */
 #define VISITS_MASK 0x0fu /* of `visits`; the instruction's length is above */
 
+static uint32_t state_at(const struct solver *s, uint32_t at)
+{
+	return flow_map_get(&s->flow, at).state;
+}
+
+static uint32_t owner_at(const struct solver *s, uint32_t at)
+{
+	return flow_map_get(&s->flow, at).owner;
+}
+
 int solve_push_path(struct solver *s, struct work_list *list, const struct path *p, uint32_t at,
 		    uint32_t owner)
 {
@@ -63,17 +73,20 @@ static int set_returns(struct solver *s, uint32_t owner)
 int solve_begin_function(struct solver *s, uint32_t at)
 {
 	struct work w = {.at = at, .state = STATES_ENTRY, .hints = HINT_POOL_NONE};
+	struct flow_item *item;
 	uint32_t function;
 
 	if (solve_is_pinned(s, at))
 		return 0;
-	if (returns_add(&s->returns, &function) || owners_add(&s->owners, function, &w.owner))
+	item = flow_map_enter(&s->flow, at);
+	if (!item || returns_add(&s->returns, &function) ||
+	    owners_add(&s->owners, function, &w.owner))
 		return -ENOMEM;
 	s->owners.items.items[w.owner].is_likely =
 		s->code->marks[at] & (CODE_PADDED | CODE_BEHIND_CALL | CODE_ENDBR | CODE_CALLED);
 	s->code->marks[at] |= CODE_PINNED;
-	s->state[at] = STATES_NONE;
-	s->owner[at] = w.owner;
+	item->state = STATES_NONE;
+	item->owner = w.owner;
 	s->functions++;
 	return work_push(&s->strong, &w);
 }
@@ -83,7 +96,7 @@ int solve_begin_function(struct solver *s, uint32_t at)
 /* A path that comes to code of the same frame. */
 static int meet(struct solver *s, const struct work *w)
 {
-	uint32_t other = s->owner[w->at];
+	uint32_t other = owner_at(s, w->at);
 
 	if (other == w->owner || (is_guess(s, other) && owners_get(&s->owners, other)->failed))
 		return 0;
@@ -101,7 +114,8 @@ static int meet(struct solver *s, const struct work *w)
 /* A path that comes to code of another frame. */
 static int join(struct solver *s, struct work *w, bool is_weak)
 {
-	uint32_t before = s->state[w->at], other = s->owner[w->at];
+	struct flow_item *item = flow_map_find(&s->flow, w->at);
+	uint32_t before = item->state, other = item->owner;
 	struct frame_state joined;
 	int err = returns_follow(&s->returns, function_of(s, w->owner), function_of(s, other));
 
@@ -122,61 +136,71 @@ static int join(struct solver *s, struct work *w, bool is_weak)
 	if (!frame_state_join(&joined, states_get(&s->states, w->state)))
 		return 0;
 	w->state = STATES_UNKNOWN;
-	if ((s->visits[w->at] & VISITS_MASK) < MAX_VISITS) {
-		s->visits[w->at]++;
+	if ((item->visits & VISITS_MASK) < MAX_VISITS) {
+		item->visits++;
 		w->state = states_number(&s->states, &joined);
 	}
 	if (w->state == STATES_NONE)
 		return -ENOMEM;
-	s->state[w->at] = w->state;
+	item->state = w->state;
 	return w->state != before;
 }
 
 /* Whether a guess led to a byte that has failed: a path may take the byte over, a few times. */
 static bool has_failed(const struct solver *s, uint32_t at)
 {
-	return s->state[at] && is_guess(s, s->owner[at]) &&
-	       owners_get(&s->owners, s->owner[at])->failed &&
-	       (s->visits[at] & VISITS_MASK) < MAX_VISITS;
+	struct flow_item item = flow_map_get(&s->flow, at);
+
+	return item.state && is_guess(s, item.owner) &&
+	       owners_get(&s->owners, item.owner)->failed &&
+	       (item.visits & VISITS_MASK) < MAX_VISITS;
 }
 
 /* Whether a guess led to a byte of which nothing says that it is a function, while that is known of
  * the one that a path is in: then the first one is wrong if they contradict. */
 static bool is_less_likely(const struct solver *s, uint32_t at, uint32_t owner)
 {
-	return is_guess(s, s->owner[at]) && !owners_get(&s->owners, s->owner[at])->is_confirmed &&
+	return is_guess(s, owner_at(s, at)) &&
+	       !owners_get(&s->owners, owner_at(s, at))->is_confirmed &&
 	       (!is_guess(s, owner) || owners_get(&s->owners, owner)->is_confirmed);
 }
 
 /* Takes a byte over from a guess that has failed. */
 static void take_over(struct solver *s, const struct work *w)
 {
-	s->visits[w->at]++;
+	struct flow_item *item = flow_map_find(&s->flow, w->at);
+
+	item->visits++;
 	s->code->marks[w->at] &= (uint8_t)~CODE_PINNED;
-	s->state[w->at] = w->state;
-	s->owner[w->at] = w->owner;
+	item->state = w->state;
+	item->owner = w->owner;
 }
 
 /* Joins the state of a path with that of its instruction. Returns 1: the path goes on, with the
  * state in w->state; 0: it does not; -ENOMEM. */
 static int arrive(struct solver *s, struct work *w, bool is_weak)
 {
+	struct flow_item *item;
+
 	if (has_failed(s, w->at)) {
 		take_over(s, w);
 		return 1;
 	}
 	if (solve_is_pinned(s, w->at) && w->state != STATES_ENTRY)
 		return returns_follow(&s->returns, function_of(s, w->owner),
-				      function_of(s, s->owner[w->at]));
-	if (!s->state[w->at]) {
-		s->state[w->at] = w->state;
-		s->owner[w->at] = w->owner;
+				      function_of(s, owner_at(s, w->at)));
+	item = flow_map_enter(&s->flow, w->at);
+	if (!item)
+		return -ENOMEM;
+	if (!item->state) {
+		item->state = w->state;
+		item->owner = w->owner;
 		return 1;
 	}
-	if (s->state[w->at] == w->state)
+	if (item->state == w->state)
 		return meet(s, w);
-	if (!is_weak && s->owner[w->at] != w->owner && is_less_likely(s, w->at, w->owner)) {
-		fail(s, s->owner[w->at], ANALYSIS_ABSTAINED_CFA);
+	if (!is_weak && owner_at(s, w->at) != w->owner && is_less_likely(s, w->at, w->owner)) {
+		fail(s, owner_at(s, w->at), ANALYSIS_ABSTAINED_CFA);
 		if (has_failed(s, w->at)) {
 			take_over(s, w);
 			return 1;
@@ -203,14 +227,14 @@ static int bring_label(struct solver *s, uint32_t function, unsigned reg, uint32
  * jumps to by a register. */
 static int bring_labels(struct solver *s, const struct path *p, uint32_t at)
 {
-	uint32_t function = function_of(s, s->owner[at]);
+	uint32_t function = function_of(s, owner_at(s, at));
 	uint64_t target;
 	int err = 0;
 
 	if (!is_guess(s, p->w.owner) || !p->hints.has_any)
 		return 0;
 	if (solve_is_pinned(s, at) ? p->w.state != STATES_ENTRY
-				   : !s->state[at] || s->state[at] != p->w.state)
+				   : !state_at(s, at) || state_at(s, at) != p->w.state)
 		return 0;
 	for (unsigned reg = 0; reg < 16 && !err; reg++) {
 		if (jump_hints_known(&p->hints, reg, &target))
@@ -222,7 +246,7 @@ static int bring_labels(struct solver *s, const struct path *p, uint32_t at)
 /* Comes to an instruction; results as arrive()'s. */
 static int come(struct solver *s, struct path *p, bool is_weak)
 {
-	if (s->owner[p->w.at] != p->w.owner && bring_labels(s, p, p->w.at))
+	if (owner_at(s, p->w.at) != p->w.owner && bring_labels(s, p, p->w.at))
 		return -ENOMEM;
 	return arrive(s, &p->w, is_weak);
 }
@@ -253,7 +277,7 @@ static int leave_code(struct solver *s, const struct path *p, bool returns)
 	if (callee == CODE_NONE)
 		return set_returns(s, p->w.owner);
 	return returns_follow(&s->returns, function_of(s, p->w.owner),
-			      function_of(s, s->owner[callee]));
+			      function_of(s, owner_at(s, callee)));
 }
 
 /* A jump to where nobody knows. Of a guess that is a tail call only if it has used nothing that a
@@ -283,9 +307,9 @@ static int tail_call(struct solver *s, const struct path *p, uint32_t at)
 	else if (!is_guess(s, owner))
 		owners_confirm(&s->owners, owner);
 	else if (frame_state_is_function(states_get(&s->states, p->w.state)) &&
-		 owners_lean_on(&s->owners, owner, s->owner[at]))
+		 owners_lean_on(&s->owners, owner, owner_at(s, at)))
 		return -ENOMEM;
-	return returns_follow(&s->returns, function_of(s, owner), function_of(s, s->owner[at]));
+	return returns_follow(&s->returns, function_of(s, owner), function_of(s, owner_at(s, at)));
 }
 
 /* Whether the instruction at a byte saves a register. */
@@ -299,7 +323,7 @@ static bool saves_first(const struct solver *s, uint32_t at)
 /* Whether a guess's jump is a tail call of what begins like a function. */
 static bool begins_behind_padding(const struct solver *s, const struct path *p, uint32_t at)
 {
-	return is_guess(s, p->w.owner) && is_at_return(s, &p->w) && !s->state[at] &&
+	return is_guess(s, p->w.owner) && is_at_return(s, &p->w) && !state_at(s, at) &&
 	       s->code->marks[at] & CODE_PADDED && saves_first(s, at);
 }
 
@@ -311,8 +335,8 @@ static bool never_comes(const struct solver *s, const struct path *p, uint32_t a
 
 	if (p->insn.flow != INSN_BRANCH || top.origin != FRAME_CFA || top.offset >= -8)
 		return false;
-	if ((solve_is_pinned(s, at) || s->state[at] == STATES_ENTRY) &&
-	    !is_guess(s, s->owner[at]) && saves_first(s, at))
+	if ((solve_is_pinned(s, at) || state_at(s, at) == STATES_ENTRY) &&
+	    !is_guess(s, owner_at(s, at)) && saves_first(s, at))
 		return true;
 	return solve_leads_behind(s, at);
 }
@@ -328,7 +352,7 @@ static int follow_jump(struct solver *s, const struct path *p, uint64_t target)
 		return 0;
 	/* What is jumped to from the middle of a frame is hardly a function. */
 	if (solve_is_pinned(s, at) && !is_at_return(s, &p->w) && is_less_likely(s, at, owner))
-		fail(s, s->owner[at], ANALYSIS_ABSTAINED_CFA);
+		fail(s, owner_at(s, at), ANALYSIS_ABSTAINED_CFA);
 	if (begins_behind_padding(s, p, at) && solve_begin_function(s, at))
 		return -ENOMEM;
 	if (solve_is_pinned(s, at) && !has_failed(s, at))
@@ -368,7 +392,7 @@ static int follow_return(struct solver *s, const struct code_area *area, struct 
 {
 	bool is_leader = s->code->marks[w->at] & CODE_LEADER;
 
-	if (!is_leader && !(code_vaddr(area, w->at) % CODE_FUNCTION_ALIGN) && !s->state[w->at] &&
+	if (!is_leader && !(code_vaddr(area, w->at) % CODE_FUNCTION_ALIGN) && !state_at(s, w->at) &&
 	    !is_guess(s, w->owner) && owners_add_doubt(&s->owners, w->at, w->owner, &w->owner))
 		return -ENOMEM;
 	return work_push(is_leader ? &s->weak : &s->strong, w);
@@ -395,7 +419,7 @@ static int follow_call(struct solver *s, struct path *p)
 		return follow_return(s, p->area, &p->w);
 	if (work_push(&s->parked, &p->w))
 		return -ENOMEM;
-	return returns_wait(&s->returns, function_of(s, s->owner[callee]),
+	return returns_wait(&s->returns, function_of(s, owner_at(s, callee)),
 			    (uint32_t)s->parked.count - 1);
 }
 
@@ -517,7 +541,7 @@ static int run(struct solver *s, const struct work *w, bool is_weak)
 	p.is_straight = solve_begins_straight(s, p.area, w);
 	go_on = come(s, &p, is_weak);
 	while (go_on > 0) {
-		uint8_t *visits = &s->visits[p.w.at];
+		struct flow_item *item = flow_map_find(&s->flow, p.w.at);
 
 		if (s->steps++ >= FREE_STEPS + s->code->size / 2)
 			return -E2BIG;
@@ -527,7 +551,7 @@ static int run(struct solver *s, const struct work *w, bool is_weak)
 			fail(s, p.w.owner, ANALYSIS_ABSTAINED_CODE);
 			return set_returns(s, p.w.owner);
 		}
-		*visits = (uint8_t)(p.insn.length << 4 | (*visits & VISITS_MASK));
+		item->visits = p.insn.length << 4 | (item->visits & VISITS_MASK);
 		if (solve_shows_function(s, &p))
 			confirm_unreturned(s, p.w.owner);
 		p.is_straight &= p.insn.flow == INSN_NEXT;

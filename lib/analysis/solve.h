@@ -60,6 +60,9 @@ uint64_t solve_rule_key(const struct solver *s, uint32_t at);
 /* Bytes of the instruction at byte `at` that flow reached; 0: nothing led there. */
 uint32_t solve_length(const struct solver *s, uint32_t at);
 
+/* Whether one of the above has failed since flow finds more instructions than sane code has. */
+bool solve_is_full(const struct solver *s);
+
 /* The number of function starts that flow began from. */
 uint64_t solve_function_count(const struct solver *s);
 

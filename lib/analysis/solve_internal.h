@@ -4,6 +4,7 @@
 #ifndef ANALYSIS_SOLVE_INTERNAL_H
 #define ANALYSIS_SOLVE_INTERNAL_H
 
+#include "analysis/flow_map.h"
 #include "analysis/labels.h"
 #include "analysis/owners.h"
 #include "analysis/returns.h"
@@ -17,8 +18,7 @@ struct solver {
 	struct keeps *keeps;
 	struct states states;
 	struct returns returns;
-	uint32_t *state, *owner; /* by byte */
-	uint8_t *visits;
+	struct flow_map flow;
 	struct owners owners;
 	uint32_t first_guess; /* owners from that one on began where code only may begin */
 	struct work_list strong;

@@ -25,17 +25,22 @@ int solve_add_entry(struct solver *s, uint64_t vaddr)
 	int err = at == CODE_NONE ? 0 : solve_begin_function(s, at);
 
 	if (!err && at != CODE_NONE)
-		s->owners.items.items[s->owner[at]].is_entry = true;
+		s->owners.items.items[flow_map_get(&s->flow, at).owner].is_entry = true;
 	return err;
 }
 
 /* Withdraws what follows a call and failed, and takes it for a function. */
 static void withdraw(struct solver *s, const struct doubt *d)
 {
-	for (uint32_t b = d->at; b < s->code->size && b - d->at < MAX_DOUBT &&
-				 (!s->state[b] || s->owner[b] == d->owner);
-	     b++)
-		s->state[b] = STATES_NONE;
+	for (uint32_t b = d->at; b < s->code->size && b - d->at < MAX_DOUBT; b++) {
+		struct flow_item *item = flow_map_find(&s->flow, b);
+
+		if (!item || !item->state)
+			continue;
+		if (item->owner != d->owner)
+			break;
+		item->state = STATES_NONE;
+	}
 	s->code->marks[d->at] |= CODE_PADDED;
 }
 
@@ -54,7 +59,7 @@ int solve_certain(struct solver *s)
 /* Begins a function where nothing led to. */
 static int guess(struct solver *s, uint32_t at)
 {
-	int err = s->state[at] ? 0 : solve_begin_function(s, at);
+	int err = flow_map_get(&s->flow, at).state ? 0 : solve_begin_function(s, at);
 
 	return err ? err : solve_drain(s);
 }

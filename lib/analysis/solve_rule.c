@@ -16,11 +16,12 @@ int solve_rule(const struct solver *s, uint32_t at, struct stackd_rule *ret_rule
 	       enum analysis_abstained *ret_why)
 {
 	const struct frame_state *state;
+	const struct flow_item item = flow_map_get(&s->flow, at);
 	const struct owner *owner;
 
-	if (!s->state[at])
+	if (!item.state)
 		return 0;
-	owner = owners_get(&s->owners, s->owner[at]);
+	owner = owners_get(&s->owners, item.owner);
 	if (owner->is_entry) {
 		*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_END};
 		return 1;
@@ -29,7 +30,7 @@ int solve_rule(const struct solver *s, uint32_t at, struct stackd_rule *ret_rule
 		*ret_why = (enum analysis_abstained)(owner->failed - 1);
 		return 2;
 	}
-	state = states_get(&s->states, s->state[at]);
+	state = states_get(&s->states, item.state);
 	if (!frame_state_rule(state, ret_rule, ret_why))
 		return 2;
 	ret_rule->saved_reg |= (uint8_t)(kept_number(keeps_at(s->keeps, at)) << 4);
@@ -43,14 +44,23 @@ int solve_rule(const struct solver *s, uint32_t at, struct stackd_rule *ret_rule
 
 uint64_t solve_rule_key(const struct solver *s, uint32_t at)
 {
-	if (!s->state[at])
+	const struct flow_item item = flow_map_get(&s->flow, at);
+
+	if (!item.state)
 		return 0;
-	return keeps_at(s->keeps, at) ? SOLVE_NO_KEY : (uint64_t)s->owner[at] << 32 | s->state[at];
+	return keeps_at(s->keeps, at) ? SOLVE_NO_KEY : (uint64_t)item.owner << 32 | item.state;
 }
 
 uint32_t solve_length(const struct solver *s, uint32_t at)
 {
-	return s->state[at] ? s->visits[at] >> 4 : 0;
+	const struct flow_item item = flow_map_get(&s->flow, at);
+
+	return item.state ? item.visits >> 4 : 0;
+}
+
+bool solve_is_full(const struct solver *s)
+{
+	return s->flow.is_full;
 }
 
 uint64_t solve_function_count(const struct solver *s)
@@ -71,10 +81,8 @@ int solve_new(struct code *code, struct noreturn *noreturn, struct keeps *keeps,
 	s->first_guess = UINT32_MAX;
 	s->labels.strong = &s->strong;
 	s->labels.late = &s->late;
-	s->state = calloc(code->size + 1, sizeof(*s->state));
-	s->owner = calloc(code->size + 1, sizeof(*s->owner));
-	s->visits = calloc(code->size + 1, 1);
-	if (!s->state || !s->owner || !s->visits || states_init(&s->states)) {
+	if (flow_map_init(&s->flow, code->marks, CODE_SWEPT, code->size) ||
+	    states_init(&s->states)) {
 		solve_free(s);
 		return -ENOMEM;
 	}
@@ -86,9 +94,7 @@ void solve_free(struct solver *s)
 {
 	if (!s)
 		return;
-	free(s->state);
-	free(s->owner);
-	free(s->visits);
+	flow_map_fini(&s->flow);
 	states_fini(&s->states);
 	returns_fini(&s->returns);
 	owners_fini(&s->owners);
