@@ -160,7 +160,9 @@ static void begin(struct run *r, const char *path)
 					   .run = 1,
 					   .start_ns = r->now_ns,
 					   .start_unix_ns = SECOND};
-	err = archive_new(&options, &r->info, &r->archive, &sentence);
+	err = archive_new(&options, &r->archive, &sentence);
+	if (!err)
+		err = archive_begin(r->archive, &r->info, &sentence);
 	if (err)
 		fail(sentence ? sentence : path, err);
 	b = recorder_take_batch(r->recorder);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets a session up: the target, the sampler with its tables, the recorder and the store. */
+/*
+ * Sets a session up: the target, the sampler with its tables, the recorder, the store, and then the
+ * events. The store is made before them: that waits for the disk several times, and nobody would
+ * read the ring meanwhile, which a fast event fills in half a second.
+ */
 #include "daemon/session_state.h"
 
 #include <errno.h>
@@ -84,15 +88,28 @@ static enum exit_status open_store(struct session *s)
 	archive.path = s->path;
 	archive.workers = s->workers;
 	if (!err)
-		err = archive_new(&archive, &s->info, &s->archive, &sentence);
+		err = archive_new(&archive, &s->archive, &sentence);
 	if (!err) {
-		s->first_recording = archive_recording(s->archive);
 		share_store(s);
 		return wakeups_watch(&s->wakeups, archive_poll_fd(s->archive)) ? STATUS_FAILED
 									       : STATUS_DONE;
 	}
 	log_failure(sentence, s->path ? s->path : "store", err);
 	return STATUS_FAILED;
+}
+
+static enum exit_status begin_recording(struct session *s)
+{
+	char *sentence = NULL;
+	int err = archive_begin(s->archive, &s->info, &sentence);
+
+	if (err) {
+		log_failure(sentence, s->path, err);
+		return STATUS_FAILED;
+	}
+	s->first_recording = archive_recording(s->archive);
+	share_store(s);
+	return STATUS_DONE;
 }
 
 static int use_tags(struct session *s)
@@ -304,6 +321,8 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 	if (!status)
 		status = open_sampler(s);
 	if (!status)
+		status = open_store(s);
+	if (!status)
 		status = attach(&(struct attach){.is_crowd = s->is_crowd,
 						 .options = s->options,
 						 .event = &s->event,
@@ -316,7 +335,7 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 		status = waits_start(&s->waits, s->options, s->sampler, s->target);
 	describe(s, command_line, target);
 	if (!status)
-		status = open_store(s);
+		status = begin_recording(s);
 	if (!status && watch_parts(s))
 		status = STATUS_FAILED;
 	if (!status)

@@ -304,8 +304,8 @@ static int reserve(struct archive *a, char **ret_error)
 	return err == -EBUSY ? err : 0;
 }
 
-int archive_new(const struct archive_options *options, const struct store_recording *info,
-		struct archive **ret_archive, char **ret_error)
+int archive_new(const struct archive_options *options, struct archive **ret_archive,
+		char **ret_error)
 {
 	struct archive *a = calloc(1, sizeof(*a));
 	int err;
@@ -323,17 +323,22 @@ int archive_new(const struct archive_options *options, const struct store_record
 	if (!err && options->window_ns)
 		err = reserve(a, ret_error);
 	if (!err)
-		err = store_writer_new(options->path, info, &a->writer, ret_error);
-	if (!err)
-		err = archive_window_retain(a);
-	if (!err)
-		err = start_thread(a);
+		err = store_writer_open(options->path, &a->writer, ret_error);
 	if (err) {
 		archive_free(a);
 		return err;
 	}
 	*ret_archive = a;
 	return 0;
+}
+
+int archive_begin(struct archive *a, const struct store_recording *info, char **ret_error)
+{
+	int err = store_writer_begin(a->writer, info, a->options.path, ret_error);
+
+	if (!err)
+		err = archive_window_retain(a);
+	return err ? err : start_thread(a);
 }
 
 /* Whether the disk has not answered for so long that what waits takes too much memory. Then it is

@@ -30,10 +30,14 @@ struct archive_options {
 	void *arg;
 };
 
-/* Opens the store, begins a recording and starts the thread. `info` is read during the call alone.
- * 0 or negative errno, with a malloc()ed sentence or NULL in *ret_error. */
-int archive_new(const struct archive_options *options, const struct store_recording *info,
-		struct archive **ret_archive, char **ret_error);
+/* Opens the store, for archive_begin(); to make one waits for the disk several times. 0 or negative
+ * errno, with a malloc()ed sentence or NULL in *ret_error. */
+int archive_new(const struct archive_options *options, struct archive **ret_archive,
+		char **ret_error);
+
+/* Begins a recording and starts the thread. `info` is read during the call alone. Errors as above.
+ */
+int archive_begin(struct archive *archive, const struct store_recording *info, char **ret_error);
 
 /* Takes over a batch. It never waits for the disk. With a batch that ends a window the recording is
  * closed, with all its names, and the next one begins; then old ones are deleted as the options

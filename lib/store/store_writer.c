@@ -151,8 +151,15 @@ bool store_writer_has_moved(const struct store_writer *w)
 	return has_moved;
 }
 
-int store_writer_new(const char *path, const struct store_recording *info,
-		     struct store_writer **ret_writer, char **ret_error)
+static void writer_explain(const struct store_writer *w, const char *path, int err,
+			   uint32_t version, char **ret_error)
+{
+	if (ret_error)
+		*ret_error = store_db_sentence(path, err, version,
+					       w && w->db ? sqlite3_errmsg(w->db) : "");
+}
+
+int store_writer_open(const char *path, struct store_writer **ret_writer, char **ret_error)
 {
 	struct store_writer *w = calloc(1, sizeof(*w));
 	uint32_t version = 0;
@@ -162,18 +169,40 @@ int store_writer_new(const char *path, const struct store_recording *info,
 		err = node_coder_init(&w->node_coder);
 	if (err == 0)
 		err = writer_open(path, &w->db, &version);
-	if (err == 0)
-		err = store_retain_content(w, &w->start_bytes);
-	if (err == 0)
-		err = store_commit_begin(w, info);
 	if (err == 0) {
 		*ret_writer = w;
 		return 0;
 	}
-	if (ret_error)
-		*ret_error = store_db_sentence(path, err, version,
-					       w && w->db ? sqlite3_errmsg(w->db) : "");
+	writer_explain(w, path, err, version, ret_error);
 	store_writer_free(w);
+	return err;
+}
+
+int store_writer_begin(struct store_writer *w, const struct store_recording *info, const char *path,
+		       char **ret_error)
+{
+	int err = store_retain_content(w, &w->start_bytes);
+
+	if (err == 0)
+		err = store_commit_begin(w, info);
+	if (err < 0)
+		writer_explain(w, path, err, 0, ret_error);
+	return err;
+}
+
+int store_writer_new(const char *path, const struct store_recording *info,
+		     struct store_writer **ret_writer, char **ret_error)
+{
+	struct store_writer *w;
+	int err = store_writer_open(path, &w, ret_error);
+
+	if (err < 0)
+		return err;
+	err = store_writer_begin(w, info, path, ret_error);
+	if (err < 0)
+		store_writer_free(w);
+	else
+		*ret_writer = w;
 	return err;
 }
 

@@ -24,11 +24,19 @@
 
 struct store_writer;
 
-/* Opens or makes the store at `path` and begins a recording (committed at once; `info->id` is
- * ignored; a nonzero `info->run`: it is the first window of a run). -ENOTSUP: the file is a store
- * of a newer version; -EINVAL: it is not a store; such files are not touched. -EBADMSG: it is a
- * damaged one. On failure *ret_error, if asked for, is a malloc()ed sentence. A new file gets mode
- * 0600. */
+/* Opens or makes the store at `path`, for store_writer_begin(). -ENOTSUP: the file is a store of a
+ * newer version; -EINVAL: it is not a store; such files are not touched. -EBADMSG: it is a damaged
+ * one. On failure *ret_error, if asked for, is a malloc()ed sentence. A new file gets mode 0600; to
+ * make one waits for the disk several times. */
+int store_writer_open(const char *path, struct store_writer **ret_writer, char **ret_error);
+
+/* Begins the recording (committed at once; `info->id` is ignored; a nonzero `info->run`: it is the
+ * first window of a run). 0 or -errno. On failure *ret_error, if asked for, is a malloc()ed
+ * sentence about the store at `path`. */
+int store_writer_begin(struct store_writer *writer, const struct store_recording *info,
+		       const char *path, char **ret_error);
+
+/* Both. */
 int store_writer_new(const char *path, const struct store_recording *info,
 		     struct store_writer **ret_writer, char **ret_error);
 
