@@ -10,6 +10,7 @@
 #include "daemon/model/branches.h"
 #include "daemon/model/code_memory.h"
 #include "daemon/model/steps.h"
+#include "daemon/tables/path_tables.h"
 #include "daemon/worker/ask_walks.h"
 
 /* Limits the origins made for heights of first frames; paths beyond it have no height. */
@@ -17,10 +18,10 @@
 
 struct walks {
 	struct walks_options with;
-	const struct tables *tables; /* NULL: none */
-	struct judge *judge;	     /* NULL: walks are not judged */
-	struct tag_paths *tags;	     /* NULL: tags are not looked at */
-	struct ask_walks *worker;    /* walks, and reads code; NULL: the next two do */
+	struct tables *tables;	  /* NULL: none */
+	struct judge *judge;	  /* NULL: walks are not judged */
+	struct tag_paths *tags;	  /* NULL: tags are not looked at */
+	struct ask_walks *worker; /* walks, and reads code; NULL: the next two do */
 	struct dwarf_walk *walk;
 	struct runtime_code *code;
 	struct steps *steps;
@@ -296,6 +297,8 @@ static int frames_of_stack(struct walks *w, const struct stackd_stack_record *re
 	size_t count;
 	int err = walk(w, record, &count, ret_end);
 
+	if (!err && w->tables && (record->wanted || record->unknown.key.inode))
+		err = path_tables_want(w->tables, w->frames, count);
 	for (size_t i = 0; i < count && !err; i++) {
 		const struct walk_frame *frame = &w->frames[count - 1 - i];
 		uint64_t height = end > frame->slot ? end - frame->slot : 0;
@@ -426,29 +429,21 @@ static int add_walked(struct walks *w, const struct stackd_header *header,
 	return n == LOCATIONS_AT_ONCE;
 }
 
-static void swap(uint32_t *a, uint32_t *b)
-{
-	uint32_t old = *a;
-
-	*a = *b;
-	*b = old;
-}
-
-static void swap_ids(uint64_t *a, uint64_t *b)
-{
-	uint64_t old = *a;
-
-	*a = *b;
-	*b = old;
-}
+#define SWAP(a, b)                                                                                 \
+	do {                                                                                       \
+		__typeof__(a) old_ = (a);                                                          \
+		(a) = (b);                                                                         \
+		(b) = old_;                                                                        \
+	} while (0)
 
 /* Reverses the path's frames from `from` on, which came leaf first. */
 static void reverse(struct path *path, size_t from)
 {
 	for (size_t i = from, j = path->count; i + 1 < j; i++) {
-		swap(&path->locations[i], &path->locations[--j]);
-		swap_ids(&path->ids[i], &path->ids[j]);
-		swap(&path->heights[i], &path->heights[j]);
+		j--;
+		SWAP(path->locations[i], path->locations[j]);
+		SWAP(path->ids[i], path->ids[j]);
+		SWAP(path->heights[i], path->heights[j]);
 	}
 }
 

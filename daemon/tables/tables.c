@@ -61,7 +61,8 @@ struct tables {
 	size_t rules_loaded;
 	uint32_t *row_of; /* by file number: first row, where a table is loaded */
 	uint32_t *uses_before;
-	uint32_t *rules_of; /* by file number: rules that came with it */
+	uint32_t *rules_of;	       /* by file number: rules that came with it */
+	struct stackd_inode *known_as; /* by file number: its key of the last request; guarded */
 
 	struct slices slices;
 
@@ -343,10 +344,15 @@ static int load_object(struct tables *t, const struct object *object)
 /* Tells the kernel half the number of an inode. */
 static void make_known(struct tables *t, const struct stackd_inode *key, uint32_t number)
 {
-	if (!bpf_map_update_elem(t->maps.inodes_fd, key, &number, BPF_NOEXIST))
-		t->own.inodes++;
-	else
-		bpf_map_update_elem(t->maps.inodes_fd, key, &number, BPF_ANY);
+	int err = bpf_map_update_elem(t->maps.inodes_fd, key, &number, BPF_NOEXIST);
+
+	t->own.inodes += !err;
+	if (err)
+		err = bpf_map_update_elem(t->maps.inodes_fd, key, &number, BPF_ANY);
+	pthread_mutex_lock(&t->lock);
+	if (!err)
+		t->known_as[number] = *key;
+	pthread_mutex_unlock(&t->lock);
 }
 
 /* Returns 0, or -ECANCELED: the table is to be made again. */
@@ -451,7 +457,8 @@ int tables_new(const struct tables_maps *maps, struct worker *worker, struct tab
 	t->uses_before = calloc(maps->n_files, sizeof(*t->uses_before));
 	t->rules_of = calloc(maps->n_files, sizeof(*t->rules_of));
 	t->provenances = calloc(maps->n_files, sizeof(*t->provenances));
-	err = t->row_of && t->uses_before && t->rules_of && t->provenances
+	t->known_as = calloc(maps->n_files, sizeof(*t->known_as));
+	err = t->row_of && t->uses_before && t->rules_of && t->provenances && t->known_as
 		      ? recipe_rules_new(&t->rules)
 		      : -ENOMEM;
 	if (!err)
@@ -495,11 +502,18 @@ void tables_free(struct tables *t)
 	for (uint32_t f = 0; t->provenances && f < t->maps.n_files; f++)
 		provenance_map_free(t->provenances[f]);
 	free(t->provenances);
+	free(t->known_as);
 	free(t);
 }
 
+/* Thousands of records can have missed a table before it was loaded, and each asks for it. */
 static bool is_asked_for(const struct tables *t, const struct request *wanted)
 {
+	uint32_t number = wanted->object->number + 1;
+
+	if (number < t->maps.n_files && is_known(t, number) &&
+	    (!wanted->has_key || !memcmp(&t->known_as[number], &wanted->key, sizeof(wanted->key))))
+		return true;
 	return (t->serving && requests_are_same(t->serving, wanted)) ||
 	       requests_have(t->first, wanted);
 }
@@ -530,10 +544,6 @@ int tables_want(struct tables *t, const struct object *object, const struct stac
 
 int tables_prepare(struct tables *t, const struct object *object)
 {
-	uint32_t number = object->number + 1;
-
-	if (number < t->maps.n_files && is_known(t, number))
-		return 0;
 	return ask(t, &(struct request){.object = object, .is_early = true});
 }
 

@@ -105,8 +105,9 @@ static struct tables *make_tables(uint32_t n_rows)
 	t->uses_before = calloc(FILES, sizeof(*t->uses_before));
 	t->rules_of = calloc(FILES, sizeof(*t->rules_of));
 	t->provenances = calloc(FILES, sizeof(*t->provenances));
+	t->known_as = calloc(FILES, sizeof(*t->known_as));
 	assert_true(t->maps.rules && t->maps.files && t->row_of && t->uses_before && t->rules_of &&
-		    t->provenances);
+		    t->provenances && t->known_as);
 	assert_int_equal(recipe_rules_new(&t->rules), 0);
 	assert_int_equal(extents_new(n_rows, &t->rows), 0);
 	assert_int_equal(extents_new(CHUNKS, &t->chunks), 0);
@@ -388,6 +389,25 @@ static void test_rules_are_read_back(void **state)
 
 /* The thread's counters can be read at any time, as of its last request. (ThreadSanitizer checks
  * here that they are written only under the lock.) */
+/* Records that missed a table before it was loaded ask for it after, thousands of times. */
+static void test_what_is_known_is_not_asked_for(void **state)
+{
+	struct tables *t = make_tables(100);
+	const struct object object = {.kind = OBJECT_ELF, .number = 1};
+	const struct stackd_inode key = {.inode = 7, .dev = 8}, other = {.inode = 9, .dev = 8};
+
+	(void)state;
+	set_empty(t, 2);
+	t->known_as[2] = key;
+	assert_int_equal(tables_want(t, &object, &key), 0);
+	assert_int_equal(tables_want(t, &object, NULL), 0);
+	assert_int_equal(tables_prepare(t, &object), 0);
+	assert_null(t->first);
+	assert_int_equal(tables_want(t, &object, &other), 0); /* a hard copy of the file */
+	assert_non_null(t->first);
+	drop_tables(t);
+}
+
 static void test_counts_are_read_while_the_thread_counts(void **state)
 {
 	struct tables *model = make_tables(100), *t;
@@ -422,6 +442,7 @@ int main(void)
 		cmocka_unit_test(test_provenances_outlive_tables),
 		cmocka_unit_test(test_refused_files_have_a_reason),
 		cmocka_unit_test(test_rules_are_read_back),
+		cmocka_unit_test(test_what_is_known_is_not_asked_for),
 		cmocka_unit_test(test_counts_are_read_while_the_thread_counts),
 	};
 

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Requests the tables of a whole path at once.
+ *
+ * A record names only the first file that its walk has missed. The next one would be missed when
+ * that one's table is there, and would be known when all records before have been walked by the
+ * daemon: a program, its C library and the vDSO then wait for each other, while each sample of a
+ * fast event carries a copy of its stack.
+ */
+#ifndef TABLES_PATH_TABLES_H
+#define TABLES_PATH_TABLES_H
+
+#include <stddef.h>
+
+#include "daemon/tables/tables.h"
+#include "unwind/dwarf_walk.h"
+
+/* Requests the tables of all files that frames are in and that have none yet. 0 or -ENOMEM. */
+int path_tables_want(struct tables *tables, const struct walk_frame *frames, size_t count);
+
+#endif
