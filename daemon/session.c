@@ -9,6 +9,11 @@
  * at the next round, so nothing older than that can still come. Once a second a batch of new rows
  * goes to the archive.
  *
+ * Records with a copy of their stack are small in the ring and large in memory, and finishing their
+ * walks takes time. So a round reads no more than MOST_BYTES of records, and hands out what is
+ * older than the last one that it has read before it goes on; and while it hands out, it reads the
+ * ring as soon as that is a quarter full, as far as there is room.
+ *
  * A round begins with cold caches, which is much of its cost. While there are only samples, one
  * tick in three starts a round; side-band events are read at the next tick.
  */
@@ -27,12 +32,14 @@
 #include "daemon/no_samples.h"
 #include "daemon/session_state.h"
 #include "daemon/tables/numbers.h"
+#include "daemon/capture/record.h"
 #include "daemon/capture/record_pool.h"
 
 #define ROUND_NS     250000000u /* a tick starts a round when the last one is so long ago */
 #define HOLD_POLL_US 5000
 #define LAG_NS	     10000000u	 /* a record is in its ring after this time */
 #define COMMIT_NS    1000000000u /* between batches */
+#define MOST_BYTES   HOLD_BYTES	 /* of records that wait */
 
 /* --- batches --------------------------------------------------------------------------------- */
 
@@ -189,6 +196,14 @@ static int queue_event(void *arg, struct sideband_event *event)
 	return err;
 }
 
+/* Whether no more records are to be read now: so much waits that some of it must be handed out
+ * first, and some of it can be. */
+static bool is_enough(struct session *s)
+{
+	return s->queued_bytes >= MOST_BYTES && reorder_peek(s->queue, s->read_ns - LAG_NS);
+}
+
+/* Returns -ENOBUFS after a record that is the last one for now. */
 static int queue_record(void *arg, struct stackd_header *record)
 {
 	struct session *s = arg;
@@ -201,9 +216,22 @@ static int queue_record(void *arg, struct stackd_header *record)
 	err = recorder_prefetch_record(s->recorder, record);
 	if (!err)
 		err = reorder_push(s->queue, &item);
-	if (err)
+	if (err) {
 		record_pool_give_back(record);
-	return err;
+		return err;
+	}
+	s->queued_bytes += record_size(record);
+	s->read_ns = record->time_ns;
+	return is_enough(s) ? -ENOBUFS : 0;
+}
+
+/* Reads the ring, or as much of it as there is room for. */
+static int read_ring(struct session *s)
+{
+	int err = sampler_drain(s->sampler, queue_record, s);
+
+	s->is_behind = err == -ENOBUFS;
+	return err > 0 || s->is_behind ? 0 : err;
 }
 
 /* Whether the next item is a record that is to wait for its table. */
@@ -213,7 +241,28 @@ static bool is_held(struct session *s, uint64_t horizon_ns)
 	bool awaits = next && next->sample && recorder_awaits_table(s->recorder, next->sample);
 
 	return hold_goes_on(&s->hold, awaits, awaits ? clock_ns(CLOCK_MONOTONIC) : 0,
-			    reorder_waiting(s->queue));
+			    s->queued_bytes);
+}
+
+/* Reads the ring if it fills while records are handed out. */
+static int relieve_ring(struct session *s)
+{
+	return s->queued_bytes < MOST_BYTES && sampler_is_pressed(s->sampler) ? read_ring(s) : 0;
+}
+
+static int hand_out_item(struct session *s, struct reorder_item *item)
+{
+	int err;
+
+	if (item->event) {
+		err = recorder_event(s->recorder, item->event);
+		free(item->event);
+		return err;
+	}
+	s->queued_bytes -= record_size(item->sample);
+	err = recorder_sample(s->recorder, item->sample);
+	record_pool_give_back(item->sample);
+	return err ? err : relieve_ring(s);
 }
 
 /* Returns 0; 1: a record is held, and all that is younger; or an error. */
@@ -223,15 +272,8 @@ static int hand_out(struct session *s, uint64_t horizon_ns)
 	bool held = false;
 	int err = 0;
 
-	while (!err && !(held = is_held(s, horizon_ns)) &&
-	       reorder_pop(s->queue, horizon_ns, &item)) {
-		if (item.event)
-			err = recorder_event(s->recorder, item.event);
-		else
-			err = recorder_sample(s->recorder, item.sample);
-		free(item.event);
-		record_pool_give_back(item.sample);
-	}
+	while (!err && !(held = is_held(s, horizon_ns)) && reorder_pop(s->queue, horizon_ns, &item))
+		err = hand_out_item(s, &item);
 	return err ? err : held;
 }
 
@@ -282,30 +324,62 @@ static void follow_cpus(struct session *s)
 		log_info("a CPU has come on line, and is recorded again");
 }
 
-/* Reads all pending events and records, and hands out those that are old enough; the last round
- * hands out all. */
-static int do_round(struct session *s, bool is_last)
+/* Reads pending events, then records. Returns the time up to which nothing older can come at the
+ * next round. */
+static uint64_t read_rings(struct session *s, int *ret_err)
 {
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
-	uint64_t horizon = start - LAG_NS < s->round_ns ? start - LAG_NS : s->round_ns;
-	int err = sideband_drain(s->sideband, queue_event, s);
 
-	if (!is_last)
-		follow_cpus(s);
-	if (!err) {
-		err = sampler_drain(s->sampler, queue_record, s);
-		err = err > 0 ? 0 : err;
-	}
-	if (!err && is_last)
+	*ret_err = sideband_drain(s->sideband, queue_event, s);
+	if (!*ret_err)
+		*ret_err = read_ring(s);
+	return s->is_behind && s->read_ns < start ? s->read_ns : start;
+}
+
+/* Reads all pending events and records, and hands out those that are old enough. Where that is too
+ * much at a time, s->is_behind is set, and the next round goes on. */
+static int do_round(struct session *s)
+{
+	uint64_t before = s->round_ns, horizon;
+	int err;
+
+	s->round_ns = read_rings(s, &err);
+	horizon = s->round_ns - LAG_NS < before ? s->round_ns - LAG_NS : before;
+	follow_cpus(s);
+	regions_look(s->regions);
+	recorder_poll(s->recorder);
+	if (!err)
+		err = hand_out_windows(s, horizon);
+	return err > 0 ? 0 : err;
+}
+
+/* Hands out what is older than a time. It waits for records that are held. */
+static int hand_out_held(struct session *s, uint64_t horizon_ns)
+{
+	int err;
+
+	do
+		err = hand_out_windows(s, horizon_ns);
+	while (err > 0 && !usleep(HOLD_POLL_US));
+	return err;
+}
+
+/* Hands out all that is left once sampling has stopped. */
+static int finish_rounds(struct session *s)
+{
+	int err = 0;
+
+	do {
+		uint64_t end = read_rings(s, &err);
+
+		if (!err && s->is_behind)
+			err = hand_out_held(s, end - LAG_NS);
+	} while (!err && s->is_behind);
+	if (!err)
 		err = sideband_drain(s->sideband, queue_event, s);
 	regions_look(s->regions);
 	recorder_poll(s->recorder);
-	s->round_ns = start;
-	if (!err)
-		err = hand_out_windows(s, is_last ? UINT64_MAX : horizon);
-	while (err > 0 && is_last && !usleep(HOLD_POLL_US))
-		err = hand_out_windows(s, UINT64_MAX);
-	return err > 0 ? 0 : err;
+	return err ? err : hand_out_held(s, UINT64_MAX);
 }
 
 /* --- the loop -------------------------------------------------------------------------------- */
@@ -342,15 +416,15 @@ static int loop(struct session *s)
 	int fds[8], err = 0;
 
 	while (!err && !s->is_over) {
-		int n = wakeups_wait(&s->wakeups, fds, 8);
-		bool is_due = false;
+		int n = wakeups_wait(&s->wakeups, !s->is_behind, fds, 8);
+		bool is_due = s->is_behind;
 
 		service_alive(&s->watchdog, clock_ns(CLOCK_MONOTONIC));
 		for (int i = 0; i < n; i++)
 			is_due |= on_wake(s, fds[i]);
 		if (!is_due)
 			continue;
-		err = do_round(s, false);
+		err = do_round(s);
 		if (!err && clock_ns(CLOCK_MONOTONIC) - s->commit_ns >= COMMIT_NS)
 			err = submit(s, false);
 	}
@@ -411,7 +485,7 @@ static enum exit_status record(struct session *s)
 	s->stopped_ns = clock_ns(CLOCK_MONOTONIC);
 	s->idle = idle_time_since(&s->idle_since);
 	if (!err)
-		err = do_round(s, true);
+		err = finish_rounds(s);
 	if (!err)
 		err = submit(s, false);
 	stored = archive_finish(s->archive, &sentence);

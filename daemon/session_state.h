@@ -63,7 +63,10 @@ struct session {
 	struct idle_time idle_since; /* all 0: not the whole machine is recorded */
 	struct idle_times idle;	     /* when sampling stopped; */
 	uint64_t stopped_ns;	     /* 0: it goes on */
-	uint64_t round_ns;	     /* when the last round began */
+	uint64_t round_ns;	     /* when the last round began, or up to when it has read */
+	uint64_t read_ns;	     /* time of the record that was read last */
+	uint64_t queued_bytes;	     /* of records that have been read, and not handed out */
+	bool is_behind;		     /* the ring was not read to its end */
 	uint64_t commit_ns;
 	bool is_over;
 	bool has_failed; /* it is over for that; */

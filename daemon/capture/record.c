@@ -209,6 +209,13 @@ int record_read(struct record_reader *r, const void *data, size_t size, uint64_t
 	return 0;
 }
 
+size_t record_size(const struct stackd_header *record)
+{
+	if ((record->kind & STACKD_KIND_MASK) == STACKD_RECORD_WALKED)
+		return sizeof(*record) + ((record->bytes + 7u) & ~7u) + kernel_bytes(record);
+	return size_said(record, SIZE_MAX);
+}
+
 /* --- fields ---------------------------------------------------------------------------------- */
 
 static const uint8_t *bytes_of(const struct stackd_header *record)

@@ -31,6 +31,9 @@ void record_reader_free(struct record_reader *reader);
 int record_read(struct record_reader *reader, const void *data, size_t size, uint64_t now_ns,
 		struct stackd_header **ret_record);
 
+/* Returns the bytes that a record takes that was read. */
+size_t record_size(const struct stackd_header *record);
+
 /* Returns the process id of a record that was read. */
 uint32_t record_pid(const struct stackd_header *record);
 

@@ -155,3 +155,8 @@ int ring_drain(struct ring *ring, int (*each)(void *arg, void *data, size_t size
 	}
 	return r < 0 ? r : count;
 }
+
+size_t ring_waiting(const struct ring *ring)
+{
+	return (size_t)(__atomic_load_n(ring->producer, __ATOMIC_RELAXED) - *ring->consumer);
+}

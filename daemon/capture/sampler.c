@@ -562,6 +562,11 @@ int sampler_drain(struct sampler *s, int (*each)(void *arg, struct stackd_header
 	return ring_drain(s->ring, on_record, s);
 }
 
+bool sampler_is_pressed(const struct sampler *s)
+{
+	return ring_waiting(s->ring) >= s->skel->rodata->wakeup_bytes;
+}
+
 void sampler_counts(const struct sampler *s, struct sampler_counts *ret_counts)
 {
 	struct bpf_prog_info info = {0};

@@ -113,6 +113,11 @@ void sampler_tables_maps(const struct sampler *sampler, struct tables_maps *ret_
 int sampler_drain(struct sampler *sampler, int (*each)(void *arg, struct stackd_header *record),
 		  void *arg);
 
+/* Whether the ring has so much to be read that it should be read soon, whatever else there is to
+ * do.
+ */
+bool sampler_is_pressed(const struct sampler *sampler);
+
 /* The kernel half's maps of tags. */
 struct sampler_tags {
 	int tagged_fd, known_fd;

@@ -10,11 +10,10 @@
 #define MODEL_HOLD_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#define HOLD_NS	     UINT64_C(4000000000) /* at most, until a record awaits none */
-#define HOLD_RECORDS 6000		  /* no longer once so many wait */
+#define HOLD_NS	   UINT64_C(4000000000) /* at most, until a record awaits none */
+#define HOLD_BYTES (UINT64_C(16) << 20) /* no longer once records of so many bytes wait */
 
 struct hold { /* zeroed: nothing is held */
 	uint64_t since_ns;
@@ -22,6 +21,6 @@ struct hold { /* zeroed: nothing is held */
 
 /* Whether a record is to be held on, at a moment of the monotonic clock. `awaits`: its table is
  * being made. */
-bool hold_goes_on(struct hold *hold, bool awaits, uint64_t now_ns, size_t waiting);
+bool hold_goes_on(struct hold *hold, bool awaits, uint64_t now_ns, uint64_t waiting_bytes);
 
 #endif

@@ -41,8 +41,8 @@ static void test_holds_no_more_than_that(void **state)
 	struct hold hold = {0};
 
 	(void)state;
-	assert_false(hold_goes_on(&hold, true, NOW, HOLD_RECORDS));
-	assert_true(hold_goes_on(&hold, true, NOW + 1, HOLD_RECORDS - 1));
+	assert_false(hold_goes_on(&hold, true, NOW, HOLD_BYTES));
+	assert_true(hold_goes_on(&hold, true, NOW + 1, HOLD_BYTES - 1));
 }
 
 int main(void)

@@ -120,6 +120,18 @@ static void ring_starts_empty(void **state)
 	assert_int_equal(ring_drain(f->ring, each, f), 0);
 }
 
+static void ring_knows_what_waits(void **state)
+{
+	struct fake *f = *state;
+
+	assert_int_equal(ring_waiting(f->ring), 0);
+	put(f, 0, 16);
+	put(f, 1, 40);
+	assert_int_equal(ring_waiting(f->ring), 8 + 16 + 8 + 40);
+	assert_int_equal(ring_drain(f->ring, each, f), 2);
+	assert_int_equal(ring_waiting(f->ring), 0);
+}
+
 /* Small and large ones, beyond a window's size, ten times around. */
 static void ring_wraps(void **state)
 {
@@ -210,6 +222,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(ring_starts_empty, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(ring_knows_what_waits, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(ring_wraps, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(ring_maps_one_window, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(ring_waits_for_busy_record, set_up, tear_down),
