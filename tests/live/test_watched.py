@@ -181,12 +181,10 @@ def test_max_cpu():
     with scratch() as folder, slices() as make, workload("chain", 120) as process:
         store, group = folder + "/s.db", make("/budget.service")
         move(process.pid, group)
-        # Until its files' tables are there the daemon walks each sample from a copy of the stack. At
-        # 50 kHz on two CPUs it cannot, and takes the time that making the tables needs.
-        with Daemon(store, "-F", 20000, "--max-cpu", "1%", "--cgroup", group) as daemon:
+        with Daemon(store, "-F", 50000, "--max-cpu", "1%", "--cgroup", group) as daemon:
             daemon.wait_samples(0)
             # At the full rate timers are late by whole periods, which nobody counts.
-            while Recording(store).stats()["counters"]["rate_hz"] == 20000:
+            while Recording(store).stats()["counters"]["rate_hz"] == 50000:
                 time.sleep(0.1)
             clocks = group_clocks(group)
             before, first = stolen(), group_moment(clocks)
@@ -197,7 +195,7 @@ def test_max_cpu():
             steal = stolen() - before + os.cpu_count() / os.sysconf("SC_CLK_TCK")
             result = daemon.finish(SIGTERM)
         check(result.status == DONE, "status %d" % result.status, result.err)
-        check(re.search(r"rate lowered from 20000 Hz to \d+ Hz, to keep within 1% of one core",
+        check(re.search(r"rate lowered from 50000 Hz to \d+ Hz, to keep within 1% of one core",
                         result.err), "not told", result.err)
         stats = Recording(store).stats()
         check(not stats["lost"] and stats["counters"]["rate_hz"] > 100, "the rate", stats)
