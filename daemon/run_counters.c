@@ -210,7 +210,13 @@ struct run_counters run_counters_since(const struct run_counters *now,
 	SUBTRACT(since.sampled, start->sampled);
 	SUBTRACT(since.recorded, start->recorded);
 	SUBTRACT(since.tables, start->tables);
+	/* These are no counts, but what there is. */
+	since.tables.rows = now->tables.rows;
+	since.tables.rules = now->tables.rules;
+	since.tables.inodes = now->tables.inodes;
+	since.tables.most_files = now->tables.most_files;
 	SUBTRACT(since.workers, start->workers);
+	since.workers.resident_bytes = now->workers.resident_bytes;
 	SUBTRACT(since.idle, start->idle);
 	since.late -= start->late;
 	since.own_cpu_ns -= start->own_cpu_ns;
