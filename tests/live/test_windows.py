@@ -11,7 +11,7 @@ import time
 from collections import Counter
 
 from chains import Expectation
-from harness import (DONE, SIGINT, SIGKILL, STACKCTL, Daemon, Recording, check, check_chains,
+from harness import (DONE, ROOT, SIGINT, SIGKILL, STACKCTL, Daemon, Recording, check, check_chains,
                      check_whole, live, record, run, scratch, wait_cpu, workload)
 from test_tags import PLUGIN, needs_plugin
 
@@ -107,6 +107,45 @@ def test_windows_kill():
         runs = {w["run"] for w in windows_of(store)}
         check(len(runs) == 3, "%d runs" % len(runs))
         check(len(run(STACKCTL, "list", "-i", store).out.splitlines()) == 4, "a line for each run")
+
+
+@live
+def test_windows_clock():
+    """Where the wall clock is set back a day, a window ends, and the next one has the new time: no
+    sample is lost, and each is found by the time that the wall clock showed then."""
+    with scratch() as folder, workload("chain", 60) as process:
+        store, shim = folder + "/s.db", folder + "/setback.so"
+        result = run("gcc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", shim,
+                     ROOT + "/tests/live/setback.c")
+        check(result.status == DONE, "gcc", result.err)
+        back = int(time.monotonic()) + 4
+        with Daemon(store, "-F", 997, "--window", "1h", "--pid", process.pid,
+                    env={"LD_PRELOAD": shim, "STACKD_SETBACK": str(back)}) as daemon:
+            daemon.wait_recording()
+            deadline = time.monotonic() + 60
+            while len(windows_of(store)) < 2 and time.monotonic() < deadline:
+                time.sleep(0.2)
+            wait_cpu(process.pid, 0.5)
+            result = daemon.finish(SIGINT)
+            check(result.status == DONE, "status %d" % result.status, result.err)
+        windows = windows_of(store)
+        # On the hour there is one window more; before the clock is set back, or after.
+        check(2 <= len(windows) <= 3, "%d windows" % len(windows), windows)
+        gaps = [after["start_unix_ns"] - end_of(before)
+                for before, after in zip(windows, windows[1:])]
+        torn = [i for i, gap in enumerate(gaps) if gap < -SECOND]
+        check(len(torn) == 1, "windows set back", gaps)
+        check(abs(gaps[torn[0]] + 86400 * SECOND) < SECOND, "by how much", gaps)
+        whole = Recording(store, "%d..%d" % (windows[0]["recording"], windows[-1]["recording"]))
+        samples = check_whole(whole)
+        check_chains(samples, CHAIN)
+        check(len(samples) == sum(window["samples"] for window in windows), "samples are missing")
+        for window in windows:
+            start = time.strftime("%F %T", time.localtime(window["start_unix_ns"] // SECOND))
+            end = time.strftime("%F %T", time.localtime(end_of(window) // SECOND + 1))
+            found = run(STACKCTL, "stats", "--json", "-i", store, "--from", start, "--to", end)
+            check(found.status == DONE, "%s to %s" % (start, end), found.err)
+            check(json.loads(found.out)["samples"] == window["samples"], "found by time", window)
 
 
 @live
