@@ -7,13 +7,16 @@ Two stackds record at the same time:
   the service  the whole machine, with the unit's options, but windows of a minute and a small limit
                for its store, so that windows end and are deleted all the time. Once in five minutes it
                is stopped for ten seconds, once in ten minutes killed and started again.
-  the victim   one process, killed (SIGKILL) after a random time, again and again.
+  the victim   records one process, and is killed (SIGKILL) after a random time, again and again.
+               What the store has then is all that the ring had delivered up to a commit, which was
+               a second or two before.
 
 Beside them: processes that start and end as fast as they can on one CPU, at a low priority;
 cgroups that come and go; a program whose call paths are nearly all new; this machine's own work.
 
 Prints a line each half minute. The exit status is 1 if memory or the disk exceeded its limit, if a
-sample that was committed is missing after a kill, or if a closed window has changed. Losses and CPU
+sample that was committed or that the ring had delivered before is missing after a kill, or if a
+closed window has changed. Losses and CPU
 are shown: whether they are within limits depends on what else the machine does.
 """
 
@@ -39,7 +42,6 @@ RESIDENT = KERNEL = 64 << 20
 SERVICE = ["--all", "--quiet", "-F", "99", "--max-cpu", "1%", "--window", "60s", "--keep-bytes",
            str(KEEP)]
 TICK = os.sysconf("SC_CLK_TCK")
-CGROUPS = "/sys/fs/cgroup"
 NEW_PATHS = """
 import random
 def go(n, seed):
@@ -48,6 +50,12 @@ def a(n, seed): return go(n, seed) or sum(range(50))
 def b(n, seed): return go(n, seed) or sum(range(60))
 while True: go(30, random.getrandbits(30))
 """
+
+def cgroup_root():
+    """Where cgroups of version 2 are; None: nowhere."""
+    with open("/proc/mounts", encoding="utf-8") as mounts:
+        return next((line.split()[1] for line in mounts if line.split()[2] == "cgroup2"), None)
+
 
 faults = []
 
@@ -142,6 +150,7 @@ class Beside:
     def __init__(self, folder):
         self.folder, self.is_over = folder, False
         self.counts = {"kills": 0, "processes": 0, "cgroups": 0}
+        self.ages, self.samples = [], 0  # seconds from a last commit to the kill; what was left
         self.threads = [threading.Thread(target=work) for work in
                         (self.kill, self.fork, self.cgroup, self.paths)]
         for thread in self.threads:
@@ -164,10 +173,29 @@ class Beside:
                     before = recordings(store)
                     time.sleep(dice.uniform(0, 0.05))
                     victim.kill()
+                    at = time.time()
                     victim.wait()
-                check_kept("kill %d" % self.counts["kills"], before, recordings(store))
+                after = recordings(store)
+                check_kept("kill %d" % self.counts["kills"], before, after)
+                self.check_delivered(store, after, at)
                 self.counts["kills"] += 1
             process.kill()
+
+    def check_delivered(self, store, rows, at):
+        """What the last recording of a victim has is what had been read from the ring: it counts
+        both at the same commit. Of what the kernel half had put there by then nothing is lost."""
+        last = max(rows, default=0)
+        done = subprocess.run([STACKCTL, "stats", "--json", "-i", store, "--recording", str(last)],
+                              capture_output=True, text=True)
+        found = json.loads(done.stdout) if done.returncode == 0 else None
+        if not found or not found["counters"]:  # killed before its first commit
+            return
+        count = found["counters"]
+        if not found["samples"] == count["received"]:
+            fail("kill %d: %d samples of %d that were received" %
+                 (self.counts["kills"], found["samples"], count["received"]))
+        self.samples += found["samples"]
+        self.ages.append(at - (found["start_unix_ns"] + found["duration_ns"]) / 1e9)
 
     def fork(self):
         text = "n=0; while :; do /bin/true; n=$((n+1)); [ $((n % 10)) = 0 ] && echo; done"
@@ -178,8 +206,9 @@ class Beside:
             shell.kill()
 
     def cgroup(self):
-        while not self.is_over and os.access(CGROUPS + "/cgroup.procs", os.W_OK):
-            name = "%s/stackd-soak-%d.service" % (CGROUPS, self.counts["cgroups"])
+        root = cgroup_root()
+        while not self.is_over and root and os.access(root + "/cgroup.procs", os.W_OK):
+            name = "%s/stackd-soak-%d.service" % (root, self.counts["cgroups"])
             os.mkdir(name)
             subprocess.run(["sh", "-c", "echo $$ > %s/cgroup.procs; exec timeout 0.2 %s 1" %
                             (name, CHAIN)], stdout=subprocess.DEVNULL)
@@ -284,6 +313,9 @@ def main():
     try:
         service, beside = soak(folder, seconds)
         judge(service)
+        ages = sorted(beside.ages) or [0]
+        print("kills: %d samples left; from the last commit to the kill %.2f s in the middle, %.2f s at "
+              "most" % (beside.samples, ages[len(ages) // 2], ages[-1]))
         print(beside.counts, "faults: %d" % len(faults))
     finally:
         shutil.rmtree(folder, ignore_errors=True)
