@@ -14,8 +14,8 @@ __attribute__((constructor)) static void find_clock(void)
 {
 	const char *text = getenv("STACKD_SETBACK");
 
-	real_clock_gettime = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT,
-									  "clock_gettime");
+	real_clock_gettime =
+		(int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
 	at = text ? (time_t)strtoll(text, NULL, 10) : 0;
 }
 
