@@ -6,7 +6,8 @@
           empty uprobe and uretprobe pair in the same run; target: 1.5 times that
   lmp     lmp with --mpi beside the same without, at 997 Hz: CPU seconds; target: 2 %. And with the
           functions counted by a preloaded library (PMPI)
-  detach  SIGINT and kill -9 in turn, RUNS times, while the program runs; target: no probe is left
+  detach  SIGINT and kill -9 in turn, RUNS times, six programs with a stackd each beside each
+          other, while they run; target: no probe is left, and they run on
   seeds   RUNS programs of 0.4 s with a known CPU time outside of regions, in two functions by
           chance: how often one's share is within 1.96 of the standard errors that
           `stackctl diff` states; target: 93 to 97 %. And how far samples and regions are from the
@@ -107,23 +108,28 @@ def lmp(runs, folder):
     return best > 2
 
 
+AT_ONCE = 6
+
+
 def detach(runs, folder):
-    left = 0
-    with test_regions.own_program(folder) as process:
-        for number in range(runs):
-            store = "%s/detach-%d.db" % (folder, number)
-            with harness.Daemon(store, *test_regions.options("regions"), "--pid",
-                                process.pid) as daemon:
-                daemon.wait_recording()
-                daemon.finish(signal.SIGINT if number % 2 else signal.SIGKILL)
-            left += test_regions.is_left(process.pid)
-            if process.poll() is not None:
-                print("the program has ended after %d times" % (number + 1))
-                return True
-            os.remove(store)
-        process.kill()
-    print("%d times: probes were left %d times, and the program ran on" % (runs, left))
-    return left > 0
+    """test_regions.detach_all() fails where a probe is left, or where a program has ended."""
+    numbers = (signal.SIGINT, signal.SIGKILL) * (AT_ONCE // 2)
+    done, failed = 0, 0
+    while done < runs:
+        own = "%s/%d" % (folder, done)
+        os.mkdir(own)
+        try:
+            test_regions.detach_all(own, numbers)
+        except harness.Failed as failure:
+            failed += 1
+            print(failure)
+        shutil.rmtree(own)
+        done += AT_ONCE
+        print("%d times: %s; load %.1f" % (done, "a probe was left, or the program had ended, in "
+                                           "%d groups of %d" % (failed, AT_ONCE) if failed else
+                                           "no probe was left, and the program ran on",
+                                           os.getloadavg()[0]), flush=True)
+    return failed > 0
 
 
 SEED_REGIONS = ("outer", "inner", "climb", "brief", "left")

@@ -18,6 +18,7 @@
 #include "daemon/model/ranks.h"
 #include "model/profile_ranks.h"
 #include "proc/mpi_rank.h"
+#include "store_fixture.h"
 
 #define PID 77
 
@@ -189,6 +190,47 @@ static void test_put(void **state)
 	check_put((uint64_t)8 << 32 | 4, "3 of 8");
 }
 
+/* Writes a recording of 5 processes: threads of the second and the fourth of them, which are not
+ * their first ones, tell a rank. */
+static void write_ranks(const char *path)
+{
+	struct fixture f = fixture_make(50, 20, 3);
+	struct store_writer *w = fixture_writer(path);
+	struct store_recording info = fixture_info();
+	const struct store_sample records[] = {
+		{.time_ns = 2000, .thread = 6, .period = (uint64_t)8 << 32 | 4},
+		{.time_ns = 3000, .thread = 13, .period = 1},
+	};
+
+	fixture_put(&f, w, 100);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(store_writer_record(w, SERIES_MPI_RANK, &records[i]), 0);
+	info.finished = true;
+	assert_int_equal(store_writer_commit(w, &info), 0);
+	store_writer_free(w);
+	fixture_free(&f);
+}
+
+static void test_read(void **state)
+{
+	static const uint64_t expected[] = {0, (uint64_t)8 << 32 | 4, 0, 1, 0};
+	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
+	struct store_reader *r;
+	struct profile *profile;
+	uint64_t ranks[5] = {0};
+
+	(void)state;
+	write_ranks(path);
+	r = fixture_open(path, 0);
+	assert_int_equal(profile_new(r, NULL, &profile), 0);
+	assert_int_equal(profile_ranks_read(profile, ranks), 0);
+	assert_memory_equal(ranks, expected, sizeof(expected));
+	profile_free(profile);
+	store_reader_close(r);
+	free(path);
+	fixture_remove(folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +238,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_rank, make_root, remove_root),
 		cmocka_unit_test(test_ranks),
 		cmocka_unit_test(test_put),
+		cmocka_unit_test(test_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
