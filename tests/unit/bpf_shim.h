@@ -282,9 +282,20 @@ static long (*shim_ring)(const void *record, size_t size); /* not 0: it is full 
 /* Nothing of regions (bpf/region.bpf.h) runs here. */
 #define bpf_task_storage_get(map, task, value, flags) ((void)(map), (void)(task), NULL)
 #define bpf_current_task_under_cgroup(map, index)     ((void)(map), 0l)
+/* Keeps what is put into a hash that the test has made; the first free entry has a key of zeros. */
 static inline long shim_map_update(const void *map, const void *key, const void *value)
 {
-	(void)map, (void)key, (void)value;
+	struct shim_map *m = shim_map(map);
+	static const uint8_t nothing[64];
+
+	for (uint32_t i = 0; m->keys && i < m->entries; i++) {
+		const uint8_t *at = m->keys + i * m->key_size;
+
+		if (memcmp(at, key, m->key_size) == 0 || memcmp(at, nothing, m->key_size) == 0) {
+			shim_put(map, i, key, value);
+			return 0;
+		}
+	}
 	return 0;
 }
 

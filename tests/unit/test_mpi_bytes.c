@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The bytes of calls of MPI, by the unmodified kernel half (bpf/mpi.bpf.h) and the table of calls
+ * (daemon/regions/mpi_calls.h), on registers, a stack and objects of MPI that are made here.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "bpf_shim.h"
+
+#include "../../bpf/stackd.bpf.c"
+
+#include "../../bpf/mpi.bpf.h"
+
+#include "daemon/regions/mpi_calls.h"
+
+#define VADDR	  0x4000ull
+#define BIAS	  0x7f0000000000ull
+#define MEMORY	  0x100000ull
+#define STACK	  (MEMORY + 0x8000)
+#define INT	  (MEMORY + 0x100) /* datatypes of Open MPI */
+#define PAIR	  (MEMORY + 0x200)
+#define COMM	  (MEMORY + 0x300) /* a communicator of four, in which this process is the third */
+#define TWO_SIDED (MEMORY + 0x400) /* the same, of two groups */
+#define COUNTS	  (MEMORY + 0x500)
+#define TYPES	  (MEMORY + 0x600)
+#define REQUESTS  (MEMORY + 0x700)
+#define ANSWER	  (MEMORY + 0x800)
+#define TABLES	  (MEMORY + 0x900)  /* MPICH's lists of tables of datatypes, */
+#define TABLE	  (MEMORY + 0x1000) /* and the first of these */
+#define UNKNOWN	  STACKD_MPI_NOT_KNOWN
+
+enum { RANK = 2, SIZE = 4, SIZE_OFFSET = 24, RANK_OFFSET = 8, COUNT_OFFSET = 16, INTER = 32 };
+
+static struct stackd_mpi_call *known_calls;
+static struct stackd_mpi_library *library;
+
+static void put_int(uint64_t address, uint32_t value)
+{
+	shim_write(address, &value, sizeof(value));
+}
+
+static void put_comm(uint64_t comm, bool is_inter)
+{
+	put_int(comm + RANK_OFFSET, RANK);
+	put_int(comm + COUNT_OFFSET, SIZE);
+	put_int(comm + INTER, is_inter);
+}
+
+static int set_up(void **state)
+{
+	static const int counts[SIZE] = {3, 0, 5, -1};
+	static const uint64_t types[SIZE] = {INT, 0, PAIR, 0};
+
+	(void)state;
+	known_calls = shim_make_array(&mpi_calls, 4);
+	library = shim_make_array(&mpi_libraries, 2) + 1;
+	shim_make_hash(&mpi_comms, 8);
+	shim_make_hash(&mpi_requests, 8);
+	shim_add_region(MEMORY, 0x10000);
+	shim_pid_tgid = (uint64_t)7 << 32 | 7;
+	*library = (struct stackd_mpi_library){.vendor = STACKD_MPI_OPEN,
+					       .size_offset = SIZE_OFFSET,
+					       .rank_offset = RANK_OFFSET,
+					       .count_offset = COUNT_OFFSET,
+					       .inter_offset = INTER};
+	shim_write_word(INT + SIZE_OFFSET, 4);
+	shim_write_word(PAIR + SIZE_OFFSET, 12);
+	put_comm(COMM, false);
+	put_comm(TWO_SIDED, true);
+	shim_write(COUNTS, counts, sizeof(counts));
+	shim_write(TYPES, types, sizeof(types));
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	shim_free_maps();
+	shim_free_regions();
+	return 0;
+}
+
+/* Enters a function, whose arguments are these, in an open instance. */
+static void enter(struct open_instance *open, const char *name, const uint64_t *arguments)
+{
+	const struct pt_regs ctx = {.rip = BIAS + VADDR,
+				    .rsp = STACK,
+				    .rdi = arguments[0],
+				    .rsi = arguments[1],
+				    .rdx = arguments[2],
+				    .rcx = arguments[3],
+				    .r8 = arguments[4],
+				    .r9 = arguments[5]};
+
+	known_calls[1] = mpi_calls_find(name, VADDR, 1, library->vendor);
+	shim_write(STACK + 8, arguments + 6, 6 * sizeof(*arguments));
+	mpi_enter(open, &ctx, 1);
+}
+
+static struct open_instance call(const char *name, const uint64_t *arguments)
+{
+	struct open_instance open = {0};
+
+	enter(&open, name, arguments);
+	return open;
+}
+
+static void check(const char *name, uint64_t sent, uint64_t received, const uint64_t *arguments)
+{
+	struct open_instance open = call(name, arguments);
+
+	if (open.sent != sent || open.received != received)
+		print_error("%s: %lld and %lld\n", name, (long long)open.sent,
+			    (long long)open.received);
+	assert_true(open.sent == sent && open.received == received);
+}
+
+#define CHECK(name, sent, received, ...)                                                           \
+	check(name, sent, received, (const uint64_t[12]){__VA_ARGS__})
+
+static void test_messages(void **state)
+{
+	const uint64_t nobody = (uint32_t)-2, none = 0, negative = (uint32_t)-5;
+
+	(void)state;
+	CHECK("MPI_Send", 40, 0, 0, 10, INT, 1, 0, COMM);
+	CHECK("MPI_Irecv", 0, 120, 0, 10, PAIR, 1, 0, COMM, REQUESTS);
+	CHECK("MPI_Send", 0, 0, 0, 10, INT, nobody, 0, COMM);
+	CHECK("MPI_Send", 0, 0, 0, none, INT, 1, 0, COMM);
+	CHECK("MPI_Send", 0, 0, 0, negative, INT, 1, 0, COMM);
+	/* What a register has above a count's 32 bits is nothing, unless counts have 64. */
+	CHECK("MPI_Send", 8, 0, 0, 1ull << 33 | 2, INT, 1, 0, COMM);
+	CHECK("MPI_Send_c", (1ull << 33 | 2) * 4, 0, 0, 1ull << 33 | 2, INT, 1, 0, COMM);
+	/* A datatype that cannot be read. */
+	CHECK("MPI_Send", UNKNOWN, 0, 0, 10, 0x10, 1, 0, COMM);
+	/* More arguments than registers. */
+	CHECK("MPI_Sendrecv", 12, 60, 0, 3, INT, 1, 0, 0, 5, PAIR, 1, 0, COMM);
+	CHECK("MPI_Sendrecv", 12, 0, 0, 3, INT, 1, 0, 0, 5, PAIR, nobody, 0, COMM);
+}
+
+static void test_collectives(void **state)
+{
+	(void)state;
+	CHECK("MPI_Bcast", 40, 0, 0, 10, INT, RANK, COMM);
+	CHECK("MPI_Bcast", 0, 40, 0, 10, INT, 0, COMM);
+	CHECK("MPI_Allreduce", 40, 40, 0, 0, 10, INT, 0, COMM);
+	CHECK("MPI_Gather", 8, 4 * 12, 0, 2, INT, 0, 1, PAIR, RANK, COMM);
+	CHECK("MPI_Gather", 8, 0, 0, 2, INT, 0, 1, PAIR, 0, COMM);
+	/* In place, what it passes on is what it gets of the others. */
+	CHECK("MPI_Gather", 12, 4 * 12, 1, 2, INT, 0, 1, PAIR, RANK, COMM);
+	CHECK("MPI_Alltoall", 4 * 8, 4 * 12, 0, 2, INT, 0, 1, PAIR, COMM);
+	CHECK("MPI_Alltoall", 4 * 12, 4 * 12, 1, 2, INT, 0, 1, PAIR, COMM);
+	CHECK("MPI_Reduce_scatter", 8 * 4, 5 * 4, 0, 0, COUNTS, INT, 0, COMM);
+	CHECK("MPI_Gatherv", 8, 8 * 4, 0, 2, INT, 0, COUNTS, 0, INT, RANK, COMM);
+	CHECK("MPI_Alltoallw", 3 * 4 + 5 * 12, 3 * 4 + 5 * 12, 0, COUNTS, 0, TYPES, 0, COUNTS, 0,
+	      TYPES, COMM);
+}
+
+static void test_not_known(void **state)
+{
+	const uint64_t root = (uint32_t)-4;
+
+	(void)state;
+	CHECK("MPI_Allgather", UNKNOWN, UNKNOWN, 0, 1, INT, 0, 1, INT, TWO_SIDED);
+	CHECK("MPI_Bcast", UNKNOWN, UNKNOWN, 0, 10, INT, root, COMM);
+	CHECK("MPI_Neighbor_alltoall", UNKNOWN, UNKNOWN, 0, 1, INT, 0, 1, INT, COMM);
+	/* A size and a rank that cannot be. */
+	put_int(COMM + RANK_OFFSET, SIZE);
+	CHECK("MPI_Bcast", UNKNOWN, UNKNOWN, 0, 10, INT, 0, COMM);
+	put_int(COMM + RANK_OFFSET, RANK);
+}
+
+/* Of a library whose communicators cannot be read, what the program has asked for is known. */
+static void test_answers(void **state)
+{
+	struct open_instance open;
+
+	(void)state;
+	library->rank_offset = 0;
+	CHECK("MPI_Bcast", UNKNOWN, UNKNOWN, 0, 10, INT, RANK, COMM);
+	open = call("MPI_Comm_rank", (const uint64_t[12]){COMM, ANSWER});
+	put_int(ANSWER, RANK);
+	mpi_leave(&open);
+	CHECK("MPI_Bcast", 40, 0, 0, 10, INT, RANK, COMM);
+	CHECK("MPI_Allgather", 4, UNKNOWN, 0, 1, INT, 0, 1, INT, COMM);
+	open = call("MPI_Comm_size", (const uint64_t[12]){COMM, ANSWER});
+	put_int(ANSWER, SIZE);
+	mpi_leave(&open);
+	CHECK("MPI_Allgather", 4, 16, 0, 1, INT, 0, 1, INT, COMM);
+	CHECK("MPI_Bcast", UNKNOWN, UNKNOWN, 0, 10, INT, RANK, TWO_SIDED);
+	library->rank_offset = RANK_OFFSET;
+}
+
+/* Makes a persistent request with a handle; what that passes on counts where it is started. */
+static void make_request(const char *name, uint64_t handle, uint64_t n)
+{
+	struct open_instance open = call(name, (const uint64_t[12]){0, n, INT, 1, 0, COMM, ANSWER});
+
+	shim_write_word(ANSWER, handle);
+	mpi_leave(&open);
+	assert_true(!open.sent && !open.received);
+}
+
+static void test_requests(void **state)
+{
+	const uint64_t requests[] = {0x5000, 0x6000, 0x7000};
+
+	(void)state;
+	make_request("MPI_Send_init", requests[0], 10);
+	make_request("MPI_Recv_init", requests[1], 20);
+	shim_write(REQUESTS, requests, sizeof(requests));
+	CHECK("MPI_Start", 40, 0, REQUESTS);
+	CHECK("MPI_Start", 0, 80, REQUESTS + 8);
+	CHECK("MPI_Startall", 40, 80, 2, REQUESTS);
+	CHECK("MPI_Startall", UNKNOWN, UNKNOWN, 3, REQUESTS);
+	CHECK("MPI_Startall", 0, 0, 0, REQUESTS);
+	/* The handle is used again. */
+	make_request("MPI_Send_init", requests[1], 1);
+	CHECK("MPI_Startall", 44, 0, 2, REQUESTS);
+	/* Another process has another request of that handle. */
+	shim_pid_tgid = (uint64_t)8 << 32 | 8;
+	CHECK("MPI_Start", UNKNOWN, UNKNOWN, REQUESTS);
+}
+
+/* Fortran's function has numbers and addresses; that for C, which it calls, says the bytes. */
+static void test_fortran(void **state)
+{
+	const uint64_t arguments[12] = {0, 10, INT, 1, 0, COMM};
+	struct open_instance open = call("mpi_send_", arguments);
+
+	(void)state;
+	assert_true(open.sent == UNKNOWN && open.received == UNKNOWN);
+	enter(&open, "MPI_Comm_rank", arguments);
+	assert_true(open.sent == UNKNOWN);
+	enter(&open, "MPI_Send", arguments);
+	assert_true(open.sent == 40 && open.received == 0);
+}
+
+/* An entry of MPICH's table of datatypes. */
+static void put_type(uint32_t handle, uint64_t bytes)
+{
+	const uint64_t at = TABLE + (uint64_t)64 * (handle & 0x3ffffff);
+
+	put_int(at, handle);
+	shim_write_word(at + SIZE_OFFSET, bytes);
+}
+
+static void test_mpich(void **state)
+{
+	const uint64_t nobody = (uint32_t)-1, basic = 0x4c000405, derived = 0x8c000005;
+
+	(void)state;
+	*library = (struct stackd_mpi_library){.vendor = STACKD_MPI_MPICH,
+					       .size_offset = SIZE_OFFSET,
+					       .entry_offset = 32,
+					       .types = TABLES - BIAS};
+	put_int(TABLES + 32, 64);
+	shim_write_word(TABLES + 40, TABLE);
+	CHECK("MPI_Send", 40, 0, 0, 10, basic, 1, 0, 0);
+	CHECK("MPI_Send", 40, 0, 0, 10, 0xffffffff00000000 | basic, 1, 0, 0);
+	CHECK("MPI_Send", 0, 0, 0, 10, basic, nobody, 0, 0);
+	CHECK("MPI_Send", UNKNOWN, 0, 0, 10, 0x44000000, 1, 0, 0); /* a communicator */
+	/* Derived types are taken only where pairs have the sizes that the standard says. */
+	put_type(derived, 20);
+	CHECK("MPI_Send", UNKNOWN, 0, 0, 10, derived, 1, 0, 0);
+	put_type(0x8c000001, 12);
+	put_type(0x8c000003, 6);
+	CHECK("MPI_Send", 200, 0, 0, 10, derived, 1, 0, 0);
+	put_type(0x8c000003, 8);
+	CHECK("MPI_Send", UNKNOWN, 0, 0, 10, derived, 1, 0, 0);
+	/* An entry that was given back. */
+	CHECK("MPI_Send", UNKNOWN, 0, 0, 10, 0x8c000006, 1, 0, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_messages, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_collectives, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_not_known, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_answers, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_requests, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_fortran, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_mpich, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
