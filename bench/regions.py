@@ -1,21 +1,26 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What regions cost, and whether they are right: regions.py [pair|lmp|detach|seeds]... [RUNS]
+"""What regions cost, and whether they are right:
+regions.py [pair|lmp|detach|seeds|conserve]... [RUNS]
 
   pair    an entry and exit of a region with its whole path, at depths of 10 and 100, beside an
           empty uprobe and uretprobe pair in the same run; target: 1.5 times that
   lmp     lmp with --mpi beside the same without, at 997 Hz: CPU seconds; target: 2 %. And with the
-          functions counted by a preloaded library (PMPI)
+          functions counted by a preloaded library (PMPI), and those that it calls counted by perf,
+          with probes at their entries and returns (perf probe, perf stat)
   detach  SIGINT and kill -9 in turn, RUNS times, six programs with a stackd each beside each
           other, while they run; target: no probe is left, and they run on
   seeds   RUNS programs of 0.4 s with a known CPU time outside of regions, in two functions by
           chance: how often one's share is within 1.96 of the standard errors that
           `stackctl diff` states; target: 93 to 97 %. And how far samples and regions are from the
           CPU time of the thread
+  conserve threads of some seconds of CPU time that is partly in regions: how far samples outside
+          of them and regions together are from each thread's CPU time; target: 0.1 %
 
-Best times of RUNS runs in turn (default 5; 1000 for detach; 200 for seeds). Of lmp it is the program that is
-measured, without stackd, which has a second or so to do at its start."""
+Best times of RUNS runs in turn (default 5; 1000 for detach; 200 for seeds). Of lmp it is the
+program that is measured, without stackd, which has a second or so to do at its start."""
 
+import json
 import os
 import shutil
 import signal
@@ -80,28 +85,65 @@ def pair(runs, folder):
     return missed
 
 
-def lmp(runs, folder):
+GROUP = "stackd_bench"
+
+
+def perf_probes(store):
+    """Has perf make probes at entries and returns of the functions that a recording has as regions.
+    Returns whether it has: not all of a library's can be probed."""
+    regions = json.loads(harness.Recording(store).text("report", "--view", "regions", "--json"))
+    library = os.path.realpath("/usr/lib/x86_64-linux-gnu/libmpi.so.40")
+    words = []
+    for region in regions["regions"]:
+        name = region["name"].removeprefix("P")
+        words += ["-a", "%s:%s=%s" % (GROUP, name, name), "-a",
+                  "%s:%s__r=%s%%return" % (GROUP, name, name)]
+    done = subprocess.run(["perf", "probe", "-q", "-x", library, *words], check=False,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        print("perf probe: " + done.stderr.strip())
+    return not done.returncode
+
+
+def lmp_commands(folder):
+    """lmp as it is, and with the library that counts its calls."""
     script = folder + "/melt.lmp"
     with open(os.path.join(test_mpi.HERE, "melt.lmp"), encoding="ascii") as file:
         text = file.read().replace("0 8 0 8 0 8", "0 16 0 16 0 16").replace("run 100", "run 400")
     with open(script, "w", encoding="ascii") as file:
         file.write(text)
     program = ["lmp", "-in", script, "-log", "none", "-screen", "none"]
-    plain = test_mpi.launch("openmpi", 1, *program)
     library, counts = test_mpi.build_recorder("openmpi", folder), folder + "/counts"
     os.mkdir(counts)
-    recorded = test_mpi.launch("openmpi", 1, *program,
-                               env=("LD_PRELOAD=" + library, "MPI_COUNTS=" + counts))
-    times = {"alone": [], "sampled": [], "sampled, --mpi": [], "PMPI": []}
-    for number in range(runs):
-        stackd = [STACKD, "-o", "%s/lmp-%d.db" % (folder, number)]
-        times["alone"].append(cpu_of(folder, [], plain))
-        times["sampled"].append(cpu_of(folder, [*stackd, "--"], plain))
-        times["sampled, --mpi"].append(cpu_of(folder, [*stackd, "--mpi", "--"], plain))
-        times["PMPI"].append(cpu_of(folder, [], recorded))
+    return (test_mpi.launch("openmpi", 1, *program),
+            test_mpi.launch("openmpi", 1, *program,
+                            env=("LD_PRELOAD=" + library, "MPI_COUNTS=" + counts)))
+
+
+def lmp(runs, folder):
+    plain, recorded = lmp_commands(folder)
+    times = {"alone": [], "sampled": [], "sampled, --mpi": [], "PMPI": [], "perf probe": []}
+    has_probes = False
+    try:
+        for number in range(runs):
+            store = "%s/lmp-%d.db" % (folder, number)
+            times["alone"].append(cpu_of(folder, [], plain))
+            times["sampled"].append(cpu_of(folder, [STACKD, "-o", store, "--"], plain))
+            os.remove(store)
+            times["sampled, --mpi"].append(cpu_of(folder, [STACKD, "-o", store, "--mpi", "--"],
+                                                  plain))
+            times["PMPI"].append(cpu_of(folder, [], recorded))
+            has_probes = has_probes or perf_probes(store)
+            if has_probes:
+                stat = ["perf", "stat", "-e", GROUP + ":*", "--"]
+                times["perf probe"].append(cpu_of(folder, stat, plain))
+    finally:
+        subprocess.run(["perf", "probe", "-q", "-d", GROUP + ":*"], check=False,
+                       stderr=subprocess.DEVNULL)
     for name, seconds in times.items():
-        print("lmp %-15s best %.3f s, median %.3f s of CPU time" % (
-            name, min(seconds), statistics.median(seconds)))
+        if seconds:
+            print("lmp %-15s best %.3f s, median %.3f s of CPU time" % (
+                name, min(seconds), statistics.median(seconds)))
     best, median = (100 * (f(times["sampled, --mpi"]) / f(times["sampled"]) - 1)
                     for f in (min, statistics.median))
     print("--mpi costs %+.1f %% (of medians %+.1f %%)" % (best, median))
@@ -171,6 +213,27 @@ def seeds(runs, folder):
     return not 93 <= covered <= 97
 
 
+def conserve(runs, folder):
+    subprocess.run(["make", "-s", "-C", ROOT, "workloads"], check=True)
+    off = []
+    for number in range(runs):
+        recording, result = harness.record(
+            "%s/%d.db" % (folder, number), "--region", "region", "--region", "left", "--",
+            os.path.join(harness.WORKLOADS, "joined"), 1000)
+        for line in result.out.splitlines():
+            tid, cpu = line.split()[:2]
+            told = sum(test_regions.folded(recording, "cpu.time", "--tid", tid).values())
+            off.append(100 * (told / int(cpu) - 1))
+            print("%7.3f s of CPU time: %+.4f %%" % (int(cpu) / 1e9, off[-1]), flush=True)
+    most = max(map(abs, off))
+    print("%d threads: off by %.4f %% on the average, at most %.4f %%" % (
+        len(off), statistics.mean(map(abs, off)), most))
+    return most > 0.1
+
+
+MEASURES = {"pair": pair, "lmp": lmp, "detach": detach, "seeds": seeds, "conserve": conserve}
+
+
 def main():
     names = [word for word in sys.argv[1:] if not word.isdigit()] or ["pair", "lmp"]
     numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
@@ -179,8 +242,7 @@ def main():
         folder = tempfile.mkdtemp()
         try:
             runs = numbers[0] if numbers else {"detach": 1000, "seeds": 200}.get(name, 5)
-            missed |= {"pair": pair, "lmp": lmp, "detach": detach, "seeds": seeds}[name](runs,
-                                                                                         folder)
+            missed |= MEASURES[name](runs, folder)
         finally:
             shutil.rmtree(folder)
     return 1 if missed else 0
