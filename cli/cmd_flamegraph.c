@@ -11,6 +11,7 @@
 #include "export/export_flamegraph_svg.h"
 #include "input.h"
 #include "input_fleet.h"
+#include "input_tags.h"
 #include "message.h"
 #include "options.h"
 #include "output.h"
@@ -157,6 +158,8 @@ int cmd_flamegraph(int argc, char **argv)
 		return CMD_USAGE;
 	}
 	status = input_fleet_by(&args.input, args.options.by);
+	if (status == CMD_DONE)
+		status = input_tags_by(&args.input, args.options.by);
 	if (status != CMD_DONE)
 		return status;
 	status = input_open(&args.input, &open);

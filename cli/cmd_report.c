@@ -7,6 +7,7 @@
 
 #include "cmd.h"
 #include "input_fleet.h"
+#include "input_tags.h"
 #include "message.h"
 #include "options.h"
 #include "output.h"
@@ -252,21 +253,25 @@ static int cmd_report_run(void *arg, const struct input_open *open)
 	return status == CMD_DONE ? cmd_report_write(args, open) : status;
 }
 
-/* Of a server's database all is shown in one, unless --by says otherwise. */
-static int prepare_fleet(struct cmd_report *args)
+/* Of a server's database, or a tag export, all is shown in one, unless --by says otherwise. */
+static int prepare_sums(struct cmd_report *args)
 {
 	enum report_view view = args->options.view;
+	bool is_fleet = input_is_fleet(&args->show.input);
+	int status;
 
-	if (!input_is_fleet(&args->show.input))
+	if (!is_fleet && !input_is_tags(&args->show.input))
 		return CMD_DONE;
 	if (view == REPORT_TIME || view == REPORT_REGIONS || args->is_lbr) {
-		message("a server has sums of samples, and neither their times nor their branch "
-			"records: --view tree, flat, callers and around show these");
+		message("%s has sums of samples, and neither their times nor their branch "
+			"records: --view tree, flat, callers and around show these",
+			is_fleet ? "a server" : "a tag export");
 		return CMD_USAGE;
 	}
 	if (!args->has_by)
 		args->options.by = PARTITION_BY_ALL;
-	return input_fleet_by(&args->show.input, args->options.by);
+	status = input_fleet_by(&args->show.input, args->options.by);
+	return status == CMD_DONE ? input_tags_by(&args->show.input, args->options.by) : status;
 }
 
 int cmd_report(int argc, char **argv)
@@ -295,6 +300,6 @@ int cmd_report(int argc, char **argv)
 			"tree alone");
 		return CMD_USAGE;
 	}
-	status = prepare_fleet(&args);
+	status = prepare_sums(&args);
 	return status == CMD_DONE ? show_run(&args.show, cmd_report_run, &args) : status;
 }

@@ -12,6 +12,7 @@
 #include "cmd.h"
 #include "input_fleet.h"
 #include "input_range.h"
+#include "input_tags.h"
 #include "message.h"
 #include "sym/late_names.h"
 #include "model/pattern.h"
@@ -63,7 +64,7 @@ static const struct argp_option input_recordings_options[] = {
 static const struct argp_option input_options[] = {
 	{"input", 'i', "FILE", 0,
 	 "Read this store (default: the one that stackd writes to), or, with report and flamegraph, "
-	 "the database of a server that has those of many hosts: clickhouse://HOST[:PORT]/DATABASE "
+	 "what 'stackctl merge' wrote, or the database of a server that has those of many hosts: clickhouse://HOST[:PORT]/DATABASE "
 	 "(docs/FLEETS.md)",
 	 1},
 	{"host", INPUT_HOST, "NAME", 0,
@@ -461,7 +462,8 @@ static int sum_up(const struct input *input, const char *path, struct input_open
 	const struct store_tables *t = store_reader_tables(open->reader);
 	int err;
 
-	if (!input_is_fleet(input) && !input_has_times(input->filter.metric, path, open->reader))
+	if (!input_is_fleet(input) && !input_is_tags(input) &&
+	    !input_has_times(input->filter.metric, path, open->reader))
 		return CMD_NO_SAMPLES;
 	err = profile_new(open->reader, &input->filter, &open->profile);
 	if (err == 0 || (err == -ENODATA && has_instances(input, open->reader)))
@@ -540,6 +542,8 @@ int input_open(const struct input *input, struct input_open *ret_open)
 	}
 	if (input_is_fleet(input)) {
 		status = input_fleet_open(input, &open.reader);
+	} else if (input_is_tags(input)) {
+		status = input_tags_open(input, &open.reader);
 	} else {
 		err = input_open_reader(input, path, &open.reader, &error);
 		if (err == 0)

@@ -251,7 +251,7 @@ static int thread_of(struct fleet *f, const struct store_labels *labels, uint32_
 	text_put(&key, labels->unit ? labels->unit : "", "\t");
 	text_put_raw(&key, "\t");
 	text_put(&key, labels->container ? labels->container : "", "\t");
-	text_printf(&key, "\t%" PRIu32, labels->rank);
+	text_printf(&key, "\t%" PRIu64, labels->rank);
 	buf_put_u8(&key, '\0');
 	err = key.failed ? -ENOMEM : strings_intern(f->threads, (const char *)key.data, ret_thread);
 	buf_free(&key);
@@ -287,7 +287,7 @@ static int take_sum(struct fleet *f, struct buf_reader *r, struct sum_texts *t)
 {
 	struct store_labels labels = {.host = t->host, .command = t->command};
 	struct fleet_sum sum = {0};
-	uint32_t inferred;
+	uint32_t inferred, rank;
 	int err;
 
 	BUF_GET(r, sum.tag);
@@ -299,9 +299,10 @@ static int take_sum(struct fleet *f, struct buf_reader *r, struct sum_texts *t)
 	get_text(r, t->command);
 	get_text(r, t->unit);
 	get_text(r, t->container);
-	BUF_GET(r, labels.rank);
+	BUF_GET(r, rank);
 	BUF_GET(r, sum.sum.count);
 	BUF_GET(r, sum.sum.weight);
+	labels.rank = rank;
 	labels.unit = *t->unit ? t->unit : NULL;
 	labels.container = *t->container ? t->container : NULL;
 	err = is_cut(f, r);

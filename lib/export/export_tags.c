@@ -20,6 +20,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "model/profile_ranks.h"
 #include "proc/object_id.h"
 #include "base/int_map.h"
 #include "base/text.h"
@@ -251,9 +252,25 @@ static int tags_nodes(struct export_tags *x)
 	return err;
 }
 
+/* The ranks of processes in their MPI jobs: `ranks` has one for each process, zeroed. */
+static int tags_ranks(struct export_tags *x, uint64_t *ranks)
+{
+	int err = profile_ranks_read(x->profile, ranks);
+
+	for (uint32_t i = 0; err == 0 && i < x->t->n_processes; i++) {
+		if (!x->processes[i] || !(uint32_t)ranks[i])
+			continue;
+		text_printf(&x->line, "rank\t%u\t%" PRIu32 "\t%" PRIu64, i, (uint32_t)ranks[i] - 1,
+			    ranks[i] >> 32);
+		err = tags_end(x);
+	}
+	return err;
+}
+
 static int tags_processes(struct export_tags *x)
 {
-	int err = 0;
+	uint64_t *ranks = calloc((size_t)x->t->n_processes + 1, sizeof(*ranks));
+	int err = ranks ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; err == 0 && i < x->t->n_processes; i++) {
 		const struct store_process *process = &x->t->processes[i];
@@ -265,6 +282,9 @@ static int tags_processes(struct export_tags *x)
 		tags_text(x, process->exe);
 		err = tags_end(x);
 	}
+	if (err == 0)
+		err = tags_ranks(x, ranks);
+	free(ranks);
 	return err;
 }
 

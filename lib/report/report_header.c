@@ -101,7 +101,9 @@ static void report_header_time(const struct store_recording *recording, struct b
 
 	if (localtime_r(&start, &tm))
 		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &tm);
-	text_printf(b, "%s, for %.1f s", text, (double)duration(recording) / 1e9);
+	text_put_raw(b, text);
+	if (recording->end_ns != recording->start_ns) /* an export has no end */
+		text_printf(b, ", for %.1f s", (double)duration(recording) / 1e9);
 	if (!recording->finished)
 		text_put_raw(b, " so far (it is still being recorded, or was cut off)");
 }

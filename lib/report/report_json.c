@@ -65,6 +65,24 @@ static void report_json_sources(struct report_json *json, const struct frame_sou
 	text_put_raw(&json->b, "}");
 }
 
+static void report_json_imbalance(struct report_json *json, const struct imbalance_node *node)
+{
+	text_printf(&json->b,
+		    ",\"ranks\":{\"sum\":%" PRIu64 ",\"max\":%" PRIu64 ",\"max_rank\":%" PRIu32 "}",
+		    node->sum, node->most, node->rank);
+}
+
+/* What a node has beside its counts: those of a part's own tree. */
+static void report_json_more(struct report_json *json, const struct calltree *tree, uint32_t node)
+{
+	if (tree != json->view.tree)
+		return;
+	if (json->view.with_sources)
+		report_json_sources(json, &json->view.sources.nodes[node]);
+	if (json->view.imbalance.nodes)
+		report_json_imbalance(json, &json->view.imbalance.nodes[node]);
+}
+
 /* A child's samples are never more than its parent's: what is hidden hides all below it. Of
  * hidden rows only the topmost are counted. `shown` maps nodes to their index in the output. */
 static int node_list(struct report_json *json, const struct calltree *tree, uint64_t whole,
@@ -94,8 +112,7 @@ static int node_list(struct report_json *json, const struct calltree *tree, uint
 			    n_shown ? "," : "", up ? (int64_t)shown[up] : -1, nodes[i].symbol,
 			    nodes[i].is_inlined ? "true" : "false", nodes[i].samples, nodes[i].self,
 			    nodes[i].inferred);
-		if (json->view.with_sources && tree == json->view.tree)
-			report_json_sources(json, &json->view.sources.nodes[i]);
+		report_json_more(json, tree, i);
 		text_put_raw(&json->b, "}");
 		shown[i] = n_shown++;
 		err = drain(json, REPORT_JSON_CHUNK);

@@ -93,26 +93,40 @@ static int report_columns(struct report *report, const char *before, const char 
 	return report_line(report);
 }
 
+/* Says what the column of ranks is about. */
+static int report_imbalance(struct report *report)
+{
+	const struct imbalance *imbalance = &report->view.imbalance;
+
+	if (!imbalance->nodes)
+		return 0;
+	text_printf(&report->row,
+		    "# %" PRIu32 " ranks: the most of one over their mean, and which one that is",
+		    imbalance->ranks);
+	return report_line(report);
+}
+
 static int report_tree(struct report *report)
 {
 	bool with_sources = report->options->with_sources;
+	bool with_imbalance = report->view.imbalance.nodes;
 	struct treeview_options options = {.report = report->options,
 					   .whole = report->view.whole,
-					   .sources = with_sources ? &report->view.sources : NULL};
-	int err = 0;
+					   .sources = with_sources ? &report->view.sources : NULL,
+					   .imbalance =
+						   with_imbalance ? &report->view.imbalance : NULL};
+	char before[128];
+	int err = report_imbalance(report);
 
-	if (with_sources) {
+	if (err == 0 && with_sources) {
 		frame_sources_put_sum(&report->view.sources.all, &report->row);
 		err = report_line(report);
 	}
+	snprintf(before, sizeof(before),
+		 "#  total    self  %s%scall path from the root down, in %% of ",
+		 with_imbalance ? "max/mean  rank  " : "", with_sources ? "from, in %      " : "");
 	if (err == 0)
-		err = report_columns(report,
-				     with_sources
-					     ? "#  total    self  from, in %      call path "
-					       "from the root down, in % of "
-					     : "#  total    self  call path from the root down, "
-					       "in % of ",
-				     "");
+		err = report_columns(report, before, "");
 	return err < 0 ? err : treeview_write(report->view.tree, &options, report->out);
 }
 

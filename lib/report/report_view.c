@@ -65,6 +65,13 @@ int report_find(struct profile *profile, const char *pattern)
 	return err < 0 ? err : err ? 0 : -ENOENT;
 }
 
+/* Whether parts can have several ranks, whose differences are shown beside the tree. */
+static bool has_imbalance(const struct report_options *options)
+{
+	return options->view == REPORT_TREE && options->by != PARTITION_BY_PROCESS &&
+	       options->by != PARTITION_BY_THREAD && options->by != PARTITION_BY_RANK;
+}
+
 int report_view_new(struct profile *profile, const struct report_options *options,
 		    struct report_view_state *ret_view)
 {
@@ -73,7 +80,8 @@ int report_view_new(struct profile *profile, const struct report_options *option
 
 	*v = (struct report_view_state){.profile = profile,
 					.around = options->around,
-					.with_sources = options->with_sources};
+					.with_sources = options->with_sources,
+					.with_imbalance = has_imbalance(options)};
 	err = partition_make(profile, options->by, &v->partition);
 	if (err == 0)
 		err = calltree_new(profile, CALLTREE_BY_SYMBOL, &v->tree);
@@ -91,6 +99,7 @@ void report_view_free(struct report_view_state *v)
 	calltree_free(v->callers);
 	calltree_free(v->callees);
 	frame_sources_free(&v->sources);
+	imbalance_free(&v->imbalance);
 	free(v->is_asked);
 	*v = (struct report_view_state){0};
 }
@@ -132,6 +141,8 @@ int report_view_begin(struct report_view_state *v, uint32_t part, bool with_tree
 	if (err == 0 && v->with_sources)
 		err = frame_sources_make(v->profile, v->tree, of.order, (uint32_t)of.n,
 					 &v->sources);
+	if (err == 0 && v->with_imbalance)
+		err = imbalance_make(v->profile, v->tree, of.order, (uint32_t)of.n, &v->imbalance);
 	return err == 0 && v->around ? view_ask(v) : err;
 }
 

@@ -10,6 +10,7 @@
 #include "tree/calltree.h"
 #include "tree/partition.h"
 #include "tree/frame_sources.h"
+#include "tree/imbalance.h"
 
 /* Limits of a tree of callers. */
 #define REPORT_VIEW_LEVELS 512
@@ -22,6 +23,8 @@ struct report_view_state {
 	struct calltree *tree, *callers, *callees;
 	bool with_sources;
 	struct frame_sources sources; /* of `tree`, if with_sources */
+	bool with_imbalance;	      /* of the tree, unless a part has one rank at most */
+	struct imbalance imbalance;   /* of `tree`, if with_imbalance */
 	bool *is_asked;		      /* by symbol: it matches `around` */
 	uint32_t n_asked;	      /* symbols that is_asked covers */
 	const char *around;	      /* the pattern of REPORT_AROUND, or NULL */

@@ -192,6 +192,8 @@ static void treeview_columns(struct treeview *v, uint32_t node, uint64_t samples
 	treeview_share(&v->row, samples, v->options->whole);
 	if (!v->options->is_callers)
 		treeview_share(&v->row, self, v->options->whole);
+	if (v->options->imbalance)
+		imbalance_put(v->options->imbalance, node, &v->row);
 	text_put_raw(&v->row, "  ");
 	if (v->options->sources)
 		frame_sources_put(&v->options->sources->nodes[node], &v->row);
@@ -231,6 +233,8 @@ static int write_hidden(struct treeview *v, const struct treeview_item *item)
 	char share[TEXT_SHARE_MAX];
 
 	text_put_raw(&v->row, v->options->is_callers ? "          " : "                   ");
+	if (v->options->imbalance)
+		text_printf(&v->row, "%*s", IMBALANCE_COLUMN, "");
 	if (v->options->sources)
 		text_printf(&v->row, "%*s", FRAME_SOURCES_COLUMN + 2, "");
 	treeview_branches(v, item);

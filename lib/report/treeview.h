@@ -22,12 +22,14 @@
 #include "tree/calltree.h"
 #include "report/report.h"
 #include "tree/frame_sources.h"
+#include "tree/imbalance.h"
 #include "base/text.h"
 
 struct treeview_options {
 	const struct report_options *report;
 	uint64_t whole;			     /* samples that are 100 % */
 	const struct frame_sources *sources; /* shown in a column; NULL: no column */
+	const struct imbalance *imbalance;   /* the same */
 	bool is_callers; /* Children call their parents, and there is no self column. */
 };
 

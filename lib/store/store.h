@@ -103,7 +103,7 @@ struct store_process {
 struct store_labels {
 	const char *host, *command;
 	const char *unit, *container; /* NULL: none */
-	uint32_t rank;		      /* in its MPI job, + 1; 0: none */
+	uint64_t rank;		      /* in its MPI job, as SERIES_MPI_RANK has it; 0: none */
 };
 
 struct store_thread {

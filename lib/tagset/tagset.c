@@ -33,6 +33,23 @@ int tagset_chain_add(struct tagset_chains *chains, uint64_t key, uint32_t number
 	return 0;
 }
 
+bool tagset_is_better_path(const char *path, const char *other)
+{
+	return *path && (!*other || strcmp(path, other) < 0);
+}
+
+bool tagset_says_more(const char *names, const char *other)
+{
+	const char *a = strchr(names, '\t'), *b = strchr(other, '\t');
+	bool has_a = a && a[1] != '\t', has_b = b && b[1] != '\t';
+
+	if (has_a != has_b)
+		return has_a;
+	if (strlen(names) != strlen(other))
+		return strlen(names) > strlen(other);
+	return strcmp(names, other) > 0;
+}
+
 static void chains_release(struct tagset_chains *chains)
 {
 	int_map_fini(&chains->heads);

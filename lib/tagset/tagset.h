@@ -61,7 +61,7 @@ void tagset_free(struct tagset *set);
  * but tagset_free(), and *ret_error is a malloc()ed sentence or NULL. */
 int tagset_read(struct tagset *set, FILE *in, uint32_t side, char **ret_error);
 
-/* Writes all of it as an export. 0, -ENOMEM, -EIO. */
+/* Writes all of it as an export. 0, -ENOMEM, -EIO. tagset_share.h does the same of many sets. */
 int tagset_write(const struct tagset *set, FILE *out);
 
 /* Returns the number of recordings that were read, each counted once. */

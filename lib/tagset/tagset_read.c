@@ -56,12 +56,9 @@ static int tagset_recording(struct tagset_reader *rd)
 	return 0;
 }
 
-/* Of two paths the first in order, but any rather than none. */
 static void join_path(struct tagset *set, uint32_t *path, uint32_t other)
 {
-	const char *a = strings_at(set->strings, *path), *b = strings_at(set->strings, other);
-
-	if (*b && (!*a || strcmp(b, a) < 0))
+	if (tagset_is_better_path(strings_at(set->strings, other), strings_at(set->strings, *path)))
 		*path = other;
 }
 
@@ -174,19 +171,6 @@ static int inlined(struct tagset_reader *rd)
 	return 0;
 }
 
-/* Names that say more: first those with a function, then the longer, then the greater text. */
-static bool says_more(const char *a, const char *b)
-{
-	const char *fa = strchr(a, '\t'), *fb = strchr(b, '\t');
-	bool has_a = fa && fa[1] != '\t', has_b = fb && fb[1] != '\t';
-
-	if (has_a != has_b)
-		return has_a;
-	if (strlen(a) != strlen(b))
-		return strlen(a) > strlen(b);
-	return strcmp(a, b) > 0;
-}
-
 /* The location's names are complete: the next record is another. */
 static int end_location(struct tagset_reader *rd)
 {
@@ -208,7 +192,7 @@ static int end_location(struct tagset_reader *rd)
 	if (err < 0)
 		return err;
 	if (l->names == TAGSET_NONE ||
-	    says_more(strings_at(set->strings, names), strings_at(set->strings, l->names)))
+	    tagset_says_more(strings_at(set->strings, names), strings_at(set->strings, l->names)))
 		l->names = names;
 	return 0;
 }
@@ -302,6 +286,32 @@ static int tagset_process(struct tagset_reader *rd)
 		set->by_process.links.items[tagset_chain(&set->by_process, key)].number);
 }
 
+/* The rank of a process that was named before, and how many its job has or 0. */
+static int tagset_rank(struct tagset_reader *rd)
+{
+	struct tagset_process *p;
+	uint64_t rank, size, value;
+	uint32_t process;
+	int err = tagset_line_refer(rd, &rd->processes, rd->fields[1], false, &process);
+
+	if (err < 0)
+		return err;
+	if (!tagset_line_number(rd->fields[2], 10, &rank) ||
+	    !tagset_line_number(rd->fields[3], 10, &size) || rank >= INT32_MAX || size > INT32_MAX)
+		return tagset_line_bad(rd, "no rank or no number of ranks");
+	p = &rd->set->processes.items[process];
+	value = size << 32 | (rank + 1);
+	p->rank = value > p->rank ? value : p->rank; /* whatever the order of files */
+	return 0;
+}
+
+/* What follows from samples and values is not read. */
+static int tagset_total(struct tagset_reader *rd)
+{
+	(void)rd;
+	return 0;
+}
+
 static int enter_sample(struct tagset_reader *rd, const struct tagset_sample *sample)
 {
 	struct tagset *set = rd->set;
@@ -379,6 +389,7 @@ static const struct tagset_kind {
 	{"location", tagset_location, 8},   {"inlined", inlined, 5},
 	{"process", tagset_process, 6},	    {"object", tagset_object, 6},
 	{"recording", tagset_recording, 6}, {"value", tagset_value, 9},
+	{"rank", tagset_rank, 4},	    {"total", tagset_total, 9},
 };
 
 /* --- lines --------------------------------------------------------------------------------- */

@@ -23,6 +23,7 @@ struct tagset_object {
 struct tagset_process {
 	uint32_t recording;
 	uint32_t fields; /* text: PID, parent's PID, COMM, EXE */
+	uint64_t rank;	 /* in its MPI job, as SERIES_MPI_RANK has it; 0: none */
 };
 
 /* Numbers of things by a hash of what they are: a chain for each hash. */
@@ -58,5 +59,11 @@ struct tagset {
 /* The first link of a chain, TAGSET_NONE at its end. */
 uint32_t tagset_chain(const struct tagset_chains *chains, uint64_t key);
 int tagset_chain_add(struct tagset_chains *chains, uint64_t key, uint32_t number);
+
+/* Whether a name is kept rather than the other that a thing has: of two paths of an object the
+ * first in order, but any rather than none; of two texts of a location's names those with a
+ * function, then the longer, then the greater text. */
+bool tagset_is_better_path(const char *path, const char *other);
+bool tagset_says_more(const char *names, const char *other);
 
 #endif

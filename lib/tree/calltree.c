@@ -295,3 +295,14 @@ const struct profile_symbol *calltree_symbol(const struct calltree *tree, uint32
 {
 	return profile_symbol_at(tree->profile, tree->nodes[node].symbol);
 }
+
+uint32_t calltree_find_child(const struct calltree_node *nodes, uint32_t parent,
+			     const struct profile_frame *frame)
+{
+	uint32_t at = nodes[parent].first_child;
+
+	while (at != CALLTREE_NONE && (nodes[at].symbol != frame->symbol->number ||
+				       nodes[at].is_inlined != frame->is_inlined))
+		at = nodes[at].next_sibling;
+	return at;
+}

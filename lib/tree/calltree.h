@@ -87,6 +87,10 @@ int calltree_around(const struct calltree *tree, const bool *is_asked,
 /* Returns all nodes by number. The array is owned by the tree and lives until the next addition. */
 const struct calltree_node *calltree_nodes(const struct calltree *tree, uint32_t *ret_count);
 
+/* Returns the child of a node, in a tree by symbol, that stands for a frame, or CALLTREE_NONE. */
+uint32_t calltree_find_child(const struct calltree_node *nodes, uint32_t parent,
+			     const struct profile_frame *frame);
+
 /* Returns the symbol of a node other than 0; it lives as long as the profile. */
 const struct profile_symbol *calltree_symbol(const struct calltree *tree, uint32_t node);
 

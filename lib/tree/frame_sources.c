@@ -26,17 +26,6 @@ void frame_sources_free(struct frame_sources *s)
 	*s = (struct frame_sources){0};
 }
 
-static uint32_t find_child(const struct calltree_node *nodes, uint32_t parent,
-			   const struct profile_frame *frame)
-{
-	uint32_t at = nodes[parent].first_child;
-
-	while (at != CALLTREE_NONE && (nodes[at].symbol != frame->symbol->number ||
-				       nodes[at].is_inlined != frame->is_inlined))
-		at = nodes[at].next_sibling;
-	return at;
-}
-
 static void count(struct frame_source_counts *counts, const struct profile_frame *frame,
 		  uint8_t provenance, uint64_t samples)
 {
@@ -62,7 +51,7 @@ static int add_entry(struct profile *profile, const struct calltree_node *nodes,
 	for (size_t i = 0; i < n && at != CALLTREE_NONE; i++) {
 		uint8_t provenance;
 
-		at = find_child(nodes, at, &frames[i]);
+		at = calltree_find_child(nodes, at, &frames[i]);
 		if (at == CALLTREE_NONE || frames[i].symbol->is_mark)
 			continue;
 		provenance = locations[frames[i].location].provenance;

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Items that many processes have, brought to one owner each, with equal ones combined on the way.
+ *
+ * An item is a key of 64 bits, an id (bytes) and data. The order of keys, and of the ids of one
+ * key, is the order in which owners have the items: the first process owns the least, and so on.
+ * Then an owner can answer each of its items with a number, and the answers go back the way that
+ * the items came.
+ *
+ * This is a crystal router (Fox et al., "Solving Problems on Concurrent Processors", 1988): in
+ * round i a process exchanges with the one whose number differs in bit i, and gives it what belongs
+ * into its half of the keys. Items that all have become one with the first exchange of two
+ * processes, as in a tree of sums, while what is one's own travels to its owner as it is. So one
+ * pass does for both, with log2(N) messages a process, each no larger than about a process's
+ * share. An MPI_Alltoallv was rejected: its arrays of counts alone take a process 1 MiB at 65,536
+ * processes, and an item of all would reach its owner as often as there are processes.
+ */
+#ifndef TAGSET_ROUTER_H
+#define TAGSET_ROUTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+/* One of several processes, and what connects them. All call the same functions in the same order.
+ * Of a single process the functions are not called. */
+struct router_comm {
+	uint32_t rank, size; /* its number from 0, and how many there are */
+	void *arg;
+	/* Sends to another process and appends to *in what that sends. 0, -ENOMEM, -EIO. */
+	int (*exchange)(void *arg, uint32_t other, const struct buf *out, struct buf *in);
+	/* Replaces each of `n` numbers by its sum over all processes, or over those before this
+	 * one, modulo 2^64. 0, -ENOMEM, -EIO. */
+	int (*sum)(void *arg, uint64_t *numbers, size_t n, bool only_before);
+	/* Replaces each of `n` numbers by the largest of all processes. 0, -ENOMEM, -EIO. */
+	int (*largest)(void *arg, uint64_t *numbers, size_t n);
+};
+
+extern const struct router_comm router_alone; /* a single process */
+
+/* The functions of `comm`, for one process or many; errors are theirs. */
+int router_sum(const struct router_comm *comm, uint64_t *numbers, size_t n);
+int router_sum_before(const struct router_comm *comm, uint64_t *numbers, size_t n);
+int router_largest(const struct router_comm *comm, uint64_t *numbers, size_t n);
+
+struct router;
+
+/* Combines the data of two equal items into that of one: changes `into`, whose size stays, and
+ * returns false; or returns true if `from` is to take its place. Must not depend on the order. */
+typedef bool (*router_combine)(uint8_t *into, size_t n_into, const uint8_t *from, size_t n_from);
+
+/* `comm` is borrowed. 0 or -ENOMEM. */
+int router_new(const struct router_comm *comm, router_combine combine, struct router **ret_router);
+void router_free(struct router *router); /* NULL is fine */
+
+/* Adds an item, before router_run(). Items are numbered as they are added. 0, -ENOMEM, or
+ * -EOVERFLOW (2^32 items, or 2^32 bytes of one). */
+int router_add(struct router *router, uint64_t key, const void *id, size_t n_id, const void *data,
+	       size_t n_data);
+
+/* Brings all items to their owners, who have about equal parts of the keys from `first` to `last`,
+ * which all keys lie in, and which are the same in all processes. Without `answers`,
+ * router_return() is not possible, and memory is saved. 0, -ENOMEM, -EIO, -EOVERFLOW, or -EBADMSG:
+ * what came is broken. */
+int router_run(struct router *router, uint64_t first, uint64_t last, bool answers);
+
+struct router_item {
+	uint64_t key;
+	const uint8_t *id, *data; /* live as long as the router */
+	uint32_t n_id, n_data;
+};
+
+/* After router_run(): how many items this process owns, and one of them, in order. */
+uint32_t router_count(const struct router *router);
+struct router_item router_at(const struct router *router, uint32_t index);
+
+/* Answers an owned item; it is 0 without that. */
+void router_answer(struct router *router, uint32_t index, uint64_t answer);
+
+/* Returns all answers to where the items were added; may be repeated with others. Errors as of
+ * router_run(). */
+int router_return(struct router *router);
+
+/* The answer that router_return() has brought to the item that was added as the index-th. */
+uint64_t router_answer_to(const struct router *router, uint32_t index);
+
+#endif
