@@ -30,7 +30,7 @@ LIB_SRC    = $(wildcard lib/*/*.c)
 DAEMON_SRC = $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/*/*.c))
 CLI_SRC    = $(wildcard cli/*.c)
 TEST_SRC   = $(wildcard tests/unit/test_*.c)
-C_FILES    = $(wildcard bpf/*.[ch] lib/*/*.[ch] daemon/*.[ch] daemon/*/*.[ch] cli/*.[ch] tests/*/*.[ch] bench/*.[ch] \
+C_FILES    = $(wildcard bpf/*.[ch] lib/*/*.[ch] daemon/*.[ch] daemon/*/*.[ch] cli/*.[ch] mpi/*.[ch] tests/*/*.[ch] bench/*.[ch] \
 	       libstacktag/*.[ch] libstacktag/*/*.c libstackalloc/*.[ch] plugin/*.h plugin/*.cc)
 OBJ        = $(patsubst %.c,$(B)/%.o,$(1))
 TESTS      = $(patsubst tests/unit/%.c,$(B)/tests/%,$(TEST_SRC))
@@ -39,7 +39,7 @@ WORKLOADS  = $(B)/workloads/done
 all: $(B)/stackd $(B)/stackctl stacktag $(B)/libstackalloc.so
 
 help:
-	@echo 'all man deps demo check check-unit check-live check-kernels check-distros check-container lint format agree fuzz soak bench bench-quick install deb dist clean'
+	@echo 'all man mpi deps demo check check-unit check-live check-kernels check-distros check-container lint format agree fuzz soak bench bench-quick install deb dist clean'
 
 # --- the kernel half -------------------------------------------------------------------------
 #
@@ -104,6 +104,28 @@ $(B)/stackd: $(B)/daemon/main.o $(B)/libstackd-daemon.a $(B)/libstackd.a
 
 $(B)/stackctl: $(call OBJ,$(CLI_SRC)) $(B)/libstackd.a
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS) -lncursesw -ltinfo
+
+# --- for MPI jobs (docs/FLEETS.md): stackctl-mpi, once for each MPI whose headers are there --------
+#
+# No other target needs it. Debian's compilers are named mpicc.openmpi and mpicc.mpich.
+
+MPI_SRC   = $(wildcard mpi/*.c)
+MPI_KINDS = $(foreach kind,openmpi mpich,$(if $(shell command -v mpicc.$(kind)),$(kind)))
+
+define mpi_program
+$(B)/mpi/$(1)/%.o: mpi/%.c
+	@mkdir -p $$(@D)
+	$$(call say,CC,$$@)OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$(1) $$(CFLAGS) -MMD -MP -c $$< -o $$@
+
+$(B)/mpi/$(1)/stackctl-mpi: $(MPI_SRC:mpi/%.c=$(B)/mpi/$(1)/%.o) $(filter-out $(B)/cli/main.o,$(call OBJ,$(CLI_SRC))) $(B)/libstackd.a
+	$$(call say,LD,$$@)OMPI_CC=$(CC) MPICH_CC=$(CC) mpicc.$(1) $$(LDFLAGS) -o $$@ $$^ $$(LDLIBS) -lncursesw -ltinfo
+endef
+$(foreach kind,openmpi mpich,$(eval $(call mpi_program,$(kind))))
+
+mpi: $(MPI_KINDS:%=$(B)/mpi/%/stackctl-mpi)
+
+# What is installed of it: what was made, and its manual page; the plain name is that of the first.
+MPI_BUILT = $(foreach kind,openmpi mpich,$(if $(wildcard $(B)/mpi/$(kind)/stackctl-mpi),$(kind)))
 
 # The daemon with the program of another clang, which tests/kernels tries: build/bpf/clang-19/stackd.
 # A newer object in that folder, made by the compiler of another root, is used unchanged.
@@ -338,6 +360,10 @@ install: all man
 	for unit in stackd.service stackd-push.service stackd-metrics.service stackd-metrics.timer; do sed 's|@PREFIX@|$(PREFIX)|g' systemd/$$unit \
 		> $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit || exit 1; done
 	install -D -m 0644 systemd/stackd.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/stackd.conf
+	for kind in $(MPI_BUILT); do install -m 0755 $(B)/mpi/$$kind/stackctl-mpi $(DESTDIR)$(PREFIX)/bin/stackctl-mpi.$$kind || exit 1; done
+	$(if $(MPI_BUILT),ln -sf stackctl-mpi.$(firstword $(MPI_BUILT)) $(DESTDIR)$(PREFIX)/bin/stackctl-mpi && \
+		SOURCE_DATE_EPOCH=$(MAN_EPOCH) $(B)/mpi/$(firstword $(MPI_BUILT))/stackctl-mpi --man \
+		> $(DESTDIR)$(PREFIX)/share/man/man1/stackctl-mpi-merge.1)
 	$(if $(DESTDIR),,-ldconfig) # programs with tags find libstacktag
 
 deb: all man
@@ -351,5 +377,5 @@ clean:
 
 .PHONY: all help deps deb dist check check-unit check-live check-kernels check-distros check-container \
 	lint format demo agree fuzz bench bench-quick install clean \
-	unit-tests workloads emulator walk-bench man stacktag
+	unit-tests workloads emulator walk-bench man stacktag mpi
 .DELETE_ON_ERROR:

@@ -72,7 +72,11 @@ int cmd_merge(int argc, char **argv)
 		       "An INPUT is a store (all its recordings, or one: FILE@ID) or a file that "
 		       "'stackctl export --tags' or 'stackctl merge' wrote (docs/TAGS.md). Equal "
 		       "call paths become one, and their counts add up. The result is the same in "
-		       "whatever order and grouping inputs are merged.",
+		       "whatever order and grouping inputs are merged. 'stackctl report -i FILE' shows "
+		       "it.\n\n"
+		       "MPI jobs: 'mpirun stackctl-mpi merge -o FILE STORE...' makes the same file of "
+		       "the stores of a job's nodes, by one process a node, of which none holds all: "
+		       "stackctl-mpi-merge(1), docs/FLEETS.md.",
 	};
 	struct cmd_merge args = {0};
 	struct tagset *set;

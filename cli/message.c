@@ -7,13 +7,20 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+static char message_name[320] = "stackctl";
+
+void message_set_name(const char *name)
+{
+	snprintf(message_name, sizeof(message_name), "%s", name);
+}
+
 void message(const char *format, ...)
 {
 	va_list args;
 
 	fflush(stdout);
 	terminal_progress_end();
-	fputs("stackctl: ", stderr);
+	fprintf(stderr, "%s: ", message_name);
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);

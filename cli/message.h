@@ -5,4 +5,7 @@
 
 void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* What messages begin with instead of "stackctl"; copied, and cut at 319 bytes. */
+void message_set_name(const char *name);
+
 #endif

@@ -31,6 +31,9 @@ sed -i "s|^libdir=.*|libdir=${lib#"$root"}|" "$lib"/pkgconfig/*.pc
 strip --strip-unneeded --remove-section=.comment --remove-section=.note \
     "$root/usr/bin/stackctl" "$root/usr/sbin/stackd" "$lib"/lib*.so.1
 strip --strip-unneeded "$root"/usr/lib/stackd/*.so
+for program in "$root"/usr/bin/stackctl-mpi.*; do # where `make mpi` has made any
+    [ ! -f "$program" ] || strip --strip-unneeded --remove-section=.comment --remove-section=.note "$program"
+done
 strip --strip-debug --enable-deterministic-archives "$lib"/lib*.a
 gzip -9n "$root"/usr/share/man/man[18]/*
 gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
@@ -60,6 +63,10 @@ depends=$(cd "$work" && dpkg-shlibdeps -O --ignore-missing-info -S"$root" \
     "$root/usr/bin/stackctl" "$root/usr/sbin/stackd" "$lib"/lib*.so.1 \
     "$root/usr/lib/stackd/libstackalloc.so" 2>/dev/null |
     sed -n 's/^shlibs:Depends=//p')
+# The MPI that a launcher has started a job with is there; the others are not needed.
+suggests=$(cd "$work" && find "$root/usr/bin" -name 'stackctl-mpi.*' -exec dpkg-shlibdeps -O --ignore-missing-info \
+    -S"$root" {} + 2>/dev/null | sed -n 's/^shlibs:Depends=//p' | tr ',' '\n' | grep -oE 'lib(openmpi|mpich)[0-9a-z]*' |
+    sort -u | sed 's/^/, /' | tr -d '\n')
 [ -n "$depends" ] || { echo 'deb.sh: dpkg-shlibdeps found no dependencies' >&2; exit 1; }
 for library in "$lib"/lib*.so.1; do
     printf '%s 1 stackd (>= %s)\n' "$(basename "$library" .so.1)" "${version%-*}"
@@ -73,7 +80,7 @@ Maintainer: $maintainer
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
 Depends: $depends
 Recommends: libdebuginfod1, libcurl4t64 | libcurl4 | libcurl3t64-gnutls | libcurl3-gnutls
-Suggests: gcc-$(gcc -dumpversion | cut -d. -f1)
+Suggests: gcc-$(gcc -dumpversion | cut -d. -f1)$suggests
 Section: devel
 Priority: optional
 Description: kernel-assisted call-path profiler

@@ -53,7 +53,7 @@ spawn() { # the same in the background, at most one per CPU
 # --- the groups ------------------------------------------------------------------------------
 
 do_build() {
-    run build-gcc make -j"$jobs" CC=gcc all workloads || return
+    run build-gcc make -j"$jobs" CC=gcc all workloads mpi || return
     [ "$1" = quick ] || run build-clang make -j"$jobs" CC=clang B=build/clang all
 }
 

@@ -47,27 +47,6 @@ struct router {
 	bool has_answers;
 };
 
-const struct router_comm router_alone = {.size = 1};
-
-int router_sum(const struct router_comm *comm, uint64_t *numbers, size_t n)
-{
-	return comm->size > 1 && n ? comm->sum(comm->arg, numbers, n, false) : 0;
-}
-
-int router_sum_before(const struct router_comm *comm, uint64_t *numbers, size_t n)
-{
-	if (comm->size > 1 && n)
-		return comm->sum(comm->arg, numbers, n, true);
-	if (n)
-		memset(numbers, 0, n * sizeof(*numbers));
-	return 0;
-}
-
-int router_largest(const struct router_comm *comm, uint64_t *numbers, size_t n)
-{
-	return comm->size > 1 && n ? comm->largest(comm->arg, numbers, n) : 0;
-}
-
 int router_new(const struct router_comm *comm, router_combine combine, struct router **ret_router)
 {
 	struct router *router = calloc(1, sizeof(*router));
@@ -344,8 +323,7 @@ static int exchange(struct router *r, uint32_t other, uint32_t sent, uint32_t n_
 	return err;
 }
 
-/* The largest power of two that is not above the number of processes. */
-static uint32_t owners(const struct router_comm *comm)
+uint32_t router_owners(const struct router_comm *comm)
 {
 	uint32_t n = 1;
 
@@ -364,7 +342,7 @@ static uint32_t boundary(const struct router *r, uint64_t first, uint64_t last, 
 		uint32_t middle = low + (high - low) / 2;
 		uint64_t key = r->items.items[middle].key - first;
 
-		if ((unsigned __int128)key * owners(r->comm) / keys < owner)
+		if ((unsigned __int128)key * router_owners(r->comm) / keys < owner)
 			low = middle + 1;
 		else
 			high = middle;
@@ -374,7 +352,7 @@ static uint32_t boundary(const struct router *r, uint64_t first, uint64_t last, 
 
 int router_run(struct router *r, uint64_t first, uint64_t last, bool answers)
 {
-	uint32_t rank = r->comm->rank, n = owners(r->comm);
+	uint32_t rank = r->comm->rank, n = router_owners(r->comm);
 	int err = sort(r);
 
 	r->has_answers = answers;

@@ -25,24 +25,24 @@
 #include "base/buf.h"
 
 /* One of several processes, and what connects them. All call the same functions in the same order.
- * Of a single process the functions are not called. */
+ * Of a single process it is not called. */
 struct router_comm {
 	uint32_t rank, size; /* its number from 0, and how many there are */
 	void *arg;
 	/* Sends to another process and appends to *in what that sends. 0, -ENOMEM, -EIO. */
 	int (*exchange)(void *arg, uint32_t other, const struct buf *out, struct buf *in);
-	/* Replaces each of `n` numbers by its sum over all processes, or over those before this
-	 * one, modulo 2^64. 0, -ENOMEM, -EIO. */
-	int (*sum)(void *arg, uint64_t *numbers, size_t n, bool only_before);
-	/* Replaces each of `n` numbers by the largest of all processes. 0, -ENOMEM, -EIO. */
-	int (*largest)(void *arg, uint64_t *numbers, size_t n);
 };
 
 extern const struct router_comm router_alone; /* a single process */
 
-/* The functions of `comm`, for one process or many; errors are theirs. */
-int router_sum(const struct router_comm *comm, uint64_t *numbers, size_t n);
-int router_sum_before(const struct router_comm *comm, uint64_t *numbers, size_t n);
+/* Returns how many processes own items: the largest power of two that is not above their number. */
+uint32_t router_owners(const struct router_comm *comm);
+
+/* Replaces each of `n` numbers by its sum over all processes, modulo 2^64; *ret_before (or NULL)
+ * has the sums over the processes before this one. 0, -ENOMEM, -EIO, -EBADMSG. */
+int router_sum(const struct router_comm *comm, uint64_t *numbers, size_t n, uint64_t *ret_before);
+
+/* Replaces each of `n` numbers by the largest of all processes. Errors as of router_sum(). */
 int router_largest(const struct router_comm *comm, uint64_t *numbers, size_t n);
 
 struct router;

@@ -60,13 +60,10 @@ int tagset_writer_sections(struct tagset_writer *w, const uint64_t *lengths, siz
 	uint64_t *before = calloc(n + 1, sizeof(*before)), *all = calloc(n + 1, sizeof(*all));
 	int err = parts && before && all && !w->text.failed ? 0 : -ENOMEM;
 
-	if (err == 0 && n) {
-		memcpy(before, lengths, n * sizeof(*before));
+	if (err == 0 && n)
 		memcpy(all, lengths, n * sizeof(*all));
-		err = router_sum_before(w->comm, before, n);
-	}
 	if (err == 0)
-		err = router_sum(w->comm, all, n);
+		err = router_sum(w->comm, all, n, before);
 	for (size_t i = 0; err == 0 && i < n; i++) {
 		parts[i] = (struct tagset_part){w->shared.bytes + before[i], lengths[i]};
 		w->shared.bytes += all[i];
@@ -95,11 +92,9 @@ int tagset_writer_flush(struct tagset_writer *w)
 int tagset_writer_number(struct tagset_writer *w, struct router *r, uint64_t *ret_first,
 			 uint64_t *ret_all)
 {
-	uint64_t n = router_count(r), first = n, all = n;
-	int err = router_sum_before(w->comm, &first, 1);
+	uint64_t n = router_count(r), first = 0, all = n;
+	int err = router_sum(w->comm, &all, 1, &first);
 
-	if (err == 0)
-		err = router_sum(w->comm, &all, 1);
 	for (uint32_t i = 0; err == 0 && i < n; i++)
 		router_answer(r, i, first + i);
 	if (err == 0)
@@ -165,7 +160,7 @@ static int put_recordings(struct tagset_writer *w, struct router *r)
 		err = tagset_writer_flush(w);
 	}
 	if (err == 0)
-		err = router_sum(w->comm, &w->shared.repeated, 1);
+		err = router_sum(w->comm, &w->shared.repeated, 1, NULL);
 	return err == 0 ? tagset_writer_section(w) : err;
 }
 
@@ -354,7 +349,7 @@ static int add_up(struct tagset_writer *w, uint64_t numbers[2])
 {
 	uint64_t halves[4] = {(uint32_t)numbers[0], numbers[0] >> 32, (uint32_t)numbers[1],
 			      numbers[1] >> 32};
-	int err = router_sum(w->comm, halves, 4);
+	int err = router_sum(w->comm, halves, 4, NULL);
 
 	for (unsigned i = 0; err == 0 && i < 2; i++) {
 		uint64_t upper = halves[2 * i + 1] + (halves[2 * i] >> 32);
@@ -378,7 +373,7 @@ static int begin(struct tagset_writer *w)
 	w->shared.weight = totals[1];
 	w->shared.skipped = set->skipped;
 	if (err == 0)
-		err = router_sum(w->comm, &w->shared.skipped, 1);
+		err = router_sum(w->comm, &w->shared.skipped, 1, NULL);
 	if (err == 0)
 		err = router_largest(w->comm, &some, 1);
 	if (err == 0 && !some)

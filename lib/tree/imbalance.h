@@ -34,9 +34,10 @@ void imbalance_free(struct imbalance *imbalance);
 /* Returns the most over the mean of all ranks, 0 where none has anything. */
 double imbalance_ratio(const struct imbalance *imbalance, uint32_t node);
 
+#define IMBALANCE_COLUMN 16
+
 /* Appends the column of a row: "      1.52     3", the ratio and the rank. On lack of memory the
  * row is marked as failed. */
-#define IMBALANCE_COLUMN 16
 void imbalance_put(const struct imbalance *imbalance, uint32_t node, struct buf *row);
 
 #endif

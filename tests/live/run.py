@@ -31,6 +31,7 @@ import test_faults  # noqa: E402,F401
 import test_fold  # noqa: E402,F401
 import test_go  # noqa: E402,F401
 import test_java  # noqa: E402,F401
+import test_job  # noqa: E402,F401
 import test_names  # noqa: E402,F401
 import test_open_files  # noqa: E402,F401
 import test_outages  # noqa: E402,F401

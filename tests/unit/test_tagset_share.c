@@ -39,8 +39,6 @@ struct net {
 	uint32_t size;
 	struct buf box[MOST][MOST]; /* from, to */
 	bool full[MOST][MOST];
-	const uint64_t *numbers[MOST];
-	uint32_t arrived, turn;
 	char *file;
 	size_t file_size;
 };
@@ -78,59 +76,6 @@ static int net_exchange(void *arg, uint32_t other, const struct buf *out, struct
 	return in->failed ? -ENOMEM : 0;
 }
 
-/* Waits for all. */
-static void barrier(struct net *net)
-{
-	uint32_t turn = net->turn;
-
-	if (++net->arrived == net->size) {
-		net->arrived = 0;
-		net->turn++;
-		pthread_cond_broadcast(&net->changed);
-	}
-	while (net->turn == turn)
-		pthread_cond_wait(&net->changed, &net->lock);
-}
-
-static int net_reduce(struct member *m, uint64_t *numbers, size_t n, uint32_t members, bool largest)
-{
-	struct net *net = m->net;
-	uint64_t *results = calloc(n, sizeof(*results));
-
-	pthread_mutex_lock(&net->lock);
-	net->numbers[m->comm.rank] = numbers;
-	barrier(net);
-	for (uint32_t k = 0; k < members; k++) {
-		for (size_t i = 0; i < n; i++) {
-			uint64_t other = net->numbers[k][i];
-
-			if (!largest)
-				results[i] += other;
-			else if (other > results[i])
-				results[i] = other;
-		}
-	}
-	barrier(net);
-	pthread_mutex_unlock(&net->lock);
-	memcpy(numbers, results, n * sizeof(*numbers));
-	free(results);
-	return 0;
-}
-
-static int net_sum(void *arg, uint64_t *numbers, size_t n, bool only_before)
-{
-	struct member *m = arg;
-
-	return net_reduce(m, numbers, n, only_before ? m->comm.rank : m->comm.size, false);
-}
-
-static int net_largest(void *arg, uint64_t *numbers, size_t n)
-{
-	struct member *m = arg;
-
-	return net_reduce(m, numbers, n, m->comm.size, true);
-}
-
 static int net_put(void *arg, const struct tagset_part *parts, size_t n, const struct buf *text)
 {
 	struct member *m = arg;
@@ -156,6 +101,24 @@ static void *run(void *arg)
 	const struct tagset_sink sink = {net_put, m};
 
 	m->err = tagset_share(m->set, &m->comm, &sink, &m->shared);
+	return NULL;
+}
+
+/* --- sums of numbers ---------------------------------------------------------------------------
+ */
+
+static void *run_sums(void *arg)
+{
+	struct member *m = arg;
+	uint64_t rank = m->comm.rank, size = m->comm.size, before[3];
+	uint64_t sums[] = {1, rank + 5, rank << 40}, most[] = {rank, size - rank, 77};
+
+	must(router_sum(&m->comm, sums, 3, before) == 0);
+	must(sums[0] == size && sums[1] == 5 * size + size * (size - 1) / 2 &&
+	     sums[2] == (size * (size - 1) / 2) << 40);
+	must(before[0] == rank && before[1] == 5 * rank + rank * (rank ? rank - 1 : 0) / 2);
+	must(router_largest(&m->comm, most, 3) == 0);
+	must(most[0] == size - 1 && most[1] == size && most[2] == 77);
 	return NULL;
 }
 
@@ -342,13 +305,13 @@ static void judge_totals(const char *text, const struct world *w, const struct e
 	assert_int_equal(lines, 0);
 }
 
-static void share(struct member *members, struct tagset **sets, struct net *net)
+static void start(struct member *members, struct tagset **sets, struct net *net,
+		  void *(*run_one)(void *arg))
 {
 	for (uint32_t i = 0; i < net->size; i++) {
-		members[i] = (struct member){.net = net, .set = sets[i]};
-		members[i].comm = (struct router_comm){
-			i, net->size, &members[i], net_exchange, net_sum, net_largest};
-		assert_int_equal(pthread_create(&members[i].thread, NULL, run, &members[i]), 0);
+		members[i] = (struct member){.net = net, .set = sets ? sets[i] : NULL};
+		members[i].comm = (struct router_comm){i, net->size, &members[i], net_exchange};
+		assert_int_equal(pthread_create(&members[i].thread, NULL, run_one, &members[i]), 0);
 	}
 	for (uint32_t i = 0; i < net->size; i++)
 		pthread_join(members[i].thread, NULL);
@@ -385,7 +348,7 @@ static void check(uint32_t size, uint32_t exports, uint32_t ranks, bool collides
 			    .size = size,
 			    .file = calloc(1, len + 1),
 			    .file_size = len};
-	share(members, sets, net);
+	start(members, sets, net, run);
 	for (uint32_t i = 0; i < size; i++) {
 		assert_int_equal(members[i].err, 0);
 		assert_int_equal(members[i].shared.bytes, len);
@@ -403,6 +366,24 @@ static void check(uint32_t size, uint32_t exports, uint32_t ranks, bool collides
 	free(net);
 	free(expected);
 	free(text);
+}
+
+static void test_sums(void **state)
+{
+	static struct member members[MOST];
+
+	(void)state;
+	for (uint32_t size = 1; size <= 33; size++) {
+		struct net *net = calloc(1, sizeof(*net));
+
+		*net = (struct net){.lock = PTHREAD_MUTEX_INITIALIZER,
+				    .changed = PTHREAD_COND_INITIALIZER,
+				    .size = size};
+		start(members, NULL, net, run_sums);
+		for (uint32_t i = 0; i < size * size; i++)
+			buf_free(&net->box[i / size][i % size]);
+		free(net);
+	}
 }
 
 static void test_one(void **state)
@@ -443,19 +424,20 @@ static void test_ranks(void **state)
 	check(8, 20, 2, false);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(tagset_new(&sets[i]), 0);
-	share(members, sets, &net);
+	start(members, sets, &net, run);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(members[i].err, -ENODATA);
 		tagset_free(sets[i]);
 	}
+	for (unsigned i = 0; i < 9; i++)
+		buf_free(&net.box[i / 3][i % 3]);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_few),
+		cmocka_unit_test(test_sums),  cmocka_unit_test(test_one),
+		cmocka_unit_test(test_many),  cmocka_unit_test(test_few),
 		cmocka_unit_test(test_ranks),
 	};
 

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sums over all processes; see router.h. In round i a process exchanges what its group has together
+ * with the one whose number differs in bit i, whose group has as many: then it knows that of both,
+ * and what comes before itself. The processes beyond the largest power of two first give what they
+ * have to one of the others, which adds those up apart, for all of them come behind its own.
+ */
+#include "tagset/router.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct router_comm router_alone = {.size = 1};
+
+struct summing {
+	const struct router_comm *comm;
+	size_t n; /* numbers */
+	bool is_largest;
+	uint64_t *all, *before; /* n numbers of the first processes, then n of those beyond */
+};
+
+static void add(const struct summing *s, uint64_t *into, const uint64_t *from)
+{
+	for (size_t i = 0; i < 2 * s->n; i++) {
+		if (!s->is_largest)
+			into[i] += from[i];
+		else if (from[i] > into[i])
+			into[i] = from[i];
+	}
+}
+
+/* Exchanges `count` numbers for as many, or for none. */
+static int exchange(const struct summing *s, uint32_t other, const uint64_t *numbers, size_t n_out,
+		    uint64_t *ret_numbers, size_t n_in)
+{
+	struct buf out = {0}, in = {0};
+	int err;
+
+	buf_put(&out, numbers, n_out * sizeof(*numbers));
+	err = out.failed ? -ENOMEM : s->comm->exchange(s->comm->arg, other, &out, &in);
+	if (err == 0 && in.len != n_in * sizeof(*numbers))
+		err = -EBADMSG;
+	if (err == 0 && n_in)
+		memcpy(ret_numbers, in.data, in.len);
+	buf_free(&out);
+	buf_free(&in);
+	return err;
+}
+
+/* Of the first processes, whose number is a power of two: `owners`. */
+static int sum_up(struct summing *s, uint32_t owners, uint64_t *others)
+{
+	uint32_t rank = s->comm->rank, extra = rank + owners;
+	bool has_extra = extra < s->comm->size;
+	int err = has_extra ? exchange(s, extra, NULL, 0, s->all + s->n, s->n) : 0;
+
+	for (uint32_t bit = 1; err == 0 && bit < owners; bit *= 2) {
+		err = exchange(s, rank ^ bit, s->all, 2 * s->n, others, 2 * s->n);
+		if (err == 0 && rank & bit)
+			add(s, s->before, others);
+		if (err == 0)
+			add(s, s->all, others);
+	}
+	/* What is before a process beyond is all of the first ones, and some of those beyond. */
+	for (size_t i = 0; i < s->n; i++) {
+		uint64_t first = s->all[i], beyond = s->all[s->n + i];
+
+		if (s->is_largest)
+			s->all[i] = beyond > first ? beyond : first;
+		else
+			s->all[i] = first + beyond;
+		s->all[s->n + i] = first + s->before[s->n + i];
+	}
+	return err == 0 && has_extra ? exchange(s, extra, s->all, 2 * s->n, NULL, 0) : err;
+}
+
+static int run(const struct router_comm *comm, uint64_t *numbers, size_t n, uint64_t *ret_before,
+	       bool is_largest)
+{
+	struct summing s = {.comm = comm, .n = n, .is_largest = is_largest};
+	uint32_t owners = router_owners(comm);
+	uint64_t *others = calloc(2 * n + 1, sizeof(*others));
+	int err;
+
+	s.all = calloc(2 * n + 1, sizeof(*s.all));
+	s.before = calloc(2 * n + 1, sizeof(*s.before));
+	err = s.all && s.before && others ? 0 : -ENOMEM;
+	if (err == 0)
+		memcpy(s.all, numbers, n * sizeof(*numbers));
+	if (err == 0 && comm->rank < owners)
+		err = sum_up(&s, owners, others);
+	else if (err == 0)
+		err = exchange(&s, comm->rank - owners, numbers, n, NULL, 0);
+	if (err == 0 && comm->rank >= owners) {
+		err = exchange(&s, comm->rank - owners, NULL, 0, s.all, 2 * n);
+		if (err == 0)
+			memcpy(s.before, s.all + n, n * sizeof(*numbers));
+	}
+	if (err == 0)
+		memcpy(numbers, s.all, n * sizeof(*numbers));
+	if (err == 0 && ret_before)
+		memcpy(ret_before, s.before, n * sizeof(*numbers));
+	free(s.all);
+	free(s.before);
+	free(others);
+	return err;
+}
+
+int router_sum(const struct router_comm *comm, uint64_t *numbers, size_t n, uint64_t *ret_before)
+{
+	if (comm->size > 1 && n)
+		return run(comm, numbers, n, ret_before, false);
+	if (ret_before && n)
+		memset(ret_before, 0, n * sizeof(*ret_before));
+	return 0;
+}
+
+int router_largest(const struct router_comm *comm, uint64_t *numbers, size_t n)
+{
+	return comm->size > 1 && n ? run(comm, numbers, n, NULL, true) : 0;
+}
