@@ -251,7 +251,8 @@ size_t jump_table_read(const struct jump_table *t, const struct elf_file *elf, u
 		       uint64_t *ret_targets)
 {
 	uint8_t bytes[JUMP_TABLE_MAX_ENTRIES * 8];
-	uint64_t count = JUMP_TABLE_MAX_ENTRIES, more = t->bound < 0 ? MAX_UNUSED : 0, offset;
+	uint64_t count = t->bound < 0 ? JUMP_TABLE_UNBOUNDED : JUMP_TABLE_MAX_ENTRIES;
+	uint64_t more = t->bound < 0 ? MAX_UNUSED : 0, offset;
 	int64_t got;
 
 	if (t->bound >= 0 && (uint64_t)t->bound < count)

@@ -20,7 +20,8 @@
 #include "analysis/insn.h"
 #include "elf/elf_file.h"
 
-#define JUMP_TABLE_MAX_ENTRIES 1024
+#define JUMP_TABLE_MAX_ENTRIES 4096 /* parsers that are made by programs have some thousands */
+#define JUMP_TABLE_UNBOUNDED   1024 /* at most, where no bound is known */
 
 struct jump_table {
 	uint64_t address, base; /* vaddr; a target is base + entry */
@@ -81,7 +82,7 @@ bool jump_table_is_unused(const struct jump_table *table, size_t k, uint64_t tar
 size_t jump_table_end(const struct jump_table *table, uint64_t end, size_t count, size_t unused);
 
 /* Reads the targets of a table up to its bound or the vaddr `end`, and without a bound, some more;
- * at most JUMP_TABLE_MAX_ENTRIES. Returns how many. */
+ * at most JUMP_TABLE_MAX_ENTRIES, or JUMP_TABLE_UNBOUNDED. Returns how many. */
 size_t jump_table_read(const struct jump_table *table, const struct elf_file *elf, uint64_t end,
 		       uint64_t *ret_targets);
 

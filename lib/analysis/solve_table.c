@@ -96,6 +96,9 @@ int solve_follow_table(struct solver *s, const struct path *p, const struct jump
 	size_t certain = jump_table_end(table, end, count, 0);
 	size_t unused = 0, followed = 0, zeroes = 0;
 
+	s->entries += count / REACH_COST; /* hostile code has many jumps by one large table */
+	if (s->entries >= s->code->size)
+		return 0;
 	for (size_t k = 0; k < jump_table_end(table, end, count, unused); k++) {
 		uint32_t at = code_find(s->code, targets[k]);
 		bool leads = at != CODE_NONE && targets[k] != table->base &&

@@ -472,6 +472,24 @@ LABEL(behind_bounded)
 	pop %rbp
 	ret
 
+/* A parser's switch of thousands of cases. */
+FUNCTION(has_many_cases)
+	push %rbx
+	cmp $3000, %edi
+	ja 9f
+	mov %edi, %edi
+	lea many_table(%rip), %rdx
+	movslq (%rdx,%rdi,4), %rax
+	add %rdx, %rax
+	jmp *%rax
+many_first:
+	jmp 9f
+many_last:
+LABEL(last_of_many)
+	call *%rcx
+9:	pop %rbx
+	ret
+
 /* A function that is chosen and called at the end, as a label would be jumped to. */
 FUNCTION(chooses)
 	sub $24, %rsp
@@ -590,6 +608,11 @@ table_on:
 	.long case_on - table_on, called - table_on
 callees:
 	.long callee_of_0 - callees, callee_of_1 - callees, callee_of_1 - callees, callee_of_0 - callees
+many_table:
+	.rept 3000
+	.long many_first - many_table
+	.endr
+	.long many_last - many_table
 bounds_table:
 	.long bounds_0 - bounds_table, bounds_1 - bounds_table, bounds_2 - bounds_table
 bounded_table:

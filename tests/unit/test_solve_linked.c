@@ -162,6 +162,7 @@ static void test_led_to(void **state)
 /* A bound is one of the number that chooses, and of no other. */
 static void test_bounds(void **state)
 {
+	check(state, "last_of_many", 16);
 	check(state, "not_bounded", 16);
 	check(state, "bounded", 16);
 	check(state, "behind_bounded", 8);
