@@ -35,7 +35,7 @@ static const struct cmd_export_format cmd_export_formats[] = {
 	{"speedscope", export_speedscope, "For speedscope, a timeline for each thread", false,
 	 false},
 	{"firefox", export_firefox, "For Firefox's profiler, profiler.firefox.com", false, false},
-	{"callgrind", export_callgrind, "For KCachegrind and callgrind_annotate", false, false},
+	{"callgrind", export_callgrind, "For KCachegrind and callgrind_annotate", false, true},
 	{"json", export_json, "All that the recording knows, as JSON (docs/JSON.md)", false, true},
 	{"tags", export_tags, "Locations, tags and samples as text (docs/TAGS.md)", false, true},
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The callgrind format, for KCachegrind and callgrind_annotate: functions with their own cost by
- * line, and calls with the cost of what was called. The cost is samples.
+ * line, and calls with the cost of what was called. The cost is samples, or the values of another
+ * metric, which is the event's name, with '_' for '.': callgrind's names have letters and digits.
  *
  * callgrind_annotate takes the calls of a function for its inclusive cost. So that a sample counts
  * once for a function, however often it is in the path, it counts for the call of the function's
@@ -311,6 +312,23 @@ static int callgrind_body(struct callgrind *c)
 	return err;
 }
 
+/* "event:" has the short and the long name of what costs are, "events:" the short one. */
+static void callgrind_event(struct callgrind *c)
+{
+	const enum metric metric = profile_filter(c->profile)->metric;
+	char name[32];
+
+	if (metric == METRIC_CPU) {
+		text_put_raw(&c->b, "event: Samples\nevents: Samples\n");
+		return;
+	}
+	snprintf(name, sizeof(name), "%s", metric_info(metric)->name);
+	for (char *at = name; *at; at++)
+		*at = *at == '.' ? '_' : *at;
+	text_printf(&c->b, "event: %s : %s (%s)\nevents: %s\n", name, metric_info(metric)->name,
+		    metric_unit_name(metric), name);
+}
+
 static void callgrind_head(struct callgrind *c)
 {
 	const struct store_recording *recording = &profile_tables(c->profile)->recording;
@@ -324,7 +342,8 @@ static void callgrind_head(struct callgrind *c)
 	report_header_event(recording, &c->b);
 	text_put_raw(&c->b, "\ndesc: Quality: ");
 	report_header_quality(c->profile, &c->b);
-	text_put_raw(&c->b, "\npositions: line\nevent: Samples\nevents: Samples\n");
+	text_put_raw(&c->b, "\npositions: line\n");
+	callgrind_event(c);
 	text_printf(&c->b, "summary: %" PRIu64 "\n", samples);
 }
 

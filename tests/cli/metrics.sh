@@ -112,11 +112,19 @@ expect 0 "$stackctl" flamegraph -i "$store" --metric region.time --diff "$store"
 grep -q '"counted":true' "$tmp/d.html" || fail 'a counted metric has an error of sampling'
 
 # --- what shows samples alone says so
-for verb in 'export --perf-script' 'export --speedscope' 'export --firefox' 'export --callgrind'; do
+for verb in 'export --perf-script' 'export --speedscope' 'export --firefox'; do
     # shellcheck disable=SC2086 # a verb and its option
     expect 2 "$stackctl" $verb -i "$store" --metric region.time
     says "shows samples, and no metric like 'region.time'"
 done
+expect 0 "$stackctl" export --callgrind -i "$store" --metric region.time
+has '^event: region_time : region.time (nanoseconds)$'
+has '^events: region_time$'
+has '^summary: 10000000$'
+own=$(awk '/^(calls|fn)=/ {call = /^calls/; next} /^[0-9]/ {if (!call) sum += $2; call = 0} END {print sum}' "$tmp/out")
+[ "$own" = 10000000 ] || fail "own costs: $own"
+expect 0 "$stackctl" export --callgrind -i "$store"
+has '^events: Samples$'
 expect 0 "$stackctl" stats -i "$store"
 has '^metrics: cpu, region.visits, region.time, region.cpu, mpi.sent$'
 expect 0 "$stackctl" stats -i "$store" --json
