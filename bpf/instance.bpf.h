@@ -112,6 +112,20 @@ static __always_inline __u64 clock_behind(const struct rq *rq)
 	return rq ? rq->clock - rq->clock_task + stolen_since(rq) : 0;
 }
 
+/* Returns whether no interrupt has summed up meanwhile, and the host has taken nothing: else the
+ * reading is of two moments. */
+static __always_inline bool read_clock(struct task_struct *task, const struct rq *rq, __u64 *ret_ns)
+{
+	__u64 start = task->se.exec_start, behind = clock_behind(rq), sum, now;
+
+	REREAD();
+	sum = task->se.sum_exec_runtime;
+	now = bpf_ktime_get_ns();
+	REREAD();
+	*ret_ns = sum + now - start - behind;
+	return task->se.exec_start == start && clock_behind(rq) == behind;
+}
+
 /*
  * The thread's CPU time, but for a constant: its sum at the scheduler's last look, and what has
  * passed since. The scheduler's clock cannot be read here, but its distance from CLOCK_MONOTONIC
@@ -122,21 +136,14 @@ static __always_inline __u64 clock_behind(const struct rq *rq)
  */
 static __always_inline __u64 cpu_clock(struct task_struct *task)
 {
-	struct rq *rq = queue_of(task);
-	__u64 sum = 0, start = 0, behind = 0, now = 0;
+	const struct rq *rq = queue_of(task);
+	__u64 ns;
 
-	for (int i = 0; i < 3; i++) {
-		start = task->se.exec_start;
-		behind = clock_behind(rq);
-		REREAD();
-		sum = task->se.sum_exec_runtime;
-		now = bpf_ktime_get_ns();
-		REREAD();
-		/* No interrupt has summed up meanwhile, and the host has taken nothing. */
-		if (task->se.exec_start == start && clock_behind(rq) == behind)
-			break;
-	}
-	return sum + now - start - behind;
+	/* No loop: clang would have it fall through into its first instruction, which Linux 6.1
+	 * refuses. */
+	if (!read_clock(task, rq, &ns) && !read_clock(task, rq, &ns))
+		read_clock(task, rq, &ns);
+	return ns;
 }
 
 /* --- samples outside ------------------------------------------------------------------------- */
