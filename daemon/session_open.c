@@ -50,8 +50,8 @@ static void describe(struct session *s, const char *command_line, char *target)
 	info->target = target ? target : "";
 	info->event = s->event.spec.name;
 	info->note = s->event.note ? s->event.note : "";
-	info->frequency_hz = s->options->frequency;
-	info->period = s->options->period;
+	info->frequency_hz = s->event.spec.is_none ? 0 : s->options->frequency;
+	info->period = s->event.spec.is_none ? 0 : s->options->period;
 	info->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
 	info->run = s->options->window_ns != 0;
 	session_begin_window(s, window_begin(s->options->window_ns, clock_ns(CLOCK_REALTIME),

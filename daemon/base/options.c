@@ -59,7 +59,7 @@ static const struct argp_option argp_options[] = {
 	{NULL, 0, NULL, 0, "How:", 2},
 	{"event", 'e', "NAME", 0,
 	 "event: a libpfm4 name with modifiers (cycles:u, perf::CPU-CLOCK) or rNNNN (default: cycles, "
-	 "else cpu-clock)",
+	 "else cpu-clock); none takes no samples, where waits, regions or allocations are measured",
 	 2},
 	{"freq", 'F', "HZ", 0, "samples a second and CPU (default 997)", 2},
 	{"max-cpu", OPTION_CPU, "SHARE", 0,
@@ -312,6 +312,10 @@ static void settle(struct argp_state *state, struct options *options)
 	if (options->judge_tags && options->tags != STACKD_TAGS_AUTO)
 		argp_error(state, "--judge-tags needs tags and walks: it excludes --tags only and "
 				  "off");
+	if (options->event && !strcmp(options->event, "none") && !options->waits &&
+	    !options->alloc_bytes && !options->n_regions && !options->n_marks && !options->mpi)
+		argp_error(state, "--event none: there would be nothing to record: give --wait, "
+				  "--alloc, --region, --mark or --mpi");
 	if (!options->period && !options->frequency)
 		options->frequency = 997;
 }

@@ -56,6 +56,15 @@ static int parse_named(const char *name, struct perf_event_attr *attr)
 	return pfm_get_os_event_encoding(name, PFM_PLM0 | PFM_PLM3, PFM_OS_PERF_EVENT_EXT, &arg);
 }
 
+static void parse_none(struct event_spec *ret_spec)
+{
+	*ret_spec = (struct event_spec){.attr.size = sizeof(ret_spec->attr),
+					.attr.type = PERF_TYPE_SOFTWARE,
+					.attr.config = PERF_COUNT_SW_DUMMY,
+					.name = EVENT_SPEC_NONE,
+					.is_none = true};
+}
+
 int event_spec_parse(const char *name, uint64_t frequency, uint64_t period,
 		     struct event_spec *ret_spec, char **ret_error)
 {
@@ -64,6 +73,10 @@ int event_spec_parse(const char *name, uint64_t frequency, uint64_t period,
 
 	if (!name)
 		name = "cycles";
+	if (!strcmp(name, EVENT_SPEC_NONE)) {
+		parse_none(ret_spec);
+		return 0;
+	}
 	if (!parse_raw(name, &spec.attr)) {
 		spec.attr = (struct perf_event_attr){.size = sizeof(spec.attr)};
 		err = parse_named(name, &spec.attr);

@@ -10,14 +10,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define EVENT_SPEC_NONE "none" /* as an event's name */
+
 struct event_spec {
 	struct perf_event_attr attr; /* type, config, exclude_*, freq, sample_period/_freq */
 	char name[128];		     /* as shown: "cpu-clock:u" */
 	bool may_fall_back;	     /* cycles may: to cpu-clock, if there is no PMU */
+	bool is_none;		     /* "none": no event is opened, and there are no samples */
 };
 
-/* Parses an event's name; NULL means cycles. Exactly one of `frequency` and `period` is not 0. 0;
- * -ENOENT: no such event, and *ret_error is a malloc()ed sentence. */
+/* Parses an event's name; NULL means cycles, "none" no event. Exactly one of `frequency` and
+ * `period` is not 0. 0; -ENOENT: no such event, and *ret_error is a malloc()ed sentence. */
 int event_spec_parse(const char *name, uint64_t frequency, uint64_t period,
 		     struct event_spec *ret_spec, char **ret_error);
 

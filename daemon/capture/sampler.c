@@ -287,6 +287,8 @@ static int open_event(struct sampler *s, const struct event_spec *spec, pid_t pi
 	struct perf_event_attr attr = spec->attr;
 	int fd, err;
 
+	if (spec->is_none)
+		return 0;
 	attr.disabled = 1;
 	attr.enable_on_exec = s->enable_on_exec;
 	attr.inherit = cpu < 0;
@@ -313,6 +315,8 @@ int sampler_probe(struct event_spec *spec)
 	struct perf_event_attr attr = spec->attr;
 	int fd;
 
+	if (spec->is_none)
+		return 0;
 	attr.disabled = 1;
 	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0 && no_such_hardware(-errno) && spec->may_fall_back) {
@@ -543,6 +547,11 @@ void sampler_regions_parts(const struct sampler *s, struct sampler_regions *ret_
 struct sampler_waits sampler_waits_parts(const struct sampler *s)
 {
 	return sampler_parts_waits(s->skel->obj);
+}
+
+bool sampler_has_wait_clock(const struct sampler *s)
+{
+	return s->skel->bss->wait_clock_noted_ns != 0;
 }
 
 void sampler_set_wait_mean(struct sampler *s, uint64_t mean_ns)

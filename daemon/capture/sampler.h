@@ -153,6 +153,10 @@ void sampler_regions_parts(const struct sampler *sampler, struct sampler_regions
  * to the sampler. */
 struct sampler_waits sampler_waits_parts(const struct sampler *sampler);
 
+/* Returns whether the kernel half knows the clock that waits are measured by: after switches under
+ * sampler_waits.clock_fd. */
+bool sampler_has_wait_clock(const struct sampler *sampler);
+
 /* Changes the mean waiting time a sample. */
 void sampler_set_wait_mean(struct sampler *sampler, uint64_t mean_ns);
 
