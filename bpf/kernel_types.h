@@ -105,6 +105,13 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq;
 };
 
+/* With CONFIG_SCHED_INFO: what /proc/PID/schedstat shows. */
+struct sched_info {
+	unsigned long long run_delay;	 /* in a CPU's queue and not on the CPU, in all; ns */
+	unsigned long long last_arrival; /* when it last got a CPU; both by rq.clock */
+	unsigned long long last_queued;	 /* since when it is there, 0: it is not */
+};
+
 struct kernfs_node {
 	__u64 id;
 };
@@ -159,6 +166,7 @@ struct task_struct {
 	int tgid;
 	struct pid *thread_pid;
 	struct sched_entity se;
+	struct sched_info sched_info;
 	struct signal_struct *signal;
 	unsigned long nvcsw, nivcsw; /* context switches */
 	__u64 start_time;

@@ -3,7 +3,6 @@
  * Waits (--wait): how long threads are off the CPU, and by which call path.
  *
  *   sched_switch   leaves the CPU: notes when
- *   sched_wakeup   is woken, and in a CPU's queue: notes when
  *   sched_switch   has the CPU again: if the wait is sampled, takes the kernel's frames and asks
  *                  for an interrupt
  *   irq_work       the interrupt: walks the user's stack, and sends the record
@@ -29,6 +28,7 @@
 
 #include "members.bpf.h"
 #include "region.bpf.h"
+#include "wait_clock.bpf.h"
 #include "wait_object.bpf.h"
 #include "wait_thread.bpf.h"
 
@@ -56,6 +56,11 @@ struct {
 
 /* --- who is measured ------------------------------------------------------------------------- */
 
+static __always_inline struct wait_thread *thread_of(struct task_struct *task)
+{
+	return CHECKED(bpf_task_storage_get(&wait_threads, task, 0, 0));
+}
+
 static __always_inline bool is_in_cgroup(struct task_struct *task)
 {
 	struct cgroup *group = BPF_CORE_READ(task, cgroups, dfl_cgrp);
@@ -80,8 +85,8 @@ static __always_inline void begin_waits(struct task_struct *task, __u32 state)
 	}
 	if (thread->state != WAIT_NONE)
 		return;
-	thread->since_ns = bpf_ktime_get_ns();
-	thread->woken_ns = 0;
+	thread->since_ns = wait_clock_now();
+	thread->queued_ns = queued_ns(task);
 	thread->state = state;
 	if (state == WAIT_BLOCKED)
 		note_object(thread, task, false);
@@ -155,7 +160,7 @@ int stackd_wait_cgroup(__u64 *ctx)
 						  : WAIT_RUNNABLE);
 		return 0;
 	}
-	thread = CHECKED(bpf_task_storage_get(&wait_threads, task, 0, 0));
+	thread = thread_of(task);
 	if (thread)
 		thread->state = WAIT_NONE;
 	return 0;
@@ -340,14 +345,33 @@ int stackd_wait_walk(void *ctx)
 
 /* --- the scheduler --------------------------------------------------------------------------- */
 
-static __always_inline void leave_cpu(struct wait_thread *thread, struct task_struct *task,
-				      __u64 now, bool is_preempted, __u32 task_state)
+/*
+ * Adds up the time of a thread that leaves the CPU until now. Some kernels do not trace all
+ * switches (tests/live/sched_trace.py): where it had not been seen to get the CPU, its wait was
+ * until the scheduler says that it did, but nothing of where it was is left.
+ */
+static __always_inline void end_running(const struct wait_thread *thread, struct task_struct *task,
+					__u64 now, struct wait_counts *counts)
 {
-	if (thread->state == WAIT_RUNNING)
-		count_wait(STACKD_WAIT_RUNNING_NS, now - thread->since_ns);
+	__u64 since = thread->since_ns;
+
+	if (thread->state != WAIT_RUNNING) {
+		counts->n[STACKD_WAIT_MISSED]++;
+		since += time_between(since, arrived_ns(task, now));
+		counts->n[STACKD_WAIT_MISSED_NS] += since - thread->since_ns;
+	}
+	counts->n[STACKD_WAIT_RUNNING_NS] += time_between(since, now);
+}
+
+static __always_inline void leave_cpu(struct wait_thread *thread, struct task_struct *task,
+				      __u64 now, bool is_preempted, __u32 task_state,
+				      struct wait_counts *counts)
+{
 	if (thread->state == WAIT_NONE)
 		return;
+	end_running(thread, task, now, counts);
 	thread->since_ns = now;
+	thread->queued_ns = queued_ns(task);
 	thread->state = is_preempted || !task_state ? WAIT_RUNNABLE : WAIT_BLOCKED;
 	thread->task_state = is_preempted ? 0 : task_state;
 	thread->drawn_ns = 0;
@@ -356,16 +380,6 @@ static __always_inline void leave_cpu(struct wait_thread *thread, struct task_st
 		note_object(thread, task, true);
 	if (task_state & TASK_DEAD)
 		thread->state = WAIT_NONE;
-}
-
-/* Returns when a thread was blocked no more. `now`: it still is. A thread that was woken before it
- * had left the CPU was not blocked: it is in no queue until then. */
-static __always_inline __u64 end_of_block(const struct wait_thread *thread, __u32 state, __u64 now)
-{
-	if (state != WAIT_BLOCKED)
-		return thread->since_ns;
-	return thread->woken_ns >= thread->since_ns && thread->woken_ns < now ? thread->woken_ns
-									      : now;
 }
 
 /* Has this CPU interrupt itself, as soon as it takes interrupts again. */
@@ -379,22 +393,27 @@ static __always_inline void ask_for_interrupt(void)
 }
 
 static __always_inline void take_cpu(struct wait_thread *thread, struct task_struct *task,
-				     __u64 now)
+				     __u64 now, struct wait_counts *counts)
 {
-	__u64 woken = end_of_block(thread, thread->state, now), mean = wait_mean_ns;
-	__u64 blocked = woken - thread->since_ns, runnable = now - woken;
-	bool was_waiting = thread->state == WAIT_BLOCKED || thread->state == WAIT_RUNNABLE;
+	__u64 all = time_between(thread->since_ns, now), mean = wait_mean_ns, blocked, runnable;
+	const __u32 state = thread->state;
 	struct ended_wait *ended;
 
-	if (thread->state == WAIT_NONE)
+	if (state == WAIT_NONE)
 		return;
 	thread->since_ns = now;
 	thread->state = WAIT_RUNNING;
-	if (!was_waiting)
+	if (state == WAIT_RUNNING) { /* and was not seen to leave it */
+		counts->n[STACKD_WAIT_MISSED]++;
+		counts->n[STACKD_WAIT_MISSED_NS] += all;
 		return;
-	count_wait(STACKD_WAIT_ENDED, 1);
-	count_wait(STACKD_WAIT_BLOCKED_NS, blocked);
-	count_wait(STACKD_WAIT_RUNNABLE_NS, runnable);
+	}
+	runnable = runnable_part(thread, task, state, all, now);
+	blocked = all - runnable;
+	/* Here no other program can come in between, so these need not be atomic. */
+	counts->n[STACKD_WAIT_ENDED]++;
+	counts->n[STACKD_WAIT_BLOCKED_NS] += blocked;
+	counts->n[STACKD_WAIT_RUNNABLE_NS] += runnable;
 	if (!is_blocked_kept(thread, blocked, mean))
 		blocked = 0;
 	if (!is_kept(thread, runnable, mean))
@@ -402,9 +421,21 @@ static __always_inline void take_cpu(struct wait_thread *thread, struct task_str
 	ended = blocked || runnable ? ended_wait_here() : NULL;
 	if (!ended)
 		return;
+	note_clock(bpf_ktime_get_ns(), now);
 	count_wait(STACKD_WAIT_KEPT, 1);
 	fill_ended(ended, task, thread, blocked, runnable, mean);
 	ask_for_interrupt();
+}
+
+/* Compares the clocks; runs for some switches before all others do. */
+SEC("tp_btf/sched_switch")
+int stackd_wait_clock(__u64 *ctx)
+{
+	__u64 clock = queue_clock((struct task_struct *)ctx[2]);
+
+	if (clock && has_queued_ns())
+		note_clock(bpf_ktime_get_ns(), clock);
+	return 0;
 }
 
 SEC("tp_btf/sched_switch")
@@ -412,38 +443,27 @@ int stackd_wait_switch(__u64 *ctx)
 {
 	struct task_struct *before = (struct task_struct *)ctx[1];
 	struct task_struct *after = (struct task_struct *)ctx[2];
+	struct wait_counts *counts;
 	struct wait_thread *thread;
 	struct ended_wait *ended;
 	__u64 now;
 
 	if (!before->bpf_storage && !after->bpf_storage)
 		return 0;
-	now = bpf_ktime_get_ns();
-	thread = CHECKED(bpf_task_storage_get(&wait_threads, before, 0, 0));
+	now = queue_clock(after);
+	counts = wait_counts_here();
+	if (!counts || !now)
+		return 0;
+	thread = before->bpf_storage ? thread_of(before) : NULL;
 	if (thread) {
 		ended = ended_wait_here();
 		if (ended && ended->tid)
 			give_up_path(ended, RECORD_OF_WAIT, STACKD_WAIT_NO_PATH);
-		leave_cpu(thread, before, now, ctx[0] & 0xff, ctx[3]);
+		leave_cpu(thread, before, now, ctx[0] & 0xff, ctx[3], counts);
 	}
-	thread = CHECKED(bpf_task_storage_get(&wait_threads, after, 0, 0));
+	thread = after->bpf_storage ? thread_of(after) : NULL;
 	if (thread)
-		take_cpu(thread, after, now);
-	return 0;
-}
-
-/* The thread is in a queue now: from here on the scheduler counts it as runnable, too. */
-SEC("tp_btf/sched_wakeup")
-int stackd_wait_wakeup(__u64 *ctx)
-{
-	struct task_struct *task = (struct task_struct *)ctx[0];
-	struct wait_thread *thread;
-
-	if (!task->bpf_storage)
-		return 0;
-	thread = CHECKED(bpf_task_storage_get(&wait_threads, task, 0, 0));
-	if (thread)
-		thread->woken_ns = bpf_ktime_get_ns();
+		take_cpu(thread, after, now, counts);
 	return 0;
 }
 
@@ -476,22 +496,23 @@ static long copy_page_of(__u32 index, struct open_copy *of)
 }
 
 static __always_inline void fill_open(struct stackd_stack_record *record, struct task_struct *task,
-				      const struct wait_thread *thread, __u32 state, __u64 now)
+				      const struct wait_thread *thread, __u32 state)
 {
 	struct stackd_header *header = &record->header;
-	__u64 woken = end_of_block(thread, state, now);
+	__u64 now = wait_clock_now(), all = time_between(thread->since_ns, now), runnable;
 
+	runnable = runnable_part(thread, task, state, all, now);
 	__builtin_memset(record, 0, __builtin_offsetof(struct stackd_stack_record, regs));
 	header->version = STACKD_ABI_VERSION;
 	header->kind = STACKD_RECORD_STACK;
-	header->time_ns = now;
+	header->time_ns = bpf_ktime_get_ns();
 	header->tid = task->pid;
 	record->pid = task->tgid;
 	record->period = usual_period;
 	record->cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
 	record->instance.region = STACKD_WAIT;
-	record->instance.blocked_ns = woken - thread->since_ns;
-	record->instance.runnable_ns = now - woken;
+	record->instance.blocked_ns = all - runnable;
+	record->instance.runnable_ns = runnable;
 	fill_reason(&record->instance, task, thread);
 }
 
@@ -522,7 +543,7 @@ static __always_inline void send_open(struct scratch *s, struct task_struct *tas
 {
 	__u32 bytes;
 
-	fill_open(&s->record, task, thread, state, bpf_ktime_get_ns());
+	fill_open(&s->record, task, thread, state);
 	count_wait(STACKD_WAIT_OPEN, 1);
 	count_wait(STACKD_WAIT_BLOCKED_NS, s->record.instance.blocked_ns);
 	count_wait(STACKD_WAIT_RUNNABLE_NS, s->record.instance.runnable_ns);
@@ -550,7 +571,7 @@ int stackd_wait_finish(struct bpf_iter__task *ctx)
 
 	if (!task || !task->bpf_storage)
 		return 0;
-	thread = CHECKED(bpf_task_storage_get(&wait_threads, task, 0, 0));
+	thread = thread_of(task);
 	s = CHECKED(bpf_map_lookup_elem(&scratches, &index));
 	if (!thread || !s)
 		return 0;

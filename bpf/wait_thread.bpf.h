@@ -26,8 +26,8 @@ enum wait_state {
 };
 
 struct wait_thread {
-	__u64 since_ns;	  /* in this state */
-	__u64 woken_ns;	  /* last */
+	__u64 since_ns;	  /* in this state; by the scheduler's clock (wait_clock.bpf.h) */
+	__u64 queued_ns;  /* in CPUs' queues until then, by the scheduler's own sum */
 	__s64 left_ns;	  /* of waiting time, up to the next point */
 	__u64 mean_ns;	  /* by which that was drawn */
 	__u32 state;	  /* enum wait_state */
@@ -58,10 +58,16 @@ struct {
 	__type(value, struct wait_counts);
 } wait_counters SEC(".maps");
 
-static __always_inline void count_wait(__u32 counter, __u64 by)
+static __always_inline struct wait_counts *wait_counts_here(void)
 {
 	__u32 here = 0;
-	struct wait_counts *counted = CHECKED(bpf_map_lookup_elem(&wait_counters, &here));
+
+	return CHECKED(bpf_map_lookup_elem(&wait_counters, &here));
+}
+
+static __always_inline void count_wait(__u32 counter, __u64 by)
+{
+	struct wait_counts *counted = wait_counts_here();
 
 	if (counted)
 		__sync_fetch_and_add(&counted->n[counter], by);

@@ -35,7 +35,7 @@ static __always_inline void keep_waker(struct task_struct *current, const struct
 	if (!waker)
 		return;
 	count_wait(STACKD_WAIT_WAKERS, 1);
-	own = CHECKED(bpf_task_storage_get(&wait_threads, current, 0, 0));
+	own = thread_of(current);
 	waker->is_outside = !own || own->state == WAIT_NONE;
 	waker->pid = current->tgid;
 	waker->tid = current->pid;
@@ -66,16 +66,16 @@ int stackd_wait_waking(__u64 *ctx)
 
 	if (!task->bpf_storage)
 		return 0;
-	thread = CHECKED(bpf_task_storage_get(&wait_threads, task, 0, 0));
+	thread = thread_of(task);
 	if (!thread || thread->state != WAIT_BLOCKED)
 		return 0;
 	current = bpf_get_current_task_btf();
 	now = bpf_ktime_get_ns();
-	blocked = now - thread->since_ns;
+	blocked = time_between(thread->since_ns, wait_clock_of(now));
 	/* What the idle task does is an interrupt's work. Other interrupts are in the kernel frames
 	 * of the thread that they interrupt, where the daemon finds them. */
 	thread->waker = current->pid ? STACKD_WAKER_THREAD : STACKD_WAKER_INTERRUPT;
-	if ((__s64)blocked <= 0 || blocked < wait_least_ns)
+	if (!blocked || blocked < wait_least_ns)
 		return 0;
 	thread->is_drawn = has_point(thread, blocked, wait_mean_ns);
 	thread->drawn_ns = blocked;

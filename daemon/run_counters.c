@@ -110,6 +110,8 @@ static void add_waits(const struct run_counters *c, struct batch *b)
 		[STACKD_WAIT_NO_PATH] = "waits_without_path",
 		[STACKD_WAIT_NO_SCRATCH] = "waits_without_scratch",
 		[STACKD_WAIT_OPEN] = "waits_open",
+		[STACKD_WAIT_MISSED] = "waits_missed",
+		[STACKD_WAIT_MISSED_NS] = "waits_missed_ns",
 		[STACKD_WAIT_NO_MEMORY] = "waits_no_memory",
 		[STACKD_WAIT_WAKERS] = "wakers",
 		[STACKD_WAIT_WAKERS_SENT] = "wakers_sent",

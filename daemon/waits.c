@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "daemon/base/log.h"
 
-#define MOST_MEAN_NS UINT64_C(60000000000) /* that the kernel half can draw by */
+#define CLOCK_SWITCHES 5
+#define MOST_MEAN_NS   UINT64_C(60000000000) /* that the kernel half can draw by */
 
 /* Attaches a program: by its own type, or to a tracepoint without one. 0 or -errno. */
 static int attach_program(struct waits *w, const char *name, int program)
@@ -54,19 +56,32 @@ static int add_members(struct sampler *sampler, const struct target *target)
 	return err;
 }
 
-/* Attaches all programs first, then begins with the threads that are there: so none is missed. */
-static int begin(struct waits *w, const struct options *options)
+/* Has the clocks compared at switches: this thread's own at least. 0; -EOPNOTSUPP: the kernel does
+ * not tell how long threads are in queues. */
+static int compare_clocks(struct waits *w, const struct sampler *sampler)
 {
-	int err = attach_program(w, NULL, w->kernel.fork_fd);
+	int err = attach_program(w, NULL, w->kernel.clock_fd);
 
+	for (int i = 0; !err && i < CLOCK_SWITCHES; i++)
+		nanosleep(&(struct timespec){.tv_nsec = 100000}, NULL);
+	if (!err)
+		close(w->attached[--w->n_attached]);
+	return err || sampler_has_wait_clock(sampler) ? err : -EOPNOTSUPP;
+}
+
+/* Attaches all programs first, then begins with the threads that are there: so none is missed. */
+static int begin(struct waits *w, const struct options *options, const struct sampler *sampler)
+{
+	int err = compare_clocks(w, sampler);
+
+	if (!err)
+		err = attach_program(w, NULL, w->kernel.fork_fd);
 	if (!err && options->target == TARGET_COMMAND)
 		err = attach_program(w, NULL, w->kernel.exec_fd);
 	if (!err && options->target == TARGET_CGROUP)
 		err = attach_program(w, NULL, w->kernel.cgroup_fd);
 	if (!err)
 		err = attach_program(w, "irq_work_entry", w->kernel.walk_fd);
-	if (!err)
-		err = attach_program(w, NULL, w->kernel.wakeup_fd);
 	if (!err && options->wakers)
 		err = attach_program(w, NULL, w->kernel.waking_fd);
 	if (!err)
@@ -86,10 +101,14 @@ enum exit_status waits_start(struct waits *w, const struct options *options,
 	w->kernel = sampler_waits_parts(sampler);
 	err = add_members(sampler, target);
 	if (!err)
-		err = begin(w, options);
+		err = begin(w, options, sampler);
 	if (!err)
 		return STATUS_DONE;
-	log_error("--wait: cannot attach to the scheduler: %s", strerror(-err));
+	if (err == -EOPNOTSUPP)
+		log_error("--wait: this kernel does not tell how long threads are in the queues of "
+			  "CPUs (CONFIG_SCHED_INFO, CONFIG_FAIR_GROUP_SCHED)");
+	else
+		log_error("--wait: cannot attach to the scheduler: %s", strerror(-err));
 	return exit_status_of(err);
 }
 

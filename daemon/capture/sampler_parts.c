@@ -92,8 +92,8 @@ struct sampler_waits sampler_parts_waits(const struct bpf_object *object)
 		.exec_fd = program_fd(object, "stackd_wait_exec"),
 		.cgroup_fd = program_fd(object, "stackd_wait_cgroup"),
 		.walk_fd = program_fd(object, "stackd_wait_walk"),
+		.clock_fd = program_fd(object, "stackd_wait_clock"),
 		.switch_fd = program_fd(object, "stackd_wait_switch"),
-		.wakeup_fd = program_fd(object, "stackd_wait_wakeup"),
 		.waking_fd = program_fd(object, "stackd_wait_waking"),
 	};
 }

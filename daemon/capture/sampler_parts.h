@@ -28,7 +28,7 @@ void sampler_parts_count(const struct bpf_map *map, size_t n, uint64_t *totals);
 /* The kernel half's programs and maps of waits. */
 struct sampler_waits {
 	int begin_fd, finish_fd; /* iterators */
-	int fork_fd, exec_fd, cgroup_fd, walk_fd, switch_fd, wakeup_fd, waking_fd;
+	int fork_fd, exec_fd, cgroup_fd, walk_fd, clock_fd, switch_fd, waking_fd;
 };
 
 /* Finds them; they belong to the object. */

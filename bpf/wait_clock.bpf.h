@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The clock that waits are measured by, and how long of a wait its thread was runnable.
+ *
+ * The scheduler has read its own clock just before each switch, and keeps for each thread how long
+ * it was in CPUs' queues (/proc/PID/schedstat). So no clock is read at a switch, which would cost a
+ * third of all that is done there; wake-ups, of which there are as many, need not be looked at; and
+ * runnable times are the scheduler's own, to the nanosecond.
+ *
+ * Its clock cannot be read elsewhere. There it is CLOCK_MONOTONIC less the distance of the two, as
+ * of the last wait that was kept. A host can take the CPU between the two readings, so a distance
+ * that is larger than the last one is believed only as far as the clocks can have drifted apart.
+ */
+#ifndef WAIT_CLOCK_BPF_H
+#define WAIT_CLOCK_BPF_H
+
+#include "wait_thread.bpf.h"
+
+#define MOST_DRIFT 10 /* bits: a thousandth */
+
+__u64 wait_clock_behind_ns = 0;
+__u64 wait_clock_noted_ns = 0; /* when that was; 0: never, and the clock is not known */
+
+/* Returns the clock of the queue that a thread is in, of which there is one a CPU; they differ by
+ * nanoseconds. As of its last update: right now at a switch. 0: the kernel does not tell. */
+static __always_inline __u64 queue_clock(struct task_struct *task)
+{
+	struct cfs_rq *queue = NULL;
+	struct rq *rq;
+
+	if (!bpf_core_field_exists(task->se.cfs_rq) || !bpf_core_field_exists(queue->rq))
+		return 0;
+	queue = task->se.cfs_rq;
+	rq = queue ? queue->rq : NULL;
+	return rq ? rq->clock : 0;
+}
+
+/* Takes both clocks of one moment, the scheduler's first. */
+static __always_inline void note_clock(__u64 now, __u64 clock)
+{
+	__s64 further = now - clock - wait_clock_behind_ns;
+
+	if (wait_clock_noted_ns && further > (__s64)((now - wait_clock_noted_ns) >> MOST_DRIFT))
+		return;
+	wait_clock_behind_ns = now - clock;
+	wait_clock_noted_ns = now;
+}
+
+static __always_inline __u64 wait_clock_of(__u64 monotonic_ns)
+{
+	return monotonic_ns - wait_clock_behind_ns;
+}
+
+static __always_inline __u64 wait_clock_now(void)
+{
+	return wait_clock_of(bpf_ktime_get_ns());
+}
+
+/* Two CPUs' clocks, or a distance that was noted, can be some nanoseconds apart. */
+static __always_inline __u64 time_between(__u64 start, __u64 end)
+{
+	return (__s64)(end - start) > 0 ? end - start : 0;
+}
+
+static __always_inline bool has_queued_ns(void)
+{
+	struct task_struct *task = NULL;
+
+	return bpf_core_field_exists(task->sched_info.run_delay) &&
+	       bpf_core_field_exists(task->sched_info.last_queued) &&
+	       bpf_core_field_exists(task->sched_info.last_arrival);
+}
+
+/* Returns when a running thread got its CPU. */
+static __always_inline __u64 arrived_ns(struct task_struct *task, __u64 now)
+{
+	return has_queued_ns() ? task->sched_info.last_arrival : now;
+}
+
+/* Returns how long a thread has been in queues until it last left one. */
+static __always_inline __u64 queued_ns(struct task_struct *task)
+{
+	return has_queued_ns() ? task->sched_info.run_delay : 0;
+}
+
+/* Returns how much of a wait its thread was in queues. One that was preempted, or woken before it
+ * had left the CPU, was never out of them. */
+static __always_inline __u64 runnable_part(const struct wait_thread *thread,
+					   struct task_struct *task, __u32 state, __u64 all,
+					   __u64 now)
+{
+	__u64 ns = queued_ns(task) - thread->queued_ns, since;
+
+	if (state != WAIT_BLOCKED)
+		return all;
+	since = has_queued_ns() ? task->sched_info.last_queued : 0;
+	if (since)
+		ns += time_between(since, now);
+	return ns < all ? ns : all;
+}
+
+#endif
