@@ -425,6 +425,20 @@ static void found_store(const char *path, int err, size_t n, const char *error, 
 	}
 }
 
+static void check_waits(machine *m, finding *f)
+{
+	char text[64];
+
+	if (!read_text(m->proc_root, "self/schedstat", text, sizeof(text))) {
+		found(f, DOCTOR_OK,
+		      "the kernel adds up how long threads are runnable: --wait works");
+		return;
+	}
+	found(f, DOCTOR_WARN,
+	      "the kernel does not add up how long threads are runnable: no --wait");
+	remedy(f, "record without --wait, or boot a kernel with CONFIG_SCHED_INFO");
+}
+
 static void check_store(machine *m, finding *f)
 {
 	struct store_recording *recordings = NULL;
@@ -460,6 +474,7 @@ static const struct doctor_check checks[] = {
 	{"kallsyms", check_kallsyms},
 	{"memlock", check_memlock},
 	{"debuginfo", check_debuginfo},
+	{"waits", check_waits},
 	{"store", check_store},
 };
 

@@ -52,14 +52,20 @@ set_kernel perf_event_max_sample_rate 100000
 set_kernel perf_cpu_time_max_percent 25
 printf 'CapEff:\t000001ffffffffff\n' >"$proc/self/status"
 echo 'ffffffff81000000 T _stext' >"$proc/kallsyms"
+echo '1 2 3' >"$proc/self/schedstat"
 printf 'vendor_id\t: GenuineIntel\nflags\t\t: fpu\n' >"$proc/cpuinfo"
 doctor=(env STACKD_PROC_ROOT="$proc" STACKD_SYS_ROOT="$sys" "$stackctl" doctor --json)
 
 "${doctor[@]}" >"$tmp/out"
-for check in kernel.version kernel.btf rights perf.paranoid perf.rate perf.cpu-limit kallsyms store; do
+for check in kernel.version kernel.btf rights perf.paranoid perf.rate perf.cpu-limit kallsyms waits store; do
     is $check ok
 done
 is pmu.branch-records warn
+
+rm "$proc/self/schedstat"
+"${doctor[@]}" >"$tmp/out"
+is waits warn
+shows CONFIG_SCHED_INFO
 
 rm "$sys/kernel/btf/vmlinux"
 expect 4 "${doctor[@]}"
