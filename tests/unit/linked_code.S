@@ -472,10 +472,10 @@ LABEL(behind_bounded)
 	pop %rbp
 	ret
 
-/* A parser's switch of thousands of cases. */
+/* A parser's switch of more than a thousand cases. */
 FUNCTION(has_many_cases)
 	push %rbx
-	cmp $3000, %edi
+	cmp $1100, %edi
 	ja 9f
 	mov %edi, %edi
 	lea many_table(%rip), %rdx
@@ -609,7 +609,7 @@ table_on:
 callees:
 	.long callee_of_0 - callees, callee_of_1 - callees, callee_of_1 - callees, callee_of_0 - callees
 many_table:
-	.rept 3000
+	.rept 1100
 	.long many_first - many_table
 	.endr
 	.long many_last - many_table
