@@ -3,12 +3,15 @@
 #include "mpi/comm.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <mpi.h>
 
-enum { TAG_SIZE = 1, TAG_BYTES };
+#define OPENING_BYTES 2040 /* of the first message: less than any MPI sends at once */
+
+enum { TAG_OPENING = 1, TAG_BYTES };
 
 static void count(struct comm *c, size_t bytes)
 {
@@ -22,30 +25,54 @@ static int piece(size_t left)
 	return left < COMM_PIECE ? (int)left : COMM_PIECE;
 }
 
-static int exchange(void *arg, uint32_t other, const struct buf *out, struct buf *in)
-{
-	struct comm *c = arg;
-	uint64_t n_out = out->len, n_in;
-	uint8_t *bytes;
+/* The first message of an exchange: how many bytes there are, and the first of them. */
+struct opening {
+	uint64_t len;
+	uint8_t bytes[OPENING_BYTES];
+};
 
-	MPI_Sendrecv(&n_out, 1, MPI_UINT64_T, (int)other, TAG_SIZE, &n_in, 1, MPI_UINT64_T,
-		     (int)other, TAG_SIZE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	count(c, sizeof(n_out));
-	bytes = malloc(n_in + 1);
-	if (!bytes)
-		return -ENOMEM;
+static size_t opening_size(size_t len)
+{
+	return offsetof(struct opening, bytes) + (len < OPENING_BYTES ? len : OPENING_BYTES);
+}
+
+/* What does not fit into the first message follows in pieces. */
+static void exchange_rest(struct comm *c, int other, const uint8_t *out, size_t n_out, uint8_t *in,
+			  size_t n_in)
+{
 	for (size_t sent = 0, got = 0; sent < n_out || got < n_in;) {
 		int out_now = piece(n_out - sent), in_now = piece(n_in - got);
 
-		MPI_Sendrecv((n_out ? out->data : bytes) + sent, out_now, MPI_BYTE, (int)other,
-			     TAG_BYTES, bytes + got, in_now, MPI_BYTE, (int)other, TAG_BYTES,
-			     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Sendrecv(out + sent, out_now, MPI_BYTE, other, TAG_BYTES, in + got, in_now,
+			     MPI_BYTE, other, TAG_BYTES, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 		count(c, (size_t)out_now);
 		sent += (size_t)out_now;
 		got += (size_t)in_now;
 	}
-	buf_put(in, bytes, n_in);
-	free(bytes);
+}
+
+static int exchange(void *arg, uint32_t other, const struct buf *out, struct buf *in)
+{
+	struct comm *c = arg;
+	struct opening mine = {.len = out->len}, theirs;
+	size_t size = opening_size(out->len), first = size - offsetof(struct opening, bytes), got;
+	uint8_t none = 0, *rest;
+
+	if (first)
+		memcpy(mine.bytes, out->data, first);
+	MPI_Sendrecv(&mine, (int)size, MPI_BYTE, (int)other, TAG_OPENING, &theirs,
+		     (int)sizeof(theirs), MPI_BYTE, (int)other, TAG_OPENING, MPI_COMM_WORLD,
+		     MPI_STATUS_IGNORE);
+	count(c, size);
+	got = opening_size(theirs.len) - offsetof(struct opening, bytes);
+	rest = malloc(theirs.len - got + 1);
+	if (!rest)
+		return -ENOMEM;
+	exchange_rest(c, (int)other, first < out->len ? out->data + first : &none, out->len - first,
+		      rest, theirs.len - got);
+	buf_put(in, theirs.bytes, got);
+	buf_put(in, rest, theirs.len - got);
+	free(rest);
 	return in->failed ? -ENOMEM : 0;
 }
 
