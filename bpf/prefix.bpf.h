@@ -41,61 +41,23 @@
 #define PREFIX_BPF_H
 
 #include "mapping.bpf.h"
+#include "run.bpf.h"
 #include "scratch.bpf.h"
+#include "state.bpf.h"
 #include "window.bpf.h"
 
-SETTING __u32 prefix_mode = STACKD_PREFIX_VERIFIED;
-SETTING __u32 state_slots = 256; /* a power of two */
-
-/* Each walk reads the first fields: they are one cache line, and marks do not lie across two. */
-struct thread_state {
-	__u32 busy;
-	__u32 tid;
-	__u64 start_time;
-	__u64 space;
-	__u64 stamp;   /* of the mappings, when last compared */
-	__u64 css_set; /* of the kernel, by which it is in the cgroup that the daemon was told */
-	__u64 zero;    /* slot of the return address of 0 that ended the stack; 0: none did */
-	__u32 sequence;
-	__u32 walks;	/* of the thread, begun */
-	__u32 credit;	/* for anchors (segment.bpf.h) */
-	__u16 count;	/* marks */
-	__u8 n_touched; /* TOUCHED_MAPPINGS + 1: too many to compare */
-	__u8 is_lean;	/* its walks need no other register than rbp */
-	struct touched_mapping touched[TOUCHED_MAPPINGS];
-	/* Root first. */
-	struct mark marks[MAX_MARKS];
-	struct guard guards[MAX_MARKS];
-};
-
-_Static_assert(__builtin_offsetof(struct thread_state, touched) == CACHE_LINE &&
-		       __builtin_offsetof(struct thread_state, marks) % CACHE_LINE == 0 &&
-		       sizeof(struct thread_state) % CACHE_LINE == 0,
-	       "states are read by cache lines");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);		   /* state_slots: set by the daemon */
-	__uint(map_flags, BPF_F_MMAPABLE); /* so it begins with a cache line */
-	__type(key, __u32);
-	__type(value, struct thread_state);
-} states SEC(".maps");
-
-static __always_inline struct thread_state *state_at(struct scratch *s)
-{
-	__u32 index = s->state;
-
-	return index < state_slots ? CHECKED(bpf_map_lookup_elem(&states, &index)) : NULL;
-}
-
-/* All of the remembered stack, from the root on, will be compared: it is copied at once. */
+/* The remembered stack will be compared from the root on: if it or its frames are small, it is
+ * copied at once. If not, only its top is, for new frames. */
 static __always_inline void expect_window(struct scratch *s, const struct thread_state *state)
 {
 	__u64 root = state->marks[0].slot & ~MARK_FLAGS;
 	__u64 bytes = (state->zero > root ? state->zero : root) + 8 - s->window_base;
 
-	if (state->count && bytes <= WINDOW_BYTES)
-		s->window_first = bytes > WINDOW_LEAST ? bytes : WINDOW_LEAST;
+	if (!state->count)
+		return;
+	if (bytes > WINDOW_WHOLE && bytes > (__u64)state->count * RUN_GAP)
+		bytes = WINDOW_TOP;
+	s->window_first = bytes > WINDOW_LEAST ? bytes : WINDOW_LEAST;
 }
 
 /* Takes the state of the thread: afterwards it must be given back. */
@@ -168,14 +130,7 @@ static __always_inline struct guard *guard_at(struct thread_state *state, __u32 
 	return index < MAX_MARKS ? &state->guards[BOUNDED(index, MAX_MARKS)] : NULL;
 }
 
-static __always_inline bool holds(struct scratch *s, __u64 slot, __u64 word)
-{
-	__u64 is = 0;
-
-	return !walk_read(&s->walk, slot, &is) && is == word;
-}
-
-/* The way of a mark's word that is not in the window yet. Global, so that it is verified once. */
+/* The way of a mark's word that is not at hand. Global, so that it is verified once. */
 __noinline int word_holds(struct scratch *given, __u64 slot, __u64 word)
 {
 	struct scratch *s = CHECKED(given);
@@ -255,10 +210,10 @@ __noinline int plain_holds(struct scratch *given, __u32 index)
 static __always_inline bool is_plain_as_was(struct scratch *s, struct thread_state *state,
 					    __u32 index, __u64 slot)
 {
-	__u64 offset = slot - 8 - s->window_base;
+	__u64 rbp;
 
-	return index && index < s->check_from && offset < s->window_plain &&
-	       *(__u64 *)(s->window + BOUNDED(offset, WINDOW_BYTES)) == plain_rbp(state, index);
+	return index && index < s->check_from && word_at_hand(s, slot - 8, &rbp) &&
+	       rbp == plain_rbp(state, index);
 }
 
 /* Checks the further conditions of a mark. Global, so that it is verified once. */
@@ -279,10 +234,10 @@ static __always_inline bool is_saved_as_was(struct scratch *s, struct thread_sta
 					    __u32 index)
 {
 	const struct guard *guard = &state->guards[BOUNDED(index, MAX_MARKS)];
-	__u64 offset = guard->reg_slot - s->window_base;
+	__u64 value;
 
-	return !guard->word_slot && guard->origin <= s->check_from && offset < s->window_plain &&
-	       *(__u64 *)(s->window + BOUNDED(offset, WINDOW_BYTES)) == guard->reg_word;
+	return !guard->word_slot && guard->origin <= s->check_from &&
+	       word_at_hand(s, guard->reg_slot, &value) && value == guard->reg_word;
 }
 
 #define MARKS_A_TURN 8
@@ -299,10 +254,10 @@ static long check_marks(__u32 turn, struct scratch **at)
 		return 1;
 	for (int i = 0; i < MARKS_A_TURN && next; i++) {
 		const struct mark *mark = &state->marks[BOUNDED(next - 1, MAX_MARKS)];
-		__u64 slot = mark->slot & ~MARK_FLAGS, offset = slot - s->window_base;
+		__u64 slot = mark->slot & ~MARK_FLAGS, ra;
 
-		if (offset < s->window_plain) {
-			if (*(__u64 *)(s->window + BOUNDED(offset, WINDOW_BYTES)) != mark->ra)
+		if (word_at_hand(s, slot, &ra)) {
+			if (ra != mark->ra)
 				return 1;
 		} else if (!word_holds(s, slot, mark->ra)) {
 			return 1;

@@ -26,6 +26,7 @@
 #define MAX_BYTES    (MAX_FRAMES * 12)
 #define MAX_MARKS    1024 /* frames that are remembered of a thread, from the root on */
 #define WINDOW_BYTES 65536
+#define RUN_BYTES    2048
 #define MAX_FIXES    8
 #define CACHE_LINE   64
 #define ALIGNED	     __attribute__((aligned(CACHE_LINE)))
@@ -115,6 +116,10 @@ struct scratch {
 	__u32 window_first; /* bytes of the first copy */
 	__u32 cpu;
 
+	/* The run: a copy of the stack around remembered frames beyond the window. */
+	__u64 run_base;
+	__u32 run_plain; /* words at offsets below this can be read */
+
 	/* The walk. */
 	__u64 stack_end; /* of the stack that the leaf is on, wherever the window moves; 0 */
 	struct task_struct *task;
@@ -192,6 +197,8 @@ struct scratch {
 	} branches;
 
 	struct stackd_reading reading;
+
+	__u8 run[RUN_BYTES + 8] ALIGNED; /* not last: the verifier allows for more than it holds */
 
 	/* Of new frames, leaf first. */
 	struct mark marks[MAX_FRAMES] ALIGNED;

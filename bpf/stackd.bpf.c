@@ -28,9 +28,11 @@
 #include "reading.bpf.h"
 #include "recipe.bpf.h"
 #include "registers.bpf.h"
+#include "run.bpf.h"
 #include "scope.bpf.h"
 #include "segment.bpf.h"
 #include "stack_copy.bpf.h"
+#include "state.bpf.h"
 #include "step.bpf.h"
 #include "stride.bpf.h"
 #include "tag.bpf.h"
@@ -260,6 +262,7 @@ static __always_inline void walk_start(struct scratch *s, struct task_struct *ta
 	s->window_copied = 0;
 	s->window_plain = 0;
 	s->window_holes = 0;
+	s->run_plain = 0;
 	s->space = space_of(task, s->record.pid);
 	s->stamp = stamp_of(task, s->record.header.time_ns);
 	start_seen(s);

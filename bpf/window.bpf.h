@@ -15,6 +15,8 @@
 #include "scratch.bpf.h"
 
 #define WINDOW_LEAST 512
+#define WINDOW_WHOLE 3072 /* up to so many bytes, all of a remembered stack is copied */
+#define WINDOW_TOP   1024 /* and of a larger one these, at first */
 #define WINDOW_FIRST 4096 /* bytes of the first copy, if nothing is known of the stack */
 
 /*

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What is remembered of each thread's last walk: its frames' marks and their guards (prefix.bpf.h),
+ * and the mappings that they lie in.
+ */
+#ifndef STATE_BPF_H
+#define STATE_BPF_H
+
+#include "scratch.bpf.h"
+
+SETTING __u32 prefix_mode = STACKD_PREFIX_VERIFIED;
+SETTING __u32 state_slots = 256; /* a power of two */
+
+/* Each walk reads the first fields: they are one cache line, and marks do not lie across two. */
+struct thread_state {
+	__u32 busy;
+	__u32 tid;
+	__u64 start_time;
+	__u64 space;
+	__u64 stamp;   /* of the mappings, when last compared */
+	__u64 css_set; /* of the kernel, by which it is in the cgroup that the daemon was told */
+	__u64 zero;    /* slot of the return address of 0 that ended the stack; 0: none did */
+	__u32 sequence;
+	__u32 walks;	/* of the thread, begun */
+	__u32 credit;	/* for anchors (segment.bpf.h) */
+	__u16 count;	/* marks */
+	__u8 n_touched; /* TOUCHED_MAPPINGS + 1: too many to compare */
+	__u8 is_lean;	/* its walks need no other register than rbp */
+	struct touched_mapping touched[TOUCHED_MAPPINGS];
+	/* Root first. */
+	struct mark marks[MAX_MARKS];
+	struct guard guards[MAX_MARKS];
+};
+
+_Static_assert(__builtin_offsetof(struct thread_state, touched) == CACHE_LINE &&
+		       __builtin_offsetof(struct thread_state, marks) % CACHE_LINE == 0 &&
+		       sizeof(struct thread_state) % CACHE_LINE == 0,
+	       "states are read by cache lines");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);		   /* state_slots: set by the daemon */
+	__uint(map_flags, BPF_F_MMAPABLE); /* so it begins with a cache line */
+	__type(key, __u32);
+	__type(value, struct thread_state);
+} states SEC(".maps");
+
+static __always_inline struct thread_state *state_at(struct scratch *s)
+{
+	__u32 index = s->state;
+
+	return index < state_slots ? CHECKED(bpf_map_lookup_elem(&states, &index)) : NULL;
+}
+
+#endif
