@@ -105,6 +105,7 @@ static void add_sample(struct sums *sums, const struct vm_counts *c)
 	to->bodies += c->bodies;
 	to->helpers += c->helpers;
 	to->lookups += c->lookups;
+	to->copies += c->copies;
 	to->user_bytes += c->user_bytes;
 	for (int i = 0; i < VM_KINDS_COUNT; i++) {
 		to->lines[i] += c->lines[i];
@@ -148,6 +149,7 @@ static void print_sums(const char *path, const struct sums *sums)
 	PRINT("bodies", c->bodies);
 	PRINT("helpers", c->helpers);
 	PRINT("lookups", c->lookups);
+	PRINT("copies", c->copies);
 	PRINT("user_bytes", c->user_bytes);
 	for (int i = 0; i < VM_KINDS_COUNT; i++) {
 		printf(" lines_%s=%llu", kinds[i], (unsigned long long)c->lines[i]);

@@ -16,7 +16,6 @@ import programs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.path.abspath(os.environ.get("STACKD_BUILD", HERE + "/../build"))
-COPIES = 2  # from the user's memory, for a sample: those of most
 RUNS, SIZE = 3, 2
 
 
@@ -41,7 +40,7 @@ def parts_of(row, price):
         "instructions": row["instructions"] * price["instruction"],
         "calls": row["subprograms"] * price["subprogram"] + row["bodies"] * price["body"] +
                  row["helpers"] * price["helper"],
-        "copies": COPIES * price["copy"] + row["user_bytes"] / 1024 * price["KiB"] +
+        "copies": row["copies"] * price["copy"] + row["user_bytes"] / 1024 * price["KiB"] +
                   2 * copied * price["line"],
         "code": row["lines_code"] * price["line of code"],
         "own": others * price["scattered line"],

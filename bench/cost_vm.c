@@ -83,6 +83,7 @@ void *vm_touch(struct vm *vm, uint64_t address, uint64_t size)
 
 void vm_copied(struct vm *vm, uint64_t bytes)
 {
+	vm->counts.copies++;
 	vm->counts.user_bytes += bytes;
 }
 

@@ -51,7 +51,8 @@ struct vm_counts {
 	uint64_t bodies;      /* turns of bpf_loop() */
 	uint64_t helpers;     /* calls, but for these: */
 	uint64_t lookups;     /* in arrays, which are instructions */
-	uint64_t user_bytes;  /* copied from the sampled program */
+	uint64_t copies;      /* from the memory of the sampled program */
+	uint64_t user_bytes;  /* that these copied */
 	uint64_t lines[VM_KINDS_COUNT], pages[VM_KINDS_COUNT]; /* distinct ones */
 };
 
