@@ -28,6 +28,10 @@
 /* Numbers of files are not given to others; a service that has few left ends. */
 #define MOST_FILES 16384u
 
+/* Bytes of a file's code without unwind information that a run of windows analyses: that takes some
+ * 25 MiB of memory. */
+#define MOST_ANALYSED (2u << 20)
+
 /* --- the parts ------------------------------------------------------------------------------- */
 
 void session_begin_window(struct session *s, struct window window)
@@ -312,6 +316,8 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 
 	if (workers_new(server, &s->workers))
 		return STATUS_FAILED;
+	if (s->options->window_ns)
+		workers_limit_analysis(s->workers, fault_few("analysed", MOST_ANALYSED));
 	if (!status)
 		status = open_target(s);
 	if (!status)

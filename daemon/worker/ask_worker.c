@@ -159,11 +159,13 @@ int ask_worker_table(struct worker *worker, const struct object *object,
 					 .answer = answer_of_table,
 					 .arg = &table,
 					 .is_cancelled = table_is_cancelled};
+	const uint64_t most_bytes = worker_most_analysed(worker);
 	struct buf request = {0}, reply = {0};
 	struct buf_reader reader;
 	int err;
 
 	BUF_PUT(&request, object->number);
+	BUF_PUT(&request, most_bytes);
 	err = worker_call(worker, &call, &request, &reply);
 	reader = buf_reader(reply.data, reply.len);
 	if (!err)

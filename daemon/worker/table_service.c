@@ -10,17 +10,20 @@ int table_service(struct service *s, struct buf_reader *request, struct buf *rep
 {
 	const struct object *object;
 	struct recipe_table *table;
+	uint64_t most_bytes;
 	uint32_t number;
 	int err;
 
 	BUF_GET(request, number);
+	if (!BUF_GET(request, most_bytes))
+		return -EBADMSG;
 	object = service_object(s, number);
 	if (!object)
 		return -ENOMEM;
 	if (!object->elf)
 		return object->error ? object->error : -ENOENT;
 	fault_at(object->elf, FAULT_TABLE);
-	err = recipe_compile(object->elf, &table);
+	err = recipe_compile_within(object->elf, most_bytes, &table);
 	if (err)
 		return err;
 	recipe_wire_put(table, reply);

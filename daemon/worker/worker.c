@@ -41,7 +41,6 @@
 #define RENEW_CALLS    256		      /* which is looked at in each of so many */
 #define LOOK_QUESTIONS 256		      /* of a call, between looks at a worker that asks */
 #define MAX_REFUSALS   4096		      /* files; those beyond are tried again */
-
 static const uint64_t cpu_limits[WORKER_COUNT] = {
 	[WORKER_LOOP] = UINT64_C(2000000000),
 	[WORKER_TABLES] = UINT64_C(60000000000),
@@ -72,6 +71,7 @@ struct workers {
 	struct workers_counts counts;
 	uint64_t server_cpu_ns, ended_server_cpu_ns; /* when last looked at, and of those before */
 	bool is_told;				     /* that no worker can be started */
+	uint64_t most_analysed;
 };
 
 #define WORKER_X(e, name, words) name,
@@ -485,6 +485,16 @@ void workers_free(struct workers *ws)
 	pthread_mutex_destroy(&ws->lock);
 	free(ws->refused.items);
 	free(ws);
+}
+
+void workers_limit_analysis(struct workers *ws, uint64_t most_bytes)
+{
+	ws->most_analysed = most_bytes;
+}
+
+uint64_t worker_most_analysed(const struct worker *w)
+{
+	return w->workers->most_analysed;
 }
 
 struct worker *workers_of(struct workers *ws, enum worker_role role)

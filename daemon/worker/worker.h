@@ -67,6 +67,11 @@ struct worker;
 int workers_new(struct fork_server *server, struct workers **ret_workers);
 void workers_free(struct workers *workers); /* ends them; NULL is fine */
 
+/* Limits the code of a file that workers analyse (recipe_compile_within()). Before the first call.
+ */
+void workers_limit_analysis(struct workers *workers, uint64_t most_bytes);
+uint64_t worker_most_analysed(const struct worker *worker); /* 0: no limit */
+
 /* Returns the worker of a role; NULL of no workers. */
 struct worker *workers_of(struct workers *workers, enum worker_role role);
 

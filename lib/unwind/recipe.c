@@ -46,6 +46,14 @@ int recipe_compile_until(const struct elf_file *file, const struct analysis_stop
 	return compile(file, &others, ret_table);
 }
 
+int recipe_compile_within(const struct elf_file *file, uint64_t most_bytes,
+			  struct recipe_table **ret_table)
+{
+	const struct recipe_others others = {.file = file, .most_bytes = most_bytes};
+
+	return compile(file, &others, ret_table);
+}
+
 int recipe_compile(const struct elf_file *file, struct recipe_table **ret_table)
 {
 	return recipe_compile_until(file, &(struct analysis_stop){0}, ret_table);

@@ -65,6 +65,11 @@ struct recipe_table;
  * on failure, with recipe_table_free(). */
 int recipe_compile(const struct elf_file *file, struct recipe_table **ret_table);
 
+/* As recipe_compile(), but without the rules from instructions of a file that has more than so many
+ * bytes of code to be analysed, which takes some ten times as much memory; 0: no limit. */
+int recipe_compile_within(const struct elf_file *file, uint64_t most_bytes,
+			  struct recipe_table **ret_table);
+
 /* As recipe_compile(), for as long as `stop` is not due, once analysing code takes a while: then it
  * returns -ECANCELED. */
 int recipe_compile_until(const struct elf_file *file, const struct analysis_stop *stop,

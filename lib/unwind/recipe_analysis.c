@@ -382,7 +382,9 @@ int recipe_analysis_lay(const struct recipe_others *others, const struct recipe_
 	struct layer layer = {.table = table};
 	int err = recipe_gaps_find(file, loads, load_count, rows, &gaps);
 
-	if (!err && gaps.items.count)
+	if (!err && others->most_bytes && gaps.bytes > others->most_bytes)
+		table->stats.refused[RECIPE_REFUSED_ANALYSIS_LIMIT]++;
+	else if (!err && gaps.items.count)
 		err = analyse(others, loads, load_count, &gaps, &layer);
 	if (!err && !recipe_rows_is_empty(&layer.rows))
 		err = recipe_layer_below(table, rows, &layer.rows, PROVENANCE_ANALYSED);

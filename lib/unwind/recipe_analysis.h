@@ -28,6 +28,7 @@ int recipe_gaps_find(const struct elf_file *file, const struct recipe_load *load
 /* What other tables than call frame information a file's recipes are to have. */
 struct recipe_others {
 	const struct elf_file *file; /* NULL: none */
+	uint64_t most_bytes;	     /* of code; a file with more has none analysed; 0: no limit */
 	struct analysis_stop stop;
 };
 

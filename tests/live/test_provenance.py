@@ -7,7 +7,8 @@ import json
 import re
 import sys
 
-from harness import WORKLOADS, check, is_at_end, live, record, scratch, user_frames
+from harness import (DONE, WORKLOADS, Daemon, Recording, check, faulty_stackd, is_at_end, live,
+                     record, scratch, user_frames)
 
 PATHS = {"steady": "main steady", "outer": "main steady outer",
          "inner": "main steady outer inner", "chooser": "main steady chooser",
@@ -122,3 +123,23 @@ def test_provenance_verdicts():
                   *[line for line in result.err.splitlines() if "wrong step" in line][:5])
             check(stats["steps"]["confirmed"] >= 5, "nothing was confirmed", program[0])
     print(sums)
+
+
+@live
+def test_provenance_limit():
+    """A run of windows leaves files unanalysed that have more code for that than its memory allows,
+    which is counted; other files' paths are as ever."""
+    analysed, refused = [], []
+    with scratch() as folder:
+        for most in ("0", "10"):  # no limit; 16 bytes
+            store = "%s/%s.db" % (folder, most)
+            with Daemon(store, "-q", "-F", 997, "--window", "1h", "--", WORKLOADS + "/bare_chain", 1,
+                        stackd=faulty_stackd(), env={"STACKD_FAULT": "few:analysed:" + most}) as daemon:
+                result = daemon.finish()
+            check(result.status == DONE, "status %d" % result.status, result.err)
+            stats = Recording(store).stats()
+            analysed.append(stats["provenances"]["analysed"])
+            refused.append(stats["counters"].get("refused.analysis_limit", 0))
+        print(analysed, refused)
+        check(analysed[0] > 3 and analysed[1] == 0, "analysed locations", analysed)
+        check(refused[1] > refused[0], "it is not counted", refused)
