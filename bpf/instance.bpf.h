@@ -134,12 +134,13 @@ static __always_inline bool read_clock(struct task_struct *task, const struct rq
  * scheduler's own for an instance that keeps the CPU; over a wait the two clocks can drift apart,
  * by some millionths of it.
  */
-static __always_inline __u64 cpu_clock(struct task_struct *task)
+static __noinline __u64 cpu_clock(struct task_struct *task)
 {
 	const struct rq *rq = queue_of(task);
 	__u64 ns;
 
-	/* No loop: clang would have it fall through into its first instruction, which Linux 6.1
+	/* A function, so that its stack is not that of the programs, which have little left. No
+	 * loop: clang would have it fall through into its first instruction, which Linux 6.1
 	 * refuses. */
 	if (!read_clock(task, rq, &ns) && !read_clock(task, rq, &ns))
 		read_clock(task, rq, &ns);
