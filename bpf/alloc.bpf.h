@@ -90,6 +90,7 @@ static __always_inline void send_allocation(struct alloc_thread *thread, struct 
 {
 	struct scratch *s = take_scratch(bpf_get_smp_processor_id());
 
+	count_allocated(task, weight_of(&thread->instance));
 	thread->instance.lost_bytes = thread->lost_bytes;
 	thread->instance.lost_objects = thread->lost_objects;
 	if (!s) {

@@ -69,6 +69,26 @@ struct mm_struct___int {
 	int mm_lock_seq;
 };
 
+typedef struct {
+	__s64 counter;
+} atomic64_t;
+
+struct mm_rss_stat {
+	atomic64_t count[4];
+};
+
+struct mm_struct___total { /* before 6.2 */
+	struct mm_rss_stat rss_stat;
+};
+
+struct percpu_counter {
+	__s64 count; /* without what CPUs have not added yet */
+};
+
+struct mm_struct___percpu {
+	struct percpu_counter rss_stat[4];
+};
+
 struct thread_struct {
 	unsigned long fsbase; /* the thread pointer */
 };

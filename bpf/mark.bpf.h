@@ -100,6 +100,10 @@ int stackd_region_mark(struct pt_regs *ctx)
 
 	if (!in_scope(task, bpf_get_current_pid_tgid() >> 32))
 		return 0;
+	if (cookie & STACKD_MARK_COUNTS) {
+		count_hit(task, STACKD_MARK_INDEX(cookie));
+		return 0;
+	}
 	thread = CHECKED(
 		bpf_task_storage_get(&region_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE));
 	if (!thread) {

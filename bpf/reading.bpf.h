@@ -39,7 +39,8 @@ struct readings {
 /* What a thread has of readings, beside struct region_thread. */
 struct reading_thread {
 	__u64 variables[STACKD_MOST_COUNTERS]; /* addresses; 0: not known */
-	__u8 bytes[STACKD_MOST_COUNTERS];      /* their sizes */
+	__u64 counted[STACKD_MOST_COUNTERS];   /* of counters that programs here count */
+	__u8 bytes[STACKD_MOST_COUNTERS];      /* the variables' sizes */
 	struct readings ended;		       /* at the end of the instance that has ended, */
 	struct readings passed;		       /* and how much more that was than at its start */
 	struct readings entered[REGION_DEPTH]; /* at the starts of open instances */
@@ -72,6 +73,34 @@ static __always_inline long read_variable(const struct reading_thread *t, __u32 
 	}
 }
 
+/* The kinds of pages that are in memory: of files, anonymous, shared (MM_FILEPAGES and so on; 2 is
+ * MM_SWAPENTS). */
+#define PAGES_OF(stat, member) ((stat)[0].member + (stat)[1].member + (stat)[3].member)
+#define PAGE_BYTES	       4096
+
+/* Returns the bytes of a process that are in memory, as far as its CPUs have told. */
+static __always_inline __u64 resident(struct task_struct *task)
+{
+	struct mm_struct___percpu *newer = (struct mm_struct___percpu *)task->mm;
+	struct mm_struct___total *older = (struct mm_struct___total *)task->mm;
+	__s64 pages = 0;
+
+	if (bpf_core_field_exists(older->rss_stat.count)) {
+		struct mm_rss_stat stat = {};
+
+		bpf_core_read(&stat, sizeof(stat), &older->rss_stat);
+		pages = PAGES_OF(stat.count, counter);
+	} else if (bpf_core_field_exists(newer->rss_stat)) {
+		__s64 file = 0, anonymous = 0, shared = 0;
+
+		bpf_core_read(&file, sizeof(file), &newer->rss_stat[0].count);
+		bpf_core_read(&anonymous, sizeof(anonymous), &newer->rss_stat[1].count);
+		bpf_core_read(&shared, sizeof(shared), &newer->rss_stat[3].count);
+		pages = file + anonymous + shared;
+	}
+	return pages > 0 ? (__u64)pages * PAGE_BYTES : 0;
+}
+
 /* Reads a counter that the kernel keeps. */
 static __always_inline __u64 read_kept(struct task_struct *task, __u32 kind)
 {
@@ -88,6 +117,8 @@ static __always_inline __u64 read_kept(struct task_struct *task, __u32 kind)
 		return bpf_core_field_exists(task->ioac.rchar) ? task->ioac.rchar : 0;
 	case STACKD_COUNTER_WRITTEN:
 		return bpf_core_field_exists(task->ioac.wchar) ? task->ioac.wchar : 0;
+	case STACKD_COUNTER_RESIDENT:
+		return resident(task);
 	default:
 		return 0;
 	}
@@ -102,7 +133,9 @@ static __always_inline __u32 read_counters(const struct reading_thread *t, struc
 	for (__u32 i = 0; i < STACKD_MOST_COUNTERS; i++) {
 		if (i >= reading_count)
 			break;
-		if (reading_kinds[i] != STACKD_COUNTER_VARIABLE)
+		if (reading_kinds[i] >= STACKD_COUNTER_ALLOCATED)
+			values[i] = t->counted[i];
+		else if (reading_kinds[i] != STACKD_COUNTER_VARIABLE)
 			values[i] = read_kept(task, reading_kinds[i]);
 		else if (read_variable(t, i, &values[i]))
 			continue;
@@ -115,6 +148,31 @@ static __always_inline __u32 read_counters(const struct reading_thread *t, struc
 static __always_inline struct reading_thread *reading_thread_of(struct task_struct *task)
 {
 	return CHECKED(bpf_task_storage_get(&reading_threads, task, 0, 0));
+}
+
+/* Counts a hit of a probe that is there for a counter. */
+static __always_inline void count_hit(struct task_struct *task, __u32 index)
+{
+	struct reading_thread *t = CHECKED(
+		bpf_task_storage_get(&reading_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE));
+
+	if (t)
+		t->counted[BOUNDED(index, STACKD_MOST_COUNTERS)]++;
+}
+
+/* Counts what a sampled allocation of a thread that has met a region stands for. */
+static __always_inline void count_allocated(struct task_struct *task, __u64 bytes)
+{
+	struct reading_thread *t = reading_count ? reading_thread_of(task) : NULL;
+
+	if (!t)
+		return;
+	for (__u32 i = 0; i < STACKD_MOST_COUNTERS; i++) {
+		if (i >= reading_count)
+			break;
+		if (reading_kinds[i] == STACKD_COUNTER_ALLOCATED)
+			t->counted[i] += bytes;
+	}
 }
 
 /* Finds the variables from the place at hand: see stackd_place. */

@@ -361,7 +361,10 @@ enum stackd_counter_kind {
 	STACKD_COUNTER_SWITCHES,     /* context switches */
 	STACKD_COUNTER_READ,	     /* bytes that system calls have read */
 	STACKD_COUNTER_WRITTEN,
-	STACKD_COUNTER_VARIABLE, /* of the program */
+	STACKD_COUNTER_VARIABLE,  /* of the program */
+	STACKD_COUNTER_RESIDENT,  /* bytes of the process that are in memory */
+	STACKD_COUNTER_ALLOCATED, /* bytes that sampled allocations stand for */
+	STACKD_COUNTER_HITS,	  /* of a probe */
 };
 
 /* The counters' values at a sample within an instance, or at the end of one. The sample's or the
@@ -439,6 +442,10 @@ enum stackd_tags {
 #define STACKD_MARK_ENDS   ((__u64)1 << 32)
 #define STACKD_MARK_BEGINS ((__u64)1 << 33)
 #define STACKD_MARK_ENTRY  ((__u64)1 << 34) /* the place is a function's first instruction */
+/* It begins and ends nothing, but its hits are counted: by the counter of this index. */
+#define STACKD_MARK_COUNTS	   ((__u64)1 << 35)
+#define STACKD_MARK_COUNTER(index) ((__u64)(index) << 36)
+#define STACKD_MARK_INDEX(cookie)  ((__u32)((cookie) >> 36 & 7))
 
 /* Cookies at the entries of an allocator's functions: what the arguments are. */
 enum stackd_alloc_kind {

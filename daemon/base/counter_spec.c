@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-static const char variable_prefix[] = "var:";
+static const char variable_prefix[] = "var:", probe_prefix[] = "probe:";
 
 int counter_spec_parse(const char *text, struct counter_spec *ret_spec)
 {
@@ -20,13 +20,20 @@ int counter_spec_parse(const char *text, struct counter_spec *ret_spec)
 		{"context-switches", STACKD_COUNTER_SWITCHES},
 		{"read-bytes", STACKD_COUNTER_READ},
 		{"written-bytes", STACKD_COUNTER_WRITTEN},
+		{"resident-bytes", STACKD_COUNTER_RESIDENT},
+		{"allocated-bytes", STACKD_COUNTER_ALLOCATED},
 	};
-	const size_t prefix = sizeof(variable_prefix) - 1;
+	const size_t prefix = sizeof(variable_prefix) - 1, probe = sizeof(probe_prefix) - 1;
 
 	*ret_spec = (struct counter_spec){.name = text};
 	if (!strncmp(text, variable_prefix, prefix) && text[prefix]) {
 		ret_spec->kind = STACKD_COUNTER_VARIABLE;
 		ret_spec->variable = text + prefix;
+		return 0;
+	}
+	if (!strncmp(text, probe_prefix, probe) && text[probe]) {
+		ret_spec->kind = STACKD_COUNTER_HITS;
+		ret_spec->probe = text + probe;
 		return 0;
 	}
 	for (size_t i = 0; i < sizeof(counters) / sizeof(counters[0]); i++) {

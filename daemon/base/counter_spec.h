@@ -8,13 +8,14 @@
 
 /* What can be given, for messages. */
 #define COUNTER_SPEC_NAMES                                                                         \
-	"page-faults, major-faults, context-switches, read-bytes, written-bytes or "               \
-	"var:SYMBOL[@OBJECT]"
+	"page-faults, major-faults, context-switches, read-bytes, written-bytes, resident-bytes, " \
+	"allocated-bytes, var:SYMBOL[@OBJECT] or probe:PLACE"
 
 struct counter_spec {
 	enum stackd_counter_kind kind;
 	const char *name;     /* as it was given; borrowed */
 	const char *variable; /* SYMBOL[@OBJECT]: a part of the name; NULL: it is none */
+	const char *probe;    /* FUNC[@OBJECT] or FILE:LINE: the same */
 };
 
 /* Parses; the spec refers to the text. 0; -EINVAL: there is no such counter. */

@@ -306,6 +306,10 @@ static void settle(struct argp_state *state, struct options *options)
 	    options->prefix != STACKD_PREFIX_NONE)
 		argp_error(state, "--prefix and --depth exclude each other: the few frames of a "
 				  "segment are walked anew each time (--prefix none)");
+	for (size_t i = 0; i < options->n_counters; i++) {
+		if (options->counters[i].kind == STACKD_COUNTER_ALLOCATED && !options->alloc_bytes)
+			argp_error(state, "--counter allocated-bytes: give --alloc, too");
+	}
 	if (options->n_counters && !options->n_regions && !options->n_marks && !options->mpi)
 		argp_error(state, "--counter: counters are read within regions: give --region, "
 				  "--mark or --mpi");

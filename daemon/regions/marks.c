@@ -42,7 +42,9 @@ struct outcome {
 struct mark {
 	struct mark_spec spec;
 	struct outcome outcomes[2];
-	bool is_off; /* it was hit too often */
+	uint64_t counts; /* STACKD_MARK_COUNTS and a counter's index: its hits are counted; 0: it is
+			    a mark */
+	bool is_off;	 /* it was hit too often */
 };
 
 struct marks {
@@ -83,6 +85,8 @@ static int add(struct search *s, uint64_t vaddr)
 	place.kind = s->mark->spec.n_places == 1 ? STACKD_MARK_BEGINS | STACKD_MARK_ENDS
 		     : s->at			 ? STACKD_MARK_ENDS
 						 : STACKD_MARK_BEGINS;
+	if (s->mark->counts)
+		place.kind = s->mark->counts;
 	if (!wanted(s)->file)
 		place.kind |= STACKD_MARK_ENTRY;
 	for (size_t i = 0; i < s->marks->places.count; i++) {
@@ -146,6 +150,8 @@ int marks_look_at(struct marks *marks, struct worker *worker, const struct elf_f
 /* Returns how the option was written. */
 static const char *option_of(const struct mark *mark)
 {
+	if (mark->counts)
+		return "--counter probe";
 	return mark->spec.n_places == 2 ? "--region" : "--mark";
 }
 
@@ -182,9 +188,9 @@ static enum exit_status explain_none(const struct mark *mark, size_t at)
 	if (place->file)
 		explain_line(mark, at);
 	else
-		log_error("--mark '%s': no function of that name in %zu file%s of the target; give "
+		log_error("%s '%s': no function of that name in %zu file%s of the target; give "
 			  "FUNC, FUNC@OBJECT or FILE:LINE",
-			  mark->spec.text, n, n == 1 ? "" : "s");
+			  option_of(mark), mark->spec.text, n, n == 1 ? "" : "s");
 	return STATUS_FAILED;
 }
 
@@ -192,9 +198,9 @@ static enum exit_status explain_many(const struct marks *marks, size_t index)
 {
 	const struct mark *mark = &marks->all[index];
 
-	log_error("--mark '%s' is ambiguous: give FUNC@OBJECT for one of these, FILE:LINE, or a "
+	log_error("%s '%s' is ambiguous: give FUNC@OBJECT for one of these, FILE:LINE, or a "
 		  "pattern with '*' for all:",
-		  mark->spec.text);
+		  option_of(mark), mark->spec.text);
 	for (size_t i = 0; i < marks->places.count; i++) {
 		const struct place *place = &marks->places.items[i];
 
@@ -349,6 +355,22 @@ static enum exit_status add_mark(struct marks *marks, const char *text)
 	return STATUS_USAGE;
 }
 
+/* Adds the places whose hits are counters. */
+static enum exit_status add_counted(struct marks *marks, const struct options *options)
+{
+	enum exit_status status = STATUS_DONE;
+
+	for (size_t i = 0; i < options->n_counters && !status; i++) {
+		if (!options->counters[i].probe)
+			continue;
+		status = add_mark(marks, options->counters[i].probe);
+		if (!status)
+			marks->all[marks->count - 1].counts =
+				STACKD_MARK_COUNTS | STACKD_MARK_COUNTER(i);
+	}
+	return status;
+}
+
 enum exit_status marks_new(const struct options *options, struct marks **ret_marks)
 {
 	struct marks *marks = calloc(1, sizeof(*marks));
@@ -367,6 +389,7 @@ enum exit_status marks_new(const struct options *options, struct marks **ret_mar
 	}
 	for (size_t i = 0; i < options->n_marks && !status; i++)
 		status = add_mark(marks, options->marks[i]);
+	status = status ? status : add_counted(marks, options);
 	if (!status && !marks->count) {
 		marks_free(marks);
 		*ret_marks = NULL;

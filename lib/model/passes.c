@@ -328,11 +328,14 @@ static int take_reading(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Whether a counter never falls, so that a reading above a later one is wrong. CPU time is read too
- * large where the machine itself had no CPU for a while, which the scheduler learns later. */
+/* Whether a counter never falls, so that a reading above a later one is wrong: all but variables
+ * and what is in memory. CPU time is read too large where the machine itself had no CPU for a
+ * while, which the scheduler learns later. */
 static bool never_falls(const struct maker *m)
 {
-	return strncmp(m->passes->counters[m->counter], "var:", 4) != 0;
+	const char *name = m->passes->counters[m->counter];
+
+	return strncmp(name, "var:", 4) != 0 && strcmp(name, "resident-bytes") != 0;
 }
 
 /* Turns the readings of a counter into shares of the passes' totals, from the last sample back:

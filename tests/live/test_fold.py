@@ -192,3 +192,29 @@ def test_fold_bad_variables():
             result = run(STACKD, "-o", folder + "/s.db", "--region", "pass@folded", "--counter",
                          "var:" + name, "--", PROGRAM, 1, 1000)
             check_fault(result, FAILED, "--counter 'var:%s'" % name, words)
+
+
+GROWING = os.path.join(WORKLOADS, "growing")
+
+
+@live
+def test_fold_memory():
+    """Hits of a probe, bytes allocated and bytes in memory grow from 30 to 70 % of a pass."""
+    with scratch() as folder:
+        store = folder + "/s.db"
+        _, target = record(store, "-F", 997, "--alloc=8K", "--region", "pass@growing", "--counter",
+                           "probe:block@growing", "--counter", "allocated-bytes", "--counter", "resident-bytes",
+                           "--", GROWING, 60, 15000)
+        hits, size = map(int, target.out.split())
+        data = folded(store)
+        # The kernel learns of pages in steps of 32 a CPU, which are 6 % of a pass's.
+        for name, total, most in (("probe:block@growing", hits, 0.03), ("allocated-bytes", size, 0.05),
+                                  ("resident-bytes", size, 0.1)):
+            found = counter(data, name)
+            check(abs(found["mean"] / total - 1) < most, name, "of a pass", found["mean"], total)
+            y = found["y"]
+            errors = [abs(y[i] - min(1, max(0, (i / (len(y) - 1) - 0.3) / 0.4))) for i in range(len(y))]
+            check(max(errors) < most, name, "is off by", max(errors))
+        result = run(STACKD, "-o", folder + "/n.db", "--region", "pass@growing", "--counter", "probe:nothing",
+                     "--", GROWING, 1, 1000)
+        check_fault(result, FAILED, "--counter probe 'nothing'", "no function of that name")
