@@ -69,16 +69,11 @@ struct mm_struct___int {
 	int mm_lock_seq;
 };
 
-typedef struct {
-	__s64 counter;
-} atomic64_t;
-
-struct mm_rss_stat {
-	atomic64_t count[4];
-};
-
+/* Without a type of its own that later kernels lack: libbpf would look for that in modules. */
 struct mm_struct___total { /* before 6.2 */
-	struct mm_rss_stat rss_stat;
+	struct {
+		__s64 count[4];
+	} rss_stat;
 };
 
 struct percpu_counter {

@@ -73,31 +73,25 @@ static __always_inline long read_variable(const struct reading_thread *t, __u32 
 	}
 }
 
-/* The kinds of pages that are in memory: of files, anonymous, shared (MM_FILEPAGES and so on; 2 is
- * MM_SWAPENTS). */
-#define PAGES_OF(stat, member) ((stat)[0].member + (stat)[1].member + (stat)[3].member)
-#define PAGE_BYTES	       4096
+/* Kinds of pages: of files, anonymous, swapped out, shared (MM_FILEPAGES and so on). */
+#define PAGE_KINDS   4
+#define PAGE_BYTES   4096
 
 /* Returns the bytes of a process that are in memory, as far as its CPUs have told. */
 static __always_inline __u64 resident(struct task_struct *task)
 {
 	struct mm_struct___percpu *newer = (struct mm_struct___percpu *)task->mm;
 	struct mm_struct___total *older = (struct mm_struct___total *)task->mm;
-	__s64 pages = 0;
+	__s64 count[PAGE_KINDS] = {}, pages;
 
 	if (bpf_core_field_exists(older->rss_stat.count)) {
-		struct mm_rss_stat stat = {};
-
-		bpf_core_read(&stat, sizeof(stat), &older->rss_stat);
-		pages = PAGES_OF(stat.count, counter);
+		bpf_core_read(count, sizeof(count), &older->rss_stat.count);
 	} else if (bpf_core_field_exists(newer->rss_stat)) {
-		__s64 file = 0, anonymous = 0, shared = 0;
-
-		bpf_core_read(&file, sizeof(file), &newer->rss_stat[0].count);
-		bpf_core_read(&anonymous, sizeof(anonymous), &newer->rss_stat[1].count);
-		bpf_core_read(&shared, sizeof(shared), &newer->rss_stat[3].count);
-		pages = file + anonymous + shared;
+		bpf_core_read(&count[0], sizeof(count[0]), &newer->rss_stat[0].count);
+		bpf_core_read(&count[1], sizeof(count[1]), &newer->rss_stat[1].count);
+		bpf_core_read(&count[3], sizeof(count[3]), &newer->rss_stat[3].count);
 	}
+	pages = count[0] + count[1] + count[3];
 	return pages > 0 ? (__u64)pages * PAGE_BYTES : 0;
 }
 

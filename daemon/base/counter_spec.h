@@ -9,7 +9,8 @@
 /* What can be given, for messages. */
 #define COUNTER_SPEC_NAMES                                                                         \
 	"page-faults, major-faults, context-switches, read-bytes, written-bytes, resident-bytes, " \
-	"allocated-bytes, var:SYMBOL[@OBJECT] or probe:PLACE"
+	"allocated-bytes, var:SYMBOL[@OBJECT] or probe:PLACE (counters of the processor: record "  \
+	"with perf, and stackctl import)"
 
 struct counter_spec {
 	enum stackd_counter_kind kind;

@@ -43,6 +43,7 @@ enum {
 	OPTION_MARK,
 	OPTION_REGION_LIMIT,
 	OPTION_COUNTER,
+	OPTION_JITTER,
 	OPTION_MPI,
 	OPTION_ALLOC,
 	OPTION_ALLOC_LIMIT,
@@ -121,6 +122,10 @@ static const struct argp_option argp_options[] = {
 	{"region-limit", OPTION_REGION_LIMIT, "N", 0,
 	 "stop measuring a region that a thread passes through more than N times in a second, since "
 	 "that would slow it down (default 20000; 0: never)",
+	 2},
+	{"jitter", OPTION_JITTER, "PERCENT", 0,
+	 "vary the rate of a clock at random, so that it is locked to no period of the program's (10 with "
+	 "--counter, else 0)",
 	 2},
 	{"counter", OPTION_COUNTER, "NAME", 0,
 	 "read a counter at each sample within a region or between marks, and at their ends, for "
@@ -322,6 +327,8 @@ static void settle(struct argp_state *state, struct options *options)
 				  "--alloc, --region, --mark or --mpi");
 	if (!options->period && !options->frequency)
 		options->frequency = 997;
+	if (options->n_counters && !options->is_jitter_given)
+		options->jitter = 10;
 }
 
 /* Parses the options of the target, the event and the output. */
@@ -444,6 +451,10 @@ static error_t parse_regions(int key, char *arg, struct argp_state *state)
 		break;
 	case OPTION_COUNTER:
 		add_counter(state, options, arg);
+		break;
+	case OPTION_JITTER:
+		options->jitter = (unsigned)number(state, "--jitter", arg, 0, 50);
+		options->is_jitter_given = true;
 		break;
 	case OPTION_REGION_LIMIT:
 		options->region_limit = number(state, "--region-limit", arg, 0, UINT32_MAX);

@@ -58,6 +58,8 @@ struct options {
 	uint64_t region_limit;	/* instances in a second and thread; 0: any number */
 	struct counter_spec counters[STACKD_MOST_COUNTERS]; /* cpu first, if there are any */
 	size_t n_counters;
+	unsigned jitter; /* of the period, in percent of the rate; 0: none */
+	bool is_jitter_given;
 	bool quiet;
 	bool lbr;
 	bool lbr_anyway; /* even if the processor is not known to have branch records */

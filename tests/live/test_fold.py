@@ -218,3 +218,19 @@ def test_fold_memory():
         result = run(STACKD, "-o", folder + "/n.db", "--region", "pass@growing", "--counter", "probe:nothing",
                      "--", GROWING, 1, 1000)
         check_fault(result, FAILED, "--counter probe 'nothing'", "no function of that name")
+
+
+def is_locked(folder, number, *options):
+    store = "%s/%d.db" % (folder, number)
+    record(store, "-F", 200, "--region", "pass@beat", "--counter", "page-faults", *options, "--",
+           os.path.join(WORKLOADS, "beat"), 400, 5000)
+    return folded(store)["is_locked"]
+
+
+@live
+def test_fold_jitter():
+    """A sampler with the period of the passes hits the same moments of each, unless that varies."""
+    with scratch() as folder:
+        # What interrupts the program moves the moments: a busy machine can hide the lock.
+        check(any(is_locked(folder, i, "--jitter", 0) for i in range(3)), "never locked")
+        check(not is_locked(folder, 3), "locked in spite of --jitter")
