@@ -74,8 +74,8 @@ static __always_inline long read_variable(const struct reading_thread *t, __u32 
 }
 
 /* Kinds of pages: of files, anonymous, swapped out, shared (MM_FILEPAGES and so on). */
-#define PAGE_KINDS   4
-#define PAGE_BYTES   4096
+#define PAGE_KINDS 4
+#define PAGE_BYTES 4096
 
 /* Returns the bytes of a process that are in memory, as far as its CPUs have told. */
 static __always_inline __u64 resident(struct task_struct *task)
@@ -118,12 +118,14 @@ static __always_inline __u64 read_kept(struct task_struct *task, __u32 kind)
 	}
 }
 
-/* Returns bits: which of them could be read. */
+/* Returns bits: which of them could be read. The loop is unrolled, so that the kernel, which knows
+ * the settings as it loads the program, keeps of each turn the one counter that it reads. */
 static __always_inline __u32 read_counters(const struct reading_thread *t, struct task_struct *task,
 					   __u64 *values)
 {
 	__u32 known = 0;
 
+#pragma clang loop unroll(full)
 	for (__u32 i = 0; i < STACKD_MOST_COUNTERS; i++) {
 		if (i >= reading_count)
 			break;
