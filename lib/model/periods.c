@@ -58,6 +58,7 @@ struct finder {
 	struct period_moment *moments; /* of all symbols, sorted by symbol */
 	double *distances;	       /* room for sorting those of one */
 	size_t n_samples;
+	double gap_ns; /* time between two samples, mostly */
 };
 
 /* --- samples ---------------------------------------------------------------------------------- */
@@ -119,7 +120,7 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Returns the distance that the samples of busy threads have: the median of all. */
+/* Returns the distance in time that the samples of threads have: the median of all. */
 static double sample_distance(struct finder *f)
 {
 	size_t n = 0;
@@ -134,6 +135,20 @@ static double sample_distance(struct finder *f)
 		return 0;
 	qsort(f->distances, n, sizeof(*f->distances), by_size);
 	return f->distances[n / 2];
+}
+
+/* Returns the CPU time between two samples: what the clock was set to, which on a busy machine is
+ * less than the time that passes. Of an event that is no clock only that is known. */
+static double sample_cpu_time(const struct finder *f)
+{
+	const struct store_recording *r = &profile_tables(f->profile)->recording;
+	const char *event = r->event ? r->event : "";
+
+	if (!strcasestr(event, "cpu-clock") && !strcasestr(event, "cpu_clock"))
+		return f->gap_ns;
+	if (r->frequency_hz)
+		return 1e9 / (double)r->frequency_hz;
+	return r->period ? (double)r->period : f->gap_ns;
 }
 
 /* --- one function ----------------------------------------------------------------------------- */
@@ -243,7 +258,7 @@ static int collect(struct finder *f, const struct sample *samples, size_t n)
 	for (size_t i = 0; i < n && !err; i++) {
 		const struct path *path = &f->paths.items[samples[i].path];
 		const uint64_t gap = i ? samples[i].time_ns - samples[i - 1].time_ns : 0;
-		const bool is_pause = (double)gap > PAUSE * f->periods->sample_ns;
+		const bool is_pause = (double)gap > PAUSE * f->gap_ns;
 		const struct period_moment moment = {samples[i].time_ns - gap / 2, (uint32_t)i};
 
 		if (is_pause)
@@ -339,7 +354,8 @@ static int search(struct finder *f)
 	if (!f->last || !f->ends || !f->distances)
 		return -ENOMEM;
 	qsort(f->samples.items, n, sizeof(*f->samples.items), by_thread);
-	f->periods->sample_ns = sample_distance(f);
+	f->gap_ns = sample_distance(f);
+	f->periods->sample_ns = sample_cpu_time(f);
 	for (size_t i = 0; i < n && !err; i = end) {
 		for (end = i + 1; end < n; end++) {
 			if (f->samples.items[end].thread != f->samples.items[i].thread)
