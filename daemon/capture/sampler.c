@@ -7,7 +7,6 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <math.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/capture/jitter.h"
 #include "daemon/capture/load_error.h"
 #include "daemon/capture/percpu.h"
 #include "daemon/capture/record.h"
 #include "daemon/capture/ring.h"
-#include "base/hash.h"
 #include "daemon/capture/sampler_maps.h"
 #include "daemon/capture/sampler_parts.h"
 #include "daemon/capture/sampler_programs.h"
@@ -41,8 +40,7 @@ struct sampler {
 
 	int *events; /* perf event descriptors */
 	size_t n_events, events_cap;
-	uint64_t jitters; /* changes of their period; records there were then, and there are */
-	size_t jittered, received;
+	struct jitter jitter;
 	pid_t *threads; /* which threads have one */
 	size_t n_threads, threads_cap;
 
@@ -186,7 +184,7 @@ static int on_record(void *arg, void *data, size_t size)
 
 	/* The ring's own header, and its padding. */
 	s->ring_bytes += (size + 8 + 7) & ~(uint64_t)7;
-	s->received++;
+	s->jitter.received++;
 	return err && err != -EBADMSG ? err : s->each(s->arg, record);
 }
 
@@ -483,16 +481,7 @@ int sampler_change_rate(struct sampler *s, const struct event_spec *spec, uint64
 
 void sampler_jitter(struct sampler *s, uint64_t frequency, unsigned percent)
 {
-	double part = ldexp((double)(hash_mix64(s->jitters / 2 + 1) >> 11), -53) * percent / 100;
-	double rate = (double)frequency * (s->jitters % 2 ? 1 - part : 1 + part);
-	uint64_t period = (uint64_t)(1e9 / rate);
-
-	if (s->received - s->jittered < SAMPLER_JITTER_EACH * s->n_events)
-		return;
-	s->jittered = s->received;
-	s->jitters++;
-	for (size_t i = 0; i < s->n_events; i++)
-		ioctl(s->events[i], PERF_EVENT_IOC_PERIOD, &period);
+	jitter_change(&s->jitter, s->events, s->n_events, frequency, percent);
 }
 
 void sampler_stop(struct sampler *s)
