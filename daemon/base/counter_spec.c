@@ -44,3 +44,10 @@ int counter_spec_parse(const char *text, struct counter_spec *ret_spec)
 	}
 	return -EINVAL;
 }
+
+bool counter_specs_need_alloc(const struct counter_spec *specs, size_t n)
+{
+	while (n > 0 && specs[n - 1].kind != STACKD_COUNTER_ALLOCATED)
+		n--;
+	return n > 0;
+}

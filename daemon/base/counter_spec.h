@@ -4,6 +4,9 @@
 #ifndef BASE_COUNTER_SPEC_H
 #define BASE_COUNTER_SPEC_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "stackd_abi.h"
 
 /* What can be given, for messages. */
@@ -11,6 +14,10 @@
 	"page-faults, major-faults, context-switches, read-bytes, written-bytes, resident-bytes, " \
 	"allocated-bytes, var:SYMBOL[@OBJECT] or probe:PLACE (counters of the processor: record "  \
 	"with perf, and stackctl import)"
+
+/* Said where there are none. */
+#define COUNTER_SPEC_REGIONS                                                                       \
+	"--counter: counters are read within regions: give --region, --mark or --mpi"
 
 struct counter_spec {
 	enum stackd_counter_kind kind;
@@ -21,5 +28,8 @@ struct counter_spec {
 
 /* Parses; the spec refers to the text. 0; -EINVAL: there is no such counter. */
 int counter_spec_parse(const char *text, struct counter_spec *ret_spec);
+
+/* Whether one of `n` counters is of sampled allocations. */
+bool counter_specs_need_alloc(const struct counter_spec *specs, size_t n);
 
 #endif

@@ -124,8 +124,7 @@ static const struct argp_option argp_options[] = {
 	 "that would slow it down (default 20000; 0: never)",
 	 2},
 	{"jitter", OPTION_JITTER, "PERCENT", 0,
-	 "vary the rate of a clock at random, so that it is locked to no period of the program's (10 with "
-	 "--counter, else 0)",
+	 "vary the rate of a clock at random, against locked periods (10 with --counter, else 0)",
 	 2},
 	{"counter", OPTION_COUNTER, "NAME", 0,
 	 "read a counter at each sample within a region or between marks, and at their ends, for "
@@ -311,13 +310,11 @@ static void settle(struct argp_state *state, struct options *options)
 	    options->prefix != STACKD_PREFIX_NONE)
 		argp_error(state, "--prefix and --depth exclude each other: the few frames of a "
 				  "segment are walked anew each time (--prefix none)");
-	for (size_t i = 0; i < options->n_counters; i++) {
-		if (options->counters[i].kind == STACKD_COUNTER_ALLOCATED && !options->alloc_bytes)
-			argp_error(state, "--counter allocated-bytes: give --alloc, too");
-	}
+	if (counter_specs_need_alloc(options->counters, options->n_counters) &&
+	    !options->alloc_bytes)
+		argp_error(state, "--counter allocated-bytes: give --alloc, too");
 	if (options->n_counters && !options->n_regions && !options->n_marks && !options->mpi)
-		argp_error(state, "--counter: counters are read within regions: give --region, "
-				  "--mark or --mpi");
+		argp_error(state, COUNTER_SPEC_REGIONS);
 	if (options->judge_tags && options->tags != STACKD_TAGS_AUTO)
 		argp_error(state, "--judge-tags needs tags and walks: it excludes --tags only and "
 				  "off");

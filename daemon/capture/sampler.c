@@ -182,15 +182,9 @@ static int on_record(void *arg, void *data, size_t size)
 	struct stackd_header *record = NULL;
 	int err = record_read(s->reader, data, size, s->now_ns, &record);
 
-	/* The ring's own header, and its padding. */
-	s->ring_bytes += (size + 8 + 7) & ~(uint64_t)7;
+	s->ring_bytes += (size + 8 + 7) & ~(uint64_t)7; /* with the ring's header, and padding */
 	s->jitter.received++;
 	return err && err != -EBADMSG ? err : s->each(s->arg, record);
-}
-
-int sampler_measure_time(void)
-{
-	return bpf_enable_stats(BPF_STATS_RUN_TIME);
 }
 
 int sampler_new(const struct sampler_options *options, struct sampler **ret_sampler,

@@ -2,6 +2,9 @@
 /* Leaves out programs and sets their kind before they are loaded; see sampler_programs.h. */
 #include "daemon/capture/sampler_programs.h"
 
+#include <bpf/bpf.h>
+
+#include "daemon/capture/sampler.h"
 #include "stackd.skel.h"
 
 /* Has the programs of functions loaded for links of many uprobes. */
@@ -73,4 +76,9 @@ void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_optio
 		use_uprobe_multi(skel);
 	if (!options->regions && !options->is_crowd)
 		leave_out_members(skel, options->waits);
+}
+
+int sampler_measure_time(void)
+{
+	return bpf_enable_stats(BPF_STATS_RUN_TIME);
 }
