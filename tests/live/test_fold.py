@@ -11,7 +11,7 @@ import statistics
 import sys
 
 from harness import (FAILED, STACKCTL, STACKD, WORKLOADS, background, check, check_fault, live, record,
-                     run, scratch)
+                     record_attached, run, scratch)
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "exports"))
 import paraver  # noqa: E402
@@ -101,8 +101,8 @@ def test_fold_marks():
     """The same between marks, of a program that runs."""
     with scratch() as folder, background(PROGRAM, 2000, 20000) as process:
         store = folder + "/s.db"
-        record(store, "-F", 997, "--mark", "pass@folded", "--counter", "var:cells", "--duration", 5,
-               "--pid", process.pid)
+        record_attached(store, process, 3, "-F", 997, "--mark", "pass@folded", "--counter",
+                        "var:cells")
         data = folded(store, "--region", "pass@folded")
         check(data["passes"] > 50, "passes", data["passes"])
         check_curve(data)
