@@ -23,11 +23,12 @@ struct jitter {
 static inline void jitter_change(struct jitter *j, const int *events, size_t n, uint64_t frequency,
 				 unsigned percent)
 {
-	double part = ldexp((double)(hash_mix64(j->changes / 2 + 1) >> 11), -53) * percent / 100;
+	double part =
+		(ldexp((double)(hash_mix64(j->changes / 2 + 1) >> 11), -54) + 0.5) * percent / 100;
 	double rate = (double)frequency * (j->changes % 2 ? 1 - part : 1 + part);
 	uint64_t period = (uint64_t)(1e9 / rate);
 
-	if (j->received - j->changed < JITTER_EACH * n)
+	if (j->changes && j->received - j->changed < JITTER_EACH * n)
 		return;
 	j->changed = j->received;
 	j->changes++;
