@@ -347,6 +347,10 @@ static int do_round(struct session *s)
 	horizon = s->round_ns - LAG_NS < before ? s->round_ns - LAG_NS : before;
 	follow_cpus(s);
 	regions_look(s->regions);
+	if (s->options->jitter && s->options->frequency && event_spec_is_clock(&s->event.spec))
+		sampler_jitter(s->sampler,
+			       s->budget.rate_hz ? s->budget.rate_hz : s->options->frequency,
+			       s->options->jitter);
 	recorder_poll(s->recorder);
 	if (!err)
 		err = hand_out_windows(s, horizon);
@@ -378,10 +382,6 @@ static int finish_rounds(struct session *s)
 	if (!err)
 		err = sideband_drain(s->sideband, queue_event, s);
 	regions_look(s->regions);
-	if (s->options->jitter && s->options->frequency && event_spec_is_clock(&s->event.spec))
-		sampler_jitter(s->sampler,
-			       s->budget.rate_hz ? s->budget.rate_hz : s->options->frequency,
-			       s->options->jitter);
 	recorder_poll(s->recorder);
 	return err ? err : hand_out_held(s, UINT64_MAX);
 }
