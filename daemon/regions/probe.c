@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "daemon/regions/probe_place.h"
+
 #define PMU_TYPE "/sys/bus/event_source/devices/uprobe/type"
 
 /* Returns the type of uprobe events, or -ENODEV. */
@@ -39,9 +41,10 @@ static int attach(int program, const char *path, uint64_t offset, uint64_t semap
 		.config2 = offset,
 	};
 	struct probe probe;
+	int err = type < 0 ? type : probe_places_check(path, &offset, 1);
 
-	if (type < 0)
-		return type;
+	if (err)
+		return err;
 	/* The program runs on every CPU, and in every thread of the process, whatever the event's
 	 * own scope. */
 	probe.event = (int)syscall(SYS_perf_event_open, &attr, pid, pid < 0 ? 0 : -1, -1,

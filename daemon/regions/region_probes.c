@@ -15,6 +15,7 @@
 
 #include "base/vec.h"
 #include "daemon/regions/probe.h"
+#include "daemon/regions/probe_place.h"
 #include "daemon/regions/uprobe_multi.h"
 
 enum side { LEAVE, ENTER, SIDES };
@@ -116,8 +117,11 @@ static int link_all(const struct region_probes *p, const struct group *group, in
 
 		if (!places->offsets.count)
 			continue;
-		err = uprobe_multi_attach(program_of(p, side), group->path, places->offsets.items,
-					  places->cookies.items, places->offsets.count, 0);
+		err = probe_places_check(group->path, places->offsets.items, places->offsets.count);
+		if (!err)
+			err = uprobe_multi_attach(program_of(p, side), group->path,
+						  places->offsets.items, places->cookies.items,
+						  places->offsets.count, 0);
 		ret_links[side] = err < 0 ? -1 : err;
 	}
 	if (err < 0)

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from harness import (BUILD, FAILED, ROOT, STACKD, USAGE, WORKLOADS, Daemon, Recording, check,
+from harness import (BUILD, FAILED, ROOT, STACKD, USAGE, Skip, WORKLOADS, Daemon, Recording, check,
                      check_fault, live, record, record_attached, run,
                      scratch,
                      workload)
@@ -426,3 +426,44 @@ def test_regions_bad_input():
                          "%d,%d" % (one.pid, other.pid))
             check_fault(result, FAILED, "ambiguous", "main at 0x[0-9a-f]+ of .*/chain",
                         "main at 0x[0-9a-f]+ of .*/recursion")
+
+
+VECTOR = """#include <stdio.h>
+__attribute__((naked, noinline)) int vector(void)
+{
+	__asm__("vxorps %xmm0, %xmm0, %xmm0; mov $7, %eax; ret");
+}
+__attribute__((noinline)) int plain(int i)
+{
+	__asm__ volatile("" ::: "memory");
+	return i;
+}
+int main(void)
+{
+	int sum = 0;
+
+	for (int i = 0; i < 1000; i++)
+		sum += vector() + plain(0);
+	printf("%d\\n", sum);
+	return 0;
+}
+"""
+
+
+@live
+def test_regions_misread():
+    """Where the kernel would take the probed instruction for another one (here for a push), there is no
+    probe, and the program does what it did."""
+    with open("/proc/cpuinfo", encoding="ascii") as file:
+        if " avx " not in file.read():
+            raise Skip("the processor has no AVX")
+    with scratch() as folder:
+        program = folder + "/vector"
+        with open(program + ".c", "w", encoding="ascii") as file:
+            file.write(VECTOR)
+        built = run(os.environ.get("CC", "cc"), "-O1", "-o", program, program + ".c")
+        check(built.status == 0, "vector.c", built.err)
+        result = run(STACKD, "-o", folder + "/s.db", "--region", "vector@vector", "--", program)
+        check_fault(result, FAILED, "cannot measure vector", "no probe can be at one of its instructions")
+        result = run(STACKD, "-o", folder + "/s.db", "-F", 9973, "--region", "[pv]*@vector", "--", program)
+        check(result.out == "7000\n" and "left out" in result.err, "with a pattern", result)

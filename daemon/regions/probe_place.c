@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* Instructions at which the kernel must not be asked for a probe; see probe_place.h. */
+#include "daemon/regions/probe_place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+/* Legacy prefixes, which may stand before VEX and EVEX (some make the instruction invalid). */
+static bool is_prefix(uint8_t byte)
+{
+	static const uint8_t prefixes[] = {0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65,
+					   0x66, 0x67, 0xf0, 0xf2, 0xf3};
+
+	return memchr(prefixes, byte, sizeof(prefixes)) != NULL;
+}
+
+/* Bytes from the first of a prefix VEX, EVEX or XOP to the opcode; 0: it is none. */
+static size_t opcode_distance(const uint8_t *code, size_t len)
+{
+	if (len < 2)
+		return 0;
+	switch (code[0]) {
+	case 0xc5:
+		return 2;
+	case 0xc4:
+		return 3;
+	case 0x62:
+		return 4;
+	case 0x8f: /* pop, where the register field is 0 */
+		return (code[1] & 0x1f) >= 8 ? 3 : 0;
+	default:
+		return 0;
+	}
+}
+
+/* Whether the kernel does something special for this opcode: push, jumps, calls, returns, nop and
+ * popf. */
+static bool is_special(uint8_t opcode)
+{
+	switch (opcode) {
+	case 0x50 ... 0x57:
+	case 0x70 ... 0x7f:
+	case 0x90:
+	case 0x9a:
+	case 0x9d:
+	case 0xc2:
+	case 0xc3:
+	case 0xca:
+	case 0xcb:
+	case 0xe8 ... 0xeb:
+	case 0xff:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool probe_place_is_misread(const uint8_t *code, size_t len)
+{
+	size_t distance;
+
+	while (len && is_prefix(*code)) {
+		code++;
+		len--;
+	}
+	distance = opcode_distance(code, len);
+	return distance && (distance >= len || is_special(code[distance]));
+}
+
+int probe_places_check(const char *path, const uint64_t *offsets, size_t count)
+{
+	uint8_t code[PROBE_PLACE_BYTES];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int err = fd < 0 ? -errno : 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		ssize_t got = pread(fd, code, sizeof(code), (off_t)offsets[i]);
+
+		if (got < 0)
+			err = -errno;
+		else if (probe_place_is_misread(code, (size_t)got))
+			err = -EOPNOTSUPP;
+	}
+	if (fd >= 0)
+		close(fd);
+	return err;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Instructions at which the kernel must not be asked for a probe.
+ *
+ * To execute the instruction that a probe replaces, the kernel (up to 6.18 at least) emulates some
+ * and steps others in a copy; which, it tells by the opcode's byte, without regard to the prefix
+ * VEX or EVEX that gives the byte another meaning. So it takes `vpbroadcastb %esi,%ymm17` (opcode
+ * 7a) for a conditional jump, and `vxorps` (57) for a push: every process that runs the code goes
+ * wrong.
+ */
+#ifndef REGIONS_PROBE_PLACE_H
+#define REGIONS_PROBE_PLACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PROBE_PLACE_BYTES 16 /* of code, in which the longest instruction is */
+
+/* Returns whether the kernel would take the instruction at `code` for another one. */
+bool probe_place_is_misread(const uint8_t *code, size_t len);
+
+/* Looks at the instructions at offsets of the file at `path`. 0; -EOPNOTSUPP: a probe must not be
+ * at one of them; or the -errno of opening or reading the file. */
+int probe_places_check(const char *path, const uint64_t *offsets, size_t count);
+
+#endif

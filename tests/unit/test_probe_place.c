@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* Instructions that the kernel takes for others when they have a probe
+ * (daemon/regions/probe_place.h). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "daemon/regions/probe_place.h"
+
+static const struct {
+	const char *text;
+	uint8_t code[8];
+	size_t len;
+	bool is_misread;
+} cases[] = {
+	{"vxorps %xmm0,%xmm0,%xmm0: push", {0xc5, 0xf8, 0x57, 0xc0}, 4, true},
+	{"vpbroadcastb %esi,%ymm17: jp", {0x62, 0xe2, 0x7d, 0x28, 0x7a, 0xce}, 6, true},
+	{"vpor %xmm8,%xmm0,%xmm0: jmp", {0xc4, 0xc1, 0x79, 0xeb, 0xc0}, 5, true},
+	{"vpsubsb %xmm1,%xmm0,%xmm0: call", {0xc5, 0xf9, 0xe8, 0xc1}, 4, true},
+	{"kmovq (%rdi),%k1: nop", {0xc4, 0xe1, 0xf8, 0x90, 0x0f}, 5, true},
+	{"vcmpps $0,%xmm1,%xmm0,%xmm0: ret", {0xc5, 0xf8, 0xc2, 0xc1, 0x00}, 5, true},
+	{"vprotb $1,%xmm0,%xmm0 (XOP)", {0x8f, 0xe8, 0x78, 0xc0, 0xc0, 0x01}, 6, false},
+	{"vmovaps %xmm1,%xmm0", {0xc5, 0xf8, 0x28, 0xc1}, 4, false},
+	{"vzeroupper", {0xc5, 0xf8, 0x77}, 3, true}, /* ja: refused, too */
+	{"cut off", {0xc5, 0xf8}, 2, true},
+	{"pop (%rax)", {0x8f, 0x00}, 2, false},
+	{"push %rbp", {0x55}, 1, false},
+	{"jp", {0x7a, 0x10}, 2, false},
+	{"ret", {0xc3}, 1, false},
+	{"rep ret", {0xf3, 0xc3}, 2, false},
+	{"endbr64", {0xf3, 0x0f, 0x1e, 0xfa}, 4, false},
+	{"xorps %xmm0,%xmm0", {0x0f, 0x57, 0xc0}, 3, false},
+	{"call", {0xe8, 0, 0, 0, 0}, 5, false},
+	{"nothing", {0}, 0, false},
+};
+
+static void test_misread(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		if (probe_place_is_misread(cases[i].code, cases[i].len) != cases[i].is_misread)
+			fail_msg("%s", cases[i].text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_misread)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
