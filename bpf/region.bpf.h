@@ -409,9 +409,10 @@ static __always_inline void leave_mpi(struct region_thread *thread, __u64 slot)
 }
 
 /* Closes the instance that ends here, which is then in thread->ended. false: there is none. */
-static __always_inline bool leave_region(struct region_thread *thread, struct task_struct *task,
-					 struct pt_regs *ctx, __u64 cookie, __u64 now, __u64 cpu)
+static __noinline bool leave_region(struct region_thread *thread, struct task_struct *task,
+				    struct pt_regs *ctx, __u64 now, __u64 cpu)
 {
+	__u64 cookie = bpf_get_attach_cookie(ctx);
 	__u32 kind = cookie >> 32;
 	struct open_instance *open;
 
@@ -468,7 +469,7 @@ int stackd_region_leave(struct pt_regs *ctx)
 		return 0;
 	}
 	BUSY(thread, 1);
-	has_ended = leave_region(thread, task, ctx, bpf_get_attach_cookie(ctx), now, cpu);
+	has_ended = leave_region(thread, task, ctx, now, cpu);
 	BUSY(thread, 0);
 	if (has_ended)
 		report_instance(thread, ctx, task);

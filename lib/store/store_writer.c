@@ -164,12 +164,15 @@ int store_writer_open(const char *path, struct store_writer **ret_writer, char *
 	struct store_writer *w = calloc(1, sizeof(*w));
 	uint32_t version = 0;
 	int err = w ? 0 : -ENOMEM;
+	bool is_new;
 
 	if (err == 0)
 		err = node_coder_init(&w->node_coder);
+	is_new = access(path, F_OK) && errno == ENOENT;
 	if (err == 0)
 		err = writer_open(path, &w->db, &version);
 	if (err == 0) {
+		w->made = is_new ? strdup(path) : NULL;
 		*ret_writer = w;
 		return 0;
 	}
@@ -242,7 +245,7 @@ static void writer_forget(struct store_writer *w)
 
 int store_writer_next_window(struct store_writer *w, const struct store_recording *info)
 {
-	struct store_writer next = {.db = w->db, .run = w->run, .error = w->error};
+	struct store_writer next = {.db = w->db, .made = w->made, .run = w->run, .error = w->error};
 	int err = node_coder_init(&next.node_coder);
 
 	if (err == 0)
@@ -263,13 +266,19 @@ int store_writer_next_window(struct store_writer *w, const struct store_recordin
 
 void store_writer_free(struct store_writer *w)
 {
+	bool is_unused;
+
 	if (!w)
 		return;
+	is_unused = w->made && store_is_unused(w->db);
 	writer_forget(w);
-	if (w->recording)
+	if (w->recording && !is_unused)
 		writer_close(w->db);
 	else
 		sqlite3_close(w->db);
+	if (is_unused)
+		store_remove(w->made);
+	free(w->made);
 	free(w->error);
 	free(w);
 }

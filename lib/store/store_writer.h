@@ -40,7 +40,8 @@ int store_writer_begin(struct store_writer *writer, const struct store_recording
 int store_writer_new(const char *path, const struct store_recording *info,
 		     struct store_writer **ret_writer, char **ret_error);
 
-/* Frees without committing; NULL is fine. */
+/* Frees without committing; NULL is fine. A file that was made for this, and has
+ * no recording then, is removed. */
 void store_writer_free(struct store_writer *writer);
 
 /* Begins the next window of the run, after the one before has been committed as finished. All

@@ -42,6 +42,7 @@ struct writer_series {
 
 struct store_writer {
 	sqlite3 *db;
+	char *made; /* path of the file, if it was not there before; NULL */
 	int64_t recording;
 	uint64_t start_bytes;  /* of the file's content when the window began */
 	uint64_t window_bytes; /* what the window before added to it */
@@ -89,5 +90,11 @@ int store_retain_shrink(struct store_writer *w, uint64_t keep_bytes);
 
 /* Gives the bytes of the pages that recordings use. 0 or -errno. */
 int store_retain_content(struct store_writer *w, uint64_t *ret_bytes);
+
+/* Whether there is nothing in a store, and no other process has it open. */
+bool store_is_unused(sqlite3 *db);
+
+/* Removes a store's files. */
+void store_remove(const char *path);
 
 #endif

@@ -40,7 +40,7 @@ objects="$out/lib/sym/kallsyms.o $out/lib/sym/unwind_bounds.o $out/daemon/worker
 for module in $modules; do
     for source in lib/"$module"/*.c; do
         case $source in
-        lib/perf/import.c | lib/perf/import_rows.c) ;; # they write the store: no target does
+        lib/perf/import.c | lib/perf/import_rows.c | lib/perf/import_counters.c | lib/perf/import_passes.c) ;; # they write the store: no target does
         *) objects="$objects $out/${source%.c}.o" ;;
         esac
     done

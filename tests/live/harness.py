@@ -177,6 +177,14 @@ def faulty_stackd():
     return made
 
 
+def has_recording(store):
+    """Whether a recording has begun in a store. The file is made before, while nothing is recorded yet."""
+    if not os.path.exists(store):
+        return False
+    result = run(STACKCTL, "list", "--json", "-i", store)
+    return result.status == DONE and bool(json.loads(result.out)["recordings"])
+
+
 class Daemon:
     """A running stackd."""
 
@@ -202,7 +210,7 @@ class Daemon:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             check(self.process.poll() is None, "stackd ended", self.process.poll())
-            if os.path.exists(self.store) and run(STACKCTL, "list", "-i", self.store).status == 0:
+            if has_recording(self.store):
                 return
             time.sleep(0.05)
         raise Failed("stackd did not begin to record within %d s" % seconds)

@@ -59,6 +59,10 @@ def check_counters(recording, scratches=True, most_partial=0):
     check(counters["waits_received"] == counters["waits_sent"], "received", counters)
     for name in ("lost_ring", "no_memory", "without_path"):
         check(counters["waits_" + name] == 0, "waits_" + name, counters)
+    if counters["waits_partial"] > most_partial:  # nor is there a stack in a thread's last moments
+        most_partial += sum("[incomplete" in stack and ";do_exit" in stack
+                            for metric in ("wait.blocked", "wait.runnable")
+                            for stack in folded(recording, metric, "--no-reconstructed"))
     check(counters["waits_partial"] <= most_partial, "waits_partial", counters)
     check(counters["waits_without_scratch"] == 0 or not scratches, "scratch", counters)
     return counters
@@ -310,8 +314,9 @@ LEAST_CHAINED = 0.25  # where the machine is slow, the waker was often runnable 
 
 def waker_nodes(recording, way):
     """Chains of the waits in a way: {(kinds and names from the reason on): number of waits}."""
-    nodes = json.loads(recording.text("report", "--view", "wakers", "--json", "--focus",
-                                      way))["nodes"]
+    result = run(STACKCTL, "report", "--view", "wakers", "--json", "--focus", way, *recording.source)
+    check(result.status in (DONE, NO_DATA), "report: status %d" % result.status, result.err)
+    nodes = json.loads(result.out)["nodes"] if result.status == DONE else []
     chains = {}
     for number, node in enumerate(nodes):
         chain, at = [], number
@@ -348,7 +353,7 @@ def check_chain(chains, way, through):
                and is_in(chain[1][1], through) and chain[2] == ("wait", "[sleep]")
                and chain[3][0] == "interrupt")
     print("%s: %d of %d by %s, asleep before" % (way, long, woken, through))
-    check(long >= LEAST_CHAINED * woken > 0, "chains of " + way, chains)
+    check(long >= LEAST_CHAINED * woken and (woken or way == "poller"), "chains of " + way, chains)
 
 
 def check_all_wakers(recording, rounds, most_partial=0):
@@ -358,8 +363,10 @@ def check_all_wakers(recording, rounds, most_partial=0):
           > 5 * rounds, "wakers", counters)
     waits = {way: check_wakers(waker_nodes(recording, way), way, reason, function)
              for (way, reason), function in WAKERS.items()}
-    # Of the two that pass a byte to and fro, one may be woken so soon that the other never waits.
+    # Of the two that pass a byte to and fro, one may be woken so soon that the other never waits;
+    # and where the machine is slow, the caller may be done before the poller begins.
     either = waits.pop("pinger") + waits.pop("ponger")
+    waits.pop("poller")
     check(either > 0 and all(waits.values()), "ways that never waited", waits)
     for way, through in CHAINS.items():
         check_chain(waker_nodes(recording, way), way, through)
