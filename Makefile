@@ -125,7 +125,7 @@ $(foreach kind,openmpi mpich,$(eval $(call mpi_program,$(kind))))
 mpi: $(MPI_KINDS:%=$(B)/mpi/%/stackctl-mpi)
 
 # What is installed of it: what was made, and its manual page; the plain name is that of the first.
-MPI_BUILT = $(foreach kind,openmpi mpich,$(if $(wildcard $(B)/mpi/$(kind)/stackctl-mpi),$(kind)))
+MPI_BUILT = $(strip $(foreach kind,openmpi mpich,$(if $(wildcard $(B)/mpi/$(kind)/stackctl-mpi),$(kind))))
 
 # The daemon with the program of another clang, which tests/kernels tries: build/bpf/clang-19/stackd.
 # A newer object in that folder, made by the compiler of another root, is used unchanged.
