@@ -101,7 +101,7 @@ def test_fold_marks():
     """The same between marks, of a program that runs."""
     with scratch() as folder, background(PROGRAM, 2000, 20000) as process:
         store = folder + "/s.db"
-        record_attached(store, process, 3, "-F", 997, "--mark", "pass@folded", "--counter",
+        record_attached(store, process, 5, "-F", 997, "--mark", "pass@folded", "--counter",
                         "var:cells")
         data = folded(store, "--region", "pass@folded")
         check(data["passes"] > 50, "passes", data["passes"])
