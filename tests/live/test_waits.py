@@ -52,6 +52,17 @@ def folded(recording, metric, *options):
     return {stack: int(value) for stack, value in (line.rsplit(" ", 1) for line in lines)}
 
 
+def partial_within(recording, function):
+    """How many waits within a function of the kernel have no complete path."""
+    count = 0
+    for metric in ("wait.blocked", "wait.runnable"):
+        result = run(STACKCTL, "report", "--json", "--no-reconstructed", "--metric", metric, "--focus", function,
+                     *recording.source)
+        check(result.status in (DONE, NO_DATA), "report: status %d" % result.status, result.err)
+        count += json.loads(result.out)["quality"]["partial"] if result.status == DONE else 0
+    return count
+
+
 def check_counters(recording, scratches=True, most_partial=0):
     counters = recording.stats()["counters"]
     check(counters["waits_kept"] == counters["waits_sent"] + counters["waits_lost_ring"],
@@ -60,9 +71,7 @@ def check_counters(recording, scratches=True, most_partial=0):
     for name in ("lost_ring", "no_memory", "without_path"):
         check(counters["waits_" + name] == 0, "waits_" + name, counters)
     if counters["waits_partial"] > most_partial:  # nor is there a stack in a thread's last moments
-        most_partial += sum("[incomplete" in stack and ";do_exit" in stack
-                            for metric in ("wait.blocked", "wait.runnable")
-                            for stack in folded(recording, metric, "--no-reconstructed"))
+        most_partial += partial_within(recording, "do_exit")
     check(counters["waits_partial"] <= most_partial, "waits_partial", counters)
     check(counters["waits_without_scratch"] == 0 or not scratches, "scratch", counters)
     return counters
