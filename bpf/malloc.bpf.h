@@ -216,21 +216,19 @@ static __always_inline void end_held(struct alloc_thread *thread, struct task_st
 	thread->held = 0;
 }
 
-SEC("uprobe")
-int stackd_malloc_leave(struct pt_regs *ctx)
+/* Ends a call. Returns whether its block is sampled, whose instance is then thread->instance. A
+ * function, so that its stack is not below a walk's. */
+static __noinline bool close_call(struct alloc_thread *thread, struct pt_regs *ctx,
+				  struct task_struct *task)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct alloc_thread *thread = CHECKED(bpf_task_storage_get(&alloc_threads, task, 0, 0));
 	__u64 made, number;
 
-	if (!thread || !thread->slot || thread->slot != ctx->rsp)
-		return 0;
 	thread->slot = 0;
 	made = bpf_get_attach_cookie(ctx) == STACKD_ALLOC_CLEARED ? ctx->rdi : made_by(thread, ctx);
 	if (thread->held)
 		end_held(thread, task, made, ctx->rip);
 	if (!is_due(thread, thread->size, made))
-		return 0;
+		return false;
 	number = __sync_fetch_and_add(&live_last, 1) + 1;
 	if (!put_live(task, made, number)) {
 		count_region(STACKD_REGION_UNTRACKED);
@@ -238,7 +236,19 @@ int stackd_malloc_leave(struct pt_regs *ctx)
 	}
 	thread->instance = (struct stackd_instance){
 		.address = number, .size = thread->size, .region = STACKD_ALLOCATION};
-	send_call(thread, ctx, task);
+	return true;
+}
+
+SEC("uprobe")
+int stackd_malloc_leave(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct alloc_thread *thread = CHECKED(bpf_task_storage_get(&alloc_threads, task, 0, 0));
+
+	if (!thread || !thread->slot || thread->slot != ctx->rsp)
+		return 0;
+	if (close_call(thread, ctx, task))
+		send_call(thread, ctx, task);
 	return 0;
 }
 

@@ -50,15 +50,25 @@ int stackd_fault(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* The bytes of memory that a system call asks for; 0: none. */
+/* An argument of a system call, whose registers are at `regs`. */
+#define ARGUMENT(regs, name)                                                                       \
+	({                                                                                         \
+		unsigned long value_ = 0;                                                          \
+		bpf_probe_read_kernel(&value_, sizeof(value_), &(regs)->name);                     \
+		value_;                                                                            \
+	})
+
+/* The bytes of memory that a system call asks for; 0: none. The registers are read one by one:
+ * there is no room for all beside the stack of a walk. */
 static __always_inline __u64 asked_for(struct task_struct *task, const struct pt_regs *regs,
 				       __u64 call)
 {
-	__u64 end = task->mm->brk;
+	__u64 end = task->mm->brk, wanted;
 
 	if (call == SYS_MMAP)
-		return regs->r10 & MAP_ANONYMOUS ? regs->rsi : 0;
-	return regs->rdi > end ? regs->rdi - end : 0;
+		return ARGUMENT(regs, r10) & MAP_ANONYMOUS ? ARGUMENT(regs, rsi) : 0;
+	wanted = ARGUMENT(regs, rdi);
+	return wanted > end ? wanted - end : 0;
 }
 
 SEC("raw_tp/sys_enter")
@@ -67,13 +77,11 @@ int stackd_system_call(struct bpf_raw_tracepoint_args *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 call = ctx->args[1], size;
 	struct alloc_thread *thread;
-	struct pt_regs regs = {};
 
 	if ((call != SYS_MMAP && call != SYS_BRK) ||
 	    !in_scope(task, bpf_get_current_pid_tgid() >> 32))
 		return 0;
-	bpf_probe_read_kernel(&regs, sizeof(regs), (const void *)ctx->args[0]);
-	size = asked_for(task, &regs, call);
+	size = asked_for(task, (const struct pt_regs *)ctx->args[0], call);
 	thread = size ? alloc_thread_of(task) : NULL;
 	if (!thread)
 		return 0;

@@ -108,6 +108,11 @@ regions=$(cat /workloads/regions.options)
 # shellcheck disable=SC2086 # a list of options
 record regions -F 997 $regions -- /workloads/regions 10
 
+# Allocations, by probes on the allocator of a static program.
+allocs=$(cat /workloads/allocs.options)
+# shellcheck disable=SC2086
+record allocs -F 49 $allocs -- /workloads/allocs_static 50
+
 # Waits, and who ended them.
 waits=$(cat /workloads/waits.options)
 # shellcheck disable=SC2086
@@ -134,6 +139,8 @@ for daemon in /bin/stackd-clang-*; do
     record "$compiler-options" --depth 8 --heights --lbr=anyway -F 997 -- /workloads/deep 4
     # shellcheck disable=SC2086
     record "$compiler-regions" -F 997 $regions -- /workloads/regions 10
+    # shellcheck disable=SC2086
+    record "$compiler-allocs" -F 49 $allocs -- /workloads/allocs_static 50
     # shellcheck disable=SC2086
     record "$compiler-waits" -F 49 $waits -- /workloads/waits 40
 done

@@ -39,6 +39,7 @@ import chains  # noqa: E402
 import compilers  # noqa: E402
 import harness  # noqa: E402
 import images  # noqa: E402
+import test_alloc  # noqa: E402
 import test_regions  # noqa: E402
 import test_waits  # noqa: E402
 from harness import Failed, Skip, check  # noqa: E402
@@ -52,6 +53,9 @@ SILENT_SECONDS = 900
 
 REGION_ROUNDS = 10  # of the workload, in init.sh
 WAIT_ROUNDS = 40
+ALLOC_ROUNDS = 50
+LIBRARY = os.path.join(harness.BUILD, "libstackalloc.so")
+ALLOCS = ("--alloc=%d" % test_alloc.DISTANCE, "--alloc-limit", "0")
 MOST_PARTIAL_WAITS = 2  # of a thread's first moments
 
 # Run two at a time, in this order; the source that has the promises, if it has another name.
@@ -106,6 +110,8 @@ def initramfs(daemons):
     shutil.copy("/bin/dash", root + "/bin")  # busybox has no unwind information
     shutil.copy(harness.STACKD, root + "/bin")
     shutil.copy(harness.STACKCTL, root + "/bin")
+    os.makedirs(root + "/lib/stackd")  # where stackd looks for what it preloads
+    shutil.copy(LIBRARY, root + "/lib/stackd")
     shutil.copytree(harness.WORKLOADS, root + "/workloads")
     shutil.copy(os.path.join(HERE, "init.sh"), root + "/init")
     os.chmod(root + "/init", 0o755)
@@ -117,6 +123,8 @@ def initramfs(daemons):
         file.write(" ".join(test_regions.options("regions") + list(COUNTERS)))
     with open(root + "/workloads/waits.options", "w", encoding="ascii") as file:
         file.write(" ".join(map(str, test_waits.WITH_WAKERS)))
+    with open(root + "/workloads/allocs.options", "w", encoding="ascii") as file:
+        file.write(" ".join(ALLOCS))
     for name, path in daemons.items():
         shutil.copy(path, root + "/bin/stackd-" + name)
     programs = ["/bin/dash", harness.STACKD, harness.STACKCTL] + glob.glob(
@@ -406,6 +414,13 @@ def check_regions(sent, name):
                              one_clock=sent.folder.endswith(OWN))
 
 
+def check_allocs(sent, name):
+    """What was allocated, by path, is what the program says."""
+    log = sent.log(name)
+    said = "".join(line + "\n" for line in log.splitlines() if re.fullmatch(r"[a-z_]+ \d+ \d+", line))
+    test_alloc.check_amounts(sent.recording(name), said)
+
+
 def check_waits(sent, name):
     """Every wait is there, and who ended it."""
     recording = sent.recording(name)
@@ -417,6 +432,7 @@ def compiler_tests(names):
         yield name, lambda sent, name=name: check_compiler(sent, name)
         yield name + "-options", lambda sent, name=name + "-options": check_options(sent, name)
         yield name + "-regions", lambda sent, name=name + "-regions": check_regions(sent, name)
+        yield name + "-allocs", lambda sent, name=name + "-allocs": check_allocs(sent, name)
         yield name + "-waits", lambda sent, name=name + "-waits": check_waits(sent, name)
 
 
@@ -435,6 +451,7 @@ def tests():
                 ("lossy", check_lossy), ("attached", check_attached), ("all", check_all),
                 ("cgroup", check_cgroup),
                 ("regions", lambda sent: check_regions(sent, "regions")),
+                ("allocs", lambda sent: check_allocs(sent, "allocs")),
                 ("waits", lambda sent: check_waits(sent, "waits")),
                 ("tags_judged", check_tags_judged), ("tags", check_tags))
 
@@ -490,12 +507,15 @@ def try_kernel(version, logs, daemons):
         short = os.path.join(folder, "short.sh")
         write_short(short)
         for compiler, path in daemons.items():
+            shutil.copy(LIBRARY, os.path.dirname(path))
             record_here(folder, compiler, path, "--judge", "--ring-bytes", "64M", "--",
                         "/bin/dash", short)
             record_here(folder, compiler + "-options", path, "--depth", 8, "--heights",
                         "--lbr=anyway", "--", harness.WORKLOADS + "/deep", 4)
             record_here(folder, compiler + "-regions", path, *test_regions.options("regions"),
                         *COUNTERS, "--", harness.WORKLOADS + "/regions", REGION_ROUNDS)
+            record_here(folder, compiler + "-allocs", path, *ALLOCS, "--",
+                        harness.WORKLOADS + "/allocs_static", ALLOC_ROUNDS)
             record_here(folder, compiler + "-waits", path, *test_waits.WITH_WAKERS, "--",
                         harness.WORKLOADS + "/waits", WAIT_ROUNDS)
 

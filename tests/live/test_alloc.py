@@ -56,7 +56,8 @@ def expected(said):
     return result
 
 
-def check_estimates(recording, text):
+def check_amounts(recording, text):
+    """Bytes and blocks by function are what the program says, within their standard errors."""
     amounts, blocks = (by_function(recording, name) for name in ("alloc.bytes", "alloc.objects"))
     for function, (size, size_error, count, count_error) in expected(said_by(text)).items():
         for what, is_, truth, error in (("bytes", amounts.get(function, 0), size, size_error),
@@ -65,6 +66,10 @@ def check_estimates(recording, text):
                   % (function, what, is_, truth, (is_ - truth) / max(error, 1)))
             check(abs(is_ - truth) <= DEVIATIONS * error + 2, "%s of %s: %d, not %d +- %d"
                   % (what, function, is_, truth, error))
+
+
+def check_estimates(recording, text):
+    check_amounts(recording, text)
     counters = recording.stats()["counters"]
     check(counters["allocations"] + counters["frees"] == counters["regions_received"] > 1000, "lost",
           counters)
