@@ -106,17 +106,23 @@ int tagset_writer_number(struct tagset_writer *w, struct router *r, uint64_t *re
 
 /* --- recordings ------------------------------------------------------------------------------- */
 
+/* The number that is an item's data. */
+static uint64_t number_at(const uint8_t *data)
+{
+	uint64_t number;
+
+	memcpy(&number, data, sizeof(number));
+	return number;
+}
+
 /* Data: how many inputs had it. */
 static bool add_inputs(uint8_t *into, size_t n_into, const uint8_t *from, size_t n_from)
 {
-	uint64_t a, b;
+	const uint64_t sum = number_at(into) + number_at(from);
 
 	(void)n_into;
 	(void)n_from;
-	memcpy(&a, into, sizeof(a));
-	memcpy(&b, from, sizeof(b));
-	a += b;
-	memcpy(into, &a, sizeof(a));
+	memcpy(into, &sum, sizeof(sum));
 	return false;
 }
 
@@ -150,10 +156,8 @@ static int put_recordings(struct tagset_writer *w, struct router *r)
 		text_printf(&w->text, "stackd-tags %d\n", TAGSET_VERSION);
 	for (uint32_t i = 0; err == 0 && i < router_count(r); i++) {
 		struct router_item item = router_at(r, i);
-		uint64_t inputs;
 
-		memcpy(&inputs, item.data, sizeof(inputs));
-		w->shared.repeated += inputs > 1;
+		w->shared.repeated += number_at(item.data) > 1;
 		text_put_raw(&w->text, "recording\t");
 		buf_put(&w->text, item.id, item.n_id);
 		text_put_raw(&w->text, "\n");
@@ -189,13 +193,9 @@ static int write_recordings(struct tagset_writer *w)
 /* Data: the rank. */
 static bool keep_rank(uint8_t *into, size_t n_into, const uint8_t *from, size_t n_from)
 {
-	uint64_t a, b;
-
 	(void)n_into;
 	(void)n_from;
-	memcpy(&a, into, sizeof(a));
-	memcpy(&b, from, sizeof(b));
-	return b > a;
+	return number_at(from) > number_at(into);
 }
 
 static int put_processes(struct tagset_writer *w, struct router *r, uint64_t first)
@@ -204,9 +204,8 @@ static int put_processes(struct tagset_writer *w, struct router *r, uint64_t fir
 
 	for (uint32_t i = 0; err == 0 && i < router_count(r); i++) {
 		struct router_item item = router_at(r, i);
-		uint64_t rank, process = first + i;
+		uint64_t rank = number_at(item.data), process = first + i;
 
-		memcpy(&rank, item.data, sizeof(rank));
 		text_printf(&w->text, "process\t%" PRIu64 "\t", process);
 		buf_put(&w->text, item.id, item.n_id);
 		text_printf(&w->text, "\t%" PRIu64 "\n", item.key);
@@ -223,12 +222,8 @@ static int return_ranks(struct tagset_writer *w, struct router *r)
 {
 	int err;
 
-	for (uint32_t i = 0; i < router_count(r); i++) {
-		uint64_t rank;
-
-		memcpy(&rank, router_at(r, i).data, sizeof(rank));
-		router_answer(r, i, rank);
-	}
+	for (uint32_t i = 0; i < router_count(r); i++)
+		router_answer(r, i, number_at(router_at(r, i).data));
 	err = router_return(r);
 	for (size_t i = 0; err == 0 && i < w->set->processes.count; i++)
 		w->ranks[i] = router_answer_to(r, (uint32_t)i);
