@@ -78,8 +78,8 @@ struct {
 
 #define REREAD() asm volatile("" : : : "memory")
 
-SETTING __s64 steal_distance =
-	0; /* from a CPU's struct rq to what its host says of it; 0: nothing */
+/* From a CPU's struct rq to what its host says of it, in bytes; 0: nothing is known. */
+SETTING __s64 steal_distance = 0;
 
 /* What the host has taken of this CPU since the scheduler's clock was last set, which is at most a
  * tick ago while a thread runs. Of other hypervisors than KVM it is not known here. */

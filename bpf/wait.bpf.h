@@ -347,7 +347,7 @@ int stackd_wait_walk(void *ctx)
 
 /*
  * Adds up the time of a thread that leaves the CPU until now. Some kernels do not trace all
- * switches (tests/live/sched_trace.py): where it had not been seen to get the CPU, its wait was
+ * switches (docs/WAITS.md): where it had not been seen to get the CPU, its wait was
  * until the scheduler says that it did, but nothing of where it was is left.
  */
 static __always_inline void end_running(const struct wait_thread *thread, struct task_struct *task,

@@ -128,9 +128,7 @@ static const struct argp_option argp_options[] = {
 	 2},
 	{"counter", OPTION_COUNTER, "NAME", 0,
 	 "read a counter at each sample within a region or between marks, and at their ends, for "
-	 "stackctl fold: page-faults, major-faults, context-switches, read-bytes, written-bytes, or "
-	 "a variable of the region's file, var:SYMBOL[@OBJECT]; CPU time is read with them; may be "
-	 "repeated",
+	 "stackctl fold: " COUNTER_SPEC_NAMES "; CPU time is read with them; may be repeated",
 	 2},
 	{"alloc", OPTION_ALLOC, "BYTES", OPTION_ARG_OPTIONAL,
 	 "sample allocations by call path, one in so many bytes on average (default 512K): "

@@ -90,11 +90,7 @@ int sampler_follow(struct sampler *sampler, pid_t pid);
 /* Opens the event on every online CPU; `cgroup_fd` is -1 for everything. 0 or negative errno. */
 int sampler_attach_cpus(struct sampler *sampler, const struct event_spec *spec, int cgroup_fd);
 
-/* Changes the period of events of a clock: by a random part, up to `percent` of the rate, to either
- * side of `frequency` by turns, so that the mean rate stays. Samples go on to report the period of
- * before, which is right on average. A change loses half a period, so it is made after
- * JITTER_EACH records an event at the earliest; else nothing is done. Threads that have
- * inherited an event keep the period that it had when they were made. */
+/* Changes the periods of all events of a clock: jitter_change(). */
 void sampler_jitter(struct sampler *sampler, uint64_t frequency, unsigned percent);
 
 /* Changes the frequency of events that sampler_attach_cpus() has opened (0: as `spec` has it), by

@@ -355,9 +355,9 @@ static int attach_new(struct regions *r)
 		first = first ? first : err;
 	}
 	if (r->n_left_out)
-		log_warning("--region: %zu functions that match are left out, since their code "
-			    "cannot be decoded, or no probe can be there",
-			    r->n_left_out);
+		log_warning("--region: left out of what matches: %zu function%s whose code cannot "
+			    "be decoded, or where no probe can be",
+			    r->n_left_out, r->n_left_out == 1 ? "" : "s");
 	r->n_left_out = 0;
 	if (r->marks) {
 		int err = marks_attach(r->marks, &r->kernel);

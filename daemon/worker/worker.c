@@ -41,6 +41,7 @@
 #define RENEW_CALLS    256		      /* which is looked at in each of so many */
 #define LOOK_QUESTIONS 256		      /* of a call, between looks at a worker that asks */
 #define MAX_REFUSALS   4096		      /* files; those beyond are tried again */
+
 static const uint64_t cpu_limits[WORKER_COUNT] = {
 	[WORKER_LOOP] = UINT64_C(2000000000),
 	[WORKER_TABLES] = UINT64_C(60000000000),
