@@ -10,10 +10,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -74,22 +72,6 @@ struct workers {
 	bool is_told;				     /* that no worker can be started */
 	uint64_t most_analysed;
 };
-
-#define WORKER_X(e, name, words) name,
-static const char *const names_of_refusals[] = {WORKER_REFUSALS(WORKER_X)};
-#undef WORKER_X
-
-#define WORKER_X(e, name) name,
-static const char *const names_of_forgotten[] = {WORKER_FORGOTTEN(WORKER_X)};
-#undef WORKER_X
-
-static const char *words_of(enum worker_refusal why)
-{
-#define WORKER_X(e, name, words) words,
-	static const char *const words[] = {WORKER_REFUSALS(WORKER_X)};
-#undef WORKER_X
-	return words[why];
-}
 
 /* --- processes ------------------------------------------------------------------------------- */
 
@@ -255,7 +237,7 @@ static int refuse(struct worker *w, const struct worker_call *call, const struct
 	else if (key)
 		ws->counts.forgotten[WORKER_FORGOTTEN_REFUSALS]++;
 	pthread_mutex_unlock(&ws->lock);
-	log_event(LOG_EVENT_FILE_REFUSED, "%s was refused: %s", path, words_of(why));
+	log_event(LOG_EVENT_FILE_REFUSED, "%s was refused: %s", path, worker_refusal_words(why));
 	return -EOWNERDEAD;
 }
 
@@ -577,25 +559,4 @@ void workers_counts(struct workers *ws, struct workers_counts *ret_counts)
 		ret_counts->cpu_ns += live_cpu_ns(w);
 		ret_counts->resident_bytes += own_cost_child_bytes(pid);
 	}
-}
-
-int workers_counts_each(const struct workers_counts *counts, const struct workers_counts *before,
-			int (*each)(void *arg, const char *name, uint64_t value), void *arg)
-{
-	const struct workers_counts none = {0}, *since = before ? before : &none;
-	int err = each(arg, "worker_restarts", counts->restarts - since->restarts);
-
-	if (!err)
-		err = each(arg, "worker_server_restarts",
-			   counts->server_restarts - since->server_restarts);
-	for (int i = 0; i < WORKER_FORGOTTEN_COUNT && !err; i++)
-		err = each(arg, names_of_forgotten[i], counts->forgotten[i] - since->forgotten[i]);
-	for (int i = 0; i < WORKER_REFUSED_COUNT && !err; i++) {
-		uint64_t refused = counts->refused[i] - since->refused[i];
-		char name[40];
-
-		snprintf(name, sizeof(name), "refused.%s", names_of_refusals[i]);
-		err = refused ? each(arg, name, refused) : 0;
-	}
-	return err;
 }
