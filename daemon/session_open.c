@@ -16,6 +16,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/own_limits.h"
 #include "daemon/regions/uprobe_multi.h"
+#include "daemon/regions/wanted.h"
 #include "daemon/worker/fault.h"
 #include "daemon/worker/sandbox.h"
 #include "store/store_path.h"
@@ -163,6 +164,8 @@ static enum exit_status open_sampler(struct session *s)
 		.judge = s->options->judge,
 		.idle = s->options->idle,
 		.regions = regions_are_wanted(s->options),
+		.functions = regions_have_functions(s->options),
+		.marks = marks_are_wanted(s->options),
 		.region_scope = regions_scope(s->options),
 		.region_limit = s->options->region_limit,
 		.has_process_multi = s->options->alloc_bytes && uprobe_multi_is_by_process(),
@@ -176,7 +179,7 @@ static enum exit_status open_sampler(struct session *s)
 		.wait_cgroup = waits_cgroup_id(target_cgroup_fd(s->target)),
 		.wait_least_ns = s->options->wait_least_ns,
 		.wait_mean_ns = s->options->wait_mean_ns,
-		.has_uprobe_multi = regions_are_wanted(s->options) && uprobe_multi_is_there(),
+		.has_uprobe_multi = regions_have_functions(s->options) && uprobe_multi_is_there(),
 		.usual_period = event_spec_usual_period(&s->event.spec),
 		.is_crowd = s->is_crowd,
 		.most_files = fault_few("files", MOST_FILES),

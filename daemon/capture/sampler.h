@@ -42,7 +42,9 @@ struct sampler_options {
 	uint32_t most_members;	 /* processes that are followed at a time */
 	bool enable_on_exec;	 /* start counting when the target calls exec */
 	enum stackd_tags tags;
-	bool regions; /* load the programs of regions and allocations, too */
+	bool regions;	/* load what regions, marks and allocations have in common, */
+	bool functions; /* the programs of functions that are regions, */
+	bool marks;	/* and that of places that are hit, too */
 	enum stackd_scope region_scope;
 	bool has_uprobe_multi;	 /* load them for links of many uprobes */
 	uint64_t region_limit;	 /* instances in a second and thread; 0: any number */

@@ -26,9 +26,11 @@ static void use_process_multi(struct stackd_bpf *skel)
 	bpf_program__set_expected_attach_type(skel->progs.stackd_malloc_leave, type);
 }
 
-/* Leaves out the programs of allocators and memory. */
-static void leave_out_malloc(struct stackd_bpf *skel)
+/* Leaves out the programs of allocations and memory. */
+static void leave_out_allocations(struct stackd_bpf *skel)
 {
+	bpf_program__set_autoload(skel->progs.stackd_alloc, false);
+	bpf_program__set_autoload(skel->progs.stackd_free, false);
 	bpf_program__set_autoload(skel->progs.stackd_malloc_enter, false);
 	bpf_program__set_autoload(skel->progs.stackd_malloc_leave, false);
 	bpf_program__set_autoload(skel->progs.stackd_malloc_exit, false);
@@ -37,7 +39,14 @@ static void leave_out_malloc(struct stackd_bpf *skel)
 	bpf_map__set_autocreate(skel->maps.live_table, false);
 }
 
-/* Leaves out the programs of regions, with their maps. */
+/* Leaves out the programs of functions. */
+static void leave_out_functions(struct stackd_bpf *skel)
+{
+	bpf_program__set_autoload(skel->progs.stackd_region_enter, false);
+	bpf_program__set_autoload(skel->progs.stackd_region_leave, false);
+}
+
+/* Leaves out all programs but those of samples, with their maps. */
 static void leave_out_regions(struct stackd_bpf *skel)
 {
 	struct bpf_program *program;
@@ -68,13 +77,17 @@ static void leave_out_members(struct stackd_bpf *skel, bool waits)
 void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_options *options)
 {
 	if (!options->alloc_distance)
-		leave_out_malloc(skel);
+		leave_out_allocations(skel);
 	else if (options->has_process_multi)
 		use_process_multi(skel);
-	if (!options->regions)
-		leave_out_regions(skel);
+	if (!options->functions)
+		leave_out_functions(skel);
 	else if (options->has_uprobe_multi)
 		use_uprobe_multi(skel);
+	if (!options->marks)
+		bpf_program__set_autoload(skel->progs.stackd_region_mark, false);
+	if (!options->regions)
+		leave_out_regions(skel);
 	if (!options->regions && !options->is_crowd)
 		leave_out_members(skel, options->waits);
 }

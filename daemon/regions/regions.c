@@ -22,6 +22,7 @@
 #include "daemon/regions/region_spec.h"
 #include "daemon/regions/region_trial.h"
 #include "daemon/regions/variables.h"
+#include "daemon/regions/wanted.h"
 #include "proc/object_copies.h"
 
 /* A file that has been looked at. */
@@ -51,18 +52,6 @@ struct regions {
 	uint32_t n_objects;	    /* looked at */
 	size_t n_copies;	    /* as well */
 };
-
-enum stackd_scope regions_scope(const struct options *options)
-{
-	if (options->target == TARGET_ALL)
-		return STACKD_SCOPE_ALL;
-	return options->target == TARGET_CGROUP ? STACKD_SCOPE_CGROUP : STACKD_SCOPE_PROCESSES;
-}
-
-bool regions_are_wanted(const struct options *options)
-{
-	return options->n_regions || options->n_marks || options->alloc_bytes || options->mpi;
-}
 
 /* --- looking at files ------------------------------------------------------------------------ */
 

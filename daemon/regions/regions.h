@@ -29,13 +29,6 @@ struct regions_options { /* all borrowed, for as long as the regions live */
 	struct worker *worker; /* looks into files */
 };
 
-/* Returns whose regions the options measure. */
-enum stackd_scope regions_scope(const struct options *options);
-
-/* Returns whether the options ask for regions, or for allocations, which are records of the same
- * form. */
-bool regions_are_wanted(const struct options *options);
-
 /* Begins to measure. *ret_regions is NULL if the options ask for none. Logs what fails; returns the
  * status to exit with. */
 enum exit_status regions_start(const struct regions_options *with, struct regions **ret_regions);

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* What the options ask for of regions, marks and allocations. */
+#ifndef REGIONS_WANTED_H
+#define REGIONS_WANTED_H
+
+#include <stdbool.h>
+
+#include "daemon/base/options.h"
+#include "stackd_abi.h"
+
+/* Returns whose regions the options measure. */
+enum stackd_scope regions_scope(const struct options *options);
+
+/* Returns whether the options ask for regions, or for allocations, which are records of the same
+ * form. */
+bool regions_are_wanted(const struct options *options);
+
+/* Returns whether functions are among the regions, the functions of MPI included. */
+bool regions_have_functions(const struct options *options);
+
+/* Returns whether there are places whose hits are marks, ends of spans, or counted. */
+bool marks_are_wanted(const struct options *options);
+
+#endif
