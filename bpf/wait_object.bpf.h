@@ -19,7 +19,9 @@
 
 #include "wait_thread.bpf.h"
 
+#define CALL_POLL   7
 #define CALL_FUTEX  202
+#define CALL_PPOLL  271
 #define MOST_CALL   0x7fff
 #define SOCKET_FS   0x534f434b /* super_block.s_magic */
 #define PIPE_FS	    0x50495045
@@ -31,8 +33,10 @@
 #define FUTEX_OPERATION 0x7f /* without its flags */
 #define FUTEX_WAIT	0
 #define FUTEX_LOCK_PI	6
+#define FUTEX_BITSET	9 /* a wait until a time */
 #define FUTEX_LOCK_PI2	13
 #define FUTEX_TID	0x3fffffff
+#define FUTEX_WAITERS	0x80000000
 #define CONTENDED	2    /* the word of a mutex that others wait for */
 #define MOST_USERS	4096 /* of a mutex that is one */
 
@@ -58,25 +62,41 @@ struct mutex {
 
 /*
  * Returns the thread that holds a mutex of the C library, as the mutex says; 0: it is none, as far
- * as is known here. Conditions, semaphores and barriers wait by FUTEX_WAIT_BITSET, joins for other
- * values. What looks like a mutex may be another lock, so the daemon believes only a thread of the
- * process. In a namespace a thread has another number than here.
+ * as is known here. It is in the word that is waited for, beside a bit that says that others wait
+ * (robust and inheriting mutexes; in musl all but normal ones, which do not say it), or is behind
+ * a word that says only that (glibc's other ones). Conditions, semaphores, barriers and joins wait
+ * for other values. What looks like a mutex may be another lock, so the daemon believes only a
+ * thread of the process. In a namespace a thread has another number than here.
  */
 static __always_inline __u32 holder_of(struct task_struct *task, const struct pt_regs *saved)
 {
-	const __u32 operation = saved->rsi & FUTEX_OPERATION;
+	const __u32 operation = saved->rsi & FUTEX_OPERATION, value = saved->rdx;
 	const bool inherits = operation == FUTEX_LOCK_PI || operation == FUTEX_LOCK_PI2;
+	const bool waits = operation == FUTEX_WAIT || operation == FUTEX_BITSET;
+	const bool in_word = inherits || value & FUTEX_WAITERS;
 	const void *address = (const void *)saved->rdi;
 	struct mutex mutex = {0};
 
-	if (!inherits && (operation != FUTEX_WAIT || (__u32)saved->rdx != CONTENDED))
+	if (!inherits && (!waits || (value != CONTENDED && !in_word)))
 		return 0;
 	if (BPF_CORE_READ(task, thread_pid, level) ||
-	    bpf_probe_read_user(&mutex, inherits ? sizeof(mutex.lock) : sizeof(mutex), address))
+	    bpf_probe_read_user(&mutex, in_word ? sizeof(mutex.lock) : sizeof(mutex), address))
 		return 0;
-	if (inherits)
+	if (!inherits && mutex.lock != value)
+		return 0;
+	if (in_word)
 		return mutex.lock & FUTEX_TID;
-	return mutex.lock == CONTENDED && mutex.users - 1 < MOST_USERS ? mutex.owner : 0;
+	return mutex.users - 1 < MOST_USERS ? mutex.owner : 0;
+}
+
+/* Returns the descriptor that a thread polls; one that there is not: none, or several. */
+static __always_inline __u32 polled_by(const struct pt_regs *saved)
+{
+	__s32 descriptor = -1;
+
+	if (saved->rsi == 1)
+		bpf_probe_read_user(&descriptor, sizeof(descriptor), (const void *)saved->rdi);
+	return descriptor;
 }
 
 /* Notes what a thread begins to wait for. `is_current`: its memory is there. */
@@ -88,10 +108,16 @@ static __always_inline void note_object(struct wait_thread *thread, struct task_
 
 	thread->file = 0;
 	thread->holder = 0;
-	if (call == CALL_FUTEX && is_current)
-		thread->holder = holder_of(task, saved);
-	else if (call <= MOST_CALL && call != CALL_FUTEX)
+	if (call == CALL_FUTEX || call == CALL_POLL || call == CALL_PPOLL) {
+		if (is_current && call == CALL_FUTEX) {
+			thread->holder = holder_of(task, saved);
+		} else if (is_current) {
+			thread->polled = polled_by(saved);
+			thread->file = file_of(task, thread->polled);
+		}
+	} else if (call <= MOST_CALL) {
 		thread->file = file_of(task, saved->rdi);
+	}
 }
 
 /* --- when its wait is sampled ---------------------------------------------------------------- */
@@ -179,6 +205,8 @@ static __always_inline void fill_object(struct stackd_instance *instance,
 		instance->object = STACKD_OBJECT_FUTEX;
 		instance->number = thread->holder;
 	} else if (thread->file) {
+		if (instance->call == CALL_POLL || instance->call == CALL_PPOLL)
+			instance->argument = thread->polled;
 		fill_file(instance, (const struct file *)thread->file);
 	}
 }

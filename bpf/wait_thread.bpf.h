@@ -37,7 +37,7 @@ struct wait_thread {
 	__u32 waker;	  /* enum stackd_waker */
 	__u64 file;   /* of a blocked one: what its descriptor was then, a struct file; 0: none */
 	__u32 holder; /* the thread that held its mutex, by its own name for it; 0: not known */
-	__u32 pad;
+	__u32 polled; /* the one descriptor that it polls */
 };
 
 struct {

@@ -16,7 +16,7 @@
 enum waits_for {
 	OTHER,
 	FUTEX,	    /* its first argument is the address */
-	LISTENER,   /* its first argument is the descriptor, of a socket that connections come to */
+	IDLE_FILE,  /* a descriptor: of a socket that connections come to, or the one polled */
 	DESCRIPTOR, /* the same, of any file: it is in the reason */
 };
 
@@ -49,15 +49,15 @@ static const struct call calls[] = {
 	{SYS_vfork, "child", OTHER},
 	{SYS_clone, "child", OTHER}, /* posix_spawn() waits for the exec */
 	{SYS_clone3, "child", OTHER},
-	{SYS_accept, "idle: accept", LISTENER},
-	{SYS_accept4, "idle: accept", LISTENER},
+	{SYS_accept, "idle: accept", IDLE_FILE},
+	{SYS_accept4, "idle: accept", IDLE_FILE},
+	{SYS_poll, "idle: poll", IDLE_FILE},
+	{SYS_ppoll, "idle: ppoll", IDLE_FILE},
 	IDLE(epoll_wait),
 	IDLE(epoll_pwait),
 #ifdef SYS_epoll_pwait2
 	IDLE(epoll_pwait2),
 #endif
-	IDLE(poll),
-	IDLE(ppoll),
 	IDLE(select),
 	IDLE(pselect6),
 	IDLE(pause),

@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdint.h>
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -24,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "awaited_locks.h"
 #include "workload.h"
 
 #define HOLDER	   "the holder"
@@ -40,7 +43,6 @@ struct way {
 static const char *folder;
 static int holder; /* the other thread's number */
 static pthread_barrier_t begun;
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER, inheriting;
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static sem_t semaphore;
@@ -196,9 +198,33 @@ CALLEE void piped(void)
 	KEEP;
 }
 
+/* For the one of several that comes first. */
+CALLEE void polling_two(void)
+{
+	struct pollfd both[] = {{.fd = ends[0], .events = POLLIN}, {.fd = other, .events = POLLIN}};
+
+	poll(both, 2, -1);
+	take(ends[0]);
+	KEEP;
+}
+
 static void end_piped(void)
 {
 	give(ends[1]);
+}
+
+CALLEE void polling(void)
+{
+	struct pollfd one = {.fd = other, .events = POLLIN};
+
+	poll(&one, 1, -1);
+	take(other);
+	KEEP;
+}
+
+static void end_polling(void)
+{
+	give(other);
 }
 
 CALLEE void evented(void)
@@ -333,40 +359,6 @@ static void end_serving6(void)
 
 /* --- futexes --------------------------------------------------------------------------------- */
 
-static void begin_locked(void)
-{
-	pthread_mutex_lock(&mutex);
-}
-
-CALLEE void locked(void)
-{
-	pthread_mutex_lock(&mutex);
-	pthread_mutex_unlock(&mutex);
-	KEEP;
-}
-
-static void end_locked(void)
-{
-	pthread_mutex_unlock(&mutex);
-}
-
-static void begin_inheriting(void)
-{
-	pthread_mutex_lock(&inheriting);
-}
-
-CALLEE void inherited(void)
-{
-	pthread_mutex_lock(&inheriting);
-	pthread_mutex_unlock(&inheriting);
-	KEEP;
-}
-
-static void end_inheriting(void)
-{
-	pthread_mutex_unlock(&inheriting);
-}
-
 CALLEE void conditional(void)
 {
 	pthread_mutex_lock(&guard);
@@ -428,12 +420,7 @@ static void listen_ip(int i)
 
 static void prepare(void)
 {
-	pthread_mutexattr_t attributes;
-
-	pthread_mutexattr_init(&attributes);
-	pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
-	if (pthread_mutex_init(&inheriting, &attributes))
-		fail("pthread_mutex_init");
+	make_mutexes();
 	sem_init(&semaphore, 0, 0);
 	fifo = make_fifo("first");
 	other = make_fifo("other");
@@ -447,14 +434,12 @@ static void prepare(void)
 
 static void say(const char *way)
 {
-	const char *const paths[] = {"named",	  "%s/first?",
-				     "again",	  "%s/other",
-				     "reused",	  "",
-				     "closed",	  "",
-				     "replaced",  "%s/replaced?",
-				     "successor", "%s/successor",
-				     "connected", "unix %s/socket",
-				     "accepted",  "unix %s/socket"};
+	const char *const paths[] = {"named",	       "%s/first?", "again",
+				     "%s/other",       "reused",    "",
+				     "closed",	       "",	    "replaced",
+				     "%s/replaced?",   "successor", "%s/successor",
+				     "polling",	       "%s/other",  "connected",
+				     "unix %s/socket", "accepted",  "unix %s/socket"};
 
 	printf("%s\t", way);
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i += 2) {
@@ -477,14 +462,12 @@ static void say(const char *way)
 		printf("tcp port %d from 127.0.0.1", port[0]);
 	else if (!strcmp(way, "serving6"))
 		printf("tcp port %d from ::1", port[1]);
-	else if (!strcmp(way, "locked"))
-		printf("futex %p;held by %s (%d)", (void *)&mutex, HOLDER, holder);
-	else if (!strcmp(way, "inherited"))
-		printf("futex %p;held by %s (%d)", (void *)&inheriting, HOLDER, holder);
 	else if (!strcmp(way, "conditional"))
 		printf("futex %p*", (void *)&condition);
 	else if (!strcmp(way, "counted"))
 		printf("futex %p", (void *)&semaphore);
+	else
+		say_locked(way, HOLDER, holder);
 	putchar('\n');
 }
 
@@ -506,7 +489,7 @@ static void *finish(void *arg)
 {
 	const struct way *way = arg;
 
-	pthread_setname_np(pthread_self(), HOLDER);
+	prctl(PR_SET_NAME, HOLDER);
 	holder = (int)syscall(SYS_gettid);
 	if (way->begin)
 		way->begin();
@@ -533,6 +516,8 @@ int main(int argc, char **argv)
 				    {"replaced", begin_replaced, replaced, end_named},
 				    {"successor", begin_successor, successor, end_named},
 				    {"piped", NULL, piped, end_piped},
+				    {"polling", NULL, polling, end_polling},
+				    {"polling_two", NULL, polling_two, end_piped},
 				    {"evented", NULL, evented, end_evented},
 				    {"paired", NULL, paired, end_paired},
 				    {"connected", NULL, connected, end_connected},
@@ -545,7 +530,13 @@ int main(int argc, char **argv)
 				    {"serving6", NULL, serving6, end_serving6},
 				    {"locked", begin_locked, locked, end_locked},
 				    {"inherited", begin_inheriting, inherited, end_inheriting},
+				    {"timed", begin_locked, timed, end_locked},
+				    {"sturdy", begin_robust, sturdy, end_robust},
+				    {"sturdy_timed", begin_robust, sturdy_timed, end_robust},
+				    {"erring", begin_checked, erring, end_checked},
+#ifdef __GLIBC__ /* musl waits for a word on the stack */
 				    {"conditional", NULL, conditional, end_conditional},
+#endif
 				    {"counted", NULL, counted, end_counted}};
 	pthread_t thread;
 
