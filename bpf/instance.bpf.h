@@ -15,6 +15,7 @@
 #ifndef INSTANCE_BPF_H
 #define INSTANCE_BPF_H
 
+#include "cpu_clock.bpf.h"
 #include "scratch.bpf.h"
 
 #define REGION_DEPTH  64 /* open instances of a thread; more are counted */
@@ -73,79 +74,6 @@ struct {
 	__type(key, int);
 	__type(value, struct region_thread);
 } region_threads SEC(".maps");
-
-/* --- time ------------------------------------------------------------------------------------- */
-
-#define REREAD() asm volatile("" : : : "memory")
-
-/* From a CPU's struct rq to what its host says of it, in bytes; 0: nothing is known. */
-SETTING __s64 steal_distance = 0;
-
-/* What the host has taken of this CPU since the scheduler's clock was last set, which is at most a
- * tick ago while a thread runs. Of other hypervisors than KVM it is not known here. */
-static __always_inline __u64 stolen_since(const struct rq *rq)
-{
-	const struct kvm_steal_time *host = (const void *)((__u64)rq + steal_distance);
-	__u64 stolen = 0;
-
-	if (!steal_distance || !bpf_core_field_exists(rq->prev_steal_time_rq))
-		return 0;
-	if (bpf_probe_read_kernel(&stolen, sizeof(stolen), &host->steal))
-		return 0;
-	return stolen - rq->prev_steal_time_rq;
-}
-
-static __always_inline struct rq *queue_of(struct task_struct *task)
-{
-	struct cfs_rq *queue = NULL;
-
-	if (!bpf_core_field_exists(task->se.cfs_rq) || !bpf_core_field_exists(queue->rq))
-		return NULL;
-	queue = task->se.cfs_rq;
-	return queue ? queue->rq : NULL;
-}
-
-/* How far the clock that CPU time is summed up by is behind CLOCK_MONOTONIC, but for a constant: a
- * CPU's time in interrupts and, in a virtual machine, that given to others. */
-static __always_inline __u64 clock_behind(const struct rq *rq)
-{
-	return rq ? rq->clock - rq->clock_task + stolen_since(rq) : 0;
-}
-
-/* Returns whether no interrupt has summed up meanwhile, and the host has taken nothing: else the
- * reading is of two moments. */
-static __always_inline bool read_clock(struct task_struct *task, const struct rq *rq, __u64 *ret_ns)
-{
-	__u64 start = task->se.exec_start, behind = clock_behind(rq), sum, now;
-
-	REREAD();
-	sum = task->se.sum_exec_runtime;
-	now = bpf_ktime_get_ns();
-	REREAD();
-	*ret_ns = sum + now - start - behind;
-	return task->se.exec_start == start && clock_behind(rq) == behind;
-}
-
-/*
- * The thread's CPU time, but for a constant: its sum at the scheduler's last look, and what has
- * passed since. The scheduler's clock cannot be read here, but its distance from CLOCK_MONOTONIC
- * is the same at both ends of an instance. A CPU's clock_task leaves out the time in interrupts,
- * so it is behind the CPU's clock by another amount on each CPU. The result is as exact as the
- * scheduler's own for an instance that keeps the CPU; over a wait the two clocks can drift apart,
- * by some millionths of it.
- */
-static __noinline __u64 cpu_clock(struct task_struct *task)
-{
-	const struct rq *rq = queue_of(task);
-	__u64 ns;
-
-	/* A function, so that its stack is not that of the programs, which have little left. No
-	 * loop: clang would have it fall through into its first instruction, which Linux 6.1
-	 * refuses. */
-	if (!read_clock(task, rq, &ns) && !read_clock(task, rq, &ns))
-		read_clock(task, rq, &ns);
-	return ns;
-}
 
 /* --- samples outside ------------------------------------------------------------------------- */
 

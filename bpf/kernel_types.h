@@ -104,6 +104,7 @@ struct rq { /* of a CPU */
 	__u64 clock;
 	__u64 clock_task; /* the same without time in interrupts, and without stolen time: */
 	__u64 prev_steal_time_rq; /* kvm_steal_time.steal when the clock was last set */
+	unsigned int clock_update_flags;
 };
 
 struct kvm_steal_time { /* of a CPU, in a guest of KVM */

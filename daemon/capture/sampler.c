@@ -20,12 +20,13 @@
 
 #include "daemon/capture/jitter.h"
 #include "daemon/capture/load_error.h"
-#include "daemon/capture/percpu.h"
 #include "daemon/capture/record.h"
 #include "daemon/capture/ring.h"
+#include "daemon/capture/sampler_clocks.h"
 #include "daemon/capture/sampler_maps.h"
 #include "daemon/capture/sampler_parts.h"
 #include "daemon/capture/sampler_programs.h"
+#include "daemon/capture/sampler_settings.h"
 #include "stackd.skel.h"
 #include "base/clock.h"
 #include "base/vec.h"
@@ -140,32 +141,9 @@ static int load(struct sampler *s, const struct sampler_options *options)
 	s->skel = stackd_bpf__open();
 	if (!s->skel)
 		return -errno;
-	s->skel->rodata->stack_limit = options->stack_bytes;
-	s->skel->rodata->walk_here = !options->walk_in_daemon;
-	s->skel->rodata->judge = options->judge;
-	s->skel->rodata->with_idle = options->idle;
-	s->skel->rodata->usual_period = options->usual_period;
-	s->skel->rodata->prefix_mode = options->prefix;
-	s->skel->rodata->segment_frames = options->segment_frames;
-	s->skel->rodata->with_heights = options->heights;
-	s->skel->rodata->tag_mode = options->tags;
-	s->skel->rodata->with_branches = options->branches;
-	s->skel->rodata->region_scope = options->region_scope;
-	s->skel->rodata->region_limit = options->region_limit;
-	s->skel->rodata->reading_count = (uint32_t)options->n_counters;
-	for (size_t i = 0; i < options->n_counters; i++)
-		s->skel->rodata->reading_kinds[i] = (uint8_t)options->counters[i].kind;
-	s->skel->rodata->is_joined = options->is_joined;
-	if (options->regions)
-		s->skel->rodata->steal_distance = percpu_distance(path, "runqueues", "steal_time");
-	s->skel->rodata->is_crowd = options->is_crowd;
-	s->skel->rodata->alloc_distance = options->alloc_distance;
+	sampler_settings_put(s->skel, options, path);
 	sampler_programs_choose(s->skel, options);
 	sampler_parts_choose(s->skel->obj, options->regions, options->waits, options->wakers);
-	s->skel->rodata->wait_scope = options->region_scope;
-	s->skel->rodata->wait_cgroup = options->wait_cgroup;
-	s->skel->rodata->wait_least_ns = options->wait_least_ns;
-	s->skel->bss->wait_mean_ns = options->wait_mean_ns;
 	err = sampler_maps_size(s->skel, options, (uint32_t)cpus);
 	if (!err)
 		err = stackd_bpf__load(s->skel);
@@ -173,6 +151,8 @@ static int load(struct sampler *s, const struct sampler_options *options)
 		err = sampler_parts_make_rings(s->skel->obj);
 	if (!err)
 		err = map_arrays(s);
+	if (!err && options->regions)
+		sampler_clocks_tie(s->skel, clock_ns(CLOCK_MONOTONIC));
 	return err;
 }
 
@@ -564,12 +544,11 @@ void sampler_set_wait_mean(struct sampler *s, uint64_t mean_ns)
 int sampler_drain(struct sampler *s, int (*each)(void *arg, struct stackd_header *record),
 		  void *arg)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	s->now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	s->now_ns = clock_ns(CLOCK_MONOTONIC);
 	s->each = each;
 	s->arg = arg;
+	if (s->regions)
+		sampler_clocks_tie(s->skel, s->now_ns);
 	return ring_drain(s->ring, on_record, s);
 }
 

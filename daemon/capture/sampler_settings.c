@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernel half's constants; see sampler_settings.h. */
+#include "daemon/capture/sampler_settings.h"
+
+#include "daemon/capture/percpu.h"
+#include "stackd.skel.h"
+
+void sampler_settings_put(struct stackd_bpf *skel, const struct sampler_options *options,
+			  const char *btf_path)
+{
+	skel->rodata->stack_limit = options->stack_bytes;
+	skel->rodata->walk_here = !options->walk_in_daemon;
+	skel->rodata->judge = options->judge;
+	skel->rodata->with_idle = options->idle;
+	skel->rodata->usual_period = options->usual_period;
+	skel->rodata->prefix_mode = options->prefix;
+	skel->rodata->segment_frames = options->segment_frames;
+	skel->rodata->with_heights = options->heights;
+	skel->rodata->tag_mode = options->tags;
+	skel->rodata->with_branches = options->branches;
+	skel->rodata->region_scope = options->region_scope;
+	skel->rodata->region_limit = options->region_limit;
+	skel->rodata->reading_count = (uint32_t)options->n_counters;
+	for (size_t i = 0; i < options->n_counters; i++)
+		skel->rodata->reading_kinds[i] = (uint8_t)options->counters[i].kind;
+	skel->rodata->is_joined = options->is_joined;
+	if (options->regions)
+		skel->rodata->steal_distance = percpu_distance(btf_path, "runqueues", "steal_time");
+	skel->rodata->is_crowd = options->is_crowd;
+	skel->rodata->alloc_distance = options->alloc_distance;
+	skel->rodata->wait_scope = options->region_scope;
+	skel->rodata->wait_cgroup = options->wait_cgroup;
+	skel->rodata->wait_least_ns = options->wait_least_ns;
+	skel->bss->wait_mean_ns = options->wait_mean_ns;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* What the kernel half is told before it is loaded: the verifier leaves out what is not wanted. */
+#ifndef CAPTURE_SAMPLER_SETTINGS_H
+#define CAPTURE_SAMPLER_SETTINGS_H
+
+#include "daemon/capture/sampler.h"
+
+struct stackd_bpf;
+
+/* Sets the constants; the file has the kernel's BTF. */
+void sampler_settings_put(struct stackd_bpf *skel, const struct sampler_options *options,
+			  const char *btf_path);
+
+#endif
