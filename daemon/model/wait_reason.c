@@ -10,7 +10,8 @@
 
 #include "stack/wait_name.h"
 
-#define STOPPED 0x0c /* by a signal, or a debugger */
+#define INTERRUPTIBLE 0x01 /* a thread's states */
+#define STOPPED	      0x0c /* by a signal, or a debugger */
 
 /* What a call waits for. */
 enum waits_for {
@@ -131,6 +132,13 @@ static void name_other(int number, char ret_name[static WAIT_REASON_MAX])
 	free(name);
 }
 
+/* Whether the kernel itself waits for a disk. It accounts a thread that waits for an io_uring's
+ * completions so, too, whatever these are; but that can be interrupted. */
+static bool is_for_block_io(const struct stackd_instance *wait)
+{
+	return wait->is_io && !(wait->call == SYS_io_uring_enter && wait->state & INTERRUPTIBLE);
+}
+
 const char *wait_reason_blocked(const struct stackd_instance *wait, bool is_in_fault,
 				char ret_name[static WAIT_REASON_MAX])
 {
@@ -138,7 +146,7 @@ const char *wait_reason_blocked(const struct stackd_instance *wait, bool is_in_f
 
 	if (wait->state & STOPPED)
 		snprintf(ret_name, WAIT_REASON_MAX, "[stopped]");
-	else if (wait->is_io)
+	else if (is_for_block_io(wait))
 		snprintf(ret_name, WAIT_REASON_MAX, "[block I/O]");
 	else if (is_in_fault || wait->call < 0)
 		snprintf(ret_name, WAIT_REASON_MAX, "[page fault]");

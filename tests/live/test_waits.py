@@ -14,6 +14,7 @@ from test_cgroups import move, slices
 
 PROGRAM = os.path.join(WORKLOADS, "waits")
 AWAITED = os.path.join(WORKLOADS, "awaited")
+URING = os.path.join(WORKLOADS, "uring")
 SOURCES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "workloads")
 ROUNDS = 150
 NO_DATA = 3  # stackctl's status
@@ -264,6 +265,56 @@ def test_waits_sampled():
     at most d times the mean."""
     check_sampled("--wait")
     check_sampled("--wakers")
+
+
+@live
+def test_waits_budget():
+    """To keep within --max-cpu the mean is longer as the rate is lower: fewer waits are kept, and the
+    sums are right all the same."""
+    rate, mean = 20000, 10000000
+    with scratch() as folder, slices() as make, \
+            subprocess.Popen([PROGRAM, "1000000"], stdout=subprocess.DEVNULL) as program:
+        group = make("/budget")
+        move(program.pid, group)
+        try:
+            with Daemon(folder + "/s.db", "--wait", "-F", rate, "--max-cpu", "1%", "--ring-bytes",
+                        RING_BYTES, "--cgroup", group) as daemon:
+                daemon.wait_recording()
+                wait_cpu(program.pid, 8)
+                result = daemon.finish(signal.SIGINT)
+        finally:
+            program.kill()
+        check(result.status == DONE, "stackd", result.err)
+        recording = Recording(folder + "/s.db")
+        counters = check_counters(recording)
+        lowest = min(map(int, re.findall(r"rate lowered from \d+ Hz to (\d+) Hz", result.err)))
+        true = counters["waits_blocked_ns"] + counters["waits_runnable_ns"]
+        total = sum(sum(folded(recording, metric).values())
+                    for metric in ("wait.blocked", "wait.runnable"))
+        error = (true * mean * rate / lowest) ** 0.5
+        print("%d Hz at least; %d waits kept of %d, %.1f s in all; %d of %d: %+.2f standard errors" % (
+            lowest, counters["waits_kept"], counters["waits_ended"], true / 1e9, total, true,
+            (total - true) / error))
+        check(counters["waits_kept"] < true / mean / 2, "the mean has not become longer", counters)
+        check(abs(total - true) <= 5 * error, "sums", total, true, error)
+
+
+@live
+def test_waits_uring():
+    """Waits for an io_uring are named so, whatever the kernel accounts them as."""
+    with scratch() as folder:
+        tried = run(URING, 1)
+        if tried.status == 77:
+            raise Skip("no io_uring here: " + tried.err)
+        recording, result = record(folder + "/s.db", "--wait", "--wait-mean", "0", "--", URING, 20)
+        check_counters(recording)
+        told = dict(line.split() for line in result.out.splitlines())
+        blocked = folded(recording, "wait.blocked")
+        for way in ("polled", "timed", "handed"):
+            found = [(stack, ns) for stack, ns in blocked.items() if ";main;run;%s;await;" % way in stack]
+            print(way, told[way], found)
+            check(all(stack.endswith(";[io_uring]") for stack, _ in found), way, found)
+            check(0.5 * int(told[way]) < sum(ns for _, ns in found) <= int(told[way]), way, told, found)
 
 
 def stolen_ns():

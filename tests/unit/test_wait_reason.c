@@ -61,6 +61,11 @@ static void states(void **state)
 							       .is_io = 1,
 							       .file_type = FILE_TYPE(S_IFREG)});
 	assert_blocked("[block I/O]", (struct stackd_instance){.state = 2, .call = -1, .is_io = 1});
+	/* The kernel counts waits for an io_uring as those for a disk. */
+	assert_blocked("[io_uring]", (struct stackd_instance){
+					     .state = 1, .call = SYS_io_uring_enter, .is_io = 1});
+	assert_blocked("[block I/O]", (struct stackd_instance){
+					      .state = 2, .call = SYS_io_uring_enter, .is_io = 1});
 	assert_blocked("[page fault]", (struct stackd_instance){.state = 2, .call = -1});
 }
 
