@@ -1,13 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """What regions cost, and whether they are right:
-regions.py [pair|lmp|detach|seeds|conserve]... [RUNS]
+regions.py [pair|lmp|ranks|detach|seeds|conserve]... [RUNS]
 
   pair    an entry and exit of a region with its whole path, at depths of 10 and 100, beside an
           empty uprobe and uretprobe pair in the same run; target: 1.5 times that
   lmp     lmp with --mpi beside the same without, at 997 Hz: CPU seconds; target: 2 %. And with the
           functions counted by a preloaded library (PMPI), and those that it calls counted by perf,
           with probes at their entries and returns (perf probe, perf stat)
+  ranks   lmp at 2, 4 and 8 ranks with --mpi, and with that library: visits and bytes of each
+          function and rank are the same, and calls that wait for nobody take at most 2 us more
   detach  SIGINT and kill -9 in turn, RUNS times, six programs with a stackd each beside each
           other, while they run; target: no probe is left, and they run on
   seeds   RUNS programs of 0.4 s with a known CPU time outside of regions, in two functions by
@@ -153,6 +155,28 @@ def lmp(runs, folder):
 AT_ONCE = 6
 
 
+def ranks(_, folder):
+    library, missed = test_mpi.build_recorder("openmpi", folder), False
+    program = ["lmp", "-in", os.path.join(test_mpi.HERE, "melt.lmp"), "-log", "none", "-screen", "none"]
+    metrics = ("region.visits", "mpi.sent", "mpi.received", "region.time")
+    for n in (2, 4, 8):
+        settings = test_mpi.recorder_settings(folder, library)
+        harness.run(*test_mpi.launch("openmpi", n, *program, env=settings), timeout=300)
+        recording, _ = harness.record("%s/%d.db" % (folder, n), "--mpi", "--",
+                                      *test_mpi.launch("openmpi", n, *program))
+        told, seen = test_mpi.recorded(folder), test_mpi.measured(recording, metrics)
+        other = [key for key in {*told, *seen} if told.get(key, [])[:3] != seen.get(key, [])[:3]]
+        # What is faster than this has waited for nobody.
+        more = sorted(seen[key][3] / seen[key][0] - told[key][3] / told[key][0]
+                      for key in {*told} & {*seen} if told[key][3] < 1000 * told[key][0])
+        print("%d ranks: of %d functions and ranks, %d calls, %d have other visits or bytes; calls "
+              "below 1 us take %.2f us more (median of %d functions and ranks; at most %.2f)" % (
+                  n, len(told), sum(numbers[0] for numbers in told.values()), len(other),
+                  statistics.median(more) / 1000, len(more), more[-1] / 1000))
+        missed |= bool(other) or statistics.median(more) > 2000
+    return missed
+
+
 def detach(runs, folder):
     """test_regions.detach_all() fails where a probe is left, or where a program has ended."""
     numbers = (signal.SIGINT, signal.SIGKILL) * (AT_ONCE // 2)
@@ -231,7 +255,7 @@ def conserve(runs, folder):
     return most > 0.1
 
 
-MEASURES = {"pair": pair, "lmp": lmp, "detach": detach, "seeds": seeds, "conserve": conserve}
+MEASURES = {"pair": pair, "lmp": lmp, "ranks": ranks, "detach": detach, "seeds": seeds, "conserve": conserve}
 
 
 def main():

@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What waits cost, and whether they are right: waits.py [switch|perf|seeds|exact|paths]... [RUNS]
+"""What waits cost, and whether they are right: waits.py [switch|perf|pgbench|seeds|exact|paths]... [RUNS]
 
   switch   nanoseconds that a switch of two threads in scope takes (wait_pair), alone and recorded;
            target with -e none: 200 more, which is 2 % of a CPU at 100,000 switches a second. And of
            threads out of scope, beside a recording of another process; target: 0.2 %, 20 ns
   perf     `perf bench sched pipe` and `messaging`, alone, by `perf record --off-cpu`, by
            offcputime of bcc's libbpf-tools, and by --wait, in turns
+  pgbench  a transaction of PostgreSQL under pgbench, alone and recorded, and whether the paths of
+           its waits are complete; targets: 2 %, 99.9 %
   seeds    RUNS recordings of the workload `waits`: how often the sums of blocked and runnable time
            are within 1.96 standard errors of what the kernel half has counted; target: 93 to 97 %
   exact    on-CPU, blocked and runnable time against wall time, and runnable against schedstat;
@@ -18,6 +20,7 @@ Best and median of RUNS in turn (default 5; 200 for seeds)."""
 import os
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -28,6 +31,7 @@ ROOT = os.path.dirname(HERE)
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(ROOT, "tests", "live"), os.path.join(ROOT, "tests"), HERE]
 
+import database  # noqa: E402
 import harness  # noqa: E402
 import programs  # noqa: E402
 import test_waits  # noqa: E402
@@ -135,6 +139,34 @@ def perf(runs, folder):
         others(runs, folder, bench_seconds(*words))
 
 
+def pgbench(runs, folder):
+    """Of the server and its processes, each of which waits for its client at every transaction."""
+    seconds, partial, of = 5, 0, 0
+    with database.database() as running:
+        def measure(way):
+            nonlocal partial, of
+            if not way:
+                return running.transaction_us(seconds)
+            options = [word for word in way[1:] if word not in ("-q", "--")] + [*RING, "--pid", running.pid]
+            del options[options.index("-o"):options.index("-o") + 2]
+            with harness.Daemon(folder + "/s.db", *options) as daemon:
+                daemon.wait_recording()
+                value = running.transaction_us(seconds)
+                daemon.finish(signal.SIGINT)
+            counters = harness.Recording(folder + "/s.db").stats()["counters"]
+            partial, of = partial + counters["waits_partial"], of + counters["waits_received"]
+            os.remove(folder + "/s.db")
+            return value
+
+        values = in_turns(runs, recorders(folder), measure)
+    print("pgbench -S -c 4, microseconds a transaction:")
+    for name, took in values.items():
+        show(name, took, values["alone"])
+    print("%d waits, %d partial: %.3f %% complete" % (of, partial, 100 - 100 * partial / max(of, 1)))
+    alone, waiting = (min(values[name]) for name in ("alone", "--wait -e none"))
+    return waiting > 1.02 * alone or partial > of / 1000
+
+
 def seeds(runs, folder):
     mean, within, total, off = 20000000, 0, 0, []
     for _ in range(runs):
@@ -202,7 +234,7 @@ def paths(_, folder):
     return missed
 
 
-PARTS = {"switch": (switch, 5), "perf": (perf, 5), "seeds": (seeds, 200), "exact": (exact, 1),
+PARTS = {"switch": (switch, 5), "perf": (perf, 5), "pgbench": (pgbench, 5), "seeds": (seeds, 200), "exact": (exact, 1),
          "paths": (paths, 1)}
 
 

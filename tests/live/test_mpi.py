@@ -63,27 +63,38 @@ def plain(function):
     return function.lower().rstrip("_")
 
 
-def counted(folder, library, command):
-    """What the recorder counts: (rank, function) -> calls, bytes sent and received."""
-    counts, sums = os.path.join(folder, "counts"), {}
+def recorder_settings(folder, library):
+    """The environment of a program whose calls are counted."""
+    counts = os.path.join(folder, "counts")
     shutil.rmtree(counts, ignore_errors=True)
     os.mkdir(counts)
-    done = run(*command(("LD_PRELOAD=" + library, "MPI_COUNTS=" + counts)))
-    check(done.status == 0, "the program failed", done.err)
+    return "LD_PRELOAD=" + library, "MPI_COUNTS=" + counts
+
+
+def recorded(folder):
+    """What the recorder has written: (rank, function) -> calls, bytes sent and received, nanoseconds."""
+    sums, counts = {}, os.path.join(folder, "counts")
     for rank in os.listdir(counts):
         with open(os.path.join(counts, rank), encoding="utf-8") as file:
             for line in file:
                 function, *numbers = line.split()
-                sums[int(rank), plain(function)] = [int(number) for number in numbers[:3]]
+                sums[int(rank), plain(function)] = [int(number) for number in numbers]
     return sums
 
 
-def measured(recording):
+def counted(folder, library, command):
+    """What the recorder counts: (rank, function) -> calls, bytes sent and received."""
+    done = run(*command(recorder_settings(folder, library)))
+    check(done.status == 0, "the program failed", done.err)
+    return {key: numbers[:3] for key, numbers in recorded(folder).items()}
+
+
+def measured(recording, metrics=("region.visits", "mpi.sent", "mpi.received")):
     """What stackd counts, in the same form. It knows the bytes of every call."""
     sums = {}
     known = recording.stats()["metrics"]
     check("mpi.unknown" not in known, "there are calls whose bytes are not known")
-    for index, metric in enumerate(("region.visits", "mpi.sent", "mpi.received")):
+    for index, metric in enumerate(metrics):
         if metric not in known:
             continue
         shown = json.loads(recording.text("report", "--by", "rank", "--view", "flat", "--json",
@@ -93,7 +104,7 @@ def measured(recording):
                 if row["self"]:
                     name = plain(shown["symbols"][row["symbol"]]["name"])
                     rank = int(part["rank"].split()[0])
-                    sums.setdefault((rank, name), [0, 0, 0])[index] += row["self"]
+                    sums.setdefault((rank, name), [0] * len(metrics))[index] += row["self"]
     counters = recording.stats()["counters"]
     for name in ("lost_ring", "unmatched", "too_deep", "partial", "without_path", "left"):
         check(counters["regions_" + name] == 0, "regions_" + name, counters)
