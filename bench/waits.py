@@ -54,6 +54,11 @@ def recorders(folder):
 
 
 def perf_off_cpu(folder):
+    """[]: perf has none, and would take the option and ignore it, as Debian's does."""
+    said = subprocess.run(["perf", "record", "--off-cpu", "-h"], stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False).stdout
+    if "ignored" in said:
+        return []
     return ["perf", "record", "-q", "-g", "--off-cpu", "-e", "dummy", "-o", folder + "/perf.data", "--"]
 
 
@@ -122,8 +127,12 @@ def beside_offcputime(measure):
 def others(runs, folder, measure):
     ways = recorders(folder)
     del ways["--wakers -e none"]
-    ways["perf --off-cpu"] = perf_off_cpu(folder)
+    off_cpu = perf_off_cpu(folder)
+    if off_cpu:
+        ways["perf --off-cpu"] = off_cpu
     values = in_turns(runs, ways, measure)
+    if not off_cpu:
+        values["perf --off-cpu"] = []
     if shutil.which("offcputime"):
         values["offcputime"] = [beside_offcputime(measure) for _ in range(runs)]
     for name, of in values.items():
@@ -234,8 +243,8 @@ def paths(_, folder):
     return missed
 
 
-PARTS = {"switch": (switch, 5), "perf": (perf, 5), "pgbench": (pgbench, 5), "seeds": (seeds, 200), "exact": (exact, 1),
-         "paths": (paths, 1)}
+PARTS = {"switch": (switch, 5), "perf": (perf, 5), "pgbench": (pgbench, 5), "seeds": (seeds, 200),
+         "exact": (exact, 1), "paths": (paths, 1)}
 
 
 def main():

@@ -6,9 +6,51 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "daemon/base/log.h"
+
+#define CROWD	  1000	   /* threads, for each of which an event would be opened */
+#define WATCH_NS  50000000 /* how long switches are counted */
+#define SWITCH_NS 430	   /* what an event of a thread costs at a switch (docs/WAITS.md) */
+#define OTHERS_NS 2000	   /* a sample of a process that is not recorded: twice what it costs */
+
+bool attach_switches_often(uint64_t switches, uint64_t ns, uint64_t cpus, uint64_t rate_hz)
+{
+	return (double)switches * SWITCH_NS * 1e9 >
+	       (double)cpus * (double)rate_hz * OTHERS_NS * (double)ns;
+}
+
+/* Looks for a moment how often the target's threads switch. */
+static bool switches_often(const struct options *options, const struct target *target)
+{
+	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	const uint64_t start = clock_ns(CLOCK_MONOTONIC), before = target_switches(target);
+	uint64_t more;
+
+	nanosleep(&(struct timespec){.tv_nsec = WATCH_NS}, NULL);
+	more = target_switches(target) - before;
+	return cpus > 0 && (int64_t)more > 0 && /* threads can have ended */
+	       attach_switches_often(more, clock_ns(CLOCK_MONOTONIC) - start, (uint64_t)cpus,
+				     options->frequency);
+}
+
+bool attach_is_crowd(const struct options *options, const struct target *target)
+{
+	const bool has_samples = !options->event || strcmp(options->event, "none") != 0;
+
+	if (options->target != TARGET_PIDS || options->lbr)
+		return false;
+	if (target_threads(target) > CROWD)
+		return true;
+	if (!options->frequency || !has_samples || !switches_often(options, target))
+		return false;
+	log_info("the target's threads switch so often that events of the CPUs cost it less than "
+		 "its own");
+	return true;
+}
 
 /* Loads the processes that are in the cgroup already. */
 static int load_cgroup(const struct attach *a)

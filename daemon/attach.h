@@ -15,16 +15,23 @@
 #include "daemon/capture/sampler.h"
 #include "daemon/capture/target.h"
 
-#define ATTACH_CROWD 1000 /* threads; for more, events are those of CPUs */
-
 struct attach {	       /* all borrowed */
-	bool is_crowd; /* the sampler filters processes */
+	bool is_crowd; /* events are those of CPUs, and the sampler filters processes */
 	const struct options *options;
 	const struct event_choice *event;
 	const struct target *target;
 	struct recorder *recorder;
 	struct sampler *sampler;
 };
+
+/*
+ * Returns whether events of the CPUs cost less than those of the target's threads, which the kernel
+ * starts and stops at each switch: threads are many, or they switch often. It takes 50 ms to tell.
+ */
+bool attach_is_crowd(const struct options *options, const struct target *target);
+
+/* Returns whether so many switches in a time cost more than a rate of samples on all CPUs. */
+bool attach_switches_often(uint64_t switches, uint64_t ns, uint64_t cpus, uint64_t rate_hz);
 
 /* Opens the event on the target. Logs what fails; returns the status to exit with. */
 enum exit_status attach(const struct attach *attach);

@@ -246,8 +246,7 @@ static enum exit_status open_target(struct session *s)
 		log_failure(sentence, "target", err);
 		return STATUS_FAILED;
 	}
-	s->is_crowd = s->options->target == TARGET_PIDS && !s->options->lbr &&
-		      !regions_are_wanted(s->options) && target_threads(s->target) > ATTACH_CROWD;
+	s->is_crowd = !regions_are_wanted(s->options) && attach_is_crowd(s->options, s->target);
 	return STATUS_DONE;
 }
 

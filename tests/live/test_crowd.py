@@ -2,11 +2,12 @@
 """Processes of very many threads: events of the CPUs with a filter, instead of one for each thread."""
 
 import os
+import subprocess
 import time
 
 from chains import Expectation
-from harness import (DONE, SIGINT, Daemon, Recording, check, check_chains, check_whole, faulty_stackd,
-                     hits_page_fault, live, scratch, user_frames, wait_cpu, workload)
+from harness import (DONE, SIGINT, SIGKILL, Daemon, Recording, check, check_chains, check_whole, faulty_stackd,
+                     hits_page_fault, live, run, scratch, user_frames, wait_cpu, workload)
 
 THREADS, RUNNING = 20000, 4
 
@@ -52,6 +53,42 @@ def test_crowd():
         check(other.pid not in tids, "the other process", tids)
         check(len(tids & threads) > RUNNING and process.pid in tids, "its threads", tids)
         check(tids - threads, "no child has samples", tids)
+
+
+PINGPONG = """
+import os
+ours, theirs = os.pipe(), os.pipe()
+if os.fork():
+    while True:
+        os.write(ours[1], b"x")
+        os.read(theirs[0], 1)
+while True:
+    os.read(ours[0], 1)
+    os.write(theirs[1], b"x")
+"""
+
+
+@live
+def test_switching():
+    """Two processes that wake each other all the time: their threads have no events, which the kernel
+    would start and stop at each switch."""
+    with scratch() as folder, subprocess.Popen(["/usr/bin/python3", "-c", PINGPONG],
+                                               start_new_session=True) as first:
+        try:
+            wait_cpu(first.pid, 0.2)
+            second = int(run("pgrep", "-P", str(first.pid)).out)
+            with Daemon(folder + "/s.db", "-F", 97, "--pid", "%d,%d" % (first.pid, second)) as daemon:
+                daemon.wait_recording()
+                wait_cpu(first.pid, 2)
+                result = daemon.finish(SIGINT)
+        finally:
+            os.killpg(first.pid, SIGKILL)
+        check(result.status == DONE, "status %d" % result.status, result.err)
+        check("events of the CPUs cost it less" in result.err, "events of threads", result.err)
+        samples = check_whole(Recording(folder + "/s.db"))
+        tids = {sample.tid for sample in samples}
+        print("%d samples" % len(samples))
+        check(tids == {first.pid, second}, "threads", tids, first.pid, second)
 
 
 def record_members(room, process, *arguments):
