@@ -6,6 +6,7 @@ import glob
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -40,9 +41,18 @@ class Database:
         self.server = subprocess.Popen(
             as_owner(program("postgres"), "-D", data, "-k", folder, "-h", "", "-F"),
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.pid = self.number_of(data + "/postmaster.pid")
+        self.pid = None
+
+    def fill(self):
+        self.pid = self.number_of(self.folder + "/data/postmaster.pid")
         filled = self.pgbench("-i", "-q", "-s", "5")
         harness.check(filled.status == 0, "pgbench -i", filled.err)
+
+    def stop(self):
+        self.server.terminate()
+        if self.pid:
+            os.kill(self.pid, signal.SIGINT)  # a fast shutdown
+        self.server.wait()
 
     def number_of(self, path):
         """The server's, once it takes connections."""
@@ -70,10 +80,9 @@ def database():
     running = None
     try:
         running = Database(folder)
+        running.fill()
         yield running
     finally:
         if running:
-            running.server.terminate()
-            os.kill(running.pid, 2)  # a fast shutdown
-            running.server.wait()
+            running.stop()
         shutil.rmtree(folder, ignore_errors=True)

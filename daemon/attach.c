@@ -15,7 +15,7 @@
 #define CROWD	  1000	   /* threads, for each of which an event would be opened */
 #define WATCH_NS  50000000 /* how long switches are counted */
 #define SWITCH_NS 430	   /* what an event of a thread costs at a switch (docs/WAITS.md) */
-#define OTHERS_NS 2000	   /* a sample of a process that is not recorded: twice what it costs */
+#define OTHERS_NS 2000	   /* assumed of a sample of a process that is not recorded */
 
 bool attach_switches_often(uint64_t switches, uint64_t ns, uint64_t cpus, uint64_t rate_hz)
 {

@@ -28,6 +28,8 @@ static int64_t compare(const struct stackd_bpf *skel)
 		if (bpf_prog_test_run_opts(program, &options))
 			return 0;
 		seen = skel->bss->clock_seen_apart;
+		if (!seen)
+			return 0;
 		if (!least || seen < least)
 			least = seen;
 	}
