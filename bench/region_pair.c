@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Passes through a function of which regions.py measures the cost: region_pair DEPTH CALLS [empty]
+ * Passes through a function of which regions.py measures the cost:
+ * region_pair DEPTH CALLS FUNCTION [empty]
  *
  * Calls it CALLS times, at so many frames below main(), and prints the nanoseconds of CPU time that
  * a call takes. With "empty" it attaches a BPF program that does nothing to the function's entry
  * and return, by a uprobe and a uretprobe.
+ *
+ * FUNCTION is one of
+ *   alone   a return: the kernel has to step the instruction, at the entry, too
+ *   saving  it saves a register and restores it: the entry is emulated, the return is stepped
+ *   checked it has a branch before the return: both are emulated where stackd puts its probes
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -22,12 +28,21 @@
 
 #define KEEP asm volatile("" : : : "memory")
 
-void region(void);
+void alone(void);
+void saving(void);
+void checked(void);
 
-__attribute__((noinline)) void region(void)
-{
-	KEEP;
-}
+#define TYPE(name) ".globl " #name "\n.type " #name ", @function\n.p2align 4\n" #name ":\n"
+#define SIZE(name) ".size " #name ", . - " #name "\n"
+
+__asm__(TYPE(alone) "ret\n" SIZE(alone));
+__asm__(TYPE(saving) ".cfi_startproc\npush %rbx\n.cfi_adjust_cfa_offset 8\nxor %eax, %eax\n"
+		     "pop %rbx\n.cfi_adjust_cfa_offset -8\nret\n.cfi_endproc\n" SIZE(saving));
+__asm__(TYPE(checked) ".cfi_startproc\npush %rbx\n.cfi_adjust_cfa_offset 8\ntest %rsp, %rsp\n"
+		      "je 1f\npop %rbx\n.cfi_adjust_cfa_offset -8\nret\n"
+		      "1: ud2\n.cfi_endproc\n" SIZE(checked));
+
+static void (*region)(void);
 
 static double call_often(unsigned long calls)
 {
@@ -97,8 +112,10 @@ int main(int argc, char **argv)
 {
 	unsigned depth = argc > 2 ? (unsigned)atoi(argv[1]) : 10;
 	unsigned long calls = argc > 2 ? strtoul(argv[2], NULL, 10) : 100000;
+	const char *name = argc > 3 ? argv[3] : "alone";
 
-	if (argc > 3 && !strcmp(argv[3], "empty") &&
+	region = !strcmp(name, "saving") ? saving : !strcmp(name, "checked") ? checked : alone;
+	if (argc > 4 && !strcmp(argv[4], "empty") &&
 	    (attach(offset_of_region(), 0) || attach(offset_of_region(), 1))) {
 		fprintf(stderr, "no uprobes here, or not root\n");
 		return 1;

@@ -315,9 +315,9 @@ static __always_inline void mpi_take(struct open_instance *open, struct mpi_argu
 	}
 }
 
-/* Takes the arguments of a call, which is in an open instance. */
+/* Takes the arguments of a call of the function at this address, which is in an open instance. */
 static __always_inline void mpi_enter(struct open_instance *open, const struct pt_regs *ctx,
-				      __u32 region)
+				      __u64 function, __u32 region)
 {
 	struct stackd_mpi_call *call = CHECKED(bpf_map_lookup_elem(&mpi_calls, &region));
 	struct stackd_mpi_library *library;
@@ -334,7 +334,7 @@ static __always_inline void mpi_enter(struct open_instance *open, const struct p
 	mpi_take_arguments(ctx, &from);
 	from.call = call;
 	from.place.library = library;
-	from.place.bias = ctx->rip - call->vaddr;
+	from.place.bias = function - call->vaddr;
 	mpi_take(open, &from);
 }
 

@@ -201,11 +201,13 @@ static __always_inline bool is_around(const struct open_instance *open, __u32 re
 	return open->region == region && open->slot == slot;
 }
 
+/* The probe may be some instructions behind the entry (daemon/regions/probe_move.h). */
 static __always_inline void enter_region(struct region_thread *thread, struct task_struct *task,
 					 struct pt_regs *ctx, __u64 cookie)
 {
 	__u32 region = STACKD_REGION_NUMBER(cookie);
-	__u64 slot = ctx->rsp;
+	__u64 slot = ctx->rsp + 8 * STACKD_ENTRY_FRAME(cookie);
+	__u64 function = ctx->rip - STACKD_ENTRY_AFTER(cookie);
 	struct open_instance *open;
 
 	drop_left(thread, slot - 1);
@@ -218,10 +220,10 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 	if ((cookie & STACKD_ENTRY_ONCE) && thread->once) {
 		open = &thread->open[BOUNDED(thread->once - 1, REGION_DEPTH)];
 		if (open->mpi == STACKD_MPI_FORTRAN)
-			mpi_enter(open, ctx, region);
+			mpi_enter(open, ctx, function, region);
 		return;
 	}
-	if (!begin_instance(thread, task, region, slot, ctx->rip, ctx->rip, cookie))
+	if (!begin_instance(thread, task, region, slot, function, function, cookie))
 		return;
 	open = innermost(thread);
 	if (is_joined && open)
@@ -230,7 +232,7 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 		return;
 	thread->once = thread->count;
 	if (open)
-		mpi_enter(open, ctx, region);
+		mpi_enter(open, ctx, function, region);
 }
 
 SEC("uprobe")
@@ -408,23 +410,45 @@ static __always_inline void leave_mpi(struct region_thread *thread, __u64 slot)
 		mpi_leave(open);
 }
 
+/* Whether an exit is none, as it is a branch whose condition does not hold. */
+static __always_inline bool stays_inside(const struct pt_regs *ctx, __u32 kind)
+{
+	return (kind & STACKD_EXIT_BRANCH) && !holds_condition(ctx->eflags, kind);
+}
+
+/* Whether an exit leads to the caller, rather than to another function. */
+static __always_inline bool leads_to_caller(__u32 kind)
+{
+	return (kind & STACKD_EXIT_EPILOGUE) || !(kind & (STACKD_EXIT_JUMP | STACKD_EXIT_BRANCH));
+}
+
+/* A function that was running before the probes were there returns. What calls of MPI are within
+ * others do so, too, so of these nothing is known. */
+static __always_inline void count_unmatched(__u64 cookie)
+{
+	__u32 kind = STACKD_EXIT_KIND(cookie);
+
+	if (leads_to_caller(kind) && !(kind & STACKD_EXIT_ONCE) &&
+	    !is_off(STACKD_REGION_NUMBER(cookie)))
+		count_region(STACKD_REGION_UNMATCHED);
+}
+
 /* Closes the instance that ends here, which is then in thread->ended. false: there is none. */
 static __noinline bool leave_region(struct region_thread *thread, struct task_struct *task,
 				    struct pt_regs *ctx, __u64 now, __u64 cpu)
 {
-	__u64 cookie = bpf_get_attach_cookie(ctx);
-	__u32 kind = cookie >> 32;
+	__u64 cookie = bpf_get_attach_cookie(ctx), slot = ctx->rsp + 8 * STACKD_EXIT_FRAME(cookie);
+	__u32 kind = STACKD_EXIT_KIND(cookie);
 	struct open_instance *open;
 
-	if ((kind & STACKD_EXIT_BRANCH) && !holds_condition(ctx->eflags, kind))
+	if (stays_inside(ctx, kind))
 		return false;
-	drop_left(thread, ctx->rsp);
-	if ((kind & STACKD_EXIT_ONCE) && !(kind & (STACKD_EXIT_JUMP | STACKD_EXIT_BRANCH)))
-		leave_mpi(thread, ctx->rsp);
+	drop_left(thread, slot);
+	if ((kind & STACKD_EXIT_ONCE) && leads_to_caller(kind))
+		leave_mpi(thread, slot);
 	open = innermost(thread);
-	if (!open || open->slot != ctx->rsp || open->region != STACKD_REGION_NUMBER(cookie)) {
-		if (kind == STACKD_EXIT_RETURN && !is_off(STACKD_REGION_NUMBER(cookie)))
-			count_region(STACKD_REGION_UNMATCHED);
+	if (!open || open->slot != slot || open->region != STACKD_REGION_NUMBER(cookie)) {
+		count_unmatched(cookie);
 		return false;
 	}
 	thread->ended = *open;
@@ -433,6 +457,31 @@ static __noinline bool leave_region(struct region_thread *thread, struct task_st
 	readings_end(task, thread->count);
 	count_region(STACKD_REGION_ENDED);
 	return true;
+}
+
+/* Reads a register of the caller from below `at`, if it is there, as it was saved. */
+static __always_inline void restore(struct stackd_regs *regs, __u32 reg, __u32 saved, __u32 number,
+				    __u64 *at)
+{
+	if (!(saved >> number & 1))
+		return;
+	*at -= 8;
+	bpf_probe_read_user(&regs->r[reg], sizeof(regs->r[reg]), (const void *)*at);
+}
+
+/* Restores what the function would yet have, behind an exit with STACKD_EXIT_EPILOGUE. */
+static __always_inline void restore_saved(struct stackd_regs *regs, __u64 slot, __u64 cookie)
+{
+	__u32 saved = STACKD_EXIT_SAVED(cookie);
+
+	if (!saved)
+		return;
+	restore(regs, 15, saved, 5, &slot);
+	restore(regs, 14, saved, 4, &slot);
+	restore(regs, 13, saved, 3, &slot);
+	restore(regs, 12, saved, 2, &slot);
+	restore(regs, STACKD_REG_RBP, saved, 1, &slot);
+	restore(regs, STACKD_REG_RBX, saved, 0, &slot);
 }
 
 /* Walks the stack and sends the instance that has ended. */
@@ -446,6 +495,7 @@ static __always_inline void report_instance(struct region_thread *thread, struct
 		return;
 	}
 	fill_instance(&s->record, ctx, thread->ended.function, thread->ended.slot);
+	restore_saved(&s->record.regs, thread->ended.slot, bpf_get_attach_cookie(ctx));
 	s->record.instance = thread->instance;
 	s->is_at_entry = 1;
 	readings_of_instance(s, task);
@@ -456,16 +506,15 @@ SEC("uprobe")
 int stackd_region_leave(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 now = bpf_ktime_get_ns(), cpu = cpu_clock(task);
+	__u64 now = bpf_ktime_get_ns(), cpu = cpu_clock(task), cookie = bpf_get_attach_cookie(ctx);
 	struct region_thread *thread;
 	bool has_ended;
 
 	thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
 	if (!thread) {
-		/* It was inside before the probes were there. */
-		if (bpf_get_attach_cookie(ctx) >> 32 == STACKD_EXIT_RETURN &&
+		if (!stays_inside(ctx, STACKD_EXIT_KIND(cookie)) &&
 		    in_scope(task, bpf_get_current_pid_tgid() >> 32))
-			count_region(STACKD_REGION_UNMATCHED);
+			count_unmatched(cookie);
 		return 0;
 	}
 	BUSY(thread, 1);

@@ -41,7 +41,8 @@
 #include <linux/types.h>
 #endif
 
-#include "stackd_counters.h" /* parts of it: the counters of losses and cost; */
+#include "stackd_cookies.h"  /* parts of it: what probes are told; */
+#include "stackd_counters.h" /* the counters of losses and cost; */
 #include "stackd_mpi.h"	     /* what functions of MPI do */
 
 #define STACKD_ABI_VERSION 15
@@ -101,6 +102,7 @@ enum stackd_record_flags {
 #define STACKD_REG_COUNT 17
 #define STACKD_REG_RAX	 0
 #define STACKD_REG_RCX	 2
+#define STACKD_REG_RBX	 3
 #define STACKD_REG_RBP	 6
 #define STACKD_REG_RSP	 7
 #define STACKD_REG_R11	 11
@@ -426,42 +428,6 @@ enum stackd_tags {
 #define STACKD_REGION_IS_MEASURED 0
 #define STACKD_REGION_IS_OFF	  1
 #define STACKD_REGION_TRIAL_NS	  250000000ull
-
-/* Cookies of a region's probes: its number, with these at its entry... */
-#define STACKD_REGION_NUMBER(cookie) ((__u32)(cookie))
-#define STACKD_PLACE(number)	     ((__u64)(number) << 40) /* of a place; 0: it has none */
-#define STACKD_PLACE_NUMBER(cookie)  ((__u32)((cookie) >> 40))
-#define STACKD_ENTRY_LOOP	     ((__u64)1 << 32) /* the function can jump to its entry */
-#define STACKD_ENTRY_ONCE	     ((__u64)1 << 33) /* not within another such instance */
-/* ...and one of these, << 32, at an instruction by which it is left. */
-#define STACKD_EXIT_RETURN 0x00
-#define STACKD_EXIT_JUMP   0x10
-#define STACKD_EXIT_BRANCH 0x20 /* | the number of its condition, as in its code */
-#define STACKD_EXIT_ONCE   0x40 /* |, where the entry has STACKD_ENTRY_ONCE */
-/* Cookies of a mark's probes: its number, and what a hit does. */
-#define STACKD_MARK_ENDS   ((__u64)1 << 32)
-#define STACKD_MARK_BEGINS ((__u64)1 << 33)
-#define STACKD_MARK_ENTRY  ((__u64)1 << 34) /* the place is a function's first instruction */
-/* It begins and ends nothing, but its hits are counted: by the counter of this index. */
-#define STACKD_MARK_COUNTS	   ((__u64)1 << 35)
-#define STACKD_MARK_COUNTER(index) ((__u64)(index) << 36)
-#define STACKD_MARK_INDEX(cookie)  ((__u32)((cookie) >> 36 & 7))
-
-/* Cookies at the entries of an allocator's functions: what the arguments are. */
-enum stackd_alloc_kind {
-	STACKD_ALLOC_FREE,	     /* (pointer) */
-	STACKD_ALLOC_SIZE,	     /* (size) */
-	STACKD_ALLOC_SECOND,	     /* (alignment, size) */
-	STACKD_ALLOC_PRODUCT,	     /* (count, size) */
-	STACKD_ALLOC_RESIZE,	     /* (pointer, size) */
-	STACKD_ALLOC_RESIZE_PRODUCT, /* (pointer, count, size) */
-	STACKD_ALLOC_INTO,	     /* (where to put the pointer, alignment, size); returns 0 */
-};
-#define STACKD_ALLOC_KIND(cookie) ((__u32)(cookie))
-#define STACKD_ALLOC_TAIL	  ((__u64)1 << 32) /* it may end as another one of them */
-
-/* Cookie where they are left by a jump to memset(), which has the block as its first argument. */
-#define STACKD_ALLOC_CLEARED 1
 
 #define STACKD_MOST_LIVE 262144u /* sampled blocks that are live at a time */
 

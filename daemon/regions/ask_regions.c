@@ -91,6 +91,8 @@ static int get_region(struct buf_reader *r, size_t n_specs, struct found_region 
 	BUF_GET(r, region->mpi);
 	BUF_GET(r, region->library);
 	BUF_GET(r, flags);
+	BUF_GET(r, region->exits.after);
+	BUF_GET(r, region->exits.frame);
 	BUF_GET(r, error);
 	BUF_GET(r, spec);
 	BUF_GET(r, n_exits);

@@ -27,11 +27,17 @@ struct function_exit {
 	uint64_t offset; /* in the file */
 	uint64_t target; /* vaddr that a jump leads to; 0: not known, or it is a return */
 	uint8_t kind;	 /* STACKD_EXIT_... */
+	/* With STACKD_EXIT_EPILOGUE: what is left to do (probe_move.h). */
+	uint8_t saved;	/* registers to be restored: a bit for each of STACKD_SAVED_... */
+	uint16_t frame; /* words, with those of `saved` */
 };
 
 struct function_exits {
 	VEC(struct function_exit) all;
 	bool is_loop; /* some jump leads back to its first instruction */
+	/* Where the probe of the entry is (probe_move.h). */
+	uint8_t after; /* bytes behind the first instruction's address */
+	uint8_t frame; /* words that are on the stack there above the return address */
 };
 
 /* Finds the exits of a function, whose body is the first part. 0; -ENOEXEC: its code cannot be

@@ -8,6 +8,7 @@
 #include "daemon/regions/mpi_calls.h"
 #include "daemon/regions/mpi_layout.h"
 #include "daemon/regions/mpi_names.h"
+#include "daemon/regions/probe_move.h"
 #include "daemon/regions/tail_calls.h"
 #include "go/pclntab_find.h"
 #include "sym/debug_file.h"
@@ -136,6 +137,22 @@ static int find_exits(struct search *s)
 	return 0;
 }
 
+/* Of a function of MPI, whose arguments say how many bytes, the entry stays with them. */
+static int move_probes(struct search *s)
+{
+	int err = 0;
+
+	for (size_t i = s->first; i < s->found->found.count && !err; i++) {
+		struct found_region *region = &s->found->found.items[i];
+		bool uses_arguments = region->is_once && region->mpi.kind != STACKD_MPI_OTHER;
+
+		if (!region->error)
+			err = probe_move(s->file, region->parts.items, region->parts.count,
+					 uses_arguments, &region->exits);
+	}
+	return err;
+}
+
 /* A resolver is no region: what it returns is called instead of it. Nor is the program's entry,
  * which is not called. */
 static int match(void *arg, const struct function_symbol *symbol)
@@ -179,6 +196,8 @@ static int search(struct search *s)
 		err = find_exits(s);
 	if (!err)
 		err = tail_calls_follow(s->file, debug, s->found, s->first);
+	if (!err)
+		err = move_probes(s);
 	elf_file_free(debug);
 	return err;
 }

@@ -62,7 +62,8 @@ static int add_place(struct places *places, uint64_t offset, uint64_t cookie)
 static int add_function(struct group *group, const struct found_region *f, uint64_t number)
 {
 	const uint64_t entry = (f->exits.is_loop ? STACKD_ENTRY_LOOP : 0) |
-			       (f->is_once ? STACKD_ENTRY_ONCE : 0) | f->place;
+			       (f->is_once ? STACKD_ENTRY_ONCE : 0) | f->place |
+			       STACKD_ENTRY_MOVED(f->exits.after, f->exits.frame);
 	const uint64_t once = f->is_once ? STACKD_EXIT_ONCE : 0;
 	int err = 0;
 
@@ -70,9 +71,11 @@ static int add_function(struct group *group, const struct found_region *f, uint6
 		const struct function_exit *exit = &f->exits.all.items[i];
 
 		err = add_place(&group->places[LEAVE], exit->offset,
-				number | (exit->kind | once) << 32);
+				number | (exit->kind | once) << 32 |
+					STACKD_EXIT_REST(exit->saved, exit->frame));
 	}
-	return err ? err : add_place(&group->places[ENTER], f->offset, number | entry);
+	return err ? err
+		   : add_place(&group->places[ENTER], f->offset + f->exits.after, number | entry);
 }
 
 /* Takes a region's places out. Returns whether there were any. */

@@ -61,6 +61,8 @@ static void put_region(const struct found_region *region, struct buf *reply)
 	BUF_PUT(reply, region->mpi);
 	BUF_PUT(reply, region->library);
 	BUF_PUT(reply, flags);
+	BUF_PUT(reply, region->exits.after);
+	BUF_PUT(reply, region->exits.frame);
 	BUF_PUT(reply, error);
 	BUF_PUT(reply, spec);
 	BUF_PUT(reply, n_exits);

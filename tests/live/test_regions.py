@@ -181,6 +181,24 @@ def test_regions_exceptions():
 
 
 @live
+def test_regions_moved():
+    """Where probes are at cheaper instructions than the entry and the return, each pass is measured
+    once, with the callers that only the registers lead to which are not restored yet."""
+    with scratch() as folder:
+        functions = ("late", "joined", "looped", "chosen")
+        recording, _ = record(folder + "/s.db", *options("moved", functions), "--",
+                              os.path.join(WORKLOADS, "moved"), 1000)
+        visits = by_path(recording, "region.visits")
+        expected = {"__libc_start_call_main;main;call_%s;%s" % (name, name): 1000
+                    for name in functions}
+        check({";".join(path.split(";")[-4:]): n for path, n in visits.items()} == expected,
+              "visits", visits)
+        counters = recording.stats()["counters"]
+        for name in ("left", "unmatched", "partial", "without_path"):
+            check(counters["regions_" + name] == 0, "regions_" + name, counters)
+
+
+@live
 def test_regions_limit():
     """A region that is passed through too often is not measured any more; the others are."""
     with scratch() as folder:

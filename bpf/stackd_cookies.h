@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/* What the daemon tells the kernel half by the cookie of each probe: a part of stackd_abi.h, which
+ * includes it. */
+#ifndef STACKD_COOKIES_H
+#define STACKD_COOKIES_H
+
+#ifndef __VMLINUX_H__
+#include <linux/types.h>
+#endif
+
+/* Cookies of a region's probes: its number, with these at its entry... */
+#define STACKD_REGION_NUMBER(cookie) ((__u32)(cookie))
+#define STACKD_PLACE(number)	     ((__u64)(number) << 40) /* of a place; 0: it has none */
+#define STACKD_PLACE_NUMBER(cookie)  ((__u32)((cookie) >> 40 & 0xffff))
+#define STACKD_ENTRY_LOOP	     ((__u64)1 << 32) /* the function can jump to its entry */
+#define STACKD_ENTRY_ONCE	     ((__u64)1 << 33) /* not within another such instance */
+/* The probe is so many bytes behind the entry, with so many words below the return address. */
+#define STACKD_ENTRY_MOVED(after, frame) ((__u64)(after) << 56 | (__u64)(frame) << 34)
+#define STACKD_ENTRY_AFTER(cookie)	 ((cookie) >> 56)
+#define STACKD_ENTRY_FRAME(cookie)	 ((cookie) >> 34 & 63)
+/* ...and one of these, << 32, at an instruction by which it is left. */
+#define STACKD_EXIT_RETURN 0x00
+#define STACKD_EXIT_JUMP   0x10
+#define STACKD_EXIT_BRANCH 0x20 /* | the number of its condition, as in its code */
+#define STACKD_EXIT_ONCE   0x40 /* |, where the entry has STACKD_ENTRY_ONCE */
+/* |, with one of the other two: it leads to a return. `saved` registers are still to be restored: a
+ * bit for each of rbx, rbp, r12 to r15, which are on the stack in this order, the last one below
+ * the return address; of `frame` words, with them. */
+#define STACKD_EXIT_EPILOGUE	       0x80
+#define STACKD_EXIT_REST(saved, frame) ((__u64)(saved) << 40 | (__u64)(frame) << 46)
+#define STACKD_EXIT_KIND(cookie)       ((__u32)((cookie) >> 32 & 0xff))
+#define STACKD_EXIT_SAVED(cookie)      ((__u32)((cookie) >> 40 & 63))
+#define STACKD_EXIT_FRAME(cookie)      ((cookie) >> 46 & 0xffff)
+#define STACKD_SAVED_COUNT	       6
+/* Cookies of a mark's probes: its number, and what a hit does. */
+#define STACKD_MARK_ENDS   ((__u64)1 << 32)
+#define STACKD_MARK_BEGINS ((__u64)1 << 33)
+#define STACKD_MARK_ENTRY  ((__u64)1 << 34) /* the place is a function's first instruction */
+/* It begins and ends nothing, but its hits are counted: by the counter of this index. */
+#define STACKD_MARK_COUNTS	   ((__u64)1 << 35)
+#define STACKD_MARK_COUNTER(index) ((__u64)(index) << 36)
+#define STACKD_MARK_INDEX(cookie)  ((__u32)((cookie) >> 36 & 7))
+
+/* Cookies at the entries of an allocator's functions: what the arguments are. */
+enum stackd_alloc_kind {
+	STACKD_ALLOC_FREE,	     /* (pointer) */
+	STACKD_ALLOC_SIZE,	     /* (size) */
+	STACKD_ALLOC_SECOND,	     /* (alignment, size) */
+	STACKD_ALLOC_PRODUCT,	     /* (count, size) */
+	STACKD_ALLOC_RESIZE,	     /* (pointer, size) */
+	STACKD_ALLOC_RESIZE_PRODUCT, /* (pointer, count, size) */
+	STACKD_ALLOC_INTO,	     /* (where to put the pointer, alignment, size); returns 0 */
+};
+#define STACKD_ALLOC_KIND(cookie) ((__u32)(cookie))
+#define STACKD_ALLOC_TAIL	  ((__u64)1 << 32) /* it may end as another one of them */
+
+/* Cookie where they are left by a jump to memset(), which has the block as its first argument. */
+#define STACKD_ALLOC_CLEARED 1
+
+#endif

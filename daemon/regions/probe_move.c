@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: MIT */
+/* Follows a function's code from its entry down, and from its returns up; see probe_move.h. */
+#include "daemon/regions/probe_move.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/insn.h"
+
+#define MOST_BYTES  (16u << 10) /* of a function: larger ones spend their time elsewhere */
+#define MOST_PASSED 16		/* instructions */
+#define ARGUMENTS   (1u << 1 | 1u << 2 | 1u << 6 | 1u << 7 | 1u << 8 | 1u << 9)
+#define NONE	    SIZE_MAX
+
+/* An instruction of the function. */
+struct place {
+	uint64_t vaddr;
+	struct insn insn;
+	uint8_t condition;   /* of a branch */
+	bool is_emulated;    /* by the kernel, below a probe */
+	bool sets_registers; /* and does nothing else */
+	bool is_target;	     /* of a jump */
+	bool is_used;	     /* a probe is there */
+};
+
+struct code {
+	VEC(struct place) places; /* by rising address */
+	size_t entry;		  /* index */
+	bool jumps_anywhere;	  /* some jump's targets are not known */
+	uint8_t *is_reached;	  /* by reach_from(): a byte for each place */
+	VEC(size_t) open;	  /* likewise: places to go on from */
+};
+
+/* --- instructions ---------------------------------------------------------------------------- */
+
+static bool is_rex(uint8_t byte)
+{
+	return (byte & 0xf0) == 0x40;
+}
+
+/* Of the pushes, those that need no prefix but REX.B; of jumps and calls, those without any. */
+static bool is_emulated(const uint8_t *code, const struct insn *i)
+{
+	if (i->op == INSN_PUSH && i->src < 16)
+		return i->length == 1 || (i->length == 2 && code[0] == 0x41);
+	if (i->flow == INSN_CALL)
+		return code[0] == 0xe8;
+	if (i->flow == INSN_JUMP)
+		return code[0] == 0xe9 || code[0] == 0xeb;
+	if (i->flow == INSN_BRANCH)
+		return (code[0] & 0xf0) == 0x70 || (code[0] == 0x0f && (code[1] & 0xf0) == 0x80);
+	return false;
+}
+
+/* Moves from a register or a number to a register, and xor of registers. */
+static bool sets_registers(const uint8_t *code, const struct insn *i)
+{
+	const uint8_t *at = code + is_rex(code[0]);
+
+	if (i->op == INSN_COPY || i->op == INSN_LOAD || i->op == INSN_ZERO)
+		return true;
+	switch (*at) {
+	case 0xb8 ... 0xbf:
+		return true;
+	case 0x31:
+	case 0x33:
+	case 0x63:
+	case 0x89:
+	case 0x8b:
+		return at[1] >= 0xc0;
+	default:
+		return false;
+	}
+}
+
+static int decode_part(struct code *c, const struct code_part *part, const uint8_t *code)
+{
+	ZydisDecoder decoder;
+
+	insn_decoder_init(&decoder);
+	for (uint64_t at = 0; at < part->size;) {
+		struct place p = {.vaddr = part->vaddr + at};
+
+		if (!insn_decode(&decoder, code + at, part->size - at, p.vaddr, &p.insn))
+			return -ENOEXEC;
+		p.is_emulated = is_emulated(code + at, &p.insn);
+		p.sets_registers = sets_registers(code + at, &p.insn);
+		if (p.insn.flow == INSN_BRANCH)
+			p.condition = (code[at] == 0x0f ? code[at + 1] : code[at]) & 15;
+		c->jumps_anywhere |= p.insn.flow == INSN_JUMP_INDIRECT;
+		if (VEC_RESERVE(&c->places, 1))
+			return -ENOMEM;
+		c->places.items[c->places.count++] = p;
+		at += p.insn.length;
+	}
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = ((const struct place *)a)->vaddr, y = ((const struct place *)b)->vaddr;
+
+	return (x > y) - (x < y);
+}
+
+/* The index of the instruction there; NONE: there is none. */
+static size_t place_at(const struct code *c, uint64_t vaddr)
+{
+	const struct place key = {.vaddr = vaddr}, *found;
+
+	found = bsearch(&key, c->places.items, c->places.count, sizeof(key), compare);
+	return found ? (size_t)(found - c->places.items) : NONE;
+}
+
+static bool is_jump(const struct insn *i)
+{
+	return i->flow == INSN_JUMP || i->flow == INSN_BRANCH;
+}
+
+/* Marks what jumps lead to. One into an instruction leads anywhere. */
+static void find_targets(struct code *c, const struct code_part *parts, size_t n_parts)
+{
+	for (size_t i = 0; i < c->places.count; i++) {
+		const struct insn *insn = &c->places.items[i].insn;
+		size_t to = is_jump(insn) ? place_at(c, insn->target) : NONE;
+
+		if (to != NONE)
+			c->places.items[to].is_target = true;
+		for (size_t k = 0; is_jump(insn) && to == NONE && k < n_parts; k++)
+			c->jumps_anywhere |= insn->target - parts[k].vaddr < parts[k].size;
+	}
+}
+
+/* The bytes behind the code are zeroes, so instructions can be looked at without regard to it. */
+static int decode(struct code *c, const struct elf_file *file, const struct code_part *parts,
+		  size_t n_parts)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < n_parts && !err; i++) {
+		uint64_t offset;
+		uint8_t *code;
+
+		if (parts[i].size > MOST_BYTES ||
+		    !elf_file_vaddr_to_offset(file, parts[i].vaddr, &offset))
+			return -ENOEXEC;
+		code = calloc(1, parts[i].size + INSN_MAX_BYTES);
+		if (!code)
+			return -ENOMEM;
+		err = elf_file_read_whole(file, offset, code, parts[i].size)
+			      ? decode_part(c, &parts[i], code)
+			      : -ENOEXEC;
+		free(code);
+	}
+	if (!err && c->places.count) {
+		qsort(c->places.items, c->places.count, sizeof(*c->places.items), compare);
+		find_targets(c, parts, n_parts);
+	}
+	return err;
+}
+
+/* Whether the instruction behind a place is the next one. */
+static bool has_next(const struct code *c, size_t i)
+{
+	const struct place *p = &c->places.items[i];
+
+	return i + 1 < c->places.count && p->vaddr + p->insn.length == p[1].vaddr;
+}
+
+/* A branch within the function. */
+static bool is_inner_branch(const struct code *c, const struct place *p)
+{
+	return p->insn.flow == INSN_BRANCH && place_at(c, p->insn.target) != NONE;
+}
+
+/* --- entries --------------------------------------------------------------------------------- */
+
+/* Whether a program that uses shadow stacks can map the file. A call that the kernel emulates may
+ * be missing on these. */
+static bool may_have_shadow_stack(const struct elf_file *file)
+{
+	size_t count;
+	const Elf64_Phdr *headers = elf_file_program_headers(file, &count);
+	uint32_t words[256];
+
+	for (size_t i = 0; i < count; i++) {
+		int64_t got;
+
+		if (headers[i].p_type != PT_GNU_PROPERTY)
+			continue;
+		got = elf_file_read(file, headers[i].p_offset, words,
+				    headers[i].p_filesz < sizeof(words) ? headers[i].p_filesz
+									: sizeof(words));
+		if (headers[i].p_filesz > sizeof(words))
+			return true;
+		for (size_t w = 0; got >= 0 && (w + 3) * sizeof(*words) <= (size_t)got; w++) {
+			if (words[w] == GNU_PROPERTY_X86_FEATURE_1_AND &&
+			    words[w + 2] & GNU_PROPERTY_X86_FEATURE_1_SHSTK)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Whether the entry's probe can pass over an instruction. Adds what that takes of the stack. */
+static bool passes(const struct insn *i, bool uses_arguments, uint64_t *frame)
+{
+	if (i->flow != INSN_NEXT || i->op == INSN_PUSH || i->op == INSN_POP)
+		return false;
+	if (uses_arguments && i->written & (ARGUMENTS | 1u << INSN_RSP))
+		return false;
+	if (i->op == INSN_COPY && i->dst == INSN_RSP && i->src == INSN_RSP) {
+		*frame += (uint64_t) - (int64_t)i->disp;
+		return i->disp < 0 && *frame % 8 == 0;
+	}
+	return !(i->written >> INSN_RSP & 1);
+}
+
+/* Moves the entry's probe. Returns the index of the instruction where it is. */
+static size_t move_entry(const struct code *c, const struct elf_file *file, bool uses_arguments,
+			 struct function_exits *exits)
+{
+	uint64_t frame = 0;
+
+	for (size_t i = c->entry; i - c->entry < MOST_PASSED; i++) {
+		const struct place *p = &c->places.items[i];
+		bool is_cheap = p->is_emulated &&
+				(p->insn.op == INSN_PUSH || is_inner_branch(c, p) ||
+				 (p->insn.flow == INSN_CALL && !may_have_shadow_stack(file)));
+
+		if (i != c->entry && p->is_target)
+			break;
+		if (is_cheap) {
+			exits->after = (uint8_t)(p->vaddr - c->places.items[c->entry].vaddr);
+			exits->frame = (uint8_t)(frame / 8);
+			return i;
+		}
+		if (!passes(&p->insn, uses_arguments, &frame) || !has_next(c, i) ||
+		    frame / 8 > STACKD_ENTRY_FRAME(~0ull))
+			break;
+	}
+	return c->entry;
+}
+
+/* --- returns --------------------------------------------------------------------------------- */
+
+/* What stands between an edge and a return. */
+struct epilogue {
+	uint32_t saved;	 /* bits as of STACKD_EXIT_REST() */
+	uint64_t frame;	 /* words */
+	bool is_removed; /* the frame is: what stands before that restores nothing */
+};
+
+/* A jump, or a branch that is taken or not, which leads to a return and to nothing else. */
+struct edge {
+	size_t place;
+	bool is_taken;
+	struct epilogue rest;
+};
+
+#define MOST_EDGES 4 /* to one return: each needs a probe */
+
+struct edges {
+	struct edge all[MOST_EDGES];
+	size_t count;
+};
+
+static int saved_number(unsigned reg)
+{
+	static const uint8_t saved[STACKD_SAVED_COUNT] = {3, INSN_RBP, 12, 13, 14, 15};
+
+	for (int i = 0; i < STACKD_SAVED_COUNT; i++) {
+		if (saved[i] == reg)
+			return i;
+	}
+	return -1;
+}
+
+/* Takes an instruction, going up. Returns whether it can be part of an epilogue. */
+static bool take(struct epilogue *e, const struct place *p)
+{
+	const struct insn *i = &p->insn;
+
+	if (i->flow != INSN_NEXT)
+		return false;
+	if (i->op == INSN_POP) {
+		int number = saved_number(i->dst);
+
+		if (number < 0 || e->is_removed || e->saved & ((1u << (number + 1)) - 1))
+			return false;
+		e->saved |= 1u << number;
+		e->frame++;
+		return true;
+	}
+	if (i->op == INSN_COPY && i->dst == INSN_RSP && i->src == INSN_RSP) {
+		bool is_first = !e->is_removed && i->disp > 0 && i->disp % 8 == 0;
+
+		e->is_removed = true;
+		e->frame += (uint64_t)i->disp / 8;
+		return is_first;
+	}
+	return p->sets_registers && !(i->written >> INSN_RSP & 1);
+}
+
+static int reach(struct code *c, size_t place)
+{
+	if (place == NONE || c->is_reached[place])
+		return 0;
+	c->is_reached[place] = 1;
+	if (VEC_RESERVE(&c->open, 1))
+		return -ENOMEM;
+	c->open.items[c->open.count++] = place;
+	return 0;
+}
+
+/* Marks what can be reached from a place. */
+static int reach_from(struct code *c, size_t place)
+{
+	int err;
+
+	memset(c->is_reached, 0, c->places.count);
+	c->open.count = 0;
+	err = reach(c, place);
+	while (c->open.count && !err) {
+		size_t i = c->open.items[--c->open.count];
+		const struct insn *insn = &c->places.items[i].insn;
+		bool goes_on = insn->flow == INSN_NEXT || insn->flow == INSN_BRANCH ||
+			       insn->flow == INSN_CALL || insn->flow == INSN_CALL_INDIRECT;
+
+		if (is_jump(insn))
+			err = reach(c, place_at(c, insn->target));
+		if (!err && goes_on && has_next(c, i))
+			err = reach(c, i + 1);
+	}
+	return err;
+}
+
+/* Whether a branch can be passed again where it does not lead along an edge. 1, 0 or -ENOMEM. */
+static int is_repeated(struct code *c, const struct edge *edge)
+{
+	const struct insn *insn = &c->places.items[edge->place].insn;
+	int err;
+
+	if (insn->flow == INSN_JUMP)
+		return 0;
+	err = reach_from(c, edge->is_taken ? edge->place + 1 : place_at(c, insn->target));
+	return err ? err : c->is_reached[edge->place];
+}
+
+/* Adds an edge. 1; 0: no probe can be there; -ENOMEM. */
+static int add_edge(struct code *c, struct edges *edges, const struct edge *edge)
+{
+	const struct place *p = &c->places.items[edge->place];
+	int repeats;
+
+	if (edges->count == MOST_EDGES || !p->is_emulated || p->is_used ||
+	    edge->rest.frame > STACKD_EXIT_FRAME(~0ull) || place_at(c, p->insn.target) == NONE ||
+	    (p->insn.flow == INSN_BRANCH && !has_next(c, edge->place)))
+		return 0;
+	for (size_t i = 0; i < edges->count; i++) {
+		if (edges->all[i].place == edge->place)
+			return 0;
+	}
+	repeats = is_repeated(c, edge);
+	if (repeats)
+		return repeats < 0 ? repeats : 0;
+	edges->all[edges->count++] = *edge;
+	return 1;
+}
+
+/* Adds the jumps and branches that are taken to a place. */
+static int add_jumps(struct code *c, struct edges *edges, size_t to, const struct epilogue *rest)
+{
+	const uint64_t vaddr = c->places.items[to].vaddr;
+	int found = 1;
+
+	for (size_t i = 0; c->places.items[to].is_target && i < c->places.count && found > 0; i++) {
+		const struct insn *insn = &c->places.items[i].insn;
+
+		if (is_jump(insn) && insn->target == vaddr)
+			found = add_edge(c, edges, &(struct edge){i, true, *rest});
+	}
+	return found;
+}
+
+/* Whether what stands before a place leads on to it. */
+static bool falls_into(const struct code *c, size_t i)
+{
+	unsigned flow = i ? c->places.items[i - 1].insn.flow : INSN_STOP;
+
+	return flow != INSN_JUMP && flow != INSN_RETURN && flow != INSN_STOP && has_next(c, i - 1);
+}
+
+/* Finds all edges that lead to the return at an index: 1; 0: there is another way, or an edge where
+ * no probe can be; -ENOMEM. */
+static int find_edges(struct code *c, size_t ret, struct edges *edges)
+{
+	struct epilogue rest = {0};
+
+	*edges = (struct edges){0};
+	for (size_t i = ret; ret - i < MOST_PASSED && i != c->entry; i--) {
+		int found = add_jumps(c, edges, i, &rest);
+
+		if (found <= 0)
+			return found;
+		if (!falls_into(c, i))
+			return edges->count > 0;
+		if (c->places.items[i - 1].insn.flow == INSN_BRANCH)
+			return add_edge(c, edges, &(struct edge){i - 1, false, rest});
+		if (!take(&rest, &c->places.items[i - 1]))
+			return 0;
+	}
+	return 0;
+}
+
+/* Puts an exit at an edge. */
+static int move_exit(const struct code *c, const struct elf_file *file, const struct edge *edge,
+		     struct function_exit *exit)
+{
+	const struct place *p = &c->places.items[edge->place];
+	unsigned branch = STACKD_EXIT_BRANCH | (p->condition ^ !edge->is_taken);
+
+	exit->kind = (uint8_t)(STACKD_EXIT_EPILOGUE |
+			       (p->insn.flow == INSN_JUMP ? STACKD_EXIT_JUMP : branch));
+	exit->saved = (uint8_t)edge->rest.saved;
+	exit->frame = (uint16_t)edge->rest.frame;
+	return elf_file_vaddr_to_offset(file, p->vaddr, &exit->offset) ? 0 : -ENOEXEC;
+}
+
+/* Replaces the exit of an index, which is a return, by one at each edge that leads to it. */
+static int move_return(struct code *c, const struct elf_file *file, const struct edges *edges,
+		       struct function_exits *exits, size_t index)
+{
+	int err = 0;
+
+	if (VEC_RESERVE(&exits->all, edges->count))
+		return -ENOMEM;
+	for (size_t i = 0; i < edges->count && !err; i++) {
+		struct function_exit *exit = &exits->all.items[i ? exits->all.count : index];
+
+		*exit = exits->all.items[index];
+		err = move_exit(c, file, &edges->all[i], exit);
+		c->places.items[edges->all[i].place].is_used = true;
+		exits->all.count += i > 0;
+	}
+	return err;
+}
+
+static int move_returns(struct code *c, const struct elf_file *file, struct function_exits *exits)
+{
+	const size_t count = exits->all.count;
+	int found = 1;
+
+	for (size_t i = 0; i < count && found >= 0; i++) {
+		const struct function_exit *exit = &exits->all.items[i];
+		struct edges edges;
+		uint64_t vaddr;
+		size_t ret = NONE;
+
+		if (exit->kind == STACKD_EXIT_RETURN &&
+		    elf_file_offset_to_vaddr(file, exit->offset, &vaddr))
+			ret = place_at(c, vaddr);
+		found = ret == NONE ? 0 : find_edges(c, ret, &edges);
+		if (found > 0)
+			found = move_return(c, file, &edges, exits, i);
+	}
+	return found < 0 ? found : 0;
+}
+
+int probe_move(const struct elf_file *file, const struct code_part *parts, size_t n_parts,
+	       bool uses_arguments, struct function_exits *exits)
+{
+	struct code c = {.entry = NONE};
+	int err = n_parts ? decode(&c, file, parts, n_parts) : -ENOEXEC;
+
+	if (!err)
+		c.entry = place_at(&c, parts[0].vaddr);
+	if (c.entry != NONE && !c.jumps_anywhere) {
+		c.places.items[move_entry(&c, file, uses_arguments, exits)].is_used = true;
+		c.is_reached = malloc(c.places.count);
+		err = c.is_reached ? move_returns(&c, file, exits) : -ENOMEM;
+	}
+	free(c.is_reached);
+	free(c.open.items);
+	free(c.places.items);
+	return err == -ENOEXEC ? 0 : err;
+}
