@@ -4,8 +4,8 @@
  * itself, which the daemon finds (daemon/regions/alloc_functions.h).
  *
  *   entry   what is asked for is kept in the thread: an open call
- *   return  it is counted down from the thread's distance; where that ends, it is a sample
- *   free()  looks every block up among the sampled ones
+ *   return  (a uretprobe, or a uprobe where it returns) it is counted down from the thread's
+ * distance; where that ends, it is a sample free()  looks every block up among the sampled ones
  *
  * Allocators call themselves (operator new calls malloc(), calloc() may): within an open call
  * nothing is counted. A call that never comes to a return that is probed (an exception, a jump to
@@ -119,17 +119,19 @@ int stackd_malloc_exit(struct bpf_raw_tracepoint_args *ctx)
 
 /* --- calls ---------------------------------------------------------------------------------- */
 
-/* Whether a call is open around one that begins. */
-static __always_inline bool is_within(struct alloc_thread *thread, struct pt_regs *ctx)
+/* Whether a call is open around one that begins. The open call's return address may have been
+ * replaced by a uretprobe's since it began; that of one which begins has not been yet. */
+static __always_inline bool is_within(struct alloc_thread *thread, struct pt_regs *ctx,
+				      struct task_struct *task)
 {
 	__u64 caller = 0;
 
-	if (!thread->slot || thread->slot < ctx->rsp)
+	if (!thread->slot || thread->slot < ctx->rsp ||
+	    bpf_probe_read_user(&caller, sizeof(caller), (const void *)thread->slot))
 		return false;
-	if (thread->slot == ctx->rsp && !thread->may_tail)
-		return false;
-	return !bpf_probe_read_user(&caller, sizeof(caller), (const void *)thread->slot) &&
-	       caller == thread->caller;
+	if (caller == thread->caller)
+		return thread->slot > ctx->rsp || thread->may_tail;
+	return caller && caller == trampoline_of(task);
 }
 
 /* A number of bytes that is too large to be allocated, where it would not be one. */
@@ -185,7 +187,7 @@ int stackd_malloc_enter(struct pt_regs *ctx)
 		return 0;
 	}
 	thread = alloc_thread_of(task);
-	if (!thread || is_within(thread, ctx))
+	if (!thread || is_within(thread, ctx, task))
 		return 0;
 	open_call(thread, ctx, task, STACKD_ALLOC_KIND(cookie));
 	thread->may_tail = !!(cookie & STACKD_ALLOC_TAIL);
@@ -249,6 +251,21 @@ int stackd_malloc_leave(struct pt_regs *ctx)
 		return 0;
 	if (close_call(thread, ctx, task))
 		send_call(thread, ctx, task);
+	return 0;
+}
+
+/* By a uretprobe: the registers are the caller's already. */
+SEC("uretprobe")
+int stackd_malloc_return(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct alloc_thread *thread = CHECKED(bpf_task_storage_get(&alloc_threads, task, 0, 0));
+
+	if (!thread || !thread->slot || thread->slot != ctx->rsp - 8 ||
+	    !close_call(thread, ctx, task))
+		return 0;
+	count_region(STACKD_REGION_ALLOCS);
+	send_allocation(thread, ctx, task, ctx->rip - 1, ctx->rsp, false);
 	return 0;
 }
 

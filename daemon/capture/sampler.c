@@ -512,6 +512,7 @@ void sampler_regions_parts(const struct sampler *s, struct sampler_regions *ret_
 		.free_fd = bpf_program__fd(s->skel->progs.stackd_free),
 		.malloc_enter_fd = bpf_program__fd(s->skel->progs.stackd_malloc_enter),
 		.malloc_leave_fd = bpf_program__fd(s->skel->progs.stackd_malloc_leave),
+		.malloc_return_fd = bpf_program__fd(s->skel->progs.stackd_malloc_return),
 		.malloc_exit_fd = bpf_program__fd(s->skel->progs.stackd_malloc_exit),
 		.fault_fd = bpf_program__fd(s->skel->progs.stackd_fault),
 		.system_call_fd = bpf_program__fd(s->skel->progs.stackd_system_call),

@@ -142,6 +142,7 @@ struct sampler_regions {
 	int exit_fd;			      /* for the tracepoint sched_process_exit */
 	int alloc_fd, free_fd;		      /* for the probes of libstackalloc */
 	int malloc_enter_fd, malloc_leave_fd; /* for functions of an allocator */
+	int malloc_return_fd;		      /* for the same, by uretprobes */
 	int malloc_exit_fd;		      /* for sched_process_exit, where those are probed */
 	int fault_fd, system_call_fd;	      /* for page_fault_user and sys_enter */
 	int cgroup_fd, off_fd, mpi_fd, libraries_fd, places_fd;

@@ -24,6 +24,7 @@ static void use_process_multi(struct stackd_bpf *skel)
 
 	bpf_program__set_expected_attach_type(skel->progs.stackd_malloc_enter, type);
 	bpf_program__set_expected_attach_type(skel->progs.stackd_malloc_leave, type);
+	bpf_program__set_expected_attach_type(skel->progs.stackd_malloc_return, type);
 }
 
 /* Leaves out the programs of allocations and memory. */
@@ -33,6 +34,7 @@ static void leave_out_allocations(struct stackd_bpf *skel)
 	bpf_program__set_autoload(skel->progs.stackd_free, false);
 	bpf_program__set_autoload(skel->progs.stackd_malloc_enter, false);
 	bpf_program__set_autoload(skel->progs.stackd_malloc_leave, false);
+	bpf_program__set_autoload(skel->progs.stackd_malloc_return, false);
 	bpf_program__set_autoload(skel->progs.stackd_malloc_exit, false);
 	bpf_program__set_autoload(skel->progs.stackd_fault, false);
 	bpf_program__set_autoload(skel->progs.stackd_system_call, false);

@@ -9,6 +9,7 @@
 
 #include "analysis/insn.h"
 #include "daemon/regions/exits.h"
+#include "daemon/regions/probe_move.h"
 #include "sym/function_symbols.h"
 #include "sym/unwind_bounds.h"
 
@@ -59,7 +60,7 @@ struct search {
 	struct unwind_bounds *bounds;
 	struct alloc_functions *functions;
 	VEC(struct found) found;
-	bool has_malloc, has_free;
+	bool has_malloc, has_free, wants_uretprobes;
 };
 
 static const struct known_name *find_name(const char *name)
@@ -174,13 +175,19 @@ static int add_return(struct alloc_functions *functions, uint64_t offset, uint64
 	return 0;
 }
 
+/* Adds a function's entry, or where its arguments still are, and a probe costs less. */
 static int add_entry(struct search *s, const struct found *f, bool may_tail)
 {
+	const struct code_part part = {.vaddr = f->vaddr, .size = f->size};
 	struct alloc_functions *to = s->functions;
+	struct function_exits moved = {0};
 	uint64_t offset;
 
 	if (!elf_file_vaddr_to_offset(s->file, f->vaddr, &offset))
 		return -ENOEXEC;
+	if (probe_move(s->file, &part, 1, true, &moved))
+		return -ENOMEM;
+	offset += moved.after;
 	if (VEC_RESERVE(&to->entries, 1) || VEC_RESERVE(&to->cookies, 1))
 		return -ENOMEM;
 	to->entries.items[to->entries.count++] = offset;
@@ -209,14 +216,35 @@ static int take_exits(struct search *s, const struct found *f, const struct func
 	return err ? err : add_entry(s, f, may_tail);
 }
 
+/* Whether a function can throw. */
+static bool is_of_cpp(const struct known_name *name)
+{
+	return !strncmp(name->name, "_Z", 2) || !strcmp(name->name, "mi_new");
+}
+
+/* Takes a function by its entry alone, where the return address is on top of the stack, also behind
+ * a move: a uretprobe can be there. */
+static int take_entry(struct search *s, const struct found *f)
+{
+	struct alloc_functions *to = s->functions;
+	int err = add_entry(s, f, false);
+
+	if (err || f->name->kind == STACKD_ALLOC_FREE)
+		return err;
+	if (VEC_RESERVE(&to->uretprobes, 1))
+		return -ENOMEM;
+	to->uretprobes.items[to->uretprobes.count++] = to->entries.items[to->entries.count - 1];
+	return 0;
+}
+
 /* Takes a function. -ENOEXEC: it cannot be decoded. */
 static int take(struct search *s, const struct found *f)
 {
 	struct function_exits exits = {0};
 	int err = 0;
 
-	if (f->name->kind == STACKD_ALLOC_FREE)
-		return add_entry(s, f, false);
+	if (f->name->kind == STACKD_ALLOC_FREE || (s->wants_uretprobes && !is_of_cpp(f->name)))
+		return take_entry(s, f);
 	err = find_exits(s, f, &exits);
 	if (!err)
 		err = take_exits(s, f, &exits);
@@ -241,9 +269,10 @@ static int take_all(struct search *s)
 	return err == -ENOMEM ? err : 0;
 }
 
-int alloc_functions_find(const struct elf_file *file, struct alloc_functions *ret_functions)
+int alloc_functions_find(const struct elf_file *file, bool wants_uretprobes,
+			 struct alloc_functions *ret_functions)
 {
-	struct search s = {.functions = ret_functions};
+	struct search s = {.functions = ret_functions, .wants_uretprobes = wants_uretprobes};
 	bool has_malloc;
 	int err;
 
@@ -269,5 +298,6 @@ void alloc_functions_free(struct alloc_functions *functions)
 	free(functions->cookies.items);
 	free(functions->returns.items);
 	free(functions->return_cookies.items);
+	free(functions->uretprobes.items);
 	*functions = (struct alloc_functions){0};
 }

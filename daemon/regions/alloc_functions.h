@@ -3,10 +3,12 @@
  * Finds the functions of an allocator in a file: malloc() and its relatives, and where they stand
  * beside it, operator new and delete (those of the C++ library call malloc(), and need no probes).
  *
- * Their returns are found by decoding them, as those of regions are. One that ends with a jump to
- * code of the same file returns from there, so that code's returns count, too; whoever else comes
- * through them has another stack pointer than the open call (bpf/malloc.bpf.h). calloc() may end
- * with a jump to memset(), which is another file's or chosen at run time, and has the block then.
+ * Functions of C have uretprobes, which cost less, where the kernel's are safe: no exception passes
+ * through them. The returns of others are found by decoding them, as those of regions are. One that
+ * ends with a jump to code of the same file returns from there, so that code's returns count, too;
+ * whoever else comes through them has another stack pointer than the open call (bpf/malloc.bpf.h).
+ * calloc() may end with a jump to memset(), which is another file's or chosen at run time, and has
+ * the block then.
  */
 #ifndef REGIONS_ALLOC_FUNCTIONS_H
 #define REGIONS_ALLOC_FUNCTIONS_H
@@ -23,13 +25,16 @@ struct alloc_functions {
 	VEC(uint64_t) cookies; /* of the entries: STACKD_ALLOC_... */
 	VEC(uint64_t) returns; /* offsets, each once */
 	VEC(uint64_t) return_cookies;
-	size_t n_left_out; /* functions whose code could not be decoded */
-	bool has_malloc;   /* the file has a malloc(), even if the rest is empty */
+	VEC(uint64_t) uretprobes; /* offsets of the entries whose returns are not among these */
+	size_t n_left_out;	  /* functions whose code could not be decoded */
+	bool has_malloc;	  /* the file has a malloc(), even if the rest is empty */
 };
 
-/* Finds them. A file that does not have both malloc() and free(), or of these one that cannot be
- * decoded, has none: *ret_functions is empty. 0 or -ENOMEM; the caller frees in any case. */
-int alloc_functions_find(const struct elf_file *file, struct alloc_functions *ret_functions);
+/* Finds them; those of C with uretprobes, if these are wanted. A file that does not have both
+ * malloc() and free(), or of these one that cannot be decoded, has none: *ret_functions is empty. 0
+ * or -ENOMEM; the caller frees in any case. */
+int alloc_functions_find(const struct elf_file *file, bool wants_uretprobes,
+			 struct alloc_functions *ret_functions);
 void alloc_functions_free(struct alloc_functions *functions);
 
 #endif

@@ -108,6 +108,36 @@ static int attach_all(const struct alloc_source *s, struct probed *p, int progra
 	return err < 0 ? err : 0;
 }
 
+/* Attaches to the returns of those functions that have uretprobes. */
+static int attach_uretprobes(const struct alloc_source *s, struct probed *p)
+{
+	const uint64_t *offsets = p->functions.uretprobes.items;
+	const size_t count = p->functions.uretprobes.count;
+	const int program = s->kernel->malloc_return_fd;
+	char path[64];
+	int err = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_file_descriptor(p->elf));
+	if (!count)
+		return 0;
+	if (s->kernel->is_malloc_multi) {
+		if (VEC_RESERVE(&p->links, 1))
+			return -ENOMEM;
+		err = uprobe_multi_attach_returns(program, path, offsets, count, p->pid);
+		if (err >= 0)
+			p->links.items[p->links.count++] = err;
+		return err < 0 ? err : 0;
+	}
+	if (VEC_RESERVE(&p->probes, count))
+		return -ENOMEM;
+	for (size_t i = 0; i < count && !err; i++) {
+		err = probe_attach_return(program, path, offsets[i], p->pid,
+					  &p->probes.items[p->probes.count]);
+		p->probes.count += !err;
+	}
+	return err;
+}
+
 static void detach(struct probed *p)
 {
 	while (p->links.count)
@@ -124,6 +154,10 @@ static int attach_entries(const struct alloc_source *s, struct probed *p)
 
 static int attach_returns(const struct alloc_source *s, struct probed *p)
 {
+	int err = attach_uretprobes(s, p);
+
+	if (err || !p->functions.returns.count)
+		return err;
 	return attach_all(s, p, s->kernel->malloc_leave_fd, p->functions.returns.items,
 			  p->functions.return_cookies.items, p->functions.returns.count);
 }
@@ -139,7 +173,7 @@ static int take_file(struct alloc_source *s, const struct elf_file *elf, const c
 
 	if (elf_file_descriptor(elf) < 0)
 		return 0;
-	err = ask_regions_alloc(s->with.worker, elf, path, &p.functions);
+	err = ask_regions_alloc(s->with.worker, elf, path, probe_returns_are_safe(), &p.functions);
 	has_malloc = p.functions.has_malloc;
 	if (!err && p.functions.entries.count)
 		err = VEC_RESERVE(&s->probed, 1) ? -ENOMEM : 0;

@@ -219,13 +219,13 @@ int ask_regions_mark(struct worker *worker, const struct mark_place *place,
 
 static int get_functions(struct buf_reader *r, struct alloc_functions *f)
 {
-	uint32_t counts[4];
+	uint32_t counts[5];
 	int err;
 
 	if (!BUF_GET(r, counts))
 		return -EBADMSG;
-	f->n_left_out = counts[2];
-	f->has_malloc = counts[3];
+	f->n_left_out = counts[3];
+	f->has_malloc = counts[4];
 	err = get_addresses(r, counts[0], &f->entries.items, &f->entries.count, &f->entries.cap);
 	if (!err)
 		err = get_addresses(r, counts[0], &f->cookies.items, &f->cookies.count,
@@ -236,17 +236,22 @@ static int get_functions(struct buf_reader *r, struct alloc_functions *f)
 	if (!err)
 		err = get_addresses(r, counts[1], &f->return_cookies.items,
 				    &f->return_cookies.count, &f->return_cookies.cap);
+	if (!err)
+		err = get_addresses(r, counts[2], &f->uretprobes.items, &f->uretprobes.count,
+				    &f->uretprobes.cap);
 	return err;
 }
 
 int ask_regions_alloc(struct worker *worker, const struct elf_file *file, const char *path,
-		      struct alloc_functions *ret_functions)
+		      bool wants_uretprobes, struct alloc_functions *ret_functions)
 {
+	const uint8_t wants = wants_uretprobes;
 	struct buf request = begin(REGION_FIND_ALLOC), reply = {0};
 	struct buf_reader r;
 	int err;
 
 	*ret_functions = (struct alloc_functions){0};
+	BUF_PUT(&request, wants);
 	err = ask_worker_file(worker, file, path, &request, &reply);
 	r = buf_reader(reply.data, reply.len);
 	if (!err)

@@ -21,7 +21,7 @@ int ask_regions_mark(struct worker *worker, const struct mark_place *place,
 
 /* As alloc_functions_find(). */
 int ask_regions_alloc(struct worker *worker, const struct elf_file *file, const char *path,
-		      struct alloc_functions *ret_functions);
+		      bool wants_uretprobes, struct alloc_functions *ret_functions);
 
 /* As variables_find(), with STACKD_MOST_COUNTERS specs. */
 int ask_regions_variables(struct worker *worker, const struct region_spec *specs,

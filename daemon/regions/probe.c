@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "daemon/base/kernel_version.h"
 #include "daemon/regions/probe_place.h"
 
 #define PMU_TYPE "/sys/bus/event_source/devices/uprobe/type"
@@ -27,16 +28,16 @@ static int read_type(void)
 	return got == 1 && type >= 0 ? type : -ENODEV;
 }
 
-/* `pid`: the process; -1: all. */
-static int attach(int program, const char *path, uint64_t offset, uint64_t semaphore,
-		  uint64_t cookie, pid_t pid, struct probe *ret_probe)
+/* `config`: the semaphore, << 32, and 1 for returns. `pid`: the process; -1: all. */
+static int attach(int program, const char *path, uint64_t offset, uint64_t config, uint64_t cookie,
+		  pid_t pid, struct probe *ret_probe)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookie);
 	int type = read_type();
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = (uint32_t)type,
-		.config = semaphore << 32,
+		.config = config,
 		.config1 = (uint64_t)(uintptr_t)path,
 		.config2 = offset,
 	};
@@ -63,13 +64,24 @@ static int attach(int program, const char *path, uint64_t offset, uint64_t semap
 int probe_attach(int program, const char *path, uint64_t offset, uint64_t semaphore,
 		 uint64_t cookie, struct probe *ret_probe)
 {
-	return attach(program, path, offset, semaphore, cookie, -1, ret_probe);
+	return attach(program, path, offset, semaphore << 32, cookie, -1, ret_probe);
 }
 
 int probe_attach_to(int program, const char *path, uint64_t offset, uint64_t cookie, pid_t pid,
 		    struct probe *ret_probe)
 {
 	return attach(program, path, offset, 0, cookie, pid, ret_probe);
+}
+
+int probe_attach_return(int program, const char *path, uint64_t offset, pid_t pid,
+			struct probe *ret_probe)
+{
+	return attach(program, path, offset, 1, 0, pid ? pid : -1, ret_probe);
+}
+
+bool probe_returns_are_safe(void)
+{
+	return kernel_is_from(6, 15) || !kernel_is_from(6, 6);
 }
 
 bool probe_is_no_place(int err)

@@ -29,6 +29,17 @@ int probe_attach(int program, const char *path, uint64_t offset, uint64_t semaph
 int probe_attach_to(int program, const char *path, uint64_t offset, uint64_t cookie, pid_t pid,
 		    struct probe *ret_probe);
 
+/* The same where the function that begins there returns: a uretprobe, for which the kernel replaces
+ * the return address. A function must not have one if an exception can pass through it, or if it
+ * returns twice. `pid` may be 0, which is all processes. */
+int probe_attach_return(int program, const char *path, uint64_t offset, pid_t pid,
+			struct probe *ret_probe);
+
+/* Whether this kernel's uretprobes leave each process alone. From Linux 6.11 on the trampoline
+ * makes a system call, and up to 6.14 processes with a filter of seccomp's may be killed for that;
+ * before it, from 6.6 on, those with a shadow stack are. */
+bool probe_returns_are_safe(void);
+
 /* Returns whether an error says that no probe can be at the instruction. */
 bool probe_is_no_place(int err);
 

@@ -2,10 +2,10 @@
 /*
  * Finds, and writes what was found; see region_service.h. ask_regions.c reads it.
  *
- *   REGION_FIND        u32 n specs: title, function, object, u8 is_glob  ─► regions with their
- * exits REGION_FIND_MARK   function, object, u8 is_glob, file, u32 line      ─► vaddrs
- *   REGION_FIND_ALLOC                                                    ─► offsets and cookies
- *   REGION_FIND_VARIABLES  for each counter as of a region               ─► found_variables
+ *   REGION_FIND            u32 n specs: title, function, object, u8 is_glob  ─► regions, exits
+ *   REGION_FIND_MARK       function, object, u8 is_glob, file, u32 line      ─► vaddrs
+ *   REGION_FIND_ALLOC      u8 wants_uretprobes                               ─► offsets, cookies
+ *   REGION_FIND_VARIABLES  for each counter as of a region                   ─► found_variables
  *
  * A string that is not there is an empty one.
  */
@@ -139,18 +139,27 @@ static int find_mark(const struct service_file *file, struct buf_reader *r, stru
 
 /* --- allocations ----------------------------------------------------------------------------- */
 
-static int find_alloc(const struct service_file *file, struct buf *reply)
+static int find_alloc(const struct service_file *file, struct buf_reader *r, struct buf *reply)
 {
 	struct alloc_functions f;
-	int err = alloc_functions_find(file->elf, &f);
-	const uint32_t counts[4] = {(uint32_t)f.entries.count, (uint32_t)f.returns.count,
-				    (uint32_t)f.n_left_out, f.has_malloc};
+	uint32_t counts[5];
+	uint8_t wants_uretprobes;
+	int err;
 
+	if (!BUF_GET(r, wants_uretprobes))
+		return -EINVAL;
+	err = alloc_functions_find(file->elf, wants_uretprobes, &f);
+	counts[0] = (uint32_t)f.entries.count;
+	counts[1] = (uint32_t)f.returns.count;
+	counts[2] = (uint32_t)f.uretprobes.count;
+	counts[3] = (uint32_t)f.n_left_out;
+	counts[4] = f.has_malloc;
 	BUF_PUT(reply, counts);
 	buf_put(reply, f.entries.items, f.entries.count * sizeof(uint64_t));
 	buf_put(reply, f.cookies.items, f.entries.count * sizeof(uint64_t));
 	buf_put(reply, f.returns.items, f.returns.count * sizeof(uint64_t));
 	buf_put(reply, f.return_cookies.items, f.returns.count * sizeof(uint64_t));
+	buf_put(reply, f.uretprobes.items, f.uretprobes.count * sizeof(uint64_t));
 	alloc_functions_free(&f);
 	return err;
 }
@@ -186,7 +195,7 @@ int region_service(const struct service_file *file, struct buf_reader *request, 
 	case REGION_FIND_MARK:
 		return find_mark(file, request, reply);
 	case REGION_FIND_ALLOC:
-		return find_alloc(file, reply);
+		return find_alloc(file, request, reply);
 	case REGION_FIND_VARIABLES:
 		return find_variables(file, request, reply);
 	}

@@ -5,11 +5,10 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
-#include <stdio.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
+#include "daemon/base/kernel_version.h"
 #include "daemon/capture/sampler.h"
 
 /* What bpf(BPF_LINK_CREATE) takes for this type. Part of the kernel's interface. */
@@ -20,10 +19,11 @@ struct link_create {
 	uint32_t count, flags, pid, pad;
 };
 
-int uprobe_multi_attach(int program, const char *path, const uint64_t *offsets,
-			const uint64_t *cookies, size_t count, pid_t pid)
+static int attach(int program, const char *path, const uint64_t *offsets, const uint64_t *cookies,
+		  size_t count, pid_t pid, uint32_t flags)
 {
 	struct link_create attr = {
+		.flags = flags,
 		.program = (uint32_t)program,
 		.attach_type = SAMPLER_UPROBE_MULTI,
 		.path = (uint64_t)(uintptr_t)path,
@@ -35,6 +35,20 @@ int uprobe_multi_attach(int program, const char *path, const uint64_t *offsets,
 	int fd = (int)syscall(SYS_bpf, BPF_LINK_CREATE, &attr, offsetof(struct link_create, pad));
 
 	return fd < 0 ? -errno : fd;
+}
+
+int uprobe_multi_attach(int program, const char *path, const uint64_t *offsets,
+			const uint64_t *cookies, size_t count, pid_t pid)
+{
+	return attach(program, path, offsets, cookies, count, pid, 0);
+}
+
+int uprobe_multi_attach_returns(int program, const char *path, const uint64_t *offsets,
+				size_t count, pid_t pid)
+{
+	const uint32_t at_returns = 1; /* BPF_F_UPROBE_MULTI_RETURN */
+
+	return attach(program, path, offsets, NULL, count, pid, at_returns);
 }
 
 /* A kernel without them does not know the type (EINVAL); one that has them says that a folder is no
@@ -60,11 +74,5 @@ bool uprobe_multi_is_there(void)
 
 bool uprobe_multi_is_by_process(void)
 {
-	struct utsname name;
-	unsigned major = 0, minor = 0;
-
-	if (!uprobe_multi_is_there() || uname(&name) ||
-	    sscanf(name.release, "%u.%u", &major, &minor) != 2)
-		return false;
-	return major > 6 || (major == 6 && minor >= 11);
+	return uprobe_multi_is_there() && kernel_is_from(6, 11);
 }

@@ -27,4 +27,9 @@ bool uprobe_multi_is_by_process(void);
 int uprobe_multi_attach(int program, const char *path, const uint64_t *offsets,
 			const uint64_t *cookies, size_t count, pid_t pid);
 
+/* The same at the returns of the functions that begin at these offsets (uretprobes), without
+ * cookies; see probe_returns_are_safe(). */
+int uprobe_multi_attach_returns(int program, const char *path, const uint64_t *offsets,
+				size_t count, pid_t pid);
+
 #endif
