@@ -9,10 +9,10 @@
             alone, best and median of RUNS in turns (default 7); target: 1 %
   beside    the same programs once more, alone, with `stackd --alloc`, heaptrack, jemalloc with its
             own sampling (at 512 KiB, beside jemalloc without) and bcc's memleak, in turns (RUNS
-            default 3). memleak follows one process: of compilers it sees none of the work
+            default 3). heaptrack and memleak follow one process: of g++ they see none of the work
 
-CPU time is the program's own. stackd, heaptrack's interpreter and memleak are not in it. What is not
-installed is left out with a word. Needs root."""
+CPU time is the program's own: that of stackd and memleak is not in it, and heaptrack's interpreter is
+left out. So is what is not installed. Needs root."""
 
 import collections
 import os
@@ -33,6 +33,7 @@ ROOT = os.path.join(HERE, "..")
 STACKD, STACKCTL = (os.path.join(ROOT, "build", name) for name in ("stackd", "stackctl"))
 PAIR = os.path.join(ROOT, "build", "bench", "alloc_attached")
 PAIRS = "200000"
+HEAPTRACK = "/usr/lib/heaptrack/libheaptrack_preload.so"
 JEMALLOC = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 MOST_SECONDS = 120
@@ -164,8 +165,9 @@ def ways(job):
     """name -> a function that measures the CPU seconds."""
     sampling = ("LD_PRELOAD=" + JEMALLOC, "MALLOC_CONF=prof:true,lg_prof_sample:19")
     found = {"alone": lambda: cpu_of(job, []), "stackd": lambda: with_stackd(job)}
-    if shutil.which("heaptrack"):
-        found["heaptrack"] = lambda: cpu_of(job, ["heaptrack", "-o", job.folder + "/heap"])
+    if os.path.exists(HEAPTRACK):
+        recording = ("LD_PRELOAD=" + HEAPTRACK, "DUMP_HEAPTRACK_OUTPUT=" + job.folder + "/heap")
+        found["heaptrack"] = lambda: cpu_of(job, [], recording)
     if os.path.exists(JEMALLOC):
         found["jemalloc"] = lambda: cpu_of(job, [], sampling[:1])
         found["jemalloc, sampling"] = lambda: cpu_of(job, [], sampling)

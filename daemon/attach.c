@@ -12,15 +12,25 @@
 #include "base/clock.h"
 #include "daemon/base/log.h"
 
-#define CROWD	  1000	   /* threads, for each of which an event would be opened */
-#define WATCH_NS  50000000 /* how long switches are counted */
-#define SWITCH_NS 430	   /* what an event of a thread costs at a switch (docs/WAITS.md) */
-#define OTHERS_NS 2000	   /* assumed of a sample of a process that is not recorded */
+#define CROWD	 1000	  /* threads, for each of which an event would be opened */
+#define WATCH_NS 50000000 /* how long switches are counted */
+
+/*
+ * Prices on a KVM guest, where setting the timer is dear. At a switch the timers of one thread's
+ * event are stopped and another's started. At low rates they expire behind the kernel's own tick,
+ * and the processor's timer stays as it is.
+ */
+#define TICK_HZ	     250
+#define SWITCH_NS    2400  /* of events of threads, at a switch */
+#define RESET_NS     8500  /* the same at rates above the tick's */
+#define INTERRUPT_NS 11000 /* of a sample to a process that is not recorded */
 
 bool attach_switches_often(uint64_t switches, uint64_t ns, uint64_t cpus, uint64_t rate_hz)
 {
-	return (double)switches * SWITCH_NS * 1e9 >
-	       (double)cpus * (double)rate_hz * OTHERS_NS * (double)ns;
+	const double each_ns = rate_hz > TICK_HZ ? RESET_NS : SWITCH_NS;
+
+	return (double)switches * each_ns * 1e9 >
+	       (double)cpus * (double)rate_hz * INTERRUPT_NS * (double)ns;
 }
 
 /* Looks for a moment how often the target's threads switch. */

@@ -16,11 +16,13 @@ static void test_switches_often(void **state)
 {
 	(void)state;
 	assert_false(attach_switches_often(0, SECOND, 2, 997));
-	assert_false(attach_switches_often(9000, SECOND, 2, 997));
-	assert_true(attach_switches_often(10000, SECOND, 2, 997));
-	assert_true(attach_switches_often(500, SECOND / 20, 2, 997));
-	assert_false(attach_switches_often(10000, SECOND, 64, 997));
-	assert_false(attach_switches_often(10000, SECOND, 2, 9973));
+	assert_false(attach_switches_often(2500, SECOND, 2, 997));
+	assert_true(attach_switches_often(2700, SECOND, 2, 997));
+	assert_true(attach_switches_often(135, SECOND / 20, 2, 997));
+	assert_false(attach_switches_often(2700, SECOND, 64, 997));
+	assert_false(attach_switches_often(2700, SECOND, 2, 9973));
+	assert_false(attach_switches_often(850, SECOND, 2, 97));
+	assert_true(attach_switches_often(950, SECOND, 2, 97));
 	assert_true(attach_switches_often(UINT32_MAX, SECOND, 1024, 9973));
 }
 
