@@ -72,6 +72,7 @@ def pair_attached(folder):
 
 
 def attached(runs, folder):
+    subprocess.run(["make", "-s", "-C", ROOT, "build/bench/alloc_attached"], check=True)
     bare, empty, own = [], [], []
     for _ in range(runs):
         bare.append(output(PAIR, PAIRS))

@@ -12,6 +12,7 @@
 #define MOST_BYTES  (16u << 10) /* of a function: larger ones spend their time elsewhere */
 #define MOST_PASSED 16		/* instructions */
 #define ARGUMENTS   (1u << 1 | 1u << 2 | 1u << 6 | 1u << 7 | 1u << 8 | 1u << 9)
+#define PRESERVED   (1u << 3 | 1u << INSN_RSP | 1u << INSN_RBP | 0xfu << 12)
 #define NONE	    SIZE_MAX
 
 /* An instruction of the function. */
@@ -301,7 +302,7 @@ static bool take(struct epilogue *e, const struct place *p)
 		e->frame += (uint64_t)i->disp / 8;
 		return is_first;
 	}
-	return p->sets_registers && !(i->written >> INSN_RSP & 1);
+	return p->sets_registers && !(i->written & PRESERVED);
 }
 
 static int reach(struct code *c, size_t place)

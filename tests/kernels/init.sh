@@ -107,6 +107,9 @@ end
 regions=$(cat /workloads/regions.options)
 # shellcheck disable=SC2086 # a list of options
 record regions -F 997 $regions -- /workloads/regions 10
+moved=$(cat /workloads/moved.options)
+# shellcheck disable=SC2086
+record moved -F 97 $moved -- /workloads/moved 200
 
 # Allocations, by probes on the allocator of a static program.
 allocs=$(cat /workloads/allocs.options)

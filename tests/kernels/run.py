@@ -52,6 +52,7 @@ SILENT_CPU_SECONDS = 240
 SILENT_SECONDS = 900
 
 REGION_ROUNDS = 10  # of the workload, in init.sh
+MOVED_ROUNDS = 200 # as in init.sh
 WAIT_ROUNDS = 40
 ALLOC_ROUNDS = 50
 LIBRARY = os.path.join(harness.BUILD, "libstackalloc.so")
@@ -121,6 +122,8 @@ def initramfs(daemons):
     write_short(root + "/workloads/short.sh")
     with open(root + "/workloads/regions.options", "w", encoding="ascii") as file:
         file.write(" ".join(test_regions.options("regions") + list(COUNTERS)))
+    with open(root + "/workloads/moved.options", "w", encoding="ascii") as file:
+        file.write(" ".join(test_regions.options("moved", test_regions.MOVED)))
     with open(root + "/workloads/waits.options", "w", encoding="ascii") as file:
         file.write(" ".join(map(str, test_waits.WITH_WAKERS)))
     with open(root + "/workloads/allocs.options", "w", encoding="ascii") as file:
@@ -451,6 +454,7 @@ def tests():
                 ("lossy", check_lossy), ("attached", check_attached), ("all", check_all),
                 ("cgroup", check_cgroup),
                 ("regions", lambda sent: check_regions(sent, "regions")),
+                ("moved", lambda sent: test_regions.check_moved(sent.recording("moved"), MOVED_ROUNDS)),
                 ("allocs", lambda sent: check_allocs(sent, "allocs")),
                 ("waits", lambda sent: check_waits(sent, "waits")),
                 ("tags_judged", check_tags_judged), ("tags", check_tags))

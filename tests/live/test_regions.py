@@ -180,22 +180,28 @@ def test_regions_exceptions():
               counters)
 
 
+MOVED = ("late", "joined", "looped", "chosen")
+
+
+def check_moved(recording, rounds):
+    """Each pass is there once, with callers that only the registers lead to which are not restored
+    yet where the probe is."""
+    visits = by_path(recording, "region.visits")
+    expected = {"__libc_start_call_main;main;call_%s;%s" % (name, name): rounds for name in MOVED}
+    check({";".join(path.split(";")[-4:]): n for path, n in visits.items()} == expected, "visits",
+          visits)
+    counters = recording.stats()["counters"]
+    for name in ("left", "unmatched", "partial", "without_path"):
+        check(counters["regions_" + name] == 0, "regions_" + name, counters)
+
+
 @live
 def test_regions_moved():
-    """Where probes are at cheaper instructions than the entry and the return, each pass is measured
-    once, with the callers that only the registers lead to which are not restored yet."""
+    """Probes at cheaper instructions than the entry and the return."""
     with scratch() as folder:
-        functions = ("late", "joined", "looped", "chosen")
-        recording, _ = record(folder + "/s.db", *options("moved", functions), "--",
+        recording, _ = record(folder + "/s.db", *options("moved", MOVED), "--",
                               os.path.join(WORKLOADS, "moved"), 1000)
-        visits = by_path(recording, "region.visits")
-        expected = {"__libc_start_call_main;main;call_%s;%s" % (name, name): 1000
-                    for name in functions}
-        check({";".join(path.split(";")[-4:]): n for path, n in visits.items()} == expected,
-              "visits", visits)
-        counters = recording.stats()["counters"]
-        for name in ("left", "unmatched", "partial", "without_path"):
-            check(counters["regions_" + name] == 0, "regions_" + name, counters)
+        check_moved(recording, 1000)
 
 
 @live

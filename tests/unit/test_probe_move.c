@@ -63,6 +63,11 @@ EXIT(order_0);
 FUNCTION(order, "order_entry: push %rbx\npush %rbp\ntest %edi, %edi\njne 1f\npop %rbp\npop %rbx\n"
 		".globl order_0\norder_0: ret\n1: ud2\n");
 
+/* A register is restored by a load. */
+EXIT(loads_0);
+FUNCTION(loads, "loads_entry: push %rbx\ntest %edi, %edi\njne 1f\nmov (%rsp), %rbx\nadd $8, %rsp\n"
+		".globl loads_0\nloads_0: ret\n1: ud2\n");
+
 /* A jump leads between the entry and where it could move to. */
 EXIT(between_0);
 FUNCTION(between, "between_entry: xor %eax, %eax\n1: inc %eax\npush %rbx\ncall other\npop %rbx\n"
@@ -157,6 +162,7 @@ static void test_stays(void **state)
 	JUDGE(behind, false, 0, {behind_0, STACKD_EXIT_RETURN, 0, 0});
 	JUDGE(stores, false, 0, {stores_0, STACKD_EXIT_RETURN, 0, 0});
 	JUDGE(order, false, 0, {order_0, STACKD_EXIT_RETURN, 0, 0});
+	JUDGE(loads, false, 0, {loads_0, STACKD_EXIT_RETURN, 0, 0});
 	JUDGE(between, false, 0, {between_0, STACKD_EXIT_RETURN, 0, 0});
 	JUDGE(anywhere, false, 0, {anywhere_0, STACKD_EXIT_RETURN, 0, 0},
 	      {anywhere_1, STACKD_EXIT_JUMP, 0, 0});
