@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/regions/probe_move.h"
 #include "go/pclntab_find.h"
 #include "sym/function_symbols.h"
 #include "sym/line_places.h"
 
 struct search {
 	const struct mark_place *place;
+	const struct elf_file *file;
 	struct mark_code *code;
 };
 
@@ -23,14 +25,19 @@ static int add(struct mark_code *code, uint64_t vaddr)
 	return 0;
 }
 
+/* Takes a function's entry, or where the stack is still as it was there, and a probe costs less. */
 static int match_function(void *arg, const struct function_symbol *symbol)
 {
+	const struct code_part part = {.vaddr = symbol->vaddr, .size = symbol->size};
 	const struct search *s = arg;
+	struct function_exits moved = {0};
 
 	if (symbol->is_resolver || strstr(symbol->name, ".cold") ||
 	    !region_spec_is_function(&s->place->spec, symbol->name))
 		return 0;
-	return add(s->code, symbol->vaddr);
+	if (symbol->size && probe_move(s->file, &part, 1, true, &moved))
+		return -ENOMEM;
+	return add(s->code, symbol->vaddr + moved.after);
 }
 
 /* By the file's own line tables, or by those of its debug file. */
@@ -51,7 +58,7 @@ static int find_line(const struct search *s, const struct elf_file *file)
 int mark_find(const struct mark_place *place, const struct elf_file *file, const char *path,
 	      const struct debug_source *source, struct mark_code *ret_code)
 {
-	struct search s = {place, ret_code};
+	struct search s = {place, file, ret_code};
 	struct elf_file *debug = NULL;
 	struct pclntab_extent go;
 	int err = debug_file_open(file, source, path, &debug);

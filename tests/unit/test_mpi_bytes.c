@@ -99,7 +99,7 @@ static void enter(struct open_instance *open, const char *name, const uint64_t *
 
 	known_calls[1] = mpi_calls_find(name, VADDR, 1, library->vendor);
 	shim_write(STACK + 8, arguments + 6, 6 * sizeof(*arguments));
-	mpi_enter(open, &ctx, 1);
+	mpi_enter(open, &ctx, ctx.rip, 1);
 }
 
 static struct open_instance call(const char *name, const uint64_t *arguments)
