@@ -87,6 +87,7 @@ static __always_inline void begin_waits(struct task_struct *task, __u32 state)
 		return;
 	thread->since_ns = wait_clock_now();
 	thread->queued_ns = queued_ns(task);
+	thread->ran_ns = task->se.sum_exec_runtime;
 	thread->state = state;
 	if (state == WAIT_BLOCKED)
 		note_object(thread, task, false);
@@ -353,7 +354,7 @@ int stackd_wait_walk(void *ctx)
 static __always_inline void end_running(const struct wait_thread *thread, struct task_struct *task,
 					__u64 now, struct wait_counts *counts)
 {
-	__u64 since = thread->since_ns;
+	__u64 since = thread->since_ns, ran = task->se.sum_exec_runtime - thread->ran_ns;
 
 	if (thread->state != WAIT_RUNNING) {
 		counts->n[STACKD_WAIT_MISSED]++;
@@ -361,6 +362,7 @@ static __always_inline void end_running(const struct wait_thread *thread, struct
 		counts->n[STACKD_WAIT_MISSED_NS] += since - thread->since_ns;
 	}
 	counts->n[STACKD_WAIT_RUNNING_NS] += time_between(since, now);
+	counts->n[STACKD_WAIT_TAKEN_NS] += time_between(ran, time_between(since, now));
 }
 
 static __always_inline void leave_cpu(struct wait_thread *thread, struct task_struct *task,
@@ -402,6 +404,7 @@ static __always_inline void take_cpu(struct wait_thread *thread, struct task_str
 	if (state == WAIT_NONE)
 		return;
 	thread->since_ns = now;
+	thread->ran_ns = task->se.sum_exec_runtime;
 	thread->state = WAIT_RUNNING;
 	if (state == WAIT_RUNNING) { /* and was not seen to leave it */
 		counts->n[STACKD_WAIT_MISSED]++;

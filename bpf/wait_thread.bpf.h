@@ -28,6 +28,7 @@ enum wait_state {
 struct wait_thread {
 	__u64 since_ns;	  /* in this state; by the scheduler's clock (wait_clock.bpf.h) */
 	__u64 queued_ns;  /* in CPUs' queues until then, by the scheduler's own sum */
+	__u64 ran_ns;	  /* on CPUs when it got this one, by the scheduler's own sum */
 	__s64 left_ns;	  /* of waiting time, up to the next point */
 	__u64 mean_ns;	  /* by which that was drawn */
 	__u32 state;	  /* enum wait_state */
