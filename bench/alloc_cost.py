@@ -26,7 +26,8 @@ import time
 
 sys.dont_write_bytecode = True
 
-from programs import PROGRAMS, command_of  # noqa: E402
+from cpu_time import cpu_of  # noqa: E402
+from programs import PROGRAMS, command_of, cost_of  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..")
@@ -37,14 +38,6 @@ HEAPTRACK = "/usr/lib/heaptrack/libheaptrack_preload.so"
 JEMALLOC = "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2"
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 MOST_SECONDS = 120
-
-# Runs a command, whose output goes to a file, and writes the CPU seconds of it and of what it starts
-# to another one.
-TIMED = """import resource, subprocess, sys
-subprocess.run(sys.argv[2:], check=True, stdout=open("log", "w"), stderr=subprocess.STDOUT)
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-open(sys.argv[1], "w").write(str(used.ru_utime + used.ru_stime))
-"""
 
 
 # --- attached ---------------------------------------------------------------------------------
@@ -90,26 +83,16 @@ def attached(runs, folder):
 Job = collections.namedtuple("Job", "program folder command")
 
 
-def for_work(job, seconds):
-    """CPU seconds of a run; or of 1e6 units of work, where a run is of fixed time."""
-    if not job.program.work:
-        return seconds
-    with open(job.folder + "/log", encoding="ascii") as log:
-        return 1e6 * seconds / int(job.program.work.search(log.read())[1])
-
-
-def cpu_of(job, before, env=()):
-    """CPU seconds of the program and what it starts, but not of what stands before it."""
-    told = job.folder + "/cpu"
-    subprocess.run([*before, sys.executable, "-c", TIMED, told, "env", *env, *job.command], check=True,
-                   cwd=job.folder, timeout=MOST_SECONDS, **QUIET)
-    with open(told, encoding="ascii") as file:
-        return for_work(job, float(file.read()))
+def seconds_of(job, before, env=()):
+    """CPU seconds of the program; or of a unit of work, where a run is of fixed time."""
+    seconds = cpu_of(job.folder, before, ["env", *env, *job.command], cwd=job.folder,
+                     timeout=MOST_SECONDS)
+    return cost_of(job.program, seconds, job.folder + "/output")
 
 
 def with_stackd(job):
     store = job.folder + "/s.db"
-    seconds = cpu_of(job, [STACKD, "-q", "-e", "none", "--alloc", "-o", store, "--"])
+    seconds = seconds_of(job, [STACKD, "-q", "-e", "none", "--alloc", "-o", store, "--"])
     os.remove(store)
     return seconds
 
@@ -119,7 +102,7 @@ def with_memleak(job):
     pid = os.fork()
     if not pid:
         os.chdir(job.folder)
-        log = os.open("log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        log = os.open("output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.kill(os.getpid(), signal.SIGSTOP)
@@ -130,7 +113,9 @@ def with_memleak(job):
         os.kill(pid, signal.SIGCONT)
         used = os.wait4(pid, 0)[2]
         memleak.terminate()
-    return for_work(job, used.ru_utime + used.ru_stime) if alive else None
+    if not alive:
+        return None
+    return cost_of(job.program, used.ru_utime + used.ru_stime, job.folder + "/output")
 
 
 def prepared():
@@ -153,10 +138,10 @@ def programs(runs, _):
     for job in prepared():
         alone, own = [], []
         for _ in range(runs):
-            alone.append(cpu_of(job, []))
+            alone.append(seconds_of(job, []))
             own.append(with_stackd(job))
         best, median = (100 * (f(own) / f(alone) - 1) for f in (min, statistics.median))
-        print("%-8s %.3f s alone, --alloc %+.2f %% (best), %+.2f %% (medians)" % (
+        print("%-8s %.3g s alone, --alloc %+.2f %% (best), %+.2f %% (medians)" % (
             job.program.name, min(alone), best, median), flush=True)
         missed |= best > 1
     return missed
@@ -165,13 +150,13 @@ def programs(runs, _):
 def ways(job):
     """name -> a function that measures the CPU seconds."""
     sampling = ("LD_PRELOAD=" + JEMALLOC, "MALLOC_CONF=prof:true,lg_prof_sample:19")
-    found = {"alone": lambda: cpu_of(job, []), "stackd": lambda: with_stackd(job)}
+    found = {"alone": lambda: seconds_of(job, []), "stackd": lambda: with_stackd(job)}
     if os.path.exists(HEAPTRACK):
         recording = ("LD_PRELOAD=" + HEAPTRACK, "DUMP_HEAPTRACK_OUTPUT=" + job.folder + "/heap")
-        found["heaptrack"] = lambda: cpu_of(job, [], recording)
+        found["heaptrack"] = lambda: seconds_of(job, [], recording)
     if os.path.exists(JEMALLOC):
-        found["jemalloc"] = lambda: cpu_of(job, [], sampling[:1])
-        found["jemalloc, sampling"] = lambda: cpu_of(job, [], sampling)
+        found["jemalloc"] = lambda: seconds_of(job, [], sampling[:1])
+        found["jemalloc, sampling"] = lambda: seconds_of(job, [], sampling)
     if shutil.which("memleak-bpfcc"):
         found["memleak"] = lambda: with_memleak(job)
     return found
@@ -191,7 +176,7 @@ def beside(runs, _):
                     seconds.setdefault(name, []).append(is_)
         alone = min(seconds["alone"])
         print("%-8s %s" % (job.program.name, "; ".join(
-            "%s %.3f s (%+.1f %%)" % (name, min(all_), 100 * (min(all_) / alone - 1))
+            "%s %.3g s (%+.1f %%)" % (name, min(all_), 100 * (min(all_) / alone - 1))
             for name, all_ in seconds.items())), flush=True)
     return False
 

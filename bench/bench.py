@@ -52,14 +52,6 @@ def run_timed(command, work, output):
     return usage.ru_utime + usage.ru_stime
 
 
-def cost(program, seconds, output):
-    """CPU seconds, or CPU seconds a unit of work done."""
-    if not program.work:
-        return seconds
-    with open(output, encoding="utf-8", errors="replace") as log:
-        return seconds / int(program.work.search(log.read())[1])
-
-
 def score(path):
     """Samples and how many of them are complete, of a perf-script text. Samples without any user
     frame (perf's, of a thread that is gone) count: they are stacks that nobody sees."""
@@ -141,7 +133,7 @@ def profile(column, program, command, work, output):
     each gets three tries."""
     for tries_left in (2, 1, 0):
         try:
-            return cost(program, column.record(work, command, output), output), column.read(work)
+            return programs.cost_of(program, column.record(work, command, output), output), column.read(work)
         except (RuntimeError, subprocess.CalledProcessError) as error:
             print("%s: %s" % (column.name, error), file=sys.stderr)
             if not tries_left:
@@ -156,7 +148,7 @@ def measure(program, size, repeats, work):
         program.prepare(work, size)
     rows = collections.defaultdict(list)
     for _ in range(repeats):
-        alone = cost(program, run_timed(command, work, output), output)
+        alone = programs.cost_of(program, run_timed(command, work, output), output)
         for column in COLUMNS:
             used, (size_on_disk, export, (samples, complete)) = profile(column, program, command,
                                                                         work, output)

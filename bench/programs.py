@@ -123,6 +123,15 @@ MORE = [
 ]
 
 
+def cost_of(program, seconds, output):
+    """CPU seconds of a run whose output is in a file; or those of a unit of work, if it takes a fixed
+    time."""
+    if not program.work:
+        return seconds
+    with open(output, encoding="utf-8", errors="replace") as log:
+        return seconds / int(program.work.search(log.read())[1])
+
+
 def command_of(program, size):
     """To be run in the work folder."""
     values = {"size": size, "depth": 4 if size == 1 else 12, "rounds": 1000 * size}

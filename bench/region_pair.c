@@ -12,19 +12,13 @@
  *   saving  it saves a register and restores it: the entry is emulated, the return is stepped
  *   checked it has a branch before the return: both are emulated where stackd puts its probes
  */
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-#include <errno.h>
-#include <linux/bpf.h>
-#include <linux/perf_event.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
+
+#include "bench/empty_probe.h"
 
 #define KEEP asm volatile("" : : : "memory")
 
@@ -64,29 +58,6 @@ __attribute__((noinline)) static double descend(unsigned depth, unsigned long ca
 	return ns;
 }
 
-/* Attaches an empty program; 0 or -errno. The events stay open. */
-static int attach(uint64_t offset, int is_return)
-{
-	const struct bpf_insn nothing[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	FILE *file = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
-	struct perf_event_attr attr = {.size = sizeof(attr), .config = (uint64_t)is_return};
-	int program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", nothing, 2, NULL), event;
-
-	if (!file || program < 0 || fscanf(file, "%u", &attr.type) != 1)
-		return -ENODEV;
-	fclose(file);
-	attr.config1 = (uint64_t)(uintptr_t) "/proc/self/exe";
-	attr.config2 = offset;
-	event = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, 0);
-	if (event < 0 || ioctl(event, PERF_EVENT_IOC_SET_BPF, program) ||
-	    ioctl(event, PERF_EVENT_IOC_ENABLE, 0))
-		return -errno;
-	return 0;
-}
-
 /* Returns the offset of region() in the program's file; 0: it cannot be told. */
 static uint64_t offset_of_region(void)
 {
@@ -116,7 +87,8 @@ int main(int argc, char **argv)
 
 	region = !strcmp(name, "saving") ? saving : !strcmp(name, "checked") ? checked : alone;
 	if (argc > 4 && !strcmp(argv[4], "empty") &&
-	    (attach(offset_of_region(), 0) || attach(offset_of_region(), 1))) {
+	    (empty_probe_attach("/proc/self/exe", offset_of_region(), 0) ||
+	     empty_probe_attach("/proc/self/exe", offset_of_region(), 1))) {
 		fprintf(stderr, "no uprobes here, or not root\n");
 		return 1;
 	}

@@ -39,6 +39,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(ROOT, "tests", "live"), os.path.join(ROOT, "tests")]
 
 import harness  # noqa: E402
+from cpu_time import cpu_of  # noqa: E402
 import test_mpi  # noqa: E402
 import test_regions  # noqa: E402
 
@@ -51,23 +52,6 @@ def output(*command):
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True)
     return float(done.stdout)
-
-
-# Runs a command, and writes the CPU seconds of it and of what it starts to a file.
-TIMED = """import resource, subprocess, sys
-subprocess.run(sys.argv[2:], check=True)
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-open(sys.argv[1], "w").write(str(used.ru_utime + used.ru_stime))
-"""
-
-
-def cpu_of(folder, before, command):
-    """CPU seconds of a command and what it starts, but not of what stands before it."""
-    told = folder + "/cpu"
-    subprocess.run([*before, sys.executable, "-c", TIMED, told, *command], check=True,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    with open(told, encoding="ascii") as file:
-        return float(file.read())
 
 
 FUNCTIONS = ("alone", "saving", "checked")

@@ -289,14 +289,6 @@ def store(work, full):
             name, stats["samples"], stats["store_bytes_per_sample"], target))
 
 
-def cost_of(program, work, seconds):
-    """CPU seconds, or those for a unit of work."""
-    if not program.work:
-        return seconds
-    with open(work + "/output", encoding="utf-8", errors="replace") as log:
-        return seconds / int(program.work.search(log.read())[1])
-
-
 def perf_cpu(work, command):
     with open(work + "/output", "w", encoding="utf-8") as log:
         process = subprocess.Popen(["perf", "record", "-q", "-N", "-B", "-e", "cpu-clock:u", "-F",
@@ -322,9 +314,9 @@ def cpu(_work, full):
         with prepared(program, size) as work:
             command = programs.command_of(program, size)
             for _ in range(turns):
-                theirs = cost_of(program, work, perf_cpu(work, command))
+                theirs = programs.cost_of(program, perf_cpu(work, command), work + "/output")
                 ours = stackd(work, 9973, [], ["--", *command])[1]
-                ratios.append(cost_of(program, work, ours) / theirs)
+                ratios.append(programs.cost_of(program, ours, work + "/output") / theirs)
         medians.append(statistics.median(ratios))
         check(medians[-1] <= 1.05, "%-8s %7.3f   (%s)" % (
             program.name, medians[-1], ", ".join("%.3f" % ratio for ratio in ratios)))

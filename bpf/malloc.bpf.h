@@ -4,8 +4,10 @@
  * itself, which the daemon finds (daemon/regions/alloc_functions.h).
  *
  *   entry   what is asked for is kept in the thread: an open call
- *   return  (a uretprobe, or a uprobe where it returns) it is counted down from the thread's
- * distance; where that ends, it is a sample free()  looks every block up among the sampled ones
+ *   return  it is counted down from the thread's distance; where that ends, it is a sample
+ *   free()  looks every block up among the sampled ones
+ *
+ * A return is heard of by a uretprobe, or by uprobes on the function's returns.
  *
  * Allocators call themselves (operator new calls malloc(), calloc() may): within an open call
  * nothing is counted. A call that never comes to a return that is probed (an exception, a jump to
@@ -119,8 +121,8 @@ int stackd_malloc_exit(struct bpf_raw_tracepoint_args *ctx)
 
 /* --- calls ---------------------------------------------------------------------------------- */
 
-/* Whether a call is open around one that begins. The open call's return address may have been
- * replaced by a uretprobe's since it began; that of one which begins has not been yet. */
+/* Whether a call is open around one that begins. A uretprobe replaces the return address after a
+ * call's entry was seen: so the trampoline's address stands for a call that is still open. */
 static __always_inline bool is_within(struct alloc_thread *thread, struct pt_regs *ctx,
 				      struct task_struct *task)
 {

@@ -410,7 +410,7 @@ static __always_inline void leave_mpi(struct region_thread *thread, __u64 slot)
 		mpi_leave(open);
 }
 
-/* Whether an exit is none, as it is a branch whose condition does not hold. */
+/* Whether the thread stays in the function: the exit is a branch whose condition does not hold. */
 static __always_inline bool stays_inside(const struct pt_regs *ctx, __u32 kind)
 {
 	return (kind & STACKD_EXIT_BRANCH) && !holds_condition(ctx->eflags, kind);
@@ -422,8 +422,8 @@ static __always_inline bool leads_to_caller(__u32 kind)
 	return (kind & STACKD_EXIT_EPILOGUE) || !(kind & (STACKD_EXIT_JUMP | STACKD_EXIT_BRANCH));
 }
 
-/* A function that was running before the probes were there returns. What calls of MPI are within
- * others do so, too, so of these nothing is known. */
+/* Counts a return of a function that was running before the probes were there. Functions of MPI are
+ * left out: those that others of them call return without an instance, too. */
 static __always_inline void count_unmatched(__u64 cookie)
 {
 	__u32 kind = STACKD_EXIT_KIND(cookie);
@@ -459,7 +459,7 @@ static __noinline bool leave_region(struct region_thread *thread, struct task_st
 	return true;
 }
 
-/* Reads a register of the caller from below `at`, if it is there, as it was saved. */
+/* Reads a register of the caller from the word below `at`, if it was saved there. */
 static __always_inline void restore(struct stackd_regs *regs, __u32 reg, __u32 saved, __u32 number,
 				    __u64 *at)
 {
@@ -469,7 +469,8 @@ static __always_inline void restore(struct stackd_regs *regs, __u32 reg, __u32 s
 	bpf_probe_read_user(&regs->r[reg], sizeof(regs->r[reg]), (const void *)*at);
 }
 
-/* Restores what the function would yet have, behind an exit with STACKD_EXIT_EPILOGUE. */
+/* Restores the registers that the function has not restored yet at an exit with
+ * STACKD_EXIT_EPILOGUE. */
 static __always_inline void restore_saved(struct stackd_regs *regs, __u64 slot, __u64 cookie)
 {
 	__u32 saved = STACKD_EXIT_SAVED(cookie);
@@ -506,12 +507,13 @@ SEC("uprobe")
 int stackd_region_leave(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 now = bpf_ktime_get_ns(), cpu = cpu_clock(task), cookie = bpf_get_attach_cookie(ctx);
+	__u64 now = bpf_ktime_get_ns(), cpu = cpu_clock(task), cookie;
 	struct region_thread *thread;
 	bool has_ended;
 
 	thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
 	if (!thread) {
+		cookie = bpf_get_attach_cookie(ctx);
 		if (!stays_inside(ctx, STACKD_EXIT_KIND(cookie)) &&
 		    in_scope(task, bpf_get_current_pid_tgid() >> 32))
 			count_unmatched(cookie);

@@ -23,15 +23,17 @@
 #define STACKD_EXIT_JUMP   0x10
 #define STACKD_EXIT_BRANCH 0x20 /* | the number of its condition, as in its code */
 #define STACKD_EXIT_ONCE   0x40 /* |, where the entry has STACKD_ENTRY_ONCE */
-/* |, with one of the other two: it leads to a return. `saved` registers are still to be restored: a
- * bit for each of rbx, rbp, r12 to r15, which are on the stack in this order, the last one below
- * the return address; of `frame` words, with them. */
+/* |, with a jump or branch that leads to a return. The function has still to restore the registers
+ * in `saved` (a bit for each of rbx, rbp, r12 to r15, which are on the stack in this order, the
+ * last one next to the return address), and to remove `frame` words from the stack, these included.
+ */
 #define STACKD_EXIT_EPILOGUE	       0x80
 #define STACKD_EXIT_REST(saved, frame) ((__u64)(saved) << 40 | (__u64)(frame) << 46)
 #define STACKD_EXIT_KIND(cookie)       ((__u32)((cookie) >> 32 & 0xff))
 #define STACKD_EXIT_SAVED(cookie)      ((__u32)((cookie) >> 40 & 63))
 #define STACKD_EXIT_FRAME(cookie)      ((cookie) >> 46 & 0xffff)
 #define STACKD_SAVED_COUNT	       6
+
 /* Cookies of a mark's probes: its number, and what a hit does. */
 #define STACKD_MARK_ENDS   ((__u64)1 << 32)
 #define STACKD_MARK_BEGINS ((__u64)1 << 33)

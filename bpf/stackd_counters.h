@@ -64,8 +64,9 @@ enum stackd_wait_counter {
 	STACKD_WAIT_ENDED,	/* waits of threads in scope that ended */
 	STACKD_WAIT_BLOCKED_NS, /* their times: exact, of all */
 	STACKD_WAIT_RUNNABLE_NS,
-	STACKD_WAIT_RUNNING_NS, /* and those on the CPU in between; of which interrupts and, in a */
-	STACKD_WAIT_TAKEN_NS,	/* virtual machine, the host took so much, as the scheduler says */
+	STACKD_WAIT_RUNNING_NS, /* and those on the CPU in between; of which so much was stolen, by
+				 */
+	STACKD_WAIT_STOLEN_NS,	/* interrupts and a virtual machine's host, as the scheduler says */
 	STACKD_WAIT_SHORT,	/* parts of waits below the least time */
 	STACKD_WAIT_SHORT_NS,
 	STACKD_WAIT_KEPT, /* waits that were sampled */

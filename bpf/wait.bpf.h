@@ -362,7 +362,7 @@ static __always_inline void end_running(const struct wait_thread *thread, struct
 		counts->n[STACKD_WAIT_MISSED_NS] += since - thread->since_ns;
 	}
 	counts->n[STACKD_WAIT_RUNNING_NS] += time_between(since, now);
-	counts->n[STACKD_WAIT_TAKEN_NS] += time_between(ran, time_between(since, now));
+	counts->n[STACKD_WAIT_STOLEN_NS] += time_between(ran, time_between(since, now));
 }
 
 static __always_inline void leave_cpu(struct wait_thread *thread, struct task_struct *task,

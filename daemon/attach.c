@@ -17,8 +17,8 @@
 
 /*
  * Prices on a KVM guest, where setting the timer is dear. At a switch the timers of one thread's
- * event are stopped and another's started. At low rates they expire behind the kernel's own tick,
- * and the processor's timer stays as it is.
+ * event are stopped and another's started. At low rates they expire after the kernel's own tick,
+ * and the processor's timer is not set anew.
  */
 #define TICK_HZ	     250
 #define SWITCH_NS    2400  /* of events of threads, at a switch */

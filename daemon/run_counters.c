@@ -102,7 +102,7 @@ static void add_waits(const struct run_counters *c, struct batch *b)
 		[STACKD_WAIT_BLOCKED_NS] = "waits_blocked_ns",
 		[STACKD_WAIT_RUNNABLE_NS] = "waits_runnable_ns",
 		[STACKD_WAIT_RUNNING_NS] = "waits_running_ns",
-		[STACKD_WAIT_TAKEN_NS] = "waits_taken_ns",
+		[STACKD_WAIT_STOLEN_NS] = "waits_stolen_ns",
 		[STACKD_WAIT_SHORT] = "waits_short",
 		[STACKD_WAIT_SHORT_NS] = "waits_short_ns",
 		[STACKD_WAIT_KEPT] = "waits_kept",

@@ -175,7 +175,7 @@ static int add_return(struct alloc_functions *functions, uint64_t offset, uint64
 	return 0;
 }
 
-/* Adds a function's entry, or where its arguments still are, and a probe costs less. */
+/* Adds a function's entry, or a cheaper place behind it where the arguments are still untouched. */
 static int add_entry(struct search *s, const struct found *f, bool may_tail)
 {
 	const struct code_part part = {.vaddr = f->vaddr, .size = f->size};
@@ -222,8 +222,8 @@ static bool is_of_cpp(const struct known_name *name)
 	return !strncmp(name->name, "_Z", 2) || !strcmp(name->name, "mi_new");
 }
 
-/* Takes a function by its entry alone, where the return address is on top of the stack, also behind
- * a move: a uretprobe can be there. */
+/* Takes a function by its entry alone. A uretprobe can be where the entry's probe has moved to,
+ * since the return address is still on top of the stack there. */
 static int take_entry(struct search *s, const struct found *f)
 {
 	struct alloc_functions *to = s->functions;

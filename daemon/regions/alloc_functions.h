@@ -25,7 +25,7 @@ struct alloc_functions {
 	VEC(uint64_t) cookies; /* of the entries: STACKD_ALLOC_... */
 	VEC(uint64_t) returns; /* offsets, each once */
 	VEC(uint64_t) return_cookies;
-	VEC(uint64_t) uretprobes; /* offsets of the entries whose returns are not among these */
+	VEC(uint64_t) uretprobes; /* offsets of the entries whose returns are not in `returns` */
 	size_t n_left_out;	  /* functions whose code could not be decoded */
 	bool has_malloc;	  /* the file has a malloc(), even if the rest is empty */
 };

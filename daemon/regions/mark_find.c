@@ -25,7 +25,7 @@ static int add(struct mark_code *code, uint64_t vaddr)
 	return 0;
 }
 
-/* Takes a function's entry, or where the stack is still as it was there, and a probe costs less. */
+/* Takes a function's entry, or a cheaper place behind it where the stack is still the same. */
 static int match_function(void *arg, const struct function_symbol *symbol)
 {
 	const struct code_part part = {.vaddr = symbol->vaddr, .size = symbol->size};

@@ -19,8 +19,8 @@
  * An entry moves past instructions that no jump leads to or between. A return moves to the edges by
  * which it is reached: jumps, and branches that are taken or not, with nothing behind them but
  * moves between registers and the removal of the frame. So the instance that is measured is shorter
- * by some nanoseconds. A branch that can be passed several times before the return, in a loop, is
- * no place. If one edge is no place, all of them stay at the return.
+ * by some nanoseconds. A branch in a loop gets no probe, as it would be hit in each turn. If one of
+ * the edges can have no probe, the exit stays at the return.
  */
 #ifndef REGIONS_PROBE_MOVE_H
 #define REGIONS_PROBE_MOVE_H

@@ -201,10 +201,10 @@ def check_waits(recording, ways):
     check_faults(recording, dict(ways)["faulter"])
 
 
-def check_conserved(recording, words, taken, missed):
+def check_conserved(recording, words, stolen, missed):
     """Of a thread's time in its way, all that it was not on the CPU is in its waits, and what the
     scheduler calls runnable is so here, but for waits of which the kernel did not trace a switch,
-    those around the way, between the readings of the clocks, and what was taken of all threads' times
+    those around the way, between the readings of the clocks, and what was stolen of all threads' times
     on the CPU."""
     way, tid, wall, cpu, queued = words[0], words[1], *map(int, words[2:])
     stacks = [folded(recording, metric, "--tid", tid)
@@ -217,8 +217,8 @@ def check_conserved(recording, words, taken, missed):
         way, tid, wall, lacking, 100 * lacking / wall, ready, queued))
     check(-ENDS_NS <= queued - ready <= around + missed + ENDS_NS + queued / PER_MILLE, "runnable",
           way, ready, queued, around, missed)
-    check(-ENDS_NS <= lacking <= around + missed + taken + ENDS_NS + wall / PER_MILLE, "wall", way,
-          words, blocked, ready, around, missed, taken)
+    check(-ENDS_NS <= lacking <= around + missed + stolen + ENDS_NS + wall / PER_MILLE, "wall", way,
+          words, blocked, ready, around, missed, stolen)
 
 
 @live
@@ -231,7 +231,7 @@ def test_waits():
         stats = recording.stats()
         check(stats["samples"] == 0, "samples of no event", stats)
         for words in map(str.split, result.out.splitlines()):
-            check_conserved(recording, words, stats["counters"]["waits_taken_ns"],
+            check_conserved(recording, words, stats["counters"]["waits_stolen_ns"],
                             stats["counters"]["waits_missed_ns"])
 
 
@@ -338,7 +338,7 @@ def test_waits_wall():
                                    "--", PROGRAM, 3 * ROUNDS)
         counters = check_counters(recording)
         for words in map(str.split, result.out.splitlines()):
-            check_conserved(recording, words, counters["waits_taken_ns"], counters["waits_missed_ns"])
+            check_conserved(recording, words, counters["waits_stolen_ns"], counters["waits_missed_ns"])
             check_wall(recording, words[0], words[1], int(words[3]))
 
 

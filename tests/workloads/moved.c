@@ -3,8 +3,8 @@
  * Regions whose probes move to cheaper instructions (daemon/regions/probe_move.h), each called so
  * many times by a function of its own: moved ROUNDS
  *
- * They save registers and change them, and their callers have frames that are found by such a
- * register: whoever does not restore it at the end of an instance does not find the callers.
+ * They save registers and overwrite them, and their callers' frames are found by rbp alone: a walk
+ * at the end of an instance finds the callers only if it restores rbp.
  */
 #include <alloca.h>
 #include <stdio.h>
