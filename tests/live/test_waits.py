@@ -289,7 +289,9 @@ def test_waits_budget():
             counters["rate_hz"], counters["rate_changes"], counters["waits_kept"],
             counters["waits_ended"], total, true, (total - true) / error))
         check(counters["rate_hz"] < rate, "the rate was not lowered", result.err)
-        check(counters["waits_kept"] < true / mean / 2, "the mean has not become longer", counters)
+        usual = true / mean  # of waits, if it stays as it is; when it changes is the machine's affair
+        check(counters["waits_kept"] < usual - 5 * usual ** 0.5, "the mean has not become longer",
+              usual, counters)
         check(abs(total - true) <= 5 * error, "sums", total, true, error)
 
 
