@@ -356,6 +356,7 @@ static __always_inline void make_instance(const struct open_instance *ended, __u
 	if (used > wall)
 		used = wall;
 	ret_instance->region = ended->region;
+	ret_instance->ended_ns = (__u32)now;
 	ret_instance->wall_ns = wall;
 	ret_instance->cpu_ns = used;
 	ret_instance->nested_wall_ns = ended->nested_ns < wall ? ended->nested_ns : wall;

@@ -45,7 +45,7 @@
 #include "stackd_counters.h" /* the counters of losses and cost; */
 #include "stackd_mpi.h"	     /* what functions of MPI do */
 
-#define STACKD_ABI_VERSION 15
+#define STACKD_ABI_VERSION 16
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -266,6 +266,8 @@ struct stackd_instance {
 	};
 	__u32 region; /* number, from 1; 0: there is none, it is a sample */
 	union {
+		__u32 ended_ns; /* when a region's instance ended: the lower half of the time, which
+				 * is less than 4 s before the record's */
 		__u32 generation; /* of the inode, of STACKD_OBJECT_FILE */
 		struct {
 			__u16 local_port, peer_port; /* of STACKD_OBJECT_IP; 0: none */

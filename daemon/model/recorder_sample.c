@@ -138,9 +138,21 @@ static int keep_rank(struct recorder *r, uint32_t process, pid_t pid,
 	return is > 0 ? recorder_keep(r, SERIES_MPI_RANK, value, *row) : is;
 }
 
+static bool is_of_region(const struct stackd_instance *i)
+{
+	return i->region < STACKD_WAKER;
+}
+
 static bool is_of_mark(const struct stackd_instance *i)
 {
-	return i->region > STACKD_MOST_REGIONS && i->region < STACKD_WAKER;
+	return i->region > STACKD_MOST_REGIONS && is_of_region(i);
+}
+
+/* When a region's instance ended, of which the record came later: the time of a record is that of
+ * its walk, and the thread may have lost its CPU in between. */
+static uint64_t ended_at(const struct stackd_header *record, const struct stackd_instance *i)
+{
+	return record->time_ns - (uint32_t)((uint32_t)record->time_ns - i->ended_ns);
 }
 
 int recorder_add_frame(struct recorder *r, const struct object *object, uint32_t *node)
@@ -180,6 +192,7 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 	const struct thread *thread = thread_of(r, record);
 	struct stackd_instance instance;
 	struct store_sample sample;
+	bool is_instance;
 	uint32_t node;
 	int err;
 
@@ -191,12 +204,14 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 	if (err || !ret_end->is_sample)
 		return err;
 	err = thread_paths_enter(r->paths, record, &r->path, &node);
-	if (!err && record_instance(record, &instance) && is_of_mark(&instance))
+	is_instance = record_instance(record, &instance);
+	if (!err && is_instance && is_of_mark(&instance))
 		err = take_mark(r, instance.region - STACKD_MOST_REGIONS - 1, &node);
 	if (err)
 		return err;
 	sample = (struct store_sample){
-		.time_ns = record->time_ns,
+		.time_ns = is_instance && is_of_region(&instance) ? ended_at(record, &instance)
+								  : record->time_ns,
 		.thread = thread->number,
 		.node = node,
 		.period = record_period(record, r->usual_period),
@@ -207,7 +222,7 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 	err = readings_keep(r->readings, r->outbox, record, &sample);
 	if (err)
 		return err;
-	if (!record_instance(record, &instance))
+	if (!is_instance)
 		return keep_sample(r, &sample);
 	err = keep_rank(r, thread->process, (pid_t)record_pid(record), &sample);
 	if (err)

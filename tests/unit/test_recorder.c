@@ -50,7 +50,7 @@ static struct stackd_header header_of(uint8_t kind)
 
 /* --- records --------------------------------------------------------------------------------- */
 
-static int send_stack(void)
+static int send_stack_of(const struct stackd_instance *instance)
 {
 	struct stackd_stack_record *record = calloc(1, sizeof(*record) + snap.stack_bytes);
 	int err;
@@ -61,10 +61,16 @@ static int send_stack(void)
 	record->pid = (uint32_t)getpid();
 	record->stack_bytes = (uint32_t)snap.stack_bytes;
 	record->regs = snap.regs;
+	record->instance = *instance;
 	memcpy(record + 1, snap.stack, snap.stack_bytes);
 	err = recorder_sample(recorder, &record->header);
 	free(record);
 	return err;
+}
+
+static int send_stack(void)
+{
+	return send_stack_of(&(struct stackd_instance){0});
 }
 
 /* The calls that led to the snapshot, as the processor would have kept them: newest first. */
@@ -322,6 +328,35 @@ static size_t only_path(const struct batch *batch, struct store_location *ret_pa
 	return n;
 }
 
+/* A region's instance has the time at which it ended, also where the path was walked much later and
+ * the lower half of the time has begun anew in between; an allocation has its record's. */
+static void instance_has_the_time_of_its_end(void **state)
+{
+	const uint64_t ended = 0x1fffffff0;
+	struct stackd_instance instance = {
+		.region = 1, .wall_ns = 100, .cpu_ns = 90, .ended_ns = (uint32_t)ended};
+	struct batch *batch;
+
+	(void)state;
+	assert_int_equal(recorder_load_process(recorder, getpid()), 0);
+	now = ended + 10000000;
+	assert_int_equal(send_stack_of(&instance), 0);
+	instance = (struct stackd_instance){
+		.region = STACKD_MAPPED, .size = 4096, .weight = 4096, .ended_ns = (uint32_t)ended};
+	assert_int_equal(send_stack_of(&instance), 0);
+	batch = recorder_take_batch(recorder);
+	assert_non_null(batch);
+	assert_true(batch->n_records > 2);
+	for (size_t i = 0; i < batch->n_records; i++) {
+		const struct batch_record *record = &batch->records[i];
+		bool is_region =
+			record->series == SERIES_REGION_TIME || record->series == SERIES_REGION_CPU;
+
+		assert_int_equal(record->row.time_ns, is_region ? ended : now);
+	}
+	batch_free(batch);
+}
+
 /* A walk that builds on one of the window before has the same path, and its window has all rows
  * that it needs and no others. */
 static void window_begins_anew(void **state)
@@ -414,6 +449,7 @@ int main(void)
 		T(walk_with_branches_and_heights),
 		T(without_branches_frames_are_walked),
 		T(height_is_kept),
+		T(instance_has_the_time_of_its_end),
 		T(window_begins_anew),
 		T(many_processes_fill_it),
 	};
