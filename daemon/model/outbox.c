@@ -85,7 +85,7 @@ static char *name_of_cgroup(const struct outbox *o, uint64_t id)
 
 static int add_cgroup(struct outbox *o, struct batch *b, const struct thread *thread)
 {
-	struct batch_cgroup row = {.thread = thread->number};
+	struct batch_cgroup row = {.thread = thread->row};
 
 	if (!thread->cgroup)
 		return 0;
@@ -100,8 +100,8 @@ static int add_cgroup(struct outbox *o, struct batch *b, const struct thread *th
 
 int outbox_keep_cgroup(struct outbox *o, const struct thread *thread)
 {
-	/* A thread that has not been sent takes it along. */
-	return thread->number < o->sent.threads ? add_cgroup(o, o->batch, thread) : 0;
+	/* A thread that has not been sent, or has no row, takes it along. */
+	return thread->row < o->sent.threads ? add_cgroup(o, o->batch, thread) : 0;
 }
 
 int outbox_keep_record(struct outbox *o, enum metric_series series, const struct store_sample *row)
@@ -214,18 +214,18 @@ static int take_origins(struct outbox *o, struct batch *b)
 
 static int take_processes(struct outbox *o, struct batch *b)
 {
-	uint32_t count = process_table_process_count(o->from.processes);
+	uint32_t count = process_table_process_rows(o->from.processes);
 
 	b->processes = calloc(count - o->sent.processes + 1, sizeof(*b->processes));
 	if (!b->processes)
 		return -ENOMEM;
 	for (; o->sent.processes < count; o->sent.processes++) {
 		const struct process *p =
-			process_table_process_at(o->from.processes, o->sent.processes);
+			process_table_process_of_row(o->from.processes, o->sent.processes);
 		struct store_process *row = &b->processes[b->n_processes++];
 
 		*row = (struct store_process){
-			.number = p->number,
+			.number = p->row,
 			.pid = p->pid,
 			.parent = p->parent,
 			.comm = strdup(p->comm),
@@ -239,19 +239,19 @@ static int take_processes(struct outbox *o, struct batch *b)
 
 static int take_threads(struct outbox *o, struct batch *b)
 {
-	uint32_t count = process_table_thread_count(o->from.processes);
+	uint32_t count = process_table_thread_rows(o->from.processes);
 
 	b->threads = calloc(count - o->sent.threads + 1, sizeof(*b->threads));
 	if (!b->threads)
 		return -ENOMEM;
 	for (; o->sent.threads < count; o->sent.threads++) {
 		const struct thread *t =
-			process_table_thread_at(o->from.processes, o->sent.threads);
+			process_table_thread_of_row(o->from.processes, o->sent.threads);
 		struct store_thread *row = &b->threads[b->n_threads++];
 
 		*row = (struct store_thread){
-			.number = t->number,
-			.process = t->process,
+			.number = t->row,
+			.process = process_table_process_at(o->from.processes, t->process)->row,
 			.tid = t->tid,
 			.comm = strdup(t->comm),
 		};

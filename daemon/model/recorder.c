@@ -21,12 +21,16 @@
 #include "stack/end_reason.h"
 
 /* Of a window, by which the memory that grows with it is bounded: some 50 bytes a node, 200 a
- * location with its name, 100 an origin, 200 a process or thread; in all 64 MiB would be exceeded
- * only if all of them were reached at once (bench/forget.c). */
+ * location with its name, 100 an origin; in all 64 MiB would be exceeded only if all of them were
+ * reached at once (bench/forget.c). */
 #define MAX_NODES     (1u << 18)
 #define MAX_LOCATIONS (1u << 16)
 #define MAX_ORIGINS   (1u << 16)
-#define MAX_TASKS     (1u << 16)
+#define MAX_ROWS      (1u << 18) /* of processes and threads of which something is recorded */
+
+/* Records of processes and threads that have come, after which those of ended ones are forgotten.
+ */
+#define MAX_TASKS (1u << 16)
 
 /* Of files that no process maps. Locations are named within a minute or two. */
 #define KEPT_FILES    4096u
@@ -266,17 +270,33 @@ bool recorder_may_idle(const struct recorder *r)
 
 /* --- results --------------------------------------------------------------------------------- */
 
-struct batch *recorder_take_batch(struct recorder *r)
-{
-	walks_trim(r->walks);
-	if (r->open_files)
-		open_files_look(r->open_files, clock_ns(CLOCK_MONOTONIC));
-	return outbox_take(r->outbox);
-}
-
 static uint32_t count_tasks(const struct recorder *r)
 {
 	return process_table_process_count(r->processes) + process_table_thread_count(r->processes);
+}
+
+/* Forgets the records of what has ended long ago. */
+static int forget_tasks(struct recorder *r)
+{
+	int err = process_table_renumber(r->processes);
+
+	if (!err)
+		r->n_tasks_before = count_tasks(r);
+	return err;
+}
+
+struct batch *recorder_take_batch(struct recorder *r)
+{
+	struct batch *batch;
+
+	walks_trim(r->walks);
+	if (r->open_files)
+		open_files_look(r->open_files, clock_ns(CLOCK_MONOTONIC));
+	batch = outbox_take(r->outbox);
+	/* All rows have been sent. If there is no memory for it, the next batch tries again. */
+	if (batch && count_tasks(r) >= r->n_tasks_before + MAX_TASKS)
+		forget_tasks(r);
+	return batch;
 }
 
 bool recorder_is_full(const struct recorder *r)
@@ -284,7 +304,8 @@ bool recorder_is_full(const struct recorder *r)
 	return tag_trie_count(r->trie) >= MAX_NODES ||
 	       location_count(r->locations) >= MAX_LOCATIONS ||
 	       origin_count(r->origins) >= MAX_ORIGINS ||
-	       count_tasks(r) >= r->n_tasks_before + MAX_TASKS;
+	       process_table_process_rows(r->processes) + process_table_thread_rows(r->processes) >=
+		       MAX_ROWS;
 }
 
 bool recorder_count_full(struct recorder *r)
@@ -301,12 +322,12 @@ int recorder_begin_anew(struct recorder *r)
 	int err = thread_paths_begin_anew(r->paths);
 
 	if (!err)
-		err = process_table_renumber(r->processes);
+		err = forget_tasks(r);
 	if (!err)
 		err = tag_trie_clear(r->trie);
 	if (err)
 		return err;
-	r->n_tasks_before = count_tasks(r);
+	process_table_begin_rows(r->processes);
 	location_table_clear(r->locations);
 	origin_table_clear(r->origins);
 	outbox_begin_anew(r->outbox);

@@ -192,12 +192,13 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 	const struct thread *thread = thread_of(r, record);
 	struct stackd_instance instance;
 	struct store_sample sample;
+	uint32_t node, row, process;
 	bool is_instance;
-	uint32_t node;
 	int err;
 
-	if (!thread)
+	if (!thread || process_table_add_row(r->processes, thread, &process))
 		return -ENOMEM;
+	row = thread->row;
 	err = request_table(r, record, false);
 	if (!err)
 		err = walks_take(r->walks, record, &r->path, ret_end);
@@ -212,7 +213,7 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 	sample = (struct store_sample){
 		.time_ns = is_instance && is_of_region(&instance) ? ended_at(record, &instance)
 								  : record->time_ns,
-		.thread = thread->number,
+		.thread = row,
 		.node = node,
 		.period = record_period(record, r->usual_period),
 		.cpu = record->cpu,
@@ -224,7 +225,7 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 		return err;
 	if (!is_instance)
 		return keep_sample(r, &sample);
-	err = keep_rank(r, thread->process, (pid_t)record_pid(record), &sample);
+	err = keep_rank(r, process, (pid_t)record_pid(record), &sample);
 	if (err)
 		return err;
 	if (instance.region == STACKD_WAIT)

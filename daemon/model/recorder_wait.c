@@ -146,10 +146,11 @@ int recorder_waker(struct recorder *r, const struct stackd_header *record,
 		process_table_thread(r->processes, (pid_t)i->woken_pid, (pid_t)i->woken_tid);
 	const uint64_t *kernel = record_kernel(record);
 	struct store_sample waker = *row;
+	uint32_t process;
 
-	if (!woken)
+	if (!woken || process_table_add_row(r->processes, woken, &process))
 		return -ENOMEM;
-	waker.thread = woken->number;
+	waker.thread = woken->row;
 	waker.time_ns = i->woken_ns;
 	for (size_t k = 0; k < record->n_kernel; k++) {
 		if (is_interrupt(r, kernel[k]))

@@ -61,6 +61,8 @@ void process_table_free(struct process_table *table)
 		free(table->processes[i].exe);
 	free(table->processes);
 	free(table->threads);
+	free(table->process_rows.items);
+	free(table->thread_rows.items);
 	free(table->proc_root);
 	free(table);
 }
@@ -78,6 +80,7 @@ static bool add_thread_record(struct process_table *table, struct task *task, co
 			      uint64_t cgroup)
 {
 	struct thread thread = {.number = table->n_threads,
+				.row = PROCESS_NO_ROW,
 				.process = task->process,
 				.tid = task->tid,
 				.cgroup = cgroup};
@@ -93,8 +96,10 @@ static bool add_thread_record(struct process_table *table, struct task *task, co
 static bool add_process_record(struct process_table *table, struct instance *instance, pid_t parent,
 			       const char *comm)
 {
-	struct process process = {
-		.number = table->n_processes, .pid = instance->pid, .parent = parent};
+	struct process process = {.number = table->n_processes,
+				  .row = PROCESS_NO_ROW,
+				  .pid = instance->pid,
+				  .parent = parent};
 
 	set_comm(process.comm, comm);
 	if (VEC_GROW(table->processes, table->processes_cap, (size_t)table->n_processes + 1) < 0)

@@ -12,9 +12,12 @@
  * it overlaps, and what was only unmapped stays until then, which does no harm since no code
  * runs there; only where they come to be very many are they looked for in /proc and dropped.
  *
- * Processes and threads have dense numbers from 0 for the store. An exec, or a pid used again,
- * starts a new process number; a new name or cgroup of a thread starts a new thread number; so what
- * was recorded before keeps its name and cgroup.
+ * Processes and threads have dense numbers from 0. An exec, or a pid used again, starts a new
+ * process number; a new name or cgroup of a thread starts a new thread number; so what was recorded
+ * before keeps its name and cgroup.
+ *
+ * Most processes of a busy machine end before a sample hits them. So what stands for them in a
+ * store is a row, which only those get of which something is recorded; numbers are those of memory.
  */
 #ifndef PROC_PROCESS_H
 #define PROC_PROCESS_H
@@ -26,6 +29,8 @@
 
 #include "proc/object.h"
 
+#define PROCESS_NO_ROW UINT32_MAX
+
 struct mapping {
 	uint64_t start, end;	     /* addresses */
 	uint64_t offset;	     /* file offset of `start` */
@@ -34,6 +39,7 @@ struct mapping {
 
 struct process {
 	uint32_t number;
+	uint32_t row; /* in the store; PROCESS_NO_ROW: it has none */
 	pid_t pid;
 	pid_t parent;  /* 0: not known */
 	char comm[16]; /* of the main thread */
@@ -43,6 +49,7 @@ struct process {
 
 struct thread {
 	uint32_t number;
+	uint32_t row;	  /* in the store; PROCESS_NO_ROW: it has none */
 	uint32_t process; /* number */
 	pid_t tid;
 	char comm[16];
@@ -72,8 +79,23 @@ int process_table_on_fork(struct process_table *table, pid_t pid, pid_t tid, pid
 int process_table_on_exit(struct process_table *table, pid_t pid, pid_t tid);
 
 /* Forgets the records of processes and threads that have ended long ago, and numbers the others
- * anew, densely from 0. Their names stay as they are. 0, or -ENOMEM with the table unchanged. */
+ * anew, densely from 0. Their names and rows stay as they are. 0, or -ENOMEM with the table
+ * unchanged. */
 int process_table_renumber(struct process_table *table);
+
+/* Gives a thread of the table a row, and its process, unless they have one: densely from 0. Returns
+ * that of the process in *ret_process. 0 or -ENOMEM. */
+int process_table_add_row(struct process_table *table, const struct thread *thread,
+			  uint32_t *ret_process);
+
+/* Takes all rows away: what is recorded from now on is of another recording. */
+void process_table_begin_rows(struct process_table *table);
+
+/* By row. NULL: its record was forgotten. */
+uint32_t process_table_process_rows(const struct process_table *table);
+uint32_t process_table_thread_rows(const struct process_table *table);
+const struct process *process_table_process_of_row(const struct process_table *t, uint32_t row);
+const struct thread *process_table_thread_of_row(const struct process_table *t, uint32_t row);
 
 /* Lookups. Pointers live until the next event, load or lookup by pid (objects: as long as their
  * table). A pid that was never heard of is loaded from /proc if it is there, else entered without
@@ -103,7 +125,7 @@ const struct mapping *process_table_mapping(struct process_table *table, pid_t p
 /* Returns whether the table has this process, and it is running. Loads nothing. */
 bool process_table_knows(struct process_table *table, pid_t pid);
 
-/* By dense number, for the store. */
+/* By number. */
 uint32_t process_table_process_count(const struct process_table *table);
 uint32_t process_table_thread_count(const struct process_table *table);
 const struct process *process_table_process_at(const struct process_table *t, uint32_t number);

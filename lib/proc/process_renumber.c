@@ -11,14 +11,13 @@
 #include "base/vec.h"
 #include "proc/process_table.h"
 
-#define GONE UINT32_MAX
-
 /* The records that stay, and the new number of each old one. */
 struct renumbering {
 	struct process *processes;
 	struct thread *threads;
 	uint32_t n_processes, n_threads;
-	uint32_t *process_numbers, *thread_numbers; /* by old number; GONE: it does not stay */
+	uint32_t *process_numbers,
+		*thread_numbers; /* by old number; PROCESS_TABLE_GONE: it does not stay */
 };
 
 static void release(struct renumbering *r)
@@ -34,7 +33,7 @@ static uint32_t *all_gone(uint32_t count)
 	uint32_t *numbers = vec_alloc((size_t)count + 1, sizeof(*numbers));
 
 	for (uint32_t i = 0; numbers && i < count; i++)
-		numbers[i] = GONE;
+		numbers[i] = PROCESS_TABLE_GONE;
 	return numbers;
 }
 
@@ -59,7 +58,7 @@ static uint32_t keep_process(const struct process_table *table, struct renumberi
 {
 	uint32_t *number = &r->process_numbers[old];
 
-	if (*number == GONE) {
+	if (*number == PROCESS_TABLE_GONE) {
 		*number = r->n_processes++;
 		r->processes[*number] = table->processes[old];
 		r->processes[*number].number = *number;
@@ -72,7 +71,7 @@ static uint32_t keep_thread(const struct process_table *table, struct renumberin
 	uint32_t *number = &r->thread_numbers[old];
 	struct thread *thread;
 
-	if (*number == GONE) {
+	if (*number == PROCESS_TABLE_GONE) {
 		*number = r->n_threads++;
 		thread = &r->threads[*number];
 		*thread = table->threads[old];
@@ -88,8 +87,16 @@ static void renumber_ended(struct ended *ring, const uint32_t *numbers)
 		if (!ring[i].id)
 			continue;
 		ring[i].number = numbers[ring[i].number];
-		if (ring[i].number == GONE)
+		if (ring[i].number == PROCESS_TABLE_GONE)
 			ring[i] = (struct ended){0};
+	}
+}
+
+static void renumber_rows(uint32_t *rows, size_t count, const uint32_t *numbers)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (rows[i] != PROCESS_TABLE_GONE)
+			rows[i] = numbers[rows[i]];
 	}
 }
 
@@ -97,7 +104,7 @@ static void renumber_ended(struct ended *ring, const uint32_t *numbers)
 static void replace(struct process_table *table, struct renumbering *r)
 {
 	for (uint32_t i = 0; i < table->n_processes; i++) {
-		if (r->process_numbers[i] == GONE)
+		if (r->process_numbers[i] == PROCESS_TABLE_GONE)
 			free(table->processes[i].exe);
 	}
 	free(table->processes);
@@ -127,6 +134,8 @@ int process_table_renumber(struct process_table *table)
 	}
 	renumber_ended(table->ended_instances, r.process_numbers);
 	renumber_ended(table->ended_tasks, r.thread_numbers);
+	renumber_rows(table->process_rows.items, table->process_rows.count, r.process_numbers);
+	renumber_rows(table->thread_rows.items, table->thread_rows.count, r.thread_numbers);
 	replace(table, &r);
 	release(&r);
 	return 0;

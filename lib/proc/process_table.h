@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The inside of the process table, shared by process.c (records, look-ups), process_event.c
- * (events), process_load.c (/proc) and process_renumber.c. Not for others.
+ * (events), process_load.c (/proc), process_renumber.c and process_row.c. Not for others.
  *
  *   records    processes[], threads[]: by dense number, removed by process_table_renumber() alone
+ *   rows       of a store: numbers of the records that have one
  *   instances  by pid: which record the pid stands for now, its mappings, its living threads
  *   tasks      by tid: which thread record the tid stands for now
  *
@@ -16,11 +17,14 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "base/vec.h"
 #include "proc/mapping_set.h"
 #include "proc/proc_fs.h"
 #include "proc/process.h"
 
 #define PROCESS_TABLE_ENDED_KEPT 4096
+
+#define PROCESS_TABLE_GONE UINT32_MAX /* the number of a record that was removed */
 
 /* With more mappings than this, a process's stale ones are looked for in /proc. */
 #define PROCESS_TABLE_PRUNE_AT 16384
@@ -63,6 +67,7 @@ struct process_table {
 	struct thread *threads;
 	uint32_t n_threads;
 	size_t threads_cap;
+	VEC(uint32_t) process_rows, thread_rows; /* numbers, or PROCESS_TABLE_GONE */
 	struct instance *instances;
 	struct task *tasks;
 	struct instance *last; /* looked up, or NULL */
