@@ -5,8 +5,8 @@
 
 Builds bench/job_scale.c with smpicc and runs it with so many ranks (default: powers of four up to
 4,096). Prints a table as docs/FLEETS.md has it: messages, bytes and memory. It says nothing about
-time. All ranks are in one process on one processor: 16,384 took 4 GB and 12 minutes beside other
-work. A run that needs more memory than there is ends.
+time. All ranks are in one process on one processor: 65,536 took 15 GB, and 25 minutes of CPU time
+(41 beside other work). A run that needs more memory than there is ends.
 
 What is told of memory is what a process's own code allocates: its set, and the most while it
 writes. The last column has the whole simulation's over its ranks, with the simulator's own for each
