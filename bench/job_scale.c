@@ -6,7 +6,9 @@
  * does. What would go to the file is checked where it is made: all counts, and the totals of the
  * tags. Process 0 prints the figures of all as JSON. Time is not measured: it is the simulation's.
  *
- * All processes are in one here, so the program has no variables of its own that change.
+ * All processes are in one here, and one of them runs until it calls MPI. What it has allocated is
+ * counted by the linker's --wrap, which job_scale.py asks for: of calls from this program's own
+ * objects, and not from SimGrid's.
  */
 #include <inttypes.h>
 #include <malloc.h>
@@ -36,6 +38,84 @@ static void must(bool is_so, const char *what)
 static uint64_t count_of(uint64_t rank, uint64_t tag)
 {
 	return 1 + (rank * 7 + tag * 3) % 13;
+}
+
+/* --- a process's memory ----------------------------------------------------------------------- */
+
+struct memory {
+	uint64_t now, most; /* bytes that are allocated, as the allocator has them */
+};
+
+static struct memory *running; /* that of the process that runs; NULL: what it has is not counted */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t size);
+void __real_free(void *memory);
+int __real_MPI_Sendrecv(const void *out, int n_out, MPI_Datatype type_out, int to, int tag_out,
+			void *in, int n_in, MPI_Datatype type_in, int from, int tag_in,
+			MPI_Comm comm, MPI_Status *status);
+
+static void *counted(void *memory)
+{
+	if (memory && running) {
+		running->now += malloc_usable_size(memory);
+		running->most = running->now > running->most ? running->now : running->most;
+	}
+	return memory;
+}
+
+static void uncounted(void *memory)
+{
+	if (memory && running)
+		running->now -= malloc_usable_size(memory);
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return counted(__real_malloc(size));
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return counted(__real_calloc(n, size));
+}
+
+/* While a block moves, there are two of it. */
+void *__wrap_realloc(void *old, size_t size)
+{
+	size_t before = old ? malloc_usable_size(old) : 0;
+	void *grown = counted(__real_realloc(old, size));
+
+	if (grown && running)
+		running->now -= before;
+	return grown;
+}
+
+void *__wrap_reallocarray(void *old, size_t n, size_t size)
+{
+	size_t bytes;
+
+	return __builtin_mul_overflow(n, size, &bytes) ? NULL : __wrap_realloc(old, bytes);
+}
+
+void __wrap_free(void *memory)
+{
+	uncounted(memory);
+	__real_free(memory);
+}
+
+/* Others run until it returns. */
+int __wrap_MPI_Sendrecv(const void *out, int n_out, MPI_Datatype type_out, int to, int tag_out,
+			void *in, int n_in, MPI_Datatype type_in, int from, int tag_in,
+			MPI_Comm comm, MPI_Status *status)
+{
+	struct memory *mine = running;
+	int err = __real_MPI_Sendrecv(out, n_out, type_out, to, tag_out, in, n_in, type_in, from,
+				      tag_in, comm, status);
+
+	running = mine;
+	return err;
 }
 
 /* --- a process's set -------------------------------------------------------------------------- */
@@ -197,22 +277,30 @@ static void check_sums(const struct comm *comm, struct judging *j, const struct 
 	must(all->recordings == n && !all->repeated && !all->skipped, "recordings");
 }
 
-static void print(struct comm *comm, const struct judging *j, const struct tagset_shared *all)
+static void print(struct comm *comm, const struct judging *j, const struct tagset_shared *all,
+		  const struct memory *set, const struct memory *whole)
 {
-	uint64_t most[] = {comm->figures.largest, comm->figures.bytes, comm->figures.messages,
-			   j->bytes};
-	uint64_t sums[] = {comm->figures.bytes, comm->figures.messages};
+	uint64_t most[] = {comm->figures.largest,
+			   comm->figures.bytes,
+			   comm->figures.messages,
+			   j->bytes,
+			   set->now,
+			   whole->most};
+	uint64_t sums[] = {comm->figures.bytes, comm->figures.messages, whole->most};
 
-	must(router_largest(&comm->router, most, 4) == 0 &&
-		     router_sum(&comm->router, sums, 2, NULL) == 0,
+	must(router_largest(&comm->router, most, 6) == 0 &&
+		     router_sum(&comm->router, sums, 3, NULL) == 0,
 	     "figures");
 	if (comm->router.rank)
 		return;
 	printf("{\"ranks\":%u,\"largest_message\":%" PRIu64 ",\"most_bytes\":%" PRIu64
 	       ",\"mean_bytes\":%" PRIu64 ",\"most_messages\":%" PRIu64
-	       ",\"mean_messages\":%" PRIu64 ",\"most_text\":%" PRIu64 ",\"file\":%" PRIu64 "}\n",
+	       ",\"mean_messages\":%" PRIu64 ",\"most_text\":%" PRIu64 ",\"file\":%" PRIu64
+	       ",\"most_set\":%" PRIu64 ",\"mean_memory\":%" PRIu64 ",\"most_memory\":%" PRIu64
+	       "}\n",
 	       comm->router.size, most[0], most[1], sums[0] / comm->router.size, most[2],
-	       sums[1] / comm->router.size, most[3], all->bytes);
+	       sums[1] / comm->router.size, most[3], all->bytes, most[4],
+	       sums[2] / comm->router.size, most[5]);
 }
 
 int main(int argc, char **argv)
@@ -222,6 +310,7 @@ int main(int argc, char **argv)
 	struct tagset *set;
 	struct comm comm;
 	const struct tagset_sink sink = {judge, &j};
+	struct memory memory = {0}, of_set;
 
 	MPI_Init(&argc, &argv);
 	comm_new(&comm);
@@ -229,9 +318,13 @@ int main(int argc, char **argv)
 	j.ranks = comm.router.size;
 	j.shared = (uint32_t)atoi(argv[1]);
 	j.own = (uint32_t)atoi(argv[2]);
+	running = &memory;
 	set = make_set(comm.router.rank, j.ranks, j.shared, j.own);
+	of_set = memory;
+	memory.most = memory.now; /* the text that it was made of is not of interest */
 	must(tagset_share(set, &comm.router, &sink, &all) == 0, "tagset_share()");
-	print(&comm, &j, &all);
+	running = NULL;
+	print(&comm, &j, &all, &of_set, &memory);
 	check_sums(&comm, &j, &all);
 	tagset_free(set);
 	MPI_Finalize();

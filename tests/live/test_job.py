@@ -36,8 +36,30 @@ def by_rank(*arguments):
             for part in shown["parts"] for row in part["functions"]}
 
 
-def merge(kind, processes, *arguments):
-    return run(*launch(kind, processes, program(kind), "merge", *arguments), timeout=120)
+def merge(kind, processes, *arguments, timeout=120):
+    return run(*launch(kind, processes, program(kind), "merge", *arguments), timeout=timeout)
+
+
+def of_nodes(export, n):
+    """The same export of so many nodes, which started one after the other: the paths."""
+    text = content(export)
+    check(text.count(b"\t1700000000\tnode1\t") == 1, "the recording")
+    for i in range(n):
+        with open("%s.%d" % (export, i), "wb") as file:
+            file.write(text.replace(b"\t1700000000\tnode1\t", b"\t%d\tnode%d\t" % (1700000001 + i, i)))
+    return ["%s.%d" % (export, i) for i in range(n)]
+
+
+def check_sizes(kind, folder):
+    """More processes than there are processors, fewer than inputs, and more. Those of MPICH spin while
+    they wait: 64 of them take a minute or two of two processors."""
+    inputs, whole = of_nodes(folder + "/other", 60), folder + "/all"
+    alone = run(STACKCTL, "merge", "-o", whole, *inputs)
+    check(alone.status == 0, "stackctl merge", alone.err)
+    for processes in 16, 64:
+        done = merge(kind, processes, "-o", folder + "/out", *inputs, timeout=400)
+        check(done.status == 0, "stackctl-mpi merge", done.err)
+        check(content(folder + "/out") == content(whole), "%d processes" % processes)
 
 
 def check_merge(kind, folder):
@@ -142,6 +164,7 @@ def check_job(kind):
     program(kind)
     with scratch() as folder:
         check_merge(kind, folder)
+        check_sizes(kind, folder)
         check_unreadable(kind, folder)
         os.mkfifo(folder + "/pipe")
         check_killed(kind, folder, 1)
