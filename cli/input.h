@@ -101,6 +101,9 @@ struct input_each {
 	void *arg;
 };
 
+/* Whether a recording is one of those that input_each() opens. */
+bool input_has(const struct input *input, const struct store_recording *recording);
+
 /* Opens all recordings that are asked for, one after the other by itself, whatever their targets
  * and events. A cmd_status; a message has been given if it is not CMD_DONE. */
 int input_each(const struct input *input, const struct input_each *each);

@@ -158,7 +158,8 @@ static void set_up(struct http *http, const struct http_request *r)
 	http->curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, 1L);
 	http->curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, HTTP_CONNECT_S);
 	http->curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-	http->curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, HTTP_STALLED_S);
+	http->curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME,
+			       (long)(r->stalled_s ? r->stalled_s : HTTP_STALLED_S));
 	http->curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
 	http->curl_easy_setopt(curl, CURLOPT_WRITEDATA, http);
 	if (r->authority)

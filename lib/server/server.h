@@ -34,6 +34,7 @@ struct server_options {
 	const char *url;	     /* SCHEME://[USER@]HOST[:PORT][/PATH] */
 	const char *user, *password; /* NULL: the URL's user, or none */
 	const char *authority;	     /* file with authorities of TLS; NULL: the system's */
+	unsigned timeout_s;	     /* for so long nothing may come or go; 0: HTTP_STALLED_S */
 };
 
 /* Returns whether a name has the scheme of such a server's URL. */

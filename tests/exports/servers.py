@@ -8,6 +8,7 @@ import http.server
 import json
 import re
 import threading
+import time
 import urllib.parse
 
 import wire
@@ -97,7 +98,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             demand(length <= server.most_bytes, "request body too large", 413)
             server.take(self, body)
             server.sums.requests += 1
-            if fault != "after":  # else it has taken that, and nobody learns it
+            if fault == "silence":
+                self.connection.recv(1)  # until stackctl goes
+            elif fault != "after":  # else it has taken that, and nobody learns it
                 self.answer(200, server.success)
         except Refused as refused:
             server.refused.append(str(refused))
@@ -116,7 +119,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Receiver(http.server.ThreadingHTTPServer):
-    """`faults` has what becomes of requests, by number from 0: "drop", "after", or (status, text)."""
+    """`faults` has what becomes of requests, by number from 0: "drop", "after", "silence", or (status, text)."""
 
     scheme, path = None, None
 
@@ -136,6 +139,7 @@ class Receiver(http.server.ThreadingHTTPServer):
 
 class Pyroscope(Receiver):
     scheme, path = "pyroscope", "/ingest"
+    has_window = False  # of time
 
     def take(self, handler, body):
         url = urllib.parse.urlsplit(handler.path)
@@ -148,6 +152,8 @@ class Pyroscope(Receiver):
         start, end = int(query["from"][0]), int(query["until"][0])
         demand(0 < start <= end, "times")
         demand(len(body) <= MOST_BYTES, "profile payload size exceeds limit", 422)
+        now = time.time()  # Pyroscope's own limits, where a test asks for them
+        demand(not self.has_window or now - 3600 < start < now + 600, "outside of the ingestion window", 422)
         p = self.sums.add_pprof(body, self.most_samples)
         demand(start * 10 ** 9 <= p["time_nanos"] and
                p["time_nanos"] + p["duration_nanos"] <= end * 10 ** 9, "times do not agree")
