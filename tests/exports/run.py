@@ -26,6 +26,7 @@ import test_clickhouse  # noqa: E402
 import test_fleet_views  # noqa: E402,F401
 import test_flamegraph  # noqa: E402,F401  (they register their tests)
 import test_fold_page  # noqa: E402,F401
+import test_foreign  # noqa: E402,F401
 import test_gnuplot  # noqa: E402,F401
 import test_paraver  # noqa: E402,F401
 import test_parquet  # noqa: E402,F401

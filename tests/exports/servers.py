@@ -98,6 +98,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             demand(length <= server.most_bytes, "request body too large", 413)
             server.take(self, body)
             server.sums.requests += 1
+            if server.bodies is not None:
+                server.bodies.append(body)
             if fault == "silence":
                 self.connection.recv(1)  # until stackctl goes
             elif fault != "after":  # else it has taken that, and nobody learns it
@@ -127,6 +129,7 @@ class Receiver(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), Handler)
         self.password, self.most_bytes, self.most_samples = password, most_bytes, most_samples
         self.faults, self.retry_after, self.number = {}, {}, 0
+        self.bodies = None  # a list: of all that is taken
         self.sums, self.refused, self.names, self.success = Sums(), [], set(), b""
         threading.Thread(target=self.serve_forever, daemon=True).start()
 

@@ -202,19 +202,20 @@ def test_servers_refuse():
 
 @exports
 def test_servers_tls():
-    """A server is trusted if one of the authorities has signed it, and never otherwise."""
+    """A server is trusted if one of the authorities has signed it in its name, and never otherwise."""
     need("openssl")
-    receiver, store = Pyroscope(password="secret"), store_of("small")
-    relay = TlsRelay(receiver.server_address[1], STORES.folder)
-    url, user = "pyroscopes://pusher@127.0.0.1:%d" % relay.port, {"STACKD_PUSH_PASSWORD": "secret"}
-    push(url, store, status=1, says="certificate", **user)
-    check(receiver.number == 0, "it was asked")
-    file = STORES.path("push-authority")
-    with open(file, "w", encoding="ascii") as out:
-        out.write("password = secret\nca = %s\n" % relay.certificate)
-    os.chmod(file, 0o600)
-    push(url, store, "--credentials", file, says="recordings sent: 1")
-    same(receiver, folded(store), "TLS")
+    user, file = {"STACKD_PUSH_PASSWORD": "secret"}, STORES.path("push-authority")
+    for kind, scheme in ((Pyroscope, "pyroscopes"), (Parca, "parcas"), (Otlp, "otlp+https")):
+        receiver, store = kind(password="secret"), store_of("small")
+        relay = TlsRelay(receiver.server_address[1], STORES.folder)
+        url = "%s://pusher@%%s:%d" % (scheme, relay.port)
+        push(url % "127.0.0.1", store, status=1, says="certificate", **user)
+        with open(file, "w", encoding="ascii", opener=lambda *a: os.open(*a, 0o600)) as out:
+            out.write("password = secret\nca = %s\n" % relay.certificate)
+        push(url % "localhost", store, "--credentials", file, status=1, says="host name 'localhost'")
+        check(receiver.number == 0, "it was asked")
+        push(url % "127.0.0.1", store, "--credentials", file, says="recordings sent: 1")
+        same(receiver, folded(store), "TLS, " + scheme)
 
 
 @exports
