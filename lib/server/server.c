@@ -311,10 +311,11 @@ static int try(struct server *s, const struct http_request *r, struct buf *answe
 	return err;
 }
 
-int server_post(struct server *s, const char *query, const char *content_type,
+int server_post(struct server *s, const char *query, const char *content_type, bool is_packed,
 		const struct buf *body, struct buf *ret_answer)
 {
 	struct http_request r = {.content_type = content_type,
+				 .is_packed = is_packed,
 				 .body = body->data,
 				 .len = body->len,
 				 .stalled_s = s->timeout_s};

@@ -186,6 +186,9 @@ def test_servers_refuse():
     os.chmod(file, 0o600)
     push(receiver.url(), store, "--credentials", file, says="recordings sent: 1")
     same(receiver, folded(store), "credentials")
+    receiver, store = Parca(password="secret"), store_of("small")
+    push(receiver.url(), store, says="recordings sent: 1", STACKD_PUSH_USER="pusher", STACKD_PUSH_PASSWORD="secret")
+    same(receiver, folded(store), "credentials of the environment")
     for status, wanted, says in ((400, 2, "refuses this with status 400: no"), (403, 4, "does not let"),
                                  (404, 2, "takes nothing at /profiles/writeraw"), (413, 1, "this is too large")):
         receiver, store = Parca(), store_of("cut")
