@@ -128,6 +128,24 @@ def test_bad_store_newer():
     check(receiver.number == 0 and server().ask("SHOW TABLES", "newer") == [], "something was sent")
 
 
+@exports
+def test_bad_clickhouse_layout():
+    """Tables of an older layout are neither read nor written to, by no verb."""
+    url, store = server().make("older"), store_of("small", "web1")
+    push(url, store, says="recordings sent: 1")
+    server().ask("ALTER TABLE windows DROP COLUMN finished", "older")
+    before = everything("older")
+    wrong = "its table 'windows' is of another version of stackctl"
+    for arguments in (("report",), ("diff", "web1", "web1"), ("flamegraph", "-o", STORES.path("no.html")),
+                      ("flamegraph", "--diff", "web1", "-o", STORES.path("no.html"))):
+        done = subprocess.run([STACKCTL, *arguments, "-i", url], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True)
+        check(done.returncode == 2 and wrong in done.stderr and not done.stdout, "%r" % (arguments,), done.stderr)
+    push(url, store, status=2, says=wrong)
+    push(url, store, "--follow", status=2, says=wrong)
+    check(everything("older") == before, "something changed")
+
+
 def copy_samples(database, into, behind="", **changes):
     """Samples again, with other values in some columns."""
     names = list(COLUMNS["samples"]) + ["push"]
