@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "fleet_side.h"
 #include "input.h"
+#include "input_fleet.h"
 #include "tagset/tagset_diff.h"
 #include "message.h"
 #include "options.h"
@@ -20,6 +22,7 @@ enum { CMD_DIFF_BY = 0x200, CMD_DIFF_METRIC, CMD_DIFF_PERCENT, CMD_DIFF_SIGNIFIC
 
 struct cmd_diff {
 	struct terminal terminal;
+	struct input fleet; /* a server's database, if it has a path */
 	const char *inputs[2];
 	unsigned n;
 	struct output_options output;
@@ -67,6 +70,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &args->terminal;
 		state->child_inputs[1] = &args->output;
+		state->child_inputs[2] = &args->fleet;
 		return 0;
 	case CMD_DIFF_BY:
 		parse_by(state, arg, args);
@@ -87,7 +91,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (args->n < 2)
-			argp_error(state, "which two? Stores (FILE, FILE@ID, @ID) or tag exports");
+			argp_error(state,
+				   "which two? Stores (FILE, FILE@ID, @ID), tag exports, or, "
+				   "with -i URL, hosts and times (HOST, @FROM..TO)");
+		if (!input_is_fleet(&args->fleet) &&
+		    (args->fleet.path || args->fleet.since || args->fleet.from || args->fleet.to ||
+		     args->fleet.credentials))
+			argp_error(state, "-i, --since, --from, --to and --credentials are for "
+					  "parts of a server's database: -i "
+					  "clickhouse://HOST/DATABASE");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -138,10 +150,30 @@ static int compare(const struct cmd_diff *args, const struct tagset *set)
 	return status;
 }
 
+static int add_fleet(const struct cmd_diff *args, struct tagset *set, uint32_t i)
+{
+	struct fleet_side side;
+	int status = fleet_side_parse(args->inputs[i], &args->fleet, &side);
+
+	if (status == CMD_DONE)
+		status = tag_input_add_fleet(set, args->inputs[i], i, &side.input, args->metric);
+	fleet_side_free(&side);
+	return status;
+}
+
+static int add(const struct cmd_diff *args, struct tagset *set, uint32_t i)
+{
+	if (input_is_fleet(&args->fleet))
+		return add_fleet(args, set, i);
+	return tag_input_add(set, args->inputs[i], i, TAG_INPUT_LATEST, args->metric);
+}
+
 int cmd_diff(int argc, char **argv)
 {
-	static const struct argp_child children[] = {
-		{&terminal_argp, 0, NULL, 0}, {&output_argp, 0, NULL, 0}, {0}};
+	static const struct argp_child children[] = {{&terminal_argp, 0, NULL, 0},
+						     {&output_argp, 0, NULL, 0},
+						     {&input_fleet_argp, 0, NULL, 0},
+						     {0}};
 	static const struct argp argp = {
 		.options = cmd_diff_options,
 		.parser = parse,
@@ -150,7 +182,9 @@ int cmd_diff(int argc, char **argv)
 		       "than noise.\v"
 		       "A and B are stores (FILE: its latest recording; FILE@ID; @ID: of the "
 		       "default store) or files that 'stackctl export --tags' or 'stackctl merge' "
-		       "wrote. What is compared are shares of all samples, or of the whole sum of "
+		       "wrote; with -i clickhouse://HOST/DATABASE parts of that: HOST (a name, or a "
+		       "pattern with * and ?), @FROM..TO (moments, or times until now), or "
+		       "HOST@FROM..TO. What is compared are shares of all samples, or of the whole sum of "
 		       "another metric, so runs may differ in length and frequency.",
 		.children = children,
 	};
@@ -165,7 +199,7 @@ int cmd_diff(int argc, char **argv)
 		return CMD_FAILED;
 	}
 	for (uint32_t i = 0; status == CMD_DONE && i < 2; i++)
-		status = tag_input_add(set, args.inputs[i], i, TAG_INPUT_LATEST, args.metric);
+		status = add(&args, set, i);
 	if (status == CMD_DONE)
 		status = compare(&args, set);
 	tagset_free(set);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "fleet_side.h"
 #include "export/export_flamegraph.h"
 #include "export/export_flamegraph_svg.h"
 #include "input.h"
@@ -35,7 +36,9 @@ struct cmd_flamegraph {
 
 static const struct argp_option cmd_flamegraph_options[] = {
 	{"diff", CMD_FLAMEGRAPH_DIFF, "BEFORE", 0,
-	 "Colour what changed since another recording (FILE, FILE@ID, @ID)", 3},
+	 "Colour what changed since another recording (FILE, FILE@ID, @ID; of a server's database "
+	 "HOST, @FROM..TO, HOST@FROM..TO)",
+	 3},
 	{"by", CMD_FLAMEGRAPH_BY, PARTITION_WORDS, 0,
 	 "What stands next to the root (default command)", 3},
 	{"percent-limit", CMD_FLAMEGRAPH_PERCENT, "PERCENT", 0,
@@ -114,22 +117,40 @@ static int cmd_flamegraph_write(const struct cmd_flamegraph *args, struct profil
 				       : export_flamegraph(profiles, &args->options, output.file));
 }
 
-/* With the recording before opened, too, through the same filters. */
-static int diff(struct cmd_flamegraph *args, struct profile *profile)
+/* With the recording before opened, too. */
+static int diff_with(struct cmd_flamegraph *args, const struct input *before,
+		     struct profile *profile)
 {
-	struct input input = {.filter = args->input.filter};
 	struct input_open open;
-	char *path = NULL;
-	int status = input_part(args->before, &path, &input);
+	int status;
 
-	if (status != CMD_DONE)
-		return status;
-	input.path = path;
 	args->options.names[0] = args->before;
-	status = input_open(&input, &open);
+	status = input_open(before, &open);
 	if (status == CMD_DONE)
 		status = cmd_flamegraph_write(args, open.profile, profile);
 	input_close(&open);
+	return status;
+}
+
+/* Opens that through the same filters, from the same server's database or from a store. */
+static int diff(struct cmd_flamegraph *args, struct profile *profile)
+{
+	struct input input = {.filter = args->input.filter};
+	struct fleet_side side;
+	char *path = NULL;
+	int status;
+
+	if (input_is_fleet(&args->input)) {
+		status = fleet_side_parse(args->before, &args->input, &side);
+		if (status == CMD_DONE)
+			status = diff_with(args, &side.input, profile);
+		fleet_side_free(&side);
+		return status;
+	}
+	status = input_part(args->before, &path, &input);
+	input.path = path;
+	if (status == CMD_DONE)
+		status = diff_with(args, &input, profile);
 	free(path);
 	return status;
 }

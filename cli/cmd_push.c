@@ -25,11 +25,12 @@
 #include "message.h"
 #include "options.h"
 #include "push_server.h"
+#include "waiting.h"
 
 #define PUSH_EVERY_NS (30 * UINT64_C(1000000000))
 #define PUSH_MOST_NS  (600 * UINT64_C(1000000000)) /* between two tries to reach a server */
 
-enum { PUSH_CREDENTIALS = 0x180, PUSH_FOLLOW, PUSH_EVERY, PUSH_APP, PUSH_SENT };
+enum { PUSH_CREDENTIALS = 0x180, PUSH_FOLLOW, PUSH_EVERY, PUSH_APP, PUSH_SENT, PUSH_TIMEOUT };
 
 struct cmd_push {
 	struct input input;
@@ -42,11 +43,13 @@ struct cmd_push {
 	struct clickhouse *clickhouse;
 	struct push *push; /* NULL: the server has not been reached yet */
 	uint64_t there;	   /* recordings that the server had already */
+	struct waiting waiting;
 };
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_push *args = state->input;
+	uint64_t ns;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -72,6 +75,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case PUSH_SENT:
 		args->server_options.sent = arg;
+		return 0;
+	case PUSH_TIMEOUT:
+		if (!duration_parse(arg, &ns) || !ns)
+			argp_error(state, "--timeout: '%s' is not a time such as 30s or 5m", arg);
+		args->server_options.timeout_s = (unsigned)((ns + 999999999) / 1000000000);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->url)
@@ -102,8 +110,10 @@ static int explain(const struct cmd_push *args, int err)
 static int begin(void *arg, const struct store_recording *recordings, size_t n)
 {
 	struct cmd_push *args = arg;
-	int err = args->push ? 0 : push_new(args->clickhouse, &args->push);
+	int err;
 
+	waiting_report(waiting_look(&args->waiting, &args->input, recordings, n));
+	err = args->push ? 0 : push_new(args->clickhouse, &args->push);
 	args->there = 0;
 	if (err == 0)
 		err = push_ask(args->push, recordings, n);
@@ -117,6 +127,7 @@ static bool wants(void *arg, const struct store_recording *recording)
 
 	if (push_has(args->push, recording)) {
 		args->there++;
+		waiting_done(&args->waiting, recording->id);
 		return false;
 	}
 	return !args->is_following || push_has_ended(recording);
@@ -127,7 +138,10 @@ static int send_one(void *arg, const struct input_open *open)
 	struct cmd_push *args = arg;
 	int err = push_add(args->push, open->profile);
 
-	return err < 0 ? explain(args, err) : CMD_DONE;
+	if (err < 0)
+		return explain(args, err);
+	waiting_done(&args->waiting, profile_tables(open->profile)->recording.id);
+	return CMD_DONE;
 }
 
 static void report(const struct cmd_push *args, const struct push_counts *before)
@@ -204,7 +218,8 @@ static int open_fleet(struct cmd_push *args)
 	struct clickhouse_options options = {.url = args->url,
 					     .user = args->credentials.user,
 					     .password = args->credentials.password,
-					     .authority = args->credentials.authority};
+					     .authority = args->credentials.authority,
+					     .timeout_s = args->server_options.timeout_s};
 	char *error = NULL;
 	int err = clickhouse_new(&options, &args->clickhouse, &error);
 
@@ -252,6 +267,8 @@ int cmd_push(int argc, char **argv)
 		 "Go on: send each recording when it has ended, and wait for the server if it is away",
 		 3},
 		{"every", PUSH_EVERY, "TIME", 0, "With --follow: look so often (default: 30s)", 3},
+		{"timeout", PUSH_TIMEOUT, "TIME", 0,
+		 "Give a server up from which nothing comes for so long (default: 60s)", 3},
 		{"app", PUSH_APP, "NAME", 0,
 		 "Pyroscope, Parca, OTLP: the application that the profiles are of (default: stackd)",
 		 3},
@@ -281,6 +298,7 @@ int cmd_push(int argc, char **argv)
 	status = run(&args);
 	push_server_free(args.server);
 	push_free(args.push);
+	waiting_free(&args.waiting);
 	clickhouse_free(args.clickhouse);
 	credentials_free(&args.credentials);
 	return status;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stackctl top: the last seconds of a recording, again and again, while stackd writes it.
+ * stackctl top: the last seconds of a recording, again and again, while stackd writes it; or the
+ * last windows that a server's database has.
  *
  * The loop waits for a key until the next look at the store is due. A look at a long recording
  * can take longer than the interval: then it is made less often, so that top itself uses no more
@@ -17,17 +18,21 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "input_fleet.h"
 #include "message.h"
 #include "options.h"
 #include "terminal.h"
 #include "top_model.h"
 #include "top_screen.h"
 
-#define TOP_INTERVAL  1.0
-#define TOP_WINDOW    10.0
-#define TOP_MOST_LOAD 0.2
-#define TOP_ESCAPE    27
-#define TOP_DELETE    127
+#define TOP_INTERVAL 1.0
+#define TOP_WINDOW   10.0
+/* A server has a window when it has ended and been pushed. */
+#define TOP_FLEET_INTERVAL 30.0
+#define TOP_FLEET_WINDOW   3600.0
+#define TOP_MOST_LOAD	   0.2
+#define TOP_ESCAPE	   27
+#define TOP_DELETE	   127
 
 enum { TOP_INTERVAL_OPTION = 0x200, TOP_WINDOW_OPTION };
 
@@ -41,10 +46,12 @@ struct top {
 };
 
 static const struct argp_option top_options[] = {
-	{"interval", TOP_INTERVAL_OPTION, "SECONDS", 0, "Look at the store so often (default 1)",
-	 3},
+	{"interval", TOP_INTERVAL_OPTION, "SECONDS", 0,
+	 "Look so often (default 1; at a server's database 30)", 3},
 	{"window", TOP_WINDOW_OPTION, "SECONDS", 0,
-	 "Show the last SECONDS (default 10; 0: the whole recording)", 3},
+	 "Show the last SECONDS (default 10; 0: the whole recording), of a server's database the "
+	 "windows that have gone on in these (default 3600; with --since or --from 0)",
+	 3},
 	{0},
 };
 
@@ -126,7 +133,7 @@ static int top_update(struct top *top)
 /* A store without a recording has one soon: stackd is just beginning. */
 static bool top_is_early(const struct top *top, int err)
 {
-	return err == -ENODATA && !top->input.recording;
+	return err == -ENODATA && !top->input.recording && !top->state.is_fleet;
 }
 
 static int top_look(struct top *top)
@@ -137,9 +144,13 @@ static int top_look(struct top *top)
 	int err;
 
 	top_model_set_window(top->model, s->window);
-	top_model_set_pid(top->model, s->pid);
+	if (s->is_fleet)
+		top_model_set_host(top->model, s->pid ? s->pid_name : NULL,
+				   s->view == TOP_PROCESSES);
+	else
+		top_model_set_pid(top->model, s->pid);
 	err = top_model_refresh(top->model, &error);
-	s->error[0] = '\0';
+	snprintf(s->error, sizeof(s->error), "%s", top_model_missing(top->model));
 	if (err < 0 && !top_is_early(top, err))
 		snprintf(s->error, sizeof(s->error), "%s", error ? error : strerror(-err));
 	free(error);
@@ -157,7 +168,8 @@ static int top_show(struct top *top, enum top_view view, uint64_t cursor)
 	top->state.view = view;
 	top->state.cursor = cursor;
 	top->state.at = top->state.first = 0;
-	return top_update(top);
+	/* A server keeps hosts apart only if they are asked for. */
+	return top->state.is_fleet && view == TOP_PROCESSES ? top_look(top) : top_update(top);
 }
 
 /* Enter: what is below a row. */
@@ -177,7 +189,7 @@ static int top_enter(struct top *top)
 		err = top_model_open(top->model, key, true);
 		return err < 0 ? err : top_show(top, TOP_CALLERS, key);
 	case TOP_PROCESSES:
-		s->pid = row->pid;
+		s->pid = s->is_fleet ? 1 : row->pid;
 		s->pid_row = key;
 		snprintf(s->pid_name, sizeof(s->pid_name), "%s", row->name);
 		s->view = TOP_FUNCTIONS;
@@ -385,7 +397,8 @@ static int top_first_look(struct top *top)
 		free(error);
 	else if (err < 0)
 		status = input_explain(&top->input, path, err, error);
-	else if (!input_has_times(top->input.filter.metric, path,
+	else if (!top->state.is_fleet &&
+		 !input_has_times(top->input.filter.metric, path,
 				  profile_reader(top_model_profile(top->model))))
 		status = CMD_NO_SAMPLES;
 	free(path);
@@ -412,6 +425,19 @@ static int top_run(struct top *top)
 	return err < 0 ? CMD_FAILED : CMD_DONE;
 }
 
+/* What was not given. */
+static void top_complete(struct top *top)
+{
+	struct top_state *s = &top->state;
+	const bool has_time = top->input.since || top->input.from || top->input.to;
+
+	s->is_fleet = input_is_fleet(&top->input);
+	if (s->interval < 0)
+		s->interval = s->is_fleet ? TOP_FLEET_INTERVAL : TOP_INTERVAL;
+	if (s->window < 0)
+		s->window = !s->is_fleet ? TOP_WINDOW : has_time ? 0 : TOP_FLEET_WINDOW;
+}
+
 int cmd_top(int argc, char **argv)
 {
 	static const struct argp_child children[] = {{&input_argp, 0, NULL, 0}, {0}};
@@ -428,10 +454,11 @@ int cmd_top(int argc, char **argv)
 		       "  q      quit\n",
 		.children = children,
 	};
-	struct top top = {.state = {.interval = TOP_INTERVAL, .window = TOP_WINDOW}};
+	struct top top = {.state = {.interval = -1, .window = -1}};
 	int status;
 
 	options_parse(&argp, argc, argv, &top);
+	top_complete(&top);
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
 		message("top needs a terminal; 'stackctl report' writes text anywhere");
 		return CMD_USAGE;

@@ -64,8 +64,8 @@ static const struct argp_option input_recordings_options[] = {
 static const struct argp_option input_options[] = {
 	{"input", 'i', "FILE", 0,
 	 "Read this store (default: the one that stackd writes to), or, with report and flamegraph, "
-	 "what 'stackctl merge' wrote, or the database of a server that has those of many hosts: clickhouse://HOST[:PORT]/DATABASE "
-	 "(docs/FLEETS.md)",
+	 "what 'stackctl merge' wrote, or, with top, too, the database of a server that has those of many hosts: "
+	 "clickhouse://HOST[:PORT]/DATABASE (docs/FLEETS.md)",
 	 1},
 	{"host", INPUT_HOST, "NAME", 0,
 	 "Of such a database: only this host (* and ? stand for any letters); may be repeated", 1},
@@ -109,6 +109,23 @@ static const struct argp_option input_options[] = {
 	{"no-fold-recursion", INPUT_NO_FOLD, 0, 0, "Show every call of a function by itself", 2},
 	{"inline", INPUT_INLINE, 0, 0, "Show inlined functions as frames (default)", 2},
 	{"no-inline", INPUT_NO_INLINE, 0, 0, "Count their time as their caller's", 2},
+	{0},
+};
+
+static const struct argp_option input_fleet_options[] = {
+	{"input", 'i', "URL", 0,
+	 "Compare two parts of a server's database, clickhouse://HOST[:PORT]/DATABASE "
+	 "(docs/FLEETS.md)",
+	 2},
+	{"host", INPUT_HOST, "NAME", 0,
+	 "Of such a database: only this host (* and ? stand for any letters); may be repeated", 2},
+	{"since", INPUT_SINCE, "TIME", 0,
+	 "Of it: what was recorded in this time until now (2h, 3d), or since a moment", 2},
+	{"from", INPUT_FROM, "TIME", 0,
+	 "Of it: from a moment on, such as 14:05, yesterday 14:05, 2026-11-22 14:05:30", 2},
+	{"to", INPUT_TO, "TIME", 0, "Of it: before this moment", 2},
+	{"credentials", INPUT_CREDENTIALS, "FILE", 0,
+	 "For it: user, password and certificate authority, as for stackctl push", 2},
 	{0},
 };
 
@@ -283,6 +300,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 const struct argp input_argp = {.options = input_options, .parser = parse};
 const struct argp input_recordings_argp = {.options = input_recordings_options, .parser = parse};
 const struct argp input_store_argp = {.options = input_store_options, .parser = parse};
+const struct argp input_fleet_argp = {.options = input_fleet_options, .parser = parse};
 
 char *input_path(const struct input *input)
 {

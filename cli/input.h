@@ -41,6 +41,7 @@ struct input {
 extern const struct argp input_argp;
 extern const struct argp input_recordings_argp; /* whole recordings */
 extern const struct argp input_store_argp;
+extern const struct argp input_fleet_argp; /* a server's database, or none */
 
 /* The store's path: the option's or the default; malloc()ed, NULL for lack of memory. */
 char *input_path(const struct input *input);
@@ -99,6 +100,9 @@ struct input_each {
 	int (*each)(void *arg, const struct input_open *open); /* also without samples */
 	void *arg;
 };
+
+/* Whether a recording is one of those that input_each() opens. */
+bool input_has(const struct input *input, const struct store_recording *recording);
 
 /* Opens all recordings that are asked for, one after the other by itself, whatever their targets
  * and events. A cmd_status; a message has been given if it is not CMD_DONE. */

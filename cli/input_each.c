@@ -38,7 +38,7 @@ static int open_one(const struct input_run *run, int64_t id)
 	return status;
 }
 
-static bool is_in_range(const struct input *input, const struct store_recording *recording)
+bool input_has(const struct input *input, const struct store_recording *recording)
 {
 	struct store_range_choice choice = {0};
 	int err = store_range_choose(&input->range, recording, 1, &choice);
@@ -61,7 +61,7 @@ static int open_chosen(const struct input_run *run, const struct store_recording
 	size_t chosen = 0;
 
 	for (size_t i = 0; status == CMD_DONE && i < n; i++) {
-		if (!is_in_range(run->input, &all[i]))
+		if (!input_has(run->input, &all[i]))
 			continue;
 		chosen++;
 		if (!e->wants || e->wants(e->arg, &all[i]))

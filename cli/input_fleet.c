@@ -53,7 +53,7 @@ static int check(const struct input *input)
 
 	if (!input->takes_fleets) {
 		message("%s: this view reads a host's store, and not a server's database: 'stackctl "
-			"report' and 'flamegraph' do",
+			"report', 'flamegraph', 'diff' and 'top' do",
 			input->path);
 		return CMD_USAGE;
 	}

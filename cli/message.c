@@ -2,10 +2,12 @@
 /* Messages; see message.h. */
 #include "message.h"
 
-#include "terminal.h"
-
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "terminal.h"
 
 static char message_name[320] = "stackctl";
 
@@ -14,9 +16,34 @@ void message_set_name(const char *name)
 	snprintf(message_name, sizeof(message_name), "%s", name);
 }
 
+static struct buf *message_collected; /* or NULL */
+
+void message_collect(struct buf *b)
+{
+	message_collected = b;
+}
+
+static void collect(const char *format, va_list args)
+{
+	char *text;
+
+	if (vasprintf(&text, format, args) < 0)
+		return;
+	text_put_raw(message_collected, message_collected->len ? "; " : "");
+	text_put_raw(message_collected, text);
+	free(text);
+}
+
 void message(const char *format, ...)
 {
 	va_list args;
+
+	if (message_collected) {
+		va_start(args, format);
+		collect(format, args);
+		va_end(args);
+		return;
+	}
 
 	fflush(stdout);
 	terminal_progress_end();

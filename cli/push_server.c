@@ -10,9 +10,11 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/vec.h"
 #include "cmd.h"
 #include "message.h"
 #include "sent.h"
+#include "waiting.h"
 
 #define STALE_NS (600 * UINT64_C(1000000000)) /* a recording that grows no more has ended */
 
@@ -22,7 +24,19 @@ struct push_server {
 	struct sent *sent;
 	const struct store_recording *recording; /* that is under way */
 	struct server_push push;
+	struct waiting waiting;
+	const struct input *input; /* of this round */
+	bool is_service;
+	int64_t last_id; /* the newest recording's number */
+	struct {
+		int64_t id;
+		uint64_t end_ns, since_ns;
+	} still; /* a recording that stands still there since then */
 	uint64_t recordings, there, growing, grown;
+	uint64_t refused; /* recordings in this round ... */
+	int refusal;	  /* ... and the status of the first one */
+	VEC(int64_t) refused_ids;
+	bool has_taken; /* the server has taken a recording at some time */
 };
 
 bool push_has_ended(const struct store_recording *recording)
@@ -51,7 +65,8 @@ int push_server_open(const char *url, const struct credentials *credentials,
 	const struct server_options server_options = {.url = url,
 						      .user = credentials->user,
 						      .password = credentials->password,
-						      .authority = credentials->authority};
+						      .authority = credentials->authority,
+						      .timeout_s = options->timeout_s};
 	struct push_server *p = calloc(1, sizeof(*p));
 	char *error = NULL;
 	int err = p ? server_new(&server_options, &p->server, &error) : -ENOMEM;
@@ -72,6 +87,8 @@ void push_server_free(struct push_server *p)
 	if (!p)
 		return;
 	buf_free(&p->push.said);
+	waiting_free(&p->waiting);
+	free(p->refused_ids.items);
 	sent_free(p->sent);
 	server_free(p->server);
 	free(p);
@@ -84,21 +101,63 @@ const char *push_server_error(const struct push_server *p)
 
 /* --- one round -------------------------------------------------------------------------------- */
 
+static int begin(void *arg, const struct store_recording *recordings, size_t n)
+{
+	struct push_server *p = arg;
+
+	waiting_report(waiting_look(&p->waiting, p->input, recordings, n));
+	p->last_id = n ? recordings[n - 1].id : 0;
+	return CMD_DONE;
+}
+
+/* The clock may have been set forward while a recording goes on, which looks as if it had stood
+ * still then. A service sees for itself whether the newest one does, by a clock that is not set. */
+static bool has_ended(struct push_server *p, const struct store_recording *r)
+{
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (!push_has_ended(r))
+		return false;
+	if (r->finished || !p->is_service || r->id != p->last_id)
+		return true;
+	if (p->still.id != r->id || p->still.end_ns != r->end_ns) {
+		p->still.id = r->id;
+		p->still.end_ns = r->end_ns;
+		p->still.since_ns = now;
+	}
+	return p->still.since_ns + STALE_NS < now;
+}
+
+static bool was_refused(const struct push_server *p, int64_t id)
+{
+	for (size_t i = 0; i < p->refused_ids.count; i++)
+		if (p->refused_ids.items[i] == id)
+			return true;
+	return false;
+}
+
 static bool wants(void *arg, const struct store_recording *recording)
 {
 	struct push_server *p = arg;
 	size_t entries;
+	bool is_ended;
 
+	if (was_refused(p, recording->id))
+		return false;
 	switch (sent_state(p->sent, server_name(p->server), recording, &entries)) {
 	case SENT_ALL:
 		p->there++;
+		p->has_taken = true;
+		waiting_done(&p->waiting, recording->id);
 		return false;
 	case SENT_GROWN:
 		p->grown++;
+		waiting_done(&p->waiting, recording->id);
 		return false;
 	default:
-		p->growing += !push_has_ended(recording);
-		return push_has_ended(recording);
+		is_ended = has_ended(p, recording);
+		p->growing += !is_ended;
+		return is_ended;
 	}
 }
 
@@ -107,6 +166,21 @@ static int note(void *arg, size_t taken, size_t all)
 	struct push_server *p = arg;
 
 	return sent_add(p->sent, server_name(p->server), p->recording, taken, all);
+}
+
+/* The server says that a recording is wrong, or too old, or too large: others may not be. */
+static int refuse(struct push_server *p, int err)
+{
+	if (VEC_RESERVE(&p->refused_ids, 1) < 0) {
+		message("out of memory");
+		return CMD_FAILED;
+	}
+	p->refused_ids.items[p->refused_ids.count++] = p->recording->id;
+	if (p->refused++ == 0) {
+		message("recording %" PRId64 ": %s", p->recording->id, server_error(p->server));
+		p->refusal = push_status_of(err);
+	}
+	return CMD_DONE;
 }
 
 static int send_one(void *arg, const struct input_open *open)
@@ -121,6 +195,8 @@ static int send_one(void *arg, const struct input_open *open)
 	err = server_push(&p->push, open->profile);
 	if (err == 0) {
 		p->recordings++;
+		p->has_taken = true;
+		waiting_done(&p->waiting, p->recording->id);
 		return CMD_DONE;
 	}
 	if (sent_error(p->sent)) {
@@ -130,6 +206,8 @@ static int send_one(void *arg, const struct input_open *open)
 		return CMD_FAILED;
 	}
 	said = server_error(p->server);
+	if (*said && (err == -EINVAL || err == -EMSGSIZE))
+		return refuse(p, err);
 	message("%s", *said ? said : strerror(-err));
 	return push_status_of(err);
 }
@@ -165,6 +243,10 @@ static void report(const struct push_server *p, uint64_t retries)
 		message("%" PRIu64 " recordings have grown since they were sent: what has come is "
 			"not sent, or all of them would count twice",
 			p->grown);
+	if (p->refused)
+		message("%" PRIu64 " recordings were refused, and stay in the store: the next push "
+			"tries them again",
+			p->refused);
 	if (push->said.len && !push->rejected)
 		message("%s: the server says: %.*s", server_name(p->server), (int)push->said.len,
 			(const char *)push->said.data);
@@ -178,9 +260,9 @@ static void report(const struct push_server *p, uint64_t retries)
 			push->too_large);
 }
 
-int push_server_once(struct push_server *p, const struct input *input, bool is_quiet)
+int push_server_once(struct push_server *p, const struct input *input, bool is_service)
 {
-	const struct input_each each = {.wants = wants, .each = send_one, .arg = p};
+	const struct input_each each = {.begin = begin, .wants = wants, .each = send_one, .arg = p};
 	const uint64_t retries = server_retries(p->server);
 	int status = p->sent ? CMD_DONE : open_sent(p, input);
 
@@ -189,9 +271,12 @@ int push_server_once(struct push_server *p, const struct input *input, bool is_q
 	buf_free(&p->push.said);
 	p->push = (struct server_push){
 		.server = p->server, .app = p->options->app, .done = note, .arg = p};
-	p->recordings = p->there = p->growing = p->grown = 0;
+	p->input = input;
+	p->is_service = is_service;
+	p->recordings = p->there = p->growing = p->grown = p->refused = 0;
 	status = input_each(input, &each);
-	if (p->push.requests || p->recordings || (status == CMD_DONE && !is_quiet))
+	if (p->push.requests || p->recordings || p->refused || (status == CMD_DONE && !is_service))
 		report(p, retries);
-	return status;
+	return status == CMD_DONE && p->refused && !(is_service && p->has_taken) ? p->refusal
+										 : status;
 }

@@ -14,8 +14,9 @@
 #include "server/server_push.h"
 
 struct push_server_options {
-	const char *app;  /* the application's name: server_push_is_app() */
-	const char *sent; /* the file; NULL: the store's name and ".sent" */
+	const char *app;    /* the application's name: server_push_is_app() */
+	unsigned timeout_s; /* as for server_new() */
+	const char *sent;   /* the file; NULL: the store's name and ".sent" */
 };
 
 struct push_server;
@@ -32,9 +33,11 @@ int push_server_open(const char *url, const struct credentials *credentials,
 		     const struct push_server_options *options, struct push_server **ret_push);
 void push_server_free(struct push_server *push); /* NULL is fine */
 
-/* Sends what is chosen and not sent yet; with `is_quiet`, says nothing if there is nothing. As
+/* Sends what is chosen and not sent yet. A recording that the server refuses does not keep the
+ * others from it; it is not sent again by this push_server. A service says nothing if there is
+ * nothing, and goes on after recordings that were refused, if the server has ever taken one. As
  * above. */
-int push_server_once(struct push_server *push, const struct input *input, bool is_quiet);
+int push_server_once(struct push_server *push, const struct input *input, bool is_service);
 
 /* Returns what the server said of the last failure; "" if that was none of the server's. */
 const char *push_server_error(const struct push_server *push);

@@ -12,6 +12,7 @@
 #include "cmd.h"
 #include "export/export.h"
 #include "input.h"
+#include "input_fleet.h"
 #include "message.h"
 #include "store/store_path.h"
 
@@ -75,7 +76,8 @@ static int tag_input_recording(const struct tag_input *input, struct tagset *set
 
 	options.path = input->path;
 	status = input_open(&options, &open);
-	if (status == CMD_DONE && !input_has_times(input->metric, input->path, open.reader))
+	if (status == CMD_DONE && !input_is_fleet(&options) &&
+	    !input_has_times(input->metric, input->path, open.reader))
 		status = CMD_NO_SAMPLES;
 	if (status == CMD_DONE)
 		status = export(input, set, open.profile);
@@ -132,4 +134,16 @@ int tag_input_add(struct tagset *set, const char *name, uint32_t side, enum tag_
 		status = tag_input_open(&input, set, which);
 	free(input.path);
 	return status;
+}
+
+int tag_input_add_fleet(struct tagset *set, const char *name, uint32_t side,
+			const struct input *part, enum metric metric)
+{
+	struct tag_input input = {
+		.name = name, .path = (char *)part->path, .side = side, .metric = metric};
+	struct input options = *part;
+
+	options.filter.metric = metric;
+	input_fleet_by(&options, PARTITION_BY_ALL);
+	return tag_input_recording(&input, set, options);
 }

@@ -6,6 +6,7 @@
 #ifndef CLI_TAG_INPUT_H
 #define CLI_TAG_INPUT_H
 
+#include "input.h"
 #include "model/profile.h"
 #include "tagset/tagset.h"
 
@@ -19,5 +20,10 @@ enum tag_input_which {
  * recording without samples is CMD_NO_SAMPLES, with TAG_INPUT_ALL it adds nothing. */
 int tag_input_add(struct tagset *set, const char *name, uint32_t side, enum tag_input_which which,
 		  enum metric metric);
+
+/* Adds a part of a server's database, by its sums of a metric; `name` is for messages. As
+ * tag_input_add(). */
+int tag_input_add_fleet(struct tagset *set, const char *name, uint32_t side,
+			const struct input *part, enum metric metric);
 
 #endif

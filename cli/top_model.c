@@ -16,8 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/vec.h"
+#include "cmd.h"
+#include "input_fleet.h"
+#include "message.h"
 #include "tree/calltree.h"
 #include "tree/flat.h"
 #include "tree/groups.h"
@@ -38,7 +42,10 @@ struct top_model {
 	const struct input *input;
 	struct profile_filter filter; /* the input's, with window and process */
 	int32_t pid;
+	const char *host; /* of a server's database; NULL: all that are chosen */
+	bool are_hosts_apart;
 	double window;
+	struct buf missing;	/* as text */
 	struct int_map touched; /* key -> TOP_OPENED or TOP_CLOSED */
 
 	struct late_names *late;
@@ -81,6 +88,7 @@ void top_model_free(struct top_model *m)
 		return;
 	model_drop(m);
 	late_names_free(m->late);
+	buf_free(&m->missing);
 	int_map_fini(&m->touched);
 	free(m->rows.items);
 	free(m->children.items);
@@ -97,6 +105,17 @@ void top_model_set_pid(struct top_model *m, int32_t pid)
 	m->pid = pid;
 }
 
+void top_model_set_host(struct top_model *m, const char *host, bool are_apart)
+{
+	m->host = host;
+	m->are_hosts_apart = are_apart;
+}
+
+const char *top_model_missing(const struct top_model *m)
+{
+	return m->missing.len && !m->missing.failed ? (const char *)m->missing.data : "";
+}
+
 const struct profile *top_model_profile(const struct top_model *m)
 {
 	return m->profile;
@@ -110,7 +129,7 @@ static struct profile_filter model_filter(const struct top_model *m,
 	uint64_t now = rec->end_ns > rec->start_ns ? rec->end_ns - rec->start_ns : 0;
 	uint64_t window = (uint64_t)(m->window * 1e9);
 
-	if (window && window < now && now - window > filter.from_ns)
+	if (window && !input_is_fleet(m->input) && window < now && now - window > filter.from_ns)
 		filter.from_ns = now - window;
 	if (m->pid) {
 		filter.pids = &m->pid;
@@ -119,27 +138,76 @@ static struct profile_filter model_filter(const struct top_model *m,
 	return filter;
 }
 
-int top_model_refresh(struct top_model *m, char **ret_error)
+/* As errno has it. */
+static int error_of(int status)
+{
+	switch (status) {
+	case CMD_DONE:
+		return 0;
+	case CMD_NO_SAMPLES:
+		return -ENODATA;
+	case CMD_NO_SUPPORT:
+		return -EACCES;
+	case CMD_USAGE:
+		return -EINVAL;
+	default:
+		return -EIO;
+	}
+}
+
+/* Asks a server's database for the windows of the last seconds. What is said on the way is why it
+ * failed, or what is missing. The copy's filter points to what the original has. */
+static int open_fleet(struct top_model *m, struct store_reader **ret_reader, char **ret_error)
+{
+	struct input now = *m->input;
+	const uint64_t window = (uint64_t)(m->window * 1e9);
+	const uint64_t from = clock_ns(CLOCK_REALTIME) - window;
+	struct buf said = {0};
+	int err;
+
+	if (window && from > now.range.from_unix_ns)
+		now.range.from_unix_ns = from;
+	if (m->host) {
+		now.hosts[0] = m->host;
+		now.n_hosts = 1;
+	}
+	input_fleet_by(&now, m->are_hosts_apart ? PARTITION_BY_HOST : PARTITION_BY_ALL);
+	message_collect(&said);
+	err = error_of(input_fleet_open(&now, ret_reader));
+	message_collect(NULL);
+	buf_put_u8(&said, '\0');
+	buf_free(&m->missing);
+	if (err == 0) {
+		m->missing = said;
+		return 0;
+	}
+	*ret_error = said.failed ? NULL : strdup((const char *)said.data);
+	buf_free(&said);
+	return err;
+}
+
+static int open_store(struct top_model *m, struct store_reader **ret_reader, char **ret_error)
 {
 	char *path = input_path(m->input);
-	struct top_model next = *m;
-	int err = -ENOMEM;
+	int err = path ? input_open_reader(m->input, path, ret_reader, ret_error) : -ENOMEM;
 
-	next.reader = NULL;
-	next.profile = NULL;
-	if (path)
-		err = input_open_reader(m->input, path, &next.reader, ret_error);
 	free(path);
-	if (err == 0)
-		err = late_names_find(m->late, next.reader, TOP_NAMES_NS);
+	return err == 0 ? late_names_find(m->late, *ret_reader, TOP_NAMES_NS) : err;
+}
+
+int top_model_refresh(struct top_model *m, char **ret_error)
+{
+	struct store_reader *reader = NULL;
+	int err = input_is_fleet(m->input) ? open_fleet(m, &reader, ret_error)
+					   : open_store(m, &reader, ret_error);
+
 	if (err < 0) {
-		store_reader_close(next.reader);
+		store_reader_close(reader);
 		return err;
 	}
-	next.filter = model_filter(m, &store_reader_tables(next.reader)->recording);
 	model_drop(m);
-	m->filter = next.filter;
-	m->reader = next.reader;
+	m->filter = model_filter(m, &store_reader_tables(reader)->recording);
+	m->reader = reader;
 	err = profile_new(m->reader, &m->filter, &m->profile);
 	if (err < 0 && err != -ENODATA)
 		model_drop(m);
@@ -231,8 +299,11 @@ static int model_processes(struct top_model *m)
 	for (uint32_t i = 0; err == 0 && i < groups.n_ranking; i++) {
 		const struct store_process *p = &t->processes[groups.ranking[i]];
 		uint64_t samples = groups.samples[groups.ranking[i]];
+		const struct profile_symbol host = {.name = p->comm ? p->comm : "", .object = ""};
+		const uint64_t key =
+			input_is_fleet(m->input) ? model_key(0, &host) : (uint64_t)p->number + 1;
 
-		err = model_add(m, &(struct top_row){.key = (uint64_t)p->number + 1,
+		err = model_add(m, &(struct top_row){.key = key,
 						     .total = samples,
 						     .self = samples,
 						     .name = p->comm ? p->comm : "?",

@@ -85,14 +85,21 @@ static void screen_name(struct buf *b, const char *name)
 		text_put_ascii(b, name);
 }
 
-static void screen_recording(const struct profile *profile, struct buf *b)
+static void screen_recording(const struct top_state *state, const struct profile *profile,
+			     struct buf *b)
 {
 	const struct store_recording *rec = &profile_tables(profile)->recording;
 	uint64_t span = rec->end_ns > rec->start_ns ? rec->end_ns - rec->start_ns : 0;
 
-	text_printf(b, "recording %" PRId64 " ", rec->id);
-	text_put_raw(b, rec->finished ? "(ended)" : "(running)");
-	text_printf(b, ", %.0f s: ", (double)span / 1e9);
+	if (state->is_fleet) {
+		text_printf(b, "%u windows of ", profile_tables(profile)->n_recordings);
+		screen_name(b, rec->host);
+		text_put_raw(b, ": ");
+	} else {
+		text_printf(b, "recording %" PRId64 " ", rec->id);
+		text_put_raw(b, rec->finished ? "(ended)" : "(running)");
+		text_printf(b, ", %.0f s: ", (double)span / 1e9);
+	}
 	screen_name(b, rec->target);
 	text_put_raw(b, ", ");
 	report_header_event(rec, b);
@@ -111,7 +118,10 @@ static void screen_counts(const struct top_state *state, const struct profile *p
 	text_printf(b, ", %s%% complete", text_share(totals->complete, totals->samples, share));
 	text_printf(b, ", %" PRIu64 " lost", profile_tables(profile)->recording.lost);
 	if (state->pid) {
-		text_printf(b, "; process %d ", state->pid);
+		if (state->is_fleet)
+			text_put_raw(b, "; host ");
+		else
+			text_printf(b, "; process %d ", state->pid);
 		screen_name(b, state->pid_name);
 	}
 }
@@ -129,7 +139,7 @@ static void screen_head(const struct top_state *state, const struct profile *pro
 	struct buf b = {0};
 
 	if (profile)
-		screen_recording(profile, &b);
+		screen_recording(state, profile, &b);
 	else
 		text_put_raw(&b, "no recording yet");
 	screen_line(0, &b, A_BOLD);
@@ -137,7 +147,8 @@ static void screen_head(const struct top_state *state, const struct profile *pro
 		screen_counts(state, profile, &b);
 	screen_line(1, &b, A_NORMAL);
 	for (int i = 0; i < TOP_VIEWS; i++)
-		text_printf(&b, "%s%d %s%s ", (int)state->view == i ? "[" : " ", i + 1, views[i],
+		text_printf(&b, "%s%d %s%s ", (int)state->view == i ? "[" : " ", i + 1,
+			    state->is_fleet && i == TOP_PROCESSES ? "hosts" : views[i],
 			    (int)state->view == i ? "]" : " ");
 	text_printf(&b, " by %s%s", sorts[state->sort], state->is_paused ? "  PAUSED" : "");
 	screen_line(2, &b, A_NORMAL);
@@ -178,7 +189,7 @@ static void screen_row(const struct top_state *state, const struct top_row *row,
 		screen_indent(row, b);
 		text_put_raw(b, !row->has_more ? "  " : row->is_open ? "- " : "+ ");
 	}
-	if (state->view == TOP_PROCESSES)
+	if (state->view == TOP_PROCESSES && !state->is_fleet)
 		text_printf(b, "%7d ", row->pid);
 	screen_name(b, row->name);
 	if (row->is_inlined)
@@ -195,11 +206,11 @@ static void screen_row(const struct top_state *state, const struct top_row *row,
 static void screen_help(void)
 {
 	static const char *const lines[] = {
-		"1 2 3 4, Tab   functions, call paths, callers, processes",
+		"1 2 3 4, Tab   functions, call paths, callers, processes or hosts",
 		"up down        move; also k j, page up and down, home, end",
-		"Enter, right   open a row; a function: its callers; a process: only it",
+		"Enter, right   open a row; a function: its callers; a process or host: only it",
 		"left           close a row, or go to the one above it",
-		"Backspace      leave the process",
+		"Backspace      leave the process or host",
 		"s              sort by self, total or name",
 		"+ -            look at a longer or shorter time",
 		"space          pause",

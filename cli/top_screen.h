@@ -13,13 +13,14 @@ struct top_state {
 	enum top_sort sort;
 	double interval, window; /* seconds */
 	bool is_paused, is_help;
-	int32_t pid;	    /* drilled down to; 0: none */
-	char pid_name[64];  /* its name */
+	bool is_fleet;	    /* a server's database, with hosts in the place of processes */
+	int32_t pid;	    /* drilled down to; 0: none; of hosts 1 */
+	char pid_name[256]; /* its name */
 	uint64_t pid_row;   /* the key of its row */
 	uint64_t cursor;    /* the key of the row it is on */
 	uint32_t at, first; /* that row, and the first on the screen */
 	double cost;	    /* seconds that the last look took */
-	char error[256];    /* why the last look failed, or "" */
+	char error[256];    /* why the last look failed, or what is missing, or "" */
 };
 
 /* -ENOTTY: the terminal (TERM) is not known. */

@@ -17,6 +17,7 @@
 enum {
 	CODE_UNKNOWN_DATABASE = 81,
 	CODE_READONLY = 164,
+	CODE_NOT_ENOUGH_SPACE = 243,
 	CODE_UNKNOWN_USER = 192,
 	CODE_WRONG_PASSWORD = 193,
 	CODE_REQUIRED_PASSWORD = 194,
@@ -31,6 +32,7 @@ struct clickhouse {
 	struct endpoint at;
 	char *database;
 	bool is_tls;
+	unsigned timeout_s;
 	char *name;
 	char *error;
 };
@@ -90,6 +92,7 @@ int clickhouse_new(const struct clickhouse_options *options, struct clickhouse *
 	*ret_error = NULL;
 	if (!c)
 		return -ENOMEM;
+	c->timeout_s = options->timeout_s;
 	err = endpoint_init(&c->at, options->user, options->password, options->authority);
 	if (err == 0)
 		err = parse_url(c, options->url, ret_error);
@@ -160,7 +163,10 @@ static int explain_http(struct clickhouse *c, int err)
 			"%s the port of its HTTP interface? (%s)",
 			c->at.port, said);
 	case -ETIMEDOUT:
-		return clickhouse_fail(c, err, "the server does not answer in time: %s", said);
+		return clickhouse_fail(c, err,
+				       "the server does not answer in time: %s. What had been sent "
+				       "of a recording does not count",
+				       said);
 	case -ECONNRESET:
 		return clickhouse_fail(c, err,
 				       "the connection broke off: %s. What had been sent of the "
@@ -210,6 +216,12 @@ static int explain_code(struct clickhouse *c, long status, long code, const char
 	default:
 		break;
 	}
+	if (code == CODE_NOT_ENOUGH_SPACE || strstr(said, strerror(ENOSPC)))
+		return clickhouse_fail(c, -ENOSPC,
+				       "the server's disk is full. What had been sent of a "
+				       "recording does not count; make room there, and run the "
+				       "same again (%s)",
+				       said);
 	if (status == 401 || status == 403)
 		return clickhouse_fail(c, -EACCES, "the server does not let user '%s' in (%s)",
 				       c->at.user ? c->at.user : "default", said);
@@ -265,6 +277,7 @@ static int request(struct clickhouse *c, const char *query, struct http_request 
 	free(c->error);
 	c->error = NULL;
 	r->url = (const char *)url.data;
+	r->stalled_s = c->timeout_s;
 	endpoint_sign(&c->at, "default", r);
 	buf_clear(ret_answer);
 	if (err == 0)

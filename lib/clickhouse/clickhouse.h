@@ -23,6 +23,7 @@ struct clickhouse_options {
 	const char *url;	     /* clickhouse://[USER@]HOST[:PORT]/DATABASE */
 	const char *user, *password; /* NULL: the URL's user, or the server's default one */
 	const char *authority;	     /* file with authorities of TLS; NULL: the system's */
+	unsigned timeout_s;	     /* for so long nothing may come or go; 0: HTTP_STALLED_S */
 };
 
 /* Returns whether a name is the URL of such a database, right or wrong. */
@@ -48,8 +49,8 @@ int clickhouse_fail(struct clickhouse *c, int err, const char *format, ...)
 /* Asks; the answer replaces what is in the buffer. If `ids` is not NULL, the query can use a table
  * `ids` with a column `id` of these numbers, 8 bytes each, little-endian. 0; -EHOSTUNREACH,
  * -ECONNREFUSED, -ETIMEDOUT: the server is away; -ECONNRESET: it went away; -EACCES: the
- * credentials are wrong, or do not allow that; -ENOENT: there is no such database; -EPROTO: it
- * failed, or is no ClickHouse; -EMSGSIZE; -ENOMEM. */
+ * credentials are wrong, or do not allow that; -ENOENT: there is no such database; -ENOSPC: its
+ * disk is full; -EPROTO: it failed, or is no ClickHouse; -EMSGSIZE; -ENOMEM. */
 int clickhouse_ask(struct clickhouse *c, const char *query, const struct buf *ids,
 		   struct buf *ret_answer);
 

@@ -158,7 +158,8 @@ static void set_up(struct http *http, const struct http_request *r)
 	http->curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, 1L);
 	http->curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, HTTP_CONNECT_S);
 	http->curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-	http->curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, HTTP_STALLED_S);
+	http->curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME,
+			       (long)(r->stalled_s ? r->stalled_s : HTTP_STALLED_S));
 	http->curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
 	http->curl_easy_setopt(curl, CURLOPT_WRITEDATA, http);
 	if (r->authority)
@@ -187,20 +188,29 @@ static curl_mime *set_form(struct http *http, const struct http_request *r)
 	return form;
 }
 
+/* Takes over the headers. NULL for lack of memory, as before it. */
+static struct curl_slist *add_header(struct http *http, struct curl_slist *headers,
+				     const char *line)
+{
+	struct curl_slist *more = headers ? http->curl_slist_append(headers, line) : NULL;
+
+	if (!more)
+		http->curl_slist_free_all(headers);
+	return more;
+}
+
 /* NULL for lack of memory. */
 static struct curl_slist *make_headers(struct http *http, const struct http_request *r)
 {
 	/* Else a body would wait for the server to ask for it. */
-	struct curl_slist *headers = http->curl_slist_append(NULL, "Expect:"), *more;
+	struct curl_slist *headers = http->curl_slist_append(NULL, "Expect:");
 	char line[128];
 
-	if (!headers || !r->content_type)
-		return headers;
-	snprintf(line, sizeof(line), "Content-Type: %s", r->content_type);
-	more = http->curl_slist_append(headers, line);
-	if (!more)
-		http->curl_slist_free_all(headers);
-	return more;
+	if (r->content_type) {
+		snprintf(line, sizeof(line), "Content-Type: %s", r->content_type);
+		headers = add_header(http, headers, line);
+	}
+	return r->is_packed ? add_header(http, headers, "Content-Encoding: gzip") : headers;
 }
 
 int http_post(struct http *http, const struct http_request *r, long *ret_status,

@@ -10,12 +10,13 @@
 #ifndef HTTP_HTTP_H
 #define HTTP_HTTP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/buf.h"
 
 #define HTTP_CONNECT_S	10L	     /* for so long a connection may take */
-#define HTTP_STALLED_S	60L	     /* so long nothing may come or go */
+#define HTTP_STALLED_S	60u	     /* for so long nothing may come or go */
 #define HTTP_MAX_ANSWER (256u << 20) /* bytes */
 
 /* What to say of -ENOSYS. */
@@ -29,9 +30,11 @@ struct http_request {
 	const char *url;
 	const char *user, *password; /* NULL: none */
 	const char *authority;	     /* file with the authorities of TLS; NULL: the system's */
+	unsigned stalled_s;	     /* for so long nothing may come or go; 0: HTTP_STALLED_S */
 	const void *body;	     /* what is sent; NULL: the parts */
 	size_t len;
 	const char *content_type; /* of the body; NULL: libcurl's own */
+	bool is_packed;		  /* the body is of gzip */
 	const char *part;	  /* name of a part of a form, with this content; NULL: none */
 	const struct buf *content;
 };

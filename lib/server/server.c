@@ -35,6 +35,7 @@ struct server {
 	struct http *http;
 	const struct scheme *scheme;
 	struct endpoint at;
+	unsigned timeout_s;
 	char *path;
 	char *name;
 	char *error;
@@ -109,6 +110,7 @@ int server_new(const struct server_options *options, struct server **ret_server,
 	*ret_error = NULL;
 	if (!s)
 		return -ENOMEM;
+	s->timeout_s = options->timeout_s;
 	err = endpoint_init(&s->at, options->user, options->password, options->authority);
 	if (err == 0)
 		err = parse_url(s, options->url, ret_error);
@@ -195,7 +197,10 @@ static int explain_http(struct server *s, int err)
 			    "port of HTTP? (%s)",
 			    s->at.port, said);
 	case -ETIMEDOUT:
-		return fail(s, err, "the server does not answer in time: %s", said);
+		return fail(s, err,
+			    "the server does not answer in time: %s. If it has taken this all the "
+			    "same, it counts twice when it is sent again",
+			    said);
 	case -ECONNRESET:
 		return fail(s, err, "the connection broke off, %u times in a row: %s", SERVER_TRIES,
 			    said);
@@ -306,11 +311,14 @@ static int try(struct server *s, const struct http_request *r, struct buf *answe
 	return err;
 }
 
-int server_post(struct server *s, const char *query, const char *content_type,
+int server_post(struct server *s, const char *query, const char *content_type, bool is_packed,
 		const struct buf *body, struct buf *ret_answer)
 {
-	struct http_request r = {
-		.content_type = content_type, .body = body->data, .len = body->len};
+	struct http_request r = {.content_type = content_type,
+				 .is_packed = is_packed,
+				 .body = body->data,
+				 .len = body->len,
+				 .stalled_s = s->timeout_s};
 	char *url;
 	int err;
 

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "base/text.h"
 #include "export/export_otlp.h"
@@ -30,6 +31,33 @@ static int make_pprof(const struct pprof_parts *parts, size_t from, size_t n, st
 		*b = (struct buf){.data = (uint8_t *)data, .len = len, .cap = len};
 	else
 		free(data);
+	return err;
+}
+
+/* Packs what is in the buffer by gzip. Pprof is defined to be packed so, and older Parcas take no
+ * other; receivers of OTLP have to take it. */
+static int pack(struct buf *b)
+{
+	z_stream z = {.next_in = b->data, .avail_in = (uInt)b->len};
+	struct buf packed = {0};
+	int err = -ENOMEM;
+
+	if (b->len > UINT32_MAX)
+		return -EOVERFLOW;
+	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, MAX_MEM_LEVEL,
+			 Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	packed.cap = deflateBound(&z, b->len);
+	packed.data = malloc(packed.cap);
+	z.next_out = packed.data;
+	z.avail_out = (uInt)packed.cap;
+	if (packed.data && deflate(&z, Z_FINISH) == Z_STREAM_END)
+		err = 0;
+	packed.len = z.total_out;
+	deflateEnd(&z);
+	buf_free(err == 0 ? b : &packed);
+	if (err == 0)
+		*b = packed;
 	return err;
 }
 
@@ -124,20 +152,26 @@ int server_body_make(struct server *server, const struct pprof_parts *parts, con
 		body->content_type = "application/x-protobuf";
 		err = export_otlp_slice(parts, app, from, n, &body->bytes);
 		body->profile_bytes = body->bytes.len;
+		body->is_packed = true;
+		if (err == 0)
+			err = pack(&body->bytes);
 		buf_put_u8(&body->query, '\0');
 		return body->query.failed ? -ENOMEM : err;
 	}
 	err = make_pprof(parts, from, n, &pprof);
 	body->profile_bytes = pprof.len;
+	if (err == 0)
+		err = pack(&pprof);
 	if (err == 0 && server_kind(server) == SERVER_PARCA) {
 		body->content_type = "application/json";
 		err = make_json(recording, app, &pprof, &body->bytes);
-		buf_free(&pprof);
 	} else if (err == 0) {
 		body->content_type = "application/octet-stream";
 		body->bytes = pprof;
+		pprof = (struct buf){0};
 		err = make_query(server, recording, app, &body->query);
 	}
+	buf_free(&pprof);
 	buf_put_u8(&body->query, '\0');
 	return body->query.failed ? -ENOMEM : err;
 }

@@ -9,8 +9,10 @@
 struct server_body {
 	struct buf query; /* with a final NUL */
 	struct buf bytes;
-	size_t profile_bytes; /* of the profile itself, to which the server's limit applies */
+	size_t profile_bytes; /* of the profile itself, unpacked, to which the server's limit
+				 applies */
 	const char *content_type;
+	bool is_packed; /* the body as a whole is of gzip, rather than the profile in it */
 };
 
 /* Makes the body with `n` of the entries, from number `from` on, in the name of an application.

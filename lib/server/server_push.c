@@ -49,7 +49,7 @@ static int send_some(struct server_push *push, const struct pprof_parts *parts, 
 		err = -E2BIG;
 	if (err == 0)
 		err = server_post(push->server, (const char *)body.query.data, body.content_type,
-				  &body.bytes, &answer);
+				  body.is_packed, &body.bytes, &answer);
 	if (err == 0) {
 		push->requests++;
 		push->bytes += body.bytes.len;

@@ -45,12 +45,13 @@ def free_port():
 class Server:
     """One that runs until stop(); `url` names a database of it for stackctl."""
 
-    def __init__(self):
+    def __init__(self, data=None):
         if not shutil.which("clickhouse-server"):
             raise Skip("clickhouse-server is not installed (deps.sh exports)")
-        self.data = os.path.abspath(os.path.join(BUILD, "clickhouse"))
-        shutil.rmtree(self.data, ignore_errors=True)
-        os.makedirs(self.data)
+        self.data = data or os.path.abspath(os.path.join(BUILD, "clickhouse"))
+        if not data:
+            shutil.rmtree(self.data, ignore_errors=True)
+        os.makedirs(self.data, exist_ok=True)
         self.port = free_port()
         for name, text in (("config.xml", CONFIG % {"data": self.data, "port": self.port,
                                                     "tcp": free_port()}), ("users.xml", USERS)):
@@ -110,7 +111,8 @@ class Server:
 class Relay(socketserver.ThreadingTCPServer):
     """Between stackctl and a server. `lose` says which request's connection it drops, counted from 0,
     and when: "before" a byte of it has reached the server, in the "middle" of its body, or "after" the
-    server has answered, which stackctl never learns."""
+    server has answered, which stackctl never learns. With "silence" the server has answered, too, and the
+    connection stays, but nothing comes."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -174,6 +176,8 @@ class RelayHandler(socketserver.BaseRequestHandler):
                     break
         if when is None:
             self.request.sendall(answer)
+        if when == "silence":
+            self.request.recv(1)  # until stackctl goes
 
     @staticmethod
     def length_of(message):

@@ -21,9 +21,12 @@ sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import common  # noqa: E402
 import one_test  # noqa: E402
+import test_bad_servers  # noqa: E402,F401
 import test_clickhouse  # noqa: E402
+import test_fleet_views  # noqa: E402,F401
 import test_flamegraph  # noqa: E402,F401  (they register their tests)
 import test_fold_page  # noqa: E402,F401
+import test_foreign  # noqa: E402,F401
 import test_gnuplot  # noqa: E402,F401
 import test_paraver  # noqa: E402,F401
 import test_parquet  # noqa: E402,F401

@@ -4,10 +4,12 @@ and keep what they take as sums by command and call path. What a test says of th
 
 import base64
 import collections
+import gzip
 import http.server
 import json
 import re
 import threading
+import time
 import urllib.parse
 
 import wire
@@ -24,6 +26,14 @@ class Refused(Exception):
 def demand(condition, text, status=400):
     if not condition:
         raise Refused(status, text)
+
+
+def unpacked(data):
+    """Pprof is packed, which older Parcas insist on."""
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError) as error:
+        raise Refused(400, "no gzip: %s" % error) from error
 
 
 def check_pprof(p):
@@ -57,6 +67,8 @@ class Sums:
 
     def add_pprof(self, data, most_samples):
         try:
+            data = unpacked(data)
+            demand(len(data) <= MOST_BYTES, "profile payload size exceeds limit", 422)
             p = wire.decode(data, wire.PPROF)
         except (wire.Malformed, UnicodeDecodeError) as error:
             raise Refused(400, "no pprof: %s" % error) from error
@@ -95,9 +107,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 wanted = "Basic " + base64.b64encode(("pusher:" + server.password).encode()).decode()
                 demand(self.headers.get("Authorization") == wanted, "who are you?", 401)
             demand(length <= server.most_bytes, "request body too large", 413)
+            encoding = self.headers.get("Content-Encoding")
+            demand(encoding in (None, "gzip"), "unsupported encoding", 415)
+            body = unpacked(body) if encoding else body
             server.take(self, body)
             server.sums.requests += 1
-            if fault != "after":  # else it has taken that, and nobody learns it
+            if server.bodies is not None:
+                server.bodies.append(body)
+            if fault == "silence":
+                self.connection.recv(1)  # until stackctl goes
+            elif fault != "after":  # else it has taken that, and nobody learns it
                 self.answer(200, server.success)
         except Refused as refused:
             server.refused.append(str(refused))
@@ -116,7 +135,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Receiver(http.server.ThreadingHTTPServer):
-    """`faults` has what becomes of requests, by number from 0: "drop", "after", or (status, text)."""
+    """`faults` has what becomes of requests, by number from 0: "drop", "after", "silence", or (status, text)."""
 
     scheme, path = None, None
 
@@ -124,6 +143,7 @@ class Receiver(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), Handler)
         self.password, self.most_bytes, self.most_samples = password, most_bytes, most_samples
         self.faults, self.retry_after, self.number = {}, {}, 0
+        self.bodies = None  # a list: of all that is taken
         self.sums, self.refused, self.names, self.success = Sums(), [], set(), b""
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -136,6 +156,7 @@ class Receiver(http.server.ThreadingHTTPServer):
 
 class Pyroscope(Receiver):
     scheme, path = "pyroscope", "/ingest"
+    has_window = False  # of time
 
     def take(self, handler, body):
         url = urllib.parse.urlsplit(handler.path)
@@ -147,7 +168,8 @@ class Pyroscope(Receiver):
         demand(query["format"] == ["pprof"], "format")
         start, end = int(query["from"][0]), int(query["until"][0])
         demand(0 < start <= end, "times")
-        demand(len(body) <= MOST_BYTES, "profile payload size exceeds limit", 422)
+        now = time.time()  # Pyroscope's own limits, where a test asks for them
+        demand(not self.has_window or now - 3600 < start < now + 600, "outside of the ingestion window", 422)
         p = self.sums.add_pprof(body, self.most_samples)
         demand(start * 10 ** 9 <= p["time_nanos"] and
                p["time_nanos"] + p["duration_nanos"] <= end * 10 ** 9, "times do not agree")
@@ -160,6 +182,7 @@ class Counter(Receiver):
 
     def take(self, handler, body):
         del handler
+        body = unpacked(body)
         demand(len(body) <= MOST_BYTES, "profile payload size exceeds limit", 422)
         samples = sum(number == 2 for number, _, _ in wire.fields(body))
         demand(0 < samples <= self.most_samples, "%d samples" % samples, 422)

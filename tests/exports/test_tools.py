@@ -28,11 +28,11 @@ def pprof(*arguments):
     return run("go", "tool", "pprof", "-symbolize=none", *arguments, env=environment)
 
 
-def pprof_top(path):
+def pprof_top(*paths):
     """{name: (flat, cum)}"""
     rows = {}
     for line in pprof("-top", "-nodecount=0", "-nodefraction=0", "-edgefraction=0",
-                      "-sample_index=samples", "-functions", path).split("\n"):
+                      "-sample_index=samples", "-functions", *paths).split("\n"):
         row = re.match(r"\s*(\d+)\s+\S+%\s+\S+%\s+(\d+)\s+\S+%\s\s?(.*)$", line)
         if row:
             name = re.sub(r" \((partial-)?inline\)$", "", row[3])

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""What stackctl push sends to servers of profiles, read by programs of others: go's pprof, and decoders that
+were generated of the servers' own definitions. (servers.py reads it by code of ours.)"""
+
+import base64
+import collections
+import json
+import os
+
+import test_servers
+from common import NPM, ROOT, STORES, Skip, check, functions, need, node, npm, run
+from common import exports
+from servers import Otlp, Parca, Pyroscope
+from test_tools import pprof_top
+
+KINDS = ("small", "inferred", "metrics", "real")
+
+
+def sent(kind, store):
+    """The bodies of the requests by which a server got a store."""
+    receiver = kind()
+    receiver.bodies = []
+    test_servers.push(receiver.url(), store, says="recordings sent: 1")
+    check(receiver.bodies and not receiver.refused, "bodies, %r" % receiver.refused)
+    return receiver.bodies
+
+
+def written(name, data):
+    path = STORES.path(name)
+    with open(path, "wb") as file:
+        file.write(data)
+    return path
+
+
+def foreign(kind, body, *more):
+    return json.loads(run(node(), os.path.join(ROOT, "tests/exports/foreign.mjs"),
+                          os.path.abspath(os.path.join(NPM, "node_modules")), kind, written("body", body), *more))
+
+
+def check_pprof(bodies, store, what):
+    """Functions by go's pprof, which adds up files, against the report."""
+    paths = [written("pushed-%d.pb" % number, body) for number, body in enumerate(bodies)]
+    top = pprof_top(*paths)
+    wanted = collections.defaultdict(list)
+    for (name, _), counts in functions(store).items():
+        wanted[name].append(counts)
+    compared = 0
+    for name, rows in top.items():
+        if len(rows) == 1 and len(wanted[name]) == 1:
+            check(rows[0] == wanted[name][0], "%s: %s: %r, and %r in the report" % (what, name, rows, wanted[name]))
+            compared += 1
+    print("%s: %d of %d functions agree" % (what, compared, len(top)))
+    check(compared and compared * 2 > len(top), what + ": %d of %d functions" % (compared, len(top)))
+
+
+@exports
+def test_foreign_pprof():
+    need("go")
+    for kind in KINDS:
+        store = test_servers.store_of(kind)
+        check_pprof(sent(Pyroscope, store), store, "Pyroscope, " + kind)
+
+
+@exports
+def test_foreign_parca():
+    npm("@parca/client")
+    need("go")
+    for kind in KINDS:
+        store = test_servers.store_of(kind)
+        profiles = []
+        for body in sent(Parca, store):
+            for series in foreign("parca", body):
+                check(series["labels"]["__name__"] and series["labels"]["job"] == "stackd", series["labels"])
+                profiles += [base64.b64decode(profile) for profile in series["profiles"]]
+        check_pprof(profiles, store, "Parca, " + kind)
+
+
+@exports
+def test_foreign_otlp():
+    """By the official definition. No registry has it, so this needs a copy of it:
+    STACKD_OTLP_PROTO=FOLDER, below which opentelemetry/proto is."""
+    protos = os.environ.get("STACKD_OTLP_PROTO")
+    if not protos:
+        raise Skip("STACKD_OTLP_PROTO does not name a copy of opentelemetry-proto")
+    npm("protobufjs")
+    for kind in KINDS + ("hostile", "waits", "heap", "deep"):
+        store = test_servers.store_of(kind)
+        samples = 0
+        for body in sent(Otlp, store):
+            request = foreign("otlp", body, os.path.abspath(protos))
+            strings = request["dictionary"]["string_table"]
+            for resource in request["resource_profiles"]:
+                for scope in resource["scope_profiles"]:
+                    for profile in scope["profiles"]:
+                        name = strings[profile["sample_type"]["type_strindex"]]
+                        samples += sum(int(value) for sample in profile["samples"] for value in sample["values"]
+                                       if name == "samples")
+        check(samples == sum(test_servers.folded(store).values()), "%s: %d samples" % (kind, samples))
+        print("%s: %d samples agree" % (kind, samples))
