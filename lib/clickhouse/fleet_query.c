@@ -42,6 +42,16 @@ static void put_string(struct buf *b, const char *text, bool is_like)
 	text_put_raw(b, "'");
 }
 
+/* The hosts that are asked for, as a condition after others. */
+static void put_hosts(const struct fleet_query *q, struct buf *b)
+{
+	for (size_t i = 0; i < q->n_hosts; i++) {
+		text_put_raw(b, i ? " OR host LIKE " : " AND (host LIKE ");
+		put_string(b, q->hosts[i], true);
+	}
+	text_put_raw(b, q->n_hosts ? ") " : " ");
+}
+
 static void put_windows(struct fleet *f)
 {
 	const struct fleet_query *q = f->query;
@@ -52,11 +62,7 @@ static void put_windows(struct fleet *f)
 		text_printf(b, " AND end_ns > %" PRIu64, q->from_unix_ns);
 	if (q->to_unix_ns)
 		text_printf(b, " AND start_ns < %" PRIu64, q->to_unix_ns);
-	for (size_t i = 0; i < q->n_hosts; i++) {
-		text_put_raw(b, i ? " OR host LIKE " : " AND (host LIKE ");
-		put_string(b, q->hosts[i], true);
-	}
-	text_put_raw(b, q->n_hosts ? ") " : " ");
+	put_hosts(q, b);
 	text_put_raw(b, "ORDER BY end_ns DESC, push LIMIT 1 BY host, window)");
 }
 
@@ -107,14 +113,16 @@ static int get_event(const struct fleet *f, struct buf_reader *r, struct event *
 	return is_cut(f, r);
 }
 
-/* Whose samples count: those of these windows, which began in a known time. */
+/* Whose samples count: those of these windows, which began in a known time, on these hosts. The
+ * windows would do, but samples are in order of time and host. */
 static void put_pushes(struct fleet *f, const struct event *e)
 {
 	struct buf *b = &f->pushes;
 
 	text_printf(b, "start >= toDateTime(%" PRIu64 ") AND start <= toDateTime(%" PRIu64 ")",
 		    e->start_ns / 1000000000, e->last_start_ns / 1000000000);
-	text_put_raw(b, " AND push IN (SELECT push FROM ");
+	put_hosts(f->query, b);
+	text_put_raw(b, "AND push IN (SELECT push FROM ");
 	buf_put(b, f->windows.data, f->windows.len);
 	text_put_raw(b, " WHERE event = ");
 	put_string(b, e->name, false);
