@@ -201,6 +201,9 @@ def test_clickhouse_report():
     store, url = store_of("deep", "web1"), server().make("report")
     push(url, store)
     check(lines(url) == lines(store, "--by", "all"), "a path of 10,000 frames")
+    few = store_of("small", "web2")  # of all paths: these are fetched by generations, up to the last
+    push(url, few)
+    check(lines(url, "--host", "web2") == lines(few, "--by", "all"), "few of many paths")
     for kind in ("small", "hostile", "inferred", "metrics", "waits", "heap", "fleet"):
         store, url = store_of(kind, "web1"), server().make("report")
         push(url, store)
