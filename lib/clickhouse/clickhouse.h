@@ -54,7 +54,7 @@ int clickhouse_fail(struct clickhouse *c, int err, const char *format, ...)
 int clickhouse_ask(struct clickhouse *c, const char *query, const struct buf *ids,
 		   struct buf *ret_answer);
 
-/* Runs a query, INSERT say, with data behind it. Errors as above. */
+/* Runs a query, INSERT say, with data behind it, which is sent compressed. Errors as above. */
 int clickhouse_send(struct clickhouse *c, const char *query, const struct buf *data);
 
 #endif

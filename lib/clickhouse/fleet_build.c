@@ -10,8 +10,9 @@
 #include "clickhouse/fleet_state.h"
 #include "proc/object_id.h"
 
-#define BUILD_TEXT  65536 /* bytes of a name, with its end */
-#define BUILD_KINDS 16	  /* more than there are */
+#define BUILD_TEXT  65536  /* bytes of a name, with its end */
+#define BUILD_KINDS 16	   /* more than there are */
+#define BUILD_PIECE 250000 /* locations that are fetched at once: some 30 MB */
 
 enum { NODE_UNDER_WAY = FLEET_NONE - 1, NODE_MISSING = FLEET_NONE - 2 };
 
@@ -146,44 +147,67 @@ static void turn_lines(struct fleet *f)
 	}
 }
 
-static int take_locations(struct fleet *f, const struct buf *answer)
+static int take_locations(struct fleet *f, const struct buf *answer, uint32_t *count)
 {
 	struct buf_reader r = buf_reader(answer->data, answer->len);
 	struct row *row = calloc(1, sizeof(*row));
-	uint32_t count = 0;
 	int err = row ? 0 : -ENOMEM;
 
 	while (err == 0 && buf_left(&r)) {
 		err = get_row(f, &r, row);
 		if (err == 0)
-			err = add_row(f, row, &count);
+			err = add_row(f, row, count);
 	}
 	free(row);
-	turn_lines(f);
+	return err;
+}
+
+/* Fetches the locations with these ids, which it empties; *count have been added so far. */
+static int fetch_piece(struct fleet *f, struct buf *ids, uint32_t *count)
+{
+	struct buf answer = {0};
+	int err =
+		ids->failed
+			? -ENOMEM
+			: clickhouse_ask(
+				  f->c,
+				  "SELECT id, alt, inlined, kind, file_id, ifNull(build_id, ''), object, "
+				  "offset, frame, ifNull(function, ''), ifNull(file, ''), "
+				  "toUInt32(ifNull(line, 0)) FROM locations WHERE id IN (SELECT id FROM "
+				  "ids) ORDER BY id, alt, inlined, isNull(function), function LIMIT 1 BY "
+				  "id, alt, inlined FORMAT RowBinary",
+				  ids, &answer);
+
+	if (err == 0)
+		err = take_locations(f, &answer, count);
+	buf_free(&answer);
+	buf_clear(ids);
 	return err;
 }
 
 int fleet_fetch_locations(struct fleet *f)
 {
-	struct buf ids = {0}, answer = {0};
-	int err;
+	struct buf ids = {0};
+	struct int_map asked = {0};
+	uint32_t count = 0;
+	int err = 0;
 
-	for (size_t i = 0; i < f->paths.count; i++)
-		BUF_PUT(&ids, f->paths.items[i].location);
-	err = ids.failed
-		      ? -ENOMEM
-		      : clickhouse_ask(
-				f->c,
-				"SELECT id, alt, inlined, kind, file_id, ifNull(build_id, ''), object, "
-				"offset, frame, ifNull(function, ''), ifNull(file, ''), "
-				"toUInt32(ifNull(line, 0)) FROM locations WHERE id IN (SELECT id FROM "
-				"ids) ORDER BY id, alt, inlined, isNull(function), function LIMIT 1 BY "
-				"id, alt, inlined FORMAT RowBinary",
-				&ids, &answer);
+	for (size_t i = 0; err == 0 && i < f->paths.count; i++) {
+		uint64_t id = f->paths.items[i].location;
+
+		if (!f->paths.items[i].is_needed || int_map_find(&asked, id) != INT_MAP_NONE)
+			continue;
+		BUF_PUT(&ids, id);
+		err = int_map_set(&asked, id, 0);
+		if (err == 0 && ids.len >= BUILD_PIECE * sizeof(id))
+			err = fetch_piece(f, &ids, &count);
+	}
+	if (err == 0 && ids.len)
+		err = fetch_piece(f, &ids, &count);
 	if (err == 0)
-		err = take_locations(f, &answer);
+		turn_lines(f);
+	int_map_fini(&asked);
 	buf_free(&ids);
-	buf_free(&answer);
 	return err;
 }
 

@@ -4,7 +4,9 @@
  *
  * First which windows there are in the time, of which event; then the sums of their samples, which
  * the server makes; then what these refer to. Paths are fetched generation by generation, from the
- * leaves up, as the engine knows no recursion; the rest of very deep ones all at once.
+ * leaves up, as the engine knows no recursion; the rest of very deep ones all at once. Where the
+ * sums have a large part of all paths, all come at once, too: tags are hashes, so that each
+ * generation would read the whole table again.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,6 +20,7 @@
 #include "stackd_abi.h"
 
 #define FLEET_GENERATIONS 48   /* that are fetched one by one */
+#define FLEET_PART	  8    /* of so many paths one is asked for: all are fetched */
 #define FLEET_TEXT	  4096 /* bytes of a label, with its end */
 
 /* --- SQL -------------------------------------------------------------------------------------- */
@@ -42,6 +45,16 @@ static void put_string(struct buf *b, const char *text, bool is_like)
 	text_put_raw(b, "'");
 }
 
+/* The hosts that are asked for, as a condition after others. */
+static void put_hosts(const struct fleet_query *q, struct buf *b)
+{
+	for (size_t i = 0; i < q->n_hosts; i++) {
+		text_put_raw(b, i ? " OR host LIKE " : " AND (host LIKE ");
+		put_string(b, q->hosts[i], true);
+	}
+	text_put_raw(b, q->n_hosts ? ") " : " ");
+}
+
 static void put_windows(struct fleet *f)
 {
 	const struct fleet_query *q = f->query;
@@ -52,11 +65,7 @@ static void put_windows(struct fleet *f)
 		text_printf(b, " AND end_ns > %" PRIu64, q->from_unix_ns);
 	if (q->to_unix_ns)
 		text_printf(b, " AND start_ns < %" PRIu64, q->to_unix_ns);
-	for (size_t i = 0; i < q->n_hosts; i++) {
-		text_put_raw(b, i ? " OR host LIKE " : " AND (host LIKE ");
-		put_string(b, q->hosts[i], true);
-	}
-	text_put_raw(b, q->n_hosts ? ") " : " ");
+	put_hosts(q, b);
 	text_put_raw(b, "ORDER BY end_ns DESC, push LIMIT 1 BY host, window)");
 }
 
@@ -107,14 +116,16 @@ static int get_event(const struct fleet *f, struct buf_reader *r, struct event *
 	return is_cut(f, r);
 }
 
-/* Whose samples count: those of these windows, which began in a known time. */
+/* Whose samples count: those of these windows, which began in a known time, on these hosts. The
+ * windows would do, but samples are in order of time and host. */
 static void put_pushes(struct fleet *f, const struct event *e)
 {
 	struct buf *b = &f->pushes;
 
 	text_printf(b, "start >= toDateTime(%" PRIu64 ") AND start <= toDateTime(%" PRIu64 ")",
 		    e->start_ns / 1000000000, e->last_start_ns / 1000000000);
-	text_put_raw(b, " AND push IN (SELECT push FROM ");
+	put_hosts(f->query, b);
+	text_put_raw(b, "AND push IN (SELECT push FROM ");
 	buf_put(b, f->windows.data, f->windows.len);
 	text_put_raw(b, " WHERE event = ");
 	put_string(b, e->name, false);
@@ -380,33 +391,84 @@ static int take_paths(struct fleet *f, const struct buf *answer, struct buf *nex
 	return err;
 }
 
+/* Whether all paths are to be fetched, since so many are needed. */
+static int ask_for_all(struct fleet *f, size_t needed, bool *ret_all)
+{
+	struct buf query = {0}, answer = {0};
+	struct buf_reader r;
+	uint64_t count = 0;
+	int err;
+
+	text_put_raw(&query, "SELECT count() FROM paths");
+	err = ask(f, &query, NULL, &answer);
+	r = buf_reader(answer.data, answer.len);
+	if (err == 0) {
+		BUF_GET(&r, count);
+		err = is_cut(f, &r);
+	}
+	*ret_all = count / FLEET_PART <= needed;
+	buf_free(&answer);
+	return err;
+}
+
+/* Fetches the paths with these ids, or all of them; those of their parents that are not there yet
+ * replace the ids. */
+static int fetch_generation(struct fleet *f, bool is_all, struct buf *ids)
+{
+	struct buf query = {0}, next = {0}, answer = {0};
+	int err;
+
+	text_put_raw(&query, "SELECT DISTINCT tag, alt, parent, parent_alt, location, "
+			     "location_alt FROM paths");
+	if (!is_all)
+		text_put_raw(&query, " WHERE tag IN (SELECT id FROM ids)");
+	err = ask(f, &query, is_all ? NULL : ids, &answer);
+	if (err == 0)
+		err = take_paths(f, &answer, &next);
+	if (err == 0 && next.failed)
+		err = -ENOMEM;
+	buf_free(&answer);
+	buf_free(ids);
+	*ids = next;
+	return err;
+}
+
+/* Marks the paths that the sums have, and those above them. */
+static void mark(struct fleet *f)
+{
+	for (size_t i = 0; i < f->sums.count; i++) {
+		uint64_t tag = f->sums.items[i].tag;
+		uint32_t alt = f->sums.items[i].alt;
+
+		for (;;) {
+			uint32_t at = int_map_find_wide(&f->path_at, tag, alt);
+
+			if (at == INT_MAP_NONE || f->paths.items[at].is_needed)
+				break;
+			f->paths.items[at].is_needed = true;
+			tag = f->paths.items[at].parent;
+			alt = f->paths.items[at].parent_alt;
+		}
+	}
+}
+
 int fleet_fetch_paths(struct fleet *f)
 {
-	struct buf ids = {0}, next = {0}, answer = {0};
-	int err = 0;
+	struct buf ids = {0};
+	bool is_all = false;
+	int err;
 
 	for (size_t i = 0; i < f->sums.count; i++)
 		if (f->sums.items[i].tag)
 			BUF_PUT(&ids, f->sums.items[i].tag);
+	err = ids.failed ? -ENOMEM : ask_for_all(f, ids.len / sizeof(uint64_t), &is_all);
 	for (unsigned i = 0; err == 0 && ids.len && i <= FLEET_GENERATIONS; i++) {
-		bool is_rest = i == FLEET_GENERATIONS;
-		struct buf query = {0}, swap = ids;
-
-		text_put_raw(&query, "SELECT DISTINCT tag, alt, parent, parent_alt, location, "
-				     "location_alt FROM paths");
-		if (!is_rest)
-			text_put_raw(&query, " WHERE tag IN (SELECT id FROM ids)");
-		err = ask(f, &query, is_rest ? NULL : &ids, &answer);
-		buf_clear(&next);
-		if (err == 0)
-			err = take_paths(f, &answer, &next);
-		if (err == 0 && next.failed)
-			err = -ENOMEM;
-		ids = next;
-		next = swap;
+		is_all = is_all || i == FLEET_GENERATIONS;
+		err = fetch_generation(f, is_all, &ids);
+		if (is_all)
+			break;
 	}
 	buf_free(&ids);
-	buf_free(&next);
-	buf_free(&answer);
+	mark(f);
 	return err;
 }

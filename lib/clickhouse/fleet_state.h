@@ -15,6 +15,7 @@ struct fleet_path {
 	uint64_t parent, location;
 	uint32_t parent_alt, location_alt;
 	uint32_t node; /* FLEET_UNASKED, _UNDER_WAY, _NONE, or its number */
+	bool is_needed;
 };
 
 struct fleet_sum {

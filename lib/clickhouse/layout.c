@@ -2,10 +2,12 @@
 /*
  * The tables of a fleet's database; see layout.h.
  *
- * Samples are in order of metric, hour and tag: a query of a time reads that time alone, and equal
- * tags of all hosts stand together, which is what queries add up and what compresses. Paths and
- * locations are sent by all hosts, and merged by the engine; a tag that has two definitions keeps
- * both, since its order has all columns.
+ * Samples are in order of metric, hour, host, window, command and tag: a query of a time, or of
+ * some hosts in it, reads little else, and columns that are the same in many rows on end take next
+ * to no room. With the tag first, its 8 bytes would take none, but hosts, windows and pushes 14
+ * (of 10,000 hosts), since the latter two are random numbers. Paths and locations are sent by all
+ * hosts, and merged by the engine; a tag that has two definitions keeps both, since its order has
+ * all columns.
  */
 #include "clickhouse/layout.h"
 
@@ -43,7 +45,7 @@ static const char *const engines[LAYOUT_TABLES] = {
 	[ROWS_PATHS] = "ReplacingMergeTree() ORDER BY (tag, alt, parent, parent_alt, location, "
 		       "location_alt)",
 	[ROWS_SAMPLES] = "MergeTree() PARTITION BY toDate(start) ORDER BY (metric, "
-			 "toStartOfHour(start), tag, alt, host, window)",
+			 "toStartOfHour(start), host, window, command, tag, alt)",
 	[LAYOUT_WINDOWS] = "MergeTree() PARTITION BY toDate(start) ORDER BY (host, window, push)",
 };
 

@@ -5,7 +5,8 @@
  * A window is made rows twice. The first time its paths and locations are only collected, and the
  * server asked for those it has; the second time what is new is sent, in pieces, so that memory
  * stays bounded: locations and paths before the samples that have them, and the window's own row at
- * the end.
+ * the end. What is known of the server by then stays known for the next window, and only the rest
+ * is asked for: a service sends nearly the same paths again and again.
  */
 #include "clickhouse/push.h"
 
@@ -21,10 +22,12 @@
 
 #define PUSH_PIECE (8u << 20) /* bytes of one table that are sent at once */
 #define PUSH_KIND  32	      /* bytes of the name of a kind of objects */
+#define PUSH_KNOWN (1u << 20) /* paths and locations that are remembered, 50 MB or so */
 
 struct push {
 	struct clickhouse *c;
-	struct rows *rows;		  /* of the window at hand, with what the server has */
+	struct rows *rows;		  /* with what the server has; NULL: nothing is known */
+	uint64_t last;			  /* the window that was sent last, if that is not NULL */
 	struct int_map ends;		  /* windows that the server has: numbers of ... */
 	VEC(uint64_t) end_ns;		  /* ... their ends */
 	struct buf pieces[LAYOUT_TABLES]; /* not sent yet */
@@ -136,6 +139,13 @@ static int take_windows(struct push *push, const struct buf *answer)
 	return err;
 }
 
+/* Forgets what the server has. */
+static void forget(struct push *push)
+{
+	rows_free(push->rows);
+	push->rows = NULL;
+}
+
 int push_ask(struct push *push, const struct store_recording *recordings, size_t n)
 {
 	struct buf ids = {0}, answer = {0};
@@ -148,6 +158,8 @@ int push_ask(struct push *push, const struct store_recording *recordings, size_t
 
 		BUF_PUT(&ids, window);
 	}
+	if (push->rows)
+		BUF_PUT(&ids, push->last);
 	err = ids.failed ? -ENOMEM
 			 : clickhouse_ask(push->c,
 					  "SELECT window, max(end_ns) FROM windows WHERE window IN "
@@ -155,6 +167,9 @@ int push_ask(struct push *push, const struct store_recording *recordings, size_t
 					  &ids, &answer);
 	if (err == 0)
 		err = take_windows(push, &answer);
+	/* The database may be another one by now, under the same name. */
+	if (err < 0 || int_map_find(&push->ends, push->last) == INT_MAP_NONE)
+		forget(push);
 	buf_free(&ids);
 	buf_free(&answer);
 	return err;
@@ -212,12 +227,12 @@ static int take_paths(struct push *push, const struct buf *answer)
 	return err;
 }
 
-/* Collects the ids of a window's locations and paths. */
+/* Collects the ids of a window's locations and paths of which nothing is known. */
 static int collect(void *arg, enum rows_table table, const struct rows_value *values)
 {
 	struct push *push = arg;
 
-	if (table != ROWS_SAMPLES)
+	if (table != ROWS_SAMPLES && !rows_has(push->rows, table, values))
 		BUF_PUT(&push->ids[table], values[0].number);
 	return push->ids[table].failed ? -ENOMEM : 0;
 }
@@ -310,24 +325,35 @@ static int send_window(struct push *push, struct profile *profile)
 	return err == 0 ? send_pieces(push) : err;
 }
 
-int push_add(struct push *push, struct profile *profile)
+/* Has a set of rows that knows what the server has, as far as it was asked. */
+static int remember(struct push *push)
 {
 	const struct rows_sink sink = {.row = put_row, .arg = push};
+
+	if (push->rows && rows_known(push->rows) > PUSH_KNOWN)
+		forget(push);
+	return push->rows ? 0 : rows_new(&sink, &push->rows);
+}
+
+int push_add(struct push *push, struct profile *profile)
+{
 	const struct push_counts before = push->counts;
-	int err = rows_new(&sink, &push->rows);
+	uint64_t collisions;
+	int err = remember(push);
 
 	if (err < 0)
 		return err;
+	collisions = rows_counts(push->rows).collisions;
 	err = send_window(push, profile);
 	if (err < 0) {
 		push->counts = before;
 		for (int i = 0; i < LAYOUT_TABLES; i++)
 			buf_clear(&push->pieces[i]);
+		forget(push); /* some of it may not have been sent */
 	} else {
 		push->counts.windows++;
-		push->counts.collisions += rows_counts(push->rows).collisions;
+		push->counts.collisions += rows_counts(push->rows).collisions - collisions;
+		push->last = rows_window(&profile_tables(profile)->recording);
 	}
-	rows_free(push->rows);
-	push->rows = NULL;
 	return err;
 }

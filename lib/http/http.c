@@ -188,29 +188,33 @@ static curl_mime *set_form(struct http *http, const struct http_request *r)
 	return form;
 }
 
-/* Takes over the headers. NULL for lack of memory, as before it. */
-static struct curl_slist *add_header(struct http *http, struct curl_slist *headers,
-				     const char *line)
+/* Appends a header; false for lack of memory. */
+static bool add_header(struct http *http, struct curl_slist **headers, const char *line)
 {
-	struct curl_slist *more = headers ? http->curl_slist_append(headers, line) : NULL;
+	struct curl_slist *more = http->curl_slist_append(*headers, line);
 
-	if (!more)
-		http->curl_slist_free_all(headers);
+	if (more)
+		*headers = more;
 	return more;
 }
 
 /* NULL for lack of memory. */
 static struct curl_slist *make_headers(struct http *http, const struct http_request *r)
 {
-	/* Else a body would wait for the server to ask for it. */
-	struct curl_slist *headers = http->curl_slist_append(NULL, "Expect:");
+	struct curl_slist *headers = NULL;
 	char line[128];
+	/* Else a body would wait for the server to ask for it. */
+	bool has_all = add_header(http, &headers, "Expect:");
 
-	if (r->content_type) {
-		snprintf(line, sizeof(line), "Content-Type: %s", r->content_type);
-		headers = add_header(http, headers, line);
-	}
-	return r->is_packed ? add_header(http, headers, "Content-Encoding: gzip") : headers;
+	snprintf(line, sizeof(line), "Content-Type: %s", r->content_type ? r->content_type : "");
+	if (r->content_type)
+		has_all = has_all && add_header(http, &headers, line);
+	if (r->is_gzip)
+		has_all = has_all && add_header(http, &headers, "Content-Encoding: gzip");
+	if (has_all)
+		return headers;
+	http->curl_slist_free_all(headers);
+	return NULL;
 }
 
 int http_post(struct http *http, const struct http_request *r, long *ret_status,

@@ -34,7 +34,7 @@ struct http_request {
 	const void *body;	     /* what is sent; NULL: the parts */
 	size_t len;
 	const char *content_type; /* of the body; NULL: libcurl's own */
-	bool is_packed;		  /* the body is of gzip */
+	bool is_gzip;		  /* the body is compressed, which a header tells */
 	const char *part;	  /* name of a part of a form, with this content; NULL: none */
 	const struct buf *content;
 };

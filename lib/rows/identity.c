@@ -76,6 +76,13 @@ int identity_enter(struct identity *table, uint64_t id, const struct identity_ke
 	return 0;
 }
 
+bool identity_has(const struct identity *table, uint64_t id, const struct identity_key *key)
+{
+	uint32_t last, next;
+
+	return find(table, id, key, &last, &next) != IDENTITY_NONE;
+}
+
 int identity_know(struct identity *table, uint64_t id, const struct identity_key *key, uint32_t alt)
 {
 	uint32_t last, next, at = find(table, id, key, &last, &next);

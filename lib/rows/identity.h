@@ -41,6 +41,9 @@ void identity_fini(struct identity *table);
 int identity_enter(struct identity *table, uint64_t id, const struct identity_key *key,
 		   uint32_t *ret_alt, bool *ret_is_new);
 
+/* Returns whether a thing is there. */
+bool identity_has(const struct identity *table, uint64_t id, const struct identity_key *key);
+
 /* Enters a thing under an alternative that it was given elsewhere. What is there already stays as
  * it is. Errors as above. */
 int identity_know(struct identity *table, uint64_t id, const struct identity_key *key,

@@ -106,6 +106,26 @@ int rows_know_location(struct rows *rows, uint64_t id, uint32_t alt, const char 
 	return identity_know(&rows->locations, id, &key, alt);
 }
 
+bool rows_has(const struct rows *rows, enum rows_table table, const struct rows_value *values)
+{
+	const struct identity_key path = {values[ROWS_PATH_PARENT].number,
+					  values[ROWS_PATH_LOCATION].number,
+					  (uint32_t)values[ROWS_PATH_PARENT_ALT].number,
+					  (uint32_t)values[ROWS_PATH_LOCATION_ALT].number};
+	struct identity_key place;
+
+	if (table == ROWS_PATHS)
+		return identity_has(&rows->paths, values[ROWS_PATH_TAG].number, &path);
+	place = location_key(values[ROWS_LOCATION_KIND].text, values[ROWS_LOCATION_FILE_ID].number,
+			     values[ROWS_LOCATION_OFFSET].number);
+	return identity_has(&rows->locations, values[ROWS_LOCATION_ID].number, &place);
+}
+
+size_t rows_known(const struct rows *rows)
+{
+	return rows->paths.entries.count + rows->locations.entries.count;
+}
+
 /* --- locations and paths ---------------------------------------------------------------------- */
 
 static uint64_t id_of_location(const struct rows_profile *p, uint32_t number)

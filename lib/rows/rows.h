@@ -10,6 +10,8 @@
 #ifndef ROWS_ROWS_H
 #define ROWS_ROWS_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "model/profile.h"
 #include "rows/rows_schema.h"
@@ -41,6 +43,12 @@ int rows_know_path(struct rows *rows, uint64_t tag, uint32_t alt, uint64_t paren
 		   uint32_t parent_alt, uint64_t location, uint32_t location_alt);
 int rows_know_location(struct rows *rows, uint64_t id, uint32_t alt, const char *kind,
 		       uint64_t file_id, uint64_t offset);
+
+/* Returns whether the path or location of another set's row is in this one, too. */
+bool rows_has(const struct rows *rows, enum rows_table table, const struct rows_value *values);
+
+/* Returns how many paths and locations there are, about 50 bytes of memory each. */
+size_t rows_known(const struct rows *rows);
 
 /* Returns text as rows have it, escaped as in docs/TAGS.md: in the buffer, which it replaces. NULL
  * for NULL, or without memory (b->failed). */

@@ -315,7 +315,7 @@ int server_post(struct server *s, const char *query, const char *content_type, b
 		const struct buf *body, struct buf *ret_answer)
 {
 	struct http_request r = {.content_type = content_type,
-				 .is_packed = is_packed,
+				 .is_gzip = is_packed,
 				 .body = body->data,
 				 .len = body->len,
 				 .stalled_s = s->timeout_s};

@@ -7,11 +7,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "base/text.h"
 #include "export/export_otlp.h"
 #include "export/export_pprof.h"
+#include "http/gzip.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
@@ -38,23 +38,9 @@ static int make_pprof(const struct pprof_parts *parts, size_t from, size_t n, st
  * other; receivers of OTLP have to take it. */
 static int pack(struct buf *b)
 {
-	z_stream z = {.next_in = b->data, .avail_in = (uInt)b->len};
 	struct buf packed = {0};
-	int err = -ENOMEM;
+	int err = b->len > UINT32_MAX ? -EOVERFLOW : gzip_put(b->data, b->len, &packed);
 
-	if (b->len > UINT32_MAX)
-		return -EOVERFLOW;
-	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, MAX_MEM_LEVEL,
-			 Z_DEFAULT_STRATEGY) != Z_OK)
-		return -ENOMEM;
-	packed.cap = deflateBound(&z, b->len);
-	packed.data = malloc(packed.cap);
-	z.next_out = packed.data;
-	z.avail_out = (uInt)packed.cap;
-	if (packed.data && deflate(&z, Z_FINISH) == Z_STREAM_END)
-		err = 0;
-	packed.len = z.total_out;
-	deflateEnd(&z);
 	buf_free(err == 0 ? b : &packed);
 	if (err == 0)
 		*b = packed;

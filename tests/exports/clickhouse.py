@@ -112,7 +112,8 @@ class Relay(socketserver.ThreadingTCPServer):
     """Between stackctl and a server. `lose` says which request's connection it drops, counted from 0,
     and when: "before" a byte of it has reached the server, in the "middle" of its body, or "after" the
     server has answered, which stackctl never learns. With "silence" the server has answered, too, and the
-    connection stays, but nothing comes."""
+    connection stays, but nothing comes. `log` has the first line of each request, its bytes, and those of
+    the answer."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -121,6 +122,7 @@ class Relay(socketserver.ThreadingTCPServer):
         super().__init__(("127.0.0.1", 0), RelayHandler)
         self.server_port, self.port = port, self.server_address[1]
         self.lose, self.when, self.requests = None, None, 0
+        self.log = []
         self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -128,6 +130,10 @@ class Relay(socketserver.ThreadingTCPServer):
         with self.lock:
             self.requests += 1
             return self.requests - 1
+
+    def note(self, request, answer):
+        with self.lock:
+            self.log.append((request.split(b"\r\n", 1)[0].decode(), len(request), len(answer)))
 
     def reset(self, lose, when):
         self.lose, self.when, self.requests = lose, when, 0
@@ -174,6 +180,7 @@ class RelayHandler(socketserver.BaseRequestHandler):
                 answer += some
                 if self.is_whole_answer(answer):
                     break
+        relay.note(request, answer)
         if when is None:
             self.request.sendall(answer)
         if when == "silence":

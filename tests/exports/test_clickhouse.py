@@ -201,6 +201,9 @@ def test_clickhouse_report():
     store, url = store_of("deep", "web1"), server().make("report")
     push(url, store)
     check(lines(url) == lines(store, "--by", "all"), "a path of 10,000 frames")
+    few = store_of("small", "web2")  # of all paths: these are fetched by generations, up to the last
+    push(url, few)
+    check(lines(url, "--host", "web2") == lines(few, "--by", "all"), "few of many paths")
     for kind in ("small", "hostile", "inferred", "metrics", "waits", "heap", "fleet"):
         store, url = store_of(kind, "web1"), server().make("report")
         push(url, store)
@@ -458,6 +461,50 @@ def test_clickhouse_follow():
     for number in range(1, 5):
         wanted += Source(store, "--recording", str(number)).samples()
     same(without_labels(counted("follow", "web1")), added_up(as_seen(wanted)), "follow")
+
+
+@exports
+def test_clickhouse_sent_once():
+    """Rows go compressed, and what is known of the server from one window is not asked for the next one."""
+    with_relay = Relay(server().port)
+    server().make("once")
+    url = server().url("once", with_relay.port)
+    said = push(url, store_of("names", "web1"))
+    rows = int(re.search(r"(\d+) bytes", said).group(1))
+    sent = sum(size for line, size, _ in with_relay.log if "INSERT%20INTO%20locations" in line)
+    check(0 < sent < rows / 2, "%d bytes were sent for %d of rows" % (sent, rows))
+    with_relay.log.clear()
+    push(url, store_of("windows", "web1"), says="recordings sent: 6")
+    asked = [size for line, size, _ in with_relay.log if "FROM%20paths" in line]
+    check(len(asked) == 6 and min(asked) + 8 <= asked[0], "bytes of the questions for paths: %r" % asked)
+
+
+@exports
+def test_clickhouse_emptied():
+    """What a follower knows of the server is forgotten when its tables have been emptied."""
+    url, store = server().make("emptied"), STORES.path("emptied.db")
+    STORES.make(store, "small")
+    windows = "SELECT uniq(window) FROM windows"
+
+    def has(count):
+        return server().ask("EXISTS TABLE windows", "emptied") == [["1"]] and \
+            server().ask(windows, "emptied") == [[str(count)]]
+
+    with subprocess.Popen([STACKCTL, "push", url, "-i", store, "--follow", "--every", "100ms"],
+                          stderr=subprocess.DEVNULL) as follower:
+        try:
+            until(lambda: has(1), "the first recording")
+            for table in ("paths", "locations", "samples", "windows"):
+                server().ask("TRUNCATE TABLE " + table, "emptied")
+            until(lambda: has(1), "the first recording again")
+            STORES.make(store, "after")
+            until(lambda: has(2), "the second recording")
+        finally:
+            follower.terminate()
+    for table, wanted in (("paths", Source(store, "--recording", "1..2").paths()),
+                          ("locations", Source(store, "--recording", "1..2").locations())):
+        same(server().ask("SELECT DISTINCT %s FROM %s FORMAT JSONCompact" % (columns_of(table), table),
+                          "emptied"), wanted, table)
 
 
 def read(log):
