@@ -22,6 +22,7 @@ sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import common  # noqa: E402
 import one_test  # noqa: E402
 import test_clickhouse  # noqa: E402
+import test_clickhouse_now  # noqa: E402,F401
 import test_flamegraph  # noqa: E402,F401  (they register their tests)
 import test_fold_page  # noqa: E402,F401
 import test_gnuplot  # noqa: E402,F401
