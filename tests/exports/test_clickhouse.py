@@ -124,24 +124,28 @@ def test_clickhouse_windows():
     push(url, store, "--since", "1h", status=3, says="nothing was recorded from")
 
 
-@exports
-def test_clickhouse_documented():
+def check_documented(engine):
     """The queries of docs/FLEETS.md, as they stand there but for the time."""
     with open(os.path.join(ROOT, "docs/FLEETS.md"), encoding="utf-8") as file:
         pushes, twice, top = re.findall(r"```sql\n(.*?)```", file.read(), re.DOTALL)
     check(" ".join(pushes.split()) == PUSHES, "the query of pushes is another one here")
-    url, wanted = server().make("documented"), collections.Counter()
+    url, wanted = engine.make("documented"), collections.Counter()
     for kind, host in (("small", "web1"), ("after", "web2"), ("small", "db1")):
         push(url, store_of(kind, host))
         if host.startswith("web"):
             for name, (own, _) in functions(store_of(kind, host)).items():
                 wanted[name[0]] += own
-    rows = server().ask(top.replace("start >= now() - 3600", "start >= toDateTime(1699999999)"), "documented")
+    rows = engine.ask(top.replace("start >= now() - 3600", "start >= toDateTime(1699999999)"), "documented")
     unnamed = "libx.so+0x50"  # has no function
     got = {unnamed if name == "\\N" else name: int(count) for name, count in rows}
     check(got == {name: own for name, own in wanted.items() if own and "[" not in name},
           "the top functions: %r, and %r in the reports" % (got, wanted))
-    check(server().ask(twice, "documented") == [], "two definitions")
+    check(engine.ask(twice, "documented") == [], "two definitions")
+
+
+@exports
+def test_clickhouse_documented():
+    check_documented(server())
 
 
 @exports

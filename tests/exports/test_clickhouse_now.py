@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""stackctl push and report with the engine of a current ClickHouse, which npm's chdb holds. The rest of
+the tests have Debian's server, which is of 2018."""
+
+import os
+import shutil
+import subprocess
+
+from clickhouse import Server
+from common import BUILD, ROOT, STACKCTL, STORES, check, exports, npm, run
+from tables import Source, same, without_labels
+from test_clickhouse import (PUSHES, as_seen, check_documented, check_parts, check_views, columns_of, lines, push,
+                             store_of)
+
+
+class Engine(Server):
+    """chdb behind HTTP, until the end of `with`."""
+
+    def __init__(self):  # pylint: disable=super-init-not-called
+        modules = os.path.abspath(os.path.dirname(npm("chdb")))
+        self.data = os.path.abspath(os.path.join(BUILD, "chdb"))
+        shutil.rmtree(self.data, ignore_errors=True)
+        os.makedirs(self.data)
+        self.process = subprocess.Popen(
+            ["node", os.path.join(ROOT, "tests/exports/chdb.mjs"), modules, self.data],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        self.port = int(self.process.stdout.readline() or 0)
+        check(self.port, "chdb.mjs did not start")
+
+    def __enter__(self):
+        print("engine", self.ask("SELECT version()", "default"))
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        self.process = None
+
+
+@exports
+def test_clickhouse_now():
+    """Tables, rows, views and the documented query are the same in a current engine."""
+    with Engine() as engine:
+        for kind in ("small", "hostile", "inferred", "metrics", "waits", "heap", "fleet", "deep"):
+            store, url = store_of(kind, "web1"), engine.make("now")
+            push(url, store, says="recordings sent: 1")
+            push(url, store, says="recordings sent: 0 (0 rows, 0 bytes); there already: 1")
+            source = Source(store)
+            samples = engine.ask("SELECT %s FROM samples WHERE push IN (%s) FORMAT JSONCompact"
+                                 % (columns_of("samples"), PUSHES), "now")
+            same(without_labels(samples), as_seen(source.samples()), kind)
+            for table, wanted in (("paths", source.paths()), ("locations", source.locations())):
+                same(engine.ask("SELECT %s FROM %s FORMAT JSONCompact" % (columns_of(table), table), "now"),
+                     wanted, kind + ": " + table)
+            check(lines(url) == lines(store, "--by", "all"), kind + ": the tree")
+            if kind != "deep":
+                for by in ("all", "command", "unit", "container", "host"):
+                    check_views(store, url, "--by", by)
+        store, url = store_of("metrics", "web1"), engine.make("now")
+        push(url, store)
+        for metric in ("region.time", "region.visits", "region.cpu", "mpi.sent"):
+            check_views(store, url, "--by", "all", "--metric", metric)
+        push(engine.make("now"), store_of("fleet", "web1"))
+        check_parts("rank 3: 18 samples, 45.0% of all", lines(engine.url("now"), "--by", "rank"))
+        picture = STORES.path("now.svg")
+        run(STACKCTL, "flamegraph", "-i", engine.url("now"), "-o", picture)
+        with open(picture, encoding="utf-8") as file:
+            check("twin" in file.read(), "the flame graph")
+        check_documented(engine)
