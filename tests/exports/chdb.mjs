@@ -6,6 +6,7 @@ import { createRequire } from "node:module";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { writeFileSync } from "node:fs";
+import { gunzipSync } from "node:zlib";
 
 const [folder, data] = process.argv.slice(2); // absolute
 const { Session } = createRequire(join(folder, "index.js"))("chdb");
@@ -39,7 +40,10 @@ const server = createServer((request, response) => {
 	const pieces = [];
 	request.on("data", piece => pieces.push(piece));
 	request.on("end", () => {
-		last = last.then(() => answer(request, Buffer.concat(pieces))).then(bytes => {
+		const sent = Buffer.concat(pieces);
+		const body = request.headers["content-encoding"] === "gzip" ? gunzipSync(sent) : sent;
+
+		last = last.then(() => answer(request, body)).then(bytes => {
 			response.writeHead(200).end(bytes);
 		}, error => {
 			response.writeHead(500).end(String(error.message).replace(/^.*?(?=Code: )/s, ""));

@@ -189,7 +189,7 @@ def test_bad_clickhouse_rows():
         push(other, store, says="recordings sent: 1")
         for table in ("paths", "locations"):
             server().ask("INSERT INTO others.%s SELECT * FROM %s" % (table, table), "rows")
-        copy_samples("others", "others", "LIMIT 1", **changes)
+        copy_samples("others", "others", "LIMIT 1", **{"count": "4", **changes})
         done = subprocess.run([STACKCTL, "report", "-i", other], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               text=True)
         print(changes, done.returncode, done.stdout, done.stderr)
