@@ -147,11 +147,11 @@ static int create(struct clickhouse *c, int table)
 /* A table as the server has it: a bit for each of our columns that is there as it should be. */
 struct found {
 	uint32_t columns;
-	bool is_there;
+	bool is_there, is_distributed;
 	char other[128]; /* a column of the table that should be another one, or not be there */
 };
 
-/* Takes a line "table TAB column TAB type". */
+/* Takes a line "table TAB column TAB type", or "table TAB TAB engine". */
 static void take_line(char *line, struct found *found)
 {
 	char *column = strchr(line, '\t'), *type = column ? strchr(column + 1, '\t') : NULL;
@@ -166,6 +166,10 @@ static void take_line(char *line, struct found *found)
 		if (strcmp(schema->name, line) != 0)
 			continue;
 		found[table].is_there = true;
+		if (!*column) {
+			found[table].is_distributed = !strcmp(type, "Distributed");
+			continue;
+		}
 		while (i < schema->n_columns && strcmp(schema->columns[i].name, column) != 0)
 			i++;
 		if (i < schema->n_columns && strcmp(type_of(&schema->columns[i]), type) == 0)
@@ -182,7 +186,9 @@ static int ask(struct clickhouse *c, struct found found[LAYOUT_TABLES])
 	char *line, *rest;
 	int err = clickhouse_ask(c,
 				 "SELECT table, name, type FROM system.columns WHERE database = "
-				 "currentDatabase() FORMAT TabSeparatedRaw",
+				 "currentDatabase() UNION ALL SELECT name, '', engine FROM "
+				 "system.tables WHERE database = currentDatabase() FORMAT "
+				 "TabSeparatedRaw",
 				 NULL, &answer);
 
 	buf_put_u8(&answer, '\0');
@@ -201,6 +207,14 @@ static int check(struct clickhouse *c, const struct found found[LAYOUT_TABLES])
 	for (int table = 0; table < LAYOUT_TABLES; table++) {
 		const struct rows_schema *schema = layout_schema(table);
 
+		/* What it has taken may not be in its shards yet, and one of these can be away. */
+		if (found[table].is_distributed)
+			return clickhouse_fail(
+				c, -EINVAL,
+				"its table '%s' is Distributed, which stackctl does not "
+				"know to be whole. Name the database of one server's "
+				"own tables",
+				schema->name);
 		for (size_t i = 0; i < schema->n_columns && found[table].is_there; i++) {
 			const struct rows_column *column = &schema->columns[i];
 			const char *other = found[table].other;

@@ -23,6 +23,8 @@ CONFIG = """<yandex>
   <path>%(data)s/</path> <tmp_path>%(data)s/tmp/</tmp_path>
   <user_files_path>%(data)s/files/</user_files_path>
   <users_config>users.xml</users_config> <default_profile>default</default_profile>
+  <remote_servers><alone><shard><replica><host>127.0.0.1</host><port>%(tcp)d</port></replica></shard></alone>
+  </remote_servers>
   <default_database>default</default_database> <mark_cache_size>67108864</mark_cache_size>
 </yandex>"""
 

@@ -374,6 +374,11 @@ def check_layouts(store):
         push(url, store_of("small", "web2"), status=2,
              says="its table 'samples' is of another version of stackctl, or of another program: it " + says)
         check(everything("layout") == before, "tables of another layout were changed")
+    url = server().make("shards")
+    server().ask("CREATE TABLE samples AS layout.samples ENGINE = Distributed(alone, layout, samples, tag)", "shards")
+    push(url, store, status=2, says="its table 'samples' is Distributed")
+    lines(url, status=2, says="its table 'samples' is Distributed")
+    check(server().ask("SHOW TABLES", "shards") == [["samples"]], "a refused push made tables")
 
 
 def check_usage(url, store):
