@@ -7,7 +7,7 @@
  *
  * No sample is left out in silence: without a work area its record has no path but the call, and of
  * those that the ring has no room for, the thread's next one says what they stood for, and stands
- * for that, too.
+ * for that, too; what they stood for is counted, since a thread's last ones have no next.
  */
 #ifndef ALLOC_BPF_H
 #define ALLOC_BPF_H
@@ -74,11 +74,13 @@ static __always_inline void keep_lost(struct task_struct *task, bool is_sent)
 	if (!thread)
 		return;
 	if (is_sent) {
+		count_region_by(STACKD_REGION_MADE_UP_BYTES, thread->lost_bytes);
 		thread->lost_bytes = thread->lost_objects = 0;
 		return;
 	}
 	weight = weight_of(&thread->instance);
 	size = thread->instance.size ? thread->instance.size : 1;
+	count_region_by(STACKD_REGION_LOST_BYTES, weight);
 	thread->lost_bytes += weight;
 	thread->lost_objects += weight / size;
 }

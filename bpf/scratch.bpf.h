@@ -281,14 +281,19 @@ struct {
 } region_counters SEC(".maps");
 
 /* Counts by one instruction, since another thread of the CPU can count in between. */
-static __always_inline void count_region(__u32 counter)
+static __always_inline void count_region_by(__u32 counter, __u64 n)
 {
 	__u32 here = 0;
 	struct stackd_region_counters *counted =
 		CHECKED(bpf_map_lookup_elem(&region_counters, &here));
 
 	if (counted)
-		__sync_fetch_and_add(&counted->n[counter], 1);
+		__sync_fetch_and_add(&counted->n[counter], n);
+}
+
+static __always_inline void count_region(__u32 counter)
+{
+	count_region_by(counter, 1);
 }
 
 /* Stores four bytes anywhere: this machine can, but the compiler thinks that it cannot. */

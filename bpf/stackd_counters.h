@@ -47,7 +47,9 @@ enum stackd_region_counter {
 	STACKD_REGION_NO_MEMORY,   /* threads that could not be taken in */
 	STACKD_REGION_ALLOCS,	   /* sampled allocations */
 	STACKD_REGION_ALLOCS_LOST, /* of these, for which there was no scratch area */
-	STACKD_REGION_FREES,	   /* ends of sampled allocations */
+	STACKD_REGION_LOST_BYTES,  /* that those stood for which the ring had no room for, */
+	STACKD_REGION_MADE_UP_BYTES, /* and of which a later one of the thread has told */
+	STACKD_REGION_FREES,	     /* ends of sampled allocations */
 	STACKD_REGION_ALLOC_CALLS, /* of an allocator's functions that are probed, frees included */
 	STACKD_REGION_UNTRACKED,   /* sampled allocations that the kernel half had no room for */
 	STACKD_REGION_READINGS,	   /* of counters, at samples and at ends of instances */

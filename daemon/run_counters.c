@@ -78,6 +78,8 @@ static void add_regions(const struct run_counters *c, struct batch *b)
 		[STACKD_REGION_NO_MEMORY] = "regions_no_memory",
 		[STACKD_REGION_ALLOCS] = "allocations",
 		[STACKD_REGION_ALLOCS_LOST] = "allocations_lost",
+		[STACKD_REGION_LOST_BYTES] = "allocations_lost_bytes",
+		[STACKD_REGION_MADE_UP_BYTES] = "allocations_made_up_bytes",
 		[STACKD_REGION_FREES] = "frees",
 		[STACKD_REGION_ALLOC_CALLS] = "allocator_calls",
 		[STACKD_REGION_UNTRACKED] = "allocations_no_room",
