@@ -149,7 +149,7 @@ do_lint() {
 # The tests in which other programs read the exports; they judge and report for themselves.
 do_exports() {
     ./deps.sh exports >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
-    timeout 600 python3 tests/exports/run.py --logs "$logs" </dev/null | tee -a "$results"
+    timeout 600 /usr/bin/python3 tests/exports/run.py --logs "$logs" </dev/null | tee -a "$results"
     case ${PIPESTATUS[0]} in
     0) ;;
     1) grep -q '^FAIL export-' "$results" || say "FAIL exports: the tests broke off" ;;
