@@ -137,9 +137,11 @@ def test_provenance_limit():
                         stackd=faulty_stackd(), env={"STACKD_FAULT": "few:analysed:" + most}) as daemon:
                 result = daemon.finish()
             check(result.status == DONE, "status %d" % result.status, result.err)
-            stats = Recording(store).stats()
-            analysed.append(stats["provenances"]["analysed"])
-            refused.append(stats["counters"].get("refused.analysis_limit", 0))
+            recording = Recording(store)
+            # At some instructions, such as a `ret`, a few bytes tell the rule: no analysis of the file.
+            analysed.append(sum(1 for frame in json.loads(recording.text("export", "--json"))["frames"]
+                                if frame.get("return") and frame.get("provenance") == "analysed"))
+            refused.append(recording.stats()["counters"].get("refused.analysis_limit", 0))
         print(analysed, refused)
-        check(analysed[0] > 3 and analysed[1] == 0, "analysed locations", analysed)
+        check(analysed[0] >= 3 and analysed[1] == 0, "analysed locations of callers", analysed)
         check(refused[1] > refused[0], "it is not counted", refused)
