@@ -77,7 +77,11 @@ def test_provenance():
               stats["provenances"], verdicts, odd.most_common(10), sep="\n")
         check(not verdicts["wrong"], "paths are wrong", odd)
         check(verdicts["right"] > 500 and verdicts["cut"] > 100, "too few samples", verdicts)
-        bare = collections.Counter(judge(s) for s in samples if functions(s)[-1] == "bare")
+        with open(WORKLOADS + "/frame_pointers", "rb") as file:
+            code = file.read()
+        # At its `ret`, which tells the rule, the path goes on; machines differ in how many samples hit that.
+        bare = collections.Counter(judge(s) for s in samples
+                                   if functions(s)[-1] == "bare" and code[user_frames(s)[-1].ip] != 0xc3)
         check(bare["right"] < bare["cut"] / 4, "a frame pointer cannot lead out of bare", bare)
         check(stats["end_reasons"]["wrong_caller"] >= verdicts["cut"], "end reasons", stats)
         steps = stats["steps"]
