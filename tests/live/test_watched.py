@@ -190,6 +190,8 @@ def test_max_cpu():
             before, first = stolen(), group_moment(clocks)
             time.sleep(15)
             middle = spent(store)
+            # Of 50,000 samples a second some are lost on some machines, and counted; later none is.
+            lost = Recording(store).stats()["lost"]
             time.sleep(20)
             end, last = spent(store), group_moment(clocks)
             steal = stolen() - before + os.cpu_count() / os.sysconf("SC_CLK_TCK")
@@ -198,7 +200,7 @@ def test_max_cpu():
         check(re.search(r"rate lowered from 50000 Hz to \d+ Hz, to keep within 1% of one core",
                         result.err), "not told", result.err)
         stats = Recording(store).stats()
-        check(not stats["lost"] and stats["counters"]["rate_hz"] > 100, "the rate", stats)
+        check(stats["lost"] == lost and stats["counters"]["rate_hz"] > 100, "the rate", lost, stats)
         check_weights(store, first, last, steal)
         share = (end[0] - middle[0]) / (end[1] - middle[1])
         print("%.2f%% of a core" % (100 * share))
