@@ -74,7 +74,8 @@ static __always_inline void keep_lost(struct task_struct *task, bool is_sent)
 	if (!thread)
 		return;
 	if (is_sent) {
-		count_region_by(STACKD_REGION_MADE_UP_BYTES, thread->lost_bytes);
+		if (thread->lost_bytes)
+			count_region_by(STACKD_REGION_MADE_UP_BYTES, thread->lost_bytes);
 		thread->lost_bytes = thread->lost_objects = 0;
 		return;
 	}

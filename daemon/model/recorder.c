@@ -28,8 +28,7 @@
 #define MAX_ORIGINS   (1u << 16)
 #define MAX_ROWS      (1u << 18) /* of processes and threads of which something is recorded */
 
-/* Records of processes and threads that have come, after which those of ended ones are forgotten.
- */
+/* After so many new records of processes and threads those of ended ones are forgotten. */
 #define MAX_TASKS (1u << 16)
 
 /* Of files that no process maps. Locations are named within a minute or two. */

@@ -16,8 +16,8 @@ struct renumbering {
 	struct process *processes;
 	struct thread *threads;
 	uint32_t n_processes, n_threads;
-	uint32_t *process_numbers,
-		*thread_numbers; /* by old number; PROCESS_TABLE_GONE: it does not stay */
+	/* By old number; PROCESS_TABLE_GONE: it does not stay. */
+	uint32_t *process_numbers, *thread_numbers;
 };
 
 static void release(struct renumbering *r)
