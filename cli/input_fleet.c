@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "clickhouse/clickhouse.h"
 #include "clickhouse/fleet.h"
 #include "cmd.h"
@@ -87,9 +88,16 @@ static int explain(const struct clickhouse *c, int err)
 /* Says what is missing in what is shown. */
 static void report(const struct input *input, const struct fleet_found *found)
 {
+	char share[TEXT_SHARE_MAX];
+
 	if (found->left_out)
 		message("%" PRIu64 " windows of that time have another event, and are left out",
 			found->left_out);
+	if (found->missing)
+		message("%" PRIu64 " of %" PRIu64 " records (%s %%) are missing here: %s",
+			found->missing, found->records,
+			text_share(found->missing, found->records, share),
+			*found->why ? found->why : "no server that answers has them");
 	if (found->lost_samples)
 		message("the paths of %" PRIu64 " samples are not in %s: they are shown without "
 			"frames",

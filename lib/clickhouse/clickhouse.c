@@ -18,11 +18,14 @@
 enum {
 	CODE_UNKNOWN_DATABASE = 81,
 	CODE_READONLY = 164,
+	CODE_SOCKET_TIMEOUT = 209,
+	CODE_NETWORK_ERROR = 210,
 	CODE_NOT_ENOUGH_SPACE = 243,
 	CODE_UNKNOWN_USER = 192,
 	CODE_WRONG_PASSWORD = 193,
 	CODE_REQUIRED_PASSWORD = 194,
 	CODE_IP_NOT_ALLOWED = 195,
+	CODE_ALL_CONNECTION_TRIES_FAILED = 279,
 	CODE_DATABASE_ACCESS_DENIED = 291,
 	CODE_NOT_ENOUGH_PRIVILEGES = 497,
 	CODE_AUTHENTICATION_FAILED = 516,
@@ -31,9 +34,10 @@ enum {
 struct clickhouse {
 	struct http *http;
 	struct endpoint at;
-	char *database;
+	char *database, *cluster; /* cluster: NULL for none */
 	bool is_tls;
 	unsigned timeout_s;
+	const char *settings; /* of requests; NULL: none */
 	char *name;
 	char *error;
 };
@@ -56,32 +60,62 @@ static const char *refuse_database(const char *name)
 	return NULL;
 }
 
+/* Takes what is behind the database in "database?cluster=name". Returns why not, or NULL. */
+static const char *cut_cluster(struct clickhouse *c)
+{
+	static const char key[] = "cluster=";
+	char *at = strchr(c->database, '?');
+
+	if (!at)
+		return NULL;
+	*at++ = '\0';
+	if (strncmp(at, key, strlen(key)) != 0 || !at[strlen(key)] ||
+	    !endpoint_has_only(at + strlen(key), "_-."))
+		return "behind the database only ?cluster=NAME can stand, a name of letters, digits, "
+		       "'_', '-' and '.'";
+	c->cluster = strdup(at + strlen(key));
+	return c->cluster ? NULL : "there is no memory for it";
+}
+
+static const char *scheme_of(const struct clickhouse *c)
+{
+	return c->is_tls ? CLICKHOUSE_SCHEME_TLS : CLICKHOUSE_SCHEME;
+}
+
+/* What messages call it. 0 or -ENOMEM. */
+static int make_name(struct clickhouse *c)
+{
+	if (c->at.host && c->at.port && c->database &&
+	    asprintf(&c->name, "%s%s:%s/%s", scheme_of(c), c->at.host, c->at.port, c->database) >=
+		    0)
+		return 0;
+	c->name = NULL;
+	return -ENOMEM;
+}
+
 static int parse_url(struct clickhouse *c, const char *url, char **ret_error)
 {
 	const char *why = "it does not begin with " CLICKHOUSE_SCHEME " or " CLICKHOUSE_SCHEME_TLS;
-	const char *scheme;
 
 	c->is_tls = strncmp(url, CLICKHOUSE_SCHEME_TLS, strlen(CLICKHOUSE_SCHEME_TLS)) == 0;
-	scheme = c->is_tls ? CLICKHOUSE_SCHEME_TLS : CLICKHOUSE_SCHEME;
 	if (clickhouse_is_url(url))
-		why = endpoint_parse(&c->at, url + strlen(scheme), c->is_tls ? "8443" : "8123",
-				     "CLICKHOUSE_PASSWORD", &c->database);
+		why = endpoint_parse(&c->at, url + strlen(scheme_of(c)),
+				     c->is_tls ? "8443" : "8123", "CLICKHOUSE_PASSWORD",
+				     &c->database);
+	if (!why && c->database)
+		why = cut_cluster(c);
 	if (!why && c->database)
 		why = refuse_database(c->database);
 	if (why) {
 		/* Before an '@' there may be a password. */
 		if (asprintf(ret_error,
-			     "%s: %s; clickhouse://[USER@]HOST[:PORT]/DATABASE is expected",
+			     "%s: %s; clickhouse://[USER@]HOST[:PORT]/DATABASE[?cluster=NAME] is "
+			     "expected",
 			     strchr(url, '@') ? "the URL" : url, why) < 0)
 			*ret_error = NULL;
 		return -EINVAL;
 	}
-	if (!c->at.host || !c->at.port || !c->database ||
-	    asprintf(&c->name, "%s%s:%s/%s", scheme, c->at.host, c->at.port, c->database) < 0) {
-		c->name = NULL;
-		return -ENOMEM;
-	}
-	return 0;
+	return make_name(c);
 }
 
 int clickhouse_new(const struct clickhouse_options *options, struct clickhouse **ret_clickhouse,
@@ -108,6 +142,33 @@ int clickhouse_new(const struct clickhouse_options *options, struct clickhouse *
 	return err;
 }
 
+int clickhouse_new_beside(const struct clickhouse *c, const char *host,
+			  struct clickhouse **ret_clickhouse)
+{
+	struct clickhouse *other = calloc(1, sizeof(*other));
+	const bool is_bare = strchr(host, ':') != NULL; /* an IPv6 address, without its brackets */
+	int err;
+
+	if (!other)
+		return -ENOMEM;
+	other->is_tls = c->is_tls;
+	other->timeout_s = c->timeout_s;
+	other->database = strdup(c->database);
+	err = endpoint_init(&other->at, c->at.user, c->at.password, c->at.authority);
+	other->at.port = strdup(c->at.port);
+	if (asprintf(&other->at.host, is_bare ? "[%s]" : "%s", host) < 0)
+		other->at.host = NULL;
+	if (err == 0)
+		err = make_name(other);
+	if (err == 0)
+		err = http_new(&other->http);
+	if (err < 0)
+		clickhouse_free(other);
+	else
+		*ret_clickhouse = other;
+	return err;
+}
+
 void clickhouse_free(struct clickhouse *c)
 {
 	if (!c)
@@ -115,6 +176,7 @@ void clickhouse_free(struct clickhouse *c)
 	http_free(c->http);
 	endpoint_free(&c->at);
 	free(c->database);
+	free(c->cluster);
 	free(c->name);
 	free(c->error);
 	free(c);
@@ -123,6 +185,21 @@ void clickhouse_free(struct clickhouse *c)
 const char *clickhouse_name(const struct clickhouse *c)
 {
 	return c->name;
+}
+
+const char *clickhouse_database(const struct clickhouse *c)
+{
+	return c->database;
+}
+
+const char *clickhouse_cluster(const struct clickhouse *c)
+{
+	return c->cluster;
+}
+
+void clickhouse_set(struct clickhouse *c, const char *settings)
+{
+	c->settings = settings;
 }
 
 /* --- failures --------------------------------------------------------------------------------- */
@@ -146,6 +223,15 @@ int clickhouse_fail(struct clickhouse *c, int err, const char *format, ...)
 	if (text && asprintf(&c->error, "%s: %s", c->name, text) < 0)
 		c->error = NULL;
 	free(text);
+	return err;
+}
+
+int clickhouse_fail_as(struct clickhouse *c, int err, const struct clickhouse *other)
+{
+	if (other == c)
+		return err;
+	free(c->error);
+	c->error = other->error ? strdup(other->error) : NULL;
 	return err;
 }
 
@@ -214,6 +300,11 @@ static int explain_code(struct clickhouse *c, long status, long code, const char
 				       "user '%s' may not do that: grant INSERT, SELECT and CREATE "
 				       "TABLE in '%s' (%s)",
 				       c->at.user ? c->at.user : "default", c->database, said);
+	case CODE_SOCKET_TIMEOUT:
+	case CODE_NETWORK_ERROR:
+	case CODE_ALL_CONNECTION_TRIES_FAILED:
+		return clickhouse_fail(c, -ENETDOWN, "a server of its cluster does not answer (%s)",
+				       said);
 	default:
 		break;
 	}
@@ -230,18 +321,33 @@ static int explain_code(struct clickhouse *c, long status, long code, const char
 			       *said ? said : "it does not say why");
 }
 
+/* Where an answer says why: behind "All connection tries failed" one line tells of each try, the
+ * last of which names the server that does not answer. */
+static char *reason_in(char *text)
+{
+	static const char next[] = "\nCode: ";
+	char *at = text;
+
+	if (code_of(text) != CODE_ALL_CONNECTION_TRIES_FAILED)
+		return text;
+	while (strstr(at, next))
+		at = strstr(at, next) + 1;
+	return at;
+}
+
 /* Why the answer is one of a failure. */
 static int explain_answer(struct clickhouse *c, long status, struct buf *answer)
 {
 	struct buf said = {0};
+	long code;
 	int err;
 
 	buf_put_u8(answer, '\0');
 	if (answer->failed)
 		return clickhouse_fail(c, -ENOMEM, "out of memory");
-	http_put_said((char *)answer->data, &said);
-	err = explain_code(c, status, code_of((char *)answer->data),
-			   said.failed ? "" : (const char *)said.data);
+	code = code_of((char *)answer->data);
+	http_put_said(reason_in((char *)answer->data), &said);
+	err = explain_code(c, status, code, said.failed ? "" : (const char *)said.data);
 	buf_free(&said);
 	return err;
 }
@@ -261,6 +367,10 @@ static int make_url(struct clickhouse *c, const char *query, bool has_ids, struc
 	err = http_escape(c->http, c->database, b);
 	if (has_ids)
 		text_put_raw(b, "&ids_format=RowBinary&ids_structure=id%20UInt64");
+	if (c->settings) {
+		text_put_raw(b, "&");
+		text_put_raw(b, c->settings);
+	}
 	text_put_raw(b, "&query=");
 	if (err == 0)
 		err = http_escape(c->http, query, b);

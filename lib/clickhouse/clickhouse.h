@@ -20,7 +20,7 @@
 struct clickhouse;
 
 struct clickhouse_options {
-	const char *url;	     /* clickhouse://[USER@]HOST[:PORT]/DATABASE */
+	const char *url;	     /* clickhouse://[USER@]HOST[:PORT]/DATABASE[?cluster=NAME] */
 	const char *user, *password; /* NULL: the URL's user, or the server's default one */
 	const char *authority;	     /* file with authorities of TLS; NULL: the system's */
 	unsigned timeout_s;	     /* for so long nothing may come or go; 0: HTTP_STALLED_S */
@@ -36,8 +36,27 @@ int clickhouse_new(const struct clickhouse_options *options, struct clickhouse *
 		   char **ret_error);
 void clickhouse_free(struct clickhouse *c); /* NULL is fine */
 
+/* Makes a connection to the database of the same name on another host, at the same port and as the
+ * same user. 0 or -ENOMEM. */
+int clickhouse_new_beside(const struct clickhouse *c, const char *host,
+			  struct clickhouse **ret_clickhouse);
+
 /* Returns the server and database for messages: "clickhouse://host:8123/db". */
 const char *clickhouse_name(const struct clickhouse *c);
+
+/* Returns the database's name alone. */
+const char *clickhouse_database(const struct clickhouse *c);
+
+/* Returns the cluster that the URL names; NULL: it names none. */
+const char *clickhouse_cluster(const struct clickhouse *c);
+
+/* Settings of the server's for all requests that follow; NULL: none. It is borrowed. */
+void clickhouse_set(struct clickhouse *c, const char *settings);
+
+/* A query of a Distributed table leaves shards out that do not answer, and does not fail. */
+#define CLICKHOUSE_LEAVE_OUT "skip_unavailable_shards=1"
+/* An INSERT into one ends when all shards have their rows. */
+#define CLICKHOUSE_WAIT_FOR_SHARDS "insert_distributed_sync=1"
 
 /* Returns the sentence about the last request's failure, "" if it had none. */
 const char *clickhouse_error(const struct clickhouse *c);
@@ -46,11 +65,15 @@ const char *clickhouse_error(const struct clickhouse *c);
 int clickhouse_fail(struct clickhouse *c, int err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Notes another connection's failure as one of this; returns `err`. */
+int clickhouse_fail_as(struct clickhouse *c, int err, const struct clickhouse *other);
+
 /* Asks; the answer replaces what is in the buffer. If `ids` is not NULL, the query can use a table
  * `ids` with a column `id` of these numbers, 8 bytes each, little-endian. 0; -EHOSTUNREACH,
  * -ECONNREFUSED, -ETIMEDOUT: the server is away; -ECONNRESET: it went away; -EACCES: the
- * credentials are wrong, or do not allow that; -ENOENT: there is no such database; -ENOSPC: its
- * disk is full; -EPROTO: it failed, or is no ClickHouse; -EMSGSIZE; -ENOMEM. */
+ * credentials are wrong, or do not allow that; -ENOENT: there is no such database; -ENETDOWN: a
+ * shard of the server's cluster does not answer; -ENOSPC: its disk is full; -EPROTO: it failed, or
+ * is no ClickHouse; -EMSGSIZE; -ENOMEM. */
 int clickhouse_ask(struct clickhouse *c, const char *query, const struct buf *ids,
 		   struct buf *ret_answer);
 

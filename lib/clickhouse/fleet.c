@@ -57,7 +57,7 @@ int fleet_open(struct clickhouse *c, const struct fleet_query *query,
 	       struct store_reader **ret_reader, struct fleet_found *ret_found)
 {
 	struct fleet f = {.c = c, .query = query};
-	int err = layout_check(c);
+	int err = layout_check(c, &f.is_cluster);
 
 	if (err == 0)
 		err = begin(&f);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads a fleet's database (clickhouse/layout.h) as a recording: the server adds the samples up
- * that are asked for, and only the paths and locations of these are fetched.
+ * that are asked for, and only the paths and locations of these are fetched. Where it is on a
+ * cluster and a server of that does not answer, what the others have is read, and what is missing
+ * counted.
  */
 #ifndef CLICKHOUSE_FLEET_H
 #define CLICKHOUSE_FLEET_H
@@ -9,6 +11,8 @@
 #include "clickhouse/clickhouse.h"
 #include "stack/metric.h"
 #include "store/store_reader.h"
+
+#define FLEET_WHY 256 /* bytes of a reason, with its end */
 
 /* What sums are kept apart by: bits. */
 enum fleet_label {
@@ -32,6 +36,10 @@ struct fleet_found {
 	uint64_t left_out;     /* windows of another event than the newest has */
 	uint64_t lost_samples; /* whose path the server does not have: they are shown without one */
 	uint64_t ambiguous;    /* paths that have two definitions under one tag and alt */
+	/* Records that the windows have, and those of them that no server had that answered: none,
+	 * unless the database is on several. Why, as half a sentence, where that is known. */
+	uint64_t records, missing;
+	char why[FLEET_WHY];
 };
 
 /* Reads. 0; -ENODATA: there is no window; -EINVAL: the database has no such tables; -EBADMSG: what

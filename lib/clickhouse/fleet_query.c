@@ -117,7 +117,8 @@ static int get_event(const struct fleet *f, struct buf_reader *r, struct event *
 }
 
 /* Whose samples count: those of these windows, which began in a known time, on these hosts. The
- * windows would do, but samples are in order of time and host. */
+ * windows would do, but samples are in order of time and host. GLOBAL: the server that is asked has
+ * all windows, and tells the others of a cluster which these are. */
 static void put_pushes(struct fleet *f, const struct event *e)
 {
 	struct buf *b = &f->pushes;
@@ -125,7 +126,7 @@ static void put_pushes(struct fleet *f, const struct event *e)
 	text_printf(b, "start >= toDateTime(%" PRIu64 ") AND start <= toDateTime(%" PRIu64 ")",
 		    e->start_ns / 1000000000, e->last_start_ns / 1000000000);
 	put_hosts(f->query, b);
-	text_put_raw(b, "AND push IN (SELECT push FROM ");
+	text_put_raw(b, "AND push GLOBAL IN (SELECT push FROM ");
 	buf_put(b, f->windows.data, f->windows.len);
 	text_put_raw(b, " WHERE event = ");
 	put_string(b, e->name, false);
@@ -330,26 +331,94 @@ static int take_sum(struct fleet *f, struct buf_reader *r, struct sum_texts *t)
 	return err;
 }
 
+/* Asks all servers of a cluster or, where one does not answer, those that do. */
+static int ask_sums(struct fleet *f, struct buf *ret_answer)
+{
+	struct buf query = {0};
+	int err;
+
+	put_sums_query(f, &query);
+	err = ask(f, &query, NULL, ret_answer);
+	if (err != -ENETDOWN)
+		return err;
+	snprintf(f->found.why, sizeof(f->found.why), "%s", clickhouse_error(f->c));
+	put_sums_query(f, &query);
+	clickhouse_set(f->c, CLICKHOUSE_LEAVE_OUT);
+	err = ask(f, &query, NULL, ret_answer);
+	clickhouse_set(f->c, NULL);
+	if (err == -EACCES)
+		return clickhouse_fail(
+			f->c, err,
+			"a server of its cluster does not answer, and this user may "
+			"not ask for what the others have: readonly = 2 in its profile "
+			"lets it");
+	return err;
+}
+
+/* Learns how many records there should be of what is summed up. */
+static int ask_total(struct fleet *f, uint64_t *ret_records)
+{
+	struct buf query = {0}, answer = {0};
+	struct buf_reader r;
+	int err;
+
+	text_put_raw(&query, "SELECT sum(count) FROM totals WHERE metric = ");
+	put_string(&query, metric_info(metric_summed(f->query->metric))->name, false);
+	text_put_raw(&query, " AND ");
+	text_put_raw(&query, f->pushes.failed ? "" : (const char *)f->pushes.data);
+	err = ask(f, &query, NULL, &answer);
+	r = buf_reader(answer.data, answer.len);
+	*ret_records = 0;
+	if (err == 0 && buf_left(&r)) {
+		BUF_GET(&r, *ret_records);
+		err = is_cut(f, &r);
+	}
+	buf_free(&answer);
+	return err;
+}
+
+/* Counts what a cluster's servers had not, whatever the reason. */
+static int count_missing(struct fleet *f)
+{
+	uint64_t there = 0;
+	int err = ask_total(f, &f->found.records);
+
+	for (size_t i = 0; i < f->sums.count; i++)
+		there += f->sums.items[i].sum.count;
+	if (err == 0 && there < f->found.records)
+		f->found.missing = f->found.records - there;
+	return err;
+}
+
+static int no_sums(struct fleet *f)
+{
+	const char *records = metric_info(f->query->metric)->records;
+
+	if (f->found.missing)
+		return clickhouse_fail(f->c, -ENODATA,
+				       "all %" PRIu64
+				       " %s of that time and these hosts are missing: "
+				       "they are on servers of its cluster that do not answer",
+				       f->found.missing, records);
+	return clickhouse_fail(f->c, -ENODATA, "it has no %s of that time and these hosts",
+			       records);
+}
+
 int fleet_fetch_sums(struct fleet *f)
 {
 	struct sum_texts *texts = calloc(1, sizeof(*texts));
-	struct buf query = {0}, answer = {0};
+	struct buf answer = {0};
 	struct buf_reader r;
-	int err = texts ? 0 : -ENOMEM;
+	int err = texts ? ask_sums(f, &answer) : -ENOMEM;
 
-	put_sums_query(f, &query);
-	if (err == 0)
-		err = ask(f, &query, NULL, &answer);
 	r = buf_reader(answer.data, answer.len);
 	while (err == 0 && buf_left(&r))
 		err = take_sum(f, &r, texts);
-	buf_free(&query);
 	buf_free(&answer);
 	free(texts);
-	if (err == 0 && !f->sums.count)
-		return clickhouse_fail(f->c, -ENODATA, "it has no %s of that time and these hosts",
-				       metric_info(f->query->metric)->records);
-	return err;
+	if (err == 0 && f->is_cluster)
+		err = count_missing(f);
+	return err == 0 && !f->sums.count ? no_sums(f) : err;
 }
 
 /* --- paths ------------------------------------------------------------------------------------ */

@@ -28,6 +28,7 @@ struct fleet {
 	struct clickhouse *c;
 	const struct fleet_query *query;
 	struct fleet_found found;
+	bool is_cluster; /* samples may be on other servers */
 	struct store_reader *reader;
 	struct buf windows; /* SQL: the windows that count in the time, with all columns */
 	struct buf pushes;  /* SQL: what their samples must meet; with a final NUL */

@@ -37,23 +37,48 @@ static const struct rows_column window_columns[] = {
 static const struct rows_column sample_columns[] = {
 	ROWS_SAMPLE_COLUMNS(LAYOUT_COLUMN){"push", ROWS_U64, false}};
 
+static const struct rows_column total_columns[] = {
+	[LAYOUT_TOTAL_PUSH] = {"push", ROWS_U64, false},
+	[LAYOUT_TOTAL_HOST] = {"host", ROWS_TEXT, false},
+	[LAYOUT_TOTAL_START] = {"start", ROWS_TIME, false},
+	[LAYOUT_TOTAL_METRIC] = {"metric", ROWS_TEXT, false},
+	[LAYOUT_TOTAL_WEIGHT] = {"weight", ROWS_U64, false},
+	[LAYOUT_TOTAL_COUNT] = {"count", ROWS_U64, false},
+};
+
 static const struct rows_schema windows = {"windows", window_columns, LAYOUT_WINDOW_N};
+static const struct rows_schema totals = {"totals", total_columns, LAYOUT_TOTAL_N};
 static const struct rows_schema samples = {"samples", sample_columns, ROWS_SAMPLE_N + 1};
+static const struct rows_schema shard = {"samples_shard", sample_columns, ROWS_SAMPLE_N + 1};
+
+#define ENGINE_OF_SAMPLES                                                                          \
+	"MergeTree() PARTITION BY toDate(start) ORDER BY (metric, toStartOfHour(start), host, "    \
+	"window, command, tag, alt)"
 
 static const char *const engines[LAYOUT_TABLES] = {
 	[ROWS_LOCATIONS] = "ReplacingMergeTree() ORDER BY (id, alt, inlined)",
 	[ROWS_PATHS] = "ReplacingMergeTree() ORDER BY (tag, alt, parent, parent_alt, location, "
 		       "location_alt)",
-	[ROWS_SAMPLES] = "MergeTree() PARTITION BY toDate(start) ORDER BY (metric, "
-			 "toStartOfHour(start), host, window, command, tag, alt)",
+	[ROWS_SAMPLES] = ENGINE_OF_SAMPLES,
+	[LAYOUT_SHARD] = ENGINE_OF_SAMPLES,
+	[LAYOUT_TOTALS] = "MergeTree() PARTITION BY toDate(start) ORDER BY (metric, push)",
 	[LAYOUT_WINDOWS] = "MergeTree() PARTITION BY toDate(start) ORDER BY (host, window, push)",
 };
 
 const struct rows_schema *layout_schema(int table)
 {
-	if (table == LAYOUT_WINDOWS)
+	switch (table) {
+	case ROWS_SAMPLES:
+		return &samples;
+	case LAYOUT_TOTALS:
+		return &totals;
+	case LAYOUT_WINDOWS:
 		return &windows;
-	return table == ROWS_SAMPLES ? &samples : rows_schema((enum rows_table)table);
+	case LAYOUT_SHARD:
+		return &shard;
+	default:
+		return rows_schema((enum rows_table)table);
+	}
 }
 
 /* --- columns ---------------------------------------------------------------------------------- */
@@ -123,36 +148,78 @@ void layout_put_row(int table, const struct rows_value *values, struct buf *b)
 	}
 }
 
-/* --- making and checking ---------------------------------------------------------------------- */
+/* --- what a server has ------------------------------------------------------------------------ */
 
-static int create(struct clickhouse *c, int table)
-{
-	const struct rows_schema *schema = layout_schema(table);
-	struct buf query = {0};
-	int err;
-
-	text_put_raw(&query, "CREATE TABLE IF NOT EXISTS ");
-	text_put_raw(&query, schema->name);
-	text_put_raw(&query, " ");
-	put_columns(schema, true, &query);
-	text_put_raw(&query, " ENGINE = ");
-	text_put_raw(&query, engines[table]);
-	buf_put_u8(&query, '\0');
-	err = query.failed ? clickhouse_fail(c, -ENOMEM, "out of memory")
-			   : clickhouse_send(c, (const char *)query.data, NULL);
-	buf_free(&query);
-	return err;
-}
-
-/* A table as the server has it: a bit for each of our columns that is there as it should be. */
+/* A table as the server has it: a bit for each of our columns that is there as it should be. It is
+ * there if both its columns and its engine were found: another may be making it meanwhile. */
 struct found {
 	uint32_t columns;
-	bool is_there, is_distributed;
-	char other[128]; /* a column of the table that should be another one, or not be there */
+	bool has_columns, has_engine, is_distributed;
+	char other[128];   /* a column of the table that should be another one, or not be there */
+	char cluster[128]; /* of a Distributed table that is as we make it; "" of any other */
 };
 
+static bool is_there(const struct found *found)
+{
+	return found->has_columns && found->has_engine;
+}
+
+/* The engine of `samples` in a cluster, with names in quotes, or without. */
+static void put_distributed(const struct clickhouse *c, const char *cluster, const char *quote,
+			    struct buf *b)
+{
+	const char *const names[] = {cluster, clickhouse_database(c), shard.name};
+
+	text_put_raw(b, "Distributed(");
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		text_put_raw(b, quote);
+		text_put_raw(b, names[i]);
+		text_put_raw(b, quote);
+		text_put_raw(b, ",");
+	}
+	text_put_raw(b, "tag)");
+}
+
+/* Takes a table's engine, which is changed: versions differ in quotes and spaces. */
+static void take_engine(const struct clickhouse *c, char *engine, struct found *found)
+{
+	struct buf ours = {0};
+	char *to = engine, *name, *end;
+
+	for (const char *at = engine; *at; at++)
+		if (!strchr(" '`\\", *at))
+			*to++ = *at;
+	*to = '\0';
+	found->has_engine = true;
+	found->is_distributed = strncmp(engine, "Distributed(", strlen("Distributed(")) == 0;
+	name = found->is_distributed ? engine + strlen("Distributed(") : NULL;
+	end = name ? strchr(name, ',') : NULL;
+	if (!end || (size_t)(end - name) >= sizeof(found->cluster))
+		return;
+	memcpy(found->cluster, name, (size_t)(end - name));
+	put_distributed(c, found->cluster, "", &ours);
+	buf_put_u8(&ours, '\0');
+	if (ours.failed || strcmp((const char *)ours.data, engine) != 0)
+		found->cluster[0] = '\0';
+	buf_free(&ours);
+}
+
+static void take_column(const struct rows_schema *schema, const char *name, const char *type,
+			struct found *found)
+{
+	size_t i = 0;
+
+	found->has_columns = true;
+	while (i < schema->n_columns && strcmp(schema->columns[i].name, name) != 0)
+		i++;
+	if (i < schema->n_columns && strcmp(type_of(&schema->columns[i]), type) == 0)
+		found->columns |= 1u << i;
+	else
+		snprintf(found->other, sizeof(found->other), "%.60s %.60s", name, type);
+}
+
 /* Takes a line "table TAB column TAB type", or "table TAB TAB engine". */
-static void take_line(char *line, struct found *found)
+static void take_line(const struct clickhouse *c, char *line, struct found *found)
 {
 	char *column = strchr(line, '\t'), *type = column ? strchr(column + 1, '\t') : NULL;
 
@@ -160,33 +227,22 @@ static void take_line(char *line, struct found *found)
 		return;
 	*column++ = *type++ = '\0';
 	for (int table = 0; table < LAYOUT_TABLES; table++) {
-		const struct rows_schema *schema = layout_schema(table);
-		size_t i = 0;
-
-		if (strcmp(schema->name, line) != 0)
+		if (strcmp(layout_schema(table)->name, line) != 0)
 			continue;
-		found[table].is_there = true;
-		if (!*column) {
-			found[table].is_distributed = !strcmp(type, "Distributed");
-			continue;
-		}
-		while (i < schema->n_columns && strcmp(schema->columns[i].name, column) != 0)
-			i++;
-		if (i < schema->n_columns && strcmp(type_of(&schema->columns[i]), type) == 0)
-			found[table].columns |= 1u << i;
+		if (*column)
+			take_column(layout_schema(table), column, type, &found[table]);
 		else
-			snprintf(found[table].other, sizeof(found[table].other), "%.60s %.60s",
-				 column, type);
+			take_engine(c, type, &found[table]);
 	}
 }
 
-static int ask(struct clickhouse *c, struct found found[LAYOUT_TABLES])
+static int find(struct clickhouse *c, struct found found[LAYOUT_TABLES])
 {
 	struct buf answer = {0};
 	char *line, *rest;
 	int err = clickhouse_ask(c,
 				 "SELECT table, name, type FROM system.columns WHERE database = "
-				 "currentDatabase() UNION ALL SELECT name, '', engine FROM "
+				 "currentDatabase() UNION ALL SELECT name, '', engine_full FROM "
 				 "system.tables WHERE database = currentDatabase() FORMAT "
 				 "TabSeparatedRaw",
 				 NULL, &answer);
@@ -197,83 +253,160 @@ static int ask(struct clickhouse *c, struct found found[LAYOUT_TABLES])
 	memset(found, 0, LAYOUT_TABLES * sizeof(*found));
 	for (line = err == 0 ? strtok_r((char *)answer.data, "\n", &rest) : NULL; line;
 	     line = strtok_r(NULL, "\n", &rest))
-		take_line(line, found);
+		take_line(c, line, found);
 	buf_free(&answer);
 	return err;
 }
 
-static int check(struct clickhouse *c, const struct found found[LAYOUT_TABLES])
+/* --- whether it is ours ----------------------------------------------------------------------- */
+
+/* Samples alone are Distributed, and as we make it: what another such table has taken may not be in
+ * its shards yet, and what one that is away has would be missing in silence. */
+static int check_engine(struct clickhouse *c, int table, const struct found *found)
 {
-	for (int table = 0; table < LAYOUT_TABLES; table++) {
-		const struct rows_schema *schema = layout_schema(table);
+	if (!found->is_distributed || (table == ROWS_SAMPLES && *found->cluster))
+		return 0;
+	return clickhouse_fail(
+		c, -EINVAL,
+		"its table '%s' is Distributed in another way than stackctl makes "
+		"it, which it does not know to be whole. Push into another database, "
+		"with ?cluster=NAME behind it",
+		layout_schema(table)->name);
+}
 
-		/* What it has taken may not be in its shards yet, and one of these can be away. */
-		if (found[table].is_distributed)
-			return clickhouse_fail(
-				c, -EINVAL,
-				"its table '%s' is Distributed, which stackctl does not "
-				"know to be whole. Name the database of one server's "
-				"own tables",
-				schema->name);
-		for (size_t i = 0; i < schema->n_columns && found[table].is_there; i++) {
-			const struct rows_column *column = &schema->columns[i];
-			const char *other = found[table].other;
+static int check_columns(struct clickhouse *c, int table, const struct found *found)
+{
+	const struct rows_schema *schema = layout_schema(table);
 
-			if (found[table].columns >> i & 1 && !*other)
-				continue;
-			return clickhouse_fail(
-				c, -EINVAL,
-				"its table '%s' is of another version of stackctl, or of another "
-				"program: %s%s%s%s. Nothing was changed; push into another "
-				"database, or move that table away",
-				schema->name,
-				*other ? "it has the column " : "it lacks the column ",
-				*other ? other : column->name, *other ? "" : " ",
-				*other ? "" : type_of(column));
-		}
+	for (size_t i = 0; i < schema->n_columns; i++) {
+		const struct rows_column *column = &schema->columns[i];
+		const char *other = found->other;
+
+		if (found->columns >> i & 1 && !*other)
+			continue;
+		return clickhouse_fail(
+			c, -EINVAL,
+			"its table '%s' is of another version of stackctl, or of another "
+			"program: %s%s%s%s. Nothing was changed; push into another "
+			"database, or move that table away",
+			schema->name, *other ? "it has the column " : "it lacks the column ",
+			*other ? other : column->name, *other ? "" : " ",
+			*other ? "" : type_of(column));
 	}
 	return 0;
 }
 
-int layout_ensure(struct clickhouse *c)
+static int check(struct clickhouse *c, const struct found found[LAYOUT_TABLES])
 {
-	struct found found[LAYOUT_TABLES];
-	bool is_whole = true;
-	int err = ask(c, found);
+	int err = 0;
+
+	for (int table = 0; err == 0 && table < LAYOUT_TABLES; table++) {
+		err = check_engine(c, table, &found[table]);
+		if (err == 0 && is_there(&found[table]))
+			err = check_columns(c, table, &found[table]);
+	}
+	return err;
+}
+
+/* Whether the samples that are there are of this cluster, or of none as it is NULL. */
+static int check_cluster(struct clickhouse *c, const struct found *found, const char *cluster)
+{
+	if (!is_there(found) || strcmp(found->cluster, cluster ? cluster : "") == 0)
+		return 0;
+	if (!*found->cluster)
+		return clickhouse_fail(c, -EINVAL,
+				       "its tables are of this server alone, and not of the "
+				       "cluster '%s': push into another database",
+				       cluster);
+	return clickhouse_fail(c, -EINVAL, "its tables are of the cluster '%s', and not of %s%s%s",
+			       found->cluster, cluster ? "'" : "this server alone",
+			       cluster ? cluster : "", cluster ? "'" : "");
+}
+
+/* --- making it -------------------------------------------------------------------------------- */
+
+static int create(struct clickhouse *c, int table, const char *cluster)
+{
+	const struct rows_schema *schema = layout_schema(table);
+	struct buf query = {0};
+	int err;
+
+	text_put_raw(&query, "CREATE TABLE IF NOT EXISTS ");
+	text_put_raw(&query, schema->name);
+	text_put_raw(&query, " ");
+	put_columns(schema, true, &query);
+	text_put_raw(&query, " ENGINE = ");
+	if (cluster && table == ROWS_SAMPLES)
+		put_distributed(c, cluster, "'", &query);
+	else
+		text_put_raw(&query, engines[table]);
+	buf_put_u8(&query, '\0');
+	err = query.failed ? clickhouse_fail(c, -ENOMEM, "out of memory")
+			   : clickhouse_send(c, (const char *)query.data, NULL);
+	buf_free(&query);
+	return err;
+}
+
+static int find_ours(struct clickhouse *c, const char *cluster, struct found found[LAYOUT_TABLES])
+{
+	int err = find(c, found);
 
 	if (err == 0)
 		err = check(c, found);
-	for (int table = 0; err == 0 && table < LAYOUT_TABLES; table++) {
-		if (found[table].is_there)
+	return err == 0 ? check_cluster(c, &found[ROWS_SAMPLES], cluster) : err;
+}
+
+int layout_ensure(struct clickhouse *c, const char *cluster)
+{
+	const int tables = cluster ? LAYOUT_TABLES : LAYOUT_WRITTEN;
+	struct found found[LAYOUT_TABLES];
+	bool is_whole = true;
+	int err = find_ours(c, cluster, found);
+
+	for (int table = 0; err == 0 && table < tables; table++) {
+		if (is_there(&found[table]))
 			continue;
 		is_whole = false;
-		err = create(c, table);
+		err = create(c, table, cluster);
 	}
 	/* Another pusher, of another version, may have been there in between. */
 	if (err == 0 && !is_whole)
-		err = ask(c, found);
-	if (err == 0 && !is_whole)
-		err = check(c, found);
-	for (int table = 0; err == 0 && table < LAYOUT_TABLES; table++)
-		if (!found[table].is_there)
+		err = find_ours(c, cluster, found);
+	for (int table = 0; err == 0 && table < tables; table++)
+		if (!is_there(&found[table]))
 			err = clickhouse_fail(
 				c, -EPROTO, "the server made the table '%s', and does not have it",
 				layout_schema(table)->name);
 	return err;
 }
 
-int layout_check(struct clickhouse *c)
+int layout_cluster(struct clickhouse *c, char **ret_cluster)
 {
 	struct found found[LAYOUT_TABLES];
-	int err = ask(c, found);
+	int err = find(c, found);
+
+	*ret_cluster = NULL;
+	if (err == 0)
+		err = check_engine(c, ROWS_SAMPLES, &found[ROWS_SAMPLES]);
+	if (err < 0 || !*found[ROWS_SAMPLES].cluster)
+		return err;
+	*ret_cluster = strdup(found[ROWS_SAMPLES].cluster);
+	return *ret_cluster ? 0 : clickhouse_fail(c, -ENOMEM, "out of memory");
+}
+
+int layout_check(struct clickhouse *c, bool *ret_is_cluster)
+{
+	struct found found[LAYOUT_TABLES];
+	int err = find(c, found);
 
 	if (err == 0)
 		err = check(c, found);
-	for (int table = 0; err == 0 && table < LAYOUT_TABLES; table++)
-		if (!found[table].is_there)
+	for (int table = 0; err == 0 && table < LAYOUT_WRITTEN; table++)
+		if (!is_there(&found[table]))
 			err = clickhouse_fail(c, -EINVAL,
 					      "it has no table '%s': nothing was sent there yet. "
 					      "`stackctl push` does",
 					      layout_schema(table)->name);
+	*ret_is_cluster = found[ROWS_SAMPLES].is_distributed;
 	return err;
 }

@@ -5,34 +5,45 @@
  * A window is made rows twice. The first time its paths and locations are only collected, and the
  * server asked for those it has; the second time what is new is sent, in pieces, so that memory
  * stays bounded: locations and paths before the samples that have them, and the window's own row at
- * the end. What is known of the server by then stays known for the next window, and only the rest
- * is asked for: a service sends nearly the same paths again and again.
+ * the end, after what it has in all. What is known of the server by then stays known for the next
+ * window, and only the rest is asked for: a service sends nearly the same paths again and again.
  */
 #include "clickhouse/push.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "base/int_map.h"
 #include "base/vec.h"
+#include "clickhouse/cluster.h"
 #include "clickhouse/layout.h"
 #include "rows/rows.h"
 
-#define PUSH_PIECE (8u << 20) /* bytes of one table that are sent at once */
-#define PUSH_KIND  32	      /* bytes of the name of a kind of objects */
-#define PUSH_KNOWN (1u << 20) /* paths and locations that are remembered, 50 MB or so */
+#define PUSH_PIECE  (8u << 20) /* bytes of one table that are sent at once */
+#define PUSH_KIND   32	       /* bytes of the name of a kind of objects */
+#define PUSH_METRIC 40	       /* and of that of a metric */
+#define PUSH_KNOWN  (1u << 20) /* paths and locations that are remembered, 50 MB or so */
+
+/* What a window has of a metric. */
+struct total {
+	char metric[PUSH_METRIC];
+	uint64_t weight, count;
+};
 
 struct push {
-	struct clickhouse *c;
-	struct rows *rows;		  /* with what the server has; NULL: nothing is known */
-	uint64_t last;			  /* the window that was sent last, if that is not NULL */
-	struct int_map ends;		  /* windows that the server has: numbers of ... */
-	VEC(uint64_t) end_ns;		  /* ... their ends */
-	struct buf pieces[LAYOUT_TABLES]; /* not sent yet */
-	struct buf ids[ROWS_TABLES];	  /* of a window's locations and paths */
-	uint64_t number;		  /* of the push, in its samples */
+	struct clickhouse *c; /* has the sentences of failures */
+	struct cluster *cluster;
+	struct rows *rows;		   /* with what the server has; NULL: nothing is known */
+	uint64_t last;			   /* the window that was sent last, if that is not NULL */
+	struct int_map ends;		   /* windows that the server has: numbers of ... */
+	VEC(uint64_t) end_ns;		   /* ... their ends */
+	struct buf pieces[LAYOUT_WRITTEN]; /* not sent yet */
+	VEC(struct total) totals;	   /* of the window */
+	struct buf ids[ROWS_TABLES];	   /* of a window's locations and paths */
+	uint64_t number;		   /* of the push, in its samples */
 	struct push_counts counts;
 };
 
@@ -48,7 +59,7 @@ static int send_piece(struct push *push, int table)
 	layout_put_insert(table, &query);
 	err = piece->failed || query.failed
 		      ? -ENOMEM
-		      : clickhouse_send(push->c, (const char *)query.data, piece);
+		      : cluster_send(push->cluster, table, (const char *)query.data, piece);
 	if (err == 0)
 		push->counts.bytes += piece->len;
 	buf_clear(piece);
@@ -61,9 +72,30 @@ static int send_pieces(struct push *push)
 {
 	int err = 0;
 
-	for (int table = 0; err == 0 && table < LAYOUT_TABLES; table++)
+	for (int table = 0; err == 0 && table < LAYOUT_WRITTEN; table++)
 		err = send_piece(push, table);
 	return err;
+}
+
+/* Adds a row of samples to its metric's. */
+static int add_up(struct push *push, const struct rows_value *values)
+{
+	const char *metric = values[ROWS_SAMPLE_METRIC].text;
+	size_t i = 0;
+	int err;
+
+	while (i < push->totals.count && strcmp(push->totals.items[i].metric, metric) != 0)
+		i++;
+	if (i == push->totals.count) {
+		err = VEC_RESERVE(&push->totals, 1);
+		if (err < 0)
+			return err;
+		push->totals.items[push->totals.count++] = (struct total){0};
+		snprintf(push->totals.items[i].metric, PUSH_METRIC, "%s", metric);
+	}
+	push->totals.items[i].weight += values[ROWS_SAMPLE_WEIGHT].number;
+	push->totals.items[i].count += values[ROWS_SAMPLE_COUNT].number;
+	return 0;
 }
 
 static int put_row(void *arg, enum rows_table table, const struct rows_value *values)
@@ -71,7 +103,10 @@ static int put_row(void *arg, enum rows_table table, const struct rows_value *va
 	struct push *push = arg;
 	struct buf *piece = &push->pieces[table];
 	struct rows_value all[LAYOUT_MAX_COLUMNS];
+	int err = table == ROWS_SAMPLES ? add_up(push, values) : 0;
 
+	if (err < 0)
+		return err;
 	if (table == ROWS_SAMPLES) {
 		memcpy(all, values, ROWS_SAMPLE_N * sizeof(*values));
 		all[ROWS_SAMPLE_N] = (struct rows_value){.number = push->number};
@@ -85,7 +120,7 @@ static int put_row(void *arg, enum rows_table table, const struct rows_value *va
 int push_new(struct clickhouse *c, struct push **ret_push)
 {
 	struct push *push = calloc(1, sizeof(*push));
-	int err = push ? layout_ensure(c) : -ENOMEM;
+	int err = push ? cluster_open(c, &push->cluster) : -ENOMEM;
 
 	if (err < 0) {
 		push_free(push);
@@ -103,7 +138,9 @@ void push_free(struct push *push)
 	rows_free(push->rows);
 	int_map_fini(&push->ends);
 	free(push->end_ns.items);
-	for (int i = 0; i < LAYOUT_TABLES; i++)
+	free(push->totals.items);
+	cluster_free(push->cluster);
+	for (int i = 0; i < LAYOUT_WRITTEN; i++)
 		buf_free(&push->pieces[i]);
 	for (int i = 0; i < ROWS_TABLES; i++)
 		buf_free(&push->ids[i]);
@@ -161,10 +198,10 @@ int push_ask(struct push *push, const struct store_recording *recordings, size_t
 	if (push->rows)
 		BUF_PUT(&ids, push->last);
 	err = ids.failed ? -ENOMEM
-			 : clickhouse_ask(push->c,
-					  "SELECT window, max(end_ns) FROM windows WHERE window IN "
-					  "(SELECT id FROM ids) GROUP BY window FORMAT RowBinary",
-					  &ids, &answer);
+			 : cluster_ask(push->cluster,
+				       "SELECT window, max(end_ns) FROM windows WHERE window IN "
+				       "(SELECT id FROM ids) GROUP BY window FORMAT RowBinary",
+				       &ids, &answer);
 	if (err == 0)
 		err = take_windows(push, &answer);
 	/* The database may be another one by now, under the same name. */
@@ -259,16 +296,15 @@ static int learn(struct push *push, struct profile *profile)
 	int err = collect_ids(push, profile);
 
 	if (err == 0)
-		err = clickhouse_ask(
-			push->c,
-			"SELECT DISTINCT id, alt, kind, file_id, offset FROM locations "
-			"WHERE id IN (SELECT id FROM ids) FORMAT RowBinary",
-			&push->ids[ROWS_LOCATIONS], &answer);
+		err = cluster_ask(push->cluster,
+				  "SELECT DISTINCT id, alt, kind, file_id, offset FROM locations "
+				  "WHERE id IN (SELECT id FROM ids) FORMAT RowBinary",
+				  &push->ids[ROWS_LOCATIONS], &answer);
 	if (err == 0)
 		err = take_locations(push, &answer);
 	if (err == 0)
-		err = clickhouse_ask(
-			push->c,
+		err = cluster_ask(
+			push->cluster,
 			"SELECT DISTINCT tag, alt, parent, parent_alt, location, "
 			"location_alt FROM paths WHERE tag IN (SELECT id FROM ids) FORMAT "
 			"RowBinary",
@@ -310,10 +346,35 @@ static int put_window(struct push *push, const struct store_recording *r)
 	return failed ? -ENOMEM : 0;
 }
 
+/* The rows of what the window has in all. */
+static int put_totals(struct push *push, const struct store_recording *r)
+{
+	struct buf host = {0};
+	const char *name = rows_text(&host, r->host ? r->host : "");
+
+	for (size_t i = 0; !host.failed && i < push->totals.count; i++) {
+		const struct total *total = &push->totals.items[i];
+		const struct rows_value values[LAYOUT_TOTAL_N] = {
+			[LAYOUT_TOTAL_PUSH] = {.number = push->number},
+			[LAYOUT_TOTAL_HOST] = {.text = name},
+			[LAYOUT_TOTAL_START] = {.number = r->start_unix_ns},
+			[LAYOUT_TOTAL_METRIC] = {.text = total->metric},
+			[LAYOUT_TOTAL_WEIGHT] = {.number = total->weight},
+			[LAYOUT_TOTAL_COUNT] = {.number = total->count},
+		};
+
+		layout_put_row(LAYOUT_TOTALS, values, &push->pieces[LAYOUT_TOTALS]);
+	}
+	buf_free(&host);
+	return host.failed ? -ENOMEM : 0;
+}
+
 static int send_window(struct push *push, struct profile *profile)
 {
+	const struct store_recording *recording = &profile_tables(profile)->recording;
 	int err = learn(push, profile);
 
+	push->totals.count = 0;
 	if (err == 0 && getrandom(&push->number, sizeof(push->number), 0) < 0)
 		err = -errno;
 	if (err == 0)
@@ -321,7 +382,9 @@ static int send_window(struct push *push, struct profile *profile)
 	if (err == 0)
 		err = send_pieces(push);
 	if (err == 0)
-		err = put_window(push, &profile_tables(profile)->recording);
+		err = put_totals(push, recording);
+	if (err == 0)
+		err = put_window(push, recording);
 	return err == 0 ? send_pieces(push) : err;
 }
 
@@ -347,7 +410,7 @@ int push_add(struct push *push, struct profile *profile)
 	err = send_window(push, profile);
 	if (err < 0) {
 		push->counts = before;
-		for (int i = 0; i < LAYOUT_TABLES; i++)
+		for (int i = 0; i < LAYOUT_WRITTEN; i++)
 			buf_clear(&push->pieces[i]);
 		forget(push); /* some of it may not have been sent */
 	} else {

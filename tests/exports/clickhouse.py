@@ -19,16 +19,22 @@ from common import BUILD, Skip, check, run
 
 CONFIG = """<yandex>
   <logger><level>warning</level><log>%(data)s/log</log><errorlog>%(data)s/errors</errorlog></logger>
-  <http_port>%(port)d</http_port> <tcp_port>%(tcp)d</tcp_port> <listen_host>127.0.0.1</listen_host>
+  <http_port>%(port)d</http_port> <tcp_port>%(tcp)d</tcp_port> <listen_host>%(host)s</listen_host>
   <path>%(data)s/</path> <tmp_path>%(data)s/tmp/</tmp_path>
   <user_files_path>%(data)s/files/</user_files_path>
   <users_config>users.xml</users_config> <default_profile>default</default_profile>
-  <remote_servers><alone><shard><replica><host>127.0.0.1</host><port>%(tcp)d</port></replica></shard></alone>
-  </remote_servers>
+  <remote_servers>%(clusters)s</remote_servers>
   <default_database>default</default_database> <mark_cache_size>67108864</mark_cache_size>
 </yandex>"""
 
-USER = """<%(name)s><password>%(password)s</password><networks><ip>127.0.0.1</ip></networks>
+SHARD = "<shard><replica><host>%s</host><port>%d</port></replica></shard>"
+
+
+def cluster_of(name, shards):
+    return "<%s>%s</%s>" % (name, "".join(SHARD % shard for shard in shards), name) if shards else ""
+
+
+USER = """<%(name)s><password>%(password)s</password><networks><ip>127.0.0.0/8</ip></networks>
   <profile>%(profile)s</profile><quota>default</quota></%(name)s>"""
 
 USERS = """<yandex><profiles><default></default><reading><readonly>1</readonly></reading></profiles>
@@ -45,18 +51,20 @@ def free_port():
 
 
 class Server:
-    """One that runs until stop(); `url` names a database of it for stackctl."""
+    """One that runs until stop(); `url` names a database of it for stackctl. Its configuration has the clusters
+    "alone", of itself, and "fleet", of the (host, tcp) that are given."""
 
-    def __init__(self, data=None):
+    def __init__(self, data=None, host="127.0.0.1", port=None, tcp=None, fleet=()):
         if not shutil.which("clickhouse-server"):
             raise Skip("clickhouse-server is not installed (deps.sh exports)")
         self.data = data or os.path.abspath(os.path.join(BUILD, "clickhouse"))
         if not data:
             shutil.rmtree(self.data, ignore_errors=True)
         os.makedirs(self.data, exist_ok=True)
-        self.port = free_port()
-        for name, text in (("config.xml", CONFIG % {"data": self.data, "port": self.port,
-                                                    "tcp": free_port()}), ("users.xml", USERS)):
+        self.host, self.port, self.tcp = host, port or free_port(), tcp or free_port()
+        config = CONFIG % {"data": self.data, "host": host, "port": self.port, "tcp": self.tcp,
+                           "clusters": cluster_of("alone", [(host, self.tcp)]) + cluster_of("fleet", fleet)}
+        for name, text in (("config.xml", config), ("users.xml", USERS)):
             with open(os.path.join(self.data, name), "w", encoding="ascii") as file:
                 file.write(text)
         self.process = None
@@ -77,6 +85,11 @@ class Server:
                 check(time.monotonic() < end, "clickhouse-server does not answer")
                 time.sleep(0.1)
 
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
     def stop(self):
         if self.process:
             self.process.terminate()
@@ -88,11 +101,11 @@ class Server:
         self.process = None
 
     def url(self, database, port=None, user=""):
-        return "clickhouse://%s127.0.0.1:%d/%s" % (user, port or self.port, database)
+        return "clickhouse://%s%s:%d/%s" % (user, self.host, port or self.port, database)
 
     def ask(self, query, database):
         """Rows of text."""
-        url = "http://127.0.0.1:%d/?database=%s" % (self.port, database)
+        url = "http://%s:%d/?database=%s" % (self.host, self.port, database)
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
             with opener.open(url, query.encode(), timeout=60) as answer:
@@ -110,8 +123,35 @@ class Server:
         return self.url(database)
 
 
+class Cluster:
+    """Two servers, on two addresses with one port for HTTP: the two shards of the cluster "fleet"."""
+
+    def __init__(self):
+        port, shards = free_port(), [("127.0.0.1", free_port()), ("127.0.0.2", free_port())]
+        self.servers = []
+        for number, (host, tcp) in enumerate(shards, 1):
+            data = os.path.abspath(os.path.join(BUILD, "clickhouse-shard-%d" % number))
+            shutil.rmtree(data, ignore_errors=True)
+            self.servers.append(Server(data, host, port, tcp, shards))
+
+    def stop(self):
+        for server in filter(lambda server: server.process, self.servers):
+            server.kill()  # at a signal it would wait 10 s for the other's connections
+
+    def ask(self, query, database):
+        return self.servers[0].ask(query, database)
+
+    def url(self, database, number=0, **options):
+        return self.servers[number].url(database, **options)
+
+    def make(self, database):
+        for server in self.servers:
+            server.make(database)
+        return self.url(database) + "?cluster=fleet"
+
+
 class Relay(socketserver.ThreadingTCPServer):
-    """Between stackctl and a server. `lose` says which request's connection it drops, counted from 0,
+    """Between stackctl and a server, `port` of `host`, at the same host and another port. `lose` says which request's connection it drops, counted from 0,
     and when: "before" a byte of it has reached the server, in the "middle" of its body, or "after" the
     server has answered, which stackctl never learns. With "silence" the server has answered, too, and the
     connection stays, but nothing comes. `log` has the first line of each request, its bytes, and those of
@@ -120,9 +160,9 @@ class Relay(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
 
-    def __init__(self, port):
-        super().__init__(("127.0.0.1", 0), RelayHandler)
-        self.server_port, self.port = port, self.server_address[1]
+    def __init__(self, port, host="127.0.0.1", at=0):
+        super().__init__((host, at), RelayHandler)
+        self.host, self.server_port, self.port = host, port, self.server_address[1]
         self.lose, self.when, self.requests = None, None, 0
         self.log = []
         self.lock = threading.Lock()
@@ -170,7 +210,7 @@ class RelayHandler(socketserver.BaseRequestHandler):
             return
         if when == "middle":
             request = request[:request.index(b"\r\n\r\n") + 4 + self.length_of(request) // 2]
-        with socket.create_connection(("127.0.0.1", relay.server_port)) as server:
+        with socket.create_connection((relay.host, relay.server_port)) as server:
             server.sendall(request)
             if when == "middle":
                 return

@@ -23,6 +23,7 @@ import common  # noqa: E402
 import one_test  # noqa: E402
 import test_bad_servers  # noqa: E402,F401
 import test_clickhouse  # noqa: E402
+import test_cluster  # noqa: E402
 import test_clickhouse_now  # noqa: E402,F401
 import test_fleet_views  # noqa: E402,F401
 import test_flamegraph  # noqa: E402,F401  (they register their tests)
@@ -54,6 +55,7 @@ def main():
         failed += line.startswith("FAIL")
         print(line + (" (%.1f s)" % (time.monotonic() - start) if options.time else ""), flush=True)
     test_clickhouse.stop()
+    test_cluster.stop()
     common.clean_up()
     return 1 if failed else 0
 

@@ -24,7 +24,7 @@ class Engine(Server):
         self.process = subprocess.Popen(
             ["node", os.path.join(ROOT, "tests/exports/chdb.mjs"), modules, self.data],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-        self.port = int(self.process.stdout.readline() or 0)
+        self.host, self.port = "127.0.0.1", int(self.process.stdout.readline() or 0)
         check(self.port, "chdb.mjs did not start")
 
     def __enter__(self):
