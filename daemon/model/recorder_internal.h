@@ -40,6 +40,7 @@ struct recorder {
 	struct judge *judge; /* NULL: walks are not judged */
 	struct outbox *outbox;
 	struct live_blocks *blocks; /* of sampled allocations */
+	struct unheard *unheard;    /* NULL: programs without allocations are not counted */
 	struct ask_files *files;    /* who reads files; NULL: this process does */
 	struct ranks *ranks;	    /* NULL: they are not looked up */
 	struct readings *readings;  /* of counters */
