@@ -8,6 +8,10 @@
  * No sample is left out in silence: without a work area its record has no path but the call, and of
  * those that the ring has no room for, the thread's next one says what they stood for, and stands
  * for that, too; what they stood for is counted, since a thread's last ones have no next.
+ *
+ * A child of vfork() or posix_spawn() is in its parent's memory until it executes a program: the
+ * blocks that it allocates there stay behind, and those that it frees were its parent's. So the
+ * record says whose they are.
  */
 #ifndef ALLOC_BPF_H
 #define ALLOC_BPF_H
@@ -50,6 +54,29 @@ static __always_inline struct alloc_thread *alloc_thread_of(struct task_struct *
 	if (!thread)
 		count_region(STACKD_REGION_NO_MEMORY);
 	return thread;
+}
+
+#define VFORKS 4 /* within each other */
+
+/* Returns the thread in whose memory this one is: its own, or the one that waits in vfork(). */
+static __always_inline struct task_struct *owner_of(struct task_struct *task)
+{
+	for (int i = 0; i < VFORKS && task->vfork_done; i++) {
+		struct task_struct *parent = task->real_parent;
+
+		if (parent->mm != task->mm)
+			break;
+		task = parent;
+	}
+	return task;
+}
+
+/* As in a record. */
+static __always_inline __u64 owner_number(struct task_struct *task)
+{
+	struct task_struct *owner = owner_of(task);
+
+	return owner == task ? 0 : (__u64)owner->tgid << 32 | (__u32)owner->pid;
 }
 
 /* About what a sample stands for, within some hundredths: S / (1 - exp(-S/R)) is R + S/2 + S^2/12R
@@ -96,6 +123,7 @@ static __always_inline void send_allocation(struct alloc_thread *thread, struct 
 	count_allocated(task, weight_of(&thread->instance));
 	thread->instance.lost_bytes = thread->lost_bytes;
 	thread->instance.lost_objects = thread->lost_objects;
+	thread->instance.owner = owner_number(task);
 	if (!s) {
 		count_region(STACKD_REGION_NO_SCRATCH);
 		fill_lone(&thread->lone, bpf_get_current_pid_tgid(), &thread->instance, code);
@@ -143,9 +171,10 @@ int stackd_alloc(struct pt_regs *ctx)
 }
 
 /* Sends the end of a sampled block. Its record has one frame, as the form asks for one. */
-static __always_inline void send_end(__u64 number, __u64 code)
+static __always_inline void send_end(struct task_struct *task, __u64 number, __u64 code)
 {
-	struct stackd_instance instance = {.address = number, .region = STACKD_FREE};
+	struct stackd_instance instance = {
+		.address = number, .owner = owner_number(task), .region = STACKD_FREE};
 	struct lone_instance record = {};
 
 	count_region(STACKD_REGION_FREES);
@@ -156,8 +185,10 @@ static __always_inline void send_end(__u64 number, __u64 code)
 SEC("uprobe")
 int stackd_free(struct pt_regs *ctx)
 {
-	if (in_scope(bpf_get_current_task_btf(), bpf_get_current_pid_tgid() >> 32))
-		send_end(ctx->rdi, ctx->rip);
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (in_scope(task, bpf_get_current_pid_tgid() >> 32))
+		send_end(task, ctx->rdi, ctx->rip);
 	return 0;
 }
 

@@ -190,6 +190,7 @@ struct task_struct {
 	struct task_io_accounting ioac;
 	__u64 self_exec_id; /* one more for each exec */
 	struct task_struct *group_leader;
+	struct task_struct *real_parent;
 	struct mm_struct *mm;
 	struct completion *vfork_done; /* of a vfork()'s child while its parent waits for it */
 	unsigned int in_execve : 1;

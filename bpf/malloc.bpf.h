@@ -73,9 +73,10 @@ static __always_inline bool is_due(struct alloc_thread *thread, __u64 size, bool
 
 static __always_inline struct live_key live_key_of(struct task_struct *task, __u64 address)
 {
-	return (struct live_key){.address = address,
-				 .pid = bpf_get_current_pid_tgid() >> 32,
-				 .exec = task->self_exec_id};
+	struct task_struct *owner = owner_of(task);
+
+	return (struct live_key){
+		.address = address, .pid = owner->tgid, .exec = owner->self_exec_id};
 }
 
 /* Takes a block out. Returns its number; 0: it was not sampled. */
@@ -185,7 +186,7 @@ int stackd_malloc_enter(struct pt_regs *ctx)
 	if (STACKD_ALLOC_KIND(cookie) == STACKD_ALLOC_FREE) {
 		number = take_live(task, ctx->rdi);
 		if (number)
-			send_end(number, ctx->rip);
+			send_end(task, number, ctx->rip);
 		return 0;
 	}
 	thread = alloc_thread_of(task);
@@ -214,7 +215,7 @@ static __always_inline void end_held(struct alloc_thread *thread, struct task_st
 				     __u64 made, __u64 code)
 {
 	if (made || !thread->size)
-		send_end(thread->held, code);
+		send_end(task, thread->held, code);
 	else if (!put_live(task, thread->pointer, thread->held))
 		count_region(STACKD_REGION_UNTRACKED);
 	thread->held = 0;

@@ -224,7 +224,8 @@ struct stackd_instance {
 			__u64 nested_cpu_ns;
 			__u64 sent, received; /* bytes of a call of MPI; STACKD_MPI_NOT_KNOWN */
 		};
-		struct { /* STACKD_ALLOCATION and the like; of STACKD_FREE the address alone */
+		struct { /* STACKD_ALLOCATION and the like; of STACKD_FREE the address and the
+			  * owner alone */
 			__u64 address; /* or another number that no live block of the process has */
 			__u64 size;    /* bytes that were asked for */
 			__u64 weight;  /* bytes that it stands for; 0: the daemon is to tell */
@@ -232,7 +233,8 @@ struct stackd_instance {
 			 * for: what they stood for. */
 			__u64 lost_bytes;
 			__u64 lost_objects;
-			__u64 none;
+			/* Process << 32 | thread in whose memory it is; 0: in the record's. */
+			__u64 owner;
 		};
 		struct {		   /* STACKD_WAIT, at its end */
 			__u64 blocked_ns;  /* 0: this part is not in the sample */

@@ -95,6 +95,7 @@ static void add_regions(const struct run_counters *c, struct batch *b)
 	add(b, "frees_unknown", c->recorded.blocks.unknown);
 	add(b, "frees_missed", c->recorded.blocks.missed);
 	add(b, "allocations_untracked", c->recorded.blocks.untracked);
+	add(b, "programs_unheard", c->recorded.unheard);
 }
 
 static void add_waits(const struct run_counters *c, struct batch *b)

@@ -383,7 +383,10 @@ static int finish_rounds(struct session *s)
 		err = sideband_drain(s->sideband, queue_event, s);
 	regions_look(s->regions);
 	recorder_poll(s->recorder);
-	return err ? err : hand_out_held(s, UINT64_MAX);
+	if (!err)
+		err = hand_out_held(s, UINT64_MAX);
+	unheard_finish(recorder_unheard(s->recorder));
+	return err;
 }
 
 /* --- the loop -------------------------------------------------------------------------------- */
@@ -464,6 +467,7 @@ static enum exit_status sum_up(struct session *s)
 	if (!s->options->quiet)
 		log_info("%s; %s in %s", text, recordings(s, name, sizeof(name)), s->path);
 	run_counters_warn(&counters, s->options->tags == STACKD_TAGS_ONLY);
+	unheard_warn(recorder_unheard(s->recorder));
 	if (n.samples || n.waits || counters.recorded.instances)
 		return STATUS_DONE;
 	no_samples_warn(s->options, s->target, &n);

@@ -215,7 +215,8 @@ static enum exit_status start_regions(struct session *s)
 					     .sampler = s->sampler,
 					     .objects = recorder_objects(s->recorder),
 					     .target = s->target,
-					     .worker = workers_of(s->workers, WORKER_REGIONS)};
+					     .worker = workers_of(s->workers, WORKER_REGIONS),
+					     .unheard = recorder_unheard(s->recorder)};
 
 	enum exit_status status = regions_start(&with, &s->regions);
 	const char *name;
@@ -275,6 +276,8 @@ static enum exit_status make_parts(struct session *s)
 		recorder_use_intervals(s->recorder);
 	if (!err)
 		recorder_use_distance(s->recorder, s->options->alloc_bytes);
+	if (!err && s->options->alloc_bytes && !everyone)
+		err = recorder_use_unheard(s->recorder);
 	if (!err && regions_are_wanted(s->options))
 		err = recorder_use_copies(s->recorder);
 	if (!err && !regions_are_wanted(s->options) && !s->options->lbr)

@@ -125,6 +125,7 @@ void recorder_free(struct recorder *r)
 	tagger_free(r->tagger);
 	outbox_free(r->outbox);
 	live_blocks_free(r->blocks);
+	unheard_free(r->unheard);
 	ranks_free(r->ranks);
 	readings_free(r->readings);
 	judge_free(r->judge);
@@ -172,6 +173,11 @@ void recorder_use_distance(struct recorder *r, uint64_t bytes)
 int recorder_use_ranks(struct recorder *r)
 {
 	return ranks_new(&r->ranks);
+}
+
+int recorder_use_unheard(struct recorder *r)
+{
+	return unheard_new(&r->unheard);
 }
 
 void recorder_use_heights(struct recorder *r)
@@ -365,6 +371,11 @@ const struct object_table *recorder_objects(const struct recorder *r)
 	return r->objects;
 }
 
+struct unheard *recorder_unheard(const struct recorder *r)
+{
+	return r->unheard;
+}
+
 uint32_t recorder_object_count(const struct recorder *r)
 {
 	return object_table_count(r->objects);
@@ -413,6 +424,7 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.unnamed_waits = wait_objects_unnamed(r->wait_objects),
 		.wakers = r->wakers,
 		.blocks = *live_blocks_counts(r->blocks),
+		.unheard = unheard_count(r->unheard),
 	};
 	if (r->tags)
 		tag_paths_counts(r->tags, &ret_counts->tags);

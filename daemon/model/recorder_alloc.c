@@ -70,16 +70,30 @@ static int keep_end(struct recorder *r, const struct live_block *block, uint64_t
 }
 
 int recorder_end_allocation(struct recorder *r, const struct stackd_header *record,
-			    uint64_t address)
+			    const struct stackd_instance *i)
 {
+	const uint32_t pid = i->owner ? (uint32_t)(i->owner >> 32) : record_pid(record);
 	struct live_block block;
 
-	if (!live_blocks_take(r->blocks, (pid_t)record_pid(record), address, &block))
+	if (!live_blocks_take(r->blocks, (pid_t)pid, i->address, &block))
 		return 0;
 	return keep_end(r, &block, record->time_ns);
 }
 
 /* --- allocations ------------------------------------------------------------------------------ */
+
+/* Makes a row that of the thread in whose memory the block is. 0 or -ENOMEM. */
+static int give_to_owner(struct recorder *r, uint64_t owner, struct store_sample *row)
+{
+	const struct thread *thread =
+		process_table_thread(r->processes, (pid_t)(owner >> 32), (pid_t)(uint32_t)owner);
+	uint32_t process;
+
+	if (!thread || process_table_add_row(r->processes, thread, &process))
+		return -ENOMEM;
+	row->thread = thread->row;
+	return 0;
+}
 
 static int keep_live(struct recorder *r, pid_t pid, uint64_t address,
 		     const struct store_sample *row, const struct stands_for *for_)
@@ -102,16 +116,21 @@ static int keep_touched(struct recorder *r, const struct store_sample *row,
 }
 
 int recorder_allocation(struct recorder *r, pid_t pid, const struct stackd_instance *i,
-			const struct store_sample *row)
+			struct store_sample *row)
 {
 	const struct stands_for for_ = stands_for(r, i, row->time_ns);
-	int err;
+	int err = 0;
 
 	if (i->region == STACKD_MAPPED)
 		return recorder_keep(r, SERIES_MEMORY_MAPPED, i->size + i->lost_bytes, *row);
 	if (i->region == STACKD_TOUCHED)
 		return keep_touched(r, row, &for_);
-	err = recorder_keep(r, SERIES_ALLOC_BYTES, for_.bytes, *row);
+	if (i->owner) {
+		pid = (pid_t)(i->owner >> 32);
+		err = give_to_owner(r, i->owner, row);
+	}
+	if (!err)
+		err = recorder_keep(r, SERIES_ALLOC_BYTES, for_.bytes, *row);
 	if (!err)
 		err = recorder_keep(r, SERIES_ALLOC_ERROR, for_.error, *row);
 	if (!err)

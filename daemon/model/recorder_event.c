@@ -97,6 +97,7 @@ static int on_exit_event(struct recorder *r, const struct sideband_event *event)
 	if (!err && !process_table_knows(r->processes, event->pid)) {
 		members_remove(r->members, event->pid); /* that was its last thread */
 		live_blocks_forget(r->blocks, event->pid);
+		unheard_on_exit(r->unheard, event->pid);
 		if (r->ranks)
 			ranks_forget(r->ranks, event->pid);
 	}
@@ -111,10 +112,24 @@ static int on_fork_event(struct recorder *r, const struct sideband_event *event)
 				     event->parent_tid);
 }
 
+static int on_comm_event(struct recorder *r, const struct sideband_event *event)
+{
+	int err = 0;
+
+	if (event->is_exec) {
+		live_blocks_forget(r->blocks, event->pid);
+		err = unheard_on_exec(r->unheard, event->pid, event->text);
+	}
+	return err ? err
+		   : process_table_on_comm(r->processes, event->pid, event->tid, event->text,
+					   event->is_exec);
+}
+
 int recorder_event(struct recorder *r, const struct sideband_event *event)
 {
 	if (event->kind == SIDEBAND_LOST) {
 		r->sideband_lost += event->lost;
+		unheard_forget(r->unheard);
 		return reload_members(r);
 	}
 	if (event->kind == SIDEBAND_FORK && members_has(r->members, event->parent_pid) &&
@@ -124,12 +139,10 @@ int recorder_event(struct recorder *r, const struct sideband_event *event)
 		return 0;
 	switch (event->kind) {
 	case SIDEBAND_MMAP:
+		unheard_on_mmap(r->unheard, event->pid, event->mapping.path);
 		return process_table_on_mmap(r->processes, event->pid, &event->mapping);
 	case SIDEBAND_COMM:
-		if (event->is_exec)
-			live_blocks_forget(r->blocks, event->pid);
-		return process_table_on_comm(r->processes, event->pid, event->tid, event->text,
-					     event->is_exec);
+		return on_comm_event(r, event);
 	case SIDEBAND_FORK:
 		return on_fork_event(r, event);
 	case SIDEBAND_EXIT:

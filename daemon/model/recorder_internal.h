@@ -40,6 +40,7 @@ struct recorder {
 	struct judge *judge; /* NULL: walks are not judged */
 	struct outbox *outbox;
 	struct live_blocks *blocks; /* of sampled allocations */
+	struct unheard *unheard;    /* NULL: programs without allocations are not counted */
 	struct ask_files *files;    /* who reads files; NULL: this process does */
 	struct ranks *ranks;	    /* NULL: they are not looked up */
 	struct readings *readings;  /* of counters */
@@ -79,9 +80,10 @@ struct recorder {
 int recorder_keep(struct recorder *r, enum metric_series series, uint64_t value,
 		  struct store_sample row);
 
-/* Keeps a sampled allocation, or another record of memory. 0 or -ENOMEM. */
+/* Keeps a sampled allocation, or another record of memory. The row becomes that of the thread in
+ * whose memory the block is. 0 or -ENOMEM. */
 int recorder_allocation(struct recorder *r, pid_t pid, const struct stackd_instance *i,
-			const struct store_sample *row);
+			struct store_sample *row);
 
 /* Adds a frame to a path that stands for an object which is no code: a mark, or what a wait was
  * for. 0 or -ENOMEM. */
@@ -97,6 +99,6 @@ int recorder_waker(struct recorder *r, const struct stackd_header *record,
 
 /* Keeps the end of a sampled allocation. `record`: for its process and time. 0 or -ENOMEM. */
 int recorder_end_allocation(struct recorder *r, const struct stackd_header *record,
-			    uint64_t address);
+			    const struct stackd_instance *i);
 
 #endif

@@ -249,7 +249,7 @@ int recorder_sample(struct recorder *r, const struct stackd_header *record)
 	}
 	if (record && record_instance(record, &instance) && instance.region == STACKD_FREE) {
 		r->instances++;
-		return recorder_end_allocation(r, record, instance.address);
+		return recorder_end_allocation(r, record, &instance);
 	}
 	err = record ? take(r, record, &end) : 0;
 	if (record && record_instance(record, &instance)) {

@@ -67,7 +67,7 @@ static int use_library(struct alloc_source *s)
 		log_error("--alloc: cannot listen to %s: %s", library,
 			  err == -ENODEV ? "the kernel has no uprobes (CONFIG_UPROBE_EVENTS)"
 					 : strerror(-err));
-	return err;
+	return err ? err : unheard_hear(s->with.unheard, library, 0);
 }
 
 /* --- probes on an allocator ------------------------------------------------------------------- */
@@ -230,6 +230,7 @@ static int give_up(struct alloc_source *s, uint64_t rate)
 	for (size_t i = 0; i < s->probed.count; i++)
 		detach(&s->probed.items[i]);
 	err = use_memory(s);
+	unheard_hear_all(s->with.unheard);
 	if (err) {
 		log_error("--alloc: the allocator is called %" PRIu64
 			  " times a second, and page faults cannot be listened to: %s",
@@ -247,6 +248,16 @@ static int give_up(struct alloc_source *s, uint64_t rate)
 }
 
 /* --- processes without the library ------------------------------------------------------------ */
+
+/* Has the programs that map a probed file not counted as unheard. 0 or -ENOMEM. */
+static int tell_heard(const struct alloc_source *s, const struct probed *p)
+{
+	char *real = realpath(p->path, NULL); /* as mappings have it */
+	int err = unheard_hear(s->with.unheard, real ? real : p->path, p->pid);
+
+	free(real);
+	return err;
+}
 
 /* Attaches to the entries, counts the calls for a moment, and attaches to the returns, or gives all
  * up. A command that has not begun is not waited for. */
@@ -274,8 +285,11 @@ static int use_probes(struct alloc_source *s)
 
 		err = attach_returns(s, &s->probed.items[i]);
 		if (!err)
-			log_info("--alloc: %zu functions of %s are probed%s",
+			err = tell_heard(s, p);
+		if (!err)
+			log_info("--alloc: %zu functions of %s are probed%s%s",
 				 p->functions.entries.count, p->path,
+				 p->pid ? ", in the process alone, not in its children" : "",
 				 p->functions.n_left_out ? "; some are left out, since their code "
 							   "cannot be decoded"
 							 : "");

@@ -16,6 +16,7 @@
 #include "daemon/base/options.h"
 #include "daemon/capture/sampler.h"
 #include "daemon/capture/target.h"
+#include "daemon/capture/unheard.h"
 #include "daemon/worker/worker.h"
 #include "proc/object.h"
 
@@ -26,7 +27,8 @@ struct regions_options { /* all borrowed, for as long as the regions live */
 	struct sampler *sampler;
 	const struct object_table *objects; /* files of the target that are mapped already */
 	struct target *target;
-	struct worker *worker; /* looks into files */
+	struct worker *worker;	 /* looks into files */
+	struct unheard *unheard; /* is told where allocations are heard of; NULL: nobody is */
 };
 
 /* Begins to measure. *ret_regions is NULL if the options ask for none. Logs what fails; returns the

@@ -22,6 +22,7 @@ import harness  # noqa: E402
 import one_test  # noqa: E402
 import test_align  # noqa: E402,F401
 import test_alloc  # noqa: E402,F401
+import test_alloc_children  # noqa: E402,F401
 import test_annotate  # noqa: E402,F401
 import test_cgroups  # noqa: E402,F401
 import test_chains  # noqa: E402,F401  (they register their tests)
