@@ -28,6 +28,7 @@
 #include "reading.bpf.h"
 #include "recipe.bpf.h"
 #include "registers.bpf.h"
+#include "ring.bpf.h"
 #include "run.bpf.h"
 #include "scope.bpf.h"
 #include "segment.bpf.h"
@@ -39,18 +40,12 @@
 #include "wait_thread.bpf.h"
 
 /* Set by the daemon before loading. */
-SETTING __u64 wakeup_bytes = 1 << 20;	 /* wake the daemon when so much waits */
 SETTING __u32 walk_here = 1;		 /* 0: leave every walk to the daemon */
 SETTING __u32 usual_period = 0;		 /* of a sample: goes without saying; 0: there is none */
 SETTING __u32 judge = 0;		 /* send the stack as well, for the daemon to compare */
 SETTING char compiler[64] = __VERSION__; /* for the message if the verifier refuses it */
 
 #define WALKABLE (STACKD_HAS_REGS | STACKD_COMPAT | STACKD_IN_EXEC)
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 24); /* set by the daemon */
-} ring SEC(".maps");
 
 /* --- the walk ----------------------------------------------------------------------------- */
 
@@ -314,14 +309,16 @@ static __always_inline enum source source_of(const struct scratch *s, const void
 /* 0 if the record is in the ring. `urgent`: the daemon is to look at once. */
 static __always_inline long send(const void *record, __u32 size, bool urgent, enum source source)
 {
-	__u64 waiting = bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA);
-	__u64 flags = urgent || waiting >= wakeup_bytes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	__u64 wakes = wake_for(urgent);
 	long err = -1;
 
 	FORGET(size);
 	if (size <= sizeof(struct stackd_stack_record) + STACKD_MAX_KERNEL_FRAMES * 8 +
 			    STACKD_MAX_STACK_BYTES)
-		err = bpf_ringbuf_output(&ring, (void *)record, size, flags);
+		err = bpf_ringbuf_output(&ring, (void *)record, size,
+					 wakes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+	if (wakes && !err)
+		woken_at = wakes;
 	if (source == SOURCE_REGION)
 		count_region(err ? STACKD_REGION_LOST_RING : STACKD_REGION_SENT);
 	else if (source == SOURCE_WAKER)

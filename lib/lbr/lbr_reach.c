@@ -142,15 +142,18 @@ static uint64_t own_target(struct lbr_reach *r, const struct lbr_location *locat
 }
 
 /* A jump through a word of the linkage table may leave the file for good, or leads to a function of
- * its own unless that is interposed; any other may lead anywhere. */
+ * its own unless that is interposed; any other may lead anywhere. The first time, it may lead to
+ * where the word points before it is bound. */
 static void take_indirect(struct lbr_reach *r, uint64_t vaddr, const struct lbr_instruction *jump)
 {
 	struct lbr_location location = {.object = r->object};
 	bool is_word = !is_made(r->object) && jump->operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
 		       jump->operands[0].mem.base == ZYDIS_REGISTER_RIP &&
 		       elf_file_vaddr_to_offset(r->object->elf, vaddr, &location.offset);
-	uint64_t target;
+	uint64_t target = is_word ? lbr_stub_unbound_target(&r->decoder, &location) : 0;
 
+	if (target)
+		follow(r, target);
 	if (is_word && stub_at(r, &location) == LBR_STUB_OUTSIDE) {
 		r->is_reached |= r->goal->object != r->object && !is_made(r->goal->object);
 		r->is_partial |= is_made(r->goal->object);

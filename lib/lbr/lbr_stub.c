@@ -9,7 +9,13 @@
  *
  * A PLT's slot is filled by a relocation. If that names a symbol which the file does not define,
  * the stub leads out of the file: then a call of it cannot have led to code of the same file,
- * however well it looks.
+ * however well it looks. But for the PLT itself, if symbols are bound when they are first called:
+ *
+ *   jmp *slot ─► push $n; jmp PLT0 ─► push GOT[1]; jmp *GOT[2] ─► the dynamic linker's resolver
+ *
+ * Until then the slot holds the address that the file has there, moved like the file: that of the
+ * lazy half, which pushes the relocation's number. GOT[2] has no relocation: the dynamic linker
+ * puts its resolver there, where DT_PLTGOT tells it. The resolver ends in a jump to the function.
  */
 #include "lbr/lbr_stub.h"
 
@@ -18,6 +24,7 @@
 
 #define MAX_CODE	16 /* bytes of an instruction, and one */
 #define MAX_RELOCATIONS (1 << 20)
+#define MAX_DYNAMIC	4096 /* entries of the dynamic section */
 
 bool lbr_decode(const ZydisDecoder *decoder, const uint8_t *bytes, size_t len,
 		struct lbr_instruction *ret)
@@ -64,47 +71,98 @@ static int relocation_in(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header, uint64
 	return -1;
 }
 
-/* Finds the symbol by which the word is filled that a jump goes through. */
-static bool symbol_of(const struct lbr_location *location, const struct lbr_instruction *jump,
-		      GElf_Sym *ret_symbol)
+/* Returns whether a jump goes through a word at a fixed place, and where. */
+static bool word_of(const struct lbr_location *location, const struct lbr_instruction *jump,
+		    uint64_t *ret_vaddr)
 {
 	const ZydisDecodedOperandMem *mem = &jump->operands[0].mem;
-	Elf *elf = elf_file_libelf(location->object->elf);
-	Elf_Scn *scn = NULL;
-	uint64_t vaddr;
-	int found = -1;
 
 	if (jump->operands[0].type != ZYDIS_OPERAND_TYPE_MEMORY ||
-	    mem->base != ZYDIS_REGISTER_RIP || !elf ||
-	    !elf_file_offset_to_vaddr(location->object->elf, location->offset, &vaddr))
+	    mem->base != ZYDIS_REGISTER_RIP ||
+	    !elf_file_offset_to_vaddr(location->object->elf, location->offset, ret_vaddr))
 		return false;
-	vaddr += jump->is.length + (uint64_t)mem->disp.value;
-	while (found < 0 && (scn = elf_nextscn(elf, scn)) != NULL) {
+	*ret_vaddr += jump->is.length + (uint64_t)mem->disp.value;
+	return true;
+}
+
+/* Finds the symbol by which a word is filled. */
+static bool symbol_of(const struct lbr_location *location, uint64_t word, GElf_Sym *ret_symbol)
+{
+	Elf *elf = elf_file_libelf(location->object->elf);
+	Elf_Scn *scn = NULL;
+	int found = -1;
+
+	while (elf && found < 0 && (scn = elf_nextscn(elf, scn)) != NULL) {
 		GElf_Shdr header;
 
 		if (gelf_getshdr(scn, &header) && header.sh_type == SHT_RELA &&
 		    header.sh_flags & SHF_ALLOC)
-			found = relocation_in(elf, scn, &header, vaddr, ret_symbol);
+			found = relocation_in(elf, scn, &header, word, ret_symbol);
 	}
 	return found == 1;
+}
+
+/* Returns whether a word is GOT[2], which holds the resolver. */
+static bool is_resolvers(const struct lbr_location *location, uint64_t word)
+{
+	const struct elf_file *elf = location->object->elf;
+	const Elf64_Phdr *headers;
+	Elf64_Dyn entry;
+	size_t n;
+
+	headers = elf_file_program_headers(elf, &n);
+	while (n && headers->p_type != PT_DYNAMIC)
+		headers++, n--;
+	for (uint64_t at = 0; n && at + sizeof(entry) <= headers->p_filesz; at += sizeof(entry)) {
+		if (at >= MAX_DYNAMIC * sizeof(entry) ||
+		    !elf_file_read_whole(elf, headers->p_offset + at, &entry, sizeof(entry)) ||
+		    entry.d_tag == DT_NULL)
+			return false;
+		if (entry.d_tag == DT_PLTGOT)
+			return word == entry.d_un.d_ptr + 2 * sizeof(uint64_t);
+	}
+	return false;
 }
 
 static bool leads_outside(const struct lbr_location *location, const struct lbr_instruction *jump)
 {
 	GElf_Sym symbol;
+	uint64_t word;
 
-	return symbol_of(location, jump, &symbol) && symbol.st_shndx == SHN_UNDEF;
+	if (!word_of(location, jump, &word))
+		return false;
+	if (symbol_of(location, word, &symbol))
+		return symbol.st_shndx == SHN_UNDEF;
+	return is_resolvers(location, word);
 }
 
 uint64_t lbr_stub_own_target(const ZydisDecoder *decoder, const struct lbr_location *location)
 {
 	struct lbr_instruction jump;
 	GElf_Sym symbol;
+	uint64_t word;
 
-	if (!lbr_decode_at(decoder, location, &jump) || !symbol_of(location, &jump, &symbol) ||
-	    symbol.st_shndx == SHN_UNDEF || GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
+	if (!lbr_decode_at(decoder, location, &jump) || !word_of(location, &jump, &word) ||
+	    !symbol_of(location, word, &symbol) || symbol.st_shndx == SHN_UNDEF ||
+	    GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
 		return 0;
 	return symbol.st_value;
+}
+
+uint64_t lbr_stub_unbound_target(const ZydisDecoder *decoder, const struct lbr_location *at)
+{
+	const struct elf_file *elf = at->object->elf;
+	struct lbr_location location = *at;
+	struct lbr_instruction i;
+	uint64_t word, offset, target;
+
+	if (lbr_decode_at(decoder, &location, &i) && i.is.mnemonic == ZYDIS_MNEMONIC_ENDBR64)
+		location.offset += i.is.length;
+	if (!lbr_decode_at(decoder, &location, &i) || i.is.mnemonic != ZYDIS_MNEMONIC_JMP ||
+	    !word_of(&location, &i, &word) || !elf_file_vaddr_to_offset(elf, word, &offset) ||
+	    !elf_file_read_whole(elf, offset, &target, sizeof(target)))
+		return 0;
+	return target;
 }
 
 /* --- shapes ---------------------------------------------------------------------------------- */

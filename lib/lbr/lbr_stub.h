@@ -44,7 +44,7 @@ static inline uint64_t lbr_target(const struct lbr_instruction *i, uint64_t offs
 enum lbr_stub {
 	LBR_STUB_NONE,	   /* no stub */
 	LBR_STUB_ANYWHERE, /* jumps through a register or a word in memory */
-	LBR_STUB_OUTSIDE,  /* the same, and that is a function of another file */
+	LBR_STUB_OUTSIDE,  /* the same, and that is a function of another file, or its resolver */
 };
 
 /* Returns the kind of stub that begins at a location, if one does: an entry of a PLT, a jump
@@ -58,5 +58,10 @@ enum lbr_stub lbr_stub_at(const ZydisDecoder *decoder, const struct lbr_location
  * file's relocations, too.
  */
 uint64_t lbr_stub_own_target(const ZydisDecoder *decoder, const struct lbr_location *location);
+
+/* Returns the vaddr to which the stub or the jump at a location leads until the dynamic linker has
+ * filled the word that it goes through: the lazy half of an entry of a PLT. 0: there is none.
+ */
+uint64_t lbr_stub_unbound_target(const ZydisDecoder *decoder, const struct lbr_location *location);
 
 #endif

@@ -27,6 +27,7 @@ SHAPES.update({name: ("chain", FREQUENCY) for name in (
 BARE = ("chain", "alloca", "realigned", "recursion", "redzone", "registers", "tail_calls", "noreturn")
 SHAPES.update({"bare_" + name: (name, FREQUENCY) for name in BARE})
 SHAPES["plt_ibt"] = ("plt", FREQUENCY)
+SHAPES.update({name: ("lazy", FREQUENCY) for name in ("lazy", "lazy_ibt")})
 SHAPES["realigned_fp"] = ("realigned", FREQUENCY)
 SHAPES["deep"] = ("deep", 199)
 

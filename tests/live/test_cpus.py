@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""CPUs that go off line and come back, while the machine is recorded."""
+"""CPUs that go off line and come back, while the machine is recorded; and one that samples take up."""
 
 import contextlib
 import os
 import time
 
 from harness import (DONE, SIGINT, WORKLOADS, Daemon, Recording, Skip, background, check, cpu_seconds,
-                     live, scratch, wait_cpu)
+                     live, scratch, wait_cpu, workload)
 
 
 @contextlib.contextmanager
@@ -52,3 +52,21 @@ def test_cpu_comes_back():
         print(len(named), "of", len(samples), "expected", expected)
         check(len(samples) > expected * 0.8, "few samples", len(samples), expected)
         check(len(named) > len(samples) * 0.8, "few with names", len(named), len(samples))
+
+
+@live
+def test_same_cpu():
+    """At a rate that takes most of a CPU, stackd comes to read its ring there, too: until it has loaded
+    the program's tables, each sample asks for that, but does not interrupt the CPU again."""
+    cpu = min(os.sched_getaffinity(0))
+    with scratch() as folder, workload("chain", 60) as process:
+        os.sched_setaffinity(process.pid, {cpu})
+        with Daemon(folder + "/s.db", "-F", 50000, "--pid", process.pid,
+                    preexec_fn=lambda: os.sched_setaffinity(0, {cpu})) as daemon:
+            daemon.wait_samples(0)
+            time.sleep(1)
+            result = daemon.finish(SIGINT)
+        stats = Recording(folder + "/s.db").stats()
+        print(result.err, stats["end_reasons"])
+        check(result.status == DONE, "status %d" % result.status, result.err)
+        check(not stats["lost"] and stats["samples"] > 10000, "samples are lost", stats["end_reasons"])

@@ -106,10 +106,23 @@ def test_provenance_cfi():
               "steps", stats["steps"])
 
 
+def record_verdicts(store, frequency, *program):
+    """A recording in which the steps of unwind information, which are right, are checked as well:
+    none of them has the verdict wrong."""
+    recording, result = record(store, "-F", frequency, "--", *program,
+                               env={"STACKD_CHECK_STEPS": "1", "STACKD_DEBUG": "1"})
+    stats = recording.stats()
+    print(program[0], stats["steps"], stats["end_reasons"])
+    check(stats["steps"]["wrong"] == 0 and "wrong_caller" not in stats["end_reasons"],
+          "a right step is called wrong", program[0],
+          *[line for line in result.err.splitlines() if "wrong step" in line][:5])
+    check(stats["steps"]["confirmed"] >= 5, "nothing was confirmed", program[0])
+    return recording
+
+
 @live
 def test_provenance_verdicts():
-    """No right step has the verdict wrong: those of unwind information, which are right, are checked
-    as well."""
+    """No right step has the verdict wrong."""
     programs = [[WORKLOADS + "/" + name, 1] for name in (
         "tail_calls", "plt", "plt_ibt", "ucontext", "signal_handler", "noreturn", "dlopen_dlclose",
         "realigned", "chain_static", "threads")]
@@ -117,16 +130,40 @@ def test_provenance_verdicts():
     sums = collections.Counter()
     with scratch() as folder:
         for program in programs:
-            recording, result = record(folder + "/s.db", "-F", 997, "--", *program,
-                                       env={"STACKD_CHECK_STEPS": "1", "STACKD_DEBUG": "1"})
-            stats = recording.stats()
-            print(program[0], stats["steps"], stats["end_reasons"])
-            sums.update(stats["steps"])
-            check(stats["steps"]["wrong"] == 0 and "wrong_caller" not in stats["end_reasons"],
-                  "a right step is called wrong", program[0],
-                  *[line for line in result.err.splitlines() if "wrong step" in line][:5])
-            check(stats["steps"]["confirmed"] >= 5, "nothing was confirmed", program[0])
+            sums.update(record_verdicts(folder + "/s.db", 997, *program).stats()["steps"])
     print(sums)
+
+
+PLT0 = re.compile(rb"\xff\x35....\xff\x25", re.S)  # push GOT[1]; jmp *GOT[2]
+
+
+def unbound_place(library, at):
+    """Which part of binding a symbol is at an offset of the library's code; None: none."""
+    if PLT0.match(library, at) or PLT0.match(library, at - 6):
+        return "first entry"
+    return "lazy half" if library[at] in (0x68, 0xe9) else None  # push $n; jmp
+
+
+@live
+def test_provenance_unbound():
+    """So it is where a call leads to the dynamic linker, since its symbol is not bound yet: in the
+    lazy half of a stub, in the first entry of the linkage table, and in the resolver."""
+    with scratch() as folder:
+        for name in ("lazy", "lazy_ibt"):
+            recording = record_verdicts(folder + "/s.db", 3989, WORKLOADS + "/" + name, 2)
+            file = "lib%s.so" % name
+            with open("%s/%s" % (WORKLOADS, file), "rb") as opened:
+                library = opened.read()
+            hits = collections.Counter()
+            for sample in recording.samples():
+                *_, caller, leaf = [None, None, *user_frames(sample)]
+                if leaf and leaf.object.endswith(file):
+                    hits[unbound_place(library, leaf.ip)] += 1
+                elif caller and caller.symbol == "lazy_entry":
+                    hits["other file"] += 1
+            print(hits)
+            check(all(hits[place] >= 10 for place in ("lazy half", "first entry", "other file")),
+                  "too few samples at the way to the resolver", hits)
 
 
 @live

@@ -61,6 +61,8 @@ extern const char to_plain[], to_branchy[], to_tail[], to_pointer[], to_table[],
 
 static struct self_map *map;
 static struct lbr_reach *reach;
+static struct object libraries[4]; /* each test its own: answers are kept for an object */
+static size_t library_count;
 
 static int set_up(void **state)
 {
@@ -167,40 +169,139 @@ static void linkage_stubs(void **state)
 	assert_int_equal(step(to_tail_import, plain), LBR_STEP_WRONG);
 }
 
-/* A library's calls of its own functions go through its linkage table, too. */
-static void own_linkage_stubs(void **state)
+/* Links a library, which the caller frees, that calls functions of its own and of others through
+ * its linkage table. */
+static struct object *link_library(const char *options)
 {
-	char folder[] = "/tmp/stackd-step-XXXXXX", command[512];
-	struct object object = {.number = 98, .path = (char *)"own.so"};
-	struct lbr_step_pair pair = {.caller.object = &object, .callee.object = &object};
-	uint64_t to, leaf, other;
+	struct object *library = &libraries[library_count++];
+	char folder[] = "/tmp/stackd-step-XXXXXX", command[640];
 	int fd;
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	snprintf(command, sizeof(command),
 		 "cd %s && printf '%%s\\n' '.text' '.globl leaf, other' '.type leaf,@function' "
-		 "'.type other,@function' 'to: call leaf@PLT' 'ret' 'leaf: nop' 'ret' "
-		 "'other: nop' 'ret' '.size leaf, 2' '.size other, 2' > own.s && "
-		 "gcc -shared -nostdlib -o own.so own.s",
-		 folder);
+		 "'.type other,@function' 'call leaf@PLT' 'to_leaf: ret' 'call far@PLT' "
+		 "'to_far: ret' 'leaf: nop' 'ret' 'other: nop' 'ret' '.size leaf, 2' "
+		 "'.size other, 2' > own.s && gcc -shared -nostdlib %s -o own.so own.s",
+		 folder, options);
 	assert_int_equal(system(command), 0);
 	snprintf(command, sizeof(command), "%s/own.so", folder);
 	fd = open(command, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
-	assert_int_equal(elf_file_open(fd, &object.elf), 0);
+	library->number = 1000 + (uint32_t)library_count;
+	library->path = (char *)"own.so";
+	assert_int_equal(elf_file_open(fd, &library->elf), 0);
 	close(fd);
-	to = program_offset(object.elf, "to");
-	leaf = program_offset(object.elf, "leaf");
-	other = program_offset(object.elf, "other");
-	pair.caller.offset = to + 4;
-	pair.callee.offset = leaf;
-	assert_int_equal(lbr_step_check(reach, &pair), LBR_STEP_CONFIRMED);
-	pair.callee.offset = other; /* another file may have a function of that name */
-	assert_int_equal(lbr_step_check(reach, &pair), LBR_STEP_PROBABLE);
-	elf_file_free(object.elf);
 	snprintf(command, sizeof(command), "rm -r %s", folder);
 	assert_int_equal(system(command), 0);
+	return library;
+}
+
+/* The verdict on a frame in a library whose caller is in it, too, and returns to `to`. */
+static enum lbr_step step_in(const struct object *library, const char *to, uint64_t callee)
+{
+	const struct lbr_step_pair pair = {
+		.caller = {library, program_offset(library->elf, to) - 1},
+		.callee = {library, callee},
+	};
+
+	return lbr_step_check(reach, &pair);
+}
+
+/* A library's calls of its own functions go through its linkage table, too. */
+static void own_linkage_stubs(void **state)
+{
+	struct object *library = link_library("");
+
+	(void)state;
+	assert_int_equal(step_in(library, "to_leaf", program_offset(library->elf, "leaf")),
+			 LBR_STEP_CONFIRMED);
+	/* Another file may have a function of that name. */
+	assert_int_equal(step_in(library, "to_leaf", program_offset(library->elf, "other")),
+			 LBR_STEP_PROBABLE);
+	elf_file_free(library->elf);
+}
+
+static uint64_t offset_of_section(const struct elf_file *file, const char *name)
+{
+	Elf *elf = elf_file_libelf(file);
+	Elf_Scn *scn = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	assert_int_equal(elf_getshdrstrndx(elf, &names), 0);
+	while ((scn = elf_nextscn(elf, scn)) != NULL) {
+		assert_non_null(gelf_getshdr(scn, &header));
+		if (!strcmp(elf_strptr(elf, names, header.sh_name), name))
+			return header.sh_offset;
+	}
+	fail_msg("no section %s", name);
+	return 0;
+}
+
+/* Byte `at` of an entry, of 16 bytes, of a section of the linkage table. */
+static uint64_t in_entry(const struct elf_file *file, const char *section, size_t entry,
+			 uint64_t at)
+{
+	return offset_of_section(file, section) + 16 * entry + at;
+}
+
+/* Until a symbol is bound, the call leads through the stub's lazy half and the table's first entry
+ * to the resolver, which is in another file, as the function is to which it jumps. `push_at` is
+ * where the lazy half pushes, and `jump_at` where it jumps on. */
+static void check_unbound(const struct object *library, const char *stubs, uint64_t push_at,
+			  uint64_t jump_at)
+{
+	const struct lbr_step_pair to_resolver = {
+		.caller = {library, program_offset(library->elf, "to_far") - 1},
+		.callee = location_of(libc_code(), 0),
+	};
+	bool is_second = strcmp(stubs, ".plt") != 0;
+	size_t confirmed = 0;
+
+	assert_int_equal(lbr_step_check(reach, &to_resolver), LBR_STEP_CONFIRMED);
+	assert_int_equal(step_in(library, "to_far", in_entry(library->elf, ".plt", 0, 0)),
+			 LBR_STEP_CONFIRMED);
+	assert_int_equal(step_in(library, "to_far", in_entry(library->elf, ".plt", 0, 6)),
+			 LBR_STEP_CONFIRMED);
+	/* The linker chooses which entry is that of which function: one is the call's. */
+	for (size_t entry = 1; entry <= 2; entry++) {
+		uint64_t push = in_entry(library->elf, ".plt", entry, push_at);
+		uint64_t jump = in_entry(library->elf, ".plt", entry, jump_at);
+		uint64_t stub = in_entry(library->elf, stubs, entry - is_second, 0);
+		enum lbr_step verdict = step_in(library, "to_far", stub);
+
+		assert_int_equal(step_in(library, "to_far", push), verdict);
+		assert_int_equal(step_in(library, "to_far", jump), verdict);
+		assert_true(verdict == LBR_STEP_CONFIRMED || verdict == LBR_STEP_WRONG);
+		confirmed += verdict == LBR_STEP_CONFIRMED;
+	}
+	assert_int_equal(confirmed, 1);
+	assert_int_equal(step_in(library, "to_far", program_offset(library->elf, "other")),
+			 LBR_STEP_WRONG);
+}
+
+static void unbound_stubs(void **state)
+{
+	struct object *library = link_library("-Wl,-z,lazy");
+
+	(void)state;
+	check_unbound(library, ".plt", 6, 11);
+	elf_file_free(library->elf);
+	library = link_library("-Wl,-z,lazy,-z,ibtplt");
+	check_unbound(library, ".plt.sec", 4, 9);
+	elf_file_free(library->elf);
+}
+
+/* Symbols are bound before the library runs: the table has no lazy halves. */
+static void bound_stubs(void **state)
+{
+	struct object *library = link_library("-Wl,-z,now");
+
+	(void)state;
+	assert_int_equal(step_in(library, "to_far", program_offset(library->elf, "other")),
+			 LBR_STEP_WRONG);
+	elf_file_free(library->elf);
 }
 
 static void flow_ends(void **state)
@@ -255,6 +356,7 @@ int main(void)
 		cmocka_unit_test(skipped_frame),  cmocka_unit_test(tail_calls),
 		cmocka_unit_test(indirect_calls), cmocka_unit_test(indirect_jumps),
 		cmocka_unit_test(linkage_stubs),  cmocka_unit_test(own_linkage_stubs),
+		cmocka_unit_test(unbound_stubs),  cmocka_unit_test(bound_stubs),
 		cmocka_unit_test(flow_ends),	  cmocka_unit_test(search_is_bounded),
 		cmocka_unit_test(no_call_before), cmocka_unit_test(unreadable_code),
 	};
