@@ -16,7 +16,7 @@
  * How far to smooth, and which phases there are, is chosen once, from all points
  * (fold_fit_choose()). Which knots the curve has, where they lie, and all values are found anew for
  * each resample (fold_fit_apply()), so the bands include the uncertainty of that choice. With the
- * knots of all points in each resample, they were too narrow by 10 to 40 % beside breaks that are
+ * knots of all points in each resample, they were too narrow by 10 to 30 % beside breaks that are
  * rounded.
  *
  * Isotonic regression alone was tried first: its error falls with n^(-1/3) only, and its slope is
