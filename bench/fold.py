@@ -7,8 +7,9 @@
           and rates; target at 2,000 samples: 0.3 %, 1 %, 0.5 %, 5 %
   lmp     a time step of lmp, from mark to mark, at 97 Hz beside one at 9,973 Hz: for each routine, the
           difference of its samples' distribution over the step; target: 1 % on average
-  auto    the period that is found in folded and in bt, beside the true one (target: 1 %), and RUNS (5)
-          runs each of programs without one, whole and in quarters: none may be found, 1 in 100 at most
+  auto    the period that is found in folded, in bt and in each thread of a pipeline, beside the true one
+          (target: 1 %), and RUNS (5) runs each of programs without one, whole and in quarters: none may be
+          found, 1 in 100 at most
   cost    ns that reading six counters adds to a sample within a region, by the kernel's own run-time
           statistics; target: 300
   growth  stackctl fold of recordings with 10^4, 10^5 and 10^6 samples; target: 2 s and 256 MiB"""
@@ -33,6 +34,7 @@ import test_fold  # noqa: E402
 
 STACKD, STACKCTL = os.path.join(ROOT, "build", "stackd"), os.path.join(ROOT, "build", "stackctl")
 FOLDED = os.path.join(ROOT, "build", "workloads", "folded")
+PIPELINE = os.path.join(ROOT, "build", "workloads", "pipeline")
 BT = os.path.join(ROOT, "build", "bench", "bt")
 
 
@@ -187,6 +189,11 @@ def auto(folder, runs):
         found = period_of(store)
         print("  %-8s %8.3f ms, found %s" % (title, known["mean_ns"] / 1e6,
                                             "none" if found is None else "%.3f ms" % found))
+    store = folder + "/auto-pipeline.db"
+    for line in record(store, "-F", 997, "--", PIPELINE, 400, 40000).splitlines():
+        name, tid, known = line.split()
+        found = period_of(store, "--tid", tid)
+        print("  %-8s %8.3f ms, found %s" % (name, int(known) / 1e6, "none" if found is None else "%.3f ms" % found))
     wrong = judged = 0
     for name in ("g++", "python3", "perl"):
         for seed in range(runs):
