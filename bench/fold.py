@@ -6,14 +6,17 @@
           several frequencies: mean and largest error of the cumulated curve, error of the phases' bounds
           and rates; target at 2,000 samples: 0.3 %, 1 %, 0.5 %, 5 %
   lmp     a time step of lmp, from mark to mark, at 97 Hz beside one at 9,973 Hz: for each routine, the
-          difference of its samples' distribution over the step; target: 1 % on average
-  auto    the period that is found in folded and in bt, beside the true one (target: 1 %), and RUNS (5)
-          runs each of programs without one, whole and in quarters: none may be found, 1 in 100 at most
+          difference of its samples' distribution over the step, and what so many samples at random differ by
+          on average; target: 1 %
+  auto    the period that is found in folded, in bt and in each thread of a pipeline, beside the true one
+          (target: 1 %), and RUNS (5) runs each of programs without one, whole and in quarters: none may be
+          found, 1 in 100 at most
   cost    ns that reading six counters adds to a sample within a region, by the kernel's own run-time
           statistics; target: 300
   growth  stackctl fold of recordings with 10^4, 10^5 and 10^6 samples; target: 2 s and 256 MiB"""
 
 import json
+import math
 import os
 import random
 import re
@@ -33,6 +36,7 @@ import test_fold  # noqa: E402
 
 STACKD, STACKCTL = os.path.join(ROOT, "build", "stackd"), os.path.join(ROOT, "build", "stackctl")
 FOLDED = os.path.join(ROOT, "build", "workloads", "folded")
+PIPELINE = os.path.join(ROOT, "build", "workloads", "pipeline")
 BT = os.path.join(ROOT, "build", "bench", "bt")
 
 
@@ -94,7 +98,7 @@ def distributions(data):
 
 
 def lmp(folder, _):
-    programs.melt_input(folder, 12)
+    programs.melt_input(folder, 24)
     found = {}
     for frequency in (97, 9973):
         store = "%s/lmp%d.db" % (folder, frequency)
@@ -104,7 +108,7 @@ def lmp(folder, _):
         found[frequency] = distributions(data)
         print("lmp at %d Hz: %d steps of %.1f ms, %d samples folded" % (
             frequency, data["passes"], data["mean_ns"] / 1e6, data["samples"]))
-    print("   mean %  largest %  samples  routine")
+    print("   mean %  by chance  largest %  samples  routine")
     weighted, weights = 0.0, 0
     for name, (few, n) in found[97].items():
         many = found[9973].get(name)
@@ -113,8 +117,9 @@ def lmp(folder, _):
         differences = [abs(a - b) for a, b in zip(few, many[0])]
         weighted += statistics.mean(differences) * n
         weights += n
-        print("%9.2f %10.2f %8d  %s" % (100 * statistics.mean(differences), 100 * max(differences), n,
-                                        name or "(others)"))
+        chance = statistics.mean(math.sqrt(2 / math.pi * b * (1 - b) / n) for b in many[0])
+        print("%9.2f %10.2f %10.2f %8d  %s" % (100 * statistics.mean(differences), 100 * chance,
+                                               100 * max(differences), n, name or "(others)"))
     print("%9.2f  all, weighted by samples (target: 1)" % (100 * weighted / weights))
 
 
@@ -187,6 +192,11 @@ def auto(folder, runs):
         found = period_of(store)
         print("  %-8s %8.3f ms, found %s" % (title, known["mean_ns"] / 1e6,
                                             "none" if found is None else "%.3f ms" % found))
+    store = folder + "/auto-pipeline.db"
+    for line in record(store, "-F", 997, "--", PIPELINE, 400, 40000).splitlines():
+        name, tid, known = line.split()
+        found = period_of(store, "--tid", tid)
+        print("  %-8s %8.3f ms, found %s" % (name, int(known) / 1e6, "none" if found is None else "%.3f ms" % found))
     wrong = judged = 0
     for name in ("g++", "python3", "perl"):
         for seed in range(runs):

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fit of folded curves: fold_fit accuracy [SEEDS [POINTS [EACH [CASE]]]] | growth
+ * The fit of folded curves:
+ *
+ *   fold_fit accuracy [SEEDS [POINTS [EACH [CASE]]]] | increments [SEEDS [CASE]] | growth
  *
  * `accuracy` folds POINTS (2,000) samples, about EACH (1) in an instance, of each known curve of
  * tests/unit/fold_truth.h with each kind of noise, SEEDS (200) times. Errors of y and of x are in
  * percent; after a mean over the seeds, the number of seeds in which a limit is exceeded. The
  * coverage of bands is a mean over the grid and the seeds. CASE (10 * curve + noise) writes one
  * alone, each seed.
+ *
+ * `increments` does the same for curves from increments of counters that take turns
+ * (tests/unit/fold_turns.h).
  *
  * `growth` gives time, and memory at its most, for 10^4 to 10^7 samples, each in a process of its
  * own; memory is without the samples themselves.
@@ -17,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fold_truth.h"
+#include "fold_turns.h"
 
 #define CELLS 1000
 
@@ -82,52 +87,90 @@ static void show(const struct fold_curve *curve, const struct truth_judgement *j
 	printf("\n");
 }
 
-static int accuracy_of(const struct truth *truth, const struct truth_noise *noise, uint32_t seeds,
-		       size_t n, double each, bool is_shown)
+/* What is judged: samples with readings, or increments. */
+struct bench {
+	uint32_t seeds;
+	size_t points; /* 0: increments */
+	double each;
+	int only; /* a case; below 0: all of them */
+};
+
+static int fit_points(const struct bench *b, const struct truth *truth,
+		      const struct truth_noise *noise, uint32_t seed, struct total *total,
+		      struct fold_curve **ret)
+{
+	struct fold_point *points = truth_sample(truth, noise, b->each, b->points, seed);
+	struct fold_options options = {.cells = CELLS, .seed = seed};
+	double begin = seconds();
+	int err = points ? fold_curve_fit(points, b->points, &options, ret) : -ENOMEM;
+
+	total->seconds += seconds() - begin;
+	free(points);
+	return err;
+}
+
+static int fit_increments(const struct truth *truth, const struct truth_noise *noise, uint32_t seed,
+			  struct total *total, struct fold_curve **ret)
+{
+	struct turns *t = turns_make(truth, noise, seed);
+	struct fold_options options = {.cells = CELLS, .seed = seed};
+	double begin = seconds(), sum;
+	size_t whole;
+	int err = t ? fold_increments_fit(t->made, t->n, t->lengths, t->instance + 1, &options, ret,
+					  &sum, &whole)
+		    : -ENOMEM;
+
+	total->seconds += seconds() - begin;
+	free(t);
+	return err;
+}
+
+static int accuracy_of(const struct bench *b, const struct truth *truth,
+		       const struct truth_noise *noise)
 {
 	double *mean = truth_mean(truth, noise, CELLS, 50000);
 	struct total total = {0};
 
-	for (uint32_t seed = 0; seed < seeds; seed++) {
-		struct fold_point *points = truth_sample(truth, noise, each, n, seed);
-		struct fold_options options = {.cells = CELLS, .seed = seed};
+	for (uint32_t seed = 0; seed < b->seeds; seed++) {
 		struct truth_judgement j;
 		struct fold_curve *curve;
-		double begin = seconds();
-		int err = points && mean ? fold_curve_fit(points, n, &options, &curve) : -ENOMEM;
+		int err = b->points ? fit_points(b, truth, noise, seed, &total, &curve)
+				    : fit_increments(truth, noise, seed, &total, &curve);
 
-		total.seconds += seconds() - begin;
-		free(points);
-		if (err < 0) {
+		if (err < 0 || !mean) {
 			fprintf(stderr, "fold_fit: %s: %s\n", truth->name, strerror(-err));
 			return 1;
 		}
 		j = truth_judge(curve, truth, mean);
 		add(&total, &j, curve);
-		if (is_shown)
+		if (b->only >= 0)
 			show(curve, &j);
 		fold_curve_free(curve);
 	}
-	print(truth->name, noise->name, &total, seeds);
+	print(truth->name, noise->name, &total, b->seeds);
 	free(mean);
 	return 0;
 }
 
-static int accuracy(uint32_t seeds, size_t n, double each, int only)
+static int accuracy(const struct bench *b)
 {
-	printf("%u seeds, %zu samples, %g in an instance. The mean of each, and how many seeds exceed 0.3 "
-	       "%%, 1 %%, 0.5 %%, 5 %%\n"
+	printf("%u seeds, ", b->seeds);
+	if (b->points)
+		printf("%zu samples, %g in an instance", b->points, b->each);
+	else
+		printf("%u increments, %u in an instance", TURNS_SAMPLE, TURNS_EACH / 2);
+	printf(". The mean of each, and how many seeds exceed 0.3 %%, 1 %%, 0.5 %%, 5 %%\n"
 	       "%-22s %-11s %-9s  %-15s  %-9s  %-9s  %-23s  %-5s  %s\n",
-	       seeds, n, each, "curve", "noise", "mean", "max, worst", "break", "rate",
-	       "in y, rate, break, phase", "found", "ms");
+	       "curve", "noise", "mean", "max, worst", "break", "rate", "in y, rate, break, phase",
+	       "found", "ms");
 	for (size_t i = 0; i < N_TRUTHS; i++) {
 		for (size_t k = 0; k < N_TRUTH_NOISES; k++) {
 			int number = (int)(10 * i + k);
 
-			if (i == FOLD_TUNED && k == 0 && only < 0)
+			if (i == FOLD_TUNED && k == 0 && b->only < 0)
 				printf("-- added afterwards:\n");
-			if ((only < 0 || only == number) &&
-			    accuracy_of(&truths[i], &truth_noises[k], seeds, n, each, only >= 0))
+			if ((b->only < 0 || b->only == number) &&
+			    accuracy_of(b, &truths[i], &truth_noises[k]))
 				return 1;
 		}
 	}
@@ -181,14 +224,21 @@ static int growth(void)
 
 int main(int argc, char **argv)
 {
+	struct bench b = {.seeds = argc > 2 ? (uint32_t)atoi(argv[2]) : 200,
+			  .points = argc > 3 ? (size_t)atol(argv[3]) : 2000,
+			  .each = argc > 4 ? atof(argv[4]) : 1,
+			  .only = argc > 5 ? atoi(argv[5]) : -1};
+
 	if (argc == 2 && strcmp(argv[1], "growth") == 0)
 		return growth();
-	if (argc < 2 || argc > 6 || strcmp(argv[1], "accuracy") != 0) {
-		fprintf(stderr,
-			"usage: fold_fit accuracy [SEEDS [POINTS [EACH [CASE]]]] | growth\n");
-		return 2;
+	if (argc >= 2 && argc <= 6 && strcmp(argv[1], "accuracy") == 0 && b.points > 0)
+		return accuracy(&b);
+	if (argc >= 2 && argc <= 4 && strcmp(argv[1], "increments") == 0) {
+		b.points = 0;
+		b.only = argc > 3 ? atoi(argv[3]) : -1;
+		return accuracy(&b);
 	}
-	return accuracy(argc > 2 ? (uint32_t)atoi(argv[2]) : 200,
-			argc > 3 ? (size_t)atol(argv[3]) : 2000, argc > 4 ? atof(argv[4]) : 1,
-			argc > 5 ? atoi(argv[5]) : -1);
+	fprintf(stderr, "usage: fold_fit accuracy [SEEDS [POINTS [EACH [CASE]]]] | "
+			"increments [SEEDS [CASE]] | growth\n");
+	return 2;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bootstrap of groups. */
+/* The two bootstraps of groups, of which one gives the variance and one the bias. */
 #include "fold/bands.h"
 
 #include <errno.h>
@@ -8,13 +8,18 @@
 
 #include "base/hash.h"
 
+#define EACH_FLIPPED 4 /* one in so many resamples is for the bias */
+
 /* The sum of squared deviations from the estimate, over the resamples. */
 struct spread {
 	double squares;
 };
 
 struct bands {
-	struct spread *y, *rate;	    /* cells + 1, cells */
+	uint32_t drawn, flipped; /* resamples of each kind */
+	struct spread *y, *rate; /* cells + 1, cells */
+	double *moved;		 /* cells + 1: the sum of y's deviations when flipped */
+	double *left;		 /* of the sums of y, by group and cell: what is not the curve's */
 	struct spread from[FOLD_MAX_KNOTS]; /* by phase, as the next two */
 	struct spread share[FOLD_MAX_KNOTS], rates[FOLD_MAX_KNOTS];
 	struct fold_sum *sums;
@@ -31,13 +36,30 @@ static double slope_of(const struct broken_line *line, uint32_t k)
 	return (line->value[k + 1] - line->value[k]) / (line->at[k + 1] - line->at[k]);
 }
 
-static void add_resample(struct bands *b, struct fold_fit *fit, const double *times,
-			 const struct fold_curve *curve)
-{
-	struct broken_line line;
+/* --- the variance -------------------------------------------------------------------------- */
 
+/* As many groups as there are, drawn with replacement. */
+static void draw(uint32_t groups, uint64_t *random, double *times)
+{
+	for (uint32_t g = 0; g < groups; g++)
+		times[g] = 0;
+	for (uint32_t g = 0; g < groups; g++)
+		times[(hash_mix64(++*random) >> 32) * groups >> 32]++;
+}
+
+static int add_drawn(struct bands *b, struct fold_fit *fit, const struct fold_curve *curve,
+		     uint64_t *random)
+{
+	double times[FOLD_GROUPS];
+	struct broken_line line;
+	int err;
+
+	draw(fit->cells->groups, random, times);
 	fold_cells_combine(fit->cells, times, b->sums);
-	fold_fit_apply(fit, b->sums, true, b->resampled, &line);
+	err = fold_fit_apply(fit, b->sums, true, b->resampled, &line);
+	if (err < 0)
+		return err;
+	b->drawn++;
 	for (uint32_t c = 0; c <= curve->cells; c++)
 		add(&b->y[c], b->resampled[c], curve->y[c]);
 	for (uint32_t c = 0; c < curve->cells; c++)
@@ -50,16 +72,63 @@ static void add_resample(struct bands *b, struct fold_fit *fit, const double *ti
 		add(&b->share[k], line.value[k + 1] - line.value[k], phase->share.value);
 		add(&b->rates[k], slope_of(&line, k), phase->rate.value);
 	}
+	return 0;
 }
 
-/* As many groups as there are, drawn with replacement. */
-static void draw(uint32_t groups, uint64_t *random, double *times)
+/* --- the bias ------------------------------------------------------------------------------ */
+
+/* The sum of y if a cell's points were on the curve. */
+static double on_curve(const struct fold_curve *curve, const struct fold_sum *sum, uint32_t cell)
 {
-	for (uint32_t g = 0; g < groups; g++)
-		times[g] = 0;
-	for (uint32_t g = 0; g < groups; g++)
-		times[(hash_mix64(++*random) >> 32) * groups >> 32]++;
+	double x = (cell + 0.5) / curve->cells;
+
+	return sum->w > 0 ? sum->w * fold_curve_at(curve, x + sum->x / sum->w) : 0;
 }
+
+static void set_left(struct bands *b, const struct fold_cells *cells,
+		     const struct fold_curve *curve)
+{
+	for (uint32_t g = 0; g < cells->groups; g++)
+		for (uint32_t c = 0; c < cells->n; c++) {
+			size_t i = (size_t)g * cells->n + c;
+
+			b->left[i] = cells->of_group[i].y - on_curve(curve, &cells->of_group[i], c);
+		}
+}
+
+static void flip(struct bands *b, const struct fold_cells *cells, const struct fold_curve *curve,
+		 uint64_t *random)
+{
+	for (uint32_t c = 0; c < cells->n; c++) {
+		b->sums[c] = cells->all[c];
+		b->sums[c].y = on_curve(curve, &cells->all[c], c);
+	}
+	for (uint32_t g = 0; g < cells->groups; g++) {
+		const double *left = &b->left[(size_t)g * cells->n];
+		double sign = hash_mix64(++*random) & 1 ? 1 : -1;
+
+		for (uint32_t c = 0; c < cells->n; c++)
+			b->sums[c].y += sign * left[c];
+	}
+}
+
+static int add_flipped(struct bands *b, struct fold_fit *fit, const struct fold_curve *curve,
+		       uint64_t *random)
+{
+	struct broken_line line;
+	int err;
+
+	flip(b, fit->cells, curve, random);
+	err = fold_fit_apply(fit, b->sums, true, b->resampled, &line);
+	if (err < 0)
+		return err;
+	b->flipped++;
+	for (uint32_t c = 0; c <= curve->cells; c++)
+		b->moved[c] += b->resampled[c] - curve->y[c];
+	return 0;
+}
+
+/* --- bands --------------------------------------------------------------------------------- */
 
 /* The 97.5 % quantile of Student's distribution (Hill 1970's expansion in 1 / freedom). */
 static double student(double freedom)
@@ -78,10 +147,10 @@ struct limits {
 	double low, high; /* values that are possible */
 };
 
-static void band(const struct spread *s, const struct limits *l, double value, double *ret_low,
-		 double *ret_high)
+static void band(const struct spread *s, double bias, const struct limits *l, double value,
+		 double *ret_low, double *ret_high)
 {
-	double reach = l->times * sqrt(s->squares / l->n);
+	double reach = l->times * sqrt(s->squares / l->n + bias * bias);
 
 	*ret_low = fmax(l->low, value - reach);
 	*ret_high = fmin(l->high, value + reach);
@@ -89,17 +158,19 @@ static void band(const struct spread *s, const struct limits *l, double value, d
 
 static void estimate(struct fold_estimate *e, const struct spread *s, const struct limits *l)
 {
-	band(s, l, e->value, &e->low, &e->high);
+	band(s, 0, l, e->value, &e->low, &e->high);
 }
 
-static void set_bands(const struct bands *b, struct fold_curve *curve, double times, uint32_t n)
+static void set_bands(const struct bands *b, struct fold_curve *curve, double times)
 {
-	const struct limits share = {times, n, 0, 1}, rate = {times, n, 0, INFINITY};
+	const struct limits share = {times, b->drawn, 0, 1}, rate = {times, b->drawn, 0, INFINITY};
 
 	for (uint32_t c = 0; c <= curve->cells; c++)
-		band(&b->y[c], &share, curve->y[c], &curve->y_low[c], &curve->y_high[c]);
+		band(&b->y[c], b->flipped ? b->moved[c] / b->flipped : 0, &share, curve->y[c],
+		     &curve->y_low[c], &curve->y_high[c]);
 	for (uint32_t c = 0; c < curve->cells; c++)
-		band(&b->rate[c], &rate, curve->rate[c], &curve->rate_low[c], &curve->rate_high[c]);
+		band(&b->rate[c], 0, &rate, curve->rate[c], &curve->rate_low[c],
+		     &curve->rate_high[c]);
 	for (uint32_t k = 0; k < curve->n_phases; k++) {
 		struct fold_phase *phase = &curve->phases[k];
 
@@ -119,21 +190,24 @@ int fold_bands_make(struct fold_curve *curve, struct fold_fit *fit, uint32_t res
 	uint32_t groups = fit->cells->groups;
 	struct bands b = {.y = calloc(curve->cells + 1, sizeof(*b.y)),
 			  .rate = calloc(curve->cells, sizeof(*b.rate)),
+			  .moved = calloc(curve->cells + 1, sizeof(*b.moved)),
+			  .left = calloc((size_t)groups * curve->cells, sizeof(*b.left)),
 			  .sums = calloc(curve->cells, sizeof(*b.sums)),
 			  .resampled = calloc(curve->cells + 1, sizeof(*b.resampled))};
 	uint64_t random = hash_mix64(seed ^ UINT64_C(0x666f6c64));
-	double times[FOLD_GROUPS];
-	int err = b.y && b.rate && b.sums && b.resampled ? 0 : -ENOMEM;
+	int err = b.y && b.rate && b.moved && b.left && b.sums && b.resampled ? 0 : -ENOMEM;
 
-	for (uint32_t i = 0; err == 0 && i < resamples; i++) {
-		draw(groups, &random, times);
-		add_resample(&b, fit, times, curve);
-	}
 	if (err == 0)
-		set_bands(&b, curve, student(groups - 1) * sqrt(groups / (groups - 1.0)),
-			  resamples);
+		set_left(&b, fit->cells, curve);
+	for (uint32_t i = 0; err == 0 && i < resamples; i++)
+		err = i % EACH_FLIPPED == EACH_FLIPPED - 1 ? add_flipped(&b, fit, curve, &random)
+							   : add_drawn(&b, fit, curve, &random);
+	if (err == 0)
+		set_bands(&b, curve, student(groups - 1) * sqrt(groups / (groups - 1.0)));
 	free(b.y);
 	free(b.rate);
+	free(b.moved);
+	free(b.left);
 	free(b.sums);
 	free(b.resampled);
 	return err;

@@ -59,12 +59,14 @@ static struct fold_estimate without_band(double value)
 	return (struct fold_estimate){value, NAN, NAN};
 }
 
-static void set_values(struct fold_curve *curve, struct fold_fit *fit)
+static int set_values(struct fold_curve *curve, struct fold_fit *fit)
 {
 	struct broken_line line;
 	double variance = 0;
+	int err = fold_fit_apply(fit, fit->cells->all, false, curve->y, &line);
 
-	fold_fit_apply(fit, fit->cells->all, false, curve->y, &line);
+	if (err < 0)
+		return err;
 	for (uint32_t c = 0; c < curve->cells; c++) {
 		curve->rate[c] = (curve->y[c + 1] - curve->y[c]) * curve->cells;
 		variance += fit->variance[c] / curve->cells;
@@ -82,6 +84,7 @@ static void set_values(struct fold_curve *curve, struct fold_fit *fit)
 	}
 	curve->n_points = fit->cells->n_points;
 	curve->n_instances = fit->cells->n_instances;
+	return 0;
 }
 
 static int fit_cells(const struct fold_cells *cells, const struct fold_options *o,
@@ -91,7 +94,7 @@ static int fit_cells(const struct fold_cells *cells, const struct fold_options *
 	int err = fold_fit_choose(&fit, cells, o->max_phases);
 
 	if (err == 0)
-		set_values(curve, &fit);
+		err = set_values(curve, &fit);
 	if (err == 0 && !o->no_bands && cells->groups >= FOLD_MIN_INSTANCES)
 		err = fold_bands_make(curve, &fit, o->resamples, o->seed);
 	fold_fit_free(&fit);

@@ -15,6 +15,7 @@
 #define BEND	   3.0 /* the penalty of a bend, which need not be told from chance */
 #define STEPS	   4   /* in which knots move to a resample */
 #define BESIDE	   .01 /* of the knots of a line, for bends */
+#define MERGED	   4   /* means that are one where the line of a resample is sought */
 #define KINK_REACH .02 /* how far a phase's end may be from the kink that it is */
 
 /* A variance that every cell has, so that a difference of `detail` over many cells stays. */
@@ -78,7 +79,6 @@ static void choose_splines(struct fold_fit *fit)
 		.kink = penalty, .bend = BEND, .beside = BESIDE, .is_smooth = true, .steps = 20};
 	fold_spline_choose(fit->solver, &fit->line, fit->means, n, &fit->choice, &fit->spline);
 	fold_spline_choose(fit->solver, &fit->line, fit->means, n, &breaks, &fit->kinks);
-	fit->choice.steps = STEPS;
 }
 
 /* --- phases -------------------------------------------------------------------------------- */
@@ -190,7 +190,8 @@ int fold_fit_choose(struct fold_fit *fit, const struct fold_cells *cells, uint32
 	*fit = (struct fold_fit){.cells = cells};
 	fit->variance = calloc(cells->n, sizeof(*fit->variance));
 	fit->means = calloc(cells->n, sizeof(*fit->means));
-	if (fit->variance && fit->means)
+	fit->merged = calloc(cells->n / MERGED + 1, sizeof(*fit->merged));
+	if (fit->variance && fit->means && fit->merged)
 		err = smoother_new(cells->n, &fit->smoother);
 	if (err == 0)
 		err = spline_solver_new(&fit->solver);
@@ -209,20 +210,50 @@ void fold_fit_free(struct fold_fit *fit)
 {
 	free(fit->variance);
 	free(fit->means);
+	free(fit->merged);
 	smoother_free(fit->smoother);
 	free(fit->solver);
 }
 
-void fold_fit_apply(struct fold_fit *fit, const struct fold_sum *sums, bool anew, double *y,
-		    struct broken_line *phases)
+/* --- the fit ------------------------------------------------------------------------------- */
+
+/* Chooses knots and terms for the first n means, as find_candidates() and choose_splines() did for
+ * those of all points. Where so many means are one, the line takes a sixteenth of the time. */
+static int choose_anew(struct fold_fit *fit, uint32_t n, struct fold_spline *ret)
+{
+	struct broken_line line;
+	uint32_t merged = 0;
+	int err;
+
+	for (uint32_t i = 0; i < n; i += MERGED) {
+		struct fold_mean sum = {0};
+
+		for (uint32_t k = i; k < i + MERGED && k < n; k++) {
+			sum.w += fit->means[k].w;
+			sum.x += fit->means[k].w * fit->means[k].x;
+			sum.y += fit->means[k].w * fit->means[k].y;
+		}
+		fit->merged[merged++] = (struct fold_mean){sum.x / sum.w, sum.y / sum.w, sum.w};
+	}
+	err = fold_breaks_find(fit->merged, merged, PENALTY * log_count(fit), FOLD_MAX_KNOTS,
+			       &line);
+	if (err == 0)
+		fold_spline_choose(fit->solver, &line, fit->means, n, &fit->choice, ret);
+	return err;
+}
+
+int fold_fit_apply(struct fold_fit *fit, const struct fold_sum *sums, bool anew, double *y,
+		   struct broken_line *phases)
 {
 	uint32_t cells = fit->cells->n, n;
 	struct fold_spline spline = fit->spline, kinks = fit->kinks;
 	struct spline_walk walk = {0};
+	int err;
 
 	n = means_of(fit, sums, fit->ratio, FINEST);
-	if (anew)
-		fold_spline_choose(fit->solver, &fit->line, fit->means, n, &fit->choice, &spline);
+	err = anew ? choose_anew(fit, n, &spline) : 0;
+	if (err < 0)
+		return err;
 	fold_spline_refine(fit->solver, &kinks, fit->means, n, STEPS);
 	n = means_of(fit, sums, 1, FINEST);
 	if (!anew)
@@ -236,4 +267,5 @@ void fold_fit_apply(struct fold_fit *fit, const struct fold_sum *sums, bool anew
 	follow_kinks(fit, &kinks, phases);
 	n = means_of(fit, sums, fit->ratio, FOLD_PHASE_DETAIL);
 	broken_line_solve_rising(phases, fit->means, n);
+	return 0;
 }

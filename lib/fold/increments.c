@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "fold/jackknife.h"
 
-#define CELLS	    1000u
+#define CELLS	    FOLD_JACKKNIFE_CELLS
 #define ITERATIONS  200u
 #define LAST	    10u /* with all increments, where there are more than FEW */
 #define FEW	    30000u
@@ -367,95 +368,48 @@ static size_t make_points(const struct estimate *e, const struct fold_curve *cur
 	return n;
 }
 
-static int fit(const struct estimate *e, const struct fold_options *options,
-	       struct fold_curve **ret_curve)
+/* Fits a curve to the points that are laid on another one, and moved back by its bias: NULL if that
+ * is not known. */
+static int fit_points(const struct estimate *e, const struct fold_options *options,
+		      const struct fold_curve *curve, const double *bias,
+		      struct fold_curve **ret_curve)
 {
 	struct fold_point *points = calloc(2 * e->n + 1, sizeof(*points));
 	struct fold_options o = *options;
-	struct fold_curve *curve = NULL, *next;
-	int err = points ? 0 : -ENOMEM;
+	size_t n = points ? make_points(e, curve, points) : 0;
+	int err = -ENOMEM;
 
+	for (size_t k = 0; k < n && bias; k++)
+		points[k].y = fmin(1, fmax(0, points[k].y - fold_jackknife_at(bias, points[k].x)));
 	o.weights = e->factor;
 	o.n_weights = e->n_lengths;
+	if (points)
+		err = fold_curve_fit(points, n, &o, ret_curve);
+	free(points);
+	return err;
+}
+
+/* Fits a curve without bands: to points on the iteration's, then on what was fitted. */
+static int fit(const struct estimate *e, const struct fold_options *options,
+	       struct fold_curve **ret_curve)
+{
+	struct fold_options o = *options;
+	struct fold_curve *curve = NULL, *next;
+	int err = 0;
+
+	o.no_bands = true;
 	for (unsigned i = 0; i < FITS && !err; i++) {
-		o.no_bands = options->no_bands || i + 1 < FITS;
-		err = fold_curve_fit(points, make_points(e, curve, points), &o, &next);
+		err = fit_points(e, &o, curve, NULL, &next);
 		fold_curve_free(curve);
 		curve = err ? NULL : next;
 	}
-	free(points);
 	*ret_curve = curve;
 	return err;
 }
 
-/* --- bands ------------------------------------------------------------------------------------ */
+/* --- the spread and the bias ------------------------------------------------------------------ */
 
-#define REACH 10u /* cells to each side over which a rate's spread is taken */
-
-/* The curves without each of the groups: by group, then cell. */
-struct jackknife {
-	double y[FOLD_JACKKNIFE][CELLS + 1];
-	double half[CELLS + 1]; /* the curve after half of the iterations: how far it still moves */
-	double part;		/* of the increments that these are of */
-};
-
-static double value_at(const double *y, double x)
-{
-	double a = fmin(1, fmax(0, x)) * CELLS;
-	uint32_t c = a < CELLS ? (uint32_t)a : CELLS - 1;
-
-	return y[c] + (a - c) * (y[c + 1] - y[c]);
-}
-
-/* The standard error of the rise between two places. */
-static double error_of_rise(const struct jackknife *j, double from, double to)
-{
-	double sum = 0, squares = 0, moved = value_at(j->half, to) - value_at(j->half, from);
-
-	for (uint32_t g = 0; g < FOLD_JACKKNIFE; g++) {
-		double v = value_at(j->y[g], to) - value_at(j->y[g], from);
-
-		sum += v / FOLD_JACKKNIFE;
-		squares += v * v / FOLD_JACKKNIFE;
-	}
-	moved -= sum;
-	return sqrt(fmax(0, squares - sum * sum) * (FOLD_JACKKNIFE - 1) * j->part + moved * moved);
-}
-
-/* Widens a band by a standard error, which is independent of what it has. */
-static void widen(double value, double error, double most, double *low, double *high)
-{
-	const double t = 2.093; /* Student's, of 19 degrees of freedom */
-	double less = value - *low, more = *high - value;
-
-	*low = fmax(0, value - sqrt(less * less + t * error * t * error));
-	*high = fmin(most, value + sqrt(more * more + t * error * t * error));
-}
-
-static void widen_all(struct fold_curve *curve, const struct jackknife *j)
-{
-	const double n = curve->cells;
-
-	for (uint32_t c = 1; c < curve->cells; c++)
-		widen(curve->y[c], error_of_rise(j, 0, c / n), 1, &curve->y_low[c],
-		      &curve->y_high[c]);
-	for (uint32_t c = 0; c < curve->cells; c++) {
-		double from = fmax(0, (c + .5 - REACH) / n), to = fmin(1, (c + .5 + REACH) / n);
-
-		widen(curve->rate[c], error_of_rise(j, from, to) / (to - from), INFINITY,
-		      &curve->rate_low[c], &curve->rate_high[c]);
-	}
-	for (uint32_t k = 0; k < curve->n_phases; k++) {
-		struct fold_phase *p = &curve->phases[k];
-		double error = error_of_rise(j, p->from.value, p->to.value);
-
-		widen(p->share.value, error, 1, &p->share.low, &p->share.high);
-		widen(p->rate.value, error / (p->to.value - p->from.value), INFINITY, &p->rate.low,
-		      &p->rate.high);
-	}
-}
-
-static int leave_out(struct estimate *e, uint64_t seed, struct jackknife *j)
+static int leave_out(struct estimate *e, uint64_t seed, struct fold_jackknife *j)
 {
 	struct estimate *again = malloc(sizeof(*again));
 	uint8_t *group_of = calloc(e->n_lengths + 1, sizeof(*group_of));
@@ -478,7 +432,7 @@ static int leave_out(struct estimate *e, uint64_t seed, struct jackknife *j)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-static void iterate_all(struct estimate *e, unsigned times, struct jackknife *j)
+static void iterate_all(struct estimate *e, unsigned times)
 {
 	e->is_moving = false;
 	for (unsigned i = 0; i < times; i++) {
@@ -487,8 +441,6 @@ static void iterate_all(struct estimate *e, unsigned times, struct jackknife *j)
 			e->is_moving = false;
 		}
 		iterate(e, NULL, 0);
-		for (uint32_t c = 0; i == times / 2 && c <= CELLS; c++)
-			j->half[c] = e->y[c] / e->y[CELLS];
 	}
 }
 
@@ -511,7 +463,8 @@ static int take_few(const struct estimate *e, struct fold_increment **ret_few, s
 }
 
 /* Finds the curve, and how it spreads: first from few increments, then from all. */
-static int estimate(struct estimate *e, const struct fold_options *options, struct jackknife *j)
+static int estimate(struct estimate *e, const struct fold_options *options,
+		    struct fold_jackknife *j)
 {
 	const struct fold_increment *all = e->increments;
 	const size_t n = e->n;
@@ -523,7 +476,7 @@ static int estimate(struct estimate *e, const struct fold_options *options, stru
 	e->increments = few;
 	guess(e);
 	if (e->y[CELLS] > 0)
-		iterate_all(e, ITERATIONS, j);
+		iterate_all(e, ITERATIONS);
 	else
 		err = -ENODATA;
 	if (!err && !options->no_bands)
@@ -533,20 +486,79 @@ static int estimate(struct estimate *e, const struct fold_options *options, stru
 	e->n = n;
 	free(few);
 	if (!err && j->part < 1)
-		iterate_all(e, LAST, &(struct jackknife){0});
+		iterate_all(e, LAST);
+	return err;
+}
+
+/* Gives increments the values that a curve implies. */
+static void imply(struct estimate *e, const struct fold_curve *curve,
+		  struct fold_increment *increments)
+{
+	for (uint32_t c = 0; c <= CELLS; c++)
+		e->y[c] = e->y[CELLS] * fold_curve_at(curve, (double)c / CELLS);
+	for (size_t k = 0; k < e->n; k++)
+		increments[k].value = expected(e, &increments[k]);
+	e->increments = increments;
+}
+
+/* Finds the bias: how far from a curve the curve is that is found in what the first implies. This
+ * leaves other factors and another curve in the estimate. */
+static int find_bias(struct estimate *e, const struct fold_options *options,
+		     const struct fold_curve *curve, double *ret_bias)
+{
+	struct fold_curve *again = NULL;
+	struct fold_increment *few;
+	int err = take_few(e, &few, &e->n);
+
+	if (err)
+		return err;
+	imply(e, curve, few);
+	guess(e);
+	iterate_all(e, ITERATIONS);
+	err = fit(e, options, &again);
+	for (uint32_t c = 0; !err && c <= CELLS; c++)
+		ret_bias[c] = fold_curve_at(again, (double)c / CELLS) -
+			      fold_curve_at(curve, (double)c / CELLS);
+	fold_curve_free(again);
+	free(few);
+	return err;
+}
+
+/* The same with an estimate of its own. */
+static int find_bias_beside(const struct estimate *e, const struct fold_options *options,
+			    const struct fold_curve *curve, double *ret_bias)
+{
+	struct estimate *again = malloc(sizeof(*again));
+	double *factor = malloc((e->n_lengths + 1) * sizeof(*factor));
+	int err = -ENOMEM;
+
+	if (again && factor) {
+		*again = *e;
+		again->factor = factor;
+		memcpy(factor, e->factor, e->n_lengths * sizeof(*factor));
+		err = find_bias(again, options, curve, ret_bias);
+	}
+	free(again);
+	free(factor);
 	return err;
 }
 
 static int fit_all(struct estimate *e, const struct fold_options *options,
 		   struct fold_curve **ret_curve)
 {
-	struct jackknife *j = calloc(1, sizeof(*j));
+	struct fold_jackknife *j = calloc(1, sizeof(*j));
+	struct fold_curve *first = NULL;
 	int err = j ? estimate(e, options, j) : -ENOMEM;
 
 	if (!err)
-		err = fit(e, options, ret_curve);
+		err = fit(e, options, &first);
+	if (!err)
+		err = find_bias_beside(e, options, first, j->bias);
+	if (!err)
+		err = fit_points(e, options, first, j->bias, ret_curve);
 	if (!err && (*ret_curve)->has_bands)
-		widen_all(*ret_curve, j);
+		fold_jackknife_widen(j, *ret_curve);
+	fold_curve_free(first);
 	free(j);
 	return err;
 }

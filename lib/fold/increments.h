@@ -20,15 +20,17 @@
  * caller: a guess, which a curve is made of only where there are too few that need none, and where
  * increments are shorter than a quarter of an instance; else there is none.
  *
+ * Then all of that is done once more with the increments that the curve implies: what comes out
+ * otherwise is the bias of the method, which is taken away (jackknife.h).
+ *
  * Bands: those of the fit take the places of readings for known, so to them comes the spread of the
- * iteration's curve when one of FOLD_JACKKNIFE groups of instances after the other is left out.
+ * iteration's curve when one of FOLD_JACKKNIFE groups of instances after the other is left out, and
+ * the bias.
  */
 #ifndef FOLD_INCREMENTS_H
 #define FOLD_INCREMENTS_H
 
 #include "fold/curve.h"
-
-#define FOLD_JACKKNIFE 20u
 
 struct fold_increment {
 	double from, to;      /* x in the first, and in the last, of its instances */

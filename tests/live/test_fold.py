@@ -123,9 +123,9 @@ for _ in range(300):
 """
 
 
-def auto(store):
+def auto(store, *options):
     """What stackctl fold --auto says."""
-    result = run(STACKCTL, "fold", "--auto", "-i", store, "-o", store + ".csv")
+    result = run(STACKCTL, "fold", "--auto", "-i", store, "-o", store + ".csv", *options)
     check(result.status in (0, FAILED), "status", result.status, result.err)
     return result
 
@@ -157,6 +157,31 @@ def test_fold_auto():
         record(folder + "/n.db", "-F", 997, "--", sys.executable, "-c", APERIODIC)
         said = auto(folder + "/n.db")
         check(said.status == FAILED and "not periodic" in said.err, "a period without one", said.err)
+
+
+# The functions of each thread of the pipeline.
+STAGES = {"reader": ("load", "decode"), "filter": ("blur", "sharpen"), "writer": ("encode", "store")}
+
+
+@live
+def test_fold_auto_pipeline():
+    """Threads that hand items on: each has the period of its own CPU time for an item, whether it waits for
+    the others or they for it. How much that is, its samples say: their number for a thread varies by where
+    in the sampler's period it was interrupted."""
+    with scratch() as folder:
+        items = 150
+        recording, target = record(folder + "/s.db", "-F", 997, "--", os.path.join(WORKLOADS, "pipeline"), items,
+                                   40000)
+        counts = collections.Counter(sample.tid for sample in recording.samples())
+        found = re.search(r"thread \d+ (\w+) is periodic", auto(folder + "/s.db").err)
+        check(found and found[1] in STAGES, "no thread is periodic")
+        for name, tid, _ in map(str.split, target.out.splitlines()):
+            found = re.search(r" is periodic: ([0-9.]+) ms between the beginnings of (\w+), (\d+) of",
+                              auto(folder + "/s.db", "--tid", tid).err)
+            period = counts[int(tid)] * 1000 / 997 / items
+            check(found and abs(float(found[1]) / period - 1) < 0.01 and found[2] in STAGES[name] and
+                  int(found[3]) > 0.8 * items, "the period of %s is not %.2f ms" % (name, period),
+                  found and found[0])
 
 
 @live

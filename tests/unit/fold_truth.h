@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,11 +32,16 @@ struct truth {
 };
 
 /* How instances differ: relative standard deviations of the duration, of the length and of the
- * share of each phase by itself; and the standard deviation of readings. */
+ * share of each phase by itself; the standard deviation of readings; the share of instances that
+ * are outliers, five times as long, whose phases differ by TRUTH_WILD times as much; and of those
+ * of another mode, twice as long, whose phases come in the opposite order. */
 struct truth_noise {
 	const char *name;
 	double duration, length, share, reading;
+	double outliers, others;
 };
+
+#define TRUTH_WILD 5
 
 #define FOLD_TUNED 10
 
@@ -55,14 +61,19 @@ static const struct truth truths[] = {
 	{"ramp down", 4, {{.2, .45, 0}, {.2, .3, 0}, {.35, .2, 0}, {.25, .05, 0}}},
 	{"pause, growth, pause", 3, {{.12, 0, 0}, {.6, 1, 2.2}, {.28, 0, 0}}},
 	{"decay, steps", 5, {{.4, .45, -2}, {.07, 0, 0}, {.18, .3, 0}, {.25, .05, 0}, {.1, .2, 0}}},
+	{"six linear",
+	 6,
+	 {{.12, .2, 0}, {.2, .1, 0}, {.06, .12, 0}, {.3, .33, 0}, {.1, .02, 0}, {.22, .23, 0}}},
+	{"two steps", 4, {{.33, .02, 0}, {.08, .5, 0}, {.41, .03, 0}, {.18, .45, 0}}},
+	{"growth, decay, linear", 3, {{.35, .3, 1.8}, {.4, .55, -2.4}, {.25, .15, 0}}},
 };
 
 #define N_TRUTHS (sizeof(truths) / sizeof(truths[0]))
 
 static const struct truth_noise truth_noises[] = {
-	{"durations", .10, 0, 0, .0005},
-	{"phases 1 %", .10, .01, .01, .0005},
-	{"phases 3 %", .10, .03, .03, .001},
+	{"durations", .10, 0, 0, .0005, 0, 0},	    {"phases 1 %", .10, .01, .01, .0005, 0, 0},
+	{"phases 3 %", .10, .03, .03, .001, 0, 0},  {"outliers", .10, .01, .01, .0005, .03, 0},
+	{"two modes", .10, .01, .01, .0005, 0, .3},
 };
 
 #define N_TRUTH_NOISES (sizeof(truth_noises) / sizeof(truth_noises[0]))
@@ -73,7 +84,13 @@ struct truth_instance {
 	const struct truth *truth;
 	double duration;
 	double at[TRUTH_PHASES + 1], y[TRUTH_PHASES + 1]; /* where phases begin; the last is 1, 1 */
+	bool is_other; /* its phases come in the opposite order */
 };
+
+static inline const struct truth_phase *truth_phase(const struct truth_instance *in, uint32_t i)
+{
+	return &in->truth->phases[in->is_other ? in->truth->n - 1 - i : i];
+}
 
 static inline double truth_uniform(uint64_t *random)
 {
@@ -98,17 +115,25 @@ static inline double truth_factor(double deviation, uint64_t *random)
 static inline struct truth_instance truth_draw(const struct truth *truth,
 					       const struct truth_noise *noise, uint64_t *random)
 {
-	struct truth_instance in = {.truth = truth, .duration = 1};
+	static const struct truth_noise none = {0};
+	struct truth_instance in = {.truth = truth};
+	double length, share;
 	uint32_t n = truth->n;
+	bool is_outlier;
 
+	noise = noise ? noise : &none;
+	is_outlier = noise->outliers > 0 && truth_uniform(random) < noise->outliers;
+	in.is_other = noise->others > 0 && truth_uniform(random) < noise->others;
+	length = (is_outlier ? TRUTH_WILD : 1) * noise->length;
+	share = (is_outlier ? TRUTH_WILD : 1) * noise->share;
 	for (uint32_t i = 0; i < n; i++) {
-		in.at[i + 1] = in.at[i] + truth->phases[i].length *
-						  (noise ? truth_factor(noise->length, random) : 1);
-		in.y[i + 1] = in.y[i] + truth->phases[i].share *
-						(noise ? truth_factor(noise->share, random) : 1);
+		const struct truth_phase *p = truth_phase(&in, i);
+
+		in.at[i + 1] = in.at[i] + p->length * truth_factor(length, random);
+		in.y[i + 1] = in.y[i] + p->share * truth_factor(share, random);
 	}
-	if (noise)
-		in.duration = in.at[n] * truth_factor(noise->duration, random);
+	in.duration = in.at[n] * truth_factor(noise->duration, random);
+	in.duration *= (is_outlier ? 5 : 1) * (in.is_other ? 2 : 1);
 	for (uint32_t i = 0; i < n; i++) {
 		in.at[i] /= in.at[n];
 		in.y[i] /= in.y[n];
@@ -125,7 +150,7 @@ static inline double truth_at(const struct truth_instance *in, double x)
 	while (i + 1 < in->truth->n && x >= in->at[i + 1])
 		i++;
 	t = (x - in->at[i]) / (in->at[i + 1] - in->at[i]);
-	bend = in->truth->phases[i].bend;
+	bend = truth_phase(in, i)->bend;
 	if (bend != 0)
 		t = expm1(bend * t) / expm1(bend);
 	return in->y[i] + t * (in->y[i + 1] - in->y[i]);
