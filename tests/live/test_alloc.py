@@ -140,6 +140,16 @@ def test_alloc_running():
         check_estimates(Recording(folder + "/s.db"), said)
 
 
+def check_all_ended(recording):
+    """The program frees all it has, the C library all but the table of thread-local storage of a thread's
+    stack, which it keeps for the next thread: a sample hits that once in some 200 runs."""
+    counters = recording.stats()["counters"]
+    left = counters["allocations"] - counters["frees"]
+    live_ones = recording.text("export", "--folded", "--metric", "heap.objects").splitlines() if left else []
+    check(left >= 0 and all(";_dl_allocate_tls;" in line for line in live_ones), "all that was sampled ended",
+          live_ones, counters)
+
+
 @live
 def test_alloc_attached():
     """A process without the library: its allocator is probed, for it alone."""
@@ -157,9 +167,9 @@ def test_alloc_attached():
         # Probes on a library are for the process, not for its children.
         check_estimates(recording, "".join(line for line in said.splitlines(True)
                                            if not line.startswith("in_child")))
-        counters = recording.stats()["counters"]
-        check(counters["allocations"] == counters["frees"], "all that was sampled ended", counters)
-        check(0 < counters["allocator_calls"] < 2 * 140 * ROUNDS, "its own calls", counters)
+        check_all_ended(recording)
+        calls = recording.stats()["counters"]["allocator_calls"]
+        check(0 < calls < 2 * 140 * ROUNDS, "its own calls", calls)
 
 
 @live
