@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Measures stackd beside perf: bench/run.sh [quick|full] [PROGRAM...]; see bench.py. Without
 # PROGRAM, also runs cost.py, walk.py, report.py, lbr.py, import.py, tags, analysis.py, no_cfi.py,
-# forget.sh and alloc_pair; full, also regions.py, waits.py and alloc_cost.py.
+# forget.sh and alloc_pair; full, also regions.py, waits.py, alloc_cost.py and overhead.py.
 set -eu
 cd "$(dirname "$0")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL
@@ -28,4 +28,5 @@ python3 bench/bench.py "$@" || status=1
 [ $# -gt 1 ] || [ "$1" = quick ] || python3 bench/regions.py || status=1
 [ $# -gt 1 ] || [ "$1" = quick ] || python3 bench/waits.py switch || status=1
 [ $# -gt 1 ] || [ "$1" = quick ] || python3 bench/alloc_cost.py attached programs || status=1
+[ $# -gt 1 ] || [ "$1" = quick ] || python3 bench/overhead.py || status=1
 exit $status
