@@ -130,3 +130,21 @@ enum exit_status attach(const struct attach *a)
 	err = sampler_attach_cpus(a->sampler, &a->event->spec, target_cgroup_fd(a->target));
 	return err ? event_choice_explain(a->event, err) : STATUS_DONE;
 }
+
+int attach_again(const struct attach *a, pid_t tid)
+{
+	bool is_own = a->options->target == TARGET_PIDS || a->options->target == TARGET_COMMAND;
+	int err = is_own && !a->is_crowd ? sampler_attach_thread(a->sampler, &a->event->spec, tid)
+					 : 0;
+
+	if (err == -ESRCH)
+		log_warning("process %d ended before its events could be opened again, which the "
+			    "kernel takes away where a program gains rights by its exec (setuid)",
+			    tid);
+	else if (err)
+		log_warning("process %d goes on without samples: the kernel took its events away "
+			    "when it gained rights by its exec (setuid), and they cannot be opened "
+			    "again: %s",
+			    tid, strerror(-err));
+	return 0;
+}

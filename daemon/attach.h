@@ -36,4 +36,12 @@ bool attach_switches_often(uint64_t switches, uint64_t ns, uint64_t cpus, uint64
 /* Opens the event on the target. Logs what fails; returns the status to exit with. */
 enum exit_status attach(const struct attach *attach);
 
+/*
+ * Opens the event of a thread anew that had one, or inherited one, and that the kernel has taken
+ * away: at the exec of a program that gains rights by it. Events of CPUs are not concerned. Logs
+ * it, also where it fails. 0; only `options`, `event` and `sampler` of `attach` are used, and
+ * `is_crowd`.
+ */
+int attach_again(const struct attach *attach, pid_t tid);
+
 #endif

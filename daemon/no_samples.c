@@ -17,6 +17,13 @@ static const char *remedy(const struct options *options, char *buf, size_t size)
 	return buf;
 }
 
+/* Whether a program that ran for so long had many samples to come, at whatever phase of the clock.
+ */
+static bool was_long(const struct options *options, uint64_t used_ns)
+{
+	return options->frequency && (double)used_ns * (double)options->frequency > 20e9;
+}
+
 void no_samples_warn(const struct options *options, struct target *target,
 		     const struct status_numbers *numbers)
 {
@@ -29,6 +36,9 @@ void no_samples_warn(const struct options *options, struct target *target,
 			    numbers->lost);
 	else if (numbers->idle)
 		log_warning("no samples: the CPUs were idle; --idle samples that, too");
+	else if (target_command_cpu(target, &used_ns) && was_long(options, used_ns))
+		log_warning("no samples: '%s' ended after %.1f ms of CPU time without one",
+			    options->command[0], (double)used_ns / 1e6);
 	else if (target_command_cpu(target, &used_ns))
 		log_warning("no samples: '%s' ran and ended after %.1f ms of CPU time, before its "
 			    "first sample; try %s",

@@ -17,6 +17,7 @@
  * A round begins with cold caches, which is much of its cost. While there are only samples, one
  * tick in three starts a round; side-band events are read at the next tick.
  */
+#include "daemon/attach.h"
 #include "daemon/session.h"
 
 #include <errno.h>
@@ -250,12 +251,24 @@ static int relieve_ring(struct session *s)
 	return s->queued_bytes < MOST_BYTES && sampler_is_pressed(s->sampler) ? read_ring(s) : 0;
 }
 
+/* Opens the event of a thread anew that the kernel has taken away. */
+static int reattach(struct session *s, pid_t tid)
+{
+	return attach_again(&(struct attach){.is_crowd = s->is_crowd,
+					     .options = s->options,
+					     .event = &s->event,
+					     .sampler = s->sampler},
+			    tid);
+}
+
 static int hand_out_item(struct session *s, struct reorder_item *item)
 {
 	int err;
 
 	if (item->event) {
 		err = recorder_event(s->recorder, item->event);
+		if (err > 0)
+			err = reattach(s, item->event->pid);
 		free(item->event);
 		return err;
 	}

@@ -371,6 +371,13 @@ int sampler_attach_process(struct sampler *s, const struct event_spec *spec, pid
 	return added < 0 ? added : -ESRCH;
 }
 
+int sampler_attach_thread(struct sampler *s, const struct event_spec *spec, pid_t tid)
+{
+	/* The command has been executed by now. */
+	s->enable_on_exec = false;
+	return open_event(s, spec, tid, -1, 0, false);
+}
+
 int sampler_add_member(struct sampler *s, pid_t pid)
 {
 	const __u32 key = (__u32)pid;

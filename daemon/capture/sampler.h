@@ -81,6 +81,10 @@ int sampler_probe(struct event_spec *spec);
  * perf_event_open(). */
 int sampler_attach_process(struct sampler *sampler, const struct event_spec *spec, pid_t pid);
 
+/* Opens the event on a thread that has none any more, and starts it. 0; -ESRCH, or the negative
+ * errno of perf_event_open(). */
+int sampler_attach_thread(struct sampler *sampler, const struct event_spec *spec, pid_t tid);
+
 /* Takes a process in as a member (bpf/members.bpf.h): with sampler_options.is_crowd, regions or
  * waits of processes. 0 or negative errno. */
 int sampler_add_member(struct sampler *sampler, pid_t pid);

@@ -90,7 +90,8 @@ int recorder_prefetch_event(struct recorder *recorder, const struct sideband_eve
  * been read. 0 or -ENOMEM. */
 int recorder_prefetch_record(struct recorder *recorder, const struct stackd_header *record);
 
-/* Takes an event, in the order of time. 0 or -ENOMEM. */
+/* Takes an event, in the order of time. 0 or -ENOMEM; 1: the process goes on, and the kernel has
+ * taken the thread's perf events away (process_table_on_exit()). */
 int recorder_event(struct recorder *recorder, const struct sideband_event *event);
 
 /* Polls processes whose tags could not be read yet; to be called at each round. */

@@ -93,6 +93,8 @@ static int on_exit_event(struct recorder *r, const struct sideband_event *event)
 {
 	int err = process_table_on_exit(r->processes, event->pid, event->tid);
 
+	if (err > 0)
+		return err;
 	thread_paths_on_exit(r->paths, event->tid);
 	if (!err && !process_table_knows(r->processes, event->pid)) {
 		members_remove(r->members, event->pid); /* that was its last thread */

@@ -162,6 +162,7 @@ struct instance *process_table_begin(struct process_table *table, pid_t pid, pid
 	instance->living_tasks = 0;
 	instance->prune_at = PROCESS_TABLE_PRUNE_AT;
 	instance->is_loaded = instance->wants_exe = instance->is_end_sure = false;
+	instance->is_executing = false;
 	return process_table_begin_task(table, instance, pid, comm) ? instance : NULL;
 }
 

@@ -76,6 +76,10 @@ int process_table_on_comm(struct process_table *table, pid_t pid, pid_t tid, con
 			  bool is_exec);
 int process_table_on_fork(struct process_table *table, pid_t pid, pid_t tid, pid_t parent_pid,
 			  pid_t parent_tid);
+
+/* The same, but 1: it is no end. Where a program gains rights by its exec (setuid), the kernel
+ * takes away the events of its thread, and reports an exit, before anything of the program is
+ * mapped. */
 int process_table_on_exit(struct process_table *table, pid_t pid, pid_t tid);
 
 /* Forgets the records of processes and threads that have ended long ago, and numbers the others

@@ -51,6 +51,7 @@ int process_table_on_mmap(struct process_table *table, pid_t pid, const struct o
 	struct instance *instance = get_alive(table, pid);
 	if (!instance)
 		return -ENOMEM;
+	instance->is_executing = false;
 	int err = process_table_map(table, pid, &instance->maps, m, &object);
 	if (err)
 		return err;
@@ -82,6 +83,7 @@ static int on_exec(struct process_table *table, pid_t pid, const char *comm)
 		return -ENOMEM;
 	instance->start_ticks = stat.start_ticks;
 	instance->wants_exe = true;
+	instance->is_executing = true;
 	return 0;
 }
 
@@ -165,6 +167,10 @@ int process_table_on_exit(struct process_table *table, pid_t pid, pid_t tid)
 	struct instance *instance = process_table_find(table, pid);
 	struct task *task;
 
+	if (instance && instance->is_executing && pid == tid) {
+		instance->is_executing = false;
+		return 1;
+	}
 	HASH_FIND_INT(table->tasks, &tid, task);
 	if (instance && task)
 		process_table_end_task(table, instance, task);

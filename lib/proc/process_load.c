@@ -175,7 +175,7 @@ static int load_maps(struct process_table *table, struct instance *instance, pid
 	mapping_set_unref(instance->maps);
 	instance->maps = loader.maps;
 	instance->is_loaded = true;
-	instance->wants_exe = false;
+	instance->wants_exe = instance->is_executing = false;
 	return 0;
 }
 

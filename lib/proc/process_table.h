@@ -40,6 +40,7 @@ struct instance {
 	uint32_t prune_at;
 	bool is_loaded;	   /* from /proc: an event may report its start again */
 	bool wants_exe;	   /* exec was seen: the next file mapped is the executable */
+	bool is_executing; /* exec was seen, and no mapping since */
 	bool is_end_sure;  /* /proc has been asked after its end */
 	UT_hash_handle hh; /* instances, key pid */
 };

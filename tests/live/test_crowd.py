@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Processes of very many threads: events of the CPUs with a filter, instead of one for each thread."""
+"""Which events are opened: those of threads, also where the kernel takes them away, or, for processes of
+very many threads, events of the CPUs with a filter."""
 
 import os
+import shutil
 import subprocess
 import time
 
 from chains import Expectation
-from harness import (DONE, SIGINT, SIGKILL, Daemon, Recording, check, check_chains, check_whole, faulty_stackd,
-                     hits_page_fault, live, run, scratch, user_frames, wait_cpu, workload)
+from harness import (DONE, SIGINT, SIGKILL, WORKLOADS, Daemon, Recording, Skip, check, check_chains, check_whole,
+                     faulty_stackd, hits_page_fault, live, record, run, scratch, user_frames, wait_cpu, workload)
 
 THREADS, RUNNING = 20000, 4
+USER = 64991  # no account has it
 
 
 def events_of(pid):
@@ -131,3 +134,24 @@ def test_members_come_and_go():
         print(len(children), "children")
         check(len(children) > 30, "few children", children)
         check(counters["processes_not_followed"] == 0, "some were left out", counters)
+
+
+@live
+def test_setuid():
+    """The kernel takes a thread's events away at the exec of a setuid program: they are opened again,
+    of a child's, and where the command itself is one."""
+    with scratch() as folder:
+        os.chmod(folder, 0o755)
+        program = shutil.copy(WORKLOADS + "/chain", folder + "/setuid")
+        os.chown(program, USER, USER)
+        os.chmod(program, 0o4755)
+        if os.statvfs(folder).f_flag & os.ST_NOSUID:
+            raise Skip("/tmp is mounted nosuid")
+        for command in (("sh", "-c", "exec '%s' 3" % program), ("sh", "-c", "'%s' 3; true" % program),
+                        (program, 3)):
+            recording, result = record(folder + "/s.db", "-F", 997, "--", *command)
+            samples = [sample for sample in check_whole(recording) if sample.comm == "setuid"]
+            print(len(samples), "samples")
+            check_chains(samples, Expectation.of_source("chain"), 300)
+            check("gains rights" not in result.err, "a warning", result.err)
+            os.unlink(folder + "/s.db")

@@ -221,6 +221,7 @@ static void test_exec_in_a_thread(void **state)
 	struct context *c = *state;
 
 	assert_int_equal(process_table_on_comm(c->table, 7, 7, "old", true), 0);
+	map(c, 7, c->b, 0x10000, 0x1000);
 	assert_int_equal(process_table_on_fork(c->table, 7, 9, 7, 7), 0);
 	assert_int_equal(process_table_on_fork(c->table, 7, 10, 7, 7), 0);
 	assert_int_equal(process_table_on_exit(c->table, 7, 7), 0);
@@ -233,6 +234,28 @@ static void test_exec_in_a_thread(void **state)
 	assert_int_equal(at(c, 7, 0x10000, NULL), 0xaa);
 	assert_int_equal(process_table_on_exit(c->table, 7, 7), 0);
 	assert_true(process_table_process(c->table, 7)->exited);
+}
+
+/* At the exec of a setuid program the kernel reports an exit of the thread that goes on. */
+static void test_exec_that_ends_events(void **state)
+{
+	struct context *c = *state;
+
+	assert_int_equal(process_table_on_comm(c->table, 7, 7, "sudo", true), 0);
+	assert_int_equal(process_table_on_exit(c->table, 7, 7), 1);
+	assert_false(process_table_process(c->table, 7)->exited);
+	uint32_t number = process_table_process(c->table, 7)->number;
+	map(c, 7, c->a, 0x10000, 0x1000);
+	assert_int_equal(at(c, 7, 0x10000, NULL), 0xaa);
+	assert_int_equal(process_table_process(c->table, 7)->number, number);
+	assert_int_equal(process_table_on_exit(c->table, 7, 7), 0);
+	assert_true(process_table_process(c->table, 7)->exited);
+
+	/* One that fails before anything is mapped ends with the second exit, if not the first. */
+	assert_int_equal(process_table_on_comm(c->table, 8, 8, "bad", true), 0);
+	assert_int_equal(process_table_on_exit(c->table, 8, 8), 1);
+	assert_int_equal(process_table_on_exit(c->table, 8, 8), 0);
+	assert_true(process_table_process(c->table, 8)->exited);
 }
 
 static void test_pid_reuse(void **state)
@@ -530,6 +553,7 @@ int main(void)
 		TEST(test_fork_then_exec),
 		TEST(test_threads),
 		TEST(test_exec_in_a_thread),
+		TEST(test_exec_that_ends_events),
 		TEST(test_pid_reuse),
 		TEST(test_jit_after_fork_and_exec),
 		TEST(test_events_older_than_the_load),
