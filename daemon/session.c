@@ -193,7 +193,7 @@ static int queue_event(void *arg, struct sideband_event *event)
 	if (!err)
 		err = reorder_push(s->queue, &item);
 	if (err)
-		free(event);
+		record_pool_give_back(event);
 	return err;
 }
 
@@ -269,7 +269,7 @@ static int hand_out_item(struct session *s, struct reorder_item *item)
 		err = recorder_event(s->recorder, item->event);
 		if (err > 0)
 			err = reattach(s, item->event->pid);
-		free(item->event);
+		record_pool_give_back(item->event);
 		return err;
 	}
 	s->queued_bytes -= record_size(item->sample);

@@ -11,7 +11,8 @@
 #define ONLINE_CPUS_MAX 8192
 
 struct online_cpus {
-	bool is_known; /* it was looked at */
+	bool is_known;	 /* it was looked at */
+	char text[4096]; /* the list at the last look */
 	bool online[ONLINE_CPUS_MAX];
 	bool is_new[ONLINE_CPUS_MAX]; /* since the look before */
 };

@@ -21,6 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/capture/record_pool.h"
+
 #define DATA_PAGES 64
 
 struct ring {
@@ -33,6 +35,7 @@ struct sideband {
 	size_t n_rings;
 	size_t page_size;
 	uint8_t *record; /* one record, unwrapped */
+	struct record_pool *pool;
 	struct ring rings[];
 };
 
@@ -96,6 +99,8 @@ int sideband_new(int cgroup_fd, struct sideband **ret_sideband)
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (!s->record || s->epoll < 0)
 		err = s->record ? -errno : -ENOMEM;
+	if (!err)
+		err = record_pool_new(&s->pool);
 	for (size_t i = 0; i < n && !err; i++) {
 		err = open_ring(s, &s->rings[i], (int)i, cgroup_fd);
 		if (err == -ENODEV && i > 0)
@@ -141,6 +146,7 @@ void sideband_free(struct sideband *s)
 		close_ring(s, &s->rings[i]);
 	if (s->epoll >= 0)
 		close(s->epoll);
+	record_pool_free(s->pool);
 	free(s->record);
 	free(s);
 }
@@ -188,23 +194,25 @@ struct cgroup_body { /* PERF_RECORD_CGROUP: one was made */
 };
 
 /* Allocates an event with the text that the record has from `text` to its end. */
-static struct sideband_event *new_event(enum sideband_kind kind, const char *text, const char *end)
+static struct sideband_event *new_event(struct record_pool *pool, enum sideband_kind kind,
+					const char *text, const char *end)
 {
 	size_t len = text ? strnlen(text, (size_t)(end - text)) : 0;
-	struct sideband_event *event = calloc(1, sizeof(*event) + len + 1);
+	struct sideband_event *event = record_pool_take(pool, sizeof(*event) + len + 1);
 
 	if (!event)
 		return NULL;
-	event->kind = kind;
+	*event = (struct sideband_event){.kind = kind};
 	if (len)
 		memcpy(event->text, text, len);
+	event->text[len] = 0;
 	return event;
 }
 
-static struct sideband_event *from_mmap2(const struct mmap2_body *body, uint16_t misc,
-					 const char *end)
+static struct sideband_event *from_mmap2(struct record_pool *pool, const struct mmap2_body *body,
+					 uint16_t misc, const char *end)
 {
-	struct sideband_event *event = new_event(SIDEBAND_MMAP, body->filename, end);
+	struct sideband_event *event = new_event(pool, SIDEBAND_MMAP, body->filename, end);
 
 	if (!event)
 		return NULL;
@@ -230,10 +238,10 @@ static struct sideband_event *from_mmap2(const struct mmap2_body *body, uint16_t
 	return event;
 }
 
-static struct sideband_event *from_comm(const struct comm_body *body, uint16_t misc,
-					const char *end)
+static struct sideband_event *from_comm(struct record_pool *pool, const struct comm_body *body,
+					uint16_t misc, const char *end)
 {
-	struct sideband_event *event = new_event(SIDEBAND_COMM, body->comm, end);
+	struct sideband_event *event = new_event(pool, SIDEBAND_COMM, body->comm, end);
 
 	if (!event)
 		return NULL;
@@ -243,10 +251,11 @@ static struct sideband_event *from_comm(const struct comm_body *body, uint16_t m
 	return event;
 }
 
-static struct sideband_event *from_task(const struct task_body *body, uint32_t type)
+static struct sideband_event *from_task(struct record_pool *pool, const struct task_body *body,
+					uint32_t type)
 {
-	struct sideband_event *event =
-		new_event(type == PERF_RECORD_FORK ? SIDEBAND_FORK : SIDEBAND_EXIT, NULL, NULL);
+	struct sideband_event *event = new_event(
+		pool, type == PERF_RECORD_FORK ? SIDEBAND_FORK : SIDEBAND_EXIT, NULL, NULL);
 
 	if (!event)
 		return NULL;
@@ -257,18 +266,19 @@ static struct sideband_event *from_task(const struct task_body *body, uint32_t t
 	return event;
 }
 
-static struct sideband_event *from_cgroup(const struct cgroup_body *body, const char *end)
+static struct sideband_event *from_cgroup(struct record_pool *pool, const struct cgroup_body *body,
+					  const char *end)
 {
-	struct sideband_event *event = new_event(SIDEBAND_CGROUP, body->path, end);
+	struct sideband_event *event = new_event(pool, SIDEBAND_CGROUP, body->path, end);
 
 	if (event)
 		event->cgroup = body->id;
 	return event;
 }
 
-static struct sideband_event *from_lost(const uint64_t *body)
+static struct sideband_event *from_lost(struct record_pool *pool, const uint64_t *body)
 {
-	struct sideband_event *event = new_event(SIDEBAND_LOST, NULL, NULL);
+	struct sideband_event *event = new_event(pool, SIDEBAND_LOST, NULL, NULL);
 
 	if (event)
 		event->lost = body[1];
@@ -276,7 +286,8 @@ static struct sideband_event *from_lost(const uint64_t *body)
 }
 
 /* Converts a record. 0 with an event, or with NULL for records of other kinds; -ENOMEM. */
-static int to_event(const struct perf_event_header *header, struct sideband_event **ret_event)
+static int to_event(struct record_pool *pool, const struct perf_event_header *header,
+		    struct sideband_event **ret_event)
 {
 	const void *body = header + 1;
 	const char *end = (const char *)header + header->size - sizeof(uint64_t) * 2;
@@ -285,16 +296,16 @@ static int to_event(const struct perf_event_header *header, struct sideband_even
 	bool wanted = true;
 
 	if (header->type == PERF_RECORD_MMAP2 && len > sizeof(struct mmap2_body) + 16)
-		event = from_mmap2(body, header->misc, end);
+		event = from_mmap2(pool, body, header->misc, end);
 	else if (header->type == PERF_RECORD_COMM && len > sizeof(struct comm_body) + 16)
-		event = from_comm(body, header->misc, end);
+		event = from_comm(pool, body, header->misc, end);
 	else if ((header->type == PERF_RECORD_FORK || header->type == PERF_RECORD_EXIT) &&
 		 len >= sizeof(struct task_body) + 16)
-		event = from_task(body, header->type);
+		event = from_task(pool, body, header->type);
 	else if (header->type == PERF_RECORD_CGROUP && len > sizeof(struct cgroup_body) + 16)
-		event = from_cgroup(body, end);
+		event = from_cgroup(pool, body, end);
 	else if (header->type == PERF_RECORD_LOST && len >= 32)
-		event = from_lost(body);
+		event = from_lost(pool, body);
 	else
 		wanted = false;
 	if (event)
@@ -335,7 +346,7 @@ static int drain_ring(struct sideband *s, struct ring *ring,
 		}
 		copy_out(s, ring, tail, s->record, header->size);
 		tail += header->size;
-		err = to_event(header, &event);
+		err = to_event(s->pool, header, &event);
 		if (event)
 			err = each(arg, event);
 	}

@@ -52,8 +52,8 @@ int sideband_poll_fd(const struct sideband *sideband);
 /* Returns whether events are pending. */
 bool sideband_waits(const struct sideband *sideband);
 
-/* Hands over every pending event, malloc()ed: `each` owns it. A non-zero return of `each` stops and
- * is passed on. 0 or -ENOMEM. */
+/* Hands over every pending event: `each` owns it, and gives it to record_pool_give_back(). A
+ * non-zero return of `each` stops and is passed on. 0 or -ENOMEM. */
 int sideband_drain(struct sideband *sideband, int (*each)(void *arg, struct sideband_event *event),
 		   void *arg);
 

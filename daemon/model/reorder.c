@@ -45,7 +45,7 @@ static void free_items(struct slot *slots, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		record_pool_give_back(slots[i].item.sample);
-		free(slots[i].item.event);
+		record_pool_give_back(slots[i].item.event);
 	}
 }
 

@@ -18,8 +18,8 @@
 
 struct reorder;
 
-/* A queued item: exactly one of the two is set. Records are from a record_pool, events malloc()ed;
- * both are owned by the queue until they are handed out, then by whoever takes them. */
+/* A queued item: exactly one of the two is set. Both are from a record_pool, and owned by
+ * the queue until they are handed out, then by whoever takes them. */
 struct reorder_item {
 	uint64_t time_ns;
 	struct stackd_header *sample; /* an expanded record (record_read()) */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The order of time: daemon/model/reorder.c. Every item is malloc()ed, so that the sanitizers see
+ * The order of time: daemon/model/reorder.c. Every item is an allocation of its own, so that the
+ * sanitizers see
  * what is lost or handed out twice.
  */
 #include <setjmp.h>
@@ -24,9 +25,9 @@ static void push(struct reorder *q, uint64_t time_ns, uint32_t number, bool is_e
 	struct reorder_item item = {.time_ns = time_ns};
 
 	if (is_event) {
-		item.event = calloc(1, sizeof(*item.event));
+		item.event = record_pool_take(NULL, sizeof(*item.event));
 		assert_non_null(item.event);
-		item.event->lost = number;
+		*item.event = (struct sideband_event){.lost = number};
 	} else {
 		item.sample = record_pool_take(NULL, sizeof(*item.sample));
 		assert_non_null(item.sample);
@@ -44,7 +45,7 @@ static uint32_t number_of(const struct reorder_item *item)
 static void release(struct reorder_item *item)
 {
 	record_pool_give_back(item->sample);
-	free(item->event);
+	record_pool_give_back(item->event);
 }
 
 static void assert_pops(struct reorder *q, uint64_t horizon_ns, uint64_t time_ns, uint32_t number)
