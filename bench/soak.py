@@ -14,10 +14,11 @@ Two stackds record at the same time:
 Beside them: processes that start and end as fast as they can on one CPU, at a low priority;
 cgroups that come and go; a program whose call paths are nearly all new; this machine's own work.
 
-Prints a line each half minute. The exit status is 1 if memory or the disk exceeded its limit, if a
-sample that was committed or that the ring had delivered before is missing after a kill, or if a
-closed window has changed. Losses and CPU
-are shown: whether they are within limits depends on what else the machine does.
+Prints a line each half minute; memory is that of stackd itself, and beside it that of its workers,
+for which the service has no limit (docs/SERVICE.md). The exit status is 1 if memory or the disk
+exceeded its limit, if a sample that was committed or that the ring had delivered before is missing
+after a kill, or if a closed window has changed. Losses and CPU are shown: whether they are within
+limits depends on what else the machine does.
 """
 
 import contextlib
@@ -92,9 +93,9 @@ def family(pid):
     return found
 
 
-def resident(pid):
+def resident(pids):
     total = 0
-    for one in family(pid):
+    for one in pids:
         with contextlib.suppress(OSError), open("/proc/%d/smaps_rollup" % one, encoding="ascii") as file:
             total += int(re.search(r"^Pss:\s+(\d+)", file.read(), re.MULTILINE)[1]) << 10
     return total
@@ -225,7 +226,7 @@ class Beside:
 class Service:
     def __init__(self, store):
         self.store, self.largest, self.spent = store, 0, 0
-        self.peaks = {"resident": 0, "kernel": 0, "disk": 0}
+        self.peaks = {"resident": 0, "workers": 0, "kernel": 0, "disk": 0}
         self.start()
 
     def start(self):
@@ -249,7 +250,8 @@ class Service:
         if self.process.poll() is not None:
             fail("the service ended: status %d" % self.process.returncode)
             self.start()
-        now = {"resident": resident(self.process.pid), "kernel": kernel(self.process.pid),
+        first, *workers = family(self.process.pid)
+        now = {"resident": resident([first]), "workers": resident(workers), "kernel": kernel(first),
                "disk": disk(self.store)}
         for name, value in now.items():
             self.peaks[name] = max(self.peaks[name], value)
@@ -260,8 +262,8 @@ def line(start, service, beside, now, before):
     spent, at = cpu(service.process.pid), time.monotonic()
     figures = stats(service.store)
     share = (spent - before[0]) / (at - before[1]) if spent >= before[0] else float("nan")
-    print("%6d %9.1f %9.1f %8.2f %7.2f%% %5d %8d %6d %8d %6d %7d %5.1f" %
-          (at - start, now["resident"] / 2**20, now["kernel"] / 2**20, now["disk"] / 2**20,
+    print("%6d %9.1f %8.1f %9.1f %8.2f %7.2f%% %5d %8d %6d %8d %6d %7d %5.1f" %
+          (at - start, now["resident"] / 2**20, now["workers"] / 2**20, now["kernel"] / 2**20, now["disk"] / 2**20,
            100 * share, figures.get("stackd_rate_hertz", 0), figures.get("stackd_samples_total", 0),
            figures.get("stackd_lost_total", 0), beside.counts["processes"],
            beside.counts["cgroups"], beside.counts["kills"], os.getloadavg()[0]), flush=True)
@@ -273,8 +275,8 @@ def soak(folder, seconds):
     beside = Beside(folder)
     start = time.monotonic()
     before, printed, paused, killed = (0, start), 0, 0, 0
-    print("%6s %9s %9s %8s %8s %5s %8s %6s %8s %6s %7s %5s" %
-          ("second", "resident", "kernel", "disk MiB", "CPU", "Hz", "samples", "lost", "processes",
+    print("%6s %9s %8s %9s %8s %8s %5s %8s %6s %8s %6s %7s %5s" %
+          ("second", "resident", "workers", "kernel", "disk MiB", "CPU", "Hz", "samples", "lost", "processes",
            "groups", "kills", "load"))
     while time.monotonic() - start < seconds:
         time.sleep(1)
@@ -301,6 +303,7 @@ def judge(service):
     most = max((row["samples"] for row in windows.values()), default=0)
     total = sum(row["samples"] for row in windows.values()) or 1
     limits = {"resident": RESIDENT, "kernel": KERNEL, "disk": KEEP + size * most // total}
+    print("workers: peak %.1f MiB" % (service.peaks["workers"] / 2**20))
     for name, limit in limits.items():
         print("%s: peak %.1f MiB, limit %.1f" % (name, service.peaks[name] / 2**20, limit / 2**20))
         if service.peaks[name] > limit:
