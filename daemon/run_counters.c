@@ -171,6 +171,8 @@ static void add_tables(const struct tables_counts *c, struct batch *b)
 {
 	add(b, "tables_loaded", c->loaded);
 	add(b, "forgotten.tables", c->evicted);
+	add(b, "tables_remade", c->remade);
+	add(b, "tables_put_off", c->put_off);
 	add(b, "tables_refused", c->refused);
 	add(b, "table_rows", c->rows);
 	add(b, "table_rules", c->rules);

@@ -77,7 +77,9 @@ static const struct argp_option argp_options[] = {
 	 "64M)",
 	 2},
 	{"table-memory", OPTION_TABLES, "BYTES", 0,
-	 "kernel memory for recipe tables; what is used least is evicted (default 24M)", 2},
+	 "kernel memory for recipe tables; what is used least is evicted (default: what all else "
+	 "leaves of 64M, at least 24M)",
+	 2},
 	{"prefix", OPTION_PREFIX, "MODE", 0,
 	 "how a stack's unchanged root part is found: verified (default), second, first (these two "
 	 "guess) or none; not with --depth, which walks each segment anew",
@@ -576,7 +578,6 @@ void options_parse(int argc, char **argv, struct options *ret_options)
 
 	*ret_options = (struct options){.stack_bytes = 128 << 10,
 					.ring_bytes = usual_ring(),
-					.table_bytes = 24 << 20,
 					.alloc_limit = 50000,
 					.wait_mean_ns = 10000000,
 					.region_limit = 20000};

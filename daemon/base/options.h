@@ -29,7 +29,7 @@ struct options {
 	double duration_s;    /* 0: no limit */
 	uint32_t stack_bytes; /* of user stack a sample, at most */
 	uint64_t ring_bytes;
-	uint64_t table_bytes; /* of kernel memory for recipe tables */
+	uint64_t table_bytes; /* of kernel memory for recipe tables; 0: as much as is left */
 	enum stackd_prefix prefix;
 	bool is_prefix_given;
 	enum stackd_tags tags;

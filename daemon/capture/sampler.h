@@ -28,7 +28,8 @@ struct sampler;
 struct sampler_options {
 	uint32_t stack_bytes;
 	uint64_t ring_bytes;  /* rounded up to a power of two of pages */
-	uint64_t table_bytes; /* of kernel memory for recipe tables */
+	uint64_t table_bytes; /* of kernel memory for recipe tables; 0: what the rest leaves of 64
+				 MiB */
 	enum stackd_prefix prefix;
 	bool heights;		 /* record the height of each frame */
 	uint32_t segment_frames; /* of a stack's top; 0: all of it */

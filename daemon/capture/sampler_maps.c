@@ -7,10 +7,16 @@
 
 #include "stackd.skel.h"
 
-/* Sizes of the kernel half's arrays. With them, the default ring of 8 MiB and --table-memory
- * 24M, the kernel half takes 50 MiB, and 1 MiB for each CPU: 58 MiB on 8 of them. */
+/* Sizes of the kernel half's arrays. They are allocated when they are made, all of them. With these
+ * and the default ring of 8 MiB the kernel half takes some 27 MiB, and 1 MiB for each CPU, beside
+ * the rows. */
 #define CHUNK_ENTRIES 262144u
 #define STATE_ENTRIES 256u
+
+#define BUDGET_BYTES	 (UINT64_C(64) << 20)
+#define LEAST_ROWS_BYTES (UINT64_C(24) << 20)
+#define OTHER_BYTES	 (UINT64_C(1) << 20) /* what is not counted here: programs, hash tables' own */
+#define SIDEBAND_BYTES	 (UINT64_C(256) << 10) /* of a CPU's ring of events (sideband.c) */
 
 static uint32_t ring_size(uint64_t bytes)
 {
@@ -21,10 +27,38 @@ static uint32_t ring_size(uint64_t bytes)
 	return (uint32_t)size;
 }
 
+/* What a map takes, about: arrays are rounded up to 8 bytes an element, and hash tables have a
+ * header for each element. */
+static uint64_t map_bytes(const struct bpf_map *map)
+{
+	uint64_t entries = bpf_map__max_entries(map), value = bpf_map__value_size(map);
+	uint64_t key = bpf_map__key_size(map);
+
+	if (!bpf_map__autocreate(map))
+		return 0;
+	if (bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF)
+		return entries;
+	return bpf_map__type(map) == BPF_MAP_TYPE_ARRAY ? entries * ((value + 7) / 8 * 8)
+							: entries * (key + value);
+}
+
+/* The rows take what all else leaves of the budget, but no less than 24 MiB. */
+static uint64_t usual_rows_bytes(const struct stackd_bpf *skel, uint32_t cpus)
+{
+	uint64_t taken = OTHER_BYTES + cpus * SIDEBAND_BYTES;
+	const struct bpf_map *map;
+
+	bpf_object__for_each_map(map, skel->obj)
+	{
+		taken += map == skel->maps.rows ? 0 : map_bytes(map);
+	}
+	return taken + LEAST_ROWS_BYTES < BUDGET_BYTES ? BUDGET_BYTES - taken : LEAST_ROWS_BYTES;
+}
+
 int sampler_maps_size(struct stackd_bpf *skel, const struct sampler_options *options, uint32_t cpus)
 {
 	uint32_t regions = options->regions ? STACKD_REGION_SCRATCHES : 0;
-	uint32_t rows = (uint32_t)(options->table_bytes / sizeof(struct stackd_row));
+	uint64_t rows_bytes = options->table_bytes;
 	const struct {
 		struct bpf_map *map;
 		uint32_t entries;
@@ -32,7 +66,6 @@ int sampler_maps_size(struct stackd_bpf *skel, const struct sampler_options *opt
 		{skel->maps.scratches, cpus * (1 + regions + options->waits) + options->waits},
 		{skel->maps.wait_rings, cpus},
 		{skel->maps.ring, ring_size(options->ring_bytes)},
-		{skel->maps.rows, rows / 2 + 1},
 		{skel->maps.chunks, CHUNK_ENTRIES / 2},
 		{skel->maps.files, options->most_files},
 		{skel->maps.inodes, options->most_files},
@@ -51,5 +84,10 @@ int sampler_maps_size(struct stackd_bpf *skel, const struct sampler_options *opt
 	skel->rodata->wait_cpus = cpus;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]) && !err; i++)
 		err = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);
-	return err;
+	if (err)
+		return err;
+	if (!rows_bytes)
+		rows_bytes = usual_rows_bytes(skel, cpus);
+	return bpf_map__set_max_entries(skel->maps.rows,
+					(uint32_t)(rows_bytes / sizeof(struct stackd_row) / 2) + 1);
 }

@@ -65,7 +65,8 @@ bool recorder_awaits_table(struct recorder *r, const struct stackd_header *recor
 	const struct object *object = missed_object(r, record, false, &key);
 
 	return object && object->elf && elf_file_is_open(object->elf) &&
-	       !tables_have(r->tables, object) && !tables_want(r->tables, object, key);
+	       !tables_have(r->tables, object) && !tables_put_off(r->tables, object) &&
+	       !tables_want(r->tables, object, key);
 }
 
 int recorder_prefetch_record(struct recorder *r, const struct stackd_header *record)

@@ -8,7 +8,7 @@
 #include "base/vec.h"
 
 struct extent {
-	uint32_t first, count;
+	uint32_t first, count, owner;
 };
 
 struct extents {
@@ -37,7 +37,7 @@ void extents_free(struct extents *e)
 	free(e);
 }
 
-int extents_take(struct extents *e, uint32_t count, uint32_t *ret_first)
+int extents_take(struct extents *e, uint32_t count, uint32_t owner, uint32_t *ret_first)
 {
 	uint32_t first = 0, i;
 
@@ -50,7 +50,7 @@ int extents_take(struct extents *e, uint32_t count, uint32_t *ret_first)
 	if (VEC_GROW(e->taken, e->room, (size_t)e->count + 1))
 		return -ENOMEM;
 	memmove(e->taken + i + 1, e->taken + i, (e->count - i) * sizeof(*e->taken));
-	e->taken[i] = (struct extent){.first = first, .count = count};
+	e->taken[i] = (struct extent){.first = first, .count = count, .owner = owner};
 	e->count++;
 	e->used += count;
 	*ret_first = first;
@@ -67,6 +67,45 @@ void extents_give(struct extents *e, uint32_t first)
 		memmove(e->taken + i, e->taken + i + 1, (e->count - i) * sizeof(*e->taken));
 		return;
 	}
+}
+
+/* What costs least can be moved down until it begins where an extent ends, or the array begins: no
+ * owner is added. So only these places are tried, with the extents from number `from` up to `to`,
+ * which overlap, growing at one end and shrinking at the other. */
+int extents_cheapest(const struct extents *e, uint32_t count,
+		     uint64_t (*cost)(const void *arg, uint32_t owner), const void *arg,
+		     uint32_t *ret_first, uint64_t *ret_cost)
+{
+	uint64_t least = UINT64_MAX, sum = 0;
+	uint32_t first = 0, best = 0;
+
+	if (count > e->size)
+		return -E2BIG;
+	for (uint32_t from = 0, to = 0; from <= e->count && e->size - first >= count; from++) {
+		for (; to < e->count && e->taken[to].first - first < count; to++)
+			sum += cost(arg, e->taken[to].owner);
+		if (sum < least) {
+			least = sum;
+			best = first;
+		}
+		if (from == e->count)
+			break;
+		first = e->taken[from].first + e->taken[from].count;
+		sum -= from < to ? cost(arg, e->taken[from].owner) : 0;
+		to = to > from ? to : from + 1;
+	}
+	*ret_first = best;
+	*ret_cost = least;
+	return 0;
+}
+
+uint32_t extents_owner_within(const struct extents *e, uint32_t first, uint32_t count)
+{
+	for (uint32_t i = 0; i < e->count && e->taken[i].first < (uint64_t)first + count; i++) {
+		if ((uint64_t)e->taken[i].first + e->taken[i].count > first)
+			return e->taken[i].owner;
+	}
+	return 0;
 }
 
 uint32_t extents_used(const struct extents *e)

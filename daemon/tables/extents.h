@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Allocates extents of elements in an array of the kernel half, first fit. It keeps the list of
- * taken extents alone. */
+/* Allocates extents of elements in an array of the kernel half, first fit, and finds where room is
+ * made at the least cost. It keeps the list of taken extents alone. */
 #ifndef TABLES_EXTENTS_H
 #define TABLES_EXTENTS_H
 
@@ -11,11 +11,21 @@ struct extents;
 int extents_new(uint32_t size, struct extents **ret_extents); /* 0 or -ENOMEM */
 void extents_free(struct extents *extents);		      /* NULL is fine */
 
-/* Takes `count` elements in a row. 0, -ENOSPC, -E2BIG (more than the whole array), -ENOMEM. */
-int extents_take(struct extents *extents, uint32_t count, uint32_t *ret_first);
+/* Takes `count` elements in a row for an owner, which is not 0. 0, -ENOSPC, -E2BIG (more than the
+ * whole array), -ENOMEM. */
+int extents_take(struct extents *extents, uint32_t count, uint32_t owner, uint32_t *ret_first);
 
 /* Frees the extent that begins at `first`, which extents_take() gave. */
 void extents_give(struct extents *extents, uint32_t first);
+
+/* Finds `count` elements in a row whose owners cost the least together: *ret_cost, 0 where none is
+ * taken, and at most UINT64_MAX - 1. cost() tells what an owner costs. 0 or -E2BIG. */
+int extents_cheapest(const struct extents *extents, uint32_t count,
+		     uint64_t (*cost)(const void *arg, uint32_t owner), const void *arg,
+		     uint32_t *ret_first, uint64_t *ret_cost);
+
+/* Returns the owner of the first taken element of `count` from `first` on; 0: none is taken. */
+uint32_t extents_owner_within(const struct extents *extents, uint32_t first, uint32_t count);
 
 /* Returns the number of elements that are taken. */
 uint32_t extents_used(const struct extents *extents);

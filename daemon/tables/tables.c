@@ -3,8 +3,8 @@
  * Compiles and loads recipe tables; see tables.h.
  *
  * Order matters, since the kernel half reads while this writes: rules first, then rows and
- * chunks, then the file's entry, and the inode last. Eviction goes the other way: the entry is
- * cleared, then every walk that may have read it ends, then its room is given back.
+ * chunks, then the file's entry, and the inode last. Eviction goes the other way (room.c): the
+ * entry is cleared, then every walk that may have read it ends, then its room is given back.
  *
  * is_loaded means that a file has no rows, and is never set for one that has: a walk reads the two
  * one after the other, and a table may be loaded in between.
@@ -13,28 +13,26 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/thread.h"
 #include "daemon/base/map_window.h"
-#include "daemon/tables/extents.h"
 #include "daemon/tables/loaded_rule.h"
+#include "daemon/tables/remakes.h"
 #include "daemon/tables/requests.h"
+#include "daemon/tables/room.h"
 #include "daemon/tables/slices.h"
 #include "daemon/tables/table_source.h"
 #include "unwind/recipe.h"
 #include "unwind/recipe_rules.h"
 
-#define WALKS_END_US 20000 /* a thousand times what a walk takes */
 #define THREAD_NICE  (-10)
 #define ROWS_AT_ONCE 65536u
 #define MUCH_BYTES   (1u << 20) /* of tables made */
@@ -51,16 +49,15 @@ struct tables {
 	struct request *serving; /* taken out of the list; NULL: none */
 	bool is_ending;
 	struct tables_counts counts; /* as they were after the last request */
+	struct remakes *remakes;     /* what puts off, and is put off, is guarded */
 
 	/* The thread's own. */
 	struct tables_counts own;
 	bool may_evict;	   /* for the request at hand */
 	size_t bytes_made; /* of tables, since memory was last given back */
-	struct extents *rows, *chunks;
+	struct room *room;
 	struct recipe_rules *rules;
 	size_t rules_loaded;
-	uint32_t *row_of; /* by file number: first row, where a table is loaded */
-	uint32_t *uses_before;
 	uint32_t *rules_of;	       /* by file number: rules that came with it */
 	struct stackd_inode *known_as; /* by file number: its key of the last request; guarded */
 
@@ -84,64 +81,6 @@ static bool is_known(const struct tables *t, uint32_t number)
 static void set_empty(struct tables *t, uint32_t number)
 {
 	__atomic_store_n(&t->maps.files[number].is_loaded, 1, __ATOMIC_RELEASE);
-}
-
-/* --- eviction -------------------------------------------------------------------------------- */
-
-static uint32_t uses_of(const struct tables *t, uint32_t file)
-{
-	return __atomic_load_n(&t->maps.files[file].uses, __ATOMIC_RELAXED) - t->uses_before[file];
-}
-
-/*
- * Waits until all walks have ended that are under way. The kernel runs them within RCU's read side,
- * and this membarrier is a grace period. With one CPU it does nothing, but there no walk is under
- * way while this runs. A kernel with tickless CPUs refuses it: then a pause replaces it.
- */
-static void wait_for_walks(void)
-{
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
-		usleep(WALKS_END_US);
-}
-
-/* Counts uses anew, for the next request that evicts: the victims of one share a count. */
-static void forget_uses(struct tables *t)
-{
-	for (uint32_t f = 1; f < t->maps.n_files; f++)
-		t->uses_before[f] = __atomic_load_n(&t->maps.files[f].uses, __ATOMIC_RELAXED);
-}
-
-/* Evicts the table that was used least since the last request that evicted; false: none is left. */
-static bool evict_one(struct tables *t)
-{
-	uint32_t victim = 0;
-	struct stackd_file *file;
-
-	for (uint32_t f = 1; f < t->maps.n_files; f++) {
-		if (t->maps.files[f].n_chunks && (!victim || uses_of(t, f) < uses_of(t, victim)))
-			victim = f;
-	}
-	if (!victim)
-		return false;
-	file = &t->maps.files[victim];
-	__atomic_store_n(&file->n_chunks, 0, __ATOMIC_RELEASE);
-	wait_for_walks();
-	extents_give(t->rows, t->row_of[victim]);
-	extents_give(t->chunks, file->chunk_base);
-	t->own.evicted++;
-	return true;
-}
-
-/* Allocates an extent, evicting tables as needed, if it may; it evicts none if the extent exceeds
- * the whole array. 0 or -ENOSPC, -E2BIG, -ENOMEM. */
-static int take_room(struct tables *t, struct extents *extents, uint32_t count, uint32_t *ret_first)
-{
-	int err;
-
-	do {
-		err = extents_take(extents, count, ret_first);
-	} while (err == -ENOSPC && t->may_evict && evict_one(t));
-	return err;
 }
 
 /* --- loading --------------------------------------------------------------------------------- */
@@ -201,81 +140,81 @@ static int take_rules(struct tables *t, uint32_t number, const struct recipe_tab
 	return err;
 }
 
+/* Writes the rows of a table into its room. */
 static int load_rows(struct tables *t, uint32_t number, const struct recipe_table *table,
-		     uint32_t *ret_first)
+		     uint32_t first)
 {
 	uint32_t *numbers;
 	size_t count;
-	int err;
+	int err = take_rules(t, number, table, &numbers);
 
-	recipe_table_rows(table, &count);
-	t->bytes_made += count * sizeof(struct stackd_row);
-	err = take_room(t, t->rows, (uint32_t)count, ret_first);
 	if (err)
 		return err;
-	err = take_rules(t, number, table, &numbers);
-	if (!err) {
-		err = write_rows(t, table, numbers, *ret_first, count);
-		free(numbers);
-	}
-	if (err) {
-		extents_give(t->rows, *ret_first);
+	recipe_table_rows(table, &count);
+	err = write_rows(t, table, numbers, first, count);
+	free(numbers);
+	if (!err)
+		load_new_rules(t);
+	return err;
+}
+
+/* Writes a table's chunks and the end entry. */
+static int load_chunks(struct tables *t, const uint32_t *chunks, size_t n_chunks,
+		       struct room_place place)
+{
+	struct map_window window;
+	uint32_t *to;
+	int err = map_window_open(t->maps.chunks_fd, PROT_READ | PROT_WRITE,
+				  place.chunk * sizeof(*chunks), (n_chunks + 1) * sizeof(*chunks),
+				  &window);
+
+	if (err)
 		return err;
-	}
-	load_new_rules(t);
+	to = window.data;
+	for (size_t i = 0; i <= n_chunks; i++)
+		to[i] = place.row + chunks[i];
+	map_window_close(&window);
 	return 0;
 }
 
-/* Allocates and writes a table's chunks and the end entry. */
-static int load_chunks(struct tables *t, const uint32_t *chunks, size_t n_chunks,
-		       uint32_t first_row, uint32_t *ret_base)
+static struct room_size size_of(const struct recipe_table *table)
 {
-	struct map_window window;
-	uint32_t base, *to;
-	int err = take_room(t, t->chunks, (uint32_t)n_chunks + 1, &base);
+	uint32_t first_chunk;
+	size_t n_chunks, n_rows;
 
-	if (err)
-		return err;
-	err = map_window_open(t->maps.chunks_fd, PROT_READ | PROT_WRITE, base * sizeof(*chunks),
-			      (n_chunks + 1) * sizeof(*chunks), &window);
-	if (err) {
-		extents_give(t->chunks, base);
-		return err;
-	}
-	to = window.data;
-	for (size_t i = 0; i <= n_chunks; i++)
-		to[i] = first_row + chunks[i];
-	map_window_close(&window);
-	*ret_base = base;
-	return 0;
+	recipe_table_chunks(table, &first_chunk, &n_chunks);
+	recipe_table_rows(table, &n_rows);
+	return (struct room_size){.rows = (uint32_t)n_rows, .chunks = (uint32_t)n_chunks + 1};
 }
 
 static int load_table(struct tables *t, uint32_t number, const struct recipe_table *table)
 {
 	struct stackd_file *file = &t->maps.files[number];
-	uint32_t first_chunk, first_row, base;
+	struct room_place place;
+	uint32_t first_chunk;
 	size_t n_chunks;
 	const uint32_t *chunks = recipe_table_chunks(table, &first_chunk, &n_chunks);
 	int err;
 
-	if (n_chunks) {
-		err = load_rows(t, number, table, &first_row);
-		if (err)
-			return err;
-		err = load_chunks(t, chunks, n_chunks, first_row, &base);
-		if (err) {
-			extents_give(t->rows, first_row);
-			return err;
-		}
-		t->row_of[number] = first_row;
-		file->chunk_base = base;
-		file->first_chunk = first_chunk;
-		slices_give(&t->slices, file, number, first_chunk, n_chunks);
-	}
-	if (n_chunks)
-		__atomic_store_n(&file->n_chunks, (uint32_t)n_chunks, __ATOMIC_RELEASE);
-	else
+	if (!n_chunks) {
 		set_empty(t, number);
+		return 0;
+	}
+	t->bytes_made += size_of(table).rows * sizeof(struct stackd_row);
+	err = room_take(t->room, number, size_of(table), t->may_evict, &place);
+	if (err)
+		return err;
+	err = load_rows(t, number, table, place.row);
+	if (!err)
+		err = load_chunks(t, chunks, n_chunks, place);
+	if (err) {
+		room_give(t->room, number);
+		return err;
+	}
+	file->chunk_base = place.chunk;
+	file->first_chunk = first_chunk;
+	slices_give(&t->slices, file, number, first_chunk, n_chunks);
+	__atomic_store_n(&file->n_chunks, (uint32_t)n_chunks, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -317,8 +256,23 @@ static bool is_in_the_way(void *arg, uint64_t spent_ns)
 	return is_it;
 }
 
+/* Notes what making a table took, since a moment, and whether it could be loaded. */
+static void note_made(struct tables *t, uint32_t number, const struct recipe_table *table,
+		      uint64_t start_ns, int err)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	t->own.compile_ns += now - start_ns;
+	pthread_mutex_lock(&t->lock);
+	remakes_spend(t->remakes, number, now - start_ns, now);
+	t->own.remade += !err && remakes_was_loaded(t->remakes, number);
+	if (table)
+		remakes_made(t->remakes, number, size_of(table), now - start_ns, !err, now);
+	pthread_mutex_unlock(&t->lock);
+}
+
 /* Compiles and loads an object's recipes. 0, also for an object without a readable file, which has
- * no recipes; else an error of take_room(). */
+ * no recipes; else an error of room_take(). */
 static int load_object(struct tables *t, const struct object *object)
 {
 	struct recipe_table *table = NULL;
@@ -336,9 +290,37 @@ static int load_object(struct tables *t, const struct object *object)
 		refuse_file(t, object, err);
 		err = 0;
 	}
+	note_made(t, object->number + 1, table, start, err);
 	recipe_table_free(table);
-	t->own.compile_ns += clock_ns(CLOCK_MONOTONIC) - start;
 	return err;
+}
+
+/* Whether the table of a request may be made now. The first time it may; again if there is room, or
+ * better use of it than is made now, and time for it (remakes.h). A prefetched table evicts none,
+ * so one that would find no room is not made for each process anew. */
+static bool may_make(struct tables *t, const struct request *r, uint32_t number)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	enum room_offer offer;
+	struct room_size size;
+	bool may;
+
+	room_look(t->room, now);
+	if (!remakes_size(t->remakes, number, &size))
+		return true;
+	offer = room_offer(t->room, number, size);
+	if (r->is_early && offer != ROOM_IS_FREE)
+		return false;
+	if (!remakes_was_loaded(t->remakes, number))
+		return true;
+	may = offer != ROOM_OF_BETTER && remakes_may(t->remakes, number, now);
+	if (!may) {
+		t->own.put_off++;
+		pthread_mutex_lock(&t->lock);
+		remakes_put_off(t->remakes, number, now);
+		pthread_mutex_unlock(&t->lock);
+	}
+	return may;
 }
 
 /* Tells the kernel half the number of an inode. */
@@ -359,7 +341,6 @@ static void make_known(struct tables *t, const struct stackd_inode *key, uint32_
 static int serve(struct tables *t, const struct request *r)
 {
 	uint32_t number = r->object->number + 1;
-	uint64_t evicted = t->own.evicted;
 	int err = 0;
 
 	if (number >= t->maps.n_files) {
@@ -367,10 +348,8 @@ static int serve(struct tables *t, const struct request *r)
 		return 0;
 	}
 	t->may_evict = !r->is_early;
-	if (!is_known(t, number))
+	if (!is_known(t, number) && may_make(t, r, number))
 		err = load_object(t, r->object);
-	if (t->own.evicted > evicted)
-		forget_uses(t);
 	if (err == -ECANCELED)
 		return err;
 	if (err == -EBADF) /* it is loaded when it is mapped again, and missed */
@@ -388,7 +367,8 @@ static int serve(struct tables *t, const struct request *r)
 /* Copies the thread's counts for tables_counts(). Called with the lock held. */
 static void publish(struct tables *t)
 {
-	t->own.rows = extents_used(t->rows);
+	t->own.rows = room_rows(t->room);
+	t->own.evicted = room_evicted(t->room);
 	t->own.rules = t->rules_loaded;
 	t->own.most_files = t->maps.n_files;
 	t->counts = t->own;
@@ -453,18 +433,14 @@ int tables_new(const struct tables_maps *maps, struct worker *worker, struct tab
 	t->worker = worker;
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->change, NULL);
-	t->row_of = calloc(maps->n_files, sizeof(*t->row_of));
-	t->uses_before = calloc(maps->n_files, sizeof(*t->uses_before));
 	t->rules_of = calloc(maps->n_files, sizeof(*t->rules_of));
 	t->provenances = calloc(maps->n_files, sizeof(*t->provenances));
 	t->known_as = calloc(maps->n_files, sizeof(*t->known_as));
-	err = t->row_of && t->uses_before && t->rules_of && t->provenances && t->known_as
-		      ? recipe_rules_new(&t->rules)
-		      : -ENOMEM;
+	err = t->rules_of && t->provenances && t->known_as ? recipe_rules_new(&t->rules) : -ENOMEM;
 	if (!err)
-		err = extents_new(maps->n_rows, &t->rows);
+		err = room_new(&t->maps, &t->room);
 	if (!err)
-		err = extents_new(maps->n_chunks, &t->chunks);
+		err = remakes_new(maps->n_files, &t->remakes);
 	if (!err) {
 		load_new_rules(t);
 		publish(t);
@@ -491,13 +467,11 @@ void tables_free(struct tables *t)
 		pthread_join(t->thread, NULL);
 	}
 	requests_free(t->first);
-	extents_free(t->rows);
-	extents_free(t->chunks);
+	room_free(t->room);
+	remakes_free(t->remakes);
 	recipe_rules_free(t->rules);
 	pthread_cond_destroy(&t->change);
 	pthread_mutex_destroy(&t->lock);
-	free(t->row_of);
-	free(t->uses_before);
 	free(t->rules_of);
 	for (uint32_t f = 0; t->provenances && f < t->maps.n_files; f++)
 		provenance_map_free(t->provenances[f]);
@@ -506,12 +480,18 @@ void tables_free(struct tables *t)
 	free(t);
 }
 
+/* Called with the lock. */
+static bool is_put_off(const struct tables *t, uint32_t number)
+{
+	return remakes_is_put_off(t->remakes, number, clock_ns(CLOCK_MONOTONIC));
+}
+
 /* Thousands of records can have missed a table before it was loaded, and each asks for it. */
 static bool is_asked_for(const struct tables *t, const struct request *wanted)
 {
 	uint32_t number = wanted->object->number + 1;
 
-	if (number < t->maps.n_files && is_known(t, number) &&
+	if (number < t->maps.n_files && (is_known(t, number) || is_put_off(t, number)) &&
 	    (!wanted->has_key || !memcmp(&t->known_as[number], &wanted->key, sizeof(wanted->key))))
 		return true;
 	return (t->serving && requests_are_same(t->serving, wanted)) ||
@@ -590,6 +570,16 @@ int tables_rule(struct tables *t, const struct object *object, uint64_t offset,
 bool tables_have(const struct tables *t, const struct object *object)
 {
 	return object->number + 1 >= t->maps.n_files || is_known(t, object->number + 1);
+}
+
+bool tables_put_off(struct tables *t, const struct object *object)
+{
+	bool is;
+
+	pthread_mutex_lock(&t->lock);
+	is = object->number + 1 < t->maps.n_files && is_put_off(t, object->number + 1);
+	pthread_mutex_unlock(&t->lock);
+	return is;
 }
 
 void tables_counts(struct tables *t, struct tables_counts *ret_counts)

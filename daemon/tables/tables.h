@@ -5,8 +5,9 @@
  *
  * The kernel half names files by number; a file's number is its object's number plus one. A walk
  * that meets an unknown inode, or a file without a table, ends in a record that names it; the
- * recorder finds the object and requests its table here. When there is no room, the file that was
- * used least since the last eviction is evicted; it is loaded again when it is next missed.
+ * recorder finds the object and requests its table here. When there is no room, what is used least
+ * is evicted (room.h). It is made again when it is missed, if it is worth the room then, and so
+ * that making tables again takes a small part of the time only (remakes.h).
  *
  * Until a table is loaded, samples carry a copy of the stack, which costs a thousand times a walk.
  * So the thread raises its priority, if it may.
@@ -67,15 +68,21 @@ enum provenance tables_provenance(const struct tables *tables, const struct obje
 				  uint64_t offset);
 
 /* The rule at an object's file offset, of any provenance; STACKD_CFA_NONE where there is none. 0;
- * -EAGAIN: the table is not loaded, and was requested now; -ENOMEM. */
+ * -EAGAIN: the table is not loaded, and was requested now, or is put off; -ENOMEM. */
 int tables_rule(struct tables *tables, const struct object *object, uint64_t offset,
 		struct stackd_rule *ret_rule);
 
 /* Whether an object's table is loaded, or it is known that it has none. */
 bool tables_have(const struct tables *tables, const struct object *object);
 
+/* Whether an object's table was evicted, and is not made again for now: records that miss it are
+ * not to wait for it. */
+bool tables_put_off(struct tables *tables, const struct object *object);
+
 struct tables_counts {
 	uint64_t loaded, evicted, refused; /* files; refused: no room, or too many */
+	uint64_t remade;		   /* of those loaded: not for the first time */
+	uint64_t put_off;		   /* requests of evicted tables that were turned down */
 	uint64_t rows, rules;
 	uint64_t inodes;     /* known to the kernel half */
 	uint64_t most_files; /* room for files, and for inodes */

@@ -161,15 +161,13 @@ int ask_worker_table(struct worker *worker, const struct object *object,
 					 .is_cancelled = table_is_cancelled};
 	const uint64_t most_bytes = worker_most_analysed(worker);
 	struct buf request = {0}, reply = {0};
-	struct buf_reader reader;
 	int err;
 
 	BUF_PUT(&request, object->number);
 	BUF_PUT(&request, most_bytes);
 	err = worker_call(worker, &call, &request, &reply);
-	reader = buf_reader(reply.data, reply.len);
 	if (!err)
-		err = check(worker, &call, recipe_wire_get(&reader, ret_table));
+		err = check(worker, &call, recipe_wire_take(&reply, ret_table));
 	buf_free(&request);
 	buf_free(&reply);
 	return err > 0 ? -EIO : err;

@@ -127,7 +127,7 @@ void recipe_table_free(struct recipe_table *table)
 {
 	if (!table)
 		return;
-	free(table->rows);
+	free(table->bytes ? (void *)table->bytes : table->rows);
 	free(table->chunks);
 	recipe_rules_free(table->rules);
 	recipe_rows_free(&table->provenance);

@@ -10,7 +10,8 @@
 struct recipe_others;
 
 struct recipe_table {
-	struct stackd_row *rows; /* owned, as all below */
+	uint8_t *bytes;		 /* owned, as all below; NULL unless the rows are in it */
+	struct stackd_row *rows; /* owned, unless they are in `bytes` */
 	size_t row_count;
 	uint32_t *chunks; /* chunk_count + 1 entries */
 	uint32_t first_chunk;

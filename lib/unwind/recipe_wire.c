@@ -91,18 +91,41 @@ static bool rows_are_sane(const struct recipe_table *t, size_t n_rules)
 	return true;
 }
 
+/* Copies the rows, or has them stay where they are, in the table's bytes. Numbers before them are
+ * of four bytes or more, so they are aligned. */
+static int place_rows(struct buf_reader *r, struct recipe_table *t)
+{
+	size_t size = t->row_count * sizeof(*t->rows);
+
+	if (t->bytes) {
+		if (buf_left(r) < size)
+			return -EBADMSG;
+		t->rows = (void *)(t->bytes + (r->at - t->bytes));
+		r->at += size;
+		return 0;
+	}
+	t->rows = calloc(t->row_count + 1, sizeof(*t->rows));
+	if (!t->rows)
+		return -ENOMEM;
+	buf_get(r, t->rows, size);
+	return 0;
+}
+
 static int get_rows(struct buf_reader *r, const struct head *h, struct recipe_table *t)
 {
+	int err;
+
 	t->chunk_count = h->n_chunks;
 	t->first_chunk = h->first_chunk;
 	t->row_count = h->n_rows;
 	t->chunks = calloc(t->chunk_count + 1, sizeof(*t->chunks));
-	t->rows = calloc(t->row_count + 1, sizeof(*t->rows));
-	if (!t->chunks || !t->rows)
+	if (!t->chunks)
 		return -ENOMEM;
 	if (t->chunk_count)
 		buf_get(r, t->chunks, (t->chunk_count + 1) * sizeof(*t->chunks));
-	buf_get(r, t->rows, t->row_count * sizeof(*t->rows));
+	err = place_rows(r, t);
+	if (err)
+		return err;
 	return r->failed || !rows_are_sane(t, h->n_rules) ? -EBADMSG : 0;
 }
 
@@ -196,6 +219,29 @@ int recipe_wire_get(struct buf_reader *bytes, struct recipe_table **ret_table)
 		recipe_table_free(table);
 		return err;
 	}
+	*ret_table = table;
+	return 0;
+}
+
+int recipe_wire_take(struct buf *bytes, struct recipe_table **ret_table)
+{
+	struct recipe_table *table = calloc(1, sizeof(*table));
+	struct buf_reader reader = buf_reader(bytes->data, bytes->len);
+	int err = -ENOMEM;
+
+	if (table) {
+		table->bytes = bytes->data;
+		err = get_table(&reader, table);
+	}
+	if (err && table) {
+		table->rows = NULL;
+		table->bytes = NULL;
+	}
+	if (err) {
+		recipe_table_free(table);
+		return err;
+	}
+	*bytes = (struct buf){0};
 	*ret_table = table;
 	return 0;
 }

@@ -17,4 +17,9 @@ void recipe_wire_put(struct recipe_table *table, struct buf *bytes);
  * on failure, with recipe_table_free(). */
 int recipe_wire_get(struct buf_reader *bytes, struct recipe_table **ret_table);
 
+/* As recipe_wire_get(), of all bytes of a buffer, whose memory becomes the table's and holds the
+ * rows: a large library's take 22 MiB. The buffer is empty then; on failure it is as it was, but
+ * for the bytes of rows. */
+int recipe_wire_take(struct buf *bytes, struct recipe_table **ret_table);
+
 #endif

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -61,14 +62,14 @@ static void test_room_is_taken_from_the_start(void **state)
 	(void)state;
 	assert_int_equal(extents_new(10, &e), 0);
 	assert_int_equal(extents_used(e), 0);
-	assert_int_equal(extents_take(e, 4, &first), 0);
+	assert_int_equal(extents_take(e, 4, 1, &first), 0);
 	assert_int_equal(first, 0);
-	assert_int_equal(extents_take(e, 6, &first), 0);
+	assert_int_equal(extents_take(e, 6, 1, &first), 0);
 	assert_int_equal(first, 4);
 	assert_int_equal(extents_used(e), 10);
 	first = 4711;
-	assert_int_equal(extents_take(e, 1, &first), -ENOSPC);
-	assert_int_equal(extents_take(e, 11, &first), -E2BIG);
+	assert_int_equal(extents_take(e, 1, 1, &first), -ENOSPC);
+	assert_int_equal(extents_take(e, 11, 1, &first), -E2BIG);
 	assert_int_equal(first, 4711);
 	assert_int_equal(extents_used(e), 10);
 	extents_free(e);
@@ -83,17 +84,17 @@ static void test_first_fitting_hole_is_filled(void **state)
 	(void)state;
 	assert_int_equal(extents_new(100, &e), 0);
 	for (uint32_t i = 0; i < 10; i++)
-		assert_int_equal(extents_take(e, 10, &first), 0);
+		assert_int_equal(extents_take(e, 10, 1, &first), 0);
 	extents_give(e, 20);
 	extents_give(e, 50);
 	extents_give(e, 60);
 	assert_int_equal(extents_used(e), 70);
-	assert_int_equal(extents_take(e, 21, &first), -ENOSPC);
-	assert_int_equal(extents_take(e, 11, &first), 0);
+	assert_int_equal(extents_take(e, 21, 1, &first), -ENOSPC);
+	assert_int_equal(extents_take(e, 11, 1, &first), 0);
 	assert_int_equal(first, 50);
-	assert_int_equal(extents_take(e, 10, &first), 0);
+	assert_int_equal(extents_take(e, 10, 1, &first), 0);
 	assert_int_equal(first, 20);
-	assert_int_equal(extents_take(e, 9, &first), 0);
+	assert_int_equal(extents_take(e, 9, 1, &first), 0);
 	assert_int_equal(first, 61);
 	assert_int_equal(extents_used(e), 100);
 	extents_free(e);
@@ -107,7 +108,7 @@ static void test_free_of_unused_range_is_ignored(void **state)
 	(void)state;
 	assert_int_equal(extents_new(10, &e), 0);
 	extents_give(e, 0);
-	assert_int_equal(extents_take(e, 5, &first), 0);
+	assert_int_equal(extents_take(e, 5, 1, &first), 0);
 	extents_give(e, 3); /* inside of one */
 	extents_give(e, 5);
 	assert_int_equal(extents_used(e), 5);
@@ -125,16 +126,16 @@ static void test_the_largest_arrays_do_not_overflow(void **state)
 
 	(void)state;
 	assert_int_equal(extents_new(UINT32_MAX, &e), 0);
-	assert_int_equal(extents_take(e, UINT32_MAX - 1, &first), 0);
+	assert_int_equal(extents_take(e, UINT32_MAX - 1, 1, &first), 0);
 	assert_int_equal(first, 0);
-	assert_int_equal(extents_take(e, UINT32_MAX, &first), -ENOSPC);
-	assert_int_equal(extents_take(e, 2, &first), -ENOSPC);
-	assert_int_equal(extents_take(e, 1, &first), 0);
+	assert_int_equal(extents_take(e, UINT32_MAX, 1, &first), -ENOSPC);
+	assert_int_equal(extents_take(e, 2, 1, &first), -ENOSPC);
+	assert_int_equal(extents_take(e, 1, 1, &first), 0);
 	assert_int_equal(first, UINT32_MAX - 1);
 	assert_int_equal(extents_used(e), UINT32_MAX);
 	extents_give(e, 0);
-	assert_int_equal(extents_take(e, UINT32_MAX, &first), -ENOSPC);
-	assert_int_equal(extents_take(e, UINT32_MAX - 1, &first), 0);
+	assert_int_equal(extents_take(e, UINT32_MAX, 1, &first), -ENOSPC);
+	assert_int_equal(extents_take(e, UINT32_MAX - 1, 1, &first), 0);
 	assert_int_equal(first, 0);
 	extents_free(e);
 }
@@ -151,7 +152,7 @@ static void take_one(struct extents *e, struct model *m, struct held *held, uint
 	uint32_t count = 1 + (uint32_t)(random >> 8) % (random & 64 ? 64 : 6);
 	uint32_t first = SIZE, expected = model_first_fit(m, count);
 
-	assert_int_equal(extents_take(e, count, &first), expected == SIZE ? -ENOSPC : 0);
+	assert_int_equal(extents_take(e, count, 1, &first), expected == SIZE ? -ENOSPC : 0);
 	assert_int_equal(first, expected);
 	if (expected == SIZE)
 		return;
@@ -200,6 +201,94 @@ static void test_random_takes_and_gives(void **state)
 	extents_free(e);
 }
 
+/* --- where room costs the least -------------------------------------------------------------- */
+
+static uint64_t cost_of(const void *costs, uint32_t owner)
+{
+	return ((const uint64_t *)costs)[owner];
+}
+
+static void check_cheapest(const struct extents *e, const uint64_t *costs, uint32_t count,
+			   uint32_t first, uint64_t cost)
+{
+	uint32_t at = SIZE;
+	uint64_t least = 0;
+
+	assert_int_equal(extents_cheapest(e, count, cost_of, costs, &at, &least), 0);
+	assert_int_equal(at, first);
+	assert_int_equal(least, cost);
+}
+
+static void test_the_cheapest_place(void **state)
+{
+	const uint64_t costs[] = {0, 5, 1, 7, 2, 9};
+	const uint32_t counts[] = {0, 10, 20, 10, 30, 20};
+	struct extents *e = NULL;
+	uint32_t first = 4711;
+	uint64_t cost = 4711;
+
+	(void)state;
+	assert_int_equal(extents_new(100, &e), 0);
+	check_cheapest(e, costs, 100, 0, 0);
+	for (uint32_t owner = 1; owner <= 5; owner++)
+		assert_int_equal(extents_take(e, counts[owner], owner, &first), 0);
+	check_cheapest(e, costs, 20, 10, 1);
+	check_cheapest(e, costs, 21, 40, 2);
+	check_cheapest(e, costs, 31, 30, 7 + 2);
+	extents_give(e, 30); /* 3 */
+	check_cheapest(e, costs, 10, 30, 0);
+	check_cheapest(e, costs, 40, 30, 2);
+	check_cheapest(e, costs, 100, 0, 5 + 1 + 2 + 9);
+	assert_int_equal(extents_cheapest(e, 101, cost_of, costs, &first, &cost), -E2BIG);
+	assert_int_equal(cost, 4711);
+	assert_int_equal(extents_owner_within(e, 29, 40), 2);
+	assert_int_equal(extents_owner_within(e, 30, 10), 0);
+	assert_int_equal(extents_owner_within(e, 30, 11), 4);
+	extents_free(e);
+}
+
+/* Against every place, at random. */
+static void test_no_place_is_cheaper(void **state)
+{
+	static uint64_t costs[SIZE + 1];
+	static uint16_t owners[SIZE];
+
+	(void)state;
+	for (uint64_t round = 1; round <= 300; round++) {
+		uint32_t first, count, n = 1;
+		uint64_t least, best = UINT64_MAX;
+		struct extents *e = NULL;
+
+		assert_int_equal(extents_new(SIZE, &e), 0);
+		memset(owners, 0, sizeof(owners));
+		for (; n < SIZE; n++) {
+			count = 1 + (uint32_t)(hash_mix64(round * 999 + n) % 40);
+			costs[n] = hash_mix64(round * 777 + n) % 50;
+			if (extents_take(e, count, n, &first))
+				break;
+			for (uint32_t i = 0; i < count; i++)
+				owners[first + i] = (uint16_t)n;
+			if (hash_mix64(round * 555 + n) % 3 == 0) {
+				extents_give(e, first);
+				memset(owners + first, 0, count * sizeof(*owners));
+			}
+		}
+		count = 1 + (uint32_t)(hash_mix64(round) % SIZE);
+		for (uint32_t at = 0; at + count <= SIZE; at++) {
+			uint64_t sum = 0;
+
+			for (uint32_t i = at; i < at + count; i++)
+				if (owners[i] && (i == at || owners[i] != owners[i - 1]))
+					sum += costs[owners[i]];
+			best = sum < best ? sum : best;
+		}
+		assert_int_equal(extents_cheapest(e, count, cost_of, costs, &first, &least), 0);
+		assert_int_equal(least, best);
+		assert_true(first + count <= SIZE);
+		extents_free(e);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -208,6 +297,8 @@ int main(void)
 		cmocka_unit_test(test_free_of_unused_range_is_ignored),
 		cmocka_unit_test(test_the_largest_arrays_do_not_overflow),
 		cmocka_unit_test(test_random_takes_and_gives),
+		cmocka_unit_test(test_the_cheapest_place),
+		cmocka_unit_test(test_no_place_is_cheaper),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

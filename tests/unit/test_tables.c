@@ -2,7 +2,7 @@
 /*
  * Loading tables into the kernel half's arrays, and taking them out: daemon/tables/tables.c, with
  * files in memory for its maps. The source is included, since the test runs it without its thread,
- * so that every order is the test's, and fakes the system calls by which it waits for walks.
+ * so that every order is the test's.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,15 +17,7 @@
 #include <cmocka.h>
 #include <elf.h>
 
-/* Replacements of the system calls by which the code under test waits. */
-static long fake_syscall(long number, int command, int flags, int cpu);
-static int fake_usleep(unsigned int usec);
-#define syscall fake_syscall
-#define usleep	fake_usleep
 #include "daemon/tables/tables.c"
-#undef syscall
-#undef usleep
-#include "daemon/tables/extents.h"
 #include "daemon/base/map_window.h"
 
 #include "cfi_asm.h"
@@ -33,45 +25,6 @@ static int fake_usleep(unsigned int usec);
 
 #define FILES  8
 #define CHUNKS 64
-
-static struct {
-	const struct tables *tables;
-	uint32_t rows;	 /* rows that must not be reused while walks end */
-	bool is_falling; /* by ten each time */
-	bool is_refused;
-	int barriers, sleeps;
-} waiting;
-
-/* While walks end, no entry refers to the victim's rows, and no other table has them. */
-static void check_wait(void)
-{
-	uint32_t rows = 0;
-
-	for (uint32_t f = 1; f < FILES; f++)
-		rows += waiting.tables->maps.files[f].n_chunks != 0;
-	assert_true(rows * 10 < waiting.rows);
-	assert_int_equal(extents_used(waiting.tables->rows), waiting.rows);
-	waiting.rows -= waiting.is_falling ? 10 : 0;
-}
-
-static long fake_syscall(long number, int command, int flags, int cpu)
-{
-	assert_int_equal(number, SYS_membarrier);
-	assert_int_equal(command, MEMBARRIER_CMD_GLOBAL);
-	assert_int_equal(flags, 0);
-	assert_int_equal(cpu, 0);
-	check_wait();
-	waiting.barriers++;
-	return waiting.is_refused ? -1 : 0;
-}
-
-static int fake_usleep(unsigned int usec)
-{
-	assert_true(usec > 0);
-	check_wait();
-	waiting.sleeps++;
-	return 0;
-}
 
 /* --- tables without a thread ----------------------------------------------------------------- */
 
@@ -101,19 +54,14 @@ static struct tables *make_tables(uint32_t n_rows)
 	};
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->change, NULL);
-	t->row_of = calloc(FILES, sizeof(*t->row_of));
-	t->uses_before = calloc(FILES, sizeof(*t->uses_before));
 	t->rules_of = calloc(FILES, sizeof(*t->rules_of));
 	t->provenances = calloc(FILES, sizeof(*t->provenances));
 	t->known_as = calloc(FILES, sizeof(*t->known_as));
-	assert_true(t->maps.rules && t->maps.files && t->row_of && t->uses_before && t->rules_of &&
-		    t->provenances && t->known_as);
+	assert_true(t->maps.rules && t->maps.files && t->rules_of && t->provenances && t->known_as);
 	assert_int_equal(recipe_rules_new(&t->rules), 0);
-	assert_int_equal(extents_new(n_rows, &t->rows), 0);
-	assert_int_equal(extents_new(CHUNKS, &t->chunks), 0);
+	assert_int_equal(room_new(&t->maps, &t->room), 0);
+	assert_int_equal(remakes_new(FILES, &t->remakes), 0);
 	load_new_rules(t);
-	memset(&waiting, 0, sizeof(waiting));
-	waiting.tables = t;
 	return t;
 }
 
@@ -124,83 +72,6 @@ static void drop_tables(struct tables *t)
 	free(t->maps.rules);
 	free(t->maps.files);
 	tables_free(t);
-}
-
-/* --- eviction -------------------------------------------------------------------------------- */
-
-/* Files 1 to `count` with ten rows each, and their uses. */
-static void fill(struct tables *t, const uint32_t *uses, uint32_t count)
-{
-	for (uint32_t f = 1; f <= count; f++) {
-		assert_int_equal(extents_take(t->rows, 10, &t->row_of[f]), 0);
-		assert_int_equal(extents_take(t->chunks, 2, &t->maps.files[f].chunk_base), 0);
-		t->maps.files[f].n_chunks = 1;
-		t->maps.files[f].uses = uses[f - 1];
-	}
-	waiting.rows = 10 * count;
-}
-
-static void test_rows_are_given_back_after_a_grace_period(void **state)
-{
-	struct tables *t = make_tables(20);
-	uint32_t first;
-
-	(void)state;
-	fill(t, (const uint32_t[]){5, 3}, 2);
-	t->may_evict = true;
-	assert_int_equal(take_room(t, t->rows, 10, &first), 0);
-	assert_int_equal(first, 10);
-	assert_int_equal(waiting.barriers, 1);
-	assert_int_equal(waiting.sleeps, 0);
-	assert_false(is_known(t, 2)); /* it is asked for again when it is missed */
-	assert_true(is_known(t, 1));
-	drop_tables(t);
-}
-
-static void test_time_replaces_grace_period(void **state)
-{
-	struct tables *t = make_tables(20);
-	uint32_t first;
-
-	(void)state;
-	fill(t, (const uint32_t[]){3, 5}, 2);
-	t->may_evict = true;
-	waiting.is_refused = true;
-	assert_int_equal(take_room(t, t->rows, 10, &first), 0);
-	assert_int_equal(first, 0);
-	assert_int_equal(waiting.sleeps, 1);
-	drop_tables(t);
-}
-
-/* Two have to go at once: the two that were used least, of which the second was not used at all
- * since the first went. */
-static void test_all_victims_of_a_request_are_the_least_used(void **state)
-{
-	struct tables *t = make_tables(30);
-	uint32_t first;
-
-	(void)state;
-	fill(t, (const uint32_t[]){5, 1, 3}, 3);
-	t->may_evict = true;
-	waiting.is_falling = true;
-	assert_int_equal(take_room(t, t->rows, 20, &first), 0);
-	assert_int_equal(first, 10);
-	assert_int_equal(t->own.evicted, 2);
-	assert_true(is_known(t, 1));
-	drop_tables(t);
-}
-
-static void test_oversized_request_evicts_nothing(void **state)
-{
-	struct tables *t = make_tables(30);
-	uint32_t first;
-
-	(void)state;
-	fill(t, (const uint32_t[]){5, 1, 3}, 3);
-	t->may_evict = true;
-	assert_int_equal(take_room(t, t->rows, 31, &first), -E2BIG);
-	assert_int_equal(t->own.evicted, 0);
-	drop_tables(t);
 }
 
 /* --- loading --------------------------------------------------------------------------------- */
@@ -251,8 +122,7 @@ static void test_one_file_does_not_take_all_rules(void **state)
 		recipe_rules_array(t->rules, &count);
 		assert_int_equal(count, 3 + share);
 		assert_int_equal(*refused, turn * (65000 - share));
-		extents_give(t->rows, t->row_of[1]);
-		extents_give(t->chunks, t->maps.files[1].chunk_base);
+		room_give(t->room, 1);
 	}
 	*refused = 0;
 	assert_int_equal(load_table(t, 2, honest), 0);
@@ -385,6 +255,101 @@ static void test_rules_are_read_back(void **state)
 	drop_tables(t);
 }
 
+/* --- tables that are made again --------------------------------------------------------------- */
+
+/* An object of this program, and as many rows as its table has. */
+static struct object open_self(uint32_t number, uint32_t *ret_rows)
+{
+	struct object object = {.kind = OBJECT_ELF, .number = number};
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct recipe_table *table;
+	size_t count;
+
+	assert_int_equal(elf_file_open(fd, &object.elf), 0);
+	close(fd);
+	assert_int_equal(recipe_compile(object.elf, &table), 0);
+	recipe_table_rows(table, &count);
+	*ret_rows = (uint32_t)count;
+	recipe_table_free(table);
+	return object;
+}
+
+/* Serves what is asked for; returns how many requests there were. */
+static int serve_all(struct tables *t)
+{
+	int n = 0;
+
+	for (; t->first; n++) {
+		struct request *r = t->first;
+
+		t->first = r->next;
+		assert_int_equal(serve(t, r), 0);
+		free(r);
+	}
+	return n;
+}
+
+/* Two files of which only one has room, each missed again and again: each is made once, and the one
+ * that is out is not even asked for. */
+static void test_tables_do_not_take_turns(void **state)
+{
+	uint32_t rows;
+	struct object a = open_self(1, &rows), b = open_self(2, &rows);
+	struct tables *t = make_tables(rows + rows / 2);
+	struct stackd_rule rule;
+	int asked = 0;
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		t->maps.files[2].uses += 10;
+		t->maps.files[3].uses += 10;
+		assert_int_equal(tables_want(t, &a, NULL), 0);
+		asked += serve_all(t);
+		assert_int_equal(tables_want(t, &b, NULL), 0);
+		asked += serve_all(t);
+	}
+	assert_int_equal(t->own.loaded, 2);
+	assert_int_equal(room_evicted(t->room), 1);
+	assert_int_equal(t->own.remade, 0);
+	assert_int_equal(t->own.put_off, 1);
+	assert_int_equal(asked, 3);
+	assert_true(tables_put_off(t, &a));
+	assert_false(tables_put_off(t, &b));
+	assert_int_equal(tables_rule(t, &a, 0x1000, &rule), -EAGAIN);
+	elf_file_free(a.elf);
+	elf_file_free(b.elf);
+	drop_tables(t);
+}
+
+/* Each process of a program prefetches its table; what had no room is not made again for it. */
+static void test_prefetch_is_not_made_for_each_process(void **state)
+{
+	uint32_t rows;
+	struct object a = open_self(1, &rows), b = open_self(2, &rows);
+	struct tables *t = make_tables(rows + rows / 2);
+	uint64_t spent;
+
+	(void)state;
+	assert_int_equal(tables_prepare(t, &a), 0);
+	assert_int_equal(serve_all(t), 1);
+	assert_int_equal(tables_prepare(t, &b), 0);
+	assert_int_equal(serve_all(t), 1);
+	assert_false(tables_have(t, &b));
+	spent = t->own.compile_ns;
+	for (int i = 0; i < 100; i++) {
+		assert_int_equal(tables_prepare(t, &b), 0);
+		assert_int_equal(serve_all(t), 1);
+	}
+	assert_int_equal(t->own.compile_ns, spent);
+	assert_int_equal(tables_want(t, &b, NULL), 0); /* missed: for the first time */
+	serve_all(t);
+	assert_true(tables_have(t, &b));
+	assert_false(tables_have(t, &a));
+	elf_file_free(a.elf);
+	elf_file_free(b.elf);
+	drop_tables(t);
+}
+
 /* --- the thread ------------------------------------------------------------------------------ */
 
 /* The thread's counters can be read at any time, as of its last request. (ThreadSanitizer checks
@@ -433,15 +398,13 @@ static void test_counts_are_read_while_the_thread_counts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_rows_are_given_back_after_a_grace_period),
-		cmocka_unit_test(test_time_replaces_grace_period),
-		cmocka_unit_test(test_all_victims_of_a_request_are_the_least_used),
-		cmocka_unit_test(test_oversized_request_evicts_nothing),
 		cmocka_unit_test(test_file_with_rows_is_never_empty),
 		cmocka_unit_test(test_one_file_does_not_take_all_rules),
 		cmocka_unit_test(test_provenances_outlive_tables),
 		cmocka_unit_test(test_refused_files_have_a_reason),
 		cmocka_unit_test(test_rules_are_read_back),
+		cmocka_unit_test(test_tables_do_not_take_turns),
+		cmocka_unit_test(test_prefetch_is_not_made_for_each_process),
 		cmocka_unit_test(test_what_is_known_is_not_asked_for),
 		cmocka_unit_test(test_counts_are_read_while_the_thread_counts),
 	};

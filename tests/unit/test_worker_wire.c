@@ -44,11 +44,36 @@ static struct recipe_table *table_of_self(void)
 	return table;
 }
 
+/* What keeps the rows in the bytes says the same as what copies them; fails as that does, and
+ * leaves the bytes to the caller then. */
+static void check_taken(const struct buf *bytes, int err, const struct recipe_table *table)
+{
+	struct recipe_table *taken = NULL;
+	struct buf copy = {0};
+
+	buf_put(&copy, bytes->data, bytes->len);
+	assert_int_equal(recipe_wire_take(&copy, &taken), err);
+	if (!err) {
+		assert_null(copy.data);
+		assert_int_equal(taken->row_count, table->row_count);
+		if (table->row_count)
+			assert_memory_equal(taken->rows, table->rows,
+					    table->row_count * sizeof(*table->rows));
+	} else {
+		assert_null(taken);
+		assert_int_equal(copy.len, bytes->len);
+	}
+	recipe_table_free(taken);
+	buf_free(&copy);
+}
+
 static int get_table(const struct buf *bytes, struct recipe_table **ret_table)
 {
 	struct buf_reader reader = buf_reader(bytes->data, bytes->len);
+	int err = recipe_wire_get(&reader, ret_table);
 
-	return recipe_wire_get(&reader, ret_table);
+	check_taken(bytes, err, err ? NULL : *ret_table);
+	return err;
 }
 
 static void test_table_is_the_same(void **state)

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Room for tables in the kernel half's arrays of rows and chunks, and which table makes room for
+ * which.
+ *
+ * A file's worth is how often walks look its rules up in ten seconds, whether they find its table
+ * or miss it: the kernel half counts both (stackd_file.uses), and they are averaged over time. A
+ * table that needs room takes the place where those are worth least together that stand there now:
+ * so a large one that is hardly used goes before many small ones, or one that is used as much.
+ *
+ * Before room is given to another, walks that may read it have ended.
+ */
+#ifndef TABLES_ROOM_H
+#define TABLES_ROOM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tables_maps;
+struct room;
+
+struct room_size {
+	uint32_t rows, chunks; /* elements; chunks with the end entry */
+};
+
+struct room_place {
+	uint32_t row, chunk; /* the first ones */
+};
+
+enum room_offer {
+	ROOM_IS_FREE,
+	ROOM_OF_WORSE, /* what would go is worth less than the file */
+	ROOM_OF_BETTER,
+};
+
+/* Empty arrays. `maps` must outlive it. 0 or -ENOMEM; the caller frees it with room_free(). */
+int room_new(const struct tables_maps *maps, struct room **ret_room);
+void room_free(struct room *room); /* NULL is fine */
+
+/* Averages the uses of all files, if that is due at a moment of the monotonic clock. */
+void room_look(struct room *room, uint64_t now_ns);
+
+/* What a table of some size would find now. A size that is more than the whole array finds
+ * ROOM_OF_BETTER. */
+enum room_offer room_offer(const struct room *room, uint32_t file, struct room_size size);
+
+/* Takes room for a file's table, which has none; with `may_evict` from others if need be, but from
+ * none if it exceeds an array. 0, -ENOSPC, -E2BIG, -ENOMEM. */
+int room_take(struct room *room, uint32_t file, struct room_size size, bool may_evict,
+	      struct room_place *ret_place);
+
+/* Gives back the room of a file's table, which walks do not read. */
+void room_give(struct room *room, uint32_t file);
+
+/* How many tables were evicted, and how many rows are taken. */
+uint64_t room_evicted(const struct room *room);
+uint32_t room_rows(const struct room *room);
+
+#endif
