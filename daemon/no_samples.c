@@ -17,11 +17,19 @@ static const char *remedy(const struct options *options, char *buf, size_t size)
 	return buf;
 }
 
-/* Whether a program that ran for so long had many samples to come, at whatever phase of the clock.
- */
-static bool was_long(const struct options *options, uint64_t used_ns)
+/* Says that a command ran, which used so much CPU time. Where that is much, a sample had to come,
+ * whatever the clock's phase, and no option would have brought it. */
+static void warn_command(const struct options *options, uint64_t used_ns, const char *sooner)
 {
-	return options->frequency && (double)used_ns * (double)options->frequency > 20e9;
+	const double used_ms = (double)used_ns / 1e6;
+
+	if (options->frequency && used_ms * (double)options->frequency > 20e3)
+		log_warning("no samples: '%s' ended after %.1f ms of CPU time without one",
+			    options->command[0], used_ms);
+	else
+		log_warning("no samples: '%s' ran and ended after %.1f ms of CPU time, before its "
+			    "first sample; try %s",
+			    options->command[0], used_ms, sooner);
 }
 
 void no_samples_warn(const struct options *options, struct target *target,
@@ -36,13 +44,8 @@ void no_samples_warn(const struct options *options, struct target *target,
 			    numbers->lost);
 	else if (numbers->idle)
 		log_warning("no samples: the CPUs were idle; --idle samples that, too");
-	else if (target_command_cpu(target, &used_ns) && was_long(options, used_ns))
-		log_warning("no samples: '%s' ended after %.1f ms of CPU time without one",
-			    options->command[0], (double)used_ns / 1e6);
 	else if (target_command_cpu(target, &used_ns))
-		log_warning("no samples: '%s' ran and ended after %.1f ms of CPU time, before its "
-			    "first sample; try %s",
-			    options->command[0], (double)used_ns / 1e6, sooner);
+		warn_command(options, used_ns, sooner);
 	else
 		log_warning("no samples: the target slept, or ran too briefly; try %s", sooner);
 }
