@@ -131,10 +131,12 @@ static struct task *find_task(struct process_table *table, pid_t tid)
 }
 
 struct instance *process_table_begin(struct process_table *table, pid_t pid, pid_t parent,
-				     const char *comm)
+				     const char *name)
 {
 	struct instance *instance = process_table_find(table, pid);
+	char comm[16]; /* `name` may stand in a record, which moves when another is added */
 
+	set_comm(comm, name);
 	if (!instance) {
 		instance = calloc(1, sizeof(*instance));
 		if (!instance)

@@ -87,7 +87,7 @@ struct instance *process_table_get(struct process_table *table, pid_t pid);
 
 /* Begins a new record for a pid: the process that had it before, and its mappings, are gone. */
 struct instance *process_table_begin(struct process_table *table, pid_t pid, pid_t parent,
-				     const char *comm);
+				     const char *name);
 
 /* The task of a tid as a living thread of `instance`; entered with `comm` if it is new. */
 struct task *process_table_begin_task(struct process_table *table, struct instance *instance,

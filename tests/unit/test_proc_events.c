@@ -501,6 +501,22 @@ static void test_many_short_processes(void **state)
 	assert_string_equal(process_table_process(c->table, 100)->comm, ":100");
 }
 
+/* A thread that nobody has heard of forks: its children have the name of its process, whose record
+ * moves with each time that there is no room for another. */
+static void test_forks_of_an_unknown_thread(void **state)
+{
+	struct context *c = *state;
+
+	assert_int_equal(process_table_on_comm(c->table, 1, 1, "init", true), 0);
+	for (int pid = 100; pid < 3000; pid++) {
+		assert_int_equal(
+			process_table_on_fork(c->table, pid, pid, pid == 100 ? 1 : pid - 1, 77777),
+			0);
+		assert_string_equal(process_table_process(c->table, pid)->comm, "init");
+		assert_string_equal(process_table_thread(c->table, pid, pid)->comm, "init");
+	}
+}
+
 /* What runs keeps its names under new numbers, and so does what has ended just now. */
 static void test_renumber(void **state)
 {
@@ -563,6 +579,7 @@ int main(void)
 		TEST(test_unknown_process),
 		TEST(test_bounded_mappings),
 		TEST(test_many_short_processes),
+		TEST(test_forks_of_an_unknown_thread),
 		TEST(test_renumber),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
