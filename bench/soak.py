@@ -209,7 +209,7 @@ class Beside:
     def cgroup(self):
         root = cgroup_root()
         while not self.is_over and root and os.access(root + "/cgroup.procs", os.W_OK):
-            name = "%s/stackd-soak-%d.service" % (root, self.counts["cgroups"])
+            name = "%s/stackd-soak-%d-%d.service" % (root, os.getpid(), self.counts["cgroups"])
             os.mkdir(name)
             subprocess.run(["sh", "-c", "echo $$ > %s/cgroup.procs; exec timeout 0.2 %s 1" %
                             (name, CHAIN)], stdout=subprocess.DEVNULL)
