@@ -5,8 +5,7 @@
 `stackd --all` at the unit's rate (99 Hz), and `perf record -a -g` at the same, in turns: on an idle machine
 for SECONDS, where their own CPU time tells, and while all CPUs do a fixed amount of work (fleet_load.py), where
 the time that this takes does: it has the interrupts, and the recorder's own share of the CPUs. The work is done
-twice before it is measured, since a service has its tables of unwind rules, which are made at its start. With
-the memory that these have by default, those of such programs evict each other, and are compiled again. perf's
+twice before it is measured, since a service has its tables of unwind rules, which are made at its start. perf's
 call graphs are by frame pointers, which these programs do not have; its walks end at once."""
 
 import os

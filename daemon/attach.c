@@ -131,7 +131,7 @@ enum exit_status attach(const struct attach *a)
 	return err ? event_choice_explain(a->event, err) : STATUS_DONE;
 }
 
-int attach_again(const struct attach *a, pid_t tid)
+void attach_again(const struct attach *a, pid_t tid)
 {
 	bool is_own = a->options->target == TARGET_PIDS || a->options->target == TARGET_COMMAND;
 	int err = is_own && !a->is_crowd ? sampler_attach_thread(a->sampler, &a->event->spec, tid)
@@ -146,5 +146,4 @@ int attach_again(const struct attach *a, pid_t tid)
 			    "when it gained rights by its exec (setuid), and they cannot be opened "
 			    "again: %s",
 			    tid, strerror(-err));
-	return 0;
 }

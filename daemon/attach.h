@@ -37,11 +37,10 @@ bool attach_switches_often(uint64_t switches, uint64_t ns, uint64_t cpus, uint64
 enum exit_status attach(const struct attach *attach);
 
 /*
- * Opens the event of a thread anew that had one, or inherited one, and that the kernel has taken
- * away: at the exec of a program that gains rights by it. Events of CPUs are not concerned. Logs
- * it, also where it fails. 0; only `options`, `event` and `sampler` of `attach` are used, and
- * `is_crowd`.
+ * Opens a thread's event again, which the kernel has taken away at the exec of a program that gains
+ * rights by it (setuid). Where events are those of CPUs, there is nothing to do. Logs what fails.
+ * Of `attach`, `is_crowd`, `options`, `event` and `sampler` are used.
  */
-int attach_again(const struct attach *attach, pid_t tid);
+void attach_again(const struct attach *attach, pid_t tid);
 
 #endif

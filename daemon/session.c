@@ -251,14 +251,14 @@ static int relieve_ring(struct session *s)
 	return s->queued_bytes < MOST_BYTES && sampler_is_pressed(s->sampler) ? read_ring(s) : 0;
 }
 
-/* Opens the event of a thread anew that the kernel has taken away. */
-static int reattach(struct session *s, pid_t tid)
+/* Opens a thread's event again, which the kernel has taken away. */
+static void reattach(struct session *s, pid_t tid)
 {
-	return attach_again(&(struct attach){.is_crowd = s->is_crowd,
-					     .options = s->options,
-					     .event = &s->event,
-					     .sampler = s->sampler},
-			    tid);
+	attach_again(&(struct attach){.is_crowd = s->is_crowd,
+				      .options = s->options,
+				      .event = &s->event,
+				      .sampler = s->sampler},
+		     tid);
 }
 
 static int hand_out_item(struct session *s, struct reorder_item *item)
@@ -268,9 +268,9 @@ static int hand_out_item(struct session *s, struct reorder_item *item)
 	if (item->event) {
 		err = recorder_event(s->recorder, item->event);
 		if (err > 0)
-			err = reattach(s, item->event->pid);
+			reattach(s, item->event->pid);
 		record_pool_give_back(item->event);
-		return err;
+		return err < 0 ? err : 0;
 	}
 	s->queued_bytes -= record_size(item->sample);
 	err = recorder_sample(s->recorder, item->sample);
