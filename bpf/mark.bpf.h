@@ -94,7 +94,7 @@ SEC("uprobe")
 int stackd_region_mark(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 now = bpf_ktime_get_ns(), cpu = cpu_clock(task), cookie = bpf_get_attach_cookie(ctx);
+	__u64 now, cpu, cookie = bpf_get_attach_cookie(ctx);
 	struct region_thread *thread;
 	bool has_ended;
 
@@ -110,7 +110,9 @@ int stackd_region_mark(struct pt_regs *ctx)
 		count_region(STACKD_REGION_NO_MEMORY);
 		return 0;
 	}
-	BUSY(thread, 1);
+	BUSY(thread, 1); /* before the time is taken: no sample's reading may come in between */
+	now = bpf_ktime_get_ns();
+	cpu = cpu_clock(task);
 	/* A function at whose slot another is called has been left. */
 	drop_left(thread, ctx->rsp + (cookie & STACKD_MARK_ENTRY ? 1 : 0));
 	has_ended = end_mark(thread, task, ctx, cookie, now, cpu);

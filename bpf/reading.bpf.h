@@ -41,6 +41,8 @@ struct reading_thread {
 	__u64 variables[STACKD_MOST_COUNTERS]; /* addresses; 0: not known */
 	__u64 counted[STACKD_MOST_COUNTERS];   /* of counters that programs here count */
 	__u8 bytes[STACKD_MOST_COUNTERS];      /* the variables' sizes */
+	__u32 sending; /* the last instance's end has been read, and is not sent yet */
+	__u32 pad;
 	struct readings ended;		       /* at the end of the instance that has ended, */
 	struct readings passed;		       /* and how much more that was than at its start */
 	struct readings entered[REGION_DEPTH]; /* at the starts of open instances */
@@ -224,7 +226,11 @@ static __always_inline void readings_begin_again(const struct region_thread *thr
 	entered->known = read_counters(t, task, entered->values);
 }
 
-/* The same where it ends. */
+/* Written at once: the sampler can interrupt the programs that do. */
+#define SENDING(t, is) (*(volatile __u32 *)&(t)->sending = (is))
+
+/* The same where it ends. Until readings_sent(), samples have no readings: theirs would come before
+ * that of the end, which is older. */
 static __always_inline void readings_end(struct task_struct *task, __u32 index)
 {
 	struct reading_thread *t = reading_count ? reading_thread_of(task) : NULL;
@@ -233,6 +239,7 @@ static __always_inline void readings_end(struct task_struct *task, __u32 index)
 	if (!t)
 		return;
 	entered = &t->entered[BOUNDED(index, REGION_DEPTH)];
+	SENDING(t, 1);
 	t->ended.known = read_counters(t, task, t->ended.values);
 	for (__u32 i = 0; i < STACKD_MOST_COUNTERS; i++) {
 		if (i >= reading_count)
@@ -259,6 +266,15 @@ static __always_inline void readings_of_instance(struct scratch *s, struct task_
 	s->has_reading = 1;
 }
 
+/* The instance that has ended has been sent, or cannot be. */
+static __always_inline void readings_sent(struct task_struct *task)
+{
+	struct reading_thread *t = reading_count ? reading_thread_of(task) : NULL;
+
+	if (t)
+		SENDING(t, 0);
+}
+
 /* The same of a sample, which is within an instance. */
 static __always_inline void readings_of_sample(struct scratch *s, struct task_struct *task)
 {
@@ -270,7 +286,7 @@ static __always_inline void readings_of_sample(struct scratch *s, struct task_st
 		return;
 	thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
 	t = thread && thread->count && !thread->busy ? reading_thread_of(task) : NULL;
-	if (!t)
+	if (!t || t->sending)
 		return;
 	s->reading.is_end = 0;
 	s->reading.known = read_counters(t, task, s->reading.values);

@@ -492,24 +492,25 @@ static __always_inline void report_instance(struct region_thread *thread, struct
 {
 	struct scratch *s = take_scratch(bpf_get_smp_processor_id());
 
-	if (!s) {
+	if (s) {
+		fill_instance(&s->record, ctx, thread->ended.function, thread->ended.slot);
+		restore_saved(&s->record.regs, thread->ended.slot, bpf_get_attach_cookie(ctx));
+		s->record.instance = thread->instance;
+		s->is_at_entry = 1;
+		readings_of_instance(s, task);
+		send_instance(s, task);
+	} else {
 		send_alone(thread);
-		return;
 	}
-	fill_instance(&s->record, ctx, thread->ended.function, thread->ended.slot);
-	restore_saved(&s->record.regs, thread->ended.slot, bpf_get_attach_cookie(ctx));
-	s->record.instance = thread->instance;
-	s->is_at_entry = 1;
-	readings_of_instance(s, task);
-	send_instance(s, task);
+	readings_sent(task);
 }
 
 SEC("uprobe")
 int stackd_region_leave(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 now = bpf_ktime_get_ns(), cpu = cpu_clock(task), cookie;
 	struct region_thread *thread;
+	__u64 now, cpu, cookie;
 	bool has_ended;
 
 	thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
@@ -520,7 +521,9 @@ int stackd_region_leave(struct pt_regs *ctx)
 			count_unmatched(cookie);
 		return 0;
 	}
-	BUSY(thread, 1);
+	BUSY(thread, 1); /* before the time is taken: no sample's reading may come in between */
+	now = bpf_ktime_get_ns();
+	cpu = cpu_clock(task);
 	has_ended = leave_region(thread, task, ctx, now, cpu);
 	BUSY(thread, 0);
 	if (has_ended)

@@ -44,12 +44,23 @@ def counter(data, name):
     return found[0]
 
 
-def check_curve(data):
-    """The variable's course: within the paper's anchor by far."""
+def check_curve(data, stalls):
+    """The variable's course: within the paper's anchor by far. Where the program did not advance, since the
+    machine did something else in its name, a sample hits the end of that and sees it: its neighbours
+    are what the mean error judges."""
     y = counter(data, "var:cells")["y"]
     errors = [abs(value - truth(i / (len(y) - 1))) for i, value in enumerate(y)]
-    check(sum(errors) / len(errors) <= 0.003, "mean error", sum(errors) / len(errors))
-    check(max(errors) <= 0.01, "largest error", max(errors))
+    check(sum(errors) / len(errors) <= 0.003, "mean error %.4f" % (sum(errors) / len(errors)), stalls)
+    judged = [error for i, error in enumerate(errors)
+              if all(abs(i / (len(y) - 1) - end) > 0.02 for end in stalls)]
+    check(len(judged) > len(errors) / 2, "the machine is too busy: %d stalls" % len(stalls), stalls)
+    check(max(judged) <= 0.01, "largest error %.4f" % max(judged), stalls)
+
+
+def stalls_in(path):
+    """Where in a pass the program says it was kept from advancing."""
+    with open(path, encoding="utf-8") as file:
+        return [float(line) for line in file.read().split("\n")[:-1]]
 
 
 def check_phases(data):
@@ -75,7 +86,7 @@ def test_fold_command():
         recording, _ = record(store, "-F", 997, "--region", "pass@folded", "--counter", "var:cells",
                               "--counter", "page-faults", "--counter", "written-bytes", "--counter",
                               "context-switches", "--counter", "read-bytes", "--counter", "major-faults",
-                              "--", PROGRAM, 200, 20000)
+                              "--", PROGRAM, 200, 20000, env={"STALLS": folder + "/stalls"})
         counters = recording.stats()["counters"]
         check(counters["regions_ended"] == 200 and counters["readings_lost"] == 0, "counts", counters)
         data = folded(store)
@@ -84,7 +95,7 @@ def test_fold_command():
         samples = counters["readings"] - 200
         check(samples * 0.99 <= data["samples"] <= samples, "readings", counters, data["samples"])
         check(counter(data, "var:cells")["mean"] == 1000000, "cells", data["counters"][0]["mean"])
-        check_curve(data)
+        check_curve(data, stalls_in(folder + "/stalls"))
         check_phases(data)
         check(counter(data, "written-bytes")["mean"] == 100, "bytes written")
         check(counter(data, "read-bytes")["mean"] == 0, "bytes read")
@@ -99,14 +110,30 @@ def test_fold_command():
 @live
 def test_fold_marks():
     """The same between marks, of a program that runs."""
-    with scratch() as folder, background(PROGRAM, 2000, 20000) as process:
+    with scratch() as folder, background(PROGRAM, 2000, 20000,
+                                         env=dict(os.environ, STALLS=folder + "/stalls")) as process:
         store = folder + "/s.db"
         record_attached(store, process, 5, "-F", 997, "--mark", "pass@folded", "--counter",
                         "var:cells")
         data = folded(store, "--region", "pass@folded")
         check(data["passes"] > 50, "passes", data["passes"])
-        check_curve(data)
+        check_curve(data, stalls_in(folder + "/stalls"))
         check_phases(data)
+
+
+@live
+def test_fold_order():
+    """Samples that fall into the end of a pass, between its reading and its record, as some do at this rate:
+    what a pass counts is what the program counts in it, all the same."""
+    with scratch() as folder:
+        store = folder + "/s.db"
+        for kind in "--mark", "--region":
+            record(store, "-F", 9973, kind, "pass@folded", "--counter", "var:cells", "--", PROGRAM, 1000, 1000)
+            run(STACKCTL, "export", "--paraver", folder + "/x.prv", "-i", store)
+            totals = collections.Counter(instance[6][paraver.COUNTER + 1]
+                                         for instance in paraver.Trace(folder + "/x.prv").instances())
+            check(set(totals) == {1000000} and totals[1000000] >= 999, kind, totals)
+            os.unlink(store)
 
 
 # Sorts and hashes in an order that does not repeat.

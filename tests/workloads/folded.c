@@ -10,7 +10,10 @@
  * phases are the other way round. Each pass writes 100 bytes as it begins, and has 16 page faults
  * in its last phase. Prints the number of passes, and for each point of the curve its x and y:
  * "0.25 0.05"; with the environment variable TIMES then "began" and when each pass did, in
- * nanoseconds of CLOCK_MONOTONIC, of as many as there is room for.
+ * nanoseconds of CLOCK_MONOTONIC, of as many as there is room for. Into the file that the
+ * environment variable STALLS names goes a line for each stall, in which the program did not
+ * advance for more than a hundredth of a pass of its CPU time, since the machine did something else
+ * in its name: the x at which it ended.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -29,12 +32,14 @@
 #define PAGE  4096
 #define BYTES 100
 #define TIMES 1000
+#define STALL 0.01
 
 volatile uint64_t cells;
 volatile uint64_t table[4]; /* no number */
 static volatile uint32_t passes;
 static int sink;
 static uint64_t began[TIMES];
+static FILE *stalls;
 
 static const double ends[PHASES] = {0.25, 0.70, 1.0};
 static const double shares[PHASES] = {0.05, 0.80, 1.0};
@@ -56,9 +61,14 @@ static uint64_t cpu_ns(void)
 static inline __attribute__((always_inline)) void
 advance(uint64_t start, double from, double to, double y0, double y1, double ns, uint64_t base)
 {
+	double last = from;
+
 	for (;;) {
 		double x = (double)(cpu_ns() - start) / ns;
 
+		if (stalls && x - last > STALL)
+			fprintf(stalls, "%g\n", x);
+		last = x;
 		if (x >= to)
 			break;
 		cells = base +
@@ -130,6 +140,12 @@ int main(int argc, char **argv)
 	uint32_t random = 12345;
 
 	sink = open("/dev/null", O_WRONLY);
+	if (getenv("STALLS")) {
+		stalls = fopen(getenv("STALLS"), "w");
+		if (!stalls)
+			return 1;
+		setlinebuf(stalls);
+	}
 	for (uint32_t i = 0; i < n; i++) {
 		double ns = mean;
 
