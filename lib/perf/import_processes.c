@@ -121,9 +121,12 @@ static int on_mmap(struct import_processes *p, const struct perfdata_record *r,
 static int on_task(struct import_processes *p, const struct perfdata_record *r)
 {
 	const struct perfdata_task *task = &r->task;
+	int err;
 
-	if (r->kind == PERFDATA_EXIT)
-		return process_table_on_exit(p->table, (pid_t)r->pid, (pid_t)r->tid);
+	if (r->kind == PERFDATA_EXIT) {
+		err = process_table_on_exit(p->table, (pid_t)r->pid, (pid_t)r->tid);
+		return err < 0 ? err : 0; /* one that is no end is nothing to an import */
+	}
 	/* perf's records of a process that ran already include all its mappings. */
 	if (task->is_running && r->pid != task->parent_pid)
 		return 0;

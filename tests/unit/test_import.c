@@ -106,6 +106,26 @@ static void test_processes(void **state)
 	tear_down(&f);
 }
 
+/* At the exec of a setuid program the kernel reports an exit of the thread, which goes on. */
+static void test_exec_that_ends_events(void **state)
+{
+	static const uint8_t id[20] = "a-build-id-of-nobod";
+	struct fixture f;
+	(void)state;
+
+	set_up(&f);
+	make_event(&f.make, SAMPLE, 1);
+	make_string_feature(&f.make, PERFDATA_FEATURE_HOSTNAME, "elsewhere");
+	make_comm(&f.make, PID, PID, "sudo", true, 1);
+	make_task(&f.make, PERF_RECORD_EXIT, PID, PID, 1, 2);
+	make_mmap2(&f.make, PID, 0x400000, 0x10000, 0x1000, "/bin/x", id, 20, 3);
+	add_chain(&f.make, PERF_RECORD_MISC_USER, 4, 2, USER, (uint64_t)0x400500);
+	import_and_read(&f);
+	assert_int_equal(f.n_samples, 1);
+	assert_string_equal(object_of(&f, frame_of(&f, 0, 0))->path, "/bin/x");
+	tear_down(&f);
+}
+
 static void test_bpf_program_has_its_recorded_name(void **state)
 {
 	struct fixture f;
@@ -453,6 +473,7 @@ int main(void)
 		cmocka_unit_test(test_call_chains),
 		cmocka_unit_test(test_mappings_change),
 		cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_exec_that_ends_events),
 		cmocka_unit_test(test_bpf_program_has_its_recorded_name),
 		cmocka_unit_test(test_names_by_build_id),
 		cmocka_unit_test(test_stacks_are_walked),
