@@ -368,6 +368,7 @@ void session_close(struct session *s)
 	recorder_free(s->recorder);
 	reorder_free(s->queue);
 	sideband_free(s->sideband);
+	online_cpus_close(&s->cpus);
 	sampler_free(s->sampler);
 	workers_free(s->workers);
 	wakeups_close(&s->wakeups);

@@ -9,18 +9,25 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* Reads the list as text. It is looked at many times a second, so no stream is made for it. */
-static bool read_text(const char *path, char *buf, size_t size)
+/* Reads the list as text. It is looked at many times a second, so it is opened once. */
+static bool read_text(struct online_cpus *cpus, const char *path, char *buf, size_t size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	ssize_t len;
 
-	if (fd < 0)
-		return false;
-	len = read(fd, buf, size - 1);
-	close(fd);
+	if (!cpus->is_open) {
+		cpus->fd = open(path, O_RDONLY | O_CLOEXEC);
+		cpus->is_open = cpus->fd >= 0;
+	}
+	len = cpus->is_open ? pread(cpus->fd, buf, size - 1, 0) : 0;
 	buf[len > 0 ? len : 0] = 0;
 	return len > 0;
+}
+
+void online_cpus_close(struct online_cpus *cpus)
+{
+	if (cpus->is_open)
+		close(cpus->fd);
+	cpus->is_open = false;
 }
 
 /* Marks the CPUs of a list. Returns how many it has. */
@@ -45,11 +52,13 @@ static unsigned parse(const char *text, bool *ret_online)
 
 bool online_cpus_look(struct online_cpus *cpus, const char *path)
 {
-	bool now[ONLINE_CPUS_MAX] = {false}, has_new = false;
+	bool now[ONLINE_CPUS_MAX], has_new = false;
 	char text[sizeof(cpus->text)];
 
-	memset(cpus->is_new, 0, sizeof(cpus->is_new));
-	if (!read_text(path, text, sizeof(text)) || !strcmp(text, cpus->text) || !parse(text, now))
+	if (!read_text(cpus, path, text, sizeof(text)) || !strcmp(text, cpus->text))
+		return false;
+	memset(now, 0, sizeof(now));
+	if (!parse(text, now))
 		return false;
 	for (int i = 0; i < ONLINE_CPUS_MAX; i++) {
 		cpus->is_new[i] = cpus->is_known && now[i] && !cpus->online[i];

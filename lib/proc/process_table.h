@@ -14,8 +14,13 @@
 #ifndef PROC_PROCESS_TABLE_H
 #define PROC_PROCESS_TABLE_H
 
-#define HASH_NONFATAL_OOM 1
+/* The kernel hands pids out one after the other: by themselves they fill a hash's buckets evenly,
+ * so that nearly each look-up, of which most find nothing, touches one entry at most. */
+#define HASH_NONFATAL_OOM		   1
+#define HASH_FUNCTION(key, size, ret_hash) ((void)(size), (ret_hash) = *(const unsigned *)(key))
 #include <uthash.h>
+#undef HASH_BKT_CAPACITY_THRESH
+#define HASH_BKT_CAPACITY_THRESH 2U
 
 #include "base/vec.h"
 #include "proc/mapping_set.h"
