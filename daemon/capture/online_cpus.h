@@ -12,7 +12,7 @@
 
 /* Zeroed to begin with. */
 struct online_cpus {
-	int fd;		 /* of the list, once is_open */
+	int fd; /* of the list, once is_open */
 	bool is_open;
 	bool is_known;	 /* it was looked at */
 	char text[4096]; /* the list at the last look */

@@ -28,11 +28,12 @@
 #define CELLS  1000000ull /* a pass */
 #define PHASES 3
 
-#define PAGES 16
-#define PAGE  4096
-#define BYTES 100
-#define TIMES 1000
-#define STALL 0.01
+#define PAGES  16
+#define PAGE   4096
+#define BYTES  100
+#define TIMES  1000
+#define STALL  0.01
+#define STALLS 64 /* a pass */
 
 volatile uint64_t cells;
 volatile uint64_t table[4]; /* no number */
@@ -40,6 +41,8 @@ static volatile uint32_t passes;
 static int sink;
 static uint64_t began[TIMES];
 static FILE *stalls;
+static double stalled[STALLS]; /* where, in the pass at hand */
+static uint32_t n_stalled;
 
 static const double ends[PHASES] = {0.25, 0.70, 1.0};
 static const double shares[PHASES] = {0.05, 0.80, 1.0};
@@ -66,8 +69,8 @@ advance(uint64_t start, double from, double to, double y0, double y1, double ns,
 	for (;;) {
 		double x = (double)(cpu_ns() - start) / ns;
 
-		if (stalls && x - last > STALL)
-			fprintf(stalls, "%g\n", x);
+		if (x - last > STALL && n_stalled < STALLS)
+			stalled[n_stalled++] = x;
 		last = x;
 		if (x >= to)
 			break;
@@ -132,6 +135,14 @@ CALLEE void pass(double ns, int is_other)
 	passes++;
 }
 
+/* Between passes, which count what is written in them. */
+static void tell_stalls(void)
+{
+	for (uint32_t i = 0; stalls && i < n_stalled; i++)
+		fprintf(stalls, "%g\n", stalled[i]);
+	n_stalled = 0;
+}
+
 int main(int argc, char **argv)
 {
 	uint32_t n = argc > 1 ? (uint32_t)atoi(argv[1]) : 100;
@@ -154,6 +165,7 @@ int main(int argc, char **argv)
 		if (i < TIMES)
 			began[i] = clock_ns(CLOCK_MONOTONIC);
 		pass(i % 40 == 39 ? 5 * ns : ns, has_modes && i % 3 == 2);
+		tell_stalls();
 	}
 	printf("%u\n", passes);
 	for (int i = 0; i < PHASES; i++)
