@@ -17,7 +17,7 @@ struct online_cpus {
 	bool is_known;	 /* it was looked at */
 	char text[4096]; /* the list at the last look */
 	bool online[ONLINE_CPUS_MAX];
-	bool is_new[ONLINE_CPUS_MAX]; /* since the look before */
+	bool is_new[ONLINE_CPUS_MAX]; /* of the last look that returned true */
 };
 
 /* Looks which CPUs are on line, by a list such as "0-3,6" at `path`, which stays open. Returns

@@ -45,9 +45,9 @@ def counter(data, name):
 
 
 def check_curve(data, stalls):
-    """The variable's course: within the paper's anchor by far. Where the program did not advance, since the
-    machine did something else in its name, a sample hits the end of that and sees it: its neighbours
-    are what the mean error judges."""
+    """The variable's course: within the paper's anchor by far. The largest error is not judged near the end of
+    a stall, where the machine kept the program from advancing: a sample always hits it. The mean error
+    is judged everywhere."""
     y = counter(data, "var:cells")["y"]
     errors = [abs(value - truth(i / (len(y) - 1))) for i, value in enumerate(y)]
     check(sum(errors) / len(errors) <= 0.003, "mean error %.4f" % (sum(errors) / len(errors)), stalls)
