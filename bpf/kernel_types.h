@@ -32,9 +32,10 @@ struct uprobes_state {
 };
 
 struct mm_struct {
-	struct maple_tree mm_mt;   /* the mappings */
-	atomic_t mm_users;	   /* tasks, and whoever else looks at it just now */
-	unsigned long brk;	   /* where the heap ends */
+	struct maple_tree mm_mt; /* the mappings */
+	atomic_t mm_users;	 /* tasks, and whoever else looks at it just now */
+	unsigned long brk;	 /* where the heap ends */
+	unsigned long env_start, env_end;
 	unsigned long start_stack; /* the main thread's stack pointer at its entry */
 	mm_context_t context;
 	struct uprobes_state uprobes_state;

@@ -21,6 +21,9 @@
  *   BRANCHES := struct stackd_branch_record  no sample: the processor's branch records for the
  *             struct stackd_branch [n]         thread's next record, of the same time; newest
  *                                              first
+ *   READING := struct stackd_reading         no sample: counters' values, for the thread's next
+ *                                              record
+ *   LAUNCHED := struct stackd_launched       no sample: what a program is started with
  *
  * The bookkeeping identity, checked by the daemon at its end:
  *   started == sent + lost_ring + idle
@@ -45,7 +48,7 @@
 #include "stackd_counters.h" /* the counters of losses and cost; */
 #include "stackd_mpi.h"	     /* what functions of MPI do */
 
-#define STACKD_ABI_VERSION 16
+#define STACKD_ABI_VERSION 17
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -125,6 +128,7 @@ enum stackd_record_kind {
 	STACKD_RECORD_TAG = 3,
 	STACKD_RECORD_BRANCHES = 4,
 	STACKD_RECORD_READING = 5,
+	STACKD_RECORD_LAUNCHED = 6,
 };
 
 /* Bits of header.kind, and of stackd_walked.form: fields in front of a WALKED record's frames. */
@@ -356,6 +360,17 @@ struct stackd_branch_record {
 	__u32 pid; /* thread group id, initial pid namespace */
 };
 
+#define STACKD_LAUNCHED_STRINGS 24
+#define STACKD_LAUNCHED_BYTES	40
+
+/* A program has been executed: the variables of its environment that may tell its rank. */
+struct stackd_launched {
+	struct stackd_header header;
+	__u32 pid; /* thread group id, initial pid namespace */
+	__u32 n;   /* strings */
+	char strings[STACKD_LAUNCHED_STRINGS][STACKD_LAUNCHED_BYTES];
+};
+
 #define STACKD_MOST_COUNTERS 8
 
 /* What a counter counts (bpf/reading.bpf.h). */
@@ -554,6 +569,7 @@ _Static_assert(sizeof(struct stackd_stack_record) == 312, "stackd_stack_record i
 _Static_assert(sizeof(struct stackd_tag_record) == 64, "stackd_tag_record is shared");
 _Static_assert(sizeof(struct stackd_branch) == 24, "stackd_branch is the kernel's");
 _Static_assert(sizeof(struct stackd_branch_record) == 32, "stackd_branch_record is shared");
+_Static_assert(sizeof(struct stackd_launched) == 992, "stackd_launched is shared");
 _Static_assert(sizeof(struct stackd_reading) == 160, "stackd_reading is shared");
 _Static_assert(sizeof(struct stackd_place) == 72, "stackd_place is shared");
 _Static_assert(sizeof(struct stackd_tagged) == 24, "stackd_tagged is shared");

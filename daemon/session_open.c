@@ -148,9 +148,9 @@ static enum exit_status open_sideband(struct session *s)
 	return exit_status_of(err);
 }
 
-static enum exit_status open_sampler(struct session *s)
+static struct sampler_options sampler_options(const struct session *s)
 {
-	const struct sampler_options options = {
+	return (struct sampler_options){
 		.stack_bytes = s->options->stack_bytes,
 		.ring_bytes = s->options->ring_bytes,
 		.table_bytes = s->options->table_bytes,
@@ -166,6 +166,7 @@ static enum exit_status open_sampler(struct session *s)
 		.regions = regions_are_wanted(s->options),
 		.functions = regions_have_functions(s->options),
 		.marks = marks_are_wanted(s->options),
+		.ranks = s->options->mpi,
 		.region_scope = regions_scope(s->options),
 		.region_limit = s->options->region_limit,
 		.has_process_multi = s->options->alloc_bytes && uprobe_multi_is_by_process(),
@@ -186,6 +187,11 @@ static enum exit_status open_sampler(struct session *s)
 		.most_members = fault_few("members", MOST_MEMBERS),
 		.enable_on_exec = s->options->target == TARGET_COMMAND,
 	};
+}
+
+static enum exit_status open_sampler(struct session *s)
+{
+	const struct sampler_options options = sampler_options(s);
 	struct tables_maps maps;
 	char *sentence = NULL;
 	int err = sampler_new(&options, &s->sampler, &sentence);

@@ -90,6 +90,8 @@ static size_t size_said(const struct stackd_header *header, size_t size)
 		return sizeof(*branches) + (size_t)branches->n * sizeof(struct stackd_branch);
 	case STACKD_RECORD_READING:
 		return sizeof(struct stackd_reading);
+	case STACKD_RECORD_LAUNCHED:
+		return sizeof(struct stackd_launched);
 	default:
 		return SIZE_MAX;
 	}
@@ -242,6 +244,8 @@ uint32_t record_pid(const struct stackd_header *record)
 		return ((const struct stackd_branch_record *)record)->pid;
 	if (record->kind == STACKD_RECORD_READING)
 		return ((const struct stackd_reading *)record)->pid;
+	if (record->kind == STACKD_RECORD_LAUNCHED)
+		return ((const struct stackd_launched *)record)->pid;
 	if (!(record->kind & STACKD_HAS_PID))
 		return record->tid;
 	return (uint32_t)number_at(bytes_of(record), 4);

@@ -515,6 +515,7 @@ void sampler_regions_parts(const struct sampler *s, struct sampler_regions *ret_
 		.leave_fd = bpf_program__fd(s->skel->progs.stackd_region_leave),
 		.mark_fd = bpf_program__fd(s->skel->progs.stackd_region_mark),
 		.exit_fd = bpf_program__fd(s->skel->progs.stackd_region_exit),
+		.rank_fd = bpf_program__fd(s->skel->progs.stackd_rank_exec),
 		.alloc_fd = bpf_program__fd(s->skel->progs.stackd_alloc),
 		.free_fd = bpf_program__fd(s->skel->progs.stackd_free),
 		.malloc_enter_fd = bpf_program__fd(s->skel->progs.stackd_malloc_enter),

@@ -45,7 +45,8 @@ struct sampler_options {
 	enum stackd_tags tags;
 	bool regions;	/* load what regions, marks and allocations have in common, */
 	bool functions; /* the programs of functions that are regions, */
-	bool marks;	/* and that of places that are hit, too */
+	bool marks;	/* that of places that are hit, */
+	bool ranks;	/* and that of what programs of MPI are launched with, too */
 	enum stackd_scope region_scope;
 	bool has_uprobe_multi;	 /* load them for links of many uprobes */
 	uint64_t region_limit;	 /* instances in a second and thread; 0: any number */
@@ -142,10 +143,11 @@ void sampler_tags_maps(const struct sampler *sampler, struct sampler_tags *ret_t
 
 /* The kernel half's programs and maps of regions. */
 struct sampler_regions {
-	int enter_fd, leave_fd;		      /* programs for entries and exits */
-	int mark_fd;			      /* for places of marks */
-	int exit_fd;			      /* for the tracepoint sched_process_exit */
-	int alloc_fd, free_fd;		      /* for the probes of libstackalloc */
+	int enter_fd, leave_fd; /* programs for entries and exits */
+	int mark_fd;		/* for places of marks */
+	int exit_fd;		/* for the tracepoint sched_process_exit */
+	int rank_fd;		/* for the tracepoint sched_process_exec, with ranks */
+	int alloc_fd, free_fd;	/* for the probes of libstackalloc */
 	int malloc_enter_fd, malloc_leave_fd; /* for functions of an allocator */
 	int malloc_return_fd;		      /* for the same, by uretprobes */
 	int malloc_exit_fd;		      /* for sched_process_exit, where those are probed */

@@ -88,6 +88,8 @@ void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_optio
 		use_uprobe_multi(skel);
 	if (!options->marks)
 		bpf_program__set_autoload(skel->progs.stackd_region_mark, false);
+	if (!options->ranks)
+		bpf_program__set_autoload(skel->progs.stackd_rank_exec, false);
 	if (!options->regions)
 		leave_out_regions(skel);
 	if (!options->regions && !options->is_crowd)

@@ -3,17 +3,19 @@
 #include "daemon/model/ranks.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/int_map.h"
 #include "base/vec.h"
 #include "proc/mpi_rank.h"
 
-#define FORGOTTEN (UINT32_MAX - 1) /* an index */
+#define FORGOTTEN UINT64_MAX /* a value: of a process that has ended */
 
 struct ranks {
-	struct int_map by_pid; /* index of the value, or FORGOTTEN */
-	VEC(uint64_t) values;  /* 0: it has none */
+	struct int_map by_pid; /* index of the value */
+	VEC(uint64_t) values;  /* 0: it has none; or FORGOTTEN */
 	struct int_map given;  /* by process: 1 */
 };
 
@@ -33,27 +35,61 @@ void ranks_free(struct ranks *ranks)
 	free(ranks);
 }
 
-int ranks_prefetch(struct ranks *ranks, pid_t pid)
+/* Sets the rank of a process; NULL: it has none. */
+static int set(struct ranks *ranks, pid_t pid, const struct mpi_rank *rank)
 {
+	uint64_t value = rank ? (uint64_t)rank->size << 32 | (rank->rank + 1) : 0;
 	uint32_t index = int_map_find(&ranks->by_pid, (uint64_t)pid);
-	struct mpi_rank rank;
-	uint64_t value = 0;
 
-	if (index != INT_MAP_NONE && index != FORGOTTEN)
+	if (index != INT_MAP_NONE) {
+		ranks->values.items[index] = value;
 		return 0;
-	if (!mpi_rank_read("/proc", pid, &rank))
-		value = (uint64_t)rank.size << 32 | (rank.rank + 1);
+	}
 	if (VEC_RESERVE(&ranks->values, 1))
 		return -ENOMEM;
 	ranks->values.items[ranks->values.count] = value;
 	return int_map_set(&ranks->by_pid, (uint64_t)pid, (uint32_t)ranks->values.count++);
 }
 
+static bool is_known(const struct ranks *ranks, pid_t pid)
+{
+	uint32_t index = int_map_find(&ranks->by_pid, (uint64_t)pid);
+
+	return index != INT_MAP_NONE && ranks->values.items[index] != FORGOTTEN;
+}
+
+int ranks_prefetch(struct ranks *ranks, pid_t pid)
+{
+	struct mpi_rank rank;
+
+	if (is_known(ranks, pid))
+		return 0;
+	return set(ranks, pid, mpi_rank_read("/proc", pid, &rank) ? NULL : &rank);
+}
+
+int ranks_launched(struct ranks *ranks, const struct stackd_launched *launched)
+{
+	char environment[sizeof(launched->strings)];
+	struct mpi_rank rank;
+	size_t size = 0;
+
+	for (uint32_t i = 0; i < launched->n && i < STACKD_LAUNCHED_STRINGS; i++) {
+		size_t len = strnlen(launched->strings[i], STACKD_LAUNCHED_BYTES - 1);
+
+		memcpy(environment + size, launched->strings[i], len);
+		size += len;
+		environment[size++] = '\0';
+	}
+	if (!mpi_rank_find(environment, size, &rank))
+		return set(ranks, (pid_t)launched->pid, &rank);
+	return is_known(ranks, (pid_t)launched->pid) ? set(ranks, (pid_t)launched->pid, NULL) : 0;
+}
+
 int ranks_take(struct ranks *ranks, uint32_t process, pid_t pid, uint64_t *ret_value)
 {
 	uint32_t index = int_map_find(&ranks->by_pid, (uint64_t)pid), given;
 
-	if (int_map_find(&ranks->given, process) != INT_MAP_NONE || index >= ranks->values.count ||
+	if (int_map_find(&ranks->given, process) != INT_MAP_NONE || !is_known(ranks, pid) ||
 	    !ranks->values.items[index])
 		return 0;
 	if (int_map_enter(&ranks->given, process, 1, &given))
@@ -64,9 +100,10 @@ int ranks_take(struct ranks *ranks, uint32_t process, pid_t pid, uint64_t *ret_v
 
 void ranks_forget(struct ranks *ranks, pid_t pid)
 {
-	/* It replaces a value, which takes no memory. */
-	if (int_map_find(&ranks->by_pid, (uint64_t)pid) != INT_MAP_NONE)
-		int_map_set(&ranks->by_pid, (uint64_t)pid, FORGOTTEN);
+	uint32_t index = int_map_find(&ranks->by_pid, (uint64_t)pid);
+
+	if (index != INT_MAP_NONE)
+		ranks->values.items[index] = FORGOTTEN;
 }
 
 void ranks_begin_anew(struct ranks *ranks)

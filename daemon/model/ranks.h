@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ranks of processes in their MPI jobs. A process may have ended when its records are taken in
- * the order of time, so its rank is looked up as soon as a record comes.
+ * The ranks of processes in their MPI jobs. The kernel half sends what a program is launched with
+ * (bpf/rank.bpf.h). The rank of a process that is older, or of which this was lost, is looked up in
+ * /proc as soon as a record of it comes: it may have ended when that is taken in the order of time.
  */
 #ifndef MODEL_RANKS_H
 #define MODEL_RANKS_H
 
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "stackd_abi.h"
 
 struct ranks;
 
@@ -17,6 +20,10 @@ void ranks_free(struct ranks *ranks); /* NULL is fine */
 
 /* Looks a process's rank up, unless it is known. 0 or -ENOMEM. */
 int ranks_prefetch(struct ranks *ranks, pid_t pid);
+
+/* A program has been executed: its rank replaces what was known of the process. To be called in the
+ * order of time. 0 or -ENOMEM. */
+int ranks_launched(struct ranks *ranks, const struct stackd_launched *launched);
 
 /* Gives the rank of a process when it is asked for the first time. 1: it has one, of which
  * *ret_value is the value in SERIES_MPI_RANK; 0: it has none, or it was given; -ENOMEM. */

@@ -248,6 +248,9 @@ int recorder_sample(struct recorder *r, const struct stackd_header *record)
 		readings_take(r->readings, (const struct stackd_reading *)record);
 		return 0;
 	}
+	if (record && record->kind == STACKD_RECORD_LAUNCHED)
+		return r->ranks ? ranks_launched(r->ranks, (const struct stackd_launched *)record)
+				: 0;
 	if (record && record_instance(record, &instance) && instance.region == STACKD_FREE) {
 		r->instances++;
 		return recorder_end_allocation(r, record, &instance);

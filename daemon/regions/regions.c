@@ -49,6 +49,7 @@ struct regions {
 	struct region_probes *probes;
 	struct alloc_source *alloc; /* NULL: none */
 	int tracepoint;		    /* sched_process_exit; -1: none */
+	int exec_tracepoint;	    /* sched_process_exec, with --mpi; -1: none */
 	uint32_t n_objects;	    /* looked at */
 	size_t n_copies;	    /* as well */
 };
@@ -479,6 +480,11 @@ static enum exit_status attach_first(struct regions *r)
 	r->tracepoint = err ? -1 : bpf_raw_tracepoint_open("sched_process_exit", r->kernel.exit_fd);
 	if (!err && r->tracepoint < 0)
 		err = r->tracepoint;
+	if (!err && r->with.options->mpi)
+		r->exec_tracepoint =
+			bpf_raw_tracepoint_open("sched_process_exec", r->kernel.rank_fd);
+	if (!err && r->with.options->mpi && r->exec_tracepoint < 0)
+		err = r->exec_tracepoint;
 	if (err) {
 		log_error("--region: cannot follow the target's processes: %s", strerror(-err));
 		return exit_status_of(err);
@@ -501,7 +507,7 @@ enum exit_status regions_start(const struct regions_options *with, struct region
 	if (!r)
 		return STATUS_FAILED;
 	r->with = *with;
-	r->tracepoint = -1;
+	r->tracepoint = r->exec_tracepoint = -1;
 	sampler_regions_parts(with->sampler, &r->kernel);
 	r->probes = region_probes_new(&r->kernel);
 	status = r->probes ? parse_specs(r) : STATUS_FAILED;
@@ -561,7 +567,9 @@ void regions_stop(struct regions *r)
 	r->alloc = NULL;
 	if (r->tracepoint >= 0)
 		close(r->tracepoint);
-	r->tracepoint = -1;
+	if (r->exec_tracepoint >= 0)
+		close(r->exec_tracepoint);
+	r->tracepoint = r->exec_tracepoint = -1;
 }
 
 void regions_free(struct regions *r)

@@ -44,7 +44,7 @@ static int64_t number_of(const char *environ, size_t size, const char *name)
 	return -1;
 }
 
-static int find(const char *environ, size_t size, struct mpi_rank *ret_rank)
+int mpi_rank_find(const char *environ, size_t size, struct mpi_rank *ret_rank)
 {
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
 		int64_t rank = number_of(environ, size, variables[i].rank), n;
@@ -79,7 +79,7 @@ int mpi_rank_read(const char *root, pid_t pid, struct mpi_rank *ret_rank)
 	close(fd);
 	if (!err) {
 		environ[size] = '\0';
-		err = find(environ, size, ret_rank);
+		err = mpi_rank_find(environ, size, ret_rank);
 	}
 	free(environ);
 	return err;

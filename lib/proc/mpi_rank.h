@@ -3,6 +3,7 @@
 #ifndef PROC_MPI_RANK_H
 #define PROC_MPI_RANK_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -11,8 +12,12 @@ struct mpi_rank {
 	uint32_t size; /* of the job; 0: not known */
 };
 
-/* Reads /proc/PID/environ below `root`: the variables of Open MPI, of PMI and PMIx (MPICH, Intel
- * MPI, Slurm), and of MVAPICH2. 0; -ENOENT: there is no rank in it; or another -errno. */
+/* Looks for the variables of Open MPI, of PMI and PMIx (MPICH, Intel MPI, Slurm), and of MVAPICH2
+ * in an environment: strings that each end with a 0, `size` bytes with the last one's. 0; -ENOENT:
+ * there is no rank in it. */
+int mpi_rank_find(const char *environment, size_t size, struct mpi_rank *ret_rank);
+
+/* The same with /proc/PID/environ below `root`. Or another -errno. */
 int mpi_rank_read(const char *root, pid_t pid, struct mpi_rank *ret_rank);
 
 #endif

@@ -121,7 +121,7 @@ def initramfs(daemons):
             file.write(" ".join(pair) + "\n")
     write_short(root + "/workloads/short.sh")
     with open(root + "/workloads/regions.options", "w", encoding="ascii") as file:
-        file.write(" ".join(test_regions.options("regions") + list(COUNTERS)))
+        file.write(" ".join(test_regions.options("regions") + [*COUNTERS, "--mpi"]))
     with open(root + "/workloads/moved.options", "w", encoding="ascii") as file:
         file.write(" ".join(test_regions.options("moved", test_regions.MOVED)))
     with open(root + "/workloads/waits.options", "w", encoding="ascii") as file:
@@ -515,7 +515,7 @@ def try_kernel(version, logs, daemons):
             record_here(folder, compiler + "-options", path, "--depth", 8, "--heights",
                         "--lbr=anyway", "--", harness.WORKLOADS + "/deep", 4)
             record_here(folder, compiler + "-regions", path, *test_regions.options("regions"),
-                        *COUNTERS, "--", harness.WORKLOADS + "/regions", REGION_ROUNDS)
+                        *COUNTERS, "--mpi", "--", harness.WORKLOADS + "/regions", REGION_ROUNDS)
             record_here(folder, compiler + "-allocs", path, *ALLOCS, "--",
                         harness.WORKLOADS + "/allocs_static", ALLOC_ROUNDS)
             record_here(folder, compiler + "-waits", path, *test_waits.WITH_WAKERS, "--",

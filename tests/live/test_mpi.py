@@ -145,6 +145,30 @@ def check_counts(kind):
     check(expected["mpi_file_write_at_all"][0] == 2, "the recorder", expected)
 
 
+def check_short_lives(kind):
+    """Ranks are known of processes that have ended when stackd looks at what they have done: it is
+    stopped while they run."""
+    with scratch() as folder:
+        program = build(kind, folder, "calls.c")
+        stopped = ["sh", "-c", 'kill -STOP $PPID; "$@"; kill -CONT $PPID', "sh"]
+        recording, result = record(folder + "/store", "--mpi", "--", *stopped,
+                                   *launch(kind, 2, program, str(ROUNDS), folder + "/written"))
+        ranks = {rank: calls for (rank, function), calls in measured(recording).items()
+                 if function == "mpi_allreduce"}
+        print(ranks, result.err)
+        check(ranks == {rank: [ROUNDS, 8 * ROUNDS, 8 * ROUNDS] for rank in (0, 1)}, "ranks", ranks)
+
+
+@live
+def mpi_short_lives_open_mpi():
+    check_short_lives("openmpi")
+
+
+@live
+def mpi_short_lives_mpich():
+    check_short_lives("mpich")
+
+
 def check_rules(kind):
     """Each rule, in communicators whose size the program does not ask for."""
     expected = check_program(kind, "rules.c", 3, "2")

@@ -171,6 +171,44 @@ static void test_ranks(void **state)
 	ranks_free(ranks);
 }
 
+/* Tells what a process was launched with: in a record whose slots have left-overs. */
+static void launch(struct ranks *ranks, pid_t pid, const char *first, const char *second)
+{
+	struct stackd_launched launched = {.pid = (uint32_t)pid, .n = 3};
+
+	memset(launched.strings, 'x', sizeof(launched.strings));
+	memcpy(launched.strings[0] + 20, "PMI_RANK=7", sizeof("PMI_RANK=7"));
+	snprintf(launched.strings[0], STACKD_LAUNCHED_BYTES, "%s", "PMI_SIZES=1");
+	snprintf(launched.strings[1], STACKD_LAUNCHED_BYTES, "%s", first);
+	snprintf(launched.strings[2], STACKD_LAUNCHED_BYTES, "%s", second);
+	snprintf(launched.strings[3], STACKD_LAUNCHED_BYTES, "PMI_RANK=9");
+	assert_int_equal(ranks_launched(ranks, &launched), 0);
+}
+
+/* What a program is launched with holds for its process from then on, whatever /proc says. */
+static void test_launched(void **state)
+{
+	const pid_t pid = getpid();
+	uint64_t value = 0;
+	struct ranks *ranks;
+
+	(void)state;
+	assert_int_equal(ranks_new(&ranks), 0);
+	launch(ranks, pid, "PMI_RANK=2", "PMI_SIZE=5");
+	assert_int_equal(ranks_prefetch(ranks, pid), 0);
+	assert_int_equal(ranks_take(ranks, 1, pid, &value), 1);
+	assert_true(value == ((uint64_t)5 << 32 | 3));
+	/* Of a process that had none before it was executed, and of one that has none now. */
+	assert_int_equal(ranks_prefetch(ranks, 1), 0);
+	assert_int_equal(ranks_take(ranks, 2, 1, &value), 0);
+	launch(ranks, 1, "OMPI_COMM_WORLD_SIZE=1073741823", "OMPI_COMM_WORLD_RANK=1073741822");
+	assert_int_equal(ranks_take(ranks, 2, 1, &value), 1);
+	assert_true(value == ((uint64_t)1073741823 << 32 | 1073741823));
+	launch(ranks, 1, "", "A=B");
+	assert_int_equal(ranks_take(ranks, 3, 1, &value), 0);
+	ranks_free(ranks);
+}
+
 static void check_put(uint64_t value, const char *text)
 {
 	struct buf b = {0};
@@ -237,6 +275,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_launchers, make_root, remove_root),
 		cmocka_unit_test_setup_teardown(test_no_rank, make_root, remove_root),
 		cmocka_unit_test(test_ranks),
+		cmocka_unit_test(test_launched),
 		cmocka_unit_test(test_put),
 		cmocka_unit_test(test_read),
 	};
