@@ -251,6 +251,14 @@ static int relieve_ring(struct session *s)
 	return s->queued_bytes < MOST_BYTES && sampler_is_pressed(s->sampler) ? read_ring(s) : 0;
 }
 
+int session_relieve(void *arg)
+{
+	struct session *s = arg;
+	int err = sideband_drain(s->sideband, queue_event, s);
+
+	return err ? err : relieve_ring(s);
+}
+
 /* Opens a thread's event again, which the kernel has taken away. */
 static void reattach(struct session *s, pid_t tid)
 {

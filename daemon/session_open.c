@@ -141,8 +141,10 @@ static enum exit_status open_sideband(struct session *s)
 {
 	int err = sideband_new(target_cgroup_fd(s->target), &s->sideband);
 
-	if (!err)
+	if (!err) {
+		recorder_use_relief(s->recorder, session_relieve, s);
 		return STATUS_DONE;
+	}
 	log_error("cannot follow processes and mappings (%s): run as root, or with CAP_PERFMON",
 		  strerror(-err));
 	return exit_status_of(err);

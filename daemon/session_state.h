@@ -76,6 +76,10 @@ struct session {
 /* Begins a window. */
 void session_begin_window(struct session *s, struct window window);
 
+/* Reads what waits in the rings, as far as it cannot wait, for recorder_use_relief(). Takes the
+ * session. 0, or an error of the recorder. */
+int session_relieve(void *session);
+
 /* Opens all that a session needs, and starts the target. Both strings are borrowed while the
  * session runs; `target` may be NULL. Logs its own errors; returns the status to exit with.
  * session_close() follows in any case. */

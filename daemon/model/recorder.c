@@ -160,6 +160,12 @@ int recorder_use_workers(struct recorder *r, struct workers *workers)
 	return walks_use_worker(r->walks, worker);
 }
 
+void recorder_use_relief(struct recorder *r, int (*relieve)(void *arg), void *arg)
+{
+	r->relieve = relieve;
+	r->relieve_arg = arg;
+}
+
 void recorder_use_intervals(struct recorder *r)
 {
 	r->has_intervals = true;

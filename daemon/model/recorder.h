@@ -81,6 +81,11 @@ int recorder_use_workers(struct recorder *recorder, struct workers *workers);
 /* Reads every process of the machine. 0 or -errno. */
 int recorder_load_all(struct recorder *recorder);
 
+/* Has `relieve` called between processes while all are read, which can take longer than the rings
+ * of events last: when the recording begins, and after events were lost. It may read rings; what
+ * it returns but 0 is an error. */
+void recorder_use_relief(struct recorder *recorder, int (*relieve)(void *arg), void *arg);
+
 /* Opens the files that an event names while they can still be opened. To be called as soon as the
  * event has been read. 0 or -ENOMEM. */
 int recorder_prefetch_event(struct recorder *recorder, const struct sideband_event *event);

@@ -19,6 +19,14 @@ static int look_for_tags(void *arg, pid_t pid)
 	return r->tagger ? tagger_load(r->tagger, r->processes, pid) : 0;
 }
 
+static int look_for_tags_of_one(void *arg, pid_t pid)
+{
+	struct recorder *r = arg;
+	int err = look_for_tags(r, pid);
+
+	return err || !r->relieve ? err : r->relieve(r->relieve_arg);
+}
+
 int recorder_load_process(struct recorder *r, pid_t pid)
 {
 	int err = members_add(r->members, pid);
@@ -30,13 +38,13 @@ int recorder_load_process(struct recorder *r, pid_t pid)
 
 int recorder_load_all(struct recorder *r)
 {
-	int loaded = process_table_load_all(r->processes);
+	int loaded = process_table_load_all(r->processes, r->relieve, r->relieve_arg);
 
 	if (loaded >= 0 && cgroup_table_load(r->cgroups))
 		return -ENOMEM;
 	if (loaded < 0 || !r->tagger)
 		return loaded < 0 ? loaded : 0;
-	return proc_fs_each_process("/proc", look_for_tags, r);
+	return proc_fs_each_process("/proc", look_for_tags_of_one, r);
 }
 
 /* --- prefetching ----------------------------------------------------------------------------- */

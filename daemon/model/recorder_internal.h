@@ -63,6 +63,9 @@ struct recorder {
 		bool is_interrupt;
 	} wakeup_frames[WAKEUP_FRAMES]; /* kernel frames of wakers: what was found out of each */
 
+	int (*relieve)(void *arg); /* see recorder_use_relief(); NULL: none */
+	void *relieve_arg;
+
 	uint32_t n_tasks_before; /* processes and threads when it last began anew */
 	uint32_t usual_period;	 /* of a sample */
 	double distance;	 /* see recorder_use_distance() */

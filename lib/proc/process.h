@@ -67,8 +67,9 @@ void process_table_free(struct process_table *table);
  * Loading a known process reads its mappings again and keeps its number. */
 int process_table_load(struct process_table *table, pid_t pid);
 
-/* All processes of proc_root. The number loaded, or -errno. */
-int process_table_load_all(struct process_table *table);
+/* All processes of proc_root. Calls `between`, unless it is NULL, after each of them, since many
+ * take long; an error of it ends this. The number loaded, or -errno. */
+int process_table_load_all(struct process_table *table, int (*between)(void *arg), void *arg);
 
 /* Events, in time order. Each is 0 or -ENOMEM. A process that was never heard of is entered. */
 int process_table_on_mmap(struct process_table *table, pid_t pid, const struct object_mapping *m);

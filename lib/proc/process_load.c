@@ -237,6 +237,8 @@ void process_table_revive(struct process_table *table, struct instance *instance
 
 struct process_loader {
 	struct process_table *table;
+	int (*between)(void *arg);
+	void *arg;
 	int count;
 };
 
@@ -246,12 +248,14 @@ static int load_process(void *arg, pid_t pid)
 	int err = process_table_load(loader->table, pid);
 
 	loader->count += !err;
-	return err == -ENOMEM ? err : 0;
+	if (err == -ENOMEM)
+		return err;
+	return loader->between ? loader->between(loader->arg) : 0;
 }
 
-int process_table_load_all(struct process_table *table)
+int process_table_load_all(struct process_table *table, int (*between)(void *arg), void *arg)
 {
-	struct process_loader loader = {.table = table};
+	struct process_loader loader = {.table = table, .between = between, .arg = arg};
 	int err = proc_fs_each_process(table->proc_root, load_process, &loader);
 
 	return err ? err : loader.count;

@@ -323,7 +323,7 @@ static void test_events_older_than_the_load(void **state)
 	fixture_process(c->f, 1, 0, 1, "init", "");
 	fixture_process(c->f, 8, 1, 500, "app", maps);
 	fixture_write_pid(c->f, 8, "task/9/comm", "helper\n");
-	assert_int_equal(process_table_load_all(c->table), 2);
+	assert_int_equal(process_table_load_all(c->table, NULL, NULL), 2);
 	const struct process *p = process_table_process(c->table, 8);
 	uint32_t number = p->number, threads = process_table_thread_count(c->table);
 	assert_string_equal(p->comm, "app");

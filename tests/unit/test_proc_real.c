@@ -328,18 +328,35 @@ static void test_child(void **state)
 	free(seen);
 }
 
+static int count_loaded(void *arg)
+{
+	++*(unsigned *)arg;
+	return 0;
+}
+
+static int refuse(void *arg)
+{
+	return count_loaded(arg) - EBADMSG;
+}
+
 static void test_load_all(void **state)
 {
 	struct context *c = *state;
+	unsigned count = 0;
 
-	assert_true(process_table_load_all(c->table) >= 1);
+	assert_true(process_table_load_all(c->table, count_loaded, &count) >= 1);
+	assert_true(count >= 1);
 	const struct object *program = at(c, (const void *)test_load_all)->object;
 	const struct object *library = at(c, (const void *)qsort)->object;
 	assert_ptr_not_equal(program, library);
-	assert_true(process_table_load_all(c->table) >= 1);
+	assert_true(process_table_load_all(c->table, NULL, NULL) >= 1);
 	/* Known ones are found again. How many others there are is up to the machine. */
 	assert_ptr_equal(at(c, (const void *)test_load_all)->object, program);
 	assert_ptr_equal(at(c, (const void *)qsort)->object, library);
+	/* What happens between processes can end it. */
+	count = 0;
+	assert_int_equal(process_table_load_all(c->table, refuse, &count), -EBADMSG);
+	assert_int_equal(count, 1);
 }
 
 static atomic_bool stop;
