@@ -17,8 +17,9 @@ PKGS     = libbpf libelf libdw sqlite3 libzstd zlib jansson libsystemd libprotob
 CSTD     = -std=gnu17 -D_GNU_SOURCE
 STRICT   = -Wall -Wextra $(if $(WERROR),-Werror)
 WARN     = $(STRICT) -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
-# With sanitizers, -O2 takes gcc twice as long as -Og, and the large tests twenty times.
-OPT      = $(if $(DEBUG),-O0 -g3,$(if $(SAN),-Og -g,-O2 -g))
+# With sanitizers, -O2 takes gcc twice as long as -Og, and the large tests twenty times; and they
+# need lines, and no variables.
+OPT      = $(if $(DEBUG),-O0 -g3,$(if $(SAN),-Og -g1,-O2 -g))
 SANFLAGS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS  += $(CSTD) $(WARN) $(OPT) $(if $(SAN),$(SANFLAGS)) -I. -Ilib -Ibpf -I$(B)/gen
 LDLIBS  += $(shell pkg-config --libs $(PKGS)) -lpfm -liberty -lZydis -ldl -lpthread -lm

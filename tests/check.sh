@@ -54,7 +54,8 @@ spawn() { # the same in the background, at most one per CPU
 
 do_build() {
     run build-gcc make -j"$jobs" CC=gcc all workloads mpi || return
-    [ "$1" = quick ] || run build-clang make -j"$jobs" CC=clang B=build/clang all
+    # For its warnings, which do not depend on what it optimises.
+    [ "$1" = quick ] || run build-clang make -j"$jobs" CC=clang DEBUG=1 B=build/clang all
 }
 
 do_unit() {
@@ -239,18 +240,18 @@ timed() { # COMMAND...: a group, whose time gets a line
     { time "$@" 2>&3; } 3>&2 2>>"$STACKD_TEST_TIMES"
 }
 
-# All groups run in two lanes: one that tests this build here, and one that waits for other systems'
-# roots, kernels and containers much of the time.
+# All groups run in two lanes: one that tests this build here, and one that waits for other programs,
+# and other systems' roots, kernels and containers, much of the time.
 all_here() {
     timed do_unit
     timed do_cli
-    timed do_exports
     timed do_live
     timed do_lint
 }
 
 all_elsewhere() {
     timed do_deb
+    timed do_exports
     timed do_kernels --compilers one 6.1 6.12 own
     timed do_distro quick trixie
     timed do_container
