@@ -22,6 +22,7 @@ limits depends on what else the machine does.
 """
 
 import contextlib
+import ctypes
 import glob
 import json
 import os
@@ -51,6 +52,19 @@ def a(n, seed): return go(n, seed) or sum(range(50))
 def b(n, seed): return go(n, seed) or sum(range(60))
 while True: go(30, random.getrandbits(30))
 """
+
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None)
+
+
+def start(command, niceness=0, **more):
+    """Starts a program that does not outlive this one, however this one ends."""
+    def prepare():
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        os.nice(niceness)
+
+    return subprocess.Popen(command, preexec_fn=prepare, **more)
+
 
 def cgroup_root():
     """Where cgroups of version 2 are; None: nowhere."""
@@ -164,12 +178,11 @@ class Beside:
 
     def kill(self):
         dice, store = random.Random(1), self.folder + "/victim.db"
-        with subprocess.Popen([CHAIN, "1000000"], stdout=subprocess.DEVNULL,
-                              preexec_fn=lambda: os.nice(19)) as process:
+        with start([CHAIN, "1000000"], 19, stdout=subprocess.DEVNULL) as process:
             while not self.is_over:
-                with subprocess.Popen([STACKD, "-q", "-F", "997", "-o", store, "--window", "2s",
-                                       "--keep-bytes", "1M", "--pid", str(process.pid)],
-                                      stderr=subprocess.DEVNULL) as victim:
+                with start([STACKD, "-q", "-F", "997", "-o", store, "--window", "2s",
+                            "--keep-bytes", "1M", "--pid", str(process.pid)],
+                           stderr=subprocess.DEVNULL) as victim:
                     time.sleep(dice.uniform(0.2, 5))
                     before = recordings(store)
                     time.sleep(dice.uniform(0, 0.05))
@@ -200,8 +213,7 @@ class Beside:
 
     def fork(self):
         text = "n=0; while :; do /bin/true; n=$((n+1)); [ $((n % 10)) = 0 ] && echo; done"
-        with subprocess.Popen(["taskset", "-c", "0", "nice", "-n", "5", "sh", "-c", text],
-                              stdout=subprocess.PIPE) as shell:
+        with start(["taskset", "-c", "0", "sh", "-c", text], 5, stdout=subprocess.PIPE) as shell:
             while not self.is_over and shell.stdout.readline():
                 self.counts["processes"] += 10
             shell.kill()
@@ -217,7 +229,7 @@ class Beside:
             self.counts["cgroups"] += 1
 
     def paths(self):
-        with subprocess.Popen(["nice", "-n", "19", sys.executable, "-c", NEW_PATHS]) as process:
+        with start([sys.executable, "-c", NEW_PATHS], 19) as process:
             while not self.is_over:
                 time.sleep(0.5)
             process.kill()
@@ -230,7 +242,7 @@ class Service:
         self.start()
 
     def start(self):
-        self.process = subprocess.Popen([STACKD, "-o", self.store, *SERVICE])
+        self.process = start([STACKD, "-o", self.store, *SERVICE])
         self.cpu = 0
 
     def kill(self):
