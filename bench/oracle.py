@@ -38,7 +38,7 @@ def names(prefix):
 
 def run(prefix, counts):
     """Adds up what the tests found. The lines of those that did not pass."""
-    environment = {**os.environ, "STACKD_TEST_FREQUENCY": "4999", "STACKD_TEST_PREFIX": prefix}
+    environment = {**os.environ, "STACKD_TEST_FREQUENCY": "9973", "STACKD_TEST_PREFIX": prefix}
     with tempfile.TemporaryDirectory(prefix="stackd-oracle-") as logs:
         text = subprocess.run([sys.executable, TESTS, "--logs", logs, "--exact", *names(prefix)],
                               env=environment, check=False, stdout=subprocess.PIPE, text=True).stdout

@@ -12,7 +12,11 @@ from harness import (STACKD, WORKLOADS, Recording, Skip, background, check, chec
                      check_covered, check_whole, is_at_end, live, record, record_attached,
                      record_while, run, scratch, user_frames, workload)
 
-FREQUENCY = int(os.environ.get("STACKD_TEST_FREQUENCY", "1997"))  # bench/oracle.py's is another
+# A program that does one thing over and over has in a second at twice the rate what it has in two.
+FREQUENCY = int(os.environ.get("STACKD_TEST_FREQUENCY", "3989"))  # bench/oracle.py's is another
+SECONDS = 1
+# What is to be met here is that a program changes, so many times a second: it has as many seconds.
+CHANGING = ("fork_exec", "threads", "dlopen_dlclose", "lazy")
 PREFIX = "--prefix=" + os.environ.get("STACKD_TEST_PREFIX", "verified")
 
 # name: (source, frequency). The deep one at a lower one, for the size of its text.
@@ -29,17 +33,24 @@ SHAPES.update({"bare_" + name: (name, FREQUENCY) for name in BARE})
 SHAPES["plt_ibt"] = ("plt", FREQUENCY)
 SHAPES.update({name: ("lazy", FREQUENCY) for name in ("lazy", "lazy_ibt")})
 SHAPES["realigned_fp"] = ("realigned", FREQUENCY)
-SHAPES["deep"] = ("deep", 199)
+SHAPES["deep"] = ("deep", 397)
 
 # The memory program becomes another one, which only starting it shows.
 STARTED_ONLY = {"memfd": ("memfd", FREQUENCY)}
 
 
+def pace(source, frequency):
+    """The frequency and the seconds for a workload: as many samples for all of one frequency."""
+    return (frequency // 2, 2 * SECONDS) if source in CHANGING else (frequency, SECONDS)
+
+
 def started(name, source, frequency):
+    frequency, seconds = pace(source, frequency)
+
     def test():
         with scratch() as folder:
             recording, result = record(folder + "/s.db", PREFIX, "-F", frequency, "--",
-                                       os.path.join(WORKLOADS, name), 2)
+                                       os.path.join(WORKLOADS, name), seconds)
             print(result.err)
             expectation = Expectation.of_source(source)
             check_chains(check_whole(recording, expectation.torn_percent), expectation)
@@ -47,10 +58,12 @@ def started(name, source, frequency):
 
 
 def attached(name, source, frequency):
+    frequency, seconds = pace(source, frequency)
+
     def test():
         with scratch() as folder, workload(name) as process:
-            recording, result = record_attached(folder + "/s.db", process, 1.5, PREFIX, "-F",
-                                                frequency)
+            recording, result = record_attached(folder + "/s.db", process, 0.75 * seconds, PREFIX,
+                                                "-F", frequency)
             print(result.err)
             expectation = Expectation.of_source(source)
             check_chains(check_whole(recording, expectation.torn_percent), expectation)
@@ -87,7 +100,7 @@ def test_twins():
             paths = []
             for program in (name, "bare_" + name):
                 recording, _ = record("%s/%s.db" % (folder, program), "-F", FREQUENCY, "--judge",
-                                      "--", os.path.join(WORKLOADS, program), 1)
+                                      "--", os.path.join(WORKLOADS, program), 0.5 * SECONDS)
                 counters = recording.stats()["counters"]
                 check(counters["judged_wrong"] == 0 and counters["judged_right"] > 100,
                       program + ": walks differ from the daemon's", counters)
@@ -103,7 +116,7 @@ def test_stripped():
     expectation = Expectation(["@exe;@exe;@exe;@exe;@exe"])
     with scratch() as folder:
         recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--",
-                              WORKLOADS + "/chain_stripped", 2)
+                              WORKLOADS + "/chain_stripped", SECONDS)
         check_chains(check_whole(recording), expectation)
         stacks = [stack for stack, count in recording.folded().items() if count > 100]
         check(stacks and all("chain_stripped+0x" in stack for stack in stacks),
@@ -116,16 +129,17 @@ def test_uretprobe():
     the kernel, while it replaces one, the true one is nowhere for a moment: those samples
     are marked, and the others have their true path."""
     expectation = Expectation.of_source("uretprobe")
-    tried = run(WORKLOADS + "/uretprobe", 1)
+    tried = run(WORKLOADS + "/uretprobe", 0.01)
     if tried.status == 77:
         raise Skip(tried.out.strip() or tried.err.strip())
     with scratch() as folder:
         for prefix in ("verified", "none"):
             recording, _ = record("%s/%s.db" % (folder, prefix), "-e", "cpu-clock:u", "-F",
-                                  FREQUENCY, "--prefix", prefix, "--", WORKLOADS + "/uretprobe", 2)
+                                  FREQUENCY, "--prefix", prefix, "--", WORKLOADS + "/uretprobe",
+                                  SECONDS)
             check_chains(check_whole(recording), expectation)
         recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--judge", "--",
-                              WORKLOADS + "/uretprobe", 2)
+                              WORKLOADS + "/uretprobe", SECONDS)
         stats, samples = recording.stats(), recording.samples()
         complete = [s for s in samples if not (s.frames[0].symbol or "").startswith("[incomplete:")]
         print(stats["quality"], stats["end_reasons"], len(complete))
@@ -156,14 +170,14 @@ def test_uprobe_handling():
     that is ten times as fast meets that often: every stack is complete, except in that
     moment."""
     expectation = Expectation.of_source("uretprobe")
-    tried = run(WORKLOADS + "/uretprobe", 1)
+    tried = run(WORKLOADS + "/uretprobe", 0.01)
     if tried.status == 77:
         raise Skip(tried.out.strip() or tried.err.strip())
     with scratch() as folder:
         for kind in ("entry", "return"):
             with workload("uretprobe", 60, kind) as process:
                 recording, _ = record_attached("%s/%s.db" % (folder, kind), process, 1.5, "-F",
-                                               10 * FREQUENCY, "--judge")
+                                               5 * FREQUENCY, "--judge")
             stats, samples = recording.stats(), recording.samples()
             cut = [s for s in samples if (s.frames[0].symbol or "").startswith("[incomplete:")]
             odd = [chains.text_of(s.frames) for s in cut
@@ -183,11 +197,11 @@ def test_uprobe_first_hit():
     the thread yet, and in a process without uretprobes there is no trampoline. Whatever sample hits
     behind the breakpoint has its true path. (Most of the time goes into making the threads.)"""
     expectation = Expectation.of_source("uretprobe")
-    tried = run(WORKLOADS + "/uretprobe", 1)
+    tried = run(WORKLOADS + "/uretprobe", 0.01)
     if tried.status == 77:
         raise Skip(tried.out.strip() or tried.err.strip())
     with scratch() as folder:
-        recording, _ = record(folder + "/s.db", "-F", 10 * FREQUENCY, "--", WORKLOADS + "/uretprobe",
+        recording, _ = record(folder + "/s.db", "-F", 5 * FREQUENCY, "--", WORKLOADS + "/uretprobe",
                               5, "threads")
         samples = [s for s in recording.samples() if user_frames(s)]
     inside = [s for s in samples if user_frames(s)[-1].symbol in ("first", "linger", "leaf")]
@@ -207,7 +221,7 @@ def test_sigaltstack():
     expectation = Expectation.of_source("signal_handler")
     with scratch() as folder:
         recording, _ = record(folder + "/s.db", PREFIX, "-F", FREQUENCY, "--",
-                              WORKLOADS + "/sigaltstack", 2)
+                              WORKLOADS + "/sigaltstack", SECONDS)
         samples, stats = recording.samples(), recording.stats()
         marked = [s for s in samples if (s.frames[0].symbol or "").startswith("[incomplete:")]
         complete = [s for s in samples if s not in set(marked)]
@@ -236,7 +250,7 @@ def test_unreadable():
     """Callers' frames on pages that cannot be read half of the time, and a hole in the stack."""
     with scratch() as folder:
         check_unreadable(record(folder + "/s.db", PREFIX, "-F", FREQUENCY, "--",
-                                WORKLOADS + "/unreadable", 2)[0])
+                                WORKLOADS + "/unreadable", SECONDS)[0])
 
 
 @live
@@ -244,13 +258,13 @@ def test_unreadable_daemon():
     """The same walked by the daemon: the mappings of the stack change under its copies' ends."""
     with scratch() as folder:
         check_unreadable(record(folder + "/s.db", PREFIX, "--walk", "daemon", "-F", FREQUENCY,
-                                "--", WORKLOADS + "/unreadable", 2)[0])
+                                "--", WORKLOADS + "/unreadable", SECONDS)[0])
 
 
 @live
 def test_unreadable_attached():
     with scratch() as folder, workload("unreadable") as process:
-        check_unreadable(record_attached(folder + "/s.db", process, 1.5, PREFIX, "-F",
+        check_unreadable(record_attached(folder + "/s.db", process, 0.75 * SECONDS, PREFIX, "-F",
                                          FREQUENCY)[0])
 
 
@@ -261,7 +275,8 @@ def test_deleted_program():
         program = shutil.copy(WORKLOADS + "/chain", folder + "/gone")
         with background(program, 60, ready="READY") as process:
             os.unlink(program)
-            recording, _ = record_attached(folder + "/s.db", process, 1.5, "-F", FREQUENCY)
+            recording, _ = record_attached(folder + "/s.db", process, 0.75 * SECONDS, "-F",
+                                           FREQUENCY)
         check_chains(check_whole(recording), Expectation.of_source("chain"))
 
 
@@ -273,7 +288,8 @@ def test_replaced_library():
         with workload("plugin", 60, library) as process:
             shutil.copy(WORKLOADS + "/libdl_two.so", folder + "/new.so")
             os.rename(folder + "/new.so", library)
-            recording, _ = record_attached(folder + "/s.db", process, 1.5, "-F", FREQUENCY)
+            recording, _ = record_attached(folder + "/s.db", process, 0.75 * SECONDS, "-F",
+                                           FREQUENCY)
         check_chains(check_whole(recording), Expectation.of_source("plugin"))
 
 
@@ -297,8 +313,8 @@ def test_container():
             child = run("pgrep", "-P", process.pid).out.split()
             check(len(child) == 1, "one child of unshare", child)
             check(not os.path.exists("/mnt/hidden"), "the mount is private")
-            recording, _ = record_while(folder + "/s.db", int(child[0]), 1, "-F", FREQUENCY, "--pid",
-                                        child[0])
+            recording, _ = record_while(folder + "/s.db", int(child[0]), 0.5 * SECONDS, "-F",
+                                        FREQUENCY, "--pid", child[0])
         check_chains(check_whole(recording), Expectation.of_source("chain"))
 
 
@@ -306,8 +322,8 @@ def test_container():
 def test_container_started():
     """The same from the start on, with the processes that set it up."""
     needs_mount_namespace()
-    script = ("mount -t tmpfs none /mnt && cp '%s/chain' /mnt/hidden && exec /mnt/hidden 2"
-              % WORKLOADS)
+    script = ("mount -t tmpfs none /mnt && cp '%s/chain' /mnt/hidden && exec /mnt/hidden %g"
+              % (WORKLOADS, SECONDS))
     with scratch() as folder:
         recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--", "unshare", "--mount",
                               "--pid", "--fork", "sh", "-c", script)
@@ -319,8 +335,8 @@ def test_container_started():
 def test_period():
     """-c: a sample every so many nanoseconds of CPU time, each of that weight."""
     with scratch() as folder:
-        result = run(STACKD, "-o", folder + "/s.db", "-e", "perf::CPU-CLOCK:u", "-c", 1000000,
-                     "--", WORKLOADS + "/chain", 2)
+        result = run(STACKD, "-o", folder + "/s.db", "-e", "perf::CPU-CLOCK:u", "-c", 500000,
+                     "--", WORKLOADS + "/chain", SECONDS)
         check(result.status == 0, "status %d" % result.status, result.err)
         samples = check_whole(Recording(folder + "/s.db"))
         check_chains(samples, Expectation.of_source("chain"))

@@ -67,20 +67,21 @@ static inline void workload_end(int signal)
 /* A workload that hardly runs ends after this many times its CPU time. */
 #define WORKLOAD_MAX_WALL 60u
 
-/* Ends the process when it has had the seconds in argv[1] (default 5) of CPU time, then says that
- * it is steady. CPU time and not wall time, since samples are taken of CPU time: how many a test
- * gets then does not depend on what else the machine does. */
+/* Ends the process when it has had the seconds in argv[1] (default 5, may have a fraction) of CPU
+ * time, then says that it is steady. CPU time and not wall time, since samples are taken of CPU
+ * time: how many a test gets then does not depend on what else the machine does. */
 static inline void workload_ready(int argc, char **argv)
 {
-	const unsigned seconds = argc > 1 ? (unsigned)atoi(argv[1]) : 5;
+	const double seconds = argc > 1 ? atof(argv[1]) : 5;
 	struct itimerval limit = {};
 	static struct sigaction action;
 
 	action.sa_handler = workload_end;
 	sigaction(SIGPROF, &action, NULL);
 	sigaction(SIGALRM, &action, NULL);
-	alarm(seconds * WORKLOAD_MAX_WALL);
+	alarm((unsigned)(seconds * WORKLOAD_MAX_WALL) + 1);
 	limit.it_value.tv_sec = (time_t)seconds;
+	limit.it_value.tv_usec = (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6);
 	setitimer(WORKLOAD_CLOCK, &limit, NULL);
 	if (write(STDOUT_FILENO, "READY\n", 6) != 6)
 		_exit(1);
