@@ -18,6 +18,7 @@ import signal
 import struct
 import subprocess
 import tempfile
+import threading
 import time
 
 import chains
@@ -28,6 +29,7 @@ BUILD = os.environ.get("STACKD_BUILD", os.path.join(ROOT, "build"))
 STACKD = os.path.join(BUILD, "stackd")
 STACKCTL = os.path.join(BUILD, "stackctl")
 WORKLOADS = os.path.join(BUILD, "workloads")
+RUN = "%d at %.6f" % (os.getpid(), time.time())  # of tests: each is in a fork of one process
 
 DONE, FAILED, USAGE, NO_SAMPLES, NO_SUPPORT = 0, 1, 2, 3, 4  # exit statuses of the contract
 
@@ -140,9 +142,39 @@ def background(*command, ready=None, **more):
                 stream.close()
 
 
-def workload(name, seconds=60, *arguments, **more):
-    """A running, steady workload."""
-    return background(os.path.join(WORKLOADS, name), seconds, *arguments, ready="READY", **more)
+TURN = 0.05  # seconds, in which a sparing program runs once
+
+
+@contextlib.contextmanager
+def sparing(process, share):
+    """Lets a process run for that share of the time only, a few milliseconds in each turn, and stops it
+    for the rest: where a test waits for what takes its time anyway, such a process has samples all
+    along, and at a higher rate as many, but does not keep a processor busy."""
+    end = threading.Event()
+
+    def pace():
+        while not end.wait(TURN * share):
+            process.send_signal(signal.SIGSTOP)
+            end.wait(TURN * (1 - share))
+            process.send_signal(signal.SIGCONT)
+
+    pacer = threading.Thread(target=pace)
+    pacer.start()
+    try:
+        yield process
+    finally:
+        end.set()
+        pacer.join()
+        process.send_signal(signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def workload(name, seconds=60, *arguments, share=1, **more):
+    """A running, steady workload; with a share, it runs for that much of the time: sparing()."""
+    with background(os.path.join(WORKLOADS, name), seconds, *arguments, ready="READY",
+                    **more) as process:
+        with sparing(process, share) if share < 1 else contextlib.nullcontext():
+            yield process
 
 
 def cpu_seconds(pid):
@@ -169,11 +201,17 @@ def wait_cpu(pid, seconds):
 def faulty_stackd():
     """The path of a stackd that does what STACKD_FAULT says (daemon/worker/fault.h)."""
     made = BUILD + "/faults/stackd"
-    # Two tests at a time must not link it, nor one run what the other is linking.
-    with open(BUILD + "/faults.lock", "w", encoding="ascii") as lock:
+    # Two tests at a time must not link it, nor one run what the other is linking. To see that
+    # there is nothing to be done takes make half a second: the first test of a run has it look.
+    with open(BUILD + "/faults.lock", "a+", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.seek(0)
+        if lock.read() == RUN and os.path.exists(made):
+            return made
         result = run("make", "-s", "-C", ROOT, "B=" + BUILD, made, timeout=300)
-    check(result.status == 0, "it cannot be linked", result.err)
+        check(result.status == 0, "it cannot be linked", result.err)
+        lock.truncate(0)
+        lock.write(RUN)
     return made
 
 

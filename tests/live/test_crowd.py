@@ -147,9 +147,9 @@ def test_setuid():
         os.chmod(program, 0o4755)
         if os.statvfs(folder).f_flag & os.ST_NOSUID:
             raise Skip("/tmp is mounted nosuid")
-        for command in (("sh", "-c", "exec '%s' 3" % program), ("sh", "-c", "'%s' 3; true" % program),
-                        (program, 3)):
-            recording, result = record(folder + "/s.db", "-F", 997, "--", *command)
+        for command in (("sh", "-c", "exec '%s' 0.75" % program),
+                        ("sh", "-c", "'%s' 0.75; true" % program), (program, 0.75)):
+            recording, result = record(folder + "/s.db", "-F", 3989, "--", *command)
             samples = [sample for sample in check_whole(recording) if sample.comm == "setuid"]
             print(len(samples), "samples")
             check_chains(samples, Expectation.of_source("chain"), 300)

@@ -14,7 +14,8 @@ from harness import (DONE, FAILED, SIGINT, STACKCTL, STACKD, Daemon, Recording, 
 from test_faults import fill_up
 
 CHAIN = Expectation.of_source("chain")
-WINDOWS = ("-F", 499, "--window", "2s")
+SHARE = 0.1  # of the time, in which programs run that are waited with
+WINDOWS = ("-F", 4999, "--window", "2s")
 
 
 READ_ONLY = r"""
@@ -117,15 +118,15 @@ def check_all(store, result, least_lost):
 def wait_outage(daemon, process):
     """Waits until failing commits were given up, and the process has run since."""
     end = time.monotonic() + 13
-    wait_cpu(process.pid, 1)
+    wait_cpu(process.pid, SHARE)
     wait_for("an outage", lambda: time.monotonic() > end, daemon)
-    wait_cpu(process.pid, 1)
+    wait_cpu(process.pid, SHARE)
 
 
 @live
 def test_outage_full_disk():
     """A disk that is full for longer than commits are put off, and has room again."""
-    with small_disk("3m") as folder, workload("chain", 300) as process:
+    with small_disk("3m") as folder, workload("chain", 300, share=SHARE) as process:
         store = folder + "/s.db"
         with Talker(store, *WINDOWS, "--pid", process.pid) as daemon:
             wait_for("windows", lambda: len(recordings(store)) >= 3, daemon)
@@ -142,13 +143,13 @@ def test_outage_full_disk():
 
 def delete_while_recording(window, is_deleted):
     """The store's files, or some of them, are deleted: another is made, with all that comes from then on."""
-    with scratch() as folder, workload("chain", 300) as process:
+    with scratch() as folder, workload("chain", 300, share=SHARE) as process:
         store = folder + "/s.db"
 
         def samples():
             return sum(window["samples"] for window in recordings(store))
 
-        with Talker(store, "-F", 499, "--window", window, "--pid", process.pid) as daemon:
+        with Talker(store, "-F", 4999, "--window", window, "--pid", process.pid) as daemon:
             wait_for("samples", lambda: samples() > 1000, daemon)
             for name in os.listdir(folder):
                 if is_deleted(name):
@@ -177,7 +178,7 @@ def test_outage_deleted_alone():
 def test_outage_read_only():
     """The store's file system becomes read-only, as one with errors does under its programs, and
     writable again: simulated by a library, since files that are open would keep it writable."""
-    with scratch() as folder, workload("chain", 300) as process:
+    with scratch() as folder, workload("chain", 300, share=SHARE) as process:
         store, flag = folder + "/s.db", folder + "/read-only"
         with open(folder + "/shim.c", "w", encoding="ascii") as file:
             file.write(READ_ONLY)
@@ -201,7 +202,7 @@ def test_outage_read_only():
 def test_two_services():
     """The second one at a store says so, and ends; the first goes on. One that is not cut into
     windows may record into the same store."""
-    with scratch() as folder, workload("chain", 300) as process:
+    with scratch() as folder, workload("chain", 300, share=SHARE) as process:
         store = folder + "/s.db"
         with Talker(store, *WINDOWS, "--pid", process.pid) as daemon:
             daemon.wait_recording()

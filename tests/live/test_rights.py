@@ -10,7 +10,7 @@ import shutil
 import time
 
 from harness import (DONE, FAILED, NO_SUPPORT, SIGINT, WORKLOADS, Daemon, Recording, background, check,
-                     faulty_stackd, live, run, scratch, user_frames, wait_cpu, workload)
+                     faulty_stackd, live, run, scratch, sparing, user_frames, wait_cpu, workload)
 
 CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, SETGID, SETUID, SYS_PTRACE = 0, 1, 2, 3, 6, 7, 19
 SYSLOG, PERFMON, BPF, CHECKPOINT_RESTORE = 34, 38, 39, 40
@@ -27,7 +27,7 @@ def without(capability):
 
 
 def record(capability, store, *arguments, before=(), env=None):
-    return run(*before, faulty_stackd(), "-F", 997, "-o", store, *arguments,
+    return run(*before, faulty_stackd(), "-F", 3989, "-o", store, *arguments,
                env={**without(capability), **(env or {})}, timeout=120)
 
 
@@ -39,7 +39,7 @@ def record_program(capability, mode=0o755, delete=False, before=()):
         os.chmod(program, mode)
         os.chown(program, USER, USER)
         with background("setpriv", "--reuid", USER, "--regid", USER, "--clear-groups", program, 60,
-                        ready="READY") as process:
+                        ready="READY") as process, sparing(process, 0.25):
             if delete:
                 os.unlink(program)
             result = record(capability, folder + "/s.db", "--duration", 3, "--pid", process.pid,
@@ -65,7 +65,7 @@ def test_rights_to_sample():
     """BPF, PERFMON: without, nothing is recorded at all."""
     for capability in (BPF, PERFMON):
         with scratch() as folder:
-            result = record(capability, folder + "/s.db", "--", WORKLOADS + "/chain", 1)
+            result = record(capability, folder + "/s.db", "--", WORKLOADS + "/chain", 0.25)
             check(result.status == NO_SUPPORT, "status %d" % result.status, result.err)
 
 
@@ -98,7 +98,7 @@ def test_rights_to_names_of_kernel():
     def named(capability):
         with scratch() as folder, hidden_addresses():
             result = record(capability, folder + "/s.db", "--", "dd", "if=/dev/zero", "of=/dev/null",
-                            "bs=1M", "count=20000")
+                            "bs=1M", "count=5000")
             check(result.status == DONE, "status %d" % result.status, result.err)
             return [frame for sample in Recording(folder + "/s.db").samples()
                     for frame in sample.frames if frame.symbol == "do_syscall_64"]
@@ -117,7 +117,7 @@ def test_rights_to_stores():
             os.mkdir(mine, 0o700)
             os.chown(mine, USER, USER)
             result = record(capability, mine + "/s.db", "--group", "nogroup", "--", WORKLOADS + "/chain",
-                            1, env={"SUDO_UID": str(USER), "SUDO_GID": str(USER)})
+                            0.25, env={"SUDO_UID": str(USER), "SUDO_GID": str(USER)})
             print(capability, result.status, result.err)
             state = os.stat(mine + "/s.db") if os.path.exists(mine + "/s.db") else None
             return (result.status, state and state.st_uid == USER,
@@ -133,13 +133,13 @@ def test_rights_to_calls():
     """A service and a recording of each kind, killed if they made a call that is not on the list."""
     for arguments in (("--all", "--window", "1h", "--max-cpu", "50%"), ("--wait",),
                       ("--region", "alpha")):
-        with scratch() as folder, workload("chain", 60) as process:
+        with scratch() as folder, workload("chain", 60, share=0.2) as process:
             target = () if "--all" in arguments else ("--pid", process.pid)
-            with Daemon(folder + "/s.db", "-F", 199, *arguments, *target, stackd=faulty_stackd(),
+            with Daemon(folder + "/s.db", "-F", 997, *arguments, *target, stackd=faulty_stackd(),
                         env={"STACKD_FAULT": "few:calls:0"}) as daemon:
                 daemon.wait_recording(60)
-                wait_cpu(process.pid, 1)
-                with workload("threads", 1):
+                wait_cpu(process.pid, 0.2)
+                with workload("threads", 1, share=0.2):
                     time.sleep(1)
                 result = daemon.finish(SIGINT)
             check(result.status == DONE, "status %d" % result.status, arguments, result.err)

@@ -17,6 +17,8 @@ from test_tags import PLUGIN, needs_plugin
 
 CHAIN = Expectation.of_source("chain")
 SECOND = 10**9
+# Windows take their time: programs run for a part of it, and are sampled at a rate that is as much higher.
+SHARE, FREQUENCY = 0.2, 4987
 
 
 def windows_of(store):
@@ -44,13 +46,13 @@ def check_row(windows, length):
 def test_windows():
     """The windows of a run add up to it: every sample is in one, with its path, and --since finds
     them. The paths in a window that go on from the one before are whole."""
-    with scratch() as folder, workload("chain") as process:
+    with scratch() as folder, workload("chain", share=SHARE) as process:
         store = folder + "/s.db"
-        with Daemon(store, "-F", 997, "--window", "2s", "--pid", process.pid) as daemon:
+        with Daemon(store, "-F", FREQUENCY, "--window", "2s", "--pid", process.pid) as daemon:
             daemon.wait_recording()
             while len(windows_of(store)) < 5:
                 time.sleep(0.2)
-            wait_cpu(process.pid, 0.5)
+            wait_cpu(process.pid, 0.5 * SHARE)
             result = daemon.finish(SIGINT)
             check(result.status == DONE, "status %d" % result.status, result.err)
         windows = windows_of(store)
@@ -86,10 +88,10 @@ def test_windows():
 @live
 def test_windows_kill():
     """kill -9 between and within windows loses no closed one, and the next daemon's run follows."""
-    with scratch() as folder, workload("chain", 600) as process:
+    with scratch() as folder, workload("chain", 600, share=SHARE) as process:
         store, known = folder + "/s.db", 0
         for wait in (0.1, 0.6, 1.1):
-            with Daemon(store, "-F", 997, "--window", "1s", "--pid", process.pid) as daemon:
+            with Daemon(store, "-F", FREQUENCY, "--window", "1s", "--pid", process.pid) as daemon:
                 daemon.wait_recording()
                 while len([w for w in windows_of(store) if w["state"] == "done"]) < known + 3:
                     check(daemon.process.poll() is None, "stackd ended")
@@ -113,19 +115,19 @@ def test_windows_kill():
 def test_windows_clock():
     """Where the wall clock is set back a day, a window ends, and the next one has the new time: no
     sample is lost, and each is found by the time that the wall clock showed then."""
-    with scratch() as folder, workload("chain", 60) as process:
+    with scratch() as folder, workload("chain", 60, share=SHARE) as process:
         store, shim = folder + "/s.db", folder + "/setback.so"
         result = run("gcc", "-D_GNU_SOURCE", "-shared", "-fPIC", "-o", shim,
                      ROOT + "/tests/live/setback.c")
         check(result.status == DONE, "gcc", result.err)
         back = int(time.monotonic()) + 4
-        with Daemon(store, "-F", 997, "--window", "1h", "--pid", process.pid,
+        with Daemon(store, "-F", FREQUENCY, "--window", "1h", "--pid", process.pid,
                     env={"LD_PRELOAD": shim, "STACKD_SETBACK": str(back)}) as daemon:
             daemon.wait_recording()
             deadline = time.monotonic() + 60
             while len(windows_of(store)) < 2 and time.monotonic() < deadline:
                 time.sleep(0.2)
-            wait_cpu(process.pid, 0.5)
+            wait_cpu(process.pid, 0.5 * SHARE)
             result = daemon.finish(SIGINT)
             check(result.status == DONE, "status %d" % result.status, result.err)
         windows = windows_of(store)
@@ -195,9 +197,9 @@ def test_windows_retention():
     """Old windows are deleted while stackd runs, and their pages are used again: the store exceeds its
     limit by one window at most. What is left are the newest windows, each of them whole."""
     limit = 256 << 10
-    with scratch() as folder, workload("recursion", 600) as process:
+    with scratch() as folder, workload("recursion", 600, share=SHARE) as process:
         store, disk, looked = folder + "/s.db", 0, 0
-        with Daemon(store, "-q", "-F", 3997, "--window", "2s", "--keep-bytes", limit, "--pid",
+        with Daemon(store, "-q", "-F", 4 * FREQUENCY, "--window", "2s", "--keep-bytes", limit, "--pid",
                     process.pid) as daemon:
             daemon.wait_recording()
             deadline = time.monotonic() + 240
