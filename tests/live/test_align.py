@@ -10,8 +10,8 @@ from harness import WORKLOADS, check, check_chains, live, record, scratch
 def segments(workload, depth):
     def test():
         with scratch() as folder:
-            recording, result = record(folder + "/s.db", "-F", 1997, "--heights", "--depth", depth,
-                                       "--", os.path.join(WORKLOADS, workload), 2)
+            recording, result = record(folder + "/s.db", "-F", 3989, "--heights", "--depth", depth,
+                                       "--", os.path.join(WORKLOADS, workload), 1)
             print(result.err)
             stats = recording.stats(inferred=True)
             print(stats["quality"], stats["end_reasons"])

@@ -135,12 +135,13 @@ def test_cgroups():
 @live
 def test_cgroups_windows():
     """A window knows the cgroups of threads that it did not see enter them."""
-    with scratch() as folder, slices() as make, workload("chain") as process:
+    with scratch() as folder, slices() as make, workload("chain", share=0.25) as process:
         store = folder + "/s.db"
         move(process.pid, make("/w.service"))
-        with Daemon(store, "-F", 997, "--window", "1s", "--pid", process.pid) as daemon:
+        with Daemon(store, "-F", 3989, "--window", "1s", "--pid", process.pid) as daemon:
             daemon.wait_recording()
-            wait_cpu(process.pid, 3.5)
+            time.sleep(3.5)
+            wait_cpu(process.pid, 0.1)
             result = daemon.finish(SIGINT)
             check(result.status == DONE, "status %d" % result.status, result.err)
         whole = by(store, "unit", "--since", "10m")
@@ -154,7 +155,7 @@ def test_cgroups_windows():
 def test_cgroups_many():
     """Cgroups that come and go have names, all of those in which something ran long enough."""
     with scratch() as folder, slices() as make:
-        store, spin = folder + "/s.db", "i=0; while [ $i -lt 40000 ]; do i=$((i+1)); done"
+        store, spin = folder + "/s.db", "i=0; while [ $i -lt 12000 ]; do i=$((i+1)); done"
         long = set()
         with Daemon(store, "-F", 997, "--ring-bytes", "64M", "--all") as daemon:
             daemon.wait_recording()

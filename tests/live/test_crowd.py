@@ -34,14 +34,14 @@ def test_crowd():
     """20,000 threads, of which a few run, and children: samples of them all, and of nobody else;
     attached without an event for each."""
     with scratch() as folder, workload("crowd", 120, THREADS, RUNNING) as process, \
-            workload("chain", 120) as other:
+            workload("chain", 120, share=0.25) as other:
         store, start = folder + "/s.db", time.monotonic()
-        with Daemon(store, "-F", 997, "--pid", process.pid) as daemon:
+        with Daemon(store, "-F", 3989, "--pid", process.pid) as daemon:
             daemon.wait_recording(seconds=120)
             print("attached within %.1f s" % (time.monotonic() - start))
             events = events_of(daemon.process.pid)
             check(events <= 4 * os.cpu_count(), "%d events" % events)
-            wait_cpu(process.pid, 3)
+            wait_cpu(process.pid, 0.75)
             threads = {int(name) for name in os.listdir("/proc/%d/task" % process.pid)}
             check(os.sched_getscheduler(daemon.process.pid) & 7 == os.SCHED_OTHER, "its scheduler")
             result = daemon.finish(SIGINT)
@@ -94,15 +94,15 @@ def test_switching():
         check(tids == {first.pid, second}, "threads", tids, first.pid, second)
 
 
-def record_members(room, process, *arguments):
-    """Records a process with room for so many processes at a time: its threads, samples, counters,
-    and what stackd said."""
+def record_members(room, process, seconds, *arguments):
+    """Records a process with room for so many processes at a time, until it has had so many seconds
+    of CPU time: its threads, samples, counters, and what stackd said."""
     with scratch() as folder:
         store = folder + "/s.db"
-        with Daemon(store, "-F", 997, *arguments, "--pid", process.pid, stackd=faulty_stackd(),
+        with Daemon(store, "-F", 3989, *arguments, "--pid", process.pid, stackd=faulty_stackd(),
                     env={"STACKD_FAULT": "few:members:%x" % room}) as daemon:
             daemon.wait_recording(seconds=60)
-            wait_cpu(process.pid, 2)
+            wait_cpu(process.pid, seconds)
             threads = {int(name) for name in os.listdir("/proc/%d/task" % process.pid)}
             result = daemon.finish(SIGINT)
         check(result.status == DONE, "status %d" % result.status, result.err)
@@ -118,7 +118,7 @@ def test_members_full():
     regions, which follow processes in the same way."""
     with workload("crowd", 120, 1500, 1) as process:
         for arguments in ((), ("--region", "one_leaf")):
-            threads, samples, counters, said = record_members(1, process, *arguments)
+            threads, samples, counters, said = record_members(1, process, 0.7, *arguments)
             check(counters["processes_not_followed"] > 3, "not counted", counters)
             check("processes that the target started" in said, "not said", said)
             if not arguments:
@@ -129,7 +129,7 @@ def test_members_full():
 def test_members_come_and_go():
     """Processes that have ended make room for others."""
     with workload("crowd", 120, 1500, 1) as process:
-        threads, samples, counters, _ = record_members(24, process)
+        threads, samples, counters, _ = record_members(24, process, 2)
         children = {sample.tid for sample in samples} - threads
         print(len(children), "children")
         check(len(children) > 30, "few children", children)

@@ -10,7 +10,7 @@ import re
 import shutil
 
 from go_calls import Calls, check_edges, plain
-from harness import ROOT, Skip, check, hits_page_fault, live, record, run, scratch
+from harness import BUILD, ROOT, Skip, check, hits_page_fault, live, record, run, scratch
 
 # What has no caller: a goroutine's start and a thread's. On the system stack mcall, and morestack
 # when it has given its goroutine up.
@@ -26,7 +26,7 @@ def build(folder, name, *how):
     source = os.path.join(ROOT, "tests", "workloads", name + ".go")
     twin, path = os.path.join(folder, name + "-full"), os.path.join(folder, name)
     result = run("go", "build", "-o", twin, source, timeout=300,
-                 env={"GOCACHE": os.path.join(folder, "cache")})
+                 env={"GOCACHE": os.path.join(BUILD, "go-cache")})
     check(result.status == 0, "go build", result.err)
     result = run("objcopy", "--strip-all", *how, twin, path)
     check(result.status == 0 and "no symbols" in run("nm", path).err, "objcopy", result.err)
@@ -42,8 +42,8 @@ def check_program(name, roots, is_known_end, *how, each=None, enough=500):
     function there were."""
     with scratch() as folder:
         path, twin = build(folder, name, *how)
-        recording, result = record(folder + "/s.db", "--judge", "-F", 1997, "--ring-bytes", "64M",
-                                   "--", path, 4, env={"STACKD_DEBUG": "1"})
+        recording, result = record(folder + "/s.db", "--judge", "-F", 3989, "--ring-bytes", "64M",
+                                   "--", path, 2, env={"STACKD_DEBUG": "1"})
         print("\n".join(line for line in result.err.splitlines() if not line.startswith("libbpf")))
         stats, samples = recording.stats(), recording.samples()
         counters = stats["counters"]

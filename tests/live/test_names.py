@@ -11,7 +11,8 @@ import time
 
 from chains import Expectation
 from harness import (DONE, SIGINT, SIGKILL, STACKCTL, WORKLOADS, Daemon, Recording, Skip,
-                     background, check, check_chains, live, record, run, scratch)
+                     background, check, check_chains, live, record, run, scratch,
+                     sparing)
 from test_top import load_screen
 
 PYTHON = """
@@ -28,7 +29,7 @@ while True:
 def cut_off(store, pid):
     """A recording of a process whose stackd was killed right after its first commit: no names of
     files are in it."""
-    with Daemon(store, "-F", 997, "--pid", pid) as daemon:
+    with Daemon(store, "-F", 3989, "--pid", pid) as daemon:
         daemon.wait_recording()
         daemon.wait_samples(0)
         daemon.finish(SIGKILL)
@@ -40,7 +41,7 @@ def copied(folder, name="chain"):
     """A running copy of a workload, and its path."""
     path = folder + "/prog"
     shutil.copy(os.path.join(WORKLOADS, name), path)
-    with background(path, 60, ready="READY") as process:
+    with background(path, 60, ready="READY") as process, sparing(process, 0.25):
         yield process, path
 
 
@@ -77,8 +78,9 @@ def unnamed_rows(recording):
 @live
 def test_names_of_running():
     """Three seconds after the start a report says what it says in the end."""
-    with scratch() as folder, background("python3", "-c", PYTHON, ready="READY") as process:
-        with Daemon(folder + "/s.db", "-F", 997, "--pid", process.pid) as daemon:
+    with scratch() as folder, background("python3", "-c", PYTHON, ready="READY") as process, \
+            sparing(process, 0.25):
+        with Daemon(folder + "/s.db", "-F", 3989, "--pid", process.pid) as daemon:
             daemon.wait_recording()
             time.sleep(3)
             daemon.wait_samples(100)

@@ -19,6 +19,7 @@ FILES, LIMIT = 1000, 800
 PROGRAM = """
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 static volatile unsigned sum;
 __attribute__((noinline)) static void inner(double seconds)
 {
@@ -38,6 +39,7 @@ __attribute__((noinline)) static void outer(double seconds)
 int main(int argc, char **argv)
 {
 	outer(argc > 1 ? atof(argv[1]) : 1);
+	usleep(argc > 2 ? atoi(argv[2]) : 0);
 	return 0;
 }
 """
@@ -82,9 +84,9 @@ def test_new_executables():
 
     with scratch() as folder:
         copies, counts, end = build(folder, FILES + 1), [], threading.Event()
-        script = ("cd '%s'; for i in 0*; do ./$i 0.012; done; ./0000 1; exec ./%04d 2"
+        script = ("cd '%s'; for i in 0*; do ./$i 0.003 9000; done; ./0000 0.25; exec ./%04d 0.5"
                   % (copies, FILES))
-        with Daemon(folder + "/s.db", "-F", 997, "--judge", "--", "sh", "-c", script,
+        with Daemon(folder + "/s.db", "-F", 3989, "--judge", "--", "sh", "-c", script,
                     preexec_fn=lower) as daemon:
             watcher = threading.Thread(target=watch, args=(daemon.process.pid, counts, end))
             watcher.start()
@@ -119,8 +121,8 @@ AGAIN, ROOM = 75, 512
 def record_new_files(folder, copies, seconds, *options):
     """The status and messages of a recording that has numbers for ROOM files and meets more; the
     last program runs for so many seconds."""
-    script = "cd '%s'; for i in *; do ./$i 0.012; done; exec ./0000 %d 2>&-" % (copies, seconds)
-    with Daemon(folder + "/s.db", "-F", 997, *options, "--", "sh", "-c", script,
+    script = "cd '%s'; for i in *; do ./$i 0.003 9000; done; exec ./0000 %g 2>&-" % (copies, seconds)
+    with Daemon(folder + "/s.db", "-F", 3989, *options, "--", "sh", "-c", script,
                 stackd=faulty_stackd(), env={"STACKD_FAULT": "few:files:%x" % ROOM},
                 start_new_session=True) as daemon:
         messages = daemon.process.communicate(timeout=150)[1]
@@ -149,7 +151,7 @@ def test_no_numbers_left():
     """A recording that is no service goes on: the daemon walks what the kernel half cannot."""
     with scratch() as folder:
         copies = build(folder, ROOM + 100)
-        status, messages, counters, samples = record_new_files(folder, copies, 1)
+        status, messages, counters, samples = record_new_files(folder, copies, 0.25)
         check(status == 0, "status", status, messages)
         check(counters["objects"] > ROOM, "objects", counters["objects"])
         last = {sample.comm for sample in samples if sample.comm.isdigit()

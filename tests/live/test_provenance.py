@@ -67,8 +67,8 @@ def check_report(recording):
 @live
 def test_provenance():
     with scratch() as folder:
-        recording, result = record(folder + "/s.db", "-F", 1997, "--", WORKLOADS + "/frame_pointers",
-                                   3)
+        recording, result = record(folder + "/s.db", "-F", 3989, "--", WORKLOADS + "/frame_pointers",
+                                   1.5)
         samples = [s for s in recording.samples() if is_steady(s)]
         stats = recording.stats()
         verdicts = collections.Counter(judge(s) for s in samples)
@@ -97,7 +97,7 @@ def test_provenance():
 def test_provenance_cfi():
     """Programs with unwind information have no steps to check, and nothing new to show."""
     with scratch() as folder:
-        recording, _ = record(folder + "/s.db", "-F", 1997, "--", WORKLOADS + "/chain", 1)
+        recording, _ = record(folder + "/s.db", "-F", 3989, "--", WORKLOADS + "/chain", 0.5)
         stats = recording.stats()
         print(stats["provenances"], stats["steps"], stats["end_reasons"])
         weak = sum(stats["provenances"][name] for name in ("runtime_table", "frame_pointer"))
@@ -176,7 +176,7 @@ def test_provenance_limit():
     with scratch() as folder:
         for most in ("0", "10"):  # no limit; 16 bytes
             store = "%s/%s.db" % (folder, most)
-            with Daemon(store, "-q", "-F", 997, "--window", "1h", "--", WORKLOADS + "/bare_chain", 1,
+            with Daemon(store, "-q", "-F", 1997, "--window", "1h", "--", WORKLOADS + "/bare_chain", 0.5,
                         stackd=faulty_stackd(), env={"STACKD_FAULT": "few:analysed:" + most}) as daemon:
                 result = daemon.finish()
             check(result.status == DONE, "status %d" % result.status, result.err)

@@ -3,6 +3,7 @@
 that the program measures itself."""
 
 import contextlib
+import functools
 import json
 import os
 import shutil
@@ -363,18 +364,19 @@ def test_regions_view():
         check("one;outer" in text and "visits" in text, "text", text)
 
 
+@functools.lru_cache(maxsize=None)
+def address_of_brief():
+    """Of a function that is measured, in the workload and so in its copies."""
+    text = run("nm", os.path.join(WORKLOADS, "regions")).out
+    return [int(line.split()[0], 16) for line in text.splitlines() if line.split()[-1] == "brief"][0]
+
+
 def probes_in(pid):
     """Whether the first byte of a function that was measured is a breakpoint."""
-    address, start = None, None
-    text = run("nm", "/proc/%d/exe" % pid).out
-    for line in text.splitlines():
-        words = line.split()
-        if words[-1] == "brief":
-            address = int(words[0], 16)
     with open("/proc/%d/maps" % pid, encoding="ascii") as maps:
         start = int(maps.readline().split("-")[0], 16)
     with open("/proc/%d/mem" % pid, "rb") as memory:
-        memory.seek(start + address)
+        memory.seek(start + address_of_brief())
         return memory.read(1) == b"\xcc"
 
 

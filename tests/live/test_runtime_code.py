@@ -50,7 +50,7 @@ def test_runtime_code_fp():
 def test_runtime_code_untold():
     """Of a function that never returns nothing tells its frame."""
     with scratch() as folder:
-        recording, result = record(folder + "/s.db", "-F", 997, "--", WORKLOADS + "/jit_bare", 2,
+        recording, result = record(folder + "/s.db", "-F", 1997, "--", WORKLOADS + "/jit_bare", 1,
                                    "stuck")
         samples = [names_of(sample) for sample in recording.samples() if is_steady(sample)]
         found = collections.Counter(";".join(map(str, map(chains.base_name, names)))

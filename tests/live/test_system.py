@@ -24,10 +24,10 @@ def check_end(result):
 
 
 def end_by_signal(number):
-    with scratch() as folder, workload("chain") as process:
-        with Daemon(folder + "/s.db", "-F", 997, "--pid", process.pid) as daemon:
+    with scratch() as folder, workload("chain", share=0.25) as process:
+        with Daemon(folder + "/s.db", "-F", 3989, "--pid", process.pid) as daemon:
             daemon.wait_recording()
-            wait_cpu(process.pid, 1.7)
+            time.sleep(1.7)
             check_end(daemon.finish(number))
         check(process.poll() is None, "the target ended, too")
         samples = check_whole(Recording(folder + "/s.db"))
@@ -109,8 +109,8 @@ def test_end_duration():
 def test_end_of_target():
     """stackd ends when the processes that it was attached to have ended."""
     with scratch() as folder:
-        with workload("chain", 2) as first, workload("recursion", 3) as second:
-            recording, result = record(folder + "/s.db", "-F", 997, "--pid",
+        with workload("chain", 0.5) as first, workload("recursion", 0.75) as second:
+            recording, result = record(folder + "/s.db", "-F", 3989, "--pid",
                                        "%d,%d" % (first.pid, second.pid))
             check_end(result)
         samples = check_whole(recording)
@@ -124,7 +124,7 @@ def test_status_of_command():
     """The command's own failure is not stackd's: the recording is good."""
     with scratch() as folder:
         result = run(STACKD, "-o", folder + "/s.db", "--", "sh", "-c",
-                     "'%s/chain' 1; exit 7" % WORKLOADS)
+                     "'%s/chain' 0.25; exit 7" % WORKLOADS)
         check_end(result)
 
 
@@ -133,10 +133,10 @@ def test_kill():
     """kill -9 at any moment: the store can be read, has all that was committed, and the reader
     finds the names that are not in it: after the first commit, that is all of them but the
     kernel's."""
-    with scratch() as folder, workload("chain", 600) as process:
-        for turn, (wait, least) in enumerate(((0, None), (0.3, None), (0, 0), (2.5, 100))):
+    with scratch() as folder, workload("chain", 600, share=0.25) as process:
+        for turn, (wait, least) in enumerate(((0, None), (0.07, None), (0, 0), (0.6, 100))):
             store = "%s/%d.db" % (folder, turn)
-            with Daemon(store, "-F", 997, "--pid", process.pid) as daemon:
+            with Daemon(store, "-F", 3989, "--pid", process.pid) as daemon:
                 daemon.wait_recording()
                 wait_cpu(process.pid, wait)
                 committed = daemon.wait_samples(least) if least is not None else 0
@@ -157,18 +157,18 @@ def test_kill():
                   *[chains.text_of(s.frames) for s in unnamed[:5]])
             check_chains(samples, CHAIN, at_least=40 if committed > 100 else 0)
             # and the next daemon can go on with it
-            record(store, "-q", "-F", 997, "--duration", 0.5, "--pid", process.pid)
+            record(store, "-q", "-F", 3989, "--duration", 0.5, "--pid", process.pid)
             check(len(run(STACKCTL, "list", "-i", store).out.splitlines()) >= 2, "two recordings")
 
 
 def record_two(folder, one, two):
-    """Two daemons at the same time, each until its process has had a second of CPU time."""
-    with Daemon(folder + "/1.db", "-F", 997, "--pid", one.pid) as first, \
-            Daemon(folder + "/2.db", "-F", 499, "--pid", two.pid) as second:
+    """Two daemons at the same time, each until its process has been sampled enough."""
+    with Daemon(folder + "/1.db", "-F", 3989, "--pid", one.pid) as first, \
+            Daemon(folder + "/2.db", "-F", 1997, "--pid", two.pid) as second:
         first.wait_recording()
         second.wait_recording()
         for process in (one, two):
-            wait_cpu(process.pid, 1)
+            wait_cpu(process.pid, 0.25)
         check_end(first.finish(SIGINT))
         check_end(second.finish(SIGINT))
     return [check_whole(Recording(folder + name)) for name in ("/1.db", "/2.db")]
@@ -192,9 +192,9 @@ def test_two_daemons_one_target():
 @live
 def test_reader_while_writing():
     """Each reader sees a good moment of the store, later ones more; the writer loses nothing."""
-    with scratch() as folder, workload("recursion") as process:
+    with scratch() as folder, workload("recursion", share=0.25) as process:
         store = folder + "/s.db"
-        with Daemon(store, "-F", 1997, "--pid", process.pid) as daemon:
+        with Daemon(store, "-F", 7993, "--pid", process.pid) as daemon:
             daemon.wait_recording()
             counts = []
             for turn in range(100):
@@ -216,7 +216,7 @@ def test_recordings_of_a_store():
     with scratch() as folder:
         store = folder + "/s.db"
         for name in ("chain", "recursion"):
-            record(store, "-q", "-F", 997, "--", "%s/%s" % (WORKLOADS, name), 1)
+            record(store, "-q", "-F", 3989, "--", "%s/%s" % (WORKLOADS, name), 0.25)
         check_chains(check_whole(Recording(store, 1)), CHAIN)
         check_chains(check_whole(Recording(store, 2)), Expectation.of_source("recursion"))
         check(Recording(store).folded() == Recording(store, 2).folded(), "the latest is the 2nd")
@@ -356,13 +356,13 @@ def test_cgroup():
     except OSError as error:
         raise Skip("cannot make a cgroup: %s" % error) from None
     try:
-        with scratch() as folder, workload("chain"):
+        with scratch() as folder, workload("chain", share=0.25):
             enter = "echo $$ > '%s/cgroup.procs' && exec '%s/%s' 30"
-            with Daemon(folder + "/s.db", "-F", 997, "--cgroup", group) as daemon:
+            with Daemon(folder + "/s.db", "-F", 3989, "--cgroup", group) as daemon:
                 daemon.wait_recording()
                 with subprocess.Popen(["sh", "-c", enter % (group, WORKLOADS, "recursion")],
                                       stdout=subprocess.DEVNULL) as inside:
-                    wait_cpu(inside.pid, 2)
+                    wait_cpu(inside.pid, 0.5)
                     check_end(daemon.finish(SIGINT))
                     inside.kill()
             samples = check_whole(Recording(folder + "/s.db"))
@@ -389,8 +389,8 @@ def test_group():
         with scratch() as folder:
             program, env = shutil.copy(STACKCTL, folder), {"STACKD_STORE": None}
             os.chmod(folder, 0o755)
-            result = run(STACKD, "-F", 997, "--group", "stackd-test", "--", WORKLOADS + "/chain", 1,
-                         env=env)
+            result = run(STACKD, "-F", 3989, "--group", "stackd-test", "--", WORKLOADS + "/chain",
+                         0.25, env=env)
             check(result.status == DONE, "status %d" % result.status, result.err)
             check(not re.search("warning|cannot", result.err), "not shared", result.err)
             for suffix in ("", "-wal", "-shm"):
@@ -399,10 +399,10 @@ def test_group():
                       "owner and mode of %s" % (store + suffix), info)
             member = run(*as_user, "--groups", gid, program, "report", env=env)
             check(member.status == DONE and "chain" in member.out, "a member's report", member.err)
-            with workload("chain") as process, Daemon(store, "-F", 997, "--group", "stackd-test",
+            with workload("chain") as process, Daemon(store, "-F", 3989, "--group", "stackd-test",
                                                       "--pid", process.pid) as daemon:
                 daemon.wait_recording()
-                wait_cpu(process.pid, 2)
+                wait_cpu(process.pid, 0.5)
                 member = run(*as_user, "--groups", gid, program, "report", env=env)
                 check(member.status == DONE and "recording: 2" in member.out,
                       "a member's report while it is written", member.out[:300], member.err)
@@ -429,7 +429,7 @@ def test_sudo_store():
     env = {"SUDO_UID": str(uid), "SUDO_GID": str(uid), "STACKD_STORE": None}
     was_there = os.path.exists("/var/lib/stackd")
     try:
-        result = run(STACKD, "-F", 997, "--", WORKLOADS + "/chain", 1, env=env)
+        result = run(STACKD, "-F", 3989, "--", WORKLOADS + "/chain", 0.25, env=env)
         check_end(result)
         check(os.stat(home + "/store.db").st_uid == uid, "the store is not the user's")
         with scratch() as folder:
@@ -490,7 +490,7 @@ def test_summary():
     """The line at the end has samples, lost, quality and where they are."""
     with scratch() as folder:
         store = folder + "/s.db"
-        recording, result = record(store, "-F", 997, "--", WORKLOADS + "/chain", 1)
+        recording, result = record(store, "-F", 3989, "--", WORKLOADS + "/chain", 0.25)
         for word in (str(recording.stats()["samples"]), "lost", "complete", store):
             check(word in result.err, "the summary lacks '%s'" % word, result.err)
         report = recording.text("report")
@@ -504,7 +504,7 @@ def test_report_outlives_program():
     """A store is self-contained: the same report when the program and its libraries are gone."""
     with scratch() as folder:
         program = shutil.copy(WORKLOADS + "/chain", folder + "/program")
-        recording, _ = record(folder + "/s.db", "-F", 997, "--", program, 1)
+        recording, _ = record(folder + "/s.db", "-F", 3989, "--", program, 0.25)
         before = recording.text("report")
         os.unlink(program)
         check(recording.text("report") == before, "the report has changed")
@@ -514,7 +514,7 @@ def test_report_outlives_program():
 def test_stdout_full():
     """A report that cannot be written is a failure, not silence."""
     with scratch() as folder:
-        record(folder + "/s.db", "-q", "--", WORKLOADS + "/chain", 1)
+        record(folder + "/s.db", "-q", "-F", 3989, "--", WORKLOADS + "/chain", 0.25)
         for words in (["report"], ["export", "--folded"], ["export", "--perf-script"],
                       ["export", "--tags"], ["stats", "--json"]):
             with open("/dev/full", "w", encoding="ascii") as full:

@@ -14,7 +14,7 @@ from harness import (DONE, STACKCTL, STACKD, WORKLOADS, Recording, Skip, check, 
                      check_whole, hits_page_fault, live, record, record_attached, run, scratch,
                      user_frames, workload)
 
-FREQUENCY = 1997
+FREQUENCY = 3989
 PLUGIN = os.path.join(WORKLOADS, "tagged-plugin")
 FUNCTIONS = os.path.join(WORKLOADS, "tagged-functions")
 
@@ -51,7 +51,7 @@ LEAST = 20  # walks that say something
 
 def judged_once(folder, path):
     store = os.path.join(folder, os.path.basename(path) + ".db")
-    result = run(STACKD, "--judge-tags", "-F", FREQUENCY, "-o", store, "--", path, 1,
+    result = run(STACKD, "--judge-tags", "-F", FREQUENCY, "-o", store, "--", path, 0.5,
                  env={"STACKD_DEBUG": "1"})
     check(result.status == 0, "status %d" % result.status, result.err)
     counters = Recording(store).stats()["counters"]
@@ -239,7 +239,7 @@ def test_tags_only():
     known = {"%#x" % tag for tag in known}
     with scratch() as folder:
         recording, result = record(folder + "/s.db", "--tags", "only", "-F", FREQUENCY, "--",
-                                   os.path.join(PLUGIN, "chain"), 1)
+                                   os.path.join(PLUGIN, "chain"), 0.5)
         stats = recording.stats()
         rows = [line.split("\t") for line in recording.text("export", "--tags").splitlines()]
     print(stats["end_reasons"], result.err, known)
@@ -262,7 +262,7 @@ def test_decode_both_kinds():
         export = folder + "/tags"
         tags = {}
         for kind, mode in (("elf", "off"), ("tag", "only")):
-            recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--tags", mode, "--", program, 2)
+            recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--tags", mode, "--", program, 1)
             recording.text("export", "--tags", "-o", export)
             with open(export, encoding="utf-8") as file:
                 tags[kind] = most_sampled(file.read(), kind)

@@ -54,7 +54,7 @@ FORGOTTEN = ("cgroups", "processes", "threads", "files", "objects", "paths", "lo
 def test_prometheus():
     """stats --prometheus is what the textfile collector reads, and has the recording's figures."""
     with scratch() as folder:
-        record(folder + "/s.db", "-F", 997, "--", WORKLOADS + "/chain", 1)
+        record(folder + "/s.db", "-F", 3989, "--", WORKLOADS + "/chain", 0.25)
         path = folder + "/stackd.prom"
         result = run(STACKCTL, "stats", "--prometheus", "-i", folder + "/s.db", "-o", path)
         check(result.status == DONE, "status %d" % result.status, result.err)
@@ -67,7 +67,7 @@ def test_prometheus():
               stats["end_reasons"]["entry"], "complete ones", metrics)
         lost = sum(n for (name, _), n in metrics.items() if name == "stackd_lost_total")
         check(lost == stats["lost"], "lost", lost)
-        check(metrics["stackd_rate_hertz", None] == 997, "rate", metrics)
+        check(metrics["stackd_rate_hertz", None] == 3989, "rate", metrics)
         check(0 < metrics["stackd_cpu_seconds_total", None] < 5, "CPU", metrics)
         check(1 << 20 < metrics["stackd_resident_memory_bytes", None] < 1 << 28, "memory", metrics)
         check(metrics["stackd_store_bytes", None] == stats["store_bytes"], "store", metrics)
@@ -84,7 +84,7 @@ def test_prometheus():
 @live
 def test_watchdog():
     """The loop answers the service manager's watchdog in half the time."""
-    with scratch() as folder, workload("chain") as process:
+    with scratch() as folder, workload("chain", share=0.1) as process:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
             listener.bind(folder + "/notify")
             listener.settimeout(10)

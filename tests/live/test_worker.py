@@ -38,7 +38,7 @@ def register(what, where, words, counter):
         with scratch() as folder:
             store, program = folder + "/s.db", shutil.copy(WORKLOADS + "/chain", folder + "/hit")
             fault = "%s:%s:%s" % (what, where, build_id(program))
-            result = run(stackd, "-F", 499, "-o", store, "--", program, 1,
+            result = run(stackd, "-F", 997, "-o", store, "--", program, 0.5,
                          env={"STACKD_FAULT": fault}, timeout=120)
             print(result.err)
             check(result.status == DONE, "status %d" % result.status, result.err)
