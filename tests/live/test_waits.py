@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 
 from harness import (DONE, STACKCTL, STACKD, WORKLOADS, Daemon, Recording, Skip, check, live,
                      record, run, scratch, wait_cpu, workload)
@@ -260,6 +261,14 @@ def test_waits_sampled():
     check_sampled("--wakers")
 
 
+def wait_lowered(recording, times):
+    """Waits until the rate has been changed so often, as of the last commit."""
+    deadline = time.monotonic() + 60
+    while recording.stats()["counters"]["rate_changes"] < times:
+        check(time.monotonic() < deadline, "the rate was not lowered within a minute")
+        time.sleep(0.1)
+
+
 @live
 def test_waits_budget():
     """To keep within --max-cpu the mean is longer as the rate is lower: fewer waits are kept, and the
@@ -272,8 +281,9 @@ def test_waits_budget():
         try:
             with Daemon(folder + "/s.db", "--wait", "-F", rate, "--max-cpu", "0.3%", "--ring-bytes",
                         RING_BYTES, "--cgroup", group) as daemon:
-                daemon.wait_recording()
-                wait_cpu(program.pid, 16)
+                daemon.wait_samples(0)
+                wait_lowered(Recording(folder + "/s.db"), 2)
+                wait_cpu(program.pid, 1)  # with the last mean
                 result = daemon.finish(signal.SIGINT)
         finally:
             program.kill()
