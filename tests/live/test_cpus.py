@@ -63,8 +63,7 @@ def test_same_cpu():
         os.sched_setaffinity(process.pid, {cpu})
         with Daemon(folder + "/s.db", "-F", 50000, "--pid", process.pid,
                     preexec_fn=lambda: os.sched_setaffinity(0, {cpu})) as daemon:
-            daemon.wait_samples(0)
-            time.sleep(1)
+            daemon.wait_samples(10000)
             result = daemon.finish(SIGINT)
         stats = Recording(folder + "/s.db").stats()
         print(result.err, stats["end_reasons"])

@@ -116,7 +116,9 @@ def record_members(room, process, seconds, *arguments):
 def test_members_full():
     """Children that there is no room for are left out, which is counted and said; so is it with
     regions, which follow processes in the same way."""
-    with workload("crowd", 120, 1500, 1) as process:
+    # Probes are on a file, and so in all processes that have it: here, in its own.
+    with scratch() as folder, \
+            workload(shutil.copy(WORKLOADS + "/crowd", folder), 120, 1500, 1) as process:
         for arguments in ((), ("--region", "one_leaf")):
             threads, samples, counters, said = record_members(1, process, 0.7, *arguments)
             check(counters["processes_not_followed"] > 3, "not counted", counters)

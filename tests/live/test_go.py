@@ -43,7 +43,7 @@ def check_program(name, roots, is_known_end, *how, each=None, enough=500):
     with scratch() as folder:
         path, twin = build(folder, name, *how)
         recording, result = record(folder + "/s.db", "--judge", "-F", 3989, "--ring-bytes", "64M",
-                                   "--", path, 2, env={"STACKD_DEBUG": "1"})
+                                   "--", path, 3, env={"STACKD_DEBUG": "1"})
         print("\n".join(line for line in result.err.splitlines() if not line.startswith("libbpf")))
         stats, samples = recording.stats(), recording.samples()
         counters = stats["counters"]

@@ -133,7 +133,9 @@ def test_rights_to_calls():
     """A service and a recording of each kind, killed if they made a call that is not on the list."""
     for arguments in (("--all", "--window", "1h", "--max-cpu", "50%"), ("--wait",),
                       ("--region", "alpha")):
-        with scratch() as folder, workload("chain", 60, share=0.2) as process:
+        # Probes are on a file, and so in all processes that have it: here, in its own.
+        with scratch() as folder, \
+                workload(shutil.copy(WORKLOADS + "/chain", folder), 60, share=0.2) as process:
             target = () if "--all" in arguments else ("--pid", process.pid)
             with Daemon(folder + "/s.db", "-F", 997, *arguments, *target, stackd=faulty_stackd(),
                         env={"STACKD_FAULT": "few:calls:0"}) as daemon:

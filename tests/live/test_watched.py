@@ -202,7 +202,7 @@ def test_max_cpu():
             process.send_signal(SIGCONT)
             time.sleep(5)
             middle = spent(store)
-            time.sleep(20)
+            time.sleep(14)
             end, last = spent(store), group_moment(clocks)
             steal = stolen() - before + os.cpu_count() / os.sysconf("SC_CLK_TCK")
             result = daemon.finish(SIGTERM)
