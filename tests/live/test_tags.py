@@ -266,8 +266,8 @@ def test_decode_both_kinds():
             recording.text("export", "--tags", "-o", export)
             with open(export, encoding="utf-8") as file:
                 tags[kind] = most_sampled(file.read(), kind)
-        result = run(STACKCTL, "decode", "--json", "-m", program, "--budget", 2000, tags["elf"],
-                     tags["tag"])
+        result = run(STACKCTL, "decode", "--json", "-m", program, "--budget", 500, tags["elf"],
+                     tags["tag"], timeout=240)
     check(result.status == DONE, "status %d" % result.status, result.err, tags)
     found = json.loads(result.out)["tags"]
     check([tag.get("of") for tag in found] == ["places", "functions"], "other kinds", result.out)
