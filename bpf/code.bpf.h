@@ -25,6 +25,50 @@ static __always_inline bool follows_call(__u64 ra)
 	return false;
 }
 
+#define ENDBR64 0xfa1e0ff3
+
+/* Returns how many bytes of endbr64 begin at `pc`. */
+static __always_inline __u32 endbr64_at(__u64 pc)
+{
+	__u32 code = 0;
+
+	return !bpf_probe_read_user(&code, 4, (const void *)pc) && code == ENDBR64 ? 4 : 0;
+}
+
+/* Returns where the stub of a PLT that begins at `pc` jumps to; `pc` itself: there is none. */
+static __always_inline __u64 behind_stub(__u64 pc)
+{
+	__u64 at = pc + endbr64_at(pc), target = 0;
+	struct {
+		__u16 opcode; /* jmp *distance(%rip) */
+		__s32 distance;
+	} __attribute__((packed)) jump = {0};
+	__u8 prefix = 0;
+
+	if (!bpf_probe_read_user(&prefix, 1, (const void *)at) && prefix == 0xf2)
+		at++;
+	if (bpf_probe_read_user(&jump, sizeof(jump), (const void *)at) || jump.opcode != 0x25ff ||
+	    bpf_probe_read_user(&target, 8, (const void *)(at + 6 + jump.distance)))
+		return pc;
+	return target;
+}
+
+/* Returns whether a direct call before a return address leads to the function that begins at `pc`,
+ * or in front of it with endbr64. */
+static __always_inline bool calls(__u64 ra, __u64 pc)
+{
+	struct {
+		__u8 opcode; /* call distance(%rip) */
+		__s32 distance;
+	} __attribute__((packed)) call = {0};
+	__u64 target;
+
+	if (bpf_probe_read_user(&call, sizeof(call), (const void *)(ra - 5)) || call.opcode != 0xe8)
+		return false;
+	target = behind_stub(ra + call.distance);
+	return target == pc || (target + 4 == pc && endbr64_at(target));
+}
+
 /* Returns whether an instruction is ret, or lea -8(%r10),%rsp. At the end of a function that
  * realigns its stack gcc's unwind information is wrong there: it still uses rbp, which has been
  * restored. */

@@ -14,6 +14,8 @@
  *
  *   - an instruction of one byte is executed in the kernel (`push %rbp` nearly always is). Then the
  *     breakpoint is still the byte before the program counter, but has been dealt with;
+ *   - a direct call is executed in the kernel, too, where a probe is on it: the program counter is
+ *     set behind it, that is pushed, and the program counter set to the function;
  *   - the trampoline's system call sets the stack pointer and the program counter to where the
  *     function returns to, shows them to the probe's handlers, and restores them. While
  *     it runs, the words that the trampoline has pushed, the three registers' values, give it away.
@@ -260,9 +262,15 @@ static __always_inline bool is_low_register(const struct stackd_regs *regs, __u6
 
 /* Has the instruction under the breakpoint at `at` been executed, which was a push of one byte?
  * Then the return address is no longer at the top of the stack. The second word may also be where
- * a context begins: that is code without a call before it. */
+ * a context begins: that is code without a call before it.
+ *
+ * The program counter is set right after the push, so while it is still at the breakpoint
+ * (`is_at`), that is an instant, and the probe's handlers take all other time. They may run for
+ * another instruction than a push, in the middle of a function, with anything at the top of the
+ * stack: so it takes the call that has led here to believe it. Behind the breakpoint it does not
+ * matter for such an instruction. */
 static __always_inline bool has_pushed(struct scratch *s, struct uprobe_task *probed, __u64 at,
-				       __u64 trampoline)
+				       __u64 trampoline, bool is_at)
 {
 	const struct stackd_regs *regs = &s->record.regs;
 	struct return_instance *newest = BPF_CORE_READ(probed, return_instances);
@@ -274,7 +282,25 @@ static __always_inline bool has_pushed(struct scratch *s, struct uprobe_task *pr
 	    !is_low_register(regs, words[0]) ||
 	    (is_return(words[0], trampoline) && is_code(s, words[0])))
 		return false;
+	if (is_at)
+		return calls(words[1], at);
 	return is_return(words[1], trampoline) || is_code(s, words[1]);
+}
+
+#define CALL_BYTES 5 /* of a direct call */
+
+/* A direct call under a breakpoint has been executed up to its jump: the program counter is behind
+ * it, which then is pushed. Takes that off the stack again, as before the call. 1: done. */
+static __always_inline int leave_call_instruction(struct stackd_regs *regs)
+{
+	__u64 pc = regs->r[STACKD_REG_RIP], word;
+	__u8 code = 0;
+
+	if (bpf_probe_read_user(&code, 1, (const void *)(pc - CALL_BYTES)) || code != BREAKPOINT ||
+	    bpf_probe_read_user(&word, 8, (const void *)regs->r[STACKD_REG_RSP]) || word != pc)
+		return 0;
+	regs->r[STACKD_REG_RSP] += 8;
+	return 1;
 }
 
 /* Are there breakpoints of the kernel's in the task's memory? */
@@ -316,9 +342,9 @@ __noinline int leave_handling(struct scratch *given)
 		return 0;
 	is_at = code[1] == BREAKPOINT;
 	if (!is_at && code[0] != BREAKPOINT)
-		return 0;
+		return leave_call_instruction(regs);
 	at = regs->r[STACKD_REG_RIP] - !is_at;
-	pushed = probed && at != trampoline && has_pushed(s, probed, at, trampoline);
+	pushed = probed && at != trampoline && has_pushed(s, probed, at, trampoline, is_at);
 	s->at_breakpoint = !pushed && at != trampoline;
 	if (is_at && pushed) /* and the program counter will be set next */
 		regs->r[STACKD_REG_RSP] += 8;

@@ -192,24 +192,47 @@ def test_uprobe_handling():
 
 
 @live
+def test_uprobe_inside():
+    """A probe on a call within a function, where a region's is put if the first instruction would
+    take longer: what is at the top of the stack there says nothing, and the call is executed in the
+    kernel, one register after the other."""
+    expectation = Expectation.of_source("chain")
+    with scratch() as folder:
+        program = shutil.copy(WORKLOADS + "/chain", folder + "/chain")
+        recording, _ = record(folder + "/s.db", "-F", 5 * FREQUENCY, "--judge", "--ring-bytes",
+                              "64M", "--region", "alpha@chain", "--region-limit", 0, "--", program, 2)
+        stats, samples = recording.stats(), check_whole(recording)
+        handling = sum(is_handling(s) for s in samples)
+        print(stats["quality"], {"handling": handling})
+        check(stats["counters"]["judged_wrong"] == 0, "walks are wrong", stats)
+        check(handling >= len(samples) / 50, "only %d samples in a probe" % handling)
+        check_chains(samples, expectation)
+
+
+@live
 def test_uprobe_first_hit():
     """A thread's first breakpoint: when it has been passed, the kernel knows nothing of probes for
     the thread yet, and in a process without uretprobes there is no trampoline. Whatever sample hits
-    behind the breakpoint has its true path. (Most of the time goes into making the threads.)"""
+    behind the breakpoint has its true path. (Most of the time goes into making the threads: how many
+    recordings have enough such samples is a matter of what else the machine does.)"""
     expectation = Expectation.of_source("uretprobe")
     tried = run(WORKLOADS + "/uretprobe", 0.01)
     if tried.status == 77:
         raise Skip(tried.out.strip() or tried.err.strip())
-    with scratch() as folder:
-        recording, _ = record(folder + "/s.db", "-F", 5 * FREQUENCY, "--", WORKLOADS + "/uretprobe",
-                              5, "threads")
-        samples = [s for s in recording.samples() if user_frames(s)]
-    inside = [s for s in samples if user_frames(s)[-1].symbol in ("first", "linger", "leaf")]
-    odd = [chains.text_of(s.frames) for s in inside
-           if expectation.judge(user_frames(s)) != "right"]
-    handling = sum(is_handling(s) for s in inside)
-    print(len(samples), "samples", len(inside), "inside", handling, "handling")
-    check(not odd, "%d of %d paths" % (len(odd), len(inside)), *odd[:10])
+    handling = 0
+    for _ in range(12):
+        with scratch() as folder:
+            recording, _ = record(folder + "/s.db", "-F", 5 * FREQUENCY, "--",
+                                  WORKLOADS + "/uretprobe", 5, "threads")
+            samples = [s for s in recording.samples() if user_frames(s)]
+        inside = [s for s in samples if user_frames(s)[-1].symbol in ("first", "linger", "leaf")]
+        odd = [chains.text_of(s.frames) for s in inside
+               if expectation.judge(user_frames(s)) != "right"]
+        handling += sum(is_handling(s) for s in inside)
+        print(len(samples), "samples", len(inside), "inside", handling, "handling")
+        check(not odd, "%d of %d paths" % (len(odd), len(inside)), *odd[:10])
+        if handling >= 10:
+            break
     check(handling >= 10, "only %d samples in a probe" % handling)
 
 
