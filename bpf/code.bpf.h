@@ -55,7 +55,7 @@ static __always_inline __u64 behind_stub(__u64 pc)
 
 /* Returns whether a direct call before a return address leads to the function that begins at `pc`,
  * or in front of it with endbr64. */
-static __always_inline bool calls(__u64 ra, __u64 pc)
+static __always_inline bool is_call_of(__u64 ra, __u64 pc)
 {
 	struct {
 		__u8 opcode; /* call distance(%rip) */

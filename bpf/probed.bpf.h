@@ -283,7 +283,7 @@ static __always_inline bool has_pushed(struct scratch *s, struct uprobe_task *pr
 	    (is_return(words[0], trampoline) && is_code(s, words[0])))
 		return false;
 	if (is_at)
-		return calls(words[1], at);
+		return is_call_of(words[1], at);
 	return is_return(words[1], trampoline) || is_code(s, words[1]);
 }
 

@@ -34,6 +34,10 @@ judge() { # NAME STATUS
     esac
 }
 
+deps() { # GROUP...: one lane after the other, as a package manager wants it
+    flock "$logs/deps.lock" ./deps.sh "$@" >>"$logs/deps.log" 2>&1
+}
+
 run() { # NAME COMMAND...: one test, in the foreground
     local name=$1 status TIMEFORMAT="%R s, %U + %S s of a CPU: $1"
     shift
@@ -149,7 +153,7 @@ do_lint() {
 
 # The tests in which other programs read the exports; they judge and report for themselves.
 do_exports() {
-    ./deps.sh exports >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
+    deps exports || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
     timeout 600 /usr/bin/python3 tests/exports/run.py --logs "$logs" </dev/null | tee -a "$results"
     case ${PIPESTATUS[0]} in
     0) ;;
@@ -171,7 +175,7 @@ do_live() {
 
 # The tests of the Debian package, whose root is made while other tests run.
 begin_deb() {
-    ./deps.sh package deb >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
+    deps package deb || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
     deb_folder=$(mktemp -d)
     trap 'rm -rf "$deb_folder"' EXIT
     deb_root=$deb_folder/root # for anybody to read, which the folder is not
@@ -194,7 +198,7 @@ do_deb() {
 # The tests in roots of other releases of Debian: CI runs one, whose root is made beside other tests.
 begin_distro() { # RELEASE
     mkdir -p "$logs/distros"
-    ./deps.sh deb >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
+    deps deb || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
     nice tests/distros/run.sh root "$1" >"$logs/distros/root-$1.log" 2>&1 </dev/null &
     distro_maker=$!
     disown
@@ -214,7 +218,7 @@ do_distro() { # test|quick RELEASE
 
 # The Dockerfile, and the rights that a container needs.
 do_container() {
-    ./deps.sh container >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
+    deps container || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
     LOGS=$logs timeout 900 tests/container/run.sh </dev/null | tee -a "$results"
     case ${PIPESTATUS[0]} in
     0) ;;
@@ -225,8 +229,8 @@ do_container() {
 
 # The tests on other kernels, and of the programs of other compilers, as far as they are available.
 do_kernels() { # ARGUMENTS...: of tests/kernels/run.py
-    ./deps.sh kernels >>"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
-    ./deps.sh compilers >>"$logs/deps.log" 2>&1
+    deps kernels || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
+    deps compilers
     timeout 3600 python3 tests/kernels/run.py --logs "$logs" "$@" </dev/null | tee -a "$results"
     case ${PIPESTATUS[0]} in
     0) ;;
@@ -240,8 +244,8 @@ timed() { # COMMAND...: a group, whose time gets a line
     { time "$@" 2>&3; } 3>&2 2>>"$STACKD_TEST_TIMES"
 }
 
-# All groups run in two lanes: one that tests this build here, and one that waits for other programs,
-# and other systems' roots, kernels and containers, much of the time.
+# All groups run in three lanes: one that tests this build here, one that waits for other systems'
+# roots, kernels and containers much of the time, and one that waits for servers.
 all_here() {
     timed do_unit
     timed do_cli
@@ -251,7 +255,6 @@ all_here() {
 
 all_elsewhere() {
     timed do_deb
-    timed do_exports
     timed do_kernels --compilers one 6.1 6.12 own
     timed do_distro quick trixie
     timed do_container
@@ -276,6 +279,7 @@ for group in "${@:-all}"; do
         timed do_build full
         all_here &
         all_elsewhere &
+        timed do_exports &
         wait
         ;;
     distros)

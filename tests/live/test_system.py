@@ -402,8 +402,11 @@ def test_group():
             with workload("chain") as process, Daemon(store, "-F", 3989, "--group", "stackd-test",
                                                       "--pid", process.pid) as daemon:
                 daemon.wait_recording()
-                wait_cpu(process.pid, 0.5)
-                member = run(*as_user, "--groups", gid, program, "report", env=env)
+                end = time.monotonic() + 30
+                member = None  # a commit comes once a second
+                while not member or (member.status != DONE and time.monotonic() < end):
+                    wait_cpu(process.pid, 0.1)
+                    member = run(*as_user, "--groups", gid, program, "report", env=env)
                 check(member.status == DONE and "recording: 2" in member.out,
                       "a member's report while it is written", member.out[:300], member.err)
                 check_end(daemon.finish(SIGINT))
