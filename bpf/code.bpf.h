@@ -58,7 +58,7 @@ static __always_inline __u64 behind_stub(__u64 pc)
 static __always_inline bool is_call_of(__u64 ra, __u64 pc)
 {
 	struct {
-		__u8 opcode; /* call distance(%rip) */
+		__u8 opcode; /* call rel32 */
 		__s32 distance;
 	} __attribute__((packed)) call = {0};
 	__u64 target;

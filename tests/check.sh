@@ -34,8 +34,10 @@ judge() { # NAME STATUS
     esac
 }
 
-deps() { # GROUP...: one lane after the other, as a package manager wants it
-    flock "$logs/deps.lock" ./deps.sh "$@" >>"$logs/deps.log" 2>&1
+# One lane after the other, as a package manager wants it. --close: a service that a package starts
+# must not inherit the lock, and keep it.
+deps() { # GROUP...
+    flock --close "$logs/deps.lock" ./deps.sh "$@" >>"$logs/deps.log" 2>&1
 }
 
 run() { # NAME COMMAND...: one test, in the foreground
