@@ -7,7 +7,9 @@
 
 #include "scratch.bpf.h"
 
-#define SYSCALL 0x050f /* the instruction */
+#define SYSCALL	     0x050f	  /* the instruction */
+#define SYSCALL_TEST 0xc08548050f /* and test %rax,%rax behind it */
+#define CLONE_BYTES  20		  /* from there to the first call, at most */
 
 /* Returns whether a return address follows a call: e8 rel32, or ff /2 in two to seven bytes. */
 static __always_inline bool follows_call(__u64 ra)
@@ -99,6 +101,22 @@ __noinline int leaf_at(__u64 pc)
 	if (code[0] == 0x55 && code[1] == 0x48 && code[2] == 0x89 && code[3] == 0xe5)
 		return STACKD_LEAF_PUSHED;
 	return STACKD_LEAF_MADE;
+}
+
+/* Is `pc` right behind a system call, or behind the few instructions with which clone3() of glibc
+ * goes on in the new thread, up to its first call? They begin with `test %rax,%rax`. */
+static __always_inline bool follows_clone(__u64 pc)
+{
+	__u64 code = 0;
+
+	if (bpf_probe_read_user(&code, 2, (const void *)(pc - 2)))
+		return false;
+	for (int behind = 3; code != SYSCALL && behind <= CLONE_BYTES; behind++) {
+		if (bpf_probe_read_user(&code, 5, (const void *)(pc - 2 - behind)))
+			return false;
+		code = code == SYSCALL_TEST ? SYSCALL : 0;
+	}
+	return code == SYSCALL;
 }
 
 #endif

@@ -99,24 +99,6 @@ static __always_inline bool may_be_trampoline(__u64 ra)
 	return !(ra & (PAGE_SIZE - 1));
 }
 
-/* Replaces the trampoline's return address, which the walk has come to, by the true one. 1: done;
- * 0: it is not one. Global, so that it is verified once. */
-__noinline int restore_return(struct scratch *given)
-{
-	struct scratch *s = CHECKED(given);
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct uprobe_task *probed = probed_task(task);
-	__u64 ra;
-
-	if (!s || !probed || s->walk.pc != trampoline_of(task))
-		return 0;
-	ra = find_return(s, probed, s->walk.slot);
-	if (!ra)
-		return 0;
-	s->walk.pc = ra;
-	return 1;
-}
-
 /*
  * How far above rsp the returning function's slot is, by the position in the trampoline: its one
  * instruction, or from 6.11 on
@@ -132,6 +114,20 @@ static __always_inline __u64 slot_above(__u64 at)
 	if (at < 2 || at == 16)
 		return at ? 0 : -8;
 	return at == 2 || at == 15 ? 8 : 16;
+}
+
+/* The return address of a thread that is at byte `at` of the trampoline; 0: it is nowhere. */
+static __always_inline __u64 find_left(const struct scratch *s, struct uprobe_task *probed,
+				       __u64 at, __u64 slot)
+{
+	__u64 ra = find_return(s, probed, slot);
+
+	if (!ra && at == TRAMPOLINE_CALLED)
+		ra = find_popped(probed, slot);
+	if (!ra && (at < TRAMPOLINE_CALLED ||
+		    bpf_probe_read_user(&ra, sizeof(ra), (const void *)slot) || !follows_call(ra)))
+		return 0;
+	return ra;
 }
 
 /* Of a thread that was stopped in code without a file: the registers as they would be without the
@@ -156,14 +152,56 @@ __noinline int leave_probe(struct scratch *given)
 		return 1;
 	}
 	slot = rsp + slot_above(pc - page);
-	ra = find_return(s, probed, slot);
-	if (!ra && pc - page == TRAMPOLINE_CALLED)
-		ra = find_popped(probed, slot);
-	if (!ra && (pc - page < TRAMPOLINE_CALLED ||
-		    bpf_probe_read_user(&ra, sizeof(ra), (const void *)slot) || !follows_call(ra)))
+	ra = find_left(s, probed, pc - page, slot);
+	if (!ra)
 		return 0;
 	s->record.regs.r[STACKD_REG_RIP] = ra;
 	s->record.regs.r[STACKD_REG_RSP] = slot + 8;
+	return 1;
+}
+
+/* The walk has come behind a signal's frame: has it hit the thread in the trampoline? Then that is
+ * no frame, and the walk goes on at the true return address. 1: done. */
+static __always_inline int leave_signalled(struct scratch *s, struct uprobe_task *probed,
+					   __u64 page)
+{
+	__u64 at = s->walk.pc - page, slot, ra;
+
+	if (!page || at >= PAGE_SIZE)
+		return 0;
+	slot = s->walk.r[STACKD_REG_RSP] + slot_above(at);
+	ra = find_left(s, probed, at, slot);
+	if (!ra)
+		return 0;
+	s->walk.pc = ra;
+	s->walk.slot = slot;
+	s->walk.r[STACKD_REG_RSP] = slot + 8;
+	s->walk.is_exact = 0;
+	s->walk.is_once = 1;
+	return 1;
+}
+
+/* Replaces an address in the trampoline that the walk has come to by the true return address: where
+ * a function returns to, or where a signal has hit the thread. 1: done; 0: it is none. Global, so
+ * that it is verified once. */
+__noinline int restore_return(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct uprobe_task *probed = probed_task(task);
+	__u64 ra, page;
+
+	if (!s || !probed)
+		return 0;
+	page = trampoline_of(task);
+	if (s->walk.is_exact)
+		return leave_signalled(s, probed, page);
+	if (s->walk.pc != page)
+		return 0;
+	ra = find_return(s, probed, s->walk.slot);
+	if (!ra)
+		return 0;
+	s->walk.pc = ra;
 	return 1;
 }
 

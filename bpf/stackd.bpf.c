@@ -213,7 +213,7 @@ static long walk_frame(__u32 turn, struct scratch **at)
 		fetch_ahead(s);
 	if (index && stride(s))
 		return 0;
-	if (index && may_be_trampoline(s->walk.pc) && restore_return(s))
+	if (index && (s->walk.is_exact || may_be_trampoline(s->walk.pc)) && restore_return(s))
 		return 0;
 	rule = rule_of_frame(s);
 	if (!index && (!rule || s->location >> 48 == STACKD_FILE_NONE) && leave_probe(s)) {
@@ -269,22 +269,19 @@ static __always_inline void walk_start(struct scratch *s, struct task_struct *ta
 	s->rule_misses = 0;
 }
 
-/* A thread that clone() has just made, and that has not run yet: right behind the system call,
+/* A thread that clone() has just made, and that has done nothing yet: behind the system call,
  * which gave it 0, on a stack that nobody has touched so far: it begins here. One that fork() has
  * made, with memory of its own, is on its parent's stack, even if that cannot be read right now,
  * when the page is being moved. */
 static __always_inline bool is_unborn(const struct stackd_stack_record *record,
 				      struct task_struct *task)
 {
-	__u16 code = 0;
 	__u64 top;
 
 	return record->regs.r[0] == 0 && task->mm->mm_users.counter > 1 &&
 	       bpf_probe_read_user(&top, sizeof(top),
 				   (const void *)record->regs.r[STACKD_REG_RSP]) &&
-	       !bpf_probe_read_user(&code, sizeof(code),
-				    (const void *)(record->regs.r[STACKD_REG_RIP] - 2)) &&
-	       code == SYSCALL;
+	       follows_clone(record->regs.r[STACKD_REG_RIP]);
 }
 
 /* Has the walk come to something that only the daemon can do, or do better? */

@@ -539,7 +539,8 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 	while (n < max_frames) {
 		struct walk_frame *frame = &frames[n++];
 
-		if (!enter_frame(&run, frame)) {
+		if (!enter_frame(&run, frame) &&
+		    !(weak_step_leave_trampoline(&run) && enter_frame(&run, frame))) {
 			reason = STACKD_END_NO_MAPPING;
 			break;
 		}

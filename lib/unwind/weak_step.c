@@ -226,3 +226,38 @@ enum stackd_end_reason weak_step_without_file(struct walk_run *run, const struct
 	return weak_step_by_frame_pointer(run, s->slot ? STACKD_LEAF_MADE : run->in->leaf,
 					  without_rule(object));
 }
+
+/* --- the trampoline of uretprobes ------------------------------------------------------------ */
+
+/* It has pushed three words, and its system call has put the return address into the highest of
+ * them. How far that is above rsp, by the position in the trampoline's page: in front of pop %r11,
+ * pop %rcx and ret. -1: somewhere else. */
+static int slot_above(uint64_t pc)
+{
+	switch (pc & 4095) {
+	case 13:
+		return 16;
+	case 15:
+		return 8;
+	case 16:
+		return 0;
+	}
+	return -1;
+}
+
+bool weak_step_leave_trampoline(struct walk_run *run)
+{
+	struct walk_state *s = &run->state;
+	int above = slot_above(s->r[STACKD_REG_RIP]);
+	uint64_t slot = s->r[STACKD_REG_RSP] + (uint64_t)above, pc;
+
+	if (s->is_return || !s->slot || above < 0 || !walk_memory_read8(&run->memory, slot, &pc) ||
+	    follows_call(run, pc) != YES)
+		return false;
+	s->r[STACKD_REG_RIP] = pc;
+	s->r[STACKD_REG_RSP] = slot + 8;
+	s->slot = slot;
+	s->is_return = true;
+	s->may_be_at_cfa = false;
+	return true;
+}

@@ -18,4 +18,10 @@ enum stackd_end_reason weak_step_by_frame_pointer(struct walk_run *run, enum sta
  * tell, else by frame pointer. Results as above. */
 enum stackd_end_reason weak_step_without_file(struct walk_run *run, const struct object *object);
 
+/* Of an address in no mapping that is known, where a signal has hit the thread: if that is the end
+ * of the kernel's trampoline of uretprobes (6.11 and later), moves the walk to where it returns to
+ * and tells true. Earlier in the trampoline the return address is in the kernel alone:
+ * bpf/probed.bpf.h. */
+bool weak_step_leave_trampoline(struct walk_run *run);
+
 #endif

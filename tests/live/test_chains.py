@@ -4,6 +4,7 @@ stackd, and attached to while it runs."""
 
 import collections
 import os
+import re
 import shutil
 
 import chains
@@ -15,6 +16,7 @@ from harness import (STACKD, WORKLOADS, Recording, Skip, background, check, chec
 # A program that does one thing over and over has in a second at twice the rate what it has in two.
 FREQUENCY = int(os.environ.get("STACKD_TEST_FREQUENCY", "3989"))  # bench/oracle.py's is another
 SECONDS = 1
+FASTER = 1 if "STACKD_TEST_FREQUENCY" in os.environ else 2.5  # are the tests of shapes, and shorter
 # What is to be met here is that a program changes, so many times a second: it has as many seconds.
 CHANGING = ("fork_exec", "threads", "dlopen_dlclose", "lazy")
 PREFIX = "--prefix=" + os.environ.get("STACKD_TEST_PREFIX", "verified")
@@ -41,7 +43,9 @@ STARTED_ONLY = {"memfd": ("memfd", FREQUENCY)}
 
 def pace(source, frequency):
     """The frequency and the seconds for a workload: as many samples for all of one frequency."""
-    return (frequency // 2, 2 * SECONDS) if source in CHANGING else (frequency, SECONDS)
+    if source in CHANGING:
+        return frequency // 2, 2 * SECONDS
+    return int(frequency * FASTER), SECONDS / FASTER
 
 
 def started(name, source, frequency):
@@ -148,6 +152,49 @@ def test_uretprobe():
         check(len(complete) > len(samples) * 0.9, "too few complete stacks", len(complete), len(samples))
         check(stats["counters"]["judged_wrong"] == 0, "walks are wrong", stats)
         check_chains(complete, expectation)
+
+
+@live
+def test_uretprobe_signal():
+    """A signal that hits a thread in the kernel's trampoline: behind the handler the path goes on to
+    where the function returns to. Before the trampoline's system call, only the kernel has that
+    address: a walk that is left to the daemon (there are no tables yet) ends there, and says so."""
+    expectation = Expectation.of_source("uretprobe")
+    tried = run(WORKLOADS + "/uretprobe", 0.01)
+    if tried.status == 77:
+        raise Skip(tried.out.strip() or tried.err.strip())
+    with scratch() as folder:
+        recording, _ = record(folder + "/s.db", "-e", "cpu-clock:u", "-F", 5 * FREQUENCY, "--",
+                              WORKLOADS + "/uretprobe", SECONDS, "signals")
+        stats, samples = recording.stats(), recording.samples()
+    left = stats["counters"]["kernel_fallbacks"]
+    cut = [s for s in samples if (s.frames[0].symbol or "").startswith("[incomplete:")]
+    odd = [chains.text_of(s.frames) for s in cut
+           if s.frames[0].symbol != "[incomplete: no_mapping]" or s.frames[1].ip % 4096 > 11]
+    complete = [s for s in samples if s not in set(cut)]
+    returning = [s for s in complete
+                 if re.search("steady_signals;[^;]*;on_timer", chains.text_of(s.frames))]
+    print(stats["quality"], left, "left to the daemon", len(returning), "behind a return")
+    check(stats["lost"] == 0 and len(samples) == stats["samples"], "lost samples", stats)
+    check(not odd, "%d cut stacks" % len(odd), *odd[:10])
+    check(len(cut) == stats["quality"]["partial"], "unmarked", stats)
+    check(len(cut) <= left < len(samples) / 4, "cut stacks", len(cut), left)
+    check(len(returning) >= len(samples) / 20, "hardly any signal in a return", len(returning))
+    check_chains(complete, expectation)
+
+
+@live
+def test_newborn():
+    """Threads that have done nothing yet, on stacks that nobody has touched: they begin there. Before
+    there are tables, not even the one function is told."""
+    with scratch() as folder:
+        recording, _ = record(folder + "/s.db", "-e", "cpu-clock:u", "-F", FREQUENCY, "--judge", "--",
+                              WORKLOADS + "/newborn", SECONDS)
+        counters, samples = recording.stats()["counters"], check_whole(recording)
+    newborn = [s for s in samples if chains.text_of(s.frames) in ("begin", "[no frames]")]
+    check(len(newborn) > len(samples) / 2, "few samples", len(newborn), len(samples))
+    check_chains([s for s in samples if s not in set(newborn)], Expectation.of_source("newborn"), 0)
+    check(counters["judged_wrong"] == 0, "walks are wrong", counters)
 
 
 def is_handling(sample):

@@ -7,7 +7,8 @@
  * The program sets the probes itself, on its own functions. Without the right to, or in a kernel
  * without uprobes, it says so and ends with 77. With a second argument, the kernel watches the
  * functions' entries instead, and replaces nothing: with "entry" in the same thread, with "threads"
- * in one after the other, of which each meets its first breakpoint.
+ * in one after the other, of which each meets its first breakpoint. With "signals", returns are
+ * watched, and a timer's signals find the thread in them more often than not.
  *
  * EXPECT: main;steady;first;second;first;leaf
  * EXPECT: main;steady;first;second;first;linger
@@ -22,6 +23,12 @@
  * EXPECT: main;steady;pass;first;leaf
  * EXPECT: @thread;steady_thread;pass;first;linger
  * EXPECT: @thread;steady_thread;pass;first;leaf
+ * EXPECT: main;steady_signals;first;leaf
+ * EXPECT: main;steady_signals;first;linger
+ * EXPECT: main;steady_signals;@sigret;on_timer;timer_leaf
+ * EXPECT: main;steady_signals;first;@sigret;on_timer;timer_leaf
+ * EXPECT: main;steady_signals;first;leaf;@sigret;on_timer;timer_leaf
+ * EXPECT: main;steady_signals;first;linger;@sigret;on_timer;timer_leaf
  */
 #include <linux/perf_event.h>
 #include <pthread.h>
@@ -31,6 +38,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "workload.h"
 
@@ -124,6 +132,42 @@ static void begin_threads(void)
 		pthread_join(thread, NULL);
 }
 
+static CALLEE void timer_leaf(unsigned n)
+{
+	SPIN(n);
+}
+
+static CALLEE void on_timer(int signal)
+{
+	(void)signal;
+	timer_leaf(20000);
+	KEEP;
+}
+
+static CALLEE void steady_signals(void)
+{
+	for (;;) {
+		first(0);
+		KEEP;
+	}
+}
+
+static void begin_signals(void)
+{
+	const struct sigaction action = {.sa_handler = on_timer};
+	const struct itimerspec often = {{0, 100000}, {0, 100000}};
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+	timer_t timer;
+
+	sigaction(SIGUSR1, &action, NULL);
+	if (timer_create(CLOCK_MONOTONIC, &event, &timer) ||
+	    timer_settime(timer, 0, &often, NULL)) {
+		perror("no timer");
+		exit(1);
+	}
+	steady_signals();
+}
+
 /* A number in a file of one line; -1. */
 static long number_in(const char *path, const char *format)
 {
@@ -185,7 +229,7 @@ static void watch(void (*function)(unsigned), bool at_entry)
 int main(int argc, char **argv)
 {
 	const char *kind = argc > 2 ? argv[2] : "return";
-	bool at_entry = strcmp(kind, "return") != 0;
+	bool at_entry = strcmp(kind, "return") != 0 && strcmp(kind, "signals") != 0;
 
 	watch(first, at_entry);
 	watch(second, at_entry);
@@ -193,6 +237,8 @@ int main(int argc, char **argv)
 	workload_ready(argc, argv);
 	if (!strcmp(kind, "threads"))
 		begin_threads();
+	else if (!strcmp(kind, "signals"))
+		begin_signals();
 	else
 		steady();
 	return 0;
