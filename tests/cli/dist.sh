@@ -27,7 +27,7 @@ cp -a "$build"/{lib,libstackd.a} "$tree/build/"
 mkdir "$tree/build/gen"
 cp -a "$build"/gen/{pprof,flamegraph}* "$tree/build/gen/"
 find "$tree" -path "$tree/build" -prune -o -type f -exec touch -d 2001-01-01 {} +
-expect 0 make -s -j2 -C "$tree" "${none[@]}" build/stackd
+expect 0 make -s -j2 -C "$tree" DEBUG=1 "${none[@]}" build/stackd
 cmp -s "$tree/build/gen/stackd.skel.h" "$tree/bpf/prebuilt/stackd.skel.h" ||
     fail "another program than the one that came was built in"
 expect 0 "$tree/build/stackd" --version

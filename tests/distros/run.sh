@@ -137,7 +137,7 @@ quick_unit() {
 
 live_tests() {
     # shellcheck disable=SC2016 # expanded within
-    within sh -c 'cd /src && make -s -j"$(nproc)" all workloads &&
+    within sh -c 'cd /src && make -s -j"$(nproc)" all build/workloads/done &&
         exec /usr/bin/python3 -W error tests/live/run.py --logs build/check --exact "$@"' - \
         "${live[@]/#/live-}"
 }

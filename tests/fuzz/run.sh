@@ -26,7 +26,11 @@ mode=${1:?usage: tests/fuzz/run.sh SECONDS [TARGET]... | replay}
 shift
 [ $# = 0 ] || targets=$*
 
-mkdir -p "$out/failed"
+# To be run once, it is compiled as fast as can be.
+made=$out optimised='-O1 -g'
+[ "$mode" != replay ] || made=$out/replay optimised='-O0 -g1'
+
+mkdir -p "$out/failed" "$made"
 python3 tests/fuzz/corpus.py "$out/corpus"
 mkdir -p "$out/corpus/perfdata"
 cc -std=gnu17 -O1 -fPIC -shared -o "$out/code.so" tests/fuzz/code.c
@@ -36,37 +40,37 @@ cc -std=gnu17 -D_GNU_SOURCE -Ilib -Ibpf -Itests/unit -o "$out/make_perfdata" \
 mkdir -p "$out/corpus/import"
 cp "$out"/corpus/perfdata/* "$out/corpus/import/"
 
-objects="$out/lib/sym/kallsyms.o $out/lib/sym/unwind_bounds.o $out/daemon/worker/name_wire.o"
+objects="$made/lib/sym/kallsyms.o $made/lib/sym/unwind_bounds.o $made/daemon/worker/name_wire.o"
 for module in $modules; do
     for source in lib/"$module"/*.c; do
         case $source in
         lib/perf/import.c | lib/perf/import_rows.c | lib/perf/import_counters.c | lib/perf/import_passes.c) ;; # they write the store: no target does
-        *) objects="$objects $out/${source%.c}.o" ;;
+        *) objects="$objects $made/${source%.c}.o" ;;
         esac
     done
 done
 unset MAKEFLAGS MFLAGS MAKELEVEL
 # shellcheck disable=SC2086
-CFLAGS="-fsanitize=fuzzer-no-link,$sanitize" make -s -j"$(nproc)" CC="$clang" B="$out" $objects
+CFLAGS="-fsanitize=fuzzer-no-link,$sanitize" make -s -j"$(nproc)" CC="$clang" OPT="$optimised" B="$made" $objects
 
 # What a worker sends of a small library.
 mkdir -p "$out/corpus/worker"
 # shellcheck disable=SC2086
-$clang -std=gnu17 -D_GNU_SOURCE -O1 -fsanitize=$sanitize -I. -Ilib -Ibpf -o "$out/make_worker" \
+$clang -std=gnu17 -D_GNU_SOURCE $optimised -fsanitize=$sanitize -I. -Ilib -Ibpf -o "$out/make_worker" \
     tests/fuzz/make_worker.c $objects -lelf -ldw -lz -lzstd -lZydis -liberty -ldl
 "$out/make_worker" "$out/code.so" "$out/corpus/worker"
 
 status=0
 for target in $targets; do
     # shellcheck disable=SC2086
-    $clang -std=gnu17 -D_GNU_SOURCE -O1 -g -Wall -Wextra ${WERROR:+-Werror} -fsanitize=fuzzer,$sanitize \
-        -I. -Ilib -Ibpf -Itests/fuzz -o "$out/fuzz_$target" "tests/fuzz/fuzz_$target.c" $objects \
+    $clang -std=gnu17 -D_GNU_SOURCE $optimised -Wall -Wextra ${WERROR:+-Werror} -fsanitize=fuzzer,$sanitize \
+        -I. -Ilib -Ibpf -Itests/fuzz -o "$made/fuzz_$target" "tests/fuzz/fuzz_$target.c" $objects \
         -lelf -ldw -lz -lzstd -lZydis -liberty -ldl
     limits=(-timeout=10 -rss_limit_mb=1024 -max_len=65536 -artifact_prefix="$out/failed/$target-")
     if [ "$mode" = replay ]; then
-        "$out/fuzz_$target" "${limits[@]}" -runs=0 "$out/corpus/$target" 2>&1 | tail -n 3 || status=1
+        "$made/fuzz_$target" "${limits[@]}" -runs=0 "$out/corpus/$target" 2>&1 | tail -n 3 || status=1
     else
-        "$out/fuzz_$target" "${limits[@]}" -max_total_time="$mode" -print_final_stats=1 \
+        "$made/fuzz_$target" "${limits[@]}" -max_total_time="$mode" -print_final_stats=1 \
             -verbosity=1 "$out/corpus/$target" >"$out/$target.log" 2>&1 || status=1
         tail -n 6 "$out/$target.log"
     fi

@@ -111,8 +111,8 @@ stackctl doctor --json >/out/doctor.json 2>/out/doctor.log
 echo $? >/out/doctor.status
 
 record started --judge -F 997 --ring-bytes 64M -- /bin/dash /tmp/each.sh
-record alternate --judge -F 997 --ring-bytes 64M -- /workloads/sigaltstack 5
-record unreadable --judge -F 997 --ring-bytes 64M -- /workloads/unreadable 4
+record alternate --judge -F 997 --ring-bytes 64M -- /workloads/sigaltstack 3
+record unreadable --judge -F 997 --ring-bytes 64M -- /workloads/unreadable 2.5
 record_stopped lossy deep --judge -F 1997 --ring-bytes 256K -- /workloads/deep 4
 
 # The daemon needs CPU time as well: a load that two processors can bear.
@@ -158,7 +158,7 @@ for name in chain threads plugin tail_calls; do
 done
 EOF
     record tags_judged --judge-tags -F 997 --ring-bytes 64M -- /bin/dash /tmp/tagged.sh
-    record tags -F 997 -- /workloads/tagged-plugin/chain 6
+    record tags -F 997 -- /workloads/tagged-plugin/chain 3
 fi
 
 # The programs of other compilers: the most different paths, and options that compile other code in.
@@ -166,7 +166,7 @@ for daemon in /bin/stackd-clang-*; do
     [ -x "$daemon" ] || continue
     compiler=${daemon#/bin/stackd-}
     record "$compiler" --judge -F 997 --ring-bytes 64M -- /bin/dash /workloads/short.sh
-    record "$compiler-options" --depth 8 --heights --lbr=anyway -F 997 -- /workloads/deep 4
+    record "$compiler-options" --depth 8 --heights --lbr=anyway -F 997 -- /workloads/deep 2
     # shellcheck disable=SC2086
     record "$compiler-regions" -F 997 $regions -- /workloads/regions 10
     # shellcheck disable=SC2086

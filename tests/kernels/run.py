@@ -97,7 +97,7 @@ def libraries(programs):
 def write_short(path):
     with open(path, "w", encoding="ascii") as file:
         for pair in zip(SHORT[::2], SHORT[1::2]):
-            file.write("".join("${WORKLOADS:-/workloads}/%s 3 &\n" % name for name in pair)
+            file.write("".join("${WORKLOADS:-/workloads}/%s 1 &\n" % name for name in pair)
                        + "wait\n")
 
 

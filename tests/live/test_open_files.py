@@ -3,13 +3,14 @@
 has run out of numbers."""
 
 import contextlib
+import json
 import os
 import resource
 import shutil
 import signal
 import threading
 
-from harness import (Daemon, Recording, check, check_whole, faulty_stackd, live, run, scratch,
+from harness import (STACKCTL, Daemon, Recording, check, check_whole, faulty_stackd, live, run, scratch,
                      user_frames)
 
 # With half of the descriptors taken, files that nothing maps are closed at the second look, within
@@ -129,7 +130,9 @@ def record_new_files(folder, copies, seconds, *options):
         status = daemon.process.returncode
         with contextlib.suppress(ProcessLookupError):
             os.killpg(daemon.process.pid, signal.SIGKILL)
-    recording = Recording(folder + "/s.db")
+    # The last of its windows may have ended before there was a sample.
+    listed = json.loads(run(STACKCTL, "list", "--json", "-i", folder + "/s.db").out)["recordings"]
+    recording = Recording(folder + "/s.db", [r["recording"] for r in listed if r["samples"]][-1])
     counters = recording.stats()["counters"]
     print(status, messages, counters)
     return status, messages, counters, check_whole(recording, torn_percent=0.5)

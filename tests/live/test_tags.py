@@ -51,7 +51,7 @@ LEAST = 20  # walks that say something
 
 def judged_once(folder, path):
     store = os.path.join(folder, os.path.basename(path) + ".db")
-    result = run(STACKD, "--judge-tags", "-F", FREQUENCY, "-o", store, "--", path, 0.5,
+    result = run(STACKD, "--judge-tags", "-F", 2 * FREQUENCY, "-o", store, "--", path, 0.25,
                  env={"STACKD_DEBUG": "1"})
     check(result.status == 0, "status %d" % result.status, result.err)
     counters = Recording(store).stats()["counters"]

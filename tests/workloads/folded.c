@@ -12,7 +12,7 @@
  * "0.25 0.05"; with the environment variable TIMES then "began" and when each pass did, in
  * nanoseconds of CLOCK_MONOTONIC, of as many as there is room for. Into the file that the
  * environment variable STALLS names goes a line for each stall, in which the program did not
- * advance for more than a hundredth of a pass of its CPU time, since the machine did something else
+ * advance for more than a twentieth of a pass of its CPU time, since the machine did something else
  * in its name: the x at which it ended.
  */
 #include <fcntl.h>
@@ -32,7 +32,7 @@
 #define PAGE   4096
 #define BYTES  100
 #define TIMES  1000
-#define STALL  0.01
+#define STALL  0.05
 #define STALLS 64 /* a pass */
 
 volatile uint64_t cells;
