@@ -101,8 +101,8 @@ end() {
 cat >/tmp/each.sh <<'EOF'
 export PATH=/bin
 while read -r one two; do
-    /workloads/$one 1 &
-    [ -z "$two" ] || /workloads/$two 1 &
+    /workloads/$one 0.6 &
+    [ -z "$two" ] || /workloads/$two 0.6 &
     wait
 done </workloads/pairs
 EOF

@@ -73,10 +73,10 @@ while True:
 
 @live
 def test_switching():
-    """Two processes that wake each other all the time: their threads have no events, which the kernel
-    would start and stop at each switch."""
-    with scratch() as folder, subprocess.Popen(["/usr/bin/python3", "-c", PINGPONG],
-                                               start_new_session=True) as first:
+    """Two processes that wake each other all the time, also beside others: their threads have no events,
+    which the kernel would start and stop at each switch."""
+    with scratch() as folder, subprocess.Popen(["/usr/bin/python3", "-c", PINGPONG], start_new_session=True,
+                                               preexec_fn=lambda: os.nice(-10)) as first:
         try:
             wait_cpu(first.pid, 0.2)
             second = int(run("pgrep", "-P", str(first.pid)).out)

@@ -4,6 +4,7 @@ counters, do within a pass, from few samples of each."""
 
 import bisect
 import collections
+import itertools
 import json
 import os
 import re
@@ -83,10 +84,11 @@ def test_fold_command():
     """Each pass is seen whole, and no reading is lost."""
     with scratch() as folder:
         store = folder + "/s.db"
-        recording, _ = record(store, "-F", 997, "--region", "pass@folded", "--counter", "var:cells",
-                              "--counter", "page-faults", "--counter", "written-bytes", "--counter",
-                              "context-switches", "--counter", "read-bytes", "--counter", "major-faults",
-                              "--", PROGRAM, 200, 20000, env={"STALLS": folder + "/stalls"})
+        recording, target = record(store, "-F", 997, "--region", "pass@folded", "--counter", "var:cells",
+                                   "--counter", "page-faults", "--counter", "written-bytes", "--counter",
+                                   "context-switches", "--counter", "read-bytes", "--counter",
+                                   "major-faults", "--", PROGRAM, 200, 20000,
+                                   env={"STALLS": folder + "/stalls", "TIMES": "1"})
         counters = recording.stats()["counters"]
         check(counters["regions_ended"] == 200 and counters["readings_lost"] == 0, "counts", counters)
         data = folded(store)
@@ -102,9 +104,14 @@ def test_fold_command():
         # The kernel's own probes may fault in a page of the program.
         faults = counter(data, "page-faults")
         check(16 <= faults["mean"] < 16.1, "page faults", faults["mean"])
-        column = int(0.7 * (len(faults["y"]) - 1))
-        check(faults["y"][column - 15] < 0.02 and faults["y"][column + 15] > 0.98, "when they are",
-              faults["y"][column - 15], faults["y"][column + 15])
+        # They begin at 0.7. What a page costs is the machine's affair.
+        over = sorted(float(line.split()[1]) for line in target.out.splitlines()
+                      if line.startswith("touched "))
+        check(len(over) == 200, "the program's own times", len(over))
+        first, last = (int(x * (len(faults["y"]) - 1)) for x in (0.7, over[198]))
+        print("page faults are over at %.4f mostly, at %.4f nearly always" % (over[100], over[198]))
+        check(faults["y"][first - 15] < 0.02 and faults["y"][last + 15] > 0.98, "when they are",
+              faults["y"][first - 15], faults["y"][last + 15], over)
 
 
 @live
@@ -251,13 +258,15 @@ GROWING = os.path.join(WORKLOADS, "growing")
 
 @live
 def test_fold_memory():
-    """Hits of a probe, bytes allocated and bytes in memory grow from 30 to 70 % of a pass."""
+    """Hits of a probe, bytes allocated and bytes in memory grow when the program says that they do: from
+    30 to 70 % of a pass, and longer where pages cost much."""
     with scratch() as folder:
         store = folder + "/s.db"
         _, target = record(store, "-F", 997, "--alloc=8K", "--region", "pass@growing", "--counter",
                            "probe:block@growing", "--counter", "allocated-bytes", "--counter", "resident-bytes",
                            "--", GROWING, 60, 15000)
-        hits, size = map(int, target.out.split())
+        hits, size, *made = map(int, target.out.split())
+        truth_at = [0] + [part / sum(made) for part in itertools.accumulate(made)]
         data = folded(store)
         # The kernel learns of pages in steps of 32 a CPU, which are 6 % of a pass's.
         for name, total, most in (("probe:block@growing", hits, 0.03), ("allocated-bytes", size, 0.05),
@@ -265,7 +274,7 @@ def test_fold_memory():
             found = counter(data, name)
             check(abs(found["mean"] / total - 1) < most, name, "of a pass", found["mean"], total)
             y = found["y"]
-            errors = [abs(y[i] - min(1, max(0, (i / (len(y) - 1) - 0.3) / 0.4))) for i in range(len(y))]
+            errors = [abs(y[(len(y) - 1) * i // len(made)] - truth_at[i]) for i in range(len(truth_at))]
             check(max(errors) < most, name, "is off by", max(errors))
         result = run(STACKD, "-o", folder + "/n.db", "--region", "pass@growing", "--counter", "probe:nothing",
                      "--", GROWING, 1, 1000)

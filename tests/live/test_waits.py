@@ -371,6 +371,7 @@ WAKERS = {
 CHAINS = {"waiter": "setter", "poller": "caller", "faulter": "filler"}
 HOLDS_MEMORY = "(mmap|munmap|mprotect|madvise|brk|[Ff]ork|clone)$"  # a waker in one of these calls
 LEAST_RIGHT = 0.9  # of a way's waits: the others are for memory, and locks of the allocator
+LEAST_WAITS = 10  # of which a share can be told
 LEAST_CHAINED = 0.25  # where the machine is slow, the waker was often runnable before
 
 
@@ -415,7 +416,9 @@ def check_chain(chains, way, through):
                and is_in(chain[1][1], through) and chain[2] == ("wait", "[sleep]")
                and chain[3][0] == "interrupt")
     print("%s: %d of %d by %s, asleep before" % (way, long, woken, through))
-    check(long >= LEAST_CHAINED * woken and (woken or way == "poller"), "chains of " + way, chains)
+    # The poller, who waits seldom where the machine is slow (see below), is judged if it waited.
+    check(long >= LEAST_CHAINED * woken and woken or way == "poller" and woken < LEAST_WAITS,
+          "chains of " + way, chains)
 
 
 def check_all_wakers(recording, rounds, most_partial=0):

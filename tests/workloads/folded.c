@@ -10,7 +10,8 @@
  * phases are the other way round. Each pass writes 100 bytes as it begins, and has 16 page faults
  * in its last phase. Prints the number of passes, and for each point of the curve its x and y:
  * "0.25 0.05"; with the environment variable TIMES then "began" and when each pass did, in
- * nanoseconds of CLOCK_MONOTONIC, of as many as there is room for. Into the file that the
+ * nanoseconds of CLOCK_MONOTONIC, and "touched" and the x at which its page faults were over, of as
+ * many as there is room for. Into the file that the
  * environment variable STALLS names goes a line for each stall, in which the program did not
  * advance for more than a twentieth of a pass of its CPU time, since the machine did something else
  * in its name: the x at which it ended.
@@ -40,6 +41,8 @@ volatile uint64_t table[4]; /* no number */
 static volatile uint32_t passes;
 static int sink;
 static uint64_t began[TIMES];
+static double touched[TIMES];
+static uint32_t n_touched;
 static FILE *stalls;
 static double stalled[STALLS]; /* where, in the pass at hand */
 static uint32_t n_stalled;
@@ -105,6 +108,8 @@ static void touch(void)
 CALLEE void output(uint64_t start, double ns, uint64_t base)
 {
 	touch();
+	if (n_touched < TIMES)
+		touched[n_touched++] = (double)(cpu_ns() - start) / ns;
 	advance(start, ends[1], 1, shares[1], 1, ns, base);
 	KEEP;
 }
@@ -172,5 +177,7 @@ int main(int argc, char **argv)
 		printf("%g %g\n", ends[i], shares[i]);
 	for (uint32_t i = 0; getenv("TIMES") && i < n && i < TIMES; i++)
 		printf("began %llu\n", (unsigned long long)began[i]);
+	for (uint32_t i = 0; getenv("TIMES") && i < n_touched; i++)
+		printf("touched %.4f\n", touched[i]);
 	return 0;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Passes in which memory grows: from 30 % to 70 % of each pass's CPU time blocks are allocated, at
- * an even rate, by one call of block() each, and kept.
+ * an even rate, by one call of block() each, and kept; on a machine that is slow to give pages,
+ * later.
  *
  *   growing PASSES MEAN_US
  *
- * Prints the blocks and the bytes of a pass.
+ * Prints the blocks and the bytes of a pass, then for each hundredth of its time how many blocks
+ * all passes have made in it.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +20,10 @@
 #define BLOCKS 64 /* a pass */
 #define BYTES  32752
 
+#define PARTS 100
+
 static void *kept;
+static uint32_t made_in[PARTS];
 
 static uint64_t cpu_ns(void)
 {
@@ -43,18 +48,19 @@ CALLEE void block(void)
 CALLEE void pass(double ns)
 {
 	uint64_t start = cpu_ns();
+	double at[BLOCKS], x = 0;
 	int made = 0;
 
-	for (;;) {
-		double x = (double)(cpu_ns() - start) / ns;
-
-		while (made < BLOCKS && x >= 0.3 && made < BLOCKS * (x - 0.3) / 0.4) {
+	while (x < 1 || made < BLOCKS) {
+		x = (double)(cpu_ns() - start) / ns;
+		if (made < BLOCKS && x >= 0.3 && made < BLOCKS * (x - 0.3) / 0.4) {
+			at[made++] = x;
 			block();
-			made++;
 		}
-		if (x >= 1)
-			break;
 	}
+	x = (double)(cpu_ns() - start) / ns;
+	for (int i = 0; i < BLOCKS; i++)
+		made_in[at[i] < x ? (int)(at[i] / x * PARTS) : PARTS - 1]++;
 	KEEP;
 }
 
@@ -69,5 +75,7 @@ int main(int argc, char **argv)
 		pass(mean * (0.8 + 0.4 * (random >> 8) / 16777216.0));
 	}
 	printf("%d %d\n", BLOCKS, BLOCKS * BYTES);
+	for (int i = 0; i < PARTS; i++)
+		printf("%u%c", made_in[i], i < PARTS - 1 ? ' ' : '\n');
 	return 0;
 }
