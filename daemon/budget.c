@@ -3,9 +3,9 @@
 #include "daemon/budget.h"
 
 #define FOLLOW	 0.25		      /* weight of the latest second */
-#define AIM	 0.75		      /* of the budget: where the rate is lowered to */
-#define NEAR	 0.9		      /* of the budget: where it is lowered */
-#define ROOM	 0.5		      /* of the budget: where it is raised */
+#define AIM	 0.65		      /* of the budget: where the rate is lowered to */
+#define NEAR	 0.8		      /* of the budget: where it is lowered */
+#define ROOM	 0.45		      /* of the budget: where it is raised */
 #define RAISE_NS UINT64_C(5000000000) /* between a change and a raise */
 #define STEP	 4		      /* a change is by this factor at most */
 #define LOWER_NS UINT64_C(2000000000) /* between two changes downwards */
