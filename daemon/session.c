@@ -15,7 +15,8 @@
  * ring as soon as that is a quarter full, as far as there is room.
  *
  * A round begins with cold caches, which is much of its cost. While there are only samples, one
- * tick in three starts a round; side-band events are read at the next tick.
+ * tick in three starts a round; side-band events are read at the next tick. Where the budget has
+ * left little of the rate, ticks are fewer, too.
  */
 #include "daemon/attach.h"
 #include "daemon/session.h"
@@ -36,11 +37,12 @@
 #include "daemon/capture/record.h"
 #include "daemon/capture/record_pool.h"
 
-#define ROUND_NS     250000000u /* a tick starts a round when the last one is so long ago */
-#define HOLD_POLL_US 5000
-#define LAG_NS	     10000000u	 /* a record is in its ring after this time */
-#define COMMIT_NS    1000000000u /* between batches */
-#define MOST_BYTES   HOLD_BYTES	 /* of records that wait */
+#define ROUND_NS       250000000u /* a tick starts a round when the last one is so long ago */
+#define HOLD_POLL_US   5000
+#define LAG_NS	       10000000u   /* a record is in its ring after this time */
+#define COMMIT_NS      1000000000u /* between batches */
+#define SAVING_TICK_NS 500000000u
+#define MOST_BYTES     HOLD_BYTES /* of records that wait */
 
 /* --- batches --------------------------------------------------------------------------------- */
 
@@ -98,6 +100,8 @@ static void keep_budget(struct session *s, const struct run_counters *counters, 
 	sampler_set_wait_mean(s->sampler,
 			      waits_mean_ns(s->options, s->budget.full_hz, s->budget.rate_hz));
 	watch_rate(&s->watch, &s->budget, before);
+	wakeups_set_tick(&s->wakeups, s->budget.rate_hz < s->budget.full_hz / 4 ? SAVING_TICK_NS
+										: SESSION_TICK_NS);
 }
 
 /* Looks whether the store can be written to; right after a window's end that is not known yet. */

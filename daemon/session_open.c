@@ -21,8 +21,6 @@
 #include "daemon/worker/sandbox.h"
 #include "store/store_path.h"
 
-#define TICK_NS 100000000u /* between looks at the side-band */
-
 /* Takes 1 MiB of the kernel's memory, and 64 bytes for each process that is there. */
 #define MOST_MEMBERS 65536u
 
@@ -273,7 +271,7 @@ static enum exit_status make_parts(struct session *s)
 	 */
 	s->stats_fd = !s->options->waits || s->options->max_cpu ? sampler_measure_time() : -1;
 	sandbox_daemon_capabilities(regions_are_wanted(s->options));
-	err = wakeups_open(&s->wakeups, TICK_NS);
+	err = wakeups_open(&s->wakeups, SESSION_TICK_NS);
 	if (!err)
 		err = reorder_new(&s->queue);
 	if (!err)

@@ -27,6 +27,8 @@
 #include "daemon/window.h"
 #include "daemon/worker/worker.h"
 
+#define SESSION_TICK_NS 100000000u /* between looks at the side-band */
+
 struct session {
 	const struct options *options;
 	struct event_choice event;

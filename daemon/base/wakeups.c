@@ -48,6 +48,16 @@ int wakeups_open(struct wakeups *w, uint64_t tick_ns)
 	return err ? err : wakeups_watch(w, w->tick);
 }
 
+void wakeups_set_tick(const struct wakeups *w, uint64_t tick_ns)
+{
+	const struct itimerspec spec = {
+		.it_value = timespec_of(tick_ns),
+		.it_interval = timespec_of(tick_ns),
+	};
+
+	timerfd_settime(w->tick, 0, &spec, NULL);
+}
+
 int wakeups_watch(struct wakeups *w, int fd)
 {
 	struct epoll_event want = {.events = EPOLLIN, .data.fd = fd};

@@ -19,6 +19,9 @@ struct wakeups {
  * errno; wakeups_close() closes what was opened in either case. */
 int wakeups_open(struct wakeups *wakeups, uint64_t tick_ns);
 
+/* Changes the time between two ticks, from now on. */
+void wakeups_set_tick(const struct wakeups *wakeups, uint64_t tick_ns);
+
 /* Watches a descriptor, which stays the caller's, until it is readable; -1 is none. 0 or negative
  * errno. */
 int wakeups_watch(struct wakeups *wakeups, int fd);

@@ -179,6 +179,16 @@ static uint32_t find_doubts(struct tag_paths *t, const uint32_t *path, size_t co
 
 enum verdict { RIGHT, WINDOW, BETWEEN, WRONG };
 
+/* Was the runtime interrupted: by the sample, or by a signal whose handler runs now? */
+static bool is_in_runtime(const struct tag_paths *t, const uint32_t *path, size_t count)
+{
+	for (size_t i = count; i-- > 0;) {
+		if (!location_at(t->with.locations, path[i])->is_return && is_runtime(t, path[i]))
+			return true;
+	}
+	return false;
+}
+
 static enum verdict check(struct tag_paths *t, uint64_t tag, const uint32_t *path, size_t count,
 			  const struct link **ret_last)
 {
@@ -195,7 +205,7 @@ static enum verdict check(struct tag_paths *t, uint64_t tag, const uint32_t *pat
 	    t->links.items[t->links.count - 1].is_doubtful)
 		return BETWEEN;
 	/* The runtime was jumped to, so the stack does not show which function exits. */
-	if (count && is_runtime(t, path[count - 1]))
+	if (is_in_runtime(t, path, count))
 		return BETWEEN;
 	return WRONG;
 }

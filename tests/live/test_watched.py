@@ -129,6 +129,9 @@ def spent(store):
     stats = Recording(store).stats()
     row = json.loads(run(STACKCTL, "list", "--json", "-i", store).out)["recordings"][-1]
     kernel_ns = stats["kernel_ns_per_sample"] * stats["counters"]["started"]
+    print("%.3f s in the kernel half, %.3f s of stackd's, of %.1f s; %d Hz" % (
+        kernel_ns / 1e9, stats["counters"]["own_cpu_ns"] / 1e9, row["duration_ns"] / 1e9,
+        stats["counters"]["rate_hz"]))
     return (stats["counters"]["own_cpu_ns"] + kernel_ns) / 1e9, row["duration_ns"] / 1e9
 
 
