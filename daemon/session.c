@@ -41,8 +41,8 @@
 #define HOLD_POLL_US   5000
 #define LAG_NS	       10000000u   /* a record is in its ring after this time */
 #define COMMIT_NS      1000000000u /* between batches */
-#define SAVING_TICK_NS 500000000u
-#define MOST_BYTES     HOLD_BYTES /* of records that wait */
+#define SAVING_TICK_NS 500000000u  /* instead of SESSION_TICK_NS, to keep within the budget */
+#define MOST_BYTES     HOLD_BYTES  /* of records that wait */
 
 /* --- batches --------------------------------------------------------------------------------- */
 

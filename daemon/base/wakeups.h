@@ -19,7 +19,7 @@ struct wakeups {
  * errno; wakeups_close() closes what was opened in either case. */
 int wakeups_open(struct wakeups *wakeups, uint64_t tick_ns);
 
-/* Changes the time between two ticks, from now on. */
+/* Changes the time between two ticks, from now on; cannot fail for times above 0. */
 void wakeups_set_tick(const struct wakeups *wakeups, uint64_t tick_ns);
 
 /* Watches a descriptor, which stays the caller's, until it is readable; -1 is none. 0 or negative

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Steps by frame pointers, and in code without a file; see weak_step.h.
+ * Steps by frame pointers, in code without a file, and out of the trampoline of uretprobes; see
+ * weak_step.h.
  *
  * Code without a file is made at run time, or of a file that is no ELF file (SBCL's core). Of its
  * bytes in memory runtime_code.h tells rules.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Steps whose rules nothing states: by frame pointers, and in code without a file. They lead only
- * to return addresses that follow a call.
+ * Steps whose rules nothing states: by frame pointers, in code without a file, and out of the
+ * kernel's trampoline of uretprobes. They lead only to return addresses that follow a call.
  */
 #ifndef UNWIND_WEAK_STEP_H
 #define UNWIND_WEAK_STEP_H

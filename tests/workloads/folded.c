@@ -11,10 +11,9 @@
  * in its last phase. Prints the number of passes, and for each point of the curve its x and y:
  * "0.25 0.05"; with the environment variable TIMES then "began" and when each pass did, in
  * nanoseconds of CLOCK_MONOTONIC, and "touched" and the x at which its page faults were over, of as
- * many as there is room for. Into the file that the
- * environment variable STALLS names goes a line for each stall, in which the program did not
- * advance for more than a twentieth of a pass of its CPU time, since the machine did something else
- * in its name: the x at which it ended.
+ * many as there is room for. Into the file that the environment variable STALLS names goes a line
+ * for each stall, in which the program did not advance for more than a twentieth of a pass of its
+ * CPU time, since the machine did something else in its name: the x at which it ended.
  */
 #include <fcntl.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
  * without uprobes, it says so and ends with 77. With a second argument, the kernel watches the
  * functions' entries instead, and replaces nothing: with "entry" in the same thread, with "threads"
  * in one after the other, of which each meets its first breakpoint. With "signals", returns are
- * watched, and a timer's signals find the thread in them more often than not.
+ * watched, and of a timer's signals many hit the thread while it returns.
  *
  * EXPECT: main;steady;first;second;first;leaf
  * EXPECT: main;steady;first;second;first;linger
