@@ -213,14 +213,15 @@ class Sent:
               self.log(name)[-4000:])
         return harness.Recording(os.path.join(self.folder, name + ".db"))
 
-    def samples(self, name, commands):
-        """The samples of processes with one of these names."""
+    def samples(self, name, commands=None):
+        """The samples of processes with one of these names, or of all."""
         if name not in self.samples_of:
             by_command = collections.defaultdict(list)
             for sample in self.recording(name).samples():
                 by_command[sample.comm].append(sample)
             self.samples_of[name] = by_command
-        return [sample for command in commands for sample in self.samples_of[name][command]]
+        by_command = self.samples_of[name]
+        return [sample for command in commands or by_command for sample in by_command.get(command, ())]
 
 
 def commands_of(workload):
@@ -292,9 +293,18 @@ def check_counters(sent, name, is_lossy=False, is_judged=True, partial_percent=0
     check_judged(sent, name, counters)
     check(counters["judged_right"] >= least or not is_judged,
           "only %(judged_right)d walks are judged" % counters, counters)
-    check(stats["quality"]["partial"] <= stats["samples"] * partial_percent / 100,
-          "not every stack is complete", stats["quality"], stats["end_reasons"])
+    check_complete(sent, name, partial_percent)
     return counters
+
+
+def check_complete(sent, name, partial_percent):
+    """Stacks are complete but for the moments in which no walk can be: how many samples meet those, of
+    how many in all, is a matter of how fast the machine is."""
+    samples = sent.samples(name)
+    partial = [s for s in samples if is_incomplete(s) and not is_moved(s) and not is_ending(s)]
+    check(len(partial) <= len(samples) * partial_percent / 100,
+          "%d of %d stacks are not complete" % (len(partial), len(samples)),
+          *["%s %s" % (s.comm, chains.text_of(s.frames)) for s in partial[:10]])
 
 
 def check_kernel_half(counters, at_least):
