@@ -2,13 +2,19 @@
 /* Compares cost and budget; see budget.h. */
 #include "daemon/budget.h"
 
-#define FOLLOW	 0.25		      /* weight of the latest second */
-#define AIM	 0.65		      /* of the budget: where the rate is lowered to */
-#define NEAR	 0.8		      /* of the budget: where it is lowered */
-#define ROOM	 0.45		      /* of the budget: where it is raised */
-#define RAISE_NS UINT64_C(5000000000) /* between a change and a raise */
-#define STEP	 4		      /* a change is by this factor at most */
-#define LOWER_NS UINT64_C(2000000000) /* between two changes downwards */
+#define SECOND_NS   UINT64_C(1000000000)
+#define FOLLOW	    0.25 /* weight of the latest second */
+#define FOLLOW_MOST 60	 /* seconds after which nothing is left of the mean before */
+#define AIM	    0.65 /* of the budget: where the rate is lowered to */
+#define NEAR	    0.8	 /* of the budget: where it is lowered */
+#define ROOM	    0.45 /* of the budget: where it is raised */
+#define SPARE	    0.1	 /* of the budget: where nothing need be saved */
+#define RAISE_NS    UINT64_C(5000000000)  /* between a change and a raise */
+#define SPARE_NS    UINT64_C(60000000000) /* between a change and the end of saving */
+#define LEAST_PACE  4			  /* of saving; */
+#define MOST_PACE   8
+#define STEP	    4			 /* a change is by this factor at most */
+#define LOWER_NS    UINT64_C(2000000000) /* between two changes downwards */
 
 struct budget budget_begin(double share, uint64_t rate_hz)
 {
@@ -29,10 +35,46 @@ static uint64_t aimed(const struct budget *b, double used)
 	return rate > (double)BUDGET_LEAST_HZ ? (uint64_t)rate : BUDGET_LEAST_HZ;
 }
 
+unsigned budget_pace(const struct budget *b)
+{
+	uint64_t fewer;
+
+	if (!b->is_saving)
+		return 1;
+	fewer = b->full_hz / b->rate_hz;
+	if (fewer < LEAST_PACE)
+		return LEAST_PACE;
+	return fewer > MOST_PACE ? MOST_PACE : (unsigned)fewer;
+}
+
+bool budget_is_spent(const struct budget *b, uint64_t span_ns, uint64_t spent_ns)
+{
+	return (double)spent_ns > b->share * AIM * (double)span_ns;
+}
+
+static uint64_t since_change(const struct budget *b, uint64_t now_ns)
+{
+	return b->changed_ns ? now_ns - b->changed_ns : UINT64_MAX;
+}
+
+/* What counts for lowering: one second alone that exceeds the budget, too. */
+static double used_at_most(const struct budget *b, double latest)
+{
+	return latest > b->share && latest > b->used ? latest : b->used;
+}
+
+static bool is_to_save(const struct budget *b, uint64_t now_ns, double latest)
+{
+	if (used_at_most(b, latest) > b->share * NEAR)
+		return true;
+	return b->is_saving && (b->rate_hz < b->full_hz || b->used > b->share * SPARE ||
+				since_change(b, now_ns) < SPARE_NS);
+}
+
 static uint64_t choose(const struct budget *b, uint64_t now_ns, double latest)
 {
-	uint64_t since = b->changed_ns ? now_ns - b->changed_ns : UINT64_MAX;
-	double used = latest > b->share && latest > b->used ? latest : b->used;
+	uint64_t since = since_change(b, now_ns);
+	double used = used_at_most(b, latest);
 
 	if (used > b->share * NEAR && since >= LOWER_NS)
 		return aimed(b, used);
@@ -41,23 +83,38 @@ static uint64_t choose(const struct budget *b, uint64_t now_ns, double latest)
 	return b->rate_hz;
 }
 
+/* The weighted mean, after a span in which so much was used. */
+static double follow(double used, double latest, uint64_t span_ns)
+{
+	uint64_t seconds = (span_ns + SECOND_NS / 2) / SECOND_NS;
+
+	for (unsigned i = 0; !i || (i < seconds && i < FOLLOW_MOST); i++)
+		used = used * (1 - FOLLOW) + latest * FOLLOW;
+	return used;
+}
+
 bool budget_look(struct budget *b, uint64_t now_ns, uint64_t cost_ns)
 {
-	uint64_t span = now_ns - b->now_ns, rate;
+	uint64_t span = now_ns - b->now_ns, rate = b->rate_hz;
+	bool is_saving;
 	double latest;
 
 	/* What a process had used that is just ending may be missing for a moment. */
 	if (!b->share || now_ns == b->now_ns || cost_ns < b->cost_ns)
 		return false;
 	latest = b->now_ns ? (double)(cost_ns - b->cost_ns) / (double)span : 0;
-	b->used = b->used * (1 - FOLLOW) + latest * FOLLOW;
+	b->used = follow(b->used, latest, span);
 	b->now_ns = now_ns;
 	b->cost_ns = cost_ns;
-	rate = choose(b, now_ns, latest);
-	if (rate == b->rate_hz)
+	is_saving = is_to_save(b, now_ns, latest);
+	/* Saving may do, unless the budget is exceeded. */
+	if (is_saving == b->is_saving || b->used > b->share || latest > b->share)
+		rate = choose(b, now_ns, latest);
+	if (rate == b->rate_hz && is_saving == b->is_saving)
 		return false;
+	b->changes += rate != b->rate_hz;
 	b->rate_hz = rate;
+	b->is_saving = is_saving;
 	b->changed_ns = now_ns;
-	b->changes++;
 	return true;
 }

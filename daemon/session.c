@@ -15,8 +15,8 @@
  * ring as soon as that is a quarter full, as far as there is room.
  *
  * A round begins with cold caches, which is much of its cost. While there are only samples, one
- * tick in three starts a round; side-band events are read at the next tick. Where the budget has
- * left little of the rate, ticks are fewer, too.
+ * tick in three starts a round; side-band events are read at the next tick. Where the cost comes
+ * near the budget, ticks and batches are fewer, too (budget_pace()).
  */
 #include "daemon/attach.h"
 #include "daemon/session.h"
@@ -37,12 +37,11 @@
 #include "daemon/capture/record.h"
 #include "daemon/capture/record_pool.h"
 
-#define ROUND_NS       250000000u /* a tick starts a round when the last one is so long ago */
-#define HOLD_POLL_US   5000
-#define LAG_NS	       10000000u   /* a record is in its ring after this time */
-#define COMMIT_NS      1000000000u /* between batches */
-#define SAVING_TICK_NS 500000000u  /* instead of SESSION_TICK_NS, to keep within the budget */
-#define MOST_BYTES     HOLD_BYTES  /* of records that wait */
+#define ROUND_NS     250000000u /* a tick starts a round when the last one is so long ago */
+#define HOLD_POLL_US 5000
+#define LAG_NS	     10000000u		  /* a record is in its ring after this time */
+#define COMMIT_NS    UINT64_C(1000000000) /* between batches */
+#define MOST_BYTES   HOLD_BYTES		  /* of records that wait */
 
 /* --- batches --------------------------------------------------------------------------------- */
 
@@ -84,15 +83,35 @@ static int fill_in(struct session *s, struct batch *b, const struct run_counters
 	return 0;
 }
 
-/* Changes the rate where that is needed to keep within the budget. Where the events cannot be
- * opened anew, the rate stays, and the next look tries again. */
+/* Between ticks: where nothing need be saved, as session_open() begins; and often enough for the
+ * service manager's watchdog. */
+static uint64_t tick_ns(const struct session *s)
+{
+	unsigned pace = budget_pace(&s->budget);
+	uint64_t ns = pace > 1 ? pace * COMMIT_NS / 4 : SESSION_TICK_NS;
+
+	return s->watchdog.every_ns && ns > s->watchdog.every_ns ? s->watchdog.every_ns : ns;
+}
+
+/* What rises with the rate: the cost of the kernel half and of this loop. */
+static uint64_t running_cost_ns(const struct session *s)
+{
+	return sampler_run_ns(s->sampler) + clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* Changes the rate, and how often stackd wakes, where that is needed to keep within the budget.
+ * Where the events cannot be opened anew, the rate stays, and the next look tries again. */
 static void keep_budget(struct session *s, const struct run_counters *counters, uint64_t now_ns)
 {
 	uint64_t before = s->budget.rate_hz;
 
+	s->running_ns = running_cost_ns(s);
 	if (!budget_look(&s->budget, now_ns,
 			 counters->own_cpu_ns + counters->sampled.run_ns +
 				 counters->sampled.wait_run_ns))
+		return;
+	wakeups_set_tick(&s->wakeups, tick_ns(s));
+	if (s->budget.rate_hz == before)
 		return;
 	if (sampler_change_rate(s->sampler, &s->event.spec, s->budget.rate_hz,
 				target_cgroup_fd(s->target)))
@@ -100,8 +119,6 @@ static void keep_budget(struct session *s, const struct run_counters *counters, 
 	sampler_set_wait_mean(s->sampler,
 			      waits_mean_ns(s->options, s->budget.full_hz, s->budget.rate_hz));
 	watch_rate(&s->watch, &s->budget, before);
-	wakeups_set_tick(&s->wakeups, s->budget.rate_hz < s->budget.full_hz / 4 ? SAVING_TICK_NS
-										: SESSION_TICK_NS);
 }
 
 /* Looks whether the store can be written to; right after a window's end that is not known yet. */
@@ -416,6 +433,17 @@ static int finish_rounds(struct session *s)
 
 /* --- the loop -------------------------------------------------------------------------------- */
 
+/* Whether the next batch is due. Where that is not once a second, it is when the budget is spent by
+ * what rises with the rate: with a batch comes a look at the cost. */
+static bool is_commit_due(const struct session *s)
+{
+	uint64_t since = clock_ns(CLOCK_MONOTONIC) - s->commit_ns;
+
+	if (since < COMMIT_NS || since >= budget_pace(&s->budget) * COMMIT_NS)
+		return since >= COMMIT_NS;
+	return budget_is_spent(&s->budget, since, running_cost_ns(s) - s->running_ns);
+}
+
 /* Returns whether the next tick is early enough for all that is pending. */
 static bool may_idle(const struct session *s)
 {
@@ -457,7 +485,7 @@ static int loop(struct session *s)
 		if (!is_due)
 			continue;
 		err = do_round(s);
-		if (!err && clock_ns(CLOCK_MONOTONIC) - s->commit_ns >= COMMIT_NS)
+		if (!err && is_commit_due(s))
 			err = submit(s, false);
 	}
 	return err;

@@ -61,6 +61,7 @@ struct session {
 	struct archive_state store;
 	bool is_crowd; /* so many threads are recorded that events are those of CPUs */
 	struct budget budget;
+	uint64_t running_ns; /* what rises with the rate of what was spent, at the last look */
 	struct online_cpus cpus;
 	struct idle_time idle_since; /* all 0: not the whole machine is recorded */
 	struct idle_times idle;	     /* when sampling stopped; */

@@ -566,11 +566,20 @@ bool sampler_is_pressed(const struct sampler *s)
 	return ring_waiting(s->ring) >= s->skel->rodata->wakeup_bytes;
 }
 
+static uint64_t wait_run_ns(const struct sampler *s)
+{
+	return s->waits && s->stats_fd >= 0 ? sampler_parts_waits_ns(s->skel->obj) : 0;
+}
+
+uint64_t sampler_run_ns(const struct sampler *s)
+{
+	uint64_t runs;
+
+	return sampler_parts_run_ns(s->skel->progs.stackd_sample, &runs) + wait_run_ns(s);
+}
+
 void sampler_counts(const struct sampler *s, struct sampler_counts *ret_counts)
 {
-	struct bpf_prog_info info = {0};
-	__u32 len = sizeof(info);
-
 	*ret_counts = (struct sampler_counts){.ring_bytes = s->ring_bytes};
 	sampler_parts_count(s->skel->maps.counters, STACKD_COUNT_COUNT, ret_counts->counters);
 	if (s->regions)
@@ -579,10 +588,6 @@ void sampler_counts(const struct sampler *s, struct sampler_counts *ret_counts)
 	if (s->waits)
 		sampler_parts_count(s->skel->maps.wait_counters, STACKD_WAIT_COUNT,
 				    ret_counts->waits);
-	if (!bpf_obj_get_info_by_fd(bpf_program__fd(s->skel->progs.stackd_sample), &info, &len)) {
-		ret_counts->run_ns = info.run_time_ns;
-		ret_counts->runs = info.run_cnt;
-	}
-	if (s->waits && s->stats_fd >= 0)
-		ret_counts->wait_run_ns = sampler_parts_waits_ns(s->skel->obj);
+	ret_counts->run_ns = sampler_parts_run_ns(s->skel->progs.stackd_sample, &ret_counts->runs);
+	ret_counts->wait_run_ns = wait_run_ns(s);
 }

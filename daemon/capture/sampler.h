@@ -182,6 +182,9 @@ struct sampler_counts {
 	uint64_t wait_run_ns; /* run time of the programs of waits, where it is accounted */
 };
 
+/* Time that the kernel has spent in the programs of samples and waits, where it is accounted. */
+uint64_t sampler_run_ns(const struct sampler *sampler);
+
 /* Gives the counters so far. */
 void sampler_counts(const struct sampler *sampler, struct sampler_counts *ret_counts);
 

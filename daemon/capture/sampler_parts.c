@@ -98,18 +98,23 @@ struct sampler_waits sampler_parts_waits(const struct bpf_object *object)
 	};
 }
 
+uint64_t sampler_parts_run_ns(const struct bpf_program *program, uint64_t *ret_runs)
+{
+	struct bpf_prog_info info = {0};
+	__u32 len = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &len))
+		info = (struct bpf_prog_info){0};
+	*ret_runs = info.run_cnt;
+	return info.run_time_ns;
+}
+
 uint64_t sampler_parts_waits_ns(const struct bpf_object *object)
 {
 	struct bpf_program *program;
-	uint64_t ns = 0;
+	uint64_t ns = 0, runs;
 
-	bpf_object__for_each_program (program, object) {
-		struct bpf_prog_info info = {0};
-		__u32 len = sizeof(info);
-
-		if (is_of_waits(program) &&
-		    !bpf_obj_get_info_by_fd(bpf_program__fd(program), &info, &len))
-			ns += info.run_time_ns;
-	}
+	bpf_object__for_each_program (program, object)
+		ns += is_of_waits(program) ? sampler_parts_run_ns(program, &runs) : 0;
 	return ns;
 }

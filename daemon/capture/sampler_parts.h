@@ -12,6 +12,7 @@
 
 struct bpf_map;
 struct bpf_object;
+struct bpf_program;
 
 /* Has the programs and maps of waits loaded, or not, and the maps that they share with regions;
  * `wakers`: the one that looks who ends waits, too. To be called before loading, after
@@ -33,6 +34,9 @@ struct sampler_waits {
 
 /* Finds them; they belong to the object. */
 struct sampler_waits sampler_parts_waits(const struct bpf_object *object);
+
+/* Gives the run time of a program and how often it has run, as far as the kernel accounts it. */
+uint64_t sampler_parts_run_ns(const struct bpf_program *program, uint64_t *ret_runs);
 
 /* Adds the run time of the programs of waits, as far as the kernel accounts it. */
 uint64_t sampler_parts_waits_ns(const struct bpf_object *object);

@@ -43,6 +43,40 @@ static int commit_prepare(struct store_writer *w, const char *sql, sqlite3_stmt 
 	return rc == SQLITE_OK ? 0 : store_commit_failed(w, rc);
 }
 
+/* Gives a statement that is kept. */
+static int commit_statement(struct store_writer *w, enum writer_statement which,
+			    sqlite3_stmt **ret_stmt)
+{
+	static const char *const sql[WRITER_STATEMENTS] = {
+		[WRITER_BEGIN] = "BEGIN IMMEDIATE",
+		[WRITER_COMMIT] = "COMMIT",
+		[WRITER_RECORDING] =
+			"UPDATE recordings SET end_ns=?, samples=?, lost=?, kernel_ns=?,"
+			" kernel_runs=?, finished=?, note=COALESCE(?,note) WHERE id=?",
+		[WRITER_COUNTER] =
+			"INSERT INTO counters VALUES(?,?,?)"
+			" ON CONFLICT(recording, name) DO UPDATE SET value=excluded.value",
+		[WRITER_CHUNK] =
+			"INSERT INTO chunks(recording, kind, seq, count, first_ns, data)"
+			" VALUES(?,?,?,?,?,?) ON CONFLICT(recording, kind, seq) DO UPDATE"
+			" SET count=excluded.count, first_ns=excluded.first_ns, data=excluded.data",
+	};
+	sqlite3_stmt **kept = &w->statements.all[which];
+	int rc = *kept ? SQLITE_OK
+		       : sqlite3_prepare_v3(w->db, sql[which], -1, SQLITE_PREPARE_PERSISTENT, kept,
+					    NULL);
+
+	*ret_stmt = *kept;
+	return rc == SQLITE_OK ? 0 : store_commit_failed(w, rc);
+}
+
+void store_commit_fini(struct store_writer *w)
+{
+	for (int i = 0; i < WRITER_STATEMENTS; i++)
+		sqlite3_finalize(w->statements.all[i]);
+	w->statements = (struct writer_statements){0};
+}
+
 /* Runs a bound statement once, ready to be bound again. */
 static int commit_step(struct store_writer *w, sqlite3_stmt *stmt)
 {
@@ -51,6 +85,15 @@ static int commit_step(struct store_writer *w, sqlite3_stmt *stmt)
 
 	sqlite3_reset(stmt);
 	return err;
+}
+
+/* Runs a statement that is kept, and has nothing bound to it. */
+static int commit_run(struct store_writer *w, enum writer_statement which)
+{
+	sqlite3_stmt *stmt;
+	int err = commit_statement(w, which, &stmt);
+
+	return err < 0 ? err : commit_step(w, stmt);
 }
 
 static int commit_exec(struct store_writer *w, const char *sql)
@@ -150,10 +193,7 @@ static int commit_threads(struct store_writer *w)
 static int commit_counters(struct store_writer *w)
 {
 	sqlite3_stmt *stmt;
-	int err = commit_prepare(w,
-				 "INSERT INTO counters VALUES(?,?,?)"
-				 " ON CONFLICT(recording, name) DO UPDATE SET value=excluded.value",
-				 &stmt);
+	int err = commit_statement(w, WRITER_COUNTER, &stmt);
 
 	for (size_t i = 0; err == 0 && i < w->counters.count; i++) {
 		const struct writer_counter *c = &w->counters.items[i];
@@ -165,7 +205,6 @@ static int commit_counters(struct store_writer *w)
 		commit_bind_u64(stmt, 3, c->value);
 		err = commit_step(w, stmt);
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -258,10 +297,7 @@ int store_commit_begin(struct store_writer *w, const struct store_recording *inf
 static int commit_recording(struct store_writer *w, const struct store_recording *info)
 {
 	sqlite3_stmt *stmt;
-	int err = commit_prepare(w,
-				 "UPDATE recordings SET end_ns=?, samples=?, lost=?, kernel_ns=?,"
-				 " kernel_runs=?, finished=?, note=COALESCE(?,note) WHERE id=?",
-				 &stmt);
+	int err = commit_statement(w, WRITER_RECORDING, &stmt);
 
 	if (err < 0)
 		return err;
@@ -276,21 +312,10 @@ static int commit_recording(struct store_writer *w, const struct store_recording
 	err = commit_step(w, stmt);
 	if (err == 0 && sqlite3_changes(w->db) != 1)
 		err = -ESTALE; /* somebody deleted the recording */
-	sqlite3_finalize(stmt);
 	return err;
 }
 
 /* --- chunks --------------------------------------------------------------------------------- */
-
-static int commit_prepare_chunk(struct store_writer *w, sqlite3_stmt **ret_stmt)
-{
-	return commit_prepare(w,
-			      "INSERT INTO chunks(recording, kind, seq, count, first_ns, data)"
-			      " VALUES(?,?,?,?,?,?) ON CONFLICT(recording, kind, seq) DO UPDATE"
-			      " SET count=excluded.count, first_ns=excluded.first_ns,"
-			      " data=excluded.data",
-			      ret_stmt);
-}
 
 static int commit_chunk(struct store_writer *w, sqlite3_stmt *stmt, const struct writer_chunk *c,
 			uint64_t first_ns)
@@ -406,14 +431,13 @@ static int commit_write(struct store_writer *w, const struct store_recording *in
 	if (err == 0)
 		err = commit_counters(w);
 	if (err == 0)
-		err = commit_prepare_chunk(w, &stmt);
+		err = commit_statement(w, WRITER_CHUNK, &stmt);
 	if (err == 0)
 		err = commit_tables(w, stmt, tail_level);
 	for (uint32_t i = 0; err == 0 && i < SERIES_COUNT; i++) {
 		if (w->series[i].records.count > w->series[i].written || info->finished)
 			err = commit_series(w, i, stmt, tail_level);
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -453,12 +477,12 @@ int store_writer_commit(struct store_writer *w, const struct store_recording *in
 		err = sample_codec_sort(w->series[i].records.items, w->series[i].records.count);
 	if (err < 0)
 		return err;
-	err = commit_exec(w, "BEGIN IMMEDIATE");
+	err = commit_run(w, WRITER_BEGIN);
 	if (err < 0)
 		return err;
 	err = commit_write(w, info);
 	if (err == 0)
-		err = commit_exec(w, "COMMIT");
+		err = commit_run(w, WRITER_COMMIT);
 	if (err < 0) {
 		commit_roll_back(w);
 		return err;

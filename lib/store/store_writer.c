@@ -221,6 +221,7 @@ static void writer_close(sqlite3 *db)
 /* Frees all that the recording has in memory. */
 static void writer_forget(struct store_writer *w)
 {
+	store_commit_fini(w);
 	store_commit_forget_rows(w);
 	free(w->objects.items);
 	free(w->processes.items);
@@ -266,11 +267,10 @@ int store_writer_next_window(struct store_writer *w, const struct store_recordin
 
 void store_writer_free(struct store_writer *w)
 {
-	bool is_unused;
+	bool is_unused = w && w->made && store_is_unused(w->db);
 
 	if (!w)
 		return;
-	is_unused = w->made && store_is_unused(w->db);
 	writer_forget(w);
 	if (w->recording && !is_unused)
 		writer_close(w->db);

@@ -40,8 +40,23 @@ struct writer_series {
 	size_t written; /* how many of them a commit has written */
 };
 
+/* What every commit needs, compiled once: compiling it takes about as long as running it. */
+enum writer_statement {
+	WRITER_BEGIN,
+	WRITER_COMMIT,
+	WRITER_RECORDING,
+	WRITER_COUNTER,
+	WRITER_CHUNK,
+	WRITER_STATEMENTS
+};
+
+struct writer_statements {
+	sqlite3_stmt *all[WRITER_STATEMENTS]; /* NULL: not needed yet */
+};
+
 struct store_writer {
 	sqlite3 *db;
+	struct writer_statements statements;
 	char *made; /* path of the file, if it was not there before; NULL */
 	int64_t recording;
 	uint64_t start_bytes;  /* of the file's content when the window began */
@@ -80,6 +95,9 @@ int store_commit_begin(struct store_writer *w, const struct store_recording *inf
 
 /* Packs a table's chunk and starts the next one. 0 or -ENOMEM with the table unchanged. */
 int store_commit_seal(struct store_writer *w, enum table_kind kind);
+
+/* Frees the compiled statements, before the database is closed. */
+void store_commit_fini(struct store_writer *w);
 
 /* Frees the strings of waiting rows. */
 void store_commit_forget_rows(struct store_writer *w);

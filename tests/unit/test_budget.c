@@ -14,7 +14,16 @@
 struct run {
 	struct budget budget;
 	uint64_t now_ns, cost_ns;
+	uint64_t waking_ns;	   /* what waking up costs a second at a pace of 1 */
+	uint64_t waited, since_ns; /* seconds since the last look, and the cost of their samples */
 };
+
+/* The next look is due, as in session.c. */
+static bool is_due(const struct run *r)
+{
+	return r->waited >= budget_pace(&r->budget) ||
+	       budget_is_spent(&r->budget, r->waited * SECOND, r->since_ns);
+}
 
 /* Runs for some seconds in which a sample costs so much, and everything else `fixed_ns` a second.
  * Returns the share of a core that was spent. */
@@ -24,8 +33,14 @@ static double spend(struct run *r, unsigned seconds, uint64_t sample_ns, uint64_
 
 	for (unsigned i = 0; i < seconds; i++) {
 		r->now_ns += SECOND;
-		r->cost_ns += r->budget.rate_hz * sample_ns + fixed_ns;
-		budget_look(&r->budget, r->now_ns, r->cost_ns);
+		r->since_ns += r->budget.rate_hz * sample_ns;
+		r->cost_ns += r->budget.rate_hz * sample_ns + fixed_ns +
+			      r->waking_ns / budget_pace(&r->budget);
+		r->waited++;
+		if (is_due(r)) {
+			budget_look(&r->budget, r->now_ns, r->cost_ns);
+			r->waited = r->since_ns = 0;
+		}
 		assert_in_range(r->budget.rate_hz, 1, r->budget.full_hz);
 	}
 	return (double)(r->cost_ns - before) / (double)(seconds * SECOND);
@@ -112,6 +127,41 @@ static void keeps_it_while_costs_change(void **state)
 	assert_true(rates / 3600 > 100);
 }
 
+/* Where waking up is what comes near the budget, it is done less often, and the rate is kept. */
+static void saves_before_it_lowers(void **state)
+{
+	struct run r = begin(0.01, 99);
+
+	(void)state;
+	r.waking_ns = 9 * (SECOND / 1000);
+	assert_true(spend(&r, 20, 5000, 0) < 0.01);
+	assert_true(r.budget.is_saving);
+	assert_true(spend(&r, 600, 5000, 0) < 0.005);
+	assert_true(r.budget.is_saving);
+	assert_int_equal(r.budget.changes, 0);
+	/* Waking up is cheap again. */
+	r.waking_ns = SECOND / 1000;
+	spend(&r, 120, 5000, 0);
+	assert_false(r.budget.is_saving);
+	spend(&r, 600, 5000, 0);
+	assert_false(r.budget.is_saving);
+	assert_int_equal(r.budget.changes, 0);
+}
+
+/* It is not given up while the rate is lowered. */
+static void saves_while_it_lowers(void **state)
+{
+	struct run r = begin(0.01, 997);
+
+	(void)state;
+	r.waking_ns = 8 * (SECOND / 1000);
+	spend(&r, 20, 50000, 0);
+	assert_true(r.budget.is_saving);
+	assert_in_range(r.budget.rate_hz, 1, 200);
+	assert_true(spend(&r, 600, 50000, 0) < 0.01);
+	assert_true(r.budget.is_saving);
+}
+
 /* One expensive second lowers it by no more than a step. */
 static void is_not_upset_by_one_second(void **state)
 {
@@ -158,6 +208,8 @@ int main(void)
 		cmocka_unit_test(rarely_changes),
 		cmocka_unit_test(survives_what_does_not_depend_on_it),
 		cmocka_unit_test(keeps_it_while_costs_change),
+		cmocka_unit_test(saves_before_it_lowers),
+		cmocka_unit_test(saves_while_it_lowers),
 		cmocka_unit_test(is_not_upset_by_one_second),
 		cmocka_unit_test(is_not_upset_by_less),
 		cmocka_unit_test(without_budget),
