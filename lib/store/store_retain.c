@@ -249,6 +249,10 @@ int store_writer_retain(struct store_writer *w, uint64_t max_age_s, uint64_t max
 		err = retain_candidates(w, now_ns, &items, &count);
 	if (err < 0)
 		return err;
+	/* What is deleted is written into the room that the WAL takes now: a reader can keep it
+	 * from being emptied afterwards. */
+	if (max_bytes && count)
+		retain_empty_wal(w);
 	deleted = retain_delete_some(w, items, count, now_ns, &limits);
 	free(items);
 	if (deleted > 0)
