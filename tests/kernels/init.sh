@@ -111,8 +111,8 @@ stackctl doctor --json >/out/doctor.json 2>/out/doctor.log
 echo $? >/out/doctor.status
 
 record started --judge -F 997 --ring-bytes 64M -- /bin/dash /tmp/each.sh
-record alternate --judge -F 997 --ring-bytes 64M -- /workloads/sigaltstack 3
-record unreadable --judge -F 997 --ring-bytes 64M -- /workloads/unreadable 2.5
+record stacks --judge -F 997 --ring-bytes 64M -- /bin/dash -c \
+    "/workloads/sigaltstack 2 & /workloads/unreadable 2; wait"
 record_stopped lossy deep --judge -F 1997 --ring-bytes 256K -- /workloads/deep 4
 
 # The daemon needs CPU time as well: a load that two processors can bear.

@@ -342,10 +342,10 @@ def check_cgroup(sent):
 
 def check_alternate(sent):
     """A handler on a stack of its own: the kernel walks over it."""
-    counters = sent.recording("alternate").stats()["counters"]
-    check_judged(sent, "alternate", counters)
+    counters = sent.recording("stacks").stats()["counters"]
+    check_judged(sent, "stacks", counters)
     expectation = expectation_of("signal_handler")
-    samples = sent.samples("alternate", {"sigaltstack"})
+    samples = sent.samples("stacks", {"sigaltstack"})
     marked = [s for s in samples if is_incomplete(s) and not harness.is_at_end(s)]
     harness.check_chains([s for s in samples if not is_incomplete(s)], expectation,
                          AT_LEAST)
@@ -356,10 +356,10 @@ def check_alternate(sent):
 
 def check_unreadable(sent):
     """Pages of the stack that come and go: a path is complete, or ends at the unreadable page."""
-    stats = sent.recording("unreadable").stats()
-    check_judged(sent, "unreadable", stats["counters"])
+    stats = sent.recording("stacks").stats()
+    check_judged(sent, "stacks", stats["counters"])
     check(stats["lost"] == 0, "lost samples", stats)
-    samples = [s for s in sent.samples("unreadable", {"unreadable"})
+    samples = [s for s in sent.samples("stacks", {"unreadable"})
                if not (is_incomplete(s) and is_moved(s))]
     harness.check_covered(samples, AT_LEAST, OUTSIDE_PERCENT)
 

@@ -297,8 +297,8 @@ class Recording:
     def stats(self, inferred=False):
         return json.loads(self.text("stats", "--json", *([] if inferred else self.OBSERVED)))
 
-    def samples(self, inferred=False):
-        text = self.text("export", "--perf-script", *([] if inferred else self.OBSERVED))
+    def samples(self, *options, inferred=False):
+        text = self.text("export", "--perf-script", *options, *([] if inferred else self.OBSERVED))
         return list(perf_script.read(text.split("\n")))
 
     def folded(self):

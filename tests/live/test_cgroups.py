@@ -129,7 +129,7 @@ def test_cgroups():
         none = run(STACKCTL, "report", "-i", store, "--unit", "none.service")
         check(none.status == NO_SAMPLES, "--unit none.service: status %d" % none.status)
         check_exports(store, "/before.service")
-        check_chains([s for s in Recording(store).samples() if s.comm == "chain"], CHAIN)
+        check_chains(Recording(store).samples("--comm", "chain"), CHAIN)
 
 
 @live
