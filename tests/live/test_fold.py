@@ -259,12 +259,13 @@ GROWING = os.path.join(WORKLOADS, "growing")
 @live
 def test_fold_memory():
     """Hits of a probe, bytes allocated and bytes in memory grow when the program says that they do: from
-    30 to 70 % of a pass, and longer where pages cost much."""
+    30 to 70 % of a pass, and longer where pages cost much. (A sample always hits the end of a stall,
+    behind which the program is late until it has caught up: a pass is long beside that.)"""
     with scratch() as folder:
         store = folder + "/s.db"
         _, target = record(store, "-F", 997, "--alloc=8K", "--region", "pass@growing", "--counter",
                            "probe:block@growing", "--counter", "allocated-bytes", "--counter", "resident-bytes",
-                           "--", GROWING, 60, 15000)
+                           "--", GROWING, 30, 60000)
         hits, size, *made = map(int, target.out.split())
         truth_at = [0] + [part / sum(made) for part in itertools.accumulate(made)]
         data = folded(store)
@@ -275,6 +276,7 @@ def test_fold_memory():
             check(abs(found["mean"] / total - 1) < most, name, "of a pass", found["mean"], total)
             y = found["y"]
             errors = [abs(y[(len(y) - 1) * i // len(made)] - truth_at[i]) for i in range(len(truth_at))]
+            print(name, "is off by", max(errors))
             check(max(errors) < most, name, "is off by", max(errors))
         result = run(STACKD, "-o", folder + "/n.db", "--region", "pass@growing", "--counter", "probe:nothing",
                      "--", GROWING, 1, 1000)
