@@ -71,6 +71,9 @@ int recorder_prefetch_event(struct recorder *r, const struct sideband_event *eve
 	}
 	if (!members_has(r->members, event->pid))
 		return 0;
+	if (event->kind == SIDEBAND_COMM && event->is_exec &&
+	    process_table_await_exec(r->processes, event->pid))
+		return -ENOMEM;
 	if (event->kind != SIDEBAND_MMAP)
 		return prefetch_tags(r, event, NULL);
 	err = object_table_resolve(r->objects, event->pid, &event->mapping, &object);
@@ -145,6 +148,8 @@ int recorder_event(struct recorder *r, const struct sideband_event *event)
 	if (event->kind == SIDEBAND_FORK && members_has(r->members, event->parent_pid) &&
 	    members_add(r->members, event->pid))
 		return -ENOMEM;
+	if (event->kind == SIDEBAND_COMM && event->is_exec)
+		process_table_meet_exec(r->processes, event->pid);
 	if (event->kind == SIDEBAND_CGROUP || !members_has(r->members, event->pid))
 		return 0;
 	switch (event->kind) {

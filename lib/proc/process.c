@@ -47,10 +47,15 @@ static void free_instance(struct process_table *table, struct instance *instance
 void process_table_free(struct process_table *table)
 {
 	struct instance *instance, *next_instance;
+	struct awaited_exec *awaited, *next_awaited;
 	struct task *task, *next_task;
 
 	if (!table)
 		return;
+	HASH_ITER (hh, table->awaited, awaited, next_awaited) {
+		HASH_DEL(table->awaited, awaited);
+		free(awaited);
+	}
 	HASH_ITER (hh, table->instances, instance, next_instance)
 		free_instance(table, instance);
 	HASH_ITER (hh, table->tasks, task, next_task) {
@@ -284,7 +289,7 @@ struct instance *process_table_get(struct process_table *table, pid_t pid)
 	if (instance)
 		return instance;
 	if (pid > 0)
-		process_table_load(table, pid);
+		process_table_load_new(table, pid);
 	instance = process_table_find(table, pid);
 	if (instance)
 		return instance;

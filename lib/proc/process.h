@@ -71,6 +71,12 @@ int process_table_load(struct process_table *table, pid_t pid);
  * take long; an error of it ends this. The number loaded, or -errno. */
 int process_table_load_all(struct process_table *table, int (*between)(void *arg), void *arg);
 
+/* An exec of a process will come among the events. Until process_table_meet_exec(), which comes
+ * right before it, a process that was not heard of yet has no mappings: those that it has now are
+ * another program's. 0 or -ENOMEM. */
+int process_table_await_exec(struct process_table *table, pid_t pid);
+void process_table_meet_exec(struct process_table *table, pid_t pid);
+
 /* Events, in time order. Each is 0 or -ENOMEM. A process that was never heard of is entered. */
 int process_table_on_mmap(struct process_table *table, pid_t pid, const struct object_mapping *m);
 int process_table_on_comm(struct process_table *table, pid_t pid, pid_t tid, const char *comm,

@@ -17,6 +17,52 @@
 
 #include "proc/process_table.h"
 
+/* --- awaited execs --------------------------------------------------------------------------- */
+
+static struct awaited_exec *find_awaited(const struct process_table *table, pid_t pid)
+{
+	struct awaited_exec *awaited;
+
+	HASH_FIND_INT(table->awaited, &pid, awaited);
+	return awaited;
+}
+
+int process_table_await_exec(struct process_table *table, pid_t pid)
+{
+	struct awaited_exec *awaited = find_awaited(table, pid);
+
+	if (!awaited) {
+		awaited = calloc(1, sizeof(*awaited));
+		if (!awaited)
+			return -ENOMEM;
+		awaited->pid = pid;
+		HASH_ADD_INT(table->awaited, pid, awaited);
+		if (!awaited->hh.tbl) { /* no memory */
+			free(awaited);
+			return -ENOMEM;
+		}
+	}
+	awaited->count++;
+	return 0;
+}
+
+void process_table_meet_exec(struct process_table *table, pid_t pid)
+{
+	struct awaited_exec *awaited = find_awaited(table, pid);
+
+	if (!awaited || --awaited->count)
+		return;
+	HASH_DEL(table->awaited, awaited);
+	free(awaited);
+}
+
+int process_table_load_new(struct process_table *table, pid_t pid)
+{
+	return find_awaited(table, pid) ? -ESRCH : process_table_load(table, pid);
+}
+
+/* --- events ---------------------------------------------------------------------------------- */
+
 /* Returns the living instance of an event's pid. If the table has it as ended, an exit or a fork
  * was missed: the process is loaded from /proc, or else begins anew without mappings. */
 static struct instance *get_alive(struct process_table *table, pid_t pid)
@@ -152,7 +198,7 @@ int process_table_on_fork(struct process_table *table, pid_t pid, pid_t tid, pid
 		return 0;
 	}
 	struct instance *parent = process_table_find(table, parent_pid);
-	if (!parent && !instance && !process_table_load(table, pid)) {
+	if (!parent && !instance && !process_table_load_new(table, pid)) {
 		/* The child's own state is more reliable than its parent's present one. */
 		instance = process_table_find(table, pid);
 		instance->is_loaded = false;

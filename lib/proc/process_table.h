@@ -58,6 +58,13 @@ struct task {
 	UT_hash_handle hh; /* tasks, key tid */
 };
 
+/* A process of which an exec is awaited: what /proc says of it now is of the program after that. */
+struct awaited_exec {
+	pid_t pid;
+	uint32_t count;
+	UT_hash_handle hh; /* awaited, key pid */
+};
+
 /* A slot of the ring of those that ended last. */
 struct ended {
 	pid_t id;
@@ -76,6 +83,7 @@ struct process_table {
 	VEC(uint32_t) process_rows, thread_rows; /* numbers, or PROCESS_TABLE_GONE */
 	struct instance *instances;
 	struct task *tasks;
+	struct awaited_exec *awaited;
 	struct instance *last; /* looked up, or NULL */
 	struct ended ended_instances[PROCESS_TABLE_ENDED_KEPT],
 		ended_tasks[PROCESS_TABLE_ENDED_KEPT];
@@ -115,6 +123,12 @@ static inline bool process_table_is_alive(const struct instance *instance)
 {
 	return instance->living_tasks > 0;
 }
+
+/* --- process_event.c ------------------------------------------------------------------------ */
+
+/* Loads a process that was never heard of, unless an exec of it is awaited. 0, or as
+ * process_table_load(). */
+int process_table_load_new(struct process_table *table, pid_t pid);
 
 /* --- process_load.c ------------------------------------------------------------------------- */
 

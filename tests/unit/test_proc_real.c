@@ -390,6 +390,40 @@ static void test_load_while_changing(void **state)
 	pthread_join(thread, NULL);
 }
 
+/* While an exec is awaited, a process that was not heard of has no mappings: those that it has now
+ * are the next program's. */
+static void test_awaited_exec(void **state)
+{
+	struct context *c = *state;
+	const uintptr_t here = (uintptr_t)test_self;
+
+	assert_int_equal(process_table_await_exec(c->table, getpid()), 0);
+	assert_int_equal(process_table_await_exec(c->table, getpid()), 0);
+	assert_null(process_table_mapping(c->table, getpid(), here));
+	uint32_t before = process_table_process(c->table, getpid())->number;
+	process_table_meet_exec(c->table, getpid());
+	assert_int_equal(process_table_on_comm(c->table, getpid(), getpid(), "one", true), 0);
+	assert_null(process_table_mapping(c->table, getpid(), here));
+	process_table_meet_exec(c->table, getpid());
+	process_table_meet_exec(c->table, getpid());
+	assert_int_equal(process_table_on_comm(c->table, getpid(), getpid(), "two", true), 0);
+	assert_true(process_table_process(c->table, getpid())->number != before);
+	load_self(c);
+	at(c, (const void *)here);
+
+	/* A child of a process that nobody has heard of, which is another program now. */
+	pid_t child = fork();
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	assert_int_equal(process_table_await_exec(c->table, child), 0);
+	assert_int_equal(process_table_on_fork(c->table, child, child, 0x7ffffff0, 0x7ffffff0), 0);
+	assert_null(process_table_mapping(c->table, child, here));
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
@@ -402,6 +436,7 @@ int main(void)
 		TEST(test_child),
 		TEST(test_load_all),
 		TEST(test_load_while_changing),
+		TEST(test_awaited_exec),
 	};
 	return cmocka_run_group_tests(tests, read_library, free_library);
 }

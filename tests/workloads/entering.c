@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Enters a cgroup, spins for some milliseconds, and becomes another program:
+ *
+ *   entering CGROUP_PROCS PROGRAM ARGUMENTS...
+ *
+ * It is linked so that its code is at the same addresses as the other program's.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "workload.h"
+
+CALLEE void before(void)
+{
+	for (volatile long i = 0; i < 6000000; i++)
+		;
+	KEEP;
+}
+
+int main(int argc, char **argv)
+{
+	int fd = argc > 2 ? open(argv[1], O_WRONLY | O_CLOEXEC) : -1;
+
+	if (fd < 0 || write(fd, "0", 1) != 1) {
+		perror("entering");
+		return EXIT_FAILURE;
+	}
+	before();
+	execv(argv[2], argv + 2);
+	perror(argv[2]);
+	return EXIT_FAILURE;
+}
