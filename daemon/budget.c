@@ -6,7 +6,7 @@
 #define FOLLOW	    0.25 /* weight of the latest second */
 #define FOLLOW_MOST 60	 /* seconds after which nothing is left of the mean before */
 #define AIM	    0.65 /* of the budget: where the rate is lowered to */
-#define NEAR	    0.8	 /* of the budget: where it is lowered */
+#define NEAR	    0.75 /* of the budget: where it is lowered */
 #define ROOM	    0.45 /* of the budget: where it is raised */
 #define SPARE	    0.1	 /* of the budget: where nothing need be saved */
 #define RAISE_NS    UINT64_C(5000000000)  /* between a change and a raise */
