@@ -410,7 +410,7 @@ def test_group():
                 daemon.wait_recording()
                 end = time.monotonic() + 30
                 member = None  # a commit comes once a second
-                while not member or (member.status != DONE and time.monotonic() < end):
+                while not member or ("recording: 2" not in member.out and time.monotonic() < end):
                     wait_cpu(process.pid, 0.1)
                     member = run(*as_user, "--groups", gid, program, "report", env=env)
                 check(member.status == DONE and "recording: 2" in member.out,
