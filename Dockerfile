@@ -7,7 +7,7 @@
 FROM debian:trixie-slim AS build
 COPY . /src
 WORKDIR /src
-# Options of make, if it is to be built otherwise than it is by default.
+# Options for make, such as DEBUG=1.
 ARG MAKEFLAGS=
 RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends make && \
     make -s deps && make -s deps GROUPS=package && make -s -j"$(nproc)" all && make -s deb

@@ -83,8 +83,8 @@ static int fill_in(struct session *s, struct batch *b, const struct run_counters
 	return 0;
 }
 
-/* Between ticks: where nothing need be saved, as session_open() begins; and often enough for the
- * service manager's watchdog. */
+/* The time from one tick to the next. While stackd saves, it is a quarter of the time between two
+ * commits, but short enough to answer the service manager's watchdog. */
 static uint64_t tick_ns(const struct session *s)
 {
 	unsigned pace = budget_pace(&s->budget);

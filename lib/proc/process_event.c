@@ -8,6 +8,9 @@
  * that was loaded would begin it anew. So the first fork event of a loaded process is taken for
  * its own, unless /proc shows another start time for the pid by now.
  *
+ * Where the caller has read an exec that it has not handed out yet, /proc already has the program
+ * after it: a process that was not heard of is not loaded then (process_table_await_exec()).
+ *
  * A process ends with its last thread, not with its first. Exits of threads that exec has
  * replaced come for a record that has ended; its number distinguishes them.
  */
