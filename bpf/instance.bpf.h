@@ -124,16 +124,17 @@ static __always_inline bool is_inside(struct region_thread *thread, __u64 stack_
 
 /* Returns the nanoseconds that a sample stands for; 0: it is inside an instance. The first one of a
  * thread stands for its period. */
-static __always_inline __u32 effective_interval(struct task_struct *task, __u64 stack_pointer,
+static __always_inline __u32 effective_interval(struct task_struct *task,
+						struct region_thread *thread, __u64 stack_pointer,
 						__u32 period)
 {
-	struct region_thread *thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
-	struct outside_clock *last = CHECKED(
-		bpf_task_storage_get(&outside_clocks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE));
 	__u64 cpu, measured = 0, interval = period;
+	struct outside_clock *last;
 
 	if (thread && (thread->busy || is_inside(thread, stack_pointer)))
 		return 0;
+	last = CHECKED(
+		bpf_task_storage_get(&outside_clocks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE));
 	if (!last)
 		return period;
 	cpu = cpu_clock(task);
@@ -149,11 +150,12 @@ static __always_inline __u32 effective_interval(struct task_struct *task, __u64 
 }
 
 /* Where regions are recorded, too, the sample's period is what it stands for outside of them. */
-static __always_inline void join_regions(struct scratch *s, struct task_struct *task)
+static __always_inline void join_regions(struct scratch *s, struct task_struct *task,
+					 struct region_thread *thread)
 {
 	if (is_joined)
-		s->record.period = effective_interval(task, s->record.regs.r[STACKD_REG_RSP],
-						      s->record.period);
+		s->record.period = effective_interval(
+			task, thread, s->record.regs.r[STACKD_REG_RSP], s->record.period);
 }
 
 #endif

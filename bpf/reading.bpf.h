@@ -3,10 +3,10 @@
  * Readings: the values of counters (--counter) at samples within instances of regions, and at both
  * ends of these, from which `stackctl fold` makes their course over a pass.
  *
- * A counter is a number of the thread's that the kernel keeps (CPU time, page faults, bytes read)
- * or a variable of the program. Readings are absolute, in a record of their own right before the
- * sample's or the instance's, of the same thread and time; so one that the ring has no room for
- * takes nothing from the next.
+ * A counter is a number of the thread's that the kernel keeps (CPU time, page faults, bytes read),
+ * a variable of the program, or what a perf event counts (event_sum.bpf.h). Readings are absolute,
+ * in a record of their own right before the sample's or the instance's, of the same thread and
+ * time; so one that the ring has no room for takes nothing from the next.
  *
  * A variable is found from a place: at an entry of a region or a hit of a mark, which has a number,
  * the program counter is in the file that the variable is in, and the distance between the two is
@@ -15,12 +15,9 @@
 #ifndef READING_BPF_H
 #define READING_BPF_H
 
+#include "event_sum.bpf.h"
 #include "instance.bpf.h"
 #include "scratch.bpf.h"
-
-/* Set by the daemon before loading. */
-SETTING __u32 reading_count = 0;			/* counters; 0: none */
-SETTING __u8 reading_kinds[STACKD_MOST_COUNTERS] = {0}; /* enum stackd_counter_kind */
 
 /* Where variables are, by the number of a place; entry 0 is none. */
 struct {
@@ -32,7 +29,8 @@ struct {
 
 struct readings {
 	__u64 values[STACKD_MOST_COUNTERS];
-	__u32 known; /* bits: which of them could be read */
+	struct event_moment moment; /* of those that are events */
+	__u32 known;		    /* bits: which of them could be read */
 	__u32 pad;
 };
 
@@ -123,14 +121,16 @@ static __always_inline __u64 read_kept(struct task_struct *task, __u32 kind)
 /* Returns bits: which of them could be read. The loop is unrolled, so that the kernel, which knows
  * the settings as it loads the program, keeps of each turn the one counter that it reads. */
 static __always_inline __u32 read_counters(const struct reading_thread *t, struct task_struct *task,
-					   __u64 *values)
+					   __u64 *values, struct event_moment *moment)
 {
-	__u32 known = 0;
+	__u32 known = read_events(task, values, moment);
 
 #pragma clang loop unroll(full)
 	for (__u32 i = 0; i < STACKD_MOST_COUNTERS; i++) {
 		if (i >= reading_count)
 			break;
+		if (reading_kinds[i] == STACKD_COUNTER_EVENT)
+			continue;
 		if (reading_kinds[i] >= STACKD_COUNTER_ALLOCATED)
 			values[i] = t->counted[i];
 		else if (reading_kinds[i] != STACKD_COUNTER_VARIABLE)
@@ -205,8 +205,9 @@ static __always_inline void readings_begin(struct task_struct *task, __u32 index
 	if (!t)
 		return;
 	find_variables(t, address, cookie);
+	events_begin(task);
 	entered = &t->entered[BOUNDED(index, REGION_DEPTH)];
-	entered->known = read_counters(t, task, entered->values);
+	entered->known = read_counters(t, task, entered->values, &entered->moment);
 }
 
 /* Reads them again for the innermost open instance: what the probe has cost since is no part of it.
@@ -223,7 +224,7 @@ static __always_inline void readings_begin_again(const struct region_thread *thr
 	if (!t)
 		return;
 	entered = &t->entered[BOUNDED(thread->count - 1, REGION_DEPTH)];
-	entered->known = read_counters(t, task, entered->values);
+	entered->known = read_counters(t, task, entered->values, &entered->moment);
 }
 
 /* Written at once: the sampler can interrupt the programs that do. */
@@ -240,13 +241,14 @@ static __always_inline void readings_end(struct task_struct *task, __u32 index)
 		return;
 	entered = &t->entered[BOUNDED(index, REGION_DEPTH)];
 	SENDING(t, 1);
-	t->ended.known = read_counters(t, task, t->ended.values);
+	t->ended.known = read_counters(t, task, t->ended.values, &t->ended.moment);
 	for (__u32 i = 0; i < STACKD_MOST_COUNTERS; i++) {
 		if (i >= reading_count)
 			break;
 		t->passed.values[i] = t->ended.values[i] - entered->values[i];
 	}
-	t->passed.known = t->ended.known & entered->known;
+	t->passed.known =
+		events_passed(t->ended.known & entered->known, &entered->moment, &t->ended.moment);
 }
 
 /* Puts the readings of the instance that has ended into the scratch area, for send_reading(). */
@@ -275,21 +277,28 @@ static __always_inline void readings_sent(struct task_struct *task)
 		SENDING(t, 0);
 }
 
-/* The same of a sample, which is within an instance. */
-static __always_inline void readings_of_sample(struct scratch *s, struct task_struct *task)
+/* What the thread of a sample has of regions; NULL: nothing, or nobody asks. */
+static __always_inline struct region_thread *region_thread_of(struct task_struct *task)
 {
-	const struct region_thread *thread;
+	if (!is_joined && !reading_count)
+		return NULL;
+	return CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
+}
+
+/* The same of a sample, which is within an instance. */
+static __always_inline void readings_of_sample(struct scratch *s, struct task_struct *task,
+					       const struct region_thread *thread)
+{
 	const struct reading_thread *t;
 
 	s->has_reading = 0;
 	if (!reading_count)
 		return;
-	thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
 	t = thread && thread->count && !thread->busy ? reading_thread_of(task) : NULL;
 	if (!t || t->sending)
 		return;
 	s->reading.is_end = 0;
-	s->reading.known = read_counters(t, task, s->reading.values);
+	s->reading.known = read_counters(t, task, s->reading.values, NULL);
 	s->reading.passed_known = 0;
 	s->has_reading = 1;
 }

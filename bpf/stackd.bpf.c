@@ -465,6 +465,7 @@ static __always_inline void send_branches(struct scratch *s, struct bpf_perf_eve
 static __always_inline void send_reading(struct scratch *s)
 {
 	struct stackd_reading *reading = &s->reading;
+	__u32 bytes = sizeof(*reading);
 	long err;
 
 	if (!reading_count || !s->has_reading)
@@ -474,7 +475,9 @@ static __always_inline void send_reading(struct scratch *s)
 	reading->header.n_kernel = 0;
 	reading->pid = s->record.pid;
 	reading->n = reading_count;
-	err = bpf_ringbuf_output(&ring, reading, sizeof(*reading), BPF_RB_NO_WAKEUP);
+	if (!reading->is_end)
+		bytes = (__u32)offsetof(struct stackd_reading, values[reading_count]);
+	err = bpf_ringbuf_output(&ring, reading, bytes, BPF_RB_NO_WAKEUP);
 	count_region(err ? STACKD_REGION_READINGS_LOST : STACKD_REGION_READINGS);
 }
 
@@ -535,6 +538,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct scratch *s = CHECKED(bpf_map_lookup_elem(&scratches, &cpu));
+	struct region_thread *thread;
 	struct stackd_header *header;
 
 	/* The parts that regions and waits share with samples tell them by ctx. The compiler does
@@ -559,13 +563,14 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	fill_record(&s->record, ctx, pid_tgid, cpu);
 	s->cpu = cpu;
 	header->flags = take_registers(s, ctx, task);
-	join_regions(s, task);
+	thread = region_thread_of(task);
+	join_regions(s, task, thread);
 	if ((header->flags & STACKD_IN_KERNEL) && BPF_CORE_READ_BITFIELD(task, in_execve))
 		header->flags |= STACKD_IN_EXEC;
 	if (tag_mode != STACKD_TAGS_OFF && (header->flags & WALKABLE) == STACKD_HAS_REGS &&
 	    send_tag(s, ctx, task))
 		return 0;
-	readings_of_sample(s, task);
+	readings_of_sample(s, task, thread);
 	send_branches(s, ctx);
 	if (walk_here && (header->flags & WALKABLE) == STACKD_HAS_REGS) {
 		walk_and_send(s, ctx, task);

@@ -384,12 +384,14 @@ enum stackd_counter_kind {
 	STACKD_COUNTER_WRITTEN,
 	STACKD_COUNTER_VARIABLE,  /* of the program */
 	STACKD_COUNTER_RESIDENT,  /* bytes of the process that are in memory */
+	STACKD_COUNTER_EVENT,	  /* what a perf event counts (bpf/event_sum.bpf.h) */
 	STACKD_COUNTER_ALLOCATED, /* bytes that sampled allocations stand for */
 	STACKD_COUNTER_HITS,	  /* of a probe */
 };
 
 /* The counters' values at a sample within an instance, or at the end of one. The sample's or the
- * instance's own record comes next, of the same thread and time. */
+ * instance's own record comes next, of the same thread and time. Without is_end, the record ends
+ * with the last of its `n` values. */
 struct stackd_reading {
 	struct stackd_header header;
 	__u32 pid; /* thread group id, initial pid namespace */

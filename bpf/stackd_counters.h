@@ -54,6 +54,8 @@ enum stackd_region_counter {
 	STACKD_REGION_UNTRACKED,   /* sampled allocations that the kernel half had no room for */
 	STACKD_REGION_READINGS,	   /* of counters, at samples and at ends of instances */
 	STACKD_REGION_READINGS_LOST, /* of these: the ring was full */
+	STACKD_REGION_EVENTS,	     /* passes of which counters that are events are known, */
+	STACKD_REGION_EVENTS_CUT,    /* and of which not: they did not count throughout */
 	STACKD_REGION_COUNT,
 };
 

@@ -85,6 +85,8 @@ static void add_regions(const struct run_counters *c, struct batch *b)
 		[STACKD_REGION_UNTRACKED] = "allocations_no_room",
 		[STACKD_REGION_READINGS] = "readings",
 		[STACKD_REGION_READINGS_LOST] = "readings_lost",
+		[STACKD_REGION_EVENTS] = "event_passes",
+		[STACKD_REGION_EVENTS_CUT] = "event_passes_cut",
 	};
 
 	for (int i = 0; i < STACKD_REGION_COUNT; i++)

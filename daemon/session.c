@@ -108,7 +108,7 @@ static void keep_budget(struct session *s, const struct run_counters *counters, 
 	s->running_ns = running_cost_ns(s);
 	if (!budget_look(&s->budget, now_ns,
 			 counters->own_cpu_ns + counters->sampled.run_ns +
-				 counters->sampled.wait_run_ns))
+				 counters->sampled.switch_run_ns))
 		return;
 	wakeups_set_tick(&s->wakeups, tick_ns(s));
 	if (s->budget.rate_hz == before)
@@ -393,6 +393,7 @@ static int do_round(struct session *s)
 		sampler_jitter(s->sampler,
 			       s->budget.rate_hz ? s->budget.rate_hz : s->options->frequency,
 			       s->options->jitter);
+	event_groups_look(s->event_groups, s->sampler, s->round_ns);
 	recorder_poll(s->recorder);
 	if (!err)
 		err = hand_out_windows(s, horizon);

@@ -173,6 +173,7 @@ static struct sampler_options sampler_options(const struct session *s)
 		.alloc_distance = s->options->alloc_bytes,
 		.counters = s->options->counters,
 		.n_counters = s->options->n_counters,
+		.event_groups = s->event_groups,
 		.is_joined = is_joined(s),
 		.waits = s->options->waits,
 		.wakers = s->options->wakers,
@@ -226,8 +227,10 @@ static enum exit_status start_regions(struct session *s)
 
 	enum exit_status status = regions_start(&with, &s->regions);
 	const char *name;
-	int err = 0;
+	int err = event_groups_start(s->event_groups, s->sampler, clock_ns(CLOCK_MONOTONIC));
 
+	if (err)
+		log_error("--counter: events cannot be counted: %s", strerror(-err));
 	for (size_t i = 0; !status && !err && (name = regions_mark_name(s->regions, i)); i++)
 		err = recorder_name_mark(s->recorder, name);
 	return err ? STATUS_FAILED : status;
@@ -334,6 +337,9 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 	if (!status)
 		status = event_choice_probe(&s->event, s->options->quiet);
 	if (!status)
+		status = event_groups_open(s->options->counters, s->options->n_counters,
+					   &s->event_groups);
+	if (!status)
 		status = make_parts(s);
 	if (!status)
 		status = open_sampler(s);
@@ -375,6 +381,7 @@ void session_close(struct session *s)
 	reorder_free(s->queue);
 	sideband_free(s->sideband);
 	online_cpus_close(&s->cpus);
+	event_groups_free(s->event_groups);
 	sampler_free(s->sampler);
 	workers_free(s->workers);
 	wakeups_close(&s->wakeups);

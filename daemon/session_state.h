@@ -12,6 +12,7 @@
 #include "daemon/base/wakeups.h"
 #include "daemon/budget.h"
 #include "daemon/capture/event_choice.h"
+#include "daemon/capture/event_groups.h"
 #include "daemon/capture/online_cpus.h"
 #include "daemon/capture/sampler.h"
 #include "daemon/capture/target.h"
@@ -37,7 +38,8 @@ struct session {
 	struct workers *workers;
 	struct target *target;
 	struct sampler *sampler;
-	int stats_fd; /* until the sampler has it */
+	struct event_groups *event_groups; /* NULL: no counter is an event */
+	int stats_fd;			   /* until the sampler has it */
 	struct sideband *sideband;
 	struct reorder *queue;
 	struct hold hold;

@@ -5,9 +5,12 @@
 #include <errno.h>
 #include <string.h>
 
+_Static_assert(STACKD_MOST_COUNTERS == 8, "CPU time, and the seven that are named in a message");
+
 static const char variable_prefix[] = "var:", probe_prefix[] = "probe:";
 
-int counter_spec_parse(const char *text, struct counter_spec *ret_spec)
+/* Parses; the spec refers to the text. 0; -EINVAL: there is no such counter. */
+static int parse(const char *text, struct counter_spec *ret_spec)
 {
 	/* The names are perf's, where it has one. */
 	static const struct {
@@ -42,7 +45,51 @@ int counter_spec_parse(const char *text, struct counter_spec *ret_spec)
 			return 0;
 		}
 	}
-	return -EINVAL;
+	if (!*text || !strncmp(text, variable_prefix, prefix) ||
+	    !strncmp(text, probe_prefix, probe))
+		return -EINVAL;
+	ret_spec->kind = STACKD_COUNTER_EVENT;
+	return 0;
+}
+
+/* Adds a counter; errors as of counter_specs_add(). */
+static const char *add(struct counter_spec *specs, size_t *n, const char *text, unsigned brace)
+{
+	struct counter_spec spec;
+
+	if (parse(text, &spec))
+		return "expected " COUNTER_SPEC_NAMES;
+	if (spec.kind == STACKD_COUNTER_CPU && !brace)
+		return NULL;
+	if (brace && spec.kind != STACKD_COUNTER_EVENT)
+		return "only events can be in a {group}";
+	if (*n == STACKD_MOST_COUNTERS)
+		return "there are seven already";
+	spec.brace = brace;
+	specs[(*n)++] = spec;
+	return NULL;
+}
+
+const char *counter_specs_add(struct counter_spec *specs, size_t *n, const char *text)
+{
+	const size_t length = strlen(text);
+	const char *why = NULL;
+	char *rest, *name;
+	unsigned brace;
+
+	if (!*n)
+		specs[(*n)++] = (struct counter_spec){.kind = STACKD_COUNTER_CPU, .name = "cpu"};
+	if (text[0] != '{')
+		return add(specs, n, text, 0);
+	if (text[length - 1] != '}')
+		return "expected {EVENT,EVENT}";
+	rest = strndup(text + 1, length - 2);
+	if (!rest)
+		return strerror(ENOMEM);
+	brace = (unsigned)*n;
+	while (!why && (name = strsep(&rest, ",")))
+		why = add(specs, n, name, brace);
+	return why;
 }
 
 bool counter_specs_need_alloc(const struct counter_spec *specs, size_t n)

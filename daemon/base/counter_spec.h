@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Parses what --counter asks for: the name of a number that the kernel keeps of a thread, or a
- * variable of the program. */
+/* Parses what --counter asks for: the name of a number that the kernel keeps of a thread, a
+ * variable of the program, a probe, or an event. */
 #ifndef BASE_COUNTER_SPEC_H
 #define BASE_COUNTER_SPEC_H
 
@@ -12,8 +12,8 @@
 /* What can be given, for messages. */
 #define COUNTER_SPEC_NAMES                                                                         \
 	"page-faults, major-faults, context-switches, read-bytes, written-bytes, resident-bytes, " \
-	"allocated-bytes, var:SYMBOL[@OBJECT] or probe:PLACE (counters of the processor: record "  \
-	"with perf, and stackctl import)"
+	"allocated-bytes, var:SYMBOL[@OBJECT], probe:PLACE, or an event such as instructions, "    \
+	"cache-misses:u or r1a8; {EVENT,EVENT} are counted at the same time"
 
 /* Said where there are none. */
 #define COUNTER_SPEC_REGIONS                                                                       \
@@ -24,10 +24,14 @@ struct counter_spec {
 	const char *name;     /* as it was given; borrowed */
 	const char *variable; /* SYMBOL[@OBJECT]: a part of the name; NULL: it is none */
 	const char *probe;    /* FUNC[@OBJECT] or FILE:LINE: the same */
+	unsigned brace;	      /* of an event: which {group} it was given in; 0: none */
 };
 
-/* Parses; the spec refers to the text. 0; -EINVAL: there is no such counter. */
-int counter_spec_parse(const char *text, struct counter_spec *ret_spec);
+/* Adds what --counter gives, a counter or the events of a {group}, to `*n` of at most
+ * STACKD_MOST_COUNTERS counters, of which the first one is always CPU time. What is none of the
+ * others is taken for an event, whose name event_groups_open() looks at. Names refer to the text,
+ * or to a copy that is never freed. NULL, or what is wrong with it. */
+const char *counter_specs_add(struct counter_spec *specs, size_t *n, const char *text);
 
 /* Whether one of `n` counters is of sampled allocations. */
 bool counter_specs_need_alloc(const struct counter_spec *specs, size_t n);

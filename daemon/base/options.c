@@ -404,21 +404,12 @@ static void add_region(struct argp_state *state, struct options *options, const 
 		options->regions[options->n_regions++] = arg;
 }
 
-static void add_counter(struct argp_state *state, struct options *options, const char *arg)
+static void add_counters(struct argp_state *state, struct options *options, const char *arg)
 {
-	struct counter_spec spec;
+	const char *why = counter_specs_add(options->counters, &options->n_counters, arg);
 
-	if (!options->n_counters)
-		options->counters[options->n_counters++] =
-			(struct counter_spec){.kind = STACKD_COUNTER_CPU, .name = "cpu"};
-	if (counter_spec_parse(arg, &spec))
-		argp_error(state, "--counter '%s': expected " COUNTER_SPEC_NAMES, arg);
-	else if (spec.kind == STACKD_COUNTER_CPU)
-		return;
-	else if (options->n_counters == STACKD_MOST_COUNTERS)
-		argp_error(state, "--counter: more than %d", STACKD_MOST_COUNTERS - 1);
-	else
-		options->counters[options->n_counters++] = spec;
+	if (why)
+		argp_error(state, "--counter '%s': %s", arg, why);
 }
 
 static uint64_t wait_time(struct argp_state *state, const char *option, const char *arg)
@@ -447,7 +438,7 @@ static error_t parse_regions(int key, char *arg, struct argp_state *state)
 		options->mpi = true;
 		break;
 	case OPTION_COUNTER:
-		add_counter(state, options, arg);
+		add_counters(state, options, arg);
 		break;
 	case OPTION_JITTER:
 		options->jitter = (unsigned)number(state, "--jitter", arg, 0, 50);

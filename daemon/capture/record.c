@@ -70,6 +70,16 @@ static size_t front_bytes(const struct stackd_header *header)
 	       (header->kind & STACKD_HAS_INSTANCE ? sizeof(struct stackd_instance) : 0);
 }
 
+/* What a reading of a sample has no need of is not sent. */
+static size_t reading_bytes(const struct stackd_reading *reading, size_t size)
+{
+	const size_t front = offsetof(struct stackd_reading, values);
+
+	if (size < front || reading->n > STACKD_MOST_COUNTERS)
+		return SIZE_MAX;
+	return reading->is_end ? sizeof(*reading) : front + reading->n * sizeof(__u64);
+}
+
 /* Returns the size that a record other than WALKED states; more than any record has if its fields
  * contradict each other. */
 static size_t size_said(const struct stackd_header *header, size_t size)
@@ -89,7 +99,7 @@ static size_t size_said(const struct stackd_header *header, size_t size)
 			return SIZE_MAX;
 		return sizeof(*branches) + (size_t)branches->n * sizeof(struct stackd_branch);
 	case STACKD_RECORD_READING:
-		return sizeof(struct stackd_reading);
+		return reading_bytes((const struct stackd_reading *)header, size);
 	case STACKD_RECORD_LAUNCHED:
 		return sizeof(struct stackd_launched);
 	default:

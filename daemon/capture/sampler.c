@@ -37,7 +37,7 @@ struct sampler {
 	int stats_fd; /* keeps the kernel's accounting of BPF run time on; -1 */
 	bool enable_on_exec;
 	bool is_changing; /* events are opened that are to be started later */
-	bool regions, waits, has_uprobe_multi, has_process_multi;
+	bool regions, waits, has_switches, has_uprobe_multi, has_process_multi;
 
 	int *events; /* perf event descriptors */
 	size_t n_events, events_cap;
@@ -179,6 +179,7 @@ int sampler_new(const struct sampler_options *options, struct sampler **ret_samp
 	s->enable_on_exec = options->enable_on_exec;
 	s->regions = options->regions;
 	s->waits = options->waits;
+	s->has_switches = options->waits || options->event_groups;
 	s->has_uprobe_multi = options->has_uprobe_multi;
 	s->has_process_multi = options->has_process_multi;
 	libbpf_set_print(print_libbpf);
@@ -510,28 +511,22 @@ void sampler_tags_maps(const struct sampler *s, struct sampler_tags *ret_tags)
 
 void sampler_regions_parts(const struct sampler *s, struct sampler_regions *ret_regions)
 {
-	*ret_regions = (struct sampler_regions){
-		.enter_fd = bpf_program__fd(s->skel->progs.stackd_region_enter),
-		.leave_fd = bpf_program__fd(s->skel->progs.stackd_region_leave),
-		.mark_fd = bpf_program__fd(s->skel->progs.stackd_region_mark),
-		.exit_fd = bpf_program__fd(s->skel->progs.stackd_region_exit),
-		.rank_fd = bpf_program__fd(s->skel->progs.stackd_rank_exec),
-		.alloc_fd = bpf_program__fd(s->skel->progs.stackd_alloc),
-		.free_fd = bpf_program__fd(s->skel->progs.stackd_free),
-		.malloc_enter_fd = bpf_program__fd(s->skel->progs.stackd_malloc_enter),
-		.malloc_leave_fd = bpf_program__fd(s->skel->progs.stackd_malloc_leave),
-		.malloc_return_fd = bpf_program__fd(s->skel->progs.stackd_malloc_return),
-		.malloc_exit_fd = bpf_program__fd(s->skel->progs.stackd_malloc_exit),
-		.fault_fd = bpf_program__fd(s->skel->progs.stackd_fault),
-		.system_call_fd = bpf_program__fd(s->skel->progs.stackd_system_call),
-		.cgroup_fd = bpf_map__fd(s->skel->maps.region_cgroup),
-		.off_fd = bpf_map__fd(s->skel->maps.regions_off),
-		.places_fd = bpf_map__fd(s->skel->maps.places),
-		.mpi_fd = bpf_map__fd(s->skel->maps.mpi_calls),
-		.libraries_fd = bpf_map__fd(s->skel->maps.mpi_libraries),
-		.scope = s->skel->rodata->region_scope,
-		.is_multi = s->has_uprobe_multi,
-		.is_malloc_multi = s->has_process_multi,
+	sampler_programs_regions(s->skel, ret_regions);
+	ret_regions->is_multi = s->has_uprobe_multi;
+	ret_regions->is_malloc_multi = s->has_process_multi;
+}
+
+void sampler_events_parts(const struct sampler *s, struct sampler_events *ret_events)
+{
+	uint64_t counts[STACKD_REGION_COUNT] = {0};
+
+	sampler_parts_count(s->skel->maps.region_counters, STACKD_REGION_COUNT, counts);
+	*ret_events = (struct sampler_events){
+		.fds_fd = bpf_map__fd(s->skel->maps.event_fds),
+		.switch_fd = bpf_program__fd(s->skel->progs.stackd_event_switch),
+		.turn = &s->skel->bss->event_turn,
+		.known = counts[STACKD_REGION_EVENTS],
+		.cut = counts[STACKD_REGION_EVENTS_CUT],
 	};
 }
 
@@ -566,16 +561,16 @@ bool sampler_is_pressed(const struct sampler *s)
 	return ring_waiting(s->ring) >= s->skel->rodata->wakeup_bytes;
 }
 
-static uint64_t wait_run_ns(const struct sampler *s)
+static uint64_t switch_run_ns(const struct sampler *s)
 {
-	return s->waits && s->stats_fd >= 0 ? sampler_parts_waits_ns(s->skel->obj) : 0;
+	return s->has_switches && s->stats_fd >= 0 ? sampler_parts_switches_ns(s->skel->obj) : 0;
 }
 
 uint64_t sampler_run_ns(const struct sampler *s)
 {
 	uint64_t runs;
 
-	return sampler_parts_run_ns(s->skel->progs.stackd_sample, &runs) + wait_run_ns(s);
+	return sampler_parts_run_ns(s->skel->progs.stackd_sample, &runs) + switch_run_ns(s);
 }
 
 void sampler_counts(const struct sampler *s, struct sampler_counts *ret_counts)
@@ -589,5 +584,5 @@ void sampler_counts(const struct sampler *s, struct sampler_counts *ret_counts)
 		sampler_parts_count(s->skel->maps.wait_counters, STACKD_WAIT_COUNT,
 				    ret_counts->waits);
 	ret_counts->run_ns = sampler_parts_run_ns(s->skel->progs.stackd_sample, &ret_counts->runs);
-	ret_counts->wait_run_ns = wait_run_ns(s);
+	ret_counts->switch_run_ns = switch_run_ns(s);
 }

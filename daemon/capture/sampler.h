@@ -54,6 +54,7 @@ struct sampler_options {
 	uint64_t alloc_distance; /* load the programs of allocators and memory, too; 0: not */
 	const struct counter_spec *counters; /* that are read in instances; borrowed */
 	size_t n_counters;
+	const struct event_groups *event_groups; /* NULL: none of them is an event */
 	bool is_joined;	      /* samples have effective intervals as periods (bpf/instance.bpf.h) */
 	bool waits;	      /* load the programs of waits, of the scope `region_scope` */
 	bool wakers;	      /* and the one that looks who ends them */
@@ -162,6 +163,17 @@ struct sampler_regions {
  * sampler. */
 void sampler_regions_parts(const struct sampler *sampler, struct sampler_regions *ret_regions);
 
+/* The kernel half's parts of counters that are events (bpf/event_sum.bpf.h). */
+struct sampler_events {
+	int fds_fd;	     /* map of the events */
+	int switch_fd;	     /* program at sched_switch */
+	uint32_t *turn;	     /* event_turn; borrowed */
+	uint64_t known, cut; /* passes of which they are known, and of which not */
+};
+
+/* Gives them; they belong to the sampler. */
+void sampler_events_parts(const struct sampler *sampler, struct sampler_events *ret_events);
+
 /* Gives the programs and maps of waits, which were asked for by sampler_options.waits. They belong
  * to the sampler. */
 struct sampler_waits sampler_waits_parts(const struct sampler *sampler);
@@ -179,7 +191,8 @@ struct sampler_counts {
 	uint64_t ring_bytes;   /* bytes of records taken from the ring */
 	uint64_t regions[STACKD_REGION_COUNT]; /* by enum stackd_region_counter */
 	uint64_t waits[STACKD_WAIT_COUNT];     /* by enum stackd_wait_counter */
-	uint64_t wait_run_ns; /* run time of the programs of waits, where it is accounted */
+	uint64_t
+		switch_run_ns; /* that of the programs of waits and events, where it is accounted */
 };
 
 /* Time that the kernel has spent in the programs of samples and waits, where it is accounted. */

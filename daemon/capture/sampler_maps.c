@@ -73,6 +73,7 @@ int sampler_maps_size(struct stackd_bpf *skel, const struct sampler_options *opt
 		{skel->maps.states, STATE_ENTRIES},
 		{skel->maps.members, options->most_members},
 		{skel->maps.places, options->n_counters ? STACKD_MOST_PLACES : 1},
+		{skel->maps.event_fds, options->event_groups ? cpus * STACKD_MOST_COUNTERS : 1},
 		{skel->maps.known_tags, options->tags == STACKD_TAGS_AUTO ? SAMPLER_KNOWN_TAGS : 1},
 	};
 	int err = 0;

@@ -18,6 +18,11 @@ static bool is_of_waits(const struct bpf_program *program)
 	return !strncmp(bpf_program__name(program), wait_prefix, sizeof(wait_prefix) - 1);
 }
 
+static bool is_of_events(const struct bpf_program *program)
+{
+	return !strcmp(bpf_program__name(program), "stackd_event_switch");
+}
+
 static void create_maps(struct bpf_object *object, const char *const *names, bool create)
 {
 	for (; *names; names++) {
@@ -109,12 +114,14 @@ uint64_t sampler_parts_run_ns(const struct bpf_program *program, uint64_t *ret_r
 	return info.run_time_ns;
 }
 
-uint64_t sampler_parts_waits_ns(const struct bpf_object *object)
+uint64_t sampler_parts_switches_ns(const struct bpf_object *object)
 {
 	struct bpf_program *program;
 	uint64_t ns = 0, runs;
 
-	bpf_object__for_each_program (program, object)
-		ns += is_of_waits(program) ? sampler_parts_run_ns(program, &runs) : 0;
+	bpf_object__for_each_program (program, object) {
+		if (is_of_waits(program) || is_of_events(program))
+			ns += sampler_parts_run_ns(program, &runs);
+	}
 	return ns;
 }

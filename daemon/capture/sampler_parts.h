@@ -38,7 +38,8 @@ struct sampler_waits sampler_parts_waits(const struct bpf_object *object);
 /* Gives the run time of a program and how often it has run, as far as the kernel accounts it. */
 uint64_t sampler_parts_run_ns(const struct bpf_program *program, uint64_t *ret_runs);
 
-/* Adds the run time of the programs of waits, as far as the kernel accounts it. */
-uint64_t sampler_parts_waits_ns(const struct bpf_object *object);
+/* Adds the run time of the programs of waits and of events, most of which run at switches of
+ * threads, as far as the kernel accounts it. */
+uint64_t sampler_parts_switches_ns(const struct bpf_object *object);
 
 #endif

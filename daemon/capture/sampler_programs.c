@@ -88,12 +88,41 @@ void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_optio
 		use_uprobe_multi(skel);
 	if (!options->marks)
 		bpf_program__set_autoload(skel->progs.stackd_region_mark, false);
+	if (!options->event_groups) {
+		bpf_program__set_autoload(skel->progs.stackd_event_switch, false);
+		bpf_map__set_autocreate(skel->maps.event_threads, false);
+	}
 	if (!options->ranks)
 		bpf_program__set_autoload(skel->progs.stackd_rank_exec, false);
 	if (!options->regions)
 		leave_out_regions(skel);
 	if (!options->regions && !options->is_crowd)
 		leave_out_members(skel, options->waits);
+}
+
+void sampler_programs_regions(const struct stackd_bpf *skel, struct sampler_regions *ret_regions)
+{
+	*ret_regions = (struct sampler_regions){
+		.enter_fd = bpf_program__fd(skel->progs.stackd_region_enter),
+		.leave_fd = bpf_program__fd(skel->progs.stackd_region_leave),
+		.mark_fd = bpf_program__fd(skel->progs.stackd_region_mark),
+		.exit_fd = bpf_program__fd(skel->progs.stackd_region_exit),
+		.rank_fd = bpf_program__fd(skel->progs.stackd_rank_exec),
+		.alloc_fd = bpf_program__fd(skel->progs.stackd_alloc),
+		.free_fd = bpf_program__fd(skel->progs.stackd_free),
+		.malloc_enter_fd = bpf_program__fd(skel->progs.stackd_malloc_enter),
+		.malloc_leave_fd = bpf_program__fd(skel->progs.stackd_malloc_leave),
+		.malloc_return_fd = bpf_program__fd(skel->progs.stackd_malloc_return),
+		.malloc_exit_fd = bpf_program__fd(skel->progs.stackd_malloc_exit),
+		.fault_fd = bpf_program__fd(skel->progs.stackd_fault),
+		.system_call_fd = bpf_program__fd(skel->progs.stackd_system_call),
+		.cgroup_fd = bpf_map__fd(skel->maps.region_cgroup),
+		.off_fd = bpf_map__fd(skel->maps.regions_off),
+		.places_fd = bpf_map__fd(skel->maps.places),
+		.mpi_fd = bpf_map__fd(skel->maps.mpi_calls),
+		.libraries_fd = bpf_map__fd(skel->maps.mpi_libraries),
+		.scope = skel->rodata->region_scope,
+	};
 }
 
 int sampler_measure_time(void)

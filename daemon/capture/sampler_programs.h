@@ -11,4 +11,7 @@ struct stackd_bpf;
 /* Chooses, before the skeleton is loaded. */
 void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_options *options);
 
+/* Gives the programs and maps of regions (sampler_regions_parts()), but for the kind of links. */
+void sampler_programs_regions(const struct stackd_bpf *skel, struct sampler_regions *ret_regions);
+
 #endif

@@ -2,6 +2,7 @@
 /* The kernel half's constants; see sampler_settings.h. */
 #include "daemon/capture/sampler_settings.h"
 
+#include "daemon/capture/event_groups.h"
 #include "daemon/capture/percpu.h"
 #include "stackd.skel.h"
 
@@ -23,6 +24,12 @@ void sampler_settings_put(struct stackd_bpf *skel, const struct sampler_options 
 	skel->rodata->reading_count = (uint32_t)options->n_counters;
 	for (size_t i = 0; i < options->n_counters; i++)
 		skel->rodata->reading_kinds[i] = (uint8_t)options->counters[i].kind;
+	for (size_t i = 0; i < options->n_counters; i++) {
+		if (options->counters[i].kind != STACKD_COUNTER_EVENT)
+			continue;
+		skel->rodata->reading_events |= (uint8_t)(1u << i);
+		skel->rodata->reading_groups[i] = event_groups_of(options->event_groups, i);
+	}
 	skel->rodata->is_joined = options->is_joined;
 	if (options->regions)
 		skel->rodata->steal_distance = percpu_distance(btf_path, "runqueues", "steal_time");

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <uthash.h>
 
+#include "daemon/capture/record.h"
+
 _Static_assert(METRIC_COUNTERS == STACKD_MOST_COUNTERS, "each counter has its series");
 
 /* The last reading of a thread whose row was made. */
@@ -48,7 +50,7 @@ void readings_free(struct readings *r)
 
 void readings_take(struct readings *r, const struct stackd_reading *reading)
 {
-	r->waiting = *reading;
+	memcpy(&r->waiting, reading, record_size(&reading->header));
 	r->is_waiting = true;
 }
 

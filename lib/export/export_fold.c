@@ -3,10 +3,10 @@
  * The data of the page of a folding: one JSON object.
  *
  *   region, source, passes, samples, mean_ns, mean_wall_ns, is_cpu_time, is_locked, columns
- *   counters   name; mean, per_second, y (a value for each bound of the cells), rate, rate_low and
- *              rate_high (one for each cell; null without bands), or why there is no curve
- *   phases     from, to, share, rate, low, high, samples, path, line
- *   routines   name ("" for all others), samples, columns
+ *   counters   name, passes (that it is known of); mean, per_second, y (a value for each bound of
+ * the cells), rate, rate_low and rate_high (one for each cell; null without bands), or why there is
+ * no curve phases     from, to, share, rate, low, high, samples, path, line routines   name ("" for
+ * all others), samples, columns
  */
 #include "export/export_fold.h"
 
@@ -52,6 +52,7 @@ static void put_counter(struct buf *b, const struct folding_counter *c)
 
 	text_put_raw(b, "{\"name\":");
 	text_put_json(b, c->name);
+	put_member(b, "passes", (double)c->passes);
 	put_member(b, "mean", c->mean);
 	put_member(b, "per_second", c->per_second);
 	if (curve) {

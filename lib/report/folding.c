@@ -318,6 +318,19 @@ static int add_callers(const struct passes *p, struct features *features)
 	return values ? 0 : -ENOMEM;
 }
 
+/* Whether passes can be compared by a counter. One that takes turns with others is known of some
+ * alone, and the others' totals would make a group. */
+static bool is_compared(const struct passes *p, unsigned counter)
+{
+	size_t known = 0;
+
+	if (!p->counters[counter])
+		return false;
+	for (size_t i = 0; i < p->all.count; i++)
+		known += p->all.items[i].known >> counter & 1;
+	return known >= p->all.count - p->all.count / 10;
+}
+
 static int add_features(const struct passes *p, enum folding_time time, struct features *features)
 {
 	const unsigned cpu = find_cpu(p);
@@ -331,7 +344,7 @@ static int add_features(const struct passes *p, enum folding_time time, struct f
 			is_cpu ? (double)pass->total[cpu] : (double)(pass->end_ns - pass->start_ns);
 	}
 	for (unsigned k = 0; values && k < METRIC_COUNTERS; k++) {
-		if (!p->counters[k] || k == cpu)
+		if (k == cpu || !is_compared(p, k))
 			continue;
 		values = add_feature(features, p->all.count);
 		for (size_t i = 0; values && i < p->all.count; i++)

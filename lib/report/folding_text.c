@@ -87,6 +87,14 @@ static void put_head(struct buf *b, const struct folding *f, bool utf8)
 			    text_share((uint64_t)(f->uniform.hit * 1000), 1000, share));
 }
 
+/* Says of how many passes a curve is, if not of all. */
+static void put_passes(struct buf *b, const struct folding *f, const struct folding_counter *c)
+{
+	if (c->curve && c->passes < f->passes.all.count)
+		text_printf(b, "#   of %" PRIu64 " passes, in which it counted all the time\n",
+			    (uint64_t)c->passes);
+}
+
 static void put_counter(struct buf *b, const struct folding_counter *c, bool utf8)
 {
 	double rates[BLOCKS] = {0}, most = 0;
@@ -187,8 +195,10 @@ int folding_write_text(const struct folding *f, const struct report_options *opt
 	put_head(&b, f, options->utf8);
 	if (f->n_counters)
 		text_put_raw(&b, "\n# counters: the highest rate, and the course over a pass\n");
-	for (unsigned i = 0; i < f->n_counters; i++)
+	for (unsigned i = 0; i < f->n_counters; i++) {
 		put_counter(&b, &f->counters[i], options->utf8);
+		put_passes(&b, f, &f->counters[i]);
+	}
 	if (f->n_phases)
 		put_phases(&b, f, options->utf8);
 	text_put_raw(&b, "\n# routines: samples, and their share at each moment\n");

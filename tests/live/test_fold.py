@@ -11,7 +11,7 @@ import re
 import statistics
 import sys
 
-from harness import (FAILED, STACKCTL, STACKD, WORKLOADS, background, check, check_fault, live, record,
+from harness import (FAILED, NO_SUPPORT, STACKCTL, STACKD, USAGE, WORKLOADS, background, check, check_fault, live, record,
                      record_attached, run, scratch)
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "exports"))
@@ -251,6 +251,67 @@ def test_fold_bad_variables():
             result = run(STACKD, "-o", folder + "/s.db", "--region", "pass@folded", "--counter",
                          "var:" + name, "--", PROGRAM, 1, 1000)
             check_fault(result, FAILED, "--counter 'var:%s'" % name, words)
+
+
+def check_events(store):
+    """Events in two groups tell the same of a pass as what the kernel itself keeps of the thread."""
+    data = folded(store)
+    for name in "page-faults", "minor-faults", "page-faults:u":
+        check(16 <= counter(data, name)["mean"] < 16.2, name, counter(data, name)["mean"])
+    first, second = (counter(data, name)["passes"] for name in ("minor-faults", "page-faults:u"))
+    check(min(first, second) > 0.3 * data["passes"] and first + second <= data["passes"], "passes of each group",
+          first, second, data["passes"])
+    rate = counter(data, "cpu-clock")["per_second"]
+    check(abs(rate / 1e9 - 1) < 0.02, "time on the CPU, in a second of CPU time", rate)
+
+
+EVENTS = ["--region", "pass@folded", "--counter", "page-faults", "--counter", "{minor-faults,cpu-clock}",
+          "--counter", "{page-faults:u}"]
+
+
+@live
+def test_fold_events():
+    """Events that are counted by CPU, in two groups by turns: each pass has those of its own thread, also
+    where two programs share a CPU and take it from each other all the time."""
+    with scratch() as folder:
+        store = folder + "/s.db"
+        recording, _ = record(store, "-F", 997, *EVENTS, "--", "taskset", "1", "sh", "-c",
+                              "{0} 200 10000 & {0} 200 10000; wait".format(PROGRAM))
+        counters = recording.stats()["counters"]
+        ended = counters["regions_ended"]
+        check(ended > 390 and counters["event_passes"] + counters["event_passes_cut"] == ended and
+              counters["event_passes"] > 0.7 * ended, "passes of one turn", counters)
+        check_events(store)
+        said = run(STACKCTL, "fold", "-i", store, "--group").out
+        sizes = [int(size) for size in re.findall(r"^# region pass, group \d+ of \d+: (\d+) passes", said, re.M)]
+        check(not sizes or sizes[0] > 0.7 * ended, "the groups' turns make groups of passes", sizes)
+
+
+@live
+def test_fold_long_turns():
+    """Passes as long as a turn: turns become longer, until most passes are in one."""
+    with scratch() as folder:
+        store = folder + "/s.db"
+        recording, _ = record(store, "-F", 97, *EVENTS, "--", PROGRAM, 60, 250000)
+        counters = recording.stats()["counters"]
+        check(counters["event_passes"] > 30, "passes of one turn", counters)
+        check_events(store)
+
+
+@live
+def test_fold_bad_events():
+    """An event that does not exist, or that this machine does not have."""
+    with scratch() as folder:
+        for given, status, words in (
+                ("no-such-event", USAGE, "--counter 'no-such-event': expected"),
+                ("{minor-faults,page-faults}", USAGE, "only events can be in a {group}"),
+                ("{minor-faults", USAGE, "expected {EVENT,EVENT}"), ("none", USAGE, "--counter 'none'"),
+                ("cycles", NO_SUPPORT, "'cycles': not supported on this machine")):
+            result = run(STACKD, "-o", folder + "/s.db", "--region", "pass@folded", "--counter", given, "--",
+                         PROGRAM, 1, 1000)
+            if given == "cycles" and not result.status:
+                continue # this machine counts them
+            check_fault(result, status, words)
 
 
 GROWING = os.path.join(WORKLOADS, "growing")

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What perf events count in a thread (--counter instructions): cycles, instructions, cache misses.
+ *
+ * The events are those of CPUs. (Programs cannot read an event that is inherited, so with events of
+ * threads there would be none for a thread that is made later.) A thread has what its CPU has
+ * counted while it was there: it is summed up at each switch of threads.
+ *
+ *     comes to a CPU   began = the CPU's count
+ *     leaves it        sum += the CPU's count - began
+ *
+ * A processor has few counters. Events for which it has no room at a time are in several groups,
+ * and the daemon has these take turns (daemon/capture/event_groups.h). A pass through a region
+ * counts for the group whose turn it was from the pass's beginning to its end, so nothing is scaled
+ * up. That somebody else has used the processor's counters meanwhile shows as time for which an
+ * event was enabled and did not count; then the pass has none of them.
+ */
+#ifndef EVENT_SUM_BPF_H
+#define EVENT_SUM_BPF_H
+
+#include "scratch.bpf.h"
+
+/* Set by the daemon before loading. */
+SETTING __u32 reading_count = 0;			 /* counters; 0: none */
+SETTING __u8 reading_kinds[STACKD_MOST_COUNTERS] = {0};	 /* enum stackd_counter_kind */
+SETTING __u8 reading_events = 0;			 /* bits: which of them are events */
+SETTING __u8 reading_groups[STACKD_MOST_COUNTERS] = {0}; /* of events: their group */
+
+/* The turn at hand: its number * STACKD_MOST_COUNTERS + the group that counts; 0: none does. */
+__u32 event_turn = 0;
+
+/* The events, at CPU * STACKD_MOST_COUNTERS + the counter's index. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(max_entries, 1); /* set by the daemon */
+	__type(key, __u32);
+	__type(value, __u32);
+} event_fds SEC(".maps");
+
+struct event_thread {
+	__u64 sums[STACKD_MOST_COUNTERS];  /* up to the last switch */
+	__u64 began[STACKD_MOST_COUNTERS]; /* the CPU's counts when the thread came to it */
+	__u64 absent,
+		absent_began; /* the same of the time for which enabled events did not count */
+	__u32 cpu;	      /* where it is, plus one; 0: that is not known */
+	__u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct event_thread);
+} event_threads SEC(".maps");
+
+/* By which two readings are told to be of one turn, in which all was counted. */
+struct event_moment {
+	__u64 absent; /* of the group of the turn, but for a constant */
+	__u32 turn;
+	__u32 pad;
+};
+
+#define UNREADABLE (~0ull)
+
+#define EVENT_TURN() (*(volatile __u32 *)&event_turn)
+
+/* Reads an event. A function, so that its stack is not that of the programs. */
+static __noinline __u64 read_event(__u32 index, __u64 *absent)
+{
+	struct bpf_perf_event_value now = {};
+
+	if (bpf_perf_event_read_value(&event_fds, index, &now, sizeof(now)))
+		return UNREADABLE;
+	*absent += now.enabled - now.running;
+	return now.counter;
+}
+
+/* Reads the events of this CPU. Returns bits: those that could be read. The loop is unrolled, so
+ * that the kernel keeps the turns of events alone. */
+static __always_inline __u32 read_cpu_events(__u32 cpu, __u64 *values, __u64 *absent)
+{
+	__u32 read = 0;
+
+#pragma clang loop unroll(full)
+	for (__u32 i = 0; i < STACKD_MOST_COUNTERS; i++) {
+		if (!(reading_events & 1u << i))
+			continue;
+		values[i] = read_event(cpu * STACKD_MOST_COUNTERS + i, absent);
+		if (values[i] != UNREADABLE)
+			read |= 1u << i;
+	}
+	return read;
+}
+
+/* The thread comes to a CPU. Where the events cannot be read, what it does there is not counted,
+ * and passes that are open know it. */
+static __always_inline void events_come(struct event_thread *t, __u32 cpu)
+{
+	t->absent_began = 0;
+	if (read_cpu_events(cpu, t->began, &t->absent_began) == reading_events) {
+		t->cpu = cpu + 1;
+		return;
+	}
+	t->cpu = 0;
+	t->absent++;
+	t->absent_began = 0;
+}
+
+/* The thread leaves it. */
+static __always_inline void events_leave(struct event_thread *t, __u32 cpu)
+{
+	__u64 absent = 0;
+
+	if (t->cpu != cpu + 1) {
+		t->absent++;
+		return;
+	}
+#pragma clang loop unroll(full)
+	for (__u32 i = 0; i < STACKD_MOST_COUNTERS; i++) {
+		__u64 now;
+
+		if (!(reading_events & 1u << i))
+			continue;
+		now = read_event(cpu * STACKD_MOST_COUNTERS + i, &absent);
+		if (now == UNREADABLE)
+			t->absent++;
+		else
+			t->sums[i] += now - t->began[i];
+	}
+	t->absent += absent - t->absent_began;
+	t->cpu = 0;
+}
+
+SEC("tp_btf/sched_switch")
+int stackd_event_switch(__u64 *ctx)
+{
+	struct task_struct *before = (struct task_struct *)ctx[1];
+	struct task_struct *after = (struct task_struct *)ctx[2];
+	const __u32 cpu = bpf_get_smp_processor_id();
+	struct event_thread *t;
+
+	if (before->bpf_storage) {
+		t = CHECKED(bpf_task_storage_get(&event_threads, before, 0, 0));
+		if (t)
+			events_leave(t, cpu);
+	}
+	if (after->bpf_storage) {
+		t = CHECKED(bpf_task_storage_get(&event_threads, after, 0, 0));
+		if (t)
+			events_come(t, cpu);
+	}
+	return 0;
+}
+
+/* Begins to count for the current thread, if that is not done yet. */
+static __always_inline void events_begin(struct task_struct *task)
+{
+	struct event_thread *t;
+
+	if (!reading_events)
+		return;
+	t = CHECKED(bpf_task_storage_get(&event_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE));
+	if (t && !t->cpu)
+		events_come(t, bpf_get_smp_processor_id());
+}
+
+/* Reads the events of the current thread whose group counts now. Returns bits: those. */
+static __always_inline __u32 read_events(struct task_struct *task, __u64 *values,
+					 struct event_moment *moment)
+{
+	const __u32 turn = EVENT_TURN(), group = turn % STACKD_MOST_COUNTERS;
+	const __u32 cpu = bpf_get_smp_processor_id();
+	struct event_thread *t;
+	__u64 absent = 0;
+	__u32 known = 0;
+
+	if (!reading_events || !turn)
+		return 0;
+	t = CHECKED(bpf_task_storage_get(&event_threads, task, 0, 0));
+	if (!t || t->cpu != cpu + 1)
+		return 0;
+#pragma clang loop unroll(full)
+	for (__u32 i = 0; i < STACKD_MOST_COUNTERS; i++) {
+		__u64 now;
+
+		if (!(reading_events & 1u << i) || reading_groups[i] != group)
+			continue;
+		now = read_event(cpu * STACKD_MOST_COUNTERS + i, &absent);
+		if (now == UNREADABLE)
+			continue;
+		values[i] = t->sums[i] + now - t->began[i];
+		known |= 1u << i;
+	}
+	if (moment) {
+		moment->turn = turn;
+		moment->absent = t->absent + absent - t->absent_began;
+	}
+	return turn == EVENT_TURN() ? known : 0;
+}
+
+/* Returns bits: which counters are known over a pass, of those that are at both of its ends. */
+static __always_inline __u32 events_passed(__u32 known, const struct event_moment *from,
+					   const struct event_moment *to)
+{
+	if (!reading_events)
+		return known;
+	if (known & reading_events && from->turn == to->turn && from->absent == to->absent) {
+		count_region(STACKD_REGION_EVENTS);
+		return known;
+	}
+	count_region(STACKD_REGION_EVENTS_CUT);
+	return known & ~(__u32)reading_events;
+}
+
+#endif
