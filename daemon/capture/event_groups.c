@@ -272,6 +272,15 @@ uint8_t event_groups_of(const struct event_groups *g, size_t index)
 	return g->group_of[index];
 }
 
+bool event_groups_is_first(const struct event_groups *g, size_t index)
+{
+	for (size_t i = 0; i < index; i++) {
+		if (is_event(g, i) && g->group_of[i] == g->group_of[index])
+			return false;
+	}
+	return true;
+}
+
 /* --- turns ----------------------------------------------------------------------------------- */
 
 static void switch_group(const struct event_groups *g, uint8_t group, bool is_on)

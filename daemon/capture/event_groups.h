@@ -31,8 +31,10 @@ enum exit_status event_groups_open(const struct counter_spec *counters, size_t n
 				   struct event_groups **ret_groups);
 void event_groups_free(struct event_groups *groups); /* NULL is fine */
 
-/* Returns the group of the counter of an index, which is an event. */
+/* Returns the group of the counter of an index, which is an event, and whether it is the first one
+ * there. */
 uint8_t event_groups_of(const struct event_groups *groups, size_t index);
+bool event_groups_is_first(const struct event_groups *groups, size_t index);
 
 /* Gives the kernel half the events, and begins the first turn. Does nothing with NULL. 0 or -errno.
  */

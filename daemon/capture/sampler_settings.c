@@ -29,6 +29,8 @@ void sampler_settings_put(struct stackd_bpf *skel, const struct sampler_options 
 			continue;
 		skel->rodata->reading_events |= (uint8_t)(1u << i);
 		skel->rodata->reading_groups[i] = event_groups_of(options->event_groups, i);
+		if (event_groups_is_first(options->event_groups, i))
+			skel->rodata->reading_leaders |= (uint8_t)(1u << i);
 	}
 	skel->rodata->is_joined = options->is_joined;
 	if (options->regions)
