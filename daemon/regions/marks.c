@@ -16,6 +16,7 @@
 #include "daemon/regions/mark_find.h"
 #include "daemon/regions/mark_spec.h"
 #include "daemon/regions/probe.h"
+#include "daemon/regions/probe_place.h"
 #include "stackd_abi.h"
 
 /* Where a mark is in a file. */
@@ -237,20 +238,14 @@ static uint32_t number_of(size_t index)
 	return STACKD_MOST_REGIONS + 1 + (uint32_t)index;
 }
 
-/*
- * Whether a nop of five bytes is at the place. From 6.18 on the kernel makes a call of one that has
- * a probe, which writes below the stack pointer: over what a function without calls keeps there
- * (its red zone). At a function's first instruction nothing is there yet.
- */
+/* Whether a nop of five bytes is at the place. */
 static bool is_long_nop(const struct place *place)
 {
-	static const uint8_t nop[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
-	uint8_t code[sizeof(nop)];
+	uint8_t code[PROBE_PLACE_BYTES];
+	ssize_t got =
+		pread(elf_file_descriptor(place->elf), code, sizeof(code), (off_t)place->offset);
 
-	return !(place->kind & STACKD_MARK_ENTRY) &&
-	       pread(elf_file_descriptor(place->elf), code, sizeof(code), (off_t)place->offset) ==
-		       (ssize_t)sizeof(code) &&
-	       memcmp(code, nop, sizeof(nop)) == 0;
+	return got > 0 && probe_place_is_long_nop(code, (size_t)got);
 }
 
 static int attach(struct marks *marks, const struct sampler_regions *kernel, struct place *place)
@@ -261,8 +256,7 @@ static int attach(struct marks *marks, const struct sampler_regions *kernel, str
 
 	if (is_long_nop(place)) {
 		log_error("%s '%s': at 0x%" PRIx64 " of %s is a nop of five bytes, where a probe "
-			  "can overwrite what the function keeps below its stack pointer: give "
-			  "another line",
+			  "can make the program crash: give another line",
 			  option_of(mark), mark->spec.text, place->offset, place->path);
 		return -EOPNOTSUPP;
 	}

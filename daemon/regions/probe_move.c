@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/insn.h"
+#include "daemon/regions/probe_place.h"
 
 #define MOST_BYTES  (16u << 10) /* of a function: larger ones spend their time elsewhere */
 #define MOST_PASSED 16		/* instructions */
@@ -21,6 +22,7 @@ struct place {
 	struct insn insn;
 	uint8_t condition;   /* of a branch */
 	bool is_emulated;    /* by the kernel, below a probe */
+	bool is_long_nop;    /* where no probe can be */
 	bool sets_registers; /* and does nothing else */
 	bool is_target;	     /* of a jump */
 	bool is_used;	     /* a probe is there */
@@ -87,6 +89,7 @@ static int decode_part(struct code *c, const struct code_part *part, const uint8
 		if (!insn_decode(&decoder, code + at, part->size - at, p.vaddr, &p.insn))
 			return -ENOEXEC;
 		p.is_emulated = is_emulated(code + at, &p.insn);
+		p.is_long_nop = probe_place_is_long_nop(code + at, part->size - at);
 		p.sets_registers = sets_registers(code + at, &p.insn);
 		if (p.insn.flow == INSN_BRANCH)
 			p.condition = (code[at] == 0x0f ? code[at + 1] : code[at]) & 15;
@@ -219,6 +222,18 @@ static bool passes(const struct insn *i, bool uses_arguments, uint64_t *frame)
 	return !(i->written >> INSN_RSP & 1);
 }
 
+/* Moves the entry's probe past nops at which none can be. Returns as move_entry(). */
+static size_t pass_long_nops(const struct code *c, struct function_exits *exits)
+{
+	const struct place *first = &c->places.items[c->entry], *p = first;
+
+	while (p->is_long_nop && has_next(c, (size_t)(p - c->places.items)) && !p[1].is_target &&
+	       p - first < MOST_PASSED)
+		p++;
+	exits->after = (uint8_t)(p->vaddr - first->vaddr);
+	return (size_t)(p - c->places.items);
+}
+
 /* Moves the entry's probe. Returns the index of the instruction where it is. */
 static size_t move_entry(const struct code *c, const struct elf_file *file, bool uses_arguments,
 			 struct function_exits *exits)
@@ -242,7 +257,7 @@ static size_t move_entry(const struct code *c, const struct elf_file *file, bool
 		    frame / 8 > STACKD_ENTRY_FRAME(~0ull))
 			break;
 	}
-	return c->entry;
+	return pass_long_nops(c, exits);
 }
 
 /* --- returns --------------------------------------------------------------------------------- */
@@ -478,7 +493,9 @@ int probe_move(const struct elf_file *file, const struct code_part *parts, size_
 
 	if (!err)
 		c.entry = place_at(&c, parts[0].vaddr);
-	if (c.entry != NONE && !c.jumps_anywhere) {
+	if (c.entry != NONE && c.jumps_anywhere)
+		pass_long_nops(&c, exits);
+	else if (c.entry != NONE) {
 		c.places.items[move_entry(&c, file, uses_arguments, exits)].is_used = true;
 		c.is_reached = malloc(c.places.count);
 		err = c.is_reached ? move_returns(&c, file, exits) : -ENOMEM;

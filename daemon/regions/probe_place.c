@@ -70,6 +70,13 @@ bool probe_place_is_misread(const uint8_t *code, size_t len)
 	return distance && (distance >= len || is_special(code[distance]));
 }
 
+bool probe_place_is_long_nop(const uint8_t *code, size_t len)
+{
+	static const uint8_t nop[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+
+	return len >= sizeof(nop) && memcmp(code, nop, sizeof(nop)) == 0;
+}
+
 int probe_places_check(const char *path, const uint64_t *offsets, size_t count)
 {
 	uint8_t code[PROBE_PLACE_BYTES];
@@ -81,7 +88,8 @@ int probe_places_check(const char *path, const uint64_t *offsets, size_t count)
 
 		if (got < 0)
 			err = -errno;
-		else if (probe_place_is_misread(code, (size_t)got))
+		else if (probe_place_is_misread(code, (size_t)got) ||
+			 probe_place_is_long_nop(code, (size_t)got))
 			err = -EOPNOTSUPP;
 	}
 	if (fd >= 0)

@@ -7,6 +7,10 @@
  * VEX or EVEX that gives the byte another meaning. So it takes `vpbroadcastb %esi,%ymm17` (opcode
  * 7a) for a conditional jump, and `vxorps` (57) for a push: every process that runs the code goes
  * wrong.
+ *
+ * From 6.18 on the kernel makes a call of a nop of five bytes that has a probe, to a page that it
+ * maps. The child of a fork has the call and not the page, and dies of it; and the call writes
+ * below the stack pointer, over what a function without calls keeps there (its red zone).
  */
 #ifndef REGIONS_PROBE_PLACE_H
 #define REGIONS_PROBE_PLACE_H
@@ -19,6 +23,9 @@
 
 /* Returns whether the kernel would take the instruction at `code` for another one. */
 bool probe_place_is_misread(const uint8_t *code, size_t len);
+
+/* Returns whether the instruction at `code` is a nop of five bytes. */
+bool probe_place_is_long_nop(const uint8_t *code, size_t len);
 
 /* Looks at the instructions at offsets of the file at `path`. 0; -EOPNOTSUPP: a probe must not be
  * at one of them; or the -errno of opening or reading the file. */

@@ -94,6 +94,27 @@ EXIT(shared_0);
 FUNCTION(shared, "test %edi, %edi\nshared_entry: jne 1f\nxor %eax, %eax\n"
 		 ".globl shared_0\nshared_0: ret\n1: ud2\n");
 
+/* A nop of five bytes, where no probe can be. */
+#define LONG_NOP ".byte 0x0f, 0x1f, 0x44, 0, 0\n"
+
+EXIT(nop_0);
+FUNCTION(nop, LONG_NOP LONG_NOP "nop_entry: xor %eax, %eax\n.globl nop_0\nnop_0: ret\n");
+
+EXIT(nop_table_0);
+EXIT(nop_table_1);
+FUNCTION(nop_table, LONG_NOP "nop_table_entry: test %edi, %edi\njne 1f\n"
+			     ".globl nop_table_0, nop_table_1\nnop_table_0: ret\n"
+			     "1: nop_table_1: jmp *%rax\n");
+
+EXIT(nop_push_0);
+FUNCTION(nop_push, "xor %eax, %eax\n" LONG_NOP "nop_push_entry: push %rbx\npop %rbx\n"
+		   ".globl nop_push_0\nnop_push_0: ret\n");
+
+/* A jump leads behind it, so it cannot move: the probe is refused. */
+EXIT(nop_loop_0);
+FUNCTION(nop_loop, "nop_loop_entry: " LONG_NOP "1: dec %edi\njne 1b\n"
+		   ".globl nop_loop_0\nnop_loop_0: ret\n");
+
 extern const char other[], __ehdr_start[];
 __asm__(".text\nother: ret\n.skip 16, 0xcc\n");
 
@@ -153,6 +174,16 @@ static void test_moves(void **state)
 	      {both_1, STACKD_EXIT_RETURN, 0, 0});
 }
 
+static void test_passes_nops(void **state)
+{
+	(void)state;
+	JUDGE(nop, false, 0, {nop_0, STACKD_EXIT_RETURN, 0, 0});
+	JUDGE(nop_table, false, 0, {nop_table_0, STACKD_EXIT_RETURN, 0, 0},
+	      {nop_table_1, STACKD_EXIT_JUMP, 0, 0});
+	JUDGE(nop_push, false, 0, {nop_push_0, STACKD_EXIT_RETURN, 0, 0});
+	JUDGE(nop_loop, false, 0, {nop_loop_0, STACKD_EXIT_RETURN, 0, 0});
+}
+
 static void test_stays(void **state)
 {
 	(void)state;
@@ -193,6 +224,7 @@ static int close_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_moves),
+					   cmocka_unit_test(test_passes_nops),
 					   cmocka_unit_test(test_stays)};
 
 	return cmocka_run_group_tests(tests, open_file, close_file);

@@ -47,9 +47,22 @@ static void test_misread(void **state)
 	}
 }
 
+static void test_long_nop(void **state)
+{
+	static const uint8_t nop[] = {0x0f, 0x1f, 0x44, 0, 0, 0xc3};
+	static const uint8_t other[] = {0x0f, 0x1f, 0x40, 0, 0xc3, 0xc3};
+
+	(void)state;
+	assert_true(probe_place_is_long_nop(nop, sizeof(nop)));
+	assert_true(probe_place_is_long_nop(nop, 5));
+	assert_false(probe_place_is_long_nop(nop, 4));
+	assert_false(probe_place_is_long_nop(other, sizeof(other)));
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_misread)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_misread),
+					   cmocka_unit_test(test_long_nop)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
