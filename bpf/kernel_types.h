@@ -27,8 +27,22 @@ struct xol_area {
 	unsigned long vaddr; /* of the page that uprobes use; it begins with the trampoline */
 };
 
+struct hlist_node {
+	struct hlist_node *next;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
+struct uprobe_trampoline { /* 6.18 and later */
+	struct hlist_node node;
+	unsigned long vaddr; /* of its page */
+};
+
 struct uprobes_state {
 	struct xol_area *xol_area;
+	struct hlist_head head_tramps; /* 6.18 and later */
 };
 
 struct mm_struct {

@@ -24,12 +24,15 @@
  * looks complete. Only one moment is left in which nothing that can be read has the true return
  * address: between its replacement and its entry into the list. Such a walk ends at the trampoline,
  * without a mapping.
+ *
+ * Probes at nops of five bytes are calls of other trampolines, see probe_call.bpf.h.
  */
 #ifndef PROBED_BPF_H
 #define PROBED_BPF_H
 
 #include "code.bpf.h"
 #include "mapping.bpf.h"
+#include "probe_call.bpf.h"
 #include "scratch.bpf.h"
 #include "stack_copy.bpf.h"
 
@@ -139,7 +142,12 @@ __noinline int leave_probe(struct scratch *given)
 	struct uprobe_task *probed = probed_task(task);
 	__u64 pc, rsp, page, at, slot, ra;
 
-	if (!s || !probed)
+	if (!s)
+		return 0;
+	if (leave_probe_call(task, &s->record.regs.r[STACKD_REG_RIP],
+			     &s->record.regs.r[STACKD_REG_RSP]))
+		return 1;
+	if (!probed)
 		return 0;
 	pc = s->record.regs.r[STACKD_REG_RIP];
 	rsp = s->record.regs.r[STACKD_REG_RSP];
@@ -191,7 +199,13 @@ __noinline int restore_return(struct scratch *given)
 	struct uprobe_task *probed = probed_task(task);
 	__u64 ra, page;
 
-	if (!s || !probed)
+	if (!s)
+		return 0;
+	if (s->walk.is_exact && leave_probe_call(task, &s->walk.pc, &s->walk.r[STACKD_REG_RSP])) {
+		s->walk.is_once = 1;
+		return 1;
+	}
+	if (!probed)
 		return 0;
 	page = trampoline_of(task);
 	if (s->walk.is_exact)
@@ -378,6 +392,8 @@ __noinline int leave_handling(struct scratch *given)
 		return 1;
 	if (bpf_probe_read_user(code, 2, (const void *)(regs->r[STACKD_REG_RIP] - 1)))
 		return 0;
+	if (code[1] == CALL_CODE && leave_half_called(regs))
+		return 1;
 	is_at = code[1] == BREAKPOINT;
 	if (!is_at && code[0] != BREAKPOINT)
 		return leave_call_instruction(regs);

@@ -72,13 +72,17 @@ def _syscall(number, *args):
 PERF_FLAG_PID_CGROUP = 4
 
 
-def cpu_clock(pid, cpu, flags, period=0):
-    """Opens the perf event cpu-clock, which counts nanoseconds."""
-    event = ctypes.create_string_buffer(struct.pack("<IIQQ", 1, 128, 0, period), 128)
-    fd, error = _syscall(298, event, pid, cpu, -1, flags)
+def perf_event(attributes, pid, cpu, flags=0):
+    """Opens a perf event. Returns its descriptor."""
+    fd, error = _syscall(298, ctypes.create_string_buffer(attributes, 128), pid, cpu, -1, flags)
     if fd < 0:
         raise OSError(ctypes.get_errno(), error)
     return fd
+
+
+def cpu_clock(pid, cpu, flags, period=0):
+    """Opens the perf event cpu-clock, which counts nanoseconds."""
+    return perf_event(struct.pack("<IIQQ", 1, 128, 0, period), pid, cpu, flags)
 
 
 def why_no_bpf():

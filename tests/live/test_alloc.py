@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 
+import chains
 from harness import (FAILED, STACKD, WORKLOADS, Daemon, Recording, check, check_fault, live, record,
                      run, scratch)
 
@@ -104,6 +105,20 @@ def check_heap(recording, metric, said):
             metric, function, sums[function], blocks * size,
             (sums[function] - blocks * size) / max(error, 1)))
         check(abs(sums[function] - blocks * size) <= DEVIATIONS * error + 2, metric, function, sums)
+
+
+@live
+def test_alloc_at_probe():
+    """CPU samples that hit the library's probes are in the function of the probe, with their whole path, whatever
+    the kernel has put in place of its nops."""
+    with scratch() as folder:
+        recording, _ = record(folder + "/s.db", "-F", 19973, "--alloc=64", "--", PROGRAM, ROUNDS)
+        samples = recording.samples()
+        hit = [s for s in samples if any(frame.symbol in ("probe_alloc", "probe_free") for frame in s.frames)]
+        check(len(hit) > 100, "%d of %d samples at probes" % (len(hit), len(samples)))
+        for sample in samples:
+            text = chains.text_of(sample.frames)
+            check("[incomplete" not in text and "uprobes-trampoline" not in text, "a walk", text)
 
 
 @live

@@ -304,7 +304,7 @@ def test_fold_bad_events():
     with scratch() as folder:
         for given, status, words in (
                 ("no-such-event", USAGE, "--counter 'no-such-event': expected"),
-                ("{minor-faults,page-faults}", USAGE, "only events can be in a {group}"),
+                ("{minor-faults,page-faults}", USAGE, "'page-faults': only events can be in a {group}"),
                 ("{minor-faults", USAGE, "expected {EVENT,EVENT}"), ("none", USAGE, "--counter 'none'"),
                 ("cycles", NO_SUPPORT, "'cycles': not supported on this machine")):
             result = run(STACKD, "-o", folder + "/s.db", "--region", "pass@folded", "--counter", given, "--",

@@ -2,14 +2,17 @@
 """Regions in programs and functions of every form, and what cannot be measured."""
 
 import contextlib
+import ctypes
 import json
 import os
 import shutil
+import struct
 import subprocess
 import time
 
+import chains
 from harness import (FAILED, SIGINT, STACKCTL, STACKD, WORKLOADS, Daemon, Recording, Skip, background, check,
-                     check_fault, live, record, record_while, run, scratch, wait_cpu, workload)
+                     check_fault, live, perf_event, record, record_while, run, scratch, wait_cpu, workload)
 from test_regions import by_path, own_measures, regions_view
 
 HITS = 100  # of workloads/probed.c
@@ -94,6 +97,110 @@ def wait_visits(store, moment, *options, seconds=60):
     while not visits_from(store, moment, *options):
         check(time.monotonic() < deadline, "no visits within %d s" % seconds)
         time.sleep(0.1)
+
+
+LONG_NOP = r"""#include <sys/wait.h>
+#include <unistd.h>
+__asm__(".text\n.type patched, @function\npatched: .byte 0x0f, 0x1f, 0x44, 0, 0\n"
+	"	mov %rdi, %rax\n	ret\n.size patched, .-patched\n"
+	".type looping, @function\nlooping: .byte 0x0f, 0x1f, 0x44, 0, 0\n"
+	"1:	dec %rdi\n	jns 1b\n	ret\n.size looping, .-looping\n");
+long patched(long n), looping(long n);
+int main(void)
+{
+	int status = 0;
+	for (long i = 0; i < 100; i++)
+		patched(i), looping(i);
+	if (!fork()) {
+		for (long i = 0; i < 100; i++)
+			patched(i), looping(i);
+		_exit(0);
+	}
+	return wait(&status) < 0 || status;
+}
+"""
+
+
+@live
+def probing_long_nop():
+    """A function that begins with a nop of five bytes, which Linux makes a call of where it has a probe. Children of
+    a fork do not have what it calls, and would die."""
+    with scratch() as folder:
+        source, program = folder + "/nop.c", folder + "/nop"
+        with open(source, "w", encoding="ascii") as file:
+            file.write(LONG_NOP)
+        built = run(os.environ.get("CC", "cc"), "-O1", "-o", program, source)
+        check(built.status == 0, "nop.c", built.err)
+        for kind in "--region", "--mark":
+            recording, result = record(folder + "/s.db", kind, "patched@nop", "--", program)
+            seen = sum(by_path(recording, "region.visits").values())
+            check(result.status == 0 and seen == (200 if kind == "--region" else 198), "visits", kind, seen,
+                  result.err)
+            os.unlink(folder + "/s.db")
+        result = run(STACKD, "-o", folder + "/s.db", "--region", "looping@nop", "--", program)
+        check_fault(result, FAILED, "looping", "no probe can be at one of its instructions")
+
+
+LOOP = r"""#include <stdio.h>
+__asm__(".text\n.type patched, @function\npatched:\n	.cfi_startproc\n	.byte 0x0f, 0x1f, 0x44, 0, 0\n"
+	"	mov %rdi, %rax\n	ret\n	.cfi_endproc\n.size patched, .-patched\n");
+long patched(long n);
+static __attribute__((noinline)) long caller(long n)
+{
+	return patched(n) + 1;
+}
+int main(void)
+{
+	puts("READY");
+	fflush(stdout);
+	for (volatile long i = 0;; i++)
+		caller(i);
+}
+"""
+UPROBES = "/sys/bus/event_source/devices/uprobe/type"
+
+
+@contextlib.contextmanager
+def others_probe(path, offset):
+    """A probe in a file that somebody else counts the hits of."""
+    with open(UPROBES, encoding="ascii") as file:
+        kind = int(file.read())
+    name = ctypes.create_string_buffer(path.encode())
+    attr = struct.pack("<IIQQQQQIIQQ", kind, 128, 0, 0, 0, 0, 0, 0, 0, ctypes.addressof(name), offset)
+    events = [perf_event(attr, -1, cpu) for cpu in sorted(os.sched_getaffinity(0))]
+    try:
+        yield
+    finally:
+        for event in events:
+            os.close(event)
+
+
+@live
+def probing_calls():
+    """A thread within somebody else's probe at a nop of five bytes, which Linux 6.18 makes a call of, is in the
+    function that has it."""
+    if not os.path.exists(UPROBES):
+        raise Skip("the kernel has no uprobes")
+    with scratch() as folder:
+        with open(folder + "/loop.c", "w", encoding="ascii") as file:
+            file.write(LOOP)
+        built = run(os.environ.get("CC", "cc"), "-O1", "-fno-pie", "-no-pie", "-o", folder + "/loop", folder + "/loop.c")
+        check(built.status == 0, "loop.c", built.err)
+        symbol = [line for line in run("nm", folder + "/loop").out.splitlines() if line.endswith(" t patched")]
+        offset = int(symbol[0].split()[0], 16) - 0x400000
+        with others_probe(folder + "/loop", offset), background(folder + "/loop", ready="READY") as process:
+            recording, _ = record_while(folder + "/s.db", process.pid, 3, "-F", 9973, "--pid", process.pid)
+        samples = recording.samples()
+        texts = [chains.text_of(sample.frames) for sample in samples]
+        within = [text for text in texts if "sys_uprobe" in text]
+        print("%d samples, %d in the probe's system call" % (len(texts), len(within)))
+        for text in texts:
+            check("incomplete" not in text and "unknown" not in text, "a walk", text)
+        for text in within:
+            check("main;caller;patched;" in text, "the path", text)
+        with open("/proc/kallsyms", encoding="ascii") as file:
+            makes_calls = any(line.endswith(" __x64_sys_uprobe\n") for line in file)
+        check(len(within) > 100 or not makes_calls, "no sample is in the probe", texts[:3])
 
 
 @live

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Undoes what an optimised uprobe does to a thread (Linux 6.18 and later).
+ *
+ * At a nop of five bytes such a probe is no breakpoint, but a call of a trampoline, which is in a
+ * page of its own, near enough for a direct call:
+ *
+ *   0 push %rcx, 1 push %r11, 3 push %rax, 4 mov, 11 syscall, 13 pop %rax, 14 pop %r11,
+ *   16 pop %rcx, 17 ret
+ *
+ * A thread that is stopped in there is at the nop, and its registers are made those. While the
+ * probe's handlers run, the system call has done so itself; but it changes the program counter and
+ * the stack pointer one after the other, and back.
+ */
+#ifndef PROBE_CALL_BPF_H
+#define PROBE_CALL_BPF_H
+
+#include "scratch.bpf.h"
+
+#define MAX_PROBE_PAGES 8 /* of trampolines in a process: each is for 4 GiB around it */
+#define CALL_CODE	0xe8
+#define CALL_LENGTH	5
+#define CALLED		13 /* behind the system call */
+#define CALL_WORDS	4  /* on the stack: three registers, and where the call returns to */
+
+/* Returns the trampoline that a thread is in; 0: it is in none. */
+static __always_inline __u64 probe_page_of(struct task_struct *task, __u64 pc)
+{
+	struct uprobe_trampoline *page; /* whose first member is the list's node */
+
+	if (!bpf_core_field_exists(task->mm->uprobes_state.head_tramps))
+		return 0;
+	page = (void *)BPF_CORE_READ(task, mm, uprobes_state.head_tramps.first);
+	for (int i = 0; i < MAX_PROBE_PAGES && page; i++) {
+		__u64 start = BPF_CORE_READ(page, vaddr);
+
+		if (pc - start < PAGE_SIZE)
+			return start;
+		page = (void *)BPF_CORE_READ(page, node.next);
+	}
+	return 0;
+}
+
+/* How far above rsp the address is that the trampoline returns to, by the position in it. */
+static __always_inline __u64 call_above(__u64 at)
+{
+	if (at < 1 || at >= 17)
+		return 0;
+	if (at < 3 || at >= 16)
+		return 8;
+	return at == 3 || at >= 14 ? 16 : 24;
+}
+
+/* The address of the call of the trampoline `page` that has put a return address into a slot; 0:
+ * none has. */
+static __always_inline __u64 probe_call_of(__u64 slot, __u64 page)
+{
+	__u8 code[8] = {0}; /* three bytes before it, too */
+	__u64 ra;
+
+	if (bpf_probe_read_user(&ra, sizeof(ra), (const void *)slot) ||
+	    bpf_probe_read_user(code, sizeof(code), (const void *)(ra - sizeof(code))) ||
+	    code[3] != CALL_CODE || ra + (__u64)(__s64) * (__s32 *)&code[4] != page)
+		return 0;
+	return ra - CALL_LENGTH;
+}
+
+/* Takes a thread in a trampoline back to the nop. At the system call its stack pointer may have
+ * been moved already, or still. true: done. */
+static __always_inline bool leave_probe_call(struct task_struct *task, __u64 *pc, __u64 *rsp)
+{
+	const __u64 page = probe_page_of(task, *pc), at = *pc - page;
+	__u64 slot = *rsp + call_above(at), call;
+
+	if (!page)
+		return false;
+	call = probe_call_of(slot, page);
+	if (!call && at == CALLED) {
+		slot = *rsp - 8;
+		call = probe_call_of(slot, page);
+	}
+	if (!call)
+		return false;
+	*pc = call;
+	*rsp = slot + 8;
+	return true;
+}
+
+/* Of a thread in the kernel whose program counter is at a call: is that a probe, and is the stack
+ * pointer still, or again, the trampoline's? Then takes it off the words there. true: done. */
+static __always_inline bool leave_half_called(struct stackd_regs *regs)
+{
+	__u64 words[CALL_WORDS];
+
+	if (bpf_probe_read_user(words, sizeof(words), (const void *)regs->r[STACKD_REG_RSP]) ||
+	    words[3] != regs->r[STACKD_REG_RIP] + CALL_LENGTH ||
+	    words[0] != regs->r[STACKD_REG_RAX] || words[1] != regs->r[STACKD_REG_R11] ||
+	    words[2] != regs->r[STACKD_REG_RCX])
+		return false;
+	regs->r[STACKD_REG_RSP] += sizeof(words);
+	return true;
+}
+
+#endif
