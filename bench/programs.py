@@ -113,12 +113,14 @@ unsigned f%d(unsigned a, unsigned *p)
 """ % (number, number * 7 + 1, number - 1, number // 2))
 
 
+TREES = ["/usr/include", "/usr/lib/python3", "/usr/share/perl", "/usr/lib/gcc"]
+
 MORE = [
     Program("perl", ["perl", "-MPod::Man", "-e", POD, "%(size)d", *PODS], None, None, "perl"),
     Program("git", ["git", "-c", "pack.threads=1", "gc", "-q", "--aggressive"], repository, None,
             "git"),
-    Program("rg", ["rg", "-j1", "-c", r"\w+(alloc|free)\w*\([^)]*(size|len|\d+)", "/usr/include",
-                   "/usr/lib/python3", "/usr/share/perl", "/usr/lib/gcc"], None, None, "rg"),
+    Program("rg", ["rg", "-j1", "-c", r"\w+(alloc|free)\w*\([^)]*(size|len|\d+)", "%(trees)s"], None, None,
+            "rg"),
     Program("gcc", ["gcc", "-O2", "-c", "large.c"], large_source, None, "gcc"),
 ]
 
@@ -139,6 +141,8 @@ def command_of(program, size):
     for word in program.command:
         if word == "%(files)s":
             words += ["t%d.cc" % number for number in range(size)]
+        elif word == "%(trees)s":
+            words += TREES * size
         else:
             words.append(word % values if "%(" in word else word)
     return words

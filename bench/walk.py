@@ -303,13 +303,14 @@ def perf_cpu(work, command):
 
 # Sizes with which each program takes half a minute: the start of a recording takes some 0.3 s, mostly
 # in the verifier, and this measures the rate.
-LONG = {"lmp": 12, "g++": 6, "clang++": 6, "python3": 36, "openssl": 30, "sqlite3": 42}
+LONG = {"lmp": 12, "g++": 6, "clang++": 6, "python3": 36, "openssl": 30, "sqlite3": 42,
+        "perl": 24, "git": 24, "rg": 7, "gcc": 12}
 
 
 def cpu(_work, full):
     print("\nCPU at 9,973 Hz over that of perf record without call graphs (target 1.05)")
     medians, turns = [], 3 if full else 1
-    for program in programs.PROGRAMS:
+    for program in programs.PROGRAMS + (programs.MORE if full else []):
         ratios, size = [], LONG[program.name] if full else 1
         with prepared(program, size) as work:
             command = programs.command_of(program, size)

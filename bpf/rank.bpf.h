@@ -73,8 +73,10 @@ int stackd_rank_exec(struct bpf_raw_tracepoint_args *ctx)
 	if (!in_scope(task, pid_tgid >> 32))
 		return 0;
 	e.record = bpf_ringbuf_reserve(&ring, sizeof(*e.record), 0);
-	if (!e.record)
-		return 0; /* the daemon reads /proc */
+	if (!e.record) { /* the daemon reads /proc, where the program still runs */
+		count_region(STACKD_REGION_LAUNCHES_LOST);
+		return 0;
+	}
 	__builtin_memset(e.record, 0, sizeof(*e.record));
 	e.record->header.version = STACKD_ABI_VERSION;
 	e.record->header.kind = STACKD_RECORD_LAUNCHED;

@@ -56,6 +56,8 @@ enum stackd_region_counter {
 	STACKD_REGION_READINGS_LOST, /* of these: the ring was full */
 	STACKD_REGION_EVENTS,	     /* passes of which counters that are events are known, */
 	STACKD_REGION_EVENTS_CUT,    /* and of which not: they did not count throughout */
+	STACKD_REGION_LAUNCHES_LOST, /* what programs of MPI were launched with: the ring was full
+				      */
 	STACKD_REGION_COUNT,
 };
 

@@ -88,8 +88,8 @@ int main(int argc, char **argv)
 
 	give_memory_back();
 	log_setup();
+	command_line = join(argc, argv); /* before options are cut to pieces */
 	options_parse(argc, argv, &options);
-	command_line = join(argc, argv);
 	status = start_fork_server(&options, &server);
 	if (!status)
 		status = find_library(&options);

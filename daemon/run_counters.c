@@ -87,6 +87,7 @@ static void add_regions(const struct run_counters *c, struct batch *b)
 		[STACKD_REGION_READINGS_LOST] = "readings_lost",
 		[STACKD_REGION_EVENTS] = "event_passes",
 		[STACKD_REGION_EVENTS_CUT] = "event_passes_cut",
+		[STACKD_REGION_LAUNCHES_LOST] = "launches_lost",
 	};
 
 	for (int i = 0; i < STACKD_REGION_COUNT; i++)

@@ -70,25 +70,27 @@ static const char *add(struct counter_spec *specs, size_t *n, const char *text, 
 	return NULL;
 }
 
-const char *counter_specs_add(struct counter_spec *specs, size_t *n, const char *text)
+const char *counter_specs_add(struct counter_spec *specs, size_t *n, char *text,
+			      const char **ret_at)
 {
 	const size_t length = strlen(text);
 	const char *why = NULL;
-	char *rest, *name;
+	char *rest = text + 1, *name;
 	unsigned brace;
 
+	*ret_at = text;
 	if (!*n)
 		specs[(*n)++] = (struct counter_spec){.kind = STACKD_COUNTER_CPU, .name = "cpu"};
 	if (text[0] != '{')
 		return add(specs, n, text, 0);
 	if (text[length - 1] != '}')
 		return "expected {EVENT,EVENT}";
-	rest = strndup(text + 1, length - 2);
-	if (!rest)
-		return strerror(ENOMEM);
+	text[length - 1] = '\0';
 	brace = (unsigned)*n;
-	while (!why && (name = strsep(&rest, ",")))
+	while (!why && (name = strsep(&rest, ","))) {
+		*ret_at = name;
 		why = add(specs, n, name, brace);
+	}
 	return why;
 }
 

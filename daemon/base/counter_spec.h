@@ -30,8 +30,9 @@ struct counter_spec {
 /* Adds what --counter gives, a counter or the events of a {group}, to `*n` of at most
  * STACKD_MOST_COUNTERS counters, of which the first one is always CPU time. What is none of the
  * others is taken for an event, whose name event_groups_open() looks at. Names refer to the text,
- * or to a copy that is never freed. NULL, or what is wrong with it. */
-const char *counter_specs_add(struct counter_spec *specs, size_t *n, const char *text);
+ * which is cut to pieces. NULL, or what is wrong, with the part at fault in *ret_at. */
+const char *counter_specs_add(struct counter_spec *specs, size_t *n, char *text,
+			      const char **ret_at);
 
 /* Whether one of `n` counters is of sampled allocations. */
 bool counter_specs_need_alloc(const struct counter_spec *specs, size_t n);

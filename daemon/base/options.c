@@ -404,12 +404,13 @@ static void add_region(struct argp_state *state, struct options *options, const 
 		options->regions[options->n_regions++] = arg;
 }
 
-static void add_counters(struct argp_state *state, struct options *options, const char *arg)
+static void add_counters(struct argp_state *state, struct options *options, char *arg)
 {
-	const char *why = counter_specs_add(options->counters, &options->n_counters, arg);
+	const char *at = NULL, *why;
 
+	why = counter_specs_add(options->counters, &options->n_counters, arg, &at);
 	if (why)
-		argp_error(state, "--counter '%s': %s", arg, why);
+		argp_error(state, "--counter '%s': %s", at, why);
 }
 
 static uint64_t wait_time(struct argp_state *state, const char *option, const char *arg)
