@@ -20,7 +20,7 @@
 #define MAX_PROBE_PAGES 8 /* of trampolines in a process: each is for 4 GiB around it */
 #define CALL_CODE	0xe8
 #define CALL_LENGTH	5
-#define CALLED		13 /* behind the system call */
+#define PROBE_CALLED	13 /* behind the system call */
 #define CALL_WORDS	4  /* on the stack: three registers, and where the call returns to */
 
 /* Returns the trampoline that a thread is in; 0: it is in none. */
@@ -75,7 +75,7 @@ static __always_inline bool leave_probe_call(struct task_struct *task, __u64 *pc
 	if (!page)
 		return false;
 	call = probe_call_of(slot, page);
-	if (!call && at == CALLED) {
+	if (!call && at == PROBE_CALLED) {
 		slot = *rsp - 8;
 		call = probe_call_of(slot, page);
 	}

@@ -272,12 +272,18 @@ static int relieve_ring(struct session *s)
 	return s->queued_bytes < MOST_BYTES && sampler_is_pressed(s->sampler) ? read_ring(s) : 0;
 }
 
-int session_relieve(void *arg)
+int session_hear(void *arg)
 {
 	struct session *s = arg;
-	int err = sideband_drain(s->sideband, queue_event, s);
 
-	return err ? err : relieve_ring(s);
+	return sideband_drain(s->sideband, queue_event, s);
+}
+
+int session_relieve(void *arg)
+{
+	int err = session_hear(arg);
+
+	return err ? err : relieve_ring(arg);
 }
 
 /* Opens a thread's event again, which the kernel has taken away. */

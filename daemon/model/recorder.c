@@ -166,6 +166,11 @@ void recorder_use_relief(struct recorder *r, int (*relieve)(void *arg), void *ar
 	r->relieve_arg = arg;
 }
 
+void recorder_hear_by(struct recorder *r, int (*hear)(void *arg), void *arg)
+{
+	process_table_hear_by(r->processes, hear, arg);
+}
+
 void recorder_use_intervals(struct recorder *r)
 {
 	r->has_intervals = true;

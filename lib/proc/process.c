@@ -281,21 +281,25 @@ void process_table_end_task(struct process_table *table, struct instance *instan
 		process_table_end(table, instance);
 }
 
+struct instance *process_table_begin_unknown(struct process_table *table, pid_t pid)
+{
+	char comm[32];
+
+	/* perf names unknown processes in the same way; 0 is the idle task. */
+	snprintf(comm, sizeof(comm), pid ? ":%d" : "swapper", pid);
+	return process_table_begin(table, pid, 0, comm);
+}
+
 struct instance *process_table_get(struct process_table *table, pid_t pid)
 {
 	struct instance *instance = process_table_find(table, pid);
-	char comm[32];
 
 	if (instance)
 		return instance;
 	if (pid > 0)
 		process_table_load_new(table, pid);
 	instance = process_table_find(table, pid);
-	if (instance)
-		return instance;
-	/* perf names unknown processes in the same way; 0 is the idle task. */
-	snprintf(comm, sizeof(comm), pid ? ":%d" : "swapper", pid);
-	return process_table_begin(table, pid, 0, comm);
+	return instance ? instance : process_table_begin_unknown(table, pid);
 }
 
 /* --- look-ups -------------------------------------------------------------------------------- */

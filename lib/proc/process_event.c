@@ -59,9 +59,33 @@ void process_table_meet_exec(struct process_table *table, pid_t pid)
 	free(awaited);
 }
 
+void process_table_hear_by(struct process_table *table, int (*hear)(void *arg), void *arg)
+{
+	table->hear = hear;
+	table->hear_arg = arg;
+}
+
+/* Whether an exec is awaited, by all that has happened so far. 1, 0 or an error. */
+static int is_awaited_by_now(struct process_table *table, pid_t pid)
+{
+	int err = table->hear ? table->hear(table->hear_arg) : 0;
+
+	return err ? err : find_awaited(table, pid) != NULL;
+}
+
 int process_table_load_new(struct process_table *table, pid_t pid)
 {
-	return find_awaited(table, pid) ? -ESRCH : process_table_load(table, pid);
+	int err = is_awaited_by_now(table, pid);
+
+	if (err)
+		return err < 0 ? err : -ESRCH;
+	err = process_table_load(table, pid);
+	if (!err)
+		err = is_awaited_by_now(table, pid);
+	if (err <= 0)
+		return err;
+	/* What was read is that of the program after the exec, or may be. */
+	return process_table_begin_unknown(table, pid) ? -ESRCH : -ENOMEM;
 }
 
 /* --- events ---------------------------------------------------------------------------------- */

@@ -84,6 +84,8 @@ struct process_table {
 	struct instance *instances;
 	struct task *tasks;
 	struct awaited_exec *awaited;
+	int (*hear)(void *arg); /* see process_table_hear_by(); NULL: none */
+	void *hear_arg;
 	struct instance *last; /* looked up, or NULL */
 	struct ended ended_instances[PROCESS_TABLE_ENDED_KEPT],
 		ended_tasks[PROCESS_TABLE_ENDED_KEPT];
@@ -101,6 +103,9 @@ struct instance *process_table_get(struct process_table *table, pid_t pid);
 /* Begins a new record for a pid: the process that had it before, and its mappings, are gone. */
 struct instance *process_table_begin(struct process_table *table, pid_t pid, pid_t parent,
 				     const char *name);
+
+/* The same of a process of which nothing is known. */
+struct instance *process_table_begin_unknown(struct process_table *table, pid_t pid);
 
 /* The task of a tid as a living thread of `instance`; entered with `comm` if it is new. */
 struct task *process_table_begin_task(struct process_table *table, struct instance *instance,
@@ -126,8 +131,8 @@ static inline bool process_table_is_alive(const struct instance *instance)
 
 /* --- process_event.c ------------------------------------------------------------------------ */
 
-/* Loads a process that was never heard of, unless an exec of it is awaited. 0, or as
- * process_table_load(). */
+/* Loads a process that was never heard of, unless an exec of it is awaited, before or afterwards:
+ * then it is begun anew, without mappings. 0, or as process_table_load(). */
 int process_table_load_new(struct process_table *table, pid_t pid);
 
 /* --- process_load.c ------------------------------------------------------------------------- */

@@ -280,6 +280,10 @@ static long (*shim_ring)(const void *record, size_t size); /* not 0: it is full 
 #define bpf_get_current_cgroup_id()    UINT64_C(1)
 #define bpf_get_attach_cookie(context) ((void)(context), 0ull)
 /* Nothing of regions (bpf/region.bpf.h) runs here. */
+/* No event is there. */
+#define bpf_perf_event_read(map, index) ((void)(map), (void)(index), (__u64)-2)
+#define bpf_perf_event_read_value(map, index, value, bytes)                                        \
+	((void)(map), (void)(index), (void)(value), (void)(bytes), -2)
 #define bpf_task_storage_get(map, task, value, flags) ((void)(map), (void)(task), NULL)
 #define bpf_current_task_under_cgroup(map, index)     ((void)(map), 0l)
 /* Keeps what is put into a hash that the test has made; the first free entry has a key of zeros. */

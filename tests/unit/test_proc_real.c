@@ -424,6 +424,46 @@ static void test_awaited_exec(void **state)
 	waitpid(child, NULL, 0);
 }
 
+/* Events that come while a process is read. */
+struct heard {
+	struct context *c;
+	pid_t pid;
+	int calls, exec_at; /* the call in which the exec is heard of; 0: in none */
+};
+
+static int hear(void *arg)
+{
+	struct heard *h = arg;
+
+	return ++h->calls == h->exec_at ? process_table_await_exec(h->c->table, h->pid) : 0;
+}
+
+/* An exec that is heard of before or after a process is read from /proc: no mappings. */
+static void test_exec_meanwhile(void **state)
+{
+	struct context *c = *state;
+
+	for (int at = 0; at <= 2; at++) {
+		pid_t child = fork();
+		struct heard heard = {c, child, 0, at};
+
+		if (!child) {
+			pause();
+			_exit(0);
+		}
+		process_table_hear_by(c->table, hear, &heard);
+		assert_non_null(process_table_process(c->table, child));
+		assert_int_equal(heard.calls, at == 1 ? 1 : 2);
+		if (at)
+			assert_null(process_table_mapping(c->table, child, (uint64_t)&hear));
+		else
+			assert_non_null(process_table_mapping(c->table, child, (uint64_t)&hear));
+		process_table_hear_by(c->table, NULL, NULL);
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
@@ -437,6 +477,7 @@ int main(void)
 		TEST(test_load_all),
 		TEST(test_load_while_changing),
 		TEST(test_awaited_exec),
+		TEST(test_exec_meanwhile),
 	};
 	return cmocka_run_group_tests(tests, read_library, free_library);
 }
