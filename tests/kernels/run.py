@@ -241,9 +241,9 @@ def is_incomplete(sample):
 
 
 def is_moved(sample):
-    """The page of the stack was just being copied on write, and for an instant nowhere."""
-    return (sample.frames[0].symbol.startswith("[incomplete: unreadable")
-            and any(frame.symbol in ("do_wp_page", "wp_page_copy") for frame in sample.frames))
+    """The page of the stack was being copied on write, or split from a huge one, and for an instant nowhere."""
+    return (sample.frames[0].symbol.startswith("[incomplete: unreadable") and
+            any(frame.symbol in ("do_wp_page", "wp_page_copy", "__split_huge_pmd") for frame in sample.frames))
 
 
 def is_ending(sample):
