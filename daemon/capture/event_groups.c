@@ -34,7 +34,7 @@ struct event_groups {
 	uint32_t number;  /* of the turn at hand */
 	uint64_t turn_ns; /* how long turns are */
 	uint64_t until_ns;
-	uint64_t known, cut; /* passes, when it began */
+	uint64_t known, cut; /* passes, when the round began */
 };
 
 static int *fd_at(const struct event_groups *g, int cpu, size_t index)
@@ -329,6 +329,16 @@ bool event_groups_are_cut(uint64_t known, uint64_t cut)
 	return cut && cut * 3 >= known;
 }
 
+/* When each group has had a turn: makes them longer, the same for all. */
+static void end_round(struct event_groups *g, const struct sampler_events *parts)
+{
+	if (event_groups_are_cut(parts->known - g->known, parts->cut - g->cut) &&
+	    g->turn_ns < MOST_TURN_NS)
+		g->turn_ns *= 2;
+	g->known = parts->known;
+	g->cut = parts->cut;
+}
+
 void event_groups_look(struct event_groups *g, const struct sampler *sampler, uint64_t now_ns)
 {
 	struct sampler_events parts;
@@ -336,11 +346,8 @@ void event_groups_look(struct event_groups *g, const struct sampler *sampler, ui
 	if (!g || g->n_groups < 2 || now_ns < g->until_ns)
 		return;
 	sampler_events_parts(sampler, &parts);
-	if (event_groups_are_cut(parts.known - g->known, parts.cut - g->cut) &&
-	    g->turn_ns < MOST_TURN_NS)
-		g->turn_ns *= 2;
-	g->known = parts.known;
-	g->cut = parts.cut;
+	if (g->number % g->n_groups == 0)
+		end_round(g, &parts);
 	__atomic_store_n(parts.turn, 0, __ATOMIC_RELEASE);
 	switch_group(g, (uint8_t)((g->number - 1) % g->n_groups), false);
 	begin_turn(g, parts.turn, now_ns);

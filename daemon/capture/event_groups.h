@@ -7,9 +7,10 @@
  *   cache-misses, ... ────┴─ groups    0        1        0
  *
  * A pass is known of the group whose turn it was throughout. So a turn lasts for 0.2 s, or longer
- * where a quarter of the passes or more are cut by its ends. (The kernel's own turns are a few
- * milliseconds, in which no pass may fit.) Groups are found by trying: a counter joins the group
- * before it, if the kernel then still counts that; `--counter '{a,b}'` says which belong together.
+ * where a quarter of the passes or more are cut by the ends of a round of turns. (The kernel's own
+ * turns are a few milliseconds, in which no pass may fit.) Groups are found by trying: a counter
+ * joins the group before it, if the kernel then still counts that; `--counter '{a,b}'` says which
+ * belong together.
  */
 #ifndef CAPTURE_EVENT_GROUPS_H
 #define CAPTURE_EVENT_GROUPS_H
@@ -44,7 +45,7 @@ int event_groups_start(struct event_groups *groups, const struct sampler *sample
  * NULL. */
 void event_groups_look(struct event_groups *groups, const struct sampler *sampler, uint64_t now_ns);
 
-/* Whether so many passes that were known in a turn, and that were cut, ask for longer turns. */
+/* Whether so many passes that were known in a round, and that were cut, ask for longer turns. */
 bool event_groups_are_cut(uint64_t known, uint64_t cut);
 
 #endif

@@ -253,13 +253,13 @@ def test_fold_bad_variables():
             check_fault(result, FAILED, "--counter 'var:%s'" % name, words)
 
 
-def check_events(store):
+def check_events(store, least=0.3):
     """Events in two groups tell the same of a pass as what the kernel itself keeps of the thread."""
     data = folded(store)
     for name in "page-faults", "minor-faults", "page-faults:u":
         check(16 <= counter(data, name)["mean"] < 16.2, name, counter(data, name)["mean"])
     first, second = (counter(data, name)["passes"] for name in ("minor-faults", "page-faults:u"))
-    check(min(first, second) > 0.3 * data["passes"] and first + second <= data["passes"], "passes of each group",
+    check(min(first, second) > least * data["passes"] and first + second <= data["passes"], "passes of each group",
           first, second, data["passes"])
     rate = counter(data, "cpu-clock")["per_second"]
     check(abs(rate / 1e9 - 1) < 0.02, "time on the CPU, in a second of CPU time", rate)
@@ -295,7 +295,7 @@ def test_fold_long_turns():
         recording, _ = record(store, "-F", 97, *EVENTS, "--", PROGRAM, 60, 250000)
         counters = recording.stats()["counters"]
         check(counters["event_passes"] > 30, "passes of one turn", counters)
-        check_events(store)
+        check_events(store, 0.15)  # the last round is not whole
 
 
 @live
