@@ -110,10 +110,12 @@ records() { # OPTIONS...
         return 1
     end_targets
     shows pid '/chain\]' --pid "$own" && shows pid '/recursion\]' --pid "$other" &&
-        shows all '/chain\]' --pid "$own" && shows all '/recursion\]' --pid "$other" &&
+        shows all ' leaf  \[' --pid "$own" && shows all ' ping  \[' --pid "$other" &&
         shows command '/dash\]'
 }
 
+# Of the whole machine, by the functions: another test may run a copy of the program, whose file has the
+# same build-id, and then the path of either is shown.
 shows() { # STORE PATTERN OPTIONS...: complete paths, with such a row
     build/stackctl report -i "$folder/data/$1.db" --view flat "${@:3}" >"$folder/report" || return 1
     head -n 20 "$folder/report"
