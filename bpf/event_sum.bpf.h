@@ -90,7 +90,7 @@ static __always_inline __u64 read_event(__u32 cpu, __u32 i, __u64 *absent)
 }
 
 /* Reads the events of this CPU. Returns bits: those that could be read. The loop is unrolled, so
- * that the kernel keeps the turns of events alone. */
+ * that the kernel, which knows the settings, drops the iterations of other counters. */
 static __always_inline __u32 read_cpu_events(__u32 cpu, __u64 *values, __u64 *absent)
 {
 	__u32 read = 0;

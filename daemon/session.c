@@ -272,7 +272,7 @@ static int relieve_ring(struct session *s)
 	return s->queued_bytes < MOST_BYTES && sampler_is_pressed(s->sampler) ? read_ring(s) : 0;
 }
 
-int session_hear(void *arg)
+int session_drain_sideband(void *arg)
 {
 	struct session *s = arg;
 
@@ -281,7 +281,7 @@ int session_hear(void *arg)
 
 int session_relieve(void *arg)
 {
-	int err = session_hear(arg);
+	int err = session_drain_sideband(arg);
 
 	return err ? err : relieve_ring(arg);
 }

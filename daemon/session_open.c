@@ -141,7 +141,7 @@ static enum exit_status open_sideband(struct session *s)
 
 	if (!err) {
 		recorder_use_relief(s->recorder, session_relieve, s);
-		recorder_hear_by(s->recorder, session_hear, s);
+		recorder_drain_by(s->recorder, session_drain_sideband, s);
 		return STATUS_DONE;
 	}
 	log_error("cannot follow processes and mappings (%s): run as root, or with CAP_PERFMON",

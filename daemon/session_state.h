@@ -85,8 +85,8 @@ void session_begin_window(struct session *s, struct window window);
  * session. 0, or an error of the recorder. */
 int session_relieve(void *session);
 
-/* Reads the events that wait, for recorder_hear_by(). As above. */
-int session_hear(void *session);
+/* Reads the events that wait, for recorder_drain_by(). As above. */
+int session_drain_sideband(void *session);
 
 /* Opens all that a session needs, and starts the target. Both strings are borrowed while the
  * session runs; `target` may be NULL. Logs its own errors; returns the status to exit with.

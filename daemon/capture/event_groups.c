@@ -232,6 +232,8 @@ enum exit_status event_groups_open(const struct counter_spec *counters, size_t n
 		return STATUS_DONE;
 	g = calloc(1, sizeof(*g));
 	if (!g || cpus <= 0) {
+		log_error("--counter: events cannot be opened: %s",
+			  g ? strerror(-cpus) : strerror(ENOMEM));
 		free(g);
 		return STATUS_FAILED;
 	}
@@ -243,6 +245,8 @@ enum exit_status event_groups_open(const struct counter_spec *counters, size_t n
 				   .fds = calloc((size_t)cpus * STACKD_MOST_COUNTERS, sizeof(int))};
 	for (size_t i = 0; g->fds && i < (size_t)cpus * STACKD_MOST_COUNTERS; i++)
 		g->fds[i] = -1;
+	if (!g->fds)
+		log_error("--counter: events cannot be opened: %s", strerror(ENOMEM));
 	status = g->fds ? parse(g) : STATUS_FAILED;
 	if (!status)
 		status = open_all(g);
@@ -332,9 +336,8 @@ bool event_groups_are_cut(uint64_t known, uint64_t cut)
 /* When each group has had a turn: makes them longer, the same for all. */
 static void end_round(struct event_groups *g, const struct sampler_events *parts)
 {
-	if (event_groups_are_cut(parts->known - g->known, parts->cut - g->cut) &&
-	    g->turn_ns < MOST_TURN_NS)
-		g->turn_ns *= 2;
+	if (event_groups_are_cut(parts->known - g->known, parts->cut - g->cut))
+		g->turn_ns = g->turn_ns < MOST_TURN_NS / 2 ? g->turn_ns * 2 : MOST_TURN_NS;
 	g->known = parts->known;
 	g->cut = parts->cut;
 }

@@ -166,9 +166,9 @@ void recorder_use_relief(struct recorder *r, int (*relieve)(void *arg), void *ar
 	r->relieve_arg = arg;
 }
 
-void recorder_hear_by(struct recorder *r, int (*hear)(void *arg), void *arg)
+void recorder_drain_by(struct recorder *r, int (*drain)(void *arg), void *arg)
 {
-	process_table_hear_by(r->processes, hear, arg);
+	process_table_drain_by(r->processes, drain, arg);
 }
 
 void recorder_use_intervals(struct recorder *r)

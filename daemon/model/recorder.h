@@ -86,9 +86,9 @@ int recorder_load_all(struct recorder *recorder);
  * it returns but 0 is an error. */
 void recorder_use_relief(struct recorder *recorder, int (*relieve)(void *arg), void *arg);
 
-/* Has `hear` read the events that there are whenever a process is read that was not heard of: one
+/* Has `drain` read the events that there are whenever a process is read that was not heard of: one
  * that has called exec since must not be taken for what it was. */
-void recorder_hear_by(struct recorder *recorder, int (*hear)(void *arg), void *arg);
+void recorder_drain_by(struct recorder *recorder, int (*drain)(void *arg), void *arg);
 
 /* Opens the files that an event names while they can still be opened. To be called as soon as the
  * event has been read. 0 or -ENOMEM. */

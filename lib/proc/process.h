@@ -77,10 +77,10 @@ int process_table_load_all(struct process_table *table, int (*between)(void *arg
 int process_table_await_exec(struct process_table *table, pid_t pid);
 void process_table_meet_exec(struct process_table *table, pid_t pid);
 
-/* Has `hear` read the events that there are, before and after a process that was not heard of is
+/* Has `drain` read the events that there are, before and after a process that was not heard of is
  * read from /proc: it calls process_table_await_exec(), and nothing else here. What it returns but
  * 0 is an error. */
-void process_table_hear_by(struct process_table *table, int (*hear)(void *arg), void *arg);
+void process_table_drain_by(struct process_table *table, int (*drain)(void *arg), void *arg);
 
 /* Events, in time order. Each is 0 or -ENOMEM. A process that was never heard of is entered. */
 int process_table_on_mmap(struct process_table *table, pid_t pid, const struct object_mapping *m);

@@ -59,16 +59,16 @@ void process_table_meet_exec(struct process_table *table, pid_t pid)
 	free(awaited);
 }
 
-void process_table_hear_by(struct process_table *table, int (*hear)(void *arg), void *arg)
+void process_table_drain_by(struct process_table *table, int (*drain)(void *arg), void *arg)
 {
-	table->hear = hear;
-	table->hear_arg = arg;
+	table->drain = drain;
+	table->drain_arg = arg;
 }
 
 /* Whether an exec is awaited, by all that has happened so far. 1, 0 or an error. */
 static int is_awaited_by_now(struct process_table *table, pid_t pid)
 {
-	int err = table->hear ? table->hear(table->hear_arg) : 0;
+	int err = table->drain ? table->drain(table->drain_arg) : 0;
 
 	return err ? err : find_awaited(table, pid) != NULL;
 }

@@ -84,8 +84,8 @@ struct process_table {
 	struct instance *instances;
 	struct task *tasks;
 	struct awaited_exec *awaited;
-	int (*hear)(void *arg); /* see process_table_hear_by(); NULL: none */
-	void *hear_arg;
+	int (*drain)(void *arg); /* see process_table_drain_by(); NULL: none */
+	void *drain_arg;
 	struct instance *last; /* looked up, or NULL */
 	struct ended ended_instances[PROCESS_TABLE_ENDED_KEPT],
 		ended_tasks[PROCESS_TABLE_ENDED_KEPT];

@@ -451,14 +451,14 @@ static void test_exec_meanwhile(void **state)
 			pause();
 			_exit(0);
 		}
-		process_table_hear_by(c->table, hear, &heard);
+		process_table_drain_by(c->table, hear, &heard);
 		assert_non_null(process_table_process(c->table, child));
 		assert_int_equal(heard.calls, at == 1 ? 1 : 2);
 		if (at)
 			assert_null(process_table_mapping(c->table, child, (uint64_t)&hear));
 		else
 			assert_non_null(process_table_mapping(c->table, child, (uint64_t)&hear));
-		process_table_hear_by(c->table, NULL, NULL);
+		process_table_drain_by(c->table, NULL, NULL);
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
 	}
