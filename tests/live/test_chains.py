@@ -179,14 +179,17 @@ def test_uretprobe_signal():
     odd = [chains.text_of(s.frames) for s in cut
            if s.frames[0].symbol != "[incomplete: no_mapping]" or s.frames[1].ip % 4096 > 11]
     complete = [s for s in samples if s not in set(cut)]
-    returning = [s for s in complete
-                 if re.search("steady_signals;[^;]*;on_timer", chains.text_of(s.frames))]
-    print(stats["quality"], left, "left to the daemon", len(returning), "behind a return")
+    handling = [text for text in map(lambda s: chains.text_of(s.frames), complete)
+                if ";on_timer" in text]
+    returning = sum(bool(re.search("steady_signals;[^;]*;on_timer", text)) for text in handling)
+    print(stats["quality"], left, "left to the daemon", len(handling), "in the handler", returning,
+          "behind a return")
     check(stats["lost"] == 0 and len(samples) == stats["samples"], "lost samples", stats)
     check(not odd, "%d cut stacks" % len(odd), *odd[:10])
     check(len(cut) == stats["quality"]["partial"], "unmarked", stats)
     check(len(cut) <= left < len(samples) / 4, "cut stacks", len(cut), left)
-    check(len(returning) >= len(samples) / 20, "hardly any signal in a return", len(returning))
+    check(returning >= max(len(handling) / 10, 20), "hardly any signal in a return", returning,
+          len(handling))
     check_chains(complete, expectation)
 
 
