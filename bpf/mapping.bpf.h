@@ -33,6 +33,17 @@ struct {
 	__type(value, __u32); /* file number */
 } inodes SEC(".maps");
 
+/* Files that hold code which a process has made: a JIT compiler's memory that is mapped twice. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct stackd_inode);
+	__type(value, __u32);
+} made_files SEC(".maps");
+
+/* Whether there are any: 0 saves the look-up. */
+__u32 has_made_files;
+
 static __always_inline __u64 mix(__u64 x)
 {
 	x *= 0x9e3779b97f4a7c15ull;
@@ -277,11 +288,12 @@ __noinline int mapping_find(struct scratch *given, __u64 address)
 		if (s->vma.offset >= MAX_OFFSET || s->vma.end - s->vma.start >= MAX_OFFSET)
 			return STACKD_END_NO_MAPPING;
 		file = CHECKED(bpf_map_lookup_elem(&inodes, &key));
-		if (!file) {
+		if (file) {
+			number = *file;
+		} else if (!has_made_files || !CHECKED(bpf_map_lookup_elem(&made_files, &key))) {
 			s->unknown = s->vma;
 			return STACKD_END_NO_OBJECT;
 		}
-		number = *file;
 	}
 	add_seen(s, number);
 	return 0;

@@ -543,6 +543,19 @@ struct stackd_file {
 	__u32 uses;	 /* counted up by the kernel half; eviction goes by it */
 };
 
+/* What steps in code of a BEAM, Erlang's virtual machine, go by (map `beams`). */
+struct stackd_beam {
+	__u64 start, size;  /* of the mapping with the code that is not a module's */
+	__u64 main;	    /* address of process_main, the scheduler's loop, which begins by making
+			     * its frame */
+	__u32 main_size;    /* bytes in which no process runs */
+	__u32 frame;	    /* its size, in bytes, but for what aligning it takes */
+	__u32 registers;    /* distance of rbx from the stack pointer in that frame */
+	__u32 stop;	    /* offset of the saved stack pointer in a process's structure */
+	__u32 shared;	    /* bytes from start on whose code is that of all modules */
+	__u32 has_pointers; /* rbp is a frame pointer, and is saved behind the stack pointer */
+};
+
 /* The way in which walks use the thread's walk before (Perks et al., section 3: first and second
  * match). */
 enum stackd_prefix {

@@ -3,6 +3,7 @@
 #ifndef STEP_BPF_H
 #define STEP_BPF_H
 
+#include "beam.bpf.h"
 #include "code.bpf.h"
 #include "goroutine.bpf.h"
 #include "scratch.bpf.h"
@@ -56,12 +57,12 @@ static __always_inline int step_to(struct walk *w, __u64 slot)
 static __always_inline int step_by_frame_pointer(struct scratch *s)
 {
 	struct walk *w = &s->walk;
-	int leaf = w->is_exact ? leaf_at(w->pc) : STACKD_LEAF_MADE;
 	__u64 rsp = w->r[STACKD_REG_RSP], rbp = w->r[STACKD_REG_RBP];
-	int end;
+	int leaf, end;
 
 	if (is_left(s))
 		return STACKD_END_NO_RECIPE;
+	leaf = w->is_exact ? leaf_at(w->pc) : STACKD_LEAF_MADE;
 	if (leaf == STACKD_LEAF_PUSHED)
 		rbp = rsp;
 	if (leaf != STACKD_LEAF_NONE && (!walk_is_valid(w, STACKD_REG_RBP) || rbp & 7 || rbp < rsp))
@@ -72,6 +73,14 @@ static __always_inline int step_by_frame_pointer(struct scratch *s)
 	if (end == WALK_GO_ON)
 		w->frame++;
 	return end;
+}
+
+/* Out of code that no file has. */
+static __always_inline int step_from_made_code(struct scratch *s)
+{
+	int end = has_beams ? step_in_beam(s) : BEAM_NOT;
+
+	return end == BEAM_NOT ? step_by_frame_pointer(s) : end;
 }
 
 /* To the caller. WALK_GO_ON, WALK_AGAIN or an end reason. */
@@ -89,7 +98,7 @@ static __always_inline int step_by_rule(struct scratch *s, const struct stackd_r
 	if (s->walk.is_exact && is_realigned(rule) && at_return(s->walk.pc))
 		return STACKD_END_BAD_RECIPE;
 	if (rule->cfa == STACKD_CFA_NONE)
-		return s->location >> 48 == STACKD_FILE_NONE ? step_by_frame_pointer(s)
+		return s->location >> 48 == STACKD_FILE_NONE ? step_from_made_code(s)
 							     : STACKD_END_NO_RECIPE;
 	return walk_step(&s->walk, rule);
 }

@@ -195,6 +195,7 @@ static enum exit_status open_sampler(struct session *s)
 {
 	const struct sampler_options options = sampler_options(s);
 	struct tables_maps maps;
+	struct sampler_code code;
 	char *sentence = NULL;
 	int err = sampler_new(&options, &s->sampler, &sentence);
 
@@ -209,6 +210,8 @@ static enum exit_status open_sampler(struct session *s)
 		return STATUS_FAILED;
 	}
 	recorder_use_tables(s->recorder, s->tables);
+	sampler_code_maps(s->sampler, &code);
+	recorder_use_code_maps(s->recorder, &code);
 	err = use_tags(s);
 	if (err) {
 		log_error("cannot set up tags: %s", strerror(-err));

@@ -494,8 +494,18 @@ void sampler_tables_maps(const struct sampler *s, struct tables_maps *ret_maps)
 		.files = s->files.data,
 		.n_files = bpf_map__max_entries(s->skel->maps.files),
 		.inodes_fd = bpf_map__fd(s->skel->maps.inodes),
-		.left_code_fd = bpf_map__fd(s->skel->maps.left_code),
-		.has_left_code = &s->skel->bss->has_left_code,
+	};
+}
+
+void sampler_code_maps(const struct sampler *s, struct sampler_code *ret_code)
+{
+	*ret_code = (struct sampler_code){
+		.left_fd = bpf_map__fd(s->skel->maps.left_code),
+		.files_fd = bpf_map__fd(s->skel->maps.made_files),
+		.beams_fd = bpf_map__fd(s->skel->maps.beams),
+		.has_left = &s->skel->bss->has_left_code,
+		.has_files = &s->skel->bss->has_made_files,
+		.has_beams = &s->skel->bss->has_beams,
 	};
 }
 

@@ -130,6 +130,17 @@ int sampler_drain(struct sampler *sampler, int (*each)(void *arg, struct stackd_
  */
 bool sampler_is_pressed(const struct sampler *sampler);
 
+/* The kernel half's maps of code that processes have made, and whether there is anything in them:
+ * processes whose code is left to the daemon (left_code), files of such code (made_files), and
+ * processes of Erlang's virtual machine (beams). */
+struct sampler_code {
+	int left_fd, files_fd, beams_fd;
+	uint32_t *has_left, *has_files, *has_beams; /* borrowed */
+};
+
+/* Gives these maps. They belong to the sampler. */
+void sampler_code_maps(const struct sampler *sampler, struct sampler_code *ret_code);
+
 /* The kernel half's maps of tags. */
 struct sampler_tags {
 	int tagged_fd, known_fd;

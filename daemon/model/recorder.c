@@ -69,12 +69,15 @@ static int make_parts(struct recorder *r)
 	if (!err)
 		err = thread_paths_new(r->trie, r->locations, &r->paths);
 	if (!err)
+		err = made_code_new(r->locator, &r->made);
+	if (!err)
 		err = walks_new(&(struct walks_options){.objects = r->objects,
 							.locations = r->locations,
 							.origins = r->origins,
 							.locator = r->locator,
 							.trie = r->trie,
-							.paths = r->paths},
+							.paths = r->paths,
+							.made = r->made},
 				&r->walks);
 	if (!err)
 		err = live_blocks_new(&r->blocks);
@@ -130,6 +133,7 @@ void recorder_free(struct recorder *r)
 	readings_free(r->readings);
 	judge_free(r->judge);
 	walks_free(r->walks);
+	made_code_free(r->made);
 	thread_paths_free(r->paths);
 	locator_free(r->locator);
 	origin_table_free(r->origins);
@@ -250,6 +254,11 @@ void recorder_use_tables(struct recorder *r, struct tables *tables)
 		tables_want(tables, object, &key);
 }
 
+void recorder_use_code_maps(struct recorder *r, const struct sampler_code *maps)
+{
+	made_code_use_maps(r->made, maps);
+}
+
 int recorder_use_tags(struct recorder *r, const struct sampler_tags *maps, bool judge)
 {
 	const struct tagger_maps tagger = {maps->tagged_fd, maps->n_tagged};
@@ -306,6 +315,7 @@ struct batch *recorder_take_batch(struct recorder *r)
 	struct batch *batch;
 
 	walks_trim(r->walks);
+	made_code_tick(r->made);
 	if (r->open_files)
 		open_files_look(r->open_files, clock_ns(CLOCK_MONOTONIC));
 	batch = outbox_take(r->outbox);

@@ -60,6 +60,9 @@ int recorder_use_copies(struct recorder *recorder);
  * the vDSO known there. Borrowed until the recorder is freed. */
 void recorder_use_tables(struct recorder *recorder, struct tables *tables);
 
+/* Tells the kernel half of code that processes have made, by these maps, which are copied. */
+void recorder_use_code_maps(struct recorder *recorder, const struct sampler_code *maps);
+
 /* Recognizes programs that keep a tag (docs/TAGS.md), and takes samples that are tags. `maps` is
  * copied; the maps themselves must outlive the recorder. `judge`: tags only check walks. 0 or
  * -ENOMEM. */

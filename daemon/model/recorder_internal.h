@@ -14,6 +14,7 @@
 #include "daemon/model/thread_paths.h"
 #include "daemon/model/wait_frames.h"
 #include "daemon/model/wait_object.h"
+#include "daemon/model/made_code.h"
 #include "daemon/model/walks.h"
 #include "daemon/worker/ask_worker.h"
 #include "proc/cgroup_table.h"
@@ -35,6 +36,7 @@ struct recorder {
 
 	struct members *members;
 	struct locator *locator;
+	struct made_code *made;
 	struct walks *walks;
 	struct thread_paths *paths;
 	struct judge *judge; /* NULL: walks are not judged */

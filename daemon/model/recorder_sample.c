@@ -84,6 +84,9 @@ int recorder_prefetch_record(struct recorder *r, const struct stackd_header *rec
 	    wait_reason_has_object(&instance, false))
 		err = wait_objects_prefetch(r->wait_objects, (pid_t)record_pid(record),
 					    record->time_ns, &instance);
+	if (!err && record->kind == STACKD_RECORD_STACK &&
+	    process_table_knows(r->processes, (pid_t)record_pid(record)))
+		err = made_code_note(r->made, (const struct stackd_stack_record *)record);
 	return err ? err : request_table(r, record, true);
 }
 

@@ -19,8 +19,9 @@
 struct steps {
 	const struct object_table *objects;
 	const struct location_table *locations;
-	struct ask_walks *worker;  /* NULL: code is read here */
-	struct runtime_code *code; /* NULL: code without a file is not checked */
+	struct ask_walks *worker;     /* NULL: code is read here */
+	struct runtime_code *code;    /* NULL: code without a file is not checked */
+	const struct made_code *made; /* NULL: all of it goes by frame pointers */
 	steps_bare_fn *bare;
 	void *bare_arg;
 	struct lbr_reach *reach; /* NULL until a step is to be checked */
@@ -73,6 +74,11 @@ void steps_use_code(struct steps *s, struct runtime_code *code, steps_bare_fn *b
 	s->code = code;
 	s->bare = bare;
 	s->bare_arg = arg;
+}
+
+void steps_use_made_code(struct steps *s, const struct made_code *made)
+{
+	s->made = made;
 }
 
 void steps_use_worker(struct steps *s, struct ask_walks *walks)
@@ -182,6 +188,13 @@ static int note_bare(struct steps *s, const struct object *code)
 	return int_map_set(&s->bare_objects, code->number, 1);
 }
 
+static bool is_shared(const struct steps *s, uint32_t number)
+{
+	const struct location *l = location_at(s->locations, number);
+
+	return s->made && made_code_is_shared(s->made, object_of(s, l), l->offset);
+}
+
 /* Checks a step. 0 or -ENOMEM. */
 static int check(struct steps *s, const struct step *step, uint32_t *ret_verdict)
 {
@@ -194,6 +207,8 @@ static int check(struct steps *s, const struct step *step, uint32_t *ret_verdict
 		*ret_verdict = LBR_STEP_WRONG;
 		err = note_bare(s, callee);
 	}
+	if (*ret_verdict == LBR_STEP_WRONG && is_shared(s, step->callee))
+		*ret_verdict = LBR_STEP_UNCHECKED;
 	if (*ret_verdict == LBR_STEP_WRONG)
 		show_wrong(s, step->caller, step->callee);
 	else if (step->may_be_bare && frame == RUNTIME_CODE_UNREAD)
@@ -303,13 +318,17 @@ static bool is_to_be_checked(const struct steps *s, const struct step *step)
 	       location_at(s->locations, step->caller)->is_return;
 }
 
-/* The kernel half knows no other step out of code of a process, whatever rule the daemon had for
- * the same location. */
+/* The kernel half knows no other step out of code of a process but those of the BEAM, whatever rule
+ * the daemon had for the same location. */
 static bool may_be_bare(const struct steps *s, uint32_t callee, bool is_kernels)
 {
-	return s->code && is_runtime_code(s, callee) &&
-	       (is_kernels ||
-		location_at(s->locations, callee)->provenance == PROVENANCE_FRAME_POINTER);
+	const struct location *l = location_at(s->locations, callee);
+
+	if (!s->code || !is_runtime_code(s, callee))
+		return false;
+	if (is_kernels)
+		return !s->made || !made_code_is_beam(s->made, object_of(s, l));
+	return l->provenance == PROVENANCE_FRAME_POINTER;
 }
 
 static void cut(struct path *path, size_t at, uint32_t verdict)

@@ -20,6 +20,7 @@
 #ifndef MODEL_STEPS_H
 #define MODEL_STEPS_H
 
+#include "daemon/model/made_code.h"
 #include "daemon/model/thread_paths.h"
 #include "daemon/worker/ask_walks.h"
 #include "proc/object.h"
@@ -47,6 +48,9 @@ void steps_tick(struct steps *steps);
 
 /* Makes it check steps in code that no file has by `code`, which is borrowed. */
 void steps_use_code(struct steps *steps, struct runtime_code *code, steps_bare_fn *bare, void *arg);
+
+/* Tells it whose code is walked by more than frame pointers; borrowed. */
+void steps_use_made_code(struct steps *steps, const struct made_code *made);
 
 /* Has the code read by a worker, which is borrowed, instead of by this process. */
 void steps_use_worker(struct steps *steps, struct ask_walks *walks);

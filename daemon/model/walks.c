@@ -9,6 +9,7 @@
 #include "daemon/capture/record.h"
 #include "daemon/model/branches.h"
 #include "daemon/model/code_memory.h"
+#include "daemon/model/made_code.h"
 #include "daemon/model/steps.h"
 #include "daemon/tables/path_tables.h"
 #include "daemon/worker/ask_walks.h"
@@ -31,14 +32,6 @@ struct walks {
 	struct walk_frame frames[DWARF_WALK_MAX_FRAMES];
 };
 
-static void leave_code(void *arg, pid_t pid)
-{
-	const struct walks *w = arg;
-
-	if (w->tables)
-		tables_leave_code(w->tables, pid);
-}
-
 int walks_new(const struct walks_options *options, struct walks **ret_walks)
 {
 	struct walks *w = calloc(1, sizeof(*w));
@@ -58,7 +51,8 @@ int walks_new(const struct walks_options *options, struct walks **ret_walks)
 		return err;
 	}
 	dwarf_walk_use_code(w->walk, w->code);
-	steps_use_code(w->steps, w->code, leave_code, w);
+	steps_use_code(w->steps, w->code, made_code_leave, options->made);
+	steps_use_made_code(w->steps, options->made);
 	*ret_walks = w;
 	return 0;
 }

@@ -19,6 +19,7 @@
 
 #include "daemon/model/judge.h"
 #include "daemon/model/locator.h"
+#include "daemon/model/made_code.h"
 #include "daemon/model/steps.h"
 #include "daemon/model/thread_paths.h"
 #include "daemon/tables/tables.h"
@@ -38,6 +39,7 @@ struct walks_options { /* all borrowed */
 	struct locator *locator;
 	const struct tag_trie *trie;
 	struct thread_paths *paths;
+	struct made_code *made; /* NULL: nothing is told of code that processes make */
 };
 
 /* The options are copied, what they point to is borrowed. 0 or -ENOMEM. */

@@ -532,14 +532,6 @@ bool tables_slice(const struct tables *t, uint32_t slice, uint32_t *ret_file, ui
 	return slices_find(&t->slices, slice, ret_file, ret_offset);
 }
 
-void tables_leave_code(const struct tables *t, pid_t pid)
-{
-	const uint32_t key = (uint32_t)pid, is_left = 1;
-
-	if (!bpf_map_update_elem(t->maps.left_code_fd, &key, &is_left, BPF_ANY))
-		*t->maps.has_left_code = 1;
-}
-
 enum provenance tables_provenance(const struct tables *t, const struct object *object,
 				  uint64_t offset)
 {

@@ -35,10 +35,7 @@ struct tables_maps {
 	struct stackd_rule *rules; /* 65,536 */
 	struct stackd_file *files;
 	uint32_t n_files;
-	int inodes_fd;	  /* n_files of them */
-	int left_code_fd; /* processes whose code without a file the kernel half leaves to the
-			     daemon */
-	uint32_t *has_left_code;
+	int inodes_fd; /* n_files of them */
 };
 
 /* Starts the thread. `maps` is copied; the maps themselves must outlive the tables. Files are read
@@ -58,10 +55,6 @@ int tables_prepare(struct tables *tables, const struct object *object);
  * such slice. */
 bool tables_slice(const struct tables *tables, uint32_t slice, uint32_t *ret_file,
 		  uint64_t *ret_offset);
-
-/* Has the kernel half leave a process's code without a file to the daemon: it keeps no frame
- * pointers. */
-void tables_leave_code(const struct tables *tables, pid_t pid);
 
 /* The provenance of the rule at an object's file offset, in a table that walks have used. */
 enum provenance tables_provenance(const struct tables *tables, const struct object *object,

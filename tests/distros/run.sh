@@ -24,7 +24,7 @@ outer=''
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 
 live=(chain threads fork-exec dlopen-dlclose signal-handler vdso exceptions rust-names threads-attached
-    uretprobe all status_of_command)
+    uretprobe all status_of_command erlang)
 # The tests that depend most on libraries and compilers.
 quick_unit='elf|recipe|walk|cfi|symbolizer|recorder|store|proc_real|demangle|code_model|tag_search|export'
 

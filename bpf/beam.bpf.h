@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Steps in code that the Erlang virtual machine's JIT compiler (the BEAM's, OTP 24 and later) has
+ * made, and from C that such code calls.
+ *
+ * Each Erlang process has a stack of its own, in its heap, and rsp is its pointer while compiled
+ * code runs. What lies there are terms, whose two lowest bits are not both 0, and return addresses,
+ * whose are: the compiler aligns calls for that. The runtime's garbage collector and its own stack
+ * traces go by these bits, and so does this. Each call of a shared fragment has a return address as
+ * well, which is not aligned, but only right above the stack pointer. Where frame pointers are on
+ * (+JPperf true), one is below each return address, and rbp points to the last one.
+ *
+ * C runs on the thread's own stack, right below the scheduler's registers, to which rbx points. The
+ * code to which it returns tells how it gets back to the process: from rbp, or from the process's
+ * structure, to which r13 points.
+ *
+ *   thread's stack:  sched_thread_func ◄── process_main ◄── C
+ *                                          registers ◄ rbx     return address in compiled code
+ *                                                                   │ rbp, or r13->stop
+ *   process's stack:   normal exit ◄── function ◄── function ◄──────┘
+ *
+ * A process's stack ends with the address at which the runtime takes its result; that follows no
+ * call. In process_main itself, the scheduler's loop, no process runs, and the caller is the
+ * thread's. What differs from one version to another is read from process_main by the daemon
+ * (lib/unwind/beam_code.h).
+ *
+ * As after a step to a goroutine, such a walk is not remembered.
+ */
+#ifndef BEAM_BPF_H
+#define BEAM_BPF_H
+
+#include "code.bpf.h"
+#include "goroutine.bpf.h"
+#include "mapping.bpf.h"
+#include "scratch.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32); /* thread group id */
+	__type(value, struct stackd_beam);
+} beams SEC(".maps");
+
+/* Whether there are any: 0 saves the look-up. */
+__u32 has_beams;
+
+#define BEAM_FRAME  8320	      /* bytes: 1,024 slots, and some */
+#define BEAM_BLOCKS (BEAM_FRAME / 64) /* in which a frame's end is looked for */
+#define BEAM_MOST   8192	      /* blocks of a walk: 0.4 ms */
+#define BEAM_AHEAD  64 /* bytes of code in which the way back is looked for at once, */
+#define BEAM_BEHIND 10 /* of which the last ones only belong to an instruction before */
+
+/* Instructions, or how they begin: the lowest three bytes of a word. */
+#define RSP_FROM_RBP	0xec8948u /* mov %rbp,%rsp */
+#define RSP_FROM_R13_8	0x658b49u /* mov stop(%r13),%rsp, with one byte of offset and with four */
+#define RSP_FROM_R13_32 0xa58b49u
+#define RBP_FROM_R13_8	0x6d8b49u /* mov pointer(%r13),%rbp, so */
+#define RBP_FROM_R13_32 0xad8b49u
+#define R13_FROM_RAX	0xc58949u /* mov %rax,%r13: a process that was not there before */
+#define SUB_RSP_8	0xec8348u
+#define SUB_RSP_32	0xec8148u
+#define ADD_RSP_8	0xc48348u
+#define ADD_RSP_32	0xc48148u
+#define RBP_FROM_RSP	0xe58948u
+#define PUSH_RBP	0x55
+#define LEAVE		0xc9
+#define RET		0xc3
+#define LOW_THREE_BYTES 0xffffffu
+
+enum way_back {
+	BACK_NOT,
+	BACK_BY_RBP,
+	BACK_BY_PROCESS,
+	BACK_WITH_POINTER, /* by the process, which has the frame pointer, too */
+	BACK_NO_PROCESS,
+};
+
+/* Takes up what is known of the process: s->beam. It may be of an earlier process with its number,
+ * so the first instruction of process_main is compared. */
+static __always_inline bool take_beam(struct scratch *s)
+{
+	__u32 pid = s->record.pid, code = 0;
+	const struct stackd_beam *beam = CHECKED(bpf_map_lookup_elem(&beams, &pid));
+
+	if (!beam)
+		return false;
+	if (s->walk.has_left)
+		return true;
+	s->beam = *beam;
+	return !bpf_probe_read_user(&code, sizeof(code), (const void *)beam->main) &&
+	       (code & LOW_THREE_BYTES) == SUB_RSP_32;
+}
+
+/* Finds the first aligned word from s->beam_at on, in this block of 64 bytes: then s->beam_at is
+ * its address, and 1 ends the loop. A block is in one page. */
+static long search_block(__u32 turn, struct scratch **at)
+{
+	struct scratch *s = *at;
+	__u64 base = s->beam_at & ~63ull, found = 8;
+	__u32 first = s->beam_at >> 3 & 7;
+
+	(void)turn;
+	s->beam_word = 0;
+	if (s->beam_blocks++ >= BEAM_MOST ||
+	    bpf_probe_read_user(s->beam_words, sizeof(s->beam_words), (const void *)base))
+		return 1;
+	for (__u32 i = 8; i-- > 0;) {
+		__u64 word = s->beam_words[i];
+
+		if (i >= first && word && !(word & 3))
+			found = i;
+		FORGET(found);
+	}
+	s->beam_at = base + found * 8;
+	if (found >= 8)
+		return 0;
+	s->beam_word = s->beam_words[BOUNDED(found, 8)];
+	return 1;
+}
+
+/* --- where a frame ends ----------------------------------------------------------------------- */
+
+static __always_inline __u32 three_bytes(const __u8 *at)
+{
+	return at[0] | at[1] << 8 | at[2] << 16;
+}
+
+/* Is the walk in the part of the code that all modules share? */
+static __always_inline bool is_shared(const struct scratch *s)
+{
+	return s->walk.pc - s->beam.start < s->beam.shared;
+}
+
+/* Does an instruction behind the one that gives the frame up lead out of the function? dec %r14, in
+ * front of ret; jmp. */
+static __always_inline bool is_leaving(__u32 code)
+{
+	return (code & 0xff) == 0xe9 || (code & 0xff) == 0xeb || code == 0xceff41 ||
+	       code == 0xceff49;
+}
+
+/*
+ * Reads in the code at `pc` how large the frame is, by how much rsp is moved up to where the
+ * function is left; 0: it does not tell. Slots that have not been set yet may hold old return
+ * addresses, which lie below the frame's own then. Global, so that it is verified once.
+ */
+__noinline int frame_ahead(struct scratch *given, __u64 pc)
+{
+	struct scratch *s = CHECKED(given);
+	__u64 size = 0, is_left = 0;
+
+	if (!s || bpf_probe_read_user(s->beam_code, BEAM_AHEAD, (const void *)pc))
+		return 0;
+	for (__u32 i = 0; i < BEAM_AHEAD - BEAM_BEHIND; i++) {
+		const __u8 *at = &s->beam_code[i];
+		__u32 code = three_bytes(at);
+
+		if (is_left)
+			continue;
+		if (code == ADD_RSP_8) {
+			size += at[3];
+			is_left = is_leaving(three_bytes(at + 4));
+		} else if (code == ADD_RSP_32) {
+			size += at[3] | at[4] << 8;
+			is_left = is_leaving(three_bytes(at + 7));
+		} else if (code == SUB_RSP_8 || code == SUB_RSP_32) {
+			is_left = 1;
+			size = 0;
+		}
+		FORGET(size);
+		FORGET(is_left);
+	}
+	return is_left && size < BEAM_FRAME ? size : 0;
+}
+
+/* Whether what was found in a frame with this stack pointer, at s->beam_at, can be an old return
+ * address: the code says that the frame is larger, and there is one, too. */
+static __always_inline bool may_be_old(struct scratch *s, __u64 sp)
+{
+	__u64 size = is_shared(s) ? 0 : frame_ahead(s, s->walk.pc), pc;
+
+	return size && sp + size != s->beam_at && read_apart(sp, size, &pc) && follows_call(pc);
+}
+
+/* To the caller whose return address was found at s->beam_at. */
+static __always_inline int arrive_at_found(struct scratch *s)
+{
+	__u64 pc;
+
+	if (follows_call(s->beam_word))
+		return arrive(&s->walk, s->beam_at + 8, s->beam_word, false);
+	if (s->beam_word - s->beam.start < s->beam.size)
+		return STACKD_END_ENTRY;
+	if (s->beam_word - s->beam_at > BEAM_FRAME || !read_apart(s->beam_at, 8, &pc))
+		return STACKD_END_STACK_SWITCH; /* it is no frame pointer */
+	if (follows_call(pc))
+		return arrive(&s->walk, s->beam_at + 16, pc, false);
+	return pc - s->beam.start < s->beam.size ? STACKD_END_ENTRY : STACKD_END_STACK_SWITCH;
+}
+
+/*
+ * Steps to the caller on the process's stack, of which `sp` is the pointer. In the frame that the
+ * walk comes to first, and in that which called a shared fragment, slots may not have been set.
+ */
+static __always_inline int step_on_process(struct scratch *s, __u64 sp)
+{
+	__u32 steps = s->walk.has_left++;
+	__u64 pc;
+
+	if (!steps)
+		s->beam_blocks = 0;
+	if (sp & 7)
+		return STACKD_END_STACK_SWITCH;
+	if (!steps && is_shared(s) && read_apart(sp, 0, &pc) && follows_call(pc)) {
+		if (pc - s->beam.start >= s->beam.size && !mapping_met(s, pc))
+			return STACKD_END_STACK_SWITCH;
+		return arrive(&s->walk, sp + 8, pc, false);
+	}
+	s->beam_at = sp;
+	bpf_loop(BEAM_BLOCKS, search_block, &s, 0);
+	if (!s->beam_word || (steps < 2 && !s->beam.has_pointers && may_be_old(s, sp)))
+		return STACKD_END_STACK_SWITCH;
+	return arrive_at_found(s);
+}
+
+/* Does the code at `pc` give up a frame of its own, by leave, before one is made? Global, so that
+ * it is verified once. */
+__noinline int leaves_frame(struct scratch *given, __u64 pc)
+{
+	struct scratch *s = CHECKED(given);
+	__u64 found = 0;
+
+	if (!s || bpf_probe_read_user(s->beam_code, BEAM_AHEAD, (const void *)pc))
+		return 0;
+	for (__u32 i = BEAM_AHEAD - BEAM_BEHIND; i-- > 0;) {
+		const __u8 *at = &s->beam_code[i];
+		__u32 behind = three_bytes(at + 1);
+
+		if (at[0] == LEAVE && (at[1] == RET || is_leaving(behind)))
+			found = 1;
+		if (at[0] == PUSH_RBP && behind == RBP_FROM_RSP)
+			found = 0;
+		FORGET(found);
+	}
+	return found;
+}
+
+/* The same of the first frame, where rbp is a frame pointer: its function's, or its caller's if it
+ * makes no frame. Then the return address is right at the stack pointer. */
+static __always_inline int step_by_its_pointer(struct scratch *s, __u64 sp, __u64 fp)
+{
+	__u64 pc;
+
+	if (sp & 7 || !read_apart(sp, 0, &pc) ||
+	    (s->walk.is_exact && leaf_at(s->walk.pc) != STACKD_LEAF_MADE) ||
+	    (follows_call(pc) && !leaves_frame(s, s->walk.pc)))
+		return step_on_process(s, sp);
+	s->walk.has_left = 1;
+	s->beam_blocks = 0;
+	if (fp - sp > BEAM_FRAME || fp & 7 || !read_apart(fp, 8, &pc))
+		return STACKD_END_STACK_SWITCH;
+	if (follows_call(pc))
+		return arrive(&s->walk, fp + 16, pc, false);
+	return pc - s->beam.start < s->beam.size ? STACKD_END_ENTRY : STACKD_END_STACK_SWITCH;
+}
+
+/* --- from one stack to another ---------------------------------------------------------------- */
+
+/* Tells how the code at `pc` gets from the thread's stack back to the process's, if it does within
+ * BEAM_AHEAD bytes. Global, so that it is verified once. */
+__noinline int way_back_at(struct scratch *given, __u64 pc)
+{
+	struct scratch *s = CHECKED(given);
+	__u64 way = BACK_NOT;
+
+	if (!s || bpf_probe_read_user(s->beam_code, BEAM_AHEAD, (const void *)pc))
+		return BACK_NOT;
+	for (__u32 i = BEAM_AHEAD - BEAM_BEHIND; i-- > 0;) {
+		const __u8 *at = &s->beam_code[i];
+		__u32 code = three_bytes(at);
+
+		if (code == RSP_FROM_RBP)
+			way = BACK_BY_RBP;
+		if (code == RSP_FROM_R13_8)
+			way = three_bytes(at + 4) == RBP_FROM_R13_8 ? BACK_WITH_POINTER
+								    : BACK_BY_PROCESS;
+		if (code == RSP_FROM_R13_32)
+			way = three_bytes(at + 7) == RBP_FROM_R13_32 ? BACK_WITH_POINTER
+								     : BACK_BY_PROCESS;
+		if (code == R13_FROM_RAX)
+			way = BACK_NO_PROCESS;
+		FORGET(way);
+	}
+	return way;
+}
+
+/* The same of the walk's code, with more of it. Building a binary of many parts takes the most. */
+static __always_inline enum way_back way_back(struct scratch *s)
+{
+	__u64 pc = s->walk.pc;
+	enum way_back way = BACK_NOT;
+
+	for (int i = 0; i < 6 && way == BACK_NOT; i++, pc += BEAM_AHEAD - BEAM_BEHIND)
+		way = way_back_at(s, pc);
+	return way;
+}
+
+/* Steps from process_main to its caller. It has aligned the stack to 64 bytes, so there are four
+ * places where its return address can be. Below it are those of calls that have returned, so the
+ * highest is taken. */
+static __always_inline int step_from_main(struct scratch *s)
+{
+	__u64 slot = s->walk.r[STACKD_REG_RSP] + s->beam.frame + 56, pc;
+
+	for (int i = 0; i < 4; i++, slot -= 16) {
+		if (read_apart(slot, 0, &pc) && pc - s->beam.start >= s->beam.size &&
+		    follows_call(pc))
+			return arrive(&s->walk, slot + 8, pc, false);
+	}
+	return STACKD_END_STACK_SWITCH;
+}
+
+/* Steps from code on the thread's stack. */
+static __always_inline int step_to_process(struct scratch *s)
+{
+	struct walk *w = &s->walk;
+	enum way_back way = way_back(s);
+	__u64 sp, fp = w->r[STACKD_REG_RBP];
+
+	if (way == BACK_BY_RBP && walk_is_valid(w, STACKD_REG_RBP))
+		return step_on_process(s, w->r[STACKD_REG_RBP]);
+	if ((way == BACK_BY_PROCESS || way == BACK_WITH_POINTER) && walk_is_valid(w, 13) &&
+	    read_apart(w->r[13], s->beam.stop, &sp)) {
+		if (!s->beam.has_pointers)
+			return step_on_process(s, sp);
+		if (way == BACK_WITH_POINTER && !read_apart(w->r[13], s->beam.stop + 8, &fp))
+			return STACKD_END_STACK_SWITCH;
+		return step_by_its_pointer(s, sp, fp);
+	}
+	return w->pc - s->beam.main < s->beam.main_size ? step_from_main(s)
+							: STACKD_END_STACK_SWITCH;
+}
+
+/* Steps out of code of the BEAM. WALK_GO_ON, WALK_AGAIN or an end reason; BEAM_NOT: it is other
+ * code. Global, so that it is verified once. */
+#define BEAM_NOT 253
+__noinline int step_in_beam(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	__u64 rsp;
+
+	if (!s || !take_beam(s))
+		return BEAM_NOT;
+	rsp = s->walk.r[STACKD_REG_RSP];
+	s->walk.is_once = 1;
+	if (s->walk.has_left)
+		return step_on_process(s, rsp);
+	if (s->walk.is_lean)
+		return WALK_AGAIN;
+	if (walk_is_valid(&s->walk, 3) && s->walk.r[3] - s->beam.registers == rsp)
+		return step_to_process(s);
+	if (!s->walk.is_exact)
+		return STACKD_END_STACK_SWITCH;
+	return s->beam.has_pointers ? step_by_its_pointer(s, rsp, s->walk.r[STACKD_REG_RBP])
+				    : step_on_process(s, rsp);
+}
+
+#endif

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""Erlang: code that its virtual machine has made, each process with a stack of its own, and C on the
+thread's. With frame pointers, and names, and without."""
+
+import os
+import re
+import shutil
+
+from harness import ROOT, Skip, check, live, record, run, scratch
+
+SOURCE = os.path.join(ROOT, "tests", "workloads", "erlang_frames.erl")
+OURS = re.compile(r"^\$erlang_frames:(.*?)(-CodeInfoPrologue)?$")
+DEEP = 101  # frames of deep/1 when it calls C
+
+
+def allowed():
+    """The functions that each function of the program calls."""
+    calls = {}
+    with open(SOURCE, encoding="utf-8") as source:
+        for words in (line.split() for line in source):
+            if words[:2] == ["%%", "CALLS:"]:
+                calls.setdefault(words[2], set()).update(words[3:])
+    return calls
+
+
+def is_incomplete(sample):
+    return str(sample.frames[0].symbol).startswith("[incomplete")
+
+
+def functions_of(sample):
+    """The program's own functions, root first; and what the last of them has called."""
+    names = [str(frame.symbol) for frame in sample.frames]
+    found = [(i, OURS.match(name)) for i, name in enumerate(names)]
+    found = [(i, match.group(1)) for i, match in found if match]
+    return [name for _, name in found], names[found[-1][0] + 1:] if found else []
+
+
+def check_names(samples):
+    calls, pairs, deep = allowed(), 0, 0
+    for sample in samples:
+        functions, below = functions_of(sample)
+        for caller, callee in zip(functions, functions[1:]):
+            check(callee in calls.get(caller, ()) or callee.startswith("'-sorted/1"),
+                  "%s does not call %s" % (caller, callee), functions)
+            pairs += 1
+        if functions:
+            check(functions[0] in ("'-main/1-fun-0-'/2", "main/1"), "it begins", functions)
+        if any(name.startswith("phash2") for name in below):
+            check(functions.count("deep/1") == DEEP, "%d of deep/1" % functions.count("deep/1"), functions)
+            deep += 1
+    print({"pairs": pairs, "deep": deep})
+    check(pairs > 1000 and deep > 20, "there was little to check", pairs, deep)
+
+
+def check_recording(recording):
+    stats, samples = recording.stats(), recording.samples()
+    made = [s for s in samples if any(f.object.startswith("[jit]") for f in s.frames)]
+    early = [s for s in made if is_incomplete(s)]
+    # Its code is known some moments after it has made it.
+    end = max(s.time for s in samples)
+    last = [s for s in made if s.time > end - 1.5]
+    odd = [s for s in last if is_incomplete(s)]
+    print({"samples": len(samples), "of code that was made": len(made), "incomplete": len(early),
+           "of the last": len(last), "of these incomplete": len(odd)},
+          stats["steps"], stats["end_reasons"])
+    check(stats["lost"] == 0, "lost", stats["lost"])
+    check(len(last) > 500, "few samples of compiled code", len(last))
+    check(len(odd) <= len(last) / 100, "%d of %d paths end early" % (len(odd), len(last)),
+          *[";".join(str(f.symbol) for f in s.frames[:4]) for s in odd[:10]])
+    check(stats["steps"]["wrong"] == 0 and stats["steps"]["confirmed"] > 50, "steps", stats["steps"])
+    return [s for s in made if not is_incomplete(s)]
+
+
+@live
+def test_erlang():
+    if not shutil.which("erlc") or not shutil.which("erl"):
+        raise Skip("there is no Erlang")
+    with scratch() as folder:
+        result = run("erlc", "-o", folder, SOURCE, timeout=120)
+        check(result.status == 0, "erlc", result.out, result.err)
+        for way in ("false", "true"):
+            recording, result = record(folder + "/%s.db" % way, "-F", 1997, "--ring-bytes", "64M", "--",
+                                       "erl", "-noshell", "-pa", folder, "+S", "1", "+JPperf", way,
+                                       "-s", "erlang_frames", "main", "2", "-s", "erlang", "halt")
+            whole = check_recording(recording)
+        check_names(whole)
