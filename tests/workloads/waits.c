@@ -37,6 +37,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, mutex = PTHREAD_MUTEX_I
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static pthread_barrier_t held, passed;
 static int is_set;
+static int polls;    /* that have begun */
 static int faults;   /* the userfaultfd of the page */
 static char *absent; /* that page */
 static size_t page;  /* its size */
@@ -143,18 +144,21 @@ CALLEE void poller(int round)
 	static int epoll = -1;
 	struct epoll_event event = {.events = EPOLLIN};
 
-	(void)round;
 	if (epoll < 0) {
 		epoll = epoll_create1(0);
 		epoll_ctl(epoll, EPOLL_CTL_ADD, pipes[2][0], &event);
 	}
+	__atomic_store_n(&polls, round + 1, __ATOMIC_RELEASE);
 	epoll_wait(epoll, &event, 1, -1);
 	take(pipes[2][0]);
 	KEEP;
 }
 
+/* Calls a poller that waits already, as a rule, and that waits all of the last nap. */
 CALLEE void caller(int round)
 {
+	while (__atomic_load_n(&polls, __ATOMIC_ACQUIRE) <= round)
+		nap(100);
 	nap(400u + (unsigned)round * 29 % 500);
 	give(pipes[2][1]);
 	KEEP;
