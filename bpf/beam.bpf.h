@@ -173,11 +173,53 @@ __noinline int frame_ahead(struct scratch *given, __u64 pc)
 	return is_left && size < BEAM_FRAME ? size : 0;
 }
 
+/*
+ * Looks at the code in front of `pc` for what was done last there to the frame: how many bytes it
+ * has been made larger by, or POINTER_SET where rbp was set to it; 0: that is not known, or it was
+ * made smaller. Global, so that it is verified once.
+ */
+#define POINTER_SET 1
+__noinline int frame_behind(struct scratch *given, __u64 pc)
+{
+	struct scratch *s = CHECKED(given);
+	__u64 last = 0;
+
+	if (!s || bpf_probe_read_user(s->beam_code, BEAM_AHEAD, (const void *)(pc - BEAM_AHEAD)))
+		return 0;
+	for (__u32 i = 0; i <= BEAM_AHEAD - 7; i++) {
+		const __u8 *at = &s->beam_code[i];
+		__u32 code = three_bytes(at);
+
+		if (code == SUB_RSP_8)
+			last = at[3];
+		if (code == SUB_RSP_32)
+			last = at[3] | at[4] << 8;
+		if (code == ADD_RSP_8 || code == ADD_RSP_32 ||
+		    (at[0] == LEAVE && (at[1] == RET || is_leaving(three_bytes(at + 1)))))
+			last = 0;
+		if (at[0] == PUSH_RBP && three_bytes(at + 1) == RBP_FROM_RSP)
+			last = POINTER_SET;
+		FORGET(last);
+	}
+	return last;
+}
+
+/* How large the frame is, by the code on either side of the walk's pc; 0: it does not tell. */
+static __always_inline __u64 frame_by_code(struct scratch *s)
+{
+	__u64 size;
+
+	if (is_shared(s))
+		return 0;
+	size = frame_behind(s, s->walk.pc);
+	return size > POINTER_SET ? size : (__u64)frame_ahead(s, s->walk.pc);
+}
+
 /* Whether what was found in a frame with this stack pointer, at s->beam_at, can be an old return
  * address: the code says that the frame is larger, and there is one, too. */
 static __always_inline bool may_be_old(struct scratch *s, __u64 sp)
 {
-	__u64 size = is_shared(s) ? 0 : frame_ahead(s, s->walk.pc), pc;
+	__u64 size = frame_by_code(s), pc;
 
 	return size && sp + size != s->beam_at && read_apart(sp, size, &pc) && follows_call(pc);
 }
@@ -253,7 +295,7 @@ static __always_inline int step_by_its_pointer(struct scratch *s, __u64 sp, __u6
 
 	if (sp & 7 || !read_apart(sp, 0, &pc) ||
 	    (s->walk.is_exact && leaf_at(s->walk.pc) != STACKD_LEAF_MADE) ||
-	    (follows_call(pc) && !leaves_frame(s, s->walk.pc)))
+	    (follows_call(pc) && !leaves_frame(s, s->walk.pc) && !frame_behind(s, s->walk.pc)))
 		return step_on_process(s, sp);
 	s->walk.has_left = 1;
 	s->beam_blocks = 0;

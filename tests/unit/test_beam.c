@@ -203,6 +203,34 @@ static void test_old_address(void **state)
 	check_arrived(SP + 8, CALLER);
 }
 
+/* The same by the code in front, which has just made the frame, where its end is far. */
+static void test_new_frame(void **state)
+{
+	const uint8_t sub[] = {0x48, 0x83, 0xec, 16}, sub_far[] = {0x48, 0x81, 0xec, 16, 0, 0, 0};
+	const uint8_t add[] = {0x48, 0x83, 0xc4, 16}, push[] = {0x55, 0x48, 0x89, 0xe5};
+	const uint32_t pid = PID;
+
+	(void)state;
+	STACK(CALLER, TERM, CALLER_2);
+	for (uint64_t distance = 7; distance <= 57; distance++) {
+		begin();
+		shim_write(INSIDE - distance, distance % 2 ? sub : sub_far,
+			   distance % 2 ? sizeof(sub) : sizeof(sub_far));
+		assert_int_equal(step_in_beam(s), STACKD_END_STACK_SWITCH);
+		shim_write(INSIDE - distance, (const uint8_t[7]){0}, 7);
+	}
+	begin();
+	shim_write(INSIDE - 50, sub, sizeof(sub));
+	shim_write(INSIDE - 40, add, sizeof(add)); /* given up again */
+	check_arrived(SP + 8, CALLER);
+	begin();
+	shim_put(&beams, 0, &pid, &with_pointers);
+	shim_write(INSIDE - 30, push, sizeof(push));
+	s->walk.r[STACKD_REG_RBP] = SP + 24;
+	STACK(CALLER, TERM, CALLER_2, SP + 64, CALLER);
+	check_arrived(SP + 40, CALLER);
+}
+
 /* With frame pointers; that of the first function is 0. */
 static void test_frame_pointers(void **state)
 {
@@ -354,6 +382,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bound, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_shared_piece, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_old_address, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_new_frame, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_frame_pointers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_known_pointers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_calls, set_up, tear_down),
