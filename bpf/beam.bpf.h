@@ -46,7 +46,7 @@ __u32 has_beams;
 
 #define BEAM_FRAME  8320	      /* bytes: 1,024 slots, and some */
 #define BEAM_BLOCKS (BEAM_FRAME / 64) /* in which a frame's end is looked for */
-#define BEAM_MOST   8192	      /* blocks of a walk: 0.4 ms */
+#define BEAM_MOST   8192	      /* blocks of a walk, whatever a program has on its stack */
 #define BEAM_AHEAD  64 /* bytes of code in which the way back is looked for at once, */
 #define BEAM_BEHIND 10 /* of which the last ones only belong to an instruction before */
 

@@ -12,9 +12,9 @@
 #include "proc/mapping_set.h"
 #include "unwind/beam_code.h"
 
-#define SHARED_BEHIND 4096 /* bytes from process_main on: more than there are */
-#define LOOK_NS	      20000000
-#define MAPPINGS      64 /* of a process's code that are looked at, at most */
+#define SHARED_BEHIND 4096     /* bytes from process_main on: more than there are */
+#define LOOK_NS	      20000000 /* between two looks at a process */
+#define MAPPINGS      64       /* of a process's code that are looked at, at most */
 
 struct made_code {
 	struct locator *locator;

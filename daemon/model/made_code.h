@@ -28,7 +28,7 @@ void made_code_use_maps(struct made_code *made, const struct sampler_code *maps)
 void made_code_leave(void *made, pid_t pid); /* a steps_bare_fn; NULL is fine */
 
 /* Takes a record that the kernel half has left to the daemon, as soon as it is read. Each process
- * is looked at once a tick, until its code is known. 0 or -ENOMEM. */
+ * is looked at now and then until its code is known. 0 or -ENOMEM. */
 int made_code_note(struct made_code *made, const struct stackd_stack_record *record);
 
 /* To be called about once a second. */
