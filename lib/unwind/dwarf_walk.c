@@ -442,7 +442,7 @@ static const struct jump_frame *jump_frame_of(struct dwarf_walk *walk, const str
 
 /* Steps out of code of a file whose rule nothing states. */
 static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_run *run,
-					   const struct object *object,
+					   const struct object *object, uint64_t offset,
 					   const struct walk_rule *rule)
 {
 	const struct jump_frame *jump = jump_frame_of(walk, object);
@@ -451,6 +451,8 @@ static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_
 		run->provenance = PROVENANCE_ANALYSED;
 		return jump_frame_step(run, jump, object) ? WALK_GOES_ON : STACKD_END_NO_RECIPE;
 	}
+	if (rule->fast.cfa == STACKD_CFA_NONE && rule->is_provisional)
+		return weak_step_without_recipes(run, object, offset);
 	if (rule->fast.cfa == STACKD_CFA_NONE)
 		return weak_step_by_frame_pointer(run, STACKD_LEAF_MADE, STACKD_END_NO_RECIPE);
 	return walk_step(rule, &run->memory, &run->state);
@@ -488,7 +490,7 @@ static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run
 	is_entry = rule->is_entry;
 	run->provenance = rule->provenance;
 	if (rule->provenance == PROVENANCE_FRAME_POINTER || rule->provenance == PROVENANCE_ANALYSED)
-		reason = by_weak_rule(walk, run, object, rule);
+		reason = by_weak_rule(walk, run, object, offset, rule);
 	else
 		reason = walk_step(rule, &run->memory, &run->state);
 	return is_entry ? at_entry(run, reason) : reason;

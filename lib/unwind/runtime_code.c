@@ -24,14 +24,24 @@ struct row {
 	struct stackd_rule rule;
 };
 
+/* Where code is. */
+struct place {
+	pid_t pid;		   /* a process, in whose memory it is; 0: it is in a file */
+	const struct object *file; /* NULL: none */
+	uint64_t address;	   /* or file offset */
+};
+
 struct piece {
-	pid_t pid;	  /* 0: there is none */
+	int64_t owner;	  /* see owner_of(); 0: there is none */
 	uint64_t number;  /* of its core: address / RUNTIME_CODE_CORE */
-	uint64_t checked; /* the tick at which its bytes were those of the memory */
+	uint64_t used;	  /* when; counted in uses */
+	uint64_t checked; /* the tick at which its bytes were those of the memory; of a file's: at
+			   * which it was used */
 	struct object object;
 	VEC(struct row) rows;
 };
 
+#define WAYS	4
 #define ENTRIES 64 /* by process id: the last process of each remainder */
 
 /* Where code of a process is entered that other mappings have more of. */
@@ -47,7 +57,8 @@ struct runtime_code {
 	uint64_t (*clock)(void);
 	int64_t credit_ns;
 	uint64_t ticks;
-	struct piece pieces[RUNTIME_CODE_PIECES];
+	uint64_t uses;
+	struct piece pieces[RUNTIME_CODE_PIECES]; /* in sets of WAYS, by the hash of their place */
 	struct entry entries[ENTRIES];
 	uint8_t bytes[2][RUNTIME_CODE_BYTES]; /* of the memory, and of the piece */
 };
@@ -89,9 +100,25 @@ void runtime_code_free(struct runtime_code *c)
 	free(c);
 }
 
+/* A process id, or of a file a negative number. */
+static int64_t owner_of(const struct place *at)
+{
+	return at->file ? -1 - (int64_t)at->file->number : at->pid;
+}
+
+/* The pieces of a file are of no use once it has its recipes. */
+static void drop_unused(struct runtime_code *c)
+{
+	for (size_t i = 0; i < RUNTIME_CODE_PIECES; i++) {
+		if (c->pieces[i].owner < 0 && c->pieces[i].checked + 1 < c->ticks)
+			drop(&c->pieces[i]);
+	}
+}
+
 void runtime_code_tick(struct runtime_code *c)
 {
 	c->ticks++;
+	drop_unused(c);
 	c->credit_ns += RUNTIME_CODE_EARNED_NS;
 	if (c->credit_ns > RUNTIME_CODE_SAVED_NS)
 		c->credit_ns = RUNTIME_CODE_SAVED_NS;
@@ -109,8 +136,9 @@ static int add_row(void *arg, uint64_t offset, const struct stackd_rule *rule)
 	return 0;
 }
 
-/* Makes a piece of the `len` bytes that were read at `start`. */
-static int fill(struct runtime_code *c, struct piece *p, uint64_t start, size_t len)
+/* Makes a piece of the `len` bytes that were read at `start`. What is made at run time can be data,
+ * too. */
+static int fill(struct runtime_code *c, struct piece *p, bool is_file, uint64_t start, size_t len)
 {
 	const struct analysis_range range = {start, start + len, false};
 	uint64_t starts[JAVA_FRAME_STARTS];
@@ -119,7 +147,7 @@ static int fill(struct runtime_code *c, struct piece *p, uint64_t start, size_t 
 		.range_count = 1,
 		.certain = starts,
 		.certain_count = java_frame_starts(c->bytes[0], len, start, starts),
-		.needs_returns = true,
+		.needs_returns = !is_file,
 	};
 	struct analysis_stats stats;
 	int err = elf_file_of_code(c->bytes[0], len, start, &p->object.elf);
@@ -138,11 +166,44 @@ static bool is_same(struct runtime_code *c, const struct piece *p, uint64_t star
 	       !elf_file_read(p->object.elf, start - 1, c->bytes[1], 1);
 }
 
+/* Reads a file's code as runtime_code_read_fn reads that of a process. */
+static size_t read_file(const struct elf_file *elf, uint64_t offset, uint64_t before,
+			uint64_t after, uint8_t *bytes, uint64_t *ret_start)
+{
+	size_t count;
+	const Elf64_Phdr *p = elf_file_program_headers(elf, &count);
+	int64_t len;
+
+	for (; count && !(p->p_type == PT_LOAD && p->p_flags & PF_X && offset >= p->p_offset &&
+			  offset - p->p_offset < p->p_filesz);
+	     count--)
+		p++;
+	if (!count)
+		return 0;
+	if (before > offset - p->p_offset)
+		before = offset - p->p_offset;
+	if (after > p->p_offset + p->p_filesz - offset)
+		after = p->p_offset + p->p_filesz - offset;
+	*ret_start = offset - before;
+	len = elf_file_read(elf, *ret_start, bytes, before + after);
+	return len > (int64_t)before ? (size_t)len : 0;
+}
+
+/* Reads the code around a place into c->bytes[0]. */
+static size_t read_around(struct runtime_code *c, const struct place *at, uint64_t before,
+			  uint64_t after, uint64_t *ret_start)
+{
+	if (at->file)
+		return read_file(at->file->elf, at->address, before, after, c->bytes[0], ret_start);
+	return c->read(c->arg, at->pid, at->address, before, after, c->bytes[0], ret_start);
+}
+
 /* Compares a piece with the memory, and makes it anew where they differ. Where there is no memory
  * any more, the process has ended: samples of its last moment may be still to come. */
-static void refresh(struct runtime_code *c, struct piece *p, pid_t pid, uint64_t address)
+static void refresh(struct runtime_code *c, struct piece *p, const struct place *at)
 {
-	uint64_t number = address / RUNTIME_CODE_CORE, in_core = address % RUNTIME_CODE_CORE;
+	uint64_t number = at->address / RUNTIME_CODE_CORE;
+	uint64_t in_core = at->address % RUNTIME_CODE_CORE;
 	uint64_t begin = c->clock(), start = 0;
 	size_t len;
 
@@ -150,12 +211,12 @@ static void refresh(struct runtime_code *c, struct piece *p, pid_t pid, uint64_t
 		drop(p);
 		return;
 	}
-	len = c->read(c->arg, pid, address, RUNTIME_CODE_MARGIN + in_core,
-		      RUNTIME_CODE_CORE - in_core + RUNTIME_CODE_MARGIN, c->bytes[0], &start);
-	if (len && (!p->pid || !is_same(c, p, start, len))) {
+	len = read_around(c, at, RUNTIME_CODE_MARGIN + in_core,
+			  RUNTIME_CODE_CORE - in_core + RUNTIME_CODE_MARGIN, &start);
+	if (len && (!p->owner || !is_same(c, p, start, len))) {
 		drop(p);
-		if (!fill(c, p, start, len))
-			p->pid = pid;
+		if (!fill(c, p, at->file, start, len))
+			p->owner = owner_of(at);
 		else
 			drop(p);
 	}
@@ -165,35 +226,61 @@ static void refresh(struct runtime_code *c, struct piece *p, pid_t pid, uint64_t
 }
 
 /* Makes a piece anew if the bytes around an address are others by now. */
-static void renew(struct runtime_code *c, struct piece *p, pid_t pid, uint64_t address)
+static void renew(struct runtime_code *c, struct piece *p, const struct place *at)
 {
 	uint64_t start = 0;
-	size_t len = c->read(c->arg, pid, address, AROUND, AROUND, c->bytes[0], &start);
+	size_t len = read_around(c, at, AROUND, AROUND, &start);
 
 	if (len && (elf_file_read(p->object.elf, start, c->bytes[1], len) != (int64_t)len ||
 		    memcmp(c->bytes[0], c->bytes[1], len)))
-		refresh(c, p, pid, address);
+		refresh(c, p, at);
 }
 
-/* The piece with the address in its core, or NULL. */
-static struct piece *find(struct runtime_code *c, pid_t pid, uint64_t address)
+/* Where the piece with a place in its core is, or is to be: its owner and number may be others. */
+static struct piece *find_room(struct runtime_code *c, int64_t owner, uint64_t number)
 {
-	uint64_t number = address / RUNTIME_CODE_CORE;
-	uint64_t hash = hash_mix64(number ^ (uint64_t)(uint32_t)pid << 40);
-	struct piece *p = &c->pieces[hash % RUNTIME_CODE_PIECES];
+	uint64_t hash = hash_mix64(number ^ (uint64_t)owner << 40);
+	struct piece *set = &c->pieces[hash % (RUNTIME_CODE_PIECES / WAYS) * WAYS], *oldest = set;
 
-	if (pid <= 0)
+	for (size_t i = 0; i < WAYS; i++) {
+		if (set[i].owner == owner && set[i].number == number)
+			return &set[i];
+		if (set[i].used < oldest->used)
+			oldest = &set[i];
+	}
+	return oldest;
+}
+
+/* The piece with a place in its core, or NULL. */
+static struct piece *find(struct runtime_code *c, const struct place *at)
+{
+	int64_t owner = owner_of(at);
+	uint64_t number = at->address / RUNTIME_CODE_CORE;
+	struct piece *p;
+
+	if (!at->file && at->pid <= 0)
 		return NULL;
-	if (p->pid != pid || p->number != number)
+	p = find_room(c, owner, number);
+	if (p->owner != owner || p->number != number) {
+		if (c->credit_ns <= 0)
+			return NULL;
 		drop(p);
-	if (!p->pid || p->checked != c->ticks)
-		refresh(c, p, pid, address);
-	return p->pid ? p : NULL;
+	}
+	if (!p->owner || (!at->file && p->checked != c->ticks))
+		refresh(c, p, at);
+	p->checked = c->ticks;
+	p->used = ++c->uses;
+	return p->owner ? p : NULL;
+}
+
+static struct piece *find_in_process(struct runtime_code *c, pid_t pid, uint64_t address)
+{
+	return find(c, &(struct place){.pid = pid, .address = address});
 }
 
 const struct object *runtime_code_at(struct runtime_code *c, pid_t pid, uint64_t address)
 {
-	struct piece *p = find(c, pid, address);
+	struct piece *p = find_in_process(c, pid, address);
 
 	return p ? &p->object : NULL;
 }
@@ -216,11 +303,9 @@ static void look_up(const struct piece *p, uint64_t address, struct stackd_rule 
 		*ret_rule = p->rows.items[low - 1].rule;
 }
 
-void runtime_code_rule(struct runtime_code *c, pid_t pid, uint64_t address, bool is_return,
-		       struct stackd_rule *ret_rule)
+static void rule_of(const struct piece *p, uint64_t address, bool is_return,
+		    struct stackd_rule *ret_rule)
 {
-	struct piece *p = find(c, pid, address);
-
 	*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_NONE};
 	if (!p)
 		return;
@@ -230,6 +315,21 @@ void runtime_code_rule(struct runtime_code *c, pid_t pid, uint64_t address, bool
 						 .reg = STACKD_REG_RSP,
 						 .cfa_offset = 8,
 						 .ra_offset = -8};
+}
+
+void runtime_code_rule(struct runtime_code *c, pid_t pid, uint64_t address, bool is_return,
+		       struct stackd_rule *ret_rule)
+{
+	rule_of(find_in_process(c, pid, address), address, is_return, ret_rule);
+}
+
+bool runtime_code_file_rule(struct runtime_code *c, const struct object *object, uint64_t offset,
+			    bool is_return, struct stackd_rule *ret_rule)
+{
+	const struct piece *p = find(c, &(struct place){.file = object, .address = offset});
+
+	rule_of(p, offset, is_return, ret_rule);
+	return p;
 }
 
 /* Whether a step at an address takes the return address from where it is, though rbp is not yet the
@@ -263,13 +363,14 @@ static enum runtime_code_frame frame_of(const struct piece *p, uint64_t address,
 enum runtime_code_frame runtime_code_frame(struct runtime_code *c, pid_t pid, uint64_t address,
 					   bool is_return)
 {
-	struct piece *p = find(c, pid, address);
+	const struct place at = {.pid = pid, .address = address};
+	struct piece *p = find(c, &at);
 	struct stackd_rule rule;
 	uint8_t byte;
 
 	if (p)
-		renew(c, p, pid, address);
-	if (!p || !p->pid || elf_file_read(p->object.elf, address, &byte, 1) != 1)
+		renew(c, p, &at);
+	if (!p || !p->owner || elf_file_read(p->object.elf, address, &byte, 1) != 1)
 		return RUNTIME_CODE_UNREAD;
 	runtime_code_rule(c, pid, address, is_return, &rule);
 	return frame_of(p, address, is_return, &rule);
@@ -279,7 +380,7 @@ enum runtime_code_frame runtime_code_frame(struct runtime_code *c, pid_t pid, ui
 static bool entry_at(struct runtime_code *c, pid_t pid, uint64_t start, uint64_t address,
 		     struct stackd_rule *ret_rule)
 {
-	struct piece *p = start ? find(c, pid, start) : NULL;
+	struct piece *p = start ? find_in_process(c, pid, start) : NULL;
 
 	return p && entry_frame_find(p->object.elf, start, address, ret_rule);
 }

@@ -14,6 +14,10 @@
  * A sample may be older than the bytes. So a step by such a rule holds only if it comes to a return
  * address behind a call, and is checked as all steps by analysed rules are (lbr/lbr_step.h).
  *
+ * Code of files is analysed in the same way while all of the file's recipes are still being made
+ * (seconds, where ten megabytes of code have no unwind information): a piece has what the samples
+ * of that time need, without what symbols, pointers and calls from elsewhere tell.
+ *
  * Bounds: RUNTIME_CODE_PIECES, of RUNTIME_CODE_BYTES each, and CPU time: RUNTIME_CODE_EARNED_NS for
  * each tick, saved up to RUNTIME_CODE_SAVED_NS. Without any left there are no new rules.
  */
@@ -28,7 +32,7 @@
 #include "proc/object.h"
 #include "stackd_abi.h"
 
-#define RUNTIME_CODE_PIECES 128
+#define RUNTIME_CODE_PIECES 256
 #define RUNTIME_CODE_CORE   (32u << 10) /* bytes of a piece whose rules are used; */
 #define RUNTIME_CODE_MARGIN                                                                        \
 	(16u << 10) /* and that are read before and behind, for functions that                     \
@@ -66,6 +70,11 @@ const struct object *runtime_code_at(struct runtime_code *code, pid_t pid, uint6
  */
 void runtime_code_rule(struct runtime_code *code, pid_t pid, uint64_t address, bool is_return,
 		       struct stackd_rule *ret_rule);
+
+/* The same for an offset of a file, that of a return address minus 1. false: the code cannot be
+ * read, or there is no time left. */
+bool runtime_code_file_rule(struct runtime_code *code, const struct object *object, uint64_t offset,
+			    bool is_return, struct stackd_rule *ret_rule);
 
 /* What is known of a step by frame pointer out of code. */
 enum runtime_code_frame {

@@ -246,6 +246,17 @@ static int slot_above(uint64_t pc)
 	return -1;
 }
 
+enum stackd_end_reason weak_step_without_recipes(struct walk_run *run, const struct object *object,
+						 uint64_t offset)
+{
+	struct stackd_rule rule;
+
+	if (!run->code ||
+	    !runtime_code_file_rule(run->code, object, offset, run->state.is_return, &rule))
+		return weak_step_by_frame_pointer(run, STACKD_LEAF_MADE, STACKD_END_NO_RECIPE);
+	return rule.cfa != STACKD_CFA_NONE ? step_by_code(run, &rule) : STACKD_END_NO_RECIPE;
+}
+
 bool weak_step_leave_trampoline(struct walk_run *run)
 {
 	struct walk_state *s = &run->state;

@@ -18,6 +18,12 @@ enum stackd_end_reason weak_step_by_frame_pointer(struct walk_run *run, enum sta
  * tell, else by frame pointer. Results as above. */
 enum stackd_end_reason weak_step_without_file(struct walk_run *run, const struct object *object);
 
+/* Steps out of code of a file whose recipes are still being made: by the rule that the instructions
+ * around its offset tell, or by frame pointer where there is no time to read them. Results as
+ * above. */
+enum stackd_end_reason weak_step_without_recipes(struct walk_run *run, const struct object *object,
+						 uint64_t offset);
+
 /* Of an address in no mapping that is known, where a signal has hit the thread: if that is the end
  * of the kernel's trampoline of uretprobes (6.11 and later), moves the walk to where it returns to
  * and tells true. Earlier in the trampoline the return address is in the kernel alone:

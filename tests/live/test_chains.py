@@ -122,6 +122,20 @@ def test_twins():
 
 
 @live
+def test_much_code():
+    """Code without unwind information whose recipes take more than a second, in a program whose
+    samples cannot wait for them: each is walked by what the instructions around it tell."""
+    expectation = Expectation.of_source("much_code")
+    with scratch() as folder:
+        recording, result = record(folder + "/s.db", *RING, "-F", 997, "--",
+                                   WORKLOADS + "/much_code", 2 * SECONDS)
+        counters, steps = (recording.stats()[key] for key in ("counters", "steps"))
+        print(result.err, steps, {key: counters[key] for key in counters if "walk" in key})
+        check_chains(check_whole(recording), expectation)
+        check(steps["wrong"] == 0, "steps are judged wrong", steps)
+
+
+@live
 def test_stripped():
     """Without symbols, frames are the same, and show object and offset."""
     expectation = Expectation(["@exe;@exe;@exe;@exe;@exe"])

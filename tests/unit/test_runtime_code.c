@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <elf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -286,6 +287,86 @@ static void frame_of_entry(void **state)
 	assert_false(runtime_code_entry(m->code, PID, START + HERE, &rule));
 }
 
+/* A file that has the memory as its code, behind a page of headers. */
+static void make_file(const struct memory *m, struct object *ret_object)
+{
+	const Elf64_Ehdr header = {
+		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+			    EV_CURRENT},
+		.e_type = ET_DYN,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_phoff = sizeof(header),
+		.e_ehsize = sizeof(header),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 1,
+	};
+	const Elf64_Phdr load = {.p_type = PT_LOAD,
+				 .p_flags = PF_R | PF_X,
+				 .p_offset = 4096,
+				 .p_vaddr = 8192,
+				 .p_filesz = BYTES,
+				 .p_memsz = BYTES};
+	uint8_t *image = calloc(1, 4096 + BYTES + 64);
+
+	assert_non_null(image);
+	memcpy(image, &header, sizeof(header));
+	memcpy(image + sizeof(header), &load, sizeof(load));
+	memcpy(image + 4096, m->bytes, BYTES);
+	memcpy(image + 4096 + BYTES, function, sizeof(function)); /* is no code */
+	*ret_object = (struct object){.kind = OBJECT_ELF, .number = 3};
+	assert_int_equal(elf_file_open_memory(image, 4096 + BYTES + 64, &ret_object->elf), 0);
+	free(image);
+}
+
+/* An endless loop has no return, and is called: in a file that is enough. */
+static void code_of_a_file(void **state)
+{
+	static const uint8_t loop[] = {0x55, 0xeb, 0xfe},
+			     caller[] = {0xe8, 0xbb, 0xff, 0xff, 0xff, 0xc3};
+	struct memory *m = *state;
+	struct stackd_rule rule;
+	struct object object;
+
+	memcpy(m->bytes + HERE + 64, loop, sizeof(loop));
+	memcpy(m->bytes + HERE + 128, caller, sizeof(caller));
+	make_file(m, &object);
+	assert_true(runtime_code_file_rule(m->code, &object, 4096 + HERE + CALL, true, &rule));
+	assert_int_equal(rule.cfa_offset, 48);
+	assert_true(runtime_code_file_rule(m->code, &object, 4096 + HERE + 13, false, &rule));
+	assert_int_equal(rule.cfa_offset, 8);
+	assert_true(runtime_code_file_rule(m->code, &object, 4096 + HERE + 65, false, &rule));
+	assert_int_equal(rule.cfa_offset, 16);
+	assert_true(runtime_code_file_rule(m->code, &object, 4096 + HERE + 80, false, &rule));
+	assert_int_equal(rule.cfa, STACKD_CFA_NONE);
+	assert_false(runtime_code_file_rule(m->code, &object, 4095, false, &rule));
+	assert_false(runtime_code_file_rule(m->code, &object, 4096 + BYTES, false, &rule));
+	assert_int_equal(m->reads, 0);
+	/* The code of a process with the same number. */
+	assert_int_equal(distance(m, HERE + 65, false), 0);
+	elf_file_free(object.elf);
+}
+
+/* A place's piece is kept while it is used, whatever else shares its set. */
+static void many_pieces(void **state)
+{
+	struct memory *m = *state;
+	struct stackd_rule rule;
+	struct object object;
+
+	make_file(m, &object);
+	for (int i = 0; i < 3; i++) {
+		for (uint32_t file = 0; file < RUNTIME_CODE_PIECES; file++) {
+			object.number = file;
+			assert_true(runtime_code_file_rule(m->code, &object, 4096 + HERE + CALL,
+							   true, &rule));
+			assert_int_equal(rule.cfa_offset, 48);
+		}
+		runtime_code_tick(m->code);
+	}
+	elf_file_free(object.elf);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -302,6 +383,8 @@ int main(void)
 		TEST(not_read),
 		TEST(time_is_bounded),
 		TEST(frame_of_entry),
+		TEST(code_of_a_file),
+		TEST(many_pieces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
