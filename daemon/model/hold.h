@@ -4,8 +4,8 @@
  *
  * The daemon walks the first samples of a file itself, and finds rules of call frame information at
  * once. Those of code without it come from the tables, which take a while for a large file: ten
- * megabytes a second. Records that are handed out earlier are walked by what the code around a frame
- * tells (unwind/runtime_code.h), which is less.
+ * megabytes a second. Records that are handed out earlier are walked by what the code around a
+ * frame tells (unwind/runtime_code.h), which is less.
  */
 #ifndef MODEL_HOLD_H
 #define MODEL_HOLD_H

@@ -79,12 +79,13 @@ int solve_begin_function(struct solver *s, uint32_t at)
 	if (solve_is_pinned(s, at))
 		return 0;
 	item = flow_map_enter(&s->flow, at);
-	if (!item || returns_add(&s->returns, &function) ||
+	if (!item || VEC_RESERVE(&s->begins, 1) || returns_add(&s->returns, &function) ||
 	    owners_add(&s->owners, function, &w.owner))
 		return -ENOMEM;
 	s->owners.items.items[w.owner].is_likely =
 		s->code->marks[at] & (CODE_PADDED | CODE_BEHIND_CALL | CODE_ENDBR | CODE_CALLED);
 	s->code->marks[at] |= CODE_PINNED;
+	s->begins.items[s->begins.count++] = at;
 	item->state = STATES_NONE;
 	item->owner = w.owner;
 	s->functions++;
@@ -345,11 +346,15 @@ static bool never_comes(const struct solver *s, const struct path *p, uint32_t a
 static int follow_jump(struct solver *s, const struct path *p, uint64_t target)
 {
 	uint32_t at = code_find(s->code, target), owner = p->w.owner;
+	int put_off;
 
 	if (at == CODE_NONE)
 		return leave_code(s, p, !noreturn_has_function(s->noreturn, s->code->elf, target));
 	if (never_comes(s, p, at))
 		return 0;
+	put_off = solve_put_off(s, p, at);
+	if (put_off)
+		return put_off < 0 ? put_off : 0;
 	/* What is jumped to from the middle of a frame is hardly a function. */
 	if (solve_is_pinned(s, at) && !is_at_return(s, &p->w) && is_less_likely(s, at, owner))
 		fail(s, owner_at(s, at), ANALYSIS_ABSTAINED_CFA);

@@ -18,12 +18,14 @@ struct solver {
 	struct keeps *keeps;
 	struct states states;
 	struct returns returns;
+	VEC(uint32_t) begins; /* by function of returns: its first byte */
 	struct flow_map flow;
 	struct owners owners;
 	uint32_t first_guess; /* owners from that one on began where code only may begin */
 	struct work_list strong;
 	struct work_list weak;	 /* what follows calls, where jumps lead, too */
-	struct work_list late;	 /* where addresses that were brought along may lead: last of all */
+	struct work_list late;	 /* where addresses that were brought along may lead, and numbers
+				  * that may never come: last of all */
 	struct work_list parked; /* at the instructions behind calls; items of returns */
 	struct hint_pool hints;
 	struct labels labels;
@@ -71,6 +73,12 @@ bool solve_shows_function(const struct solver *s, const struct path *p);
 /* Whether a jump to byte `at` of an area leads behind the function's end: to padding up to another
  * function. Compilers have such jumps for what never comes. */
 bool solve_leads_behind(const struct solver *s, uint32_t at);
+
+/* Puts off a branch that tests the bound of a table and leads ahead of the function: to its cold
+ * part, or to the end of that, where another function's part begins, since the number never is out
+ * of bounds. Then what leads there otherwise is followed first. Returns 1: it is put off; 0: it is
+ * no such branch; -ENOMEM. */
+int solve_put_off(struct solver *s, const struct path *p, uint32_t at);
 
 /* Follows a path to all that the table of its indirect jump leads to. Returns 1, 0: the table has
  * no entry that could be one, or -ENOMEM. */

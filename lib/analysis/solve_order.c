@@ -101,6 +101,19 @@ static int guess_marked(struct solver *s, uint8_t mark)
 	return err;
 }
 
+/* Fails a guess that begins where a known function leads, and that was not seen to return: it is a
+ * part of that function. */
+static void displace(struct solver *s, const struct work *w)
+{
+	const struct flow_item item = flow_map_get(&s->flow, w->at);
+	bool is_known = w->owner < s->first_guess || owners_get(&s->owners, w->owner)->is_confirmed;
+
+	if (item.state && is_known && item.owner >= s->first_guess && solve_is_pinned(s, w->at) &&
+	    !(s->code->marks[w->at] & (CODE_CALLED | CODE_ENDBR)) &&
+	    !owners_get(&s->owners, item.owner)->is_confirmed)
+		owners_fail(&s->owners, item.owner, ANALYSIS_ABSTAINED_CFA);
+}
+
 int solve_likely(struct solver *s)
 {
 	static const uint8_t marks[] = {CODE_ENDBR, CODE_CALLED, CODE_POINTED, CODE_PADDED,
@@ -110,7 +123,10 @@ int solve_likely(struct solver *s)
 	for (size_t i = 0; i < sizeof(marks) && !err; i++)
 		err = guess_marked(s, marks[i]);
 	while (!err && s->late.count) {
-		err = work_push(&s->weak, &s->late.items[--s->late.count]);
+		const struct work w = s->late.items[--s->late.count];
+
+		displace(s, &w);
+		err = work_push(&s->weak, &w);
 		if (!err)
 			err = solve_drain(s);
 	}

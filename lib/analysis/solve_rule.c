@@ -97,6 +97,7 @@ void solve_free(struct solver *s)
 	flow_map_fini(&s->flow);
 	states_fini(&s->states);
 	returns_fini(&s->returns);
+	free(s->begins.items);
 	owners_fini(&s->owners);
 	free(s->strong.items);
 	free(s->weak.items);

@@ -11,6 +11,8 @@
 #define MAX_PADDING 64	 /* bytes between functions */
 #define MAX_REACH   4096 /* bytes from a jump to where a table's doubtful entry leads; */
 #define REACH_COST  16	 /* so many of them cost as much as an entry */
+#define LATE_PART   32	 /* bytes of code for each place that can be put off, */
+#define LATE_LEAST  1024 /* and so many more */
 
 static uint32_t skip_padding(const struct solver *s, const struct code_area *area, uint32_t at)
 {
@@ -74,17 +76,46 @@ static bool is_same_function(struct solver *s, const struct path *p, uint32_t at
 	return true;
 }
 
+/* Where the function begins that a path within a frame is in, which goes to no other function by a
+ * jump; 0: it is not known, or the path is in the function's cold part. */
+static uint32_t start_of(const struct solver *s, const struct path *p)
+{
+	const struct frame_value top = states_get(&s->states, p->w.state)->reg[INSN_RSP];
+	uint32_t start = s->begins.items[s->owners.items.items[p->w.owner].function];
+
+	return top.origin == FRAME_CFA && top.offset < -8 && start <= p->w.at ? start : 0;
+}
+
+/* Notes a byte for later. Ordinary code has one for some hundred of its bytes. */
+static int put_off(struct solver *s, const struct path *p, uint32_t at)
+{
+	if (s->late.count >= s->code->size / LATE_PART + LATE_LEAST)
+		return 0;
+	return solve_push_path(s, &s->late, p, at, p->w.owner);
+}
+
+int solve_put_off(struct solver *s, const struct path *p, uint32_t at)
+{
+	if (p->insn.flow != INSN_BRANCH || p->insn.idiom != INSN_BOUND_TEST || at >= start_of(s, p))
+		return 0;
+	return put_off(s, p, at) ? -ENOMEM : 1;
+}
+
 /* Follows an entry. Returns 1: the next one is to be followed; 0: the table ends; -ENOMEM. Behind
  * the end that code refers to, an entry may be the next table's. */
 static int follow_entry(struct solver *s, const struct path *p, uint32_t at, bool is_certain)
 {
+	int err;
+
 	if (s->entries++ >= s->code->size || at == CODE_NONE || !(s->code->marks[at] & CODE_SWEPT))
 		return 0;
 	if (leads_behind(s, at))
 		return 1;
 	if (!is_certain && !is_same_function(s, p, at))
 		return 0;
-	return solve_push_path(s, &s->strong, p, at, p->w.owner) ? -ENOMEM : 1;
+	err = at < start_of(s, p) ? put_off(s, p, at)
+				  : solve_push_path(s, &s->strong, p, at, p->w.owner);
+	return err ? -ENOMEM : 1;
 }
 
 /* Follows the entries of a jump table, as far as they lead to instructions. To the table's base

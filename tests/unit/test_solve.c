@@ -31,6 +31,28 @@ __asm__(".text\n.p2align 4\n"
 	".fill 4096, 1, 0xcc\n"
 	"code_start:\n"
 
+	/* Functions of no symbol, with their cold parts, one behind the other.
+	   The first one's numbers are never out of bounds, nor 2: that leads to
+	   the second one's part. */
+	"cold_first: call *%rdi\njmp first_back\n"
+	"cold_second: nop\njmp second_back\n"
+	".p2align 4\ncold_third: mov $40, %edi\ncall *%rsi\nud2\n"
+	".p2align 4\npush %rbx\nsub $32, %rsp\ntest %esi, %esi\njs cold_first\n"
+	"first_back: cmp $2, %edi\nja cold_second\n"
+	"lea first_table(%rip), %rdx\nmov %edi, %edi\nmovslq (%rdx,%rdi,4), %rax\n"
+	"add %rdx, %rax\nnotrack jmp *%rax\n"
+	"first_0: nop\nfirst_1: add $32, %rsp\npop %rbx\nret\n"
+	".p2align 4\npush %rbx\ntest %edi, %edi\njs cold_second\n"
+	"second_back: call *%rsi\npop %rbx\nret\n"
+	".p2align 4\npush %rbx\nsub $16, %rsp\ncmp $1, %edi\nja cold_third\n"
+	"lea third_table(%rip), %rdx\nmov %edi, %edi\nmovslq (%rdx,%rdi,4), %rax\n"
+	"add %rdx, %rax\nnotrack jmp *%rax\n"
+	"third_0: nop\nadd $16, %rsp\npop %rbx\nret\n"
+	".section .data.rel.ro, \"aw\"\n.p2align 2\nfirst_table: .long first_0 - first_table\n"
+	".long first_1 - first_table\n.long cold_second - first_table\n"
+	"third_table: .long third_0 - third_table\n.long cold_third - third_table\n"
+	".text\n"
+
 	/* Several epilogues, and a cold part that is entered in the middle of the frame. */
 	FUNCTION("epilogues") "push %rbx\nsub $16, %rsp\n"
 			      "test %edi, %edi\nje epilogues_second\njs epilogues_cold\n"
@@ -308,6 +330,18 @@ static void test_switch(void **state)
 	CHECK(switch_not, STACKD_REG_RSP, 8);
 }
 
+/* Cold parts, to which numbers lead, too, that never come. */
+static void test_cold_parts(void **state)
+{
+	CHECK(cold_first, STACKD_REG_RSP, 48);
+	CHECK(first_back, STACKD_REG_RSP, 48);
+	CHECK(first_0, STACKD_REG_RSP, 48);
+	CHECK(cold_second, STACKD_REG_RSP, 16);
+	CHECK(second_back, STACKD_REG_RSP, 16);
+	CHECK(third_0, STACKD_REG_RSP, 32);
+	CHECK(cold_third, STACKD_REG_RSP, 32);
+}
+
 static void test_dispatch(void **state)
 {
 	CHECK(dispatched, STACKD_REG_RSP, 8);
@@ -529,6 +563,7 @@ int main(void)
 		cmocka_unit_test(test_tail_call),
 		cmocka_unit_test(test_noreturn),
 		cmocka_unit_test(test_switch),
+		cmocka_unit_test(test_cold_parts),
 		cmocka_unit_test(test_dispatch),
 		cmocka_unit_test(test_jumps),
 		cmocka_unit_test(test_abstains),
