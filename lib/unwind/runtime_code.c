@@ -329,7 +329,7 @@ bool runtime_code_file_rule(struct runtime_code *c, const struct object *object,
 	const struct piece *p = find(c, &(struct place){.file = object, .address = offset});
 
 	rule_of(p, offset, is_return, ret_rule);
-	return p;
+	return p && (ret_rule->cfa != STACKD_CFA_NONE || !is_return);
 }
 
 /* Whether a step at an address takes the return address from where it is, though rbp is not yet the

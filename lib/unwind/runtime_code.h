@@ -71,8 +71,9 @@ const struct object *runtime_code_at(struct runtime_code *code, pid_t pid, uint6
 void runtime_code_rule(struct runtime_code *code, pid_t pid, uint64_t address, bool is_return,
 		       struct stackd_rule *ret_rule);
 
-/* The same for an offset of a file, that of a return address minus 1. false: the code cannot be
- * read, or there is no time left. */
+/* The same for an offset of a file, that of a return address minus 1. false: a frame pointer is
+ * worth a try. The code cannot be read, or there is no time left; or it has no rule and calls
+ * others, as assembly code without frame pointers seldom does. */
 bool runtime_code_file_rule(struct runtime_code *code, const struct object *object, uint64_t offset,
 			    bool is_return, struct stackd_rule *ret_rule);
 

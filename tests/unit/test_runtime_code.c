@@ -339,6 +339,9 @@ static void code_of_a_file(void **state)
 	assert_int_equal(rule.cfa_offset, 16);
 	assert_true(runtime_code_file_rule(m->code, &object, 4096 + HERE + 80, false, &rule));
 	assert_int_equal(rule.cfa, STACKD_CFA_NONE);
+	/* Without a rule, code that calls may have a frame pointer. */
+	assert_false(runtime_code_file_rule(m->code, &object, 4096 + HERE + 80, true, &rule));
+	assert_int_equal(rule.cfa, STACKD_CFA_NONE);
 	assert_false(runtime_code_file_rule(m->code, &object, 4095, false, &rule));
 	assert_false(runtime_code_file_rule(m->code, &object, 4096 + BYTES, false, &rule));
 	assert_int_equal(m->reads, 0);
