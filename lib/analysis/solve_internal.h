@@ -24,8 +24,8 @@ struct solver {
 	uint32_t first_guess; /* owners from that one on began where code only may begin */
 	struct work_list strong;
 	struct work_list weak;	 /* what follows calls, where jumps lead, too */
-	struct work_list late;	 /* where addresses that were brought along may lead, and numbers
-				  * that may never come: last of all */
+	struct work_list late;	 /* where addresses that were brought along may lead, and cases of
+				  * switches that may be unreachable: last of all */
 	struct work_list parked; /* at the instructions behind calls; items of returns */
 	struct hint_pool hints;
 	struct labels labels;
@@ -74,10 +74,10 @@ bool solve_shows_function(const struct solver *s, const struct path *p);
  * function. Compilers have such jumps for what never comes. */
 bool solve_leads_behind(const struct solver *s, uint32_t at);
 
-/* Puts off a branch that tests the bound of a table and leads ahead of the function: to its cold
- * part, or to the end of that, where another function's part begins, since the number never is out
- * of bounds. Then what leads there otherwise is followed first. Returns 1: it is put off; 0: it is
- * no such branch; -ENOMEM. */
+/* Puts off a branch that tests a jump table's bound and leads ahead of the function: to its cold
+ * part, or, where the default is unreachable, to the end of that, where another function's cold
+ * part begins. So that function's own flow comes there first. Returns 1: the branch is put off; 0:
+ * it is no such branch; -ENOMEM. */
 int solve_put_off(struct solver *s, const struct path *p, uint32_t at);
 
 /* Follows a path to all that the table of its indirect jump leads to. Returns 1, 0: the table has

@@ -86,7 +86,8 @@ static uint32_t start_of(const struct solver *s, const struct path *p)
 	return top.origin == FRAME_CFA && top.offset < -8 && start <= p->w.at ? start : 0;
 }
 
-/* Notes a byte for later. Ordinary code has one for some hundred of its bytes. */
+/* Has a path followed last, from a byte on. Past the limit it is not followed, so that there is no
+ * rule: ordinary code puts off one path for some thousand of its bytes. */
 static int put_off(struct solver *s, const struct path *p, uint32_t at)
 {
 	if (s->late.count >= s->code->size / LATE_PART + LATE_LEAST)

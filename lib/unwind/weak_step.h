@@ -19,8 +19,8 @@ enum stackd_end_reason weak_step_by_frame_pointer(struct walk_run *run, enum sta
 enum stackd_end_reason weak_step_without_file(struct walk_run *run, const struct object *object);
 
 /* Steps out of code of a file whose recipes are still being made: by the rule that the instructions
- * around its offset tell, or by frame pointer where that is worth a try. Results as
- * above. */
+ * around its offset tell, or by frame pointer where that is worth a try. Results
+ * as above. */
 enum stackd_end_reason weak_step_without_recipes(struct walk_run *run, const struct object *object,
 						 uint64_t offset);
 

@@ -350,7 +350,8 @@ static void code_of_a_file(void **state)
 	elf_file_free(object.elf);
 }
 
-/* A place's piece is kept while it is used, whatever else shares its set. */
+/* As many files as there are pieces: some share a set, and are analysed again when they come back.
+ */
 static void many_pieces(void **state)
 {
 	struct memory *m = *state;

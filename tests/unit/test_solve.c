@@ -31,9 +31,9 @@ __asm__(".text\n.p2align 4\n"
 	".fill 4096, 1, 0xcc\n"
 	"code_start:\n"
 
-	/* Functions of no symbol, with their cold parts, one behind the other.
-	   The first one's numbers are never out of bounds, nor 2: that leads to
-	   the second one's part. */
+	/* Functions without symbols, with their cold parts, one behind the other. The first
+	   one's default and its case 2 are unreachable, and lead to the end of its cold part,
+	   where the second one's begins. */
 	"cold_first: call *%rdi\njmp first_back\n"
 	"cold_second: nop\njmp second_back\n"
 	".p2align 4\ncold_third: mov $40, %edi\ncall *%rsi\nud2\n"
@@ -330,7 +330,7 @@ static void test_switch(void **state)
 	CHECK(switch_not, STACKD_REG_RSP, 8);
 }
 
-/* Cold parts, to which numbers lead, too, that never come. */
+/* Cold parts, to which unreachable cases of another function's switch lead, too. */
 static void test_cold_parts(void **state)
 {
 	CHECK(cold_first, STACKD_REG_RSP, 48);
