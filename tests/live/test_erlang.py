@@ -57,8 +57,7 @@ def check_recording(recording):
     made = [s for s in samples if any(f.object.startswith("[jit]") for f in s.frames)]
     early = [s for s in made if is_incomplete(s)]
     # Its code is known some moments after it has made it.
-    end = max(s.time for s in samples)
-    last = [s for s in made if s.time > end - 1.5]
+    last = sorted(made, key=lambda s: s.time)[len(made) // 2:]
     odd = [s for s in last if is_incomplete(s)]
     print({"samples": len(samples), "of code that was made": len(made), "incomplete": len(early),
            "of the last": len(last), "of these incomplete": len(odd)},
