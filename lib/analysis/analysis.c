@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/function_starts.h"
+#include "analysis/noreturn_calls.h"
 #include "analysis/solve.h"
 
 #define MAX_NOPS	  256 /* bytes of an area */
@@ -98,6 +99,8 @@ static int solve_all(struct analysis *a, const struct analysis_input *in)
 		if (begins_there(&a->code, in->pointed[i]))
 			err = solve_add_function(a->solver, in->pointed[i]);
 	}
+	if (!err)
+		noreturn_count_calls(&a->starts.noreturn, &a->code);
 	if (!err)
 		err = solve_certain(a->solver);
 	for (size_t i = 0; i < a->starts.pointers.count && !err; i++)

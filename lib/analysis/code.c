@@ -60,6 +60,19 @@ static uint32_t probed_frame(const struct code_area *area, uint64_t from)
 	return bytes >= PAGE_BYTES && bytes <= INT32_MAX / 2 ? bytes : 0;
 }
 
+/* Whether the instruction at byte `from` calls the function that begins behind it. Such a call is
+ * how code finds its own address, but for that, it pops it. */
+static bool calls_next(const struct code_area *area, uint64_t from)
+{
+	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
+	const uint8_t *at = area->bytes + from;
+
+	if (area->size - from < sizeof(call) + 2 || memcmp(at, call, sizeof(call)) != 0)
+		return false;
+	at += sizeof(call);
+	return *at == 0x53 || *at == 0x55 || (*at == 0x41 && at[1] >= 0x54 && at[1] <= 0x57);
+}
+
 bool code_decode(const struct code *c, const struct code_area *area, uint32_t at, struct insn *i)
 {
 	uint64_t from = at - area->first, left = area->size - from;
@@ -70,6 +83,11 @@ bool code_decode(const struct code *c, const struct code_area *area, uint32_t at
 	if (!insn_decode(&c->decoder, area->bytes + from,
 			 left < INSN_MAX_BYTES ? left : INSN_MAX_BYTES, area->vaddr + from, i))
 		return false;
+	if (i->op == INSN_PUSH && calls_next(area, from)) {
+		i->op = INSN_OTHER;
+		i->flow = INSN_CALL;
+		i->target = area->vaddr + from + i->length;
+	}
 	frame = probed_frame(area, from);
 	if (frame) {
 		i->op = INSN_COPY;
@@ -126,6 +144,19 @@ static bool saves_registers(const struct code *c, const struct code_area *area, 
 	return code_decode(c, area, at, &first) && insn_saves_register(&first) &&
 	       at + first.length < code_end(area) &&
 	       code_decode(c, area, at + first.length, &second) && insn_saves_register(&second);
+}
+
+bool code_saves_register(const struct code *c, uint32_t at)
+{
+	const struct code_area *area = code_area_of(c, at);
+	struct insn i;
+
+	if (!code_decode(c, area, at, &i))
+		return false;
+	at += i.length;
+	if (i.is_endbr && (at >= code_end(area) || !code_decode(c, area, at, &i)))
+		return false;
+	return insn_saves_register(&i);
 }
 
 bool code_ends_at(const struct code *c, const struct code_area *area, uint32_t at)
@@ -235,7 +266,8 @@ static void mark_itself(struct sweep *s, const struct insn *i, uint32_t at)
 	if (i->is_endbr && (!s->is_after_call || is_aligned))
 		*mark |= CODE_ENDBR;
 	if (s->is_end && s->is_padding && !i->is_padding &&
-	    (is_aligned || s->is_first || makes_frame(s->area, at)))
+	    (is_aligned || s->is_first || makes_frame(s->area, at) ||
+	     saves_registers(s->code, s->area, at)))
 		*mark |= CODE_PADDED;
 	/* A call that does not return, perhaps: jumps do not lead to such an instruction. Without
 	 * padding between, only what saves a register begins a function. */
@@ -330,6 +362,8 @@ static int sweep(struct code *c, const struct code_area *area)
 			err = note_table(&s, &i);
 		step(&s, &i);
 		jump_hints_apply(&s.hints, &i);
+		if (s.is_end)
+			jump_hints_end(&s.hints);
 	}
 	return err;
 }
@@ -341,6 +375,22 @@ static int compare(const void *a, const void *b)
 	const uint64_t *x = a, *y = b;
 
 	return (*x > *y) - (*x < *y);
+}
+
+/* Whether a table of addresses is one of functions, to which a tail call goes: one of them saves a
+ * register first, as no part of a function does. */
+static bool leads_to_functions(const struct code *c, const struct jump_table *table,
+			       const uint64_t *targets, size_t count)
+{
+	for (size_t k = 0; k < count && table->entry == 8; k++) {
+		uint32_t at = code_find(c, targets[k]);
+
+		if (at == CODE_NONE || !(c->marks[at] & CODE_SWEPT))
+			return false;
+		if (code_saves_register(c, at))
+			return true;
+	}
+	return false;
 }
 
 /* Notes where tables lead. Each byte of code pays for one entry. */
@@ -355,6 +405,8 @@ static int note_cases(struct code *c)
 		size_t count = jump_table_read(table, c->elf, end, targets);
 
 		count = jump_table_end(table, end, count, 0);
+		if (leads_to_functions(c, table, targets, count))
+			continue;
 		for (size_t k = 0; k < count && left; k++, left--) {
 			uint32_t at = code_find(c, targets[k]);
 

@@ -93,6 +93,10 @@ bool code_decode(const struct code *code, const struct code_area *area, uint32_t
  * Free Pascal pads with. 0: there is none. */
 uint32_t code_padding_bytes(const struct code *code, const struct code_area *area, uint32_t at);
 
+/* Whether the instruction at a byte saves a register that functions preserve, or the one behind its
+ * endbr64 does. */
+bool code_saves_register(const struct code *code, uint32_t at);
+
 /* Whether a function ends before byte `at`, which stands behind a call: another one begins there,
  * or padding, up to an instruction that no jump leads to, or one that functions begin with: it
  * saves a register, or code and data elsewhere have its address. */

@@ -31,6 +31,15 @@ void frame_state_forget(struct frame_state *ret_state)
 	ret_state->changed = ((1u << STACKD_SAVED_COUNT) - 1) | FRAME_RBP_KEPT | FRAME_USED_CALLERS;
 }
 
+void frame_state_reduce(struct frame_state *s)
+{
+	for (unsigned r = 0; r < 16; r++) {
+		if (r != INSN_RSP && r != INSN_RBP)
+			s->reg[r] = (struct frame_value){0};
+	}
+	s->changed |= ((1u << STACKD_SAVED_COUNT) - 1) & ~1u;
+}
+
 static struct frame_value moved(struct frame_value v, int64_t by)
 {
 	int64_t sum = v.offset + by;
@@ -60,19 +69,45 @@ static void assign(struct frame_state *s, unsigned reg, struct frame_value v)
 		s->changed &= ~FRAME_BOTTOM;
 }
 
+/* The number of the slot of the realigned stack that holds a known value; -1: it is none. */
+static int held_index(const struct frame_state *s, struct frame_value slot)
+{
+	for (int k = 0; k < FRAME_HELD_COUNT && slot.origin == FRAME_ALIGNED; k++) {
+		if (s->held[k].origin && s->held_at[k] == slot.offset)
+			return k;
+	}
+	return -1;
+}
+
+static void forget_held(struct frame_state *s, int k)
+{
+	s->held[k] = (struct frame_value){0};
+	s->held_at[k] = 0;
+}
+
+/* Notes a value that is written to a slot of the realigned stack. The first stays, since prologues
+ * write it, and epilogues read it. */
+static void hold(struct frame_state *s, struct frame_value v, int32_t at)
+{
+	int k = 0;
+
+	while (k < FRAME_HELD_COUNT - 1 && s->held[k].origin)
+		k++;
+	s->held[k] = v;
+	s->held_at[k] = at;
+}
+
 /* Writes a register to a slot. */
 static void store(struct frame_state *s, unsigned reg, struct frame_value slot)
 {
-	int k = saved_index(reg);
+	int k = saved_index(reg), held = held_index(s, slot);
 
 	if (slot.origin == FRAME_UNKNOWN)
 		return;
-	if (slot.origin == FRAME_ALIGNED && s->held.origin && s->held_at == slot.offset)
-		s->held = (struct frame_value){0};
-	if (reg < INSN_NO_REG && slot.origin == FRAME_ALIGNED && s->reg[reg].origin == FRAME_CFA) {
-		s->held = s->reg[reg];
-		s->held_at = slot.offset;
-	}
+	if (held >= 0)
+		forget_held(s, held);
+	if (reg < INSN_NO_REG && slot.origin == FRAME_ALIGNED && s->reg[reg].origin == FRAME_CFA)
+		hold(s, s->reg[reg], slot.offset);
 	if (k >= 0 && !(s->changed >> k & 1) && s->saved[k].origin == FRAME_UNKNOWN &&
 	    (slot.origin != FRAME_CFA || slot.offset < -8))
 		s->saved[k] = slot;
@@ -81,10 +116,9 @@ static void store(struct frame_state *s, unsigned reg, struct frame_value slot)
 /* Reads a register from a slot. */
 static void load(struct frame_state *s, unsigned reg, struct frame_value slot)
 {
-	int k = saved_index(reg);
-	bool is_held = slot.origin == FRAME_ALIGNED && s->held.origin && s->held_at == slot.offset;
+	int k = saved_index(reg), held = held_index(s, slot);
 
-	assign(s, reg, is_held ? s->held : (struct frame_value){0});
+	assign(s, reg, held >= 0 ? s->held[held] : (struct frame_value){0});
 	if (k >= 0 && slot.origin && same(s->saved[k], slot)) {
 		s->changed &= ~(1u << k);
 		s->saved[k] = (struct frame_value){0};
@@ -153,8 +187,8 @@ static void align(struct frame_state *s)
 			s->changed |= 1u << k;
 		}
 	}
-	s->held = (struct frame_value){0};
-	s->held_at = 0;
+	for (int k = 0; k < FRAME_HELD_COUNT; k++)
+		forget_held(s, k);
 	s->reg[INSN_RSP] = (struct frame_value){0, FRAME_ALIGNED};
 }
 
@@ -248,6 +282,15 @@ void frame_state_set_rsp(struct frame_state *s, unsigned reg)
 		s->reg[INSN_RSP] = s->reg[reg];
 }
 
+bool frame_state_is_same_frame(const struct frame_state *a, const struct frame_state *b)
+{
+	return same(a->reg[INSN_RSP], b->reg[INSN_RSP]) &&
+	       same(a->reg[INSN_RBP], b->reg[INSN_RBP]) &&
+	       !memcmp(a->saved, b->saved, sizeof(a->saved)) &&
+	       !memcmp(a->held, b->held, sizeof(a->held)) &&
+	       !memcmp(a->held_at, b->held_at, sizeof(a->held_at));
+}
+
 bool frame_state_join(struct frame_state *into, const struct frame_state *other)
 {
 	struct frame_state before = *into;
@@ -264,9 +307,9 @@ bool frame_state_join(struct frame_state *into, const struct frame_state *other)
 		if (!same(into->saved[k], other->saved[k]))
 			into->saved[k] = (struct frame_value){0};
 	}
-	if (!same(into->held, other->held) || into->held_at != other->held_at) {
-		into->held = (struct frame_value){0};
-		into->held_at = 0;
+	for (int k = 0; k < FRAME_HELD_COUNT; k++) {
+		if (!same(into->held[k], other->held[k]) || into->held_at[k] != other->held_at[k])
+			forget_held(into, k);
 	}
 	return memcmp(&before, into, sizeof(before)) != 0;
 }
@@ -286,8 +329,7 @@ static unsigned base_among(const struct frame_state *s, uint32_t registers)
 	return INSN_NO_REG;
 }
 
-/* The register that the CFA is best told from: rbp as compilers' CFI has it, then rsp, then one
- * that outlives calls. */
+/* The register that the CFA is best told from: rbp as compilers' CFI has it, then rsp. */
 static unsigned base_of(const struct frame_state *s)
 {
 	static const struct frame_value frame = {-16, FRAME_CFA};
@@ -296,9 +338,7 @@ static unsigned base_of(const struct frame_state *s)
 		return INSN_RBP;
 	if (s->reg[INSN_RSP].origin == FRAME_CFA)
 		return INSN_RSP;
-	if (s->reg[INSN_RBP].origin == FRAME_CFA)
-		return INSN_RBP;
-	return base_among(s, ~CALLER_SAVED);
+	return s->reg[INSN_RBP].origin == FRAME_CFA ? INSN_RBP : INSN_NO_REG;
 }
 
 /* CFA = *(base + ...) + ... */
@@ -306,23 +346,29 @@ static bool set_held_cfa(const struct frame_state *s, struct stackd_rule *rule)
 {
 	unsigned base = s->reg[INSN_RBP].origin == FRAME_ALIGNED ? INSN_RBP : INSN_RSP;
 
-	struct frame_value slot = {s->held_at, FRAME_ALIGNED};
-
-	if (!s->held.origin || s->reg[base].origin != FRAME_ALIGNED || s->held.offset < -32767 ||
-	    s->held.offset > 32767 || is_below(s, slot))
+	if (s->reg[base].origin != FRAME_ALIGNED)
 		return false;
-	rule->cfa = STACKD_CFA_DEREF;
-	rule->reg = dwarf_numbers[base];
-	rule->cfa_offset = s->held_at - s->reg[base].offset;
-	rule->cfa_add = (int16_t)-s->held.offset;
-	return true;
+	for (int k = 0; k < FRAME_HELD_COUNT; k++) {
+		struct frame_value slot = {s->held_at[k], FRAME_ALIGNED};
+
+		if (!s->held[k].origin || s->held[k].offset < -INT16_MAX ||
+		    s->held[k].offset > INT16_MAX || is_below(s, slot))
+			continue;
+		rule->cfa = STACKD_CFA_DEREF;
+		rule->reg = dwarf_numbers[base];
+		rule->cfa_offset = s->held_at[k] - s->reg[base].offset;
+		rule->cfa_add = (int16_t)-s->held[k].offset;
+		return true;
+	}
+	return false;
 }
 
 unsigned frame_state_lone_register(const struct frame_state *s)
 {
 	struct stackd_rule unused;
 
-	if (base_of(s) != INSN_NO_REG || set_held_cfa(s, &unused))
+	if (base_of(s) != INSN_NO_REG || set_held_cfa(s, &unused) ||
+	    base_among(s, ~CALLER_SAVED) != INSN_NO_REG)
 		return INSN_NO_REG;
 	return base_among(s, CALLER_SAVED);
 }
@@ -339,6 +385,8 @@ static bool set_cfa(const struct frame_state *s, struct stackd_rule *rule)
 	rule->ra_offset = -8;
 	if (base == INSN_NO_REG && set_held_cfa(s, rule))
 		return true;
+	if (base == INSN_NO_REG) /* one that outlives calls */
+		base = base_among(s, ~CALLER_SAVED);
 	if (base == INSN_NO_REG)
 		base = base_among(s, CALLER_SAVED);
 	if (base == INSN_NO_REG)

@@ -4,7 +4,8 @@
  * the caller's values of callee-saved registers are.
  *
  * There are two origins for distances: the CFA, and, from a realignment of rsp on, the realigned
- * stack. A slot of the latter can hold a value of the former: then CFA = *(reg + N) + M.
+ * stack. A slot of the latter can hold a value of the former: then CFA = *(reg + N) + M. Two such
+ * slots are followed: that of the prologue, and one that a function spills the register to.
  */
 #ifndef ANALYSIS_FRAME_STATE_H
 #define ANALYSIS_FRAME_STATE_H
@@ -13,6 +14,8 @@
 
 #include "analysis/analysis.h"
 #include "analysis/insn.h"
+
+#define FRAME_HELD_COUNT 2
 
 enum frame_origin {
 	FRAME_UNKNOWN,
@@ -29,8 +32,8 @@ struct frame_value {
 struct frame_state {
 	struct frame_value reg[16];
 	struct frame_value saved[STACKD_SAVED_COUNT]; /* slots; unknown: none */
-	struct frame_value held; /* the value of that slot of the realigned stack: see held_at */
-	int32_t held_at;
+	struct frame_value held[FRAME_HELD_COUNT];    /* values of slots of the realigned stack, */
+	int32_t held_at[FRAME_HELD_COUNT];	      /* which are there */
 	uint32_t changed; /* bit i: saved register i may not hold the caller's value;
 			   * and the flags below */
 };
@@ -52,6 +55,9 @@ void frame_state_init(struct frame_state *ret_state);
 /* The state in which nothing is known. */
 void frame_state_forget(struct frame_state *ret_state);
 
+/* Forgets what registers hold, but for those that frames are told from, rsp and rbp. */
+void frame_state_reduce(struct frame_state *s);
+
 /* Whether an instruction leaves the state as it is; false: it may not. */
 bool frame_state_ignores(const struct frame_state *s, const struct insn *i);
 
@@ -60,6 +66,10 @@ void frame_state_apply(struct frame_state *s, const struct insn *i);
 
 /* The stack pointer is known to be equal to a register; nothing changes where that is not known. */
 void frame_state_set_rsp(struct frame_state *s, unsigned reg);
+
+/* Whether two states are of the same frame: the same is known of rsp and rbp, and of where
+ * registers are saved. */
+bool frame_state_is_same_frame(const struct frame_state *a, const struct frame_state *b);
 
 /* Reduces `into` to what holds in both states. Returns whether it changed. */
 bool frame_state_join(struct frame_state *into, const struct frame_state *other);
@@ -71,6 +81,18 @@ bool frame_state_is_at_return(const struct frame_state *s);
 static inline bool frame_state_is_above_return(const struct frame_state *s)
 {
 	return s->reg[INSN_RSP].origin == FRAME_CFA && s->reg[INSN_RSP].offset > -8;
+}
+
+/* Whether a frame is made: the stack pointer is below the return address, or somewhere else. */
+static inline bool frame_state_is_made(const struct frame_state *s)
+{
+	return s->reg[INSN_RSP].origin != FRAME_CFA || s->reg[INSN_RSP].offset < -8;
+}
+
+/* Whether it is known where the stack pointer is. */
+static inline bool frame_state_is_known(const struct frame_state *s)
+{
+	return s->reg[INSN_RSP].origin != FRAME_UNKNOWN;
 }
 
 /* Whether code that a function jumps out of can be all of it: it has used no register that its

@@ -76,11 +76,29 @@ static uint64_t own_function(const GElf_Sym *symbol)
 	return symbol->st_value;
 }
 
-static int read_relocations(Elf *elf, Elf_Data *data, const GElf_Shdr *header,
-			    struct function_starts *starts)
+struct reading {
+	const struct elf_file *file;
+	Elf *elf;
+	struct function_starts *starts;
+	uint64_t bytes;		   /* of the sections so far */
+	uint64_t slots, slots_end; /* vaddr of what calls read addresses from */
+};
+
+/* A word that the loader gives an address in the file. */
+static int add_relative(struct reading *r, uint64_t vaddr, uint64_t value)
 {
+	int err = add_pointer(r->starts, value);
+
+	if (err || vaddr < r->slots || vaddr >= r->slots_end)
+		return err;
+	return noreturn_add_slot(&r->starts->noreturn, NULL, vaddr, value);
+}
+
+static int read_relocations(struct reading *r, Elf_Data *data, const GElf_Shdr *header)
+{
+	struct function_starts *starts = r->starts;
 	GElf_Shdr symbols_header;
-	Elf_Data *symbols = symbols_of(elf, header, &symbols_header);
+	Elf_Data *symbols = symbols_of(r->elf, header, &symbols_header);
 	GElf_Rela rela;
 	GElf_Sym symbol;
 	int err = 0;
@@ -91,23 +109,16 @@ static int read_relocations(Elf *elf, Elf_Data *data, const GElf_Shdr *header,
 		uint64_t type = GELF_R_TYPE(rela.r_info);
 
 		if (type == R_X86_64_RELATIVE || type == R_X86_64_IRELATIVE)
-			err = add_pointer(starts, (uint64_t)rela.r_addend);
+			err = add_relative(r, rela.r_offset, (uint64_t)rela.r_addend);
 		else if (symbols && (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT) &&
 			 gelf_getsym(symbols, (int)GELF_R_SYM(rela.r_info), &symbol))
 			err = noreturn_add_slot(
 				&starts->noreturn,
-				elf_strptr(elf, symbols_header.sh_link, symbol.st_name),
+				elf_strptr(r->elf, symbols_header.sh_link, symbol.st_name),
 				rela.r_offset, own_function(&symbol));
 	}
 	return err;
 }
-
-struct reading {
-	const struct elf_file *file;
-	Elf *elf;
-	struct function_starts *starts;
-	uint64_t bytes; /* of the sections so far */
-};
 
 /* Adds the value of the word at `vaddr`. */
 static int add_word(struct reading *r, uint64_t vaddr)
@@ -117,7 +128,7 @@ static int add_word(struct reading *r, uint64_t vaddr)
 	if (!elf_file_vaddr_to_offset(r->file, vaddr, &offset) ||
 	    !elf_file_read_whole(r->file, offset, &word, sizeof(word)))
 		return 0;
-	return add_pointer(r->starts, word);
+	return add_relative(r, vaddr, word);
 }
 
 /* An even word is the address of a relocated word; the bits of an odd one, but for the lowest, say
@@ -165,8 +176,30 @@ static int read_section(struct reading *r, Elf_Scn *section)
 	if (header.sh_type == SHT_RELR)
 		return data->d_buf ? read_packed(r, data) : 0;
 	if (header.sh_type == SHT_RELA)
-		return read_relocations(r->elf, data, &header, r->starts);
+		return read_relocations(r, data, &header);
 	return read_symbols(r->elf, data, &header, r->starts);
+}
+
+/* Finds the global offset table. */
+static void find_slots(struct reading *r)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+	GElf_Shdr header;
+
+	if (elf_getshdrstrndx(r->elf, &names))
+		return;
+	while ((section = elf_nextscn(r->elf, section))) {
+		const char *name = gelf_getshdr(section, &header)
+					   ? elf_strptr(r->elf, names, header.sh_name)
+					   : NULL;
+
+		if (!name || strcmp(name, ".got") != 0)
+			continue;
+		r->slots = header.sh_addr;
+		r->slots_end = header.sh_addr + header.sh_size;
+		return;
+	}
 }
 
 /* --- words of data ------------------------------------------------------------------------- */
@@ -227,6 +260,8 @@ int function_starts_read(const struct elf_file *file, struct function_starts *st
 	Elf_Scn *section = NULL;
 	int err = 0;
 
+	if (r.elf)
+		find_slots(&r);
 	while (!err && r.elf && (section = elf_nextscn(r.elf, section)))
 		err = read_section(&r, section);
 	if (!err && !elf_file_is_position_independent(file))

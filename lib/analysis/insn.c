@@ -318,6 +318,7 @@ static void classify_branch(ZydisMnemonic m, struct insn *i)
 	    m == ZYDIS_MNEMONIC_JB) {
 		i->idiom = INSN_BOUND_TEST;
 		i->number = m == ZYDIS_MNEMONIC_JNB || m == ZYDIS_MNEMONIC_JB;
+		i->is_up_to = m == ZYDIS_MNEMONIC_JBE || m == ZYDIS_MNEMONIC_JB;
 	}
 }
 

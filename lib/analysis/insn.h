@@ -65,6 +65,7 @@ struct insn {
 	bool is_padding; /* nop or int3 */
 	bool is_endbr;
 	bool is_unequal;  /* INSN_BRANCH: if what was compared differs */
+	bool is_up_to;	  /* INSN_BOUND_TEST: it goes where the number is within the bound */
 	bool is_local;	  /* a call within the code: set by who knows that, not by decoding */
 	bool reads_rbp;	  /* as a value that it may keep, other than by push */
 	bool is_unsigned; /* the table's entries are */

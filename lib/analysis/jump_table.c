@@ -180,6 +180,14 @@ void jump_hints_apply(struct jump_hints *h, const struct insn *i)
 	h->has_any = true;
 }
 
+void jump_hints_end(struct jump_hints *h)
+{
+	for (unsigned r = 0; r < 16 && h->has_any; r++) {
+		if (h->reg[r].kind == HINT_ENTRY || h->reg[r].kind == HINT_TARGET)
+			h->reg[r].kind = HINT_NONE;
+	}
+}
+
 bool jump_hints_known(const struct jump_hints *h, unsigned reg, uint64_t *ret_address)
 {
 	if (h->reg[reg].kind != HINT_ADDRESS)

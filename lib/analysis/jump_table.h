@@ -57,6 +57,16 @@ void jump_hints_init(struct jump_hints *ret_hints);
 /* Follows an instruction. */
 void jump_hints_apply(struct jump_hints *hints, const struct insn *i);
 
+/* What follows is not what the path goes on to: a register may hold the address of a table still,
+ * but hardly what was read from one. */
+void jump_hints_end(struct jump_hints *hints);
+
+/* The number that was compared is not within the bound. */
+static inline void jump_hints_unbound(struct jump_hints *hints)
+{
+	hints->bound = hints->compared = -1;
+}
+
 /* The table that an instruction loads from; false: it is none such, or from where is not known. */
 bool jump_hints_address(const struct jump_hints *hints, const struct insn *i,
 			uint64_t *ret_address);

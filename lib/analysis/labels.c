@@ -19,7 +19,7 @@ void labels_fini(struct labels *l)
 static int find_group(struct labels *l, uint32_t function, unsigned reg,
 		      struct labels_group **ret_group)
 {
-	uint64_t key = (uint64_t)function << 4 | reg;
+	uint64_t key = (uint64_t)function << 5 | reg;
 	uint32_t number = int_map_find(&l->groups, key);
 
 	if (number == INT_MAP_NONE) {
@@ -86,10 +86,17 @@ int labels_add(struct labels *l, uint32_t function, unsigned reg, uint32_t at, u
 
 bool labels_has(const struct labels *l, uint32_t function, unsigned reg, uint32_t at)
 {
-	uint32_t group = int_map_find(&l->groups, (uint64_t)function << 4 | reg);
+	uint32_t group = int_map_find(&l->groups, (uint64_t)function << 5 | reg);
 
 	return group != INT_MAP_NONE &&
 	       int_map_find(&l->known, key_of(group, LABEL, at)) != INT_MAP_NONE;
+}
+
+bool labels_has_jump(const struct labels *l, uint32_t function, unsigned reg)
+{
+	uint32_t group = int_map_find(&l->groups, (uint64_t)function << 5 | reg);
+
+	return group != INT_MAP_NONE && l->items.items[group].first_jump;
 }
 
 int labels_jump(struct labels *l, uint32_t function, unsigned reg, const struct work *jump)

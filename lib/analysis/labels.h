@@ -14,6 +14,8 @@
 
 #define LABELS_MAX_PAIRS 256 /* of addresses and jumps, for each function and register */
 
+#define LABELS_ANY 16 /* in place of a register: the addresses are in a table of the file */
+
 #define LABELS_OWN UINT32_MAX /* an owner: that of the jump */
 
 struct labels_entry {
@@ -44,6 +46,9 @@ int labels_add(struct labels *labels, uint32_t function, unsigned reg, uint32_t 
 
 /* Whether the function has that address in that register already. */
 bool labels_has(const struct labels *labels, uint32_t function, unsigned reg, uint32_t at);
+
+/* Whether the function jumps by that register. */
+bool labels_has_jump(const struct labels *labels, uint32_t function, unsigned reg);
 
 /* A function jumps by a register, with `jump`'s state, owner and hints. Pushes what leads on from
  * there to the addresses that are known. */

@@ -97,14 +97,30 @@ static const char *const parts[] = {
 	"__throw_", "4core9panicking", "handle_alloc_error", "unwrap_failed", "expect_failed",
 };
 
+/* Complete names of what returns, though an endbr64 stands behind its calls, as where functions
+ * begin. */
+static const char *const returning[] = {
+	"setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", "getcontext", "vfork",
+};
+
+/* Those of what returns or does not, as its arguments say. */
+static const char *const unsure[] = {"error", "error_at_line"};
+
+static bool is_among(const char *name, const char *const *all, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!strcmp(name, all[i]))
+			return true;
+	}
+	return false;
+}
+
 bool noreturn_is_name(const char *name)
 {
 	if (!name || !*name)
 		return false;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (!strcmp(name, names[i]))
-			return true;
-	}
+	if (is_among(name, names, sizeof(names) / sizeof(*names)))
+		return true;
 	for (size_t i = 0; i < sizeof(beginnings) / sizeof(*beginnings); i++) {
 		if (!strncmp(name, beginnings[i], strlen(beginnings[i])))
 			return true;
@@ -130,13 +146,16 @@ int noreturn_add_function(struct noreturn *n, const char *name, uint64_t vaddr)
 
 int noreturn_add_slot(struct noreturn *n, const char *name, uint64_t vaddr, uint64_t function)
 {
-	if (noreturn_is_name(name))
-		function = 0;
-	else if (!function)
+	struct noreturn_slot slot = {.vaddr = vaddr, .does_not_return = noreturn_is_name(name)};
+
+	if (n->slots.count >= NORETURN_MAX_SLOTS)
 		return 0;
 	if (VEC_RESERVE(&n->slots, 1))
 		return -ENOMEM;
-	n->slots.items[n->slots.count++] = (struct noreturn_slot){vaddr, function};
+	slot.function = slot.does_not_return ? 0 : function;
+	slot.returns = name && is_among(name, returning, sizeof(returning) / sizeof(*returning));
+	slot.is_unsure = name && is_among(name, unsure, sizeof(unsure) / sizeof(*unsure));
+	n->slots.items[n->slots.count++] = slot;
 	return 0;
 }
 
@@ -172,7 +191,7 @@ void noreturn_fini(struct noreturn *n)
 	memset(n, 0, sizeof(*n));
 }
 
-static const struct noreturn_slot *find_slot(const struct noreturn *n, uint64_t slot)
+static struct noreturn_slot *find_slot(const struct noreturn *n, uint64_t slot)
 {
 	const struct noreturn_slot key = {.vaddr = slot};
 
@@ -185,7 +204,7 @@ bool noreturn_has_slot(const struct noreturn *n, uint64_t slot)
 {
 	const struct noreturn_slot *found = find_slot(n, slot);
 
-	return found && !found->function;
+	return found && found->does_not_return;
 }
 
 uint64_t noreturn_slot_function(const struct noreturn *n, uint64_t slot)
@@ -195,10 +214,10 @@ uint64_t noreturn_slot_function(const struct noreturn *n, uint64_t slot)
 	return found ? found->function : 0;
 }
 
-/* The slot of a stub: [endbr64] [bnd] jmp *slot(%rip). NULL: it is none, or of no known function.
+/* The slot of a stub: [endbr64] [bnd] jmp *slot(%rip). NULL: it is none, or its slot is not known.
  */
-static const struct noreturn_slot *slot_of_stub(const struct noreturn *n,
-						const struct elf_file *elf, uint64_t vaddr)
+static struct noreturn_slot *slot_of_stub(const struct noreturn *n, const struct elf_file *elf,
+					  uint64_t vaddr)
 {
 	uint8_t code[STUB_BYTES];
 	uint64_t offset;
@@ -221,23 +240,29 @@ static const struct noreturn_cached *look_up(struct noreturn *n, const struct el
 					     uint64_t vaddr)
 {
 	struct noreturn_cached *c = &n->cache[(vaddr >> 4 ^ vaddr >> 14) & (NORETURN_CACHE - 1)];
-	const struct noreturn_slot *slot;
 
 	if (c->is_known && c->vaddr == vaddr)
 		return c;
-	slot = slot_of_stub(n, elf, vaddr);
 	*c = (struct noreturn_cached){
-		.vaddr = vaddr, .is_known = true, .function = slot ? slot->function : 0};
-	c->does_not_return =
-		(slot && !slot->function) ||
-		(n->functions.count &&
-		 bsearch(&vaddr, n->functions.items, n->functions.count, sizeof(vaddr), compare));
+		.vaddr = vaddr, .is_known = true, .slot = slot_of_stub(n, elf, vaddr)};
+	c->is_named = n->functions.count && bsearch(&vaddr, n->functions.items, n->functions.count,
+						    sizeof(vaddr), compare);
 	return c;
 }
 
 bool noreturn_has_function(struct noreturn *n, const struct elf_file *elf, uint64_t vaddr)
 {
-	return look_up(n, elf, vaddr)->does_not_return;
+	const struct noreturn_cached *c = look_up(n, elf, vaddr);
+
+	return c->is_named || (c->slot && c->slot->does_not_return);
+}
+
+struct noreturn_slot *noreturn_slot_of_call(struct noreturn *n, const struct elf_file *elf,
+					    const struct insn *i)
+{
+	if (i->idiom == INSN_SLOT)
+		return find_slot(n, i->target);
+	return i->flow == INSN_CALL ? look_up(n, elf, i->target)->slot : NULL;
 }
 
 bool noreturn_is_call(struct noreturn *n, const struct elf_file *elf, const struct insn *i)
@@ -247,14 +272,21 @@ bool noreturn_is_call(struct noreturn *n, const struct elf_file *elf, const stru
 	return i->idiom == INSN_SLOT && noreturn_has_slot(n, i->target);
 }
 
+bool noreturn_returns(struct noreturn *n, const struct elf_file *elf, const struct insn *i)
+{
+	const struct noreturn_slot *slot = noreturn_slot_of_call(n, elf, i);
+
+	return slot && slot->returns;
+}
+
 uint64_t noreturn_callee(struct noreturn *n, const struct elf_file *elf, const struct insn *i)
 {
-	uint64_t function;
+	const struct noreturn_slot *slot;
 
 	if (i->idiom == INSN_SLOT)
 		return noreturn_slot_function(n, i->target);
 	if (i->flow != INSN_CALL && i->flow != INSN_JUMP && i->flow != INSN_BRANCH)
 		return 0;
-	function = look_up(n, elf, i->target)->function;
-	return function ? function : i->target;
+	slot = look_up(n, elf, i->target)->slot;
+	return slot && slot->function ? slot->function : i->target;
 }

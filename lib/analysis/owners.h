@@ -14,7 +14,10 @@ struct owner {
 	bool is_confirmed; /* it came to a return, or to another owner's frame */
 	bool is_entry;	   /* it has no caller */
 	bool is_likely;	   /* it begins where functions do, or is called */
+	bool is_pointed;   /* it begins where a pointer leads, which may be a part of a function */
 	uint32_t function; /* of returns.h */
+	uint32_t part_of;  /* function, plus 1, that it may be a part of, without being united; 0:
+			      any */
 	uint32_t parent;   /* an owner that stands for it, too, or itself */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The solver's state, which solve.c, solve_order.c and solve_table.c change, and solve_begin.c
- * and solve_rule.c read. */
+/* The solver's state, which solve.c, solve_calls.c, solve_join.c, solve_order.c and solve_table.c
+ * change, and solve_begin.c and solve_rule.c read. */
 #ifndef ANALYSIS_SOLVE_INTERNAL_H
 #define ANALYSIS_SOLVE_INTERNAL_H
 
@@ -11,6 +11,9 @@
 #include "analysis/solve.h"
 #include "analysis/states.h"
 #include "analysis/work.h"
+
+#define SOLVE_MAX_VISITS  8
+#define SOLVE_VISITS_MASK 0x0fu /* of flow_item.visits; the instruction's length is above */
 
 struct solver {
 	struct code *code;
@@ -29,7 +32,8 @@ struct solver {
 	struct work_list parked; /* at the instructions behind calls; items of returns */
 	struct hint_pool hints;
 	struct labels labels;
-	bool needs_returns; /* by guesses */
+	VEC(uint32_t) pointed; /* bytes that pointers lead to, and that may be parts of functions */
+	bool needs_returns;    /* by guesses */
 	uint64_t functions;
 	uint64_t steps;	  /* instructions that paths have come to */
 	uint64_t entries; /* of jump tables, read so far: no more than bytes of code */
@@ -45,12 +49,86 @@ struct path {
 	bool is_straight; /* it began where functions do, and has come to no branch */
 };
 
+/* The number of the state before the instruction at a byte; STATES_NONE: nothing has led there. */
+static inline uint32_t solve_state_at(const struct solver *s, uint32_t at)
+{
+	return flow_map_get(&s->flow, at).state;
+}
+
+/* The owner of the instruction at a byte, where there is a state. */
+static inline uint32_t solve_owner_at(const struct solver *s, uint32_t at)
+{
+	return flow_map_get(&s->flow, at).owner;
+}
+
+/* The function that an owner is a part of, for what returns. */
+static inline uint32_t solve_function_of(const struct solver *s, uint32_t owner)
+{
+	return s->owners.items.items[owner].function;
+}
+
+/* Whether it began where code only may begin. */
+static inline bool solve_is_guess(const struct solver *s, uint32_t owner)
+{
+	return owner >= s->first_guess;
+}
+
+/* Whether the stack is as at a function's start, so that a return is right. */
+static inline bool solve_is_at_return(const struct solver *s, const struct work *w)
+{
+	return frame_state_is_at_return(states_get(&s->states, w->state));
+}
+
+/* No rule holds of an owner's code: there is a contradiction. */
+static inline void solve_fail(struct solver *s, uint32_t owner, enum analysis_abstained why)
+{
+	owners_fail(&s->owners, owner, why);
+}
+
+/* A path returns, or may, for all that is known. Returns 0 or -ENOMEM. */
+static inline int solve_set_returns(struct solver *s, uint32_t owner)
+{
+	return returns_set(&s->returns, solve_function_of(s, owner));
+}
+
 /* Begins a function at a byte, once. Returns 0 or -ENOMEM. */
 int solve_begin_function(struct solver *s, uint32_t at);
 
 /* Follows all paths; those behind calls, where jumps lead, too, last. Returns 0 or as
  * solve_certain(). */
 int solve_drain(struct solver *s);
+
+/* Comes to a path's instruction, whose state is joined with what is known there. Returns 1: the
+ * path goes on, with the state in p->w.state; 0: it does not; -ENOMEM. */
+int solve_come(struct solver *s, struct path *p, bool is_weak);
+
+/* Whether a guess led to a byte that has failed: a path may take the byte over, a few times. */
+bool solve_has_failed(const struct solver *s, uint32_t at);
+
+/* Whether a guess led to a byte of which nothing says that it is a function, while that is known of
+ * the one that a path is in: then the first one is wrong if they contradict. */
+bool solve_is_less_likely(const struct solver *s, uint32_t at, uint32_t owner);
+
+/* Gives a function whose code a guess goes on into, with the same frame, the addresses that the
+ * path brings along: dav1d has functions that differ in nothing but where the code that they share
+ * jumps to by a register. Returns 0 or -ENOMEM. */
+int solve_bring_labels(struct solver *s, const struct path *p, uint32_t at);
+
+/* The byte of this code where the function begins that a call or a jump leads to, through a stub or
+ * its slot if need be; that function is begun. CODE_NONE: it is elsewhere. Returns 0 or -ENOMEM. */
+int solve_find_callee(struct solver *s, const struct insn *i, uint32_t *ret_callee);
+
+/* Leaves a call. What stands behind is followed, now or when the function is seen to return.
+ * Returns 0 or -ENOMEM. */
+int solve_follow_call(struct solver *s, struct path *p);
+
+/* A call that was waiting returns: an item of `parked`. Returns 0 or -ENOMEM. */
+int solve_resume(struct solver *s, uint32_t item);
+
+/* Goes on behind calls that were not seen to return, where nothing else leads. What is found there
+ * holds if it ends as the function does, or leads on into it, in the same frame. Returns 0 or as
+ * solve_certain(). */
+int solve_resume_unclaimed(struct solver *s);
 
 /* Pushes a path's work at another byte, with its hints. Returns 0 or -ENOMEM. */
 int solve_push_path(struct solver *s, struct work_list *list, const struct path *p, uint32_t at,

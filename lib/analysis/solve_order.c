@@ -64,13 +64,25 @@ static int guess(struct solver *s, uint32_t at)
 	return err ? err : solve_drain(s);
 }
 
+/* Whether a byte is called, or begins with saving a register. (endbr64 stands before parts to which
+ * interpreters jump, too.) */
+static bool is_function(const struct solver *s, uint32_t at)
+{
+	return s->code->marks[at] & CODE_CALLED || code_saves_register(s->code, at);
+}
+
 int solve_pointer(struct solver *s, uint64_t vaddr)
 {
 	uint32_t at = code_find(s->code, vaddr);
 
 	if (at == CODE_NONE || !(s->code->marks[at] & CODE_SWEPT) || code_is_case(s->code, at))
 		return 0;
-	return guess(s, at);
+	if (is_function(s, at))
+		return guess(s, at);
+	if (VEC_RESERVE(&s->pointed, 1))
+		return -ENOMEM;
+	s->pointed.items[s->pointed.count++] = at;
+	return 0;
 }
 
 /* Whether none of the eight bytes from `at` on has a mark: of most, nothing is to be asked. */
@@ -85,7 +97,7 @@ static bool has_none(const struct solver *s, uint32_t at, uint8_t mark)
 }
 
 /* Where the first pass found no instruction, a mark is one of bytes that only look like a call. */
-static int guess_marked(struct solver *s, uint8_t mark)
+static int guess_marked(struct solver *s, uint8_t mark, bool functions_only)
 {
 	int err = 0;
 
@@ -95,7 +107,7 @@ static int guess_marked(struct solver *s, uint8_t mark)
 		if (at >= s->code->size)
 			break;
 		if (s->code->marks[at] & mark && s->code->marks[at] & CODE_SWEPT &&
-		    !code_is_case(s->code, at))
+		    !code_is_case(s->code, at) && (!functions_only || is_function(s, at)))
 			err = guess(s, at);
 	}
 	return err;
@@ -114,14 +126,83 @@ static void displace(struct solver *s, const struct work *w)
 		owners_fail(&s->owners, item.owner, ANALYSIS_ABSTAINED_CFA);
 }
 
-int solve_likely(struct solver *s)
+static int compare(const void *a, const void *b)
 {
-	static const uint8_t marks[] = {CODE_ENDBR, CODE_CALLED, CODE_POINTED, CODE_PADDED,
-					CODE_BEHIND_CALL};
+	const uint32_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* Begins a function where a pointer leads, which may be a part of one. */
+static int guess_pointed(struct solver *s, uint32_t at)
+{
+	uint32_t owner;
+
+	if (solve_is_pinned(s, at) || solve_state_at(s, at))
+		return 0;
+	if (solve_begin_function(s, at))
+		return -ENOMEM;
+	owner = solve_owner_at(s, at);
+	s->owners.items.items[owner].is_pointed = true;
+	return solve_drain(s);
+}
+
+/* Whether code that was begun where a pointer leads is no function. */
+static bool is_part(const struct solver *s, uint32_t owner)
+{
+	const struct owner *all = owners_get(&s->owners, owner);
+
+	return s->owners.items.items[owner].is_pointed && (all->failed || !all->is_confirmed);
+}
+
+/* Begins what pointers lead to. What is no function then may be where the function that it stands
+ * in goes on by a jump of which nothing else is known: interpreters have tables of such places. */
+static int guess_all_pointed(struct solver *s)
+{
+	uint32_t function = UINT32_MAX;
+	size_t k = 0;
 	int err = 0;
 
+	if (!s->pointed.count)
+		return 0;
+	qsort(s->pointed.items, s->pointed.count, sizeof(*s->pointed.items), compare);
+	for (size_t i = 0; i < s->pointed.count && !err; i++)
+		err = guess_pointed(s, s->pointed.items[i]);
+	for (uint32_t at = 0; at < s->code->size && k < s->pointed.count && !err; at++) {
+		const struct flow_item item = flow_map_get(&s->flow, at);
+		bool is_pointed = at == s->pointed.items[k];
+
+		while (k < s->pointed.count && at == s->pointed.items[k])
+			k++;
+		if (!item.state) {
+			if (s->code->marks[at] & CODE_PADDED && is_function(s, at))
+				function = UINT32_MAX;
+			continue;
+		}
+		if (!is_part(s, item.owner))
+			function = solve_function_of(s, item.owner);
+		else if (is_pointed && function != UINT32_MAX &&
+			 labels_has_jump(&s->labels, function, LABELS_ANY)) {
+			owners_fail(&s->owners, item.owner, ANALYSIS_ABSTAINED_RETURN);
+			err = labels_add(&s->labels, function, LABELS_ANY, at, LABELS_OWN);
+		}
+	}
+	return err ? err : solve_drain(s);
+}
+
+int solve_likely(struct solver *s)
+{
+	static const uint8_t marks[] = {CODE_ENDBR, CODE_POINTED, CODE_PADDED, CODE_BEHIND_CALL};
+	int err = guess_marked(s, CODE_ENDBR, true);
+
+	if (!err)
+		err = guess_marked(s, CODE_CALLED, false);
+	if (!err)
+		err = guess_marked(s, CODE_POINTED, true);
+	if (!err)
+		err = guess_all_pointed(s);
 	for (size_t i = 0; i < sizeof(marks) && !err; i++)
-		err = guess_marked(s, marks[i]);
+		err = guess_marked(s, marks[i], false);
 	while (!err && s->late.count) {
 		const struct work w = s->late.items[--s->late.count];
 
@@ -130,6 +211,8 @@ int solve_likely(struct solver *s)
 		if (!err)
 			err = solve_drain(s);
 	}
+	if (!err && !s->needs_returns)
+		err = solve_resume_unclaimed(s);
 	owners_settle_leans(&s->owners);
 	for (size_t i = s->first_guess; i < s->owners.items.count && !err; i++) {
 		if (!owners_get(&s->owners, (uint32_t)i)->is_confirmed)

@@ -98,6 +98,7 @@ void solve_free(struct solver *s)
 	states_fini(&s->states);
 	returns_fini(&s->returns);
 	free(s->begins.items);
+	free(s->pointed.items);
 	owners_fini(&s->owners);
 	free(s->strong.items);
 	free(s->weak.items);

@@ -80,10 +80,10 @@ static bool is_same_function(struct solver *s, const struct path *p, uint32_t at
  * jump; 0: it is not known, or the path is in the function's cold part. */
 static uint32_t start_of(const struct solver *s, const struct path *p)
 {
-	const struct frame_value top = states_get(&s->states, p->w.state)->reg[INSN_RSP];
-	uint32_t start = s->begins.items[s->owners.items.items[p->w.owner].function];
+	uint32_t start = s->begins.items[solve_function_of(s, p->w.owner)];
+	bool is_made = frame_state_is_made(states_get(&s->states, p->w.state));
 
-	return top.origin == FRAME_CFA && top.offset < -8 && start <= p->w.at ? start : 0;
+	return is_made && start <= p->w.at ? start : 0;
 }
 
 /* Has a path followed last, from a byte on. Past the limit it is not followed, so that there is no

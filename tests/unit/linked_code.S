@@ -20,7 +20,7 @@ FUNCTION(calls_never)
 	je 1f
 	call never@plt
 LABEL(behind_never)
-	call *%rsi
+	push %rsi
 1:	pop %rbx
 	ret
 /* The same by a jump, through the slot itself. */
@@ -32,7 +32,7 @@ FUNCTION(calls_jump)
 	je 1f
 	call jumps_to_never@plt
 LABEL(behind_jump)
-	call *%rsi
+	push %rsi
 1:	add $24, %rsp
 	ret
 
@@ -52,7 +52,7 @@ FUNCTION(calls_resumes)
 	je 1f
 	call resumes
 LABEL(behind_resumes)
-	call *%rsi
+	push %rsi
 1:	add $40, %rsp
 	ret
 

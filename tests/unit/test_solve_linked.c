@@ -6,68 +6,11 @@
 #include <stdint.h>
 /* cmocka needs those above. */
 #include <cmocka.h>
-#include <dlfcn.h>
-#include <libgen.h>
-#include <limits.h>
-#include <stdio.h>
-
-#include "analysed_code.h"
-
-struct library {
-	void *handle;
-	struct rules *rules;
-};
-
-static uint64_t vaddr_of(const struct library *library, const char *label)
-{
-	void *address = dlsym(library->handle, label);
-	Dl_info info;
-
-	assert_non_null(address);
-	assert_true(dladdr(address, &info));
-	return (uint64_t)((const char *)address - (const char *)info.dli_fbase);
-}
+#include "linked_library.h"
 
 static int setup(void **state)
 {
-	static struct library library;
-	struct analysis_range range = {.is_first = true};
-	struct analysis_stats stats;
-	char program[PATH_MAX] = "", path[PATH_MAX + 32];
-
-	assert_true(readlink("/proc/self/exe", program, sizeof(program) - 1) > 0);
-	snprintf(path, sizeof(path), "%s/linked_code.so", dirname(program));
-	library.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	assert_non_null(library.handle);
-	range.start = vaddr_of(&library, "never");
-	range.end = vaddr_of(&library, "code_end");
-	library.rules = rules_of(path, range, &stats);
-	*state = &library;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct library *library = *state;
-
-	rules_free(library->rules);
-	return dlclose(library->handle);
-}
-
-static const struct stackd_rule *at(void **state, const char *label)
-{
-	struct library *library = *state;
-
-	return rule_at(library->rules, vaddr_of(library, label));
-}
-
-static void check(void **state, const char *label, int cfa_offset)
-{
-	const struct stackd_rule *rule = at(state, label);
-
-	assert_int_equal(rule->cfa, STACKD_CFA_REG);
-	assert_int_equal(rule->reg, STACKD_REG_RSP);
-	assert_int_equal(rule->cfa_offset, cfa_offset);
+	return library_open(state, "linked_code.so", "never");
 }
 
 /* A function of the library itself does not return, whichever way it is called. */
@@ -228,5 +171,5 @@ int main(void)
 		cmocka_unit_test(test_kept),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, library_close);
 }

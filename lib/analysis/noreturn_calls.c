@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* Counts what follows calls; see noreturn_calls.h. */
+#include "analysis/noreturn_calls.h"
+
+/* A function that does not return had an end behind one of up to 28 of its calls, where they stand
+ * in cold sections, and behind most elsewhere. No other function had any, in 160 files of Debian
+ * 12, but for error(3), which returns as its argument says. */
+#define CALLS_PER_END 32
+
+/* Whether the instruction that begins at a byte is a call, as far as its first bytes tell. */
+static bool may_be_call(const struct code_area *area, uint32_t at)
+{
+	uint64_t from = at - area->first, left = area->size - from;
+	const uint8_t *b = area->bytes + from;
+
+	while (left > 1 && (*b == 0x67 || (*b & 0xf0) == 0x40)) { /* prefixes */
+		b++;
+		left--;
+	}
+	return left >= 5 && (*b == 0xe8 || (*b == 0xff && b[1] == 0x15));
+}
+
+/* Counts a call by what stands behind it. What a jump leads to, too, tells nothing. */
+static void count(const struct code *c, const struct code_area *area, uint32_t at,
+		  struct noreturn_slot *slot)
+{
+	struct insn i;
+
+	if (at >= code_end(area) || code_ends_at(c, area, at) || !code_decode(c, area, at, &i) ||
+	    i.flow == INSN_STOP)
+		slot->ends++;
+	else if (!(c->marks[at] & CODE_LEADER) && !code_is_case(c, at))
+		slot->others++;
+}
+
+static void count_area(struct noreturn *n, const struct code *c, const struct code_area *area)
+{
+	for (uint32_t at = area->first; at < code_end(area); at++) {
+		struct noreturn_slot *slot;
+		struct insn i;
+
+		if (!(c->marks[at] & CODE_SWEPT) || !may_be_call(area, at) ||
+		    !code_decode(c, area, at, &i))
+			continue;
+		slot = noreturn_slot_of_call(n, c->elf, &i);
+		if (slot && !slot->function)
+			count(c, area, at + i.length, slot);
+	}
+}
+
+void noreturn_count_calls(struct noreturn *n, const struct code *c)
+{
+	for (size_t k = 0; k < c->area_count && n->slots.count; k++)
+		count_area(n, c, &c->areas[k]);
+	for (size_t k = 0; k < n->slots.count; k++) {
+		struct noreturn_slot *slot = &n->slots.items[k];
+
+		if (slot->ends > slot->others / CALLS_PER_END && !slot->returns && !slot->is_unsure)
+			slot->does_not_return = true;
+	}
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What calls lead to, and whether a path goes on behind one: it waits until the function was seen
+ * to return, if that is in the same code; see solve.h.
+ */
+#include "analysis/solve_internal.h"
+
+int solve_find_callee(struct solver *s, const struct insn *i, uint32_t *ret_callee)
+{
+	uint64_t vaddr = noreturn_callee(s->noreturn, s->code->elf, i);
+
+	*ret_callee = vaddr ? code_find(s->code, vaddr) : CODE_NONE;
+	return *ret_callee == CODE_NONE ? 0 : solve_begin_function(s, *ret_callee);
+}
+
+/* Goes on behind a call. Where a function can begin there, what goes wrong is not wrong before. */
+static int follow_return(struct solver *s, const struct code_area *area, struct work *w)
+{
+	bool is_leader = s->code->marks[w->at] & CODE_LEADER;
+
+	if (!is_leader && !(code_vaddr(area, w->at) % CODE_FUNCTION_ALIGN) &&
+	    !solve_state_at(s, w->at) && !solve_is_guess(s, w->owner) &&
+	    owners_add_doubt(&s->owners, w->at, w->owner, &w->owner))
+		return -ENOMEM;
+	return work_push(is_leader ? &s->weak : &s->strong, w);
+}
+
+/* Whether what follows a call is what compilers have behind one that does not return. */
+static bool stops_at(const struct solver *s, const struct code_area *area, uint32_t at)
+{
+	struct insn i;
+
+	return at < code_end(area) && code_decode(s->code, area, at, &i) && i.flow == INSN_STOP &&
+	       !i.is_padding;
+}
+
+int solve_follow_call(struct solver *s, struct path *p)
+{
+	const struct insn *i = &p->insn;
+	uint32_t stub = i->flow == INSN_CALL ? code_find(s->code, i->target) : CODE_NONE;
+	uint32_t at = p->w.at + i->length, callee;
+	int err = stub == CODE_NONE ? 0 : solve_begin_function(s, stub);
+
+	if (!err)
+		err = solve_find_callee(s, i, &callee);
+	if (err)
+		return err;
+	if (stops_at(s, p->area, at)) {
+		p->w.at = at;
+		p->w.hints = HINT_POOL_NONE;
+		return work_push(&s->strong, &p->w);
+	}
+	if (noreturn_is_call(s->noreturn, s->code->elf, i))
+		return 0;
+	if (at >= code_end(p->area))
+		return solve_set_returns(s, p->w.owner);
+	if (code_ends_at(s->code, p->area, at) && !noreturn_returns(s->noreturn, s->code->elf, i))
+		return 0;
+	p->w.at = at;
+	p->w.hints = hint_pool_keep(&s->hints, &p->hints);
+	if (callee == CODE_NONE)
+		return follow_return(s, p->area, &p->w);
+	if (work_push(&s->parked, &p->w))
+		return -ENOMEM;
+	return returns_wait(&s->returns, solve_function_of(s, solve_owner_at(s, callee)),
+			    (uint32_t)s->parked.count - 1);
+}
+
+/* Goes on behind a call, as what may be a part of its owner's function: whether that returns is
+ * known by now. */
+static int resume_apart(struct solver *s, struct work w)
+{
+	uint32_t function, owner = w.owner;
+
+	if (VEC_RESERVE(&s->begins, 1) || returns_add(&s->returns, &function) ||
+	    owners_add(&s->owners, function, &w.owner))
+		return -ENOMEM;
+	s->begins.items[s->begins.count++] = w.at;
+	s->owners.items.items[w.owner].part_of = solve_function_of(s, owner) + 1;
+	return work_push(&s->weak, &w) ? -ENOMEM : solve_drain(s);
+}
+
+int solve_resume_unclaimed(struct solver *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->parked.count && !err; i++) {
+		const struct work w = s->parked.items[i];
+
+		if (w.state != STATES_NONE && !solve_state_at(s, w.at) &&
+		    !owners_get(&s->owners, w.owner)->failed)
+			err = resume_apart(s, w);
+	}
+	return err;
+}
+
+int solve_resume(struct solver *s, uint32_t item)
+{
+	struct work w = s->parked.items[item];
+
+	s->parked.items[item].state = STATES_NONE;
+	return follow_return(s, code_area_of(s->code, w.at), &w);
+}

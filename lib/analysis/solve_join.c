@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What happens where a path comes to an instruction: it is the first there, or another one has been
+ * there with the same frame or with another; see solve.h. Of two that contradict each other, the
+ * one that is less likely a function's gives way.
+ */
+#include "analysis/solve_internal.h"
+
+/* Whether an owner is never united with another. */
+static bool is_apart(const struct solver *s, uint32_t owner)
+{
+	return s->owners.items.items[owner].part_of;
+}
+
+/* A path that comes to code of the same frame. */
+static int meet(struct solver *s, const struct work *w)
+{
+	uint32_t other = solve_owner_at(s, w->at);
+
+	if (other == w->owner ||
+	    (solve_is_guess(s, other) && owners_get(&s->owners, other)->failed))
+		return 0;
+	if (solve_is_guess(s, other) &&
+	    solve_is_pinned(s, w->at)) { /* what falls into a function */
+		if (owners_lean_on(&s->owners, w->owner, other))
+			return -ENOMEM;
+	} else if (is_apart(s, w->owner)) { /* it is a part of a function, if of that one */
+		if (s->owners.items.items[w->owner].part_of == solve_function_of(s, other) + 1 &&
+		    owners_lean_on(&s->owners, w->owner, other))
+			return -ENOMEM;
+	} else if (is_apart(s, other)) {
+		;
+	} else if (solve_is_guess(s, other)) { /* parts of one function, perhaps: judged as one */
+		owners_unite(&s->owners, other, w->owner);
+	} else {
+		owners_confirm(&s->owners, w->owner);
+	}
+	return returns_follow(&s->returns, solve_function_of(s, w->owner),
+			      solve_function_of(s, other));
+}
+
+/* Whether the code at a byte does nothing but trap. */
+static bool traps(const struct solver *s, uint32_t at)
+{
+	const struct code_area *area = code_area_of(s->code, at);
+	struct insn i;
+
+	for (int n = 0; n < 4 && at < code_end(area); n++, at += i.length) {
+		if (!code_decode(s->code, area, at, &i) ||
+		    (i.flow != INSN_NEXT && i.flow != INSN_STOP))
+			return false;
+		if (i.flow == INSN_STOP)
+			return true;
+	}
+	return false;
+}
+
+/* A guess that comes to another owner's code in another state. Returns 1: the frame is the same,
+ * and the states are to be joined; 0: they are not; -ENOMEM. A guess that leads into a known frame
+ * in another way is wrong; but both may end in a third function, and parts of several functions
+ * that only trap can be one. */
+static int meet_other(struct solver *s, const struct work *w, struct flow_item *item, bool is_weak)
+{
+	const struct frame_state *ours = states_get(&s->states, w->state);
+	const struct frame_state *theirs = states_get(&s->states, item->state);
+
+	if (frame_state_is_at_return(ours) && frame_state_is_at_return(theirs))
+		return owners_lean_on(&s->owners, w->owner, item->owner);
+	if (frame_state_is_same_frame(ours, theirs)) {
+		bool is_one = !is_apart(s, w->owner) && !is_apart(s, item->owner);
+
+		return meet(s, w) ? -ENOMEM : is_one;
+	}
+	if (is_weak || !frame_state_is_known(theirs))
+		return 0;
+	if (traps(s, w->at))
+		item->state = STATES_UNKNOWN;
+	else
+		solve_fail(s, w->owner, ANALYSIS_ABSTAINED_CFA);
+	return 0;
+}
+
+/* A path that comes to an instruction in another state than another one did. */
+static int join(struct solver *s, struct work *w, bool is_weak)
+{
+	struct flow_item *item = flow_map_find(&s->flow, w->at);
+	uint32_t before = item->state, other = item->owner;
+	struct frame_state joined;
+	int err = returns_follow(&s->returns, solve_function_of(s, w->owner),
+				 solve_function_of(s, other));
+
+	if (err)
+		return err;
+	if (solve_is_guess(s, w->owner) && other != w->owner) {
+		int is_one = meet_other(s, w, item, is_weak);
+
+		if (is_one <= 0)
+			return is_one;
+	}
+	if (solve_is_pinned(s, w->at) || is_weak)
+		return 0;
+	joined = *states_get(&s->states, before);
+	if (!frame_state_join(&joined, states_get(&s->states, w->state)))
+		return 0;
+	w->state = STATES_UNKNOWN;
+	if ((item->visits & SOLVE_VISITS_MASK) < SOLVE_MAX_VISITS) {
+		item->visits++;
+		w->state = states_number(&s->states, &joined);
+	}
+	if (w->state == STATES_NONE)
+		return -ENOMEM;
+	item->state = w->state;
+	return w->state != before;
+}
+
+bool solve_has_failed(const struct solver *s, uint32_t at)
+{
+	struct flow_item item = flow_map_get(&s->flow, at);
+
+	return item.state && solve_is_guess(s, item.owner) &&
+	       owners_get(&s->owners, item.owner)->failed &&
+	       (item.visits & SOLVE_VISITS_MASK) < SOLVE_MAX_VISITS;
+}
+
+bool solve_is_less_likely(const struct solver *s, uint32_t at, uint32_t owner)
+{
+	return solve_is_guess(s, solve_owner_at(s, at)) &&
+	       !owners_get(&s->owners, solve_owner_at(s, at))->is_confirmed &&
+	       (!solve_is_guess(s, owner) || owners_get(&s->owners, owner)->is_confirmed);
+}
+
+/* Whether it is less than likely that an owner is a function. */
+static bool is_pointed(const struct solver *s, uint32_t owner)
+{
+	return s->owners.items.items[owner].is_pointed;
+}
+
+/* Takes a byte over from a guess that has failed. */
+static void take_over(struct solver *s, const struct work *w)
+{
+	struct flow_item *item = flow_map_find(&s->flow, w->at);
+
+	item->visits = solve_is_guess(s, w->owner) ? item->visits + 1 : 0;
+	s->code->marks[w->at] &= (uint8_t)~CODE_PINNED;
+	item->state = w->state;
+	item->owner = w->owner;
+}
+
+/* Joins the state of a path with that of its instruction. Returns 1: the path goes on, with the
+ * state in w->state; 0: it does not; -ENOMEM. */
+static int arrive(struct solver *s, struct work *w, bool is_weak)
+{
+	struct flow_item *item;
+
+	if (solve_has_failed(s, w->at) && !owners_get(&s->owners, w->owner)->failed) {
+		if (is_pointed(s, w->owner) && is_pointed(s, solve_owner_at(s, w->at))) {
+			solve_fail(s, w->owner, ANALYSIS_ABSTAINED_RETURN);
+			return 0;
+		}
+		take_over(s, w);
+		return 1;
+	}
+	if (solve_is_pinned(s, w->at) && w->state != STATES_ENTRY)
+		return returns_follow(&s->returns, solve_function_of(s, w->owner),
+				      solve_function_of(s, solve_owner_at(s, w->at)));
+	item = flow_map_enter(&s->flow, w->at);
+	if (!item)
+		return -ENOMEM;
+	if (!item->state) {
+		item->state = w->state;
+		item->owner = w->owner;
+		return 1;
+	}
+	if (item->state == w->state)
+		return meet(s, w);
+	if (!is_weak && solve_owner_at(s, w->at) != w->owner &&
+	    solve_is_less_likely(s, w->at, w->owner)) {
+		solve_fail(s, solve_owner_at(s, w->at), ANALYSIS_ABSTAINED_CFA);
+		if (solve_has_failed(s, w->at)) {
+			take_over(s, w);
+			return 1;
+		}
+	}
+	return join(s, w, is_weak);
+}
+
+/* Gives a function an address that a path brings along in a register. */
+static int bring_label(struct solver *s, uint32_t function, unsigned reg, uint32_t label)
+{
+	uint32_t owner;
+
+	if (label == CODE_NONE || (solve_is_pinned(s, label) && !solve_has_failed(s, label)) ||
+	    !(s->code->marks[label] & CODE_SWEPT) || labels_has(&s->labels, function, reg, label))
+		return 0;
+	if (owners_add(&s->owners, function, &owner))
+		return -ENOMEM;
+	return labels_add(&s->labels, function, reg, label, owner);
+}
+
+int solve_bring_labels(struct solver *s, const struct path *p, uint32_t at)
+{
+	uint32_t function = solve_function_of(s, solve_owner_at(s, at));
+	uint64_t target;
+	int err = 0;
+
+	if (!solve_is_guess(s, p->w.owner) || !p->hints.has_any)
+		return 0;
+	if (solve_is_pinned(s, at) ? p->w.state != STATES_ENTRY
+				   : !solve_state_at(s, at) || solve_state_at(s, at) != p->w.state)
+		return 0;
+	for (unsigned reg = 0; reg < 16 && !err; reg++) {
+		if (jump_hints_known(&p->hints, reg, &target))
+			err = bring_label(s, function, reg, code_find(s->code, target));
+	}
+	return err;
+}
+
+int solve_come(struct solver *s, struct path *p, bool is_weak)
+{
+	if (solve_owner_at(s, p->w.at) != p->w.owner && solve_bring_labels(s, p, p->w.at))
+		return -ENOMEM;
+	return arrive(s, &p->w, is_weak);
+}
