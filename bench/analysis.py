@@ -4,9 +4,11 @@
 rules in millionths of the instructions, of all and of calls.
 
   analysis.py [FILE...]          these files; by default some programs and libraries
-  analysis.py --machine SECONDS  as many of the machine's programs and libraries as can be compared in
+  analysis.py --machine SECONDS [ROOT]
+                                 as many of the machine's programs and libraries as can be compared in
                                  so long, drawn at random (always in the same order); at the end sums,
-                                 and the files that are worst"""
+                                 and the files that are worst. With ROOT, those of another system, which
+                                 the analysis was not made with"""
 import collections
 import glob
 import os
@@ -37,11 +39,12 @@ def is_elf(path):
         return file.read(4) == b"\x7fELF"
 
 
-def machine():
+def machine(root="/"):
     """Every program and library once, in an order that is random, but always the same."""
-    found = glob.glob("/usr/bin/*") + glob.glob(LIBRARIES + "*.so*")
+    root = os.path.realpath(root).rstrip("/")
+    found = glob.glob(root + "/usr/bin/*") + glob.glob(root + LIBRARIES + "*.so*")
     paths = sorted({os.path.realpath(path) for path in found if os.path.isfile(path)})
-    paths = [path for path in paths if os.access(path, os.R_OK) and is_elf(path)]
+    paths = [path for path in paths if path.startswith(root + "/") and os.access(path, os.R_OK) and is_elf(path)]
     random.Random(16).shuffle(paths)
     return paths
 
@@ -72,8 +75,8 @@ def total(results, kind):
         for column in range(3, 8)))
 
 
-def compare_machine(seconds):
-    end, results, paths = time.monotonic() + seconds, [], machine()
+def compare_machine(seconds, *root):
+    end, results, paths = time.monotonic() + seconds, [], machine(*root)
     done = failed = 0
     for path in paths:
         if time.monotonic() > end:
@@ -96,7 +99,7 @@ def compare_machine(seconds):
 
 def main():
     if sys.argv[1:2] == ["--machine"]:
-        compare_machine(float(sys.argv[2]))
+        compare_machine(float(sys.argv[2]), *sys.argv[3:4])
         return
     show_head()
     for path in sys.argv[1:] or DEFAULT:

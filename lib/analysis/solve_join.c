@@ -28,12 +28,10 @@ static int meet(struct solver *s, const struct work *w)
 		if (s->owners.items.items[w->owner].part_of == solve_function_of(s, other) + 1 &&
 		    owners_lean_on(&s->owners, w->owner, other))
 			return -ENOMEM;
-	} else if (is_apart(s, other)) {
-		;
-	} else if (solve_is_guess(s, other)) { /* parts of one function, perhaps: judged as one */
-		owners_unite(&s->owners, other, w->owner);
-	} else {
+	} else if (!solve_is_guess(s, other)) {
 		owners_confirm(&s->owners, w->owner);
+	} else if (!is_apart(s, other)) { /* parts of one function, perhaps: judged as one */
+		owners_unite(&s->owners, other, w->owner);
 	}
 	return returns_follow(&s->returns, solve_function_of(s, w->owner),
 			      solve_function_of(s, other));
@@ -153,6 +151,7 @@ static int arrive(struct solver *s, struct work *w, bool is_weak)
 	struct flow_item *item;
 
 	if (solve_has_failed(s, w->at) && !owners_get(&s->owners, w->owner)->failed) {
+		/* Parts of an interpreter share code: one of them is enough to have tried it. */
 		if (is_pointed(s, w->owner) && is_pointed(s, solve_owner_at(s, w->at))) {
 			solve_fail(s, w->owner, ANALYSIS_ABSTAINED_RETURN);
 			return 0;
