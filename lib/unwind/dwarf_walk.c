@@ -454,7 +454,7 @@ static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_
 	if (rule->fast.cfa == STACKD_CFA_NONE && rule->is_provisional)
 		return weak_step_without_recipes(run, object, offset);
 	if (rule->fast.cfa == STACKD_CFA_NONE)
-		return weak_step_by_frame_pointer(run, STACKD_LEAF_MADE, STACKD_END_NO_RECIPE);
+		return weak_step_by_frame_pointer(run);
 	return walk_step(rule, &run->memory, &run->state);
 }
 

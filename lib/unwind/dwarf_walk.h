@@ -50,8 +50,7 @@ struct walk_input {
 
 	pid_t pid; /* whose code without a file can be read (dwarf_walk_use_code()); 0: nobody's */
 
-	enum stackd_leaf
-		leaf; /* for code that no ELF file has: how far it is in making its frame */
+	enum stackd_leaf leaf; /* for code that has no rule: how far it is in making its frame */
 
 	/* A walk that begins in the middle, at a frame of which not all is known. All 0: it begins
 	 * at the leaf. */

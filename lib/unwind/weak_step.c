@@ -121,10 +121,11 @@ static enum stackd_end_reason step_to(struct walk_run *run, uint64_t below, uint
 	return WALK_GOES_ON;
 }
 
-enum stackd_end_reason weak_step_by_frame_pointer(struct walk_run *run, enum stackd_leaf leaf,
-						  enum stackd_end_reason failure)
+static enum stackd_end_reason step_by_frame_pointer(struct walk_run *run,
+						    enum stackd_end_reason failure)
 {
 	const struct walk_state *s = &run->state;
+	enum stackd_leaf leaf = s->slot ? STACKD_LEAF_MADE : run->in->leaf;
 	uint64_t rsp = s->r[STACKD_REG_RSP], fp = s->r[STACKD_REG_RBP], saved;
 
 	if (!(s->known >> STACKD_REG_RBP & 1))
@@ -136,6 +137,11 @@ enum stackd_end_reason weak_step_by_frame_pointer(struct walk_run *run, enum sta
 	if (fp & 7 || fp < rsp || !walk_memory_read8(&run->memory, fp, &saved))
 		return failure;
 	return step_to(run, fp, fp + 8, saved, failure);
+}
+
+enum stackd_end_reason weak_step_by_frame_pointer(struct walk_run *run)
+{
+	return step_by_frame_pointer(run, STACKD_END_NO_RECIPE);
 }
 
 /* --- code without a file ------------------------------------------------------------------- */
@@ -224,8 +230,7 @@ enum stackd_end_reason weak_step_without_file(struct walk_run *run, const struct
 	/* A signal may have come before the frame was made, which only the code could tell. */
 	if (s->slot && !s->is_return)
 		return without_rule(object);
-	return weak_step_by_frame_pointer(run, s->slot ? STACKD_LEAF_MADE : run->in->leaf,
-					  without_rule(object));
+	return step_by_frame_pointer(run, without_rule(object));
 }
 
 /* --- the trampoline of uretprobes ------------------------------------------------------------ */
@@ -253,7 +258,7 @@ enum stackd_end_reason weak_step_without_recipes(struct walk_run *run, const str
 
 	if (!run->code ||
 	    !runtime_code_file_rule(run->code, object, offset, run->state.is_return, &rule))
-		return weak_step_by_frame_pointer(run, STACKD_LEAF_MADE, STACKD_END_NO_RECIPE);
+		return weak_step_by_frame_pointer(run);
 	return rule.cfa != STACKD_CFA_NONE ? step_by_code(run, &rule) : STACKD_END_NO_RECIPE;
 }
 

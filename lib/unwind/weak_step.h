@@ -8,11 +8,10 @@
 
 #include "unwind/walk_run.h"
 
-/* Steps by push %rbp; mov %rsp, %rbp, of which the code at the leaf may not have done all yet.
- * Returns WALK_GOES_ON, or the reason why the walk ends: `failure` if what is there does not look
- * like it. */
-enum stackd_end_reason weak_step_by_frame_pointer(struct walk_run *run, enum stackd_leaf leaf,
-						  enum stackd_end_reason failure);
+/* Steps out of code of a file by push %rbp; mov %rsp, %rbp, of which the code at the leaf may not
+ * have done all yet, or undone some. Returns WALK_GOES_ON, or the reason why the walk ends:
+ * STACKD_END_NO_RECIPE if what is there does not look like it. */
+enum stackd_end_reason weak_step_by_frame_pointer(struct walk_run *run);
 
 /* Steps out of code of an object that has no file: by the rule that its instructions in memory
  * tell, else by frame pointer. Results as above. */

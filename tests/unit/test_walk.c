@@ -382,6 +382,34 @@ static void test_frame_pointer_is_checked(void **state)
 	snapshot_free(&snap);
 }
 
+/* The same code when its frame is not made yet, at its first instruction: rbp is its caller's. */
+static void test_frame_pointer_at_entry(void **state)
+{
+	struct self_map *map = self_map_new();
+	struct dwarf_walk *walk;
+	struct walk_input in;
+	uint64_t caller = call_through(without_cfi), slot, word;
+
+	(void)state;
+	assert_int_equal(walk_snapshot(false), STACKD_END_ENTRY);
+	slot = frames[3].slot - snap.regs.r[STACKD_REG_RSP];
+	memcpy(&word, snap.stack + slot - 8, 8);
+	in = snapshot_input(&snap, map);
+	in.regs.r[STACKD_REG_RIP] = (uint64_t)without_cfi;
+	in.regs.r[STACKD_REG_RSP] += slot;
+	in.regs.r[STACKD_REG_RBP] = word;
+	in.stack += slot;
+	in.stack_bytes -= slot;
+	in.leaf = STACKD_LEAF_NONE;
+	assert_int_equal(dwarf_walk_new(&walk), 0);
+	assert_int_equal(walk_with(walk, &in), STACKD_END_ENTRY);
+	dwarf_walk_free(walk);
+	self_map_free(map);
+	assert_true(frames[1].address - (uint64_t)call_through <= 512);
+	assert_int_equal(frames[2].address, caller);
+	snapshot_free(&snap);
+}
+
 /* --- procedure linkage table --------------------------------------------------------------- */
 
 /* A sample in a lazy PLT entry, before and after its push: the section's expression decides. */
@@ -470,6 +498,7 @@ int main(void)
 		cmocka_unit_test(test_frame_pointer_step),
 		cmocka_unit_test(test_frame_pointer_step_from_jit),
 		cmocka_unit_test(test_frame_pointer_is_checked),
+		cmocka_unit_test(test_frame_pointer_at_entry),
 		cmocka_unit_test(test_plt),
 		cmocka_unit_test(test_trim),
 	};
