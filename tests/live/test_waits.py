@@ -372,7 +372,7 @@ CHAINS = {"waiter": "setter", "poller": "caller", "faulter": "filler"}
 HOLDS_MEMORY = "(mmap|munmap|mprotect|madvise|brk|[Ff]ork|clone)$"  # a waker in one of these calls
 LEAST_RIGHT = 0.9  # of a way's waits: the others are for memory, and locks of the allocator
 LEAST_WAITS = 10  # of which a share can be told
-LEAST_CHAINED = 0.25  # where the machine is slow, the waker was often runnable before
+LEAST_CHAINED = 5
 
 
 def waker_nodes(recording, way):
@@ -409,16 +409,17 @@ def check_wakers(chains, way, reason, function):
 
 
 def check_chain(chains, way, through):
-    """The waker had slept before, until a timer's interrupt; where the machine is busy, it may have
-    waited for a CPU since."""
+    """The waker had slept before, until a timer's interrupt. Where the machine is busy, it has often
+    waited for a CPU since, and nothing more is known: the others are judged."""
     woken = sum(n for chain, n in chains.items() if len(chain) == 2 and is_in(chain[1][1], through))
+    known = sum(n for chain, n in chains.items() if len(chain) == 3 and is_in(chain[1][1], through))
     long = sum(n for chain, n in chains.items() if len(chain) == 4
                and is_in(chain[1][1], through) and chain[2] == ("wait", "[sleep]")
                and chain[3][0] == "interrupt")
-    print("%s: %d of %d by %s, asleep before" % (way, long, woken, through))
+    print("%s: %d by %s, of %d that had waited before %d asleep" % (way, woken, through, known, long))
     # The poller, who waits seldom where the machine is slow (see below), is judged if it waited.
-    check(long >= LEAST_CHAINED * woken and woken or way == "poller" and woken < LEAST_WAITS,
-          "chains of " + way, chains)
+    check(long >= LEAST_CHAINED and long >= LEAST_RIGHT * known or
+          way == "poller" and woken < LEAST_WAITS, "chains of " + way, chains)
 
 
 def check_all_wakers(recording, rounds, most_partial=0):
