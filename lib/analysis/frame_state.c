@@ -378,15 +378,20 @@ unsigned frame_state_dwarf_number(unsigned reg)
 	return dwarf_numbers[reg];
 }
 
+/* Of a realigned frame, compilers keep the CFA in a slot that rbp tells; what assembly keeps on its
+ * stack may be overwritten, as a register is not that it preserves. */
 static bool set_cfa(const struct frame_state *s, struct stackd_rule *rule)
 {
 	unsigned base = base_of(s);
+	bool has_rbp = s->reg[INSN_RBP].origin == FRAME_ALIGNED;
 
 	rule->ra_offset = -8;
+	if (base == INSN_NO_REG && has_rbp && set_held_cfa(s, rule))
+		return true;
+	if (base == INSN_NO_REG)
+		base = base_among(s, ~CALLER_SAVED);
 	if (base == INSN_NO_REG && set_held_cfa(s, rule))
 		return true;
-	if (base == INSN_NO_REG) /* one that outlives calls */
-		base = base_among(s, ~CALLER_SAVED);
 	if (base == INSN_NO_REG)
 		base = base_among(s, CALLER_SAVED);
 	if (base == INSN_NO_REG)
