@@ -33,10 +33,10 @@ static bool is_same(const struct insn *a, const struct insn *b)
 	       a->idiom == b->idiom && a->dst == b->dst && a->src == b->src &&
 	       a->addend == b->addend && a->entry == b->entry && a->is_padding == b->is_padding &&
 	       a->is_endbr == b->is_endbr && a->is_unequal == b->is_unequal &&
-	       a->is_local == b->is_local && a->reads_rbp == b->reads_rbp &&
-	       a->is_unsigned == b->is_unsigned && a->is_number == b->is_number &&
-	       a->disp == b->disp && a->written == b->written && a->used == b->used &&
-	       a->number == b->number && a->target == b->target;
+	       a->is_up_to == b->is_up_to && a->is_local == b->is_local &&
+	       a->reads_rbp == b->reads_rbp && a->is_unsigned == b->is_unsigned &&
+	       a->is_number == b->is_number && a->disp == b->disp && a->written == b->written &&
+	       a->used == b->used && a->number == b->number && a->target == b->target;
 }
 
 /* Compares the two; returns whether the short one knows the instruction. */
