@@ -400,7 +400,7 @@ def check_wakers(chains, way, reason, function):
     all_of_them = sum(n for chain, n in of.items() if len(chain) == 1)
     if reason == "[page fault]":  # one waits for the lock of memory, too, while another thread has it
         all_of_them -= sum(n for chain, n in of.items() if len(chain) == 2
-                           and re.search(HOLDS_MEMORY, str(chain[1][1])))
+                           and holds_memory(chain[1]))
     right = sum(n for chain, n in of.items() if len(chain) == 2
                 and (is_in(chain[1][1], function) if function else chain[1][0] == "interrupt"))
     print("%s %s: %d of %d ended by %s" % (way, reason, right, all_of_them, function))
@@ -408,15 +408,24 @@ def check_wakers(chains, way, reason, function):
     return all_of_them
 
 
+def holds_memory(node):
+    return bool(re.search(HOLDS_MEMORY, str(node[1])))
+
+
 def check_chain(chains, way, through):
     """The waker had slept before, until a timer's interrupt. Where the machine is busy, it has often
-    waited for a CPU since, and nothing more is known: the others are judged."""
-    woken = sum(n for chain, n in chains.items() if len(chain) == 2 and is_in(chain[1][1], through))
-    known = sum(n for chain, n in chains.items() if len(chain) == 3 and is_in(chain[1][1], through))
-    long = sum(n for chain, n in chains.items() if len(chain) == 4
-               and is_in(chain[1][1], through) and chain[2] == ("wait", "[sleep]")
-               and chain[3][0] == "interrupt")
-    print("%s: %d by %s, of %d that had waited before %d asleep" % (way, woken, through, known, long))
+    waited for a CPU since, and nothing more is known; or for memory, while another thread forked or
+    mapped: the others are judged."""
+    through_it = {chain: n for chain, n in chains.items()
+                  if len(chain) > 1 and is_in(chain[1][1], through)}
+    woken = sum(n for chain, n in through_it.items() if len(chain) == 2)
+    for_memory = sum(n for chain, n in through_it.items() if len(chain) == 4
+                     and holds_memory(chain[3]))
+    known = sum(n for chain, n in through_it.items() if len(chain) == 3) - for_memory
+    long = sum(n for chain, n in through_it.items() if len(chain) == 4
+               and chain[2] == ("wait", "[sleep]") and chain[3][0] == "interrupt")
+    print("%s: %d by %s, of %d that had waited before %d asleep; %d for memory" % (
+        way, woken, through, known, long, for_memory))
     # The poller, who waits seldom where the machine is slow (see below), is judged if it waited.
     check(long >= LEAST_CHAINED and long >= LEAST_RIGHT * known or
           way == "poller" and woken < LEAST_WAITS, "chains of " + way, chains)
