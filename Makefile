@@ -229,11 +229,13 @@ $(patsubst %,$(B)/tests/test_%,branch_event branches extents load_error prefix r
 	unheard counter_spec): \
 	$(B)/libstackd-daemon.a
 
-$(B)/tests/linked_code.so $(B)/tests/linked_parts.so: $(B)/tests/%.so: tests/unit/%.S
+$(B)/tests/linked_code.so $(B)/tests/linked_parts.so $(B)/tests/linked_outside.so: \
+	$(B)/tests/%.so: tests/unit/%.S
 	@mkdir -p $(@D)
 	$(call say,AS,$@)$(CC) -shared -o $@ $<
 $(B)/tests/test_solve_linked: | $(B)/tests/linked_code.so
 $(B)/tests/test_solve_parts: | $(B)/tests/linked_parts.so
+$(B)/tests/test_outside: | $(B)/tests/linked_outside.so
 $(B)/tests/mpi_open.so: MPI =
 $(B)/tests/mpi_unproven.so: MPI = -DNO_DOUBLE
 $(B)/tests/mpi_mpich.so: MPI = -DMPICH

@@ -11,6 +11,8 @@
 
 #define MAX_NOPS	  256 /* bytes of an area */
 #define INT3		  0xcc
+#define RDI		  7
+#define MAX_START	  32 /* instructions of start code, up to its first call */
 #define SIGCONTEXT_OFFSET 40 /* of r8 in it, from the kernel's ucontext on */
 
 struct analysis {
@@ -74,6 +76,28 @@ static bool has_entry(const struct elf_file *elf)
 	       elf_file_header_vaddr(elf, PT_INTERP, &vaddr);
 }
 
+/* The address that a program's start code hands on as the first argument of its first call, to the
+ * C library: that of main(). 0: there is none. */
+static uint64_t main_of(const struct code *code, uint64_t entry)
+{
+	uint64_t at = entry, found = 0, offset;
+	uint8_t bytes[INSN_MAX_BYTES];
+	struct insn i;
+
+	for (int n = 0; n < MAX_START && elf_file_vaddr_to_offset(code->elf, at, &offset); n++) {
+		int64_t got = elf_file_read(code->elf, offset, bytes, sizeof(bytes));
+
+		if (got <= 0 || !insn_decode(&code->decoder, bytes, (size_t)got, at, &i))
+			return 0;
+		if (i.flow != INSN_NEXT)
+			return i.flow == INSN_CALL || i.flow == INSN_CALL_INDIRECT ? found : 0;
+		if (i.idiom == INSN_ADDRESS && i.dst == RDI)
+			found = i.target;
+		at += i.length;
+	}
+	return 0;
+}
+
 /* What other code takes the address of, and where a function can begin, is one: programs in C call
  * their parts in assembly by such addresses. Tables of numbers are taken the address of, too. */
 static bool begins_there(const struct code *code, uint64_t vaddr)
@@ -87,10 +111,11 @@ static bool begins_there(const struct code *code, uint64_t vaddr)
 /* By falling trust. */
 static int solve_all(struct analysis *a, const struct analysis_input *in)
 {
+	uint64_t entry = elf_file_entry_vaddr(in->elf);
 	int err = 0;
 
 	if (has_entry(in->elf))
-		err = solve_add_entry(a->solver, elf_file_entry_vaddr(in->elf));
+		err = solve_add_entry(a->solver, entry);
 	for (size_t i = 0; i < a->starts.certain.count && !err; i++)
 		err = solve_add_function(a->solver, a->starts.certain.items[i]);
 	for (size_t i = 0; i < in->certain_count && !err; i++)
@@ -103,6 +128,8 @@ static int solve_all(struct analysis *a, const struct analysis_input *in)
 		noreturn_count_calls(&a->starts.noreturn, &a->code);
 	if (!err)
 		err = solve_certain(a->solver);
+	if (!err && has_entry(in->elf))
+		err = solve_main(a->solver, main_of(&a->code, entry));
 	for (size_t i = 0; i < a->starts.pointers.count && !err; i++)
 		err = solve_pointer(a->solver, a->starts.pointers.items[i]);
 	if (!err)

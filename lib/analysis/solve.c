@@ -154,7 +154,9 @@ static int follow_jump(struct solver *s, const struct path *p, uint64_t target)
 	int put_off;
 
 	if (at == CODE_NONE)
-		return leave_code(s, p, !noreturn_has_function(s->noreturn, s->code->elf, target));
+		return leave_code(s, p,
+				  !noreturn_has_function(s->noreturn, s->code->elf, target) &&
+					  outside_returns(&s->outside, target));
 	if (never_comes(s, p, at))
 		return 0;
 	put_off = solve_put_off(s, p, at);

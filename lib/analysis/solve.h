@@ -37,9 +37,12 @@ int solve_add_function(struct solver *s, uint64_t vaddr);
 /* The same for the file's entry, which has no caller. */
 int solve_add_entry(struct solver *s, uint64_t vaddr);
 
-/* Follows flow from the certain functions. This and the next two also return -E2BIG: the flow takes
- * longer than that of any sane code; then there are no rules. */
+/* Follows flow from the certain functions. This and the next three also return -E2BIG: the flow
+ * takes longer than that of any sane code; then there are no rules. */
 int solve_certain(struct solver *s);
+
+/* Then from main(), which need not return; 0: it is not known. */
+int solve_main(struct solver *s, uint64_t vaddr);
 
 /* Then from where functions may begin, as far as nothing led there: from a pointer, which may be
  * one to anything; and from the code's marks, by falling trust. What leads to a contradiction, or

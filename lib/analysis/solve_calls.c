@@ -50,7 +50,9 @@ int solve_follow_call(struct solver *s, struct path *p)
 		p->w.hints = HINT_POOL_NONE;
 		return work_push(&s->strong, &p->w);
 	}
-	if (noreturn_is_call(s->noreturn, s->code->elf, i))
+	if (noreturn_is_call(s->noreturn, s->code->elf, i) ||
+	    (callee == CODE_NONE && i->flow == INSN_CALL &&
+	     !outside_returns(&s->outside, i->target)))
 		return 0;
 	if (at >= code_end(p->area))
 		return solve_set_returns(s, p->w.owner);
@@ -90,6 +92,37 @@ int solve_resume_unclaimed(struct solver *s)
 		if (w.state != STATES_NONE && !solve_state_at(s, w.at) &&
 		    !owners_get(&s->owners, w.owner)->failed)
 			err = resume_apart(s, w);
+	}
+	return err;
+}
+
+/* An owner that begins a function leans on those that call it. */
+static int lean_on_callers(struct solver *s, uint32_t owner)
+{
+	uint32_t function = solve_function_of(s, owner), at = s->begins.items[function];
+	int err = 0;
+
+	if (!solve_is_pinned(s, at) || solve_owner_at(s, at) != owner)
+		return 0;
+	for (uint32_t k = s->returns.functions.items[function].first; k && !err;) {
+		const struct returns_link link = s->returns.links.items[k - 1];
+
+		if (link.is_item)
+			err = owners_lean_on(&s->owners, owner, s->parked.items[link.number].owner);
+		k = link.next;
+	}
+	return err;
+}
+
+int solve_lean_on_callers(struct solver *s)
+{
+	int err = 0;
+
+	for (size_t i = s->first_guess; i < s->owners.items.count && !err; i++) {
+		const struct owner *owner = owners_get(&s->owners, (uint32_t)i);
+
+		if (!owner->is_confirmed && !owner->failed)
+			err = lean_on_callers(s, (uint32_t)i);
 	}
 	return err;
 }

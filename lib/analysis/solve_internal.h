@@ -6,6 +6,7 @@
 
 #include "analysis/flow_map.h"
 #include "analysis/labels.h"
+#include "analysis/outside.h"
 #include "analysis/owners.h"
 #include "analysis/returns.h"
 #include "analysis/solve.h"
@@ -19,6 +20,7 @@ struct solver {
 	struct code *code;
 	struct noreturn *noreturn;
 	struct keeps *keeps;
+	struct outside outside; /* what is called there */
 	struct states states;
 	struct returns returns;
 	VEC(uint32_t) begins; /* by function of returns: its first byte */
@@ -129,6 +131,10 @@ int solve_resume(struct solver *s, uint32_t item);
  * holds if it ends as the function does, or leads on into it, in the same frame. Returns 0 or as
  * solve_certain(). */
 int solve_resume_unclaimed(struct solver *s);
+
+/* What was called and not seen to return is a function if what calls it is one. To be called when
+ * all flow is known. Returns 0 or -ENOMEM. */
+int solve_lean_on_callers(struct solver *s);
 
 /* Pushes a path's work at another byte, with its hints. Returns 0 or -ENOMEM. */
 int solve_push_path(struct solver *s, struct work_list *list, const struct path *p, uint32_t at,

@@ -64,6 +64,16 @@ static int guess(struct solver *s, uint32_t at)
 	return err ? err : solve_drain(s);
 }
 
+int solve_main(struct solver *s, uint64_t vaddr)
+{
+	uint32_t at = code_find(s->code, vaddr);
+	int err = at == CODE_NONE ? 0 : guess(s, at);
+
+	if (!err && at != CODE_NONE && solve_is_pinned(s, at) && !s->needs_returns)
+		owners_confirm(&s->owners, solve_owner_at(s, at));
+	return err;
+}
+
 /* Whether a byte is called, or begins with saving a register. (endbr64 stands before parts to which
  * interpreters jump, too.) */
 static bool is_function(const struct solver *s, uint32_t at)
@@ -213,6 +223,8 @@ int solve_likely(struct solver *s)
 	}
 	if (!err && !s->needs_returns)
 		err = solve_resume_unclaimed(s);
+	if (!err && !s->needs_returns)
+		err = solve_lean_on_callers(s);
 	owners_settle_leans(&s->owners);
 	for (size_t i = s->first_guess; i < s->owners.items.count && !err; i++) {
 		if (!owners_get(&s->owners, (uint32_t)i)->is_confirmed)

@@ -78,6 +78,8 @@ int solve_new(struct code *code, struct noreturn *noreturn, struct keeps *keeps,
 	s->code = code;
 	s->noreturn = noreturn;
 	s->keeps = keeps;
+	s->outside.code = code;
+	s->outside.noreturn = noreturn;
 	s->first_guess = UINT32_MAX;
 	s->labels.strong = &s->strong;
 	s->labels.late = &s->late;
@@ -94,6 +96,7 @@ void solve_free(struct solver *s)
 {
 	if (!s)
 		return;
+	outside_fini(&s->outside);
 	flow_map_fini(&s->flow);
 	states_fini(&s->states);
 	returns_fini(&s->returns);

@@ -22,6 +22,7 @@
 #define PIECE_BYTES    65536u
 #define CALL_BYTES     5
 #define LEA_BYTES      7
+#define MOV_BYTES      6
 
 static bool is_worth(uint64_t start, uint64_t end)
 {
@@ -236,6 +237,16 @@ static int search_calls(struct references *r, const uint8_t *bytes, size_t len, 
 	return 0;
 }
 
+static int add_pointed(struct references *r, uint64_t target)
+{
+	if (r->pointed.count >= MAX_REFERENCES)
+		return 0;
+	if (VEC_RESERVE(&r->pointed, 1))
+		return -ENOMEM;
+	r->pointed.items[r->pointed.count++] = target;
+	return 0;
+}
+
 /* lea distance(%rip), of a register of 64 bits; `opcode` is its second byte. */
 static bool is_lea(const uint8_t *opcode)
 {
@@ -252,11 +263,34 @@ static int search_pointers(struct references *r, const uint8_t *bytes, size_t le
 		at++;
 		if (!is_lea(at - 1) || !is_reference(r, vaddr + (uint64_t)(at - bytes), target))
 			continue;
-		if (r->pointed.count >= MAX_REFERENCES)
-			return 0;
-		if (VEC_RESERVE(&r->pointed, 1))
+		if (add_pointed(r, target))
 			return -ENOMEM;
-		r->pointed.items[r->pointed.count++] = target;
+	}
+	return 0;
+}
+
+/* The address in mov $address,%reg, of 32 or 64 bits, of a file at a fixed address: any byte b8 to
+ * bf may be its opcode, or the last of three before it. NULL: it is none. */
+static const uint8_t *number_at(const uint8_t *at)
+{
+	if ((*at & 0xf8) == 0xb8)
+		return at + 1;
+	return *at == 0xc7 && (at[1] & 0xf8) == 0xc0 ? at + 2 : NULL;
+}
+
+static int search_numbers(struct references *r, const uint8_t *bytes, size_t len, uint64_t vaddr)
+{
+	for (size_t k = 0; k + MOV_BYTES <= len; k++) {
+		const uint8_t *number = number_at(bytes + k);
+		uint32_t target;
+
+		if (!number)
+			continue;
+		memcpy(&target, number, sizeof(target));
+		if (!is_reference(r, vaddr + k, target))
+			continue;
+		if (add_pointed(r, target))
+			return -ENOMEM;
 	}
 	return 0;
 }
@@ -278,6 +312,8 @@ static int search_load(struct references *r, const struct elf_file *file,
 		err = search_calls(r, piece, (size_t)got, load->vaddr + at);
 		if (!err)
 			err = search_pointers(r, piece, (size_t)got, load->vaddr + at);
+		if (!err && !elf_file_is_position_independent(file))
+			err = search_numbers(r, piece, (size_t)got, load->vaddr + at);
 	}
 	return err;
 }

@@ -46,6 +46,7 @@ import test_regions  # noqa: E402,F401
 import test_rights  # noqa: E402,F401
 import test_runtime_code  # noqa: E402,F401
 import test_steps  # noqa: E402,F401
+import test_stripped  # noqa: E402,F401
 import test_system  # noqa: E402,F401
 import test_tables  # noqa: E402,F401
 import test_top  # noqa: E402,F401
