@@ -6,23 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
 #include "analysis/entry_frame.h"
+#include "analysis/exit_frame.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/int_map.h"
 #include "base/vec.h"
-#include "unwind/java_frame.h"
+#include "unwind/code_piece.h"
 #include "unwind/leaf_rule.h"
 
 #define SAVED_RBP 0 /* its index in STACKD_SAVED_REGS */
 #define PUSH_RBP  0x55
 #define AROUND	  32   /* bytes on either side of an address that are looked at again */
 #define REP	  0xf3 /* of endbr64 */
-
-struct row {
-	uint64_t address; /* the rule holds from there up to the next row */
-	struct stackd_rule rule;
-};
+#define ELSEWHERE 256  /* bytes of another piece's code that are read at once */
 
 /* Where code is. */
 struct place {
@@ -37,9 +34,14 @@ struct piece {
 	uint64_t used;	  /* when; counted in uses */
 	uint64_t checked; /* the tick at which its bytes were those of the memory; of a file's: at
 			   * which it was used */
-	struct object object;
-	VEC(struct row) rows;
+	struct code_piece code;
+	struct object object; /* has the piece's bytes */
+	/* What ways to returns tell, where rows do not. */
+	VEC(struct stackd_rule) exits;
+	struct int_map exit_of; /* by address: index of its rule, or NO_EXIT */
 };
+
+#define NO_EXIT (UINT32_MAX - 1)
 
 #define WAYS	4
 #define ENTRIES 64 /* by process id: the last process of each remainder */
@@ -60,7 +62,7 @@ struct runtime_code {
 	uint64_t uses;
 	struct piece pieces[RUNTIME_CODE_PIECES]; /* in sets of WAYS, by the hash of their place */
 	struct entry entries[ENTRIES];
-	uint8_t bytes[2][RUNTIME_CODE_BYTES]; /* of the memory, and of the piece */
+	uint8_t bytes[RUNTIME_CODE_BYTES]; /* of the memory */
 };
 
 static uint64_t thread_clock(void)
@@ -86,8 +88,9 @@ int runtime_code_new(runtime_code_read_fn *read, runtime_code_start_fn *start, v
 
 static void drop(struct piece *p)
 {
-	elf_file_free(p->object.elf);
-	free(p->rows.items);
+	code_piece_fini(&p->code);
+	free(p->exits.items);
+	int_map_fini(&p->exit_of);
 	*p = (struct piece){0};
 }
 
@@ -126,44 +129,25 @@ void runtime_code_tick(struct runtime_code *c)
 
 /* --- pieces -------------------------------------------------------------------------------- */
 
-static int add_row(void *arg, uint64_t offset, const struct stackd_rule *rule)
+/* Takes the `len` bytes that were read at `start` into a piece: those that it lacks. */
+static int take(struct runtime_code *c, struct piece *p, bool is_file, uint64_t start, size_t len)
 {
-	struct piece *p = arg;
+	int err = p->owner ? code_piece_renew(&p->code, c->bytes, len, start)
+			   : code_piece_make(&p->code, c->bytes, len, start, is_file);
 
-	if (VEC_RESERVE(&p->rows, 1))
-		return -ENOMEM;
-	p->rows.items[p->rows.count++] = (struct row){offset, *rule};
-	return 0;
-}
-
-/* Makes a piece of the `len` bytes that were read at `start`. What is made at run time can be data,
- * too. */
-static int fill(struct runtime_code *c, struct piece *p, bool is_file, uint64_t start, size_t len)
-{
-	const struct analysis_range range = {start, start + len, false};
-	uint64_t starts[JAVA_FRAME_STARTS];
-	struct analysis_input in = {
-		.ranges = &range,
-		.range_count = 1,
-		.certain = starts,
-		.certain_count = java_frame_starts(c->bytes[0], len, start, starts),
-		.needs_returns = !is_file,
-	};
-	struct analysis_stats stats;
-	int err = elf_file_of_code(c->bytes[0], len, start, &p->object.elf);
-
+	p->exits.count = 0;
+	int_map_clear(&p->exit_of);
 	p->object.kind = OBJECT_JIT;
 	p->object.path = "[jit]";
-	in.elf = p->object.elf;
-	return err ? err : analysis_run(&in, add_row, p, &stats);
+	p->object.elf = p->code.elf;
+	return err;
 }
 
-static bool is_same(struct runtime_code *c, const struct piece *p, uint64_t start, size_t len)
+/* Whether a piece begins and ends where what was read does, with the same bytes. */
+static bool is_same(const struct runtime_code *c, const struct piece *p, uint64_t start, size_t len)
 {
-	return elf_file_read(p->object.elf, start, c->bytes[1], RUNTIME_CODE_BYTES) ==
-		       (int64_t)len &&
-	       !memcmp(c->bytes[0], c->bytes[1], len) &&
-	       !elf_file_read(p->object.elf, start - 1, c->bytes[1], 1);
+	return p->code.start == start && p->code.len == len &&
+	       code_piece_has(&p->code, c->bytes, len, start);
 }
 
 /* Reads a file's code as runtime_code_read_fn reads that of a process. */
@@ -189,51 +173,42 @@ static size_t read_file(const struct elf_file *elf, uint64_t offset, uint64_t be
 	return len > (int64_t)before ? (size_t)len : 0;
 }
 
-/* Reads the code around a place into c->bytes[0]. */
+/* Reads the code around a place into c->bytes. */
 static size_t read_around(struct runtime_code *c, const struct place *at, uint64_t before,
 			  uint64_t after, uint64_t *ret_start)
 {
 	if (at->file)
-		return read_file(at->file->elf, at->address, before, after, c->bytes[0], ret_start);
-	return c->read(c->arg, at->pid, at->address, before, after, c->bytes[0], ret_start);
+		return read_file(at->file->elf, at->address, before, after, c->bytes, ret_start);
+	return c->read(c->arg, at->pid, at->address, before, after, c->bytes, ret_start);
 }
 
-/* Compares a piece with the memory, and makes it anew where they differ. Where there is no memory
- * any more, the process has ended: samples of its last moment may be still to come. */
+/* Compares a piece with the memory, and analyses what differs. Where there is no memory any more,
+ * the process has ended: samples of its last moment may be still to come. */
 static void refresh(struct runtime_code *c, struct piece *p, const struct place *at)
 {
-	uint64_t number = at->address / RUNTIME_CODE_CORE;
 	uint64_t in_core = at->address % RUNTIME_CODE_CORE;
 	uint64_t begin = c->clock(), start = 0;
-	size_t len;
+	size_t len = read_around(c, at, RUNTIME_CODE_MARGIN + in_core,
+				 RUNTIME_CODE_CORE - in_core + RUNTIME_CODE_MARGIN, &start);
 
-	if (c->credit_ns <= 0) {
-		drop(p);
-		return;
-	}
-	len = read_around(c, at, RUNTIME_CODE_MARGIN + in_core,
-			  RUNTIME_CODE_CORE - in_core + RUNTIME_CODE_MARGIN, &start);
 	if (len && (!p->owner || !is_same(c, p, start, len))) {
-		drop(p);
-		if (!fill(c, p, at->file, start, len))
-			p->owner = owner_of(at);
-		else
+		if (take(c, p, at->file, start, len))
 			drop(p);
+		else
+			p->owner = owner_of(at);
 	}
-	p->number = number;
+	p->number = at->address / RUNTIME_CODE_CORE;
 	p->checked = c->ticks;
 	c->credit_ns -= (int64_t)(c->clock() - begin);
 }
 
-/* Makes a piece anew if the bytes around an address are others by now. */
-static void renew(struct runtime_code *c, struct piece *p, const struct place *at)
+/* Whether the bytes around an address, if they can be read, are as in a piece. */
+static bool is_as_read(struct runtime_code *c, const struct piece *p, const struct place *at)
 {
 	uint64_t start = 0;
 	size_t len = read_around(c, at, AROUND, AROUND, &start);
 
-	if (len && (elf_file_read(p->object.elf, start, c->bytes[1], len) != (int64_t)len ||
-		    memcmp(c->bytes[0], c->bytes[1], len)))
-		refresh(c, p, at);
+	return !len || code_piece_has(&p->code, c->bytes, len, start);
 }
 
 /* Where the piece with a place in its core is, or is to be: its owner and number may be others. */
@@ -266,11 +241,15 @@ static struct piece *find(struct runtime_code *c, const struct place *at)
 			return NULL;
 		drop(p);
 	}
-	if (!p->owner || (!at->file && p->checked != c->ticks))
+	if (!p->owner || (!at->file && p->checked != c->ticks && c->credit_ns > 0))
 		refresh(c, p, at);
-	p->checked = c->ticks;
 	p->used = ++c->uses;
-	return p->owner ? p : NULL;
+	/* Without time, what is known holds where the bytes are the same. */
+	if (!p->owner || (!at->file && p->checked != c->ticks && !is_as_read(c, p, at)))
+		return NULL;
+	if (at->file)
+		p->checked = c->ticks;
+	return p;
 }
 
 static struct piece *find_in_process(struct runtime_code *c, pid_t pid, uint64_t address)
@@ -287,29 +266,13 @@ const struct object *runtime_code_at(struct runtime_code *c, pid_t pid, uint64_t
 
 /* --- rules --------------------------------------------------------------------------------- */
 
-static void look_up(const struct piece *p, uint64_t address, struct stackd_rule *ret_rule)
-{
-	size_t low = 0, high = p->rows.count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (p->rows.items[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low)
-		*ret_rule = p->rows.items[low - 1].rule;
-}
-
 static void rule_of(const struct piece *p, uint64_t address, bool is_return,
 		    struct stackd_rule *ret_rule)
 {
 	*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_NONE};
 	if (!p)
 		return;
-	look_up(p, address, ret_rule);
+	code_piece_rule(&p->code, address, ret_rule);
 	if (!is_return && leaf_rule_is_return(p->object.elf, address))
 		*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_REG,
 						 .reg = STACKD_REG_RSP,
@@ -320,7 +283,79 @@ static void rule_of(const struct piece *p, uint64_t address, bool is_return,
 void runtime_code_rule(struct runtime_code *c, pid_t pid, uint64_t address, bool is_return,
 		       struct stackd_rule *ret_rule)
 {
-	rule_of(find_in_process(c, pid, address), address, is_return, ret_rule);
+	const struct place at = {.pid = pid, .address = address};
+	struct piece *p = find(c, &at);
+
+	rule_of(p, address, is_return, ret_rule);
+	/* Code that was made since the last tick. */
+	if (p && ret_rule->cfa == STACKD_CFA_NONE && c->credit_ns > 0 && !is_as_read(c, p, &at)) {
+		refresh(c, p, &at);
+		rule_of(p->owner ? p : NULL, address, is_return, ret_rule);
+	}
+}
+
+/* Code of a piece, or of the same process elsewhere, which is read as it is now. */
+struct code_reader {
+	struct runtime_code *code;
+	const struct piece *piece;
+	uint64_t start; /* of the bytes that were read last */
+	size_t len;
+	uint8_t bytes[ELSEWHERE];
+};
+
+static size_t read_code(void *arg, uint64_t vaddr, uint8_t *bytes, size_t size)
+{
+	struct code_reader *r = arg;
+	struct runtime_code *c = r->code;
+	int64_t got = elf_file_read(r->piece->object.elf, vaddr, bytes, size);
+
+	if (got > 0)
+		return (size_t)got;
+	if (r->piece->owner < 0)
+		return 0;
+	if (vaddr - r->start >= r->len || r->len - (vaddr - r->start) < size)
+		r->len = c->read(c->arg, (pid_t)r->piece->owner, vaddr, 0, sizeof(r->bytes),
+				 r->bytes, &r->start);
+	if (!r->len || vaddr < r->start)
+		return 0;
+	if (size > r->len - (vaddr - r->start))
+		size = r->len - (vaddr - r->start);
+	memcpy(bytes, r->bytes + (vaddr - r->start), size);
+	return size;
+}
+
+/* The rule by ways to returns, which is found once for an address. */
+static bool find_exit(struct runtime_code *c, struct piece *p, uint64_t address,
+		      struct stackd_rule *ret_rule)
+{
+	uint32_t index = int_map_find(&p->exit_of, address);
+	struct code_reader reader = {.code = c, .piece = p};
+	uint64_t begin = c->clock();
+	struct stackd_rule rule;
+
+	if (index == INT_MAP_NONE && c->credit_ns > RUNTIME_CODE_RESERVED_NS) {
+		index = NO_EXIT;
+		if (!VEC_RESERVE(&p->exits, 1) &&
+		    exit_frame_find(read_code, &reader, address, &rule)) {
+			index = (uint32_t)p->exits.count;
+			p->exits.items[p->exits.count++] = rule;
+		}
+		if (int_map_set(&p->exit_of, address, index))
+			return false;
+		c->credit_ns -= (int64_t)(c->clock() - begin);
+	}
+	if (index >= NO_EXIT)
+		return false;
+	*ret_rule = p->exits.items[index];
+	return true;
+}
+
+bool runtime_code_exit(struct runtime_code *c, pid_t pid, uint64_t address,
+		       struct stackd_rule *ret_rule)
+{
+	struct piece *p = find_in_process(c, pid, address);
+
+	return p && find_exit(c, p, address, ret_rule);
 }
 
 bool runtime_code_file_rule(struct runtime_code *c, const struct object *object, uint64_t offset,
@@ -368,8 +403,11 @@ enum runtime_code_frame runtime_code_frame(struct runtime_code *c, pid_t pid, ui
 	struct stackd_rule rule;
 	uint8_t byte;
 
-	if (p)
-		renew(c, p, &at);
+	if (p && !is_as_read(c, p, &at)) {
+		if (c->credit_ns <= 0)
+			return RUNTIME_CODE_UNREAD;
+		refresh(c, p, &at);
+	}
 	if (!p || !p->owner || elf_file_read(p->object.elf, address, &byte, 1) != 1)
 		return RUNTIME_CODE_UNREAD;
 	runtime_code_rule(c, pid, address, is_return, &rule);

@@ -19,7 +19,8 @@
  * of that time need, without what symbols, pointers and calls from elsewhere tell.
  *
  * Bounds: RUNTIME_CODE_PIECES, of RUNTIME_CODE_BYTES each, and CPU time: RUNTIME_CODE_EARNED_NS for
- * each tick, saved up to RUNTIME_CODE_SAVED_NS. Without any left there are no new rules.
+ * each tick, saved up to RUNTIME_CODE_SAVED_NS. Of that, RUNTIME_CODE_RESERVED_NS are left for
+ * analysis, which ways to returns do not take. Without any left there are no new rules.
  */
 #ifndef UNWIND_RUNTIME_CODE_H
 #define UNWIND_RUNTIME_CODE_H
@@ -39,8 +40,9 @@
 		     * begin or end there */
 #define RUNTIME_CODE_BYTES (RUNTIME_CODE_CORE + 2 * RUNTIME_CODE_MARGIN)
 
-#define RUNTIME_CODE_EARNED_NS 100000000 /* with a tick each second: a tenth of a CPU */
-#define RUNTIME_CODE_SAVED_NS  500000000 /* about 3 MB of code */
+#define RUNTIME_CODE_EARNED_NS	 100000000  /* with a tick each second: a tenth of a CPU */
+#define RUNTIME_CODE_SAVED_NS	 1000000000 /* about 6 MB of code */
+#define RUNTIME_CODE_RESERVED_NS 500000000
 
 struct runtime_code;
 
@@ -71,9 +73,15 @@ const struct object *runtime_code_at(struct runtime_code *code, pid_t pid, uint6
 void runtime_code_rule(struct runtime_code *code, pid_t pid, uint64_t address, bool is_return,
 		       struct stackd_rule *ret_rule);
 
-/* The same for an offset of a file, that of a return address minus 1. false: a frame pointer is
- * worth a try. The code cannot be read, or there is no time left; or it has no rule and calls
- * others, as assembly code without frame pointers seldom does. */
+/* Gives the rule at an address, that of an instruction or a return address, that ways from there to
+ * returns tell (analysis/exit_frame.h): for code of which nothing says where its functions begin.
+ * It holds if it leads to a return address. false: there is none. */
+bool runtime_code_exit(struct runtime_code *code, pid_t pid, uint64_t address,
+		       struct stackd_rule *ret_rule);
+
+/* The same as runtime_code_rule() for an offset of a file, that of a return address minus 1. false:
+ * a frame pointer is worth a try. The code cannot be read, or there is no time left; or it has no
+ * rule and calls others, as assembly code without frame pointers seldom does. */
 bool runtime_code_file_rule(struct runtime_code *code, const struct object *object, uint64_t offset,
 			    bool is_return, struct stackd_rule *ret_rule);
 

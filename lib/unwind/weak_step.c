@@ -215,6 +215,20 @@ static bool step_by_entry(struct walk_run *run)
 	return false;
 }
 
+/* Steps out of code of which only ways to returns are known. */
+static bool step_by_exit(struct walk_run *run)
+{
+	uint8_t before = run->provenance;
+	struct stackd_rule rule;
+
+	if (run->code &&
+	    runtime_code_exit(run->code, run->in->pid, run->state.r[STACKD_REG_RIP], &rule) &&
+	    step_by_code(run, &rule) == WALK_GOES_ON)
+		return true;
+	run->provenance = before;
+	return false;
+}
+
 enum stackd_end_reason weak_step_without_file(struct walk_run *run, const struct object *object)
 {
 	const struct walk_state *s = &run->state;
@@ -226,6 +240,8 @@ enum stackd_end_reason weak_step_without_file(struct walk_run *run, const struct
 	if (rule.cfa != STACKD_CFA_NONE)
 		return step_by_code(run, &rule);
 	if (step_by_entry(run))
+		return WALK_GOES_ON;
+	if (step_by_exit(run))
 		return WALK_GOES_ON;
 	/* A signal may have come before the frame was made, which only the code could tell. */
 	if (s->slot && !s->is_return)

@@ -105,8 +105,9 @@ static void rules_of_functions(void **state)
 	assert_int_equal(distance(m, HERE + CALL, true), 48);
 	assert_int_equal(distance(m, HERE + 13, false), 8);
 	assert_int_equal(distance(m, HERE + LEAF, false), 8);
-	assert_int_equal(distance(m, HERE + LEAF + 64, false), 0);
 	assert_int_equal(m->reads, 1);
+	assert_int_equal(distance(m, HERE + LEAF + 64, false), 0);
+	assert_int_equal(m->reads, 2); /* it could be new */
 }
 
 static void other_process(void **state)
@@ -143,6 +144,73 @@ static void change(void **state)
 	runtime_code_tick(m->code);
 	assert_int_equal(distance(m, HERE + CALL, true), 80);
 	assert_int_equal(m->reads, 3);
+}
+
+/* Code that is added within a tick is known as soon as it is looked for. */
+static void added(void **state)
+{
+	struct memory *m = *state;
+	uint64_t other = HERE + 0x4000;
+
+	assert_int_equal(distance(m, HERE + CALL, true), 48);
+	assert_int_equal(distance(m, other + CALL, true), 0);
+	memcpy(m->bytes + other, function, sizeof(function));
+	assert_int_equal(distance(m, other + CALL, true), 48);
+	assert_int_equal(distance(m, other + LEAF, false), 8);
+	assert_int_equal(distance(m, HERE + CALL, true), 48);
+}
+
+/* sub $40,%rsp; nops; call; nops; add $40,%rsp; ret; int3 ...; and leaves: larger than what is
+ * looked at again. */
+static void patched_in_large_function(void **state)
+{
+	struct memory *m = *state;
+	uint64_t call = HERE + 0x1800, end = HERE + 0x3000;
+	uint32_t behind = (uint32_t)(end + LEAF - (call + 5));
+	uint32_t ahead = (uint32_t)(HERE - LEAF - (call + 5));
+
+	memcpy(m->bytes + HERE, function, 4);
+	memset(m->bytes + HERE + 4, 0x90, end - HERE - 4);
+	m->bytes[call] = 0xe8;
+	memcpy(m->bytes + call + 1, &behind, sizeof(behind));
+	memcpy(m->bytes + end, function + 9, 5);
+	m->bytes[end + LEAF] = m->bytes[HERE - LEAF] = 0xc3;
+	assert_int_equal(distance(m, call + 4, true), 48);
+	memcpy(m->bytes + call + 1, &ahead, sizeof(ahead));
+	runtime_code_tick(m->code);
+	assert_int_equal(distance(m, call + 4, true), 48);
+	assert_int_equal(distance(m, call + 64, true), 48);
+	assert_int_equal(distance(m, end, true), 48);
+}
+
+/* Where code was, there are other bytes, and their rules are gone. */
+static void overwritten(void **state)
+{
+	struct memory *m = *state;
+	uint64_t other = HERE + 0x1000;
+
+	memcpy(m->bytes + other, function, sizeof(function));
+	memcpy(m->bytes + other + 0x40, function, sizeof(function));
+	assert_int_equal(distance(m, other + CALL, true), 48);
+	assert_int_equal(distance(m, other + 0x40 + CALL, true), 48);
+	memset(m->bytes + other, 0xcc, 0x40);
+	runtime_code_tick(m->code);
+	assert_int_equal(distance(m, other + CALL, true), 0);
+	assert_int_equal(distance(m, other + 0x40 + CALL, true), 48);
+	assert_int_equal(distance(m, HERE + CALL, true), 48);
+}
+
+/* More changes than windows. */
+static void changed_everywhere(void **state)
+{
+	struct memory *m = *state;
+
+	assert_int_equal(distance(m, HERE + CALL, true), 48);
+	for (uint64_t at = 0; at + 0x100 <= BYTES; at += 0x100)
+		memcpy(m->bytes + at, function, sizeof(function));
+	runtime_code_tick(m->code);
+	for (uint64_t at = 0x100; at + 0x100 <= RUNTIME_CODE_CORE; at += 0x100)
+		assert_int_equal(distance(m, at + CALL, true), 48);
 }
 
 /* Samples of a process's last moment come after its end. */
@@ -256,6 +324,50 @@ static void time_is_bounded(void **state)
 	runtime_code_tick(m->code);
 	assert_int_equal(distance(m, 2 * RUNTIME_CODE_CORE, false), 8);
 	assert_int_equal(m->reads, 2);
+}
+
+/* What is known holds as long as its bytes are the same. */
+static void known_without_time(void **state)
+{
+	struct memory *m = *state;
+
+	runtime_code_free(m->code);
+	assert_int_equal(runtime_code_new(read_slowly, start_of_memory, m, fake_clock, &m->code),
+			 0);
+	assert_int_equal(distance(m, HERE + CALL, true), 48);
+	now_ns += 1;
+	runtime_code_tick(m->code);
+	assert_int_equal(distance(m, HERE + CALL, true),
+			 48); /* takes all that the tick has brought */
+	runtime_code_tick(m->code);
+	m->bytes[HERE + 0x1000] = 0x90;
+	assert_int_equal(distance(m, HERE + CALL, true), 48);
+	m->bytes[HERE + CALL] = 1;
+	assert_int_equal(distance(m, HERE + CALL, true), 0);
+}
+
+/* Code of which nothing says where it begins: what adds to rsp and returns. */
+static void frame_of_exit(void **state)
+{
+	static const uint8_t end[] = {0xc3, 0x90, 0x48, 0x83, 0xc4, 0x10, 0x5b, 0xc3};
+	struct memory *m = *state;
+	struct stackd_rule rule;
+	uint64_t at = HERE + 0x101;
+
+	memcpy(m->bytes + at - 1, end, sizeof(end));
+	assert_int_equal(distance(m, at, false), 0);
+	assert_true(runtime_code_exit(m->code, PID, START + at, &rule));
+	assert_int_equal(rule.cfa_offset, 32);
+	assert_int_equal(rule.saved[1], -16);
+	assert_true(runtime_code_exit(m->code, PID, START + at, &rule));
+	m->bytes[at + 4] = 0x20;
+	runtime_code_tick(m->code);
+	assert_true(runtime_code_exit(m->code, PID, START + at, &rule));
+	assert_int_equal(rule.cfa_offset, 48);
+	m->bytes[at + 6] = 0xcc;
+	runtime_code_tick(m->code);
+	assert_false(runtime_code_exit(m->code, PID, START + at, &rule));
+	assert_false(runtime_code_exit(m->code, PID + 1, START + at, &rule));
 }
 
 /* sub $24,%rsp; mov %rbx,(%rsp); mov %rdi,%rbx; jmp *%rsi */
@@ -379,6 +491,10 @@ int main(void)
 		TEST(other_process),
 		TEST(needs_return),
 		TEST(change),
+		TEST(added),
+		TEST(patched_in_large_function),
+		TEST(overwritten),
+		TEST(changed_everywhere),
 		TEST(ended),
 		TEST(bytes),
 		TEST(bare),
@@ -386,7 +502,9 @@ int main(void)
 		TEST(written_since),
 		TEST(not_read),
 		TEST(time_is_bounded),
+		TEST(known_without_time),
 		TEST(frame_of_entry),
+		TEST(frame_of_exit),
 		TEST(code_of_a_file),
 		TEST(many_pieces),
 	};

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Follows ways forward, with the distance that rsp has from where it was; see exit_frame.h.
+ *
+ * What is pushed or stored on a way and read back on it is remembered, so that a way through a
+ * whole function restores nothing. A way ends without a result where it gives rsp a value that
+ * nothing is known of, or returns with a register changed that functions preserve.
+ */
+#include "analysis/exit_frame.h"
+
+#include <string.h>
+
+#include "analysis/insn.h"
+#include "base/int_map.h"
+
+#define WAYS   64  /* that wait to be followed, at most */
+#define WORDS  16  /* that a way has written to the stack, at most */
+#define CALLEE 128 /* instructions of a function that is called are looked at for its return */
+#define ENOUGH 4   /* returns that agree */
+#define RET_N  0xc2
+
+/* Registers that functions preserve, in the order of rules, by the processor's numbers. */
+static const uint8_t preserved[STACKD_SAVED_COUNT] = {INSN_RBP, 3, 12, 13, 14, 15};
+
+struct word {
+	int32_t at;	   /* bytes from the base */
+	uint8_t preserved; /* the register whose value, as it was at the start, is there; else
+			      INSN_NO_REG */
+};
+
+enum known {
+	AS_BEFORE, /* the register has its value of the start, */
+	RESTORED,  /* or that of a word which was there at the start, */
+	CHANGED,   /* or another one */
+};
+
+struct way {
+	uint64_t at;
+	uint8_t base; /* rsp is this register, as it was at the start: RSP or RBP, */
+	int32_t rsp;  /* and as many bytes */
+	uint8_t word_count;
+	uint8_t known[STACKD_SAVED_COUNT];
+	int32_t slot[STACKD_SAVED_COUNT]; /* from the base; of those that are restored */
+	struct word words[WORDS];
+	uint8_t number_in; /* a register that holds a number; INSN_NO_REG: none is known */
+	uint64_t number;
+};
+
+struct exits {
+	exit_frame_read_fn *read;
+	void *arg;
+	ZydisDecoder decoder;
+	struct int_map seen; /* by vaddr: 1 */
+	struct way ways[WAYS];
+	size_t way_count;
+	unsigned steps;
+	unsigned returns;
+	bool has_failed;
+	struct way found; /* where a return is */
+};
+
+/* The place of a register in rules; STACKD_SAVED_COUNT: it has none. */
+static unsigned place_of(unsigned reg)
+{
+	unsigned k = 0;
+
+	while (k < STACKD_SAVED_COUNT && preserved[k] != reg)
+		k++;
+	return k;
+}
+
+/* --- one instruction ----------------------------------------------------------------------- */
+
+static bool write_word(struct way *w, int32_t at, unsigned reg)
+{
+	unsigned k = place_of(reg);
+	struct word word = {at, INSN_NO_REG};
+
+	if (k < STACKD_SAVED_COUNT && w->known[k] == AS_BEFORE)
+		word.preserved = preserved[k];
+	for (unsigned i = 0; i < w->word_count; i++) {
+		if (w->words[i].at == at) {
+			w->words[i] = word;
+			return true;
+		}
+	}
+	if (w->word_count == WORDS)
+		return false;
+	w->words[w->word_count++] = word;
+	return true;
+}
+
+/* Loads a register from a word of the stack. */
+static void read_word(struct way *w, int32_t at, unsigned reg)
+{
+	unsigned k = place_of(reg);
+
+	if (k == STACKD_SAVED_COUNT)
+		return;
+	w->known[k] = RESTORED;
+	w->slot[k] = at;
+	for (unsigned i = 0; i < w->word_count; i++) {
+		if (w->words[i].at == at)
+			w->known[k] = w->words[i].preserved == reg ? AS_BEFORE : CHANGED;
+	}
+}
+
+/* rsp = rbp: from there on, all is told from rbp, if nothing was told yet. */
+static bool set_to_rbp(struct way *w, int32_t disp)
+{
+	if (w->base != INSN_RSP || w->known[0] != AS_BEFORE)
+		return false;
+	for (unsigned k = 0; k < STACKD_SAVED_COUNT; k++) {
+		if (w->known[k] == RESTORED)
+			return false;
+	}
+	w->base = INSN_RBP;
+	w->rsp = disp;
+	w->word_count = 0;
+	return true;
+}
+
+static bool copy(struct way *w, const struct insn *i)
+{
+	unsigned k = place_of(i->dst);
+
+	if (i->dst == INSN_RSP && i->src == INSN_RSP)
+		return !__builtin_add_overflow(w->rsp, i->disp, &w->rsp);
+	if (i->dst == INSN_RSP)
+		return i->src == INSN_RBP && set_to_rbp(w, i->disp);
+	if (k < STACKD_SAVED_COUNT && (i->dst != i->src || i->disp))
+		w->known[k] = CHANGED;
+	return true;
+}
+
+static bool load(struct way *w, const struct insn *i)
+{
+	unsigned k = place_of(i->dst);
+
+	if (i->dst == INSN_RSP)
+		return false;
+	if (i->src == INSN_RSP)
+		read_word(w, w->rsp + i->disp, i->dst);
+	else if (i->src == INSN_RBP && w->base == INSN_RBP && w->known[0] == AS_BEFORE)
+		read_word(w, i->disp, i->dst);
+	else if (k < STACKD_SAVED_COUNT)
+		w->known[k] = CHANGED;
+	return true;
+}
+
+static bool push(struct way *w, const struct insn *i)
+{
+	w->rsp -= 8;
+	return write_word(w, w->rsp, i->src);
+}
+
+static bool pop(struct way *w, const struct insn *i)
+{
+	if (i->dst == INSN_RSP)
+		return false;
+	read_word(w, w->rsp, i->dst);
+	w->rsp += 8;
+	return true;
+}
+
+static bool leave_frame(struct way *w)
+{
+	const struct insn of_rbp = {.dst = INSN_RBP};
+
+	return set_to_rbp(w, 0) && pop(w, &of_rbp);
+}
+
+static bool change_others(struct way *w, const struct insn *i)
+{
+	if (i->written >> INSN_RSP & 1)
+		return false;
+	for (unsigned k = 0; k < STACKD_SAVED_COUNT; k++) {
+		if (i->written >> preserved[k] & 1)
+			w->known[k] = CHANGED;
+	}
+	return true;
+}
+
+/* Whether an instruction is movabs $number,%reg, whose number of 64 bits insn_decode() leaves out.
+ */
+static bool is_number(const struct insn *i, const uint8_t *bytes)
+{
+	return i->length == 10 && (bytes[0] & 0xfe) == 0x48 && (bytes[1] & 0xf8) == 0xb8;
+}
+
+/* What is known of a number in a register, behind an instruction: PyPy's code has the addresses
+ * that it jumps to as distances from one. */
+static void follow_number(struct way *w, const struct insn *i, const uint8_t *bytes)
+{
+	bool is_sum = i->op == INSN_COPY && i->src == w->number_in && i->src < INSN_NO_REG;
+
+	if (is_number(i, bytes)) {
+		w->number_in = (bytes[1] & 7) | (bytes[0] & 1) << 3;
+		memcpy(&w->number, bytes + 2, sizeof(w->number));
+	} else if (i->idiom == INSN_ADDRESS) {
+		w->number_in = i->dst;
+		w->number = i->target;
+	} else if (is_sum && i->dst == w->number_in) {
+		w->number += (uint64_t)(int64_t)i->disp;
+	} else if (w->number_in < INSN_NO_REG && i->written >> w->number_in & 1) {
+		w->number_in = INSN_NO_REG;
+	}
+}
+
+/* Applies an instruction to a way; false: it leads no further. */
+static bool apply(struct way *w, const struct insn *i)
+{
+	switch (i->op) {
+	case INSN_PUSH:
+		return push(w, i);
+	case INSN_POP:
+		return pop(w, i);
+	case INSN_COPY:
+		return copy(w, i);
+	case INSN_LOAD:
+		return load(w, i);
+	case INSN_STORE:
+		return i->dst != INSN_RSP || write_word(w, w->rsp + i->disp, i->src);
+	case INSN_LEAVE:
+		return leave_frame(w);
+	case INSN_ALIGN:
+		return false;
+	case INSN_ZERO:
+		return copy(w, &(struct insn){.dst = i->dst, .src = INSN_NO_REG});
+	default:
+		return change_others(w, i);
+	}
+}
+
+/* --- ways ---------------------------------------------------------------------------------- */
+
+static bool is_same_frame(const struct way *a, const struct way *b)
+{
+	for (unsigned k = 0; k < STACKD_SAVED_COUNT; k++) {
+		if (a->known[k] != b->known[k] ||
+		    (a->known[k] == RESTORED && a->slot[k] != b->slot[k]))
+			return false;
+	}
+	return a->base == b->base && a->rsp == b->rsp;
+}
+
+/* A way has come to a return. */
+static void take_return(struct exits *e, const struct way *w)
+{
+	if (w->rsp < 0 && w->base == INSN_RSP) /* to what the way has pushed: a jump */
+		return;
+	if (memchr(w->known, CHANGED, sizeof(w->known)))
+		return;
+	if (e->returns++ && !is_same_frame(&e->found, w))
+		e->has_failed = true;
+	e->found = *w;
+}
+
+static void add_way(struct exits *e, const struct way *w, uint64_t at)
+{
+	if (e->way_count == WAYS)
+		return;
+	e->ways[e->way_count] = *w;
+	e->ways[e->way_count++].at = at;
+}
+
+/* Whether a way is the first that comes to its instruction. Another one may have come with rsp
+ * elsewhere: a call of it may have taken words off the stack. */
+static bool is_first(struct exits *e, const struct way *w)
+{
+	uint32_t before;
+
+	return !int_map_enter(&e->seen, w->at, 0, &before) && !int_map_set(&e->seen, w->at, 1) &&
+	       !before;
+}
+
+static bool decode(const struct exits *e, uint64_t at, struct insn *i, uint8_t *bytes)
+{
+	size_t got = e->read(e->arg, at, bytes, INSN_MAX_BYTES);
+
+	return got && insn_decode(&e->decoder, bytes, got, at, i);
+}
+
+/* The bytes that a function takes off the stack besides its return address, as far as its first
+ * instructions tell; functions of C take none. */
+static int32_t taken_by(const struct exits *e, uint64_t at)
+{
+	uint8_t bytes[INSN_MAX_BYTES];
+	struct insn i;
+
+	for (int n = 0; n < CALLEE && decode(e, at, &i, bytes); n++) {
+		if (i.flow == INSN_RETURN)
+			return bytes[0] == RET_N ? bytes[1] | bytes[2] << 8 : 0;
+		if (i.flow == INSN_JUMP_INDIRECT || i.flow == INSN_STOP)
+			return 0;
+		at = i.flow == INSN_JUMP ? i.target : at + i.length;
+	}
+	return 0;
+}
+
+/* Where a call or a jump goes by a register; 0: nobody knows. */
+static uint64_t target_of(const struct way *w, const struct insn *i)
+{
+	if (i->flow == INSN_CALL)
+		return i->target;
+	return i->idiom == INSN_NO_IDIOM && i->src < INSN_NO_REG && i->src == w->number_in
+		       ? w->number
+		       : 0;
+}
+
+/* Goes on behind a call, where registers that functions use are others. */
+static void pass_call(const struct exits *e, struct way *w, const struct insn *i)
+{
+	uint64_t target = target_of(w, i);
+
+	if (target)
+		w->rsp += taken_by(e, target);
+	if (place_of(w->number_in) == STACKD_SAVED_COUNT)
+		w->number_in = INSN_NO_REG;
+}
+
+/* Goes through an instruction. Returns whether the way goes on. */
+static bool pass(struct exits *e, struct way *w, const struct insn *i, const uint8_t *bytes)
+{
+	uint64_t next = w->at + i->length;
+
+	switch (i->flow) {
+	case INSN_RETURN:
+		take_return(e, w);
+		return false;
+	case INSN_STOP:
+		return false;
+	case INSN_JUMP_INDIRECT:
+		next = target_of(w, i);
+		break;
+	case INSN_JUMP:
+		next = i->target;
+		break;
+	case INSN_BRANCH:
+		add_way(e, w, i->target);
+		break;
+	case INSN_CALL:
+	case INSN_CALL_INDIRECT:
+		pass_call(e, w, i);
+		break;
+	default:
+		if (!apply(w, i))
+			return false;
+		follow_number(w, i, bytes);
+	}
+	w->at = next;
+	return next;
+}
+
+/* Follows a way to its end. */
+static void follow(struct exits *e, struct way *w)
+{
+	uint8_t bytes[INSN_MAX_BYTES];
+	struct insn i;
+
+	while (e->steps++ < EXIT_FRAME_INSTRUCTIONS && is_first(e, w) &&
+	       decode(e, w->at, &i, bytes) && pass(e, w, &i, bytes))
+		;
+}
+
+static bool fits(int64_t offset)
+{
+	return offset == (int16_t)offset && offset;
+}
+
+static bool rule_of(const struct way *w, struct stackd_rule *ret_rule)
+{
+	struct stackd_rule rule = {
+		.cfa = STACKD_CFA_REG,
+		.reg = w->base == INSN_RBP ? STACKD_REG_RBP : STACKD_REG_RSP,
+		.cfa_offset = w->rsp + 8,
+		.ra_offset = -8,
+	};
+
+	for (unsigned k = 0; k < STACKD_SAVED_COUNT; k++) {
+		int64_t slot = (int64_t)w->slot[k] - rule.cfa_offset;
+
+		if (w->known[k] != RESTORED)
+			continue;
+		if (!fits(slot))
+			return false;
+		rule.saved[k] = (int16_t)slot;
+	}
+	*ret_rule = rule;
+	return true;
+}
+
+bool exit_frame_find(exit_frame_read_fn *read, void *arg, uint64_t vaddr,
+		     struct stackd_rule *ret_rule)
+{
+	struct exits e = {.read = read, .arg = arg, .way_count = 1};
+
+	e.ways[0] = (struct way){.at = vaddr, .base = INSN_RSP, .number_in = INSN_NO_REG};
+	insn_decoder_init(&e.decoder);
+	while (e.way_count && !e.has_failed && e.returns < ENOUGH) {
+		struct way w = e.ways[--e.way_count];
+
+		follow(&e, &w);
+	}
+	int_map_fini(&e.seen);
+	return e.returns && !e.has_failed && rule_of(&e.found, ret_rule);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The frame that code gives up on its way to a return.
+ *
+ * Rules come from where functions begin. Of code that a program has made, nothing may tell that: a
+ * trace of PyPy's begins where a guard of another one fails, and small stubs stand behind data. But
+ * from any instruction, ways lead on to a return, where the CFA is rsp + 8; what they add to rsp
+ * until then, and the registers that they restore, is the rule where they began.
+ */
+#ifndef ANALYSIS_EXIT_FRAME_H
+#define ANALYSIS_EXIT_FRAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stackd_abi.h"
+
+#define EXIT_FRAME_INSTRUCTIONS 1024 /* that are followed at most */
+
+/* Copies up to `size` bytes of code that stand at `vaddr`; their number, 0: there are none. */
+typedef size_t exit_frame_read_fn(void *arg, uint64_t vaddr, uint8_t *bytes, size_t size);
+
+/* Follows the ways from an instruction (vaddr), over calls, to returns. Returns whether there is
+ * one, and all that were found, which are a few, give up the same frame: then *ret_rule is the rule
+ * there. A way ends where nobody knows where it goes, or there are no bytes. */
+bool exit_frame_find(exit_frame_read_fn *read, void *arg, uint64_t vaddr,
+		     struct stackd_rule *ret_rule);
+
+#endif
