@@ -34,22 +34,30 @@ record() { # NAME ARGUMENTS...: one recording
     echo $? >"/out/$name.status"
 }
 
-# How many walks of a recording that is under way came to their end in the kernel.
-walks() { # NAME
+# A counter of a recording that is under way.
+counter() { # NAME COUNTER
     stackctl stats --json -i "/out/$1.db" 2>/dev/null | tr , "\n" | tr "{" "\n" |
-        awk -F : '$1 == "\"kernel_walks\"" { n += $2 } $1 == "\"kernel_fallbacks\"" { n -= $2 }
-            END { print n + 0 }'
+        awk -F : -v "key=\"$2\"" '$1 == key { n += $2 } END { print n + 0 }'
 }
 
-# One recording of what runs on, until enough stacks have been walked: in seconds, a slow emulator
-# may bring none of a program.
-record_walks() { # NAME ARGUMENTS...
-    name=$1
-    shift
+# How many of its walks came to their end in the kernel, and how many tags stood for one.
+walks() { # NAME
+    echo $(($(counter "$1" kernel_walks) - $(counter "$1" kernel_fallbacks)))
+}
+
+tags() { # NAME
+    counter "$1" kernel_tags
+}
+
+# One recording of what runs on, until there are enough of these: in seconds, a slow emulator may
+# bring none of a program, nor the daemon to its tables.
+record_until() { # walks|tags LEAST NAME ARGUMENTS...
+    of=$1 least=$2 name=$3
+    shift 3
     note "$name"
     timeout 600 "$daemon" -o "/out/$name.db" "$@" >"/out/$name.log" 2>&1 </dev/null &
     recorder=$!
-    while sleep 1 && [ -d "/proc/$recorder" ] && [ "$(walks "$name")" -lt 200 ]; do :; done
+    while sleep 1 && [ -d "/proc/$recorder" ] && [ "$("$of" "$name")" -lt "$least" ]; do :; done
     kill -TERM "$recorder"
     wait "$recorder"
     echo $? >"/out/$name.status"
@@ -117,17 +125,17 @@ record_stopped lossy deep --judge -F 1997 --ring-bytes 256K -- /workloads/deep 4
 
 # The daemon needs CPU time as well: a load that two processors can bear.
 start threads
-record_walks attached --judge -F 997 --ring-bytes 128M --pid "$started"
+record_until walks 200 attached --judge -F 997 --ring-bytes 128M --pid "$started"
 end
 start chain plugin
 # At a rate that leaves the processors to the workloads, and to what counts the walks: of the whole
 # machine, stackd is a part, and where the emulator gets a third of a processor a sample takes 6 ms.
-record_walks all -F 49 --ring-bytes 128M --all
+record_until walks 200 all -F 49 --ring-bytes 128M --all
 end
 start chain threads
 mkdir /tmp/cgroup/one
 echo "${started##* }" >/tmp/cgroup/one/cgroup.procs
-record_walks cgroup -F 997 --cgroup /tmp/cgroup/one
+record_until walks 200 cgroup -F 997 --cgroup /tmp/cgroup/one
 end
 
 # Regions: the log has what the program measures itself.
@@ -158,7 +166,9 @@ for name in chain threads plugin tail_calls; do
 done
 EOF
     record tags_judged --judge-tags -F 997 --ring-bytes 64M -- /bin/dash /tmp/tagged.sh
-    record tags -F 997 -- /workloads/tagged-plugin/chain 3
+    start tagged-plugin/chain
+    record_until tags 100 tags -F 997 --pid "$started"
+    end
 fi
 
 # The programs of other compilers: the most different paths, and options that compile other code in.
@@ -166,7 +176,9 @@ for daemon in /bin/stackd-clang-*; do
     [ -x "$daemon" ] || continue
     compiler=${daemon#/bin/stackd-}
     record "$compiler" --judge -F 997 --ring-bytes 64M -- /bin/dash /workloads/short.sh
-    record "$compiler-options" --depth 8 --heights --lbr=anyway -F 997 -- /workloads/deep 2
+    start deep
+    record_until walks 100 "$compiler-options" --depth 8 --heights --lbr=anyway -F 997 --pid "$started"
+    end
     # shellcheck disable=SC2086
     record "$compiler-regions" -F 997 $regions -- /workloads/regions 10
     # shellcheck disable=SC2086
