@@ -78,6 +78,28 @@ begin
 end.
 """
 
+JAVA = """
+import java.util.*;
+public class Work {
+    static int fib(int n) { return n < 2 ? 1 : fib(n - 1) + fib(n - 2); }
+    public static void main(String[] a) {
+        long end = System.currentTimeMillis() + 1000 * Integer.parseInt(a[0]);
+        while (System.currentTimeMillis() < end) {
+            fib(25);
+            Map<String, Integer> m = new HashMap<>();
+            for (int i = 0; i < 20000; i++) m.put("k" + i, i);
+            new ArrayList<>(m.keySet()).stream().sorted().count();
+        }
+    }
+}
+"""
+
+BUSYBOX = """e=$(($(date +%%s) + %d))
+while [ $(date +%%s) -lt $e ]; do
+    busybox gzip -c /usr/bin/python3 | busybox md5sum
+    busybox seq 20000 | busybox sort -r | busybox awk '{s += $1} END {print s}'
+done >/dev/null"""
+
 GO = """
 package main
 import ("fmt"; "os"; "sort"; "strconv"; "strings"; "time")
@@ -130,6 +152,10 @@ def prepare_pascal(work):
     run(work, "fpc", "-O2", "work.pas")
 
 
+def prepare_java(work):
+    write(work, "Work.java", JAVA)
+
+
 def prepare_go(work):
     write(work, "work.go", GO)
     run(work, "go", "build", "-ldflags=-s -w", "-o", "gowork", "work.go")
@@ -157,6 +183,13 @@ PROGRAMS = [
     Program("Free Pascal", ["fpc"], prepare_pascal, lambda s: ["./work", str(s)]),
     Program("Go, stripped", ["go"], prepare_go, lambda s: ["./gowork", str(s)]),
     Program("go vet", ["go"], None, lambda s: ["go", "vet", "fmt", "strconv", "net/http"]),
+    Program("busybox, static", ["busybox"], None,
+            lambda s: ["busybox", "sh", "-c", BUSYBOX % s]),
+    Program("PyPy", ["pypy3"], None,
+            lambda s: ["pypy3", "-c", "import time, json\ne, d = time.time() + %d, {}\n"
+                       "while time.time() < e:\n  for i in range(20000): d[str(i)] = i * i\n"
+                       "  json.dumps(d)" % s]),
+    Program("Java", ["java"], prepare_java, lambda s: ["java", "Work.java", str(s)]),
     Program("node", ["node"], None,
             lambda s: ["node", "-e", "const e=Date.now()+%d*1000,z=require('zlib');let n=0;"
                        "while(Date.now()<e){n+=z.gzipSync(JSON.stringify([...Array(20000).keys()]))"
