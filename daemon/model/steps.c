@@ -99,6 +99,16 @@ void steps_tick(struct steps *s)
 
 /* --- pairs ----------------------------------------------------------------------------------- */
 
+/* Reads the code of a location again, if a process has made it, and changed it since. */
+static void catch_up(const struct steps *s, uint32_t number)
+{
+	const struct location *l = location_at(s->locations, number);
+	const struct object *object = object_table_at(s->objects, l->object);
+
+	if (object->kind == OBJECT_JIT && s->code)
+		runtime_code_has_changed(s->code, object->owner.pid, l->offset);
+}
+
 /* The code of a location. That which a process has made is in its memory. */
 static struct lbr_location code_at(const struct steps *s, uint32_t number)
 {
@@ -149,6 +159,8 @@ static enum lbr_step check_here(const struct steps *s, const struct step *step,
 	if (step->may_be_bare)
 		*ret_frame = runtime_code_frame(s->code, object_of(s, l)->owner.pid, l->offset,
 						l->is_return);
+	catch_up(s, step->caller);
+	catch_up(s, step->callee);
 	pair.caller = code_at(s, step->caller);
 	pair.callee = code_at(s, step->callee);
 	return lbr_step_check(s->reach, &pair);

@@ -260,6 +260,15 @@ static int walk(struct walk_service *w, struct buf_reader *request, struct buf *
 
 /* --- steps ----------------------------------------------------------------------------------- */
 
+/* Reads the code of a location again, if a process has made it, and changed it since. */
+static void catch_up(struct walk_service *w, uint32_t number, uint64_t offset)
+{
+	const struct object *object = service_object(w->service, number);
+
+	if (object && object->kind == OBJECT_JIT)
+		runtime_code_has_changed(w->code, object->owner.pid, offset);
+}
+
 /* The code of a location; that which a process has made is in its memory. */
 static struct lbr_location code_at(struct walk_service *w, uint32_t number, uint64_t offset)
 {
@@ -282,6 +291,8 @@ static int check_step(struct walk_service *w, struct buf_reader *request)
 		frame = runtime_code_frame(w->code,
 					   service_object(w->service, step.callee)->owner.pid,
 					   step.callee_offset, step.is_return);
+	catch_up(w, step.callee, step.callee_offset);
+	catch_up(w, step.caller, step.caller_offset);
 	pair.callee = code_at(w, step.callee, step.callee_offset);
 	pair.caller = code_at(w, step.caller, step.caller_offset);
 	pair.is_entry = step.is_entry;

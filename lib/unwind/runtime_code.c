@@ -41,7 +41,8 @@ struct piece {
 	struct int_map exit_of; /* by address: index of its rule, or NO_EXIT */
 };
 
-#define NO_EXIT (UINT32_MAX - 1)
+#define NO_EXIT	  (UINT32_MAX - 1)
+#define MAX_EXITS 4096 /* addresses of a piece of which that is kept */
 
 #define WAYS	4
 #define ENTRIES 64 /* by process id: the last process of each remainder */
@@ -84,6 +85,12 @@ int runtime_code_new(runtime_code_read_fn *read, runtime_code_start_fn *start, v
 	c->credit_ns = RUNTIME_CODE_SAVED_NS;
 	*ret_code = c;
 	return 0;
+}
+
+static void forget_exits(struct piece *p)
+{
+	p->exits.count = 0;
+	int_map_clear(&p->exit_of);
 }
 
 static void drop(struct piece *p)
@@ -135,8 +142,7 @@ static int take(struct runtime_code *c, struct piece *p, bool is_file, uint64_t 
 	int err = p->owner ? code_piece_renew(&p->code, c->bytes, len, start)
 			   : code_piece_make(&p->code, c->bytes, len, start, is_file);
 
-	p->exits.count = 0;
-	int_map_clear(&p->exit_of);
+	forget_exits(p);
 	p->object.kind = OBJECT_JIT;
 	p->object.path = "[jit]";
 	p->object.elf = p->code.elf;
@@ -264,6 +270,26 @@ const struct object *runtime_code_at(struct runtime_code *c, pid_t pid, uint64_t
 	return p ? &p->object : NULL;
 }
 
+/* Takes the bytes around an address that are there by now. Returns whether they are others; without
+ * time for them, the piece has none that hold. */
+static bool catch_up(struct runtime_code *c, struct piece *p, const struct place *at)
+{
+	if (!p || is_as_read(c, p, at))
+		return false;
+	if (c->credit_ns > 0)
+		refresh(c, p, at);
+	else
+		drop(p);
+	return true;
+}
+
+bool runtime_code_has_changed(struct runtime_code *c, pid_t pid, uint64_t address)
+{
+	const struct place at = {.pid = pid, .address = address};
+
+	return catch_up(c, find(c, &at), &at);
+}
+
 /* --- rules --------------------------------------------------------------------------------- */
 
 static void rule_of(const struct piece *p, uint64_t address, bool is_return,
@@ -288,10 +314,8 @@ void runtime_code_rule(struct runtime_code *c, pid_t pid, uint64_t address, bool
 
 	rule_of(p, address, is_return, ret_rule);
 	/* Code that was made since the last tick. */
-	if (p && ret_rule->cfa == STACKD_CFA_NONE && c->credit_ns > 0 && !is_as_read(c, p, &at)) {
-		refresh(c, p, &at);
+	if (ret_rule->cfa == STACKD_CFA_NONE && catch_up(c, p, &at))
 		rule_of(p->owner ? p : NULL, address, is_return, ret_rule);
-	}
 }
 
 /* Code of a piece, or of the same process elsewhere, which is read as it is now. */
@@ -335,6 +359,8 @@ static bool find_exit(struct runtime_code *c, struct piece *p, uint64_t address,
 
 	if (index == INT_MAP_NONE && c->credit_ns > RUNTIME_CODE_RESERVED_NS) {
 		index = NO_EXIT;
+		if (p->exit_of.used >= MAX_EXITS)
+			forget_exits(p);
 		if (!VEC_RESERVE(&p->exits, 1) &&
 		    exit_frame_find(read_code, &reader, address, &rule)) {
 			index = (uint32_t)p->exits.count;
@@ -365,6 +391,14 @@ bool runtime_code_file_rule(struct runtime_code *c, const struct object *object,
 
 	rule_of(p, offset, is_return, ret_rule);
 	return p && (ret_rule->cfa != STACKD_CFA_NONE || !is_return);
+}
+
+bool runtime_code_file_exit(struct runtime_code *c, const struct object *object, uint64_t offset,
+			    struct stackd_rule *ret_rule)
+{
+	struct piece *p = find(c, &(struct place){.file = object, .address = offset});
+
+	return p && find_exit(c, p, offset, ret_rule);
 }
 
 /* Whether a step at an address takes the return address from where it is, though rbp is not yet the
@@ -403,11 +437,7 @@ enum runtime_code_frame runtime_code_frame(struct runtime_code *c, pid_t pid, ui
 	struct stackd_rule rule;
 	uint8_t byte;
 
-	if (p && !is_as_read(c, p, &at)) {
-		if (c->credit_ns <= 0)
-			return RUNTIME_CODE_UNREAD;
-		refresh(c, p, &at);
-	}
+	catch_up(c, p, &at);
 	if (!p || !p->owner || elf_file_read(p->object.elf, address, &byte, 1) != 1)
 		return RUNTIME_CODE_UNREAD;
 	runtime_code_rule(c, pid, address, is_return, &rule);

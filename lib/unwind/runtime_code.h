@@ -68,6 +68,10 @@ void runtime_code_tick(struct runtime_code *code);
  * object lives until the next call for another address or the next tick. */
 const struct object *runtime_code_at(struct runtime_code *code, pid_t pid, uint64_t address);
 
+/* Reads the bytes around an address again, where they are others by now than at the last tick.
+ * Returns whether they are: what was told of them holds no more. */
+bool runtime_code_has_changed(struct runtime_code *code, pid_t pid, uint64_t address);
+
 /* Gives the rule at an address, that of a return address minus 1. STACKD_CFA_NONE: there is none.
  */
 void runtime_code_rule(struct runtime_code *code, pid_t pid, uint64_t address, bool is_return,
@@ -84,6 +88,10 @@ bool runtime_code_exit(struct runtime_code *code, pid_t pid, uint64_t address,
  * rule and calls others, as assembly code without frame pointers seldom does. */
 bool runtime_code_file_rule(struct runtime_code *code, const struct object *object, uint64_t offset,
 			    bool is_return, struct stackd_rule *ret_rule);
+
+/* The same as runtime_code_exit() for an offset of a file. */
+bool runtime_code_file_exit(struct runtime_code *code, const struct object *object, uint64_t offset,
+			    struct stackd_rule *ret_rule);
 
 /* What is known of a step by frame pointer out of code. */
 enum runtime_code_frame {

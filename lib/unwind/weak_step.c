@@ -33,10 +33,20 @@ static enum answer follows_call_in(const struct elf_file *elf, uint64_t offset)
 	return call_site_ends(bytes, sizeof(bytes)) ? YES : NO;
 }
 
+/* The same of code that the process has made. */
+static enum answer follows_call_made(const struct walk_run *run, uint64_t pc)
+{
+	const struct object *object =
+		run->code ? runtime_code_at(run->code, run->in->pid, pc - 1) : NULL;
+
+	return object ? follows_call_in(object->elf, pc) : UNKNOWN;
+}
+
 /* Whether there is a call before an address; the kernel puts that of sigreturn there, too. */
 static enum answer follows_call(const struct walk_run *run, uint64_t pc)
 {
 	const struct object *object;
+	enum answer answer;
 	uint64_t offset;
 
 	if (!walk_run_find(run, pc, true, &object, &offset))
@@ -45,8 +55,10 @@ static enum answer follows_call(const struct walk_run *run, uint64_t pc)
 		return YES;
 	if (object->elf)
 		return follows_call_in(object->elf, offset + 1);
-	object = run->code ? runtime_code_at(run->code, run->in->pid, pc - 1) : NULL;
-	return object ? follows_call_in(object->elf, pc) : UNKNOWN;
+	answer = follows_call_made(run, pc);
+	if (answer == NO && runtime_code_has_changed(run->code, run->in->pid, pc - 1))
+		answer = follows_call_made(run, pc);
+	return answer;
 }
 
 /* Whether a return address that was guessed can be one. Where the caller's code cannot be read, the
@@ -267,15 +279,33 @@ static int slot_above(uint64_t pc)
 	return -1;
 }
 
+/* Steps out of code of a file by what ways to returns tell. */
+static bool step_by_file_exit(struct walk_run *run, const struct object *object, uint64_t offset)
+{
+	uint8_t before = run->provenance;
+	struct stackd_rule rule;
+
+	if (runtime_code_file_exit(run->code, object, offset + run->state.is_return, &rule) &&
+	    step_by_code(run, &rule) == WALK_GOES_ON)
+		return true;
+	run->provenance = before;
+	return false;
+}
+
 enum stackd_end_reason weak_step_without_recipes(struct walk_run *run, const struct object *object,
 						 uint64_t offset)
 {
 	struct stackd_rule rule;
+	bool is_told;
 
-	if (!run->code ||
-	    !runtime_code_file_rule(run->code, object, offset, run->state.is_return, &rule))
+	if (!run->code)
 		return weak_step_by_frame_pointer(run);
-	return rule.cfa != STACKD_CFA_NONE ? step_by_code(run, &rule) : STACKD_END_NO_RECIPE;
+	is_told = runtime_code_file_rule(run->code, object, offset, run->state.is_return, &rule);
+	if (rule.cfa != STACKD_CFA_NONE)
+		return step_by_code(run, &rule);
+	if (step_by_file_exit(run, object, offset))
+		return WALK_GOES_ON;
+	return is_told ? STACKD_END_NO_RECIPE : weak_step_by_frame_pointer(run);
 }
 
 bool weak_step_leave_trampoline(struct walk_run *run)

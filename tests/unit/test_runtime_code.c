@@ -160,6 +160,24 @@ static void added(void **state)
 	assert_int_equal(distance(m, HERE + CALL, true), 48);
 }
 
+/* So are its calls: whether a return address follows one. */
+static void changed_within_tick(void **state)
+{
+	struct memory *m = *state;
+	const struct object *object = runtime_code_at(m->code, PID, START + HERE);
+	uint8_t byte;
+
+	assert_non_null(object);
+	assert_false(runtime_code_has_changed(m->code, PID, START + HERE));
+	m->bytes[HERE] = 0xe8;
+	assert_true(runtime_code_has_changed(m->code, PID, START + HERE));
+	assert_false(runtime_code_has_changed(m->code, PID, START + HERE));
+	object = runtime_code_at(m->code, PID, START + HERE);
+	assert_int_equal(elf_file_read(object->elf, START + HERE, &byte, 1), 1);
+	assert_int_equal(byte, 0xe8);
+	assert_false(runtime_code_has_changed(m->code, PID + 1, START + HERE));
+}
+
 /* sub $40,%rsp; nops; call; nops; add $40,%rsp; ret; int3 ...; and leaves: larger than what is
  * looked at again. */
 static void patched_in_large_function(void **state)
@@ -456,6 +474,11 @@ static void code_of_a_file(void **state)
 	assert_int_equal(rule.cfa, STACKD_CFA_NONE);
 	assert_false(runtime_code_file_rule(m->code, &object, 4095, false, &rule));
 	assert_false(runtime_code_file_rule(m->code, &object, 4096 + BYTES, false, &rule));
+	/* add $40,%rsp; ret, which `function` ends with. */
+	assert_true(runtime_code_file_exit(m->code, &object, 4096 + HERE + 9, &rule));
+	assert_int_equal(rule.cfa_offset, 48);
+	assert_false(runtime_code_file_exit(m->code, &object, 4096 + HERE + 65, &rule));
+	assert_false(runtime_code_file_exit(m->code, &object, 4096 + BYTES, &rule));
 	assert_int_equal(m->reads, 0);
 	/* The code of a process with the same number. */
 	assert_int_equal(distance(m, HERE + 65, false), 0);
@@ -492,6 +515,7 @@ int main(void)
 		TEST(needs_return),
 		TEST(change),
 		TEST(added),
+		TEST(changed_within_tick),
 		TEST(patched_in_large_function),
 		TEST(overwritten),
 		TEST(changed_everywhere),
