@@ -23,7 +23,7 @@
 static const uint8_t preserved[STACKD_SAVED_COUNT] = {INSN_RBP, 3, 12, 13, 14, 15};
 
 struct word {
-	int32_t at;	   /* bytes from the base */
+	int64_t at;	   /* bytes from the base */
 	uint8_t preserved; /* the register whose value, as it was at the start, is there; else
 			      INSN_NO_REG */
 };
@@ -37,10 +37,10 @@ enum known {
 struct way {
 	uint64_t at;
 	uint8_t base; /* rsp is this register, as it was at the start: RSP or RBP, */
-	int32_t rsp;  /* and as many bytes */
+	int64_t rsp;  /* and as many bytes */
 	uint8_t word_count;
 	uint8_t known[STACKD_SAVED_COUNT];
-	int32_t slot[STACKD_SAVED_COUNT]; /* from the base; of those that are restored */
+	int64_t slot[STACKD_SAVED_COUNT]; /* from the base; of those that are restored */
 	struct word words[WORDS];
 	uint8_t number_in; /* a register that holds a number; INSN_NO_REG: none is known */
 	uint64_t number;
@@ -71,7 +71,7 @@ static unsigned place_of(unsigned reg)
 
 /* --- one instruction ----------------------------------------------------------------------- */
 
-static bool write_word(struct way *w, int32_t at, unsigned reg)
+static bool write_word(struct way *w, int64_t at, unsigned reg)
 {
 	unsigned k = place_of(reg);
 	struct word word = {at, INSN_NO_REG};
@@ -91,7 +91,7 @@ static bool write_word(struct way *w, int32_t at, unsigned reg)
 }
 
 /* Loads a register from a word of the stack. */
-static void read_word(struct way *w, int32_t at, unsigned reg)
+static void read_word(struct way *w, int64_t at, unsigned reg)
 {
 	unsigned k = place_of(reg);
 
@@ -124,8 +124,10 @@ static bool copy(struct way *w, const struct insn *i)
 {
 	unsigned k = place_of(i->dst);
 
-	if (i->dst == INSN_RSP && i->src == INSN_RSP)
-		return !__builtin_add_overflow(w->rsp, i->disp, &w->rsp);
+	if (i->dst == INSN_RSP && i->src == INSN_RSP) {
+		w->rsp += i->disp;
+		return true;
+	}
 	if (i->dst == INSN_RSP)
 		return i->src == INSN_RBP && set_to_rbp(w, i->disp);
 	if (k < STACKD_SAVED_COUNT && (i->dst != i->src || i->disp))
@@ -373,12 +375,14 @@ static bool rule_of(const struct way *w, struct stackd_rule *ret_rule)
 	struct stackd_rule rule = {
 		.cfa = STACKD_CFA_REG,
 		.reg = w->base == INSN_RBP ? STACKD_REG_RBP : STACKD_REG_RSP,
-		.cfa_offset = w->rsp + 8,
+		.cfa_offset = (int32_t)(w->rsp + 8),
 		.ra_offset = -8,
 	};
 
+	if (w->rsp + 8 != rule.cfa_offset)
+		return false;
 	for (unsigned k = 0; k < STACKD_SAVED_COUNT; k++) {
-		int64_t slot = (int64_t)w->slot[k] - rule.cfa_offset;
+		int64_t slot = w->slot[k] - rule.cfa_offset;
 
 		if (w->known[k] != RESTORED)
 			continue;

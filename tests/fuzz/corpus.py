@@ -5,9 +5,10 @@
 Small programs are compiled here, each for a kind of call frame information (frame pointers,
 realigned stacks, exceptions, .debug_frame, compressed sections, PLT, the end of the stack). The
 files go to DIRECTORY/elf_file; their sections, with the header that fuzz_cfi wants, to
-DIRECTORY/cfi; their code, with the header that fuzz_analysis wants, to DIRECTORY/analysis; the
-linker's index and the bytes after it in its program header, with the header that fuzz_eh_frame_hdr
-wants, to DIRECTORY/eh_frame_hdr; small tables of Go functions, made here, to DIRECTORY/pclntab.
+DIRECTORY/cfi; their code, with the headers that fuzz_analysis and fuzz_made want, to
+DIRECTORY/analysis and DIRECTORY/made; the linker's index and the bytes after it in its program
+header, with the header that fuzz_eh_frame_hdr wants, to DIRECTORY/eh_frame_hdr; small tables of Go
+functions, made here, to DIRECTORY/pclntab.
 Fuzzing adds its findings to the same folders.
 """
 
@@ -129,6 +130,8 @@ def add_code(out, name, elf):
         if section == ".text":
             for flags in range(4):
                 write(out / "analysis", "%s.%d" % (name, flags), struct.pack("<QB", vaddr << 16, flags) + data)
+                write(out / "made", "%s.%d" % (name, flags),
+                      struct.pack("<HHB", 0x4000, 0x2000 * flags, 0x90 + flags) + data[:60000])
 
 
 def add_file(out, name, elf):
@@ -199,7 +202,7 @@ def go_table(version):
 
 def main():
     out = pathlib.Path(sys.argv[1])
-    for kind in ("analysis", "elf_file", "cfi", "eh_frame_hdr", "pclntab"):
+    for kind in ("analysis", "made", "elf_file", "cfi", "eh_frame_hdr", "pclntab"):
         (out / kind).mkdir(parents=True, exist_ok=True)
     for version in (2, 16, 18, 20):
         write(out / "pclntab", f"go_1_{version}", go_table(version))

@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../.."
 
 clang=${CLANG:-clang}
 out=build/fuzz
-targets='analysis cfi eh_frame_hdr elf_file pclntab perfdata import worker'
+targets='analysis made cfi eh_frame_hdr elf_file pclntab perfdata import worker'
 sanitize='address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
 modules='base elf cfi analysis go unwind proc stack lbr perf'
 
