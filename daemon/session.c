@@ -42,6 +42,8 @@
 #define LAG_NS	     10000000u		  /* a record is in its ring after this time */
 #define COMMIT_NS    UINT64_C(1000000000) /* between batches */
 #define MOST_BYTES   HOLD_BYTES		  /* of records that wait */
+#define RELIEVE_EVERY                                                                              \
+	64 /* records between two looks at pending events, while many are handed out */
 
 /* --- batches --------------------------------------------------------------------------------- */
 
@@ -310,6 +312,8 @@ static int hand_out_item(struct session *s, struct reorder_item *item)
 	s->queued_bytes -= record_size(item->sample);
 	err = recorder_sample(s->recorder, item->sample);
 	record_pool_give_back(item->sample);
+	if (!err && !(++s->handed_out % RELIEVE_EVERY))
+		err = session_drain_sideband(s);
 	return err ? err : relieve_ring(s);
 }
 

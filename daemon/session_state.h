@@ -71,6 +71,7 @@ struct session {
 	uint64_t round_ns;	     /* when the last round began, or up to when it has read */
 	uint64_t read_ns;	     /* time of the record that was read last */
 	uint64_t queued_bytes;	     /* of records that have been read, and not handed out */
+	uint64_t handed_out;	     /* records, so far */
 	bool is_behind;		     /* the ring was not read to its end */
 	uint64_t commit_ns;
 	bool is_over;

@@ -346,6 +346,8 @@ static int drain_ring(struct sideband *s, struct ring *ring,
 		}
 		copy_out(s, ring, tail, s->record, header->size);
 		tail += header->size;
+		/* At once: what is done with it may take long. */
+		__atomic_store_n(&ring->control->data_tail, tail, __ATOMIC_RELEASE);
 		err = to_event(s->pool, header, &event);
 		if (event)
 			err = each(arg, event);
