@@ -441,6 +441,9 @@ enum runtime_code_frame runtime_code_frame(struct runtime_code *c, pid_t pid, ui
 	if (!p || !p->owner || elf_file_read(p->object.elf, address, &byte, 1) != 1)
 		return RUNTIME_CODE_UNREAD;
 	runtime_code_rule(c, pid, address, is_return, &rule);
+	/* Where compilers keep frame pointers, a function that calls has made its frame. */
+	if (rule.cfa == STACKD_CFA_NONE && is_return)
+		runtime_code_exit(c, pid, address + 1, &rule);
 	return frame_of(p, address, is_return, &rule);
 }
 
