@@ -184,12 +184,17 @@ static enum lbr_step check_there(const struct steps *s, const struct step *step,
 	return ask_walks_check(s->worker, &asked, ret_frame);
 }
 
-/* What a step out of code is that could not be read. All code of a process is made by one compiler
- * as a rule: if it was seen to keep no frame pointers elsewhere, it is not followed here. */
-static uint32_t verdict_on_unread(const struct steps *s, const struct object *code)
+/* The verdict on a step by frame pointer, by what is known of its callee's frame. Where that is
+ * nothing, and the caller can call anything, the step is not followed if other code of the process
+ * was seen to keep no frame pointers: all of it is made by one compiler as a rule. */
+static uint32_t weigh(const struct steps *s, const struct object *code,
+		      enum runtime_code_frame frame, uint32_t verdict)
 {
 	bool is_bare = int_map_find(&s->bare_objects, code->number) != INT_MAP_NONE;
 
+	if (frame != RUNTIME_CODE_UNREAD &&
+	    (frame != RUNTIME_CODE_UNTOLD || verdict == LBR_STEP_CONFIRMED))
+		return verdict;
 	return is_bare ? NOT_YET : LBR_STEP_UNCHECKED;
 }
 
@@ -223,8 +228,8 @@ static int check(struct steps *s, const struct step *step, uint32_t *ret_verdict
 		*ret_verdict = LBR_STEP_UNCHECKED;
 	if (*ret_verdict == LBR_STEP_WRONG)
 		show_wrong(s, step->caller, step->callee);
-	else if (step->may_be_bare && frame == RUNTIME_CODE_UNREAD)
-		*ret_verdict = verdict_on_unread(s, callee);
+	else if (step->may_be_bare)
+		*ret_verdict = weigh(s, callee, frame, *ret_verdict);
 	return err;
 }
 
