@@ -140,7 +140,8 @@ static void show_wrong(const struct steps *s, uint32_t caller, uint32_t callee)
 struct step {
 	uint32_t caller, callee; /* locations */
 	bool is_entry;		 /* the caller begins the thread's stack */
-	bool may_be_bare;	 /* a frame pointer was followed out of code of a process */
+	bool may_be_bare;	 /* a frame pointer was followed out of code of a process, */
+	bool is_kernels;	 /* by the kernel half, which knows nothing else of it */
 };
 
 /* A verdict besides those of lbr_step.h: nothing can be known of the step yet. */
@@ -185,15 +186,18 @@ static enum lbr_step check_there(const struct steps *s, const struct step *step,
 }
 
 /* The verdict on a step by frame pointer, by what is known of its callee's frame. Where that is
- * nothing, and the caller can call anything, the step is not followed if other code of the process
- * was seen to keep no frame pointers: all of it is made by one compiler as a rule. */
-static uint32_t weigh(const struct steps *s, const struct object *code,
-		      enum runtime_code_frame frame, uint32_t verdict)
+ * nothing, the step is not followed if other code of the process was seen to keep no frame
+ * pointers: all of it is made by one compiler as a rule. The daemon's walk has looked at the frame
+ * itself. */
+static uint32_t weigh(const struct steps *s, const struct step *step, enum runtime_code_frame frame,
+		      uint32_t verdict)
 {
+	const struct object *code = object_of(s, location_at(s->locations, step->callee));
 	bool is_bare = int_map_find(&s->bare_objects, code->number) != INT_MAP_NONE;
+	bool is_untold =
+		frame == RUNTIME_CODE_UNTOLD && step->is_kernels && verdict != LBR_STEP_CONFIRMED;
 
-	if (frame != RUNTIME_CODE_UNREAD &&
-	    (frame != RUNTIME_CODE_UNTOLD || verdict == LBR_STEP_CONFIRMED))
+	if (frame != RUNTIME_CODE_UNREAD && !is_untold)
 		return verdict;
 	return is_bare ? NOT_YET : LBR_STEP_UNCHECKED;
 }
@@ -229,7 +233,7 @@ static int check(struct steps *s, const struct step *step, uint32_t *ret_verdict
 	if (*ret_verdict == LBR_STEP_WRONG)
 		show_wrong(s, step->caller, step->callee);
 	else if (step->may_be_bare)
-		*ret_verdict = weigh(s, callee, frame, *ret_verdict);
+		*ret_verdict = weigh(s, step, frame, *ret_verdict);
 	return err;
 }
 
@@ -245,10 +249,12 @@ static bool is_runtime_code(const struct steps *s, uint32_t number)
 	return object_table_at(s->objects, l->object)->kind == OBJECT_JIT;
 }
 
-/* The same two frames can be found by a rule, and by a frame pointer that skips what is between. */
+/* The same two frames can be found by a rule, and by a frame pointer that skips what is between,
+ * which the two halves follow in other ways. There are less than 2^31 locations. */
 static uint64_t key_of(const struct step *step)
 {
-	return (uint64_t)step->may_be_bare << 63 | (uint64_t)step->caller << 32 | step->callee;
+	return (uint64_t)step->may_be_bare << 63 | (uint64_t)step->caller << 32 |
+	       (uint64_t)step->is_kernels << 31 | step->callee;
 }
 
 /* Keeps a verdict; one on code that may yet be written, or read, until the next tick. 0 or
@@ -372,6 +378,7 @@ int steps_check(struct steps *s, struct path *path, bool is_complete, bool is_ke
 			.callee = path->locations[i],
 			.is_entry = is_complete && i == 1,
 			.may_be_bare = may_be_bare(s, path->locations[i], is_kernels),
+			.is_kernels = is_kernels,
 		};
 
 		if (!is_to_be_checked(s, &step))

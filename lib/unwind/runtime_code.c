@@ -441,9 +441,11 @@ enum runtime_code_frame runtime_code_frame(struct runtime_code *c, pid_t pid, ui
 	if (!p || !p->owner || elf_file_read(p->object.elf, address, &byte, 1) != 1)
 		return RUNTIME_CODE_UNREAD;
 	runtime_code_rule(c, pid, address, is_return, &rule);
-	/* Where compilers keep frame pointers, a function that calls has made its frame. */
-	if (rule.cfa == STACKD_CFA_NONE && is_return)
-		runtime_code_exit(c, pid, address + 1, &rule);
+	/* Where compilers keep frame pointers, a function that calls, or has more than rbp on the
+	 * stack, has made its frame. */
+	if (rule.cfa == STACKD_CFA_NONE && runtime_code_exit(c, pid, address + is_return, &rule) &&
+	    !is_return && rule.cfa_offset <= 16)
+		return RUNTIME_CODE_UNTOLD;
 	return frame_of(p, address, is_return, &rule);
 }
 

@@ -380,7 +380,8 @@ static void frame_of_exit(void **state)
 	assert_true(runtime_code_exit(m->code, PID, START + at, &rule));
 	/* A function that has called keeps no frame pointer if rsp leads out of it. */
 	assert_int_equal(frame(m, at - 1, true), RUNTIME_CODE_BARE);
-	assert_int_equal(frame(m, at, false), RUNTIME_CODE_UNTOLD);
+	assert_int_equal(frame(m, at + 1, false), RUNTIME_CODE_BARE);
+	assert_int_equal(frame(m, at + 5, false), RUNTIME_CODE_UNTOLD);
 	m->bytes[at + 4] = 0x20;
 	runtime_code_tick(m->code);
 	assert_true(runtime_code_exit(m->code, PID, START + at, &rule));
