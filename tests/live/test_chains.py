@@ -50,8 +50,8 @@ def pace(source, frequency):
     """The frequency and the seconds for a workload: as many samples for all of one frequency."""
     if source in CHANGING:
         return frequency // 2, 2 * SECONDS
-    if source in MADE:
-        return frequency, SECONDS
+    if source in MADE:  # names are looked for once a second, and the program takes its map away
+        return frequency, 2 * SECONDS
     return int(frequency * FASTER), SECONDS / FASTER
 
 
