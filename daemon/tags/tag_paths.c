@@ -179,7 +179,21 @@ static uint32_t find_doubts(struct tag_paths *t, const uint32_t *path, size_t co
 
 enum verdict { RIGHT, WINDOW, BETWEEN, WRONG };
 
-/* Was the runtime interrupted: by the sample, or by a signal whose handler runs now? */
+/* Was a function interrupted where it changes the tag, or a linkage stub on the way to the runtime:
+ * by the sample, or by a signal whose handler runs now? */
+static bool is_at_change(const struct tag_paths *t, const uint32_t *path)
+{
+	for (size_t i = t->links.count; i-- > 0;) {
+		const struct link *link = &t->links.items[i];
+
+		if (link->is_doubtful &&
+		    !location_at(t->with.locations, path[link->frame])->is_return)
+			return true;
+	}
+	return false;
+}
+
+/* Was the runtime interrupted, in the same way? */
 static bool is_in_runtime(const struct tag_paths *t, const uint32_t *path, size_t count)
 {
 	for (size_t i = count; i-- > 0;) {
@@ -201,8 +215,7 @@ static enum verdict check(struct tag_paths *t, uint64_t tag, const uint32_t *pat
 		if (chain(t, dropped, ret_last) == tag)
 			return WINDOW;
 	}
-	if (doubts && t->links.items[t->links.count - 1].frame + 1 == count &&
-	    t->links.items[t->links.count - 1].is_doubtful)
+	if (doubts && is_at_change(t, path))
 		return BETWEEN;
 	/* The runtime was jumped to, so the stack does not show which function exits. */
 	if (is_in_runtime(t, path, count))

@@ -97,8 +97,9 @@ def tag_of(source, *functions):
 THROWN = "main", "_ZL6steadyv", "_ZL7attemptv", "_ZL6middlev", "_ZL7throwerv"
 
 # Functions of libraries that put another path into registers and memory before the program gets to
-# where it changes its tag: there, and only there, the walk has one path and the tag another. By
-# workload: the library, its functions, and the tags that can be current in them.
+# where it changes its tag, or without its getting there at all: there, and only there, the walk has
+# one path and the tag another. By workload: the library, its functions, and the tags that can be
+# current in them.
 TORN = {
     "ucontext": ("libc.so.6", "swapcontext", {
         tag_of("ucontext.c", "main", "steady", "switch_main"),
@@ -108,6 +109,8 @@ TORN = {
     # there over those that its own frame has saved.
     "exceptions": ("libgcc_s.so.1", "_Unwind_RaiseException|_Unwind_Resume", {
         tag_of("exceptions.cc", *THROWN), tag_of("exceptions.cc", *THROWN[:-1])}),
+    # pthread_exit() drops main()'s frame, and the thread ends in what has called main().
+    "leader_exits": ("libc.so.6", "__libc_start_main", {tag_of("leader_exits.c", "main")}),
 }
 
 

@@ -205,6 +205,22 @@ static void caller_has_tag_in_prologue_and_epilogue(void **state)
 	assert_int_equal(counts().learned, 2);
 }
 
+/* A signal's handler runs now, in which the tag is that of something deeper down. */
+static void handler_may_interrupt_a_change(void **state)
+{
+	const struct stackd_tag_record record = {.program = 1, .tag = 12345};
+	uint32_t path[] = {at("outer_back", true), at("inner_back", false), at("alien_in", false)};
+
+	(void)state;
+	assert_int_equal(tag_paths_learn(f.paths, &record, path, 3, STACKD_END_ENTRY), 0);
+	assert_int_equal(counts().between, 1);
+	path[1] = at("inner_in", false);
+	assert_int_equal(tag_paths_learn(f.paths, &record, path, 3, STACKD_END_ENTRY), 0);
+	assert_int_equal(counts().wrong, 1);
+	assert_int_equal(counts().between, 1);
+	assert_int_equal(counts().learned, 0);
+}
+
 static void cut_walk_is_not_judged(void **state)
 {
 	const struct stackd_tag_record record = {.program = 1, .tag = 12345};
@@ -299,6 +315,7 @@ int main(void)
 		T(matching_walk_is_learned),
 		T(extra_or_missing_frame_is_wrong),
 		T(caller_has_tag_in_prologue_and_epilogue),
+		T(handler_may_interrupt_a_change),
 		T(cut_walk_is_not_judged),
 		T(judge_learns_nothing),
 		T(known_tag_gives_path),
