@@ -222,8 +222,13 @@ static void budget_is_kept(void **state)
 #define PID  77
 
 /* Two functions of a process: the caller's return address is at 9, the callee begins at 16. */
-static uint8_t memory[32] = {0x48, 0x83, 0xec, 0x28, 0xe8, 0,	 0,
+static uint8_t memory[64] = {0x48, 0x83, 0xec, 0x28, 0xe8, 0,	 0,
 			     0,	   0,	 0x48, 0x83, 0xc4, 0x28, 0xc3};
+
+/* sub $0x28,%rsp; call *%rax; add $0x28,%rsp; ret */
+static const uint8_t calls_any[] = {0x48, 0x83, 0xec, 0x28, 0xff, 0xd0,
+				    0x48, 0x83, 0xc4, 0x28, 0xc3};
+static const uint8_t jumps_away[] = {0x90, 0xff, 0xe0}; /* nop; jmp *%rax */
 
 static size_t read_memory(void *arg, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
 			  uint8_t *bytes, uint64_t *ret_start)
@@ -365,6 +370,44 @@ static void frame_pointer_out_of_unread_code(void **state)
 	drop_code(code);
 }
 
+/* So is code whose instructions do not tell, unless its caller is seen to call it; but for the
+ * daemon's walk, which has looked at the frame itself. */
+static void frame_pointer_out_of_untold_code(void **state)
+{
+	const uint32_t path[] = {made_location(38, true), made_location(49, false)};
+	const uint32_t read[] = {made_location(8, true), made_location(16, false)};
+	const uint32_t called[] = {made_location(8, true), made_location(49, false)};
+	struct runtime_code *code;
+	unsigned bare = 0;
+	uint32_t frames[8];
+
+	(void)state;
+	use_code(&code, &bare);
+	memory[5] = 7;
+	memory[16] = 0x90;
+	memory[17] = 0xc3;
+	memcpy(memory + 32, calls_any, sizeof(calls_any));
+	memcpy(memory + 48, jumps_away, sizeof(jumps_away));
+	f.is_kernels = true;
+	assert_int_equal(take(0, path, 2, frames), 2);
+	assert_int_equal(take(0, read, 2, frames), 1);
+	assert_int_equal(bare, 1);
+	steps_tick(f.steps);
+	assert_int_equal(take(0, path, 2, frames), 1);
+	assert_int_equal(f.path.cut_reason, STACKD_END_RUNTIME_CODE);
+	f.is_kernels = false;
+	location_set_provenance(f.locations, path[1], PROVENANCE_FRAME_POINTER);
+	assert_int_equal(take(0, path, 2, frames), 2);
+	f.is_kernels = true;
+	memory[5] = 48 - 9;
+	runtime_code_tick(code);
+	steps_tick(f.steps);
+	assert_int_equal(take(0, called, 2, frames), 2);
+	assert_int_equal(take(0, path, 2, frames), 1);
+	assert_int_equal(bare, 1);
+	drop_code(code);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -377,6 +420,7 @@ int main(void)
 		T(code_written_later),
 		T(frame_pointer_out_of_bare_code),
 		T(frame_pointer_out_of_unread_code),
+		T(frame_pointer_out_of_untold_code),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
