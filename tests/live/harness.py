@@ -359,13 +359,6 @@ def is_starting(sample):
                                             and users[1:2] != [] and users[1].startswith("_dl_"))
 
 
-def is_being_signalled(sample):
-    """The kernel gives a thread the stack and the first instruction of a handler one after the other. A
-    sample between has one of them without the other, and the interrupted function twice; that is
-    not told from a handler's path (README)."""
-    return any((frame.symbol or "").endswith("setup_rt_frame") for frame in sample.frames)
-
-
 def check_chains(samples, expectation, at_least=40):
     """Every sample has the path that the workload promises."""
     verdicts, odd = collections.Counter(), collections.Counter()
@@ -374,16 +367,12 @@ def check_chains(samples, expectation, at_least=40):
         verdict = expectation.judge(frames) if frames else "kernel"
         if verdict in ("kernel", "outside") and is_starting(sample):
             verdict = "starting"
-        if verdict == "wrong" and is_being_signalled(sample):
-            verdict = "signalled"
         verdicts[verdict] += 1
-        if verdict in ("wrong", "outside", "torn", "signalled"):
+        if verdict in ("wrong", "outside", "torn"):
             odd["%s: %s" % (verdict, chains.text_of(frames)[-600:])] += 1
     listed = ["%6d %s" % (count, text) for text, count in odd.most_common(10)]
     print(dict(verdicts), *listed, sep="\n")
     check(not verdicts["wrong"], "%d of %d stacks are wrong" % (verdicts["wrong"], len(samples)))
-    check(verdicts["signalled"] <= 1 + len(samples) / 1000, "%d samples while a signal is delivered"
-          % verdicts["signalled"])
     # A share of a few hundred samples is a matter of chance: three are always allowed.
     check(verdicts["torn"] <= max(3 if expectation.torn_percent else 0,
                                   len(samples) * expectation.torn_percent / 100 * 3),

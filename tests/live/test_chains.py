@@ -309,6 +309,27 @@ def test_uprobe_first_hit():
 
 
 @live
+def test_signal_storm():
+    """Thousands of samples within the delivery of signals, and within returns from handlers: a few
+    hit while one context's registers are replaced by another's, and are mended or marked."""
+    expectation = Expectation.of_source("signal_storm")
+    with scratch() as folder:
+        recording, _ = record(folder + "/s.db", PREFIX, "-F", 9973, "--",
+                              WORKLOADS + "/signal_storm", 2 * SECONDS)
+        samples, stats = recording.samples(), recording.stats()
+        quality = stats["quality"]
+        print(quality, stats["end_reasons"])
+        replaced = [s for s in samples if s.frames and re.search(
+            r"setup_rt_frame|restore_sigcontext", s.frames[-1].symbol or "")]
+        print(len(samples), "samples", len(replaced), "while registers are replaced")
+        check(len(replaced) > len(samples) / 200, "hardly any sample hit where it matters")
+        check(quality["reconstructed"] + quality["partial"] <= 3 + len(samples) / 2000,
+              "too many incomplete stacks", quality, stats["end_reasons"])
+        check_chains([s for s in samples if not str(s.frames[0].symbol).startswith("[incomplete:")],
+                     expectation)
+
+
+@live
 def test_sigaltstack():
     """A handler on a stack of its own: the kernel half reads both stacks. A sample that is left to
     the daemon (before the tables are there) has a copy of one only: its walk ends at that one's
