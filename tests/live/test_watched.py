@@ -13,6 +13,7 @@ import time
 from harness import (DONE, PERF_FLAG_PID_CGROUP, ROOT, SIGCONT, SIGSTOP, SIGTERM, STACKCTL, USAGE,
                      WORKLOADS, Daemon, Recording, Skip, check, cpu_clock, live, record, run, scratch, sparing,
                      workload)
+from one_test import stolen
 from test_cgroups import move, slices
 
 JOURNAL = "/run/systemd/journal/socket"
@@ -139,13 +140,6 @@ def spent(store):
 def rate_of(store):
     """As of the last commit."""
     return Recording(store).stats()["counters"]["rate_hz"]
-
-
-def stolen():
-    """Seconds that the machine was not given a processor though it had something to run: what a timer
-    is late by then is no sample's weight."""
-    with open("/proc/stat", encoding="ascii") as file:
-        return int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def group_clocks(group):
