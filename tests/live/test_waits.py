@@ -415,17 +415,20 @@ def holds_memory(node):
 def check_chain(chains, way, through):
     """The waker had slept before, until a timer's interrupt. Where the machine is busy, it has often
     waited for a CPU since, and nothing more is known; or for memory, while another thread forked or
-    mapped: the others are judged."""
+    mapped; or its time to sleep was over before it slept, and it had waited for what it does before
+    that. The others are judged."""
     through_it = {chain: n for chain, n in chains.items()
                   if len(chain) > 1 and is_in(chain[1][1], through)}
     woken = sum(n for chain, n in through_it.items() if len(chain) == 2)
     for_memory = sum(n for chain, n in through_it.items() if len(chain) == 4
                      and holds_memory(chain[3]))
-    known = sum(n for chain, n in through_it.items() if len(chain) == 3) - for_memory
+    sleepless = sum(n for chain, n in through_it.items() if len(chain) == 4
+                    and is_in(chain[3][1], WAKERS.get((through, chain[2][1])) or "nobody"))
+    known = sum(n for chain, n in through_it.items() if len(chain) == 3) - for_memory - sleepless
     long = sum(n for chain, n in through_it.items() if len(chain) == 4
                and chain[2] == ("wait", "[sleep]") and chain[3][0] == "interrupt")
-    print("%s: %d by %s, of %d that had waited before %d asleep; %d for memory" % (
-        way, woken, through, known, long, for_memory))
+    print("%s: %d by %s, of %d that had waited before %d asleep; %d for memory, %d sleepless" % (
+        way, woken, through, known, long, for_memory, sleepless))
     # The poller, who waits seldom where the machine is slow (see below), is judged if it waited.
     check(long >= LEAST_CHAINED and long >= LEAST_RIGHT * known or
           way == "poller" and woken < LEAST_WAITS, "chains of " + way, chains)
