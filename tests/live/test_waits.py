@@ -205,21 +205,22 @@ def check_waits(recording, ways):
 def check_conserved(recording, words, stolen, missed):
     """Of a thread's time in its way, all that it was not on the CPU is in its waits, and what the
     scheduler calls runnable is so here, but for waits of which the kernel did not trace a switch,
-    those around the way, between the readings of the clocks, and what was stolen of all threads' times
-    on the CPU."""
+    those around the way, between the readings of the clocks (a page fault there waits while another
+    thread forks), and what was stolen of all threads' times on the CPU."""
     way, tid, wall, cpu, queued = words[0], words[1], *map(int, words[2:])
     stacks = [folded(recording, metric, "--tid", tid)
               for metric in ("wait.blocked", "wait.runnable")]
     blocked, ready = (sum(value for stack, value in of.items() if ";run;%s;" % way in stack)
                       for of in stacks)
-    around = sum(value for stack, value in stacks[1].items() if ";run;" in stack) - ready
+    both = [sum(value for stack, value in of.items() if ";run;" in stack) for of in stacks]
+    around_blocked, around = both[0] - blocked, both[1] - ready
     lacking = wall - cpu - blocked - ready
-    print("%s %s: %d ns, %d lacking (%.4f %%); runnable %d of schedstat's %d" % (
-        way, tid, wall, lacking, 100 * lacking / wall, ready, queued))
+    print("%s %s: %d ns, %d lacking (%.4f %%), %d and %d around; runnable %d of schedstat's %d" % (
+        way, tid, wall, lacking, 100 * lacking / wall, around_blocked, around, ready, queued))
     check(-ENDS_NS <= queued - ready <= around + missed + ENDS_NS + queued / PER_MILLE, "runnable",
           way, ready, queued, around, missed)
-    check(-ENDS_NS <= lacking <= around + missed + stolen + ENDS_NS + wall / PER_MILLE, "wall", way,
-          words, blocked, ready, around, missed, stolen)
+    check(-ENDS_NS <= lacking <= around_blocked + around + missed + stolen + ENDS_NS + wall / PER_MILLE,
+          "wall", way, words, blocked, ready, around_blocked, around, missed, stolen)
 
 
 @live
