@@ -10,7 +10,7 @@ import shutil
 import signal
 import threading
 
-from harness import (STACKCTL, Daemon, Recording, check, check_whole, faulty_stackd, live, run, scratch,
+from harness import (STACKCTL, Daemon, Recording, check, check_truth, check_whole, faulty_stackd, live, run, scratch,
                      user_frames)
 
 # With half of the descriptors taken, files that nothing maps are closed at the second look, within
@@ -108,11 +108,11 @@ def test_new_executables():
             check(paths.count(("main", "outer", "inner")) > 500, "few samples", len(paths))
             odd = [path for path in paths
                    if "inner" in path and path[:3] != ("main", "outer", "inner")]
-            check(not odd, "%d wrong paths" % len(odd), *odd[:5])
+            check_truth(not odd, "%d wrong paths" % len(odd), *odd[:5])
         check(counters["forgotten.objects"] >= FILES - LIMIT, "files stay open", counters)
         check(max(counts) < LIMIT - 50, "descriptors ran short: %d" % max(counts))
         check(not counters.get("refused.file_read"), "files could not be read", counters)
-        check(counters["judged_wrong"] == 0, "walks differ from the daemon's", counters)
+        check_truth(counters["judged_wrong"] == 0, "walks differ from the daemon's", counters)
         check(counters["judged_right"] > 500, "the kernel half walked little", counters)
 
 

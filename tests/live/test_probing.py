@@ -11,7 +11,7 @@ import subprocess
 import time
 
 import chains
-from harness import (FAILED, SIGINT, STACKCTL, STACKD, WORKLOADS, Daemon, Recording, Skip, background, check,
+from harness import (FAILED, SIGINT, STACKCTL, STACKD, WORKLOADS, Daemon, Recording, Skip, background, check, check_truth,
                      check_fault, live, perf_event, record, record_while, run, scratch, wait_cpu, workload)
 from test_regions import by_path, own_measures, regions_view
 
@@ -274,7 +274,7 @@ def probing_judged():
             recording, _ = record_while(folder + "/s.db", process.pid, 0.4, "--judge", "-F", 4999,
                                         "--region", "*@" + name, "--pid", process.pid)
             counters = recording.stats()["counters"]
-            check(counters["judged_right"] > 100 and counters["judged_wrong"] == 0, name, counters)
+            check_truth(counters["judged_right"] > 100 and counters["judged_wrong"] == 0, name, counters)
 
 
 def refused(folder, region, program, *words):
