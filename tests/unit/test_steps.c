@@ -282,6 +282,14 @@ static void use_code(struct runtime_code **ret_code, unsigned *bare)
 	steps_use_code(f.steps, *ret_code, count_bare, bare);
 }
 
+/* The callee keeps no frame pointer, and is called. */
+static void write_bare_callee(void)
+{
+	memory[5] = 7;
+	memory[16] = 0x90;
+	memory[17] = 0xc3;
+}
+
 static void drop_code(struct runtime_code *code)
 {
 	steps_use_code(f.steps, NULL, NULL, NULL);
@@ -325,9 +333,7 @@ static void frame_pointer_out_of_bare_code(void **state)
 
 	(void)state;
 	use_code(&code, &bare);
-	memory[5] = 7;
-	memory[16] = 0x90;
-	memory[17] = 0xc3;
+	write_bare_callee();
 	assert_int_equal(take(0, path, 2, frames), 2);
 	assert_counts(1, 0);
 	f.is_kernels = true;
@@ -352,9 +358,7 @@ static void frame_pointer_out_of_unread_code(void **state)
 
 	(void)state;
 	use_code(&code, &bare);
-	memory[5] = 7;
-	memory[16] = 0x90;
-	memory[17] = 0xc3;
+	write_bare_callee();
 	f.is_kernels = true;
 	assert_int_equal(take(0, path, 2, frames), 2);
 	assert_int_equal(steps_counts(f.steps).unchecked, 1);
@@ -383,9 +387,7 @@ static void frame_pointer_out_of_untold_code(void **state)
 
 	(void)state;
 	use_code(&code, &bare);
-	memory[5] = 7;
-	memory[16] = 0x90;
-	memory[17] = 0xc3;
+	write_bare_callee();
 	memcpy(memory + 32, calls_any, sizeof(calls_any));
 	memcpy(memory + 48, jumps_away, sizeof(jumps_away));
 	f.is_kernels = true;

@@ -15,9 +15,9 @@
  * EXPECT: main;steady;send_signal;@sigret;@sigret;on_timer;timer_leaf
  * EXPECT: main;steady;send_signal;@sigret;@sigret;on_sent;sent_leaf
  */
-#include <sys/syscall.h>
 #include <sys/time.h>
 
+#include "send_signal.h"
 #include "workload.h"
 
 static CALLEE void sent_leaf(void)
@@ -53,16 +53,6 @@ static CALLEE void busy(void)
 {
 	busy_leaf();
 	KEEP;
-}
-
-static CALLEE void send_signal(long pid)
-{
-	long result = SYS_tgkill;
-
-	__asm__ volatile("syscall"
-			 : "+a"(result)
-			 : "D"(pid), "S"(pid), "d"((long)SIGUSR1)
-			 : "rcx", "r11", "memory");
 }
 
 static CALLEE void steady(long pid)

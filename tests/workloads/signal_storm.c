@@ -5,23 +5,12 @@
  *
  * EXPECT: main;steady;send_signal;@sigret;on_sent
  */
-#include <sys/syscall.h>
-
+#include "send_signal.h"
 #include "workload.h"
 
 static CALLEE void on_sent(int number)
 {
 	(void)number;
-}
-
-static CALLEE void send_signal(long pid)
-{
-	long result = SYS_tgkill;
-
-	__asm__ volatile("syscall"
-			 : "+a"(result)
-			 : "D"(pid), "S"(pid), "d"((long)SIGUSR1)
-			 : "rcx", "r11", "memory");
 }
 
 static CALLEE void steady(long pid)
