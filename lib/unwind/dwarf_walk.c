@@ -34,6 +34,7 @@
 #include "go/go_rules.h"
 #include "unwind/analysed_rules.h"
 #include "unwind/jump_frame.h"
+#include "unwind/kept_register.h"
 #include "unwind/leaf_rule.h"
 #include "unwind/rule_cache.h"
 #include "unwind/sigreturn.h"
@@ -70,6 +71,7 @@ struct dwarf_walk {
 	struct runtime_code *code; /* borrowed; NULL: code without a file cannot be read */
 	struct dwarf_walk_stats stats;
 	struct analysed_source source;
+	struct kept_register kept;
 	struct walk_rule provisional; /* has nothing of its own to free */
 };
 
@@ -99,6 +101,7 @@ void dwarf_walk_free(struct dwarf_walk *walk)
 	}
 	free(walk->objects.items);
 	rule_cache_fini(&walk->cache);
+	kept_register_fini(&walk->kept);
 	free(walk);
 }
 
@@ -473,6 +476,49 @@ static enum stackd_end_reason without_file(struct dwarf_walk *walk, struct walk_
 	return WALK_GOES_ON;
 }
 
+/* The register that a rule's CFA counts from; STACKD_REG_COUNT: it has none, or an expression. */
+static unsigned cfa_register(const struct walk_rule *rule)
+{
+	const struct stackd_rule *cfa = rule->slow ? &rule->slow->cfa : &rule->fast;
+
+	switch (cfa->cfa) {
+	case STACKD_CFA_REG:
+	case STACKD_CFA_DEREF:
+	case STACKD_CFA_OTHER:
+		return cfa->reg;
+	}
+	return STACKD_REG_COUNT;
+}
+
+/* Notes the values of the caller-saved registers that the present frame has. */
+static void note_values(struct walk_run *run)
+{
+	uint32_t known = run->state.known & KEPT_REGISTER_CANDIDATES;
+
+	for (; known; known &= known - 1) {
+		unsigned reg = (unsigned)__builtin_ctz(known);
+
+		run->last_value[reg] = run->state.r[reg];
+		run->last_known[reg] = run->count - 1;
+	}
+}
+
+/* Finds the value of the CFA's register, if no call since it was known has changed it. */
+static void find_kept(struct dwarf_walk *walk, struct walk_run *run, const struct walk_rule *rule)
+{
+	unsigned reg = cfa_register(rule);
+
+	if (reg == STACKD_REG_COUNT || run->state.known >> reg & 1 ||
+	    !(KEPT_REGISTER_CANDIDATES >> reg & 1) || run->in->known)
+		return;
+	for (size_t i = run->last_known[reg]; i + 1 < run->count; i++) {
+		if (!kept_register_is_kept(&walk->kept, &run->frames[i], &run->frames[i + 1], reg))
+			return;
+	}
+	run->state.r[reg] = run->last_value[reg];
+	run->state.known |= 1u << reg;
+}
+
 static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run *run,
 					const struct object *object, uint64_t offset)
 {
@@ -489,6 +535,7 @@ static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run
 		return STACKD_END_NO_RECIPE;
 	is_entry = rule->is_entry;
 	run->provenance = rule->provenance;
+	find_kept(walk, run, rule);
 	if (rule->provenance == PROVENANCE_FRAME_POINTER || rule->provenance == PROVENANCE_ANALYSED)
 		reason = by_weak_rule(walk, run, object, offset, rule);
 	else
@@ -527,6 +574,7 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 	struct walk_run run = {
 		.in = in,
 		.code = walk->code,
+		.frames = frames,
 		.memory = {in->stack,
 			   in->stack_start ? in->stack_start : in->regs.r[STACKD_REG_RSP],
 			   in->stack_bytes, in->stack_cut, in->stack_holes, in->stack_end},
@@ -546,6 +594,8 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 			reason = STACKD_END_NO_MAPPING;
 			break;
 		}
+		run.count = n;
+		note_values(&run);
 		reason = to_caller(walk, &run, frame->object, frame->offset);
 		frame->provenance = provenance_of_step(&run, reason);
 		if (reason == WALK_GOES_ON && !run.state.r[STACKD_REG_RIP])

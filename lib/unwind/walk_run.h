@@ -11,6 +11,10 @@ struct walk_run {
 	struct runtime_code *code; /* NULL: code without a file cannot be read */
 	struct walk_memory memory;
 	struct walk_state state;
+	const struct walk_frame *frames; /* so far, the present one included */
+	size_t count;
+	uint64_t last_value[STACKD_REG_COUNT]; /* of caller-saved registers, and in which frame */
+	size_t last_known[STACKD_REG_COUNT];
 	uint64_t guesses; /* steps by a frame pointer */
 	bool is_guess;
 	uint8_t provenance; /* of the last step's rule */
