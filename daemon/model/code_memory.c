@@ -44,7 +44,7 @@ size_t code_memory_read(void *locator, pid_t pid, uint64_t address, uint64_t bef
 	const struct mapping *m = locator_mapping(locator, pid, address);
 	size_t got;
 
-	if (!m || m->object->kind != OBJECT_JIT)
+	if (!m || (m->object->kind != OBJECT_JIT && !m->is_copy))
 		return 0;
 	if (before > address - m->start)
 		before = address - m->start;

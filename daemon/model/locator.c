@@ -66,6 +66,24 @@ bool locator_find(const struct locator *p, pid_t pid, uint64_t address,
 	return true;
 }
 
+int locator_set_mapping(struct locator *p, pid_t pid, const struct mapping *m)
+{
+	return process_table_set_mapping(p->processes, pid, m);
+}
+
+int locator_resolve(struct locator *p, pid_t pid, const struct object_mapping *m,
+		    const struct object **ret_object)
+{
+	return object_table_resolve(p->objects, pid, m, ret_object);
+}
+
+int locator_made(struct locator *p, pid_t pid, const struct object **ret_object)
+{
+	const struct object_mapping m = {.path = "//anon"};
+
+	return object_table_resolve(p->objects, pid, &m, ret_object);
+}
+
 const struct mapping_set *locator_mappings(void *arg, pid_t pid)
 {
 	const struct locator *p = arg;

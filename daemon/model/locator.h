@@ -33,6 +33,16 @@ bool locator_find(const struct locator *locator, pid_t pid, uint64_t address,
  * address lies in no executable mapping. */
 const struct mapping *locator_mapping(const struct locator *locator, pid_t pid, uint64_t address);
 
+/* Enters a mapping of a process in place of what it overlaps. 0 or -ENOMEM. */
+int locator_set_mapping(struct locator *locator, pid_t pid, const struct mapping *m);
+
+/* Finds the object of a mapping of a process, as object_table_resolve() does. */
+int locator_resolve(struct locator *locator, pid_t pid, const struct object_mapping *m,
+		    const struct object **ret_object);
+
+/* Finds the object of the code that a process has made. 0 or -ENOMEM. */
+int locator_made(struct locator *locator, pid_t pid, const struct object **ret_object);
+
 /* Returns all mappings of a process, as process_table_mappings() does; `locator` is one. */
 const struct mapping_set *locator_mappings(void *locator, pid_t pid);
 

@@ -9,6 +9,7 @@
 #include "daemon/capture/record.h"
 #include "daemon/model/branches.h"
 #include "daemon/model/code_memory.h"
+#include "daemon/model/copied_text.h"
 #include "daemon/model/made_code.h"
 #include "daemon/model/steps.h"
 #include "daemon/tables/path_tables.h"
@@ -26,9 +27,11 @@ struct walks {
 	struct dwarf_walk *walk;
 	struct runtime_code *code;
 	struct steps *steps;
+	struct copied_text *copied;
 	struct branches *branches;    /* NULL: there are no branch records */
 	struct stackd_tag_record tag; /* read along with the walk that comes next */
 	bool has_heights;
+	bool met_made, met_file; /* by the record: made code; so where a file was thought to be */
 	struct walk_frame frames[DWARF_WALK_MAX_FRAMES];
 };
 
@@ -46,6 +49,8 @@ int walks_new(const struct walks_options *options, struct walks **ret_walks)
 	if (!err)
 		err = runtime_code_new(code_memory_read, code_memory_start, options->locator, NULL,
 				       &w->code);
+	if (!err)
+		err = copied_text_new(options->locator, "/proc", &w->copied);
 	if (err) {
 		walks_free(w);
 		return err;
@@ -66,6 +71,7 @@ void walks_free(struct walks *w)
 	dwarf_walk_free(w->walk);
 	steps_free(w->steps);
 	runtime_code_free(w->code);
+	copied_text_free(w->copied);
 	free(w);
 }
 
@@ -207,6 +213,21 @@ static int add_kernel(struct walks *w, const struct stackd_header *record, struc
 	return err;
 }
 
+/* Looks for text that was copied, if made code was met. 1: there is some more; 0; -ENOMEM. From now
+ * on the kernel half leaves it to the daemon. */
+static int look_for_text(struct walks *w, const struct stackd_header *header)
+{
+	pid_t pid = (pid_t)record_pid(header);
+	int found = 0;
+
+	if (w->met_made)
+		found = copied_text_look(w->copied, pid, header->time_ns, w->met_file);
+	if (found > 0)
+		made_code_leave(w->with.made, pid);
+	w->met_made = w->met_file = false;
+	return found;
+}
+
 static int keep_origin(struct walks *w, const struct branches_path *found, struct walks_end *end)
 {
 	end->origin = ORIGIN_WALKED;
@@ -284,12 +305,38 @@ static uint64_t stack_end(const struct stackd_stack_record *record)
 	return record->stack_bytes ? record->regs.r[STACKD_REG_RSP] + record->stack_bytes : 0;
 }
 
+/* Notes whether a walk has met made code. Where the kernel half found no rule, that can have been
+ * made code where a file is thought to be. */
+static void note_made(struct walks *w, const struct stackd_stack_record *record, size_t count)
+{
+	w->met_made = record->header.end_reason == STACKD_END_NO_RECIPE && !record->wanted &&
+		      !record->unknown.key.inode;
+	for (size_t i = 0; i < count && !w->met_made; i++)
+		w->met_made = w->frames[i].object && w->frames[i].object->kind == OBJECT_JIT;
+}
+
+/* Walks a stack, again where there is text that no walk has met before. */
+static int walk_in_text(struct walks *w, const struct stackd_stack_record *record,
+			size_t *ret_count, struct walks_end *ret_end)
+{
+	int err, found;
+
+	do {
+		err = walk(w, record, ret_count, ret_end);
+		if (err)
+			return err;
+		note_made(w, record, *ret_count);
+		found = look_for_text(w, &record->header);
+	} while (found > 0);
+	return found;
+}
+
 static int frames_of_stack(struct walks *w, const struct stackd_stack_record *record,
 			   struct path *path, struct walks_end *ret_end)
 {
 	const uint64_t end = stack_end(record);
 	size_t count;
-	int err = walk(w, record, &count, ret_end);
+	int err = walk_in_text(w, record, &count, ret_end);
 
 	if (!err && w->tables && (record->wanted || record->unknown.key.inode))
 		err = path_tables_want(w->tables, w->frames, count);
@@ -328,6 +375,24 @@ static int take_stack(struct walks *w, const struct stackd_stack_record *record,
 
 /* --- WALKED ---------------------------------------------------------------------------------- */
 
+/* Finds the object of an address that the kernel half has met in memory without a file. */
+static int made_location(struct walks *w, const struct stackd_header *header, uint64_t address,
+			 const struct object **ret_object)
+{
+	pid_t pid = (pid_t)record_pid(header);
+	const struct mapping *m = locator_mapping(w->with.locator, pid, address);
+
+	if (!m)
+		return locator_nowhere(w->with.locator, ret_object);
+	w->met_made = true;
+	w->met_file |= m->object->kind == OBJECT_ELF && !m->is_copy;
+	if (m->object->kind == OBJECT_JIT) {
+		*ret_object = m->object;
+		return 0;
+	}
+	return locator_made(w->with.locator, pid, ret_object);
+}
+
 /* Finds the location of a frame. -EBADMSG: the frame names a file or slice that does not exist. */
 static int walked_location(struct walks *w, const struct stackd_header *header,
 			   const struct record_frame *frame, struct location *ret_location)
@@ -342,11 +407,8 @@ static int walked_location(struct walks *w, const struct stackd_header *header,
 		offset = base + frame->location;
 	}
 	if (file == STACKD_FILE_NONE) {
-		pid_t pid = (pid_t)record_pid(header);
-		int err = 0;
+		int err = made_location(w, header, offset, &object);
 
-		if (!locator_find(w->with.locator, pid, offset, &object, &offset))
-			err = locator_nowhere(w->with.locator, &object);
 		if (err)
 			return err;
 	} else if (file > object_table_count(w->with.objects)) {
@@ -513,6 +575,8 @@ static int take_walked(struct walks *w, const struct stackd_header *header, stru
 	end->reason = header->end_reason;
 	if (!err)
 		err = frames_of_walked(w, header, path);
+	if (!err && look_for_text(w, header) < 0)
+		err = -ENOMEM;
 	if (err)
 		return err;
 	err = check_steps(w, path, true, end);

@@ -130,7 +130,8 @@ static uint32_t push_part(struct mapping *parts, uint32_t n, const struct mappin
 		return n;
 	if (n) {
 		struct mapping *last = &parts[n - 1];
-		if (last->object == part->object && last->end == part->start &&
+		if (last->object == part->object && last->is_copy == part->is_copy &&
+		    last->end == part->start &&
 		    last->offset + (part->start - last->start) == part->offset) {
 			last->end = part->end;
 			return n;

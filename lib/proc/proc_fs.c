@@ -114,6 +114,7 @@ static bool parse_map(char *line, struct proc_fs_map *ret_map)
 		return false;
 	if (strnlen(at, 5) < 5 || at[4] != ' ')
 		return false;
+	map.writable = at[1] == 'w';
 	map.executable = at[2] == 'x';
 	at += 5;
 	if (!take_number(&at, 16, ' ', &map.offset) || !take_number(&at, 16, ':', &major) ||

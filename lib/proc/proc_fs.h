@@ -21,7 +21,7 @@
 struct proc_fs_map {
 	uint64_t start, end, offset, inode;
 	uint32_t dev_major, dev_minor;
-	bool executable;
+	bool executable, writable;
 	const char *path; /* line ends unescaped; "" for none; lives for the call */
 };
 

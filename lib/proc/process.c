@@ -427,6 +427,14 @@ const struct mapping *process_table_mapping(struct process_table *table, pid_t p
 	return map;
 }
 
+int process_table_set_mapping(struct process_table *table, pid_t pid, const struct mapping *m)
+{
+	struct instance *instance = get_revived(table, pid);
+	int err = instance ? mapping_set_own(&instance->maps) : -ENOMEM;
+
+	return err ? err : mapping_set_insert(instance->maps, m);
+}
+
 bool process_table_knows(struct process_table *table, pid_t pid)
 {
 	const struct instance *instance = process_table_find(table, pid);

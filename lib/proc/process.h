@@ -35,6 +35,7 @@ struct mapping {
 	uint64_t start, end;	     /* addresses */
 	uint64_t offset;	     /* file offset of `start` */
 	const struct object *object; /* borrowed from the object table */
+	bool is_copy; /* memory without a file, which was seen to have the object's bytes */
 };
 
 struct process {
@@ -137,6 +138,9 @@ const struct mapping_set *process_table_mappings(struct process_table *table, pi
 /* The mapping of process `pid` that holds `address`; NULL for none. */
 const struct mapping *process_table_mapping(struct process_table *table, pid_t pid,
 					    uint64_t address);
+
+/* Enters a mapping of a process in place of what it overlaps. 0 or -ENOMEM. */
+int process_table_set_mapping(struct process_table *table, pid_t pid, const struct mapping *m);
 
 /* Returns whether the table has this process, and it is running. Loads nothing. */
 bool process_table_knows(struct process_table *table, pid_t pid);
