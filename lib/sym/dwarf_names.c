@@ -35,6 +35,7 @@
 #include <unistd.h>
 
 #include "base/vec.h"
+#include "sym/code_sections.h"
 #include "sym/debug_file.h"
 #include "sym/range_map.h"
 
@@ -76,6 +77,8 @@ struct unit {
 
 struct dwarf_names {
 	Elf *elf; /* borrowed */
+	struct code_sections code;
+	bool has_moved_lines; /* of discarded functions */
 	Dwarf *dwarf, *shared_dwarf;
 	Elf *shared_elf;
 	int shared_fd;
@@ -110,16 +113,25 @@ static bool next_sibling(struct dwarf_names *names, Dwarf_Die *die)
 	return spend(names) && !dwarf_siblingof(die, die) && dwarf_dieoffset(die) > before;
 }
 
-/* Enters all address ranges of a DIE. */
+/* Whether a range of DWARF is of code. Offsets from the base of a discarded function (-1, -2) wrap
+ * around to low addresses, where there may be code. */
+static bool is_code(const struct dwarf_names *names, Dwarf_Addr base, Dwarf_Addr start,
+		    Dwarf_Addr end)
+{
+	return base < UINT64_MAX - 1 && code_sections_hold(&names->code, start, end);
+}
+
+/* Enters all address ranges of a DIE, but for those of discarded functions. */
 static int add_ranges(struct dwarf_names *names, Dwarf_Die *die, struct range_map *map,
 		      uint32_t value, uint32_t rank)
 {
-	Dwarf_Addr base, start, end;
+	Dwarf_Addr base = 0, start, end;
 	ptrdiff_t at = 0;
 	int err = 0;
 
 	while (!err && spend(names) && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
-		err = range_map_add(map, start, end, value, rank);
+		if (is_code(names, base, start, end))
+			err = range_map_add(map, start, end, value, rank);
 	return err;
 }
 
@@ -420,7 +432,9 @@ static int load(struct dwarf_names *names, const struct elf_file *file,
 	names->dwarf = dwarf_begin_elf(names->elf, DWARF_C_READ, NULL);
 	if (!names->dwarf)
 		return -ENOENT;
-	err = attach_shared(names, source);
+	err = code_sections_read(names->elf, &names->code);
+	if (!err)
+		err = attach_shared(names, source);
 	if (!err)
 		err = index_object(names);
 	return !err && !names->n_units ? -ENOENT : err;
@@ -450,6 +464,7 @@ void dwarf_names_free(struct dwarf_names *names)
 	if (!names)
 		return;
 	unload(names);
+	code_sections_free(&names->code);
 	dwarf_end(names->shared_dwarf);
 	elf_end(names->shared_elf);
 	if (names->shared_fd >= 0)
@@ -493,6 +508,13 @@ static void count_lines(struct dwarf_names *names, struct unit *unit)
 	if (!unit->has_lines && !dwarf_getsrclines(&unit->die, &lines, &count))
 		names->line_bytes += count * LINE_BYTES;
 	unit->has_lines = true;
+}
+
+static void move_discarded_lines(struct dwarf_names *names)
+{
+	if (!names->has_moved_lines)
+		code_sections_move_discarded_lines(&names->code, names->elf);
+	names->has_moved_lines = true;
 }
 
 /* The unit at an address; NULL: none. */
@@ -551,6 +573,7 @@ int dwarf_names_find(struct dwarf_names *names, uint64_t vaddr,
 
 	if (err || !unit)
 		return err;
+	move_discarded_lines(names);
 	err = find_function(names, unit, vaddr, &function);
 	if (err)
 		return err;

@@ -8,10 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sym/code_sections.h"
+
 struct search {
 	const char *name;
 	uint32_t line;
 	Dwarf_Die unit;
+	struct code_sections code;
 	struct line_places *places;
 };
 
@@ -92,7 +95,8 @@ static int take_row(struct search *s, Dwarf_Line *row, uint32_t line)
 		return 0;
 	if (line > s->line && (!places->next_line || line < places->next_line))
 		places->next_line = line;
-	if (line != s->line || dwarf_lineaddr(row, &vaddr) || dwarf_linecol(row, &column))
+	if (line != s->line || dwarf_lineaddr(row, &vaddr) || dwarf_linecol(row, &column) ||
+	    !code_sections_hold(&s->code, vaddr, vaddr + 1))
 		return 0;
 	return add(s, vaddr, column);
 }
@@ -119,16 +123,21 @@ int line_places_find(const struct elf_file *file, const char *name, uint32_t lin
 		     struct line_places *places)
 {
 	struct search s = {.name = name, .line = line, .places = places};
-	Dwarf *dwarf = dwarf_begin_elf(elf_file_libelf(file), DWARF_C_READ, NULL);
+	Elf *elf = elf_file_libelf(file);
+	Dwarf *dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
 	Dwarf_CU *cu = NULL;
 	uint8_t type;
-	int err = 0;
+	int err = code_sections_read(elf, &s.code);
+
+	if (!err)
+		code_sections_move_discarded_lines(&s.code, elf);
 
 	while (dwarf && !err && dwarf_get_units(dwarf, cu, &cu, NULL, &type, &s.unit, NULL) == 0) {
 		if (type == DW_UT_compile || type == DW_UT_skeleton)
 			err = search_unit(&s);
 	}
 	dwarf_end(dwarf);
+	code_sections_free(&s.code);
 	return err;
 }
 
