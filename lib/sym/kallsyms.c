@@ -18,6 +18,7 @@
  */
 #include "sym/kallsyms.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -27,6 +28,7 @@
 #include "base/buf.h"
 #include "base/vec.h"
 #include "elf/elf_note.h"
+#include "sym/alias_rank.h"
 
 #define KERNEL_PART	 0
 #define MAX_PARTS	 UINT16_MAX
@@ -39,8 +41,7 @@ struct symbol {
 	uint64_t address;
 	uint32_t name; /* offset into names */
 	uint16_t part;
-	uint8_t rank; /* the higher the better among aliases; 0: a mark */
-	uint8_t reserved;
+	uint16_t rank; /* the higher the better among aliases (alias_rank.h); 0: a mark */
 };
 
 struct range {
@@ -186,15 +187,14 @@ static bool is_mark(const char *name)
 	return has_suffix(name, "_text_start") || has_suffix(name, "_text_end");
 }
 
-/* Global over weak over local, then the fewest leading underscores. */
-static uint8_t rank_of(char type, const char *name)
+/* 0 for a mark. */
+static uint16_t rank_of(char type, const char *name)
 {
-	uint8_t binding = type == 'T' ? 3 : type == 't' ? 1 : 2;
-	size_t underscores = strspn(name, "_");
+	const struct alias alias = {.binding = type == 'T'   ? STB_GLOBAL
+					       : type == 't' ? STB_LOCAL
+							     : STB_WEAK};
 
-	if (is_mark(name))
-		return 0;
-	return (uint8_t)(binding * 16 - (underscores < 15 ? underscores : 15));
+	return is_mark(name) ? 0 : alias_rank(name, &alias);
 }
 
 static void note_bounds(struct kallsyms *k, uint64_t address, const char *name,
@@ -289,7 +289,7 @@ static int compare_symbols(const void *a, const void *b, void *arg)
 		return x->address < y->address ? -1 : 1;
 	if (x->rank != y->rank)
 		return x->rank > y->rank ? -1 : 1;
-	return strcmp(names + x->name, names + y->name);
+	return alias_compare(names + x->name, names + y->name, x->rank);
 }
 
 /* Sorts, and keeps the best of each address. */

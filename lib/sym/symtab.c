@@ -29,18 +29,18 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "sym/alias_rank.h"
 #include "sym/plt.h"
 #include "sym/range_map.h"
 #include "sym/unwind_bounds.h"
 
-#define MAX_SYMBOLS    (4 * 1024 * 1024) /* the largest browsers have 2 million */
-#define COMPARED_BYTES 1024		 /* of names that differ in nothing else */
+#define MAX_SYMBOLS (4 * 1024 * 1024) /* the largest browsers have 2 million */
 
 struct symbol {
 	uint64_t start, end; /* vaddrs; end == start: no size */
 	uint64_t limit;	     /* end of the section */
 	const char *name;    /* borrowed; NULL: data */
-	uint8_t rank;	     /* among aliases: the higher the better */
+	uint16_t rank;	     /* among aliases (alias_rank.h): the higher the better */
 };
 
 struct symtab {
@@ -74,31 +74,6 @@ static bool is_mark(const char *name)
 	return !strncmp(name, "__start_", 8) || !strncmp(name, "__stop_", 7);
 }
 
-/*
- * MPI's functions have second names, by which no program calls them: those for tools (MPI 4.0,
- * 15.2), and those of Open MPI's own for Fortran.
- */
-static bool is_second_name(const char *name)
-{
-	return !strncmp(name, "PMPI_", 5) || !strncmp(name, "pmpi_", 5) ||
-	       !strncmp(name, "ompi_", 5);
-}
-
-/*
- * Functions over labels; global over weak over local; then the fewest leading underscores. The C
- * library calls its own functions by aliases with __GI_, which nobody else knows.
- */
-static uint8_t rank_of(const GElf_Sym *sym, const char *name)
-{
-	static const uint8_t bindings[16] = {
-		[STB_LOCAL] = 1, [STB_WEAK] = 2, [STB_GLOBAL] = 3, [STB_GNU_UNIQUE] = 3};
-	unsigned rank = GELF_ST_TYPE(sym->st_info) == STT_NOTYPE ? 0 : 4;
-	size_t underscores = strncmp(name, "__GI_", 5) ? strspn(name, "_") : 15;
-
-	rank += is_second_name(name) ? 0 : bindings[GELF_ST_BIND(sym->st_info)];
-	return (uint8_t)(rank * 16 + 15 - (underscores < 15 ? underscores : 15));
-}
-
 static int append(struct symtab *t, const struct symbol *symbol)
 {
 	if (VEC_GROW(t->symbols, t->cap_symbols, t->n_symbols + 1) < 0)
@@ -107,7 +82,15 @@ static int append(struct symtab *t, const struct symbol *symbol)
 	return 0;
 }
 
-static int add_symbol(struct symtab *t, Elf *elf, const GElf_Sym *sym, size_t strtab)
+static uint16_t rank_of(const GElf_Sym *sym, const char *name, bool is_exported)
+{
+	return alias_rank(name,
+			  &(struct alias){.binding = GELF_ST_BIND(sym->st_info),
+					  .is_label = GELF_ST_TYPE(sym->st_info) == STT_NOTYPE,
+					  .is_exported = is_exported});
+}
+
+static int add_symbol(struct symtab *t, Elf *elf, const GElf_Sym *sym, const GElf_Shdr *table)
 {
 	unsigned type = GELF_ST_TYPE(sym->st_info);
 	struct symbol symbol = {.start = sym->st_value, .end = sym->st_value};
@@ -121,12 +104,12 @@ static int add_symbol(struct symtab *t, Elf *elf, const GElf_Sym *sym, size_t st
 	symbol.limit = shdr.sh_addr + shdr.sh_size;
 	symbol.end += sym->st_size < symbol.limit - symbol.start ? sym->st_size
 								 : symbol.limit - symbol.start;
-	name = elf_strptr(elf, strtab, sym->st_name);
+	name = elf_strptr(elf, table->sh_link, sym->st_name);
 	if (!name || !*name || !strncmp(name, ".L", 2))
 		return 0;
 	if (type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && !is_mark(name))) {
 		symbol.name = name;
-		symbol.rank = rank_of(sym, name);
+		symbol.rank = rank_of(sym, name, table->sh_type == SHT_DYNSYM);
 	}
 	return append(t, &symbol);
 }
@@ -141,7 +124,7 @@ static int load_table(struct symtab *t, Elf *elf, Elf_Scn *scn, const GElf_Shdr 
 		GElf_Sym sym;
 
 		if (gelf_getsym(data, (int)i, &sym))
-			err = add_symbol(t, elf, &sym, shdr->sh_link);
+			err = add_symbol(t, elf, &sym, shdr);
 	}
 	return err;
 }
@@ -183,7 +166,7 @@ static int compare(const void *a, const void *b)
 		return x->end > y->end ? -1 : 1;
 	if (x->name == y->name || !x->name || !y->name)
 		return 0;
-	return strncmp(x->name, y->name, COMPARED_BYTES);
+	return alias_compare(x->name, y->name, x->rank);
 }
 
 /* Gives symbols without a size their end; those that are labels keep none. */
