@@ -28,6 +28,7 @@
 #include "sym/dwarf_names.h"
 #include "sym/symtab.h"
 #include "sym/unwind_bounds.h"
+#include "unwind/sigreturn.h"
 
 struct symbolizer {
 	char *debug_root; /* owned; NULL: none */
@@ -388,6 +389,15 @@ static int resolve_go(struct symbolizer_object *o, uint64_t vaddr, struct symbol
 	return 1;
 }
 
+/* The vaddr by which the code at an offset is looked up. A handler of signals returns to the first
+ * byte of sigreturn's code, which no call is in front of: the byte before the return address, by
+ * which callers are looked up, is of another function or of none. */
+static bool lookup_vaddr(const struct symbolizer_object *o, uint64_t offset, uint64_t *ret_vaddr)
+{
+	return elf_file_offset_to_vaddr(o->file, offset + sigreturn_begins_at(o->file, offset + 1),
+					ret_vaddr);
+}
+
 int symbolizer_resolve(struct symbolizer_object *object, uint64_t offset,
 		       struct symbolizer_frame *ret_frames, size_t max)
 {
@@ -397,7 +407,7 @@ int symbolizer_resolve(struct symbolizer_object *object, uint64_t offset,
 	bool has_symbol;
 	int n, err;
 
-	if (!elf_file_offset_to_vaddr(object->file, offset, &vaddr))
+	if (!lookup_vaddr(object, offset, &vaddr))
 		return 0;
 	err = object->is_loaded ? 0 : object_load(object);
 	if (err)
@@ -429,7 +439,7 @@ int symbolizer_start(struct symbolizer_object *object, uint64_t offset,
 {
 	uint64_t vaddr;
 
-	if (!elf_file_offset_to_vaddr(object->file, offset, &vaddr))
+	if (!lookup_vaddr(object, offset, &vaddr))
 		return 0;
 	return resolve_bounds(object, vaddr, ret_frame, 1);
 }

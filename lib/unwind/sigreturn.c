@@ -4,11 +4,15 @@
 
 #include <string.h>
 
-/* The code is `mov $15, %rax; syscall`; the program counter is at either instruction, or behind, in
+#include "unwind/call_site.h"
+
+/* mov $15, %rax; syscall */
+static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+
+/* The program counter is at either instruction, or behind, in
  * the system call. */
 bool sigreturn_is_at(const struct elf_file *elf, uint64_t offset)
 {
-	static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
 	static const uint8_t at[] = {0, 7, sizeof(code)};
 	uint8_t bytes[sizeof(code)];
 
@@ -17,6 +21,16 @@ bool sigreturn_is_at(const struct elf_file *elf, uint64_t offset)
 		    !memcmp(bytes, code, sizeof(code)))
 			return true;
 	return false;
+}
+
+bool sigreturn_begins_at(const struct elf_file *elf, uint64_t offset)
+{
+	uint8_t bytes[CALL_SITE_BYTES + sizeof(code)];
+
+	return offset >= CALL_SITE_BYTES &&
+	       elf_file_read_whole(elf, offset - CALL_SITE_BYTES, bytes, sizeof(bytes)) &&
+	       !memcmp(bytes + CALL_SITE_BYTES, code, sizeof(code)) &&
+	       !call_site_ends(bytes, CALL_SITE_BYTES);
 }
 
 void sigreturn_rule(struct walk_rule *rule)

@@ -10,6 +10,10 @@
 /* Whether that code is at a file offset. */
 bool sigreturn_is_at(const struct elf_file *elf, uint64_t offset);
 
+/* Whether a handler's return address is at a file offset: that code begins there, and the bytes
+ * before it are no call, whose return address it would be. */
+bool sigreturn_begins_at(const struct elf_file *elf, uint64_t offset);
+
 /* Sets the rule of that code. */
 void sigreturn_rule(struct walk_rule *ret_rule);
 

@@ -213,6 +213,104 @@ static void test_kinds_of_symbols(void **state)
 	close_opened(&o);
 }
 
+/* One name of each line is shown: the first. */
+static const char *const aliases[][4] = {
+	{"known", "__known", "__GI_known", "known.localalias"},
+	{"weak_name", "__weak_alias", "_longer_weak_alias", NULL}, /* all exported */
+	{"shared", "cshared", "xshared", NULL},
+	{"__memmove_fast", "__memcpy_fast", NULL, NULL},
+	{"plain", "plain_longer.isra.0", "_plain", NULL},
+	{"__other_files_use", "local_name", NULL, NULL},
+};
+
+#define EXPORTED_ALIASES 3 /* from the third line on, names are local, but for the last's first */
+
+static void write_aliases(void)
+{
+	char text[4096];
+	size_t at = 0;
+
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(*aliases); i++) {
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "\n");
+		for (int j = 3; j >= 0; j--) {
+			const char *name = aliases[i][j], *reach = ".local";
+
+			if (!name)
+				continue;
+			if (!strncmp(name, "weak", 4))
+				reach = ".weak";
+			else if ((i < EXPORTED_ALIASES && !strchr(name, '.') &&
+				  strncmp(name, "__GI_", 5)) ||
+				 !strcmp(name, "__other_files_use"))
+				reach = ".globl";
+			at += (size_t)snprintf(text + at, sizeof(text) - at,
+					       "%s %s\n.type %s, @function\n.size %s, 16\n%s:\n",
+					       reach, name, name, name, name);
+		}
+		at += (size_t)snprintf(text + at, sizeof(text) - at, ".skip 16, 0x90\n");
+	}
+	program_write("aliases.S", text);
+}
+
+static void test_aliases(void **state)
+{
+	uint64_t at[sizeof(aliases) / sizeof(*aliases)];
+	struct opened o;
+
+	(void)state;
+	write_aliases();
+	assert_int_equal(program_shell("cc -shared -nostdlib -o aliases.so aliases.S"), 0);
+	o = open_with("aliases.so", &no_debug_files);
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(*aliases); i++) {
+		at[i] = program_offset(o.file, aliases[i][0]);
+		expect_name(&o, at[i], aliases[i][0], at[i]);
+		expect_name(&o, at[i] + 15, aliases[i][0], at[i]);
+	}
+	close_opened(&o);
+	/* What is left are the exported names: of those it is the same one. */
+	assert_int_equal(program_shell("strip aliases.so"), 0);
+	o = open_with("aliases.so", &no_debug_files);
+	for (size_t i = 0; i < EXPORTED_ALIASES; i++)
+		expect_name(&o, at[i], aliases[i][0], at[i]);
+	close_opened(&o);
+}
+
+/* A handler's caller is looked up by the byte before sigreturn's code, which is in the function
+ * before it, or in none; but the return address of a call is of the caller. */
+static void test_sigreturn(void **state)
+{
+	struct opened o;
+	uint64_t touching, apart, caller;
+
+	(void)state;
+	program_write("restore.S", ".text\n.globl before, touching, apart, caller, behind\n"
+				   ".type before, @function\n.type touching, @function\n"
+				   ".type apart, @function\n.type caller, @function\n"
+				   ".type behind, @function\n"
+				   "before: .skip 15, 0x90\n ret\n.size before, .-before\n"
+				   "touching: mov $15, %rax\n syscall\n"
+				   ".size touching, .-touching\n"
+				   ".skip 16, 0xcc\n"
+				   "apart: mov $15, %rax\n syscall\n"
+				   ".size apart, .-apart\n"
+				   "caller: .skip 8, 0x90\n call before\n.size caller, .-caller\n"
+				   "behind: mov $15, %rax\n syscall\n"
+				   ".size behind, .-behind\n");
+	assert_int_equal(program_shell("cc -shared -nostdlib -Wl,-Bsymbolic -o restore.so "
+				       "restore.S"),
+			 0);
+	o = open_with("restore.so", &no_debug_files);
+	touching = program_offset(o.file, "touching");
+	apart = program_offset(o.file, "apart");
+	caller = program_offset(o.file, "caller");
+	expect_name(&o, touching - 1, "touching", touching);
+	expect_name(&o, touching - 2, "before", program_offset(o.file, "before"));
+	expect_name(&o, apart - 1, "apart", apart);
+	expect_name(&o, apart - 2, NULL, 0);
+	expect_name(&o, program_offset(o.file, "behind") - 1, "caller", caller);
+	close_opened(&o);
+}
+
 /* In a stripped library a symbol without a size ends where its unwind entry does. */
 static void test_sizeless_in_stripped_library(void **state)
 {
@@ -387,6 +485,8 @@ int main(void)
 		cmocka_unit_test(test_dwarf_names_functions),
 		cmocka_unit_test(test_cxx_linkage_names),
 		cmocka_unit_test(test_kinds_of_symbols),
+		cmocka_unit_test(test_aliases),
+		cmocka_unit_test(test_sigreturn),
 		cmocka_unit_test(test_sizeless_in_stripped_library),
 		cmocka_unit_test(test_plt_stubs),
 		cmocka_unit_test(test_lazy_ibt_plt),
