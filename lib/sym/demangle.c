@@ -4,33 +4,49 @@
  *
  * Names come from files that the profiled program controls, and a mangled name is a program in a
  * small language: nesting costs stack, and back references make a short name print as gigabytes.
- * Two limits keep it harmless:
+ * Limits keep it harmless:
  *  - the mangled name's length bounds the parser's recursion (the demangler's own limit would
- *    refuse everything over 1 KiB, which template-heavy code exceeds daily);
+ *    refuse everything over 1 KiB, which template-heavy code exceeds daily). Names of more than
+ *    SHORT_BYTES are read on a stack of their own, a thread's, whose size goes by their length;
  *  - the readable name's length bounds time and memory: the demangler hands its output on in
  *    pieces, and the piece that exceeds the limit leaves it by longjmp(). It keeps its state on
- *    the stack, so that loses no memory (but for a small buffer in Rust's punycode names).
- * A name beyond a limit is shown as it is.
+ *    the stack, so that loses no memory (but for a small buffer in Rust's punycode names). What
+ *    was printed until then is shown, shortened;
+ *  - D's demangler has no such output, so the work of a name is bounded before it is begun.
+ *
+ * The demangler leaves out what is nested in more than PRINT_LEVELS levels, and each argument of a
+ * list counts as one; what it has printed around that is shown as a name that was shortened.
  *
  * Suffixes: compilers' ".cold", ".part.0" become " [clone .cold]". The demangler does that for C++
- * and drops them for Rust, so there it is done here; ".llvm.123" means nothing to a reader and is
- * dropped. The part after '@' ("@plt", a symbol version) is kept as it is.
+ * and drops them for Rust, so there it is done here, as for D and Ada; ".llvm.123" means nothing to
+ * a reader and is dropped. The part after '@' ("@plt", a symbol version) is kept as it is.
  */
 #include "sym/demangle.h"
 
 #include <libiberty/demangle.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/hash.h"
+#include "sym/shorten.h"
 
-#define MAX_MANGLED_BYTES  4096
-#define MAX_READABLE_BYTES (64 * 1024)
+#define SHORT_BYTES	   4096
+#define MAX_MANGLED_BYTES  (64 * 1024) /* as the store has them */
+#define PRINT_LEVELS	   1024	       /* libiberty's */
+#define MAX_READABLE_BYTES (1024 * 1024)
+#define STACK_BYTES	   (8u << 20) /* of a thread that reads a long name, and for each byte of it: */
+#define STACK_TIMES	   2048
+#define MAX_D_WORK	   (UINT64_C(1) << 22) /* bytes of a D name that are read, with repetitions */
 
 struct output {
 	struct buf text;
+	bool is_partial; /* not all of the name was printed */
 	jmp_buf too_long;
 };
 
@@ -43,10 +59,7 @@ static void take(const char *piece, size_t len, void *arg)
 	buf_put(&out->text, piece, len);
 }
 
-static bool is_mangled(const char *name)
-{
-	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
-}
+/* --- C++ and Rust ---------------------------------------------------------------------------- */
 
 /* Finds the start of a Rust name's suffixes: after the hash of an older name, which may hold dots
  * before that, and at the first dot of a new one. */
@@ -65,9 +78,8 @@ static const char *rust_suffix(const char *mangled)
 	return "";
 }
 
-static void put_rust_suffix(const char *mangled, struct output *out)
+static void put_suffix(const char *suffix, struct output *out)
 {
-	const char *suffix = rust_suffix(mangled);
 	const char *llvm = strstr(suffix, ".llvm.");
 	size_t len = llvm ? (size_t)(llvm - suffix) : strlen(suffix);
 
@@ -83,40 +95,233 @@ static bool print(const char *mangled, struct output *out)
 {
 	const int options = DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT;
 
-	if (setjmp(out->too_long))
-		return false;
+	if (setjmp(out->too_long)) {
+		out->is_partial = true;
+		return true;
+	}
 	if (rust_demangle_callback(mangled, options, take, out)) {
-		put_rust_suffix(mangled, out);
+		put_suffix(rust_suffix(mangled), out);
 		return true;
 	}
 	buf_clear(&out->text);
-	return mangled[1] == 'Z' && cplus_demangle_v3_callback(mangled, options, take, out);
+	if (mangled[1] != 'Z')
+		return false;
+	if (cplus_demangle_v3_callback(mangled, options, take, out))
+		return true;
+	out->is_partial = out->text.len && strlen(mangled) > PRINT_LEVELS;
+	return out->is_partial;
 }
 
-char *demangle(const char *name)
-{
-	struct output out = {0};
-	const char *at;
-	char *mangled;
+struct printing {
+	const char *mangled;
+	struct output *out;
 	bool done;
-	size_t len;
+};
 
-	if (!is_mangled(name))
-		return NULL;
-	len = strnlen(name, MAX_MANGLED_BYTES + 1);
-	if (len > MAX_MANGLED_BYTES)
-		return NULL;
-	at = strchr(name, '@');
-	mangled = strndup(name, at ? (size_t)(at - name) : len);
+static void *print_in_thread(void *arg)
+{
+	struct printing *p = arg;
+
+	p->done = print(p->mangled, p->out);
+	return NULL;
+}
+
+static bool print_long(const char *mangled, size_t len, struct output *out)
+{
+	struct printing p = {.mangled = mangled, .out = out};
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	if (pthread_attr_init(&attr))
+		return false;
+	if (!pthread_attr_setstacksize(&attr, STACK_BYTES + len * STACK_TIMES) &&
+	    !pthread_create(&thread, &attr, print_in_thread, &p))
+		pthread_join(thread, NULL);
+	pthread_attr_destroy(&attr);
+	return p.done;
+}
+
+/* --- D --------------------------------------------------------------------------------------- */
+
+/* The distance that a back reference goes: letters of base 26, the last of which is a small one. 0:
+ * it is none. */
+static size_t d_distance(const char *at)
+{
+	size_t distance = 0;
+
+	for (; *at >= 'A' && *at <= 'Z' && distance < SHORT_BYTES; at++)
+		distance = distance * 26 + (size_t)(*at - 'A');
+	return *at >= 'a' && *at <= 'z' ? distance * 26 + (size_t)(*at - 'a') : 0;
+}
+
+/* Whether reading a name is so much work as is allowed. A back reference ("Q" and a distance) reads
+ * a part of the name again, with the references in it. */
+static bool is_bounded_d(const char *mangled, size_t len)
+{
+	uint64_t *sums = calloc(len + 1, sizeof(*sums)); /* of the work before each byte */
+	bool is_bounded = sums;
+
+	for (size_t i = 0; is_bounded && i < len; i++) {
+		size_t distance = mangled[i] == 'Q' ? d_distance(mangled + i + 1) : 0;
+		uint64_t work = 1;
+
+		/* An identifier is read as it is; a type may end anywhere before the reference. */
+		if (distance && distance <= i) {
+			char first = mangled[i - distance];
+
+			work += first >= '0' && first <= '9' ? len : sums[i] - sums[i - distance];
+		}
+		sums[i + 1] = sums[i] + work;
+		is_bounded = sums[i + 1] < MAX_D_WORK;
+	}
+	free(sums);
+	return is_bounded;
+}
+
+static bool print_d(char *mangled, struct output *out)
+{
+	char *dot = strchr(mangled, '.'), *readable;
+	char suffix[64] = "";
+
+	if (dot) {
+		snprintf(suffix, sizeof(suffix), "%s", dot);
+		*dot = '\0';
+	}
+	if (!is_bounded_d(mangled, strlen(mangled)))
+		return false;
+	readable = dlang_demangle(mangled, DMGL_PARAMS);
+	if (!readable)
+		return false;
+	buf_put(&out->text, readable, strlen(readable));
+	put_suffix(suffix, out);
+	free(readable);
+	return true;
+}
+
+/* --- Ada ------------------------------------------------------------------------------------- */
+
+/* A name of the units that every program of Ada has, or of its main program. */
+static bool is_plainly_ada(const char *name)
+{
+	static const char *const units[] = {"_ada_", "ada__", "system__", "gnat__", "interfaces__"};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (!strncmp(name, units[i], strlen(units[i])))
+			return true;
+	return false;
+}
+
+/* The demangler drops numbers of nested and overloaded subprograms, and puts what it cannot read
+ * into angle brackets. */
+static bool print_ada(char *name, struct output *out)
+{
+	char *dot = name, *readable;
+	char suffix[64] = "";
+	bool done;
+
+	do
+		dot = strchr(dot + 1, '.');
+	while (dot && dot[1] >= '0' && dot[1] <= '9');
+	if (dot) {
+		snprintf(suffix, sizeof(suffix), "%s", dot);
+		*dot = '\0';
+	}
+	readable = ada_demangle(name, 0);
+	done = readable && *readable && *readable != '<';
+	if (done) {
+		buf_put(&out->text, readable, strlen(readable));
+		put_suffix(suffix, out);
+	}
+	free(readable);
+	return done;
+}
+
+/* --- all ------------------------------------------------------------------------------------- */
+
+enum language { NONE, CXX_OR_RUST, D, ADA };
+
+static enum language language_of(const char *name)
+{
+	if (is_plainly_ada(name))
+		return ADA;
+	if (name[0] != '_')
+		return NONE;
+	if (name[1] == 'Z' || name[1] == 'R')
+		return CXX_OR_RUST;
+	return name[1] == 'D' && ((name[2] >= '0' && name[2] <= '9') || !strcmp(name, "_Dmain"))
+		       ? D
+		       : NONE;
+}
+
+static bool print_language(enum language language, char *mangled, struct output *out)
+{
+	size_t len = strlen(mangled);
+
+	if (language == CXX_OR_RUST && len > SHORT_BYTES)
+		return len <= MAX_MANGLED_BYTES && print_long(mangled, len, out);
+	if (language == CXX_OR_RUST)
+		return print(mangled, out);
+	if (len > SHORT_BYTES)
+		return false;
+	return language == D ? print_d(mangled, out) : print_ada(mangled, out);
+}
+
+/* Replaces a name that is too long. The hash is of the name as it is linked. */
+static void shorten(const char *name, bool is_partial, struct buf *text)
+{
+	struct buf full = *text;
+	uint64_t hash = 0;
+	char mark[32];
+
+	if ((full.len <= DEMANGLE_MOST_BYTES && !is_partial) || full.failed)
+		return;
+	for (const char *c = name; *c; c++)
+		hash = hash_mix64(hash + (uint8_t)*c);
+	*text = (struct buf){0};
+	buf_put_u8(&full, 0);
+	if (!full.failed)
+		shorten_name((const char *)full.data, full.len - 1, DEMANGLE_MOST_BYTES, text);
+	snprintf(mark, sizeof(mark), " [shortened %08x]", (unsigned)hash);
+	buf_put(text, mark, strlen(mark));
+	text->failed |= full.failed;
+	buf_free(&full);
+}
+
+static char *demangle_as(enum language language, const char *name)
+{
+	const char *at = strchr(name, '@');
+	char *mangled = strndup(name, at ? (size_t)(at - name) : strlen(name));
+	struct output out = {0};
+	bool done;
+
 	if (!mangled)
 		return NULL;
-	done = print(mangled, &out);
+	done = print_language(language, mangled, &out);
 	free(mangled);
+	if (!done && strlen(name) > SHORT_BYTES) {
+		buf_clear(&out.text);
+		buf_put(&out.text, name, strlen(name));
+		at = NULL;
+		done = true;
+	}
 	if (at)
 		buf_put(&out.text, at, strlen(at));
+	shorten(name, out.is_partial, &out.text);
 	buf_put_u8(&out.text, 0);
 	if (done && !out.text.failed && out.text.len > 1)
 		return (char *)out.text.data;
 	buf_free(&out.text);
 	return NULL;
+}
+
+char *demangle(const char *name)
+{
+	enum language language = language_of(name);
+
+	return language == NONE ? NULL : demangle_as(language, name);
+}
+
+char *demangle_ada(const char *name)
+{
+	return demangle_as(ADA, name);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* demangle: C++, both of Rust's schemes, suffixes, and names made to hurt. */
+/* demangle: C++, both of Rust's schemes, D, Ada, suffixes, long names, and names made to hurt. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -39,6 +39,49 @@ static void test_rust(void **state)
 	(void)state;
 	check("_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write");
 	check("_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar");
+}
+
+static void test_d(void **state)
+{
+	(void)state;
+	check("_D3foo3barFiZv", "foo.bar(int)");
+	check("_D8demangle4testFAyaZv", "demangle.test(immutable(char)[])");
+	check("_D3foo3barFiZv.part.0", "foo.bar(int) [clone .part.0]");
+	check("_Dmain", "D main");
+	check("_DYNAMIC", NULL);
+	check("_Driver", NULL);
+}
+
+/* GNAT's encoding is read where it can be nothing else, or is known to be it. */
+static void test_ada(void **state)
+{
+	static const struct {
+		const char *mangled, *readable;
+	} names[] = {
+		{"pack__work", "pack.work"},
+		{"pack__work__2", "pack.work"},
+		{"pack__Oadd", "pack.\"+\""},
+		{"pack__deep__go", "pack.deep.go"},
+		{"hot__inner.0", "hot.inner"},
+		{"pack___elabs", "pack'Elab_Spec"},
+		{"pack__go.cold", "pack.go [clone .cold]"},
+		{"pack__Work", NULL},
+	};
+
+	(void)state;
+	check("_ada_hot", "hot");
+	check("ada__text_io__put__4", "ada.text_io.put");
+	check("system__img_int__impl", "system.img_int.impl");
+	check("my__function", NULL);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		char *readable = demangle_ada(names[i].mangled);
+
+		if (names[i].readable)
+			assert_string_equal(readable, names[i].readable);
+		else
+			assert_null(readable);
+		free(readable);
+	}
 }
 
 static void test_suffixes(void **state)
@@ -84,8 +127,12 @@ static void test_nesting(void **state)
 			assert_non_null(readable);
 			assert_int_equal(strlen(readable), strlen("f(int)") + n);
 		}
-		if (n > 4096)
-			assert_null(readable);
+		if (n > 1024) {
+			assert_non_null(readable);
+			assert_memory_equal(readable, "f(*", 3);
+			assert_non_null(strstr(readable, " [shortened "));
+			assert_true(strlen(readable) < DEMANGLE_MOST_BYTES + 100);
+		}
 		free(readable);
 	}
 }
@@ -141,20 +188,69 @@ static void test_doubling(void **state)
 	assert_true(strlen(readable) > 2000);
 	free(readable);
 	doubling_name(name, 100);
-	check(name, NULL);
+	readable = demangle(name);
+	assert_non_null(readable);
+	assert_memory_equal(readable, "f(A<B, ", 7);
+	assert_true(strlen(readable) < DEMANGLE_MOST_BYTES + 100);
+	free(readable);
+}
+
+/* "int ns::run<ns::Part<0>, ns::Part<1>, ...>(int)": `n` arguments that are not alike. */
+static void wide_name(char *name, unsigned n, unsigned first)
+{
+	name += sprintf(name, "_ZN2ns3runIJ");
+	for (unsigned i = 0; i < n; i++)
+		name += sprintf(name, "NS_4PartILi%uEEE", first + i);
+	strcpy(name, "EEEii");
+}
+
+/* Names as long as real ones get: the arguments go first, the function's own name stays. */
+static void test_shortened(void **state)
+{
+	static char name[80000], other[80000];
+	char *readable, *second;
+
+	(void)state;
+	for (unsigned n = 300; n <= 2400; n *= 2) {
+		wide_name(name, n, 0);
+		wide_name(other, n, 1);
+		assert_true(strlen(name) > 4096);
+		readable = demangle(name);
+		second = demangle(other);
+		assert_non_null(readable);
+		assert_memory_equal(readable, "int ns::run<", 12);
+		assert_non_null(strstr(readable, n < 1000 ? ">(int) [shortened " : ">("));
+		assert_non_null(strstr(readable, " [shortened "));
+		assert_true(strlen(readable) < DEMANGLE_MOST_BYTES + 100);
+		assert_string_not_equal(readable, second);
+		free(readable);
+		free(second);
+	}
+}
+
+/* Each level refers twice to the one before it. */
+static void test_d_doubling(void **state)
+{
+	char name[2000] = "_D1fFS1a1b";
+
+	(void)state;
+	for (int i = 0; i < 60; i++)
+		strcat(name, "HQgQi");
+	strcat(name, "Zv");
+	free(demangle(name));
 }
 
 static void test_random_bytes(void **state)
 {
-	static const char alphabet[] = "_ZRNKSITEPDpPvibC01239LXJgsMAstdn.@$1f3foo";
+	static const char alphabet[] = "_ZRNKSITEPDpPvibC01239LXJgsMAstdn.@$1f3fooQaFZH";
 	uint64_t seed = 42;
 
 	(void)state;
 	for (int round = 0; round < 100000; round++) {
-		char name[64] = {'_', round & 1 ? 'Z' : 'R'};
+		char name[64] = {'_', "ZRD"[round % 3], '1'};
 		size_t len = 2 + (seed >> 32) % 60;
 
-		for (size_t i = 2; i < len; i++) {
+		for (size_t i = name[1] == 'D' ? 3 : 2; i < len; i++) {
 			seed = seed * 6364136223846793005u + 1442695040888963407u;
 			name[i] = alphabet[(seed >> 33) % (sizeof(alphabet) - 1)];
 		}
@@ -165,10 +261,12 @@ static void test_random_bytes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cxx),	 cmocka_unit_test(test_rust),
-		cmocka_unit_test(test_suffixes), cmocka_unit_test(test_not_mangled),
-		cmocka_unit_test(test_nesting),	 cmocka_unit_test(test_long_name),
-		cmocka_unit_test(test_doubling), cmocka_unit_test(test_random_bytes),
+		cmocka_unit_test(test_cxx),	  cmocka_unit_test(test_rust),
+		cmocka_unit_test(test_d),	  cmocka_unit_test(test_ada),
+		cmocka_unit_test(test_suffixes),  cmocka_unit_test(test_not_mangled),
+		cmocka_unit_test(test_shortened), cmocka_unit_test(test_d_doubling),
+		cmocka_unit_test(test_nesting),	  cmocka_unit_test(test_long_name),
+		cmocka_unit_test(test_doubling),  cmocka_unit_test(test_random_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
