@@ -13,7 +13,7 @@ B       ?= build
 Q        = $(if $(V),,@)
 say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
 
-PKGS     = libbpf libelf libdw sqlite3 libzstd zlib jansson libsystemd libprotobuf-c libseccomp
+PKGS     = libbpf libelf libdw sqlite3 libzstd zlib liblzma jansson libsystemd libprotobuf-c libseccomp
 CSTD     = -std=gnu17 -D_GNU_SOURCE
 STRICT   = -Wall -Wextra $(if $(WERROR),-Werror)
 WARN     = $(STRICT) -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla

@@ -23,6 +23,7 @@ void elf_file_close(struct elf_file *file)
 	while (__atomic_load_n(&file->users, __ATOMIC_SEQ_CST))
 		sched_yield();
 	elf_end(file->libelf);
+	elf_sections_free(&file->expanded);
 	file->libelf = NULL;
 	if (fd >= 0)
 		close(fd);
@@ -36,6 +37,8 @@ bool elf_file_is_open(const struct elf_file *file)
 void elf_file_reopen(struct elf_file *file, struct elf_file *other)
 {
 	file->libelf = other->libelf;
+	file->expanded = other->expanded;
+	other->expanded = (struct elf_sections_owned){0};
 	file->inode = other->inode;
 	__atomic_store_n(&file->fd, other->fd, __ATOMIC_SEQ_CST);
 	other->libelf = NULL;

@@ -475,6 +475,7 @@ void elf_file_free(struct elf_file *file)
 	if (!file)
 		return;
 	elf_end(file->libelf);
+	elf_sections_free(&file->expanded);
 	if (file->fd >= 0)
 		close(file->fd);
 	free(file->image);

@@ -5,6 +5,7 @@
 #define ELF_ELF_FILE_STATE_H
 
 #include "elf/elf_file.h"
+#include "elf/elf_sections.h"
 
 struct load_header;
 
@@ -16,6 +17,7 @@ struct elf_file {
 	uint64_t size;	/* bytes */
 	uint64_t inode; /* 0 for an image */
 	Elf *libelf;	/* owned */
+	struct elf_sections_owned expanded; /* what libelf refers to */
 	Elf64_Ehdr header;
 	Elf64_Phdr *program_headers; /* owned; header.e_phnum of them */
 	struct load_header *loads;   /* owned */

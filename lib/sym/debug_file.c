@@ -22,6 +22,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "elf/elf_sections.h"
+
 #define OPEN_FLAGS	  (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 #define MAX_CHECKED_BYTES (UINT64_C(4) << 30)
 
@@ -170,33 +172,13 @@ static int open_from_debuginfod(const struct debug_source *source, const uint8_t
 
 /* --- by name ------------------------------------------------------------------------------- */
 
-static Elf_Data *section_data(Elf *elf, const char *wanted)
-{
-	Elf_Scn *scn = NULL;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names))
-		return NULL;
-	while ((scn = elf_nextscn(elf, scn))) {
-		GElf_Shdr shdr;
-		const char *name;
-
-		if (!gelf_getshdr(scn, &shdr) || shdr.sh_type == SHT_NOBITS)
-			continue;
-		name = elf_strptr(elf, names, shdr.sh_name);
-		if (name && !strcmp(name, wanted))
-			return elf_getdata(scn, NULL);
-	}
-	return NULL;
-}
-
 /* .gnu_debuglink: a name, padding to 4 bytes, the checksum. */
 static int read_link(const struct elf_file *file, struct link *ret_link)
 {
-	Elf_Data *data = section_data(elf_file_libelf(file), ".gnu_debuglink");
+	Elf_Data *data = elf_sections_data(elf_file_libelf(file), ".gnu_debuglink");
 	size_t len, crc_at;
 
-	if (!data || !data->d_buf)
+	if (!data)
 		return -ENOENT;
 	len = strnlen(data->d_buf, data->d_size);
 	crc_at = (len + 4) & ~(size_t)3;
@@ -248,6 +230,8 @@ int debug_file_open(const struct elf_file *file, const struct debug_source *sour
 		err = open_by_link(file, source, path, ret_debug);
 	if (err == -ENOENT)
 		err = open_from_debuginfod(source, build_id, len, ret_debug);
+	if (err == -ENOENT)
+		err = elf_file_open_packed(file, ret_debug);
 	return err;
 }
 

@@ -23,7 +23,8 @@ struct debug_source {
 
 /* The debug file of `file`: by build-id, by the name in .gnu_debuglink beside `path` and under the
  * root, then from debuginfod. It is accepted only if its build-id, or for want of one its checksum,
- * matches. `path` may be NULL. 0, the caller owns it; -ENOENT, -ENOMEM. */
+ * matches. Last, the symbols that are packed into the file itself. `path` may be NULL. 0, the
+ * caller owns it; -ENOENT, -ENOMEM. */
 int debug_file_open(const struct elf_file *file, const struct debug_source *source,
 		    const char *path, struct elf_file **ret_debug);
 

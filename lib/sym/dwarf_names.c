@@ -35,6 +35,7 @@
 #include <unistd.h>
 
 #include "base/vec.h"
+#include "elf/elf_sections.h"
 #include "sym/code_sections.h"
 #include "sym/debug_file.h"
 #include "sym/range_map.h"
@@ -429,6 +430,9 @@ static int load(struct dwarf_names *names, const struct elf_file *file,
 	names->budget = WALK_BUDGET;
 	names->elf = elf_file_libelf(file);
 	hide_locations(names->elf);
+	err = elf_file_expand(file);
+	if (err)
+		return err;
 	names->dwarf = dwarf_begin_elf(names->elf, DWARF_C_READ, NULL);
 	if (!names->dwarf)
 		return -ENOENT;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/elf_sections.h"
 #include "sym/code_sections.h"
 
 struct search {
@@ -124,11 +125,13 @@ int line_places_find(const struct elf_file *file, const char *name, uint32_t lin
 {
 	struct search s = {.name = name, .line = line, .places = places};
 	Elf *elf = elf_file_libelf(file);
+	int err = elf_file_expand(file);
 	Dwarf *dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
 	Dwarf_CU *cu = NULL;
 	uint8_t type;
-	int err = code_sections_read(elf, &s.code);
 
+	if (!err)
+		err = code_sections_read(elf, &s.code);
 	if (!err)
 		code_sections_move_discarded_lines(&s.code, elf);
 

@@ -2,7 +2,8 @@
 /*
  * Names for file offsets; see symbolizer.h.
  *
- *   offset ─► vaddr ─┬─► symtab.c       the function's symbol  (object and debug file, PLT stubs)
+ *   offset ─► vaddr ─┬─► symtab.c       the function's symbol  (object and debug file, packed
+ *                    │                                         symbols, PLT stubs)
  *                    ├─► dwarf_names.c  inlined calls, lines   (object, else debug file)
  *                    └─► go/pclntab.c   functions, lines       (Go programs: what the others lack)
  *
@@ -21,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elf/elf_sections.h"
 #include "go/go_stack.h"
 #include "go/pclntab.h"
 #include "sym/debug_file.h"
@@ -45,7 +47,8 @@ struct symbolizer_object {
 	struct elf_file *file; /* borrowed */
 	char *path;	       /* owned; or NULL */
 	bool is_opened, is_loaded;
-	bool has_dwarf;		      /* the file itself */
+	bool has_dwarf; /* the file itself */
+	bool debug_has_dwarf;
 	size_t bytes;		      /* that its tables take, about, once they are loaded */
 	size_t line_bytes;	      /* and its line tables, if all are */
 	struct elf_file *debug;	      /* owned; NULL: none */
@@ -179,16 +182,17 @@ struct contents {
 };
 
 /* Estimates the memory that a section's tables take. Measured on Debian's libraries: about the size
- * of the section, three times that of a compressed one, and five times that of a line table's. */
-static size_t table_bytes(const GElf_Shdr *shdr, const char *name)
+ * of the section, expanded if it is compressed, and five times that of a line table's. */
+static size_t table_bytes(const struct elf_file *file, const GElf_Shdr *shdr, const char *name)
 {
+	bool is_packed = !strcmp(name, ".gnu_debugdata");
 	bool is_table = shdr->sh_type == SHT_SYMTAB || shdr->sh_type == SHT_STRTAB ||
 			shdr->sh_type == SHT_DYNSYM || !strncmp(name, ".debug_", 7);
-	size_t times = shdr->sh_flags & SHF_COMPRESSED ? 7 : 2;
+	uint64_t bytes = is_table    ? 2 * elf_file_section_bytes(file, shdr)
+			 : is_packed ? 8 * shdr->sh_size
+				     : 0;
 
-	return is_table && shdr->sh_type != SHT_NOBITS && shdr->sh_size < SIZE_MAX / 1024
-		       ? shdr->sh_size * times
-		       : 0;
+	return shdr->sh_type != SHT_NOBITS && bytes < SIZE_MAX / 1024 ? bytes : 0;
 }
 
 static struct contents contents_of(const struct elf_file *file)
@@ -209,9 +213,9 @@ static struct contents contents_of(const struct elf_file *file)
 		if (shdr.sh_type == SHT_SYMTAB)
 			c.has_symtab = true;
 		name = elf_strptr(elf, names, shdr.sh_name);
-		c.bytes += name ? table_bytes(&shdr, name) : 0;
+		c.bytes += name ? table_bytes(file, &shdr, name) : 0;
 		if (name && !strcmp(name, ".debug_line"))
-			c.line_bytes = table_bytes(&shdr, name) * 5 / 2;
+			c.line_bytes = table_bytes(file, &shdr, name) * 5 / 2;
 		if (name && shdr.sh_type == SHT_PROGBITS &&
 		    (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info")))
 			c.has_dwarf = true;
@@ -226,9 +230,10 @@ static int load_debug_file(struct symbolizer_object *o, struct contents c)
 
 	if (c.has_symtab && (c.has_dwarf || !sym->with_lines))
 		return 0;
-	if (!sym->debug_root && !sym->source.debuginfod)
-		return 0;
-	err = debug_file_open(o->file, &sym->source, o->path, &o->debug);
+	if (sym->debug_root || sym->source.debuginfod)
+		err = debug_file_open(o->file, &sym->source, o->path, &o->debug);
+	else
+		err = c.has_symtab ? 0 : elf_file_open_packed(o->file, &o->debug);
 	return err == -ENOMEM ? err : 0;
 }
 
@@ -246,6 +251,7 @@ static int object_open(struct symbolizer_object *o)
 		return err;
 	if (o->debug)
 		debug = contents_of(o->debug);
+	o->debug_has_dwarf = debug.has_dwarf;
 	o->has_dwarf = c.has_dwarf;
 	o->bytes = c.bytes + debug.bytes;
 	o->line_bytes = c.has_dwarf ? c.line_bytes : debug.line_bytes;
@@ -265,7 +271,7 @@ static int object_load(struct symbolizer_object *o)
 
 	if (!err)
 		err = symtab_new(o->file, o->debug, &o->symtab);
-	with_dwarf = o->has_dwarf ? o->file : o->debug;
+	with_dwarf = o->has_dwarf ? o->file : o->debug_has_dwarf ? o->debug : NULL;
 	if (!err && wants_lines(o) && with_dwarf)
 		err = dwarf_names_new(with_dwarf, &o->sym->source, &o->dwarf);
 	if (o->dwarf)

@@ -4,7 +4,8 @@
  *
  * Sources, best first: the object's own .symtab and DWARF, those of its separate debug file
  * (/usr/lib/debug/.build-id/xx/yyyy.debug, .gnu_debuglink, then debuginfod if DEBUGINFOD_URLS is
- * set and the library is there), .dynsym; of Go programs the runtime's own table. A symbol names an
+ * set and the library is there), the symbols that are packed into it (.gnu_debugdata), .dynsym; of
+ * Go programs the runtime's own table. A symbol names an
  * address only inside its own size (or, for sizeless symbols, up to the next symbol of the
  * section); an address that no symbol covers stays unnamed: never a neighbour's name.
  *

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Sections of ELF files by their names, and those that are compressed in a way that libelf may not
+ * know. */
+#ifndef ELF_ELF_SECTIONS_H
+#define ELF_ELF_SECTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <libelf.h>
+
+#include "elf/elf_file.h"
+
+/* The first section of that name which has bytes in the file, as libelf has read or expanded it.
+ * NULL: there is none. It lives as long as the handle. */
+Elf_Data *elf_sections_data(Elf *elf, const char *name);
+
+/* Bytes that belong to a handle of libelf, which refers to them. A zeroed one has none. */
+struct elf_sections_owned {
+	uint8_t **bytes;
+	size_t n, cap;
+};
+
+/* Expands sections of DWARF that zstd has compressed, as libdw does with others, whether or not
+ * libelf knows zstd. Sections that are damaged or too large stay as they are, and libdw ignores
+ * them. Returns 0 or -ENOMEM. To be freed after the handle. */
+int elf_sections_expand(Elf *elf, struct elf_sections_owned *owned);
+void elf_sections_free(struct elf_sections_owned *owned);
+
+/* The same for the handle of a file, which owns the bytes. */
+int elf_file_expand(const struct elf_file *file);
+
+/* The bytes that a section of a file takes once it is expanded. */
+uint64_t elf_file_section_bytes(const struct elf_file *file, const Elf64_Shdr *section);
+
+/* The symbols that are packed into a file (.gnu_debugdata, "MiniDebugInfo"), as a file of its own.
+ * Returns 0, the caller frees it; -ENOENT: there are none that can be used; -ENOMEM. */
+int elf_file_open_packed(const struct elf_file *file, struct elf_file **ret_file);
+
+#endif
