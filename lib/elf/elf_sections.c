@@ -129,14 +129,6 @@ int elf_sections_expand(Elf *elf, struct elf_sections_owned *owned)
 	return err;
 }
 
-void elf_sections_free(struct elf_sections_owned *owned)
-{
-	for (size_t i = 0; i < owned->n; i++)
-		free(owned->bytes[i]);
-	free(owned->bytes);
-	*owned = (struct elf_sections_owned){0};
-}
-
 int elf_file_expand(const struct elf_file *file)
 {
 	return file->libelf ? elf_sections_expand(file->libelf,

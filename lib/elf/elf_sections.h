@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <libelf.h>
 
@@ -26,7 +27,15 @@ struct elf_sections_owned {
  * libelf knows zstd. Sections that are damaged or too large stay as they are, and libdw ignores
  * them. Returns 0 or -ENOMEM. To be freed after the handle. */
 int elf_sections_expand(Elf *elf, struct elf_sections_owned *owned);
-void elf_sections_free(struct elf_sections_owned *owned);
+
+/* Here, so that a program that expands nothing links no decoder. */
+static inline void elf_sections_free(struct elf_sections_owned *owned)
+{
+	for (size_t i = 0; i < owned->n; i++)
+		free(owned->bytes[i]);
+	free(owned->bytes);
+	*owned = (struct elf_sections_owned){0};
+}
 
 /* The same for the handle of a file, which owns the bytes. */
 int elf_file_expand(const struct elf_file *file);
