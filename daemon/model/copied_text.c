@@ -5,10 +5,8 @@
  *   /proc/PID/maps ─► memory without a file, r-x ─► the nearest file before and after it
  *        its program headers ─► where its text belongs ─► bytes compared ─► mapping of the file
  *
- * A look reads all mappings of the process, which takes as long as some hundred walks. So a process
- * is looked at again only after a while, which doubles as long as nothing is found: most that have
- * made code have compilers. A look compares MOST_BYTES at most (some 20 ms); the rest follows with
- * the next record.
+ * Most processes that have made code have compilers, so nothing is found in them: pauses.h. A look
+ * compares MOST_BYTES at most (some 20 ms); the rest follows with the next record.
  */
 #include "daemon/model/copied_text.h"
 
@@ -17,32 +15,24 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#include "base/int_map.h"
 #include "base/vec.h"
+#include "daemon/model/pauses.h"
 #include "proc/proc_fs.h"
 
 #define PIECE_BYTES (UINT64_C(64) * 1024)
 #define MOST_BYTES  (UINT64_C(32) * 1024 * 1024)
 #define PAGE_BYTES  UINT64_C(4096)
 #define MOST_MAPS   65536
-#define FIRST_NS    UINT64_C(20000000) /* until the next look */
-#define LAST_NS	    UINT64_C(5000000000)
 
 struct map {
 	struct object_mapping of; /* path: owned; NULL without a file */
 	bool is_text;		  /* no file, executable, cannot be written */
 };
 
-/* When a process may be looked at again. */
-struct pause {
-	uint64_t until_ns, ns, last_ns; /* the last look */
-};
-
 struct copied_text {
 	struct locator *locator;
 	char *proc_root;
-	struct int_map by_pid; /* index of its pause */
-	VEC(struct pause) pauses;
+	struct pauses pauses;
 	VEC(struct map) maps; /* of the process that is looked at */
 	uint8_t memory[PIECE_BYTES], file[PIECE_BYTES];
 };
@@ -76,9 +66,8 @@ void copied_text_free(struct copied_text *c)
 		return;
 	drop_maps(c);
 	free(c->maps.items);
-	free(c->pauses.items);
 	free(c->proc_root);
-	int_map_fini(&c->by_pid);
+	pauses_fini(&c->pauses);
 	free(c);
 }
 
@@ -310,36 +299,14 @@ static int look(struct copied_text *c, pid_t pid)
 	return err < 0 ? err : found;
 }
 
-/* The pause of a process; NULL for lack of memory. */
-static struct pause *pause_of(struct copied_text *c, pid_t pid)
-{
-	uint32_t index;
-
-	if (VEC_RESERVE(&c->pauses, 1) ||
-	    int_map_enter(&c->by_pid, (uint64_t)pid, (uint32_t)c->pauses.count, &index))
-		return NULL;
-	if (index == c->pauses.count)
-		c->pauses.items[c->pauses.count++] = (struct pause){.ns = FIRST_NS};
-	return &c->pauses.items[index];
-}
-
 int copied_text_look(struct copied_text *c, pid_t pid, uint64_t time_ns, bool is_file)
 {
-	struct pause *pause = pause_of(c, pid);
-	int found;
+	int found = pauses_are_over(&c->pauses, pid, time_ns, is_file);
 
-	if (!pause)
-		return -ENOMEM;
-	if (time_ns < (is_file && pause->last_ns ? pause->last_ns + FIRST_NS : pause->until_ns))
-		return 0;
+	if (found <= 0)
+		return found;
 	found = look(c, pid);
 	drop_maps(c);
-	if (found > 0) {
-		*pause = (struct pause){.ns = FIRST_NS};
-	} else {
-		pause->last_ns = time_ns;
-		pause->until_ns = time_ns + pause->ns;
-		pause->ns = 2 * pause->ns < LAST_NS ? 2 * pause->ns : LAST_NS;
-	}
+	pauses_begin(&c->pauses, pid, time_ns, found > 0);
 	return found;
 }

@@ -71,6 +71,11 @@ int locator_set_mapping(struct locator *p, pid_t pid, const struct mapping *m)
 	return process_table_set_mapping(p->processes, pid, m);
 }
 
+int locator_reload(struct locator *p, pid_t pid)
+{
+	return process_table_reload(p->processes, pid);
+}
+
 int locator_resolve(struct locator *p, pid_t pid, const struct object_mapping *m,
 		    const struct object **ret_object)
 {

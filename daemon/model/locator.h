@@ -36,6 +36,9 @@ const struct mapping *locator_mapping(const struct locator *locator, pid_t pid, 
 /* Enters a mapping of a process in place of what it overlaps. 0 or -ENOMEM. */
 int locator_set_mapping(struct locator *locator, pid_t pid, const struct mapping *m);
 
+/* Reads the mappings of a process again: process_table_reload(). */
+int locator_reload(struct locator *locator, pid_t pid);
+
 /* Finds the object of a mapping of a process, as object_table_resolve() does. */
 int locator_resolve(struct locator *locator, pid_t pid, const struct object_mapping *m,
 		    const struct object **ret_object);

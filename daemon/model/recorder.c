@@ -54,6 +54,8 @@ static int make_tables(struct recorder *r)
 	if (!err)
 		err = process_table_new(r->objects, "/proc", &r->processes);
 	if (!err)
+		process_table_share_by(r->processes, shared_memory_is_shared, &r->shared);
+	if (!err)
 		err = location_table_new(&r->locations);
 	if (!err)
 		err = tag_trie_new(&r->trie);

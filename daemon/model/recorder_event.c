@@ -66,6 +66,8 @@ int recorder_prefetch_event(struct recorder *r, const struct sideband_event *eve
 	 * (Rings are read one after the other, so a grandchild's event can come first: then it
 	 * becomes a member in recorder_event().) */
 	if (event->kind == SIDEBAND_FORK && members_has(r->members, event->parent_pid)) {
+		if (event->pid != event->parent_pid)
+			shared_memory_prefetch(&r->shared, event->pid, event->parent_pid);
 		err = members_add(r->members, event->pid);
 		return err ? err : prefetch_tags(r, event, NULL);
 	}

@@ -11,6 +11,7 @@
 #include "daemon/model/ranks.h"
 #include "daemon/model/readings.h"
 #include "daemon/model/recorder.h"
+#include "daemon/model/shared_memory.h"
 #include "daemon/model/thread_paths.h"
 #include "daemon/model/wait_frames.h"
 #include "daemon/model/wait_object.h"
@@ -35,6 +36,7 @@ struct recorder {
 	struct origin_table *origins;
 
 	struct members *members;
+	struct shared_memory shared; /* which new processes share their parent's */
 	struct locator *locator;
 	struct made_code *made;
 	struct walks *walks;

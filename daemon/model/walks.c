@@ -11,6 +11,7 @@
 #include "daemon/model/code_memory.h"
 #include "daemon/model/copied_text.h"
 #include "daemon/model/made_code.h"
+#include "daemon/model/pauses.h"
 #include "daemon/model/steps.h"
 #include "daemon/tables/path_tables.h"
 #include "daemon/worker/ask_walks.h"
@@ -28,6 +29,7 @@ struct walks {
 	struct runtime_code *code;
 	struct steps *steps;
 	struct copied_text *copied;
+	struct pauses reloads;	      /* of processes' mappings */
 	struct branches *branches;    /* NULL: there are no branch records */
 	struct stackd_tag_record tag; /* read along with the walk that comes next */
 	bool has_heights;
@@ -72,6 +74,7 @@ void walks_free(struct walks *w)
 	steps_free(w->steps);
 	runtime_code_free(w->code);
 	copied_text_free(w->copied);
+	pauses_fini(&w->reloads);
 	free(w);
 }
 
@@ -315,6 +318,28 @@ static void note_made(struct walks *w, const struct stackd_stack_record *record,
 		w->met_made = w->frames[i].object && w->frames[i].object->kind == OBJECT_JIT;
 }
 
+/* Reads the mappings of a process again where a walk has ended at an address that none has: the
+ * event may have been of another process, which shares its memory and is not in scope. 1: there is
+ * one now; 0; -ENOMEM. */
+static int look_for_mapping(struct walks *w, const struct stackd_stack_record *record, size_t count)
+{
+	pid_t pid = (pid_t)record->pid;
+	const struct walk_frame *last = &w->frames[count - 1];
+	uint64_t time_ns = record->header.time_ns;
+	int found = 0;
+
+	if (!count || last->object)
+		return 0;
+	found = pauses_are_over(&w->reloads, pid, time_ns, false);
+	if (found <= 0)
+		return found;
+	if (locator_reload(w->with.locator, pid) == -ENOMEM)
+		return -ENOMEM;
+	found = locator_mapping(w->with.locator, pid, last->address - last->is_return) != NULL;
+	pauses_begin(&w->reloads, pid, time_ns, found);
+	return found;
+}
+
 /* Walks a stack, again where there is text that no walk has met before. */
 static int walk_in_text(struct walks *w, const struct stackd_stack_record *record,
 			size_t *ret_count, struct walks_end *ret_end)
@@ -327,6 +352,8 @@ static int walk_in_text(struct walks *w, const struct stackd_stack_record *recor
 			return err;
 		note_made(w, record, *ret_count);
 		found = look_for_text(w, &record->header);
+		if (!found && ret_end->reason == STACKD_END_NO_MAPPING)
+			found = look_for_mapping(w, record, *ret_count);
 	} while (found > 0);
 	return found;
 }

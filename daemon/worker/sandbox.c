@@ -375,6 +375,7 @@ static const int daemon_calls[] = {
 	SCMP_SYS(bpf),
 	SCMP_SYS(perf_event_open),
 	SCMP_SYS(process_vm_readv),
+	SCMP_SYS(kcmp),
 	SCMP_SYS(pidfd_open),
 	SCMP_SYS(wait4),
 	SCMP_SYS(waitid),

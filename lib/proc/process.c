@@ -38,6 +38,7 @@ int process_table_new(struct object_table *objects, const char *proc_root,
 static void free_instance(struct process_table *table, struct instance *instance)
 {
 	HASH_DEL(table->instances, instance);
+	process_table_leave(instance);
 	if (table->last == instance)
 		table->last = NULL;
 	mapping_set_unref(instance->maps);
@@ -147,6 +148,7 @@ struct instance *process_table_begin(struct process_table *table, pid_t pid, pid
 		if (!instance)
 			return NULL;
 		instance->pid = pid;
+		instance->peer = instance;
 		HASH_ADD_INT(table->instances, pid, instance);
 		if (!instance->hh.tbl) {
 			free(instance);
@@ -163,6 +165,7 @@ struct instance *process_table_begin(struct process_table *table, pid_t pid, pid
 		table->processes[before].exited = true;
 		object_table_forget_process(table->objects, pid);
 	}
+	process_table_leave(instance);
 	mapping_set_unref(instance->maps);
 	instance->maps = NULL;
 	instance->start_ticks = 0;
@@ -244,6 +247,7 @@ static struct ended push_ended(struct ended *ring, uint32_t *at, pid_t id, uint3
 
 void process_table_end(struct process_table *table, struct instance *instance)
 {
+	process_table_leave(instance);
 	mapping_set_unref(instance->maps);
 	instance->maps = NULL;
 	instance->living_tasks = 0;
@@ -376,12 +380,16 @@ static int own_jit_code(struct process_table *table, struct instance *instance)
 		if (map->object->kind == OBJECT_JIT)
 			map->object = own;
 	}
+	if (!err)
+		process_table_spread(instance);
 	return err;
 }
 
-static bool is_of_another(const struct mapping *map, pid_t pid)
+/* Whether it is code of another process's memory. */
+static bool is_of_another(const struct mapping *map, const struct instance *instance)
 {
-	return map->object->kind == OBJECT_JIT && map->object->owner.pid != pid;
+	return map->object->kind == OBJECT_JIT &&
+	       !process_table_is_peer(instance, map->object->owner.pid);
 }
 
 /* The instance of a process that may have ended meanwhile. NULL for lack of memory. */
@@ -402,7 +410,7 @@ const struct mapping_set *process_table_mappings(struct process_table *table, pi
 	if (!maps || maps->version == instance->own_version)
 		return maps;
 	for (uint32_t i = 0; i < maps->count; i++)
-		if (is_of_another(&maps->maps[i], pid)) {
+		if (is_of_another(&maps->maps[i], instance)) {
 			if (own_jit_code(table, instance))
 				return NULL;
 			break;
@@ -419,7 +427,7 @@ const struct mapping *process_table_mapping(struct process_table *table, pid_t p
 	if (!instance)
 		return NULL;
 	struct mapping *map = mapping_set_find(instance->maps, address, &instance->hint);
-	if (map && is_of_another(map, pid)) {
+	if (map && is_of_another(map, instance)) {
 		if (own_jit_code(table, instance))
 			return NULL;
 		map = mapping_set_find(instance->maps, address, &instance->hint);
@@ -432,7 +440,11 @@ int process_table_set_mapping(struct process_table *table, pid_t pid, const stru
 	struct instance *instance = get_revived(table, pid);
 	int err = instance ? mapping_set_own(&instance->maps) : -ENOMEM;
 
-	return err ? err : mapping_set_insert(instance->maps, m);
+	if (!err)
+		err = mapping_set_insert(instance->maps, m);
+	if (!err)
+		process_table_spread(instance);
+	return err;
 }
 
 bool process_table_knows(struct process_table *table, pid_t pid)

@@ -83,6 +83,17 @@ void process_table_meet_exec(struct process_table *table, pid_t pid);
  * 0 is an error. */
 void process_table_drain_by(struct process_table *table, int (*drain)(void *arg), void *arg);
 
+/* Tells whether two processes, a child and its parent, share their memory. */
+typedef bool process_shares_fn(void *arg, pid_t pid, pid_t parent);
+
+/* Has `shares` asked for each process that begins: what one of those that share their memory maps,
+ * all have mapped. */
+void process_table_share_by(struct process_table *table, process_shares_fn *shares, void *arg);
+
+/* Reads the mappings of a known process again, unless an exec of it will come among the events. 0,
+ * or as process_table_load(). */
+int process_table_reload(struct process_table *table, pid_t pid);
+
 /* Events, in time order. Each is 0 or -ENOMEM. A process that was never heard of is entered. */
 int process_table_on_mmap(struct process_table *table, pid_t pid, const struct object_mapping *m);
 int process_table_on_comm(struct process_table *table, pid_t pid, pid_t tid, const char *comm,

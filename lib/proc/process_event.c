@@ -88,6 +88,15 @@ int process_table_load_new(struct process_table *table, pid_t pid)
 	return process_table_begin_unknown(table, pid) ? -ESRCH : -ENOMEM;
 }
 
+int process_table_reload(struct process_table *table, pid_t pid)
+{
+	int err = is_awaited_by_now(table, pid);
+
+	if (err)
+		return err < 0 ? err : 0;
+	return process_table_knows(table, pid) ? process_table_load(table, pid) : -ESRCH;
+}
+
 /* --- events ---------------------------------------------------------------------------------- */
 
 /* Returns the living instance of an event's pid. If the table has it as ended, an exit or a fork
@@ -137,6 +146,7 @@ int process_table_on_mmap(struct process_table *table, pid_t pid, const struct o
 	}
 	if (instance->maps && instance->maps->count >= instance->prune_at)
 		process_table_prune(table, instance);
+	process_table_spread(instance);
 	return 0;
 }
 
@@ -210,6 +220,7 @@ static int copy_process(struct process_table *table, struct instance *parent, pi
 	table->processes[child->number].exe = exe;
 	child->maps = mapping_set_ref(parent->maps);
 	child->prune_at = parent->prune_at;
+	process_table_join(table, child, parent->pid);
 	return 0;
 }
 
@@ -222,6 +233,7 @@ int process_table_on_fork(struct process_table *table, pid_t pid, pid_t tid, pid
 	struct instance *instance = process_table_find(table, pid);
 	if (was_loaded_before(table, instance)) {
 		instance->is_loaded = false;
+		process_table_join(table, instance, parent_pid);
 		return 0;
 	}
 	struct instance *parent = process_table_find(table, parent_pid);

@@ -161,6 +161,22 @@ static int load_names(struct process_table *table, struct instance *instance)
 	return 0;
 }
 
+/* Finds those that share the memory whose mappings have been read. */
+static void share_maps(struct process_table *table, struct instance *instance)
+{
+	struct instance *child, *next;
+
+	process_table_spread(instance);
+	if (!table->shares)
+		return;
+	process_table_join(table, instance, table->processes[instance->number].parent);
+	HASH_ITER (hh, table->instances, child, next) {
+		if (table->processes[child->number].parent == instance->pid &&
+		    process_table_is_alive(child))
+			process_table_join(table, instance, child->pid);
+	}
+}
+
 static int load_maps(struct process_table *table, struct instance *instance, pid_t maps_of)
 {
 	struct map_loader loader = {.table = table, .pid = instance->pid};
@@ -176,6 +192,7 @@ static int load_maps(struct process_table *table, struct instance *instance, pid
 	instance->maps = loader.maps;
 	instance->is_loaded = true;
 	instance->wants_exe = instance->is_executing = false;
+	share_maps(table, instance);
 	return 0;
 }
 

@@ -40,6 +40,7 @@ struct instance {
 	uint64_t start_ticks;	  /* as in /proc/PID/stat; 0: never read */
 	uint32_t living_tasks;	  /* 0: it has ended */
 	struct mapping_set *maps; /* NULL: none */
+	struct instance *peer;	  /* the next that shares its memory, in a ring; none: itself */
 	uint32_t hint;		  /* of mapping_set_find() */
 	uint64_t own_version;	  /* of the mappings when all JIT code was the process's own */
 	uint32_t prune_at;
@@ -86,6 +87,8 @@ struct process_table {
 	struct awaited_exec *awaited;
 	int (*drain)(void *arg); /* see process_table_drain_by(); NULL: none */
 	void *drain_arg;
+	process_shares_fn *shares; /* see process_table_share_by(); NULL: none do */
+	void *shares_arg;
 	struct instance *last; /* looked up, or NULL */
 	struct ended ended_instances[PROCESS_TABLE_ENDED_KEPT],
 		ended_tasks[PROCESS_TABLE_ENDED_KEPT];
@@ -128,6 +131,20 @@ static inline bool process_table_is_alive(const struct instance *instance)
 {
 	return instance->living_tasks > 0;
 }
+
+/* --- process_memory.c ------------------------------------------------------------------------ */
+
+/* Notes that an instance shares the memory of a pid's, if it does: both have its mappings now. */
+void process_table_join(struct process_table *table, struct instance *instance, pid_t pid);
+
+/* From now on the instance has its memory alone. */
+void process_table_leave(struct instance *instance);
+
+/* Gives the mappings of an instance, which have changed, to those that share its memory. */
+void process_table_spread(struct instance *instance);
+
+/* Whether a pid is the instance's, or that of one that shares its memory. */
+bool process_table_is_peer(const struct instance *instance, pid_t pid);
 
 /* --- process_event.c ------------------------------------------------------------------------ */
 

@@ -59,3 +59,22 @@ def test_runtime_code_untold():
         check(set(found) == {MADE + ";bare_stuck", "main;steady"} or
               set(found) == {MADE + ";bare_stuck"}, "paths", found)
         check(recording.stats()["end_reasons"]["runtime_code"] > 500, "end reasons", found)
+
+
+@live
+def test_shared_memory():
+    """A process runs code that was mapped by another one, which has its memory, too: whether that
+    ends or lives on, the walk knows the mapping."""
+    with scratch() as folder:
+        for ends in ((), ("ends",)):
+            recording, result = record(folder + "/s.db", "-F", 997, "--", WORKLOADS + "/shared", 0.5,
+                                       *ends)
+            samples = [names_of(sample) for sample in recording.samples() if is_steady(sample)]
+            made = [names for names in samples if names[-1] == "?"]
+            stats = recording.stats()
+            print(result.err, stats["end_reasons"])
+            check_truth(all(names[:2] == ["main", "steady"] and len(names) == 3 for names in made),
+                        "paths are wrong", *made[:3])
+            check(len(made) > 100, "few samples are in the code", len(made), *samples[:3])
+            check(stats["quality"]["partial"] == 0, "not every stack is complete",
+                  stats["end_reasons"])

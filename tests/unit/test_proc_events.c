@@ -560,6 +560,68 @@ static void test_renumber(void **state)
 	assert_string_equal(process_table_process(c->table, 107)->comm, "short");
 }
 
+/* --- processes that share their memory ------------------------------------------------------- */
+
+/* Child and parent, while the argument says that they share it. */
+static bool shares(void *arg, pid_t pid, pid_t parent)
+{
+	return *(const bool *)arg && pid == parent + 1;
+}
+
+static const char *path_at(struct context *c, pid_t pid, uint64_t address)
+{
+	const struct mapping *m = process_table_mapping(c->table, pid, address);
+
+	return m ? m->object->path : NULL;
+}
+
+/* What one of them maps, both have, and others do not. After exec, or with the end of one, the
+ * other one's mappings are its own. */
+static void test_shared_memory(void **state)
+{
+	struct context *c = *state;
+	bool is_shared = true;
+
+	process_table_share_by(c->table, shares, &is_shared);
+	assert_int_equal(process_table_on_comm(c->table, 10, 10, "parent", true), 0);
+	map(c, 10, c->a, 0x10000, 0x1000);
+	assert_int_equal(process_table_on_fork(c->table, 11, 11, 10, 10), 0);
+	is_shared = false;
+	assert_int_equal(process_table_on_fork(c->table, 12, 12, 10, 10), 0);
+	map(c, 11, c->b, 0x20000, 0x1000);
+	assert_string_equal(path_at(c, 10, 0x20000), c->b);
+	assert_string_equal(path_at(c, 11, 0x20000), c->b);
+	assert_null(path_at(c, 12, 0x20000));
+	map(c, 10, c->b, 0x10000, 0x1000);
+	assert_string_equal(path_at(c, 11, 0x10000), c->b);
+	assert_string_equal(path_at(c, 12, 0x10000), c->a);
+	assert_int_equal(process_table_on_comm(c->table, 11, 11, "child", true), 0);
+	assert_null(path_at(c, 11, 0x10000));
+	map(c, 11, c->a, 0x30000, 0x1000);
+	assert_null(path_at(c, 10, 0x30000));
+	assert_string_equal(path_at(c, 10, 0x20000), c->b);
+}
+
+/* Code without a file is one process's: of whichever mapped it, while that lives. */
+static void test_shared_code(void **state)
+{
+	struct context *c = *state;
+	bool is_shared = true;
+	uint32_t object;
+
+	process_table_share_by(c->table, shares, &is_shared);
+	assert_int_equal(process_table_on_comm(c->table, 20, 20, "parent", true), 0);
+	map(c, 20, c->a, 0x10000, 0x1000);
+	assert_int_equal(process_table_on_fork(c->table, 21, 21, 20, 20), 0);
+	map_jit(c, 21, 0x40000, 0x1000);
+	object = process_table_mapping(c->table, 21, 0x40000)->object->number;
+	assert_int_equal(process_table_mapping(c->table, 20, 0x40000)->object->number, object);
+	assert_int_equal(process_table_mapping(c->table, 21, 0x40000)->object->number, object);
+	assert_int_equal(process_table_on_exit(c->table, 21, 21), 0);
+	assert_int_not_equal(process_table_mapping(c->table, 20, 0x40000)->object->number, object);
+	assert_int_equal(process_table_mapping(c->table, 20, 0x40000)->object->owner.pid, 20);
+}
+
 int main(void)
 {
 #define TEST(t) cmocka_unit_test_setup_teardown(t, set_up, tear_down)
@@ -581,6 +643,8 @@ int main(void)
 		TEST(test_many_short_processes),
 		TEST(test_forks_of_an_unknown_thread),
 		TEST(test_renumber),
+		TEST(test_shared_memory),
+		TEST(test_shared_code),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
