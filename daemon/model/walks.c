@@ -258,6 +258,14 @@ static int walk_with_branches(struct walks *w, const struct stackd_header *heade
 	return err;
 }
 
+/* The frame that a sample has hit, of a stack that cannot be walked. */
+static size_t hit_frame(const struct walk_input *in, struct walk_frame *frame)
+{
+	*frame = (struct walk_frame){.address = in->regs.r[STACKD_REG_RIP],
+				     .offset = in->regs.r[STACKD_REG_RIP]};
+	return in->find(in->arg, frame->address, &frame->object, &frame->offset);
+}
+
 /* Walks the user stack of a record into w->frames. */
 static int walk(struct walks *w, const struct stackd_stack_record *record, size_t *ret_count,
 		struct walks_end *ret_end)
@@ -283,8 +291,10 @@ static int walk(struct walks *w, const struct stackd_stack_record *record, size_
 	if (!(record->header.flags & STACKD_HAS_REGS))
 		return 0;
 	ret_end->reason = STACKD_END_FOREIGN_ABI;
-	if (record->header.flags & STACKD_COMPAT)
+	if (record->header.flags & STACKD_COMPAT) {
+		*ret_count = hit_frame(&in, w->frames);
 		return 0;
+	}
 	ret_end->reason = w->worker ? ask_walks_stack(w->worker, &in, w->frames,
 						      DWARF_WALK_MAX_FRAMES, ret_count)
 				    : dwarf_walk_stack(w->walk, &in, w->frames,

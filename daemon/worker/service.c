@@ -87,7 +87,7 @@ static void open_file(struct object *object, int fd)
 	if (object->kind == OBJECT_VDSO && vdso)
 		err = elf_file_clone(vdso, &object->elf);
 	else if (fd >= 0)
-		err = elf_file_open(fd, &object->elf);
+		err = elf_file_open_any(fd, &object->elf);
 	if (err)
 		object->error = err;
 	if (fd >= 0)
@@ -165,7 +165,7 @@ static int identify(int fd, struct buf_reader *request, struct buf *reply)
 {
 	uint8_t wants_tags;
 	struct elf_file *elf;
-	int err = elf_file_open(fd, &elf);
+	int err = elf_file_open_any(fd, &elf);
 
 	if (err)
 		return err;
@@ -187,7 +187,7 @@ static int answer_about(struct service *s, int fd, struct buf_reader *request, s
 
 	if (!answer_file || !buf_get_string(request, path, sizeof(path)))
 		return -EINVAL;
-	err = elf_file_open(fd, &file.elf);
+	err = elf_file_open_any(fd, &file.elf);
 	if (err)
 		return err;
 	file.path = path;

@@ -247,10 +247,16 @@ static int add_section(const struct elf_file *file, const Elf64_Shdr *shdr, bool
 
 int cfi_section_read(const struct elf_file *file, struct cfi_sections *ret_sections)
 {
-	struct headers headers = find_headers(file);
-	struct cfi_sections sections = {.refused[CFI_REFUSED_SECTION_HEADERS] = headers.lie};
+	struct headers headers = {.lie = false};
+	struct cfi_sections sections = {0};
 	int err = 0;
 
+	if (elf_file_is_32bit(file)) { /* whose stacks are not walked */
+		*ret_sections = sections;
+		return 0;
+	}
+	headers = find_headers(file);
+	sections.refused[CFI_REFUSED_SECTION_HEADERS] = headers.lie;
 	if (headers.eh_frame.sh_type != SHT_NULL ||
 	    find_by_program_headers(file, &headers.eh_frame))
 		err = add_section(file, &headers.eh_frame, true, &sections);

@@ -71,7 +71,7 @@ int eh_frame_hdr_new(const struct elf_file *file, struct eh_frame_hdr **ret_hdr)
 {
 	struct eh_frame_hdr found, *hdr;
 
-	if (!find(file, &found))
+	if (elf_file_is_32bit(file) || !find(file, &found))
 		return -ENODATA;
 	hdr = malloc(sizeof(*hdr));
 	if (!hdr)

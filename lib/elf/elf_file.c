@@ -92,23 +92,60 @@ static int read_exactly(const struct elf_file *file, uint64_t offset, void *buf,
 
 /* --- headers ------------------------------------------------------------------------------- */
 
+bool elf_file_is_32bit(const struct elf_file *file)
+{
+	return file->header.e_ident[EI_CLASS] == ELFCLASS32;
+}
+
 static int check_header(const Elf64_Ehdr *h)
 {
-	if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 || h->e_ident[EI_CLASS] != ELFCLASS64 ||
+	bool is_32bit = h->e_ident[EI_CLASS] == ELFCLASS32;
+
+	if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 ||
+	    (!is_32bit && h->e_ident[EI_CLASS] != ELFCLASS64) ||
 	    h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_ident[EI_VERSION] != EV_CURRENT)
 		return -ENOEXEC;
-	if (h->e_machine != EM_X86_64 || (h->e_type != ET_EXEC && h->e_type != ET_DYN))
+	if (h->e_machine != (is_32bit ? EM_386 : EM_X86_64) ||
+	    (h->e_type != ET_EXEC && h->e_type != ET_DYN))
 		return -ENOEXEC;
 	if (h->e_phentsize != sizeof(Elf64_Phdr) || !h->e_phnum || h->e_phnum > MAX_PROGRAM_HEADERS)
 		return -ENOEXEC;
 	return 0;
 }
 
+/* Turns the header of a 32-bit file into one of 64 bits. */
+static void widen_header(Elf64_Ehdr *header)
+{
+	Elf32_Ehdr h;
+
+	memcpy(&h, header, sizeof(h));
+	header->e_type = h.e_type;
+	header->e_machine = h.e_machine;
+	header->e_version = h.e_version;
+	header->e_entry = h.e_entry;
+	header->e_phoff = h.e_phoff;
+	header->e_shoff = h.e_shoff;
+	header->e_flags = h.e_flags;
+	header->e_ehsize = h.e_ehsize;
+	header->e_phentsize = h.e_phentsize == sizeof(Elf32_Phdr) ? sizeof(Elf64_Phdr) : 0;
+	header->e_phnum = h.e_phnum;
+	header->e_shentsize = h.e_shentsize;
+	header->e_shnum = h.e_shnum;
+	header->e_shstrndx = h.e_shstrndx;
+}
+
 static int load_header(struct elf_file *file)
 {
 	int err = read_exactly(file, 0, &file->header, sizeof(file->header));
 
-	return err ? err : check_header(&file->header);
+	if (err)
+		return err;
+	if (elf_file_is_32bit(file)) {
+		if (!file->takes_32bit)
+			return -ENOEXEC;
+		widen_header(&file->header);
+	}
+	return check_header(&file->header);
 }
 
 static bool load_is_sane(const Elf64_Phdr *p)
@@ -148,11 +185,36 @@ static int make_room_for_headers(struct elf_file *file)
 	return file->program_headers && file->loads ? 0 : -ENOMEM;
 }
 
+/* Reads those of a 32-bit file into the room of those of 64 bits. */
+static int read_program_headers_32bit(struct elf_file *file)
+{
+	for (size_t i = 0; i < file->header.e_phnum; i++) {
+		Elf32_Phdr p;
+		int err = read_exactly(file, file->header.e_phoff + i * sizeof(p), &p, sizeof(p));
+
+		if (err)
+			return err;
+		file->program_headers[i] = (Elf64_Phdr){
+			.p_type = p.p_type,
+			.p_flags = p.p_flags,
+			.p_offset = p.p_offset,
+			.p_vaddr = p.p_vaddr,
+			.p_paddr = p.p_paddr,
+			.p_filesz = p.p_filesz,
+			.p_memsz = p.p_memsz,
+			.p_align = p.p_align,
+		};
+	}
+	return 0;
+}
+
 static int read_program_headers(struct elf_file *file)
 {
 	int err = make_room_for_headers(file);
 
-	if (!err)
+	if (!err && elf_file_is_32bit(file))
+		err = read_program_headers_32bit(file);
+	else if (!err)
 		err = read_exactly(file, file->header.e_phoff, file->program_headers,
 				   file->header.e_phnum * sizeof(*file->program_headers));
 	return err ? err : take_program_headers(file);
@@ -350,6 +412,16 @@ int elf_file_open(int fd, struct elf_file **ret_file)
 	return finish(file, take_fd(file, fd), ret_file);
 }
 
+int elf_file_open_any(int fd, struct elf_file **ret_file)
+{
+	struct elf_file *file = calloc(1, sizeof(*file));
+
+	if (!file)
+		return -ENOMEM;
+	file->takes_32bit = true;
+	return finish(file, take_fd(file, fd), ret_file);
+}
+
 int elf_file_descriptor(const struct elf_file *file)
 {
 	return file->fd;
@@ -467,7 +539,7 @@ int elf_file_clone(const struct elf_file *file, struct elf_file **ret_file)
 		return elf_file_of_code(file->image, file->size, file->first, ret_file);
 	if (file->image)
 		return elf_file_open_memory(file->image, file->size, ret_file);
-	return elf_file_open(file->fd, ret_file);
+	return elf_file_open_any(file->fd, ret_file);
 }
 
 void elf_file_free(struct elf_file *file)

@@ -31,6 +31,11 @@ typedef struct Elf Elf;
  * -errno of dup() or read(). The caller frees `*ret_file`, which is untouched on failure. */
 int elf_file_open(int fd, struct elf_file **ret_file);
 
+/* The same, but takes files of 32-bit programs (i386) as well, which can be named, and no more:
+ * their headers are given as those of 64 bits. */
+int elf_file_open_any(int fd, struct elf_file **ret_file);
+bool elf_file_is_32bit(const struct elf_file *file);
+
 /* Opens files in another way than elf_file_open(): in another process. `path` is for messages.
  * Errors as elf_file_open(), and others. A zeroed one is elf_file_open(). */
 struct elf_opener {

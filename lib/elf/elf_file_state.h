@@ -18,7 +18,8 @@ struct elf_file {
 	uint64_t inode; /* 0 for an image */
 	Elf *libelf;	/* owned */
 	struct elf_sections_owned expanded; /* what libelf refers to */
-	Elf64_Ehdr header;
+	bool takes_32bit;		    /* else a file of a 32-bit program is refused */
+	Elf64_Ehdr header; /* of a 32-bit file, too, but for its e_ident; so are the next */
 	Elf64_Phdr *program_headers; /* owned; header.e_phnum of them */
 	struct load_header *loads;   /* owned */
 	size_t n_loads;

@@ -57,7 +57,7 @@ bool elf_init_find(const struct elf_file *file, uint64_t vaddr, uint64_t bytes, 
 {
 	uint64_t dynamic, offset;
 
-	if (!elf_file_header_vaddr(file, PT_DYNAMIC, &dynamic))
+	if (elf_file_is_32bit(file) || !elf_file_header_vaddr(file, PT_DYNAMIC, &dynamic))
 		return find_in_sections(file, vaddr, bytes, ret_vaddr);
 	return elf_file_vaddr_to_offset(file, dynamic, &offset) &&
 	       find_in_dynamic(file, offset, vaddr, bytes, ret_vaddr);

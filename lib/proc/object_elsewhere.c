@@ -100,7 +100,7 @@ static int take(const struct object_mapping *m, int fd, bool by_name,
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	err = elf_file_open(fd, &file.elf);
+	err = elf_file_open_any(fd, &file.elf);
 	if (err)
 		return err;
 	if (!is_mapped(m, file.elf, by_name)) {

@@ -97,7 +97,7 @@ static int open_path(const struct debug_source *source, const char *path,
 
 	if (fd < 0)
 		return -ENOENT;
-	err = elf_file_open(fd, ret_file);
+	err = elf_file_open_any(fd, ret_file);
 	close(fd);
 	return err;
 }
@@ -162,7 +162,7 @@ static int open_from_debuginfod(const struct debug_source *source, const uint8_t
 			   : debuginfod_fetch(source->debuginfod, build_id, len);
 	if (fd < 0)
 		return -ENOENT;
-	err = elf_file_open(fd, &file);
+	err = elf_file_open_any(fd, &file);
 	close(fd);
 	if (err)
 		return err == -ENOMEM ? err : -ENOENT;

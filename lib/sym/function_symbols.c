@@ -36,7 +36,8 @@ static int list_symbol(const struct listing *l, Elf *elf, const GElf_Sym *sym, s
 static int list_table(const struct listing *l, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr)
 {
 	Elf_Data *data = elf_getdata(scn, NULL);
-	size_t n = data && data->d_buf ? data->d_size / sizeof(Elf64_Sym) : 0;
+	size_t n =
+		data && data->d_buf ? data->d_size / gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT) : 0;
 	int err = 0;
 
 	for (size_t i = 1; !err && i < n && i < MAX_SYMBOLS; i++) {

@@ -117,7 +117,8 @@ static int add_symbol(struct symtab *t, Elf *elf, const GElf_Sym *sym, const GEl
 static int load_table(struct symtab *t, Elf *elf, Elf_Scn *scn, const GElf_Shdr *shdr)
 {
 	Elf_Data *data = elf_getdata(scn, NULL);
-	size_t n = data && data->d_buf ? data->d_size / sizeof(Elf64_Sym) : 0;
+	size_t n =
+		data && data->d_buf ? data->d_size / gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT) : 0;
 	int err = 0;
 
 	for (size_t i = 1; !err && i < n && i < INT32_MAX && t->n_symbols < MAX_SYMBOLS; i++) {

@@ -27,13 +27,16 @@ static int compile(const struct elf_file *file, const struct recipe_others *othe
 		   struct recipe_table **ret_table)
 {
 	struct recipe_load loads[RECIPE_MAX_LOADS + 1];
-	size_t load_count = find_loads(file, loads);
+	const struct recipe_others none = {0};
+	bool is_32bit = elf_file_is_32bit(file);
+	size_t load_count = is_32bit ? 0 : find_loads(file, loads);
 	struct cfi_sections sections;
 	int err = cfi_section_read(file, &sections);
 
 	if (err)
 		return err;
-	err = recipe_section_compile_owned(others, &sections, loads, load_count, ret_table);
+	err = recipe_section_compile_owned(is_32bit ? &none : others, &sections, loads, load_count,
+					   ret_table);
 	cfi_section_release(&sections);
 	return err;
 }

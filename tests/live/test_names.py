@@ -12,7 +12,7 @@ import time
 from chains import Expectation
 from harness import (DONE, SIGINT, SIGKILL, STACKCTL, WORKLOADS, Daemon, Recording, Skip,
                      background, check, check_chains, live, record, run, scratch,
-                     sparing)
+                     sparing, user_frames)
 from test_top import load_screen
 
 PYTHON = """
@@ -222,3 +222,20 @@ def test_names_grouped_by_function():
         # (code of chain lies at its address)
         check(len(names) > 3 and all(int(name, 16) in starts for name in names),
               "rows that are no functions", sorted(names))
+
+
+@live
+def test_32bit():
+    """Stacks of 32-bit programs are not walked, but the function that a sample hits has its name."""
+    program = WORKLOADS + "/thirty_two"
+    if run("sh", "-c", program).status == 126:
+        raise Skip("this kernel runs no 32-bit programs")
+    with scratch() as folder:
+        recording, result = record(folder + "/s.db", "-F", 997, "--", program)
+        found = collections.Counter(user_frames(sample)[-1].symbol for sample in recording.samples()
+                                    if user_frames(sample))
+        print(result.err, found, recording.stats()["end_reasons"])
+        check(found["hot"] > 50 and set(found) <= {"hot", "cold", "_start"},
+              "the functions that were hit", found)
+        check(set(recording.stats()["end_reasons"]) <= {"foreign_abi", "no_user", "entry"},
+              "end reasons", recording.stats()["end_reasons"])

@@ -120,6 +120,85 @@ static void test_address_arithmetic(void **state)
 	elf_file_free(file);
 }
 
+/* As make(), of a 32-bit program. */
+struct made32 {
+	Elf32_Ehdr ehdr;
+	Elf32_Phdr phdr[2];
+	struct {
+		Elf32_Nhdr nhdr;
+		char name[4];
+		uint8_t desc[20];
+	} id;
+	uint8_t code[256];
+};
+
+static int open_made32(struct made32 *m, bool is_any, struct elf_file **ret_file)
+{
+	int fd = memfd_create("made32", MFD_CLOEXEC), err;
+
+	assert_int_equal(write(fd, m, sizeof(*m)), sizeof(*m));
+	err = is_any ? elf_file_open_any(fd, ret_file) : elf_file_open(fd, ret_file);
+	close(fd);
+	return err;
+}
+
+static void test_32bit(void **state)
+{
+	struct made32 m = {.ehdr = {.e_type = ET_DYN,
+				    .e_machine = EM_386,
+				    .e_version = EV_CURRENT,
+				    .e_entry = 0x1234,
+				    .e_phoff = offsetof(struct made32, phdr),
+				    .e_ehsize = sizeof(Elf32_Ehdr),
+				    .e_phentsize = sizeof(Elf32_Phdr),
+				    .e_phnum = 2},
+			   .phdr = {{.p_type = PT_LOAD,
+				     .p_flags = PF_R | PF_X,
+				     .p_offset = 0x40,
+				     .p_vaddr = 0x8040,
+				     .p_filesz = 0x80,
+				     .p_memsz = 0x80},
+				    {.p_type = PT_NOTE,
+				     .p_offset = offsetof(struct made32, id),
+				     .p_filesz = sizeof(m.id)}},
+			   .id = {.nhdr = {4, 20, NT_GNU_BUILD_ID}, .name = "GNU", .desc = {7}}};
+	struct elf_file *file = NULL, *other = NULL;
+	struct buf identity = {0};
+	struct buf_reader reader;
+	uint64_t v;
+	int fd;
+
+	(void)state;
+	memcpy(m.ehdr.e_ident, ELFMAG, SELFMAG);
+	m.ehdr.e_ident[EI_CLASS] = ELFCLASS32;
+	m.ehdr.e_ident[EI_DATA] = ELFDATA2LSB;
+	m.ehdr.e_ident[EI_VERSION] = EV_CURRENT;
+	assert_int_equal(open_made32(&m, false, &file), -ENOEXEC);
+	assert_int_equal(open_made32(&m, true, &file), 0);
+	assert_true(elf_file_is_32bit(file));
+	assert_true(elf_file_id(file) == UINT64_C(7) << 56);
+	assert_true(elf_file_entry_vaddr(file) == 0x1234);
+	assert_true(elf_file_offset_to_vaddr(file, 0x60, &v) && v == 0x8060);
+	elf_file_put_identity(file, &identity);
+	fd = elf_file_duplicate(file);
+	reader = buf_reader(identity.data, identity.len);
+	assert_int_equal(elf_file_of_identity(fd, &reader, &other), 0);
+	assert_true(elf_file_is_32bit(other));
+	assert_true(elf_file_vaddr_to_offset(other, 0x8050, &v) && v == 0x50);
+	close(fd);
+	buf_free(&identity);
+	elf_file_free(other);
+	elf_file_free(file);
+	m.ehdr.e_machine = EM_X86_64; /* x32 */
+	assert_int_equal(open_made32(&m, true, &file), -ENOEXEC);
+	m.ehdr.e_machine = EM_386;
+	m.ehdr.e_phentsize = sizeof(Elf64_Phdr);
+	assert_int_equal(open_made32(&m, true, &file), -ENOEXEC);
+	m.ehdr.e_phentsize = sizeof(Elf32_Phdr);
+	m.ehdr.e_phnum = 100; /* beyond the file */
+	assert_int_equal(open_made32(&m, true, &file), -ENOEXEC);
+}
+
 static void test_file_ids(void **state)
 {
 	static const uint8_t zeros[20] = {0}, two[2] = {0xab, 0xcd};
@@ -325,6 +404,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_generated_file),
 		cmocka_unit_test(test_address_arithmetic),
+		cmocka_unit_test(test_32bit),
 		cmocka_unit_test(test_file_ids),
 		cmocka_unit_test(test_forged_headers),
 		cmocka_unit_test(test_forged_notes),
