@@ -212,8 +212,15 @@ static void keep(int socket, fork_server_run_fn *run)
 		;
 }
 
-/* Ends when stackd's end of the socket is closed, and by no signal of a terminal or of systemd, so
- * that the last samples have their names. */
+/*
+ * Ends when stackd's end of the socket is closed, and by no signal of a terminal or of systemd, so
+ * that the last samples have their names.
+ *
+ * The workers have a process group of their own, but stackd's session: the kernel shares each CPU
+ * among the sessions first (autogroup, sched(7)), and priorities hold within a session only. In a
+ * session of their own, workers at the loop's priority would still wait for any busy session of
+ * the machine, for 5 ms of CPU time a second at worst, and the loop would wait for them.
+ */
 static void be_keeper(int socket, fork_server_run_fn *run)
 {
 	static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,	 SIGQUIT, SIGTSTP,
@@ -223,7 +230,7 @@ static void be_keeper(int socket, fork_server_run_fn *run)
 
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
 		signal(ignored[i], SIG_IGN);
-	setsid();
+	setpgid(0, 0);
 	prctl(PR_SET_NAME, "stackd-worker", 0, 0, 0);
 	socket = dup2(socket, 3);
 	null = dup2(null, 0);
