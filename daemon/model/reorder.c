@@ -6,6 +6,9 @@
  * Samples nearly always arrive in order: the row takes them at its end and gives them from its
  * front, one step each. What is older than the row's end, and all events (they come before the
  * samples of their time), goes into the heap.
+ *
+ * Whoever looks ahead has the next items taken out of both, into an array in order. What comes late
+ * and is older than the last of these goes into its place there.
  */
 #include "daemon/model/reorder.h"
 
@@ -26,6 +29,8 @@ struct reorder {
 	size_t count, room;
 	struct slot *row; /* from `first` up to `end` */
 	size_t first, end, row_room;
+	struct slot next[REORDER_AHEAD]; /* the oldest of all, in order, from `next_at` on */
+	size_t next_at, n_next;
 	uint64_t arrivals;
 	uint64_t handed_out_ns; /* the youngest time that was handed out */
 	uint64_t late;
@@ -55,6 +60,7 @@ void reorder_free(struct reorder *q)
 		return;
 	free_items(q->heap, q->count);
 	free_items(q->row + q->first, q->end - q->first);
+	free_items(q->next + q->next_at, q->n_next);
 	free(q->heap);
 	free(q->row);
 	free(q);
@@ -95,12 +101,38 @@ static int push_heap(struct reorder *q, const struct slot *slot)
 	return 0;
 }
 
+/* Enters a slot among the next ones, whose last is younger. If there is no room, that goes back. */
+static int insert_next(struct reorder *q, const struct slot *slot)
+{
+	size_t end, i;
+	int err;
+
+	memmove(q->next, q->next + q->next_at, q->n_next * sizeof(*q->next));
+	q->next_at = 0;
+	end = q->n_next;
+	if (end == REORDER_AHEAD) {
+		err = push_heap(q, &q->next[end - 1]);
+		if (err)
+			return err;
+		q->n_next = --end;
+		if (!before(slot, &q->next[end - 1]))
+			return push_heap(q, slot);
+	}
+	for (i = end; i > 0 && before(slot, &q->next[i - 1]); i--)
+		q->next[i] = q->next[i - 1];
+	q->next[i] = *slot;
+	q->n_next++;
+	return 0;
+}
+
 int reorder_push(struct reorder *q, const struct reorder_item *item)
 {
 	struct slot slot = {.item = *item, .order = q->arrivals};
 	int err;
 
-	if (item->event || (q->first < q->end && before(&slot, &q->row[q->end - 1]))) {
+	if (q->n_next && before(&slot, &q->next[q->next_at + q->n_next - 1])) {
+		err = insert_next(q, &slot);
+	} else if (item->event || (q->first < q->end && before(&slot, &q->row[q->end - 1]))) {
 		err = push_heap(q, &slot);
 	} else {
 		err = reserve_row(q);
@@ -145,7 +177,7 @@ static void pop_heap(struct reorder *q)
 	sift_down(q, &last);
 }
 
-/* The oldest slot; NULL: there is none. */
+/* The oldest slot of heap and row; NULL: there is none. */
 static const struct slot *oldest(const struct reorder *q, bool *ret_is_in_heap)
 {
 	const struct slot *next = q->first < q->end ? &q->row[q->first] : NULL;
@@ -157,21 +189,20 @@ static const struct slot *oldest(const struct reorder *q, bool *ret_is_in_heap)
 const struct reorder_item *reorder_peek(const struct reorder *q, uint64_t horizon_ns)
 {
 	bool is_in_heap;
-	const struct slot *next = oldest(q, &is_in_heap);
+	const struct slot *next = q->n_next ? &q->next[q->next_at] : oldest(q, &is_in_heap);
 
 	return next && next->item.time_ns < horizon_ns ? &next->item : NULL;
 }
 
-bool reorder_pop(struct reorder *q, uint64_t horizon_ns, struct reorder_item *ret_item)
+/* Takes the oldest of heap and row, if it is older than the horizon. */
+static bool take_oldest(struct reorder *q, uint64_t horizon_ns, struct slot *ret_slot)
 {
 	bool is_in_heap;
 	const struct slot *next = oldest(q, &is_in_heap);
 
 	if (!next || next->item.time_ns >= horizon_ns)
 		return false;
-	*ret_item = next->item;
-	if (ret_item->time_ns > q->handed_out_ns)
-		q->handed_out_ns = ret_item->time_ns;
+	*ret_slot = *next;
 	if (is_in_heap)
 		pop_heap(q);
 	else if (++q->first == q->end)
@@ -179,9 +210,45 @@ bool reorder_pop(struct reorder *q, uint64_t horizon_ns, struct reorder_item *re
 	return true;
 }
 
+bool reorder_pop(struct reorder *q, uint64_t horizon_ns, struct reorder_item *ret_item)
+{
+	struct slot slot;
+
+	if (!q->n_next) {
+		if (!take_oldest(q, horizon_ns, &slot))
+			return false;
+	} else {
+		slot = q->next[q->next_at];
+		if (slot.item.time_ns >= horizon_ns)
+			return false;
+		q->n_next--;
+		q->next_at = q->n_next ? q->next_at + 1 : 0;
+	}
+	*ret_item = slot.item;
+	if (ret_item->time_ns > q->handed_out_ns)
+		q->handed_out_ns = ret_item->time_ns;
+	return true;
+}
+
+const struct reorder_item *reorder_ahead(struct reorder *q, uint64_t horizon_ns, size_t n)
+{
+	const struct slot *slot;
+
+	if (n >= REORDER_AHEAD)
+		return NULL;
+	if (n >= q->n_next && q->next_at) {
+		memmove(q->next, q->next + q->next_at, q->n_next * sizeof(*q->next));
+		q->next_at = 0;
+	}
+	while (n >= q->n_next && take_oldest(q, horizon_ns, &q->next[q->n_next]))
+		q->n_next++;
+	slot = &q->next[q->next_at + n];
+	return n < q->n_next && slot->item.time_ns < horizon_ns ? &slot->item : NULL;
+}
+
 size_t reorder_waiting(const struct reorder *q)
 {
-	return q->count + q->end - q->first;
+	return q->count + q->end - q->first + q->n_next;
 }
 
 uint64_t reorder_late(const struct reorder *q)

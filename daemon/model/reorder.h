@@ -39,6 +39,12 @@ bool reorder_pop(struct reorder *queue, uint64_t horizon_ns, struct reorder_item
  * push or pop. */
 const struct reorder_item *reorder_peek(const struct reorder *queue, uint64_t horizon_ns);
 
+/* The item that reorder_pop() would give after `n` others, which stays, for n below REORDER_AHEAD;
+ * NULL: there is none. It lives until the next push or pop. */
+const struct reorder_item *reorder_ahead(struct reorder *queue, uint64_t horizon_ns, size_t n);
+
+#define REORDER_AHEAD 256 /* items that can be looked at before their turn */
+
 /* Returns how many items are queued. */
 size_t reorder_waiting(const struct reorder *queue);
 

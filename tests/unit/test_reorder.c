@@ -155,13 +155,15 @@ static void test_full_queue_is_freed_with_its_entries(void **state)
 	for (uint32_t i = 0; i < 5000; i++)
 		push(q, hash_mix64(i), i, i & 1);
 	assert_int_equal(reorder_waiting(q), 5000);
+	assert_non_null(reorder_ahead(q, UINT64_MAX, 100));
+	assert_int_equal(reorder_waiting(q), 5000);
 	reorder_free(q);
 	reorder_free(NULL);
 }
 
 /* --- at random ------------------------------------------------------------------------------- */
 
-#define MOST 4096
+#define MOST 8192
 
 struct arrival {
 	uint64_t time_ns;
@@ -185,8 +187,32 @@ static uint32_t next_of(const struct arrival *all, uint32_t n, uint64_t horizon_
 	return best;
 }
 
+/* Compares what reorder_ahead() gives, for the first `most` items, with what will be handed out. */
+static void check_ahead(struct reorder *q, struct arrival *all, uint32_t n, uint64_t horizon_ns,
+			size_t most)
+{
+	static uint32_t seen[REORDER_AHEAD];
+	size_t k = 0;
+
+	for (; k < most; k++) {
+		const struct reorder_item *item = reorder_ahead(q, horizon_ns, k);
+
+		seen[k] = next_of(all, n, horizon_ns);
+		if (seen[k] == MOST) {
+			assert_null(item);
+			break;
+		}
+		assert_non_null(item);
+		assert_int_equal(number_of(item), seen[k]);
+		all[seen[k]].is_gone = true;
+	}
+	while (k > 0)
+		all[seen[--k]].is_gone = false;
+}
+
 /* Rounds of reading, as the daemon makes them: each brings times of some span, out of order, and
- * then everything goes out that is older than the round's start. */
+ * then everything goes out that is older than the round's start. Now and then someone looks ahead,
+ * also at what is younger than that. */
 static void test_random_rounds(void **state)
 {
 	static struct arrival all[MOST];
@@ -199,7 +225,9 @@ static void test_random_rounds(void **state)
 	for (uint64_t round = 0; round < ROUNDS; round++) {
 		uint64_t horizon_ns = round + 1 < ROUNDS ? round * 64 : UINT64_MAX;
 
-		for (uint64_t k = hash_mix64(round) % 20; k; k--, n++) {
+		uint64_t many = round % 50 == 7 ? 2 * REORDER_AHEAD : hash_mix64(round) % 20;
+
+		for (uint64_t k = many; k; k--, n++) {
 			uint64_t random = hash_mix64(round << 32 | k);
 
 			all[n] = (struct arrival){.time_ns = round * 64 + random % 100,
@@ -208,7 +236,11 @@ static void test_random_rounds(void **state)
 				all[n].time_ns -= 90;
 			late += all[n].time_ns < youngest;
 			push(q, all[n].time_ns, n, all[n].is_event);
+			if (random % 64 == 0)
+				check_ahead(q, all, n + 1, round * 64 + random % 90,
+					    hash_mix64(random) % REORDER_AHEAD);
 		}
+		check_ahead(q, all, n, horizon_ns, round % 8 ? 3 : REORDER_AHEAD);
 		while ((i = next_of(all, n, horizon_ns)) < MOST) {
 			assert_pops(q, horizon_ns, all[i].time_ns, i);
 			all[i].is_gone = true;
