@@ -3,7 +3,8 @@
  * Asks the worker, answers its questions, and checks its replies; see ask_walks.h.
  *
  * A walk is asked for again when a worker has failed at it, since the next one does without the
- * file that was refused; TRIES times, so that many such files in one stack do not keep the loop.
+ * file that was refused; ASK_WALKS_TRIES times, so that many such files in one stack do not keep
+ * the loop.
  */
 #include "daemon/worker/ask_walks.h"
 
@@ -14,7 +15,6 @@
 #include "daemon/worker/walk_wire.h"
 #include "daemon/worker/wire.h"
 
-#define TRIES	       3
 #define MAX_CODE_BYTES RUNTIME_CODE_BYTES
 
 struct ask_walks {
@@ -67,6 +67,11 @@ void ask_walks_get_stats(const struct ask_walks *w, struct dwarf_walk_stats *ret
 	*ret_stats = w->stats;
 }
 
+const struct object_table *ask_walks_objects(const struct ask_walks *w)
+{
+	return w->with.objects;
+}
+
 uint64_t ask_walks_cpu_ns(const struct ask_walks *w)
 {
 	return worker_cpu_ns(w->with.worker);
@@ -107,11 +112,16 @@ static int answer_rule(struct ask_walks *w, struct buf_reader *question, struct 
 	return err == -ENOMEM ? -EAGAIN : err;
 }
 
-static int answer_mappings(const struct ask_walks *w, pid_t pid, struct buf *answer)
+/* The worker keeps mappings by their version, so it gets none of another one: of a walk that was
+ * asked for ahead, and is made in vain. */
+static int answer_mappings(const struct ask_walks *w, pid_t pid, uint64_t version,
+			   struct buf *answer)
 {
 	const struct mapping_set *set = w->with.mappings_of(w->with.processes, pid);
 
-	for (uint32_t i = 0; set && i < set->count; i++) {
+	if (!set || set->version != version)
+		return -ENOENT;
+	for (uint32_t i = 0; i < set->count; i++) {
 		const struct mapping *map = &set->maps[i];
 		const struct walk_wire_mapping m = {.start = map->start,
 						    .end = map->end,
@@ -120,7 +130,7 @@ static int answer_mappings(const struct ask_walks *w, pid_t pid, struct buf *ans
 
 		BUF_PUT(answer, m);
 	}
-	return set ? 0 : -ENOENT;
+	return 0;
 }
 
 static int answer_code(struct ask_walks *w, const struct walk_wire_address *at, struct buf *answer)
@@ -138,46 +148,52 @@ static int answer_code(struct ask_walks *w, const struct walk_wire_address *at, 
 }
 
 /* A worker learns of the processes that the request is about, and of no others. */
-static bool is_asked_about(const struct call *call, pid_t pid)
+static bool is_asked_about(const struct walk_wire_head *head, pid_t pid)
 {
-	return pid > 0 && (pid == call->head.pids[0] || pid == call->head.pids[1]);
+	return pid > 0 && (pid == head->pids[0] || pid == head->pids[1]);
 }
 
-static int answer_of_process(const struct call *call, uint32_t kind, struct buf_reader *question,
-			     struct buf *answer)
+static int answer_of_process(struct ask_walks *w, const struct walk_wire_head *head, uint32_t kind,
+			     struct buf_reader *question, struct buf *answer)
 {
 	struct walk_wire_address at;
 	int32_t pid;
 
 	if (kind == WIRE_ASK_MAPPINGS)
-		return BUF_GET(question, pid) && is_asked_about(call, pid)
-			       ? answer_mappings(call->walks, pid, answer)
+		return BUF_GET(question, pid) && is_asked_about(head, pid)
+			       ? answer_mappings(w, pid, head->mappings[pid != head->pids[0]],
+						 answer)
 			       : -EPERM;
-	return BUF_GET(question, at) && is_asked_about(call, at.pid)
-		       ? answer_code(call->walks, &at, answer)
-		       : -EPERM;
+	return BUF_GET(question, at) && is_asked_about(head, at.pid) ? answer_code(w, &at, answer)
+								     : -EPERM;
 }
 
-static int answer(void *arg, uint32_t kind, struct buf_reader *question, struct buf *ret_answer,
-		  int *ret_fd, bool *ret_is_owned)
+int ask_walks_answer(struct ask_walks *w, const struct walk_wire_head *head, uint32_t kind,
+		     struct buf_reader *question, struct buf *answer, int *ret_fd)
 {
-	struct call *call = arg;
-
-	*ret_is_owned = true;
 	switch (kind) {
 	case WIRE_ASK_OBJECT:
-		return answer_object(call->walks, question, ret_answer, ret_fd);
+		return answer_object(w, question, answer, ret_fd);
 	case WIRE_ASK_RULE:
-		return answer_rule(call->walks, question, ret_answer);
+		return answer_rule(w, question, answer);
 	case WIRE_ASK_MAPPINGS:
 	case WIRE_ASK_CODE:
-		return answer_of_process(call, kind, question, ret_answer);
+		return answer_of_process(w, head, kind, question, answer);
 	default:
 		return -EPERM;
 	}
 }
 
-static uint64_t version_of(const struct ask_walks *w, pid_t pid)
+static int answer(void *arg, uint32_t kind, struct buf_reader *question, struct buf *ret_answer,
+		  int *ret_fd, bool *ret_is_owned)
+{
+	const struct call *call = arg;
+
+	*ret_is_owned = true;
+	return ask_walks_answer(call->walks, &call->head, kind, question, ret_answer, ret_fd);
+}
+
+uint64_t ask_walks_version(const struct ask_walks *w, pid_t pid)
 {
 	const struct mapping_set *set =
 		pid > 0 ? w->with.mappings_of(w->with.processes, pid) : NULL;
@@ -185,19 +201,16 @@ static uint64_t version_of(const struct ask_walks *w, pid_t pid)
 	return set ? set->version : 0;
 }
 
-static struct call begin(struct ask_walks *w, pid_t pid, pid_t other)
+static struct walk_wire_head head_of(const struct ask_walks *w, pid_t pid, pid_t other)
 {
-	struct call call = {.walks = w,
-			    .head = {.pids = {pid, other},
-				     .ticks = w->ticks,
-				     .late_files = object_table_late_files(w->with.objects),
-				     .has_rules = w->with.find_rule != NULL}};
+	struct walk_wire_head head = {.pids = {pid, other},
+				      .ticks = w->ticks,
+				      .late_files = object_table_late_files(w->with.objects),
+				      .has_rules = w->with.find_rule != NULL};
 
 	for (int i = 0; i < 2; i++)
-		call.head.mappings[i] = version_of(w, call.head.pids[i]);
-	buf_clear(&w->request);
-	BUF_PUT(&w->request, call.head);
-	return call;
+		head.mappings[i] = ask_walks_version(w, head.pids[i]);
+	return head;
 }
 
 static struct worker_call call_of(struct call *call, uint32_t kind)
@@ -232,20 +245,18 @@ static bool take_frame(const struct ask_walks *w, const struct walk_wire_frame *
 	return true;
 }
 
-/* Takes the reply of a walk: 0 or -EBADMSG. */
-static int take_walk(struct ask_walks *w, struct walk_frame *frames, size_t max_frames,
-		     size_t *ret_count, enum stackd_end_reason *ret_reason)
+int ask_walks_get(struct ask_walks *w, struct buf_reader *reply, struct walk_frame *frames,
+		  size_t max_frames, size_t *ret_count, enum stackd_end_reason *ret_reason)
 {
-	struct buf_reader r = buf_reader(w->reply.data, w->reply.len);
 	struct walk_wire_result result;
 
-	if (!BUF_GET(&r, result) || !result.count || result.count > max_frames ||
+	if (!BUF_GET(reply, result) || !result.count || result.count > max_frames ||
 	    result.reason >= STACKD_END_COUNT)
 		return -EBADMSG;
 	for (uint32_t i = 0; i < result.count; i++) {
 		struct walk_wire_frame wire;
 
-		if (!BUF_GET(&r, wire) || !take_frame(w, &wire, &frames[i]))
+		if (!BUF_GET(reply, wire) || !take_frame(w, &wire, &frames[i]))
 			return -EBADMSG;
 	}
 	w->stats.frames += result.frames;
@@ -257,9 +268,8 @@ static int take_walk(struct ask_walks *w, struct walk_frame *frames, size_t max_
 	return 0;
 }
 
-/* What is left of a walk that no worker can make: its leaf. */
-static enum stackd_end_reason leaf_alone(const struct ask_walks *w, const struct walk_input *in,
-					 struct walk_frame *frames, size_t *ret_count)
+enum stackd_end_reason ask_walks_leaf(const struct ask_walks *w, const struct walk_input *in,
+				      struct walk_frame *frames, size_t *ret_count)
 {
 	const uint64_t pc = in->regs.r[STACKD_REG_RIP], at = pc - in->is_return;
 	const struct mapping *map;
@@ -275,12 +285,9 @@ static enum stackd_end_reason leaf_alone(const struct ask_walks *w, const struct
 	return STACKD_END_NO_OBJECT;
 }
 
-enum stackd_end_reason ask_walks_stack(struct ask_walks *w, const struct walk_input *in,
-				       struct walk_frame *frames, size_t max_frames,
-				       size_t *ret_count)
+void ask_walks_put(struct ask_walks *w, const struct walk_input *in, size_t max_frames,
+		   struct buf *request, struct walk_wire_head *ret_head)
 {
-	struct call call = begin(w, in->pid, 0);
-	const struct worker_call request = call_of(&call, WIRE_WALK);
 	const struct walk_wire_input wire = {.regs = in->regs,
 					     .stack_start = in->stack_start,
 					     .stack_end = in->stack_end,
@@ -290,19 +297,35 @@ enum stackd_end_reason ask_walks_stack(struct ask_walks *w, const struct walk_in
 					     .max_frames = (uint32_t)max_frames,
 					     .stack_cut = in->stack_cut,
 					     .is_return = in->is_return};
+
+	*ret_head = head_of(w, in->pid, 0);
+	BUF_PUT(request, *ret_head);
+	BUF_PUT(request, wire);
+	buf_put(request, in->stack, in->stack_bytes);
+}
+
+enum stackd_end_reason ask_walks_stack(struct ask_walks *w, const struct walk_input *in,
+				       struct walk_frame *frames, size_t max_frames,
+				       size_t *ret_count)
+{
+	struct call call = {.walks = w};
+	const struct worker_call request = call_of(&call, WIRE_WALK);
 	enum stackd_end_reason reason = STACKD_END_NO_OBJECT;
 	int err = -EOWNERDEAD;
 
-	BUF_PUT(&w->request, wire);
-	buf_put(&w->request, in->stack, in->stack_bytes);
-	for (int i = 0; i < TRIES && err == -EOWNERDEAD; i++) {
+	buf_clear(&w->request);
+	ask_walks_put(w, in, max_frames, &w->request, &call.head);
+	for (int i = 0; i < ASK_WALKS_TRIES && err == -EOWNERDEAD; i++) {
 		err = worker_call(w->with.worker, &request, &w->request, &w->reply);
-		if (!err)
-			err = take_walk(w, frames, max_frames, ret_count, &reason);
+		if (!err) {
+			struct buf_reader reply = buf_reader(w->reply.data, w->reply.len);
+
+			err = ask_walks_get(w, &reply, frames, max_frames, ret_count, &reason);
+		}
 		if (err == -EBADMSG)
 			err = worker_refuse_reply(w->with.worker, &request);
 	}
-	return err ? leaf_alone(w, in, frames, ret_count) : reason;
+	return err ? ask_walks_leaf(w, in, frames, ret_count) : reason;
 }
 
 /* --- steps ----------------------------------------------------------------------------------- */
@@ -310,7 +333,8 @@ enum stackd_end_reason ask_walks_stack(struct ask_walks *w, const struct walk_in
 enum lbr_step ask_walks_check(struct ask_walks *w, const struct ask_walks_step *step,
 			      enum runtime_code_frame *ret_frame)
 {
-	struct call call = begin(w, step->callee->owner.pid, step->caller->owner.pid);
+	struct call call = {.walks = w,
+			    .head = head_of(w, step->callee->owner.pid, step->caller->owner.pid)};
 	const struct worker_call request = call_of(&call, WIRE_STEP);
 	const struct walk_wire_step wire = {.caller_offset = step->caller_offset,
 					    .callee_offset = step->callee_offset,
@@ -321,6 +345,8 @@ enum lbr_step ask_walks_check(struct ask_walks *w, const struct ask_walks_step *
 					    .is_return = step->callee_is_return};
 	int status;
 
+	buf_clear(&w->request);
+	BUF_PUT(&w->request, call.head);
 	BUF_PUT(&w->request, wire);
 	status = worker_call(w->with.worker, &request, &w->request, &w->reply);
 	*ret_frame = RUNTIME_CODE_UNREAD;

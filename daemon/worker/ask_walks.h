@@ -3,6 +3,7 @@
 #ifndef WORKER_ASK_WALKS_H
 #define WORKER_ASK_WALKS_H
 
+#include "daemon/worker/walk_wire.h"
 #include "daemon/worker/worker.h"
 #include "lbr/lbr_step.h"
 #include "proc/mapping_set.h"
@@ -38,6 +39,33 @@ void ask_walks_tick(struct ask_walks *walks);
 enum stackd_end_reason ask_walks_stack(struct ask_walks *walks, const struct walk_input *in,
 				       struct walk_frame *frames, size_t max_frames,
 				       size_t *ret_count);
+
+/* --- the parts of that, for whoever calls the worker (walk_queue.c) --------------------------- */
+
+/* Appends the request of a walk, and gives its head. */
+void ask_walks_put(struct ask_walks *walks, const struct walk_input *in, size_t max_frames,
+		   struct buf *request, struct walk_wire_head *ret_head);
+
+/* Answers the worker's question, during the walk of a request with this head; see
+ * worker_answer_fn. */
+int ask_walks_answer(struct ask_walks *walks, const struct walk_wire_head *head, uint32_t kind,
+		     struct buf_reader *question, struct buf *answer, int *ret_fd);
+
+/* Takes the reply of a walk. 0 or -EBADMSG. */
+int ask_walks_get(struct ask_walks *walks, struct buf_reader *reply, struct walk_frame *frames,
+		  size_t max_frames, size_t *ret_count, enum stackd_end_reason *ret_reason);
+
+/* What is left of a walk that no worker can make: its leaf. */
+enum stackd_end_reason ask_walks_leaf(const struct ask_walks *walks, const struct walk_input *in,
+				      struct walk_frame *frames, size_t *ret_count);
+
+/* The version of a process's mappings now; 0: there are none. */
+uint64_t ask_walks_version(const struct ask_walks *walks, pid_t pid);
+
+/* The objects of the options. */
+const struct object_table *ask_walks_objects(const struct ask_walks *walks);
+
+#define ASK_WALKS_TRIES 3 /* of a walk at which workers fail */
 
 /* A step, by objects and offsets. `may_be_bare`: a frame pointer was followed out of code of a
  * process. */

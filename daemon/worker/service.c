@@ -211,6 +211,8 @@ static int dispatch(struct service *s, enum wire_kind kind, struct buf_reader *r
 	case WIRE_WALK:
 	case WIRE_STEP:
 		return walk_service(s, kind, request, reply);
+	case WIRE_WALKS:
+		return walk_service_many(s, request, reply);
 	case WIRE_FILE:
 		return answer_about(s, fd, request, reply);
 	case WIRE_TAGS:
@@ -220,9 +222,9 @@ static int dispatch(struct service *s, enum wire_kind kind, struct buf_reader *r
 	}
 }
 
-static void reply_to(struct service *s, int status, struct buf *reply)
+static void send_result(struct service *s, enum wire_kind kind, int status, const struct buf *reply)
 {
-	struct wire_header header = {.kind = WIRE_REPLY, .status = status};
+	struct wire_header header = {.kind = kind, .status = status};
 
 	if (reply->failed || reply->len > WIRE_MAX_BYTES)
 		header.status = reply->failed ? -ENOMEM : -E2BIG;
@@ -230,6 +232,18 @@ static void reply_to(struct service *s, int status, struct buf *reply)
 		header.len = (uint32_t)reply->len;
 	if (wire_send(&s->wire, &header, reply->data, -1))
 		_exit(0);
+}
+
+void service_begin_part(struct service *s)
+{
+	if (s->n_open > MAX_OPEN)
+		forget_objects(s);
+	__atomic_store_n(&s->page->object_plus_1, 0, __ATOMIC_RELAXED);
+}
+
+void service_part(struct service *s, int status, const struct buf *bytes)
+{
+	send_result(s, WIRE_PART, status, bytes);
 }
 
 void service_run(int socket, void *page)
@@ -247,11 +261,12 @@ void service_run(int socket, void *page)
 			forget_objects(&s);
 		buf_clear(&reply);
 		/* Walks tell themselves when another round has begun. */
-		s.round += header.kind != WIRE_WALK && header.kind != WIRE_STEP;
+		s.round += header.kind != WIRE_WALK && header.kind != WIRE_WALKS &&
+			   header.kind != WIRE_STEP;
 		status = dispatch(&s, (enum wire_kind)header.kind, &reader, fd, &reply);
 		if (fd >= 0)
 			close(fd);
-		reply_to(&s, status, &reply);
+		send_result(&s, WIRE_REPLY, status, &reply);
 		if (reply.cap > (1u << 20))
 			buf_free(&reply);
 	}

@@ -52,12 +52,20 @@ int service_open_debug(void *service, const char *path);
 /* Notes that the object is read from now on. */
 void service_note(struct service *s, uint32_t number);
 
+/* Begins a part of a request, which lives like a request of its own: nothing is read yet, and
+ * objects of the part before may go. */
+void service_begin_part(struct service *s);
+
+/* Sends the result of a part. */
+void service_part(struct service *s, int status, const struct buf *bytes);
+
 /* What the kinds of requests do: they read `request`, fill `reply`, and return the status. */
 int table_service(struct service *s, struct buf_reader *request, struct buf *reply);
 int name_service(struct service *s, enum wire_kind kind, struct buf_reader *request,
 		 struct buf *reply);
 int walk_service(struct service *s, enum wire_kind kind, struct buf_reader *request,
 		 struct buf *reply);
+int walk_service_many(struct service *s, struct buf_reader *request, struct buf *reply);
 
 /* Writes what a file has of tags: bits, u32, and the word, u64. */
 void tag_service_put(const struct elf_file *elf, struct buf *reply);

@@ -310,3 +310,25 @@ int walk_service(struct service *s, enum wire_kind kind, struct buf_reader *requ
 		return -ENOMEM;
 	return kind == WIRE_WALK ? walk(w, request, reply) : check_step(w, request);
 }
+
+int walk_service_many(struct service *s, struct buf_reader *request, struct buf *reply)
+{
+	uint32_t len;
+
+	while (BUF_GET(request, len) && len <= buf_left(request)) {
+		struct buf_reader one = buf_reader(request->at, len);
+		struct walk_service *w;
+		int status;
+
+		request->at += len;
+		buf_clear(reply);
+		service_begin_part(s);
+		w = begin(s, &one);
+		if (!w)
+			return -ENOMEM;
+		status = walk(w, &one, reply);
+		service_part(s, status, reply);
+	}
+	buf_clear(reply);
+	return 0;
+}

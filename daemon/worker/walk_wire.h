@@ -27,6 +27,9 @@ struct walk_wire_input {
 	uint8_t stack_cut, is_return, padding[2];
 };
 
+/* WIRE_WALKS: many walks, each with its length, u32, before its head. The reply has a part for
+ * each, in this order, which is what WIRE_WALK's reply would be. */
+
 /* Its reply: how it ended, then `count` frames. The counts are those of this walk. */
 struct walk_wire_result {
 	uint32_t reason, count;

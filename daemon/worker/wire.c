@@ -27,12 +27,11 @@ static int retry(const struct wire *w)
 	return errno == ECONNRESET ? -EPIPE : -errno;
 }
 
-static int send_some(const struct wire *w, struct iovec *parts, size_t n_parts, int fd,
-		     size_t *ret_sent)
+/* As sendmsg(2), with a descriptor; -1: none. */
+static ssize_t send_with(int socket, struct iovec *parts, size_t n_parts, int fd, int flags)
 {
 	struct msghdr message = {.msg_iov = parts, .msg_iovlen = n_parts};
 	union control control = {0};
-	ssize_t n;
 
 	if (fd >= 0) {
 		message.msg_control = control.bytes;
@@ -43,7 +42,14 @@ static int send_some(const struct wire *w, struct iovec *parts, size_t n_parts, 
 		c->cmsg_len = CMSG_LEN(sizeof(fd));
 		memcpy(CMSG_DATA(c), &fd, sizeof(fd));
 	}
-	n = sendmsg(w->socket, &message, MSG_NOSIGNAL);
+	return sendmsg(socket, &message, flags | MSG_NOSIGNAL);
+}
+
+static int send_some(const struct wire *w, struct iovec *parts, size_t n_parts, int fd,
+		     size_t *ret_sent)
+{
+	ssize_t n = send_with(w->socket, parts, n_parts, fd, 0);
+
 	*ret_sent = n > 0 ? (size_t)n : 0;
 	return n < 0 ? retry(w) : 0;
 }
@@ -161,4 +167,116 @@ int wire_receive(const struct wire *w, size_t max, struct wire_header *ret_heade
 	if (!err && ret_fd)
 		*ret_fd = fd;
 	return err;
+}
+
+/* --- transfers that nobody waits for --------------------------------------------------------- */
+
+static void drop_fd(struct wire_stream *s)
+{
+	if (s->fd >= 0 && s->owns_fd)
+		close(s->fd);
+	s->fd = -1;
+}
+
+void wire_stream_put(struct wire_stream *s, const struct wire_header *header, const void *bytes,
+		     int fd, bool owns_fd)
+{
+	struct wire_header h = *header;
+
+	h.has_fd = fd >= 0;
+	buf_clear(&s->out);
+	BUF_PUT(&s->out, h);
+	buf_put(&s->out, bytes, h.len);
+	s->sent = 0;
+	s->fd = fd;
+	s->owns_fd = owns_fd;
+}
+
+bool wire_stream_is_sent(const struct wire_stream *s)
+{
+	return s->sent == s->out.len && !s->out.failed;
+}
+
+int wire_stream_flush(struct wire_stream *s)
+{
+	if (s->out.failed)
+		return -ENOMEM;
+	while (s->sent < s->out.len) {
+		struct iovec rest = {s->out.data + s->sent, s->out.len - s->sent};
+		ssize_t n = send_with(s->socket, &rest, 1, s->fd, MSG_DONTWAIT);
+
+		if (n < 0 && errno == EAGAIN)
+			return 0;
+		if (n < 0 && errno != EINTR)
+			return errno == ECONNRESET ? -EPIPE : -errno;
+		if (n > 0) {
+			s->sent += (size_t)n;
+			drop_fd(s);
+		}
+	}
+	return 0;
+}
+
+/* Moves what was not taken to the front. */
+static void compact(struct wire_stream *s)
+{
+	s->in.len -= s->taken;
+	memmove(s->in.data, s->in.data + s->taken, s->in.len);
+	s->taken = 0;
+}
+
+/* Receives what there is, a piece of it at most. 1; 0: there is nothing; or why not. */
+static int receive_more(struct wire_stream *s)
+{
+	uint8_t piece[PIECE_BYTES];
+	ssize_t n = recv(s->socket, piece, sizeof(piece), MSG_DONTWAIT);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return 0;
+	if (n <= 0)
+		return !n || errno == ECONNRESET ? -EPIPE : -errno;
+	if (s->taken)
+		compact(s);
+	buf_put(&s->in, piece, (size_t)n);
+	return s->in.failed ? -ENOMEM : 1;
+}
+
+/* Whether a message has come whole. 1, 0 or -EBADMSG. */
+static int has_message(const struct wire_stream *s, size_t max, struct wire_header *ret_header)
+{
+	size_t have = s->in.len - s->taken;
+
+	if (have < sizeof(*ret_header))
+		return 0;
+	memcpy(ret_header, s->in.data + s->taken, sizeof(*ret_header));
+	if (ret_header->len > max)
+		return -EBADMSG;
+	return have - sizeof(*ret_header) >= ret_header->len;
+}
+
+int wire_stream_get(struct wire_stream *s, size_t max, struct wire_header *ret_header,
+		    struct buf_reader *ret_bytes)
+{
+	int has;
+
+	while (!(has = has_message(s, max, ret_header))) {
+		int more = receive_more(s);
+
+		if (more <= 0)
+			return more;
+	}
+	if (has < 0)
+		return has;
+	s->taken += sizeof(*ret_header);
+	*ret_bytes = buf_reader(s->in.data + s->taken, ret_header->len);
+	s->taken += ret_header->len;
+	return 1;
+}
+
+void wire_stream_fini(struct wire_stream *s)
+{
+	drop_fd(s);
+	buf_free(&s->out);
+	buf_free(&s->in);
+	s->sent = s->taken = 0;
 }

@@ -20,12 +20,14 @@
  * worker's. */
 enum wire_kind {
 	WIRE_REPLY = 1,	 /* status, result */
+	WIRE_PART,	 /* the same, of a part of the request: others follow, or the reply */
 	WIRE_ANSWER,	 /* status, result, descriptor */
 	WIRE_IDENTIFY,	 /* descriptor; its identity */
 	WIRE_TABLE,	 /* object; its recipe table */
 	WIRE_NAME_LINES, /* see name_service.c */
 	WIRE_NAME_ASK,
 	WIRE_WALK, /* see walk_wire.h, as all below but for the first three questions */
+	WIRE_WALKS,
 	WIRE_STEP,
 	WIRE_TAGS,
 	WIRE_FILE,	     /* descriptor, path; a question of service_file.h */
@@ -67,5 +69,36 @@ int wire_send(const struct wire *wire, const struct wire_header *header, const v
  * -errno. */
 int wire_receive(const struct wire *wire, size_t max, struct wire_header *ret_header,
 		 struct buf *ret_bytes, int *ret_fd);
+
+/* One end of a connection whose transfers nobody waits for: each goes on when the socket is ready.
+ * Messages in both directions alternate, but for parts of a reply, several of which may come. */
+struct wire_stream {
+	int socket;	/* borrowed */
+	struct buf out; /* a message, */
+	size_t sent;	/* so far, of it; */
+	int fd;		/* the descriptor that goes with its first byte; -1: none, or it has gone */
+	bool owns_fd;
+	struct buf in; /* what has come, */
+	size_t taken;  /* and how much of it was taken */
+};
+
+/* Begins with a message, of which nothing is sent yet; wire_stream_is_sent() must hold. `fd` is
+ * closed when it has been sent if `owns_fd`. */
+void wire_stream_put(struct wire_stream *stream, const struct wire_header *header,
+		     const void *bytes, int fd, bool owns_fd);
+
+/* Whether the message was sent whole; also if there is none. */
+bool wire_stream_is_sent(const struct wire_stream *stream);
+
+/* Sends as much as there is room for. 0, -EPIPE, -ENOMEM or -errno. */
+int wire_stream_flush(struct wire_stream *stream);
+
+/* Takes the next message: `ret_bytes` refers to it until the next call. Returns 1; 0: none has come
+ * whole; -EPIPE; -EBADMSG: it is longer than `max`; -ENOMEM; or -errno. Descriptors are dropped. */
+int wire_stream_get(struct wire_stream *stream, size_t max, struct wire_header *ret_header,
+		    struct buf_reader *ret_bytes);
+
+/* Frees what it has; the socket stays open. */
+void wire_stream_fini(struct wire_stream *stream);
 
 #endif

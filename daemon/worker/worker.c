@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -29,7 +30,6 @@
 #include "daemon/worker/worker_page.h"
 #include "proc/proc_fs.h"
 
-#define LOOK_MS	       10		      /* between looks at a worker that has not answered */
 #define SLEEP_LOOKS    50		      /* in a row, at a worker that sleeps */
 #define WALL_NS	       UINT64_C(300000000000) /* of a call, whatever the worker does */
 #define IDLE_NS	       UINT64_C(10000000000)  /* after which a worker is ended */
@@ -41,10 +41,29 @@
 #define MAX_REFUSALS   4096		      /* files; those beyond are tried again */
 
 static const uint64_t cpu_limits[WORKER_COUNT] = {
-	[WORKER_LOOP] = UINT64_C(2000000000),
-	[WORKER_TABLES] = UINT64_C(60000000000),
-	[WORKER_NAMES] = UINT64_C(60000000000),
+	[WORKER_LOOP] = UINT64_C(2000000000),	  [WORKER_WALKS] = UINT64_C(2000000000),
+	[WORKER_TABLES] = UINT64_C(60000000000),  [WORKER_NAMES] = UINT64_C(60000000000),
 	[WORKER_REGIONS] = UINT64_C(60000000000),
+};
+
+/* The wait for a worker's messages. */
+struct waiting {
+	struct worker *worker;
+	const struct worker_call *call;
+	uint64_t begun_ns, cpu_before_ns; /* when it was looked at first; 0: not yet */
+	unsigned asleep;		  /* looks in a row at which it slept */
+};
+
+/* A call that nobody waits for. */
+struct flight {
+	bool is_on;
+	struct worker_call call;
+	struct wire_stream stream;
+	struct waiting waiting;
+	uint64_t heard_ns;  /* when a message came last, or it was looked at; */
+	unsigned questions; /* in a row, since then */
+	struct buf text;    /* of an answer */
+	int epoll;	    /* with the socket of the call; -1: there is none */
 };
 
 struct worker {
@@ -60,6 +79,7 @@ struct worker {
 	bool has_failed;	  /* the next one is a restart */
 	uint64_t used_ns;	  /* when it was called last */
 	uint64_t ended_cpu_ns;	  /* of those that have ended */
+	struct flight flight;
 };
 
 struct workers {
@@ -119,10 +139,10 @@ static void tell_of_server(struct workers *ws, int err)
 			strerror(-err));
 }
 
-/* Transfers wait for LOOK_MS at a time. */
+/* Transfers wait for WORKER_LOOK_MS at a time. */
 static void set_timeouts(int socket)
 {
-	const struct timeval timeout = {.tv_usec = LOOK_MS * 1000};
+	const struct timeval timeout = {.tv_usec = WORKER_LOOK_MS * 1000};
 
 	setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
@@ -243,13 +263,6 @@ static int refuse(struct worker *w, const struct worker_call *call, const struct
 
 /* --- waiting --------------------------------------------------------------------------------- */
 
-struct waiting {
-	struct worker *worker;
-	const struct worker_call *call;
-	uint64_t begun_ns, cpu_before_ns; /* when it was looked at first; 0: not yet */
-	unsigned asleep;		  /* looks in a row at which it slept */
-};
-
 static bool is_asleep(const struct worker *w)
 {
 	struct proc_fs_stat stat;
@@ -310,19 +323,31 @@ static int fail(struct worker *w, const struct worker_call *call, int err)
 	return refuse(w, call, object, reason(err, status));
 }
 
-static int answer(struct worker *w, const struct worker_call *call, const struct wire *wire,
-		  uint32_t kind, const struct buf *question, struct buf *text)
+/* Makes the answer to a question. */
+static struct wire_header answer_to(const struct worker_call *call, uint32_t kind,
+				    struct buf_reader *question, struct buf *text, int *ret_fd,
+				    bool *ret_is_owned)
+{
+	struct wire_header header = {.kind = WIRE_ANSWER};
+
+	*ret_fd = -1;
+	*ret_is_owned = false;
+	buf_clear(text);
+	header.status =
+		call->answer ? call->answer(call->arg, kind, question, text, ret_fd, ret_is_owned)
+			     : -ENOSYS;
+	header.len = (uint32_t)text->len;
+	return header;
+}
+
+static int answer(const struct worker_call *call, const struct wire *wire, uint32_t kind,
+		  const struct buf *question, struct buf *text)
 {
 	struct buf_reader reader = buf_reader(question->data, question->len);
-	struct wire_header header = {.kind = WIRE_ANSWER};
-	bool is_owned = false;
-	int fd = -1, err;
+	bool is_owned;
+	int fd, err;
+	const struct wire_header header = answer_to(call, kind, &reader, text, &fd, &is_owned);
 
-	(void)w;
-	buf_clear(text);
-	header.status = call->answer ? call->answer(call->arg, kind, &reader, text, &fd, &is_owned)
-				     : -ENOSYS;
-	header.len = (uint32_t)text->len;
 	err = text->failed ? -ENOMEM : wire_send(wire, &header, text->data, fd);
 	if (fd >= 0 && is_owned)
 		close(fd);
@@ -345,7 +370,7 @@ static int exchange(struct worker *w, const struct worker_call *call, const stru
 		if (err || header.kind == WIRE_REPLY)
 			break;
 		waiting.asleep = 0;
-		err = answer(w, call, &wire, header.kind, ret_reply, &text);
+		err = answer(call, &wire, header.kind, ret_reply, &text);
 		if (!err && n % LOOK_QUESTIONS == 0)
 			err = look(&waiting);
 	}
@@ -354,18 +379,22 @@ static int exchange(struct worker *w, const struct worker_call *call, const stru
 	return err;
 }
 
-static int call_locked(struct worker *w, const struct worker_call *call, const struct buf *request,
-		       struct buf *ret_reply)
+/* Has a process for the next call. */
+static int prepare(struct worker *w)
 {
-	int status = 0, err;
+	int err;
 
 	if (w->pid && w->n_calls++ % RENEW_CALLS == 0 && live_cpu_ns(w) > RENEW_NS)
 		give_up(w);
 	err = start(w);
-	if (err)
-		return err;
-	__atomic_store_n(&w->page->object_plus_1, 0, __ATOMIC_RELAXED);
-	err = exchange(w, call, request, ret_reply, &status);
+	if (!err)
+		__atomic_store_n(&w->page->object_plus_1, 0, __ATOMIC_RELAXED);
+	return err;
+}
+
+/* What is the result of a call that is over: by the status of its reply, or for lack of one. */
+static int conclude(struct worker *w, const struct worker_call *call, int status, int err)
+{
 	w->used_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
 	if (err)
 		return fail(w, call, err);
@@ -380,6 +409,24 @@ static int call_locked(struct worker *w, const struct worker_call *call, const s
 	return status;
 }
 
+static int call_locked(struct worker *w, const struct worker_call *call, const struct buf *request,
+		       struct buf *ret_reply)
+{
+	int status = 0, err = prepare(w);
+
+	if (err)
+		return err;
+	err = exchange(w, call, request, ret_reply, &status);
+	return conclude(w, call, status, err);
+}
+
+static void count_call(struct worker *w)
+{
+	pthread_mutex_lock(&w->workers->lock);
+	w->workers->counts.calls++;
+	pthread_mutex_unlock(&w->workers->lock);
+}
+
 int worker_call(struct worker *w, const struct worker_call *call, const struct buf *request,
 		struct buf *ret_reply)
 {
@@ -389,14 +436,14 @@ int worker_call(struct worker *w, const struct worker_call *call, const struct b
 		return -ENOMEM;
 	if (is_refused(w->workers, call->object ? call->object->file_id : call->key))
 		return -EOWNERDEAD;
+	if (w->flight.is_on)
+		return -EBUSY;
 	pthread_mutex_lock(&w->lock);
 	err = call_locked(w, call, request, ret_reply);
 	if (err == -EHOSTDOWN)
 		err = call_locked(w, call, request, ret_reply);
 	pthread_mutex_unlock(&w->lock);
-	pthread_mutex_lock(&w->workers->lock);
-	w->workers->counts.calls++;
-	pthread_mutex_unlock(&w->workers->lock);
+	count_call(w);
 	return err;
 }
 
@@ -438,6 +485,138 @@ int worker_answer_object(struct worker *w, const struct object *object, struct b
 	return 0;
 }
 
+/* --- calls that nobody waits for ------------------------------------------------------------- */
+
+bool worker_is_busy(const struct worker *w)
+{
+	return w->flight.is_on;
+}
+
+int worker_poll_fd(const struct worker *w)
+{
+	return w->flight.epoll;
+}
+
+/* Watches the socket for what is waited for now. */
+static int watch(const struct worker *w, int how)
+{
+	struct epoll_event event = {.events = wire_stream_is_sent(&w->flight.stream) ? EPOLLIN
+										     : EPOLLOUT};
+
+	return epoll_ctl(w->flight.epoll, how, w->socket, &event) ? -errno : 0;
+}
+
+int worker_begin(struct worker *w, const struct worker_call *call, const struct buf *request)
+{
+	const struct wire_header header = {.kind = call->kind, .len = (uint32_t)request->len};
+	struct flight *f = &w->flight;
+	int err;
+
+	if (request->failed)
+		return -ENOMEM;
+	if (f->is_on)
+		return -EBUSY;
+	pthread_mutex_lock(&w->lock);
+	err = prepare(w);
+	pthread_mutex_unlock(&w->lock);
+	count_call(w);
+	if (err)
+		return err;
+	f->call = *call;
+	f->waiting = (struct waiting){.worker = w, .call = &f->call};
+	f->questions = 0;
+	f->heard_ns = clock_ns(CLOCK_MONOTONIC);
+	f->stream.socket = w->socket;
+	wire_stream_put(&f->stream, &header, request->data, call->fd, false);
+	err = f->stream.out.failed ? -ENOMEM : watch(w, EPOLL_CTL_ADD);
+	f->is_on = !err;
+	if (err)
+		wire_stream_fini(&f->stream);
+	return err;
+}
+
+/* Takes a message of the worker. Returns 0; 1: it was the last one; or an error. */
+static int take_message(struct flight *f, const struct wire_header *header,
+			struct buf_reader *bytes, int *ret_status)
+{
+	struct wire_header answered;
+	bool is_owned;
+	int fd;
+
+	*ret_status = header->status;
+	f->waiting.asleep = 0;
+	if (header->kind == WIRE_REPLY)
+		return 1;
+	if (header->kind == WIRE_PART) {
+		f->waiting.begun_ns = 0; /* the next one has limits of its own */
+		f->questions = 0;
+		return f->call.part ? f->call.part(f->call.arg, header->status, bytes) : -EBADMSG;
+	}
+	f->questions++;
+	answered = answer_to(&f->call, header->kind, bytes, &f->text, &fd, &is_owned);
+	wire_stream_put(&f->stream, &answered, f->text.data, fd, is_owned);
+	return f->text.failed ? -ENOMEM : 0;
+}
+
+/* Looks at a worker that is silent, or asks without end. 0 or why to end it. */
+static int look_at_flight(struct flight *f, bool is_silent)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (!is_silent && f->questions < LOOK_QUESTIONS)
+		f->heard_ns = now;
+	if (now - f->heard_ns < WORKER_LOOK_MS * UINT64_C(1000000) && f->questions < LOOK_QUESTIONS)
+		return 0;
+	f->heard_ns = now;
+	f->questions = 0;
+	return look(&f->waiting);
+}
+
+/* Sends and takes what it can. Returns 0; 1: the reply has come; or an error. */
+static int transfer(struct flight *f, int *ret_status)
+{
+	bool is_silent = true;
+	int result = 0, has = 1;
+
+	for (unsigned n = 0; !result && n < LOOK_QUESTIONS; n++) {
+		struct wire_header header;
+		struct buf_reader bytes;
+
+		result = wire_stream_flush(&f->stream);
+		if (result || !wire_stream_is_sent(&f->stream))
+			break;
+		has = wire_stream_get(&f->stream, WIRE_MAX_BYTES, &header, &bytes);
+		if (has <= 0)
+			break;
+		is_silent = false;
+		result = take_message(f, &header, &bytes, ret_status);
+	}
+	if (!result && has < 0)
+		result = has;
+	return result ? result : look_at_flight(f, is_silent);
+}
+
+bool worker_go_on(struct worker *w, int *ret_status)
+{
+	struct flight *f = &w->flight;
+	int status = 0, result;
+
+	if (!f->is_on)
+		return false;
+	result = transfer(f, &status);
+	if (!result && watch(w, EPOLL_CTL_MOD))
+		result = -ENOMEM;
+	if (!result)
+		return true;
+	epoll_ctl(f->epoll, EPOLL_CTL_DEL, w->socket, NULL);
+	f->is_on = false;
+	wire_stream_fini(&f->stream);
+	pthread_mutex_lock(&w->lock);
+	*ret_status = conclude(w, &f->call, status, result < 0 ? result : 0);
+	pthread_mutex_unlock(&w->lock);
+	return false;
+}
+
 /* --- all of them ----------------------------------------------------------------------------- */
 
 int workers_new(struct fork_server *server, struct workers **ret_workers)
@@ -451,10 +630,26 @@ int workers_new(struct fork_server *server, struct workers **ret_workers)
 	for (int i = 0; i < WORKER_COUNT; i++) {
 		ws->all[i].workers = ws;
 		ws->all[i].role = (enum worker_role)i;
+		ws->all[i].flight.epoll = -1;
 		pthread_mutex_init(&ws->all[i].lock, NULL);
+	}
+	ws->all[WORKER_WALKS].flight.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (ws->all[WORKER_WALKS].flight.epoll < 0) {
+		int err = -errno;
+
+		workers_free(ws);
+		return err;
 	}
 	*ret_workers = ws;
 	return 0;
+}
+
+static void free_flight(struct flight *f)
+{
+	wire_stream_fini(&f->stream);
+	buf_free(&f->text);
+	if (f->epoll >= 0)
+		close(f->epoll);
 }
 
 void workers_free(struct workers *ws)
@@ -462,6 +657,7 @@ void workers_free(struct workers *ws)
 	if (!ws)
 		return;
 	for (int i = 0; i < WORKER_COUNT; i++) {
+		free_flight(&ws->all[i].flight);
 		end_idle(&ws->all[i]);
 		pthread_mutex_destroy(&ws->all[i].lock);
 	}
@@ -500,7 +696,7 @@ void workers_trim(struct workers *ws)
 
 		if (pthread_mutex_trylock(&w->lock))
 			continue;
-		if (w->pid && now > w->used_ns && is_idle(w, now - w->used_ns))
+		if (w->pid && !w->flight.is_on && now > w->used_ns && is_idle(w, now - w->used_ns))
 			give_up(w);
 		pthread_mutex_unlock(&w->lock);
 	}

@@ -3,7 +3,8 @@
  * The workers: processes without rights that read what profiled processes control (ELF files, call
  * frame information, DWARF, symbols, code, maps of JIT code), each for one thread of stackd.
  *
- *   loop    identity of files, walks, checks of steps      its calls are short: the loop waits
+ *   loop    identity of files, checks of steps             its calls are short: the loop waits
+ *   walks   walks of copied stacks                         the loop goes on meanwhile
  *   tables  recipe tables
  *   names   names of locations
  *   regions functions, lines and allocators for probes; the loop's, where that may take long
@@ -28,12 +29,19 @@
 #include "daemon/worker/worker_counts.h"
 #include "proc/object.h"
 
-enum worker_role { WORKER_LOOP, WORKER_TABLES, WORKER_NAMES, WORKER_REGIONS, WORKER_COUNT };
+enum worker_role {
+	WORKER_LOOP,
+	WORKER_WALKS,
+	WORKER_TABLES,
+	WORKER_NAMES,
+	WORKER_REGIONS,
+	WORKER_COUNT
+};
 
 struct workers;
 struct worker;
 
-/* Makes the workers of a fork server, which is borrowed; none is started yet. 0 or -ENOMEM. */
+/* Makes the workers of a fork server, which is borrowed; none is started yet. 0 or -errno. */
 int workers_new(struct fork_server *server, struct workers **ret_workers);
 void workers_free(struct workers *workers); /* ends them; NULL is fine */
 
@@ -66,6 +74,10 @@ bool workers_refused(struct workers *workers, const struct object *object);
 typedef int worker_answer_fn(void *arg, uint32_t kind, struct buf_reader *question,
 			     struct buf *answer, int *ret_fd, bool *ret_is_owned);
 
+/* Takes a part of the reply to a call of worker_begin(): its status and bytes, which are borrowed.
+ * Returns 0, or -EBADMSG: it makes no sense. */
+typedef int worker_part_fn(void *arg, int status, struct buf_reader *bytes);
+
 struct worker_call {
 	uint32_t kind;		     /* enum wire_kind */
 	int fd;			     /* sent along; -1: none */
@@ -75,6 +87,7 @@ struct worker_call {
 	const char *path;	  /* without an object: what is read, for the log; */
 	uint64_t key;		  /* and what it is refused by; 0: nothing */
 	worker_answer_fn *answer; /* NULL: no question is answered */
+	worker_part_fn *part;	  /* NULL: there are no parts */
 	void *arg;
 	bool (*is_cancelled)(void *arg, uint64_t cpu_ns); /* asked now and then; NULL: never. The
 							   * CPU time is that of the call */
@@ -85,6 +98,26 @@ struct worker_call {
  * be started; -ENOMEM: stackd itself has no memory. */
 int worker_call(struct worker *worker, const struct worker_call *call, const struct buf *request,
 		struct buf *ret_reply);
+
+/* Begins a call that nobody waits for; of the same thread's calls. 0, or the errors of
+ * worker_call(); -EBUSY: one is under way. `call` is copied, what it points to is borrowed. */
+int worker_begin(struct worker *worker, const struct worker_call *call, const struct buf *request);
+
+/* Goes on with it, as far as that goes without waiting: to be called when worker_poll_fd() is
+ * readable, and each WORKER_LOOK_MS while it is not, so that a worker that hangs is seen. The
+ * functions of the call are called from here. Returns whether it is still under way; else gives
+ * what worker_call() would return. Limits hold for each part of the call, and a file at which the
+ * worker fails is refused. */
+bool worker_go_on(struct worker *worker, int *ret_status);
+
+/* Whether a call of worker_begin() is under way. */
+bool worker_is_busy(const struct worker *worker);
+
+/* A descriptor that is readable when worker_go_on() is to be called, whichever process the worker
+ * is. It is the worker's. -1: there is none. */
+int worker_poll_fd(const struct worker *worker);
+
+#define WORKER_LOOK_MS 10 /* between looks at a worker that has not answered */
 
 /* To be called for a reply that made no sense: the worker is ended, and the file refused. Returns
  * -EOWNERDEAD. */
