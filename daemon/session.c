@@ -14,6 +14,10 @@
  * older than the last one that it has read before it goes on; and while it hands out, it reads the
  * ring as soon as that is a quarter full, as far as there is room.
  *
+ * Copied stacks are walked by a worker, for which the loop does not wait: the walks of many records
+ * are asked for at a time, records are handed out as far as theirs are made, and the loop is woken
+ * by those that come (recorder_awaits_walk()). It reads the rings meanwhile.
+ *
  * A round begins with cold caches, which is much of its cost. While there are only samples, one
  * tick in three starts a round; side-band events are read at the next tick. Where the cost comes
  * near the budget, ticks and batches are fewer, too (budget_pace()).
@@ -23,6 +27,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +43,7 @@
 #include "daemon/capture/record_pool.h"
 
 #define ROUND_NS     250000000u /* a tick starts a round when the last one is so long ago */
-#define HOLD_POLL_US 5000
+#define HOLD_POLL_MS 5
 #define LAG_NS	     10000000u		  /* a record is in its ring after this time */
 #define COMMIT_NS    UINT64_C(1000000000) /* between batches */
 #define MOST_BYTES   HOLD_BYTES		  /* of records that wait */
@@ -252,20 +257,23 @@ static int queue_record(void *arg, struct stackd_header *record)
 /* Reads the ring, or as much of it as there is room for. */
 static int read_ring(struct session *s)
 {
-	int err = sampler_drain(s->sampler, queue_record, s);
+	int err = is_enough(s) ? -ENOBUFS : sampler_drain(s->sampler, queue_record, s);
 
 	s->is_behind = err == -ENOBUFS;
 	return err > 0 || s->is_behind ? 0 : err;
 }
 
-/* Whether the next item is a record that is to wait for its table. */
+/* Whether the next item is a record that is to wait for its table, or for the walk of its stack. */
 static bool is_held(struct session *s, uint64_t horizon_ns)
 {
 	const struct reorder_item *next = reorder_peek(s->queue, horizon_ns);
 	bool awaits = next && next->sample && recorder_awaits_table(s->recorder, next->sample);
 
-	return hold_goes_on(&s->hold, awaits, awaits ? clock_ns(CLOCK_MONOTONIC) : 0,
-			    s->queued_bytes);
+	s->awaits_walk = false;
+	if (hold_goes_on(&s->hold, awaits, awaits ? clock_ns(CLOCK_MONOTONIC) : 0, s->queued_bytes))
+		return true;
+	s->awaits_walk = recorder_awaits_walk(s->recorder, s->queue, horizon_ns, !awaits);
+	return s->awaits_walk;
 }
 
 /* Reads the ring if it fills while records are handed out. */
@@ -405,9 +413,30 @@ static int do_round(struct session *s)
 			       s->options->jitter);
 	event_groups_look(s->event_groups, s->sampler, s->round_ns);
 	recorder_poll(s->recorder);
+	recorder_go_on(s->recorder);
+	s->horizon_ns = horizon;
 	if (!err)
 		err = hand_out_windows(s, horizon);
 	return err > 0 ? 0 : err;
+}
+
+/* Goes on with walks, and hands out what they have kept from it, without reading the rings. */
+static int take_walks(struct session *s)
+{
+	int err;
+
+	recorder_go_on(s->recorder);
+	err = hand_out_windows(s, s->horizon_ns);
+	return err > 0 ? 0 : err;
+}
+
+/* Waits a while for what a record is held for. */
+static void await(struct session *s)
+{
+	struct pollfd walks = {.fd = recorder_poll_fd(s->recorder), .events = POLLIN};
+
+	poll(&walks, 1, s->awaits_walk ? WORKER_LOOK_MS : HOLD_POLL_MS);
+	recorder_go_on(s->recorder);
 }
 
 /* Hands out what is older than a time. It waits for records that are held. */
@@ -415,9 +444,8 @@ static int hand_out_held(struct session *s, uint64_t horizon_ns)
 {
 	int err;
 
-	do
-		err = hand_out_windows(s, horizon_ns);
-	while (err > 0 && !usleep(HOLD_POLL_US));
+	while ((err = hand_out_windows(s, horizon_ns)) > 0)
+		await(s);
 	return err;
 }
 
@@ -478,8 +506,34 @@ static bool on_wake(struct session *s, int fd)
 	} else if (fd == w->tick) {
 		wakeups_take_tick(w);
 		return !may_idle(s);
+	} else if (fd == recorder_poll_fd(s->recorder)) {
+		return false;
 	}
 	return true;
+}
+
+/* How long to wait for a wake-up: not at all if there is more to do, and not for long while a
+ * worker is to be looked at. */
+static int longest_wait_ms(const struct session *s)
+{
+	if (s->is_behind)
+		return 0;
+	return recorder_walks(s->recorder) ? WORKER_LOOK_MS : -1;
+}
+
+/* Waits for walks where no more records can be read before some are handed out, a while at most:
+ * the ring has more, and would wake the loop all the time. */
+static int catch_up(struct session *s)
+{
+	const uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC);
+	int err = 0;
+
+	while (!err && s->is_behind && s->awaits_walk &&
+	       clock_ns(CLOCK_MONOTONIC) - begun_ns < WORKER_LOOK_MS * UINT64_C(1000000)) {
+		await(s);
+		err = take_walks(s);
+	}
+	return err;
 }
 
 static int loop(struct session *s)
@@ -487,15 +541,19 @@ static int loop(struct session *s)
 	int fds[8], err = 0;
 
 	while (!err && !s->is_over) {
-		int n = wakeups_wait(&s->wakeups, !s->is_behind, fds, 8);
+		int n = wakeups_wait(&s->wakeups, longest_wait_ms(s), fds, 8);
 		bool is_due = s->is_behind;
 
 		service_alive(&s->watchdog, clock_ns(CLOCK_MONOTONIC));
 		for (int i = 0; i < n; i++)
 			is_due |= on_wake(s, fds[i]);
-		if (!is_due)
+		if (!is_due) {
+			err = recorder_walks(s->recorder) ? take_walks(s) : 0;
 			continue;
+		}
 		err = do_round(s);
+		if (!err)
+			err = catch_up(s);
 		if (!err && is_commit_due(s))
 			err = submit(s, false);
 	}

@@ -319,6 +319,8 @@ static int watch_parts(struct session *s)
 		err = wakeups_watch(w, sideband_poll_fd(s->sideband));
 	if (!err)
 		err = wakeups_watch(w, target_poll_fd(s->target));
+	if (!err)
+		err = wakeups_watch(w, recorder_poll_fd(s->recorder));
 	if (!err && s->options->duration_s > 0)
 		err = wakeups_set_deadline(w, s->info.start_ns +
 						      (uint64_t)(s->options->duration_s * 1e9));

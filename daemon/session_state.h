@@ -73,6 +73,8 @@ struct session {
 	uint64_t queued_bytes;	     /* of records that have been read, and not handed out */
 	uint64_t handed_out;	     /* records, so far */
 	bool is_behind;		     /* the ring was not read to its end */
+	bool awaits_walk;	     /* the next record's stack is being walked */
+	uint64_t horizon_ns;	     /* up to which the last round has handed out */
 	uint64_t commit_ns;
 	bool is_over;
 	bool has_failed; /* it is over for that; */

@@ -73,10 +73,10 @@ int wakeups_set_deadline(struct wakeups *w, uint64_t at_ns)
 	return w->deadline < 0 ? -errno : wakeups_watch(w, w->deadline);
 }
 
-int wakeups_wait(const struct wakeups *w, bool waits, int *ret_fds, int max)
+int wakeups_wait(const struct wakeups *w, int most_ms, int *ret_fds, int max)
 {
 	struct epoll_event woken[MAX_WOKEN];
-	int n = epoll_wait(w->epoll, woken, max < MAX_WOKEN ? max : MAX_WOKEN, waits ? -1 : 0);
+	int n = epoll_wait(w->epoll, woken, max < MAX_WOKEN ? max : MAX_WOKEN, most_ms);
 
 	for (int i = 0; i < n; i++)
 		ret_fds[i] = woken[i].data.fd;

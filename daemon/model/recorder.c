@@ -155,15 +155,14 @@ void recorder_free(struct recorder *r)
 
 int recorder_use_workers(struct recorder *r, struct workers *workers)
 {
-	struct worker *worker = workers_of(workers, WORKER_LOOP);
 	struct elf_opener opener = {.open = ask_files_open};
-	int err = ask_files_new(worker, &r->files);
+	int err = ask_files_new(workers_of(workers, WORKER_LOOP), &r->files);
 
 	if (err)
 		return err;
 	opener.arg = r->files;
 	object_table_open_by(r->objects, &opener);
-	return walks_use_worker(r->walks, worker);
+	return walks_use_workers(r->walks, workers);
 }
 
 void recorder_use_relief(struct recorder *r, int (*relieve)(void *arg), void *arg)

@@ -15,6 +15,7 @@
 #include "daemon/capture/sideband.h"
 #include "daemon/capture/unheard.h"
 #include "daemon/model/live_blocks.h"
+#include "daemon/model/reorder.h"
 #include "daemon/model/steps.h"
 #include "daemon/tables/tables.h"
 #include "daemon/worker/worker.h"
@@ -116,6 +117,23 @@ bool recorder_may_idle(const struct recorder *recorder);
 /* Whether a record, the next in the order of time, has missed a table that is still to be loaded.
  * Asks for it. */
 bool recorder_awaits_table(struct recorder *recorder, const struct stackd_header *record);
+
+/* Whether the next record in the order of time has a copied stack that a worker has yet to walk.
+ * Asks for that, and for the walks of those that come after it. `awaits_tables`: but of those whose
+ * table is still to be loaded. */
+bool recorder_awaits_walk(struct recorder *recorder, struct reorder *queue, uint64_t horizon_ns,
+			  bool awaits_tables);
+
+/* Sends questions and takes answers, as far as that goes without waiting: to be called when the
+ * descriptor is readable, and each WORKER_LOOK_MS while walks are being made. */
+void recorder_go_on(struct recorder *recorder);
+
+/* A descriptor that is readable when a worker has answered; -1: there are no workers. It is the
+ * recorder's. */
+int recorder_poll_fd(const struct recorder *recorder);
+
+/* Whether walks are being made. */
+bool recorder_walks(const struct recorder *recorder);
 
 /* --- samples --------------------------------------------------------------------------------- */
 

@@ -11,6 +11,7 @@
 #include "daemon/model/ranks.h"
 #include "daemon/model/readings.h"
 #include "daemon/model/recorder.h"
+#include "daemon/model/reorder.h"
 #include "daemon/model/shared_memory.h"
 #include "daemon/model/thread_paths.h"
 #include "daemon/model/wait_frames.h"
@@ -76,6 +77,7 @@ struct recorder {
 	bool has_intervals;	 /* see recorder_use_intervals() */
 	struct path path;	 /* of the sample at hand: too large for the stack */
 
+	unsigned taken_since_look; /* records, since stacks to be walked were looked for */
 	uint64_t received, sideband_lost;
 	uint64_t paths_forgotten, locations_forgotten;
 	uint64_t instances, partial_instances;

@@ -241,7 +241,7 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 		       : keep_instance(r, &instance, &sample);
 }
 
-int recorder_sample(struct recorder *r, const struct stackd_header *record)
+static int take_record(struct recorder *r, const struct stackd_header *record)
 {
 	struct walks_end end = {.is_sample = true, .reason = STACKD_END_LOST_RECORD};
 	struct stackd_instance instance;
@@ -273,4 +273,14 @@ int recorder_sample(struct recorder *r, const struct stackd_header *record)
 	if (end.is_sample)
 		r->end_reasons[err ? STACKD_END_LOST_RECORD : end.reason]++;
 	return err == -EBADMSG ? 0 : err;
+}
+
+int recorder_sample(struct recorder *r, const struct stackd_header *record)
+{
+	int err = take_record(r, record);
+
+	r->taken_since_look++;
+	if (record)
+		walks_drop(r->walks, record);
+	return err;
 }

@@ -15,6 +15,7 @@
 #include "daemon/model/steps.h"
 #include "daemon/tables/path_tables.h"
 #include "daemon/worker/ask_walks.h"
+#include "daemon/worker/walk_queue.h"
 
 /* Limits the origins made for heights of first frames; paths beyond it have no height. */
 #define MAX_HEIGHT_ORIGINS (1u << 20)
@@ -25,6 +26,7 @@ struct walks {
 	struct judge *judge;	  /* NULL: walks are not judged */
 	struct tag_paths *tags;	  /* NULL: tags are not looked at */
 	struct ask_walks *worker; /* walks, and reads code; NULL: the next two do */
+	struct walk_queue *ahead; /* NULL as well */
 	struct dwarf_walk *walk;
 	struct runtime_code *code;
 	struct steps *steps;
@@ -69,6 +71,7 @@ void walks_free(struct walks *w)
 	if (!w)
 		return;
 	branches_free(w->branches);
+	walk_queue_free(w->ahead);
 	ask_walks_free(w->worker);
 	dwarf_walk_free(w->walk);
 	steps_free(w->steps);
@@ -97,10 +100,10 @@ void walks_use_tables(struct walks *w, struct tables *tables)
 		ask_walks_use_rules(w->worker, find_rule, tables);
 }
 
-int walks_use_worker(struct walks *w, struct worker *worker)
+int walks_use_workers(struct walks *w, struct workers *workers)
 {
 	const struct ask_walks_options options = {
-		.worker = worker,
+		.worker = workers_of(workers, WORKER_LOOP),
 		.objects = w->with.objects,
 		.read_code = code_memory_read,
 		.mappings_of = locator_mappings,
@@ -108,6 +111,8 @@ int walks_use_worker(struct walks *w, struct worker *worker)
 	};
 	int err = ask_walks_new(&options, &w->worker);
 
+	if (!err)
+		err = walk_queue_new(w->worker, workers_of(workers, WORKER_WALKS), &w->ahead);
 	if (!err)
 		steps_use_worker(w->steps, w->worker);
 	return err;
@@ -266,12 +271,10 @@ static size_t hit_frame(const struct walk_input *in, struct walk_frame *frame)
 	return in->find(in->arg, frame->address, &frame->object, &frame->offset);
 }
 
-/* Walks the user stack of a record into w->frames. */
-static int walk(struct walks *w, const struct stackd_stack_record *record, size_t *ret_count,
-		struct walks_end *ret_end)
+static struct walk_input input_of(const struct stackd_stack_record *record,
+				  struct locator_process *process)
 {
-	struct locator_process process = {.locator = w->with.locator, .pid = (pid_t)record->pid};
-	const struct walk_input in = {
+	return (struct walk_input){
 		.regs = record->regs,
 		.stack =
 			(const uint8_t *)(record_kernel(&record->header) + record->header.n_kernel),
@@ -279,11 +282,32 @@ static int walk(struct walks *w, const struct stackd_stack_record *record, size_
 		.stack_cut = record->header.flags & STACKD_STACK_CUT,
 		.stack_end = record->stack_end,
 		.stack_holes = record->holes,
-		.pid = process.pid,
+		.pid = process->pid,
 		.leaf = record->leaf,
 		.find = locator_find_code,
-		.arg = &process,
+		.arg = process,
 	};
+}
+
+/* Walks the stack of a record, unless that was done ahead. */
+static enum stackd_end_reason walk_stack(struct walks *w, const struct stackd_stack_record *record,
+					 const struct walk_input *in, size_t *ret_count)
+{
+	enum stackd_end_reason reason;
+
+	if (!w->worker)
+		return dwarf_walk_stack(w->walk, in, w->frames, DWARF_WALK_MAX_FRAMES, ret_count);
+	if (walk_queue_take(w->ahead, record, w->frames, DWARF_WALK_MAX_FRAMES, ret_count, &reason))
+		return reason;
+	return ask_walks_stack(w->worker, in, w->frames, DWARF_WALK_MAX_FRAMES, ret_count);
+}
+
+/* Walks the user stack of a record into w->frames. */
+static int walk(struct walks *w, const struct stackd_stack_record *record, size_t *ret_count,
+		struct walks_end *ret_end)
+{
+	struct locator_process process = {.locator = w->with.locator, .pid = (pid_t)record->pid};
+	const struct walk_input in = input_of(record, &process);
 	int err;
 
 	*ret_count = 0;
@@ -295,10 +319,7 @@ static int walk(struct walks *w, const struct stackd_stack_record *record, size_
 		*ret_count = hit_frame(&in, w->frames);
 		return 0;
 	}
-	ret_end->reason = w->worker ? ask_walks_stack(w->worker, &in, w->frames,
-						      DWARF_WALK_MAX_FRAMES, ret_count)
-				    : dwarf_walk_stack(w->walk, &in, w->frames,
-						       DWARF_WALK_MAX_FRAMES, ret_count);
+	ret_end->reason = walk_stack(w, record, &in, ret_count);
 	err = walk_with_branches(w, &record->header, &in, ret_count, ret_end);
 	if (err)
 		return err;
@@ -408,6 +429,62 @@ static int take_stack(struct walks *w, const struct stackd_stack_record *record,
 	if (!err)
 		err = add_height(w, path, &ret_end->origin);
 	return err ? err : add_kernel(w, header, path);
+}
+
+/* --- ahead ----------------------------------------------------------------------------------- */
+
+bool walks_need_worker(const struct walks *w, const struct stackd_header *record)
+{
+	uint8_t kind = record->kind & STACKD_KIND_MASK;
+
+	return w->ahead && kind == STACKD_RECORD_STACK && record->flags & STACKD_HAS_REGS &&
+	       !(record->flags & STACKD_COMPAT);
+}
+
+bool walks_ask(struct walks *w, const struct stackd_header *record, bool is_next)
+{
+	const struct stackd_stack_record *stack = (const struct stackd_stack_record *)record;
+	struct locator_process process = {.locator = w->with.locator, .pid = (pid_t)stack->pid};
+	const struct walk_input in = input_of(stack, &process);
+
+	return walk_queue_ask(w->ahead, record, &in, is_next) != -EAGAIN;
+}
+
+bool walks_have(const struct walks *w, const struct stackd_header *record)
+{
+	return walk_queue_has(w->ahead, record);
+}
+
+bool walks_are_made(struct walks *w, const struct stackd_header *record)
+{
+	return walk_queue_state(w->ahead, record) == WALK_QUEUE_MADE;
+}
+
+void walks_drop(struct walks *w, const struct stackd_header *record)
+{
+	if (w->ahead)
+		walk_queue_drop(w->ahead, record);
+}
+
+void walks_go_on(struct walks *w)
+{
+	if (w->ahead)
+		walk_queue_go_on(w->ahead);
+}
+
+int walks_poll_fd(const struct walks *w)
+{
+	return w->ahead ? walk_queue_poll_fd(w->ahead) : -1;
+}
+
+bool walks_are_under_way(const struct walks *w)
+{
+	return w->ahead && walk_queue_is_busy(w->ahead);
+}
+
+size_t walks_asked(const struct walks *w)
+{
+	return w->ahead ? walk_queue_count(w->ahead) : 0;
 }
 
 /* --- WALKED ---------------------------------------------------------------------------------- */

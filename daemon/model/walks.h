@@ -52,8 +52,8 @@ void walks_use_tables(struct walks *walks, struct tables *tables); /* for slices
 void walks_use_judge(struct walks *walks, struct judge *judge);
 void walks_use_tags(struct walks *walks, struct tag_paths *tags);
 
-/* Has files and code read by a worker instead of by this process. 0 or -ENOMEM. */
-int walks_use_worker(struct walks *walks, struct worker *worker);
+/* Has files and code read by workers instead of by this process. 0 or -ENOMEM. */
+int walks_use_workers(struct walks *walks, struct workers *workers);
 
 /* Records come with branch records: of calls that have not returned (`is_call_stack`) or of every
  * kind. `entries`: how many the processor has. 0 or -ENOMEM. */
@@ -73,6 +73,38 @@ struct walks_end {
  * cannot be used. */
 int walks_take(struct walks *walks, const struct stackd_header *record, struct path *path,
 	       struct walks_end *ret_end);
+
+/* --- walks ahead: of copied stacks, by a worker ---------------------------------------------- */
+
+/* Whether walks_take() needs a worker for a record, and waits for it if it is not walked yet. */
+bool walks_need_worker(const struct walks *walks, const struct stackd_header *record);
+
+/* Has a record's stack walked, before its turn. The record must stay until it was taken, or
+ * dropped by walks_drop(). `is_next`: it is the next one to be taken. false: there is no room. */
+bool walks_ask(struct walks *walks, const struct stackd_header *record, bool is_next);
+
+/* Whether that was asked for. */
+bool walks_have(const struct walks *walks, const struct stackd_header *record);
+
+/* Whether a record's stack was walked, by the mappings that its process has now. */
+bool walks_are_made(struct walks *walks, const struct stackd_header *record);
+
+/* Drops the walk of a record, if there is one. */
+void walks_drop(struct walks *walks, const struct stackd_header *record);
+
+/* Sends and receives what can be without waiting; see walk_queue_go_on(). */
+void walks_go_on(struct walks *walks);
+
+/* See walk_queue_poll_fd(). -1: there is no worker. */
+int walks_poll_fd(const struct walks *walks);
+
+/* Whether some are being made. */
+bool walks_are_under_way(const struct walks *walks);
+
+/* How many have been asked for that are not made. */
+size_t walks_asked(const struct walks *walks);
+
+/* --- all of them ----------------------------------------------------------------------------- */
 
 /* Forgets what is kept by number of location, since these were cleared. */
 void walks_begin_anew(struct walks *walks);

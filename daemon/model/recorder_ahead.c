@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Has copied stacks walked before their records' turn; see recorder.h.
+ *
+ * A worker makes these walks, and the loop does not wait for it. So the walks of many records are
+ * asked for at a time: of those that come next, as far as REORDER_AHEAD goes. A record is handed
+ * out when it is the oldest and its walk is made, so the order of time stays what it is.
+ *
+ * The mappings of a record's process must be those of its moment. A record is passed over while an
+ * event before it changes them, or its process is not known yet. Where they change even so, the
+ * walk is made again (worker/walk_queue.h).
+ */
+#include "daemon/capture/record.h"
+#include "daemon/model/recorder_internal.h"
+
+#define LOW_WATER    32 /* walks asked for, below which more are looked for, */
+#define SCAN_EVERY   32 /* once in so many records */
+#define MOST_CHANGED 64 /* processes */
+
+/* Processes whose mappings change before the records that are looked at. */
+struct changed {
+	pid_t pids[MOST_CHANGED];
+	size_t count;
+};
+
+static bool has_changed(const struct changed *c, pid_t pid)
+{
+	for (size_t i = 0; i < c->count; i++)
+		if (c->pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* Notes what an event changes. false: it may be anything, or too much. */
+static bool note(struct changed *c, const struct sideband_event *event)
+{
+	bool changes = event->kind == SIDEBAND_MMAP ||
+		       (event->kind == SIDEBAND_COMM && event->is_exec) ||
+		       (event->kind == SIDEBAND_FORK && event->pid != event->parent_pid);
+
+	if (event->kind == SIDEBAND_LOST || c->count == MOST_CHANGED)
+		return false;
+	if (changes && !has_changed(c, event->pid))
+		c->pids[c->count++] = event->pid;
+	return true;
+}
+
+/* Whether a record that is not the next one can be walked already. */
+static bool can_be_walked(struct recorder *r, const struct stackd_header *record,
+			  const struct changed *changed, bool awaits_tables)
+{
+	pid_t pid = (pid_t)record_pid(record);
+
+	return !has_changed(changed, pid) && process_table_knows(r->processes, pid) &&
+	       !(awaits_tables && recorder_awaits_table(r, record));
+}
+
+static void look_ahead(struct recorder *r, struct reorder *queue, uint64_t horizon_ns,
+		       bool awaits_tables)
+{
+	struct changed changed = {.count = 0};
+	const struct reorder_item *item;
+
+	for (size_t n = 0; (item = reorder_ahead(queue, horizon_ns, n)); n++) {
+		const struct stackd_header *record = item->sample;
+
+		if (item->event && !note(&changed, item->event))
+			break;
+		if (!record || !walks_need_worker(r->walks, record) ||
+		    walks_have(r->walks, record) ||
+		    (n && !can_be_walked(r, record, &changed, awaits_tables)))
+			continue;
+		if (!walks_ask(r->walks, record, n == 0))
+			break;
+	}
+	r->taken_since_look = 0;
+}
+
+bool recorder_awaits_walk(struct recorder *r, struct reorder *queue, uint64_t horizon_ns,
+			  bool awaits_tables)
+{
+	const struct reorder_item *next = reorder_peek(queue, horizon_ns);
+	const struct stackd_header *record = next ? next->sample : NULL;
+	bool is_low;
+
+	if (!record || !walks_need_worker(r->walks, record))
+		return false;
+	/* In the order of time a process that is not known is loaded. */
+	if (!process_table_thread(r->processes, (pid_t)record_pid(record), (pid_t)record->tid))
+		return false;
+	is_low = walks_asked(r->walks) < LOW_WATER && r->taken_since_look >= SCAN_EVERY;
+	if (walks_are_made(r->walks, record) && !is_low)
+		return false;
+	if (is_low || !walks_have(r->walks, record))
+		look_ahead(r, queue, horizon_ns, awaits_tables);
+	walks_go_on(r->walks);
+	return !walks_are_made(r->walks, record);
+}
+
+void recorder_go_on(struct recorder *r)
+{
+	walks_go_on(r->walks);
+}
+
+int recorder_poll_fd(const struct recorder *r)
+{
+	return walks_poll_fd(r->walks);
+}
+
+bool recorder_walks(const struct recorder *r)
+{
+	return walks_are_under_way(r->walks);
+}
