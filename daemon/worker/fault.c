@@ -31,6 +31,11 @@ uint32_t fault_few(const char *name, uint32_t usual)
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+
+#define SLOW_TIMES 12
+#define SLOW_NS	   150000000
+
 static char what[16], at[16], build_id[2 * ELF_BUILD_ID_MAX + 1];
 
 void fault_prepare(void)
@@ -52,6 +57,17 @@ static void take_memory(void)
 	}
 }
 
+/* Takes its time, the first times, within the limits of a call. */
+static void be_slow(void)
+{
+	const uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + SLOW_NS;
+	static unsigned times;
+
+	if (times++ < SLOW_TIMES)
+		while (clock_ns(CLOCK_MONOTONIC) < end_ns)
+			;
+}
+
 static void do_it(void)
 {
 	volatile unsigned turns = 0;
@@ -67,6 +83,8 @@ static void do_it(void)
 	else if (!strcmp(what, "spin"))
 		for (;;)
 			turns++;
+	else if (!strcmp(what, "slow"))
+		be_slow();
 	else if (!strcmp(what, "hang"))
 		for (;;)
 			clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){.tv_sec = 1}, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Faults on purpose, for tests: a program that is built with STACKD_FAULTS crashes, hangs, takes
- * memory, or opens a file when its worker comes to the file of a build-id, or has little room for
- * something. The program that is installed has none of this.
+ * Faults on purpose, for tests: a program that is built with STACKD_FAULTS crashes, hangs, is slow,
+ * takes memory, or opens a file when its worker comes to the file of a build-id, or has little room
+ * for something. The program that is installed has none of this.
  */
 #ifndef WORKER_FAULT_H
 #define WORKER_FAULT_H

@@ -59,6 +59,24 @@ for (_what, _where), (_words, _counter) in FAULTS.items():
     register(_what, _where, _words, _counter)
 
 
+@live
+def test_worker_slow():
+    """A worker takes 1.8 seconds over its first walks, as on a machine that is busy: the ring, which has
+    room for less, is read meanwhile, and all samples come, with the paths that are theirs."""
+    stackd = faulty_stackd()
+    with scratch() as folder:
+        store, program = folder + "/s.db", shutil.copy(WORKLOADS + "/chain", folder + "/hit")
+        result = run(stackd, "-F", 997, "--walk", "daemon", "--ring-bytes", "256K", "-o", store, "--",
+                     program, 3, env={"STACKD_FAULT": "slow:walk:" + build_id(program)}, timeout=120)
+        print(result.err)
+        check(result.status == DONE, "status %d" % result.status, result.err)
+        check("refused" not in result.err, "the file is refused", result.err)
+        stats = Recording(store).stats()
+        print(stats)
+        check(stats["lost"] == 0 and stats["samples"] > 40, "samples are missing", stats)
+        check_chains(Recording(store).samples(), Expectation.of_source("chain"))
+
+
 def family_of(pid):
     """The processes below a stackd that read files: the keepers, the servers that they have forked,
     and the workers of these. Each is one list."""
@@ -95,6 +113,24 @@ def status_of(pid):
         return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
 
 
+def autogroup_of(pid):
+    """The group of sessions that the scheduler serves as one; "": the kernel has none."""
+    try:
+        with open("/proc/%d/autogroup" % pid, encoding="ascii") as file:
+            return file.read().split(" nice")[0]
+    except OSError:
+        return ""
+
+
+def check_session(pid, workers):
+    """The workers get a CPU when stackd does: priorities count within a session. Signals of the terminal
+    go to its process group, and not to theirs."""
+    for worker in workers:
+        check(os.getsid(worker) == os.getsid(pid), "worker %d has another session" % worker)
+        check(autogroup_of(worker) == autogroup_of(pid), "its autogroup", autogroup_of(worker))
+        check(os.getpgid(worker) != os.getpgid(pid), "worker %d is in stackd's group" % worker)
+
+
 @live
 def test_worker_rights():
     """Workers have no capability, no group, a user of their own, and a filter of system calls."""
@@ -104,6 +140,7 @@ def test_worker_rights():
             wait_cpu(process.pid, 0.2)
             workers = workers_of(daemon.process.pid)
             check(len(workers) >= 3, "there are no workers", workers)
+            check_session(daemon.process.pid, workers)
             for pid in workers:
                 status = status_of(pid)
                 print(pid, status)
