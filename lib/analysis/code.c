@@ -73,6 +73,39 @@ static bool calls_next(const struct code_area *area, uint64_t from)
 	return *at == 0x53 || *at == 0x55 || (*at == 0x41 && at[1] >= 0x54 && at[1] <= 0x57);
 }
 
+/* mov of a register to (%rsp), and ret: to where the register says. */
+static bool jumps_by_return(const uint8_t *at)
+{
+	return (at[0] == 0x48 || at[0] == 0x4c) && at[1] == 0x89 && (at[2] & 0xc7) == 0x04 &&
+	       at[3] == 0x24 && at[4] == 0xc3;
+}
+
+/* pause; lfence; jmp: where only speculation goes */
+static const uint8_t thunk_trap[] = {0xf3, 0x90, 0x0f, 0xae, 0xe8, 0xeb};
+static const uint8_t drop_and_return[] = {0x48, 0x8d, 0x64,
+					  0x24, 0x08, 0xc3};		/* lea 8(%rsp), %rsp */
+static const uint8_t add_and_return[] = {0x48, 0x83, 0xc4, 0x08, 0xc3}; /* add $8, %rsp */
+
+#define THUNK_BYTES 48u /* from its call to the instruction that it goes on to, at most */
+
+/* Whether a call only keeps the processor from predicting where a return or an indirect jump goes
+ * (-mfunction-return=thunk, -mindirect-branch=thunk): nothing returns to it. It goes on to what
+ * drops the return address and returns, or replaces it by the jump's target. */
+static bool is_in_thunk(const struct code_area *area, uint64_t from, const struct insn *i)
+{
+	const uint8_t *at = area->bytes + from;
+	uint64_t skip = i->target - (area->vaddr + from), left = area->size - from;
+
+	if (i->flow != INSN_CALL || skip < i->length + sizeof(thunk_trap) || skip > THUNK_BYTES ||
+	    left < skip || left - skip < sizeof(add_and_return) ||
+	    memcmp(at + i->length, thunk_trap, sizeof(thunk_trap)) != 0)
+		return false;
+	at += skip;
+	return !memcmp(at, add_and_return, sizeof(add_and_return)) || jumps_by_return(at) ||
+	       (left - skip >= sizeof(drop_and_return) &&
+		!memcmp(at, drop_and_return, sizeof(drop_and_return)));
+}
+
 bool code_decode(const struct code *c, const struct code_area *area, uint32_t at, struct insn *i)
 {
 	uint64_t from = at - area->first, left = area->size - from;
@@ -87,6 +120,16 @@ bool code_decode(const struct code *c, const struct code_area *area, uint32_t at
 		i->op = INSN_OTHER;
 		i->flow = INSN_CALL;
 		i->target = area->vaddr + from + i->length;
+	}
+	if (is_in_thunk(area, from, i)) {
+		i->flow = INSN_JUMP;
+		i->op = INSN_PUSH;
+		i->src = INSN_NO_REG;
+	} else if (i->flow == INSN_RETURN && from >= 4 && i->length == 1 &&
+		   jumps_by_return(area->bytes + from - 4)) {
+		i->flow = INSN_JUMP_INDIRECT;
+		i->op = INSN_POP;
+		i->dst = i->src = INSN_NO_REG;
 	}
 	frame = probed_frame(area, from);
 	if (frame) {

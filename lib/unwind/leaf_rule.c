@@ -4,7 +4,8 @@
  *
  *   ret              The return address is on top, and all registers have the caller's values.
  *                    gcc's CFI of functions that realign the stack still finds rbp by rbp here,
- *                    after it was popped.
+ *                    after it was popped. Behind mov %reg,(%rsp) it is a jump (thunks of
+ *                    retpolines): the return address is one word above.
  *   lea -8(%r10),%rsp; ret
  *                    One instruction before, in such an epilogue: the same CFI is wrong, and r10
  *                    is the CFA. (On top is a copy of the return address; the stack of the caller
@@ -52,11 +53,23 @@ static bool is_return(const uint8_t *code)
 	return code[0] == 0xc3 || code[0] == 0xc2 || (code[0] == 0xf3 && code[1] == 0xc3);
 }
 
+/* Whether the instruction before an offset is mov %reg,(%rsp): a ret goes where that says. */
+static bool follows_target(const struct elf_file *elf, uint64_t offset)
+{
+	uint8_t code[4];
+
+	return offset >= sizeof(code) &&
+	       elf_file_read_whole(elf, offset - sizeof(code), code, sizeof(code)) &&
+	       (code[0] & 0xfb) == 0x48 && code[1] == 0x89 && (code[2] & 0xc7) == 0x04 &&
+	       code[3] == 0x24;
+}
+
 bool leaf_rule_is_return(const struct elf_file *elf, uint64_t offset)
 {
 	uint8_t code[2] = {0};
 
-	return elf_file_read(elf, offset, code, sizeof(code)) > 0 && is_return(code);
+	return elf_file_read(elf, offset, code, sizeof(code)) > 0 && is_return(code) &&
+	       !follows_target(elf, offset);
 }
 
 static bool is_realigned_return(const uint8_t *code)
@@ -216,6 +229,8 @@ int leaf_rule_improve(const struct elf_file *elf, const struct cfi_index *index,
 	int err = 0;
 
 	is_read = elf_file_read(elf, offset, code, 8) > 0;
+	if (is_read && is_return(code) && follows_target(elf, offset))
+		return 0;
 	if (is_read && (is_return(code) || is_realigned_return(code))) {
 		if (is_return(code))
 			set_plain(rule, 0);

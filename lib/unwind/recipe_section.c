@@ -30,6 +30,7 @@ struct fde_range {
 #define KNOWN_RULES 4096 /* a power of two */
 
 struct compiler {
+	const struct elf_file *file; /* NULL: its code is not looked at */
 	const struct cfi_section *section;
 	const struct recipe_load *loads;
 	size_t load_count;
@@ -161,6 +162,41 @@ static int run_fde(struct compiler *c, const struct cfi_cie *cie, const struct c
 	return 0;
 }
 
+/* Whether a function ends as gcc's thunk for returns does (-mfunction-return=thunk), with a stack
+ * pointer that drops a word before it returns, and no call frame information that says so. */
+static bool ends_in_thunk(const struct compiler *c, const struct fde_range *range)
+{
+	static const uint8_t end[] = {0x48, 0x8d, 0x64,
+				      0x24, 0x08, 0xc3}; /* lea 8(%rsp), %rsp; ret */
+	const struct stackd_rule *rule;
+	uint8_t code[sizeof(end)];
+	size_t count;
+
+	if (!c->file || !range->word_count || range->end - range->start < sizeof(end) ||
+	    c->rows.last.offset >= range->end - 1)
+		return false;
+	rule = &recipe_rules_array(c->rules, &count)[c->rows.last.rule];
+	return rule->cfa == STACKD_CFA_REG && rule->reg == STACKD_REG_RSP &&
+	       rule->cfa_offset == 16 && rule->ra_offset == -8 &&
+	       elf_file_read_whole(c->file, range->end - sizeof(end), code, sizeof(code)) &&
+	       !memcmp(code, end, sizeof(end));
+}
+
+/* Adds the rule of such a function's last instruction. */
+static int mend_thunk(struct compiler *c, struct fde_range *range)
+{
+	const struct stackd_rule rule = {
+		.cfa = STACKD_CFA_REG, .reg = STACKD_REG_RSP, .cfa_offset = 8, .ra_offset = -8};
+	int number = ends_in_thunk(c, range) ? recipe_rules_add(c->rules, &rule) : -ENOSPC;
+
+	if (number < 0 || c->rows.count >= RECIPE_MAX_ROWS)
+		return number == -ENOMEM ? number : 0;
+	if (recipe_rows_put(&c->rows, range->end - 1, (uint16_t)number))
+		return -ENOMEM;
+	range->word_count = (uint32_t)c->rows.count - range->first_word;
+	return 0;
+}
+
 static int add_fde(struct compiler *c, const struct cfi_cie *cie, const struct cfi_fde *fde)
 {
 	struct fde_range range;
@@ -181,6 +217,8 @@ static int add_fde(struct compiler *c, const struct cfi_cie *cie, const struct c
 		c->rows.count = range.first_word;
 		return 0;
 	}
+	if (!err)
+		err = mend_thunk(c, &range);
 	if (err || VEC_RESERVE(&c->fdes, 1))
 		return -ENOMEM;
 	c->fdes.items[c->fdes.count++] = range;
@@ -392,6 +430,8 @@ static int compile(const struct recipe_others *others, const struct cfi_section 
 
 	if (!err) {
 		c = new_compiler(table, loads, load_count);
+		if (c)
+			c->file = others->file;
 		err = c ? compile_all(c, sections, bytes, section_count, &rows) : -ENOMEM;
 	}
 	if (!err)

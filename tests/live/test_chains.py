@@ -37,6 +37,7 @@ SHAPES.update({name: ("chain", FREQUENCY) for name in (
     "chain_nonpie", "chain_static", "chain_static_pie")})
 BARE = ("chain", "alloca", "realigned", "recursion", "redzone", "registers", "tail_calls", "noreturn")
 SHAPES.update({"bare_" + name: (name, FREQUENCY) for name in BARE})
+SHAPES.update({name: ("thunks", FREQUENCY) for name in ("thunks", "bare_thunks")})
 # Each sample has a copy of its stack.
 SHAPES.update({name: ("copied", FREQUENCY // 4) for name in ("copied", "copied_too")})
 SHAPES["plt_ibt"] = ("plt", FREQUENCY)

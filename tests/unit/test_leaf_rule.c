@@ -13,7 +13,7 @@
 
 /* Code like frame_dummy of the compiler's runtime, and an epilogue. Never called. */
 __asm__(".pushsection .text\n"
-	".globl leaf_before, leaf_dummy, leaf_stub, leaf_epilogue, leaf_sub\n"
+	".globl leaf_jump, leaf_before, leaf_dummy, leaf_stub, leaf_epilogue, leaf_sub\n"
 	"leaf_before: .zero 16, 0x90\n"
 	"leaf_dummy: endbr64\n"
 	"	.byte 0xe9, 0, 0, 0, 0\n" /* jmp */
@@ -27,8 +27,11 @@ __asm__(".pushsection .text\n"
 	"	.zero 64, 0x90\n"
 	"leaf_sub: sub $8, %rsp\n" /* as _init does, and many others */
 	"	.zero 64, 0x90\n"
+	"mov %r11, (%rsp)\n" /* a jump to where r11 says */
+	"leaf_jump: ret\n"
 	".popsection\n");
-extern const char leaf_before[], leaf_dummy[], leaf_stub[], leaf_epilogue[], leaf_sub[];
+extern const char leaf_jump[], leaf_before[], leaf_dummy[], leaf_stub[], leaf_epilogue[],
+	leaf_sub[];
 extern const char _init[], _fini[];
 
 static struct self_map *map;
@@ -119,12 +122,18 @@ static void init_is_named(void **state)
 	assert_int_equal(rule_at(leaf_sub + 4).cfa, STACKD_CFA_NONE);
 }
 
+/* What is on top of the stack is where a jump goes. */
+static void test_jump_by_return(void **state)
+{
+	(void)state;
+	assert_int_equal(rule_at(leaf_jump).cfa, STACKD_CFA_NONE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(entered_function_has_rule),
-		cmocka_unit_test(stub_has_no_frame),
-		cmocka_unit_test(epilogue_has_rule),
+		cmocka_unit_test(test_jump_by_return), cmocka_unit_test(entered_function_has_rule),
+		cmocka_unit_test(stub_has_no_frame),   cmocka_unit_test(epilogue_has_rule),
 		cmocka_unit_test(init_is_named),
 	};
 

@@ -61,6 +61,20 @@ __asm__(".text\n.p2align 4\n"
 			      "epilogues_second: xor %eax, %eax\nadd $16, %rsp\npop %rbx\nret\n"
 			      "epilogues_cold: call *%rdx\njmp epilogues_body\n"
 
+	/* gcc's thunks: for returns, in a function and beside it, and for indirect calls. */
+	FUNCTION(
+		"returns_inline") "push %rbx\nsub $16, %rsp\ncall *%rsi\nreturns_body: nop\n"
+				  "add $16, %rsp\npop %rbx\ncall 2f\n"
+				  "1: pause\nlfence\njmp 1b\n"
+				  "2: returns_inside: lea 8(%rsp), %rsp\nreturns_last: ret\n" FUNCTION(
+					  "calls_by_thunk") "sub $24, %rsp\ncall returns_by_thunk\n"
+							    "behind_return_thunk: nop\ncall jump_thunk\n"
+							    "behind_jump_thunk: nop\nadd $24, %rsp\njmp return_thunk\n" FUNCTION("returns_by_thunk") "push %rbx\nnop\npop %rbx\njmp return_thunk\n" FUNCTION(
+								    "return_thunk") "call 2f\n1: pause\nlfence\njmp 1b\n"
+										    "2: thunk_inside: lea 8(%rsp), %rsp\nthunk_last: ret\n" FUNCTION(
+											    "jump_thunk") "call 2f\n1: pause\nlfence\njmp 1b\n"
+													  "2: jump_inside: mov %rax, (%rsp)\njump_last: ret\n"
+
 	/* Shrink-wrapping: the frame is made on one of the ways only. */
 	FUNCTION("wrapped") "test %rdi, %rdi\nje 1f\n"
 			    "push %rbp\npush %r12\nwrapped_made: call *%rsi\npop %r12\npop %rbp\n"
@@ -278,6 +292,19 @@ static void test_frame_pointer(void **state)
 	CHECK(variable_left, STACKD_REG_RSP, 8);
 	assert_int_equal(SAVED(variable_body, 0), -16);
 	assert_int_equal(SAVED(variable_body, 5), -24);
+}
+
+static void test_thunks(void **state)
+{
+	CHECK(returns_body, STACKD_REG_RSP, 32);
+	CHECK(returns_inside, STACKD_REG_RSP, 16);
+	CHECK(returns_last, STACKD_REG_RSP, 8);
+	CHECK(behind_return_thunk, STACKD_REG_RSP, 32);
+	CHECK(behind_jump_thunk, STACKD_REG_RSP, 32);
+	CHECK(thunk_inside, STACKD_REG_RSP, 16);
+	CHECK(thunk_last, STACKD_REG_RSP, 8);
+	CHECK(jump_inside, STACKD_REG_RSP, 16);
+	CHECK(jump_last, STACKD_REG_RSP, 16);
 }
 
 static void test_realigned(void **state)
@@ -558,6 +585,7 @@ int main(void)
 		cmocka_unit_test(test_epilogues),
 		cmocka_unit_test(test_shrink_wrapping),
 		cmocka_unit_test(test_frame_pointer),
+		cmocka_unit_test(test_thunks),
 		cmocka_unit_test(test_realigned),
 		cmocka_unit_test(test_kept_register),
 		cmocka_unit_test(test_tail_call),
