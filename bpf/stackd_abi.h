@@ -242,7 +242,8 @@ struct stackd_instance {
 		};
 		struct {		   /* STACKD_WAIT, at its end */
 			__u64 blocked_ns;  /* 0: this part is not in the sample */
-			__u64 runnable_ns; /* the same */
+			__u64 runnable_ns; /* with STACKD_NOT_SAMPLED the same: then it only tells
+					    * when the blocked part ended */
 			__u64 mean_ns; /* distance of the sampling points of both; 0: all are kept
 					*/
 			union {	       /* by `object` */
@@ -282,6 +283,7 @@ struct stackd_instance {
 };
 
 #define STACKD_MPI_NOT_KNOWN ((__u64)-1)
+#define STACKD_NOT_SAMPLED   (1ull << 63) /* a bit of the runnable part of a wait */
 
 /* As the number of a region: a sampled allocation, its end, which has no path, and a wait. */
 #define STACKD_ALLOCATION 0xffffffffu

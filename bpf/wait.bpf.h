@@ -420,8 +420,8 @@ static __always_inline void take_cpu(struct wait_thread *thread, struct task_str
 	if (!is_blocked_kept(thread, blocked, mean))
 		blocked = 0;
 	if (!is_kept(thread, runnable, mean))
-		runnable = 0;
-	ended = blocked || runnable ? ended_wait_here() : NULL;
+		runnable |= STACKD_NOT_SAMPLED;
+	ended = blocked || !(runnable & STACKD_NOT_SAMPLED) ? ended_wait_here() : NULL;
 	if (!ended)
 		return;
 	note_clock(bpf_ktime_get_ns(), now);

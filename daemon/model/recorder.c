@@ -358,6 +358,7 @@ int recorder_begin_anew(struct recorder *r)
 	location_table_clear(r->locations);
 	origin_table_clear(r->origins);
 	outbox_begin_anew(r->outbox);
+	r->wait_mean.is_known = false;
 	live_blocks_clear(r->blocks);
 	readings_begin_anew(r->readings);
 	if (r->ranks)

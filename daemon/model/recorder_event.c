@@ -102,10 +102,25 @@ static int reload_members(struct recorder *r)
 					   : members_each(r->members, reload, r);
 }
 
+/* Keeps when a thread ended, of which there are waits: until then it was on the CPU. */
+static int keep_end(struct recorder *r, const struct sideband_event *event)
+{
+	const struct thread *thread =
+		r->waits ? process_table_find_thread(r->processes, event->pid, event->tid) : NULL;
+
+	if (!thread || thread->row == PROCESS_NO_ROW)
+		return 0;
+	return recorder_keep(
+		r, SERIES_THREAD_END, 0,
+		(struct store_sample){.time_ns = event->time_ns, .thread = thread->row});
+}
+
 static int on_exit_event(struct recorder *r, const struct sideband_event *event)
 {
-	int err = process_table_on_exit(r->processes, event->pid, event->tid);
+	int err = keep_end(r, event);
 
+	if (!err)
+		err = process_table_on_exit(r->processes, event->pid, event->tid);
 	if (err > 0)
 		return err;
 	thread_paths_on_exit(r->paths, event->tid);

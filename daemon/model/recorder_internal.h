@@ -64,6 +64,11 @@ struct recorder {
 	} page_fault; /* the kernel's entry for page faults; 0: it is not known */
 
 	struct {
+		bool is_known;
+		uint64_t ns;
+	} wait_mean; /* of the last wait, in this window */
+
+	struct {
 		uint64_t address;
 		bool is_interrupt;
 	} wakeup_frames[WAKEUP_FRAMES]; /* kernel frames of wakers: what was found out of each */

@@ -101,6 +101,16 @@ static int keep_blocked(struct recorder *r, const struct stackd_header *record,
 				   row);
 }
 
+/* Keeps the mean by which a wait was sampled, if it is another than that of the wait before. */
+static int keep_mean(struct recorder *r, const struct stackd_instance *i, struct store_sample row)
+{
+	if (r->wait_mean.is_known && r->wait_mean.ns == i->mean_ns)
+		return 0;
+	r->wait_mean.is_known = true;
+	r->wait_mean.ns = i->mean_ns;
+	return recorder_keep(r, SERIES_WAIT_MEAN, i->mean_ns, row);
+}
+
 static int keep_runnable(struct recorder *r, const struct stackd_instance *i,
 			 struct store_sample row)
 {
@@ -162,11 +172,18 @@ int recorder_waker(struct recorder *r, const struct stackd_header *record,
 int recorder_wait(struct recorder *r, const struct stackd_header *record,
 		  const struct stackd_instance *i, const struct store_sample *row)
 {
-	int err = i->blocked_ns ? keep_blocked(r, record, i, *row) : 0;
+	const uint64_t runnable_ns = i->runnable_ns & ~STACKD_NOT_SAMPLED;
+	const bool is_runnable = runnable_ns && !(i->runnable_ns & STACKD_NOT_SAMPLED);
+	struct store_sample blocked = *row; /* until the thread was woken */
+	int err;
 
+	blocked.time_ns -= runnable_ns < row->time_ns ? runnable_ns : 0;
+	err = keep_mean(r, i, blocked);
+	if (!err && i->blocked_ns)
+		err = keep_blocked(r, record, i, blocked);
 	if (!err && i->blocked_ns && i->waker == STACKD_WAKER_INTERRUPT)
-		err = keep_interrupt(r, *row);
-	if (!err && i->runnable_ns)
+		err = keep_interrupt(r, blocked);
+	if (!err && is_runnable)
 		err = keep_runnable(r, i, *row);
 	return err;
 }

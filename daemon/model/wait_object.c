@@ -143,7 +143,8 @@ static bool has_credit(struct wait_objects *o, int64_t now_ns)
 /* Returns when a wait began, by CLOCK_REALTIME. */
 static uint64_t begin_of(const struct stackd_instance *wait, uint64_t time_ns, int64_t now_ns)
 {
-	uint64_t age = (uint64_t)now_ns - time_ns + wait->blocked_ns + wait->runnable_ns;
+	uint64_t age = (uint64_t)now_ns - time_ns + wait->blocked_ns +
+		       (wait->runnable_ns & ~STACKD_NOT_SAMPLED);
 
 	return clock_ns(CLOCK_REALTIME) - age;
 }

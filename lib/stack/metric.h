@@ -44,8 +44,9 @@ enum metric_series {
 	SERIES_MEMORY_MAPPED,  /* bytes that a process has asked the kernel for */
 	SERIES_MPI_RANK, /* no quantity: of each process of an MPI job, its rank + 1, and the size
 			  * of the job (0: not known) in the upper 32 bits */
-	SERIES_WAIT_BLOCKED,  /* a sampled wait at its end; the ns blocked that it stands for */
-	SERIES_WAIT_RUNNABLE, /* the same; the ns that it was runnable, without a CPU */
+	SERIES_WAIT_BLOCKED,  /* a sampled wait when its thread was woken (in older stores when it ran);
+			       * the ns blocked that it stands for */
+	SERIES_WAIT_RUNNABLE, /* the same when it ran; the ns that it was runnable, without a CPU */
 	SERIES_WAIT_WAKER, /* no quantity: when a thread's sampled wait was ended, under the path of
 			    * the waker, which the value tells */
 	/* Of each counter of the recording, its reading: by how much it is more than the one before
@@ -57,7 +58,11 @@ enum metric_series {
 	 * others: for how much of the time since the one before it counted, in millionths. 0: it is
 	 * not known by how much it is more. */
 	SERIES_COUNTED = SERIES_PASSED + METRIC_COUNTERS,
-	SERIES_COUNT = SERIES_COUNTED + METRIC_COUNTERS
+	SERIES_WAIT_MEAN = SERIES_COUNTED + METRIC_COUNTERS, /* no quantity: the mean in ns by
+							      * which waits are sampled from then
+							      * on; 0: all are kept */
+	SERIES_THREAD_END, /* no quantity: when a thread ended */
+	SERIES_COUNT
 };
 
 /* The values of SERIES_WAIT_WAKER: an interrupt, or a thread by its id. */
