@@ -137,6 +137,11 @@ const struct profile_filter *profile_filter(const struct profile *p)
 	return p->filter;
 }
 
+uint64_t profile_begin(const struct profile *p)
+{
+	return p->from_ns;
+}
+
 uint64_t profile_end(const struct profile *p)
 {
 	return p->to_ns;
@@ -185,14 +190,12 @@ static uint64_t profile_until(const struct profile *p, uint32_t thread)
 				 : p->to_ns;
 }
 
-/* As profile_sample(), up to a moment. */
-static bool sample_until(const struct profile *p, const struct store_sample *sample,
-			 uint64_t until_ns, struct store_sample *ret_sample)
+bool profile_sample_at_any_time(const struct profile *p, const struct store_sample *sample,
+				struct store_sample *ret_sample)
 {
 	struct store_sample s = *sample;
 
-	if (!profile_is_known(p, &s) || !p->wanted[s.thread] || s.time_ns < p->from_ns ||
-	    s.time_ns > until_ns)
+	if (!profile_is_known(p, &s) || !p->wanted[s.thread])
 		return false;
 	profile_map(p, &s);
 	if (s.node >= p->tables->n_nodes)
@@ -201,6 +204,41 @@ static bool sample_until(const struct profile *p, const struct store_sample *sam
 		s.period = 1;
 	*ret_sample = s;
 	return !p->path_filter || accepts_path(p, &s);
+}
+
+/* As profile_sample(), up to a moment. */
+static bool sample_until(const struct profile *p, const struct store_sample *sample,
+			 uint64_t until_ns, struct store_sample *ret_sample)
+{
+	return sample->time_ns >= p->from_ns && sample->time_ns <= until_ns &&
+	       profile_sample_at_any_time(p, sample, ret_sample);
+}
+
+/* The first moment that the filter selects of records that last: what was before the recording is
+ * no part of it. */
+static uint64_t first_moment(const struct profile *p)
+{
+	const uint64_t start = p->tables->recording.start_ns;
+
+	return p->from_ns > start ? p->from_ns : start;
+}
+
+bool profile_part(const struct profile *p, const struct store_sample *record,
+		  const struct lasting *lasting, struct store_sample *ret_sample)
+{
+	const uint64_t to = p->to_ns == UINT64_MAX ? UINT64_MAX : p->to_ns + 1;
+	struct store_sample s;
+	uint64_t part = 0;
+
+	if (!profile_is_known(p, record) ||
+	    !lasting_within(lasting, record->period, lasting->ns ? first_moment(p) : p->from_ns, to,
+			    &part) ||
+	    !profile_sample_at_any_time(p, record, &s))
+		return false;
+	if (!p->metric->is_count)
+		s.period = part;
+	*ret_sample = s;
+	return true;
 }
 
 bool profile_sample(const struct profile *p, const struct store_sample *sample,

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/lasting.h"
 #include "stack/metric.h"
 #include "store/store_reader.h"
 
@@ -142,6 +143,9 @@ const struct profile_entry *profile_entries(const struct profile *profile, size_
 /* Returns the filter; never NULL. */
 const struct profile_filter *profile_filter(const struct profile *profile);
 
+/* Returns the first moment that the filter selects (CLOCK_MONOTONIC); 0: it has none. */
+uint64_t profile_begin(const struct profile *profile);
+
 /* Returns the last moment that the filter selects (CLOCK_MONOTONIC); UINT64_MAX: it has none. */
 uint64_t profile_end(const struct profile *profile);
 
@@ -179,6 +183,15 @@ double profile_error(const struct profile *profile);
  * *ret_sample is untouched for samples that are left out. */
 bool profile_sample(const struct profile *profile, const struct store_sample *sample,
 		    struct store_sample *ret_sample);
+
+/* The same, whatever the sample's time. */
+bool profile_sample_at_any_time(const struct profile *profile, const struct store_sample *sample,
+				struct store_sample *ret_sample);
+
+/* The same of a record that lasts (lasting_records()): with the part of its value that lies in the
+ * time which the filter selects as its period. Returns false if nothing does. */
+bool profile_part(const struct profile *profile, const struct store_sample *record,
+		  const struct lasting *lasting, struct store_sample *ret_sample);
 
 /* Returns the frames of a path, root first, with its root mark and inlined frames, shaped as the
  * filter says (max_depth, fold_recursion, no_inlined). The array is owned by the profile and lives

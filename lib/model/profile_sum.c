@@ -169,19 +169,13 @@ static uint8_t reason(uint8_t end_reason)
 	return end_reason < STACKD_END_COUNT ? end_reason : PROFILE_REASONS - 1;
 }
 
-/* Finds the entry of a record, which is made if there was none. 1: the filter leaves the record
- * out; 0; or an error. */
-static int enter(struct profile *p, const struct store_sample *sample,
-		 struct store_sample *ret_sample, uint32_t *ret_entry)
+/* Finds the entry of a record as the profile has it, which is made if there was none. */
+static int enter_as(struct profile *p, struct store_sample s, struct store_sample *ret_sample,
+		    uint32_t *ret_entry)
 {
-	struct store_sample s;
 	uint32_t group, at;
 	int err;
 
-	if (sample->origin > UINT32_MAX / PROFILE_REASONS)
-		return -EBADMSG;
-	if (!profile_sample(p, sample, &s))
-		return profile_is_known(p, sample) ? 1 : -EBADMSG;
 	s.end_reason = reason(s.end_reason);
 	err = reserve_entry(p);
 	if (err == 0)
@@ -204,6 +198,19 @@ static int enter(struct profile *p, const struct store_sample *sample,
 	return 0;
 }
 
+/* The same of a record as it is stored. 1: the filter leaves it out; 0; or an error. */
+static int enter(struct profile *p, const struct store_sample *sample,
+		 struct store_sample *ret_sample, uint32_t *ret_entry)
+{
+	struct store_sample s;
+
+	if (sample->origin > UINT32_MAX / PROFILE_REASONS)
+		return -EBADMSG;
+	if (!profile_sample(p, sample, &s))
+		return profile_is_known(p, sample) ? 1 : -EBADMSG;
+	return enter_as(p, s, ret_sample, ret_entry);
+}
+
 /* Adds a record to its entry. */
 static int profile_add(void *arg, const struct store_sample *sample)
 {
@@ -214,6 +221,27 @@ static int profile_add(void *arg, const struct store_sample *sample)
 
 	if (err)
 		return err < 0 ? err : 0;
+	p->entries[at].samples++;
+	p->entries[at].weight += s.period;
+	return 0;
+}
+
+/* Adds the part of a record that lies in the time which is selected. */
+static int add_part(void *arg, const struct store_sample *record, const struct lasting *lasting)
+{
+	struct profile *p = arg;
+	struct store_sample s;
+	uint32_t at;
+	int err;
+
+	p->recorded += lasting->is_stored;
+	if (record->origin > UINT32_MAX / PROFILE_REASONS || !profile_is_known(p, record))
+		return -EBADMSG;
+	if (!profile_part(p, record, lasting, &s))
+		return 0;
+	err = enter_as(p, s, &s, &at);
+	if (err < 0)
+		return err;
 	p->entries[at].samples++;
 	p->entries[at].weight += s.period;
 	return 0;
@@ -244,13 +272,12 @@ static int first_pass(void *arg, const struct store_sample *sample)
 	return err == 0 ? profile_add(p, sample) : err;
 }
 
-/* The same of a metric of samples and other records. */
-static int metric_first_pass(void *arg, const struct store_sample *sample)
+/* Looks at the samples' paths alone. */
+static int note_sample(void *arg, const struct store_sample *sample)
 {
 	struct profile *p = arg;
 
-	p->recorded++;
-	return first_pass(p, sample);
+	return reconstruct_note(p->reconstruct, sample);
 }
 
 /* A record of a metric other than samples of the event. */
@@ -327,6 +354,15 @@ static int pass(struct profile *p, profile_each sample, profile_each record)
 	int err = begin_pass(p);
 
 	return err == 0 ? profile_records_apart(p, sample, record, p) : err;
+}
+
+/* The same of records that last. */
+static int lasting_pass(struct profile *p)
+{
+	int err = begin_pass(p);
+
+	p->recorded = 0;
+	return err ? err : lasting_records(p->reader, p->filter->metric, add_part, p);
 }
 
 /* Takes a sample out of the entry that it is in, if any. */
@@ -417,10 +453,10 @@ static int profile_reconstruct(struct profile *p)
 	if (err < 0)
 		return err;
 	p->tables = reconstruct_tables(p->reconstruct);
-	if (!p->path_filter)
+	if (!p->path_filter && !lasting_is(p->filter->metric))
 		return move(p, n_nodes);
 	forget(p);
-	return pass(p, profile_add, profile_add);
+	return lasting_is(p->filter->metric) ? lasting_pass(p) : pass(p, profile_add, profile_add);
 }
 
 /* Makes ready for samples of the event: partial paths among them may be completed. */
@@ -447,8 +483,11 @@ static int sum_records(struct profile *p)
 
 	if (err == 0 && p->metric->has_samples)
 		err = expect_samples(p);
+	if (err == 0 && p->reconstruct)
+		err = store_reader_samples(p->reader, note_sample, p);
 	if (err == 0)
-		err = pass(p, p->reconstruct ? metric_first_pass : metric_pass, metric_pass);
+		err = lasting_is(p->filter->metric) ? lasting_pass(p)
+						    : pass(p, metric_pass, metric_pass);
 	if (err == 0 && p->metric->less != SERIES_CPU) {
 		err = store_reader_records(p->reader, p->metric->less, profile_take_off, p);
 		drop_empty(p);

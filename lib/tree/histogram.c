@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When samples were taken; see histogram.h. One pass over the samples counts them by part and
- * bin, and by part, bin and function; the largest of the latter are then picked.
+ * When samples were taken; see histogram.h. One pass over the records adds them up by part
+ * and bin, and by part, bin and function; the largest of the latter are then picked. A wait, or a
+ * pass, is in each bin that it lies in, with its part there.
  */
 #include "tree/histogram.h"
 
@@ -23,6 +24,7 @@ struct histogram_pass {
 	struct int_map by_key; /* (bin, symbol) */
 	VEC(struct histogram_count) counts;
 	uint64_t start_ns;
+	uint64_t end_ns; /* of the last bin, which is not in it */
 };
 
 /* The function that a sample hit. */
@@ -56,22 +58,12 @@ static uint32_t histogram_bin(const struct histogram_pass *pass, uint64_t time_n
 	return bin < pass->h->n_bins ? (uint32_t)bin : pass->h->n_bins - 1;
 }
 
-static int histogram_add(void *arg, const struct store_sample *sample)
+/* Adds an amount to a bin of all parts' bins, and to its function there. */
+static int add_to_bin(struct histogram_pass *pass, uint32_t bin, uint32_t symbol, uint64_t amount)
 {
-	struct histogram_pass *pass = arg;
-	struct profile *profile = pass->partition->profile;
-	struct store_sample s;
-	uint32_t bin, symbol, at;
-	int err;
+	uint32_t at;
+	int err = VEC_RESERVE(&pass->counts, 1);
 
-	if (!profile_sample(profile, sample, &s))
-		return 0;
-	bin = partition_of(pass->partition, s.thread, s.cpu) * pass->h->n_bins +
-	      histogram_bin(pass, s.time_ns);
-	pass->h->bins[bin].samples += profile_amount(profile, &s);
-	err = histogram_symbol(profile, &s, &symbol);
-	if (err == 0)
-		err = VEC_RESERVE(&pass->counts, 1);
 	if (err == 0)
 		err = int_map_enter(&pass->by_key, (uint64_t)bin << 32 | symbol,
 				    (uint32_t)pass->counts.count, &at);
@@ -79,8 +71,51 @@ static int histogram_add(void *arg, const struct store_sample *sample)
 		return err;
 	if (at == pass->counts.count)
 		pass->counts.items[pass->counts.count++] = (struct histogram_count){bin, symbol, 0};
-	pass->counts.items[at].samples += profile_amount(profile, &s);
+	pass->counts.items[at].samples += amount;
+	pass->h->bins[bin].samples += amount;
 	return 0;
+}
+
+/* Adds a record to the bins that it lies in, from `first` on: to each its part. */
+static int add_parts(struct histogram_pass *pass, const struct store_sample *record,
+		     const struct lasting *lasting, uint32_t first, uint32_t symbol)
+{
+	const struct histogram *h = pass->h;
+	const uint64_t begin = lasting->spans[0].begin_ns;
+	const uint64_t end = lasting->spans[lasting->n - 1].end_ns;
+	const uint32_t last = histogram_bin(pass, end);
+	int err = 0;
+
+	for (uint32_t bin = histogram_bin(pass, begin); err == 0 && bin <= last; bin++) {
+		const uint64_t from = pass->start_ns + h->from_ns + bin * h->step_ns;
+		const uint64_t to = bin == h->n_bins - 1 ? pass->end_ns : from + h->step_ns;
+		uint64_t part;
+
+		if (lasting_within(lasting, record->period, from, to, &part))
+			err = add_to_bin(pass, first + bin, symbol, part);
+	}
+	return err;
+}
+
+static int histogram_add(void *arg, const struct store_sample *record,
+			 const struct lasting *lasting)
+{
+	struct histogram_pass *pass = arg;
+	struct profile *profile = pass->partition->profile;
+	struct store_sample s;
+	uint32_t first, symbol;
+	int err;
+
+	if (!profile_part(profile, record, lasting, &s))
+		return 0;
+	err = histogram_symbol(profile, &s, &symbol);
+	first = partition_of(pass->partition, s.thread, s.cpu) * pass->h->n_bins;
+	if (err < 0)
+		return err;
+	if (lasting->ns)
+		return add_parts(pass, record, lasting, first, symbol);
+	return add_to_bin(pass, first + histogram_bin(pass, s.time_ns), symbol,
+			  profile_amount(profile, &s));
 }
 
 /* The span of time: of the filter, else of the recording; never empty. */
@@ -97,6 +132,7 @@ static void span(struct histogram_pass *pass, uint32_t n_bins)
 	pass->h->n_bins = n_bins;
 	end = end > filter->from_ns ? end - filter->from_ns : 0;
 	pass->h->step_ns = end ? (end - 1) / n_bins + 1 : 1;
+	pass->end_ns = filter->to_ns ? pass->start_ns + filter->from_ns + end : UINT64_MAX;
 }
 
 static void pick(struct histogram_pass *pass)
@@ -127,7 +163,9 @@ int histogram_make(const struct partition *partition, uint32_t n_bins,
 		h.bins[i].symbol = UINT32_MAX;
 	span(&pass, n_bins);
 	if (h.bins)
-		err = profile_records(partition->profile, histogram_add, &pass);
+		err = lasting_records(profile_reader(partition->profile),
+				      profile_filter(partition->profile)->metric, histogram_add,
+				      &pass);
 	if (err == 0)
 		pick(&pass);
 	int_map_fini(&pass.by_key);

@@ -1,0 +1,704 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finds where records lie; see lasting.h.
+ *
+ * How long a sampled wait lasted follows from what it stands for and the mean of that time. Passes
+ * are sorted by thread and end: an inner one ends before the one around it, so a stack of those
+ * that ended has the direct children of a pass on top. For METRIC_WALL, waits and samples are
+ * sorted by thread first; what is then between waits, up to a sample, is that sample's.
+ */
+#include "model/lasting.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "stackd_abi.h"
+
+#define LASTING_STEPS	  64 /* most of Newton's method */
+#define LASTING_UNSAMPLED 16 /* periods: a host can take the CPU for some of them */
+
+/* From when on waits are sampled by a mean. */
+struct mean {
+	uint64_t time_ns, mean_ns;
+};
+
+/* A pass; its spans are those of lasting_maker.spans from `first` on. */
+struct lasting_pass {
+	uint64_t begin_ns, end_ns, ns;
+	uint32_t thread, number; /* in the order of the series */
+	uint32_t first, n;
+};
+
+/* What METRIC_WALL needs of a thread. */
+struct lasting_lane {
+	VEC(struct span) waits;
+	VEC(struct store_sample) samples;
+	size_t at; /* the first wait that ends later than where the last search began */
+	uint64_t begin_ns, end_ns;
+	bool is_ended; /* it is known when, and that is end_ns */
+};
+
+struct lasting_maker {
+	struct store_reader *reader;
+	const struct store_tables *tables;
+	lasting_each each;
+	void *arg;
+	VEC(struct mean) means;
+	VEC(struct span) spans, unseen;
+	VEC(struct lasting_pass) passes;
+	uint32_t *pass_of; /* by number: index of the pass */
+	size_t at;	   /* of the series at hand: records so far */
+	uint64_t *last_ns; /* by thread: the sample before */
+	struct lasting_lane *lanes;
+	bool is_counted;  /* no wait was left out */
+	uint64_t most_ns; /* that a thread can be on the CPU without a sample; 0: not known */
+};
+
+bool lasting_is(enum metric metric)
+{
+	const struct metric_info *info = metric_info(metric);
+
+	switch (info->series) {
+	case SERIES_WAIT_BLOCKED:
+	case SERIES_WAIT_RUNNABLE:
+	case SERIES_REGION_TIME:
+	case SERIES_REGION_CPU:
+	case SERIES_CPU_OUTSIDE:
+		return !info->is_count;
+	default:
+		return false;
+	}
+}
+
+bool lasting_within(const struct lasting *l, uint64_t value, uint64_t from_ns, uint64_t to_ns,
+		    uint64_t *ret_part)
+{
+	uint64_t within = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		const struct span *s = &l->spans[i];
+		uint64_t begin = s->begin_ns > from_ns ? s->begin_ns : from_ns;
+		uint64_t end = s->end_ns < to_ns ? s->end_ns : to_ns;
+
+		if (!l->ns && s->begin_ns >= from_ns && s->begin_ns < to_ns) {
+			*ret_part = value;
+			return true;
+		}
+		within += end > begin ? end - begin : 0;
+	}
+	if (!within)
+		return false;
+	*ret_part = within == l->ns
+			    ? value
+			    : (uint64_t)((double)value * (double)within / (double)l->ns + 0.5);
+	return true;
+}
+
+/* Calls `each` for a record in one piece. */
+static int emit(struct lasting_maker *m, const struct store_sample *record, uint64_t ns)
+{
+	struct span span = {record->time_ns - (ns < record->time_ns ? ns : record->time_ns),
+			    record->time_ns};
+	const struct lasting l = {&span, 1, span.end_ns - span.begin_ns, true};
+
+	return m->each(m->arg, record, &l);
+}
+
+static int emit_moment(void *arg, const struct store_sample *record)
+{
+	return emit(arg, record, 0);
+}
+
+/* --- waits ----------------------------------------------------------------------------------- */
+
+/* With x = d / T for a wait of length d and y = w / T for what it stands for, y = x / (1 -
+ * exp(-x)): the larger zero of x - y (1 - exp(-x)), which is convex, so from y on Newton's method
+ * goes down to it. */
+uint64_t lasting_wait_ns(uint64_t stands_for_ns, uint64_t mean_ns)
+{
+	const double mean = (double)mean_ns, y = (double)stands_for_ns / mean;
+	double x = y;
+
+	if (!mean_ns || !stands_for_ns)
+		return stands_for_ns;
+	if (stands_for_ns <= mean_ns) /* shorter than what rounding leaves */
+		return 1;
+	for (int i = 0; i < LASTING_STEPS; i++) {
+		double next = x - (x + y * expm1(-x)) / (1 - y * exp(-x));
+
+		if (!(next > 0) || !(x - next > x * 1e-12))
+			break;
+		x = next;
+	}
+	return x * mean < 1 ? 1 : (uint64_t)(x * mean + 0.5);
+}
+
+static int take_mean(void *arg, const struct store_sample *record)
+{
+	struct lasting_maker *m = arg;
+
+	if (VEC_RESERVE(&m->means, 1) < 0)
+		return -ENOMEM;
+	m->is_counted = m->is_counted && !record->period;
+	m->means.items[m->means.count++] = (struct mean){record->time_ns, record->period};
+	return 0;
+}
+
+/* Stores of before have no means: there a wait is as long as what it stands for. */
+static int read_means(struct lasting_maker *m)
+{
+	int err;
+
+	m->is_counted = true;
+	err = store_reader_records(m->reader, SERIES_WAIT_MEAN, take_mean, m);
+	m->is_counted = m->is_counted && m->means.count;
+	for (uint32_t i = 0; i < m->tables->n_counters; i++)
+		if (strcmp(m->tables->counters[i].name, "waits_short") == 0 &&
+		    m->tables->counters[i].value)
+			m->is_counted = false;
+	return err;
+}
+
+/* Returns how long a wait lasted. */
+static uint64_t wait_ns(const struct lasting_maker *m, const struct store_sample *wait)
+{
+	size_t low = 0, high = m->means.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (m->means.items[middle].time_ns <= wait->time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!m->means.count)
+		return wait->period;
+	return lasting_wait_ns(wait->period, m->means.items[low ? low - 1 : 0].mean_ns);
+}
+
+static int emit_wait(void *arg, const struct store_sample *wait)
+{
+	return emit(arg, wait, wait_ns(arg, wait));
+}
+
+static int each_wait(struct lasting_maker *m, const struct metric_info *metric)
+{
+	int err = store_reader_records(m->reader, metric->series, emit_wait, m);
+
+	return err || metric->also == SERIES_CPU
+		       ? err
+		       : store_reader_records(m->reader, metric->also, emit_wait, m);
+}
+
+/* --- passes ---------------------------------------------------------------------------------- */
+
+static int take_pass(void *arg, const struct store_sample *record)
+{
+	struct lasting_maker *m = arg;
+	uint64_t end = record->time_ns;
+
+	if (VEC_RESERVE(&m->passes, 1) < 0)
+		return -ENOMEM;
+	m->passes.items[m->passes.count] =
+		(struct lasting_pass){.begin_ns = record->period < end ? end - record->period : 0,
+				      .end_ns = end,
+				      .thread = record->thread,
+				      .number = (uint32_t)m->passes.count};
+	m->passes.count++;
+	return 0;
+}
+
+static int compare_passes(const void *a, const void *b)
+{
+	const struct lasting_pass *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	if (x->end_ns != y->end_ns)
+		return x->end_ns < y->end_ns ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Returns the last pass that a thread ended at a time, which is the outermost; NULL: none. */
+static struct lasting_pass *last_pass(struct lasting_maker *m, const struct store_sample *record)
+{
+	const struct lasting_pass key = {
+		.thread = record->thread, .end_ns = record->time_ns, .number = UINT32_MAX};
+	size_t low = 0, high = m->passes.count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (compare_passes(&m->passes.items[middle], &key) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low || m->passes.items[low - 1].thread != record->thread ||
+	    m->passes.items[low - 1].end_ns != record->time_ns)
+		return NULL;
+	return &m->passes.items[low - 1];
+}
+
+static int take_nested(void *arg, const struct store_sample *record)
+{
+	struct lasting_pass *pass = last_pass(arg, record);
+
+	if (pass)
+		pass->begin_ns -= record->period < pass->begin_ns ? record->period : pass->begin_ns;
+	return 0;
+}
+
+static int put_span(struct lasting_maker *m, uint64_t begin, uint64_t end)
+{
+	if (VEC_RESERVE(&m->spans, 1) < 0)
+		return -ENOMEM;
+	m->spans.items[m->spans.count++] = (struct span){begin, end};
+	return 0;
+}
+
+/* Puts the spans of a pass between those of its children, which are `n` indices. */
+static int put_pass(struct lasting_maker *m, struct lasting_pass *pass, const uint32_t *children,
+		    size_t n)
+{
+	uint64_t at = pass->begin_ns;
+	int err = 0;
+
+	pass->first = (uint32_t)m->spans.count;
+	for (size_t i = 0; !err && i < n; i++) {
+		const struct lasting_pass *child = &m->passes.items[children[i]];
+
+		if (child->begin_ns > at)
+			err = put_span(m, at, child->begin_ns);
+		at = child->end_ns > at ? child->end_ns : at;
+	}
+	if (!err && at < pass->end_ns)
+		err = put_span(m, at, pass->end_ns);
+	if (!err && m->spans.count == pass->first)
+		err = put_span(m, pass->end_ns, pass->end_ns);
+	pass->n = (uint32_t)(m->spans.count - pass->first);
+	for (uint32_t i = 0; !err && i < pass->n; i++)
+		pass->ns += m->spans.items[pass->first + i].end_ns -
+			    m->spans.items[pass->first + i].begin_ns;
+	return err;
+}
+
+static int nest_passes(struct lasting_maker *m)
+{
+	VEC(uint32_t) ended = {0};
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < m->passes.count; i++) {
+		struct lasting_pass *pass = &m->passes.items[i];
+		size_t n = ended.count;
+
+		while (n && m->passes.items[ended.items[n - 1]].thread == pass->thread &&
+		       m->passes.items[ended.items[n - 1]].begin_ns >= pass->begin_ns)
+			n--;
+		err = put_pass(m, pass, &ended.items[n], ended.count - n);
+		ended.count = n;
+		if (!err)
+			err = VEC_RESERVE(&ended, 1);
+		if (!err)
+			ended.items[ended.count++] = i;
+		m->pass_of[pass->number] = i;
+	}
+	free(ended.items);
+	return err;
+}
+
+static int find_passes(struct lasting_maker *m)
+{
+	int err = store_reader_records(m->reader, SERIES_REGION_TIME, take_pass, m);
+
+	if (err || !m->passes.count)
+		return err;
+	m->pass_of = calloc(m->passes.count, sizeof(*m->pass_of));
+	if (!m->pass_of)
+		return -ENOMEM;
+	qsort(m->passes.items, m->passes.count, sizeof(*m->passes.items), compare_passes);
+	err = store_reader_records(m->reader, SERIES_REGION_NESTED_TIME, take_nested, m);
+	return err ? err : nest_passes(m);
+}
+
+/* Both series of instances have one record of each, in one order. */
+static int emit_pass(void *arg, const struct store_sample *record)
+{
+	struct lasting_maker *m = arg;
+	const struct lasting_pass *pass =
+		m->at < m->passes.count ? &m->passes.items[m->pass_of[m->at++]] : NULL;
+	struct lasting l = {.is_stored = true};
+
+	if (!pass || pass->thread != record->thread || pass->end_ns != record->time_ns)
+		return emit_moment(m, record);
+	l.spans = &m->spans.items[pass->first];
+	l.n = pass->n;
+	l.ns = pass->ns;
+	return m->each(m->arg, record, &l);
+}
+
+static int each_pass(struct lasting_maker *m, enum metric_series series)
+{
+	int err = find_passes(m);
+
+	m->at = 0;
+	return err ? err : store_reader_records(m->reader, series, emit_pass, m);
+}
+
+/* What a sample outside of passes stands for ends at it, and begins after the one before. */
+static int emit_outside(void *arg, const struct store_sample *record)
+{
+	struct lasting_maker *m = arg;
+	uint64_t *last = &m->last_ns[record->thread], ns = record->period;
+
+	if (*last && *last <= record->time_ns && record->time_ns - *last < ns)
+		ns = record->time_ns - *last;
+	*last = record->time_ns;
+	return emit(m, record, ns);
+}
+
+static int each_cpu_time(struct lasting_maker *m)
+{
+	int err;
+
+	m->last_ns = calloc((size_t)m->tables->n_threads + 1, sizeof(*m->last_ns));
+	if (!m->last_ns)
+		return -ENOMEM;
+	err = store_reader_records(m->reader, SERIES_CPU_OUTSIDE, emit_outside, m);
+	return err ? err : each_pass(m, SERIES_REGION_CPU);
+}
+
+/* --- wall time ------------------------------------------------------------------------------- */
+
+static int take_sample(void *arg, const struct store_sample *sample)
+{
+	struct lasting_maker *m = arg;
+	struct lasting_lane *lane = &m->lanes[sample->thread];
+
+	if (VEC_RESERVE(&lane->samples, 1) < 0)
+		return -ENOMEM;
+	lane->samples.items[lane->samples.count++] = *sample;
+	return 0;
+}
+
+static int take_wait(void *arg, const struct store_sample *wait)
+{
+	struct lasting_maker *m = arg;
+	struct lasting_lane *lane = &m->lanes[wait->thread];
+	uint64_t ns = wait_ns(m, wait);
+
+	if (VEC_RESERVE(&lane->waits, 1) < 0)
+		return -ENOMEM;
+	lane->waits.items[lane->waits.count++] =
+		(struct span){ns < wait->time_ns ? wait->time_ns - ns : 0, wait->time_ns};
+	return 0;
+}
+
+static int take_end(void *arg, const struct store_sample *end)
+{
+	struct lasting_maker *m = arg;
+
+	m->lanes[end->thread].end_ns = end->time_ns;
+	m->lanes[end->thread].is_ended = true;
+	return 0;
+}
+
+static int compare_spans(const void *a, const void *b)
+{
+	const struct span *x = a, *y = b;
+
+	if (x->begin_ns != y->begin_ns)
+		return x->begin_ns < y->begin_ns ? -1 : 1;
+	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
+}
+
+/* Puts what a thread was not in a wait of, between two times. These never fall. */
+static int put_free(struct lasting_maker *m, struct lasting_lane *lane, uint64_t from, uint64_t to)
+{
+	const struct span *waits = lane->waits.items;
+	uint64_t at = from;
+	int err = 0;
+
+	while (lane->at < lane->waits.count && waits[lane->at].end_ns <= from)
+		lane->at++;
+	for (size_t i = lane->at; !err && i < lane->waits.count && waits[i].begin_ns < to; i++) {
+		if (waits[i].begin_ns > at)
+			err = put_span(m, at, waits[i].begin_ns);
+		at = waits[i].end_ns > at ? waits[i].end_ns : at;
+	}
+	return err || at >= to ? err : put_span(m, at, to);
+}
+
+/* Returns how much time the spans have, of which only the last `most_ns` are kept. */
+static uint64_t keep_last(struct lasting_maker *m, uint64_t most_ns, size_t *ret_first)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = m->spans.count; i-- > 0;) {
+		struct span *s = &m->spans.items[i];
+
+		if (ns == most_ns) {
+			*ret_first = i + 1;
+			return ns;
+		}
+		if (s->end_ns - s->begin_ns > most_ns - ns)
+			s->begin_ns = s->end_ns - (most_ns - ns);
+		ns += s->end_ns - s->begin_ns;
+	}
+	*ret_first = 0;
+	return ns;
+}
+
+/* Moves spans that are too long for a thread on the CPU that no sample hits to `unseen`: it was in
+ * a wait then that the kernel did not trace (docs/WAITS.md). */
+static int part_unseen(struct lasting_maker *m)
+{
+	size_t kept = 0;
+
+	m->unseen.count = 0;
+	for (size_t i = 0; i < m->spans.count; i++) {
+		const struct span s = m->spans.items[i];
+
+		if (!m->is_counted || !m->most_ns || s.end_ns - s.begin_ns <= m->most_ns) {
+			m->spans.items[kept++] = s;
+			continue;
+		}
+		if (VEC_RESERVE(&m->unseen, 1) < 0)
+			return -ENOMEM;
+		m->unseen.items[m->unseen.count++] = s;
+	}
+	m->spans.count = kept;
+	return 0;
+}
+
+/* Emits spans of a thread that no record is of. */
+static int emit_without(struct lasting_maker *m, uint32_t thread, uint8_t end_reason,
+			const struct span *spans, size_t n)
+{
+	struct store_sample s = {.thread = thread, .end_reason = end_reason};
+	struct lasting l = {.spans = spans, .n = n};
+
+	for (size_t i = 0; i < n; i++)
+		l.ns += spans[i].end_ns - spans[i].begin_ns;
+	if (!l.ns)
+		return 0;
+	s.period = l.ns;
+	s.time_ns = spans[n - 1].end_ns;
+	return m->each(m->arg, &s, &l);
+}
+
+static int emit_unseen(struct lasting_maker *m, uint32_t thread)
+{
+	return emit_without(m, thread, STACKD_END_LOST_RECORD, m->unseen.items, m->unseen.count);
+}
+
+/* Emits a sample with the CPU time since the last moment that is accounted for, and after the
+ * thread's last sample the time up to its end. */
+static int emit_sample(struct lasting_maker *m, struct lasting_lane *lane, size_t i, uint64_t from)
+{
+	struct store_sample s = lane->samples.items[i];
+	const struct span moment = {s.time_ns, s.time_ns};
+	struct lasting l = {.is_stored = true};
+	uint64_t to = s.time_ns;
+	size_t first = 0;
+	int err;
+
+	if (m->is_counted && i + 1 == lane->samples.count && lane->end_ns > to)
+		to = lane->end_ns;
+	m->spans.count = 0;
+	err = put_free(m, lane, from, to);
+	if (!err)
+		err = part_unseen(m);
+	if (!err)
+		err = emit_unseen(m, s.thread);
+	if (err)
+		return err;
+	l.ns = keep_last(m, m->is_counted ? UINT64_MAX : s.period, &first);
+	if (m->is_counted)
+		s.period = l.ns;
+	l.spans = l.ns ? &m->spans.items[first] : &moment;
+	l.n = l.ns ? m->spans.count - first : 1;
+	return m->each(m->arg, &s, &l);
+}
+
+/* A thread was on the CPU between its waits, but for so short a time that no sample hit it. */
+static int emit_unsampled(struct lasting_maker *m, struct lasting_lane *lane, uint32_t thread)
+{
+	int err;
+
+	if (!m->is_counted || !lane->waits.count)
+		return 0;
+	m->spans.count = 0;
+	err = put_free(m, lane, lane->begin_ns, lane->end_ns);
+	if (!err)
+		err = part_unseen(m);
+	if (!err)
+		err = emit_unseen(m, thread);
+	return err ? err
+		   : emit_without(m, thread, STACKD_END_NO_USER, m->spans.items, m->spans.count);
+}
+
+/* Sorts a thread's waits, and sets when it began: at its first wait, or a period before its first
+ * sample; and, where that is not known, when it ended: with its last record. */
+static void bound_lane(const struct lasting_maker *m, struct lasting_lane *lane)
+{
+	const struct store_sample *samples = lane->samples.items;
+	const uint64_t start = m->tables->recording.start_ns;
+	const size_t n = lane->samples.count;
+	uint64_t begin = UINT64_MAX, end = 0;
+
+	if (lane->waits.count)
+		qsort(lane->waits.items, lane->waits.count, sizeof(struct span), compare_spans);
+	if (n) {
+		begin = samples->time_ns > samples->period ? samples->time_ns - samples->period : 0;
+		begin = begin > start ? begin : start < samples->time_ns ? start : samples->time_ns;
+		end = samples[n - 1].time_ns;
+	}
+	for (size_t i = 0; i < lane->waits.count; i++)
+		if (lane->waits.items[i].end_ns > end)
+			end = lane->waits.items[i].end_ns;
+	if (lane->waits.count && lane->waits.items[0].begin_ns < begin)
+		begin = lane->waits.items[0].begin_ns;
+	lane->begin_ns = begin;
+	if (!lane->is_ended)
+		lane->end_ns = end;
+}
+
+static int compare_threads(const void *a, const void *b, void *arg)
+{
+	const struct lasting_maker *m = arg;
+	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const int32_t tids[] = {m->tables->threads[x].tid, m->tables->threads[y].tid};
+	const uint64_t begins[] = {m->lanes[x].begin_ns, m->lanes[y].begin_ns};
+
+	if (tids[0] != tids[1])
+		return tids[0] < tids[1] ? -1 : 1;
+	if (begins[0] != begins[1])
+		return begins[0] < begins[1] ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+/* The tables have a thread anew when its name changes, as by an exec: it goes on where it was seen
+ * last by its old name. */
+static int bound_lanes(struct lasting_maker *m)
+{
+	const uint32_t n = m->tables->n_threads;
+	uint32_t *order = calloc((size_t)n + 1, sizeof(*order));
+
+	if (!order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		bound_lane(m, &m->lanes[i]);
+		order[i] = i;
+	}
+	qsort_r(order, n, sizeof(*order), compare_threads, m);
+	for (uint32_t i = 1; i < n; i++) {
+		const struct lasting_lane *before = &m->lanes[order[i - 1]];
+		struct lasting_lane *lane = &m->lanes[order[i]];
+
+		if (m->tables->threads[order[i]].tid == m->tables->threads[order[i - 1]].tid &&
+		    !before->is_ended && before->end_ns)
+			lane->begin_ns = before->end_ns;
+	}
+	free(order);
+	return 0;
+}
+
+static int emit_lane(struct lasting_maker *m, uint32_t thread)
+{
+	struct lasting_lane *lane = &m->lanes[thread];
+	uint64_t from = lane->begin_ns;
+	int err = 0;
+
+	if (!lane->samples.count)
+		return emit_unsampled(m, lane, thread);
+	for (size_t i = 0; !err && i < lane->samples.count; i++) {
+		err = emit_sample(m, lane, i, from);
+		from = lane->samples.items[i].time_ns;
+	}
+	return err;
+}
+
+static uint64_t most_unsampled_ns(const struct store_recording *recording)
+{
+	if (!recording->samples)
+		return 0;
+	return LASTING_UNSAMPLED * (recording->period	      ? recording->period
+				    : recording->frequency_hz ? 1000000000 / recording->frequency_hz
+							      : 0);
+}
+
+static int each_wall(struct lasting_maker *m, const struct metric_info *metric)
+{
+	int err;
+
+	m->lanes = calloc((size_t)m->tables->n_threads + 1, sizeof(*m->lanes));
+	m->most_ns = most_unsampled_ns(&m->tables->recording);
+	err = m->lanes ? store_reader_records(m->reader, metric->series, take_wait, m) : -ENOMEM;
+	if (!err)
+		err = store_reader_records(m->reader, metric->also, take_wait, m);
+	if (!err)
+		err = store_reader_records(m->reader, SERIES_THREAD_END, take_end, m);
+	if (!err)
+		err = store_reader_samples(m->reader, take_sample, m);
+	if (!err)
+		err = bound_lanes(m);
+	for (uint32_t i = 0; !err && i < m->tables->n_threads; i++) {
+		err = emit_lane(m, i);
+		free(m->lanes[i].samples.items);
+		m->lanes[i].samples.items = NULL;
+	}
+	return err ? err : each_wait(m, metric);
+}
+
+/* --- all of it ------------------------------------------------------------------------------- */
+
+static void release(struct lasting_maker *m)
+{
+	for (uint32_t i = 0; m->lanes && i < m->tables->n_threads; i++) {
+		free(m->lanes[i].waits.items);
+		free(m->lanes[i].samples.items);
+	}
+	free(m->lanes);
+	free(m->means.items);
+	free(m->spans.items);
+	free(m->unseen.items);
+	free(m->passes.items);
+	free(m->pass_of);
+	free(m->last_ns);
+}
+
+static int each_moment(struct lasting_maker *m, const struct metric_info *metric)
+{
+	int err = store_reader_records(m->reader, metric->series, emit_moment, m);
+
+	return err || metric->also == SERIES_CPU
+		       ? err
+		       : store_reader_records(m->reader, metric->also, emit_moment, m);
+}
+
+int lasting_records(struct store_reader *reader, enum metric metric, lasting_each each, void *arg)
+{
+	struct lasting_maker m = {
+		.reader = reader, .tables = store_reader_tables(reader), .each = each, .arg = arg};
+	const struct metric_info *info = metric_info(metric);
+	int err;
+
+	if (!lasting_is(metric)) {
+		err = each_moment(&m, info);
+	} else if (info->series == SERIES_CPU_OUTSIDE) {
+		err = each_cpu_time(&m);
+	} else if (info->series == SERIES_REGION_TIME || info->series == SERIES_REGION_CPU) {
+		err = each_pass(&m, info->series);
+	} else {
+		err = read_means(&m);
+		if (!err)
+			err = info->has_samples ? each_wall(&m, info) : each_wait(&m, info);
+	}
+	release(&m);
+	return err;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where the records of a metric lie in time. A record is stored once, at its end; but a wait, a
+ * pass through a region, or what a sample stands for lasted, and a range of time, or a bin, has the
+ * part of it that lies there:
+ *
+ *        ├── blocked ──┤ ├ runnable ┤      ├────── pass ──────┤
+ *   ─────────┼─────────────┼─────────────────┼───┼─────────────────► time
+ *          from            to                 inner pass
+ *
+ * - A wait lasted until its record. A sampled one stands for more than it lasted (docs/WAITS.md):
+ *   the share of it in a range is that of its length, of what it stands for as well.
+ * - A pass's own time is its time without the passes within it.
+ * - A sample of a clock stands for CPU time before it. With METRIC_WALL this is the time since the
+ *   thread's sample before, less its waits: where all waits are counted, and not sampled, all of
+ * it; so samples and waits of a thread add up to the time that it was there, in any range, to the
+ *   nanosecond. Where waits are sampled, some of that time were waits that nobody kept, so it is
+ *   the last of it, as much as the sample's period.
+ * - All else is a moment: a sample of an event, an allocation, the bytes of a call, a visit.
+ */
+#ifndef MODEL_LASTING_H
+#define MODEL_LASTING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "stack/metric.h"
+#include "store/store_reader.h"
+
+struct span {
+	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC; of a moment both are the same */
+};
+
+/* Where a record lies: spans in order, of which there is at least one. */
+struct lasting {
+	const struct span *spans;
+	size_t n;
+	uint64_t ns;	/* of all spans; 0: it is a moment */
+	bool is_stored; /* false: CPU time of a thread without a sample, which no record is of */
+};
+
+typedef int (*lasting_each)(void *arg, const struct store_sample *record,
+			    const struct lasting *lasting);
+
+/* Returns whether records of a metric last, and are not moments. */
+bool lasting_is(enum metric metric);
+
+/* Calls `each` for each record of a metric, with where it lies. The period of a sample is what it
+ * stands for. Times are not in order, but for each thread and series. 0, what `each` returned if
+ * that is not 0, -ENOMEM, or an error of store_reader_records(). */
+int lasting_records(struct store_reader *reader, enum metric metric, lasting_each each, void *arg);
+
+/* Returns whether any of it lies in [from_ns, to_ns), and in *ret_part how much of the value. */
+bool lasting_within(const struct lasting *lasting, uint64_t value, uint64_t from_ns, uint64_t to_ns,
+		    uint64_t *ret_part);
+
+/* Returns how long a wait lasted that stands for so much, if waits are sampled by this mean (0: all
+ * are kept). */
+uint64_t lasting_wait_ns(uint64_t stands_for_ns, uint64_t mean_ns);
+
+#endif
