@@ -119,11 +119,13 @@ int cmd_timeline(int argc, char **argv)
 		       "  stackctl timeline --comm worker --from 2s --to 3s --threshold 3\n"
 		       "  stackctl timeline --metric region.time\n"
 		       "  stackctl timeline -o timeline.svg\n\n"
-		       "A routine's time goes from its first sample to the first one elsewhere. Of "
-		       "routines that take up the same time only the innermost is shown.\n\n"
+		       "A routine's time goes from its first sample to the first one elsewhere, or to "
+		       "where the thread left the CPU, or is not sampled, for longer than chance "
+		       "explains. Of routines that take up the same time only the innermost is "
+		       "shown.\n\n"
 		       "With --metric the metric's records take the place of samples, and each row has "
-		       "the sum of their values too. An instance of a region, or a wait, counts where "
-		       "it ended.\n",
+		       "the sum of their values too. An instance of a region, or a wait, is where it "
+		       "was.\n",
 		.children = children,
 	};
 	struct cmd_timeline args = {0};

@@ -17,8 +17,10 @@
 #include "base/int_map.h"
 #include "base/text.h"
 
-#define TIMELINE_RUNS  200u /* in a row, at most, by default */
-#define TIMELINE_COVER 98u  /* percent of a run that make one inside it the same run */
+#define TIMELINE_RUNS	200u /* in a row, at most, by default */
+#define TIMELINE_COVER	98u  /* percent of a run that make one inside it the same run */
+#define TIMELINE_UNSEEN 10u  /* parts of the threshold: a gap of less is not seen */
+#define TIMELINE_CHANCE 8u   /* distances of samples: the host of a machine can hold them up */
 
 struct timeline_frame {
 	uint32_t symbol;
@@ -30,22 +32,35 @@ struct timeline_frame {
 struct timeline_path {
 	size_t first;
 	uint32_t count;
-	bool is_wait;
 };
 
+/* A sample, or a part of a record that lasts. */
 struct timeline_sample {
-	uint64_t time_ns, amount;
+	uint64_t begin_ns,
+		end_ns; /* of a moment: up to the next one, or as long as it stands for */
+	uint64_t amount;
 	uint32_t path;
+	bool is_moment;
+	bool is_first; /* of its record's parts */
+};
+
+/* A wait, which the timeline of samples has as a gap. */
+struct timeline_gap {
+	uint64_t begin_ns, end_ns;
 };
 
 struct timeline_lane {
 	VEC(struct timeline_sample) samples;
+	VEC(struct timeline_gap) gaps; /* waits that are longer than most_ns */
+	uint64_t distance_ns;	       /* of two samples, while the thread is on the CPU */
+	uint64_t most_ns;	       /* that chance explains */
 };
 
 struct timeline_maker {
 	struct profile *profile;
 	struct timeline *result;
 	struct frame_runs_options options;
+	uint64_t from_ns, to_ns; /* what the filter selects; to_ns is not */
 	VEC(struct timeline_frame) frames;
 	VEC(struct timeline_path) paths;
 	struct int_map groups, by_path; /* (origin, end reason) -> number; (that, node) -> path */
@@ -71,8 +86,10 @@ static void release(struct timeline_maker *m)
 {
 	uint32_t n = profile_tables(m->profile)->n_threads;
 
-	for (uint32_t i = 0; m->lanes && i < n; i++)
+	for (uint32_t i = 0; m->lanes && i < n; i++) {
 		free(m->lanes[i].samples.items);
+		free(m->lanes[i].gaps.items);
+	}
 	free(m->lanes);
 	free(m->frames.items);
 	free(m->paths.items);
@@ -96,7 +113,6 @@ static int keep_path(struct timeline_maker *m, const struct store_sample *s)
 	m->paths.items[m->paths.count++] = (struct timeline_path){
 		.first = m->frames.count,
 		.count = (uint32_t)n,
-		.is_wait = n && profile_symbol_wait(frames[n - 1].symbol),
 	};
 	for (size_t i = 0; i < n; i++)
 		m->frames.items[m->frames.count++] =
@@ -119,37 +135,175 @@ static int path_of(struct timeline_maker *m, const struct store_sample *s, uint3
 	return err == 0 && *ret_path == m->paths.count ? keep_path(m, s) : err;
 }
 
-/* When a wait began, of which the record was made at its end. A short one stands for others, and
- * has the time of all of them. */
-static uint64_t begin_of(const struct timeline_maker *m, const struct timeline_sample *wait)
+static int take_part(struct timeline_lane *lane, const struct timeline_sample *part)
 {
-	uint64_t start = profile_tables(m->profile)->recording.start_ns;
-
-	return wait->time_ns < start || wait->amount > wait->time_ns - start
-		       ? start
-		       : wait->time_ns - wait->amount;
+	if (VEC_RESERVE(&lane->samples, 1) < 0)
+		return -ENOMEM;
+	lane->samples.items[lane->samples.count++] = *part;
+	return 0;
 }
 
-static int take(void *arg, const struct store_sample *sample)
+/* Takes the parts of a record that lasted, as far as the filter selects them. */
+static int take_parts(struct timeline_maker *m, const struct store_sample *record,
+		      const struct lasting *lasting, uint32_t thread, struct timeline_sample *part)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < lasting->n; i++) {
+		const struct span *span = &lasting->spans[i];
+
+		part->begin_ns = span->begin_ns > m->from_ns ? span->begin_ns : m->from_ns;
+		part->end_ns = span->end_ns < m->to_ns ? span->end_ns : m->to_ns;
+		if (part->begin_ns >= part->end_ns ||
+		    !lasting_within(lasting, record->period, part->begin_ns, part->end_ns,
+				    &part->amount))
+			continue;
+		err = take_part(&m->lanes[thread], part);
+		part->is_first = false;
+	}
+	return err;
+}
+
+static int take(void *arg, const struct store_sample *record, const struct lasting *lasting)
 {
 	struct timeline_maker *m = arg;
-	struct timeline_sample kept;
-	struct timeline_lane *lane;
+	struct timeline_sample kept = {.is_first = true, .is_moment = !lasting->ns};
 	struct store_sample s;
 	int err;
 
-	if (!profile_sample(m->profile, sample, &s))
+	if (!profile_part(m->profile, record, lasting, &s))
 		return 0;
-	lane = &m->lanes[s.thread];
-	kept.time_ns = s.time_ns;
-	kept.amount = profile_amount(m->profile, &s);
 	err = path_of(m, &s, &kept.path);
-	if (err < 0 || VEC_RESERVE(&lane->samples, 1) < 0)
-		return err < 0 ? err : -ENOMEM;
-	if (profile_filter(m->profile)->metric == METRIC_WALL && m->paths.items[kept.path].is_wait)
-		kept.time_ns = begin_of(m, &kept);
-	lane->samples.items[lane->samples.count++] = kept;
+	if (err < 0)
+		return err;
+	if (lasting->ns)
+		return take_parts(m, record, lasting, s.thread, &kept);
+	kept.begin_ns = kept.end_ns = s.time_ns;
+	kept.amount = profile_amount(m->profile, &s);
+	return take_part(&m->lanes[s.thread], &kept);
+}
+
+/* --- gaps ----------------------------------------------------------------------------------- */
+
+static int compare_numbers(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The median distance of a thread's records. */
+static int median_distance(const struct timeline_lane *lane, uint64_t *ret_ns)
+{
+	const size_t n = lane->samples.count - 1;
+	uint64_t *distances = calloc(n + 1, sizeof(*distances));
+
+	if (!distances)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		distances[i] =
+			lane->samples.items[i + 1].begin_ns - lane->samples.items[i].begin_ns;
+	qsort(distances, n, sizeof(*distances), compare_numbers);
+	*ret_ns = n ? distances[n / 2] : 1;
+	free(distances);
 	return 0;
+}
+
+/* Returns the time between two samples of a thread that is on the CPU; 0: the event is no clock. */
+static uint64_t period_of(const struct store_recording *recording)
+{
+	if (!store_is_timed(recording))
+		return 0;
+	if (recording->period)
+		return recording->period;
+	return recording->frequency_hz ? 1000000000 / recording->frequency_hz : 0;
+}
+
+/* Returns whether it is known where a metric's records begin and end: time between them is time
+ * without, and gaps between are bridged only if they are too short to see. */
+static bool is_known_whole(enum metric metric)
+{
+	return lasting_is(metric) && !metric_info(metric)->has_samples;
+}
+
+/* Sets how far samples of a thread stand apart, and how far they can by chance. */
+static int find_distance(struct timeline_maker *m, struct timeline_lane *lane)
+{
+	const struct metric_info *metric = metric_info(m->result->metric);
+	uint64_t ns = 0;
+	int err = 0;
+
+	if (metric->series == SERIES_CPU || metric->has_samples)
+		ns = period_of(&profile_tables(m->profile)->recording);
+	if (!ns)
+		err = median_distance(lane, &ns);
+	lane->distance_ns = ns;
+	lane->most_ns = ns * TIMELINE_CHANCE;
+	return err;
+}
+
+static int take_gap(void *arg, const struct store_sample *record, const struct lasting *lasting)
+{
+	struct timeline_maker *m = arg;
+	struct timeline_lane *lane = &m->lanes[record->thread];
+	const struct span *span = lasting->spans;
+
+	if (!lane->samples.count || span->end_ns - span->begin_ns <= lane->most_ns)
+		return 0;
+	if (VEC_RESERVE(&lane->gaps, 1) < 0)
+		return -ENOMEM;
+	lane->gaps.items[lane->gaps.count++] = (struct timeline_gap){span->begin_ns, span->end_ns};
+	return 0;
+}
+
+static int compare_gaps(const void *a, const void *b)
+{
+	const struct timeline_gap *x = a, *y = b;
+
+	return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
+}
+
+/* Has samples, which are moments, last up to the next one; but where a thread left the CPU for long
+ * until then, or is not known to have been there, the first ends with that. */
+static void lengthen(struct timeline_lane *lane)
+{
+	size_t gap = 0;
+
+	for (size_t i = 0; i < lane->samples.count; i++) {
+		struct timeline_sample *s = &lane->samples.items[i];
+		uint64_t next = i + 1 < lane->samples.count ? s[1].begin_ns : UINT64_MAX;
+
+		if (!s->is_moment)
+			continue;
+		s->end_ns = next - s->begin_ns <= lane->most_ns ? next
+								: s->begin_ns + lane->distance_ns;
+		while (gap < lane->gaps.count && lane->gaps.items[gap].begin_ns < s->begin_ns)
+			gap++;
+		if (gap < lane->gaps.count && lane->gaps.items[gap].begin_ns < next &&
+		    lane->gaps.items[gap].begin_ns > s->begin_ns)
+			s->end_ns = lane->gaps.items[gap].begin_ns;
+	}
+}
+
+static int find_gaps(struct timeline_maker *m)
+{
+	const uint32_t n = profile_tables(m->profile)->n_threads;
+	struct store_reader *reader = profile_reader(m->profile);
+	int err = 0;
+
+	for (uint32_t i = 0; err == 0 && i < n; i++)
+		if (m->lanes[i].samples.count)
+			err = find_distance(m, &m->lanes[i]);
+	if (err || m->result->metric != METRIC_CPU)
+		return err;
+	err = lasting_records(reader, METRIC_WAIT_BLOCKED, take_gap, m);
+	if (err == 0)
+		err = lasting_records(reader, METRIC_WAIT_RUNNABLE, take_gap, m);
+	for (uint32_t i = 0; err == 0 && i < n; i++)
+		if (m->lanes[i].gaps.count)
+			qsort(m->lanes[i].gaps.items, m->lanes[i].gaps.count,
+			      sizeof(struct timeline_gap), compare_gaps);
+	return err;
 }
 
 /* --- runs ----------------------------------------------------------------------------------- */
@@ -175,7 +329,8 @@ static int find_line(struct timeline_maker *m, const struct frame_run *run, stru
 		const struct timeline_frame *frame =
 			&m->frames.items[m->paths.items[path].first + run->depth - 1];
 
-		to->inferred += frame->is_inferred;
+		to->samples += m->lane->samples.items[i].is_first;
+		to->inferred += frame->is_inferred && m->lane->samples.items[i].is_first;
 		to->amount += m->lane->samples.items[i].amount;
 		if (VEC_RESERVE(&m->lines, 1) < 0)
 			return -ENOMEM;
@@ -211,12 +366,14 @@ static int timeline_run(void *arg, const struct frame_run *run)
 		.grandparent = timeline_symbol(m, run->grandparent),
 		.start_ns = run->start > start ? run->start - start : 0,
 		.end_ns = run->end > start ? run->end - start : 0,
-		.samples = run->last - run->first + 1,
+		.items = run->last - run->first + 1,
 		.depth = run->depth,
 		.first = run->first,
 	};
 	int err = find_line(m, run, &to);
 
+	if (err == 0 && to.samples < m->result->options.samples)
+		return 0;
 	if (err < 0 || VEC_RESERVE(&m->runs, 1) < 0)
 		return -ENOMEM;
 	m->runs.items[m->runs.count++] = to;
@@ -234,7 +391,7 @@ static int compare_runs(const void *a, const void *b)
 
 static bool contains(const struct timeline_run *outer, const struct timeline_run *inner)
 {
-	return inner->first < outer->first + outer->samples;
+	return inner->first < outer->first + outer->items;
 }
 
 /* Leaves out runs that one inside them takes up, and numbers the rows. `runs` is sorted. */
@@ -251,7 +408,7 @@ static int nest(struct timeline_run *runs, size_t n, size_t *ret_n, uint32_t *re
 			open.count--;
 		/* The next run is inside the newest one, or after it. */
 		if (open.count && open.items[open.count - 1] == kept - 1 &&
-		    run.samples * 100 >= runs[kept - 1].samples * TIMELINE_COVER) {
+		    run.items * 100 >= runs[kept - 1].items * TIMELINE_COVER) {
 			open.count--;
 			kept--;
 		}
@@ -271,9 +428,11 @@ static int nest(struct timeline_run *runs, size_t n, size_t *ret_n, uint32_t *re
 
 /* --- threads -------------------------------------------------------------------------------- */
 
-/* Goes through the thread's samples. */
-static int pass(struct timeline_maker *m, struct frame_runs *runs, uint64_t end)
+/* Goes through the thread's samples. Runs end where there are none for longer than chance explains.
+ */
+static int pass(struct timeline_maker *m, struct frame_runs *runs)
 {
+	uint64_t end = 0;
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < m->lane->samples.count; i++) {
@@ -285,18 +444,34 @@ static int pass(struct timeline_maker *m, struct frame_runs *runs, uint64_t end)
 			return -ENOMEM;
 		for (uint32_t k = 0; k < path->count; k++)
 			m->symbols.items[k] = m->frames.items[path->first + k].symbol;
-		err = frame_runs_add(runs, s->time_ns, m->symbols.items, path->count);
+		if (i && s->begin_ns > end &&
+		    (s->begin_ns - end > m->lane->most_ns || s[-1].is_moment))
+			err = frame_runs_end(runs, end);
+		if (err == 0)
+			err = frame_runs_add(runs, s->begin_ns, m->symbols.items, path->count);
+		end = s->end_ns > end ? s->end_ns : end;
 	}
 	return err == 0 ? frame_runs_end(runs, end) : err;
 }
 
-/* When a thread's last sample ends: as far behind it as samples stand apart on the average. */
+/* When a thread's last record ends. */
 static uint64_t timeline_end(const struct timeline_lane *lane)
 {
-	size_t n = lane->samples.count;
-	uint64_t first = lane->samples.items[0].time_ns, last = lane->samples.items[n - 1].time_ns;
+	uint64_t end = 0;
 
-	return n > 1 ? last + (last - first) / (n - 1) : last + 1;
+	for (size_t i = 0; i < lane->samples.count; i++)
+		if (lane->samples.items[i].end_ns > end)
+			end = lane->samples.items[i].end_ns;
+	return end;
+}
+
+static uint64_t count_records(const struct timeline_lane *lane)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < lane->samples.count; i++)
+		n += lane->samples.items[i].is_first;
+	return n;
 }
 
 static uint64_t sum(const struct timeline_lane *lane)
@@ -319,13 +494,13 @@ static int timeline_thread(struct timeline_maker *m, uint32_t thread)
 	m->lane = lane;
 	m->runs.count = 0;
 	if (err == 0)
-		err = pass(m, runs, timeline_end(lane));
+		err = pass(m, runs);
 	frame_runs_free(runs);
 	if (err < 0)
 		return err;
 	*to = (struct timeline_thread){
-		.thread = thread, .samples = lane->samples.count, .amount = sum(lane)};
-	to->start_ns = lane->samples.items[0].time_ns - start;
+		.thread = thread, .samples = count_records(lane), .amount = sum(lane)};
+	to->start_ns = lane->samples.items[0].begin_ns - start;
 	to->end_ns = timeline_end(lane) - start;
 	if (!m->runs.count) {
 		m->result->n_threads++;
@@ -355,16 +530,18 @@ static int compare_samples(const void *a, const void *b)
 {
 	const struct timeline_sample *x = a, *y = b;
 
-	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+	if (x->begin_ns != y->begin_ns)
+		return x->begin_ns < y->begin_ns ? -1 : 1;
+	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
 }
 
-/* Puts each thread's records into the order of time: those of two series come one after the other.
- */
+/* Puts each thread's records into the order of time: those of two series come one after the other,
+ * and where they began they have not come in order. */
 static void put_in_order(struct timeline_maker *m)
 {
 	const uint32_t n = profile_tables(m->profile)->n_threads;
 
-	if (metric_info(m->result->metric)->also == SERIES_CPU)
+	if (!lasting_is(m->result->metric))
 		return;
 	for (uint32_t i = 0; i < n; i++) {
 		if (m->lanes[i].samples.count)
@@ -384,8 +561,8 @@ static void bounds(struct timeline_maker *m)
 
 		if (!lane->samples.count)
 			continue;
-		if (lane->samples.items[0].time_ns < first)
-			first = lane->samples.items[0].time_ns;
+		if (lane->samples.items[0].begin_ns < first)
+			first = lane->samples.items[0].begin_ns;
 		if (timeline_end(lane) > last)
 			last = timeline_end(lane);
 	}
@@ -400,16 +577,30 @@ static int timeline_all(struct timeline_maker *m, const struct timeline_options 
 	int err = 0;
 
 	put_in_order(m);
+	err = find_gaps(m);
+	for (uint32_t i = 0; err == 0 && i < t->n_threads; i++)
+		lengthen(&m->lanes[i]);
+	if (err < 0)
+		return err;
 	bounds(m);
-	m->options.samples = options->samples;
-	m->options.duration = options->duration_ns;
+	timeline->options = *options;
 	if (!options->samples && !options->duration_ns) {
-		m->options.duration = (timeline->end_ns - timeline->start_ns) / TIMELINE_RUNS;
-		/* One sample may be chance, one record of all that there were is not. */
-		m->options.samples = metric_info(timeline->metric)->is_sampled ? 2 : 1;
+		timeline->options.duration_ns =
+			(timeline->end_ns - timeline->start_ns) / TIMELINE_RUNS;
+		/* One sample may be chance; one record of all that there were is not, nor is one
+		 * that lasted so long. */
+		timeline->options.samples =
+			metric_info(timeline->metric)->is_sampled && !lasting_is(timeline->metric)
+				? 2
+				: 1;
 	}
-	timeline->options.samples = m->options.samples;
-	timeline->options.duration_ns = m->options.duration;
+	m->options.duration = timeline->options.duration_ns;
+	for (uint32_t i = 0; i < t->n_threads && is_known_whole(timeline->metric); i++)
+		m->lanes[i].most_ns =
+			(timeline->options.duration_ns
+				 ? timeline->options.duration_ns
+				 : (timeline->end_ns - timeline->start_ns) / TIMELINE_RUNS) /
+			TIMELINE_UNSEEN;
 	timeline->threads = calloc((size_t)t->n_threads + 1, sizeof(*timeline->threads));
 	if (!timeline->threads)
 		return -ENOMEM;
@@ -425,15 +616,18 @@ static int timeline_all(struct timeline_maker *m, const struct timeline_options 
 int timeline_new(struct profile *profile, const struct timeline_options *options,
 		 struct timeline **ret_timeline)
 {
-	struct timeline_maker m = {.profile = profile};
+	const uint64_t to = profile_end(profile);
+	struct timeline_maker m = {.profile = profile,
+				   .from_ns = profile_begin(profile),
+				   .to_ns = to == UINT64_MAX ? to : to + 1};
 	int err = -ENOMEM;
 
 	m.result = calloc(1, sizeof(*m.result));
 	m.lanes = calloc((size_t)profile_tables(profile)->n_threads + 1, sizeof(*m.lanes));
-	if (m.result && m.lanes)
-		err = profile_records(profile, take, &m);
-	if (err == 0)
+	if (m.result)
 		m.result->metric = profile_filter(profile)->metric;
+	if (m.result && m.lanes)
+		err = lasting_records(profile_reader(profile), m.result->metric, take, &m);
 	if (err == 0)
 		err = timeline_all(&m, options);
 	if (err == 0)

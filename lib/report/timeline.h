@@ -7,13 +7,14 @@
  *             main > adi ──────────────────────────────────       rows: nested runs
  *             adi > compute_rhs ───  adi > x_solve ───────
  *
- * A run is a routine that a thread was in, sample after sample, for at least the threshold. Of runs
- * that cover the same time only the innermost is kept, and its label names two of the callers.
- * Paths are the profile's, completed where that was possible.
+ * A run is a routine that a thread was in, sample after sample, for at least the threshold. It ends
+ * where the thread leaves the CPU, or is not sampled, for longer than chance explains: some
+ * distances of samples. Of runs that cover the same time only the innermost is kept, and its label
+ * names two of the callers. Paths are the profile's, completed where that was possible.
  *
  * Of another metric than samples its records take their place, and a run has the sum of their
- * values as well. A record stands where it was made: an instance of a region, or a wait, at its
- * end. Only of METRIC_WALL, where samples are between them, waits stand where they began.
+ * values as well. A record that lasted, as a wait or a pass through a region, is where it was, and
+ * a single one that is long enough is a run.
  */
 #ifndef REPORT_TIMELINE_H
 #define REPORT_TIMELINE_H
@@ -37,7 +38,7 @@ struct timeline_run {
 	uint64_t inferred;	   /* of the samples: those in which this routine is inferred */
 	/* These are used while the timeline is made. */
 	uint32_t depth;
-	uint64_t first; /* number of the thread's sample */
+	uint64_t first, items; /* number of the thread's first part of a record, and how many */
 };
 
 struct timeline_thread {

@@ -17,16 +17,19 @@
  *             time, and 1 of 4 ms under main() alone, which sent 5 KiB
  *   waits     the small one with waits: in work() 3 of 20 ms for a futex, each of them runnable for
  *             1 ms, and in main() one of 5 ms asleep and one of 2 ms preempted
- *   wakers    the same with wakers: the futex's is the thread 99 in main(), which had slept for
- *             5 ms until then, but for the first time; that of its sleeps is an interrupt
- *   heap      the small one with sampled allocations: work() has 1,000 bytes (2 blocks) at 1 ms,
- *             which are freed at 3 ms, and 300 (1) at 4 ms; main() has 500 (5) at 2 ms, freed at
- *             3.5 ms, and 200 (1) at 5 ms; the recording ends at 10 ms
- *   fleet     40 samples of threads with a unit, with a container, and with a rank in an MPI job,
- *             in files with build-ids; two of the paths have one tag
- *   twin      5 samples of the second one of these paths
- *   windows   the small one and the one after it, by turns, as six windows of ten minutes of one
- *             run, from 2023-11-15 10:10:00 UTC on; the last is not finished
+ *   ranges    seven threads for 3 s, all of whose waits are counted: each is runnable for 1 ms, on
+ *             the CPU in work() up to 1 s, with a sample each 5 ms, waits in lock() for a futex
+ *             until 2.1 s, is runnable for 10 ms, and on the CPU again until it ends at 3 s
+ *   passes    one thread with samples in idle(), and passes through outer() from 1 s to 2 s, of
+ *             which 0.4 s CPU time, with one through inner() from 1.2 s to 1.6 s, 0.1 s CPU time
+ *   wakers    those of waits with wakers: the futex's is the thread 99 in main(), which had slept
+ * for 5 ms until then, but for the first time; that of its sleeps is an interrupt heap      the
+ * small one with sampled allocations: work() has 1,000 bytes (2 blocks) at 1 ms, which are freed at
+ * 3 ms, and 300 (1) at 4 ms; main() has 500 (5) at 2 ms, freed at 3.5 ms, and 200 (1) at 5 ms; the
+ * recording ends at 10 ms fleet     40 samples of threads with a unit, with a container, and with a
+ * rank in an MPI job, in files with build-ids; two of the paths have one tag twin      5 samples of
+ * the second one of these paths windows   the small one and the one after it, by turns, as six
+ * windows of ten minutes of one run, from 2023-11-15 10:10:00 UTC on; the last is not finished
  *   folded    400 passes through pass(), by turns in two threads, with 8 samples each and
  *             readings of CPU time and of a variable, cells, whose share of the pass's total is
  *             5 % at 25 % of the pass, in assemble(), 80 % at 70 %, in solve(), and then all of it
@@ -314,6 +317,61 @@ static void make_waits(struct maker *m)
 	wait(m, reason(m, in_main, "[preempted]"), SERIES_WAIT_RUNNABLE, 2000000);
 }
 
+/* A record that ends so many ms after the recording's start. */
+static void timed(struct maker *m, enum metric_series series, uint32_t of, uint32_t leaf,
+		  uint64_t end_ms, uint64_t value)
+{
+	struct store_sample s = {.time_ns = m->info.start_ns + end_ms * 1000000,
+				 .period = value,
+				 .node = leaf,
+				 .thread = of};
+
+	m->info.samples += series == SERIES_CPU;
+	keep(m, series == SERIES_CPU ? store_writer_sample(m->writer, &s)
+				     : store_writer_record(m->writer, series, &s));
+	if (s.time_ns > m->info.end_ns)
+		m->info.end_ns = s.time_ns;
+}
+
+static void make_ranges(struct maker *m)
+{
+	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog");
+	uint32_t in_main = node(m, 0, function(m, prog, 0x1110, "main"));
+	uint32_t work = node(m, in_main, function(m, prog, 0x1220, "work"));
+	uint32_t lock = node(m, in_main, function(m, prog, 0x1330, "lock"));
+	uint32_t futex = reason(m, lock, "[futex]"), woken = reason(m, lock, "[woken]");
+	uint32_t of = thread(m, 20, "prog");
+
+	timed(m, SERIES_WAIT_MEAN, of, 0, 0, 0);
+	for (int i = 0; i < 7; i++, of = i < 7 ? sibling(m, 0, 20 + i, "worker") : 0) {
+		timed(m, SERIES_WAIT_RUNNABLE, of, woken, 1, 1000000);
+		timed(m, SERIES_WAIT_BLOCKED, of, futex, 2100, 1100000000);
+		timed(m, SERIES_WAIT_RUNNABLE, of, woken, 2110, 10000000);
+		for (uint64_t at = 5; at < 3000; at += 5)
+			if (at < 1000 || at > 2110)
+				timed(m, SERIES_CPU, of, work, at, 1003009);
+		timed(m, SERIES_THREAD_END, of, 0, 3000, 0);
+	}
+}
+
+static void make_nested(struct maker *m)
+{
+	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog");
+	uint32_t idle = node(m, 0, function(m, prog, 0x1110, "idle"));
+	uint32_t outer = node(m, 0, function(m, prog, 0x1220, "outer"));
+	uint32_t inner = node(m, outer, function(m, prog, 0x1330, "inner"));
+	uint32_t of = thread(m, 20, "prog");
+
+	timed(m, SERIES_CPU, of, idle, 0, 1003009);
+	timed(m, SERIES_REGION_TIME, of, inner, 1600, 400000000);
+	timed(m, SERIES_REGION_CPU, of, inner, 1600, 100000000);
+	timed(m, SERIES_REGION_TIME, of, outer, 2000, 600000000);
+	timed(m, SERIES_REGION_CPU, of, outer, 2000, 300000000);
+	timed(m, SERIES_REGION_NESTED_TIME, of, outer, 2000, 400000000);
+	timed(m, SERIES_REGION_NESTED_CPU, of, outer, 2000, 100000000);
+	timed(m, SERIES_CPU, of, idle, 3000, 1003009);
+}
+
 static void waker(struct maker *m, uint32_t of, uint32_t leaf, uint64_t time_ns, uint64_t value)
 {
 	struct store_sample s = {.time_ns = time_ns, .period = value, .node = leaf, .thread = of};
@@ -470,14 +528,31 @@ static void fill(struct maker *m, const char *kind)
 		const char *name;
 		void (*fill)(struct maker *m);
 	} kinds[] = {
-		{"small", make_small},	   {"after", make_after},	  {"names", make_names},
-		{"hostile", make_hostile}, {"inferred", make_inferred},	  {"empty", make_nothing},
-		{"cut", make_cut},	   {"deep", make_deep},		  {"wide", make_wide},
-		{"metrics", make_metrics}, {"waits", make_waits},	  {"heap", make_heap},
-		{"fleet", make_fleet},	   {"twin", make_twin},		  {"windows", make_windows},
-		{"wakers", make_wakers},   {"folded", make_folded},	  {"markup", make_markup},
-		{"unread", make_unread},   {"modes", make_modes},	  {"locked", make_locked},
-		{"traced", make_traced},   {"instances", make_instances},
+		{"small", make_small},
+		{"after", make_after},
+		{"names", make_names},
+		{"hostile", make_hostile},
+		{"inferred", make_inferred},
+		{"empty", make_nothing},
+		{"cut", make_cut},
+		{"deep", make_deep},
+		{"wide", make_wide},
+		{"metrics", make_metrics},
+		{"waits", make_waits},
+		{"heap", make_heap},
+		{"fleet", make_fleet},
+		{"twin", make_twin},
+		{"windows", make_windows},
+		{"ranges", make_ranges},
+		{"passes", make_nested},
+		{"wakers", make_wakers},
+		{"folded", make_folded},
+		{"markup", make_markup},
+		{"unread", make_unread},
+		{"modes", make_modes},
+		{"locked", make_locked},
+		{"traced", make_traced},
+		{"instances", make_instances},
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {

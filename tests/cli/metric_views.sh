@@ -78,7 +78,10 @@ timelines() {
     [ $status = 0 ] || { says "$metric is what there is at one moment: 'stackctl heap'" && return; }
     has "^# metric: $metric, $shown" timeline
     has "thread 12 prog of process 12: [0-9]* $records, .* s to .* s$" timeline
-    case $metric in region.visits | alloc.objects | wall) ;; *) has " $shown.* > main \[" timeline ;; esac
+    case $metric in # where they lie is known of waits: they are apart
+    region.visits | alloc.objects | wall | wait.*) ;;
+    *) has " $shown.* > main \[" timeline ;;
+    esac
     cp "$tmp/out" "$tmp/t.txt"
     expect 0 "$stackctl" timeline -i "$in" --metric "$metric" --threshold 1 -o "$tmp/t.svg"
     grep -q ", [0-9]* $records" "$tmp/t.svg" || fail "$metric: no $records in the picture"
@@ -92,6 +95,11 @@ while read -r in metric records shown total work; do
     timelines
     case $metric in heap.*) ;; *) merges ;; esac # what is live in two runs is no sum either
 done <<<"$metrics"
+
+metric=wait.runnable
+expect 0 "$stackctl" timeline -i "$waits" --metric wait.runnable --threshold 1
+has ' 0.120 * 0.121 * 1 * 1.000 ms .*\[woken\]' timeline
+has ' 0.170 * 0.172 * 1 * 2.000 ms .*\[preempted\]' timeline
 
 # --- wall: samples and waits in one
 metric=wall
