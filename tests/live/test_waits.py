@@ -324,19 +324,26 @@ def test_waits_uring():
             check(0.5 * int(told[way]) < sum(ns for _, ns in found) <= int(told[way]), way, told, found)
 
 
-def check_wall(recording, way, tid, cpu):
-    """The wall time is the sum of its parts. Its samples are as many as the thread's CPU time has
-    periods, within five standard errors; or fewer, of threads that switch: at a switch the kernel
-    stops a thread's event and starts the next one's, for as long as many of these run at all."""
+def check_wall(recording, way, tid, wall, cpu):
+    """All waits are counted, so what was no wait was on the CPU: the thread has all of the time of
+    its way, and no less time on the CPU than it says; and ranges add up to the whole. Its samples
+    are as many as the thread's CPU time has periods, within five standard errors; or fewer, of
+    threads that switch: at a switch the kernel stops a thread's event and starts the next one's,
+    for as long as many of these run at all."""
     stacks = {metric: folded(recording, metric, "--tid", tid)
               for metric in ("cpu", "wait.blocked", "wait.runnable", "wall")}
     parts = {metric: sum(value for stack, value in of.items()
                          if ";run;%s;" % way in stack or stack.endswith(";run;" + way))
              for metric, of in stacks.items()}
     parts["cpu"] *= PERIOD_NS
-    print("%s %s: %s, of %d ns on the CPU" % (way, tid, parts, cpu))
-    check(parts["wall"] == parts["cpu"] + parts["wait.blocked"] + parts["wait.runnable"],
-          "wall is not the sum", parts)
+    whole = {metric: sum(of.values()) for metric, of in stacks.items()}
+    on_cpu = whole["wall"] - whole["wait.blocked"] - whole["wait.runnable"]
+    print("%s %s: %s, all of it %s, of %d ns and %d on the CPU" % (way, tid, parts, whole, wall, cpu))
+    check(whole["wall"] >= wall - ENDS_NS - wall / PER_MILLE, "wall is not all", way, whole, wall)
+    check(on_cpu >= cpu - ENDS_NS - wall / PER_MILLE, "too little on the CPU", way, whole, cpu)
+    ranges = [sum(folded(recording, "wall", "--tid", tid, *options).values())
+              for options in (("--to", "0.3"), ("--from", "0.3", "--to", "0.4567"), ("--from", "0.4567"))]
+    check(abs(sum(ranges) - whole["wall"]) < 1000000, "ranges do not add up", way, ranges, whole)
     most = 5 * (cpu * PERIOD_NS) ** 0.5 + cpu / 100
     check(parts["cpu"] <= cpu + most, "too many samples", way, parts, cpu)
     check(way != "hog" or parts["cpu"] >= cpu - most, "too few samples", way, parts, cpu)
@@ -352,7 +359,7 @@ def test_waits_wall():
         counters = check_counters(recording)
         for words in map(str.split, result.out.splitlines()):
             check_conserved(recording, words, counters["waits_stolen_ns"], counters["waits_missed_ns"])
-            check_wall(recording, words[0], words[1], int(words[3]))
+            check_wall(recording, words[0], words[1], int(words[2]), int(words[3]))
 
 
 # Who ends the waits of a way for a reason: a thread in that function; None: an interrupt.
