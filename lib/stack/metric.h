@@ -44,8 +44,8 @@ enum metric_series {
 	SERIES_MEMORY_MAPPED,  /* bytes that a process has asked the kernel for */
 	SERIES_MPI_RANK, /* no quantity: of each process of an MPI job, its rank + 1, and the size
 			  * of the job (0: not known) in the upper 32 bits */
-	SERIES_WAIT_BLOCKED,  /* a sampled wait when its thread was woken (in older stores when it ran);
-			       * the ns blocked that it stands for */
+	SERIES_WAIT_BLOCKED,  /* a sampled wait when its thread was woken (in older stores when it
+			       * ran);  the ns blocked that it stands for */
 	SERIES_WAIT_RUNNABLE, /* the same when it ran; the ns that it was runnable, without a CPU */
 	SERIES_WAIT_WAKER, /* no quantity: when a thread's sampled wait was ended, under the path of
 			    * the waker, which the value tells */
@@ -61,7 +61,7 @@ enum metric_series {
 	SERIES_WAIT_MEAN = SERIES_COUNTED + METRIC_COUNTERS, /* no quantity: the mean in ns by
 							      * which waits are sampled from then
 							      * on; 0: all are kept */
-	SERIES_THREAD_END, /* no quantity: when a thread ended */
+	SERIES_THREAD_END,				     /* no quantity: when a thread ended */
 	SERIES_COUNT
 };
 
