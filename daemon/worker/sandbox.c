@@ -217,6 +217,8 @@ static int load_filter(bool is_worker)
 		err = allow(filter, fork_calls, sizeof(fork_calls) / sizeof(*fork_calls));
 	if (!err)
 		err = allow_in_part(filter, is_worker);
+	if (!err && IS_INSTRUMENTED) /* before calls that do not return */
+		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(sigaltstack), 0);
 	if (!err)
 		err = seccomp_load(filter);
 	seccomp_release(filter);
