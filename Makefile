@@ -40,7 +40,7 @@ WORKLOADS  = $(B)/workloads/done
 all: $(B)/stackd $(B)/stackctl stacktag $(B)/libstackalloc.so
 
 help:
-	@echo 'all man mpi deps demo check check-unit check-live check-kernels check-distros check-container lint format agree fuzz soak bench bench-quick install deb dist clean'
+	@echo 'all man mpi deps demo check check-long check-repeat check-unit check-live check-kernels check-distros check-container lint format agree fuzz soak bench bench-quick install deb dist clean'
 
 # --- the kernel half -------------------------------------------------------------------------
 #
@@ -325,7 +325,9 @@ emulator: $(B)/emulator/score
 deps:
 	$(Q)./deps.sh $(or $(GROUPS),build $(if $(PREBUILT),,bpf))
 
-check: ; $(Q)tests/check.sh all
+check: ; $(Q)tests/check.sh $(if $(TEST),TEST=$(TEST),all)
+check-long: ; $(Q)tests/check.sh long
+check-repeat: ; $(Q)tests/repeat.py --times $(or $(TIMES),20) $(TEST)
 check-unit: ; $(Q)tests/check.sh unit
 check-live: ; $(Q)tests/check.sh live
 check-kernels: ; $(Q)tests/check.sh kernels
@@ -381,7 +383,7 @@ dist:
 clean:
 	rm -rf $(B)
 
-.PHONY: all help deps deb dist check check-unit check-live check-kernels check-distros check-container \
+.PHONY: all help deps deb dist check check-long check-repeat check-unit check-live check-kernels check-distros check-container \
 	lint format demo agree fuzz bench bench-quick install clean \
 	unit-tests workloads emulator walk-bench man stacktag mpi
 .DELETE_ON_ERROR:

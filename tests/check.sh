@@ -1,13 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
-# Builds and tests everything: tests/check.sh [all|unit|cli|exports|deb|lint|live|kernels|distros|container]...
+# Builds and tests: tests/check.sh [GROUP]...
 #
-# Prints one line a test: `PASS name`, `FAIL name: reason` or `SKIP name: reason`, and at the end
-# exactly one line `N passed, N failed, N skipped`; the exit status is 1 if anything failed. A
-# test's output is in build/check/NAME.log. A test program passes with status 0, is
-# skipped with 77 (its last line of output is the reason), and fails with any other.
+#   all        what `make check` runs, before every change: some ten minutes on two processors
+#   long       what `make check-long` runs, before a release: everything that takes longer
+#   unit, cli, exports, deb, lint, live, kernels, distros, container    one group, whole
+#   TEST=NAME  one test (`make check TEST=NAME`)
 #
-# A test skips for want of something in the machine, never for a fault of the project.
+# Prints one line a test: `PASS name`, `FAIL name: reason` or `SKIP name: reason`, then the ten tests
+# that took longest, and at the end exactly one line `N passed, N failed, N skipped`; the exit status is
+# 1 if anything failed. A test's output is in build/check/NAME.log. A test program passes with status 0,
+# is skipped with 77 (its last line of output is the reason), and fails with any other.
+#
+# A test skips for want of something in the machine, never for a fault of the project. Nothing is run
+# twice.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES CC B SAN DEBUG
@@ -26,9 +32,9 @@ judge() { # NAME STATUS
     case $2 in
     0) say "PASS $1" ;;
     77) say "SKIP $1: $(tail -n 1 "$logs/$1.log")" ;;
-    124) say "FAIL $1: did not end in time, see $logs/$1.log" ;;
+    124) say "FAIL $1: did not end in time, see $logs/$1.log (again: make check TEST=$1)" ;;
     *)
-        say "FAIL $1: status $2, see $logs/$1.log"
+        say "FAIL $1: status $2, see $logs/$1.log (again: make check TEST=$1)"
         tail -n 15 "$logs/$1.log" | sed 's/^/    | /' >&2
         ;;
     esac
@@ -59,14 +65,21 @@ spawn() { # the same in the background, at most one per CPU
 # --- the groups ------------------------------------------------------------------------------
 
 do_build() {
-    run build-gcc make -j"$jobs" CC=gcc all workloads mpi || return
-    # For its warnings, which do not depend on what it optimises.
-    [ "$1" = quick ] || run build-clang make -j"$jobs" CC=clang DEBUG=1 B=build/clang all
+    run build-gcc make -j"$jobs" CC=gcc all workloads mpi
+}
+
+# What clang warns of does not depend on what it optimises.
+do_clang() {
+    run build-clang make -j"$jobs" CC=clang DEBUG=1 B=build/clang all
+}
+
+sanitizers() {
+    export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
 }
 
 do_unit() {
     run build-sanitized make -j"$jobs" -k CC=gcc SAN=1 B=build/san unit-tests
-    export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
+    sanitizers
     for source in tests/unit/test_*.c; do
         [ -e "$source" ] || continue
         name=$(basename "$source" .c)
@@ -76,12 +89,17 @@ do_unit() {
     [ ! -x tests/agree/run.sh ] || run walk-agree tests/agree/run.sh quick
     run walk-cost python3 bench/cost.py check
     run lbr-emulated tests/emulator/run.py
-    run lbr-recorded tests/emulator/run.py recorded
+    # Only where there is the recording that the emulator's description comes from.
+    [ ! -e ../shared/lbr ] || run lbr-recorded tests/emulator/run.py recorded
     [ ! -x tests/fuzz/run.sh ] || run fuzz-replay tests/fuzz/run.sh replay
 }
 
-do_cli() {
+cli_begin() {
     export STACKD=$PWD/build/stackd STACKCTL=$PWD/build/stackctl
+}
+
+do_cli() {
+    cli_begin
     for script in tests/cli/*.sh; do
         [ -e "$script" ] || continue
         spawn "cli-$(basename "$script" .sh)" "$script"
@@ -136,12 +154,16 @@ lint_checked() {
     [ -z "$bad" ] || { echo "pointers compared with NULL in a way that moves:" && echo "$bad" && return 1; }
 }
 
-do_lint() {
+lint_begin() {
     export -f sources each_source lint_format lint_tidy lint_dead_stores lint_shell lint_python \
         lint_layers lint_headers lint_sizes lint_checked
     export jobs flags
     run lint-bpf make build/gen/stackd.skel.h build/gen/pprof.pb-c.h build/gen/otlp.pb-c.h build/gen/flamegraph.html.inc \
         build/gen/fold.html.inc
+}
+
+do_lint() {
+    lint_begin
     spawn lint-format bash -o pipefail -c lint_format
     spawn lint-shell bash -o pipefail -c lint_shell
     spawn lint-python bash -o pipefail -c lint_python
@@ -155,9 +177,9 @@ do_lint() {
 }
 
 # The tests in which other programs read the exports; they judge and report for themselves.
-do_exports() {
+do_exports() { # [--long] or names of tests
     deps exports || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
-    timeout 2400 /usr/bin/python3 tests/exports/run.py --logs "$logs" </dev/null | tee -a "$results"
+    timeout 2400 /usr/bin/python3 tests/exports/run.py --logs "$logs" "$@" </dev/null | tee -a "$results"
     case ${PIPESTATUS[0]} in
     0) ;;
     1) grep -q '^FAIL export-' "$results" || say "FAIL exports: the tests broke off" ;;
@@ -166,8 +188,8 @@ do_exports() {
 }
 
 # The live tests, which report in the same form. Each has a time to end in; all have that of CI.
-do_live() {
-    timeout 4800 /usr/bin/python3 tests/live/run.py --logs "$logs" --jobs "$jobs" </dev/null |
+do_live() { # [--long] or names of tests
+    timeout 4800 /usr/bin/python3 tests/live/run.py --logs "$logs" --jobs "$jobs" "$@" </dev/null |
         tee -a "$results"
     case ${PIPESTATUS[0]} in
     0) ;;
@@ -247,24 +269,85 @@ timed() { # COMMAND...: a group, whose time gets a line
     { time "$@" 2>&3; } 3>&2 2>>"$STACKD_TEST_TIMES"
 }
 
-# All groups run in three lanes: one that tests this build here, one that waits for other systems'
-# roots, kernels and containers much of the time, and one that waits for servers, and ends before these.
-all_here() {
-    timed do_unit
-    timed do_cli
+# The groups of `make check`: one lane keeps the processors busy, and the other waits much of the time,
+# for package managers, servers and an emulated machine.
+check_here() {
     timed do_live
+    timed do_cli
+    timed do_unit
 }
 
-all_of_servers() {
+check_elsewhere() {
+    timed do_kernels --quick --compilers one 6.1 own
     timed do_exports
     timed do_lint
+    timed do_clang
 }
 
-all_elsewhere() {
+# All groups, whole: one lane tests this build here, one waits for other systems' roots, kernels and
+# containers, and one for servers.
+long_here() {
+    timed do_unit
+    timed do_cli
+    timed do_live --long
+    run walk-agree-full tests/agree/run.sh full
+    run fuzz-short tests/fuzz/run.sh 60
+    run soak make -s soak SECONDS=900
+}
+
+long_of_servers() {
+    timed do_exports --long
+    timed do_lint
+    timed do_clang
+}
+
+long_elsewhere() {
     timed do_deb
-    timed do_kernels --compilers one 6.1 6.12 own
-    timed do_distro quick trixie
+    timed do_kernels
+    timed do_distros
     timed do_container
+}
+
+do_distros() {
+    for release in bookworm trixie sid; do
+        do_distro test "$release"
+    done
+}
+
+# One test, by its name: the groups are told by how their tests' names begin.
+do_test() { # NAME
+    local name=$1
+    case $name in
+    build-*) do_build ;;
+    test_*)
+        make -j"$jobs" CC=gcc SAN=1 B=build/san "build/san/tests/$name" >"$logs/build-$name.log" 2>&1
+        sanitizers
+        run "$name" "build/san/tests/$name"
+        ;;
+    lint-*)
+        lint_begin
+        run "$name" bash -o pipefail -c "${name//-/_}"
+        ;;
+    cli-*) do_build && cli_begin && run "$name" "tests/cli/${name#cli-}.sh" ;;
+    live-*) do_build && do_live --exact "$name" ;;
+    export-*) do_build && do_exports --exact "$name" ;;
+    walk-agree) run "$name" tests/agree/run.sh quick ;;
+    walk-cost) do_build && run "$name" python3 bench/cost.py check ;;
+    lbr-emulated) run "$name" tests/emulator/run.py ;;
+    lbr-recorded) run "$name" tests/emulator/run.py recorded ;;
+    fuzz-replay) run "$name" tests/fuzz/run.sh replay ;;
+    kernel-*)
+        name=${name#kernel-}
+        do_build && do_kernels "${name%%-*}"
+        ;;
+    deb-*) do_build && do_deb ;;
+    distro-*)
+        name=${name#distro-}
+        do_distro test "${name%%-*}"
+        ;;
+    container-*) do_container ;;
+    *) say "FAIL $name: no test has such a name" ;;
+    esac
 }
 
 # ---------------------------------------------------------------------------------------------
@@ -274,40 +357,44 @@ mkdir -p "$logs"
 : >"$results"
 
 wanted='build bpf test'
-case " ${*:-all} " in *' lint '* | *' all '*) wanted="$wanted lint" ;; esac
+case " ${*:-all} " in *lint* | *' all '* | *' long '*) wanted="$wanted lint" ;; esac
 # shellcheck disable=SC2086 # a list of groups
 ./deps.sh $wanted >"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
 
 for group in "${@:-all}"; do
     case $group in
     all)
-        begin_deb
-        begin_distro trixie
-        timed do_build full
-        all_here &
-        all_elsewhere &
-        all_of_servers &
+        timed do_build
+        check_here &
+        check_elsewhere &
         wait
         ;;
-    distros)
-        for release in bookworm trixie sid; do
-            do_distro test "$release"
-        done
+    long)
+        begin_deb
+        timed do_build
+        long_here &
+        long_elsewhere &
+        long_of_servers &
+        wait
         ;;
-    unit) do_unit ;;
-    lint) do_lint ;;
-    cli | exports | deb | live | kernels | container)
-        do_build quick
-        "do_$group"
-        ;;
+    TEST=*) do_test "${group#TEST=}" ;;
+    distros | unit | lint) "do_$group" ;;
+    exports | live) do_build && "do_$group" --long ;;
+    cli | deb | kernels | container) do_build && "do_$group" ;;
     *)
-        echo "usage: tests/check.sh [all|unit|cli|exports|deb|lint|live|kernels|distros|container]..." >&2
+        echo "usage: tests/check.sh [all|long|unit|cli|exports|deb|lint|live|kernels|distros|container|TEST=NAME]..." >&2
         exit 2
         ;;
     esac
 done
 
+slowest() {
+    echo 'The ten that took longest:'
+    grep -v ': group ' "$STACKD_TEST_TIMES" 2>/dev/null | sort -rn | head -n 10 | sed 's/^/    /'
+}
+
 count() { grep -c "^$1 " "$results"; }
+slowest
 failed=$(count FAIL)
 echo "$(count PASS) passed, $failed failed, $(count SKIP) skipped"
 [ "$failed" = 0 ]

@@ -5,8 +5,9 @@
 Checks that with stack memory in the sample no frame is wrong, nearly every path is exact and every
 other one is reported as incomplete, whatever the ring's size; that with branch records alone no
 path is better without reading the code; and that the emulator's records have the shape of a real
-recording, of which `run.py recorded` checks the same (it is not part of the project, and lies
-beside some checkouts).
+recording, which check_shape() describes. That of an i7-9700 in call-stack mode is where the description
+comes from: 29 samples, 17 of them in user code, of 2 to 4 entries. It is not part of the project;
+`run.py recorded` checks it where it lies beside the checkout.
 """
 import os
 import re
@@ -87,9 +88,6 @@ def check_emulator(folder):
 
 def recorded():
     """The shape that the emulator's records are held to is that of a real recording."""
-    if not os.path.exists(REAL):
-        print("no real recording beside this checkout")
-        sys.exit(77)
     check_shape(REAL, "real", 2)
     sys.exit(1 if failures else 0)
 

@@ -22,15 +22,18 @@ LEAST_NODE = 20
 sys.path.insert(0, os.path.join(ROOT, "tests", "live"))
 from harness import Failed, Skip, check, why_no_bpf  # noqa: E402,F401  (for all tests here)
 
-Test = collections.namedtuple("Test", "name run")
+Test = collections.namedtuple("Test", "name run long")
 TESTS = []
 
 
-def exports(function):
-    """Registers a test under its function's name, `test_` replaced by `export-`."""
-    name = function.__name__.replace("test_", "", 1).replace("_", "-")
-    TESTS.append(Test("export-" + name, function))
-    return function
+def exports(function=None, *, long=False):
+    """Registers a test under its function's name, `test_` replaced by `export-`. `long`: it takes long
+    for what it tells, and is one of `make check-long`."""
+    def register(function):
+        name = function.__name__.replace("test_", "", 1).replace("_", "-")
+        TESTS.append(Test("export-" + name, function, long))
+        return function
+    return register(function) if function else register
 
 
 def run(*command, timeout=120, **more):

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Reads requests to servers of profiles by what others have generated of these servers' own definitions:
 //   node foreign.mjs NODE_MODULES parca FILE            Parca's web client: JSON of /profiles/writeraw
-//   node foreign.mjs NODE_MODULES otlp FILE PROTOS      protobufjs and a copy of opentelemetry-proto
+//   node foreign.mjs NODE_MODULES otlp FILE SCHEMA      protobufjs, with otlp_schema.py's description
 // Prints what it has read as JSON; a field that the definition does not have ends it with an error.
 import { readFileSync } from "node:fs";
 import { createRequire, register } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-const [folder, kind, file, protos] = process.argv.slice(2);
+const [folder, kind, file, schema] = process.argv.slice(2);
 
 async function parca() {
 	// The package has modules that do not say that they are, and import others without their endings.
@@ -27,11 +27,8 @@ async function parca() {
 
 function otlp() {
 	const protobuf = createRequire(join(folder, "x.js"))("protobufjs");
-	const root = new protobuf.Root();
-	root.resolvePath = (from, name) => join(protos, name);
-	root.loadSync("opentelemetry/proto/collector/profiles/v1development/profiles_service.proto", { keepCase: true });
-	const Request = root.lookupType(
-		"opentelemetry.proto.collector.profiles.v1development.ExportProfilesServiceRequest");
+	const { request: name, ...description } = JSON.parse(readFileSync(schema, "utf8"));
+	const Request = protobuf.Root.fromJSON(description).lookupType(name);
 	const bytes = readFileSync(file);
 	const request = Request.decode(bytes);
 	const wrong = Request.verify(request);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Lets the programs that exports are for read them: run.py [--logs DIR] [--time] [NAME-PART...]
+"""Lets the programs that exports are for read them: run.py [--logs DIR] [--time] [--long] [--list] [NAME-PART...]
 
 pprof, callgrind_annotate, speedscope and Firefox's profiler load what stackctl wrote, and every
 number that they show is compared with stackctl's report of the same recording. The flame graph is
@@ -36,18 +36,31 @@ import test_servers  # noqa: E402,F401
 import test_tools  # noqa: E402,F401
 
 
+def is_wanted(test, options):
+    if not options.names:
+        return options.long or not test.long
+    if options.exact:
+        return test.name in options.names
+    return any(name in test.name for name in options.names)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--logs", default=tempfile.gettempdir() + "/stackd-exports-logs")
     parser.add_argument("--time", action="store_true", help="seconds behind each line")
+    parser.add_argument("--long", action="store_true", help="those of `make check-long`, too")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--exact", action="store_true", help="the names are whole ones")
     parser.add_argument("names", nargs="*", help="only tests whose name contains one of these")
     options = parser.parse_args()
+    tests = [test for test in common.TESTS if is_wanted(test, options)]
+    if options.list:
+        print("\n".join(test.name for test in tests))
+        return 0
     os.makedirs(options.logs, exist_ok=True)
     os.environ["STACKD_EXPORT_LOGS"] = options.logs
     failed = 0
-    for test in common.TESTS:
-        if options.names and not any(name in test.name for name in options.names):
-            continue
+    for test in tests:
         start = time.monotonic()
         with open(os.path.join(options.logs, test.name + ".log"), "w", encoding="utf-8",
                   errors="backslashreplace") as log:

@@ -119,24 +119,26 @@ stackctl doctor --json >/out/doctor.json 2>/out/doctor.log
 echo $? >/out/doctor.status
 
 record started --judge -F 997 --ring-bytes 64M -- /bin/dash /tmp/each.sh
-record stacks --judge -F 997 --ring-bytes 64M -- /bin/dash -c \
-    "/workloads/sigaltstack 2 & /workloads/unreadable 2; wait"
-record_stopped lossy deep --judge -F 1997 --ring-bytes 256K -- /workloads/deep 4
+if [ ! -e /workloads/quick ]; then
+    record stacks --judge -F 997 --ring-bytes 64M -- /bin/dash -c \
+        "/workloads/sigaltstack 2 & /workloads/unreadable 2; wait"
+    record_stopped lossy deep --judge -F 1997 --ring-bytes 256K -- /workloads/deep 4
 
-# The daemon needs CPU time as well: a load that two processors can bear.
-start threads
-record_until walks 200 attached --judge -F 997 --ring-bytes 128M --pid "$started"
-end
-start chain plugin
-# At a rate that leaves the processors to the workloads, and to what counts the walks: of the whole
-# machine, stackd is a part, and where the emulator gets a third of a processor a sample takes 6 ms.
-record_until walks 200 all -F 49 --ring-bytes 128M --all
-end
-start chain threads
-mkdir /tmp/cgroup/one
-echo "${started##* }" >/tmp/cgroup/one/cgroup.procs
-record_until walks 200 cgroup -F 997 --cgroup /tmp/cgroup/one
-end
+    # The daemon needs CPU time as well: a load that two processors can bear.
+    start threads
+    record_until walks 200 attached --judge -F 997 --ring-bytes 128M --pid "$started"
+    end
+    start chain plugin
+    # At a rate that leaves the processors to the workloads, and to what counts the walks: of the whole
+    # machine, stackd is a part, and where the emulator gets a third of a processor a sample takes 6 ms.
+    record_until walks 200 all -F 49 --ring-bytes 128M --all
+    end
+    start chain threads
+    mkdir /tmp/cgroup/one
+    echo "${started##* }" >/tmp/cgroup/one/cgroup.procs
+    record_until walks 200 cgroup -F 997 --cgroup /tmp/cgroup/one
+    end
+fi
 
 # Regions: the log has what the program measures itself.
 regions=$(cat /workloads/regions.options)
@@ -144,7 +146,7 @@ regions=$(cat /workloads/regions.options)
 record regions -F 997 $regions -- /workloads/regions 10
 moved=$(cat /workloads/moved.options)
 # shellcheck disable=SC2086
-record moved -F 97 $moved -- /workloads/moved 200
+[ -e /workloads/quick ] || record moved -F 97 $moved -- /workloads/moved 200
 
 # Allocations, by probes on the allocator of a static program.
 allocs=$(cat /workloads/allocs.options)
@@ -157,7 +159,7 @@ waits=$(cat /workloads/waits.options)
 record waits -F 49 $waits -- /workloads/waits 40
 
 # Programs that keep a tag: walks beside the tags, then tags instead of walks.
-if [ -d /workloads/tagged-plugin ]; then
+if [ -d /workloads/tagged-plugin ] && [ ! -e /workloads/quick ]; then
     cat >/tmp/tagged.sh <<'EOF'
 export PATH=/bin
 for name in chain threads plugin tail_calls; do
@@ -176,6 +178,7 @@ for daemon in /bin/stackd-clang-*; do
     [ -x "$daemon" ] || continue
     compiler=${daemon#/bin/stackd-}
     record "$compiler" --judge -F 997 --ring-bytes 64M -- /bin/dash /workloads/short.sh
+    [ ! -e /workloads/quick ] || continue
     start deep
     record_until walks 100 "$compiler-options" --depth 8 --heights --lbr=anyway -F 997 --pid "$started"
     end

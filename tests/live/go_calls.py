@@ -5,7 +5,7 @@ import bisect
 import re
 import subprocess
 
-from harness import check_truth
+from harness import check
 from perf_script import is_kernel
 
 INSTRUCTION = re.compile(r"^\s*([0-9a-f]+):\t(\S+)\s*(\S*)")
@@ -136,6 +136,6 @@ def check_edges(samples, path, calls):
             if fault:
                 key = "%s called by %s at %x: %s" % (*names, caller.ip, fault)
                 faults[key] = faults.get(key, 0) + 1
-    check_truth(not faults, "%d pairs of frames are wrong" % sum(faults.values()),
+    check(not faults, "%d pairs of frames are wrong" % sum(faults.values()),
           *["%d %s" % (count, key) for key, count in sorted(faults.items())[:10]])
     return pairs, seen

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Runs the live tests: run.py [--logs DIR] [--jobs N] [--list] [--exact] [NAME-PART...]
+"""Runs the live tests: run.py [--logs DIR] [--jobs N] [--list] [--long] [--exact] [NAME-PART...]
 
 Prints a line a test as tests/check.sh does; what a test prints goes to DIR/NAME.log. With --jobs,
 each test is a process of its own, N at a time, but for those that need the machine alone: they
@@ -120,18 +120,25 @@ def run_all(tests, options):
             yield run_here(test, options)
 
 
+def is_wanted(test, options):
+    if not options.names:
+        return options.long or not test.long
+    if options.exact:
+        return test.name in options.names
+    return any(name in test.name for name in options.names)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--logs", default=tempfile.gettempdir() + "/stackd-live")
     parser.add_argument("--jobs", type=int, default=1, help="how many tests at a time")
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--long", action="store_true", help="those of `make check-long`, too")
     parser.add_argument("--exact", action="store_true", help="the names are whole ones")
     parser.add_argument("--time", action="store_true", help="seconds behind each line")
     parser.add_argument("names", nargs="*", help="only tests whose name contains one of these")
     options = parser.parse_args()
-    tests = [test for test in harness.TESTS
-             if not options.names or (test.name in options.names if options.exact else
-                                      any(name in test.name for name in options.names))]
+    tests = [test for test in harness.TESTS if is_wanted(test, options)]
     if options.list:
         print("\n".join(test.name for test in tests))
         return 0

@@ -8,7 +8,7 @@ import os
 import subprocess
 
 import chains
-from harness import (FAILED, STACKD, WORKLOADS, Daemon, Recording, check, check_fault,
+from harness import (FAILED, STACKD, WORKLOADS, PATIENCE, Daemon, Recording, check, check_fault,
                      hits_page_fault, live, record, run, scratch)
 
 PROGRAM = os.path.join(WORKLOADS, "allocs")
@@ -166,7 +166,7 @@ def test_alloc_running():
         with Daemon(folder + "/s.db", "--alloc", "--pid", process.pid) as daemon:
             daemon.wait_recording()
             run(PROGRAM, ROUNDS, env=env)
-            said, _ = process.communicate("\n", timeout=60)
+            said, _ = process.communicate("\n", timeout=PATIENCE)
             daemon.finish()
         check_estimates(Recording(folder + "/s.db"), said)
 
@@ -192,7 +192,7 @@ def test_alloc_attached():
                     process.pid) as daemon:
             daemon.wait_recording()
             run(PROGRAM, ROUNDS)
-            said, _ = process.communicate("\n", timeout=120)
+            said, _ = process.communicate("\n", timeout=PATIENCE)
             daemon.finish()
         recording = Recording(folder + "/s.db")
         # Probes on a library are for the process, not for its children.
@@ -235,7 +235,7 @@ def test_alloc_too_often():
         with Daemon(folder + "/s.db", "--alloc=%d" % DISTANCE, "--alloc-limit", "100", "--pid",
                     process.pid) as daemon:
             daemon.wait_recording()
-            said, _ = process.communicate("\n", timeout=120)
+            said, _ = process.communicate("\n", timeout=PATIENCE)
             result = daemon.finish()
         check("times a second, more than --alloc-limit (100)" in result.err, "what it says",
               result.err)

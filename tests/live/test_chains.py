@@ -9,7 +9,7 @@ import shutil
 
 import chains
 from chains import Expectation
-from harness import (STACKD, WORKLOADS, Recording, Skip, background, check, check_truth, check_chains,
+from harness import (STACKD, WORKLOADS, Recording, Skip, background, check, check_chains,
                      check_covered, check_whole, is_at_end, live, record, record_attached,
                      record_while, run, scratch, user_frames, workload)
 
@@ -116,7 +116,7 @@ def test_twins():
                 recording, _ = record("%s/%s.db" % (folder, program), "-F", FREQUENCY, "--judge",
                                       "--", os.path.join(WORKLOADS, program), 0.5 * SECONDS)
                 counters = recording.stats()["counters"]
-                check_truth(counters["judged_wrong"] == 0 and counters["judged_right"] > 100,
+                check(counters["judged_wrong"] == 0 and counters["judged_right"] > 100,
                       program + ": walks differ from the daemon's", counters)
                 paths.append(steady_paths(recording.samples()))
             print(name, *paths, sep="\n")
@@ -135,7 +135,7 @@ def test_much_code():
         counters, steps = (recording.stats()[key] for key in ("counters", "steps"))
         print(result.err, steps, {key: counters[key] for key in counters if "walk" in key})
         check_chains(check_whole(recording), expectation)
-        check_truth(steps["wrong"] == 0, "steps are judged wrong", steps)
+        check(steps["wrong"] == 0, "steps are judged wrong", steps)
 
 
 @live
@@ -174,7 +174,7 @@ def test_uretprobe():
         check(stats["lost"] == 0 and len(samples) == stats["samples"], "lost samples", stats)
         check(len(samples) - len(complete) == stats["quality"]["partial"], "unmarked", stats)
         check(len(complete) > len(samples) * 0.9, "too few complete stacks", len(complete), len(samples))
-        check_truth(stats["counters"]["judged_wrong"] == 0, "walks are wrong", stats)
+        check(stats["counters"]["judged_wrong"] == 0, "walks are wrong", stats)
         check_chains(complete, expectation)
 
 
@@ -261,7 +261,7 @@ def test_uprobe_handling():
             print(kind, stats["quality"], stats["end_reasons"], {"handling": handling})
             check(not odd, "%d cut stacks" % len(odd), *odd[:10])
             check(len(cut) == stats["quality"]["partial"], "unmarked", stats)
-            check_truth(stats["counters"]["judged_wrong"] == 0, "walks are wrong", stats)
+            check(stats["counters"]["judged_wrong"] == 0, "walks are wrong", stats)
             check(handling >= len(samples) / 100, "only %d samples in a probe" % handling)
             check_chains([s for s in samples if s not in set(cut)], expectation)
 
@@ -279,7 +279,7 @@ def test_uprobe_inside():
         stats, samples = recording.stats(), check_whole(recording)
         handling = sum(is_handling(s) for s in samples)
         print(stats["quality"], {"handling": handling})
-        check_truth(stats["counters"]["judged_wrong"] == 0, "walks are wrong", stats)
+        check(stats["counters"]["judged_wrong"] == 0, "walks are wrong", stats)
         check(handling >= len(samples) / 50, "only %d samples in a probe" % handling)
         check_chains(samples, expectation)
 
@@ -351,7 +351,7 @@ def test_sigaltstack():
         check_chains(complete, expectation)
         wrong = [chains.text_of(s.frames) for s in marked
                  if not is_at_end(s) and not expectation.ends_like(user_frames(s)[1:])]
-        check_truth(not wrong, "%d cut stacks are wrong" % len(wrong), *wrong[:5])
+        check(not wrong, "%d cut stacks are wrong" % len(wrong), *wrong[:5])
 
 
 def check_unreadable(recording):

@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 
-from harness import ROOT, Skip, check, check_truth, live, record, run, scratch
+from harness import ROOT, PATIENCE, Skip, check, live, record, run, scratch
 
 SOURCE = os.path.join(ROOT, "tests", "workloads", "erlang_frames.erl")
 # Not what a module's functions share, before the first of them: "$erlang_frames::codeHeader".
@@ -67,7 +67,7 @@ def check_recording(recording):
     check(len(last) > 500, "few samples of compiled code", len(last))
     check(len(odd) <= len(last) / 100, "%d of %d paths end early" % (len(odd), len(last)),
           *[";".join(str(f.symbol) for f in s.frames[:4]) for s in odd[:10]])
-    check_truth(stats["steps"]["wrong"] == 0 and stats["steps"]["confirmed"] > 50, "steps", stats["steps"])
+    check(stats["steps"]["wrong"] == 0 and stats["steps"]["confirmed"] > 50, "steps", stats["steps"])
     return [s for s in made if not is_incomplete(s)]
 
 
@@ -76,7 +76,7 @@ def test_erlang():
     if not shutil.which("erlc") or not shutil.which("erl"):
         raise Skip("there is no Erlang")
     with scratch() as folder:
-        result = run("erlc", "-o", folder, SOURCE, timeout=120)
+        result = run("erlc", "-o", folder, SOURCE, timeout=PATIENCE)
         check(result.status == 0, "erlc", result.out, result.err)
         for way in ("false", "true"):
             recording, result = record(folder + "/%s.db" % way, "-F", 1997, "--ring-bytes", "64M", "--",

@@ -12,7 +12,7 @@ import subprocess
 import time
 
 from chains import Expectation
-from harness import (BUILD, DONE, FAILED, NO_SAMPLES, NO_SUPPORT, ROOT, SIGCONT, SIGINT, SIGSTOP,
+from harness import (BUILD, DONE, FAILED, NO_SAMPLES, NO_SUPPORT, ROOT, SIGCONT, SIGINT, PATIENCE, SIGSTOP,
                      STACKCTL, STACKD, USAGE, WORKLOADS, Daemon, Failed, Recording, Skip, check,
                      check_chains, check_fault, check_whole, live, record, record_attached, run,
                      scratch, small_disk, user_frames, wait_cpu, workload)
@@ -261,7 +261,7 @@ def test_disk_fills_while_recording():
             daemon.wait_recording()
             committed = wait_samples(store, 1000)
             fill_up(folder)
-            result = daemon.finish(timeout=60)
+            result = daemon.finish(timeout=PATIENCE)
             check_fault(result, FAILED, "no space|full")
         check(len(Recording(store).samples()) >= committed, "what was committed is gone")
 
@@ -323,7 +323,7 @@ def test_garbled_store():
                 data[dice.randrange(100 if turn % 2 else 4096, len(data))] = dice.randrange(256)
             with open(folder + "/bad.db", "wb") as file:
                 file.write(data)
-            result = run(STACKCTL, "export", "--folded", "-i", folder + "/bad.db", timeout=20)
+            result = run(STACKCTL, "export", "--folded", "-i", folder + "/bad.db", timeout=PATIENCE)
             check(result.status in (DONE, USAGE, NO_SAMPLES), "turn %d: status %d"
                   % (turn, result.status), result.err)
 
@@ -461,7 +461,7 @@ def daemon_that_is_refused(folder):
     check(result.status == 0, "the program cannot be compiled", result.err)
     os.makedirs(made, exist_ok=True)
     shutil.copy(folder + "/build/gen/stackd.bpf.o", made + "/stackd.bpf.o")
-    result = run("make", "-s", "-C", ROOT, "B=" + BUILD, made + "/stackd", timeout=300)
+    result = run("make", "-s", "-C", ROOT, "B=" + BUILD, made + "/stackd", timeout=PATIENCE)
     check(result.status == 0, "the daemon cannot be linked", result.err)
     return made + "/stackd"
 

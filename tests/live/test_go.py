@@ -10,7 +10,7 @@ import re
 import shutil
 
 from go_calls import Calls, check_edges, plain
-from harness import BUILD, ROOT, Skip, check, check_truth, hits_page_fault, live, record, run, scratch
+from harness import BUILD, ROOT, PATIENCE, Skip, check, hits_page_fault, live, record, run, scratch
 
 # What has no caller: a goroutine's start and a thread's. On the system stack mcall, and morestack
 # when it has given its goroutine up.
@@ -25,7 +25,7 @@ def build(folder, name, *how):
         raise Skip("there is no Go compiler")
     source = os.path.join(ROOT, "tests", "workloads", name + ".go")
     twin, path = os.path.join(folder, name + "-full"), os.path.join(folder, name)
-    result = run("go", "build", "-o", twin, source, timeout=300,
+    result = run("go", "build", "-o", twin, source, timeout=PATIENCE,
                  env={"GOCACHE": os.path.join(BUILD, "go-cache")})
     check(result.status == 0, "go build", result.err)
     result = run("objcopy", "--strip-all", *how, twin, path)
@@ -59,10 +59,10 @@ def check_program(name, roots, is_known_end, *how, each=None, enough=500):
               stats["end_reasons"], sorted(seen.items(), key=lambda item: -item[1])[:40])
         check(not odd, "complete paths begin in %s" % sorted(odd))
         # The daemon's end at the first change of stacks.
-        check_truth(counters["judged_wrong"] == 0 and
+        check(counters["judged_wrong"] == 0 and
               counters["judged_right"] + counters["judged_cut"] > 100,
               "the daemon finds other paths", counters)
-        check_truth(counters["steps_wrong"] == 0 and counters["steps_confirmed"] > 50,
+        check(counters["steps_wrong"] == 0 and counters["steps_confirmed"] > 50,
               "stackd's own check finds wrong steps, or none", counters)
         # The kernel half ends no path; the daemon, which walks what comes before the program's
         # table is loaded, has the copy of one stack alone.

@@ -5,7 +5,7 @@ follows it until the daemon has read that code. Whatever the recording has of a 
 import os
 import shutil
 
-from harness import ROOT, Skip, check, check_truth, live, record, run, scratch
+from harness import ROOT, PATIENCE, Skip, check, live, record, run, scratch
 
 SOURCE = os.path.join(ROOT, "tests", "workloads", "java_frames.java")
 
@@ -21,7 +21,7 @@ def test_java():
     if not shutil.which("javac") or not shutil.which("java"):
         raise Skip("there is no Java development kit")
     with scratch() as folder:
-        result = run("javac", "-d", folder, SOURCE, timeout=120)
+        result = run("javac", "-d", folder, SOURCE, timeout=PATIENCE)
         check(result.status == 0, "javac", result.err)
         for i, way in enumerate(WAYS):
             recording, result = record("%s/%d.db" % (folder, i), "--judge", "-F", 1997,
@@ -31,6 +31,6 @@ def test_java():
             counters = stats["counters"]
             judged = {name: counters["judged_" + name] for name in ("right", "cut", "wrong")}
             print(way, judged, stats["steps"], stats["end_reasons"], result.err)
-            check_truth(judged["wrong"] == 0, "paths are wrong", way, judged)
+            check(judged["wrong"] == 0, "paths are wrong", way, judged)
             check(judged["right"] + judged["cut"] > LEAST.get(way, 0),
                   "there was little to judge", way, judged)

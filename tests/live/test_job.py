@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from harness import BUILD, ROOT, STACKCTL, Skip, check, live, record, run, scratch
+from harness import BUILD, ROOT, STACKCTL, PATIENCE, Skip, check, live, record, run, scratch
 from test_mpi import LAUNCH, build, launch, needs, plain
 
 
@@ -36,7 +36,7 @@ def by_rank(*arguments):
             for part in shown["parts"] for row in part["functions"]}
 
 
-def merge(kind, processes, *arguments, timeout=120):
+def merge(kind, processes, *arguments, timeout=PATIENCE):
     return run(*launch(kind, processes, program(kind), "merge", *arguments), timeout=timeout)
 
 
@@ -57,7 +57,7 @@ def check_sizes(kind, folder):
     alone = run(STACKCTL, "merge", "-o", whole, *inputs)
     check(alone.status == 0, "stackctl merge", alone.err)
     for processes in (16, 64) if kind == "openmpi" else (16,):
-        done = merge(kind, processes, "-o", folder + "/out", *inputs, timeout=120)
+        done = merge(kind, processes, "-o", folder + "/out", *inputs, timeout=PATIENCE)
         check(done.status == 0, "stackctl-mpi merge", done.err)
         check(content(folder + "/out") == content(whole), "%d processes" % processes)
 
@@ -137,7 +137,7 @@ def check_killed(kind, folder, rank):
             found = children(os.getpid())
         check(are_waiting(found), "processes", found)
         os.kill(found[rank], signal.SIGKILL)
-        text = job.communicate(timeout=60)[0]
+        text = job.communicate(timeout=PATIENCE)[0]
     finally:
         job.kill()
         job.wait()

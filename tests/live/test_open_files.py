@@ -10,7 +10,7 @@ import shutil
 import signal
 import threading
 
-from harness import (STACKCTL, Daemon, Recording, check, check_truth, check_whole, faulty_stackd, live, run, scratch,
+from harness import (STACKCTL, PATIENCE, Daemon, Recording, check, check_whole, faulty_stackd, live, run, scratch,
                      user_frames)
 
 # With half of the descriptors taken, files that nothing maps are closed at the second look, within
@@ -91,7 +91,7 @@ def test_new_executables():
                     preexec_fn=lower) as daemon:
             watcher = threading.Thread(target=watch, args=(daemon.process.pid, counts, end))
             watcher.start()
-            daemon.process.wait(timeout=150)
+            daemon.process.wait(timeout=PATIENCE)
             end.set()
             watcher.join()
         recording = Recording(folder + "/s.db")
@@ -108,11 +108,11 @@ def test_new_executables():
             check(paths.count(("main", "outer", "inner")) > 500, "few samples", len(paths))
             odd = [path for path in paths
                    if "inner" in path and path[:3] != ("main", "outer", "inner")]
-            check_truth(not odd, "%d wrong paths" % len(odd), *odd[:5])
+            check(not odd, "%d wrong paths" % len(odd), *odd[:5])
         check(counters["forgotten.objects"] >= FILES - LIMIT, "files stay open", counters)
         check(max(counts) < LIMIT - 50, "descriptors ran short: %d" % max(counts))
         check(not counters.get("refused.file_read"), "files could not be read", counters)
-        check_truth(counters["judged_wrong"] == 0, "walks differ from the daemon's", counters)
+        check(counters["judged_wrong"] == 0, "walks differ from the daemon's", counters)
         check(counters["judged_right"] > 500, "the kernel half walked little", counters)
 
 
@@ -126,7 +126,7 @@ def record_new_files(folder, copies, seconds, *options):
     with Daemon(folder + "/s.db", "-F", 3989, *options, "--", "sh", "-c", script,
                 stackd=faulty_stackd(), env={"STACKD_FAULT": "few:files:%x" % ROOM},
                 start_new_session=True) as daemon:
-        messages = daemon.process.communicate(timeout=150)[1]
+        messages = daemon.process.communicate(timeout=PATIENCE)[1]
         status = daemon.process.returncode
         with contextlib.suppress(ProcessLookupError):
             os.killpg(daemon.process.pid, signal.SIGKILL)

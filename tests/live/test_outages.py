@@ -9,7 +9,7 @@ import threading
 import time
 
 from chains import Expectation
-from harness import (DONE, FAILED, SIGINT, STACKCTL, STACKD, Daemon, Recording, Result, check,
+from harness import (DONE, FAILED, SIGINT, STACKCTL, STACKD, PATIENCE, Daemon, Recording, Result, check,
                      check_chains, check_fault, live, run, scratch, small_disk, wait_cpu, workload)
 from test_faults import fill_up
 
@@ -65,7 +65,7 @@ class Talker(Daemon):
     def seconds(self):
         return time.monotonic() - self.start
 
-    def finish(self, number=None, timeout=60):
+    def finish(self, number=None, timeout=PATIENCE):
         self.process.send_signal(number)
         self.process.wait(timeout)
         self.reader.join()

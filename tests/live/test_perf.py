@@ -9,7 +9,7 @@ import re
 import shutil
 
 import perf_script
-from harness import ROOT, STACKD, Recording, Skip, check, live, run, scratch, user_frames
+from harness import ROOT, STACKD, PATIENCE, Recording, Skip, check, live, run, scratch, user_frames
 
 SOURCE = os.path.join(ROOT, "bench", "templates.cc")
 
@@ -111,9 +111,9 @@ def record_both(folder, command):
     perf = run("perf", "record", "-q", "--no-bpf-event", "-k", "mono", "--buildid-mmap",
                "-e", "cpu-clock:u", "-F", 1997, "--call-graph", "dwarf,32768", "-o", data, "--",
                STACKD, "-e", "perf::CPU-CLOCK:u", "-F", 1997, "-o", store, "--", *command,
-               timeout=240)
+               timeout=PATIENCE)
     check(os.path.exists(store), "stackd has no recording", perf.err)
-    text = run("perf", "script", "--no-inline", "--max-stack", 4096, "-i", data, timeout=240)
+    text = run("perf", "script", "--no-inline", "--max-stack", 4096, "-i", data, timeout=PATIENCE)
     if perf.status or text.status:
         print(perf.err, text.err)
         raise Skip("perf itself fails here: status %d, %d" % (perf.status, text.status))

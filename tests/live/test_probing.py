@@ -11,7 +11,7 @@ import subprocess
 import time
 
 import chains
-from harness import (FAILED, SIGINT, STACKCTL, STACKD, WORKLOADS, Daemon, Recording, Skip, background, check, check_truth,
+from harness import (FAILED, SIGINT, STACKCTL, STACKD, WORKLOADS, PATIENCE, Daemon, Recording, Skip, background, check,
                      check_fault, live, perf_event, record, record_while, run, scratch, wait_cpu, workload)
 from test_regions import by_path, own_measures, regions_view
 
@@ -40,7 +40,7 @@ def probing_forms():
     with scratch() as folder, started(PROBED) as process:
         with Daemon(folder + "/s.db", *options, "--pid", process.pid) as daemon:
             daemon.wait_recording()
-            process.communicate("\n", timeout=60)
+            process.communicate("\n", timeout=PATIENCE)
             check(process.returncode == 0, "the program", process.returncode)
             daemon.finish()
         recording = Recording(folder + "/s.db")
@@ -65,7 +65,7 @@ def probing_mount_namespace():
             with Daemon(store + "/s.db", "--region", "inner@hidden", "--pid",
                         process.pid) as daemon:
                 daemon.wait_recording()
-                said = own_measures(process.communicate("\n", timeout=60)[0])
+                said = own_measures(process.communicate("\n", timeout=PATIENCE)[0])
                 daemon.finish()
             seen = visits_of(Recording(store + "/s.db"))
             check(seen == {"inner": said["inner"][0]}, "visits", seen, said)
@@ -256,7 +256,7 @@ def probing_twice():
                 Daemon(folder + "/b.db", "--region", "inner@regions", "--pid", process.pid) as two:
             one.wait_recording()
             two.wait_recording()
-            said = own_measures(process.communicate("\n", timeout=60)[0])
+            said = own_measures(process.communicate("\n", timeout=PATIENCE)[0])
             one.finish()
             two.finish()
         for name in ("a", "b"):
@@ -274,7 +274,7 @@ def probing_judged():
             recording, _ = record_while(folder + "/s.db", process.pid, 0.4, "--judge", "-F", 4999,
                                         "--region", "*@" + name, "--pid", process.pid)
             counters = recording.stats()["counters"]
-            check_truth(counters["judged_right"] > 100 and counters["judged_wrong"] == 0, name, counters)
+            check(counters["judged_right"] > 100 and counters["judged_wrong"] == 0, name, counters)
 
 
 def refused(folder, region, program, *words):
@@ -295,7 +295,7 @@ def probing_refused():
             file.write(".globl main\nmain: ret\n")
             file.write("".join(".type many_%d, @function\nmany_%d: ret\n.size many_%d, 1\n"
                                % (i, i, i) for i in range(10001)))
-        check(run("gcc", "-o", program, code, timeout=120).status == 0, "gcc")
+        check(run("gcc", "-o", program, code, timeout=PATIENCE).status == 0, "gcc")
         refused(folder, "many_*", program, "more than 10000 functions", "narrower")
 
 
@@ -309,7 +309,7 @@ def probing_go():
         with open(code, "w", encoding="ascii") as file:
             file.write("package main\nfunc main() { println(1) }\n")
         env = dict(os.environ, GOCACHE=folder + "/cache", HOME=folder)
-        made = run("go", "build", "-o", folder + "/one", code, env=env, timeout=300)
+        made = run("go", "build", "-o", folder + "/one", code, env=env, timeout=PATIENCE)
         check(made.status == 0, "go build", made.err)
         refused(folder, "main.main@one", folder + "/one", "Go program", "stacks move")
 
@@ -327,7 +327,7 @@ def probing_seccomp():
     with scratch() as folder, started("python3", "-c", script) as process:
         with Daemon(folder + "/s.db", "--region", "abs@libc.so.6", "--pid", process.pid) as daemon:
             daemon.wait_recording()
-            process.communicate("\n", timeout=60)
+            process.communicate("\n", timeout=PATIENCE)
             daemon.finish()
         seen = visits_of(Recording(folder + "/s.db"))
         check(seen.get("abs", 0) >= 100, "visits", seen)

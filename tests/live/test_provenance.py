@@ -7,7 +7,7 @@ import json
 import re
 import sys
 
-from harness import (DONE, WORKLOADS, Daemon, Recording, check, check_truth, faulty_stackd, is_at_end, live,
+from harness import (DONE, WORKLOADS, Daemon, Recording, check, faulty_stackd, is_at_end, live,
                      record, scratch, user_frames)
 
 PATHS = {"steady": "main steady", "outer": "main steady outer",
@@ -75,7 +75,7 @@ def test_provenance():
         odd = collections.Counter(";".join(functions(s)) for s in samples if judge(s) == "wrong")
         print(result.err, stats["quality"], stats["end_reasons"], stats["steps"],
               stats["provenances"], verdicts, odd.most_common(10), sep="\n")
-        check_truth(not verdicts["wrong"], "paths are wrong", odd)
+        check(not verdicts["wrong"], "paths are wrong", odd)
         check(verdicts["right"] > 500 and verdicts["cut"] > 100, "too few samples", verdicts)
         with open(WORKLOADS + "/frame_pointers", "rb") as file:
             code = file.read()
@@ -102,7 +102,7 @@ def test_provenance_cfi():
         print(stats["provenances"], stats["steps"], stats["end_reasons"])
         weak = sum(stats["provenances"][name] for name in ("runtime_table", "frame_pointer"))
         check(weak == 0 and stats["provenances"]["cfi"] > 5, "provenances", stats["provenances"])
-        check_truth(stats["steps"]["wrong"] == 0 and "wrong_caller" not in stats["end_reasons"],
+        check(stats["steps"]["wrong"] == 0 and "wrong_caller" not in stats["end_reasons"],
               "steps", stats["steps"])
 
 
@@ -113,7 +113,7 @@ def record_verdicts(store, frequency, *program):
                                env={"STACKD_CHECK_STEPS": "1", "STACKD_DEBUG": "1"})
     stats = recording.stats()
     print(program[0], stats["steps"], stats["end_reasons"])
-    check_truth(stats["steps"]["wrong"] == 0 and "wrong_caller" not in stats["end_reasons"],
+    check(stats["steps"]["wrong"] == 0 and "wrong_caller" not in stats["end_reasons"],
           "a right step is called wrong", program[0],
           *[line for line in result.err.splitlines() if "wrong step" in line][:5])
     check(stats["steps"]["confirmed"] >= 5, "nothing was confirmed", program[0])

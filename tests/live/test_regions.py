@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 
-from harness import (BUILD, FAILED, ROOT, STACKD, USAGE, Skip, WORKLOADS, Daemon, Recording, check,
+from harness import (BUILD, FAILED, ROOT, STACKD, USAGE, PATIENCE, Skip, WORKLOADS, Daemon, Recording, check,
                      check_fault, live, record, record_attached, run,
                      scratch,
                      workload)
@@ -136,7 +136,7 @@ def test_regions_running():
         with Daemon(folder + "/s.db", *options("regions"), "--pid", process.pid) as daemon:
             daemon.wait_recording()
             run(program, ROUNDS)
-            said, _ = process.communicate("\n", timeout=60)
+            said, _ = process.communicate("\n", timeout=PATIENCE)
             daemon.finish()
         recording = Recording(folder + "/s.db")
         check_counts(recording, ROUNDS)

@@ -9,7 +9,7 @@ import os
 import shutil
 import time
 
-from harness import (DONE, FAILED, NO_SUPPORT, SIGINT, WORKLOADS, Daemon, Recording, background, check,
+from harness import (DONE, FAILED, NO_SUPPORT, SIGINT, WORKLOADS, PATIENCE, Daemon, Recording, background, check,
                      faulty_stackd, live, run, scratch, sparing, user_frames, wait_cpu, workload)
 
 CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, SETGID, SETUID, SYS_PTRACE = 0, 1, 2, 3, 6, 7, 19
@@ -28,7 +28,7 @@ def without(capability):
 
 def record(capability, store, *arguments, before=(), env=None):
     return run(*before, faulty_stackd(), "-F", 3989, "-o", store, *arguments,
-               env={**without(capability), **(env or {})}, timeout=120)
+               env={**without(capability), **(env or {})}, timeout=PATIENCE)
 
 
 def record_program(capability, mode=0o755, delete=False, before=()):

@@ -5,7 +5,7 @@ path ends for a reason that says so. (jit_bare is among the workloads of test_ch
 import collections
 
 import chains
-from harness import WORKLOADS, check, check_truth, is_at_end, live, record, scratch, user_frames
+from harness import WORKLOADS, check, is_at_end, live, record, scratch, user_frames
 
 WRONG = "[incomplete: wrong_caller]"
 MADE = "[incomplete: runtime_code]"
@@ -38,7 +38,7 @@ def test_runtime_code_fp():
             for names in samples)
         stats = recording.stats()
         print(result.err, found, stats["end_reasons"], stats["steps"], stats["provenances"])
-        check_truth(set(found) <= {"right", "cut"}, "paths are wrong", found)
+        check(set(found) <= {"right", "cut"}, "paths are wrong", found)
         # Until the code's rules are there: they take two rounds of the daemon's loop, 1.2 s at most.
         check(found["right"] > 3000 and found["cut"] < 1.2 * 1997,
               "the kernel half goes on by frame pointers", found)

@@ -11,7 +11,7 @@ import time
 
 import chains
 from chains import Expectation
-from harness import (DONE, NO_SAMPLES, NO_SUPPORT, ROOT, SIGINT, SIGKILL, SIGTERM, STACKCTL,
+from harness import (DONE, NO_SAMPLES, NO_SUPPORT, ROOT, SIGINT, SIGKILL, SIGTERM, PATIENCE, STACKCTL,
                      STACKD, WORKLOADS, Daemon, Recording, Skip, check, check_chains, check_whole,
                      cpu_seconds, hits_page_fault, live, record, record_while, run, scratch, wait_cpu,
                      workload)
@@ -321,7 +321,7 @@ def test_demo():
     build = os.path.dirname(STACKD)
     env = {"B": build}
     try:
-        shown = run(ROOT + "/docs/demo.sh", "--built", env=env, timeout=200)
+        shown = run(ROOT + "/docs/demo.sh", "--built", env=env, timeout=PATIENCE)
         check(shown.status == DONE, "status %d" % shown.status, shown.err)
         lines = shown.out[shown.out.index("Try, in "):].splitlines()[1:]
         commands = [line.strip() for line in lines if line.startswith("    ")]

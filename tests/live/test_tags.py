@@ -10,7 +10,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 from chains import Expectation
-from harness import (DONE, STACKCTL, STACKD, WORKLOADS, Recording, Skip, check, check_truth, check_chains,
+from harness import (DONE, STACKCTL, STACKD, WORKLOADS, PATIENCE, Recording, Skip, check, check_chains,
                      check_whole, hits_page_fault, live, record, record_attached, run, scratch,
                      user_frames, workload)
 
@@ -142,7 +142,7 @@ def check_judged(name, counts, errors, between_percent=3):
     total = sum(counts[verdict] for verdict in ("right", "window", "between", "wrong"))
     lines = re.findall(r"^tag .*", errors, re.M)
     wrong = [line for line in lines if not is_torn(name, line)]
-    check_truth(len(lines) == counts["wrong"] and not wrong, "%s: %d of %d walks differ from the tag" % (
+    check(len(lines) == counts["wrong"] and not wrong, "%s: %d of %d walks differ from the tag" % (
         name, counts["wrong"], total), *wrong[:5])
     check(len(lines) <= max(3, total * 0.03), "%s: %d samples while the stack is switched" % (
         name, len(lines)))
@@ -181,7 +181,7 @@ def until_used(once):
     for _ in range(5):
         counters = once().stats()["counters"]
         print({name: counters[name] for name in counters if "tag" in name})
-        check_truth(not counters["tags_wrong"], "%(tags_wrong)d walks differ from the tag" % counters)
+        check(not counters["tags_wrong"], "%(tags_wrong)d walks differ from the tag" % counters)
         if counters["kernel_tags"] and counters["kernel_tags_new"]:
             return
     check(False, "tags are not made use of", counters)
@@ -270,7 +270,7 @@ def test_decode_both_kinds():
             with open(export, encoding="utf-8") as file:
                 tags[kind] = most_sampled(file.read(), kind)
         result = run(STACKCTL, "decode", "--json", "-m", program, "--budget", 500, tags["elf"],
-                     tags["tag"], timeout=240)
+                     tags["tag"], timeout=PATIENCE)
     check(result.status == DONE, "status %d" % result.status, result.err, tags)
     found = json.loads(result.out)["tags"]
     check([tag.get("of") for tag in found] == ["places", "functions"], "other kinds", result.out)

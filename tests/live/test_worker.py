@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 from chains import Expectation
-from harness import (DONE, FAILED, SIGINT, WORKLOADS, Daemon, Recording, check, check_chains,
+from harness import (DONE, FAILED, SIGINT, WORKLOADS, PATIENCE, Daemon, Recording, check, check_chains,
                      faulty_stackd, live, run, scratch, wait_cpu, workload)
 
 # What, where: the words of the refusal, its counter, and how many restarts there may be.
@@ -39,7 +39,7 @@ def register(what, where, words, counter):
             store, program = folder + "/s.db", shutil.copy(WORKLOADS + "/chain", folder + "/hit")
             fault = "%s:%s:%s" % (what, where, build_id(program))
             result = run(stackd, "-F", 997, "-o", store, "--", program, 0.5,
-                         env={"STACKD_FAULT": fault}, timeout=120)
+                         env={"STACKD_FAULT": fault}, timeout=PATIENCE)
             print(result.err)
             check(result.status == DONE, "status %d" % result.status, result.err)
             check(re.search(r"hit was refused: .*%s" % words, result.err), "not said", result.err)

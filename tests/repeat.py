@@ -1,0 +1,98 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Repeats tests beside a load: repeat.py [--times N] [--spinners N] [--group GROUP]... [NAME-PART...]
+
+A test that holds on any machine holds beside other work as well, and each time. So each test of the
+groups live, export and kernel runs N times in a row while as many processes as --spinners spin. Prints
+a line a test: how often it passed, and what its failures said; their logs are kept as
+build/repeat/NAME.N.log. Exits with 1 if any failed. It may take hours: names choose a part."""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+LOGS = os.path.join(ROOT, "build", "repeat")
+PYTHON = "/usr/bin/python3"
+RUNNERS = {"live": "tests/live/run.py", "export": "tests/exports/run.py"}
+KERNELS = {"kernel-6.1": ["--quick", "--compilers", "one", "6.1"]}
+
+
+def spinner():
+    """A process that spins until its parent ends."""
+    code = "import os\nparent = os.getppid()\nwhile os.getppid() == parent:\n  sum(range(100000))\n"
+    return subprocess.Popen([PYTHON, "-c", code])
+
+
+def names_of(group):
+    if group == "kernel":
+        return list(KERNELS)
+    done = subprocess.run([PYTHON, RUNNERS[group], "--list"], stdout=subprocess.PIPE, text=True, check=True)
+    return [line for line in done.stdout.split("\n") if line.startswith(group + "-")]
+
+
+def command_of(group, name):
+    if group == "kernel":
+        return [PYTHON, "tests/kernels/run.py", "--logs", LOGS, *KERNELS[name]]
+    return [PYTHON, RUNNERS[group], "--logs", LOGS, "--exact", name]
+
+
+def run_once(group, name, number):
+    """The lines of failures, and whether it was skipped."""
+    done = subprocess.run(command_of(group, name), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+    failures = re.findall("^FAIL .*", done.stdout, re.M)
+    if done.returncode and not failures:
+        failures = ["FAIL %s: the test broke off: %s" % (name, done.stdout[-200:])]
+    if failures:
+        log = os.path.join(LOGS, name + ".log")
+        if os.path.exists(log):
+            shutil.copy(log, os.path.join(LOGS, "%s.%d.log" % (name, number)))
+    return failures, bool(re.search("^SKIP ", done.stdout, re.M)) and not failures
+
+
+def repeat(group, name, times):
+    """Whether it passed each time."""
+    failures = []
+    for number in range(1, times + 1):
+        lines, is_skipped = run_once(group, name, number)
+        if is_skipped:
+            print("%s: skipped" % name, flush=True)
+            return True
+        failures.append(lines)
+    failed = [lines for lines in failures if lines]
+    print("%s: %d of %d passed" % (name, times - len(failed), times), flush=True)
+    for lines in failed:
+        print("    " + "\n    ".join(lines), flush=True)
+    return not failed
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--times", type=int, default=20)
+    parser.add_argument("--spinners", type=int, default=2)
+    parser.add_argument("--group", action="append", choices=("live", "export", "kernel"))
+    parser.add_argument("names", nargs="*", help="only tests whose name contains one of these")
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    os.makedirs(LOGS, exist_ok=True)
+    spinners = [spinner() for _ in range(options.spinners)]
+    failed = 0
+    try:
+        for group in options.group or ("live", "export", "kernel"):
+            for name in names_of(group):
+                if not options.names or any(part in name for part in options.names):
+                    failed += not repeat(group, name, options.times)
+    finally:
+        for process in spinners:
+            process.kill()
+            process.wait()
+    print("%d tests failed at least once" % failed)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
