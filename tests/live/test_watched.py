@@ -13,7 +13,6 @@ import time
 from harness import (DONE, PERF_FLAG_PID_CGROUP, ROOT, SIGCONT, SIGSTOP, SIGTERM, STACKCTL, USAGE,
                      WORKLOADS, Daemon, Recording, Skip, check, cpu_clock, live, record, run, scratch, sparing,
                      workload)
-from one_test import stolen
 from test_cgroups import move, slices
 
 JOURNAL = "/run/systemd/journal/socket"
@@ -157,6 +156,12 @@ def group_clocks(group):
 def group_moment(clocks):
     """The time, and the CPU time that a cgroup has had, both exact."""
     return time.monotonic(), sum(struct.unpack("Q", os.read(fd, 8))[0] for fd in clocks) / 1e9
+
+
+def stolen():
+    """Seconds in which the machine's processors had something to run and were not given to it."""
+    with open("/proc/stat", encoding="ascii") as file:
+        return int(file.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def check_weights(store, first, last, steal):
