@@ -225,7 +225,7 @@ def test_alloc_static():
         check_heap(recording, "heap.peak", {name: numbers[2:] for name, numbers in said.items()})
 
 
-@live
+@live(long=True)
 def test_alloc_too_often():
     """Where the allocator is called too often to be probed, memory is recorded instead."""
     with scratch() as folder, subprocess.Popen(
@@ -259,7 +259,7 @@ OBSTACLES = {"asan": (["-fsanitize=address"], "-fsanitize=address"),
              "own_malloc": (["-Dother=malloc"], "has a malloc.. of its own")}
 
 
-@live
+@live(long=True)
 def test_alloc_obstacles():
     """Programs that the library has no part in: their allocator is probed, or they are refused, with
     the reason; a script is none."""

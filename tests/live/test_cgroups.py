@@ -187,7 +187,7 @@ def test_cgroup_exec():
     check(len(early) >= 3, "hardly any sample was early enough", len(early))
 
 
-@live
+@live(long=True)
 def test_cgroups_many():
     """Cgroups that come and go have names, all of those in which something ran long enough."""
     with scratch() as folder, slices() as make:

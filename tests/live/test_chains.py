@@ -58,6 +58,11 @@ def pace(source, frequency):
     return int(frequency * FASTER), SECONDS / FASTER
 
 
+# Those that `make check` attaches to as well as starting them: attaching differs by processes, threads
+# and mappings that were there before. The others are attached to by `make check-long`.
+ATTACHED = ("chain", "threads", "dlopen_dlclose", "fork_exec", "jit")
+
+
 def started(name, source, frequency):
     frequency, seconds = pace(source, frequency)
 
@@ -81,7 +86,7 @@ def attached(name, source, frequency):
             print(result.err)
             expectation = Expectation.of_source(source)
             check_chains(check_whole(recording, expectation.torn_percent), expectation)
-    live(test, name=name.replace("_", "-") + "-attached")
+    live(test, name=name.replace("_", "-") + "-attached", long=name not in ATTACHED)
 
 
 for _name, (_source, _frequency) in {**SHAPES, **STARTED_ONLY}.items():
@@ -105,7 +110,7 @@ def missing_paths(paths, others):
             if count > sum(paths.values()) * 0.02 and path not in others]
 
 
-@live
+@live(long=True)
 def test_twins():
     """Programs without unwind information have the paths of their twins that have it, and the two
     walks agree on every sample."""
@@ -239,7 +244,7 @@ def is_replacing(sample):
             and leaf.symbol in ("first", "second", "leave"))
 
 
-@live
+@live(long=True)
 def test_uprobe_handling():
     """In the kernel, while it handles a probe, it changes registers one after the other. A clock
     that is ten times as fast meets that often: every stack is complete, except in that
@@ -284,7 +289,7 @@ def test_uprobe_inside():
         check_chains(samples, expectation)
 
 
-@live
+@live(long=True)
 def test_uprobe_first_hit():
     """A thread's first breakpoint: when it has been passed, the kernel knows nothing of probes for
     the thread yet, and in a process without uretprobes there is no trampoline. Whatever sample hits

@@ -112,7 +112,7 @@ def record_members(room, process, seconds, *arguments):
         return threads, recording.samples(), counters, result.err
 
 
-@live
+@live(long=True)
 def test_members_full():
     """Children that there is no room for are left out, which is counted and said; so is it with
     regions, which follow processes in the same way."""
@@ -127,7 +127,7 @@ def test_members_full():
                 check({sample.tid for sample in samples} <= threads, "a child was recorded")
 
 
-@live
+@live(long=True)
 def test_members_come_and_go():
     """Processes that have ended make room for others."""
     with workload("crowd", 120, 1500, 1) as process:

@@ -29,7 +29,7 @@ def test_no_such_pid():
         check_fault(result, FAILED, str(process.pid))
 
 
-@live
+@live(long=True)
 def test_pid_ends_while_attaching():
     """At twenty moments around the start: each time an orderly end."""
     with scratch() as folder:

@@ -79,7 +79,7 @@ def check_phases(data):
         begin, share = end, upto
 
 
-@live
+@live(long=True)
 def test_fold_command():
     """Each pass is seen whole, and no reading is lost."""
     with scratch() as folder:
@@ -114,7 +114,7 @@ def test_fold_command():
               faults["y"][first - 15], faults["y"][last + 15], over)
 
 
-@live
+@live(long=True)
 def test_fold_marks():
     """The same between marks, of a program that runs."""
     with scratch() as folder, background(PROGRAM, 2000, 20000,
@@ -128,7 +128,7 @@ def test_fold_marks():
         check_phases(data)
 
 
-@live
+@live(long=True)
 def test_fold_order():
     """Samples that fall into the end of a pass, between its reading and its record, as some do at this rate:
     what a pass counts is what the program counts in it, all the same."""
@@ -177,7 +177,7 @@ def samples_a_pass(recording, told):
     return statistics.mean(near)
 
 
-@live
+@live(long=True)
 def test_fold_auto():
     """Without a region, the program's period; and none where there is none."""
     with scratch() as folder:
@@ -207,7 +207,7 @@ def usual_distance(samples, marker):
     return statistics.mean(x for x in distances if abs(x / usual - 1) <= 0.25)
 
 
-@live
+@live(long=True)
 def test_fold_auto_pipeline():
     """Threads that hand items on: each has the period of its own CPU time for an item, whether it waits for
     the others or they for it. How much that is, its samples say; of their number in what the program
@@ -286,7 +286,7 @@ EVENTS = ["--region", "pass@folded", "--counter", "page-faults", "--counter", "{
           "--counter", "{page-faults:u}"]
 
 
-@live
+@live(long=True)
 def test_fold_events():
     """Events that are counted by CPU, in two groups by turns: each pass has those of its own thread, also
     where two programs share a CPU and take it from each other all the time."""
@@ -304,7 +304,7 @@ def test_fold_events():
         check(sizes and sizes[0] > 0.7 * ended, "the groups' turns make groups of passes", sizes)
 
 
-@live
+@live(long=True)
 def test_fold_long_turns():
     """Passes as long as a turn: turns become longer, until most passes are in one."""
     with scratch() as folder:
@@ -334,7 +334,7 @@ def test_fold_bad_events():
 GROWING = os.path.join(WORKLOADS, "growing")
 
 
-@live
+@live(long=True)
 def test_fold_memory():
     """Hits of a probe, bytes allocated and bytes in memory grow when the program says that they do: from
     30 to 70 % of a pass, and longer where pages cost much. (A sample always hits the end of a stall,
@@ -368,7 +368,7 @@ def is_locked(folder, number, *options):
     return folded(store)["is_locked"]
 
 
-@live
+@live(long=True)
 def test_fold_jitter():
     """A sampler with the period of the passes hits the same moments of each, unless that varies."""
     with scratch() as folder:

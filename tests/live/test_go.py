@@ -87,7 +87,7 @@ def test_go():
           "main.talk")
 
 
-@live
+@live(long=True)
 def test_go_in_other_section():
     """The table is found by its first bytes where other linkers have put it into another section."""
     seen = check_program("goroutines", ROOTS, lambda sample: False,
@@ -117,7 +117,7 @@ def test_go_with_c():
         check(paths[path] > 20, "too few samples", path, paths)
 
 
-@live
+@live(long=True)
 def test_go_vfork():
     """Within the system call that makes a process, the return address is in a register alone."""
     paths = collections.Counter()

@@ -175,6 +175,6 @@ def job_open_mpi():
     check_job("openmpi")
 
 
-@live
+@live(long=True)
 def job_mpich():
     check_job("mpich")

@@ -125,7 +125,7 @@ def test_marks_limit():
         check(line("copied") in regions_view(recording), "what was measured before")
 
 
-@live
+@live(long=True)
 def test_marks_bad_input():
     with scratch() as folder:
         for option, text, status, words in (

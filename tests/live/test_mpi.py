@@ -166,7 +166,7 @@ def mpi_short_lives_open_mpi():
     check_short_lives("openmpi")
 
 
-@live
+@live(long=True)
 def mpi_short_lives_mpich():
     check_short_lives("mpich")
 
@@ -193,7 +193,7 @@ def mpi_rules_open_mpi():
     check_rules("openmpi")
 
 
-@live
+@live(long=True)
 def mpi_rules_mpich():
     check_rules("mpich")
 
@@ -204,12 +204,12 @@ def check_fortran(kind):
     check(expected["mpi_send"] == [80, 8000, 0], "the recorder", expected)
 
 
-@live
+@live(long=True)
 def mpi_fortran_open_mpi():
     check_fortran("openmpi")
 
 
-@live
+@live(long=True)
 def mpi_fortran_mpich():
     check_fortran("mpich")
 
@@ -241,7 +241,7 @@ def mpi_two_groups_open_mpi():
     check_two_groups("openmpi")
 
 
-@live
+@live(long=True)
 def mpi_two_groups_mpich():
     check_two_groups("mpich")
 

@@ -78,7 +78,7 @@ def watch(pid, counts, end):
         counts.append(len(os.listdir("/proc/%d/fd" % pid)))
 
 
-@live
+@live(long=True)
 def test_new_executables():
     def lower():
         resource.setrlimit(resource.RLIMIT_NOFILE, (LIMIT, LIMIT))
@@ -149,7 +149,7 @@ def test_numbers_used_up():
         check(counters["objects"] >= ROOM * 7 // 8, "objects", counters["objects"])
 
 
-@live
+@live(long=True)
 def test_no_numbers_left():
     """A recording that is no service goes on: the daemon walks what the kernel half cannot."""
     with scratch() as folder:

@@ -198,7 +198,7 @@ def test_outage_read_only():
         check_all(store, result, 100)
 
 
-@live
+@live(long=True)
 def test_two_services():
     """The second one at a store says so, and ends; the first goes on. One that is not cut into
     windows may record into the same store."""

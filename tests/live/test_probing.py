@@ -226,7 +226,7 @@ def probing_replaced():
             check(daemon.finish(SIGINT).status == 0, "stackd")
 
 
-@live
+@live(long=True)
 def probing_copies():
     """Two processes with copies of one library: each copy has probes of its own, and the function's
     name is not ambiguous."""

@@ -120,7 +120,7 @@ def record_verdicts(store, frequency, *program):
     return recording
 
 
-@live
+@live(long=True)
 def test_provenance_verdicts():
     """No right step has the verdict wrong."""
     programs = [(3989, WORKLOADS + "/" + name, 0.25) for name in (
@@ -146,7 +146,7 @@ def unbound_place(library, at):
     return "lazy half" if library[at] in (0x68, 0xe9) else None  # push $n; jmp
 
 
-@live
+@live(long=True)
 def test_provenance_unbound():
     """So it is where a call leads to the dynamic linker, since its symbol is not bound yet: in the
     lazy half of a stub, in the first entry of the linkage table, and in the resolver."""
@@ -168,7 +168,7 @@ def test_provenance_unbound():
                   "too few samples at the way to the resolver", hits)
 
 
-@live
+@live(long=True)
 def test_provenance_limit():
     """A run of windows leaves files unanalysed that have more code for that than its memory allows,
     which is counted; other files' paths are as ever."""

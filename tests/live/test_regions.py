@@ -219,7 +219,7 @@ def test_regions_limit():
         check(visits["one;outer;inner"] == 20 * ROUNDS, "visits of another", visits)
 
 
-@live
+@live(long=True)
 def test_regions_trial():
     """Of a running process, a region that is passed through too often is never measured: a trial
     finds it. The others are measured, and one within the limit is among them."""
@@ -424,7 +424,7 @@ def detach_all(folder, numbers):
                   process.returncode)
 
 
-@live
+@live(long=True)
 def test_regions_detach():
     """After SIGINT and after kill -9 no probe is left, and the program goes on: 20 times, four
     beside each other."""

@@ -22,7 +22,7 @@ def is_steady(sample):
     return names and not is_at_end(sample) and ("steady" in names or names[0].startswith("[inc"))
 
 
-@live
+@live(long=True)
 def test_runtime_code_fp():
     """Between functions with frame pointers: rbp is that of a caller, and following it would skip
     frames. The kernel half does so until the daemon has seen the code; these paths are cut."""

@@ -37,7 +37,7 @@ def end_by_signal(number):
         check(span > 1.3, "the last part is missing: only %.2f s are there" % span)
 
 
-@live
+@live(long=True)
 def test_number_of_samples():
     """The number of samples is that of sampling intervals in the program's CPU time."""
     with scratch() as folder, workload("chain") as process:

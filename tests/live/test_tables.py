@@ -93,7 +93,7 @@ def build(folder):
     return os.path.join(folder, "program")
 
 
-@live
+@live(long=True)
 def test_evicted_tables():
     with scratch() as folder:
         program, start = build(folder), time.monotonic()

@@ -196,7 +196,7 @@ def count_newborn(recording):
                for sample in samples if sample.frames), len(samples)
 
 
-@live
+@live(long=True)
 def test_tags_auto():
     """Samples are tags as soon as these are known; the paths are what the workload promises all the
     same."""
@@ -255,7 +255,7 @@ def test_tags_only():
     check(tags - {"0x0"} <= known, "tags that no path has", tags - known)
 
 
-@live
+@live(long=True)
 def test_decode_both_kinds():
     """In an instrumented program, decode finds the tags that it keeps and those of stackd's walks,
     and distinguishes them."""

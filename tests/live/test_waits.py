@@ -253,7 +253,7 @@ def check_sampled(option):
             check(abs(total - true) <= 5 * error, metric, total, true, error)
 
 
-@live
+@live(long=True)
 def test_waits_sampled():
     """Sampled by duration: few of the waits, and sums within five standard errors. That of a sum S
     is at most the square root of S times the mean: of a wait of length d, d^2 (1 - p) / p, which is

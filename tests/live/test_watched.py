@@ -185,7 +185,7 @@ def check_weights(store, first, last, steal):
 SHARE = 0.3  # of the time, in which the program of test_max_cpu() spins
 
 
-@live(alone=True)
+@live(alone=True, long=True)
 def test_max_cpu():
     """The rate is lowered until the cost is within the budget, raised while the process stands still,
     lowered again, and samples keep their weight. What else the machine does does not count: stackd

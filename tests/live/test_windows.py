@@ -127,7 +127,7 @@ def test_windows_kill():
         check(len(run(STACKCTL, "list", "-i", store).out.splitlines()) == 4, "a line for each run")
 
 
-@live
+@live(long=True)
 def test_windows_clock():
     """Where the wall clock is set back a day, a window ends, and the next one has the new time: no
     sample is lost, and each is found by the time that the wall clock showed then."""
@@ -166,7 +166,7 @@ def test_windows_clock():
             check(json.loads(found.out)["samples"] == window["samples"], "found by time", window)
 
 
-@live
+@live(long=True)
 def test_windows_tags():
     """What a tag means is learned once: the samples of later windows have their paths, too."""
     needs_plugin()
@@ -209,7 +209,7 @@ def disk_of(store):
     return sum(os.path.getsize(store + end) for end in ("", "-wal"))
 
 
-@live
+@live(long=True)
 def test_windows_retention():
     """Old windows are deleted while stackd runs, and their pages are used again: the store exceeds its
     limit by one window at most. What is left are the newest windows, each of them whole."""
