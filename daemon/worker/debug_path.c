@@ -2,9 +2,13 @@
 /*
  * Checks paths; see debug_path.h.
  *
+ * Split DWARF and files that are shared by several debug files lie where the compiler or dwz has
+ * put them, by paths that the object names. So these are known by their names alone.
+ *
  * The folder of an object may belong to the user whose file has subverted the worker, and have a
  * link to anything. So there a file that not everybody may read is not opened; nor is one that is
- * no ELF file, since a folder above it may keep everybody from it.
+ * no ELF file, since a folder above it may keep everybody from it. The same goes for files that are
+ * known by their names.
  */
 #include "daemon/worker/debug_path.h"
 
@@ -38,6 +42,26 @@ static bool is_beside(const char *path, const char *object_path)
 	return *path && !strchr(path, '/') && strcmp(path, "..") && strcmp(path, ".");
 }
 
+/* Whether a path is absolute and names a file as compilers and dwz name theirs. */
+static bool is_named_so(const char *path)
+{
+	static const char *const ends[] = {".dwo", ".dwp", ".dwz", ".sup", ".debug"};
+	const char *name = strrchr(path, '/');
+	size_t len = strlen(path);
+
+	if (*path != '/')
+		return false;
+	if (name - path >= 5 && !strncmp(name - 5, "/.dwz", 5))
+		return true;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		size_t n = strlen(ends[i]);
+
+		if (len > n && !strcmp(path + len - n, ends[i]))
+			return true;
+	}
+	return false;
+}
+
 static int check(int fd)
 {
 	struct stat st;
@@ -56,7 +80,7 @@ int debug_path_open(const char *path, const char *object_path)
 	bool is_own = !strncmp(path, DEBUG_ROOT, strlen(DEBUG_ROOT));
 	int fd, err;
 
-	if (climbs(path) || (!is_own && !is_beside(path, object_path)))
+	if (climbs(path) || (!is_own && !is_beside(path, object_path) && !is_named_so(path)))
 		return -EPERM;
 	fd = debug_file_open_path(path);
 	err = fd < 0 || is_own ? 0 : check(fd);

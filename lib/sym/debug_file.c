@@ -23,8 +23,8 @@
 #include <unistd.h>
 
 #include "elf/elf_sections.h"
+#include "proc/proc_fs.h"
 
-#define OPEN_FLAGS	  (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
 #define MAX_CHECKED_BYTES (UINT64_C(4) << 30)
 
 struct link {
@@ -77,14 +77,18 @@ static bool belongs(const struct elf_file *candidate, const uint8_t *build_id, s
 	return link && !file_crc(candidate, &crc) && crc == link->crc;
 }
 
+/* A device can act on being opened, so what it is is looked at before. */
 int debug_file_open_path(const char *path)
 {
-	int fd = open(path, OPEN_FLAGS);
+	int named = open(path, O_PATH | O_CLOEXEC);
+	int fd = named < 0 ? -errno : proc_fs_reopen(named);
 
-	return fd < 0 ? -errno : fd;
+	if (named >= 0)
+		close(named);
+	return fd;
 }
 
-static int open_fd(const struct debug_source *source, const char *path)
+int debug_source_open(const struct debug_source *source, const char *path)
 {
 	return source->open ? source->open(source->arg, path) : debug_file_open_path(path);
 }
@@ -92,7 +96,7 @@ static int open_fd(const struct debug_source *source, const char *path)
 static int open_path(const struct debug_source *source, const char *path,
 		     struct elf_file **ret_file)
 {
-	int fd = open_fd(source, path);
+	int fd = debug_source_open(source, path);
 	int err;
 
 	if (fd < 0)
@@ -248,7 +252,7 @@ static int try_shared(const struct debug_source *source, char *path, const uint8
 
 	if (!path)
 		return -ENOMEM;
-	fd = open_fd(source, path);
+	fd = debug_source_open(source, path);
 	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode))
 		elf = elf_begin(fd, ELF_C_READ, NULL);
 	free(path);

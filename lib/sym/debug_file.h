@@ -33,9 +33,11 @@ int debug_file_open(const struct elf_file *file, const struct debug_source *sour
 int debug_file_open_shared(const struct debug_source *source, const char *name,
 			   const uint8_t *build_id, size_t len, int *ret_fd, Elf **ret_elf);
 
-/* Opens a debug file by its path so that a pipe or a device cannot block. The descriptor, or
- * -errno.
- */
+/* Opens a debug file by its path: a regular file, since a pipe can block, and a device act on being
+ * opened. The descriptor, or -errno. */
 int debug_file_open_path(const char *path);
+
+/* The same, by whoever opens files. */
+int debug_source_open(const struct debug_source *source, const char *path);
 
 #endif

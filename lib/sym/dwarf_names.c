@@ -20,7 +20,9 @@
  * must come in rising order, depth is bounded, and one budget per object bounds all that is ever
  * walked; beyond it the answer is what has been found. Neither split units (.dwo) nor a shared
  * debug file are left to libdw to find: it would open and map whatever file the object names. A
- * shared file is looked for by build-id (debug_file.c), and without it the DWARF is not used.
+ * shared file is looked for by build-id (debug_file.c), and without it the DWARF is not used. Split
+ * units have functions and inlined calls in another file (split_dwarf.c), which is opened when the
+ * unit is asked about; lines, and the ranges of units, are in this one.
  */
 #include "sym/dwarf_names.h"
 
@@ -39,12 +41,14 @@
 #include "sym/code_sections.h"
 #include "sym/debug_file.h"
 #include "sym/range_map.h"
+#include "sym/split_dwarf.h"
 
 #define MAX_DEPTH     256
 #define MAX_UNITS     (1024 * 1024)
 #define MAX_FUNCTIONS (4 * 1024 * 1024)		    /* of an object */
 #define WALK_BUDGET   (UINT64_C(128) * 1024 * 1024) /* DIEs and ranges, of an object */
 #define LINE_BYTES    40			    /* of a line table's row, in libdw's memory */
+#define MAX_ORIGINS   16
 #define NO_PARENT     UINT32_MAX
 
 struct inlined_call {
@@ -68,7 +72,9 @@ struct function {
 };
 
 struct unit {
-	Dwarf_Die die;
+	Dwarf_Die die;		  /* of split DWARF, that of the skeleton */
+	bool is_skeleton;	  /* its functions are elsewhere */
+	struct split_unit *split; /* there; NULL: not opened, or not here */
 	struct function *functions;
 	size_t n_functions, cap_functions;
 	struct range_map map; /* of indexes into functions */
@@ -83,6 +89,9 @@ struct dwarf_names {
 	Dwarf *dwarf, *shared_dwarf;
 	Elf *shared_elf;
 	int shared_fd;
+	const struct debug_source *source; /* borrowed, as the next */
+	const char *path;
+	struct split_dwarf *split; /* NULL until a skeleton was met */
 	struct unit *units;
 	size_t n_units, cap_units;
 	struct range_map map; /* of indexes into units */
@@ -122,25 +131,79 @@ static bool is_code(const struct dwarf_names *names, Dwarf_Addr base, Dwarf_Addr
 	return base < UINT64_MAX - 1 && code_sections_hold(&names->code, start, end);
 }
 
-/* Enters all address ranges of a DIE, but for those of discarded functions. */
-static int add_ranges(struct dwarf_names *names, Dwarf_Die *die, struct range_map *map,
-		      uint32_t value, uint32_t rank)
+/* Where ranges are entered. */
+struct sink {
+	struct dwarf_names *names;
+	struct range_map *map;
+	uint32_t value, rank;
+	int err;
+};
+
+/* Nonzero: no more are wanted. */
+static int add_split_range(void *arg, uint64_t start, uint64_t end)
 {
+	struct sink *sink = arg;
+
+	if (!spend(sink->names))
+		return 1;
+	if (is_code(sink->names, start, start, end))
+		sink->err = range_map_add(sink->map, start, end, sink->value, sink->rank);
+	return sink->err;
+}
+
+/* Enters all address ranges of a DIE, but for those of discarded functions. `unit` is NULL for the
+ * root of one. */
+static int add_ranges(struct dwarf_names *names, const struct unit *unit, Dwarf_Die *die,
+		      struct range_map *map, uint32_t value, uint32_t rank)
+{
+	struct sink sink = {.names = names, .map = map, .value = value, .rank = rank};
 	Dwarf_Addr base = 0, start, end;
 	ptrdiff_t at = 0;
 	int err = 0;
 
+	if (unit && unit->split) {
+		split_unit_ranges(unit->split, die, add_split_range, &sink);
+		return sink.err;
+	}
 	while (!err && spend(names) && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
 		if (is_code(names, base, start, end))
 			err = range_map_add(map, start, end, value, rank);
 	return err;
 }
 
+static int take_first(void *arg, uint64_t start, uint64_t end)
+{
+	*(uint64_t *)arg = start;
+	return end > start;
+}
+
+/* Where a function begins; 0: not known. */
+static uint64_t start_of(const struct unit *unit, Dwarf_Die *die)
+{
+	Dwarf_Addr start = 0;
+
+	if (unit->split)
+		split_unit_ranges(unit->split, die, take_first, &start);
+	else if (dwarf_entrypc(die, &start))
+		start = 0;
+	return start;
+}
+
+/* As dwarf_attr_integrate(), which would open the files that skeletons name. */
 static const char *string_of(Dwarf_Die *die, unsigned name)
 {
 	Dwarf_Attribute attr;
+	Dwarf_Die at = *die;
 
-	return dwarf_attr_integrate(die, name, &attr) ? dwarf_formstring(&attr) : NULL;
+	for (int i = 0; i < MAX_ORIGINS; i++) {
+		if (dwarf_attr(&at, name, &attr))
+			return dwarf_formstring(&attr);
+		if ((!dwarf_attr(&at, DW_AT_abstract_origin, &attr) &&
+		     !dwarf_attr(&at, DW_AT_specification, &attr)) ||
+		    !dwarf_formref_die(&attr, &at))
+			break;
+	}
+	return NULL;
 }
 
 static const char *name_of(Dwarf_Die *die)
@@ -167,11 +230,13 @@ static bool number_of(Dwarf_Die *die, unsigned name, uint64_t *ret_number)
 
 static const char *call_file(struct unit *unit, Dwarf_Die *die)
 {
+	bool has_own = unit->split && split_unit_has_files(unit->split);
+	Dwarf_Die *root = has_own ? split_unit_die(unit->split) : &unit->die;
 	Dwarf_Files *files;
 	uint64_t index;
 	size_t n;
 
-	if (!number_of(die, DW_AT_call_file, &index) || dwarf_getsrcfiles(&unit->die, &files, &n))
+	if (!number_of(die, DW_AT_call_file, &index) || dwarf_getsrcfiles(root, &files, &n))
 		return NULL;
 	return index < n ? dwarf_filesrc(files, index, NULL, NULL) : NULL;
 }
@@ -190,7 +255,7 @@ static int add_inlined_call(struct dwarf_names *names, struct unit *unit, struct
 		.call_line = line <= UINT32_MAX ? (uint32_t)line : 0,
 		.parent = parent,
 	};
-	return add_ranges(names, die, &in->map, (uint32_t)in->n++, depth);
+	return add_ranges(names, unit, die, &in->map, (uint32_t)in->n++, depth);
 }
 
 /* Blocks are walked through; a function in a function has its own entry in the unit. */
@@ -231,7 +296,6 @@ static void inlines_free(struct inlines *in)
 static int index_function(struct dwarf_names *names, struct unit *unit, struct function *f)
 {
 	struct inlines *in = calloc(1, sizeof(*in));
-	Dwarf_Addr start;
 	int err;
 
 	if (!in)
@@ -244,7 +308,7 @@ static int index_function(struct dwarf_names *names, struct unit *unit, struct f
 		return err;
 	}
 	f->name = name_of(&f->die);
-	f->start = dwarf_entrypc(&f->die, &start) ? 0 : start;
+	f->start = start_of(unit, &f->die);
 	f->inlines = in;
 	return 0;
 }
@@ -260,7 +324,7 @@ static int add_function(struct dwarf_names *names, struct unit *unit, Dwarf_Die 
 	if (VEC_GROW(unit->functions, unit->cap_functions, unit->n_functions + 1) < 0)
 		return -ENOMEM;
 	unit->functions[unit->n_functions] = (struct function){.die = *die};
-	return add_ranges(names, die, &unit->map, (uint32_t)unit->n_functions++, 0);
+	return add_ranges(names, unit, die, &unit->map, (uint32_t)unit->n_functions++, 0);
 }
 
 /* Returns whether DIEs of this tag can contain functions with code. */
@@ -303,13 +367,31 @@ static void unit_clear(struct unit *unit)
 		inlines_free(unit->functions[i].inlines);
 	free(unit->functions);
 	range_map_free(&unit->map);
-	*unit = (struct unit){.die = unit->die};
+	split_unit_free(unit->split);
+	*unit = (struct unit){.die = unit->die, .is_skeleton = unit->is_skeleton};
+}
+
+/* Opens the other half of a unit. 0 too if it is not here: then its functions are not known. */
+static int open_split(struct dwarf_names *names, struct unit *unit)
+{
+	int err = names->split
+			  ? 0
+			  : split_dwarf_new(names->elf, names->source, names->path, &names->split);
+
+	if (!err)
+		err = split_dwarf_open(names->split, &unit->die, &unit->split);
+	if (!err)
+		names->line_bytes += split_unit_bytes(unit->split);
+	return err == -ENOENT ? 0 : err;
 }
 
 static int index_unit(struct dwarf_names *names, struct unit *unit)
 {
-	int err = walk_functions(names, unit, &unit->die, 0);
+	int err = unit->is_skeleton ? open_split(names, unit) : 0;
 
+	if (!err)
+		err = walk_functions(names, unit,
+				     unit->split ? split_unit_die(unit->split) : &unit->die, 0);
 	if (!err)
 		err = range_map_seal(&unit->map);
 	if (err)
@@ -320,12 +402,12 @@ static int index_unit(struct dwarf_names *names, struct unit *unit)
 
 /* --- an object's units --------------------------------------------------------------------- */
 
-static int add_unit(struct dwarf_names *names, Dwarf_Die *die)
+static int add_unit(struct dwarf_names *names, Dwarf_Die *die, bool is_skeleton)
 {
 	if (VEC_GROW(names->units, names->cap_units, names->n_units + 1) < 0)
 		return -ENOMEM;
-	names->units[names->n_units] = (struct unit){.die = *die};
-	return add_ranges(names, die, &names->map, (uint32_t)names->n_units++, 0);
+	names->units[names->n_units] = (struct unit){.die = *die, .is_skeleton = is_skeleton};
+	return add_ranges(names, NULL, die, &names->map, (uint32_t)names->n_units++, 0);
 }
 
 /* dwarf_get_units() is not asked for sub-DIEs, so libdw does not open .dwo files. */
@@ -338,8 +420,8 @@ static int index_object(struct dwarf_names *names)
 
 	while (!err && names->n_units < MAX_UNITS && spend(names) &&
 	       !dwarf_get_units(names->dwarf, unit, &unit, NULL, &type, &die, NULL))
-		if (type == DW_UT_compile)
-			err = add_unit(names, &die);
+		if (type == DW_UT_compile || type == DW_UT_skeleton)
+			err = add_unit(names, &die, type == DW_UT_skeleton);
 	return err ? err : range_map_seal(&names->map);
 }
 
@@ -420,11 +502,13 @@ static int reload(struct dwarf_names *names)
 	return index_object(names);
 }
 
-static int load(struct dwarf_names *names, const struct elf_file *file,
+static int load(struct dwarf_names *names, const struct elf_file *file, const char *path,
 		const struct debug_source *source)
 {
 	int err;
 
+	names->source = source;
+	names->path = path;
 	names->shared_fd = -1;
 	names->functions_left = MAX_FUNCTIONS;
 	names->budget = WALK_BUDGET;
@@ -444,11 +528,11 @@ static int load(struct dwarf_names *names, const struct elf_file *file,
 	return !err && !names->n_units ? -ENOENT : err;
 }
 
-int dwarf_names_new(const struct elf_file *file, const struct debug_source *source,
-		    struct dwarf_names **ret_names)
+int dwarf_names_new(const struct elf_file *file, const char *path,
+		    const struct debug_source *source, struct dwarf_names **ret_names)
 {
 	struct dwarf_names *names = calloc(1, sizeof(*names));
-	int err = names ? load(names, file, source) : -ENOMEM;
+	int err = names ? load(names, file, path, source) : -ENOMEM;
 
 	if (err) {
 		dwarf_names_free(names);
@@ -468,6 +552,7 @@ void dwarf_names_free(struct dwarf_names *names)
 	if (!names)
 		return;
 	unload(names);
+	split_dwarf_free(names->split);
 	code_sections_free(&names->code);
 	dwarf_end(names->shared_dwarf);
 	elf_end(names->shared_elf);

@@ -20,10 +20,11 @@ struct dwarf_names_frame {
 	bool is_inlined;
 };
 
-/* The DWARF of `file`, which is borrowed. `source` is where a shared debug file is looked for.
- * 0; -ENOENT: there is none that can be used; -ENOMEM. */
-int dwarf_names_new(const struct elf_file *file, const struct debug_source *source,
-		    struct dwarf_names **ret_names);
+/* The DWARF of `file`. `source` is where shared debug files and split DWARF are looked for; `path`,
+ * which may be NULL, is the program's. All are borrowed. 0; -ENOENT: there is none that can be
+ * used; -ENOMEM. */
+int dwarf_names_new(const struct elf_file *file, const char *path,
+		    const struct debug_source *source, struct dwarf_names **ret_names);
 void dwarf_names_free(struct dwarf_names *names);
 
 /* Holds line tables in about so many bytes, and those of the unit at hand: it pays to ask in order

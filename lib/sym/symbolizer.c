@@ -273,7 +273,7 @@ static int object_load(struct symbolizer_object *o)
 		err = symtab_new(o->file, o->debug, &o->symtab);
 	with_dwarf = o->has_dwarf ? o->file : o->debug_has_dwarf ? o->debug : NULL;
 	if (!err && wants_lines(o) && with_dwarf)
-		err = dwarf_names_new(with_dwarf, &o->sym->source, &o->dwarf);
+		err = dwarf_names_new(with_dwarf, o->path, &o->sym->source, &o->dwarf);
 	if (o->dwarf)
 		dwarf_names_limit(o->dwarf, o->sym->line_bytes);
 	if (err == -ENOMEM) {

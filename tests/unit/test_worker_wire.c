@@ -261,6 +261,50 @@ static void make_file(const char *path, const char *text, mode_t mode)
 	close(fd);
 }
 
+/* Split DWARF and shared debug files, which may be anywhere. */
+static void test_debug_paths_by_name(void **state)
+{
+	static const struct {
+		const char *name;
+		bool is_taken;
+	} names[] = {
+		{"a.dwo", true}, {"a.dwp", true},  {"a.debug", true},  {".dwz/a", true},
+		{"a.so", false}, {"dwz/a", false}, {"a.dwo.x", false}, {"dwo", false},
+	};
+	char folder[] = "/tmp/test-worker-wire-XXXXXX", path[96];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/.dwz", folder);
+	assert_int_equal(mkdir(path, 0755), 0);
+	snprintf(path, sizeof(path), "%s/dwz", folder);
+	assert_int_equal(mkdir(path, 0755), 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i].name);
+		make_file(path, "\177ELF open", 0644);
+		fd = debug_path_open(path, "/usr/bin/object");
+		assert_int_equal(fd >= 0, names[i].is_taken);
+		close(fd);
+		chmod(path, 0600);
+		assert_int_equal(debug_path_open(path, "/usr/bin/object"), -EPERM);
+		unlink(path);
+		make_file(path, "text", 0644);
+		assert_int_equal(debug_path_open(path, "/usr/bin/object"), -EPERM);
+		unlink(path);
+		assert_int_equal(mkfifo(path, 0644), 0);
+		assert_true(debug_path_open(path, "/usr/bin/object") < 0);
+		unlink(path);
+	}
+	snprintf(path, sizeof(path), "%s/a.dwo", folder);
+	assert_int_equal(symlink("/dev/null", path), 0);
+	assert_true(debug_path_open(path, "/usr/bin/object") < 0);
+	assert_int_equal(debug_path_open("a.dwo", "/usr/bin/object"), -EPERM);
+	snprintf(path, sizeof(path), "rm -r %s", folder);
+	assert_int_equal(system(path), 0);
+}
+
 static void test_debug_paths(void **state)
 {
 	char folder[] = "/tmp/test-worker-wire-XXXXXX", object[64], path[96];
@@ -291,10 +335,14 @@ static void test_debug_paths(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table_is_the_same),  cmocka_unit_test(test_damaged_tables),
-		cmocka_unit_test(test_cut_tables),	   cmocka_unit_test(test_identity),
-		cmocka_unit_test(test_damaged_identities), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_table_is_the_same),
+		cmocka_unit_test(test_damaged_tables),
+		cmocka_unit_test(test_cut_tables),
+		cmocka_unit_test(test_identity),
+		cmocka_unit_test(test_damaged_identities),
+		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_debug_paths),
+		cmocka_unit_test(test_debug_paths_by_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

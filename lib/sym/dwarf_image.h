@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* DWARF that is put together from sections in memory, wherever they are from, for libdw. */
+#ifndef SYM_DWARF_IMAGE_H
+#define SYM_DWARF_IMAGE_H
+
+#include <elfutils/libdw.h>
+#include <stddef.h>
+
+struct dwarf_part {
+	const char *name; /* ".debug_info" */
+	const void *at;	  /* borrowed; NULL: there is none */
+	size_t len;
+};
+
+struct dwarf_image;
+
+/* Makes DWARF of at most DWARF_IMAGE_PARTS parts. Returns 0, the caller frees it; -ENOENT: libdw
+ * does not take them; -ENOMEM. */
+#define DWARF_IMAGE_PARTS 12
+int dwarf_image_new(const struct dwarf_part *parts, size_t n, struct dwarf_image **ret_image);
+
+/* Makes DWARF that has nothing, and stands for what is missing: libdw would look for that itself.
+ * Errors as dwarf_image_new(). */
+int dwarf_image_empty(struct dwarf_image **ret_image);
+
+void dwarf_image_free(struct dwarf_image *image); /* NULL is fine */
+
+Dwarf *dwarf_image_dwarf(const struct dwarf_image *image); /* lives as long as the image */
+
+#endif
