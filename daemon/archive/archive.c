@@ -29,6 +29,7 @@
 #include "daemon/worker/ask_names.h"
 
 #define NAMES_BYTES (12u << 20) /* of symbols that are held, about */
+#define MAX_MISSING 64		/* debug files that are told of */
 
 /* --- the thread: writing --------------------------------------------------------------------- */
 
@@ -146,10 +147,29 @@ static int schedule_names(struct archive *a, const struct batch *b)
 	return err;
 }
 
+/* Notes which program needs which debug file: a counter, so that it is added up with others. */
+static int write_missing(void *arg, const struct object *object, const char *name)
+{
+	struct archive *a = arg;
+	char *counter;
+	int err;
+
+	if (a->n_missing++ >= MAX_MISSING)
+		return 0;
+	if (asprintf(&counter, "missing.%s needs %s", object->path, name) < 0)
+		return -ENOMEM;
+	err = store_writer_counter(a->writer, counter, 1);
+	free(counter);
+	return err;
+}
+
 static int open_names(struct archive *a)
 {
-	struct naming_schedule_options options = {
-		.now_ns = now_ns, .cpu_ns = cpu_ns, .each = write_line, .arg = a};
+	struct naming_schedule_options options = {.now_ns = now_ns,
+						  .cpu_ns = cpu_ns,
+						  .each = write_line,
+						  .missing = write_missing,
+						  .arg = a};
 	int err = 0;
 
 	if (a->options.workers && !a->asker)

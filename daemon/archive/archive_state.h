@@ -37,6 +37,7 @@ struct archive {
 	uint64_t unwritten_told;   /* the sum of those */
 	struct naming_schedule *schedule;
 	uint32_t n_objects, n_sizes, n_origins; /* rows written */
+	uint32_t n_missing;			/* debug files that objects have lacked */
 	struct store_recording totals;		/* of the last batch */
 	int error; /* the first one; archive_finish() reads it after the join */
 	char *error_text;

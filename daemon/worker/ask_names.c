@@ -8,12 +8,15 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/worker/debug_path.h"
 #include "daemon/worker/name_wire.h"
 #include "daemon/worker/wire.h"
 #include "proc/jit_map.h"
 #include "sym/debuginfod.h"
+
+#define MISSING_BYTES 4400 /* of a path, and what is said of it */
 
 struct ask_names {
 	struct worker *worker;
@@ -24,6 +27,8 @@ struct ask_names {
 	struct buf_reader next;
 	uint32_t numbers[NAMING_PREFETCH];
 	size_t at, count;
+	const struct object *missing_of; /* whose answers lacked a debug file; NULL: none */
+	char missing[MISSING_BYTES];
 };
 
 struct question {
@@ -149,6 +154,27 @@ static int pass_next(struct ask_names *names, int (*each)(void *arg, const struc
 	return name_wire_get(&lines, names->numbers[names->at], each, each_arg);
 }
 
+/* Takes the name behind the last of the lines. 0 or -EBADMSG. */
+static int take_missing(struct ask_names *names, const struct object *object)
+{
+	if (!buf_left(&names->next)) /* the file was refused */
+		return 0;
+	if (!buf_get_string(&names->next, names->missing, sizeof(names->missing)))
+		return -EBADMSG;
+	names->missing_of = *names->missing ? object : NULL;
+	return 0;
+}
+
+static bool missing(void *arg, const struct object *object, struct buf *text)
+{
+	const struct ask_names *names = arg;
+
+	if (names->missing_of != object)
+		return false;
+	buf_put(text, names->missing, strlen(names->missing));
+	return true;
+}
+
 static int resolve(void *arg, const struct object *object, const struct store_location *location,
 		   int (*each)(void *arg, const struct store_line *line), void *each_arg)
 {
@@ -162,6 +188,8 @@ static int resolve(void *arg, const struct object *object, const struct store_lo
 	if (!err)
 		err = pass_next(names, each, each_arg);
 	names->at++;
+	if (!err && names->at == names->count)
+		err = take_missing(names, object);
 	if (err == -EBADMSG) {
 		worker_refuse_reply(names->worker, &call);
 		names->count = 0;
@@ -196,7 +224,7 @@ void ask_names_free(struct ask_names *names)
 
 int ask_names_naming(struct ask_names *names, struct naming **ret_naming)
 {
-	const struct naming_remote remote = {ask, resolve, prefetch, names};
+	const struct naming_remote remote = {ask, resolve, prefetch, missing, names};
 
 	return naming_new_remote(&remote, ret_naming);
 }

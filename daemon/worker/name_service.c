@@ -2,7 +2,8 @@
 /*
  * Names in a worker: lib/sym's naming, with files that stackd opens.
  *
- *   WIRE_NAME_LINES   u32 object, u32 n, u64 offsets ─► for each: u32 bytes, lines (name_wire.h)
+ *   WIRE_NAME_LINES   u32 object, u32 n, u64 offsets ─► for each: u32 bytes, lines (name_wire.h);
+ * then the name of a debug file that they have lacked, or an empty one
  *   WIRE_NAME_ASK     u32 question, u32 object, u64 number ─► status is the answer; to NAMING_TRIM
  * it is of how many objects the symbols were put out since the last time
  */
@@ -90,6 +91,10 @@ static int resolve(struct service *s, struct buf_reader *request, struct buf *re
 		fault_at(object->elf, FAULT_NAMES);
 	for (uint32_t i = 0; i < count && !err && BUF_GET(request, offset); i++)
 		err = put_lines(s, object, offset, &lines, reply);
+	buf_clear(&lines);
+	naming_missing(s->names, object, &lines);
+	buf_put_u8(&lines, 0);
+	buf_put_string(reply, lines.failed ? "" : (const char *)lines.data);
 	buf_free(&lines);
 	return err;
 }

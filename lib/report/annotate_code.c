@@ -266,6 +266,17 @@ static void code_count(struct code_work *w, uint32_t object)
 	}
 }
 
+/* Notes what the lines have lacked. */
+static void code_missing(struct code_work *w)
+{
+	struct buf name = {0};
+
+	if (symbolizer_object_missing(w->symbols, &name) && !name.failed)
+		snprintf(w->code->missing, sizeof(w->code->missing), "%.*s", (int)name.len,
+			 (const char *)name.data);
+	buf_free(&name);
+}
+
 static int code_run(struct code_work *w)
 {
 	const struct store_tables *t = profile_tables(w->profile);
@@ -298,9 +309,11 @@ static int code_run(struct code_work *w)
 		err = code_end(w, object);
 	if (err == 0)
 		err = code_decode_all(w);
-	if (err == 0)
-		code_count(w, object);
-	return err;
+	if (err < 0)
+		return err;
+	code_missing(w);
+	code_count(w, object);
+	return 0;
 }
 
 int annotate_code_make(const struct profile *profile, const struct annotate_function *function,

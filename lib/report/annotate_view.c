@@ -8,7 +8,8 @@
  * to. Instructions without a line come last.
  *
  * JSON: {"schema":1, the members of the header, "functions":[{"name","object","self","total",
- * "problem": why there are no instructions, or "", "lines":[{"file","line","self","total"}],
+ * "problem": why there are no instructions, or "", "missing": a debug file that is needed, or "",
+ * "lines":[{"file","line","self","total"}],
  * "instructions":[{"offset","text","file","line","self","total","hit","inlined"}]}], "more":
  * functions that meet the name but are not shown}.
  */
@@ -239,6 +240,20 @@ static int view_columns(struct view *v)
 	return view_line(v, false);
 }
 
+/* Why the source or functions that are inlined are not known. */
+static int view_missing(struct view *v)
+{
+	text_put_raw(&v->row,
+		     v->file ? "# inlined functions: not known: " : "# source: not known: ");
+	if (v->code.missing[0]) {
+		text_put_raw(&v->row, "needs ");
+		text_put_name(&v->row, v->code.missing, v->options->utf8);
+	} else {
+		text_put_raw(&v->row, "built without -g, or recorded so");
+	}
+	return view_line(v, false);
+}
+
 static int view_head(struct view *v)
 {
 	const struct annotate_function *f = v->function;
@@ -266,10 +281,9 @@ static int view_head(struct view *v)
 		text_put_name(&v->row, v->file, v->options->utf8);
 		text_put_raw(&v->row, v->source.n ? "" : " (not here: see --source)");
 		err = view_line(v, false);
-	} else if (err == 0) {
-		text_put_raw(&v->row, "# source: not known: built without -g, or recorded so");
-		err = view_line(v, false);
 	}
+	if (err == 0 && (!v->file || v->code.missing[0]))
+		err = view_missing(v);
 	text_printf(&v->row, "# in %% of these %s:",
 		    metric_amount(profile_filter(v->profile)->metric, f->total, amount));
 	if (err == 0)
@@ -379,6 +393,8 @@ static void json_code(struct buf *b, const struct annotate_code *code)
 {
 	text_put_raw(b, "],\"problem\":");
 	text_put_json(b, code->problem);
+	text_put_raw(b, ",\"missing\":");
+	text_put_json(b, code->missing);
 	text_put_raw(b, ",\"instructions\":[");
 	for (uint32_t i = 0; i < code->n; i++) {
 		const struct annotate_instruction *is = &code->instructions[i];

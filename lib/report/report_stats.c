@@ -269,6 +269,21 @@ static void text_costs(struct buf *b, const struct store_tables *t, const struct
 	text_printf(b, "paths: %u nodes, %" PRIu64 " tag collisions\n", t->n_nodes, s->collisions);
 }
 
+/* Says which debug files were needed and not there, from the counters that begin with this: */
+#define MISSING "missing."
+static void text_missing(struct buf *b, const struct store_tables *t)
+{
+	for (uint32_t i = 0; i < t->n_counters; i++) {
+		const char *name = t->counters[i].name;
+
+		if (strncmp(name, MISSING, strlen(MISSING)) != 0)
+			continue;
+		text_put_raw(b, "debug information: ");
+		text_put(b, name + strlen(MISSING), NULL);
+		text_put_raw(b, "\n");
+	}
+}
+
 int report_write_stats_text(struct profile *profile, FILE *out)
 {
 	const struct store_tables *t = profile_tables(profile);
@@ -290,6 +305,7 @@ int report_write_stats_text(struct profile *profile, FILE *out)
 	text_costs(&b, t, &s);
 	text_walks(&b, t, &s);
 	text_rules(&b, t);
+	text_missing(&b, t);
 	if (t->n_counters)
 		text_put_raw(&b, "counters:\n");
 	for (uint32_t i = 0; i < t->n_counters; i++) {

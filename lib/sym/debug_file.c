@@ -193,6 +193,17 @@ static int read_link(const struct elf_file *file, struct link *ret_link)
 	return ret_link->name ? 0 : -ENOMEM;
 }
 
+bool debug_file_name(const struct elf_file *file, struct buf *text)
+{
+	struct link link = {0};
+
+	if (read_link(file, &link))
+		return false;
+	buf_put(text, link.name, strlen(link.name));
+	free(link.name);
+	return true;
+}
+
 static int open_by_link(const struct elf_file *file, const struct debug_source *source,
 			const char *path, struct elf_file **ret_debug)
 {
@@ -268,20 +279,38 @@ static int try_shared(const struct debug_source *source, char *path, const uint8
 	return -ENOENT;
 }
 
+/* Where the link says: by an absolute name, or one from the folder of the file. */
+static char *linked_path(const char *name, const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	char *folder, *linked;
+
+	if (*name == '/')
+		return strdup(name);
+	folder = slash ? strndup(path, (size_t)(slash - path)) : strdup("");
+	linked = folder ? format(folder, "/", name, "") : NULL;
+	free(folder);
+	return linked;
+}
+
 /* Distributions keep shared files in ROOT/.dwz; the name in the link is relative to the debug
- * file or absolute, so only what follows ".dwz/" counts, and nothing that climbs out of it. */
-int debug_file_open_shared(const struct debug_source *source, const char *name,
+ * file or absolute, so only what follows ".dwz/" counts there, and nothing that climbs out of it.
+ */
+int debug_file_open_shared(const struct debug_source *source, const char *name, const char *path,
 			   const uint8_t *build_id, size_t len, int *ret_fd, Elf **ret_elf)
 {
 	const char *tail = strstr(name, "/.dwz/");
-	int err;
+	int err = -ENOENT;
 
-	if (!source->root || len < 2 || len > ELF_BUILD_ID_MAX)
+	if (len < 2 || len > ELF_BUILD_ID_MAX)
 		return -ENOENT;
-	err = try_shared(source, build_id_path(source->root, build_id, len), build_id, len, ret_fd,
-			 ret_elf);
-	if (err != -ENOENT || !tail || strstr(tail, "/../"))
-		return err;
-	return try_shared(source, format(source->root, tail, "", ""), build_id, len, ret_fd,
-			  ret_elf);
+	if (source->root)
+		err = try_shared(source, build_id_path(source->root, build_id, len), build_id, len,
+				 ret_fd, ret_elf);
+	if (err == -ENOENT && source->root && tail && !strstr(tail, "/../"))
+		err = try_shared(source, format(source->root, tail, "", ""), build_id, len, ret_fd,
+				 ret_elf);
+	if (err == -ENOENT && source->root)
+		err = try_shared(source, linked_path(name, path), build_id, len, ret_fd, ret_elf);
+	return err;
 }

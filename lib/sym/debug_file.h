@@ -3,9 +3,11 @@
 #ifndef SYM_DEBUG_FILE_H
 #define SYM_DEBUG_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "elf/elf_file.h"
 #include "sym/debuginfod.h"
 
@@ -28,10 +30,14 @@ struct debug_source {
 int debug_file_open(const struct elf_file *file, const struct debug_source *source,
 		    const char *path, struct elf_file **ret_debug);
 
-/* The file that several debug files share: .gnu_debugaltlink holds its name and build-id. 0, the
- * caller owns the handle and the descriptor under it; -ENOENT, -ENOMEM. */
-int debug_file_open_shared(const struct debug_source *source, const char *name,
+/* The file that several debug files share: .gnu_debugaltlink holds its name, which may be relative
+ * to the file at `path` (NULL: not known), and its build-id. 0, the caller owns the handle and the
+ * descriptor under it; -ENOENT, -ENOMEM. */
+int debug_file_open_shared(const struct debug_source *source, const char *name, const char *path,
 			   const uint8_t *build_id, size_t len, int *ret_fd, Elf **ret_elf);
+
+/* Appends the name of the separate debug file that a file says it has. false: it says nothing. */
+bool debug_file_name(const struct elf_file *file, struct buf *text);
 
 /* Opens a debug file by its path: a regular file, since a pipe can block, and a device act on being
  * opened. The descriptor, or -errno. */

@@ -6,6 +6,8 @@
 #include <elfutils/libdw.h>
 #include <stddef.h>
 
+#define DWARF_IMAGE_PARTS 12
+
 struct dwarf_part {
 	const char *name; /* ".debug_info" */
 	const void *at;	  /* borrowed; NULL: there is none */
@@ -16,7 +18,6 @@ struct dwarf_image;
 
 /* Makes DWARF of at most DWARF_IMAGE_PARTS parts. Returns 0, the caller frees it; -ENOENT: libdw
  * does not take them; -ENOMEM. */
-#define DWARF_IMAGE_PARTS 12
 int dwarf_image_new(const struct dwarf_part *parts, size_t n, struct dwarf_image **ret_image);
 
 /* Makes DWARF that has nothing, and stands for what is missing: libdw would look for that itself.

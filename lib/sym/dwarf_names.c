@@ -36,6 +36,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "base/vec.h"
 #include "elf/elf_sections.h"
 #include "sym/code_sections.h"
@@ -92,6 +93,7 @@ struct dwarf_names {
 	const struct debug_source *source; /* borrowed, as the next */
 	const char *path;
 	struct split_dwarf *split; /* NULL until a skeleton was met */
+	char *shared_name;	   /* owned; NULL: it needs none */
 	struct unit *units;
 	size_t n_units, cap_units;
 	struct range_map map; /* of indexes into units */
@@ -439,8 +441,11 @@ static int attach_shared(struct dwarf_names *names, const struct debug_source *s
 		return 0;
 	if (len < 0)
 		return -ENOENT;
-	err = debug_file_open_shared(source, name, build_id, (size_t)len, &names->shared_fd,
-				     &names->shared_elf);
+	names->shared_name = strdup(name);
+	if (!names->shared_name)
+		return -ENOMEM;
+	err = debug_file_open_shared(source, name, names->path, build_id, (size_t)len,
+				     &names->shared_fd, &names->shared_elf);
 	if (err)
 		return err;
 	names->shared_dwarf = dwarf_begin_elf(names->shared_elf, DWARF_C_READ, NULL);
@@ -523,6 +528,8 @@ static int load(struct dwarf_names *names, const struct elf_file *file, const ch
 	err = code_sections_read(names->elf, &names->code);
 	if (!err)
 		err = attach_shared(names, source);
+	if (err == -ENOENT && names->shared_name)
+		return 0;
 	if (!err)
 		err = index_object(names);
 	return !err && !names->n_units ? -ENOENT : err;
@@ -553,12 +560,23 @@ void dwarf_names_free(struct dwarf_names *names)
 		return;
 	unload(names);
 	split_dwarf_free(names->split);
+	free(names->shared_name);
 	code_sections_free(&names->code);
 	dwarf_end(names->shared_dwarf);
 	elf_end(names->shared_elf);
 	if (names->shared_fd >= 0)
 		close(names->shared_fd);
 	free(names);
+}
+
+bool dwarf_names_missing(const struct dwarf_names *names, struct buf *text)
+{
+	if (names->shared_name && !names->shared_dwarf) {
+		text_put_raw(text, "its dwz file ");
+		text_put_raw(text, names->shared_name);
+		return true;
+	}
+	return names->split && split_dwarf_missing(names->split, text);
 }
 
 /* --- asking -------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "elf/elf_file.h"
 #include "sym/debug_file.h"
 
@@ -26,6 +27,10 @@ struct dwarf_names_frame {
 int dwarf_names_new(const struct elf_file *file, const char *path,
 		    const struct debug_source *source, struct dwarf_names **ret_names);
 void dwarf_names_free(struct dwarf_names *names);
+
+/* Appends the name of a file that was needed for an answer and is not here: a shared debug file, or
+ * one of split DWARF. false: all are here. */
+bool dwarf_names_missing(const struct dwarf_names *names, struct buf *text);
 
 /* Holds line tables in about so many bytes, and those of the unit at hand: it pays to ask in order
  * of address, since one that was put out is read anew. 0, as it is at first: no limit. */

@@ -237,6 +237,21 @@ bool naming_wants_order(struct naming *n, const struct object *object)
 	       symbolizer_object_wants_order(source->symbols);
 }
 
+/* Of an object that its own process, or its file, names: their bytes are not to be trusted. */
+static bool is_foreign(const struct object *object)
+{
+	return object->kind == OBJECT_ELF || object->kind == OBJECT_VDSO ||
+	       object->kind == OBJECT_JIT;
+}
+
+bool naming_missing(struct naming *n, const struct object *object, struct buf *text)
+{
+	if (n->remote.missing)
+		return is_foreign(object) && n->remote.missing(n->remote.arg, object, text);
+	return object->number < n->n_sources && n->sources[object->number].symbols &&
+	       symbolizer_object_missing(n->sources[object->number].symbols, text);
+}
+
 int naming_unread(struct naming *n, const struct object *object, size_t *ret_bytes)
 {
 	struct source *source = source_of(n, object);
@@ -339,13 +354,6 @@ static const char *find_jit(const struct naming *n, struct source *source,
 	jit_map_free(source->jit);
 	source->jit = fresh;
 	return jit_map_find(fresh, address, ret_start);
-}
-
-/* Of an object that its own process, or its file, names: their bytes are not to be trusted. */
-static bool is_foreign(const struct object *object)
-{
-	return object->kind == OBJECT_ELF || object->kind == OBJECT_VDSO ||
-	       object->kind == OBJECT_JIT;
 }
 
 int naming_prefetch(struct naming *n, const struct object *object,

@@ -7,6 +7,7 @@
 #ifndef SYM_NAMING_H
 #define SYM_NAMING_H
 
+#include "base/buf.h"
 #include "proc/object.h"
 #include "store/store.h"
 #include "sym/debug_file.h"
@@ -46,6 +47,7 @@ struct naming_remote {
 		       int (*each)(void *arg, const struct store_line *line), void *each_arg);
 	int (*prefetch)(void *arg, const struct object *object,
 			const struct store_location *locations, size_t count);
+	bool (*missing)(void *arg, const struct object *object, struct buf *text);
 	void *arg;
 };
 
@@ -87,6 +89,10 @@ int naming_resolve(struct naming *naming, const struct object *object,
 int naming_prefetch(struct naming *naming, const struct object *object,
 		    const struct store_location *locations, size_t count);
 #define NAMING_PREFETCH 256
+
+/* Appends the name of a debug file that the answers about an object have lacked, as
+ * symbolizer_object_missing(). To be asked right behind them. */
+bool naming_missing(struct naming *naming, const struct object *object, struct buf *text);
 
 /* Bytes of tables, about, that the next question about an object will have to read. 0 or -ENOMEM.
  */

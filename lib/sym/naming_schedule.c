@@ -14,6 +14,7 @@
 struct naming_schedule {
 	struct naming_schedule_options with;
 	VEC(const struct object *) objects;  /* by number */
+	VEC(uint8_t) told;		     /* by number: of what debug file it lacks */
 	VEC(struct store_location) queued;   /* to be named */
 	VEC(struct store_location) nameless; /* of JIT code: to be asked for again */
 	uint64_t next_ns;		     /* when the next round is due */
@@ -37,6 +38,7 @@ void naming_schedule_free(struct naming_schedule *s)
 	if (!s)
 		return;
 	free(s->objects.items);
+	free(s->told.items);
 	free(s->queued.items);
 	free(s->nameless.items);
 	free(s);
@@ -44,8 +46,9 @@ void naming_schedule_free(struct naming_schedule *s)
 
 int naming_schedule_add_object(struct naming_schedule *s, const struct object *object)
 {
-	if (VEC_RESERVE(&s->objects, 1))
+	if (VEC_RESERVE(&s->objects, 1) || VEC_RESERVE(&s->told, 1))
 		return -ENOMEM;
+	s->told.items[s->told.count++] = 0;
 	s->objects.items[s->objects.count++] = object;
 	return 0;
 }
@@ -96,6 +99,22 @@ static int compare_offsets(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
+/* Tells of a debug file that the answers about an object have lacked. */
+static int tell_missing(struct naming_schedule *s, const struct object *object)
+{
+	struct buf name = {0};
+	int err = 0;
+
+	if (!s->with.missing || s->told.items[object->number] ||
+	    !naming_missing(s->with.naming, object, &name))
+		return 0;
+	buf_put_u8(&name, 0);
+	s->told.items[object->number] = 1;
+	err = name.failed ? -ENOMEM : s->with.missing(s->with.arg, object, (char *)name.data);
+	buf_free(&name);
+	return err;
+}
+
 /* Names locations of one object. */
 static int name_object(struct naming_schedule *s, struct store_location *locations, size_t count,
 		       bool is_last)
@@ -112,7 +131,7 @@ static int name_object(struct naming_schedule *s, struct store_location *locatio
 		if (!err)
 			err = name_location(s, &locations[i], is_last);
 	}
-	return err;
+	return err ? err : tell_missing(s, s->objects.items[locations->object]);
 }
 
 /* Names locations object by object, since the symbols of only a few are held at a time. */

@@ -39,6 +39,10 @@ struct naming_schedule_options {
 	/* Receives each line of a location, as in naming_resolve(). Nonzero stops the call under
 	 * way, which returns it. */
 	int (*each)(void *arg, const struct store_line *line);
+
+	/* Receives, once for each object, the name of a debug file that its names have lacked (see
+	 * naming_missing()). Nonzero as with each(). NULL: nobody wants it. */
+	int (*missing)(void *arg, const struct object *object, const char *name);
 	void *arg; /* passed to the functions above */
 };
 

@@ -440,6 +440,15 @@ int symbolizer_resolve(struct symbolizer_object *object, uint64_t offset,
 	return n;
 }
 
+bool symbolizer_object_missing(const struct symbolizer_object *o, struct buf *text)
+{
+	if (!o->is_loaded)
+		return false;
+	if (o->dwarf)
+		return dwarf_names_missing(o->dwarf, text);
+	return !o->has_dwarf && !o->debug_has_dwarf && debug_file_name(o->file, text);
+}
+
 int symbolizer_start(struct symbolizer_object *object, uint64_t offset,
 		     struct symbolizer_frame *ret_frame)
 {

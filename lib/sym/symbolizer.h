@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "elf/elf_file.h"
 
 struct debug_source;
@@ -73,6 +74,10 @@ bool symbolizer_object_wants_order(struct symbolizer_object *object);
  * most `max` and returns how many there are to show (0: nothing is known), or -ENOMEM. */
 int symbolizer_resolve(struct symbolizer_object *object, uint64_t offset,
 		       struct symbolizer_frame *ret_frames, size_t max);
+
+/* Appends the name of a debug file that the answers so far have lacked: "main.dwo", "its dwz file
+ * NAME", or the separate debug file that is named in the object. false: none, or none is known. */
+bool symbolizer_object_missing(const struct symbolizer_object *object, struct buf *text);
 
 /* The start of the function at a file offset, by the unwind information alone, which is read
  * quickly: a frame without a name. 1, 0 (not known) or -ENOMEM. */

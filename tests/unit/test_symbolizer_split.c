@@ -47,9 +47,10 @@ static void check(const char *name)
 }
 
 /* The line is known all the same, and the enclosing function by its symbol. */
-static void check_missing(void)
+static void check_missing(bool is_other)
 {
 	struct symbolizer_frame frame = {0};
+	struct buf text = {0};
 	uint64_t mark, outer;
 	struct opened o;
 
@@ -59,6 +60,11 @@ static void check_missing(void)
 	assert_string_equal(frame.function, "outer");
 	assert_true(ends_with(frame.file, "/inlined.c"));
 	assert_int_equal(frame.line, 3);
+	assert_true(symbolizer_object_missing(o.object, &text));
+	buf_put_u8(&text, 0);
+	assert_memory_equal(text.data, "inlined.dwo", 11);
+	assert_int_equal(!!strstr((char *)text.data, "of another build"), is_other);
+	buf_free(&text);
 	close_opened(&o);
 }
 
@@ -79,7 +85,7 @@ static void test_dwo_files(void **state)
 				      "cp inlined moved/"),
 			0);
 		check("moved/inlined");
-		check_missing();
+		check_missing(false);
 	}
 }
 
@@ -185,11 +191,11 @@ static void test_of_another_build(void **state)
 	assert_int_equal(program_shell("mv obj other"), 0);
 	program_write("inlined.c", "int other(int x) { return x; }\n");
 	assert_int_equal(
-		program_shell("mkdir obj && cd obj && gcc -O2 -gsplit-dwarf -c -o inlined.o "
+		program_shell("mkdir obj && cd obj && gcc -O2 -g -gsplit-dwarf -c -o inlined.o "
 			      "../inlined.c"),
 		0);
 	program_write("inlined.c", program_inlined);
-	check_missing();
+	check_missing(true);
 }
 
 static void test_is_a_pipe(void **state)
@@ -199,7 +205,7 @@ static void test_is_a_pipe(void **state)
 	assert_int_equal(program_shell("rm obj/inlined.dwo && mkfifo obj/inlined.dwo && "
 				       "mkfifo inlined.dwp inlined.dwo"),
 			 0);
-	check_missing();
+	check_missing(false);
 	assert_int_equal(program_shell("rm obj/inlined.dwo inlined.dwp inlined.dwo"), 0);
 }
 
