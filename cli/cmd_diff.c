@@ -18,16 +18,23 @@
 
 #define CMD_DIFF_LIMIT 0.1 /* %, of text: JSON has everything by default */
 
-enum { CMD_DIFF_BY = 0x200, CMD_DIFF_METRIC, CMD_DIFF_PERCENT, CMD_DIFF_SIGNIFICANT };
+enum {
+	CMD_DIFF_BY = 0x200,
+	CMD_DIFF_SHARE,
+	CMD_DIFF_PER,
+	CMD_DIFF_NORMALISE,
+	CMD_DIFF_PERCENT,
+	CMD_DIFF_SIGNIFICANT
+};
 
 struct cmd_diff {
 	struct terminal terminal;
-	struct input fleet; /* a server's database, if it has a path */
+	struct input input; /* a server's database, if it has a path; and what is chosen */
 	const char *inputs[2];
 	unsigned n;
 	struct output_options output;
-	enum tagset_diff_by by;
-	enum metric metric;
+	struct tagset_diff_ask ask;
+	const char *per;      /* "second", or a region; NULL */
 	double percent_limit; /* negative: not given */
 	bool only_significant;
 };
@@ -35,8 +42,14 @@ struct cmd_diff {
 static const struct argp_option cmd_diff_options[] = {
 	{"by", CMD_DIFF_BY, "function|tag", 0,
 	 "Compare functions (default; with what they call) or call paths", 1},
-	{"metric", CMD_DIFF_METRIC, "NAME", 0,
-	 "What is compared by call path (default: cpu, the samples of the event)", 1},
+	{"per", CMD_DIFF_PER, "second|REGION", 0,
+	 "Compare amounts per second of the recording, or per pass through a region (stackd "
+	 "--region)",
+	 1},
+	{"share", CMD_DIFF_SHARE, 0, 0,
+	 "Compare shares of all, in place of amounts: a share grows, too, when others shrink", 1},
+	{"normalise-by", CMD_DIFF_NORMALISE, "FUNCTION", 0,
+	 "Compare amounts in percent of that of this function with what it calls", 1},
 	{"significant", CMD_DIFF_SIGNIFICANT, 0, 0, "Only what changed beyond noise", 1},
 	{"percent-limit", CMD_DIFF_PERCENT, "PERCENT", 0,
 	 "Leave out what is below this share in both (default 0.1; with --json 0)", 1},
@@ -55,11 +68,30 @@ static void parse_percent(struct argp_state *state, const char *arg, struct cmd_
 static void parse_by(struct argp_state *state, const char *arg, struct cmd_diff *args)
 {
 	if (strcmp(arg, "tag") == 0)
-		args->by = TAGSET_DIFF_BY_TAG;
+		args->ask.by = TAGSET_DIFF_BY_TAG;
 	else if (strcmp(arg, "function") == 0)
-		args->by = TAGSET_DIFF_BY_FUNCTION;
+		args->ask.by = TAGSET_DIFF_BY_FUNCTION;
 	else
 		argp_error(state, "--by: '%s' is neither function nor tag", arg);
+}
+
+static void check(struct argp_state *state, const struct cmd_diff *args)
+{
+	const struct input *input = &args->input;
+
+	if (args->n < 2)
+		argp_error(state, "which two? Stores (FILE, FILE@ID, @ID), tag exports, or, "
+				  "with -i URL, hosts and times (HOST, @FROM..TO)");
+	if (!input_is_fleet(input) && (input->path || input->since || input->credentials))
+		argp_error(state, "-i, --since and --credentials are for parts of a server's "
+				  "database: -i clickhouse://HOST/DATABASE");
+	if (input_is_fleet(input) && args->per)
+		argp_error(state,
+			   "--per is not for a server's database, which has sums of samples");
+	if (input->recording || input->range.first)
+		argp_error(state, "--recording: a recording is named as FILE@ID");
+	if (args->ask.is_share + (args->per != NULL) + (args->ask.base != NULL) > 1)
+		argp_error(state, "--share, --per and --normalise-by exclude each other");
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -70,13 +102,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		state->child_inputs[0] = &args->terminal;
 		state->child_inputs[1] = &args->output;
-		state->child_inputs[2] = &args->fleet;
+		state->child_inputs[2] = &args->input;
 		return 0;
 	case CMD_DIFF_BY:
 		parse_by(state, arg, args);
 		return 0;
-	case CMD_DIFF_METRIC:
-		input_metric(state, arg, &args->metric);
+	case CMD_DIFF_SHARE:
+		args->ask.is_share = true;
+		return 0;
+	case CMD_DIFF_PER:
+		args->per = arg;
+		return 0;
+	case CMD_DIFF_NORMALISE:
+		args->ask.base = arg;
 		return 0;
 	case CMD_DIFF_SIGNIFICANT:
 		args->only_significant = true;
@@ -90,16 +128,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args->inputs[args->n++] = arg;
 		return 0;
 	case ARGP_KEY_END:
-		if (args->n < 2)
-			argp_error(state,
-				   "which two? Stores (FILE, FILE@ID, @ID), tag exports, or, "
-				   "with -i URL, hosts and times (HOST, @FROM..TO)");
-		if (!input_is_fleet(&args->fleet) &&
-		    (args->fleet.path || args->fleet.since || args->fleet.from || args->fleet.to ||
-		     args->fleet.credentials))
-			argp_error(state, "-i, --since, --from, --to and --credentials are for "
-					  "parts of a server's database: -i "
-					  "clickhouse://HOST/DATABASE");
+		check(state, args);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -111,6 +140,7 @@ static int cmd_diff_write(const struct cmd_diff *args, const struct tagset *set,
 {
 	struct tagset_diff_options options = {
 		.names = {args->inputs[0], args->inputs[1]},
+		.per = args->per && strcmp(args->per, "second") != 0 ? "pass" : args->per,
 		.only_significant = args->only_significant,
 		.percent_limit = args->percent_limit >= 0 ? args->percent_limit
 				 : args->output.is_json	  ? 0
@@ -130,21 +160,29 @@ static int cmd_diff_write(const struct cmd_diff *args, const struct tagset *set,
 				  : tagset_diff_write_text(set, diff, &options, output.file));
 }
 
+static int explain(const struct cmd_diff *args, const struct tagset_diff *diff, int err)
+{
+	const enum metric metric = args->ask.metric;
+
+	if (err == -ENODATA)
+		message("%s has no %s: there is nothing to compare",
+			args->inputs[diff->amount[0] ? 1 : 0],
+			metric == METRIC_CPU ? "samples" : metric_info(metric)->name);
+	else if (err == -ENOENT)
+		message("--normalise-by: %s has no path through %s",
+			args->inputs[diff->scale[0] > 0 ? 1 : 0], args->ask.base);
+	else
+		message("%s", strerror(-err));
+	return err == -ENODATA || err == -ENOENT ? CMD_NO_SAMPLES : CMD_FAILED;
+}
+
 static int compare(const struct cmd_diff *args, const struct tagset *set)
 {
 	struct tagset_diff diff;
-	int status, err = tagset_diff_make(set, args->by, args->metric, &diff);
+	int status, err = tagset_diff_make(set, &args->ask, &diff);
 
-	if (err == -ENODATA) {
-		message("%s has no %s: there is nothing to compare",
-			args->inputs[diff.amount[0] ? 1 : 0],
-			args->metric == METRIC_CPU ? "samples" : metric_info(args->metric)->name);
-		return CMD_NO_SAMPLES;
-	}
-	if (err < 0) {
-		message("%s", strerror(-err));
-		return CMD_FAILED;
-	}
+	if (err < 0)
+		return explain(args, &diff, err);
 	status = cmd_diff_write(args, set, &diff);
 	tagset_diff_release(&diff);
 	return status;
@@ -153,26 +191,52 @@ static int compare(const struct cmd_diff *args, const struct tagset *set)
 static int add_fleet(const struct cmd_diff *args, struct tagset *set, uint32_t i)
 {
 	struct fleet_side side;
-	int status = fleet_side_parse(args->inputs[i], &args->fleet, &side);
+	int status = fleet_side_parse(args->inputs[i], &args->input, &side);
 
 	if (status == CMD_DONE)
-		status = tag_input_add_fleet(set, args->inputs[i], i, &side.input, args->metric);
+		status =
+			tag_input_add_fleet(set, args->inputs[i], i, &side.input, args->ask.metric);
 	fleet_side_free(&side);
 	return status;
 }
 
-static int add(const struct cmd_diff *args, struct tagset *set, uint32_t i)
+/* Whether a part of the samples is chosen. */
+static bool has_choice(const struct profile_filter *f)
 {
-	if (input_is_fleet(&args->fleet))
-		return add_fleet(args, set, i);
-	return tag_input_add(set, args->inputs[i], i, TAG_INPUT_LATEST, args->metric);
+	return f->n_pids || f->n_tids || f->n_comms || f->units.n || f->from_ns || f->to_ns ||
+	       f->dsos.n || f->symbols.n || f->focus.n || f->ignore.n || f->max_depth ||
+	       f->fold_recursion || f->no_inlined || f->no_reconstructed;
+}
+
+/* What amounts are divided by. */
+static int add_store(struct cmd_diff *args, struct tagset *set, uint32_t i)
+{
+	const bool is_second = args->per && strcmp(args->per, "second") == 0;
+	struct tag_input_choice choice = {
+		.metric = args->ask.metric,
+		.filter = has_choice(&args->input.filter) ? &args->input.filter : NULL,
+		.region = is_second ? NULL : args->per};
+	int status = tag_input_add_chosen(set, args->inputs[i], i, &choice);
+
+	if (status != CMD_DONE || !args->per)
+		return status;
+	args->ask.per[i] = is_second ? (double)choice.duration_ns / 1e9 : (double)choice.passes;
+	if (args->ask.per[i] > 0)
+		return CMD_DONE;
+	message("--per: %s does not say how long it took: this is for stores", args->inputs[i]);
+	return CMD_USAGE;
+}
+
+static int add(struct cmd_diff *args, struct tagset *set, uint32_t i)
+{
+	return input_is_fleet(&args->input) ? add_fleet(args, set, i) : add_store(args, set, i);
 }
 
 int cmd_diff(int argc, char **argv)
 {
 	static const struct argp_child children[] = {{&terminal_argp, 0, NULL, 0},
 						     {&output_argp, 0, NULL, 0},
-						     {&input_fleet_argp, 0, NULL, 0},
+						     {&input_argp, 0, NULL, 0},
 						     {0}};
 	static const struct argp argp = {
 		.options = cmd_diff_options,
@@ -184,15 +248,23 @@ int cmd_diff(int argc, char **argv)
 		       "default store) or files that 'stackctl export --tags' or 'stackctl merge' "
 		       "wrote; with -i clickhouse://HOST/DATABASE parts of that: HOST (a name, or a "
 		       "pattern with * and ?), @FROM..TO (moments, or times until now), or "
-		       "HOST@FROM..TO. What is compared are shares of all samples, or of the whole sum of "
-		       "another metric, so runs may differ in length and frequency.",
+		       "HOST@FROM..TO. What is compared are amounts: CPU time, or the sum of another "
+		       "metric. Of runs that differ in length, --per second or --per REGION compares "
+		       "what is done in one, --normalise-by what is done beside another function, and "
+		       "--share the shares of all. Options that choose samples choose them of both.",
 		.children = children,
 	};
-	struct cmd_diff args = {.by = TAGSET_DIFF_BY_FUNCTION, .percent_limit = -1};
+	struct cmd_diff args = {.ask = {.by = TAGSET_DIFF_BY_FUNCTION}, .percent_limit = -1};
 	struct tagset *set;
 	int status = CMD_DONE;
 
 	options_parse(&argp, argc, argv, &args);
+	args.ask.metric = args.input.filter.metric;
+	if (!input_is_fleet(&args.input) && args.input.is_range) {
+		message("--from and --to as moments are for parts of a server's database; of stores "
+			"they are times since the recording's start");
+		return CMD_USAGE;
+	}
 	terminal_setup(&args.terminal, args.output.path);
 	if (tagset_new(&set) < 0) {
 		message("out of memory");

@@ -112,23 +112,6 @@ static const struct argp_option input_options[] = {
 	{0},
 };
 
-static const struct argp_option input_fleet_options[] = {
-	{"input", 'i', "URL", 0,
-	 "Compare two parts of a server's database, clickhouse://HOST[:PORT]/DATABASE "
-	 "(docs/FLEETS.md)",
-	 2},
-	{"host", INPUT_HOST, "NAME", 0,
-	 "Of such a database: only this host (* and ? stand for any letters); may be repeated", 2},
-	{"since", INPUT_SINCE, "TIME", 0,
-	 "Of it: what was recorded in this time until now (2h, 3d), or since a moment", 2},
-	{"from", INPUT_FROM, "TIME", 0,
-	 "Of it: from a moment on, such as 14:05, yesterday 14:05, 2026-11-22 14:05:30", 2},
-	{"to", INPUT_TO, "TIME", 0, "Of it: before this moment", 2},
-	{"credentials", INPUT_CREDENTIALS, "FILE", 0,
-	 "For it: user, password and certificate authority, as for stackctl push", 2},
-	{0},
-};
-
 static void parse_ids(struct argp_state *state, const char *what, const char *arg, int32_t *ids,
 		      size_t *n)
 {
@@ -300,7 +283,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 const struct argp input_argp = {.options = input_options, .parser = parse};
 const struct argp input_recordings_argp = {.options = input_recordings_options, .parser = parse};
 const struct argp input_store_argp = {.options = input_store_options, .parser = parse};
-const struct argp input_fleet_argp = {.options = input_fleet_options, .parser = parse};
 
 char *input_path(const struct input *input)
 {

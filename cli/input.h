@@ -41,7 +41,6 @@ struct input {
 extern const struct argp input_argp;
 extern const struct argp input_recordings_argp; /* whole recordings */
 extern const struct argp input_store_argp;
-extern const struct argp input_fleet_argp; /* a server's database, or none */
 
 /* The store's path: the option's or the default; malloc()ed, NULL for lack of memory. */
 char *input_path(const struct input *input);

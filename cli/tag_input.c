@@ -22,6 +22,7 @@ struct tag_input {
 	struct input part; /* the recordings that are named, if any */
 	uint32_t side;
 	enum metric metric;
+	struct tag_input_choice *choice; /* or NULL */
 };
 
 /* Does the file begin with a store's magic? */
@@ -68,6 +69,43 @@ static int export(const struct tag_input *input, struct tagset *set, struct prof
 	return status;
 }
 
+/* How long the recording took, or the part of it that the filter selects. */
+static uint64_t duration_of(const struct profile *profile)
+{
+	const struct store_recording *recording = &profile_tables(profile)->recording;
+	const struct profile_filter *filter = profile_filter(profile);
+	uint64_t ns = recording->end_ns > recording->start_ns
+			      ? recording->end_ns - recording->start_ns
+			      : 0;
+
+	if (filter->to_ns && filter->to_ns < ns)
+		ns = filter->to_ns;
+	return ns > filter->from_ns ? ns - filter->from_ns : 0;
+}
+
+/* Counts the passes through a region that the same filter selects. */
+static int count_passes(const struct tag_input *input, struct store_reader *reader)
+{
+	struct tag_input_choice *choice = input->choice;
+	struct profile_filter filter =
+		choice->filter ? *choice->filter : (struct profile_filter){0};
+	struct profile *profile = NULL;
+	int err;
+
+	filter.metric = METRIC_REGION_VISITS;
+	filter.symbols = (struct profile_patterns){&choice->region, 1};
+	err = profile_new(reader, &filter, &profile);
+	if (err == 0)
+		choice->passes = profile_total(profile);
+	profile_free(profile);
+	if (err == -ENODATA)
+		message("%s has no passes through %s: record with 'stackd --region %s'",
+			input->name, choice->region, choice->region);
+	else if (err < 0)
+		message("cannot read %s: %s", input->name, strerror(-err));
+	return err == 0 ? CMD_DONE : err == -ENODATA ? CMD_NO_SAMPLES : CMD_FAILED;
+}
+
 static int tag_input_recording(const struct tag_input *input, struct tagset *set,
 			       struct input options)
 {
@@ -75,10 +113,18 @@ static int tag_input_recording(const struct tag_input *input, struct tagset *set
 	int status;
 
 	options.path = input->path;
+	if (input->choice && input->choice->filter)
+		options.filter = *input->choice->filter;
+	if (input->choice)
+		options.filter.metric = input->metric;
 	status = input_open(&options, &open);
 	if (status == CMD_DONE && !input_is_fleet(&options) &&
 	    !input_has_times(input->metric, input->path, open.reader))
 		status = CMD_NO_SAMPLES;
+	if (status == CMD_DONE && input->choice)
+		input->choice->duration_ns = duration_of(open.profile);
+	if (status == CMD_DONE && input->choice && input->choice->region)
+		status = count_passes(input, open.reader);
 	if (status == CMD_DONE)
 		status = export(input, set, open.profile);
 	input_close(&open);
@@ -117,6 +163,13 @@ static int tag_input_open(const struct tag_input *input, struct tagset *set,
 	is_store = tag_input_is_store(in);
 	status = is_store ? CMD_DONE : tag_input_read(input, set, in);
 	fclose(in);
+	if (!is_store && status == CMD_DONE && input->choice &&
+	    (input->choice->filter || input->choice->region)) {
+		message("%s has sums of samples, of which nothing can be chosen: --pid, --comm, "
+			"--focus, --from and the like, and --per, are for stores",
+			input->name);
+		return CMD_USAGE;
+	}
 	if (!is_store)
 		return status;
 	return which == TAG_INPUT_ALL && !input->part.recording && !input->part.is_range
@@ -132,6 +185,19 @@ int tag_input_add(struct tagset *set, const char *name, uint32_t side, enum tag_
 
 	if (status == CMD_DONE)
 		status = tag_input_open(&input, set, which);
+	free(input.path);
+	return status;
+}
+
+int tag_input_add_chosen(struct tagset *set, const char *name, uint32_t side,
+			 struct tag_input_choice *choice)
+{
+	struct tag_input input = {
+		.name = name, .side = side, .metric = choice->metric, .choice = choice};
+	int status = input_part(input.name, &input.path, &input.part);
+
+	if (status == CMD_DONE)
+		status = tag_input_open(&input, set, TAG_INPUT_LATEST);
 	free(input.path);
 	return status;
 }

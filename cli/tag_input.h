@@ -15,6 +15,19 @@ enum tag_input_which {
 	TAG_INPUT_ALL,
 };
 
+/* What of an input is read, and what is told of it. */
+struct tag_input_choice {
+	enum metric metric;		     /* what is read of stores without samples */
+	const struct profile_filter *filter; /* of stores; or NULL */
+	const char *region;   /* of which the passes are counted in `passes`; or NULL */
+	uint64_t duration_ns; /* told: of a store's recording, or the range of it; 0: not known */
+	uint64_t passes;
+};
+
+/* The same as tag_input_add() of the latest recording, by a choice. */
+int tag_input_add_chosen(struct tagset *set, const char *name, uint32_t side,
+			 struct tag_input_choice *choice);
+
 /* Adds an input to a set; a store's recording must have what the metric adds up
  * (input_has_times()). A cmd_status; a message has been given if it is not CMD_DONE. A store or
  * recording without samples is CMD_NO_SAMPLES, with TAG_INPUT_ALL it adds nothing. */

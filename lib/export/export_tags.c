@@ -18,14 +18,20 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "model/profile_ranks.h"
+#include "model/profile_variance.h"
 #include "proc/object_id.h"
 #include "base/int_map.h"
 #include "base/text.h"
 #include "stack/location.h"
 #include "stack/end_reason.h"
+
+/* Behind a metric's name: its variances, in units of so many of its unit squared. */
+#define EXPORT_TAGS_VARIANCE	  ".variance"
+#define EXPORT_TAGS_VARIANCE_UNIT 1048576.0
 
 /* The sums of another metric than samples. */
 struct tags_values {
@@ -288,8 +294,17 @@ static int tags_processes(struct export_tags *x)
 	return err;
 }
 
-/* Samples, or values of another metric. */
-static int tags_amounts(struct export_tags *x, const struct profile *profile)
+/* Returns a variance in the unit of the format, rounded up: only what is exact has none. */
+static uint64_t tags_variance(double variance)
+{
+	const double units = ceil(variance / EXPORT_TAGS_VARIANCE_UNIT);
+
+	return units < 0x1p62 ? (uint64_t)units : UINT64_C(1) << 62;
+}
+
+/* Samples, or values of another metric. `variances`: these in the place of the values; or NULL. */
+static int tags_amounts(struct export_tags *x, const struct profile *profile,
+			const double *variances)
 {
 	const struct metric_info *metric = metric_info(profile_filter(profile)->metric);
 	size_t n;
@@ -306,12 +321,33 @@ static int tags_amounts(struct export_tags *x, const struct profile *profile)
 		tags_text(x, thread->comm);
 		if (e->is_valued)
 			tags_text(x, metric->name);
-		text_printf(&x->line, "\t%" PRIu64 "\t%" PRIu64 "\t%d\t%s", e->samples, e->weight,
-			    thread->tid, end_reason_name(e->end_reason));
+		if (variances)
+			text_put_raw(&x->line, EXPORT_TAGS_VARIANCE);
+		text_printf(&x->line, "\t%" PRIu64 "\t%" PRIu64 "\t%d\t%s", e->samples,
+			    variances ? tags_variance(variances[i]) : e->weight, thread->tid,
+			    end_reason_name(e->end_reason));
 		text_printf(&x->line, "\t%s\t%u", profile_quality_name(e->quality),
 			    origin_inferred(profile_origin(profile, e->origin)));
 		err = tags_end(x);
 	}
+	return err;
+}
+
+/* The values of another metric than samples, and their variances if these are known. */
+static int tags_values(struct export_tags *x, const struct profile *profile)
+{
+	size_t n;
+	double *variances;
+	int err = tags_amounts(x, profile, NULL);
+
+	if (err || !profile_has_variances(profile))
+		return err;
+	profile_entries(profile, &n);
+	variances = calloc(n + 1, sizeof(*variances));
+	err = variances ? profile_variances(profile, variances) : -ENOMEM;
+	if (err == 0)
+		err = tags_amounts(x, profile, variances);
+	free(variances);
 	return err;
 }
 
@@ -329,9 +365,9 @@ static int tags_write(struct export_tags *x)
 	if (err == 0)
 		err = tags_processes(x);
 	if (err == 0 && x->has_samples)
-		err = tags_amounts(x, x->profile);
+		err = tags_amounts(x, x->profile, NULL);
 	for (size_t i = 0; err == 0 && i < x->n_values; i++)
-		err = tags_amounts(x, x->values[i].profile);
+		err = tags_values(x, x->values[i].profile);
 	if (err == 0 && fputs("end\n", x->out) < 0)
 		err = -EIO;
 	if (err == 0 && fflush(x->out) != 0)

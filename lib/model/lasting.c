@@ -98,18 +98,34 @@ bool lasting_within(const struct lasting *l, uint64_t value, uint64_t from_ns, u
 }
 
 /* Calls `each` for a record in one piece. */
-static int emit(struct lasting_maker *m, const struct store_sample *record, uint64_t ns)
+static int emit(struct lasting_maker *m, const struct store_sample *record, uint64_t ns,
+		double variance)
 {
 	struct span span = {record->time_ns - (ns < record->time_ns ? ns : record->time_ns),
 			    record->time_ns};
-	const struct lasting l = {&span, 1, span.end_ns - span.begin_ns, true};
+	const struct lasting l = {.spans = &span,
+				  .n = 1,
+				  .ns = span.end_ns - span.begin_ns,
+				  .variance = variance,
+				  .is_stored = true};
 
 	return m->each(m->arg, record, &l);
 }
 
 static int emit_moment(void *arg, const struct store_sample *record)
 {
-	return emit(arg, record, 0);
+	return emit(arg, record, 0, 0);
+}
+
+/* Returns the variance of a sum that a sample is in: samples come like a Poisson process. */
+static double sample_variance(const struct store_sample *sample)
+{
+	return (double)sample->period * (double)sample->period;
+}
+
+static int emit_sample_moment(void *arg, const struct store_sample *sample)
+{
+	return emit(arg, sample, 0, sample_variance(sample));
 }
 
 /* --- waits ----------------------------------------------------------------------------------- */
@@ -180,9 +196,14 @@ static uint64_t wait_ns(const struct lasting_maker *m, const struct store_sample
 	return lasting_wait_ns(wait->period, m->means.items[low ? low - 1 : 0].mean_ns);
 }
 
+/* One that was kept with the probability p = d / w has w in the sum, whose variance is
+ * w^2 (1 - p). */
 static int emit_wait(void *arg, const struct store_sample *wait)
 {
-	return emit(arg, wait, wait_ns(arg, wait));
+	const uint64_t ns = wait_ns(arg, wait);
+	const double w = (double)wait->period, left_out = w - (double)ns;
+
+	return emit(arg, wait, ns, left_out > 0 ? w * left_out : 0);
 }
 
 static int each_wait(struct lasting_maker *m, const struct metric_info *metric)
@@ -358,7 +379,7 @@ static int emit_outside(void *arg, const struct store_sample *record)
 	if (*last && *last <= record->time_ns && record->time_ns - *last < ns)
 		ns = record->time_ns - *last;
 	*last = record->time_ns;
-	return emit(m, record, ns);
+	return emit(m, record, ns, sample_variance(record));
 }
 
 static int each_cpu_time(struct lasting_maker *m)
@@ -520,6 +541,7 @@ static int emit_sample(struct lasting_maker *m, struct lasting_lane *lane, size_
 	l.ns = keep_last(m, m->is_counted ? UINT64_MAX : s.period, &first);
 	if (m->is_counted)
 		s.period = l.ns;
+	l.variance = sample_variance(&s);
 	l.spans = l.ns ? &m->spans.items[first] : &moment;
 	l.n = l.ns ? m->spans.count - first : 1;
 	return m->each(m->arg, &s, &l);
@@ -674,7 +696,9 @@ static void release(struct lasting_maker *m)
 
 static int each_moment(struct lasting_maker *m, const struct metric_info *metric)
 {
-	int err = store_reader_records(m->reader, metric->series, emit_moment, m);
+	int err = store_reader_records(
+		m->reader, metric->series,
+		metric->series == SERIES_CPU ? emit_sample_moment : emit_moment, m);
 
 	return err || metric->also == SERIES_CPU
 		       ? err

@@ -36,8 +36,9 @@ struct span {
 struct lasting {
 	const struct span *spans;
 	size_t n;
-	uint64_t ns;	/* of all spans; 0: it is a moment */
-	bool is_stored; /* false: CPU time of a thread without a sample, which no record is of */
+	uint64_t ns;	 /* of all spans; 0: it is a moment */
+	double variance; /* of what the record stands for, by its sampling */
+	bool is_stored;	 /* false: CPU time of a thread without a sample, which no record is of */
 };
 
 typedef int (*lasting_each)(void *arg, const struct store_sample *record,

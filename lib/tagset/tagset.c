@@ -105,6 +105,28 @@ uint32_t tagset_repeated(const struct tagset *set)
 	return n;
 }
 
+/* The event is the fifth of a recording's fields. */
+static bool is_timed(const struct tagset *set, const struct tagset_recording *recording)
+{
+	const char *at = strings_at(set->strings, recording->fields);
+	size_t n;
+
+	for (unsigned i = 0; at && i < 4; i++) {
+		at = strchr(at, '\t');
+		at = at ? at + 1 : NULL;
+	}
+	n = at ? strcspn(at, "\t") : 0;
+	return n && memmem(at, n, "clock", strlen("clock"));
+}
+
+bool tagset_is_timed(const struct tagset *set)
+{
+	for (size_t i = 0; i < set->recordings.count; i++)
+		if (!is_timed(set, &set->recordings.items[i]))
+			return false;
+	return set->recordings.count;
+}
+
 uint64_t tagset_skipped(const struct tagset *set)
 {
 	return set->skipped;

@@ -24,6 +24,11 @@
 #define TAGSET_SIDES   2
 #define TAGSET_CPU     "cpu"
 
+/* A metric's variances are values of a metric of its name with this behind it, in units of this
+ * many of its unit squared. */
+#define TAGSET_VARIANCE	     ".variance"
+#define TAGSET_VARIANCE_UNIT 1048576.0
+
 struct tagset;
 
 struct tagset_location {
@@ -67,6 +72,7 @@ int tagset_write(const struct tagset *set, FILE *out);
 /* Returns the number of recordings that were read, each counted once. */
 uint32_t tagset_recordings(const struct tagset *set);
 uint32_t tagset_repeated(const struct tagset *set); /* recordings that more than one input had */
+bool tagset_is_timed(const struct tagset *set);	    /* the events of all recordings are clocks */
 uint64_t tagset_skipped(const struct tagset *set);  /* lines of kinds that are not known here */
 
 /* Arrays that live until the next read. Node 0 is the empty path. */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,20 +99,8 @@ static int tagset_diff_judge(struct tagset_diff *diff)
 	return 0;
 }
 
-/*
- * The variance of a row's share. A share by n of N samples is binomial. One of other amounts, by n
- * records of about equal size, has that of n, which is relative to its square.
- */
-static double share_variance(const struct tagset_diff *diff, const struct tagset_diff_row *row,
-			     double share, unsigned side)
-{
-	if (diff->metric == METRIC_CPU)
-		return share * (1 - share) / (double)diff->records[side];
-	return row->records[side] ? share * share * (1 - share) / (double)row->records[side] : 0;
-}
-
-/* The likelihood of a row's counts of records if nothing changed. */
-static double likelihood(const struct tagset_diff *diff, const uint64_t records[2])
+/* The likelihood of a row's counts of records if its share did not change. */
+static double share_likelihood(const struct tagset_diff *diff, const uint64_t records[2])
 {
 	const uint64_t *all = diff->records;
 	const double a = (double)all[0], b = (double)all[1];
@@ -125,23 +114,62 @@ static double likelihood(const struct tagset_diff *diff, const uint64_t records[
 	return tagset_diff_binomial(records[0], records[0] + records[1], a / (a + b));
 }
 
+/* The same of their amounts: by what a record of each side stands for in what is compared. */
+static double amount_likelihood(const struct tagset_diff *diff, const uint64_t records[2])
+{
+	double worth[2];
+
+	for (unsigned side = 0; side < 2; side++)
+		worth[side] = diff->scale[side] * (double)diff->amount[side] /
+			      (double)diff->records[side];
+	return tagset_diff_binomial(records[0], records[0] + records[1],
+				    worth[1] / (worth[0] + worth[1]));
+}
+
+/* Of a change with a known variance. */
+static double normal_likelihood(double change, double variance)
+{
+	if (variance > 0)
+		return erfc(fabs(change) / sqrt(2 * variance));
+	return change == 0;
+}
+
+/* The variance of a row's share of its side, of which the side's is a part. */
+static double share_variance(const struct tagset_diff *diff, const struct tagset_diff_row *row,
+			     double share, unsigned side)
+{
+	const double whole = (double)diff->amount[side];
+	double variance =
+		(row->variance[side] * (1 - 2 * share) + share * share * diff->variance[side]) /
+		(whole * whole);
+
+	if (diff->ask.metric == METRIC_CPU)
+		return share * (1 - share) / (double)diff->records[side];
+	return variance > 0 ? variance : 0;
+}
+
 static void row_finish(const struct tagset_diff *diff, struct tagset_diff_row *row)
 {
-	const uint64_t *amount = diff->by == TAGSET_DIFF_BY_TAG ? row->self : row->total;
-	double share[2], variance = 0;
+	const uint64_t *amount = diff->ask.by == TAGSET_DIFF_BY_TAG ? row->self : row->total;
+	const bool is_cpu = diff->ask.metric == METRIC_CPU;
+	double value[2], variance = 0;
 
 	for (unsigned side = 0; side < 2; side++) {
-		share[side] = (double)amount[side] / (double)diff->amount[side];
-		variance += share_variance(diff, row, share[side], side);
+		value[side] = (double)amount[side] * diff->scale[side];
+		variance += diff->ask.is_share
+				    ? share_variance(diff, row, value[side], side)
+				    : row->variance[side] * diff->scale[side] * diff->scale[side];
 	}
-	row->change = share[1] - share[0];
-	if (metric_info(diff->metric)->is_sampled) {
-		row->error = TAGSET_DIFF_95 * sqrt(variance);
-		row->p = likelihood(diff, row->records);
-	} else {
-		row->error = 0;
-		row->p = share[0] == share[1];
-	}
+	row->change = value[1] - value[0];
+	if (!metric_info(diff->ask.metric)->is_sampled)
+		variance = 0;
+	row->error = TAGSET_DIFF_95 * sqrt(variance);
+	if (is_cpu && diff->ask.is_share)
+		row->p = share_likelihood(diff, row->records);
+	else if (is_cpu && !diff->ask.base)
+		row->p = amount_likelihood(diff, row->records);
+	else
+		row->p = normal_likelihood(row->change, variance);
 }
 
 static int compare_rows(const void *x, const void *y, void *arg)
@@ -258,32 +286,86 @@ static int rows_new(struct tagset_diff *diff, uint32_t n)
 struct tagset_diff_sum {
 	struct tagset_diff *diff;
 	const struct tagset *set;
-	const char *metric; /* as it is in the file */
-	uint32_t *seen;	    /* by function: the sample that counted it last, plus 1 */
-	const struct tagset_sample *sample;
-	uint32_t number; /* of the sample */
+	const char *metric;	     /* as it is in the file */
+	char variance[64];	     /* the metric of its variances */
+	uint32_t *seen;		     /* by function: the sample that counted it last, plus 1 */
+	struct tagset_diff_row part; /* what the sample at hand adds to a row */
+	uint32_t number;	     /* of the sample */
 };
 
-/* Returns what a sample adds to the compared amount; 0 for one of another metric. */
-static uint64_t amount_of(const struct tagset_diff_sum *sum, const struct tagset_sample *sample)
+/* Tells what a sample adds to a row: of its side the amount, the records, or the variance. false:
+ * it is of another metric. */
+static bool part_of(const struct tagset_diff_sum *sum, const struct tagset_sample *sample,
+		    struct tagset_diff_row *ret_part)
 {
-	if (strcmp(tagset_escaped(sum->set, sample->metric), sum->metric) != 0)
-		return 0;
-	return sum->diff->metric == METRIC_CPU || metric_info(sum->diff->metric)->is_count
-		       ? sample->count
-		       : sample->weight;
+	const struct tagset_diff *diff = sum->diff;
+	const char *metric = tagset_escaped(sum->set, sample->metric);
+	const bool is_cpu = diff->ask.metric == METRIC_CPU;
+	const double weight = (double)sample->weight, count = (double)sample->count;
+	struct tagset_diff_row part = {0};
+
+	if (strcmp(metric, sum->variance) == 0) {
+		part.variance[sample->side] = weight * TAGSET_VARIANCE_UNIT;
+		*ret_part = part;
+		return diff->has_variances;
+	}
+	if (strcmp(metric, sum->metric) != 0)
+		return false;
+	part.total[sample->side] =
+		metric_info(diff->ask.metric)->is_count || (is_cpu && !diff->has_periods)
+			? sample->count
+			: sample->weight;
+	part.records[sample->side] = part.total[sample->side] ? sample->count : 0;
+	if (!diff->has_variances && count > 0)
+		part.variance[sample->side] =
+			is_cpu && !diff->has_periods ? count : weight * weight / count;
+	*ret_part = part;
+	return true;
 }
 
-static void sum_all(struct tagset_diff_sum *sum)
+static void add_part(struct tagset_diff_row *row, const struct tagset_diff_row *part)
 {
+	for (unsigned side = 0; side < 2; side++) {
+		row->total[side] += part->total[side];
+		row->records[side] += part->records[side];
+		row->variance[side] += part->variance[side];
+	}
+}
+
+/* Finds what the sides have: periods of samples, and variances. */
+static void look(struct tagset_diff_sum *sum)
+{
+	struct tagset_diff *diff = sum->diff;
+	bool has_variances[2] = {0}, lacks_periods = false;
 	uint32_t n;
 	const struct tagset_sample *samples = tagset_samples(sum->set, &n);
 
 	for (uint32_t i = 0; i < n; i++) {
-		const uint64_t amount = amount_of(sum, &samples[i]);
+		const char *metric = tagset_escaped(sum->set, samples[i].metric);
 
-		sum->diff->amount[samples[i].side] += amount;
-		sum->diff->records[samples[i].side] += amount ? samples[i].count : 0;
+		if (strcmp(metric, sum->variance) == 0)
+			has_variances[samples[i].side] = true;
+		if (strcmp(metric, TAGSET_CPU) == 0 && !samples[i].weight)
+			lacks_periods = true;
+	}
+	diff->has_variances = has_variances[0] && has_variances[1];
+	diff->has_periods = !lacks_periods;
+	diff->is_timed = diff->has_periods && tagset_is_timed(sum->set);
+}
+
+static void sum_all(struct tagset_diff_sum *sum)
+{
+	struct tagset_diff_row all = {0}, part;
+	uint32_t n;
+	const struct tagset_sample *samples = tagset_samples(sum->set, &n);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (part_of(sum, &samples[i], &part))
+			add_part(&all, &part);
+	for (unsigned side = 0; side < 2; side++) {
+		sum->diff->amount[side] = all.total[side];
+		sum->diff->records[side] = all.records[side];
+		sum->diff->variance[side] = all.variance[side];
 	}
 }
 
@@ -291,17 +373,18 @@ static int by_tag(struct tagset_diff_sum *sum)
 {
 	uint32_t n_nodes, n;
 	const struct tagset_sample *samples = tagset_samples(sum->set, &n);
+	struct tagset_diff_row part;
 	int err;
 
 	tagset_nodes(sum->set, &n_nodes);
 	err = rows_new(sum->diff, n_nodes);
 	for (uint32_t i = 0; err == 0 && i < n; i++) {
-		const uint64_t amount = amount_of(sum, &samples[i]);
 		struct tagset_diff_row *row = &sum->diff->rows[samples[i].node];
 
-		row->self[samples[i].side] += amount;
-		row->total[samples[i].side] += amount;
-		row->records[samples[i].side] += amount ? samples[i].count : 0;
+		if (!part_of(sum, &samples[i], &part))
+			continue;
+		add_part(row, &part);
+		row->self[samples[i].side] += part.total[samples[i].side];
 	}
 	return err;
 }
@@ -309,12 +392,9 @@ static int by_tag(struct tagset_diff_sum *sum)
 static int tagset_diff_count(void *arg, uint32_t function)
 {
 	struct tagset_diff_sum *sum = arg;
-	struct tagset_diff_row *row = &sum->diff->rows[function];
 
-	if (sum->seen[function] != sum->number + 1) {
-		row->total[sum->sample->side] += amount_of(sum, sum->sample);
-		row->records[sum->sample->side] += sum->sample->count;
-	}
+	if (sum->seen[function] != sum->number + 1)
+		add_part(&sum->diff->rows[function], &sum->part);
 	sum->seen[function] = sum->number + 1;
 	return 0;
 }
@@ -327,16 +407,15 @@ static int sum_functions(struct tagset_diff_sum *sum)
 	int err = 0;
 
 	for (uint32_t i = 0; err == 0 && i < n; i++) {
-		const uint64_t amount = amount_of(sum, &samples[i]);
+		const unsigned side = samples[i].side;
 		uint32_t at = samples[i].node;
 
-		if (!amount)
+		if (!part_of(sum, &samples[i], &sum->part))
 			continue;
-		sum->sample = &samples[i];
 		sum->number = i;
 		if (at)
-			sum->diff->rows[sum->diff->function_of[nodes[at].location]]
-				.self[samples[i].side] += amount;
+			sum->diff->rows[sum->diff->function_of[nodes[at].location]].self[side] +=
+				sum->part.total[side];
 		for (; err == 0 && at; at = nodes[at].parent)
 			err = tagset_diff_functions(sum->diff, sum->set, nodes[at].location,
 						    tagset_diff_count, sum);
@@ -366,27 +445,105 @@ static void drop_empty(struct tagset_diff *diff)
 	diff->n = kept;
 }
 
-int tagset_diff_make(const struct tagset *set, enum tagset_diff_by by, enum metric metric,
+/* --- what is compared ----------------------------------------------------------------------- */
+
+/* Whether a function's name is one that was asked for, with its arguments or without. */
+static bool is_base(const struct tagset_diff *diff, uint32_t function)
+{
+	const char *name = tagset_diff_function(diff, function), *base = diff->ask.base;
+	const size_t n = strlen(base);
+
+	return strncmp(name, base, n) == 0 && (!name[n] || name[n] == '(');
+}
+
+struct base_search {
+	const struct tagset_diff *diff;
+	bool is_there;
+};
+
+static int look_for_base(void *arg, uint32_t function)
+{
+	struct base_search *search = arg;
+
+	search->is_there = search->is_there || is_base(search->diff, function);
+	return 0;
+}
+
+/* Adds up what goes through the base. */
+static int sum_base(struct tagset_diff_sum *sum, struct tagset_diff_row *ret_base)
+{
+	uint32_t n, unused;
+	const struct tagset_sample *samples = tagset_samples(sum->set, &n);
+	const struct tagset_node *nodes = tagset_nodes(sum->set, &unused);
+	struct tagset_diff_row part;
+	int err = 0;
+
+	*ret_base = (struct tagset_diff_row){0};
+	for (uint32_t i = 0; err == 0 && i < n; i++) {
+		struct base_search search = {.diff = sum->diff};
+
+		if (!part_of(sum, &samples[i], &part))
+			continue;
+		for (uint32_t at = samples[i].node; err == 0 && at; at = nodes[at].parent)
+			err = tagset_diff_functions(sum->diff, sum->set, nodes[at].location,
+						    look_for_base, &search);
+		if (search.is_there)
+			add_part(ret_base, &part);
+	}
+	return err;
+}
+
+static int find_scale(struct tagset_diff_sum *sum)
+{
+	struct tagset_diff *diff = sum->diff;
+	struct tagset_diff_row base;
+	int err = diff->ask.base ? sum_base(sum, &base) : 0;
+
+	for (unsigned side = 0; err == 0 && side < 2; side++) {
+		diff->scale[side] = diff->ask.per[side] > 0 ? 1 / diff->ask.per[side] : 1;
+		if (diff->ask.is_share)
+			diff->scale[side] = 1 / (double)diff->amount[side];
+		if (!diff->ask.base)
+			continue;
+		if (!base.total[side])
+			return -ENOENT;
+		diff->scale[side] = 1 / (double)base.total[side];
+	}
+	return err;
+}
+
+static int make_rows(struct tagset_diff_sum *sum)
+{
+	struct tagset_diff *diff = sum->diff;
+	int err = name_locations(diff, sum->set);
+
+	if (err == 0)
+		err = find_scale(sum);
+	if (err == 0)
+		err = diff->ask.by == TAGSET_DIFF_BY_TAG ? by_tag(sum) : by_function(sum);
+	if (err < 0)
+		return err;
+	drop_empty(diff);
+	for (uint32_t i = 0; i < diff->n; i++)
+		row_finish(diff, &diff->rows[i]);
+	return tagset_diff_judge(diff);
+}
+
+int tagset_diff_make(const struct tagset *set, const struct tagset_diff_ask *ask,
 		     struct tagset_diff *ret_diff)
 {
-	struct tagset_diff diff = {.by = by, .metric = metric};
+	struct tagset_diff diff = {.ask = *ask};
 	struct tagset_diff_sum sum = {
-		.diff = &diff, .set = set, .metric = metric_info(metric_summed(metric))->name};
+		.diff = &diff, .set = set, .metric = metric_info(metric_summed(ask->metric))->name};
 	int err;
 
+	snprintf(sum.variance, sizeof(sum.variance), "%s" TAGSET_VARIANCE, sum.metric);
+	look(&sum);
 	sum_all(&sum);
 	*ret_diff = diff;
 	if (!diff.amount[0] || !diff.amount[1])
 		return -ENODATA;
-	err = name_locations(&diff, set);
-	if (err == 0)
-		err = by == TAGSET_DIFF_BY_TAG ? by_tag(&sum) : by_function(&sum);
-	if (err == 0) {
-		drop_empty(&diff);
-		for (uint32_t i = 0; i < diff.n; i++)
-			row_finish(&diff, &diff.rows[i]);
-		err = tagset_diff_judge(&diff);
-	}
+	err = make_rows(&sum);
 	if (err < 0) {
 		tagset_diff_release(&diff);
 		return err;

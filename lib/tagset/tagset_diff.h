@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Differences between two recordings: the two sides of a tag set compared, by call path or by
- * function, as shares of each side's samples, or of the sum of another metric.
+ * function: as amounts (seconds, bytes, visits), or these by what a side did meanwhile (a second, a
+ * pass, another function's amount), or as shares of each side's whole. Amounts are the default: the
+ * share of a function that did not change grows when another one is mended.
  *
  * Sampling has an error, and most of what differs between two runs is that. A row is significant if
- * its counts are unlikely to come from one and the same share: tested exactly (given the sum of a
- * row's counts, one of them is binomial), and judged with all rows together (Benjamini and
- * Hochberg, "Controlling the False Discovery Rate", 1995), so that of the rows that are called
- * significant no more than TAGSET_DIFF_FALSE are expected to be noise, however many rows there are.
- * Of allocations it is the sampled ones that are tested so. Regions are counted one by one, without
- * an error of sampling: what differs there did differ.
+ * its change is unlikely to be that error, judged with all rows together (Benjamini and Hochberg,
+ * "Controlling the False Discovery Rate", 1995), so that of the rows that are called significant no
+ * more than TAGSET_DIFF_FALSE are expected to be noise, however many rows there are.
+ *
+ * - Samples of an event are tested exactly: given the sum of a row's counts, one of them is
+ *   binomial.
+ * - Of other sampled metrics the export has the variance of each sum ("alloc.bytes.variance"),
+ *   and the change is held against the normal distribution. Blocks that were all sampled have
+ *   none: what differs there did differ. Where there are no variances, in sums of a server's
+ *   database, the records are taken to be of about equal size.
+ * - Regions are counted one by one, without an error of sampling.
  */
 #ifndef TAGSET_TAGSET_DIFF_H
 #define TAGSET_TAGSET_DIFF_H
@@ -21,31 +28,46 @@
 
 enum tagset_diff_by { TAGSET_DIFF_BY_TAG, TAGSET_DIFF_BY_FUNCTION };
 
+/* What is compared. */
+struct tagset_diff_ask {
+	enum tagset_diff_by by;
+	enum metric metric;
+	bool is_share;	  /* shares of each side's whole */
+	double per[2];	  /* amounts are divided by these; 0: by nothing */
+	const char *base; /* and by the amount of this function (with what it calls), or NULL */
+};
+
 struct tagset_diff_row {
-	uint32_t key;	     /* node of the set, or number of a function */
-	uint64_t self[2];    /* samples, or the metric's sum, that end there */
-	uint64_t total[2];   /* by function: with it anywhere in their path, each counted once */
+	uint32_t key;	   /* node of the set, or number of a function */
+	uint64_t self[2];  /* the metric's sum that ends there; of samples that of their periods */
+	uint64_t total[2]; /* by function: with it anywhere in their path, each counted once */
 	uint64_t records[2]; /* how many there are of `self` by tag, of `total` by function */
-	double change; /* of the share, B - A, -1 to 1: of `self` by tag, of `total` by function */
-	double error;  /* half the width of the 95 % interval of `change` */
-	double p;      /* likelihood of counts at least as far apart, if nothing changed */
+	double variance[2];  /* of the same */
+	double change;	     /* B - A, of what is compared */
+	double error;	     /* half the width of the 95 % interval of `change` */
+	double p;	     /* likelihood of values at least as far apart, if nothing changed */
 	bool is_significant;
 };
 
 struct tagset_diff {
-	enum tagset_diff_by by;
-	enum metric metric;
+	struct tagset_diff_ask ask;
 	struct tagset_diff_row *rows; /* largest change first */
 	uint32_t n;
-	uint64_t amount[2];  /* in all: samples, or the metric's sum */
+	uint64_t amount[2];  /* in all: the metric's sum, of samples that of their periods */
 	uint64_t records[2]; /* how many there are */
+	double variance[2];  /* of the amounts */
+	bool has_variances;  /* both sides have those of their sums, rather than estimates */
+	bool is_timed;	     /* samples are of a clock: their periods are nanoseconds */
+	bool has_periods;    /* else samples have none, and their number is compared */
+	double scale[2];     /* by which amounts are multiplied to what is compared */
 	struct strings *names;
 	uint32_t *function_of; /* by location: the one that was hit there, innermost */
 };
 
-/* The sides are 0 (A) and 1 (B). 0, -ENOMEM, -ENODATA (a side has none of the metric: its amount is
- * 0, and there is nothing to release). */
-int tagset_diff_make(const struct tagset *set, enum tagset_diff_by by, enum metric metric,
+/* The sides are 0 (A) and 1 (B). What is asked is copied, but for the base's name. 0, -ENOMEM,
+ * -ENODATA (a side has none of the metric: its amount is 0, and there is nothing to release),
+ * -ENOENT (the base is in no path of a side). */
+int tagset_diff_make(const struct tagset *set, const struct tagset_diff_ask *ask,
 		     struct tagset_diff *ret_diff);
 void tagset_diff_release(struct tagset_diff *diff);
 
@@ -58,6 +80,7 @@ double tagset_diff_binomial(uint64_t a, uint64_t n, double share);
 
 struct tagset_diff_options {
 	const char *names[2]; /* of the sides */
+	const char *per;      /* what amounts are of: "second", a region's name; or NULL */
 	double percent_limit; /* text: rows whose larger share is below are left out and counted */
 	bool only_significant;
 	bool color;

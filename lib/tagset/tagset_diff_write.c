@@ -21,7 +21,7 @@ struct tagset_diff_writer {
 
 static const uint64_t *counts(const struct tagset_diff_writer *w, const struct tagset_diff_row *row)
 {
-	return w->diff->by == TAGSET_DIFF_BY_TAG ? row->self : row->total;
+	return w->diff->ask.by == TAGSET_DIFF_BY_TAG ? row->self : row->total;
 }
 
 /* The original of an escaped text, ended by 0. */
@@ -51,30 +51,102 @@ static int tagset_diff_path(struct tagset_diff_writer *w, uint32_t node)
 
 /* --- text ---------------------------------------------------------------------------------- */
 
+/* What amounts are shown in: 1 or more of them are this. */
+struct diff_unit {
+	const char *name;
+	double size;
+	int decimals;
+};
+
+/* Returns whether what is compared are nanoseconds. */
+static bool is_time(const struct tagset_diff *diff)
+{
+	return diff->ask.metric == METRIC_CPU ? diff->is_timed
+					      : metric_info(diff->ask.metric)->unit == METRIC_NS;
+}
+
+/* Picks the unit of all rows by the largest value. */
+static struct diff_unit unit_of(const struct tagset_diff *diff)
+{
+	static const struct diff_unit times[] = {
+		{"s", 1e9, 3}, {"ms", 1e6, 3}, {"us", 1e3, 3}, {"ns", 1, 3}};
+	static const struct diff_unit bytes[] = {
+		{"GiB", 1073741824, 3}, {"MiB", 1048576, 3}, {"KiB", 1024, 3}, {"bytes", 1, 0}};
+	static const struct diff_unit numbers[] = {
+		{"G", 1e9, 3}, {"M", 1e6, 3}, {"", 1, 0}, {"", 1e-3, 3}};
+	const struct diff_unit *units = is_time(diff) ? times
+					: metric_info(diff->ask.metric)->unit == METRIC_BYTES
+						? bytes
+						: numbers;
+	double most = fmax((double)diff->amount[0] * diff->scale[0],
+			   (double)diff->amount[1] * diff->scale[1]);
+	unsigned i = 0;
+
+	if (diff->ask.is_share || diff->ask.base)
+		return (struct diff_unit){"%", 0.01, 2};
+	while (i < 3 && most < units[i].size)
+		i++;
+	if (units[i].size < 1)
+		return (struct diff_unit){"", 1, 3};
+	return units[i];
+}
+
+/* Names what is compared: "CPU time", "samples", "alloc.bytes". */
+static const char *what_of(const struct tagset_diff *diff)
+{
+	if (diff->ask.metric != METRIC_CPU)
+		return metric_info(diff->ask.metric)->name;
+	return diff->is_timed ? "CPU time" : diff->has_periods ? "events" : "samples";
+}
+
+static void text_amount(struct tagset_diff_writer *w, unsigned side)
+{
+	char amount[METRIC_AMOUNT_MAX];
+	const struct tagset_diff *diff = w->diff;
+	const enum metric metric = diff->ask.metric;
+
+	if (metric == METRIC_CPU && diff->is_timed)
+		text_printf(&w->line, "%s, ",
+			    metric_number(METRIC_WALL, diff->amount[side], amount));
+	else if (metric == METRIC_CPU && diff->has_periods)
+		text_printf(&w->line, "%" PRIu64 " events, ", diff->amount[side]);
+	if (metric == METRIC_CPU)
+		text_printf(&w->line, "%" PRIu64 " samples", diff->records[side]);
+	else
+		text_put_raw(&w->line, metric_amount(metric, diff->amount[side], amount));
+}
+
 static void text_header(struct tagset_diff_writer *w)
 {
-	for (unsigned side = 0; side < 2; side++) {
-		char amount[METRIC_AMOUNT_MAX];
+	const struct tagset_diff *diff = w->diff;
+	const struct diff_unit unit = unit_of(diff);
 
-		text_printf(&w->line, "# %c: %s of ", "AB"[side],
-			    metric_amount(w->diff->metric, w->diff->amount[side], amount));
+	for (unsigned side = 0; side < 2; side++) {
+		text_printf(&w->line, "# %c: ", "AB"[side]);
+		text_amount(w, side);
+		text_put_raw(&w->line, " of ");
 		text_put(&w->line, w->options->names[side], NULL);
 		text_put_raw(&w->line, "\n");
 	}
-	text_printf(&w->line, "# shares are of all %s of A and of B; ",
-		    w->diff->metric == METRIC_CPU ? "samples" : metric_info(w->diff->metric)->name);
-	text_put_raw(&w->line, metric_info(w->diff->metric)->is_sampled
+	if (diff->ask.is_share)
+		text_printf(&w->line, "# shares are of all %s of A and of B; ", what_of(diff));
+	else if (diff->ask.base)
+		text_printf(&w->line, "# %s, in percent of that of %s; ", what_of(diff),
+			    diff->ask.base);
+	else
+		text_printf(&w->line, "# %s%s%s%s%s; ", what_of(diff), *unit.name ? " in " : "",
+			    unit.name, w->options->per ? " per " : "",
+			    w->options->per ? w->options->per : "");
+	text_put_raw(&w->line, metric_info(diff->ask.metric)->is_sampled
 				       ? "+/- is the sampling error (95 %); ~ marks a change "
 					 "within noise\n"
 				       : "they are counted, without a sampling error; ~ marks "
 					 "what did not change\n");
-	text_put_raw(
-		&w->line,
-		w->diff->by == TAGSET_DIFF_BY_TAG
-			? "#\n#     A %      B %   change      +/-    tag               call path, "
-			  "root first\n"
-			: "#\n#     A %      B %   change      +/-    A self   B self   "
-			  "function\n");
+	text_put_raw(&w->line, diff->ask.by == TAGSET_DIFF_BY_TAG
+				       ? "#\n#         A          B     change        +/-    tag"
+					 "               call path, root first\n"
+				       : "#\n#         A          B     change        +/-      "
+					 "A self     B self   function\n");
 }
 
 static int text_path(struct tagset_diff_writer *w, const struct tagset_diff_row *row)
@@ -97,22 +169,26 @@ static int text_path(struct tagset_diff_writer *w, const struct tagset_diff_row 
 
 static int text_row(struct tagset_diff_writer *w, const struct tagset_diff_row *row)
 {
+	const struct tagset_diff *diff = w->diff;
+	const struct diff_unit unit = unit_of(diff);
 	const uint64_t *count = counts(w, row);
-	double share[2], self[2];
+	double value[2], self[2];
 	int err = 0;
 
 	for (unsigned side = 0; side < 2; side++) {
-		share[side] = 100.0 * (double)count[side] / (double)w->diff->amount[side];
-		self[side] = 100.0 * (double)row->self[side] / (double)w->diff->amount[side];
+		value[side] = (double)count[side] * diff->scale[side] / unit.size;
+		self[side] = (double)row->self[side] * diff->scale[side] / unit.size;
 	}
 	if (w->options->color && row->is_significant)
 		text_put_raw(&w->line, row->change > 0 ? "\033[31m" : "\033[32m");
-	text_printf(&w->line, "%9.2f%9.2f%+9.2f%9.2f %c", share[0], share[1], 100 * row->change,
-		    100 * row->error, row->is_significant ? ' ' : '~');
-	if (w->diff->by == TAGSET_DIFF_BY_TAG) {
+	text_printf(&w->line, "%11.*f%11.*f%+11.*f%11.*f %c", unit.decimals, value[0],
+		    unit.decimals, value[1], unit.decimals, row->change / unit.size, unit.decimals,
+		    row->error / unit.size, row->is_significant ? ' ' : '~');
+	if (diff->ask.by == TAGSET_DIFF_BY_TAG) {
 		err = text_path(w, row);
 	} else {
-		text_printf(&w->line, "%10.2f%9.2f   ", self[0], self[1]);
+		text_printf(&w->line, "%11.*f%11.*f   ", unit.decimals, self[0], unit.decimals,
+			    self[1]);
 		text_put(&w->line, original(w, tagset_diff_function(w->diff, row->key)), NULL);
 	}
 	if (w->options->width)
@@ -158,7 +234,7 @@ int tagset_diff_write_text(const struct tagset *set, const struct tagset_diff *d
 			hidden++;
 	}
 	text_printf(&w.line, "# %u of %u rows changed%s", significant, diff->n,
-		    metric_info(diff->metric)->is_sampled ? " beyond noise" : "");
+		    metric_info(diff->ask.metric)->is_sampled ? " beyond noise" : "");
 	if (hidden)
 		text_printf(&w.line, "; %u rows are not shown (--percent-limit, --significant)",
 			    hidden);
@@ -173,7 +249,7 @@ static int json_key(struct tagset_diff_writer *w, const struct tagset_diff_row *
 	uint32_t n;
 	int err;
 
-	if (w->diff->by == TAGSET_DIFF_BY_FUNCTION) {
+	if (w->diff->ask.by == TAGSET_DIFF_BY_FUNCTION) {
 		text_put_raw(&w->line, "\"function\":");
 		text_put_json(&w->line, original(w, tagset_diff_function(w->diff, row->key)));
 		return 0;
@@ -200,6 +276,8 @@ static int json_row(struct tagset_diff_writer *w, const struct tagset_diff_row *
 		return err;
 	text_printf(&w->line, ",\"self\":[%" PRIu64 ",%" PRIu64 "]", row->self[0], row->self[1]);
 	text_printf(&w->line, ",\"total\":[%" PRIu64 ",%" PRIu64 "]", row->total[0], row->total[1]);
+	text_printf(&w->line, ",\"records\":[%" PRIu64 ",%" PRIu64 "]", row->records[0],
+		    row->records[1]);
 	text_printf(&w->line, ",\"change\":%.9g,\"error\":%.9g,\"p\":%.6g,\"significant\":%s}",
 		    row->change, row->error, row->p, row->is_significant ? "true" : "false");
 	return text_flush(&w->line, w->out);
@@ -213,14 +291,22 @@ int tagset_diff_write_json(const struct tagset *set, const struct tagset_diff *d
 	int err = 0;
 
 	text_printf(&w.line,
-		    "{\"schema\":1,\"by\":\"%s\",\"metric\":\"%s\",\"unit\":\"%s\",\"sides\":[",
-		    diff->by == TAGSET_DIFF_BY_TAG ? "tag" : "function",
-		    metric_info(diff->metric)->name, metric_unit_name(diff->metric));
+		    "{\"schema\":2,\"by\":\"%s\",\"metric\":\"%s\",\"unit\":\"%s\","
+		    "\"compared\":\"%s\",\"per\":",
+		    diff->ask.by == TAGSET_DIFF_BY_TAG ? "tag" : "function",
+		    metric_info(diff->ask.metric)->name,
+		    is_time(diff) ? "nanoseconds" : metric_unit_name(diff->ask.metric),
+		    diff->ask.is_share ? "shares" : "amounts");
+	if (diff->ask.base || options->per)
+		text_put_json(&w.line, diff->ask.base ? diff->ask.base : options->per);
+	else
+		text_put_raw(&w.line, "null");
+	text_put_raw(&w.line, ",\"sides\":[");
 	for (unsigned side = 0; side < 2; side++) {
 		text_put_raw(&w.line, side ? ",{\"name\":" : "{\"name\":");
 		text_put_json(&w.line, options->names[side]);
-		text_printf(&w.line, ",\"%s\":%" PRIu64 "}",
-			    diff->metric == METRIC_CPU ? "samples" : "amount", diff->amount[side]);
+		text_printf(&w.line, ",\"samples\":%" PRIu64 ",\"amount\":%" PRIu64 "}",
+			    diff->records[side], diff->amount[side]);
 	}
 	text_put_raw(&w.line, "],\"rows\":[");
 	for (uint32_t i = 0; err == 0 && i < diff->n; i++) {

@@ -400,6 +400,14 @@ int tagset_reader_new(const struct tagset *set, enum metric metric, const char *
 	return err;
 }
 
+/* Whether a metric is the variances of another one. */
+static bool is_variance(const char *metric)
+{
+	const size_t n = strlen(metric), behind = strlen(TAGSET_VARIANCE);
+
+	return n > behind && strcmp(metric + n - behind, TAGSET_VARIANCE) == 0;
+}
+
 void tagset_reader_put_metrics(const struct tagset *set, struct buf *b)
 {
 	struct int_map seen = {0};
@@ -408,7 +416,8 @@ void tagset_reader_put_metrics(const struct tagset *set, struct buf *b)
 	for (uint32_t i = 0; i < set->samples.count; i++) {
 		uint32_t metric = set->samples.items[i].metric;
 
-		if (int_map_enter(&seen, metric, i, &at) < 0 || at != i)
+		if (int_map_enter(&seen, metric, i, &at) < 0 || at != i ||
+		    is_variance(tagset_escaped(set, metric)))
 			continue;
 		text_put_raw(b, seen.used > 1 ? ", " : "");
 		text_put_raw(b, tagset_escaped(set, metric));

@@ -135,7 +135,7 @@ def check_metric(stackctl, files, truth, metric):
     sides = [Counter(), Counter()]
     for row in diff(stackctl, files[0], files[1], "--by", "tag", "--metric", metric):
         for side in range(2):
-            sides[side][row["tag"]] += row["self"][side]
+            sides[side][row["tag"]] += row["records" if metric == "cpu" else "self"][side]
         assert metric == "cpu" or row["significant"] == (row["change"] != 0), "counted exactly"
     for side in range(2):
         by_tag = Counter()
@@ -165,18 +165,23 @@ def draw(rng, path, weights, total):
 
 
 def check_significance(stackctl, tmp, rng):
-    """Noise is not reported as a change (30 pairs drawn from the same 40 functions); a change is."""
-    def significant():
-        return {row["function"] for row in diff(stackctl, a, b) if row["significant"]}
+    """Noise is not reported as a change (30 pairs drawn from the same 40 functions); a change is.
+    Of shares in runs of different lengths, and of amounts in runs of the same."""
+    def significant(*options):
+        return {row["function"] for row in diff(stackctl, a, b, *options) if row["significant"]}
 
     weights = [1.3 ** (i % 20) for i in range(40)]
     a, b = f"{tmp}/a", f"{tmp}/b"
-    false = 0
+    false = of_amounts = 0
     for n in range(30):
         draw(rng, a, weights, 3000)
         draw(rng, b, weights, 2000 + 100 * n)
-        false += bool(significant())
+        false += bool(significant("--share"))
+        for path in a, b:
+            draw(rng, path, weights, round(rng.gauss(3000, 3000**0.5)))
+        of_amounts += bool(significant())
     assert false <= 6, f"{false} of 30 comparisons of the same functions found a change"
+    assert of_amounts <= 6, f"{of_amounts} of 30 comparisons of the same amounts found a change"
     changed = list(weights)
     changed[19] *= 3
     draw(rng, a, weights, 5000)

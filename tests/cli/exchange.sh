@@ -31,7 +31,7 @@ expect 0 python3 "$tmp/reader.py" "$tmp/all"
 
 # --- differences
 expect 0 "$stackctl" diff "$store@1" "$tmp/one"
-shows '# A: 100 samples'
+shows '# A: 100.301 ms, 100 samples'
 shows '# 0 of '
 expect 0 env STACKD_STORE="$store" "$stackctl" diff @1 @2 --by tag --percent-limit 0
 shows '_start > main > app::work()'
@@ -42,12 +42,37 @@ expect 0 "$stackctl" diff "$store@1" "$store@2" --significant --json
 python3 - "$tmp/out" <<'END' || fail 'diff --json'
 import json, sys
 d = json.load(open(sys.argv[1]))
-assert d["schema"] == 1 and d["by"] == "function" and [s["samples"] for s in d["sides"]] == [100, 50]
+assert d["schema"] == 2 and d["by"] == "function" and [s["samples"] for s in d["sides"]] == [100, 50]
+assert d["compared"] == "amounts" and d["per"] is None and d["unit"] == "nanoseconds"
+ns = 1003009
 rows = {r["function"]: r for r in d["rows"]}
-assert rows["app::work()"]["self"] == [61, 0] and rows["app::work()"]["significant"]
-assert rows["main"]["total"] == [99, 0] and abs(rows["main"]["change"] + 0.99) < 1e-6
-assert rows["_start"]["self"] == [0, 50] and abs(rows["_start"]["change"] - 0.21) < 1e-6
+assert rows["app::work()"]["self"] == [61 * ns, 0] and rows["app::work()"]["significant"]
+assert rows["main"]["total"] == [99 * ns, 0] and abs(rows["main"]["change"] + 99 * ns) < 1
+assert rows["main"]["records"] == [99, 0] and abs(rows["main"]["error"] - 1.959964 * 99**0.5 * ns) < 1
+assert rows["_start"]["self"] == [0, 50 * ns] and abs(rows["_start"]["change"] + 29 * ns) < 1
 END
+
+# An unchanged function stays as it is when another one is mended: its share grows, its time does not.
+make_store "$tmp/mended.db" small after
+expect 0 "$stackctl" diff "$tmp/mended.db@1" "$tmp/mended.db@2" --share --json
+grep -q '"compared":"shares"' "$tmp/out" || fail 'shares'
+expect 0 "$stackctl" diff "$tmp/mended.db@1" "$tmp/mended.db@2"
+grep -q '20.060 *20.060 *+0.000 .*~.*do_sys' "$tmp/out" || fail "unchanged: $(cat "$tmp/out")"
+expect 0 "$stackctl" diff "$tmp/mended.db@1" "$tmp/mended.db@2" --normalise-by do_sys
+grep -q '100.00 *100.00 *+0.00 .*do_sys' "$tmp/out" || fail "normalised: $(cat "$tmp/out")"
+expect 3 "$stackctl" diff "$tmp/mended.db@1" "$tmp/mended.db@2" --normalise-by nobody
+says 'has no path through nobody'
+expect 0 "$stackctl" diff "$tmp/mended.db@1" "$tmp/mended.db@2" --comm other
+shows '20.060 ms, 20 samples'
+expect 0 "$stackctl" diff "$tmp/mended.db@1" "$tmp/mended.db@2" --focus fact
+grep -q 'app::work' "$tmp/out" && fail 'a path that --focus leaves out'
+expect 0 "$stackctl" diff "$tmp/mended.db@1" "$tmp/mended.db@1" --from 0.02 --to 0.05
+shows '30 samples'
+expect 0 "$stackctl" diff "$tmp/mended.db@1" "$tmp/mended.db@2" --per second
+shows 'per second'
+expect 2 "$stackctl" diff "$tmp/one" "$store@1" --comm prog
+says 'are for stores'
+expect 2 "$stackctl" diff "$store@1" "$store@1" --share --per second
 
 # --- bad input
 expect 2 "$stackctl" merge

@@ -92,7 +92,8 @@ grep -q '1000 bytes, 66.7%' "$tmp/peak.svg" || fail 'a flame graph of the peak'
 expect 0 "$stackctl" diff --metric heap.live "$store" "$store"
 shows '# A: 500 bytes'
 expect 0 "$stackctl" export --tags -i "$store" --metric heap.live
-[ "$(grep -c '^value.*heap.live' "$tmp/out")" = 2 ] || fail "tags: $(cat "$tmp/out")"
+[ "$(grep -Pc '^value.*heap.live\t' "$tmp/out")" = 2 ] || fail "tags: $(cat "$tmp/out")"
+[ "$(grep -Pc '^value.*heap.live.variance\t' "$tmp/out")" = 2 ] || fail "variances: $(cat "$tmp/out")"
 
 # --- pprof has the four values of Go's heap profiles, whichever is asked for
 for metric in alloc.objects alloc.bytes heap.objects heap.live; do

@@ -99,8 +99,13 @@ make_store "$tmp/small.db" small
 expect 0 "$stackctl" diff --metric region.visits "$store" "$tmp/merged"
 has '# A: 4 instances of '
 has '# B: 8 instances of '
+has ' 3 .* 6 .*+3 .*app::work()'
+has '^# 3 of [0-9]* rows changed$'
+expect 0 "$stackctl" diff --metric region.visits --share "$store" "$tmp/merged"
 has '75.00 .*75.00 .*app::work()'
 has '^# 0 of [0-9]* rows changed$'
+expect 0 "$stackctl" diff --per 'app::work' "$store" "$store"
+has 'CPU time in ms per pass'
 expect 0 "$stackctl" diff --metric region.time --by tag "$store" "$tmp/tags" --json
 shows '"metric":"region.time","unit":"nanoseconds"'
 shows '"amount":10000000}'

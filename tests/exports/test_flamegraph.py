@@ -217,11 +217,17 @@ def test_flamegraph_diff():
     red, _, blue = page.colors(main, 0.9)[1]
     check(abs(red - blue) < 30, "what stayed has a colour")
     page.point(fact)
-    check("before 10.0 %, after 55.0 %: +45.00 ±" in page.text("#detail"), page.text("#detail"))
+    check("before 10 samples, after 55 samples: +45 samples ±" in page.text("#detail"), page.text("#detail"))
     page.point(main)
     check("within the sampling's error" in page.text("#detail"), page.text("#detail"))
+    widths = "return window.flamegraph.samples(arguments[0])"
+    # Of both: what is only before, or only after, has its width, and callers have those of all callees.
+    check([page.browser.run(widths, of) for of in (fact, work)] == [55, 60], "widths of both")
+    check(page.browser.run(widths, main) == 124, "the widths of a caller")
     page.press("b")
-    check(page.browser.run("return window.flamegraph.samples(arguments[0])", fact) == 10, "key b")
+    check(page.browser.run(widths, fact) == 10, "key b")
+    page.press("b")
+    check(page.browser.run(widths, fact) == 55, "key b, again")
 
 
 @exports
