@@ -10,6 +10,7 @@
 #include "daemon/model/branches.h"
 #include "daemon/model/code_memory.h"
 #include "daemon/model/copied_text.h"
+#include "daemon/model/data_code.h"
 #include "daemon/model/made_code.h"
 #include "daemon/model/pauses.h"
 #include "daemon/model/steps.h"
@@ -389,6 +390,23 @@ static int walk_in_text(struct walks *w, const struct stackd_stack_record *recor
 	return found;
 }
 
+/* Ends a walk in code that the program has written over what its file has there. */
+static void end_at_changed(struct walks *w, const struct stackd_stack_record *record, size_t *count,
+			   struct walks_end *end)
+{
+	for (size_t i = 0; i + 1 < *count; i++) {
+		const struct walk_frame *f = &w->frames[i];
+
+		if (!f->object || !data_code_has_changed(f->object, f->offset, (pid_t)record->pid,
+							 f->address - f->is_return))
+			continue;
+		*count = i + 1;
+		w->frames[i].provenance = PROVENANCE_NONE;
+		end->reason = STACKD_END_RUNTIME_CODE;
+		end->origin = ORIGIN_WALKED;
+	}
+}
+
 static int frames_of_stack(struct walks *w, const struct stackd_stack_record *record,
 			   struct path *path, struct walks_end *ret_end)
 {
@@ -396,6 +414,8 @@ static int frames_of_stack(struct walks *w, const struct stackd_stack_record *re
 	size_t count;
 	int err = walk_in_text(w, record, &count, ret_end);
 
+	if (!err)
+		end_at_changed(w, record, &count, ret_end);
 	if (!err && w->tables && (record->wanted || record->unknown.key.inode))
 		err = path_tables_want(w->tables, w->frames, count);
 	for (size_t i = 0; i < count && !err; i++) {

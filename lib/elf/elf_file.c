@@ -618,6 +618,23 @@ const Elf64_Phdr *elf_file_program_headers(const struct elf_file *file, size_t *
 	return file->program_headers;
 }
 
+bool elf_file_is_data(const struct elf_file *file, uint64_t offset)
+{
+	bool is_data = false;
+
+	for (size_t i = 0; file->program_headers && i < file->header.e_phnum; i++) {
+		const Elf64_Phdr *p = &file->program_headers[i];
+
+		if (p->p_type != PT_LOAD || offset < p->p_offset ||
+		    offset - p->p_offset >= p->p_filesz)
+			continue;
+		if (!(p->p_flags & PF_W))
+			return false;
+		is_data = true;
+	}
+	return is_data;
+}
+
 uint64_t elf_file_entry_vaddr(const struct elf_file *file)
 {
 	return file->header.e_entry;

@@ -109,6 +109,9 @@ bool elf_file_header_vaddr(const struct elf_file *file, uint32_t type, uint64_t 
  * of the file and of vaddr do not wrap around. */
 const Elf64_Phdr *elf_file_program_headers(const struct elf_file *file, size_t *ret_count);
 
+/* Whether a file offset is of a program header for data that the program may write to. */
+bool elf_file_is_data(const struct elf_file *file, uint64_t offset);
+
 uint64_t elf_file_entry_vaddr(const struct elf_file *file);	    /* e_entry; 0 for none */
 bool elf_file_is_position_independent(const struct elf_file *file); /* ET_DYN */
 

@@ -443,6 +443,17 @@ static const struct jump_frame *jump_frame_of(struct dwarf_walk *walk, const str
 	return wo->jump.start ? &wo->jump : NULL;
 }
 
+/* Steps out of code that a program has made in its own data, as Lisp systems do that dump their
+ * memory into a program (GCL). Compilers of C did not lay it out, so it is analysed as what is made
+ * at run time: around the address. */
+static enum stackd_end_reason out_of_data(struct walk_run *run, const struct object *object,
+					  uint64_t offset)
+{
+	enum stackd_end_reason reason = weak_step_without_recipes(run, object, offset);
+
+	return reason == STACKD_END_NO_RECIPE ? STACKD_END_RUNTIME_CODE : reason;
+}
+
 /* Steps out of code of a file whose rule nothing states. */
 static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_run *run,
 					   const struct object *object, uint64_t offset,
@@ -454,6 +465,8 @@ static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_
 		run->provenance = PROVENANCE_ANALYSED;
 		return jump_frame_step(run, jump, object) ? WALK_GOES_ON : STACKD_END_NO_RECIPE;
 	}
+	if (rule->fast.cfa == STACKD_CFA_NONE && elf_file_is_data(object->elf, offset))
+		return out_of_data(run, object, offset);
 	if (rule->fast.cfa == STACKD_CFA_NONE && rule->is_provisional)
 		return weak_step_without_recipes(run, object, offset);
 	if (rule->fast.cfa == STACKD_CFA_NONE)

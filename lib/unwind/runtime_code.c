@@ -156,7 +156,8 @@ static bool is_same(const struct runtime_code *c, const struct piece *p, uint64_
 	       code_piece_has(&p->code, c->bytes, len, start);
 }
 
-/* Reads a file's code as runtime_code_read_fn reads that of a process. */
+/* Reads a file's code, which may be in its data, as runtime_code_read_fn reads that of a process.
+ */
 static size_t read_file(const struct elf_file *elf, uint64_t offset, uint64_t before,
 			uint64_t after, uint8_t *bytes, uint64_t *ret_start)
 {
@@ -164,8 +165,8 @@ static size_t read_file(const struct elf_file *elf, uint64_t offset, uint64_t be
 	const Elf64_Phdr *p = elf_file_program_headers(elf, &count);
 	int64_t len;
 
-	for (; count && !(p->p_type == PT_LOAD && p->p_flags & PF_X && offset >= p->p_offset &&
-			  offset - p->p_offset < p->p_filesz);
+	for (; count && !(p->p_type == PT_LOAD && p->p_flags & (PF_X | PF_W) &&
+			  offset >= p->p_offset && offset - p->p_offset < p->p_filesz);
 	     count--)
 		p++;
 	if (!count)

@@ -78,3 +78,21 @@ def test_shared_memory():
             check(len(made) > 100, "few samples are in the code", len(made), *samples[:3])
             check(stats["quality"]["partial"] == 0, "not every stack is complete",
                   stats["end_reasons"])
+
+
+@live
+def test_code_in_data():
+    """Code in a program's data is walked by the bytes of the file, unless it was overwritten."""
+    with scratch() as folder:
+        for changed in ((), ("changed",)):
+            recording, result = record(folder + "/s.db", "-F", 1997, "--", WORKLOADS + "/in_data", 0.5,
+                                       *changed)
+            found = collections.Counter(";".join(names_of(sample)) for sample in recording.samples()
+                                        if is_steady(sample))
+            print(result.err, found, recording.stats()["end_reasons"])
+            whole = {"main;steady", "main;steady;?", "main;steady;?;?"}  # data has no functions
+            cut = {"main;steady", "main;steady;?"}  # (the latter at its first or last instruction)
+            cut |= {"[incomplete: %s];%s" % (reason, frames) for frames in ("?", "?;?")
+                    for reason in ("runtime_code", "bad_return")}
+            check_truth(set(found) <= (cut if changed else whole), "paths", found)
+            check(found.total() > 300, "few samples", found)
