@@ -14,7 +14,53 @@
 #include "daemon/model/wait_reason.h"
 #include "stack/end_reason.h"
 
+#define KERNEL_MINOR_BITS 20 /* of a device number in the kernel */
+
 /* --- requests of tables ---------------------------------------------------------------------- */
+
+/* The mapping that the kernel half has met, as an event would have it. */
+static struct object_mapping met_mapping(const struct stackd_mapping *met,
+					 const struct object *object)
+{
+	return (struct object_mapping){
+		.start = met->start,
+		.end = met->end,
+		.offset = met->offset,
+		.dev_major = met->key.dev >> KERNEL_MINOR_BITS,
+		.dev_minor = met->key.dev & ((1u << KERNEL_MINOR_BITS) - 1),
+		.inode = met->key.inode,
+		.path = object->path,
+	};
+}
+
+/* Whether the file that the kernel half has met, in the state that it had then, is known to hold
+ * the mapping's object. The vDSO has no file. */
+static bool is_proven(struct recorder *r, const struct stackd_stack_record *record,
+		      const struct object *object, bool early)
+{
+	struct object_mapping m = met_mapping(&record->unknown, object);
+	const uint64_t changed_ns = record->unknown.key.changed_ns;
+
+	if (object->kind != OBJECT_ELF || object_table_has_proof(r->objects, object, changed_ns))
+		return true;
+	m.build_id = object->build_id;
+	m.build_id_len = object->build_id_len;
+	return !early && object_table_prove(r->objects, (pid_t)record->pid, &m, object, changed_ns);
+}
+
+/* A file was overwritten while it was mapped: from now on, its pages are of what it holds now.
+ * Lack of memory, or no file: the mapping stays as it is, and the kernel half does not know it. */
+static void remap(struct recorder *r, const struct stackd_stack_record *record,
+		  const struct object *object)
+{
+	const struct stackd_mapping *met = &record->unknown;
+	const struct object_mapping m = met_mapping(met, object);
+	struct mapping now = {.start = met->start, .end = met->end, .offset = met->offset};
+
+	if (!object_table_resolve(r->objects, (pid_t)record->pid, &m, &now.object) &&
+	    now.object->elf && now.object != object)
+		process_table_set_mapping(r->processes, (pid_t)record->pid, &now);
+}
 
 /*
  * The object whose inode or table the kernel half has missed; NULL: none, or which is not known.
@@ -46,6 +92,11 @@ static const struct object *missed_object(struct recorder *r, const struct stack
 		return NULL;
 	if (early && (!m->object->elf || elf_file_inode(m->object->elf) != unknown->key.inode))
 		return NULL;
+	if (!is_proven(r, record, m->object, early)) {
+		if (!early)
+			remap(r, record, m->object);
+		return NULL;
+	}
 	*ret_key = &unknown->key;
 	return m->object;
 }

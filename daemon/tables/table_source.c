@@ -29,7 +29,9 @@ static int compile_here(const struct object *object, struct stop *s,
 
 	if (err)
 		return err;
-	err = recipe_compile_until(elf, &stop, ret_table);
+	err = elf_file_identity(elf) == elf_file_identity(object->elf)
+		      ? recipe_compile_until(elf, &stop, ret_table)
+		      : -ESTALE;
 	elf_file_free(elf);
 	return err;
 }
@@ -47,6 +49,9 @@ int table_source_compile(struct worker *worker, const struct object *object,
 		return -EBADF;
 	err = worker ? ask_worker_table(worker, object, is_cancelled, arg, ret_table)
 		     : compile_here(object, &stop, ret_table);
+	/* The file is another by now: the object's own may be mapped again. */
+	if (err == -ESTALE)
+		return -EBADF;
 	/* It may have been closed in between: then that is why. */
 	return err && err != -ECANCELED && !elf_file_is_open(object->elf) ? -EBADF : err;
 }

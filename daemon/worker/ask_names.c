@@ -128,6 +128,8 @@ static int prefetch(void *arg, const struct object *object, const struct store_l
 		BUF_PUT(&request, locations[i].offset);
 	}
 	err = worker_call(names->worker, &call, &request, &names->lines);
+	if (err == -ESTALE)
+		worker_count_unproven(names->worker, count);
 	if (err)
 		buf_clear(&names->lines);
 	names->next = buf_reader(names->lines.data, names->lines.len);

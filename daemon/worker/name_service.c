@@ -3,7 +3,8 @@
  * Names in a worker: lib/sym's naming, with files that stackd opens.
  *
  *   WIRE_NAME_LINES   u32 object, u32 n, u64 offsets ─► for each: u32 bytes, lines (name_wire.h);
- * then the name of a debug file that they have lacked, or an empty one
+ * then the name of a debug file that they have lacked, or an empty one; status
+ *                     -ESTALE: the file is not the object any more
  *   WIRE_NAME_ASK     u32 question, u32 object, u64 number ─► status is the answer; to NAMING_TRIM
  * it is of how many objects the symbols were put out since the last time
  */
@@ -74,28 +75,45 @@ static int put_lines(struct service *s, const struct object *object, uint64_t of
 	return 0;
 }
 
-static int resolve(struct service *s, struct buf_reader *request, struct buf *reply)
+/* Puts the lines of the request's locations. -ESTALE: the file became another, or was touched, in
+ * the middle of it. */
+static int put_all(struct service *s, uint32_t number, uint32_t count, struct buf_reader offsets,
+		   struct buf *reply)
 {
-	const struct object *object;
+	const struct object *object = service_object(s, number);
+	uint64_t offset, changed = naming_changed(s->names);
 	struct buf lines = {0};
-	uint32_t number, count;
-	uint64_t offset;
 	int err = 0;
 
-	BUF_GET(request, number);
-	BUF_GET(request, count);
-	object = service_object(s, number);
 	if (!object)
 		return -ENOMEM;
 	if (object->elf)
 		fault_at(object->elf, FAULT_NAMES);
-	for (uint32_t i = 0; i < count && !err && BUF_GET(request, offset); i++)
+	else if (object->error == -ESTALE)
+		return -ESTALE;
+	for (uint32_t i = 0; i < count && !err && BUF_GET(&offsets, offset); i++)
 		err = put_lines(s, object, offset, &lines, reply);
 	buf_clear(&lines);
 	naming_missing(s->names, object, &lines);
 	buf_put_u8(&lines, 0);
 	buf_put_string(reply, lines.failed ? "" : (const char *)lines.data);
 	buf_free(&lines);
+	return err || changed == naming_changed(s->names) ? err : -ESTALE;
+}
+
+/* A file that is renamed or removed is touched, too: it is looked at once more. */
+static int resolve(struct service *s, struct buf_reader *request, struct buf *reply)
+{
+	uint32_t number, count;
+	int err;
+
+	BUF_GET(request, number);
+	BUF_GET(request, count);
+	err = put_all(s, number, count, *request, reply);
+	if (err == -ESTALE) {
+		buf_clear(reply);
+		err = put_all(s, number, count, *request, reply);
+	}
 	return err;
 }
 

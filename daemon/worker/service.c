@@ -80,7 +80,8 @@ static void forget_objects(struct service *s)
 	s->n_open = 0;
 }
 
-static void open_file(struct object *object, int fd)
+/* `identity`: the file's when stackd opened it. It may have been overwritten since. */
+static void open_file(struct object *object, int fd, uint64_t identity)
 {
 	int err = -EBADF;
 
@@ -88,6 +89,11 @@ static void open_file(struct object *object, int fd)
 		err = elf_file_clone(vdso, &object->elf);
 	else if (fd >= 0)
 		err = elf_file_open_any(fd, &object->elf);
+	if (!err && elf_file_identity(object->elf) != identity) {
+		elf_file_free(object->elf);
+		object->elf = NULL;
+		err = -ESTALE;
+	}
 	if (err)
 		object->error = err;
 	if (fd >= 0)
@@ -100,6 +106,7 @@ static struct object *ask_for(struct service *s, uint32_t number)
 	struct object *object = calloc(1, sizeof(*object));
 	struct buf_reader answer;
 	char path[4200];
+	uint64_t identity;
 	uint32_t kind;
 	int32_t error;
 	int fd;
@@ -113,6 +120,7 @@ static struct object *ask_for(struct service *s, uint32_t number)
 	}
 	BUF_GET(&answer, kind);
 	BUF_GET(&answer, error);
+	BUF_GET(&answer, identity);
 	BUF_GET(&answer, object->file_id);
 	BUF_GET(&answer, object->owner.pid);
 	buf_get_string(&answer, path, sizeof(path));
@@ -121,18 +129,23 @@ static struct object *ask_for(struct service *s, uint32_t number)
 	object->error = error;
 	object->path = strdup(path);
 	if (!error && (object->kind == OBJECT_ELF || object->kind == OBJECT_VDSO))
-		open_file(object, fd);
+		open_file(object, fd, identity);
 	if (object->elf)
 		fault_at(object->elf, FAULT_OBJECT);
 	return object;
 }
 
 /* What had no file may have one by now, since processes that came later could be read: it is asked
- * for once more in each round. */
-static bool is_worth_asking(const struct service *s, uint32_t number)
+ * for once more in each round. So is one that was written to, or renamed, when it is met first in a
+ * request. */
+static bool is_worth_asking(struct service *s, uint32_t number)
 {
 	const struct object *object = s->objects.items[number];
+	bool is_first = s->looked.items[number] != s->requests;
 
+	s->looked.items[number] = s->requests;
+	if (object && object->elf)
+		return is_first && elf_file_is_touched(object->elf);
 	return !object ||
 	       (object->kind == OBJECT_ELF && !object->elf && s->asked.items[number] != s->round);
 }
@@ -141,11 +154,13 @@ const struct object *service_object(struct service *s, uint32_t number)
 {
 	if (number >= MAX_OBJECTS ||
 	    VEC_GROW_ZEROED(s->objects.items, s->objects.cap, (size_t)number + 1) ||
-	    VEC_GROW_ZEROED(s->asked.items, s->asked.cap, (size_t)number + 1))
+	    VEC_GROW_ZEROED(s->asked.items, s->asked.cap, (size_t)number + 1) ||
+	    VEC_GROW_ZEROED(s->looked.items, s->looked.cap, (size_t)number + 1))
 		return NULL;
 	s->objects.count = s->objects.cap;
 	service_note(s, number);
 	if (is_worth_asking(s, number)) {
+		s->n_open -= s->objects.items[number] && s->objects.items[number]->elf;
 		free_object(s->objects.items[number]);
 		s->objects.items[number] = ask_for(s, number);
 		s->asked.items[number] = s->round;
@@ -260,6 +275,7 @@ void service_run(int socket, void *page)
 		if (s.n_open > MAX_OPEN)
 			forget_objects(&s);
 		buf_clear(&reply);
+		s.requests++;
 		/* Walks tell themselves when another round has begun. */
 		s.round += header.kind != WIRE_WALK && header.kind != WIRE_WALKS &&
 			   header.kind != WIRE_STEP;

@@ -25,9 +25,11 @@ struct service {
 	size_t n_open;
 	struct buf question, answer; /* of service_ask() */
 	VEC(uint32_t) asked;	     /* by number: the round in which it was asked for */
-	uint32_t round;		     /* what has no file is asked for once in each */
-	uint64_t symbols_told;	     /* of naming_forgotten() */
-	struct naming *names;	     /* NULL: not asked for yet, as the next two */
+	VEC(uint32_t) looked; /* by number: the last request that its file was looked at in */
+	uint32_t requests;
+	uint32_t round;	       /* what has no file is asked for once in each */
+	uint64_t symbols_told; /* of naming_forgotten() */
+	struct naming *names;  /* NULL: not asked for yet, as the next two */
 	struct walk_service *walks;
 	struct service_tags *tags; /* SERVICE_TAGS of them */
 };

@@ -26,6 +26,10 @@ int table_service(struct service *s, struct buf_reader *request, struct buf *rep
 	err = recipe_compile_within(object->elf, most_bytes, &table);
 	if (err)
 		return err;
+	if (elf_file_is_touched(object->elf)) { /* while it was read */
+		recipe_table_free(table);
+		return -ESTALE;
+	}
 	recipe_wire_put(table, reply);
 	recipe_table_free(table);
 	return 0;

@@ -473,10 +473,12 @@ int worker_answer_object(struct worker *w, const struct object *object, struct b
 	bool is_readable = object->elf && !is_refused(w->workers, object->file_id);
 	int fd = is_readable ? elf_file_duplicate(object->elf) : -1;
 	int32_t error = is_readable ? 0 : object->error ? object->error : -EOWNERDEAD;
+	uint64_t identity = is_readable ? elf_file_identity(object->elf) : 0;
 	uint32_t kind = object->kind;
 
 	BUF_PUT(answer, kind);
 	BUF_PUT(answer, error);
+	BUF_PUT(answer, identity);
 	BUF_PUT(answer, object->file_id);
 	BUF_PUT(answer, object->owner.pid);
 	buf_put_string(answer, object->path ? object->path : "");
@@ -706,6 +708,13 @@ void worker_count_forgotten(struct worker *w, enum worker_forgotten what, uint64
 {
 	pthread_mutex_lock(&w->workers->lock);
 	w->workers->counts.forgotten[what] += n;
+	pthread_mutex_unlock(&w->workers->lock);
+}
+
+void worker_count_unproven(struct worker *w, uint64_t n)
+{
+	pthread_mutex_lock(&w->workers->lock);
+	w->workers->counts.unproven += n;
 	pthread_mutex_unlock(&w->workers->lock);
 }
 

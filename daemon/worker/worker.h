@@ -59,6 +59,9 @@ void workers_trim(struct workers *workers);
 /* Adds to what was forgotten. Any thread. */
 void worker_count_forgotten(struct worker *worker, enum worker_forgotten what, uint64_t n);
 
+/* Adds to the locations that have no name since their file had become another. Any thread. */
+void worker_count_unproven(struct worker *worker, uint64_t n);
+
 /* Whether no worker can be started any more, for ever. Any thread. */
 bool workers_are_lost(const struct workers *workers);
 

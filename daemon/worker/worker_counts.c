@@ -29,6 +29,8 @@ int workers_counts_each(const struct workers_counts *counts, const struct worker
 	if (!err)
 		err = each(arg, "worker_server_restarts",
 			   counts->server_restarts - since->server_restarts);
+	if (!err)
+		err = each(arg, "names_unproven", counts->unproven - since->unproven);
 	for (int i = 0; i < WORKER_FORGOTTEN_COUNT && !err; i++)
 		err = each(arg, names_of_forgotten[i], counts->forgotten[i] - since->forgotten[i]);
 	for (int i = 0; i < WORKER_REFUSED_COUNT && !err; i++) {

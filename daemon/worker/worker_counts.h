@@ -48,6 +48,7 @@ struct workers_counts {
 	uint64_t server_restarts;		/* of the fork server, after it had died */
 	uint64_t refused[WORKER_REFUSED_COUNT]; /* files */
 	uint64_t forgotten[WORKER_FORGOTTEN_COUNT];
+	uint64_t unproven; /* locations without a name, as the file was another by then */
 	uint64_t cpu_ns, resident_bytes; /* of all workers and their server */
 };
 

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <libelf.h>
@@ -39,11 +40,53 @@ void elf_file_reopen(struct elf_file *file, struct elf_file *other)
 	file->libelf = other->libelf;
 	file->expanded = other->expanded;
 	other->expanded = (struct elf_sections_owned){0};
-	file->inode = other->inode;
+	file->stamp = other->stamp;
 	__atomic_store_n(&file->fd, other->fd, __ATOMIC_SEQ_CST);
 	other->libelf = NULL;
 	other->fd = -1;
 	elf_file_free(other);
+}
+
+struct elf_stamp elf_stamp_of(const struct stat *st)
+{
+	const int64_t second = 1000000000;
+
+	return (struct elf_stamp){
+		.dev = st->st_dev,
+		.inode = st->st_ino,
+		.size = (uint64_t)st->st_size,
+		.mtime_ns = st->st_mtim.tv_sec * second + st->st_mtim.tv_nsec,
+		.ctime_ns = st->st_ctim.tv_sec * second + st->st_ctim.tv_nsec,
+	};
+}
+
+bool elf_stamp_is_same(const struct elf_stamp *a, const struct elf_stamp *b)
+{
+	return a->dev == b->dev && a->inode == b->inode && a->size == b->size &&
+	       a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
+}
+
+const struct elf_stamp *elf_file_stamp(const struct elf_file *file)
+{
+	return &file->stamp;
+}
+
+bool elf_file_is_touched(const struct elf_file *file)
+{
+	unsigned *users = (unsigned *)&file->users;
+	struct elf_stamp now;
+	struct stat st;
+	bool is_known;
+	int fd;
+
+	__atomic_add_fetch(users, 1, __ATOMIC_SEQ_CST);
+	fd = __atomic_load_n(&file->fd, __ATOMIC_SEQ_CST);
+	is_known = fd >= 0 && !fstat(fd, &st);
+	__atomic_sub_fetch(users, 1, __ATOMIC_SEQ_CST);
+	if (!is_known)
+		return false;
+	now = elf_stamp_of(&st);
+	return !elf_stamp_is_same(&now, &file->stamp);
 }
 
 int elf_file_duplicate(const struct elf_file *file)

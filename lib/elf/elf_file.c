@@ -350,6 +350,76 @@ static int load_id(struct elf_file *file)
 	return err;
 }
 
+/* Hashes numbers, not structures: a header's flags are of half a word. */
+uint64_t elf_file_layout(const struct elf_file *file)
+{
+	uint64_t hash = 0;
+
+	for (size_t i = 0; file->program_headers && i < file->header.e_phnum; i++) {
+		const Elf64_Phdr *p = &file->program_headers[i];
+		const uint64_t numbers[] = {p->p_offset, p->p_vaddr, p->p_filesz, p->p_memsz,
+					    p->p_flags};
+
+		if (p->p_type == PT_LOAD)
+			hash = hash_bytes(hash, numbers, sizeof(numbers));
+	}
+	return file->program_headers && !hash ? 1 : hash;
+}
+
+uint64_t elf_file_identity(const struct elf_file *file)
+{
+	uint64_t hash = hash_mix64(file->id + hash_mix64(elf_file_layout(file)));
+
+	return hash_bytes(hash, file->build_id, file->build_id_len);
+}
+
+static bool has_code_at(const struct elf_file *file, uint64_t vaddr, uint64_t size)
+{
+	for (size_t i = 0; i < file->header.e_phnum; i++) {
+		const Elf64_Phdr *p = &file->program_headers[i];
+
+		if (p->p_type == PT_LOAD && p->p_flags & PF_X && p->p_vaddr == vaddr &&
+		    p->p_memsz == size)
+			return true;
+	}
+	return false;
+}
+
+bool elf_file_has_layout_of(const struct elf_file *file, const struct elf_file *debug)
+{
+	for (size_t i = 0; i < debug->header.e_phnum; i++) {
+		const Elf64_Phdr *p = &debug->program_headers[i];
+
+		if (p->p_type == PT_LOAD && p->p_flags & PF_X &&
+		    !has_code_at(file, p->p_vaddr, p->p_memsz))
+			return false;
+	}
+	return true;
+}
+
+bool elf_file_may_map(const struct elf_file *file, uint64_t offset, uint64_t size)
+{
+	const uint64_t page = 4096;
+	bool has_moved = true, has_code = false;
+	uint64_t at = offset;
+
+	/* Segments that follow each other can be one mapping. */
+	while (has_moved && at - offset < size) {
+		has_moved = false;
+		for (size_t i = 0; i < file->n_loads; i++) {
+			const struct load_header *s = &file->loads[i];
+			uint64_t end = (s->offset + s->size + page - 1) & ~(page - 1);
+
+			has_code |= s->is_executable;
+			if (!s->is_executable || at < (s->offset & ~(page - 1)) || at >= end)
+				continue;
+			at = end;
+			has_moved = true;
+		}
+	}
+	return at - offset >= size || !has_code;
+}
+
 /* --- opening ------------------------------------------------------------------------------- */
 
 /* `file` has its bytes (fd or image, and size); 0 or why it is not taken. */
@@ -394,13 +464,13 @@ static int take_fd(struct elf_file *file, int fd)
 	if (!S_ISREG(st.st_mode))
 		return -ENOEXEC;
 	file->size = (uint64_t)st.st_size;
-	file->inode = st.st_ino;
+	file->stamp = elf_stamp_of(&st);
 	return 0;
 }
 
 uint64_t elf_file_inode(const struct elf_file *file)
 {
-	return file->inode;
+	return file->stamp.inode;
 }
 
 int elf_file_open(int fd, struct elf_file **ret_file)
@@ -469,6 +539,7 @@ void elf_file_put_identity(const struct elf_file *file, struct buf *identity)
 {
 	uint8_t len = (uint8_t)file->build_id_len;
 
+	BUF_PUT(identity, file->stamp);
 	BUF_PUT(identity, file->header);
 	BUF_PUT(identity, file->id);
 	BUF_PUT(identity, len);
@@ -479,14 +550,20 @@ void elf_file_put_identity(const struct elf_file *file, struct buf *identity)
 
 static int take_identity(struct elf_file *file, struct buf_reader *r)
 {
+	struct elf_stamp stamp;
 	uint8_t len;
 	int err;
 
+	BUF_GET(r, stamp);
 	BUF_GET(r, file->header);
 	BUF_GET(r, file->id);
 	BUF_GET(r, len);
 	if (r->failed || len > ELF_BUILD_ID_MAX || check_header(&file->header))
 		return -EBADMSG;
+	/* What was read was read after that state was looked at, and before now. */
+	if (stamp.dev != file->stamp.dev || stamp.inode != file->stamp.inode)
+		return -EBADMSG;
+	file->stamp = stamp;
 	file->build_id_len = len;
 	buf_get(r, file->build_id, len);
 	err = make_room_for_headers(file);

@@ -22,6 +22,7 @@
 #include "base/buf.h"
 
 struct elf_file;
+struct stat;
 typedef struct Elf Elf;
 
 #define ELF_BUILD_ID_MAX 20
@@ -90,6 +91,40 @@ uint64_t elf_file_id(const struct elf_file *file);
 /* The file id that belongs to a build-id: the first eight bytes, big-endian, so that it reads
  * like the start of the build-id in hexadecimal. 0 is mapped to 1. */
 uint64_t elf_file_id_from_build_id(const uint8_t *build_id, size_t len);
+
+/* A hash of the layout: the PT_LOAD program headers. It is the same on every machine, and for a
+ * stripped copy; two files of one build-id that were laid out in two ways (patchelf, BOLT, another
+ * link) differ in it. Never 0, but for code of no file. */
+uint64_t elf_file_layout(const struct elf_file *file);
+
+/* A hash of what tells the code of a file from that of others: its id and its layout. */
+uint64_t elf_file_identity(const struct elf_file *file);
+
+/* Whether a process may have mapped these bytes as code of the file: they are in the pages of its
+ * executable segments, or it has none. */
+bool elf_file_may_map(const struct elf_file *file, uint64_t offset, uint64_t size);
+
+/* Whether a separate debug file is laid out as the file: it has no executable segment that is not
+ * at an address of the file's, with its size. (objcopy keeps those, and no offsets.) */
+bool elf_file_has_layout_of(const struct elf_file *file, const struct elf_file *debug);
+
+/* A file and its state. Writing to a file changes its state; so does a new name, or mode. */
+struct elf_stamp {
+	uint64_t dev, inode, size;
+	int64_t mtime_ns, ctime_ns;
+};
+
+/* The state of a file by stat(). */
+struct elf_stamp elf_stamp_of(const struct stat *st);
+/* Whether they are of the same file in the same state. */
+bool elf_stamp_is_same(const struct elf_stamp *a, const struct elf_stamp *b);
+
+/* The state before anything of the file was read; zeroed for an image. */
+const struct elf_stamp *elf_file_stamp(const struct elf_file *file);
+
+/* Whether the file behind the descriptor has another state than then, so that what is read from it
+ * may be of other code; false for an image, and while it is closed. Any thread. */
+bool elf_file_is_touched(const struct elf_file *file);
 
 /* The inode number behind the descriptor, on its own filesystem; 0 for an image. */
 uint64_t elf_file_inode(const struct elf_file *file);

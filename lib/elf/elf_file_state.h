@@ -10,13 +10,13 @@
 struct load_header;
 
 struct elf_file {
-	int fd;		/* owned; -1 for an image, and while it is closed */
-	unsigned users; /* threads that duplicate fd just now */
-	uint8_t *image; /* owned; NULL for a file */
-	uint64_t first; /* offset of the image's first byte: 0 but for code of a process */
-	uint64_t size;	/* bytes */
-	uint64_t inode; /* 0 for an image */
-	Elf *libelf;	/* owned */
+	int fd;			/* owned; -1 for an image, and while it is closed */
+	unsigned users;		/* threads that duplicate fd just now */
+	uint8_t *image;		/* owned; NULL for a file */
+	uint64_t first;		/* offset of the image's first byte: 0 but for code of a process */
+	uint64_t size;		/* bytes */
+	struct elf_stamp stamp; /* zeroed for an image */
+	Elf *libelf;		/* owned */
 	struct elf_sections_owned expanded; /* what libelf refers to */
 	bool takes_32bit;		    /* else a file of a 32-bit program is refused */
 	Elf64_Ehdr header; /* of a 32-bit file, too, but for its e_ident; so are the next */

@@ -13,6 +13,13 @@
  * the entry still holds if the object keeps that inode open, so that its number cannot have been
  * given to another file, or if the name is the same too.
  *
+ * A build-id alone does not identify code: tools that rewrite a file (patchelf, BOLT, a linker that
+ * was given the id) leave it, and move the code. So each inode is opened once for its layout,
+ * though the event has a build-id. The first layout of a build-id that is met has the file id of
+ * the build-id, on every machine; the id of another is a hash of the build-id's and the layout. If
+ * the process is gone, the object is the one of the build-id whose code segments hold the mapping,
+ * if there is only one.
+ *
  * Two different build-ids with the same first eight bytes do not share an object: the second
  * gets the next free id of a fixed sequence.
  *
@@ -24,11 +31,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
 #include "base/hash.h"
+#include "base/int_map.h"
 #include "base/vec.h"
 #include "proc/object.h"
 #include "proc/object_copies.h"
@@ -37,10 +46,21 @@
 #include "proc/object_open.h"
 #include "proc/proc_fs.h"
 
-#define MAX_INODES 65536 /* by_inode is dropped and starts anew beyond this */
+#define MAX_INODES 65536 /* by_inode is dropped and starts anew beyond this, as are proofs */
+#define MAX_RANGES 4	 /* of an unread object's mappings that are kept */
+
+enum proof { REFUTED, PROVEN };
+
+/* Bytes of a file that were mapped as code. */
+struct file_range {
+	uint64_t offset, size;
+};
 
 struct entry {
 	struct object object;
+	struct entry *same_id; /* the next with its build-id, of another layout; in no order */
+	struct file_range mapped[MAX_RANGES]; /* while its layout is not known */
+	uint32_t n_mapped;
 	uint32_t failures; /* mappings seen since it could not be read */
 	uint32_t closes;   /* how often object_table_close() has closed it */
 	UT_hash_handle hh; /* by_file_id, key object.file_id */
@@ -81,8 +101,9 @@ struct object_table {
 	struct object_elsewhere *elsewhere; /* NULL: nowhere */
 	struct object_copies *copies;	    /* NULL: not kept */
 	struct elf_opener opener;
-	uint64_t forgotten; /* of by_inode */
-	bool is_foreign;    /* only a build-id can prove that a file here is the mapped one */
+	struct int_map proofs; /* by object and change time of a file that was seen to hold it */
+	uint64_t forgotten;    /* of by_inode */
+	bool is_foreign;       /* only a build-id can prove that a file here is the mapped one */
 };
 
 int object_table_new(const char *proc_root, struct object_table **ret_table)
@@ -132,6 +153,7 @@ void object_table_free(struct object_table *table)
 	HASH_CLEAR(hh, table->by_file_id);
 	for (uint32_t i = 0; i < table->count; i++)
 		free_entry(table->entries[i]);
+	int_map_fini(&table->proofs);
 	free(table->entries);
 	free(table->proc_root);
 	object_elsewhere_free(table->elsewhere);
@@ -200,22 +222,60 @@ bool object_table_close(struct object_table *table, uint32_t number)
 
 /* --- entries --------------------------------------------------------------------------------- */
 
-static bool is_same_content(const struct object *a, const struct object *b)
+static bool is_same_build(const struct object *a, const struct object *b)
 {
 	return a->kind == b->kind && a->kind != OBJECT_JIT && a->build_id_len == b->build_id_len &&
 	       !memcmp(a->build_id, b->build_id, a->build_id_len);
+}
+
+static bool holds_mapped(const struct entry *entry, const struct elf_file *elf)
+{
+	for (uint32_t i = 0; i < entry->n_mapped; i++)
+		if (!elf_file_may_map(elf, entry->mapped[i].offset, entry->mapped[i].size))
+			return false;
+	return true;
+}
+
+/* Whether an entry of the same build is of the same layout: an entry that could not be read is, if
+ * the file can be what was mapped. */
+static bool is_same_layout(const struct entry *entry, const struct object *object)
+{
+	if (!entry->object.layout)
+		return !object->elf || holds_mapped(entry, object->elf);
+	return !object->layout || entry->object.layout == object->layout;
 }
 
 /* The entry of the same content, or NULL with the id free that a new one is to have. */
 static struct entry *find_same(struct object_table *table, struct object *object)
 {
 	struct entry *entry;
+	bool is_build;
 
 	for (;;) {
 		HASH_FIND(hh, table->by_file_id, &object->file_id, sizeof(object->file_id), entry);
-		if (!entry || is_same_content(&entry->object, object))
+		is_build = entry && is_same_build(&entry->object, object);
+		if (!entry || (is_build && is_same_layout(entry, object)))
 			return entry;
-		object->file_id = object_next_id(object->file_id);
+		object->file_id = is_build ? object_layout_id(object->file_id, object->layout)
+					   : object_next_id(object->file_id);
+	}
+}
+
+/* Links an entry to that of the first layout of its build. */
+static void link_layout(struct object_table *table, struct entry *entry)
+{
+	struct object first = entry->object;
+	struct entry *known;
+
+	if (!first.build_id_len || first.kind != OBJECT_ELF)
+		return;
+	first.layout = 0;
+	first.elf = NULL;
+	first.file_id = elf_file_id_from_build_id(first.build_id, first.build_id_len);
+	known = find_same(table, &first);
+	if (known && known != entry) {
+		entry->same_id = known->same_id;
+		known->same_id = entry;
 	}
 }
 
@@ -240,6 +300,7 @@ static int enter(struct object_table *table, const struct object *object, const 
 		return -ENOMEM;
 	}
 	table->entries[table->count++] = entry;
+	link_layout(table, entry);
 	*ret_entry = entry;
 	return 0;
 }
@@ -379,6 +440,7 @@ static struct object unread_object(const struct object_mapping *m)
 	return object;
 }
 
+/* The entry of the first layout of the mapping's build-id. */
 static struct entry *find_by_build_id(struct object_table *table, const struct object_mapping *m)
 {
 	struct object object = unread_object(m);
@@ -387,10 +449,39 @@ static struct entry *find_by_build_id(struct object_table *table, const struct o
 	return find_same(table, &object);
 }
 
+static bool may_be_mapped(const struct elf_file *elf, const struct object_mapping *m)
+{
+	return elf_file_may_map(elf, m->offset, m->end - m->start);
+}
+
+/* The only entry of the mapping's build-id that can be mapped so; NULL: there is none, or there are
+ * several. One that was not read can be. */
+static struct entry *find_fitting(struct object_table *table, const struct object_mapping *m)
+{
+	struct entry *found = NULL;
+
+	for (struct entry *e = find_by_build_id(table, m); e; e = e->same_id) {
+		if (e->object.elf && !may_be_mapped(e->object.elf, m))
+			continue;
+		if (found)
+			return NULL;
+		found = e;
+	}
+	return found;
+}
+
 static struct inode_key inode_key(const struct object_mapping *m)
 {
 	return (struct inode_key){
 		.inode = m->inode, .dev_major = m->dev_major, .dev_minor = m->dev_minor};
+}
+
+/* The same as stat() has it. */
+static struct inode_key inode_key_of(const struct object_open_stamp *stamp)
+{
+	return (struct inode_key){.inode = stamp->inode,
+				  .dev_major = major(stamp->dev),
+				  .dev_minor = minor(stamp->dev)};
 }
 
 /* Looks the mapped file up in by_inode; the answer counts only if the file is unchanged. */
@@ -412,11 +503,59 @@ static struct inode *find_by_inode(struct object_table *table, pid_t pid,
 	return err ? inode : NULL;
 }
 
+/* Finds the entry of a mapping whose event has a build-id; NULL: the file is to be opened. */
+static struct entry *find_by_build(struct object_table *table, pid_t pid,
+				   const struct object_mapping *m)
+{
+	struct object object = unread_object(m);
+	struct object_open_stamp stamp;
+	struct inode_key key;
+	struct inode *inode;
+
+	if (object_open_look(table->proc_root, pid, m, &stamp))
+		return find_fitting(table, m);
+	key = inode_key_of(&stamp);
+	HASH_FIND(hh, table->by_inode, &key, sizeof(key), inode);
+	return inode && inode->entry && inode->has_stamp &&
+			       object_open_is_same_stamp(&inode->stamp, &stamp) &&
+			       is_same_build(&inode->entry->object, &object)
+		       ? inode->entry
+		       : NULL;
+}
+
+static uint64_t proof_key(uint32_t number, uint64_t changed_ns)
+{
+	return hash_mix64(hash_mix64(changed_ns) + number);
+}
+
+bool object_table_has_proof(const struct object_table *table, const struct object *object,
+			    uint64_t changed_ns)
+{
+	return int_map_find(&table->proofs, proof_key(object->number, changed_ns)) == PROVEN;
+}
+
+/* Lack of memory: it is to be proven again. */
+static void keep_proof(struct object_table *table, const struct object *object, uint64_t changed_ns,
+		       enum proof proof)
+{
+	if (table->proofs.used >= MAX_INODES)
+		int_map_fini(&table->proofs);
+	int_map_set(&table->proofs, proof_key(object->number, changed_ns), proof);
+}
+
+static void note_proof(struct object_table *table, const struct entry *entry,
+		       const struct object_open_stamp *stamp)
+{
+	uint64_t ns = (uint64_t)stamp->ctime.tv_sec * 1000000000 + (uint64_t)stamp->ctime.tv_nsec;
+
+	keep_proof(table, &entry->object, ns, PROVEN);
+}
+
 /* A cache: lack of memory makes the next look-up slower, no more. */
 static void remember_inode(struct object_table *table, const struct object_mapping *m,
 			   struct entry *entry, const struct object_open_file *file, bool is_pinned)
 {
-	struct inode_key key = inode_key(m);
+	struct inode_key key = m->build_id_len ? inode_key_of(&file->stamp) : inode_key(m);
 	struct inode *inode;
 
 	HASH_FIND(hh, table->by_inode, &key, sizeof(key), inode);
@@ -453,6 +592,31 @@ static char *name_of(const struct object_mapping *m, bool is_deleted)
 	return strndup(m->path, len);
 }
 
+/* Gives an entry the file that was opened of it, if it has none, or one that was closed or written
+ * to. Returns whether it took it over. */
+static bool give_file(struct object_table *table, struct entry *entry, struct elf_file *elf)
+{
+	struct object *object = &entry->object;
+
+	if (!object->elf) {
+		object->layout = elf_file_layout(elf);
+		__atomic_store_n(&object->elf, elf, __ATOMIC_RELEASE);
+		object->error = 0;
+		table->late_files++;
+		return true;
+	}
+	if (object->elf == elf)
+		return true;
+	if (elf_file_is_touched(object->elf)) {
+		elf_file_close(object->elf);
+		entry->closes++;
+	}
+	if (elf_file_is_open(object->elf))
+		return false;
+	elf_file_reopen(object->elf, elf);
+	return true;
+}
+
 /* Takes over the opened file, on failure too. */
 static int enter_file(struct object_table *table, const struct object_mapping *m,
 		      const struct object_open_file *file, struct entry **ret_entry)
@@ -466,27 +630,51 @@ static int enter_file(struct object_table *table, const struct object_mapping *m
 	if (build_id)
 		memcpy(object.build_id, build_id, len);
 	object.file_id = elf_file_id(file->elf);
+	object.layout = elf_file_layout(file->elf);
 	struct entry *entry = find_same(table, &object);
 	if (!entry) {
 		char *path = name_of(m, file->is_deleted);
 		err = path ? enter(table, &object, path, &entry) : -ENOMEM;
 		free(path);
-	} else if (!entry->object.elf) {
-		entry->object.elf = file->elf;
-		entry->object.error = 0;
-		table->late_files++;
 	}
-	bool is_taken =
-		!err && (entry->object.elf == file->elf || !elf_file_is_open(entry->object.elf));
-	if (!err && m->inode && !m->build_id_len)
+	bool is_taken = !err && give_file(table, entry, file->elf);
+	if (!err && (m->build_id_len ? file->is_exact : m->inode > 0))
 		remember_inode(table, m, entry, file, is_taken);
+	if (!err)
+		note_proof(table, entry, &file->stamp);
 	if (!is_taken)
 		elf_file_free(file->elf);
-	else if (entry->object.elf != file->elf)
-		elf_file_reopen(entry->object.elf, file->elf);
 	if (!err)
 		*ret_entry = entry;
 	return err;
+}
+
+/* Notes what of an unread object was mapped. */
+static void note_mapped(struct entry *entry, const struct object_mapping *m)
+{
+	const struct file_range range = {m->offset, m->end - m->start};
+
+	if (entry->object.elf || entry->n_mapped == MAX_RANGES)
+		return;
+	for (uint32_t i = 0; i < entry->n_mapped; i++)
+		if (entry->mapped[i].offset == range.offset && entry->mapped[i].size == range.size)
+			return;
+	entry->mapped[entry->n_mapped++] = range;
+}
+
+/* The object of a file that cannot be read: nothing tells its layout, so it is apart from objects
+ * of its build-id that do not fit, or of which several do. */
+static struct entry *find_unread(struct object_table *table, const struct object_mapping *m,
+				 struct object *object)
+{
+	struct entry *entry = find_same(table, object);
+
+	while (entry && entry->object.elf &&
+	       (!m->build_id_len || entry != find_fitting(table, m))) {
+		object->file_id = object_next_id(object->file_id);
+		entry = find_same(table, object);
+	}
+	return entry;
 }
 
 static int enter_unreadable(struct object_table *table, const struct object_mapping *m, int error,
@@ -504,11 +692,13 @@ static int enter_unreadable(struct object_table *table, const struct object_mapp
 				 : object_nonzero_id(
 					   hash_mix64(object_hash_text(path) + m->inode) ^
 					   hash_mix64((uint64_t)m->dev_major << 32 | m->dev_minor));
-	struct entry *entry = find_same(table, &object);
+	struct entry *entry = find_unread(table, m, &object);
 	if (!entry)
 		err = enter(table, &object, path, &entry);
 	else if (!entry->object.elf)
 		entry->object.error = error;
+	if (!err)
+		note_mapped(entry, m);
 	if (!err && m->inode && !m->build_id_len)
 		remember_inode(table, m, entry, NULL, false);
 	if (!err)
@@ -517,11 +707,12 @@ static int enter_unreadable(struct object_table *table, const struct object_mapp
 	return err;
 }
 
-/* Is it time to try an unreadable one, or one that was closed, again? At every power of two. */
+/* Is it time to try an unreadable one, or one that was closed, again? At every power of two. One
+ * that was written to: at once. */
 static bool is_due(struct entry *entry)
 {
 	if (entry->object.elf && elf_file_is_open(entry->object.elf))
-		return false;
+		return elf_file_is_touched(entry->object.elf);
 	uint32_t n = ++entry->failures;
 	return !(n & (n - 1));
 }
@@ -534,10 +725,47 @@ static int open_file(struct object_table *table, pid_t pid, const struct object_
 			  : object_open(table->proc_root, pid, m, &table->opener, ret_file);
 	int elsewhere;
 
-	if (!err)
-		return 0;
-	elsewhere = object_elsewhere_open(table->elsewhere, m, ret_file);
-	return elsewhere == -ENOENT ? err : elsewhere;
+	if (err) {
+		elsewhere = object_elsewhere_open(table->elsewhere, m, ret_file);
+		err = elsewhere == -ENOENT ? err : elsewhere;
+	}
+	/* A file of the mapping's name and build-id can have another layout. */
+	if (!err && m->build_id_len && !ret_file->is_exact && !may_be_mapped(ret_file->elf, m)) {
+		elf_file_free(ret_file->elf);
+		err = -ESTALE;
+	}
+	return err;
+}
+
+/* Remembers which object the file of a mapping with a build-id is that could not be read, so that
+ * it is not tried at each mapping. */
+static void remember_unread(struct object_table *table, pid_t pid, const struct object_mapping *m,
+			    struct entry *entry)
+{
+	struct object_open_file file = {0};
+
+	if (m->build_id_len && !object_open_look(table->proc_root, pid, m, &file.stamp))
+		remember_inode(table, m, entry, &file, false);
+}
+
+bool object_table_prove(struct object_table *table, pid_t pid, const struct object_mapping *m,
+			const struct object *object, uint64_t changed_ns)
+{
+	uint32_t known = int_map_find(&table->proofs, proof_key(object->number, changed_ns));
+	struct object_open_file file;
+	bool is_same;
+
+	if (known != INT_MAP_NONE)
+		return known == PROVEN;
+	if (!object->elf || object_open(table->proc_root, pid, m, &table->opener, &file))
+		return false;
+	is_same = elf_file_identity(file.elf) == elf_file_identity(object->elf);
+	/* Without a build-id in the event, nothing else says that it was not written to since. */
+	if (!m->build_id_len)
+		is_same &= elf_file_stamp(file.elf)->mtime_ns <= (int64_t)changed_ns;
+	elf_file_free(file.elf);
+	keep_proof(table, object, changed_ns, is_same ? PROVEN : REFUTED);
+	return is_same;
 }
 
 static int resolve_file(struct object_table *table, pid_t pid, const struct object_mapping *m,
@@ -547,7 +775,7 @@ static int resolve_file(struct object_table *table, pid_t pid, const struct obje
 	struct object_open_file file;
 
 	if (m->build_id_len) {
-		entry = find_by_build_id(table, m);
+		entry = find_by_build(table, pid, m);
 	} else if (m->inode) {
 		struct inode *inode = find_by_inode(table, pid, m);
 		if (inode && !inode->entry)
@@ -565,8 +793,12 @@ static int resolve_file(struct object_table *table, pid_t pid, const struct obje
 		*ret_entry = entry;
 		return 0;
 	}
-	if (m->build_id_len || !starts_with(m->path, "/memfd:"))
-		return enter_unreadable(table, m, err, ret_entry);
+	if (m->build_id_len || !starts_with(m->path, "/memfd:")) {
+		err = enter_unreadable(table, m, err, ret_entry);
+		if (!err)
+			remember_unread(table, pid, m, *ret_entry);
+		return err;
+	}
 	if (err == -ENOEXEC && m->inode)
 		remember_inode(table, m, NULL, NULL, false);
 	return resolve_jit(table, pid, ret_entry);

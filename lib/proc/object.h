@@ -2,8 +2,10 @@
 /*
  * Objects: the files that code was mapped from, each once, however many processes map it.
  *
- * An object is found again by the kernel's description of a mapping (build-id, else device, inode
- * and change time), so a file is opened once per content and not once per process. The vDSO, the
+ * An object is code: what a build-id and a layout (program headers) have in common. It is found
+ * again by the mapped file's device, inode and change time, so a file is opened once, and not once
+ * for each process; files of one build-id and another layout, which patchelf, BOLT or another link
+ * make, are other objects, as is what a file holds after it was overwritten. The vDSO, the
  * kernel, its modules and a process's JIT code are objects too. Objects have dense numbers from 0
  * and are never removed: locations, caches and the store refer to them by number.
  *
@@ -43,6 +45,7 @@ struct object {
 	char *path;	  /* as the process saw it, e.g. "/usr/lib/x86_64-linux-gnu/libc.so.6" */
 	uint8_t build_id[ELF_BUILD_ID_MAX];
 	uint8_t build_id_len; /* 0 for none */
+	uint64_t layout;      /* OBJECT_ELF: elf_file_layout(); 0: not known */
 	struct elf_file *elf; /* the table's; NULL: see error */
 	int error; /* why there is no elf: negative errno; 0 if there is, or needs none */
 	struct jit_owner owner; /* OBJECT_JIT: whose */
@@ -113,6 +116,16 @@ uint64_t object_next_id(uint64_t file_id);
 /* Returns how many files' identities were forgotten to make room: they are found again by opening
  * the file. */
 uint64_t object_table_forgotten(const struct object_table *table);
+
+/* Returns whether it was seen that a file with this change time (nanoseconds) holds the object:
+ * what a process that has mapped the file since then runs is the object's code. */
+bool object_table_has_proof(const struct object_table *table, const struct object *object,
+			    uint64_t changed_ns);
+
+/* The same, but looks at the file of a mapping of the object if it is not known yet: its name or
+ * mode can have changed since it was opened, or its content. An answer is kept. */
+bool object_table_prove(struct object_table *table, pid_t pid, const struct object_mapping *m,
+			const struct object *object, uint64_t changed_ns);
 
 /* Returns the number of objects. */
 uint32_t object_table_count(const struct object_table *table);

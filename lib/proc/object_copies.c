@@ -125,7 +125,7 @@ int object_copies_see(struct object_copies *copies, const char *proc_root, pid_t
 		return 0;
 	/* Another file may have been mapped there meanwhile. */
 	key = key_of(file.stamp.dev, file.stamp.inode);
-	if (is_seen(copies, key) || elf_file_id(file.elf) != elf_file_id(object->elf)) {
+	if (is_seen(copies, key) || elf_file_identity(file.elf) != elf_file_identity(object->elf)) {
 		elf_file_free(file.elf);
 		return 0;
 	}

@@ -244,6 +244,8 @@ int object_open(const char *proc_root, pid_t pid, const struct object_mapping *m
 
 	int err = try_candidate(&s, &c, ret_file);
 	if (!err)
+		ret_file->is_exact = true;
+	if (!err)
 		ret_file->is_deleted = object_open_is_deleted(m->path) && !has_name(&s, m->path);
 	if (err && m->path[0] == '/')
 		err = try_name(&s, m->path, err, ret_file);
@@ -260,7 +262,18 @@ int object_open(const char *proc_root, pid_t pid, const struct object_mapping *m
 	return err == -ESRCH || err == -ENOTDIR ? -ENOENT : err;
 }
 
-static bool is_same_stamp(const struct object_open_stamp *a, const struct object_open_stamp *b)
+int object_open_look(const char *proc_root, pid_t pid, const struct object_mapping *m,
+		     struct object_open_stamp *ret_stamp)
+{
+	struct stat st;
+
+	if (proc_fs_stat_map_file(proc_root, pid, m->start, m->end, &st) || !S_ISREG(st.st_mode))
+		return -ENOENT;
+	*ret_stamp = stamp_of(&st);
+	return 0;
+}
+
+bool object_open_is_same_stamp(const struct object_open_stamp *a, const struct object_open_stamp *b)
 {
 	return a->dev == b->dev && a->inode == b->inode && a->size == b->size &&
 	       a->ctime.tv_sec == b->ctime.tv_sec && a->ctime.tv_nsec == b->ctime.tv_nsec;
@@ -276,7 +289,7 @@ int object_open_is_unchanged(const char *proc_root, pid_t pid, const struct obje
 	if (m->path[0] == '/' && !stat(m->path, &st)) {
 		now = stamp_of(&st);
 		if (now.dev == stamp->dev && now.inode == stamp->inode)
-			return is_same_stamp(&now, stamp);
+			return object_open_is_same_stamp(&now, stamp);
 	}
 	int fd = proc_fs_map_file(proc_root, pid, m->start, m->end);
 	if (fd < 0)
@@ -286,7 +299,7 @@ int object_open_is_unchanged(const char *proc_root, pid_t pid, const struct obje
 	if (err)
 		return -ENOENT;
 	now = stamp_of(&st);
-	return is_same_stamp(&now, stamp);
+	return object_open_is_same_stamp(&now, stamp);
 }
 
 /* --- the vDSO -------------------------------------------------------------------------------- */

@@ -20,9 +20,14 @@ struct object_open_stamp {
 	struct timespec ctime;
 };
 
+/* Whether two stamps are of the same file in the same state. */
+bool object_open_is_same_stamp(const struct object_open_stamp *a,
+			       const struct object_open_stamp *b);
+
 struct object_open_file {
 	struct elf_file *elf; /* the caller's */
 	struct object_open_stamp stamp;
+	bool is_exact;	 /* it is the mapping's own file, not one found by name */
 	bool is_deleted; /* " (deleted)" at the end of the mapping's path is not of the name */
 };
 
@@ -31,6 +36,11 @@ struct object_open_file {
  * an ELF file that can be read), -ENOMEM, -EMFILE, -EIO. */
 int object_open(const char *proc_root, pid_t pid, const struct object_mapping *m,
 		const struct elf_opener *opener, struct object_open_file *ret_file);
+
+/* Looks at the mapping's own file (/proc/PID/map_files) without opening it. 0, or -ENOENT: the
+ * mapping is gone, or not ours to look at. */
+int object_open_look(const char *proc_root, pid_t pid, const struct object_mapping *m,
+		     struct object_open_stamp *ret_stamp);
 
 /* Checks whether the mapped file still has the stamp that it had when it was opened, without
  * opening it. Returns 1 (it has), 0 (it has changed, or another file is mapped there), or -ENOENT

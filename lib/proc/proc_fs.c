@@ -307,6 +307,17 @@ int proc_fs_map_file(const char *root, pid_t pid, uint64_t start, uint64_t end)
 	return open_at(root, pid, name, O_PATH);
 }
 
+int proc_fs_stat_map_file(const char *root, pid_t pid, uint64_t start, uint64_t end,
+			  struct stat *ret_stat)
+{
+	char path[PATH_MAX];
+
+	if ((size_t)snprintf(path, sizeof(path), "%s/%d/map_files/%lx-%lx", root, pid, start,
+			     end) >= sizeof(path))
+		return -ENAMETOOLONG;
+	return stat(path, ret_stat) ? -errno : 0;
+}
+
 int proc_fs_map_file_path(const char *root, pid_t pid, uint64_t start, uint64_t end,
 			  char **ret_path)
 {

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #define PROC_FS_COMM_SIZE 16 /* with the final NUL */
@@ -66,6 +67,11 @@ int proc_fs_reopen(int path_fd);
 
 /* Whether a link in /proc/PID leads to the same file for two processes; false if one has none. */
 bool proc_fs_is_same_file(const char *root, pid_t one, pid_t other, const char *link);
+
+/* Looks at the file that process `pid` has mapped at exactly these addresses. 0, or -errno of
+ * stat(). */
+int proc_fs_stat_map_file(const char *root, pid_t pid, uint64_t start, uint64_t end,
+			  struct stat *ret_stat);
 
 /* The path behind a mapping's link in map_files, as the kernel sees it, malloc()ed. */
 int proc_fs_map_file_path(const char *root, pid_t pid, uint64_t start, uint64_t end,

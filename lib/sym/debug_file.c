@@ -245,6 +245,12 @@ int debug_file_open(const struct elf_file *file, const struct debug_source *sour
 		err = open_by_link(file, source, path, ret_debug);
 	if (err == -ENOENT)
 		err = open_from_debuginfod(source, build_id, len, ret_debug);
+	/* A build-id is kept by tools that move the code. */
+	if (!err && !elf_file_has_layout_of(file, *ret_debug)) {
+		elf_file_free(*ret_debug);
+		*ret_debug = NULL;
+		err = -ENOENT;
+	}
 	if (err == -ENOENT)
 		err = elf_file_open_packed(file, ret_debug);
 	return err;

@@ -9,9 +9,11 @@
  *   JIT code       the recorded process, if it still lives: its file id identifies it by pid and
  *                  start time, and it must still run the same program
  *
- * The first three have a build-id in the store and one here, and the two must be equal. The path
- * and the pids are the recording's, which may come from anywhere: object_elsewhere.h opens regular
- * files alone, and a process's names are never taken for another's.
+ * The first three have a build-id in the store and one here, and the two must be equal. A file must
+ * also have been written before the recording began: tools that rewrite one keep its build-id
+ * (patchelf), and the store does not have its layout. The path and the pids are the recording's,
+ * which may come from anywhere: object_elsewhere.h opens regular files alone, and a process's names
+ * are never taken for another's.
  */
 #include "sym/late_objects.h"
 
@@ -169,7 +171,7 @@ static int add_roots(struct late_objects *l, const struct store_tables *t)
 
 /* The file that an object is, below a root. 0, -ENOMEM, or -ENOENT. */
 static int open_in(const struct object_elsewhere *files, const struct store_object *wanted,
-		   struct elf_file **ret_elf)
+		   uint64_t since_unix_ns, struct elf_file **ret_elf)
 {
 	const struct object_mapping m = {
 		.path = wanted->path,
@@ -184,7 +186,8 @@ static int open_in(const struct object_elsewhere *files, const struct store_obje
 		return err == -ENOMEM ? err : -ENOENT;
 	elf_file_build_id(file.elf, &len);
 	/* Without a build-id it was taken by its name: its content decides. */
-	if (len != wanted->build_id_len || (!len && elf_file_id(file.elf) != wanted->file_id)) {
+	if (len != wanted->build_id_len || (!len && elf_file_id(file.elf) != wanted->file_id) ||
+	    (uint64_t)elf_file_stamp(file.elf)->mtime_ns > since_unix_ns) {
 		elf_file_free(file.elf);
 		return -ENOENT;
 	}
@@ -195,12 +198,13 @@ static int open_in(const struct object_elsewhere *files, const struct store_obje
 static int find_file(struct late_objects *l, const struct store_tables *t,
 		     const struct store_object *wanted, struct object *object)
 {
-	int err = open_in(l->own, wanted, &object->elf);
+	const uint64_t since = t->recording.start_unix_ns;
+	int err = open_in(l->own, wanted, since, &object->elf);
 
 	if (err == -ENOENT && add_roots(l, t))
 		return -ENOMEM;
 	for (size_t i = 0; err == -ENOENT && i < l->roots.count; i++)
-		err = open_in(l->roots.items[i].files, wanted, &object->elf);
+		err = open_in(l->roots.items[i].files, wanted, since, &object->elf);
 	return err;
 }
 

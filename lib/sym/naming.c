@@ -35,6 +35,7 @@ struct naming {
 	uint64_t uses;
 	size_t limit;	    /* bytes of symbols; 0: none */
 	uint64_t forgotten; /* sources that were closed for it */
+	uint64_t changed;   /* questions about files that had become others */
 	int (*open_jit_map)(void *arg, const struct object *object); /* NULL: this process does */
 	void *files_arg;
 	struct naming_remote remote; /* zeroed: names are found here */
@@ -191,15 +192,28 @@ uint64_t naming_forgotten(const struct naming *n)
 	return n->forgotten;
 }
 
-/* Opens the symbols of an ELF object on first use. A file without any is no error. */
+uint64_t naming_changed(const struct naming *n)
+{
+	return n->changed;
+}
+
+/* Opens the symbols of an ELF object on first use, and anew when its file has changed. A file
+ * without any is no error; nor is one that is not the object any more, which has none. */
 static int open_symbols(struct naming *n, struct source *source, const struct object *object)
 {
 	int err;
 
+	if (source->elf && elf_file_is_touched(source->elf))
+		close_symbols(source);
 	if (source->is_opened || !object->elf)
 		return 0;
 	source->is_opened = true;
 	err = elf_file_clone(object->elf, &source->elf);
+	if (!err && elf_file_identity(source->elf) != elf_file_identity(object->elf)) {
+		close_symbols(source);
+		n->changed++;
+		return 0;
+	}
 	if (err)
 		return err == -ENOMEM ? err : 0;
 	return symbolizer_object_new(n->symbolizer, source->elf, object->path, &source->symbols);
@@ -290,6 +304,10 @@ static int resolve_elf(struct naming *n, struct source *source, const struct obj
 	if (err)
 		return err;
 	count = symbolizer_resolve(source->symbols, location->offset, frames, MAX_LINES);
+	if (elf_file_is_touched(source->elf)) { /* while it was read */
+		n->changed++;
+		return count < 0 ? count : 0;
+	}
 	if (count > MAX_LINES)
 		count = MAX_LINES;
 	for (int i = 0; i < count && !err; i++) {

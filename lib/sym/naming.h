@@ -67,6 +67,10 @@ void naming_trim(struct naming *naming);
 /* Returns how many objects' symbols were put out to keep within the limit. */
 uint64_t naming_forgotten(const struct naming *naming);
 
+/* Returns how many questions had no answer because the file had become another one than the
+ * object, or was being written to. */
+uint64_t naming_changed(const struct naming *naming);
+
 /* Will the next question about this object read many symbols, and put others out for them, which
  * are read anew when they are asked for? Then it pays to ask seldom. */
 bool naming_is_expensive(struct naming *naming, const struct object *object);

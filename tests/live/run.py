@@ -34,6 +34,7 @@ import test_erlang  # noqa: E402,F401
 import test_faults  # noqa: E402,F401
 import test_fold  # noqa: E402,F401
 import test_go  # noqa: E402,F401
+import test_identity  # noqa: E402,F401
 import test_java  # noqa: E402,F401
 import test_job  # noqa: E402,F401
 import test_names  # noqa: E402,F401

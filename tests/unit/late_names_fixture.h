@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "proc/object.h"
@@ -69,11 +70,22 @@ static inline char *path_of(const char *name)
 	return path;
 }
 
+/* When recordings begin, after all files were made; a test that changes a file moves it. */
+static int64_t begins_after_s = 3600; /* from now */
+
+static inline uint64_t begin_unix_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)(now.tv_sec + begins_after_s) * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 static inline void begin(struct recording *r, const char *store)
 {
 	char *path = path_of(store);
 
-	*r = (struct recording){.info = {.start_unix_ns = 1700000000000000000,
+	*r = (struct recording){.info = {.start_unix_ns = begin_unix_ns(),
 					 .start_ns = 5000000000,
 					 .end_ns = 5000000000,
 					 .host = "elsewhere",

@@ -26,6 +26,29 @@ static void found_by_build_id(void **state)
 	free(path);
 }
 
+/* A file that was written to, or laid out anew, since the recording began may be another with the
+ * same build-id. */
+static void newer_file_is_refused(void **state)
+{
+	char *path = path_of("prog");
+	struct looker l;
+
+	(void)state;
+	begins_after_s = 0;
+	usleep(20000); /* longer than the clock of file times ticks */
+	record_file("before.db", "prog", path, false);
+	look_once(&l, "before.db", NULL);
+	check_named(&l);
+	look_away(&l);
+	usleep(20000);
+	assert_int_equal(program_shell("cat prog > copy && cat copy > prog"), 0);
+	look_once(&l, "before.db", NULL);
+	check_nameless(&l);
+	look_away(&l);
+	begins_after_s = 3600;
+	free(path);
+}
+
 /* stackd looks up all names before it marks a recording as finished. */
 static void finished_recording_is_skipped(void **state)
 {
@@ -271,6 +294,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(found_by_build_id),
+		cmocka_unit_test(newer_file_is_refused),
 		cmocka_unit_test(finished_recording_is_skipped),
 		cmocka_unit_test(other_file_is_refused),
 		cmocka_unit_test(found_by_content),

@@ -178,6 +178,55 @@ static void order_is_requested_under_limit(void **state)
 	}
 }
 
+/* --- files that change ---------------------------------------------------------------------- */
+
+static void write_file(const char *path, const char *from)
+{
+	char command[512];
+
+	snprintf(command, sizeof(command), "cat %s > %s", from, path);
+	assert_int_equal(system(command), 0);
+	usleep(20000); /* longer than the clock of file times ticks */
+}
+
+/* A file that was renamed has its names. One that was overwritten in place has none, neither its
+ * own, part of which may be of before, nor those of what is there now; once it is what it was, it
+ * has them again. */
+static void overwritten_has_no_names(void **state)
+{
+	char path[] = "/tmp/stackd-naming-XXXXXX", away[64], own[64];
+	struct function moved = functions[0];
+	struct naming *naming;
+	struct last_line line;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	snprintf(away, sizeof(away), "%s-away", path);
+	snprintf(own, sizeof(own), "/proc/%d/exe", getpid());
+	write_file(path, own);
+	assert_int_equal(elf_file_open(fd, &moved.object.elf), 0);
+	for (int is_read = 0; is_read < 2; is_read++) {
+		assert_int_equal(naming_new("/proc", &naming), 0);
+		if (is_read)
+			assert_string_equal(ask(naming, &moved).function, moved.name);
+		assert_int_equal(rename(path, away), 0);
+		assert_string_equal(ask(naming, &moved).function, moved.name);
+		assert_int_equal(rename(away, path), 0);
+		assert_true(naming_changed(naming) == 0);
+		write_file(path, functions[2].object.path);
+		line = ask(naming, &moved);
+		assert_int_equal(line.lines, 0);
+		assert_true(naming_changed(naming) == 1);
+		write_file(path, own);
+		assert_string_equal(ask(naming, &moved).function, moved.name);
+		naming_free(naming);
+	}
+	close(fd);
+	elf_file_free(moved.object.elf);
+	assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -186,6 +235,7 @@ int main(void)
 		cmocka_unit_test(limit_of_some_objects),
 		cmocka_unit_test(object_without_room_is_expensive),
 		cmocka_unit_test(order_is_requested_under_limit),
+		cmocka_unit_test(overwritten_has_no_names),
 	};
 
 	return cmocka_run_group_tests(tests, find_places, free_places);

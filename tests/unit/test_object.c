@@ -56,6 +56,7 @@ static struct object_mapping by_build_id(const struct object *object, const char
 	return (struct object_mapping){
 		.start = 0x1000,
 		.end = 0x2000,
+		.offset = fixture_code_offset(),
 		.build_id = object->build_id,
 		.build_id_len = object->build_id_len,
 		.path = path,
@@ -263,6 +264,115 @@ static void test_rewritten_in_place(void **state)
 	free(path);
 }
 
+/* Files of one build-id and two layouts are two objects, with ids that do not depend on the table;
+ * where only the event is left, the mapping's place tells which. */
+static void test_two_layouts(void **state)
+{
+	struct context *c = *state;
+	char *path = fixture_elf_file(c->f, "lib/a.so", 0x21);
+	char *moved = fixture_moved_file(c->f, "lib/moved.so", 0x21);
+	const struct object_mapping ma = fixture_mapping(path, 0x7000);
+	const struct object *a = resolve(c, PID, &ma), *b, *other_a, *other_b;
+	struct object_mapping ea = by_build_id(a, path), eb = by_build_id(a, moved);
+	struct object_table *other;
+
+	fixture_map_file(c->f, PID, ea.start, ea.end, path);
+	fixture_map_file(c->f, PID + 1, eb.start, eb.end, moved);
+	eb.offset = fixture_moved_offset();
+	assert_ptr_equal(resolve(c, PID, &ea), a);
+	b = resolve(c, PID + 1, &eb);
+	assert_ptr_not_equal(b, a);
+	assert_true(b->file_id != a->file_id && b->layout != a->layout);
+	assert_true(a->file_id == elf_file_id(a->elf));
+	assert_memory_equal(b->build_id, a->build_id, a->build_id_len);
+	assert_ptr_equal(resolve(c, PID, &ea), a);
+	assert_ptr_equal(resolve(c, PID + 1, &eb), b);
+	assert_ptr_equal(resolve(c, PID + 2, &ea), a);
+	assert_ptr_equal(resolve(c, PID + 2, &eb), b);
+
+	assert_int_equal(object_table_new(c->f->proc, &other), 0);
+	assert_int_equal(object_table_resolve(other, PID, &ea, &other_a), 0);
+	assert_int_equal(object_table_resolve(other, PID + 1, &eb, &other_b), 0);
+	assert_true(other_a->file_id == a->file_id && other_b->file_id == b->file_id);
+	object_table_free(other);
+	free(path);
+	free(moved);
+}
+
+/* What could not be read is not the next file of its build-id, unless that can have been mapped. */
+static void test_unread_layout(void **state)
+{
+	struct context *c = *state;
+	char *path = fixture_elf_file(c->f, "lib/a.so", 0x21);
+	struct object_mapping known = fixture_mapping(path, 0x7000), e;
+	const struct object *a, *gone;
+	uint8_t id[ELF_BUILD_ID_MAX];
+	size_t len;
+
+	a = resolve(c, PID, &known);
+	len = a->build_id_len;
+	memcpy(id, a->build_id, len);
+	id[0] = 0x22;
+	e = (struct object_mapping){.start = 0x1000,
+				    .end = 0x2000,
+				    .offset = UINT64_C(1) << 30,
+				    .build_id = id,
+				    .build_id_len = (uint8_t)len,
+				    .path = "/gone"};
+	gone = resolve(c, PID, &e);
+	assert_null(gone->elf);
+	free(path);
+	path = fixture_elf_file(c->f, "lib/b.so", 0x22);
+	fixture_map_file(c->f, PID + 1, e.start, e.end, path);
+	e.offset = fixture_code_offset();
+	a = resolve(c, PID + 1, &e);
+	assert_non_null(a->elf);
+	assert_ptr_not_equal(a, gone);
+	assert_null(gone->elf);
+	free(path);
+}
+
+/* An object whose file was overwritten is not what the file holds now, and has its file again when
+ * that is mapped from elsewhere. */
+static void test_overwritten(void **state)
+{
+	struct context *c = *state;
+	char *path = fixture_elf_file(c->f, "lib/a.so", 0x61), *copy;
+	struct object_mapping m = fixture_mapping(path, 0x7000);
+	const struct object *a = resolve(c, PID, &m);
+	struct object_mapping e = by_build_id(a, path);
+	uint64_t before = (uint64_t)elf_file_stamp(a->elf)->ctime_ns, after;
+	struct stat st;
+
+	fixture_map_file(c->f, PID, e.start, e.end, path);
+	assert_ptr_equal(resolve(c, PID, &e), a);
+	assert_true(object_table_has_proof(c->table, a, before));
+	assert_false(elf_file_is_touched(a->elf));
+	usleep(20000); /* longer than the clock of file times ticks */
+	assert_int_equal(chmod(path, 0600), 0);
+	assert_int_equal(stat(path, &st), 0);
+	after = (uint64_t)elf_stamp_of(&st).ctime_ns;
+	assert_false(object_table_has_proof(c->table, a, after));
+	assert_true(object_table_prove(c->table, PID, &e, a, after));
+	assert_true(object_table_has_proof(c->table, a, after));
+
+	usleep(20000);
+	free(fixture_elf_file(c->f, "lib/a.so", 0x62));
+	assert_int_equal(stat(path, &st), 0);
+	after = (uint64_t)elf_stamp_of(&st).ctime_ns;
+	assert_true(elf_file_is_touched(a->elf));
+	assert_false(object_table_prove(c->table, PID, &e, a, after));
+	assert_false(object_table_has_proof(c->table, a, after));
+	assert_ptr_equal(resolve(c, PID, &e), a);
+
+	copy = fixture_elf_file(c->f, "lib/copy.so", 0x61);
+	fixture_map_file(c->f, PID + 1, e.start, e.end, copy);
+	assert_ptr_equal(resolve(c, PID + 1, &e), a);
+	assert_false(elf_file_is_touched(a->elf));
+	free(copy);
+	free(path);
+}
+
 static void test_deleted_names(void **state)
 {
 	struct context *c = *state;
@@ -327,7 +437,10 @@ static void test_elsewhere(void **state)
 	struct context *c = *state;
 	char *path = fixture_elf_file(c->f, "far/lib/a.so", 0x11);
 	char *root = strndup(path, strlen(path) - strlen("/lib/a.so"));
-	struct object_mapping m = {.start = 0x1000, .end = 0x2000, .path = "/lib/a.so"};
+	struct object_mapping m = {.start = 0x1000,
+				   .end = 0x2000,
+				   .offset = fixture_code_offset(),
+				   .path = "/lib/a.so"};
 	struct object_elsewhere *none;
 
 	read_build_id(path, id);
@@ -358,7 +471,11 @@ static void test_elsewhere_by_build_id(void **state)
 	struct context *c = *state;
 	char *path = fixture_elf_file(c->f, "a.so", 0x11), *cache = fixture_path(c->f, "cache");
 	char name[128] = "cache/.build-id/11/";
-	struct object_mapping m = {.start = 0x1000, .end = 0x2000, .path = "/x", .build_id = id};
+	struct object_mapping m = {.start = 0x1000,
+				   .end = 0x2000,
+				   .offset = fixture_code_offset(),
+				   .path = "/x",
+				   .build_id = id};
 	size_t at = strlen(name);
 
 	read_build_id(path, id);
@@ -549,6 +666,9 @@ int main(void)
 		TEST(test_unreadable_then_readable),
 		TEST(test_stable_id_without_build_id),
 		TEST(test_rewritten_in_place),
+		TEST(test_two_layouts),
+		TEST(test_unread_layout),
+		TEST(test_overwritten),
 		TEST(test_deleted_names),
 		TEST(test_elsewhere),
 		TEST(test_elsewhere_by_build_id),

@@ -186,6 +186,50 @@ static inline char *fixture_elf_file(struct fixture *f, const char *name, uint8_
 	return fixture_path(f, name);
 }
 
+/* The offset of the first page of code in the test's own executable. */
+static inline uint64_t fixture_code_offset(void)
+{
+	size_t size;
+	const uint8_t *image = fixture_elf(&size);
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)image;
+	const Elf64_Phdr *p = (const Elf64_Phdr *)(image + header->e_phoff);
+
+	while (p->p_type != PT_LOAD || !(p->p_flags & PF_X))
+		p++;
+	return p->p_offset & ~(uint64_t)0xfff;
+}
+
+/* The same file with its headers saying that the code stands behind all the rest, where
+ * fixture_moved_offset() is. */
+static inline uint64_t fixture_moved_offset(void)
+{
+	size_t size;
+
+	fixture_elf(&size);
+	return (size + 0xfff) & ~(uint64_t)0xfff;
+}
+
+static inline char *fixture_moved_file(struct fixture *f, const char *name, uint8_t mark)
+{
+	char *path = fixture_elf_file(f, name, mark);
+	int fd = open(path, O_RDWR);
+	Elf64_Ehdr header;
+	Elf64_Phdr p;
+	off_t at;
+
+	assert_true(fd >= 0);
+	assert_int_equal(pread(fd, &header, sizeof(header), 0), sizeof(header));
+	at = (off_t)header.e_phoff;
+	do {
+		assert_int_equal(pread(fd, &p, sizeof(p), at), sizeof(p));
+		at += (off_t)sizeof(p);
+	} while (p.p_type != PT_LOAD || !(p.p_flags & PF_X));
+	p.p_offset = fixture_moved_offset();
+	assert_int_equal(pwrite(fd, &p, sizeof(p), at - (off_t)sizeof(p)), sizeof(p));
+	close(fd);
+	return path;
+}
+
 /* The mapping of a file as in /proc/PID/maps: by device and inode. */
 static inline struct object_mapping fixture_mapping(const char *path, uint64_t start)
 {
@@ -195,7 +239,7 @@ static inline struct object_mapping fixture_mapping(const char *path, uint64_t s
 	return (struct object_mapping){
 		.start = start,
 		.end = start + 0x1000,
-		.offset = 0x1000,
+		.offset = fixture_code_offset(),
 		.dev_major = major(st.st_dev),
 		.dev_minor = minor(st.st_dev),
 		.inode = st.st_ino,
