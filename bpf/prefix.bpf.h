@@ -60,6 +60,8 @@ static __always_inline void expect_window(struct scratch *s, const struct thread
 	s->window_first = bytes > WINDOW_LEAST ? bytes : WINDOW_LEAST;
 }
 
+__noinline int deep_take(struct scratch *given);
+
 /* Takes the state of the thread: afterwards it must be given back. */
 static __always_inline void state_take(struct scratch *s, struct task_struct *task, __u32 tid)
 {
@@ -67,6 +69,7 @@ static __always_inline void state_take(struct scratch *s, struct task_struct *ta
 	struct thread_state *state;
 
 	s->probe = 0;
+	s->deep = 0;
 	s->is_anchor = 0;
 	s->state = mix(start_time ^ tid) & (state_slots - 1);
 	state = state_at(s);
@@ -82,6 +85,7 @@ static __always_inline void state_take(struct scratch *s, struct task_struct *ta
 		state->walks = 0;
 		state->css_set = 0;
 		state->credit = STACKD_ANCHOR_CREDIT;
+		state->deep = 0;
 		state->is_lean = 1;
 	}
 	state->walks++;
@@ -94,6 +98,8 @@ static __always_inline void state_take(struct scratch *s, struct task_struct *ta
 		return;
 	s->probe = state->count;
 	expect_window(s, state);
+	if (RARELY(state->deep))
+		deep_take(s);
 }
 
 /* A walk is to begin again, with all registers. If not for its leaf alone, so will the thread's
@@ -350,7 +356,7 @@ static __always_inline bool prefix_matches(struct scratch *s)
 /* --- remembering ------------------------------------------------------------------------------ */
 
 /* The number from the root of a frame that the walk numbers from the leaf. */
-static __always_inline __u16 from_root(const struct scratch *s, __u32 frame)
+static __always_inline __u32 from_root(const struct scratch *s, __u32 frame)
 {
 	return s->kept + s->n_new - 1 - frame;
 }
@@ -379,8 +385,8 @@ static __always_inline bool is_plain(const struct scratch *s, __u32 index,
 static __always_inline void note_frame(struct scratch *s, __u32 index,
 				       const struct stackd_rule *rule)
 {
-	struct mark *mark = &s->marks[BOUNDED(index, MAX_FRAMES)];
-	struct guard *guard = &s->guards[BOUNDED(index, MAX_FRAMES)];
+	struct mark *mark = &s->marks[RECENT(index)];
+	struct guard *guard = &s->guards[RECENT(index)];
 	__u32 reg = cfa_register(rule);
 
 	mark->slot = slot_of_frame(s);
@@ -404,8 +410,8 @@ static __always_inline void note_frame(struct scratch *s, __u32 index,
  * address of 0 that ends the stack. */
 static __always_inline void note_step(struct scratch *s, __u32 index, int end)
 {
-	struct mark *mark = &s->marks[BOUNDED(index, MAX_FRAMES)];
-	struct guard *guard = &s->guards[BOUNDED(index, MAX_FRAMES)];
+	struct mark *mark = &s->marks[RECENT(index)];
+	struct guard *guard = &s->guards[RECENT(index)];
 
 	if (end == STACKD_END_ENTRY) {
 		s->zero = s->walk.slot;
@@ -436,11 +442,11 @@ static __always_inline void keep_mark(struct scratch *s, struct thread_state *st
 
 	if (root >= MAX_MARKS)
 		return; /* beyond what is remembered */
-	state->marks[BOUNDED(root, MAX_MARKS)] = s->marks[BOUNDED(index, MAX_FRAMES)];
-	if (!(s->marks[BOUNDED(index, MAX_FRAMES)].slot & MARK_GUARDED))
+	state->marks[BOUNDED(root, MAX_MARKS)] = s->marks[RECENT(index)];
+	if (!(s->marks[RECENT(index)].slot & MARK_GUARDED))
 		return;
 	guard = &state->guards[BOUNDED(root, MAX_MARKS)];
-	*guard = s->guards[BOUNDED(index, MAX_FRAMES)];
+	*guard = s->guards[RECENT(index)];
 	if (guard->reg && guard->origin != MARK_LIVE)
 		guard->origin = from_root(s, guard->origin);
 }
@@ -452,6 +458,8 @@ static long keep_marks(__u32 turn, struct scratch **at)
 	struct thread_state *state = state_at(s);
 	__u32 index = turn * MARKS_A_TURN;
 
+	if (s->n_new > MAX_FRAMES)
+		index += s->n_new - MAX_FRAMES;
 	if (!state)
 		return 1;
 	for (int i = 0; i < MARKS_A_TURN && index < s->n_new; i++, index++)
@@ -495,9 +503,10 @@ __noinline int keep_mapping(struct scratch *given, __u32 index)
 }
 
 /* Adds those of all new frames; of a stack that was walked whole, they replace what is there. */
-static __always_inline void keep_mappings(struct scratch *s, struct thread_state *state)
+static __always_inline void keep_mappings(struct scratch *s, struct thread_state *state,
+					  bool is_whole)
 {
-	if (!s->kept)
+	if (is_whole)
 		state->n_touched = 0;
 	for (__u32 i = 0; i < TOUCHED_MAPPINGS && i < s->n_touched; i++) {
 		FORGET(i);
@@ -537,7 +546,7 @@ static __always_inline void state_remember(struct scratch *s)
 	}
 	if (!s->kept)
 		state->zero = s->zero;
-	keep_mappings(s, state);
+	keep_mappings(s, state, !s->kept);
 	state->count = total < MAX_MARKS ? total : MAX_MARKS;
 	state->sequence++;
 }

@@ -22,9 +22,13 @@
 
 #include "walk.h"
 
-#define MAX_FRAMES   2048 /* new ones in a walk */
-#define MAX_BYTES    (MAX_FRAMES * 12)
-#define MAX_MARKS    1024 /* frames that are remembered of a thread, from the root on */
+#ifndef MAX_FRAMES
+#define MAX_FRAMES 2048 /* new ones in a record; deeper stacks take several (deep.bpf.h) */
+#endif
+#define MAX_BYTES (MAX_FRAMES * 12)
+#ifndef MAX_MARKS
+#define MAX_MARKS 1024 /* frames that are remembered of a thread, from the root on */
+#endif
 #define WINDOW_BYTES 65536
 #define RUN_BYTES    2048
 #define MAX_FIXES    8
@@ -44,16 +48,15 @@ struct mark {
 struct guard {
 	__u64 reg_slot, reg_word; /* the register that its CFA comes from, if not known by `slot` */
 	__u64 word_slot, word;	  /* the slot that its CFA was read from, if any */
-	__u16 reg;		  /* number of that register; 0: none */
-	__u16 origin;		  /* frame that saved it, counted from the root; MARK_LIVE: none */
-	__u32 pad;
+	__u32 origin;		  /* frame that saved it, counted from the root; MARK_LIVE: none */
+	__u32 reg;		  /* number of that register; 0: none */
 };
 
 #define MARK_GUARDED (1ull << 63) /* its guard counts, too */
 #define MARK_EXACT   (1ull << 62) /* `ra` was interrupted by a signal: no return address */
 #define MARK_PLAIN   (1ull << 61) /* it goes by rbp, in the usual way: no guard is needed */
 #define MARK_FLAGS   (MARK_GUARDED | MARK_EXACT | MARK_PLAIN)
-#define MARK_LIVE    0xffff
+#define MARK_LIVE    0xffffffffu
 
 /* A mapping that samples have met. */
 struct seen_mapping {
@@ -134,6 +137,10 @@ struct scratch {
 	__u32 bytes;	   /* of the record's frames */
 	__u32 walked_form; /* of the record */
 	__u32 end;	   /* why it stopped */
+	__u32 most;	   /* frames that the record has room for, and the parts before it */
+	__u32 deep;	   /* index of the thread's deep stack, +1; 0: none (deep.bpf.h) */
+	__u32 deep_left;   /* frames of it that may match, from the probe on to its end */
+	__u32 sent_frames; /* in the parts before */
 	__u32 probe;	   /* next mark to compare with, counted from the root; +1 */
 	__u32 state;	   /* index of the thread's state; UINT32_MAX: none */
 	__u32 check;	   /* verification: mark at hand; +1 */
@@ -152,7 +159,7 @@ struct scratch {
 	__u32 has_reading; /* `reading` goes before the record */
 	__u32 is_at_entry; /* the walk begins at a function's entry, of which the registers are */
 	struct {
-		__u16 mark, reg;
+		__u32 mark, reg;
 	} fixes[MAX_FIXES];
 
 	struct stackd_rule switching; /* of a step to another stack */
@@ -191,7 +198,8 @@ struct scratch {
 	} tagged;
 	struct {
 		struct stackd_walked header;
-		__u8 bytes[MAX_BYTES + STACKD_MAX_KERNEL_FRAMES * 8 + 16];
+		__u8 bytes[MAX_BYTES + STACKD_MAX_KERNEL_FRAMES * 8 + sizeof(struct stackd_part) +
+			   16];
 	} walked;
 	struct stackd_stack_record record;
 	/* directly behind it: */
@@ -204,6 +212,22 @@ struct scratch {
 	} branches;
 
 	struct stackd_reading reading;
+
+	/* Deep stacks: places of marks, see deep.bpf.h. */
+	struct stackd_part part;
+	__u32 is_part_lost;
+	__u32 deep_probe;		  /* the next one to compare with */
+	__u32 deep_check;		  /* verification: the one at hand, */
+	__u32 deep_to_do;		  /* and how many there are from it on */
+	__u32 deep_matched;		  /* the one that the walk has met */
+	__u32 deep_count;		  /* verified, from that one on */
+	__u32 deep_place;		  /* of the frame with number 0 */
+	__u32 deep_joined;		  /* number of the first frame beyond the open end */
+	__u32 deep_from, deep_to, deep_n; /* a copy in progress */
+	__u32 deep_action;		  /* how the walk is remembered */
+	__u32 deep_run_plain;
+	__u64 deep_plain; /* slot of the frame before, if it is plain */
+	__u64 deep_run_base;
 
 	__u8 run[RUN_BYTES + 8] ALIGNED; /* not last: the verifier allows for more than it holds */
 
@@ -242,6 +266,14 @@ struct {
 		asm volatile("%0 &= %1" : "+r"(bounded_) : "i"(-1 + (limit)));                     \
 		bounded_;                                                                          \
 	})
+#endif
+
+/* Moves what follows off the common path. */
+#define RARELY(condition) __builtin_expect(!!(condition), 0)
+
+/* Where the mark of a new frame is: those of the last MAX_FRAMES ones are there. */
+#ifndef RECENT
+#define RECENT(frame) BOUNDED(frame, MAX_FRAMES)
 #endif
 
 /*

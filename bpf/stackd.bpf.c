@@ -19,6 +19,7 @@
 #include "ahead.bpf.h"
 #include "branch.bpf.h"
 #include "code.bpf.h"
+#include "deep.bpf.h"
 #include "idle.bpf.h"
 #include "instance.bpf.h"
 #include "window.bpf.h"
@@ -153,7 +154,12 @@ __noinline int walk_from_leaf(struct scratch *given)
 	s->n_fixes = 0;
 	s->zero = 0;
 	s->matched_before = 0;
+	s->most = MAX_FRAMES;
+	s->sent_frames = 0;
+	s->deep_left = 0;
 	start_bytes(s);
+	if (RARELY(s->deep))
+		deep_begin(s);
 	return 0;
 }
 
@@ -205,10 +211,14 @@ static long walk_frame(__u32 turn, struct scratch **at)
 		s->end = STACKD_END_ENTRY;
 		return 1;
 	}
+	if (RARELY(s->deep_left) && index && deep_matches(s))
+		return 1;
 	if (segment_is_full(s, index)) {
 		s->end = STACKD_END_SEGMENT;
 		return 1;
 	}
+	if (RARELY(index >= s->most || s->bytes > DEEP_BYTES) && deep_go_on(s))
+		return 1;
 	if (index % AHEAD_FRAMES == AHEAD_FROM)
 		fetch_ahead(s);
 	if (index && stride(s))
@@ -223,7 +233,7 @@ static long walk_frame(__u32 turn, struct scratch **at)
 	if (!rule)
 		return 1;
 	s->end = STACKD_END_TOO_DEEP;
-	if (index >= MAX_FRAMES || !put_height(s) || !put_frame(s, !index))
+	if (!put_height(s) || !put_frame(s, !index))
 		return 1;
 	note_frame(s, index, rule);
 	touch_mapping(s);
@@ -376,28 +386,41 @@ static __always_inline void send_walk(struct scratch *s, struct bpf_perf_event_d
 	const struct stackd_header *header = &s->record.header;
 	struct thread_state *state = state_at(s);
 	bool remember = state && s->end == STACKD_END_ENTRY && !s->walk.is_once;
-	__u32 bytes = s->bytes, kernel;
+	bool has_part = s->deep || s->sent_frames, is_lost = false, is_urgent = false;
+	__u32 bytes = s->bytes, kernel, size;
 
 	if (bytes > MAX_BYTES)
 		return;
 	kernel = kernel_frames(s, ctx, header->flags, &s->walked.bytes[bytes]);
+	size = bytes + kernel * 8;
+	if (RARELY(has_part)) {
+		deep_end(s, size);
+		remember = s->deep ? s->deep_action : remember;
+		is_lost = s->is_part_lost;
+		is_urgent = s->part.flags & STACKD_PART_WANTS_ROOM;
+		size += sizeof(s->part);
+	}
 	s->walked.header = (struct stackd_walked){
-		.form = s->walked_form | (remember ? 0 : STACKD_FORM_NOT_REMEMBERED),
+		.form = s->walked_form | (remember ? 0 : STACKD_FORM_NOT_REMEMBERED) |
+			(has_part ? STACKD_FORM_PART : 0),
 		.end_reason = s->end,
 		.sequence = state ? state->sequence + 1 : 0,
 		.n_kernel = kernel,
-		.kept = s->kept,
+		.kept = has_part ? 0 : s->kept,
 		.tid = header->tid,
 		.time_ns = header->time_ns,
 		.cpu = header->cpu,
 	};
-	s->is_sent = !send(&s->walked, sizeof(s->walked.header) + bytes + kernel * 8, false,
+	/* With one of its parts, all of a walk is lost. */
+	s->is_sent = !send(&s->walked, is_lost ? ~0u : sizeof(s->walked.header) + size, is_urgent,
 			   source_of(s, ctx));
 	if (!s->is_sent)
 		return;
 	if (state)
 		state->css_set = s->css_set;
-	if (remember)
+	if (RARELY(remember && s->deep))
+		deep_remember(s);
+	else if (remember)
 		state_remember(s);
 }
 
@@ -508,7 +531,7 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 		header->time_ns = bpf_ktime_get_ns();
 	send_reading(s);
 	walk_from_leaf(s);
-	bpf_loop(2 * MAX_FRAMES + 1, walk_frame, &s, 0);
+	bpf_loop(4 * STACKD_DEEP_NEW, walk_frame, &s, 0);
 	count_walk(s);
 	if ((ctx || s->is_wait) && s->end != STACKD_END_ENTRY && s->n_new <= 1 &&
 	    is_unborn(&s->record, task))
@@ -528,6 +551,7 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 			send_stack(s, ctx);
 		}
 	}
+	deep_give_back(s);
 	state_give_back(s);
 }
 

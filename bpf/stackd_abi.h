@@ -10,8 +10,9 @@
  *             struct stackd_instance         each only if a bit of `form` says so
  *             u8  frames[]                   new user frames, leaf first, in 3, 4 or 12 bytes
  *                                            each
- *             u64 kernel[n_kernel]           leaf first, as bpf_get_stack gives them; they end
- *                                            the record, wherever the frames before them end
+ *             u64 kernel[n_kernel]           leaf first, as bpf_get_stack gives them
+ *             struct stackd_part             of a deep stack: see there; it ends the record,
+ *                                            wherever the frames end
  *   STACK  := struct stackd_stack_record     the daemon has to walk it
  *             u64 kernel[n_kernel]
  *             u8  stack[stack_bytes]         from regs' rsp upwards; its last `shared` bytes
@@ -48,7 +49,7 @@
 #include "stackd_counters.h" /* the counters of losses and cost; */
 #include "stackd_mpi.h"	     /* what functions of MPI do */
 
-#define STACKD_ABI_VERSION 17
+#define STACKD_ABI_VERSION 18
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -142,6 +143,7 @@ enum stackd_record_kind {
 #define STACKD_FORM_WALKED	   0x80 /* always: where other records have their version */
 #define STACKD_FORM_IN_KERNEL	   0x01 /* STACKD_IN_KERNEL */
 #define STACKD_FORM_NOT_REMEMBERED 0x02 /* STACKD_NOT_REMEMBERED */
+#define STACKD_FORM_PART	   0x04 /* it ends with a struct stackd_part */
 
 /*
  * The header of a WALKED record in the ring. It is packed, since nearly all records are WALKED and
@@ -159,6 +161,35 @@ struct stackd_walked {
 	__u64 cpu : 16;
 };
 
+/*
+ * The end of a WALKED record of a deep stack (bpf/deep.bpf.h). A walk of many new frames takes
+ * several records, its parts, in order and of one thread, CPU and time; the last one has the kernel
+ * frames and what is said of the whole walk. The fields before the frames are the first one's.
+ *
+ * A walk that came to its limit before the thread's entry is remembered, too, if it is OPEN: the
+ * thread's later walks go on from its rootward end. One that JOINS it consists of its own frames,
+ * of those of the open walk but for the first `skipped` ones, and of what was found beyond: that
+ * begins with the part whose number is `joined_at`. What is beyond is added to the open walk, which
+ * is kept, with its end, in place of the path that was walked now.
+ */
+struct stackd_part {
+	__u32 number; /* from 0 */
+	__u32 kept;   /* as in stackd_header, of the last part */
+	__u32 skipped;
+	__u16 joined_at;
+	__u8 flags; /* enum stackd_part_flags */
+	__u8 pad;
+	__u64 left_bytes; /* of stack beyond the last frame of a walk that is not complete; 0: not
+			   * known */
+};
+
+enum stackd_part_flags {
+	STACKD_PART_LAST = 1 << 0,
+	STACKD_PART_OPEN = 1 << 1,
+	STACKD_PART_JOINS = 1 << 2,
+	STACKD_PART_WANTS_ROOM = 1 << 3, /* there was none to remember it in */
+};
+
 struct stackd_header {
 	__u8 version;	 /* STACKD_ABI_VERSION */
 	__u8 kind;	 /* enum stackd_record_kind, and the bits above */
@@ -167,10 +198,12 @@ struct stackd_header {
 	__u32 tid;	 /* thread id, initial pid namespace */
 	__u64 time_ns;	 /* CLOCK_MONOTONIC */
 	__u16 cpu;	 /* where the sample was taken */
-	__u16 kept;	 /* WALKED: root frames that are those of the thread's walk before */
-	__u16 bytes;	 /* WALKED: what follows, kernel frames excepted; with padding to 8 after */
 	__u8 n_kernel;	 /* kernel frames */
 	__u8 sequence;	 /* WALKED: one more than in the thread's walk before, modulo 256 */
+	__u32 kept;	 /* WALKED: root frames that are those of the thread's walk before */
+	__u32 bytes;	 /* WALKED: what follows, kernel frames excepted; with padding to 8 after */
+	__u32 part;	 /* WALKED: bit i: enum stackd_part_flags; 0: no struct stackd_part follows
+			  * the kernel frames */
 };
 
 /*
@@ -567,6 +600,16 @@ enum stackd_prefix {
 	STACKD_PREFIX_NONE,	/* every stack is walked whole */
 };
 
+/* Stacks of so many frames are walked to the end and remembered (bpf/deep.bpf.h), in parts of so
+ * many new frames each. A deep stack is remembered in blocks of marks, by place. */
+#ifndef STACKD_DEEP_MOST
+#define STACKD_DEEP_MOST   100000u
+#define STACKD_DEEP_NEW	   24576u
+#define STACKD_DEEP_PLACES 131072u /* a power of two, as the next */
+#define STACKD_DEEP_BLOCK  256u
+#endif
+#define STACKD_DEEP_STACKS 8
+
 #define STACKD_RULE_SETS 16384 /* of the kernel half's cache of rules, a CPU */
 
 /* Rule numbers that every table knows; compiled rules follow. */
@@ -576,18 +619,19 @@ enum stackd_prefix {
 
 _Static_assert(sizeof(struct stackd_regs) == 136, "stackd_regs is shared with the kernel half");
 _Static_assert(sizeof(struct stackd_walked) == 16, "stackd_walked is shared");
-_Static_assert(sizeof(struct stackd_header) == 24, "stackd_header is shared");
+_Static_assert(sizeof(struct stackd_header) == 32, "stackd_header is shared");
 _Static_assert(__builtin_offsetof(struct stackd_header, time_ns) == 8, "stackd_header layout");
-_Static_assert(__builtin_offsetof(struct stackd_header, sequence) == 23, "stackd_header layout");
+_Static_assert(__builtin_offsetof(struct stackd_header, sequence) == 19, "stackd_header layout");
+_Static_assert(sizeof(struct stackd_part) == 24, "stackd_part is shared");
 _Static_assert(sizeof(struct stackd_inode) == 24, "stackd_inode is shared");
 _Static_assert(sizeof(struct stackd_mapping) == 48, "stackd_mapping is shared");
 _Static_assert(sizeof(struct stackd_instance) == 56, "stackd_instance is shared");
-_Static_assert(sizeof(struct stackd_stack_record) == 312, "stackd_stack_record is shared");
-_Static_assert(sizeof(struct stackd_tag_record) == 64, "stackd_tag_record is shared");
+_Static_assert(sizeof(struct stackd_stack_record) == 320, "stackd_stack_record is shared");
+_Static_assert(sizeof(struct stackd_tag_record) == 72, "stackd_tag_record is shared");
 _Static_assert(sizeof(struct stackd_branch) == 24, "stackd_branch is the kernel's");
-_Static_assert(sizeof(struct stackd_branch_record) == 32, "stackd_branch_record is shared");
-_Static_assert(sizeof(struct stackd_launched) == 992, "stackd_launched is shared");
-_Static_assert(sizeof(struct stackd_reading) == 160, "stackd_reading is shared");
+_Static_assert(sizeof(struct stackd_branch_record) == 40, "stackd_branch_record is shared");
+_Static_assert(sizeof(struct stackd_launched) == 1000, "stackd_launched is shared");
+_Static_assert(sizeof(struct stackd_reading) == 168, "stackd_reading is shared");
 _Static_assert(sizeof(struct stackd_place) == 72, "stackd_place is shared");
 _Static_assert(sizeof(struct stackd_tagged) == 24, "stackd_tagged is shared");
 _Static_assert(sizeof(struct stackd_known_tag) == 16, "stackd_known_tag is shared");

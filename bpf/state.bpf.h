@@ -22,7 +22,8 @@ struct thread_state {
 	__u64 zero;    /* slot of the return address of 0 that ended the stack; 0: none did */
 	__u32 sequence;
 	__u32 walks;	/* of the thread, begun */
-	__u32 credit;	/* for anchors (segment.bpf.h) */
+	__u16 credit;	/* for anchors (segment.bpf.h) */
+	__u16 deep;	/* index of its deep stack, +1; 0: none (deep.bpf.h) */
 	__u16 count;	/* marks */
 	__u8 n_touched; /* TOUCHED_MAPPINGS + 1: too many to compare */
 	__u8 is_lean;	/* its walks need no other register than rbp */

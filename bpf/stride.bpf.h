@@ -73,7 +73,7 @@ static __always_inline bool stride_step(struct scratch *s)
 
 	if (!rule || !is_stride(s, rule))
 		return false;
-	mark = &s->marks[BOUNDED(frame, MAX_FRAMES)];
+	mark = &s->marks[RECENT(frame)];
 	cfa = s->walk.r[rule->reg == STACKD_REG_RSP ? STACKD_REG_RSP : STACKD_REG_RBP] +
 	      (__u64)(__s64)rule->cfa_offset;
 	ra_at = cfa + (__u64)(__s64)rule->ra_offset - base;
@@ -114,7 +114,7 @@ __noinline int stride(struct scratch *given)
 	__u32 from;
 
 	if (!has_strides() || !s || !s->walk.is_lean || s->walk.is_exact ||
-	    s->n_new > MAX_FRAMES - STRIDE_FRAMES || s->bytes > MAX_BYTES - 4 * STRIDE_FRAMES)
+	    s->n_new + STRIDE_FRAMES > s->most || s->bytes > MAX_BYTES - 4 * STRIDE_FRAMES)
 		return 0;
 	from = s->n_new;
 	state = state_at(s);

@@ -16,8 +16,25 @@ struct previous {
 	uint8_t data[STACKD_SHARED_BYTES];
 };
 
+/* A walk of several parts that are not all here yet. */
+struct unfinished {
+	uint64_t time_ns;
+	uint32_t tid, next; /* number of the part that is to come */
+	uint16_t cpu;
+	bool is_used;
+	struct stackd_header header; /* of the first part */
+	uint32_t joint;		     /* bytes of the first part */
+	VEC(uint8_t) bytes;
+};
+
+/* A thread's walk can be interrupted by one of a sample; and each CPU has its own. */
+#define UNFINISHED 64
+#define MOST_BYTES (1u << 20) /* of a walk */
+
 struct record_reader {
 	struct record_pool *pool;
+	struct unfinished walks[UNFINISHED];
+	size_t next_walk;	/* to be replaced */
 	struct previous **cpus; /* by CPU; NULL: it has sent none */
 	size_t n_cpus;		/* for which there is room */
 };
@@ -43,6 +60,8 @@ void record_reader_free(struct record_reader *r)
 	for (size_t i = 0; i < r->n_cpus; i++)
 		free(r->cpus[i]);
 	free(r->cpus);
+	for (size_t i = 0; i < UNFINISHED; i++)
+		free(r->walks[i].bytes.items);
 	record_pool_free(r->pool);
 	free(r);
 }
@@ -154,39 +173,138 @@ static struct stackd_header walked_header(const struct stackd_walked *w, uint64_
 		.tid = (uint32_t)w->tid,
 		.time_ns = whole_time(w->time_ns, now_ns),
 		.cpu = (uint16_t)w->cpu,
-		.kept = (uint16_t)w->kept,
+		.kept = (uint32_t)w->kept,
 		.n_kernel = (uint8_t)w->n_kernel,
 		.sequence = (uint8_t)w->sequence,
 	};
 }
 
-static int read_walked(struct record_reader *r, const struct stackd_walked *walked, size_t size,
-		       uint64_t now_ns, struct stackd_header **ret_record)
-{
-	struct stackd_header header, *copy;
-	const uint8_t *from = (const uint8_t *)(walked + 1);
-	size_t bytes, padded;
+/* --- parts ----------------------------------------------------------------------------------- */
 
-	if (size < sizeof(*walked))
+/* Returns the walk that a part belongs to; the first part begins a new one. NULL: its parts before
+ * have not been read. */
+static struct unfinished *walk_of(struct record_reader *r, const struct stackd_header *header,
+				  const struct stackd_part *part)
+{
+	struct unfinished *w;
+
+	for (size_t i = 0; i < UNFINISHED; i++) {
+		w = &r->walks[i];
+		if (!w->is_used || w->tid != header->tid || w->cpu != header->cpu ||
+		    w->time_ns != header->time_ns)
+			continue;
+		w->is_used = w->next == part->number && part->number;
+		if (part->number)
+			return w->is_used ? w : NULL;
+	}
+	if (part->number)
+		return NULL;
+	w = &r->walks[r->next_walk++ % UNFINISHED];
+	w->is_used = true;
+	w->tid = header->tid;
+	w->cpu = header->cpu;
+	w->time_ns = header->time_ns;
+	w->next = 0;
+	w->header = *header;
+	w->bytes.count = 0;
+	return w;
+}
+
+/* Adds the frames of a part to its walk. 0; -EBADMSG; -ENOMEM. */
+static int add_part(struct record_reader *r, const struct stackd_header *header,
+		    const struct stackd_part *part, const uint8_t *from, size_t bytes,
+		    struct unfinished **ret_walk)
+{
+	struct unfinished *w = walk_of(r, header, part);
+
+	if (!w)
 		return -EBADMSG;
-	header = walked_header(walked, now_ns);
-	bytes = size - sizeof(*walked);
-	if (bytes < front_bytes(&header) + kernel_bytes(&header))
-		return -EBADMSG;
-	bytes -= kernel_bytes(&header);
-	if (bytes > UINT16_MAX)
-		return -EBADMSG;
-	header.bytes = (uint16_t)bytes;
-	padded = (bytes + 7) & ~(size_t)7;
-	copy = record_pool_take(r->pool, sizeof(header) + padded + kernel_bytes(&header));
+	if (w->bytes.count + bytes > MOST_BYTES || VEC_RESERVE(&w->bytes, bytes)) {
+		w->is_used = false;
+		return w->bytes.count + bytes > MOST_BYTES ? -EBADMSG : -ENOMEM;
+	}
+	memcpy(w->bytes.items + w->bytes.count, from, bytes);
+	w->bytes.count += bytes;
+	if (!w->next++)
+		w->joint = (uint32_t)bytes;
+	*ret_walk = w;
+	return 0;
+}
+
+/* --- WALKED ---------------------------------------------------------------------------------- */
+
+/* Makes the record of a header, whose bytes are at `from`, and its kernel frames. */
+static int expand_walked(struct record_reader *r, struct stackd_header header, const uint8_t *from,
+			 size_t bytes, const uint8_t *kernel, const struct stackd_part *part,
+			 struct stackd_header **ret_record)
+{
+	size_t padded = (bytes + 7) & ~(size_t)7, end = padded + kernel_bytes(&header);
+	struct stackd_header *copy;
+
+	header.bytes = (uint32_t)bytes;
+	copy = record_pool_take(r->pool, sizeof(header) + end + (header.part ? sizeof(*part) : 0));
 	if (!copy)
 		return -ENOMEM;
 	*copy = header;
 	memcpy(copy + 1, from, bytes);
 	memset((uint8_t *)(copy + 1) + bytes, 0, padded - bytes);
-	memcpy((uint8_t *)(copy + 1) + padded, from + bytes, kernel_bytes(&header));
+	memcpy((uint8_t *)(copy + 1) + padded, kernel, kernel_bytes(&header));
+	if (header.part)
+		memcpy((uint8_t *)(copy + 1) + end, part, sizeof(*part));
 	*ret_record = copy;
 	return 0;
+}
+
+/* Reads one of the records of a deep stack. */
+static int read_part(struct record_reader *r, struct stackd_header header, const uint8_t *from,
+		     size_t bytes, struct stackd_header **ret_record)
+{
+	struct stackd_part part;
+	struct unfinished *w = NULL;
+	size_t frames;
+	int err;
+
+	if (bytes < kernel_bytes(&header) + sizeof(part))
+		return -EBADMSG;
+	frames = bytes - kernel_bytes(&header) - sizeof(part);
+	memcpy(&part, from + bytes - sizeof(part), sizeof(part));
+	if (frames < front_bytes(&header))
+		return -EBADMSG;
+	err = add_part(r, &header, &part, from, frames, &w);
+	if (err)
+		return err;
+	if (!(part.flags & STACKD_PART_LAST))
+		return 1;
+	w->is_used = false;
+	header.kind = w->header.kind;
+	header.kept = part.kept;
+	header.part = part.flags;
+	if (part.flags & STACKD_PART_JOINS && part.joined_at != 1)
+		return -EBADMSG;
+	part.number = w->joint;
+	return expand_walked(r, header, w->bytes.items, w->bytes.count, from + frames, &part,
+			     ret_record);
+}
+
+static int read_walked(struct record_reader *r, const struct stackd_walked *walked, size_t size,
+		       uint64_t now_ns, struct stackd_header **ret_record)
+{
+	struct stackd_header header;
+	const uint8_t *from = (const uint8_t *)(walked + 1);
+	size_t bytes;
+
+	if (size < sizeof(*walked))
+		return -EBADMSG;
+	header = walked_header(walked, now_ns);
+	bytes = size - sizeof(*walked);
+	if (walked->form & STACKD_FORM_PART)
+		return read_part(r, header, from, bytes, ret_record);
+	if (bytes < front_bytes(&header) + kernel_bytes(&header))
+		return -EBADMSG;
+	bytes -= kernel_bytes(&header);
+	if (bytes > UINT16_MAX)
+		return -EBADMSG;
+	return expand_walked(r, header, from, bytes, from + bytes, NULL, ret_record);
 }
 
 int record_read(struct record_reader *r, const void *data, size_t size, uint64_t now_ns,
@@ -224,7 +342,8 @@ int record_read(struct record_reader *r, const void *data, size_t size, uint64_t
 size_t record_size(const struct stackd_header *record)
 {
 	if ((record->kind & STACKD_KIND_MASK) == STACKD_RECORD_WALKED)
-		return sizeof(*record) + ((record->bytes + 7u) & ~7u) + kernel_bytes(record);
+		return sizeof(*record) + ((record->bytes + 7u) & ~7u) + kernel_bytes(record) +
+		       (record->part ? sizeof(struct stackd_part) : 0);
 	return size_said(record, SIZE_MAX);
 }
 
@@ -368,6 +487,20 @@ int record_frames_next(struct record_frames *f, struct record_frame *ret_frame)
 		return err;
 	*ret_frame = frame;
 	return 1;
+}
+
+bool record_part(const struct stackd_header *record, struct stackd_part *ret_part)
+{
+	if ((record->kind & STACKD_KIND_MASK) != STACKD_RECORD_WALKED || !record->part)
+		return false;
+	memcpy(ret_part, record_kernel(record) + record->n_kernel, sizeof(*ret_part));
+	return true;
+}
+
+void record_frames_until(const struct stackd_header *record, size_t bytes,
+			 struct record_frames *frames)
+{
+	frames->end = bytes_of(record) + (bytes < record->bytes ? bytes : record->bytes);
 }
 
 const uint64_t *record_kernel(const struct stackd_header *record)

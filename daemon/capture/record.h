@@ -26,8 +26,9 @@ int record_reader_new(struct record_reader **ret_reader); /* 0 or -ENOMEM */
 void record_reader_free(struct record_reader *reader);
 
 /* Copies and expands a record. *ret_record is from a record_pool: the caller's, for
- * record_pool_give_back(). `now_ns`: a time less than a day from the record's. 0; -EBADMSG: its
- * sizes do not add up, or the record that it builds on was not read; -ENOMEM. */
+ * record_pool_give_back(). `now_ns`: a time less than a day from the record's. 0; 1: it is a part
+ * of a walk of several records, which is given with the last one; -EBADMSG: its sizes do not add
+ * up, or the record that it builds on was not read; -ENOMEM. */
 int record_read(struct record_reader *reader, const void *data, size_t size, uint64_t now_ns,
 		struct stackd_header **ret_record);
 
@@ -68,6 +69,15 @@ void record_frames(const struct stackd_header *record, bool has_heights,
 
 /* Gives the next frame. 1; 0: there are no more; -EBADMSG: the bytes are no frame. */
 int record_frames_next(struct record_frames *frames, struct record_frame *ret_frame);
+
+/* Sets the end of the iteration to the first `bytes` bytes of the record; more: to their end. */
+void record_frames_until(const struct stackd_header *record, size_t bytes,
+			 struct record_frames *frames);
+
+/* Gives what the record of a deep stack says of the whole walk. Of one that joins an open walk,
+ * ret_part->number is how many bytes of the record, for record_frames_until(), are the frames
+ * before it. false: it is of no such stack. */
+bool record_part(const struct stackd_header *record, struct stackd_part *ret_part);
 
 /* Returns the header.n_kernel kernel frames of a record, leaf first; they belong to the record. */
 const uint64_t *record_kernel(const struct stackd_header *record);

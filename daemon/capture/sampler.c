@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/capture/deep_stacks.h"
 #include "daemon/capture/jitter.h"
 #include "daemon/capture/load_error.h"
 #include "daemon/capture/record.h"
@@ -163,7 +164,13 @@ static int on_record(void *arg, void *data, size_t size)
 	int err = record_read(s->reader, data, size, s->now_ns, &record);
 
 	s->ring_bytes += (size + 8 + 7) & ~(uint64_t)7; /* with the ring's header, and padding */
+	if (err > 0)
+		return 0;
 	s->jitter.received++;
+	if (record && record->part & STACKD_PART_WANTS_ROOM)
+		deep_stacks_add(bpf_map__fd(s->skel->maps.deep_blocks),
+				bpf_map__value_size(s->skel->maps.deep_blocks),
+				&s->skel->bss->deep_stacks);
 	return err && err != -EBADMSG ? err : s->each(s->arg, record);
 }
 

@@ -34,7 +34,7 @@ static uint64_t map_bytes(const struct bpf_map *map)
 	uint64_t entries = bpf_map__max_entries(map), value = bpf_map__value_size(map);
 	uint64_t key = bpf_map__key_size(map);
 
-	if (!bpf_map__autocreate(map))
+	if (!bpf_map__autocreate(map) || bpf_map__map_flags(map) & BPF_F_NO_PREALLOC)
 		return 0;
 	if (bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF)
 		return entries;

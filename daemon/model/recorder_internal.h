@@ -4,6 +4,7 @@
 #define MODEL_RECORDER_INTERNAL_H
 
 #include "base/vec.h"
+#include "daemon/model/left_out.h"
 #include "daemon/model/judge.h"
 #include "daemon/model/locator.h"
 #include "daemon/model/members.h"
@@ -57,6 +58,7 @@ struct recorder {
 
 	struct wait_objects *wait_objects; /* names of what threads waited for */
 	struct wait_frames *wait_frames;
+	struct left_out left_out; /* frames for stack that is too deep */
 
 	struct {
 		bool is_known; /* was it looked for? */

@@ -240,6 +240,23 @@ static int keep_sample(struct recorder *r, struct store_sample *sample)
 	return err || !interval ? err : recorder_keep(r, SERIES_CPU_OUTSIDE, interval, *sample);
 }
 
+/* Begins the path of a stack that was too deep with the thread's entry and how much is left out. */
+static int begin_deep(struct recorder *r, const struct stackd_header *record,
+		      const struct walks_end *end)
+{
+	const struct object *object;
+	struct stackd_part part;
+	int err;
+
+	if (end->reason != STACKD_END_TOO_DEEP || !record_part(record, &part) || !part.left_bytes ||
+	    r->path.cut || r->path.added)
+		return 0;
+	err = left_out_find(&r->left_out, r->objects, part.left_bytes, &object);
+	if (!err)
+		err = thread_paths_entry(r->paths, (pid_t)record->tid, &r->path.node);
+	return err ? err : recorder_add_frame(r, object, &r->path.node);
+}
+
 /* Takes a record; *ret_end is the result of walks_take(). 0; -ENOMEM; -EBADMSG: the record cannot
  * be used. */
 static int take(struct recorder *r, const struct stackd_header *record, struct walks_end *ret_end)
@@ -258,6 +275,9 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 	if (!err)
 		err = walks_take(r->walks, record, &r->path, ret_end);
 	if (err || !ret_end->is_sample)
+		return err;
+	err = begin_deep(r, record, ret_end);
+	if (err)
 		return err;
 	err = thread_paths_enter(r->paths, record, &r->path, &node);
 	is_instance = record_instance(record, &instance);

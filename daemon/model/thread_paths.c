@@ -8,6 +8,7 @@
 #include <uthash.h>
 
 #include "base/vec.h"
+#include "daemon/capture/record.h"
 
 #define ENDED_THREADS 256
 #define IDS_AT_ONCE   32u
@@ -22,6 +23,10 @@ struct last_path {
 	uint8_t sequence; /* of the record that it came from */
 	bool has_ended;	  /* the thread has; see thread_paths_on_exit() */
 	bool is_weak;	  /* as path.is_weak */
+	bool is_open;	  /* its root end is not known: the steps are leaf first */
+	bool has_entry;
+	uint32_t base; /* an open walk's nodes are below this one; TAG_TRIE_ROOT: it has none */
+	struct location entry; /* where the thread's stack begins */
 	struct step *steps;
 	size_t count, room;
 	struct location *apart; /* of the steps, while those are not entered; NULL: they are */
@@ -222,6 +227,8 @@ static int enter_again(struct thread_paths *p, struct last_path *last)
 		struct step *step = &last->steps[i];
 
 		err = location_intern(p->locations, l, &step->location);
+		if (last->is_open)
+			continue;
 		if (!err)
 			err = tag_trie_child(p->trie, node, step->location,
 					     location_id(l->file_id, l->offset), &node);
@@ -229,7 +236,8 @@ static int enter_again(struct thread_paths *p, struct last_path *last)
 		if (!err)
 			err = note_size(p, step, i ? step[-1].height : 0);
 	}
-	if (!err) {
+	if (!err && last->apart) {
+		last->base = TAG_TRIE_ROOT;
 		free(last->apart);
 		last->apart = NULL;
 	}
@@ -249,7 +257,8 @@ int thread_paths_recall(struct thread_paths *p, const struct stackd_header *reco
 
 	if (!last || enter_again(p, last))
 		return -ENOMEM;
-	if (kept && (kept > last->count || record->sequence != (uint8_t)(last->sequence + 1))) {
+	if (kept && (kept > last->count || last->is_open ||
+		     record->sequence != (uint8_t)(last->sequence + 1))) {
 		p->out_of_sequence++;
 		return -EBADMSG;
 	}
@@ -264,6 +273,150 @@ int thread_paths_recall(struct thread_paths *p, const struct stackd_header *reco
 	return 0;
 }
 
+int thread_paths_join(struct thread_paths *p, const struct stackd_header *record, uint32_t skipped,
+		      struct path *path)
+{
+	const struct last_path *last = path_of_thread(p, (pid_t)record->tid);
+
+	if (!last)
+		return -ENOMEM;
+	if (!last->is_open || skipped > last->count ||
+	    last->count - skipped > PATH_MAX_USER - path->count ||
+	    record->sequence != (uint8_t)(last->sequence + 1)) {
+		p->out_of_sequence++;
+		return -EBADMSG;
+	}
+	for (size_t i = skipped; i < last->count; i++) {
+		const struct step *step = &last->steps[i];
+
+		path->locations[path->count] = step->location;
+		path->heights[path->count] = step->height;
+		path->ids[path->count++] = id_of(p, step->location);
+	}
+	path->is_weak |= last->is_weak;
+	return 0;
+}
+
+int thread_paths_entry(struct thread_paths *p, pid_t tid, uint32_t *ret_node)
+{
+	const struct last_path *last = path_of_thread(p, tid);
+	uint32_t number;
+	int err;
+
+	if (!last)
+		return -ENOMEM;
+	*ret_node = TAG_TRIE_ROOT;
+	if (!last->has_entry)
+		return 0;
+	err = location_intern(p->locations, &last->entry, &number);
+	return err ? err : tag_trie_child(p->trie, *ret_node, number, id_of(p, number), ret_node);
+}
+
+/* Notes where the thread's stack begins, of a path that was walked to there. */
+static int note_entry(struct thread_paths *p, const struct stackd_header *record,
+		      const struct path *path)
+{
+	struct last_path *last;
+
+	if (path->kept || path->added || !path->user || record->end_reason != STACKD_END_ENTRY)
+		return 0;
+	last = path_of_thread(p, (pid_t)record->tid);
+	if (!last)
+		return -ENOMEM;
+	last->entry = *location_at(p->locations, path->locations[0]);
+	last->has_entry = true;
+	return 0;
+}
+
+/* Keeps the user frames of a walk that has not reached the entry, leaf first. `root`: frames of
+ * the path that are to be added to what is kept. */
+static int keep_open(struct last_path *last, const struct path *path, size_t root, bool adds)
+{
+	size_t count = adds ? last->count : 0;
+
+	if (make_room(last, count + root))
+		return -ENOMEM;
+	while (root--)
+		last->steps[count++] = (struct step){.location = path->locations[root],
+						     .height = path->heights[root]};
+	last->count = count;
+	last->base = TAG_TRIE_ROOT;
+	return 0;
+}
+
+/* Keeps an open walk that has come to the entry: root first, as others are, and with all of its
+ * frames, of which the path may have a part. */
+static int close_open(struct thread_paths *p, struct last_path *last, const struct path *path)
+{
+	uint32_t node = TAG_TRIE_ROOT;
+	int err = keep_open(last, path, path->beyond, true);
+
+	for (size_t i = 0, j = last->count; i + 1 < j && !err; i++) {
+		const struct step step = last->steps[i];
+
+		last->steps[i] = last->steps[--j];
+		last->steps[j] = step;
+	}
+	last->is_open = false;
+	for (size_t i = 0; i < last->count && !err; i++) {
+		struct step *step = &last->steps[i];
+
+		err = tag_trie_child(p->trie, node, step->location, id_of(p, step->location),
+				     &node);
+		step->node = node;
+		if (!err)
+			err = note_size(p, step, i ? step[-1].height : 0);
+	}
+	return err;
+}
+
+/* Keeps a walk that came to its limit, or went on from where such a one ended. */
+static int keep_deep(struct thread_paths *p, const struct stackd_header *record,
+		     const struct path *path)
+{
+	bool joins = record->part & STACKD_PART_JOINS;
+	struct last_path *last = path_of_thread(p, (pid_t)record->tid);
+	int err;
+
+	if (!last)
+		return -ENOMEM;
+	last->sequence = record->sequence;
+	if (record->part & STACKD_PART_OPEN)
+		err = keep_open(last, path, joins ? path->beyond : path->user, joins);
+	else
+		err = close_open(p, last, path);
+	last->is_open = record->part & STACKD_PART_OPEN;
+	last->is_weak = path->is_weak;
+	return err;
+}
+
+/* Enters the frames of an open walk below a node, once, and those that a path has on top of it. */
+static int enter_on_open(struct thread_paths *p, const struct stackd_header *record,
+			 const struct path *path, struct range range, uint32_t *node)
+{
+	struct last_path *last = path_of_thread(p, (pid_t)record->tid);
+	uint32_t below = *node;
+	struct stackd_part part;
+	int err = last ? 0 : -ENOMEM;
+
+	if (err || !record_part(record, &part) || !last->is_open || part.skipped > last->count)
+		return err ? err : enter_range(p, path, range, node);
+	for (size_t i = last->count; i-- > 0 && last->base != *node && !err;) {
+		struct step *step = &last->steps[i];
+
+		err = tag_trie_child(p->trie, below, step->location, id_of(p, step->location),
+				     &below);
+		step->node = below;
+	}
+	if (err)
+		return err;
+	last->base = *node;
+	if (part.skipped < last->count)
+		*node = last->steps[part.skipped].node;
+	range.from += last->count - part.skipped;
+	return enter_range(p, path, range, node);
+}
+
 /* Enters the user frames of a WALKED record but for the added ones, and keeps them for the thread,
  * if the record says so. */
 static int enter_walk(struct thread_paths *p, const struct stackd_header *record,
@@ -271,8 +424,18 @@ static int enter_walk(struct thread_paths *p, const struct stackd_header *record
 {
 	struct range new = {.from = path->added + path->kept, .end = path->user, .ids = path->ids};
 	struct last_path *last;
+	int err = 0;
 
-	if (record->flags & STACKD_NOT_REMEMBERED)
+	if (!(record->flags & STACKD_NOT_REMEMBERED) &&
+	    record->part & (STACKD_PART_OPEN | STACKD_PART_JOINS))
+		err = keep_deep(p, record, path);
+	if (err)
+		return err;
+	if (record->part & STACKD_PART_JOINS && record->flags & STACKD_NOT_REMEMBERED &&
+	    *node != TAG_TRIE_ROOT)
+		return enter_on_open(p, record, path, new, node);
+	if (record->flags & STACKD_NOT_REMEMBERED ||
+	    record->part & (STACKD_PART_OPEN | STACKD_PART_JOINS))
 		return enter_range(p, path, new, node);
 	last = path_of_thread(p, (pid_t)record->tid);
 	if (!last || make_room(last, path->user - path->added))
@@ -280,6 +443,7 @@ static int enter_walk(struct thread_paths *p, const struct stackd_header *record
 	last->count = path->user - path->added;
 	last->sequence = record->sequence;
 	last->is_weak = path->is_weak;
+	last->is_open = false;
 	new.steps = last->steps;
 	return enter_range(p, path, new, node);
 }
@@ -291,6 +455,9 @@ static int enter_walked(struct thread_paths *p, const struct stackd_header *reco
 	int err;
 
 	*ret_node = path->node;
+	err = note_entry(p, record, path);
+	if (err)
+		return err;
 	err = enter_walk(p, record, path, ret_node);
 	if (path->added || path->cut) {
 		kernel.from = path->cut;
@@ -311,7 +478,8 @@ static int enter_whole(struct thread_paths *p, pid_t tid, const struct path *pat
 	HASH_FIND_INT(p->threads, &tid, last);
 	if (last && last->apart)
 		last = NULL;
-	while (last && !path->cut && remainder.from < path->count && remainder.from < last->count &&
+	while (last && !last->is_open && !path->cut && remainder.from < path->count &&
+	       remainder.from < last->count &&
 	       last->steps[remainder.from].location == path->locations[remainder.from])
 		*ret_node = last->steps[remainder.from++].node;
 	return enter_range(p, path, remainder, ret_node);

@@ -19,7 +19,9 @@
 #include "stackd_abi.h"
 #include "unwind/dwarf_walk.h"
 
-#define PATH_MAX_FRAMES (DWARF_WALK_MAX_FRAMES + STACKD_MAX_KERNEL_FRAMES)
+/* As many as the kernel half remembers, and what a walk may find at either end of them. */
+#define PATH_MAX_USER	(STACKD_DEEP_MOST + 2 * STACKD_DEEP_NEW)
+#define PATH_MAX_FRAMES (PATH_MAX_USER + STACKD_MAX_KERNEL_FRAMES)
 
 /*
  * The call path of a record, root first:
@@ -32,10 +34,12 @@
  */
 struct path {
 	size_t added, kept, user, count;
+	size_t beyond; /* of a record that joins an open walk: root frames found beyond that */
 	size_t cut;
 	enum stackd_end_reason cut_reason; /* if it is cut */
 	bool is_weak;	   /* it has steps by rules that are not of unwind information */
-	uint32_t node;	   /* of the kept frames, which are entered already */
+	uint32_t node;	   /* of the kept frames, which are entered already; or of what stands for
+			    * those that are left out */
 	uint64_t kept_tag; /* of that node */
 	uint32_t locations[PATH_MAX_FRAMES];
 	uint32_t heights[PATH_MAX_FRAMES]; /* bytes to the end of the stack; 0: not known */
@@ -59,6 +63,15 @@ uint32_t thread_paths_size(const struct thread_paths *paths, uint32_t node);
  * -ENOMEM; -EBADMSG: the record does not build on the last one that was seen. */
 int thread_paths_recall(struct thread_paths *paths, const struct stackd_header *record,
 			struct path *path);
+
+/* Adds the frames of the thread's open walk, which a record joins (struct stackd_part), to a path
+ * whose frames come leaf first. 0; -ENOMEM; -EBADMSG: the record does not build on the last one. */
+int thread_paths_join(struct thread_paths *paths, const struct stackd_header *record,
+		      uint32_t skipped, struct path *path);
+
+/* Enters the first frame of a thread's last path that began at its entry, and gives its node: that
+ * of the trie's root if there was none. 0 or -ENOMEM. */
+int thread_paths_entry(struct thread_paths *paths, pid_t tid, uint32_t *ret_node);
 
 /* Enters the path of a record, and gives the node of its leaf. The path of a WALKED record, without
  * what branch records added, is kept for the thread's next record, unless the record says that the

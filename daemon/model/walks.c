@@ -597,7 +597,7 @@ static int add_walked(struct walks *w, const struct stackd_header *header,
 	size_t n = 0;
 	int more = 1, err = 0;
 
-	while (!err && n < LOCATIONS_AT_ONCE && path->count + n < DWARF_WALK_MAX_FRAMES &&
+	while (!err && n < LOCATIONS_AT_ONCE && path->count + n < PATH_MAX_USER &&
 	       (more = record_frames_next(frames, &frame)) > 0) {
 		path->heights[path->count + n] = frame.height;
 		err = walked_location(w, header, &frame, &locations[n]);
@@ -637,19 +637,43 @@ static void reverse(struct path *path, size_t from)
 	}
 }
 
+/* Adds all of the record's frames up to the end of the iteration. */
+static int add_all_walked(struct walks *w, const struct stackd_header *header,
+			  struct record_frames *frames, struct path *path)
+{
+	int more;
+
+	do {
+		more = add_walked(w, header, frames, path);
+	} while (more > 0);
+	return more;
+}
+
 /* Adds the new frames of a record to those that it keeps. */
 static int frames_of_walked(struct walks *w, const struct stackd_header *header, struct path *path)
 {
 	struct record_frames frames;
-	int more;
+	struct stackd_part part = {0};
+	size_t before;
+	int err;
 
+	record_part(header, &part);
 	record_frames(header, w->has_heights, &frames);
-	do {
-		more = add_walked(w, header, &frames, path);
-	} while (more > 0);
-	if (!more)
+	if (part.flags & STACKD_PART_JOINS) {
+		record_frames_until(header, part.number, &frames);
+		err = add_all_walked(w, header, &frames, path);
+		if (!err)
+			err = thread_paths_join(w->with.paths, header, part.skipped, path);
+		if (err)
+			return err;
+		record_frames_until(header, SIZE_MAX, &frames);
+	}
+	before = path->count;
+	err = add_all_walked(w, header, &frames, path);
+	path->beyond = path->count - before;
+	if (!err)
 		reverse(path, path->kept);
-	return more;
+	return err;
 }
 
 /* Makes room for `added` frames at the path's root. */
@@ -768,7 +792,7 @@ static int take_tag(struct walks *w, const struct stackd_tag_record *record, str
 int walks_take(struct walks *w, const struct stackd_header *record, struct path *path,
 	       struct walks_end *ret_end)
 {
-	path->added = path->kept = path->user = path->count = path->cut = 0;
+	path->added = path->kept = path->user = path->count = path->beyond = path->cut = 0;
 	path->is_weak = false;
 	*ret_end = (struct walks_end){.is_sample = true, .origin = ORIGIN_WALKED};
 	switch (record->kind & STACKD_KIND_MASK) {

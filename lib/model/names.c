@@ -22,6 +22,7 @@
 
 #include "base/vec.h"
 #include "proc/object.h"
+#include "stack/left_out_name.h"
 #include "stack/wait_name.h"
 #include "base/int_map.h"
 #include "base/strings.h"
@@ -135,14 +136,21 @@ static bool is_nowhere(const struct store_object *object)
 	return !object->path || !strcmp(object->path, "[unknown]");
 }
 
+/* Returns what views show as the object of a frame that is no code. */
+static const char *mark_object(const char *name)
+{
+	if (*name != '[')
+		return "[mark]";
+	return strstr(name, LEFT_OUT_END) ? LEFT_OUT_OBJECT : WAIT_OBJECT;
+}
+
 /* Returns a symbol with the fields that all symbols of an object share. */
 static struct profile_symbol of_object(const struct store_object *object)
 {
 	return (struct profile_symbol){
-		.object = is_nowhere(object)	       ? "[unknown]"
-			  : object->kind == OBJECT_JIT ? "[jit]"
-			  : object->kind == OBJECT_MARK
-				  ? *object->path == '[' ? WAIT_OBJECT : "[mark]"
+		.object = is_nowhere(object)		   ? "[unknown]"
+			  : object->kind == OBJECT_JIT	   ? "[jit]"
+			  : object->kind == OBJECT_MARK	   ? mark_object(object->path)
 			  : object->kind == OBJECT_AWAITED ? AWAITED_OBJECT
 							   : object->path,
 		.is_kernel = object->kind == OBJECT_KERNEL || object->kind == OBJECT_MODULE,

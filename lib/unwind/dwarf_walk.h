@@ -24,7 +24,7 @@
 #include "stack/provenance.h"
 #include "stackd_abi.h"
 
-#define DWARF_WALK_MAX_FRAMES 4096
+#define DWARF_WALK_MAX_FRAMES 16384 /* of 16 bytes each, all that a record has of a stack */
 
 /* One walked frame, leaf first. */
 struct walk_frame {

@@ -52,6 +52,7 @@ static inline __u64 shim_bounded(__u64 index, __u64 limit)
 }
 
 #define BOUNDED(index, limit) shim_bounded(index, limit)
+#define RECENT(frame)	      ((frame) % MAX_FRAMES)
 
 static inline void shim_put_word(__u8 *to, __u32 word)
 {
@@ -62,7 +63,7 @@ static inline void shim_put_word(__u8 *to, __u32 word)
 
 /* --- maps ---------------------------------------------------------------------------------- */
 
-#define SHIM_MAPS 16
+#define SHIM_MAPS 24
 
 static struct shim_map {
 	const void *map;

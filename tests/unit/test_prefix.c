@@ -66,7 +66,7 @@ static bool put_together(const struct known_path *before, struct known_path *ret
 	int n = 0, more;
 
 	*ret_path = *before;
-	if (record->kept > before->count ||
+	if (record->kept > (uint32_t)before->count ||
 	    (record->kept && record->sequence != (uint8_t)(before->sequence + 1)))
 		return false;
 	record_frames(record, false, &in);

@@ -155,7 +155,7 @@ static int send_kept(uint32_t file, int frames, uint8_t sequence)
 
 	put(put(sent.bytes, &mark, sizeof(mark)), &location, sizeof(location));
 	sent.header.bytes = sizeof(sent.bytes);
-	sent.header.kept = (uint16_t)(frames - 1);
+	sent.header.kept = (uint32_t)(frames - 1);
 	sent.header.sequence = sequence;
 	sent.header.end_reason = STACKD_END_ENTRY;
 	return recorder_sample(recorder, &sent.header);
@@ -185,7 +185,7 @@ static int send_walked(uint32_t file, int frames, bool heights)
 	}
 	if (heights)
 		at = put(at, &(uint32_t){8}, sizeof(uint32_t));
-	sent.header.bytes = (uint16_t)(at - sent.bytes);
+	sent.header.bytes = (uint32_t)(at - sent.bytes);
 	sent.header.end_reason = STACKD_END_SEGMENT;
 	return recorder_sample(recorder, &sent.header);
 }

@@ -113,7 +113,7 @@ static size_t take(size_t kept, const uint32_t *locations, size_t n, uint32_t *r
 
 	f.record = (struct stackd_header){.kind = STACKD_RECORD_WALKED,
 					  .tid = TID,
-					  .kept = (uint16_t)kept,
+					  .kept = (uint32_t)kept,
 					  .sequence = (uint8_t)(f.record.sequence + 1)};
 	f.path.added = f.path.cut = 0;
 	assert_int_equal(thread_paths_recall(f.paths, &f.record, &f.path), 0);

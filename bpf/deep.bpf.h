@@ -1,0 +1,821 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Deep stacks: more frames than one record has room for, and more than a state remembers.
+ *
+ * Parts. A walk of more than MAX_FRAMES new frames sends a record of those that it has, and goes
+ * on, up to DEEP_NEW frames: that bounds the time of one interrupt. The last record says what all
+ * of them are (struct stackd_part).
+ *
+ * Remembering. A thread whose walk takes more than a part gets a deep stack, if there is one: room
+ * for DEEP_MOST frames, which the daemon makes when it is first wanted. Its marks are those of
+ * prefix.bpf.h, in a ring of places, rootwards by rising place: a new walk's frames can be stored
+ * behind the root before it is known how many they are, and the chain that is remembered grows at
+ * both ends.
+ *
+ *      place   leaf                        root      leaf of the walk at hand
+ *        ..... m0 m1 m2 m3 ............... mN  |  f0 f1 f2 ...
+ *              remembered                         new, as yet without a root
+ *
+ * As with a state, the new walk goes on until slot and return address are those of a mark, and then
+ * every mark from there to the root is compared with memory: one pass over the stack, with neither
+ * rules nor mappings looked up.
+ *
+ * Marks beyond the leaf. A recursion returns and comes back with the same frames. So where a walk
+ * finds a few frames on top of a mark in the middle, the chain stays as it is, with the marks that
+ * are no longer on the stack: they can match again, and are compared before they are believed like
+ * all others. The record says that it is not remembered.
+ *
+ * Open chains. A stack that has more than DEEP_NEW frames above all that is known is remembered as
+ * far as it was walked, with the registers at that point. The next walk that meets the chain
+ * compares it up to that point, and goes on from there: so a stack of DEEP_MOST frames is known
+ * after some samples, which are partial until then.
+ */
+#ifndef DEEP_BPF_H
+#define DEEP_BPF_H
+
+#include "prefix.bpf.h"
+#include "ring.bpf.h"
+#include "scratch.bpf.h"
+#include "state.bpf.h"
+
+#define DEEP_PLACES STACKD_DEEP_PLACES
+#define DEEP_BLOCK  STACKD_DEEP_BLOCK
+#define DEEP_GROUP  16		     /* marks at once, of one block */
+#define DEEP_RUN    16384	     /* bytes of stack that are copied at once, at most */
+#define DEEP_BYTES  (MAX_BYTES - 64) /* of a part: room is left for a frame */
+#ifndef DEEP_FEW
+#define DEEP_FEW     256  /* new frames that are walked again rather than remembered, */
+#define DEEP_WORTH   16	  /* if they would replace so many marks each */
+#define DEEP_MUCH    4096 /* frames known to the entry that are given up for an open chain */
+#define DEEP_MISSES  16	  /* only after so many walks in a row that did not come to them */
+#define DEEP_IDLE_NS 1000000000ull /* after which another thread may take the deep stack */
+#endif
+
+struct deep {
+	__u64 start_time, space;
+	__u64 used_ns;
+	__u64 zero; /* as in thread_state */
+	__u32 tid;
+	__u32 busy;
+	__u32 root;  /* place of the last frame */
+	__u32 count; /* frames, the root included; 0: nothing is remembered */
+	__u32 is_open;
+	__u32 misses;	  /* walks in a row that came to their limit without meeting the chain */
+	struct walk walk; /* at the end of an open chain: the frame behind the root, whose mark
+			   * is there, too */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, STACKD_DEEP_STACKS);
+	__type(key, __u32);
+	__type(value, struct deep);
+} deeps SEC(".maps");
+
+struct deep_block {
+	struct mark marks[DEEP_BLOCK];
+	struct guard guards[DEEP_BLOCK];
+};
+
+/* The daemon puts the blocks of a deep stack in before it counts deep_stacks up. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, STACKD_DEEP_STACKS *(DEEP_PLACES / DEEP_BLOCK));
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32); /* (index of the deep stack + 1) << 16 | place / DEEP_BLOCK */
+	__type(value, struct deep_block);
+} deep_blocks SEC(".maps");
+
+__u32 deep_stacks;
+
+_Static_assert(MAX_MARKS <= MAX_FRAMES, "a state's marks are among the last part's");
+
+/* How a walk is remembered. */
+enum deep_action {
+	DEEP_NOT,
+	DEEP_ADD,     /* its new frames replace what was above the one that it has met */
+	DEEP_REPLACE, /* it is remembered in place of all */
+	DEEP_OPEN,    /* so is a walk that has not reached the entry */
+	DEEP_EXTEND,  /* what it found beyond the open end is added there */
+};
+
+static __always_inline struct deep *deep_at(const struct scratch *s)
+{
+	__u32 index = s->deep - 1;
+
+	return index < STACKD_DEEP_STACKS ? CHECKED(bpf_map_lookup_elem(&deeps, &index)) : NULL;
+}
+
+static __always_inline struct deep_block *deep_block_of(const struct scratch *s, __u32 place)
+{
+	__u32 key = s->deep << 16 | (place & (DEEP_PLACES - 1)) / DEEP_BLOCK;
+
+	return CHECKED(bpf_map_lookup_elem(&deep_blocks, &key));
+}
+
+static __always_inline struct mark *deep_mark(struct deep_block *block, __u32 place)
+{
+	return &block->marks[BOUNDED(place & (DEEP_BLOCK - 1), DEEP_BLOCK)];
+}
+
+static __always_inline struct guard *deep_guard(struct deep_block *block, __u32 place)
+{
+	return &block->guards[BOUNDED(place & (DEEP_BLOCK - 1), DEEP_BLOCK)];
+}
+
+/* --- whose it is ------------------------------------------------------------------------------ */
+
+static __always_inline bool deep_lock(struct deep *d)
+{
+	return !__sync_val_compare_and_swap(&d->busy, 0, 1);
+}
+
+static __always_inline void deep_unlock(struct deep *d)
+{
+	__sync_lock_test_and_set(&d->busy, 0);
+}
+
+/* Takes the deep stack of the thread whose state is taken, until deep_give_back(). Global, as are
+ * others below, so that it is verified once. */
+__noinline int deep_take(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	struct thread_state *state = s ? state_at(s) : NULL;
+	struct deep *d;
+
+	if (!state)
+		return 0;
+	s->deep = state->deep;
+	d = deep_at(s);
+	if (d && deep_lock(d)) {
+		if (d->tid == state->tid && d->start_time == state->start_time &&
+		    d->space == state->space) {
+			d->used_ns = bpf_ktime_get_ns();
+			s->probe = 0;
+			return 0;
+		}
+		deep_unlock(d);
+	}
+	s->deep = 0;
+	state->deep = 0;
+	return 0;
+}
+
+static __always_inline void deep_give_back(struct scratch *s)
+{
+	struct deep *d = s->deep ? deep_at(s) : NULL;
+
+	if (d)
+		deep_unlock(d);
+}
+
+static __always_inline bool deep_is_free(const struct deep *d, __u64 now)
+{
+	return !d->tid || now - d->used_ns > DEEP_IDLE_NS;
+}
+
+/* Gives the thread a deep stack that no other uses; s->deep is 0 if there is none. What its state
+ * has remembered is dropped. */
+static __always_inline void deep_claim(struct scratch *s, struct thread_state *state)
+{
+	__u64 now = bpf_ktime_get_ns();
+
+	for (__u32 i = 0; i < STACKD_DEEP_STACKS && i < deep_stacks && !s->deep; i++) {
+		__u32 index = i;
+		struct deep *d;
+
+		FORGET(index);
+		d = CHECKED(bpf_map_lookup_elem(&deeps, &index));
+		if (!d || !deep_is_free(d, now) || !deep_lock(d))
+			continue;
+		if (!deep_is_free(d, now)) {
+			deep_unlock(d);
+			continue;
+		}
+		d->tid = state->tid;
+		d->start_time = state->start_time;
+		d->space = state->space;
+		d->used_ns = now;
+		d->count = 0;
+		d->is_open = 0;
+		s->deep = index + 1;
+		s->deep_place = d->root + 1;
+		s->probe = 0;
+		state->count = 0;
+		state->deep = index + 1;
+	}
+}
+
+/* --- storing ---------------------------------------------------------------------------------- */
+
+static __always_inline void deep_put(struct scratch *s, struct deep_block *block, __u32 frame,
+				     __u32 place)
+{
+	const struct mark *mark = &s->marks[RECENT(frame)];
+	struct guard *guard;
+
+	*deep_mark(block, place) = *mark;
+	if (!(mark->slot & MARK_GUARDED))
+		return;
+	guard = deep_guard(block, place);
+	*guard = s->guards[RECENT(frame)];
+	/* Here it is the distance from the frame that saved the register. */
+	if (guard->reg && guard->origin != MARK_LIVE)
+		guard->origin = frame - guard->origin;
+}
+
+/* Stores the marks of the frames from s->deep_from on, up to s->deep_to. 1 ends the loop. */
+static long deep_store_some(__u32 turn, struct scratch **at)
+{
+	struct scratch *s = *at;
+	__u32 frame = s->deep_from, place = s->deep_place + frame;
+	struct deep_block *block = deep_block_of(s, place);
+
+	(void)turn;
+	if (!block)
+		return 1;
+	for (int i = 0; i < DEEP_GROUP && frame < s->deep_to; i++) {
+		deep_put(s, block, frame, place);
+		frame++;
+		if (!(++place % DEEP_GROUP))
+			break;
+	}
+	s->deep_from = frame;
+	return frame >= s->deep_to;
+}
+
+/* Stores the marks of the frames that are not in a part yet. */
+static __always_inline void deep_store(struct scratch *s)
+{
+	s->deep_from = s->sent_frames;
+	s->deep_to = s->n_new;
+	if (s->deep_from < s->deep_to)
+		bpf_loop(MAX_FRAMES / DEEP_GROUP + 2, deep_store_some, &s, 0);
+}
+
+/* Copies s->deep_n marks from one place to another. 1 ends the loop. */
+static long deep_move_some(__u32 turn, struct scratch **at)
+{
+	struct scratch *s = *at;
+	__u32 from = s->deep_from, to = s->deep_to;
+	struct deep_block *source = deep_block_of(s, from), *target = deep_block_of(s, to);
+
+	(void)turn;
+	if (!source || !target)
+		return 1;
+	for (int i = 0; i < DEEP_GROUP && s->deep_n; i++) {
+		*deep_mark(target, to) = *deep_mark(source, from);
+		*deep_guard(target, to) = *deep_guard(source, from);
+		s->deep_n--;
+		from++;
+		to++;
+		if (!(from % DEEP_BLOCK) || !(to % DEEP_BLOCK))
+			break;
+	}
+	s->deep_from = from;
+	s->deep_to = to;
+	return !s->deep_n;
+}
+
+/* --- matching --------------------------------------------------------------------------------- */
+
+/* Finds the first mark that the walk can meet, by the stack pointer. */
+__noinline int deep_begin(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	struct deep *d = s ? deep_at(s) : NULL;
+	__u32 low = 0, high, leaf;
+	__u64 rsp;
+
+	if (!d)
+		return 0;
+	s->part = (struct stackd_part){0};
+	s->is_part_lost = 0;
+	s->deep_joined = 0;
+	s->deep_place = d->root + 1;
+	rsp = s->walk.r[STACKD_REG_RSP];
+	high = d->count;
+	leaf = d->root + 1 - d->count;
+	for (int i = 0; i < 20 && low < high; i++) {
+		__u32 middle = low + (high - low) / 2;
+		struct deep_block *block = deep_block_of(s, leaf + middle);
+
+		if (!block)
+			return 0;
+		if ((deep_mark(block, leaf + middle)->slot & ~MARK_FLAGS) < rsp)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	s->deep_probe = leaf + low;
+	s->deep_left = d->count - low;
+	return 0;
+}
+
+static __always_inline bool deep_word(const struct scratch *s, __u64 address, __u64 *ret_word)
+{
+	__u64 offset = address - s->deep_run_base;
+
+	if (offset >= s->deep_run_plain)
+		return false;
+	*ret_word = *(__u64 *)(s->payload + BOUNDED(offset, DEEP_RUN));
+	return true;
+}
+
+/* Copies the stack from an address on, as far as many marks go that are to be compared. 0, or 1:
+ * unreadable. */
+__noinline int deep_copy(struct scratch *given, __u64 address)
+{
+	struct scratch *s = CHECKED(given);
+	__u64 start = run_start(address), end = address + 8;
+	__u32 ahead = 255, len;
+
+	if (!s)
+		return 1;
+	for (int i = 0; i < 4; i++, ahead /= 4) {
+		__u32 place = s->deep_check + ahead;
+		struct deep_block *block;
+		__u64 behind;
+
+		if (ahead >= s->deep_to_do)
+			continue;
+		block = deep_block_of(s, place);
+		if (!block)
+			return 1;
+		behind = (deep_mark(block, place)->slot & ~MARK_FLAGS) + 8;
+		if (behind > end && behind - start <= DEEP_RUN) {
+			end = behind;
+			break;
+		}
+	}
+	s->deep_run_base = start;
+	s->deep_run_plain = 0;
+	len = end - start;
+	if (len > DEEP_RUN ||
+	    bpf_probe_read_user(s->payload, BOUNDED(len, 2 * DEEP_RUN), (const void *)start)) {
+		len = address + 8 - start;
+		if (len > DEEP_RUN || bpf_probe_read_user(s->payload, BOUNDED(len, 2 * DEEP_RUN),
+							  (const void *)start))
+			return 1;
+	}
+	s->deep_run_plain = len - 7;
+	return 0;
+}
+
+static __always_inline bool deep_holds(struct scratch *s, __u64 address, __u64 word)
+{
+	__u64 is = 0;
+
+	if (!deep_word(s, address, &is) && (deep_copy(s, address) || !deep_word(s, address, &is)))
+		return false;
+	return is == word;
+}
+
+/* Notes that a mark's register is to be mended, if the walk is remembered. */
+static __always_inline bool deep_fix(struct scratch *s, __u32 place, __u32 reg)
+{
+	if (s->n_fixes >= MAX_FIXES)
+		return false;
+	s->fixes[s->n_fixes].mark = place;
+	s->fixes[s->n_fixes].reg = reg;
+	s->n_fixes++;
+	return true;
+}
+
+/* The rbp of the plain frame before the one at hand, whose slot is given: see plain_holds(). */
+__noinline int deep_plain_holds(struct scratch *given, __u64 slot)
+{
+	struct scratch *s = CHECKED(given);
+
+	if (!s)
+		return 0;
+	s->broken_register = 1;
+	if (s->deep_to_do + 1 < s->deep_count) {
+		if (!deep_holds(s, s->deep_plain - 8, slot - 8))
+			return 0;
+	} else {
+		if (!walk_is_valid(&s->walk, STACKD_REG_RBP) ||
+		    s->walk.r[STACKD_REG_RBP] != slot - 8 ||
+		    (!is_pushed_by_callee(s, s->n_new) &&
+		     !deep_fix(s, s->deep_check - 1, STACKD_REG_RBP)))
+			return 0;
+	}
+	s->broken_register = 0;
+	return 1;
+}
+
+/* The further conditions of the mark at hand: see guard_holds(). */
+__noinline int deep_guard_holds(struct scratch *given, __u32 place)
+{
+	struct scratch *s = CHECKED(given);
+	struct deep_block *block = s ? deep_block_of(s, place) : NULL;
+	const struct guard *guard;
+	__u32 reg;
+
+	if (!block)
+		return 0;
+	guard = deep_guard(block, place);
+	reg = guard->reg & (WALK_REGS - 1);
+	if (reg && guard->origin <= s->deep_count - s->deep_to_do) {
+		if (!holds(s, guard->reg_slot, guard->reg_word))
+			return 0;
+	} else if (reg) {
+		s->broken_register = 1;
+		if (!walk_is_valid(&s->walk, reg) || s->walk.r[reg] != guard->reg_word ||
+		    !deep_fix(s, place, reg))
+			return 0;
+		s->broken_register = 0;
+	}
+	return !guard->word_slot || holds(s, guard->word_slot, guard->word);
+}
+
+/* Compares the marks from s->deep_check on, rootwards. 1 ends the loop: with s->deep_to_do 0, all
+ * hold. */
+static long deep_check_some(__u32 turn, struct scratch **at)
+{
+	struct scratch *s = *at;
+	__u32 place = s->deep_check;
+	struct deep_block *block = deep_block_of(s, place);
+
+	(void)turn;
+	if (!block)
+		return 1;
+	for (int i = 0; i < DEEP_GROUP && s->deep_to_do; i++) {
+		const struct mark *mark = deep_mark(block, place);
+		__u64 slot = mark->slot & ~MARK_FLAGS, word;
+
+		if (deep_word(s, slot, &word)) {
+			if (word != mark->ra)
+				return 1;
+		} else if (deep_copy(s, slot) || !deep_word(s, slot, &word) || word != mark->ra) {
+			return 1;
+		}
+		if (s->deep_plain &&
+		    (s->deep_to_do + 1 == s->deep_count ||
+		     !deep_word(s, s->deep_plain - 8, &word) || word != slot - 8) &&
+		    !deep_plain_holds(s, slot))
+			return 1;
+		s->deep_plain = mark->slot & MARK_PLAIN ? slot : 0;
+		if (mark->slot & MARK_GUARDED && !deep_guard_holds(s, place))
+			return 1;
+		s->deep_to_do--;
+		s->deep_check = ++place;
+		if (!(place % DEEP_GROUP))
+			break;
+	}
+	return !s->deep_to_do;
+}
+
+/* Do the mark at the probe and all rootwards of it hold? If not, because of a word in memory, the
+ * next one to try is beyond that. */
+static __always_inline bool deep_verify(struct scratch *s, const struct deep *d)
+{
+	__u32 done;
+
+	s->deep_count = s->deep_left + (d->is_open ? 1 : 0);
+	s->deep_to_do = s->deep_count;
+	s->deep_check = s->deep_probe;
+	s->deep_plain = 0;
+	s->deep_run_plain = 0;
+	s->check = 0;
+	s->n_fixes = 0;
+	s->broken_register = 0;
+	bpf_loop(DEEP_PLACES / DEEP_GROUP + 2, deep_check_some, &s, 0);
+	if (!s->deep_to_do)
+		return d->is_open || !d->zero || word_holds(s, d->zero, 0);
+	done = s->deep_count - s->deep_to_do;
+	if (!s->broken_register && done < s->deep_left) {
+		s->deep_probe += done + 1;
+		s->deep_left -= done + 1;
+	} else if (!s->broken_register) {
+		s->deep_left = 0;
+	}
+	count(STACKD_COUNT_PREFIX_BROKEN);
+	return false;
+}
+
+/* Moves the probe to the walk's frame. Is it the same? */
+static __always_inline bool deep_is_met(struct scratch *s)
+{
+	struct deep_block *block = deep_block_of(s, s->deep_probe);
+
+	for (int i = 0; i < 32 && s->deep_left && block; i++) {
+		const struct mark *mark = deep_mark(block, s->deep_probe);
+
+		if ((mark->slot & ~MARK_FLAGS) >= s->walk.slot)
+			return (mark->slot & ~(MARK_GUARDED | MARK_PLAIN)) == slot_of_frame(s) &&
+			       mark->ra == s->walk.pc;
+		s->deep_left--;
+		if (!(++s->deep_probe % DEEP_BLOCK))
+			block = deep_block_of(s, s->deep_probe);
+	}
+	return false;
+}
+
+/* Whether rbp at the end of the open chain is what it was. */
+static __always_inline bool deep_has_rbp(struct scratch *s, const struct deep *d)
+{
+	const struct walk_origin *origin = &d->walk.origin[STACKD_REG_RBP];
+	__u64 rbp = d->walk.r[STACKD_REG_RBP];
+
+	if (!walk_is_valid(&d->walk, STACKD_REG_RBP))
+		return true;
+	if (origin->slot && d->walk.frame - origin->frame <= s->deep_left)
+		return holds(s, origin->slot, rbp);
+	return walk_is_valid(&s->walk, STACKD_REG_RBP) && s->walk.r[STACKD_REG_RBP] == rbp;
+}
+
+__noinline int part_send(struct scratch *given);
+
+/* Goes on from the end of the open chain, which has been found to hold. false: it cannot. */
+static __always_inline bool deep_join(struct scratch *s, struct deep *d)
+{
+	if (s->sent_frames || !s->walk.is_lean || !deep_has_rbp(s, d))
+		return false;
+	part_send(s);
+	s->part.flags |= STACKD_PART_JOINS;
+	s->part.skipped = s->deep_probe - (d->root + 1 - d->count);
+	s->part.joined_at = s->part.number;
+	s->walk.r[STACKD_REG_RBP] = d->walk.r[STACKD_REG_RBP];
+	s->walk.r[STACKD_REG_RSP] = d->walk.r[STACKD_REG_RSP];
+	s->walk.origin[STACKD_REG_RBP].slot = d->walk.origin[STACKD_REG_RBP].slot;
+	s->walk.origin[STACKD_REG_RBP].frame =
+		d->walk.origin[STACKD_REG_RBP].frame + s->n_new - d->walk.frame;
+	s->walk.pc = d->walk.pc;
+	s->walk.slot = d->walk.slot;
+	s->walk.deref = 0;
+	s->walk.valid = d->walk.valid;
+	s->walk.is_exact = d->walk.is_exact;
+	s->walk.frame = s->n_new;
+	s->deep_joined = s->n_new;
+	s->deep_place = d->root + 1 - s->n_new;
+	return true;
+}
+
+/* Is the frame that the walk has come to, and all rootwards of it, what is remembered? 1: the walk
+ * ends, with the reason in s->end; 0: it goes on, if need be from the end of the open chain. */
+__noinline int deep_matches(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	struct deep *d = s ? deep_at(s) : NULL;
+	struct thread_state *state = s ? state_at(s) : NULL;
+
+	if (!d || !state || !deep_is_met(s))
+		return 0;
+	if (!mappings_hold(s, state)) {
+		s->deep_left = 0;
+		return 0;
+	}
+	if (!deep_verify(s, d)) {
+		s->n_fixes = 0;
+		return 0;
+	}
+	s->deep_matched = s->deep_probe;
+	d->misses = 0;
+	if (!d->is_open) {
+		s->kept = s->deep_left;
+		s->end = STACKD_END_ENTRY;
+		return 1;
+	}
+	s->end = STACKD_END_TOO_DEEP;
+	s->n_fixes = 0;
+	if (deep_join(s, d) && d->count >= STACKD_DEEP_MOST)
+		return 1;
+	s->deep_left = 0;
+	return 0;
+}
+
+/* --- parts ------------------------------------------------------------------------------------ */
+
+/* Ends the record at walked.bytes[at] with s->part. */
+static __always_inline void put_part(struct scratch *s, __u32 at)
+{
+	__u8 *to = &s->walked.bytes[BOUNDED(at, 2 * MAX_FRAMES * 8)];
+	const __u32 *words = (const __u32 *)&s->part;
+
+	for (__u32 i = 0; i < sizeof(s->part) / 4; i++)
+		PUT_WORD(to + 4 * i, words[i]);
+}
+
+/* Sends the frames so far, and begins the next part. */
+__noinline int part_send(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	const struct stackd_header *header;
+	__u32 bytes;
+
+	if (!s)
+		return 0;
+	header = &s->record.header;
+	bytes = s->bytes;
+	if (bytes > MAX_BYTES)
+		return 0;
+	put_part(s, bytes);
+	s->walked.header = (struct stackd_walked){
+		.form = s->walked_form | STACKD_FORM_PART,
+		.tid = header->tid,
+		.time_ns = header->time_ns,
+		.cpu = header->cpu,
+	};
+	if (!s->is_part_lost &&
+	    bpf_ringbuf_output(&ring, &s->walked,
+			       sizeof(s->walked.header) + bytes + sizeof(s->part),
+			       BPF_RB_NO_WAKEUP))
+		s->is_part_lost = 1;
+	s->walked_form &=
+		~(STACKD_HAS_PID | STACKD_HAS_PERIOD | STACKD_HAS_CGROUP | STACKD_HAS_INSTANCE);
+	s->part.number++;
+	s->slice = ~0ull;
+	s->bytes = 0;
+	s->sent_frames = s->n_new;
+	s->most = s->n_new + MAX_FRAMES;
+	return 0;
+}
+
+/* The walk has filled a record. Sends it as a part, or returns 1: the walk ends here, with the
+ * reason in s->end. */
+__noinline int deep_go_on(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	struct thread_state *state;
+	struct deep *d;
+
+	if (!s)
+		return 1;
+	s->end = STACKD_END_TOO_DEEP;
+	if (!s->n_new || s->n_new - (s->deep ? s->deep_joined : 0) >= STACKD_DEEP_NEW)
+		return 1;
+	d = deep_at(s);
+	if (d && s->deep_joined && d->count + s->n_new - s->deep_joined >= STACKD_DEEP_MOST)
+		return 1;
+	state = state_at(s);
+	if (!s->deep && !s->sent_frames) {
+		s->part = (struct stackd_part){0};
+		s->is_part_lost = 0;
+		s->deep_joined = 0;
+		if (state && prefix_mode == STACKD_PREFIX_VERIFIED)
+			deep_claim(s, state);
+		if (!s->deep)
+			s->part.flags |= STACKD_PART_WANTS_ROOM;
+	}
+	if (s->deep)
+		deep_store(s);
+	d = deep_at(s);
+	if (d && d->is_open)
+		s->deep_left = 0; /* the place behind its end has just been used */
+	part_send(s);
+	return 0;
+}
+
+/* Is it better to remember the new frames than so many others? */
+static __always_inline bool deep_is_worth(const struct scratch *s, __u32 others)
+{
+	return s->n_new >= DEEP_FEW || others < s->n_new * DEEP_WORTH;
+}
+
+/* Is the chain to be given up for a walk that has not met it? A stack that grows and shrinks comes
+ * back to it, and the chain grows until it has all of that stack. */
+static __always_inline bool deep_gives_way(struct deep *d)
+{
+	return d->is_open || d->count < DEEP_MUCH || ++d->misses > DEEP_MISSES;
+}
+
+static __always_inline enum deep_action deep_action_of(const struct scratch *s, struct deep *d)
+{
+	__u32 total = s->kept + s->n_new;
+
+	if (s->walk.is_once)
+		return DEEP_NOT;
+	if (s->part.flags & STACKD_PART_JOINS)
+		return s->n_new > s->deep_joined || s->end == STACKD_END_ENTRY ? DEEP_EXTEND
+									       : DEEP_NOT;
+	if (s->end == STACKD_END_TOO_DEEP)
+		return s->walk.is_lean && deep_gives_way(d) ? DEEP_OPEN : DEEP_NOT;
+	if (!deep_is_worth(s, d->count - s->kept) || total > STACKD_DEEP_MOST ||
+	    total + s->n_new > DEEP_PLACES)
+		return DEEP_NOT;
+	return s->kept ? DEEP_ADD : DEEP_REPLACE;
+}
+
+/* Ends the last part, at walked.bytes[at]: decides how the walk is to be remembered, and says so in
+ * it. */
+__noinline int deep_end(struct scratch *given, __u32 at)
+{
+	struct scratch *s = CHECKED(given);
+	struct deep *d;
+
+	if (!s)
+		return 0;
+	d = deep_at(s);
+	s->deep_action = DEEP_NOT;
+	s->part.kept = s->kept;
+	s->part.flags |= STACKD_PART_LAST;
+	if (s->end != STACKD_END_ENTRY && s->walk.slot < s->stack_end)
+		s->part.left_bytes = s->stack_end - s->walk.slot;
+	if (d && (s->end == STACKD_END_ENTRY || s->end == STACKD_END_TOO_DEEP))
+		s->deep_action = deep_action_of(s, d);
+	if (s->deep_action && s->end != STACKD_END_ENTRY)
+		s->part.flags |= STACKD_PART_OPEN;
+	if (at <= MAX_BYTES + STACKD_MAX_KERNEL_FRAMES * 8)
+		put_part(s, at);
+	return 0;
+}
+
+/* --- remembering ------------------------------------------------------------------------------ */
+
+/* Puts the frames of the walk on top of the mark that it has met. */
+static __always_inline void deep_add(struct scratch *s, struct deep *d)
+{
+	__u32 first = s->deep_matched - s->n_new;
+
+	if (!s->sent_frames) {
+		s->deep_place = first;
+		deep_store(s);
+	} else {
+		deep_store(s);
+		s->deep_from = s->deep_place;
+		s->deep_to = first;
+		s->deep_n = s->n_new;
+		bpf_loop(2 * STACKD_DEEP_NEW / DEEP_GROUP, deep_move_some, &s, 0);
+	}
+	d->count = s->kept + s->n_new;
+}
+
+/* Mends the registers of marks below, which the new frames have saved. */
+static __always_inline void deep_mend(struct scratch *s)
+{
+	for (__u32 i = 0; i < MAX_FIXES && i < s->n_fixes; i++) {
+		__u32 place, reg;
+		struct deep_block *block;
+		struct mark *mark;
+		struct guard *guard;
+		const struct walk_origin *origin;
+
+		FORGET(i);
+		place = s->fixes[i].mark;
+		reg = s->fixes[i].reg & (WALK_REGS - 1);
+		block = deep_block_of(s, place);
+		if (!block)
+			continue;
+		origin = &s->walk.origin[reg];
+		mark = deep_mark(block, place);
+		guard = deep_guard(block, place);
+		if (mark->slot & MARK_PLAIN) {
+			mark->slot ^= MARK_PLAIN | MARK_GUARDED;
+			guard->word_slot = 0;
+			guard->reg = STACKD_REG_RBP;
+			guard->reg_word = s->walk.r[STACKD_REG_RBP];
+		}
+		guard->reg_slot = origin->slot;
+		guard->origin = origin->slot ? place - s->deep_matched + s->n_new - origin->frame
+					     : MARK_LIVE;
+	}
+}
+
+/* Remembers the registers at the end of an open chain, and the mark of the frame there. */
+static __always_inline void deep_save_end(struct scratch *s, struct deep *d)
+{
+	struct deep_block *block = deep_block_of(s, d->root + 1);
+
+	d->walk = s->walk;
+	d->walk.frame = s->n_new;
+	if (!block) {
+		d->count = 0;
+		return;
+	}
+	deep_mark(block, d->root + 1)->slot = slot_of_frame(s);
+	deep_mark(block, d->root + 1)->ra = s->walk.pc;
+}
+
+/* After the last part is in the ring: what it said is what is remembered. */
+__noinline int deep_remember(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	struct thread_state *state = s ? state_at(s) : NULL;
+	struct deep *d = s ? deep_at(s) : NULL;
+	enum deep_action action;
+
+	if (!d || !state)
+		return 0;
+	action = s->deep_action;
+	if (action == DEEP_ADD) {
+		deep_add(s, d);
+		deep_mend(s);
+	} else {
+		deep_store(s);
+		d->root = s->deep_place + s->n_new - 1;
+		d->count = (action == DEEP_EXTEND ? d->count : 0) + s->n_new -
+			   (action == DEEP_EXTEND ? s->deep_joined : 0);
+		d->is_open = s->end != STACKD_END_ENTRY;
+		d->misses = 0;
+		d->zero = s->zero;
+		if (d->is_open)
+			deep_save_end(s, d);
+	}
+	keep_mappings(s, state, action == DEEP_REPLACE || action == DEEP_OPEN);
+	state->count = 0;
+	state->sequence++;
+	return 0;
+}
+
+#endif
