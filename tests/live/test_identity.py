@@ -107,7 +107,7 @@ def leaves_by_process(recording):
 
 def check_leaves(leaves, right, what):
     check(len(leaves) >= 20, f"{what}: {len(leaves)} samples")
-    wrong = set(leaves) - set(right)
+    wrong = {leaf for leaf in leaves if leaf not in right and not (leaf or "").endswith("@plt")}
     check(not wrong, f"{what}: {wrong}")
 
 
