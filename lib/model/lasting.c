@@ -17,8 +17,9 @@
 #include "base/vec.h"
 #include "stackd_abi.h"
 
-#define LASTING_STEPS	  64 /* most of Newton's method */
-#define LASTING_UNSAMPLED 16 /* periods: a host can take the CPU for some of them */
+#define LASTING_STEPS	  64	   /* most of Newton's method */
+#define LASTING_EXIT_NS	  50000000 /* sooner after its exit nobody else has a thread's id */
+#define LASTING_UNSAMPLED 16	   /* periods: a host can take the CPU for some of them */
 
 /* From when on waits are sampled by a mean. */
 struct mean {
@@ -586,7 +587,8 @@ static void bound_lane(const struct lasting_maker *m, struct lasting_lane *lane)
 	if (lane->waits.count && lane->waits.items[0].begin_ns < begin)
 		begin = lane->waits.items[0].begin_ns;
 	lane->begin_ns = begin;
-	if (!lane->is_ended)
+	/* Newer kernels tell of an exit before they take the thread apart, in which it can wait. */
+	if (!lane->is_ended || end > lane->end_ns)
 		lane->end_ns = end;
 }
 
@@ -623,7 +625,8 @@ static int bound_lanes(struct lasting_maker *m)
 		struct lasting_lane *lane = &m->lanes[order[i]];
 
 		if (m->tables->threads[order[i]].tid == m->tables->threads[order[i - 1]].tid &&
-		    !before->is_ended && before->end_ns)
+		    before->end_ns &&
+		    (!before->is_ended || lane->begin_ns < before->end_ns + LASTING_EXIT_NS))
 			lane->begin_ns = before->end_ns;
 	}
 	free(order);
