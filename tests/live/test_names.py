@@ -102,7 +102,8 @@ def test_names_in_all_views():
     with scratch() as folder, copied(folder) as (process, _):
         store = cut_off(folder + "/s.db", process.pid).store
         for verb in (["report"], ["report", "--view", "callers"], ["report", "--symbol", "leaf"],
-                     ["flamegraph", "-o", "-"], ["timeline"], ["annotate", "leaf"],
+                     ["flamegraph", "-o", "-"], ["timeline", "--threshold", "1"],
+                     ["annotate", "leaf"],
                      ["export", "--tags"], ["export", "--json"], ["export", "--speedscope"],
                      ["export", "--callgrind"], ["export", "--perf-script"]):
             result = run(STACKCTL, *verb, "-i", store)
