@@ -6,7 +6,7 @@ import itertools
 import os
 import re
 
-from harness import WORKLOADS, check, check_truth, live, record, scratch
+from harness import WORKLOADS, check, live, record, scratch
 
 PROGRAM = os.path.join(WORKLOADS, "abyss")
 FREQUENCY = 499
@@ -27,11 +27,11 @@ def check_leaf_part(runs):
     if "leaf_" not in names[-1]:
         return
     depth = int(names[-1].rsplit("_", 1)[1])
-    check_truth(names[-2] == "dive", "a leaf's caller", runs)
+    check(names[-2] == "dive", "a leaf's caller", runs)
     if "steady" in names:
-        check_truth(names[-3] == "steady" and runs[-2][1] == depth, "depth of a leaf", runs)
+        check(names[-3] == "steady" and runs[-2][1] == depth, "depth of a leaf", runs)
     else:
-        check_truth(runs[-2][1] < depth, "a part of a path is longer than it", runs)
+        check(runs[-2][1] < depth, "a part of a path is longer than it", runs)
 
 
 def is_complete(runs):
@@ -49,7 +49,7 @@ def test_deep_stacks():
         for runs, count in paths(recording):
             check_leaf_part(runs)
             if is_complete(runs) and "dive" in dict(runs):
-                check_truth("steady" in dict(runs), "a complete path without its root", runs)
+                check("steady" in dict(runs), "a complete path without its root", runs)
                 complete[runs[-1][0]] = complete.get(runs[-1][0], 0) + count
         print(complete)
         reasons = recording.stats()["end_reasons"]
@@ -69,11 +69,11 @@ def test_deeper_stacks():
             check_leaf_part(runs)
             names = [name for name, _ in runs]
             places = [i for i, name in enumerate(names) if LEFT_OUT.search(name)]
-            check_truth(not (is_complete(runs) and ("leaf_150000" in names or places)),
-                        "a path beyond the limit is complete", runs)
+            check(not (is_complete(runs) and ("leaf_150000" in names or places)),
+                  "a path beyond the limit is complete", runs)
             if places:
-                check_truth(len(places) == 1 and names[places[0] + 1:][:1] == ["dive"] and
-                            "steady" not in names, "what is left out", runs)
+                check(len(places) == 1 and names[places[0] + 1:][:1] == ["dive"] and
+                      "steady" not in names, "what is left out", runs)
                 left_out += count * (names[-1] == "leaf_150000" and places[0] > 0 and
                                      names[places[0] - 1] == "_start")
         print(left_out, recording.stats()["end_reasons"])
