@@ -188,21 +188,46 @@ static uint64_t number(struct argp_state *state, const char *option, const char 
 	return value;
 }
 
+static const char size_units[] = "KMG";
+
+/* Writes a number of bytes with the largest unit that divides it: "64K". */
+static const char *size_text(uint64_t bytes, char *text, size_t size)
+{
+	unsigned unit = 0;
+
+	while (size_units[unit] && bytes && bytes % 1024 == 0) {
+		bytes /= 1024;
+		unit++;
+	}
+	snprintf(text, size, "%llu%.*s", (unsigned long long)bytes, unit ? 1 : 0,
+		 unit ? &size_units[unit - 1] : "");
+	return text;
+}
+
 /* Parses a number with an optional K, M or G. */
 static uint64_t bytes(struct argp_state *state, const char *option, const char *text,
 		      uint64_t least, uint64_t most)
 {
-	static const char units[] = "KMG";
-	size_t len = strlen(text);
-	const char *unit = len ? strchr(units, text[len - 1] & ~0x20) : NULL;
-	unsigned shift = unit && *unit ? 10 * (unsigned)(unit - units + 1) : 0;
-	char digits[24];
+	const char *unit;
+	char *end, from[32], to[32];
+	unsigned long long value;
+	unsigned shift = 0;
 
-	if (!shift)
-		return number(state, option, text, least, most);
-	snprintf(digits, sizeof(digits), "%.*s", (int)(len - 1), text);
-	return number(state, option, digits, (least + (1u << shift) - 1) >> shift, most >> shift)
-	       << shift;
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	unit = *end && end != text ? strchr(size_units, *end & ~0x20) : NULL;
+	if (unit && *unit) {
+		shift = 10 * (unsigned)(unit - size_units + 1);
+		end++;
+	}
+	if (errno || end == text || *end || text[0] == '-' || value > most >> shift ||
+	    value << shift < least)
+		argp_error(state,
+			   "%s '%s': expected a whole number of bytes, or one with K, M or G, from "
+			   "%s to %s",
+			   option, text, size_text(least, from, sizeof(from)),
+			   size_text(most, to, sizeof(to)));
+	return (uint64_t)value << shift;
 }
 
 static const char *const prefixes[] = {
