@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where perf's own scope is not exact: threads that are sampled twice, and processes of very many
- * threads.
+ * Which samples count, where perf does not decide it.
  *
- * An event of each of their threads would be opened in minutes, while those threads take the CPUs,
- * and each would cost memory, and time at each switch. So events are opened on the CPUs, and a
- * filter lets samples through of the processes that are recorded, and of the children that they
- * start, as events that are inherited would.
+ * An event that tasks inherit gives each of them a clock of its own, which begins with a whole
+ * period and loses what is left of one at the task's exit. So a task that runs for less than a
+ * period has no sample, however many of its kind there are, and one of 2.9 periods has two. The
+ * clock of a CPU goes on from task to task: each has as many samples, on average, as periods fit
+ * into its time. So where processes are recorded, events are those of the CPUs, and the first thing
+ * that the program does is to leave where the sample is of another process.
+ *
+ * Two kinds of events are still the tasks' own: those with branch records, which the hardware keeps
+ * apart only for tasks, and those of a period of 1, which lose nothing (daemon/attach.h).
  */
 #ifndef SCOPE_BPF_H
 #define SCOPE_BPF_H
@@ -14,7 +18,7 @@
 #include "members.bpf.h"
 #include "scratch.bpf.h"
 
-SETTING __u32 is_crowd = 0;
+SETTING __u32 by_members = 0; /* events are of CPUs, and those of members count */
 
 /* --- threads that are sampled twice --------------------------------------------------------- */
 
@@ -48,12 +52,12 @@ static __always_inline bool is_sampled_twice(struct bpf_perf_event_data *ctx, __
 	return *late == 0 || *late == start_time;
 }
 
-/* --- processes of very many threads ---------------------------------------------------------- */
+/* --- processes ------------------------------------------------------------------------------ */
 
-/* Is the sample of another process than those that are recorded? */
-static __always_inline bool is_outside_crowd(struct task_struct *task, __u32 pid)
+/* Is the sample of another process than those that are recorded? An idle CPU's is. */
+static __always_inline bool is_outside(struct task_struct *task, __u32 pid)
 {
-	return is_crowd && !is_member(task, pid);
+	return by_members && (!pid || pid == held_pid || !is_member(task, pid));
 }
 
 #endif

@@ -2,9 +2,8 @@
 /*
  * The sampler: runs in the interrupt of a perf event, once for each sample of a thread in scope.
  *
- * Scope is perf's own: the daemon opens the events on the threads, the cgroup or the CPUs that it
- * wants (inherited by later threads and children), so this program runs for nothing else; but see
- * scope.bpf.h.
+ * The events are those of the CPUs, or of a cgroup on each of them. Where processes are recorded,
+ * scope.bpf.h tells their samples from others.
  *
  * The user stack is walked here, by recipes: the window of copied stack (window.bpf.h) gives
  * words, the tables give rules (recipe.bpf.h, mapping.bpf.h), walk.h makes the steps, and the
@@ -561,23 +560,23 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 cpu = bpf_get_smp_processor_id();
-	struct scratch *s = CHECKED(bpf_map_lookup_elem(&scratches, &cpu));
 	struct region_thread *thread;
 	struct stackd_header *header;
+	struct scratch *s;
 
 	/* The parts that regions and waits share with samples tell them by ctx. The compiler does
 	 * not know, and not every verifier does, that it is there, and what only they use may not.
 	 */
 	if (!ctx)
 		__builtin_unreachable();
-	if (is_sampled_twice(ctx, pid_tgid, task->start_time) ||
-	    is_outside_crowd(task, pid_tgid >> 32))
+	if (is_outside(task, pid_tgid >> 32) || is_sampled_twice(ctx, pid_tgid, task->start_time))
 		return 0;
 	count(STACKD_COUNT_STARTED);
 	if (is_idle(task, pid_tgid, ctx->regs.rsp)) {
 		count(STACKD_COUNT_IDLE);
 		return 0;
 	}
+	s = CHECKED(bpf_map_lookup_elem(&scratches, &cpu));
 	if (!s) {
 		count(STACKD_COUNT_LOST_RING);
 		return 0;

@@ -26,6 +26,8 @@ enum stackd_counter {
 	STACKD_COUNT_NO_BRANCHES,     /* that were asked for and not to be had */
 	STACKD_COUNT_IDLE,	      /* the CPU was idle: no record was made */
 	STACKD_COUNT_NOT_FOLLOWED,    /* processes in scope that there was no room for */
+	STACKD_COUNT_CPU_NS,  /* CPU time of the tasks in scope, as the scheduler counts it */
+	STACKD_COUNT_UNTIMED, /* tasks in scope whose time is not in there: no room */
 	STACKD_COUNT_COUNT,
 };
 

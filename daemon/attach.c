@@ -6,60 +6,22 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "daemon/base/log.h"
 
-#define CROWD	 1000	  /* threads, for each of which an event would be opened */
-#define WATCH_NS 50000000 /* how long switches are counted */
-
-/*
- * Prices on a KVM guest, where setting the timer is dear. At a switch the timers of one thread's
- * event are stopped and another's started. At low rates they expire after the kernel's own tick,
- * and the processor's timer is not set anew.
- */
-#define TICK_HZ	     250
-#define SWITCH_NS    2400  /* of events of threads, at a switch */
-#define RESET_NS     8500  /* the same at rates above the tick's */
-#define INTERRUPT_NS 11000 /* of a sample to a process that is not recorded */
-
-bool attach_switches_often(uint64_t switches, uint64_t ns, uint64_t cpus, uint64_t rate_hz)
-{
-	const double each_ns = rate_hz > TICK_HZ ? RESET_NS : SWITCH_NS;
-
-	return (double)switches * each_ns * 1e9 >
-	       (double)cpus * (double)rate_hz * INTERRUPT_NS * (double)ns;
-}
-
-/* Looks for a moment how often the target's threads switch. */
-static bool switches_often(const struct options *options, const struct target *target)
-{
-	const long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-	const uint64_t start = clock_ns(CLOCK_MONOTONIC), before = target_switches(target);
-	uint64_t more;
-
-	nanosleep(&(struct timespec){.tv_nsec = WATCH_NS}, NULL);
-	more = target_switches(target) - before;
-	return cpus > 0 && (int64_t)more > 0 && /* threads can have ended */
-	       attach_switches_often(more, clock_ns(CLOCK_MONOTONIC) - start, (uint64_t)cpus,
-				     options->frequency);
-}
+#define CROWD 1000 /* threads, for each of which an event would be opened */
 
 bool attach_is_crowd(const struct options *options, const struct target *target)
 {
-	const bool has_samples = !options->event || strcmp(options->event, "none") != 0;
+	return options->target == TARGET_PIDS && target_threads(target) > CROWD;
+}
 
-	if (options->target != TARGET_PIDS || options->lbr)
+bool attach_is_on_cpus(const struct options *options, const struct target *target)
+{
+	if ((options->target != TARGET_PIDS && options->target != TARGET_COMMAND) || options->lbr)
 		return false;
-	if (target_threads(target) > CROWD)
-		return true;
-	if (!options->frequency || !has_samples || !switches_often(options, target))
-		return false;
-	log_info("the target's threads switch so often that events of the CPUs cost it less than "
-		 "its own");
-	return true;
+	return options->period != 1 || attach_is_crowd(options, target);
 }
 
 /* Loads the processes that are in the cgroup already. */
@@ -88,9 +50,11 @@ static enum exit_status attach_processes(const struct attach *a)
 	for (size_t i = 0; i < count; i++) {
 		int err = recorder_load_process(a->recorder, pids[i]);
 
-		if (!err && a->is_crowd)
+		if (!err)
 			err = sampler_follow(a->sampler, pids[i]);
-		else if (!err)
+		if (!err && a->options->target == TARGET_COMMAND)
+			err = sampler_hold(a->sampler, pids[i]);
+		if (!err && !a->is_on_cpus)
 			err = sampler_attach_process(a->sampler, &a->event->spec, pids[i]);
 		if (err == -ESRCH) {
 			log_warning("process %d ended before it could be profiled", pids[i]);
@@ -110,14 +74,39 @@ static enum exit_status attach_processes(const struct attach *a)
 	return attached ? STATUS_DONE : STATUS_FAILED;
 }
 
+/* Begins to add up CPU time. Without it, samples are all the same. */
+static void begin_time(const struct attach *a)
+{
+	int err = sampler_begin_time(a->sampler);
+
+	if (err)
+		log_warning("the CPU time of the target cannot be added up: %s", strerror(-err));
+}
+
+/* Warns of events that short tasks have few samples by. */
+static void warn_of_own_events(const struct attach *a)
+{
+	const struct options *o = a->options;
+	const bool is_own = o->target == TARGET_PIDS || o->target == TARGET_COMMAND;
+
+	if (is_own && !a->is_on_cpus && o->period != 1)
+		log_warning(
+			"with --lbr each thread has an event of its own, which counts no part of "
+			"a period: threads and processes that live for a short time have few "
+			"samples, or none");
+}
+
 enum exit_status attach(const struct attach *a)
 {
 	enum exit_status status;
 	int err = 0;
 
+	warn_of_own_events(a);
 	if (a->options->target == TARGET_PIDS || a->options->target == TARGET_COMMAND) {
 		status = attach_processes(a);
-		if (status || !a->is_crowd)
+		if (!status)
+			begin_time(a);
+		if (status || !a->is_on_cpus)
 			return status;
 		err = sampler_attach_cpus(a->sampler, &a->event->spec, -1);
 		return err ? event_choice_explain(a->event, err) : STATUS_DONE;
@@ -127,6 +116,8 @@ enum exit_status attach(const struct attach *a)
 		log_error("cannot read the processes of the target: %s", strerror(-err));
 		return exit_status_of(err);
 	}
+	if (a->options->target == TARGET_ALL)
+		begin_time(a);
 	err = sampler_attach_cpus(a->sampler, &a->event->spec, target_cgroup_fd(a->target));
 	return err ? event_choice_explain(a->event, err) : STATUS_DONE;
 }
@@ -134,8 +125,8 @@ enum exit_status attach(const struct attach *a)
 void attach_again(const struct attach *a, pid_t tid)
 {
 	bool is_own = a->options->target == TARGET_PIDS || a->options->target == TARGET_COMMAND;
-	int err = is_own && !a->is_crowd ? sampler_attach_thread(a->sampler, &a->event->spec, tid)
-					 : 0;
+	int err = is_own && !a->is_on_cpus ? sampler_attach_thread(a->sampler, &a->event->spec, tid)
+					   : 0;
 
 	if (err == -ESRCH)
 		log_warning("process %d ended before its events could be opened again, which the "

@@ -15,8 +15,8 @@
 #include "daemon/capture/sampler.h"
 #include "daemon/capture/target.h"
 
-struct attach {	       /* all borrowed */
-	bool is_crowd; /* events are those of CPUs, and the sampler filters processes */
+struct attach {		 /* all borrowed */
+	bool is_on_cpus; /* events are those of CPUs, and the sampler filters processes */
 	const struct options *options;
 	const struct event_choice *event;
 	const struct target *target;
@@ -25,13 +25,17 @@ struct attach {	       /* all borrowed */
 };
 
 /*
- * Returns whether events of the CPUs cost less than those of the target's threads, which the kernel
- * starts and stops at each switch: threads are many, or they switch often. It takes 50 ms to tell.
+ * Returns whether processes are sampled by events of the CPUs, whose clocks go on from task to
+ * task, so that short ones count (bpf/scope.bpf.h). Events of the threads remain for branch
+ * records, and for a period of 1: there each event is a sample, so that none is missed, and those
+ * of other processes would all be interrupts. But where threads are very many, opening an event
+ * for each would take minutes.
  */
-bool attach_is_crowd(const struct options *options, const struct target *target);
+bool attach_is_on_cpus(const struct options *options, const struct target *target);
 
-/* Returns whether so many switches in a time cost more than a rate of samples on all CPUs. */
-bool attach_switches_often(uint64_t switches, uint64_t ns, uint64_t cpus, uint64_t rate_hz);
+/* Returns whether the target has so many threads that they would take all CPUs from stackd while it
+ * attaches. */
+bool attach_is_crowd(const struct options *options, const struct target *target);
 
 /* Opens the event on the target. Logs what fails; returns the status to exit with. */
 enum exit_status attach(const struct attach *attach);
@@ -39,7 +43,7 @@ enum exit_status attach(const struct attach *attach);
 /*
  * Opens a thread's event again, which the kernel has taken away at the exec of a program that gains
  * rights by it (setuid). Where events are those of CPUs, there is nothing to do. Logs what fails.
- * Of `attach`, `is_crowd`, `options`, `event` and `sampler` are used.
+ * Of `attach`, `is_on_cpus`, `options`, `event` and `sampler` are used.
  */
 void attach_again(const struct attach *attach, pid_t tid);
 

@@ -56,6 +56,8 @@ static void add_kernel(const struct run_counters *c, struct batch *b)
 		[STACKD_COUNT_NO_BRANCHES] = "branch_records_missing",
 		[STACKD_COUNT_IDLE] = "idle",
 		[STACKD_COUNT_NOT_FOLLOWED] = "processes_not_followed",
+		[STACKD_COUNT_CPU_NS] = "cpu_ns",
+		[STACKD_COUNT_UNTIMED] = "tasks_untimed",
 	};
 
 	for (int i = 0; i < STACKD_COUNT_COUNT; i++)
@@ -230,6 +232,7 @@ struct run_counters run_counters_since(const struct run_counters *now,
 	since.workers.resident_bytes = now->workers.resident_bytes;
 	SUBTRACT(since.idle, start->idle);
 	since.late -= start->late;
+	SUBTRACT(since.stolen_ns, start->stolen_ns);
 	since.own_cpu_ns -= start->own_cpu_ns;
 	since.rate_changes -= start->rate_changes;
 	since.full_windows -= start->full_windows;
@@ -251,6 +254,9 @@ int run_counters_put(const struct run_counters *c, struct batch *b)
 	add(b, "late_events", c->late);
 	add(b, "idle_ns", c->idle.idle_ns);
 	add(b, "cpus_ns", c->idle.cpus_ns);
+	add(b, "stolen_ns", c->stolen_ns);
+	if (c->has_periods)
+		add(b, "periods_ns", c->recorded.periods);
 	add(b, "own_cpu_ns", c->own_cpu_ns);
 	add(b, "own_resident_bytes", c->own_resident_bytes);
 	add(b, "rate_hz", c->rate_hz);

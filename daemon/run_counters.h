@@ -22,6 +22,8 @@ struct run_counters {
 	struct tables_counts tables;
 	struct workers_counts workers;
 	struct idle_times idle; /* of the whole machine; 0: something else is recorded */
+	uint64_t stolen_ns;	/* what the host has taken from all CPUs */
+	bool has_periods;	/* the samples' periods add up to CPU time */
 	uint64_t own_cpu_ns, own_resident_bytes; /* of stackd and its workers */
 	uint64_t rate_hz;			 /* 0: a fixed period */
 	uint64_t rate_changes;			 /* to keep within --max-cpu */

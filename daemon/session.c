@@ -54,12 +54,19 @@
 
 static void count(const struct session *s, struct run_counters *ret_counters)
 {
+	const struct scheduler_times times = s->stopped_ns ? s->time : session_times(s);
+
 	sampler_counts(s->sampler, &ret_counters->sampled);
 	recorder_counts(s->recorder, &ret_counters->recorded);
 	tables_counts(s->tables, &ret_counters->tables);
 	ret_counters->objects = recorder_object_count(s->recorder);
 	ret_counters->waiting = reorder_waiting(s->queue);
 	ret_counters->late = reorder_late(s->queue);
+	if (s->options->target == TARGET_CGROUP)
+		ret_counters->sampled.counters[STACKD_COUNT_CPU_NS] =
+			times.cgroup_ns - s->time_before.cgroup_ns;
+	ret_counters->stolen_ns = times.stolen_ns - s->time_before.stolen_ns;
+	ret_counters->has_periods = event_spec_is_cpu_time(&s->event.spec);
 	ret_counters->idle = s->stopped_ns ? s->idle : idle_time_since(&s->idle_since);
 	workers_counts(s->workers, &ret_counters->workers);
 	ret_counters->own_cpu_ns = own_cost_cpu_ns() + ret_counters->workers.cpu_ns;
@@ -86,7 +93,7 @@ static int fill_in(struct session *s, struct batch *b, const struct run_counters
 	b->totals.samples = n.samples;
 	b->totals.lost = n.lost;
 	b->totals.kernel_ns = counters.sampled.run_ns;
-	b->totals.kernel_runs = counters.sampled.runs;
+	b->totals.kernel_runs = counters.sampled.counters[STACKD_COUNT_STARTED];
 	return 0;
 }
 
@@ -170,6 +177,7 @@ static int submit(struct session *s, bool end)
 
 	if (!b)
 		return -ENOMEM;
+	sampler_look_at_time(s->sampler);
 	count(s, &counters);
 	n = run_counters_status(&counters);
 	watch_look(&s->watch, &counters, n.now_ns);
@@ -299,7 +307,7 @@ int session_relieve(void *arg)
 /* Opens a thread's event again, which the kernel has taken away. */
 static void reattach(struct session *s, pid_t tid)
 {
-	attach_again(&(struct attach){.is_crowd = s->is_crowd,
+	attach_again(&(struct attach){.is_on_cpus = s->is_on_cpus,
 				      .options = s->options,
 				      .event = &s->event,
 				      .sampler = s->sampler},
@@ -375,7 +383,8 @@ static void follow_cpus(struct session *s)
 
 		err = err ? err : one;
 	}
-	if (s->is_crowd || s->options->target == TARGET_ALL || s->options->target == TARGET_CGROUP)
+	if (s->is_on_cpus || s->options->target == TARGET_ALL ||
+	    s->options->target == TARGET_CGROUP)
 		err = sampler_change_rate(s->sampler, &s->event.spec, s->budget.rate_hz,
 					  target_cgroup_fd(s->target));
 	if (err)
@@ -612,6 +621,7 @@ static enum exit_status record(struct session *s)
 	waits_stop(&s->waits);
 	regions_stop(s->regions);
 	sampler_stop(s->sampler);
+	s->time = session_times(s);
 	s->stopped_ns = clock_ns(CLOCK_MONOTONIC);
 	s->idle = idle_time_since(&s->idle_since);
 	if (!err)

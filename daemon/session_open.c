@@ -15,6 +15,7 @@
 #include "daemon/attach.h"
 #include "daemon/base/log.h"
 #include "daemon/base/own_limits.h"
+#include "daemon/base/scheduler_time.h"
 #include "daemon/regions/uprobe_multi.h"
 #include "daemon/regions/wanted.h"
 #include "daemon/worker/fault.h"
@@ -40,6 +41,16 @@ void session_begin_window(struct session *s, struct window window)
 	s->info.start_ns = s->info.end_ns = window.start_ns;
 }
 
+struct scheduler_times session_times(const struct session *s)
+{
+	const int cgroup = target_cgroup_fd(s->target);
+
+	return (struct scheduler_times){
+		.stolen_ns = scheduler_time_stolen(),
+		.cgroup_ns = cgroup >= 0 ? scheduler_time_of_cgroup(cgroup) : 0,
+	};
+}
+
 /* Fills in the recording's row of the store. */
 static void describe(struct session *s, const char *command_line, char *target)
 {
@@ -53,6 +64,9 @@ static void describe(struct session *s, const char *command_line, char *target)
 	info->target = target ? target : "";
 	info->event = s->event.spec.name;
 	info->note = s->event.note ? s->event.note : "";
+	if (s->options->lbr)
+		info->note = "events are the threads' own, for --lbr: a thread has no sample for "
+			     "the last part of a period, so short ones have few or none";
 	info->frequency_hz = s->event.spec.is_none ? 0 : s->options->frequency;
 	info->period = s->event.spec.is_none ? 0 : s->options->period;
 	info->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
@@ -149,6 +163,11 @@ static enum exit_status open_sideband(struct session *s)
 	return exit_status_of(err);
 }
 
+static bool is_of_processes(const struct options *options)
+{
+	return options->target == TARGET_PIDS || options->target == TARGET_COMMAND;
+}
+
 static struct sampler_options sampler_options(const struct session *s)
 {
 	return (struct sampler_options){
@@ -184,10 +203,12 @@ static struct sampler_options sampler_options(const struct session *s)
 		.wait_mean_ns = s->options->wait_mean_ns,
 		.has_uprobe_multi = regions_have_functions(s->options) && uprobe_multi_is_there(),
 		.usual_period = event_spec_usual_period(&s->event.spec),
-		.is_crowd = s->is_crowd,
+		.is_everyone = s->options->target == TARGET_ALL,
+		.is_processes = is_of_processes(s->options),
+		.by_members = s->is_on_cpus,
 		.most_files = fault_few("files", MOST_FILES),
 		.most_members = fault_few("members", MOST_MEMBERS),
-		.enable_on_exec = s->options->target == TARGET_COMMAND,
+		.enable_on_exec = s->options->target == TARGET_COMMAND && !s->is_on_cpus,
 	};
 }
 
@@ -260,7 +281,8 @@ static enum exit_status open_target(struct session *s)
 		log_failure(sentence, "target", err);
 		return STATUS_FAILED;
 	}
-	s->is_crowd = !regions_are_wanted(s->options) && attach_is_crowd(s->options, s->target);
+	s->is_crowd = attach_is_crowd(s->options, s->target);
+	s->is_on_cpus = attach_is_on_cpus(s->options, s->target);
 	return STATUS_DONE;
 }
 
@@ -352,7 +374,9 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 	if (!status)
 		status = open_store(s);
 	if (!status)
-		status = attach(&(struct attach){.is_crowd = s->is_crowd,
+		s->time_before = session_times(s);
+	if (!status)
+		status = attach(&(struct attach){.is_on_cpus = s->is_on_cpus,
 						 .options = s->options,
 						 .event = &s->event,
 						 .target = s->target,

@@ -30,6 +30,12 @@
 
 #define SESSION_TICK_NS 100000000u /* between looks at the side-band */
 
+/* What the kernel has added up. */
+struct scheduler_times {
+	uint64_t stolen_ns;
+	uint64_t cgroup_ns; /* of the cgroup that is recorded */
+};
+
 struct session {
 	const struct options *options;
 	struct event_choice event;
@@ -61,20 +67,22 @@ struct session {
 	struct service_watchdog watchdog;
 	struct watch watch;
 	struct archive_state store;
-	bool is_crowd; /* so many threads are recorded that events are those of CPUs */
+	bool is_on_cpus; /* processes are recorded, by events of the CPUs */
+	bool is_crowd;	 /* so many threads are recorded that attaching is to be hurried */
 	struct budget budget;
 	uint64_t running_ns; /* what rises with the rate of what was spent, at the last look */
 	struct online_cpus cpus;
-	struct idle_time idle_since; /* all 0: not the whole machine is recorded */
-	struct idle_times idle;	     /* when sampling stopped; */
-	uint64_t stopped_ns;	     /* 0: it goes on */
-	uint64_t round_ns;	     /* when the last round began, or up to when it has read */
-	uint64_t read_ns;	     /* time of the record that was read last */
-	uint64_t queued_bytes;	     /* of records that have been read, and not handed out */
-	uint64_t handed_out;	     /* records, so far */
-	bool is_behind;		     /* the ring was not read to its end */
-	bool awaits_walk;	     /* the next record's stack is being walked */
-	uint64_t horizon_ns;	     /* up to which the last round has handed out */
+	struct idle_time idle_since;		  /* all 0: not the whole machine is recorded */
+	struct idle_times idle;			  /* when sampling stopped; */
+	struct scheduler_times time_before, time; /* when sampling began, and stopped; */
+	uint64_t stopped_ns;			  /* 0: it goes on */
+	uint64_t round_ns;     /* when the last round began, or up to when it has read */
+	uint64_t read_ns;      /* time of the record that was read last */
+	uint64_t queued_bytes; /* of records that have been read, and not handed out */
+	uint64_t handed_out;   /* records, so far */
+	bool is_behind;	       /* the ring was not read to its end */
+	bool awaits_walk;      /* the next record's stack is being walked */
+	uint64_t horizon_ns;   /* up to which the last round has handed out */
 	uint64_t commit_ns;
 	bool is_over;
 	bool has_failed; /* it is over for that; */
@@ -96,6 +104,9 @@ int session_drain_sideband(void *session);
  * session_close() follows in any case. */
 enum exit_status session_open(struct session *s, struct fork_server *server,
 			      const char *command_line, char *target);
+
+/* Returns the times as of now. */
+struct scheduler_times session_times(const struct session *s);
 
 /* Closes what session_open() has opened. */
 void session_close(struct session *s);

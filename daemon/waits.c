@@ -24,27 +24,6 @@ static int attach_program(struct waits *w, const char *name, int program)
 	return fd < 0 ? fd : 0;
 }
 
-/* Runs an iterator over all threads. 0 or -errno. */
-static int iterate(int program)
-{
-	int link = bpf_link_create(program, 0, BPF_TRACE_ITER, NULL);
-	int iterator = link >= 0 ? bpf_iter_create(link) : link;
-	int err = iterator < 0 ? iterator : 0;
-	char nothing[64];
-	ssize_t n;
-
-	do {
-		n = err ? 0 : read(iterator, nothing, sizeof(nothing));
-	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
-	if (n < 0)
-		err = -errno;
-	if (iterator >= 0)
-		close(iterator);
-	if (link >= 0)
-		close(link);
-	return err;
-}
-
 static int add_members(struct sampler *sampler, const struct target *target)
 {
 	size_t n;
@@ -87,7 +66,7 @@ static int begin(struct waits *w, const struct options *options, const struct sa
 	if (!err)
 		err = attach_program(w, NULL, w->kernel.switch_fd);
 	if (!err && options->target != TARGET_COMMAND)
-		err = iterate(w->kernel.begin_fd);
+		err = sampler_parts_iterate(w->kernel.begin_fd);
 	return err;
 }
 
@@ -114,7 +93,7 @@ enum exit_status waits_start(struct waits *w, const struct options *options,
 
 void waits_stop(struct waits *w)
 {
-	int err = w->n_attached ? iterate(w->kernel.finish_fd) : 0;
+	int err = w->n_attached ? sampler_parts_iterate(w->kernel.finish_fd) : 0;
 
 	if (err)
 		log_warning("--wait: the waits that go on are not known: %s", strerror(-err));

@@ -157,6 +157,14 @@ bool event_spec_is_clock(const struct event_spec *spec)
 	       (a->config == PERF_COUNT_SW_CPU_CLOCK || a->config == PERF_COUNT_SW_TASK_CLOCK);
 }
 
+bool event_spec_is_cpu_time(const struct event_spec *spec)
+{
+	const struct perf_event_attr *a = &spec->attr;
+
+	return event_spec_is_clock(spec) && !a->exclude_user && !a->exclude_kernel &&
+	       !spec->is_none;
+}
+
 uint32_t event_spec_usual_period(const struct event_spec *spec)
 {
 	const struct perf_event_attr *a = &spec->attr;

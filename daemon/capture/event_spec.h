@@ -38,6 +38,9 @@ void event_spec_fall_back(struct event_spec *spec);
 /* Returns whether the event counts nanoseconds on the CPU. */
 bool event_spec_is_clock(const struct event_spec *spec);
 
+/* Returns whether it counts all of them, so that periods add up to the CPU time. */
+bool event_spec_is_cpu_time(const struct event_spec *spec);
+
 /* Returns the events that each sample stands for, if known beforehand: the requested period, or the
  * one that a clock has at the requested frequency. 0: it varies, or exceeds 32 bits. */
 uint32_t event_spec_usual_period(const struct event_spec *spec);

@@ -37,6 +37,7 @@ struct sampler {
 	struct ring *ring;
 	int stats_fd; /* keeps the kernel's accounting of BPF run time on; -1 */
 	bool enable_on_exec;
+	bool has_time;	  /* CPU time of tasks is added up */
 	bool is_changing; /* events are opened that are to be started later */
 	bool regions, waits, has_switches, has_uprobe_multi, has_process_multi;
 
@@ -166,7 +167,6 @@ static int on_record(void *arg, void *data, size_t size)
 	s->ring_bytes += (size + 8 + 7) & ~(uint64_t)7; /* with the ring's header, and padding */
 	if (err > 0)
 		return 0;
-	s->jitter.received++;
 	if (record && record->part & STACKD_PART_WANTS_ROOM)
 		deep_stacks_add(bpf_map__fd(s->skel->maps.deep_blocks),
 				bpf_map__value_size(s->skel->maps.deep_blocks),
@@ -396,18 +396,55 @@ int sampler_add_member(struct sampler *s, pid_t pid)
 	return err == -EEXIST ? 0 : err;
 }
 
+/* Attaches a program once. 0 or -errno. */
+static int attach_once(struct bpf_link **link, const struct bpf_program *program)
+{
+	if (!*link)
+		*link = bpf_program__attach(program);
+	return *link ? 0 : -errno;
+}
+
+/* Attaches what follows tasks from their beginning to their end, the end first: nothing is left of
+ * one whose beginning was seen. */
+static int follow_tasks(struct sampler *s)
+{
+	int err =
+		attach_once(&s->skel->links.stackd_member_free, s->skel->progs.stackd_member_free);
+
+	return err ? err
+		   : attach_once(&s->skel->links.stackd_member_fork,
+				 s->skel->progs.stackd_member_fork);
+}
+
 int sampler_follow(struct sampler *s, pid_t pid)
 {
-	struct bpf_link **fork = &s->skel->links.stackd_member_fork;
-	struct bpf_link **end = &s->skel->links.stackd_member_free;
+	int err = follow_tasks(s);
 
-	if (!*fork)
-		*fork = bpf_program__attach(s->skel->progs.stackd_member_fork);
-	if (*fork && !*end)
-		*end = bpf_program__attach(s->skel->progs.stackd_member_free);
-	if (!*fork || !*end)
-		return -errno;
-	return sampler_add_member(s, pid);
+	return err ? err : sampler_add_member(s, pid);
+}
+
+int sampler_hold(struct sampler *s, pid_t pid)
+{
+	s->skel->bss->held_pid = (__u32)pid;
+	return attach_once(&s->skel->links.stackd_member_exec, s->skel->progs.stackd_member_exec);
+}
+
+int sampler_begin_time(struct sampler *s)
+{
+	int err = follow_tasks(s);
+
+	s->has_time = !err;
+	return err ? err
+		   : sampler_parts_iterate(bpf_program__fd(s->skel->progs.stackd_member_begin));
+}
+
+void sampler_look_at_time(struct sampler *s)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, options);
+
+	if (s->has_time && !s->skel->bss->is_time_over)
+		bpf_prog_test_run_opts(bpf_program__fd(s->skel->progs.stackd_member_look),
+				       &options);
 }
 
 int sampler_attach_cpus(struct sampler *s, const struct event_spec *spec, int cgroup_fd)
@@ -470,7 +507,8 @@ int sampler_change_rate(struct sampler *s, const struct event_spec *spec, uint64
 
 void sampler_jitter(struct sampler *s, uint64_t frequency, unsigned percent)
 {
-	jitter_change(&s->jitter, s->events, s->n_events, frequency, percent);
+	jitter_change(&s->jitter, s->events, s->n_events, frequency, percent,
+		      clock_ns(CLOCK_MONOTONIC));
 }
 
 void sampler_stop(struct sampler *s)
@@ -478,6 +516,8 @@ void sampler_stop(struct sampler *s)
 	/* Disables all events at about the same time. */
 	for (size_t i = 0; i < s->n_events; i++)
 		ioctl(s->events[i], PERF_EVENT_IOC_DISABLE, 0);
+	sampler_look_at_time(s);
+	s->skel->bss->is_time_over = 1;
 	/* A thread that was just being made may have inherited one as it was before: closing takes
 	 * those away, too. */
 	close_events(s, 0, s->n_events);

@@ -3,10 +3,10 @@
  * Drives the kernel half: loads the BPF program, opens the perf events that run it on the target,
  * and hands out the records of the ring buffer.
  *
- * Scope is left to perf: events of processes are opened on each thread and inherited by all that
- * it starts later, events of a cgroup or of the whole machine on each CPU. (A filter in the
- * program would run for every thread of the machine; and branch records in call-stack mode are
- * only kept apart for events that belong to a thread.)
+ * Events are those of the CPUs: perf keeps those of a cgroup to its tasks, and the program those of
+ * processes (bpf/scope.bpf.h, which says why). Some are the threads' own, and inherited by all that
+ * a thread starts later: those with branch records, which in call-stack mode are only kept apart
+ * for them, and those of which each one is a sample.
  */
 #ifndef CAPTURE_SAMPLER_H
 #define CAPTURE_SAMPLER_H
@@ -38,7 +38,9 @@ struct sampler_options {
 	bool idle;		 /* sample idle CPUs, too */
 	bool walk_in_daemon;	 /* leave every walk to the daemon */
 	bool judge;		 /* with each walk, the stack to check it by */
-	bool is_crowd;		 /* events are of CPUs, of which processes are filtered */
+	bool is_everyone;	 /* all processes are recorded, */
+	bool is_processes;	 /* or members (sampler_follow()); neither: a cgroup */
+	bool by_members;	 /* events are of CPUs, of which members are filtered */
 	uint32_t most_files;	 /* whose tables the kernel half can have, by number */
 	uint32_t most_members;	 /* processes that are followed at a time */
 	bool enable_on_exec;	 /* start counting when the target calls exec */
@@ -88,13 +90,23 @@ int sampler_attach_process(struct sampler *sampler, const struct event_spec *spe
  * errno of perf_event_open(). */
 int sampler_attach_thread(struct sampler *sampler, const struct event_spec *spec, pid_t tid);
 
-/* Takes a process in as a member (bpf/members.bpf.h): with sampler_options.is_crowd, regions or
- * waits of processes. 0 or negative errno. */
+/* Takes a process in as a member (bpf/members.bpf.h), with sampler_options.is_processes. 0 or
+ * negative errno. */
 int sampler_add_member(struct sampler *sampler, pid_t pid);
 
-/* The same, and so are the children that it starts from now on. With is_crowd, their samples are
+/* The same, and so are the children that it starts from now on. With by_members, their samples are
  * let through; to be called before sampler_attach_cpus(). */
 int sampler_follow(struct sampler *sampler, pid_t pid);
+
+/* Lets nothing of a member count before it executes a program. 0 or negative errno. */
+int sampler_hold(struct sampler *sampler, pid_t pid);
+
+/* Begins to add up the CPU time of all tasks in scope, with is_everyone or is_processes; to be
+ * called right before events begin. 0 or negative errno. */
+int sampler_begin_time(struct sampler *sampler);
+
+/* Has the counters know the CPU time until now, until sampler_stop(). */
+void sampler_look_at_time(struct sampler *sampler);
 
 /* Opens the event on every online CPU; `cgroup_fd` is -1 for everything. 0 or negative errno. */
 int sampler_attach_cpus(struct sampler *sampler, const struct event_spec *spec, int cgroup_fd);
@@ -110,7 +122,7 @@ void sampler_jitter(struct sampler *sampler, uint64_t frequency, unsigned percen
 int sampler_change_rate(struct sampler *sampler, const struct event_spec *spec, uint64_t frequency,
 			int cgroup_fd);
 
-/* Stops the sampling; records in the ring remain to be read. */
+/* Stops the sampling, and the counting of CPU time; records in the ring remain to be read. */
 void sampler_stop(struct sampler *sampler);
 
 int sampler_poll_fd(const struct sampler *sampler); /* readable when records wait */

@@ -81,6 +81,26 @@ void sampler_parts_count(const struct bpf_map *map, size_t n, uint64_t *totals)
 	free(counted);
 }
 
+int sampler_parts_iterate(int program)
+{
+	int link = bpf_link_create(program, 0, BPF_TRACE_ITER, NULL);
+	int iterator = link >= 0 ? bpf_iter_create(link) : link;
+	int err = iterator < 0 ? iterator : 0;
+	char nothing[64];
+	ssize_t n;
+
+	do {
+		n = err ? 0 : read(iterator, nothing, sizeof(nothing));
+	} while (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)));
+	if (n < 0)
+		err = -errno;
+	if (iterator >= 0)
+		close(iterator);
+	if (link >= 0)
+		close(link);
+	return err;
+}
+
 static int program_fd(const struct bpf_object *object, const char *name)
 {
 	const struct bpf_program *program = bpf_object__find_program_by_name(object, name);

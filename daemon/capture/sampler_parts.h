@@ -26,6 +26,9 @@ int sampler_parts_make_rings(const struct bpf_object *object);
 /* Adds the `n` counters of all CPUs, which are the only entry of a map, to `totals`. */
 void sampler_parts_count(const struct bpf_map *map, size_t n, uint64_t *totals);
 
+/* Runs an iterator over all threads. 0 or -errno. */
+int sampler_parts_iterate(int program);
+
 /* The kernel half's programs and maps of waits. */
 struct sampler_waits {
 	int begin_fd, finish_fd; /* iterators */

@@ -4,6 +4,7 @@
 #include "daemon/capture/sampler_programs.h"
 
 #include <bpf/bpf.h>
+#include <string.h>
 
 #include "daemon/capture/sampler.h"
 #include "stackd.skel.h"
@@ -48,6 +49,13 @@ static void leave_out_functions(struct stackd_bpf *skel)
 	bpf_program__set_autoload(skel->progs.stackd_region_leave, false);
 }
 
+static bool is_of_members(const struct bpf_program *program)
+{
+	static const char prefix[] = "stackd_member";
+
+	return !strncmp(bpf_program__name(program), prefix, sizeof(prefix) - 1);
+}
+
 /* Leaves out all programs but those of samples, with their maps. */
 static void leave_out_regions(struct stackd_bpf *skel)
 {
@@ -59,21 +67,24 @@ static void leave_out_regions(struct stackd_bpf *skel)
 					skel->maps.mpi_requests,    skel->maps.alloc_threads};
 
 	bpf_object__for_each_program (program, skel->obj) {
-		if (program != skel->progs.stackd_sample &&
-		    program != skel->progs.stackd_member_fork &&
-		    program != skel->progs.stackd_member_free)
+		if (program != skel->progs.stackd_sample && !is_of_members(program))
 			bpf_program__set_autoload(program, false);
 	}
 	for (struct bpf_map *const *map = maps; map < maps + sizeof(maps) / sizeof(*maps); map++)
 		bpf_map__set_autocreate(*map, false);
 }
 
-/* Leaves out what follows processes. */
-static void leave_out_members(struct stackd_bpf *skel, bool waits)
+/* Leaves out what follows processes: a cgroup has its time summed up by the kernel. */
+static void leave_out_members(struct stackd_bpf *skel, const struct sampler_options *options)
 {
-	bpf_program__set_autoload(skel->progs.stackd_member_fork, false);
-	bpf_program__set_autoload(skel->progs.stackd_member_free, false);
-	bpf_map__set_autocreate(skel->maps.members, waits);
+	struct bpf_program *program;
+
+	bpf_object__for_each_program (program, skel->obj) {
+		if (is_of_members(program))
+			bpf_program__set_autoload(program, false);
+	}
+	bpf_map__set_autocreate(skel->maps.members, options->waits || options->regions);
+	bpf_map__set_autocreate(skel->maps.task_times, false);
 }
 
 void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_options *options)
@@ -96,8 +107,8 @@ void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_optio
 		bpf_program__set_autoload(skel->progs.stackd_rank_exec, false);
 	if (!options->regions)
 		leave_out_regions(skel);
-	if (!options->regions && !options->is_crowd)
-		leave_out_members(skel, options->waits);
+	if (!options->is_everyone && !options->is_processes)
+		leave_out_members(skel, options);
 }
 
 void sampler_programs_regions(const struct stackd_bpf *skel, struct sampler_regions *ret_regions)

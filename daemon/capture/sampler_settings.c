@@ -35,7 +35,8 @@ void sampler_settings_put(struct stackd_bpf *skel, const struct sampler_options 
 	skel->rodata->is_joined = options->is_joined;
 	if (options->regions)
 		skel->rodata->steal_distance = percpu_distance(btf_path, "runqueues", "steal_time");
-	skel->rodata->is_crowd = options->is_crowd;
+	skel->rodata->by_members = options->by_members;
+	skel->rodata->is_everyone = options->is_everyone;
 	skel->rodata->alloc_distance = options->alloc_distance;
 	skel->rodata->wait_scope = options->region_scope;
 	skel->rodata->wait_cgroup = options->wait_cgroup;

@@ -2,7 +2,6 @@
 /* Finds, starts and watches the target; see target.h. */
 #include "daemon/capture/target.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -274,48 +273,6 @@ uint64_t target_threads(const struct target *t)
 		snprintf(path, sizeof(path), "/proc/%d/task", t->pids[i]);
 		if (!stat(path, &st) && st.st_nlink > 2)
 			total += st.st_nlink - 2;
-	}
-	return total;
-}
-
-static uint64_t switches_of(int thread)
-{
-	int fd = openat(thread, "schedstat", O_RDONLY | O_CLOEXEC);
-	FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
-	uint64_t times = 0;
-
-	if (!file) {
-		if (fd >= 0)
-			close(fd);
-		return 0;
-	}
-	if (fscanf(file, "%*u %*u %" SCNu64, &times) != 1)
-		times = 0;
-	fclose(file);
-	return times;
-}
-
-uint64_t target_switches(const struct target *t)
-{
-	uint64_t total = 0;
-
-	for (size_t i = 0; i < t->n_pids; i++) {
-		struct dirent *entry;
-		char path[64];
-		DIR *threads;
-
-		snprintf(path, sizeof(path), "/proc/%d/task", t->pids[i]);
-		threads = opendir(path);
-		while (threads && (entry = readdir(threads))) {
-			int thread = openat(dirfd(threads), entry->d_name,
-					    O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-			total += thread >= 0 ? switches_of(thread) : 0;
-			if (thread >= 0)
-				close(thread);
-		}
-		if (threads)
-			closedir(threads);
 	}
 	return total;
 }

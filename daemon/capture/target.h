@@ -43,7 +43,4 @@ bool target_has_ended(struct target *target);
 /* Returns the number of threads that the processes have. */
 uint64_t target_threads(const struct target *target);
 
-/* Returns how often the threads that the processes have got a CPU, since they began. */
-uint64_t target_switches(const struct target *target);
-
 #endif

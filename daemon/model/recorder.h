@@ -169,6 +169,7 @@ const struct kallsyms *recorder_kallsyms(const struct recorder *recorder);
 struct recorder_counts {
 	uint64_t received; /* records */
 	uint64_t end_reasons[STACKD_END_COUNT];
+	uint64_t periods;		  /* the sum of those of all samples that were kept */
 	uint64_t complete, partial, lost; /* sums of these, by quality */
 	uint64_t collisions;		  /* tags that two paths share */
 	uint64_t out_of_sequence;	  /* walks built on one that did not arrive */

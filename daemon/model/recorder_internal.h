@@ -80,6 +80,7 @@ struct recorder {
 
 	uint32_t n_tasks_before; /* processes and threads when it last began anew */
 	uint32_t usual_period;	 /* of a sample */
+	uint64_t periods;	 /* the sum of those of samples */
 	double distance;	 /* see recorder_use_distance() */
 	bool has_intervals;	 /* see recorder_use_intervals() */
 	struct path path;	 /* of the sample at hand: too large for the stack */

@@ -233,9 +233,11 @@ static int keep_sample(struct recorder *r, struct store_sample *sample)
 	const uint64_t interval = sample->period;
 	int err;
 
+	if (r->has_intervals)
+		sample->period = r->usual_period;
+	r->periods += sample->period;
 	if (!r->has_intervals)
 		return outbox_keep(r->outbox, sample);
-	sample->period = r->usual_period;
 	err = outbox_keep(r->outbox, sample);
 	return err || !interval ? err : recorder_keep(r, SERIES_CPU_OUTSIDE, interval, *sample);
 }

@@ -305,9 +305,11 @@ static inline long shim_map_update(const void *map, const void *key, const void 
 }
 
 #define bpf_map_update_elem(map, key, value, flags) shim_map_update(map, key, value)
-#define bpf_map_delete_elem(map, key)		    ((void)(map), (void)(key))
-#define bpf_task_pt_regs(task)			    ((void)(task), 0l)
-#define bpf_get_stack(context, to, size, flags)	    ((void)(context), (void)(to), 0l)
+#define bpf_for_each_map_elem(map, function, argument, flags)                                      \
+	((void)(map), (void)(function), (void)(argument))
+#define bpf_map_delete_elem(map, key)		((void)(map), (void)(key))
+#define bpf_task_pt_regs(task)			((void)(task), 0l)
+#define bpf_get_stack(context, to, size, flags) ((void)(context), (void)(to), 0l)
 #define bpf_read_branch_records(context, to, size, flags)                                          \
 	((void)(context), (void)(flags), shim_branches ? shim_branches(to, size) : -2l)
 #define bpf_ringbuf_query(ring, what) ((void)(ring), 0ull)

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The CPU time of the tasks in scope as the scheduler counts it, beside which the sum of the
+ * samples' periods is shown: a recording that misses a kind of task is seen to.
+ *
+ * A program at each switch would cost more than it tells. The scheduler keeps each task's sum
+ * itself, and it is complete when the task is freed, which is after its last switch. So tasks are
+ * known by the addresses of their structs from the moment that they are made; what they have used
+ * is added up when they are freed, and, of those that live or wait to be freed, when the daemon
+ * looks, about once a second. The sum of a task that runs at that moment is a tick of the scheduler
+ * behind at most.
+ *
+ * A task can be freed while the daemon's look is at it. Both take over what they have read by one
+ * atomic instruction on what was counted before. If the look comes first, the task was still there
+ * when it was read. An entry whose task was freed unseen is recognised by the start time, which is
+ * then another, and is not read.
+ */
+#ifndef TASK_TIME_BPF_H
+#define TASK_TIME_BPF_H
+
+#include "scratch.bpf.h"
+
+#define TASK_IS_DEAD 0x80  /* of task_struct.__state */
+#define TIME_OVER    ~0ull /* the task was freed */
+
+__u32 is_time_over = 0; /* set by the daemon: sampling has stopped */
+
+struct task_time {
+	__u64 counted; /* of its time; or it was before the recording */
+	__u64 start_time;
+};
+
+/* By the address of the task's struct. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__type(value, struct task_time);
+} task_times SEC(".maps");
+
+/* Adds to a counter in a program that another one may preempt. */
+static __always_inline void add_count(__u32 counter, __u64 n)
+{
+	__u32 here = 0;
+	struct stackd_counters *counted = CHECKED(bpf_map_lookup_elem(&counters, &here));
+
+	if (counted)
+		__sync_fetch_and_add(&counted->n[counter], n);
+}
+
+/* Counts a task's time from now on; `ns` is what it has used. */
+static __always_inline void begin_task_time(struct task_struct *task, __u64 ns)
+{
+	const struct task_time time = {ns, BPF_CORE_READ(task, start_time)};
+	__u64 key = (__u64)task;
+	const struct task_time *is = CHECKED(bpf_map_lookup_elem(&task_times, &key));
+
+	if (is_time_over || (is && is->start_time == time.start_time))
+		return;
+	if (bpf_map_update_elem(&task_times, &key, &time, BPF_ANY))
+		add_count(STACKD_COUNT_UNTIMED, 1);
+}
+
+static __always_inline void end_task_time(struct task_struct *task)
+{
+	__u64 key = (__u64)task, before, ns;
+	struct task_time *time = CHECKED(bpf_map_lookup_elem(&task_times, &key));
+
+	if (!time)
+		return;
+	before = __sync_lock_test_and_set(&time->counted, TIME_OVER);
+	ns = BPF_CORE_READ(task, se.sum_exec_runtime);
+	if (!is_time_over && ns > before && time->start_time == BPF_CORE_READ(task, start_time))
+		add_count(STACKD_COUNT_CPU_NS, ns - before);
+	bpf_map_delete_elem(&task_times, &key);
+}
+
+struct bpf_map;
+
+static long look_at_task_time(struct bpf_map *map, const __u64 *key, struct task_time *time,
+			      void *none)
+{
+	__u64 before = *(volatile __u64 *)&time->counted, start_time = time->start_time, ns;
+	struct task_struct *task = (struct task_struct *)*key;
+
+	(void)map;
+	(void)none;
+	ns = BPF_CORE_READ(task, se.sum_exec_runtime);
+	if (before == TIME_OVER || ns <= before || BPF_CORE_READ(task, start_time) != start_time)
+		return 0;
+	if (__sync_val_compare_and_swap(&time->counted, before, ns) == before)
+		add_count(STACKD_COUNT_CPU_NS, ns - before);
+	return 0;
+}
+
+/* Run by the daemon: adds up what all tasks have used until now. */
+SEC("syscall")
+int stackd_member_look(void *ctx)
+{
+	(void)ctx;
+	bpf_for_each_map_elem(&task_times, look_at_task_time, NULL, 0);
+	return 0;
+}
+
+#endif
