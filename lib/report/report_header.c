@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "report/conservation.h"
 #include "stackd_abi.h"
 #include "stack/end_reason.h"
 
@@ -230,6 +231,18 @@ static void counts(struct report_header *h, const struct profile *profile)
 	report_header_line(h);
 }
 
+/* Says that samples and the scheduler's count differ, where they do. */
+static void conservation_line(struct report_header *h, const struct store_tables *tables)
+{
+	const struct conservation c = conservation_of(tables);
+
+	if (!conservation_is_violated(&c))
+		return;
+	text_put_raw(&h->row, "# cpu time: ");
+	conservation_text(&c, &h->row);
+	report_header_line(h);
+}
+
 static void machine_line(struct report_header *h, const struct store_recording *recording)
 {
 	text_put_raw(&h->row, "# kernel: ");
@@ -258,6 +271,7 @@ int report_header_text(const struct profile *profile, const struct report_option
 	report_header_time(recording, &h.row);
 	report_header_line(&h);
 	counts(&h, profile);
+	conservation_line(&h, profile_tables(profile));
 	field(&h, "note", recording->note);
 	buf_free(&h.row);
 	return h.err;
@@ -272,6 +286,7 @@ static void member(struct buf *b, const char *name, const char *value)
 void report_header_json(const struct profile *profile, struct buf *b)
 {
 	const struct store_tables *tables = profile_tables(profile);
+	const struct conservation conservation = conservation_of(tables);
 	const struct store_recording *recording = &tables->recording;
 	const struct profile_totals *totals = profile_totals(profile);
 
@@ -307,4 +322,5 @@ void report_header_json(const struct profile *profile, struct buf *b)
 		    ",\"quality\":{\"complete\":%" PRIu64 ",\"reconstructed\":%" PRIu64
 		    ",\"partial\":%" PRIu64 "}",
 		    totals->complete, totals->reconstructed, totals->partial);
+	conservation_json(&conservation, b);
 }

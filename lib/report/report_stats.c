@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/int_map.h"
+#include "report/conservation.h"
 #include "report/report.h"
 #include "report/report_header.h"
 #include "base/text.h"
@@ -257,6 +258,8 @@ static void text_rules(struct buf *b, const struct store_tables *t)
 
 static void text_costs(struct buf *b, const struct store_tables *t, const struct report_stats *s)
 {
+	const struct conservation conservation = conservation_of(t);
+
 	text_printf(b, "store: %" PRIu64 " bytes, %.1f a sample\n", t->store_bytes, s->store_bytes);
 	if (s->kernel_ns >= 0)
 		text_printf(b, "kernel: %.0f ns a sample\n", s->kernel_ns);
@@ -264,6 +267,9 @@ static void text_costs(struct buf *b, const struct store_tables *t, const struct
 		text_put_raw(b, "kernel: time not measured\n");
 	if (s->ring_bytes >= 0)
 		text_printf(b, "ring buffer: %.1f bytes a sample\n", s->ring_bytes);
+	text_put_raw(b, "cpu time: ");
+	conservation_text(&conservation, b);
+	text_put_raw(b, "\n");
 	text_printf(b, "processes: %u\nthreads: %u\nobjects: %u\nlocations: %u\n", t->n_processes,
 		    t->n_threads, t->n_objects, t->n_locations);
 	text_printf(b, "paths: %u nodes, %" PRIu64 " tag collisions\n", t->n_nodes, s->collisions);

@@ -36,6 +36,16 @@ shows '.TH STACKD 8 '
 expect 1 sh -c '"$1" --man >/dev/full' - "$stackd"
 expect 2 "$stackctl" help --man frobnicate
 
+# --- sizes: the value as it was given, and the range with units
+for size in 16M 257K 255 0.5K K -1 99999999999G; do
+    expect 2 "$stackd" --stack-bytes "$size" -- true
+    grep -qF -- "--stack-bytes '$size': expected" "$tmp/err" || fail "$size: $(cat "$tmp/err")"
+    grep -qF 'from 256 to 256K' "$tmp/err" || fail "$size: $(cat "$tmp/err")"
+done
+expect 2 "$stackd" --ring-bytes 9G -- true
+grep -qF "'9G': expected a whole number of bytes, or one with K, M or G, from 4K to 1G" "$tmp/err" ||
+    fail "$(cat "$tmp/err")"
+
 # --- completion
 complete_bash() { # WORDS...: the completions that bash offers for the last word
     PATH="$(dirname "$stackctl"):$PATH" bash -c '

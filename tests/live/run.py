@@ -47,6 +47,7 @@ import test_marks  # noqa: E402,F401
 import test_mpi  # noqa: E402,F401
 import test_regions  # noqa: E402,F401
 import test_rights  # noqa: E402,F401
+import test_short_tasks  # noqa: E402,F401
 import test_runtime_code  # noqa: E402,F401
 import test_steps  # noqa: E402,F401
 import test_stripped  # noqa: E402,F401

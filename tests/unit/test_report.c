@@ -13,6 +13,7 @@
 
 #include "fake_store.h"
 #include "report/report.h"
+#include "report/report_header.h"
 #include "stack/provenance.h"
 
 typedef int (*writer)(struct profile *, const struct report_options *, FILE *);
@@ -462,6 +463,84 @@ static char *stats_of(struct store_reader *f, int (*write)(struct profile *, FIL
 	return text;
 }
 
+/* What a recording says of so much CPU time by the scheduler's count and by its 2,500 samples of 1
+ * ms; `stolen` is what the host took. NULL: nothing is compared. */
+static char *head_of_times(const char *scheduler, uint64_t ns, uint64_t sampled, uint64_t stolen,
+			   json_t **ret_time)
+{
+	struct store_reader *f = fake_small();
+	struct report_options options = {.utf8 = true};
+	struct profile *p;
+	char *head = NULL, *stats;
+	size_t size;
+	FILE *out;
+
+	fake_counter(f, scheduler, ns);
+	fake_counter(f, "periods_ns", sampled);
+	fake_counter(f, "stolen_ns", stolen);
+	fake_done(f)->tables.recording.samples = sampled / 1000000;
+	f->tables.recording.frequency_hz = 1000;
+	f->tables.recording.finished = true;
+	f->tables.recording.kernel_ns = 0;
+	f->tables.recording.cpus = 1;
+	stats = stats_of(f, report_write_stats_json);
+	*ret_time = json_incref(json_object_get(json_loads(stats, 0, NULL), "cpu_time"));
+	free(stats);
+	out = open_memstream(&head, &size);
+	assert_int_equal(profile_new(f, NULL, &p), 0);
+	assert_int_equal(report_header_text(p, &options, out), 0);
+	fclose(out);
+	profile_free(p);
+	fake_free(f);
+	return head;
+}
+
+/* 2,500 samples may differ from the scheduler's count by 5 x 50 of chance, 10 us each of stackd's
+ * own time, and 20 ms at the ends; and by what the host took. */
+static void test_conservation(void **state)
+{
+	const uint64_t sampled = 2500000000, allowed = 250000000 + 25000000 + 20000000;
+	const struct {
+		uint64_t ns, stolen;
+		bool is_conserved;
+	} cases[] = {
+		{sampled, 0, true},
+		{sampled - allowed + 1000000, 0, true},
+		{sampled - allowed - 1000000, 0, false},
+		{sampled - allowed - 1000000, 2000000, true},
+		{sampled / 2, 0, false},
+		{2 * sampled, 0, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		json_t *time;
+		char *head = head_of_times("cpu_ns", cases[i].ns, sampled, cases[i].stolen, &time);
+
+		assert_true(member(time, "scheduler_ns") == cases[i].ns);
+		assert_true(member(time, "sampled_ns") == sampled);
+		assert_true(json_is_true(json_object_get(time, "is_conserved")) ==
+			    cases[i].is_conserved);
+		assert_true(!strstr(head, "# cpu time: 2.500 s by the samples, ") ==
+			    cases[i].is_conserved);
+		json_decref(time);
+		free(head);
+	}
+}
+
+/* Without one of the two, nothing is compared. */
+static void test_no_conservation(void **state)
+{
+	json_t *time;
+	char *head = head_of_times("other_ns", 1, 2500000000, 0, &time);
+
+	(void)state;
+	assert_true(json_is_null(time));
+	assert_null(strstr(head, "# cpu time"));
+	json_decref(time);
+	free(head);
+}
+
 /* Where rules come from, and the verdicts on steps by those that are not unwind information. */
 static void test_stats_of_rules(void **state)
 {
@@ -576,6 +655,8 @@ int main(void)
 		cmocka_unit_test(test_width),
 		cmocka_unit_test(test_stats),
 		cmocka_unit_test(test_stats_of_rules),
+		cmocka_unit_test(test_conservation),
+		cmocka_unit_test(test_no_conservation),
 		cmocka_unit_test(test_idle),
 		cmocka_unit_test(test_failing_output),
 	};

@@ -1,0 +1,84 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Whether tasks have as many samples as periods fit into their CPU time, however short they live.
+
+    bench/short_tasks.py [RUNS [SECONDS [KIND,... [SHORT_US,...]]]]
+
+The program (tests/workloads/short_tasks.c) starts short and long tasks that share its CPU time, and adds up
+what the kernel counts for each. Of each kind of task and each length of the short ones there are so many
+runs. Of each run these errors are taken, in percent:
+
+    share   of the samples in short tasks among those in both kinds, less that of the time
+    tasks   the samples in both kinds times the period, against the time
+    whole   the samples times the period, against the scheduler's count, as `stackctl stats` has both
+
+A row has their means, with the standard error, and how many of these the mean is away from 0. Beyond 3,
+samples are biased. (Of the share of 10 us the program itself knows some tenths of a percent: the reading
+of the clock is in what it reads.)"""
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+STACKD, STACKCTL = ROOT + "/build/stackd", ROOT + "/build/stackctl"
+PROGRAM = ROOT + "/build/workloads/short_tasks"
+RATE, LONG_US = 1999, 7000
+
+
+def one_run(store, kind, short_us, seconds):
+    """The three errors of a run, and the number of its samples."""
+    out = subprocess.run([STACKD, "-q", "-e", "cpu-clock", "-F", str(RATE), "-o", store, "--",
+                          PROGRAM, kind, str(short_us), str(LONG_US), str(seconds)],
+                         check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True).stdout
+    told = out.split()
+    truth = {told[i]: int(told[i + 1]) for i in range(0, len(told), 2)}
+    report = json.loads(subprocess.run(
+        [STACKCTL, "report", "-i", store, "--view", "flat", "--json", "--percent-limit", "0"],
+        check=True, stdout=subprocess.PIPE).stdout)
+    os.unlink(store)
+    hits = {"short_task": 0, "long_task": 0}
+    for process in report["processes"]:
+        for function in process["functions"]:
+            name = report["symbols"][function["symbol"]]["name"]
+            if name in hits:
+                hits[name] += function["total"]
+    both, time = sum(hits.values()), truth["short"] + truth["long"]
+    whole = report["cpu_time"]
+    if not whole["is_conserved"]:
+        print("not conserved:", whole)
+    return (100 * (hits["short_task"] / both - truth["short"] / time),
+            100 * (both * (1e9 // RATE) / time - 1),
+            100 * (whole["sampled_ns"] / whole["scheduler_ns"] - 1)), report["samples"]
+
+
+def summary(errors):
+    """The mean of a column, its standard error, and how many of these it is from 0."""
+    n = len(errors)
+    mean = sum(errors) / n
+    deviation = math.sqrt(sum((e - mean) ** 2 for e in errors) / (n - 1) / n)
+    return "%+6.2f ± %.2f (%+.1f)" % (mean, deviation, mean / deviation if deviation else 0)
+
+
+def main():
+    """Prints the table."""
+    arguments = dict(enumerate(sys.argv[1:]))
+    runs, seconds = int(arguments.get(0, 50)), float(arguments.get(1, 0.5))
+    kinds = arguments.get(2, "threads,processes,vfork,exec,mixed").split(",")
+    lengths = [int(us) for us in arguments.get(3, "10,100,1000").split(",")]
+    print("%-10s %6s %8s  %-22s %-22s %-22s" % ("tasks", "us", "samples", "share", "tasks", "whole"))
+    with tempfile.TemporaryDirectory() as folder:
+        for kind in kinds:
+            for short_us in lengths:
+                found = [one_run(folder + "/s.db", kind, short_us, seconds) for _ in range(runs)]
+                columns = zip(*[errors for errors, _ in found])
+                print("%-10s %6d %8.0f  %s" % (kind, short_us, sum(n for _, n in found) / runs,
+                                               " ".join("%-22s" % summary(c) for c in columns)),
+                      flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* Compares samples with the scheduler's count; see conservation.h. */
+#include "report/conservation.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "report/report_header.h"
+
+#define DEVIATIONS 5
+#define EDGE_NS	   20000000u
+#define AROUND_NS  10000u
+#define LAG_NS	   UINT64_C(1000000000)
+
+/* What the beginning and the end of a recording can make the two differ by. */
+static double edges(const struct store_tables *t)
+{
+	const struct store_recording *r = &t->recording;
+	uint64_t running = t->n_threads + 1;
+
+	if (r->cpus && r->cpus < running)
+		running = r->cpus;
+	if (!r->finished || r->run)
+		return (double)running * (double)LAG_NS;
+	return (double)running * EDGE_NS * (t->n_recordings ? t->n_recordings : 1);
+}
+
+/* The mean period of the samples; of none, the one that was asked for. */
+static double period_ns(const struct store_recording *r, uint64_t sampled_ns)
+{
+	if (r->samples)
+		return (double)sampled_ns / (double)r->samples;
+	return r->frequency_hz ? 1e9 / (double)r->frequency_hz : (double)r->period;
+}
+
+struct conservation conservation_of(const struct store_tables *t)
+{
+	struct conservation c = {0};
+	uint64_t untimed = 0, stolen = 0;
+	double period, more;
+
+	if (!report_header_counter(t, "cpu_ns", &c.scheduler_ns) ||
+	    !report_header_counter(t, "periods_ns", &c.sampled_ns) || !c.scheduler_ns ||
+	    (report_header_counter(t, "tasks_untimed", &untimed) && untimed))
+		return (struct conservation){0};
+	report_header_counter(t, "stolen_ns", &stolen);
+	period = period_ns(&t->recording, c.sampled_ns);
+	more = fmax((double)c.scheduler_ns, (double)c.sampled_ns);
+	c.allowed_ns = (uint64_t)(DEVIATIONS * sqrt(more * period) + edges(t)) + stolen +
+		       t->recording.kernel_ns + AROUND_NS * t->recording.samples;
+	c.is_known = true;
+	return c;
+}
+
+bool conservation_is_violated(const struct conservation *c)
+{
+	uint64_t apart = c->sampled_ns > c->scheduler_ns ? c->sampled_ns - c->scheduler_ns
+							 : c->scheduler_ns - c->sampled_ns;
+
+	return c->is_known && apart > c->allowed_ns;
+}
+
+void conservation_text(const struct conservation *c, struct buf *b)
+{
+	if (!c->is_known) {
+		text_put_raw(b, "not compared with the scheduler's count");
+		return;
+	}
+	text_printf(b, "%.3f s by the samples, %.3f s by the scheduler",
+		    (double)c->sampled_ns / 1e9, (double)c->scheduler_ns / 1e9);
+	if (conservation_is_violated(c))
+		text_printf(b, ": they differ by more than chance allows (%.3f s)",
+			    (double)c->allowed_ns / 1e9);
+}
+
+void conservation_json(const struct conservation *c, struct buf *b)
+{
+	if (!c->is_known) {
+		text_put_raw(b, ",\"cpu_time\":null");
+		return;
+	}
+	text_printf(b,
+		    ",\"cpu_time\":{\"scheduler_ns\":%" PRIu64 ",\"sampled_ns\":%" PRIu64
+		    ",\"allowed_ns\":%" PRIu64 ",\"is_conserved\":%s}",
+		    c->scheduler_ns, c->sampled_ns, c->allowed_ns,
+		    conservation_is_violated(c) ? "false" : "true");
+}
