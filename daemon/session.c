@@ -611,6 +611,7 @@ static enum exit_status record(struct session *s)
 	enum exit_status status;
 	char *sentence = NULL;
 	int err, stored;
+	bool were_heard;
 
 	s->round_ns = s->commit_ns = clock_ns(CLOCK_MONOTONIC);
 	s->budget = budget_begin(s->options->max_cpu, s->options->frequency);
@@ -619,6 +620,7 @@ static enum exit_status record(struct session *s)
 	err = loop(s);
 	service_stopping();
 	waits_stop(&s->waits);
+	were_heard = regions_were_heard(s->regions);
 	regions_stop(s->regions);
 	sampler_stop(s->sampler);
 	s->time = session_times(s);
@@ -639,6 +641,8 @@ static enum exit_status record(struct session *s)
 	if (err || stored || s->has_failed)
 		return STATUS_FAILED;
 	status = sum_up(s);
+	if (status == STATUS_DONE && !were_heard)
+		status = STATUS_NO_SAMPLES;
 	return s->is_used_up ? STATUS_AGAIN : status;
 }
 

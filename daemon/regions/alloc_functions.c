@@ -20,7 +20,11 @@ struct known_name {
 	enum stackd_alloc_kind kind;
 };
 
-/* A trailing '*' stands for any ending. */
+/* Allocators have their functions under names of their own, too, and some only under these: then
+ * programs call them by macros, or as a library of Rust's does. */
+static const char *const prefixes[] = {"", "tc_", "mi_", "je_", "_rjem_"};
+
+/* After the prefix. A trailing '*' stands for any ending. */
 static const struct known_name known_names[] = {
 	{"malloc", STACKD_ALLOC_SIZE},
 	{"free", STACKD_ALLOC_FREE},
@@ -41,18 +45,29 @@ static const struct known_name known_names[] = {
 	{"rallocx", STACKD_ALLOC_RESIZE},
 	{"dallocx", STACKD_ALLOC_FREE},
 	{"sdallocx", STACKD_ALLOC_FREE},
-	{"mi_malloc", STACKD_ALLOC_SIZE},
-	{"mi_zalloc", STACKD_ALLOC_SIZE},
-	{"mi_calloc", STACKD_ALLOC_PRODUCT},
-	{"mi_realloc", STACKD_ALLOC_RESIZE},
-	{"mi_malloc_aligned", STACKD_ALLOC_SIZE},
-	{"mi_new", STACKD_ALLOC_SIZE},
-	{"mi_free", STACKD_ALLOC_FREE},
+	{"zalloc", STACKD_ALLOC_SIZE},
+	{"mallocn", STACKD_ALLOC_PRODUCT},
+	{"malloc_small", STACKD_ALLOC_SIZE},
+	{"zalloc_small", STACKD_ALLOC_SIZE},
+	{"malloc_aligned", STACKD_ALLOC_SIZE},
+	{"zalloc_aligned", STACKD_ALLOC_SIZE},
+	{"calloc_aligned", STACKD_ALLOC_PRODUCT},
+	{"realloc_aligned", STACKD_ALLOC_RESIZE},
+	{"new", STACKD_ALLOC_SIZE},
+	{"free_size", STACKD_ALLOC_FREE},
+	{"free_aligned", STACKD_ALLOC_FREE},
+	{"free_size_aligned", STACKD_ALLOC_FREE},
 };
 
+#define FIRST_OWN_NAME "zalloc" /* and those that follow: only with a prefix */
+
+/* A function, whatever number of names it has: allocators give one address to free(), cfree() and
+ * operator delete, and symbol tables list these in any order. */
 struct found {
 	uint64_t vaddr, size;
-	const struct known_name *name;
+	enum stackd_alloc_kind kind;
+	bool is_malloc; /* one of its names is malloc() */
+	bool can_throw; /* one of them is C++'s */
 };
 
 struct search {
@@ -60,22 +75,42 @@ struct search {
 	struct unwind_bounds *bounds;
 	struct alloc_functions *functions;
 	VEC(struct found) found;
-	bool has_malloc, has_free, wants_uretprobes;
+	bool has_malloc, has_free; /* under any prefix */
+	bool wants_uretprobes;
 };
 
-static const struct known_name *find_name(const char *name)
+static const struct known_name *find_rest(const char *name, bool has_prefix)
 {
+	bool is_own = false;
+
 	for (size_t i = 0; i < sizeof(known_names) / sizeof(*known_names); i++) {
 		const char *known = known_names[i].name;
 		size_t len = strlen(known);
 
+		is_own |= !strcmp(known, FIRST_OWN_NAME);
+		if (is_own && !has_prefix)
+			return NULL;
 		if (known[len - 1] == '*' ? !strncmp(name, known, len - 1) : !strcmp(name, known))
 			return &known_names[i];
 	}
 	return NULL;
 }
 
-static const struct found *at_vaddr(const struct search *s, uint64_t vaddr)
+/* Returns what a symbol is among an allocator's functions; NULL: it is none. */
+static const struct known_name *find_name(const char *name)
+{
+	const struct known_name *known = NULL;
+
+	for (size_t i = 0; !known && i < sizeof(prefixes) / sizeof(*prefixes); i++) {
+		size_t len = strlen(prefixes[i]);
+
+		if (!strncmp(name, prefixes[i], len))
+			known = find_rest(name + len, len > 0);
+	}
+	return known;
+}
+
+static struct found *at_vaddr(const struct search *s, uint64_t vaddr)
 {
 	for (size_t i = 0; i < s->found.count; i++) {
 		if (s->found.items[i].vaddr == vaddr)
@@ -88,14 +123,23 @@ static int match(void *arg, const struct function_symbol *symbol)
 {
 	struct search *s = arg;
 	const struct known_name *name = find_name(symbol->name);
+	struct found *found;
 
-	if (!name || symbol->is_resolver || !symbol->size || at_vaddr(s, symbol->vaddr))
+	if (!name || symbol->is_resolver || !symbol->size)
 		return 0;
-	s->has_malloc |= !strcmp(symbol->name, "malloc");
-	s->has_free |= !strcmp(symbol->name, "free");
-	if (VEC_RESERVE(&s->found, 1))
-		return -ENOMEM;
-	s->found.items[s->found.count++] = (struct found){symbol->vaddr, symbol->size, name};
+	found = at_vaddr(s, symbol->vaddr);
+	if (!found) {
+		if (VEC_RESERVE(&s->found, 1))
+			return -ENOMEM;
+		found = &s->found.items[s->found.count++];
+		*found = (struct found){
+			.vaddr = symbol->vaddr, .size = symbol->size, .kind = name->kind};
+	}
+	found->is_malloc |= !strcmp(symbol->name, "malloc");
+	found->can_throw |= !strncmp(name->name, "_Z", 2) || !strcmp(name->name, "new");
+	s->has_malloc |= !strcmp(name->name, "malloc");
+	s->has_free |= !strcmp(name->name, "free");
+	s->functions->has_malloc |= found->is_malloc;
 	return 0;
 }
 
@@ -192,7 +236,7 @@ static int add_entry(struct search *s, const struct found *f, bool may_tail)
 		return -ENOMEM;
 	to->entries.items[to->entries.count++] = offset;
 	to->cookies.items[to->cookies.count++] =
-		(uint64_t)f->name->kind | (may_tail ? STACKD_ALLOC_TAIL : 0);
+		(uint64_t)f->kind | (may_tail ? STACKD_ALLOC_TAIL : 0);
 	return 0;
 }
 
@@ -210,16 +254,10 @@ static int take_exits(struct search *s, const struct found *f, const struct func
 		else if (exit->target && at_vaddr(s, exit->target))
 			may_tail = true;
 		else if (exit->target && exit->kind == STACKD_EXIT_JUMP &&
-			 f->name->kind == STACKD_ALLOC_PRODUCT)
+			 f->kind == STACKD_ALLOC_PRODUCT)
 			err = add_return(s->functions, exit->offset, STACKD_ALLOC_CLEARED);
 	}
 	return err ? err : add_entry(s, f, may_tail);
-}
-
-/* Whether a function can throw. */
-static bool is_of_cpp(const struct known_name *name)
-{
-	return !strncmp(name->name, "_Z", 2) || !strcmp(name->name, "mi_new");
 }
 
 /* Takes a function by its entry alone. A uretprobe can be where the entry's probe has moved to,
@@ -229,7 +267,7 @@ static int take_entry(struct search *s, const struct found *f)
 	struct alloc_functions *to = s->functions;
 	int err = add_entry(s, f, false);
 
-	if (err || f->name->kind == STACKD_ALLOC_FREE)
+	if (err || f->kind == STACKD_ALLOC_FREE)
 		return err;
 	if (VEC_RESERVE(&to->uretprobes, 1))
 		return -ENOMEM;
@@ -243,7 +281,7 @@ static int take(struct search *s, const struct found *f)
 	struct function_exits exits = {0};
 	int err = 0;
 
-	if (f->name->kind == STACKD_ALLOC_FREE || (s->wants_uretprobes && !is_of_cpp(f->name)))
+	if (f->kind == STACKD_ALLOC_FREE || (s->wants_uretprobes && !f->can_throw))
 		return take_entry(s, f);
 	err = find_exits(s, f, &exits);
 	if (!err)
@@ -263,7 +301,7 @@ static int take_all(struct search *s)
 		if (err != -ENOEXEC)
 			continue;
 		s->functions->n_left_out++;
-		if (strcmp(f->name->name, "malloc") == 0)
+		if (f->is_malloc)
 			s->has_malloc = false;
 	}
 	return err == -ENOMEM ? err : 0;
@@ -272,16 +310,16 @@ static int take_all(struct search *s)
 int alloc_functions_find(const struct elf_file *file, bool wants_uretprobes,
 			 struct alloc_functions *ret_functions)
 {
-	struct search s = {.functions = ret_functions, .wants_uretprobes = wants_uretprobes};
+	struct search s = {
+		.file = file, .functions = ret_functions, .wants_uretprobes = wants_uretprobes};
 	bool has_malloc;
 	int err;
 
 	*ret_functions = (struct alloc_functions){0};
-	s.file = file;
 	err = unwind_bounds_new(file, &s.bounds);
 	if (!err)
 		err = function_symbols_each(file, NULL, match, &s);
-	has_malloc = s.has_malloc;
+	has_malloc = ret_functions->has_malloc;
 	if (!err && s.has_malloc && s.has_free)
 		err = take_all(&s);
 	if (!err && (!s.has_malloc || !s.has_free))

@@ -31,8 +31,9 @@ struct alloc_functions {
 };
 
 /* Finds them; those of C with uretprobes, if these are wanted. A file that does not have both
- * malloc() and free(), or of these one that cannot be decoded, has none: *ret_functions is empty. 0
- * or -ENOMEM; the caller frees in any case. */
+ * malloc() and free(), by these or an allocator's own names (mi_malloc()), or of these one that
+ * cannot be decoded, has none: *ret_functions is empty. 0 or -ENOMEM; the caller frees in any case.
+ */
 int alloc_functions_find(const struct elf_file *file, bool wants_uretprobes,
 			 struct alloc_functions *ret_functions);
 void alloc_functions_free(struct alloc_functions *functions);

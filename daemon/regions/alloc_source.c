@@ -175,6 +175,12 @@ static int take_file(struct alloc_source *s, const struct elf_file *elf, const c
 		return 0;
 	err = ask_regions_alloc(s->with.worker, elf, path, probe_returns_are_safe(), &p.functions);
 	has_malloc = p.functions.has_malloc;
+	if (!err && has_malloc && !p.functions.entries.count)
+		log_warning("--alloc: %s is an allocator that cannot be probed: %s, so what it "
+			    "allocates is not recorded",
+			    path,
+			    p.functions.n_left_out ? "its malloc() or free() cannot be decoded"
+						   : "it has a malloc(), but no free()");
 	if (!err && p.functions.entries.count)
 		err = VEC_RESERVE(&s->probed, 1) ? -ENOMEM : 0;
 	if (err || !p.functions.entries.count)
@@ -453,6 +459,18 @@ void alloc_source_look(struct alloc_source *s)
 	rate = measure_rate(s);
 	if (is_too_often(s, rate))
 		give_up(s, rate);
+}
+
+bool alloc_source_was_heard(const struct alloc_source *s)
+{
+	if (!s || !s->probed.count || s->alloc.event >= 0 || calls_of(s))
+		return true;
+	for (size_t i = 0; i < s->probed.count; i++)
+		log_error("--alloc: none of the allocator's functions in %s was called: the target "
+			  "has allocated nothing meanwhile, or has an allocator of its own, whose "
+			  "functions have other names",
+			  s->probed.items[i].path);
+	return false;
 }
 
 void alloc_source_free(struct alloc_source *s)

@@ -11,6 +11,8 @@
 #ifndef REGIONS_ALLOC_SOURCE_H
 #define REGIONS_ALLOC_SOURCE_H
 
+#include <stdbool.h>
+
 #include "daemon/base/exit_status.h"
 #include "daemon/regions/command_files.h"
 #include "daemon/regions/regions.h"
@@ -27,6 +29,10 @@ enum exit_status alloc_source_start(const struct regions_options *with,
 
 /* Looks whether the allocator is called too often. To be called each round; NULL is fine. */
 void alloc_source_look(struct alloc_source *source);
+
+/* Returns false, and logs it with the names of the files, if allocators are probed and none of
+ * their functions was called, so that nothing is recorded. NULL is fine. */
+bool alloc_source_was_heard(const struct alloc_source *source);
 
 /* Stops listening, and frees. NULL is fine. */
 void alloc_source_free(struct alloc_source *source);

@@ -555,6 +555,11 @@ const char *regions_mark_name(const struct regions *r, size_t index)
 	return r ? marks_name(r->marks, index) : NULL;
 }
 
+bool regions_were_heard(const struct regions *r)
+{
+	return !r || alloc_source_was_heard(r->alloc);
+}
+
 void regions_stop(struct regions *r)
 {
 	if (!r)

@@ -46,6 +46,10 @@ uint64_t regions_taken_off(const struct regions *regions);
 /* Returns the name of a mark by its index, from 0 on; NULL: there are no more. NULL is fine. */
 const char *regions_mark_name(const struct regions *regions, size_t index);
 
+/* Returns false, and logs it, if an allocator was probed and none of its functions was called.
+ * Before it is stopped; NULL is fine. */
+bool regions_were_heard(const struct regions *regions);
+
 /* Stops: removes all probes. NULL is fine. */
 void regions_stop(struct regions *regions);
 void regions_free(struct regions *regions); /* stops and frees; NULL is fine */

@@ -8,8 +8,8 @@ import os
 import subprocess
 
 import chains
-from harness import (FAILED, STACKD, WORKLOADS, PATIENCE, Daemon, Recording, check, check_fault,
-                     hits_page_fault, live, record, run, scratch)
+from harness import (FAILED, NO_SAMPLES, STACKCTL, STACKD, WORKLOADS, PATIENCE, Daemon, Recording, Skip, check,
+                     check_fault, hits_page_fault, live, record, run, scratch)
 
 PROGRAM = os.path.join(WORKLOADS, "allocs")
 SOURCES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "workloads")
@@ -54,12 +54,12 @@ def farthest(chances):
                 - math.log(RARE)) / theta for theta in thetas)
 
 
-def expected(said):
+def expected(said, distance=DISTANCE):
     """function -> (bytes, their standard error, blocks, theirs, and how far the two may be off): a block
     of S bytes is sampled with p = 1 - exp(-S/R), and stands for S/p bytes and 1/p blocks."""
     result = {}
     for function, kinds in said.items():
-        chances = [(blocks, size, -math.expm1(-size / DISTANCE)) for blocks, size in kinds]
+        chances = [(blocks, size, -math.expm1(-size / distance)) for blocks, size in kinds]
         result[function] = (
             sum(blocks * size for blocks, size, _ in chances),
             math.sqrt(sum(blocks * size ** 2 * (1 - p) / p for blocks, size, p in chances)),
@@ -71,10 +71,10 @@ def expected(said):
     return result
 
 
-def check_amounts(recording, text):
+def check_amounts(recording, text, distance=DISTANCE):
     """Bytes and blocks by function are what the program says, within their standard errors."""
     amounts, blocks = (by_function(recording, name) for name in ("alloc.bytes", "alloc.objects"))
-    for function, (size, size_error, count, count_error, *most) in expected(said_by(text)).items():
+    for function, (size, size_error, count, count_error, *most) in expected(said_by(text), distance).items():
         for what, is_, truth, error, far in (
                 ("bytes", amounts.get(function, 0), size, size_error, most[0]),
                 ("blocks", blocks.get(function, 0), count, count_error, most[1])):
@@ -201,6 +201,96 @@ def test_alloc_attached():
         check_all_ended(recording)
         calls = recording.stats()["counters"]["allocator_calls"]
         check(0 < calls < 2 * 140 * ROUNDS, "its own calls", calls)
+
+
+ALLOCATORS = ("libtcmalloc_minimal.so.4", "libmimalloc.so", "libjemalloc.so.2")
+
+
+def allocator_path(name):
+    """Where the dynamic linker finds a library, of whatever minor version; None: it is not installed."""
+    for line in run("/sbin/ldconfig", "-p").out.splitlines():
+        if line.strip().startswith(name):
+            return line.rsplit("=> ", 1)[1]
+    return None
+
+
+@live(long=True)
+def test_alloc_attached_others():
+    """Processes with another allocator, whose functions have several names at one address."""
+    tested = 0
+    for path in filter(None, map(allocator_path, ALLOCATORS)):
+        tested += 1
+        with scratch() as folder, subprocess.Popen(
+                [PROGRAM, str(ROUNDS // 20), "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                text=True, env=dict(os.environ, LD_PRELOAD=path)) as process:
+            check(process.stdout.readline() == "READY\n", "the workload")
+            with Daemon(folder + "/s.db", "-e", "none", "--alloc=%d" % 4096, "--alloc-limit", "0", "--pid",
+                        process.pid) as daemon:
+                daemon.wait_recording()
+                said, _ = process.communicate("\n", timeout=PATIENCE)
+                daemon.finish()
+            recording = Recording(folder + "/s.db")
+            check_amounts(recording, "".join(line for line in said.splitlines(True)
+                                             if not line.startswith("in_child")), 4096)
+            counters = recording.stats()["counters"]
+            check(counters["frees_unknown"] == counters["allocations_untracked"] == 0, path, counters)
+            check(counters["allocations"] >= counters["frees"] > 1000, "frees", path, counters)
+            leaves = run(STACKCTL, "export", "--folded", "--metric", "heap.live", "-i", folder + "/s.db").out
+            check(not any(";%s" % name in leaves for name in PARENTS), "the program has freed all", path, leaves)
+    if not tested:
+        raise Skip("no other allocator is installed")
+
+
+OWN_NAMES = """
+#include <stddef.h>
+#include <stdio.h>
+static char arena[1 << 20];
+static size_t used;
+__attribute__((noinline)) void *%(make)s(size_t n) { used = (used + n + 15) %% (1 << 19) & ~15ul; return arena + used; }
+__attribute__((noinline)) void %(end)s(void *p) { __asm__ volatile ("" : : "r"(p)); }
+%(more)s
+__attribute__((noinline)) void uses(void) {
+	for (int i = 0; i < 1000; i++) { char *volatile p = %(make)s(1000); %(end)s(p); }
+}
+int main(void) { char line[9]; setvbuf(stdin, arena + (1 << 19), _IOFBF, 4096);
+	if (!fgets(line, 9, stdin)) return 1; uses(); fgets(line, 9, stdin); return 0; }
+"""
+ALIASES = "".join("extern __typeof__(free) %s __attribute__((alias(\"free\")));\n" % name
+                  for name in ("cfree", "a_free", "z_free", "_ZdlPv"))
+
+
+def record_own(folder, make, end, more):
+    """Attaches to a program with an allocator of its own under these names; what stackd said, and its
+    recording."""
+    with open(folder + "/own.c", "w", encoding="ascii") as source:
+        source.write(OWN_NAMES % {"make": make, "end": end, "more": more})
+    built = run("gcc", "-O1", "-g", "-fno-builtin", "-w", "-o", folder + "/own", folder + "/own.c")
+    check(built.status == 0, "the program", built.err)
+    with subprocess.Popen([folder + "/own"], stdin=subprocess.PIPE, text=True) as process:
+        with Daemon(folder + "/s.db", "--alloc=1", "--alloc-limit", "0", "--pid", process.pid) as daemon:
+            daemon.wait_recording()
+            process.stdin.write("\n")
+            process.stdin.flush()
+            process.communicate("\n", timeout=PATIENCE)
+            result = daemon.finish()
+    return result.status, result.err, Recording(folder + "/s.db")
+
+
+@live
+def test_alloc_own_names():
+    """Allocators in a program's own file: by their own names alone, with more names for one function than
+    one, and under names that nobody knows, which is an error."""
+    for make, end, more in (("_rjem_malloc", "_rjem_free", ""), ("malloc", "free", ALIASES),
+                            ("pool_get", "pool_put", "")):
+        with scratch() as folder:
+            status, said, recording = record_own(folder, make, end, more)
+            total = sum(int(line.rsplit(" ", 1)[1]) for line in recording.text(
+                "export", "--folded", "--metric", "alloc.bytes").splitlines() if ";uses " in line) \
+                if make != "pool_get" else 0
+            if make == "pool_get":
+                check(status == NO_SAMPLES and "libc.so.6 was called" in said, "what is said", status, said)
+            else:
+                check(total == 1000000, "its blocks", make, total, said)
 
 
 @live
