@@ -247,7 +247,7 @@ static int add_section(const struct elf_file *file, const Elf64_Shdr *shdr, bool
 
 int cfi_section_read(const struct elf_file *file, struct cfi_sections *ret_sections)
 {
-	struct headers headers = {.lie = false};
+	struct headers headers;
 	struct cfi_sections sections = {0};
 	int err = 0;
 
