@@ -3,6 +3,8 @@
 #include "sample.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +15,41 @@ __thread uint64_t sample_taken;
 static __thread uint64_t sample_state;
 
 static double sample_mean = SAMPLE_DISTANCE;
+static bool sample_is_set;
+
+/* --- the distance ----------------------------------------------------------------------------- */
+
+/* Where the dynamic linker of glibc has found the arguments, and the environment behind them. */
+extern long *__libc_stack_end __attribute__((weak));
+
+/* Returns the environment, also before the C library has begun. */
+static char **sample_environment(void)
+{
+	long count;
+
+	if (environ || !&__libc_stack_end || !__libc_stack_end)
+		return environ;
+	count = __libc_stack_end[0];
+	return (char **)&__libc_stack_end[count + 2];
+}
+
+/* Reads the mean distance from the environment: as the first block is looked at, since constructors
+ * of other libraries allocate before one of this library is called, and the dynamic linker before
+ * them all. */
+static void sample_configure(void)
+{
+	static const char name[] = "STACKALLOC_BYTES=";
+
+	for (char **e = sample_environment(); e && *e; e++) {
+		if (!strncmp(*e, name, sizeof(name) - 1)) {
+			sample_set_distance(strtoull(*e + sizeof(name) - 1, NULL, 10));
+			break;
+		}
+	}
+	sample_is_set = true;
+}
+
+/* --- chance ----------------------------------------------------------------------------------- */
 
 /* SplitMix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014. */
 static uint64_t sample_mix(uint64_t x)
@@ -54,6 +91,8 @@ uint64_t sample_take(size_t size, bool is_made)
 	double bytes = (double)(size + !size);
 
 	if (!sample_state) {
+		if (!sample_is_set)
+			sample_configure();
 		sample_seed();
 		sample_left += sample_draw();
 		sample_taken++;
@@ -71,6 +110,7 @@ uint64_t sample_take(size_t size, bool is_made)
 void sample_set_distance(uint64_t bytes)
 {
 	sample_mean = bytes ? (double)bytes : SAMPLE_DISTANCE;
+	sample_is_set = true;
 }
 
 void sample_begin_anew(void)

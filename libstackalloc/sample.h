@@ -39,7 +39,8 @@ static inline bool sample_is_due(size_t size)
  * `made` at all: one distance is as good as another, as long as nothing but chance ends it. */
 uint64_t sample_take(size_t size, bool is_made) PROBE_HIDDEN;
 
-/* Sets the mean distance; 0 is the default. Before threads begin. */
+/* Sets the mean distance; 0 is the default. Before threads begin; else the first sample_take()
+ * reads it from the environment. */
 void sample_set_distance(uint64_t bytes) PROBE_HIDDEN;
 
 /* Draws other numbers than the parent from now on: for the child of a fork. */

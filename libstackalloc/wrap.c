@@ -141,15 +141,3 @@ void wrap_begin(void)
 {
 	pthread_atfork(NULL, NULL, begin_anew);
 }
-
-/* The environment is not there yet when the first block is asked for. What this thread has counted
- * down until now was of another distance. */
-__attribute__((constructor)) static void wrap_configure(void)
-{
-	const char *bytes = getenv("STACKALLOC_BYTES");
-
-	if (!bytes)
-		return;
-	sample_set_distance(strtoull(bytes, NULL, 10));
-	sample_begin_anew();
-}

@@ -102,6 +102,45 @@ def test_alloc_command():
         check_estimates(recording, result.out)
 
 
+CONSTRUCTORS = """
+#include <pthread.h>
+#include <stdlib.h>
+#define BLOCKS(function) __attribute__((noinline)) static void function(void) { \\
+	for (int i = 0; i < 1000; i++) { char *volatile p = malloc(1000); *p = 1; } }
+BLOCKS(in_init)
+BLOCKS(in_constructor)
+BLOCKS(in_thread)
+static void *thread(void *none) { in_thread(); return none; }
+void old_init(void) { in_init(); }
+__attribute__((constructor)) static void construct(void) {
+	pthread_t t; in_constructor(); pthread_create(&t, NULL, thread, NULL); pthread_join(t, NULL); }
+"""
+
+
+@live
+def test_alloc_constructors():
+    """What libraries allocate before main() is sampled at the distance that was asked for, exactly where
+    that is a byte."""
+    with scratch() as folder:
+        for name, text, words in (
+                ("libcons.so", CONSTRUCTORS, ["-shared", "-fPIC", "-Wl,-init,old_init"]),
+                ("main", "int main(void) { return 0; }",
+                 ["-Wl,--no-as-needed", "-L" + folder, "-lcons", "-Wl,-rpath," + folder])):
+            with open(folder + "/source.c", "w", encoding="ascii") as source:
+                source.write(text)
+            built = run("gcc", "-O1", "-fno-builtin", "-o", "%s/%s" % (folder, name), folder + "/source.c",
+                        *words, "-pthread")
+            check(built.status == 0, "the program", built.err)
+        recording, _ = record(folder + "/s.db", "-e", "none", "--alloc=1", "--", folder + "/main")
+        sums = {}
+        for line in recording.text("export", "--folded", "--metric", "alloc.bytes").splitlines():
+            stack, value = line.rsplit(" ", 1)
+            for frame in stack.split(";"):
+                sums[frame] = sums.get(frame, 0) + int(value)
+        for function in ("in_init", "in_constructor", "in_thread"):
+            check(sums.get(function) == 1000000, "its bytes", function, sums)
+
+
 HEAP = ("kept", "grown", "shrunk", "passing")
 
 
