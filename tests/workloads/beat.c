@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Passes that all take the same CPU time, and end at multiples of it: what a sampler of the same
- * period hits at one moment of each.
+ * Passes that all take the same time on the clock, and end at multiples of it: what a sampler of
+ * the same period, by the clock of the CPU, hits at one moment of each.
  *
  *   beat PASSES US
  */
@@ -11,17 +11,17 @@
 
 #include "workload.h"
 
-static uint64_t cpu_ns(void)
+static uint64_t now_ns(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 CALLEE void pass(uint64_t end)
 {
-	while (cpu_ns() < end)
+	while (now_ns() < end)
 		;
 	KEEP;
 }
@@ -29,7 +29,7 @@ CALLEE void pass(uint64_t end)
 int main(int argc, char **argv)
 {
 	int n = argc > 1 ? atoi(argv[1]) : 100;
-	uint64_t ns = argc > 2 ? (uint64_t)atoi(argv[2]) * 1000 : 5000000, start = cpu_ns();
+	uint64_t ns = argc > 2 ? (uint64_t)atoi(argv[2]) * 1000 : 5000000, start = now_ns();
 
 	for (int i = 1; i <= n; i++)
 		pass(start + (uint64_t)i * ns);
