@@ -72,7 +72,7 @@ struct recorder {
 
 	struct {
 		uint64_t address;
-		bool is_interrupt;
+		unsigned is;		/* enum wakeup_frame */
 	} wakeup_frames[WAKEUP_FRAMES]; /* kernel frames of wakers: what was found out of each */
 
 	int (*relieve)(void *arg); /* see recorder_use_relief(); NULL: none */

@@ -9,6 +9,7 @@
 #include "daemon/capture/record.h"
 #include "daemon/model/recorder_internal.h"
 #include "daemon/model/wait_reason.h"
+#include "daemon/model/wakeup_frame.h"
 
 /* Returns the time that a part of a wait stands for: d / p, if a part of the length d is kept with
  * the probability p = 1 - exp(-d / mean). */
@@ -121,8 +122,8 @@ static int keep_runnable(struct recorder *r, const struct stackd_instance *i,
 				   row);
 }
 
-/* Whether a kernel frame is one of interrupts, or of the work that they have put off. */
-static bool is_interrupt(struct recorder *r, uint64_t address)
+/* What a kernel frame says of the wake-up that it is in: enum wakeup_frame. */
+static unsigned wakeup_frame(struct recorder *r, uint64_t address)
 {
 	size_t at = hash_mix64(address) & (WAKEUP_FRAMES - 1);
 	const struct kallsyms *ksyms = recorder_kallsyms(r);
@@ -130,14 +131,11 @@ static bool is_interrupt(struct recorder *r, uint64_t address)
 	uint64_t start;
 
 	if (!ksyms || r->wakeup_frames[at].address == address)
-		return ksyms && r->wakeup_frames[at].is_interrupt;
+		return ksyms ? r->wakeup_frames[at].is : WAKEUP_OTHER;
 	name = kallsyms_find(ksyms, address - 1, &start);
 	r->wakeup_frames[at].address = address;
-	r->wakeup_frames[at].is_interrupt =
-		name &&
-		(!strncmp(name, "asm_sysvec_", 11) || !strcmp(name, "asm_common_interrupt") ||
-		 !strcmp(name, "__do_softirq") || !strcmp(name, "handle_softirqs"));
-	return r->wakeup_frames[at].is_interrupt;
+	r->wakeup_frames[at].is = name ? wakeup_frame_of(name) : WAKEUP_OTHER;
+	return r->wakeup_frames[at].is;
 }
 
 /* Keeps that a wait was ended by no thread. `row`: with the waiting thread. */
@@ -156,16 +154,17 @@ int recorder_waker(struct recorder *r, const struct stackd_header *record,
 		process_table_thread(r->processes, (pid_t)i->woken_pid, (pid_t)i->woken_tid);
 	const uint64_t *kernel = record_kernel(record);
 	struct store_sample waker = *row;
+	unsigned frames = 0;
 	uint32_t process;
 
 	if (!woken || process_table_add_row(r->processes, woken, &process))
 		return -ENOMEM;
 	waker.thread = woken->row;
 	waker.time_ns = i->woken_ns;
-	for (size_t k = 0; k < record->n_kernel; k++) {
-		if (is_interrupt(r, kernel[k]))
-			return keep_interrupt(r, waker);
-	}
+	for (size_t k = 0; k < record->n_kernel; k++)
+		frames |= wakeup_frame(r, kernel[k]);
+	if (wakeup_is_by_interrupt(frames))
+		return keep_interrupt(r, waker);
 	return recorder_keep(r, SERIES_WAIT_WAKER, WAKER_OF_THREAD(record->tid), waker);
 }
 

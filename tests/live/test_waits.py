@@ -466,6 +466,64 @@ def test_waits_wakers():
         check_all_wakers(recording, ROUNDS)
 
 
+SENDER = """
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <time.h>
+static int to, from;
+__attribute__((noinline)) void computes_and_sends(void) {
+	for (int i = 0; i < 100; i++) {
+		for (clock_t end = clock() + CLOCKS_PER_SEC / 500; clock() < end; ) ;
+		if (send(to, "x", 1, 0) != 1) abort();
+	}
+}
+static void *sender(void *none) { prctl(PR_SET_NAME, "sender"); computes_and_sends(); return none; }
+__attribute__((noinline)) void receives(void) {
+	char byte;
+	for (int i = 0; i < 100; i++) if (recv(from, &byte, 1, 0) != 1) abort();
+}
+int main(int n, char **v) {
+	int type = n > 1 ? SOCK_DGRAM : SOCK_STREAM, first = socket(AF_INET, type, 0);
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(at);
+	pthread_t thread;
+	if (bind(first, (void *)&at, size) || getsockname(first, (void *)&at, &size)) abort();
+	if (n == 1 && listen(first, 1)) abort();
+	to = socket(AF_INET, type, 0);
+	if (connect(to, (void *)&at, size)) abort();
+	from = n == 1 ? accept(first, NULL, NULL) : first;
+	pthread_create(&thread, NULL, sender, NULL);
+	receives();
+	pthread_join(thread, NULL);
+}
+"""
+
+
+@live
+def test_waits_wakers_loopback():
+    """Who waits for a socket of the same machine is woken by the sender, in whose system call packets are
+    delivered: by no other thread, and seldom by an interrupt, where the kernel has put that off."""
+    with scratch() as folder:
+        with open(folder + "/lo.c", "w", encoding="ascii") as source:
+            source.write(SENDER)
+        built = run("gcc", "-O1", "-g", "-o", folder + "/lo", folder + "/lo.c", "-pthread")
+        check(built.status == 0, "the program", built.err)
+        for arguments in ((), ("datagrams",)):
+            recording, _ = record(folder + "/s.db", *WITH_WAKERS, "-e", "none", "--", folder + "/lo", *arguments)
+            chains = waker_nodes(recording, "receives")
+            ended = {chain[1]: n for chain, n in chains.items()
+                     if chain[0][1].startswith("[socket") and len(chain) == 2}
+            print(arguments, ended)
+            sent = sum(n for node, n in ended.items() if is_in(node[1], "computes_and_sends"))
+            put_off = sum(n for node, n in ended.items() if node[0] == "interrupt")
+            check(sent + put_off == sum(ended.values()) and sent > 9 * put_off, "wakers", arguments, ended)
+            os.unlink(folder + "/s.db")
+
+
 def is_right(awaited, expected):
     """`?`: perhaps nobody can tell; `*`: a place within what is at this address."""
     if expected.endswith("*"):
