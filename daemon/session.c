@@ -643,6 +643,8 @@ static enum exit_status record(struct session *s)
 	status = sum_up(s);
 	if (status == STATUS_DONE && !were_heard)
 		status = STATUS_NO_SAMPLES;
+	if (status == STATUS_DONE)
+		status = regions_check(s->regions);
 	return s->is_used_up ? STATUS_AGAIN : status;
 }
 

@@ -79,14 +79,24 @@ static int get_exits(struct buf_reader *r, uint32_t count, struct function_exits
 	return 0;
 }
 
+static bool are_flags(const uint8_t *flags, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (flags[i] > 1)
+			return false;
+	}
+	return true;
+}
+
 static int get_region(struct buf_reader *r, size_t n_specs, struct found_region *region)
 {
 	uint32_t spec, n_exits;
 	int32_t error;
-	uint8_t flags[2];
+	uint8_t flags[4];
 
 	region->name = get_text(r);
 	region->linked = get_text(r);
+	region->source = get_text(r);
 	BUF_GET(r, region->offset);
 	BUF_GET(r, region->mpi);
 	BUF_GET(r, region->library);
@@ -97,10 +107,12 @@ static int get_region(struct buf_reader *r, size_t n_specs, struct found_region 
 	BUF_GET(r, spec);
 	BUF_GET(r, n_exits);
 	if (r->failed || spec >= n_specs || region->mpi.library > STACKD_MPI_LIBRARIES ||
-	    flags[0] > 1 || flags[1] > 1 || error > 0 || error < -4095)
+	    !are_flags(flags, sizeof(flags)) || error > 0 || error < -4095)
 		return -EBADMSG;
 	region->is_once = flags[0];
 	region->exits.is_loop = flags[1];
+	region->is_weak = flags[2];
+	region->is_like = flags[3];
 	region->error = error;
 	region->spec = spec;
 	return get_exits(r, n_exits, &region->exits);
@@ -108,18 +120,20 @@ static int get_region(struct buf_reader *r, size_t n_specs, struct found_region 
 
 static int get_regions(struct buf_reader *r, size_t n_specs, struct found_regions *found)
 {
-	uint8_t flags[2];
+	uint8_t flags[4];
 	uint32_t count, n_libraries;
 	int err = 0;
 
 	BUF_GET(r, flags);
 	BUF_GET(r, n_libraries);
 	if (!BUF_GET(r, count) || n_libraries > STACKD_MPI_LIBRARIES + 1 ||
-	    n_libraries < found->n_libraries || n_libraries > found->n_libraries + 1)
+	    !are_flags(flags, sizeof(flags)) || n_libraries < found->n_libraries ||
+	    n_libraries > found->n_libraries + 1)
 		return -EBADMSG;
 	found->n_libraries = n_libraries;
 	found->is_go = flags[0];
 	found->has_symbols = flags[1];
+	found->traits = (struct file_traits){.is_program = flags[2], .starts_others = flags[3]};
 	for (uint32_t i = 0; i < count && !err; i++) {
 		if (found->found.count >= STACKD_MOST_REGIONS)
 			return -E2BIG;
@@ -146,6 +160,7 @@ static void take_back(struct found_regions *found, size_t before)
 
 		free(region->name);
 		free(region->linked);
+		free(region->source);
 		function_exits_free(&region->exits);
 	}
 }
@@ -160,6 +175,7 @@ int ask_regions_find(struct worker *worker, const struct region_spec *specs, siz
 	int err;
 
 	found->is_go = found->has_symbols = false;
+	found->traits = (struct file_traits){0};
 	BUF_PUT(&request, n);
 	for (size_t i = 0; i < n_specs; i++)
 		put_spec(&request, &specs[i]);

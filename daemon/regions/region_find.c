@@ -9,6 +9,7 @@
 #include "daemon/regions/mpi_layout.h"
 #include "daemon/regions/mpi_names.h"
 #include "daemon/regions/probe_move.h"
+#include "daemon/regions/region_name.h"
 #include "daemon/regions/tail_calls.h"
 #include "go/pclntab_find.h"
 #include "sym/debug_file.h"
@@ -37,13 +38,14 @@ static bool wants_mpi(const struct search *s)
 	return false;
 }
 
-static bool is_known(const struct search *s, uint64_t offset)
+/* Returns the function that was found at an offset of the file; NULL: none. */
+static struct found_region *known_at(const struct search *s, uint64_t offset)
 {
 	for (size_t i = s->first; i < s->found->found.count; i++) {
 		if (s->found->found.items[i].offset == offset)
-			return true;
+			return &s->found->found.items[i];
 	}
-	return false;
+	return NULL;
 }
 
 static int add_part(struct found_region *region, uint64_t vaddr, uint64_t size)
@@ -73,12 +75,16 @@ static void set_mpi(struct search *s, struct found_region *region,
 		s->library.vendor);
 }
 
-static int add(struct search *s, size_t spec, const struct function_symbol *symbol, uint64_t offset)
+static int add(struct search *s, size_t spec, const struct function_symbol *symbol, uint64_t offset,
+	       enum region_match how)
 {
-	struct found_region *region;
+	struct found_region *region = known_at(s, offset);
 
-	if (is_known(s, offset))
+	if (region) { /* by another name */
+		region->is_weak &= symbol->is_weak;
+		region->is_like &= how == REGION_LIKE;
 		return 0;
+	}
 	if (s->found->found.count >= STACKD_MOST_REGIONS)
 		return -E2BIG;
 	if (VEC_RESERVE(&s->found->found, 1))
@@ -86,7 +92,10 @@ static int add(struct search *s, size_t spec, const struct function_symbol *symb
 	region = &s->found->found.items[s->found->found.count++];
 	*region = (struct found_region){.name = demangle(symbol->name),
 					.linked = strdup(symbol->name),
+					.source = symbol->source ? strdup(symbol->source) : NULL,
 					.offset = offset,
+					.is_weak = symbol->is_weak,
+					.is_like = how == REGION_LIKE,
 					.is_once =
 						wants_mpi(s) && mpi_names_is_function(symbol->name),
 					.spec = spec};
@@ -99,12 +108,68 @@ static int add(struct search *s, size_t spec, const struct function_symbol *symb
 	return add_part(region, symbol->vaddr, symbol->size);
 }
 
-/* Returns whether a part of a function that is hardly run has this name: "function.cold". */
+/* Returns whether a part of a function that is hardly run has this name: "function.cold", or
+ * "function.part.0.cold". */
 static bool is_cold_part(const char *name, const char *function)
 {
-	size_t len = strlen(function);
+	size_t len = strlen(function), base = region_name_base(function);
 
-	return strncmp(name, function, len) == 0 && strncmp(name + len, ".cold", 5) == 0;
+	return (strncmp(name, function, len) == 0 && strncmp(name + len, ".cold", 5) == 0) ||
+	       (region_name_is_part(name) && !region_name_is_part(function) &&
+		base == region_name_base(name) && strncmp(name, function, base) == 0);
+}
+
+/* Returns the function, among those from `from` on to `to`, that another one is the rest of; NULL:
+ * it is not there. */
+static struct found_region *whole_of(const struct search *s, const struct found_region *part,
+				     size_t from, size_t to)
+{
+	size_t base = region_name_base(part->linked);
+
+	for (size_t i = from; i < to; i++) {
+		struct found_region *region = &s->found->found.items[i];
+
+		if (region->spec == part->spec && !region_name_is_part(region->linked) &&
+		    region_name_base(region->linked) == base &&
+		    !strncmp(region->linked, part->linked, base))
+			return region;
+	}
+	return NULL;
+}
+
+static void free_region(struct found_region *region)
+{
+	free(region->name);
+	free(region->linked);
+	free(region->source);
+	free(region->parts.items);
+	function_exits_free(&region->exits);
+}
+
+/* Makes the rest of a function, whose beginning callers have inlined, a part of the function where
+ * that is there, too: it is called, or jumped to, from there. */
+static int merge_rests(struct search *s)
+{
+	size_t kept = s->first;
+	int err = 0;
+
+	for (size_t i = s->first; i < s->found->found.count; i++) {
+		struct found_region region = s->found->found.items[i], *whole = NULL;
+
+		if (!err && region_name_is_part(region.linked))
+			whole = whole_of(s, &region, s->first, kept);
+		if (!err && !whole && region_name_is_part(region.linked))
+			whole = whole_of(s, &region, i + 1, s->found->found.count);
+		if (whole) {
+			err = add_part(whole, region.parts.items[0].vaddr,
+				       region.parts.items[0].size);
+			free_region(&region);
+		} else {
+			s->found->found.items[kept++] = region;
+		}
+	}
+	s->found->found.count = kept;
+	return err;
 }
 
 /* Adds the parts that the compiler has put elsewhere. */
@@ -166,9 +231,11 @@ static int match(void *arg, const struct function_symbol *symbol)
 	    !elf_file_vaddr_to_offset(s->file, symbol->vaddr, &offset))
 		return 0;
 	for (size_t i = 0; i < s->n_specs; i++) {
-		if (region_spec_is_object(&s->specs[i], s->path) &&
-		    region_spec_is_function(&s->specs[i], symbol->name))
-			return add(s, i, symbol, offset);
+		enum region_match how =
+			region_spec_match(&s->specs[i], s->path, symbol->name, symbol->source);
+
+		if (how != REGION_OTHER)
+			return add(s, i, symbol, offset, how);
 	}
 	return 0;
 }
@@ -176,7 +243,7 @@ static int match(void *arg, const struct function_symbol *symbol)
 bool region_find_wants(const struct region_spec *specs, size_t n_specs, const char *path)
 {
 	for (size_t i = 0; i < n_specs; i++) {
-		if (region_spec_is_object(&specs[i], path))
+		if (region_spec_may_be_in(&specs[i], path))
 			return true;
 	}
 	return false;
@@ -190,6 +257,8 @@ static int search(struct search *s)
 	if (debug_file_open(s->file, s->source, s->path, &debug) == -ENOMEM)
 		return -ENOMEM;
 	err = function_symbols_each(s->file, debug, match, s);
+	if (!err)
+		err = merge_rests(s);
 	if (!err && s->found->found.count > s->first)
 		err = function_symbols_each(s->file, debug, match_part, s);
 	if (!err)
@@ -213,24 +282,20 @@ int region_find(const struct region_spec *specs, size_t n_specs, const struct el
 	struct pclntab_extent go;
 
 	found->is_go = found->has_symbols = false;
+	found->traits = (struct file_traits){0};
 	if (!region_find_wants(specs, n_specs, path))
 		return 0;
 	s.file = file;
 	s.source = debug;
 	found->is_go = pclntab_find_in(file, &go) == 0;
+	found->traits = file_traits_of(file);
 	return search(&s);
 }
 
 void found_regions_free(struct found_regions *found)
 {
-	for (size_t i = 0; i < found->found.count; i++) {
-		struct found_region *region = &found->found.items[i];
-
-		free(region->name);
-		free(region->linked);
-		free(region->parts.items);
-		function_exits_free(&region->exits);
-	}
+	for (size_t i = 0; i < found->found.count; i++)
+		free_region(&found->found.items[i]);
 	free(found->found.items);
 	*found = (struct found_regions){0};
 }

@@ -9,6 +9,7 @@
 
 #include "base/vec.h"
 #include "daemon/regions/exits.h"
+#include "daemon/regions/file_traits.h"
 #include "daemon/regions/region_spec.h"
 #include "elf/elf_file.h"
 #include "sym/debug_file.h"
@@ -17,22 +18,27 @@
 struct found_region {
 	char *name;	 /* readable; its own */
 	char *linked;	 /* linkage name; its own */
+	char *source;	 /* of a local function: the name of its source file; NULL; its own */
 	uint64_t offset; /* in the file */
 	struct function_exits exits;
 	VEC(struct code_part) parts;
 	struct stackd_mpi_call mpi;	   /* of a function of MPI */
 	struct stackd_mpi_library library; /* likewise: of its file */
-	bool is_once;			   /* an instance within another such one is a part of it */
-	int error;			   /* why its exits are not known; 0: they are */
-	uint64_t place; /* bits of its entry's cookie; the finder leaves it to the caller */
-	size_t spec;	/* index */
-	size_t file;	/* index; the finder leaves it to the caller */
+	bool is_weak;			   /* its symbol is */
+	bool is_like;			   /* REGION_LIKE */
+	bool is_left_out; /* another one is meant (region_choice.h); the finder leaves it out */
+	bool is_once;	  /* an instance within another such one is a part of it */
+	int error;	  /* why its exits are not known; 0: they are */
+	uint64_t place;	  /* bits of its entry's cookie; the finder leaves it to the caller */
+	size_t spec;	  /* index */
+	size_t file;	  /* index; the finder leaves it to the caller */
 };
 
 struct found_regions {
 	VEC(struct found_region) found; /* by offset within a file, each once */
 	bool is_go;			/* of the last file: it is a Go program */
 	bool has_symbols;		/* of the last file */
+	struct file_traits traits;	/* of the last file */
 	unsigned n_libraries;		/* files with functions of MPI */
 };
 

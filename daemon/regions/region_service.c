@@ -53,10 +53,12 @@ static void put_region(const struct found_region *region, struct buf *reply)
 {
 	const uint32_t spec = (uint32_t)region->spec, n_exits = (uint32_t)region->exits.all.count;
 	const int32_t error = region->error;
-	const uint8_t flags[2] = {region->is_once, region->exits.is_loop};
+	const uint8_t flags[4] = {region->is_once, region->exits.is_loop, region->is_weak,
+				  region->is_like};
 
 	buf_put_string(reply, region->name);
 	buf_put_string(reply, region->linked);
+	buf_put_string(reply, region->source ? region->source : "");
 	BUF_PUT(reply, region->offset);
 	BUF_PUT(reply, region->mpi);
 	BUF_PUT(reply, region->library);
@@ -74,7 +76,8 @@ static int find(const struct service_file *file, const struct region_spec *specs
 {
 	struct found_regions found = {.n_libraries = n_libraries};
 	int err = region_find(specs, n, file->elf, file->path, file->debug, &found);
-	const uint8_t flags[2] = {found.is_go, found.has_symbols};
+	const uint8_t flags[4] = {found.is_go, found.has_symbols, found.traits.is_program,
+				  found.traits.starts_others};
 	const uint32_t count = (uint32_t)found.found.count, libraries = found.n_libraries;
 
 	BUF_PUT(reply, flags);

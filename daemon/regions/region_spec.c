@@ -9,7 +9,17 @@
 
 #include "daemon/regions/mpi_names.h"
 #include "model/pattern.h"
-#include "sym/demangle.h"
+
+/* Files that are mapped have their real paths. */
+static void take_real_path(struct region_spec *spec)
+{
+	char *real = realpath(spec->object, NULL);
+
+	if (!real)
+		return;
+	free(spec->object);
+	spec->object = real;
+}
 
 int region_spec_parse(const char *text, struct region_spec *ret_spec)
 {
@@ -27,6 +37,8 @@ int region_spec_parse(const char *text, struct region_spec *ret_spec)
 		region_spec_free(&spec);
 		return -ENOMEM;
 	}
+	if (spec.object && strchr(spec.object, '/') && !strpbrk(spec.object, "*?"))
+		take_real_path(&spec);
 	spec.is_glob = strpbrk(spec.function, "*?") || (at && strpbrk(spec.object, "*?"));
 	*ret_spec = spec;
 	return 0;
@@ -53,26 +65,41 @@ bool region_spec_is_object(const struct region_spec *spec, const char *path)
 	return !spec->object || pattern_is_object(spec->object, path);
 }
 
-/* A plain name is a part of its linkage name. So hardly any name is demangled in vain. */
-static bool may_match(const char *pattern, const char *name)
+bool region_spec_is_source(const struct region_spec *spec)
 {
-	return strpbrk(pattern, "*?<( :~") || strstr(name, pattern);
+	static const char *const endings[] = {".c",   ".cc",  ".cpp", ".cxx", ".C",   ".c++",
+					      ".f",   ".for", ".F",   ".f90", ".F90", ".f03",
+					      ".f08", ".f95", ".F95", ".F03", ".F08", ".rs",
+					      ".d",   ".adb", ".m"};
+	const char *dot = spec->object ? strrchr(spec->object, '.') : NULL;
+
+	for (size_t i = 0; dot && i < sizeof(endings) / sizeof(*endings); i++) {
+		if (!strcmp(dot, endings[i]))
+			return true;
+	}
+	return false;
+}
+
+bool region_spec_may_be_in(const struct region_spec *spec, const char *path)
+{
+	return region_spec_is_object(spec, path) || region_spec_is_source(spec);
+}
+
+enum region_match region_spec_match(const struct region_spec *spec, const char *path,
+				    const char *name, const char *source)
+{
+	if (!spec->function)
+		return mpi_names_is_object(path) && mpi_names_is_function(name) ? REGION_SAME
+										: REGION_OTHER;
+	if (!region_spec_is_object(spec, path) &&
+	    !(source && region_spec_is_source(spec) && pattern_is_object(spec->object, source)))
+		return REGION_OTHER;
+	return region_name_match(spec->function, name);
 }
 
 bool region_spec_is_function(const struct region_spec *spec, const char *name)
 {
-	char *readable;
-	bool matches;
-
 	if (!spec->function)
 		return mpi_names_is_function(name);
-	if (pattern_is_function(spec->function, name))
-		return true;
-	if ((strncmp(name, "_Z", 2) != 0 && strncmp(name, "_R", 2) != 0) ||
-	    !may_match(spec->function, name))
-		return false;
-	readable = demangle(name);
-	matches = readable && pattern_is_function(spec->function, readable);
-	free(readable);
-	return matches;
+	return region_name_match(spec->function, name) != REGION_OTHER;
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Parses what --region asks for: FUNC, or FUNC@OBJECT, each with '*' and '?' as wildcards; and what
- * --mpi does. */
+/* Parses what --region asks for: FUNC, FUNC@OBJECT, or FUNC@SOURCE for a static function, each with
+ * '*' and '?' as wildcards; and what --mpi does. */
 #ifndef REGIONS_REGION_SPEC_H
 #define REGIONS_REGION_SPEC_H
 
 #include <stdbool.h>
 
+#include "daemon/regions/region_name.h"
+
 struct region_spec {
 	char *title;	/* the option, as it was given; the spec's own */
 	char *function; /* pattern; the spec's own; NULL: all functions of MPI */
-	char *object;	/* pattern; NULL: any */
+	char *object;	/* pattern, or a real path; NULL: any */
 	bool is_glob;	/* it asks for all functions that match, rather than for one */
 };
 
@@ -23,8 +25,19 @@ void region_spec_free(struct region_spec *spec);
 /* Returns whether a file is one of those that are asked for. */
 bool region_spec_is_object(const struct region_spec *spec, const char *path);
 
-/* Returns whether a function is one of those that are asked for, by its linkage name or by what
- * that stands for. */
+/* Returns whether what stands for the object is the name of a source file: "a.c". */
+bool region_spec_is_source(const struct region_spec *spec);
+
+/* Returns whether functions that are asked for may be in a file. */
+bool region_spec_may_be_in(const struct region_spec *spec, const char *path);
+
+/* Compares with a function of a file, by its linkage name. `source` is the name of its source file;
+ * NULL: not known. */
+enum region_match region_spec_match(const struct region_spec *spec, const char *path,
+				    const char *name, const char *source);
+
+/* Returns whether a function or variable is one of those that are asked for, by its linkage name or
+ * by what that stands for. */
 bool region_spec_is_function(const struct region_spec *spec, const char *name);
 
 #endif

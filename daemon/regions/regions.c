@@ -14,9 +14,11 @@
 #include "daemon/regions/alloc_source.h"
 #include "daemon/regions/ask_regions.h"
 #include "daemon/regions/command_files.h"
+#include "daemon/regions/command_words.h"
 #include "daemon/regions/mark_spec.h"
 #include "daemon/regions/marks.h"
 #include "daemon/regions/probe.h"
+#include "daemon/regions/region_check.h"
 #include "daemon/regions/region_find.h"
 #include "daemon/regions/region_probes.h"
 #include "daemon/regions/region_spec.h"
@@ -24,13 +26,6 @@
 #include "daemon/regions/variables.h"
 #include "daemon/regions/wanted.h"
 #include "proc/object_copies.h"
-
-/* A file that has been looked at. */
-struct known_file {
-	const struct elf_file *elf; /* borrowed; it lives as long as the objects */
-	const char *path;	    /* borrowed */
-	bool is_go, has_symbols;
-};
 
 struct regions {
 	struct regions_options with;
@@ -40,7 +35,7 @@ struct regions {
 	struct marks *marks;		   /* NULL: none */
 	struct variables *variables;	   /* NULL: none */
 	struct command_files *command;	   /* NULL: the target is none */
-	VEC(struct command_files *) words; /* of a command's other words, which a launcher starts */
+	VEC(struct command_files *) words; /* of programs that it starts, and of libraries */
 	VEC(struct known_file) files;
 	struct found_regions found;
 	size_t n_attached;  /* of those found */
@@ -51,6 +46,8 @@ struct regions {
 	int tracepoint;		    /* sched_process_exit; -1: none */
 	int exec_tracepoint;	    /* sched_process_exec, with --mpi; -1: none */
 	uint32_t n_objects;	    /* looked at */
+	VEC(uint64_t) own;	    /* how often each object was mapped before the exec */
+	bool is_missing;	    /* there is no file of the command */
 	size_t n_copies;	    /* as well */
 };
 
@@ -66,8 +63,9 @@ static bool is_known(const struct regions *r, const struct elf_file *elf)
 	return false;
 }
 
-/* Looks at a file, unless that was done. 0; -E2BIG; -ENOMEM. */
-static int look_at(struct regions *r, const struct elf_file *elf, const char *path)
+/* Looks at a file, unless that was done; `kind` is that of a program. 0; -E2BIG; -ENOMEM. */
+static int look_at(struct regions *r, const struct elf_file *elf, const char *path,
+		   enum region_file kind)
 {
 	size_t before = r->found.found.count;
 	int err = 0;
@@ -77,6 +75,7 @@ static int look_at(struct regions *r, const struct elf_file *elf, const char *pa
 	if (VEC_RESERVE(&r->files, 1))
 		return -ENOMEM;
 	r->found.is_go = r->found.has_symbols = false;
+	r->found.traits = (struct file_traits){0};
 	if (region_find_wants(r->specs, r->n_specs, path))
 		err = ask_regions_find(r->with.worker, r->specs, r->n_specs, elf, path, &r->found);
 	if (!err && r->marks)
@@ -89,10 +88,53 @@ static int look_at(struct regions *r, const struct elf_file *elf, const char *pa
 		err = variables_place(r->variables, r->kernel.places_fd, elf, path, f->offset,
 				      &f->place);
 	}
-	r->files.items[r->files.count++] = (struct known_file){.elf = elf,
-							       .path = path,
-							       .is_go = r->found.is_go,
-							       .has_symbols = r->found.has_symbols};
+	r->files.items[r->files.count++] =
+		(struct known_file){.elf = elf,
+				    .path = path,
+				    .kind = r->found.traits.is_program ? kind : REGION_FILE_LIBRARY,
+				    .is_go = r->found.is_go,
+				    .has_symbols = r->found.has_symbols,
+				    .starts_others = r->found.traits.starts_others};
+	return err;
+}
+
+static int look_at_object(struct regions *r, uint32_t number)
+{
+	const struct object *object = object_table_at(r->with.objects, number);
+
+	if (object->kind != OBJECT_ELF || !object->elf)
+		return 0;
+	return look_at(r, object->elf, object->path, REGION_FILE_STARTED);
+}
+
+/* Before its exec, a command has the files of stackd, which are not the target's unless they are
+ * mapped again. */
+static int leave_out_own(struct regions *r)
+{
+	uint32_t count = object_table_count(r->with.objects);
+
+	if (VEC_RESERVE(&r->own, count))
+		return -ENOMEM;
+	for (; r->own.count < count; r->own.count++)
+		r->own.items[r->own.count] =
+			object_table_at(r->with.objects, (uint32_t)r->own.count)->n_met;
+	r->n_objects = count;
+	return 0;
+}
+
+/* Looks at those of stackd's files that the command has mapped, too. */
+static int look_at_own(struct regions *r)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; i < r->own.count && !err; i++) {
+		uint64_t n_met = object_table_at(r->with.objects, i)->n_met;
+
+		if (n_met == r->own.items[i])
+			continue;
+		r->own.items[i] = n_met;
+		err = look_at_object(r, i);
+	}
 	return err;
 }
 
@@ -101,12 +143,8 @@ static int look_at_objects(struct regions *r)
 	uint32_t count = object_table_count(r->with.objects);
 	int err = 0;
 
-	for (; r->n_objects < count && !err; r->n_objects++) {
-		const struct object *object = object_table_at(r->with.objects, r->n_objects);
-
-		if (object->kind == OBJECT_ELF && object->elf)
-			err = look_at(r, object->elf, object->path);
-	}
+	for (; r->n_objects < count && !err; r->n_objects++)
+		err = look_at_object(r, r->n_objects);
 	return err;
 }
 
@@ -119,7 +157,7 @@ static int look_at_copies(struct regions *r)
 	for (; r->n_copies < object_copies_count(copies) && !err; r->n_copies++) {
 		const struct object_copy *copy = object_copies_at(copies, r->n_copies);
 
-		err = look_at(r, copy->elf, copy->path);
+		err = look_at(r, copy->elf, copy->path, REGION_FILE_STARTED);
 	}
 	return err;
 }
@@ -127,158 +165,114 @@ static int look_at_copies(struct regions *r)
 /* Looks at what processes have mapped since the last time. */
 static int look_at_mapped(struct regions *r)
 {
-	int err = look_at_objects(r);
+	int err = look_at_own(r);
 
+	err = err ? err : look_at_objects(r);
 	return err ? err : look_at_copies(r);
 }
 
-static int look_at_files(struct regions *r, const struct command_files *files)
+static int look_at_files(struct regions *r, const struct command_files *files,
+			 enum region_file kind)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < command_files_count(files); i++)
-		err = look_at(r, command_files_elf(files, i), command_files_path(files, i));
+		err = look_at(r, command_files_elf(files, i), command_files_path(files, i), kind);
 	return err;
 }
 
-/* The programs of MPI are started by another: mpirun -n 4 PROGRAM. */
-static int look_at_words(struct regions *r)
+/* Looks at a file by its path, and at its libraries. */
+static int look_at_path(void *arg, const char *path)
 {
-	char *const *words = r->with.options->command;
-	int err = 0;
+	struct regions *r = arg;
+	struct command_files *files;
+	int err;
 
-	for (size_t i = 1; r->with.options->mpi && words[i] && !err; i++) {
-		struct command_files *files;
-
-		if (VEC_RESERVE(&r->words, 1))
-			return -ENOMEM;
-		err = command_files_find(words[i], &files);
-		if (!err) {
-			r->words.items[r->words.count++] = files;
-			err = look_at_files(r, files);
-		}
-	}
-	return err;
+	if (VEC_RESERVE(&r->words, 1))
+		return -ENOMEM;
+	err = command_files_find(path, &files);
+	if (err)
+		return err;
+	r->words.items[r->words.count++] = files;
+	return look_at_files(r, files, REGION_FILE_STARTED);
 }
 
 static int look_at_command(struct regions *r)
 {
+	const char *name;
 	int err;
 
 	if (r->with.options->target != TARGET_COMMAND)
 		return 0;
-	err = command_files_find(r->with.options->command[0], &r->command);
+	name = r->with.options->command[0];
+	r->is_missing = !command_words_is_there(name);
+	err = command_files_find(name, &r->command);
 	if (!err)
-		err = look_at_files(r, r->command);
-	return err ? err : look_at_words(r);
+		err = look_at_files(r, r->command,
+				    command_words_is_launcher(name) ? REGION_FILE_LAUNCHER
+								    : REGION_FILE_PROGRAM);
+	return err ? err : command_words_each(r->with.options->command, look_at_path, r);
 }
 
-/* --- what is wrong with a specification ------------------------------------------------------ */
-
-static size_t count_of(const struct regions *r, size_t spec)
+/* Looks at libraries that were given by their paths, before they are mapped. */
+static int look_at_given(struct regions *r)
 {
-	size_t n = 0;
+	int err = 0;
 
-	for (size_t i = 0; i < r->found.found.count; i++)
-		n += r->found.found.items[i].spec == spec;
-	return n;
+	for (size_t i = 0; i < r->n_specs && !err; i++) {
+		const struct region_spec *spec = &r->specs[i];
+
+		if (spec->object && spec->object[0] == '/' && !strpbrk(spec->object, "*?"))
+			err = look_at_path(r, spec->object);
+	}
+	return err;
 }
 
-/* Logs that nothing matches. Returns the status to exit with; a library may be loaded later. */
-static enum exit_status explain_none(const struct regions *r, const struct region_spec *spec)
+static struct region_check check_of(struct regions *r)
 {
-	const struct known_file *stripped = NULL;
-	size_t n = 0;
+	return (struct region_check){.specs = r->specs,
+				     .n_specs = r->n_specs,
+				     .found = &r->found,
+				     .files = r->files.items,
+				     .n_files = r->files.count,
+				     .is_command = r->with.options->target == TARGET_COMMAND};
+}
 
-	if (!spec->function) {
-		log_warning("%s: no MPI library is mapped; it is measured once one is",
-			    spec->title);
+/* Nothing is said of a command that is not there: target_start() says it. */
+static enum exit_status check_specs(struct regions *r)
+{
+	const struct region_check check = check_of(r);
+	enum exit_status status;
+
+	if (r->is_missing)
 		return STATUS_DONE;
-	}
-	for (size_t i = 0; i < r->files.count; i++) {
-		const struct known_file *file = &r->files.items[i];
-
-		if (!region_spec_is_object(spec, file->path))
-			continue;
-		n++;
-		if (!file->has_symbols)
-			stripped = file;
-	}
-	if (!n && spec->object) {
-		log_warning("%s: no file '%s' is mapped; it is measured once one is", spec->title,
-			    spec->object);
-		return STATUS_DONE;
-	}
-	if (stripped && n == 1)
-		log_error("%s: %s is stripped: install its debug symbols, or give a "
-			  "function that it exports",
-			  spec->title, stripped->path);
-	else
-		log_error("%s: no function of that name in %zu file%s of the target%s", spec->title,
-			  n, n == 1 ? "" : "s",
-			  spec->object ? ""
-				       : "; for a library that is loaded later, add its name: "
-					 "FUNC@LIBRARY");
-	return STATUS_FAILED;
-}
-
-#define CANDIDATES 10 /* that are listed */
-
-static enum exit_status explain_many(const struct regions *r, size_t spec)
-{
-	size_t n = 0;
-
-	log_error("%s is ambiguous: give FUNC@OBJECT for one of these, or a pattern with "
-		  "'*' for all:",
-		  r->specs[spec].title);
-	for (size_t i = 0; i < r->found.found.count; i++) {
-		const struct found_region *f = &r->found.found.items[i];
-
-		if (f->spec == spec && n++ < CANDIDATES)
-			log_error("  %s at 0x%" PRIx64 " of %s", f->name, f->offset,
-				  r->files.items[f->file].path);
-	}
-	if (n > CANDIDATES)
-		log_error("  and %zu more", n - CANDIDATES);
-	return STATUS_FAILED;
-}
-
-static enum exit_status check_specs(const struct regions *r)
-{
-	for (size_t i = 0; i < r->n_specs; i++) {
-		size_t n = count_of(r, i);
-		enum exit_status status = STATUS_DONE;
-
-		if (!n)
-			status = explain_none(r, &r->specs[i]);
-		else if (n > 1 && !r->specs[i].is_glob)
-			status = explain_many(r, i);
-		if (status)
-			return status;
-	}
-	enum exit_status status = r->marks ? marks_check(r->marks) : STATUS_DONE;
-
+	status = region_check_first(&check);
+	if (!status && r->marks)
+		status = marks_check(r->marks);
 	return status ? status : variables_check(r->variables);
 }
 
 /* --- attaching ------------------------------------------------------------------------------- */
 
-/* Attaches to so many functions of one file from an index on: to all, or to none. */
+/* Attaches to so many functions of one file from an index on, but for those that are left out: to
+ * all, or to none. */
 static int attach_functions(struct regions *r, size_t first, size_t count)
 {
 	const struct known_file *file = &r->files.items[r->found.found.items[first].file];
 	const struct found_region **functions = calloc(count, sizeof(*functions));
 	uint32_t *numbers = calloc(count, sizeof(*numbers));
+	size_t n = 0;
 	char path[64];
 	int err = functions && numbers ? 0 : -ENOMEM;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_file_descriptor(file->elf));
 	for (size_t i = 0; i < count && !err; i++) {
-		functions[i] = &r->found.found.items[first + i];
-		numbers[i] = (uint32_t)(first + i + 1);
+		functions[n] = &r->found.found.items[first + i];
+		numbers[n] = (uint32_t)(first + i + 1);
+		n += !functions[n]->is_left_out;
 	}
-	if (!err)
-		err = region_probes_attach(r->probes, functions, numbers, count, path);
+	if (!err && n)
+		err = region_probes_attach(r->probes, functions, numbers, n, path);
 	free(functions);
 	free(numbers);
 	return err;
@@ -303,6 +297,15 @@ static int attach_to(struct regions *r, size_t index)
 	return err;
 }
 
+static bool are_left_out(const struct regions *r, size_t first, size_t count)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		n += r->found.found.items[first + i].is_left_out;
+	return n == count;
+}
+
 /* Attaches to the functions of one file from an index on: to all at once, or where one of them
  * cannot be measured, to one after the other. Returns the first error, which is logged. */
 static int attach_file(struct regions *r, size_t first, size_t count)
@@ -311,6 +314,8 @@ static int attach_file(struct regions *r, size_t first, size_t count)
 	const struct known_file *file = &r->files.items[f->file];
 	int err = 0;
 
+	if (are_left_out(r, first, count))
+		return 0;
 	if (file->is_go) {
 		log_error("%s: %s is a Go program, whose stacks move while its "
 			  "functions run: they cannot be measured",
@@ -432,10 +437,12 @@ static enum exit_status parse_specs(struct regions *r)
 static enum exit_status look_first(struct regions *r)
 {
 	enum exit_status status;
-	int err = look_at_objects(r);
+	int err = r->with.options->target == TARGET_COMMAND ? leave_out_own(r) : look_at_objects(r);
 
 	if (!err)
 		err = look_at_command(r);
+	if (!err)
+		err = look_at_given(r);
 	status = err ? STATUS_FAILED : check_specs(r);
 	if (status == STATUS_DONE) /* copies make no function ambiguous */
 		err = look_at_copies(r);
@@ -527,22 +534,54 @@ enum exit_status regions_start(const struct regions_options *with, struct region
 	return STATUS_DONE;
 }
 
+/* Decides anew which functions are meant, after more files were looked at. A better one than what
+ * is measured takes its place: the program that a script starts has it, too. */
+static int choose_again(struct regions *r, size_t before)
+{
+	const struct region_check check = check_of(r);
+	int err = region_check_again(&check, before);
+
+	for (size_t i = 0; i < r->n_attached && !err; i++) {
+		struct found_region *f = &r->found.found.items[i];
+
+		if (!f->is_left_out || f->error)
+			continue;
+		f->error = -ECANCELED;
+		region_probes_detach(r->probes, (uint32_t)i + 1);
+	}
+	return err;
+}
+
 void regions_look(struct regions *r)
 {
+	size_t n_files, before;
 	int err;
 
 	if (!r)
 		return;
 	look_at_rates(r, " any more");
 	alloc_source_look(r->alloc);
-	if (r->n_objects == object_table_count(r->with.objects) &&
-	    r->n_copies == object_copies_count(object_table_copies(r->with.objects)))
-		return;
+	n_files = r->files.count;
+	before = r->found.found.count;
 	err = look_at_mapped(r);
+	if (!err && r->files.count == n_files)
+		return;
+	if (!err && r->found.found.count > before)
+		err = choose_again(r, before);
 	if (err)
 		log_warning("--region: functions of new files are left out: %s",
 			    err == -E2BIG ? "too many match" : strerror(-err));
 	attach_new(r);
+}
+
+enum exit_status regions_check(struct regions *r)
+{
+	struct region_check check;
+
+	if (!r || r->is_missing)
+		return STATUS_DONE;
+	check = check_of(r);
+	return region_check_last(&check);
 }
 
 uint64_t regions_taken_off(const struct regions *r)
@@ -590,6 +629,7 @@ void regions_free(struct regions *r)
 	for (size_t i = 0; i < r->words.count; i++)
 		command_files_free(r->words.items[i]);
 	free(r->words.items);
+	free(r->own.items);
 	for (size_t i = 0; i < r->n_specs; i++)
 		region_spec_free(&r->specs[i]);
 	free(r->specs);

@@ -5,9 +5,10 @@
  *
  *   files of the target ──► functions that match (region_find.h) ──► probes (probe.h)
  *
- * Files are looked at once, when they are first mapped; those of a command and of its libraries
- * before it starts, so that not one instance is missed. A library that is loaded later is looked
- * at in the round after, and its first instances may be missed.
+ * Files are looked at once, when they are first mapped; those of a command, of the programs that
+ * its words name (command_words.h) and of their libraries before it starts, so that not one
+ * instance is missed. So are libraries whose paths are given. Another one that is loaded later is
+ * looked at in the round after, and its first instances may be missed.
  */
 #ifndef REGIONS_REGIONS_H
 #define REGIONS_REGIONS_H
@@ -38,6 +39,10 @@ enum exit_status regions_start(const struct regions_options *with, struct region
 /* Looks at the files that have been mapped since. To be called each round; NULL is fine. What fails
  * is logged. */
 void regions_look(struct regions *regions);
+
+/* Says which functions that were asked for no file of the target had, when it has ended. Returns
+ * the status to exit with. NULL is fine. */
+enum exit_status regions_check(struct regions *regions);
 
 /* Returns how many regions and marks are not measured any more, or never were, because they are
  * passed through too often. NULL is fine. */

@@ -823,7 +823,9 @@ int object_table_resolve(struct object_table *table, pid_t pid, const struct obj
 	if (!err && table->copies && entry->object.kind == OBJECT_ELF && entry->object.elf)
 		err = object_copies_see(table->copies, table->proc_root, pid, m, &table->opener,
 					&entry->object);
-	if (!err)
-		*ret_object = &entry->object;
-	return err;
+	if (err)
+		return err;
+	entry->object.n_met++;
+	*ret_object = &entry->object;
+	return 0;
 }

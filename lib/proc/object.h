@@ -49,6 +49,7 @@ struct object {
 	struct elf_file *elf; /* the table's; NULL: see error */
 	int error; /* why there is no elf: negative errno; 0 if there is, or needs none */
 	struct jit_owner owner; /* OBJECT_JIT: whose */
+	uint64_t n_met;		/* how often a mapping of it was met */
 	uint64_t address;	/* OBJECT_KERNEL, OBJECT_MODULE: where it starts */
 };
 

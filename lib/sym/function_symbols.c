@@ -18,12 +18,16 @@ static bool is_listed(const struct listing *l, unsigned type)
 	return l->variables ? type == STT_OBJECT : type == STT_FUNC || type == STT_GNU_IFUNC;
 }
 
-static int list_symbol(const struct listing *l, Elf *elf, const GElf_Sym *sym, size_t strtab)
+/* `source`: the name of the file that the local symbols from here on are of. */
+static int list_symbol(const struct listing *l, Elf *elf, const GElf_Sym *sym, size_t strtab,
+		       const char *source)
 {
-	unsigned type = GELF_ST_TYPE(sym->st_info);
+	unsigned type = GELF_ST_TYPE(sym->st_info), binding = GELF_ST_BIND(sym->st_info);
 	struct function_symbol symbol = {
 		.vaddr = sym->st_value,
 		.size = sym->st_size,
+		.source = binding == STB_LOCAL ? source : NULL,
+		.is_weak = binding == STB_WEAK,
 		.is_resolver = type == STT_GNU_IFUNC,
 	};
 
@@ -38,13 +42,17 @@ static int list_table(const struct listing *l, Elf *elf, Elf_Scn *scn, const GEl
 	Elf_Data *data = elf_getdata(scn, NULL);
 	size_t n =
 		data && data->d_buf ? data->d_size / gelf_fsize(elf, ELF_T_SYM, 1, EV_CURRENT) : 0;
+	const char *source = NULL;
 	int err = 0;
 
 	for (size_t i = 1; !err && i < n && i < MAX_SYMBOLS; i++) {
 		GElf_Sym sym;
 
-		if (gelf_getsym(data, (int)i, &sym))
-			err = list_symbol(l, elf, &sym, shdr->sh_link);
+		if (!gelf_getsym(data, (int)i, &sym))
+			continue;
+		if (GELF_ST_TYPE(sym.st_info) == STT_FILE)
+			source = elf_strptr(elf, shdr->sh_link, sym.st_name);
+		err = list_symbol(l, elf, &sym, shdr->sh_link, source);
 	}
 	return err;
 }

@@ -11,7 +11,10 @@
 struct function_symbol {
 	const char *name; /* as it is linked; lives as long as the files */
 	uint64_t vaddr;
-	uint64_t size;	  /* 0: not known */
+	uint64_t size;	    /* 0: not known */
+	const char *source; /* of a local function: the name of its source file, without folders;
+			     * NULL: not known */
+	bool is_weak;
 	bool is_resolver; /* of an indirect function (STT_GNU_IFUNC): it returns the function */
 };
 

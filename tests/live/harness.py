@@ -442,9 +442,9 @@ def scratch():
         shutil.rmtree(path, ignore_errors=True)
 
 
-def record(store, *arguments, timeout=PATIENCE, env=None):
+def record(store, *arguments, timeout=PATIENCE, env=None, **more):
     """Runs stackd to its end, which must be a good one; the recording, and stackd's Result."""
-    result = run(STACKD, "-o", store, *arguments, timeout=timeout, env=env)
+    result = run(STACKD, "-o", store, *arguments, timeout=timeout, env=env, **more)
     check(result.status == DONE, "stackd: status %d" % result.status, result.err)
     return Recording(store), result
 

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads dynamic sections and symbol tables; see file_traits.h. */
+#include "daemon/regions/file_traits.h"
+
+#include <gelf.h>
+#include <libelf.h>
+#include <string.h>
+
+#define MAX_SYMBOLS (4 * 1024 * 1024)
+
+/* What is met in a file. */
+struct traits {
+	bool has_dynamic, has_name, is_pie, has_loader;
+	bool has_symbols, calls, defines; /* functions that start programs */
+};
+
+static bool is_starter(const char *name)
+{
+	static const char *const names[] = {
+		"execl",   "execlp",  "execle", "execv",  "execve",	 "execveat",	"execvp",
+		"execvpe", "fexecve", "popen",	"system", "posix_spawn", "posix_spawnp"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (!strcmp(name, names[i]))
+			return true;
+	}
+	return false;
+}
+
+static void read_dynamic(Elf_Data *data, struct traits *t)
+{
+	GElf_Dyn dyn;
+
+	t->has_dynamic = true;
+	for (int i = 0; data && gelf_getdyn(data, i, &dyn) && dyn.d_tag != DT_NULL; i++) {
+		t->has_name |= dyn.d_tag == DT_SONAME;
+		t->is_pie |= dyn.d_tag == DT_FLAGS_1 && dyn.d_un.d_val & DF_1_PIE;
+	}
+}
+
+static void read_symbols(Elf *elf, Elf_Data *data, size_t strtab, struct traits *t)
+{
+	GElf_Sym sym;
+
+	t->has_symbols = true;
+	for (int i = 1; data && i < MAX_SYMBOLS && gelf_getsym(data, i, &sym); i++) {
+		const char *name = elf_strptr(elf, strtab, sym.st_name);
+
+		if (!name || !is_starter(name))
+			continue;
+		if (sym.st_shndx == SHN_UNDEF)
+			t->calls = true;
+		else
+			t->defines = true;
+	}
+}
+
+static void read_sections(Elf *elf, struct traits *t)
+{
+	Elf_Scn *scn = NULL;
+
+	while ((scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr shdr;
+
+		if (!gelf_getshdr(scn, &shdr))
+			continue;
+		if (shdr.sh_type == SHT_DYNAMIC)
+			read_dynamic(elf_getdata(scn, NULL), t);
+		else if (shdr.sh_type == SHT_SYMTAB || shdr.sh_type == SHT_DYNSYM)
+			read_symbols(elf, elf_getdata(scn, NULL), shdr.sh_link, t);
+	}
+}
+
+struct file_traits file_traits_of(const struct elf_file *file)
+{
+	Elf *elf = elf_file_libelf(file);
+	struct traits t = {0};
+	struct file_traits traits = {0};
+	size_t n = 0;
+
+	if (!elf || elf_getphdrnum(elf, &n))
+		return traits;
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr phdr;
+
+		if (gelf_getphdr(elf, (int)i, &phdr))
+			t.has_loader |= phdr.p_type == PT_INTERP;
+	}
+	read_sections(elf, &t);
+	/* libc.so.6 names a loader, too, but has a name. */
+	traits.is_program = !elf_file_is_position_independent(file) || t.is_pie ||
+			    (t.has_loader && !t.has_name);
+	traits.starts_others =
+		t.calls || (traits.is_program && !t.has_loader && (t.defines || !t.has_symbols));
+	return traits;
+}

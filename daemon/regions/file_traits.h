@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Whether a file is a program or a library, and whether it starts other programs. */
+#ifndef REGIONS_FILE_TRAITS_H
+#define REGIONS_FILE_TRAITS_H
+
+#include <stdbool.h>
+
+#include "elf/elf_file.h"
+
+struct file_traits {
+	bool is_program; /* it is executed, rather than loaded by a program */
+	/* It calls exec(), posix_spawn(), system() or popen(); also true of a static program that
+	 * has no symbols, which may. The C library, which has them itself, is none of those. */
+	bool starts_others;
+};
+
+/* Tells by the headers and symbol tables; a broken file has no traits. */
+struct file_traits file_traits_of(const struct elf_file *file);
+
+#endif

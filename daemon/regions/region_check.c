@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* Says what is wrong with specifications; see region_check.h. */
+#include "daemon/regions/region_check.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/text.h"
+#include "daemon/base/log.h"
+
+#define LISTED 10 /* functions of a message */
+
+static size_t count_of(const struct region_check *c, size_t spec)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->found->found.count; i++)
+		n += c->found->found.items[i].spec == spec;
+	return n;
+}
+
+/* --- nothing was found ----------------------------------------------------------------------- */
+
+static bool may_start_others(const struct region_check *c)
+{
+	for (size_t i = 0; c->is_command && i < c->n_files; i++) {
+		if (c->files[i].starts_others)
+			return true;
+	}
+	return false;
+}
+
+/* Returns how many files were looked at for a specification, and one that has no symbols. */
+static size_t count_files(const struct region_check *c, const struct region_spec *spec,
+			  const struct known_file **ret_stripped)
+{
+	size_t n = 0;
+
+	*ret_stripped = NULL;
+	for (size_t i = 0; i < c->n_files; i++) {
+		const struct known_file *file = &c->files[i];
+
+		if (!region_spec_may_be_in(spec, file->path))
+			continue;
+		n++;
+		if (!file->has_symbols && (!*ret_stripped || file->kind < (*ret_stripped)->kind))
+			*ret_stripped = file;
+	}
+	return n;
+}
+
+static void log_none(const struct region_spec *spec, size_t n, const struct known_file *stripped)
+{
+	if (stripped && (n == 1 || stripped->kind != REGION_FILE_LIBRARY))
+		log_error("%s: %s is stripped: install its debug symbols, or give a "
+			  "function that it exports",
+			  spec->title, stripped->path);
+	else
+		log_error("%s: no function of that name in %zu file%s of the target%s", spec->title,
+			  n, n == 1 ? "" : "s",
+			  spec->object ? ""
+				       : "; for a library that is loaded later, add its name: "
+					 "FUNC@LIBRARY");
+}
+
+/* Logs that nothing matches. Returns the status to exit with; a library may be loaded later. */
+static enum exit_status explain_none(const struct region_check *c, const struct region_spec *spec)
+{
+	const struct known_file *stripped;
+	size_t n = count_files(c, spec, &stripped);
+
+	if (!spec->function) {
+		log_warning("%s: no MPI library is mapped; it is measured once one is",
+			    spec->title);
+		return STATUS_DONE;
+	}
+	if (!n && spec->object) {
+		log_warning("%s: no file '%s' is mapped; it is measured once one is", spec->title,
+			    spec->object);
+		return STATUS_DONE;
+	}
+	if (may_start_others(c)) {
+		log_warning("%s: no function of that name in %zu file%s of the command; it is "
+			    "measured once a program that it starts has one",
+			    spec->title, n, n == 1 ? "" : "s");
+		return STATUS_DONE;
+	}
+	log_none(spec, n, stripped);
+	return STATUS_FAILED;
+}
+
+/* --- too much was found ---------------------------------------------------------------------- */
+
+/* Returns the paths of all files, for free(); NULL without memory. */
+static const char **paths_of(const struct region_check *c)
+{
+	const char **paths = calloc(c->n_files + 1, sizeof(*paths));
+
+	for (size_t i = 0; paths && i < c->n_files; i++)
+		paths[i] = c->files[i].path;
+	return paths;
+}
+
+/* Logs functions of a specification: those that are left, or those that are left out, from an index
+ * on. */
+static void list(const struct region_check *c, size_t spec, bool left_out, size_t from)
+{
+	const char **paths = paths_of(c);
+	size_t n = 0;
+
+	for (size_t i = from; i < c->found->found.count && paths; i++) {
+		const struct found_region *f = &c->found->found.items[i];
+		char *words;
+
+		if (f->spec != spec || f->is_left_out != left_out || n++ >= LISTED)
+			continue;
+		words = left_out ? NULL : region_choice_words(c->found, i, paths);
+		if (left_out)
+			log_info("  %s of %s: '%s@%s'", f->name, paths[f->file], f->name,
+				 text_basename(paths[f->file]));
+		else if (words)
+			log_error("  '%s' is %s at 0x%" PRIx64 " of %s", words, f->name, f->offset,
+				  paths[f->file]);
+		free(words);
+	}
+	if (n > LISTED)
+		log_message(left_out ? LOG_PRIORITY_INFO : LOG_PRIORITY_ERROR, "  and %zu more",
+			    n - LISTED);
+	free(paths);
+}
+
+static enum exit_status explain_many(const struct region_check *c, size_t spec)
+{
+	log_error("%s is ambiguous: give one of these (or FUNC@OBJECT), or a pattern with '*' for "
+		  "all:",
+		  c->specs[spec].title);
+	list(c, spec, false, 0);
+	return STATUS_FAILED;
+}
+
+/* --- what is left out ------------------------------------------------------------------------ */
+
+static const struct found_region *first_left(const struct region_check *c, size_t spec)
+{
+	for (size_t i = 0; i < c->found->found.count; i++) {
+		const struct found_region *f = &c->found->found.items[i];
+
+		if (f->spec == spec && !f->is_left_out)
+			return f;
+	}
+	return NULL;
+}
+
+/* Says which functions, from an index on, are not the one that is meant. */
+static void note_left_out(const struct region_check *c, size_t spec, size_t from)
+{
+	const struct found_region *meant = first_left(c, spec);
+	bool has_others = false;
+
+	for (size_t i = from; i < c->found->found.count; i++) {
+		const struct found_region *f = &c->found->found.items[i];
+
+		has_others |= f->spec == spec && f->is_left_out;
+	}
+	if (!has_others || !meant || c->specs[spec].is_glob)
+		return;
+	log_info("%s: it is %s of %s that is measured, and none of these:", c->specs[spec].title,
+		 meant->name, c->files[meant->file].path);
+	list(c, spec, true, from);
+}
+
+/* --- all of them ----------------------------------------------------------------------------- */
+
+/* Returns how many functions are meant by a specification; negative: -ENOMEM. */
+static int choose(const struct region_check *c, size_t spec)
+{
+	enum region_file *kinds = calloc(c->n_files + 1, sizeof(*kinds));
+	size_t n = 0;
+
+	if (!kinds)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->n_files; i++)
+		kinds[i] = c->files[i].kind;
+	n = region_choice_make(c->found, &c->specs[spec], spec, kinds);
+	free(kinds);
+	return (int)n;
+}
+
+enum exit_status region_check_first(const struct region_check *c)
+{
+	for (size_t i = 0; i < c->n_specs; i++) {
+		enum exit_status status = STATUS_DONE;
+		int n = choose(c, i);
+
+		if (n < 0)
+			return STATUS_FAILED;
+		if (!count_of(c, i))
+			status = explain_none(c, &c->specs[i]);
+		else if (n > 1 && !c->specs[i].is_glob)
+			status = explain_many(c, i);
+		else
+			note_left_out(c, i, 0);
+		if (status)
+			return status;
+	}
+	return STATUS_DONE;
+}
+
+int region_check_again(const struct region_check *c, size_t before)
+{
+	for (size_t i = 0; i < c->n_specs; i++) {
+		if (choose(c, i) < 0)
+			return -ENOMEM;
+		note_left_out(c, i, before);
+	}
+	return 0;
+}
+
+enum exit_status region_check_last(const struct region_check *c)
+{
+	enum exit_status status = STATUS_DONE;
+
+	for (size_t i = 0; i < c->n_specs; i++) {
+		const struct region_spec *spec = &c->specs[i];
+		const struct known_file *stripped;
+		size_t n = count_files(c, spec, &stripped);
+
+		if (!c->is_command || !spec->function || (!n && spec->object) || count_of(c, i))
+			continue;
+		log_none(spec, n, stripped);
+		status = STATUS_FAILED;
+	}
+	return status;
+}

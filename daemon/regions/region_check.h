@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checks that what is asked for was found, and says what was not, what to type for it, and what was
+ * left out.
+ */
+#ifndef REGIONS_REGION_CHECK_H
+#define REGIONS_REGION_CHECK_H
+
+#include "daemon/base/exit_status.h"
+#include "daemon/regions/region_choice.h"
+#include "daemon/regions/region_find.h"
+#include "daemon/regions/region_spec.h"
+
+/* A file that has been looked at. */
+struct known_file {
+	const struct elf_file *elf; /* borrowed; it lives as long as the objects */
+	const char *path;	    /* borrowed */
+	enum region_file kind;
+	bool is_go, has_symbols, starts_others;
+};
+
+struct region_check { /* all borrowed */
+	const struct region_spec *specs;
+	size_t n_specs;
+	struct found_regions *found; /* the functions that are not meant are left out of it */
+	const struct known_file *files;
+	size_t n_files;
+	bool is_command; /* the target is a command, whose programs may be started later */
+};
+
+/* Checks before the target starts. Logs; returns the status to exit with. A function that may be in
+ * a program which the command starts is warned of only. */
+enum exit_status region_check_first(const struct region_check *check);
+
+/* Checks again after more files were looked at, whose functions begin at the index `before` of
+ * those found. What is left out by now may be measured already: the caller sees to it. 0 or
+ * -ENOMEM. */
+int region_check_again(const struct region_check *check, size_t before);
+
+/* Checks at the end: a function that was in no file of a command is an error. Logs; returns the
+ * status to exit with. */
+enum exit_status region_check_last(const struct region_check *check);
+
+#endif

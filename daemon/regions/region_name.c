@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads what compilers make of names; see region_name.h. */
+#include "daemon/regions/region_name.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/pattern.h"
+#include "sym/demangle.h"
+
+#define MOST_LENGTH 4096 /* of names of Fortran, and of patterns for them */
+
+/* --- clones ---------------------------------------------------------------------------------- */
+
+/* Returns whether a suffix is one of a clone's, or the number of a function within another one. */
+static bool is_clone_suffix(const char *suffix)
+{
+	static const char *const names[] = {".constprop", ".isra",	".part",  ".cold",
+					    ".lto_priv",  ".llvm",	".clone", ".specialized",
+					    ".resolver",  ".localalias"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		size_t len = strlen(names[i]);
+
+		if (!strncmp(suffix, names[i], len) && (!suffix[len] || suffix[len] == '.'))
+			return true;
+	}
+	return isdigit((unsigned char)suffix[1]) && !suffix[1 + strspn(suffix + 1, "0123456789")];
+}
+
+size_t region_name_base(const char *linked)
+{
+	for (const char *at = *linked ? strchr(linked + 1, '.') : NULL; at;
+	     at = strchr(at + 1, '.'))
+		if (is_clone_suffix(at))
+			return (size_t)(at - linked);
+	return strlen(linked);
+}
+
+bool region_name_is_part(const char *linked)
+{
+	const char *at = strstr(linked + region_name_base(linked), ".part");
+
+	return at && (!at[5] || at[5] == '.');
+}
+
+char *region_name_source(const char *linked)
+{
+	char *base = strndup(linked, region_name_base(linked));
+	char *readable = base ? demangle(base) : NULL;
+
+	if (!readable)
+		return base;
+	free(base);
+	return readable;
+}
+
+/* --- C++ ------------------------------------------------------------------------------------- */
+
+/* Whether "operator" begins here, whose name may have spaces and brackets. */
+static bool is_operator(const char *name, const char *at)
+{
+	return !strncmp(at, "operator", 8) && !isalnum((unsigned char)at[8]) && at[8] != '_' &&
+	       (at == name || (!isalnum((unsigned char)at[-1]) && at[-1] != '_'));
+}
+
+/* The parts of a readable name: "int ns::solve<int>(int)". */
+struct parts {
+	const char *start;     /* behind the type that it returns */
+	const char *templated; /* where the arguments of its template begin; NULL: it has none */
+	const char *arguments; /* where the list of arguments begins */
+};
+
+static void open_bracket(struct parts *p, int *depth, const char *at)
+{
+	if (!*depth && *at == '<')
+		p->templated = at;
+	if (!*depth && *at == '(')
+		p->arguments = at;
+	++*depth;
+}
+
+/* The list of arguments is the last pair of parentheses outside of others. false: there is none. */
+static bool find_parts(const char *name, struct parts *ret_parts)
+{
+	struct parts p = {.start = name};
+	int depth = 0;
+
+	for (const char *at = name; *at; at++) {
+		if (!depth && is_operator(name, at)) {
+			/* Its own brackets are a part of the name: operator(), operator<. */
+			at += 8;
+			at += strspn(at, " ");
+			at += !strncmp(at, "()", 2) ? 2 : strcspn(at, "(");
+			at -= *at == '\0';
+			p.templated = NULL;
+		}
+		if (*at == '<' || *at == '(' || *at == '[' || *at == '{')
+			open_bracket(&p, &depth, at);
+		else if (strchr(">)]}", *at) && !(*at == '>' && at > name && at[-1] == '-'))
+			depth--;
+		else if (!depth && *at == ' ' && !p.arguments)
+			p.start = at + 1;
+		else if (!depth && *at == ':')
+			p.templated = p.arguments = NULL; /* of what is around it */
+	}
+	*ret_parts = p;
+	return p.arguments != NULL;
+}
+
+static bool matches(const char *pattern, const char *start, const char *end)
+{
+	return pattern_matches(pattern, start, (size_t)(end - start));
+}
+
+static enum region_match match_readable(const char *pattern, const char *name)
+{
+	struct parts p;
+
+	if (pattern_is_function(pattern, name))
+		return REGION_SAME;
+	if (!find_parts(name, &p))
+		return REGION_OTHER;
+	if (matches(pattern, p.start, name + strlen(name)) ||
+	    matches(pattern, p.start, p.arguments))
+		return REGION_SAME;
+	return p.templated && matches(pattern, p.start, p.templated) ? REGION_LIKE : REGION_OTHER;
+}
+
+/* A plain name is a part of its linkage name. So hardly any name is demangled in vain. */
+static bool may_match(const char *pattern, const char *name)
+{
+	return strpbrk(pattern, "*?<( :~") || strstr(name, pattern);
+}
+
+/* --- Fortran --------------------------------------------------------------------------------- */
+
+/* Compares with a procedure of a module, or with one of none: `module` is empty. Fortran does not
+ * tell lower case from upper case, and its compilers link names in lower case. */
+static enum region_match match_procedure(const char *pattern, const char *module, size_t len,
+					 const char *procedure)
+{
+	char wanted[MOST_LENGTH], name[MOST_LENGTH];
+	size_t n = strlen(procedure);
+
+	if (strlen(pattern) >= sizeof(wanted) || len + n + 3 > sizeof(name))
+		return REGION_OTHER;
+	for (size_t i = 0; i <= strlen(pattern); i++)
+		wanted[i] = (char)tolower((unsigned char)pattern[i]);
+	memcpy(name, module, len);
+	memcpy(name + len, "::", 2);
+	memcpy(name + len + 2, procedure, n + 1);
+	return pattern_matches(wanted, procedure, n) ||
+			       (len && pattern_matches(wanted, name, strlen(name)))
+		       ? REGION_SAME
+		       : REGION_OTHER;
+}
+
+static enum region_match match_fortran(const char *pattern, const char *name)
+{
+	const char *at = strncmp(name, "__", 2) != 0 ? NULL : strstr(name + 2, "_MOD_");
+	size_t len = strlen(name);
+
+	if (at)
+		return match_procedure(pattern, name + 2, (size_t)(at - name - 2), at + 5);
+	if (!strncmp(name, "_QP", 3))
+		return match_procedure(pattern, "", 0, name + 3);
+	at = strncmp(name, "_QM", 3) != 0 ? NULL : strchr(name + 3, 'P');
+	if (at)
+		return match_procedure(pattern, name + 3, (size_t)(at - name - 3), at + 1);
+	/* A function of C can have such a name, too. */
+	return len > 1 && name[len - 1] == '_' && strlen(pattern) == len - 1 &&
+			       !strncasecmp(name, pattern, len - 1)
+		       ? REGION_LIKE
+		       : REGION_OTHER;
+}
+
+/* --- all ------------------------------------------------------------------------------------- */
+
+/* Compares with a name that is no clone's. */
+static enum region_match match_base(const char *pattern, const char *name)
+{
+	enum region_match match = REGION_OTHER;
+	char *readable;
+
+	if (pattern_is_function(pattern, name))
+		return REGION_SAME;
+	if (strncmp(name, "_Z", 2) != 0 && strncmp(name, "_R", 2) != 0)
+		return match_fortran(pattern, name);
+	if (!may_match(pattern, name))
+		return REGION_OTHER;
+	readable = demangle(name);
+	if (readable)
+		match = match_readable(pattern, readable);
+	free(readable);
+	return match;
+}
+
+enum region_match region_name_match(const char *pattern, const char *linked)
+{
+	size_t base = region_name_base(linked);
+	enum region_match match;
+	char *name;
+
+	if (pattern_is_function(pattern, linked))
+		return REGION_SAME;
+	if (!linked[base])
+		return match_base(pattern, linked);
+	name = strndup(linked, base);
+	match = name ? match_base(pattern, name) : REGION_OTHER;
+	free(name);
+	return match;
+}

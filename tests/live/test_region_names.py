@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: MIT
+"""Which functions a name of a region means, in which files, and what is said of the others."""
+
+import os
+import shutil
+
+from harness import (FAILED, PATIENCE, STACKD, Recording, Skip, check, check_fault, live, record, run, scratch)
+from test_regions import regions_view
+
+NOINLINE = "__attribute__((noinline)) "
+HELPER = "static " + NOINLINE + """int helper(int x) { volatile int y = x; return y; }
+int call_%s(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += helper(i); return sum; }
+"""
+MAIN = NOINLINE + """int work(int x) { volatile int y = x; return y; }
+""" + NOINLINE + """void step(void) { __asm__ volatile("" ::: "memory"); }
+int call_a(int n), call_b(int n);
+int main(void)
+{
+	int sum = call_a(70) + call_b(30);
+	for (int i = 0; i < 100; i++)
+		sum += work(i), step();
+	return sum < 0;
+}
+"""
+NAMES = r"""
+#define NOINLINE __attribute__((noinline))
+namespace outer {
+template <class T> NOINLINE T solve(T x) { volatile T y = x; return y + 1; }
+template <class T> NOINLINE T only(T x) { volatile T y = x; return y + 2; }
+NOINLINE int over(int x) { volatile int y = x; return y; }
+NOINLINE int over(double x) { volatile double y = x; return (int)y; }
+NOINLINE int over(int *x) { volatile int y = *x; return y; }
+NOINLINE int over(int **x) { volatile int y = **x; return y; }
+struct call {
+	NOINLINE int operator()(int x) const { volatile int y = x; return y; }
+	NOINLINE bool operator<(const call &) const { volatile bool y = true; return y; }
+};
+}
+int main()
+{
+	int sum = 0;
+	outer::call c;
+	for (int i = 0; i < 60; i++) {
+		int x = i, *p = &x;
+		sum += outer::solve<int>(i) + (int)outer::solve<double>(i) + (int)outer::only<long>(i);
+		sum += outer::over(i) + outer::over(1.0 * i) + outer::over(p) + outer::over(&p) + c(i) + (c < c);
+	}
+	return sum < 0;
+}
+"""
+VISITS = 60  # of each
+CLONES = "struct s { int a, b, c; };\nstatic " + NOINLINE + r"""int work(struct s *s, int unused, int n)
+{
+	for (volatile int i = 0; i < n; i++)
+		;
+	return s->a + s->b + unused * 0;
+}
+int main(int argc, char **argv)
+{
+	struct s s = {argc, 2, 3};
+	int sum = 0;
+	for (int i = 0; i < 40; i++)
+		sum += work(&s, i, 10);
+	return sum < 0 || !argv;
+}
+"""
+# The linker's names are what counts, so these are set by hand: no two compilers agree on clones.
+SPLIT = "int sum;\n#define CLONE(name, as, n) " + NOINLINE + "int name(int x) __asm__(as); " + NOINLINE + \
+    r"""int name(int x) { sum += n; volatile int y = x; return y; }
+CLONE(work_1, "work.constprop.0", 1)
+CLONE(work_2, "work.constprop.1", 2)
+CLONE(work_3, "work.isra.0", 3)
+CLONE(work_4, "rest.part.0", 3)
+CLONE(work_5, "workshop", 3)
+CLONE(work_6, "work.ing", 3)
+int main(void)
+{
+	for (int i = 0; i < 20; i++)
+		work_1(i), work_2(i), work_3(i), work_4(i), work_5(i), work_6(i);
+	return sum < 0;
+}
+"""
+FORTRAN = r"""
+module grid
+contains
+  subroutine Solve(x)
+    real, intent(inout) :: x
+    x = x + 1.0
+  end subroutine
+end module
+subroutine advance(x)
+  real, intent(inout) :: x
+  x = x + 1.0
+end subroutine
+program main
+  use grid
+  real, volatile :: x = 0.0
+  integer :: i
+  do i = 1, 25
+    call Solve(x)
+    call advance(x)
+  end do
+end program
+"""
+LOADED = NOINLINE + "int in_library(int x) { volatile int y = x; return y; }\n"
+LOADS = r"""#include <dlfcn.h>
+int main(int argc, char **argv)
+{
+	void *library = argc > 1 ? dlopen(argv[1], RTLD_NOW) : 0;
+	int (*function)(int) = library ? (int (*)(int))dlsym(library, "in_library") : 0;
+	if (!function)
+		return 1;
+	for (int i = 0; i < 50; i++)
+		function(i);
+	return 0;
+}
+"""
+
+
+def build(folder, name, text, *options, ending=".c", compiler=None):
+    source = os.path.join(folder, name + ending)
+    with open(source, "w", encoding="ascii") as file:
+        file.write(text)
+    compiler = compiler or os.environ.get("CC", "cc")
+    built = run(compiler, "-O1", source, *options, "-o", os.path.join(folder, name), timeout=PATIENCE)
+    check(built.status == 0, name, built.err)
+    return os.path.join(folder, name)
+
+
+def visits(folder, region, *command, **more):
+    """The visits by function of a command, and what stackd said."""
+    store = os.path.join(folder, "s.db")
+    recording, result = record(store, "--region", region, "--", *command, **more)
+    seen = {name: row["visits"] for name, row in regions_view(recording).items()}
+    os.unlink(store)
+    return seen, result.err
+
+
+def check_visits(folder, region, count, *command, **more):
+    seen, said = visits(folder, region, *command, **more)
+    check(sum(seen.values()) == count, region, command, seen, said)
+    return said
+
+
+def build_main(folder, name="prog"):
+    for part in "a", "b":
+        with open(os.path.join(folder, part + ".c"), "w", encoding="ascii") as file:
+            file.write(HELPER % part)
+    return build(folder, name, MAIN, folder + "/a.c", folder + "/b.c")
+
+
+@live
+def region_names_own():
+    """stackd's own functions do not count, and of a program's and a library's the program's is meant."""
+    with scratch() as folder:
+        program = build_main(folder)
+        check_visits(folder, "main", 1, program)
+        check_visits(folder, "step", 100, program)
+        check_visits(folder, "helper@a.c", 70, program)
+        check_visits(folder, "helper@b.c", 30, program)
+        result = run(STACKD, "-o", folder + "/s.db", "--region", "helper", "--", program)
+        check_fault(result, FAILED, "ambiguous", "'helper@a.c'", "'helper@b.c'")
+        check(run("strip", program).status == 0, "strip")
+        result = run(STACKD, "-o", folder + "/s.db", "--region", "main", "--", program)
+        check_fault(result, FAILED, "stripped")
+        result = run(STACKD, "-o", folder + "/s.db", "--region", "main", "--", folder + "/none")
+        check_fault(result, FAILED, "cannot run .*/none': No such file")
+
+
+@live
+def region_names_left_out():
+    """A library's function of the same name is named as left out, a weak one gives way to a strong one."""
+    with scratch() as folder:
+        weak = NOINLINE + "__attribute__((weak)) int in_library(int x) { return x; }\n"
+        build(folder, "libweak.so", weak, "-shared", "-fPIC")
+        build(folder, "libstrong.so", LOADED, "-shared", "-fPIC")
+        uses = "int in_library(int); int main(void) { for (int i = 0; i < 9; i++) in_library(i); return 0; }\n"
+        program = build(folder, "uses", uses, "-Wl,--no-as-needed", "-Wl,-rpath," + folder,
+                        folder + "/libstrong.so", folder + "/libweak.so")
+        said = check_visits(folder, "in_library", 9, program)
+        check("in_library@libweak.so" in said, "what was left out", said)
+
+
+@live
+def region_names_cxx():
+    with scratch() as folder:
+        program = build(folder, "names", NAMES, ending=".cc", compiler="c++")
+        for region in ("outer::solve<int>", "outer::solve<int>(int)", "int outer::solve<int>(int)", "outer::over(int)",
+                       "outer::over(int*)", "outer::over(int**)", "outer::only", "outer::only<long>",
+                       "outer::call::operator()", "outer::call::operator<"):
+            check_visits(folder, region, VISITS, program)
+        check_visits(folder, "outer::solve*", 2 * VISITS, program)
+        result = run(STACKD, "-o", folder + "/s.db", "--region", "outer::over", "--", program)
+        check_fault(result, FAILED, "ambiguous", r"'outer::over\(int\)'", r"'outer::over\(double\)'",
+                    r"'outer::over\(int\*\)'")
+
+
+@live
+def region_names_clones():
+    with scratch() as folder:
+        check_visits(folder, "work", 40, build(folder, "clones", CLONES, "-O2"))
+        program = build(folder, "split", SPLIT)
+        check_visits(folder, "work", 60, program)
+        check_visits(folder, "rest", 20, program)
+        check_visits(folder, "work.isra.0", 20, program)
+
+
+@live
+def region_names_fortran():
+    if not shutil.which("gfortran"):
+        raise Skip("no Fortran compiler here")
+    with scratch() as folder:
+        program = build(folder, "model", FORTRAN, "-fno-inline", "-J" + folder, ending=".f90", compiler="gfortran")
+        for region in "solve", "grid::solve", "Solve", "__grid_MOD_solve", "advance", "advance_":
+            check_visits(folder, region, 25, program)
+
+
+@live
+def region_names_started():
+    """Functions of the programs that the command's words, or a script's, name."""
+    with scratch() as folder:
+        program = build_main(folder)
+        script = folder + "/script"
+        with open(script, "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\nset -e\nfor i in 1 2; do\n\t'%s' &&\n\t\t./prog\ndone\n" % program)
+        os.chmod(script, 0o755)
+        for count, command in ((100, ("env", "A=1", program)), (400, ("sh", script)), (400, (script,)),
+                               (200, ("sh", "-c", "%s; ./prog" % program)), (100, ("env", "./prog"))):
+            check_visits(folder, "work", count, *command, cwd=folder)
+        check_visits(folder, "main", 1, "env", program)
+        result = run(STACKD, "-o", folder + "/s.db", "--region", "nowhere", "--", "sh", "-c", program)
+        check_fault(result, FAILED, "no function of that name")
+
+
+@live
+def region_names_started_late():
+    """A program that nothing names before it is started is measured once it is mapped."""
+    with scratch() as folder:
+        build_main(folder)
+        hidden = r"""#include <stdio.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+	char line[4096];
+	snprintf(line, sizeof(line), "%s%s", argv[1], "g");
+	for (int i = 0; argc > 1 && i < atoi(argv[2]); i++)
+		if (system(line))
+			return 1;
+	return 0;
+}
+"""
+        program = build(folder, "hidden", hidden)
+        seen, said = visits(folder, "work", program, folder + "/pro", 60)
+        check(0 < sum(seen.values()) <= 6000, "visits", seen, said)
+        check("it is measured once a program that it starts has one" in said, "what is said", said)
+
+
+@live
+def region_names_loaded():
+    """A library whose path is given has its probes before it is loaded: no pass is missed."""
+    with scratch() as folder:
+        library = build(folder, "libloaded.so", LOADED, "-shared", "-fPIC")
+        program = build(folder, "loads", LOADS, "-ldl")
+        check_visits(folder, "in_library@" + library, 50, program, library)
+        check_visits(folder, "in_library@./libloaded.so", 50, program, library, cwd=folder)
