@@ -193,14 +193,14 @@ static const char size_units[] = "KMG";
 /* Writes a number of bytes with the largest unit that divides it: "64K". */
 static const char *size_text(uint64_t bytes, char *text, size_t size)
 {
+	static const char *const units[] = {"", "K", "M", "G"};
 	unsigned unit = 0;
 
-	while (size_units[unit] && bytes && bytes % 1024 == 0) {
+	while (unit < sizeof(size_units) - 1 && bytes && bytes % 1024 == 0) {
 		bytes /= 1024;
 		unit++;
 	}
-	snprintf(text, size, "%llu%.*s", (unsigned long long)bytes, unit ? 1 : 0,
-		 unit ? &size_units[unit - 1] : "");
+	snprintf(text, size, "%llu%s", (unsigned long long)bytes, units[unit]);
 	return text;
 }
 
