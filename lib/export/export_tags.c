@@ -232,7 +232,8 @@ static int tags_location(struct export_tags *x, uint32_t number)
 		if (i == 0)
 			text_printf(&x->line, "\t%u\t%" PRIx64 "\t%s", location->object,
 				    location->offset, location->is_return ? "call" : "pc");
-		tags_text(x, frames[i].symbol->is_unnamed ? "" : frames[i].symbol->name);
+		tags_text(x, frames[i].symbol->is_unnamed ? ""
+							  : profile_symbol_plain(frames[i].symbol));
 		tags_text(x, frames[i].file);
 		text_printf(&x->line, "\t%u", frames[i].line);
 		err = tags_end(x);

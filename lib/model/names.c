@@ -8,6 +8,9 @@
  *   (object number, start) ──► symbol            "unnamed": functions without a name
  *   (object path, shown name) ──► symbol         "shown": equal names in one object are one symbol
  *
+ * Functions that have a namesake in their object (model/namesakes.h) are shown with what tells them
+ * apart, and found by it: "raw" lacks them.
+ *
  * Names that differ only in what demangling drops (the clones of a constructor) meet in the
  * second table. An object is known by its path here: a file that was replaced while recording
  * has two objects and two file ids, but a reader of a report asks for the function.
@@ -27,6 +30,7 @@
 #include "base/int_map.h"
 #include "base/strings.h"
 #include "base/text.h"
+#include "model/namesakes.h"
 #include "sym/demangle.h"
 
 #define NAMES_OBJECT 48 /* bits of addresses and file offsets that are looked up quickly */
@@ -38,6 +42,7 @@ struct names_span {
 
 struct names {
 	const struct store_tables *tables;
+	struct namesakes *namesakes; /* NULL: none */
 	struct strings *strings;
 	struct names_span *spans;     /* by location */
 	struct profile_frame *frames; /* n_lines + n_locations of them is always enough */
@@ -54,6 +59,7 @@ int names_new(const struct store_tables *tables, struct names **ret_names)
 {
 	struct names *names = calloc(1, sizeof(*names));
 	size_t n;
+	int err;
 
 	if (!names)
 		return -ENOMEM;
@@ -66,6 +72,11 @@ int names_new(const struct store_tables *tables, struct names **ret_names)
 	    strings_new(&names->shown_names) < 0) {
 		names_free(names);
 		return -ENOMEM;
+	}
+	err = namesakes_find(tables, &names->namesakes);
+	if (err < 0) {
+		names_free(names);
+		return err;
 	}
 	*ret_names = names;
 	return 0;
@@ -81,6 +92,7 @@ void names_free(struct names *names)
 	free(names->frames);
 	free(names->keys);
 	free(names->spans);
+	namesakes_free(names->namesakes);
 	strings_free(names->strings);
 	strings_free(names->shown_names);
 	int_map_fini(&names->raw);
@@ -100,13 +112,15 @@ static int reserve_symbol(struct names *names)
 static int names_symbol(struct names *names, const struct profile_symbol *like,
 			const struct profile_symbol **ret_symbol)
 {
-	uint32_t name = 0, object = 0, at, number;
+	uint32_t name = 0, object = 0, plain = 0, at, number;
 	struct profile_symbol *symbol;
 	int err;
 
 	err = strings_intern(names->shown_names, like->name, &name);
 	if (err == 0)
 		err = strings_intern(names->strings, like->object, &object);
+	if (err == 0 && like->plain)
+		err = strings_intern(names->strings, like->plain, &plain);
 	if (err == 0)
 		err = reserve_symbol(names);
 	if (err < 0)
@@ -124,6 +138,7 @@ static int names_symbol(struct names *names, const struct profile_symbol *like,
 		symbol->number = number;
 		symbol->name_number = name;
 		symbol->name = strings_at(names->shown_names, name);
+		symbol->plain = like->plain ? strings_at(names->strings, plain) : NULL;
 		symbol->object = strings_at(names->strings, object);
 	}
 	*ret_symbol = names->symbols[at];
@@ -186,6 +201,26 @@ static int names_function(struct names *names, uint32_t object, const char *func
 	return err < 0 || !key ? err : int_map_enter(&names->raw, key, (*ret_symbol)->number, &at);
 }
 
+/* A function with a namesake in its object. */
+static int names_namesake(struct names *names, uint32_t object, const char *function,
+			  const char *suffix, const struct profile_symbol **ret_symbol)
+{
+	struct profile_symbol like = of_object(&names->tables->objects[object]);
+	char *readable = demangle(function), *name;
+	int err;
+
+	like.plain = readable ? readable : function;
+	if (asprintf(&name, "%s%s", like.plain, suffix) < 0) {
+		free(readable);
+		return -ENOMEM;
+	}
+	like.name = name;
+	err = names_symbol(names, &like, ret_symbol);
+	free(name);
+	free(readable);
+	return err;
+}
+
 /* By the function's start, if that is known: all its locations are one function. */
 static int names_unnamed(struct names *names, const struct store_location *location,
 			 const struct store_line *line, const struct profile_symbol **ret_symbol)
@@ -225,9 +260,14 @@ static const struct store_line *line_of(const struct store_tables *t, uint32_t l
 static int symbol_of(struct names *names, const struct store_location *location,
 		     const struct store_line *line, const struct profile_symbol **ret_symbol)
 {
-	if (line && line->function && *line->function)
-		return names_function(names, location->object, line->function, ret_symbol);
-	return names_unnamed(names, location, line, ret_symbol);
+	const char *suffix;
+
+	if (!line || !line->function || !*line->function)
+		return names_unnamed(names, location, line, ret_symbol);
+	suffix = namesakes_suffix(names->namesakes, (uint32_t)(line - names->tables->lines));
+	if (suffix)
+		return names_namesake(names, location->object, line->function, suffix, ret_symbol);
+	return names_function(names, location->object, line->function, ret_symbol);
 }
 
 /* Fills in the keys of a location. */

@@ -13,7 +13,8 @@
 
 struct names;
 
-/* Makes an empty table of names. `tables` is borrowed and must outlive it. Returns 0 or -ENOMEM. */
+/* Makes an empty table of names. `tables` is borrowed and must outlive it. Returns 0,
+ * -ENOMEM or -EOVERFLOW. */
 int names_new(const struct store_tables *tables, struct names **ret_names);
 void names_free(struct names *names); /* frees all symbols; NULL is allowed */
 

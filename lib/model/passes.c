@@ -14,7 +14,6 @@
 #include "base/int_map.h"
 #include "model/counter_names.h"
 #include "model/pass_increments.h"
-#include "model/pattern.h"
 #include "store/store_reader.h"
 
 struct maker {
@@ -62,7 +61,7 @@ static int list_instance(void *arg, const struct store_sample *record)
 	symbol = symbol_at(l->profile, record->node);
 	if (!symbol)
 		return record->node ? -ENOMEM : 0;
-	if (l->pattern && !pattern_is_function(l->pattern, symbol->name))
+	if (l->pattern && !profile_symbol_matches(symbol, l->pattern))
 		return 0;
 	if (int_map_enter(&l->by_symbol, symbol->number, (uint32_t)l->regions.count, &index) ||
 	    VEC_RESERVE(&l->regions, 1))

@@ -44,11 +44,21 @@ static uint16_t of_name(const struct profile_filter *filter, const char *name)
 	return met;
 }
 
+static bool any_symbol(const struct profile_patterns *patterns, const struct profile_symbol *symbol)
+{
+	for (size_t i = 0; i < patterns->n; i++)
+		if (profile_symbol_matches(symbol, patterns->items[i]))
+			return true;
+	return patterns->n == 0;
+}
+
 static uint16_t of_symbol(const struct profile_filter *filter, const struct profile_symbol *symbol)
 {
 	uint16_t met = of_name(filter, symbol->name);
 
-	if (path_filter_any(&filter->symbols, symbol->name, pattern_is_function) &&
+	if (symbol->plain)
+		met |= of_name(filter, symbol->plain);
+	if (any_symbol(&filter->symbols, symbol) &&
 	    path_filter_any(&filter->dsos, symbol->object, pattern_is_object))
 		met |= PATH_FILTER_LEAF;
 	return met;

@@ -16,6 +16,7 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
+#include "model/pattern.h"
 #include "stack/location.h"
 #include "stack/wait_name.h"
 
@@ -353,6 +354,12 @@ const struct profile_symbol *profile_entry_mark(const struct profile *p,
 const struct profile_symbol *profile_no_frames(const struct profile *p)
 {
 	return p->no_frames;
+}
+
+bool profile_symbol_matches(const struct profile_symbol *symbol, const char *pattern)
+{
+	return pattern_is_function(pattern, symbol->name) ||
+	       (symbol->plain && pattern_is_function(pattern, symbol->plain));
 }
 
 bool profile_symbol_is_awaited(const struct profile_symbol *symbol)

@@ -4,8 +4,10 @@
  * by thread and call path, with names.
  *
  * The profile decides how frames are shown: a location becomes one frame for its function and one
- * more for each function inlined there; a location without a name becomes "libfoo.so+0x1a2b"; a
- * path whose walk did not reach the thread's entry gets a root mark, a frame that names the reason:
+ * more for each function inlined there; a location without a name becomes "libfoo.so+0x1a2b";
+ * functions of one name in one object are told apart ("parse (lexer.c)", "parse (reader.c)",
+ * model/namesakes.h); a path whose walk did not reach the thread's entry gets a root mark, a frame
+ * that names the reason:
  * "[incomplete: no_recipe]". Frames that were inferred rather than observed (stack/origin.h) are
  * flagged, or left out when the filter asks for that.
  *
@@ -63,6 +65,7 @@ struct profile_symbol {
 	uint32_t number;      /* dense, from 0 */
 	uint32_t name_number; /* dense, from 0; symbols of equal name share it */
 	const char *name;     /* demangled; "libfoo.so+0x1a2b"; "[incomplete: ...]" */
+	const char *plain;    /* name without what tells it from a namesake's; NULL: the same */
 	const char *object;   /* path, "[kernel.kallsyms]", "[vdso]", "" for marks */
 	bool is_mark;	      /* not a function, but a note that frames are missing */
 	bool is_kernel;
@@ -229,6 +232,16 @@ const struct origin *profile_origin(const struct profile *profile, uint32_t orig
 
 /* Returns the symbol that is shown for a path without any frame. */
 const struct profile_symbol *profile_no_frames(const struct profile *profile);
+
+/* Whether a name or pattern (model/pattern.h) is of a symbol. "parse" is of "parse (lexer.c)", too:
+ * of all functions of that name. */
+bool profile_symbol_matches(const struct profile_symbol *symbol, const char *pattern);
+
+/* Returns a symbol's name without what tells it from others of that name. */
+static inline const char *profile_symbol_plain(const struct profile_symbol *symbol)
+{
+	return symbol->plain ? symbol->plain : symbol->name;
+}
 
 /* Returns whether a symbol is the reason of waits, or below that, and of which. */
 enum profile_wait profile_symbol_wait(const struct profile_symbol *symbol);

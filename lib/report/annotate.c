@@ -17,7 +17,6 @@
 
 #include "base/vec.h"
 #include "base/int_map.h"
-#include "model/pattern.h"
 
 /* Samples of a function, a line or a location, and the last entry that was counted in `total`. */
 struct annotate_count {
@@ -103,7 +102,7 @@ static int work_meet(struct annotate_work *w, uint32_t location)
 	int err = frames ? 0 : -ENOMEM;
 
 	for (size_t i = 0; err == 0 && i < n; i++)
-		if (!w->pattern || pattern_is_function(w->pattern, frames[i].symbol->name))
+		if (!w->pattern || profile_symbol_matches(frames[i].symbol, w->pattern))
 			err = work_enter_function(w, frames[i].symbol);
 	return err;
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/vec.h"
-#include "model/pattern.h"
 
 /* Marks the functions that meet the pattern, among those that are named so far. */
 static int view_ask(struct report_view_state *v)
@@ -22,8 +21,7 @@ static int view_ask(struct report_view_state *v)
 		return -ENOMEM;
 	v->is_asked = is_asked;
 	for (uint32_t i = v->n_asked; i < n; i++)
-		is_asked[i] =
-			pattern_is_function(v->around, profile_symbol_at(v->profile, i)->name);
+		is_asked[i] = profile_symbol_matches(profile_symbol_at(v->profile, i), v->around);
 	v->n_asked = n;
 	return 0;
 }
@@ -35,7 +33,7 @@ static int view_location_meets(struct profile *profile, uint32_t location, const
 	const struct profile_frame *frames = profile_location_frames(profile, location, &n);
 
 	for (size_t i = 0; frames && i < n; i++)
-		if (pattern_is_function(pattern, frames[i].symbol->name))
+		if (profile_symbol_matches(frames[i].symbol, pattern))
 			return 1;
 	return frames ? 0 : -ENOMEM;
 }

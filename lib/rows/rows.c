@@ -160,7 +160,7 @@ static int put_location(struct rows_profile *p, uint32_t number, uint32_t alt)
 
 	for (size_t i = 0; err == 0 && i < count; i++) {
 		const struct profile_frame *f = &frames[i];
-		const char *name = f->symbol->is_unnamed ? NULL : f->symbol->name;
+		const char *name = f->symbol->is_unnamed ? NULL : profile_symbol_plain(f->symbol);
 		const struct rows_value values[ROWS_LOCATION_N] = {
 			[ROWS_LOCATION_ID] = rows_number(id_of_location(p, number)),
 			[ROWS_LOCATION_ALT] = rows_number(alt),

@@ -5,6 +5,9 @@
  *
  *   small     100 samples of two processes: inlined and recursive calls, kernel frames, a
  *             function without a name, one incomplete path
+ *   namesakes 100 samples of functions parse() of one program: 40 in lexer.c, some of them in its
+ *             lexer.l and 10 in a copy that is inlined, 30 in reader.c, 20 in two files scan.c, 10
+ *             without a file; and 6 of two functions cmp() of the kernel
  *   hostile   10 samples under names that try to break out of their line
  *   names     60 samples under names that quote, open elements, are no UTF-8, or are empty
  *   after     the small one some time later: another share of the samples in some functions
@@ -192,6 +195,59 @@ static void make_hostile(struct maker *m)
 	uint32_t evil = function(m, prog, 0x1020, "evil\n;name\r\033]0;x\a");
 
 	samples(m, thread(m, 66, "a;b\n c"), node(m, 0, evil), STACKD_END_ENTRY, 10);
+}
+
+/* A function of a file, or of none. */
+static uint32_t placed(struct maker *m, uint32_t in, uint64_t offset, const char *name,
+		       const char *file)
+{
+	struct store_line l = {.location = location(m, in, offset, true),
+			       .function = name,
+			       .file = file,
+			       .line = 5,
+			       .function_start = offset & ~0xffull};
+
+	keep(m, store_writer_line(m->writer, &l));
+	return l.location;
+}
+
+static void make_namesakes(struct maker *m)
+{
+	static const struct {
+		const char *file;
+		uint64_t offset;
+		int count;
+	} functions[] = {
+		{"/src/lexer.c", 0x1110, 10},  {"/src/lexer.c", 0x1120, 10},
+		{"/src/lexer.l", 0x1130, 10},  {"/src/reader.c", 0x1210, 20},
+		{"/src/reader.c", 0x1220, 10}, {"/src/a/scan.c", 0x1310, 12},
+		{"/src/b/scan.c", 0x1410, 8},  {NULL, 0x1510, 10},
+	};
+	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog");
+	uint32_t kernel = object(m, OBJECT_KERNEL, "[kernel.kallsyms]");
+	uint32_t in_main = placed(m, prog, 0x1010, "main", "/src/main.c"), run, copy;
+	uint32_t of = thread(m, 12, "prog"), at = node(m, 0, in_main);
+	struct store_line inlined = {
+		.function = "parse", .file = "/src/lexer.c", .line = 7, .is_inlined = true};
+	struct store_line around = {.depth = 1,
+				    .function = "run",
+				    .file = "/src/lexer.c",
+				    .line = 40,
+				    .function_start = 0x1600};
+
+	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
+		samples(m, of,
+			node(m, at,
+			     placed(m, prog, functions[i].offset, "parse", functions[i].file)),
+			STACKD_END_ENTRY, functions[i].count);
+	run = location(m, prog, 0x1610, true);
+	inlined.location = around.location = run;
+	keep(m, store_writer_line(m->writer, &inlined));
+	keep(m, store_writer_line(m->writer, &around));
+	samples(m, of, node(m, at, run), STACKD_END_ENTRY, 10);
+	copy = node(m, at, placed(m, kernel, 0x7010, "cmp", NULL));
+	samples(m, of, copy, STACKD_END_ENTRY, 4);
+	samples(m, of, node(m, copy, placed(m, kernel, 0x8010, "cmp", NULL)), STACKD_END_ENTRY, 2);
 }
 
 /* Each calls the next. */
@@ -528,31 +584,19 @@ static void fill(struct maker *m, const char *kind)
 		const char *name;
 		void (*fill)(struct maker *m);
 	} kinds[] = {
-		{"small", make_small},
-		{"after", make_after},
-		{"names", make_names},
-		{"hostile", make_hostile},
-		{"inferred", make_inferred},
-		{"empty", make_nothing},
-		{"cut", make_cut},
-		{"deep", make_deep},
-		{"wide", make_wide},
-		{"metrics", make_metrics},
-		{"waits", make_waits},
-		{"heap", make_heap},
-		{"fleet", make_fleet},
-		{"twin", make_twin},
-		{"windows", make_windows},
-		{"ranges", make_ranges},
-		{"passes", make_nested},
-		{"wakers", make_wakers},
-		{"folded", make_folded},
-		{"markup", make_markup},
-		{"unread", make_unread},
-		{"modes", make_modes},
-		{"locked", make_locked},
-		{"traced", make_traced},
-		{"instances", make_instances},
+		{"small", make_small},	       {"after", make_after},
+		{"names", make_names},	       {"hostile", make_hostile},
+		{"namesakes", make_namesakes}, {"inferred", make_inferred},
+		{"empty", make_nothing},       {"cut", make_cut},
+		{"deep", make_deep},	       {"wide", make_wide},
+		{"metrics", make_metrics},     {"waits", make_waits},
+		{"heap", make_heap},	       {"fleet", make_fleet},
+		{"twin", make_twin},	       {"windows", make_windows},
+		{"ranges", make_ranges},       {"passes", make_nested},
+		{"wakers", make_wakers},       {"folded", make_folded},
+		{"markup", make_markup},       {"unread", make_unread},
+		{"modes", make_modes},	       {"locked", make_locked},
+		{"traced", make_traced},       {"instances", make_instances},
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {

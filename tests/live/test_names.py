@@ -25,6 +25,32 @@ while True:
     sorted(text.split(","))
 """
 
+NAMESAKES = """
+static volatile unsigned long sink;
+static void __attribute__((noipa)) parse(unsigned long n)
+{
+	for (unsigned long i = 0; i < n; i++)
+		sink += i;
+	sink--;
+}
+void %s(void)
+{
+	parse(100000);
+	sink++;
+}
+"""
+NAMESAKES_MAIN = """
+#include <time.h>
+void lex(void), read_all(void);
+int main(void)
+{
+	while (clock() < CLOCKS_PER_SEC / 2) {
+		lex();
+		read_all();
+	}
+}
+"""
+
 
 def cut_off(store, pid):
     """A recording of a process whose stackd was killed right after its first commit: no names of
@@ -223,6 +249,42 @@ def test_names_grouped_by_function():
         # (code of chain lies at its address)
         check(len(names) > 3 and all(int(name, 16) in starts for name in names),
               "rows that are no functions", sorted(names))
+
+
+@live
+def test_namesakes():
+    """Static functions of one name in two files, with and without what names their files."""
+    with scratch() as folder:
+        for name, text in (("main", NAMESAKES_MAIN), ("lexer", NAMESAKES % "lex"),
+                           ("reader", NAMESAKES % "read_all")):
+            with open("%s/%s.c" % (folder, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        for flag in "-g", "-g0":
+            program = folder + "/prog" + flag
+            made = run("gcc", "-O2", flag, "-o", program,
+                       *("%s/%s.c" % (folder, name) for name in ("main", "lexer", "reader")))
+            check(made.status == DONE, "not compiled", made.err)
+            recording, _ = record(program + ".db", "-F", 997, "--", program)
+            starts = ["parse [prog%s+0x%x]" % (flag, int(line.split()[0], 16))
+                      for line in run("nm", "-n", program).out.splitlines()
+                      if line.endswith(" t parse")]  # (code of it lies at its address)
+            wanted = {"-g": {"lex": "parse (lexer.c)", "read_all": "parse (reader.c)"},
+                      "-g0": {"lex": starts[0], "read_all": starts[1]}}[flag]
+            found = {}
+            for line in recording.folded():
+                path = line.split(";")
+                for caller, callee in zip(path, path[1:]):
+                    if caller in wanted:
+                        found.setdefault(caller, set()).add(callee)
+            print(flag, found)
+            for caller, callee in wanted.items():
+                parsers = {name for name in found.get(caller, ()) if name.startswith("parse")}
+                check(parsers == {callee}, "callees of " + caller, flag, parsers, callee)
+            folded = recording.text("export", "--folded", "--focus", "parse")
+            check(all(name in folded for name in wanted.values()), "not found by 'parse'", folded)
+            folded = recording.text("export", "--folded", "--focus", wanted["lex"])
+            check(wanted["lex"] in folded and wanted["read_all"] not in folded,
+                  "not found alone", folded)
 
 
 @live
