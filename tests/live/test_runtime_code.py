@@ -73,8 +73,8 @@ def test_shared_memory():
             made = [names for names in samples if names[-1] == "?"]
             stats = recording.stats()
             print(result.err, stats["end_reasons"])
-            check_truth(all(names[:2] == ["main", "steady"] and len(names) == 3 for names in made),
-                        "paths are wrong", *made[:3])
+            check(all(names[:2] == ["main", "steady"] and len(names) == 3 for names in made),
+                  "paths are wrong", *made[:3])
             check(len(made) > 100, "few samples are in the code", len(made), *samples[:3])
             check(stats["quality"]["partial"] == 0, "not every stack is complete",
                   stats["end_reasons"])
@@ -94,5 +94,5 @@ def test_code_in_data():
             cut = {"main;steady", "main;steady;?"}  # (the latter at its first or last instruction)
             cut |= {"[incomplete: %s];%s" % (reason, frames) for frames in ("?", "?;?")
                     for reason in ("runtime_code", "bad_return")}
-            check_truth(set(found) <= (cut if changed else whole), "paths", found)
+            check(set(found) <= (cut if changed else whole), "paths", found)
             check(found.total() > 300, "few samples", found)
