@@ -270,7 +270,10 @@ static int finish_rule(struct dwarf_walk *walk, const struct object *object, str
 	rule->is_provisional = err == -EAGAIN;
 	if (err == -ENOMEM)
 		return err;
-	return is_return ? 0 : leaf_rule_improve(elf, index, vaddr, offset, rule);
+	err = is_return ? 0 : leaf_rule_improve(elf, index, vaddr, offset, rule);
+	if (!err && rule->provenance != PROVENANCE_CFI)
+		rule->is_called |= leaf_rule_is_start(elf, vaddr, offset);
+	return err;
 }
 
 static int find_entry(struct walk_object *wo, const struct elf_file *elf)
@@ -459,7 +462,7 @@ static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_
 					   const struct object *object, uint64_t offset,
 					   const struct walk_rule *rule)
 {
-	const struct jump_frame *jump = jump_frame_of(walk, object);
+	const struct jump_frame *jump = rule->is_called ? NULL : jump_frame_of(walk, object);
 
 	if (jump) {
 		run->provenance = PROVENANCE_ANALYSED;

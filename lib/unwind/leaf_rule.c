@@ -37,6 +37,7 @@ static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 #define INIT_BYTES  32 /* of _init: nothing but a check and a call */
 
 #define TM_CLONES_BYTES 56 /* of register_tm_clones, up to its ret: the longest one */
+#define DTORS_BYTES	64 /* of __do_global_dtors_aux, at most */
 
 /* On top of the stack, or above `pushed` bytes: the return address. */
 static void set_plain(struct walk_rule *rule, int pushed)
@@ -208,16 +209,17 @@ static uint64_t tm_clones_bytes(const uint8_t code[17])
 	return 0;
 }
 
-static void in_tm_clones(const struct elf_file *elf, uint64_t offset, struct walk_rule *rule)
+static bool is_in_tm_clones(const struct elf_file *elf, uint64_t offset)
 {
 	uint64_t back = offset < TM_CLONES_BYTES ? offset : TM_CLONES_BYTES;
 	uint8_t code[TM_CLONES_BYTES + 17];
 
 	if (elf_file_read(elf, offset - back, code, back + 17) != (int64_t)back + 17)
-		return;
+		return false;
 	for (uint64_t i = 0; i <= back; i++)
 		if (tm_clones_bytes(code + i) > back - i)
-			set_plain(rule, 0);
+			return true;
+	return false;
 }
 
 int leaf_rule_improve(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr,
@@ -237,6 +239,7 @@ int leaf_rule_improve(const struct elf_file *elf, const struct cfi_index *index,
 		else
 			set_r10(rule);
 		rule->is_entry = is_entry;
+		rule->is_called = true;
 		rule->provenance = provenance;
 		return 0;
 	}
@@ -251,7 +254,64 @@ int leaf_rule_improve(const struct elf_file *elf, const struct cfi_index *index,
 		in_dtors_aux(elf, offset, rule);
 	if (!err && rule->fast.cfa == STACKD_CFA_NONE)
 		in_frame_dummy(elf, offset, rule);
-	if (!err && rule->fast.cfa == STACKD_CFA_NONE)
-		in_tm_clones(elf, offset, rule);
+	if (!err && rule->fast.cfa == STACKD_CFA_NONE && is_in_tm_clones(elf, offset))
+		set_plain(rule, 0);
 	return err;
+}
+
+/* --- start code ----------------------------------------------------------------------------- */
+
+/* In _init or _fini, up to the first ret. */
+static bool is_in_init(const struct elf_file *elf, uint64_t vaddr)
+{
+	uint8_t code[INIT_BYTES];
+	uint64_t start, offset;
+
+	return elf_init_find(elf, vaddr, INIT_BYTES, &start) &&
+	       elf_file_vaddr_to_offset(elf, start, &offset) &&
+	       elf_file_read(elf, offset, code, vaddr - start) == (int64_t)(vaddr - start) &&
+	       !memchr(code, 0xc3, vaddr - start);
+}
+
+/* In __do_global_dtors_aux, up to its last ret, to which its first jump leads. */
+static bool is_in_dtors_aux(const struct elf_file *elf, uint64_t offset)
+{
+	uint64_t back = offset < DTORS_BYTES ? offset : DTORS_BYTES;
+	uint8_t code[DTORS_BYTES + sizeof(endbr64) + 21];
+	int64_t len = elf_file_read(elf, offset - back, code, sizeof(code));
+
+	for (uint64_t i = 0; (int64_t)i + 21 <= len; i++) {
+		if (!is_dtors_aux(code + i, 0))
+			continue;
+		if (i <= back ? back - i <= 9u + code[i + 8]
+			      : !memcmp(code + back, endbr64, sizeof(endbr64)))
+			return true;
+	}
+	return false;
+}
+
+/* In frame_dummy: it jumps to register_tm_clones, or (in_frame_dummy()) does more. */
+static bool is_in_frame_dummy(const struct elf_file *elf, uint64_t offset)
+{
+	struct walk_rule rule = {.fast = {.cfa = STACKD_CFA_NONE}};
+	uint8_t code[sizeof(endbr64) + 5] = {0}, target[17];
+	size_t at;
+	int32_t distance;
+
+	in_frame_dummy(elf, offset, &rule);
+	if (rule.fast.cfa != STACKD_CFA_NONE)
+		return true;
+	if (elf_file_read(elf, offset, code, sizeof(code)) < 5)
+		return false;
+	at = memcmp(code, endbr64, sizeof(endbr64)) ? 0 : sizeof(endbr64);
+	memcpy(&distance, code + at + 1, sizeof(distance));
+	offset += at + 5 + (uint64_t)(int64_t)distance;
+	return code[at] == 0xe9 && elf_file_read_whole(elf, offset, target, sizeof(target)) &&
+	       tm_clones_bytes(target);
+}
+
+bool leaf_rule_is_start(const struct elf_file *elf, uint64_t vaddr, uint64_t offset)
+{
+	return is_in_init(elf, vaddr) || is_in_tm_clones(elf, offset) ||
+	       is_in_dtors_aux(elf, offset) || is_in_frame_dummy(elf, offset);
 }

@@ -16,6 +16,10 @@
 int leaf_rule_improve(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr,
 		      uint64_t offset, struct walk_rule *rule);
 
+/* Whether code (vaddr and file offset) is that of the C runtime which every file has, without call
+ * frame information: _init, _fini, __do_global_dtors_aux, frame_dummy, (de)register_tm_clones. */
+bool leaf_rule_is_start(const struct elf_file *elf, uint64_t vaddr, uint64_t offset);
+
 /* Whether the instruction at a file offset returns. */
 bool leaf_rule_is_return(const struct elf_file *elf, uint64_t offset);
 

@@ -41,6 +41,7 @@ struct walk_rule {
 	struct stackd_rule fast;
 	bool is_signal;		/* the caller was interrupted, and did not call */
 	bool is_entry;		/* in the function at the file's entry address */
+	bool is_called;		/* of code that calls have entered, whatever the file jumps to */
 	bool is_provisional;	/* a better one may come: it must not be kept */
 	uint8_t provenance;	/* enum provenance; of STACKD_CFA_NONE that of the guess instead */
 	struct slow_rule *slow; /* owned; may be NULL */

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Walks in a file that has code which jumps enter (unwind/jump_frame.h): that code's steps, and
+ * those of the C runtime's code, which such a file has as well, and which runs in no such frame.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <link.h>
+
+#include "walk_self.h"
+
+/* Written as GHC's StgRun and code that it jumps to. Never called. */
+__asm__(".pushsection .text\n"
+	".balign 64\n"
+	".type walk_run, @function\n"
+	"walk_run: .cfi_startproc\n"
+	"sub $40, %rsp\n"
+	".cfi_def_cfa rsp, 0\n"
+	".cfi_offset rip, 40\n"
+	".cfi_escape 0x16, 0x07, 0x02, 0x77, 0x30\n" /* rsp = rsp + 48 */
+	"jmp *%rdi\n"
+	".cfi_endproc\n"
+	".size walk_run, . - walk_run\n"
+	".balign 64\n"
+	"walk_code: mov $1, %eax\n"
+	"jmp walk_code\n"
+	"walk_code_return: ret\n"
+	".balign 64\n"
+	".globl walk_code, walk_code_return, walk_behind\n"
+	"call walk_run\n"
+	"walk_behind: nop\n"
+	".popsection\n");
+extern const char walk_code[], walk_code_return[], walk_behind[];
+extern const char _init[], _fini[];
+
+static struct self_map *map;
+static struct dwarf_walk *walk;
+
+static int set_up(void **state)
+{
+	(void)state;
+	map = self_map_new();
+	return map && !dwarf_walk_new(&walk) ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	dwarf_walk_free(walk);
+	self_map_free(map);
+	return 0;
+}
+
+/* Walks one step from `pc`; where it leads, or 0. `above`: the return address's word. */
+static uint64_t step_from(const void *pc, unsigned above)
+{
+	uint64_t stack[16] = {0};
+	struct walk_frame frames[2];
+	struct walk_input in = {.stack = (const uint8_t *)stack,
+				.stack_bytes = sizeof(stack),
+				.find = self_find,
+				.arg = map};
+	size_t count;
+
+	stack[above] = (uint64_t)walk_behind;
+	in.regs.r[STACKD_REG_RSP] = (uint64_t)stack;
+	in.regs.r[STACKD_REG_RIP] = (uint64_t)pc;
+	dwarf_walk_stack(walk, &in, frames, 2, &count);
+	return count > 1 ? frames[1].address : 0;
+}
+
+static void test_code(void **state)
+{
+	(void)state;
+	assert_int_equal(step_from(walk_code, 5), walk_behind);
+	assert_int_equal(step_from(walk_code, 6), walk_behind); /* aligned */
+	assert_int_equal(step_from(walk_code, 0), 0);
+}
+
+/* The code of _init and _fini is known by where it is, and ret by what it does. */
+static void test_start_code(void **state)
+{
+	const char *const functions[] = {_init, _fini};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		const char *sub = functions[i];
+
+		if (!memcmp(sub, "\xf3\x0f\x1e\xfa", 4))
+			sub += 4;
+		assert_int_equal(step_from(functions[i], 0), walk_behind);
+		assert_int_equal(step_from(sub + 4, 1), walk_behind);
+		assert_int_equal(step_from(sub + 4, 5), 0);
+	}
+	assert_int_equal(step_from(walk_code_return, 0), walk_behind);
+}
+
+/* The function in this array of the program: .init_array's first, and .fini_array's. */
+static const char *of_array(uint64_t tag)
+{
+	for (const ElfW(Dyn) *row = _DYNAMIC; row->d_tag != DT_NULL; row++) {
+		uint64_t base = map->mappings[0].start - map->mappings[0].offset;
+
+		if ((uint64_t)row->d_tag == tag)
+			return ((const char *const *)(base + row->d_un.d_ptr))[0];
+	}
+	fail();
+	return NULL;
+}
+
+/* frame_dummy and __do_global_dtors_aux: where they begin, and so what they go on to. */
+static void test_arrays(void **state)
+{
+	const uint64_t tags[] = {DT_INIT_ARRAY, DT_FINI_ARRAY};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		const char *function = of_array(tags[i]);
+
+		assert_int_equal(step_from(function, 0), walk_behind);
+		assert_int_equal(step_from(function, 5), 0);
+		if (!memcmp(function, "\xf3\x0f\x1e\xfa", 4))
+			assert_int_equal(step_from(function + 4, 0), walk_behind);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_code),
+		cmocka_unit_test(test_start_code),
+		cmocka_unit_test(test_arrays),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
