@@ -127,7 +127,8 @@ struct kvm_steal_time { /* of a CPU, in a guest of KVM */
 };
 
 struct cfs_rq {
-	struct rq *rq; /* with CONFIG_FAIR_GROUP_SCHED, as the pointer to this */
+	struct rq *rq;	    /* with CONFIG_FAIR_GROUP_SCHED, as the pointer to this */
+	int throttle_count; /* with CONFIG_CFS_BANDWIDTH: of groups around it without quota left */
 };
 
 struct sched_entity {
@@ -210,6 +211,7 @@ struct task_struct {
 	struct completion *vfork_done; /* of a vfork()'s child while its parent waits for it */
 	unsigned int in_execve : 1;
 	unsigned int in_iowait : 1;
+	_Bool throttled; /* it has no quota left: 6.18 and later, with CONFIG_CFS_BANDWIDTH */
 	struct thread_struct thread;
 	struct uprobe_task *utask; /* NULL: no uprobe has been hit */
 };

@@ -291,7 +291,8 @@ struct stackd_instance {
 				char name[16]; /* ends with a 0 if it is shorter */
 			};
 			__s16 call;	/* number of the system call; -1: in none */
-			__u8 state;	/* of the task, as the scheduler's; 0: it was preempted */
+			__u8 state;	/* of the task, as the scheduler's; 0: it was preempted;
+					 * STACKD_STATE_THROTTLED */
 			__u8 file_type; /* of the descriptor, S_IFMT >> 12; 0: it is none */
 			__u8 is_io;	/* it waited for block I/O */
 			__u8 waker;	/* enum stackd_waker */
@@ -317,6 +318,10 @@ struct stackd_instance {
 
 #define STACKD_MPI_NOT_KNOWN ((__u64)-1)
 #define STACKD_NOT_SAMPLED   (1ull << 63) /* a bit of the runnable part of a wait */
+
+/* A state of a wait that is none of the scheduler's, whose bit only dead tasks have: its thread
+ * left the CPU since its cgroup had no quota left. */
+#define STACKD_STATE_THROTTLED 0x80
 
 /* As the number of a region: a sampled allocation, its end, which has no path, and a wait. */
 #define STACKD_ALLOCATION 0xffffffffu

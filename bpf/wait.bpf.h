@@ -89,8 +89,10 @@ static __always_inline void begin_waits(struct task_struct *task, __u32 state)
 	thread->queued_ns = queued_ns(task);
 	thread->ran_ns = task->se.sum_exec_runtime;
 	thread->state = state;
-	if (state == WAIT_BLOCKED)
+	if (state == WAIT_BLOCKED) {
+		thread->task_state = task->__state & ~TASK_DEAD;
 		note_object(thread, task, false);
+	}
 }
 
 /* Looks at each thread when the recording begins. */
@@ -189,7 +191,7 @@ static __always_inline void fill_reason(struct stackd_instance *instance, struct
 	instance->state = thread->task_state;
 	instance->is_io = BPF_CORE_READ_BITFIELD(task, in_iowait);
 	instance->waker = thread->waker;
-	if (instance->call >= 0 && instance->state)
+	if (instance->call >= 0 && instance->state & ~STACKD_STATE_THROTTLED)
 		fill_object(instance, thread);
 }
 
@@ -365,6 +367,20 @@ static __always_inline void end_running(const struct wait_thread *thread, struct
 	counts->n[STACKD_WAIT_STOLEN_NS] += time_between(ran, time_between(since, now));
 }
 
+/* Whether a thread that leaves the CPU, and could run on, has no quota left. Kernels before 6.18
+ * take the whole queue of its group off, later ones the thread. */
+static __always_inline bool is_throttled(struct task_struct *task)
+{
+	struct cfs_rq *queue = NULL;
+
+	if (bpf_core_field_exists(task->throttled))
+		return BPF_CORE_READ(task, throttled);
+	if (!bpf_core_field_exists(queue->throttle_count))
+		return false;
+	queue = task->se.cfs_rq;
+	return queue && queue->throttle_count > 0;
+}
+
 static __always_inline void leave_cpu(struct wait_thread *thread, struct task_struct *task,
 				      __u64 now, bool is_preempted, __u32 task_state,
 				      struct wait_counts *counts)
@@ -376,6 +392,8 @@ static __always_inline void leave_cpu(struct wait_thread *thread, struct task_st
 	thread->queued_ns = queued_ns(task);
 	thread->state = is_preempted || !task_state ? WAIT_RUNNABLE : WAIT_BLOCKED;
 	thread->task_state = is_preempted ? 0 : task_state;
+	if (thread->state == WAIT_RUNNABLE && is_throttled(task))
+		thread->task_state = STACKD_STATE_THROTTLED;
 	thread->drawn_ns = 0;
 	thread->waker = STACKD_WAKER_UNKNOWN;
 	if (thread->state == WAIT_BLOCKED)

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "base/hash.h"
 #include "daemon/capture/record.h"
@@ -85,11 +86,37 @@ static int add_object(struct recorder *r, const struct stackd_header *record,
 	return err;
 }
 
+/* Returns a wait with the system call that its thread had made: after a stop, the kernel has it
+ * call restart_syscall(), which goes on with that. */
+static struct stackd_instance as_before_restart(struct recorder *r,
+						const struct stackd_header *record,
+						const struct stackd_instance *wait)
+{
+	const struct kallsyms *ksyms = recorder_kallsyms(r);
+	const uint64_t *kernel = record_kernel(record);
+	struct stackd_instance before = *wait;
+	uint64_t start;
+
+	if (wait->call != SYS_restart_syscall || !ksyms)
+		return before;
+	for (size_t k = 0; k < record->n_kernel; k++) {
+		const char *name = kallsyms_find(ksyms, kernel[k] - 1, &start);
+		int call = name ? wait_reason_restarted(name) : -1;
+
+		if (call >= 0) {
+			before.call = (int16_t)call;
+			break;
+		}
+	}
+	return before;
+}
+
 /* Keeps the blocked part of a wait: why it was is the frame below the path, and what for is below
  * that. */
 static int keep_blocked(struct recorder *r, const struct stackd_header *record,
-			const struct stackd_instance *i, struct store_sample row)
+			const struct stackd_instance *wait, struct store_sample row)
 {
+	const struct stackd_instance before = as_before_restart(r, record, wait), *i = &before;
 	bool is_in_fault = is_in_page_fault(r, record);
 	char reason[WAIT_REASON_MAX];
 	int err = add_frame(r, WAIT_FRAME_REASON, wait_reason_blocked(i, is_in_fault, reason),

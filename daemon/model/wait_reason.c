@@ -5,6 +5,7 @@
 #include <seccomp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
@@ -160,6 +161,37 @@ const char *wait_reason_blocked(const struct stackd_instance *wait, bool is_in_f
 	return ret_name;
 }
 
+int wait_reason_restarted(const char *function)
+{
+	static const struct {
+		const char *start;
+		int call;
+	} restarts[] = {
+		{"hrtimer_nanosleep_restart", SYS_clock_nanosleep},
+		{"do_nanosleep", SYS_clock_nanosleep},
+		{"alarm_timer_nsleep_restart", SYS_clock_nanosleep},
+		{"posix_cpu_nsleep_restart", SYS_clock_nanosleep},
+		{"do_cpu_nanosleep", SYS_clock_nanosleep},
+		{"futex_wait_restart", SYS_futex},
+		{"futex_wait", SYS_futex}, /* also with what follows it: futex_wait_queue */
+		{"__futex_wait", SYS_futex},
+		{"do_restart_poll", SYS_poll},
+		{"do_sys_poll", SYS_poll},
+		/* None: functions of sleeping are of the scheduler's own text, which stacks leave
+		 * out; of no other call all are. */
+		{"__x64_sys_restart_syscall", SYS_clock_nanosleep},
+		{"__do_sys_restart_syscall", SYS_clock_nanosleep},
+		{"x64_sys_call", SYS_clock_nanosleep},
+		{"do_syscall_64", SYS_clock_nanosleep},
+	};
+
+	for (size_t i = 0; i < sizeof(restarts) / sizeof(restarts[0]); i++) {
+		if (!strncmp(function, restarts[i].start, strlen(restarts[i].start)))
+			return restarts[i].call;
+	}
+	return -1;
+}
+
 bool wait_reason_has_object(const struct stackd_instance *wait, bool is_in_fault)
 {
 	const struct call *call = find_call(wait->call);
@@ -172,5 +204,7 @@ bool wait_reason_has_object(const struct stackd_instance *wait, bool is_in_fault
 
 const char *wait_reason_runnable(const struct stackd_instance *wait)
 {
+	if (wait->state == STACKD_STATE_THROTTLED)
+		return WAIT_THROTTLED;
 	return wait->state ? WAIT_WOKEN : WAIT_PREEMPTED;
 }

@@ -22,11 +22,16 @@
 const char *wait_reason_blocked(const struct stackd_instance *wait, bool is_in_fault,
 				char ret_name[static WAIT_REASON_MAX]);
 
+/* Returns the system call that goes on in restart_syscall(), after a stop or a debugger, by the
+ * innermost function of the kernel that says so; -1: this one does not. */
+int wait_reason_restarted(const char *function);
+
 /* Returns whether what a thread waited for is what the record has as its object: that of a
  * descriptor, or a futex, in a call that waits for it. `is_in_fault`: as above. */
 bool wait_reason_has_object(const struct stackd_instance *wait, bool is_in_fault);
 
-/* Returns the name of why a wait was runnable: "[preempted]", "[woken]"; a static string. */
+/* Returns the name of why a wait was runnable: "[preempted]", "[throttled]" (its cgroup had no
+ * quota left), "[woken]"; a static string. */
 const char *wait_reason_runnable(const struct stackd_instance *wait);
 
 #endif

@@ -380,7 +380,8 @@ enum profile_wait profile_symbol_wait(const struct profile_symbol *symbol)
 		return PROFILE_BLOCKED;
 	if (strcmp(symbol->object, WAIT_OBJECT) != 0)
 		return PROFILE_NO_WAIT;
-	return strcmp(symbol->name, WAIT_WOKEN) == 0 || strcmp(symbol->name, WAIT_PREEMPTED) == 0
+	return strcmp(symbol->name, WAIT_WOKEN) == 0 || strcmp(symbol->name, WAIT_PREEMPTED) == 0 ||
+			       strcmp(symbol->name, WAIT_THROTTLED) == 0
 		       ? PROFILE_RUNNABLE
 		       : PROFILE_BLOCKED;
 }

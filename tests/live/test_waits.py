@@ -153,7 +153,7 @@ def check_faults(recording, tid):
 def check_ready(ready):
     """Runnable time comes after a wake-up, or a preemption."""
     for stack in ready:
-        check(stack.rsplit(";", 1)[1] in ("[woken]", "[preempted]"), "runnable", stack)
+        check(stack.rsplit(";", 1)[1] in ("[woken]", "[preempted]", "[throttled]"), "runnable", stack)
 
 
 def check_thread(recording, way, tid):
@@ -589,6 +589,133 @@ def test_waits_least():
         check(counters["waits_short"] > ROUNDS, "short waits", counters)
         check(kept + counters["waits_short_ns"]
               == counters["waits_blocked_ns"] + counters["waits_runnable_ns"], "sums", counters)
+
+
+RESTARTED = """
+#include <linux/futex.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int main(int n, char **v) {
+	struct timespec time = {.tv_sec = 1000};
+	int word = 0, ends[2];
+	if (v[1][0] == 's') nanosleep(&time, NULL);
+	if (v[1][0] == 'f') syscall(SYS_futex, &word, FUTEX_WAIT, 0, &time, NULL, 0);
+	if (v[1][0] == 'p' && pipe(ends) == 0) poll(&(struct pollfd){.fd = ends[0], .events = POLLIN}, 1, 1000000);
+}
+"""
+
+
+def state_of(pid):
+    with open("/proc/%d/stat" % pid, encoding="ascii", errors="replace") as file:
+        return file.read().rsplit(") ", 1)[1][0]
+
+
+def wait_state(pid, letter):
+    deadline = time.monotonic() + 60
+    while state_of(pid) != letter:
+        check(time.monotonic() < deadline, "the process does not come to the state", letter, state_of(pid))
+        time.sleep(0.01)
+
+
+@live
+def test_waits_stopped():
+    """A process that was stopped before is [stopped]; after SIGCONT it goes on in the call that it was in."""
+    with scratch() as folder:
+        with open(folder + "/source.c", "w", encoding="ascii") as source:
+            source.write(RESTARTED)
+        built = run("gcc", "-O1", "-o", folder + "/restarted", folder + "/source.c")
+        check(built.status == 0, "the program", built.err)
+        programs = {name: subprocess.Popen([folder + "/restarted", name]) for name in ("sleep", "futex", "poll")}
+        try:
+            for process in programs.values():
+                wait_state(process.pid, "S")
+                process.send_signal(signal.SIGSTOP)
+                wait_state(process.pid, "T")
+            words = [word for process in programs.values() for word in ("--pid", process.pid)]
+            with Daemon(folder + "/s.db", "--wait", "--wait-mean", "0", "-e", "none", *words) as daemon:
+                daemon.wait_recording()
+                for process in programs.values():
+                    process.send_signal(signal.SIGCONT)
+                    wait_state(process.pid, "S")
+                time.sleep(0.2)
+                daemon.finish(signal.SIGINT)
+            recording = Recording(folder + "/s.db")
+            for name, reason in (("sleep", "[sleep]"), ("futex", "[futex]"), ("poll", "[idle: poll]")):
+                reasons = {reason_of(stack) for stack in
+                           folded(recording, "wait.blocked", "--pid", programs[name].pid)}
+                check(reasons == {"[stopped]", reason}, "reasons of " + name, reasons)
+        finally:
+            for process in programs.values():
+                process.kill()
+                process.wait()
+
+
+def quota_group():
+    """A new cgroup with a fifth of a CPU's time, in either hierarchy; its folder."""
+    with open("/proc/mounts", encoding="utf-8") as mounts:
+        lines = [line.split() for line in mounts]
+    for line in lines:
+        group = "%s/stackd-quota-%d" % (line[1], os.getpid())
+        try:
+            if line[2] == "cgroup" and "cpu" in line[3].split(","):
+                os.mkdir(group)
+                write(group + "/cpu.cfs_quota_us", "20000")
+                return group
+            if line[2] == "cgroup2" and "cpu" in read(line[1] + "/cgroup.subtree_control").split():
+                os.mkdir(group)
+                write(group + "/cpu.max", "20000 100000")
+                return group
+        except OSError as error:
+            raise Skip("cannot make a cgroup with a quota: %s" % error) from None
+    raise Skip("no hierarchy of cgroups has the CPU controller")
+
+
+def read(path):
+    with open(path, encoding="ascii") as file:
+        return file.read()
+
+
+def write(path, text):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def throttled_ns(group):
+    numbers = dict(line.split() for line in read(group + "/cpu.stat").splitlines())
+    return int(numbers["throttled_time"]) if "throttled_time" in numbers else 1000 * int(numbers["throttled_usec"])
+
+
+BUSY = "import time\nwhile time.process_time() < 0.3: pass"
+
+
+@live
+def test_waits_throttled():
+    """Who has no quota left is [throttled], at least for as long as the kernel says, and nobody without a quota
+    is, however busy the machine."""
+    group = quota_group()
+    try:
+        with scratch() as folder:
+            for limited in (True, False):
+                with subprocess.Popen(["sh", "-c", "read go; exec python3 -c '%s'" % BUSY],
+                                      stdin=subprocess.PIPE, text=True) as process:
+                    with Daemon(folder + "/s%d.db" % limited, "--wait", "--wait-mean", "0", "-e", "none", "--pid",
+                                process.pid) as daemon:
+                        daemon.wait_recording()
+                        if limited:
+                            move(process.pid, group)
+                        process.communicate("\n", timeout=60)
+                        daemon.finish()
+                recording = Recording(folder + "/s%d.db" % limited)
+                result = run(STACKCTL, "export", "--folded", "--metric", "wait.runnable", *recording.source)
+                total = sum(int(line.rsplit(" ", 1)[1]) for line in result.out.splitlines()
+                            if ";[throttled] " in line)
+                print("throttled", total, "the kernel says", throttled_ns(group))
+                # The kernel's clock begins when the queue has nothing more to run, some microseconds apart.
+                check(total > 0.9 * throttled_ns(group) > 0 if limited else total == 0, "throttled", limited, total)
+    finally:
+        os.rmdir(group)
 
 
 @live

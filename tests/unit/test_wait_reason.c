@@ -117,13 +117,28 @@ static void runnable(void **state)
 	assert_string_equal(wait_reason_runnable(&(struct stackd_instance){.state = 0}),
 			    "[preempted]");
 	assert_string_equal(wait_reason_runnable(&(struct stackd_instance){.state = 1}), "[woken]");
+	assert_string_equal(
+		wait_reason_runnable(&(struct stackd_instance){.state = STACKD_STATE_THROTTLED}),
+		"[throttled]");
+}
+
+/* By the innermost function that says so: */
+static void restarts(void **state)
+{
+	(void)state;
+	assert_int_equal(wait_reason_restarted("do_restart_poll"), SYS_poll);
+	assert_int_equal(wait_reason_restarted("futex_wait_queue"), SYS_futex);
+	assert_int_equal(wait_reason_restarted("hrtimer_nanosleep_restart"), SYS_clock_nanosleep);
+	assert_int_equal(wait_reason_restarted("do_syscall_64"), SYS_clock_nanosleep);
+	assert_int_equal(wait_reason_restarted("poll_schedule_timeout.constprop.0"), -1);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(calls),  cmocka_unit_test(files),   cmocka_unit_test(states),
-		cmocka_unit_test(faults), cmocka_unit_test(objects), cmocka_unit_test(runnable),
+		cmocka_unit_test(restarts), cmocka_unit_test(calls),  cmocka_unit_test(files),
+		cmocka_unit_test(states),   cmocka_unit_test(faults), cmocka_unit_test(objects),
+		cmocka_unit_test(runnable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
