@@ -314,3 +314,36 @@ int ask_regions_variables(struct worker *worker, const struct region_spec *specs
 	buf_free(&reply);
 	return result(err);
 }
+
+/* --- inlined functions ----------------------------------------------------------------------- */
+
+static bool are_texts(const struct region_inlined *inlined)
+{
+	for (size_t i = 0; i < REGION_INLINED_MOST; i++) {
+		if (!memchr(inlined->files[i], '\0', REGION_INLINED_BYTES))
+			return false;
+	}
+	return true;
+}
+
+int ask_regions_inlined(struct worker *worker, const struct region_spec *spec,
+			const struct elf_file *file, const char *path,
+			struct region_inlined *ret_inlined)
+{
+	struct buf request = begin(REGION_FIND_INLINED), reply = {0};
+	struct buf_reader r;
+	int err;
+
+	put_spec(&request, spec);
+	err = ask_worker_file(worker, file, path, &request, &reply);
+	r = buf_reader(reply.data, reply.len);
+	if (!err && (!BUF_GET(&r, *ret_inlined) || !are_texts(ret_inlined))) {
+		ask_worker_refuse(worker, file, path);
+		err = -EBADMSG;
+	}
+	if (err)
+		*ret_inlined = (struct region_inlined){0};
+	buf_free(&request);
+	buf_free(&reply);
+	return result(err);
+}

@@ -8,6 +8,7 @@
 #include "daemon/regions/alloc_functions.h"
 #include "daemon/regions/mark_find.h"
 #include "daemon/regions/region_find.h"
+#include "daemon/regions/region_inlined.h"
 #include "daemon/regions/variables.h"
 #include "daemon/worker/worker.h"
 
@@ -27,5 +28,10 @@ int ask_regions_alloc(struct worker *worker, const struct elf_file *file, const 
 int ask_regions_variables(struct worker *worker, const struct region_spec *specs,
 			  const struct elf_file *file, const char *path,
 			  struct found_variables *ret_found);
+
+/* As region_inlined_find(). */
+int ask_regions_inlined(struct worker *worker, const struct region_spec *spec,
+			const struct elf_file *file, const char *path,
+			struct region_inlined *ret_inlined);
 
 #endif

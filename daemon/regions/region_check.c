@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/text.h"
 #include "daemon/base/log.h"
+#include "daemon/regions/ask_regions.h"
 
 #define LISTED 10 /* functions of a message */
 
@@ -50,8 +52,46 @@ static size_t count_files(const struct region_check *c, const struct region_spec
 	return n;
 }
 
-static void log_none(const struct region_spec *spec, size_t n, const struct known_file *stripped)
+/* Says where a function is inlined in a file. Returns whether it is. */
+static bool log_inlined(const struct region_check *c, const struct region_spec *spec,
+			const struct known_file *file)
 {
+	struct region_inlined inlined;
+	char list[REGION_INLINED_MOST * (REGION_INLINED_BYTES + 16)] = "";
+	size_t len = 0;
+
+	if (ask_regions_inlined(c->worker, spec, file->elf, file->path, &inlined) || !inlined.count)
+		return false;
+	for (uint32_t i = 0; i < inlined.count && i < REGION_INLINED_MOST; i++)
+		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s:%" PRIu32,
+					i ? ", " : "", inlined.files[i], inlined.lines[i]);
+	log_error("%s: it is inlined wherever %s calls it (%s%s): measure lines "
+		  "(NAME=FILE:LINE..FILE:LINE), or build it with "
+		  "__attribute__((noinline)) or -fno-inline",
+		  spec->title, file->path, list,
+		  inlined.count > REGION_INLINED_MOST ? ", ..." : "");
+	return true;
+}
+
+/* Looks into programs, and into libraries that are asked for. */
+static bool is_inlined(const struct region_check *c, const struct region_spec *spec)
+{
+	for (size_t i = 0; i < c->n_files; i++) {
+		const struct known_file *file = &c->files[i];
+		bool is_asked = file->kind < REGION_FILE_LIBRARY || spec->object;
+
+		if (is_asked && region_spec_may_be_in(spec, file->path) &&
+		    log_inlined(c, spec, file))
+			return true;
+	}
+	return false;
+}
+
+static void log_none(const struct region_check *c, const struct region_spec *spec, size_t n,
+		     const struct known_file *stripped)
+{
+	if (is_inlined(c, spec))
+		return;
 	if (stripped && (n == 1 || stripped->kind != REGION_FILE_LIBRARY))
 		log_error("%s: %s is stripped: install its debug symbols, or give a "
 			  "function that it exports",
@@ -86,7 +126,7 @@ static enum exit_status explain_none(const struct region_check *c, const struct 
 			    spec->title, n, n == 1 ? "" : "s");
 		return STATUS_DONE;
 	}
-	log_none(spec, n, stripped);
+	log_none(c, spec, n, stripped);
 	return STATUS_FAILED;
 }
 
@@ -228,7 +268,7 @@ enum exit_status region_check_last(const struct region_check *c)
 
 		if (!c->is_command || !spec->function || (!n && spec->object) || count_of(c, i))
 			continue;
-		log_none(spec, n, stripped);
+		log_none(c, spec, n, stripped);
 		status = STATUS_FAILED;
 	}
 	return status;

@@ -10,6 +10,7 @@
 #include "daemon/regions/region_choice.h"
 #include "daemon/regions/region_find.h"
 #include "daemon/regions/region_spec.h"
+#include "daemon/worker/worker.h"
 
 /* A file that has been looked at. */
 struct known_file {
@@ -25,7 +26,8 @@ struct region_check { /* all borrowed */
 	struct found_regions *found; /* the functions that are not meant are left out of it */
 	const struct known_file *files;
 	size_t n_files;
-	bool is_command; /* the target is a command, whose programs may be started later */
+	struct worker *worker; /* looks for inlined functions */
+	bool is_command;       /* the target is a command, whose programs may be started later */
 };
 
 /* Checks before the target starts. Logs; returns the status to exit with. A function that may be in

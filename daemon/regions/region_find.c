@@ -10,11 +10,19 @@
 #include "daemon/regions/mpi_names.h"
 #include "daemon/regions/probe_move.h"
 #include "daemon/regions/region_name.h"
+#include "daemon/regions/resolvers.h"
 #include "daemon/regions/tail_calls.h"
 #include "go/pclntab_find.h"
 #include "sym/debug_file.h"
 #include "sym/demangle.h"
 #include "sym/function_symbols.h"
+
+/* An indirect function that matches; its address is that of its resolver. */
+struct indirect {
+	struct function_symbol symbol;
+	size_t spec;
+	enum region_match how;
+};
 
 struct search {
 	const struct region_spec *specs;
@@ -26,6 +34,7 @@ struct search {
 	size_t first; /* of those found, in this file */
 	struct stackd_mpi_library library;
 	bool has_library; /* which has a number */
+	VEC(struct indirect) indirect;
 };
 
 /* Returns whether the functions of MPI are asked for. */
@@ -218,6 +227,54 @@ static int move_probes(struct search *s)
 	return err;
 }
 
+/* Remembers an indirect function, which several tables may name. */
+static int add_indirect(struct search *s, size_t spec, const struct function_symbol *symbol,
+			enum region_match how)
+{
+	for (size_t i = 0; i < s->indirect.count; i++) {
+		if (s->indirect.items[i].symbol.vaddr == symbol->vaddr)
+			return 0;
+	}
+	if (VEC_RESERVE(&s->indirect, 1))
+		return -ENOMEM;
+	s->indirect.items[s->indirect.count++] =
+		(struct indirect){.symbol = *symbol, .spec = spec, .how = how};
+	return 0;
+}
+
+/* What a resolver of an indirect function returns: it has that function's name. */
+struct resolved {
+	struct search *search;
+	const struct indirect *indirect;
+};
+
+static int add_resolved(void *arg, const struct code_part *function)
+{
+	const struct resolved *r = arg;
+	struct function_symbol symbol = r->indirect->symbol;
+	uint64_t offset;
+
+	symbol.vaddr = function->vaddr;
+	symbol.size = function->size;
+	if (!elf_file_vaddr_to_offset(r->search->file, symbol.vaddr, &offset))
+		return 0;
+	return add(r->search, r->indirect->spec, &symbol, offset, r->indirect->how);
+}
+
+static int resolve(struct search *s)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < s->indirect.count && !err; i++) {
+		const struct function_symbol *symbol = &s->indirect.items[i].symbol;
+		const struct code_part part = {.vaddr = symbol->vaddr, .size = symbol->size};
+		struct resolved r = {s, &s->indirect.items[i]};
+
+		err = resolvers_each(s->file, &part, add_resolved, &r);
+	}
+	return err;
+}
+
 /* A resolver is no region: what it returns is called instead of it. Nor is the program's entry,
  * which is not called. */
 static int match(void *arg, const struct function_symbol *symbol)
@@ -226,14 +283,15 @@ static int match(void *arg, const struct function_symbol *symbol)
 	uint64_t offset;
 
 	s->found->has_symbols = true;
-	if (symbol->is_resolver || strstr(symbol->name, ".cold") ||
-	    symbol->vaddr == elf_file_entry_vaddr(s->file) ||
+	if (strstr(symbol->name, ".cold") || symbol->vaddr == elf_file_entry_vaddr(s->file) ||
 	    !elf_file_vaddr_to_offset(s->file, symbol->vaddr, &offset))
 		return 0;
 	for (size_t i = 0; i < s->n_specs; i++) {
 		enum region_match how =
 			region_spec_match(&s->specs[i], s->path, symbol->name, symbol->source);
 
+		if (how != REGION_OTHER && symbol->is_resolver)
+			return s->specs[i].is_glob ? 0 : add_indirect(s, i, symbol, how);
 		if (how != REGION_OTHER)
 			return add(s, i, symbol, offset, how);
 	}
@@ -258,6 +316,8 @@ static int search(struct search *s)
 		return -ENOMEM;
 	err = function_symbols_each(s->file, debug, match, s);
 	if (!err)
+		err = resolve(s);
+	if (!err)
 		err = merge_rests(s);
 	if (!err && s->found->found.count > s->first)
 		err = function_symbols_each(s->file, debug, match_part, s);
@@ -268,6 +328,7 @@ static int search(struct search *s)
 	if (!err)
 		err = move_probes(s);
 	elf_file_free(debug);
+	free(s->indirect.items);
 	return err;
 }
 

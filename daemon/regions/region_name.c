@@ -16,9 +16,9 @@
 /* Returns whether a suffix is one of a clone's, or the number of a function within another one. */
 static bool is_clone_suffix(const char *suffix)
 {
-	static const char *const names[] = {".constprop", ".isra",	".part",  ".cold",
-					    ".lto_priv",  ".llvm",	".clone", ".specialized",
-					    ".resolver",  ".localalias"};
+	static const char *const names[] = {".constprop", ".isra",	  ".part",
+					    ".cold",	  ".lto_priv",	  ".llvm",
+					    ".clone",	  ".specialized", ".localalias"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		size_t len = strlen(names[i]);

@@ -6,6 +6,7 @@
  *   REGION_FIND_MARK       function, object, u8 is_glob, file, u32 line      ─► vaddrs
  *   REGION_FIND_ALLOC      u8 wants_uretprobes                               ─► offsets, cookies
  *   REGION_FIND_VARIABLES  for each counter as of a region                   ─► found_variables
+ *   REGION_FIND_INLINED    title, function, object, u8 is_glob               ─► region_inlined
  *
  * A string that is not there is an empty one.
  */
@@ -16,6 +17,7 @@
 
 #include "daemon/regions/alloc_functions.h"
 #include "daemon/regions/mark_find.h"
+#include "daemon/regions/region_inlined.h"
 #include "daemon/regions/region_find.h"
 #include "daemon/regions/variables.h"
 
@@ -186,6 +188,22 @@ static int find_variables(const struct service_file *file, struct buf_reader *r,
 	return err;
 }
 
+/* --- inlined functions ----------------------------------------------------------------------- */
+
+static int find_inlined(const struct service_file *file, struct buf_reader *r, struct buf *reply)
+{
+	struct region_spec spec = {0};
+	struct region_inlined inlined;
+	int err = get_spec(r, &spec);
+
+	if (!err)
+		err = region_inlined_find(&spec, file->elf, file->path, file->debug, &inlined);
+	if (!err)
+		BUF_PUT(reply, inlined);
+	region_spec_free(&spec);
+	return err;
+}
+
 int region_service(const struct service_file *file, struct buf_reader *request, struct buf *reply)
 {
 	uint32_t question;
@@ -201,6 +219,8 @@ int region_service(const struct service_file *file, struct buf_reader *request, 
 		return find_alloc(file, request, reply);
 	case REGION_FIND_VARIABLES:
 		return find_variables(file, request, reply);
+	case REGION_FIND_INLINED:
+		return find_inlined(file, request, reply);
 	}
 	return -ENOSYS;
 }

@@ -5,7 +5,13 @@
 
 #include "daemon/worker/service_file.h"
 
-enum region_question { REGION_FIND, REGION_FIND_MARK, REGION_FIND_ALLOC, REGION_FIND_VARIABLES };
+enum region_question {
+	REGION_FIND,
+	REGION_FIND_MARK,
+	REGION_FIND_ALLOC,
+	REGION_FIND_VARIABLES,
+	REGION_FIND_INLINED,
+};
 
 /* Answers a question about a file: a service_file_fn. */
 int region_service(const struct service_file *file, struct buf_reader *request, struct buf *reply);

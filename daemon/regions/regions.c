@@ -235,6 +235,7 @@ static struct region_check check_of(struct regions *r)
 				     .found = &r->found,
 				     .files = r->files.items,
 				     .n_files = r->files.count,
+				     .worker = r->with.worker,
 				     .is_command = r->with.options->target == TARGET_COMMAND};
 }
 

@@ -80,6 +80,37 @@ int main(void)
 	return sum < 0;
 }
 """
+CHOSEN = """int sum;
+__attribute__((noinline, target_clones("avx2", "default"))) int work(int x) { volatile int y = x; return sum += y; }
+int main(void)
+{
+	for (int i = 0; i < 80; i++)
+		work(i);
+	return sum < 0;
+}
+"""
+COPIES = """#include <stdlib.h>
+#include <string.h>
+int main(void)
+{
+	void *(*volatile copy)(void *, const void *, size_t) = memcpy;
+	char *from = calloc(1, 1 << 16), *to = malloc(1 << 16);
+	for (int i = 0; from && to && i < 300; i++)
+		copy(to, from, 1 << 16);
+	return to ? to[7] : 1;
+}
+"""
+INLINED = """#define INLINE static inline __attribute__((always_inline))
+namespace ns { INLINE int work(int x) { volatile int y = x; return y; } }
+INLINE int plain(int x) { volatile int y = x; return y; }
+int main()
+{
+	int sum = plain(3);
+	for (int i = 0; i < 80; i++)
+		sum += ns::work(i);
+	return sum < 0;
+}
+"""
 FORTRAN = r"""
 module grid
 contains
@@ -203,6 +234,28 @@ def region_names_clones():
         check_visits(folder, "work", 60, program)
         check_visits(folder, "rest", 20, program)
         check_visits(folder, "work.isra.0", 20, program)
+
+
+@live
+def region_names_indirect():
+    """Of an indirect function what is called is measured, not its resolver."""
+    with scratch() as folder:
+        check_visits(folder, "work", 80, build(folder, "chosen", CHOSEN))
+        program = build(folder, "copies", COPIES)
+        seen, said = visits(folder, "memcpy@libc.so.6", program)
+        check(300 <= sum(seen.values()) < 400, "visits", seen, said)
+
+
+@live
+def region_names_inlined():
+    """A function that is inlined everywhere is said to be, with the lines that call it."""
+    with scratch() as folder:
+        program = build(folder, "inlined", INLINED, "-g", ending=".cc", compiler="c++")
+        for region, line in (("plain", 6), ("ns::work", 8), ("ns::work(int)", 8), ("work@inlined", 8)):
+            result = run(STACKD, "-o", folder + "/s.db", "--region", region, "--", program)
+            check_fault(result, FAILED, "inlined.cc:%d" % line, "inlined", "noinline")
+        result = run(STACKD, "-o", folder + "/s.db", "--region", "nowhere", "--", program)
+        check_fault(result, FAILED, "no function of that name")
 
 
 @live
