@@ -84,7 +84,7 @@ struct store_location {
 struct store_line {
 	uint32_t location;
 	uint32_t depth;
-	const char *function;	 /* linkage name or NULL */
+	const char *function;	 /* linkage name (readable, of Ada) or NULL */
 	const char *file;	 /* or NULL */
 	uint32_t line;		 /* or 0 */
 	uint64_t function_start; /* file offset; 0 if not known */

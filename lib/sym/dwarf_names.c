@@ -52,6 +52,10 @@
 #define MAX_ORIGINS   16
 #define NO_PARENT     UINT32_MAX
 
+/* Codes of languages that DWARF has got since its fifth version. */
+#define LANGUAGE_ADA_2005 0x2e
+#define LANGUAGE_ADA_2012 0x2f
+
 struct inlined_call {
 	const char *function;
 	const char *call_file;
@@ -80,6 +84,7 @@ struct unit {
 	size_t n_functions, cap_functions;
 	struct range_map map; /* of indexes into functions */
 	bool is_indexed;
+	bool is_ada;
 	bool has_lines; /* its line table is in libdw's memory */
 };
 
@@ -387,13 +392,26 @@ static int open_split(struct dwarf_names *names, struct unit *unit)
 	return err == -ENOENT ? 0 : err;
 }
 
+/* Not by dwarf_srclang(), which would open the files that skeletons name. */
+static bool is_in_ada(Dwarf_Die *root)
+{
+	Dwarf_Attribute attr;
+	Dwarf_Word language;
+
+	if (!dwarf_attr(root, DW_AT_language, &attr) || dwarf_formudata(&attr, &language))
+		return false;
+	return language == DW_LANG_Ada83 || language == DW_LANG_Ada95 ||
+	       language == LANGUAGE_ADA_2005 || language == LANGUAGE_ADA_2012;
+}
+
 static int index_unit(struct dwarf_names *names, struct unit *unit)
 {
 	int err = unit->is_skeleton ? open_split(names, unit) : 0;
+	Dwarf_Die *root = unit->split ? split_unit_die(unit->split) : &unit->die;
 
+	unit->is_ada = is_in_ada(root);
 	if (!err)
-		err = walk_functions(names, unit,
-				     unit->split ? split_unit_die(unit->split) : &unit->die, 0);
+		err = walk_functions(names, unit, root, 0);
 	if (!err)
 		err = range_map_seal(&unit->map);
 	if (err)
@@ -676,7 +694,7 @@ int dwarf_names_find(struct dwarf_names *names, uint64_t vaddr,
 	struct dwarf_names_frame at = {0};
 	struct function *function;
 	struct unit *unit;
-	int err = find_unit(names, vaddr, &unit);
+	int err = find_unit(names, vaddr, &unit), n;
 
 	if (err || !unit)
 		return err;
@@ -688,5 +706,8 @@ int dwarf_names_find(struct dwarf_names *names, uint64_t vaddr,
 	count_lines(names, unit);
 	if (!function && !at.file)
 		return 0;
-	return write_frames(function, vaddr, at, ret_frames, max);
+	n = write_frames(function, vaddr, at, ret_frames, max);
+	for (size_t i = 0; i < max && i < (size_t)n; i++)
+		ret_frames[i].is_ada = unit->is_ada;
+	return n;
 }

@@ -19,6 +19,7 @@ struct dwarf_names_frame {
 	uint32_t line;	      /* 0: not known */
 	uint64_t start;	      /* vaddr of the enclosing function; 0 in inlined ones */
 	bool is_inlined;
+	bool is_ada; /* its unit was written in Ada */
 };
 
 /* The DWARF of `file`. `source` is where shared debug files and split DWARF are looked for; `path`,

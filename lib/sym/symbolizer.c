@@ -9,7 +9,8 @@
  *
  * The enclosing function is named by its symbol where there is one: that is the name by which
  * other tools know it, and it distinguishes cold parts and clones, which DWARF does not. DWARF
- * names it where the symbol table was stripped.
+ * names it where the symbol table was stripped. Functions of Ada get readable names here, where
+ * their language is known: GNAT's encoding, pack__work, could be a name of C.
  *
  * An object's tables are read at the first question, so that objects which never occur in a stack
  * cost nothing.
@@ -22,11 +23,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strings.h"
 #include "elf/elf_sections.h"
 #include "go/go_stack.h"
 #include "go/pclntab.h"
 #include "sym/debug_file.h"
 #include "sym/debuginfod.h"
+#include "sym/demangle.h"
 #include "sym/dwarf_names.h"
 #include "sym/symtab.h"
 #include "sym/unwind_bounds.h"
@@ -57,6 +60,7 @@ struct symbolizer_object {
 	struct unwind_bounds *bounds; /* NULL until a function without a name was met */
 	struct pclntab *go;	      /* NULL: no Go program, or not needed so far */
 	bool has_tried_go;
+	struct strings *ada; /* readable names; NULL: none so far */
 };
 
 static char *copy_string(const char *s, int *r)
@@ -100,6 +104,8 @@ static void object_unload(struct symbolizer_object *o)
 	o->has_tried_go = false;
 	dwarf_names_free(o->dwarf);
 	symtab_free(o->symtab);
+	strings_free(o->ada);
+	o->ada = NULL;
 	elf_file_free(o->debug);
 	o->dwarf = NULL;
 	o->symtab = NULL;
@@ -312,7 +318,7 @@ static uint64_t offset_of(const struct symbolizer_object *o, uint64_t vaddr)
 /* DWARF's frames, the last of which is the enclosing function. The number, 0, or -ENOMEM. */
 static int resolve_dwarf(struct symbolizer_object *o, uint64_t vaddr,
 			 struct symbolizer_frame *ret_frames, size_t max,
-			 struct symbolizer_frame *ret_last)
+			 struct symbolizer_frame *ret_last, bool *ret_is_ada)
 {
 	struct dwarf_names_frame *frames;
 	int n = o->dwarf ? dwarf_names_find(o->dwarf, vaddr, NULL, 0) : 0;
@@ -335,9 +341,29 @@ static int resolve_dwarf(struct symbolizer_object *o, uint64_t vaddr,
 		if ((size_t)i < max)
 			ret_frames[i] = frame;
 		*ret_last = frame;
+		*ret_is_ada = frames[i].is_ada;
 	}
 	free(frames);
 	return n;
+}
+
+/* Makes the names of a unit of Ada readable, where they are GNAT's. 0 or -ENOMEM. */
+static int read_ada(struct symbolizer_object *o, struct symbolizer_frame *frames, size_t n)
+{
+	int err = o->ada ? 0 : strings_new(&o->ada);
+
+	for (size_t i = 0; err == 0 && i < n; i++) {
+		char *readable = frames[i].function ? demangle_ada(frames[i].function) : NULL;
+		uint32_t number;
+
+		if (!readable)
+			continue;
+		err = strings_intern(o->ada, readable, &number);
+		if (err == 0)
+			frames[i].function = strings_at(o->ada, number);
+		free(readable);
+	}
+	return err < 0 ? -ENOMEM : 0;
 }
 
 /* A function without a name still has a start, by the unwind information: all its locations are
@@ -404,21 +430,17 @@ static bool lookup_vaddr(const struct symbolizer_object *o, uint64_t offset, uin
 					ret_vaddr);
 }
 
-int symbolizer_resolve(struct symbolizer_object *object, uint64_t offset,
-		       struct symbolizer_frame *ret_frames, size_t max)
+/* As symbolizer_resolve(), of an object that is loaded, with names as they are linked. */
+static int resolve_linkage(struct symbolizer_object *object, uint64_t vaddr,
+			   struct symbolizer_frame *ret_frames, size_t max, bool *ret_is_ada)
 {
 	struct symbolizer_frame last = {0};
-	uint64_t vaddr, start;
+	uint64_t start;
 	const char *name;
 	bool has_symbol;
-	int n, err;
+	int n;
 
-	if (!lookup_vaddr(object, offset, &vaddr))
-		return 0;
-	err = object->is_loaded ? 0 : object_load(object);
-	if (err)
-		return err;
-	n = resolve_dwarf(object, vaddr, ret_frames, max, &last);
+	n = resolve_dwarf(object, vaddr, ret_frames, max, &last, ret_is_ada);
 	if (n < 0)
 		return n;
 	if (!n) {
@@ -438,6 +460,25 @@ int symbolizer_resolve(struct symbolizer_object *object, uint64_t offset,
 	if ((size_t)n <= max)
 		ret_frames[n - 1] = last;
 	return n;
+}
+
+int symbolizer_resolve(struct symbolizer_object *object, uint64_t offset,
+		       struct symbolizer_frame *ret_frames, size_t max)
+{
+	bool is_ada = false;
+	uint64_t vaddr;
+	int n, err;
+
+	if (!lookup_vaddr(object, offset, &vaddr))
+		return 0;
+	err = object->is_loaded ? 0 : object_load(object);
+	if (err)
+		return err;
+	n = resolve_linkage(object, vaddr, ret_frames, max, &is_ada);
+	if (n <= 0 || !is_ada)
+		return n;
+	err = read_ada(object, ret_frames, (size_t)n < max ? (size_t)n : max);
+	return err ? err : n;
 }
 
 bool symbolizer_object_missing(const struct symbolizer_object *o, struct buf *text)

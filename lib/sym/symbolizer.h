@@ -37,7 +37,8 @@ struct symbolizer_options {
 /* One function at a location. Strings live as long as the symbolizer_object; with a limit, until
  * the next question about it. */
 struct symbolizer_frame {
-	const char *function; /* linkage name as in the symbol table, or a DWARF name; NULL: none */
+	const char *function; /* linkage name as in the symbol table, or a DWARF name; of Ada, where
+			       * that is known, the readable name; NULL: none */
 	uint64_t start;	      /* file offset where the function starts; 0 if not known */
 	const char *file;     /* source file, or NULL */
 	uint32_t line;	      /* 0: not known */

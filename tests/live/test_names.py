@@ -51,6 +51,41 @@ int main(void)
 }
 """
 
+ADA = {
+    "pack.ads": """
+package Pack is
+   procedure Work (N : Integer);
+end Pack;
+""",
+    "pack.adb": """
+package body Pack is
+   Sink : Integer := 0;
+   pragma Volatile (Sink);
+   procedure Work (N : Integer) is
+   begin
+      for I in 1 .. N loop
+         Sink := I;
+      end loop;
+      Sink := 0;
+   end Work;
+end Pack;
+""",
+    "hot.adb": """
+with Pack;
+procedure Hot is
+   procedure Inner is
+   begin
+      Pack.Work (100_000);
+      Pack.Work (100_001);
+   end Inner;
+   pragma No_Inline (Inner);
+begin
+   for I in 1 .. 1_000 loop
+      Inner;
+   end loop;
+end Hot;
+"""}
+
 
 def cut_off(store, pid):
     """A recording of a process whose stackd was killed right after its first commit: no names of
@@ -285,6 +320,25 @@ def test_namesakes():
             folded = recording.text("export", "--folded", "--focus", wanted["lex"])
             check(wanted["lex"] in folded and wanted["read_all"] not in folded,
                   "not found alone", folded)
+
+
+@live
+def test_ada():
+    """GNAT's names are readable where DWARF tells that they are Ada's."""
+    if not shutil.which("gnatmake"):
+        raise Skip("no gnatmake")
+    with scratch() as folder:
+        for name, text in ADA.items():
+            with open("%s/%s" % (folder, name), "w", encoding="utf-8") as file:
+                file.write(text)
+        made = run("sh", "-c", "cd %s && gnatmake -q -O2 -g hot.adb" % folder)
+        check(made.status == DONE, "not compiled", made.err)
+        recording, result = record(folder + "/s.db", "-F", 997, "--", folder + "/hot")
+        folded = recording.folded()
+        print(result.err, folded)
+        at_work = sum(count for path, count in folded.items()
+                      if path.endswith(";hot;hot.inner;pack.work"))
+        check(at_work > 20 and not any("__work" in path for path in folded), "names", folded)
 
 
 @live

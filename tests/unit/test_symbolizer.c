@@ -114,6 +114,67 @@ static void test_dwarf_names_functions(void **state)
 	close_opened(&o);
 }
 
+/* Compiles functions with names as GNAT's to "ada", whose unit has a language by its number in
+ * DWARF; 0: C, as it is. */
+static void compile_as(unsigned language)
+{
+	program_write("ada.c", "#define INLINE static inline __attribute__((always_inline))\n"
+			       "INLINE int pack__add(int x) {\n"
+			       "	__asm__ volatile(\".globl mark; mark: nop\");\n"
+			       "	return x + 1;\n"
+			       "}\n"
+			       "__attribute__((noinline)) int pack__work__2(int x) {\n"
+			       "	return pack__add(x) * 3;\n"
+			       "}\n"
+			       "int main(int c, char **v) { (void)v; return pack__work__2(c); }\n");
+	assert_int_equal(program_shell("cc -O2 -g -dA -S -o ada.s ada.c"), 0);
+	if (language)
+		assert_int_equal(
+			program_shell("sed -i '/byte/s/0x[0-9a-f]*\\(.*DW_AT_language\\)/%#x\\1/' "
+				      "ada.s",
+				      language),
+			0);
+	assert_int_equal(program_shell("cc -o ada ada.s"), 0);
+}
+
+static void check_names(const char *inlined, const char *function)
+{
+	struct opened o = open_with("ada", &no_debug_files);
+	struct symbolizer_frame frames[FRAMES] = {0};
+	uint64_t mark = program_offset(o.file, "mark");
+
+	assert_int_equal(symbolizer_resolve(o.object, mark, NULL, 0), 2);
+	assert_int_equal(symbolizer_resolve(o.object, mark, frames, 1), 2);
+	assert_string_equal(frames[0].function, inlined);
+	assert_int_equal(symbolizer_resolve(o.object, mark, frames, FRAMES), 2);
+	assert_string_equal(frames[0].function, inlined);
+	assert_string_equal(frames[1].function, function);
+	assert_true(frames[1].start == program_offset(o.file, "pack__work__2"));
+	close_opened(&o);
+}
+
+/* GNAT's names are read in units of Ada, whatever its version, and in no others. */
+static void test_ada_names(void **state)
+{
+	static const unsigned versions[] = {3, 13, 0x2e, 0x2f};
+
+	(void)state;
+	compile_as(0);
+	check_names("pack__add", "pack__work__2");
+	for (size_t i = 0; i < sizeof(versions) / sizeof(*versions); i++) {
+		compile_as(versions[i]);
+		check_names("pack.add", "pack.work");
+	}
+	assert_int_equal(program_shell("strip -g -o stripped ada && mv stripped ada"), 0);
+	{
+		struct opened o = open_with("ada", &no_debug_files);
+		uint64_t work = program_offset(o.file, "pack__work__2");
+
+		expect_name(&o, work, "pack__work__2", work); /* nothing tells that it is Ada's */
+		close_opened(&o);
+	}
+}
+
 static void test_cxx_linkage_names(void **state)
 {
 	struct symbolizer_frame frames[FRAMES];
@@ -484,6 +545,7 @@ int main(void)
 		cmocka_unit_test(test_starts_alone),
 		cmocka_unit_test(test_dwarf_names_functions),
 		cmocka_unit_test(test_cxx_linkage_names),
+		cmocka_unit_test(test_ada_names),
 		cmocka_unit_test(test_kinds_of_symbols),
 		cmocka_unit_test(test_aliases),
 		cmocka_unit_test(test_sigreturn),
