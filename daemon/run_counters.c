@@ -262,6 +262,7 @@ int run_counters_put(const struct run_counters *c, struct batch *b)
 	add(b, "rate_hz", c->rate_hz);
 	add(b, "rate_changes", c->rate_changes);
 	add(b, "full_windows", c->full_windows);
+	add(b, "allocations_until_ns", c->alloc_until_ns);
 	add_tables(&c->tables, b);
 	add_workers(&c->workers, b);
 	return 0;

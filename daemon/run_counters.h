@@ -28,9 +28,10 @@ struct run_counters {
 	uint64_t rate_hz;			 /* 0: a fixed period */
 	uint64_t rate_changes;			 /* to keep within --max-cpu */
 	uint64_t regions_taken_off;		 /* that are passed through too often */
-	uint64_t full_windows;			 /* that ended early, for the sake of memory */
-	uint64_t objects;			 /* that have numbers now */
-	uint64_t waiting, late; /* items in the queue; events that came too late for it */
+	uint64_t alloc_until_ns; /* CLOCK_MONOTONIC: until then allocations were counted; 0: all */
+	uint64_t full_windows;	 /* that ended early, for the sake of memory */
+	uint64_t objects;	 /* that have numbers now */
+	uint64_t waiting, late;	 /* items in the queue; events that came too late for it */
 };
 
 /* Gives what was counted since `start`. What is no count (bytes in the ring, items in the queue)

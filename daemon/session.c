@@ -75,6 +75,7 @@ static void count(const struct session *s, struct run_counters *ret_counters)
 	ret_counters->rate_hz = s->budget.rate_hz;
 	ret_counters->rate_changes = s->budget.changes;
 	ret_counters->regions_taken_off = regions_taken_off(s->regions);
+	ret_counters->alloc_until_ns = regions_alloc_until(s->regions);
 	ret_counters->full_windows = s->full_windows;
 }
 

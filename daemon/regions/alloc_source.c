@@ -42,6 +42,7 @@ struct alloc_source {
 	VEC(struct probed) probed;
 	int tracepoints[3]; /* -1: none */
 	uint64_t calls, since_ns;
+	uint64_t until_ns; /* when the probes were taken off; 0: they are there */
 };
 
 /* --- the library ------------------------------------------------------------------------------ */
@@ -235,6 +236,7 @@ static int give_up(struct alloc_source *s, uint64_t rate)
 
 	for (size_t i = 0; i < s->probed.count; i++)
 		detach(&s->probed.items[i]);
+	s->until_ns = clock_ns(CLOCK_MONOTONIC);
 	err = use_memory(s);
 	unheard_hear_all(s->with.unheard);
 	if (err) {
@@ -459,6 +461,11 @@ void alloc_source_look(struct alloc_source *s)
 	rate = measure_rate(s);
 	if (is_too_often(s, rate))
 		give_up(s, rate);
+}
+
+uint64_t alloc_source_until(const struct alloc_source *s)
+{
+	return s ? s->until_ns : 0;
 }
 
 bool alloc_source_was_heard(const struct alloc_source *s)

@@ -30,6 +30,10 @@ enum exit_status alloc_source_start(const struct regions_options *with,
 /* Looks whether the allocator is called too often. To be called each round; NULL is fine. */
 void alloc_source_look(struct alloc_source *source);
 
+/* Returns when allocations were not counted any more (CLOCK_MONOTONIC), since there were too many;
+ * 0: they are, or `source` is NULL. */
+uint64_t alloc_source_until(const struct alloc_source *source);
+
 /* Returns false, and logs it with the names of the files, if allocators are probed and none of
  * their functions was called, so that nothing is recorded. NULL is fine. */
 bool alloc_source_was_heard(const struct alloc_source *source);

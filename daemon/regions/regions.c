@@ -43,6 +43,7 @@ struct regions {
 	size_t n_taken_off; /* since they were passed through too often; of regions, not marks */
 	struct region_probes *probes;
 	struct alloc_source *alloc; /* NULL: none */
+	uint64_t alloc_until_ns;    /* of one that was there */
 	int tracepoint;		    /* sched_process_exit; -1: none */
 	int exec_tracepoint;	    /* sched_process_exec, with --mpi; -1: none */
 	uint32_t n_objects;	    /* looked at */
@@ -595,6 +596,13 @@ const char *regions_mark_name(const struct regions *r, size_t index)
 	return r ? marks_name(r->marks, index) : NULL;
 }
 
+uint64_t regions_alloc_until(const struct regions *r)
+{
+	if (!r)
+		return 0;
+	return r->alloc ? alloc_source_until(r->alloc) : r->alloc_until_ns;
+}
+
 bool regions_were_heard(const struct regions *r)
 {
 	return !r || alloc_source_was_heard(r->alloc);
@@ -608,6 +616,7 @@ void regions_stop(struct regions *r)
 		marks_stop(r->marks);
 	region_probes_free(r->probes);
 	r->probes = NULL;
+	r->alloc_until_ns = regions_alloc_until(r);
 	alloc_source_free(r->alloc);
 	r->alloc = NULL;
 	if (r->tracepoint >= 0)

@@ -48,6 +48,10 @@ enum exit_status regions_check(struct regions *regions);
  * passed through too often. NULL is fine. */
 uint64_t regions_taken_off(const struct regions *regions);
 
+/* Returns when allocations were not counted any more (CLOCK_MONOTONIC), since there were too many;
+ * 0: they are, or were not asked for. Holds after regions_stop(), too; NULL is fine. */
+uint64_t regions_alloc_until(const struct regions *regions);
+
 /* Returns the name of a mark by its index, from 0 on; NULL: there are no more. NULL is fine. */
 const char *regions_mark_name(const struct regions *regions, size_t index);
 

@@ -100,12 +100,28 @@ static void put_process(struct heap_view *v, uint32_t number, bool utf8)
 	text_put_raw(&v->line, "\n");
 }
 
+/* When allocations and their ends were not counted any more, in seconds; negative: they were, to
+ * the end. */
+static double counted_until(const struct heap_view *v)
+{
+	uint64_t until_ns = 0;
+
+	report_header_counter(profile_tables(v->profile), "allocations_until_ns", &until_ns);
+	return until_ns ? seconds(v, until_ns) : -1;
+}
+
 int heap_view_text(const struct heap *heap, const struct profile *profile,
 		   const struct report_options *options, FILE *out)
 {
 	struct heap_view v = {.heap = heap, .profile = profile};
 	int err = choose(&v);
 
+	if (counted_until(&v) >= 0)
+		text_printf(
+			&v.line,
+			"# allocations were counted until %.3f s, when the probes were taken off "
+			"(--alloc-limit): what is live is of then, and later peaks are not seen\n",
+			counted_until(&v));
 	for (size_t i = 0; !err && i < v.n_shown && i < HEAP_VIEW_PROCESSES; i++) {
 		put_process(&v, v.shown[i], options->utf8);
 		err = text_flush(&v.line, out);
@@ -160,6 +176,9 @@ int heap_view_json(const struct heap *heap, const struct heap_paths *paths,
 
 	text_put_raw(&b, "{\"schema\":1,");
 	report_header_json(profile, &b);
+	if (counted_until(&(struct heap_view){.profile = profile}) >= 0)
+		text_printf(&b, ",\"counted_until_s\":%.9f",
+			    counted_until(&(struct heap_view){.profile = profile}));
 	text_put_raw(&b, ",\"processes\":");
 	err = heap_view_put_processes(heap, profile, &b);
 	if (!err)

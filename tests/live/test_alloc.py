@@ -384,6 +384,34 @@ def test_alloc_too_often():
         check(abs(sums["touched"] - size) <= DEVIATIONS * error, "touched", sums)
 
 
+@live
+def test_alloc_limit():
+    """Where the allocator begins to be called too often, heap says until when it was counted."""
+    with scratch() as folder:
+        with open(folder + "/source.c", "w", encoding="ascii") as source:
+            source.write("#include <stdlib.h>\n#include <stdio.h>\n#include <unistd.h>\n"
+                         "static void *volatile p;\n"
+                         "int main(void) { getchar(); for (int i = 0; i < 100; i++) { p = malloc(100); usleep(10000); }\n"
+                         "while (!usleep(1000)) for (int i = 0; i < 1000; i++) { free(p); p = malloc(100); } }\n")
+        built = run("gcc", "-fno-builtin", "-o", folder + "/program", folder + "/source.c")
+        check(built.status == 0, "the program", built.err)
+        with subprocess.Popen([folder + "/program"], stdin=subprocess.PIPE, text=True) as process:
+            try:
+                with Daemon(folder + "/s.db", "--alloc=1", "--alloc-limit", "2000", "--duration", "6", "--pid",
+                            process.pid) as daemon:
+                    daemon.wait_recording()
+                    process.stdin.write("\n")
+                    process.stdin.flush()
+                    result = daemon.finish()
+            finally:
+                process.kill()
+        check("more than --alloc-limit (2000)" in result.err, "what it says", result.err)
+        recording = Recording(folder + "/s.db")
+        until = json.loads(recording.text("heap", "--json"))["counted_until_s"]
+        check(0 < until < 60, "until when", until)
+        check("counted until %.3f s" % until in recording.text("heap"), "what heap says")
+
+
 OBSTACLES = {"asan": (["-fsanitize=address"], "-fsanitize=address"),
              "own_malloc": (["-Dother=malloc"], "has a malloc.. of its own")}
 
