@@ -253,13 +253,16 @@ static int cmd_report_run(void *arg, const struct input_open *open)
 	return status == CMD_DONE ? cmd_report_write(args, open) : status;
 }
 
-/* Of a server's database, or a tag export, all is shown in one, unless --by says otherwise. */
+/* Of a server's database, or a tag export, all is shown in one, unless --by says otherwise; so are
+ * regions. */
 static int prepare_sums(struct cmd_report *args)
 {
 	enum report_view view = args->options.view;
 	bool is_fleet = input_is_fleet(&args->show.input);
 	int status;
 
+	if (view == REPORT_REGIONS && !args->has_by)
+		args->options.by = PARTITION_BY_ALL;
 	if (!is_fleet && !input_is_tags(&args->show.input))
 		return CMD_DONE;
 	if (view == REPORT_TIME || view == REPORT_REGIONS || args->is_lbr) {

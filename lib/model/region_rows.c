@@ -16,27 +16,29 @@ struct nested {
 
 struct maker {
 	struct profile *profile;
+	const struct region_parts *parts; /* NULL: one */
 	struct region_rows *rows;
 	VEC(struct nested) nested; /* in order of time */
 	size_t at;		   /* of the next one that can still match */
-	struct int_map by_node;	   /* index of the path */
-	struct int_map by_symbol;  /* index of the region */
+	struct int_map by_node;	   /* (node, part): index of the path */
+	struct int_map by_symbol;  /* (symbol, part): index of the region */
 	struct int_map threads;	   /* (thread, path) that have been met */
 };
 
-/* Finds or makes the path of a node. NULL without memory. */
-static struct region_path *path_of(struct maker *m, uint32_t node)
+/* Finds or makes the path of a record as profile_sample() returns it. NULL without memory. */
+static struct region_path *path_of(struct maker *m, const struct store_sample *shown)
 {
 	struct region_rows *rows = m->rows;
+	uint32_t part = m->parts ? m->parts->part_of(m->parts->arg, shown->thread, shown->cpu) : 0;
 	uint32_t index;
 
-	if (int_map_enter(&m->by_node, node, (uint32_t)rows->paths.count, &index))
+	if (int_map_enter_wide(&m->by_node, shown->node, part, (uint32_t)rows->paths.count, &index))
 		return NULL;
 	if (index == rows->paths.count) {
 		if (VEC_RESERVE(&rows->paths, 1))
 			return NULL;
-		rows->paths.items[rows->paths.count++] =
-			(struct region_path){.node = node, .figures.least_ns = UINT64_MAX};
+		rows->paths.items[rows->paths.count++] = (struct region_path){
+			.node = shown->node, .part = part, .figures.least_ns = UINT64_MAX};
 	}
 	return &rows->paths.items[index];
 }
@@ -76,8 +78,9 @@ static int add_time(void *arg, const struct store_sample *record)
 
 	if (!profile_sample(m->profile, record, &shown))
 		return 0;
-	path = path_of(m, shown.node);
-	if (!path || int_map_enter_wide(&m->threads, shown.node, record->thread, 0, &thread))
+	path = path_of(m, &shown);
+	if (!path || int_map_enter_wide(&m->threads, (uint64_t)(path - m->rows->paths.items),
+					record->thread, 0, &thread))
 		return -ENOMEM;
 	path->figures.visits++;
 	path->figures.own_ns += record->period;
@@ -98,7 +101,7 @@ static int add_cpu(void *arg, const struct store_sample *record)
 
 	if (!profile_sample(m->profile, record, &shown))
 		return 0;
-	path = path_of(m, shown.node);
+	path = path_of(m, &shown);
 	if (!path)
 		return -ENOMEM;
 	path->figures.cpu_ns += record->period;
@@ -114,7 +117,7 @@ static int find_path(struct maker *m, const struct store_sample *record,
 	*ret_path = NULL;
 	if (!profile_sample(m->profile, record, &shown))
 		return 0;
-	*ret_path = path_of(m, shown.node);
+	*ret_path = path_of(m, &shown);
 	return *ret_path ? 0 : -ENOMEM;
 }
 
@@ -186,17 +189,18 @@ static const struct profile_symbol *symbol_of(struct maker *m, uint32_t node)
 }
 
 static struct region_row *region_of(struct maker *m, const struct profile_symbol *symbol,
-				    uint32_t *ret_index)
+				    uint32_t part, uint32_t *ret_index)
 {
 	struct region_rows *rows = m->rows;
 
-	if (int_map_enter(&m->by_symbol, symbol->number, (uint32_t)rows->regions.count, ret_index))
+	if (int_map_enter_wide(&m->by_symbol, symbol->number, part, (uint32_t)rows->regions.count,
+			       ret_index))
 		return NULL;
 	if (*ret_index == rows->regions.count) {
 		if (VEC_RESERVE(&rows->regions, 1))
 			return NULL;
-		rows->regions.items[rows->regions.count++] =
-			(struct region_row){.symbol = symbol, .figures.least_ns = UINT64_MAX};
+		rows->regions.items[rows->regions.count++] = (struct region_row){
+			.symbol = symbol, .part = part, .figures.least_ns = UINT64_MAX};
 	}
 	return &rows->regions.items[*ret_index];
 }
@@ -241,11 +245,9 @@ static void count_threads(struct maker *m)
 {
 	for (size_t i = 0; i < m->threads.slots; i++) {
 		const struct int_map_slot *slot = &m->threads.table[i];
-		uint32_t index = slot->value == INT_MAP_NONE ? INT_MAP_NONE
-							     : int_map_find(&m->by_node, slot->key);
 
-		if (index != INT_MAP_NONE)
-			m->rows->paths.items[index].n_threads++;
+		if (slot->value != INT_MAP_NONE)
+			m->rows->paths.items[slot->key].n_threads++;
 	}
 }
 
@@ -257,7 +259,7 @@ static int make_regions(struct maker *m)
 		struct region_path *path = &rows->paths.items[i];
 		const struct profile_symbol *symbol = symbol_of(m, path->node);
 
-		if (!symbol || !region_of(m, symbol, &path->region))
+		if (!symbol || !region_of(m, symbol, path->part, &path->region))
 			return -ENOMEM;
 	}
 	count_threads(m);
@@ -281,9 +283,11 @@ static int compare_paths(const void *a, const void *b, void *arg)
 {
 	const struct region_path *x = a, *y = b;
 	const struct region_rows *rows = arg;
-	int order = compare_totals(rows->regions.items[x->region].figures.total_ns,
-				   rows->regions.items[y->region].figures.total_ns);
+	int order = (x->part > y->part) - (x->part < y->part);
 
+	if (!order)
+		order = compare_totals(rows->regions.items[x->region].figures.total_ns,
+				       rows->regions.items[y->region].figures.total_ns);
 	if (!order)
 		order = (x->region > y->region) - (x->region < y->region);
 	if (!order)
@@ -311,9 +315,10 @@ static void sort(struct region_rows *rows)
 	      compare_regions);
 }
 
-int region_rows_make(struct profile *profile, struct region_rows *ret_rows)
+int region_rows_make(struct profile *profile, const struct region_parts *parts,
+		     struct region_rows *ret_rows)
 {
-	struct maker m = {.profile = profile, .rows = ret_rows};
+	struct maker m = {.profile = profile, .parts = parts, .rows = ret_rows};
 	int err;
 
 	*ret_rows = (struct region_rows){0};

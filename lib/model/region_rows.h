@@ -29,6 +29,7 @@ struct region_path {
 	struct region_figures figures;
 	uint32_t node;	    /* in profile_tables() */
 	uint32_t region;    /* index of its region */
+	uint32_t part;	    /* that its threads are of */
 	bool is_within;	    /* another instance of its region */
 	uint32_t n_threads; /* that have passed through it */
 };
@@ -36,18 +37,28 @@ struct region_path {
 struct region_row {
 	struct region_figures figures;
 	const struct profile_symbol *symbol;
+	uint32_t part;
 	uint32_t first, count; /* its paths */
 	uint32_t n_threads;    /* most that any path has */
 };
 
 struct region_rows {
-	VEC(struct region_row) regions; /* largest total first */
+	VEC(struct region_row) regions; /* by part, largest total first */
 	VEC(struct region_path) paths;	/* by region, largest total first */
 };
 
-/* Makes the rows of a profile of METRIC_REGION_TIME, as far as its filter selects them. 0, -ENOMEM,
- * or an error of store_reader_records(). The caller frees in any case. */
-int region_rows_make(struct profile *profile, struct region_rows *ret_rows);
+/* Which part of a profile a thread on a CPU is in. */
+struct region_parts {
+	uint32_t (*part_of)(const void *arg, uint32_t thread, uint16_t cpu);
+	const void *arg;
+};
+
+/* Makes the rows of a profile of METRIC_REGION_TIME, as far as its filter selects them, for each
+ * part (NULL: in one). 0, -ENOMEM, or an error of store_reader_records(). The caller frees in any
+ * case.
+ */
+int region_rows_make(struct profile *profile, const struct region_parts *parts,
+		     struct region_rows *ret_rows);
 void region_rows_free(struct region_rows *rows);
 
 #endif

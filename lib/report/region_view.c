@@ -14,6 +14,7 @@
 #include "report/report_header.h"
 #include "report/treeview.h"
 #include "stack/metric.h"
+#include "tree/partition.h"
 
 /* The time of the threads that have passed through a region. */
 static uint64_t time_of_threads(const struct profile *profile, uint32_t n_threads)
@@ -44,6 +45,43 @@ static bool have_bytes(const struct region_rows *rows)
 static uint64_t mean(const struct region_figures *f)
 {
 	return f->visits ? f->total_ns / f->visits : 0;
+}
+
+/* --- parts ----------------------------------------------------------------------------------- */
+
+struct view {
+	struct partition partition;
+	struct region_rows rows;
+};
+
+static uint32_t part_of(const void *arg, uint32_t thread, uint16_t cpu)
+{
+	return partition_of(arg, thread, cpu);
+}
+
+static void free_view(struct view *v)
+{
+	region_rows_free(&v->rows);
+	partition_free(&v->partition);
+}
+
+/* Makes the rows of each part. The caller frees in any case. */
+static int make_view(struct profile *profile, enum partition_by by, struct view *v)
+{
+	const struct region_parts parts = {part_of, &v->partition};
+	int err;
+
+	*v = (struct view){0};
+	err = partition_make(profile, by, &v->partition);
+	return err ? err : region_rows_make(profile, &parts, &v->rows);
+}
+
+/* Whether a region is the first one of its part, of several. */
+static bool begins_part(const struct view *v, size_t index)
+{
+	const struct region_row *row = &v->rows.regions.items[index];
+
+	return v->partition.by != PARTITION_BY_ALL && (!index || row[-1].part != row->part);
 }
 
 /* --- call paths ------------------------------------------------------------------------------ */
@@ -157,11 +195,19 @@ static int write_region(struct profile *profile, const struct region_rows *rows,
 	return err;
 }
 
+static int write_part(const struct view *v, uint32_t part, const struct report_options *options,
+		      struct buf *b, FILE *out)
+{
+	text_put_raw(b, "\n");
+	partition_put_name(&v->partition, part, options->utf8, b);
+	return write_row(b, options, out);
+}
+
 int region_view_text(struct profile *profile, const struct report_options *options, FILE *out)
 {
-	struct region_rows rows;
+	struct view v;
 	struct buf b = {0};
-	int err = region_rows_make(profile, &rows);
+	int err = make_view(profile, options->by, &v);
 
 	if (!err)
 		err = report_header_text(profile, options, out);
@@ -170,12 +216,18 @@ int region_view_text(struct profile *profile, const struct report_options *optio
 			    "\n#   visits      total        own        CPU       mean      "
 			    "least       most  share%s  region, and below it its callers\n"
 			    "# share: of the time of the threads that passed through\n",
-			    have_bytes(&rows) ? "        sent    received     bandwidth" : "");
+			    have_bytes(&v.rows) ? "        sent    received     bandwidth" : "");
 		err = text_flush(&b, out);
 	}
-	for (size_t i = 0; !err && i < rows.regions.count; i++)
-		err = write_region(profile, &rows, &rows.regions.items[i], options, &b, out);
-	region_rows_free(&rows);
+	for (size_t i = 0; !err && i < v.rows.regions.count; i++) {
+		const struct region_row *row = &v.rows.regions.items[i];
+
+		if (begins_part(&v, i))
+			err = write_part(&v, row->part, options, &b, out);
+		if (!err)
+			err = write_region(profile, &v.rows, row, options, &b, out);
+	}
+	free_view(&v);
 	return text_end(&b, out, err);
 }
 
@@ -199,12 +251,18 @@ static void json_figures(const struct profile *profile, const struct region_figu
 		    f->sent, f->received, f->unknown, bandwidth(f, f->sent + f->received));
 }
 
-static int json_region(struct profile *profile, const struct region_rows *rows,
-		       const struct region_row *row, struct buf *b, FILE *out)
+static int json_region(struct profile *profile, const struct view *v, const struct region_row *row,
+		       struct buf *b, FILE *out)
 {
+	const struct region_rows *rows = &v->rows;
 	int err = 0;
 
-	text_put_raw(b, "{\"name\":");
+	text_put_raw(b, "{");
+	if (v->partition.by != PARTITION_BY_ALL) {
+		partition_put_json(&v->partition, row->part, b);
+		text_put_raw(b, ",");
+	}
+	text_put_raw(b, "\"name\":");
 	text_put_json(b, row->symbol->name);
 	text_put_raw(b, ",\"object\":");
 	text_put_json(b, row->symbol->object);
@@ -225,20 +283,21 @@ static int json_region(struct profile *profile, const struct region_rows *rows,
 	return err;
 }
 
-int region_view_json(struct profile *profile, FILE *out)
+int region_view_json(struct profile *profile, const struct report_options *options, FILE *out)
 {
-	struct region_rows rows;
+	struct view v;
 	struct buf b = {0};
-	int err = region_rows_make(profile, &rows);
+	int err = make_view(profile, options->by, &v);
 
 	text_put_raw(&b, "{\"schema\":1,");
 	report_header_json(profile, &b);
-	text_put_raw(&b, ",\"view\":\"regions\",\"regions\":[");
-	for (size_t i = 0; !err && i < rows.regions.count; i++) {
+	text_printf(&b, ",\"view\":\"regions\",\"by\":\"%s\",\"regions\":[",
+		    partition_word(options->by));
+	for (size_t i = 0; !err && i < v.rows.regions.count; i++) {
 		text_put_raw(&b, i ? ",\n" : "\n");
-		err = json_region(profile, &rows, &rows.regions.items[i], &b, out);
+		err = json_region(profile, &v, &v.rows.regions.items[i], &b, out);
 	}
 	text_put_raw(&b, "]}\n");
-	region_rows_free(&rows);
+	free_view(&v);
 	return text_end(&b, out, err);
 }

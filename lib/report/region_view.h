@@ -12,6 +12,6 @@
 int region_view_text(struct profile *profile, const struct report_options *options, FILE *out);
 
 /* Writes it as JSON; docs/JSON.md has its members. */
-int region_view_json(struct profile *profile, FILE *out);
+int region_view_json(struct profile *profile, const struct report_options *options, FILE *out);
 
 #endif

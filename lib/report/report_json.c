@@ -343,7 +343,7 @@ int report_write_json(struct profile *profile, const struct report_options *opti
 	int err;
 
 	if (options->view == REPORT_REGIONS)
-		return region_view_json(profile, out);
+		return region_view_json(profile, options, out);
 	if (options->view == REPORT_WAKERS)
 		return waker_view_json(profile, out);
 	err = report_view_new(profile, options, &json.view);

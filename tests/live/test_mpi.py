@@ -89,6 +89,16 @@ def counted(folder, library, command):
     return {key: numbers[:3] for key, numbers in recorded(folder).items()}
 
 
+def check_view(recording, visits):
+    """The view of regions, split by rank, has the same visits."""
+    shown = {}
+    for row in json.loads(recording.text("report", "--by", "rank", "--view", "regions", "--json"))["regions"]:
+        key = int(row["rank"].split()[0]), plain(row["name"])
+        shown[key] = shown.get(key, 0) + row["visits"]
+        check(sum(path["visits"] for path in row["paths"]) == row["visits"], "paths", row)
+    check(shown == visits, "visits by rank", shown, visits)
+
+
 def measured(recording, metrics=("region.visits", "mpi.sent", "mpi.received")):
     """What stackd counts, in the same form. It knows the bytes of every call."""
     sums = {}
@@ -105,6 +115,7 @@ def measured(recording, metrics=("region.visits", "mpi.sent", "mpi.received")):
                     name = plain(shown["symbols"][row["symbol"]]["name"])
                     rank = int(part["rank"].split()[0])
                     sums.setdefault((rank, name), [0] * len(metrics))[index] += row["self"]
+    check_view(recording, {key: numbers[0] for key, numbers in sums.items()})
     counters = recording.stats()["counters"]
     for name in ("lost_ring", "unmatched", "too_deep", "partial", "without_path", "left"):
         check(counters["regions_" + name] == 0, "regions_" + name, counters)
