@@ -4,8 +4,8 @@
  * are. A report that knew them by name would add their samples up to one row.
  *
  * Functions are told apart by where they start, in files and in the kernel. JIT code is left out,
- * since a compiler gives one name to each new version of a function; so are linkage stubs and the
- * kernel's copies of BPF programs.
+ * since a compiler gives one name to each new version of a function; so are linkage stubs, the
+ * wrappers that Go's compiler makes of functions, and the kernel's copies of BPF programs.
  */
 #ifndef MODEL_NAMESAKES_H
 #define MODEL_NAMESAKES_H
