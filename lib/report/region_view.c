@@ -84,6 +84,51 @@ static bool begins_part(const struct view *v, size_t index)
 	return v->partition.by != PARTITION_BY_ALL && (!index || row[-1].part != row->part);
 }
 
+/* --- what the rows lack ---------------------------------------------------------------------- */
+
+struct lack {
+	const char *counter, *member, *text;
+};
+
+static const struct lack lacks[] = {
+	{"regions_left", "left",
+	 "passes were left by an exception, longjmp() or the like: they are not in these rows"},
+	{"regions_unended", "unended",
+	 "passes (and last hits of marks) had no end when their threads ended: they are not in "
+	 "these rows"},
+	{"regions_too_deep", "too_deep",
+	 "passes were not measured, since too many others of their threads were open"},
+	{"regions_taken_off", "taken_off",
+	 "of the regions and marks were passed through more often than --region-limit, and sampled "
+	 "from then on: their rows are of the passes before"},
+};
+
+#define N_LACKS (sizeof(lacks) / sizeof(*lacks))
+
+static uint64_t count_lack(const struct profile *profile, const struct lack *lack)
+{
+	uint64_t count = 0;
+
+	report_header_counter(profile_tables(profile), lack->counter, &count);
+	return count;
+}
+
+static void put_lacks(const struct profile *profile, struct buf *b)
+{
+	for (size_t i = 0; i < N_LACKS; i++) {
+		uint64_t count = count_lack(profile, &lacks[i]);
+
+		if (count)
+			text_printf(b, "# note: %" PRIu64 " %s\n", count, lacks[i].text);
+	}
+}
+
+static void json_lacks(const struct profile *profile, struct buf *b)
+{
+	for (size_t i = 0; i < N_LACKS; i++)
+		text_printf(b, ",\"%s\":%" PRIu64, lacks[i].member, count_lack(profile, &lacks[i]));
+}
+
 /* --- call paths ------------------------------------------------------------------------------ */
 
 #define MOST_FRAMES 4096
@@ -212,6 +257,7 @@ int region_view_text(struct profile *profile, const struct report_options *optio
 	if (!err)
 		err = report_header_text(profile, options, out);
 	if (!err) {
+		put_lacks(profile, &b);
 		text_printf(&b,
 			    "\n#   visits      total        own        CPU       mean      "
 			    "least       most  share%s  region, and below it its callers\n"
@@ -291,8 +337,9 @@ int region_view_json(struct profile *profile, const struct report_options *optio
 
 	text_put_raw(&b, "{\"schema\":1,");
 	report_header_json(profile, &b);
-	text_printf(&b, ",\"view\":\"regions\",\"by\":\"%s\",\"regions\":[",
-		    partition_word(options->by));
+	text_printf(&b, ",\"view\":\"regions\",\"by\":\"%s\"", partition_word(options->by));
+	json_lacks(profile, &b);
+	text_put_raw(&b, ",\"regions\":[");
 	for (size_t i = 0; !err && i < v.rows.regions.count; i++) {
 		text_put_raw(&b, i ? ",\n" : "\n");
 		err = json_region(profile, &v, &v.rows.regions.items[i], &b, out);

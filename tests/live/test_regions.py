@@ -70,6 +70,11 @@ def check_counts(recording, rounds):
         check(counters[name] == total, name, counters)
     check(counters["regions_left"] + counters["regions_unended"] == NEVER_RETURN * rounds,
           "instances without a return", counters)
+    shown = json.loads(recording.text("report", "--view", "regions", "--json"))
+    for name in ("left", "unended", "too_deep", "taken_off"):
+        check(shown[name] == counters["regions_" + name], name, shown[name], counters)
+    text = recording.text("report", "--view", "regions")
+    check("# note: %d passes were left" % counters["regions_left"] in text, "passes that were left", text)
     for name in ("lost_ring", "unmatched", "too_deep", "no_memory", "partial", "without_path"):
         check(counters["regions_" + name] == 0, "regions_" + name, counters)
 
