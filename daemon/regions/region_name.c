@@ -7,35 +7,23 @@
 #include <string.h>
 
 #include "model/pattern.h"
+#include "sym/clone_name.h"
 #include "sym/demangle.h"
 
 #define MOST_LENGTH 4096 /* of names of Fortran, and of patterns for them */
 
 /* --- clones ---------------------------------------------------------------------------------- */
 
-/* Returns whether a suffix is one of a clone's, or the number of a function within another one. */
-static bool is_clone_suffix(const char *suffix)
-{
-	static const char *const names[] = {".constprop", ".isra",	  ".part",
-					    ".cold",	  ".lto_priv",	  ".llvm",
-					    ".clone",	  ".specialized", ".localalias"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		size_t len = strlen(names[i]);
-
-		if (!strncmp(suffix, names[i], len) && (!suffix[len] || suffix[len] == '.'))
-			return true;
-	}
-	return isdigit((unsigned char)suffix[1]) && !suffix[1 + strspn(suffix + 1, "0123456789")];
-}
-
 size_t region_name_base(const char *linked)
 {
-	for (const char *at = *linked ? strchr(linked + 1, '.') : NULL; at;
-	     at = strchr(at + 1, '.'))
-		if (is_clone_suffix(at))
-			return (size_t)(at - linked);
-	return strlen(linked);
+	size_t base = clone_name_base(linked);
+	const char *number = strrchr(linked, '.');
+
+	/* The number of a function within another one. */
+	if (!linked[base] && number && number > linked && number[1] &&
+	    !number[1 + strspn(number + 1, "0123456789")])
+		return (size_t)(number - linked);
+	return base;
 }
 
 bool region_name_is_part(const char *linked)

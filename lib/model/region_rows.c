@@ -4,9 +4,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/int_map.h"
 #include "store/store_reader.h"
+#include "sym/clone_name.h"
 
 /* The time of the instances within one. */
 struct nested {
@@ -23,6 +25,7 @@ struct maker {
 	struct int_map by_node;	   /* (node, part): index of the path */
 	struct int_map by_symbol;  /* (symbol, part): index of the region */
 	struct int_map threads;	   /* (thread, path) that have been met */
+	bool has_clones;
 };
 
 /* Finds or makes the path of a record as profile_sample() returns it. NULL without memory. */
@@ -188,21 +191,48 @@ static const struct profile_symbol *symbol_of(struct maker *m, uint32_t node)
 	return frames ? frames[0].symbol : NULL;
 }
 
+/* Returns the index of the row with another clone of a function; their number: there is none. */
+static uint32_t find_clone(const struct maker *m, const struct profile_symbol *symbol, size_t base,
+			   uint32_t part)
+{
+	const struct region_rows *rows = m->rows;
+
+	for (size_t i = 0; i < rows->regions.count && m->has_clones; i++) {
+		const struct region_row *row = &rows->regions.items[i];
+
+		if (row->part == part && strlen(row->name) == base &&
+		    !strncmp(row->name, symbol->name, base) &&
+		    !strcmp(row->symbol->object, symbol->object))
+			return (uint32_t)i;
+	}
+	return (uint32_t)rows->regions.count;
+}
+
 static struct region_row *region_of(struct maker *m, const struct profile_symbol *symbol,
 				    uint32_t part, uint32_t *ret_index)
 {
 	struct region_rows *rows = m->rows;
+	size_t base = clone_name_base(symbol->name);
+	uint32_t index = int_map_find_wide(&m->by_symbol, symbol->number, part);
+	char *name;
 
-	if (int_map_enter_wide(&m->by_symbol, symbol->number, part, (uint32_t)rows->regions.count,
-			       ret_index))
-		return NULL;
-	if (*ret_index == rows->regions.count) {
-		if (VEC_RESERVE(&rows->regions, 1))
+	m->has_clones |= symbol->name[base] != '\0';
+	if (index == INT_MAP_NONE) {
+		index = find_clone(m, symbol, base, part);
+		if (int_map_enter_wide(&m->by_symbol, symbol->number, part, index, &index))
 			return NULL;
-		rows->regions.items[rows->regions.count++] = (struct region_row){
-			.symbol = symbol, .part = part, .figures.least_ns = UINT64_MAX};
 	}
-	return &rows->regions.items[*ret_index];
+	*ret_index = index;
+	if (index < rows->regions.count)
+		return &rows->regions.items[index];
+	name = strndup(symbol->name, base);
+	if (!name || VEC_RESERVE(&rows->regions, 1)) {
+		free(name);
+		return NULL;
+	}
+	rows->regions.items[rows->regions.count++] = (struct region_row){
+		.symbol = symbol, .name = name, .part = part, .figures.least_ns = UINT64_MAX};
+	return &rows->regions.items[index];
 }
 
 /* Returns whether an instance with this path is within one of the same region: whether its function
@@ -210,11 +240,13 @@ static struct region_row *region_of(struct maker *m, const struct profile_symbol
 static bool is_within(struct maker *m, const struct region_path *path)
 {
 	const struct store_tables *tables = profile_tables(m->profile);
-	const struct profile_symbol *symbol = m->rows->regions.items[path->region].symbol;
 
 	for (uint32_t node = tables->nodes[path->node].parent; node;
 	     node = tables->nodes[node].parent) {
-		if (symbol_of(m, node) == symbol)
+		const struct profile_symbol *symbol = symbol_of(m, node);
+
+		if (symbol &&
+		    int_map_find_wide(&m->by_symbol, symbol->number, path->part) == path->region)
 			return true;
 	}
 	return false;
@@ -336,6 +368,8 @@ int region_rows_make(struct profile *profile, const struct region_parts *parts,
 
 void region_rows_free(struct region_rows *rows)
 {
+	for (size_t i = 0; i < rows->regions.count; i++)
+		free(rows->regions.items[i].name);
 	free(rows->regions.items);
 	free(rows->paths.items);
 	*rows = (struct region_rows){0};

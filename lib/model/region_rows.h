@@ -36,7 +36,8 @@ struct region_path {
 
 struct region_row {
 	struct region_figures figures;
-	const struct profile_symbol *symbol;
+	const struct profile_symbol *symbol; /* of one of its clones (sym/clone_name.h) */
+	char *name;			     /* without what the names of these have; the rows' */
 	uint32_t part;
 	uint32_t first, count; /* its paths */
 	uint32_t n_threads;    /* most that any path has */

@@ -226,7 +226,7 @@ static int write_region(struct profile *profile, const struct region_rows *rows,
 	int err;
 
 	put_figures(profile, &row->figures, row->n_threads, has_bytes, b);
-	text_put_name(b, row->symbol->name, options->utf8);
+	text_put_name(b, row->name, options->utf8);
 	treeview_object(b, text_basename(row->symbol->object), options);
 	err = write_row(b, options, out);
 	for (uint32_t i = row->first; !err && i < row->first + row->count; i++) {
@@ -309,7 +309,7 @@ static int json_region(struct profile *profile, const struct view *v, const stru
 		text_put_raw(b, ",");
 	}
 	text_put_raw(b, "\"name\":");
-	text_put_json(b, row->symbol->name);
+	text_put_json(b, row->name);
 	text_put_raw(b, ",\"object\":");
 	text_put_json(b, row->symbol->object);
 	text_put_raw(b, ",");
