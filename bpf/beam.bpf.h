@@ -49,6 +49,9 @@ __u32 has_beams;
 #define BEAM_MOST   8192	      /* blocks of a walk, whatever a program has on its stack */
 #define BEAM_AHEAD  64 /* bytes of code in which the way back is looked for at once, */
 #define BEAM_BEHIND 10 /* of which the last ones only belong to an instruction before */
+#define BEAM_BACK   56 /* from one piece of code to the one in front: they share instructions */
+#define BEAM_PIECES 8  /* in which is looked for what made the frame */
+#define BEAM_ENTRY  16 /* bytes from a function's start to its first push, at most */
 
 /* Instructions, or how they begin: the lowest three bytes of a word. */
 #define RSP_FROM_RBP	0xec8948u /* mov %rbp,%rsp */
@@ -62,9 +65,14 @@ __u32 has_beams;
 #define ADD_RSP_8	0xc48348u
 #define ADD_RSP_32	0xc48148u
 #define RBP_FROM_RSP	0xe58948u
+#define DEC_R14		0xceff49u /* of the steps that a process has left */
+#define DEC_R14D	0xceff41u
+#define JMP_OVER_CALL	0x0006ebu /* of a breakpoint, with which functions begin */
 #define PUSH_RBP	0x55
 #define LEAVE		0xc9
 #define RET		0xc3
+#define JMP_32		0xe9
+#define JMP_8		0xeb
 #define LOW_THREE_BYTES 0xffffffu
 
 enum way_back {
@@ -135,8 +143,8 @@ static __always_inline bool is_shared(const struct scratch *s)
  * front of ret; jmp. */
 static __always_inline bool is_leaving(__u32 code)
 {
-	return (code & 0xff) == 0xe9 || (code & 0xff) == 0xeb || code == 0xceff41 ||
-	       code == 0xceff49;
+	return (code & 0xff) == JMP_32 || (code & 0xff) == JMP_8 || code == DEC_R14D ||
+	       code == DEC_R14;
 }
 
 /*
@@ -175,10 +183,11 @@ __noinline int frame_ahead(struct scratch *given, __u64 pc)
 
 /*
  * Looks at the code in front of `pc` for what was done last there to the frame: how many bytes it
- * has been made larger by, or POINTER_SET where rbp was set to it; 0: that is not known, or it was
- * made smaller. Global, so that it is verified once.
+ * has been made larger by, POINTER_SET where rbp was set to it, FRAME_GONE where it was given up or
+ * a function begins; 0: nothing. Global, so that it is verified once.
  */
 #define POINTER_SET 1
+#define FRAME_GONE  2
 __noinline int frame_behind(struct scratch *given, __u64 pc)
 {
 	struct scratch *s = CHECKED(given);
@@ -186,7 +195,8 @@ __noinline int frame_behind(struct scratch *given, __u64 pc)
 
 	if (!s || bpf_probe_read_user(s->beam_code, BEAM_AHEAD, (const void *)(pc - BEAM_AHEAD)))
 		return 0;
-	for (__u32 i = 0; i <= BEAM_AHEAD - 7; i++) {
+	/* Up to the instruction right in front; nothing is behind it. */
+	for (__u32 i = 0; i <= BEAM_AHEAD - 2; i++) {
 		const __u8 *at = &s->beam_code[i];
 		__u32 code = three_bytes(at);
 
@@ -194,13 +204,23 @@ __noinline int frame_behind(struct scratch *given, __u64 pc)
 			last = at[3];
 		if (code == SUB_RSP_32)
 			last = at[3] | at[4] << 8;
-		if (code == ADD_RSP_8 || code == ADD_RSP_32 ||
+		if (code == ADD_RSP_8 || code == ADD_RSP_32 || code == JMP_OVER_CALL ||
 		    (at[0] == LEAVE && (at[1] == RET || is_leaving(three_bytes(at + 1)))))
-			last = 0;
+			last = FRAME_GONE;
 		if (at[0] == PUSH_RBP && three_bytes(at + 1) == RBP_FROM_RSP)
 			last = POINTER_SET;
 		FORGET(last);
 	}
+	return last;
+}
+
+/* The same, with more of the code: a frame may have many slots that are set one by one. */
+static __always_inline __u64 last_change(struct scratch *s)
+{
+	__u64 pc = s->walk.pc, last = 0;
+
+	for (int i = 0; i < BEAM_PIECES && !last; i++, pc -= BEAM_BACK)
+		last = (__u64)frame_behind(s, pc);
 	return last;
 }
 
@@ -211,8 +231,8 @@ static __always_inline __u64 frame_by_code(struct scratch *s)
 
 	if (is_shared(s))
 		return 0;
-	size = frame_behind(s, s->walk.pc);
-	return size > POINTER_SET ? size : (__u64)frame_ahead(s, s->walk.pc);
+	size = last_change(s);
+	return size > FRAME_GONE ? size : (__u64)frame_ahead(s, s->walk.pc);
 }
 
 /* Whether what was found in a frame with this stack pointer, at s->beam_at, can be an old return
@@ -260,7 +280,7 @@ static __always_inline int step_on_process(struct scratch *s, __u64 sp)
 	}
 	s->beam_at = sp;
 	bpf_loop(BEAM_BLOCKS, search_block, &s, 0);
-	if (!s->beam_word || (steps < 2 && !s->beam.has_pointers && may_be_old(s, sp)))
+	if (!s->beam_word || (steps < 2 && may_be_old(s, sp)))
 		return STACKD_END_STACK_SWITCH;
 	return arrive_at_found(s);
 }
@@ -287,23 +307,87 @@ __noinline int leaves_frame(struct scratch *given, __u64 pc)
 	return found;
 }
 
-/* The same of the first frame, where rbp is a frame pointer: its function's, or its caller's if it
- * makes no frame. Then the return address is right at the stack pointer. */
+/*
+ * Is `pc`, which was interrupted, where its function has no frame: at the jump with which it
+ * begins, to its push, or behind its leave? The instructions from there to ret are dec %r14 and jl.
+ * Global, so that it is verified once.
+ */
+__noinline int is_frameless(struct scratch *given, __u64 pc)
+{
+	struct scratch *s = CHECKED(given);
+	const __u8 *code, *at, *target;
+
+	if (!s || bpf_probe_read_user(s->beam_code, 4 + 2 + BEAM_ENTRY + 4, (const void *)(pc - 4)))
+		return 0;
+	code = s->beam_code;
+	at = code + 4;
+	if (code[3] == LEAVE && code[2] != 0x31 && is_leaving(three_bytes(at))) /* no xor */
+		return 1;
+	if (code[0] == LEAVE &&
+	    (three_bytes(code + 1) == DEC_R14 || three_bytes(code + 1) == DEC_R14D))
+		return 1;
+	if (at[0] != JMP_8 || at[1] >= BEAM_ENTRY)
+		return 0;
+	target = at + 2 + BOUNDED(at[1], BEAM_ENTRY);
+	return target[0] == PUSH_RBP && three_bytes(target + 1) == RBP_FROM_RSP;
+}
+
+/* Arrives at a caller that has this frame pointer. */
+static __always_inline int arrive_with_pointer(struct scratch *s, __u64 cfa, __u64 pc, __u64 fp)
+{
+	if (!follows_call(pc))
+		return pc - s->beam.start < s->beam.size ? STACKD_END_ENTRY
+							 : STACKD_END_STACK_SWITCH;
+	s->walk.r[STACKD_REG_RBP] = fp;
+	arrive(&s->walk, cfa, pc, false);
+	s->walk.valid |= 1u << STACKD_REG_RBP;
+	return WALK_GO_ON;
+}
+
+/* Out of a frame that ends at `fp`. Whatever its slots hold, that tells. */
+static __always_inline int step_by_pointer(struct scratch *s, __u64 sp, __u64 fp)
+{
+	__u64 caller, pc;
+
+	if (fp - sp > BEAM_FRAME || fp & 7 || !read_apart(fp, 0, &caller) ||
+	    !read_apart(fp, 8, &pc))
+		return STACKD_END_STACK_SWITCH;
+	return arrive_with_pointer(s, fp + 16, pc, caller);
+}
+
+/* Whether the frame of the walk's function has been made; `top` is on top of the stack. -1: nothing
+ * proves either. What follows no call is no return address; what does may be an old one, in a slot
+ * that has not been set. */
+static __always_inline int has_frame(struct scratch *s, __u64 top)
+{
+	__u64 last;
+
+	if (!follows_call(top))
+		return 1;
+	if (is_shared(s) || (s->walk.is_exact && is_frameless(s, s->walk.pc)))
+		return 0;
+	if (leaves_frame(s, s->walk.pc))
+		return 1;
+	last = last_change(s);
+	return last && last != FRAME_GONE ? 1 : -1;
+}
+
+/* The first step where there are frame pointers. rbp is the function's, or its caller's if it has
+ * no frame. */
 static __always_inline int step_by_its_pointer(struct scratch *s, __u64 sp, __u64 fp)
 {
-	__u64 pc;
+	int leaf = s->walk.is_exact ? leaf_at(s->walk.pc) : STACKD_LEAF_MADE, has;
+	__u64 top;
 
-	if (sp & 7 || !read_apart(sp, 0, &pc) ||
-	    (s->walk.is_exact && leaf_at(s->walk.pc) != STACKD_LEAF_MADE) ||
-	    (follows_call(pc) && !leaves_frame(s, s->walk.pc) && !frame_behind(s, s->walk.pc)))
-		return step_on_process(s, sp);
 	s->walk.has_left = 1;
-	s->beam_blocks = 0;
-	if (fp - sp > BEAM_FRAME || fp & 7 || !read_apart(fp, 8, &pc))
+	if (sp & 7 || !read_apart(sp, 0, &top))
 		return STACKD_END_STACK_SWITCH;
-	if (follows_call(pc))
-		return arrive(&s->walk, fp + 16, pc, false);
-	return pc - s->beam.start < s->beam.size ? STACKD_END_ENTRY : STACKD_END_STACK_SWITCH;
+	if (leaf == STACKD_LEAF_PUSHED)
+		return step_by_pointer(s, sp, sp);
+	has = leaf == STACKD_LEAF_NONE ? 0 : has_frame(s, top);
+	if (has < 0 || (has && is_shared(s) && fp != sp)) /* it has pushed something else */
+		return STACKD_END_STACK_SWITCH;
+	return has ? step_by_pointer(s, sp, fp) : arrive_with_pointer(s, sp + 8, top, fp);
 }
 
 /* --- from one stack to another ---------------------------------------------------------------- */
@@ -369,13 +453,14 @@ static __always_inline int step_to_process(struct scratch *s)
 	enum way_back way = way_back(s);
 	__u64 sp, fp = w->r[STACKD_REG_RBP];
 
-	if (way == BACK_BY_RBP && walk_is_valid(w, STACKD_REG_RBP))
+	if (way == BACK_BY_RBP && !s->beam.has_pointers && walk_is_valid(w, STACKD_REG_RBP))
 		return step_on_process(s, w->r[STACKD_REG_RBP]);
 	if ((way == BACK_BY_PROCESS || way == BACK_WITH_POINTER) && walk_is_valid(w, 13) &&
 	    read_apart(w->r[13], s->beam.stop, &sp)) {
 		if (!s->beam.has_pointers)
 			return step_on_process(s, sp);
-		if (way == BACK_WITH_POINTER && !read_apart(w->r[13], s->beam.stop + 8, &fp))
+		if (way == BACK_WITH_POINTER ? !read_apart(w->r[13], s->beam.stop + 8, &fp)
+					     : !walk_is_valid(w, STACKD_REG_RBP))
 			return STACKD_END_STACK_SWITCH;
 		return step_by_its_pointer(s, sp, fp);
 	}
@@ -395,6 +480,8 @@ __noinline int step_in_beam(struct scratch *given)
 		return BEAM_NOT;
 	rsp = s->walk.r[STACKD_REG_RSP];
 	s->walk.is_once = 1;
+	if (s->walk.has_left && s->beam.has_pointers)
+		return step_by_pointer(s, rsp, s->walk.r[STACKD_REG_RBP]);
 	if (s->walk.has_left)
 		return step_on_process(s, rsp);
 	if (s->walk.is_lean)

@@ -186,8 +186,8 @@ struct scratch {
 	/* A step in code of the BEAM. */
 	struct stackd_beam beam;
 	__u64 beam_at, beam_word, beam_words[8];
-	__u32 beam_blocks; /* of 64 bytes that this walk has read */
-	__u8 beam_code[64];
+	__u32 beam_blocks;  /* of 64 bytes that this walk has read */
+	__u8 beam_code[72]; /* 64 and, behind them, zeros */
 
 	__u8 window[WINDOW_BYTES + 8] ALIGNED; /* copies to a line's start are faster */
 

@@ -118,15 +118,27 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void check_arrived(uint64_t rsp, uint64_t pc)
+static void check_arrived_with(uint64_t rsp, uint64_t pc, uint32_t valid)
 {
 	assert_int_equal(step_in_beam(s), WALK_GO_ON);
 	assert_int_equal(s->walk.r[STACKD_REG_RSP], rsp);
 	assert_int_equal(s->walk.pc, pc);
 	assert_int_equal(s->walk.slot, rsp - 8);
-	assert_int_equal(s->walk.valid, 1 << STACKD_REG_RSP);
+	assert_int_equal(s->walk.valid, valid);
 	assert_int_equal(s->walk.is_exact, 0);
 	assert_int_equal(s->walk.is_once, 1);
+}
+
+static void check_arrived(uint64_t rsp, uint64_t pc)
+{
+	check_arrived_with(rsp, pc, 1 << STACKD_REG_RSP);
+}
+
+/* With the caller's frame pointer. */
+static void check_pointer(uint64_t rsp, uint64_t pc, uint64_t fp)
+{
+	check_arrived_with(rsp, pc, 1 << STACKD_REG_RSP | 1 << STACKD_REG_RBP);
+	assert_int_equal(s->walk.r[STACKD_REG_RBP], fp);
 }
 
 /* From compiled code to the process's first function. */
@@ -203,19 +215,19 @@ static void test_old_address(void **state)
 	check_arrived(SP + 8, CALLER);
 }
 
-/* The same by the code in front, which has just made the frame, where its end is far. */
+/* The same by the code in front, which has made the frame, where its end is far. */
 static void test_new_frame(void **state)
 {
 	const uint8_t sub[] = {0x48, 0x83, 0xec, 16}, sub_far[] = {0x48, 0x81, 0xec, 16, 0, 0, 0};
-	const uint8_t add[] = {0x48, 0x83, 0xc4, 16}, push[] = {0x55, 0x48, 0x89, 0xe5};
-	const uint32_t pid = PID;
+	const uint8_t add[] = {0x48, 0x83, 0xc4, 16}, begins[] = {0xeb, 6, 0, 0xe8};
 
 	(void)state;
 	STACK(CALLER, TERM, CALLER_2);
-	for (uint64_t distance = 7; distance <= 57; distance++) {
+	for (uint64_t distance = 4; distance <= 400; distance++) {
+		const uint8_t *code = distance < 7 || distance % 2 ? sub : sub_far;
+
 		begin();
-		shim_write(INSIDE - distance, distance % 2 ? sub : sub_far,
-			   distance % 2 ? sizeof(sub) : sizeof(sub_far));
+		shim_write(INSIDE - distance, code, code == sub ? sizeof(sub) : sizeof(sub_far));
 		assert_int_equal(step_in_beam(s), STACKD_END_STACK_SWITCH);
 		shim_write(INSIDE - distance, (const uint8_t[7]){0}, 7);
 	}
@@ -224,39 +236,124 @@ static void test_new_frame(void **state)
 	shim_write(INSIDE - 40, add, sizeof(add)); /* given up again */
 	check_arrived(SP + 8, CALLER);
 	begin();
-	shim_put(&beams, 0, &pid, &with_pointers);
-	shim_write(INSIDE - 30, push, sizeof(push));
-	s->walk.r[STACKD_REG_RBP] = SP + 24;
-	STACK(CALLER, TERM, CALLER_2, SP + 64, CALLER);
-	check_arrived(SP + 40, CALLER);
+	shim_write(INSIDE - 40, begins, sizeof(begins)); /* another function's */
+	check_arrived(SP + 8, CALLER);
 }
 
-/* With frame pointers; that of the first function is 0. */
+/* rbp is a frame pointer: old addresses do no harm. */
+static void begin_with_pointer(uint64_t fp)
+{
+	begin();
+	s->walk.r[STACKD_REG_RBP] = fp;
+}
+
+/* With frame pointers, which lead from one to the next; that of the first function is 0. */
 static void test_frame_pointers(void **state)
 {
-	(void)state;
-	STACK(TERM, SP + 32, CALLER, SMALL, 0, EXIT);
-	check_arrived(SP + 24, CALLER);
-	assert_int_equal(step_in_beam(s), STACKD_END_ENTRY);
-}
-
-/* The same, where rbp is known to be one: old addresses do no harm, and a function without a frame
- * leaves its caller's pointer. */
-static void test_known_pointers(void **state)
-{
 	const uint32_t pid = PID;
-	const uint8_t leave[] = {0x90, 0xc9, 0xc3};
 
 	(void)state;
 	shim_put(&beams, 0, &pid, &with_pointers);
-	s->walk.r[STACKD_REG_RBP] = SP + 16;
-	STACK(CALLER_2, TERM, SP + 40, CALLER, SMALL, 0, EXIT);
-	check_arrived(SP + 8, CALLER_2);
-	shim_write(INSIDE, leave, sizeof(leave));
-	begin();
-	s->walk.r[STACKD_REG_RBP] = SP + 16;
-	check_arrived(SP + 32, CALLER);
+	STACK(TERM, SP + 48, CALLER, CALLER_2, SP + 24, CALLER_2, 0, EXIT);
+	begin_with_pointer(SP + 8);
+	check_pointer(SP + 24, CALLER, SP + 48);
 	assert_int_equal(step_in_beam(s), STACKD_END_ENTRY);
+	begin_with_pointer(SP + 12);
+	assert_int_equal(step_in_beam(s), STACKD_END_STACK_SWITCH);
+	begin_with_pointer(SP - 8);
+	assert_int_equal(step_in_beam(s), STACKD_END_STACK_SWITCH);
+	begin_with_pointer(SP + 16); /* no call is there */
+	shim_write_word(SP + 24, TEXT + 0x500);
+	assert_int_equal(step_in_beam(s), STACKD_END_STACK_SWITCH);
+}
+
+/* What is on top of the stack may be an old address, or the function's own: the code tells, as far
+ * from the pc as it may be, or the path ends. */
+static void test_known_pointers(void **state)
+{
+	const uint8_t sub[] = {0x48, 0x83, 0xec, 16}, push[] = {0x55, 0x48, 0x89, 0xe5};
+	const uint8_t leave[] = {0xc9, 0xc3};
+	const uint32_t pid = PID;
+
+	(void)state;
+	shim_put(&beams, 0, &pid, &with_pointers);
+	STACK(CALLER_2, TERM, SP + 40, CALLER, SMALL, 0, EXIT);
+	begin_with_pointer(SP + 16);
+	assert_int_equal(step_in_beam(s), STACKD_END_STACK_SWITCH);
+	for (uint64_t distance = 4; distance <= 400; distance++) {
+		begin_with_pointer(SP + 16);
+		shim_write(INSIDE - distance, distance % 2 ? sub : push, 4);
+		check_pointer(SP + 32, CALLER, SP + 40);
+		assert_int_equal(step_in_beam(s), STACKD_END_ENTRY);
+		shim_write(INSIDE - distance, (const uint8_t[4]){0}, 4);
+	}
+	for (uint64_t distance = 0; distance <= 50; distance++) {
+		begin_with_pointer(SP + 16);
+		shim_write(INSIDE + distance, leave, sizeof(leave));
+		check_pointer(SP + 32, CALLER, SP + 40);
+		shim_write(INSIDE + distance, (const uint8_t[2]){0}, 2);
+	}
+}
+
+/* Where a function has no frame yet, or none any more, rbp is its caller's: at each instruction
+ * from leave to ret, though another leave is near, and at the first jump and push. */
+static void test_without_frame(void **state)
+{
+	const uint8_t ends[] = {0xc9, 0x49, 0xff, 0xce, 0x0f, 0x8c, 0,	  0,	0,
+				0,    0xc3, 0x90, 0x90, 0xc9, 0x49, 0xff, 0xce, 0xc3};
+	const uint8_t jumps[] = {0xc9, 0xe9, 0, 0, 0, 0, 0xc9, 0xc3};
+	const uint8_t begins[] = {0xeb, 6, 0, 0xe8, 0, 0, 0, 0, 0x55, 0x48, 0x89, 0xe5};
+	const uint8_t places[] = {1, 4, 10};
+	const uint32_t pid = PID;
+
+	(void)state;
+	shim_put(&beams, 0, &pid, &with_pointers);
+	STACK(CALLER_2, TERM, SP + 40, CALLER, SMALL, 0, EXIT);
+	shim_write(INSIDE, ends, sizeof(ends));
+	for (size_t i = 0; i < sizeof(places); i++) {
+		begin_with_pointer(SP + 16);
+		s->walk.pc = INSIDE + places[i];
+		check_pointer(SP + 8, CALLER_2, SP + 16);
+		check_pointer(SP + 32, CALLER, SP + 40);
+	}
+	begin_with_pointer(SP + 16);
+	check_pointer(SP + 32, CALLER, SP + 40); /* at leave */
+	shim_write(INSIDE, jumps, sizeof(jumps));
+	begin_with_pointer(SP + 16);
+	s->walk.pc = INSIDE + 1;
+	check_pointer(SP + 8, CALLER_2, SP + 16);
+	shim_write(INSIDE, begins, sizeof(begins));
+	for (uint64_t at = 0; at <= 8; at += 8) {
+		begin_with_pointer(SP + 16);
+		s->walk.pc = INSIDE + at;
+		check_pointer(SP + 8, CALLER_2, SP + 16);
+	}
+	STACK(SP + 16, CALLER_2, TERM); /* behind the push */
+	begin_with_pointer(SP + 16);
+	s->walk.pc = INSIDE + 9;
+	check_pointer(SP + 16, CALLER_2, SP + 16);
+}
+
+/* Shared code has no slots: its return address is on top, or its frame pointer. */
+static void test_shared_with_pointers(void **state)
+{
+	const uint32_t pid = PID;
+
+	(void)state;
+	shim_put(&beams, 0, &pid, &with_pointers);
+	STACK(FRAGMENT, CALLER, SP + 40, CALLER, SMALL, 0, EXIT);
+	begin_with_pointer(SP + 16);
+	s->walk.pc = PIECE;
+	check_pointer(SP + 8, FRAGMENT, SP + 16);
+	check_pointer(SP + 32, CALLER, SP + 40); /* an old address in the caller's frame */
+	STACK(SP + 24, FRAGMENT, CALLER, SP + 40, CALLER, 0, EXIT);
+	begin_with_pointer(SP);
+	s->walk.pc = PIECE;
+	check_pointer(SP + 16, FRAGMENT, SP + 24);
+	STACK(TERM, FRAGMENT, SP + 40, CALLER, SMALL, 0, EXIT); /* something else is pushed */
+	begin_with_pointer(SP + 16);
+	s->walk.pc = PIECE;
+	assert_int_equal(step_in_beam(s), STACKD_END_STACK_SWITCH);
 }
 
 /* On the thread's stack, in C that code has called. */
@@ -385,6 +482,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_new_frame, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_frame_pointers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_known_pointers, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_without_frame, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_shared_with_pointers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_calls, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_ways_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_lean, set_up, tear_down),
