@@ -157,7 +157,7 @@ int stackd_alloc(struct pt_regs *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct alloc_thread *thread;
 
-	if (!in_scope(task, bpf_get_current_pid_tgid() >> 32))
+	if (!is_measured(task, bpf_get_current_pid_tgid() >> 32))
 		return 0;
 	thread = alloc_thread_of(task);
 	if (!thread)
@@ -187,7 +187,7 @@ int stackd_free(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	if (in_scope(task, bpf_get_current_pid_tgid() >> 32))
+	if (is_measured(task, bpf_get_current_pid_tgid() >> 32))
 		send_end(task, ctx->rdi, ctx->rip);
 	return 0;
 }

@@ -180,7 +180,7 @@ int stackd_malloc_enter(struct pt_regs *ctx)
 	__u64 cookie = bpf_get_attach_cookie(ctx), number;
 	struct alloc_thread *thread;
 
-	if (!in_scope(task, bpf_get_current_pid_tgid() >> 32))
+	if (!is_measured(task, bpf_get_current_pid_tgid() >> 32))
 		return 0;
 	count_region(STACKD_REGION_ALLOC_CALLS);
 	if (STACKD_ALLOC_KIND(cookie) == STACKD_ALLOC_FREE) {

@@ -40,7 +40,7 @@ int stackd_fault(struct bpf_raw_tracepoint_args *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct alloc_thread *thread;
 
-	if (!in_scope(task, bpf_get_current_pid_tgid() >> 32))
+	if (!is_measured(task, bpf_get_current_pid_tgid() >> 32))
 		return 0;
 	thread = alloc_thread_of(task);
 	if (!thread || !is_due(thread, PAGE_SIZE, true))
@@ -79,7 +79,7 @@ int stackd_system_call(struct bpf_raw_tracepoint_args *ctx)
 	struct alloc_thread *thread;
 
 	if ((call != SYS_MMAP && call != SYS_BRK) ||
-	    !in_scope(task, bpf_get_current_pid_tgid() >> 32))
+	    !is_measured(task, bpf_get_current_pid_tgid() >> 32))
 		return 0;
 	size = asked_for(task, (const struct pt_regs *)ctx->args[0], call);
 	thread = size ? alloc_thread_of(task) : NULL;

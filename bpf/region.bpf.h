@@ -64,6 +64,12 @@ static __always_inline bool in_scope(struct task_struct *task, __u32 pid)
 	return true;
 }
 
+/* The same, where it is not stackd's own child that will become the command. */
+static __always_inline bool is_measured(struct task_struct *task, __u32 pid)
+{
+	return pid != held_pid && in_scope(task, pid);
+}
+
 /* A thread ends: its open instances have no end. */
 SEC("raw_tp/sched_process_exit")
 int stackd_region_exit(struct bpf_raw_tracepoint_args *ctx)

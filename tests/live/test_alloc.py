@@ -141,6 +141,18 @@ def test_alloc_constructors():
             check(sums.get(function) == 1000000, "its bytes", function, sums)
 
 
+@live
+def test_alloc_before_exec():
+    """What stackd's own child does before it executes the command is none of the command's, also where stackd
+    itself has the library and its child allocates."""
+    env = dict(os.environ, LD_PRELOAD=LIBRARY, STACKALLOC_BYTES="1")
+    with scratch() as folder:
+        recording, _ = record(folder + "/s.db", "-e", "none", "--alloc=1", "--", PROGRAM, 1, env=env)
+        result = run(STACKCTL, "report", "--json", "--metric", "alloc.bytes", "--by", "command", *recording.source)
+        commands = {part["comm"] for part in json.loads(result.out)["parts"]}
+        check(commands == {"allocs"}, "commands", commands, result.err)
+
+
 HEAP = ("kept", "grown", "shrunk", "passing")
 
 
