@@ -202,21 +202,25 @@ int proc_fs_each_task(const char *root, pid_t pid, int (*each)(void *arg, pid_t 
 
 /* --- small files ----------------------------------------------------------------------------- */
 
+#define PF_EXITING 0x4 /* of the kernel's task flags */
+
 int proc_fs_stat(const char *root, pid_t pid, struct proc_fs_stat *ret_stat)
 {
 	char buf[1024];
 	struct proc_fs_stat stat;
+	unsigned flags;
 
 	ssize_t n = read_small(root, pid, "stat", buf, sizeof(buf));
 	if (n < 0)
 		return (int)n;
-	/* Fields from the third on: state and ppid; starttime is the 22nd. */
+	/* Fields from the third on: state and ppid; the 9th is flags, the 22nd starttime. */
 	const char *at = strrchr(buf, ')');
 	if (!at || sscanf(at + 1,
-			  " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+			  " %c %d %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
 			  "%*s %lu",
-			  &stat.state, &stat.parent, &stat.start_ticks) != 3)
+			  &stat.state, &stat.parent, &flags, &stat.start_ticks) != 4)
 		return -EBADMSG;
+	stat.is_exiting = flags & PF_EXITING;
 	*ret_stat = stat;
 	return 0;
 }

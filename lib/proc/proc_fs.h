@@ -35,7 +35,8 @@ int proc_fs_each_process(const char *root, int (*each)(void *arg, pid_t pid), vo
 int proc_fs_each_task(const char *root, pid_t pid, int (*each)(void *arg, pid_t tid), void *arg);
 
 struct proc_fs_stat {
-	char state; /* 'R', 'S', 'Z', ... */
+	char state;	 /* 'R', 'S', 'Z', ... */
+	bool is_exiting; /* it has begun to, and may have lost its memory */
 	pid_t parent;
 	uint64_t start_ticks; /* since boot: with the pid, which process it is */
 };

@@ -235,31 +235,51 @@ bool process_table_name_task(struct process_table *table, struct instance *insta
 	return add_thread_record(table, task, comm, table->threads[task->number].cgroup);
 }
 
-/* Remembers one that has ended and returns the one that is to be forgotten for it. */
-static struct ended push_ended(struct ended *ring, uint32_t *at, pid_t id, uint32_t number)
+/* Remembers one that has ended in a ring of so many, and returns the one that leaves it. */
+static struct ended push_ended(struct ended *ring, uint32_t size, uint32_t *at, pid_t id,
+			       uint32_t number)
 {
 	struct ended oldest = ring[*at];
 
 	ring[*at] = (struct ended){.id = id, .number = number};
-	*at = (*at + 1) % PROCESS_TABLE_ENDED_KEPT;
+	*at = (*at + 1) % size;
 	return oldest;
+}
+
+/* The instance that was remembered, if it has not begun anew since; else NULL. */
+static struct instance *still_ended(struct process_table *table, struct ended ended)
+{
+	struct instance *instance = ended.id ? process_table_find(table, ended.id) : NULL;
+
+	return instance && instance->number == ended.number && !process_table_is_alive(instance)
+		       ? instance
+		       : NULL;
+}
+
+static void drop_mappings(struct process_table *table, struct instance *instance)
+{
+	mapping_set_unref(instance->maps);
+	instance->maps = NULL;
+	object_table_forget_process(table->objects, instance->pid);
 }
 
 void process_table_end(struct process_table *table, struct instance *instance)
 {
+	struct instance *old;
+
 	process_table_leave(instance);
-	mapping_set_unref(instance->maps);
-	instance->maps = NULL;
 	instance->living_tasks = 0;
 	instance->is_end_sure = false;
 	table->processes[instance->number].exited = true;
-	object_table_forget_process(table->objects, instance->pid);
-
-	struct ended oldest = push_ended(table->ended_instances, &table->ended_instances_at,
-					 instance->pid, instance->number);
-	struct instance *old = oldest.id ? process_table_find(table, oldest.id) : NULL;
-	if (old && old != instance && old->number == oldest.number &&
-	    !process_table_is_alive(old)) {
+	old = still_ended(table,
+			  push_ended(table->ended_mappings, PROCESS_TABLE_MAPPINGS_KEPT,
+				     &table->ended_mappings_at, instance->pid, instance->number));
+	if (old && old != instance)
+		drop_mappings(table, old);
+	old = still_ended(table,
+			  push_ended(table->ended_instances, PROCESS_TABLE_ENDED_KEPT,
+				     &table->ended_instances_at, instance->pid, instance->number));
+	if (old && old != instance) {
 		free_instance(table, old);
 		table->forgotten.processes++;
 	}
@@ -273,8 +293,8 @@ void process_table_end_task(struct process_table *table, struct instance *instan
 	task->is_alive = false;
 	bool is_of_instance = task->process == instance->number;
 
-	struct ended oldest =
-		push_ended(table->ended_tasks, &table->ended_tasks_at, task->tid, task->number);
+	struct ended oldest = push_ended(table->ended_tasks, PROCESS_TABLE_ENDED_KEPT,
+					 &table->ended_tasks_at, task->tid, task->number);
 	struct task *old = oldest.id ? find_task(table, oldest.id) : NULL;
 	if (old && old != task && old->number == oldest.number && !old->is_alive) {
 		HASH_DEL(table->tasks, old);

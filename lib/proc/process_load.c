@@ -246,7 +246,7 @@ void process_table_revive(struct process_table *table, struct instance *instance
 		return;
 	instance->is_end_sure = true;
 	if (instance->start_ticks && !proc_fs_stat(table->proc_root, instance->pid, &stat) &&
-	    stat.start_ticks == instance->start_ticks && !is_dead(&stat))
+	    stat.start_ticks == instance->start_ticks && !is_dead(&stat) && !stat.is_exiting)
 		process_table_load(table, instance->pid);
 }
 

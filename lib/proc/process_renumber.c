@@ -81,9 +81,9 @@ static uint32_t keep_thread(const struct process_table *table, struct renumberin
 	return *number;
 }
 
-static void renumber_ended(struct ended *ring, const uint32_t *numbers)
+static void renumber_ended(struct ended *ring, size_t size, const uint32_t *numbers)
 {
-	for (size_t i = 0; i < PROCESS_TABLE_ENDED_KEPT; i++) {
+	for (size_t i = 0; i < size; i++) {
 		if (!ring[i].id)
 			continue;
 		ring[i].number = numbers[ring[i].number];
@@ -132,8 +132,9 @@ int process_table_renumber(struct process_table *table)
 		task->number = keep_thread(table, &r, task->number);
 		task->process = keep_process(table, &r, task->process);
 	}
-	renumber_ended(table->ended_instances, r.process_numbers);
-	renumber_ended(table->ended_tasks, r.thread_numbers);
+	renumber_ended(table->ended_instances, PROCESS_TABLE_ENDED_KEPT, r.process_numbers);
+	renumber_ended(table->ended_mappings, PROCESS_TABLE_MAPPINGS_KEPT, r.process_numbers);
+	renumber_ended(table->ended_tasks, PROCESS_TABLE_ENDED_KEPT, r.thread_numbers);
 	renumber_rows(table->process_rows.items, table->process_rows.count, r.process_numbers);
 	renumber_rows(table->thread_rows.items, table->thread_rows.count, r.thread_numbers);
 	replace(table, &r);

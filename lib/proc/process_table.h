@@ -9,7 +9,9 @@
  *   tasks      by tid: which thread record the tid stands for now
  *
  * An instance or a task that has ended stays, so that a sample taken during its exit still finds
- * its record, until PROCESS_TABLE_ENDED_KEPT others have ended after it.
+ * its record, until PROCESS_TABLE_ENDED_KEPT others have ended after it. Its mappings stay until
+ * PROCESS_TABLE_MAPPINGS_KEPT others have: perf reports an exit at its beginning, and events of
+ * CPUs sample the rest of it, most of which has the memory still.
  */
 #ifndef PROC_PROCESS_TABLE_H
 #define PROC_PROCESS_TABLE_H
@@ -27,7 +29,8 @@
 #include "proc/proc_fs.h"
 #include "proc/process.h"
 
-#define PROCESS_TABLE_ENDED_KEPT 4096
+#define PROCESS_TABLE_ENDED_KEPT    4096
+#define PROCESS_TABLE_MAPPINGS_KEPT 64
 
 #define PROCESS_TABLE_GONE UINT32_MAX /* the number of a record that was removed */
 
@@ -92,7 +95,8 @@ struct process_table {
 	struct instance *last; /* looked up, or NULL */
 	struct ended ended_instances[PROCESS_TABLE_ENDED_KEPT],
 		ended_tasks[PROCESS_TABLE_ENDED_KEPT];
-	uint32_t ended_instances_at, ended_tasks_at;
+	struct ended ended_mappings[PROCESS_TABLE_MAPPINGS_KEPT]; /* those that have them still */
+	uint32_t ended_instances_at, ended_tasks_at, ended_mappings_at;
 	struct process_table_forgotten forgotten;
 };
 
@@ -122,8 +126,8 @@ bool process_table_name_task(struct process_table *table, struct instance *insta
 void process_table_end_task(struct process_table *table, struct instance *instance,
 			    struct task *task);
 
-/* Marks an instance as ended and drops its mappings. It stays findable until
- * PROCESS_TABLE_ENDED_KEPT others have ended after it. */
+/* Marks an instance as ended. It has its mappings until PROCESS_TABLE_MAPPINGS_KEPT others have
+ * ended after it, and stays findable until PROCESS_TABLE_ENDED_KEPT have. */
 void process_table_end(struct process_table *table, struct instance *instance);
 
 /* Returns whether a task of the instance is alive. */

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "proc/process.h"
+#include "proc/process_table.h"
 #include "test_proc_fixture.h"
 
 struct context {
@@ -208,9 +209,9 @@ static void test_threads(void **state)
 	assert_int_equal(at(c, 7, 0x10000, NULL), 0xaa);
 	assert_int_equal(process_table_on_exit(c->table, 7, 9), 0);
 	assert_true(process_table_process(c->table, 7)->exited);
-	assert_int_equal(at(c, 7, 0x10000, NULL), 0);
 
-	/* A sample taken in the exit still has its names. */
+	/* A sample taken in the exit still has its names and mappings. */
+	assert_int_equal(at(c, 7, 0x10000, NULL), 0xaa);
 	assert_int_equal(process_table_thread(c->table, 7, 9)->number, second);
 	assert_int_equal(process_table_process(c->table, 7)->number, process);
 }
@@ -422,9 +423,32 @@ static void test_revived(void **state)
 
 	assert_int_equal(process_table_on_exit(c->table, 8, 8), 0);
 	fixture_process_gone(c->f, 8);
-	assert_int_equal(at(c, 8, 0x10000, NULL), 0);
+	assert_int_equal(at(c, 8, 0x10000, NULL), 0xaa);
 	assert_true(process_table_process(c->table, 8)->exited);
 	free(line);
+}
+
+/* Mappings of processes that have ended are kept for samples of their exits, and not for ever. */
+static void test_ended_mappings(void **state)
+{
+	struct context *c = *state;
+	const pid_t later = 1000;
+
+	assert_int_equal(process_table_on_comm(c->table, 7, 7, "app", true), 0);
+	map(c, 7, c->a, 0x10000, 0x1000);
+	assert_int_equal(process_table_on_exit(c->table, 7, 7), 0);
+	for (pid_t pid = later; pid < later + PROCESS_TABLE_MAPPINGS_KEPT; pid++) {
+		assert_int_equal(at(c, 7, 0x10000, NULL), 0xaa);
+		assert_int_equal(process_table_on_comm(c->table, pid, pid, "app", true), 0);
+		map(c, pid, c->b, 0x10000, 0x1000);
+		assert_int_equal(process_table_on_exit(c->table, pid, pid), 0);
+	}
+	assert_int_equal(at(c, 7, 0x10000, NULL), 0);
+	assert_int_equal(at(c, later, 0x10000, NULL), 0xbb);
+
+	/* Another process with its pid has none of them. */
+	assert_int_equal(process_table_on_fork(c->table, later, later, 1, 1), 0);
+	assert_int_equal(at(c, later, 0x10000, NULL), 0);
 }
 
 static void test_unknown_process(void **state)
@@ -458,7 +482,6 @@ static void test_unknown_process(void **state)
 	assert_int_equal(process_table_on_exit(c->table, 30, 30), 0);
 	assert_string_equal(process_table_thread(c->table, 30, 35)->comm, "there");
 	assert_true(process_table_process(c->table, 30)->exited);
-	assert_int_equal(at(c, 30, 0x10000, NULL), 0);
 	free(line);
 }
 
@@ -638,6 +661,7 @@ int main(void)
 		TEST(test_load),
 		TEST(test_zombie_leader),
 		TEST(test_revived),
+		TEST(test_ended_mappings),
 		TEST(test_unknown_process),
 		TEST(test_bounded_mappings),
 		TEST(test_many_short_processes),
