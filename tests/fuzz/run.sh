@@ -35,12 +35,12 @@ python3 tests/fuzz/corpus.py "$out/corpus"
 mkdir -p "$out/corpus/perfdata"
 cc -std=gnu17 -O1 -fPIC -shared -o "$out/code.so" tests/fuzz/code.c
 cc -std=gnu17 -D_GNU_SOURCE -Ilib -Ibpf -Itests/unit -o "$out/make_perfdata" \
-    tests/fuzz/make_perfdata.c lib/base/buf.c lib/elf/*.c -lzstd -lelf -ldl
+    tests/fuzz/make_perfdata.c lib/base/buf.c lib/elf/*.c -lz -lzstd -llzma -lelf -ldl
 "$out/make_perfdata" "$out/corpus/perfdata" "$out/code.so"
 mkdir -p "$out/corpus/import"
 cp "$out"/corpus/perfdata/* "$out/corpus/import/"
 
-objects="$made/lib/sym/kallsyms.o $made/lib/sym/unwind_bounds.o $made/daemon/worker/name_wire.o"
+objects="$made/lib/sym/kallsyms.o $made/lib/sym/alias_rank.o $made/lib/sym/unwind_bounds.o $made/daemon/worker/name_wire.o"
 for module in $modules; do
     for source in lib/"$module"/*.c; do
         case $source in
@@ -57,7 +57,7 @@ CFLAGS="-fsanitize=fuzzer-no-link,$sanitize" make -s -j"$(nproc)" CC="$clang" OP
 mkdir -p "$out/corpus/worker"
 # shellcheck disable=SC2086
 $clang -std=gnu17 -D_GNU_SOURCE $optimised -fsanitize=$sanitize -I. -Ilib -Ibpf -o "$out/make_worker" \
-    tests/fuzz/make_worker.c $objects -lelf -ldw -lz -lzstd -lZydis -liberty -ldl
+    tests/fuzz/make_worker.c $objects -lelf -ldw -lz -lzstd -llzma -lZydis -liberty -ldl
 "$out/make_worker" "$out/code.so" "$out/corpus/worker"
 
 status=0
@@ -65,7 +65,7 @@ for target in $targets; do
     # shellcheck disable=SC2086
     $clang -std=gnu17 -D_GNU_SOURCE $optimised -Wall -Wextra ${WERROR:+-Werror} -fsanitize=fuzzer,$sanitize \
         -I. -Ilib -Ibpf -Itests/fuzz -o "$made/fuzz_$target" "tests/fuzz/fuzz_$target.c" $objects \
-        -lelf -ldw -lz -lzstd -lZydis -liberty -ldl
+        -lelf -ldw -lz -lzstd -llzma -lZydis -liberty -ldl
     limits=(-timeout=10 -rss_limit_mb=1024 -max_len=65536 -artifact_prefix="$out/failed/$target-")
     if [ "$mode" = replay ]; then
         "$made/fuzz_$target" "${limits[@]}" -runs=0 "$out/corpus/$target" 2>&1 | tail -n 3 || status=1

@@ -472,6 +472,7 @@ static char *head_of_times(const char *scheduler, uint64_t ns, uint64_t sampled,
 	struct report_options options = {.utf8 = true};
 	struct profile *p;
 	char *head = NULL, *stats;
+	json_t *root;
 	size_t size;
 	FILE *out;
 
@@ -484,7 +485,9 @@ static char *head_of_times(const char *scheduler, uint64_t ns, uint64_t sampled,
 	f->tables.recording.kernel_ns = 0;
 	f->tables.recording.cpus = 1;
 	stats = stats_of(f, report_write_stats_json);
-	*ret_time = json_incref(json_object_get(json_loads(stats, 0, NULL), "cpu_time"));
+	root = json_loads(stats, 0, NULL);
+	*ret_time = json_incref(json_object_get(root, "cpu_time"));
+	json_decref(root);
 	free(stats);
 	out = open_memstream(&head, &size);
 	assert_int_equal(profile_new(f, NULL, &p), 0);
