@@ -3,8 +3,11 @@
  * Follows ways forward, with the distance that rsp has from where it was; see exit_frame.h.
  *
  * What is pushed or stored on a way and read back on it is remembered, so that a way through a
- * whole function restores nothing. A way ends without a result where it gives rsp a value that
+ * whole function restores nothing; and so is a frame pointer that it sets, from which it sets rsp
+ * again. A way ends without a result where it gives rsp a value that
  * nothing is known of, or returns with a register changed that functions preserve.
+ * Where there are only such returns, as in the code of V8, whose functions preserve rbp alone, they
+ * count, and the rule says which registers have other values.
  */
 #include "analysis/exit_frame.h"
 
@@ -18,6 +21,8 @@
 #define CALLEE 128 /* instructions of a function that is called are looked at for its return */
 #define ENOUGH 4   /* returns that agree */
 #define RET_N  0xc2
+#define RETF_N 0xca /* far returns: no program's code has them, but data looks like it */
+#define RETF   0xcb
 
 /* Registers that functions preserve, in the order of rules, by the processor's numbers. */
 static const uint8_t preserved[STACKD_SAVED_COUNT] = {INSN_RBP, 3, 12, 13, 14, 15};
@@ -36,8 +41,11 @@ enum known {
 
 struct way {
 	uint64_t at;
-	uint8_t base; /* rsp is this register, as it was at the start: RSP or RBP, */
-	int64_t rsp;  /* and as many bytes */
+	uint8_t base;  /* rsp is this register, as it was at the start: RSP or RBP, */
+	int64_t rsp;   /* and as many bytes */
+	int64_t frame; /* if has_frame, rbp is the base and as many bytes */
+	bool has_frame;
+	bool is_lost; /* nobody knows where rsp is, until it is set from rbp */
 	uint8_t word_count;
 	uint8_t known[STACKD_SAVED_COUNT];
 	int64_t slot[STACKD_SAVED_COUNT]; /* from the base; of those that are restored */
@@ -56,6 +64,7 @@ struct exits {
 	unsigned steps;
 	unsigned returns;
 	bool has_failed;
+	bool is_loose;	  /* a way may change registers that functions preserve, but for rbp */
 	struct way found; /* where a return is */
 };
 
@@ -71,6 +80,12 @@ static unsigned place_of(unsigned reg)
 
 /* --- one instruction ----------------------------------------------------------------------- */
 
+/* Whether a word of the stack was below rsp at the start: it holds what the way has written. */
+static bool is_own(const struct way *w, int64_t at)
+{
+	return w->base == INSN_RSP && at < 0;
+}
+
 static bool write_word(struct way *w, int64_t at, unsigned reg)
 {
 	unsigned k = place_of(reg);
@@ -84,6 +99,8 @@ static bool write_word(struct way *w, int64_t at, unsigned reg)
 			return true;
 		}
 	}
+	if (word.preserved == INSN_NO_REG && is_own(w, at))
+		return true;
 	if (w->word_count == WORDS)
 		return false;
 	w->words[w->word_count++] = word;
@@ -97,7 +114,7 @@ static void read_word(struct way *w, int64_t at, unsigned reg)
 
 	if (k == STACKD_SAVED_COUNT)
 		return;
-	w->known[k] = RESTORED;
+	w->known[k] = is_own(w, at) ? CHANGED : RESTORED;
 	w->slot[k] = at;
 	for (unsigned i = 0; i < w->word_count; i++) {
 		if (w->words[i].at == at)
@@ -105,9 +122,15 @@ static void read_word(struct way *w, int64_t at, unsigned reg)
 	}
 }
 
-/* rsp = rbp: from there on, all is told from rbp, if nothing was told yet. */
+/* rsp = rbp: from there on, all is told from rbp, if nothing was told yet, and rbp has its value of
+ * the start. */
 static bool set_to_rbp(struct way *w, int32_t disp)
 {
+	if (w->has_frame) {
+		w->rsp = w->frame + disp;
+		w->is_lost = false;
+		return true;
+	}
 	if (w->base != INSN_RSP || w->known[0] != AS_BEFORE)
 		return false;
 	for (unsigned k = 0; k < STACKD_SAVED_COUNT; k++) {
@@ -116,8 +139,22 @@ static bool set_to_rbp(struct way *w, int32_t disp)
 	}
 	w->base = INSN_RBP;
 	w->rsp = disp;
+	w->is_lost = false;
 	w->word_count = 0;
 	return true;
+}
+
+/* rsp is set to something of which nothing is known, as where it is aligned. */
+static bool lose_rsp(struct way *w)
+{
+	w->is_lost = true;
+	return w->has_frame || (w->base == INSN_RSP && w->known[0] == AS_BEFORE);
+}
+
+static void set_rbp(struct way *w, const struct insn *i)
+{
+	w->has_frame = i->src == INSN_RSP && !w->is_lost;
+	w->frame = w->rsp + i->disp;
 }
 
 static bool copy(struct way *w, const struct insn *i)
@@ -130,8 +167,11 @@ static bool copy(struct way *w, const struct insn *i)
 	}
 	if (i->dst == INSN_RSP)
 		return i->src == INSN_RBP && set_to_rbp(w, i->disp);
-	if (k < STACKD_SAVED_COUNT && (i->dst != i->src || i->disp))
-		w->known[k] = CHANGED;
+	if (k == STACKD_SAVED_COUNT || (i->dst == i->src && !i->disp))
+		return true;
+	w->known[k] = CHANGED;
+	if (i->dst == INSN_RBP)
+		set_rbp(w, i);
 	return true;
 }
 
@@ -141,26 +181,44 @@ static bool load(struct way *w, const struct insn *i)
 
 	if (i->dst == INSN_RSP)
 		return false;
-	if (i->src == INSN_RSP)
+	if (i->src == INSN_RSP && !w->is_lost)
 		read_word(w, w->rsp + i->disp, i->dst);
+	else if (i->src == INSN_RBP && w->has_frame)
+		read_word(w, w->frame + i->disp, i->dst);
 	else if (i->src == INSN_RBP && w->base == INSN_RBP && w->known[0] == AS_BEFORE)
 		read_word(w, i->disp, i->dst);
 	else if (k < STACKD_SAVED_COUNT)
 		w->known[k] = CHANGED;
+	w->has_frame &= i->dst != INSN_RBP;
 	return true;
+}
+
+static bool store(struct way *w, const struct insn *i)
+{
+	if (i->dst == INSN_RSP && !w->is_lost)
+		return write_word(w, w->rsp + i->disp, i->src);
+	return i->dst != INSN_RBP || !w->has_frame || write_word(w, w->frame + i->disp, i->src);
 }
 
 static bool push(struct way *w, const struct insn *i)
 {
+	if (w->is_lost)
+		return true;
 	w->rsp -= 8;
 	return write_word(w, w->rsp, i->src);
 }
 
 static bool pop(struct way *w, const struct insn *i)
 {
+	unsigned k = place_of(i->dst);
+
 	if (i->dst == INSN_RSP)
 		return false;
-	read_word(w, w->rsp, i->dst);
+	if (!w->is_lost)
+		read_word(w, w->rsp, i->dst);
+	else if (k < STACKD_SAVED_COUNT)
+		w->known[k] = CHANGED;
+	w->has_frame &= i->dst != INSN_RBP;
 	w->rsp += 8;
 	return true;
 }
@@ -174,8 +232,9 @@ static bool leave_frame(struct way *w)
 
 static bool change_others(struct way *w, const struct insn *i)
 {
-	if (i->written >> INSN_RSP & 1)
+	if (i->written >> INSN_RSP & 1 && !lose_rsp(w))
 		return false;
+	w->has_frame &= !(i->written >> INSN_RBP & 1);
 	for (unsigned k = 0; k < STACKD_SAVED_COUNT; k++) {
 		if (i->written >> preserved[k] & 1)
 			w->known[k] = CHANGED;
@@ -222,11 +281,11 @@ static bool apply(struct way *w, const struct insn *i)
 	case INSN_LOAD:
 		return load(w, i);
 	case INSN_STORE:
-		return i->dst != INSN_RSP || write_word(w, w->rsp + i->disp, i->src);
+		return store(w, i);
 	case INSN_LEAVE:
 		return leave_frame(w);
 	case INSN_ALIGN:
-		return false;
+		return lose_rsp(w);
 	case INSN_ZERO:
 		return copy(w, &(struct insn){.dst = i->dst, .src = INSN_NO_REG});
 	default:
@@ -236,26 +295,37 @@ static bool apply(struct way *w, const struct insn *i)
 
 /* --- ways ---------------------------------------------------------------------------------- */
 
-static bool is_same_frame(const struct way *a, const struct way *b)
+static bool is_same_register(const struct way *a, const struct way *b, unsigned k)
+{
+	return a->known[k] == b->known[k] && (a->known[k] != RESTORED || a->slot[k] == b->slot[k]);
+}
+
+/* Whether two ways give up the same frame. On loose ways, a register that they do not agree about
+ * has another value. */
+static bool is_same_frame(const struct exits *e, const struct way *a, struct way *b)
 {
 	for (unsigned k = 0; k < STACKD_SAVED_COUNT; k++) {
-		if (a->known[k] != b->known[k] ||
-		    (a->known[k] == RESTORED && a->slot[k] != b->slot[k]))
+		if (is_same_register(a, b, k))
+			continue;
+		if (!k || !e->is_loose)
 			return false;
+		b->known[k] = CHANGED;
 	}
 	return a->base == b->base && a->rsp == b->rsp;
 }
 
-/* A way has come to a return. */
+/* A way has come to a return. One that has pushed where that leads is a jump. */
 static void take_return(struct exits *e, const struct way *w)
 {
-	if (w->rsp < 0 && w->base == INSN_RSP) /* to what the way has pushed: a jump */
+	struct way end = *w;
+
+	if (w->is_lost || (w->rsp < 0 && w->base == INSN_RSP) || w->known[0] == CHANGED)
 		return;
-	if (memchr(w->known, CHANGED, sizeof(w->known)))
+	if (!e->is_loose && memchr(w->known, CHANGED, sizeof(w->known)))
 		return;
-	if (e->returns++ && !is_same_frame(&e->found, w))
+	if (e->returns++ && !is_same_frame(e, &e->found, &end))
 		e->has_failed = true;
-	e->found = *w;
+	e->found = end;
 }
 
 static void add_way(struct exits *e, const struct way *w, uint64_t at)
@@ -280,7 +350,10 @@ static bool decode(const struct exits *e, uint64_t at, struct insn *i, uint8_t *
 {
 	size_t got = e->read(e->arg, at, bytes, INSN_MAX_BYTES);
 
-	return got && insn_decode(&e->decoder, bytes, got, at, i);
+	/* Zeros: behind a call that never returns, as those of V8 that give code up. */
+	bool is_data = got > 1 && !bytes[0] && !bytes[1];
+
+	return got && !is_data && insn_decode(&e->decoder, bytes, got, at, i);
 }
 
 /* The bytes that a function takes off the stack besides its return address, as far as its first
@@ -328,7 +401,8 @@ static bool pass(struct exits *e, struct way *w, const struct insn *i, const uin
 
 	switch (i->flow) {
 	case INSN_RETURN:
-		take_return(e, w);
+		if (bytes[0] != RETF_N && bytes[0] != RETF)
+			take_return(e, w);
 		return false;
 	case INSN_STOP:
 		return false;
@@ -384,6 +458,8 @@ static bool rule_of(const struct way *w, struct stackd_rule *ret_rule)
 	for (unsigned k = 0; k < STACKD_SAVED_COUNT; k++) {
 		int64_t slot = w->slot[k] - rule.cfa_offset;
 
+		if (w->known[k] == CHANGED)
+			rule.cfa_add |= (int16_t)(1 << k);
 		if (w->known[k] != RESTORED)
 			continue;
 		if (!fits(slot))
@@ -394,10 +470,10 @@ static bool rule_of(const struct way *w, struct stackd_rule *ret_rule)
 	return true;
 }
 
-bool exit_frame_find(exit_frame_read_fn *read, void *arg, uint64_t vaddr,
-		     struct stackd_rule *ret_rule)
+static bool find(exit_frame_read_fn *read, void *arg, uint64_t vaddr, bool is_loose,
+		 struct exits *ret_exits)
 {
-	struct exits e = {.read = read, .arg = arg, .way_count = 1};
+	struct exits e = {.read = read, .arg = arg, .way_count = 1, .is_loose = is_loose};
 
 	e.ways[0] = (struct way){.at = vaddr, .base = INSN_RSP, .number_in = INSN_NO_REG};
 	insn_decoder_init(&e.decoder);
@@ -407,5 +483,15 @@ bool exit_frame_find(exit_frame_read_fn *read, void *arg, uint64_t vaddr,
 		follow(&e, &w);
 	}
 	int_map_fini(&e.seen);
-	return e.returns && !e.has_failed && rule_of(&e.found, ret_rule);
+	*ret_exits = e;
+	return e.returns;
+}
+
+bool exit_frame_find(exit_frame_read_fn *read, void *arg, uint64_t vaddr,
+		     struct stackd_rule *ret_rule)
+{
+	struct exits e;
+
+	return (find(read, arg, vaddr, false, &e) || find(read, arg, vaddr, true, &e)) &&
+	       !e.has_failed && rule_of(&e.found, ret_rule);
 }

@@ -23,7 +23,9 @@ typedef size_t exit_frame_read_fn(void *arg, uint64_t vaddr, uint8_t *bytes, siz
 
 /* Follows the ways from an instruction (vaddr), over calls, to returns. Returns whether there is
  * one, and all that were found, which are a few, give up the same frame: then *ret_rule is the rule
- * there. A way ends where nobody knows where it goes, or there are no bytes. */
+ * there. A way ends where nobody knows where it goes, or there are no bytes. Bit i of
+ * ret_rule->cfa_add says that the caller's value of register i of STACKD_SAVED_REGS is not known.
+ */
 bool exit_frame_find(exit_frame_read_fn *read, void *arg, uint64_t vaddr,
 		     struct stackd_rule *ret_rule);
 

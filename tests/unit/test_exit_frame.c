@@ -27,6 +27,16 @@ CODE(never);
 CODE(jumps_by_return);
 CODE(changes);
 CODE(lost);
+CODE(checks_first);
+CODE(at_push);
+CODE(at_mov);
+CODE(in_frame);
+CODE(behind_pop);
+CODE(behind_call);
+CODE(never_back);
+CODE(aligns);
+CODE(counts_first);
+CODE(in_count);
 
 __asm__("	.data\n" /* it has addresses */
 	"code_start:\n"
@@ -95,6 +105,57 @@ __asm__("	.data\n" /* it has addresses */
 	"	ret\n"
 	"lost:\n"
 	"	mov (%rdi), %rsp\n"
+	"	ret\n"
+	/* As V8 makes them: a check before the frame, arguments that the function takes, and a call
+	 * that never returns, with data behind it. */
+	"checks_first:\n"
+	"	mov -8(%rcx), %rbx\n"
+	"	testb $1, 0x35(%rbx)\n"
+	"	jne code_end + 0x10000\n"
+	"at_push:\n"
+	"	push %rbp\n"
+	"at_mov:\n"
+	"	mov %rsp, %rbp\n"
+	"	push %rsi\n"
+	"	sub $24, %rsp\n"
+	"in_frame:\n"
+	"	mov %rsi, -0x20(%rbp)\n"
+	"	cmp -0x60(%r13), %rsp\n"
+	"	jbe never_back\n"
+	"	push %rdi\n"
+	"	call *%rcx\n"
+	"behind_call:\n"
+	"	mov -0x18(%rbp), %rcx\n"
+	"	mov %rbp, %rsp\n"
+	"	pop %rbp\n"
+	"behind_pop:\n"
+	"	cmp $2, %rcx\n"
+	"	jg 1f\n"
+	"	ret $16\n"
+	"1:	pop %r10\n"
+	"	lea (%rsp,%rcx,8), %rsp\n"
+	"	push %r10\n"
+	"	ret\n"
+	"never_back:\n"
+	"	call *-0x38(%r13)\n"
+	"	.byte 0x02, 0, 0, 0, 0xca, 0xbb, 4, 0xc3\n"
+	"aligns:\n"
+	"	push %rbp\n"
+	"	mov %rsp, %rbp\n"
+	"	and $-32, %rsp\n"
+	"	push %rax\n"
+	"	leave\n"
+	"	ret\n"
+	"counts_first:\n"
+	"	endbr64\n"
+	"	push %rax\n"
+	"in_count:\n"
+	"	movabs $code_start, %rax\n"
+	"	incq (%rax)\n"
+	"	pop %rax\n"
+	"	push %rbp\n"
+	"	mov %rsp, %rbp\n"
+	"	pop %rbp\n"
 	"	ret\n"
 	"code_end:\n"
 	"	.text\n");
@@ -173,6 +234,30 @@ static void frame_pointer(void **state)
 	rule_of(behind_leave, STACKD_REG_RSP, 8);
 }
 
+/* A function that preserves rbp alone: of the others nothing is known. */
+static void registers_that_change(void **state)
+{
+	const struct stackd_rule rule = rule_of(changes, STACKD_REG_RSP, 8);
+
+	(void)state;
+	assert_int_equal(rule.cfa_add, 1 << 1);
+	assert_int_equal(rule_of(behind_leave, STACKD_REG_RSP, 8).cfa_add, 0);
+	assert_int_equal(rule_of(checks_first, STACKD_REG_RSP, 8).cfa_add, 1 << 1);
+}
+
+static void before_and_behind_a_frame(void **state)
+{
+	(void)state;
+	rule_of(at_push, STACKD_REG_RSP, 8);
+	assert_int_equal(rule_of(at_mov, STACKD_REG_RSP, 16).saved[0], -16);
+	assert_int_equal(rule_of(in_frame, STACKD_REG_RBP, 16).saved[0], -16);
+	rule_of(behind_call, STACKD_REG_RBP, 16);
+	rule_of(behind_pop, STACKD_REG_RSP, 8);
+	rule_of(aligns, STACKD_REG_RSP, 8);
+	rule_of(counts_first, STACKD_REG_RSP, 8);
+	rule_of(in_count, STACKD_REG_RSP, 16);
+}
+
 static void nothing(void **state)
 {
 	struct stackd_rule rule;
@@ -181,16 +266,20 @@ static void nothing(void **state)
 	assert_false(find(disagrees, &rule));
 	assert_false(find(never, &rule));
 	assert_false(find(jumps_by_return, &rule));
-	assert_false(find(changes, &rule));
 	assert_false(find(lost, &rule));
+	assert_false(find(never_back, &rule));
 	assert_false(find(code_end, &rule));
 }
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(trace),    cmocka_unit_test(argument_that_a_call_takes),
-		cmocka_unit_test(function), cmocka_unit_test(frame_pointer),
+		cmocka_unit_test(trace),
+		cmocka_unit_test(argument_that_a_call_takes),
+		cmocka_unit_test(function),
+		cmocka_unit_test(frame_pointer),
+		cmocka_unit_test(registers_that_change),
+		cmocka_unit_test(before_and_behind_a_frame),
 		cmocka_unit_test(nothing),
 	};
 
