@@ -30,6 +30,7 @@
 #include <string.h>
 
 #include "elf/elf_init.h"
+#include "unwind/stack_load.h"
 
 static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 
@@ -254,6 +255,9 @@ int leaf_rule_improve(const struct elf_file *elf, const struct cfi_index *index,
 		in_dtors_aux(elf, offset, rule);
 	if (!err && rule->fast.cfa == STACKD_CFA_NONE)
 		in_frame_dummy(elf, offset, rule);
+	if (!err && rule->fast.cfa == STACKD_CFA_REG && rule->fast.reg == STACKD_REG_RSP &&
+	    stack_load_precedes(elf, offset))
+		rule->fast = (struct stackd_rule){.cfa = STACKD_CFA_SWITCH};
 	if (!err && rule->fast.cfa == STACKD_CFA_NONE && is_in_tm_clones(elf, offset))
 		set_plain(rule, 0);
 	return err;

@@ -21,6 +21,7 @@
 #include "unwind/recipe_analysis.h"
 #include "unwind/recipe_go.h"
 #include "unwind/recipe_table.h"
+#include "unwind/stack_load.h"
 
 struct fde_range {
 	uint32_t start, end;		 /* file offsets */
@@ -415,6 +416,8 @@ static int finish(const struct compiler *c, const struct recipe_others *others,
 
 	if (!err && others->file && !c->has_jumps) /* else functions have no frames of their own */
 		err = recipe_analysis_lay(others, c->loads, c->load_count, table, rows);
+	if (!err && others->file)
+		err = stack_load_lay(others->file, c->loads, c->load_count, table, rows);
 	return err ? err : recipe_table_build(table, rows);
 }
 

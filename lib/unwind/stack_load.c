@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A search for the bytes of mov disp(%reg),%rsp; see stack_load.h. They are hardly ever a part of
+ * something else: without their first byte they load esp, which no program does.
+ */
+#include "unwind/stack_load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/insn.h"
+#include "unwind/recipe_layer.h"
+
+#define BEFORE 128 /* bytes from such a load to what is on the new stack, at most */
+#define CHUNK  65536
+
+/* The length of the instruction at `code`, if it loads rsp from memory by another register than rsp
+ * and rbp, from which functions restore their own; else 0. */
+static size_t load_at(const uint8_t *code)
+{
+	unsigned mod = code[2] >> 6, rm = code[2] & 7;
+
+	if ((code[0] & 0xfe) != 0x48 || code[1] != 0x8b || (code[2] >> 3 & 7) != INSN_RSP)
+		return 0;
+	if (mod == 3 || rm == 4 || (rm == 5 && (code[0] == 0x48 || !mod)))
+		return 0;
+	return mod == 0 ? 3 : mod == 1 ? 4 : 7;
+}
+
+/* Follows code from `at` to `end`, or to where it goes elsewhere: the offset at which it has
+ * stopped. */
+static size_t follow(const uint8_t *code, size_t at, size_t end, size_t len)
+{
+	ZydisDecoder decoder;
+	struct insn insn;
+
+	insn_decoder_init(&decoder);
+	while (at < end) {
+		if (!insn_decode(&decoder, code + at, len - at, at, &insn))
+			return at;
+		if (insn.flow == INSN_RETURN) /* to the address that has been pushed */
+			return at;
+		at += insn.length;
+		if (insn.flow != INSN_NEXT && insn.flow != INSN_BRANCH)
+			return at;
+	}
+	return at;
+}
+
+bool stack_load_precedes(const struct elf_file *elf, uint64_t offset)
+{
+	uint8_t code[BEFORE + INSN_MAX_BYTES] = {0};
+	size_t before = offset < BEFORE ? (size_t)offset : BEFORE;
+
+	if (elf_file_read(elf, offset - before, code, before) != (int64_t)before)
+		return false;
+	for (size_t i = 0; i + 3 <= before; i++) {
+		size_t n = load_at(code + i);
+
+		if (n && i + n <= before && follow(code, i + n, before, before) == before)
+			return true;
+	}
+	return false;
+}
+
+/* --- tables -------------------------------------------------------------------------------- */
+
+struct lay {
+	const struct elf_file *elf;
+	const struct recipe_table *table;
+	struct recipe_rows_reader rows;
+	struct recipe_row row, next; /* that the offset at hand is in, and the one behind */
+	bool has_next;
+	uint16_t rule; /* SWITCH */
+	struct recipe_rows layer;
+};
+
+/* Whether the rule at an offset tells the CFA from rsp. Offsets rise from call to call. */
+static bool is_from_rsp(struct lay *l, uint64_t offset)
+{
+	const struct stackd_rule *rule;
+	size_t count;
+
+	while (l->has_next && l->next.offset <= offset) {
+		l->row = l->next;
+		l->has_next = recipe_rows_next(&l->rows, &l->next);
+	}
+	if (l->row.offset > offset)
+		return false;
+	rule = &recipe_rules_array(l->table->rules, &count)[l->row.rule];
+	return rule->cfa == STACKD_CFA_REG && rule->reg == STACKD_REG_RSP;
+}
+
+static int lay_behind(struct lay *l, uint64_t offset)
+{
+	uint8_t code[BEFORE] = {0};
+	int64_t len = elf_file_read(l->elf, offset, code, sizeof(code));
+	size_t end = len > 0 ? follow(code, 0, (size_t)len, (size_t)len) : 0;
+	int err;
+
+	if (!end || !is_from_rsp(l, offset))
+		return 0;
+	err = recipe_rows_add(&l->layer, (uint32_t)offset, l->rule);
+	return err ? err : recipe_rows_add(&l->layer, (uint32_t)(offset + end), STACKD_RULE_NONE);
+}
+
+static int lay_load(struct lay *l, const struct recipe_load *load, uint8_t *bytes)
+{
+	uint64_t covered = 0;
+	int err = 0;
+
+	for (uint64_t at = 0; at < load->size && !err; at += CHUNK) {
+		uint64_t want = load->size - at < CHUNK + 7 ? load->size - at : CHUNK + 7;
+		int64_t got = elf_file_read(l->elf, load->offset + at, bytes, want);
+
+		for (int64_t i = 0; i + 7 <= got && i < CHUNK && !err; i++) {
+			const uint8_t *found = memchr(bytes + i, 0x8b, (size_t)(got - i));
+			uint64_t behind;
+			size_t n;
+
+			if (!found)
+				break;
+			i = found - bytes;
+			n = i && i + 7 <= got ? load_at(found - 1) : 0;
+			behind = load->offset + at + (uint64_t)i - 1 + n;
+			if (!n || behind < covered)
+				continue;
+			covered = behind + BEFORE;
+			err = lay_behind(l, behind);
+		}
+	}
+	return err;
+}
+
+int stack_load_lay(const struct elf_file *elf, const struct recipe_load *loads, size_t load_count,
+		   struct recipe_table *table, struct recipe_rows *rows)
+{
+	const struct stackd_rule rule = {.cfa = STACKD_CFA_SWITCH};
+	struct lay l = {.elf = elf, .table = table, .rows = recipe_rows_read(rows)};
+	uint8_t *bytes = malloc(CHUNK + 7);
+	int number = bytes ? recipe_rules_add(table->rules, &rule) : -ENOMEM, err = 0;
+
+	if (number < 0) {
+		free(bytes);
+		return number == -ENOSPC ? 0 : number;
+	}
+	l.rule = (uint16_t)number;
+	l.row.offset = UINT32_MAX;
+	l.has_next = recipe_rows_next(&l.rows, &l.next);
+	for (size_t i = 0; i < load_count && !err; i++)
+		err = loads[i].offset + loads[i].size <= RECIPE_MAX_OFFSET
+			      ? lay_load(&l, &loads[i], bytes)
+			      : 0;
+	if (!err && !recipe_rows_is_empty(&l.layer))
+		err = recipe_layer_above(table, rows, &l.layer, PROVENANCE_ANALYSED);
+	recipe_rows_free(&l.layer);
+	free(bytes);
+	return err;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Code that loads rsp from a structure in memory, as swapcontext() does: from there on it is on
+ * another stack. Call frame information that tells the CFA from rsp does not say so in glibc. What
+ * is at the new rsp is anything, often 0 or a stale return address, until the code has pushed the
+ * address to which it returns.
+ */
+#ifndef UNWIND_STACK_LOAD_H
+#define UNWIND_STACK_LOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "elf/elf_file.h"
+#include "unwind/recipe_table.h"
+
+/* Whether the code right before a file offset, without a jump or call in between, has loaded rsp
+ * so. */
+bool stack_load_precedes(const struct elf_file *elf, uint64_t offset);
+
+/* Lays STACKD_CFA_SWITCH over the rules that tell the CFA from rsp behind such loads, up to where
+ * code goes elsewhere. Returns 0 or -ENOMEM. */
+int stack_load_lay(const struct elf_file *elf, const struct recipe_load *loads, size_t load_count,
+		   struct recipe_table *table, struct recipe_rows *rows);
+
+#endif
