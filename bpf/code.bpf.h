@@ -84,8 +84,16 @@ static __always_inline bool at_return(__u64 pc)
 	       code == 0xf8628d49;
 }
 
+/* Returns whether mov %rsp,%rbp is at these bytes, in either of its two forms. */
+static __always_inline bool sets_frame(const __u8 *code)
+{
+	return code[0] == 0x48 &&
+	       ((code[1] == 0x89 && code[2] == 0xe5) || (code[1] == 0x8b && code[2] == 0xec));
+}
+
 /* Determines from the instructions at a leaf how much of its function's prologue or epilogue has
- * run: enum stackd_leaf. Global, so that it is verified once. */
+ * run, where these few tell: enum stackd_leaf. What stands before push %rbp can be anything: tests
+ * of a counter, a flag or the stack's limit. Global, so that it is verified once. */
 __noinline int leaf_at(__u64 pc)
 {
 	__u8 code[9] = {0};
@@ -93,14 +101,13 @@ __noinline int leaf_at(__u64 pc)
 	/* The code may begin here, or end. */
 	if (bpf_probe_read_user(code + 1, 8, (const void *)pc) &&
 	    bpf_probe_read_user(code + 1, 1, (const void *)pc))
-		return STACKD_LEAF_MADE;
+		return STACKD_LEAF_UNTOLD;
 	bpf_probe_read_user(code, 1, (const void *)(pc - 1));
-	if (code[1] == 0x55 || code[1] == 0xc3 || code[1] == 0xc2 ||
-	    (code[1] == 0xf3 && (code[2] == 0xc3 || (code[2] == 0x0f && code[5] == 0x55))))
+	if (code[1] == 0xc3 || code[1] == 0xc2 || (code[1] == 0xf3 && code[2] == 0xc3) ||
+	    (code[1] == 0x55 && sets_frame(code + 2)) ||
+	    (code[1] == 0xf3 && code[2] == 0x0f && code[5] == 0x55 && sets_frame(code + 6)))
 		return STACKD_LEAF_NONE;
-	if (code[0] == 0x55 && code[1] == 0x48 && code[2] == 0x89 && code[3] == 0xe5)
-		return STACKD_LEAF_PUSHED;
-	return STACKD_LEAF_MADE;
+	return code[0] == 0x55 && sets_frame(code + 1) ? STACKD_LEAF_PUSHED : STACKD_LEAF_UNTOLD;
 }
 
 /* Is `pc` right behind a system call, or behind the few instructions with which clone3() of glibc

@@ -85,8 +85,12 @@ static __always_inline void mend_torn_registers(struct scratch *s)
 	__u64 *r = s->record.regs.r, *frame = s->signal_frame;
 
 	if (bpf_probe_read_user(frame, sizeof(s->signal_frame),
-				(const void *)(r[STACKD_REG_RSP] + SIGCONTEXT_RSP - 8)))
+				(const void *)(r[STACKD_REG_RSP] + SIGCONTEXT_RSP - 8))) {
+		/* There is no signal frame, which rip says: rsp is the interrupted function's. */
+		if (s->saved.orig_rax == RT_SIGRETURN && is_behind_sigreturn(r[STACKD_REG_RIP]))
+			r[STACKD_REG_RSP] = 0;
 		return;
+	}
 	if (frame[2] == r[STACKD_REG_RIP] && frame[4] == USER_SEGMENTS) {
 		r[STACKD_REG_RSP] = frame[1];
 		return;

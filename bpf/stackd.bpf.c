@@ -22,6 +22,7 @@
 #include "idle.bpf.h"
 #include "instance.bpf.h"
 #include "window.bpf.h"
+#include "made.bpf.h"
 #include "mapping.bpf.h"
 #include "prefix.bpf.h"
 #include "probed.bpf.h"
@@ -196,6 +197,12 @@ static __always_inline bool is_entry(const struct scratch *s, const struct stack
 	       (rule->cfa == STACKD_CFA_NONE && s->walk.r[STACKD_REG_RSP] + 8 == s->stack_end);
 }
 
+/* Whether a return address of 0 is where the stack ends. Elsewhere it may be any word. */
+static __always_inline bool is_bottom(const struct scratch *s)
+{
+	return !s->stack_end || s->stack_end - s->walk.slot <= STACKD_STACK_BOTTOM;
+}
+
 /* One frame: 1 ends the walk, with the reason in s->end. */
 static long walk_frame(__u32 turn, struct scratch **at)
 {
@@ -249,6 +256,8 @@ static long walk_frame(__u32 turn, struct scratch **at)
 		walk_again(s);
 		return 0;
 	}
+	if (end == STACKD_END_ENTRY && !s->walk.pc && !is_bottom(s))
+		end = STACKD_END_BAD_RECIPE;
 	note_step(s, index, end);
 	if (end == WALK_GO_ON)
 		return 0;
@@ -366,6 +375,8 @@ static __always_inline void send_stack(struct scratch *s, struct bpf_perf_event_
 		record->leaf = leaf_at(record->regs.r[STACKD_REG_RIP]);
 	}
 	record->stack_bytes = stack;
+	if (stack)
+		send_code(s, kernel * 8);
 	record->shared = 0;
 	record->number = 0;
 	if (ctx && !(record->header.flags & STACKD_JUDGE))

@@ -24,6 +24,8 @@
  *                                              first
  *   READING := struct stackd_reading         no sample: counters' values, for the thread's next
  *                                              record
+ *   CODE   := struct stackd_code_record      no sample: bytes of code, for the thread's next record
+ *             struct stackd_code_mark [n]      (stackd_code.h)
  *   LAUNCHED := struct stackd_launched       no sample: what a program is started with
  *
  * The bookkeeping identity, checked by the daemon at its end:
@@ -118,9 +120,10 @@ struct stackd_regs {
 
 /* The part of a function's prologue or epilogue that has run at an interrupted leaf. */
 enum stackd_leaf {
-	STACKD_LEAF_MADE,   /* rbp is its frame pointer, if it uses one */
+	STACKD_LEAF_MADE,   /* rbp is its frame pointer, if it uses one: a few bytes never tell */
 	STACKD_LEAF_NONE,   /* nothing pushed yet, or everything popped: at push %rbp, or at ret */
 	STACKD_LEAF_PUSHED, /* rbp is pushed, and still the caller's: at mov %rsp,%rbp */
+	STACKD_LEAF_UNTOLD, /* any of these: there is something else */
 };
 
 enum stackd_record_kind {
@@ -130,6 +133,7 @@ enum stackd_record_kind {
 	STACKD_RECORD_BRANCHES = 4,
 	STACKD_RECORD_READING = 5,
 	STACKD_RECORD_LAUNCHED = 6,
+	STACKD_RECORD_CODE = 7,
 };
 
 /* Bits of header.kind, and of stackd_walked.form: fields in front of a WALKED record's frames. */
@@ -360,7 +364,8 @@ struct stackd_stack_record {
 	__u32 number;	   /* counts the CPU's STACK records that can be built upon; 0: none may */
 	__u16 wanted;	   /* number of a file whose table is not loaded; 0: none */
 	__u8 leaf;	   /* enum stackd_leaf, determined from the instructions alone */
-	__u8 pad;
+	__u8 code_count; /* struct stackd_code_mark behind the stack, at a multiple of 8: the reader
+			  * puts them there (daemon/capture/record.h) */
 	__u64 holes;	 /* bit i: page i of the stack, the stack pointer's being 0, was not in
 			  * memory: never written, or on its way; its bytes are 0 here */
 	__u64 cgroup;	 /* id in the hierarchy of version 2 */
@@ -410,6 +415,8 @@ struct stackd_launched {
 	__u32 n;   /* strings */
 	char strings[STACKD_LAUNCHED_STRINGS][STACKD_LAUNCHED_BYTES];
 };
+
+#include "stackd_code.h"
 
 #define STACKD_MOST_COUNTERS 8
 
@@ -504,6 +511,7 @@ enum stackd_scope {
 #define STACKD_ANCHOR_PRICE	 8   /* segments with known ends that earn an anchor */
 #define STACKD_ANCHOR_CREDIT	 64  /* most that are put by */
 #define STACKD_ANCHOR_ENDS	 256 /* that a thread has */
+#define STACKD_STACK_BOTTOM	 256 /* bytes in which a return address of 0 ends a stack */
 #define STACKD_MAX_STACK_BYTES	 (256 * 1024)
 
 /*
@@ -637,6 +645,9 @@ _Static_assert(sizeof(struct stackd_branch) == 24, "stackd_branch is the kernel'
 _Static_assert(sizeof(struct stackd_branch_record) == 40, "stackd_branch_record is shared");
 _Static_assert(sizeof(struct stackd_launched) == 1000, "stackd_launched is shared");
 _Static_assert(sizeof(struct stackd_reading) == 168, "stackd_reading is shared");
+_Static_assert(sizeof(struct stackd_code_mark) == 72, "stackd_code_mark is shared");
+_Static_assert(sizeof(struct stackd_code_record) == 56, "stackd_code_record is shared");
+_Static_assert(sizeof(struct stackd_made) == 64, "stackd_made is shared");
 _Static_assert(sizeof(struct stackd_place) == 72, "stackd_place is shared");
 _Static_assert(sizeof(struct stackd_tagged) == 24, "stackd_tagged is shared");
 _Static_assert(sizeof(struct stackd_known_tag) == 16, "stackd_known_tag is shared");

@@ -14,6 +14,10 @@ struct previous {
 	uint32_t number; /* of the record; 0: there was none */
 	uint32_t bytes;
 	uint8_t data[STACKD_SHARED_BYTES];
+	struct { /* its last CODE record */
+		struct stackd_code_record record;
+		struct stackd_code_mark marks[STACKD_MAX_CODE];
+	} code;
 };
 
 /* A walk of several parts that are not all here yet. */
@@ -99,24 +103,44 @@ static size_t reading_bytes(const struct stackd_reading *reading, size_t size)
 	return reading->is_end ? sizeof(*reading) : front + reading->n * sizeof(__u64);
 }
 
+/* Returns the bytes of what is put behind the stack. */
+static size_t code_bytes(const struct stackd_stack_record *stack, uint32_t count)
+{
+	return count ? (-stack->stack_bytes & 7) + count * sizeof(struct stackd_code_mark) : 0;
+}
+
+const struct stackd_code_mark *record_code(const struct stackd_stack_record *stack)
+{
+	const uint8_t *bytes = (const uint8_t *)(stack + 1) + kernel_bytes(&stack->header);
+
+	return (const struct stackd_code_mark *)(bytes + stack->stack_bytes +
+						 (-stack->stack_bytes & 7));
+}
+
 /* Returns the size that a record other than WALKED states; more than any record has if its fields
  * contradict each other. */
 static size_t size_said(const struct stackd_header *header, size_t size)
 {
 	const struct stackd_stack_record *stack = (const struct stackd_stack_record *)header;
 	const struct stackd_branch_record *branches = (const struct stackd_branch_record *)header;
+	const struct stackd_code_record *code = (const struct stackd_code_record *)header;
 
 	switch (header->kind & STACKD_KIND_MASK) {
 	case STACKD_RECORD_STACK:
 		if (size < sizeof(*stack) || stack->shared > stack->stack_bytes)
 			return SIZE_MAX;
-		return sizeof(*stack) + kernel_bytes(header) + stack->stack_bytes - stack->shared;
+		return sizeof(*stack) + kernel_bytes(header) + stack->stack_bytes - stack->shared +
+		       code_bytes(stack, stack->code_count);
 	case STACKD_RECORD_TAG:
 		return sizeof(struct stackd_tag_record) + kernel_bytes(header);
 	case STACKD_RECORD_BRANCHES:
 		if (size < sizeof(*branches))
 			return SIZE_MAX;
 		return sizeof(*branches) + (size_t)branches->n * sizeof(struct stackd_branch);
+	case STACKD_RECORD_CODE:
+		return size < sizeof(*code) || code->n > STACKD_MAX_CODE
+			       ? SIZE_MAX
+			       : sizeof(*code) + code->n * sizeof(struct stackd_code_mark);
 	case STACKD_RECORD_READING:
 		return reading_bytes((const struct stackd_reading *)header, size);
 	case STACKD_RECORD_LAUNCHED:
@@ -307,11 +331,44 @@ static int read_walked(struct record_reader *r, const struct stackd_walked *walk
 	return expand_walked(r, header, from, bytes, from + bytes, NULL, ret_record);
 }
 
+/* Keeps a CODE record for the STACK record that follows. */
+static int keep_code(struct record_reader *r, const struct stackd_code_record *code)
+{
+	struct previous *previous = previous_of(r, code->header.cpu);
+
+	if (!previous)
+		return -ENOMEM;
+	memcpy(&previous->code, code, sizeof(*code) + code->n * sizeof(struct stackd_code_mark));
+	return 0;
+}
+
+/* Returns what was kept for a STACK record; NULL: nothing. */
+static const struct previous *code_of(const struct record_reader *r,
+				      const struct stackd_header *header)
+{
+	const struct previous *previous = header->cpu < r->n_cpus ? r->cpus[header->cpu] : NULL;
+	const struct stackd_header *code = previous ? &previous->code.record.header : NULL;
+
+	return code && code->tid == header->tid && code->time_ns == header->time_ns ? previous
+										    : NULL;
+}
+
+/* Puts that behind the stack. */
+static void put_code(struct stackd_stack_record *stack, const struct previous *previous)
+{
+	uint32_t n = previous->code.record.n;
+
+	stack->code_count = (uint8_t)n;
+	memcpy((void *)record_code(stack), previous->code.marks,
+	       n * sizeof(struct stackd_code_mark));
+}
+
 int record_read(struct record_reader *r, const void *data, size_t size, uint64_t now_ns,
 		struct stackd_header **ret_record)
 {
 	const struct stackd_header *header = data;
 	const struct stackd_stack_record *stack = data;
+	const struct previous *code = NULL;
 	struct stackd_header *copy;
 	size_t said, whole;
 	int err = 0;
@@ -323,14 +380,20 @@ int record_read(struct record_reader *r, const void *data, size_t size, uint64_t
 	said = whole = size_said(header, size);
 	if (said > size)
 		return -EBADMSG;
-	if (header->kind == STACKD_RECORD_STACK)
-		whole += stack->shared;
+	if (header->kind == STACKD_RECORD_STACK) {
+		code = stack->code_count ? NULL : code_of(r, header);
+		whole += stack->shared + code_bytes(stack, code ? code->code.record.n : 0);
+	}
 	copy = record_pool_take(r->pool, whole);
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, data, said);
 	if (header->kind == STACKD_RECORD_STACK)
 		err = complete_stack(r, (struct stackd_stack_record *)copy);
+	else if (header->kind == STACKD_RECORD_CODE)
+		err = keep_code(r, (const struct stackd_code_record *)copy);
+	if (!err && code)
+		put_code((struct stackd_stack_record *)copy, code);
 	if (err) {
 		record_pool_give_back(copy);
 		return err;
@@ -373,6 +436,8 @@ uint32_t record_pid(const struct stackd_header *record)
 		return ((const struct stackd_branch_record *)record)->pid;
 	if (record->kind == STACKD_RECORD_READING)
 		return ((const struct stackd_reading *)record)->pid;
+	if (record->kind == STACKD_RECORD_CODE)
+		return ((const struct stackd_code_record *)record)->pid;
 	if (record->kind == STACKD_RECORD_LAUNCHED)
 		return ((const struct stackd_launched *)record)->pid;
 	if (!(record->kind & STACKD_HAS_PID))

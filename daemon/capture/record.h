@@ -35,6 +35,10 @@ int record_read(struct record_reader *reader, const void *data, size_t size, uin
 /* Returns the bytes that a record takes that was read. */
 size_t record_size(const struct stackd_header *record);
 
+/* Returns the stack->code_count marks of a STACK record that has been read: those of the CODE
+ * record before it, which was of the same thread and time. */
+const struct stackd_code_mark *record_code(const struct stackd_stack_record *stack);
+
 /* Returns the process id of a record that was read. */
 uint32_t record_pid(const struct stackd_header *record);
 

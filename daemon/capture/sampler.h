@@ -143,11 +143,11 @@ int sampler_drain(struct sampler *sampler, int (*each)(void *arg, struct stackd_
 bool sampler_is_pressed(const struct sampler *sampler);
 
 /* The kernel half's maps of code that processes have made, and whether there is anything in them:
- * processes whose code is left to the daemon (left_code), files of such code (made_files), and
- * processes of Erlang's virtual machine (beams). */
+ * where processes have it (made_ranges), files of such code (made_files), and processes of Erlang's
+ * virtual machine (beams). */
 struct sampler_code {
-	int left_fd, files_fd, beams_fd;
-	uint32_t *has_left, *has_files, *has_beams; /* borrowed */
+	int ranges_fd, files_fd, beams_fd;
+	uint32_t *has_ranges, *has_files, *has_beams; /* borrowed */
 };
 
 /* Gives these maps. They belong to the sampler. */

@@ -65,3 +65,8 @@ uint64_t code_memory_start(void *locator, pid_t pid, uint64_t address)
 
 	return m ? m->start : 0;
 }
+
+bool code_memory_read_page(pid_t pid, uint64_t start, uint8_t *bytes)
+{
+	return read_at(pid, start, bytes, PAGE_BYTES) == PAGE_BYTES;
+}

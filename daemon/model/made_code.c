@@ -5,10 +5,12 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/int_map.h"
 #include "base/vec.h"
 #include "daemon/model/code_memory.h"
+#include "daemon/model/code_pages.h"
 #include "proc/mapping_set.h"
 #include "unwind/beam_code.h"
 
@@ -16,12 +18,28 @@
 #define LOOK_NS	      20000000 /* between two looks at a process */
 #define MAPPINGS      64       /* of a process's code that are looked at, at most */
 
+struct range {
+	uint64_t start, end;
+};
+
+/* What the kernel half knows of a process's ranges. */
+struct told {
+	pid_t pid;
+	uint64_t version; /* of its mappings; 0: they are to be told again */
+	uint32_t count;
+	struct range ranges[STACKD_MADE_RANGES + 1];
+};
+
+#define TOLD 256
+
 struct made_code {
 	struct locator *locator;
+	struct code_pages *pages;
 	struct sampler_code maps; /* has_*: NULL without */
 	VEC(struct stackd_beam) known;
 	struct int_map beams;	  /* by number of object, the index of what is known of it */
 	struct int_map looked_at; /* by pid: when, in LOOK_NS, if since the last tick */
+	struct told told[TOLD];	  /* by pid */
 	uint8_t bytes[BEAM_CODE_SEARCHED];
 };
 
@@ -32,6 +50,10 @@ int made_code_new(struct locator *locator, struct made_code **ret_made)
 	if (!m)
 		return -ENOMEM;
 	m->locator = locator;
+	if (code_pages_new(code_memory_read, locator, code_memory_read_page, &m->pages)) {
+		free(m);
+		return -ENOMEM;
+	}
 	*ret_made = m;
 	return 0;
 }
@@ -40,6 +62,7 @@ void made_code_free(struct made_code *m)
 {
 	if (!m)
 		return;
+	code_pages_free(m->pages);
 	free(m->known.items);
 	int_map_fini(&m->beams);
 	int_map_fini(&m->looked_at);
@@ -58,18 +81,26 @@ static void tell(int fd, uint32_t *has, const void *key, const void *value)
 		*has = 1;
 }
 
-void made_code_leave(void *made, pid_t pid)
+size_t made_code_read(void *made, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
+		      uint8_t *bytes, uint64_t *ret_start)
 {
 	const struct made_code *m = made;
-	const uint32_t key = (uint32_t)pid, is_left = 1;
 
-	if (m && m->maps.has_left)
-		tell(m->maps.left_fd, m->maps.has_left, &key, &is_left);
+	return code_pages_read(m->pages, pid, address, before, after, bytes, ret_start);
+}
+
+uint64_t made_code_start(void *made, pid_t pid, uint64_t address)
+{
+	const struct made_code *m = made;
+
+	return code_memory_start(m->locator, pid, address);
 }
 
 void made_code_tick(struct made_code *m)
 {
 	int_map_clear(&m->looked_at);
+	for (size_t i = 0; i < TOLD; i++)
+		m->told[i].version = 0;
 }
 
 bool made_code_is_beam(const struct made_code *m, const struct object *code)
@@ -125,6 +156,104 @@ static bool find_beam(struct made_code *m, pid_t pid, const struct object **ret_
 	return false;
 }
 
+/* --- ranges ---------------------------------------------------------------------------------- */
+
+/* Joins the two neighbours of some ranges that are nearest to each other: one range less. */
+static void join_nearest(struct range *ranges, uint32_t count)
+{
+	uint32_t at = 1;
+
+	for (uint32_t i = 2; i < count; i++) {
+		if (ranges[i].start - ranges[i - 1].end < ranges[at].start - ranges[at - 1].end)
+			at = i;
+	}
+	ranges[at - 1].end = ranges[at].end;
+	memmove(&ranges[at], &ranges[at + 1], (count - at - 1) * sizeof(*ranges));
+}
+
+/* Adds a range, and joins it with those that it overlaps or is nearest to. */
+static void add_range(struct told *t, uint64_t start, uint64_t end)
+{
+	uint32_t at = t->count;
+
+	for (uint32_t i = 0; i < t->count; i++) {
+		if (start >= t->ranges[i].start && end <= t->ranges[i].end)
+			return;
+	}
+	for (; at && t->ranges[at - 1].start > start; at--)
+		t->ranges[at] = t->ranges[at - 1];
+	t->ranges[at] = (struct range){start, end};
+	t->count++;
+	for (uint32_t i = 1; i < t->count;) {
+		if (t->ranges[i].start > t->ranges[i - 1].end) {
+			i++;
+			continue;
+		}
+		if (t->ranges[i].end > t->ranges[i - 1].end)
+			t->ranges[i - 1].end = t->ranges[i].end;
+		memmove(&t->ranges[i], &t->ranges[i + 1],
+			(t->count - i - 1) * sizeof(t->ranges[0]));
+		t->count--;
+	}
+	if (t->count > STACKD_MADE_RANGES)
+		join_nearest(t->ranges, t->count--);
+}
+
+static struct told *told_of(struct made_code *m, pid_t pid)
+{
+	struct told *t = &m->told[(uint32_t)pid % TOLD];
+
+	if (t->pid != pid)
+		*t = (struct told){.pid = pid};
+	return t;
+}
+
+static void tell_of(const struct made_code *m, const struct told *t)
+{
+	const uint32_t key = (uint32_t)t->pid;
+	struct stackd_made made = {0};
+
+	for (uint32_t i = 0; i < t->count; i++) {
+		made.start[i] = t->ranges[i].start;
+		made.size[i] = t->ranges[i].end - t->ranges[i].start;
+	}
+	if (t->count && m->maps.has_ranges)
+		tell(m->maps.ranges_fd, m->maps.has_ranges, &key, &made);
+}
+
+/* Tells where a process has code, if its mappings have changed. */
+static void tell_ranges(struct made_code *m, pid_t pid)
+{
+	const struct mapping_set *set = locator_mappings(m->locator, pid);
+	struct told *t = told_of(m, pid);
+
+	if (!set || t->version == set->version)
+		return;
+	t->version = set->version;
+	for (uint32_t i = 0; i < set->count; i++) {
+		if (set->maps[i].object->kind == OBJECT_JIT)
+			add_range(t, set->maps[i].start, set->maps[i].end);
+	}
+	tell_of(m, t);
+}
+
+/* The mappings that are known here are those of a time past, and those of the kernel half of now.
+ */
+void made_code_keep(struct made_code *m, const struct stackd_code_record *record)
+{
+	struct told *t = told_of(m, (pid_t)record->pid);
+	struct told before = *t;
+
+	code_pages_keep(m->pages, record);
+	if (!record->size)
+		return;
+	add_range(t, record->start, record->start + record->size);
+	if (memcmp(&before, t, sizeof(before)) != 0)
+		tell_of(m, t);
+}
+
+/* --- the BEAM -------------------------------------------------------------------------------- */
+
 /* Looks at a process, again some moments after the last time: it may not have made its code yet.
  */
 static int look_at(struct made_code *m, pid_t pid, uint64_t time_ns)
@@ -155,6 +284,7 @@ int made_code_note(struct made_code *m, const struct stackd_stack_record *record
 
 	if (!m->maps.has_beams)
 		return 0;
+	tell_ranges(m, (pid_t)record->pid);
 	if (unknown->key.inode) {
 		mapping = locator_mapping(m->locator, (pid_t)record->pid, unknown->start);
 		if (mapping && mapping->object->kind == OBJECT_JIT)

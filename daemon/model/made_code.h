@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Tells the kernel half of code that processes have made themselves, when it leaves a walk to the
- * daemon: that a file is such code (the two mappings of a JIT compiler that never has memory
- * both writable and executable), and whose code is that of Erlang's virtual machine, which has
- * steps of its own (bpf/beam.bpf.h).
+ * daemon: where it is, since its bytes are sent with each such walk (stackd_code.h); that a file is
+ * such code (the two mappings of a JIT compiler that never has memory both writable and
+ * executable), and whose code is that of Erlang's virtual machine, which has steps of its own
+ * (bpf/beam.bpf.h).
  */
 #ifndef MODEL_MADE_CODE_H
 #define MODEL_MADE_CODE_H
@@ -24,12 +25,19 @@ void made_code_free(struct made_code *made); /* NULL is fine */
 /* Tells by these maps, which are copied; without them nothing is told. */
 void made_code_use_maps(struct made_code *made, const struct sampler_code *maps);
 
-/* Has the kernel half leave a process's code to the daemon: it keeps no frame pointers. */
-void made_code_leave(void *made, pid_t pid); /* a steps_bare_fn; NULL is fine */
-
 /* Takes a record that the kernel half has left to the daemon, as soon as it is read. Each process
  * is looked at now and then until its code is known. 0 or -ENOMEM. */
 int made_code_note(struct made_code *made, const struct stackd_stack_record *record);
+
+/* Takes a record of the bytes of code, as soon as it is read: they are kept. */
+void made_code_keep(struct made_code *made, const struct stackd_code_record *record);
+
+/* Reads executable memory of a process, as it is now or was kept; a runtime_code_read_fn. */
+size_t made_code_read(void *made, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
+		      uint8_t *bytes, uint64_t *ret_start);
+
+/* Gives the start of the executable mapping at an address; a runtime_code_start_fn. */
+uint64_t made_code_start(void *made, pid_t pid, uint64_t address);
 
 /* To be called about once a second. */
 void made_code_tick(struct made_code *made);

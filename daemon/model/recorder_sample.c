@@ -135,6 +135,8 @@ int recorder_prefetch_record(struct recorder *r, const struct stackd_header *rec
 	    wait_reason_has_object(&instance, false))
 		err = wait_objects_prefetch(r->wait_objects, (pid_t)record_pid(record),
 					    record->time_ns, &instance);
+	if (!err && record->kind == STACKD_RECORD_CODE)
+		made_code_keep(r->made, (const struct stackd_code_record *)record);
 	if (!err && record->kind == STACKD_RECORD_STACK &&
 	    process_table_knows(r->processes, (pid_t)record_pid(record)))
 		err = made_code_note(r->made, (const struct stackd_stack_record *)record);
@@ -324,6 +326,8 @@ static int take_record(struct recorder *r, const struct stackd_header *record)
 		readings_take(r->readings, (const struct stackd_reading *)record);
 		return 0;
 	}
+	if (record && record->kind == STACKD_RECORD_CODE) /* it is a part of the next record */
+		return 0;
 	if (record && record->kind == STACKD_RECORD_LAUNCHED)
 		return r->ranks ? ranks_launched(r->ranks, (const struct stackd_launched *)record)
 				: 0;

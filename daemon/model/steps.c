@@ -22,12 +22,10 @@ struct steps {
 	struct ask_walks *worker;     /* NULL: code is read here */
 	struct runtime_code *code;    /* NULL: code without a file is not checked */
 	const struct made_code *made; /* NULL: all of it goes by frame pointers */
-	steps_bare_fn *bare;
-	void *bare_arg;
-	struct lbr_reach *reach; /* NULL until a step is to be checked */
-	struct int_map pairs;	 /* by key_of(): enum lbr_step */
-	struct int_map doubted;	 /* so, those on code made at run time that may yet change: the tick
-				  * of the check << 2 | enum doubt */
+	struct lbr_reach *reach;      /* NULL until a step is to be checked */
+	struct int_map pairs;	      /* by key_of(): enum lbr_step */
+	struct int_map doubted; /* so, those on code made at run time that may yet change: the tick
+				 * of the check << 2 | enum doubt */
 	struct int_map bare_objects; /* code of processes, by number, that was seen to keep no frame
 				      * pointers */
 	uint32_t ticks;
@@ -69,11 +67,9 @@ void steps_free(struct steps *s)
 	free(s);
 }
 
-void steps_use_code(struct steps *s, struct runtime_code *code, steps_bare_fn *bare, void *arg)
+void steps_use_code(struct steps *s, struct runtime_code *code)
 {
 	s->code = code;
-	s->bare = bare;
-	s->bare_arg = arg;
 }
 
 void steps_use_made_code(struct steps *s, const struct made_code *made)
@@ -202,13 +198,6 @@ static uint32_t weigh(const struct steps *s, const struct step *step, enum runti
 	return is_bare ? NOT_YET : LBR_STEP_UNCHECKED;
 }
 
-/* A process that is known to keep no frame pointers is left to the daemon. 0 or -ENOMEM. */
-static int note_bare(struct steps *s, const struct object *code)
-{
-	s->bare(s->bare_arg, code->owner.pid);
-	return int_map_set(&s->bare_objects, code->number, 1);
-}
-
 static bool is_shared(const struct steps *s, uint32_t number)
 {
 	const struct location *l = location_at(s->locations, number);
@@ -226,7 +215,7 @@ static int check(struct steps *s, const struct step *step, uint32_t *ret_verdict
 	*ret_verdict = s->worker ? check_there(s, step, &frame) : check_here(s, step, &frame);
 	if (step->may_be_bare && frame == RUNTIME_CODE_BARE) {
 		*ret_verdict = LBR_STEP_WRONG;
-		err = note_bare(s, callee);
+		err = int_map_set(&s->bare_objects, callee->number, 1);
 	}
 	if (*ret_verdict == LBR_STEP_WRONG && is_shared(s, step->callee))
 		*ret_verdict = LBR_STEP_UNCHECKED;

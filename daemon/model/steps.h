@@ -39,15 +39,11 @@ void steps_free(struct steps *steps); /* NULL is fine */
 /* Forgets all verdicts, since the locations were cleared. The counts go on. */
 void steps_begin_anew(struct steps *steps);
 
-/* Takes a process whose code without a file keeps no frame pointers, although steps were made by
- * them. */
-typedef void steps_bare_fn(void *arg, pid_t pid);
-
 /* To be called with runtime_code_tick(). */
 void steps_tick(struct steps *steps);
 
 /* Makes it check steps in code that no file has by `code`, which is borrowed. */
-void steps_use_code(struct steps *steps, struct runtime_code *code, steps_bare_fn *bare, void *arg);
+void steps_use_code(struct steps *steps, struct runtime_code *code);
 
 /* Tells it whose code is walked by more than frame pointers; borrowed. */
 void steps_use_made_code(struct steps *steps, const struct made_code *made);

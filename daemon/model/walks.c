@@ -52,8 +52,10 @@ int walks_new(const struct walks_options *options, struct walks **ret_walks)
 	if (!err)
 		err = steps_new(options->objects, options->locations, NULL, &w->steps);
 	if (!err)
-		err = runtime_code_new(code_memory_read, code_memory_start, options->locator, NULL,
-				       &w->code);
+		err = options->made ? runtime_code_new(made_code_read, made_code_start,
+						       options->made, NULL, &w->code)
+				    : runtime_code_new(code_memory_read, code_memory_start,
+						       options->locator, NULL, &w->code);
 	if (!err)
 		err = copied_text_new(options->locator, "/proc", &w->copied);
 	if (err) {
@@ -61,7 +63,7 @@ int walks_new(const struct walks_options *options, struct walks **ret_walks)
 		return err;
 	}
 	dwarf_walk_use_code(w->walk, w->code);
-	steps_use_code(w->steps, w->code, made_code_leave, options->made);
+	steps_use_code(w->steps, w->code);
 	steps_use_made_code(w->steps, options->made);
 	*ret_walks = w;
 	return 0;
@@ -106,7 +108,8 @@ int walks_use_workers(struct walks *w, struct workers *workers)
 	const struct ask_walks_options options = {
 		.worker = workers_of(workers, WORKER_LOOP),
 		.objects = w->with.objects,
-		.read_code = code_memory_read,
+		.read_code = w->with.made ? made_code_read : code_memory_read,
+		.code = w->with.made ? (void *)w->with.made : w->with.locator,
 		.mappings_of = locator_mappings,
 		.processes = w->with.locator,
 	};
@@ -222,8 +225,7 @@ static int add_kernel(struct walks *w, const struct stackd_header *record, struc
 	return err;
 }
 
-/* Looks for text that was copied, if made code was met. 1: there is some more; 0; -ENOMEM. From now
- * on the kernel half leaves it to the daemon. */
+/* Looks for text that was copied, if made code was met. 1: there is some more; 0; -ENOMEM. */
 static int look_for_text(struct walks *w, const struct stackd_header *header)
 {
 	pid_t pid = (pid_t)record_pid(header);
@@ -231,8 +233,6 @@ static int look_for_text(struct walks *w, const struct stackd_header *header)
 
 	if (w->met_made)
 		found = copied_text_look(w->copied, pid, header->time_ns, w->met_file);
-	if (found > 0)
-		made_code_leave(w->with.made, pid);
 	w->met_made = w->met_file = false;
 	return found;
 }
@@ -285,6 +285,9 @@ static struct walk_input input_of(const struct stackd_stack_record *record,
 		.stack_holes = record->holes,
 		.pid = process->pid,
 		.leaf = record->leaf,
+		.has_code = true,
+		.code = record_code(record),
+		.code_count = record->code_count,
 		.find = locator_find_code,
 		.arg = process,
 	};

@@ -140,8 +140,8 @@ static int answer_code(struct ask_walks *w, const struct walk_wire_address *at, 
 
 	if (at->before > MAX_CODE_BYTES || at->after > MAX_CODE_BYTES - at->before)
 		return -EINVAL;
-	len = w->with.read_code(w->with.processes, at->pid, at->address, at->before, at->after,
-				w->code, &start);
+	len = w->with.read_code(w->with.code, at->pid, at->address, at->before, at->after, w->code,
+				&start);
 	BUF_PUT(answer, start);
 	buf_put(answer, w->code, len);
 	return len ? 0 : -ENOENT;
@@ -296,11 +296,14 @@ void ask_walks_put(struct ask_walks *w, const struct walk_input *in, size_t max_
 					     .leaf = in->leaf,
 					     .max_frames = (uint32_t)max_frames,
 					     .stack_cut = in->stack_cut,
-					     .is_return = in->is_return};
+					     .is_return = in->is_return,
+					     .code_count = (uint32_t)in->code_count,
+					     .has_code = in->has_code};
 
 	*ret_head = head_of(w, in->pid, 0);
 	BUF_PUT(request, *ret_head);
 	BUF_PUT(request, wire);
+	buf_put(request, in->code, in->code_count * sizeof(*in->code));
 	buf_put(request, in->stack, in->stack_bytes);
 }
 

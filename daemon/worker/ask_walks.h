@@ -17,9 +17,10 @@ struct ask_walks_options {
 	dwarf_walk_rule_fn *find_rule; /* NULL: there are no tables */
 	void *rules;
 	runtime_code_read_fn *read_code;
+	void *code; /* its argument */
 	/* Gives all mappings of a process; NULL: none. They hold until the next event. */
 	const struct mapping_set *(*mappings_of)(void *arg, pid_t pid);
-	void *processes; /* the argument of the last two */
+	void *processes; /* its argument */
 };
 
 struct ask_walks;

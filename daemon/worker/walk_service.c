@@ -233,6 +233,12 @@ static int walk(struct walk_service *w, struct buf_reader *request, struct buf *
 	if (!BUF_GET(request, wire))
 		return -EINVAL;
 	in.regs = wire.regs;
+	if (wire.code_count > buf_left(request) / sizeof(*in.code))
+		return -EINVAL;
+	in.has_code = wire.has_code;
+	in.code = (const void *)request->at;
+	in.code_count = wire.code_count;
+	request->at += wire.code_count * sizeof(*in.code);
 	in.stack = request->at;
 	in.stack_bytes = buf_left(request);
 	in.stack_cut = wire.stack_cut;

@@ -19,12 +19,13 @@ struct walk_wire_head {
 	uint32_t padding;
 };
 
-/* WIRE_WALK: struct walk_input, followed by the stack. */
+/* WIRE_WALK: struct walk_input, followed by struct stackd_code_mark [code_count], and the stack. */
 struct walk_wire_input {
 	struct stackd_regs regs;
 	uint64_t stack_start, stack_end, stack_holes;
 	uint32_t known, leaf, max_frames;
-	uint8_t stack_cut, is_return, padding[2];
+	uint32_t code_count;
+	uint8_t stack_cut, is_return, has_code, padding[5];
 };
 
 /* WIRE_WALKS: many walks, each with its length, u32, before its head. The reply has a part for

@@ -473,7 +473,7 @@ static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_
 	if (rule->fast.cfa == STACKD_CFA_NONE && rule->is_provisional)
 		return weak_step_without_recipes(run, object, offset);
 	if (rule->fast.cfa == STACKD_CFA_NONE)
-		return weak_step_by_frame_pointer(run);
+		return weak_step_by_frame_pointer(run, object, offset);
 	return walk_step(rule, &run->memory, &run->state);
 }
 
@@ -583,6 +583,16 @@ static uint8_t provenance_of_step(const struct walk_run *run, enum stackd_end_re
 									: run->provenance;
 }
 
+/* A return address of 0 ends a stack where that ends, as those of coroutines do that their program
+ * has put together. Elsewhere it is a word like any other: the rule does not hold. */
+static enum stackd_end_reason at_zero(const struct walk_run *run)
+{
+	uint64_t slot = run->state.slot, end = run->memory.end;
+
+	return !end || (slot < end && end - slot <= STACKD_STACK_BOTTOM) ? STACKD_END_ENTRY
+									 : STACKD_END_STACK_SWITCH;
+}
+
 enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct walk_input *in,
 					struct walk_frame *frames, size_t max_frames,
 					size_t *ret_count)
@@ -607,6 +617,10 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 
 		if (!enter_frame(&run, frame) &&
 		    !(weak_step_leave_trampoline(&run) && enter_frame(&run, frame))) {
+			if (weak_step_from_nowhere(&run))
+				continue;
+			/* A return address that is none is no frame. */
+			n -= frame->is_return && n > 1;
 			reason = STACKD_END_NO_MAPPING;
 			break;
 		}
@@ -615,7 +629,7 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 		reason = to_caller(walk, &run, frame->object, frame->offset);
 		frame->provenance = provenance_of_step(&run, reason);
 		if (reason == WALK_GOES_ON && !run.state.r[STACKD_REG_RIP])
-			reason = STACKD_END_ENTRY;
+			reason = at_zero(&run);
 		if (reason != WALK_GOES_ON)
 			break;
 		reason = STACKD_END_TOO_DEEP;

@@ -50,6 +50,12 @@ struct walk_input {
 
 	pid_t pid; /* whose code without a file can be read (dwarf_walk_use_code()); 0: nobody's */
 
+	/* What code of the process had in memory at the sample, for those addresses that are known;
+	 * borrowed. Rules of code without a file are used only where it still has the same. */
+	bool has_code; /* false: it is taken as it is now */
+	const struct stackd_code_mark *code;
+	size_t code_count;
+
 	enum stackd_leaf leaf; /* for code that has no rule: how far it is in making its frame */
 
 	/* A walk that begins in the middle, at a frame of which not all is known. All 0: it begins

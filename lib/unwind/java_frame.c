@@ -52,6 +52,17 @@ bool java_frame_sender(const struct walk_memory *m, uint64_t fp, uint64_t *ret_s
 	       locals >= fp + 8 && locals < sender_sp;
 }
 
+bool java_frame_runs(const struct walk_memory *m, uint64_t fp, uint64_t rsp)
+{
+	uint64_t sender_sp, last_sp, locals, bottom;
+
+	return read_word(m, fp, SENDER_SP, &sender_sp) && read_word(m, fp, LAST_SP, &last_sp) &&
+	       read_word(m, fp, LOCALS, &locals) && read_word(m, fp, FIXED, &bottom) && !last_sp &&
+	       !((sender_sp | locals | bottom) & 7) && sender_sp >= fp + ABOVE &&
+	       sender_sp - m->start < m->len && locals >= fp + 8 && locals - m->start < m->len &&
+	       bottom <= fp - FIXED && bottom >= rsp;
+}
+
 /* mov %eax,-PAGES(%rsp); push %rbp; sub */
 static bool is_start(const uint8_t *code)
 {

@@ -10,6 +10,7 @@
  *   fp - 8   sender_sp: the caller's stack pointer when it called
  *   fp - 16  last_sp: the own stack pointer, while a method that it has called runs; else 0
  *   fp - 56  address of the first local variable, which is between these and the caller's frame
+ *   fp - 72  address of the bottom of the method's own stack: of this word, but for monitors
  *
  * So last_sp of the caller is right above the return address and the called method's arguments, and
  * is sender_sp of a callee that is interpreted, too.
@@ -40,6 +41,10 @@ bool java_frame_is_called(const struct walk_memory *memory, uint64_t fp, uint64_
 /* Whether the frame at `fp` is one of the interpreter, by all that is known of it. Then gives its
  * sender_sp: where its caller is compiled, arguments were moved to the stack above the frame. */
 bool java_frame_sender(const struct walk_memory *memory, uint64_t fp, uint64_t *ret_sender_sp);
+
+/* Whether the frame at `fp` is one of the interpreter whose method runs right now, rather than one
+ * that it has called: code that is interrupted with such a frame pointer has it for its frame. */
+bool java_frame_runs(const struct walk_memory *memory, uint64_t fp, uint64_t rsp);
 
 /* Finds where compiled methods begin in the `len` bytes of code at `address`, at most
  * JAVA_FRAME_STARTS of them; their number. */

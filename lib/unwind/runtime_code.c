@@ -291,6 +291,51 @@ bool runtime_code_has_changed(struct runtime_code *c, pid_t pid, uint64_t addres
 	return catch_up(c, find(c, &at), &at);
 }
 
+/* Whether a piece has the blocks that were there, as far as it goes. */
+static bool has_blocks(const struct piece *p, const struct stackd_code_mark *then)
+{
+	uint64_t from = then->address / STACKD_CODE_BLOCK - STACKD_CODE_BEFORE;
+	__u64 words[STACKD_CODE_BLOCK / 8];
+
+	for (unsigned i = 0; i < STACKD_CODE_BLOCKS; i++) {
+		uint64_t at = (from + i) * STACKD_CODE_BLOCK;
+		bool is_own = i == STACKD_CODE_BEFORE;
+
+		if (!then->hashes[i] || elf_file_read(p->object.elf, at, (uint8_t *)words,
+						      sizeof(words)) != sizeof(words)) {
+			if (is_own)
+				return false;
+			continue;
+		}
+		if (stackd_code_hash(words) != then->hashes[i])
+			return false;
+	}
+	return true;
+}
+
+bool runtime_code_is_as(struct runtime_code *c, pid_t pid, uint64_t address,
+			const struct stackd_code_mark *then)
+{
+	const struct place at = {.pid = pid, .address = address};
+	struct piece *p = find_room(c, pid, address / RUNTIME_CODE_CORE);
+
+	/* What it had then is better than what it has now. */
+	if (p->owner == pid && p->number == address / RUNTIME_CODE_CORE && has_blocks(p, then)) {
+		p->checked = c->ticks;
+		p->used = ++c->uses;
+		return true;
+	}
+	p = find(c, &at);
+	if (!p)
+		return false;
+	if (has_blocks(p, then))
+		return true;
+	if (c->credit_ns <= 0)
+		return false;
+	refresh(c, p, &at);
+	return p->owner && has_blocks(p, then);
+}
+
 /* --- rules --------------------------------------------------------------------------------- */
 
 static void rule_of(const struct piece *p, uint64_t address, bool is_return,

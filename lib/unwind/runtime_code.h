@@ -11,7 +11,8 @@
  *                           └─ read again after each runtime_code_tick(), and analysed again if its
  *                              bytes have changed
  *
- * A sample may be older than the bytes. So a step by such a rule holds only if it comes to a return
+ * A sample may be older than the bytes. So a rule is used only where runtime_code_is_as() finds the
+ * bytes that the kernel half saw; a step by it holds only if it comes to a return
  * address behind a call, and is checked as all steps by analysed rules are (lbr/lbr_step.h).
  *
  * Code of files is analysed in the same way while all of the file's recipes are still being made
@@ -71,6 +72,11 @@ const struct object *runtime_code_at(struct runtime_code *code, pid_t pid, uint6
 /* Reads the bytes around an address again, where they are others by now than at the last tick.
  * Returns whether they are: what was told of them holds no more. */
 bool runtime_code_has_changed(struct runtime_code *code, pid_t pid, uint64_t address);
+
+/* Whether the code around an address, that of an instruction or a return address, is what a process
+ * had there when the kernel half looked. It is read again first, where it differs. */
+bool runtime_code_is_as(struct runtime_code *code, pid_t pid, uint64_t address,
+			const struct stackd_code_mark *then);
 
 /* Gives the rule at an address, that of a return address minus 1. STACKD_CFA_NONE: there is none.
  */

@@ -133,14 +133,32 @@ static enum stackd_end_reason step_to(struct walk_run *run, uint64_t below, uint
 	return WALK_GOES_ON;
 }
 
+/* How far the frame at hand is made. A function that has called has made it; one that a signal has
+ * interrupted may have done anything. */
+static enum stackd_leaf leaf_of(const struct walk_run *run)
+{
+	if (run->state.is_return)
+		return STACKD_LEAF_MADE;
+	return run->state.slot ? STACKD_LEAF_UNTOLD : run->in->leaf;
+}
+
+/* Whether the code that was interrupted is Java's interpreter, in the middle of a method. */
+static bool is_interpreting(const struct walk_run *run)
+{
+	const struct walk_state *s = &run->state;
+
+	return java_frame_runs(&run->memory, s->r[STACKD_REG_RBP], s->r[STACKD_REG_RSP]);
+}
+
 static enum stackd_end_reason step_by_frame_pointer(struct walk_run *run,
 						    enum stackd_end_reason failure)
 {
 	const struct walk_state *s = &run->state;
-	enum stackd_leaf leaf = s->slot ? STACKD_LEAF_MADE : run->in->leaf;
+	enum stackd_leaf leaf = leaf_of(run);
 	uint64_t rsp = s->r[STACKD_REG_RSP], fp = s->r[STACKD_REG_RBP], saved;
 
-	if (!(s->known >> STACKD_REG_RBP & 1))
+	if (!(s->known >> STACKD_REG_RBP & 1) ||
+	    (leaf == STACKD_LEAF_UNTOLD && !is_interpreting(run)))
 		return failure;
 	if (leaf == STACKD_LEAF_NONE)
 		return step_to(run, rsp, rsp, fp, failure);
@@ -149,11 +167,6 @@ static enum stackd_end_reason step_by_frame_pointer(struct walk_run *run,
 	if (fp & 7 || fp < rsp || !walk_memory_read8(&run->memory, fp, &saved))
 		return failure;
 	return step_to(run, fp, fp + 8, saved, failure);
-}
-
-enum stackd_end_reason weak_step_by_frame_pointer(struct walk_run *run)
-{
-	return step_by_frame_pointer(run, STACKD_END_NO_RECIPE);
 }
 
 /* --- code without a file ------------------------------------------------------------------- */
@@ -227,18 +240,68 @@ static bool step_by_entry(struct walk_run *run)
 	return false;
 }
 
+/* Drops the registers of which ways to returns say that they have other values. */
+static void drop_changed(struct walk_run *run, const struct stackd_rule *rule)
+{
+#define X(name, number) number,
+	static const uint8_t registers[] = {STACKD_SAVED_REGS(X)};
+#undef X
+
+	for (int i = 0; i < STACKD_SAVED_COUNT; i++) {
+		if (rule->cfa_add >> i & 1)
+			run->state.known &= ~(1u << registers[i]);
+	}
+}
+
+/* Steps by what ways to returns tell. */
+static bool step_by_ways(struct walk_run *run, const struct stackd_rule *rule)
+{
+	uint8_t before = run->provenance;
+
+	if (step_by_code(run, rule) == WALK_GOES_ON) {
+		drop_changed(run, rule);
+		return true;
+	}
+	run->provenance = before;
+	return false;
+}
+
 /* Steps out of code of which only ways to returns are known. */
 static bool step_by_exit(struct walk_run *run)
 {
-	uint8_t before = run->provenance;
 	struct stackd_rule rule;
 
-	if (run->code &&
-	    runtime_code_exit(run->code, run->in->pid, run->state.r[STACKD_REG_RIP], &rule) &&
-	    step_by_code(run, &rule) == WALK_GOES_ON)
+	return run->code &&
+	       runtime_code_exit(run->code, run->in->pid, run->state.r[STACKD_REG_RIP], &rule) &&
+	       step_by_ways(run, &rule);
+}
+
+/* Whether the code around the frame's address was the same at the sample. */
+static bool is_as_sampled(const struct walk_run *run)
+{
+	const struct walk_input *in = run->in;
+	uint64_t pc = run->state.r[STACKD_REG_RIP];
+
+	if (!in->has_code || !run->code)
 		return true;
-	run->provenance = before;
+	for (size_t i = 0; i < in->code_count; i++) {
+		if (in->code[i].address / STACKD_CODE_BLOCK == pc / STACKD_CODE_BLOCK)
+			return runtime_code_is_as(run->code, in->pid, pc, &in->code[i]);
+	}
 	return false;
+}
+
+/* Whether ways to returns say that the frame of an instruction ends elsewhere than a rule does,
+ * which comes from the ways to the instruction. */
+static bool is_contradicted(const struct walk_run *run, const struct stackd_rule *rule)
+{
+	const struct walk_state *s = &run->state;
+	struct stackd_rule exit;
+
+	return rule->cfa == STACKD_CFA_REG &&
+	       runtime_code_exit(run->code, run->in->pid, s->r[STACKD_REG_RIP], &exit) &&
+	       s->r[rule->reg] + (uint64_t)(int64_t)rule->cfa_offset !=
+		       s->r[exit.reg] + (uint64_t)(int64_t)exit.cfa_offset;
 }
 
 enum stackd_end_reason weak_step_without_file(struct walk_run *run, const struct object *object)
@@ -246,18 +309,18 @@ enum stackd_end_reason weak_step_without_file(struct walk_run *run, const struct
 	const struct walk_state *s = &run->state;
 	struct stackd_rule rule = {.cfa = STACKD_CFA_NONE};
 
+	if (object->kind == OBJECT_JIT && !is_as_sampled(run))
+		return without_rule(object);
 	if (run->code)
 		runtime_code_rule(run->code, run->in->pid, s->r[STACKD_REG_RIP] - s->is_return,
 				  s->is_return, &rule);
 	if (rule.cfa != STACKD_CFA_NONE)
-		return step_by_code(run, &rule);
+		return !s->is_return && is_contradicted(run, &rule) ? without_rule(object)
+								    : step_by_code(run, &rule);
 	if (step_by_entry(run))
 		return WALK_GOES_ON;
 	if (step_by_exit(run))
 		return WALK_GOES_ON;
-	/* A signal may have come before the frame was made, which only the code could tell. */
-	if (s->slot && !s->is_return)
-		return without_rule(object);
 	return step_by_frame_pointer(run, without_rule(object));
 }
 
@@ -282,14 +345,19 @@ static int slot_above(uint64_t pc)
 /* Steps out of code of a file by what ways to returns tell. */
 static bool step_by_file_exit(struct walk_run *run, const struct object *object, uint64_t offset)
 {
-	uint8_t before = run->provenance;
 	struct stackd_rule rule;
 
-	if (runtime_code_file_exit(run->code, object, offset + run->state.is_return, &rule) &&
-	    step_by_code(run, &rule) == WALK_GOES_ON)
-		return true;
-	run->provenance = before;
-	return false;
+	return run->code &&
+	       runtime_code_file_exit(run->code, object, offset + run->state.is_return, &rule) &&
+	       step_by_ways(run, &rule);
+}
+
+enum stackd_end_reason weak_step_by_frame_pointer(struct walk_run *run, const struct object *object,
+						  uint64_t offset)
+{
+	if (leaf_of(run) == STACKD_LEAF_UNTOLD && step_by_file_exit(run, object, offset))
+		return WALK_GOES_ON;
+	return step_by_frame_pointer(run, STACKD_END_NO_RECIPE);
 }
 
 enum stackd_end_reason weak_step_without_recipes(struct walk_run *run, const struct object *object,
@@ -299,13 +367,13 @@ enum stackd_end_reason weak_step_without_recipes(struct walk_run *run, const str
 	bool is_told;
 
 	if (!run->code)
-		return weak_step_by_frame_pointer(run);
+		return weak_step_by_frame_pointer(run, object, offset);
 	is_told = runtime_code_file_rule(run->code, object, offset, run->state.is_return, &rule);
 	if (rule.cfa != STACKD_CFA_NONE)
 		return step_by_code(run, &rule);
 	if (step_by_file_exit(run, object, offset))
 		return WALK_GOES_ON;
-	return is_told ? STACKD_END_NO_RECIPE : weak_step_by_frame_pointer(run);
+	return is_told ? STACKD_END_NO_RECIPE : weak_step_by_frame_pointer(run, object, offset);
 }
 
 bool weak_step_leave_trampoline(struct walk_run *run)
@@ -320,6 +388,47 @@ bool weak_step_leave_trampoline(struct walk_run *run)
 	s->r[STACKD_REG_RIP] = pc;
 	s->r[STACKD_REG_RSP] = slot + 8;
 	s->slot = slot;
+	s->is_return = true;
+	s->may_be_at_cfa = false;
+	return true;
+}
+
+/* --- calls of bad pointers ------------------------------------------------------------------- */
+
+#define LEAST_MAPPED UINT64_C(65536)	 /* nothing is mapped below by default; */
+#define MOST_MAPPED  (UINT64_C(1) << 47) /* nor above */
+
+/* In a signal's frame, from where rip is. */
+#define ERROR_CODE   24
+#define TRAP	     32
+#define FAULT_AT     48
+#define PAGE_FAULT   14
+#define OF_EXECUTION 0x10 /* bit of its error code */
+
+/* Whether a signal tells that the thread could not execute what is at its rip. */
+static bool could_not_execute(const struct walk_run *run)
+{
+	const struct walk_state *s = &run->state;
+	uint64_t trap, code, at;
+
+	return s->slot && walk_memory_read8(&run->memory, s->slot + ERROR_CODE, &code) &&
+	       walk_memory_read8(&run->memory, s->slot + TRAP, &trap) &&
+	       walk_memory_read8(&run->memory, s->slot + FAULT_AT, &at) && trap == PAGE_FAULT &&
+	       code & OF_EXECUTION && at == s->r[STACKD_REG_RIP];
+}
+
+bool weak_step_from_nowhere(struct walk_run *run)
+{
+	struct walk_state *s = &run->state;
+	uint64_t rip = s->r[STACKD_REG_RIP], slot = s->r[STACKD_REG_RSP], pc;
+
+	if (s->is_return || (rip >= LEAST_MAPPED && rip < MOST_MAPPED && !could_not_execute(run)) ||
+	    !walk_memory_read8(&run->memory, slot, &pc) || follows_call(run, pc) != YES)
+		return false;
+	s->r[STACKD_REG_RIP] = pc;
+	s->r[STACKD_REG_RSP] = slot + 8;
+	s->slot = slot;
+	s->known &= WALK_KNOWN_AFTER_CALL;
 	s->is_return = true;
 	s->may_be_at_cfa = false;
 	return true;

@@ -8,10 +8,11 @@
 
 #include "unwind/walk_run.h"
 
-/* Steps out of code of a file by push %rbp; mov %rsp, %rbp, of which the code at the leaf may not
- * have done all yet, or undone some. Returns WALK_GOES_ON, or the reason why the walk ends:
- * STACKD_END_NO_RECIPE if what is there does not look like it. */
-enum stackd_end_reason weak_step_by_frame_pointer(struct walk_run *run);
+/* Steps out of code of a file by push %rbp; mov %rsp, %rbp, of which code that was interrupted may
+ * not have done all yet, or undone some: there the instructions have to tell. Returns WALK_GOES_ON,
+ * or the reason why the walk ends: STACKD_END_NO_RECIPE if what is there does not look like it. */
+enum stackd_end_reason weak_step_by_frame_pointer(struct walk_run *run, const struct object *object,
+						  uint64_t offset);
 
 /* Steps out of code of an object that has no file: by the rule that its instructions in memory
  * tell, else by frame pointer. Results as above. */
@@ -28,5 +29,10 @@ enum stackd_end_reason weak_step_without_recipes(struct walk_run *run, const str
  * and tells true. Earlier in the trampoline the return address is in the kernel alone:
  * bpf/probed.bpf.h. */
 bool weak_step_leave_trampoline(struct walk_run *run);
+
+/* Of an address in no mapping that is known, where a thread has faulted: if code has called a bad
+ * pointer, so that the return address is on top of the stack, moves the walk there and tells true.
+ */
+bool weak_step_from_nowhere(struct walk_run *run);
 
 #endif

@@ -25,7 +25,7 @@ def is_steady(sample):
 @live(long=True)
 def test_runtime_code_fp():
     """Between functions with frame pointers: rbp is that of a caller, and following it would skip
-    frames. The kernel half does so until the daemon has seen the code; these paths are cut."""
+    frames."""
     paths = {tuple(words[:n]) for words in (
         ("main", "steady", "bare_outer", "bare_inner", "bare_leaf"),
         ("main", "steady", "bare_outer", "back")) for n in range(2, len(words) + 1)}
@@ -96,3 +96,32 @@ def test_code_in_data():
                     for reason in ("runtime_code", "bad_return")}
             check(set(found) <= (cut if changed else whole), "paths", found)
             check(found.total() > 300, "few samples", found)
+
+
+@live
+def test_runtime_code_rewritten():
+    """Of code that begins with checks, or counts, before its frame, and of code that is rewritten
+    with another frame, each path is the whole one, or ends there with a mark."""
+    known = ["main", "steady", "first", "second", "third"]
+    with scratch() as folder:
+        recording, result = record(folder + "/s.db", "-F", 1997, "--",
+                                   WORKLOADS + "/jit_rewritten", 3)
+        found = collections.Counter()
+        for sample in recording.samples():
+            frames = user_frames(sample)
+            made = [frame for frame in frames if "[jit]" in (frame.object or "")]
+            if not made or is_at_end(sample):
+                continue
+            names = [frame.symbol or "?" for frame in frames]
+            if names[0].startswith("[incomplete") or "reconstructed" in str(frames[0]):
+                found["marked"] += 1
+            elif "main" in names and names[names.index("main"):][:5] == known and \
+                    len(frames) - names.index("main") - 5 == len(made):
+                found["whole", len(made)] += 1
+            else:
+                found[";".join(names)] += 1
+        stats = recording.stats()
+        print(result.err, found, stats["end_reasons"])
+        wholes = sum(n for kind, n in found.items() if isinstance(kind, tuple))
+        check(wholes + found["marked"] == sum(found.values()), "paths are wrong", found)
+        check(all(found["whole", n] for n in (1, 2, 3)), "paths are marked", found)

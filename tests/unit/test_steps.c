@@ -249,14 +249,6 @@ static uint64_t start_of_memory(void *arg, pid_t pid, uint64_t address)
 	return pid == PID && address - CODE < sizeof(memory) ? CODE : 0;
 }
 
-static void count_bare(void *arg, pid_t pid)
-{
-	unsigned *count = arg;
-
-	assert_int_equal(pid, PID);
-	++*count;
-}
-
 static uint32_t made_location(uint64_t offset, bool is_return)
 {
 	struct location location = {.file_id = 2,
@@ -270,7 +262,7 @@ static uint32_t made_location(uint64_t offset, bool is_return)
 	return number;
 }
 
-static void use_code(struct runtime_code **ret_code, unsigned *bare)
+static void use_code(struct runtime_code **ret_code)
 {
 	struct object object = {
 		.kind = OBJECT_JIT, .file_id = 2, .path = (char *)"[jit]", .owner = {.pid = PID}};
@@ -279,7 +271,7 @@ static void use_code(struct runtime_code **ret_code, unsigned *bare)
 	assert_int_equal(object_table_add(f.objects, &object, &added), 0);
 	assert_int_equal(runtime_code_new(read_memory, start_of_memory, NULL, read_clock, ret_code),
 			 0);
-	steps_use_code(f.steps, *ret_code, count_bare, bare);
+	steps_use_code(f.steps, *ret_code);
 }
 
 /* The callee keeps no frame pointer, and is called. */
@@ -292,7 +284,7 @@ static void write_bare_callee(void)
 
 static void drop_code(struct runtime_code *code)
 {
-	steps_use_code(f.steps, NULL, NULL, NULL);
+	steps_use_code(f.steps, NULL);
 	runtime_code_free(code);
 }
 
@@ -302,11 +294,10 @@ static void code_written_later(void **state)
 {
 	const uint32_t path[] = {made_location(8, true), made_location(16, false)};
 	struct runtime_code *code;
-	unsigned bare = 0;
 	uint32_t frames[8];
 
 	(void)state;
-	use_code(&code, &bare);
+	use_code(&code);
 	memory[5] = 15; /* a function that returns at once */
 	memory[16] = 0x90;
 	memory[17] = memory[24] = 0xc3;
@@ -328,11 +319,10 @@ static void frame_pointer_out_of_bare_code(void **state)
 {
 	const uint32_t path[] = {made_location(8, true), made_location(16, false)};
 	struct runtime_code *code;
-	unsigned bare = 0;
 	uint32_t frames[8];
 
 	(void)state;
-	use_code(&code, &bare);
+	use_code(&code);
 	write_bare_callee();
 	assert_int_equal(take(0, path, 2, frames), 2);
 	assert_counts(1, 0);
@@ -340,7 +330,6 @@ static void frame_pointer_out_of_bare_code(void **state)
 	assert_int_equal(take(0, path, 2, frames), 1);
 	assert_int_equal(f.path.cut_reason, STACKD_END_WRONG_CALLER);
 	assert_counts(1, 1);
-	assert_int_equal(bare, 1);
 	f.is_kernels = false;
 	assert_int_equal(take(0, path, 2, frames), 2);
 	drop_code(code);
@@ -353,17 +342,15 @@ static void frame_pointer_out_of_unread_code(void **state)
 	const uint32_t path[] = {made_location(8, true), made_location(4096, false)};
 	const uint32_t read[] = {made_location(8, true), made_location(16, false)};
 	struct runtime_code *code;
-	unsigned bare = 0;
 	uint32_t frames[8];
 
 	(void)state;
-	use_code(&code, &bare);
+	use_code(&code);
 	write_bare_callee();
 	f.is_kernels = true;
 	assert_int_equal(take(0, path, 2, frames), 2);
 	assert_int_equal(steps_counts(f.steps).unchecked, 1);
 	assert_int_equal(take(0, read, 2, frames), 1);
-	assert_int_equal(bare, 1);
 	steps_tick(f.steps);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(take(0, path, 2, frames), 1);
@@ -382,18 +369,16 @@ static void frame_pointer_out_of_untold_code(void **state)
 	const uint32_t read[] = {made_location(8, true), made_location(16, false)};
 	const uint32_t called[] = {made_location(8, true), made_location(49, false)};
 	struct runtime_code *code;
-	unsigned bare = 0;
 	uint32_t frames[8];
 
 	(void)state;
-	use_code(&code, &bare);
+	use_code(&code);
 	write_bare_callee();
 	memcpy(memory + 32, calls_any, sizeof(calls_any));
 	memcpy(memory + 48, jumps_away, sizeof(jumps_away));
 	f.is_kernels = true;
 	assert_int_equal(take(0, path, 2, frames), 2);
 	assert_int_equal(take(0, read, 2, frames), 1);
-	assert_int_equal(bare, 1);
 	steps_tick(f.steps);
 	assert_int_equal(take(0, path, 2, frames), 1);
 	assert_int_equal(f.path.cut_reason, STACKD_END_RUNTIME_CODE);
@@ -406,7 +391,6 @@ static void frame_pointer_out_of_untold_code(void **state)
 	steps_tick(f.steps);
 	assert_int_equal(take(0, called, 2, frames), 2);
 	assert_int_equal(take(0, path, 2, frames), 1);
-	assert_int_equal(bare, 1);
 	drop_code(code);
 }
 

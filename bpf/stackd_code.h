@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * The bytes that code had which a process has made, at the moment of a sample.
+ *
+ * A compiler at run time writes new code where old code was, and the daemon reads code later than
+ * a sample hit it. So the kernel half says which bytes were there, as hashes of the blocks around
+ * each address of such code on the stack, and the daemon uses a rule only if it was made from bytes
+ * with the same hashes.
+ */
+#ifndef STACKD_CODE_H
+#define STACKD_CODE_H
+
+#define STACKD_CODE_BLOCK  64 /* bytes of a block, at a multiple of that */
+#define STACKD_CODE_BLOCKS 16 /* around an address, */
+#define STACKD_CODE_BEFORE 7  /* of which so many are before its own */
+#define STACKD_MAX_CODE	   48 /* addresses of a stack */
+
+/* An address in a mapping of such code, and the hashes around it; 0: the block could not be read,
+ * or is in another mapping. Address 0: it was something else. */
+struct stackd_code_mark {
+	__u64 address;
+	__u32 hashes[STACKD_CODE_BLOCKS];
+};
+
+/* Goes before a STACK record of the same thread and time, and is no sample. */
+struct stackd_code_record {
+	struct stackd_header header;
+	__u32 pid;	   /* thread group id, initial pid namespace */
+	__u32 n;	   /* struct stackd_code_mark, which follow */
+	__u64 start, size; /* the mapping in which the kernel half's walk has ended; 0: another */
+};
+
+#define STACKD_MADE_RANGES 4
+
+/* Where a process has code that it has made (map `made_ranges`); size 0: no more. */
+struct stackd_made {
+	__u64 start[STACKD_MADE_RANGES], size[STACKD_MADE_RANGES];
+};
+
+/* The hash of a block of eight words; never 0. */
+static __attribute__((always_inline)) inline __u32 stackd_code_hash(const __u64 *words)
+{
+	__u64 hash = 0;
+
+	for (int i = 0; i < STACKD_CODE_BLOCK / 8; i++) {
+		hash = (hash ^ words[i]) * 0x9e3779b97f4a7c15ull;
+		hash ^= hash >> 29;
+	}
+	return (__u32)(hash >> 16) | 1;
+}
+
+#endif
