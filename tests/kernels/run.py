@@ -262,6 +262,13 @@ def is_ending(sample):
             and harness.is_at_end(sample))
 
 
+def is_switching(sample):
+    """In glibc's swapcontext(), which has loaded the other stack and not yet returned on it. A fast
+    machine is hardly ever there."""
+    return (sample.frames[0].symbol.startswith("[incomplete: stack_switch") and
+            any(frame.symbol == "swapcontext" for frame in sample.frames))
+
+
 def check_workload(sent, recording, workload, at_least=AT_LEAST, outside_percent=OUTSIDE_PERCENT):
     expectation = expectation_of(workload, outside_percent)
     samples = sent.samples(recording, commands_of(workload))
@@ -309,7 +316,8 @@ def check_complete(sent, name, partial_percent):
     """Stacks are complete but for the moments in which no walk can be: how many samples meet those, of
     how many in all, is a matter of how fast the machine is."""
     samples = sent.samples(name)
-    partial = [s for s in samples if is_incomplete(s) and not is_moved(s) and not is_ending(s)]
+    partial = [s for s in samples if is_incomplete(s) and
+               not is_moved(s) and not is_ending(s) and not is_switching(s)]
     check(len(partial) <= len(samples) * partial_percent / 100,
           "%d of %d stacks are not complete" % (len(partial), len(samples)),
           *["%s %s" % (s.comm, chains.text_of(s.frames)) for s in partial[:10]])

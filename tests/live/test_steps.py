@@ -15,7 +15,7 @@ from harness import (SIGINT, SIGKILL, SIGSTOP, WORKLOADS as FOLDER, Daemon, Reco
 STEPS = 6000
 
 # The workloads of one thread: switches to other threads or processes add no new paths.
-DAEMONS = ("jit_bare",)  # walked by the daemon alone: there is nothing to judge
+DAEMONS = ("jit", "jit_bare")  # walked by the daemon alone: there is nothing to judge
 WORKLOADS = ("chain", "chain_static", "recursion", "dlopen_dlclose", "plugin", "signal_handler",
              "vdso", "plt", "plt_ibt", "redzone", "alloca", "realigned",
              "realigned_fp", "ucontext", "tail_calls", "noreturn", "jit", "jit_bare", "registers",

@@ -11,7 +11,7 @@
  *
  *   main stack   coroutine's stack   alternate signal stack     one mapping for each thread
  *
- *   file 1: functions, restore_rt   file 2 or 3: more, the same code   no file: JIT code
+ *   file 1: functions, restore_rt   file 2 or 3: more, the same code   no file: JIT code, if any
  */
 #ifndef FAKE_THREAD_H
 #define FAKE_THREAD_H
@@ -85,6 +85,7 @@ struct fake_frame {
 };
 
 struct fake_machine {
+	bool has_jit; /* whose stacks the kernel half leaves to the daemon */
 	uint64_t random;
 	uint64_t n_sites, n_callees, most_allocated;
 	int most_calls;
@@ -178,7 +179,7 @@ static inline void fake_make_functions(struct fake_machine *m)
 			.size = sizes[fake_random(m, fake_chance(m, 90) ? most * 2 / 3 : most)] &
 				~15u,
 			.base = fake_chance(m, 70) ? STACKD_REG_RBP : 3};
-		f->module = i > 9 ? FAKE_JIT : i > 6 ? FAKE_PLUGIN : FAKE_PROGRAM;
+		f->module = i > 9 && m->has_jit ? FAKE_JIT : i > 6 ? FAKE_PLUGIN : FAKE_PROGRAM;
 		f->shape = kind < 4 ? FAKE_BY_RSP : kind < 8 ? FAKE_BY_REGISTER : FAKE_REALIGNED;
 		if (f->module == FAKE_JIT)
 			f->shape = FAKE_FRAME_POINTER;
@@ -381,17 +382,20 @@ static inline void fake_do_signal(struct fake_machine *m, struct fake_thread *t)
 }
 
 /* Begins a chain anew, on a stack that holds whatever it holds. Some know that they are the
- * outermost by their recipe, others by a return address of 0. */
+ * outermost by their recipe, others by a return address of 0 at the end of the mapping. */
 static inline void fake_start(struct fake_machine *m, struct fake_chain *c, uint64_t top,
 			      uint64_t bytes)
 {
+	const uint64_t mapped = FAKE_STACK_BYTES + 2 * FAKE_AREA_BYTES;
+	bool is_end = (top & ((1u << 24) - 1)) == mapped;
+
 	c->depth = 0;
 	c->top = top;
 	c->bytes = bytes;
 	for (int i = 0; i < FAKE_REGS; i++)
 		c->r[i] = fake_chance(m, 50) ? 0 : fake_random(m, UINT64_MAX);
 	c->r[STACKD_REG_RSP] = top - 64;
-	if (fake_chance(m, 50)) {
+	if (fake_chance(m, 50) || !is_end) {
 		c->calls[c->depth++] = (struct fake_call){
 			.function = 0, .pc = fake_site(m, 0), .cfa = top, .in_body = true};
 		fake_do_call(m, c);
