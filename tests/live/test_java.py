@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Java (HotSpot): compiled methods keep no frame pointer, though they save rbp, and the kernel half
-follows it until the daemon has read that code. Whatever the recording has of a path is right."""
+"""Java (HotSpot): compiled methods keep no frame pointer, though they save rbp, so the kernel half
+leaves their stacks to the daemon, and judges itself by those of the runtime's own threads. Whatever
+the recording has of a path is right, and most paths are complete."""
 
 import os
 import shutil
@@ -31,6 +32,10 @@ def test_java():
             counters = stats["counters"]
             judged = {name: counters["judged_" + name] for name in ("right", "cut", "wrong")}
             print(way, judged, stats["steps"], stats["end_reasons"], result.err)
+            complete = [s for s in recording.samples()
+                        if any("[jit]" in (frame.object or "") for frame in s.frames)
+                        and not s.frames[0].symbol.startswith("[incomplete")]
+            check(len(complete) > 30, "few paths with compiled code are complete", len(complete))
             check(judged["wrong"] == 0, "paths are wrong", way, judged)
             check(judged["right"] + judged["cut"] > LEAST.get(way, 0),
                   "there was little to judge", way, judged)
