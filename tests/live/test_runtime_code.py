@@ -125,3 +125,19 @@ def test_runtime_code_rewritten():
         wholes = sum(n for kind, n in found.items() if isinstance(kind, tuple))
         check(wholes + found["marked"] == sum(found.values()), "paths are wrong", found)
         check(all(found["whole", n] for n in (1, 2, 3)), "paths are marked", found)
+
+
+@live
+def test_calls_bad():
+    """A call of a bad pointer is left by the return address on the stack."""
+    with scratch() as folder:
+        recording, result = record(folder + "/s.db", "-F", 997, "--", WORKLOADS + "/calls_bad", 1)
+        found = collections.Counter()
+        for sample in recording.samples():
+            names = [frame.symbol or "?" for frame in user_frames(sample)]
+            if "handler_leaf" in names and not is_at_end(sample):
+                found[";".join(names)] += 1
+        print(result.err, found, recording.stats()["end_reasons"])
+        check(all("main;steady;calls;" in path and path.endswith(";handler;handler_leaf") and
+                  not path.startswith("[incomplete") for path in found), "paths are wrong", found)
+        check(found.total() > 300, "few samples", found)

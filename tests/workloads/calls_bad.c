@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls of a bad pointer: the handler of SIGSEGV works, and returns in place of the function that
+ * is not there. What it has interrupted is at no code at all.
+ */
+#include <stdint.h>
+#include <ucontext.h>
+
+#include "workload.h"
+
+static void (*volatile bad)(void) = (void (*)(void))(uintptr_t)16;
+
+static CALLEE void handler_leaf(void)
+{
+	SPIN(LONG);
+}
+
+static CALLEE void handler(int number, siginfo_t *info, void *context)
+{
+	greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	(void)number;
+	(void)info;
+	handler_leaf();
+	r[REG_RIP] = *(greg_t *)r[REG_RSP];
+	r[REG_RSP] += 8;
+}
+
+static CALLEE void calls(void)
+{
+	bad();
+	KEEP;
+}
+
+static CALLEE void steady(void)
+{
+	for (;;) {
+		calls();
+		KEEP;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO};
+
+	if (sigaction(SIGSEGV, &action, NULL))
+		return 1;
+	workload_ready(argc, argv);
+	steady();
+	return 0;
+}
