@@ -134,10 +134,12 @@ def test_calls_bad():
         recording, result = record(folder + "/s.db", "-F", 997, "--", WORKLOADS + "/calls_bad", 1)
         found = collections.Counter()
         for sample in recording.samples():
-            names = [frame.symbol or "?" for frame in user_frames(sample)]
-            if "handler_leaf" in names and not is_at_end(sample):
+            frames = user_frames(sample)
+            names = [frame.symbol or "?" for frame in frames]
+            is_bad = frames and frames[-1].object == "[unknown]"
+            if (is_bad or "handler_leaf" in names) and not is_at_end(sample):
                 found[";".join(names)] += 1
         print(result.err, found, recording.stats()["end_reasons"])
-        check(all("main;steady;calls;" in path and path.endswith(";handler;handler_leaf") and
-                  not path.startswith("[incomplete") for path in found), "paths are wrong", found)
-        check(found.total() > 300, "few samples", found)
+        check(all("main;steady;calls;" in path and not path.startswith("[incomplete")
+                  for path in found), "paths are wrong", found)
+        check(found.total() > 100, "few samples", found)

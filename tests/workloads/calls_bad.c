@@ -12,7 +12,7 @@ static void (*volatile bad)(void) = (void (*)(void))(uintptr_t)16;
 
 static CALLEE void handler_leaf(void)
 {
-	SPIN(LONG);
+	SPIN(10 * SHORT);
 }
 
 static CALLEE void handler(int number, siginfo_t *info, void *context)
