@@ -15,7 +15,8 @@
 #include "proc/proc_fs.h"
 
 struct object_copies {
-	struct int_map seen; /* by device and inode */
+	struct int_map seen;   /* by device and inode */
+	struct int_map owners; /* objects whose own file is among these, by number */
 	VEC(struct object_copy *) all;
 };
 
@@ -40,6 +41,7 @@ void object_copies_free(struct object_copies *copies)
 		free_copy(copies->all.items[i]);
 	free(copies->all.items);
 	int_map_fini(&copies->seen);
+	int_map_fini(&copies->owners);
 	free(copies);
 }
 
@@ -68,13 +70,20 @@ static int note(struct object_copies *copies, uint64_t key)
 	return int_map_set(&copies->seen, key, 1);
 }
 
-/* Notes the object's own file. */
+/* Notes the object's own file, the first that it has: where that is replaced, the object is read
+ * from another one, which is a copy to whoever has probed the first. */
 static int note_own(struct object_copies *copies, const struct object *object)
 {
 	int fd = elf_file_descriptor(object->elf);
 	struct stat st;
 
-	return fd < 0 || fstat(fd, &st) ? 0 : note(copies, key_of(st.st_dev, st.st_ino));
+	if (int_map_find(&copies->owners, object->number) != INT_MAP_NONE || fd < 0 ||
+	    fstat(fd, &st))
+		return 0;
+	return int_map_set(&copies->owners, object->number, 1) ||
+			       note(copies, key_of(st.st_dev, st.st_ino))
+		       ? -ENOMEM
+		       : 0;
 }
 
 /* Gives the key of the mapped file without opening it. false: the mapping is gone, or /proc does

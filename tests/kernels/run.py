@@ -456,6 +456,13 @@ def check_waits(sent, name):
     test_waits.check_all_wakers(recording, WAIT_ROUNDS, MOST_PARTIAL_WAITS)
 
 
+def check_waits_taken(sent, name):
+    """The same programs at work: which waits were ended by whom is a matter of how the emulator's
+    processors are scheduled, and told by more rounds in a machine of its own (without --quick)."""
+    stats = sent.recording(name).stats()
+    check(not stats["lost"] and stats["counters"]["waits_kept"] >= WAIT_ROUNDS, "waits", stats)
+
+
 def compiler_tests(names, quick):
     for name in names:
         yield name, lambda sent, name=name: check_compiler(sent, name)
@@ -480,7 +487,7 @@ def tests(quick):
         yield workload, lambda sent, workload=workload: check_workload(sent, "started", workload)
     yield from (("regions", lambda sent: check_regions(sent, "regions")),
                 ("allocs", lambda sent: check_allocs(sent, "allocs")),
-                ("waits", lambda sent: check_waits(sent, "waits")))
+                ("waits", lambda sent: (check_waits_taken if quick else check_waits)(sent, "waits")))
     if not quick:
         yield from more_tests()
 

@@ -450,12 +450,11 @@ def daemon_that_is_refused(folder):
         shutil.copy(os.path.join(ROOT, name), folder)
     with open(folder + "/bpf/stackd.bpf.c", encoding="utf-8") as file:
         source = file.read()
-    looked_up = "CHECKED(bpf_map_lookup_elem(&scratches, &cpu));"
+    looked_up = "s = CHECKED(bpf_map_lookup_elem(&scratches, &cpu));\n"
     check(looked_up in source, "the program has no such look-up")
     with open(folder + "/bpf/stackd.bpf.c", "w", encoding="utf-8") as file:
-        file.write(source.replace(looked_up, "bpf_map_lookup_elem(&scratches, &cpu);").replace(
-            "\tif (is_sampled_twice(", "\t*(volatile __u64 *)&s->stamp = 1;\n"
-            "\tif (is_sampled_twice("))
+        file.write(source.replace(looked_up, "s = bpf_map_lookup_elem(&scratches, &cpu);\n"
+                                  "\t*(volatile __u64 *)&s->stamp = 1;\n"))
     made = BUILD + "/bpf/refused"
     result = run("make", "-s", "-C", folder, "B=build", "build/gen/stackd.bpf.o")
     check(result.status == 0, "the program cannot be compiled", result.err)

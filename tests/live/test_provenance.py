@@ -15,6 +15,7 @@ PATHS = {"steady": "main steady", "outer": "main steady outer",
          "chosen": "main steady chooser chosen", "wrapper": "main steady wrapper",
          "bare": "main steady wrapper bare"}  # at its ret, which has a rule of its own
 WRONG = "[incomplete: wrong_caller]"
+NO_RULE = "[incomplete: no_recipe]"  # at a leaf of which nothing proves that its frame is made
 
 
 def functions(sample):
@@ -30,8 +31,8 @@ def is_steady(sample):
 
 def judge(sample):
     names = functions(sample)
-    if names[0] == WRONG:
-        return "cut" if len(names) == 2 else "wrong"
+    if names[0] in (WRONG, NO_RULE):
+        return ("cut" if names[0] == WRONG else "unproven") if len(names) == 2 else "wrong"
     return "right" if " ".join(names) == PATHS.get(names[-1]) else "wrong"
 
 
@@ -45,7 +46,8 @@ def check_frames(recording):
             found[symbol["name"]].add(frame.get("provenance"))
     print(dict(found))
     for name in ("main", "steady", "outer", "inner", "chooser", "wrapper"):
-        check("frame_pointer" in found[name] and found[name] <= {"frame_pointer", "analysed"},
+        # A leaf of which nothing proves a frame has none.
+        check("frame_pointer" in found[name] and found[name] <= {"frame_pointer", "analysed", None},
               "%s has another provenance" % name, found[name])
     check(found["__libc_start_call_main"] == {"cfi"} or found["_start"] <= {"cfi"},
           "the C library has unwind information", dict(found))
@@ -76,17 +78,12 @@ def test_provenance():
         print(result.err, stats["quality"], stats["end_reasons"], stats["steps"],
               stats["provenances"], verdicts, odd.most_common(10), sep="\n")
         check(not verdicts["wrong"], "paths are wrong", odd)
-        check(verdicts["right"] > 500 and verdicts["cut"] > 100, "too few samples", verdicts)
-        with open(WORKLOADS + "/frame_pointers", "rb") as file:
-            code = file.read()
-        # At its `ret`, which tells the rule, the path goes on; machines differ in how many samples hit that.
-        bare = collections.Counter(judge(s) for s in samples
-                                   if functions(s)[-1] == "bare" and code[user_frames(s)[-1].ip] != 0xc3)
-        check(bare["right"] < bare["cut"] / 4, "a frame pointer cannot lead out of bare", bare)
-        check(stats["end_reasons"]["wrong_caller"] >= verdicts["cut"], "end reasons", stats)
+        check(verdicts["right"] > 500, "too few samples", verdicts)
+        # bare() has no frame pointer, and steady() has a loop that no way to a return leaves.
+        check(not {names[-1] for names in map(functions, samples) if names[0] == NO_RULE}
+              - {"bare", "steady"}, "other functions without a rule")
         steps = stats["steps"]
-        check(steps["confirmed"] >= 5 and steps["probable"] >= 1 and steps["wrong"] >= 1
-              and steps["unchecked"] == 0, "verdicts", steps)
+        check(steps["confirmed"] >= 5 and steps["probable"] >= 1 and steps["unchecked"] == 0, "verdicts", steps)
         check(stats["provenances"]["frame_pointer"] >= 6 and stats["provenances"]["cfi"] >= 1,
               "provenances", stats["provenances"])
         check_frames(recording)
