@@ -71,21 +71,41 @@ struct lay {
 	struct recipe_rows_reader rows;
 	struct recipe_row row, next; /* that the offset at hand is in, and the one behind */
 	bool has_next;
+	struct recipe_rows_reader provenances; /* as the rows */
+	struct recipe_row provenance, next_provenance;
+	bool has_next_provenance;
 	uint16_t rule; /* SWITCH */
 	struct recipe_rows layer;
 };
 
-/* Whether the rule at an offset tells the CFA from rsp. Offsets rise from call to call. */
+/* Moves to the row that an offset is in. Returns whether there is one. Offsets rise from call to
+ * call. */
+static bool go_to(struct recipe_rows_reader *rows, struct recipe_row *row, struct recipe_row *next,
+		  bool *has_next, uint64_t offset)
+{
+	while (*has_next && next->offset <= offset) {
+		*row = *next;
+		*has_next = recipe_rows_next(rows, next);
+	}
+	return row->offset <= offset;
+}
+
+/* Whether the rule at an offset is of Go's table, which says where the runtime is on which stack.
+ */
+static bool is_of_runtime(struct lay *l, uint64_t offset)
+{
+	return go_to(&l->provenances, &l->provenance, &l->next_provenance, &l->has_next_provenance,
+		     offset) &&
+	       l->provenance.rule == PROVENANCE_RUNTIME_TABLE;
+}
+
+/* Whether the rule at an offset tells the CFA from rsp. */
 static bool is_from_rsp(struct lay *l, uint64_t offset)
 {
 	const struct stackd_rule *rule;
 	size_t count;
 
-	while (l->has_next && l->next.offset <= offset) {
-		l->row = l->next;
-		l->has_next = recipe_rows_next(&l->rows, &l->next);
-	}
-	if (l->row.offset > offset)
+	if (!go_to(&l->rows, &l->row, &l->next, &l->has_next, offset))
 		return false;
 	rule = &recipe_rules_array(l->table->rules, &count)[l->row.rule];
 	return rule->cfa == STACKD_CFA_REG && rule->reg == STACKD_REG_RSP;
@@ -98,7 +118,7 @@ static int lay_behind(struct lay *l, uint64_t offset)
 	size_t end = len > 0 ? follow(code, 0, (size_t)len, (size_t)len) : 0;
 	int err;
 
-	if (!end || !is_from_rsp(l, offset))
+	if (!end || is_of_runtime(l, offset) || !is_from_rsp(l, offset))
 		return 0;
 	err = recipe_rows_add(&l->layer, (uint32_t)offset, l->rule);
 	return err ? err : recipe_rows_add(&l->layer, (uint32_t)(offset + end), STACKD_RULE_NONE);
@@ -136,7 +156,12 @@ int stack_load_lay(const struct elf_file *elf, const struct recipe_load *loads, 
 		   struct recipe_table *table, struct recipe_rows *rows)
 {
 	const struct stackd_rule rule = {.cfa = STACKD_CFA_SWITCH};
-	struct lay l = {.elf = elf, .table = table, .rows = recipe_rows_read(rows)};
+	struct lay l = {
+		.elf = elf,
+		.table = table,
+		.rows = recipe_rows_read(rows),
+		.provenances = recipe_rows_read(&table->provenance),
+	};
 	uint8_t *bytes = malloc(CHUNK + 7);
 	int number = bytes ? recipe_rules_add(table->rules, &rule) : -ENOMEM, err = 0;
 
@@ -145,8 +170,9 @@ int stack_load_lay(const struct elf_file *elf, const struct recipe_load *loads, 
 		return number == -ENOSPC ? 0 : number;
 	}
 	l.rule = (uint16_t)number;
-	l.row.offset = UINT32_MAX;
+	l.row.offset = l.provenance.offset = UINT32_MAX;
 	l.has_next = recipe_rows_next(&l.rows, &l.next);
+	l.has_next_provenance = recipe_rows_next(&l.provenances, &l.next_provenance);
 	for (size_t i = 0; i < load_count && !err; i++)
 		err = loads[i].offset + loads[i].size <= RECIPE_MAX_OFFSET
 			      ? lay_load(&l, &loads[i], bytes)

@@ -19,7 +19,8 @@
 bool stack_load_precedes(const struct elf_file *elf, uint64_t offset);
 
 /* Lays STACKD_CFA_SWITCH over the rules that tell the CFA from rsp behind such loads, up to where
- * code goes elsewhere. Returns 0 or -ENOMEM. */
+ * code goes elsewhere. Rules of Go's table stay, which are made for the new stack (go_rules.h).
+ * Returns 0 or -ENOMEM. */
 int stack_load_lay(const struct elf_file *elf, const struct recipe_load *loads, size_t load_count,
 		   struct recipe_table *table, struct recipe_rows *rows);
 

@@ -424,6 +424,21 @@ static void is_certain_of_rbp(void **state)
 	recipe_table_free(t);
 }
 
+/* Go's table has the deltas of the stack that a function loads: its rules hold behind
+ * mov 56(%rax),%rsp, too. */
+static void knows_the_loaded_stack(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < VERSIONS; i++) {
+		struct recipe_table *t = compile(versions[i], "\x48\x8b\x60\x38\x90\x90\xc3");
+
+		check_rule(t, 0x27, STACKD_CFA_REG, 32, 0);
+		check_rule(t, 0x28, STACKD_CFA_REG, 32, 0);
+		check_rule(t, 0x2a, STACKD_CFA_REG, 32, 0);
+		recipe_table_free(t);
+	}
+}
+
 /* A stripped program's functions and lines have their names. */
 static void names_code(void **state)
 {
@@ -488,6 +503,7 @@ int main(void)
 		cmocka_unit_test(ends_values_that_do_not_lead_on),
 		cmocka_unit_test(makes_rules),
 		cmocka_unit_test(is_certain_of_rbp),
+		cmocka_unit_test(knows_the_loaded_stack),
 		cmocka_unit_test(follows_borrowed_stacks),
 		cmocka_unit_test(knows_the_runtime),
 		cmocka_unit_test(names_code),
