@@ -409,25 +409,24 @@ __noinline int leave_handling(struct scratch *given)
 
 /* Puts the true return addresses into the copy of the stack at payload[at]. Global, so that it is
  * verified once. */
-__noinline int restore_copy(struct scratch *given, __u32 at, __u32 bytes)
+__noinline int restore_copy(struct scratch *given, __u64 start, __u32 at, __u32 bytes)
 {
 	struct scratch *s = CHECKED(given);
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct uprobe_task *probed = probed_task(task);
 	struct return_instance *instance;
-	__u64 rsp, trampoline;
+	__u64 trampoline;
 
 	if (!s || !probed)
 		return 0;
-	rsp = s->record.regs.r[STACKD_REG_RSP];
 	trampoline = trampoline_of(task);
 	instance = BPF_CORE_READ(probed, return_instances);
 	for (int i = 0; i < MAX_PROBED && instance; i++) {
-		__u64 slot = BPF_CORE_READ(instance, stack) - rsp;
+		__u64 slot = BPF_CORE_READ(instance, stack) - start;
 		__u64 ra = BPF_CORE_READ(instance, orig_ret_vaddr), *word;
 		bool is_of_slot;
 
-		is_of_slot = is_entry_of(s, instance, slot + rsp);
+		is_of_slot = is_entry_of(s, instance, slot + start);
 		instance = BPF_CORE_READ(instance, next);
 		if (!is_of_slot || bytes < 8 || slot > bytes - 8 || slot >= STACKD_MAX_STACK_BYTES)
 			continue;

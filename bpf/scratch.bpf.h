@@ -215,6 +215,8 @@ struct scratch {
 
 	struct stackd_reading reading;
 
+	__u64 more_from, more_end; /* addresses of what is still to be sent: more_stack.bpf.h */
+
 	/* Deep stacks: places of marks, see deep.bpf.h. */
 	struct stackd_part part;
 	__u32 is_part_lost;

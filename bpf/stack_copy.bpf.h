@@ -6,6 +6,8 @@
  * stack. But successive stacks share their root part: what this CPU's record before had at the
  * same addresses of the same thread, up to the same end, is compared here and left out, and the
  * daemon puts it back.
+ *
+ * Of a stack that is larger the rest goes before its record: more_stack.bpf.h.
  */
 #ifndef STACK_COPY_BPF_H
 #define STACK_COPY_BPF_H

@@ -24,6 +24,7 @@
 #include "window.bpf.h"
 #include "made.bpf.h"
 #include "mapping.bpf.h"
+#include "more_stack.bpf.h"
 #include "prefix.bpf.h"
 #include "probed.bpf.h"
 #include "reading.bpf.h"
@@ -371,7 +372,7 @@ static __always_inline void send_stack(struct scratch *s, struct bpf_perf_event_
 	record->header.n_kernel = kernel;
 	if ((record->header.flags & (STACKD_HAS_REGS | STACKD_COMPAT)) == STACKD_HAS_REGS) {
 		stack = copy_stack(s, kernel * 8);
-		restore_copy(s, kernel * 8, stack);
+		restore_copy(s, record->regs.r[STACKD_REG_RSP], kernel * 8, stack);
 		record->leaf = leaf_at(record->regs.r[STACKD_REG_RIP]);
 	}
 	record->stack_bytes = stack;
@@ -551,6 +552,7 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 		header->end_reason = s->end;
 		s->record.unknown = s->unknown;
 		s->record.wanted = s->wanted_file;
+		send_more(s);
 		send_stack(s, ctx);
 	} else {
 		put_height(s);

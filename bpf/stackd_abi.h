@@ -17,6 +17,8 @@
  *             u64 kernel[n_kernel]
  *             u8  stack[stack_bytes]         from regs' rsp upwards; its last `shared` bytes
  *                                            are left out
+ *   MORE_STACK := struct stackd_more_stack   no sample: what lies above the copy in the thread's
+ *             u8  stack[sent]                  next record, a STACK, of the same time
  *   TAG    := struct stackd_tag_record       an instrumented program keeps this tag of its path
  *             u64 kernel[n_kernel]
  *   BRANCHES := struct stackd_branch_record  no sample: the processor's branch records for the
@@ -51,7 +53,7 @@
 #include "stackd_counters.h" /* the counters of losses and cost; */
 #include "stackd_mpi.h"	     /* what functions of MPI do */
 
-#define STACKD_ABI_VERSION 18
+#define STACKD_ABI_VERSION 19
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -134,10 +136,11 @@ enum stackd_record_kind {
 	STACKD_RECORD_READING = 5,
 	STACKD_RECORD_LAUNCHED = 6,
 	STACKD_RECORD_CODE = 7,
+	STACKD_RECORD_MORE_STACK = 0x80, /* bits 3 to 6 are taken: */
 };
 
 /* Bits of header.kind, and of stackd_walked.form: fields in front of a WALKED record's frames. */
-#define STACKD_KIND_MASK    0x07
+#define STACKD_KIND_MASK    0x87
 #define STACKD_HAS_INSTANCE 0x08 /* it is no sample: it is of this instance of a region */
 #define STACKD_HAS_PID	    0x10 /* else the thread is its process's first: pid == tid */
 #define STACKD_HAS_PERIOD   0x20 /* else it is the event's usual one */
@@ -355,6 +358,12 @@ enum stackd_waker {
 	STACKD_WAKER_INTERRUPT, /* of an idle CPU */
 };
 
+/*
+ * Behind the stack of one that has been read, from a multiple of 8 on:
+ *   u64 more_holes[more_holes]             go on where `holes` ends (record_more_holes())
+ *   struct stackd_code_mark [code_count]   record_code()
+ * The reader puts them there, from MORE_STACK and CODE records (daemon/capture/record.h).
+ */
 struct stackd_stack_record {
 	struct stackd_header header;
 	__u32 pid;	   /* thread group id, initial pid namespace */
@@ -364,15 +373,31 @@ struct stackd_stack_record {
 	__u32 number;	   /* counts the CPU's STACK records that can be built upon; 0: none may */
 	__u16 wanted;	   /* number of a file whose table is not loaded; 0: none */
 	__u8 leaf;	   /* enum stackd_leaf, determined from the instructions alone */
-	__u8 code_count; /* struct stackd_code_mark behind the stack, at a multiple of 8: the reader
-			  * puts them there (daemon/capture/record.h) */
-	__u64 holes;	 /* bit i: page i of the stack, the stack pointer's being 0, was not in
-			  * memory: never written, or on its way; its bytes are 0 here */
-	__u64 cgroup;	 /* id in the hierarchy of version 2 */
-	__u64 stack_end; /* address; 0: not known */
+	__u8 code_count;   /* 0 in the ring */
+	__u64 holes;	   /* bit i: page i of the stack, the stack pointer's being 0, was not in
+			    * memory: never written, or on its way; its bytes are 0 here */
+	__u64 cgroup;	   /* id in the hierarchy of version 2 */
+	__u64 stack_end;   /* address; 0: not known */
+	__u32 more_holes;  /* 0 in the ring */
+	__u32 pad;
 	struct stackd_mapping unknown;
 	struct stackd_instance instance;
 	struct stackd_regs regs; /* of user mode, at the sample or at the entry into the kernel */
+};
+
+/*
+ * A part of a stack that is larger than a STACK record's copy: while a table is being loaded, such
+ * stacks are sent whole. The parts come before their record, in order, and of the same thread, CPU
+ * and time; the first begins where the copy ends.
+ */
+struct stackd_more_stack {
+	struct stackd_header header;
+	__u64 start;   /* address of the first byte */
+	__u64 holes;   /* bit i: page i of the part, that of `start` being 0, was not in memory */
+	__u32 bytes;   /* of stack */
+	__u32 sent;    /* of which follow: all, or none if none was in memory */
+	__u32 is_last; /* the stack ends here */
+	__u32 pad;
 };
 
 /*
@@ -513,6 +538,9 @@ enum stackd_scope {
 #define STACKD_ANCHOR_ENDS	 256 /* that a thread has */
 #define STACKD_STACK_BOTTOM	 256 /* bytes in which a return address of 0 ends a stack */
 #define STACKD_MAX_STACK_BYTES	 (256 * 1024)
+#define STACKD_MORE_BYTES	 (8 * 1024 * 1024) /* of a stack beyond its record's copy, at most */
+#define STACKD_MORE_PART	 (128 * 1024)	   /* of these in a record */
+#define STACKD_MAX_MORE_HOLES	 ((STACKD_MAX_STACK_BYTES + STACKD_MORE_BYTES) / (64 * 4096) + 1)
 
 /*
  * Recipes: how to find the caller from a code address. A file's table is rows sorted by file
@@ -639,7 +667,16 @@ _Static_assert(sizeof(struct stackd_part) == 24, "stackd_part is shared");
 _Static_assert(sizeof(struct stackd_inode) == 24, "stackd_inode is shared");
 _Static_assert(sizeof(struct stackd_mapping) == 48, "stackd_mapping is shared");
 _Static_assert(sizeof(struct stackd_instance) == 56, "stackd_instance is shared");
-_Static_assert(sizeof(struct stackd_stack_record) == 320, "stackd_stack_record is shared");
+_Static_assert(sizeof(struct stackd_stack_record) == 328, "stackd_stack_record is shared");
+_Static_assert(sizeof(struct stackd_more_stack) == 64, "stackd_more_stack is shared");
+_Static_assert(!(STACKD_KIND_MASK &
+		 (STACKD_HAS_INSTANCE | STACKD_HAS_PID | STACKD_HAS_PERIOD | STACKD_HAS_CGROUP)),
+	       "header.kind has both");
+_Static_assert((STACKD_RECORD_CODE & STACKD_KIND_MASK) == STACKD_RECORD_CODE &&
+		       (STACKD_RECORD_MORE_STACK & STACKD_KIND_MASK) == STACKD_RECORD_MORE_STACK,
+	       "the mask has all kinds");
+_Static_assert(STACKD_MORE_PART / 4096 < 64, "a part's holes have a bit for each page");
+_Static_assert(STACKD_MAX_CODE <= 255, "code_count holds it");
 _Static_assert(sizeof(struct stackd_tag_record) == 72, "stackd_tag_record is shared");
 _Static_assert(sizeof(struct stackd_branch) == 24, "stackd_branch is the kernel's");
 _Static_assert(sizeof(struct stackd_branch_record) == 40, "stackd_branch_record is shared");

@@ -31,14 +31,29 @@ struct unfinished {
 	VEC(uint8_t) bytes;
 };
 
+/* What there is above the copy in a STACK record that is to come. */
+struct more {
+	uint64_t time_ns;
+	uint32_t tid;
+	uint16_t cpu;
+	bool is_used, is_whole; /* it reaches to the stack's end */
+	uint64_t start;		/* address */
+	VEC(uint8_t) bytes;
+	VEC(uint64_t) holes; /* addresses of pages */
+};
+
 /* A thread's walk can be interrupted by one of a sample; and each CPU has its own. */
 #define UNFINISHED 64
 #define MOST_BYTES (1u << 20) /* of a walk */
+#define MORE	   8
+#define PAGE	   UINT64_C(4096)
 
 struct record_reader {
 	struct record_pool *pool;
 	struct unfinished walks[UNFINISHED];
-	size_t next_walk;	/* to be replaced */
+	size_t next_walk; /* to be replaced */
+	struct more more[MORE];
+	size_t next_more;	/* to be replaced */
 	struct previous **cpus; /* by CPU; NULL: it has sent none */
 	size_t n_cpus;		/* for which there is room */
 };
@@ -57,6 +72,13 @@ int record_reader_new(struct record_reader **ret_reader)
 	return 0;
 }
 
+static void drop_more(struct more *more)
+{
+	free(more->bytes.items);
+	free(more->holes.items);
+	*more = (struct more){0};
+}
+
 void record_reader_free(struct record_reader *r)
 {
 	if (!r)
@@ -66,6 +88,8 @@ void record_reader_free(struct record_reader *r)
 	free(r->cpus);
 	for (size_t i = 0; i < UNFINISHED; i++)
 		free(r->walks[i].bytes.items);
+	for (size_t i = 0; i < MORE; i++)
+		drop_more(&r->more[i]);
 	record_pool_free(r->pool);
 	free(r);
 }
@@ -103,18 +127,44 @@ static size_t reading_bytes(const struct stackd_reading *reading, size_t size)
 	return reading->is_end ? sizeof(*reading) : front + reading->n * sizeof(__u64);
 }
 
-/* Returns the bytes of what is put behind the stack. */
-static size_t code_bytes(const struct stackd_stack_record *stack, uint32_t count)
+/* Returns the offset of what is put behind the stack of a STACK record: words of further holes, and
+ * then marks of code. */
+static size_t behind_stack(const struct stackd_stack_record *stack)
 {
-	return count ? (-stack->stack_bytes & 7) + count * sizeof(struct stackd_code_mark) : 0;
+	size_t end = sizeof(*stack) + kernel_bytes(&stack->header) + stack->stack_bytes;
+
+	return (end + 7) & ~(size_t)7;
+}
+
+const uint64_t *record_more_holes(const struct stackd_stack_record *stack, size_t *ret_count)
+{
+	*ret_count = stack->more_holes;
+	return (const uint64_t *)((const uint8_t *)stack + behind_stack(stack));
 }
 
 const struct stackd_code_mark *record_code(const struct stackd_stack_record *stack)
 {
-	const uint8_t *bytes = (const uint8_t *)(stack + 1) + kernel_bytes(&stack->header);
+	size_t words;
 
-	return (const struct stackd_code_mark *)(bytes + stack->stack_bytes +
-						 (-stack->stack_bytes & 7));
+	return (const struct stackd_code_mark *)(record_more_holes(stack, &words) +
+						 stack->more_holes);
+}
+
+/* Returns the size of a STACK record that has all of its stack. */
+static size_t stack_size(const struct stackd_stack_record *stack)
+{
+	if (!stack->more_holes && !stack->code_count)
+		return sizeof(*stack) + kernel_bytes(&stack->header) + stack->stack_bytes;
+	return behind_stack(stack) + stack->more_holes * sizeof(uint64_t) +
+	       stack->code_count * sizeof(struct stackd_code_mark);
+}
+
+/* Whether what a MORE_STACK record says of its size can be: only the last part is a smaller one. */
+static bool is_part_of_stack(const struct stackd_more_stack *more, size_t size)
+{
+	return size >= sizeof(*more) && more->bytes && more->bytes <= STACKD_MORE_PART &&
+	       (more->bytes == STACKD_MORE_PART || more->is_last) &&
+	       (!more->sent || more->sent == more->bytes);
 }
 
 /* Returns the size that a record other than WALKED states; more than any record has if its fields
@@ -124,13 +174,15 @@ static size_t size_said(const struct stackd_header *header, size_t size)
 	const struct stackd_stack_record *stack = (const struct stackd_stack_record *)header;
 	const struct stackd_branch_record *branches = (const struct stackd_branch_record *)header;
 	const struct stackd_code_record *code = (const struct stackd_code_record *)header;
+	const struct stackd_more_stack *more = (const struct stackd_more_stack *)header;
 
 	switch (header->kind & STACKD_KIND_MASK) {
 	case STACKD_RECORD_STACK:
 		if (size < sizeof(*stack) || stack->shared > stack->stack_bytes)
 			return SIZE_MAX;
-		return sizeof(*stack) + kernel_bytes(header) + stack->stack_bytes - stack->shared +
-		       code_bytes(stack, stack->code_count);
+		return stack_size(stack) - stack->shared;
+	case STACKD_RECORD_MORE_STACK:
+		return is_part_of_stack(more, size) ? sizeof(*more) + more->sent : SIZE_MAX;
 	case STACKD_RECORD_TAG:
 		return sizeof(struct stackd_tag_record) + kernel_bytes(header);
 	case STACKD_RECORD_BRANCHES:
@@ -173,6 +225,103 @@ static int complete_stack(struct record_reader *r, struct stackd_stack_record *s
 		stack->stack_bytes < STACKD_SHARED_BYTES ? stack->stack_bytes : STACKD_SHARED_BYTES;
 	memcpy(previous->data, bytes + stack->stack_bytes - previous->bytes, previous->bytes);
 	return 0;
+}
+
+/* --- larger stacks --------------------------------------------------------------------------- */
+
+static struct more *find_more(struct record_reader *r, const struct stackd_header *header)
+{
+	for (size_t i = 0; i < MORE; i++) {
+		struct more *m = &r->more[i];
+
+		if (m->is_used && m->tid == header->tid && m->cpu == header->cpu &&
+		    m->time_ns == header->time_ns)
+			return m;
+	}
+	return NULL;
+}
+
+/* Takes the place of parts whose record has not come, or was given long ago. */
+static struct more *begin_more(struct record_reader *r, const struct stackd_more_stack *part)
+{
+	struct more *m = &r->more[r->next_more++ % MORE];
+
+	drop_more(m);
+	m->is_used = true;
+	m->tid = part->header.tid;
+	m->cpu = part->header.cpu;
+	m->time_ns = part->header.time_ns;
+	m->start = part->start;
+	return m;
+}
+
+/* Adds a part. 1; -EBADMSG: it is not the next one; -ENOMEM. */
+static int add_more(struct record_reader *r, const struct stackd_more_stack *part)
+{
+	struct more *m = find_more(r, &part->header);
+
+	if (!m)
+		m = begin_more(r, part);
+	if (part->start != m->start + m->bytes.count ||
+	    m->bytes.count + part->bytes > STACKD_MORE_BYTES) {
+		drop_more(m);
+		return -EBADMSG;
+	}
+	if (VEC_RESERVE(&m->bytes, part->bytes) || VEC_RESERVE(&m->holes, 64)) {
+		drop_more(m);
+		return -ENOMEM;
+	}
+	if (part->sent)
+		memcpy(m->bytes.items + m->bytes.count, part + 1, part->bytes);
+	else
+		memset(m->bytes.items + m->bytes.count, 0, part->bytes);
+	for (uint64_t i = 0; i < 64; i++)
+		if (part->holes >> i & 1)
+			m->holes.items[m->holes.count++] = (part->start & ~(PAGE - 1)) + i * PAGE;
+	m->bytes.count += part->bytes;
+	m->is_whole = part->is_last;
+	return 1;
+}
+
+/* Returns the parts that go on where a STACK record's copy ends; NULL: there are none. */
+static const struct more *more_of(struct record_reader *r, const struct stackd_stack_record *stack)
+{
+	const struct more *m = find_more(r, &stack->header);
+
+	return m && stack->header.flags & STACKD_STACK_CUT &&
+			       m->start == stack->regs.r[STACKD_REG_RSP] + stack->stack_bytes
+		       ? m
+		       : NULL;
+}
+
+/* Changes the fields of a STACK record to those of one that has the parts, too. */
+static void add_sizes(const struct more *m, struct stackd_stack_record *stack)
+{
+	uint64_t sp = stack->regs.r[STACKD_REG_RSP];
+
+	stack->stack_bytes += (uint32_t)m->bytes.count;
+	stack->more_holes = (uint32_t)((sp % PAGE + stack->stack_bytes - 1) / PAGE / 64);
+	if (m->is_whole)
+		stack->header.flags &= (uint8_t)~STACKD_STACK_CUT;
+}
+
+/* Puts the parts' bytes behind the copy of `bytes` bytes, and sets the bits of their holes. */
+static void put_more(const struct more *m, uint32_t bytes, struct stackd_stack_record *stack)
+{
+	uint8_t *copy = (uint8_t *)(stack + 1) + kernel_bytes(&stack->header);
+	uint64_t *words = (uint64_t *)((uint8_t *)stack + behind_stack(stack));
+	uint64_t first = stack->regs.r[STACKD_REG_RSP] / PAGE;
+
+	memcpy(copy + bytes, m->bytes.items, m->bytes.count);
+	memset(words, 0, stack->more_holes * sizeof(*words));
+	for (size_t i = 0; i < m->holes.count; i++) {
+		uint64_t page = m->holes.items[i] / PAGE - first;
+
+		if (page < 64)
+			stack->holes |= UINT64_C(1) << page;
+		else if (page / 64 <= stack->more_holes)
+			words[page / 64 - 1] |= UINT64_C(1) << page % 64;
+	}
 }
 
 /* Returns the time nearest to now_ns that has these lowest 48 bits. */
@@ -353,51 +502,77 @@ static const struct previous *code_of(const struct record_reader *r,
 										    : NULL;
 }
 
-/* Puts that behind the stack. */
+/* Puts that behind the stack, and the words of holes. */
 static void put_code(struct stackd_stack_record *stack, const struct previous *previous)
 {
-	uint32_t n = previous->code.record.n;
-
-	stack->code_count = (uint8_t)n;
 	memcpy((void *)record_code(stack), previous->code.marks,
-	       n * sizeof(struct stackd_code_mark));
+	       stack->code_count * sizeof(struct stackd_code_mark));
+}
+
+/* Reads a STACK record of `said` bytes, to which parts and code are added that came before it. */
+static int read_stack(struct record_reader *r, const struct stackd_stack_record *stack, size_t said,
+		      struct stackd_header **ret_record)
+{
+	const struct previous *code = code_of(r, &stack->header);
+	struct more *more = find_more(r, &stack->header);
+	const struct more *fits = more_of(r, stack);
+	struct stackd_stack_record fields = *stack, *copy;
+	int err;
+
+	if (stack->more_holes || stack->code_count || stack->stack_bytes > STACKD_MAX_STACK_BYTES)
+		return -EBADMSG;
+	if (fits)
+		add_sizes(fits, &fields);
+	if (code)
+		fields.code_count = (uint8_t)code->code.record.n;
+	copy = record_pool_take(r->pool, stack_size(&fields));
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, stack, said);
+	err = complete_stack(r, copy);
+	if (err) {
+		record_pool_give_back(copy);
+		return err;
+	}
+	fields.shared = 0;
+	*copy = fields;
+	if (fits)
+		put_more(fits, stack->stack_bytes, copy);
+	if (code)
+		put_code(copy, code);
+	if (more)
+		drop_more(more);
+	*ret_record = &copy->header;
+	return 0;
 }
 
 int record_read(struct record_reader *r, const void *data, size_t size, uint64_t now_ns,
 		struct stackd_header **ret_record)
 {
 	const struct stackd_header *header = data;
-	const struct stackd_stack_record *stack = data;
-	const struct previous *code = NULL;
 	struct stackd_header *copy;
-	size_t said, whole;
+	size_t said;
 	int err = 0;
 
 	if (size && header->version & STACKD_FORM_WALKED)
 		return read_walked(r, data, size, now_ns, ret_record);
 	if (size < sizeof(*header) || header->version != STACKD_ABI_VERSION)
 		return -EBADMSG;
-	said = whole = size_said(header, size);
+	said = size_said(header, size);
 	if (said > size)
 		return -EBADMSG;
-	if (header->kind == STACKD_RECORD_STACK) {
-		code = stack->code_count ? NULL : code_of(r, header);
-		whole += stack->shared + code_bytes(stack, code ? code->code.record.n : 0);
-	}
-	copy = record_pool_take(r->pool, whole);
+	if (header->kind == STACKD_RECORD_MORE_STACK)
+		return add_more(r, data);
+	if (header->kind == STACKD_RECORD_STACK)
+		return read_stack(r, data, said, ret_record);
+	if (header->kind == STACKD_RECORD_CODE)
+		err = keep_code(r, data);
+	if (err)
+		return err;
+	copy = record_pool_take(r->pool, said);
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, data, said);
-	if (header->kind == STACKD_RECORD_STACK)
-		err = complete_stack(r, (struct stackd_stack_record *)copy);
-	else if (header->kind == STACKD_RECORD_CODE)
-		err = keep_code(r, (const struct stackd_code_record *)copy);
-	if (!err && code)
-		put_code((struct stackd_stack_record *)copy, code);
-	if (err) {
-		record_pool_give_back(copy);
-		return err;
-	}
 	*ret_record = copy;
 	return 0;
 }

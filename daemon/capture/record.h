@@ -7,7 +7,9 @@
  * kernel frames.
  *
  * The kernel half omits from a STACK record the bytes that equal those of the same CPU's record
- * before (see stackd_abi.h). A ring keeps the order of one CPU, so they are restored here.
+ * before (see stackd_abi.h). A ring keeps the order of one CPU, so they are restored here. What
+ * lies above that copy comes in MORE_STACK records before, and is added to it: the record that is
+ * given has one stack, however large.
  */
 #ifndef CAPTURE_RECORD_H
 #define CAPTURE_RECORD_H
@@ -27,8 +29,8 @@ void record_reader_free(struct record_reader *reader);
 
 /* Copies and expands a record. *ret_record is from a record_pool: the caller's, for
  * record_pool_give_back(). `now_ns`: a time less than a day from the record's. 0; 1: it is a part
- * of a walk of several records, which is given with the last one; -EBADMSG: its sizes do not add
- * up, or the record that it builds on was not read; -ENOMEM. */
+ * of a walk or a stack of several records, which is given with the last one; -EBADMSG: its sizes do
+ * not add up, or the record that it builds on was not read; -ENOMEM. */
 int record_read(struct record_reader *reader, const void *data, size_t size, uint64_t now_ns,
 		struct stackd_header **ret_record);
 
@@ -82,6 +84,10 @@ void record_frames_until(const struct stackd_header *record, size_t bytes,
  * ret_part->number is how many bytes of the record, for record_frames_until(), are the frames
  * before it. false: it is of no such stack. */
 bool record_part(const struct stackd_header *record, struct stackd_part *ret_part);
+
+/* Returns the words that go on where the record's `holes` end, with a bit for each page of the
+ * stack, and their number: 0 unless parts were added to it. They belong to the record. */
+const uint64_t *record_more_holes(const struct stackd_stack_record *record, size_t *ret_count);
 
 /* Returns the header.n_kernel kernel frames of a record, leaf first; they belong to the record. */
 const uint64_t *record_kernel(const struct stackd_header *record);

@@ -275,6 +275,9 @@ static size_t hit_frame(const struct walk_input *in, struct walk_frame *frame)
 static struct walk_input input_of(const struct stackd_stack_record *record,
 				  struct locator_process *process)
 {
+	size_t n_more_holes;
+	const uint64_t *more_holes = record_more_holes(record, &n_more_holes);
+
 	return (struct walk_input){
 		.regs = record->regs,
 		.stack =
@@ -283,6 +286,8 @@ static struct walk_input input_of(const struct stackd_stack_record *record,
 		.stack_cut = record->header.flags & STACKD_STACK_CUT,
 		.stack_end = record->stack_end,
 		.stack_holes = record->holes,
+		.stack_more_holes = more_holes,
+		.n_stack_more_holes = n_more_holes,
 		.pid = process->pid,
 		.leaf = record->leaf,
 		.has_code = true,

@@ -298,12 +298,16 @@ void ask_walks_put(struct ask_walks *w, const struct walk_input *in, size_t max_
 					     .stack_cut = in->stack_cut,
 					     .is_return = in->is_return,
 					     .code_count = (uint32_t)in->code_count,
+					     .more_holes = (uint32_t)in->n_stack_more_holes,
 					     .has_code = in->has_code};
 
 	*ret_head = head_of(w, in->pid, 0);
 	BUF_PUT(request, *ret_head);
 	BUF_PUT(request, wire);
-	buf_put(request, in->code, in->code_count * sizeof(*in->code));
+	if (in->n_stack_more_holes)
+		buf_put(request, in->stack_more_holes, in->n_stack_more_holes * sizeof(uint64_t));
+	if (in->code_count)
+		buf_put(request, in->code, in->code_count * sizeof(*in->code));
 	buf_put(request, in->stack, in->stack_bytes);
 }
 

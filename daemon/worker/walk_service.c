@@ -222,37 +222,57 @@ static void put_frames(const struct walk_frame *frames, size_t count, struct buf
 	}
 }
 
+/* What goes with a stack, aligned. */
+struct walk_behind {
+	uint64_t more_holes[STACKD_MAX_MORE_HOLES];
+	struct stackd_code_mark code[STACKD_MAX_CODE];
+};
+
+/* Reads a walk's input, which refers to the request and to *behind. 0 or -EINVAL. */
+static int read_input(struct buf_reader *request, struct walk_behind *behind, struct walk_input *in,
+		      uint32_t *ret_max_frames)
+{
+	struct walk_wire_input wire;
+
+	if (!BUF_GET(request, wire) || wire.more_holes > STACKD_MAX_MORE_HOLES ||
+	    wire.code_count > STACKD_MAX_CODE ||
+	    !buf_get(request, behind->more_holes, wire.more_holes * sizeof(*behind->more_holes)) ||
+	    !buf_get(request, behind->code, wire.code_count * sizeof(*behind->code)))
+		return -EINVAL;
+	in->regs = wire.regs;
+	in->stack_more_holes = behind->more_holes;
+	in->n_stack_more_holes = wire.more_holes;
+	in->has_code = wire.has_code;
+	in->code = behind->code;
+	in->code_count = wire.code_count;
+	in->stack = request->at;
+	in->stack_bytes = buf_left(request);
+	in->stack_cut = wire.stack_cut;
+	in->stack_end = wire.stack_end;
+	in->stack_holes = wire.stack_holes;
+	in->leaf = (enum stackd_leaf)wire.leaf;
+	in->known = wire.known;
+	in->is_return = wire.is_return;
+	in->stack_start = wire.stack_start;
+	*ret_max_frames = wire.max_frames;
+	return 0;
+}
+
 static int walk(struct walk_service *w, struct buf_reader *request, struct buf *reply)
 {
 	struct dwarf_walk_stats before, after;
-	struct walk_wire_input wire;
 	struct walk_wire_result result = {0};
 	struct walk_input in = {.find = find, .arg = w, .pid = w->head.pids[0]};
+	struct walk_behind behind;
+	uint32_t max_frames;
 	size_t count;
 
-	if (!BUF_GET(request, wire))
+	if (read_input(request, &behind, &in, &max_frames))
 		return -EINVAL;
-	in.regs = wire.regs;
-	if (wire.code_count > buf_left(request) / sizeof(*in.code))
-		return -EINVAL;
-	in.has_code = wire.has_code;
-	in.code = (const void *)request->at;
-	in.code_count = wire.code_count;
-	request->at += wire.code_count * sizeof(*in.code);
-	in.stack = request->at;
-	in.stack_bytes = buf_left(request);
-	in.stack_cut = wire.stack_cut;
-	in.stack_end = wire.stack_end;
-	in.stack_holes = wire.stack_holes;
-	in.leaf = (enum stackd_leaf)wire.leaf;
-	in.known = wire.known;
-	in.is_return = wire.is_return;
-	in.stack_start = wire.stack_start;
 	dwarf_walk_get_stats(w->walk, &before);
 	result.reason = dwarf_walk_stack(
 		w->walk, &in, w->frames,
-		wire.max_frames < DWARF_WALK_MAX_FRAMES ? wire.max_frames : DWARF_WALK_MAX_FRAMES,
-		&count);
+		max_frames < DWARF_WALK_MAX_FRAMES ? max_frames : DWARF_WALK_MAX_FRAMES, &count);
 	dwarf_walk_get_stats(w->walk, &after);
 	result.count = (uint32_t)count;
 	result.frames = after.frames - before.frames;

@@ -24,7 +24,7 @@
 #include "stack/provenance.h"
 #include "stackd_abi.h"
 
-#define DWARF_WALK_MAX_FRAMES 16384 /* of 16 bytes each, all that a record has of a stack */
+#define DWARF_WALK_MAX_FRAMES 16384 /* of 16 bytes each, 256 KiB of stack */
 
 /* One walked frame, leaf first. */
 struct walk_frame {
@@ -47,6 +47,8 @@ struct walk_input {
 	uint64_t stack_end;   /* address where the stack ends; 0: not known */
 	uint64_t stack_holes; /* bit i: page i of the stack, the stack pointer's being 0, was not
 			       * in memory; its bytes are not known */
+	const uint64_t *stack_more_holes; /* the same of the next 64 pages each; borrowed */
+	size_t n_stack_more_holes;	  /* pages beyond them are in memory */
 
 	pid_t pid; /* whose code without a file can be read (dwarf_walk_use_code()); 0: nobody's */
 

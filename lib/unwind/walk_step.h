@@ -21,9 +21,11 @@ struct walk_memory {
 	const uint8_t *bytes; /* borrowed */
 	uint64_t start;	      /* address of the first */
 	size_t len;
-	bool is_cut;	/* there is more above */
-	uint64_t holes; /* see stack_holes of struct walk_input */
-	uint64_t end;	/* address where the stack ends; 0: not known */
+	bool is_cut;		    /* there is more above */
+	uint64_t holes;		    /* see stack_holes of struct walk_input */
+	uint64_t end;		    /* address where the stack ends; 0: not known */
+	const uint64_t *more_holes; /* n_more_holes of them, as stack_more_holes; borrowed */
+	size_t n_more_holes;
 };
 
 struct walk_state {
@@ -44,7 +46,9 @@ static inline bool walk_memory_is_hole(const struct walk_memory *m, uint64_t add
 {
 	uint64_t page = (address >> 12) - (m->start >> 12);
 
-	return m->holes && page < 64 && m->holes >> page & 1;
+	if (page < 64)
+		return m->holes >> page & 1;
+	return page / 64 - 1 < m->n_more_holes && m->more_holes[page / 64 - 1] >> page % 64 & 1;
 }
 
 /* Reads the 8 bytes at an address; false: not all of them are there. */

@@ -38,6 +38,7 @@ import test_go  # noqa: E402,F401
 import test_identity  # noqa: E402,F401
 import test_java  # noqa: E402,F401
 import test_job  # noqa: E402,F401
+import test_large_frames  # noqa: E402,F401
 import test_names  # noqa: E402,F401
 import test_open_files  # noqa: E402,F401
 import test_outages  # noqa: E402,F401

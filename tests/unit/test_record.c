@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * WALKED records as they arrive in the ring: the packed header, whose times have 48 bits, and
- * records that are truncated or have wrong counts.
+ * Records as they arrive in the ring. WALKED ones: the packed header, whose times have 48 bits, and
+ * records that are truncated or have wrong counts. STACK ones, to which the parts and
+ * the marks of code are added that go before them.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -182,6 +183,310 @@ static void records_wait_in_their_pool(void **state)
 	record_pool_free(NULL);
 }
 
+/* --- stacks in parts ------------------------------------------------------------------------- */
+
+#define SP    UINT64_C(0x7ffc00000e38) /* near the end of a page */
+#define COPY  (128u << 10)
+#define PART  STACKD_MORE_PART
+#define PARTS 9
+#define ALL   ((UINT64_C(1) << 33) - 1) /* pages of a part */
+
+/* The byte of the stack at an address. */
+static uint8_t byte_at(uint64_t address)
+{
+	return (uint8_t)(address * 7 + (address >> 12));
+}
+
+/* Reads part `n` of the stack of a thread, with these holes; of so many bytes. */
+static int read_more(uint32_t tid, uint64_t n, uint32_t bytes, uint64_t holes, bool is_empty,
+		     bool is_last)
+{
+	struct stackd_more_stack *more = calloc(1, sizeof(*more) + bytes);
+	struct stackd_header *read = NULL;
+	int err;
+
+	assert_non_null(more);
+	*more = (struct stackd_more_stack){
+		.header = {.version = STACKD_ABI_VERSION,
+			   .kind = STACKD_RECORD_MORE_STACK,
+			   .tid = tid,
+			   .time_ns = 77,
+			   .cpu = 3},
+		.start = SP + COPY + n * PART,
+		.holes = holes,
+		.bytes = bytes,
+		.sent = is_empty ? 0 : bytes,
+		.is_last = is_last,
+	};
+	for (uint32_t i = 0; i < more->sent; i++)
+		((uint8_t *)(more + 1))[i] = byte_at(more->start + i);
+	err = record_read(reader, more, sizeof(*more) + more->sent, 0, &read);
+	assert_null(read);
+	free(more);
+	return err;
+}
+
+/* Reads the CODE record of a thread. */
+static void read_code(uint32_t tid, uint32_t n)
+{
+	struct {
+		struct stackd_code_record record;
+		struct stackd_code_mark marks[STACKD_MAX_CODE + 1];
+	} *code = calloc(1, sizeof(*code));
+	struct stackd_header *read = NULL;
+
+	assert_non_null(code);
+	code->record.header = (struct stackd_header){.version = STACKD_ABI_VERSION,
+						     .kind = STACKD_RECORD_CODE,
+						     .tid = tid,
+						     .time_ns = 77,
+						     .cpu = 3};
+	code->record.n = n;
+	for (uint32_t i = 0; i < n; i++)
+		code->marks[i] = (struct stackd_code_mark){.address = i + 1, .hashes = {i, tid}};
+	if (n > STACKD_MAX_CODE) {
+		assert_int_equal(record_read(reader, code, sizeof(*code), 0, &read), -EBADMSG);
+	} else {
+		size_t size = sizeof(code->record) + n * sizeof(*code->marks);
+
+		assert_int_equal(record_read(reader, code, size - 1, 0, &read), -EBADMSG);
+		assert_int_equal(record_read(reader, code, size, 0, &read), 0);
+		record_pool_give_back(read);
+	}
+	free(code);
+}
+
+/* Checks the marks of a record, which read_code() has read. */
+static void check_code(const struct stackd_stack_record *stack, uint32_t n)
+{
+	const struct stackd_code_mark *marks = record_code(stack);
+
+	assert_int_equal(stack->code_count, n);
+	assert_int_equal((uintptr_t)marks % 8, 0);
+	assert_ptr_equal((const uint8_t *)stack + record_size(&stack->header), marks + n);
+	for (uint32_t i = 0; i < n; i++) {
+		assert_int_equal(marks[i].address, i + 1);
+		assert_int_equal(marks[i].hashes[0], i);
+		assert_int_equal(marks[i].hashes[1], stack->header.tid);
+		assert_int_equal(marks[i].hashes[2], 0);
+	}
+}
+
+/* Reads the STACK record of a thread, with a kernel frame. */
+static struct stackd_stack_record *read_stack(uint32_t tid, uint8_t flags)
+{
+	struct stackd_stack_record *stack = calloc(1, sizeof(*stack) + 8 + COPY);
+	struct stackd_header *read = NULL;
+
+	assert_non_null(stack);
+	stack->header = (struct stackd_header){.version = STACKD_ABI_VERSION,
+					       .kind = STACKD_RECORD_STACK,
+					       .flags = STACKD_HAS_REGS | flags,
+					       .tid = tid,
+					       .time_ns = 77,
+					       .cpu = 3,
+					       .n_kernel = 1};
+	stack->regs.r[STACKD_REG_RSP] = SP;
+	stack->stack_bytes = COPY;
+	stack->holes = 1u << 5;
+	*(uint64_t *)(stack + 1) = 123;
+	for (uint32_t i = 0; i < COPY; i++)
+		((uint8_t *)(stack + 1))[8 + i] = byte_at(SP + i);
+	assert_int_equal(record_read(reader, stack, sizeof(*stack) + 8 + COPY, 0, &read), 0);
+	free(stack);
+	return (struct stackd_stack_record *)read;
+}
+
+static bool is_hole(const struct stackd_stack_record *stack, uint64_t address)
+{
+	uint64_t page = address / 4096 - SP / 4096;
+	size_t words;
+	const uint64_t *more = record_more_holes(stack, &words);
+
+	if (page < 64)
+		return stack->holes >> page & 1;
+	return page / 64 <= words && more[page / 64 - 1] >> page % 64 & 1;
+}
+
+/* Whether a byte of the stack is in a page of which a part says that it is a hole: part `empty` of
+ * all its pages, the copy of page 5, and the others of page 9. */
+static bool is_in_hole(uint64_t address, uint64_t empty)
+{
+	uint64_t page = address / 4096, start = SP + COPY + empty * PART;
+	uint64_t part = (address - SP - COPY) / PART;
+
+	if (address < SP + COPY)
+		return page == SP / 4096 + 5 || page == start / 4096;
+	return (page >= start / 4096 && page <= (start + PART - 1) / 4096) ||
+	       (part < PARTS && page == (SP + COPY + part * PART) / 4096 + 9);
+}
+
+/* Checks each byte of a stack that has so many. */
+static void check_stack(const struct stackd_stack_record *stack, uint32_t bytes, uint64_t empty)
+{
+	const uint8_t *at = (const uint8_t *)(record_kernel(&stack->header) + 1);
+
+	assert_true(*record_kernel(&stack->header) == 123);
+	assert_int_equal(stack->stack_bytes, bytes);
+	for (uint32_t i = 0; i < bytes; i++) {
+		bool hole = is_in_hole(SP + i, empty);
+
+		assert_int_equal(is_hole(stack, SP + i), hole);
+		if (!hole)
+			assert_int_equal(at[i], byte_at(SP + i));
+	}
+}
+
+static void parts_are_added_to_stack(void **state)
+{
+	struct stackd_stack_record *stack;
+	size_t words;
+
+	(void)state;
+	for (uint64_t n = 0; n < PARTS; n++) {
+		/* Those of another thread come in between. */
+		assert_int_equal(read_more(5, n, PART, n == 4 ? ALL : 1u << 9, n == 4, false), 1);
+		assert_int_equal(read_more(6, n, PART, n == 0 ? ALL : 1u << 9, n == 0, false), 1);
+	}
+	assert_int_equal(read_more(5, PARTS, 1000, 0, false, true), 1);
+	stack = read_stack(5, STACKD_STACK_CUT);
+	assert_int_equal(stack->header.flags, STACKD_HAS_REGS);
+	record_more_holes(stack, &words);
+	assert_int_equal(words, (SP % 4096 + stack->stack_bytes - 1) / 4096 / 64);
+	assert_true(record_size(&stack->header) >=
+		    sizeof(*stack) + 8 + stack->stack_bytes + words * 8);
+	check_stack(stack, COPY + PARTS * PART + 1000, 4);
+	record_pool_give_back(stack);
+
+	/* What was not sent whole stays cut; and the thread's next record has no parts. */
+	stack = read_stack(6, STACKD_STACK_CUT);
+	assert_int_equal(stack->header.flags, STACKD_HAS_REGS | STACKD_STACK_CUT);
+	check_stack(stack, COPY + PARTS * PART, 0);
+	record_pool_give_back(stack);
+	stack = read_stack(6, STACKD_STACK_CUT);
+	check_stack(stack, COPY, PARTS);
+	record_pool_give_back(stack);
+}
+
+static void parts_that_do_not_fit_are_refused(void **state)
+{
+	struct stackd_stack_record *stack;
+
+	(void)state;
+	/* One is missing. */
+	assert_int_equal(read_more(5, 0, PART, 1u << 9, false, false), 1);
+	assert_int_equal(read_more(5, 2, PART, 1u << 9, false, false), -EBADMSG);
+	stack = read_stack(5, STACKD_STACK_CUT);
+	check_stack(stack, COPY, PARTS);
+	record_pool_give_back(stack);
+
+	/* The first is missing. */
+	assert_int_equal(read_more(5, 1, PART, 1u << 9, false, false), 1);
+	stack = read_stack(5, STACKD_STACK_CUT);
+	check_stack(stack, COPY, PARTS);
+	record_pool_give_back(stack);
+
+	/* The copy has ended at a page that cannot be read. */
+	assert_int_equal(read_more(5, 0, PART, 1u << 9, false, true), 1);
+	stack = read_stack(5, STACKD_STACK_FAULT);
+	check_stack(stack, COPY, PARTS);
+	record_pool_give_back(stack);
+
+	/* Too long, and more than there can be. */
+	assert_int_equal(read_more(5, 0, PART + 8, 0, false, false), -EBADMSG);
+	for (uint64_t n = 0; n < STACKD_MORE_BYTES / PART; n++)
+		assert_int_equal(read_more(7, n, PART, 0, true, false), 1);
+	assert_int_equal(read_more(7, STACKD_MORE_BYTES / PART, 8, 0, true, false), -EBADMSG);
+}
+
+/* Both have their place behind the stack, which need not end at a multiple of 8. */
+static void parts_and_code_are_added_to_stack(void **state)
+{
+	static const uint32_t lasts[] = {1000, 1003, 1};
+	struct stackd_stack_record *stack;
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		for (uint64_t n = 0; n < PARTS; n++)
+			assert_int_equal(
+				read_more(5, n, PART, n == 4 ? ALL : 1u << 9, n == 4, false), 1);
+		assert_int_equal(read_more(5, PARTS, lasts[i], 0, false, true), 1);
+		read_code(5, i == 2 ? STACKD_MAX_CODE : 3);
+		stack = read_stack(5, STACKD_STACK_CUT);
+		check_stack(stack, COPY + PARTS * PART + lasts[i], 4);
+		check_code(stack, i == 2 ? STACKD_MAX_CODE : 3);
+		assert_int_equal(stack->more_holes, 5);
+		record_pool_give_back(stack);
+	}
+
+	/* Marks alone; and none of another thread. */
+	stack = read_stack(5, STACKD_STACK_CUT);
+	check_stack(stack, COPY, PARTS);
+	check_code(stack, STACKD_MAX_CODE);
+	record_pool_give_back(stack);
+	stack = read_stack(6, STACKD_STACK_CUT);
+	assert_int_equal(stack->code_count, 0);
+	assert_int_equal(record_size(&stack->header), sizeof(*stack) + 8 + COPY);
+	record_pool_give_back(stack);
+	read_code(5, STACKD_MAX_CODE + 1);
+}
+
+/* The largest stack that there can be has all of its words. */
+static void largest_stack_is_joined(void **state)
+{
+	const uint64_t parts = STACKD_MORE_BYTES / PART;
+	struct stackd_stack_record *stack;
+
+	(void)state;
+	for (uint64_t n = 0; n < parts; n++)
+		assert_int_equal(
+			read_more(5, n, PART, n == parts - 1 ? 1ull << 32 : 1u << 9, false, false),
+			1);
+	read_code(5, 1);
+	stack = read_stack(5, STACKD_STACK_CUT);
+	assert_int_equal(stack->stack_bytes, COPY + STACKD_MORE_BYTES);
+	assert_true(stack->more_holes < STACKD_MAX_MORE_HOLES);
+	assert_true(is_hole(stack, SP + COPY + STACKD_MORE_BYTES - 1));
+	assert_false(is_hole(stack, SP + COPY + STACKD_MORE_BYTES - 4096));
+	check_code(stack, 1);
+	record_pool_give_back(stack);
+}
+
+/* What the reader adds is not in the ring, and a copy has a limit; nor is there an empty part, or a
+ * small one before the last. */
+static void sizes_that_cannot_be_are_refused(void **state)
+{
+	const size_t most = sizeof(struct stackd_stack_record) + STACKD_MAX_STACK_BYTES;
+	struct stackd_stack_record *stack = calloc(1, most + 4096);
+	struct stackd_header *read = NULL;
+
+	(void)state;
+	assert_non_null(stack);
+	stack->header.version = STACKD_ABI_VERSION;
+	stack->header.kind = STACKD_RECORD_STACK;
+	stack->more_holes = 1;
+	assert_int_equal(record_read(reader, stack, most + 4096, 0, &read), -EBADMSG);
+	stack->more_holes = UINT32_MAX;
+	assert_int_equal(record_read(reader, stack, most + 4096, 0, &read), -EBADMSG);
+	stack->more_holes = 0;
+	stack->code_count = 1;
+	assert_int_equal(record_read(reader, stack, most + 4096, 0, &read), -EBADMSG);
+	stack->code_count = 0;
+	stack->stack_bytes = STACKD_MAX_STACK_BYTES + 1;
+	assert_int_equal(record_read(reader, stack, most + 4096, 0, &read), -EBADMSG);
+	stack->stack_bytes = stack->shared = UINT32_MAX;
+	assert_int_equal(record_read(reader, stack, most + 4096, 0, &read), -EBADMSG);
+	stack->stack_bytes = STACKD_MAX_STACK_BYTES;
+	stack->shared = 0;
+	assert_int_equal(record_read(reader, stack, most - 1, 0, &read), -EBADMSG);
+	assert_int_equal(record_read(reader, stack, most, 0, &read), 0);
+	record_pool_give_back(read);
+	free(stack);
+
+	assert_int_equal(read_more(5, 0, 0, 1, false, true), -EBADMSG);
+	assert_int_equal(read_more(5, 0, PART - 8, 1, false, false), -EBADMSG);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -189,6 +494,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(time_is_nearest_possible, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(truncated_record_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(too_many_frames_are_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(parts_are_added_to_stack, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(parts_that_do_not_fit_are_refused, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(parts_and_code_are_added_to_stack, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(largest_stack_is_joined, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(sizes_that_cannot_be_are_refused, set_up,
+						tear_down),
 		cmocka_unit_test(records_wait_in_their_pool),
 	};
 

@@ -50,7 +50,7 @@ static void test_slow_rule(void **state)
 					  2,	0x33, 0x1c, 0x09, 12, 0, 0x10, 16, 2,	 0x77, 0};
 	struct walk_state s = {.known = WALK_KNOWN_ALL, .may_be_at_cfa = true};
 	uint64_t stack[8] = {0x1234, 0, 2, 3, 4, 5, 6, 7};
-	struct walk_memory memory = {(uint8_t *)stack, 0x7000, sizeof(stack), false, 0, 0};
+	struct walk_memory memory = {(uint8_t *)stack, 0x7000, sizeof(stack), false, 0, 0, NULL, 0};
 	struct one_rule r;
 
 	(void)state;
@@ -87,7 +87,7 @@ static void test_senseless_expressions(void **state)
 	static const uint8_t rbp[] = {0x10, 6, 2, 0xf0, 0};
 	struct walk_state s = {.known = WALK_KNOWN_ALL, .may_be_at_cfa = true};
 	uint64_t stack[2] = {0x1234};
-	struct walk_memory memory = {(uint8_t *)stack, 0x7000, sizeof(stack), false, 0, 0};
+	struct walk_memory memory = {(uint8_t *)stack, 0x7000, sizeof(stack), false, 0, 0, NULL, 0};
 	struct one_rule r;
 
 	(void)state;
@@ -113,7 +113,7 @@ static void test_saved_via_register(void **state)
 {
 	static const uint8_t program[] = {0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0};
 	uint64_t stack[8] = {[2] = 0x7030, [3] = 0xbb, [5] = 0x1234};
-	struct walk_memory memory = {(uint8_t *)stack, 0x7000, sizeof(stack), false, 0, 0};
+	struct walk_memory memory = {(uint8_t *)stack, 0x7000, sizeof(stack), false, 0, 0, NULL, 0};
 	struct one_rule r;
 
 	(void)state;

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Large stacks of samples that miss a table: what lies above the copy in their STACK record.
+ *
+ * The copy ends at stack_limit, and a path that ends there has lost its root. Once a file's table
+ * is loaded, the kernel half walks any stack; until then the frames of numerical code and of
+ * compilers, which take megabytes, are sent whole, in MORE_STACK records that go before the STACK
+ * record. What no page is there for is not sent.
+ *
+ * That takes time in an interrupt, and the daemon has to come after. So it is limited, by bytes a
+ * second of all CPUs, and by the room in the ring, of which a quarter is left for other records.
+ * What the limits allow of a stack is sent, from the leaf on.
+ */
+#ifndef MORE_STACK_BPF_H
+#define MORE_STACK_BPF_H
+
+#include "probed.bpf.h"
+#include "ring.bpf.h"
+#include "scratch.bpf.h"
+#include "stack_copy.bpf.h"
+#include "window.bpf.h"
+
+#define MORE_AT_ONCE   (512ll << 20) /* bytes, of all CPUs, */
+#define MORE_NS_A_BYTE 30	     /* and in the long run: 32 MiB a second */
+#define MORE_OF_HOLES  16 /* bytes of what is not in memory cost as much as one that is */
+#define MORE_HEAD      sizeof(struct stackd_more_stack)
+
+/* Bytes that were sent and have not been made up for by the time until more_ns. Two CPUs at once
+ * may take the same time into account twice. */
+__s64 more_debt;
+__u64 more_ns;
+
+/* Whether another stack may be sent. */
+static __always_inline bool may_send_more(void)
+{
+	__u64 now = bpf_ktime_get_ns(), made_up = (now - more_ns) / MORE_NS_A_BYTE;
+	__s64 debt = more_debt;
+
+	more_ns = now;
+	debt = debt > (__s64)made_up ? debt - (__s64)made_up : 0;
+	more_debt = debt;
+	return debt < MORE_AT_ONCE;
+}
+
+static __always_inline bool has_room_for_more(__u32 bytes)
+{
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) + bytes <=
+	       bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 4 * 3;
+}
+
+/* Copies a part behind its head, which is at the payload's beginning. */
+static __always_inline void copy_more(struct scratch *s, __u64 from, __u32 len)
+{
+	struct stackd_more_stack *more = (struct stackd_more_stack *)s->payload;
+	__u64 pages = ((from & (PAGE_SIZE - 1)) + len + PAGE_SIZE - 1) >> PAGE_SHIFT;
+
+	s->record.holes = 0;
+	if (bpf_probe_read_user(&s->payload[MORE_HEAD], BOUNDED(len, 2 * STACKD_MORE_PART),
+				(const void *)from)) {
+		s->copy = (struct page_copy){
+			.from = from, .at = MORE_HEAD, .want = len, .is_bounded = 1};
+		bpf_loop(STACKD_MORE_PART / PAGE_SIZE + 1, copy_page, &s, 0);
+	}
+	more->header = s->record.header;
+	more->header.kind = STACKD_RECORD_MORE_STACK;
+	more->header.n_kernel = 0;
+	more->start = from;
+	more->holes = s->record.holes;
+	more->bytes = len;
+	more->sent = more->holes == (1ull << (pages & 63)) - 1 ? 0 : len;
+	more->is_last = from + len == s->stack_end;
+	more->pad = 0;
+	s->record.holes = 0;
+}
+
+/* Sends the next part; 1 ends the loop. */
+static long send_part_of_more(__u32 turn, struct scratch **at_scratch)
+{
+	struct scratch *s = *at_scratch;
+	struct stackd_more_stack *more = (struct stackd_more_stack *)s->payload;
+	__u64 from = s->more_from, left = s->more_end - from;
+	__u32 len = left > STACKD_MORE_PART ? STACKD_MORE_PART : left, sent;
+
+	(void)turn;
+	if (!len)
+		return 1;
+	copy_more(s, from, len);
+	restore_copy(s, from, MORE_HEAD, len);
+	sent = more->sent;
+	FORGET(sent);
+	if (sent > STACKD_MORE_PART || !has_room_for_more(sent))
+		return 1;
+	s->more_from = from + len;
+	__sync_fetch_and_add(&more_debt, sent ? len : len / MORE_OF_HOLES);
+	return bpf_ringbuf_output(&ring, s->payload, MORE_HEAD + sent, BPF_RB_NO_WAKEUP) != 0;
+}
+
+/* Sends what is above the copy that the record will have, if it is for want of a table. Global, so
+ * that it is verified once. */
+__noinline int send_more(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	__u64 from;
+
+	if (!s || (!s->record.wanted && !s->record.unknown.key.inode))
+		return 0;
+	forget_stack_end(s->record.header.tid);
+	find_stack_end(s);
+	from = s->record.regs.r[STACKD_REG_RSP] + stack_limit;
+	if (s->stack_end <= from || !may_send_more())
+		return 0;
+	s->more_from = from;
+	s->more_end = s->stack_end;
+	bpf_loop(STACKD_MORE_BYTES / STACKD_MORE_PART, send_part_of_more, &s, 0);
+	return 0;
+}
+
+#endif
