@@ -248,7 +248,8 @@ void made_code_keep(struct made_code *m, const struct stackd_code_record *record
 	if (!record->size)
 		return;
 	add_range(t, record->start, record->start + record->size);
-	if (memcmp(&before, t, sizeof(before)) != 0)
+	if (before.count != t->count ||
+	    memcmp(before.ranges, t->ranges, sizeof(before.ranges)) != 0)
 		tell_of(m, t);
 }
 

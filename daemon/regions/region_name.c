@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "model/pattern.h"
@@ -136,9 +137,7 @@ static enum region_match match_procedure(const char *pattern, const char *module
 		return REGION_OTHER;
 	for (size_t i = 0; i <= strlen(pattern); i++)
 		wanted[i] = (char)tolower((unsigned char)pattern[i]);
-	memcpy(name, module, len);
-	memcpy(name + len, "::", 2);
-	memcpy(name + len + 2, procedure, n + 1);
+	snprintf(name, sizeof(name), "%.*s::%s", (int)len, module, procedure);
 	return pattern_matches(wanted, procedure, n) ||
 			       (len && pattern_matches(wanted, name, strlen(name)))
 		       ? REGION_SAME
