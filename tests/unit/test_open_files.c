@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "proc/open_files.h"
+#include "proc/process_table.h"
 #include "test_proc_fixture.h"
 
 #define FILES 6
@@ -74,9 +75,15 @@ static const struct object *map(struct context *c, int file)
 	return process_table_mapping(c->table, pid, m.start)->object;
 }
 
+/* Ends the process of a file, and so many that map nothing after it that its mappings are dropped:
+ * the table keeps those of the processes that ended last. */
 static void end(struct context *c, int file)
 {
 	assert_int_equal(process_table_on_exit(c->table, 100 + file, 100 + file), 0);
+	for (pid_t pid = 1000; pid < 1000 + PROCESS_TABLE_MAPPINGS_KEPT; pid++) {
+		assert_int_equal(process_table_on_fork(c->table, pid, pid, 1, 1), 0);
+		assert_int_equal(process_table_on_exit(c->table, pid, pid), 0);
+	}
 }
 
 static bool is_open(const struct context *c, uint32_t number)
