@@ -8,7 +8,7 @@ Builds bench/job_scale.c with smpicc and runs it with so many ranks (default: po
 time. All ranks are in one process on one processor: 65,536 took 15 GB, and 25 minutes of CPU time
 (41 beside other work). A run that needs more memory than there is ends.
 
-What is told of memory is what a process's own code allocates: its set, and the most while it
+The memory shown is what a process's own code allocates: its set, and the most while it
 writes. The last column has the whole simulation's over its ranks, with the simulator's own for each
 (its stack, requests, the simulated host)."""
 

@@ -54,7 +54,7 @@ struct {
 	__type(value, struct event_thread);
 } event_threads SEC(".maps");
 
-/* By which two readings are told to be of one turn, in which all was counted. */
+/* Identifies a turn. Two readings with equal values are of one turn, in which all was counted. */
 struct event_moment {
 	__u64 absent; /* of the group of the turn, but for a constant */
 	__u32 turn;

@@ -7,7 +7,7 @@
  *   return  it is counted down from the thread's distance; where that ends, it is a sample
  *   free()  looks every block up among the sampled ones
  *
- * A return is heard of by a uretprobe, or by uprobes on the function's returns.
+ * A return is seen by a uretprobe, or by uprobes on the function's returns.
  *
  * Allocators call themselves (operator new calls malloc(), calloc() may): within an open call
  * nothing is counted. A call that never comes to a return that is probed (an exception, a jump to

@@ -49,7 +49,7 @@
 #include <linux/types.h>
 #endif
 
-#include "stackd_cookies.h"  /* parts of it: what probes are told; */
+#include "stackd_cookies.h"  /* parts of it: the cookies of probes; */
 #include "stackd_counters.h" /* the counters of losses and cost; */
 #include "stackd_mpi.h"	     /* what functions of MPI do */
 
@@ -354,7 +354,7 @@ enum stackd_object {
 /* Who has ended a wait. */
 enum stackd_waker {
 	STACKD_WAKER_UNKNOWN,
-	STACKD_WAKER_THREAD,	/* of which there is a record, if that was not lost */
+	STACKD_WAKER_THREAD,	/* a thread: it has a record, unless the ring lost that */
 	STACKD_WAKER_INTERRUPT, /* of an idle CPU */
 };
 

@@ -8,7 +8,7 @@
 #include <linux/types.h>
 #endif
 
-/* Whose functions of MPI they are, by which datatypes are told. */
+/* Which implementation of MPI it is: the handles of datatypes depend on it. */
 enum stackd_mpi_vendor {
 	STACKD_MPI_NO_LIBRARY, /* none that is known here */
 	STACKD_MPI_OPEN,       /* Open MPI: a datatype is the address of a structure */

@@ -15,7 +15,7 @@ enum tag_input_which {
 	TAG_INPUT_ALL,
 };
 
-/* What of an input is read, and what is told of it. */
+/* What to read from an input, and what to say about it. */
 struct tag_input_choice {
 	enum metric metric;		     /* what is read of stores without samples */
 	const struct profile_filter *filter; /* of stores; or NULL */

@@ -15,7 +15,7 @@
 
 #define TOP_HEAD       5 /* lines above the rows */
 #define TOP_FOOT       1
-#define TOP_NARROW     40 /* columns: below that there is one share, that which rows are sorted by */
+#define TOP_NARROW     40 /* columns; a narrower screen has one share: the one that sorts the rows */
 #define TOP_INDENT_MAX 30 /* columns; deeper rows say how deep they are */
 
 static bool screen_utf8;

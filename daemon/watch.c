@@ -10,7 +10,7 @@
 
 #define AGAIN_NS UINT64_C(60000000000)
 
-/* Returns what is to be told of: what was counted since the last time, or 0. */
+/* Returns what to report: what was counted since the last time, or 0. */
 static uint64_t news(struct watch_kind *kind, uint64_t counted, uint64_t now_ns)
 {
 	uint64_t since = counted - kind->told;

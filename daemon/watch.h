@@ -2,7 +2,7 @@
 /*
  * Tells of what an administrator would want to know when it happens: samples that were lost because
  * the ring was full, files that were refused, a rate that was lowered, a store that cannot be
- * written to. Each kind is told of at once, and then at most once a minute, with what was counted
+ * written to. Each kind is reported at once, and then at most once a minute, with what was counted
  * since.
  */
 #ifndef WATCH_H

@@ -314,7 +314,7 @@ do_distros() {
     done
 }
 
-# One test, by its name: the groups are told by how their tests' names begin.
+# One test, by its name: the beginning of its name is its group.
 do_test() { # NAME
     local name=$1
     case $name in

@@ -29,7 +29,7 @@
 #include "daemon/worker/ask_names.h"
 
 #define NAMES_BYTES (12u << 20) /* of symbols that are held, about */
-#define MAX_MISSING 64		/* debug files that are told of */
+#define MAX_MISSING 64		/* missing debug files that the log names */
 
 /* --- the thread: writing --------------------------------------------------------------------- */
 
@@ -320,7 +320,7 @@ static int reserve(struct archive *a, char **ret_error)
 				      "choose another file with -o",
 				      a->options.path) < 0)
 		*ret_error = NULL;
-	/* What else is wrong with the file is told when it is opened as a store. */
+	/* Any other fault of the file is reported when it is opened as a store. */
 	return err == -EBUSY ? err : 0;
 }
 

@@ -32,7 +32,7 @@ int archive_window_retain(struct archive *a)
 	if (a->options.keep_age_s || a->options.keep_bytes)
 		deleted = store_writer_retain(a->writer, a->options.keep_age_s,
 					      a->options.keep_bytes);
-	/* What keeps a store of windows from being written to is told by the next commit. */
+	/* If the store of a window cannot be written to, the next commit reports it. */
 	return deleted < 0 && deleted != -EBUSY && !a->options.window_ns ? deleted : 0;
 }
 

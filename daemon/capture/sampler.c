@@ -381,7 +381,7 @@ int sampler_attach_process(struct sampler *s, const struct event_spec *spec, pid
 
 int sampler_attach_thread(struct sampler *s, const struct event_spec *spec, pid_t tid)
 {
-	/* The command has been executed by now. */
+	/* The command has been executed. */
 	s->enable_on_exec = false;
 	return open_event(s, spec, tid, -1, 0, false);
 }

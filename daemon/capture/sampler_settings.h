@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel half is told before it is loaded: the verifier leaves out what is not wanted. */
+/* The settings of the kernel half, which are fixed before it is loaded: the verifier leaves out
+ * what is not wanted. */
 #ifndef CAPTURE_SAMPLER_SETTINGS_H
 #define CAPTURE_SAMPLER_SETTINGS_H
 

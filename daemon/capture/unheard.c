@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A set of processes that have executed a program not heard of yet; see unheard.h. */
+/* A set of processes that execute a program whose allocations are not recorded yet; see unheard.h.
+ */
 #include "daemon/capture/unheard.h"
 
 #include <errno.h>

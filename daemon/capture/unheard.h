@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Counts the programs that the target executes without its allocations being heard of
+ * Counts the programs that the target executes and whose allocations are not recorded
  * (docs/ALLOC.md): the environment that it was given did not name libstackalloc, or it is a static
  * or a setuid program, and no probe is in its files.
  *
@@ -18,11 +18,11 @@ struct unheard;
 int unheard_new(struct unheard **ret_unheard); /* 0 or -ENOMEM */
 void unheard_free(struct unheard *unheard);    /* NULL is fine, as it is below */
 
-/* Allocations are heard of in processes that map this file; in process `pid` alone, unless that is
+/* Allocations are recorded in processes that map this file; in process `pid` alone, unless that is
  * 0. `path` is as mappings have it, and copied. 0 or -ENOMEM. */
 int unheard_hear(struct unheard *unheard, const char *path, pid_t pid);
 
-/* Something is heard of in all processes from now on: nothing is counted any more. */
+/* From now on, allocations are recorded in every process: nothing is counted any more. */
 void unheard_hear_all(struct unheard *unheard);
 
 /* Events of processes of the target, in the order of time. `name`: of the thread from now on, which

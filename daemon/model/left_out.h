@@ -13,7 +13,7 @@
 
 #include "proc/object.h"
 
-#define LEFT_OUT_SIZES 256 /* that are told apart; beyond that, what is left out has no size */
+#define LEFT_OUT_SIZES 256 /* different sizes; samples with further ones show no size */
 
 struct left_out { /* zeroed is empty */
 	struct {

@@ -3,7 +3,7 @@
  * The sampled allocations that have not ended, by process and address (docs/ALLOC.md).
  *
  * The end of a block is a record without a path: what ended, and where it was allocated, is found
- * here. Only ends of sampled blocks are told of, by libstackalloc or by the kernel half
+ * here. Only the ends of sampled blocks are recorded, by libstackalloc or by the kernel half
  * (bpf/malloc.bpf.h), so this is as small as the sample is. What a process has at its end stays
  * live in the recording; here it is forgotten.
  */
@@ -30,7 +30,7 @@ struct live_block {
 struct live_blocks_counts {
 	uint64_t untracked; /* allocations for which there was no room: their ends are not known */
 	uint64_t unknown;   /* ends of blocks that are not here */
-	uint64_t missed;    /* ends that were not heard of: the address was allocated again */
+	uint64_t missed;    /* ends without a record: the address was allocated again */
 };
 
 int live_blocks_new(struct live_blocks **ret_blocks); /* 0 or -ENOMEM */

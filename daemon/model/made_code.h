@@ -22,7 +22,7 @@ struct made_code;
 int made_code_new(struct locator *locator, struct made_code **ret_made);
 void made_code_free(struct made_code *made); /* NULL is fine */
 
-/* Tells by these maps, which are copied; without them nothing is told. */
+/* Tells the kernel half through these maps, which are copied; without maps it does nothing. */
 void made_code_use_maps(struct made_code *made, const struct sampler_code *maps);
 
 /* Takes a record that the kernel half has left to the daemon, as soon as it is read. Each process

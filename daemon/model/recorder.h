@@ -40,7 +40,7 @@ void recorder_use_intervals(struct recorder *recorder);
 /* Gives the mean distance of samples by bytes, for those whose record does not have its weight. */
 void recorder_use_distance(struct recorder *recorder, uint64_t bytes);
 
-/* Counts the programs of the target whose allocations are not heard of. 0 or -ENOMEM. */
+/* Counts the programs of the target whose allocations are not recorded. 0 or -ENOMEM. */
 int recorder_use_unheard(struct recorder *recorder);
 
 /* Processes that have instances of regions may be of an MPI job: keeps their ranks. 0 or -ENOMEM.
@@ -192,7 +192,7 @@ struct recorder_counts {
 	uint64_t unnamed_waits;	    /* for a file of which the path is not known */
 	uint64_t wakers;	    /* records of threads that ended waits */
 	struct live_blocks_counts blocks;
-	uint64_t unheard; /* programs whose allocations are not heard of */
+	uint64_t unheard; /* programs whose allocations are not recorded */
 };
 
 /* Names the next mark, in the order of their numbers. 0 or -ENOMEM. */
@@ -201,7 +201,7 @@ int recorder_name_mark(struct recorder *recorder, const char *name);
 /* Returns the files that processes have mapped; they belong to the recorder. */
 const struct object_table *recorder_objects(const struct recorder *recorder);
 
-/* Returns who counts the programs whose allocations are not heard of, which is the recorder's;
+/* Returns the counter of programs whose allocations are not recorded, which is the recorder's;
  * NULL: nobody does. */
 struct unheard *recorder_unheard(const struct recorder *recorder);
 

@@ -135,6 +135,7 @@ int recorder_allocation(struct recorder *r, pid_t pid, const struct stackd_insta
 		err = recorder_keep(r, SERIES_ALLOC_ERROR, for_.error, *row);
 	if (!err)
 		err = recorder_keep(r, SERIES_ALLOC_OBJECTS, for_.objects, *row);
-	/* The kernel half had no room for one without a number: its end will not be heard of. */
+	/* A block without a number had no room in the kernel half: no record of its end will come.
+	 */
 	return err || !i->address ? err : keep_live(r, pid, i->address, row, &for_);
 }

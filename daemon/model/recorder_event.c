@@ -102,7 +102,7 @@ static int reload_members(struct recorder *r)
 					   : members_each(r->members, reload, r);
 }
 
-/* Keeps when a thread ended, of which there are waits: until then it was on the CPU. */
+/* Keeps when a thread with recorded waits ended: it was on the CPU until then. */
 static int keep_end(struct recorder *r, const struct sideband_event *event)
 {
 	const struct thread *thread =

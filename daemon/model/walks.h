@@ -39,7 +39,8 @@ struct walks_options { /* all borrowed */
 	struct locator *locator;
 	const struct tag_trie *trie;
 	struct thread_paths *paths;
-	struct made_code *made; /* NULL: nothing is told of code that processes make */
+	struct made_code
+		*made; /* NULL: the kernel half gets no rules for code that processes make */
 };
 
 /* The options are copied, what they point to is borrowed. 0 or -ENOMEM. */

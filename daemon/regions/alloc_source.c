@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Chooses where allocations are heard of, and attaches there; see alloc_source.h. */
+/* Chooses the source of the records of allocations, and attaches to it; see alloc_source.h. */
 #include "daemon/regions/alloc_source.h"
 
 #include <bpf/bpf.h>

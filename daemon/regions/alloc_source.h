@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where allocations are heard of (docs/ALLOC.md): from libstackalloc, where the target has it; else
- * from probes on the functions of its allocator; and where these are called too often for that,
- * from page faults, mmap() and brk().
+ * The source of the records of allocations (docs/ALLOC.md): from libstackalloc, where the target
+ * has it; else from probes on the functions of its allocator; and where these are called too often
+ * for that, from page faults, mmap() and brk().
  *
  * Probes on a library that all processes share are for the target's processes one by one: every
  * other one would pay for them. Those on a program's own functions are for all who run it, so its
- * children are heard of, too.
+ * children are recorded, too.
  */
 #ifndef REGIONS_ALLOC_SOURCE_H
 #define REGIONS_ALLOC_SOURCE_H

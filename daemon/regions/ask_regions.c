@@ -281,10 +281,34 @@ int ask_regions_alloc(struct worker *worker, const struct elf_file *file, const 
 	return result(err);
 }
 
-/* --- variables ------------------------------------------------------------------------------- */
+/* --- answers of fixed size -------------------------------------------------------------------- */
 
-static bool is_sensible(const struct found_variables *found)
+/* Asks for one record of `size` bytes, and frees the request. If the record is cut or `is_valid`
+ * refuses it, the worker is refused. All zeros on failure. */
+static int ask_record(struct worker *worker, const struct elf_file *file, const char *path,
+		      struct buf *request, bool (*is_valid)(const void *record), void *ret,
+		      size_t size)
 {
+	struct buf reply = {0};
+	struct buf_reader r;
+	int err = ask_worker_file(worker, file, path, request, &reply);
+
+	r = buf_reader(reply.data, reply.len);
+	if (!err && (!buf_get(&r, ret, size) || !is_valid(ret))) {
+		ask_worker_refuse(worker, file, path);
+		err = -EBADMSG;
+	}
+	if (err)
+		memset(ret, 0, size);
+	buf_free(request);
+	buf_free(&reply);
+	return result(err);
+}
+
+static bool are_variables(const void *record)
+{
+	const struct found_variables *found = record;
+
 	for (size_t i = 0; i < STACKD_MOST_COUNTERS; i++) {
 		if (found->bytes[i] > 8 || found->is_other[i] > 1)
 			return false;
@@ -296,29 +320,18 @@ int ask_regions_variables(struct worker *worker, const struct region_spec *specs
 			  const struct elf_file *file, const char *path,
 			  struct found_variables *ret_found)
 {
-	struct buf request = begin(REGION_FIND_VARIABLES), reply = {0};
-	struct buf_reader r;
-	int err;
+	struct buf request = begin(REGION_FIND_VARIABLES);
 
 	for (size_t i = 0; i < STACKD_MOST_COUNTERS; i++)
 		put_spec(&request, &specs[i]);
-	err = ask_worker_file(worker, file, path, &request, &reply);
-	r = buf_reader(reply.data, reply.len);
-	if (!err && (!BUF_GET(&r, *ret_found) || !is_sensible(ret_found))) {
-		ask_worker_refuse(worker, file, path);
-		err = -EBADMSG;
-	}
-	if (err)
-		*ret_found = (struct found_variables){0};
-	buf_free(&request);
-	buf_free(&reply);
-	return result(err);
+	return ask_record(worker, file, path, &request, are_variables, ret_found,
+			  sizeof(*ret_found));
 }
 
-/* --- inlined functions ----------------------------------------------------------------------- */
-
-static bool are_texts(const struct region_inlined *inlined)
+static bool are_texts(const void *record)
 {
+	const struct region_inlined *inlined = record;
+
 	for (size_t i = 0; i < REGION_INLINED_MOST; i++) {
 		if (!memchr(inlined->files[i], '\0', REGION_INLINED_BYTES))
 			return false;
@@ -330,20 +343,9 @@ int ask_regions_inlined(struct worker *worker, const struct region_spec *spec,
 			const struct elf_file *file, const char *path,
 			struct region_inlined *ret_inlined)
 {
-	struct buf request = begin(REGION_FIND_INLINED), reply = {0};
-	struct buf_reader r;
-	int err;
+	struct buf request = begin(REGION_FIND_INLINED);
 
 	put_spec(&request, spec);
-	err = ask_worker_file(worker, file, path, &request, &reply);
-	r = buf_reader(reply.data, reply.len);
-	if (!err && (!BUF_GET(&r, *ret_inlined) || !are_texts(ret_inlined))) {
-		ask_worker_refuse(worker, file, path);
-		err = -EBADMSG;
-	}
-	if (err)
-		*ret_inlined = (struct region_inlined){0};
-	buf_free(&request);
-	buf_free(&reply);
-	return result(err);
+	return ask_record(worker, file, path, &request, are_texts, ret_inlined,
+			  sizeof(*ret_inlined));
 }

@@ -29,7 +29,7 @@ struct regions_options { /* all borrowed, for as long as the regions live */
 	const struct object_table *objects; /* files of the target that are mapped already */
 	struct target *target;
 	struct worker *worker;	 /* looks into files */
-	struct unheard *unheard; /* is told where allocations are heard of; NULL: nobody is */
+	struct unheard *unheard; /* learns where allocations are recorded; NULL: not needed */
 };
 
 /* Begins to measure. *ret_regions is NULL if the options ask for none. Logs what fails; returns the

@@ -49,7 +49,7 @@ int table_source_compile(struct worker *worker, const struct object *object,
 		return -EBADF;
 	err = worker ? ask_worker_table(worker, object, is_cancelled, arg, ret_table)
 		     : compile_here(object, &stop, ret_table);
-	/* The file is another by now: the object's own may be mapped again. */
+	/* The file was replaced: the one that the object was made from may be mapped again. */
 	if (err == -ESTALE)
 		return -EBADF;
 	/* It may have been closed in between: then that is why. */

@@ -295,7 +295,7 @@ static void catch_up(struct walk_service *w, uint32_t number, uint64_t offset)
 		runtime_code_has_changed(w->code, object->owner.pid, offset);
 }
 
-/* The code of a location; that which a process has made is in its memory. */
+/* The code of a location, from its file, or from the memory of the process that made it. */
 static struct lbr_location code_at(struct walk_service *w, uint32_t number, uint64_t offset)
 {
 	const struct object *object = service_object(w->service, number), *code = NULL;

@@ -123,7 +123,7 @@ static void count_restart(struct worker *w)
 	w->has_failed = false;
 }
 
-/* Without the server no file can be read any more, which is told of once. */
+/* Without the server no file can be read any more. This is reported once. */
 static void tell_of_server(struct workers *ws, int err)
 {
 	bool is_told;

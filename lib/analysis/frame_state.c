@@ -329,7 +329,7 @@ static unsigned base_among(const struct frame_state *s, uint32_t registers)
 	return INSN_NO_REG;
 }
 
-/* The register that the CFA is best told from: rbp as compilers' CFI has it, then rsp. */
+/* The register that the CFA is best computed from: rbp as compilers' CFI has it, then rsp. */
 static unsigned base_of(const struct frame_state *s)
 {
 	static const struct frame_value frame = {-16, FRAME_CFA};

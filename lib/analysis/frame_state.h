@@ -55,7 +55,7 @@ void frame_state_init(struct frame_state *ret_state);
 /* The state in which nothing is known. */
 void frame_state_forget(struct frame_state *ret_state);
 
-/* Forgets what registers hold, but for those that frames are told from, rsp and rbp. */
+/* Forgets what registers hold, but for rsp and rbp, from which frames are computed. */
 void frame_state_reduce(struct frame_state *s);
 
 /* Whether an instruction leaves the state as it is; false: it may not. */

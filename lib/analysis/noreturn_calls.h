@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which functions of other files do not return, told from the calls of them: where one is followed
- * by what certainly begins a function, the function called does not return, for compilers have
- * nothing fall into that. What stands behind its other calls is then no part of the caller, though
- * it does not look like a function: in a cold section, parts of many functions stand side by side.
+ * Finds the functions of other files that do not return, from the calls of them: where one is
+ * followed by what certainly begins a function, the function called does not return, for compilers
+ * have nothing fall into that. What stands behind its other calls is then no part of the caller,
+ * though it does not look like a function: in a cold section, parts of many functions stand side by
+ * side.
  */
 #ifndef ANALYSIS_NORETURN_CALLS_H
 #define ANALYSIS_NORETURN_CALLS_H

@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "model/profile.h"
 
-/* In the order in which events of a thread at one time are told. */
+/* In the order in which events of one thread at one time are written. */
 enum paraver_kind {
 	PARAVER_END,
 	PARAVER_BEGIN,

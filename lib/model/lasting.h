@@ -32,7 +32,7 @@ struct span {
 	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC; of a moment both are the same */
 };
 
-/* Where a record lies: spans in order, of which there is at least one. */
+/* Where a record lies: one or more spans, in order of time. */
 struct lasting {
 	const struct span *spans;
 	size_t n;

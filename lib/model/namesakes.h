@@ -3,8 +3,8 @@
  * Namesakes: different functions of one name in one object, as static functions of two source files
  * are. A report that knew them by name would add their samples up to one row.
  *
- * Functions are told apart by where they start, in files and in the kernel. JIT code is left out,
- * since a compiler gives one name to each new version of a function; so are linkage stubs, the
+ * Functions are distinguished by where they start, in files and in the kernel. JIT code is left
+ * out, since a compiler gives one name to each new version of a function; so are linkage stubs, the
  * wrappers that Go's compiler makes of functions, and the kernel's copies of BPF programs.
  */
 #ifndef MODEL_NAMESAKES_H

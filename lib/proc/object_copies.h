@@ -4,7 +4,7 @@
  * container's layer. To everything that reads code they are one object (object.h), and one file of
  * it is enough; but a probe is in one file, so whoever probes has to know them all.
  *
- * A file is told from others by device and inode. It is opened when a process maps it, through
+ * A file is identified by device and inode. It is opened when a process maps it, through
  * /proc/PID/map_files (which takes CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN); one that is gone from
  * the process by then is not found.
  */

@@ -94,7 +94,7 @@ void process_table_share_by(struct process_table *table, process_shares_fn *shar
  * or as process_table_load(). */
 int process_table_reload(struct process_table *table, pid_t pid);
 
-/* Events, in time order. Each is 0 or -ENOMEM. A process that was never heard of is entered. */
+/* Events, in time order. Each is 0 or -ENOMEM. A process that the table lacks is entered. */
 int process_table_on_mmap(struct process_table *table, pid_t pid, const struct object_mapping *m);
 int process_table_on_comm(struct process_table *table, pid_t pid, pid_t tid, const char *comm,
 			  bool is_exec);
@@ -126,7 +126,7 @@ const struct process *process_table_process_of_row(const struct process_table *t
 const struct thread *process_table_thread_of_row(const struct process_table *t, uint32_t row);
 
 /* Lookups. Pointers live until the next event, load or lookup by pid (objects: as long as their
- * table). A pid that was never heard of is loaded from /proc if it is there, else entered without
+ * table). A pid that the table lacks is loaded from /proc if it is there, else entered without
  * mappings and with a name as perf gives it, ":PID"; NULL only for lack of memory. */
 const struct process *process_table_process(struct process_table *table, pid_t pid);
 const struct thread *process_table_thread(struct process_table *table, pid_t pid, pid_t tid);

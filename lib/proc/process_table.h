@@ -104,7 +104,7 @@ struct process_table {
 
 struct instance *process_table_find(struct process_table *table, pid_t pid); /* NULL: none */
 
-/* The instance of a pid; one that was never heard of is loaded, else entered without mappings. */
+/* The instance of a pid; one that the table lacks is loaded, else entered without mappings. */
 struct instance *process_table_get(struct process_table *table, pid_t pid);
 
 /* Begins a new record for a pid: the process that had it before, and its mappings, are gone. */
@@ -152,7 +152,7 @@ bool process_table_is_peer(const struct instance *instance, pid_t pid);
 
 /* --- process_event.c ------------------------------------------------------------------------ */
 
-/* Loads a process that was never heard of, unless an exec of it is awaited, before or afterwards:
+/* Loads a process that the table lacks, unless an exec of it is awaited, before or afterwards:
  * then it is begun anew, without mappings. 0, or as process_table_load(). */
 int process_table_load_new(struct process_table *table, pid_t pid);
 

@@ -282,7 +282,7 @@ void folding_free(struct folding *f)
 
 /* --- groups ----------------------------------------------------------------------------------- */
 
-#define MOST_CALLERS 8 /* paths that are told apart; all others are one */
+#define MOST_CALLERS 8 /* different paths of callers; all others are one */
 
 struct features {
 	double *values[METRIC_COUNTERS + 2]; /* by feature, then pass */

@@ -24,7 +24,7 @@
 #include "stack/provenance.h"
 
 struct report_stats {
-	uint32_t series; /* of which there are records */
+	uint32_t series; /* series that have records */
 	uint64_t reasons[STACKD_END_COUNT + 1];
 	uint64_t collisions; /* nodes whose tag an earlier node has */
 	double kernel_ns;    /* per sample; negative if not measured */

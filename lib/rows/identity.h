@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Things that are known by a 64-bit hash, told apart where two have the same one.
+ * Things that are identified by a 64-bit hash; two with the same hash are kept apart.
  *
  * The first thing with an id gets the alternative 0, the next one 1, and so on: the ".N" of
  * docs/TAGS.md. What a thing is, is said by its key: of a location its file and offset, of a path

@@ -62,11 +62,11 @@ uint64_t server_retries(const struct server *server);
 int server_escape(struct server *server, const char *text, struct buf *b);
 
 /* Sends a body to the server's path, with a query behind it ("" for none); with `is_packed` the
- * body is of gzip, and the server is told. 0; -EHOSTUNREACH, -ECONNREFUSED, -ETIMEDOUT: the server
- * is away; -ECONNRESET: the connection broke off each time; -EBUSY: it cannot take it now;
- * -EMSGSIZE: it says that this is too large; -EACCES: it does not let the user in; -ENOENT: it has
- * no such path; -EINVAL: it says that the request is wrong; -EPROTO: another failure; -ENOMEM. The
- * answer of a success replaces what is in the buffer. */
+ * body is compressed by gzip, and a header says so. 0; -EHOSTUNREACH, -ECONNREFUSED, -ETIMEDOUT:
+ * the server is away; -ECONNRESET: the connection broke off each time; -EBUSY: it cannot take it
+ * now; -EMSGSIZE: it says that this is too large; -EACCES: it does not let the user in; -ENOENT: it
+ * has no such path; -EINVAL: it says that the request is wrong; -EPROTO: another failure; -ENOMEM.
+ * The answer of a success replaces what is in the buffer. */
 int server_post(struct server *server, const char *query, const char *content_type, bool is_packed,
 		const struct buf *body, struct buf *ret_answer);
 

@@ -39,7 +39,7 @@ static int begin(struct store_reader *r)
 		err = VEC_RESERVE(&r->origins, 1);
 	if (err == 0)
 		r->origins.items[r->origins.count++] = (struct origin){0};
-	/* Present, so that it is told from a reader of samples. */
+	/* Present, so that a reader of samples does not take it for one of its own. */
 	return err == 0 ? VEC_RESERVE(&r->sums, 1) : err;
 }
 

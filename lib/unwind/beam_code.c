@@ -76,7 +76,7 @@ static bool find_stop(const uint8_t *code, size_t len, struct stackd_beam *beam)
 	return false;
 }
 
-/* Whether process_main begins with the `len` bytes, of which there are MAIN_START. */
+/* Whether process_main begins with the `len` bytes; `len` is MAIN_START. */
 static bool is_main(const uint8_t *code, size_t len, struct stackd_beam *beam)
 {
 	if (memcmp(code, make_frame, sizeof(make_frame)) ||

@@ -271,7 +271,7 @@ const struct object *runtime_code_at(struct runtime_code *c, pid_t pid, uint64_t
 	return p ? &p->object : NULL;
 }
 
-/* Takes the bytes around an address that are there by now. Returns whether they are others; without
+/* Reads the bytes around an address as they are now. Returns whether they are others; without
  * time for them, the piece has none that hold. */
 static bool catch_up(struct runtime_code *c, struct piece *p, const struct place *at)
 {

@@ -70,7 +70,7 @@ void runtime_code_tick(struct runtime_code *code);
 const struct object *runtime_code_at(struct runtime_code *code, pid_t pid, uint64_t address);
 
 /* Reads the bytes around an address again, where they are others by now than at the last tick.
- * Returns whether they are: what was told of them holds no more. */
+ * Returns whether they are: the rules made from the old bytes hold no more. */
 bool runtime_code_has_changed(struct runtime_code *code, pid_t pid, uint64_t address);
 
 /* Whether the code around an address, that of an instruction or a return address, is what a process
