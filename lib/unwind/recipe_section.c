@@ -29,6 +29,7 @@ struct fde_range {
 };
 
 #define KNOWN_RULES 4096 /* a power of two */
+#define START_BYTES 64	 /* of a function that begins a stack, at most */
 
 struct compiler {
 	const struct elf_file *file; /* NULL: its code is not looked at */
@@ -315,6 +316,33 @@ static int merge_fde(const struct compiler *c, const struct fde_range *fde, uint
 	return err;
 }
 
+/* Whether a function is where a coroutine's stack begins, as glibc's __start_context: it begins
+ * with mov %rbx,%rsp, so it has no caller. makecontext() puts its address where the coroutine's
+ * first function returns to; nobody calls it. */
+static bool begins_stack(const struct compiler *c, const struct fde_range *fde)
+{
+	static const uint8_t leaves_stack[] = {0x48, 0x89, 0xdc};
+	uint8_t code[sizeof(leaves_stack)];
+
+	return c->file && fde->word_count == 1 && fde->end - fde->start <= START_BYTES &&
+	       elf_file_read_whole(c->file, fde->start, code, sizeof(code)) &&
+	       !memcmp(code, leaves_stack, sizeof(code));
+}
+
+/* Adds what holds in the gap before a function. A return address is looked up one byte below: if
+ * the function begins a stack, that byte of the padding says that the stack ends there. */
+static int add_gap(const struct compiler *c, uint32_t covered, const struct fde_range *fde,
+		   struct recipe_rows *rows)
+{
+	int err = 0;
+
+	if (!recipe_rows_is_empty(rows))
+		err = recipe_rows_add(rows, covered, STACKD_RULE_NONE);
+	if (!err && begins_stack(c, fde))
+		err = recipe_rows_add(rows, fde->start - 1, STACKD_RULE_END);
+	return err;
+}
+
 static int merge_fdes(struct compiler *c, struct recipe_rows *rows)
 {
 	uint64_t *order;
@@ -329,8 +357,8 @@ static int merge_fdes(struct compiler *c, struct recipe_rows *rows)
 
 		if (fde->start < covered)
 			refuse(c, RECIPE_REFUSED_FDE_OVERLAP);
-		else if (fde->start > covered && !recipe_rows_is_empty(rows))
-			err = recipe_rows_add(rows, covered, STACKD_RULE_NONE);
+		else if (fde->start > covered)
+			err = add_gap(c, covered, fde, rows);
 		if (err || fde->end <= covered)
 			continue;
 		err = merge_fde(c, fde, from, rows);
