@@ -52,11 +52,22 @@ static long copy_page(__u32 index, struct scratch **at_scratch)
 	return 0;
 }
 
+#define COPIED_AT_ZERO 4096 /* bytes beyond a return address of 0 */
+
+/* The bytes of stack that the daemon may need. If the leaf's return address is 0, it looks whether
+ * the stack begins there. */
+static __always_inline __u64 needed_stack(const struct scratch *s, __u64 sp)
+{
+	if (s->n_new <= 1 && s->end == STACKD_END_BAD_RECIPE && !s->walk.pc && s->walk.slot >= sp)
+		return s->walk.slot + COPIED_AT_ZERO - sp;
+	return ~0ull;
+}
+
 /* Copies the stack from the stack pointer on to payload[at]; the bytes copied. */
 static __always_inline __u32 copy_stack(struct scratch *scratch, __u32 at)
 {
 	struct stackd_stack_record *record = &scratch->record;
-	__u64 sp = record->regs.r[STACKD_REG_RSP], end, there;
+	__u64 sp = record->regs.r[STACKD_REG_RSP], end, there, most = needed_stack(scratch, sp);
 	__u32 want;
 
 	forget_stack_end(record->header.tid);
@@ -64,10 +75,12 @@ static __always_inline __u32 copy_stack(struct scratch *scratch, __u32 at)
 	end = scratch->stack_end;
 	record->stack_end = end;
 	there = end > sp ? end - sp : (__u64)stack_limit + 1;
-	want = there > stack_limit ? stack_limit : there;
+	if (most > stack_limit)
+		most = stack_limit;
+	want = there > most ? most : there;
 	if (want > STACKD_MAX_STACK_BYTES || at > STACKD_MAX_KERNEL_FRAMES * 8)
 		return 0;
-	if (there > stack_limit)
+	if (there > most)
 		record->header.flags |= STACKD_STACK_CUT;
 	if (end &&
 	    !bpf_probe_read_user(&scratch->payload[BOUNDED(at, 1024)], want, (const void *)sp))

@@ -198,10 +198,13 @@ static __always_inline bool is_entry(const struct scratch *s, const struct stack
 	       (rule->cfa == STACKD_CFA_NONE && s->walk.r[STACKD_REG_RSP] + 8 == s->stack_end);
 }
 
-/* Whether a return address of 0 is where the stack ends. Elsewhere it may be any word. */
-static __always_inline bool is_bottom(const struct scratch *s)
+/* Whether a return address of 0 is where the stack ends: at the stack's end, or behind a frame that
+ * has called another. Coroutines begin so that their program has put together, on stacks that have
+ * others behind them. The leaf's code may just be changing its stack, and then 0 may be any word.
+ */
+static __always_inline bool is_bottom(const struct scratch *s, __u32 index)
 {
-	return !s->stack_end || s->stack_end - s->walk.slot <= STACKD_STACK_BOTTOM;
+	return index || !s->stack_end || s->stack_end - s->walk.slot <= STACKD_STACK_BOTTOM;
 }
 
 /* One frame: 1 ends the walk, with the reason in s->end. */
@@ -257,7 +260,7 @@ static long walk_frame(__u32 turn, struct scratch **at)
 		walk_again(s);
 		return 0;
 	}
-	if (end == STACKD_END_ENTRY && !s->walk.pc && !is_bottom(s))
+	if (end == STACKD_END_ENTRY && !s->walk.pc && !is_bottom(s, index))
 		end = STACKD_END_BAD_RECIPE;
 	note_step(s, index, end);
 	if (end == WALK_GO_ON)

@@ -536,7 +536,7 @@ enum stackd_scope {
 #define STACKD_ANCHOR_PRICE	 8   /* segments with known ends that earn an anchor */
 #define STACKD_ANCHOR_CREDIT	 64  /* most that are put by */
 #define STACKD_ANCHOR_ENDS	 256 /* that a thread has */
-#define STACKD_STACK_BOTTOM	 256 /* bytes in which a return address of 0 ends a stack */
+#define STACKD_STACK_BOTTOM	 256 /* bytes in which a leaf's return address of 0 ends a stack */
 #define STACKD_MAX_STACK_BYTES	 (256 * 1024)
 #define STACKD_MORE_BYTES	 (8 * 1024 * 1024) /* of a stack beyond its record's copy, at most */
 #define STACKD_MORE_PART	 (128 * 1024)	   /* of these in a record */

@@ -38,6 +38,7 @@
 #include "unwind/leaf_rule.h"
 #include "unwind/rule_cache.h"
 #include "unwind/sigreturn.h"
+#include "unwind/stack_load.h"
 #include "unwind/walk_run.h"
 #include "unwind/weak_step.h"
 
@@ -583,12 +584,19 @@ static uint8_t provenance_of_step(const struct walk_run *run, enum stackd_end_re
 									: run->provenance;
 }
 
-/* A return address of 0 ends a stack where that ends, as those of coroutines do that their program
- * has put together. Elsewhere it is a word like any other: the rule does not hold. */
+/* A return address of 0 ends a stack where that ends, and behind a frame that has called another:
+ * coroutines begin so that their program has put together. In a leaf that may just be changing its
+ * stack it is a word like any other, and so it is for frame pointers. */
 static enum stackd_end_reason at_zero(const struct walk_run *run)
 {
 	uint64_t slot = run->state.slot, end = run->memory.end;
+	const struct walk_frame *frame = &run->frames[run->count - 1];
 
+	if (frame->is_return && run->provenance != PROVENANCE_FRAME_POINTER)
+		return STACKD_END_ENTRY;
+	if (!frame->is_return && run->provenance == PROVENANCE_CFI &&
+	    !stack_load_may_precede(frame->object->elf, frame->offset))
+		return STACKD_END_ENTRY;
 	return !end || (slot < end && end - slot <= STACKD_STACK_BOTTOM) ? STACKD_END_ENTRY
 									 : STACKD_END_STACK_SWITCH;
 }

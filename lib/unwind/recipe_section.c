@@ -22,6 +22,7 @@
 #include "unwind/recipe_go.h"
 #include "unwind/recipe_table.h"
 #include "unwind/stack_load.h"
+#include "unwind/stack_start.h"
 
 struct fde_range {
 	uint32_t start, end;		 /* file offsets */
@@ -29,7 +30,6 @@ struct fde_range {
 };
 
 #define KNOWN_RULES 4096 /* a power of two */
-#define START_BYTES 64	 /* of a function that begins a stack, at most */
 
 struct compiler {
 	const struct elf_file *file; /* NULL: its code is not looked at */
@@ -316,19 +316,6 @@ static int merge_fde(const struct compiler *c, const struct fde_range *fde, uint
 	return err;
 }
 
-/* Whether a function is where a coroutine's stack begins, as glibc's __start_context: it begins
- * with mov %rbx,%rsp, so it has no caller. makecontext() puts its address where the coroutine's
- * first function returns to; nobody calls it. */
-static bool begins_stack(const struct compiler *c, const struct fde_range *fde)
-{
-	static const uint8_t leaves_stack[] = {0x48, 0x89, 0xdc};
-	uint8_t code[sizeof(leaves_stack)];
-
-	return c->file && fde->word_count == 1 && fde->end - fde->start <= START_BYTES &&
-	       elf_file_read_whole(c->file, fde->start, code, sizeof(code)) &&
-	       !memcmp(code, leaves_stack, sizeof(code));
-}
-
 /* Adds what holds in the gap before a function. A return address is looked up one byte below: if
  * the function begins a stack, that byte of the padding says that the stack ends there. */
 static int add_gap(const struct compiler *c, uint32_t covered, const struct fde_range *fde,
@@ -338,7 +325,8 @@ static int add_gap(const struct compiler *c, uint32_t covered, const struct fde_
 
 	if (!recipe_rows_is_empty(rows))
 		err = recipe_rows_add(rows, covered, STACKD_RULE_NONE);
-	if (!err && begins_stack(c, fde))
+	if (!err && c->file && fde->word_count == 1 &&
+	    stack_start_is_function(c->file, fde->start, fde->end))
 		err = recipe_rows_add(rows, fde->start - 1, STACKD_RULE_END);
 	return err;
 }
@@ -446,6 +434,8 @@ static int finish(const struct compiler *c, const struct recipe_others *others,
 		err = recipe_analysis_lay(others, c->loads, c->load_count, table, rows);
 	if (!err && others->file)
 		err = stack_load_lay(others->file, c->loads, c->load_count, table, rows);
+	if (!err && others->file)
+		err = stack_start_lay(others->file, c->loads, c->load_count, table, rows);
 	return err ? err : recipe_table_build(table, rows);
 }
 

@@ -27,6 +27,25 @@ static size_t load_at(const uint8_t *code)
 	return mod == 0 ? 3 : mod == 1 ? 4 : 7;
 }
 
+/* The length of the instruction at `code`, if it sets rsp to what another register than rbp has, or
+ * to a sum of that and a number; else 0. */
+static size_t copy_at(const uint8_t *code)
+{
+	unsigned mod = code[2] >> 6, reg = code[2] >> 3 & 7, rm = code[2] & 7;
+
+	if ((code[0] & 0xf8) != 0x48)
+		return 0;
+	if (mod == 3 && rm == INSN_RSP && (code[1] == 0x89 || code[1] == 0x87) && !(code[0] & 1))
+		return code[0] & 4 || (reg != INSN_RSP && reg != INSN_RBP) ? 3 : 0;
+	if (reg != INSN_RSP || code[0] & 4)
+		return 0;
+	if (mod == 3 && (code[1] == 0x8b || code[1] == 0x87))
+		return code[0] & 1 || (rm != INSN_RSP && rm != INSN_RBP) ? 3 : 0;
+	if (mod == 3 || code[1] != 0x8d || rm == INSN_RSP || (rm == INSN_RBP && !(code[0] & 1)))
+		return 0;
+	return mod == 0 ? 3 : mod == 1 ? 4 : 7;
+}
+
 /* Follows code from `at` to `end`, or to where it goes elsewhere: the offset at which it has
  * stopped. */
 static size_t follow(const uint8_t *code, size_t at, size_t end, size_t len)
@@ -47,7 +66,8 @@ static size_t follow(const uint8_t *code, size_t at, size_t end, size_t len)
 	return at;
 }
 
-bool stack_load_precedes(const struct elf_file *elf, uint64_t offset)
+static bool precedes(const struct elf_file *elf, uint64_t offset,
+		     size_t (*length)(const uint8_t *code))
 {
 	uint8_t code[BEFORE + INSN_MAX_BYTES] = {0};
 	size_t before = offset < BEFORE ? (size_t)offset : BEFORE;
@@ -55,12 +75,22 @@ bool stack_load_precedes(const struct elf_file *elf, uint64_t offset)
 	if (elf_file_read(elf, offset - before, code, before) != (int64_t)before)
 		return false;
 	for (size_t i = 0; i + 3 <= before; i++) {
-		size_t n = load_at(code + i);
+		size_t n = length(code + i);
 
 		if (n && i + n <= before && follow(code, i + n, before, before) == before)
 			return true;
 	}
 	return false;
+}
+
+bool stack_load_precedes(const struct elf_file *elf, uint64_t offset)
+{
+	return precedes(elf, offset, load_at);
+}
+
+bool stack_load_may_precede(const struct elf_file *elf, uint64_t offset)
+{
+	return precedes(elf, offset, load_at) || precedes(elf, offset, copy_at);
 }
 
 /* --- tables -------------------------------------------------------------------------------- */

@@ -18,6 +18,10 @@
  * so. */
 bool stack_load_precedes(const struct elf_file *elf, uint64_t offset);
 
+/* The same of all instructions that may change to another stack, those between registers among
+ * them. Some restore the stack pointer of the same stack. */
+bool stack_load_may_precede(const struct elf_file *elf, uint64_t offset);
+
 /* Lays STACKD_CFA_SWITCH over the rules that tell the CFA from rsp behind such loads, up to where
  * code goes elsewhere. Rules of Go's table stay, which are made for the new stack (go_rules.h).
  * Returns 0 or -ENOMEM. */

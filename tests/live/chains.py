@@ -71,6 +71,8 @@ def words_of(path):
     texts = path.split(";")
     if texts[0] == "@thread":
         texts[:1] = ["@clone", "@start_thread"]
+    elif texts[0] == "@bottom":
+        texts[:1] = []
     elif texts[0] != "@context":
         texts[:0] = ["@start", "@libc_start", "@libc_start"]
     words = []

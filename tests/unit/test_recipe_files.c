@@ -99,53 +99,6 @@ static void test_signal_trampoline(void **state)
 	elf_file_free(file);
 }
 
-/* Functions of which one begins a stack, as glibc's __start_context, and others that do not: one
- * begins otherwise, and one follows another function at once, which may have called it. */
-__asm__(".text\n"
-	".balign 16\nfirst_padding: .fill 16, 1, 0x90\n"
-	"starts_stack: .cfi_startproc\nmov %rbx, %rsp\nmov (%rsp), %rdi\nhlt\n.cfi_endproc\n"
-	".balign 16, 0x90\n.fill 16, 1, 0x90\n"
-	"starts_otherwise: .cfi_startproc\nmov %rbx, %rax\nmov (%rsp), %rdi\nhlt\n.cfi_endproc\n"
-	".balign 16, 0x90\n.fill 16, 1, 0x90\n"
-	"calls_on: .cfi_startproc\nsub $8, %rsp\n.cfi_adjust_cfa_offset 8\ncall "
-	"starts_otherwise\n.cfi_endproc\n"
-	"starts_behind: .cfi_startproc\nmov %rbx, %rsp\nmov (%rsp), %rdi\nhlt\n.cfi_endproc\n"
-	".balign 16, 0x90\n");
-extern const char starts_stack[], starts_otherwise[], starts_behind[];
-
-/* The rule of a return address in this program. */
-static const struct stackd_rule *rule_behind(const struct elf_file *file,
-					     const struct recipe_table *table, const char *address)
-{
-	uint64_t offset = 0;
-	Dl_info info;
-
-	assert_int_not_equal(dladdr(address, &info), 0);
-	assert_true(elf_file_vaddr_to_offset(
-		file, (uint64_t)(uintptr_t)address - (uint64_t)(uintptr_t)info.dli_fbase - 1,
-		&offset));
-	return recipe_lookup(table, offset);
-}
-
-/* Nobody calls the function at which a coroutine's stack begins: the walk ends there, in the kernel
- * half as well. */
-static void test_start_of_stack(void **state)
-{
-	struct elf_file *file;
-	struct recipe_table *table;
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-
-	(void)state;
-	assert_int_equal(elf_file_open(fd, &file), 0);
-	close(fd);
-	assert_int_equal(recipe_compile(file, &table), 0);
-	assert_int_equal(rule_behind(file, table, starts_stack)->cfa, STACKD_CFA_END);
-	assert_int_not_equal(rule_behind(file, table, starts_otherwise)->cfa, STACKD_CFA_END);
-	assert_int_equal(rule_behind(file, table, starts_behind)->cfa, STACKD_CFA_REG);
-	recipe_table_free(table);
-	elf_file_free(file);
-}
-
 /* --- files that are made here -------------------------------------------------------------- */
 
 static int memory_file(void)
@@ -416,7 +369,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_own_libraries),
 		cmocka_unit_test(test_signal_trampoline),
-		cmocka_unit_test(test_start_of_stack),
 		cmocka_unit_test(test_no_section_headers),
 		cmocka_unit_test(test_forged_section),
 		cmocka_unit_test(test_forged_section_headers),

@@ -8,7 +8,8 @@
  *                                   function whose name starts with `steady` is right, too
  *
  * A path starts below `_start` and libc's part, which are implied, unless its first word is one
- * of @thread (a thread's entry) and @context (a makecontext() entry). The words of a path:
+ * of @thread (a thread's entry), @context (a makecontext() entry) and @bottom (the path begins with
+ * the word behind it, where a stack of the program's own begins). The words of a path:
  *   name      a function        a|b       either name        name{8}   eight times
  *   @sigret   libc's signal trampoline    @plt      a linkage stub of the program
  *   @vdso     a frame in the vDSO         @lib      a frame in a shared library

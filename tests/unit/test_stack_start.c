@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the stacks of coroutines begin (unwind/stack_start.h), and code that may have changed the
+ * stack (unwind/stack_load.h), in the code of this program. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "unwind/recipe.h"
+#include "unwind/stack_load.h"
+
+/* Functions with call frame information. The first gives its stack up at once; the second does not;
+ * the third follows another function at once, which may have called something. */
+__asm__(".text\n"
+	".balign 16\n.fill 16, 1, 0x90\n"
+	"gives_up: .cfi_startproc\nmov %rbx, %rsp\nmov (%rsp), %rdi\nhlt\n.cfi_endproc\n"
+	".balign 16, 0x90\n.fill 16, 1, 0x90\n"
+	"does_not: .cfi_startproc\nmov %rbx, %rax\nmov (%rsp), %rdi\nhlt\n.cfi_endproc\n"
+	".balign 16, 0x90\n.fill 16, 1, 0x90\n"
+	"calls: .cfi_startproc\nsub $8, %rsp\n.cfi_adjust_cfa_offset 8\ncall does_not\n"
+	".cfi_endproc\n"
+	"behind_call: .cfi_startproc\nmov %rbx, %rsp\nmov (%rsp), %rdi\nhlt\n.cfi_endproc\n"
+	".balign 16, 0x90\n");
+
+/* Code without call frame information whose address the code before takes: as Boost.Context's;
+ * behind a call, where it may be returned to; with a way back; reached from before. */
+__asm__(".text\n"
+	".balign 16\nmake: lea to_exit(%rip), %rcx\nmov %rcx, 0x30(%rax)\nret\n"
+	"push %rbp\njmp *%rbx\n"
+	"to_exit: xor %rdi, %rdi\ncall _exit@plt\nhlt\n"
+	".balign 16\nlea behind_a_call(%rip), %rcx\npush %rcx\ncall does_not\n"
+	"behind_a_call: xor %rdi, %rdi\ncall _exit@plt\nhlt\n"
+	".balign 16\nlea with_return(%rip), %rcx\npush %rcx\njmp *%rbx\n"
+	"with_return: xor %rdi, %rdi\ncall does_not\nret\n"
+	".balign 16\nlea reached(%rip), %rcx\npush %rcx\nxor %eax, %eax\n"
+	"reached: xor %rdi, %rdi\ncall _exit@plt\nhlt\n");
+
+/* Behind instructions that may change the stack, and behind such as do not. */
+__asm__(".text\n"
+	".balign 16\n.fill 160, 1, 0xc3\n"
+	"mov %rdi, %rsp\nbehind_copy: nop\nret\n"
+	".fill 160, 1, 0xc3\nmov %rsp, %r8\nmov %rbp, %rsp\nbehind_own: nop\nret\n"
+	".fill 160, 1, 0xc3\nxchg %r9, %rsp\nbehind_exchange: nop\nret\n"
+	".fill 160, 1, 0xc3\nlea 0x40(%r8), %rsp\nbehind_sum: nop\nret\n"
+	".fill 160, 1, 0xc3\nlea 0x38(%rsp), %rsp\nbehind_frame: nop\nret\n"
+	".fill 160, 1, 0xc3\nmov 0xa0(%rsi), %rsp\nbehind_load: nop\nret\n"
+	".fill 160, 1, 0xc3\nmov %rdi, %rsp\nret\nbehind_return: nop\nret\n"
+	".fill 160, 1, 0xc3\n");
+
+extern const char gives_up[], does_not[], behind_call[], to_exit[], behind_a_call[], with_return[],
+	reached[], behind_copy[], behind_own[], behind_exchange[], behind_sum[], behind_frame[],
+	behind_load[], behind_return[];
+
+struct context {
+	struct elf_file *file;
+	struct recipe_table *table;
+};
+
+static int set_up(void **state)
+{
+	static struct context c;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(elf_file_open(fd, &c.file), 0);
+	close(fd);
+	assert_int_equal(recipe_compile(c.file, &c.table), 0);
+	*state = &c;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct context *c = *state;
+
+	recipe_table_free(c->table);
+	elf_file_free(c->file);
+	return 0;
+}
+
+static uint64_t offset_of(const struct context *c, const char *address)
+{
+	uint64_t offset = 0;
+	Dl_info info;
+
+	assert_int_not_equal(dladdr(address, &info), 0);
+	assert_true(elf_file_vaddr_to_offset(
+		c->file, (uint64_t)(uintptr_t)address - (uint64_t)(uintptr_t)info.dli_fbase,
+		&offset));
+	return offset;
+}
+
+/* The kind of the rule of a return address. */
+static int kind_behind(const struct context *c, const char *address)
+{
+	return recipe_lookup(c->table, offset_of(c, address) - 1)->cfa;
+}
+
+static void test_function(void **state)
+{
+	const struct context *c = *state;
+
+	assert_int_equal(kind_behind(c, gives_up), STACKD_CFA_END);
+	assert_int_not_equal(kind_behind(c, does_not), STACKD_CFA_END);
+	assert_int_equal(kind_behind(c, behind_call), STACKD_CFA_REG);
+}
+
+static void test_address_that_is_put(void **state)
+{
+	const struct context *c = *state;
+
+	assert_int_equal(kind_behind(c, to_exit), STACKD_CFA_END);
+	assert_int_not_equal(kind_behind(c, behind_a_call), STACKD_CFA_END);
+	assert_int_not_equal(kind_behind(c, with_return), STACKD_CFA_END);
+	assert_int_not_equal(kind_behind(c, reached), STACKD_CFA_END);
+}
+
+/* The instruction to which a table's row of one byte belongs keeps its own rule. */
+static void test_the_jump_before(void **state)
+{
+	const struct context *c = *state;
+	uint64_t jump = offset_of(c, to_exit) - 2;
+
+	assert_int_not_equal(recipe_lookup(c->table, jump)->cfa, STACKD_CFA_END);
+}
+
+static void test_changes_of_the_stack(void **state)
+{
+	const struct context *c = *state;
+	const char *const may[] = {behind_copy, behind_exchange, behind_sum, behind_load};
+	const char *const not [] = {behind_own, behind_frame, behind_return};
+
+	for (size_t i = 0; i < sizeof(may) / sizeof(*may); i++)
+		assert_true(stack_load_may_precede(c->file, offset_of(c, may[i])));
+	for (size_t i = 0; i < sizeof(not ) / sizeof(*not ); i++)
+		assert_false(stack_load_may_precede(c->file, offset_of(c, not [i])));
+	assert_true(stack_load_precedes(c->file, offset_of(c, behind_load)));
+	assert_false(stack_load_precedes(c->file, offset_of(c, behind_copy)));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_function),
+		cmocka_unit_test(test_address_that_is_put),
+		cmocka_unit_test(test_the_jump_before),
+		cmocka_unit_test(test_changes_of_the_stack),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}
