@@ -27,21 +27,31 @@ struct {
 /* Whether there are any: 0 saves the look-up. */
 __u32 has_made_ranges;
 
-#define WORDS_A_TURN 8
-#define WINDOW_CODE  (STACKD_CODE_BLOCKS * STACKD_CODE_BLOCK)
+/* The bytes that have been sent, by stackd_code_key(). The daemon may have dropped some by now:
+ * then it reads the memory. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u64);
+	__type(value, __u32);
+} code_sent SEC(".maps");
+
+#define WORDS_A_TURN	8
+#define MOST_BYTES_SENT 24 /* with a sample, of as many addresses */
 
 /* Notes an address, unless one of the same block is noted. Global, so that it is verified once. */
 __noinline int note_code(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
-	__u64 block = address / STACKD_CODE_BLOCK, *noted;
+	__u64 block = address / STACKD_CODE_BLOCK;
+	__u32 *noted;
 
 	if (!s)
 		return 0;
 	noted = &s->code.noted[BOUNDED(mix(block) >> 32 & (CODE_NOTED - 1), CODE_NOTED)];
-	if (*noted == block || s->code.record.n >= STACKD_MAX_CODE)
+	if (*noted == (__u32)block || s->code.record.n >= STACKD_MAX_CODE)
 		return 0;
-	*noted = block;
+	*noted = (__u32)block;
 	s->code.marks[BOUNDED(s->code.record.n, CODE_MARKS)].address = address;
 	s->code.record.n++;
 	return 0;
@@ -82,11 +92,36 @@ static long find_code(__u32 turn, struct scratch **at_scratch)
 static long read_block(__u32 block, struct scratch **at_scratch)
 {
 	struct scratch *s = *at_scratch;
-	__u64 *words = &s->code.words[BOUNDED(block, STACKD_CODE_BLOCKS) * 8];
+	__u64 *words = &s->code.bytes.words[BOUNDED(block, STACKD_CODE_BLOCKS) * 8];
 
 	if (bpf_probe_read_user(words, STACKD_CODE_BLOCK,
 				(const void *)(s->code.from + block * STACKD_CODE_BLOCK)))
 		s->code.holes |= 1u << (block & 31);
+	return 0;
+}
+
+/* Sends the bytes around an address, unless they were sent before, or samples need the room in the
+ * ring. Global, so that it is verified once. */
+__noinline int send_bytes(struct scratch *given)
+{
+	struct scratch *s = CHECKED(given);
+	__u32 sent = 1;
+	__u64 key;
+
+	if (!s || s->code.sent >= MOST_BYTES_SENT)
+		return 0;
+	key = stackd_code_key(s->code.record.pid, &s->code.bytes.mark);
+	if (CHECKED(bpf_map_lookup_elem(&code_sent, &key)) ||
+	    bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) >
+		    bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 2)
+		return 0;
+	s->code.bytes.header = s->code.record.header;
+	s->code.bytes.header.kind = STACKD_RECORD_CODE_BYTES;
+	s->code.bytes.pid = s->code.record.pid;
+	s->code.bytes.pad = 0;
+	if (!bpf_ringbuf_output(&ring, &s->code.bytes, sizeof(s->code.bytes), BPF_RB_NO_WAKEUP))
+		bpf_map_update_elem(&code_sent, &key, &sent, BPF_ANY);
+	s->code.sent++;
 	return 0;
 }
 
@@ -108,16 +143,18 @@ static long hash_code(__u32 turn, struct scratch **at_scratch)
 	s->code.from = (mark->address & ~(__u64)(STACKD_CODE_BLOCK - 1)) -
 		       STACKD_CODE_BEFORE * STACKD_CODE_BLOCK;
 	s->code.holes = 0;
-	if (bpf_probe_read_user(s->code.words, WINDOW_CODE, (const void *)s->code.from))
+	if (bpf_probe_read_user(s->code.bytes.words, STACKD_CODE_BYTES, (const void *)s->code.from))
 		bpf_loop(STACKD_CODE_BLOCKS, read_block, &s, 0);
 	for (int i = 0; i < STACKD_CODE_BLOCKS; i++) {
-		__u32 hash = stackd_code_hash(&s->code.words[i * 8]);
+		__u32 hash = stackd_code_hash(&s->code.bytes.words[i * 8]);
 
 		bool is_here =
 			s->code.from + i * STACKD_CODE_BLOCK - s->code.here < s->code.here_size;
 
 		mark->hashes[i] = s->code.holes >> i & 1 || !is_here ? 0 : hash;
 	}
+	s->code.bytes.mark = *mark;
+	send_bytes(s);
 	return 0;
 }
 
@@ -154,6 +191,7 @@ __noinline int send_code(struct scratch *given, __u32 at)
 	s->code.record.header.n_kernel = 0;
 	s->code.record.pid = s->record.pid;
 	s->code.record.n = 0;
+	s->code.sent = 0;
 	s->code.record.start = s->code.here;
 	s->code.record.size = s->code.here_size;
 	if (is_made(s, s->record.regs.r[STACKD_REG_RIP]))

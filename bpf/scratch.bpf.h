@@ -32,8 +32,8 @@
 #define WINDOW_BYTES 65536
 #define RUN_BYTES    2048
 #define MAX_FIXES    8
-#define CODE_MARKS   64 /* STACKD_MAX_CODE, as a power of two */
-#define CODE_NOTED   64
+#define CODE_MARKS   128 /* STACKD_MAX_CODE, as a power of two */
+#define CODE_NOTED   256
 #define CACHE_LINE   64
 #define ALIGNED	     __attribute__((aligned(CACHE_LINE)))
 
@@ -239,10 +239,12 @@ struct scratch {
 		struct stackd_code_mark marks[CODE_MARKS];
 		struct stackd_made made; /* where it is; */
 		__u64 here, here_size;	 /* and where the walk has ended in such code */
-		__u64 noted[CODE_NOTED]; /* blocks, by hash */
-		__u64 from, words[STACKD_CODE_BLOCKS * STACKD_CODE_BLOCK / 8];
-		__u32 at; /* of the stack in the payload */
+		__u32 noted[CODE_NOTED]; /* blocks, by hash */
+		__u64 from;
+		struct stackd_code_bytes bytes; /* around one of these */
+		__u32 at;			/* of the stack in the payload */
 		__u32 holes;
+		__u32 sent; /* such bytes, with this sample */
 	} code;
 
 	__u8 run[RUN_BYTES + 8] ALIGNED; /* not last: the verifier allows for more than it holds */

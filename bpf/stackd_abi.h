@@ -28,6 +28,7 @@
  *                                              record
  *   CODE   := struct stackd_code_record      no sample: bytes of code, for the thread's next record
  *             struct stackd_code_mark [n]      (stackd_code.h)
+ *   CODE_BYTES := struct stackd_code_bytes   no sample: these bytes, before a CODE record
  *   LAUNCHED := struct stackd_launched       no sample: what a program is started with
  *
  * The bookkeeping identity, checked by the daemon at its end:
@@ -137,6 +138,7 @@ enum stackd_record_kind {
 	STACKD_RECORD_LAUNCHED = 6,
 	STACKD_RECORD_CODE = 7,
 	STACKD_RECORD_MORE_STACK = 0x80, /* bits 3 to 6 are taken: */
+	STACKD_RECORD_CODE_BYTES = 0x81,
 };
 
 /* Bits of header.kind, and of stackd_walked.form: fields in front of a WALKED record's frames. */
@@ -684,6 +686,7 @@ _Static_assert(sizeof(struct stackd_launched) == 1000, "stackd_launched is share
 _Static_assert(sizeof(struct stackd_reading) == 168, "stackd_reading is shared");
 _Static_assert(sizeof(struct stackd_code_mark) == 72, "stackd_code_mark is shared");
 _Static_assert(sizeof(struct stackd_code_record) == 56, "stackd_code_record is shared");
+_Static_assert(sizeof(struct stackd_code_bytes) == 1136, "stackd_code_bytes is shared");
 _Static_assert(sizeof(struct stackd_made) == 64, "stackd_made is shared");
 _Static_assert(sizeof(struct stackd_place) == 72, "stackd_place is shared");
 _Static_assert(sizeof(struct stackd_tagged) == 24, "stackd_tagged is shared");

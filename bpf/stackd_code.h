@@ -5,7 +5,7 @@
  * A compiler at run time writes new code where old code was, and the daemon reads code later than
  * a sample hit it. So the kernel half says which bytes were there, as hashes of the blocks around
  * each address of such code on the stack, and the daemon uses a rule only if it was made from bytes
- * with the same hashes.
+ * with the same hashes. The bytes themselves are sent once for each address and hashes.
  */
 #ifndef STACKD_CODE_H
 #define STACKD_CODE_H
@@ -13,7 +13,8 @@
 #define STACKD_CODE_BLOCK  64 /* bytes of a block, at a multiple of that */
 #define STACKD_CODE_BLOCKS 16 /* around an address, */
 #define STACKD_CODE_BEFORE 7  /* of which so many are before its own */
-#define STACKD_MAX_CODE	   48 /* addresses of a stack */
+#define STACKD_MAX_CODE	   96 /* addresses of a stack */
+#define STACKD_CODE_BYTES  (STACKD_CODE_BLOCKS * STACKD_CODE_BLOCK)
 
 /* An address in a mapping of such code, and the hashes around it; 0: the block could not be read,
  * or is in another mapping. Address 0: it was something else. */
@@ -28,6 +29,16 @@ struct stackd_code_record {
 	__u32 pid;	   /* thread group id, initial pid namespace */
 	__u32 n;	   /* struct stackd_code_mark, which follow */
 	__u64 start, size; /* the mapping in which the kernel half's walk has ended; 0: another */
+};
+
+/* The bytes around an address, of the blocks that its mark has hashes of. Goes before a CODE record
+ * that has the mark, and is no sample. */
+struct stackd_code_bytes {
+	struct stackd_header header;
+	__u32 pid; /* thread group id, initial pid namespace */
+	__u32 pad;
+	struct stackd_code_mark mark;
+	__u64 words[STACKD_CODE_BYTES / 8]; /* from the first block on */
 };
 
 #define STACKD_MADE_RANGES 4
@@ -47,6 +58,19 @@ static __attribute__((always_inline)) inline __u32 stackd_code_hash(const __u64 
 		hash ^= hash >> 29;
 	}
 	return (__u32)(hash >> 16) | 1;
+}
+
+/* Names the bytes around an address of a process: equal for equal blocks. */
+static __attribute__((always_inline)) inline __u64
+stackd_code_key(__u32 pid, const struct stackd_code_mark *mark)
+{
+	__u64 hash = mark->address / STACKD_CODE_BLOCK ^ (__u64)pid << 40;
+
+	for (int i = 0; i < STACKD_CODE_BLOCKS; i++) {
+		hash = (hash ^ mark->hashes[i]) * 0x9e3779b97f4a7c15ull;
+		hash ^= hash >> 29;
+	}
+	return hash;
 }
 
 #endif

@@ -256,7 +256,7 @@ static int queue_record(void *arg, struct stackd_header *record)
 		err = reorder_push(s->queue, &item);
 	if (err) {
 		record_pool_give_back(record);
-		return err;
+		return err < 0 ? err : 0;
 	}
 	s->queued_bytes += record_size(record);
 	s->read_ns = record->time_ns;

@@ -193,6 +193,8 @@ static size_t size_said(const struct stackd_header *header, size_t size)
 		return size < sizeof(*code) || code->n > STACKD_MAX_CODE
 			       ? SIZE_MAX
 			       : sizeof(*code) + code->n * sizeof(struct stackd_code_mark);
+	case STACKD_RECORD_CODE_BYTES:
+		return sizeof(struct stackd_code_bytes);
 	case STACKD_RECORD_READING:
 		return reading_bytes((const struct stackd_reading *)header, size);
 	case STACKD_RECORD_LAUNCHED:
@@ -613,6 +615,8 @@ uint32_t record_pid(const struct stackd_header *record)
 		return ((const struct stackd_reading *)record)->pid;
 	if (record->kind == STACKD_RECORD_CODE)
 		return ((const struct stackd_code_record *)record)->pid;
+	if (record->kind == STACKD_RECORD_CODE_BYTES)
+		return ((const struct stackd_code_bytes *)record)->pid;
 	if (record->kind == STACKD_RECORD_LAUNCHED)
 		return ((const struct stackd_launched *)record)->pid;
 	if (!(record->kind & STACKD_HAS_PID))

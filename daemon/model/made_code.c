@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "daemon/model/code_memory.h"
 #include "daemon/model/code_pages.h"
+#include "daemon/model/code_windows.h"
 #include "proc/mapping_set.h"
 #include "unwind/beam_code.h"
 
@@ -35,6 +36,7 @@ struct told {
 struct made_code {
 	struct locator *locator;
 	struct code_pages *pages;
+	struct code_windows *windows;
 	struct sampler_code maps; /* has_*: NULL without */
 	VEC(struct stackd_beam) known;
 	struct int_map beams;	  /* by number of object, the index of what is known of it */
@@ -50,8 +52,9 @@ int made_code_new(struct locator *locator, struct made_code **ret_made)
 	if (!m)
 		return -ENOMEM;
 	m->locator = locator;
-	if (code_pages_new(code_memory_read, locator, code_memory_read_page, &m->pages)) {
-		free(m);
+	if (code_pages_new(code_memory_read, locator, code_memory_read_page, &m->pages) ||
+	    code_windows_new(&m->windows)) {
+		made_code_free(m);
 		return -ENOMEM;
 	}
 	*ret_made = m;
@@ -63,6 +66,7 @@ void made_code_free(struct made_code *m)
 	if (!m)
 		return;
 	code_pages_free(m->pages);
+	code_windows_free(m->windows);
 	free(m->known.items);
 	int_map_fini(&m->beams);
 	int_map_fini(&m->looked_at);
@@ -251,6 +255,19 @@ void made_code_keep(struct made_code *m, const struct stackd_code_record *record
 	if (before.count != t->count ||
 	    memcmp(before.ranges, t->ranges, sizeof(before.ranges)) != 0)
 		tell_of(m, t);
+}
+
+void made_code_keep_bytes(struct made_code *m, const struct stackd_code_bytes *record)
+{
+	code_windows_keep(m->windows, record);
+}
+
+bool made_code_window(void *made, pid_t pid, const struct stackd_code_mark *mark,
+		      uint8_t *ret_bytes)
+{
+	const struct made_code *m = made;
+
+	return code_windows_find(m->windows, pid, mark, ret_bytes);
 }
 
 /* --- the BEAM -------------------------------------------------------------------------------- */

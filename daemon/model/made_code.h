@@ -29,8 +29,15 @@ void made_code_use_maps(struct made_code *made, const struct sampler_code *maps)
  * is looked at now and then until its code is known. 0 or -ENOMEM. */
 int made_code_note(struct made_code *made, const struct stackd_stack_record *record);
 
-/* Takes a record of the bytes of code, as soon as it is read: they are kept. */
+/* Takes a record of where code is, as soon as it is read: the pages around are kept. */
 void made_code_keep(struct made_code *made, const struct stackd_code_record *record);
+
+/* Takes a record of the bytes that code has, as soon as it is read. */
+void made_code_keep_bytes(struct made_code *made, const struct stackd_code_bytes *record);
+
+/* Gives bytes as they were at a sample; a runtime_code_window_fn. */
+bool made_code_window(void *made, pid_t pid, const struct stackd_code_mark *mark,
+		      uint8_t *ret_bytes);
 
 /* Reads executable memory of a process, as it is now or was kept; a runtime_code_read_fn. */
 size_t made_code_read(void *made, pid_t pid, uint64_t address, uint64_t before, uint64_t after,

@@ -126,6 +126,10 @@ int recorder_prefetch_record(struct recorder *r, const struct stackd_header *rec
 	struct stackd_instance instance;
 	int err = 0;
 
+	if (record->kind == STACKD_RECORD_CODE_BYTES) {
+		made_code_keep_bytes(r->made, (const struct stackd_code_bytes *)record);
+		return 1;
+	}
 	if (cgroup)
 		err = cgroup_table_find(r->cgroups, cgroup, (pid_t)record_pid(record),
 					record->time_ns);

@@ -62,6 +62,8 @@ int walks_new(const struct walks_options *options, struct walks **ret_walks)
 		walks_free(w);
 		return err;
 	}
+	if (options->made)
+		runtime_code_use_windows(w->code, made_code_window);
 	dwarf_walk_use_code(w->walk, w->code);
 	steps_use_code(w->steps, w->code);
 	steps_use_made_code(w->steps, options->made);
@@ -109,6 +111,7 @@ int walks_use_workers(struct walks *w, struct workers *workers)
 		.worker = workers_of(workers, WORKER_LOOP),
 		.objects = w->with.objects,
 		.read_code = w->with.made ? made_code_read : code_memory_read,
+		.window = w->with.made ? made_code_window : NULL,
 		.code = w->with.made ? (void *)w->with.made : w->with.locator,
 		.mappings_of = locator_mappings,
 		.processes = w->with.locator,

@@ -147,6 +147,17 @@ static int answer_code(struct ask_walks *w, const struct walk_wire_address *at, 
 	return len ? 0 : -ENOENT;
 }
 
+static int answer_window(const struct ask_walks *w, const struct walk_wire_window *at,
+			 struct buf *answer)
+{
+	uint8_t bytes[STACKD_CODE_BYTES];
+
+	if (!w->with.window || !w->with.window(w->with.code, at->pid, &at->mark, bytes))
+		return -ENOENT;
+	buf_put(answer, bytes, sizeof(bytes));
+	return 0;
+}
+
 /* A worker learns of the processes that the request is about, and of no others. */
 static bool is_asked_about(const struct walk_wire_head *head, pid_t pid)
 {
@@ -156,9 +167,14 @@ static bool is_asked_about(const struct walk_wire_head *head, pid_t pid)
 static int answer_of_process(struct ask_walks *w, const struct walk_wire_head *head, uint32_t kind,
 			     struct buf_reader *question, struct buf *answer)
 {
+	struct walk_wire_window window;
 	struct walk_wire_address at;
 	int32_t pid;
 
+	if (kind == WIRE_ASK_WINDOW)
+		return BUF_GET(question, window) && is_asked_about(head, window.pid)
+			       ? answer_window(w, &window, answer)
+			       : -EPERM;
 	if (kind == WIRE_ASK_MAPPINGS)
 		return BUF_GET(question, pid) && is_asked_about(head, pid)
 			       ? answer_mappings(w, pid, head->mappings[pid != head->pids[0]],
@@ -178,6 +194,7 @@ int ask_walks_answer(struct ask_walks *w, const struct walk_wire_head *head, uin
 		return answer_rule(w, question, answer);
 	case WIRE_ASK_MAPPINGS:
 	case WIRE_ASK_CODE:
+	case WIRE_ASK_WINDOW:
 		return answer_of_process(w, head, kind, question, answer);
 	default:
 		return -EPERM;

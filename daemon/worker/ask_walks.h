@@ -17,7 +17,8 @@ struct ask_walks_options {
 	dwarf_walk_rule_fn *find_rule; /* NULL: there are no tables */
 	void *rules;
 	runtime_code_read_fn *read_code;
-	void *code; /* its argument */
+	runtime_code_window_fn *window; /* NULL: none are kept */
+	void *code;			/* their argument */
 	/* Gives all mappings of a process; NULL: none. They hold until the next event. */
 	const struct mapping_set *(*mappings_of)(void *arg, pid_t pid);
 	void *processes; /* its argument */

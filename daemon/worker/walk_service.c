@@ -153,6 +153,18 @@ static size_t read_code(void *arg, pid_t pid, uint64_t address, uint64_t before,
 	return len;
 }
 
+static bool code_window(void *arg, pid_t pid, const struct stackd_code_mark *mark,
+			uint8_t *ret_bytes)
+{
+	const struct walk_wire_window question = {.mark = *mark, .pid = pid};
+	struct walk_service *w = arg;
+	struct buf_reader answer;
+
+	BUF_PUT(&w->service->question, question);
+	return !service_ask(w->service, WIRE_ASK_WINDOW, &answer, NULL) &&
+	       buf_get(&answer, ret_bytes, STACKD_CODE_BYTES);
+}
+
 static uint64_t code_start(void *arg, pid_t pid, uint64_t address)
 {
 	struct walk_service *w = arg;
@@ -177,6 +189,7 @@ static struct walk_service *state_of(struct service *s)
 	    runtime_code_new(read_code, code_start, w, NULL, &w->code))
 		return NULL; /* the worker is ended for it */
 	w->service = s;
+	runtime_code_use_windows(w->code, code_window);
 	dwarf_walk_use_code(w->walk, w->code);
 	s->walks = w;
 	return w;

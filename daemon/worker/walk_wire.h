@@ -65,6 +65,13 @@ struct walk_wire_address {
 	uint32_t padding;
 };
 
+/* WIRE_ASK_WINDOW: the STACKD_CODE_BYTES bytes around a mark of the request. */
+struct walk_wire_window {
+	struct stackd_code_mark mark;
+	int32_t pid;
+	uint32_t padding;
+};
+
 /* WIRE_ASK_MAPPINGS: a process, i32. The answer has one of these for each of its mappings, by
  * rising address; they are those of the version in the head of the request. */
 struct walk_wire_mapping {

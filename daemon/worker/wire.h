@@ -38,6 +38,7 @@ enum wire_kind {
 	WIRE_ASK_MAPPINGS,   /* question: all mappings of a process */
 	WIRE_ASK_RULE,	     /* question: a rule of a table that is loaded */
 	WIRE_ASK_CODE,	     /* question: executable memory of a process */
+	WIRE_ASK_WINDOW,     /* question: such memory as it was at a sample */
 };
 
 struct wire_header {

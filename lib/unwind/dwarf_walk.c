@@ -37,6 +37,7 @@
 #include "unwind/kept_register.h"
 #include "unwind/leaf_rule.h"
 #include "unwind/rule_cache.h"
+#include "unwind/runtime_code.h"
 #include "unwind/sigreturn.h"
 #include "unwind/stack_load.h"
 #include "unwind/walk_run.h"
@@ -621,6 +622,8 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 	size_t n = 0;
 
 	memcpy(run.state.r, in->regs.r, sizeof(run.state.r));
+	if (walk->code && in->has_code)
+		runtime_code_begin(walk->code, in->pid, in->code, in->code_count);
 	while (n < max_frames) {
 		struct walk_frame *frame = &frames[n++];
 
@@ -643,6 +646,8 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 			break;
 		reason = STACKD_END_TOO_DEEP;
 	}
+	if (walk->code)
+		runtime_code_end(walk->code);
 	walk->stats.frames += n;
 	walk->stats.frame_pointer_steps += run.guesses;
 	*ret_count = n;

@@ -30,7 +30,9 @@ struct place {
 
 struct piece {
 	int64_t owner;	  /* see owner_of(); 0: there is none */
-	uint64_t number;  /* of its core: address / RUNTIME_CODE_CORE */
+	uint64_t number;  /* of its core: address / RUNTIME_CODE_CORE; of a version: the key of its
+			   * mark */
+	uint64_t made;	  /* changes whenever its bytes do */
 	uint64_t used;	  /* when; counted in uses */
 	uint64_t checked; /* the tick at which its bytes were those of the memory; of a file's: at
 			   * which it was used */
@@ -53,15 +55,31 @@ struct entry {
 	uint64_t start;
 };
 
+/* What a walk is about. */
+struct sampled {
+	pid_t pid; /* 0: there is no walk */
+	const struct stackd_code_mark *marks;
+	size_t count;
+	struct {
+		bool is_known;	     /* the piece was looked for; */
+		struct piece *piece; /* NULL: there is none with these bytes; */
+		uint64_t made;	     /* as of then */
+	} found[STACKD_MAX_CODE];    /* by mark */
+};
+
 struct runtime_code {
 	runtime_code_read_fn *read;
 	runtime_code_start_fn *start;
+	runtime_code_window_fn *window; /* NULL: there are no versions */
 	void *arg;
 	uint64_t (*clock)(void);
 	int64_t credit_ns;
 	uint64_t ticks;
 	uint64_t uses;
+	uint64_t makes;
 	struct piece pieces[RUNTIME_CODE_PIECES]; /* in sets of WAYS, by the hash of their place */
+	struct piece versions[RUNTIME_CODE_VERSIONS]; /* so, by their key */
+	struct sampled sampled;
 	struct entry entries[ENTRIES];
 	uint8_t bytes[RUNTIME_CODE_BYTES]; /* of the memory */
 };
@@ -107,7 +125,14 @@ void runtime_code_free(struct runtime_code *c)
 		return;
 	for (size_t i = 0; i < RUNTIME_CODE_PIECES; i++)
 		drop(&c->pieces[i]);
+	for (size_t i = 0; i < RUNTIME_CODE_VERSIONS; i++)
+		drop(&c->versions[i]);
 	free(c);
+}
+
+void runtime_code_use_windows(struct runtime_code *c, runtime_code_window_fn *window)
+{
+	c->window = window;
 }
 
 /* A process id, or of a file a negative number. */
@@ -143,6 +168,7 @@ static int take(struct runtime_code *c, struct piece *p, bool is_file, uint64_t 
 			   : code_piece_make(&p->code, c->bytes, len, start, is_file);
 
 	forget_exits(p);
+	p->made = ++c->makes;
 	p->object.kind = OBJECT_JIT;
 	p->object.path = "[jit]";
 	p->object.elf = p->code.elf;
@@ -234,7 +260,7 @@ static struct piece *find_room(struct runtime_code *c, int64_t owner, uint64_t n
 }
 
 /* The piece with a place in its core, or NULL. */
-static struct piece *find(struct runtime_code *c, const struct place *at)
+static struct piece *find_piece(struct runtime_code *c, const struct place *at)
 {
 	int64_t owner = owner_of(at);
 	uint64_t number = at->address / RUNTIME_CODE_CORE;
@@ -259,38 +285,6 @@ static struct piece *find(struct runtime_code *c, const struct place *at)
 	return p;
 }
 
-static struct piece *find_in_process(struct runtime_code *c, pid_t pid, uint64_t address)
-{
-	return find(c, &(struct place){.pid = pid, .address = address});
-}
-
-const struct object *runtime_code_at(struct runtime_code *c, pid_t pid, uint64_t address)
-{
-	struct piece *p = find_in_process(c, pid, address);
-
-	return p ? &p->object : NULL;
-}
-
-/* Reads the bytes around an address as they are now. Returns whether they are others; without
- * time for them, the piece has none that hold. */
-static bool catch_up(struct runtime_code *c, struct piece *p, const struct place *at)
-{
-	if (!p || is_as_read(c, p, at))
-		return false;
-	if (c->credit_ns > 0)
-		refresh(c, p, at);
-	else
-		drop(p);
-	return true;
-}
-
-bool runtime_code_has_changed(struct runtime_code *c, pid_t pid, uint64_t address)
-{
-	const struct place at = {.pid = pid, .address = address};
-
-	return catch_up(c, find(c, &at), &at);
-}
-
 /* Whether a piece has the blocks that were there, as far as it goes. */
 static bool has_blocks(const struct piece *p, const struct stackd_code_mark *then)
 {
@@ -313,27 +307,211 @@ static bool has_blocks(const struct piece *p, const struct stackd_code_mark *the
 	return true;
 }
 
-bool runtime_code_is_as(struct runtime_code *c, pid_t pid, uint64_t address,
-			const struct stackd_code_mark *then)
+/* --- versions ------------------------------------------------------------------------------ */
+
+/* Lays the bytes of a sample over those that were read at `start`. Returns whether the address's
+ * own block is among them. */
+static bool lay_over(uint8_t *bytes, size_t len, uint64_t start,
+		     const struct stackd_code_mark *then, const uint8_t *window)
+{
+	uint64_t from = then->address / STACKD_CODE_BLOCK - STACKD_CODE_BEFORE;
+	bool has_own = false;
+
+	for (unsigned i = 0; i < STACKD_CODE_BLOCKS; i++) {
+		uint64_t at = (from + i) * STACKD_CODE_BLOCK - start;
+
+		if (!then->hashes[i] || at > len || len - at < STACKD_CODE_BLOCK)
+			continue;
+		memcpy(bytes + at, window + i * STACKD_CODE_BLOCK, STACKD_CODE_BLOCK);
+		has_own |= i == STACKD_CODE_BEFORE;
+	}
+	return has_own;
+}
+
+/* The blocks around the address that were there, where nothing can be read by now. */
+static size_t window_alone(const struct stackd_code_mark *then, uint64_t *ret_start)
+{
+	unsigned first = STACKD_CODE_BEFORE, end = STACKD_CODE_BEFORE;
+
+	while (first && then->hashes[first - 1])
+		first--;
+	while (end < STACKD_CODE_BLOCKS && then->hashes[end])
+		end++;
+	*ret_start = (then->address / STACKD_CODE_BLOCK - STACKD_CODE_BEFORE + first) *
+		     STACKD_CODE_BLOCK;
+	return (size_t)(end - first) * STACKD_CODE_BLOCK;
+}
+
+/* Makes a version, of the bytes of a sample between those that are there now. */
+static void make_version(struct runtime_code *c, struct piece *p, pid_t pid,
+			 const struct stackd_code_mark *then)
+{
+	const uint64_t own = then->address & ~(uint64_t)(STACKD_CODE_BLOCK - 1);
+	uint8_t window[STACKD_CODE_BYTES];
+	uint64_t begin, start = 0;
+	size_t len;
+
+	if (!c->window(c->arg, pid, then, window))
+		return;
+	begin = c->clock();
+	len = c->read(c->arg, pid, own, RUNTIME_CODE_VERSION_MARGIN,
+		      RUNTIME_CODE_VERSION_MARGIN + STACKD_CODE_BLOCK, c->bytes, &start);
+	if (!len)
+		len = window_alone(then, &start);
+	if (lay_over(c->bytes, len, start, then, window)) {
+		if (take(c, p, false, start, len))
+			drop(p);
+		else
+			p->owner = pid;
+	}
+	c->credit_ns -= (int64_t)(c->clock() - begin);
+}
+
+/* The version of a mark. NULL: its bytes are not known, or there is no time left. */
+static struct piece *find_version(struct runtime_code *c, pid_t pid,
+				  const struct stackd_code_mark *then)
+{
+	uint64_t key = stackd_code_key((uint32_t)pid, then);
+	struct piece *set = &c->versions[hash_mix64(key) % (RUNTIME_CODE_VERSIONS / WAYS) * WAYS];
+	struct piece *p = set;
+
+	for (size_t i = 0; i < WAYS; i++) {
+		if (set[i].owner == pid && set[i].number == key) {
+			p = &set[i];
+			break;
+		}
+		p = set[i].used < p->used ? &set[i] : p;
+	}
+	if (p->owner != pid || p->number != key) {
+		if (!c->window || c->credit_ns <= 0)
+			return NULL;
+		drop(p);
+		make_version(c, p, pid, then);
+		p->number = key;
+	}
+	p->used = ++c->uses;
+	return p->owner && has_blocks(p, then) ? p : NULL;
+}
+
+/* The piece that has the bytes of a mark: what it had then is better than what it has now. NULL:
+ * none. */
+static struct piece *find_as(struct runtime_code *c, pid_t pid, const struct stackd_code_mark *then)
+{
+	const struct place at = {.pid = pid, .address = then->address};
+	struct piece *p = find_room(c, pid, at.address / RUNTIME_CODE_CORE), *version;
+
+	if (p->owner == pid && p->number == at.address / RUNTIME_CODE_CORE && has_blocks(p, then)) {
+		p->used = ++c->uses;
+		return p;
+	}
+	p = find_piece(c, &at);
+	if (p && has_blocks(p, then))
+		return p;
+	version = find_version(c, pid, then);
+	if (version || !p || c->credit_ns <= 0)
+		return version;
+	refresh(c, p, &at);
+	return p->owner && has_blocks(p, then) ? p : NULL;
+}
+
+void runtime_code_begin(struct runtime_code *c, pid_t pid, const struct stackd_code_mark *marks,
+			size_t count)
+{
+	struct sampled *s = &c->sampled;
+
+	s->pid = pid;
+	s->marks = marks;
+	s->count = count < STACKD_MAX_CODE ? count : STACKD_MAX_CODE;
+	memset(s->found, 0, s->count * sizeof(s->found[0]));
+}
+
+void runtime_code_end(struct runtime_code *c)
+{
+	c->sampled.pid = 0;
+}
+
+/* The mark whose block an address is in; count: none. */
+static size_t mark_of(const struct sampled *s, pid_t pid, uint64_t address)
+{
+	size_t i = 0;
+
+	if (!s->pid || s->pid != pid)
+		return s->count;
+	while (i < s->count &&
+	       s->marks[i].address / STACKD_CODE_BLOCK != address / STACKD_CODE_BLOCK)
+		i++;
+	return i;
+}
+
+/* Finds whether a place is that of a mark, or of the byte ahead of one: of a return address. Then
+ * gives the piece with the bytes of the sample, or NULL. */
+static bool is_sampled(struct runtime_code *c, const struct place *at, struct piece **ret_piece)
+{
+	struct sampled *s = &c->sampled;
+	size_t i = at->file ? s->count : mark_of(s, at->pid, at->address);
+
+	if (i == s->count && !at->file)
+		i = mark_of(s, at->pid, at->address + 1);
+	if (at->file || s->pid != at->pid || !s->pid || i == s->count)
+		return false;
+	if (!s->found[i].is_known ||
+	    (s->found[i].piece && s->found[i].piece->made != s->found[i].made)) {
+		s->found[i].is_known = true;
+		s->found[i].piece = find_as(c, s->pid, &s->marks[i]);
+		s->found[i].made = s->found[i].piece ? s->found[i].piece->made : 0;
+	}
+	*ret_piece = s->found[i].piece;
+	return true;
+}
+
+bool runtime_code_is_sampled(struct runtime_code *c, pid_t pid, uint64_t address)
 {
 	const struct place at = {.pid = pid, .address = address};
-	struct piece *p = find_room(c, pid, address / RUNTIME_CODE_CORE);
+	struct piece *p = NULL;
 
-	/* What it had then is better than what it has now. */
-	if (p->owner == pid && p->number == address / RUNTIME_CODE_CORE && has_blocks(p, then)) {
-		p->checked = c->ticks;
-		p->used = ++c->uses;
-		return true;
-	}
-	p = find(c, &at);
-	if (!p)
+	return is_sampled(c, &at, &p) && p;
+}
+
+/* The piece with a place, which is the walk's if that has seen it. NULL: none. */
+static struct piece *find(struct runtime_code *c, const struct place *at)
+{
+	struct piece *p;
+
+	return is_sampled(c, at, &p) ? p : find_piece(c, at);
+}
+
+static struct piece *find_in_process(struct runtime_code *c, pid_t pid, uint64_t address)
+{
+	return find(c, &(struct place){.pid = pid, .address = address});
+}
+
+const struct object *runtime_code_at(struct runtime_code *c, pid_t pid, uint64_t address)
+{
+	struct piece *p = find_in_process(c, pid, address);
+
+	return p ? &p->object : NULL;
+}
+
+/* Reads the bytes around an address as they are now. Returns whether they are others; without
+ * time for them, the piece has none that hold. */
+static bool catch_up(struct runtime_code *c, struct piece *p, const struct place *at)
+{
+	struct piece *then;
+
+	if (!p || is_sampled(c, at, &then) || is_as_read(c, p, at))
 		return false;
-	if (has_blocks(p, then))
-		return true;
-	if (c->credit_ns <= 0)
-		return false;
-	refresh(c, p, &at);
-	return p->owner && has_blocks(p, then);
+	if (c->credit_ns > 0)
+		refresh(c, p, at);
+	else
+		drop(p);
+	return true;
+}
+
+bool runtime_code_has_changed(struct runtime_code *c, pid_t pid, uint64_t address)
+{
+	const struct place at = {.pid = pid, .address = address};
+
+	return catch_up(c, find(c, &at), &at);
 }
 
 /* --- rules --------------------------------------------------------------------------------- */

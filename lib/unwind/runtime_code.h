@@ -11,9 +11,11 @@
  *                           └─ read again after each runtime_code_tick(), and analysed again if its
  *                              bytes have changed
  *
- * A sample may be older than the bytes. So a rule is used only where runtime_code_is_as() finds the
- * bytes that the kernel half saw; a step by it holds only if it comes to a return
- * address behind a call, and is checked as all steps by analysed rules are (lbr/lbr_step.h).
+ * A sample may be older than the bytes. So between runtime_code_begin() and runtime_code_end(),
+ * code around the addresses that the kernel half saw is that of the sample, or is not known: of the
+ * piece, if that has the same bytes, or else of a *version*, a smaller piece with the bytes that
+ * the kernel half has sent. A step by such a rule holds only if it comes to a return address behind
+ * a call, and is checked as all steps by analysed rules are (lbr/lbr_step.h).
  *
  * Code of files is analysed in the same way while all of the file's recipes are still being made
  * (seconds, where ten megabytes of code have no unwind information): a piece has what the samples
@@ -41,6 +43,9 @@
 		     * begin or end there */
 #define RUNTIME_CODE_BYTES (RUNTIME_CODE_CORE + 2 * RUNTIME_CODE_MARGIN)
 
+#define RUNTIME_CODE_VERSIONS	    256
+#define RUNTIME_CODE_VERSION_MARGIN (4u << 10) /* bytes on either side, as they are now */
+
 #define RUNTIME_CODE_EARNED_NS	 100000000  /* with a tick each second: a tenth of a CPU */
 #define RUNTIME_CODE_SAVED_NS	 1000000000 /* about 6 MB of code */
 #define RUNTIME_CODE_RESERVED_NS 500000000
@@ -56,10 +61,18 @@ typedef size_t runtime_code_read_fn(void *arg, pid_t pid, uint64_t address, uint
 /* Returns the start of the executable mapping at an address of a process; 0: there is none. */
 typedef uint64_t runtime_code_start_fn(void *arg, pid_t pid, uint64_t address);
 
+/* Gives the STACKD_CODE_BYTES bytes that a process had around a mark's address at a sample; those
+ * of blocks without a hash are not used. false: they are not known. `arg` is that of the others. */
+typedef bool runtime_code_window_fn(void *arg, pid_t pid, const struct stackd_code_mark *mark,
+				    uint8_t *ret_bytes);
+
 /* `clock` gives CPU time in ns; NULL: the thread's. Returns 0 or -ENOMEM. */
 int runtime_code_new(runtime_code_read_fn *read, runtime_code_start_fn *start, void *arg,
 		     uint64_t (*clock)(void), struct runtime_code **ret_code);
 void runtime_code_free(struct runtime_code *code); /* NULL is fine */
+
+/* Has versions made of what this function gives. Without it there are none. */
+void runtime_code_use_windows(struct runtime_code *code, runtime_code_window_fn *window);
 
 /* To be called about once a second: the pieces are compared with memory when they are next used. */
 void runtime_code_tick(struct runtime_code *code);
@@ -73,10 +86,16 @@ const struct object *runtime_code_at(struct runtime_code *code, pid_t pid, uint6
  * Returns whether they are: the rules made from the old bytes hold no more. */
 bool runtime_code_has_changed(struct runtime_code *code, pid_t pid, uint64_t address);
 
-/* Whether the code around an address, that of an instruction or a return address, is what a process
- * had there when the kernel half looked. It is read again first, where it differs. */
-bool runtime_code_is_as(struct runtime_code *code, pid_t pid, uint64_t address,
-			const struct stackd_code_mark *then);
+/* From now on, until runtime_code_end(), code of a process around the addresses of these marks is
+ * what it had there when the kernel half looked. The marks, of instructions and of return
+ * addresses, are borrowed; those after the first STACKD_MAX_CODE are not used. */
+void runtime_code_begin(struct runtime_code *code, pid_t pid, const struct stackd_code_mark *marks,
+			size_t count);
+void runtime_code_end(struct runtime_code *code);
+
+/* Whether an address, of an instruction or a return address, is one of those, and that code is
+ * known. */
+bool runtime_code_is_sampled(struct runtime_code *code, pid_t pid, uint64_t address);
 
 /* Gives the rule at an address, that of a return address minus 1. STACKD_CFA_NONE: there is none.
  */

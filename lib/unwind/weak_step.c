@@ -276,19 +276,11 @@ static bool step_by_exit(struct walk_run *run)
 	       step_by_ways(run, &rule);
 }
 
-/* Whether the code around the frame's address was the same at the sample. */
+/* Whether the code around the frame's address is known as it was at the sample. */
 static bool is_as_sampled(const struct walk_run *run)
 {
-	const struct walk_input *in = run->in;
-	uint64_t pc = run->state.r[STACKD_REG_RIP];
-
-	if (!in->has_code || !run->code)
-		return true;
-	for (size_t i = 0; i < in->code_count; i++) {
-		if (in->code[i].address / STACKD_CODE_BLOCK == pc / STACKD_CODE_BLOCK)
-			return runtime_code_is_as(run->code, in->pid, pc, &in->code[i]);
-	}
-	return false;
+	return !run->in->has_code || !run->code ||
+	       runtime_code_is_sampled(run->code, run->in->pid, run->state.r[STACKD_REG_RIP]);
 }
 
 /* Whether ways to returns say that the frame of an instruction ends elsewhere than a rule does,

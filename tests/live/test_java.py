@@ -14,7 +14,8 @@ SOURCE = os.path.join(ROOT, "tests", "workloads", "java_frames.java")
 # also before it is first called; and with frame pointers.
 WAYS = ((), ("-XX:TieredStopAtLevel=1",), ("-XX:TieredStopAtLevel=1", "-Xcomp"),
         ("-XX:+PreserveFramePointer",))
-LEAST = {WAYS[0]: 300, WAYS[3]: 300}  # the others are left to the daemon within moments
+# The others are left to the daemon within moments. How many there are is what the machine gives to it.
+LEAST = {WAYS[0]: 40, WAYS[3]: 40}
 
 
 @live

@@ -104,7 +104,7 @@ def test_runtime_code_rewritten():
     with another frame, each path is the whole one, or ends there with a mark."""
     known = ["main", "steady", "first", "second", "third"]
     with scratch() as folder:
-        recording, result = record(folder + "/s.db", "-F", 1997, "--",
+        recording, result = record(folder + "/s.db", "-F", 1997, "--ring-bytes", "64M", "--",
                                    WORKLOADS + "/jit_rewritten", 3)
         found = collections.Counter()
         for sample in recording.samples():
@@ -125,6 +125,8 @@ def test_runtime_code_rewritten():
         wholes = sum(n for kind, n in found.items() if isinstance(kind, tuple))
         check(wholes + found["marked"] == sum(found.values()), "paths are wrong", found)
         check(all(found["whole", n] for n in (1, 2, 3)), "paths are marked", found)
+        # Each version's bytes come with its first sample, so it matters not when they are read.
+        check(found["marked"] <= 5 + wholes / 100, "paths are marked", found)
 
 
 @live

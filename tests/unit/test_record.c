@@ -431,6 +431,25 @@ static void parts_and_code_are_added_to_stack(void **state)
 	read_code(5, STACKD_MAX_CODE + 1);
 }
 
+static void bytes_of_code_are_read(void **state)
+{
+	struct stackd_code_bytes code = {.header = {.version = STACKD_ABI_VERSION,
+						    .kind = STACKD_RECORD_CODE_BYTES,
+						    .tid = 6,
+						    .time_ns = 77},
+					 .pid = 5,
+					 .words = {1, 2, 3}};
+	struct stackd_header *read = NULL;
+
+	(void)state;
+	assert_int_equal(record_read(reader, &code, sizeof(code) - 1, 0, &read), -EBADMSG);
+	assert_int_equal(record_read(reader, &code, sizeof(code), 0, &read), 0);
+	assert_int_equal(record_size(read), sizeof(code));
+	assert_int_equal(record_pid(read), 5);
+	assert_memory_equal(read, &code, sizeof(code));
+	record_pool_give_back(read);
+}
+
 /* The largest stack that there can be has all of its words. */
 static void largest_stack_is_joined(void **state)
 {
@@ -497,6 +516,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(parts_are_added_to_stack, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(parts_that_do_not_fit_are_refused, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(bytes_of_code_are_read, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(parts_and_code_are_added_to_stack, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(largest_stack_is_joined, set_up, tear_down),

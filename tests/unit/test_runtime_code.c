@@ -30,7 +30,10 @@ struct memory {
 	struct runtime_code *code;
 	uint8_t bytes[BYTES];
 	unsigned reads;
-	bool is_gone; /* the process has ended */
+	bool is_gone;			   /* the process has ended */
+	uint8_t window[STACKD_CODE_BYTES]; /* as it was at a sample, */
+	struct stackd_code_mark mark;	   /* of which the kernel half has said so much; */
+	bool is_kept;			   /* and the bytes, too */
 };
 
 static uint64_t now_ns;
@@ -510,6 +513,123 @@ static void many_pieces(void **state)
 	elf_file_free(object.elf);
 }
 
+/* --- bytes of samples ---------------------------------------------------------------------- */
+
+static bool give_window(void *arg, pid_t pid, const struct stackd_code_mark *mark,
+			uint8_t *ret_bytes)
+{
+	const struct memory *m = arg;
+
+	if (!m->is_kept || pid != PID || memcmp(mark, &m->mark, sizeof(*mark)) != 0)
+		return false;
+	memcpy(ret_bytes, m->window, sizeof(m->window));
+	return true;
+}
+
+/* A sample hits the memory as it is now, at an address. */
+static void sample(struct memory *m, uint64_t at)
+{
+	uint64_t from = (at / STACKD_CODE_BLOCK - STACKD_CODE_BEFORE) * STACKD_CODE_BLOCK;
+	__u64 words[STACKD_CODE_BLOCK / 8];
+
+	memcpy(m->window, m->bytes + from, sizeof(m->window));
+	m->mark.address = START + at;
+	for (size_t i = 0; i < STACKD_CODE_BLOCKS; i++) {
+		memcpy(words, m->window + i * STACKD_CODE_BLOCK, sizeof(words));
+		m->mark.hashes[i] = stackd_code_hash(words);
+	}
+	runtime_code_begin(m->code, PID, &m->mark, 1);
+}
+
+/* Gives the function a frame of other size. */
+static void rewrite(struct memory *m, uint8_t size)
+{
+	m->bytes[HERE + 3] = m->bytes[HERE + 12] = size;
+}
+
+/* Code that was rewritten since the sample has the rules of the sample, if its bytes were kept;
+ * else none. */
+static void rewritten_since(void **state)
+{
+	struct memory *m = *state;
+
+	runtime_code_use_windows(m->code, give_window);
+	for (int turn = 0; turn < 3; turn++) {
+		runtime_code_tick(m->code);
+		rewrite(m, 0x28);
+		sample(m, HERE + CALL + 1);
+		rewrite(m, 0x48);
+		m->is_kept = false;
+		assert_int_equal(runtime_code_is_sampled(m->code, PID, START + HERE + CALL + 1),
+				 turn > 0);
+		m->is_kept = true;
+		runtime_code_begin(m->code, PID, &m->mark, 1);
+		assert_true(runtime_code_is_sampled(m->code, PID, START + HERE + CALL + 1));
+		assert_int_equal(distance(m, HERE + CALL, true), 48);
+		assert_int_equal(distance(m, HERE + LEAF, false), 8);
+		assert_false(runtime_code_is_sampled(m->code, PID, START + HERE + 64));
+		assert_false(runtime_code_is_sampled(m->code, PID + 1, START + HERE + CALL + 1));
+		runtime_code_end(m->code);
+		assert_int_equal(distance(m, HERE + CALL, true), 80);
+	}
+}
+
+/* What lies behind the last block that was read is as it is now, and so is all of it before the
+ * first one: a function that begins there is known. */
+static void begins_before_the_window(void **state)
+{
+	struct memory *m = *state;
+	uint64_t call = HERE + 0x800;
+
+	runtime_code_use_windows(m->code, give_window);
+	memcpy(m->bytes + HERE, function, 4);
+	memset(m->bytes + HERE + 4, 0x90, 0x800 - 4);
+	memcpy(m->bytes + call, "\xe8\x07\0\0\0\x48\x83\xc4\x28\xc3\xcc\xcc\xc3", 13);
+	m->is_kept = true;
+	sample(m, call + 5);
+	m->bytes[call + 8] = 0x48;
+	assert_int_equal(distance(m, call + 4, true), 48);
+	runtime_code_end(m->code);
+}
+
+/* A process that has ended leaves the bytes of its samples alone. */
+static void ended_since(void **state)
+{
+	struct memory *m = *state;
+
+	runtime_code_use_windows(m->code, give_window);
+	m->is_kept = true;
+	sample(m, HERE + CALL + 1);
+	m->mark.hashes[0] = m->mark.hashes[STACKD_CODE_BLOCKS - 1] = 0; /* of other mappings */
+	runtime_code_begin(m->code, PID, &m->mark, 1);
+	m->is_gone = true;
+	assert_int_equal(distance(m, HERE + CALL, true), 48);
+	m->mark.hashes[STACKD_CODE_BEFORE] = 0;
+	runtime_code_begin(m->code, PID, &m->mark, 1);
+	assert_false(runtime_code_is_sampled(m->code, PID, START + HERE + CALL + 1));
+	runtime_code_end(m->code);
+}
+
+/* There are more versions than are kept: each has the rules of its own bytes. */
+static void many_versions(void **state)
+{
+	uint8_t other[] = {0xb8, 0, 0, 0, 0, 0xc3}; /* mov $turn,%eax; ret */
+	struct memory *m = *state;
+
+	runtime_code_use_windows(m->code, give_window);
+	m->is_kept = true;
+	for (int turn = 0; turn < 2 * RUNTIME_CODE_VERSIONS; turn++) {
+		memcpy(other + 1, &turn, sizeof(turn));
+		memcpy(m->bytes + HERE - 64, other, sizeof(other));
+		rewrite(m, (uint8_t)(8 + turn % 14 * 8));
+		sample(m, HERE + CALL + 1);
+		rewrite(m, 8);
+		m->bytes[HERE - 64] = 0x90;
+		assert_int_equal(distance(m, HERE + CALL, true), 16 + turn % 14 * 8);
+		runtime_code_end(m->code);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -532,6 +652,10 @@ int main(void)
 		TEST(time_is_bounded),
 		TEST(known_without_time),
 		TEST(frame_of_entry),
+		TEST(rewritten_since),
+		TEST(begins_before_the_window),
+		TEST(ended_since),
+		TEST(many_versions),
 		TEST(frame_of_exit),
 		TEST(code_of_a_file),
 		TEST(many_pieces),
