@@ -430,12 +430,12 @@ static int finish(const struct compiler *c, const struct recipe_others *others,
 {
 	int err = others->file ? recipe_go_lay(others->file, table, rows) : 0;
 
+	if (!err && others->file)
+		err = stack_start_lay(others->file, c->loads, c->load_count, table, rows);
 	if (!err && others->file && !c->has_jumps) /* else functions have no frames of their own */
 		err = recipe_analysis_lay(others, c->loads, c->load_count, table, rows);
 	if (!err && others->file)
 		err = stack_load_lay(others->file, c->loads, c->load_count, table, rows);
-	if (!err && others->file)
-		err = stack_start_lay(others->file, c->loads, c->load_count, table, rows);
 	return err ? err : recipe_table_build(table, rows);
 }
 

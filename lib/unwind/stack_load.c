@@ -13,6 +13,8 @@
 
 #define BEFORE 128 /* bytes from such a load to what is on the new stack, at most */
 #define CHUNK  65536
+#define BLOCK  256
+#define MORE   8 /* bytes behind a chunk, for an instruction that ends there */
 
 /* The length of the instruction at `code`, if it loads rsp from memory by another register than rsp
  * and rbp, from which functions restore their own; else 0. */
@@ -104,7 +106,8 @@ struct lay {
 	struct recipe_rows_reader provenances; /* as the rows */
 	struct recipe_row provenance, next_provenance;
 	bool has_next_provenance;
-	uint16_t rule; /* SWITCH */
+	uint16_t rule;	  /* SWITCH */
+	uint64_t covered; /* file offset up to which all is done */
 	struct recipe_rows layer;
 };
 
@@ -154,29 +157,50 @@ static int lay_behind(struct lay *l, uint64_t offset)
 	return err ? err : recipe_rows_add(&l->layer, (uint32_t)(offset + end), STACKD_RULE_NONE);
 }
 
-static int lay_load(struct lay *l, const struct recipe_load *load, uint8_t *bytes)
+/* Whether such a load may begin in a block of code. Files have megabytes of code and hardly any
+ * load, so this is made of comparisons that compilers do for many bytes at a time. */
+static bool may_have_load(const uint8_t *code)
 {
-	uint64_t covered = 0;
+	uint8_t found = 0;
+
+	for (int i = 0; i < BLOCK; i++)
+		found |= (uint8_t)((code[i] & 0xfe) == 0x48) & (uint8_t)(code[i + 1] == 0x8b) &
+			 (uint8_t)((code[i + 2] & 0x38) == INSN_RSP << 3);
+	return found;
+}
+
+/* Lays behind the loads that begin in a block of code, which is at a file offset. */
+static int lay_block(struct lay *l, const uint8_t *code, uint64_t offset)
+{
 	int err = 0;
 
+	for (size_t i = 0; i < BLOCK && !err; i++) {
+		size_t n = load_at(code + i);
+		uint64_t behind = offset + i + n;
+
+		if (!n || behind < l->covered)
+			continue;
+		l->covered = behind + BEFORE;
+		err = lay_behind(l, behind);
+	}
+	return err;
+}
+
+static int lay_load(struct lay *l, const struct recipe_load *load, uint8_t *bytes)
+{
+	int err = 0;
+
+	l->covered = 0;
 	for (uint64_t at = 0; at < load->size && !err; at += CHUNK) {
-		uint64_t want = load->size - at < CHUNK + 7 ? load->size - at : CHUNK + 7;
+		uint64_t want = load->size - at < CHUNK + MORE ? load->size - at : CHUNK + MORE;
 		int64_t got = elf_file_read(l->elf, load->offset + at, bytes, want);
 
-		for (int64_t i = 0; i + 7 <= got && i < CHUNK && !err; i++) {
-			const uint8_t *found = memchr(bytes + i, 0x8b, (size_t)(got - i));
-			uint64_t behind;
-			size_t n;
-
-			if (!found)
-				break;
-			i = found - bytes;
-			n = i && i + 7 <= got ? load_at(found - 1) : 0;
-			behind = load->offset + at + (uint64_t)i - 1 + n;
-			if (!n || behind < covered)
-				continue;
-			covered = behind + BEFORE;
-			err = lay_behind(l, behind);
+		if (got <= 0)
+			break;
+		memset(bytes + got, 0, (size_t)(CHUNK + MORE - got));
+		for (int64_t b = 0; b < CHUNK && b < got && !err; b += BLOCK) {
+			if (may_have_load(bytes + b))
+				err = lay_block(l, bytes + b, load->offset + at + (uint64_t)b);
 		}
 	}
 	return err;
@@ -192,7 +216,7 @@ int stack_load_lay(const struct elf_file *elf, const struct recipe_load *loads, 
 		.rows = recipe_rows_read(rows),
 		.provenances = recipe_rows_read(&table->provenance),
 	};
-	uint8_t *bytes = malloc(CHUNK + 7);
+	uint8_t *bytes = malloc(CHUNK + MORE);
 	int number = bytes ? recipe_rules_add(table->rules, &rule) : -ENOMEM, err = 0;
 
 	if (number < 0) {

@@ -26,6 +26,7 @@
 #define MOST_CODE     64  /* bytes of that */
 #define CHUNK	      65536
 #define LEA_BYTES     7
+#define LEAST_GAP     24 /* bytes: more than padding, and no less than such code takes */
 #define ROOM	      (LEA_BYTES + MOST_BETWEEN + MOST_CODE)
 
 bool stack_start_is_function(const struct elf_file *elf, uint32_t start, uint32_t end)
@@ -93,11 +94,12 @@ struct search {
 	uint64_t last; /* offset of the start that was found last */
 };
 
+/* Searches the first `len` bytes that were read, and uses what is behind them. */
 static int search_chunk(struct search *s, uint64_t offset, size_t len)
 {
 	int err = 0;
 
-	for (size_t i = 1; i < CHUNK && i + ROOM <= len + 1 && !err; i++) {
+	for (size_t i = 1; i < len && !err; i++) {
 		const uint8_t *found = memchr(s->bytes + i, 0x8d, len - i);
 		uint64_t start;
 		size_t distance;
@@ -105,8 +107,6 @@ static int search_chunk(struct search *s, uint64_t offset, size_t len)
 		if (!found)
 			break;
 		i = (size_t)(found - s->bytes);
-		if (i + ROOM > len + 1)
-			break;
 		distance = distance_to_start(&s->decoder, found - 1);
 		start = offset + i - 1 + LEA_BYTES + distance;
 		if (!distance || start <= s->last)
@@ -119,20 +119,45 @@ static int search_chunk(struct search *s, uint64_t offset, size_t len)
 	return err;
 }
 
-static int search_load(struct search *s, const struct recipe_load *load)
+/* Searches code without rules, from `from` to `to`. */
+static int search_gap(struct search *s, uint64_t from, uint64_t to)
 {
 	int err = 0;
 
-	for (uint64_t at = 0; at < load->size && !err; at += CHUNK) {
-		uint64_t want =
-			load->size - at < sizeof(s->bytes) ? load->size - at : sizeof(s->bytes);
-		int64_t got = elf_file_read(s->elf, load->offset + at, s->bytes, want);
+	for (uint64_t at = from; to - at >= LEAST_GAP && !err; at += CHUNK) {
+		uint64_t want = to - at < sizeof(s->bytes) ? to - at : sizeof(s->bytes);
+		int64_t got = elf_file_read(s->elf, at, s->bytes, want);
 
 		if (got <= 0)
 			break;
 		memset(s->bytes + got, 0, sizeof(s->bytes) - (size_t)got);
-		err = search_chunk(s, load->offset + at, sizeof(s->bytes));
+		err = search_chunk(s, at, got < CHUNK ? (size_t)got : CHUNK);
+		if (to - at <= CHUNK)
+			break;
 	}
+	return err;
+}
+
+/* Searches the gaps between rows that lie in a segment. */
+static int search_load(struct search *s, const struct recipe_load *load,
+		       const struct recipe_rows *rows)
+{
+	struct recipe_rows_reader reader = recipe_rows_read(rows);
+	struct recipe_row row = {.offset = 0, .rule = STACKD_RULE_NONE}, next;
+	const uint64_t begin = load->offset, end = load->offset + load->size;
+	bool has_next;
+	int err = 0;
+
+	do {
+		uint64_t from = row.offset > begin ? row.offset : begin, to = end;
+
+		has_next = recipe_rows_next(&reader, &next);
+		if (has_next && next.offset < end)
+			to = next.offset;
+		if (row.rule == STACKD_RULE_NONE && from < to)
+			err = search_gap(s, from, to);
+		row = next;
+	} while (has_next && row.offset < end && !err);
 	return err;
 }
 
@@ -148,7 +173,7 @@ int stack_start_lay(const struct elf_file *elf, const struct recipe_load *loads,
 	insn_decoder_init(&s->decoder);
 	for (size_t i = 0; i < load_count && !err; i++) {
 		if (loads[i].offset + loads[i].size <= RECIPE_MAX_OFFSET)
-			err = search_load(s, &loads[i]);
+			err = search_load(s, &loads[i], rows);
 	}
 	if (!err && !recipe_rows_is_empty(&s->layer))
 		err = recipe_layer_above(table, rows, &s->layer, PROVENANCE_ANALYSED);

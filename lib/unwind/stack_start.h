@@ -22,8 +22,8 @@
  * no caller. Functions of more than 64 bytes are not looked at. */
 bool stack_start_is_function(const struct elf_file *elf, uint32_t start, uint32_t end);
 
-/* Lays END over the byte before code that has no way back, whose address code right before it
- * takes, and that follows a jump or a return. 0 or -ENOMEM. */
+/* Where `rows` have no rule, lays END over the byte before code that has no way back, whose address
+ * code right before it takes, and that follows a jump or a return. 0 or -ENOMEM. */
 int stack_start_lay(const struct elf_file *elf, const struct recipe_load *loads, size_t load_count,
 		    struct recipe_table *table, struct recipe_rows *rows);
 
