@@ -16,6 +16,8 @@
 struct known_file {
 	const struct elf_file *elf; /* borrowed; it lives as long as the objects */
 	const char *path;	    /* borrowed */
+	uint64_t dev, inode;	    /* when it was looked at: `elf` can become another file's */
+	uint64_t identity;	    /* elf_file_identity() */
 	enum region_file kind;
 	bool is_go, has_symbols, starts_others;
 };

@@ -54,11 +54,17 @@ struct regions {
 
 /* --- looking at files ------------------------------------------------------------------------ */
 
+/* An object whose file is replaced by another of its content is read from that one: what was looked
+ * at is what the file was then. */
 static bool is_known(const struct regions *r, const struct elf_file *elf)
 {
+	const struct elf_stamp *stamp = elf_file_stamp(elf);
+
 	for (size_t i = 0; i < r->files.count; i++) {
-		if (elf_file_inode(r->files.items[i].elf) == elf_file_inode(elf) &&
-		    elf_file_id(r->files.items[i].elf) == elf_file_id(elf))
+		const struct known_file *known = &r->files.items[i];
+
+		if (known->inode == stamp->inode && known->dev == stamp->dev &&
+		    known->identity == elf_file_identity(elf))
 			return true;
 	}
 	return false;
@@ -92,6 +98,9 @@ static int look_at(struct regions *r, const struct elf_file *elf, const char *pa
 	r->files.items[r->files.count++] =
 		(struct known_file){.elf = elf,
 				    .path = path,
+				    .dev = elf_file_stamp(elf)->dev,
+				    .inode = elf_file_stamp(elf)->inode,
+				    .identity = elf_file_identity(elf),
 				    .kind = r->found.traits.is_program ? kind : REGION_FILE_LIBRARY,
 				    .is_go = r->found.is_go,
 				    .has_symbols = r->found.has_symbols,

@@ -74,14 +74,13 @@ static int note(struct object_copies *copies, uint64_t key)
  * from another one, which is a copy to whoever has probed the first. */
 static int note_own(struct object_copies *copies, const struct object *object)
 {
-	int fd = elf_file_descriptor(object->elf);
-	struct stat st;
+	const struct elf_stamp *stamp = elf_file_stamp(object->elf);
 
-	if (int_map_find(&copies->owners, object->number) != INT_MAP_NONE || fd < 0 ||
-	    fstat(fd, &st))
+	if (int_map_find(&copies->owners, object->number) != INT_MAP_NONE ||
+	    elf_file_descriptor(object->elf) < 0)
 		return 0;
 	return int_map_set(&copies->owners, object->number, 1) ||
-			       note(copies, key_of(st.st_dev, st.st_ino))
+			       note(copies, key_of(stamp->dev, stamp->inode))
 		       ? -ENOMEM
 		       : 0;
 }
@@ -119,24 +118,53 @@ static int add(struct object_copies *copies, const struct object *object, const 
 	return 0;
 }
 
+/* Takes over a file that was opened, unless it is known or of other content. */
+static int take(struct object_copies *copies, const struct object *object, const char *path,
+		struct elf_file *elf)
+{
+	const struct elf_stamp *stamp = elf_file_stamp(elf);
+	uint64_t key = key_of(stamp->dev, stamp->inode);
+
+	if (is_seen(copies, key) || elf_file_identity(elf) != elf_file_identity(object->elf)) {
+		elf_file_free(elf);
+		return 0;
+	}
+	if (note(copies, key)) {
+		elf_file_free(elf);
+		return -ENOMEM;
+	}
+	return add(copies, object, path, elf);
+}
+
+/* The object is read from another file by now: it is a copy, even if its mapping is gone. */
+static int see_reopened(struct object_copies *copies, const struct object_mapping *m,
+			const struct elf_opener *opener, const struct object *object)
+{
+	const struct elf_stamp *stamp = elf_file_stamp(object->elf);
+	int fd = elf_file_descriptor(object->elf);
+	struct elf_file *elf;
+
+	if (fd < 0 || is_seen(copies, key_of(stamp->dev, stamp->inode)))
+		return 0;
+	if (opener->open ? opener->open(opener->arg, fd, m->path, &elf) : elf_file_open(fd, &elf))
+		return 0;
+	return take(copies, object, m->path, elf);
+}
+
 int object_copies_see(struct object_copies *copies, const char *proc_root, pid_t pid,
 		      const struct object_mapping *m, const struct elf_opener *opener,
 		      const struct object *object)
 {
 	struct object_open_file file;
 	uint64_t key;
+	int err = note_own(copies, object);
 
-	if (!look_at_mapping(proc_root, pid, m, &key) || is_seen(copies, key))
-		return 0;
-	if (note_own(copies, object))
-		return -ENOMEM;
-	if (is_seen(copies, key) || object_open(proc_root, pid, m, opener, &file))
-		return 0;
+	if (!err)
+		err = see_reopened(copies, m, opener, object);
+	if (err || !look_at_mapping(proc_root, pid, m, &key) || is_seen(copies, key))
+		return err;
 	/* Another file may have been mapped there meanwhile. */
-	key = key_of(file.stamp.dev, file.stamp.inode);
-	if (is_seen(copies, key) || elf_file_identity(file.elf) != elf_file_identity(object->elf)) {
-		elf_file_free(file.elf);
-		return 0;
-	}
-	return note(copies, key) || add(copies, object, m->path, file.elf) ? -ENOMEM : 0;
+	return object_open(proc_root, pid, m, opener, &file)
+		       ? 0
+		       : take(copies, object, m->path, file.elf);
 }

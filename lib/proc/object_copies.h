@@ -5,8 +5,9 @@
  * it is enough; but a probe is in one file, so whoever probes has to know them all.
  *
  * A file is identified by device and inode. It is opened when a process maps it, through
- * /proc/PID/map_files (which takes CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN); one that is gone from
- * the process by then is not found.
+ * /proc/PID/map_files (which takes CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN). One that is gone from
+ * the process by then is found if the object is read from it since its own file was replaced, and
+ * else not.
  */
 #ifndef PROC_OBJECT_COPIES_H
 #define PROC_OBJECT_COPIES_H

@@ -203,7 +203,7 @@ def probing_calls():
         check(len(within) > 100 or not makes_calls, "no sample is in the probe", texts[:3])
 
 
-@live(long=True)  # fails since code is identified by its layout, too: the new file is not probed
+@live
 def probing_replaced():
     """A library whose file is replaced while it is probed: the program goes on, and the one that it
     loads then is measured, too."""

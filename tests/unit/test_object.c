@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "proc/object_copies.h"
 #include "proc/object_elsewhere.h"
 #include "test_proc_fixture.h"
 
@@ -105,6 +106,43 @@ static void test_copies_are_one(void **state)
 	free(a);
 	free(b);
 	free(other);
+}
+
+/* Two copies, and a third that replaces the first, which is only met by name: its mapping is gone.
+ */
+static void test_copies_are_kept(void **state)
+{
+	struct context *c = *state;
+	char *a = fixture_elf_file(c->f, "one/a.so", 0x13);
+	char *b = fixture_elf_file(c->f, "two/a.so", 0x13);
+	char *new = fixture_elf_file(c->f, "new.so", 0x13);
+	struct object_mapping ma = fixture_mapping(a, 0x1000), mb = fixture_mapping(b, 0x1000);
+	const struct object_copies *copies;
+	const struct object *object;
+	struct object_mapping mn;
+
+	assert_int_equal(object_table_keep_copies(c->table), 0);
+	copies = object_table_copies(c->table);
+	object = resolve(c, PID, &ma); /* cannot be seen in map_files */
+	assert_int_equal(object_copies_count(copies), 0);
+	fixture_map_file(c->f, PID + 1, mb.start, mb.end, b);
+	assert_ptr_equal(resolve(c, PID + 1, &mb), object);
+	assert_ptr_equal(resolve(c, PID + 1, &mb), object);
+	assert_int_equal(object_copies_count(copies), 1);
+	assert_int_equal(elf_file_inode(object_copies_at(copies, 0)->elf), mb.inode);
+
+	assert_int_equal(rename(new, a), 0);
+	mn = fixture_mapping(a, 0x1000);
+	assert_true(mn.inode != ma.inode);
+	for (int i = 0; i < 2; i++)
+		assert_ptr_equal(resolve(c, PID, &mn), object);
+	assert_int_equal(elf_file_inode(object->elf), mn.inode);
+	assert_int_equal(object_copies_count(copies), 2);
+	assert_int_equal(elf_file_inode(object_copies_at(copies, 1)->elf), mn.inode);
+	assert_ptr_equal(object_copies_at(copies, 1)->object, object);
+	free(a);
+	free(b);
+	free(new);
 }
 
 /* The name has gone to another file; map_files still has the mapped one. */
@@ -660,6 +698,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_two_ways_one_object),
 		TEST(test_copies_are_one),
+		TEST(test_copies_are_kept),
 		TEST(test_replaced_file),
 		TEST(test_map_files_of_another),
 		TEST(test_container),
