@@ -11,7 +11,8 @@
  * A stale result, after a library was unloaded and another mapped at its address, must never be
  * used. So a result is valid only while its stamp is the current one:
  *
- *   stamp = the kernel's own count of changes to the mappings
+ *   stamp = the kernel's own count of changes to the mappings,
+ *           and how often the daemon has seen mapped files written to
  *
  * Where the kernel does not count (before 6.4), the stamp is new for each sample. The mappings that
  * samples have met serve the next ones on this CPU, while process and stamp are the same.
@@ -44,6 +45,10 @@ struct {
 /* Whether there are any: 0 saves the look-up. */
 __u32 has_made_files;
 
+/* How often files that are mapped were written to: their state is to be looked at anew. Set by the
+ * daemon. */
+__u32 files_written;
+
 static __always_inline __u64 mix(__u64 x)
 {
 	x *= 0x9e3779b97f4a7c15ull;
@@ -73,6 +78,7 @@ static __always_inline __u64 stamp_of(struct task_struct *task, __u64 unique)
 		changes = (__u32)older->mm_lock_seq;
 	else
 		changes = unique;
+	changes += (__u64)files_written << 32;
 	return changes & ((1ull << STAMP_BITS) - 1);
 }
 

@@ -170,6 +170,8 @@ static void add_recorder(const struct recorder_counts *c, struct batch *b)
 	add(b, "steps_wrong", c->steps.wrong);
 	add(b, "steps_unchecked", c->steps.unchecked);
 	add(b, "steps_postponed", c->steps.postponed);
+	add(b, "frames_unproven", c->unproven);
+	add(b, "files_unwatched", c->unwatched);
 }
 
 static void add_tables(const struct tables_counts *c, struct batch *b)
@@ -309,6 +311,14 @@ void run_counters_warn(const struct run_counters *counters, bool tags_only)
 		log_warning("%" PRIu64 " processes that the target started were not recorded, nor "
 			    "what they started: too many were followed at a time",
 			    kernel[STACKD_COUNT_NOT_FOLLOWED]);
+	if (recorded->unproven)
+		log_warning("%" PRIu64 " frames have no names: their file was overwritten while it "
+			    "was mapped, and which code ran then cannot be told",
+			    recorded->unproven);
+	if (recorded->unwatched)
+		log_warning("%" PRIu64 " files were not watched (fs.inotify.max_user_watches): if one "
+			    "was overwritten while it was mapped, its names are of the old code",
+			    recorded->unwatched);
 	if (recorded->tags.wrong)
 		log_warning("%" PRIu64 " walks did not have the functions of the program's tag: "
 			    "is there code that is left by exceptions or longjmp() and "

@@ -424,6 +424,7 @@ static int do_round(struct session *s)
 	event_groups_look(s->event_groups, s->sampler, s->round_ns);
 	recorder_poll(s->recorder);
 	recorder_go_on(s->recorder);
+	err = err ? err : recorder_look(s->recorder);
 	s->horizon_ns = horizon;
 	if (!err)
 		err = hand_out_windows(s, horizon);
@@ -474,6 +475,8 @@ static int finish_rounds(struct session *s)
 		err = sideband_drain(s->sideband, queue_event, s);
 	regions_look(s->regions);
 	recorder_poll(s->recorder);
+	if (!err)
+		err = recorder_look(s->recorder);
 	if (!err)
 		err = hand_out_held(s, UINT64_MAX);
 	unheard_finish(recorder_unheard(s->recorder));

@@ -233,6 +233,11 @@ static enum exit_status open_sampler(struct session *s)
 	recorder_use_tables(s->recorder, s->tables);
 	sampler_code_maps(s->sampler, &code);
 	recorder_use_code_maps(s->recorder, &code);
+	err = recorder_watch_files(s->recorder, code.files_written);
+	if (err)
+		log_warning("files that are overwritten while they are mapped will not be noticed: "
+			    "%s",
+			    strerror(-err));
 	err = use_tags(s);
 	if (err) {
 		log_error("cannot set up tags: %s", strerror(-err));

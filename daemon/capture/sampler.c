@@ -553,6 +553,7 @@ void sampler_code_maps(const struct sampler *s, struct sampler_code *ret_code)
 		.has_ranges = &s->skel->bss->has_made_ranges,
 		.has_files = &s->skel->bss->has_made_files,
 		.has_beams = &s->skel->bss->has_beams,
+		.files_written = &s->skel->bss->files_written,
 	};
 }
 

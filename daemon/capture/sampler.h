@@ -148,6 +148,7 @@ bool sampler_is_pressed(const struct sampler *sampler);
 struct sampler_code {
 	int ranges_fd, files_fd, beams_fd;
 	uint32_t *has_ranges, *has_files, *has_beams; /* borrowed */
+	uint32_t *files_written;		      /* the same; see mapping.bpf.h */
 };
 
 /* Gives these maps. They belong to the sampler. */

@@ -16,6 +16,7 @@ struct locator {
 	struct object_table *objects;
 	struct process_table *processes;
 	struct location_table *locations;
+	struct written_files *written; /* NULL: none */
 
 	struct kallsyms *ksyms; /* NULL: not loaded, or not readable */
 	bool ksyms_tried;
@@ -45,6 +46,17 @@ void locator_free(struct locator *p)
 	kallsyms_free(p->ksyms);
 	free(p->kernel_parts);
 	free(p);
+}
+
+void locator_use_written(struct locator *p, struct written_files *written)
+{
+	p->written = written;
+}
+
+int locator_prove(const struct locator *p, pid_t pid, uint64_t time_ns,
+		  const struct object **object)
+{
+	return written_files_proven(p->written, pid, time_ns, object);
 }
 
 /* --- of a process ---------------------------------------------------------------------------- */
@@ -134,10 +146,11 @@ static int intern(struct locator *p, const struct object *object, uint64_t offse
 	return location_intern(p->locations, &location, ret_location);
 }
 
-int locator_of_frame(struct locator *p, const struct walk_frame *frame, uint32_t *ret_location)
+int locator_of_frame(struct locator *p, const struct walk_frame *frame, pid_t pid, uint64_t time_ns,
+		     uint32_t *ret_location)
 {
 	const struct object *object = frame->object;
-	int err = object ? 0 : locator_nowhere(p, &object);
+	int err = object ? locator_prove(p, pid, time_ns, &object) : locator_nowhere(p, &object);
 
 	if (err)
 		return err;

@@ -13,6 +13,7 @@
 #include "proc/mapping_set.h"
 #include "proc/object.h"
 #include "proc/process.h"
+#include "proc/written_files.h"
 #include "stack/location.h"
 #include "sym/kallsyms.h"
 #include "unwind/dwarf_walk.h"
@@ -23,6 +24,14 @@ struct locator;
 int locator_new(struct object_table *objects, struct process_table *processes,
 		struct location_table *locations, struct locator **ret_locator);
 void locator_free(struct locator *locator); /* NULL is fine */
+
+/* Makes frames of code that cannot be told, since its file was written to, ones without names.
+ * Borrowed; NULL, as at first: there are none. */
+void locator_use_written(struct locator *locator, struct written_files *written);
+
+/* Gives the object of a frame as written_files_proven() does. 0 or -ENOMEM. */
+int locator_prove(const struct locator *locator, pid_t pid, uint64_t time_ns,
+		  const struct object **object);
 
 /* Finds the object and offset that are mapped at an address of a process. false: the address lies
  * in no executable mapping. */
@@ -61,9 +70,10 @@ bool locator_find_code(void *locator_process, uint64_t address, const struct obj
 /* Gives the object of addresses that no mapping holds. 0 or -ENOMEM. */
 int locator_nowhere(struct locator *locator, const struct object **ret_object);
 
-/* Interns the location of a frame of a walk. 0 or -ENOMEM. */
-int locator_of_frame(struct locator *locator, const struct walk_frame *frame,
-		     uint32_t *ret_location);
+/* Interns the location of a frame of a walk of the process at a time (CLOCK_MONOTONIC). 0 or
+ * -ENOMEM. */
+int locator_of_frame(struct locator *locator, const struct walk_frame *frame, pid_t pid,
+		     uint64_t time_ns, uint32_t *ret_location);
 
 /* Interns the location of a kernel address; `is_return`: it is a return address. 0 or -ENOMEM. */
 int locator_of_kernel(struct locator *locator, uint64_t address, bool is_return,

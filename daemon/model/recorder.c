@@ -142,6 +142,7 @@ void recorder_free(struct recorder *r)
 	tag_trie_free(r->trie);
 	location_table_free(r->locations);
 	open_files_free(r->open_files);
+	written_files_free(r->written);
 	process_table_free(r->processes);
 	cgroup_table_free(r->cgroups);
 	object_table_free(r->objects);
@@ -258,6 +259,22 @@ void recorder_use_tables(struct recorder *r, struct tables *tables)
 void recorder_use_code_maps(struct recorder *r, const struct sampler_code *maps)
 {
 	made_code_use_maps(r->made, maps);
+}
+
+int recorder_watch_files(struct recorder *r, uint32_t *epoch)
+{
+	int err = written_files_new(r->objects, r->processes, &r->written);
+
+	if (err)
+		return err;
+	written_files_use_epoch(r->written, epoch);
+	locator_use_written(r->locator, r->written);
+	return 0;
+}
+
+int recorder_look(struct recorder *r)
+{
+	return r->written ? written_files_look(r->written) : 0;
 }
 
 int recorder_use_tags(struct recorder *r, const struct sampler_tags *maps, bool judge)
@@ -448,6 +465,8 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.unnamed_waits = wait_objects_unnamed(r->wait_objects),
 		.wakers = r->wakers,
 		.blocks = *live_blocks_counts(r->blocks),
+		.unproven = written_files_frames(r->written),
+		.unwatched = written_files_unwatched(r->written),
 		.unheard = unheard_count(r->unheard),
 	};
 	if (r->tags)

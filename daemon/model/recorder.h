@@ -64,6 +64,10 @@ void recorder_use_tables(struct recorder *recorder, struct tables *tables);
 /* Tells the kernel half of code that processes have made, by these maps, which are copied. */
 void recorder_use_code_maps(struct recorder *recorder, const struct sampler_code *maps);
 
+/* From now on writes to mapped files are noticed, at each recorder_look(): `epoch` is what the
+ * kernel half compares (written_files.h), and borrowed. 0 or -errno. */
+int recorder_watch_files(struct recorder *recorder, uint32_t *epoch);
+
 /* Recognizes programs that keep a tag (docs/TAGS.md), and takes samples that are tags. `maps` is
  * copied; the maps themselves must outlive the recorder. `judge`: tags only check walks. 0 or
  * -ENOMEM. */
@@ -106,6 +110,10 @@ int recorder_prefetch_record(struct recorder *recorder, const struct stackd_head
 /* Takes an event, in the order of time. 0 or -ENOMEM; 1: the process goes on, and the kernel has
  * taken the thread's perf events away (process_table_on_exit()). */
 int recorder_event(struct recorder *recorder, const struct sideband_event *event);
+
+/* Looks for files that were written to; to be called at each round, after the ring was read. 0 or
+ * -ENOMEM. */
+int recorder_look(struct recorder *recorder);
 
 /* Polls processes whose tags could not be read yet; to be called at each round. */
 void recorder_poll(struct recorder *recorder);
@@ -192,7 +200,9 @@ struct recorder_counts {
 	uint64_t unnamed_waits;	    /* for a file of which the path is not known */
 	uint64_t wakers;	    /* records of threads that ended waits */
 	struct live_blocks_counts blocks;
-	uint64_t unheard; /* programs whose allocations are not recorded */
+	uint64_t unproven;  /* frames of code that is not known: its file was being written to */
+	uint64_t unwatched; /* files of which writes would not be noticed */
+	uint64_t unheard;   /* programs whose allocations are not recorded */
 };
 
 /* Names the next mark, in the order of their numbers. 0 or -ENOMEM. */

@@ -32,6 +32,7 @@ struct recorder {
 	struct object_table *objects;
 	struct process_table *processes;
 	struct open_files *open_files; /* NULL: files stay open */
+	struct written_files *written; /* NULL: nothing tells of writes */
 	struct cgroup_table *cgroups;
 	struct location_table *locations;
 	struct tag_trie *trie;

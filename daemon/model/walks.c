@@ -433,7 +433,8 @@ static int frames_of_stack(struct walks *w, const struct stackd_stack_record *re
 		const struct walk_frame *frame = &w->frames[count - 1 - i];
 		uint64_t height = end > frame->slot ? end - frame->slot : 0;
 
-		err = locator_of_frame(w->with.locator, frame, &path->locations[i]);
+		err = locator_of_frame(w->with.locator, frame, (pid_t)record->pid,
+				       record->header.time_ns, &path->locations[i]);
 		path->heights[i] = frame->slot && height <= UINT32_MAX ? (uint32_t)height : 0;
 		path->count += !err;
 	}
@@ -545,22 +546,24 @@ static int walked_location(struct walks *w, const struct stackd_header *header,
 	const struct object *object = NULL;
 	uint64_t offset = frame->location & STACKD_LOCATION_MASK, base;
 	uint32_t file = (uint32_t)(frame->location >> 48);
+	int err = 0;
 
 	if (frame->has_slice) {
 		if (!w->tables || !tables_slice(w->tables, frame->slice, &file, &base))
 			return -EBADMSG;
 		offset = base + frame->location;
 	}
-	if (file == STACKD_FILE_NONE) {
-		int err = made_location(w, header, offset, &object);
-
-		if (err)
-			return err;
-	} else if (file > object_table_count(w->with.objects)) {
+	if (file > object_table_count(w->with.objects))
 		return -EBADMSG;
+	if (file == STACKD_FILE_NONE) {
+		err = made_location(w, header, offset, &object);
 	} else {
 		object = object_table_at(w->with.objects, file - 1);
+		err = locator_prove(w->with.locator, (pid_t)record_pid(header), header->time_ns,
+				    &object);
 	}
+	if (err)
+		return err;
 	*ret_location = (struct location){
 		.file_id = object->file_id,
 		.offset = offset,

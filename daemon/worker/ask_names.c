@@ -27,7 +27,9 @@ struct ask_names {
 	struct buf_reader next;
 	uint32_t numbers[NAMING_PREFETCH];
 	size_t at, count;
-	const struct object *missing_of; /* whose answers lacked a debug file; NULL: none */
+	const struct object *unproven_of; /* whose file was another one; NULL: none */
+	bool is_again;			  /* what is asked was asked before */
+	const struct object *missing_of;  /* whose answers lacked a debug file; NULL: none */
 	char missing[MISSING_BYTES];
 };
 
@@ -98,8 +100,9 @@ static int ask(void *arg, enum naming_question question, const struct object *ob
 	struct buf request = {0}, reply = {0};
 	int result;
 
-	(void)number;
-	if (question == NAMING_LIMIT) /* the worker has its own */
+	if (question == NAMING_AGAIN)
+		q.names->is_again = number;
+	if (question == NAMING_AGAIN || question == NAMING_LIMIT) /* the worker has its own */
 		return 0;
 	BUF_PUT(&request, words);
 	result = worker_call(q.names->worker, &call, &request, &reply);
@@ -128,7 +131,8 @@ static int prefetch(void *arg, const struct object *object, const struct store_l
 		BUF_PUT(&request, locations[i].offset);
 	}
 	err = worker_call(names->worker, &call, &request, &names->lines);
-	if (err == -ESTALE)
+	names->unproven_of = err == -ESTALE ? object : NULL;
+	if (names->unproven_of && !names->is_again)
 		worker_count_unproven(names->worker, count);
 	if (err)
 		buf_clear(&names->lines);
@@ -175,6 +179,13 @@ static bool missing(void *arg, const struct object *object, struct buf *text)
 		return false;
 	buf_put(text, names->missing, strlen(names->missing));
 	return true;
+}
+
+static bool is_unproven(void *arg, const struct object *object)
+{
+	const struct ask_names *names = arg;
+
+	return names->unproven_of == object;
 }
 
 static int resolve(void *arg, const struct object *object, const struct store_location *location,
@@ -226,7 +237,7 @@ void ask_names_free(struct ask_names *names)
 
 int ask_names_naming(struct ask_names *names, struct naming **ret_naming)
 {
-	const struct naming_remote remote = {ask, resolve, prefetch, missing, names};
+	const struct naming_remote remote = {ask, resolve, prefetch, missing, is_unproven, names};
 
 	return naming_new_remote(&remote, ret_naming);
 }

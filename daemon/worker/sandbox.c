@@ -379,6 +379,7 @@ static const int daemon_calls[] = {
 	SCMP_SYS(process_vm_readv),
 	SCMP_SYS(kcmp),
 	SCMP_SYS(pidfd_open),
+	SCMP_SYS(inotify_add_watch),
 	SCMP_SYS(wait4),
 	SCMP_SYS(waitid),
 	SCMP_SYS(kill),

@@ -71,10 +71,10 @@ const struct elf_stamp *elf_file_stamp(const struct elf_file *file)
 	return &file->stamp;
 }
 
-bool elf_file_is_touched(const struct elf_file *file)
+/* Gives the state of the file as it is now. false: it is an image, or closed. */
+static bool look(const struct elf_file *file, struct elf_stamp *ret_now)
 {
 	unsigned *users = (unsigned *)&file->users;
-	struct elf_stamp now;
 	struct stat st;
 	bool is_known;
 	int fd;
@@ -83,10 +83,31 @@ bool elf_file_is_touched(const struct elf_file *file)
 	fd = __atomic_load_n(&file->fd, __ATOMIC_SEQ_CST);
 	is_known = fd >= 0 && !fstat(fd, &st);
 	__atomic_sub_fetch(users, 1, __ATOMIC_SEQ_CST);
-	if (!is_known)
-		return false;
-	now = elf_stamp_of(&st);
-	return !elf_stamp_is_same(&now, &file->stamp);
+	if (is_known)
+		*ret_now = elf_stamp_of(&st);
+	return is_known;
+}
+
+bool elf_file_is_touched(const struct elf_file *file)
+{
+	struct elf_stamp now;
+
+	return look(file, &now) && !elf_stamp_is_same(&now, &file->stamp);
+}
+
+bool elf_file_is_written(const struct elf_file *file)
+{
+	struct elf_stamp now;
+
+	return look(file, &now) &&
+	       (now.size != file->stamp.size || now.mtime_ns != file->stamp.mtime_ns);
+}
+
+uint64_t elf_file_changed_ns(const struct elf_file *file)
+{
+	struct elf_stamp now;
+
+	return look(file, &now) ? (uint64_t)now.ctime_ns : 0;
 }
 
 int elf_file_duplicate(const struct elf_file *file)

@@ -126,6 +126,14 @@ const struct elf_stamp *elf_file_stamp(const struct elf_file *file);
  * may be of other code; false for an image, and while it is closed. Any thread. */
 bool elf_file_is_touched(const struct elf_file *file);
 
+/* Whether the file behind the descriptor was written to since then: its size or its modification
+ * time is another. false as above. Any thread. */
+bool elf_file_is_written(const struct elf_file *file);
+
+/* Returns the change time of the file behind the descriptor as it is now, in nanoseconds of
+ * CLOCK_REALTIME; 0 for an image, and while it is closed. Any thread. */
+uint64_t elf_file_changed_ns(const struct elf_file *file);
+
 /* The inode number behind the descriptor, on its own filesystem; 0 for an image. */
 uint64_t elf_file_inode(const struct elf_file *file);
 

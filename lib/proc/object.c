@@ -32,6 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
@@ -103,6 +104,7 @@ struct object_table {
 	struct elf_opener opener;
 	struct int_map proofs; /* by object and change time of a file that was seen to hold it */
 	uint64_t forgotten;    /* of by_inode */
+	uint64_t openings;     /* see object_table_openings() */
 	bool is_foreign;       /* only a build-id can prove that a file here is the mapped one */
 };
 
@@ -195,6 +197,11 @@ uint32_t object_table_late_files(const struct object_table *table)
 uint64_t object_table_forgotten(const struct object_table *table)
 {
 	return table->forgotten;
+}
+
+uint64_t object_table_openings(const struct object_table *table)
+{
+	return table->openings;
 }
 
 uint32_t object_table_count(const struct object_table *table)
@@ -598,6 +605,7 @@ static bool give_file(struct object_table *table, struct entry *entry, struct el
 {
 	struct object *object = &entry->object;
 
+	table->openings++;
 	if (!object->elf) {
 		object->layout = elf_file_layout(elf);
 		__atomic_store_n(&object->elf, elf, __ATOMIC_RELEASE);
@@ -765,6 +773,25 @@ bool object_table_prove(struct object_table *table, pid_t pid, const struct obje
 		is_same &= elf_file_stamp(file.elf)->mtime_ns <= (int64_t)changed_ns;
 	elf_file_free(file.elf);
 	keep_proof(table, object, changed_ns, is_same ? PROVEN : REFUTED);
+	return is_same;
+}
+
+bool object_table_is_still(const struct object_table *table, const struct object *object)
+{
+	const struct elf_opener *opener = &table->opener;
+	int fd = elf_file_duplicate(object->elf), err;
+	struct elf_file *now;
+	bool is_same;
+
+	if (fd < 0)
+		return false;
+	err = opener->open ? opener->open(opener->arg, fd, object->path, &now)
+			   : elf_file_open_any(fd, &now);
+	close(fd);
+	if (err)
+		return false;
+	is_same = elf_file_identity(now) == elf_file_identity(object->elf);
+	elf_file_free(now);
 	return is_same;
 }
 

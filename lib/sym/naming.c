@@ -36,6 +36,7 @@ struct naming {
 	size_t limit;	    /* bytes of symbols; 0: none */
 	uint64_t forgotten; /* sources that were closed for it */
 	uint64_t changed;   /* questions about files that had become others */
+	bool is_unproven;   /* the last one was */
 	int (*open_jit_map)(void *arg, const struct object *object); /* NULL: this process does */
 	void *files_arg;
 	struct naming_remote remote; /* zeroed: names are found here */
@@ -266,6 +267,19 @@ bool naming_missing(struct naming *n, const struct object *object, struct buf *t
 	       symbolizer_object_missing(n->sources[object->number].symbols, text);
 }
 
+bool naming_is_unproven(const struct naming *n, const struct object *object)
+{
+	if (n->remote.is_unproven)
+		return is_foreign(object) && n->remote.is_unproven(n->remote.arg, object);
+	return n->is_unproven;
+}
+
+void naming_ask_again(struct naming *n, bool is)
+{
+	if (n->remote.ask)
+		n->remote.ask(n->remote.arg, NAMING_AGAIN, NULL, is);
+}
+
 int naming_unread(struct naming *n, const struct object *object, size_t *ret_bytes)
 {
 	struct source *source = source_of(n, object);
@@ -387,17 +401,22 @@ int naming_resolve(struct naming *n, const struct object *object,
 		   int (*each)(void *arg, const struct store_line *line), void *arg)
 {
 	struct source *source = source_of(n, object);
-	uint64_t start = 0;
+	uint64_t start = 0, changed;
 	const char *name = NULL;
+	int err;
 
 	if (!source)
 		return -ENOMEM;
 	if (n->remote.resolve && is_foreign(object))
 		return n->remote.resolve(n->remote.arg, object, location, each, arg);
+	n->is_unproven = false;
 	switch (object->kind) {
 	case OBJECT_ELF:
 	case OBJECT_VDSO:
-		return resolve_elf(n, source, object, location, each, arg);
+		changed = n->changed;
+		err = resolve_elf(n, source, object, location, each, arg);
+		n->is_unproven = changed != n->changed;
+		return err;
 	case OBJECT_JIT:
 		name = find_jit(n, source, object, location->offset, &start);
 		break;

@@ -34,10 +34,17 @@ struct naming_files {
 int naming_new_elsewhere(const struct naming_files *files, struct naming **ret_naming);
 
 /* What is asked of an object besides names. */
-enum naming_question { NAMING_IS_EXPENSIVE, NAMING_WANTS_ORDER, NAMING_TRIM, NAMING_LIMIT };
+enum naming_question {
+	NAMING_IS_EXPENSIVE,
+	NAMING_WANTS_ORDER,
+	NAMING_TRIM,
+	NAMING_LIMIT,
+	NAMING_AGAIN
+};
 
 /* Names that another process finds. Functions are as their namesakes below: ask() returns the
- * answer to a question about an object (`number` with NAMING_LIMIT: bytes). Names of the kernel are
+ * answer to a question about an object (`number` with NAMING_LIMIT: bytes; with NAMING_AGAIN: 1, or
+ * 0). Names of the kernel are
  * found here. */
 struct naming_remote {
 	int (*ask)(void *arg, enum naming_question question, const struct object *object,
@@ -48,6 +55,7 @@ struct naming_remote {
 	int (*prefetch)(void *arg, const struct object *object,
 			const struct store_location *locations, size_t count);
 	bool (*missing)(void *arg, const struct object *object, struct buf *text);
+	bool (*is_unproven)(void *arg, const struct object *object);
 	void *arg;
 };
 
@@ -97,6 +105,14 @@ int naming_prefetch(struct naming *naming, const struct object *object,
 /* Appends the name of a debug file that the answers about an object have lacked, as
  * symbolizer_object_missing(). To be asked right behind them. */
 bool naming_missing(struct naming *naming, const struct object *object, struct buf *text);
+
+/* Whether the last answer about an object had no names since its file holds other code now, or is
+ * being written to. That may change. */
+bool naming_is_unproven(const struct naming *naming, const struct object *object);
+
+/* From now on questions are asked once more, and not counted as unproven; false: they are new ones.
+ */
+void naming_ask_again(struct naming *naming, bool is);
 
 /* Bytes of tables, about, that the next question about an object will have to read. 0 or -ENOMEM.
  */

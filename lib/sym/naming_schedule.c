@@ -16,7 +16,7 @@ struct naming_schedule {
 	VEC(const struct object *) objects;  /* by number */
 	VEC(uint8_t) told;		     /* by number: of what debug file it lacks */
 	VEC(struct store_location) queued;   /* to be named */
-	VEC(struct store_location) nameless; /* of JIT code: to be asked for again */
+	VEC(struct store_location) nameless; /* without a name so far: to be asked for again */
 	uint64_t next_ns;		     /* when the next round is due */
 	uint64_t expensive_ns;		     /* when expensive objects are; 0: none is queued */
 };
@@ -68,6 +68,13 @@ static int pass_line(void *arg, const struct store_line *line)
 	return lines->schedule->with.each(lines->schedule->with.arg, line);
 }
 
+/* Whether a location that has no name can get one later: code that a process makes, and that of a
+ * file which holds other code just now. */
+static bool may_get_name(const struct naming_schedule *s, const struct object *object)
+{
+	return !naming_is_final(object) || naming_is_unproven(s->with.naming, object);
+}
+
 static int name_location(struct naming_schedule *s, const struct store_location *location,
 			 bool is_last)
 {
@@ -75,7 +82,7 @@ static int name_location(struct naming_schedule *s, const struct store_location 
 	struct counted_lines lines = {.schedule = s};
 	int err = naming_resolve(s->with.naming, object, location, pass_line, &lines);
 
-	if (err || lines.count || naming_is_final(object) || is_last)
+	if (err || lines.count || is_last || !may_get_name(s, object))
 		return err;
 	err = VEC_RESERVE(&s->nameless, 1);
 	if (!err)
@@ -153,8 +160,8 @@ static int name_locations(struct naming_schedule *s, struct store_location *loca
 	return err;
 }
 
-/* Asks again for names of JIT code; locations still without one are queued again, unless `is_last`.
- */
+/* Asks again for names that there were none of; locations still without one are queued again,
+ * unless `is_last`. */
 static int name_nameless(struct naming_schedule *s, bool is_last)
 {
 	size_t count = s->nameless.count;
@@ -162,7 +169,9 @@ static int name_nameless(struct naming_schedule *s, bool is_last)
 	int err;
 
 	s->nameless = (typeof(s->nameless)){0};
+	naming_ask_again(s->with.naming, true);
 	err = name_locations(s, again, count, is_last);
+	naming_ask_again(s->with.naming, false);
 	free(again);
 	return err;
 }

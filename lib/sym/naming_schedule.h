@@ -13,7 +13,8 @@
  *   - locations of expensive objects, whose symbols would displace others, wait for a whole minute,
  *     so a recording that is shorter reads those symbols once, at its end.
  *
- * JIT code that had no name when it came is asked for again in each round, and once at the end.
+ * JIT code that had no name when it came is asked for again in each round, and once at the end; so
+ * is code of a file that held other code when it was asked for.
  *
  * It has no thread and reads no clock of its own: the caller decides when a round may run, and
  * passes the clocks, so tests pass theirs.

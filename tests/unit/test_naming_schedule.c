@@ -267,6 +267,52 @@ static void jit_code_is_looked_up_again(void **state)
 	unlink(path);
 }
 
+static void copy_to(const char *path, const char *from)
+{
+	char command[512];
+
+	snprintf(command, sizeof(command), "cat %s > %s", from, path);
+	assert_int_equal(system(command), 0);
+	usleep(20000); /* longer than the clock of file times ticks */
+}
+
+/* A file that holds other code when it is asked for, and its own again later: overwritten for the
+ * time of another run, or seen in the middle of a write. */
+static void file_is_looked_up_again(void **state)
+{
+	char path[] = "/tmp/stackd-schedule-XXXXXX", own[64];
+	struct elf_file *kept = objects[PROGRAM].elf;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	snprintf(own, sizeof(own), "/proc/%d/exe", getpid());
+	copy_to(path, own);
+	assert_int_equal(elf_file_open(fd, &objects[PROGRAM].elf), 0);
+	copy_to(path, objects[SMALL].path);
+	add(0, PROGRAM);
+	run();
+	assert_int_equal(fake.lines[0], 0);
+	run();
+	assert_int_equal(fake.lines[0], 0);
+	copy_to(path, own);
+	run();
+	assert_true(fake.lines[0] > 0);
+	fake.lines[0] = 0;
+	run();
+	assert_int_equal(fake.lines[0], 0);
+	copy_to(path, objects[SMALL].path);
+	add(1, PROGRAM);
+	run();
+	copy_to(path, own);
+	assert_int_equal(naming_schedule_finish(fake.schedule), 0);
+	assert_true(fake.lines[1] > 0);
+	elf_file_free(objects[PROGRAM].elf);
+	objects[PROGRAM].elf = kept;
+	close(fd);
+	unlink(path);
+}
+
 static void error_is_passed_on(void **state)
 {
 	(void)state;
@@ -285,7 +331,7 @@ int main(void)
 		TEST(locations_wait_for_a_round), TEST(pause_follows_cost_of_round),
 		TEST(no_pause_exceeds_a_minute),  TEST(expensive_objects_wait_for_a_minute),
 		TEST(end_names_all_locations),	  TEST(jit_code_is_looked_up_again),
-		TEST(error_is_passed_on),
+		TEST(file_is_looked_up_again),	  TEST(error_is_passed_on),
 	};
 
 	return cmocka_run_group_tests(tests, open_objects, close_objects);

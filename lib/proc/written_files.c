@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Watches files by inotify; see written_files.h.
+ *
+ *   object, by number ─► watch (one for each inode) ◄─ event
+ *   spans: an object (and process, if it is one's alone), and when its frames are of no code
+ *
+ * An object can be read from another file later (object.c): it is watched by the inode that it is
+ * read from, so all are compared when one was opened. A file of the same content that was written
+ * anew is the same object, whose frames are proven from its change time on.
+ */
+#include "proc/written_files.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/inotify.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/vec.h"
+#include "proc/object_open.h"
+#include "proc/process_table.h"
+
+#define MOST_SPANS 256
+#define KEPT_NS	   UINT64_C(60000000000) /* a span, after its end: records can wait */
+#define COARSE_NS  UINT64_C(10000000)	 /* change times are behind the clock by up to a tick */
+#define STAND_IN   UINT64_C(0x7772697474656e) /* makes the id of what has no names */
+
+struct watched {
+	int watch; /* 0: none */
+	uint64_t dev, inode;
+	bool is_written; /* since the last look */
+};
+
+struct span {
+	uint32_t object;
+	pid_t pid; /* 0: of all processes */
+	uint64_t from_ns, until_ns;
+};
+
+struct written_files {
+	struct object_table *objects;
+	struct process_table *processes;
+	int fd;
+	uint32_t *epoch;	 /* NULL: none */
+	struct watched *watched; /* by number of object */
+	size_t cap;
+	uint32_t n_watched;
+	bool is_any;	   /* of these written */
+	uint64_t openings; /* of the objects, when they were compared last */
+	uint64_t looked_ns;
+	struct span spans[MOST_SPANS];
+	size_t n_spans;
+	uint64_t frames, unwatched;
+};
+
+int written_files_new(struct object_table *objects, struct process_table *processes,
+		      struct written_files **ret_files)
+{
+	struct written_files *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return -ENOMEM;
+	w->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (w->fd < 0) {
+		int err = -errno;
+
+		free(w);
+		return err;
+	}
+	w->objects = objects;
+	w->processes = processes;
+	w->looked_ns = clock_ns(CLOCK_MONOTONIC);
+	*ret_files = w;
+	return 0;
+}
+
+void written_files_free(struct written_files *w)
+{
+	if (!w)
+		return;
+	close(w->fd);
+	free(w->watched);
+	free(w);
+}
+
+void written_files_use_epoch(struct written_files *w, uint32_t *epoch)
+{
+	w->epoch = epoch;
+}
+
+uint64_t written_files_frames(const struct written_files *w)
+{
+	return w ? w->frames : 0;
+}
+
+uint64_t written_files_unwatched(const struct written_files *w)
+{
+	return w ? w->unwatched : 0;
+}
+
+/* --- spans ------------------------------------------------------------------------------------ */
+
+static void drop_old_spans(struct written_files *w, uint64_t now_ns)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < w->n_spans; i++)
+		if (w->spans[i].until_ns + KEPT_NS > now_ns)
+			w->spans[kept++] = w->spans[i];
+	w->n_spans = kept;
+}
+
+/* Where there is no room, the last one of the object, or else the last of all, is made to hold both
+ * times, of all objects: then more frames are of code that cannot be told. */
+static void add_span(struct written_files *w, const struct span *span)
+{
+	struct span *last = &w->spans[MOST_SPANS - 1];
+
+	if (w->n_spans < MOST_SPANS) {
+		w->spans[w->n_spans++] = *span;
+		return;
+	}
+	last->object = UINT32_MAX;
+	last->pid = 0;
+	last->from_ns = span->from_ns < last->from_ns ? span->from_ns : last->from_ns;
+	last->until_ns = span->until_ns > last->until_ns ? span->until_ns : last->until_ns;
+}
+
+static bool is_in(const struct span *span, uint32_t object, pid_t pid, uint64_t time_ns)
+{
+	return (span->object == object || span->object == UINT32_MAX) &&
+	       (!span->pid || span->pid == pid) && time_ns >= span->from_ns &&
+	       time_ns < span->until_ns;
+}
+
+int written_files_proven(struct written_files *w, pid_t pid, uint64_t time_ns,
+			 const struct object **object)
+{
+	const struct object *o = *object;
+
+	for (size_t i = 0; w && i < w->n_spans && o->kind == OBJECT_ELF; i++) {
+		if (!is_in(&w->spans[i], o->number, pid, time_ns))
+			continue;
+		w->frames++;
+		return object_table_add(w->objects,
+					&(struct object){
+						.kind = OBJECT_ELF,
+						.file_id = hash_mix64(o->file_id + STAND_IN),
+						.path = o->path,
+						.error = -ESTALE,
+					},
+					object);
+	}
+	return 0;
+}
+
+/* --- watches ---------------------------------------------------------------------------------- */
+
+static bool is_open(const struct object *object)
+{
+	return object->kind == OBJECT_ELF && object->elf && elf_file_descriptor(object->elf) >= 0 &&
+	       elf_file_is_open(object->elf);
+}
+
+/* Watches the file that an object is read from; what was written since it was opened counts. */
+static void watch(struct written_files *w, struct watched *one, const struct object *object)
+{
+	const struct elf_stamp *stamp = elf_file_stamp(object->elf);
+	char path[64];
+	int number;
+
+	if (one->inode == stamp->inode && one->dev == stamp->dev)
+		return;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_file_descriptor(object->elf));
+	number = inotify_add_watch(w->fd, path, IN_MODIFY);
+	one->watch = number > 0 ? number : 0;
+	one->dev = stamp->dev;
+	one->inode = stamp->inode;
+	one->is_written |= elf_file_is_written(object->elf);
+	w->is_any |= one->is_written;
+	w->unwatched += number < 0;
+}
+
+static int watch_new(struct written_files *w)
+{
+	uint32_t count = object_table_count(w->objects);
+
+	if (w->openings == object_table_openings(w->objects))
+		return 0;
+	if (VEC_GROW_ZEROED(w->watched, w->cap, (size_t)count) < 0)
+		return -ENOMEM;
+	w->n_watched = count;
+	w->openings = object_table_openings(w->objects);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct object *object = object_table_at(w->objects, i);
+
+		if (is_open(object))
+			watch(w, &w->watched[i], object);
+	}
+	return 0;
+}
+
+static bool tells_of_write(const struct inotify_event *event, const struct watched *one,
+			   const struct object *object)
+{
+	if (event->mask & IN_Q_OVERFLOW)
+		return is_open(object) && elf_file_is_written(object->elf);
+	return one->watch == event->wd && event->mask & IN_MODIFY;
+}
+
+static void note_event(struct written_files *w, const struct inotify_event *event)
+{
+	for (uint32_t i = 0; i < w->n_watched; i++) {
+		struct watched *one = &w->watched[i];
+
+		if (tells_of_write(event, one, object_table_at(w->objects, i)))
+			w->is_any = one->is_written = true;
+		else if (one->watch == event->wd && event->mask & IN_IGNORED)
+			one->watch = 0;
+	}
+}
+
+static void read_events(struct written_files *w)
+{
+	_Alignas(struct inotify_event) char bytes[4096];
+	ssize_t got;
+
+	while ((got = read(w->fd, bytes, sizeof(bytes))) > 0) {
+		for (ssize_t at = 0; at < got;) {
+			const struct inotify_event *event = (const void *)(bytes + at);
+
+			note_event(w, event);
+			at += (ssize_t)sizeof(*event) + event->len;
+		}
+	}
+}
+
+/* --- what was written ------------------------------------------------------------------------- */
+
+/* The file holds the object's code again, or still: from its change time on it is proven. */
+static uint64_t proven_ns(const struct object *object, uint64_t now_ns)
+{
+	uint64_t wall_ns = clock_ns(CLOCK_REALTIME), changed_ns = elf_file_changed_ns(object->elf);
+	uint64_t ago_ns = wall_ns > changed_ns ? wall_ns - changed_ns : 0;
+	uint64_t at_ns = now_ns > ago_ns ? now_ns - ago_ns : 0;
+
+	return changed_ns && at_ns + COARSE_NS < now_ns ? at_ns + COARSE_NS : now_ns;
+}
+
+/* Enters what a process has mapped now. The mapping holds for older records, too, which were taken
+ * of the code before: they cannot be told. 0 or -ENOMEM. */
+static int remap(struct written_files *w, pid_t pid, const struct mapping *old,
+		 const struct watched *file, uint64_t until_ns)
+{
+	struct object_open_stamp stamp;
+	struct mapping now = *old;
+	struct object_mapping m = {.start = old->start,
+				   .end = old->end,
+				   .offset = old->offset,
+				   .path = old->object->path};
+
+	if (object_open_look(w->processes->proc_root, pid, &m, &stamp) ||
+	    stamp.inode != file->inode || stamp.dev != file->dev)
+		return 0;
+	m.inode = stamp.inode;
+	m.dev_major = major(stamp.dev);
+	m.dev_minor = minor(stamp.dev);
+	if (object_table_resolve(w->objects, pid, &m, &now.object) || now.object == old->object)
+		return 0;
+	add_span(w, &(struct span){.object = now.object->number, .pid = pid, .until_ns = until_ns});
+	return process_table_set_mapping(w->processes, pid, &now);
+}
+
+/* Gives the first mapping of an object at an address or behind. */
+static bool find_mapping(const struct instance *instance, const struct object *object, uint64_t at,
+			 struct mapping *ret_mapping)
+{
+	const struct mapping_set *maps = instance->maps;
+
+	for (uint32_t i = 0; maps && i < maps->count; i++) {
+		const struct mapping *m = &maps->maps[i];
+
+		if (m->start < at || m->object != object || m->is_copy)
+			continue;
+		*ret_mapping = *m;
+		return true;
+	}
+	return false;
+}
+
+static int remap_all(struct written_files *w, const struct object *object,
+		     const struct watched *file, uint64_t until_ns)
+{
+	struct instance *instance, *next;
+	int err = 0;
+
+	HASH_ITER (hh, w->processes->instances, instance, next) {
+		struct mapping m = {0};
+
+		while (!err && process_table_is_alive(instance) &&
+		       find_mapping(instance, object, m.end, &m))
+			err = remap(w, instance->pid, &m, file, until_ns);
+	}
+	return err;
+}
+
+static int take_written(struct written_files *w, uint32_t number, uint64_t now_ns)
+{
+	const struct object *object = object_table_at(w->objects, number);
+	const struct watched file = w->watched[number];
+	struct span span = {.object = number, .from_ns = w->looked_ns, .until_ns = now_ns};
+	bool is_same = object_table_is_still(w->objects, object);
+
+	if (is_same)
+		span.until_ns = proven_ns(object, now_ns);
+	add_span(w, &span);
+	return is_same ? 0 : remap_all(w, object, &file, now_ns);
+}
+
+int written_files_look(struct written_files *w)
+{
+	uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC), now_ns;
+	int err = watch_new(w);
+
+	read_events(w);
+	if (!err && w->is_any) {
+		if (w->epoch)
+			__atomic_add_fetch(w->epoch, 1, __ATOMIC_SEQ_CST);
+		now_ns = clock_ns(CLOCK_MONOTONIC);
+		drop_old_spans(w, now_ns);
+		w->is_any = false;
+		for (uint32_t i = 0; i < w->n_watched && !err; i++) {
+			if (w->watched[i].is_written)
+				err = take_written(w, i, now_ns);
+			w->watched[i].is_written = false;
+		}
+	}
+	w->looked_ns = begun_ns;
+	return err;
+}
