@@ -316,7 +316,8 @@ void run_counters_warn(const struct run_counters *counters, bool tags_only)
 			    "was mapped, and which code ran then cannot be told",
 			    recorded->unproven);
 	if (recorded->unwatched)
-		log_warning("%" PRIu64 " files were not watched (fs.inotify.max_user_watches): if one "
+		log_warning("%" PRIu64
+			    " files were not watched (fs.inotify.max_user_watches): if one "
 			    "was overwritten while it was mapped, its names are of the old code",
 			    recorded->unwatched);
 	if (recorded->tags.wrong)
