@@ -118,6 +118,7 @@ static long search_block(__u32 turn, struct scratch **at)
 		if (i >= first && word && !(word & 3))
 			found = i;
 		FORGET(found);
+		FORGET(first);
 	}
 	s->beam_at = base + found * 8;
 	if (found >= 8)
@@ -148,6 +149,47 @@ static __always_inline bool is_leaving(__u32 code)
 }
 
 /*
+ * The bytes of s->beam_code are looked at one by one, BEAM_TURN in a turn of bpf_loop(): the
+ * verifier goes through one turn only. What a search has found is in s->beam_found. 1 ends it.
+ */
+#define BEAM_TURN 8
+
+static __always_inline const __u8 *code_of_turn(const struct scratch *s, __u32 turn)
+{
+	return &s->beam_code[BOUNDED(turn * BEAM_TURN, BEAM_AHEAD)];
+}
+
+/* Is byte `i` of a turn one of those that an instruction can begin at? */
+static __always_inline bool is_ahead(__u32 turn, __u32 i)
+{
+	return turn * BEAM_TURN + i < BEAM_AHEAD - BEAM_BEHIND;
+}
+
+static long sum_frame(__u32 turn, struct scratch **given)
+{
+	struct scratch *s = *given;
+	const __u8 *at = code_of_turn(s, turn);
+
+	for (__u32 i = 0; i < BEAM_TURN && is_ahead(turn, i); i++, at++) {
+		__u32 code = three_bytes(at);
+
+		if (code == ADD_RSP_8) {
+			s->beam_found += at[3];
+			s->beam_is_left = is_leaving(three_bytes(at + 4));
+		} else if (code == ADD_RSP_32) {
+			s->beam_found += at[3] | at[4] << 8;
+			s->beam_is_left = is_leaving(three_bytes(at + 7));
+		} else if (code == SUB_RSP_8 || code == SUB_RSP_32) {
+			s->beam_is_left = 1;
+			s->beam_found = 0;
+		}
+		if (s->beam_is_left)
+			return 1;
+	}
+	return 0;
+}
+
+/*
  * Reads in the code at `pc` how large the frame is, by how much rsp is moved up to where the
  * function is left; 0: it does not tell. Slots that have not been set yet may hold old return
  * addresses, which lie below the frame's own then. Global, so that it is verified once.
@@ -155,30 +197,13 @@ static __always_inline bool is_leaving(__u32 code)
 __noinline int frame_ahead(struct scratch *given, __u64 pc)
 {
 	struct scratch *s = CHECKED(given);
-	__u64 size = 0, is_left = 0;
 
 	if (!s || bpf_probe_read_user(s->beam_code, BEAM_AHEAD, (const void *)pc))
 		return 0;
-	for (__u32 i = 0; i < BEAM_AHEAD - BEAM_BEHIND; i++) {
-		const __u8 *at = &s->beam_code[i];
-		__u32 code = three_bytes(at);
-
-		if (is_left)
-			continue;
-		if (code == ADD_RSP_8) {
-			size += at[3];
-			is_left = is_leaving(three_bytes(at + 4));
-		} else if (code == ADD_RSP_32) {
-			size += at[3] | at[4] << 8;
-			is_left = is_leaving(three_bytes(at + 7));
-		} else if (code == SUB_RSP_8 || code == SUB_RSP_32) {
-			is_left = 1;
-			size = 0;
-		}
-		FORGET(size);
-		FORGET(is_left);
-	}
-	return is_left && size < BEAM_FRAME ? size : 0;
+	s->beam_found = 0;
+	s->beam_is_left = 0;
+	bpf_loop(BEAM_AHEAD / BEAM_TURN, sum_frame, &s, 0);
+	return s->beam_is_left && s->beam_found < BEAM_FRAME ? s->beam_found : 0;
 }
 
 /*
@@ -188,30 +213,37 @@ __noinline int frame_ahead(struct scratch *given, __u64 pc)
  */
 #define POINTER_SET 1
 #define FRAME_GONE  2
+static long find_change(__u32 turn, struct scratch **given)
+{
+	struct scratch *s = *given;
+	const __u8 *at = code_of_turn(s, turn);
+
+	for (__u32 i = 0; i < BEAM_TURN; i++, at++) {
+		__u32 code = three_bytes(at);
+
+		if (code == SUB_RSP_8)
+			s->beam_found = at[3];
+		if (code == SUB_RSP_32)
+			s->beam_found = at[3] | at[4] << 8;
+		if (code == ADD_RSP_8 || code == ADD_RSP_32 || code == JMP_OVER_CALL ||
+		    (at[0] == LEAVE && (at[1] == RET || is_leaving(three_bytes(at + 1)))))
+			s->beam_found = FRAME_GONE;
+		if (at[0] == PUSH_RBP && three_bytes(at + 1) == RBP_FROM_RSP)
+			s->beam_found = POINTER_SET;
+	}
+	return 0;
+}
+
 __noinline int frame_behind(struct scratch *given, __u64 pc)
 {
 	struct scratch *s = CHECKED(given);
-	__u64 last = 0;
 
 	if (!s || bpf_probe_read_user(s->beam_code, BEAM_AHEAD, (const void *)(pc - BEAM_AHEAD)))
 		return 0;
 	/* Up to the instruction right in front; nothing is behind it. */
-	for (__u32 i = 0; i <= BEAM_AHEAD - 2; i++) {
-		const __u8 *at = &s->beam_code[i];
-		__u32 code = three_bytes(at);
-
-		if (code == SUB_RSP_8)
-			last = at[3];
-		if (code == SUB_RSP_32)
-			last = at[3] | at[4] << 8;
-		if (code == ADD_RSP_8 || code == ADD_RSP_32 || code == JMP_OVER_CALL ||
-		    (at[0] == LEAVE && (at[1] == RET || is_leaving(three_bytes(at + 1)))))
-			last = FRAME_GONE;
-		if (at[0] == PUSH_RBP && three_bytes(at + 1) == RBP_FROM_RSP)
-			last = POINTER_SET;
-		FORGET(last);
-	}
-	return last;
+	s->beam_found = 0;
+	bpf_loop(BEAM_AHEAD / BEAM_TURN, find_change, &s, 0);
+	return s->beam_found;
 }
 
 /* The same, with more of the code: a frame may have many slots that are set one by one. */
@@ -263,12 +295,17 @@ static __always_inline int arrive_at_found(struct scratch *s)
 /*
  * Steps to the caller on the process's stack, of which `sp` is the pointer. In the frame that the
  * walk comes to first, and in that which called a shared fragment, slots may not have been set.
+ * Global, so that it is verified once.
  */
-static __always_inline int step_on_process(struct scratch *s, __u64 sp)
+__noinline int step_on_process(struct scratch *given, __u64 sp)
 {
-	__u32 steps = s->walk.has_left++;
+	struct scratch *s = CHECKED(given);
+	__u32 steps;
 	__u64 pc;
 
+	if (!s)
+		return STACKD_END_STACK_SWITCH;
+	steps = s->walk.has_left++;
 	if (!steps)
 		s->beam_blocks = 0;
 	if (sp & 7)
@@ -285,26 +322,32 @@ static __always_inline int step_on_process(struct scratch *s, __u64 sp)
 	return arrive_at_found(s);
 }
 
+static long find_leave(__u32 turn, struct scratch **given)
+{
+	struct scratch *s = *given;
+	const __u8 *at = code_of_turn(s, turn);
+
+	for (__u32 i = 0; i < BEAM_TURN && is_ahead(turn, i); i++, at++) {
+		__u32 behind = three_bytes(at + 1);
+
+		s->beam_found = at[0] == LEAVE && (at[1] == RET || is_leaving(behind));
+		if (s->beam_found || (at[0] == PUSH_RBP && behind == RBP_FROM_RSP))
+			return 1;
+	}
+	return 0;
+}
+
 /* Does the code at `pc` give up a frame of its own, by leave, before one is made? Global, so that
  * it is verified once. */
 __noinline int leaves_frame(struct scratch *given, __u64 pc)
 {
 	struct scratch *s = CHECKED(given);
-	__u64 found = 0;
 
 	if (!s || bpf_probe_read_user(s->beam_code, BEAM_AHEAD, (const void *)pc))
 		return 0;
-	for (__u32 i = BEAM_AHEAD - BEAM_BEHIND; i-- > 0;) {
-		const __u8 *at = &s->beam_code[i];
-		__u32 behind = three_bytes(at + 1);
-
-		if (at[0] == LEAVE && (at[1] == RET || is_leaving(behind)))
-			found = 1;
-		if (at[0] == PUSH_RBP && behind == RBP_FROM_RSP)
-			found = 0;
-		FORGET(found);
-	}
-	return found;
+	s->beam_found = 0;
+	bpf_loop(BEAM_AHEAD / BEAM_TURN, find_leave, &s, 0);
+	return s->beam_found;
 }
 
 /*
@@ -392,32 +435,44 @@ static __always_inline int step_by_its_pointer(struct scratch *s, __u64 sp, __u6
 
 /* --- from one stack to another ---------------------------------------------------------------- */
 
+/* How this instruction gets from the thread's stack to the process's: enum way_back. */
+static __always_inline __u64 way_of(const __u8 *at)
+{
+	__u32 code = three_bytes(at);
+
+	if (code == RSP_FROM_RBP)
+		return BACK_BY_RBP;
+	if (code == RSP_FROM_R13_8)
+		return three_bytes(at + 4) == RBP_FROM_R13_8 ? BACK_WITH_POINTER : BACK_BY_PROCESS;
+	if (code == RSP_FROM_R13_32)
+		return three_bytes(at + 7) == RBP_FROM_R13_32 ? BACK_WITH_POINTER : BACK_BY_PROCESS;
+	return code == R13_FROM_RAX ? BACK_NO_PROCESS : BACK_NOT;
+}
+
+static long find_way(__u32 turn, struct scratch **given)
+{
+	struct scratch *s = *given;
+	const __u8 *at = code_of_turn(s, turn);
+
+	for (__u32 i = 0; i < BEAM_TURN && is_ahead(turn, i); i++, at++) {
+		s->beam_found = way_of(at);
+		if (s->beam_found != BACK_NOT)
+			return 1;
+	}
+	return 0;
+}
+
 /* Tells how the code at `pc` gets from the thread's stack back to the process's, if it does within
  * BEAM_AHEAD bytes. Global, so that it is verified once. */
 __noinline int way_back_at(struct scratch *given, __u64 pc)
 {
 	struct scratch *s = CHECKED(given);
-	__u64 way = BACK_NOT;
 
 	if (!s || bpf_probe_read_user(s->beam_code, BEAM_AHEAD, (const void *)pc))
 		return BACK_NOT;
-	for (__u32 i = BEAM_AHEAD - BEAM_BEHIND; i-- > 0;) {
-		const __u8 *at = &s->beam_code[i];
-		__u32 code = three_bytes(at);
-
-		if (code == RSP_FROM_RBP)
-			way = BACK_BY_RBP;
-		if (code == RSP_FROM_R13_8)
-			way = three_bytes(at + 4) == RBP_FROM_R13_8 ? BACK_WITH_POINTER
-								    : BACK_BY_PROCESS;
-		if (code == RSP_FROM_R13_32)
-			way = three_bytes(at + 7) == RBP_FROM_R13_32 ? BACK_WITH_POINTER
-								     : BACK_BY_PROCESS;
-		if (code == R13_FROM_RAX)
-			way = BACK_NO_PROCESS;
-		FORGET(way);
-	}
-	return way;
+	s->beam_found = BACK_NOT;
+	bpf_loop(BEAM_AHEAD / BEAM_TURN, find_way, &s, 0);
+	return s->beam_found;
 }
 
 /* The same of the walk's code, with more of it. Building a binary of many parts takes the most. */

@@ -244,13 +244,19 @@ static long deep_store_some(__u32 turn, struct scratch **at)
 	return frame >= s->deep_to;
 }
 
-/* Stores the marks of the frames that are not in a part yet. */
-static __always_inline void deep_store(struct scratch *s)
+/* Stores the marks of the frames that are not in a part yet. Global, so that it is verified once.
+ */
+__noinline int deep_store(struct scratch *given)
 {
+	struct scratch *s = CHECKED(given);
+
+	if (!s)
+		return 0;
 	s->deep_from = s->sent_frames;
 	s->deep_to = s->n_new;
 	if (s->deep_from < s->deep_to)
 		bpf_loop(MAX_FRAMES / DEEP_GROUP + 2, deep_store_some, &s, 0);
+	return 0;
 }
 
 /* Copies s->deep_n marks from one place to another. 1 ends the loop. */
@@ -279,13 +285,29 @@ static long deep_move_some(__u32 turn, struct scratch **at)
 
 /* --- matching --------------------------------------------------------------------------------- */
 
+/* Halves the range from s->deep_from to s->deep_to, of marks behind place s->deep_n, towards the
+ * first one that is not below the stack pointer. 1 ends the search. */
+static long deep_halve(__u32 turn, struct scratch **at)
+{
+	struct scratch *s = *at;
+	__u32 low = s->deep_from, high = s->deep_to, middle = low + (high - low) / 2;
+	struct deep_block *block = low < high ? deep_block_of(s, s->deep_n + middle) : NULL;
+
+	(void)turn;
+	if (!block)
+		return 1;
+	if ((deep_mark(block, s->deep_n + middle)->slot & ~MARK_FLAGS) < s->walk.r[STACKD_REG_RSP])
+		s->deep_from = middle + 1;
+	else
+		s->deep_to = middle;
+	return 0;
+}
+
 /* Finds the first mark that the walk can meet, by the stack pointer. */
 __noinline int deep_begin(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
 	struct deep *d = s ? deep_at(s) : NULL;
-	__u32 low = 0, high, leaf;
-	__u64 rsp;
 
 	if (!d)
 		return 0;
@@ -293,22 +315,14 @@ __noinline int deep_begin(struct scratch *given)
 	s->is_part_lost = 0;
 	s->deep_joined = 0;
 	s->deep_place = d->root + 1;
-	rsp = s->walk.r[STACKD_REG_RSP];
-	high = d->count;
-	leaf = d->root + 1 - d->count;
-	for (int i = 0; i < 20 && low < high; i++) {
-		__u32 middle = low + (high - low) / 2;
-		struct deep_block *block = deep_block_of(s, leaf + middle);
-
-		if (!block)
-			return 0;
-		if ((deep_mark(block, leaf + middle)->slot & ~MARK_FLAGS) < rsp)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	s->deep_probe = leaf + low;
-	s->deep_left = d->count - low;
+	s->deep_n = d->root + 1 - d->count;
+	s->deep_from = 0;
+	s->deep_to = d->count;
+	bpf_loop(32, deep_halve, &s, 0);
+	if (s->deep_from < s->deep_to)
+		return 0; /* there is no such block */
+	s->deep_probe = s->deep_n + s->deep_from;
+	s->deep_left = d->count - s->deep_from;
 	return 0;
 }
 

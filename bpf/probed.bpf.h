@@ -68,18 +68,38 @@ static __always_inline bool is_entry_of(const struct scratch *s, struct return_i
 		BPF_CORE_READ(instance, func) == regs->r[STACKD_REG_RIP]);
 }
 
-/* The return address that was in a slot before it was replaced; 0: it was not. */
-static __always_inline __u64 find_return(const struct scratch *s, struct uprobe_task *probed,
-					 __u64 slot)
+/* Is the entry at hand that of the slot that is searched for? Else the next one is at hand. 1 ends
+ * the search. */
+static long match_return(__u32 turn, struct scratch **given)
 {
-	struct return_instance *instance = BPF_CORE_READ(probed, return_instances);
+	struct scratch *s = *given;
+	struct return_instance *instance = (struct return_instance *)s->returns.entry;
 
-	for (int i = 0; i < MAX_PROBED && instance; i++) {
-		if (is_entry_of(s, instance, slot))
-			return BPF_CORE_READ(instance, orig_ret_vaddr);
-		instance = BPF_CORE_READ(instance, next);
+	(void)turn;
+	if (!instance)
+		return 1;
+	if (is_entry_of(s, instance, s->returns.slot)) {
+		s->returns.ra = BPF_CORE_READ(instance, orig_ret_vaddr);
+		return 1;
 	}
+	s->returns.entry = (__u64)BPF_CORE_READ(instance, next);
 	return 0;
+}
+
+/* The return address that was in a slot of this thread before it was replaced; 0: it was not.
+ * Global, so that it is verified once. */
+__noinline __u64 find_return(struct scratch *given, __u64 slot)
+{
+	struct scratch *s = CHECKED(given);
+	struct uprobe_task *probed = probed_task(bpf_get_current_task_btf());
+
+	if (!s || !probed)
+		return 0;
+	s->returns.entry = (__u64)BPF_CORE_READ(probed, return_instances);
+	s->returns.slot = slot;
+	s->returns.ra = 0;
+	bpf_loop(MAX_PROBED, match_return, &s, 0);
+	return s->returns.ra;
 }
 
 /* The same of the entry that was last taken off the list, and waits for its next use (6.14 and
@@ -120,10 +140,10 @@ static __always_inline __u64 slot_above(__u64 at)
 }
 
 /* The return address of a thread that is at byte `at` of the trampoline; 0: it is nowhere. */
-static __always_inline __u64 find_left(const struct scratch *s, struct uprobe_task *probed,
-				       __u64 at, __u64 slot)
+static __always_inline __u64 find_left(struct scratch *s, struct uprobe_task *probed, __u64 at,
+				       __u64 slot)
 {
-	__u64 ra = find_return(s, probed, slot);
+	__u64 ra = find_return(s, slot);
 
 	if (!ra && at == TRAMPOLINE_CALLED)
 		ra = find_popped(probed, slot);
@@ -212,7 +232,7 @@ __noinline int restore_return(struct scratch *given)
 		return leave_signalled(s, probed, page);
 	if (s->walk.pc != page)
 		return 0;
-	ra = find_return(s, probed, s->walk.slot);
+	ra = find_return(s, s->walk.slot);
 	if (!ra)
 		return 0;
 	s->walk.pc = ra;
@@ -264,7 +284,7 @@ static __always_inline int leave_call(struct scratch *s, struct uprobe_task *pro
 	__u64 rsp = regs->r[STACKD_REG_RSP], slot = rsp - 8, ra;
 
 	if (are_pushed(regs, rsp - 24) || is_moved(regs, trampoline)) {
-		ra = find_return(s, probed, slot);
+		ra = find_return(s, slot);
 		if (!ra)
 			return 0;
 	} else {
@@ -407,6 +427,29 @@ __noinline int leave_handling(struct scratch *given)
 	return is_at == pushed;
 }
 
+/* Puts the true return address of the entry at hand into the copy. 1 ends the loop. */
+static long restore_word(__u32 turn, struct scratch **given)
+{
+	struct scratch *s = *given;
+	struct return_instance *instance = (struct return_instance *)s->returns.entry;
+	__u32 bytes = s->returns.bytes;
+	__u64 slot, *word;
+
+	(void)turn;
+	if (!instance)
+		return 1;
+	s->returns.entry = (__u64)BPF_CORE_READ(instance, next);
+	slot = BPF_CORE_READ(instance, stack) - s->returns.start;
+	if (!is_entry_of(s, instance, slot + s->returns.start) || bytes < 8 || slot > bytes - 8 ||
+	    slot >= STACKD_MAX_STACK_BYTES)
+		return 0;
+	word = (__u64 *)(s->payload + BOUNDED(s->returns.at, 1024) +
+			 BOUNDED(slot, STACKD_MAX_STACK_BYTES));
+	if (*word == s->returns.trampoline)
+		*word = BPF_CORE_READ(instance, orig_ret_vaddr);
+	return 0;
+}
+
 /* Puts the true return addresses into the copy of the stack at payload[at]. Global, so that it is
  * verified once. */
 __noinline int restore_copy(struct scratch *given, __u64 start, __u32 at, __u32 bytes)
@@ -414,27 +457,15 @@ __noinline int restore_copy(struct scratch *given, __u64 start, __u32 at, __u32 
 	struct scratch *s = CHECKED(given);
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct uprobe_task *probed = probed_task(task);
-	struct return_instance *instance;
-	__u64 trampoline;
 
 	if (!s || !probed)
 		return 0;
-	trampoline = trampoline_of(task);
-	instance = BPF_CORE_READ(probed, return_instances);
-	for (int i = 0; i < MAX_PROBED && instance; i++) {
-		__u64 slot = BPF_CORE_READ(instance, stack) - start;
-		__u64 ra = BPF_CORE_READ(instance, orig_ret_vaddr), *word;
-		bool is_of_slot;
-
-		is_of_slot = is_entry_of(s, instance, slot + start);
-		instance = BPF_CORE_READ(instance, next);
-		if (!is_of_slot || bytes < 8 || slot > bytes - 8 || slot >= STACKD_MAX_STACK_BYTES)
-			continue;
-		word = (__u64 *)(s->payload + BOUNDED(at, 1024) +
-				 BOUNDED(slot, STACKD_MAX_STACK_BYTES));
-		if (*word == trampoline)
-			*word = ra;
-	}
+	s->returns.entry = (__u64)BPF_CORE_READ(probed, return_instances);
+	s->returns.trampoline = trampoline_of(task);
+	s->returns.start = start;
+	s->returns.at = at;
+	s->returns.bytes = bytes;
+	bpf_loop(MAX_PROBED, restore_word, &s, 0);
 	return 0;
 }
 

@@ -190,6 +190,16 @@ struct scratch {
 	__u64 beam_at, beam_word, beam_words[8];
 	__u32 beam_blocks;  /* of 64 bytes that this walk has read */
 	__u8 beam_code[72]; /* 64 and, behind them, zeros */
+	__u64 beam_found;   /* what a search in them has come to */
+	__u32 beam_is_left; /* the function is, there */
+	__u32 pad3;
+
+	/* A search in the thread's list of returns that are probed (probed.bpf.h). */
+	struct {
+		__u64 entry, slot, ra, trampoline;
+		__u64 start; /* of a copy of the stack, at payload[at] */
+		__u32 at, bytes;
+	} returns;
 
 	__u8 window[WINDOW_BYTES + 8] ALIGNED; /* copies to a line's start are faster */
 
