@@ -23,7 +23,9 @@ OPT      = $(if $(DEBUG),-O0 -g3,$(if $(SAN),-Og -g1,-O2 -g))
 SANFLAGS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS  += $(CSTD) $(WARN) $(OPT) $(if $(SAN),$(SANFLAGS)) -I. -Ilib -Ibpf -I$(B)/gen
 LDLIBS  += $(shell pkg-config --libs $(PKGS)) -lpfm -liberty -lZydis -ldl -lpthread -lm
-LDFLAGS += $(if $(SAN),$(SANFLAGS))
+# A hundred and more tests are linked with sanitizers; these linkers take a fifth of the time for it.
+FAST_LD  = $(firstword $(foreach ld,gold lld,$(if $(shell command -v ld.$(ld)),$(ld))))
+LDFLAGS += $(if $(SAN),$(SANFLAGS) $(if $(FAST_LD),-fuse-ld=$(FAST_LD)))
 VERSION := $(shell sed -n 's/^## \([0-9][^ ]*\).*/\1/p;T;q' CHANGELOG.md 2>/dev/null)
 CFLAGS  += -DSTACKD_VERSION='"$(or $(VERSION),0)"'
 

@@ -68,7 +68,7 @@ do_build() {
     run build-gcc make -j"$jobs" CC=gcc all workloads mpi
 }
 
-# What clang warns of does not depend on what it optimises.
+# The warnings of clang are a part of lint-tidy; this shows that its programs link.
 do_clang() {
     run build-clang make -j"$jobs" CC=clang DEBUG=1 B=build/clang all
 }
@@ -112,13 +112,15 @@ sources() { packaging/sources.sh "$@"; }
 lint_format() { sources '*.c' '*.h' '*.cc' | xargs clang-format --dry-run -Werror; }
 
 each_source() { # SCRIPT: run with some of the source files that ship as its arguments
-    sources 'lib/*.c' 'daemon/*.c' 'cli/*.c' | xargs -P "$jobs" -n 6 sh -c "$1" each
+    sources 'lib/*.c' 'daemon/*.c' 'cli/*.c' 'libstackalloc/*.c' 'libstacktag/*.c' | xargs -P "$jobs" -n 6 sh -c "$1" each
 }
 
 # The version may be any string: __FILE__ is one that no shell unquotes.
 flags='-std=gnu17 -D_GNU_SOURCE -I. -Ilib -Ibpf -Ibuild/gen -DSTACKD_VERSION=__FILE__'
+warnings='-Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla' # as in the Makefile
 
-lint_tidy() { each_source "clang-tidy --quiet \"\$@\" -- $flags 2>&1"; }
+# The checks of .clang-tidy, and what clang warns of.
+lint_tidy() { each_source "clang-tidy --quiet \"\$@\" -- $flags $warnings 2>&1"; }
 
 lint_dead_stores() {
     local others=core,unix,security,apiModeling,nullability,optin,valist
@@ -157,12 +159,12 @@ lint_checked() {
 lint_begin() {
     export -f sources each_source lint_format lint_tidy lint_dead_stores lint_shell lint_python \
         lint_layers lint_headers lint_sizes lint_checked
-    export jobs flags
+    export jobs flags warnings
     run lint-bpf make build/gen/stackd.skel.h build/gen/pprof.pb-c.h build/gen/otlp.pb-c.h build/gen/flamegraph.html.inc \
         build/gen/fold.html.inc
 }
 
-do_lint() {
+do_lint() { # [--long]
     lint_begin
     spawn lint-format bash -o pipefail -c lint_format
     spawn lint-shell bash -o pipefail -c lint_shell
@@ -173,7 +175,7 @@ do_lint() {
     spawn lint-checked bash -o pipefail -c lint_checked
     wait
     run lint-tidy bash -o pipefail -c lint_tidy
-    run lint-dead-stores bash -o pipefail -c lint_dead_stores
+    [ "${1:-}" != --long ] || run lint-dead-stores bash -o pipefail -c lint_dead_stores
 }
 
 # The tests in which other programs read the exports; they judge and report for themselves.
@@ -281,13 +283,12 @@ check_elsewhere() {
     timed do_kernels --quick --compilers one 6.1 own
     timed do_exports
     timed do_lint
-    timed do_clang
 }
 
 # All groups, whole: one lane tests this build here, one waits for other systems' roots, kernels and
 # containers, and one for servers.
 long_here() {
-    timed do_unit
+    STACKD_LONG=1 timed do_unit # tests/unit/length.h
     timed do_cli
     timed do_live --long
     run walk-agree-full tests/agree/run.sh full
@@ -297,7 +298,7 @@ long_here() {
 
 long_of_servers() {
     timed do_exports --long
-    timed do_lint
+    timed do_lint --long
     timed do_clang
 }
 
@@ -378,7 +379,8 @@ for group in "${@:-all}"; do
         wait
         ;;
     TEST=*) do_test "${group#TEST=}" ;;
-    distros | unit | lint) "do_$group" ;;
+    distros | unit) "do_$group" ;;
+    lint) do_lint --long ;;
     exports | live) do_build && "do_$group" --long ;;
     cli | deb | kernels | container) do_build && "do_$group" ;;
     *)

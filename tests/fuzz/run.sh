@@ -5,6 +5,9 @@
 #   tests/fuzz/run.sh SECONDS [TARGET]...   fuzzes each target for SECONDS, one after another
 #   tests/fuzz/run.sh replay                runs each target once over its corpus
 #
+# To fuzz takes clang, which compiles all that is fuzzed. The replay takes the library that the unit
+# tests are linked with (build/san), and replay.c instead of libFuzzer.
+#
 # Inputs are made by corpus.py and make_perfdata.c, and grow in build/fuzz/corpus; what fails is kept in
 # build/fuzz/failed. An input may take 10 s and 1 GiB, allocations of sanitizers included.
 set -eu -o pipefail
@@ -16,21 +19,18 @@ targets='analysis made cfi eh_frame_hdr elf_file pclntab perfdata import worker'
 sanitize='address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
 modules='base elf cfi analysis go unwind proc stack lbr perf'
 
-if ! echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' |
+mode=${1:?usage: tests/fuzz/run.sh SECONDS [TARGET]... | replay}
+shift
+[ $# = 0 ] || targets=$*
+
+if [ "$mode" != replay ] && ! echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' |
     $clang -fsanitize=fuzzer,address,undefined -x c - -o /dev/null 2>/dev/null; then
     echo "$clang has no libFuzzer (Debian package libclang-rt-N-dev)"
     exit 77
 fi
 
-mode=${1:?usage: tests/fuzz/run.sh SECONDS [TARGET]... | replay}
-shift
-[ $# = 0 ] || targets=$*
-
-# To be run once, it is compiled as fast as can be.
-made=$out optimised='-O1 -g'
-[ "$mode" != replay ] || made=$out/replay optimised='-O0 -g1'
-
-mkdir -p "$out/failed" "$made"
+optimised='-O1 -g'
+mkdir -p "$out/failed"
 python3 tests/fuzz/corpus.py "$out/corpus"
 mkdir -p "$out/corpus/perfdata"
 cc -std=gnu17 -O1 -fPIC -shared -o "$out/code.so" tests/fuzz/code.c
@@ -40,39 +40,67 @@ cc -std=gnu17 -D_GNU_SOURCE -Ilib -Ibpf -Itests/unit -o "$out/make_perfdata" \
 mkdir -p "$out/corpus/import"
 cp "$out"/corpus/perfdata/* "$out/corpus/import/"
 
-objects="$made/lib/sym/kallsyms.o $made/lib/sym/alias_rank.o $made/lib/sym/unwind_bounds.o $made/daemon/worker/name_wire.o"
-for module in $modules; do
-    for source in lib/"$module"/*.c; do
-        case $source in
-        lib/perf/import.c | lib/perf/import_rows.c | lib/perf/import_counters.c | lib/perf/import_passes.c) ;; # they write the store: no target does
-        *) objects="$objects $made/${source%.c}.o" ;;
-        esac
-    done
-done
 unset MAKEFLAGS MFLAGS MAKELEVEL
-# shellcheck disable=SC2086
-CFLAGS="-fsanitize=fuzzer-no-link,$sanitize" make -s -j"$(nproc)" CC="$clang" OPT="$optimised" B="$made" $objects
+mkdir -p "$out/corpus/worker"
+others='-lelf -ldw -lz -lzstd -llzma -lZydis -liberty -ldl'
+
+# Links a target of clang's, or what makes its inputs, with all that is fuzzed.
+make_objects() {
+    objects="$out/lib/sym/kallsyms.o $out/lib/sym/alias_rank.o $out/lib/sym/unwind_bounds.o $out/daemon/worker/name_wire.o"
+    for module in $modules; do
+        for source in lib/"$module"/*.c; do
+            case $source in
+            lib/perf/import.c | lib/perf/import_rows.c | lib/perf/import_counters.c | lib/perf/import_passes.c) ;; # they write the store: no target does
+            *) objects="$objects $out/${source%.c}.o" ;;
+            esac
+        done
+    done
+    # shellcheck disable=SC2086
+    CFLAGS="-fsanitize=fuzzer-no-link,$sanitize" make -s -j"$(nproc)" CC="$clang" OPT="$optimised" B="$out" $objects
+}
+
+link() { # PROGRAM SANITIZERS SOURCE...
+    local program=$1 with=$2
+    shift 2
+    # shellcheck disable=SC2086
+    $clang -std=gnu17 -D_GNU_SOURCE $optimised -Wall -Wextra ${WERROR:+-Werror} -fsanitize=$with \
+        -I. -Ilib -Ibpf -Itests/fuzz -o "$program" "$@" $objects $others
+}
+
+if [ "$mode" = replay ]; then
+    clang=${CC:-gcc} optimised='-O1 -g1'
+    objects='build/san/libstackd-daemon.a build/san/libstackd.a'
+    others="$others $(pkg-config --libs libbpf sqlite3 jansson libsystemd libprotobuf-c libseccomp) -lpfm -lpthread -lm"
+    # shellcheck disable=SC2086
+    make -s -j"$(nproc)" CC="$clang" SAN=1 B=build/san $objects
+else
+    make_objects
+fi
 
 # What a worker sends of a small library.
-mkdir -p "$out/corpus/worker"
-# shellcheck disable=SC2086
-$clang -std=gnu17 -D_GNU_SOURCE $optimised -fsanitize=$sanitize -I. -Ilib -Ibpf -o "$out/make_worker" \
-    tests/fuzz/make_worker.c $objects -lelf -ldw -lz -lzstd -llzma -lZydis -liberty -ldl
+link "$out/make_worker" "$sanitize" tests/fuzz/make_worker.c
 "$out/make_worker" "$out/code.so" "$out/corpus/worker"
+
+# One target once over its corpus.
+replay() { # TARGET
+    link "$out/replay_$1" "$sanitize" "tests/fuzz/fuzz_$1.c" tests/fuzz/replay.c
+    ASAN_OPTIONS=hard_rss_limit_mb=1024 "$out/replay_$1" "$out/corpus/$1"
+}
+
+if [ "$mode" = replay ]; then
+    status=0
+    for target in $targets; do
+        replay "$target" || status=1
+    done
+    exit $status
+fi
 
 status=0
 for target in $targets; do
-    # shellcheck disable=SC2086
-    $clang -std=gnu17 -D_GNU_SOURCE $optimised -Wall -Wextra ${WERROR:+-Werror} -fsanitize=fuzzer,$sanitize \
-        -I. -Ilib -Ibpf -Itests/fuzz -o "$made/fuzz_$target" "tests/fuzz/fuzz_$target.c" $objects \
-        -lelf -ldw -lz -lzstd -llzma -lZydis -liberty -ldl
+    link "$out/fuzz_$target" "fuzzer,$sanitize" "tests/fuzz/fuzz_$target.c"
     limits=(-timeout=10 -rss_limit_mb=1024 -max_len=65536 -artifact_prefix="$out/failed/$target-")
-    if [ "$mode" = replay ]; then
-        "$made/fuzz_$target" "${limits[@]}" -runs=0 "$out/corpus/$target" 2>&1 | tail -n 3 || status=1
-    else
-        "$made/fuzz_$target" "${limits[@]}" -max_total_time="$mode" -print_final_stats=1 \
-            -verbosity=1 "$out/corpus/$target" >"$out/$target.log" 2>&1 || status=1
-        tail -n 6 "$out/$target.log"
-    fi
+    "$out/fuzz_$target" "${limits[@]}" -max_total_time="$mode" -print_final_stats=1 \
+        -verbosity=1 "$out/corpus/$target" >"$out/$target.log" 2>&1 || status=1
+    tail -n 6 "$out/$target.log"
 done
 exit $status

@@ -37,8 +37,9 @@
 #include "daemon/capture/record_pool.h"
 
 #include "fake_process.h"
+#include "length.h"
 
-#define PROGRAMS     400
+#define PROGRAMS     by_length(130, 400)
 #define SAMPLES_EACH 300
 #define STACKS	     2
 #define BLOCKS	     (DEEP_PLACES / DEEP_BLOCK)

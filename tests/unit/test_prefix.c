@@ -27,8 +27,9 @@
 #include "daemon/capture/record_pool.h"
 
 #include "fake_process.h"
+#include "length.h"
 
-#define PROGRAMS     300
+#define PROGRAMS     by_length(100, 300)
 #define SAMPLES_EACH 300
 
 /* --- the daemon ----------------------------------------------------------------------------- */
@@ -39,6 +40,7 @@ struct outcome {
 
 static struct known_path known[FAKE_THREADS];
 static struct outcome outcome;
+static uint64_t most_programs;
 static bool is_full;		     /* the ring */
 static bool has_copies;		     /* every other sample is left to the daemon */
 static struct stackd_header *record; /* the last one that arrived; owned */
@@ -226,7 +228,8 @@ static uint64_t setting(const char *name, uint64_t otherwise)
 
 static void run_mode(enum stackd_prefix mode, bool counts_changes)
 {
-	uint64_t first = setting("PREFIX_FIRST", 1), count = setting("PREFIX_PROGRAMS", PROGRAMS);
+	uint64_t first = setting("PREFIX_FIRST", 1);
+	uint64_t count = setting("PREFIX_PROGRAMS", most_programs);
 
 	prefix_mode = mode;
 	shim_counts_changes = counts_changes;
@@ -292,6 +295,7 @@ static void test_copies_are_complete(void **state)
 static void test_guesses_are_found_wrong(void **state)
 {
 	(void)state;
+	most_programs = 30;
 	run_mode(STACKD_PREFIX_FIRST, true);
 	assert_true(outcome.wrong > 0);
 	run_mode(STACKD_PREFIX_SECOND, true);
@@ -308,5 +312,6 @@ int main(void)
 		cmocka_unit_test(test_guesses_are_found_wrong),
 	};
 
+	most_programs = PROGRAMS;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
