@@ -40,6 +40,7 @@
  *   kept    == sent + lost_ring
  * and of those of wakers,
  *   wakers  == sent + lost_ring
+ * Of those of a thread's life, the lost ones are counted.
  *
  * Only fixed-width types, explicit padding, and asserts on every size and offset.
  */
@@ -54,7 +55,7 @@
 #include "stackd_counters.h" /* the counters of losses and cost; */
 #include "stackd_mpi.h"	     /* what functions of MPI do */
 
-#define STACKD_ABI_VERSION 19
+#define STACKD_ABI_VERSION 20
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -282,13 +283,15 @@ struct stackd_instance {
 			/* Process << 32 | thread in whose memory it is; 0: in the record's. */
 			__u64 owner;
 		};
-		struct {		   /* STACKD_WAIT, at its end */
-			__u64 blocked_ns;  /* 0: this part is not in the sample */
-			__u64 runnable_ns; /* with STACKD_NOT_SAMPLED the same: then it only tells
-					    * when the blocked part ended */
-			__u64 mean_ns; /* distance of the sampling points of both; 0: all are kept
-					*/
-			union {	       /* by `object` */
+		struct {		    /* STACKD_WAIT, at its end, and STACKD_UNTRACED */
+			__u64 blocked_ns;   /* 0: this part is not in the sample */
+			__u64 runnable_ns;  /* with STACKD_NOT_SAMPLED the same: then it only tells
+					     * when the blocked part ended */
+			__u64 mean_ns : 36; /* distance of the sampling points of both, a minute at
+					     * most; 0: all are kept */
+			__u64 late_ns : 28; /* from its end to the record's time, or more than a
+					     * quarter of a second */
+			union {		    /* by `object` */
 				struct {
 					__u64 argument; /* the system call's first: a futex, a
 							 * descriptor */
@@ -313,6 +316,11 @@ struct stackd_instance {
 			__u32 woken_pid, woken_tid;
 			__u64 none_of_waker[4];
 		};
+		struct {		/* STACKD_LIFE */
+			__u64 is_begun; /* the thread is measured from now on; 0: it has left its
+					 * CPU for the last time */
+			__u64 none_of_life[5];
+		};
 	};
 	__u32 region; /* number, from 1; 0: there is none, it is a sample */
 	union {
@@ -327,6 +335,7 @@ struct stackd_instance {
 
 #define STACKD_MPI_NOT_KNOWN ((__u64)-1)
 #define STACKD_NOT_SAMPLED   (1ull << 63) /* a bit of the runnable part of a wait */
+#define STACKD_MOST_LATE_NS  ((1u << 28) - 1)
 
 /* A state of a wait that is none of the scheduler's, whose bit only dead tasks have: its thread
  * left the CPU since its cgroup had no quota left. */
@@ -339,6 +348,10 @@ struct stackd_instance {
 #define STACKD_MAPPED	  0xfffffffcu /* a call of mmap() or brk() */
 #define STACKD_WAIT	  0xfffffffbu /* the time that a thread was off the CPU */
 #define STACKD_WAKER	  0xfffffffau /* where a thread ended another one's wait */
+#define STACKD_UNTRACED                                                                            \
+	0xfffffff8u		/* a wait of which the kernel did not trace one of the switches:   \
+				 * of what it was nothing is known; without a path */
+#define STACKD_LIFE 0xfffffff9u /* with waits: when a thread began or ended; without a path */
 
 /* What a thread waited for, and what the record has of it. */
 enum stackd_object {

@@ -84,13 +84,15 @@ enum stackd_wait_counter {
 	STACKD_WAIT_NO_SCRATCH, /* or there was no scratch area */
 	STACKD_WAIT_OPEN,	/* that had not ended when the recording did; kept, too */
 	STACKD_WAIT_MISSED,	/* waits of which the kernel did not trace one of the switches, */
-	STACKD_WAIT_MISSED_NS,	/* and their times, which are in none of the above */
+	STACKD_WAIT_MISSED_NS,	/* and their times, which are in none of the above; those that are
+				 * sampled have records without a path */
 	STACKD_WAIT_NO_MEMORY,	/* threads that could not be taken in */
 	STACKD_WAIT_WAKERS,	/* threads that ended a sampled wait, of which a record is made */
 	STACKD_WAIT_WAKERS_SENT,
 	STACKD_WAIT_WAKERS_LOST,
 	STACKD_WAIT_WAKERS_NO_PATH, /* sent without the user's path: as above, or one interrupt
 				     * woke several */
+	STACKD_WAIT_LIVES_LOST,	    /* beginnings and ends of threads: the ring was full */
 	STACKD_WAIT_COUNT,
 };
 

@@ -6,6 +6,7 @@
  *   sched_switch   has the CPU again: if the wait is sampled, takes the kernel's frames and asks
  *                  for an interrupt
  *   irq_work       the interrupt: walks the user's stack, and sends the record
+ *   sched_switch   leaves the CPU for the last time: sends a record of the thread's end
  *
  * Only there is it known whether the wait is sampled, and a walk at each switch would cost several
  * times the switch. But the tracepoint of the switch runs in the thread before, with its memory.
@@ -73,9 +74,29 @@ static __always_inline bool is_in_cgroup(struct task_struct *task)
 	return false;
 }
 
+/* Tells that a thread is measured from now on, or has left its CPU for the last time. perf reports
+ * the end of a thread up to milliseconds before that, and no time at which measuring began. The
+ * record has one frame, as the form asks for one. */
+static __noinline int send_life(__u64 pid_tgid, bool is_begun)
+{
+	struct stackd_instance instance = {.region = STACKD_LIFE, .is_begun = is_begun};
+	struct lone_instance record = {};
+
+	fill_lone(&record, pid_tgid, &instance, 0);
+	if (bpf_ringbuf_output(&ring, &record, sizeof(record) - 4, BPF_RB_NO_WAKEUP))
+		count_wait(STACKD_WAIT_LIVES_LOST, 1);
+	return 0;
+}
+
+static __always_inline __u64 pid_tgid_of(struct task_struct *task)
+{
+	return (__u64)task->tgid << 32 | (__u32)task->pid;
+}
+
 /* Begins to measure a thread. */
 static __always_inline void begin_waits(struct task_struct *task, __u32 state)
 {
+	const __u64 now = wait_clock_now(); /* making room takes its time */
 	struct wait_thread *thread = CHECKED(
 		bpf_task_storage_get(&wait_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE));
 
@@ -85,7 +106,7 @@ static __always_inline void begin_waits(struct task_struct *task, __u32 state)
 	}
 	if (thread->state != WAIT_NONE)
 		return;
-	thread->since_ns = wait_clock_now();
+	thread->since_ns = now;
 	thread->queued_ns = queued_ns(task);
 	thread->ran_ns = task->se.sum_exec_runtime;
 	thread->state = state;
@@ -93,6 +114,8 @@ static __always_inline void begin_waits(struct task_struct *task, __u32 state)
 		thread->task_state = task->__state & ~TASK_DEAD;
 		note_object(thread, task, false);
 	}
+	if (state == WAIT_RUNNING)
+		send_life(pid_tgid_of(task), true);
 }
 
 /* Looks at each thread when the recording begins. */
@@ -233,7 +256,18 @@ struct {
 	__type(value, struct lone_wait);
 } lone_waits SEC(".maps");
 
-static __always_inline void send_lone_wait(const struct ended_wait *ended, enum wait_record of)
+/* Takes the time of a record, and tells how much later that is than the wait's end: what runs with
+ * interrupts off, and raising one, takes its time. */
+static __always_inline __u64 time_record(struct stackd_instance *instance, __u64 ended_ns)
+{
+	__u64 now = bpf_ktime_get_ns(), late = time_between(ended_ns, now);
+
+	if (instance->region != STACKD_WAKER)
+		instance->late_ns = late < STACKD_MOST_LATE_NS ? late : STACKD_MOST_LATE_NS;
+	return now;
+}
+
+static __always_inline void send_lone_wait(struct ended_wait *ended, enum wait_record of)
 {
 	__u32 here = 0, kernel;
 	struct lone_wait *record = CHECKED(bpf_map_lookup_elem(&lone_waits, &here));
@@ -249,7 +283,7 @@ static __always_inline void send_lone_wait(const struct ended_wait *ended, enum 
 		.end_reason = STACKD_END_STACK_CUT,
 		.n_kernel = kernel,
 		.tid = ended->tid,
-		.time_ns = bpf_ktime_get_ns(),
+		.time_ns = time_record(&ended->instance, ended->ended_ns),
 		.cpu = bpf_get_smp_processor_id(),
 	};
 	put_bytes(record->bytes, ended->pid, 4);
@@ -277,7 +311,7 @@ static __always_inline void give_up_path(struct ended_wait *ended, enum wait_rec
 	ended->tid = 0;
 }
 
-static __always_inline void fill_wait(struct scratch *s, const struct ended_wait *ended,
+static __always_inline void fill_wait(struct scratch *s, struct ended_wait *ended,
 				      struct task_struct *task)
 {
 	struct stackd_stack_record *record = &s->record;
@@ -285,7 +319,7 @@ static __always_inline void fill_wait(struct scratch *s, const struct ended_wait
 
 	__builtin_memset(record, 0, __builtin_offsetof(struct stackd_stack_record, regs));
 	header->version = STACKD_ABI_VERSION;
-	header->time_ns = bpf_ktime_get_ns();
+	header->time_ns = time_record(&ended->instance, ended->ended_ns);
 	header->tid = ended->tid;
 	header->cpu = s->cpu;
 	record->pid = ended->pid;
@@ -348,20 +382,54 @@ int stackd_wait_walk(void *ctx)
 
 /* --- the scheduler --------------------------------------------------------------------------- */
 
+/* Keeps a wait of which one switch was not traced, if it is sampled; `ended` is by the wait's
+ * clock. */
+static __noinline int keep_untraced(struct wait_thread *thread, __u64 pid_tgid, __u64 all,
+				    __u64 runnable, __u64 ended)
+{
+	struct stackd_instance instance = {.region = STACKD_UNTRACED, .call = -1};
+	struct lone_instance record = {};
+	const __u64 mean = wait_mean_ns;
+
+	count_wait(STACKD_WAIT_MISSED, 1);
+	count_wait(STACKD_WAIT_MISSED_NS, all);
+	if (runnable > all)
+		runnable = all;
+	if (is_kept(thread, all - runnable, mean))
+		instance.blocked_ns = all - runnable;
+	instance.runnable_ns = runnable;
+	if (!is_kept(thread, runnable, mean))
+		instance.runnable_ns |= STACKD_NOT_SAMPLED;
+	if (!instance.blocked_ns && instance.runnable_ns & STACKD_NOT_SAMPLED)
+		return 0;
+	instance.mean_ns = mean;
+	instance.state = runnable < all; /* it was blocked: this is all that is known of why */
+	time_record(&instance, monotonic_of(ended));
+	fill_lone(&record, pid_tgid, &instance, 0);
+	if (bpf_ringbuf_output(&ring, &record, sizeof(record) - 4, BPF_RB_NO_WAKEUP)) {
+		count_wait(STACKD_WAIT_KEPT, 1);
+		count_wait(STACKD_WAIT_LOST_RING, 1);
+	}
+	return 0;
+}
+
 /*
  * Adds up the time of a thread that leaves the CPU until now. Some kernels do not trace all
  * switches (docs/WAITS.md): where it had not been seen to get the CPU, its wait was
  * until the scheduler says that it did, but nothing of where it was is left.
  */
-static __always_inline void end_running(const struct wait_thread *thread, struct task_struct *task,
+static __always_inline void end_running(struct wait_thread *thread, struct task_struct *task,
 					__u64 now, struct wait_counts *counts)
 {
-	__u64 since = thread->since_ns, ran = task->se.sum_exec_runtime - thread->ran_ns;
+	__u64 since = thread->since_ns, ran = task->se.sum_exec_runtime - thread->ran_ns, all;
 
 	if (thread->state != WAIT_RUNNING) {
-		counts->n[STACKD_WAIT_MISSED]++;
-		since += time_between(since, arrived_ns(task, now));
-		counts->n[STACKD_WAIT_MISSED_NS] += since - thread->since_ns;
+		all = time_between(since, arrived_ns(task, now));
+		since += all;
+		keep_untraced(thread, pid_tgid_of(task), all,
+			      thread->state == WAIT_BLOCKED ? queued_ns(task) - thread->queued_ns
+							    : all,
+			      since);
 	}
 	counts->n[STACKD_WAIT_RUNNING_NS] += time_between(since, now);
 	counts->n[STACKD_WAIT_STOLEN_NS] += time_between(ran, time_between(since, now));
@@ -398,8 +466,24 @@ static __always_inline void leave_cpu(struct wait_thread *thread, struct task_st
 	thread->waker = STACKD_WAKER_UNKNOWN;
 	if (thread->state == WAIT_BLOCKED)
 		note_object(thread, task, true);
-	if (task_state & TASK_DEAD)
+	if (task_state & TASK_DEAD) {
 		thread->state = WAIT_NONE;
+		send_life(pid_tgid_of(task), false);
+	}
+}
+
+/* The same of a thread that gets the CPU and was not seen to leave it: for how long it ran after it
+ * had got it, the scheduler knows. */
+static __always_inline void end_unseen(struct wait_thread *thread, struct task_struct *task,
+				       __u64 now, __u64 queued, struct wait_counts *counts)
+{
+	__u64 all = time_between(thread->since_ns, now);
+	__u64 ran = task->se.sum_exec_runtime - thread->ran_ns;
+
+	if (ran > all)
+		ran = all;
+	counts->n[STACKD_WAIT_RUNNING_NS] += ran;
+	keep_untraced(thread, pid_tgid_of(task), all - ran, queued - thread->queued_ns, now);
 }
 
 /* Has this CPU interrupt itself, as soon as it takes interrupts again. */
@@ -416,20 +500,21 @@ static __always_inline void take_cpu(struct wait_thread *thread, struct task_str
 				     __u64 now, struct wait_counts *counts)
 {
 	__u64 all = time_between(thread->since_ns, now), mean = wait_mean_ns, blocked, runnable;
+	const __u64 queued = queued_until(task, now);
 	const __u32 state = thread->state;
 	struct ended_wait *ended;
 
 	if (state == WAIT_NONE)
 		return;
+	if (state == WAIT_RUNNING)
+		end_unseen(thread, task, now, queued, counts);
+	runnable = runnable_part(thread, state, all, queued);
 	thread->since_ns = now;
+	thread->queued_ns = queued;
 	thread->ran_ns = task->se.sum_exec_runtime;
 	thread->state = WAIT_RUNNING;
-	if (state == WAIT_RUNNING) { /* and was not seen to leave it */
-		counts->n[STACKD_WAIT_MISSED]++;
-		counts->n[STACKD_WAIT_MISSED_NS] += all;
+	if (state == WAIT_RUNNING)
 		return;
-	}
-	runnable = runnable_part(thread, task, state, all, now);
 	blocked = all - runnable;
 	/* Here no other program can come in between, so these need not be atomic. */
 	counts->n[STACKD_WAIT_ENDED]++;
@@ -445,6 +530,7 @@ static __always_inline void take_cpu(struct wait_thread *thread, struct task_str
 	note_clock(bpf_ktime_get_ns(), now);
 	count_wait(STACKD_WAIT_KEPT, 1);
 	fill_ended(ended, task, thread, blocked, runnable, mean);
+	ended->ended_ns = monotonic_of(now);
 	ask_for_interrupt();
 }
 
@@ -522,7 +608,7 @@ static __always_inline void fill_open(struct stackd_stack_record *record, struct
 	struct stackd_header *header = &record->header;
 	__u64 now = wait_clock_now(), all = time_between(thread->since_ns, now), runnable;
 
-	runnable = runnable_part(thread, task, state, all, now);
+	runnable = runnable_part(thread, state, all, queued_until(task, now));
 	__builtin_memset(record, 0, __builtin_offsetof(struct stackd_stack_record, regs));
 	header->version = STACKD_ABI_VERSION;
 	header->kind = STACKD_RECORD_STACK;

@@ -51,6 +51,11 @@ static __always_inline __u64 wait_clock_of(__u64 monotonic_ns)
 	return monotonic_ns - wait_clock_behind_ns;
 }
 
+static __always_inline __u64 monotonic_of(__u64 wait_clock_ns)
+{
+	return wait_clock_ns + wait_clock_behind_ns;
+}
+
 static __always_inline __u64 wait_clock_now(void)
 {
 	return wait_clock_of(bpf_ktime_get_ns());
@@ -83,20 +88,22 @@ static __always_inline __u64 queued_ns(struct task_struct *task)
 	return has_queued_ns() ? task->sched_info.run_delay : 0;
 }
 
-/* Returns how much of a wait its thread was in queues. One that was preempted, or woken before it
- * had left the CPU, was never out of them. */
-static __always_inline __u64 runnable_part(const struct wait_thread *thread,
-					   struct task_struct *task, __u32 state, __u64 all,
-					   __u64 now)
+/* The same until now, of one that may be in one. */
+static __always_inline __u64 queued_until(struct task_struct *task, __u64 now)
 {
-	__u64 ns = queued_ns(task) - thread->queued_ns, since;
+	__u64 since = has_queued_ns() ? task->sched_info.last_queued : 0;
 
-	if (state != WAIT_BLOCKED)
-		return all;
-	since = has_queued_ns() ? task->sched_info.last_queued : 0;
-	if (since)
-		ns += time_between(since, now);
-	return ns < all ? ns : all;
+	return queued_ns(task) + (since ? time_between(since, now) : 0);
+}
+
+/* Returns how much of a wait its thread was in queues, where it has been in them for `queued` in
+ * all. One that was preempted, or woken before it had left the CPU, was never out of them. */
+static __always_inline __u64 runnable_part(const struct wait_thread *thread, __u32 state, __u64 all,
+					   __u64 queued)
+{
+	__u64 ns = queued - thread->queued_ns;
+
+	return state == WAIT_BLOCKED && ns < all ? ns : all;
 }
 
 #endif

@@ -81,7 +81,8 @@ static __always_inline void count_wait(__u32 counter, __u64 by)
 struct ended_wait {
 	__u32 tid; /* 0: there is none */
 	__u32 pid;
-	__u64 pc; /* of user mode */
+	__u64 pc;	/* of user mode */
+	__u64 ended_ns; /* of a wait: CLOCK_MONOTONIC */
 	struct stackd_instance instance;
 	__u32 n_kernel;
 	__u32 is_outside; /* a waker of which the user's path is not taken */

@@ -126,6 +126,7 @@ static void add_waits(const struct run_counters *c, struct batch *b)
 		[STACKD_WAIT_WAKERS_SENT] = "wakers_sent",
 		[STACKD_WAIT_WAKERS_LOST] = "wakers_lost_ring",
 		[STACKD_WAIT_WAKERS_NO_PATH] = "wakers_without_path",
+		[STACKD_WAIT_LIVES_LOST] = "waits_lives_lost",
 	};
 
 	for (int i = 0; i < STACKD_WAIT_COUNT; i++)

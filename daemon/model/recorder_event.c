@@ -102,7 +102,8 @@ static int reload_members(struct recorder *r)
 					   : members_each(r->members, reload, r);
 }
 
-/* Keeps when a thread with recorded waits ended: it was on the CPU until then. */
+/* Keeps when a thread with recorded waits ended: it was on the CPU until then. Its last switch
+ * comes later, and has a record of its own (recorder_life()), unless that is lost. */
 static int keep_end(struct recorder *r, const struct sideband_event *event)
 {
 	const struct thread *thread =

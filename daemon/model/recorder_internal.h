@@ -115,6 +115,14 @@ int recorder_wait(struct recorder *r, const struct stackd_header *record,
 int recorder_waker(struct recorder *r, const struct stackd_header *record,
 		   const struct stackd_instance *i, const struct store_sample *row);
 
+/* Keeps a wait of which a switch was not traced, without a path. 0 or -ENOMEM. */
+int recorder_untraced(struct recorder *r, const struct stackd_header *record,
+		      const struct stackd_instance *i);
+
+/* Keeps when a thread began or ended. 0 or -ENOMEM. */
+int recorder_life(struct recorder *r, const struct stackd_header *record,
+		  const struct stackd_instance *i);
+
 /* Keeps the end of a sampled allocation. `record`: for its process and time. 0 or -ENOMEM. */
 int recorder_end_allocation(struct recorder *r, const struct stackd_header *record,
 			    const struct stackd_instance *i);

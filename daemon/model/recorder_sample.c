@@ -201,7 +201,7 @@ static int keep_rank(struct recorder *r, uint32_t process, pid_t pid,
 
 static bool is_of_region(const struct stackd_instance *i)
 {
-	return i->region < STACKD_WAKER;
+	return i->region < STACKD_UNTRACED;
 }
 
 static bool is_of_mark(const struct stackd_instance *i)
@@ -339,6 +339,10 @@ static int take_record(struct recorder *r, const struct stackd_header *record)
 		r->instances++;
 		return recorder_end_allocation(r, record, &instance);
 	}
+	if (record && record_instance(record, &instance) && instance.region == STACKD_LIFE)
+		return recorder_life(r, record, &instance);
+	if (record && record_instance(record, &instance) && instance.region == STACKD_UNTRACED)
+		return recorder_untraced(r, record, &instance);
 	err = record ? take(r, record, &end) : 0;
 	if (record && record_instance(record, &instance)) {
 		bool is_wait = instance.region == STACKD_WAIT;

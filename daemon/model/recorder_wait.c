@@ -195,21 +195,76 @@ int recorder_waker(struct recorder *r, const struct stackd_header *record,
 	return recorder_keep(r, SERIES_WAIT_WAKER, WAKER_OF_THREAD(record->tid), waker);
 }
 
+/* Makes a row that of an earlier moment. */
+static void go_back(struct store_sample *row, uint64_t ns)
+{
+	row->time_ns -= ns < row->time_ns ? ns : 0;
+}
+
 int recorder_wait(struct recorder *r, const struct stackd_header *record,
 		  const struct stackd_instance *i, const struct store_sample *row)
 {
 	const uint64_t runnable_ns = i->runnable_ns & ~STACKD_NOT_SAMPLED;
 	const bool is_runnable = runnable_ns && !(i->runnable_ns & STACKD_NOT_SAMPLED);
-	struct store_sample blocked = *row; /* until the thread was woken */
+	struct store_sample runnable = *row, blocked; /* until the thread was woken */
 	int err;
 
-	blocked.time_ns -= runnable_ns < row->time_ns ? runnable_ns : 0;
+	go_back(&runnable, i->late_ns);
+	blocked = runnable;
+	go_back(&blocked, runnable_ns);
 	err = keep_mean(r, i, blocked);
 	if (!err && i->blocked_ns)
 		err = keep_blocked(r, record, i, blocked);
 	if (!err && i->blocked_ns && i->waker == STACKD_WAKER_INTERRUPT)
 		err = keep_interrupt(r, blocked);
 	if (!err && is_runnable)
-		err = keep_runnable(r, i, *row);
+		err = keep_runnable(r, i, runnable);
 	return err;
+}
+
+int recorder_untraced(struct recorder *r, const struct stackd_header *record,
+		      const struct stackd_instance *i)
+{
+	const struct thread *thread =
+		process_table_thread(r->processes, (pid_t)record_pid(record), (pid_t)record->tid);
+	struct store_sample row = {.time_ns = record->time_ns,
+				   .cpu = record->cpu,
+				   .end_reason = STACKD_END_LOST_RECORD};
+	uint32_t process;
+	int err;
+
+	if (!thread || process_table_add_row(r->processes, thread, &process))
+		return -ENOMEM;
+	row.thread = thread->row;
+	go_back(&row, i->late_ns);
+	err = keep_mean(r, i, row);
+	if (!err && !(i->runnable_ns & STACKD_NOT_SAMPLED))
+		err = keep_runnable(r, i, row);
+	go_back(&row, i->runnable_ns & ~STACKD_NOT_SAMPLED);
+	if (!err && i->blocked_ns)
+		err = add_frame(r, WAIT_FRAME_REASON, "[not traced]", &row.node);
+	return err || !i->blocked_ns ? err
+				     : recorder_keep(r, SERIES_WAIT_BLOCKED,
+						     weight_of(i->blocked_ns, i->mean_ns), row);
+}
+
+int recorder_life(struct recorder *r, const struct stackd_header *record,
+		  const struct stackd_instance *i)
+{
+	const pid_t pid = (pid_t)record_pid(record), tid = (pid_t)record->tid;
+	struct store_sample row = {.time_ns = record->time_ns};
+	const struct thread *thread;
+	uint32_t process;
+
+	if (i->is_begun) {
+		thread = process_table_thread(r->processes, pid, tid);
+		if (!thread || process_table_add_row(r->processes, thread, &process))
+			return -ENOMEM;
+	} else { /* of one that has no row there is no wait */
+		thread = process_table_find_thread(r->processes, pid, tid);
+		if (!thread || thread->row == PROCESS_NO_ROW)
+			return 0;
+	}
+	row.thread = thread->row;
+	return recorder_keep(r, i->is_begun ? SERIES_THREAD_BEGIN : SERIES_THREAD_END, 0, row);
 }

@@ -37,9 +37,11 @@ struct lasting_pass {
 struct lasting_lane {
 	VEC(struct span) waits;
 	VEC(struct store_sample) samples;
-	size_t at; /* the first wait that ends later than where the last search began */
+	size_t at;	   /* the first wait that ends later than where the last search began */
+	uint64_t first_ns; /* of its records */
 	uint64_t begin_ns, end_ns;
-	bool is_ended; /* it is known when, and that is end_ns */
+	bool is_begun; /* it is known when, and that is begin_ns */
+	bool is_ended; /* the same of end_ns */
 };
 
 struct lasting_maker {
@@ -420,6 +422,16 @@ static int take_wait(void *arg, const struct store_sample *wait)
 	return 0;
 }
 
+static int take_begin(void *arg, const struct store_sample *begin)
+{
+	struct lasting_lane *lane = &((struct lasting_maker *)arg)->lanes[begin->thread];
+
+	if (!lane->is_begun)
+		lane->begin_ns = begin->time_ns;
+	lane->is_begun = true;
+	return 0;
+}
+
 static int take_end(void *arg, const struct store_sample *end)
 {
 	struct lasting_maker *m = arg;
@@ -565,29 +577,45 @@ static int emit_unsampled(struct lasting_maker *m, struct lasting_lane *lane, ui
 		   : emit_without(m, thread, STACKD_END_NO_USER, m->spans.items, m->spans.count);
 }
 
-/* Sorts a thread's waits, and sets when it began: at its first wait, or a period before its first
- * sample; and, where that is not known, when it ended: with its last record. */
+/* Returns when the time before a thread's first sample began that the sample stands for: a period
+ * before, unless its beginning is known. */
+static uint64_t begin_of_sample(const struct lasting_maker *m, const struct lasting_lane *lane)
+{
+	const struct store_sample *first = lane->samples.items;
+	const uint64_t start = m->tables->recording.start_ns;
+
+	/* Of a thread that is made, the first wait is that for a CPU. */
+	if (lane->is_begun ||
+	    (m->is_counted && lane->waits.count && lane->waits.items[0].begin_ns < first->time_ns))
+		return first->time_ns;
+	if (first->time_ns > start + first->period)
+		return first->time_ns - first->period;
+	return start < first->time_ns ? start : first->time_ns;
+}
+
+/* Sorts a thread's waits, and sets, where these are not known, when it began: at its first wait, or
+ * by its first sample; and when it ended: with its last record. */
 static void bound_lane(const struct lasting_maker *m, struct lasting_lane *lane)
 {
-	const struct store_sample *samples = lane->samples.items;
-	const uint64_t start = m->tables->recording.start_ns;
 	const size_t n = lane->samples.count;
-	uint64_t begin = UINT64_MAX, end = 0;
+	uint64_t begin, end;
 
 	if (lane->waits.count)
 		qsort(lane->waits.items, lane->waits.count, sizeof(struct span), compare_spans);
-	if (n) {
-		begin = samples->time_ns > samples->period ? samples->time_ns - samples->period : 0;
-		begin = begin > start ? begin : start < samples->time_ns ? start : samples->time_ns;
-		end = samples[n - 1].time_ns;
-	}
+	begin = n ? begin_of_sample(m, lane) : UINT64_MAX;
+	lane->first_ns = n ? lane->samples.items[0].time_ns : UINT64_MAX;
+	end = n ? lane->samples.items[n - 1].time_ns : 0;
 	for (size_t i = 0; i < lane->waits.count; i++)
 		if (lane->waits.items[i].end_ns > end)
 			end = lane->waits.items[i].end_ns;
 	if (lane->waits.count && lane->waits.items[0].begin_ns < begin)
 		begin = lane->waits.items[0].begin_ns;
-	lane->begin_ns = begin;
-	/* Newer kernels tell of an exit before they take the thread apart, in which it can wait. */
+	if (lane->waits.count && lane->waits.items[0].begin_ns < lane->first_ns)
+		lane->first_ns = lane->waits.items[0].begin_ns;
+	if (!lane->is_begun || begin < lane->begin_ns)
+		lane->begin_ns = begin;
+	/* An exit is told of before the thread is taken apart, in which it can wait; its last
+	 * switch, of which older stores do not know, comes later. */
 	if (!lane->is_ended || end > lane->end_ns)
 		lane->end_ns = end;
 }
@@ -597,7 +625,7 @@ static int compare_threads(const void *a, const void *b, void *arg)
 	const struct lasting_maker *m = arg;
 	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 	const int32_t tids[] = {m->tables->threads[x].tid, m->tables->threads[y].tid};
-	const uint64_t begins[] = {m->lanes[x].begin_ns, m->lanes[y].begin_ns};
+	const uint64_t begins[] = {m->lanes[x].first_ns, m->lanes[y].first_ns};
 
 	if (tids[0] != tids[1])
 		return tids[0] < tids[1] ? -1 : 1;
@@ -666,6 +694,8 @@ static int each_wall(struct lasting_maker *m, const struct metric_info *metric)
 	err = m->lanes ? store_reader_records(m->reader, metric->series, take_wait, m) : -ENOMEM;
 	if (!err)
 		err = store_reader_records(m->reader, metric->also, take_wait, m);
+	if (!err)
+		err = store_reader_records(m->reader, SERIES_THREAD_BEGIN, take_begin, m);
 	if (!err)
 		err = store_reader_records(m->reader, SERIES_THREAD_END, take_end, m);
 	if (!err)

@@ -61,7 +61,9 @@ enum metric_series {
 	SERIES_WAIT_MEAN = SERIES_COUNTED + METRIC_COUNTERS, /* no quantity: the mean in ns by
 							      * which waits are sampled from then
 							      * on; 0: all are kept */
-	SERIES_THREAD_END,				     /* no quantity: when a thread ended */
+	SERIES_THREAD_END,   /* no quantity: when a thread ended; of several the last */
+	SERIES_THREAD_BEGIN, /* no quantity: since when its waits are measured, where no wait of it
+			      * begins then */
 	SERIES_COUNT
 };
 

@@ -410,6 +410,28 @@ static void make_ranges(struct maker *m)
 	}
 }
 
+/* One that is measured from a moment on at which it ran, and leaves the CPU after its exit was told
+ * of; one that is made, and changes its name within a period of its first sample. */
+static void make_lives(struct maker *m)
+{
+	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog");
+	uint32_t in_main = node(m, 0, function(m, prog, 0x1110, "main"));
+	uint32_t woken = reason(m, in_main, "[woken]");
+	uint32_t of = thread(m, 20, "prog"), made = sibling(m, 0, 21, "make");
+	uint32_t executed = sibling(m, 0, 21, "cc");
+
+	timed(m, SERIES_WAIT_MEAN, of, 0, 0, 0);
+	timed(m, SERIES_THREAD_BEGIN, of, 0, 500, 0);
+	timed(m, SERIES_CPU, of, in_main, 510, 10000000);
+	timed(m, SERIES_THREAD_END, of, 0, 520, 0);
+	timed(m, SERIES_THREAD_END, of, 0, 526, 0);
+	timed(m, SERIES_WAIT_RUNNABLE, made, woken, 101, 1000000);
+	timed(m, SERIES_CPU, executed, in_main, 104, 10000000);
+	timed(m, SERIES_THREAD_END, executed, 0, 110, 0);
+	timed(m, SERIES_CPU, of, in_main, 515, 10000000);
+	m->info.end_ns = m->info.start_ns + 1000000000;
+}
+
 static void make_nested(struct maker *m)
 {
 	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog");
@@ -593,10 +615,11 @@ static void fill(struct maker *m, const char *kind)
 		{"heap", make_heap},	       {"fleet", make_fleet},
 		{"twin", make_twin},	       {"windows", make_windows},
 		{"ranges", make_ranges},       {"passes", make_nested},
-		{"wakers", make_wakers},       {"folded", make_folded},
-		{"markup", make_markup},       {"unread", make_unread},
-		{"modes", make_modes},	       {"locked", make_locked},
-		{"traced", make_traced},       {"instances", make_instances},
+		{"lives", make_lives},	       {"wakers", make_wakers},
+		{"folded", make_folded},       {"markup", make_markup},
+		{"unread", make_unread},       {"modes", make_modes},
+		{"locked", make_locked},       {"traced", make_traced},
+		{"instances", make_instances},
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {

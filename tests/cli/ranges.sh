@@ -8,6 +8,7 @@
 store=$tmp/s.db
 make_store "$store" ranges
 make_store "$tmp/passes.db" passes
+make_store "$tmp/lives.db" lives
 
 # sum METRIC OPTIONS...: what a report adds up, in microseconds
 sum() {
@@ -66,6 +67,16 @@ bins = [b["samples"] / 7e9 for b in json.load(open(sys.argv[1]))["parts"][0]["bi
 assert all(abs(b - w) < 1e-6 for b, w in zip(bins, [0, 0, 0.5, 0.5, 0.1, 0])), bins
 PY
 
+# --- lives: from when a thread is measured, or made, up to its last moment on a CPU
+store=$tmp/lives.db
+is 26000 wall --tid 20
+is 10000 wall --tid 21
+is 1000 wait.runnable --tid 21
+is 5000 wall --tid 20 --from 0 --to 0.505
+is 4000 wall --tid 20 --from 0.522
+is 2000 wall --tid 21 --to 0.102
+is 0 wall --tid 21 --to 0.1
+
 # --- passes: an outer one has its time around the inner one
 store=$tmp/passes.db
 is 1000000 region.time
@@ -82,6 +93,22 @@ names = [s["name"] for s in report["symbols"]]
 self = {names[f["symbol"]]: f["self"] for f in report["parts"][0]["functions"]}
 assert self == {"inner": 400000000, "outer": 200000000}, self
 PY
+
+# The view of regions: visits where they ended, whole; times where they were.
+# passes OPTIONS...: name, visits, total, own, CPU, mean, least, most, share of each region, in ms
+passes() {
+    "$stackctl" report -i "$store" --view regions --json "$@" 2>/dev/null | python3 -c '
+import json, sys
+for r in sorted(json.load(sys.stdin)["regions"], key=lambda r: r["name"]):
+    print(r["name"], r["visits"], *(r[n + "_ns"] // 1000000 for n in ("total", "own", "cpu", "mean", "min", "max", "threads")))'
+}
+[ "$(passes)" = 'inner 1 400 400 100 400 400 400 3000
+outer 1 1000 600 400 1000 1000 1000 3000' ] || fail "passes: $(passes)"
+[ "$(passes --from 1.3 --to 1.7)" = 'inner 1 300 300 75 400 400 400 400
+outer 0 400 100 125 0 0 0 400' ] || fail "passes in a range: $(passes --from 1.3 --to 1.7)"
+[ "$(passes --from 1.25 --to 1.5)" = 'inner 0 250 250 62 0 0 0 250
+outer 0 250 0 62 0 0 0 250' ] || fail "passes within the inner one: $(passes --from 1.25 --to 1.5)"
+[ "$(passes --from 1.9)" = 'outer 1 100 100 50 1000 1000 1000 1100' ] || fail "the end of a pass: $(passes --from 1.9)"
 
 # --- timelines: a routine ends where its thread leaves the CPU, and a single wait is a row
 store=$tmp/s.db

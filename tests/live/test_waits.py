@@ -362,6 +362,26 @@ def test_waits_wall():
             check_wall(recording, words[0], words[1], int(words[2]), int(words[3]))
 
 
+@live
+def test_waits_lives():
+    """Short processes: what they were there for is their waits and their time on the CPU, as the kernel half
+    counts it from their first moment to their last switch, and not up to where perf reports their exits, which
+    is a good part of their lives before that."""
+    with scratch() as folder:
+        recording, _ = record(folder + "/s.db", "--wait", "--wait-mean", "0", "--ring-bytes", RING_BYTES,
+                              "--", os.path.join(WORKLOADS, "short_tasks"), "processes", 300, 600, 0.15)
+        counters = check_counters(recording)
+        check(counters["waits_lives_lost"] == 0, "ends of threads are lost", counters)
+        parts = ("blocked", "runnable", "running", "missed")
+        lives = sum(counters["waits_%s_ns" % part] for part in parts)
+        wall = sum(folded(recording, "wall").values())
+        print("wall %d of %d ns: %+.3f %%" % (wall, lives, 100 * (wall - lives) / lives))
+        check(abs(wall - lives) <= lives / 100, "lives", wall, lives)
+        for metric, part in (("wait.blocked", "blocked"), ("wait.runnable", "runnable")):
+            total, true = sum(folded(recording, metric).values()), counters["waits_%s_ns" % part]
+            check(0 <= total - true <= counters["waits_missed_ns"], metric, total, true, counters)
+
+
 # Who ends the waits of a way for a reason: a thread in that function; None: an interrupt.
 WAKERS = {
     ("sleeper", "[sleep]"): None,
@@ -588,7 +608,8 @@ def test_waits_least():
                    for metric in ("wait.blocked", "wait.runnable"))
         check(counters["waits_short"] > ROUNDS, "short waits", counters)
         check(kept + counters["waits_short_ns"]
-              == counters["waits_blocked_ns"] + counters["waits_runnable_ns"], "sums", counters)
+              == sum(counters["waits_%s_ns" % part] for part in ("blocked", "runnable", "missed")), "sums",
+              counters)
 
 
 RESTARTED = """
