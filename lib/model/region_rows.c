@@ -13,6 +13,7 @@
 /* The time of the instances within one. */
 struct nested {
 	uint64_t time_ns, value;
+	uint64_t part; /* of it, in the range */
 	uint32_t thread;
 };
 
@@ -46,18 +47,18 @@ static struct region_path *path_of(struct maker *m, const struct store_sample *s
 	return &rows->paths.items[index];
 }
 
-/* Takes the time of the instances within the one of a record: records of both series have the same
- * order. */
-static uint64_t take_nested(struct maker *m, const struct store_sample *record)
+/* Finds the instances within the one of a record: records of both series have the same order.
+ * NULL: there are none. */
+static struct nested *find_nested(struct maker *m, const struct store_sample *record)
 {
 	while (m->at < m->nested.count && m->nested.items[m->at].time_ns < record->time_ns)
 		m->at++;
 	for (size_t i = m->at; i < m->nested.count && m->nested.items[i].time_ns == record->time_ns;
 	     i++) {
 		if (m->nested.items[i].thread == record->thread)
-			return m->nested.items[i].value;
+			return &m->nested.items[i];
 	}
-	return 0;
+	return NULL;
 }
 
 static int add_nested(void *arg, const struct store_sample *record)
@@ -71,43 +72,86 @@ static int add_nested(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-static int add_time(void *arg, const struct store_sample *record)
+/* Counts an instance that ended in the range. */
+static void add_visit(struct region_figures *f, uint64_t whole_ns)
+{
+	f->visits++;
+	f->ended_ns += whole_ns;
+	if (whole_ns < f->least_ns)
+		f->least_ns = whole_ns;
+	if (whole_ns > f->most_ns)
+		f->most_ns = whole_ns;
+}
+
+/* Adds an instance, whose own time lies where `own` says, and with those within it, from there
+ * without a gap up to its end. */
+static int add_time(void *arg, const struct store_sample *record, const struct lasting *own)
 {
 	struct maker *m = arg;
-	uint64_t whole = record->period + take_nested(m, record);
-	struct store_sample shown;
+	struct nested *nested = find_nested(m, record);
+	struct store_sample whole = *record, shown;
+	struct span span = {.end_ns = record->time_ns};
 	struct region_path *path;
+	uint64_t own_ns = 0;
 	uint32_t thread;
 
-	if (!profile_sample(m->profile, record, &shown))
+	whole.period += nested ? nested->value : 0;
+	span.begin_ns = span.end_ns - (whole.period < span.end_ns ? whole.period : span.end_ns);
+	if (profile_part(m->profile, record, own, &shown))
+		own_ns = shown.period;
+	if (!profile_part(m->profile, &whole,
+			  &(struct lasting){.spans = &span,
+					    .n = 1,
+					    .ns = span.end_ns - span.begin_ns,
+					    .is_stored = true},
+			  &shown))
 		return 0;
 	path = path_of(m, &shown);
 	if (!path || int_map_enter_wide(&m->threads, (uint64_t)(path - m->rows->paths.items),
 					record->thread, 0, &thread))
 		return -ENOMEM;
-	path->figures.visits++;
-	path->figures.own_ns += record->period;
-	path->figures.total_ns += whole;
-	if (whole < path->figures.least_ns)
-		path->figures.least_ns = whole;
-	if (whole > path->figures.most_ns)
-		path->figures.most_ns = whole;
+	path->figures.own_ns += own_ns;
+	path->figures.total_ns += shown.period;
+	if (nested)
+		nested->part = shown.period > own_ns ? shown.period - own_ns : 0;
+	if (profile_sample(m->profile, record, &shown))
+		add_visit(&path->figures, whole.period);
 	return 0;
 }
 
-/* Of both series of CPU time. */
-static int add_cpu(void *arg, const struct store_sample *record)
+static int add_own_cpu(void *arg, const struct store_sample *record, const struct lasting *own)
 {
 	struct maker *m = arg;
 	struct store_sample shown;
 	struct region_path *path;
 
-	if (!profile_sample(m->profile, record, &shown))
+	if (!profile_part(m->profile, record, own, &shown))
 		return 0;
 	path = path_of(m, &shown);
 	if (!path)
 		return -ENOMEM;
-	path->figures.cpu_ns += record->period;
+	path->figures.cpu_ns += shown.period;
+	return 0;
+}
+
+/* Of the CPU time of the instances within one, the range has the same share as of their time. */
+static int add_nested_cpu(void *arg, const struct store_sample *record)
+{
+	struct maker *m = arg;
+	const struct nested *nested = find_nested(m, record);
+	struct store_sample shown;
+	struct region_path *path;
+
+	if (!nested || !nested->part || !profile_sample_at_any_time(m->profile, record, &shown))
+		return 0;
+	path = path_of(m, &shown);
+	if (!path)
+		return -ENOMEM;
+	path->figures.cpu_ns += nested->part == nested->value
+					? record->period
+					: (uint64_t)((double)record->period * (double)nested->part /
+							     (double)nested->value +
+						     0.5);
 	return 0;
 }
 
@@ -170,11 +214,12 @@ static int read_series(struct maker *m)
 	int err = store_reader_records(reader, SERIES_REGION_NESTED_TIME, add_nested, m);
 
 	if (!err)
-		err = store_reader_records(reader, SERIES_REGION_TIME, add_time, m);
+		err = lasting_records(reader, METRIC_REGION_TIME, add_time, m);
 	if (!err)
-		err = store_reader_records(reader, SERIES_REGION_CPU, add_cpu, m);
+		err = lasting_records(reader, METRIC_REGION_CPU, add_own_cpu, m);
+	m->at = 0;
 	if (!err)
-		err = store_reader_records(reader, SERIES_REGION_NESTED_CPU, add_cpu, m);
+		err = store_reader_records(reader, SERIES_REGION_NESTED_CPU, add_nested_cpu, m);
 	return err ? err : read_bytes(m);
 }
 
@@ -264,6 +309,7 @@ static void add_figures(struct region_row *row, const struct region_path *path)
 	sum->unknown += f->unknown;
 	sum->total_ns += path->is_within ? 0 : f->total_ns;
 	sum->cpu_ns += path->is_within ? 0 : f->cpu_ns;
+	sum->ended_ns += f->ended_ns;
 	if (f->least_ns < sum->least_ns)
 		sum->least_ns = f->least_ns;
 	if (f->most_ns > sum->most_ns)

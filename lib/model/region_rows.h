@@ -5,6 +5,10 @@
  * The store has each instance's own time, and that of the instances within it apart. A row's total
  * has both, as do its mean, least and most. Where a region is within itself (recursion), its sum
  * counts the outermost instances' time alone. Bytes are those of all of them.
+ *
+ * In a range of time, times are the parts that lie there, of all instances that do; an instance is
+ * a visit, with its bytes and its whole duration, in the range that it ended in. So what ranges
+ * have adds up to what all of the recording has.
  */
 #ifndef MODEL_REGION_ROWS_H
 #define MODEL_REGION_ROWS_H
@@ -19,7 +23,8 @@ struct region_figures {
 	uint64_t visits;
 	uint64_t total_ns, own_ns, cpu_ns; /* of wall time, with and without instances within; of
 					    * CPU time, with them */
-	uint64_t least_ns, most_ns;	   /* of one instance */
+	uint64_t least_ns, most_ns;	   /* of one instance that is a visit; whole, as are */
+	uint64_t ended_ns;		   /* all of these together */
 	uint64_t sent, received;	   /* bytes, of calls of MPI */
 	uint64_t unknown;		   /* calls of MPI whose bytes cannot be told */
 };

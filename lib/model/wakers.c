@@ -13,7 +13,8 @@
 #define LABEL_FUNCTIONS 3 /* of a waker: the innermost ones */
 
 struct wait {
-	uint64_t end_ns, ns;
+	uint64_t begin_ns, end_ns;
+	uint64_t ns; /* what the filter selects of what it stands for */
 	uint32_t node;
 	bool is_chosen; /* by the filter */
 };
@@ -39,18 +40,20 @@ struct maker {
 	struct buf text;
 };
 
-static int take_wait(void *arg, const struct store_sample *record)
+static int take_wait(void *arg, const struct store_sample *record, const struct lasting *lasting)
 {
 	struct maker *m = arg;
 	struct lane *lane = &m->lanes[record->thread];
+	struct store_sample part = {0};
+	bool is_chosen = profile_part(m->profile, record, lasting, &part);
 
 	if (VEC_RESERVE(&lane->waits, 1) < 0)
 		return -ENOMEM;
-	lane->waits.items[lane->waits.count++] =
-		(struct wait){.end_ns = record->time_ns,
-			      .ns = record->period,
-			      .node = record->node,
-			      .is_chosen = profile_includes(m->profile, record)};
+	lane->waits.items[lane->waits.count++] = (struct wait){.begin_ns = lasting->spans->begin_ns,
+							       .end_ns = record->time_ns,
+							       .ns = part.period,
+							       .node = record->node,
+							       .is_chosen = is_chosen};
 	return 0;
 }
 
@@ -86,7 +89,7 @@ static int collect(struct maker *m)
 	int err;
 
 	m->lanes = calloc((size_t)m->tables->n_threads + 1, sizeof(*m->lanes));
-	err = m->lanes ? store_reader_records(reader, SERIES_WAIT_BLOCKED, take_wait, m) : -ENOMEM;
+	err = m->lanes ? lasting_records(reader, METRIC_WAIT_BLOCKED, take_wait, m) : -ENOMEM;
 	if (!err)
 		err = store_reader_records(reader, SERIES_WAIT_WAKER, take_waking, m);
 	for (uint32_t i = m->tables->n_threads; !err && i-- > 0;) {
@@ -258,7 +261,7 @@ static bool find_wait_before(const struct lane *lane, uint64_t woken_ns, const s
 			high = middle;
 	}
 	*ret_wait = low - 1;
-	return low && lane->waits.items[low - 1].end_ns + of->ns > of->end_ns;
+	return low && lane->waits.items[low - 1].end_ns > of->begin_ns;
 }
 
 /* Follows the chain from a wait of a thread. */

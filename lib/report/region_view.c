@@ -2,8 +2,9 @@
 /*
  * Writes the instances of regions; see region_view.h.
  *
- * A share is of the time of the threads that passed through: of the recording's duration, once for
- * each of them. So one of a thread that did not run all the time is too small, never too large.
+ * A share is of the time of the threads that passed through: of the duration of the recording, or
+ * of what is chosen of it, once for each of them. So one of a thread that did not run all the time
+ * is too small, never too large.
  */
 #include "report/region_view.h"
 
@@ -20,8 +21,11 @@
 static uint64_t time_of_threads(const struct profile *profile, uint32_t n_threads)
 {
 	const struct store_recording *r = &profile_tables(profile)->recording;
+	const uint64_t begin = profile_begin(profile), last = profile_end(profile);
+	const uint64_t from = begin > r->start_ns ? begin : r->start_ns;
+	const uint64_t to = last < r->end_ns ? last + 1 : r->end_ns;
 
-	return r->end_ns > r->start_ns ? (r->end_ns - r->start_ns) * n_threads : 0;
+	return to > from ? (to - from) * n_threads : 0;
 }
 
 /* Bytes a second. */
@@ -44,7 +48,12 @@ static bool have_bytes(const struct region_rows *rows)
 
 static uint64_t mean(const struct region_figures *f)
 {
-	return f->visits ? f->total_ns / f->visits : 0;
+	return f->visits ? f->ended_ns / f->visits : 0;
+}
+
+static uint64_t least(const struct region_figures *f)
+{
+	return f->visits ? f->least_ns : 0;
 }
 
 /* --- parts ----------------------------------------------------------------------------------- */
@@ -201,8 +210,8 @@ static void put_figures(const struct profile *profile, const struct region_figur
 	put_time(b, f->total_ns);
 	put_time(b, f->own_ns);
 	put_time(b, f->cpu_ns);
-	put_time(b, f->visits ? f->total_ns / f->visits : 0);
-	put_time(b, f->least_ns);
+	put_time(b, mean(f));
+	put_time(b, least(f));
 	put_time(b, f->most_ns);
 	text_printf(b, " %5s%%",
 		    text_share(f->total_ns, time_of_threads(profile, n_threads), share));
@@ -289,8 +298,7 @@ static void json_figures(const struct profile *profile, const struct region_figu
 	text_printf(b,
 		    "\"mean_ns\":%" PRIu64 ",\"min_ns\":%" PRIu64 ",\"max_ns\":%" PRIu64
 		    ",\"threads\":%" PRIu32 ",\"threads_ns\":%" PRIu64,
-		    mean(f), f->least_ns, f->most_ns, n_threads,
-		    time_of_threads(profile, n_threads));
+		    mean(f), least(f), f->most_ns, n_threads, time_of_threads(profile, n_threads));
 	text_printf(b,
 		    ",\"sent_bytes\":%" PRIu64 ",\"received_bytes\":%" PRIu64
 		    ",\"unknown_calls\":%" PRIu64 ",\"bytes_per_second\":%" PRIu64,

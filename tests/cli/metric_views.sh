@@ -166,6 +166,16 @@ while last["parent"] >= 0:
     chain.append(last["name"])
 assert chain == ["[sleep]", "other: main", "[futex]"], chain
 END
+# In a range they have the parts of waits that lie there.
+for range in '0 0.11' '0.105 0.13' '0.1131 0.1134' '0.14 0.15' '0.164 9'; do
+    read -r from to <<<"$range"
+    expect 0 "$stackctl" report -i "$tmp/wakers.db" --view wakers --json --from "$from" --to "$to"
+    python3 - "$tmp/out" <<'END' || fail "wakers in $range"
+import json, sys
+report = json.load(open(sys.argv[1], encoding="utf-8"))
+assert sum(n["ns"] for n in report["nodes"] if n["parent"] < 0) == report["amount"] > 0, report
+END
+done
 expect 3 "$stackctl" report -i "$waits" --view wakers
 says "does not tell who ended waits: record with 'stackd --wakers'"
 expect 0 "$stackctl" stats -i "$tmp/wakers.db"
