@@ -68,7 +68,7 @@ static __always_inline __u32 copy_stack(struct scratch *scratch, __u32 at)
 {
 	struct stackd_stack_record *record = &scratch->record;
 	__u64 sp = record->regs.r[STACKD_REG_RSP], end, there, most = needed_stack(scratch, sp);
-	__u32 want;
+	__u64 want;
 
 	forget_stack_end(record->header.tid);
 	find_stack_end(scratch);
@@ -78,6 +78,7 @@ static __always_inline __u32 copy_stack(struct scratch *scratch, __u32 at)
 	if (most > stack_limit)
 		most = stack_limit;
 	want = there > most ? most : there;
+	FORGET(want); /* else only its lower half would be compared */
 	if (want > STACKD_MAX_STACK_BYTES || at > STACKD_MAX_KERNEL_FRAMES * 8)
 		return 0;
 	if (there > most)
