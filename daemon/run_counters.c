@@ -157,6 +157,10 @@ static void add_recorder(const struct recorder_counts *c, struct batch *b)
 	add(b, "judged_right", c->judged_right);
 	add(b, "judged_wrong", c->judged_wrong);
 	add(b, "judged_cut", c->judged_cut);
+	add(b, "judged_made_right", c->judged_made_right);
+	add(b, "judged_made_wrong", c->judged_made_wrong);
+	add(b, "judged_made_nearest", c->judged_made_nearest);
+	add(b, "judged_made_unproven", c->judged_made_unproven);
 	add(b, "tag_processes", c->tag_processes);
 	add(b, "tags_learned", c->tags.learned);
 	add(b, "tags_unknown", c->tags.unknown);

@@ -134,6 +134,7 @@ void recorder_free(struct recorder *r)
 	ranks_free(r->ranks);
 	readings_free(r->readings);
 	judge_free(r->judge);
+	judge_made_free(r->judge_made);
 	walks_free(r->walks);
 	made_code_free(r->made);
 	thread_paths_free(r->paths);
@@ -209,8 +210,12 @@ int recorder_use_judge(struct recorder *r)
 	int err = judge_new(r->objects, r->locations, &r->judge);
 
 	if (!err)
-		walks_use_judge(r->walks, r->judge);
-	return err;
+		err = judge_made_new(made_code_window, r->made, &r->judge_made);
+	if (err)
+		return err;
+	walks_use_judge(r->walks, r->judge);
+	walks_use_judge_made(r->walks, r->judge_made);
+	return 0;
 }
 
 int recorder_use_branches(struct recorder *r, bool is_call_stack, unsigned entries)
@@ -439,6 +444,7 @@ static struct recorder_forgotten forgotten(const struct recorder *r)
 void recorder_counts(const struct recorder *r, struct recorder_counts *ret_counts)
 {
 	const struct judge_counts judged = judge_counts(r->judge);
+	const struct judge_made_counts made = judge_made_counts(r->judge_made);
 	struct dwarf_walk_stats walk;
 
 	walks_get_stats(r->walks, &walk);
@@ -449,6 +455,10 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.judged_right = judged.right,
 		.judged_wrong = judged.wrong,
 		.judged_cut = judged.cut,
+		.judged_made_right = made.right,
+		.judged_made_wrong = made.wrong,
+		.judged_made_nearest = made.nearest,
+		.judged_made_unproven = made.unproven,
 		.sideband_lost = r->sideband_lost,
 		.forgotten = forgotten(r),
 		.tag_processes = r->tagger ? tagger_processes(r->tagger) : 0,

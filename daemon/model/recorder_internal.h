@@ -44,7 +44,8 @@ struct recorder {
 	struct made_code *made;
 	struct walks *walks;
 	struct thread_paths *paths;
-	struct judge *judge; /* NULL: walks are not judged */
+	struct judge *judge;	       /* NULL: walks are not judged */
+	struct judge_made *judge_made; /* so */
 	struct outbox *outbox;
 	struct live_blocks *blocks; /* of sampled allocations */
 	struct unheard *unheard;    /* NULL: programs without allocations are not counted */

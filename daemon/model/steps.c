@@ -381,6 +381,14 @@ int steps_check(struct steps *s, struct path *path, bool is_complete, bool is_ke
 	return 0;
 }
 
+bool steps_is_confirmed(const struct steps *s, uint32_t caller, uint32_t callee)
+{
+	const struct step step = {
+		.caller = caller, .callee = callee, .may_be_bare = may_be_bare(s, callee, false)};
+
+	return int_map_find(&s->pairs, key_of(&step)) == LBR_STEP_CONFIRMED;
+}
+
 struct steps_counts steps_counts(const struct steps *s)
 {
 	return (struct steps_counts){

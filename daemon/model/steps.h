@@ -56,6 +56,10 @@ void steps_use_worker(struct steps *steps, struct ask_walks *walks);
  * half has walked it. 0 or -ENOMEM. */
 int steps_check(struct steps *steps, struct path *path, bool is_complete, bool is_kernels);
 
+/* Whether a pair of locations was confirmed, of a step of the daemon's walk out of code that a
+ * process has made: the caller's code calls code from which jumps lead to the callee. */
+bool steps_is_confirmed(const struct steps *steps, uint32_t caller, uint32_t callee);
+
 /* Pairs, by verdict; and steps of paths that were taken without one. */
 struct steps_counts {
 	uint64_t unchecked, confirmed, probable, wrong, postponed;

@@ -23,11 +23,12 @@
 
 struct walks {
 	struct walks_options with;
-	struct tables *tables;	  /* NULL: none */
-	struct judge *judge;	  /* NULL: walks are not judged */
-	struct tag_paths *tags;	  /* NULL: tags are not looked at */
-	struct ask_walks *worker; /* walks, and reads code; NULL: the next two do */
-	struct walk_queue *ahead; /* NULL as well */
+	struct tables *tables;	       /* NULL: none */
+	struct judge *judge;	       /* NULL: walks are not judged, */
+	struct judge_made *judge_made; /* nor those through made code */
+	struct tag_paths *tags;	       /* NULL: tags are not looked at */
+	struct ask_walks *worker;      /* walks, and reads code; NULL: the next two do */
+	struct walk_queue *ahead;      /* NULL as well */
 	struct dwarf_walk *walk;
 	struct runtime_code *code;
 	struct steps *steps;
@@ -38,6 +39,7 @@ struct walks {
 	bool has_heights;
 	bool met_made, met_file; /* by the record: made code; so where a file was thought to be */
 	struct walk_frame frames[DWARF_WALK_MAX_FRAMES];
+	bool is_confirmed[DWARF_WALK_MAX_FRAMES]; /* by frame, for the judge */
 };
 
 int walks_new(const struct walks_options *options, struct walks **ret_walks)
@@ -128,6 +130,11 @@ int walks_use_workers(struct walks *w, struct workers *workers)
 void walks_use_judge(struct walks *w, struct judge *judge)
 {
 	w->judge = judge;
+}
+
+void walks_use_judge_made(struct walks *w, struct judge_made *judge)
+{
+	w->judge_made = judge;
 }
 
 void walks_use_tags(struct walks *w, struct tag_paths *tags)
@@ -441,6 +448,26 @@ static int frames_of_stack(struct walks *w, const struct stackd_stack_record *re
 	return err;
 }
 
+/* Judges a walk through made code, whose steps have been checked: what is left of it. */
+static void judge_stack(struct walks *w, const struct stackd_stack_record *record,
+			const struct path *path)
+{
+	struct locator_process process = {.locator = w->with.locator, .pid = (pid_t)record->pid};
+	const struct walk_input in = input_of(record, &process);
+	const struct judge_made_walk walk = {.in = &in,
+					     .frames = w->frames,
+					     .is_confirmed = w->is_confirmed,
+					     .count = path->count - path->cut};
+
+	if (!w->judge_made || !walk.count)
+		return;
+	for (size_t i = 0; i + 1 < walk.count; i++)
+		w->is_confirmed[i] =
+			steps_is_confirmed(w->steps, path->locations[path->count - 2 - i],
+					   path->locations[path->count - 1 - i]);
+	judge_made_take(w->judge_made, &walk);
+}
+
 static int take_stack(struct walks *w, const struct stackd_stack_record *record, struct path *path,
 		      struct walks_end *ret_end)
 {
@@ -457,6 +484,7 @@ static int take_stack(struct walks *w, const struct stackd_stack_record *record,
 		ret_end->is_sample = false;
 		return 0;
 	}
+	judge_stack(w, record, path);
 	err = learn_tag(w, header, path, ret_end->reason);
 	if (!err)
 		err = add_height(w, path, &ret_end->origin);

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "daemon/model/judge.h"
+#include "daemon/model/judge_made.h"
 #include "daemon/model/locator.h"
 #include "daemon/model/made_code.h"
 #include "daemon/model/steps.h"
@@ -51,6 +52,7 @@ void walks_free(struct walks *walks); /* NULL is fine */
 void walks_use_heights(struct walks *walks); /* frames of WALKED records have heights */
 void walks_use_tables(struct walks *walks, struct tables *tables); /* for slices of files */
 void walks_use_judge(struct walks *walks, struct judge *judge);
+void walks_use_judge_made(struct walks *walks, struct judge_made *judge);
 void walks_use_tags(struct walks *walks, struct tag_paths *tags);
 
 /* Has files and code read by workers instead of by this process. 0 or -ENOMEM. */

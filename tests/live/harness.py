@@ -395,6 +395,16 @@ def check_chains(samples, expectation, at_least=40):
           % (verdicts["outside"], verdicts["kernel"], bound))
 
 
+def check_judged(stats, least):
+    """Nothing contradicts a step out of code made at run time (--judge), and so many are proven, or leave no
+    caller out."""
+    judged = {name: stats["counters"]["judged_made_" + name]
+              for name in ("right", "nearest", "unproven", "wrong")}
+    print(judged)
+    check(judged["wrong"] == 0, "steps are wrong", judged)
+    check(judged["right"] + judged["nearest"] >= least, "hardly any step was judged", judged)
+
+
 def check_covered(samples, at_least=40, outside_percent=2.0):
     """The workload that makes its callers' frames unreadable, and readable again: a path is
     complete, or ends at the unreadable frame with the reason. The leaf determines which."""

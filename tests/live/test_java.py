@@ -6,7 +6,7 @@ the recording has of a path is right, and most paths are complete."""
 import os
 import shutil
 
-from harness import ROOT, PATIENCE, Skip, check, live, record, run, scratch
+from harness import ROOT, PATIENCE, Skip, check, check_judged, live, record, run, scratch
 
 SOURCE = os.path.join(ROOT, "tests", "workloads", "java_frames.java")
 
@@ -38,5 +38,6 @@ def test_java():
                         and not s.frames[0].symbol.startswith("[incomplete")]
             check(len(complete) > 30, "few paths with compiled code are complete", len(complete))
             check(judged["wrong"] == 0, "paths are wrong", way, judged)
+            check_judged(stats, 50)
             check(judged["right"] + judged["cut"] > LEAST.get(way, 0),
                   "there was little to judge", way, judged)

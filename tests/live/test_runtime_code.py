@@ -3,9 +3,12 @@
 path ends for a reason that says so. (jit_bare is among the workloads of test_chains.py, too.)"""
 
 import collections
+import os
+import shutil
 
 import chains
-from harness import WORKLOADS, check, is_at_end, live, record, scratch, user_frames
+from harness import (ROOT, Skip, WORKLOADS, check, check_judged, is_at_end, live, record, scratch,
+                     user_frames)
 
 WRONG = "[incomplete: wrong_caller]"
 MADE = "[incomplete: runtime_code]"
@@ -104,8 +107,8 @@ def test_runtime_code_rewritten():
     with another frame, each path is the whole one, or ends there with a mark."""
     known = ["main", "steady", "first", "second", "third"]
     with scratch() as folder:
-        recording, result = record(folder + "/s.db", "-F", 1997, "--ring-bytes", "64M", "--",
-                                   WORKLOADS + "/jit_rewritten", 3)
+        recording, result = record(folder + "/s.db", "-F", 1997, "--ring-bytes", "64M", "--judge",
+                                   "--", WORKLOADS + "/jit_rewritten", 3)
         found = collections.Counter()
         for sample in recording.samples():
             frames = user_frames(sample)
@@ -127,6 +130,32 @@ def test_runtime_code_rewritten():
         check(all(found["whole", n] for n in (1, 2, 3)), "paths are marked", found)
         # Each version's bytes come with its first sample, so it matters not when they are read.
         check(found["marked"] <= 5 + wholes / 100, "paths are marked", found)
+        check_judged(stats, 100)
+
+
+def judged(name, *command, least, long):
+    """Steps out of a compiler's code are judged by what no rule of a walk has a part in."""
+    def test():
+        if not shutil.which(command[0]):
+            raise Skip("there is no " + command[0])
+        with scratch() as folder:
+            recording, result = record(folder + "/s.db", "-F", 1997, "--judge", "--ring-bytes", "64M",
+                                       "--", *command)
+            stats = recording.stats()
+            print(result.err, stats["end_reasons"], stats["steps"])
+            check_judged(stats, least)
+    live(test, name="judged-" + name, long=long)
+
+
+LOOPS = os.path.join(ROOT, "tests", "workloads", "loops")
+PHP = ("php", "-d", "opcache.enable_cli=1", "-d", "opcache.jit_buffer_size=64M")
+# V8's functions begin with a check before they make their frame: what it is not to inline tells that.
+judged("v8", "node", "--max-inlined-bytecode-size=0", "--max-inlined-bytecode-size-cumulative=0",
+       LOOPS + ".js", "2", least=500, long=False)
+judged("luajit", "luajit", LOOPS + ".lua", "2", least=100, long=True)
+judged("guile", "guile", "--no-auto-compile", LOOPS + ".scm", "2", least=100, long=True)
+judged("yjit", "ruby", "--yjit", LOOPS + ".rb", "2", least=100, long=True)
+judged("php", *PHP, "-d", "opcache.jit=function", LOOPS + ".php", "2", least=0, long=True)
 
 
 @live

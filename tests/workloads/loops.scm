@@ -1,0 +1,17 @@
+;; SPDX-License-Identifier: MIT
+;; A chain of small functions, for as many seconds as the argument says.
+(define (f6 n)
+  (let next ((i 0) (s 0))
+    (if (= i 20) s (next (+ i 1) (logand (+ (* s 31) n i) #xffffff)))))
+(define (f5 n) (+ 1 (f6 n)))
+(define (f4 n) (+ 1 (f5 n)))
+(define (f1 n) (+ 1 (f4 n)))
+(define (loop)
+  (let next ((i 0) (s 0))
+    (if (= i 2000) s (next (+ i 1) (+ s (f1 i))))))
+(define end (+ (get-internal-real-time)
+               (* (string->number (cadr (command-line))) internal-time-units-per-second)))
+(let again ((s 0))
+  (if (< (get-internal-real-time) end)
+      (again (+ s (loop)))
+      (begin (display s) (newline))))
