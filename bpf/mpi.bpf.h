@@ -290,11 +290,16 @@ static __always_inline void mpi_take(struct open_instance *open, struct mpi_argu
 	open->mpi = call->kind;
 	open->mpi_slot = from->stack_pointer;
 	open->result = call->result ? mpi_argument(from, call->result) : 0;
-	if (call->kind == STACKD_MPI_FORTRAN)
-		open->result = call->result;
+	if (call->kind == STACKD_MPI_WITHIN)
+		open->result = call->number;
+	open->goes_on |= call->goes_on;
 	open->has_long_handles = from->place.library->vendor == STACKD_MPI_OPEN;
-	open->sent = open->received = call->kind == STACKD_MPI_FORTRAN ? MPI_UNKNOWN : 0;
+	open->sent = open->received = 0;
 	switch (call->kind) {
+	case STACKD_MPI_WITHIN: /* until that is called */
+		open->sent = call->sent.how ? MPI_UNKNOWN : 0;
+		open->received = call->received.how ? MPI_UNKNOWN : 0;
+		break;
 	case STACKD_MPI_BYTES:
 	case STACKD_MPI_INIT:
 		if (call->comm)
@@ -324,8 +329,12 @@ static __always_inline void mpi_enter(struct open_instance *open, const struct p
 	struct mpi_arguments from = {};
 	__u32 index;
 
-	/* Functions of Fortran's interface convert handles first, and ask for sizes. */
-	if (!call || (open->mpi == STACKD_MPI_FORTRAN && call->kind != open->result))
+	if (!call)
+		return;
+	/* Functions of Fortran's interface convert handles first, and ask for sizes; tools send
+	 * messages of their own. */
+	if (open->mpi == STACKD_MPI_WITHIN &&
+	    (call->kind == STACKD_MPI_WITHIN || call->number != open->result))
 		return;
 	index = call->library;
 	library = CHECKED(bpf_map_lookup_elem(&mpi_libraries, &index));

@@ -14,7 +14,8 @@
  * was left by longjmp() or an exception never comes to an exit. It is found by its slot: no
  * function whose slot is below the stack pointer is still running, and one that is entered at the
  * same slot has been called anew. An instruction is an exit only while the stack pointer is at the
- * slot: a jump of a function with a frame leads to another part of it.
+ * slot: a jump of a function with a frame leads to another part of it. A function of MPI that ends
+ * with a jump to another one has no exit there: its instance goes on until that one is left.
  *
  * These programs run in the thread, and can be interrupted by the sampler and preempted by other
  * threads' instances. So each walk takes one of a CPU's scratch areas for regions (those of the
@@ -191,6 +192,7 @@ static __always_inline bool begin_instance(struct region_thread *thread, struct 
 	open->caller = 0;
 	open->mpi = STACKD_MPI_OTHER;
 	open->mpi_slot = 0;
+	open->goes_on = 0;
 	open->sent = open->received = 0;
 	open->nested_ns = open->nested_cpu = 0;
 	readings_begin(task, thread->count - 1, address, cookie);
@@ -207,6 +209,14 @@ static __always_inline bool is_around(const struct open_instance *open, __u32 re
 	return open->region == region && open->slot == slot;
 }
 
+/* Has the innermost function of MPI jumped to the one that is entered at this slot? */
+static __always_inline bool goes_on(const struct region_thread *thread,
+				    const struct open_instance *open, __u64 slot, __u64 cookie)
+{
+	return open && (cookie & STACKD_ENTRY_ONCE) && thread->once == thread->count &&
+	       open->goes_on && open->slot == slot;
+}
+
 /* The probe may be some instructions behind the entry (daemon/regions/probe_move.h). */
 static __always_inline void enter_region(struct region_thread *thread, struct task_struct *task,
 					 struct pt_regs *ctx, __u64 cookie)
@@ -220,12 +230,13 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 	open = innermost(thread);
 	if (open && (cookie & STACKD_ENTRY_LOOP) && is_around(open, region, slot))
 		return;
-	drop_left(thread, slot + 1);
+	if (!goes_on(thread, open, slot, cookie))
+		drop_left(thread, slot + 1);
 	/* Functions of MPI call each other: those of Fortran call those of C, and those for files
 	 * send messages. */
 	if ((cookie & STACKD_ENTRY_ONCE) && thread->once) {
 		open = &thread->open[BOUNDED(thread->once - 1, REGION_DEPTH)];
-		if (open->mpi == STACKD_MPI_FORTRAN)
+		if (open->mpi == STACKD_MPI_WITHIN)
 			mpi_enter(open, ctx, function, region);
 		return;
 	}
@@ -440,6 +451,16 @@ static __always_inline void count_unmatched(__u64 cookie)
 		count_region(STACKD_REGION_UNMATCHED);
 }
 
+/* Does the function that is left here end the innermost instance, which has its slot: is it its
+ * own, or one of MPI that it has jumped to? */
+static __always_inline bool is_left(const struct region_thread *thread,
+				    const struct open_instance *open, __u64 cookie)
+{
+	return open->region == STACKD_REGION_NUMBER(cookie) ||
+	       ((STACKD_EXIT_KIND(cookie) & STACKD_EXIT_ONCE) && open->goes_on &&
+		thread->once == thread->count);
+}
+
 /* Closes the instance that ends here, which is then in thread->ended. false: there is none. */
 static __noinline bool leave_region(struct region_thread *thread, struct task_struct *task,
 				    struct pt_regs *ctx, __u64 now, __u64 cpu)
@@ -454,7 +475,7 @@ static __noinline bool leave_region(struct region_thread *thread, struct task_st
 	if ((kind & STACKD_EXIT_ONCE) && leads_to_caller(kind))
 		leave_mpi(thread, slot);
 	open = innermost(thread);
-	if (!open || open->slot != slot || open->region != STACKD_REGION_NUMBER(cookie)) {
+	if (!open || open->slot != slot || !is_left(thread, open, cookie)) {
 		count_unmatched(cookie);
 		return false;
 	}

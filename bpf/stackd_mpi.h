@@ -47,7 +47,9 @@ enum stackd_mpi_kind {
 	STACKD_MPI_BYTES,
 	STACKD_MPI_COMM_SIZE, /* MPI_Comm_size: a communicator, and where its size is put */
 	STACKD_MPI_COMM_RANK, /* MPI_Comm_rank */
-	STACKD_MPI_FORTRAN,   /* the function for C that it calls says it; `result` is its kind */
+	/* Another function of the same number that it calls says it: the one for C of Fortran's
+	 * interface, the library's of a tool. */
+	STACKD_MPI_WITHIN,
 	STACKD_MPI_INIT,  /* makes a request, which passes on the bytes each time it is started */
 	STACKD_MPI_START, /* starts the request at the first argument */
 	STACKD_MPI_STARTALL, /* as many as the first argument says, from the second one on */
@@ -64,6 +66,9 @@ struct stackd_mpi_call {
 	__s8 no_partner; /* MPI_PROC_NULL */
 	__s8 in_place;	 /* MPI_IN_PLACE */
 	__u64 vaddr;	 /* of its first instruction */
+	__u16 number;	 /* the same for all functions that make this call; 0: none */
+	__u8 goes_on;	 /* it may end with a jump to another function of MPI */
+	__u8 pad[5];
 };
 
 #define STACKD_MPI_LIBRARIES 16
@@ -86,7 +91,7 @@ struct stackd_mpi_library {
 	__u64 comms, types;  /* vaddrs of the lists of tables of other communicators, datatypes */
 };
 
-_Static_assert(sizeof(struct stackd_mpi_call) == 32, "stackd_mpi_call is shared");
+_Static_assert(sizeof(struct stackd_mpi_call) == 40, "stackd_mpi_call is shared");
 _Static_assert(sizeof(struct stackd_mpi_library) == 48, "stackd_mpi_library is shared");
 
 #endif

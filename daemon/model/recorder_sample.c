@@ -162,13 +162,25 @@ static const struct thread *thread_of(struct recorder *r, const struct stackd_he
 	return thread && !outbox_keep_cgroup(r->outbox, thread) ? thread : NULL;
 }
 
-/* Keeps the bytes of a call of MPI, if there are any, or that they are not known. */
+/* Keeps the bytes of a call of MPI, as far as there are any that are known. */
 static int keep_bytes(struct recorder *r, enum metric_series series, uint64_t bytes,
 		      const struct store_sample *row)
 {
-	if (bytes == STACKD_MPI_NOT_KNOWN)
-		return recorder_keep(r, SERIES_MPI_UNKNOWN, 1, *row);
-	return bytes ? recorder_keep(r, series, bytes, *row) : 0;
+	return bytes && bytes != STACKD_MPI_NOT_KNOWN ? recorder_keep(r, series, bytes, *row) : 0;
+}
+
+/* Keeps what a call of MPI has sent and received. One of which either is not known is one call
+ * whose bytes are not known. */
+static int keep_mpi(struct recorder *r, const struct stackd_instance *i,
+		    const struct store_sample *row)
+{
+	int err = keep_bytes(r, SERIES_MPI_SENT, i->sent, row);
+
+	if (!err)
+		err = keep_bytes(r, SERIES_MPI_RECEIVED, i->received, row);
+	if (!err && (i->sent == STACKD_MPI_NOT_KNOWN || i->received == STACKD_MPI_NOT_KNOWN))
+		err = recorder_keep(r, SERIES_MPI_UNKNOWN, 1, *row);
+	return err;
 }
 
 /* Keeps an instance of a region: its own time and CPU time, and those of the instances within it
@@ -184,9 +196,7 @@ static int keep_instance(struct recorder *r, const struct stackd_instance *i,
 		err = recorder_keep(r, SERIES_REGION_NESTED_TIME, i->nested_wall_ns, *row);
 	if (!err && i->nested_wall_ns)
 		err = recorder_keep(r, SERIES_REGION_NESTED_CPU, i->nested_cpu_ns, *row);
-	if (!err)
-		err = keep_bytes(r, SERIES_MPI_SENT, i->sent, row);
-	return err ? err : keep_bytes(r, SERIES_MPI_RECEIVED, i->received, row);
+	return err ? err : keep_mpi(r, i, row);
 }
 
 /* Keeps the rank of a process, once. */

@@ -67,6 +67,15 @@ static int take_jump(struct finder *f, uint64_t vaddr, const uint8_t *code, cons
 			     : add(f, vaddr, STACKD_EXIT_BRANCH | (unsigned)condition, i->target);
 }
 
+static int take_indirect(struct finder *f, uint64_t vaddr, const struct insn *i)
+{
+	int err = add(f, vaddr, STACKD_EXIT_JUMP, 0);
+
+	if (!err && i->idiom == INSN_SLOT)
+		f->exits->all.items[f->exits->all.count - 1].slot = i->target;
+	return err;
+}
+
 /* Takes an instruction. An indirect jump by a table stays in the function. */
 static int take(struct finder *f, uint64_t vaddr, const uint8_t *code, const struct insn *i)
 {
@@ -79,8 +88,7 @@ static int take(struct finder *f, uint64_t vaddr, const uint8_t *code, const str
 	case INSN_BRANCH:
 		return take_jump(f, vaddr, code, i);
 	case INSN_JUMP_INDIRECT:
-		return jump_hints_table(&f->hints, i, &table) ? 0
-							      : add(f, vaddr, STACKD_EXIT_JUMP, 0);
+		return jump_hints_table(&f->hints, i, &table) ? 0 : take_indirect(f, vaddr, i);
 	default:
 		return 0;
 	}

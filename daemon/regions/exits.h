@@ -26,6 +26,7 @@ struct code_part {
 struct function_exit {
 	uint64_t offset; /* in the file */
 	uint64_t target; /* vaddr that a jump leads to; 0: not known, or it is a return */
+	uint64_t slot;	 /* vaddr of the word that has where it leads; 0: there is none */
 	uint8_t kind;	 /* STACKD_EXIT_... */
 	/* With STACKD_EXIT_EPILOGUE: what is left to do (probe_move.h). */
 	uint8_t saved;	/* registers to be restored: a bit for each of STACKD_SAVED_... */

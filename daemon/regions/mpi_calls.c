@@ -141,16 +141,18 @@ static const struct {
 
 /* --- names ----------------------------------------------------------------------------------- */
 
-/* What stands behind the names of functions of Fortran's interfaces. */
+/*
+ * Whether this stands behind the names of functions of Fortran's interfaces: "_" and "__" of
+ * mpif.h and `use mpi`, "_f" of their other names, and what begins with "_f08" of `use mpi_f08`:
+ * "_f08_" where buffers are addresses, MPICH's "_f08ts_" where they are descriptors of arrays, and
+ * "_f08ts_large_" with counts of 8 bytes.
+ */
 static bool is_fortran_end(const char *end)
 {
-	static const char *const ends[] = {"_", "__", "_f", "_f08", "_f08_"};
-
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		if (strcmp(end, ends[i]) == 0)
-			return true;
-	}
-	return false;
+	if (strncmp(end, "_c_", 3) == 0) /* counts of 8 bytes in other libraries */
+		end += 2;
+	return strcmp(end, "_") == 0 || strcmp(end, "__") == 0 || strcmp(end, "_f") == 0 ||
+	       strncmp(end, "_f08", 4) == 0;
 }
 
 /* What a name says besides its call's. */
@@ -189,11 +191,13 @@ static bool is_name(const char *name, const char *call, unsigned ways, struct fo
 	return !*name || form.is_wide || is_fortran_end(name);
 }
 
+/* C's names have a capital behind "MPI_", and Open MPI's weak ones "_f" or "_f08" behind that. */
 static bool is_fortran(const char *name)
 {
-	const char *end = strstr(name, "_f");
+	size_t len = strlen(name);
 
-	return islower((unsigned char)*name) || (end && is_fortran_end(end));
+	return islower((unsigned char)*name) || strstr(name, "_f08") ||
+	       (len > 2 && strcmp(name + len - 2, "_f") == 0);
 }
 
 /* The counts of partitioned requests have 8 bytes always. */
@@ -208,6 +212,7 @@ static struct stackd_mpi_call find(const char *name)
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		struct stackd_mpi_call call = {.kind = calls[i].kind ? calls[i].kind
 								     : STACKD_MPI_BYTES,
+					       .number = (uint16_t)(2 * i + 1),
 					       .sent = calls[i].sent,
 					       .received = calls[i].received,
 					       .comm = calls[i].comm,
@@ -221,6 +226,7 @@ static struct stackd_mpi_call find(const char *name)
 			call.result = 2;
 		if (form.is_init) {
 			call.kind = STACKD_MPI_INIT;
+			call.number++;
 			/* Behind a collective's communicator there is an info object. */
 			call.result = call.comm		   ? call.comm + 2
 				      : is_in_parts(&call) ? REQUEST_OF_PARTS
@@ -229,6 +235,18 @@ static struct stackd_mpi_call find(const char *name)
 		return call;
 	}
 	return (struct stackd_mpi_call){.kind = STACKD_MPI_OTHER};
+}
+
+/* Makes the call one of which another function tells the bytes. Until that is called, those that
+ * there can be are unknown. */
+static void make_within(struct stackd_mpi_call *call)
+{
+	if (call->kind == STACKD_MPI_START || call->kind == STACKD_MPI_STARTALL)
+		call->sent.how = call->received.how = STACKD_MPI_UNKNOWN;
+	if (call->kind == STACKD_MPI_INIT)
+		call->sent.how = call->received.how = STACKD_MPI_NONE;
+	call->kind = STACKD_MPI_WITHIN;
+	call->result = 0;
 }
 
 struct stackd_mpi_call mpi_calls_find(const char *name, uint64_t vaddr, uint8_t library,
@@ -240,9 +258,7 @@ struct stackd_mpi_call mpi_calls_find(const char *name, uint64_t vaddr, uint8_t 
 	call.vaddr = vaddr;
 	call.no_partner = vendor == STACKD_MPI_OPEN ? -2 : -1;
 	call.in_place = vendor == STACKD_MPI_OPEN ? 1 : -1;
-	if (call.kind != STACKD_MPI_OTHER && is_fortran(name)) {
-		call.result = call.kind;
-		call.kind = STACKD_MPI_FORTRAN;
-	}
+	if (call.kind != STACKD_MPI_OTHER && (is_fortran(name) || vendor == STACKD_MPI_NO_LIBRARY))
+		make_within(&call);
 	return call;
 }

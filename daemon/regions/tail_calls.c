@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/regions/mpi_names.h"
 #include "sym/function_symbols.h"
 #include "sym/plt.h"
 #include "sym/symtab.h"
@@ -103,6 +104,75 @@ static void drop_jumps(struct found_region *region, uint64_t target)
 	region->exits.all.count = kept;
 }
 
+/* --- jumps to functions of MPI --------------------------------------------------------------- */
+
+/* Whether a stub is that of a function of MPI, by either of its names. */
+static bool is_stub_of_mpi(const char *stub)
+{
+	const size_t len = strlen(stub) - strlen(STUB_END);
+	char name[256];
+
+	if (len >= sizeof(name))
+		return false;
+	memcpy(name, stub, len);
+	name[len] = '\0';
+	return mpi_names_is_function(name) ||
+	       ((*name == 'P' || *name == 'p') && mpi_names_is_function(name + 1));
+}
+
+/* Whether an exit leads to a function of MPI: of another file, or one of those found in this. */
+static bool leads_to_mpi(const struct follower *f, const struct found_regions *found, size_t first,
+			 const struct function_exit *exit)
+{
+	const uint64_t at = exit->slot ? exit->slot : exit->target;
+	uint64_t start, offset;
+	const char *stub;
+
+	if (!at)
+		return false;
+	if (plt_find(f->plt, at, &stub, &start))
+		return start == at && is_stub_of_mpi(stub);
+	if (!exit->target || !elf_file_vaddr_to_offset(f->file, at, &offset))
+		return false;
+	for (size_t i = first; i < found->found.count; i++) {
+		const struct found_region *region = &found->found.items[i];
+
+		if (region->offset == offset)
+			return region->is_once && !region->error;
+	}
+	return false;
+}
+
+static void go_on(const struct follower *f, struct found_regions *found, size_t first)
+{
+	for (size_t i = first; i < found->found.count; i++) {
+		struct found_region *region = &found->found.items[i];
+		struct function_exits *exits = &region->exits;
+		size_t kept = 0;
+
+		if (!region->is_once || region->error)
+			continue;
+		for (size_t e = 0; e < exits->all.count; e++) {
+			if (!leads_to_mpi(f, found, first, &exits->all.items[e]))
+				exits->all.items[kept++] = exits->all.items[e];
+		}
+		region->mpi.goes_on = kept < exits->all.count;
+		exits->all.count = kept;
+	}
+}
+
+/* Whether a function of MPI is left by some jump. */
+static bool has_jumps(const struct found_region *region)
+{
+	bool has = false;
+
+	for (size_t i = 0; i < region->exits.all.count; i++)
+		has |= region->exits.all.items[i].target || region->exits.all.items[i].slot;
+	return region->is_once && !region->error && has;
+}
+
+/* --- all of them ----------------------------------------------------------------------------- */
+
 /* Looks whether a function is one that a region jumps to. One whose code cannot be decoded is left
  * out: the region ends at the jump. */
 static int match(void *arg, const struct function_symbol *symbol)
@@ -151,13 +221,15 @@ int tail_calls_follow(const struct elf_file *file, const struct elf_file *debug,
 	int err;
 
 	for (size_t i = first; i < found->found.count; i++)
-		is_wanted |= is_left_by_jumps(&found->found.items[i]);
+		is_wanted |= has_jumps(&found->found.items[i]);
 	if (!is_wanted)
 		return 0;
 	err = symtab_new(file, debug, &symtab);
 	if (!err)
-		err = plt_new(file, symtab, &plt);
+		err = plt_new(file, symtab, true, &plt);
 	f.plt = plt;
+	if (!err)
+		go_on(&f, found, first);
 	if (!err)
 		err = follow(&f, debug, found, first);
 	free(f.calls.items);

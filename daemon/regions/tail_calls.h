@@ -6,6 +6,10 @@
  * so what else calls the same function is not touched.
  *
  * Others have tail calls, too, but beside returns: to what handles errors, most of them.
+ *
+ * A function of Fortran's interface, or of a tool, can end with a jump to the one that it stands
+ * for ("jmp PMPI_Send@plt"), which has probes of its own. Such a jump is no exit: the pass goes on
+ * in what is jumped to, and ends where that returns (bpf/region.bpf.h).
  */
 #ifndef REGIONS_TAIL_CALLS_H
 #define REGIONS_TAIL_CALLS_H
@@ -13,7 +17,8 @@
 #include "daemon/regions/region_find.h"
 
 /* Gives such regions, among the functions of MPI of a file, the exits of what they jump to, where
- * that is a function of the same file. The regions are those from number `first` on. `debug` is the
+ * that is a function of the same file, and takes the jumps to functions of MPI off all of them. The
+ * regions are those from number `first` on. `debug` is the
  * file's debug file, or NULL. 0 or -ENOMEM. */
 int tail_calls_follow(const struct elf_file *file, const struct elf_file *debug,
 		      struct found_regions *found, size_t first);

@@ -35,7 +35,7 @@ enum metric_series {
 	SERIES_FREED_BYTES, /* the end of a sampled allocation, under the path and thread that it
 			     * came from; the bytes that it stands for */
 	SERIES_FREED_OBJECTS, /* the same; the blocks */
-	SERIES_MPI_UNKNOWN,   /* an MPI call that sent, or received, bytes that could not be told */
+	SERIES_MPI_UNKNOWN,   /* an MPI call that sent or received bytes that could not be told */
 	SERIES_ALLOC_ERROR,   /* beside each one of SERIES_ALLOC_BYTES: its standard error */
 	SERIES_FREED_ERROR,   /* beside each one of SERIES_FREED_BYTES: that of the allocation */
 	SERIES_FREED_AGE,     /* the same; ns since the allocation */

@@ -315,7 +315,16 @@ static int each_section(struct scan *scan,
 	return err;
 }
 
-static int load(struct scan *scan)
+static int add_slots(struct scan *scan)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < scan->all.n; i++)
+		err = add_stub(scan->plt, scan->all.at[i].vaddr, 8, scan->all.at[i].name);
+	return err;
+}
+
+static int load(struct scan *scan, bool slots)
 {
 	int err;
 
@@ -326,19 +335,22 @@ static int load(struct scan *scan)
 		qsort(scan->all.at, scan->all.n, sizeof(*scan->all.at), compare_slots);
 		err = each_section(scan, visit_stubs);
 	}
+	if (!err && slots)
+		err = add_slots(scan);
 	if (!err && scan->plt->n_stubs)
 		qsort(scan->plt->stubs, scan->plt->n_stubs, sizeof(*scan->plt->stubs),
 		      compare_stubs);
 	return err;
 }
 
-int plt_new(const struct elf_file *file, const struct symtab *symtab, struct plt **ret_plt)
+int plt_new(const struct elf_file *file, const struct symtab *symtab, bool slots,
+	    struct plt **ret_plt)
 {
 	struct scan scan = {.file = file, .elf = elf_file_libelf(file), .symtab = symtab};
 	int err;
 
 	scan.plt = calloc(1, sizeof(*scan.plt));
-	err = scan.plt ? load(&scan) : -ENOMEM;
+	err = scan.plt ? load(&scan, slots) : -ENOMEM;
 	free(scan.all.at);
 	free(scan.lazy.at);
 	if (err) {

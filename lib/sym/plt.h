@@ -11,9 +11,12 @@
 struct plt;
 struct symtab;
 
-/* `symtab` is asked, while this runs, for the names of the file's own indirect functions. 0 or
+/* Finds the stubs; with `slots`, the words from which they load where they jump to, too, each as if
+ * it were a stub: code that is compiled without stubs (-fno-plt) jumps to what these have. `symtab`
+ * is asked, while this runs, for the names of the file's own indirect functions. 0 or
  * -ENOMEM; broken tables count as empty. Holds nothing of `file` afterwards. */
-int plt_new(const struct elf_file *file, const struct symtab *symtab, struct plt **ret_plt);
+int plt_new(const struct elf_file *file, const struct symtab *symtab, bool slots,
+	    struct plt **ret_plt);
 void plt_free(struct plt *plt);
 
 /* The stub at `vaddr`; its name lives as long as `plt`. */

@@ -225,7 +225,7 @@ static int load(struct symtab *t, const struct elf_file *file, const struct elf_
 	end_sizeless(t, bounds);
 	unwind_bounds_free(bounds);
 	err = make_map(t);
-	return err ? err : plt_new(file, t, &t->plt);
+	return err ? err : plt_new(file, t, false, &t->plt);
 }
 
 int symtab_new(const struct elf_file *file, const struct elf_file *debug,

@@ -227,18 +227,54 @@ static void test_requests(void **state)
 	CHECK("MPI_Start", UNKNOWN, UNKNOWN, REQUESTS);
 }
 
-/* Fortran's function has numbers and addresses; that for C, which it calls, says the bytes. */
-static void test_fortran(void **state)
+/* A function of Fortran's interface, or of a tool, is open: until the library's for C is called for
+ * the same purpose, its bytes are unknown; those of others that it calls are not its own. */
+static void check_within(struct open_instance *open)
 {
 	const uint64_t arguments[12] = {0, 10, INT, 1, 0, COMM};
-	struct open_instance open = call("mpi_send_", arguments);
+
+	assert_true(open->sent == UNKNOWN && open->received == 0);
+	enter(open, "MPI_Comm_rank", arguments);
+	enter(open, "MPI_Recv", arguments);
+	enter(open, "MPI_Sendrecv", arguments);
+	enter(open, "mpi_send_f08ts_", arguments);
+	assert_true(open->sent == UNKNOWN && open->received == 0);
+	enter(open, "MPI_Send", arguments);
+	assert_true(open->sent == 40 && open->received == 0);
+}
+
+static void test_within(void **state)
+{
+	static const char *const names[] = {"mpi_send_", "mpi_send_f08ts_", "MPI_Send_f08"};
+	const uint64_t arguments[12] = {0, 10, INT, 1, 0, COMM};
+	struct open_instance open;
 
 	(void)state;
-	assert_true(open.sent == UNKNOWN && open.received == UNKNOWN);
-	enter(&open, "MPI_Comm_rank", arguments);
-	assert_true(open.sent == UNKNOWN);
-	enter(&open, "MPI_Send", arguments);
-	assert_true(open.sent == 40 && open.received == 0);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		open = call(names[i], arguments);
+		check_within(&open);
+	}
+	library->vendor = STACKD_MPI_NO_LIBRARY;
+	open = call("MPI_Send", arguments);
+	library->vendor = STACKD_MPI_OPEN;
+	check_within(&open);
+}
+
+/* A tool's MPI_Comm_size() gives what the library's tells. */
+static void test_answers_within(void **state)
+{
+	struct open_instance open;
+
+	(void)state;
+	library->rank_offset = 0;
+	library->vendor = STACKD_MPI_NO_LIBRARY;
+	open = call("MPI_Comm_size", (const uint64_t[12]){COMM, ANSWER});
+	library->vendor = STACKD_MPI_OPEN;
+	enter(&open, "MPI_Comm_size", (const uint64_t[12]){COMM, ANSWER});
+	put_int(ANSWER, SIZE);
+	mpi_leave(&open);
+	CHECK("MPI_Reduce_scatter_block", 16, 4, 0, 0, 1, INT, 0, COMM);
+	library->rank_offset = RANK_OFFSET;
 }
 
 /* An entry of MPICH's table of datatypes. */
@@ -285,7 +321,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_not_known, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_answers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_requests, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_fortran, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_within, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_answers_within, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_mpich, set_up, tear_down),
 	};
 

@@ -57,24 +57,15 @@ static void test_kinds(void **state)
 		const char *name;
 		unsigned kind;
 	} all[] = {
-		{"MPI_Send", STACKD_MPI_BYTES},
-		{"MPI_Isend", STACKD_MPI_BYTES},
-		{"MPI_Send_c", STACKD_MPI_BYTES},
-		{"MPI_Send_init", STACKD_MPI_INIT},
-		{"MPI_Send_init_c", STACKD_MPI_INIT},
-		{"mpi_send_", STACKD_MPI_FORTRAN},
-		{"mpi_isend__", STACKD_MPI_FORTRAN},
-		{"mpi_allreduce_init_", STACKD_MPI_FORTRAN},
-		{"MPI_Send_f08", STACKD_MPI_FORTRAN},
-		{"MPI_Start", STACKD_MPI_START},
-		{"MPI_Startall", STACKD_MPI_STARTALL},
-		{"MPI_Comm_size", STACKD_MPI_COMM_SIZE},
-		{"MPI_Comm_rank", STACKD_MPI_COMM_RANK},
-		{"MPI_Barrier", STACKD_MPI_OTHER},
-		{"MPI_Wait", STACKD_MPI_OTHER},
-		{"MPI_Sendx", STACKD_MPI_OTHER},
-		{"MPI_Iput", STACKD_MPI_OTHER},
-		{"MPI_Comm_size_init", STACKD_MPI_OTHER},
+		{"MPI_Send", STACKD_MPI_BYTES},		 {"MPI_Isend", STACKD_MPI_BYTES},
+		{"MPI_Send_c", STACKD_MPI_BYTES},	 {"MPI_Send_init", STACKD_MPI_INIT},
+		{"MPI_Send_init_c", STACKD_MPI_INIT},	 {"mpi_send_", STACKD_MPI_WITHIN},
+		{"mpi_isend__", STACKD_MPI_WITHIN},	 {"mpi_allreduce_init_", STACKD_MPI_WITHIN},
+		{"MPI_Send_f08", STACKD_MPI_WITHIN},	 {"MPI_Start", STACKD_MPI_START},
+		{"MPI_Startall", STACKD_MPI_STARTALL},	 {"MPI_Comm_size", STACKD_MPI_COMM_SIZE},
+		{"MPI_Comm_rank", STACKD_MPI_COMM_RANK}, {"MPI_Barrier", STACKD_MPI_OTHER},
+		{"MPI_Wait", STACKD_MPI_OTHER},		 {"MPI_Sendx", STACKD_MPI_OTHER},
+		{"MPI_Iput", STACKD_MPI_OTHER},		 {"MPI_Comm_size_init", STACKD_MPI_OTHER},
 		{"MPI_File_write", STACKD_MPI_OTHER},
 	};
 
@@ -97,9 +88,52 @@ static void test_requests(void **state)
 	assert_int_equal(find("MPI_Send").result, 0);
 	assert_int_equal(find("MPI_Comm_size").result, 2);
 	assert_int_equal(find("MPI_Comm_rank").result, 2);
-	/* What is counted is the function for C that Fortran's calls: of this kind. */
-	assert_int_equal(find("mpi_send_init_").result, STACKD_MPI_INIT);
-	assert_int_equal(find("mpi_startall_").result, STACKD_MPI_STARTALL);
+}
+
+/* The bytes of a function of Fortran's interface are those of the one for C of the same number:
+ * each call has one, and a persistent request of it another. */
+static void test_fortran(void **state)
+{
+	static const char *const sends[] = {
+		"mpi_send_",	   "mpi_send__",      "MPI_Send_f",	  "MPI_Send_f08",
+		"mpi_send_f08_",   "mpi_send_f08ts_", "mpi_isend_f08ts_", "mpi_send_f08ts_large_",
+		"mpi_send_c_f08_", "mpi_send_f08_c_"};
+	static const char *const not_sends[] = {"mpi_ssend_f08ts_", "mpi_sendrecv_f08ts_",
+						"mpi_send_init_f08_"};
+	static const char *const others[] = {"mpi_send_f09_", "mpi_reduce_local_",
+					     "mpi_barrier_f08_", "mpi_type_create_f90_real_"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sends) / sizeof(*sends); i++) {
+		print_message("%s\n", sends[i]);
+		assert_int_equal(find(sends[i]).kind, STACKD_MPI_WITHIN);
+		assert_int_equal(find(sends[i]).number, find("MPI_Isend").number);
+	}
+	for (size_t i = 0; i < sizeof(not_sends) / sizeof(*not_sends); i++) {
+		assert_int_equal(find(not_sends[i]).kind, STACKD_MPI_WITHIN);
+		assert_int_not_equal(find(not_sends[i]).number, find("MPI_Send").number);
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		assert_int_equal(find(others[i]).kind, STACKD_MPI_OTHER);
+	assert_int_equal(find("mpi_send_init_f08_").number, find("MPI_Send_init_c").number);
+	assert_int_equal(find("mpi_startall_f08_").number, find("MPI_Startall").number);
+	assert_int_equal(find("mpi_startall_").sent.how, STACKD_MPI_UNKNOWN);
+	assert_int_equal(find("mpi_send_init_").sent.how, STACKD_MPI_NONE);
+}
+
+/* A file that is no library of MPI does not know the sizes of datatypes: it is a tool's. */
+static void test_tools(void **state)
+{
+	struct stackd_mpi_call send = mpi_calls_find("MPI_Send", 0, 1, STACKD_MPI_NO_LIBRARY);
+	struct stackd_mpi_call size = mpi_calls_find("MPI_Comm_size", 0, 1, STACKD_MPI_NO_LIBRARY);
+
+	(void)state;
+	assert_int_equal(send.kind, STACKD_MPI_WITHIN);
+	assert_int_equal(send.number, find("MPI_Send").number);
+	assert_int_equal(size.kind, STACKD_MPI_WITHIN);
+	assert_int_equal(size.result, 0);
+	assert_int_equal(mpi_calls_find("MPI_Barrier", 0, 1, STACKD_MPI_NO_LIBRARY).kind,
+			 STACKD_MPI_OTHER);
 }
 
 static void test_arguments(void **state)
@@ -149,7 +183,6 @@ static void test_partitioned(void **state)
 	assert_true(call.is_wide);
 	assert_int_equal(find("MPI_Precv_init").received.how, STACKD_MPI_PARTITIONED);
 	assert_int_equal(find("MPI_Pready").kind, STACKD_MPI_OTHER);
-	assert_int_equal(find("mpi_psend_init_").result, STACKD_MPI_INIT);
 }
 
 /* Constants of the libraries: MPI_PROC_NULL and MPI_IN_PLACE. */
@@ -173,7 +206,8 @@ int main(void)
 		cmocka_unit_test(test_names),	    cmocka_unit_test(test_objects),
 		cmocka_unit_test(test_kinds),	    cmocka_unit_test(test_requests),
 		cmocka_unit_test(test_arguments),   cmocka_unit_test(test_vendors),
-		cmocka_unit_test(test_partitioned),
+		cmocka_unit_test(test_partitioned), cmocka_unit_test(test_fortran),
+		cmocka_unit_test(test_tools),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,11 +1,21 @@
 ! SPDX-License-Identifier: MIT
-! A program of MPI in Fortran with a call for each rule of what is passed on, as rules.c has them.
+! A program of MPI in Fortran with a call for each rule of what is passed on, as rules.c has them. With
+! -DF08 it uses the interface of Fortran 2008, whose functions have other names and handles.
 program rules
+#ifdef F08
+  use mpi_f08
+  implicit none
+  type(mpi_comm) :: comm
+  type(mpi_datatype) :: column
+  type(mpi_request) :: requests(2)
+#else
   use mpi
   implicit none
+  integer :: comm, column, requests(2)
+#endif
   integer, parameter :: most = 64
-  integer :: error, rank, ranks, i, comm, column, requests(2), window
-  integer :: out(4096), in(4096), counts(most), places(most), types(most), ones(most)
+  integer :: error, rank, ranks, i
+  integer :: out(4096), in(4096), counts(most), places(most)
 
   out = 0
   call mpi_init(error)
@@ -17,8 +27,6 @@ program rules
   do i = 1, ranks
     counts(i) = i
     places(i) = i * i
-    ones(i) = 1
-    types(i) = mpi_integer
   end do
   do i = 1, 20
     if (rank == 0) then
