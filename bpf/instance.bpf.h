@@ -31,15 +31,18 @@ struct open_instance {
 	__u64 enter_cpu;	     /* cpu_clock() */
 	__u64 nested_ns, nested_cpu; /* of the instances within it that have ended */
 	__u32 region;
-	__u32 around;	      /* of a mark: the region that it was begun in; 0: none */
-	__u64 sent, received; /* of a call of MPI */
-	__u64 comm, result;   /* of MPI_Comm_size() and MPI_Comm_rank(); result: of others, too; of
-			       * STACKD_MPI_WITHIN the number of the call */
-	__u64 mpi_slot;	      /* of the call of MPI that the fields above are of: where its return
-			       * address is */
-	__u32 mpi;	      /* enum stackd_mpi_kind */
-	__u16 has_long_handles; /* in what MPI has written at `result` */
-	__u16 goes_on;		/* a function of MPI that may end with a jump to another one */
+	__u32 around;	       /* of a mark: the region that it was begun in; 0: none */
+	__u64 sent, received;  /* of a call of MPI */
+	__u64 status;	       /* of a call of MPI: its address; 0: none, or it was read */
+	__u64 comm, result;    /* of MPI_Comm_size() and MPI_Comm_rank(); result: of others, too; of
+				* STACKD_MPI_WITHIN the number of the call */
+	__u64 mpi_slot;	       /* of the call of MPI that the fields above are of: where its return
+				* address is */
+	__u32 mpi;	       /* enum stackd_mpi_kind */
+	__u8 has_long_handles; /* in what MPI has written at `result` */
+	__u8 goes_on;	       /* it may end with a jump to another function of MPI */
+	__u8 is_file;	       /* it reads or writes one */
+	__u8 pad;
 };
 
 /* How often a thread has entered a region, in the second that began at start_ns. */

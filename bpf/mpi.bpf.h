@@ -6,6 +6,9 @@
  * message for each process of its communicator, or something else at its root, the communicator's
  * size and this process's rank in it are needed (mpi_object.bpf.h). What cannot be told is said to
  * be unknown.
+ *
+ * A buffer can be larger than what is received, or read, into it. Where the call has a status, that
+ * tells the bytes at the end; else they are marked as the size of the buffer.
  */
 #ifndef MPI_BPF_H
 #define MPI_BPF_H
@@ -222,6 +225,13 @@ static __always_inline __u64 mpi_handle_at(const struct mpi_place *place, __u64 
 	return place->library->vendor == STACKD_MPI_OPEN ? mpi_word(address) : mpi_int(address);
 }
 
+/* Adds bytes up, which may have marks. */
+static __always_inline __u64 mpi_add(__u64 a, __u64 b)
+{
+	return (STACKD_MPI_BYTES_OF(a) + STACKD_MPI_BYTES_OF(b)) |
+	       ((a | b) & (STACKD_MPI_OF_FILE | STACKD_MPI_AT_MOST));
+}
+
 struct mpi_starts {
 	struct mpi_place place;
 	struct mpi_bytes bytes;
@@ -246,7 +256,7 @@ static long mpi_add_start(__u32 index, void *arg)
 	if (!known || known->received == MPI_UNKNOWN)
 		s->bytes.received = MPI_UNKNOWN;
 	else if (s->bytes.received != MPI_UNKNOWN)
-		s->bytes.received += known->received;
+		s->bytes.received = mpi_add(s->bytes.received, known->received);
 	return 0;
 }
 
@@ -281,6 +291,62 @@ static __always_inline void mpi_keep_request(const struct open_instance *open)
 	bpf_map_update_elem(&mpi_requests, &key, &bytes, BPF_ANY);
 }
 
+/* --- status ---------------------------------------------------------------------------------- */
+
+/* Marks the bytes of a call with what they are. */
+static __always_inline void mpi_mark(struct open_instance *open, const struct stackd_mpi_call *call)
+{
+	__u64 file = call->is_file ? STACKD_MPI_OF_FILE : 0;
+
+	if (open->sent && open->sent != MPI_UNKNOWN)
+		open->sent |= file;
+	if (open->received && open->received != MPI_UNKNOWN)
+		open->received |= file | (call->is_at_most ? STACKD_MPI_AT_MOST : 0);
+}
+
+/*
+ * Reads how many bytes a status tells of; MPI_UNKNOWN: it cannot be read, or says nothing that can
+ * be. In Open MPI the number is the last member of the structure, behind four of 4 bytes. In MPICH
+ * its lower half is the first member, and its upper half is in the second one, above a bit that
+ * says whether the request was cancelled.
+ */
+static __always_inline __u64 mpi_status_bytes(__u64 status, bool is_open_mpi)
+{
+	__u64 value;
+
+	if (bpf_probe_read_user(&value, sizeof(value), (const void *)(status + 16 * is_open_mpi)))
+		return MPI_UNKNOWN;
+	if (!is_open_mpi)
+		value = (__u32)value | value >> 33 << 32;
+	return value == STACKD_MPI_BYTES_OF(value) ? value : MPI_UNKNOWN;
+}
+
+/* Returns what a status tells of so many bytes at most. */
+static __always_inline __u64 mpi_arrived(__u64 most, __u64 told, bool is_file)
+{
+	__u64 bytes = most == MPI_UNKNOWN ? most : STACKD_MPI_BYTES_OF(most);
+
+	if (told == MPI_UNKNOWN || told > bytes)
+		return most;
+	return told && is_file ? told | STACKD_MPI_OF_FILE : told;
+}
+
+/* Takes what the status of a call tells that has ended without an error. MPI_STATUS_IGNORE is 0 or
+ * 1. */
+static __always_inline void mpi_take_status(struct open_instance *open)
+{
+	__u64 told;
+
+	if (open->status <= 1)
+		return;
+	told = mpi_status_bytes(open->status, open->has_long_handles);
+	if (open->received)
+		open->received = mpi_arrived(open->received, told, open->is_file);
+	else if (open->is_file)
+		open->sent = mpi_arrived(open->sent, told, true);
+	open->status = 0;
+}
+
 /* --- entry and return ------------------------------------------------------------------------ */
 
 static __always_inline void mpi_take(struct open_instance *open, struct mpi_arguments *from)
@@ -293,6 +359,7 @@ static __always_inline void mpi_take(struct open_instance *open, struct mpi_argu
 	if (call->kind == STACKD_MPI_WITHIN)
 		open->result = call->number;
 	open->goes_on |= call->goes_on;
+	open->is_file = call->is_file;
 	open->has_long_handles = from->place.library->vendor == STACKD_MPI_OPEN;
 	open->sent = open->received = 0;
 	switch (call->kind) {
@@ -306,6 +373,9 @@ static __always_inline void mpi_take(struct open_instance *open, struct mpi_argu
 			mpi_find_comm(&from->place, mpi_argument(from, call->comm), &from->comm);
 		open->sent = mpi_bytes_of(from, &call->sent);
 		open->received = mpi_bytes_of(from, &call->received);
+		if (call->status)
+			open->status = mpi_argument(from, call->status);
+		mpi_mark(open, call);
 		break;
 	case STACKD_MPI_COMM_SIZE:
 	case STACKD_MPI_COMM_RANK:
@@ -348,11 +418,14 @@ static __always_inline void mpi_enter(struct open_instance *open, const struct p
 }
 
 /*
- * A call of MPI returns: remembers what it has told the program. Within one of Fortran's interface
- * it is the function for C whose answer that is. What is to be passed on later has not been yet.
+ * A call of MPI returns `result`, an error or 0: remembers what it has told the program. Within one
+ * of Fortran's interface it is the function for C whose answer that is. What is to be passed on
+ * later has not been yet.
  */
-static __always_inline void mpi_leave(struct open_instance *open)
+static __always_inline void mpi_leave(struct open_instance *open, __u32 result)
 {
+	if (!result)
+		mpi_take_status(open);
 	if (open->mpi == STACKD_MPI_COMM_SIZE)
 		mpi_keep_comm(open->comm, mpi_int(open->result), true);
 	else if (open->mpi == STACKD_MPI_COMM_RANK)

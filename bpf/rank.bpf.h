@@ -32,6 +32,7 @@ static __always_inline bool may_tell_rank(const char *string)
 	case NAME('P', 'M', 'I', 'X', '_', 'R', 'A', 'N'):
 	case NAME('S', 'L', 'U', 'R', 'M', '_', 'P', 'R'):
 	case NAME('S', 'L', 'U', 'R', 'M', '_', 'N', 'T'):
+	case NAME('S', 'L', 'U', 'R', 'M', '_', 'S', 'T'):
 		return true;
 	}
 	return false;

@@ -192,7 +192,8 @@ static __always_inline bool begin_instance(struct region_thread *thread, struct 
 	open->caller = 0;
 	open->mpi = STACKD_MPI_OTHER;
 	open->mpi_slot = 0;
-	open->goes_on = 0;
+	open->goes_on = open->is_file = 0;
+	open->status = 0;
 	open->sent = open->received = 0;
 	open->nested_ns = open->nested_cpu = 0;
 	readings_begin(task, thread->count - 1, address, cookie);
@@ -417,7 +418,7 @@ static __always_inline bool holds_condition(__u64 flags, __u32 condition)
 }
 
 /* A function of MPI returns. It may be a part of the open call. */
-static __always_inline void leave_mpi(struct region_thread *thread, __u64 slot)
+static __always_inline void leave_mpi(struct region_thread *thread, __u64 slot, __u32 result)
 {
 	struct open_instance *open;
 
@@ -425,7 +426,7 @@ static __always_inline void leave_mpi(struct region_thread *thread, __u64 slot)
 		return;
 	open = &thread->open[BOUNDED(thread->once - 1, REGION_DEPTH)];
 	if (open->mpi_slot == slot)
-		mpi_leave(open);
+		mpi_leave(open, result);
 }
 
 /* Whether the thread stays in the function: the exit is a branch whose condition does not hold. */
@@ -473,7 +474,7 @@ static __noinline bool leave_region(struct region_thread *thread, struct task_st
 		return false;
 	drop_left(thread, slot);
 	if ((kind & STACKD_EXIT_ONCE) && leads_to_caller(kind))
-		leave_mpi(thread, slot);
+		leave_mpi(thread, slot, ctx->rax);
 	open = innermost(thread);
 	if (!open || open->slot != slot || !is_left(thread, open, cookie)) {
 		count_unmatched(cookie);

@@ -337,6 +337,11 @@ struct stackd_instance {
 #define STACKD_NOT_SAMPLED   (1ull << 63) /* a bit of the runnable part of a wait */
 #define STACKD_MOST_LATE_NS  ((1u << 28) - 1)
 
+/* In the bytes of a call of MPI, unless they are not known: */
+#define STACKD_MPI_OF_FILE	   (1ull << 62) /* read from a file, or written to it */
+#define STACKD_MPI_AT_MOST	   (1ull << 61) /* the size of the buffer: less may have been received */
+#define STACKD_MPI_BYTES_OF(value) ((value) & ((1ull << 56) - 1))
+
 /* A state of a wait that is none of the scheduler's, whose bit only dead tasks have: its thread
  * left the CPU since its cgroup had no quota left. */
 #define STACKD_STATE_THROTTLED 0x80

@@ -68,7 +68,11 @@ struct stackd_mpi_call {
 	__u64 vaddr;	 /* of its first instruction */
 	__u16 number;	 /* the same for all functions that make this call; 0: none */
 	__u8 goes_on;	 /* it may end with a jump to another function of MPI */
-	__u8 pad[5];
+	__u8 status;	 /* argument that is the address of the status, which says how much was
+			  * received, read or written; 0: none */
+	__u8 is_file;	 /* it writes what it sends, and reads what it receives */
+	__u8 is_at_most; /* less than the buffer's size may be received */
+	__u8 pad[2];
 };
 
 #define STACKD_MPI_LIBRARIES 16

@@ -203,7 +203,7 @@ static int cmd_report_lbr(const struct input_open *open)
 /* The view of wakers is of recordings that have some. */
 static int cmd_report_wakers(const struct input_open *open)
 {
-	uint32_t series;
+	uint64_t series;
 
 	if (store_reader_series(open->reader, &series) < 0 || series >> SERIES_WAIT_WAKER & 1)
 		return CMD_DONE;

@@ -75,7 +75,7 @@ static int cmd_stats_prometheus(const struct cmd_stats *args)
 /* Whether there are records of other metrics than samples, such as waits. */
 static bool has_other_metrics(struct store_reader *reader)
 {
-	uint32_t series;
+	uint64_t series;
 
 	return store_reader_series(reader, &series) >= 0 && series;
 }

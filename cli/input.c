@@ -170,7 +170,7 @@ void input_metric(struct argp_state *state, const char *arg, enum metric *ret_me
 
 	if (metric_find(arg, ret_metric))
 		return;
-	metric_put_names(UINT32_MAX, true, &b);
+	metric_put_names(UINT64_MAX, true, &b);
 	argp_error(state, "--metric: '%s' is none of %.*s", arg, (int)b.len, (const char *)b.data);
 }
 
@@ -413,7 +413,7 @@ static bool has_metric(const struct input *input, const char *path, const struct
 {
 	const struct metric_info *metric = metric_info(input->filter.metric);
 	struct buf b = {0};
-	uint32_t series;
+	uint64_t series;
 
 	if (store_reader_series(open->reader, &series) < 0 || series >> metric->series & 1 ||
 	    (metric->series == SERIES_CPU &&
@@ -432,7 +432,7 @@ bool input_has_times(enum metric metric, const char *path, struct store_reader *
 {
 	const struct store_recording *recording = &store_reader_tables(reader)->recording;
 	const char *name = metric_info(metric)->name;
-	uint32_t series;
+	uint64_t series;
 
 	if (!metric_info(metric)->has_samples || store_reader_series(reader, &series) < 0 ||
 	    metric_is_of(metric, series, store_is_timed(recording)))
@@ -451,7 +451,7 @@ bool input_has_times(enum metric metric, const char *path, struct store_reader *
 /* Whether the verb has something to show without samples. */
 static bool has_instances(const struct input *input, struct store_reader *reader)
 {
-	uint32_t series;
+	uint64_t series;
 
 	return input->takes_instances && store_reader_series(reader, &series) == 0 &&
 	       series & 1u << SERIES_REGION_TIME;

@@ -322,8 +322,6 @@ static enum exit_status make_parts(struct session *s)
 		err = recorder_use_copies(s->recorder);
 	if (!err && !regions_are_wanted(s->options) && !s->options->lbr)
 		err = recorder_close_files(s->recorder);
-	if (!err && s->options->mpi)
-		err = recorder_use_ranks(s->recorder);
 	if (!err && s->options->heights)
 		recorder_use_heights(s->recorder);
 	if (!err && s->options->judge)

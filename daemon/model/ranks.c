@@ -67,6 +67,16 @@ int ranks_prefetch(struct ranks *ranks, pid_t pid)
 	return set(ranks, pid, mpi_rank_read("/proc", pid, &rank) ? NULL : &rank);
 }
 
+int ranks_executed(struct ranks *ranks, pid_t pid)
+{
+	struct mpi_rank rank;
+	int err = mpi_rank_read("/proc", pid, &rank);
+
+	if (err && err != -ENOENT)
+		return 0;
+	return set(ranks, pid, err ? NULL : &rank);
+}
+
 int ranks_launched(struct ranks *ranks, const struct stackd_launched *launched)
 {
 	char environment[sizeof(launched->strings)];
@@ -89,8 +99,9 @@ int ranks_take(struct ranks *ranks, uint32_t process, pid_t pid, uint64_t *ret_v
 {
 	uint32_t index = int_map_find(&ranks->by_pid, (uint64_t)pid), given;
 
-	if (int_map_find(&ranks->given, process) != INT_MAP_NONE || !is_known(ranks, pid) ||
-	    !ranks->values.items[index])
+	if (index == INT_MAP_NONE || !ranks->values.items[index] ||
+	    ranks->values.items[index] == FORGOTTEN ||
+	    int_map_find(&ranks->given, process) != INT_MAP_NONE)
 		return 0;
 	if (int_map_enter(&ranks->given, process, 1, &given))
 		return -ENOMEM;

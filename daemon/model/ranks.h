@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ranks of processes in their MPI jobs. The kernel half sends what a program is launched with
- * (bpf/rank.bpf.h). The rank of a process that is older, or of which this was lost, is looked up in
- * /proc as soon as a record of it comes: it may have ended when that is taken in the order of time.
+ * The ranks of processes in their MPI jobs. With --mpi the kernel half sends what a program is
+ * launched with (bpf/rank.bpf.h). The rank of a process that is older, or of which this was lost,
+ * and of every process without --mpi, is looked up in /proc as soon as it executes a program or a
+ * record of it comes: it may have ended when that is taken in the order of time.
  */
 #ifndef MODEL_RANKS_H
 #define MODEL_RANKS_H
@@ -20,6 +21,9 @@ void ranks_free(struct ranks *ranks); /* NULL is fine */
 
 /* Looks a process's rank up, unless it is known. 0 or -ENOMEM. */
 int ranks_prefetch(struct ranks *ranks, pid_t pid);
+
+/* A process executes a program now: looks its rank up again, if it has not ended. 0 or -ENOMEM. */
+int ranks_executed(struct ranks *ranks, pid_t pid);
 
 /* A program has been executed: its rank replaces what was known of the process. To be called in the
  * order of time. 0 or -ENOMEM. */

@@ -83,6 +83,8 @@ static int make_parts(struct recorder *r)
 				&r->walks);
 	if (!err)
 		err = live_blocks_new(&r->blocks);
+	if (!err)
+		err = ranks_new(&r->ranks);
 	if (!err && !(r->readings = readings_new()))
 		err = -ENOMEM;
 	if (!err)
@@ -186,11 +188,6 @@ void recorder_use_intervals(struct recorder *r)
 void recorder_use_distance(struct recorder *r, uint64_t bytes)
 {
 	r->distance = (double)bytes;
-}
-
-int recorder_use_ranks(struct recorder *r)
-{
-	return ranks_new(&r->ranks);
 }
 
 int recorder_use_unheard(struct recorder *r)
@@ -383,8 +380,7 @@ int recorder_begin_anew(struct recorder *r)
 	r->wait_mean.is_known = false;
 	live_blocks_clear(r->blocks);
 	readings_begin_anew(r->readings);
-	if (r->ranks)
-		ranks_begin_anew(r->ranks);
+	ranks_begin_anew(r->ranks);
 	walks_begin_anew(r->walks);
 	if (r->tags)
 		tag_paths_begin_anew(r->tags);

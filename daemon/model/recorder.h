@@ -43,10 +43,6 @@ void recorder_use_distance(struct recorder *recorder, uint64_t bytes);
 /* Counts the programs of the target whose allocations are not recorded. 0 or -ENOMEM. */
 int recorder_use_unheard(struct recorder *recorder);
 
-/* Processes that have instances of regions may be of an MPI job: keeps their ranks. 0 or -ENOMEM.
- */
-int recorder_use_ranks(struct recorder *recorder);
-
 /* Records have the heights of frames (bpf/segment.bpf.h). */
 void recorder_use_heights(struct recorder *recorder);
 

@@ -74,7 +74,8 @@ int recorder_prefetch_event(struct recorder *r, const struct sideband_event *eve
 	if (!members_has(r->members, event->pid))
 		return 0;
 	if (event->kind == SIDEBAND_COMM && event->is_exec &&
-	    process_table_await_exec(r->processes, event->pid))
+	    (process_table_await_exec(r->processes, event->pid) ||
+	     ranks_executed(r->ranks, event->pid)))
 		return -ENOMEM;
 	if (event->kind != SIDEBAND_MMAP)
 		return prefetch_tags(r, event, NULL);
@@ -129,8 +130,7 @@ static int on_exit_event(struct recorder *r, const struct sideband_event *event)
 		members_remove(r->members, event->pid); /* that was its last thread */
 		live_blocks_forget(r->blocks, event->pid);
 		unheard_on_exit(r->unheard, event->pid);
-		if (r->ranks)
-			ranks_forget(r->ranks, event->pid);
+		ranks_forget(r->ranks, event->pid);
 	}
 	return err;
 }

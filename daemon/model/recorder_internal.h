@@ -50,10 +50,10 @@ struct recorder {
 	struct live_blocks *blocks; /* of sampled allocations */
 	struct unheard *unheard;    /* NULL: programs without allocations are not counted */
 	struct ask_files *files;    /* who reads files; NULL: this process does */
-	struct ranks *ranks;	    /* NULL: they are not looked up */
-	struct readings *readings;  /* of counters */
-	struct tables *tables;	    /* borrowed; NULL: none */
-	struct tagger *tagger;	    /* NULL: tags are not looked at */
+	struct ranks *ranks;
+	struct readings *readings; /* of counters */
+	struct tables *tables;	   /* borrowed; NULL: none */
+	struct tagger *tagger;	   /* NULL: tags are not looked at */
 	struct tag_paths *tags;
 
 	VEC(const struct object *) marks; /* by their index, what their instances are frames of */

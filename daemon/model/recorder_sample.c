@@ -133,7 +133,7 @@ int recorder_prefetch_record(struct recorder *r, const struct stackd_header *rec
 	if (cgroup)
 		err = cgroup_table_find(r->cgroups, cgroup, (pid_t)record_pid(record),
 					record->time_ns);
-	if (!err && r->ranks && record_instance(record, &instance))
+	if (!err)
 		err = ranks_prefetch(r->ranks, (pid_t)record_pid(record));
 	if (!err && record_instance(record, &instance) && instance.region == STACKD_WAIT &&
 	    wait_reason_has_object(&instance, false))
@@ -166,7 +166,21 @@ static const struct thread *thread_of(struct recorder *r, const struct stackd_he
 static int keep_bytes(struct recorder *r, enum metric_series series, uint64_t bytes,
 		      const struct store_sample *row)
 {
-	return bytes && bytes != STACKD_MPI_NOT_KNOWN ? recorder_keep(r, series, bytes, *row) : 0;
+	bytes = bytes == STACKD_MPI_NOT_KNOWN ? 0 : STACKD_MPI_BYTES_OF(bytes);
+	return bytes ? recorder_keep(r, series, bytes, *row) : 0;
+}
+
+/* Keeps what a call of MPI has received or read, and of that what is the size of the buffer. */
+static int keep_received(struct recorder *r, uint64_t bytes, const struct store_sample *row)
+{
+	bool is_known = bytes != STACKD_MPI_NOT_KNOWN;
+	int err = keep_bytes(
+		r, is_known && bytes & STACKD_MPI_OF_FILE ? SERIES_MPI_READ : SERIES_MPI_RECEIVED,
+		bytes, row);
+
+	return err || !is_known || !(bytes & STACKD_MPI_AT_MOST)
+		       ? err
+		       : keep_bytes(r, SERIES_MPI_AT_MOST, bytes, row);
 }
 
 /* Keeps what a call of MPI has sent and received. One of which either is not known is one call
@@ -174,10 +188,11 @@ static int keep_bytes(struct recorder *r, enum metric_series series, uint64_t by
 static int keep_mpi(struct recorder *r, const struct stackd_instance *i,
 		    const struct store_sample *row)
 {
-	int err = keep_bytes(r, SERIES_MPI_SENT, i->sent, row);
+	bool is_written = i->sent != STACKD_MPI_NOT_KNOWN && i->sent & STACKD_MPI_OF_FILE;
+	int err = keep_bytes(r, is_written ? SERIES_MPI_WRITTEN : SERIES_MPI_SENT, i->sent, row);
 
 	if (!err)
-		err = keep_bytes(r, SERIES_MPI_RECEIVED, i->received, row);
+		err = keep_received(r, i->received, row);
 	if (!err && (i->sent == STACKD_MPI_NOT_KNOWN || i->received == STACKD_MPI_NOT_KNOWN))
 		err = recorder_keep(r, SERIES_MPI_UNKNOWN, 1, *row);
 	return err;
@@ -204,7 +219,7 @@ static int keep_rank(struct recorder *r, uint32_t process, pid_t pid,
 		     const struct store_sample *row)
 {
 	uint64_t value;
-	int is = r->ranks ? ranks_take(r->ranks, process, pid, &value) : 0;
+	int is = ranks_take(r->ranks, process, pid, &value);
 
 	return is > 0 ? recorder_keep(r, SERIES_MPI_RANK, value, *row) : is;
 }
@@ -314,13 +329,12 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 		.origin = ret_end->origin,
 	};
 	err = readings_keep(r->readings, r->outbox, record, &sample);
+	if (!err)
+		err = keep_rank(r, process, (pid_t)record_pid(record), &sample);
 	if (err)
 		return err;
 	if (!is_instance)
 		return keep_sample(r, &sample);
-	err = keep_rank(r, process, (pid_t)record_pid(record), &sample);
-	if (err)
-		return err;
 	if (instance.region == STACKD_WAIT)
 		return recorder_wait(r, record, &instance, &sample);
 	if (instance.region == STACKD_WAKER)
@@ -343,8 +357,7 @@ static int take_record(struct recorder *r, const struct stackd_header *record)
 	if (record && record->kind == STACKD_RECORD_CODE) /* it is a part of the next record */
 		return 0;
 	if (record && record->kind == STACKD_RECORD_LAUNCHED)
-		return r->ranks ? ranks_launched(r->ranks, (const struct stackd_launched *)record)
-				: 0;
+		return ranks_launched(r->ranks, (const struct stackd_launched *)record);
 	if (record && record_instance(record, &instance) && instance.region == STACKD_FREE) {
 		r->instances++;
 		return recorder_end_allocation(r, record, &instance);

@@ -21,6 +21,29 @@ enum ways {
 	HAS_INIT = 2, /* one with _init behind it makes a request that does so when it is started */
 };
 
+/* Its argument with this number is a status, unless it does not block. */
+#define STATUS(number)	((number) << 4)
+#define STATUS_OF(ways) ((ways) >> 4)
+
+/* Functions for files, with the numbers of the arguments count and status: of a process's own
+ * pointer, of the shared one, and (with _at) with an offset before the buffer; of all processes of
+ * a communicator (_all, _ordered) in one call or in two, of which the first one says how much. */
+#define READS(name, c, status)                                                                     \
+	{                                                                                          \
+		"File_" name, {NONE}, {PART(c, (c) + 1, ONCE)}, 0, 0, STATUS(status), 0            \
+	}
+#define WRITES(name, c, status)                                                                    \
+	{                                                                                          \
+		"File_" name, {PART(c, (c) + 1, ONCE)}, {NONE}, 0, 0, STATUS(status), 0            \
+	}
+#define FILE_CALLS(way, verb)                                                                      \
+	way(verb, 3, 5), way(verb "_all", 3, 5), way(verb "_shared", 3, 5),                        \
+		way(verb "_ordered", 3, 5), way(verb "_at", 4, 6), way(verb "_at_all", 4, 6),      \
+		way("i" verb, 3, 0), way("i" verb "_all", 3, 0), way("i" verb "_shared", 3, 0),    \
+		way("i" verb "_at", 4, 0), way("i" verb "_at_all", 4, 0),                          \
+		way(verb "_all_begin", 3, 0), way(verb "_ordered_begin", 3, 0),                    \
+		way(verb "_at_all_begin", 4, 0)
+
 static const struct {
 	const char *name; /* without MPI_ */
 	struct stackd_mpi_part sent, received;
@@ -32,11 +55,10 @@ static const struct {
 	{"Bsend", {PEER(2, 3, 4)}, {NONE}, 0, 0, HAS_I | HAS_INIT, 0},
 	{"Ssend", {PEER(2, 3, 4)}, {NONE}, 0, 0, HAS_I | HAS_INIT, 0},
 	{"Rsend", {PEER(2, 3, 4)}, {NONE}, 0, 0, HAS_I | HAS_INIT, 0},
-	{"Recv", {NONE}, {PEER(2, 3, 4)}, 0, 0, HAS_I | HAS_INIT, 0},
-	{"Mrecv", {NONE}, {PART(2, 3, ONCE)}, 0, 0, 0, 0},
-	{"Imrecv", {NONE}, {PART(2, 3, ONCE)}, 0, 0, 0, 0},
-	{"Sendrecv", {PEER(2, 3, 4)}, {PEER(7, 8, 9)}, 0, 0, HAS_I, 0},
-	{"Sendrecv_replace", {PEER(2, 3, 4)}, {PEER(2, 3, 6)}, 0, 0, HAS_I, 0},
+	{"Recv", {NONE}, {PEER(2, 3, 4)}, 0, 0, HAS_I | HAS_INIT | STATUS(7), 0},
+	{"Mrecv", {NONE}, {PART(2, 3, ONCE)}, 0, 0, HAS_I | STATUS(5), 0},
+	{"Sendrecv", {PEER(2, 3, 4)}, {PEER(7, 8, 9)}, 0, 0, HAS_I | STATUS(12), 0},
+	{"Sendrecv_replace", {PEER(2, 3, 4)}, {PEER(2, 3, 6)}, 0, 0, HAS_I | STATUS(9), 0},
 	{"Start", {NONE}, {NONE}, 0, 0, 0, STACKD_MPI_START},
 	{"Startall", {NONE}, {NONE}, 0, 0, 0, STACKD_MPI_STARTALL},
 	/* Partitions are passed on as they are made ready, all of them between a start and the end:
@@ -131,6 +153,8 @@ static const struct {
 	 0,
 	 0,
 	 0},
+	FILE_CALLS(READS, "read"),
+	FILE_CALLS(WRITES, "write"),
 	{"Comm_size", {NONE}, {NONE}, 0, 0, 0, STACKD_MPI_COMM_SIZE},
 	{"Comm_rank", {NONE}, {NONE}, 0, 0, 0, STACKD_MPI_COMM_RANK},
 };
@@ -159,6 +183,7 @@ static bool is_fortran_end(const char *end)
 struct form {
 	bool is_init; /* a request is made */
 	bool is_wide; /* counts have 8 bytes */
+	bool is_i;    /* it does not block */
 };
 
 /* Takes an end off the start of *text, if it is there in any case. */
@@ -181,8 +206,10 @@ static bool is_name(const char *name, const char *call, unsigned ways, struct fo
 	if (!takes(&name, "MPI_"))
 		return false;
 	if ((ways & HAS_I) && tolower((unsigned char)*name) == 'i' &&
-	    strncasecmp(name + 1, call, strlen(call)) == 0)
+	    strncasecmp(name + 1, call, strlen(call)) == 0) {
+		form.is_i = true;
 		name++;
+	}
 	if (!takes(&name, call))
 		return false;
 	form.is_init = (ways & HAS_INIT) && takes(&name, "_init");
@@ -216,12 +243,17 @@ static struct stackd_mpi_call find(const char *name)
 					       .sent = calls[i].sent,
 					       .received = calls[i].received,
 					       .comm = calls[i].comm,
-					       .root = calls[i].root};
+					       .root = calls[i].root,
+					       .status = STATUS_OF(calls[i].ways)};
 		struct form form;
 
 		if (!is_name(name, calls[i].name, calls[i].ways, &form))
 			continue;
 		call.is_wide = form.is_wide || is_in_parts(&call);
+		call.is_file = strncmp(calls[i].name, "File_", 5) == 0;
+		call.is_at_most = STATUS_OF(calls[i].ways) || (call.is_file && call.received.how);
+		if (form.is_i || form.is_init)
+			call.status = 0;
 		if (call.kind == STACKD_MPI_COMM_SIZE || call.kind == STACKD_MPI_COMM_RANK)
 			call.result = 2;
 		if (form.is_init) {

@@ -10,6 +10,7 @@
 #include "sym/function_symbols.h"
 #include "sym/plt.h"
 #include "sym/symtab.h"
+#include "sym/unwind_bounds.h"
 
 #define STUB_END "@plt"
 
@@ -173,8 +174,23 @@ static bool has_jumps(const struct found_region *region)
 
 /* --- all of them ----------------------------------------------------------------------------- */
 
-/* Looks whether a function is one that a region jumps to. One whose code cannot be decoded is left
+/* Takes the exits of a function that a region jumps to. One whose code cannot be decoded is left
  * out: the region ends at the jump. */
+static int take_function(const struct follower *f, struct tail_call *call,
+			 const struct code_part *function)
+{
+	struct function_exits exits;
+	int err = function_exits_find(f->file, function, 1, &exits);
+
+	if (!err && exits.all.count) {
+		drop_jumps(call->region, call->vaddr);
+		err = take_exits(call->region, &exits);
+		call->is_found = true;
+	}
+	function_exits_free(&exits);
+	return err == -ENOEXEC ? 0 : err;
+}
+
 static int match(void *arg, const struct function_symbol *symbol)
 {
 	struct follower *f = arg;
@@ -183,19 +199,30 @@ static int match(void *arg, const struct function_symbol *symbol)
 
 	for (size_t i = 0; i < f->calls.count && !err; i++) {
 		struct tail_call *call = &f->calls.items[i];
-		struct function_exits exits;
 
-		if (call->is_found || !is_target(call, symbol))
-			continue;
-		err = function_exits_find(f->file, &part, 1, &exits);
-		if (!err && exits.all.count) {
-			drop_jumps(call->region, call->vaddr);
-			err = take_exits(call->region, &exits);
-			call->is_found = true;
-		}
-		function_exits_free(&exits);
-		err = err == -ENOEXEC ? 0 : err;
+		if (!call->is_found && is_target(call, symbol))
+			err = take_function(f, call, &part);
 	}
+	return err;
+}
+
+/* Takes functions that have no name (any more) by what unwinding knows of them. */
+static int match_nameless(struct follower *f)
+{
+	struct unwind_bounds *bounds = NULL;
+	int err = unwind_bounds_new(f->file, &bounds);
+
+	for (size_t i = 0; i < f->calls.count && !err; i++) {
+		struct tail_call *call = &f->calls.items[i];
+		const struct code_part part = {.vaddr = call->vaddr,
+					       .size = unwind_bounds_end(bounds, call->vaddr) -
+						       call->vaddr};
+
+		if (!call->is_found && !call->stub &&
+		    unwind_bounds_start(bounds, call->vaddr) == call->vaddr)
+			err = take_function(f, call, &part);
+	}
+	unwind_bounds_free(bounds);
 	return err;
 }
 
@@ -208,7 +235,9 @@ static int follow(struct follower *f, const struct elf_file *debug, struct found
 		if (is_left_by_jumps(&found->found.items[i]))
 			err = add_calls(f, &found->found.items[i]);
 	}
-	return err || !f->calls.count ? err : function_symbols_each(f->file, debug, match, f);
+	if (!err && f->calls.count)
+		err = function_symbols_each(f->file, debug, match, f);
+	return err || !f->calls.count ? err : match_nameless(f);
 }
 
 int tail_calls_follow(const struct elf_file *file, const struct elf_file *debug,

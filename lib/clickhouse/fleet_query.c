@@ -154,7 +154,7 @@ static int make_reader(struct fleet *f, const struct event *e)
 
 	snprintf(hosts, sizeof(hosts), "%" PRIu64 " hosts", e->hosts);
 	return store_memory_new(&recording, (uint32_t)e->windows,
-				1u << metric_info(f->query->metric)->series, &f->reader);
+				(uint64_t)1 << metric_info(f->query->metric)->series, &f->reader);
 }
 
 /* The newest event comes first. */

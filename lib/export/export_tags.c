@@ -118,7 +118,7 @@ static int tags_sum_up(struct export_tags *x, enum metric metric)
 
 static int tags_sum_all_up(struct export_tags *x)
 {
-	uint32_t series;
+	uint64_t series;
 	int err = store_reader_series(profile_reader(x->profile), &series);
 
 	if (!x->has_samples)

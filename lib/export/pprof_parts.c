@@ -94,7 +94,7 @@ static int add_others(struct pprof_parts *p)
 {
 	const struct profile_entry *own = p->entries;
 	const size_t n = p->n_entries;
-	uint32_t series;
+	uint64_t series;
 	int err = store_reader_series(profile_reader(p->profile), &series);
 
 	for (unsigned i = METRIC_CPU + 1; i < METRIC_COUNT && err == 0; i++) {

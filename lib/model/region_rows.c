@@ -3,6 +3,7 @@
 #include "model/region_rows.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -168,44 +169,43 @@ static int find_path(struct maker *m, const struct store_sample *record,
 	return *ret_path ? 0 : -ENOMEM;
 }
 
-static int add_sent(void *arg, const struct store_sample *record)
+/* A series of what calls of MPI have passed on, and where its sum is in the figures. */
+struct amount {
+	struct maker *maker;
+	enum metric_series series;
+	size_t offset;
+};
+
+static int add_amount(void *arg, const struct store_sample *record)
 {
+	const struct amount *amount = arg;
 	struct region_path *path;
-	int err = find_path(arg, record, &path);
+	int err = find_path(amount->maker, record, &path);
 
 	if (path)
-		path->figures.sent += record->period;
+		*(uint64_t *)((char *)&path->figures + amount->offset) += record->period;
 	return err;
 }
 
-static int add_received(void *arg, const struct store_sample *record)
+static int read_amounts(struct maker *m)
 {
-	struct region_path *path;
-	int err = find_path(arg, record, &path);
+	const struct amount amounts[] = {
+		{m, SERIES_MPI_SENT, offsetof(struct region_figures, sent)},
+		{m, SERIES_MPI_RECEIVED, offsetof(struct region_figures, received)},
+		{m, SERIES_MPI_READ, offsetof(struct region_figures, read)},
+		{m, SERIES_MPI_WRITTEN, offsetof(struct region_figures, written)},
+		{m, SERIES_MPI_AT_MOST, offsetof(struct region_figures, at_most)},
+		{m, SERIES_MPI_UNKNOWN, offsetof(struct region_figures, unknown)},
+	};
+	int err = 0;
 
-	if (path)
-		path->figures.received += record->period;
+	for (size_t i = 0; i < sizeof(amounts) / sizeof(*amounts) && !err; i++) {
+		struct amount amount = amounts[i];
+
+		err = store_reader_records(profile_reader(m->profile), amount.series, add_amount,
+					   &amount);
+	}
 	return err;
-}
-
-static int add_unknown(void *arg, const struct store_sample *record)
-{
-	struct region_path *path;
-	int err = find_path(arg, record, &path);
-
-	if (path)
-		path->figures.unknown += record->period;
-	return err;
-}
-
-static int read_bytes(struct maker *m)
-{
-	struct store_reader *reader = profile_reader(m->profile);
-	int err = store_reader_records(reader, SERIES_MPI_SENT, add_sent, m);
-
-	if (!err)
-		err = store_reader_records(reader, SERIES_MPI_RECEIVED, add_received, m);
-	return err ? err : store_reader_records(reader, SERIES_MPI_UNKNOWN, add_unknown, m);
 }
 
 static int read_series(struct maker *m)
@@ -220,7 +220,7 @@ static int read_series(struct maker *m)
 	m->at = 0;
 	if (!err)
 		err = store_reader_records(reader, SERIES_REGION_NESTED_CPU, add_nested_cpu, m);
-	return err ? err : read_bytes(m);
+	return err ? err : read_amounts(m);
 }
 
 /* --- by region ------------------------------------------------------------------------------- */
@@ -306,6 +306,9 @@ static void add_figures(struct region_row *row, const struct region_path *path)
 	sum->own_ns += f->own_ns;
 	sum->sent += f->sent;
 	sum->received += f->received;
+	sum->read += f->read;
+	sum->written += f->written;
+	sum->at_most += f->at_most;
 	sum->unknown += f->unknown;
 	sum->total_ns += path->is_within ? 0 : f->total_ns;
 	sum->cpu_ns += path->is_within ? 0 : f->cpu_ns;

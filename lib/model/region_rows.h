@@ -26,7 +26,9 @@ struct region_figures {
 	uint64_t least_ns, most_ns;	   /* of one instance that is a visit; whole, as are */
 	uint64_t ended_ns;		   /* all of these together */
 	uint64_t sent, received;	   /* bytes, of calls of MPI */
-	uint64_t unknown;		   /* calls of MPI whose bytes cannot be told */
+	uint64_t read, written;		   /* bytes of files, likewise */
+	uint64_t at_most; /* of `received` and `read`, what is the size of buffers */
+	uint64_t unknown; /* calls of MPI whose bytes cannot be told */
 };
 
 /* The instances with one call path. */

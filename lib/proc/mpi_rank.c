@@ -10,18 +10,24 @@
 #include <string.h>
 #include <unistd.h>
 
+#define FEW_BYTES  (1u << 14)
 #define MOST_BYTES (1u << 20) /* of an environment that are read */
 #define MOST_RANKS (1u << 30)
 
-/* The launchers' variables: what the first pair that is there says, holds. */
+/*
+ * The launchers' variables: what the first pair that is there says, holds. Slurm gives its own to
+ * the script of a job, too, as task 0 of all that the job may have, and what the script runs by
+ * itself inherits them: that is no rank. Only what srun starts, a step, has the step's number.
+ */
 static const struct {
-	const char *rank, *size;
+	const char *rank, *sizes[2];
+	const char *beside; /* that must be there, too; NULL: none */
 } variables[] = {
-	{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
-	{"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
-	{"PMI_RANK", "PMI_SIZE"},
-	{"PMIX_RANK", "SLURM_NTASKS"},
-	{"SLURM_PROCID", "SLURM_NTASKS"},
+	{"OMPI_COMM_WORLD_RANK", {"OMPI_COMM_WORLD_SIZE", NULL}, NULL},
+	{"MV2_COMM_WORLD_RANK", {"MV2_COMM_WORLD_SIZE", NULL}, NULL},
+	{"PMI_RANK", {"PMI_SIZE", NULL}, NULL},
+	{"PMIX_RANK", {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}, NULL},
+	{"SLURM_PROCID", {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}, "SLURM_STEP_ID"},
 };
 
 /* Returns the number that a variable has; -1: it is not there, or is no such number. */
@@ -44,43 +50,73 @@ static int64_t number_of(const char *environ, size_t size, const char *name)
 	return -1;
 }
 
+/* Returns the size that goes with a rank; 0: it is not known. */
+static uint32_t size_of(const char *environ, size_t size, const char *const *names, int64_t rank)
+{
+	int64_t n = -1;
+
+	for (size_t i = 0; i < 2 && names[i] && n < 0; i++)
+		n = number_of(environ, size, names[i]);
+	return n > rank ? (uint32_t)n : 0;
+}
+
 int mpi_rank_find(const char *environ, size_t size, struct mpi_rank *ret_rank)
 {
 	for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-		int64_t rank = number_of(environ, size, variables[i].rank), n;
+		const char *beside = variables[i].beside;
+		int64_t rank = number_of(environ, size, variables[i].rank);
 
-		if (rank < 0)
+		if (rank < 0 || (beside && number_of(environ, size, beside) < 0))
 			continue;
-		n = number_of(environ, size, variables[i].size);
-		*ret_rank = (struct mpi_rank){.rank = (uint32_t)rank,
-					      .size = n > rank ? (uint32_t)n : 0};
+		*ret_rank =
+			(struct mpi_rank){.rank = (uint32_t)rank,
+					  .size = size_of(environ, size, variables[i].sizes, rank)};
 		return 0;
 	}
 	return -ENOENT;
 }
 
+/* Reads a file to its end, or as much as is looked at, with a 0 behind it. 0 or -errno. */
+static int read_all(int fd, char **ret_bytes, size_t *ret_size)
+{
+	size_t size = 0, room = FEW_BYTES;
+	char *bytes = malloc(room + 1), *more;
+	ssize_t got = 1;
+
+	while (bytes && got > 0 && size < MOST_BYTES) {
+		if (size == room) {
+			room *= 2;
+			more = realloc(bytes, room + 1);
+			if (!more)
+				free(bytes);
+			bytes = more;
+			continue;
+		}
+		got = read(fd, bytes + size, room - size);
+		size += got > 0 ? (size_t)got : 0;
+	}
+	if (!bytes)
+		return -ENOMEM;
+	bytes[size] = '\0';
+	*ret_bytes = bytes;
+	*ret_size = size;
+	return got < 0 ? -errno : 0;
+}
+
 int mpi_rank_read(const char *root, pid_t pid, struct mpi_rank *ret_rank)
 {
-	char path[256], *environ;
-	size_t size = 0;
-	ssize_t got = 1;
+	char path[256], *environ = NULL;
+	size_t size;
 	int fd, err;
 
 	snprintf(path, sizeof(path), "%s/%d/environ", root, (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return -errno;
-	environ = malloc(MOST_BYTES + 1);
-	while (environ && got > 0 && size < MOST_BYTES) {
-		got = read(fd, environ + size, MOST_BYTES - size);
-		size += got > 0 ? (size_t)got : 0;
-	}
-	err = !environ ? -ENOMEM : got < 0 ? -errno : 0;
+		return errno == ENOENT ? -ESRCH : -errno;
+	err = read_all(fd, &environ, &size);
 	close(fd);
-	if (!err) {
-		environ[size] = '\0';
+	if (!err)
 		err = mpi_rank_find(environ, size, ret_rank);
-	}
 	free(environ);
 	return err;
 }

@@ -9,6 +9,7 @@
 #include "report/region_view.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/text.h"
 #include "model/region_rows.h"
@@ -34,16 +35,30 @@ static uint64_t bandwidth(const struct region_figures *f, uint64_t bytes)
 	return f->total_ns ? (uint64_t)((double)bytes * 1e9 / (double)f->total_ns) : 0;
 }
 
-/* Whether any region has bytes: the others are not shown with columns for them. */
-static bool have_bytes(const struct region_rows *rows)
+/* The columns for what only some recordings have. */
+struct columns {
+	bool bytes; /* of MPI */
+	bool files; /* bytes of these */
+	bool at_most;
+};
+
+static struct columns columns_of(const struct region_rows *rows)
 {
+	struct columns columns = {0};
+
 	for (size_t i = 0; i < rows->regions.count; i++) {
 		const struct region_figures *f = &rows->regions.items[i].figures;
 
-		if (f->sent || f->received || f->unknown)
-			return true;
+		columns.files |= f->read || f->written;
+		columns.bytes |= f->sent || f->received || f->read || f->written || f->unknown;
+		columns.at_most |= f->at_most;
 	}
-	return false;
+	return columns;
+}
+
+static uint64_t all_bytes(const struct region_figures *f)
+{
+	return f->sent + f->received + f->read + f->written;
 }
 
 static uint64_t mean(const struct region_figures *f)
@@ -187,22 +202,36 @@ static void put_time(struct buf *b, uint64_t ns)
 	text_printf(b, " %10s", metric_amount(METRIC_REGION_TIME, ns, amount));
 }
 
-/* The bytes that were sent and received, and how many a second of the time in the region. */
-static void put_bytes(struct buf *b, const struct region_figures *f)
+/* An amount of bytes; `at_most`: some of them are the sizes of buffers. */
+static void put_amount(struct buf *b, uint64_t bytes, bool at_most)
 {
-	char sent[METRIC_AMOUNT_MAX], received[METRIC_AMOUNT_MAX], rate[METRIC_AMOUNT_MAX];
-	uint64_t both = f->sent + f->received;
+	char amount[METRIC_AMOUNT_MAX], text[METRIC_AMOUNT_MAX + 2];
 
-	text_printf(b, " %11s %11s", metric_number(METRIC_MPI_SENT, f->sent, sent),
-		    metric_number(METRIC_MPI_SENT, f->received, received));
+	snprintf(text, sizeof(text), "%s%s", at_most ? "<=" : "",
+		 metric_number(METRIC_MPI_SENT, bytes, amount));
+	text_printf(b, " %13s", text);
+}
+
+/* The bytes that were sent and received, and how many a second of the time in the region. */
+static void put_bytes(struct buf *b, const struct region_figures *f, const struct columns *columns)
+{
+	char rate[METRIC_AMOUNT_MAX];
+
+	put_amount(b, f->sent, false);
+	put_amount(b, f->received, f->at_most && f->received);
+	if (columns->files) {
+		put_amount(b, f->read, f->at_most && f->read);
+		put_amount(b, f->written, false);
+	}
 	if (f->unknown)
 		text_printf(b, " %13s", "not all known");
 	else
-		text_printf(b, " %11s/s", metric_number(METRIC_MPI_SENT, bandwidth(f, both), rate));
+		text_printf(b, " %11s/s",
+			    metric_number(METRIC_MPI_SENT, bandwidth(f, all_bytes(f)), rate));
 }
 
 static void put_figures(const struct profile *profile, const struct region_figures *f,
-			uint32_t n_threads, bool has_bytes, struct buf *b)
+			uint32_t n_threads, const struct columns *columns, struct buf *b)
 {
 	char share[TEXT_SHARE_MAX];
 
@@ -215,8 +244,8 @@ static void put_figures(const struct profile *profile, const struct region_figur
 	put_time(b, f->most_ns);
 	text_printf(b, " %5s%%",
 		    text_share(f->total_ns, time_of_threads(profile, n_threads), share));
-	if (has_bytes)
-		put_bytes(b, f);
+	if (columns->bytes)
+		put_bytes(b, f, columns);
 	text_put_raw(b, "  ");
 }
 
@@ -231,17 +260,17 @@ static int write_region(struct profile *profile, const struct region_rows *rows,
 			const struct region_row *row, const struct report_options *options,
 			struct buf *b, FILE *out)
 {
-	const bool has_bytes = have_bytes(rows);
+	const struct columns columns = columns_of(rows);
 	int err;
 
-	put_figures(profile, &row->figures, row->n_threads, has_bytes, b);
+	put_figures(profile, &row->figures, row->n_threads, &columns, b);
 	text_put_name(b, row->name, options->utf8);
 	treeview_object(b, text_basename(row->symbol->object), options);
 	err = write_row(b, options, out);
 	for (uint32_t i = row->first; !err && i < row->first + row->count; i++) {
 		const struct region_path *path = &rows->paths.items[i];
 
-		put_figures(profile, &path->figures, path->n_threads, has_bytes, b);
+		put_figures(profile, &path->figures, path->n_threads, &columns, b);
 		text_put_raw(b, "  ");
 		put_callers(profile, path->node, b, put_text_name);
 		err = write_row(b, options, out);
@@ -257,21 +286,33 @@ static int write_part(const struct view *v, uint32_t part, const struct report_o
 	return write_row(b, options, out);
 }
 
+static void put_head(const struct columns *columns, struct buf *b)
+{
+	text_printf(b,
+		    "\n#   visits      total        own        CPU       mean      "
+		    "least       most  share%s%s%s  region, and below it its callers\n"
+		    "# share: of the time of the threads that passed through\n",
+		    columns->bytes ? "          sent      received" : "",
+		    columns->files ? "          read       written" : "",
+		    columns->bytes ? "     bandwidth" : "");
+	if (columns->at_most)
+		text_put_raw(b, "# <=: of some calls it is the size of the buffer, since no status "
+				"told how much arrived\n");
+}
+
 int region_view_text(struct profile *profile, const struct report_options *options, FILE *out)
 {
+	struct columns columns;
 	struct view v;
 	struct buf b = {0};
 	int err = make_view(profile, options->by, &v);
 
+	columns = columns_of(&v.rows);
 	if (!err)
 		err = report_header_text(profile, options, out);
 	if (!err) {
 		put_lacks(profile, &b);
-		text_printf(&b,
-			    "\n#   visits      total        own        CPU       mean      "
-			    "least       most  share%s  region, and below it its callers\n"
-			    "# share: of the time of the threads that passed through\n",
-			    have_bytes(&v.rows) ? "        sent    received     bandwidth" : "");
+		put_head(&columns, &b);
 		err = text_flush(&b, out);
 	}
 	for (size_t i = 0; !err && i < v.rows.regions.count; i++) {
@@ -302,7 +343,11 @@ static void json_figures(const struct profile *profile, const struct region_figu
 	text_printf(b,
 		    ",\"sent_bytes\":%" PRIu64 ",\"received_bytes\":%" PRIu64
 		    ",\"unknown_calls\":%" PRIu64 ",\"bytes_per_second\":%" PRIu64,
-		    f->sent, f->received, f->unknown, bandwidth(f, f->sent + f->received));
+		    f->sent, f->received, f->unknown, bandwidth(f, all_bytes(f)));
+	text_printf(b,
+		    ",\"read_bytes\":%" PRIu64 ",\"written_bytes\":%" PRIu64
+		    ",\"at_most_bytes\":%" PRIu64,
+		    f->read, f->written, f->at_most);
 }
 
 static int json_region(struct profile *profile, const struct view *v, const struct region_row *row,

@@ -24,7 +24,7 @@
 #include "stack/provenance.h"
 
 struct report_stats {
-	uint32_t series; /* series that have records */
+	uint64_t series; /* series that have records */
 	uint64_t reasons[STACKD_END_COUNT + 1];
 	uint64_t collisions; /* nodes whose tag an earlier node has */
 	double kernel_ns;    /* per sample; negative if not measured */
@@ -153,7 +153,7 @@ static void json_reasons(struct buf *b, const struct report_stats *s)
 	text_put_raw(b, "}");
 }
 
-static void json_metrics(struct buf *b, uint32_t series, bool is_timed)
+static void json_metrics(struct buf *b, uint64_t series, bool is_timed)
 {
 	const char *before = "";
 

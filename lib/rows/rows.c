@@ -291,7 +291,7 @@ static int add_metric(struct rows *rows, struct profile *of, enum metric metric)
 int rows_add(struct rows *rows, struct profile *profile)
 {
 	enum metric metric = profile_filter(profile)->metric;
-	uint32_t series;
+	uint64_t series;
 	int err = store_reader_series(profile_reader(profile), &series);
 
 	if (err < 0)

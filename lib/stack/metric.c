@@ -45,6 +45,18 @@ static const struct metric_info metrics[METRIC_COUNT] = {
 				.series = SERIES_MPI_UNKNOWN,
 				.unit = METRIC_TIMES,
 				.records = "calls"},
+	[METRIC_MPI_READ] = {.name = "mpi.read",
+			     .series = SERIES_MPI_READ,
+			     .unit = METRIC_BYTES,
+			     .records = "calls"},
+	[METRIC_MPI_WRITTEN] = {.name = "mpi.written",
+				.series = SERIES_MPI_WRITTEN,
+				.unit = METRIC_BYTES,
+				.records = "calls"},
+	[METRIC_MPI_AT_MOST] = {.name = "mpi.at_most",
+				.series = SERIES_MPI_AT_MOST,
+				.unit = METRIC_BYTES,
+				.records = "calls"},
 	[METRIC_ALLOC_BYTES] = {.name = "alloc.bytes",
 				.series = SERIES_ALLOC_BYTES,
 				.error = SERIES_ALLOC_ERROR,
@@ -178,7 +190,7 @@ const char *metric_amount(enum metric metric, uint64_t value,
 	return ret_text;
 }
 
-bool metric_is_of(enum metric metric, uint32_t series, bool is_timed)
+bool metric_is_of(enum metric metric, uint64_t series, bool is_timed)
 {
 	const struct metric_info *info = &metrics[metric];
 
@@ -187,7 +199,7 @@ bool metric_is_of(enum metric metric, uint32_t series, bool is_timed)
 	return series >> info->series & 1;
 }
 
-void metric_put_names(uint32_t series, bool is_timed, struct buf *b)
+void metric_put_names(uint64_t series, bool is_timed, struct buf *b)
 {
 	const char *before = "";
 

@@ -34,11 +34,11 @@ enum metric_series {
 	SERIES_CPU_OUTSIDE, /* a sample outside of regions; the ns of CPU time that it stands for */
 	SERIES_FREED_BYTES, /* the end of a sampled allocation, under the path and thread that it
 			     * came from; the bytes that it stands for */
-	SERIES_FREED_OBJECTS, /* the same; the blocks */
-	SERIES_MPI_UNKNOWN,   /* an MPI call that sent or received bytes that could not be told */
-	SERIES_ALLOC_ERROR,   /* beside each one of SERIES_ALLOC_BYTES: its standard error */
-	SERIES_FREED_ERROR,   /* beside each one of SERIES_FREED_BYTES: that of the allocation */
-	SERIES_FREED_AGE,     /* the same; ns since the allocation */
+	SERIES_FREED_OBJECTS,  /* the same; the blocks */
+	SERIES_MPI_UNKNOWN,    /* an MPI call that sent or received bytes that could not be told */
+	SERIES_ALLOC_ERROR,    /* beside each one of SERIES_ALLOC_BYTES: its standard error */
+	SERIES_FREED_ERROR,    /* beside each one of SERIES_FREED_BYTES: that of the allocation */
+	SERIES_FREED_AGE,      /* the same; ns since the allocation */
 	SERIES_MEMORY_TOUCHED, /* a sampled page fault; the bytes that it stands for */
 	SERIES_MEMORY_ERROR,   /* beside each one of these: its standard error */
 	SERIES_MEMORY_MAPPED,  /* bytes that a process has asked the kernel for */
@@ -64,6 +64,10 @@ enum metric_series {
 	SERIES_THREAD_END,   /* no quantity: when a thread ended; of several the last */
 	SERIES_THREAD_BEGIN, /* no quantity: since when its waits are measured, where no wait of it
 			      * begins then */
+	SERIES_MPI_READ,     /* bytes that an MPI call read from a file */
+	SERIES_MPI_WRITTEN,  /* bytes that one wrote */
+	SERIES_MPI_AT_MOST,  /* of the bytes that one received or read, those that are the size of
+			      * its buffer: nothing told how much there was */
 	SERIES_COUNT
 };
 
@@ -80,6 +84,9 @@ enum metric {
 	METRIC_MPI_SENT,
 	METRIC_MPI_RECEIVED,
 	METRIC_MPI_UNKNOWN,
+	METRIC_MPI_READ,
+	METRIC_MPI_WRITTEN,
+	METRIC_MPI_AT_MOST,
 	METRIC_ALLOC_BYTES,
 	METRIC_ALLOC_OBJECTS,
 	METRIC_HEAP_LIVE,
@@ -137,10 +144,10 @@ const char *metric_number(enum metric metric, uint64_t value,
 
 /* Returns whether there are records of the metric in a recording that has these series (bit 1 <<
  * number). `is_timed`: its samples are times, without which there are no sums of both. */
-bool metric_is_of(enum metric metric, uint32_t series, bool is_timed);
+bool metric_is_of(enum metric metric, uint64_t series, bool is_timed);
 
 /* Appends the names of the metrics that metric_is_of() tells of, with commas between them. */
-void metric_put_names(uint32_t series, bool is_timed, struct buf *b);
+void metric_put_names(uint64_t series, bool is_timed, struct buf *b);
 
 /* Finds a metric by its name. Returns false if there is none. */
 bool metric_find(const char *name, enum metric *ret_metric);

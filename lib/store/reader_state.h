@@ -47,7 +47,7 @@ struct store_reader {
 	bool is_summed; /* made by store_memory.c: no db, and sums in the place of samples */
 	VEC(struct store_sum) sums;
 	VEC(struct store_labels) labels; /* of threads */
-	uint32_t series;		 /* bit 1 << number: what they are sums of */
+	uint64_t series;		 /* bit 1 << number: what they are sums of */
 };
 
 /* Prepares a query whose parameters are 64-bit integers. 0 or -errno. */

@@ -43,7 +43,7 @@ static int begin(struct store_reader *r)
 	return err == 0 ? VEC_RESERVE(&r->sums, 1) : err;
 }
 
-int store_memory_new(const struct store_recording *recording, uint32_t recordings, uint32_t series,
+int store_memory_new(const struct store_recording *recording, uint32_t recordings, uint64_t series,
 		     struct store_reader **ret_reader)
 {
 	struct store_reader *r = calloc(1, sizeof(*r));

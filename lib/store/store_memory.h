@@ -13,7 +13,7 @@
 
 /* Makes an empty reader; `recordings` is how many were added up, `series` (bit 1 << number) of what
  * the sums are. 0 or -ENOMEM. store_reader_close() frees it. */
-int store_memory_new(const struct store_recording *recording, uint32_t recordings, uint32_t series,
+int store_memory_new(const struct store_recording *recording, uint32_t recordings, uint64_t series,
 		     struct store_reader **ret_reader);
 
 /* Append to its tables; what is referred to must be there. `number` is ignored. 0 or -ENOMEM. */

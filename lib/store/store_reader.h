@@ -94,7 +94,7 @@ const struct store_sum *store_reader_sums(const struct store_reader *reader, siz
 
 /* Tells which series the recordings have records of: bit 1 << number, without those that this
  * version does not know. 0 or -errno. */
-int store_reader_series(struct store_reader *reader, uint32_t *ret_series);
+int store_reader_series(struct store_reader *reader, uint64_t *ret_series);
 
 /* The same as store_reader_samples() for any series (stack/metric.h), whose values are the periods;
  * one that the recording does not have is empty. */

@@ -217,7 +217,7 @@ static int samples_run(struct samples *s)
 	return err;
 }
 
-static int samples_add_series(struct store_reader *reader, uint32_t *series)
+static int samples_add_series(struct store_reader *reader, uint64_t *series)
 {
 	const int64_t parameters[] = {reader->tables.recording.id};
 	sqlite3_stmt *stmt;
@@ -232,16 +232,18 @@ static int samples_add_series(struct store_reader *reader, uint32_t *series)
 	while ((rc = sqlite3_step(stmt)) == SQLITE_ROW) {
 		int64_t kind = sqlite3_column_int64(stmt, 0);
 
-		for (uint32_t i = 0; i < SERIES_READING; i++)
-			*series |= (uint32_t)(kind == table_series_kind(i)) << i;
+		for (uint32_t i = 0; i < SERIES_COUNT; i++) {
+			if (i < SERIES_READING || i > SERIES_THREAD_BEGIN)
+				*series |= (uint64_t)(kind == table_series_kind(i)) << i;
+		}
 	}
 	sqlite3_finalize(stmt);
 	return store_db_errno(reader->db, rc);
 }
 
-int store_reader_series(struct store_reader *reader, uint32_t *ret_series)
+int store_reader_series(struct store_reader *reader, uint64_t *ret_series)
 {
-	uint32_t series = 0;
+	uint64_t series = 0;
 	int err = 0;
 
 	if (reader->is_summed)

@@ -142,7 +142,8 @@ static int begin(struct reading *rd, enum metric metric, const char *name, uint3
 	snprintf(hosts, sizeof(hosts), "%" PRIu32 " hosts", strings_count(rd->hosts));
 	rec.host = strings_count(rd->hosts) == 1 ? strings_at(rd->hosts, 0) : hosts;
 	*ret_left_out = (uint32_t)set->recordings.count - count;
-	return store_memory_new(&rec, count, 1u << metric_info(metric)->series, &rd->reader);
+	return store_memory_new(&rec, count, (uint64_t)1 << metric_info(metric)->series,
+				&rd->reader);
 }
 
 /* --- names ------------------------------------------------------------------------------------ */

@@ -72,6 +72,15 @@ static long sum_typed(const int *values, const MPI_Datatype *types, MPI_Comm com
 	return all;
 }
 
+static unsigned long arrived(MPI_Status *status, unsigned long most)
+{
+	int n;
+
+	if (status == MPI_STATUS_IGNORE || PMPI_Get_count(status, MPI_BYTE, &n))
+		return most;
+	return n;
+}
+
 /* What is not passed on has no datatype. */
 #define BYTES(count, type) ((count) > 0 ? (count) * size_of(type) : 0)
 
@@ -203,6 +212,10 @@ BYTES = {
 }
 
 
+# Functions whose last argument is a status, which tells what was received.
+TELL = "MPI_Recv", "MPI_Mrecv", "MPI_Sendrecv", "MPI_Sendrecv_replace"
+
+
 def bytes_of(name):
     """What a function sends and receives, and whether a request does so when it is started."""
     call, _, end = name[len("MPI_"):].partition("_init")
@@ -235,6 +248,8 @@ def function(index, kind, name, words, arguments):
     sent, received = ("(%s)" % part.format(*arguments).replace("IN_PLACE", "MPI_IN_PLACE")
                       for part in (sent, received))
     keep = "keep(*%s, sent, received); sent = received = 0;" % arguments[-1] if is_init else ""
+    if name.replace("_c", "") in TELL:
+        keep = "received = arrived(%s, received);" % arguments[-1]
     return FUNCTION.format(type=kind, name=name, parameters=", ".join(words) or "void", index=index,
                            sent=sent, received=received, kept=keep, converted="",
                            call="returned = P%s(%s)" % (name, ", ".join(arguments)))

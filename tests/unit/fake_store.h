@@ -75,7 +75,7 @@ const struct store_sum *store_reader_sums(const struct store_reader *reader, siz
 	return NULL;
 }
 
-int store_reader_series(struct store_reader *reader, uint32_t *ret_series)
+int store_reader_series(struct store_reader *reader, uint64_t *ret_series)
 {
 	(void)reader;
 	*ret_series = 1u << SERIES_CPU;

@@ -57,16 +57,30 @@ static void test_kinds(void **state)
 		const char *name;
 		unsigned kind;
 	} all[] = {
-		{"MPI_Send", STACKD_MPI_BYTES},		 {"MPI_Isend", STACKD_MPI_BYTES},
-		{"MPI_Send_c", STACKD_MPI_BYTES},	 {"MPI_Send_init", STACKD_MPI_INIT},
-		{"MPI_Send_init_c", STACKD_MPI_INIT},	 {"mpi_send_", STACKD_MPI_WITHIN},
-		{"mpi_isend__", STACKD_MPI_WITHIN},	 {"mpi_allreduce_init_", STACKD_MPI_WITHIN},
-		{"MPI_Send_f08", STACKD_MPI_WITHIN},	 {"MPI_Start", STACKD_MPI_START},
-		{"MPI_Startall", STACKD_MPI_STARTALL},	 {"MPI_Comm_size", STACKD_MPI_COMM_SIZE},
-		{"MPI_Comm_rank", STACKD_MPI_COMM_RANK}, {"MPI_Barrier", STACKD_MPI_OTHER},
-		{"MPI_Wait", STACKD_MPI_OTHER},		 {"MPI_Sendx", STACKD_MPI_OTHER},
-		{"MPI_Iput", STACKD_MPI_OTHER},		 {"MPI_Comm_size_init", STACKD_MPI_OTHER},
-		{"MPI_File_write", STACKD_MPI_OTHER},
+		{"MPI_Send", STACKD_MPI_BYTES},
+		{"MPI_Isend", STACKD_MPI_BYTES},
+		{"MPI_Send_c", STACKD_MPI_BYTES},
+		{"MPI_Send_init", STACKD_MPI_INIT},
+		{"MPI_Send_init_c", STACKD_MPI_INIT},
+		{"mpi_send_", STACKD_MPI_WITHIN},
+		{"mpi_isend__", STACKD_MPI_WITHIN},
+		{"mpi_allreduce_init_", STACKD_MPI_WITHIN},
+		{"MPI_Send_f08", STACKD_MPI_WITHIN},
+		{"MPI_Start", STACKD_MPI_START},
+		{"MPI_Startall", STACKD_MPI_STARTALL},
+		{"MPI_Comm_size", STACKD_MPI_COMM_SIZE},
+		{"MPI_Comm_rank", STACKD_MPI_COMM_RANK},
+		{"MPI_Barrier", STACKD_MPI_OTHER},
+		{"MPI_Wait", STACKD_MPI_OTHER},
+		{"MPI_Sendx", STACKD_MPI_OTHER},
+		{"MPI_Iput", STACKD_MPI_OTHER},
+		{"MPI_Comm_size_init", STACKD_MPI_OTHER},
+		{"MPI_File_write", STACKD_MPI_BYTES},
+		{"MPI_File_iread_at_all", STACKD_MPI_BYTES},
+		{"MPI_File_write_ordered_begin", STACKD_MPI_BYTES},
+		{"mpi_file_read_at_f08ts_", STACKD_MPI_WITHIN},
+		{"MPI_File_write_ordered_end", STACKD_MPI_OTHER},
+		{"MPI_File_seek", STACKD_MPI_OTHER},
 	};
 
 	(void)state;
@@ -119,6 +133,57 @@ static void test_fortran(void **state)
 	assert_int_equal(find("mpi_startall_f08_").number, find("MPI_Startall").number);
 	assert_int_equal(find("mpi_startall_").sent.how, STACKD_MPI_UNKNOWN);
 	assert_int_equal(find("mpi_send_init_").sent.how, STACKD_MPI_NONE);
+}
+
+/* What is read from a file, or written, is marked; offsets come before buffers. */
+static void test_files(void **state)
+{
+	struct stackd_mpi_call read = find("MPI_File_read_at_all"), write = find("MPI_File_iwrite");
+
+	(void)state;
+	assert_true(read.is_file && read.is_at_most);
+	assert_int_equal(read.received.count, 4);
+	assert_int_equal(read.received.type, 5);
+	assert_int_equal(read.sent.how, STACKD_MPI_NONE);
+	assert_int_equal(read.status, 6);
+	assert_true(write.is_file && !write.is_at_most);
+	assert_int_equal(write.sent.count, 3);
+	assert_int_equal(write.received.how, STACKD_MPI_NONE);
+	assert_int_equal(write.status, 0);
+	assert_true(find("MPI_File_read_all_c").is_wide);
+	assert_false(find("MPI_Send").is_file);
+}
+
+/* Which argument is the status, if the function has ended what it does, and which buffers can be
+ * larger than what comes. */
+static void test_statuses(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned status, is_at_most;
+	} all[] = {
+		{"MPI_Recv", 7, 1},
+		{"MPI_Recv_c", 7, 1},
+		{"MPI_Irecv", 0, 1},
+		{"MPI_Recv_init", 0, 1},
+		{"MPI_Mrecv", 5, 1},
+		{"MPI_Imrecv", 0, 1},
+		{"MPI_Sendrecv", 12, 1},
+		{"MPI_Isendrecv", 0, 1},
+		{"MPI_Sendrecv_replace", 9, 1},
+		{"MPI_File_read_shared", 5, 1},
+		{"MPI_File_read_all_begin", 0, 1},
+		{"MPI_Bcast", 0, 0},
+		{"MPI_Get", 0, 0},
+		{"MPI_Gather", 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		print_message("%s\n", all[i].name);
+		assert_int_equal(find(all[i].name).status, all[i].status);
+		assert_int_equal(find(all[i].name).is_at_most, all[i].is_at_most);
+	}
 }
 
 /* A file that is no library of MPI does not know the sizes of datatypes: it is a tool's. */
@@ -207,7 +272,8 @@ int main(void)
 		cmocka_unit_test(test_kinds),	    cmocka_unit_test(test_requests),
 		cmocka_unit_test(test_arguments),   cmocka_unit_test(test_vendors),
 		cmocka_unit_test(test_partitioned), cmocka_unit_test(test_fortran),
-		cmocka_unit_test(test_tools),
+		cmocka_unit_test(test_tools),	    cmocka_unit_test(test_files),
+		cmocka_unit_test(test_statuses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,7 +80,12 @@ static void test_launchers(void **state)
 	check(READ("PMI_SIZE=4\0PMI_RANK=0\0", &rank), &rank, 0, 4);
 	check(READ("MV2_COMM_WORLD_RANK=1\0MV2_COMM_WORLD_SIZE=2\0", &rank), &rank, 1, 2);
 	check(READ("PMIX_RANK=5\0", &rank), &rank, 5, 0);
-	check(READ("SLURM_PROCID=2\0SLURM_NTASKS=3\0", &rank), &rank, 2, 3);
+	check(READ("SLURM_PROCID=2\0SLURM_STEP_ID=0\0SLURM_NTASKS=3\0", &rank), &rank, 2, 3);
+	/* A step has fewer tasks than its job. */
+	check(READ("SLURM_NTASKS=8\0SLURM_STEP_NUM_TASKS=4\0SLURM_STEP_ID=1\0SLURM_PROCID=3\0",
+		   &rank),
+	      &rank, 3, 4);
+	check(READ("PMIX_RANK=1\0SLURM_STEP_NUM_TASKS=2\0", &rank), &rank, 1, 2);
 	/* The launcher of the job itself says more than the one that has started that. */
 	check(READ("SLURM_PROCID=0\0SLURM_NTASKS=1\0OMPI_COMM_WORLD_RANK=1\0"
 		   "OMPI_COMM_WORLD_SIZE=2\0",
@@ -102,13 +107,16 @@ static void test_no_rank(void **state)
 		"OMPI_COMM_WORLD_RANK=2000000000",
 		"XOMPI_COMM_WORLD_RANK=1",
 		"OMPI_COMM_WORLD_RANKS=1",
+		"SLURM_PROCID=0", /* of a job's script, or what that runs */
 	};
 	struct mpi_rank rank = {7, 7};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
 		assert_int_equal(read_of(none[i], strlen(none[i]), &rank), -ENOENT);
-	assert_int_equal(mpi_rank_read(root, PID + 1, &rank), -ENOENT);
+	assert_int_equal(READ("SLURM_PROCID=0\0SLURM_NTASKS=8\0", &rank), -ENOENT);
+	assert_int_equal(READ("SLURM_PROCID=0\0SLURM_STEP_ID=4294967291\0", &rank), -ENOENT);
+	assert_int_equal(mpi_rank_read(root, PID + 1, &rank), -ESRCH);
 	assert_int_equal(rank.rank, 7);
 	/* A size that cannot be is none. */
 	check(READ("PMI_RANK=3\0PMI_SIZE=3\0", &rank), &rank, 3, 0);

@@ -67,7 +67,7 @@ static void sums(void **state)
 	const struct profile_entry *e;
 	const struct profile_frame *frames;
 	struct profile *p;
-	uint32_t series;
+	uint64_t series;
 	size_t n;
 
 	(void)state;

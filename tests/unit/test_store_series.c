@@ -46,7 +46,7 @@ static void series_come_back(void **state)
 	struct store_writer *w = fixture_writer(path);
 	struct store_recording info = fixture_info();
 	struct store_reader *r;
-	uint32_t series;
+	uint64_t series;
 
 	(void)state;
 	fixture_put(&f, w, 100);
