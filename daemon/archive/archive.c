@@ -51,6 +51,7 @@ static int write_objects(struct archive *a, const struct batch *b)
 			.path = object->path,
 			.build_id = object->build_id,
 			.build_id_len = object->build_id_len,
+			.layout = object->kind == OBJECT_ELF ? object->layout : 0,
 			.problem = problem_of(object),
 		};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two hash primitives behind tags, the names of call paths. Both are part of the recording
- * format: a change here changes every tag.
+ * The hash primitives behind tags, the names of call paths. They are part of the recording format:
+ * a change here changes every tag.
  */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
@@ -21,6 +21,14 @@ static inline uint64_t hash_mix64(uint64_t x)
 	x *= UINT64_C(0x94d049bb133111eb);
 	x ^= x >> 31;
 	return x;
+}
+
+/* The file id of another layout of a build-id, whose own id is given; never 0. */
+static inline uint64_t hash_layout_id(uint64_t file_id, uint64_t layout)
+{
+	uint64_t id = hash_mix64(hash_mix64(file_id) + layout);
+
+	return id ? id : 1;
 }
 
 /* One link of the hash chain that names a call path (Besnard et al. 2019, the MIX function):

@@ -210,6 +210,8 @@ static int tags_objects(struct export_tags *x)
 		for (size_t k = 0; k < object->build_id_len; k++)
 			text_printf(&x->line, "%02x", object->build_id[k]);
 		tags_text(x, object->path);
+		if (object->layout)
+			text_printf(&x->line, "\t%016" PRIx64, object->layout);
 		err = tags_end(x);
 	}
 	return err;

@@ -35,6 +35,7 @@ static int write_objects(struct import_rows *rows)
 			.path = o->path,
 			.build_id = o->build_id,
 			.build_id_len = o->build_id_len,
+			.layout = o->kind == OBJECT_ELF ? o->layout : 0,
 			.problem = o->error ? strerror(-o->error) : NULL,
 		};
 

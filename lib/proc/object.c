@@ -263,7 +263,7 @@ static struct entry *find_same(struct object_table *table, struct object *object
 		is_build = entry && is_same_build(&entry->object, object);
 		if (!entry || (is_build && is_same_layout(entry, object)))
 			return entry;
-		object->file_id = is_build ? object_layout_id(object->file_id, object->layout)
+		object->file_id = is_build ? hash_layout_id(object->file_id, object->layout)
 					   : object_next_id(object->file_id);
 	}
 }

@@ -46,8 +46,3 @@ uint64_t object_next_id(uint64_t file_id)
 {
 	return object_nonzero_id(hash_mix64(file_id + 1));
 }
-
-uint64_t object_layout_id(uint64_t file_id, uint64_t layout)
-{
-	return object_nonzero_id(hash_mix64(hash_mix64(file_id) + layout));
-}

@@ -16,7 +16,4 @@ const char *object_kind_name(uint32_t kind);
 /* Returns a hash as a file id, which is never 0. */
 uint64_t object_nonzero_id(uint64_t id);
 
-/* The file id of another layout of a build-id, whose own id is given. */
-uint64_t object_layout_id(uint64_t file_id, uint64_t layout);
-
 #endif

@@ -26,6 +26,7 @@ struct reader_part {
 
 struct store_reader {
 	sqlite3 *db;
+	bool has_layouts;    /* the store is of a version whose objects have some */
 	const char *damaged; /* the table that was being read when damage was met */
 	struct reader_arena arena;
 	struct store_tables tables;

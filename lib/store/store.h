@@ -30,8 +30,9 @@
 
 #define STORE_APPLICATION_ID 0x73746b64 /* "stkd" */
 /* Older versions are read, and a writer makes them one of this. 1 had no origins, 2 no provenances,
- * 3 neither cgroups, nor the end reason stack_switch, nor series of records beside samples. */
-#define STORE_VERSION 4
+ * 3 neither cgroups, nor the end reason stack_switch, nor series of records beside samples, 4 no
+ * layouts of objects. */
+#define STORE_VERSION 5
 
 /* Describes a recording: its host, its target and its end. Whoever fills in the strings owns them.
  */
@@ -69,6 +70,7 @@ struct store_object {
 	const char *path;
 	const uint8_t *build_id;
 	size_t build_id_len;
+	uint64_t layout;     /* a hash of the file's program headers; 0: not known, or none */
 	const char *problem; /* why its frames are unnamed, or NULL */
 };
 

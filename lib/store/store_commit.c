@@ -128,7 +128,7 @@ static int commit_objects(struct store_writer *w)
 
 	if (!w->objects.count)
 		return 0;
-	err = commit_prepare(w, "INSERT INTO objects VALUES(?,?,?,?,?,?,?)", &stmt);
+	err = commit_prepare(w, "INSERT INTO objects VALUES(?,?,?,?,?,?,?,?)", &stmt);
 	for (size_t i = 0; err == 0 && i < w->objects.count; i++) {
 		const struct store_object *o = &w->objects.items[i];
 
@@ -139,6 +139,7 @@ static int commit_objects(struct store_writer *w)
 		commit_bind_text(stmt, 5, o->path);
 		sqlite3_bind_blob(stmt, 6, o->build_id, (int)o->build_id_len, SQLITE_STATIC);
 		commit_bind_text(stmt, 7, o->problem);
+		commit_bind_u64(stmt, 8, o->layout);
 		err = commit_step(w, stmt);
 	}
 	sqlite3_finalize(stmt);

@@ -47,6 +47,9 @@ static const char store_db_schema[] =
 	" count INTEGER, first_ns INTEGER, data BLOB);"
 	"CREATE UNIQUE INDEX chunks_by_kind ON chunks(recording, kind, seq);";
 
+/* What version 5 added, so that an older store can become one. */
+static const char store_db_layouts[] = "ALTER TABLE objects ADD COLUMN layout INTEGER";
+
 /* --- errors --------------------------------------------------------------------------------- */
 
 int store_db_errno(sqlite3 *db, int rc)
@@ -242,6 +245,8 @@ static int create_locked(sqlite3 *db)
 	int err;
 
 	err = store_db_exec(db, store_db_schema);
+	if (err == 0)
+		err = store_db_exec(db, store_db_layouts);
 	if (err < 0)
 		return err;
 	marks = sqlite3_mprintf("PRAGMA application_id=%d; PRAGMA user_version=%d",
@@ -284,18 +289,6 @@ int store_db_create(sqlite3 *db)
 	return err;
 }
 
-/* All versions have the same tables: they differ in the content that chunks may have. */
-int store_db_upgrade(sqlite3 *db)
-{
-	char *sql = sqlite3_mprintf("PRAGMA user_version=%d", STORE_VERSION);
-	int err = sql ? store_db_exec(db, sql) : -ENOMEM;
-
-	sqlite3_free(sql);
-	if (err == 0)
-		sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-	return err;
-}
-
 static const char store_db_list[] =
 	"SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name";
 
@@ -321,7 +314,7 @@ static int compare(sqlite3 *db, sqlite3_stmt *a, sqlite3_stmt *b)
 	}
 }
 
-int store_db_check_schema(sqlite3 *db)
+static int check_schema(sqlite3 *db, bool has_layouts)
 {
 	sqlite3 *fresh = NULL;
 	sqlite3_stmt *a = NULL, *b = NULL;
@@ -330,6 +323,8 @@ int store_db_check_schema(sqlite3 *db)
 	err = open_as(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &fresh);
 	if (err == 0)
 		err = store_db_exec(fresh, store_db_schema);
+	if (err == 0 && has_layouts)
+		err = store_db_exec(fresh, store_db_layouts);
 	if (err == 0) {
 		rc = sqlite3_prepare_v2(db, store_db_list, -1, &a, NULL);
 		err = store_db_errno(db, rc);
@@ -343,5 +338,44 @@ int store_db_check_schema(sqlite3 *db)
 	sqlite3_finalize(a);
 	sqlite3_finalize(b);
 	sqlite3_close(fresh);
+	return err;
+}
+
+int store_db_check_schema(sqlite3 *db, bool *ret_has_layouts)
+{
+	int err = check_schema(db, true);
+
+	*ret_has_layouts = err == 0;
+	return err == -EBADMSG ? check_schema(db, false) : err;
+}
+
+/* --- older versions --------------------------------------------------------------------------- */
+
+static int upgrade_locked(sqlite3 *db)
+{
+	char *mark = sqlite3_mprintf("PRAGMA user_version=%d", STORE_VERSION);
+	bool has_layouts;
+	int err = mark ? store_db_check_schema(db, &has_layouts) : -ENOMEM;
+
+	if (err == 0 && !has_layouts)
+		err = store_db_exec(db, store_db_layouts);
+	if (err == 0)
+		err = store_db_exec(db, mark);
+	sqlite3_free(mark);
+	return err == 0 ? store_db_exec(db, "COMMIT") : err;
+}
+
+/* Versions differ in the content that chunks may have, and the last one in a column. */
+int store_db_upgrade(sqlite3 *db)
+{
+	int err = store_db_exec(db, "BEGIN IMMEDIATE");
+
+	if (err < 0)
+		return err;
+	err = upgrade_locked(db); /* another may have done it until we got the lock */
+	if (!sqlite3_get_autocommit(db))
+		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+	if (err == 0)
+		sqlite3_wal_checkpoint_v2(db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
 	return err;
 }

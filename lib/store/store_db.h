@@ -55,13 +55,13 @@ int store_db_kind(sqlite3 *db, enum store_db_kind *ret_kind, uint32_t *ret_versi
  * is still empty. 0 or -errno. */
 int store_db_create(sqlite3 *db);
 
-/* Marks a store of an older version as one of this: what is written from now on may need it. The
- * mark goes to the main file at once, where readers look for it. 0 or -errno. */
+/* Makes a store of an older version one of this: what is written from now on may need it. The mark
+ * goes to the main file at once, where readers look for it. 0 or -errno. */
 int store_db_upgrade(sqlite3 *db);
 
-/* Whether the tables are exactly this version's: a view or a trigger in their place is a trap.
- * 0, -EBADMSG, or -errno. */
-int store_db_check_schema(sqlite3 *db);
+/* Whether the tables are exactly this version's or those of the versions before, whose objects have
+ * no layouts: a view or a trigger in their place is a trap. 0, -EBADMSG, or -errno. */
+int store_db_check_schema(sqlite3 *db, bool *ret_has_layouts);
 
 /* Runs statements that yield no rows. 0 or -errno. */
 int store_db_exec(sqlite3 *db, const char *sql);

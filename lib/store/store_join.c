@@ -3,12 +3,17 @@
  * Adds up recordings, which are mostly the windows of one run; see store_reader.h. One recording's
  * tables are in memory at a time, besides the whole's.
  *
- *   objects              by kind, file id and path
+ *   objects              by kind, code and path; code is known by build-id and layout, and by its
+ *                        file id where one of them is not known
  *   locations            by file id and offset, as everywhere
  *   nodes                by tag, in a trie that compares what shares one (stack/tag_trie.h)
  *   processes, threads   by number and names, threads also by cgroup
  *   lines                of the first recording that has some for a location
  *   samples              one recording after the other, with the whole's numbers
+ *
+ * Of two layouts of a build-id, the one that a host meets first has the file id of the build-id
+ * (proc/object.c). So two hosts can have one file id for two layouts, and two for one: the whole
+ * gives file ids anew, by the same rule.
  */
 #include "store/store_join.h"
 
@@ -34,6 +39,7 @@ struct store_join {
 	struct tag_trie *trie;
 	struct origin_table *origins;
 	struct join_index objects, processes, threads;
+	struct join_index builds;     /* the objects by build-id */
 	VEC(struct store_line) lines; /* of all locations that have some, in any order */
 	VEC(bool) has_lines;	      /* by location */
 	uint64_t end_ns;	      /* of the last recording, on the whole's clock */
@@ -76,6 +82,7 @@ void store_join_free(struct store_join *j)
 	tag_trie_free(j->trie);
 	origin_table_free(j->origins);
 	join_index_fini(&j->objects);
+	join_index_fini(&j->builds);
 	join_index_fini(&j->processes);
 	join_index_fini(&j->threads);
 	free(j->lines.items);
@@ -135,28 +142,77 @@ static int join_index_add(struct join_index *x, uint64_t hash)
 
 /* --- rows ----------------------------------------------------------------------------------- */
 
-static int join_object(struct store_join *j, const struct store_object *o, uint32_t *ret_number)
+static uint64_t build_hash(const struct store_object *o)
 {
-	uint64_t hash = join_hash(hash_mix64(o->file_id + o->kind), o->path);
-	size_t at = hash & j->objects.index.mask;
+	uint64_t hash = hash_mix64(o->kind);
+
+	for (size_t i = 0; i < o->build_id_len; i++)
+		hash = hash_mix64(hash + o->build_id[i]);
+	return hash;
+}
+
+static bool is_same_build(const struct store_object *a, const struct store_object *b)
+{
+	return a->kind == b->kind && a->build_id_len == b->build_id_len &&
+	       memcmp(a->build_id, b->build_id, a->build_id_len) == 0;
+}
+
+/* Returns the file id that an object has in the whole. */
+static uint64_t whole_file_id(const struct store_join *j, const struct store_object *o)
+{
+	uint64_t hash = build_hash(o);
+	size_t at = hash & j->builds.index.mask;
+	bool is_taken = false;
 	uint32_t i;
 
-	while ((i = join_probe(&j->objects, hash, &at)) != UINT32_MAX) {
-		struct store_object *known = &j->r->objects.items[i];
+	if (!o->layout || !o->build_id_len)
+		return o->file_id;
+	while ((i = join_probe(&j->builds, hash, &at)) != UINT32_MAX) {
+		const struct store_object *known = &j->r->objects.items[i];
 
-		if (known->kind != o->kind || known->file_id != o->file_id ||
-		    !join_equal_texts(known->path, o->path))
+		if (!is_same_build(known, o))
 			continue;
-		known->problem = o->problem ? known->problem : NULL;
-		*ret_number = i;
-		return 0;
+		if (known->layout == o->layout)
+			return known->file_id;
+		is_taken |= known->layout && known->file_id == o->file_id;
 	}
-	if (VEC_RESERVE(&j->r->objects, 1) < 0 || join_index_add(&j->objects, hash) < 0)
+	return is_taken ? hash_layout_id(o->file_id, o->layout) : o->file_id;
+}
+
+static int join_new_object(struct store_join *j, const struct store_object *o, uint64_t hash,
+			   uint32_t *ret_number)
+{
+	if (VEC_RESERVE(&j->r->objects, 1) < 0 || join_index_add(&j->objects, hash) < 0 ||
+	    join_index_add(&j->builds, build_hash(o)) < 0)
 		return -ENOMEM;
 	*ret_number = (uint32_t)j->r->objects.count;
 	j->r->objects.items[j->r->objects.count] = *o;
 	j->r->objects.items[j->r->objects.count++].number = *ret_number;
 	return 0;
+}
+
+static int join_object(struct store_join *j, const struct store_object *from, uint32_t *ret_number)
+{
+	struct store_object o = *from;
+	uint64_t hash;
+	uint32_t i;
+	size_t at;
+
+	o.file_id = whole_file_id(j, from);
+	hash = join_hash(hash_mix64(o.file_id + o.kind), o.path);
+	at = hash & j->objects.index.mask;
+	while ((i = join_probe(&j->objects, hash, &at)) != UINT32_MAX) {
+		struct store_object *known = &j->r->objects.items[i];
+
+		if (known->kind != o.kind || known->file_id != o.file_id ||
+		    !join_equal_texts(known->path, o.path))
+			continue;
+		known->problem = o.problem ? known->problem : NULL;
+		known->layout = known->layout ? known->layout : o.layout;
+		*ret_number = i;
+		return 0;
+	}
+	return join_new_object(j, &o, hash, ret_number);
 }
 
 static int join_process(struct store_join *j, const struct store_process *p, uint32_t *ret_number)

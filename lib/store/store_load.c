@@ -134,7 +134,8 @@ static int load_object(struct store_reader *r, sqlite3_stmt *row)
 	struct store_object o = {.number = (uint32_t)r->objects.count,
 				 .kind = (uint32_t)load_u64(row, 1),
 				 .file_id = load_u64(row, 2),
-				 .build_id_len = (size_t)sqlite3_column_bytes(row, 4)};
+				 .build_id_len = (size_t)sqlite3_column_bytes(row, 4),
+				 .layout = load_u64(row, 6)};
 	const void *build_id = sqlite3_column_blob(row, 4);
 	int err;
 
@@ -275,9 +276,13 @@ int store_reader_tags(struct store_reader *r, const uint64_t **ret_tags)
 
 static int load_all_rows(struct store_reader *r)
 {
-	int err = load_rows(r, "table objects",
-			    "SELECT number, kind, file_id, path, build_id, problem FROM objects"
-			    " WHERE recording=? ORDER BY number",
+	static const char with_layouts[] =
+		"SELECT number, kind, file_id, path, build_id, problem, layout FROM objects"
+		" WHERE recording=? ORDER BY number";
+	static const char without_layouts[] =
+		"SELECT number, kind, file_id, path, build_id, problem, 0 FROM objects"
+		" WHERE recording=? ORDER BY number";
+	int err = load_rows(r, "table objects", r->has_layouts ? with_layouts : without_layouts,
 			    load_object);
 
 	if (err == 0)

@@ -65,8 +65,9 @@ static bool reader_can_be_immutable(int rc, const char *path)
 	       reader_size(path, "-wal") == 0;
 }
 
-static int reader_open_db(const char *path, sqlite3 **db, uint32_t *ret_version)
+static int reader_open_db(struct store_reader *r, const char *path, uint32_t *ret_version)
 {
+	sqlite3 **db = &r->db;
 	int err = store_db_open(path, SQLITE_OPEN_READONLY, db), rc;
 
 	if (err == 0)
@@ -83,7 +84,7 @@ static int reader_open_db(const char *path, sqlite3 **db, uint32_t *ret_version)
 		rc = reader_begin(*db);
 	}
 	err = store_db_errno(*db, rc);
-	return err == 0 ? store_db_check_schema(*db) : err;
+	return err == 0 ? store_db_check_schema(*db, &r->has_layouts) : err;
 }
 
 /* The recording's row; 0: the latest, but a window that has just begun has no samples yet, and then
@@ -133,7 +134,7 @@ static int reader_open(const char *path, int64_t recording, int (*load)(struct s
 	int err = r ? 0 : -ENOMEM;
 
 	if (err == 0)
-		err = reader_open_db(path, &r->db, &version);
+		err = reader_open_db(r, path, &version);
 	if (err == 0)
 		err = reader_find(r, recording);
 	if (err == 0)
@@ -284,7 +285,7 @@ int store_list_recordings(const char *path, struct store_recording **ret_recordi
 	struct store_reader *r = calloc(1, sizeof(*r));
 	reader_list list = {0};
 	uint32_t version = 0;
-	int err = r ? reader_open_db(path, &r->db, &version) : -ENOMEM;
+	int err = r ? reader_open_db(r, path, &version) : -ENOMEM;
 
 	if (err == 0)
 		err = reader_list_all(r, &list);
@@ -311,6 +312,7 @@ static int reader_add(struct store_reader *r, struct store_join *join, int64_t r
 	if (!window)
 		return -ENOMEM;
 	window->db = r->db;
+	window->has_layouts = r->has_layouts;
 	err = reader_find(window, recording);
 	if (err == 0)
 		err = store_load_tables(window);
@@ -370,7 +372,7 @@ int store_reader_open_range(const char *path, const struct store_range *range,
 	int err = r ? 0 : -ENOMEM;
 
 	if (err == 0)
-		err = reader_open_db(path, &r->db, &version);
+		err = reader_open_db(r, path, &version);
 	if (err == 0)
 		err = reader_load_range(r, range, path, &sentence);
 	if (err == 0) {

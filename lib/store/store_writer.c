@@ -98,6 +98,7 @@ static int writer_configure(sqlite3 *db)
 static int writer_open(const char *path, sqlite3 **db, uint32_t *ret_version)
 {
 	enum store_db_kind kind;
+	bool has_layouts;
 	int err = writer_touch(path);
 
 	if (err == 0)
@@ -115,10 +116,10 @@ static int writer_open(const char *path, sqlite3 **db, uint32_t *ret_version)
 		if (err < 0)
 			return err;
 	}
-	err = store_db_check_schema(*db);
+	err = store_db_check_schema(*db, &has_layouts);
 	if (err == 0)
 		err = writer_configure(*db);
-	if (err == 0 && kind == STORE_DB_STORE && *ret_version < STORE_VERSION)
+	if (err == 0 && ((kind == STORE_DB_STORE && *ret_version < STORE_VERSION) || !has_layouts))
 		err = store_db_upgrade(*db);
 	return err;
 }

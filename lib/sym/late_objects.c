@@ -169,6 +169,20 @@ static int add_roots(struct late_objects *l, const struct store_tables *t)
 	return err;
 }
 
+/* Whether a file of the object's build-id, or of its name where it has none, has its code: the
+ * layout decides, and without one the content and that it was written before the recording began.
+ */
+static bool is_code_of(const struct elf_file *elf, const struct store_object *wanted,
+		       uint64_t since_unix_ns)
+{
+	if (wanted->layout && elf_file_layout(elf) != wanted->layout)
+		return false;
+	if (wanted->layout && wanted->build_id_len)
+		return true;
+	return (wanted->build_id_len || elf_file_id(elf) == wanted->file_id) &&
+	       (uint64_t)elf_file_stamp(elf)->mtime_ns <= since_unix_ns;
+}
+
 /* The file that an object is, below a root. 0, -ENOMEM, or -ENOENT. */
 static int open_in(const struct object_elsewhere *files, const struct store_object *wanted,
 		   uint64_t since_unix_ns, struct elf_file **ret_elf)
@@ -185,9 +199,7 @@ static int open_in(const struct object_elsewhere *files, const struct store_obje
 	if (err)
 		return err == -ENOMEM ? err : -ENOENT;
 	elf_file_build_id(file.elf, &len);
-	/* Without a build-id it was taken by its name: its content decides. */
-	if (len != wanted->build_id_len || (!len && elf_file_id(file.elf) != wanted->file_id) ||
-	    (uint64_t)elf_file_stamp(file.elf)->mtime_ns > since_unix_ns) {
+	if (len != wanted->build_id_len || !is_code_of(file.elf, wanted, since_unix_ns)) {
 		elf_file_free(file.elf);
 		return -ENOENT;
 	}

@@ -63,6 +63,22 @@ static int add_objects(struct tagset_writer *w, struct router *r)
 	return err == 0 ? router_run(r, 0, UINT64_MAX, true) : err;
 }
 
+/* The path stands between the build-id and the layout, which is there if it is known. */
+static void put_object(struct tagset_writer *w, uint64_t number, const struct router_item *item)
+{
+	const char *id = (const char *)item->id;
+	size_t at = 0;
+
+	for (unsigned tabs = 0; at < item->n_id && (id[at] != '\t' || ++tabs < 3);)
+		at++;
+	text_printf(&w->text, "object\t%llu\t", (unsigned long long)number);
+	buf_put(&w->text, id, at);
+	text_put_raw(&w->text, "\t");
+	text_put_raw(&w->text, (const char *)item->data);
+	buf_put(&w->text, id + at, item->n_id - at);
+	text_put_raw(&w->text, "\n");
+}
+
 static int put_objects(struct tagset_writer *w, struct router *r, uint64_t first)
 {
 	int err = 0;
@@ -70,11 +86,7 @@ static int put_objects(struct tagset_writer *w, struct router *r, uint64_t first
 	for (uint32_t i = 0; err == 0 && i < router_count(r); i++) {
 		struct router_item item = router_at(r, i);
 
-		text_printf(&w->text, "object\t%llu\t", (unsigned long long)first + i);
-		buf_put(&w->text, item.id, item.n_id);
-		text_put_raw(&w->text, "\t");
-		text_put_raw(&w->text, (const char *)item.data);
-		text_put_raw(&w->text, "\n");
+		put_object(w, first + i, &item);
 		err = tagset_writer_flush(w);
 	}
 	return err == 0 ? tagset_writer_section(w) : err;

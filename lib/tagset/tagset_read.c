@@ -62,20 +62,40 @@ static void join_path(struct tagset *set, uint32_t *path, uint32_t other)
 		*path = other;
 }
 
+/* The text of what identifies an object: its layout stands behind its path, and is in it if it is
+ * known. */
+static int object_identity(struct tagset_reader *rd, uint32_t *ret_identity)
+{
+	const char *layout = rd->n_fields > 6 ? rd->fields[6] : "";
+	char *text = NULL;
+	int err;
+
+	rd->n_fields = 5;
+	if (!*layout)
+		return tagset_line_join(rd, 2, ret_identity);
+	if (asprintf(&text, "%s\t%s\t%s\t%s", rd->fields[2], rd->fields[3], rd->fields[4], layout) <
+	    0)
+		return -ENOMEM;
+	err = strings_intern(rd->set->strings, text, ret_identity);
+	free(text);
+	return err;
+}
+
 static int tagset_object(struct tagset_reader *rd)
 {
 	struct tagset *set = rd->set;
-	uint64_t number, file_id;
+	uint64_t number, file_id, layout;
 	uint32_t identity, path, at;
 	int err;
 
 	if (!tagset_line_number(rd->fields[1], 10, &number) ||
 	    !tagset_line_number(rd->fields[3], 16, &file_id))
 		return tagset_line_bad(rd, "no number or no file id");
+	if (rd->n_fields > 6 && *rd->fields[6] && !tagset_line_number(rd->fields[6], 16, &layout))
+		return tagset_line_bad(rd, "'%.40s' is no layout", rd->fields[6]);
 	err = strings_intern(set->strings, rd->fields[5], &path);
-	rd->n_fields = 5;
 	if (err == 0)
-		err = tagset_line_join(rd, 2, &identity);
+		err = object_identity(rd, &identity);
 	if (err < 0)
 		return err;
 	at = tagset_chain(&set->by_object, identity);

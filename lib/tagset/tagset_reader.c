@@ -159,17 +159,20 @@ static uint32_t kind_number(const char *name)
 static int add_object(struct reading *rd, const struct tagset_object *from)
 {
 	struct store_object object = {.file_id = from->file_id};
-	const char *kind, *digits, *path = tagset_escaped(rd->set, from->path);
+	const char *kind, *digits, *layout, *path = tagset_escaped(rd->set, from->path);
 	uint8_t build_id[256];
 	int err = field(rd, from->identity, 0, &kind);
 
 	if (err == 0)
 		err = field(rd, from->identity, 2, &digits);
 	if (err == 0)
+		err = field(rd, from->identity, 3, &layout);
+	if (err == 0)
 		err = keep(rd, path, strlen(path), &object.path);
 	if (err < 0)
 		return err;
 	object.kind = kind_number(kind);
+	object.layout = strtoull(layout, NULL, 16);
 	for (; digits[0] && digits[1] && object.build_id_len < sizeof(build_id); digits += 2) {
 		char byte[3] = {digits[0], digits[1], '\0'};
 

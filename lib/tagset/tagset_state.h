@@ -15,7 +15,7 @@ struct tagset_recording {
 };
 
 struct tagset_object {
-	uint32_t identity; /* text: KIND, FILE-ID, BUILD-ID */
+	uint32_t identity; /* text: KIND, FILE-ID, BUILD-ID and, if it is known, LAYOUT */
 	uint32_t path;	   /* text */
 	uint64_t file_id;
 };

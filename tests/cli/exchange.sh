@@ -141,4 +141,42 @@ END
 (ulimit -t 10 && exec "$stackctl" merge "$tmp/many") >"$tmp/out" 2>"$tmp/err" ||
     fail "many names for one thing: $(tail -n 1 "$tmp/err")"
 [ "$(grep -c "^location" "$tmp/out")" = 1 ] || fail 'many names for one thing'
+
+# --- two hosts that know two layouts of a build-id by each other's file ids: nothing is mixed
+PYTHONPATH=tests/cli python3 - "$tmp" <<'END'
+import sys
+from tag_hash import location_id
+M = (1 << 64) - 1
+def export(path, host, first, second):
+    """`first` has the file id 7, and `second` 8; each is (layout, function, samples)."""
+    lines = ["stackd-tags 1", f"recording\t1\t5\t{host}\tk\tcpu-clock"]
+    for file, (layout, function, count) in (7, first), (8, second):
+        where = f"{location_id(file, 16):016x}"
+        lines += [f"object\t{file}\telf\t{file:016x}\tabcd\t/lib/x.so\t{layout:016x}",
+                  f"location\t{where}\t{file}\t10\tpc\t{function}\t\t0",
+                  f"tag\t{where}\t{0:016x}\t{where}"]
+    lines += ["process\t1\t1\t0\tx\t/x"]
+    for file, (_, _, count) in (7, first), (8, second):
+        lines += [f"sample\t{location_id(file, 16):016x}\t1\tx\t{count}\t{count}\t1\tentry\tcomplete\t0"]
+    open(path, "w").write("\n".join(lines + ["end"]) + "\n")
+export(sys.argv[1] + "/a", "a", (1, "of_one", 10), (2, "of_two", 3))
+export(sys.argv[1] + "/b", "b", (2, "of_two", 200), (1, "of_one", 40))
+END
+"$stackctl" merge "$tmp/a" "$tmp/b" >"$tmp/ab" 2>"$tmp/err" || fail "layouts: $(cat "$tmp/err")"
+"$stackctl" merge "$tmp/b" "$tmp/a" >"$tmp/ba" || fail 'layouts, in the other order'
+cmp "$tmp/ab" "$tmp/ba" || fail 'layouts: the order of the files tells'
+[ "$(grep -c "^object" "$tmp/ab")" = 4 ] || fail 'layouts: not four objects'
+"$stackctl" merge "$tmp/ab" >"$tmp/again" || fail 'layouts: what was merged is not read'
+cmp "$tmp/ab" "$tmp/again" || fail 'layouts: what was merged is not kept'
+"$stackctl" report -i "$tmp/ab" --view flat --json >"$tmp/json" || fail 'layouts: report'
+python3 - "$tmp/json" <<'END' || fail 'layouts: the sums of functions'
+import json, sys
+answer = json.load(open(sys.argv[1]))
+sums = {}
+for part in answer["parts"]:
+    for row in part["functions"]:
+        name = answer["symbols"][row["symbol"]]["name"]
+        sums[name] = sums.get(name, 0) + row["self"]
+assert sums == {"of_one": 50, "of_two": 203}, sums
+END
 finish

@@ -107,6 +107,11 @@ static inline void add_object(struct recording *r, const struct store_object *li
 	assert_int_equal(store_writer_object(r->writer, &object), 0);
 }
 
+/* What is put into the layout of a recorded file: 0, as in stores of older versions; its own; or
+ * that of another file. */
+enum recorded_layout { LAYOUT_NONE, LAYOUT_OWN, LAYOUT_OTHER };
+static __attribute__((unused)) enum recorded_layout recorded_layout;
+
 /* Adds the file `name` as an object whose recorded path is `path`. */
 static inline void add_file(struct recording *r, const char *name, const char *path)
 {
@@ -115,6 +120,8 @@ static inline void add_file(struct recording *r, const char *name, const char *p
 
 	object.build_id = elf_file_build_id(file, &object.build_id_len);
 	object.file_id = elf_file_id(file);
+	if (recorded_layout)
+		object.layout = elf_file_layout(file) + (recorded_layout == LAYOUT_OTHER);
 	add_object(r, &object);
 	elf_file_free(file);
 }

@@ -112,6 +112,7 @@ static UNUSED void fixture_make_entries(struct fixture *f)
 			.path = f->names[i % 50],
 			.build_id = (const uint8_t *)f->names[i % 50],
 			.build_id_len = i % 21,
+			.layout = i % 2 ? hash_mix64(i + 2) : 0,
 			.problem = i % 4 ? NULL : "unreadable",
 		};
 	for (uint32_t i = 0; i < f->n_processes; i++)
@@ -295,6 +296,7 @@ static UNUSED void fixture_assert_tables(const struct fixture *f, const struct s
 
 		assert_true(a->number == b->number && a->kind == b->kind);
 		assert_true(a->file_id == b->file_id && a->build_id_len == b->build_id_len);
+		assert_true(a->layout == b->layout);
 		assert_memory_equal(a->build_id, b->build_id, a->build_id_len);
 		fixture_assert_string(a->path, b->path);
 		fixture_assert_string(a->problem, b->problem);

@@ -26,8 +26,8 @@ static void found_by_build_id(void **state)
 	free(path);
 }
 
-/* A file that was written to, or laid out anew, since the recording began may be another with the
- * same build-id. */
+/* Where no layout is recorded, a file that was written to since the recording began may be another
+ * one with the same build-id. */
 static void newer_file_is_refused(void **state)
 {
 	char *path = path_of("prog");
@@ -43,6 +43,31 @@ static void newer_file_is_refused(void **state)
 	usleep(20000);
 	assert_int_equal(program_shell("cat prog > copy && cat copy > prog"), 0);
 	look_once(&l, "before.db", NULL);
+	check_nameless(&l);
+	look_away(&l);
+	begins_after_s = 3600;
+	free(path);
+}
+
+/* A recorded layout tells whether it is: that of a file that was installed anew is the same. */
+static void layout_decides(void **state)
+{
+	char *path = path_of("prog");
+	struct looker l;
+
+	(void)state;
+	begins_after_s = 0;
+	recorded_layout = LAYOUT_OWN;
+	record_file("own.db", "prog", path, false);
+	recorded_layout = LAYOUT_OTHER;
+	record_file("other.db", "prog", path, false);
+	recorded_layout = LAYOUT_NONE;
+	usleep(20000); /* longer than the clock of file times ticks */
+	assert_int_equal(program_shell("cat prog > copy && cat copy > prog"), 0);
+	look_once(&l, "own.db", NULL);
+	check_named(&l);
+	look_away(&l);
+	look_once(&l, "other.db", NULL);
 	check_nameless(&l);
 	look_away(&l);
 	begins_after_s = 3600;
@@ -295,6 +320,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(found_by_build_id),
 		cmocka_unit_test(newer_file_is_refused),
+		cmocka_unit_test(layout_decides),
 		cmocka_unit_test(finished_recording_is_skipped),
 		cmocka_unit_test(other_file_is_refused),
 		cmocka_unit_test(found_by_content),

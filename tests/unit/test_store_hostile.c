@@ -285,8 +285,8 @@ static unsigned hostile_version(const char *path)
 	return version;
 }
 
-/* A store of version 1 (no origins, no provenances) is read as it is, and becomes one of this
- * version when something is added. */
+/* A store of version 1 (no origins, no provenances, no layouts) is read as it is, and becomes one
+ * of this version when something is added. */
 static void hostile_older_version(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
@@ -299,7 +299,10 @@ static void hostile_older_version(void **state)
 		free((struct origin_run *)old.origins[i].runs);
 	old.n_origins = 1;
 	fixture_record(path, &old);
-	hostile_execute(path, "PRAGMA user_version=1; DELETE FROM chunks WHERE kind>=8");
+	for (uint32_t i = 0; i < old.n_objects; i++)
+		old.objects[i].layout = 0;
+	hostile_execute(path, "PRAGMA user_version=1; DELETE FROM chunks WHERE kind>=8;"
+			      "ALTER TABLE objects DROP COLUMN layout");
 	for (uint32_t i = 0; i < old.n_threads; i++)
 		old.threads[i].cgroup = NULL;
 	for (uint32_t i = 0; i < old.n_locations; i++)

@@ -317,6 +317,136 @@ static void times_cut(void **state)
 	fixture_remove(folder);
 }
 
+/* --- two layouts of a build-id -----------------------------------------------------------------
+ */
+
+#define BUILD	 UINT64_C(0x0102030405060708) /* its id */
+#define LAYOUT_A 21
+#define LAYOUT_B 22
+
+/* A recording of two processes' worth of code: two objects of one path and build-id, the first of
+ * which the host has met first. Of each object one location, with its function's name, and so many
+ * samples. A layout of 0 is not known, as in older stores. */
+static void record_layouts(const char *path, const uint64_t layouts[2], const char *const names[2],
+			   const uint32_t samples[2])
+{
+	static const uint8_t build_id[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+	struct store_recording info = fixture_info();
+	struct store_writer *w = fixture_writer(path);
+	const struct store_process process = {.pid = 1, .comm = "p"};
+	const struct store_thread thread = {.tid = 1, .comm = "p"};
+
+	assert_int_equal(store_writer_process(w, &process), 0);
+	assert_int_equal(store_writer_thread(w, &thread), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct store_object object = {.number = i,
+						    .file_id = i ? hash_layout_id(BUILD, layouts[i])
+								 : BUILD,
+						    .path = "/p",
+						    .build_id = build_id,
+						    .build_id_len = sizeof(build_id),
+						    .layout = layouts[i]};
+		const struct store_location location = {.number = i, .object = i, .offset = 64};
+		const struct store_line line = {.location = i, .function = names[i]};
+		const struct store_node node = {.location = i};
+
+		assert_int_equal(store_writer_object(w, &object), 0);
+		assert_int_equal(store_writer_location(w, &location), 0);
+		assert_int_equal(store_writer_line(w, &line), 0);
+		assert_int_equal(store_writer_node(w, &node), 0);
+	}
+	for (uint32_t i = 0; i < samples[0] + samples[1]; i++) {
+		const struct store_sample sample = {
+			.time_ns = info.start_ns + i, .period = 1, .node = 1 + (i >= samples[0])};
+
+		assert_int_equal(store_writer_sample(w, &sample), 0);
+	}
+	info.end_ns += SECOND;
+	info.samples = samples[0] + samples[1];
+	info.finished = true;
+	assert_int_equal(store_writer_commit(w, &info), 0);
+	store_writer_free(w);
+}
+
+struct by_name {
+	const struct store_tables *t;
+	uint64_t of_a, of_b;
+	uint32_t locations;
+};
+
+static int add_by_name(void *arg, const struct store_sample *s)
+{
+	struct by_name *sums = arg;
+	uint32_t location = sums->t->nodes[s->node].location;
+	const struct store_line *line = &sums->t->lines[sums->t->line_first[location]];
+
+	*(strcmp(line->function, "of_a") ? &sums->of_b : &sums->of_a) += 1;
+	return 0;
+}
+
+static struct by_name sum_layouts(const char *path, int64_t last)
+{
+	struct store_reader *r = open_range(path, (struct store_range){.first = 1, .last = last});
+	struct by_name sums = {.t = store_reader_tables(r)};
+	const uint64_t *tags;
+
+	assert_int_equal(store_reader_samples(r, add_by_name, &sums), 0);
+	assert_int_equal(store_reader_tags(r, &tags), 0);
+	sums.locations = sums.t->n_locations;
+	for (uint32_t i = 2; i < sums.t->n_nodes; i++)
+		assert_true(tags[i] != tags[1]);
+	store_reader_close(r);
+	return sums;
+}
+
+/* Two hosts that have met two layouts of a build-id in the one and in the other order, and one that
+ * has met the second alone: each layout is one object, whatever its file ids are. */
+static void layouts_are_told_apart(void **state)
+{
+	static const uint64_t a_first[] = {LAYOUT_A, LAYOUT_B}, b_first[] = {LAYOUT_B, LAYOUT_A};
+	static const char *const a_names[] = {"of_a", "of_b"}, *const b_names[] = {"of_b", "of_a"};
+	static const uint32_t few[] = {10, 3}, more[] = {200, 40};
+
+	(void)state;
+	for (int order = 0; order < 2; order++) {
+		char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
+		struct by_name sums;
+
+		record_layouts(path, order ? b_first : a_first, order ? b_names : a_names, few);
+		record_layouts(path, order ? a_first : b_first, order ? a_names : b_names, more);
+		sums = sum_layouts(path, 2);
+		assert_int_equal(sums.locations, 2);
+		assert_int_equal(sums.of_a, order ? 3 + 200 : 10 + 40);
+		assert_int_equal(sums.of_b, order ? 10 + 40 : 3 + 200);
+		free(path);
+		fixture_remove(folder);
+	}
+}
+
+/* Where no layouts are known, a file id says what code it is. */
+static void layouts_that_are_not_known(void **state)
+{
+	static const uint64_t none[] = {0, 0}, known[] = {LAYOUT_A, LAYOUT_B};
+	static const char *const names[] = {"of_a", "of_b"};
+	static const uint32_t samples[] = {10, 3};
+	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
+	struct by_name sums;
+
+	(void)state;
+	record_layouts(path, none, names, samples);
+	record_layouts(path, known, names, samples);
+	record_layouts(path, known, names, samples);
+	sums = sum_layouts(path, 3);
+	assert_int_equal(sums.locations, 3); /* the second one's id is of its layout */
+	assert_int_equal(sums.of_a, 30);
+	assert_int_equal(sums.of_b, 9);
+	free(path);
+	fixture_remove(folder);
+}
+
+/* --- failures ----------------------------------------------------------------------------------
+ */
+
 /* The sentences of failures say what there is. */
 static void failures_name_remedy(void **state)
 {
@@ -389,6 +519,8 @@ int main(void)
 		cmocka_unit_test(whole_is_sum_of_windows),
 		cmocka_unit_test(one_is_itself),
 		cmocka_unit_test(times_cut),
+		cmocka_unit_test(layouts_are_told_apart),
+		cmocka_unit_test(layouts_that_are_not_known),
 		cmocka_unit_test(failures_name_remedy),
 		cmocka_unit_test(begun_window_is_not_latest),
 	};

@@ -137,15 +137,18 @@ static uint32_t draw(uint64_t *state, uint32_t below)
 
 struct world {
 	uint64_t file_ids[OBJECTS], ids[LOCATIONS], tags[NODES];
+	bool collides;
 	uint32_t parents[NODES], locations[NODES], dups[NODES], location_dups[LOCATIONS];
 };
 
-/* Objects 1 and 2 have one file id, so that all ids of locations in them collide. */
+/* Objects 1 and 2 have one file id and build-id, and two layouts, so that all ids of locations in
+ * them collide. */
 static void make_world(struct world *w, bool collides)
 {
 	uint64_t state = 1;
 
 	memset(w, 0, sizeof(*w));
+	w->collides = collides;
 	for (uint32_t i = 0; i < OBJECTS; i++)
 		w->file_ids[i] = collides && i == 2 ? w->file_ids[1] : hash_mix64(i + 7);
 	for (uint32_t i = 0; i < LOCATIONS; i++) {
@@ -179,9 +182,14 @@ static void put_id(struct buf *b, uint64_t id, uint32_t dup)
 
 static void put_names(struct buf *b, const struct world *w, uint64_t *state)
 {
-	for (uint32_t i = 0; i < OBJECTS; i++)
-		text_printf(b, "object\t%u\t%s\t%016llx\tb%u\t/lib/%c%u\n", i, i ? "elf" : "kernel",
-			    (unsigned long long)w->file_ids[i], i, 'a' + draw(state, 3), i);
+	for (uint32_t i = 0; i < OBJECTS; i++) {
+		text_printf(b, "object\t%u\t%s\t%016llx\tb%u\t/lib/%c%u", i, i ? "elf" : "kernel",
+			    (unsigned long long)w->file_ids[i], w->collides && i == 2 ? 1 : i,
+			    'a' + draw(state, 3), i);
+		if (w->collides && i)
+			text_printf(b, "\t%016x", 7 * i);
+		text_put_raw(b, "\n");
+	}
 	for (uint32_t i = 0; i < LOCATIONS; i++) {
 		text_put_raw(b, "location");
 		put_id(b, w->ids[i], w->location_dups[i]);
