@@ -1,44 +1,161 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See heap.h. Allocations and their ends are two series, each in the order of time. The ends are
- * read first and kept, then taken in between the allocations.
+ * See heap.h. Allocations and their ends are series, each in the order of time, and so is what is
+ * known of each record beside its bytes: its error and, of an end, its age, by which it is known of
+ * which allocation it is. All are read first; then ends are taken in between the allocations; and
+ * then each record is told what of it there was at the peak.
  */
 #include "model/heap.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/vec.h"
+#include "model/heap_moment.h"
 
-struct heap_end {
-	uint64_t time_ns, bytes;
+/* A record, of an allocation or of an end. */
+struct heap_change {
+	uint64_t time_ns, bytes, error;
+	uint64_t made_ns; /* when the block was allocated */
+	uint64_t of;	  /* its path and thread */
 	uint32_t process;
+};
+
+/* A series, with those beside it. */
+struct heap_series {
+	VEC(struct heap_change) all;
+	size_t at;	/* the next one that a record beside it is of */
+	bool is_beside; /* so far these have been of the same records */
+};
+
+/* What a process has while it is added up. */
+struct heap_state {
+	struct heap_live live;
+	struct heap_moment whole;
+	struct heap_moment *bins;
+	size_t bin; /* the last of these with a change */
 };
 
 struct heap_sum {
 	struct heap *heap;
 	const struct store_tables *tables;
 	uint64_t from_ns, to_ns;
-	VEC(struct heap_end) ends;
-	size_t at; /* the next of these */
+	struct heap_series made, ended;
+	struct heap_state **states; /* by process; NULL: it has none */
 };
 
-static uint64_t live_of(const struct heap_process *process)
+/* --- reading ---------------------------------------------------------------------------------- */
+
+struct heap_reading {
+	const struct store_tables *tables;
+	struct heap_series *series;
+};
+
+static int take_bytes(void *arg, const struct store_sample *record)
 {
-	return process->allocated > process->freed ? process->allocated - process->freed : 0;
+	const struct heap_reading *r = arg;
+
+	if (VEC_RESERVE(&r->series->all, 1))
+		return -ENOMEM;
+	r->series->all.items[r->series->all.count++] =
+		(struct heap_change){.time_ns = record->time_ns,
+				     .bytes = record->period,
+				     .made_ns = record->time_ns,
+				     .of = (uint64_t)record->thread << 32 | record->node,
+				     .process = r->tables->threads[record->thread].process};
+	return 0;
 }
 
-static int take_end(void *arg, const struct store_sample *record)
+/* Returns the record that one beside it is of; NULL: none. */
+static struct heap_change *next_change(struct heap_series *s, const struct store_sample *record)
 {
-	struct heap_sum *sum = arg;
+	struct heap_change *change = s->at < s->all.count ? &s->all.items[s->at++] : NULL;
 
-	if (record->time_ns > sum->to_ns)
-		return 0;
-	if (VEC_RESERVE(&sum->ends, 1))
-		return -ENOMEM;
-	sum->ends.items[sum->ends.count++] = (struct heap_end){
-		record->time_ns, record->period, sum->tables->threads[record->thread].process};
+	s->is_beside &= change && change->time_ns == record->time_ns &&
+			change->of == ((uint64_t)record->thread << 32 | record->node);
+	return change;
+}
+
+static int take_error(void *arg, const struct store_sample *record)
+{
+	struct heap_change *change =
+		next_change(((const struct heap_reading *)arg)->series, record);
+
+	if (change)
+		change->error = record->period;
 	return 0;
+}
+
+static int take_age(void *arg, const struct store_sample *record)
+{
+	struct heap_change *change =
+		next_change(((const struct heap_reading *)arg)->series, record);
+
+	if (change)
+		change->made_ns -= record->period < change->made_ns ? record->period : 0;
+	return 0;
+}
+
+static int read_beside(struct store_reader *reader, struct heap_reading *r,
+		       enum metric_series series,
+		       int (*each)(void *arg, const struct store_sample *record))
+{
+	struct heap_series *s = r->series;
+	int err;
+
+	s->at = 0;
+	err = store_reader_records(reader, series, each, r);
+	s->is_beside &= s->at == s->all.count;
+	return err;
+}
+
+/* Recordings without errors, or ages, are taken as if all of it was certain. */
+static int read_all(struct store_reader *reader, struct heap_sum *sum)
+{
+	struct heap_reading made = {sum->tables, &sum->made};
+	struct heap_reading ended = {sum->tables, &sum->ended};
+	int err = store_reader_records(reader, SERIES_ALLOC_BYTES, take_bytes, &made);
+
+	sum->made.is_beside = sum->ended.is_beside = true;
+	if (!err)
+		err = read_beside(reader, &made, SERIES_ALLOC_ERROR, take_error);
+	if (!err)
+		err = store_reader_records(reader, SERIES_FREED_BYTES, take_bytes, &ended);
+	if (!err)
+		err = read_beside(reader, &ended, SERIES_FREED_ERROR, take_error);
+	if (!err)
+		err = read_beside(reader, &ended, SERIES_FREED_AGE, take_age);
+	return err;
+}
+
+static struct heap_member member_of(const struct heap_sum *sum, const struct heap_change *c)
+{
+	const bool is_known = sum->made.is_beside && sum->ended.is_beside;
+
+	return heap_member_of(c->bytes, is_known ? c->error : 0, hash_mix64(c->of) + c->made_ns);
+}
+
+/* --- adding up -------------------------------------------------------------------------------- */
+
+static struct heap_state *state_of(struct heap_sum *sum, uint32_t process)
+{
+	struct heap_state **state = &sum->states[process];
+
+	if (*state)
+		return *state;
+	*state = calloc(1, sizeof(**state));
+	if (!*state)
+		return NULL;
+	heap_moment_begin(&(*state)->whole, &(*state)->live, 0);
+	if (!sum->heap->n_bins)
+		return *state;
+	(*state)->bins = calloc(sum->heap->n_bins, sizeof(*(*state)->bins));
+	if (!(*state)->bins)
+		return NULL;
+	heap_moment_begin((*state)->bins, &(*state)->live, 0);
+	return *state;
 }
 
 /* The part of the time that a moment is in. */
@@ -54,54 +171,108 @@ static size_t bin_of(const struct heap_sum *sum, uint64_t time_ns)
 }
 
 /* Goes on to a part of the time: those in between, and that one at first, have what is live. */
-static void go_on(struct heap_process *process, size_t bin)
+static void go_on(struct heap_state *state, size_t bin)
 {
-	while (process->bin < bin)
-		process->bins[++process->bin] = live_of(process);
+	while (state->bin < bin)
+		heap_moment_begin(&state->bins[++state->bin], &state->live, 0);
 }
 
-/* Takes a change at a moment. */
-static void change(struct heap_sum *sum, uint32_t number, uint64_t time_ns, uint64_t allocated,
-		   uint64_t freed)
+static int change(struct heap_sum *sum, const struct heap_change *c, int sign)
 {
-	struct heap_process *process = &sum->heap->processes[number];
-	uint64_t live;
+	struct heap_process *process = &sum->heap->processes[c->process];
+	struct heap_state *state = state_of(sum, c->process);
+	const struct heap_member member = member_of(sum, c);
 
+	if (!state)
+		return -ENOMEM;
 	if (sum->heap->n_bins)
-		go_on(process, bin_of(sum, time_ns));
-	process->allocated += allocated;
-	process->freed += freed;
-	live = live_of(process);
-	if (live > process->peak) {
-		process->peak = live;
-		process->peak_ns = time_ns;
-	}
-	if (sum->heap->n_bins && live > process->bins[process->bin])
-		process->bins[process->bin] = live;
-}
-
-static void take_ends_until(struct heap_sum *sum, uint64_t time_ns)
-{
-	for (; sum->at < sum->ends.count && sum->ends.items[sum->at].time_ns <= time_ns;
-	     sum->at++) {
-		const struct heap_end *end = &sum->ends.items[sum->at];
-
-		change(sum, end->process, end->time_ns, 0, end->bytes);
-	}
-}
-
-static int take_allocation(void *arg, const struct store_sample *record)
-{
-	struct heap_sum *sum = arg;
-	const uint32_t process = sum->tables->threads[record->thread].process;
-
-	if (record->time_ns > sum->to_ns)
-		return 0;
-	take_ends_until(sum, record->time_ns);
-	change(sum, process, record->time_ns, record->period, 0);
-	sum->heap->processes[process].samples++;
+		go_on(state, bin_of(sum, c->time_ns));
+	*(sign > 0 ? &process->allocated : &process->freed) += c->bytes;
+	process->samples += sign > 0;
+	heap_live_change(&state->live, &member, sign);
+	heap_moment_look(&state->whole, &state->live, c->time_ns);
+	if (sum->heap->n_bins)
+		heap_moment_look(&state->bins[state->bin], &state->live, c->time_ns);
 	return 0;
 }
+
+/* Ends at the time of an allocation come first. */
+static int add_up(struct heap_sum *sum)
+{
+	const struct heap_change *made = sum->made.all.items, *ended = sum->ended.all.items;
+	const struct heap_change *made_end = made + sum->made.all.count;
+	const struct heap_change *ended_end = ended + sum->ended.all.count;
+	int err = 0;
+
+	while (!err && (made < made_end || ended < ended_end)) {
+		bool is_end =
+			made == made_end || (ended < ended_end && ended->time_ns <= made->time_ns);
+		const struct heap_change *next = is_end ? ended++ : made++;
+
+		if (next->time_ns <= sum->to_ns)
+			err = change(sum, next, is_end ? -1 : 1);
+	}
+	return err;
+}
+
+/* --- what there was --------------------------------------------------------------------------- */
+
+static uint64_t bytes_of(double bytes)
+{
+	return bytes > 0 ? (uint64_t)llround(bytes) : 0;
+}
+
+static void end_process(struct heap_sum *sum, uint32_t number)
+{
+	struct heap_process *process = &sum->heap->processes[number];
+	struct heap_state *state = sum->states[number];
+
+	process->peak_ns = heap_moment_time(&state->whole);
+	if (sum->heap->n_bins)
+		go_on(state, sum->heap->n_bins - 1);
+	for (size_t i = 0; i < sum->heap->n_bins; i++)
+		process->bins[i] = bytes_of(heap_moment_bytes(&state->bins[i]));
+}
+
+/* `sign`: whether the parts add to peaks, or are taken off. */
+static int make_parts(struct heap_sum *sum, const struct heap_series *series, int sign,
+		      struct heap_parts *ret_parts)
+{
+	struct heap_part *parts = vec_alloc(series->all.count + 1, sizeof(*parts));
+
+	if (!parts)
+		return -ENOMEM;
+	for (size_t i = 0; i < series->all.count; i++) {
+		const struct heap_change *c = &series->all.items[i];
+		const struct heap_state *state = sum->states[c->process];
+		const struct heap_member member = member_of(sum, c);
+		uint64_t *peak = &sum->heap->processes[c->process].peak;
+
+		parts[i] = (struct heap_part){0};
+		if (!state || c->time_ns > sum->to_ns)
+			continue;
+		parts[i].share = heap_moment_share(&state->whole, &member, c->time_ns);
+		parts[i].bytes = bytes_of(parts[i].share * member.bytes);
+		*peak += sign > 0		  ? parts[i].bytes
+			 : parts[i].bytes < *peak ? -parts[i].bytes
+						  : -*peak;
+	}
+	*ret_parts = (struct heap_parts){parts, series->all.count};
+	return 0;
+}
+
+static int end_all(struct heap_sum *sum)
+{
+	int err;
+
+	for (uint32_t i = 0; i < sum->heap->n_processes; i++)
+		if (sum->states[i])
+			end_process(sum, i);
+	err = make_parts(sum, &sum->made, 1, &sum->heap->made);
+	return err ? err : make_parts(sum, &sum->ended, -1, &sum->heap->ended);
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
 
 static int make(const struct store_tables *tables, size_t n_bins, struct heap *ret_heap)
 {
@@ -119,6 +290,16 @@ static int make(const struct store_tables *tables, size_t n_bins, struct heap *r
 	return heap.processes ? 0 : -ENOMEM;
 }
 
+static void free_states(struct heap_sum *sum)
+{
+	for (size_t i = 0; sum->states && i < sum->heap->n_processes; i++) {
+		if (sum->states[i])
+			free(sum->states[i]->bins);
+		free(sum->states[i]);
+	}
+	free(sum->states);
+}
+
 int heap_sum_up(struct store_reader *reader, uint64_t to_ns, size_t n_bins, struct heap *ret_heap)
 {
 	const struct store_tables *tables = store_reader_tables(reader);
@@ -129,18 +310,25 @@ int heap_sum_up(struct store_reader *reader, uint64_t to_ns, size_t n_bins, stru
 			       .to_ns = to_ns < recording->end_ns ? to_ns : recording->end_ns};
 	int err = make(tables, n_bins, ret_heap);
 
+	if (err)
+		return err;
+	sum.states = calloc(tables->n_processes + 1, sizeof(struct heap_state *));
+	err = sum.states ? read_all(reader, &sum) : -ENOMEM;
 	if (!err)
-		err = store_reader_records(reader, SERIES_FREED_BYTES, take_end, &sum);
+		err = add_up(&sum);
 	if (!err)
-		err = store_reader_records(reader, SERIES_ALLOC_BYTES, take_allocation, &sum);
-	if (!err)
-		take_ends_until(&sum, UINT64_MAX);
-	for (size_t i = 0; !err && i < ret_heap->n_processes && n_bins; i++)
-		go_on(&ret_heap->processes[i], n_bins - 1);
-	free(sum.ends.items);
+		err = end_all(&sum);
+	free_states(&sum);
+	free(sum.made.all.items);
+	free(sum.ended.all.items);
 	if (err)
 		heap_release(ret_heap);
 	return err;
+}
+
+struct heap_part heap_part_at(const struct heap_parts *parts, size_t number)
+{
+	return number < parts->n ? parts->items[number] : (struct heap_part){0};
 }
 
 void heap_release(struct heap *heap)
@@ -148,5 +336,7 @@ void heap_release(struct heap *heap)
 	for (size_t i = 0; heap->processes && i < heap->n_processes; i++)
 		free(heap->processes[i].bins);
 	free(heap->processes);
+	free(heap->made.items);
+	free(heap->ended.items);
 	*heap = (struct heap){0};
 }

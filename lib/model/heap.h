@@ -2,7 +2,7 @@
 /*
  * What each process of a recording had allocated, over time (docs/ALLOC.md): the sum of its sampled
  * allocations, each by the bytes that it stands for, less those that have ended. Of a process that
- * has ended, what it had then stays.
+ * has ended, what it had then stays. Peaks are without bias (model/heap_moment.h).
  */
 #ifndef MODEL_HEAP_H
 #define MODEL_HEAP_H
@@ -16,14 +16,25 @@ struct heap_process {
 	uint64_t allocated, freed; /* bytes */
 	uint64_t samples;	   /* allocations that were sampled */
 	uint64_t peak;
-	uint64_t peak_ns; /* CLOCK_MONOTONIC: the first moment of the peak */
+	uint64_t peak_ns; /* CLOCK_MONOTONIC: the moment of the peak, as far as that is known */
 	uint64_t *bins;	  /* the most that was live in each part of the time */
-	size_t bin;	  /* the last of these with a change */
+};
+
+/* What a record adds to its process's peak, or takes off. */
+struct heap_part {
+	uint64_t bytes;
+	double share; /* of what the record stands for: of its variance, too */
+};
+
+struct heap_parts {
+	struct heap_part *items; /* by the number of the record in its series */
+	size_t n;
 };
 
 struct heap {
 	struct heap_process *processes; /* by number */
 	size_t n_processes, n_bins;
+	struct heap_parts made, ended; /* of SERIES_ALLOC_BYTES, and SERIES_FREED_BYTES */
 };
 
 /* Adds up until `to_ns` (CLOCK_MONOTONIC, inclusive). The bins divide the time from the recording's
@@ -31,5 +42,8 @@ struct heap {
  * store_reader_records(). */
 int heap_sum_up(struct store_reader *reader, uint64_t to_ns, size_t n_bins, struct heap *ret_heap);
 void heap_release(struct heap *heap);
+
+/* Returns what the record with this number in its series adds to the peak, or takes off. */
+struct heap_part heap_part_at(const struct heap_parts *parts, size_t number);
 
 #endif

@@ -13,11 +13,13 @@ struct change {
 	struct store_sample row; /* the period is the bytes that it stands for */
 	uint64_t error, objects;
 	uint64_t age_ns; /* of an end */
+	size_t number;	 /* of the record in its series */
 };
 
 struct changes {
 	const struct profile *profile;
 	VEC(struct change) all;
+	size_t seen;  /* records of the series */
 	size_t at;    /* the next one that a further series is of */
 	bool is_same; /* so far the series has had the same records */
 };
@@ -25,7 +27,6 @@ struct changes {
 struct sum {
 	const struct heap *heap;
 	const struct heap_paths_options *options;
-	const struct store_tables *tables;
 	struct heap_paths *paths;
 	struct int_map by_node; /* indices of paths */
 	size_t cap;
@@ -41,12 +42,13 @@ static bool is_selected(const struct changes *c, const struct store_sample *reco
 static int take_bytes(void *arg, const struct store_sample *record)
 {
 	struct changes *c = arg;
+	const size_t number = c->seen++;
 
 	if (!is_selected(c, record))
 		return 0;
 	if (VEC_RESERVE(&c->all, 1))
 		return -ENOMEM;
-	c->all.items[c->all.count++] = (struct change){.row = *record};
+	c->all.items[c->all.count++] = (struct change){.row = *record, .number = number};
 	return 0;
 }
 
@@ -164,9 +166,13 @@ static void change_live(struct sum *s, struct heap_path *path, int sign, const s
 		add(&path->old, sign, c);
 }
 
-static uint64_t peak_of(const struct sum *s, const struct change *c)
+static void add_peak(struct heap_estimate *to, int sign, const struct change *c,
+		     const struct heap_parts *parts)
 {
-	return s->heap->processes[s->tables->threads[c->row.thread].process].peak_ns;
+	const struct heap_part part = heap_part_at(parts, c->number);
+
+	to->value += sign * (double)part.bytes;
+	to->variance += sign * part.share * (double)c->error * (double)c->error;
 }
 
 static int take_allocation(struct sum *s, const struct change *c)
@@ -180,8 +186,7 @@ static int take_allocation(struct sum *s, const struct change *c)
 	path->allocated += (double)c->row.period;
 	path->objects += (double)c->objects;
 	change_live(s, path, 1, c, at);
-	if (at <= peak_of(s, c))
-		add(&path->peak, 1, c);
+	add_peak(&path->peak, 1, c, &s->heap->made);
 	if (at > s->paths->from_ns)
 		add(&path->change, 1, c);
 	else
@@ -201,8 +206,7 @@ static int take_end(struct sum *s, const struct change *c)
 	path->ended += (double)c->row.period;
 	path->ended_ns += (double)c->row.period * (double)c->age_ns;
 	change_live(s, path, -1, c, since);
-	if (at <= peak_of(s, c))
-		add(&path->peak, -1, c);
+	add_peak(&path->peak, -1, c, &s->heap->ended);
 	if (at <= from) {
 		path->live_first -= (double)c->row.period;
 	} else if (since > from) {
@@ -231,14 +235,13 @@ int heap_paths_sum_up(const struct profile *profile, const struct heap *heap,
 						  SERIES_ALLOC_ERROR, SERIES_CPU};
 	static const enum metric_series ended[] = {SERIES_FREED_BYTES, SERIES_FREED_OBJECTS,
 						   SERIES_FREED_ERROR, SERIES_FREED_AGE};
-	const struct store_tables *tables = profile_tables(profile);
-	const struct store_recording *recording = &tables->recording;
+	const struct store_recording *recording = &profile_tables(profile)->recording;
 	const uint64_t to_ns = profile_end(profile);
 	struct heap_paths paths = {.has_errors = true,
 				   .from_ns = options->from_ns,
 				   .to_ns = to_ns < recording->end_ns ? to_ns : recording->end_ns,
 				   .start_ns = recording->start_ns};
-	struct sum s = {.heap = heap, .options = options, .tables = tables, .paths = &paths};
+	struct sum s = {.heap = heap, .options = options, .paths = &paths};
 	struct changes allocations = {.profile = profile};
 	struct changes ends = {.profile = profile};
 	int err;

@@ -249,6 +249,23 @@ bool profile_sample(const struct profile *p, const struct store_sample *sample,
 	       sample_until(p, sample, profile_until(p, sample->thread), ret_sample);
 }
 
+bool profile_sample_numbered(const struct profile *p, const struct store_sample *sample,
+			     bool is_end, size_t number, struct store_sample *ret_sample,
+			     double *ret_share)
+{
+	double share = 1;
+
+	if (!p->metric->is_peak) {
+		*ret_share = share;
+		return profile_sample(p, sample, ret_sample);
+	}
+	share = heap_part_at(is_end ? &p->heap.ended : &p->heap.made, number).share;
+	if (!(share > 0) || !profile_sample_at_any_time(p, sample, ret_sample))
+		return false;
+	*ret_share = share;
+	return true;
+}
+
 bool profile_includes_to_end(const struct profile *p, const struct store_sample *sample)
 {
 	struct store_sample s;

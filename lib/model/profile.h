@@ -187,7 +187,14 @@ double profile_error(const struct profile *profile);
 bool profile_sample(const struct profile *profile, const struct store_sample *sample,
 		    struct store_sample *ret_sample);
 
-/* The same, whatever the sample's time. */
+/* The same of a record by its number in its series, of those that are added or, `is_end`, taken off
+ * again, and of what stands beside these. Of a metric of peaks it tells which share of what the
+ * record stands for there was at its process's peak; of others that is 1. */
+bool profile_sample_numbered(const struct profile *profile, const struct store_sample *sample,
+			     bool is_end, size_t number, struct store_sample *ret_sample,
+			     double *ret_share);
+
+/* Like profile_sample(), whatever the sample's time. */
 bool profile_sample_at_any_time(const struct profile *profile, const struct store_sample *sample,
 				struct store_sample *ret_sample);
 

@@ -14,17 +14,19 @@ struct error_sum {
 	int sign;
 	bool is_count; /* the records are numbers of blocks, not errors */
 	uint64_t records;
+	size_t number; /* of the record in its series */
 };
 
 static int take(void *arg, const struct store_sample *record)
 {
 	struct error_sum *sum = arg;
 	const double value = (double)record->period;
+	struct store_sample s;
+	double share;
 
-	if (!profile_includes(sum->profile, record))
-		return 0;
-	sum->variance += sum->sign * value * (sum->is_count ? value - 1 : value);
 	sum->records++;
+	if (profile_sample_numbered(sum->profile, record, sum->sign < 0, sum->number++, &s, &share))
+		sum->variance += sum->sign * share * value * (sum->is_count ? value - 1 : value);
 	return 0;
 }
 
@@ -34,6 +36,7 @@ static int take_series(struct error_sum *sum, enum metric_series series, int sig
 	if (series == SERIES_CPU)
 		return 0;
 	sum->sign = sign;
+	sum->number = 0;
 	return store_reader_records(profile_reader(sum->profile), series, take, sum);
 }
 

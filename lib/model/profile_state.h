@@ -45,6 +45,7 @@ struct profile {
 	uint64_t from_ns, to_ns;	 /* CLOCK_MONOTONIC, both inclusive */
 	bool *wanted;			 /* by thread number: the filter selects it */
 	struct heap heap;		 /* of a metric of peaks; else zeroed */
+	size_t peak_at;			 /* the next of its parts */
 	struct path_filter *path_filter; /* or NULL */
 	struct profile_entry *entries;
 	uint32_t n_entries;

@@ -263,6 +263,52 @@ static int profile_take_off(void *arg, const struct store_sample *record)
 	return 0;
 }
 
+/* Finds the entry of a record of which some was there at its process's peak. 1: the filter leaves
+ * it out, or none was. */
+static int enter_part(struct profile *p, const struct store_sample *record, struct heap_part part,
+		      uint32_t *ret_entry)
+{
+	struct store_sample s;
+
+	if (record->origin > UINT32_MAX / PROFILE_REASONS || !profile_is_known(p, record))
+		return -EBADMSG;
+	if (!part.bytes || !profile_sample_at_any_time(p, record, &s))
+		return 1;
+	return enter_as(p, s, &s, ret_entry);
+}
+
+/* An allocation, of which a part may have been there at the peak. */
+static int add_peak(void *arg, const struct store_sample *record)
+{
+	struct profile *p = arg;
+	const struct heap_part part = heap_part_at(&p->heap.made, p->peak_at++);
+	uint32_t at;
+	int err = enter_part(p, record, part, &at);
+
+	p->recorded++;
+	if (err)
+		return err < 0 ? err : 0;
+	p->entries[at].samples++;
+	p->entries[at].weight += part.bytes;
+	return 0;
+}
+
+/* The end of one. */
+static int take_off_peak(void *arg, const struct store_sample *record)
+{
+	struct profile *p = arg;
+	const struct heap_part part = heap_part_at(&p->heap.ended, p->peak_at++);
+	uint32_t at;
+	int err = enter_part(p, record, part, &at);
+
+	if (err)
+		return err < 0 ? err : 0;
+	p->entries[at].samples -= part.share >= 1 && p->entries[at].samples > 0;
+	p->entries[at].weight -=
+		part.bytes < p->entries[at].weight ? part.bytes : p->entries[at].weight;
+	return 0;
+}
+
 /* A sample on the first pass over them. */
 static int first_pass(void *arg, const struct store_sample *sample)
 {
@@ -474,14 +520,31 @@ static int sum_samples(struct profile *p)
 	return err ? err : pass(p, p->reconstruct ? first_pass : profile_add, profile_add);
 }
 
-/* Records of another metric, less what has ended. */
-static int sum_records(struct profile *p)
+/* What processes had when it was most. */
+static int sum_peaks(struct profile *p)
 {
 	const uint64_t to_ns =
 		p->filter->to_ns ? profile_time(p, p->filter->to_ns - 1) : UINT64_MAX;
-	int err = p->metric->is_peak ? heap_sum_up(p->reader, to_ns, 0, &p->heap) : 0;
+	int err = heap_sum_up(p->reader, to_ns, 0, &p->heap);
 
-	if (err == 0 && p->metric->has_samples)
+	p->peak_at = 0;
+	if (err == 0)
+		err = pass(p, add_peak, add_peak);
+	p->peak_at = 0;
+	if (err == 0)
+		err = store_reader_records(p->reader, p->metric->less, take_off_peak, p);
+	drop_empty(p);
+	return err;
+}
+
+/* Records of another metric, less what has ended. */
+static int sum_records(struct profile *p)
+{
+	int err = 0;
+
+	if (p->metric->is_peak)
+		return sum_peaks(p);
+	if (p->metric->has_samples)
 		err = expect_samples(p);
 	if (err == 0 && p->reconstruct)
 		err = store_reader_samples(p->reader, note_sample, p);

@@ -17,6 +17,7 @@ struct variance_sum {
 	struct int_map by_key; /* (thread, node), (origin, end reason) -> entry */
 	double *variances;
 	int sign;
+	size_t number; /* of the record in its series */
 	bool is_count; /* records are numbers of blocks, of which n was sampled with 1 / n */
 };
 
@@ -63,9 +64,10 @@ static int take_error(void *arg, const struct store_sample *record)
 	struct variance_sum *sum = arg;
 	const double value = (double)record->period;
 	struct store_sample s;
+	double share;
 
-	if (profile_sample(sum->profile, record, &s))
-		add(sum, &s, sum->sign * value * (sum->is_count ? value - 1 : value));
+	if (profile_sample_numbered(sum->profile, record, sum->sign < 0, sum->number++, &s, &share))
+		add(sum, &s, sum->sign * share * value * (sum->is_count ? value - 1 : value));
 	return 0;
 }
 
@@ -79,8 +81,10 @@ static int take_memory(struct variance_sum *sum, const struct metric_info *metri
 	int err;
 
 	sum->sign = 1;
+	sum->number = 0;
 	err = store_reader_records(reader, more, take_error, sum);
 	sum->sign = -1;
+	sum->number = 0;
 	return err || less == SERIES_CPU ? err
 					 : store_reader_records(reader, less, take_error, sum);
 }

@@ -35,16 +35,16 @@ grep -q '66.7% .*app::work()' "$tmp/out" || fail "the peak by path: $(cat "$tmp/
 expect 0 "$stackctl" heap -i "$store" --leaks --view flat
 shows '# metric: heap.live, 500 bytes'
 grep -q '60.0% .*300 bytes .*app::work()' "$tmp/out" || fail "leaks: $(cat "$tmp/out")"
-# --- by path: standard errors (each record's is a tenth of it), rate, lifetime; what is older; change
+# --- by path: standard errors (the later records' are a tenth of them), rate, lifetime; what is older; change
 row() { # WORDS...: a line of the last output has these columns, whatever is between them
     tr -s ' ' <"$tmp/out" | grep -qF -- " $*" || fail "no row '$*': $(cat "$tmp/out")"
 }
 expect 0 "$stackctl" heap -i "$store"
-shows '# metric: heap.peak, 1.465 KiB, standard error 112 bytes'
-row '1000 bytes 100 bytes 300 bytes 30 bytes 126.953 KiB/s 0.002 s app::work() < main < _start'
-row '500 bytes 50 bytes 200 bytes 20 bytes 68.359 KiB/s 0.002 s main < _start'
+shows '# metric: heap.peak, 1.465 KiB, standard error 0 bytes'
+row '1000 bytes 0 bytes 300 bytes 30 bytes 126.953 KiB/s 0.002 s app::work() < main < _start'
+row '500 bytes 0 bytes 200 bytes 20 bytes 68.359 KiB/s 0.002 s main < _start'
 expect 0 "$stackctl" report -i "$store" --metric alloc.bytes
-shows '# metric: alloc.bytes, 1.953 KiB, standard error 117 bytes'
+shows '# metric: alloc.bytes, 1.953 KiB, standard error 36 bytes'
 expect 0 "$stackctl" report -i "$store" --metric alloc.objects
 shows 'standard error 5' # of 2, 5, 1 and 1: sqrt(2 * 1 + 5 * 4)
 expect 0 "$stackctl" heap -i "$store" --leaks
@@ -54,7 +54,7 @@ expect 0 "$stackctl" heap -i "$store" --leaks --older 5.5ms
 row '300 bytes 30 bytes 1'
 ! grep -q ' 20 bytes' "$tmp/out" || fail "a block that is not old enough: $(cat "$tmp/out")"
 expect 0 "$stackctl" heap -i "$store" --from 1.5ms --to 4.5ms
-row '-700 bytes 104 bytes 1000 bytes 300 bytes app::work() < main < _start'
+row '-700 bytes 30 bytes 1000 bytes 300 bytes app::work() < main < _start'
 [ "$(grep -c ' < _start' "$tmp/out")" = 1 ] || fail "no other change: $(cat "$tmp/out")"
 expect 0 "$stackctl" heap -i "$store" -o "$tmp/heap.svg"
 python3 - "$tmp/heap.svg" <<'END' || fail 'a picture'
@@ -71,7 +71,7 @@ python3 - "$tmp/out" <<'END' || fail 'JSON of paths'
 import json, sys
 paths = {p["path"][-1]: p for p in json.load(open(sys.argv[1], encoding="utf-8"))["paths"]}
 work, main = paths["app::work()"], paths["main"]
-assert (work["change"], work["change_error"], work["live_first"], work["live"]) == (-700, 104, 1000, 300)
+assert (work["change"], work["change_error"], work["live_first"], work["live"]) == (-700, 30, 1000, 300)
 assert (main["change"], main["live"], main["ended" if "ended" in main else "peak"]) == (0, 0, 500)
 assert abs(work["lifetime_s"] - 0.002) < 1e-9 and work["live_objects"] == 1, work
 END

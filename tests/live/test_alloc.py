@@ -203,7 +203,9 @@ def test_alloc_heap():
         for name in ("frees_unknown", "frees_missed", "allocations_untracked", "allocations_lost"):
             check(counters[name] == 0, name, counters)
         shown = json.loads(recording.text("heap", "--json"))["processes"][0]
-        check(shown["peak"] == max(shown["over_time"]) > shown["live"] > 0, "over time", shown)
+        error = math.sqrt(shown["peak"] * DISTANCE)
+        check(abs(shown["peak"] - max(shown["over_time"])) <= DEVIATIONS * error, "over time", shown)
+        check(max(shown["over_time"]) > shown["live"] > 0, "what is live", shown)
 
 
 @live

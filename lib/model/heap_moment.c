@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* See heap_moment.h. */
+#include "model/heap_moment.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#define LEAST_CHANCE 1e-9 /* of a block to be sampled */
+#define ROUNDING     1e-2 /* bytes: of sums of weights */
+
+static double uniform(uint64_t key, unsigned number)
+{
+	return (double)(hash_mix64(key + hash_mix64(number + 1)) >> 11) * 0x1p-53;
+}
+
+/* Deals the points that have hit a block, of which there is one at least. `missed`: the probability
+ * that there was none, in all folds. Returns bits of folds. */
+static uint32_t deal(double missed, uint64_t key, unsigned number)
+{
+	const double in_fold = 1 - pow(missed, 1.0 / HEAP_FOLDS);
+	const double first =
+		floor(HEAP_FOLDS * log1p(-uniform(key, number) * (1 - missed)) / log(missed));
+	unsigned fold = first < HEAP_FOLDS - 1 ? (unsigned)first : HEAP_FOLDS - 1;
+	uint32_t hit = 1u << fold;
+
+	while (++fold < HEAP_FOLDS)
+		if (uniform(key, number + 1 + fold) < in_fold)
+			hit |= 1u << fold;
+	return hit;
+}
+
+/* Returns the choosers of a deal: each has all folds but one. */
+static uint32_t choosers_of(uint32_t hit)
+{
+	uint32_t has = 0;
+
+	for (unsigned fold = 0; fold < HEAP_FOLDS; fold++)
+		if (hit & ~(1u << fold))
+			has |= 1u << fold;
+	return has;
+}
+
+struct heap_member heap_member_of(uint64_t bytes, uint64_t error, uint64_t key)
+{
+	const double stands_for = (double)bytes, off = bytes ? (double)error / stands_for : 0;
+	double missed = off * off, chance;
+	struct heap_member m = {.bytes = stands_for, .has = UINT32_MAX, .weight = stands_for};
+	unsigned having;
+
+	m.told_having = stands_for / HEAP_CHOOSERS;
+	if (!error)
+		return m;
+	if (missed > 1 - LEAST_CHANCE)
+		missed = 1 - LEAST_CHANCE;
+	m.has = 0;
+	for (unsigned i = 0; i < HEAP_DEALS; i++)
+		m.has |= choosers_of(deal(missed, key, i * (HEAP_FOLDS + 1))) << (i * HEAP_FOLDS);
+	chance = 1 - pow(missed, (HEAP_FOLDS - 1.0) / HEAP_FOLDS);
+	m.weight = stands_for * (1 - missed) / chance;
+	having = (unsigned)__builtin_popcount(m.has);
+	if (having == HEAP_CHOOSERS)
+		return m;
+	m.told_having = stands_for * chance / having;
+	m.told_not = stands_for * (1 - chance) / (HEAP_CHOOSERS - having);
+	return m;
+}
+
+void heap_live_change(struct heap_live *live, const struct heap_member *member, int sign)
+{
+	for (unsigned i = 0; i < HEAP_CHOOSERS; i++) {
+		const bool has = member->has >> i & 1;
+
+		live->chosen[i] += has ? sign * member->weight : 0;
+		live->told[i] += sign * (has ? member->told_having : member->told_not);
+	}
+}
+
+void heap_moment_begin(struct heap_moment *moment, const struct heap_live *live, uint64_t time_ns)
+{
+	moment->still = UINT32_MAX;
+	for (unsigned i = 0; i < HEAP_CHOOSERS; i++) {
+		moment->most[i] = live->chosen[i];
+		moment->told[i] = live->told[i];
+		moment->first[i] = moment->last[i] = time_ns;
+	}
+}
+
+void heap_moment_look(struct heap_moment *moment, const struct heap_live *live, uint64_t time_ns)
+{
+	for (unsigned i = 0; i < HEAP_CHOOSERS; i++) {
+		const double more = live->chosen[i] - moment->most[i];
+
+		if (more > ROUNDING) {
+			moment->most[i] = live->chosen[i];
+			moment->first[i] = time_ns;
+			moment->still |= 1u << i;
+		} else if (more < -ROUNDING) {
+			moment->still &= ~(1u << i);
+		}
+		if (moment->still >> i & 1) {
+			moment->told[i] = live->told[i];
+			moment->last[i] = time_ns;
+		}
+	}
+}
+
+double heap_moment_bytes(const struct heap_moment *moment)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < HEAP_CHOOSERS; i++)
+		sum += moment->told[i];
+	return sum;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+uint64_t heap_moment_time(const struct heap_moment *moment)
+{
+	uint64_t times[HEAP_CHOOSERS];
+
+	memcpy(times, moment->first, sizeof(times));
+	qsort(times, HEAP_CHOOSERS, sizeof(*times), compare_times);
+	return times[HEAP_CHOOSERS / 2];
+}
+
+double heap_moment_share(const struct heap_moment *moment, const struct heap_member *member,
+			 uint64_t time_ns)
+{
+	unsigned missing = 0;
+	double told = 0;
+
+	for (unsigned i = 0; i < HEAP_CHOOSERS; i++) {
+		if (time_ns > moment->last[i])
+			missing++;
+		else
+			told += member->has >> i & 1 ? member->told_having : member->told_not;
+	}
+	return !missing ? 1 : member->bytes > 0 ? told / member->bytes : 0;
+}
