@@ -39,6 +39,7 @@
 
 struct load_header {
 	uint64_t offset, vaddr, size; /* the part that is in the file */
+	uint64_t end;		      /* virtual address behind it in memory */
 	bool is_executable;
 };
 
@@ -170,6 +171,7 @@ static int take_program_headers(struct elf_file *file)
 			.offset = p->p_offset,
 			.vaddr = p->p_vaddr,
 			.size = p->p_filesz,
+			.end = p->p_vaddr + p->p_memsz,
 			.is_executable = p->p_flags & PF_X,
 		};
 	}
@@ -397,6 +399,22 @@ bool elf_file_has_layout_of(const struct elf_file *file, const struct elf_file *
 	return true;
 }
 
+/* Whether these bytes are the image as loaders reserve it: they map the first segment with the size
+ * of all of them, and the others over it. If the first one is executable (as where a linker does
+ * not separate code), that is a mapping of code. */
+static bool is_reserved_image(const struct elf_file *file, uint64_t offset, uint64_t size)
+{
+	const struct load_header *first = file->loads;
+	const uint64_t page = 4096;
+	uint64_t start, end;
+
+	if (!file->n_loads || !first->is_executable || offset != (first->offset & ~(page - 1)))
+		return false;
+	start = first->vaddr & ~(page - 1);
+	end = (file->loads[file->n_loads - 1].end + page - 1) & ~(page - 1);
+	return end > start && size == end - start;
+}
+
 bool elf_file_may_map(const struct elf_file *file, uint64_t offset, uint64_t size)
 {
 	const uint64_t page = 4096;
@@ -417,7 +435,7 @@ bool elf_file_may_map(const struct elf_file *file, uint64_t offset, uint64_t siz
 			has_moved = true;
 		}
 	}
-	return at - offset >= size || !has_code;
+	return at - offset >= size || !has_code || is_reserved_image(file, offset, size);
 }
 
 /* --- opening ------------------------------------------------------------------------------- */
@@ -528,7 +546,12 @@ int elf_file_of_code(const void *code, size_t size, uint64_t address, struct elf
 	}
 	memcpy(file->image, code, size);
 	file->loads[file->n_loads++] = (struct load_header){
-		.offset = address, .vaddr = address, .size = size, .is_executable = true};
+		.offset = address,
+		.vaddr = address,
+		.size = size,
+		.end = address + size,
+		.is_executable = true,
+	};
 	*ret_file = file;
 	return 0;
 }

@@ -101,7 +101,8 @@ uint64_t elf_file_layout(const struct elf_file *file);
 uint64_t elf_file_identity(const struct elf_file *file);
 
 /* Whether a process may have mapped these bytes as code of the file: they are in the pages of its
- * executable segments, or it has none. */
+ * executable segments, or they are the whole image, which loaders reserve with the rights of the
+ * first segment, or it has none. */
 bool elf_file_may_map(const struct elf_file *file, uint64_t offset, uint64_t size);
 
 /* Whether a separate debug file is laid out as the file: it has no executable segment that is not

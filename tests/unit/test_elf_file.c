@@ -120,6 +120,32 @@ static void test_address_arithmetic(void **state)
 	elf_file_free(file);
 }
 
+/* Mapped code lies in executable segments, or is the whole image, which loaders reserve with the
+ * rights of the first segment. */
+static void test_may_map(void **state)
+{
+	struct made m = make();
+	struct elf_file *file = NULL;
+
+	(void)state;
+	assert_int_equal(open_made(&m, &file), 0);
+	assert_true(elf_file_may_map(file, 0, 0x2000)); /* the second one's pages */
+	assert_false(elf_file_may_map(file, 0, 0x3000));
+	assert_false(elf_file_may_map(file, 0, 0x404000)); /* it is not executable */
+	elf_file_free(file);
+
+	m.phdr[0].p_flags = PF_R | PF_X;
+	m.phdr[1].p_flags = PF_R | PF_W;
+	assert_int_equal(open_made(&m, &file), 0);
+	assert_true(elf_file_may_map(file, 0, 0x1000));
+	assert_false(elf_file_may_map(file, 0, 0x2000));
+	assert_true(elf_file_may_map(file, 0, 0x404000));
+	assert_false(elf_file_may_map(file, 0, 0x405000));
+	assert_false(elf_file_may_map(file, 0, 0x403000));
+	assert_false(elf_file_may_map(file, 0x1000, 0x404000));
+	elf_file_free(file);
+}
+
 /* As make(), of a 32-bit program. */
 struct made32 {
 	Elf32_Ehdr ehdr;
@@ -404,6 +430,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_generated_file),
 		cmocka_unit_test(test_address_arithmetic),
+		cmocka_unit_test(test_may_map),
 		cmocka_unit_test(test_32bit),
 		cmocka_unit_test(test_file_ids),
 		cmocka_unit_test(test_forged_headers),
