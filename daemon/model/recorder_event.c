@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 
+#include "daemon/model/file_key.h"
 #include "daemon/model/recorder_internal.h"
 #include "proc/proc_fs.h"
 
@@ -55,6 +56,17 @@ static int prefetch_tags(struct recorder *r, const struct sideband_event *event,
 	return r->tagger ? tagger_on_event(r->tagger, event, object) : 0;
 }
 
+/* Has the table of a file made that has just been mapped. A walk that comes to the file goes on
+ * then without having missed it. */
+static int prefetch_table(struct recorder *r, const struct object *object)
+{
+	struct stackd_inode key;
+	bool has_key = file_key_of(object->elf, &key) &&
+		       object_table_has_proof(r->objects, object, key.changed_ns);
+
+	return tables_prepare(r->tables, object, has_key ? &key : NULL);
+}
+
 int recorder_prefetch_event(struct recorder *r, const struct sideband_event *event)
 {
 	const struct object *object;
@@ -80,10 +92,12 @@ int recorder_prefetch_event(struct recorder *r, const struct sideband_event *eve
 	if (event->kind != SIDEBAND_MMAP)
 		return prefetch_tags(r, event, NULL);
 	err = object_table_resolve(r->objects, event->pid, &event->mapping, &object);
+	if (!err && object->elf)
+		new_mappings_add(&r->new_mappings, event->pid, &event->mapping, object);
 	if (!err)
 		err = prefetch_tags(r, event, object);
 	if (!err && r->tables && !members_are_all(r->members) && object->elf)
-		err = tables_prepare(r->tables, object);
+		err = prefetch_table(r, object);
 	return err == -ENOMEM ? err : 0;
 }
 

@@ -8,6 +8,7 @@
 #include "daemon/model/judge.h"
 #include "daemon/model/locator.h"
 #include "daemon/model/members.h"
+#include "daemon/model/new_mappings.h"
 #include "daemon/model/outbox.h"
 #include "daemon/model/ranks.h"
 #include "daemon/model/readings.h"
@@ -40,6 +41,7 @@ struct recorder {
 
 	struct members *members;
 	struct shared_memory shared; /* which new processes share their parent's */
+	struct new_mappings new_mappings;
 	struct locator *locator;
 	struct made_code *made;
 	struct walks *walks;

@@ -62,43 +62,71 @@ static void remap(struct recorder *r, const struct stackd_stack_record *record,
 		process_table_set_mapping(r->processes, (pid_t)record->pid, &now);
 }
 
+/* The object that the process of a record had mapped where the kernel half met a file that it does
+ * not know; NULL: not known. */
+static const struct object *mapped_object(struct recorder *r,
+					  const struct stackd_stack_record *record)
+{
+	const struct stackd_mapping *unknown = &record->unknown;
+	const struct mapping *m =
+		process_table_mapping(r->processes, (pid_t)record->pid, unknown->start);
+
+	return m && m->object->kind != OBJECT_JIT &&
+			       unknown->start - m->start + m->offset == unknown->offset
+		       ? m->object
+		       : NULL;
+}
+
+static bool is_met(struct recorder *r, const struct stackd_stack_record *record,
+		   const struct object *object)
+{
+	return object && object->elf && elf_file_inode(object->elf) == record->unknown.key.inode &&
+	       is_proven(r, record, object, true);
+}
+
+/* The same of a record that is not in the order of time yet. The file must be the one that was met:
+ * then the inode numbers agree, on most filesystems; where they do not, it is found in order. */
+static const struct object *mapped_early(struct recorder *r,
+					 const struct stackd_stack_record *record)
+{
+	const pid_t pid = (pid_t)record->pid;
+	const struct object *object = new_mappings_find(
+		&r->new_mappings, pid, record->unknown.start, record->unknown.offset);
+
+	if (is_met(r, record, object))
+		return object;
+	/* A process that was just forked must not be read from /proc yet: in the order of time it
+	 * is still a copy of its parent. */
+	object = process_table_knows(r->processes, pid) ? mapped_object(r, record) : NULL;
+	return is_met(r, record, object) ? object : NULL;
+}
+
 /*
  * The object whose inode or table the kernel half has missed; NULL: none, or which is not known.
- * `early`: the record is not in the order of time yet. Then the inode numbers must agree, as they
- * do on most filesystems; where they do not, the table is requested in order. `ret_key`: what the
- * kernel half is to know it by; NULL: it does.
+ * `early`: the record is not in the order of time yet. `ret_key`: what the kernel half is to know
+ * it by; NULL: it does.
  */
 static const struct object *missed_object(struct recorder *r, const struct stackd_header *header,
 					  bool early, const struct stackd_inode **ret_key)
 {
 	const struct stackd_stack_record *record = (const struct stackd_stack_record *)header;
-	const struct stackd_mapping *unknown = &record->unknown;
-	const struct mapping *m;
+	const struct object *object;
 
 	*ret_key = NULL;
 	if (header->kind != STACKD_RECORD_STACK || !r->tables)
 		return NULL;
 	if (record->wanted && record->wanted <= object_table_count(r->objects))
 		return object_table_at(r->objects, record->wanted - 1);
-	if (!unknown->key.inode)
+	if (!record->unknown.key.inode)
 		return NULL;
-	/* A process that was just forked must not be read from /proc yet: in the order of time it
-	 * is still a copy of its parent. */
-	if (early && !process_table_knows(r->processes, (pid_t)record->pid))
-		return NULL;
-	m = process_table_mapping(r->processes, (pid_t)record->pid, unknown->start);
-	if (!m || m->object->kind == OBJECT_JIT ||
-	    unknown->start - m->start + m->offset != unknown->offset)
-		return NULL;
-	if (early && (!m->object->elf || elf_file_inode(m->object->elf) != unknown->key.inode))
-		return NULL;
-	if (!is_proven(r, record, m->object, early)) {
-		if (!early)
-			remap(r, record, m->object);
+	object = early ? mapped_early(r, record) : mapped_object(r, record);
+	if (object && !early && !is_proven(r, record, object, false)) {
+		remap(r, record, object);
 		return NULL;
 	}
-	*ret_key = &unknown->key;
-	return m->object;
+	if (object)
+		*ret_key = &record->unknown.key;
+	return object;
 }
 
 /* Requests what the kernel half has missed: a file's inode, or its table. */

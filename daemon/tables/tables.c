@@ -513,18 +513,28 @@ static int ask(struct tables *t, const struct request *wanted)
 	return err;
 }
 
-int tables_want(struct tables *t, const struct object *object, const struct stackd_inode *key)
+static struct request request_of(const struct object *object, const struct stackd_inode *key)
 {
-	struct request wanted = {.object = object, .has_key = key != NULL};
+	struct request r = {.object = object, .has_key = key != NULL};
 
 	if (key)
-		wanted.key = *key;
+		r.key = *key;
+	return r;
+}
+
+int tables_want(struct tables *t, const struct object *object, const struct stackd_inode *key)
+{
+	const struct request wanted = request_of(object, key);
+
 	return ask(t, &wanted);
 }
 
-int tables_prepare(struct tables *t, const struct object *object)
+int tables_prepare(struct tables *t, const struct object *object, const struct stackd_inode *key)
 {
-	return ask(t, &(struct request){.object = object, .is_early = true});
+	struct request wanted = request_of(object, key);
+
+	wanted.is_early = true;
+	return ask(t, &wanted);
 }
 
 bool tables_slice(const struct tables *t, uint32_t slice, uint32_t *ret_file, uint64_t *ret_offset)

@@ -48,8 +48,9 @@ void tables_free(struct tables *tables); /* ends the thread */
 int tables_want(struct tables *tables, const struct object *object, const struct stackd_inode *key);
 
 /* Prefetches an object's table: it is loaded when no request is pending, if there is room without
- * evicting another. 0 or -ENOMEM. */
-int tables_prepare(struct tables *tables, const struct object *object);
+ * evicting another; then its inode `key` is made known (NULL: only the table). 0 or -ENOMEM. */
+int tables_prepare(struct tables *tables, const struct object *object,
+		   const struct stackd_inode *key);
 
 /* Gives the file number and the offset of a short frame's slice of a file (stackd_abi.h). false: no
  * such slice. */

@@ -330,14 +330,14 @@ static void test_prefetch_is_not_made_for_each_process(void **state)
 	uint64_t spent;
 
 	(void)state;
-	assert_int_equal(tables_prepare(t, &a), 0);
+	assert_int_equal(tables_prepare(t, &a, NULL), 0);
 	assert_int_equal(serve_all(t), 1);
-	assert_int_equal(tables_prepare(t, &b), 0);
+	assert_int_equal(tables_prepare(t, &b, NULL), 0);
 	assert_int_equal(serve_all(t), 1);
 	assert_false(tables_have(t, &b));
 	spent = t->own.compile_ns;
 	for (int i = 0; i < 100; i++) {
-		assert_int_equal(tables_prepare(t, &b), 0);
+		assert_int_equal(tables_prepare(t, &b, NULL), 0);
 		assert_int_equal(serve_all(t), 1);
 	}
 	assert_int_equal(t->own.compile_ns, spent);
@@ -366,7 +366,7 @@ static void test_what_is_known_is_not_asked_for(void **state)
 	t->known_as[2] = key;
 	assert_int_equal(tables_want(t, &object, &key), 0);
 	assert_int_equal(tables_want(t, &object, NULL), 0);
-	assert_int_equal(tables_prepare(t, &object), 0);
+	assert_int_equal(tables_prepare(t, &object, NULL), 0);
 	assert_null(t->first);
 	assert_int_equal(tables_want(t, &object, &other), 0); /* a hard copy of the file */
 	assert_non_null(t->first);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* Asks the file; see file_key.h. */
+#include "daemon/model/file_key.h"
+
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/sysmacros.h>
+
+#define KERNEL_MINOR_BITS 20 /* of a device number in the kernel */
+
+bool file_key_of(const struct elf_file *elf, struct stackd_inode *ret_key)
+{
+	const struct elf_stamp *stamp = elf_file_stamp(elf);
+	int generation = 0; /* the ioctl's name says long, and it writes an int */
+
+	/* Without a device of its own the filesystem may be a program's, which is not to be asked
+	 * from here. */
+	if (!stamp->inode || !major(stamp->dev) || !elf_file_is_open(elf) ||
+	    elf_file_is_touched(elf) ||
+	    ioctl(elf_file_descriptor(elf), FS_IOC_GETVERSION, &generation))
+		return false;
+	*ret_key = (struct stackd_inode){
+		.inode = stamp->inode,
+		.changed_ns = (uint64_t)stamp->ctime_ns,
+		.dev = major(stamp->dev) << KERNEL_MINOR_BITS | minor(stamp->dev),
+		.generation = (uint32_t)generation,
+	};
+	return true;
+}

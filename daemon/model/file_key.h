@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the kernel half identifies a file by, before it has met the file: inode number, change time,
+ * device and generation.
+ *
+ * stat() and an ioctl have all of it for filesystems on a block device: ext4, XFS and their like.
+ * Others number their devices in another way than stat() shows, or have no generations. Those files
+ * are told when they have been met.
+ */
+#ifndef MODEL_FILE_KEY_H
+#define MODEL_FILE_KEY_H
+
+#include <stdbool.h>
+
+#include "elf/elf_file.h"
+#include "stackd_abi.h"
+
+/* The key of an open file in the state that it was opened in. false: it has none that is known
+ * here. */
+bool file_key_of(const struct elf_file *elf, struct stackd_inode *ret_key);
+
+#endif
