@@ -63,6 +63,7 @@ int loaded_rule_find(const struct tables_maps *maps, uint32_t number, uint64_t o
 		     struct stackd_rule *ret_rule)
 {
 	const struct stackd_file *file = &maps->files[number];
+	bool is_partial = __atomic_load_n(&file->is_partial, __ATOMIC_ACQUIRE);
 	uint32_t n_chunks = __atomic_load_n(&file->n_chunks, __ATOMIC_ACQUIRE), rows[2];
 	uint32_t base = file->chunk_base;
 	uint64_t chunk = (offset >> STACKD_CHUNK_SHIFT) - file->first_chunk;
@@ -82,6 +83,8 @@ int loaded_rule_find(const struct tables_maps *maps, uint32_t number, uint64_t o
 	if (__atomic_load_n(&file->n_chunks, __ATOMIC_RELAXED) != n_chunks ||
 	    file->chunk_base != base)
 		return -ENOENT;
+	if (rule == STACKD_RULE_NONE && is_partial)
+		return -ENOENT; /* it is yet to come */
 	*ret_rule = maps->rules[rule];
 	return 0;
 }

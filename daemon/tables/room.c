@@ -134,15 +134,20 @@ static void wait_for_walks(void)
 		usleep(WALKS_END_US);
 }
 
+void room_drop(struct room *r, uint32_t file)
+{
+	__atomic_store_n(&r->maps->files[file].n_chunks, 0, __ATOMIC_RELEASE);
+	wait_for_walks();
+	room_give(r, file);
+}
+
 /* Evicts the tables in a part of an array. */
 static void evict(struct room *r, const struct extents *extents, uint32_t first, uint32_t count)
 {
 	uint32_t victim;
 
 	while ((victim = extents_owner_within(extents, first, count))) {
-		__atomic_store_n(&r->maps->files[victim].n_chunks, 0, __ATOMIC_RELEASE);
-		wait_for_walks();
-		room_give(r, victim);
+		room_drop(r, victim);
 		r->evicted++;
 	}
 }
@@ -170,8 +175,8 @@ static int take(struct room *r, struct extents *extents, uint32_t count, uint32_
 	return err ? err : extents_take(extents, count, file, ret_first);
 }
 
-int room_take(struct room *r, uint32_t file, struct room_size size, bool may_evict,
-	      struct room_place *ret_place)
+static int take_both(struct room *r, uint32_t file, struct room_size size, bool may_evict,
+		     struct room_place *ret_place)
 {
 	struct room_place place;
 	int err = take(r, r->rows, size.rows, file, may_evict, &place.row);
@@ -183,15 +188,47 @@ int room_take(struct room *r, uint32_t file, struct room_size size, bool may_evi
 		extents_give(r->rows, place.row);
 		return err;
 	}
-	r->places[file] = place;
 	*ret_place = place;
 	return 0;
 }
 
+static void give_both(struct room *r, struct room_place place)
+{
+	extents_give(r->rows, place.row);
+	extents_give(r->chunks, place.chunk);
+}
+
+int room_take(struct room *r, uint32_t file, struct room_size size, bool may_evict,
+	      struct room_place *ret_place)
+{
+	int err = take_both(r, file, size, may_evict, ret_place);
+
+	if (!err)
+		r->places[file] = *ret_place;
+	return err;
+}
+
+int room_take_second(struct room *r, uint32_t file, struct room_size size,
+		     struct room_place *ret_place)
+{
+	return take_both(r, file, size, false, ret_place);
+}
+
+void room_replaced(struct room *r, uint32_t file, struct room_place place)
+{
+	wait_for_walks();
+	give_both(r, r->places[file]);
+	r->places[file] = place;
+}
+
+void room_not_replaced(struct room *r, struct room_place place)
+{
+	give_both(r, place);
+}
+
 void room_give(struct room *r, uint32_t file)
 {
-	extents_give(r->rows, r->places[file].row);
-	extents_give(r->chunks, r->places[file].chunk);
+	give_both(r, r->places[file]);
 }
 
 uint64_t room_evicted(const struct room *r)

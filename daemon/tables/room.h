@@ -52,6 +52,17 @@ int room_take(struct room *room, uint32_t file, struct room_size size, bool may_
 /* Gives back the room of a file's table, which walks do not read. */
 void room_give(struct room *room, uint32_t file);
 
+/* Takes a table away from walks, and gives back its room. */
+void room_drop(struct room *room, uint32_t file);
+
+/* Takes room for a table that is to replace a file's, from no other. Errors as room_take(). Then
+ * either room_replaced() is called, once walks are shown the new one; it gives back the room of the
+ * old one; or room_not_replaced(). */
+int room_take_second(struct room *room, uint32_t file, struct room_size size,
+		     struct room_place *ret_place);
+void room_replaced(struct room *room, uint32_t file, struct room_place place);
+void room_not_replaced(struct room *room, struct room_place place);
+
 /* How many tables were evicted, and how many rows are taken. */
 uint64_t room_evicted(const struct room *room);
 uint32_t room_rows(const struct room *room);

@@ -20,7 +20,7 @@ static bool is_due(void *arg)
 	return s->is_cancelled(s->arg, clock_ns(CLOCK_THREAD_CPUTIME_ID) - s->since_ns);
 }
 
-static int compile_here(const struct object *object, struct stop *s,
+static int compile_here(const struct object *object, bool is_quick, struct stop *s,
 			struct recipe_table **ret_table)
 {
 	const struct analysis_stop stop = {is_due, s};
@@ -29,14 +29,17 @@ static int compile_here(const struct object *object, struct stop *s,
 
 	if (err)
 		return err;
-	err = elf_file_identity(elf) == elf_file_identity(object->elf)
-		      ? recipe_compile_until(elf, &stop, ret_table)
-		      : -ESTALE;
+	if (elf_file_identity(elf) != elf_file_identity(object->elf))
+		err = -ESTALE;
+	else if (is_quick)
+		err = recipe_compile_quick(elf, ret_table);
+	else
+		err = recipe_compile_until(elf, &stop, ret_table);
 	elf_file_free(elf);
 	return err;
 }
 
-int table_source_compile(struct worker *worker, const struct object *object,
+int table_source_compile(struct worker *worker, const struct object *object, bool is_quick,
 			 bool (*is_cancelled)(void *arg, uint64_t cpu_ns), void *arg,
 			 struct recipe_table **ret_table)
 {
@@ -47,8 +50,8 @@ int table_source_compile(struct worker *worker, const struct object *object,
 		return object->error ? object->error : -ENOENT;
 	if (!elf_file_is_open(object->elf))
 		return -EBADF;
-	err = worker ? ask_worker_table(worker, object, is_cancelled, arg, ret_table)
-		     : compile_here(object, &stop, ret_table);
+	err = worker ? ask_worker_table(worker, object, is_quick, is_cancelled, arg, ret_table)
+		     : compile_here(object, is_quick, &stop, ret_table);
 	/* The file was replaced: the one that the object was made from may be mapped again. */
 	if (err == -ESTALE)
 		return -EBADF;

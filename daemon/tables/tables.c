@@ -6,6 +6,10 @@
  * chunks, then the file's entry, and the inode last. Eviction goes the other way (room.c): the
  * entry is cleared, then every walk that may have read it ends, then its room is given back.
  *
+ * A large file's table comes in two steps, since analysing code takes tens of times as long as
+ * reading call frame information: first the rules of that, in a table that is partial; then all, in
+ * one that takes its place.
+ *
  * is_loaded means that a file has no rows, and is never set for one that has: a walk reads the two
  * one after the other, and a table may be loaded in between.
  */
@@ -36,6 +40,7 @@
 #define THREAD_NICE  (-10)
 #define ROWS_AT_ONCE 65536u
 #define MUCH_BYTES   (1u << 20) /* of tables made */
+#define LARGE_BYTES  (4u << 20) /* of a file */
 
 struct tables {
 	struct tables_maps maps;
@@ -73,14 +78,30 @@ static bool is_known(const struct tables *t, uint32_t number)
 {
 	const struct stackd_file *file = &t->maps.files[number];
 
-	return __atomic_load_n(&file->n_chunks, __ATOMIC_RELAXED) ||
+	return (__atomic_load_n(&file->n_chunks, __ATOMIC_RELAXED) &&
+		!__atomic_load_n(&file->is_partial, __ATOMIC_RELAXED)) ||
 	       __atomic_load_n(&file->is_loaded, __ATOMIC_RELAXED);
 }
 
-/* A file has no rows, and will have none: walks no longer request it. */
+/* Whether a partial table of a file is loaded. */
+static bool has_part(const struct tables *t, uint32_t number)
+{
+	return t->maps.files[number].n_chunks && t->maps.files[number].is_partial;
+}
+
+static void set_partial(struct tables *t, uint32_t number, bool is_partial)
+{
+	__atomic_store_n(&t->maps.files[number].is_partial, is_partial, __ATOMIC_RELEASE);
+}
+
+/* A file has no rows but for those that are loaded, and will have none: walks no longer request
+ * it. */
 static void set_empty(struct tables *t, uint32_t number)
 {
-	__atomic_store_n(&t->maps.files[number].is_loaded, 1, __ATOMIC_RELEASE);
+	if (has_part(t, number))
+		set_partial(t, number, false);
+	else
+		__atomic_store_n(&t->maps.files[number].is_loaded, 1, __ATOMIC_RELEASE);
 }
 
 /* --- loading --------------------------------------------------------------------------------- */
@@ -187,15 +208,27 @@ static struct room_size size_of(const struct recipe_table *table)
 	return (struct room_size){.rows = (uint32_t)n_rows, .chunks = (uint32_t)n_chunks + 1};
 }
 
+/* Writes a table into its room. */
+static int write_table(struct tables *t, uint32_t number, const struct recipe_table *table,
+		       struct room_place place)
+{
+	uint32_t first_chunk;
+	size_t n_chunks;
+	const uint32_t *chunks = recipe_table_chunks(table, &first_chunk, &n_chunks);
+	int err = load_rows(t, number, table, place.row);
+
+	return err ? err : load_chunks(t, chunks, n_chunks, place);
+}
+
 static int load_table(struct tables *t, uint32_t number, const struct recipe_table *table)
 {
 	struct stackd_file *file = &t->maps.files[number];
 	struct room_place place;
 	uint32_t first_chunk;
 	size_t n_chunks;
-	const uint32_t *chunks = recipe_table_chunks(table, &first_chunk, &n_chunks);
 	int err;
 
+	recipe_table_chunks(table, &first_chunk, &n_chunks);
 	if (!n_chunks) {
 		set_empty(t, number);
 		return 0;
@@ -204,9 +237,7 @@ static int load_table(struct tables *t, uint32_t number, const struct recipe_tab
 	err = room_take(t->room, number, size_of(table), t->may_evict, &place);
 	if (err)
 		return err;
-	err = load_rows(t, number, table, place.row);
-	if (!err)
-		err = load_chunks(t, chunks, n_chunks, place);
+	err = write_table(t, number, table, place);
 	if (err) {
 		room_give(t->room, number);
 		return err;
@@ -215,6 +246,38 @@ static int load_table(struct tables *t, uint32_t number, const struct recipe_tab
 	file->first_chunk = first_chunk;
 	slices_give(&t->slices, file, number, first_chunk, n_chunks);
 	__atomic_store_n(&file->n_chunks, (uint32_t)n_chunks, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* Loads a table in place of a file's partial one. Where both are of the same chunks, walks are
+ * shown the new one by one write; else they have none for a moment. */
+static int replace_part(struct tables *t, uint32_t number, const struct recipe_table *table)
+{
+	struct stackd_file *file = &t->maps.files[number];
+	struct room_place place;
+	uint32_t first_chunk;
+	size_t n_chunks;
+	int err = -ENOSPC;
+
+	recipe_table_chunks(table, &first_chunk, &n_chunks);
+	if (file->first_chunk == first_chunk && file->n_chunks == n_chunks)
+		err = room_take_second(t->room, number, size_of(table), &place);
+	if (err == -ENOSPC) {
+		room_drop(t->room, number);
+		set_partial(t, number, false);
+		return load_table(t, number, table);
+	}
+	if (!err) {
+		t->bytes_made += size_of(table).rows * sizeof(struct stackd_row);
+		err = write_table(t, number, table, place);
+		if (err)
+			room_not_replaced(t->room, place);
+	}
+	if (err)
+		return err;
+	__atomic_store_n(&file->chunk_base, place.chunk, __ATOMIC_RELEASE);
+	set_partial(t, number, false);
+	room_replaced(t->room, number, place);
 	return 0;
 }
 
@@ -271,17 +334,68 @@ static void note_made(struct tables *t, uint32_t number, const struct recipe_tab
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* Compiles and loads an object's recipes. 0, also for an object without a readable file, which has
- * no recipes; else an error of room_take(). */
-static int load_object(struct tables *t, const struct object *object)
+/* Tells the kernel half the number of an inode. */
+static void make_known(struct tables *t, const struct stackd_inode *key, uint32_t number)
 {
+	int err = bpf_map_update_elem(t->maps.inodes_fd, key, &number, BPF_NOEXIST);
+
+	t->own.inodes += !err;
+	if (err)
+		err = bpf_map_update_elem(t->maps.inodes_fd, key, &number, BPF_ANY);
+	pthread_mutex_lock(&t->lock);
+	if (!err)
+		t->known_as[number] = *key;
+	pthread_mutex_unlock(&t->lock);
+}
+
+static bool is_large(const struct object *object)
+{
+	return object->elf && elf_file_stamp(object->elf)->size >= LARGE_BYTES;
+}
+
+/* Compiles and loads an object's rules of call frame information. -ENOENT: it has none. Or returns
+ * the whole table, if there is little more. */
+static int load_part(struct tables *t, const struct object *object, struct recipe_table **ret_whole)
+{
+	const uint32_t number = object->number + 1;
+	struct recipe_table *table;
+	uint32_t first_chunk;
+	size_t n_chunks;
+	int err = table_source_compile(t->worker, object, true, is_in_the_way, t, &table);
+
+	if (!err && !recipe_table_stats(table)->is_partial)
+		*ret_whole = table;
+	if (err || *ret_whole)
+		return err;
+	recipe_table_chunks(table, &first_chunk, &n_chunks);
+	set_partial(t, number, true);
+	err = n_chunks ? load_table(t, number, table) : -ENOENT;
+	if (err)
+		set_partial(t, number, false);
+	recipe_table_free(table);
+	return err;
+}
+
+/* Compiles and loads the recipes of a request's object. 0, also for an object without a readable
+ * file, which has no recipes; else an error of room_take(). */
+static int load_object(struct tables *t, const struct request *r)
+{
+	const struct object *object = r->object;
+	const uint32_t number = object->number + 1;
 	struct recipe_table *table = NULL;
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
-	int err = table_source_compile(t->worker, object, is_in_the_way, t, &table);
+	int err = 0;
 
+	if (is_large(object) && !has_part(t, number))
+		err = load_part(t, object, &table);
+	if (r->has_key && has_part(t, number))
+		make_known(t, &r->key, number);
+	if (err != -ECANCELED && !table)
+		err = table_source_compile(t->worker, object, false, is_in_the_way, t, &table);
 	if (table) {
-		keep_provenances(t, object->number + 1, table);
-		err = load_table(t, object->number + 1, table);
+		keep_provenances(t, number, table);
+		err = has_part(t, number) ? replace_part(t, number, table)
+					  : load_table(t, number, table);
 		t->own.loaded += !err;
 		t->own.go_rows += err ? 0 : recipe_table_stats(table)->go_rows;
 		for (int i = 0; i < RECIPE_REFUSED_COUNT; i++)
@@ -290,7 +404,7 @@ static int load_object(struct tables *t, const struct object *object)
 		refuse_file(t, object, err);
 		err = 0;
 	}
-	note_made(t, object->number + 1, table, start, err);
+	note_made(t, number, table, start, err);
 	recipe_table_free(table);
 	return err;
 }
@@ -323,20 +437,6 @@ static bool may_make(struct tables *t, const struct request *r, uint32_t number)
 	return may;
 }
 
-/* Tells the kernel half the number of an inode. */
-static void make_known(struct tables *t, const struct stackd_inode *key, uint32_t number)
-{
-	int err = bpf_map_update_elem(t->maps.inodes_fd, key, &number, BPF_NOEXIST);
-
-	t->own.inodes += !err;
-	if (err)
-		err = bpf_map_update_elem(t->maps.inodes_fd, key, &number, BPF_ANY);
-	pthread_mutex_lock(&t->lock);
-	if (!err)
-		t->known_as[number] = *key;
-	pthread_mutex_unlock(&t->lock);
-}
-
 /* Returns 0, or -ECANCELED: the table is to be made again. */
 static int serve(struct tables *t, const struct request *r)
 {
@@ -349,7 +449,7 @@ static int serve(struct tables *t, const struct request *r)
 	}
 	t->may_evict = !r->is_early;
 	if (!is_known(t, number) && may_make(t, r, number))
-		err = load_object(t, r->object);
+		err = load_object(t, r);
 	if (err == -ECANCELED)
 		return err;
 	if (err == -EBADF) /* it is loaded when it is mapped again, and missed */

@@ -148,7 +148,7 @@ static bool table_is_cancelled(void *arg, uint64_t cpu_ns)
 	return t->is_cancelled(t->arg, cpu_ns);
 }
 
-int ask_worker_table(struct worker *worker, const struct object *object,
+int ask_worker_table(struct worker *worker, const struct object *object, bool is_quick,
 		     bool (*is_cancelled)(void *arg, uint64_t cpu_ns), void *arg,
 		     struct recipe_table **ret_table)
 {
@@ -160,10 +160,12 @@ int ask_worker_table(struct worker *worker, const struct object *object,
 					 .arg = &table,
 					 .is_cancelled = table_is_cancelled};
 	const uint64_t most_bytes = worker_most_analysed(worker);
+	const uint32_t quick = is_quick;
 	struct buf request = {0}, reply = {0};
 	int err;
 
 	BUF_PUT(&request, object->number);
+	BUF_PUT(&request, quick);
 	BUF_PUT(&request, most_bytes);
 	err = worker_call(worker, &call, &request, &reply);
 	if (!err)

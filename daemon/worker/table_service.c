@@ -11,10 +11,11 @@ int table_service(struct service *s, struct buf_reader *request, struct buf *rep
 	const struct object *object;
 	struct recipe_table *table;
 	uint64_t most_bytes;
-	uint32_t number;
+	uint32_t number, is_quick;
 	int err;
 
 	BUF_GET(request, number);
+	BUF_GET(request, is_quick);
 	if (!BUF_GET(request, most_bytes))
 		return -EBADMSG;
 	object = service_object(s, number);
@@ -23,7 +24,8 @@ int table_service(struct service *s, struct buf_reader *request, struct buf *rep
 	if (!object->elf)
 		return object->error ? object->error : -ENOENT;
 	fault_at(object->elf, FAULT_TABLE);
-	err = recipe_compile_within(object->elf, most_bytes, &table);
+	err = is_quick ? recipe_compile_quick(object->elf, &table)
+		       : recipe_compile_within(object->elf, most_bytes, &table);
 	if (err)
 		return err;
 	if (elf_file_is_touched(object->elf)) { /* while it was read */

@@ -62,6 +62,11 @@ int recipe_compile(const struct elf_file *file, struct recipe_table **ret_table)
 	return recipe_compile_until(file, &(struct analysis_stop){0}, ret_table);
 }
 
+int recipe_compile_quick(const struct elf_file *file, struct recipe_table **ret_table)
+{
+	return compile(file, &(struct recipe_others){.file = file, .is_quick = true}, ret_table);
+}
+
 int recipe_compile_cfi(const struct elf_file *file, struct recipe_table **ret_table)
 {
 	return compile(file, &(struct recipe_others){0}, ret_table);

@@ -55,6 +55,7 @@ struct recipe_stats {
 	uint64_t refused[RECIPE_REFUSED_COUNT]; /* by enum recipe_refusal */
 	uint64_t analysed_bytes;		/* of code that nothing else covers */
 	uint64_t analysed_rows;
+	uint64_t is_partial; /* 1: code without call frame information is left out */
 };
 
 struct recipe_table;
@@ -74,6 +75,11 @@ int recipe_compile_within(const struct elf_file *file, uint64_t most_bytes,
  * returns -ECANCELED. */
 int recipe_compile_until(const struct elf_file *file, const struct analysis_stop *stop,
 			 struct recipe_table **ret_table);
+
+/* As recipe_compile(), but without rules for the rest of the code where there is much of it: then
+ * the table is_partial. The rules of call frame information are the same. It takes up to twenty times
+ * less time. */
+int recipe_compile_quick(const struct elf_file *file, struct recipe_table **ret_table);
 
 /* Compiles the call frame information alone; for the rest as recipe_compile(). For those who
  * compare it with other readers of it, or with what the instructions tell. */

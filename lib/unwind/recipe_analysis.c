@@ -410,6 +410,18 @@ static int analyse(const struct recipe_others *others, const struct recipe_load 
 	return 0;
 }
 
+int recipe_analysis_is_long(const struct recipe_others *others, const struct recipe_load *loads,
+			    size_t load_count, const struct recipe_rows *rows, bool *ret_is_long)
+{
+	struct recipe_gaps gaps = {0};
+	int err = recipe_gaps_find(others->file, loads, load_count, rows, &gaps);
+
+	if (!err)
+		*ret_is_long = is_much(loads, load_count, gaps.bytes);
+	free(gaps.items.items);
+	return err;
+}
+
 int recipe_analysis_lay(const struct recipe_others *others, const struct recipe_load *loads,
 			size_t load_count, struct recipe_table *table, struct recipe_rows *rows)
 {

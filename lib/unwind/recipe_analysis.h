@@ -30,7 +30,12 @@ struct recipe_others {
 	const struct elf_file *file; /* NULL: none */
 	uint64_t most_bytes;	     /* of code; a file with more has none analysed; 0: no limit */
 	struct analysis_stop stop;
+	bool is_quick; /* leave out what takes long */
 };
+
+/* Whether there is so much of that code that analysing it takes long. Returns 0 or -ENOMEM. */
+int recipe_analysis_is_long(const struct recipe_others *others, const struct recipe_load *loads,
+			    size_t load_count, const struct recipe_rows *rows, bool *ret_is_long);
 
 /* Merges the rules of that code into `rows`, which all else came to. Numbers are those of
  * table->rules; what is refused is counted in table->stats. Returns 0, -ENOMEM or -ECANCELED. */

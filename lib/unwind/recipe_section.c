@@ -428,11 +428,18 @@ static struct compiler *new_compiler(struct recipe_table *table, const struct re
 static int finish(const struct compiler *c, const struct recipe_others *others,
 		  struct recipe_table *table, struct recipe_rows *rows)
 {
-	int err = others->file ? recipe_go_lay(others->file, table, rows) : 0;
+	bool is_long = false;
+	int err = others->file && others->is_quick
+			  ? recipe_analysis_is_long(others, c->loads, c->load_count, rows, &is_long)
+			  : 0;
+	bool has_rest = others->file && !is_long;
 
+	table->stats.is_partial = is_long;
+	if (!err && has_rest)
+		err = recipe_go_lay(others->file, table, rows);
 	if (!err && others->file)
 		err = stack_start_lay(others->file, c->loads, c->load_count, table, rows);
-	if (!err && others->file && !c->has_jumps) /* else functions have no frames of their own */
+	if (!err && has_rest && !c->has_jumps) /* else functions have no frames of their own */
 		err = recipe_analysis_lay(others, c->loads, c->load_count, table, rows);
 	if (!err && others->file)
 		err = stack_load_lay(others->file, c->loads, c->load_count, table, rows);

@@ -241,7 +241,7 @@ static void test_rules_are_read_back(void **state)
 	assert_false(tables_have(t, &object));
 	assert_int_equal(tables_rule(t, &object, 0x1000, &rule), -EAGAIN);
 	assert_non_null(t->first);
-	assert_int_equal(load_object(t, &object), 0);
+	assert_int_equal(load_object(t, &(struct request){.object = &object}), 0);
 	assert_true(tables_have(t, &object));
 	for (uint64_t offset = 0; offset < 300000; offset += 61)
 		check_rule(t, &object, table, offset);
@@ -255,24 +255,170 @@ static void test_rules_are_read_back(void **state)
 	drop_tables(t);
 }
 
-/* --- tables that are made again --------------------------------------------------------------- */
+/* --- tables in two steps ---------------------------------------------------------------------- */
 
-/* An object of this program, and as many rows as its table has. */
+/* As many rows as a file's table has. */
+static uint32_t rows_of(const struct elf_file *elf)
+{
+	struct recipe_table *table;
+	size_t count;
+
+	assert_int_equal(recipe_compile(elf, &table), 0);
+	recipe_table_rows(table, &count);
+	recipe_table_free(table);
+	return (uint32_t)count;
+}
+
+/* An object of this program. */
 static struct object open_self(uint32_t number, uint32_t *ret_rows)
 {
 	struct object object = {.kind = OBJECT_ELF, .number = number};
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	struct recipe_table *table;
-	size_t count;
 
 	assert_int_equal(elf_file_open(fd, &object.elf), 0);
 	close(fd);
-	assert_int_equal(recipe_compile(object.elf, &table), 0);
-	recipe_table_rows(table, &count);
-	*ret_rows = (uint32_t)count;
-	recipe_table_free(table);
+	*ret_rows = rows_of(object.elf);
 	return object;
 }
+
+/* The section of an image by its name. */
+static const Elf64_Shdr *section_of(const uint8_t *image, const char *name)
+{
+	const Elf64_Ehdr *header = (const Elf64_Ehdr *)image;
+	const Elf64_Shdr *sections = (const Elf64_Shdr *)(image + header->e_shoff);
+	const char *names = (const char *)image + sections[header->e_shstrndx].sh_offset;
+
+	for (int i = 0; i < header->e_shnum; i++)
+		if (!strcmp(names + sections[i].sh_name, name))
+			return &sections[i];
+	fail_msg("no %s", name);
+	return NULL;
+}
+
+/* This program, whose call frame information ends in its middle. */
+static struct object open_cut(uint32_t number, uint32_t *ret_rows)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	off_t size = lseek(fd, 0, SEEK_END);
+	uint8_t *image = malloc((size_t)size);
+	const Elf64_Shdr *frames;
+	uint32_t len = 0;
+	uint64_t at = 0;
+	struct object object;
+
+	assert_int_equal(pread(fd, image, (size_t)size, 0), size);
+	close(fd);
+	frames = section_of(image, ".eh_frame");
+	while (at < frames->sh_size / 2) {
+		memcpy(&len, image + frames->sh_offset + at, sizeof(len));
+		at += sizeof(len) + len;
+	}
+	memset(image + frames->sh_offset + at, 0, frames->sh_size - at);
+	object = open_bytes(image, (size_t)size, number);
+	assert_int_equal(object.error, 0);
+	free(image);
+	*ret_rows = rows_of(object.elf);
+	return object;
+}
+
+/* An offset at which the rules of call frame information have none, and analysed code has one. */
+static uint64_t analysed_offset(const struct recipe_table *quick, const struct recipe_table *whole)
+{
+	for (uint64_t offset = 0; offset < 1 << 20; offset++)
+		if (recipe_lookup(quick, offset)->cfa == STACKD_CFA_NONE &&
+		    recipe_lookup(whole, offset)->cfa != STACKD_CFA_NONE)
+			return offset;
+	fail_msg("no analysed code");
+	return 0;
+}
+
+/* What call frame information says is known at once, and what it does not say is yet to come; the
+ * whole table then takes the place of the partial one, which leaves no room taken. */
+static void check_two_steps(uint32_t room_of_rows)
+{
+	uint32_t rows;
+	struct object object = open_cut(1, &rows);
+	struct tables *t = make_tables(room_of_rows ? room_of_rows : rows + rows / 10);
+	const struct request r = {.object = &object, .has_key = true, .key = {.inode = 7}};
+	struct recipe_table *quick, *whole, *none = NULL;
+	struct stackd_rule rule;
+	uint64_t offset;
+
+	assert_int_equal(recipe_compile_quick(object.elf, &quick), 0);
+	assert_int_equal(recipe_compile(object.elf, &whole), 0);
+	offset = analysed_offset(quick, whole);
+	assert_int_equal(load_part(t, &object, &none), 0);
+	assert_null(none);
+	assert_true(has_part(t, 2) && !tables_have(t, &object));
+	assert_int_equal(tables_rule(t, &object, offset, &rule), -EAGAIN);
+	for (uint64_t at = 0; at < 300000; at += 61) {
+		if (recipe_lookup(quick, at)->cfa == STACKD_CFA_NONE)
+			continue;
+		check_rule(t, &object, quick, at);
+		check_rule(t, &object, whole, at);
+	}
+	assert_int_equal(load_object(t, &r), 0);
+	assert_true(!has_part(t, 2) && tables_have(t, &object));
+	assert_int_equal(t->known_as[2].inode, 0); /* there is no map of inodes here */
+	for (uint64_t at = 0; at < 300000; at += 61)
+		check_rule(t, &object, whole, at);
+	check_rule(t, &object, whole, offset);
+	assert_int_equal(room_rows(t->room), rows);
+	recipe_table_free(quick);
+	recipe_table_free(whole);
+	elf_file_free(object.elf);
+	drop_tables(t);
+}
+
+static void test_two_steps(void **state)
+{
+	(void)state;
+	check_two_steps(1000000);
+	check_two_steps(0); /* there is room for one of the tables at a time */
+}
+
+/* Where the whole table cannot be made, the rules that are there stay, and are all. */
+static void test_part_is_all(void **state)
+{
+	uint32_t rows;
+	struct object object = open_cut(1, &rows);
+	struct tables *t = make_tables(1000000);
+	struct recipe_table *quick, *none = NULL;
+
+	(void)state;
+	assert_int_equal(recipe_compile_quick(object.elf, &quick), 0);
+	assert_int_equal(load_part(t, &object, &none), 0);
+	refuse_file(t, &object, -ENOEXEC);
+	assert_true(tables_have(t, &object));
+	assert_int_equal(t->maps.files[2].is_loaded, 0);
+	for (uint64_t at = 0; at < 300000; at += 61)
+		check_rule(t, &object, quick, at);
+	recipe_table_free(quick);
+	elf_file_free(object.elf);
+	drop_tables(t);
+}
+
+/* Where little is without call frame information, there is one step. */
+static void test_one_step(void **state)
+{
+	uint32_t rows;
+	struct object object = open_self(1, &rows);
+	struct tables *t = make_tables(1000000);
+	struct recipe_table *whole = NULL;
+	size_t count;
+
+	(void)state;
+	assert_int_equal(load_part(t, &object, &whole), 0);
+	assert_non_null(whole);
+	assert_false(has_part(t, 2));
+	recipe_table_rows(whole, &count);
+	assert_int_equal(count, rows);
+	recipe_table_free(whole);
+	elf_file_free(object.elf);
+	drop_tables(t);
+}
+
+/* --- tables that are made again --------------------------------------------------------------- */
 
 /* Serves what is asked for; returns how many requests there were. */
 static int serve_all(struct tables *t)
@@ -403,6 +549,9 @@ int main(void)
 		cmocka_unit_test(test_provenances_outlive_tables),
 		cmocka_unit_test(test_refused_files_have_a_reason),
 		cmocka_unit_test(test_rules_are_read_back),
+		cmocka_unit_test(test_two_steps),
+		cmocka_unit_test(test_part_is_all),
+		cmocka_unit_test(test_one_step),
 		cmocka_unit_test(test_tables_do_not_take_turns),
 		cmocka_unit_test(test_prefetch_is_not_made_for_each_process),
 		cmocka_unit_test(test_what_is_known_is_not_asked_for),
