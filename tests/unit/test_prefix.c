@@ -292,6 +292,33 @@ static void test_copies_are_complete(void **state)
 	assert_true(outcome.sent < outcome.copied / 20 * 19);
 }
 
+/* Where a partial table has no rule, the table is missed, and nothing is cached: the whole one has
+ * the rule. */
+static void test_partial_table_is_missed(void **state)
+{
+	static struct scratch s;
+	const uint64_t none = (uint64_t)1 << 48 | 8, some = (uint64_t)1 << 48 | 0x1020;
+	struct stackd_file *file;
+	struct rule_set set = {0};
+	uint32_t number = 1;
+
+	(void)state;
+	make_program(1);
+	file = bpf_map_lookup_elem(&files, &number);
+	file->is_loaded = 0;
+	file->is_partial = 1;
+	s.location = none;
+	assert_null(find_and_cache(&s, &set, block_hash(none)));
+	assert_int_equal(s.wanted_file, 1);
+	assert_true(!set.ways[0] && !set.ways[1]);
+	s.location = some;
+	assert_non_null(find_and_cache(&s, &set, block_hash(some)));
+	assert_non_null(cached_rule(&set, block_hash(some), some));
+	file->is_partial = 0;
+	s.location = none;
+	assert_int_equal(find_and_cache(&s, &set, block_hash(none))->cfa, STACKD_CFA_NONE);
+}
+
 static void test_guesses_are_found_wrong(void **state)
 {
 	(void)state;
@@ -309,6 +336,7 @@ int main(void)
 		cmocka_unit_test(test_the_verified_prefix_is_right),
 		cmocka_unit_test(test_the_verified_prefix_is_right_on_older_kernels),
 		cmocka_unit_test(test_copies_are_complete),
+		cmocka_unit_test(test_partial_table_is_missed),
 		cmocka_unit_test(test_guesses_are_found_wrong),
 	};
 
