@@ -231,8 +231,7 @@ static __always_inline const struct stackd_rule *find_and_cache(struct scratch *
 	__u32 number, file_number = s->location >> 48;
 	struct stackd_file *file = CHECKED(bpf_map_lookup_elem(&files, &file_number));
 	struct rule_range range;
-	/* Read first: it is cleared after the whole table has taken the place of the partial one.
-	 */
+	/* Read first: it is cleared once the whole table has replaced the partial one. */
 	bool is_partial = file && *(volatile __u16 *)&file->is_partial;
 	int found = file ? find_rule(file, offset, &range) : -1;
 

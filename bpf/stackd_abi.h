@@ -635,9 +635,9 @@ struct stackd_file {
 	__u32 n_chunks;	   /* 0: no table (yet, any more, or at all) */
 	__u16 first_slice; /* of its short frames; STACKD_SLICE_COUNT: it has none */
 	__u16 n_slices;
-	__u16 is_loaded; /* it has no recipes, and will have none; never where n_chunks is not 0 */
+	__u16 is_loaded;  /* it has no recipes, and will have none; never where n_chunks is not 0 */
 	__u16 is_partial; /* its table lacks rules: where it has none, one is yet to come */
-	__u32 uses;	 /* counted up by the kernel half; eviction goes by it */
+	__u32 uses;	  /* counted up by the kernel half; eviction goes by it */
 };
 
 /* What steps in code of a BEAM, Erlang's virtual machine, go by (map `beams`). */

@@ -26,8 +26,9 @@ bool ask_files_tags(const struct ask_files *files, uint64_t file_id, uint32_t *r
  * -EOWNERDEAD: the worker failed. */
 int ask_files_open(void *files, int fd, const char *path, struct elf_file **ret_file);
 
-/* Has an object's table compiled, with `is_quick` by recipe_compile_quick(). `is_cancelled` is asked now and then, with the CPU time that was
- * spent. Returns 0, an error of recipe_compile() or worker_call(); the caller frees *ret_table. */
+/* Has an object's table compiled, with `is_quick` by recipe_compile_quick(). `is_cancelled` is
+ * asked now and then, with the CPU time that was spent. Returns 0, an error of recipe_compile() or
+ * worker_call(); the caller frees *ret_table. */
 int ask_worker_table(struct worker *worker, const struct object *object, bool is_quick,
 		     bool (*is_cancelled)(void *arg, uint64_t cpu_ns), void *arg,
 		     struct recipe_table **ret_table);

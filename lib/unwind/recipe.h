@@ -77,8 +77,8 @@ int recipe_compile_until(const struct elf_file *file, const struct analysis_stop
 			 struct recipe_table **ret_table);
 
 /* As recipe_compile(), but without rules for the rest of the code where there is much of it: then
- * the table is_partial. The rules of call frame information are the same. It takes up to twenty times
- * less time. */
+ * the table is_partial. The rules of call frame information are the same. It takes up to twenty
+ * times less time. */
 int recipe_compile_quick(const struct elf_file *file, struct recipe_table **ret_table);
 
 /* Compiles the call frame information alone; for the rest as recipe_compile(). For those who
