@@ -8,8 +8,9 @@
 
 #define KERNEL_MINOR_BITS 20 /* of a device number in the kernel */
 
-bool file_key_of(const struct elf_file *elf, struct stackd_inode *ret_key)
+bool file_key_of(const struct object *object, struct stackd_inode *ret_key)
 {
+	const struct elf_file *elf = object->elf;
 	const struct elf_stamp *stamp = elf_file_stamp(elf);
 	int generation = 0; /* the ioctl's name says long, and it writes an int */
 

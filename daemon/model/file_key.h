@@ -12,11 +12,11 @@
 
 #include <stdbool.h>
 
-#include "elf/elf_file.h"
+#include "proc/object.h"
 #include "stackd_abi.h"
 
-/* The key of an open file in the state that it was opened in. false: it has none that is known
- * here. */
-bool file_key_of(const struct elf_file *elf, struct stackd_inode *ret_key);
+/* The key of an object's file in the state that it was opened in. false: it is not open, or has no
+ * key that is known here. */
+bool file_key_of(const struct object *object, struct stackd_inode *ret_key);
 
 #endif

@@ -76,7 +76,8 @@ static void test_key(void **state)
 	struct stat st;
 	int fd, generation;
 	struct elf_file *elf = open_self(&st, &fd);
-	bool has = file_key_of(elf, &key);
+	const struct object object = {.elf = elf};
+	bool has = file_key_of(&object, &key);
 
 	(void)state;
 	if (major(st.st_dev) && !ioctl(fd, FS_IOC_GETVERSION, &generation)) {
@@ -90,7 +91,7 @@ static void test_key(void **state)
 		assert_false(has);
 	}
 	elf_file_close(elf);
-	assert_false(file_key_of(elf, &key));
+	assert_false(file_key_of(&object, &key));
 	elf_file_free(elf);
 	close(fd);
 }
