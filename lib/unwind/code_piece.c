@@ -153,6 +153,27 @@ void code_piece_rule(const struct code_piece *p, uint64_t address, struct stackd
 	*ret_rule = k ? p->rows.items[k - 1].rule : (struct stackd_rule){.cfa = STACKD_CFA_NONE};
 }
 
+static bool has_rule(const struct code_piece *p, size_t row)
+{
+	return p->rows.items[row].rule.cfa != STACKD_CFA_NONE;
+}
+
+bool code_piece_function(const struct code_piece *p, uint64_t address, uint64_t *ret_from,
+			 uint64_t *ret_to)
+{
+	size_t end = rows_up_to(p, address), first = end;
+
+	while (first && has_rule(p, first - 1))
+		first--;
+	if (first == end)
+		return false;
+	while (end < p->rows.count && has_rule(p, end))
+		end++;
+	*ret_from = p->rows.items[first].address;
+	*ret_to = end < p->rows.count ? p->rows.items[end].address : p->start + p->len;
+	return true;
+}
+
 /* The first address behind `address`, below `end`, where a row begins. */
 static uint64_t next_row(const struct code_piece *p, uint64_t address, uint64_t end)
 {

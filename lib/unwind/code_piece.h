@@ -44,6 +44,11 @@ int code_piece_renew(struct code_piece *piece, const uint8_t *bytes, size_t len,
 bool code_piece_has(const struct code_piece *piece, const uint8_t *bytes, size_t len,
 		    uint64_t start);
 
+/* The addresses around one that have rules without a gap: its function, and those that adjoin it.
+ * false: it has no rule. */
+bool code_piece_function(const struct code_piece *piece, uint64_t address, uint64_t *ret_from,
+			 uint64_t *ret_to);
+
 /* The rule at an address; STACKD_CFA_NONE: there is none. */
 void code_piece_rule(const struct code_piece *piece, uint64_t address,
 		     struct stackd_rule *ret_rule);

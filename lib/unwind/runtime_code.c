@@ -285,23 +285,31 @@ static struct piece *find_piece(struct runtime_code *c, const struct place *at)
 	return p;
 }
 
-/* Whether a piece has the blocks that were there, as far as it goes. */
-static bool has_blocks(const struct piece *p, const struct stackd_code_mark *then)
+/* Whether a piece has a block that was there; the address's own must be there, others as far as the
+ * piece goes. */
+static bool has_block(const struct piece *p, const struct stackd_code_mark *then, unsigned i)
 {
 	uint64_t from = then->address / STACKD_CODE_BLOCK - STACKD_CODE_BEFORE;
+	uint64_t at = (from + i) * STACKD_CODE_BLOCK;
 	__u64 words[STACKD_CODE_BLOCK / 8];
 
-	for (unsigned i = 0; i < STACKD_CODE_BLOCKS; i++) {
-		uint64_t at = (from + i) * STACKD_CODE_BLOCK;
-		bool is_own = i == STACKD_CODE_BEFORE;
+	if (!then->hashes[i] ||
+	    elf_file_read(p->object.elf, at, (uint8_t *)words, sizeof(words)) != sizeof(words))
+		return i != STACKD_CODE_BEFORE;
+	return stackd_code_hash(words) == then->hashes[i];
+}
 
-		if (!then->hashes[i] || elf_file_read(p->object.elf, at, (uint8_t *)words,
-						      sizeof(words)) != sizeof(words)) {
-			if (is_own)
-				return false;
-			continue;
-		}
-		if (stackd_code_hash(words) != then->hashes[i])
+/* Whether a piece has the blocks that were there: those of the address's function, if that is
+ * known, since no rule in it depends on others. */
+static bool has_blocks(const struct piece *p, const struct stackd_code_mark *then)
+{
+	uint64_t from = 0, to = UINT64_MAX, at;
+
+	code_piece_function(&p->code, then->address, &from, &to);
+	for (unsigned i = 0; i < STACKD_CODE_BLOCKS; i++) {
+		at = (then->address / STACKD_CODE_BLOCK - STACKD_CODE_BEFORE + i) *
+		     STACKD_CODE_BLOCK;
+		if (at < to && at + STACKD_CODE_BLOCK > from && !has_block(p, then, i))
 			return false;
 	}
 	return true;

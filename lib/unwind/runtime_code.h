@@ -44,7 +44,7 @@
 #define RUNTIME_CODE_BYTES (RUNTIME_CODE_CORE + 2 * RUNTIME_CODE_MARGIN)
 
 #define RUNTIME_CODE_VERSIONS	    256
-#define RUNTIME_CODE_VERSION_MARGIN (4u << 10) /* bytes on either side, as they are now */
+#define RUNTIME_CODE_VERSION_MARGIN (2u << 10) /* bytes on either side, as they are now */
 
 #define RUNTIME_CODE_EARNED_NS	 100000000  /* with a tick each second: a tenth of a CPU */
 #define RUNTIME_CODE_SAVED_NS	 1000000000 /* about 6 MB of code */

@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "unwind/call_site.h"
+#include "unwind/java_entry.h"
 #include "unwind/java_frame.h"
 #include "unwind/sigreturn.h"
 #include "unwind/runtime_code.h"
@@ -106,12 +107,27 @@ static uint64_t caller_sp(const struct walk_run *run, uint64_t slot, uint64_t fp
 	return slot + 8;
 }
 
+/* To the caller whose return address `pc` is, or was, in `slot`. */
+static enum stackd_end_reason enter_caller(struct walk_run *run, uint64_t slot, uint64_t pc,
+					   uint64_t sp, uint64_t fp)
+{
+	struct walk_state *s = &run->state;
+
+	s->r[STACKD_REG_RSP] = sp;
+	s->r[STACKD_REG_RBP] = fp;
+	s->r[STACKD_REG_RIP] = pc;
+	s->known = WALK_KNOWN_AFTER_GUESS;
+	s->slot = slot;
+	s->is_return = true;
+	s->may_be_at_cfa = false;
+	return WALK_GOES_ON;
+}
+
 /* To the caller with the frame pointer `fp`, whose return address is in `slot`; `below` is where
  * the frame that is left ends. */
 static enum stackd_end_reason step_to(struct walk_run *run, uint64_t below, uint64_t slot,
 				      uint64_t fp, enum stackd_end_reason failure)
 {
-	struct walk_state *s = &run->state;
 	uint64_t pc;
 
 	if (!walk_memory_read8(&run->memory, slot, &pc))
@@ -121,16 +137,9 @@ static enum stackd_end_reason step_to(struct walk_run *run, uint64_t below, uint
 	if (!is_plausible_return(run, pc, below, fp) &&
 	    !returns_to_interpreter(run, pc, slot, slot == below ? 0 : below, fp))
 		return failure;
-	s->r[STACKD_REG_RSP] = caller_sp(run, slot, below);
-	s->r[STACKD_REG_RBP] = fp;
-	s->r[STACKD_REG_RIP] = pc;
-	s->known = WALK_KNOWN_AFTER_GUESS;
-	s->slot = slot;
-	s->is_return = true;
-	s->may_be_at_cfa = false;
 	run->is_guess = true;
 	run->guesses++;
-	return WALK_GOES_ON;
+	return enter_caller(run, slot, pc, caller_sp(run, slot, below), fp);
 }
 
 /* How far the frame at hand is made. A function that has called has made it; one that a signal has
@@ -148,6 +157,52 @@ static bool is_interpreting(const struct walk_run *run)
 	const struct walk_state *s = &run->state;
 
 	return java_frame_runs(&run->memory, s->r[STACKD_REG_RBP], s->r[STACKD_REG_RSP]);
+}
+
+/* Where the interrupted code is, if it makes the frame of a method of Java's interpreter. */
+static enum java_entry java_entry_of(const struct walk_run *run)
+{
+	const uint64_t pc = run->state.r[STACKD_REG_RIP];
+	const struct object *object =
+		run->code ? runtime_code_at(run->code, run->in->pid, pc) : NULL;
+	uint8_t bytes[JAVA_ENTRY_BEFORE + JAVA_ENTRY_AFTER];
+	int64_t got =
+		object ? elf_file_read(object->elf, pc - JAVA_ENTRY_BEFORE, bytes, sizeof(bytes))
+		       : 0;
+
+	return got > JAVA_ENTRY_BEFORE ? java_entry_at(bytes, (size_t)got, JAVA_ENTRY_BEFORE)
+				       : JAVA_ENTRY_NONE;
+}
+
+#define SENDER_REG 13 /* r13, in DWARF's numbering as in the processor's */
+
+/* Steps out of such code. Its caller is the interpreter, or compiled: where its stack pointer was
+ * is in r13. */
+static bool step_by_java_entry(struct walk_run *run)
+{
+	const struct walk_state *s = &run->state;
+	enum java_entry entry = java_entry_of(run);
+	uint64_t rsp = s->r[STACKD_REG_RSP], fp = s->r[STACKD_REG_RBP], slot = rsp, saved = fp;
+	uint64_t pc = s->r[STACKD_REG_RAX], sender = s->r[SENDER_REG];
+
+	if (entry == JAVA_ENTRY_NONE)
+		return false;
+	if (entry == JAVA_ENTRY_IN_RAX)
+		slot = rsp - 8;
+	else if (entry == JAVA_ENTRY_PUSHED)
+		slot = rsp + 8;
+	else if (entry >= JAVA_ENTRY_MADE)
+		slot = fp + 8;
+	if ((slot & 7) ||
+	    (entry >= JAVA_ENTRY_MADE && !walk_memory_read8(&run->memory, fp, &saved)) ||
+	    (entry == JAVA_ENTRY_HAS_SENDER && !walk_memory_read8(&run->memory, fp - 8, &sender)) ||
+	    (entry != JAVA_ENTRY_IN_RAX && !walk_memory_read8(&run->memory, slot, &pc)))
+		return false;
+	if (sender < slot + 8 || sender & 7 ||
+	    (follows_call(run, pc) != YES && !returns_to_interpreter(run, pc, slot, 0, saved)))
+		return false;
+	run->provenance = PROVENANCE_ANALYSED;
+	return enter_caller(run, slot, pc, sender, saved) == WALK_GOES_ON;
 }
 
 static enum stackd_end_reason step_by_frame_pointer(struct walk_run *run,
@@ -311,7 +366,7 @@ enum stackd_end_reason weak_step_without_file(struct walk_run *run, const struct
 								    : step_by_code(run, &rule);
 	if (step_by_entry(run))
 		return WALK_GOES_ON;
-	if (step_by_exit(run))
+	if (step_by_exit(run) || (!s->is_return && !s->slot && step_by_java_entry(run)))
 		return WALK_GOES_ON;
 	return step_by_frame_pointer(run, without_rule(object));
 }

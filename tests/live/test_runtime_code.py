@@ -174,3 +174,22 @@ def test_calls_bad():
         check(all("main;steady;calls;" in path and not path.startswith("[incomplete")
                   for path in found), "paths are wrong", found)
         check(found.total() > 100, "few samples", found)
+
+
+@live
+def test_garbage_return():
+    """What is no address of code is no frame, though unwind information says that it is returned to: the
+    path ends at the frame ahead of it."""
+    with scratch() as folder:
+        recording, result = record(folder + "/s.db", "-F", 997, "--",
+                                   WORKLOADS + "/garbage_return", 1)
+        found = collections.Counter()
+        for sample in recording.samples():
+            frames = user_frames(sample)
+            if frames and frames[-1].symbol == "lying" and not is_at_end(sample):
+                found[";".join(frame.symbol or "?" for frame in frames)] += 1
+        print(result.err, found, recording.stats()["end_reasons"])
+        whole = {path for path in found if path.endswith("main;steady;lying") and
+                 not path.startswith("[inc")}  # at the first and last instructions
+        check(set(found) - whole == {"[incomplete: no_mapping];lying"}, "paths", found)
+        check(found.total() > 100, "few samples", found)

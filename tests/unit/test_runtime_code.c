@@ -610,6 +610,31 @@ static void ended_since(void **state)
 	runtime_code_end(m->code);
 }
 
+/* Other functions nearby may have changed: no rule depends on them. Where there is no rule, all
+ * that was seen must be there. */
+static void changed_elsewhere(void **state)
+{
+	struct memory *m = *state;
+
+	memcpy(m->bytes + HERE + 128, function, sizeof(function));
+	assert_int_equal(distance(m, HERE + CALL, true), 48);
+	m->bytes[HERE + 128 + 3] = m->bytes[HERE + 128 + 12] = 0x48;
+	sample(m, HERE + CALL + 1);
+	m->bytes[HERE + 128 + 3] = m->bytes[HERE + 128 + 12] = 0x38;
+	assert_true(runtime_code_is_sampled(m->code, PID, START + HERE + CALL + 1));
+	assert_int_equal(distance(m, HERE + CALL, true), 48);
+	runtime_code_end(m->code);
+	sample(m, HERE + 128 + CALL + 1);
+	m->bytes[HERE + 128 + 3] = 0x28;
+	assert_false(runtime_code_is_sampled(m->code, PID, START + HERE + 128 + CALL + 1));
+	runtime_code_end(m->code);
+	m->bytes[HERE] = 0x90;
+	sample(m, HERE + 256);
+	m->bytes[HERE] = 0x48;
+	assert_false(runtime_code_is_sampled(m->code, PID, START + HERE + 256));
+	runtime_code_end(m->code);
+}
+
 /* There are more versions than are kept: each has the rules of its own bytes. */
 static void many_versions(void **state)
 {
@@ -655,6 +680,7 @@ int main(void)
 		TEST(rewritten_since),
 		TEST(begins_before_the_window),
 		TEST(ended_since),
+		TEST(changed_elsewhere),
 		TEST(many_versions),
 		TEST(frame_of_exit),
 		TEST(code_of_a_file),

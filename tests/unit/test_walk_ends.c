@@ -276,6 +276,42 @@ static void test_cache(void **state)
 	snapshot_free(&snap);
 }
 
+/* A word that is no address of code is no frame, wherever it stands in place of a return address.
+ */
+static void test_garbage_return(void **state)
+{
+	static const uint64_t words[] = {1, 0x1234567, 0xdead000000000000, UINT64_MAX};
+	struct self_map *map = self_map_new();
+	uint64_t slots[SELF_MAX_FRAMES], *slot;
+	struct walk_input in;
+	struct dwarf_walk *walk;
+	size_t count;
+
+	(void)state;
+	recurse(&snap, 10);
+	in = snapshot_input(&snap, map);
+	assert_int_equal(dwarf_walk_new(&walk), 0);
+	assert_int_equal(walk_with(walk, &in), STACKD_END_ENTRY);
+	count = n_frames;
+	for (size_t i = 0; i < count; i++)
+		slots[i] = frames[i].slot;
+	for (size_t i = 1; i < count; i++) {
+		slot = (uint64_t *)(snap.stack + (slots[i] - in.regs.r[STACKD_REG_RSP]));
+		for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++) {
+			const uint64_t before = *slot;
+
+			*slot = words[k];
+			assert_int_equal(walk_with(walk, &in), STACKD_END_NO_MAPPING);
+			*slot = before;
+			assert_int_equal(n_frames, i);
+			assert_int_equal(frames[i - 1].slot, slots[i - 1]);
+		}
+	}
+	dwarf_walk_free(walk);
+	self_map_free(map);
+	snapshot_free(&snap);
+}
+
 /* --- code made at run time ------------------------------------------------------------------- */
 
 #define MADE_CODE UINT64_C(0x10000)
@@ -330,6 +366,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cut_stack),
+		cmocka_unit_test(test_garbage_return),
 		cmocka_unit_test(test_start_code),
 		cmocka_unit_test(test_tm_clones),
 		cmocka_unit_test(test_limits),

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where a method of HotSpot's interpreter (x86-64) is entered, and makes its frame: code that does
+ * not return, and takes its own return address off the stack to put the local variables above it.
+ *
+ *   ...                                  checks: the return address is on top of the stack
+ *   pop %rax
+ *   lea -8(%rsp,%rcx,8),%r14             the first argument
+ *   test %edx,%edx; jle 2f
+ *   1: push $0; dec %edx; jg 1b          local variables: the return address is in rax
+ *   2: push %rax
+ *   push %rbp; mov %rsp,%rbp
+ *   push %r13; push ...; push ...        r13 is the caller's stack pointer
+ *
+ * Up to the last push, the frame has not all words of java_frame.h. Nor has it where a method
+ * returns to the interpreter, which takes its stack pointer from the frame:
+ *
+ *   mov -16(%rbp),%rsp; movq $0,-16(%rbp)
+ *
+ * What HotSpot generates is the
+ * same in all releases from 8 to 21 but for the encoding of some of these instructions; the bytes
+ * prove where in it an address is.
+ */
+#ifndef UNWIND_JAVA_ENTRY_H
+#define UNWIND_JAVA_ENTRY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define JAVA_ENTRY_BEFORE 192 /* bytes ahead of an address that are looked at, */
+#define JAVA_ENTRY_AFTER  128 /* and from it on */
+
+enum java_entry {
+	JAVA_ENTRY_NONE,       /* it is no such code */
+	JAVA_ENTRY_ON_TOP,     /* the return address is on top of the stack, */
+	JAVA_ENTRY_IN_RAX,     /* in rax, or */
+	JAVA_ENTRY_PUSHED,     /* below rbp, which has just been pushed */
+	JAVA_ENTRY_MADE,       /* rbp is the frame's, */
+	JAVA_ENTRY_HAS_SENDER, /* and r13 has been pushed */
+};
+
+/* Tells where in that code the instruction at `at` of these bytes is; most are needed that
+ * JAVA_ENTRY_BEFORE and _AFTER say. */
+enum java_entry java_entry_at(const uint8_t *code, size_t len, size_t at);
+
+#endif
