@@ -2,7 +2,12 @@
 /*
  * The fit of folded curves:
  *
- *   fold_fit accuracy [SEEDS [POINTS [EACH [CASE]]]] | increments [SEEDS [CASE]] | growth
+ *   fold_fit families [SEEDS [FAMILY]] | accuracy [SEEDS [POINTS [EACH [CASE]]]] |
+ *            increments [SEEDS [CASE]] | growth
+ *
+ * `families` folds random curves of each family, with random noise and sampling
+ * (tests/unit/fold_families.h): first with tuning seeds, which constants may be chosen with, then
+ * with judging seeds. FAMILY writes one alone, each curve.
  *
  * `accuracy` folds POINTS (2,000) samples, about EACH (1) in an instance, of each known curve of
  * tests/unit/fold_truth.h with each kind of noise, SEEDS (200) times. Errors of y and of x are in
@@ -22,6 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fold_families.h"
 #include "fold_turns.h"
 
 #define CELLS 1000
@@ -152,6 +158,14 @@ static int accuracy_of(const struct bench *b, const struct truth *truth,
 	return 0;
 }
 
+static void print_head(void)
+{
+	printf(". The mean of each, and how many exceed 0.3 %%, 1 %%, 0.5 %%, 5 %%\n"
+	       "%-22s %-11s %-9s  %-15s  %-9s  %-9s  %-23s  %-5s  %s\n",
+	       "curve", "noise", "mean", "max, worst", "break", "rate", "in y, rate, break, phase",
+	       "found", "ms");
+}
+
 static int accuracy(const struct bench *b)
 {
 	printf("%u seeds, ", b->seeds);
@@ -159,10 +173,7 @@ static int accuracy(const struct bench *b)
 		printf("%zu samples, %g in an instance", b->points, b->each);
 	else
 		printf("%u increments, %u in an instance", TURNS_SAMPLE, TURNS_EACH / 2);
-	printf(". The mean of each, and how many seeds exceed 0.3 %%, 1 %%, 0.5 %%, 5 %%\n"
-	       "%-22s %-11s %-9s  %-15s  %-9s  %-9s  %-23s  %-5s  %s\n",
-	       "curve", "noise", "mean", "max, worst", "break", "rate", "in y, rate, break, phase",
-	       "found", "ms");
+	print_head();
 	for (size_t i = 0; i < N_TRUTHS; i++) {
 		for (size_t k = 0; k < N_TRUTH_NOISES; k++) {
 			int number = (int)(10 * i + k);
@@ -174,6 +185,71 @@ static int accuracy(const struct bench *b)
 				return 1;
 		}
 	}
+	return 0;
+}
+
+/* The largest error, by curve, that nine in ten curves do not exceed. */
+static double of_most(double *errors, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++)
+		for (uint32_t k = i; k > 0 && errors[k] < errors[k - 1]; k--) {
+			double e = errors[k];
+
+			errors[k] = errors[k - 1];
+			errors[k - 1] = e;
+		}
+	return n ? errors[(n - 1) * 9 / 10] : 0;
+}
+
+static int fold_family(enum family family, uint32_t seeds, uint64_t first, bool is_shown)
+{
+	struct total total = {0};
+	double *breaks = calloc(seeds, sizeof(*breaks)), *most = calloc(seeds, sizeof(*most));
+
+	for (uint32_t i = 0; i < seeds && breaks && most; i++) {
+		struct family_case c = family_make(family, first + i);
+		double *mean = truth_mean(&c.truth, &c.noise, CELLS, 20000);
+		struct bench b = {.points = c.n, .each = c.each};
+		struct truth_judgement j;
+		struct fold_curve *curve;
+
+		if (!mean || fit_points(&b, &c.truth, &c.noise, i, &total, &curve) < 0)
+			return 1;
+		j = truth_judge(curve, &c.truth, mean);
+		add(&total, &j, curve);
+		breaks[i] = j.break_error;
+		most[i] = j.max_error;
+		if (is_shown) {
+			printf("%" PRIu32 ": %zu samples, %.1f a pass, length %.1f %%;", i, c.n,
+			       c.each, 100 * c.noise.length);
+			for (uint32_t k = 0; k < c.truth.n; k++)
+				printf(" %.3f:%.2f/%.1f/%.0f", c.truth.phases[k].length,
+				       c.truth.phases[k].share / c.truth.phases[k].length,
+				       c.truth.phases[k].bend, c.truth.phases[k].waves);
+			printf("\n  ");
+			show(curve, &j);
+		}
+		fold_curve_free(curve);
+		free(mean);
+	}
+	print(family_names[family], first < FAMILY_JUDGED ? "tuning" : "judging", &total, seeds);
+	printf("%34s of nine in ten: max %.2f, break %.2f\n", "", 100 * of_most(most, seeds),
+	       100 * of_most(breaks, seeds));
+	free(breaks);
+	free(most);
+	return 0;
+}
+
+static int families(uint32_t seeds, int only)
+{
+	printf("%u curves of each family", seeds);
+	print_head();
+	for (int judged = 0; judged < 2; judged++)
+		for (int f = 0; f < N_FAMILIES; f++)
+			if ((only < 0 || only == f) &&
+			    fold_family((enum family)f, seeds, judged ? FAMILY_JUDGED : 0,
+					only >= 0))
+				return 1;
 	return 0;
 }
 
@@ -229,6 +305,8 @@ int main(int argc, char **argv)
 			  .each = argc > 4 ? atof(argv[4]) : 1,
 			  .only = argc > 5 ? atoi(argv[5]) : -1};
 
+	if (argc >= 2 && argc <= 4 && strcmp(argv[1], "families") == 0)
+		return families(argc > 2 ? b.seeds : 30, argc > 3 ? atoi(argv[3]) : -1);
 	if (argc == 2 && strcmp(argv[1], "growth") == 0)
 		return growth();
 	if (argc >= 2 && argc <= 6 && strcmp(argv[1], "accuracy") == 0 && b.points > 0)
@@ -238,7 +316,8 @@ int main(int argc, char **argv)
 		b.only = argc > 3 ? atoi(argv[3]) : -1;
 		return accuracy(&b);
 	}
-	fprintf(stderr, "usage: fold_fit accuracy [SEEDS [POINTS [EACH [CASE]]]] | "
-			"increments [SEEDS [CASE]] | growth\n");
+	fprintf(stderr,
+		"usage: fold_fit families [SEEDS [FAMILY]] | accuracy [SEEDS [POINTS [EACH [CASE]]]] | "
+		"increments [SEEDS [CASE]] | growth\n");
 	return 2;
 }

@@ -31,7 +31,7 @@ static void add(struct spread *s, double value, double estimate)
 	s->squares += (value - estimate) * (value - estimate);
 }
 
-static double slope_of(const struct broken_line *line, uint32_t k)
+static double slope_of(const struct fold_pieces *line, uint32_t k)
 {
 	return (line->value[k + 1] - line->value[k]) / (line->at[k + 1] - line->at[k]);
 }
@@ -51,7 +51,7 @@ static int add_drawn(struct bands *b, struct fold_fit *fit, const struct fold_cu
 		     uint64_t *random)
 {
 	double times[FOLD_GROUPS];
-	struct broken_line line;
+	struct fold_pieces line;
 	int err;
 
 	draw(fit->cells->groups, random, times);
@@ -115,7 +115,7 @@ static void flip(struct bands *b, const struct fold_cells *cells, const struct f
 static int add_flipped(struct bands *b, struct fold_fit *fit, const struct fold_curve *curve,
 		       uint64_t *random)
 {
-	struct broken_line line;
+	struct fold_pieces line;
 	int err;
 
 	flip(b, fit->cells, curve, random);
@@ -161,16 +161,21 @@ static void estimate(struct fold_estimate *e, const struct spread *s, const stru
 	band(s, 0, l, e->value, &e->low, &e->high);
 }
 
+static double bias_at(const struct bands *b, uint32_t cell)
+{
+	return b->flipped ? b->moved[cell] / b->flipped : 0;
+}
+
 static void set_bands(const struct bands *b, struct fold_curve *curve, double times)
 {
 	const struct limits share = {times, b->drawn, 0, 1}, rate = {times, b->drawn, 0, INFINITY};
 
 	for (uint32_t c = 0; c <= curve->cells; c++)
-		band(&b->y[c], b->flipped ? b->moved[c] / b->flipped : 0, &share, curve->y[c],
-		     &curve->y_low[c], &curve->y_high[c]);
+		band(&b->y[c], bias_at(b, c), &share, curve->y[c], &curve->y_low[c],
+		     &curve->y_high[c]);
 	for (uint32_t c = 0; c < curve->cells; c++)
-		band(&b->rate[c], 0, &rate, curve->rate[c], &curve->rate_low[c],
-		     &curve->rate_high[c]);
+		band(&b->rate[c], (bias_at(b, c + 1) - bias_at(b, c)) * curve->cells, &rate,
+		     curve->rate[c], &curve->rate_low[c], &curve->rate_high[c]);
 	for (uint32_t k = 0; k < curve->n_phases; k++) {
 		struct fold_phase *phase = &curve->phases[k];
 

@@ -61,7 +61,7 @@ static struct fold_estimate without_band(double value)
 
 static int set_values(struct fold_curve *curve, struct fold_fit *fit)
 {
-	struct broken_line line;
+	struct fold_pieces line;
 	double variance = 0;
 	int err = fold_fit_apply(fit, fit->cells->all, false, curve->y, &line);
 

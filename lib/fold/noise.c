@@ -94,7 +94,8 @@ static int scores_new(struct scores *s, uint32_t n)
 	return 0;
 }
 
-static void add_group(struct scores *s, const struct fold_sum *sums, const struct broken_line *line)
+static void add_group(struct scores *s, const struct fold_sum *sums,
+		      const struct fold_pieces *pieces)
 {
 	uint32_t knot = 0;
 
@@ -102,8 +103,9 @@ static void add_group(struct scores *s, const struct fold_sum *sums, const struc
 		double score = 0;
 
 		if (sums[c].w > 0)
-			score = sums[c].y -
-				sums[c].w * broken_line_at(line, mean_x(&sums[c], c, s->n), &knot);
+			score = sums[c].y - sums[c].w * fold_pieces_at(pieces,
+								       mean_x(&sums[c], c, s->n),
+								       &knot);
 		s->squares[c] += score * score;
 		s->before[c + 1] = s->before[c] + score;
 	}
@@ -138,8 +140,8 @@ static double ratio_of(const struct scores *s, uint32_t scale)
 	return count ? sum / count : 1;
 }
 
-int fold_noise_between(const struct fold_cells *cells, const struct broken_line *line, double *ret,
-		       double *ret_ratio)
+int fold_noise_between(const struct fold_cells *cells, const struct fold_pieces *pieces,
+		       double *ret, double *ret_ratio)
 {
 	struct scores s;
 	double ratio = 1, few = (double)cells->groups / (cells->groups - 1 + (cells->groups == 1));
@@ -148,7 +150,7 @@ int fold_noise_between(const struct fold_cells *cells, const struct broken_line 
 	if (scores_new(&s, cells->n) < 0)
 		return -ENOMEM;
 	for (uint32_t g = 0; g < cells->groups; g++)
-		add_group(&s, &cells->of_group[(size_t)g * cells->n], line);
+		add_group(&s, &cells->of_group[(size_t)g * cells->n], pieces);
 	for (uint32_t c = 0; c < cells->n; c++)
 		weights[c] = cells->all[c].w * cells->point_weight / few;
 	smooth(s.squares, weights, cells->n, ret);

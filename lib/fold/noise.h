@@ -13,17 +13,17 @@
 #ifndef FOLD_NOISE_H
 #define FOLD_NOISE_H
 
-#include "fold/broken_line.h"
+#include "fold/pieces.h"
 #include "fold/cells.h"
 
 /* Estimates the variance of a point of mean weight, in each cell, from how far the mean of each
  * cell lies from its two neighbours', without knowing the curve. Sets cells->n values of `ret`. */
 void fold_noise_guess(const struct fold_cells *cells, double *ret);
 
-/* Estimates it from the groups' distances from `line`; *ret_ratio, at least 1, is the ratio of
+/* Estimates it from the groups' distances from `pieces`; *ret_ratio, at least 1, is the ratio of
  * contrasts' variance. Returns 0 or -ENOMEM. */
-int fold_noise_between(const struct fold_cells *cells, const struct broken_line *line, double *ret,
-		       double *ret_ratio);
+int fold_noise_between(const struct fold_cells *cells, const struct fold_pieces *pieces,
+		       double *ret, double *ret_ratio);
 
 /* Makes the means of cells that are not empty. The variance of each is that of its points times
  * `ratio`, divided by their number, plus `least`. `ret` has room for `cells`. Returns their number.

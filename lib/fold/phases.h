@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Phases: the stretches of a folded region in which a counter advances at one rate. */
+/* Phases: the stretches of a folded region in which a counter advances at one rate, or at one that
+ * changes smoothly. */
 #ifndef FOLD_PHASES_H
 #define FOLD_PHASES_H
 
@@ -10,9 +11,9 @@ struct fold_estimate {
 };
 
 /* One phase. The phases of a curve follow each other: each begins where the one before ends, the
- * first at 0, the last ends at 1, and their shares add up to 1. A part in which the rate changes
- * all the time comes out as several. A jump, which happens between two samples, is a phase of
- * nearly no length and a very large rate. */
+ * first at 0, the last ends at 1, and their shares add up to 1. Within a phase the rate is constant
+ * or changes smoothly. A jump, which happens between two samples, is a phase of nearly no length
+ * and a very large rate. */
 struct fold_phase {
 	struct fold_estimate from, to; /* in normalised time; the band of 0 and 1 has no width */
 	struct fold_estimate share;    /* of the counter's total */

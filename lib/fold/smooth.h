@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two operations that turn a spline into the curve, both linear in the number of cells
- * (and the first in the bandwidth): what is left of the means beside it, as a smooth
+ * The two operations that turn pieces into the curve, both linear in the number of cells
+ * (and the first in the bandwidth): what is left of the means beside them, as a smooth
  * function, by local linear regression; and the nearest curve that never falls, by pooling adjacent
  * violators (Ayer et al. 1955).
  */
 #ifndef FOLD_SMOOTH_H
 #define FOLD_SMOOTH_H
 
-#include "fold/broken_line.h"
+#include "fold/pieces.h"
 
 struct smoother;
 

@@ -20,9 +20,11 @@
 #define TRUTH_PHASES 8
 
 /* A phase of a curve: its part of the time and of the counter; linear, or exponential with rates
- * whose ratio from its beginning to its end is exp(bend). */
+ * whose ratio from its beginning to its end is exp(bend), or a number of waves of the rate, which
+ * is 1 + depth at its ends, where the mean is 1. */
 struct truth_phase {
 	double length, share, bend;
+	double waves, depth;
 };
 
 struct truth {
@@ -46,26 +48,68 @@ struct truth_noise {
 #define FOLD_TUNED 10
 
 static const struct truth truths[] = {
-	{"three linear", 3, {{.3, .1, 0}, {.5, .8, 0}, {.2, .1, 0}}},
-	{"growth, linear", 2, {{.6, .5, 3}, {.4, .5, 0}}},
-	{"steps", 5, {{.2, .5, 0}, {.2, 0, 0}, {.2, .3, 0}, {.3, 0, 0}, {.1, .2, 0}}},
-	{"one linear", 1, {{1, 1, 0}}},
-	{"five linear", 5, {{.05, .2, 0}, {.25, .1, 0}, {.35, .5, 0}, {.15, .02, 0}, {.2, .18, 0}}},
-	{"linear, decay, linear", 3, {{.25, .15, 0}, {.45, .7, -3}, {.3, .15, 0}}},
+	{"three linear", 3, {{.3, .1, 0, 0, 0}, {.5, .8, 0, 0, 0}, {.2, .1, 0, 0, 0}}},
+	{"growth, linear", 2, {{.6, .5, 3, 0, 0}, {.4, .5, 0, 0, 0}}},
+	{"steps",
+	 5,
+	 {{.2, .5, 0, 0, 0},
+	  {.2, 0, 0, 0, 0},
+	  {.2, .3, 0, 0, 0},
+	  {.3, 0, 0, 0, 0},
+	  {.1, .2, 0, 0, 0}}},
+	{"one linear", 1, {{1, 1, 0, 0, 0}}},
+	{"five linear",
+	 5,
+	 {{.05, .2, 0, 0, 0},
+	  {.25, .1, 0, 0, 0},
+	  {.35, .5, 0, 0, 0},
+	  {.15, .02, 0, 0, 0},
+	  {.2, .18, 0, 0, 0}}},
+	{"linear, decay, linear",
+	 3,
+	 {{.25, .15, 0, 0, 0}, {.45, .7, -3, 0, 0}, {.3, .15, 0, 0, 0}}},
 	{"staircase",
 	 6,
-	 {{.15, 0, 0}, {.1, .3, 0}, {.25, 0, 0}, {.1, .4, 0}, {.3, 0, 0}, {.1, .3, 0}}},
-	{"growth and decay", 2, {{.5, .5, 2}, {.5, .5, -2}}},
-	{"short burst", 3, {{.62, .3, 0}, {.05, .4, 0}, {.33, .3, 0}}},
-	{"mixed", 5, {{.1, .02, 0}, {.3, .4, 2.5}, {.2, .05, 0}, {.05, .13, 0}, {.35, .4, -1.5}}},
-	{"ramp down", 4, {{.2, .45, 0}, {.2, .3, 0}, {.35, .2, 0}, {.25, .05, 0}}},
-	{"pause, growth, pause", 3, {{.12, 0, 0}, {.6, 1, 2.2}, {.28, 0, 0}}},
-	{"decay, steps", 5, {{.4, .45, -2}, {.07, 0, 0}, {.18, .3, 0}, {.25, .05, 0}, {.1, .2, 0}}},
+	 {{.15, 0, 0, 0, 0},
+	  {.1, .3, 0, 0, 0},
+	  {.25, 0, 0, 0, 0},
+	  {.1, .4, 0, 0, 0},
+	  {.3, 0, 0, 0, 0},
+	  {.1, .3, 0, 0, 0}}},
+	{"growth and decay", 2, {{.5, .5, 2, 0, 0}, {.5, .5, -2, 0, 0}}},
+	{"short burst", 3, {{.62, .3, 0, 0, 0}, {.05, .4, 0, 0, 0}, {.33, .3, 0, 0, 0}}},
+	{"mixed",
+	 5,
+	 {{.1, .02, 0, 0, 0},
+	  {.3, .4, 2.5, 0, 0},
+	  {.2, .05, 0, 0, 0},
+	  {.05, .13, 0, 0, 0},
+	  {.35, .4, -1.5, 0, 0}}},
+	{"ramp down",
+	 4,
+	 {{.2, .45, 0, 0, 0}, {.2, .3, 0, 0, 0}, {.35, .2, 0, 0, 0}, {.25, .05, 0, 0, 0}}},
+	{"pause, growth, pause", 3, {{.12, 0, 0, 0, 0}, {.6, 1, 2.2, 0, 0}, {.28, 0, 0, 0, 0}}},
+	{"decay, steps",
+	 5,
+	 {{.4, .45, -2, 0, 0},
+	  {.07, 0, 0, 0, 0},
+	  {.18, .3, 0, 0, 0},
+	  {.25, .05, 0, 0, 0},
+	  {.1, .2, 0, 0, 0}}},
 	{"six linear",
 	 6,
-	 {{.12, .2, 0}, {.2, .1, 0}, {.06, .12, 0}, {.3, .33, 0}, {.1, .02, 0}, {.22, .23, 0}}},
-	{"two steps", 4, {{.33, .02, 0}, {.08, .5, 0}, {.41, .03, 0}, {.18, .45, 0}}},
-	{"growth, decay, linear", 3, {{.35, .3, 1.8}, {.4, .55, -2.4}, {.25, .15, 0}}},
+	 {{.12, .2, 0, 0, 0},
+	  {.2, .1, 0, 0, 0},
+	  {.06, .12, 0, 0, 0},
+	  {.3, .33, 0, 0, 0},
+	  {.1, .02, 0, 0, 0},
+	  {.22, .23, 0, 0, 0}}},
+	{"two steps",
+	 4,
+	 {{.33, .02, 0, 0, 0}, {.08, .5, 0, 0, 0}, {.41, .03, 0, 0, 0}, {.18, .45, 0, 0, 0}}},
+	{"growth, decay, linear",
+	 3,
+	 {{.35, .3, 1.8, 0, 0}, {.4, .55, -2.4, 0, 0}, {.25, .15, 0, 0, 0}}},
 };
 
 #define N_TRUTHS (sizeof(truths) / sizeof(truths[0]))
@@ -153,6 +197,9 @@ static inline double truth_at(const struct truth_instance *in, double x)
 	bend = truth_phase(in, i)->bend;
 	if (bend != 0)
 		t = expm1(bend * t) / expm1(bend);
+	else if (truth_phase(in, i)->waves > 0)
+		t += truth_phase(in, i)->depth * sin(2 * M_PI * truth_phase(in, i)->waves * t) /
+		     (2 * M_PI * truth_phase(in, i)->waves);
 	return in->y[i] + t * (in->y[i + 1] - in->y[i]);
 }
 
@@ -217,17 +264,21 @@ struct truth_judgement {
 	uint32_t n_breaks, n_linear;
 };
 
+/* The rate at an end of a phase. */
+static inline double truth_rate(const struct truth_phase *p, bool is_end)
+{
+	double rate = p->share / p->length;
+
+	if (p->bend != 0)
+		return rate * p->bend * (is_end ? exp(p->bend) : 1) / expm1(p->bend);
+	return rate * (1 + p->depth);
+}
+
 /* Whether the rate differs by a tenth of the average or more where phase i begins. */
 static inline bool truth_is_break(const struct truth *truth, uint32_t i)
 {
-	const struct truth_phase *a = &truth->phases[i - 1], *b = &truth->phases[i];
-	double ra = a->share / a->length, rb = b->share / b->length;
-
-	if (a->bend != 0)
-		ra *= a->bend * exp(a->bend) / expm1(a->bend);
-	if (b->bend != 0)
-		rb *= b->bend / expm1(b->bend);
-	return fabs(ra - rb) >= 0.1;
+	return fabs(truth_rate(&truth->phases[i - 1], true) -
+		    truth_rate(&truth->phases[i], false)) >= 0.1;
 }
 
 /* The found phase that has most of a true one in it. */
@@ -269,7 +320,7 @@ static inline void judge_phases(const struct fold_curve *curve, const struct tru
 			j->in_break += at && at->from.low <= from && at->from.high >= from;
 			j->n_breaks++;
 		}
-		if (truth->phases[i].bend == 0) {
+		if (truth->phases[i].bend == 0 && truth->phases[i].waves == 0) {
 			j->rate_error = fmax(j->rate_error,
 					     fabs(p->rate.value - rate) / (rate > 0 ? rate : 1));
 			j->in_phase += p->rate.low <= rate && p->rate.high >= rate;

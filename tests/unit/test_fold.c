@@ -79,6 +79,37 @@ static void curves_are_accurate(void **state)
 	}
 }
 
+/* Linear phases around an exponential have their ends where they are, nothing between, and no dip
+ * or peak at an end: the bench has more of the kind. */
+static void exponentials_are_one_phase(void **state)
+{
+	static const struct truth_noise noise = {"", .05, .003, .003, .0005, 0, 0};
+	static const double bends[] = {3, -3, 1.5, -2};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(bends) / sizeof(bends[0]); i++) {
+		const struct truth truth = {
+			"",
+			3,
+			{{.22, .33, 0, 0, 0}, {.41, .3, bends[i], 0, 0}, {.37, .37, 0, 0, 0}}};
+		double *mean = truth_mean(&truth, &noise, CELLS, 3000);
+		struct fold_curve *curve = fit_truth(&truth, &noise, 2, 2000, 77 + i, true);
+		struct truth_judgement j = truth_judge(curve, &truth, mean);
+
+		assert_int_equal(curve->n_phases, 3);
+		assert_true(j.break_error < .005 && j.mean_error < .003 && j.max_error < .01);
+		for (uint32_t c = 0; c < CELLS; c++) {
+			double x = (c + .5) / CELLS, rate = (mean[c + 1] - mean[c]) * CELLS;
+
+			/* The places where breaks are rounded are left out. */
+			if (fabs(x - .22) > .01 && fabs(x - .63) > .01)
+				assert_true(fabs(curve->rate[c] - rate) < .1 * rate + .05);
+		}
+		fold_curve_free(curve);
+		free(mean);
+	}
+}
+
 static void straight_curves_have_one_phase(void **state)
 {
 	(void)state;
@@ -384,6 +415,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(curves_are_accurate),
+		cmocka_unit_test(exponentials_are_one_phase),
 		cmocka_unit_test(straight_curves_have_one_phase),
 		cmocka_unit_test(instances_are_not_taken_for_phases),
 		cmocka_unit_test(bands_cover_the_truth),

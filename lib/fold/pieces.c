@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/* The fit of pieces with given knots, and of the knots; partition.c chooses where to begin. */
+#include "fold/pieces.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "fold/partition.h"
+
+#define MIN_DISTANCE 1e-5 /* of two knots: a jump is a piece of at least this length */
+#define PRUNE_STEPS  12	  /* in which knots move after one was removed */
+#define STEPS	     30
+#define JUMP	     3.0 /* means, on average, between two knots of one */
+
+/* --- one piece -------------------------------------------------------------------------------- */
+
+/* The bubbles at t: t (1 - t) P_k(2t - 1), and their derivatives. */
+static void bubbles_at(double t, uint32_t n, double *b, double *slope)
+{
+	double u = 2 * t - 1, q = t * (1 - t), dq = 1 - 2 * t;
+	double p = 1, before = 0, dp = 0, dbefore = 0; /* P_k, P_k-1, by u */
+
+	for (uint32_t k = 0; k < n; k++) {
+		double next = ((2 * k + 1) * u * p - k * before) / (k + 1);
+		double dnext = ((2 * k + 1) * (p + u * dp) - k * dbefore) / (k + 1);
+
+		b[k] = q * p;
+		slope[k] = dq * p + 2 * q * dp;
+		before = p;
+		dbefore = dp;
+		p = next;
+		dp = dnext;
+	}
+}
+
+/* The value of piece k at x, and what it changes by with: the value and the place of its first
+ * knot, those of its second, and its bubbles. */
+static double value_at(const struct fold_pieces *p, uint32_t k, double x, double *d)
+{
+	double length = p->at[k + 1] - p->at[k], t = (x - p->at[k]) / length;
+	double value = p->value[k] + t * (p->value[k + 1] - p->value[k]);
+	double slope = p->value[k + 1] - p->value[k], slopes[PIECE_BUBBLES];
+
+	bubbles_at(t, p->degree[k] - 1, d + 4, slopes);
+	for (uint32_t i = 0; i + 1 < p->degree[k]; i++) {
+		value += p->bubble[k][i] * d[4 + i];
+		slope += p->bubble[k][i] * slopes[i];
+	}
+	d[0] = 1 - t;
+	d[1] = -slope * (1 - t) / length;
+	d[2] = t;
+	d[3] = -slope * t / length;
+	return value;
+}
+
+static uint32_t piece_at(const struct fold_pieces *p, double x, uint32_t k)
+{
+	while (k > 0 && x < p->at[k])
+		k--;
+	while (k + 2 < p->n && x >= p->at[k + 1])
+		k++;
+	return k;
+}
+
+double fold_pieces_at(const struct fold_pieces *pieces, double x, uint32_t *knot)
+{
+	double d[4 + PIECE_BUBBLES];
+
+	*knot = piece_at(pieces, x, *knot);
+	return value_at(pieces, *knot, x, d);
+}
+
+static double squares(const struct fold_pieces *p, const struct fold_mean *means, uint32_t n)
+{
+	double sum = 0;
+	uint32_t knot = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		double e = means[i].y - fold_pieces_at(p, means[i].x, &knot);
+
+		sum += means[i].w * e * e;
+	}
+	return sum;
+}
+
+/* --- normal equations ------------------------------------------------------------------------- */
+
+#define ENDS	 4 /* unknowns of a piece that the next one shares: value and place at each end */
+#define LOCAL	 (ENDS + PIECE_BUBBLES)
+#define UNKNOWNS (2 * FOLD_MAX_KNOTS)
+
+/* The sums over the points of a piece: of products of what value_at() gives (the upper half), and
+ * of these with the distance from the curve. */
+struct element {
+	uint32_t n;
+	double m[LOCAL][LOCAL], g[LOCAL];
+};
+
+struct system {
+	uint32_t pieces;
+	struct element of[FOLD_MAX_KNOTS];
+	double m[UNKNOWNS][ENDS]; /* m[i][j] is the element (i, i + j) */
+	double g[UNKNOWNS];	  /* then the solution: by knot, value and place */
+};
+
+static void sum_points(const struct fold_pieces *p, const struct fold_mean *means, uint32_t n,
+		       struct system *s)
+{
+	uint32_t k = 0;
+
+	s->pieces = p->n - 1;
+	memset(s->of, 0, s->pieces * sizeof(s->of[0]));
+	for (uint32_t i = 0; i < s->pieces; i++)
+		s->of[i].n = ENDS + p->degree[i] - 1;
+	for (uint32_t i = 0; i < n; i++) {
+		struct element *e;
+		double d[LOCAL], w = means[i].w, left;
+
+		k = piece_at(p, means[i].x, k);
+		left = means[i].y - value_at(p, k, means[i].x, d);
+		e = &s->of[k];
+		for (uint32_t a = 0; a < e->n; a++) {
+			e->g[a] += w * d[a] * left;
+			for (uint32_t b = a; b < e->n; b++)
+				e->m[a][b] += w * d[a] * d[b];
+		}
+	}
+}
+
+/* Eliminates the bubbles of a piece from the equations of its ends, the last first. */
+static void eliminate(struct element *e, double damping)
+{
+	for (uint32_t c = e->n; c-- > ENDS;) {
+		double pivot = e->m[c][c] * (1 + damping + 1e-12) + DBL_MIN;
+
+		e->m[c][c] = pivot;
+		for (uint32_t a = 0; a < c; a++) {
+			double f = e->m[a][c] / pivot;
+
+			for (uint32_t b = a; b < c; b++)
+				e->m[a][b] -= f * e->m[b][c];
+			e->g[a] -= f * e->g[c];
+		}
+	}
+}
+
+static void assemble(struct system *s, double damping)
+{
+	memset(s->m, 0, sizeof(s->m));
+	memset(s->g, 0, sizeof(s->g));
+	for (uint32_t k = 0; k < s->pieces; k++) {
+		struct element *e = &s->of[k];
+
+		eliminate(e, damping);
+		for (uint32_t a = 0; a < ENDS; a++) {
+			s->g[2 * k + a] += e->g[a];
+			for (uint32_t b = a; b < ENDS; b++)
+				s->m[2 * k + a][b - a] += e->m[a][b];
+		}
+	}
+}
+
+/* Leaves an unknown as it is. */
+static void fix(struct system *s, uint32_t i)
+{
+	for (uint32_t j = 1; j < ENDS; j++) {
+		s->m[i][j] = 0;
+		if (i >= j)
+			s->m[i - j][j] = 0;
+	}
+	s->m[i][0] = 1;
+	s->g[i] = 0;
+}
+
+/* By Cholesky's decomposition. */
+static void solve_banded(struct system *s, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		for (uint32_t j = 1; j < ENDS && i + j < n; j++) {
+			double f = s->m[i][j] / s->m[i][0];
+
+			for (uint32_t l = j; l < ENDS && i + l < n; l++)
+				s->m[i + j][l - j] -= f * s->m[i][l];
+			s->g[i + j] -= f * s->g[i];
+		}
+	}
+	for (uint32_t i = n; i-- > 0;) {
+		for (uint32_t j = 1; j < ENDS && i + j < n; j++)
+			s->g[i] -= s->m[i][j] * s->g[i + j];
+		s->g[i] /= s->m[i][0];
+	}
+}
+
+/* Solves for changes of values and bubbles, and of places if `may_move`, with a damped diagonal. */
+static void solve(struct system *s, double damping, bool may_move)
+{
+	uint32_t n = 2 * (s->pieces + 1);
+	double largest = DBL_MIN;
+
+	assemble(s, damping);
+	for (uint32_t i = 0; i < n; i++)
+		largest = fmax(largest, s->m[i][0]);
+	for (uint32_t i = 0; i < n; i++)
+		s->m[i][0] += damping * s->m[i][0] + (1e-9 * damping + 1e-13) * largest;
+	for (uint32_t i = 0; i < n; i++)
+		if (i < 2 || i >= n - 2 || (i % 2 && !may_move))
+			fix(s, i);
+	solve_banded(s, n);
+}
+
+/* Whether the knots are in order when the solution is added to the pieces. */
+static bool add_solution(const struct system *s, struct fold_pieces *p)
+{
+	for (uint32_t k = 0; k < p->n; k++) {
+		p->value[k] += s->g[2 * k];
+		p->at[k] += s->g[2 * k + 1];
+	}
+	for (uint32_t k = 0; k + 1 < p->n; k++) {
+		const struct element *e = &s->of[k];
+		double d[LOCAL];
+
+		memcpy(d, &s->g[2 * k], ENDS * sizeof(d[0]));
+		for (uint32_t c = ENDS; c < e->n; c++) {
+			d[c] = e->g[c];
+			for (uint32_t a = 0; a < c; a++)
+				d[c] -= e->m[a][c] * d[a];
+			d[c] /= e->m[c][c];
+			p->bubble[k][c - ENDS] += d[c];
+		}
+	}
+	for (uint32_t k = 1; k < p->n; k++)
+		if (!(p->at[k] - p->at[k - 1] >= MIN_DISTANCE))
+			return false;
+	return true;
+}
+
+static double fit_values(struct fold_pieces *p, const struct fold_mean *means, uint32_t n)
+{
+	struct system s;
+
+	sum_points(p, means, n, &s);
+	solve(&s, 0, false);
+	add_solution(&s, p);
+	return squares(p, means, n);
+}
+
+double fold_pieces_refine(struct fold_pieces *pieces, const struct fold_mean *means, uint32_t n,
+			  unsigned steps)
+{
+	double left = fit_values(pieces, means, n), damping = 1e-3;
+	struct system sums, step;
+	bool is_stale = true;
+
+	for (unsigned i = 0; i < steps && pieces->n > 2 && damping < 1e6; i++) {
+		struct fold_pieces moved = *pieces;
+		double now = INFINITY;
+
+		if (is_stale)
+			sum_points(pieces, means, n, &sums);
+		step.pieces = sums.pieces;
+		memcpy(step.of, sums.of, sums.pieces * sizeof(sums.of[0]));
+		solve(&step, damping, true);
+		if (add_solution(&step, &moved))
+			now = squares(&moved, means, n);
+		is_stale = now < left;
+		damping *= is_stale ? 0.1 : 10;
+		if (!is_stale)
+			continue;
+		*pieces = moved;
+		if (left - now < 1e-5 * left)
+			return now;
+		left = now;
+	}
+	return left;
+}
+
+/* --- the choice ------------------------------------------------------------------------------- */
+
+static double penalty_of(const struct fold_pieces *p, double unit)
+{
+	double sum = 0;
+
+	for (uint32_t k = 0; k + 1 < p->n; k++)
+		sum += partition_penalty(p->degree[k], unit);
+	return sum;
+}
+
+/* Two pieces become one, of a degree. */
+static void remove_knot(const struct fold_pieces *p, uint32_t k, uint32_t degree,
+			struct fold_pieces *ret)
+{
+	*ret = *p;
+	ret->n--;
+	for (uint32_t i = k; i < ret->n; i++) {
+		ret->at[i] = p->at[i + 1];
+		ret->value[i] = p->value[i + 1];
+		ret->degree[i] = p->degree[i + 1];
+		memcpy(ret->bubble[i], p->bubble[i + 1], sizeof(ret->bubble[i]));
+	}
+	ret->degree[k - 1] = degree;
+	memset(ret->bubble[k - 1], 0, sizeof(ret->bubble[k - 1]));
+}
+
+/* Makes *best the one of two that costs less. */
+static void consider(struct fold_pieces *p, const struct fold_mean *means, uint32_t n, double unit,
+		     struct fold_pieces *best, double *least)
+{
+	double cost = fit_values(p, means, n) + penalty_of(p, unit);
+
+	if (cost < *least) {
+		*least = cost;
+		*best = *p;
+	}
+}
+
+/* Removes the knot, or the degree, that matters least, if that lowers the cost. Returns whether. */
+static bool prune(struct fold_pieces *p, double *cost, const struct fold_mean *means, uint32_t n,
+		  double unit, uint32_t max_knots)
+{
+	struct fold_pieces next, best;
+	double least = INFINITY;
+
+	for (uint32_t k = 1; k + 1 < p->n; k++) {
+		uint32_t a = p->degree[k - 1], b = p->degree[k], most = a > b ? a : b;
+
+		for (uint32_t d = most; d <= PIECE_DEGREE && d <= most + 1; d++) {
+			remove_knot(p, k, d, &next);
+			consider(&next, means, n, unit, &best, &least);
+		}
+	}
+	for (uint32_t k = 0; k + 1 < p->n && p->n <= max_knots; k++) {
+		if (p->degree[k] == 1)
+			continue;
+		next = *p;
+		next.degree[k]--;
+		consider(&next, means, n, unit, &best, &least);
+	}
+	if (least == INFINITY)
+		return false;
+	least = fold_pieces_refine(&best, means, n, PRUNE_STEPS) + penalty_of(&best, unit);
+	if (least > *cost && p->n <= max_knots)
+		return false;
+	*cost = least;
+	*p = best;
+	return true;
+}
+
+/* Makes each jump one knot, if that lowers the cost when the knots have moved: where two pieces
+ * meet at a small angle, chance has them cross far from their border. */
+static void close_jumps(struct fold_pieces *p, double *cost, const struct fold_mean *means,
+			uint32_t n, double unit)
+{
+	for (uint32_t k = p->n - 2; k > 1; k--) {
+		struct fold_pieces next;
+		double now;
+
+		if (k + 1 >= p->n || p->at[k] - p->at[k - 1] > JUMP / n || p->degree[k - 1] > 1)
+			continue;
+		remove_knot(p, k, p->degree[k], &next);
+		now = fold_pieces_refine(&next, means, n, PRUNE_STEPS) + penalty_of(&next, unit);
+		if (now >= *cost)
+			continue;
+		*cost = now;
+		*p = next;
+	}
+}
+
+void fold_pieces_prune(struct fold_pieces *pieces, const struct fold_mean *means, uint32_t n,
+		       double unit, uint32_t max_knots)
+{
+	double cost = fold_pieces_refine(pieces, means, n, STEPS) + penalty_of(pieces, unit);
+
+	close_jumps(pieces, &cost, means, n, unit);
+	while (prune(pieces, &cost, means, n, unit, max_knots))
+		;
+	fold_pieces_refine(pieces, means, n, STEPS);
+}
+
+int fold_pieces_find(const struct fold_mean *means, uint32_t n, double unit, uint32_t max_knots,
+		     struct fold_pieces *ret)
+{
+	int err = partition_find(means, n, unit, ret);
+
+	if (err == 0)
+		fold_pieces_prune(ret, means, n, unit, max_knots);
+	return err;
+}
