@@ -382,18 +382,36 @@ static void cmd_fold_say(const struct store_tables *tables, const struct periods
 static void cmd_fold_say_none(const struct periods *periods)
 {
 	const struct period *p = &periods->best_missed;
+	const char *name = p->marker ? p->marker->name : "work after pauses";
 
-	if (!p->passes)
-		message("fold: not periodic: no function begins often enough (%u times, at "
-			"distances of five samples or more); a higher frequency (stackd -F) or a "
-			"longer recording may have one",
-			PERIODS_LEAST + 1);
-	else
-		message("fold: not periodic: the most regular distances, %.4g ms between the "
-			"beginnings of %s, are so in %.0f%% of %" PRIu64
-			" cases; 80%% of %u or more are asked for, over half of the thread's time",
-			p->ns / 1e6, p->marker ? p->marker->name : "work after pauses",
-			p->regular * 100, p->passes, PERIODS_LEAST);
+	switch (periods->lack) {
+	case PERIODS_RARE:
+		message("fold: not periodic: no function begins more than %u times; a longer recording may "
+			"have one",
+			PERIODS_LEAST);
+		break;
+	case PERIODS_IRREGULAR:
+		message("fold: not periodic: distances are irregular: of the %zu between the beginnings of %s, "
+			"which are the most regular, %.0f%% are within a quarter of %.4g ms, or of twice "
+			"that; %.0f%% are asked for",
+			p->count - 1, name, p->regular * 100, p->ns / 1e6, PERIODS_REGULAR * 100);
+		break;
+	case PERIODS_SHORT:
+		message("fold: not periodic: %s begins each %.4g ms, which is too short for the sampling rate: "
+			"%.1f samples, and %.0f are asked for; a higher frequency (stackd -F) may do",
+			name, p->ns / 1e6, p->ns / periods->sample_ns, PERIODS_SAMPLES);
+		break;
+	case PERIODS_FEW:
+		message("fold: not periodic: %s begins each %.4g ms, but in %" PRIu64
+			" cases alone; %u are asked for: a longer recording may do",
+			name, p->ns / 1e6, p->passes, PERIODS_LEAST);
+		break;
+	case PERIODS_ELSEWHERE:
+		message("fold: not periodic: %s begins each %.4g ms, but that is %.0f%% of the thread's time; "
+			"%.0f%% are asked for",
+			name, p->ns / 1e6, p->covered * 100, PERIODS_COVERED * 100);
+		break;
+	}
 }
 
 static int cmd_fold_auto(const struct cmd_fold *args, const struct input_open *open)

@@ -6,7 +6,9 @@
  *   counters   name, passes (that it is known of); mean, per_second, y (a value for each bound of
  * the cells), rate, rate_low and rate_high (one for each cell; null without bands), or why there is
  * no curve phases     from, to, share, rate, low, high, samples, path, line routines   name ("" for
- * all others), samples, columns
+ * all others), samples, columns lines      routine, file, line, samples, at (column, samples, ...;
+ * of line_columns); lines_left others have in_lines_left samples, and without_line samples have no
+ * line
  */
 #include "export/export_fold.h"
 
@@ -117,6 +119,39 @@ static void put_routine(struct buf *b, const struct folding_routine *r)
 	text_put_raw(b, "]}");
 }
 
+/* Of the columns, only those that have samples: column, samples, column, samples, ... */
+static void put_folding_line(struct buf *b, const struct folding_line *line)
+{
+	const char *separator = "";
+
+	text_put_raw(b, "{\"routine\":");
+	text_put_json(b, line->symbol->name);
+	text_put_raw(b, ",\"file\":");
+	text_put_json(b, text_basename(line->file));
+	text_printf(b, ",\"line\":%" PRIu32 ",\"samples\":%" PRIu64 ",\"at\":[", line->line,
+		    line->samples);
+	for (unsigned i = 0; i < FOLDING_LINE_COLUMNS; i++) {
+		if (!line->columns[i])
+			continue;
+		text_printf(b, "%s%u,%" PRIu64, separator, i, line->columns[i]);
+		separator = ",";
+	}
+	text_put_raw(b, "]}");
+}
+
+static void put_lines(struct buf *b, const struct folding *f)
+{
+	text_printf(b,
+		    ",\"line_columns\":%u,\"lines_left\":%" PRIu32 ",\"in_lines_left\":%" PRIu64
+		    ",\"without_line\":%" PRIu64 ",\"lines\":[",
+		    FOLDING_LINE_COLUMNS, f->lines_left, f->in_lines_left, f->without_line);
+	for (uint32_t i = 0; i < f->n_lines; i++) {
+		text_put_raw(b, i ? "," : "");
+		put_folding_line(b, &f->lines[i]);
+	}
+	text_put_raw(b, "]");
+}
+
 static void put_facts(struct buf *b, const struct folding *f, struct profile *profile)
 {
 	const struct store_recording *recording = &profile_tables(profile)->recording;
@@ -154,7 +189,9 @@ int export_fold(const struct folding *f, struct profile *profile, FILE *out)
 		text_put_raw(&b, i ? "," : "");
 		put_routine(&b, &f->routines[i]);
 	}
-	text_put_raw(&b, "]}");
+	text_put_raw(&b, "]");
+	put_lines(&b, f);
+	text_put_raw(&b, "}");
 	err = page_write((const char *)fold_page, &b, out);
 	buf_free(&b);
 	return err == 0 && fflush(out) ? -EIO : err;

@@ -18,13 +18,10 @@
 #include "base/int_map.h"
 #include "store/store_reader.h"
 
-#define NEAR	     0.25 /* of the length: a distance is near it */
-#define REGULAR	     0.8  /* of the distances are near it, or twice it */
-#define ONCE	     0.6  /* of the distances are near it */
-#define COVERED	     0.5  /* of the thread's time */
-#define LEAST_LENGTH 5.0  /* samples */
-#define PAUSE	     3.0  /* samples: so long a gap is one */
-#define AS_GOOD	     0.05 /* of two markers, with less than this between them, the shorter counts */
+#define NEAR	0.25 /* of the length: a distance is near it */
+#define ONCE	0.6  /* of the distances are near it */
+#define PAUSE	3.0  /* samples: so long a gap is one */
+#define AS_GOOD 0.05 /* of two markers, with less than this between them, the shorter counts */
 
 struct sample {
 	uint64_t time_ns;
@@ -193,16 +190,29 @@ static struct period judge(struct finder *f, const struct period_moment *moments
 		sum += times ? f->distances[i] : 0;
 	}
 	p.passes = once;
-	p.regular = once >= ONCE * (double)(n - 1) ? (double)(once + twice) / (double)(n - 1) : 0;
+	p.count = n;
+	p.regular = (double)once / (double)(n - 1);
+	if (p.regular >= ONCE)
+		p.regular = (double)(once + twice) / (double)(n - 1);
 	p.ns = once ? sum / (double)(once + 2 * twice) * f->periods->sample_ns : 0;
 	p.covered = sum / (double)f->n_samples;
 	return p;
 }
 
-static bool is_period(const struct finder *f, const struct period *p)
+/* Whether a candidate is a period; else *ret_lack. */
+static bool is_period(const struct finder *f, const struct period *p, enum periods_lack *ret_lack)
 {
-	return p->passes >= PERIODS_LEAST && p->regular >= REGULAR && p->covered >= COVERED &&
-	       p->ns >= LEAST_LENGTH * f->periods->sample_ns;
+	if (p->regular < PERIODS_REGULAR)
+		*ret_lack = PERIODS_IRREGULAR;
+	else if (p->ns < PERIODS_SAMPLES * f->periods->sample_ns)
+		*ret_lack = PERIODS_SHORT;
+	else if (p->passes < PERIODS_LEAST)
+		*ret_lack = PERIODS_FEW;
+	else if (p->covered < PERIODS_COVERED)
+		*ret_lack = PERIODS_ELSEWHERE;
+	else
+		return true;
+	return false;
 }
 
 static int keep(struct finder *f, struct period *p, const struct period_moment *moments, size_t n)
@@ -223,16 +233,19 @@ static int look_at(struct finder *f, uint32_t thread, uint32_t symbol,
 		   const struct period_moment *moments, size_t n)
 {
 	struct period p, *missed = &f->periods->best_missed;
+	enum periods_lack lack;
 
 	if (n <= PERIODS_LEAST)
 		return 0;
 	p = judge(f, moments, n);
 	p.thread = thread;
 	p.marker = symbol ? profile_symbol_at(f->profile, symbol - 1) : NULL;
-	if (is_period(f, &p))
+	if (is_period(f, &p, &lack))
 		return keep(f, &p, moments, n);
-	if (p.ns >= LEAST_LENGTH * f->periods->sample_ns && p.regular > missed->regular)
+	if (lack > f->periods->lack || (lack == f->periods->lack && p.regular > missed->regular)) {
+		f->periods->lack = lack;
 		*missed = p;
+	}
 	return 0;
 }
 

@@ -22,13 +22,26 @@
 
 #include "model/passes.h"
 
-#define PERIODS_LEAST 20u /* distances without which nothing is said */
+#define PERIODS_LEAST	20u /* distances without which nothing is said */
+#define PERIODS_REGULAR .8  /* of the distances are near the length, or twice it */
+#define PERIODS_COVERED .5  /* of the thread's time */
+#define PERIODS_SAMPLES 5.0 /* that a length has at least */
+
+/* Why there is no period: what the best candidate lacks, in the order in which it is asked for. */
+enum periods_lack {
+	PERIODS_RARE,	   /* no function begins more than PERIODS_LEAST times */
+	PERIODS_IRREGULAR, /* distances differ too much */
+	PERIODS_SHORT,	   /* for the sampling rate */
+	PERIODS_FEW,	   /* passes */
+	PERIODS_ELSEWHERE, /* the thread spends most of its time outside of such passes */
+};
 
 struct period {
 	const struct profile_symbol *marker; /* NULL: a period begins after a pause */
 	uint32_t thread;		     /* number in the store's tables */
 	double ns;			     /* its mean length, in CPU time */
-	double regular; /* share of the distances that are near it, or twice it */
+	double regular; /* share of the distances that are near it, or twice it if most are near it
+			 */
 	double covered; /* share of the thread's time that these take */
 	uint64_t passes;
 	size_t first, count; /* moments at which passes begin */
@@ -43,9 +56,9 @@ struct period_moment {
 struct periods {
 	VEC(struct period) found; /* the one to take first */
 	VEC(struct period_moment) moments;
-	double sample_ns; /* of CPU time, between two samples */
-	/* The best that did not reach what it takes; marker NULL and passes 0: there was none. */
-	struct period best_missed;
+	double sample_ns;	   /* of CPU time, between two samples */
+	struct period best_missed; /* the candidate that lacks least, then the most regular one */
+	enum periods_lack lack;	   /* what it lacks; PERIODS_RARE: there is none */
 };
 
 /* Looks for periods of the threads whose samples the profile's filter selects. 0, -ENOMEM, or an

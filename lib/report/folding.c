@@ -273,6 +273,7 @@ void folding_free(struct folding *f)
 		return;
 	for (unsigned i = 0; i < f->n_counters; i++)
 		fold_curve_free(f->counters[i].curve);
+	free(f->lines);
 	free(f->phases);
 	free(f->frames);
 	free(f->x);

@@ -20,6 +20,9 @@
 #define FOLDING_COLUMNS	 100u /* of the time axis, for routines */
 #define FOLDING_ROUTINES 12u  /* that are shown by themselves */
 
+#define FOLDING_LINES	     40u  /* that are shown: as many as have room in a page */
+#define FOLDING_LINE_COLUMNS 500u /* of the time axis, for lines: two pixels of a wide page */
+
 enum folding_time {
 	FOLDING_BEST, /* CPU time where readings have it, else wall time */
 	FOLDING_CPU,
@@ -58,6 +61,15 @@ struct folding_frame {
 	uint32_t line;
 };
 
+/* A line of the source that samples are in: that of their innermost frame which has one. */
+struct folding_line {
+	const struct profile_symbol *symbol; /* the function of that frame */
+	const char *file;
+	uint32_t line;
+	uint64_t samples;
+	uint64_t columns[FOLDING_LINE_COLUMNS];
+};
+
 /* A phase of the first counter, with what its samples were in most: the longest path, from the
  * region on, that at least half of them have. */
 struct folding_phase {
@@ -80,6 +92,11 @@ struct folding {
 	unsigned n_counters;
 	struct folding_routine routines[FOLDING_ROUTINES + 1]; /* most samples first; others last */
 	unsigned n_routines;
+	struct folding_line *lines; /* those with most samples, most first */
+	uint32_t n_lines;
+	uint32_t lines_left;	      /* that are not shown, */
+	uint64_t in_lines_left;	      /* and the samples in them */
+	uint64_t without_line;	      /* samples */
 	struct folding_phase *phases; /* of counters[0], if that has a curve */
 	uint32_t n_phases;
 	/* These are used while it is made, and by the phases' paths. */

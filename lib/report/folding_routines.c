@@ -326,6 +326,103 @@ static int find_phases(struct finder *f)
 	return 0;
 }
 
+/* --- lines ------------------------------------------------------------------------------------ */
+
+/* Lines by number, and that of each path; NO_LINE: it has none. */
+struct lines {
+	VEC(struct folding_line) all;
+	struct int_map by_line; /* (function, line) -> number */
+	uint32_t *of_path;
+};
+
+#define NO_LINE UINT32_MAX
+
+/* Finds the line of a path: that of the innermost frame that has one. 0 or -ENOMEM. */
+static int find_line_of(struct finder *f, struct lines *lines, uint32_t path)
+{
+	const struct path *p = &f->paths.items[path];
+	const struct folding_frame *frame = NULL;
+
+	for (uint32_t k = p->depth; k-- > 0 && !frame;) {
+		if (f->frames.items[p->first + k].file && f->frames.items[p->first + k].line)
+			frame = &f->frames.items[p->first + k];
+	}
+	lines->of_path[path] = NO_LINE;
+	if (!frame)
+		return 0;
+	if (int_map_enter_wide(&lines->by_line, frame->symbol->number, frame->line,
+			       (uint32_t)lines->all.count, &lines->of_path[path]) ||
+	    VEC_RESERVE(&lines->all, 1))
+		return -ENOMEM;
+	if (lines->of_path[path] == lines->all.count)
+		lines->all.items[lines->all.count++] = (struct folding_line){
+			.symbol = frame->symbol, .file = frame->file, .line = frame->line};
+	return 0;
+}
+
+static void count_lines(const struct finder *f, struct lines *lines)
+{
+	const struct folding *folding = f->folding;
+
+	for (size_t i = 0; i < folding->passes.samples.count; i++) {
+		const uint32_t number = lines->of_path[f->path[i]];
+		unsigned column = (unsigned)(fmax(0, folding->x[i]) * FOLDING_LINE_COLUMNS);
+
+		if (isnan(folding->x[i]))
+			continue;
+		if (number == NO_LINE) {
+			f->folding->without_line++;
+			continue;
+		}
+		if (column >= FOLDING_LINE_COLUMNS)
+			column = FOLDING_LINE_COLUMNS - 1;
+		lines->all.items[number].samples++;
+		lines->all.items[number].columns[column]++;
+	}
+}
+
+static int by_samples(const void *a, const void *b)
+{
+	const struct folding_line *x = a, *y = b;
+
+	if (x->samples != y->samples)
+		return x->samples < y->samples ? 1 : -1;
+	return x->line < y->line ? -1 : x->line > y->line;
+}
+
+/* Keeps the lines with most samples. */
+static void keep_lines(struct folding *folding, struct lines *lines)
+{
+	qsort(lines->all.items, lines->all.count, sizeof(*lines->all.items), by_samples);
+	folding->lines = lines->all.items;
+	while (folding->n_lines < lines->all.count && folding->n_lines < FOLDING_LINES &&
+	       folding->lines[folding->n_lines].samples)
+		folding->n_lines++;
+	for (size_t i = folding->n_lines; i < lines->all.count; i++) {
+		folding->lines_left += folding->lines[i].samples > 0;
+		folding->in_lines_left += folding->lines[i].samples;
+	}
+}
+
+static int find_lines(struct finder *f)
+{
+	struct lines lines = {.of_path = calloc(f->paths.count + 1, sizeof(*lines.of_path))};
+	int err = lines.of_path ? 0 : -ENOMEM;
+
+	for (uint32_t i = 0; i < f->paths.count && !err; i++)
+		err = find_line_of(f, &lines, i);
+	if (!err) {
+		count_lines(f, &lines);
+		if (lines.all.count)
+			keep_lines(f->folding, &lines);
+	} else {
+		free(lines.all.items);
+	}
+	int_map_fini(&lines.by_line);
+	free(lines.of_path);
+	return err;
+}
+
 int folding_find_routines(struct folding *folding, struct profile *profile)
 {
 	struct finder f = {.folding = folding, .profile = profile};
@@ -338,6 +435,8 @@ int folding_find_routines(struct folding *folding, struct profile *profile)
 		err = find_routines(&f);
 	if (!err)
 		err = find_phases(&f);
+	if (!err)
+		err = find_lines(&f);
 	folding->frames = f.frames.items;
 	free(f.paths.items);
 	free(f.path);

@@ -106,7 +106,14 @@ says ' ms between the beginnings of solve, 199 of 199 times (100% '
 shows '# period of solve: 199 passes, '
 make_store "$tmp/few.db" small
 expect 1 "$stackctl" fold --auto -i "$tmp/few.db"
-says 'fold: not periodic: '
+says 'fold: not periodic: no function begins more than 20 times'
+# ...and why not: a random walk begins each function hundreds of times.
+make_store "$tmp/walk.db" walk
+expect 1 "$stackctl" fold --auto -i "$tmp/walk.db"
+says 'fold: not periodic: distances are irregular: of the '
+make_store "$tmp/quick.db" quick
+expect 1 "$stackctl" fold --auto -i "$tmp/quick.db"
+says ', which is too short for the sampling rate: 3.0 samples, and 5 are asked for'
 expect 2 "$stackctl" fold --auto --region pass -i "$store"
 says '--auto and --region exclude each other'
 

@@ -131,4 +131,53 @@ static void make_locked(struct maker *m)
 	make_passes(m, "counter.1.var:cells", true, false);
 }
 
+/* --- threads without regions ------------------------------------------------------------------ */
+
+#define COURSE_FUNCTIONS 8u
+#define COURSE_SAMPLES	 4000u
+
+/* A thread whose samples are in main() and another function: that of a number that `next` makes of
+ * the last one. */
+static void make_course(struct maker *m, unsigned (*next)(unsigned at, unsigned sample))
+{
+	static const char *const names[COURSE_FUNCTIONS] = {"f0", "f1", "f2", "f3",
+							    "f4", "f5", "f6", "f7"};
+	struct folded f = {.m = m};
+	uint32_t prog = object(m, OBJECT_ELF, "/usr/bin/prog"), nodes[COURSE_FUNCTIONS];
+	uint32_t in_main = node(m, 0, function(m, prog, 0x1000, "main"));
+	unsigned at = 0;
+
+	f.threads[0] = thread(m, 12, "prog");
+	for (unsigned i = 0; i < COURSE_FUNCTIONS; i++)
+		nodes[i] = node(m, in_main, function(m, prog, 0x2000 + 0x1000 * i, names[i]));
+	for (unsigned i = 0; i < COURSE_SAMPLES; i++) {
+		at = next(at, i);
+		m->info.end_ns = 2000000000ull + i * 1000000ull;
+		folded_record(&f, SERIES_CPU, 0, nodes[at], m->info.end_ns, 1000000);
+	}
+}
+
+/* To a neighbour, or not, at random. */
+static unsigned course_walk(unsigned at, unsigned sample)
+{
+	return (at + (unsigned)(hash_mix64(sample + 1) % 3) + COURSE_FUNCTIONS - 1) %
+	       COURSE_FUNCTIONS;
+}
+
+static unsigned course_quick(unsigned at, unsigned sample)
+{
+	(void)at;
+	return sample % 3;
+}
+
+static void make_walk(struct maker *m)
+{
+	make_course(m, course_walk);
+}
+
+static void make_quick(struct maker *m)
+{
+	make_course(m, course_quick);
+}
+
 #endif

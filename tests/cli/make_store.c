@@ -619,7 +619,8 @@ static void fill(struct maker *m, const char *kind)
 		{"folded", make_folded},       {"markup", make_markup},
 		{"unread", make_unread},       {"modes", make_modes},
 		{"locked", make_locked},       {"traced", make_traced},
-		{"instances", make_instances},
+		{"instances", make_instances}, {"walk", make_walk},
+		{"quick", make_quick},
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {

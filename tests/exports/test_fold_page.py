@@ -46,14 +46,20 @@ def test_fold_page():
     rows = page.browser.run("return [...document.querySelectorAll('#phases tbody tr')]"
                             ".map(row => row.lastChild.textContent)")
     check([row.split(" [")[0] for row in rows] == ["assemble", "solve", "output"], "phases", rows)
-    names = page.browser.run("return [...document.querySelectorAll('svg title')].map(t => t.textContent)")
+    names = page.browser.run("return [...document.querySelectorAll('svg .routine title')].map(t => t.textContent)")
     check([name.split(",")[0] for name in names] == ["solve", "output", "assemble"], "routines", names)
+
+    check_scales(page)
+    check_lanes(page)
 
     # Pointing at a moment tells what there is: the rate, how much was reached, and the routine.
     page.browser.point(*page.place(0.5))
     said = page.text("#readout")
-    check("4.5" in said and "222 M/s" in said and "46.7 % reached" in said and "solve 100.0 %" in said,
-          "what is said of the middle", said)
+    cursor = page.view()[2]  # a pixel is a tenth of a percent
+    check(abs(cursor - 0.5) < 0.002, "the cursor", cursor)
+    reached = "%.1f %% reached" % (100 * (0.05 + (cursor - 0.25) / 0.6))
+    check("4.5" in said and "222 M/s" in said and reached in said and "solve 100.0 %" in said,
+          "what is said of the middle", said, reached)
 
     # Keys: phases, zoom, all.
     begin, end, cursor = page.press("n")
@@ -75,6 +81,35 @@ def test_fold_page():
     begin, end, _ = page.view()
     check(abs(begin - 0.2) < 0.01 and abs(end - 0.4) < 0.01, "the part that was dragged over", begin, end)
     picture(page)
+
+
+def check_scales(page):
+    """Time and percent above, the rate on the left, and the share reached on the right."""
+    scales = page.browser.run("return [...document.querySelectorAll('svg .scale')].map(t => t.textContent)")
+    check({"0.0 %", "50.0 %", "100.0 %", "0", "50 %", "100 %", "100 M", "200 M"} <= set(scales), "scales", scales)
+
+
+def check_lanes(page):
+    """Phases have the colours of their routines, the last with its callers, and lines are points where the
+    samples are: those of a phase's routine lie within the phase."""
+    boxes = page.browser.run("return [...document.querySelectorAll('.lane rect')].map(box => "
+                             "[box.getAttribute('fill'), box.textContent])")
+    check([words.split(",")[0] for _, words in boxes] == ["assemble", "solve", "output"], "phases", boxes)
+    check(len({fill for fill, _ in boxes}) == 3, "colours of phases", boxes)
+    groups = page.browser.run("return [...document.querySelectorAll('g.line')].map(g => [g.getAttribute('fill'), "
+                              "g.querySelector('title').textContent, "
+                              "[...g.querySelectorAll('circle')].map(c => +c.getAttribute('cx'))])")
+    fill_of = {words.split(",")[0]: fill for fill, words in boxes}
+    bounds = {"assemble": (0, 0.25), "solve": (0.25, 0.7), "output": (0.7, 1)}
+    check({title.split(",")[0] for _, title, _ in groups} == set(bounds), "lines", [g[:2] for g in groups])
+    for fill, title, places in groups:
+        routine = title.split(",")[0]
+        low, high = (page.browser.run("return window.fold.px(arguments[0])", x) for x in bounds[routine])
+        check(fill == fill_of[routine], "the colour of %s" % routine, fill, fill_of)
+        check(len(places) > 50 and all(low - 2 <= x <= high + 2 for x in places), "points of %s" % title, places)
+    shown = page.browser.run("return window.fold.data.lines.reduce((n, line) => n + line.samples, 0)"
+                             " + window.fold.data.in_lines_left + window.fold.data.without_line")
+    check(shown == page.browser.run("return window.fold.data.samples"), "samples of lines", shown)
 
 
 def drag(page, start, end):
