@@ -11,7 +11,7 @@ import time
 import chains
 from chains import Expectation
 from harness import (DONE, NO_SAMPLES, SIGCONT, SIGINT, SIGSTOP, STACKCTL, WORKLOADS, Daemon, Recording, Skip, check, check_chains,
-                     live, moment, run, scratch, user_frames, wait_cpu, workload)
+                     live, run, scratch, user_frames, wait_cpu, workload)
 
 CHAIN = Expectation.of_source("chain")
 ID = "5" * 64
@@ -67,12 +67,12 @@ def remove(group):
     return os.rmdir(group)
 
 
-def check_number(samples, least, most, what):
-    """Samples at 997 Hz of something that had a CPU time between these, in seconds: as many as that,
-    but for where in a period it begins to run, and ends."""
-    low, high = 997 * least, 997 * most
-    check(low - 4 * low ** 0.5 <= samples <= high + 4 * high ** 0.5,
-          "%d samples of %s, not %.0f to %.0f" % (samples, what, low, high))
+# One process runs programs in turn, each in a cgroup that it enters before: so a sample's program tells
+# its cgroup. The second one's cgroup is made while stackd runs.
+PROGRAMS_IN_TURN = """
+echo $$ >{before}/cgroup.procs && {work}/recursion 0.2
+mkdir {second} && echo $$ >{second}/cgroup.procs && exec {work}/redzone 0.2
+"""
 
 
 def check_exports(store, path):
@@ -85,52 +85,53 @@ def check_exports(store, path):
         check("unit before.service" in svg.read(), "the flame graph lacks the unit")
 
 
+def check_units(store, pid):
+    units = by(store, "unit")
+    check("[unknown]" not in units, "some have no cgroup", units)
+    mine = by(store, "unit", "--pid", str(pid))
+    check(set(mine) == {"before.service", "after.scope"}, "units", mine)
+    check(by(store, "container").get("docker " + ID[:12], 0) > 0, "the container that has gone", units)
+    for comm, unit in ("recursion", "before.service"), ("redzone", "second.scope"):
+        mine = by(store, "unit", "--comm", comm)
+        check(set(mine) == {unit} and mine[unit] > 40, comm, mine)
+    mine = by(store, "unit", "--unit", "before")
+    check(set(mine) == {"before.service"} and mine["before.service"] == units["before.service"],
+          "--unit", mine)
+    top = by(store, "unit", "--unit", "stackd-test-%d.slice" % os.getpid())
+    check(set(top) == {"before.service", "after.scope", "second.scope", "docker-%s.scope" % ID}, "--unit", top)
+
+
 @live
 def test_cgroups():
     """Every sample has the unit that its thread was in at that time."""
     with scratch() as folder, slices() as make, contextlib.ExitStack() as stack:
         store, before = folder + "/s.db", make("/before.service")
+        second = os.path.dirname(before) + "/second.scope"
+        stack.callback(lambda: os.path.exists(second) and remove(second))
         process = stack.enter_context(workload("chain"))
         move(process.pid, before)
-        cpu = [moment(process)[1]]
         with Daemon(store, "-F", 997, "--all") as daemon:
             daemon.wait_recording()
-            cpu.append(moment(process)[1])
-            wait_cpu(process.pid, 0.5)
+            wait_cpu(process.pid, 0.2)
             after = make("/after.scope")
-            cpu.append(moment(process)[1])
             move(process.pid, after)
-            cpu.append(moment(process)[1])
-            wait_cpu(process.pid, 0.5)
-            with workload("chain") as short:
+            wait_cpu(process.pid, 0.2)
+            with workload("threads") as short:
                 gone = make("/docker-%s.scope" % ID)
                 move(short.pid, gone)
-                short_cpu = [moment(short)[1]]
-                wait_cpu(short.pid, 0.3)
-                short_cpu.append(moment(short)[1])
+                wait_cpu(short.pid, 0.2)
             remove(gone)
-            cpu.append(moment(process)[1])
+            turns = run("sh", "-c", PROGRAMS_IN_TURN.format(before=before, second=second, work=WORKLOADS))
+            check(turns.status == DONE, "programs in turn: status %d" % turns.status, turns.err)
             result = daemon.finish(SIGINT)
             check(result.status == DONE, "status %d" % result.status, result.err)
-            cpu.append(moment(process)[1])
-        units = by(store, "unit")
-        check("[unknown]" not in units, "some have no cgroup", units)
-        mine = by(store, "unit", "--pid", str(process.pid))
-        check(set(mine) == {"before.service", "after.scope"}, "units", mine)
-        check_number(mine["before.service"], cpu[2] - cpu[1], cpu[3] - cpu[0], "before.service")
-        check_number(mine["after.scope"], cpu[4] - cpu[3], cpu[5] - cpu[2], "after.scope")
-        containers = by(store, "container")
-        check_number(containers.get("docker " + ID[:12], 0), short_cpu[1] - short_cpu[0],
-                     short_cpu[1] + 0.1, "the container that has gone")
-        mine = by(store, "unit", "--unit", "before")
-        check(set(mine) == {"before.service"} and mine["before.service"] == units["before.service"],
-              "--unit", mine)
-        top = by(store, "unit", "--unit", "stackd-test-%d.slice" % os.getpid())
-        check(set(top) == {"before.service", "after.scope", "docker-%s.scope" % ID}, "--unit", top)
+        check_units(store, process.pid)
+        samples = Recording(store).samples("--comm", "chain")
+        check(sum(by(store, "unit", "--comm", "chain").values()) == len(samples), "a sample has no cgroup, or two")
         none = run(STACKCTL, "report", "-i", store, "--unit", "none.service")
         check(none.status == NO_SAMPLES, "--unit none.service: status %d" % none.status)
         check_exports(store, "/before.service")
-        check_chains(Recording(store).samples("--comm", "chain"), CHAIN)
+        check_chains(samples, CHAIN)
 
 
 @live

@@ -465,7 +465,7 @@ def daemon_that_is_refused(folder):
     return made + "/stackd"
 
 
-@live
+@live(long=True)  # it compiles the kernel half
 def test_refused():
     """A refusal by the verifier is reported as such, whatever the kernel's version and rights."""
     with scratch() as folder:

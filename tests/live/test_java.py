@@ -18,14 +18,13 @@ WAYS = ((), ("-XX:TieredStopAtLevel=1",), ("-XX:TieredStopAtLevel=1", "-Xcomp"),
 LEAST = {WAYS[0]: 40, WAYS[3]: 40}
 
 
-@live
-def test_java():
+def check_ways(*ways):
     if not shutil.which("javac") or not shutil.which("java"):
         raise Skip("there is no Java development kit")
     with scratch() as folder:
         result = run("javac", "-d", folder, SOURCE, timeout=PATIENCE)
         check(result.status == 0, "javac", result.err)
-        for i, way in enumerate(WAYS):
+        for i, way in enumerate(ways):
             recording, result = record("%s/%d.db" % (folder, i), "--judge", "-F", 1997,
                                        "--ring-bytes", "64M", "--", "java", *way, "-cp", folder,
                                        "java_frames", 2)
@@ -41,3 +40,13 @@ def test_java():
             check_judged(stats, 50)
             check(judged["right"] + judged["cut"] > LEAST.get(way, 0),
                   "there was little to judge", way, judged)
+
+
+@live
+def test_java():
+    check_ways(WAYS[0])
+
+
+@live(long=True)
+def test_java_ways():
+    check_ways(*WAYS[1:])

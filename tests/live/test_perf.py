@@ -152,7 +152,7 @@ def register(name, program, comm, top, command):
         """The ten hottest functions of either, by self and by inclusive share: within 3 points
         of perf's."""
         agreement(program, comm, top, command)
-    live(test, name="agrees-with-perf-" + name, alone=True)
+    live(test, name="agrees-with-perf-" + name, alone=True, long=True)
 
 
 for _name, _arguments in PROGRAMS.items():

@@ -91,6 +91,23 @@ def test_provenance():
 
 
 @live
+def test_provenance_forged():
+    """Where a frame pointer leads to a return address whose call goes to another function, every path
+    is cut below, with the reason, and the function at that address is in none."""
+    with scratch() as folder:
+        recording, _ = record(folder + "/s.db", "-F", 1997, "--", WORKLOADS + "/forged", 0.2)
+        paths = collections.Counter(tuple(frame.symbol or "?" for frame in user_frames(sample))
+                                    for sample in recording.samples())
+        forged = {path: n for path, n in paths.items() if path[-2:] == ("forger", "leaf")}
+        stats = recording.stats()
+        print(paths.most_common(10), stats["steps"], stats["end_reasons"])
+        check(set(forged) == {(WRONG, "forger", "leaf")}, "paths are not cut", forged)
+        check(sum(forged.values()) >= 100, "too few samples", forged)
+        check(not any("liar" in path for path in paths), "a path has the wrong caller", paths)
+        check(stats["steps"]["wrong"] >= 1, "the step has no verdict", stats["steps"])
+
+
+@live
 def test_provenance_cfi():
     """Programs with unwind information have no steps to check, and nothing new to show."""
     with scratch() as folder:

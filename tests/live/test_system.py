@@ -275,6 +275,21 @@ def is_in_idle_loop(sample):
                                           for name in names)
 
 
+def check_idle_samples(recording, *words):
+    """Every sample is accounted for. How many were not idle."""
+    stats = recording.stats()
+    counters = stats["counters"]
+    check(counters["started"] == counters["sent"] + counters["lost_ring"] + counters["idle"],
+          "samples are neither sent, lost nor idle", counters)
+    check(stats["idle"] == counters["idle"], "stats has another figure", stats)
+    idle = [sample for sample in recording.samples() if is_in_idle_loop(sample)]
+    if "--idle" in words:
+        check(not stats["idle"], "idle samples are counted and recorded", stats)
+        return stats["samples"] + stats["lost"] - len(idle)
+    check(not idle, "%d idle samples are recorded" % len(idle), *idle[:5])
+    return stats["samples"] + stats["lost"]
+
+
 def check_idle(folder, *words):
     """The share of idle time is that of /proc/stat; what the samples say agrees, and none of it is
     in the call paths, unless it was asked for."""
@@ -286,16 +301,7 @@ def check_idle(folder, *words):
     cpus_s = lasted * os.cpu_count()
     share = idle_time.between(begun, begun + lasted) / cpus_s
     counters = stats["counters"]
-    check(counters["started"] == counters["sent"] + counters["lost_ring"] + counters["idle"],
-          "samples are neither sent, lost nor idle", counters)
-    check(stats["idle"] == counters["idle"], "stats has another figure", stats)
-    idle = [sample for sample in recording.samples() if is_in_idle_loop(sample)]
-    sampled = stats["samples"] + stats["lost"]
-    if "--idle" in words:
-        check(not stats["idle"], "idle samples are counted and recorded", stats)
-        sampled -= len(idle)
-    else:
-        check(not idle, "%d idle samples are recorded" % len(idle), *idle[:5])
+    sampled = check_idle_samples(recording, *words)
     # Not all idle CPUs are sampled (daemon/base/idle_time.h), but all others are.
     by_samples = 1 - sampled / 997 / cpus_s
     reported = counters["idle_ns"] / counters["cpus_ns"]
@@ -336,9 +342,19 @@ def test_demo():
         shutil.rmtree(build + "/demo", ignore_errors=True)
 
 
-@live(alone=True)
+@live
 def test_idle():
-    """Idle time is reported and left out, with and without --idle."""
+    """Idle samples are counted and left out, or recorded with --idle."""
+    with scratch() as folder:
+        for words in (["--all"], ["--all", "--idle"]):
+            recording, result = record(folder + "/s.db", "-F", 997, "--duration", 0.5, *words)
+            check_end(result)
+            check_idle_samples(recording, *words)
+
+
+@live(alone=True, long=True)
+def test_idle_share():
+    """The share of idle time is that of /proc/stat, with and without --idle."""
     with scratch() as folder:
         for words in (["--all"], ["--all", "--idle"]):
             check_idle(folder, *words)

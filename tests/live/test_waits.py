@@ -270,7 +270,7 @@ def wait_lowered(recording, times):
         time.sleep(0.1)
 
 
-@live(alone=True)  # its program takes all processors, by switches
+@live(alone=True, long=True)  # its program takes all processors, by switches
 def test_waits_budget():
     """To keep within --max-cpu the mean is longer as the rate is lower: fewer waits are kept, and the
     sums are right all the same."""
