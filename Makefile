@@ -219,9 +219,11 @@ man: $(B)/man/done
 
 # --- tests -----------------------------------------------------------------------------------
 
+# With sanitizers gcc takes half as long again to optimise a test, which is worth it for few of them.
+BUSY_TESTS = $(patsubst %,$(B)/tests/test_%,prefix deep segment fold fold_increments tag_search tagset_share import perfdata_hostile)
 $(B)/tests/%: tests/unit/%.c $(B)/libstackd.a
 	@mkdir -p $(@D)
-	$(call say,TEST,$@)$(CC) $(CFLAGS) $(LDFLAGS) -Itests/unit -MMD -MP -MF $@.d -MT $@ -o $@ $< \
+	$(call say,TEST,$@)$(CC) $(CFLAGS) $(if $(SAN),$(if $(filter $@,$(BUSY_TESTS)),,-O0)) $(LDFLAGS) -Itests/unit -MMD -MP -MF $@.d -MT $@ -o $@ $< \
 		$(filter %.o %-daemon.a,$^) $(B)/libstackd.a $(LDLIBS) -lcmocka
 
 # These test parts of the daemon, on their own or all together (recorder).
@@ -306,12 +308,18 @@ $(WORKLOADS): $(wildcard tests/workloads/*)
 	$(call say,MAKE,tests/workloads)$(MAKE) -s -C tests/workloads B=$(abspath $(B))/workloads
 	@touch $@
 
-# The same programs once more, with tags: by the plugin, if it is there, and by the library alone.
+# Some of the programs once more, with tags: by the plugin, if it is there, and by the library alone
+# (tests/live/test_tags.py).
+ONLY_functions = chain chain_nonpie threads plugin
+ONLY_plugin    = $(ONLY_functions) chain_static chain_static_pie chain_stripped recursion deep leader_exits fork_exec dlopen_dlclose \
+	signal_handler sigaltstack vdso plt plt_ibt redzone alloca realigned ucontext tail_calls noreturn jit registers rust_names \
+	cpp_names exceptions inlined
 TAGGED_LIB  = -L$(abspath $(B)) -Wl,-rpath,$(abspath $(B)) -Wl,--no-as-needed -Wl,-u,stacktag_current -lstacktag
 TAGGED_ARGS = $(if $(PLUGIN),plugin='-fplugin=$(abspath $(PLUGIN))') functions='-finstrument-functions'
 $(WORKLOADS)-tagged: $(WORKLOADS) $(B)/libstacktag.a $(B)/libstacktag.so.1 $(PLUGIN)
 	$(call say,MAKE,tests/workloads-tagged)for kind in $(TAGGED_ARGS); do $(MAKE) -s -C tests/workloads \
-		B=$(abspath $(B))/workloads/tagged-$${kind%%=*} TAGGED="$${kind#*=} $(TAGGED_LIB)" || exit 1; done
+		B=$(abspath $(B))/workloads/tagged-$${kind%%=*} TAGGED="$${kind#*=} $(TAGGED_LIB)" \
+		ONLY="$$(case $$kind in plugin*) echo $(ONLY_plugin) ;; *) echo $(ONLY_functions) ;; esac)" || exit 1; done
 	@touch $@
 
 workloads: $(WORKLOADS) $(WORKLOADS)-tagged

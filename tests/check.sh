@@ -7,9 +7,9 @@
 #   unit, cli, exports, deb, lint, live, kernels, distros, container    one group, whole
 #   TEST=NAME  one test (`make check TEST=NAME`)
 #
-# Prints one line a test: `PASS name`, `FAIL name: reason` or `SKIP name: reason`, then the ten tests
-# that took longest, and at the end exactly one line `N passed, N failed, N skipped`; the exit status is
-# 1 if anything failed. A test's output is in build/check/NAME.log. A test program passes with status 0,
+# Prints one line a test: `PASS name`, `FAIL name: reason` or `SKIP name: reason`, then the CPU time of
+# each group and the ten tests with most of it, and at the end exactly one line `N passed, N failed,
+# N skipped`; the exit status is 1 if anything failed. A test's output is in build/check/NAME.log. A test program passes with status 0,
 # is skipped with 77 (its last line of output is the reason), and fails with any other.
 #
 # A test skips for want of something in the machine, never for a fault of the project. Nothing is run
@@ -98,10 +98,12 @@ cli_begin() {
     export STACKD=$PWD/build/stackd STACKCTL=$PWD/build/stackctl
 }
 
-do_cli() {
+cli_long=tests/cli/dist.sh # builds from the tarball
+
+do_cli() { # [--long]
     cli_begin
     for script in tests/cli/*.sh; do
-        [ -e "$script" ] || continue
+        [ "$script" != "$cli_long" ] || [ "${1:-}" = --long ] || continue
         spawn "cli-$(basename "$script" .sh)" "$script"
     done
     wait
@@ -289,7 +291,7 @@ check_elsewhere() {
 # containers, and one for servers.
 long_here() {
     STACKD_LONG=1 timed do_unit # tests/unit/length.h
-    timed do_cli
+    timed do_cli --long
     timed do_live --long
     run walk-agree-full tests/agree/run.sh full
     run fuzz-short tests/fuzz/run.sh 60
@@ -357,10 +359,12 @@ rm -rf "$logs"
 mkdir -p "$logs"
 : >"$results"
 
+# shellcheck disable=SC2086 # a list of groups
+first_deps() { ./deps.sh $wanted >"$logs/deps.log" 2>&1; }
+
 wanted='build bpf test'
 case " ${*:-all} " in *lint* | *' all '* | *' long '*) wanted="$wanted lint" ;; esac
-# shellcheck disable=SC2086 # a list of groups
-./deps.sh $wanted >"$logs/deps.log" 2>&1 || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
+timed first_deps || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
 
 for group in "${@:-all}"; do
     case $group in
@@ -381,8 +385,8 @@ for group in "${@:-all}"; do
     TEST=*) do_test "${group#TEST=}" ;;
     distros | unit) "do_$group" ;;
     lint) do_lint --long ;;
-    exports | live) do_build && "do_$group" --long ;;
-    cli | deb | kernels | container) do_build && "do_$group" ;;
+    cli | exports | live) do_build && "do_$group" --long ;;
+    deb | kernels | container) do_build && "do_$group" ;;
     *)
         echo "usage: tests/check.sh [all|long|unit|cli|exports|deb|lint|live|kernels|distros|container|TEST=NAME]..." >&2
         exit 2
@@ -390,13 +394,17 @@ for group in "${@:-all}"; do
     esac
 done
 
-slowest() {
-    echo 'The ten that took longest:'
-    grep -v ': group ' "$STACKD_TEST_TIMES" 2>/dev/null | sort -rn | head -n 10 | sed 's/^/    /'
+# Lines of the CPU time, on the clock, and the name, most first: of groups, or of tests.
+costs() { # group|test
+    sed -n 's/^\([0-9.]*\) s, \([0-9.]*\) + \([0-9.]*\) s of a CPU: \(.*\)/\2 \3 \1 \4/p' "$STACKD_TEST_TIMES" 2>/dev/null |
+        awk -v kind="$1" '($4 == "group") == (kind == "group") {
+            printf "%8.1f s of CPU time, %7.1f s: %s\n", $1 + $2, $3, kind == "group" ? $5 : $4 }' | sort -rn
 }
 
 count() { grep -c "^$1 " "$results"; }
-slowest
+costs group
+echo 'The ten tests with most CPU time:'
+costs test | head -n 10
 failed=$(count FAIL)
 echo "$(count PASS) passed, $failed failed, $(count SKIP) skipped"
 [ "$failed" = 0 ]

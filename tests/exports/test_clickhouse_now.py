@@ -36,25 +36,35 @@ class Engine(Server):
         self.process = None
 
 
+def check_kinds(engine, *kinds):
+    for kind in kinds:
+        store, url = store_of(kind, "web1"), engine.make("now")
+        push(url, store, says="recordings sent: 1")
+        push(url, store, says="recordings sent: 0 (0 rows, 0 bytes); there already: 1")
+        source = Source(store)
+        samples = engine.ask("SELECT %s FROM samples WHERE push IN (%s) FORMAT JSONCompact"
+                             % (columns_of("samples"), PUSHES), "now")
+        same(without_labels(samples), as_seen(source.samples()), kind)
+        for table, wanted in (("paths", source.paths()), ("locations", source.locations())):
+            same(engine.ask("SELECT %s FROM %s FORMAT JSONCompact" % (columns_of(table), table), "now"),
+                 wanted, kind + ": " + table)
+        check(lines(url) == lines(store, "--by", "all"), kind + ": the tree")
+        if kind != "deep":
+            for by in ("all", "command", "unit", "container", "host"):
+                check_views(store, url, "--by", by)
+
+
+@exports(long=True)
+def test_clickhouse_now_others():
+    with Engine() as engine:
+        check_kinds(engine, "small", "hostile", "inferred", "waits", "heap", "deep")
+
+
 @exports
 def test_clickhouse_now():
     """Tables, rows, views and the documented query are the same in a current engine."""
     with Engine() as engine:
-        for kind in ("small", "hostile", "inferred", "metrics", "waits", "heap", "fleet", "deep"):
-            store, url = store_of(kind, "web1"), engine.make("now")
-            push(url, store, says="recordings sent: 1")
-            push(url, store, says="recordings sent: 0 (0 rows, 0 bytes); there already: 1")
-            source = Source(store)
-            samples = engine.ask("SELECT %s FROM samples WHERE push IN (%s) FORMAT JSONCompact"
-                                 % (columns_of("samples"), PUSHES), "now")
-            same(without_labels(samples), as_seen(source.samples()), kind)
-            for table, wanted in (("paths", source.paths()), ("locations", source.locations())):
-                same(engine.ask("SELECT %s FROM %s FORMAT JSONCompact" % (columns_of(table), table), "now"),
-                     wanted, kind + ": " + table)
-            check(lines(url) == lines(store, "--by", "all"), kind + ": the tree")
-            if kind != "deep":
-                for by in ("all", "command", "unit", "container", "host"):
-                    check_views(store, url, "--by", by)
+        check_kinds(engine, "metrics", "fleet")
         store, url = store_of("metrics", "web1"), engine.make("now")
         push(url, store)
         for metric in ("region.time", "region.visits", "region.cpu", "mpi.sent"):

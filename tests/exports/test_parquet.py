@@ -94,7 +94,7 @@ def check_writer(reader):
              "%s, rows, group, page %r" % (reader, shape))
 
 
-@exports
+@exports(long=True)
 def test_parquet_writer_hyparquet():
     check_writer("hyparquet")
 
@@ -210,7 +210,7 @@ def test_parquet_hyparquet():
 
 
 # What docs/TABLES.md shows.
-@exports
+@exports(long=True)
 def test_parquet_large():
     """A million paths: the documented queries, by DuckDB over all of them, and the report."""
     npm("@duckdb/node-api")

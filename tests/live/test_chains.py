@@ -61,7 +61,10 @@ def pace(source, frequency):
 
 # Those that `make check` attaches to as well as starting them: attaching differs by processes, threads
 # and mappings that were there before. The others are attached to by `make check-long`.
-ATTACHED = ("chain", "threads", "dlopen_dlclose", "fork_exec", "jit")
+ATTACHED = ("chain", "threads", "fork_exec", "jit")
+
+# Of two that differ little, the one for `make check-long`.
+SECOND = ("jit_trace", "lazy", "bare_recursion", "bare_registers", "bare_redzone", "bare_realigned", "chain_nonpie", "realigned_fp")
 
 
 def check_shape(recording, source):
@@ -92,7 +95,7 @@ def started(name, source, frequency):
                                        os.path.join(WORKLOADS, name), seconds)
             print(result.err)
             check_shape(recording, source)
-    live(test, name=name.replace("_", "-"))
+    live(test, name=name.replace("_", "-"), long=name in SECOND)
 
 
 def attached(name, source, frequency):
@@ -395,7 +398,7 @@ def test_unreadable():
                                 WORKLOADS + "/unreadable", SECONDS)[0])
 
 
-@live
+@live(long=True)
 def test_unreadable_daemon():
     """The same walked by the daemon: the mappings of the stack change under its copies' ends."""
     with scratch() as folder:
@@ -403,7 +406,7 @@ def test_unreadable_daemon():
                                 "--", WORKLOADS + "/unreadable", SECONDS)[0])
 
 
-@live
+@live(long=True)
 def test_unreadable_attached():
     with scratch() as folder, workload("unreadable") as process:
         check_unreadable(record_attached(folder + "/s.db", process, 0.75 * SECONDS, PREFIX, "-F",

@@ -150,7 +150,7 @@ def make_setuid(folder, name):
     return program
 
 
-@live
+@live(long=True)
 def test_setuid_threads():
     """Events of threads are opened again, for what the program starts afterwards, too."""
     with scratch() as folder:

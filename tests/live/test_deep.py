@@ -57,7 +57,7 @@ def test_deep_stacks():
               "leaves without a complete path", complete, reasons)
 
 
-@live
+@live(long=True)
 def test_deeper_stacks():
     """What is beyond the limit is left out, and said to be."""
     with scratch() as folder:

@@ -407,7 +407,7 @@ def register_lie(name, falsify):
             library = shutil.copy(WORKLOADS + "/libdl_one.so", folder + "/lib.so")
             with workload("plugin", 60, library) as process:
                 falsify(library)
-                recording, _ = record_attached(folder + "/s.db", process, 0.5, "-F", 997)
+                recording, _ = record_attached(folder + "/s.db", process, 0.15, "-F", 997)
                 check(process.poll() is None, "the program did not survive")
             stats, samples = recording.stats(), recording.samples()
             print(stats, *list(recording.folded().items())[:4], sep="\n")

@@ -38,7 +38,7 @@ def test_large_frames():
                      SECONDS) for i in range(TIMES))
 
 
-@live
+@live(long=True)
 def test_large_frames_attached():
     with scratch() as folder:
         for i in range(TIMES):

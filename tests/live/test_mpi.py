@@ -200,7 +200,7 @@ def mpi_open_mpi():
     check_counts("openmpi")
 
 
-@live
+@live(long=True)
 def mpi_mpich():
     check_counts("mpich")
 
@@ -478,7 +478,7 @@ def mpi_finalize_open_mpi():
     check_finalize("openmpi")
 
 
-@live
+@live(long=True)
 def mpi_finalize_mpich():
     check_finalize("mpich")
 

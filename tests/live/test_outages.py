@@ -174,7 +174,7 @@ def test_outage_deleted_alone():
     delete_while_recording("1h", lambda name: name == "s.db")
 
 
-@live
+@live(long=True)
 def test_outage_read_only():
     """The store's file system becomes read-only, as one with errors does under its programs, and
     writable again: simulated by a library, since files that are open would keep it writable."""

@@ -69,7 +69,7 @@ def test_rights_to_sample():
             check(result.status == NO_SUPPORT, "status %d" % result.status, result.err)
 
 
-@live
+@live(long=True)
 def test_rights_to_see_processes():
     """SYS_PTRACE, CHECKPOINT_RESTORE: files of other users' processes that were deleted;
     DAC_READ_SEARCH: files that only their owner may read."""
@@ -128,7 +128,7 @@ def test_rights_to_stores():
     check(not try_it(FOWNER)[2], "it is shared without")
 
 
-@live
+@live(long=True)
 def test_rights_to_calls():
     """A service and a recording of each kind, killed if they made a call that is not on the list."""
     for arguments in (("--all", "--window", "1h", "--max-cpu", "50%"), ("--wait",),

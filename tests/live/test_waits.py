@@ -762,10 +762,10 @@ def test_waits_attached():
 @live
 def test_waits_scope():
     """Waits of the whole machine, and of a process alone beside others."""
-    with scratch() as folder, workload("threads") as one, workload("threads") as other:
-        with Daemon(folder + "/a.db", "--wait", "--wait-mean", "5ms", "--all") as daemon:
+    with scratch() as folder, workload("threads", share=0.3) as one, workload("threads", share=0.3) as other:
+        with Daemon(folder + "/a.db", "--wait", "--wait-mean", "5ms", "-F", 99, "--all") as daemon:
             daemon.wait_recording()
-            result = run(STACKD, "--wait", "--wait-mean", 0, "--duration", 1, "-o",
+            result = run(STACKD, "--wait", "--wait-mean", 0, "-F", 99, "--duration", 0.5, "-o",
                          folder + "/s.db", "--pid", one.pid)
             check(result.status == DONE, "stackd", result.err)
             daemon.finish(signal.SIGINT)
