@@ -20,6 +20,7 @@
 #define WORDS  16  /* that a way has written to the stack, at most */
 #define CALLEE 128 /* instructions of a function that is called are looked at for its return */
 #define ENOUGH 4   /* returns that agree */
+#define RET    0xc3
 #define RET_N  0xc2
 #define RETF_N 0xca /* far returns: no program's code has them, but data looks like it */
 #define RETF   0xcb
@@ -373,6 +374,26 @@ static int32_t taken_by(const struct exits *e, uint64_t at)
 	return 0;
 }
 
+/* Whether a pop takes a return address off the stack, to take arguments off below it, too: pop
+ * %reg; lea N(%rsp,...),%rsp; push %reg; ret. V8's functions return in this way. */
+static bool is_return_address(const struct exits *e, const struct way *w, const struct insn *pop)
+{
+	uint64_t at = w->at + pop->length;
+	uint8_t bytes[INSN_MAX_BYTES];
+	struct insn i;
+
+	if (pop->op != INSN_POP || pop->dst >= INSN_NO_REG || pop->dst == INSN_RSP ||
+	    place_of(pop->dst) < STACKD_SAVED_COUNT || !decode(e, at, &i, bytes) ||
+	    i.flow != INSN_NEXT || i.op == INSN_PUSH || i.op == INSN_POP || i.op == INSN_LEAVE ||
+	    i.written != 1u << INSN_RSP)
+		return false;
+	at += i.length;
+	if (!decode(e, at, &i, bytes) || i.op != INSN_PUSH || i.src != pop->dst)
+		return false;
+	at += i.length;
+	return decode(e, at, &i, bytes) && i.flow == INSN_RETURN && bytes[0] == RET;
+}
+
 /* Where a call or a jump goes by a register; 0: nobody knows. */
 static uint64_t target_of(const struct way *w, const struct insn *i)
 {
@@ -420,6 +441,10 @@ static bool pass(struct exits *e, struct way *w, const struct insn *i, const uin
 		pass_call(e, w, i);
 		break;
 	default:
+		if (is_return_address(e, w, i)) {
+			take_return(e, w);
+			return false;
+		}
 		if (!apply(w, i))
 			return false;
 		follow_number(w, i, bytes);

@@ -37,9 +37,27 @@ CODE(never_back);
 CODE(aligns);
 CODE(counts_first);
 CODE(in_count);
+CODE(takes_arguments);
+CODE(at_its_pop);
+CODE(pops_other);
 
 __asm__("	.data\n" /* it has addresses */
 	"code_start:\n"
+	/* Arguments that the callee takes off the stack, below its return address. */
+	"takes_arguments:\n"
+	"	mov -48(%rbp), %r9\n"
+	"	mov %rbp, %rsp\n"
+	"	pop %rbp\n"
+	"at_its_pop:\n"
+	"	pop %r10\n"
+	"	lea (%rsp,%r9,8), %rsp\n"
+	"	push %r10\n"
+	"	ret\n"
+	"pops_other:\n"
+	"	pop %r10\n"
+	"	lea (%rsp,%r9,8), %rsp\n"
+	"	push %r11\n"
+	"	ret\n"
 	/* A trace whose guards jump to what gives the frame up. */
 	"ends_loop:\n"
 	"	cmp $0, (%rbp)\n"
@@ -212,6 +230,17 @@ static void argument_that_a_call_takes(void **state)
 	assert_int_equal(rule.saved[2], -16);
 }
 
+static void arguments_below_the_return_address(void **state)
+{
+	const struct stackd_rule rule = rule_of(takes_arguments, STACKD_REG_RBP, 16);
+	struct stackd_rule other;
+
+	(void)state;
+	assert_int_equal(rule.saved[0], -16);
+	rule_of(at_its_pop, STACKD_REG_RSP, 8);
+	assert_false(find(pops_other, &other));
+}
+
 /* What is saved on the way is not changed. */
 static void function(void **state)
 {
@@ -276,6 +305,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(trace),
 		cmocka_unit_test(argument_that_a_call_takes),
+		cmocka_unit_test(arguments_below_the_return_address),
 		cmocka_unit_test(function),
 		cmocka_unit_test(frame_pointer),
 		cmocka_unit_test(registers_that_change),
