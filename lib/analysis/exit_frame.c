@@ -57,6 +57,7 @@ struct way {
 
 struct exits {
 	exit_frame_read_fn *read;
+	exit_frame_outside_fn *outside; /* NULL: none */
 	void *arg;
 	ZydisDecoder decoder;
 	struct int_map seen; /* by vaddr: 1 */
@@ -329,6 +330,24 @@ static void take_return(struct exits *e, const struct way *w)
 	e->found = end;
 }
 
+/* A way has come to other code, whose rule tells what it gives up. A frame that is told from rbp is
+ * that of the code which set it. */
+static void leave_code(struct exits *e, const struct way *w)
+{
+	struct stackd_rule rule;
+	struct way end = *w;
+
+	if (!e->outside || w->is_lost || w->base != INSN_RSP || !e->outside(e->arg, w->at, &rule) ||
+	    rule.cfa != STACKD_CFA_REG || rule.reg != STACKD_REG_RSP || rule.ra_offset != -8)
+		return;
+	end.rsp += rule.cfa_offset - 8;
+	for (unsigned k = 0; k < STACKD_SAVED_COUNT; k++) {
+		if (rule.saved[k])
+			read_word(&end, end.rsp + 8 + rule.saved[k], preserved[k]);
+	}
+	take_return(e, &end);
+}
+
 static void add_way(struct exits *e, const struct way *w, uint64_t at)
 {
 	if (e->way_count == WAYS)
@@ -459,9 +478,14 @@ static void follow(struct exits *e, struct way *w)
 	uint8_t bytes[INSN_MAX_BYTES];
 	struct insn i;
 
-	while (e->steps++ < EXIT_FRAME_INSTRUCTIONS && is_first(e, w) &&
-	       decode(e, w->at, &i, bytes) && pass(e, w, &i, bytes))
-		;
+	while (e->steps++ < EXIT_FRAME_INSTRUCTIONS) {
+		if (!decode(e, w->at, &i, bytes)) {
+			leave_code(e, w); /* each of them: they must agree */
+			return;
+		}
+		if (!is_first(e, w) || !pass(e, w, &i, bytes))
+			return;
+	}
 }
 
 static bool fits(int64_t offset)
@@ -495,11 +519,12 @@ static bool rule_of(const struct way *w, struct stackd_rule *ret_rule)
 	return true;
 }
 
-static bool find(exit_frame_read_fn *read, void *arg, uint64_t vaddr, bool is_loose,
-		 struct exits *ret_exits)
+static bool find(const struct exits *code, uint64_t vaddr, bool is_loose, struct exits *ret_exits)
 {
-	struct exits e = {.read = read, .arg = arg, .way_count = 1, .is_loose = is_loose};
+	struct exits e = *code;
 
+	e.way_count = 1;
+	e.is_loose = is_loose;
 	e.ways[0] = (struct way){.at = vaddr, .base = INSN_RSP, .number_in = INSN_NO_REG};
 	insn_decoder_init(&e.decoder);
 	while (e.way_count && !e.has_failed && e.returns < ENOUGH) {
@@ -512,11 +537,18 @@ static bool find(exit_frame_read_fn *read, void *arg, uint64_t vaddr, bool is_lo
 	return e.returns;
 }
 
+bool exit_frame_find_outside(exit_frame_read_fn *read, exit_frame_outside_fn *outside, void *arg,
+			     uint64_t vaddr, struct stackd_rule *ret_rule)
+{
+	const struct exits code = {.read = read, .outside = outside, .arg = arg};
+	struct exits e;
+
+	return (find(&code, vaddr, false, &e) || find(&code, vaddr, true, &e)) && !e.has_failed &&
+	       rule_of(&e.found, ret_rule);
+}
+
 bool exit_frame_find(exit_frame_read_fn *read, void *arg, uint64_t vaddr,
 		     struct stackd_rule *ret_rule)
 {
-	struct exits e;
-
-	return (find(read, arg, vaddr, false, &e) || find(read, arg, vaddr, true, &e)) &&
-	       !e.has_failed && rule_of(&e.found, ret_rule);
+	return exit_frame_find_outside(read, NULL, arg, vaddr, ret_rule);
 }

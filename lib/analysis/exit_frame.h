@@ -6,6 +6,9 @@
  * trace of PyPy's begins where a guard of another one fails, and small stubs stand behind data. But
  * from any instruction, ways lead on to a return, where the CFA is rsp + 8; what they add to rsp
  * until then, and the registers that they restore, is the rule where they began.
+ *
+ * Code that runs in the frame of a function of a file (PHP's, in its interpreter's) has no return,
+ * but jumps back there: call frame information tells the frame from there on.
  */
 #ifndef ANALYSIS_EXIT_FRAME_H
 #define ANALYSIS_EXIT_FRAME_H
@@ -21,6 +24,10 @@
 /* Copies up to `size` bytes of code that stand at `vaddr`; their number, 0: there are none. */
 typedef size_t exit_frame_read_fn(void *arg, uint64_t vaddr, uint8_t *bytes, size_t size);
 
+/* Gives the rule at an address where no such code is, but code of which call frame information
+ * tells the frame. false: it does not. */
+typedef bool exit_frame_outside_fn(void *arg, uint64_t vaddr, struct stackd_rule *ret_rule);
+
 /* Follows the ways from an instruction (vaddr), over calls, to returns. Returns whether there is
  * one, and all that were found, which are a few, give up the same frame: then *ret_rule is the rule
  * there. A way ends where nobody knows where it goes, or there are no bytes. Bit i of
@@ -28,5 +35,11 @@ typedef size_t exit_frame_read_fn(void *arg, uint64_t vaddr, uint8_t *bytes, siz
  */
 bool exit_frame_find(exit_frame_read_fn *read, void *arg, uint64_t vaddr,
 		     struct stackd_rule *ret_rule);
+
+/* The same, where ways also end at code for which `outside` gives a rule, with that frame: code of
+ * an interpreter that jumps to what a compiler has made for it, and is jumped back to, has both run
+ * in one frame. NULL: they end there as where no bytes are. */
+bool exit_frame_find_outside(exit_frame_read_fn *read, exit_frame_outside_fn *outside, void *arg,
+			     uint64_t vaddr, struct stackd_rule *ret_rule);
 
 #endif

@@ -561,6 +561,28 @@ static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run
 	return is_entry ? at_entry(run, reason) : reason;
 }
 
+struct outside {
+	struct dwarf_walk *walk;
+	const struct walk_run *run;
+};
+
+/* The rule at an address of a file, by its call frame information. */
+static bool rule_outside(void *arg, uint64_t address, struct stackd_rule *ret_rule)
+{
+	const struct outside *o = arg;
+	const struct walk_rule *rule;
+	const struct object *object;
+	uint64_t offset;
+
+	if (!walk_run_find(o->run, address, false, &object, &offset) || !object->elf)
+		return false;
+	rule = get_rule(o->walk, object, offset, false);
+	if (!rule || rule->slow || rule->provenance != PROVENANCE_CFI)
+		return false;
+	*ret_rule = rule->fast;
+	return true;
+}
+
 /* Fills the frame of the present state. false: no mapping is known. */
 static bool enter_frame(const struct walk_run *run, struct walk_frame *frame)
 {
@@ -619,9 +641,12 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 			  .may_be_at_cfa = !in->is_return},
 	};
 	enum stackd_end_reason reason = STACKD_END_TOO_DEEP;
+	struct outside outside = {walk, &run};
 	size_t n = 0;
 
 	memcpy(run.state.r, in->regs.r, sizeof(run.state.r));
+	if (walk->code)
+		runtime_code_use_outside(walk->code, rule_outside, &outside);
 	if (walk->code && in->has_code)
 		runtime_code_begin(walk->code, in->pid, in->code, in->code_count);
 	while (n < max_frames) {

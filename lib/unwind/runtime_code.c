@@ -43,8 +43,9 @@ struct piece {
 	struct int_map exit_of; /* by address: index of its rule, or NO_EXIT */
 };
 
-#define NO_EXIT	  (UINT32_MAX - 1)
-#define MAX_EXITS 4096 /* addresses of a piece of which that is kept */
+#define NO_EXIT	    (UINT32_MAX - 1)
+#define NO_EXIT_YET (UINT32_MAX - 2) /* nor was code outside looked at */
+#define MAX_EXITS   4096	     /* addresses of a piece of which that is kept */
 
 #define WAYS	4
 #define ENTRIES 64 /* by process id: the last process of each remainder */
@@ -80,6 +81,8 @@ struct runtime_code {
 	struct piece pieces[RUNTIME_CODE_PIECES]; /* in sets of WAYS, by the hash of their place */
 	struct piece versions[RUNTIME_CODE_VERSIONS]; /* so, by their key */
 	struct sampled sampled;
+	runtime_code_outside_fn *outside; /* NULL: there is no walk */
+	void *outside_arg;
 	struct entry entries[ENTRIES];
 	uint8_t bytes[RUNTIME_CODE_BYTES]; /* of the memory */
 };
@@ -433,9 +436,16 @@ void runtime_code_begin(struct runtime_code *c, pid_t pid, const struct stackd_c
 	memset(s->found, 0, s->count * sizeof(s->found[0]));
 }
 
+void runtime_code_use_outside(struct runtime_code *c, runtime_code_outside_fn *outside, void *arg)
+{
+	c->outside = outside;
+	c->outside_arg = arg;
+}
+
 void runtime_code_end(struct runtime_code *c)
 {
 	c->sampled.pid = 0;
+	c->outside = NULL;
 }
 
 /* The mark whose block an address is in; count: none. */
@@ -580,21 +590,31 @@ static size_t read_code(void *arg, uint64_t vaddr, uint8_t *bytes, size_t size)
 	return size;
 }
 
+static bool find_outside(void *arg, uint64_t vaddr, struct stackd_rule *ret_rule)
+{
+	const struct code_reader *r = arg;
+
+	return r->code->outside(r->code->outside_arg, vaddr, ret_rule);
+}
+
 /* The rule by ways to returns, which is found once for an address. */
 static bool find_exit(struct runtime_code *c, struct piece *p, uint64_t address,
 		      struct stackd_rule *ret_rule)
 {
 	uint32_t index = int_map_find(&p->exit_of, address);
 	struct code_reader reader = {.code = c, .piece = p};
+	const bool has_outside = c->outside && p->owner > 0;
 	uint64_t begin = c->clock();
 	struct stackd_rule rule;
 
-	if (index == INT_MAP_NONE && c->credit_ns > RUNTIME_CODE_RESERVED_NS) {
-		index = NO_EXIT;
+	if ((index == INT_MAP_NONE || (index == NO_EXIT_YET && has_outside)) &&
+	    c->credit_ns > RUNTIME_CODE_RESERVED_NS) {
+		index = has_outside ? NO_EXIT : NO_EXIT_YET;
 		if (p->exit_of.used >= MAX_EXITS)
 			forget_exits(p);
 		if (!VEC_RESERVE(&p->exits, 1) &&
-		    exit_frame_find(read_code, &reader, address, &rule)) {
+		    exit_frame_find_outside(read_code, has_outside ? find_outside : NULL, &reader,
+					    address, &rule)) {
 			index = (uint32_t)p->exits.count;
 			p->exits.items[p->exits.count++] = rule;
 		}
@@ -602,7 +622,7 @@ static bool find_exit(struct runtime_code *c, struct piece *p, uint64_t address,
 			return false;
 		c->credit_ns -= (int64_t)(c->clock() - begin);
 	}
-	if (index >= NO_EXIT)
+	if (index >= NO_EXIT_YET)
 		return false;
 	*ret_rule = p->exits.items[index];
 	return true;

@@ -93,6 +93,14 @@ void runtime_code_begin(struct runtime_code *code, pid_t pid, const struct stack
 			size_t count);
 void runtime_code_end(struct runtime_code *code);
 
+/* Gives the rule that call frame information has for an address of the walk's process; false: none.
+ */
+typedef bool runtime_code_outside_fn(void *arg, uint64_t address, struct stackd_rule *ret_rule);
+
+/* Until runtime_code_end(), ways out of made code end at such addresses, too. */
+void runtime_code_use_outside(struct runtime_code *code, runtime_code_outside_fn *outside,
+			      void *arg);
+
 /* Whether an address, of an instruction or a return address, is one of those, and that code is
  * known. */
 bool runtime_code_is_sampled(struct runtime_code *code, pid_t pid, uint64_t address);

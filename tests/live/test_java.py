@@ -37,7 +37,7 @@ def check_ways(*ways):
                         and not s.frames[0].symbol.startswith("[incomplete")]
             check(len(complete) > 30, "few paths with compiled code are complete", len(complete))
             check(judged["wrong"] == 0, "paths are wrong", way, judged)
-            check_judged(stats, 50)
+            check_judged(stats, 50, 20)
             check(judged["right"] + judged["cut"] > LEAST.get(way, 0),
                   "there was little to judge", way, judged)
 

@@ -40,6 +40,9 @@ CODE(in_count);
 CODE(takes_arguments);
 CODE(at_its_pop);
 CODE(pops_other);
+CODE(leaves_for_a_file);
+CODE(in_its_frame);
+CODE(leaves_otherwise);
 
 __asm__("	.data\n" /* it has addresses */
 	"code_start:\n"
@@ -58,6 +61,21 @@ __asm__("	.data\n" /* it has addresses */
 	"	lea (%rsp,%r9,8), %rsp\n"
 	"	push %r11\n"
 	"	ret\n"
+	/* Code that runs in the frame of a function of a file, and jumps back there. */
+	"leaves_for_a_file:\n"
+	"	sub $24, %rsp\n"
+	"in_its_frame:\n"
+	"	mov %rbx, %rdi\n"
+	"	call *%rax\n"
+	"	add $24, %rsp\n"
+	"	test %eax, %eax\n"
+	"	je code_start - 4096\n"
+	"	jmp code_start - 4096\n"
+	"leaves_otherwise:\n"
+	"	test %eax, %eax\n"
+	"	je code_start - 4096\n"
+	"	push %rax\n"
+	"	jmp code_start - 4096\n"
 	/* A trace whose guards jump to what gives the frame up. */
 	"ends_loop:\n"
 	"	cmp $0, (%rbp)\n"
@@ -191,6 +209,20 @@ static size_t read_code(void *arg, uint64_t vaddr, uint8_t *bytes, size_t size)
 	return size;
 }
 
+/* Of code ahead of this: a frame of 56 bytes, in which rbx is saved. */
+static bool rule_outside(void *arg, uint64_t vaddr, struct stackd_rule *ret_rule)
+{
+	(void)arg;
+	if (vaddr != (uintptr_t)code_start - 4096)
+		return false;
+	*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_REG,
+					 .reg = STACKD_REG_RSP,
+					 .cfa_offset = 56,
+					 .ra_offset = -8,
+					 .saved = {[1] = -24}};
+	return true;
+}
+
 static bool find(const uint8_t *label, struct stackd_rule *ret_rule)
 {
 	return exit_frame_find(read_code, NULL, (uintptr_t)label, ret_rule);
@@ -287,6 +319,26 @@ static void before_and_behind_a_frame(void **state)
 	rule_of(in_count, STACKD_REG_RSP, 16);
 }
 
+static void frame_of_a_file(void **state)
+{
+	struct stackd_rule rule;
+
+	(void)state;
+	assert_false(find(leaves_for_a_file, &rule));
+	assert_true(exit_frame_find_outside(read_code, rule_outside, NULL,
+					    (uintptr_t)leaves_for_a_file, &rule));
+	assert_int_equal(rule.reg, STACKD_REG_RSP);
+	assert_int_equal(rule.cfa_offset, 56);
+	assert_int_equal(rule.saved[0], 0);
+	assert_int_equal(rule.saved[1], -24);
+	assert_true(exit_frame_find_outside(read_code, rule_outside, NULL, (uintptr_t)in_its_frame,
+					    &rule));
+	assert_int_equal(rule.cfa_offset, 80);
+	assert_int_equal(rule.saved[1], -24);
+	assert_false(exit_frame_find_outside(read_code, rule_outside, NULL,
+					     (uintptr_t)leaves_otherwise, &rule));
+}
+
 static void nothing(void **state)
 {
 	struct stackd_rule rule;
@@ -306,6 +358,7 @@ int main(void)
 		cmocka_unit_test(trace),
 		cmocka_unit_test(argument_that_a_call_takes),
 		cmocka_unit_test(arguments_below_the_return_address),
+		cmocka_unit_test(frame_of_a_file),
 		cmocka_unit_test(function),
 		cmocka_unit_test(frame_pointer),
 		cmocka_unit_test(registers_that_change),
