@@ -119,6 +119,7 @@ static __always_inline void send_allocation(struct alloc_thread *thread, struct 
 					    bool is_at_entry)
 {
 	struct scratch *s = take_scratch(bpf_get_smp_processor_id());
+	bool is_sent;
 
 	count_allocated(task, weight_of(&thread->instance));
 	thread->instance.lost_bytes = thread->lost_bytes;
@@ -126,14 +127,18 @@ static __always_inline void send_allocation(struct alloc_thread *thread, struct 
 	thread->instance.owner = owner_number(task);
 	if (!s) {
 		count_region(STACKD_REGION_NO_SCRATCH);
-		fill_lone(&thread->lone, bpf_get_current_pid_tgid(), &thread->instance, code);
+		fill_lone(&thread->lone, bpf_get_current_pid_tgid(), &thread->instance, code, 0,
+			  STACKD_END_STACK_CUT);
 		keep_lost(task, send_lone(&thread->lone));
 		return;
 	}
 	s->is_at_entry = is_at_entry;
 	fill_instance(&s->record, regs, code, slot);
 	s->record.instance = thread->instance;
-	keep_lost(task, send_instance(s, task));
+	is_sent = send_instance(s, task);
+	if (!is_sent)
+		count_region(STACKD_REGION_LOST_RING);
+	keep_lost(task, is_sent);
 }
 
 /* Sends it with the path of the caller of a function that begins or ends here. */
@@ -178,7 +183,7 @@ static __always_inline void send_end(struct task_struct *task, __u64 number, __u
 	struct lone_instance record = {};
 
 	count_region(STACKD_REGION_FREES);
-	fill_lone(&record, bpf_get_current_pid_tgid(), &instance, code);
+	fill_lone(&record, bpf_get_current_pid_tgid(), &instance, code, 0, STACKD_END_STACK_CUT);
 	send_lone(&record);
 }
 

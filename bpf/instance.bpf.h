@@ -11,6 +11,8 @@
  *
  * The sampler may interrupt the programs of regions in the middle of a change. It then leaves its
  * own clock as it is, so what this sample stood for is the next one's.
+ *
+ * Samples also see threads that have left instances without a return (left.bpf.h), and note when.
  */
 #ifndef INSTANCE_BPF_H
 #define INSTANCE_BPF_H
@@ -19,21 +21,25 @@
 #include "scratch.bpf.h"
 
 #define REGION_DEPTH  64 /* open instances of a thread; more are counted */
+#define SEEN_LEFT     4	 /* innermost ones that a sample looks at */
 #define REGION_RATES  64 /* regions of a thread that are counted at a time */
 #define REGION_SECOND 1000000000ull
 
 struct open_instance {
 	__u64 slot;	/* address of the return address; of a mark: just below that of the function
 			 * around it */
-	__u64 caller;	/* what the slot has: the return address; 0: of a mark */
+	__u64 caller;	/* what the slot has: the return address; 0: not known, or of a mark */
 	__u64 function; /* address of its first instruction; of a mark that ended: where */
 	__u64 enter_ns;
 	__u64 enter_cpu;	     /* cpu_clock() */
 	__u64 nested_ns, nested_cpu; /* of the instances within it that have ended */
-	__u32 region;
-	__u32 around;	       /* of a mark: the region that it was begun in; 0: none */
-	__u64 sent, received;  /* of a call of MPI */
-	__u64 status;	       /* of a call of MPI: its address; 0: none, or it was read */
+	__u64 told_ns, told_cpu;     /* of its time: what one that has ended has as nested time */
+	__u64 seen_ns, seen_cpu;     /* when the thread was first seen elsewhere since; 0: it was
+				      * not */
+	__u32 region;		     /* 0: this entry is free */
+	__u32 around;		     /* of a mark: the region that it was begun in; 0: none */
+	__u64 sent, received;	     /* of a call of MPI */
+	__u64 status;		     /* of a call of MPI: its address; 0: none, or it was read */
 	__u64 comm, result;    /* of MPI_Comm_size() and MPI_Comm_rank(); result: of others, too; of
 				* STACKD_MPI_WITHIN the number of the call */
 	__u64 mpi_slot;	       /* of the call of MPI that the fields above are of: where its return
@@ -52,11 +58,13 @@ struct region_rate {
 	__u32 count;
 };
 
-/* The record of an instance without its path. */
+#define LONE_FRAMES 2
+
+/* The record of an instance without its path: its function, and maybe the caller. */
 struct lone_instance {
 	struct stackd_walked header;
-	__u8 bytes[4 + sizeof(struct stackd_instance) + 12];
-	__u8 pad[4];
+	__u8 bytes[4 + sizeof(struct stackd_instance) + LONE_FRAMES * 16 + 4];
+	__u32 size; /* of all before */
 };
 
 /* What ends has no space on the program's stack, which the walk needs for itself. */
@@ -64,13 +72,15 @@ struct region_thread {
 	__u32 count;
 	__u32 once; /* how many are open up to the one with STACKD_ENTRY_ONCE; 0: there is none */
 	__u32 busy; /* its programs are changing this; the sampler can interrupt them */
-	__u32 pad;
+	__u16 is_tangled; /* the open instances are not simply nested in each other (left.bpf.h) */
+	__u16 current;	  /* then: one more than the index of the innermost one on this stack; 0:
+			   * none */
 	__u64 measured_cpu; /* of all instances that ended and were within no other one */
 	struct open_instance ended;
 	struct stackd_instance instance; /* of what has ended */
 	struct lone_instance lone;
 	struct region_rate rates[REGION_RATES];	 /* by the region's number, modulo this */
-	struct open_instance open[REGION_DEPTH]; /* outermost first */
+	struct open_instance open[REGION_DEPTH]; /* outermost first, unless they are tangled */
 };
 
 struct {
@@ -99,32 +109,88 @@ struct {
 
 #define BUSY(thread, is) (*(volatile __u32 *)&(thread)->busy = (is))
 
+/* One more than the index of the innermost open instance of the stack that the thread is on; 0:
+ * there is none. */
+static __always_inline __u32 innermost_at(const struct region_thread *thread)
+{
+	return RARELY(thread->is_tangled) ? thread->current : thread->count;
+}
+
 static __always_inline struct open_instance *innermost(struct region_thread *thread)
 {
-	return thread->count ? &thread->open[BOUNDED(thread->count - 1, REGION_DEPTH)] : NULL;
+	__u32 at = innermost_at(thread);
+
+	return at ? &thread->open[BOUNDED(at - 1, REGION_DEPTH)] : NULL;
+}
+
+/* Whether the slot of an instance still has the return address, as far as that is known. */
+static __always_inline bool holds_caller(const struct open_instance *open)
+{
+	__u64 caller = 0;
+
+	return !open->caller ||
+	       (!bpf_probe_read_user(&caller, sizeof(caller), (const void *)open->slot) &&
+		caller == open->caller);
+}
+
+/* Is an address on the thread's alternate stack for signals? */
+static __always_inline bool is_on_alternate(struct task_struct *task, __u64 address)
+{
+	return address - task->sas_ss_sp < task->sas_ss_size;
 }
 
 /*
  * Whether a thread is within an instance. One that was left by longjmp() or an exception may still
  * be open: then its slot is below the stack pointer, or has been written by another call. Beyond
- * some such ones there is none.
+ * some such ones there is none. A signal's handler is within what it has interrupted.
  */
-static __always_inline bool is_inside(struct region_thread *thread, __u64 stack_pointer)
+static __always_inline bool is_inside(struct region_thread *thread, struct task_struct *task,
+				      __u64 stack_pointer)
 {
-	for (__u32 i = 0; i < 4 && i < thread->count; i++) {
+	bool is_handler = is_on_alternate(task, stack_pointer);
+
+	for (__u32 i = 0; i < SEEN_LEFT && i < thread->count; i++) {
 		const struct open_instance *open =
 			&thread->open[BOUNDED(thread->count - 1 - i, REGION_DEPTH)];
-		__u64 caller = 0;
 
 		if (!open->caller && open->slot == ~0ull)
 			return true; /* a mark outside of every function */
-		if (!open->caller || open->slot < stack_pointer)
+		if (!open->caller || (open->slot < stack_pointer && !is_handler))
 			continue;
-		if (!bpf_probe_read_user(&caller, sizeof(caller), (const void *)open->slot) &&
-		    caller == open->caller)
+		if (holds_caller(open))
 			return true;
 	}
 	return false;
+}
+
+/* Notes that a sample sees the thread outside of its innermost instances. If it comes back to one,
+ * on another stack than now, left.bpf.h finds it out. */
+static __always_inline void note_left(struct region_thread *thread, struct task_struct *task,
+				      __u64 stack_pointer)
+{
+	if (!thread || !thread->count || thread->busy || !stack_pointer ||
+	    is_on_alternate(task, stack_pointer))
+		return;
+	for (__u32 i = 0; i < SEEN_LEFT && i < thread->count; i++) {
+		struct open_instance *open =
+			&thread->open[BOUNDED(thread->count - 1 - i, REGION_DEPTH)];
+
+		if (open->slot >= stack_pointer)
+			break;
+		if (open->seen_ns)
+			continue;
+		open->seen_cpu = cpu_clock(task);
+		open->seen_ns = bpf_ktime_get_ns();
+		/* What the sample stands for outside is without this one's time. */
+		if (i + 1 == thread->count && !thread->is_tangled) {
+			__u64 used = open->seen_cpu - open->enter_cpu - open->told_cpu;
+
+			if ((__s64)used > 0) {
+				thread->measured_cpu += used;
+				open->told_cpu += used;
+			}
+		}
+	}
 }
 
 /* Returns the nanoseconds that a sample stands for; 0: it is inside an instance. The first one of a
@@ -136,7 +202,7 @@ static __always_inline __u32 effective_interval(struct task_struct *task,
 	__u64 cpu, measured = 0, interval = period;
 	struct outside_clock *last;
 
-	if (thread && (thread->busy || is_inside(thread, stack_pointer)))
+	if (thread && (thread->busy || is_inside(thread, task, stack_pointer)))
 		return 0;
 	last = CHECKED(
 		bpf_task_storage_get(&outside_clocks, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE));
@@ -158,9 +224,13 @@ static __always_inline __u32 effective_interval(struct task_struct *task,
 static __always_inline void join_regions(struct scratch *s, struct task_struct *task,
 					 struct region_thread *thread)
 {
+	const __u64 stack_pointer = s->record.regs.r[STACKD_REG_RSP];
+
+	if (RARELY(thread != NULL) && s->record.header.flags & STACKD_HAS_REGS)
+		note_left(thread, task, stack_pointer);
 	if (is_joined)
-		s->record.period = effective_interval(
-			task, thread, s->record.regs.r[STACKD_REG_RSP], s->record.period);
+		s->record.period =
+			effective_interval(task, thread, stack_pointer, s->record.period);
 }
 
 #endif

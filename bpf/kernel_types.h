@@ -212,6 +212,7 @@ struct task_struct {
 	unsigned int in_execve : 1;
 	unsigned int in_iowait : 1;
 	_Bool throttled; /* it has no quota left: 6.18 and later, with CONFIG_CFS_BANDWIDTH */
+	unsigned long sas_ss_sp, sas_ss_size; /* its alternate stack for signals; 0: none */
 	struct thread_struct thread;
 	struct uprobe_task *utask; /* NULL: no uprobe has been hit */
 };

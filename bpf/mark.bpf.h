@@ -14,9 +14,10 @@
  * innermost function. */
 static __always_inline int marks_within(struct region_thread *thread, __u32 mark)
 {
-	for (int i = 0; i < REGION_DEPTH && (__u32)i < thread->count; i++) {
-		struct open_instance *open =
-			&thread->open[BOUNDED(thread->count - 1 - i, REGION_DEPTH)];
+	__u32 at = innermost_at(thread);
+
+	for (int i = 0; i < REGION_DEPTH && (__u32)i < at; i++) {
+		struct open_instance *open = &thread->open[BOUNDED(at - 1 - i, REGION_DEPTH)];
 
 		if (open->region == mark)
 			return i;
@@ -28,14 +29,14 @@ static __always_inline int marks_within(struct region_thread *thread, __u32 mark
 
 /* Drops the innermost instances. (A loop whose condition stood at its end would fall through into
  * its first instruction, which Linux 6.1 refuses.) */
-static __always_inline void drop_some(struct region_thread *thread, int count)
+static __always_inline void drop_some(struct region_thread *thread, int count, __u64 now, __u64 cpu)
 {
 	for (int i = 0; i < REGION_DEPTH; i++) {
-		struct open_instance *open = innermost(thread);
+		__u32 at = innermost_at(thread);
 
-		if (!open || i >= count)
+		if (!at || i >= count)
 			break;
-		drop_innermost(thread, open);
+		end_left(thread, at - 1, now, cpu);
 	}
 }
 
@@ -45,20 +46,18 @@ static __always_inline bool end_mark(struct region_thread *thread, struct task_s
 				     struct pt_regs *ctx, __u64 cookie, __u64 now, __u64 cpu)
 {
 	int within = marks_within(thread, STACKD_REGION_NUMBER(cookie));
-	struct open_instance *open;
+	__u32 at;
 
-	drop_some(thread, within);
-	open = innermost(thread);
-	if (within < 0 || !open)
+	drop_some(thread, within, now, cpu);
+	at = innermost_at(thread);
+	if (within < 0 || !at)
 		return false;
 	if (!(cookie & STACKD_MARK_ENDS)) {
-		drop_innermost(thread, open);
+		end_left(thread, at - 1, now, cpu);
 		return false;
 	}
-	thread->ended = *open;
-	make_instance(&thread->ended, now, cpu, &thread->instance);
-	close_innermost(thread, thread->instance.wall_ns, thread->instance.cpu_ns);
-	readings_end(task, thread->count);
+	end_instance(thread, at - 1, now, cpu);
+	readings_end(task, at - 1);
 	count_region(STACKD_REGION_ENDED);
 	/* The walk begins where the thread is. */
 	thread->ended.function = ctx->rip;
@@ -71,7 +70,7 @@ static __always_inline void begin_mark(struct region_thread *thread, struct task
 				       struct pt_regs *ctx, __u64 cookie, __u64 now, __u64 cpu)
 {
 	struct open_instance *around = innermost(thread), *open;
-	__u32 count = thread->count, region = 0;
+	__u32 region = 0;
 	__u64 slot = ~0ull;
 
 	if (around && is_mark(around->region)) {
@@ -81,10 +80,10 @@ static __always_inline void begin_mark(struct region_thread *thread, struct task
 		slot = around->slot - 1;
 		region = around->region;
 	}
-	begin_instance(thread, task, STACKD_REGION_NUMBER(cookie), slot, 0, ctx->rip, cookie);
-	if (thread->count == count)
+	open = begin_instance(thread, task, STACKD_REGION_NUMBER(cookie), slot, 0, ctx->rip,
+			      cookie);
+	if (!open)
 		return;
-	open = &thread->open[BOUNDED(count, REGION_DEPTH)];
 	open->around = region;
 	open->enter_ns = now;
 	open->enter_cpu = cpu;
@@ -98,7 +97,7 @@ int stackd_region_mark(struct pt_regs *ctx)
 	struct region_thread *thread;
 	bool has_ended;
 
-	if (!in_scope(task, bpf_get_current_pid_tgid() >> 32))
+	if (!is_measured(task, bpf_get_current_pid_tgid() >> 32))
 		return 0;
 	if (cookie & STACKD_MARK_COUNTS) {
 		count_hit(task, STACKD_MARK_INDEX(cookie));
@@ -114,7 +113,7 @@ int stackd_region_mark(struct pt_regs *ctx)
 	now = bpf_ktime_get_ns();
 	cpu = cpu_clock(task);
 	/* A function at whose slot another is called has been left. */
-	drop_left(thread, ctx->rsp + (cookie & STACKD_MARK_ENTRY ? 1 : 0));
+	drop_left(thread, ctx->rsp, ctx->rsp + (cookie & STACKD_MARK_ENTRY ? 1 : 0));
 	has_ended = end_mark(thread, task, ctx, cookie, now, cpu);
 	if (cookie & STACKD_MARK_BEGINS)
 		begin_mark(thread, task, ctx, cookie, now, cpu);

@@ -18,6 +18,7 @@ static __always_inline void send_memory(struct alloc_thread *thread, struct task
 					const void *regs)
 {
 	struct scratch *s = take_scratch(bpf_get_smp_processor_id());
+	bool is_sent;
 
 	count_region(STACKD_REGION_ALLOCS);
 	if (!s) {
@@ -31,7 +32,10 @@ static __always_inline void send_memory(struct alloc_thread *thread, struct task
 	fill_instance(&s->record, &s->saved, s->saved.rip, s->saved.rsp);
 	thread->instance.lost_bytes = thread->lost_bytes;
 	s->record.instance = thread->instance;
-	keep_lost(task, send_instance(s, task));
+	is_sent = send_instance(s, task);
+	if (!is_sent)
+		count_region(STACKD_REGION_LOST_RING);
+	keep_lost(task, is_sent);
 }
 
 SEC("raw_tp/page_fault_user")

@@ -218,12 +218,12 @@ static __always_inline void readings_begin_again(const struct region_thread *thr
 	struct reading_thread *t;
 	struct readings *entered;
 
-	if (!reading_count || !thread->count)
+	if (!reading_count || !innermost_at(thread))
 		return;
 	t = reading_thread_of(task);
 	if (!t)
 		return;
-	entered = &t->entered[BOUNDED(thread->count - 1, REGION_DEPTH)];
+	entered = &t->entered[BOUNDED(innermost_at(thread) - 1, REGION_DEPTH)];
 	entered->known = read_counters(t, task, entered->values, &entered->moment);
 }
 

@@ -11,11 +11,12 @@
  * leaf is the function.
  *
  * Each thread has a stack of its open instances, keyed by the slot of the return address. One that
- * was left by longjmp() or an exception never comes to an exit. It is found by its slot: no
- * function whose slot is below the stack pointer is still running, and one that is entered at the
- * same slot has been called anew. An instruction is an exit only while the stack pointer is at the
- * slot: a jump of a function with a frame leads to another part of it. A function of MPI that ends
- * with a jump to another one has no exit there: its instance goes on until that one is left.
+ * was left by longjmp() or an exception never comes to an exit. It is found by its slot
+ * (left.bpf.h): on one stack no function whose slot is below the stack pointer is still running,
+ * and one that is entered at the same slot has been called anew. An instruction is an exit only
+ * while the stack pointer is at the slot: a jump of a function with a frame leads to another part
+ * of it. A function of MPI that ends with a jump to another one has no exit there: its instance
+ * goes on until that one is left.
  *
  * These programs run in the thread, and can be interrupted by the sampler and preempted by other
  * threads' instances. So each walk takes one of a CPU's scratch areas for regions (those of the
@@ -28,13 +29,14 @@
 #define REGION_BPF_H
 
 #include "instance.bpf.h"
+#include "left.bpf.h"
+#include "lone.bpf.h"
 #include "members.bpf.h"
 #include "mpi.bpf.h"
 #include "reading.bpf.h"
 #include "scratch.bpf.h"
 
 SETTING __u32 region_scope = STACKD_SCOPE_ALL;
-SETTING __u32 region_scratches = 0; /* number of the first of them */
 
 SETTING __u64 region_limit = 20000; /* instances in a second of a thread; 0: any number */
 
@@ -71,65 +73,7 @@ static __always_inline bool is_measured(struct task_struct *task, __u32 pid)
 	return pid != held_pid && in_scope(task, pid);
 }
 
-/* A thread ends: its open instances have no end. */
-SEC("raw_tp/sched_process_exit")
-int stackd_region_exit(struct bpf_raw_tracepoint_args *ctx)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct region_thread *thread;
-
-	(void)ctx;
-	thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
-	for (__u32 i = 0; i < REGION_DEPTH && thread && i < thread->count; i++)
-		count_region(STACKD_REGION_UNENDED);
-	if (thread)
-		thread->count = thread->once = 0;
-	return 0;
-}
-
 /* --- instances -------------------------------------------------------------------------------- */
-
-/* Ends the innermost instance: so much of the time of the one around it is not its own. */
-static __always_inline void close_innermost(struct region_thread *thread, __u64 ns, __u64 cpu)
-{
-	struct open_instance *around;
-
-	thread->count--;
-	if (thread->once > thread->count)
-		thread->once = 0;
-	around = innermost(thread);
-	if (around) {
-		around->nested_ns += ns;
-		around->nested_cpu += cpu;
-	} else {
-		thread->measured_cpu += cpu;
-	}
-}
-
-static __always_inline bool is_mark(__u32 region)
-{
-	return region > STACKD_MOST_REGIONS;
-}
-
-static __always_inline void drop_innermost(struct region_thread *thread, struct open_instance *open)
-{
-	__u32 region = open->region;
-
-	close_innermost(thread, open->nested_ns, open->nested_cpu);
-	count_region(is_mark(region) ? STACKD_REGION_UNENDED : STACKD_REGION_LEFT);
-}
-
-/* Drops the instances that were left without a return: those whose slot is below `slot`. */
-static __always_inline void drop_left(struct region_thread *thread, __u64 slot)
-{
-	for (int i = 0; i < REGION_DEPTH; i++) {
-		struct open_instance *open = innermost(thread);
-
-		if (!open || open->slot >= slot)
-			break;
-		drop_innermost(thread, open);
-	}
-}
 
 static __always_inline bool is_off(__u32 region)
 {
@@ -145,12 +89,14 @@ static __always_inline bool is_too_often(struct region_thread *thread, __u32 reg
 	struct region_rate *rate = &thread->rates[BOUNDED(region, REGION_RATES)];
 	__u32 *off = CHECKED(bpf_map_lookup_elem(&regions_off, &region));
 	__u64 now = bpf_ktime_get_ns(), state = off ? *off : STACKD_REGION_IS_MEASURED;
-	bool is_on_trial = state > STACKD_REGION_IS_OFF;
+	bool is_on_trial = state > STACKD_REGION_IS_ENTERED;
 	__u64 span = is_on_trial ? STACKD_REGION_TRIAL_NS : REGION_SECOND;
 	__u64 limit = is_on_trial ? state : region_limit;
 
 	if (state == STACKD_REGION_IS_OFF)
 		return true;
+	if (RARELY(state == STACKD_REGION_IS_MEASURED) && off)
+		*off = STACKD_REGION_IS_ENTERED;
 	/* Of those that share an entry, the most frequent one gets through. */
 	if (rate->region != region && rate->count && now - rate->start_ns <= span) {
 		rate->count--;
@@ -168,23 +114,28 @@ static __always_inline bool is_too_often(struct region_thread *thread, __u32 reg
 }
 
 /* Opens an instance within the others, at an instruction's address with the probe's cookie. Returns
- * whether it was opened. */
-static __always_inline bool begin_instance(struct region_thread *thread, struct task_struct *task,
-					   __u32 region, __u64 slot, __u64 function, __u64 address,
-					   __u64 cookie)
+ * it; NULL: it is not measured. */
+static __always_inline struct open_instance *begin_instance(struct region_thread *thread,
+							    struct task_struct *task, __u32 region,
+							    __u64 slot, __u64 function,
+							    __u64 address, __u64 cookie)
 {
 	struct open_instance *open;
+	__u32 index;
 
 	if (is_too_often(thread, region)) {
 		count_region(STACKD_REGION_OFF);
-		return false;
+		return NULL;
 	}
-	if (thread->count >= REGION_DEPTH) {
+	index = next_entry(thread, region);
+	if (index >= REGION_DEPTH) {
 		count_region(STACKD_REGION_TOO_DEEP);
-		return false;
+		return NULL;
 	}
-	open = &thread->open[BOUNDED(thread->count, REGION_DEPTH)];
-	thread->count++;
+	open = &thread->open[BOUNDED(index, REGION_DEPTH)];
+	thread->current = index + 1;
+	if (index == thread->count)
+		thread->count = index + 1;
 	open->slot = slot;
 	open->function = function;
 	open->region = region;
@@ -196,10 +147,12 @@ static __always_inline bool begin_instance(struct region_thread *thread, struct 
 	open->status = 0;
 	open->sent = open->received = 0;
 	open->nested_ns = open->nested_cpu = 0;
-	readings_begin(task, thread->count - 1, address, cookie);
+	open->told_ns = open->told_cpu = 0;
+	open->seen_ns = 0;
+	readings_begin(task, index, address, cookie);
 	open->enter_cpu = cpu_clock(task);
 	open->enter_ns = bpf_ktime_get_ns();
-	return true;
+	return open;
 }
 
 /* Is the function of a region running around what was opened last, called at this slot? */
@@ -214,7 +167,7 @@ static __always_inline bool is_around(const struct open_instance *open, __u32 re
 static __always_inline bool goes_on(const struct region_thread *thread,
 				    const struct open_instance *open, __u64 slot, __u64 cookie)
 {
-	return open && (cookie & STACKD_ENTRY_ONCE) && thread->once == thread->count &&
+	return open && (cookie & STACKD_ENTRY_ONCE) && thread->once == innermost_at(thread) &&
 	       open->goes_on && open->slot == slot;
 }
 
@@ -226,13 +179,17 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 	__u64 slot = ctx->rsp + 8 * STACKD_ENTRY_FRAME(cookie);
 	__u64 function = ctx->rip - STACKD_ENTRY_AFTER(cookie);
 	struct open_instance *open;
+	bool is_part = false;
 
-	drop_left(thread, slot - 1);
-	open = innermost(thread);
-	if (open && (cookie & STACKD_ENTRY_LOOP) && is_around(open, region, slot))
-		return;
-	if (!goes_on(thread, open, slot, cookie))
-		drop_left(thread, slot + 1);
+	if (cookie & (STACKD_ENTRY_LOOP | STACKD_ENTRY_ONCE)) {
+		drop_left(thread, slot, slot - 1);
+		open = innermost(thread);
+		if (open && (cookie & STACKD_ENTRY_LOOP) && is_around(open, region, slot))
+			return;
+		is_part = goes_on(thread, open, slot, cookie);
+	}
+	if (!is_part)
+		drop_left(thread, slot, slot + 1);
 	/* Functions of MPI call each other: those of Fortran call those of C, and those for files
 	 * send messages. */
 	if ((cookie & STACKD_ENTRY_ONCE) && thread->once) {
@@ -241,16 +198,14 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 			mpi_enter(open, ctx, function, region);
 		return;
 	}
-	if (!begin_instance(thread, task, region, slot, function, function, cookie))
+	open = begin_instance(thread, task, region, slot, function, function, cookie);
+	if (!open)
 		return;
-	open = innermost(thread);
-	if (is_joined && open)
-		bpf_probe_read_user(&open->caller, sizeof(open->caller), (const void *)slot);
+	bpf_probe_read_user(&open->caller, sizeof(open->caller), (const void *)slot);
 	if (!(cookie & STACKD_ENTRY_ONCE))
 		return;
-	thread->once = thread->count;
-	if (open)
-		mpi_enter(open, ctx, function, region);
+	thread->once = thread->current;
+	mpi_enter(open, ctx, function, region);
 }
 
 SEC("uprobe")
@@ -259,7 +214,7 @@ int stackd_region_enter(struct pt_regs *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct region_thread *thread;
 
-	if (!in_scope(task, bpf_get_current_pid_tgid() >> 32))
+	if (!is_measured(task, bpf_get_current_pid_tgid() >> 32))
 		return 0;
 	thread = CHECKED(
 		bpf_task_storage_get(&region_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE));
@@ -274,22 +229,6 @@ int stackd_region_enter(struct pt_regs *ctx)
 }
 
 /* --- records ---------------------------------------------------------------------------------- */
-
-/* Takes one of the CPU's scratch areas for regions; NULL: all are in use. */
-static __always_inline struct scratch *take_scratch(__u32 cpu)
-{
-	for (__u32 i = 0; i < STACKD_REGION_SCRATCHES; i++) {
-		__u32 index = region_scratches + cpu * STACKD_REGION_SCRATCHES + i;
-		struct scratch *s = CHECKED(bpf_map_lookup_elem(&scratches, &index));
-
-		if (s && !__sync_val_compare_and_swap(&s->busy, 0, 1)) {
-			s->cpu = cpu;
-			s->has_reading = 0;
-			return s;
-		}
-	}
-	return NULL;
-}
 
 static __always_inline void fill_instance(struct stackd_stack_record *record, struct pt_regs *ctx,
 					  __u64 function, __u64 slot)
@@ -312,7 +251,7 @@ static __always_inline void fill_instance(struct stackd_stack_record *record, st
 }
 
 /* Sends a filled record with its path, and gives the scratch area back. Returns whether the ring
- * had room for it. */
+ * had room for it; if not, that is still to be counted. */
 static __always_inline bool send_instance(struct scratch *s, struct task_struct *task)
 {
 	bool is_sent;
@@ -325,62 +264,17 @@ static __always_inline bool send_instance(struct scratch *s, struct task_struct 
 	else
 		send_stack(s, NULL);
 	is_sent = s->is_sent;
-	__sync_lock_test_and_set(&s->busy, 0);
+	give_scratch_back(s);
 	return is_sent;
 }
 
-static __always_inline void fill_lone(struct lone_instance *record, __u64 pid_tgid,
-				      const struct stackd_instance *instance, __u64 function)
-{
-	record->header = (struct stackd_walked){
-		.form = STACKD_FORM_WALKED | STACKD_FORM_NOT_REMEMBERED | STACKD_HAS_PID |
-			STACKD_HAS_INSTANCE,
-		.end_reason = STACKD_END_STACK_CUT,
-		.tid = (__u32)pid_tgid,
-		.time_ns = bpf_ktime_get_ns(),
-		.cpu = bpf_get_smp_processor_id(),
-	};
-	put_bytes(record->bytes, pid_tgid >> 32, 4);
-	put_instance(record->bytes + 4, instance);
-	put_bytes(record->bytes + 4 + sizeof(*instance), STACKD_FRAME_LONG, 4);
-	put_bytes(record->bytes + 8 + sizeof(*instance), function | STACKD_LOCATION_EXACT, 8);
-}
-
-/* Returns whether the ring had room for it. */
-static __always_inline bool send_lone(struct lone_instance *record)
-{
-	bool is_sent = !bpf_ringbuf_output(&ring, record, sizeof(*record) - 4, BPF_RB_NO_WAKEUP);
-
-	count_region(is_sent ? STACKD_REGION_SENT : STACKD_REGION_LOST_RING);
-	return is_sent;
-}
-
-/* Sends the function alone. */
+/* Sends the function and its caller alone. */
 static __always_inline void send_alone(struct region_thread *thread)
 {
 	fill_lone(&thread->lone, bpf_get_current_pid_tgid(), &thread->instance,
-		  thread->ended.function);
+		  thread->ended.function, thread->ended.caller, STACKD_END_STACK_CUT);
 	count_region(STACKD_REGION_NO_SCRATCH);
 	send_lone(&thread->lone);
-}
-
-static __always_inline void make_instance(const struct open_instance *ended, __u64 now, __u64 cpu,
-					  struct stackd_instance *ret_instance)
-{
-	__u64 wall = now - ended->enter_ns, used = cpu - ended->enter_cpu;
-
-	if ((__s64)used < 0)
-		used = 0;
-	if (used > wall)
-		used = wall;
-	ret_instance->region = ended->region;
-	ret_instance->ended_ns = (__u32)now;
-	ret_instance->wall_ns = wall;
-	ret_instance->cpu_ns = used;
-	ret_instance->nested_wall_ns = ended->nested_ns < wall ? ended->nested_ns : wall;
-	ret_instance->sent = ended->sent;
-	ret_instance->received = ended->received;
-	ret_instance->nested_cpu_ns = ended->nested_cpu < used ? ended->nested_cpu : used;
 }
 
 /* Does a branch with this condition jump? */
@@ -459,7 +353,7 @@ static __always_inline bool is_left(const struct region_thread *thread,
 {
 	return open->region == STACKD_REGION_NUMBER(cookie) ||
 	       ((STACKD_EXIT_KIND(cookie) & STACKD_EXIT_ONCE) && open->goes_on &&
-		thread->once == thread->count);
+		thread->once == innermost_at(thread));
 }
 
 /* Closes the instance that ends here, which is then in thread->ended. false: there is none. */
@@ -469,21 +363,23 @@ static __noinline bool leave_region(struct region_thread *thread, struct task_st
 	__u64 cookie = bpf_get_attach_cookie(ctx), slot = ctx->rsp + 8 * STACKD_EXIT_FRAME(cookie);
 	__u32 kind = STACKD_EXIT_KIND(cookie);
 	struct open_instance *open;
+	__u32 index;
 
 	if (stays_inside(ctx, kind))
 		return false;
-	drop_left(thread, slot);
+	drop_left(thread, slot, slot);
 	if ((kind & STACKD_EXIT_ONCE) && leads_to_caller(kind))
 		leave_mpi(thread, slot, ctx->rax);
 	open = innermost(thread);
 	if (!open || open->slot != slot || !is_left(thread, open, cookie)) {
-		count_unmatched(cookie);
+		/* Within itself, it may not have been measured. */
+		if (!open || open->region != STACKD_REGION_NUMBER(cookie))
+			count_unmatched(cookie);
 		return false;
 	}
-	thread->ended = *open;
-	make_instance(&thread->ended, now, cpu, &thread->instance);
-	close_innermost(thread, thread->instance.wall_ns, thread->instance.cpu_ns);
-	readings_end(task, thread->count);
+	index = innermost_at(thread) - 1;
+	end_instance(thread, index, now, cpu);
+	readings_end(task, index);
 	count_region(STACKD_REGION_ENDED);
 	return true;
 }
@@ -514,11 +410,13 @@ static __always_inline void restore_saved(struct stackd_regs *regs, __u64 slot, 
 	restore(regs, STACKD_REG_RBX, saved, 0, &slot);
 }
 
-/* Walks the stack and sends the instance that has ended. */
+/* Walks the stack and sends the instance that has ended. Until a file's table is loaded, the record
+ * has a copy of the stack: if the ring has no room for that, it has for a record without. */
 static __always_inline void report_instance(struct region_thread *thread, struct pt_regs *ctx,
 					    struct task_struct *task)
 {
 	struct scratch *s = take_scratch(bpf_get_smp_processor_id());
+	bool is_sent = false;
 
 	if (s) {
 		fill_instance(&s->record, ctx, thread->ended.function, thread->ended.slot);
@@ -526,10 +424,10 @@ static __always_inline void report_instance(struct region_thread *thread, struct
 		s->record.instance = thread->instance;
 		s->is_at_entry = 1;
 		readings_of_instance(s, task);
-		send_instance(s, task);
-	} else {
-		send_alone(thread);
+		is_sent = send_instance(s, task);
 	}
+	if (!is_sent)
+		send_alone(thread);
 	readings_sent(task);
 }
 
@@ -545,7 +443,7 @@ int stackd_region_leave(struct pt_regs *ctx)
 	if (!thread) {
 		cookie = bpf_get_attach_cookie(ctx);
 		if (!stays_inside(ctx, STACKD_EXIT_KIND(cookie)) &&
-		    in_scope(task, bpf_get_current_pid_tgid() >> 32))
+		    is_measured(task, bpf_get_current_pid_tgid() >> 32))
 			count_unmatched(cookie);
 		return 0;
 	}

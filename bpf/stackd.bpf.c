@@ -316,6 +316,8 @@ static __always_inline bool needs_daemon(__u32 end)
 
 /* --- the sample --------------------------------------------------------------------------- */
 
+#define LARGE_RECORD 4096 /* bytes */
+
 enum source { SOURCE_SAMPLE, SOURCE_REGION, SOURCE_WAIT, SOURCE_WAKER };
 
 static __always_inline enum source source_of(const struct scratch *s, const void *ctx)
@@ -325,21 +327,27 @@ static __always_inline enum source source_of(const struct scratch *s, const void
 	return s->is_wait == RECORD_OF_WAKER ? SOURCE_WAKER : SOURCE_WAIT;
 }
 
-/* 0 if the record is in the ring. `urgent`: the daemon is to look at once. */
+/* 0 if the record is in the ring. `urgent`: the daemon is to look at once. What the ring has no
+ * room for of a region is the caller's to count: a smaller record may find some. For such ones
+ * a part of the ring is left free by the large. */
 static __always_inline long send(const void *record, __u32 size, bool urgent, enum source source)
 {
 	__u64 wakes = wake_for(urgent);
 	long err = -1;
 
 	FORGET(size);
+	if (source == SOURCE_REGION && size > LARGE_RECORD && !has_room_for_more(size))
+		return err;
 	if (size <= sizeof(struct stackd_stack_record) + STACKD_MAX_KERNEL_FRAMES * 8 +
 			    STACKD_MAX_STACK_BYTES)
 		err = bpf_ringbuf_output(&ring, (void *)record, size,
 					 wakes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 	if (wakes && !err)
 		woken_at = wakes;
-	if (source == SOURCE_REGION)
-		count_region(err ? STACKD_REGION_LOST_RING : STACKD_REGION_SENT);
+	if (source == SOURCE_REGION && !err)
+		count_region(STACKD_REGION_SENT);
+	else if (source == SOURCE_REGION)
+		return err;
 	else if (source == SOURCE_WAKER)
 		count_wait(err ? STACKD_WAIT_WAKERS_LOST : STACKD_WAIT_WAKERS_SENT, 1);
 	else if (source == SOURCE_WAIT)

@@ -86,7 +86,9 @@
 	X(STACK_SWITCH, "stack_switch", PARTIAL,                                                   \
 	  "the caller is on another stack: the program has switched stacks")                       \
 	X(RUNTIME_CODE, "runtime_code", PARTIAL,                                                   \
-	  "code made at run time, of which its instructions do not tell the frame")
+	  "code made at run time, of which its instructions do not tell the frame")                \
+	X(LEFT, "left", PARTIAL,                                                                   \
+	  "a region was left without a return: its function and that one's caller are known")
 
 enum stackd_end_reason {
 #define STACKD_X(e, name, quality, meaning) STACKD_END_##e,
@@ -333,6 +335,13 @@ struct stackd_instance {
 	};
 };
 
+/* In the number of a region: the pass was left without a return, by an exception, longjmp() or the
+ * end of its thread or program. Its end was so many times 2^32 ns earlier than `ended_ns` says. Its
+ * record has the function and its caller alone. */
+#define STACKD_PASS_LEFT	 (1u << 15)
+#define STACKD_PASS_EARLIER	 16 /* the shift */
+#define STACKD_PASS_MOST_EARLIER 15u
+
 #define STACKD_MPI_NOT_KNOWN ((__u64)-1)
 #define STACKD_NOT_SAMPLED   (1ull << 63) /* a bit of the runnable part of a wait */
 #define STACKD_MOST_LATE_NS  ((1u << 28) - 1)
@@ -533,13 +542,14 @@ enum stackd_tags {
 #define STACKD_MOST_MARKS   64 /* their numbers follow those of regions */
 
 /*
- * States of a region or mark, in the map `regions_off`: it is measured; it is entered too often,
- * and its probes are to be removed; or any other number: it is on trial. Its entries are only
- * counted then, and once a thread has made more than that number within STACKD_REGION_TRIAL_NS it
- * is off.
+ * States of a region or mark, in the map `regions_off`: it is measured, and has not been entered
+ * yet; it is entered too often, and its probes are to be removed; it is measured, and has been
+ * entered; or any other number: it is on trial. Its entries are only counted then, and once a
+ * thread has made more than that number within STACKD_REGION_TRIAL_NS it is off.
  */
 #define STACKD_REGION_IS_MEASURED 0
 #define STACKD_REGION_IS_OFF	  1
+#define STACKD_REGION_IS_ENTERED  2
 #define STACKD_REGION_TRIAL_NS	  250000000ull
 
 #define STACKD_MOST_LIVE 262144u /* sampled blocks that are live at a time */

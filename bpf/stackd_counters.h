@@ -37,11 +37,11 @@ struct stackd_counters {
 
 /* Per-CPU counters of regions: those of the map `region_counters`, which has one entry. */
 enum stackd_region_counter {
-	STACKD_REGION_ENDED, /* instances that ended by a return */
+	STACKD_REGION_ENDED, /* instances that ended */
 	STACKD_REGION_SENT,
 	STACKD_REGION_LOST_RING,
-	STACKD_REGION_LEFT,	   /* by longjmp() or an exception: not among those that ended */
-	STACKD_REGION_UNENDED,	   /* their thread ended inside; of a mark: it was not hit again */
+	STACKD_REGION_LEFT,	   /* of these: by an exception, longjmp() or their thread's end */
+	STACKD_REGION_UNENDED,	   /* of a mark: it was not hit again */
 	STACKD_REGION_UNMATCHED,   /* returns of instances that were not seen to begin */
 	STACKD_REGION_TOO_DEEP,	   /* not measured: too many were open in the thread */
 	STACKD_REGION_NO_SCRATCH,  /* of which only the function is known, and no path */

@@ -118,6 +118,8 @@ void sampler_programs_regions(const struct stackd_bpf *skel, struct sampler_regi
 		.leave_fd = bpf_program__fd(skel->progs.stackd_region_leave),
 		.mark_fd = bpf_program__fd(skel->progs.stackd_region_mark),
 		.exit_fd = bpf_program__fd(skel->progs.stackd_region_exit),
+		.exec_fd = bpf_program__fd(skel->progs.stackd_region_exec),
+		.replaced_fd = bpf_program__fd(skel->progs.stackd_region_replaced),
 		.rank_fd = bpf_program__fd(skel->progs.stackd_rank_exec),
 		.alloc_fd = bpf_program__fd(skel->progs.stackd_alloc),
 		.free_fd = bpf_program__fd(skel->progs.stackd_free),

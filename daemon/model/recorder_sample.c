@@ -257,16 +257,25 @@ static bool is_of_region(const struct stackd_instance *i)
 	return i->region < STACKD_UNTRACED;
 }
 
+/* Whether a region's instance was left without a return. */
+static bool was_left(const struct stackd_instance *i)
+{
+	return is_of_region(i) && i->region & STACKD_PASS_LEFT;
+}
+
 static bool is_of_mark(const struct stackd_instance *i)
 {
-	return i->region > STACKD_MOST_REGIONS && is_of_region(i);
+	return i->region > STACKD_MOST_REGIONS && is_of_region(i) && !was_left(i);
 }
 
 /* When a region's instance ended, of which the record came later: the time of a record is that of
- * its walk, and the thread may have lost its CPU in between. */
+ * its walk, and the thread may have lost its CPU in between. That one was left is found later. */
 static uint64_t ended_at(const struct stackd_header *record, const struct stackd_instance *i)
 {
-	return record->time_ns - (uint32_t)((uint32_t)record->time_ns - i->ended_ns);
+	uint64_t earlier = was_left(i) ? i->region >> STACKD_PASS_EARLIER : 0;
+
+	return record->time_ns - (uint32_t)((uint32_t)record->time_ns - i->ended_ns) -
+	       (earlier << 32);
 }
 
 int recorder_add_frame(struct recorder *r, const struct object *object, uint32_t *node)
@@ -342,6 +351,8 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 		return err;
 	err = thread_paths_enter(r->paths, record, &r->path, &node);
 	is_instance = record_instance(record, &instance);
+	if (is_instance && was_left(&instance)) /* even if its caller does not hold */
+		ret_end->reason = STACKD_END_LEFT;
 	if (!err && is_instance && is_of_mark(&instance))
 		err = take_mark(r, instance.region - STACKD_MOST_REGIONS - 1, &node);
 	if (err)
@@ -398,7 +409,8 @@ static int take_record(struct recorder *r, const struct stackd_header *record)
 	if (record && record_instance(record, &instance)) {
 		bool is_wait = instance.region == STACKD_WAIT;
 		bool is_waker = instance.region == STACKD_WAKER;
-		bool is_partial = err || end_reason_quality((uint8_t)end.reason) != END_COMPLETE;
+		bool is_partial = err || (end.reason != STACKD_END_LEFT &&
+					  end_reason_quality((uint8_t)end.reason) != END_COMPLETE);
 
 		*(is_wait ? &r->waits : is_waker ? &r->wakers : &r->instances) += 1;
 		if (!is_waker)

@@ -567,6 +567,27 @@ static int made_location(struct walks *w, const struct stackd_header *header, ui
 	return locator_made(w->with.locator, pid, ret_object);
 }
 
+/* Finds the object of an address that the kernel half has not looked up: of a record that it made
+ * no walk for. */
+static int plain_location(struct walks *w, const struct stackd_header *header, uint64_t *address,
+			  const struct object **ret_object)
+{
+	struct locator_process process = {.locator = w->with.locator,
+					  .pid = (pid_t)record_pid(header)};
+	uint64_t offset;
+
+	if (locator_find_code(&process, *address, ret_object, &offset) && *ret_object) {
+		*address = offset;
+		return 0;
+	}
+	return made_location(w, header, *address, ret_object);
+}
+
+static bool has_no_walk(const struct stackd_header *header)
+{
+	return header->end_reason == STACKD_END_LEFT || header->end_reason == STACKD_END_STACK_CUT;
+}
+
 /* Finds the location of a frame. -EBADMSG: the frame names a file or slice that does not exist. */
 static int walked_location(struct walks *w, const struct stackd_header *header,
 			   const struct record_frame *frame, struct location *ret_location)
@@ -584,7 +605,8 @@ static int walked_location(struct walks *w, const struct stackd_header *header,
 	if (file > object_table_count(w->with.objects))
 		return -EBADMSG;
 	if (file == STACKD_FILE_NONE) {
-		err = made_location(w, header, offset, &object);
+		err = has_no_walk(header) ? plain_location(w, header, &offset, &object)
+					  : made_location(w, header, offset, &object);
 	} else {
 		object = object_table_at(w->with.objects, file - 1);
 		err = locator_prove(w->with.locator, (pid_t)record_pid(header), header->time_ns,

@@ -313,10 +313,10 @@ void marks_look_at_rates(struct marks *marks, const struct sampler_regions *kern
 {
 	for (size_t i = 0; i < marks->count; i++) {
 		struct mark *mark = &marks->all[i];
-		uint32_t number = number_of(i), is_off = 0;
+		uint32_t number = number_of(i), state = STACKD_REGION_IS_MEASURED;
 
-		if (mark->is_off || bpf_map_lookup_elem(kernel->off_fd, &number, &is_off) ||
-		    !is_off)
+		if (mark->is_off || bpf_map_lookup_elem(kernel->off_fd, &number, &state) ||
+		    state != STACKD_REGION_IS_OFF)
 			continue;
 		log_warning("%s '%s' is hit more than %" PRIu64
 			    " times a second in a thread: it is "

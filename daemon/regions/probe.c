@@ -13,12 +13,13 @@
 #include "daemon/base/kernel_version.h"
 #include "daemon/regions/probe_place.h"
 
-#define PMU_TYPE "/sys/bus/event_source/devices/uprobe/type"
+#define USER_TYPE   "/sys/bus/event_source/devices/uprobe/type"
+#define KERNEL_TYPE "/sys/bus/event_source/devices/kprobe/type"
 
-/* Returns the type of uprobe events, or -ENODEV. */
-static int read_type(void)
+/* Returns the type of uprobe or kprobe events, or -ENODEV. */
+static int read_type(const char *path)
 {
-	FILE *file = fopen(PMU_TYPE, "re");
+	FILE *file = fopen(path, "re");
 	int type, got;
 
 	if (!file)
@@ -33,7 +34,7 @@ static int attach(int program, const char *path, uint64_t offset, uint64_t confi
 		  pid_t pid, struct probe *ret_probe)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = cookie);
-	int type = read_type();
+	int type = read_type(USER_TYPE);
 	struct perf_event_attr attr = {
 		.size = sizeof(attr),
 		.type = (uint32_t)type,
@@ -79,6 +80,30 @@ int probe_attach_return(int program, const char *path, uint64_t offset, pid_t pi
 	return attach(program, path, offset, 1, 0, pid ? pid : -1, ret_probe);
 }
 
+int probe_attach_kernel(int program, const char *function, struct probe *ret_probe)
+{
+	int type = read_type(KERNEL_TYPE);
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = (uint32_t)type,
+		.config1 = (uint64_t)(uintptr_t)function,
+	};
+	struct probe probe;
+
+	if (type < 0)
+		return type;
+	probe.event = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (probe.event < 0)
+		return -errno;
+	probe.link = bpf_link_create(program, probe.event, BPF_PERF_EVENT, NULL);
+	if (probe.link < 0) {
+		close(probe.event);
+		return probe.link;
+	}
+	*ret_probe = probe;
+	return 0;
+}
+
 bool probe_returns_are_safe(void)
 {
 	return kernel_is_from(6, 15) || !kernel_is_from(6, 6);
@@ -107,7 +132,9 @@ const char *probe_reason(int err)
 
 void probe_detach(struct probe *probe)
 {
-	close(probe->link);
-	close(probe->event);
+	if (probe->link >= 0)
+		close(probe->link);
+	if (probe->event >= 0)
+		close(probe->event);
 	probe->link = probe->event = -1;
 }

@@ -35,6 +35,10 @@ int probe_attach_to(int program, const char *path, uint64_t offset, uint64_t coo
 int probe_attach_return(int program, const char *path, uint64_t offset, pid_t pid,
 			struct probe *ret_probe);
 
+/* Attaches a program to a function of the kernel. 0; -ENODEV: the kernel has no kprobes; or an
+ * error as above (-ENOENT: it has no such function). */
+int probe_attach_kernel(int program, const char *function, struct probe *ret_probe);
+
 /* Whether this kernel's uretprobes leave each process alone. From Linux 6.11 on the trampoline
  * makes a system call, and up to 6.14 processes with a filter of seccomp's may be killed for that;
  * before it, from 6.6 on, those with a shadow stack are. */
@@ -46,7 +50,7 @@ bool probe_is_no_place(int err);
 /* Returns what to tell the user about an error. */
 const char *probe_reason(int err);
 
-/* Detaches. */
+/* Detaches; one that is not attached (-1) is fine. */
 void probe_detach(struct probe *probe);
 
 #endif

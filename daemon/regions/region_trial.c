@@ -16,8 +16,8 @@ static uint32_t entries_in_trial(uint64_t limit)
 	const uint64_t per_trial = SECOND_NS / STACKD_REGION_TRIAL_NS;
 	const uint64_t entries = limit / per_trial;
 
-	if (entries <= STACKD_REGION_IS_OFF)
-		return STACKD_REGION_IS_OFF + 1;
+	if (entries <= STACKD_REGION_IS_ENTERED)
+		return STACKD_REGION_IS_ENTERED + 1;
 	return entries < UINT32_MAX ? (uint32_t)entries : UINT32_MAX;
 }
 

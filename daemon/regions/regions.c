@@ -46,6 +46,8 @@ struct regions {
 	uint64_t alloc_until_ns;    /* of one that was there */
 	int tracepoint;		    /* sched_process_exit; -1: none */
 	int exec_tracepoint;	    /* sched_process_exec, with --mpi; -1: none */
+	int replacing_tracepoint;   /* sched_prepare_exec; -1: none, */
+	struct probe replacing;	    /* and where the kernel lacks it at its begin_new_exec() */
 	uint32_t n_objects;	    /* looked at */
 	VEC(uint64_t) own;	    /* how often each object was mapped before the exec */
 	bool is_missing;	    /* there is no file of the command */
@@ -491,6 +493,19 @@ static int attach_after_trial(struct regions *r)
 	return err < 0 ? err : 0;
 }
 
+/* Has the kernel half end passes where their program is replaced by another one. */
+static void follow_replacing(struct regions *r)
+{
+	int err = 0;
+
+	r->replacing_tracepoint = bpf_raw_tracepoint_open("sched_prepare_exec", r->kernel.exec_fd);
+	if (r->replacing_tracepoint < 0)
+		err = probe_attach_kernel(r->kernel.replaced_fd, "begin_new_exec", &r->replacing);
+	if (err)
+		log_warning("--region: passes that are left by an exec end later: %s",
+			    strerror(-err));
+}
+
 static enum exit_status attach_first(struct regions *r)
 {
 	int err = set_scope(r);
@@ -507,6 +522,7 @@ static enum exit_status attach_first(struct regions *r)
 		log_error("--region: cannot follow the target's processes: %s", strerror(-err));
 		return exit_status_of(err);
 	}
+	follow_replacing(r);
 	err = attach_after_trial(r);
 	if (err)
 		return err == -ENODEV ? STATUS_UNSUPPORTED : STATUS_FAILED;
@@ -526,6 +542,8 @@ enum exit_status regions_start(const struct regions_options *with, struct region
 		return STATUS_FAILED;
 	r->with = *with;
 	r->tracepoint = r->exec_tracepoint = -1;
+	r->replacing_tracepoint = -1;
+	r->replacing = (struct probe){-1, -1};
 	sampler_regions_parts(with->sampler, &r->kernel);
 	r->probes = region_probes_new(&r->kernel);
 	status = r->probes ? parse_specs(r) : STATUS_FAILED;
@@ -632,6 +650,10 @@ void regions_stop(struct regions *r)
 		close(r->tracepoint);
 	if (r->exec_tracepoint >= 0)
 		close(r->exec_tracepoint);
+	if (r->replacing_tracepoint >= 0)
+		close(r->replacing_tracepoint);
+	r->replacing_tracepoint = -1;
+	probe_detach(&r->replacing);
 	r->tracepoint = r->exec_tracepoint = -1;
 }
 

@@ -14,6 +14,7 @@
 #include "base/int_map.h"
 #include "model/counter_names.h"
 #include "model/pass_increments.h"
+#include "stackd_abi.h"
 #include "store/store_reader.h"
 
 struct maker {
@@ -134,10 +135,12 @@ static int add_pass(void *arg, const struct store_sample *record)
 		return -ENOMEM;
 	if (!p->all.count)
 		p->node = record->node;
-	p->all.items[p->all.count++] = (struct pass){.start_ns = record->time_ns - record->period,
-						     .end_ns = record->time_ns,
-						     .thread = record->thread,
-						     .node = record->node};
+	p->all.items[p->all.count++] =
+		(struct pass){.start_ns = record->time_ns - record->period,
+			      .end_ns = record->time_ns,
+			      .thread = record->thread,
+			      .node = record->node,
+			      .is_left = record->end_reason == STACKD_END_LEFT};
 	return 0;
 }
 
@@ -234,6 +237,20 @@ static void remove_inner(struct passes *p)
 	p->all.count = kept;
 }
 
+/* Removes passes that were left: one that does not come to its end is not like the others. */
+static void remove_left(struct passes *p)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < p->all.count; i++) {
+		if (p->all.items[i].is_left)
+			p->left++;
+		else
+			p->all.items[kept++] = p->all.items[i];
+	}
+	p->all.count = kept;
+}
+
 static int find_passes(struct maker *m)
 {
 	struct passes *p = m->passes;
@@ -251,6 +268,7 @@ static int find_passes(struct maker *m)
 	if (err)
 		return err;
 	remove_inner(p);
+	remove_left(p);
 	index_threads(m);
 	return 0;
 }

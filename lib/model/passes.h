@@ -29,6 +29,7 @@ struct pass {
 	uint64_t total[METRIC_COUNTERS]; /* of each counter, over the pass */
 	uint8_t known;			 /* bits: counters whose total is known */
 	uint8_t falls; /* bits: counters that are less at its end than at its start */
+	bool is_left;  /* it did not return */
 };
 
 struct pass_sample {
@@ -70,6 +71,7 @@ struct passes {
 	char *counters[METRIC_COUNTERS];     /* names; NULL: there is none */
 	struct pass_increments increments[METRIC_COUNTERS]; /* by pass, then time */
 	uint64_t within;				    /* passes that are parts of others */
+	uint64_t left;	     /* passes that did not return, which are left out */
 	uint64_t impossible; /* readings that do not lie between those before and after them */
 };
 

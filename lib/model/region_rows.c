@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/int_map.h"
+#include "stackd_abi.h"
 #include "store/store_reader.h"
 #include "sym/clone_name.h"
 
@@ -35,15 +36,23 @@ static struct region_path *path_of(struct maker *m, const struct store_sample *s
 {
 	struct region_rows *rows = m->rows;
 	uint32_t part = m->parts ? m->parts->part_of(m->parts->arg, shown->thread, shown->cpu) : 0;
+	uint64_t reason = profile_has_mark(m->profile, shown->end_reason, shown->origin)
+				  ? (uint64_t)shown->end_reason + 1
+				  : 0;
 	uint32_t index;
 
-	if (int_map_enter_wide(&m->by_node, shown->node, part, (uint32_t)rows->paths.count, &index))
+	if (int_map_enter_wide(&m->by_node, shown->node | reason << 32, part,
+			       (uint32_t)rows->paths.count, &index))
 		return NULL;
 	if (index == rows->paths.count) {
 		if (VEC_RESERVE(&rows->paths, 1))
 			return NULL;
-		rows->paths.items[rows->paths.count++] = (struct region_path){
-			.node = shown->node, .part = part, .figures.least_ns = UINT64_MAX};
+		rows->paths.items[rows->paths.count++] =
+			(struct region_path){.node = shown->node,
+					     .part = part,
+					     .end_reason = shown->end_reason,
+					     .origin = shown->origin,
+					     .figures.least_ns = UINT64_MAX};
 	}
 	return &rows->paths.items[index];
 }
@@ -74,9 +83,10 @@ static int add_nested(void *arg, const struct store_sample *record)
 }
 
 /* Counts an instance that ended in the range. */
-static void add_visit(struct region_figures *f, uint64_t whole_ns)
+static void add_visit(struct region_figures *f, uint64_t whole_ns, bool is_left)
 {
 	f->visits++;
+	f->left += is_left;
 	f->ended_ns += whole_ns;
 	if (whole_ns < f->least_ns)
 		f->least_ns = whole_ns;
@@ -116,7 +126,7 @@ static int add_time(void *arg, const struct store_sample *record, const struct l
 	if (nested)
 		nested->part = shown.period > own_ns ? shown.period - own_ns : 0;
 	if (profile_sample(m->profile, record, &shown))
-		add_visit(&path->figures, whole.period);
+		add_visit(&path->figures, whole.period, record->end_reason == STACKD_END_LEFT);
 	return 0;
 }
 
@@ -303,6 +313,7 @@ static void add_figures(struct region_row *row, const struct region_path *path)
 	const struct region_figures *f = &path->figures;
 
 	sum->visits += f->visits;
+	sum->left += f->left;
 	sum->own_ns += f->own_ns;
 	sum->sent += f->sent;
 	sum->received += f->received;

@@ -21,6 +21,7 @@
 
 struct region_figures {
 	uint64_t visits;
+	uint64_t left;			   /* of these, passes that did not return */
 	uint64_t total_ns, own_ns, cpu_ns; /* of wall time, with and without instances within; of
 					    * CPU time, with them */
 	uint64_t least_ns, most_ns;	   /* of one instance that is a visit; whole, as are */
@@ -38,6 +39,8 @@ struct region_path {
 	uint32_t region;    /* index of its region */
 	uint32_t part;	    /* that its threads are of */
 	bool is_within;	    /* another instance of its region */
+	uint8_t end_reason; /* of its first pass; all have the same mark, or none has one */
+	uint32_t origin;
 	uint32_t n_threads; /* that have passed through it */
 };
 

@@ -80,6 +80,11 @@ static void put_head(struct buf *b, const struct folding *f, bool utf8)
 		text_printf(b,
 			    "# %" PRIu64 " passes within others of this region are parts of them\n",
 			    p->within);
+	if (p->left)
+		text_printf(b,
+			    "# %" PRIu64 " passes that were left by an exception, longjmp() or the "
+			    "like are not among them\n",
+			    p->left);
 	if (f->uniform.verdict == FOLD_LOCKED)
 		text_printf(b,
 			    "# WARNING: samples hit only %s%% of the pass: their period is locked "

@@ -40,6 +40,7 @@ struct columns {
 	bool bytes; /* of MPI */
 	bool files; /* bytes of these */
 	bool at_most;
+	bool left; /* passes that did not return */
 };
 
 static struct columns columns_of(const struct region_rows *rows)
@@ -52,6 +53,7 @@ static struct columns columns_of(const struct region_rows *rows)
 		columns.files |= f->read || f->written;
 		columns.bytes |= f->sent || f->received || f->read || f->written || f->unknown;
 		columns.at_most |= f->at_most;
+		columns.left |= f->left != 0;
 	}
 	return columns;
 }
@@ -115,11 +117,8 @@ struct lack {
 };
 
 static const struct lack lacks[] = {
-	{"regions_left", "left",
-	 "passes were left by an exception, longjmp() or the like: they are not in these rows"},
 	{"regions_unended", "unended",
-	 "passes (and last hits of marks) had no end when their threads ended: they are not in "
-	 "these rows"},
+	 "last hits of marks are not in these rows: no next one ended them"},
 	{"regions_too_deep", "too_deep",
 	 "passes were not measured, since too many others of their threads were open"},
 	{"regions_taken_off", "taken_off",
@@ -128,6 +127,9 @@ static const struct lack lacks[] = {
 };
 
 #define N_LACKS (sizeof(lacks) / sizeof(*lacks))
+
+/* Passes that did not return are in the rows. */
+static const struct lack left = {"regions_left", "left", NULL};
 
 static uint64_t count_lack(const struct profile *profile, const struct lack *lack)
 {
@@ -149,6 +151,7 @@ static void put_lacks(const struct profile *profile, struct buf *b)
 
 static void json_lacks(const struct profile *profile, struct buf *b)
 {
+	text_printf(b, ",\"%s\":%" PRIu64, left.member, count_lack(profile, &left));
 	for (size_t i = 0; i < N_LACKS; i++)
 		text_printf(b, ",\"%s\":%" PRIu64, lacks[i].member, count_lack(profile, &lacks[i]));
 }
@@ -156,17 +159,24 @@ static void json_lacks(const struct profile *profile, struct buf *b)
 /* --- call paths ------------------------------------------------------------------------------ */
 
 #define MOST_FRAMES 4096
+#define LEFT_WORDS                                                                                 \
+	"# left: of the visits, by an exception, longjmp() or the end of the thread; they end "    \
+	"where\n#       the thread was next seen outside, and of their callers one is known\n"
 
-/* Calls `each` for the callers of a path, root first. */
-static void put_callers(struct profile *profile, uint32_t node, struct buf *b,
+/* Calls `put` for the callers of a path, root first; of one that is not complete, such as that of a
+ * pass that was left, for a mark first. */
+static void put_callers(struct profile *profile, const struct region_path *path, struct buf *b,
 			void (*put)(struct buf *b, const char *name, bool is_first))
 {
 	const struct store_tables *tables = profile_tables(profile);
+	const struct profile_symbol *mark = profile_mark(profile, path->end_reason, path->origin);
 	uint32_t nodes[MOST_FRAMES];
 	size_t count = 0;
-	bool is_first = true;
+	bool is_first = !mark;
 
-	for (node = tables->nodes[node].parent; node && count < MOST_FRAMES;
+	if (mark)
+		put(b, mark->name, true);
+	for (uint32_t node = tables->nodes[path->node].parent; node && count < MOST_FRAMES;
 	     node = tables->nodes[node].parent)
 		nodes[count++] = node;
 	while (count-- > 0) {
@@ -236,6 +246,8 @@ static void put_figures(const struct profile *profile, const struct region_figur
 	char share[TEXT_SHARE_MAX];
 
 	text_printf(b, "%10" PRIu64, f->visits);
+	if (columns->left)
+		text_printf(b, " %8" PRIu64, f->left);
 	put_time(b, f->total_ns);
 	put_time(b, f->own_ns);
 	put_time(b, f->cpu_ns);
@@ -272,7 +284,7 @@ static int write_region(struct profile *profile, const struct region_rows *rows,
 
 		put_figures(profile, &path->figures, path->n_threads, &columns, b);
 		text_put_raw(b, "  ");
-		put_callers(profile, path->node, b, put_text_name);
+		put_callers(profile, path, b, put_text_name);
 		err = write_row(b, options, out);
 	}
 	return err;
@@ -289,12 +301,15 @@ static int write_part(const struct view *v, uint32_t part, const struct report_o
 static void put_head(const struct columns *columns, struct buf *b)
 {
 	text_printf(b,
-		    "\n#   visits      total        own        CPU       mean      "
+		    "\n#   visits%s      total        own        CPU       mean      "
 		    "least       most  share%s%s%s  region, and below it its callers\n"
 		    "# share: of the time of the threads that passed through\n",
+		    columns->left ? "     left" : "",
 		    columns->bytes ? "          sent      received" : "",
 		    columns->files ? "          read       written" : "",
 		    columns->bytes ? "     bandwidth" : "");
+	if (columns->left)
+		text_put_raw(b, LEFT_WORDS);
 	if (columns->at_most)
 		text_put_raw(b, "# <=: of some calls it is the size of the buffer, since no status "
 				"told how much arrived\n");
@@ -333,9 +348,9 @@ static void json_figures(const struct profile *profile, const struct region_figu
 			 uint32_t n_threads, struct buf *b)
 {
 	text_printf(b,
-		    "\"visits\":%" PRIu64 ",\"total_ns\":%" PRIu64 ",\"own_ns\":%" PRIu64
-		    ",\"cpu_ns\":%" PRIu64 ",",
-		    f->visits, f->total_ns, f->own_ns, f->cpu_ns);
+		    "\"visits\":%" PRIu64 ",\"left\":%" PRIu64 ",\"total_ns\":%" PRIu64
+		    ",\"own_ns\":%" PRIu64 ",\"cpu_ns\":%" PRIu64 ",",
+		    f->visits, f->left, f->total_ns, f->own_ns, f->cpu_ns);
 	text_printf(b,
 		    "\"mean_ns\":%" PRIu64 ",\"min_ns\":%" PRIu64 ",\"max_ns\":%" PRIu64
 		    ",\"threads\":%" PRIu32 ",\"threads_ns\":%" PRIu64,
@@ -374,7 +389,7 @@ static int json_region(struct profile *profile, const struct view *v, const stru
 		text_put_raw(b, i ? ",\n{" : "\n{");
 		json_figures(profile, &path->figures, path->n_threads, b);
 		text_put_raw(b, ",\"callers\":[");
-		put_callers(profile, path->node, b, put_json_name);
+		put_callers(profile, path, b, put_json_name);
 		text_put_raw(b, "]}");
 		err = text_flush(b, out);
 	}

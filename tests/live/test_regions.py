@@ -33,7 +33,9 @@ PATHS = {
     "other;around;leave;inner": 1,
     "run;in_thread": 1,
 }
-NEVER_RETURN = 3  # in a round: around, leave, last
+# Those that do not return, of which one caller is known.
+LEFT = "[incomplete: left]"
+PATHS_LEFT = {LEFT + path: 1 for path in (";other;around", ";around;leave", ";run;last")}
 
 
 def options(program, functions=FUNCTIONS):
@@ -46,6 +48,8 @@ def options(program, functions=FUNCTIONS):
 def path_of(stack):
     """A folded stack from the workload's first own function on, without the process's name."""
     frames = stack.split(";")
+    if LEFT in frames:
+        return ";".join(frames[frames.index(LEFT):])
     for start in ("one", "other", "run"):
         if start in frames:
             return ";".join(frames[frames.index(start):])
@@ -61,22 +65,20 @@ def by_path(recording, metric, *options):
 
 
 def check_counts(recording, rounds):
-    expected = {path: count * rounds for path, count in PATHS.items()}
+    expected = {path: count * rounds for path, count in (PATHS | PATHS_LEFT).items()}
     visits = by_path(recording, "region.visits")
     check(visits == expected, "visits", visits, expected)
     counters = recording.stats()["counters"]
     total = sum(expected.values())
     for name in ("regions_ended", "regions_sent", "regions_received"):
         check(counters[name] == total, name, counters)
-    check(counters["regions_left"] + counters["regions_unended"] == NEVER_RETURN * rounds,
-          "instances without a return", counters)
+    check(counters["regions_left"] == len(PATHS_LEFT) * rounds, "passes without a return", counters)
     shown = json.loads(recording.text("report", "--view", "regions", "--json"))
     for name in ("left", "unended", "too_deep", "taken_off"):
         check(shown[name] == counters["regions_" + name], name, shown[name], counters)
-    text = recording.text("report", "--view", "regions")
-    check("# note: %d passes were left" % counters["regions_left"] in text, "passes that were left", text)
     for name in ("lost_ring", "unmatched", "too_deep", "no_memory", "partial", "without_path"):
         check(counters["regions_" + name] == 0, "regions_" + name, counters)
+    check(counters["regions_unended"] == 0, "without an end", counters)
 
 
 def own_measures(text):
@@ -356,18 +358,58 @@ def test_regions_view():
         recording, said = run_measured("regions", folder + "/s.db")
         regions, sums = regions_view(recording), by_path(recording, "region.time")
         for name, region in regions.items():
-            paths = [path for path in PATHS if path.split(";")[-1] == name]
-            check(region["visits"] == sum(PATHS[path] for path in paths) * ROUNDS, "visits", region)
+            counts = PATHS | PATHS_LEFT
+            paths = [path for path in counts if path.split(";")[-1] == name]
+            check(region["visits"] == sum(counts[path] for path in paths) * ROUNDS, "visits", region)
+            check(region["left"] == (ROUNDS if name in ("around", "leave", "last") else 0), "left",
+                  region)
             check(region["own_ns"] == sum(sums[path] for path in paths), "own time", region)
             check(region["min_ns"] <= region["mean_ns"] <= region["max_ns"] or name == "climb",
                   "least and most", region)
-            check(region["total_ns"] <= said[name][3], "longer than around the calls", region)
+            check(region["left"] or region["total_ns"] <= said[name][3],
+                  "longer than around the calls", region)
         check(regions["outer"]["total_ns"] >= said["outer"][1], "shorter than within", regions)
         check(regions["climb"]["total_ns"] == sum(value for path, value in sums.items()
                                                     if "climb" in path.split(";")),
               "recursion is counted once", regions["climb"])
         text = recording.text("report", "--view", "regions")
         check("one;outer" in text and "visits" in text, "text", text)
+
+
+REGIONS_LEFT = ("three", "two", "one", "jumps", "handled", "interrupted", "ends", "next", "quits",
+                "replaced", "resumed", "step", "abandoned", "beside", "deep", "leaf")
+
+
+@live
+def test_regions_left():
+    """Passes that end by exceptions, jumps, the ends of threads and programs, and passes on
+    several stacks: each is there, with the right end."""
+    with scratch() as folder:
+        recording, result = record(folder + "/s.db", *options("left", REGIONS_LEFT), "--",
+                                   os.path.join(WORKLOADS, "left"), 30)
+        regions, said = regions_view(recording), {}
+        for line in result.out.splitlines():
+            name, *numbers = line.split()
+            said[name] = tuple(map(int, numbers))
+        for name, (visits, left, least, most) in said.items():
+            region = regions[name]
+            check((region["visits"], region["left"]) == (visits, left), "passes of " + name, region,
+                  said[name])
+            total = sum(path["total_ns"] for path in region["paths"] if path["left"])
+            check(not most or least <= total <= most, "time of " + name, total, said[name])
+        for name in ("quits", "replaced"):
+            check((regions[name]["visits"], regions[name]["left"]) == (1, 1), name, regions[name])
+        counters = recording.stats()["counters"]
+        check(counters["regions_too_deep"] + regions["deep"]["visits"] == 4 * 201, "recursion",
+              counters, regions["deep"])
+        for name in ("lost_ring", "unmatched", "no_memory", "unended"):
+            check(counters["regions_" + name] == 0, "regions_" + name, counters)
+        own = sum(region["own_ns"] for region in regions.values())
+        ran = json.loads(recording.text("report", "--view", "regions", "--json", "--by", "thread"))
+        check(own <= sum({region["tid"]: region["threads_ns"] // region["threads"]
+                          for region in ran["regions"]}.values()), "time is there twice", own)
+        text = recording.text("report", "--view", "regions")
+        check("[incomplete: left];two" in text and "#   visits     left" in text, "the view", text)
 
 
 @functools.lru_cache(maxsize=None)

@@ -2,8 +2,8 @@
 /*
  * Threads that spend known CPU time in regions and outside of them. Three threads, which work for
  * longer and longer, pass through argv[1] rounds each: outside (one_thing and another, by chance),
- * in `region`, which has `region` within it again, in `left`, which longjmp() leaves, in a region
- * of some microseconds, and asleep. At its end each says
+ * in `region`, which has `region` within it again, in `left`, which longjmp() leaves, right after
+ * it in a region of some microseconds, and asleep. At its end each says
  *
  *   TID CPU_NS ONE_NS ANOTHER_NS
  *
@@ -86,9 +86,9 @@ static void *work(void *arg)
 		else
 			another(w, w->step_ns);
 		region(300000, 2);
-		region(1000, 0);
 		if (!setjmp(w->back))
 			left(w);
+		region(1000, 0); /* here the thread is seen again */
 		usleep(200);
 	}
 	printf("%ld %lu %lu %lu\n", syscall(SYS_gettid), cpu_now(), w->one_ns, w->another_ns);

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Instances that are left without a return: by an exception, longjmp(), pthread_exit(), a handler
+ * that does not come back, exec or exit. They are passes like others, and end where the thread is
+ * next seen below them: at a probe (here), or at a sample (instance.bpf.h).
+ *
+ *   slot of the instance below the stack pointer,
+ *     on the thread's own stack, or on its alternate one     it was left
+ *     on a stack that is neither, as the stack pointer is:    it was left if its slot has another
+ *                                                            word now; else it is suspended
+ *   on the alternate stack, and the thread is not             it was left
+ *   on another stack                                          it is suspended
+ *   thread or program ends                                    it was left
+ *
+ * A handler on the alternate stack is within what it has interrupted, wherever that stack lies. A
+ * thread that is on no stack of its own runs coroutines: it has several stacks, with instances open
+ * on each, which it changes at any time without a probe. Which address is of which such stack is
+ * not known where several lie in one mapping. So a suspended instance stays open, and goes on where
+ * its exit is hit; if it never is, then it was left when it was first found suspended.
+ *
+ * Instances that are simply nested are a stack (thread->open). Once one is suspended, or ends while
+ * one that was entered later is open, they are tangled: free entries lie between others, and what
+ * is around what follows from the times of the entries. Time that two such instances share is in
+ * both; so that the own times still add up, it is nested time of the one that was entered first.
+ *
+ * The frames of an instance that was left are gone, so there is no walk. Its record has the
+ * function, and the caller by the return address that was read at the entry.
+ */
+#ifndef LEFT_BPF_H
+#define LEFT_BPF_H
+
+#include "instance.bpf.h"
+#include "lone.bpf.h"
+#include "mapping.bpf.h"
+
+static __always_inline bool is_mark(__u32 region)
+{
+	return region > STACKD_MOST_REGIONS;
+}
+
+static __always_inline void make_instance(const struct open_instance *ended, __u64 now, __u64 cpu,
+					  struct stackd_instance *ret_instance)
+{
+	__u64 wall = now - ended->enter_ns, used = cpu - ended->enter_cpu;
+
+	if ((__s64)used < 0)
+		used = 0;
+	if (used > wall)
+		used = wall;
+	ret_instance->region = ended->region;
+	ret_instance->ended_ns = (__u32)now;
+	ret_instance->wall_ns = wall;
+	ret_instance->cpu_ns = used;
+	ret_instance->nested_wall_ns = ended->nested_ns < wall ? ended->nested_ns : wall;
+	ret_instance->sent = ended->sent;
+	ret_instance->received = ended->received;
+	ret_instance->nested_cpu_ns = ended->nested_cpu < used ? ended->nested_cpu : used;
+}
+
+/* --- instances that are tangled -------------------------------------------------------------- */
+
+/* The entries next to one, by the times at which they were entered. */
+struct neighbours {
+	struct region_thread *thread;
+	__u64 since, before, after; /* times */
+	__u32 around, within;	    /* one more than their indexes; 0: there is none */
+};
+
+static long look_beside(__u32 i, struct neighbours *n)
+{
+	struct region_thread *thread = CHECKED(n->thread);
+	const struct open_instance *open;
+
+	if (!thread || i >= REGION_DEPTH)
+		return 1;
+	open = &thread->open[BOUNDED(i, REGION_DEPTH)];
+	if (!open->region)
+		return 0;
+	if (open->enter_ns < n->since && open->enter_ns >= n->before) {
+		n->before = open->enter_ns;
+		n->around = i + 1;
+	}
+	if (open->enter_ns > n->since && open->enter_ns <= n->after) {
+		n->after = open->enter_ns;
+		n->within = i + 1;
+	}
+	return 0;
+}
+
+/* What was entered later and is open still has so much of its time in this one, too. */
+static __always_inline void take_share(struct open_instance *ended, struct open_instance *within,
+				       __u64 now, __u64 cpu)
+{
+	__u64 ns = now - within->enter_ns - within->told_ns;
+	__u64 used = cpu - within->enter_cpu - within->told_cpu;
+
+	if ((__s64)ns > 0) {
+		ended->nested_ns += ns;
+		within->told_ns += ns;
+	}
+	if ((__s64)used > 0) {
+		ended->nested_cpu += used;
+		within->told_cpu += used;
+	}
+}
+
+static long trim_one(__u32 i, struct region_thread **at)
+{
+	struct region_thread *thread = CHECKED(*at);
+	__u32 count = thread ? thread->count : 0;
+
+	(void)i;
+	if (!count || thread->open[BOUNDED(count - 1, REGION_DEPTH)].region)
+		return 1;
+	thread->count = count - 1;
+	return 0;
+}
+
+/* Forgets the free entries behind the last open one. */
+static __always_inline void trim(struct region_thread *thread)
+{
+	bpf_loop(REGION_DEPTH, trim_one, &thread, 0);
+	if (!thread->count)
+		thread->is_tangled = 0;
+}
+
+/* Moves an entry of a tangled thread to thread->ended, after it has taken the share of the one
+ * within it. Returns one more than the index of the one around it; 0: there is none. Global, as the
+ * others here, so that it is verified once. */
+__noinline int free_tangled(struct region_thread *given, __u32 index, __u64 now, __u64 cpu)
+{
+	struct region_thread *thread = CHECKED(given);
+	struct neighbours n = {.after = ~0ull};
+	struct open_instance *open;
+
+	if (!thread)
+		return 0;
+	open = &thread->open[BOUNDED(index, REGION_DEPTH)];
+	n.thread = thread;
+	n.since = open->enter_ns;
+	bpf_loop(REGION_DEPTH, look_beside, &n, 0);
+	if (n.within)
+		take_share(open, &thread->open[BOUNDED(n.within - 1, REGION_DEPTH)], now, cpu);
+	thread->ended = *open;
+	open->region = 0;
+	thread->current = n.around;
+	trim(thread);
+	return n.around;
+}
+
+/* --- ends ------------------------------------------------------------------------------------- */
+
+/* Takes the entry of an instance, which is then in thread->ended, out. Returns one more than the
+ * index of what is around it; 0: nothing is. */
+static __always_inline __u32 take_out(struct region_thread *thread, __u32 index, __u64 now,
+				      __u64 cpu)
+{
+	__u32 around;
+
+	if (thread->once == index + 1)
+		thread->once = 0;
+	if (RARELY(thread->is_tangled)) {
+		around = free_tangled(thread, index, now, cpu);
+		return around < REGION_DEPTH ? around : REGION_DEPTH;
+	}
+	thread->ended = thread->open[BOUNDED(index, REGION_DEPTH)];
+	thread->count = index;
+	return index;
+}
+
+/* Adds the time of an instance that has ended to what is around it. */
+static __always_inline void tell_around(struct region_thread *thread, __u32 around, __u64 ns,
+					__u64 cpu)
+{
+	struct open_instance *open;
+
+	if (!around) {
+		thread->measured_cpu += cpu;
+		return;
+	}
+	open = &thread->open[BOUNDED(around - 1, REGION_DEPTH)];
+	open->nested_ns += ns;
+	open->nested_cpu += cpu;
+}
+
+static __always_inline __u64 less(__u64 from, __u64 what)
+{
+	return from > what ? from - what : 0;
+}
+
+/* Ends an open instance by its index: makes thread->ended and thread->instance. */
+static __always_inline void end_instance(struct region_thread *thread, __u32 index, __u64 now,
+					 __u64 cpu)
+{
+	__u32 around = take_out(thread, index, now, cpu);
+
+	make_instance(&thread->ended, now, cpu, &thread->instance);
+	tell_around(thread, around, less(thread->instance.wall_ns, thread->ended.told_ns),
+		    less(thread->instance.cpu_ns, thread->ended.told_cpu));
+}
+
+/* Sends the instance that has ended as one that was left then. */
+static __always_inline void send_left(struct region_thread *thread, __u64 end_ns)
+{
+	__u64 earlier = (bpf_ktime_get_ns() - end_ns) >> 32;
+
+	if (earlier > STACKD_PASS_MOST_EARLIER)
+		earlier = STACKD_PASS_MOST_EARLIER;
+	thread->instance.region |= STACKD_PASS_LEFT | (__u32)earlier << STACKD_PASS_EARLIER;
+	fill_lone(&thread->lone, bpf_get_current_pid_tgid(), &thread->instance,
+		  thread->ended.function, thread->ended.caller, STACKD_END_LEFT);
+	send_lone(&thread->lone);
+	count_region(STACKD_REGION_ENDED);
+	count_region(STACKD_REGION_LEFT);
+}
+
+/* Ends an instance that was left. Of a mark nothing is known without its next hit. */
+__noinline int end_left(struct region_thread *given, __u32 index, __u64 now, __u64 cpu)
+{
+	struct region_thread *thread = CHECKED(given);
+	struct open_instance *open;
+	__u64 end_ns;
+
+	if (!thread)
+		return 0;
+	open = &thread->open[BOUNDED(index, REGION_DEPTH)];
+	end_ns = open->seen_ns ? open->seen_ns : now;
+	if (open->seen_ns)
+		cpu = open->seen_cpu;
+	if (is_mark(open->region)) {
+		__u32 around = take_out(thread, index, end_ns, cpu);
+
+		tell_around(thread, around, less(thread->ended.nested_ns, thread->ended.told_ns),
+			    less(thread->ended.nested_cpu, thread->ended.told_cpu));
+		count_region(STACKD_REGION_UNENDED);
+		return 0;
+	}
+	end_instance(thread, index, end_ns, cpu);
+	send_left(thread, end_ns);
+	return 0;
+}
+
+/* --- which were left -------------------------------------------------------------------------- */
+
+enum standing { STANDING_OPEN, STANDING_SUSPENDED, STANDING_LEFT };
+
+struct settling {
+	struct region_thread *thread;
+	struct task_struct *task;
+	__u64 threshold;   /* what is below was left */
+	__u64 low, high;   /* of the stack that the thread is on */
+	__u64 now, cpu;	   /* when this is */
+	__u64 nearest;	   /* slot of the innermost instance of the stack so far, */
+	__u32 current;	   /* one more than its index, */
+	__u32 interrupted; /* and of what a handler has interrupted */
+	__u64 later;	   /* when the instance before was entered */
+	__u32 count;
+	bool is_own, is_handler, is_tangled;
+};
+
+static __always_inline enum standing standing_of(const struct settling *c,
+						 const struct open_instance *open)
+{
+	bool is_on_handlers = is_on_alternate(c->task, open->slot);
+
+	if (open->slot == ~0ull)
+		return STANDING_OPEN; /* a mark outside of every function */
+	if (is_on_handlers != c->is_handler)
+		return c->is_handler ? STANDING_OPEN : STANDING_LEFT;
+	if (open->slot - c->low >= c->high - c->low)
+		return STANDING_SUSPENDED;
+	if (open->slot >= c->threshold)
+		return c->is_own || holds_caller(open) ? STANDING_OPEN : STANDING_LEFT;
+	if (c->is_own || open->slot + 1 == c->threshold || !open->caller || !holds_caller(open))
+		return STANDING_LEFT;
+	return STANDING_SUSPENDED;
+}
+
+/* One that is on this stack, or was interrupted by a handler on this. */
+static __always_inline void go_on(struct settling *c, struct region_thread *thread,
+				  struct open_instance *open, __u32 index)
+{
+	open->seen_ns = 0;
+	if (c->is_handler && !is_on_alternate(c->task, open->slot)) {
+		if (!c->interrupted)
+			c->interrupted = index + 1;
+	} else if (open->slot < c->nearest || !c->current) {
+		/* It was entered before one that is above it: they are on two stacks. */
+		if (c->current)
+			c->is_tangled = thread->is_tangled = 1;
+		c->nearest = open->slot;
+		c->current = index + 1;
+	}
+}
+
+static long settle_one(__u32 turn, struct settling *c)
+{
+	struct region_thread *thread = CHECKED(c->thread);
+	__u32 index = c->count - 1 - turn;
+	struct open_instance *open;
+	enum standing standing;
+
+	if (!thread || index >= REGION_DEPTH)
+		return 1;
+	open = &thread->open[BOUNDED(index, REGION_DEPTH)];
+	if (!open->region) {
+		c->is_tangled = index < thread->count;
+		return 0;
+	}
+	standing = standing_of(c, open);
+	if (standing == STANDING_LEFT) {
+		if (index + 1 != thread->count)
+			c->is_tangled = thread->is_tangled = 1;
+		end_left(thread, index, c->now, c->cpu);
+		return 0;
+	}
+	if (standing == STANDING_SUSPENDED && !open->seen_ns) {
+		open->seen_cpu = c->cpu;
+		open->seen_ns = c->now;
+	}
+	if (standing == STANDING_SUSPENDED || open->enter_ns > c->later)
+		c->is_tangled = thread->is_tangled = 1;
+	c->later = open->enter_ns;
+	if (standing == STANDING_OPEN)
+		go_on(c, thread, open, index);
+	return 0;
+}
+
+/* Finds the mapping of the stack that an address is on, and whether it is the thread's own: of a
+ * process's first thread the one that the kernel has made, of others up to the thread pointer,
+ * which C libraries have at its end. (What is beyond may be other stacks: the kernel joins
+ * mappings.) If the mapping cannot be found, all stacks are taken for one. */
+static __always_inline void find_stack(struct settling *c, struct task_struct *task, __u64 address)
+{
+	struct scratch *s = take_scratch(bpf_get_smp_processor_id());
+	__u64 first = task->mm->start_stack, end = task->thread.fsbase;
+
+	c->low = 0;
+	c->high = ~0ull;
+	c->is_own = true;
+	if (!s)
+		return;
+	if (!vma_find(s, address)) {
+		c->low = s->vma.start;
+		c->high = s->vma.end;
+		c->is_own = first - c->low < c->high - c->low;
+		if (task->pid != task->tgid && end - c->low < c->high - c->low) {
+			c->is_own = address < end;
+			*(c->is_own ? &c->high : &c->low) = end;
+		}
+	}
+	give_scratch_back(s);
+}
+
+/* Ends the instances that were left, where the thread is at a slot; `threshold` may be next to it.
+ */
+__noinline int settle(struct region_thread *given, __u64 slot, __u64 threshold)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct region_thread *thread = CHECKED(given);
+	struct settling c = {
+		.task = task, .threshold = threshold, .nearest = ~0ull, .later = ~0ull};
+
+	if (!thread || !task->mm)
+		return 0;
+	c.thread = thread;
+	c.count = thread->count;
+	c.now = bpf_ktime_get_ns();
+	c.cpu = cpu_clock(task);
+	c.is_handler = is_on_alternate(task, slot);
+	find_stack(&c, task, slot);
+	if (c.is_handler)
+		c.is_own = true;
+	bpf_loop(REGION_DEPTH, settle_one, &c, 0);
+	trim(thread);
+	thread->current = c.current ? c.current : c.interrupted;
+	/* A handler's stack may lie above what it has interrupted, and then slots do not tell that
+	 * it was left. */
+	thread->is_tangled = thread->count && (c.is_tangled || c.interrupted);
+	return 0;
+}
+
+/* The same if there may be any. In most cases there is none, which costs two comparisons. */
+static __always_inline void drop_left(struct region_thread *thread, __u64 slot, __u64 threshold)
+{
+	__u32 count = thread->count;
+
+	if (RARELY(thread->is_tangled) ||
+	    (count && thread->open[BOUNDED(count - 1, REGION_DEPTH)].slot < threshold))
+		settle(thread, slot, threshold);
+}
+
+/* --- the end of a thread, or of its program ----------------------------------------------------
+ */
+
+struct ending {
+	struct region_thread *thread;
+	__u64 now, cpu;
+};
+
+static long end_one(__u32 turn, struct ending *c)
+{
+	struct region_thread *thread = CHECKED(c->thread);
+	__u32 index;
+
+	(void)turn;
+	if (!thread || !thread->count || thread->count > REGION_DEPTH)
+		return 1;
+	index = thread->count - 1;
+	if (thread->open[BOUNDED(index, REGION_DEPTH)].region)
+		end_left(thread, index, c->now, c->cpu);
+	else
+		thread->count = index;
+	return 0;
+}
+
+static __always_inline void end_all(struct task_struct *task)
+{
+	struct ending c = {.thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0))};
+
+	if (!c.thread || !c.thread->count)
+		return;
+	c.now = bpf_ktime_get_ns();
+	c.cpu = cpu_clock(task);
+	BUSY(c.thread, 1);
+	bpf_loop(2 * REGION_DEPTH, end_one, &c, 0);
+	c.thread->count = c.thread->once = c.thread->is_tangled = 0;
+	BUSY(c.thread, 0);
+}
+
+/* A thread ends within its open instances. */
+SEC("raw_tp/sched_process_exit")
+int stackd_region_exit(struct bpf_raw_tracepoint_args *ctx)
+{
+	(void)ctx;
+	end_all(bpf_get_current_task_btf());
+	return 0;
+}
+
+/* A thread's program is about to be replaced by another one: its addresses still tell its
+ * functions, which they do not any more at sched_process_exec. */
+SEC("raw_tp/sched_prepare_exec")
+int stackd_region_exec(struct bpf_raw_tracepoint_args *ctx)
+{
+	(void)ctx;
+	end_all(bpf_get_current_task_btf());
+	return 0;
+}
+
+/* The same before Linux 6.10, which has no such tracepoint. */
+SEC("kprobe/begin_new_exec")
+int stackd_region_replaced(struct pt_regs *ctx)
+{
+	(void)ctx;
+	end_all(bpf_get_current_task_btf());
+	return 0;
+}
+
+/* --- room ------------------------------------------------------------------------------------- */
+
+struct looking {
+	struct region_thread *thread;
+	__u32 region;
+	__u32 n, n_own; /* open ones, and those of the region */
+	__u32 hole;	/* one more than the index of a free entry; 0: none */
+};
+
+static long look_for_room(__u32 i, struct looking *l)
+{
+	const struct region_thread *thread = CHECKED(l->thread);
+	__u32 region;
+
+	if (!thread || i >= REGION_DEPTH || i >= thread->count)
+		return 1;
+	region = thread->open[BOUNDED(i, REGION_DEPTH)].region;
+	l->n += region != 0;
+	l->n_own += region == l->region;
+	if (!region && !l->hole)
+		l->hole = i + 1;
+	return 0;
+}
+
+/* Returns the index of an entry for a region; REGION_DEPTH: there is none. A region within itself
+ * leaves room for others: the fewer entries there are, the fewer more it gets. */
+__noinline __u32 find_room(struct region_thread *given, __u32 region)
+{
+	struct region_thread *thread = CHECKED(given);
+	struct looking l = {.region = region};
+
+	if (!thread)
+		return REGION_DEPTH;
+	l.thread = thread;
+	bpf_loop(REGION_DEPTH, look_for_room, &l, 0);
+	if (l.n_own >= 4 * (REGION_DEPTH - l.n))
+		return REGION_DEPTH;
+	if (l.hole)
+		return l.hole - 1;
+	return thread->count < REGION_DEPTH ? thread->count : REGION_DEPTH;
+}
+
+/* The same, where nothing is unusual: the next one. */
+static __always_inline __u32 next_entry(struct region_thread *thread, __u32 region)
+{
+	__u32 count = thread->count;
+
+	return RARELY(count >= REGION_DEPTH / 2 || thread->is_tangled) ? find_room(thread, region)
+								       : count;
+}
+
+#endif
