@@ -249,7 +249,8 @@ struct settling {
 	struct task_struct *task;
 	__u64 threshold;   /* what is below was left */
 	__u64 low, high;   /* of the stack that the thread is on */
-	__u64 now, cpu;	   /* when this is */
+	__u64 now, cpu;	   /* when this is: another nanosecond for each, inner ones first, since
+			    * readers join the series of an instance by its end */
 	__u64 nearest;	   /* slot of the innermost instance of the stack so far, */
 	__u32 current;	   /* one more than its index, */
 	__u32 interrupted; /* and of what a handler has interrupted */
@@ -311,12 +312,12 @@ static long settle_one(__u32 turn, struct settling *c)
 	if (standing == STANDING_LEFT) {
 		if (index + 1 != thread->count)
 			c->is_tangled = thread->is_tangled = 1;
-		end_left(thread, index, c->now, c->cpu);
+		end_left(thread, index, c->now++, c->cpu);
 		return 0;
 	}
 	if (standing == STANDING_SUSPENDED && !open->seen_ns) {
 		open->seen_cpu = c->cpu;
-		open->seen_ns = c->now;
+		open->seen_ns = c->now++;
 	}
 	if (standing == STANDING_SUSPENDED || open->enter_ns > c->later)
 		c->is_tangled = thread->is_tangled = 1;
@@ -353,8 +354,9 @@ static __always_inline void find_stack(struct settling *c, struct task_struct *t
 }
 
 /* Ends the instances that were left, where the thread is at a slot; `threshold` may be next to it.
- */
-__noinline int settle(struct region_thread *given, __u64 slot, __u64 threshold)
+ * `now`: when another one ends here; 0: none does. */
+__noinline int settle(struct region_thread *given, __u64 slot, __u64 threshold, __u64 now,
+		      __u64 cpu)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct region_thread *thread = CHECKED(given);
@@ -365,8 +367,8 @@ __noinline int settle(struct region_thread *given, __u64 slot, __u64 threshold)
 		return 0;
 	c.thread = thread;
 	c.count = thread->count;
-	c.now = bpf_ktime_get_ns();
-	c.cpu = cpu_clock(task);
+	c.now = (now ? now : bpf_ktime_get_ns()) - thread->count;
+	c.cpu = now ? cpu : cpu_clock(task);
 	c.is_handler = is_on_alternate(task, slot);
 	find_stack(&c, task, slot);
 	if (c.is_handler)
@@ -381,13 +383,14 @@ __noinline int settle(struct region_thread *given, __u64 slot, __u64 threshold)
 }
 
 /* The same if there may be any. In most cases there is none, which costs two comparisons. */
-static __always_inline void drop_left(struct region_thread *thread, __u64 slot, __u64 threshold)
+static __always_inline void drop_left(struct region_thread *thread, __u64 slot, __u64 threshold,
+				      __u64 now, __u64 cpu)
 {
 	__u32 count = thread->count;
 
 	if (RARELY(thread->is_tangled) ||
 	    (count && thread->open[BOUNDED(count - 1, REGION_DEPTH)].slot < threshold))
-		settle(thread, slot, threshold);
+		settle(thread, slot, threshold, now, cpu);
 }
 
 /* --- the end of a thread, or of its program ----------------------------------------------------
@@ -408,7 +411,7 @@ static long end_one(__u32 turn, struct ending *c)
 		return 1;
 	index = thread->count - 1;
 	if (thread->open[BOUNDED(index, REGION_DEPTH)].region)
-		end_left(thread, index, c->now, c->cpu);
+		end_left(thread, index, c->now++, c->cpu);
 	else
 		thread->count = index;
 	return 0;

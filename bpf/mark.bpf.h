@@ -113,7 +113,7 @@ int stackd_region_mark(struct pt_regs *ctx)
 	now = bpf_ktime_get_ns();
 	cpu = cpu_clock(task);
 	/* A function at whose slot another is called has been left. */
-	drop_left(thread, ctx->rsp, ctx->rsp + (cookie & STACKD_MARK_ENTRY ? 1 : 0));
+	drop_left(thread, ctx->rsp, ctx->rsp + (cookie & STACKD_MARK_ENTRY ? 1 : 0), now, cpu);
 	has_ended = end_mark(thread, task, ctx, cookie, now, cpu);
 	if (cookie & STACKD_MARK_BEGINS)
 		begin_mark(thread, task, ctx, cookie, now, cpu);

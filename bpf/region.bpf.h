@@ -182,14 +182,14 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 	bool is_part = false;
 
 	if (cookie & (STACKD_ENTRY_LOOP | STACKD_ENTRY_ONCE)) {
-		drop_left(thread, slot, slot - 1);
+		drop_left(thread, slot, slot - 1, 0, 0);
 		open = innermost(thread);
 		if (open && (cookie & STACKD_ENTRY_LOOP) && is_around(open, region, slot))
 			return;
 		is_part = goes_on(thread, open, slot, cookie);
 	}
 	if (!is_part)
-		drop_left(thread, slot, slot + 1);
+		drop_left(thread, slot, slot + 1, 0, 0);
 	/* Functions of MPI call each other: those of Fortran call those of C, and those for files
 	 * send messages. */
 	if ((cookie & STACKD_ENTRY_ONCE) && thread->once) {
@@ -367,7 +367,7 @@ static __noinline bool leave_region(struct region_thread *thread, struct task_st
 
 	if (stays_inside(ctx, kind))
 		return false;
-	drop_left(thread, slot, slot);
+	drop_left(thread, slot, slot, now, cpu);
 	if ((kind & STACKD_EXIT_ONCE) && leads_to_caller(kind))
 		leave_mpi(thread, slot, ctx->rax);
 	open = innermost(thread);

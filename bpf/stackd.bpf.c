@@ -318,6 +318,16 @@ static __always_inline bool needs_daemon(__u32 end)
 
 #define LARGE_RECORD 4096 /* bytes */
 
+/* Large records leave a part of the ring free for small ones: a record of a thread's end, or of a
+ * pass without its stack, always finds room. */
+static __always_inline bool has_room_for_large(__u32 bytes, bool has_small_form)
+{
+	__u64 size = bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE);
+
+	return bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) + bytes <=
+	       (has_small_form ? size / 4 * 3 : size / 16 * 15);
+}
+
 enum source { SOURCE_SAMPLE, SOURCE_REGION, SOURCE_WAIT, SOURCE_WAKER };
 
 static __always_inline enum source source_of(const struct scratch *s, const void *ctx)
@@ -328,16 +338,15 @@ static __always_inline enum source source_of(const struct scratch *s, const void
 }
 
 /* 0 if the record is in the ring. `urgent`: the daemon is to look at once. What the ring has no
- * room for of a region is the caller's to count: a smaller record may find some. For such ones
- * a part of the ring is left free by the large. */
+ * room for of a region is the caller's to count: a smaller record may find some. */
 static __always_inline long send(const void *record, __u32 size, bool urgent, enum source source)
 {
 	__u64 wakes = wake_for(urgent);
 	long err = -1;
 
 	FORGET(size);
-	if (source == SOURCE_REGION && size > LARGE_RECORD && !has_room_for_more(size))
-		return err;
+	if (size > LARGE_RECORD && !has_room_for_large(size, source == SOURCE_REGION))
+		size = ~0u;
 	if (size <= sizeof(struct stackd_stack_record) + STACKD_MAX_KERNEL_FRAMES * 8 +
 			    STACKD_MAX_STACK_BYTES)
 		err = bpf_ringbuf_output(&ring, (void *)record, size,

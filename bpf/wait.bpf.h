@@ -82,7 +82,7 @@ static __noinline int send_life(__u64 pid_tgid, bool is_begun)
 	struct stackd_instance instance = {.region = STACKD_LIFE, .is_begun = is_begun};
 	struct lone_instance record = {};
 
-	fill_lone(&record, pid_tgid, &instance, 0);
+	fill_lone(&record, pid_tgid, &instance, 0, 0, STACKD_END_STACK_CUT);
 	if (bpf_ringbuf_output(&ring, &record, sizeof(record) - 4, BPF_RB_NO_WAKEUP))
 		count_wait(STACKD_WAIT_LIVES_LOST, 1);
 	return 0;
@@ -405,7 +405,7 @@ static __noinline int keep_untraced(struct wait_thread *thread, __u64 pid_tgid, 
 	instance.mean_ns = mean;
 	instance.state = runnable < all; /* it was blocked: this is all that is known of why */
 	time_record(&instance, monotonic_of(ended));
-	fill_lone(&record, pid_tgid, &instance, 0);
+	fill_lone(&record, pid_tgid, &instance, 0, 0, STACKD_END_STACK_CUT);
 	if (bpf_ringbuf_output(&ring, &record, sizeof(record) - 4, BPF_RB_NO_WAKEUP)) {
 		count_wait(STACKD_WAIT_KEPT, 1);
 		count_wait(STACKD_WAIT_LOST_RING, 1);
