@@ -165,12 +165,12 @@ static __always_inline bool is_inside(struct region_thread *thread, struct task_
 
 /* Notes that a sample sees the thread outside of its innermost instances. If it comes back to one,
  * on another stack than now, left.bpf.h finds it out. */
-static __always_inline void note_left(struct region_thread *thread, struct task_struct *task,
-				      __u64 stack_pointer)
+static __noinline int note_left(struct region_thread *thread, struct task_struct *task,
+				__u64 stack_pointer)
 {
 	if (!thread || !thread->count || thread->busy || !stack_pointer ||
 	    is_on_alternate(task, stack_pointer))
-		return;
+		return 0;
 	for (__u32 i = 0; i < SEEN_LEFT && i < thread->count; i++) {
 		struct open_instance *open =
 			&thread->open[BOUNDED(thread->count - 1 - i, REGION_DEPTH)];
@@ -191,6 +191,7 @@ static __always_inline void note_left(struct region_thread *thread, struct task_
 			}
 		}
 	}
+	return 0;
 }
 
 /* Returns the nanoseconds that a sample stands for; 0: it is inside an instance. The first one of a

@@ -320,7 +320,7 @@ static __always_inline bool needs_daemon(__u32 end)
 
 /* Large records leave a part of the ring free for small ones: a record of a thread's end, or of a
  * pass without its stack, always finds room. */
-static __always_inline bool has_room_for_large(__u32 bytes, bool has_small_form)
+static __noinline int has_room_for_large(__u32 bytes, __u32 has_small_form)
 {
 	__u64 size = bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE);
 
@@ -345,7 +345,7 @@ static __always_inline long send(const void *record, __u32 size, bool urgent, en
 	long err = -1;
 
 	FORGET(size);
-	if (size > LARGE_RECORD && !has_room_for_large(size, source == SOURCE_REGION))
+	if (RARELY(size > LARGE_RECORD) && !has_room_for_large(size, source == SOURCE_REGION))
 		size = ~0u;
 	if (size <= sizeof(struct stackd_stack_record) + STACKD_MAX_KERNEL_FRAMES * 8 +
 			    STACKD_MAX_STACK_BYTES)
