@@ -139,7 +139,7 @@ static int decode_model_file(struct decode_load *load, const char *path, struct 
 	int err = 0;
 
 	if (!load->from->is_alone)
-		err = elf_libraries_each(file, path, ELF_LIBRARIES_CACHE, library, &namer);
+		err = elf_libraries_each(file, path, ELF_LIBRARIES_CACHE, NULL, library, &namer);
 	if (err == 0) {
 		err = with_sections ? decode_model_sections(load, path, file) : -ENODATA;
 		is_reported = err == -EBADMSG;

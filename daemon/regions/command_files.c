@@ -85,7 +85,7 @@ static int add_program(struct command_files *files, const char *command)
 	return err;
 }
 
-int command_files_find(const char *command, struct command_files **ret_files)
+int command_files_find(const char *command, const char *folders, struct command_files **ret_files)
 {
 	struct command_files *files = calloc(1, sizeof(*files));
 	int err = files ? add_program(files, command) : -ENOMEM;
@@ -93,8 +93,8 @@ int command_files_find(const char *command, struct command_files **ret_files)
 	for (size_t i = 0; !err && i < files->all.count; i++) {
 		const struct command_file file = files->all.items[i];
 
-		err = elf_libraries_each(file.elf, file.path, ELF_LIBRARIES_CACHE, add_library,
-					 files);
+		err = elf_libraries_each(file.elf, file.path, ELF_LIBRARIES_CACHE, folders,
+					 add_library, files);
 	}
 	if (err) {
 		command_files_free(files);

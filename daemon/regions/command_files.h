@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the files that a command is going to map: its program, the loader and all libraries that
- * these name. What LD_LIBRARY_PATH adds is found when it is mapped. */
+ * these name. */
 #ifndef REGIONS_COMMAND_FILES_H
 #define REGIONS_COMMAND_FILES_H
 
@@ -10,9 +10,10 @@
 
 struct command_files;
 
-/* Finds them, by the command as execvp() takes it. A command that cannot be opened (a script has no
+/* Finds them, by the command as execvp() takes it; `folders` are those of LD_LIBRARY_PATH, NULL:
+ * none. A command that cannot be opened (a script has no
  * program of its own) has no files. 0 or -ENOMEM. */
-int command_files_find(const char *command, struct command_files **ret_files);
+int command_files_find(const char *command, const char *folders, struct command_files **ret_files);
 void command_files_free(struct command_files *files); /* NULL is fine */
 
 /* Returns how many there are, and each by its number; both belong to the files. */

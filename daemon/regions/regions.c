@@ -15,6 +15,8 @@
 #include "daemon/regions/ask_regions.h"
 #include "daemon/regions/command_files.h"
 #include "daemon/regions/command_words.h"
+#include "daemon/regions/file_traits.h"
+#include "daemon/regions/later_libraries.h"
 #include "daemon/regions/mark_spec.h"
 #include "daemon/regions/marks.h"
 #include "daemon/regions/probe.h"
@@ -36,6 +38,7 @@ struct regions {
 	struct variables *variables;	   /* NULL: none */
 	struct command_files *command;	   /* NULL: the target is none */
 	VEC(struct command_files *) words; /* of programs that it starts, and of libraries */
+	char *folders;			   /* LD_LIBRARY_PATH; NULL: none */
 	VEC(struct known_file) files;
 	struct found_regions found;
 	size_t n_attached;  /* of those found */
@@ -202,7 +205,7 @@ static int look_at_path(void *arg, const char *path)
 
 	if (VEC_RESERVE(&r->words, 1))
 		return -ENOMEM;
-	err = command_files_find(path, &files);
+	err = command_files_find(path, r->folders, &files);
 	if (err)
 		return err;
 	r->words.items[r->words.count++] = files;
@@ -218,7 +221,7 @@ static int look_at_command(struct regions *r)
 		return 0;
 	name = r->with.options->command[0];
 	r->is_missing = !command_words_is_there(name);
-	err = command_files_find(name, &r->command);
+	err = command_files_find(name, r->folders, &r->command);
 	if (!err)
 		err = look_at_files(r, r->command,
 				    command_words_is_launcher(name) ? REGION_FILE_LAUNCHER
@@ -238,6 +241,33 @@ static int look_at_given(struct regions *r)
 			err = look_at_path(r, spec->object);
 	}
 	return err;
+}
+
+/* Looks at libraries that the target's programs will load by name, before they are mapped. Of all
+ * programs of a machine that would be too many. */
+static int look_at_later(struct regions *r)
+{
+	const size_t count = r->files.count;
+	int err = 0;
+
+	if (r->with.options->target != TARGET_COMMAND && r->with.options->target != TARGET_PIDS)
+		return 0;
+	for (size_t i = 0; i < count && !err; i++) {
+		const struct known_file file = r->files.items[i];
+
+		if (file_traits_of(file.elf).is_program)
+			err = later_libraries_each(r->specs, r->n_specs, file.elf, file.path,
+						   r->folders, look_at_path, r);
+	}
+	return err;
+}
+
+static void find_folders(struct regions *r)
+{
+	size_t n;
+	const pid_t *pids = target_pids(r->with.target, &n);
+
+	r->folders = later_libraries_folders(r->with.options, n ? pids[0] : 0);
 }
 
 static struct region_check check_of(struct regions *r)
@@ -452,10 +482,13 @@ static enum exit_status look_first(struct regions *r)
 	enum exit_status status;
 	int err = r->with.options->target == TARGET_COMMAND ? leave_out_own(r) : look_at_objects(r);
 
+	find_folders(r);
 	if (!err)
 		err = look_at_command(r);
 	if (!err)
 		err = look_at_given(r);
+	if (!err)
+		err = look_at_later(r);
 	status = err ? STATUS_FAILED : check_specs(r);
 	if (status == STATUS_DONE) /* copies make no function ambiguous */
 		err = look_at_copies(r);
@@ -667,6 +700,7 @@ void regions_free(struct regions *r)
 	found_regions_free(&r->found);
 	free(r->files.items);
 	command_files_free(r->command);
+	free(r->folders);
 	for (size_t i = 0; i < r->words.count; i++)
 		command_files_free(r->words.items[i]);
 	free(r->words.items);

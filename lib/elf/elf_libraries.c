@@ -49,6 +49,8 @@ struct search {
 	uint64_t names[MAX_LIBRARIES];
 	size_t n_names;
 	uint64_t search_path; /* in the strings; 0: none */
+	bool is_runpath;      /* which comes after LD_LIBRARY_PATH, and RPATH before it */
+	const char *folders;  /* LD_LIBRARY_PATH; NULL: none */
 	char *cache;
 	size_t cache_bytes;
 };
@@ -73,7 +75,6 @@ static bool read_dynamic_string(const struct search *s, uint64_t at, char ret_st
 
 static void read_dynamic(struct search *s, uint64_t offset)
 {
-	bool has_runpath = false;
 	Elf64_Dyn row;
 
 	for (size_t i = 0; i < MAX_DYNAMIC; i++) {
@@ -85,9 +86,9 @@ static void read_dynamic(struct search *s, uint64_t offset)
 			s->strings = row.d_un.d_ptr;
 		else if (row.d_tag == DT_NEEDED && s->n_names < MAX_LIBRARIES)
 			s->names[s->n_names++] = row.d_un.d_val;
-		else if (row.d_tag == DT_RUNPATH || (row.d_tag == DT_RPATH && !has_runpath))
+		else if (row.d_tag == DT_RUNPATH || (row.d_tag == DT_RPATH && !s->is_runpath))
 			s->search_path = row.d_un.d_val;
-		has_runpath |= row.d_tag == DT_RUNPATH;
+		s->is_runpath |= row.d_tag == DT_RUNPATH;
 	}
 }
 
@@ -200,20 +201,31 @@ static bool try_own(const struct search *s, const char *folder, size_t len, cons
 	return try_folder(folder, len, name, ret_path);
 }
 
+/* In a list of folders. An empty one is the working directory. */
+static bool find_in_folders(const struct search *s, const char *folders, const char *name,
+			    char ret_path[PATH_MAX])
+{
+	for (const char *at = folders; *at;) {
+		size_t len = strcspn(at, ":;");
+
+		if (try_own(s, len ? at : ".", len ? len : 1, name, ret_path))
+			return true;
+		at += len + (at[len] != '\0');
+	}
+	return false;
+}
+
 static bool find_in_own_path(const struct search *s, const char *name, char ret_path[PATH_MAX])
 {
 	char folders[MAX_NAME];
 
-	if (!s->search_path || !read_dynamic_string(s, s->search_path, folders))
-		return false;
-	for (const char *at = folders; *at;) {
-		size_t len = strcspn(at, ":");
+	return s->search_path && read_dynamic_string(s, s->search_path, folders) &&
+	       find_in_folders(s, folders, name, ret_path);
+}
 
-		if (try_own(s, at, len, name, ret_path))
-			return true;
-		at += len + (at[len] == ':');
-	}
-	return false;
+static bool find_in_given(const struct search *s, const char *name, char ret_path[PATH_MAX])
+{
+	return s->folders && find_in_folders(s, s->folders, name, ret_path);
 }
 
 static bool find(const struct search *s, const char *name, char ret_path[PATH_MAX])
@@ -230,7 +242,11 @@ static bool find(const struct search *s, const char *name, char ret_path[PATH_MA
 		strcpy(ret_path, name); /* MAX_NAME is less */
 		return is_there(ret_path);
 	}
-	if (find_in_own_path(s, name, ret_path))
+	if (!s->is_runpath && find_in_own_path(s, name, ret_path))
+		return true;
+	if (find_in_given(s, name, ret_path))
+		return true;
+	if (s->is_runpath && find_in_own_path(s, name, ret_path))
 		return true;
 	cached = find_in_cache(s, name);
 	if (cached && strlen(cached) < PATH_MAX && is_there(cached)) {
@@ -256,26 +272,60 @@ static void set_folder(struct search *s, const char *path)
 		*slash = '\0';
 }
 
-int elf_libraries_each(const struct elf_file *file, const char *path, const char *cache,
-		       int (*each)(void *arg, const char *name, const char *found), void *arg)
+static void free_search(struct search *s)
+{
+	free(s->cache);
+	free(s);
+}
+
+/* Reads what a search needs, and the loader's path. NULL without memory. */
+static struct search *new_search(const struct elf_file *file, const char *path, const char *cache,
+				 const char *folders, char ret_loader[MAX_NAME])
 {
 	struct search *s = calloc(1, sizeof(*s));
-	char name[MAX_NAME], found[PATH_MAX] = "";
-	int err;
+
+	if (!s)
+		return NULL;
+	s->file = file;
+	s->folders = folders;
+	set_folder(s, path);
+	read_headers(s, ret_loader);
+	if (read_cache(s, cache)) {
+		free_search(s);
+		return NULL;
+	}
+	return s;
+}
+
+int elf_libraries_find(const struct elf_file *file, const char *path, const char *cache,
+		       const char *folders, const char *name, char ret_path[PATH_MAX])
+{
+	char loader[MAX_NAME];
+	struct search *s = new_search(file, path, cache, folders, loader);
+	bool is_found = s && strlen(name) < MAX_NAME && find(s, name, ret_path);
 
 	if (!s)
 		return -ENOMEM;
-	s->file = file;
-	set_folder(s, path);
-	read_headers(s, name);
-	err = read_cache(s, cache);
-	if (err == 0 && *name)
+	free_search(s);
+	return is_found ? 0 : -ENOENT;
+}
+
+int elf_libraries_each(const struct elf_file *file, const char *path, const char *cache,
+		       const char *folders,
+		       int (*each)(void *arg, const char *name, const char *found), void *arg)
+{
+	char name[MAX_NAME], found[PATH_MAX] = "";
+	struct search *s = new_search(file, path, cache, folders, name);
+	int err = 0;
+
+	if (!s)
+		return -ENOMEM;
+	if (*name)
 		err = each(arg, name, find(s, name, found) ? found : NULL);
 	for (size_t i = 0; err == 0 && i < s->n_names; i++) {
 		if (read_dynamic_string(s, s->names[i], name))
 			err = each(arg, name, find(s, name, found) ? found : NULL);
 	}
-	free(s->cache);
-	free(s);
+	free_search(s);
 	return err;
 }

@@ -2,13 +2,16 @@
 /*
  * The loader and libraries that a program or library names (PT_INTERP, DT_NEEDED), looked up in the
  * order of ld.so(8): in the file's own search path, in the loader's cache, in the default folders.
- * LD_LIBRARY_PATH is left out: it belongs to the environment of a run, not to the file.
+ * LD_LIBRARY_PATH belongs to the environment of a run, not to the file: callers that know it give
+ * its folders.
  *
  * The file is not trusted: an inconsistent table ends the list, and names are bounded. The named
  * files are only looked for, never run.
  */
 #ifndef ELF_ELF_LIBRARIES_H
 #define ELF_ELF_LIBRARIES_H
+
+#include <limits.h>
 
 #include "elf/elf_file.h"
 
@@ -17,9 +20,15 @@
 /* Calls `each` with the name and the path of the loader and of every library that `file` names, in
  * its order; the path is NULL if the file was not found. Both strings live until `each` returns. A
  * nonzero result of `each` stops the calls and is returned. `path` is that of the file itself, for
- * "$ORIGIN"; `cache` that of the loader's cache, which need not exist. Returns 0 (a static file
- * names nothing) or -ENOMEM. */
+ * "$ORIGIN"; `cache` that of the loader's cache, which need not exist; `folders` those of
+ * LD_LIBRARY_PATH, NULL: none. Returns 0 (a static file names nothing) or -ENOMEM. */
 int elf_libraries_each(const struct elf_file *file, const char *path, const char *cache,
+		       const char *folders,
 		       int (*each)(void *arg, const char *name, const char *found), void *arg);
+
+/* Finds the file that the loader opens where `file` calls dlopen() with a name. 0; -ENOENT; or
+ * -ENOMEM. */
+int elf_libraries_find(const struct elf_file *file, const char *path, const char *cache,
+		       const char *folders, const char *name, char ret_path[PATH_MAX]);
 
 #endif

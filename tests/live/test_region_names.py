@@ -147,6 +147,8 @@ int main(int argc, char **argv)
 }
 """
 
+BY_NAME = LOADS.replace("argv[1]", '"libbyname.so"').replace("argc > 1 ? ", "").replace(" : 0;", ";", 1)
+
 
 def build(folder, name, text, *options, ending=".c", compiler=None):
     source = os.path.join(folder, name + ending)
@@ -317,3 +319,22 @@ def region_names_loaded():
         program = build(folder, "loads", LOADS, "-ldl")
         check_visits(folder, "in_library@" + library, 50, program, library)
         check_visits(folder, "in_library@./libloaded.so", 50, program, library, cwd=folder)
+
+
+@live
+def test_region_names_by_name():
+    """A library that is loaded by its bare name is probed before its first pass, whether its name
+    is given or not: found by the program's own search path, or by that of the environment, which
+    the command may set."""
+    with scratch() as folder:
+        os.mkdir(folder + "/lib")
+        build(folder + "/lib", "libbyname.so", LOADED, "-shared", "-fPIC", ending=".so.c")
+        own = build(folder, "own", BY_NAME, "-ldl", "-Wl,--enable-new-dtags,-rpath,$ORIGIN/lib")
+        plain = build(folder, "plain", BY_NAME, "-ldl")
+        variable = "LD_LIBRARY_PATH=" + folder + "/lib"
+        for region in "in_library@libbyname.so", "in_library":
+            check_visits(folder, region, 50, own)
+            check_visits(folder, region, 50, "env", variable, plain)
+        check_visits(folder, "in_library", 50, "sh", "-c", "%s %s" % (variable, plain))
+        check_visits(folder, "in_library", 50, plain,
+                     env=dict(os.environ, LD_LIBRARY_PATH=folder + "/lib"))

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "elf/elf_libraries.h"
+#include "elf/library_names.h"
 
 #define MAX 64
 
@@ -27,6 +28,7 @@ static struct found {
 	char name[MAX][64], path[MAX][256];
 	size_t n;
 	int answer;
+	const char *folders;
 } f;
 
 static char folder[32];
@@ -87,7 +89,7 @@ static int look(const char *path, const char *cache)
 	close(fd);
 	if (err < 0)
 		return err;
-	err = elf_libraries_each(file, path, cache, keep, NULL);
+	err = elf_libraries_each(file, path, cache, f.folders, keep, NULL);
 	elf_file_free(file);
 	return err;
 }
@@ -135,6 +137,58 @@ static void default_folders_without_cache(void **state)
 	assert_int_equal(look("/proc/self/exe", in_folder("none")), 0);
 	dl_iterate_phdr(is_found, &right);
 	assert_int_equal(right, 2);
+}
+
+/* The folders of LD_LIBRARY_PATH, of which some are not there. */
+static void folders_of_the_environment(void **state)
+{
+	char folders[64], found[PATH_MAX];
+	struct elf_file *file;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(elf_file_open(fd, &file), 0);
+	close(fd);
+	write_file("libgiven.so", "x", 1);
+	snprintf(folders, sizeof(folders), "/nowhere:%s", folder);
+	assert_int_equal(elf_libraries_find(file, "/proc/self/exe", ELF_LIBRARIES_CACHE, folders,
+					    "libgiven.so", found),
+			 0);
+	assert_string_equal(found, in_folder("libgiven.so"));
+	assert_int_equal(elf_libraries_find(file, "/proc/self/exe", ELF_LIBRARIES_CACHE, NULL,
+					    "libgiven.so", found),
+			 -ENOENT);
+	assert_int_equal(elf_libraries_find(file, "/proc/self/exe", ELF_LIBRARIES_CACHE, folders,
+					    "libc.so.6", found),
+			 0);
+	elf_file_free(file);
+}
+
+static int take_literal(void *arg, const char *name)
+{
+	unsigned *seen = arg;
+
+	*seen |= !strcmp(name, "libliteral.so.7") ? 1 : 0;
+	*seen |= strchr(name, '/') || !strcmp(name, "with space.so") ? 2 : 0;
+	return 0;
+}
+
+static const char *volatile literals[] = {"libliteral.so.7", "folder/libnot.so", "with space.so"};
+
+/* This program's own strings. */
+static void names_among_strings(void **state)
+{
+	unsigned seen = 0;
+	struct elf_file *file;
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	(void)state;
+	assert_non_null(literals[0]);
+	assert_int_equal(elf_file_open(fd, &file), 0);
+	close(fd);
+	assert_int_equal(library_names_each(file, take_literal, &seen), 0);
+	assert_int_equal(seen, 1);
+	elf_file_free(file);
 }
 
 /* --- made files ------------------------------------------------------------------------------ */
@@ -294,7 +348,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(libraries_of_this_program),  T(default_folders_without_cache),
 		T(search_path_of_file),	       T(cache_of_libraries),
-		T(forged_tables_are_harmless),
+		T(forged_tables_are_harmless), T(folders_of_the_environment),
+		T(names_among_strings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
