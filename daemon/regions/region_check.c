@@ -52,9 +52,10 @@ static size_t count_files(const struct region_check *c, const struct region_spec
 	return n;
 }
 
-/* Says where a function is inlined in a file. Returns whether it is. */
+/* Says where a function is inlined in a file: it has no code of its own, or `is_unused` code.
+ * Returns whether it is. */
 static bool log_inlined(const struct region_check *c, const struct region_spec *spec,
-			const struct known_file *file)
+			const struct known_file *file, bool is_unused)
 {
 	struct region_inlined inlined;
 	char list[REGION_INLINED_MOST * (REGION_INLINED_BYTES + 16)] = "";
@@ -65,23 +66,24 @@ static bool log_inlined(const struct region_check *c, const struct region_spec *
 	for (uint32_t i = 0; i < inlined.count && i < REGION_INLINED_MOST; i++)
 		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s:%" PRIu32,
 					i ? ", " : "", inlined.files[i], inlined.lines[i]);
-	log_error("%s: it is inlined wherever %s calls it (%s%s): measure lines "
-		  "(NAME=FILE:LINE..FILE:LINE), or build it with "
-		  "__attribute__((noinline)) or -fno-inline",
-		  spec->title, file->path, list,
-		  inlined.count > REGION_INLINED_MOST ? ", ..." : "");
+	log_message(is_unused ? LOG_PRIORITY_WARNING : LOG_PRIORITY_ERROR,
+		    "%s: %sit is inlined wherever %s calls it (%s%s): measure lines "
+		    "(NAME=FILE:LINE..FILE:LINE), or build it with "
+		    "__attribute__((noinline)) or -fno-inline",
+		    spec->title, is_unused ? "no pass, since " : "", file->path, list,
+		    inlined.count > REGION_INLINED_MOST ? ", ..." : "");
 	return true;
 }
 
 /* Looks into programs, and into libraries that are asked for. */
-static bool is_inlined(const struct region_check *c, const struct region_spec *spec)
+static bool is_inlined(const struct region_check *c, const struct region_spec *spec, bool is_unused)
 {
 	for (size_t i = 0; i < c->n_files; i++) {
 		const struct known_file *file = &c->files[i];
 		bool is_asked = file->kind < REGION_FILE_LIBRARY || spec->object;
 
 		if (is_asked && region_spec_may_be_in(spec, file->path) &&
-		    log_inlined(c, spec, file))
+		    log_inlined(c, spec, file, is_unused))
 			return true;
 	}
 	return false;
@@ -90,7 +92,7 @@ static bool is_inlined(const struct region_check *c, const struct region_spec *s
 static void log_none(const struct region_check *c, const struct region_spec *spec, size_t n,
 		     const struct known_file *stripped)
 {
-	if (is_inlined(c, spec))
+	if (is_inlined(c, spec, false))
 		return;
 	if (stripped && (n == 1 || stripped->kind != REGION_FILE_LIBRARY))
 		log_error("%s: %s is stripped: install its debug symbols, or give a "
@@ -257,6 +259,23 @@ int region_check_again(const struct region_check *c, size_t before)
 	return 0;
 }
 
+/* Whether none of the functions of a specification that are measured was entered. */
+static bool was_unused(const struct region_check *c, size_t spec)
+{
+	bool is_measured = false;
+
+	for (size_t i = 0; i < c->found->found.count; i++) {
+		const struct found_region *f = &c->found->found.items[i];
+
+		if (f->spec != spec || f->is_left_out || f->error)
+			continue;
+		is_measured = true;
+		if (c->was_entered(c->arg, i))
+			return false;
+	}
+	return is_measured;
+}
+
 enum exit_status region_check_last(const struct region_check *c)
 {
 	enum exit_status status = STATUS_DONE;
@@ -266,6 +285,8 @@ enum exit_status region_check_last(const struct region_check *c)
 		const struct known_file *stripped;
 		size_t n = count_files(c, spec, &stripped);
 
+		if (spec->function && !spec->is_glob && was_unused(c, i))
+			is_inlined(c, spec, true);
 		if (!c->is_command || !spec->function || (!n && spec->object) || count_of(c, i))
 			continue;
 		log_none(c, spec, n, stripped);

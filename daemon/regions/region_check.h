@@ -30,6 +30,8 @@ struct region_check { /* all borrowed */
 	size_t n_files;
 	struct worker *worker; /* looks for inlined functions */
 	bool is_command;       /* the target is a command, whose programs may be started later */
+	bool (*was_entered)(void *arg, size_t index); /* a function, by its index in `found` */
+	void *arg;
 };
 
 /* Checks before the target starts. Logs; returns the status to exit with. A function that may be in

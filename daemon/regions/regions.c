@@ -270,6 +270,17 @@ static void find_folders(struct regions *r)
 	r->folders = later_libraries_folders(r->with.options, n ? pids[0] : 0);
 }
 
+/* Whether the kernel half has met an entry of a function. Where it cannot tell: yes. */
+static bool was_entered(void *arg, size_t index)
+{
+	const struct regions *r = arg;
+	const uint32_t number = (uint32_t)index + 1;
+	uint32_t state;
+
+	return bpf_map_lookup_elem(r->kernel.off_fd, &number, &state) ||
+	       state != STACKD_REGION_IS_MEASURED;
+}
+
 static struct region_check check_of(struct regions *r)
 {
 	return (struct region_check){.specs = r->specs,
@@ -278,7 +289,9 @@ static struct region_check check_of(struct regions *r)
 				     .files = r->files.items,
 				     .n_files = r->files.count,
 				     .worker = r->with.worker,
-				     .is_command = r->with.options->target == TARGET_COMMAND};
+				     .is_command = r->with.options->target == TARGET_COMMAND,
+				     .was_entered = was_entered,
+				     .arg = r};
 }
 
 /* Nothing is said of a command that is not there: target_start() says it. */

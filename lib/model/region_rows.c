@@ -263,6 +263,20 @@ static uint32_t find_clone(const struct maker *m, const struct profile_symbol *s
 	return (uint32_t)rows->regions.count;
 }
 
+/* Returns the length of a function's name in the source, without what clones have. A function
+ * within another one (GNU C) is linked with a number: "inner.0". */
+static size_t source_length(const char *name, size_t base)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$";
+	size_t len = strspn(name, plain);
+
+	if (!name[base] && len && name[len] == '.' && name[len + 1] &&
+	    !name[len + 1 + strspn(name + len + 1, "0123456789")])
+		return len;
+	return base;
+}
+
 static struct region_row *region_of(struct maker *m, const struct profile_symbol *symbol,
 				    uint32_t part, uint32_t *ret_index)
 {
@@ -280,7 +294,7 @@ static struct region_row *region_of(struct maker *m, const struct profile_symbol
 	*ret_index = index;
 	if (index < rows->regions.count)
 		return &rows->regions.items[index];
-	name = strndup(symbol->name, base);
+	name = strndup(symbol->name, source_length(symbol->name, base));
 	if (!name || VEC_RESERVE(&rows->regions, 1)) {
 		free(name);
 		return NULL;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Which functions a name of a region means, in which files, and what is said of the others."""
 
+import json
 import os
 import shutil
 
@@ -338,3 +339,55 @@ def test_region_names_by_name():
         check_visits(folder, "in_library", 50, "sh", "-c", "%s %s" % (variable, plain))
         check_visits(folder, "in_library", 50, plain,
                      env=dict(os.environ, LD_LIBRARY_PATH=folder + "/lib"))
+
+
+NESTED = """static volatile int sum;
+#define NOINLINE __attribute__((noinline))
+NOINLINE int one(int n)
+{
+	NOINLINE int inner(int x) { sum += x + n; return sum; }
+	int last = 0;
+	for (int i = 0; i < 10; i++)
+		last += inner(i);
+	return last;
+}
+NOINLINE int two(int n)
+{
+	NOINLINE int inner(int x) { sum -= x + n; return sum; }
+	int last = 0;
+	for (int i = 0; i < 20; i++)
+		last += inner(i);
+	return last;
+}
+int main(void) { return one(1) + two(2) == 7; }
+"""
+UNUSED = """static volatile int sum;
+int work(int x) { sum += x; return sum; }
+int main(void)
+{
+	for (int i = 0; i < 80; i++)
+		work(i);
+	return sum < 0;
+}
+"""
+
+
+@live
+def test_region_names_nested():
+    """Functions within functions (GNU C) have their names in the source: each has its own row."""
+    with scratch() as folder:
+        program = build(folder, "nested", NESTED, compiler="gcc")
+        recording, _ = record(folder + "/n.db", "--region", "inner@nested", "--", program)
+        shown = json.loads(recording.text("report", "--view", "regions", "--json"))
+        check(sorted((row["name"], row["visits"]) for row in shown["regions"]) ==
+              [("inner", 10), ("inner", 20)], "rows", shown)
+
+
+@live
+def test_region_names_unused():
+    """A function whose code nobody calls, since all calls are inlined, is said to be."""
+    with scratch() as folder:
+        program = build(folder, "unused", UNUSED, "-O2", "-g", compiler="gcc")
+        result = run(STACKD, "-q", "-o", folder + "/u.db", "--region", "work@unused", "--", program)
+        check("no pass, since it is inlined" in result.err and "unused.c:6" in result.err,
+              "not said", result.err)
