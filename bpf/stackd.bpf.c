@@ -380,6 +380,14 @@ static __always_inline __u32 kernel_frames(const struct scratch *s, struct bpf_p
 	return got > 0 && got <= STACKD_MAX_KERNEL_FRAMES * 8 ? (__u64)got / 8 : 0;
 }
 
+static __always_inline void read_below(struct stackd_stack_record *record)
+{
+	const void *at = (const void *)(record->regs.r[STACKD_REG_RSP] - 8);
+
+	if (bpf_probe_read_user(&record->below, sizeof(record->below), at))
+		record->below = 0;
+}
+
 /* The record for the daemon to walk. */
 static __always_inline void send_stack(struct scratch *s, struct bpf_perf_event_data *ctx)
 {
@@ -394,6 +402,7 @@ static __always_inline void send_stack(struct scratch *s, struct bpf_perf_event_
 		stack = copy_stack(s, kernel * 8);
 		restore_copy(s, record->regs.r[STACKD_REG_RSP], kernel * 8, stack);
 		record->leaf = leaf_at(record->regs.r[STACKD_REG_RIP]);
+		read_below(record);
 	}
 	record->stack_bytes = stack;
 	if (stack)

@@ -55,7 +55,7 @@
 #include "stackd_counters.h" /* the counters of losses and cost; */
 #include "stackd_mpi.h"	     /* what functions of MPI do */
 
-#define STACKD_ABI_VERSION 20
+#define STACKD_ABI_VERSION 21
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -409,6 +409,7 @@ struct stackd_stack_record {
 	__u64 stack_end;   /* address; 0: not known */
 	__u32 more_holes;  /* 0 in the ring */
 	__u32 pad;
+	__u64 below; /* the word below the stack pointer, which few functions use; 0: not known */
 	struct stackd_mapping unknown;
 	struct stackd_instance instance;
 	struct stackd_regs regs; /* of user mode, at the sample or at the entry into the kernel */
@@ -698,7 +699,7 @@ _Static_assert(sizeof(struct stackd_part) == 24, "stackd_part is shared");
 _Static_assert(sizeof(struct stackd_inode) == 24, "stackd_inode is shared");
 _Static_assert(sizeof(struct stackd_mapping) == 48, "stackd_mapping is shared");
 _Static_assert(sizeof(struct stackd_instance) == 56, "stackd_instance is shared");
-_Static_assert(sizeof(struct stackd_stack_record) == 328, "stackd_stack_record is shared");
+_Static_assert(sizeof(struct stackd_stack_record) == 336, "stackd_stack_record is shared");
 _Static_assert(sizeof(struct stackd_more_stack) == 64, "stackd_more_stack is shared");
 _Static_assert(!(STACKD_KIND_MASK &
 		 (STACKD_HAS_INSTANCE | STACKD_HAS_PID | STACKD_HAS_PERIOD | STACKD_HAS_CGROUP)),

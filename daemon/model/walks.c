@@ -293,6 +293,7 @@ static struct walk_input input_of(const struct stackd_stack_record *record,
 		.stack =
 			(const uint8_t *)(record_kernel(&record->header) + record->header.n_kernel),
 		.stack_bytes = record->stack_bytes,
+		.below = record->below,
 		.stack_cut = record->header.flags & STACKD_STACK_CUT,
 		.stack_end = record->stack_end,
 		.stack_holes = record->holes,

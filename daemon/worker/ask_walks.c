@@ -309,6 +309,7 @@ void ask_walks_put(struct ask_walks *w, const struct walk_input *in, size_t max_
 					     .stack_start = in->stack_start,
 					     .stack_end = in->stack_end,
 					     .stack_holes = in->stack_holes,
+					     .below = in->below,
 					     .known = in->known,
 					     .leaf = in->leaf,
 					     .max_frames = (uint32_t)max_frames,

@@ -263,6 +263,7 @@ static int read_input(struct buf_reader *request, struct walk_behind *behind, st
 	in->stack_cut = wire.stack_cut;
 	in->stack_end = wire.stack_end;
 	in->stack_holes = wire.stack_holes;
+	in->below = wire.below;
 	in->leaf = (enum stackd_leaf)wire.leaf;
 	in->known = wire.known;
 	in->is_return = wire.is_return;

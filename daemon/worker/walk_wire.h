@@ -23,12 +23,12 @@ struct walk_wire_head {
  * stackd_code_mark [code_count], at most STACKD_MAX_CODE, and the stack, none of them aligned. */
 struct walk_wire_input {
 	struct stackd_regs regs;
-	uint64_t stack_start, stack_end, stack_holes;
+	uint64_t stack_start, stack_end, stack_holes, below;
 	uint32_t known, leaf, max_frames;
 	uint32_t code_count, more_holes;
 	uint8_t stack_cut, is_return, has_code, padding;
 };
-_Static_assert(sizeof(struct walk_wire_input) == sizeof(struct stackd_regs) + 48,
+_Static_assert(sizeof(struct walk_wire_input) == sizeof(struct stackd_regs) + 56,
 	       "no hidden padding");
 
 /* WIRE_WALKS: many walks, each with its length, u32, before its head. The reply has a part for

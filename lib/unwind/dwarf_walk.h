@@ -43,6 +43,7 @@ struct walk_input {
 	struct stackd_regs regs;
 	const uint8_t *stack; /* the bytes from regs.r[STACKD_REG_RSP] upwards; borrowed */
 	size_t stack_bytes;
+	uint64_t below;	      /* the word before them; 0: not known */
 	bool stack_cut;	      /* there is more stack above than was copied */
 	uint64_t stack_end;   /* address where the stack ends; 0: not known */
 	uint64_t stack_holes; /* bit i: page i of the stack, the stack pointer's being 0, was not

@@ -58,7 +58,7 @@ static enum stackd_end_reason fast_cfa(const struct stackd_rule *rule, const str
 	if (rule->cfa == STACKD_CFA_PLT) {
 		at += (s->r[STACKD_REG_RIP] & 15) >= (uint64_t)rule->cfa_add ? 8 : 0;
 	} else if (rule->cfa == STACKD_CFA_DEREF) {
-		if (!walk_memory_read8(m, at, &at))
+		if (!walk_memory_read_kept(m, at, &at))
 			return walk_memory_reason(m, at);
 		at += (uint64_t)(int64_t)rule->cfa_add;
 	}
@@ -117,7 +117,7 @@ static enum stackd_end_reason step_fast(const struct walk_rule *rule, const stru
 	if (!makes_progress(s, cfa, is_anywhere))
 		return STACKD_END_NO_PROGRESS;
 	slot = cfa + (uint64_t)(int64_t)rule->fast.ra_offset;
-	if (!walk_memory_read8(m, slot, &pc))
+	if (!walk_memory_read_kept(m, slot, &pc))
 		return is_anywhere && !rule->is_signal ? STACKD_END_STACK_SWITCH
 						       : walk_memory_reason(m, slot);
 	restore_saved(&rule->fast, m, s, cfa);
@@ -158,6 +158,8 @@ static bool read_watched(void *arg, uint64_t address, size_t bytes, uint64_t *re
 	struct watched_memory *w = arg;
 	uint64_t at = address - w->memory->start, value = 0;
 
+	if (bytes == 8 && walk_memory_read_kept(w->memory, address, ret_value))
+		return true;
 	if (w->memory->len < bytes || at > w->memory->len - bytes ||
 	    walk_memory_is_hole(w->memory, address) ||
 	    walk_memory_is_hole(w->memory, address + bytes - 1)) {

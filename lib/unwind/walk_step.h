@@ -26,6 +26,8 @@ struct walk_memory {
 	uint64_t end;		    /* address where the stack ends; 0: not known */
 	const uint64_t *more_holes; /* n_more_holes of them, as stack_more_holes; borrowed */
 	size_t n_more_holes;
+	uint64_t below; /* the word below `start`, if that is the leaf's stack pointer; 0: not known
+			 */
 };
 
 struct walk_state {
@@ -61,6 +63,17 @@ static inline bool walk_memory_read8(const struct walk_memory *m, uint64_t addre
 	    walk_memory_is_hole(m, address + 7))
 		return false;
 	memcpy(ret_value, m->bytes + at, 8);
+	return true;
+}
+
+/* As walk_memory_read8(), of what a function keeps its CFA or return address in: that may be below
+ * the stack pointer (OpenSSL's SHA-512, OCaml's caml_c_call). */
+static inline bool walk_memory_read_kept(const struct walk_memory *m, uint64_t address,
+					 uint64_t *ret_value)
+{
+	if (!m->below || address != m->start - 8)
+		return walk_memory_read8(m, address, ret_value);
+	*ret_value = m->below;
 	return true;
 }
 

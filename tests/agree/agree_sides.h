@@ -91,7 +91,7 @@ static inline void side_of_daemon(const struct walk_rule *rule, const uint64_t *
 				  uint32_t known, struct side *ret)
 {
 	struct walk_memory memory = {
-		agree_memory, AGREE_MEMORY_START, AGREE_MEMORY_BYTES, false, 0, 0, NULL, 0};
+		agree_memory, AGREE_MEMORY_START, AGREE_MEMORY_BYTES, false, 0, 0, NULL, 0, 0};
 	struct walk_state state = {.known = known | 1u << STACKD_REG_RIP,
 				   .may_be_at_cfa = known == SIDE_LEAF};
 

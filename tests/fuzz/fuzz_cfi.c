@@ -65,7 +65,8 @@ static struct cfi_sections make_sections(const uint8_t *data, size_t size)
 static void check_step(const struct walk_rule *rule)
 {
 	static uint64_t stack[64];
-	struct walk_memory memory = {(uint8_t *)stack, STACK, sizeof(stack), false, 0, 0, NULL, 0};
+	struct walk_memory memory = {
+		(uint8_t *)stack, STACK, sizeof(stack), false, 0, 0, NULL, 0, 0};
 	struct walk_state state = {.known = WALK_KNOWN_ALL};
 
 	for (size_t i = 0; i < 64; i++)

@@ -119,7 +119,8 @@ static size_t find_section(const uint8_t *file, const char *name, size_t *ret_le
 static void use_bytes(const uint8_t *bytes, size_t size)
 {
 	uint64_t stack[64];
-	struct walk_memory memory = {(uint8_t *)stack, 0x7000, sizeof(stack), false, 0, 0, NULL, 0};
+	struct walk_memory memory = {
+		(uint8_t *)stack, 0x7000, sizeof(stack), false, 0, 0, NULL, 0, 0};
 	struct cfi_index *index = NULL;
 	struct elf_file *file = NULL;
 

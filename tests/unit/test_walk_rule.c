@@ -50,7 +50,8 @@ static void test_slow_rule(void **state)
 					  2,	0x33, 0x1c, 0x09, 12, 0, 0x10, 16, 2,	 0x77, 0};
 	struct walk_state s = {.known = WALK_KNOWN_ALL, .may_be_at_cfa = true};
 	uint64_t stack[8] = {0x1234, 0, 2, 3, 4, 5, 6, 7};
-	struct walk_memory memory = {(uint8_t *)stack, 0x7000, sizeof(stack), false, 0, 0, NULL, 0};
+	struct walk_memory memory = {
+		(uint8_t *)stack, 0x7000, sizeof(stack), false, 0, 0, NULL, 0, 0};
 	struct one_rule r;
 
 	(void)state;
@@ -74,6 +75,46 @@ static void test_slow_rule(void **state)
 	free_rule(&r);
 }
 
+/* Some functions keep their CFA, or their return address, in the word below the stack pointer. A
+ * caller's frame has none there that the copy knows. */
+static void test_word_below(void **state)
+{
+	static const uint8_t popped[] = {0x0e, 0}; /* ra = *(rsp - 8) */
+	static const uint8_t kept[] = {0x0f, 5,	   0x77, 0x78,
+				       0x06, 0x23, 8}; /* CFA = *(rsp - 8) + 8 */
+	uint64_t stack[4] = {0, 0, 0x5678, 0};
+	struct walk_memory memory = {
+		(uint8_t *)stack, 0x7000, sizeof(stack), false, 0, 0, NULL, 0, 0};
+	struct walk_state s;
+	struct one_rule r;
+
+	(void)state;
+	for (int has_word = 0; has_word < 2; has_word++) {
+		s = (struct walk_state){.known = WALK_KNOWN_ALL, .may_be_at_cfa = true};
+		s.r[STACKD_REG_RSP] = 0x7000;
+		memory.below = has_word ? 0x1234 : 0;
+		make_rule(&r, good_cie, sizeof(good_cie), popped, sizeof(popped));
+		assert_int_equal(walk_step(&r.rule, &memory, &s),
+				 has_word ? WALK_GOES_ON : STACKD_END_UNREADABLE);
+		if (has_word)
+			assert_int_equal(s.r[STACKD_REG_RIP], 0x1234);
+		free_rule(&r);
+		s = (struct walk_state){.known = WALK_KNOWN_ALL, .may_be_at_cfa = true};
+		s.r[STACKD_REG_RSP] = 0x7000;
+		memory.below = has_word ? 0x7010 : 0;
+		make_rule(&r, good_cie, sizeof(good_cie), kept, sizeof(kept));
+		assert_int_equal(walk_step(&r.rule, &memory, &s),
+				 has_word ? WALK_GOES_ON : STACKD_END_UNREADABLE);
+		if (has_word)
+			assert_int_equal(s.r[STACKD_REG_RIP], 0x5678);
+		s.r[STACKD_REG_RSP] = 0x7008; /* not the leaf's */
+		s.known = WALK_KNOWN_ALL;
+		stack[0] = 0;
+		assert_int_not_equal(walk_step(&r.rule, &memory, &s), WALK_GOES_ON);
+		free_rule(&r);
+	}
+}
+
 /* A row whose CFA makes no sense has no rule; a register's expression that makes none loses that
  * register only. */
 static void test_senseless_expressions(void **state)
@@ -87,7 +128,8 @@ static void test_senseless_expressions(void **state)
 	static const uint8_t rbp[] = {0x10, 6, 2, 0xf0, 0};
 	struct walk_state s = {.known = WALK_KNOWN_ALL, .may_be_at_cfa = true};
 	uint64_t stack[2] = {0x1234};
-	struct walk_memory memory = {(uint8_t *)stack, 0x7000, sizeof(stack), false, 0, 0, NULL, 0};
+	struct walk_memory memory = {
+		(uint8_t *)stack, 0x7000, sizeof(stack), false, 0, 0, NULL, 0, 0};
 	struct one_rule r;
 
 	(void)state;
@@ -113,7 +155,8 @@ static void test_saved_via_register(void **state)
 {
 	static const uint8_t program[] = {0x0f, 3, 0x76, 0x78, 0x06, 0x10, 6, 2, 0x76, 0};
 	uint64_t stack[8] = {[2] = 0x7030, [3] = 0xbb, [5] = 0x1234};
-	struct walk_memory memory = {(uint8_t *)stack, 0x7000, sizeof(stack), false, 0, 0, NULL, 0};
+	struct walk_memory memory = {
+		(uint8_t *)stack, 0x7000, sizeof(stack), false, 0, 0, NULL, 0, 0};
 	struct one_rule r;
 
 	(void)state;
@@ -251,6 +294,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_slow_rule),
+		cmocka_unit_test(test_word_below),
 		cmocka_unit_test(test_senseless_expressions),
 		cmocka_unit_test(test_saved_via_register),
 		cmocka_unit_test(test_lowest_signal_frame),
