@@ -376,6 +376,19 @@ static int load_part(struct tables *t, const struct object *object, struct recip
 	return err;
 }
 
+/* Whether the rest of a table, of which a part took so long, is to come after others. */
+static bool gives_way(struct tables *t, uint64_t spent_ns)
+{
+	bool has_others;
+
+	pthread_mutex_lock(&t->lock);
+	has_others = t->first != NULL;
+	if (has_others && t->serving)
+		t->serving->spent_ns += spent_ns;
+	pthread_mutex_unlock(&t->lock);
+	return has_others;
+}
+
 /* Compiles and loads the recipes of a request's object. 0, also for an object without a readable
  * file, which has no recipes; else an error of room_take(). */
 static int load_object(struct tables *t, const struct request *r)
@@ -386,8 +399,11 @@ static int load_object(struct tables *t, const struct request *r)
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
 	int err = 0;
 
-	if (is_large(object) && !has_part(t, number))
+	if (is_large(object) && !has_part(t, number)) {
 		err = load_part(t, object, &table);
+		if (!err && !table && gives_way(t, clock_ns(CLOCK_MONOTONIC) - start))
+			err = -ECANCELED;
+	}
 	if (r->has_key && has_part(t, number))
 		make_known(t, &r->key, number);
 	if (err != -ECANCELED && !table)
