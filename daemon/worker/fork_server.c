@@ -212,6 +212,24 @@ static void keep(int socket, fork_server_run_fn *run)
 		;
 }
 
+/* Makes the socket number 3, and /dev/null those before it, which workers have, too: what a library
+ * writes to its standard error must not reach stackd as an answer. Closes all others. Both are
+ * moved away from these numbers first, as the one can have the other's. Returns the socket. */
+static int take_first_descriptors(int socket)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int away = fcntl(null, F_DUPFD_CLOEXEC, 4);
+
+	socket = dup2(fcntl(socket, F_DUPFD_CLOEXEC, 4), 3);
+	dup2(away, 0);
+#ifndef __SANITIZE_ADDRESS__
+	dup2(away, 1);
+	dup2(away, 2);
+#endif
+	close_range(4, ~0u, 0);
+	return socket;
+}
+
 /*
  * Ends when stackd's end of the socket is closed, and by no signal of a terminal or of systemd, so
  * that the last samples have their names.
@@ -225,20 +243,13 @@ static void be_keeper(int socket, fork_server_run_fn *run)
 {
 	static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,	 SIGQUIT, SIGTSTP,
 				      SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM};
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	unsigned gaps;
 
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
 		signal(ignored[i], SIG_IGN);
 	setpgid(0, 0);
 	prctl(PR_SET_NAME, "stackd-worker", 0, 0, 0);
-	socket = dup2(socket, 3);
-	null = dup2(null, 0);
-#ifndef __SANITIZE_ADDRESS__
-	dup2(null, 1);
-	dup2(null, 2);
-#endif
-	close_range(4, ~0u, 0);
+	socket = take_first_descriptors(socket);
 	if (getpriority(PRIO_PROCESS, 0) == 0)
 		setpriority(PRIO_PROCESS, 0, PRIORITY);
 	gaps = sandbox_fork_server();
