@@ -13,7 +13,9 @@
 #include "message.h"
 #include "options.h"
 #include "output.h"
+#include "model/namesakes.h"
 #include "tag_input.h"
+#include "tagset/tagset_reader.h"
 #include "terminal.h"
 
 #define CMD_DIFF_LIMIT 0.1 /* %, of text: JSON has everything by default */
@@ -176,15 +178,53 @@ static int explain(const struct cmd_diff *args, const struct tagset_diff *diff, 
 	return err == -ENODATA || err == -ENOENT ? CMD_NO_SAMPLES : CMD_FAILED;
 }
 
-static int compare(const struct cmd_diff *args, const struct tagset *set)
+/* Both sides as one recording, for the functions of one name in it. */
+struct cmd_diff_names {
+	struct store_reader *reader;
+	struct namesakes *namesakes;
+};
+
+/* Lines have the innermost function first. */
+static const char *suffix(void *arg, uint32_t location, unsigned outer)
 {
-	struct tagset_diff diff;
-	int status, err = tagset_diff_make(set, &args->ask, &diff);
+	const struct cmd_diff_names *names = arg;
+	const struct store_tables *t = store_reader_tables(names->reader);
+	uint32_t end = t->line_first[location + 1], n = end - t->line_first[location];
+
+	return outer < n ? namesakes_suffix(names->namesakes, end - 1 - outer) : NULL;
+}
+
+/* Without what is asked for, the comparison says so. */
+static int find_names(const struct cmd_diff *args, const struct tagset *set,
+		      struct cmd_diff_names *ret_names)
+{
+	uint32_t left_out;
+	int err = tagset_reader_new(set, args->ask.metric, "", &ret_names->reader, &left_out);
 
 	if (err < 0)
-		return explain(args, &diff, err);
-	status = cmd_diff_write(args, set, &diff);
-	tagset_diff_release(&diff);
+		return err == -ENOMEM ? err : 0;
+	return namesakes_find(store_reader_tables(ret_names->reader), &ret_names->namesakes);
+}
+
+static int compare(const struct cmd_diff *args, const struct tagset *set)
+{
+	struct cmd_diff_names names = {0};
+	struct tagset_diff_ask ask = args->ask;
+	struct tagset_diff diff = {0};
+	int status, err = find_names(args, set, &names);
+
+	if (names.namesakes) {
+		ask.suffix = suffix;
+		ask.suffix_arg = &names;
+	}
+	if (err == 0)
+		err = tagset_diff_make(set, &ask, &diff);
+	status = err == 0 ? cmd_diff_write(args, set, &diff) : explain(args, &diff, err);
+	if (err == 0)
+		tagset_diff_release(&diff);
+	namesakes_free(names.namesakes);
+	if (names.reader)
+		store_reader_close(names.reader);
 	return status;
 }
 

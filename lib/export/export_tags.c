@@ -217,10 +217,22 @@ static int tags_objects(struct export_tags *x)
 	return err;
 }
 
+/* Where the function starts that encloses a location; 0: that is not known. */
+static uint64_t tags_start(const struct export_tags *x, uint32_t location)
+{
+	const struct store_tables *t = x->t;
+
+	for (uint32_t i = t->line_first[location]; i < t->line_first[location + 1]; i++)
+		if (!t->lines[i].is_inlined)
+			return t->lines[i].function_start;
+	return 0;
+}
+
 /* A location's line, then one for each function inlined there, outermost first. */
 static int tags_location(struct export_tags *x, uint32_t number)
 {
 	const struct store_location *location = &x->t->locations[number];
+	const uint64_t start = tags_start(x, number);
 	const struct profile_frame *frames;
 	size_t count;
 	int err = 0;
@@ -238,6 +250,8 @@ static int tags_location(struct export_tags *x, uint32_t number)
 							  : profile_symbol_plain(frames[i].symbol));
 		tags_text(x, frames[i].file);
 		text_printf(&x->line, "\t%u", frames[i].line);
+		if (i == 0 && start)
+			text_printf(&x->line, "\t%" PRIx64, start);
 		err = tags_end(x);
 	}
 	return err;

@@ -216,6 +216,12 @@ static int unnamed(const struct tagset *set, const struct tagset_location *l, st
 	return b->failed ? -ENOMEM : 0;
 }
 
+/* What distinguishes a function of a location from others of its name; NULL: nothing has to. */
+static const char *suffix_of(const struct tagset_diff *diff, uint32_t location, unsigned outer)
+{
+	return diff->ask.suffix ? diff->ask.suffix(diff->ask.suffix_arg, location, outer) : NULL;
+}
+
 typedef int (*tagset_diff_each)(void *arg, uint32_t function);
 
 /* Calls `each` for the functions of a location. */
@@ -228,14 +234,17 @@ static int tagset_diff_functions(struct tagset_diff *diff, const struct tagset *
 	struct buf b = {0};
 	int err = 0;
 
-	while (err == 0 && names) {
+	for (unsigned outer = 0; err == 0 && names; outer++) {
 		size_t len;
-		const char *name = next_function(names, &len);
+		const char *name = next_function(names, &len), *suffix;
 
 		buf_clear(&b);
 		buf_put(&b, name, len);
 		if (!len)
 			err = unnamed(set, l, &b);
+		suffix = len ? suffix_of(diff, location, outer) : NULL;
+		if (suffix)
+			text_put(&b, suffix, NULL);
 		buf_put_u8(&b, 0);
 		if (err == 0)
 			err = b.failed ? -ENOMEM
@@ -243,7 +252,7 @@ static int tagset_diff_functions(struct tagset_diff *diff, const struct tagset *
 							&function);
 		if (err == 0)
 			err = each(arg, function);
-		names = skip(names, 3);
+		names = skip(names, outer ? 3 : 4); /* the start is behind the first's */
 	}
 	buf_free(&b);
 	return err;
@@ -448,12 +457,15 @@ static void drop_empty(struct tagset_diff *diff)
 /* --- what is compared ----------------------------------------------------------------------- */
 
 /* Whether a function's name is one that was asked for, with its arguments or without. */
+/* "parse" is of "parse(int)" and "parse (lexer.c)", too: of all functions of that name. */
 static bool is_base(const struct tagset_diff *diff, uint32_t function)
 {
 	const char *name = tagset_diff_function(diff, function), *base = diff->ask.base;
 	const size_t n = strlen(base);
 
-	return strncmp(name, base, n) == 0 && (!name[n] || name[n] == '(');
+	return strncmp(name, base, n) == 0 &&
+	       (!name[n] || name[n] == '(' || !strncmp(name + n, " (", 2) ||
+		!strncmp(name + n, " [", 2));
 }
 
 struct base_search {

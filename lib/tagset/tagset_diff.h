@@ -35,6 +35,12 @@ struct tagset_diff_ask {
 	bool is_share;	  /* shares of each side's whole */
 	double per[2];	  /* amounts are divided by these; 0: by nothing */
 	const char *base; /* and by the amount of this function (with what it calls), or NULL */
+
+	/* What to add to the name of a function of a location of the set, the enclosing one (0) or
+	 * one inlined there, since other functions have that name, too; NULL: nothing. Not escaped.
+	 * `suffix` is NULL: functions are known by their names. */
+	const char *(*suffix)(void *arg, uint32_t location, unsigned outer);
+	void *suffix_arg;
 };
 
 struct tagset_diff_row {

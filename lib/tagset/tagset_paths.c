@@ -121,7 +121,8 @@ static bool join_names(uint8_t *into, size_t n_into, const uint8_t *from, size_t
 	return tagset_says_more((const char *)from, (const char *)into);
 }
 
-/* The names are four fields, then three for each inlined function. */
+/* The names are five fields, of which the last, the start, is written if it is known; then three
+ * for each inlined function. */
 static void put_location(struct tagset_writer *w, const struct router_item *item, uint32_t dup)
 {
 	const char *names = (const char *)item->data;
@@ -133,11 +134,12 @@ static void put_location(struct tagset_writer *w, const struct router_item *item
 	for (unsigned i = 0;; i++) {
 		size_t len = strcspn(names, "\t");
 
-		if (i > 3 && i % 3 == 1) {
+		if (i > 4 && i % 3 == 2) {
 			text_put_raw(&w->text, "\ninlined");
 			tagset_put_id(&w->text, item->key, dup);
 		}
-		text_put_raw(&w->text, "\t");
+		if (i != 4 || len)
+			text_put_raw(&w->text, "\t");
 		buf_put(&w->text, names, len);
 		if (!names[len])
 			break;

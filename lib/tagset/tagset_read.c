@@ -146,7 +146,7 @@ static int tagset_location(struct tagset_reader *rd)
 {
 	struct tagset *set = rd->set;
 	struct tagset_location l = {.names = TAGSET_NONE};
-	uint64_t offset;
+	uint64_t offset, start;
 	uint32_t dup, number = 0;
 	int err;
 
@@ -157,6 +157,8 @@ static int tagset_location(struct tagset_reader *rd)
 		return err;
 	if (!tagset_line_number(rd->fields[3], 16, &offset))
 		return tagset_line_bad(rd, "'%.40s' is no offset", rd->fields[3]);
+	if (rd->n_fields > 8 && *rd->fields[8] && !tagset_line_number(rd->fields[8], 16, &start))
+		return tagset_line_bad(rd, "'%.40s' is no start", rd->fields[8]);
 	if (location_id(set->objects.items[l.object].file_id, offset) != l.id)
 		return tagset_line_bad(
 			rd, "the location's id does not follow from its object and offset");
@@ -169,8 +171,10 @@ static int tagset_location(struct tagset_reader *rd)
 		return err;
 	rd->location = number;
 	rd->location_name = l.id + dup;
-	for (unsigned i = 4; i < 8; i++) {
-		buf_put(&rd->names, rd->fields[i], strlen(rd->fields[i]));
+	for (unsigned i = 4; i < 9; i++) {
+		const char *name = i < rd->n_fields ? rd->fields[i] : ""; /* START may be missing */
+
+		buf_put(&rd->names, name, strlen(name));
 		buf_put(&rd->names, "\t", 1);
 	}
 	return 0;

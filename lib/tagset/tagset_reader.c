@@ -194,7 +194,8 @@ static int add_lines(struct reading *rd, uint32_t number)
 		n += *at == '\t';
 	n /= 3;
 	for (uint32_t depth = 0; err == 0 && depth < n; depth++) {
-		unsigned first = 1 + 3 * (n - 1 - depth);
+		/* Behind those of the enclosing function is its start. */
+		unsigned outer = n - 1 - depth, first = outer ? 2 + 3 * outer : 1;
 		struct store_line line = {
 			.location = number, .depth = depth, .is_inlined = depth + 1 < n};
 		const char *digits;
@@ -207,6 +208,11 @@ static int add_lines(struct reading *rd, uint32_t number)
 		if (err < 0)
 			break;
 		line.line = (uint32_t)strtoul(digits, NULL, 10);
+		if (!outer)
+			err = field(rd, names, 4, &digits);
+		if (err < 0)
+			break;
+		line.function_start = outer ? 0 : strtoull(digits, NULL, 16);
 		if (n == 1 && !*line.function && !*line.file && !line.line)
 			break; /* nothing is known */
 		line.function = *line.function ? line.function : NULL;

@@ -18,7 +18,7 @@ text, wanted = open(sys.argv[1], encoding="utf-8").read(), json.loads(sys.argv[2
 found = collections.Counter()
 if text.startswith("{"):
     report = json.loads(text)
-    for process in report["processes"]:
+    for process in report.get("processes") or report["parts"]:
         for row in process["functions"]:
             if row["self"]:
                 found[report["symbols"][row["symbol"]]["name"]] += row["self"]
@@ -76,6 +76,27 @@ annotated '["parse (lexer.c)"]' 40 'parse (lexer.c)'
 annotated '["parse [prog+0x1500]"]' 10 'parse [prog+0x1500]'
 annotated '["parse (lexer.c)", "parse (reader.c)", "parse [prog+0x1300]", "parse [prog+0x1500]", "parse [prog+0x1400]"]' \
     100 'parse'
+
+# --- two recordings, of which the second has one of them: they are compared with their like
+expect 0 "$stackctl" export --tags -i "$store" -o "$tmp/all"
+expect 0 "$stackctl" export --tags -i "$store" --symbol 'parse (lexer.c)' -o "$tmp/one"
+expect 0 "$stackctl" diff --json "$tmp/all" "$tmp/one"
+python3 - "$tmp/out" "$all" <<'END' || fail 'diff'
+import json, sys
+rows = {row["function"]: row["self"] for row in json.load(open(sys.argv[1]))["rows"]}
+for name, samples in json.loads(sys.argv[2]).items():
+    a, b = rows[name]
+    assert a > 0 and (b > 0) == (name == "parse (lexer.c)"), (name, a, b)
+assert "parse" not in rows and "cmp" not in rows, rows
+END
+expect 0 "$stackctl" diff --normalise-by 'parse' "$tmp/all" "$tmp/all"
+shows 'parse (reader.c)'
+
+# --- merged exports show them, too
+expect 0 "$stackctl" merge "$tmp/all" "$tmp/one" -o "$tmp/merged"
+expect 0 "$stackctl" merge "$tmp/merged" -o "$tmp/again"
+cmp "$tmp/merged" "$tmp/again" || fail 'merge: starts of functions'
+rows "${all/40/80}" "$stackctl" report --view flat --json --percent-limit 0 -i "$tmp/merged"
 
 # --- tables and tags have the name that the function has in its file: their rows know file and offset
 expect 0 "$stackctl" export --tags -i "$store"
