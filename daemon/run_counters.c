@@ -5,15 +5,17 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "daemon/base/log.h"
 #include "stack/end_reason.h"
 
+#define MOST_OFF 32 /* regions that were taken off */
 #define MAX_COUNTERS                                                                               \
 	(STACKD_END_COUNT + STACKD_COUNT_COUNT + RECIPE_REFUSED_COUNT + STACKD_REGION_COUNT +      \
-	 STACKD_WAIT_COUNT + STACKD_MOST_COUNTERS + 100)
+	 STACKD_WAIT_COUNT + STACKD_MOST_COUNTERS + MOST_OFF + 100)
 
 static void add(struct batch *b, const char *name, uint64_t value)
 {
@@ -283,6 +285,18 @@ void run_counters_put_readings(const struct counter_spec *counters, size_t n, st
 		snprintf(name, sizeof(name), "counter.%zu.%s", i, counters[i].name);
 		add(b, name, 1);
 	}
+}
+
+void run_counters_put_off(const char *name, uint64_t since_ns, struct batch *b)
+{
+	char text[sizeof(b->counters->name)];
+	size_t n = 0;
+
+	for (size_t i = 0; i < b->n_counters; i++)
+		n += !strncmp(b->counters[i].name, "region_off.", 11);
+	snprintf(text, sizeof(text), "region_off.%s", name);
+	if (n < MOST_OFF)
+		add(b, text, since_ns);
 }
 
 struct status_numbers run_counters_status(const struct run_counters *counters)

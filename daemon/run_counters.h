@@ -43,6 +43,10 @@ struct run_counters run_counters_since(const struct run_counters *now,
  * -ENOMEM. */
 int run_counters_put(const struct run_counters *counters, struct batch *batch);
 
+/* Adds a region or mark that was taken off since it is passed through too often, and when:
+ * "region_off.FUNC@FILE". Longer names are cut, and more than some dozens left out. */
+void run_counters_put_off(const char *name, uint64_t since_ns, struct batch *batch);
+
 /* Adds the names of the counters that are read in regions: "counter.0.cpu". Longer ones are cut. */
 void run_counters_put_readings(const struct counter_spec *counters, size_t n, struct batch *batch);
 

@@ -85,10 +85,14 @@ static int fill_in(struct session *s, struct batch *b, const struct run_counters
 	const struct run_counters counters = run_counters_since(all, &s->before);
 	const struct status_numbers n = run_counters_status(&counters);
 	int err = run_counters_put(&counters, b);
+	char name[sizeof(b->counters->name)];
+	uint64_t since_ns;
 
 	if (err)
 		return err;
 	run_counters_put_readings(s->options->counters, s->options->n_counters, b);
+	for (size_t i = 0; regions_off(s->regions, i, name, sizeof(name), &since_ns); i++)
+		run_counters_put_off(name, since_ns, b);
 	b->totals = s->info;
 	b->totals.end_ns = s->stopped_ns ? s->stopped_ns : n.now_ns;
 	b->totals.samples = n.samples;

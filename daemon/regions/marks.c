@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the places of marks in files and attaches to them; see marks.h. */
+#include "base/clock.h"
 #include "daemon/regions/marks.h"
 
 #include <bpf/bpf.h>
@@ -46,6 +47,7 @@ struct mark {
 	uint64_t counts; /* STACKD_MARK_COUNTS and a counter's index: its hits are counted; 0: it is
 			    a mark */
 	bool is_off;	 /* it was hit too often */
+	uint64_t off_ns; /* since when */
 };
 
 struct marks {
@@ -309,6 +311,17 @@ size_t marks_taken_off(const struct marks *marks)
 	return n;
 }
 
+const char *marks_off(const struct marks *marks, size_t index, uint64_t *ret_ns)
+{
+	for (size_t i = 0; marks && i < marks->count; i++) {
+		if (!marks->all[i].is_off || index--)
+			continue;
+		*ret_ns = marks->all[i].off_ns;
+		return marks->all[i].spec.text;
+	}
+	return NULL;
+}
+
 void marks_look_at_rates(struct marks *marks, const struct sampler_regions *kernel)
 {
 	for (size_t i = 0; i < marks->count; i++) {
@@ -323,6 +336,7 @@ void marks_look_at_rates(struct marks *marks, const struct sampler_regions *kern
 			    "not measured any more (--region-limit)",
 			    option_of(mark), mark->spec.text, marks->options->region_limit);
 		mark->is_off = true;
+		mark->off_ns = clock_ns(CLOCK_MONOTONIC);
 		detach(marks, i);
 	}
 }

@@ -30,6 +30,10 @@ const char *marks_name(const struct marks *marks, size_t index);
 /* Returns how many were hit too often, and are off. NULL is fine. */
 size_t marks_taken_off(const struct marks *marks);
 
+/* Returns the name of one of these by its index, and when it was (CLOCK_MONOTONIC); NULL: there are
+ * no more. */
+const char *marks_off(const struct marks *marks, size_t index, uint64_t *ret_ns);
+
 /* Finds the places of the marks in a file, which lives as long as they do. `variables` (NULL: none)
  * and the kernel half's map of places: for the places' own numbers. 0 or -ENOMEM. */
 int marks_look_at(struct marks *marks, struct worker *worker, const struct elf_file *elf,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds regions in files and attaches to them; see regions.h. */
+#include "base/clock.h"
+#include "base/text.h"
 #include "daemon/regions/regions.h"
 
 #include <bpf/bpf.h>
@@ -29,6 +31,12 @@
 #include "daemon/regions/wanted.h"
 #include "proc/object_copies.h"
 
+/* A region that is not measured any more. */
+struct off_region {
+	size_t index;
+	uint64_t since_ns;
+};
+
 struct regions {
 	struct regions_options with;
 	struct sampler_regions kernel;
@@ -41,9 +49,9 @@ struct regions {
 	char *folders;			   /* LD_LIBRARY_PATH; NULL: none */
 	VEC(struct known_file) files;
 	struct found_regions found;
-	size_t n_attached;  /* of those found */
-	size_t n_left_out;  /* of these, since the last message */
-	size_t n_taken_off; /* since they were passed through too often; of regions, not marks */
+	size_t n_attached;	    /* of those found */
+	size_t n_left_out;	    /* of these, since the last message */
+	VEC(struct off_region) off; /* that were passed through too often; no marks */
 	struct region_probes *probes;
 	struct alloc_source *alloc; /* NULL: none */
 	uint64_t alloc_until_ns;    /* of one that was there */
@@ -449,7 +457,9 @@ static void take_off(struct regions *r, uint32_t number, const char *when)
 		    " times a second in a thread: it is not measured%s (--region-limit), "
 		    "but sampled",
 		    r->specs[f->spec].title, f->name, r->with.options->region_limit, when);
-	r->n_taken_off++;
+	if (!VEC_RESERVE(&r->off, 1))
+		r->off.items[r->off.count++] =
+			(struct off_region){number - 1, clock_ns(CLOCK_MONOTONIC)};
 	r->found.found.items[number - 1].error = -EBUSY;
 	region_probes_detach(r->probes, number);
 }
@@ -661,7 +671,24 @@ enum exit_status regions_check(struct regions *r)
 
 uint64_t regions_taken_off(const struct regions *r)
 {
-	return r ? r->n_taken_off + marks_taken_off(r->marks) : 0;
+	return r ? r->off.count + marks_taken_off(r->marks) : 0;
+}
+
+bool regions_off(const struct regions *r, size_t index, char *name, size_t size, uint64_t *ret_ns)
+{
+	const char *mark;
+
+	if (r && index < r->off.count) {
+		const struct found_region *f = &r->found.found.items[r->off.items[index].index];
+
+		snprintf(name, size, "%s@%s", f->name, text_basename(r->files.items[f->file].path));
+		*ret_ns = r->off.items[index].since_ns;
+		return true;
+	}
+	mark = r ? marks_off(r->marks, index - r->off.count, ret_ns) : NULL;
+	if (mark)
+		snprintf(name, size, "%s", mark);
+	return mark != NULL;
 }
 
 const char *regions_mark_name(const struct regions *r, size_t index)
@@ -714,6 +741,7 @@ void regions_free(struct regions *r)
 	free(r->files.items);
 	command_files_free(r->command);
 	free(r->folders);
+	free(r->off.items);
 	for (size_t i = 0; i < r->words.count; i++)
 		command_files_free(r->words.items[i]);
 	free(r->words.items);

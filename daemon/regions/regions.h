@@ -48,6 +48,11 @@ enum exit_status regions_check(struct regions *regions);
  * passed through too often. NULL is fine. */
 uint64_t regions_taken_off(const struct regions *regions);
 
+/* Writes the name of one of these by its index, "FUNC@FILE", and when it was (CLOCK_MONOTONIC).
+ * Returns false if there are no more. NULL is fine. */
+bool regions_off(const struct regions *regions, size_t index, char *name, size_t size,
+		 uint64_t *ret_ns);
+
 /* Returns when allocations were not counted any more (CLOCK_MONOTONIC), since there were too many;
  * 0: they are, or were not asked for. Holds after regions_stop(), too; NULL is fine. */
 uint64_t regions_alloc_until(const struct regions *regions);

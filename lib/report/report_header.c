@@ -253,6 +253,79 @@ static void machine_line(struct report_header *h, const struct store_recording *
 	report_header_line(h);
 }
 
+#define OFF_PREFIX "region_off."
+
+static bool is_of_regions(enum metric metric)
+{
+	return !strncmp(metric_info(metric)->name, "region.", 7) ||
+	       !strncmp(metric_info(metric)->name, "mpi.", 4);
+}
+
+/* Returns what a counter says of a region that was taken off: its name, and until when in the
+ * recording it was counted, in seconds; 0: never; negative: there are several recordings. NULL: it
+ * is another counter. */
+static const char *off_region(const struct store_tables *tables, uint32_t i, double *ret_until)
+{
+	const uint64_t value = tables->counters[i].value, start = tables->recording.start_ns;
+	const size_t len = strlen(OFF_PREFIX);
+
+	if (strncmp(tables->counters[i].name, OFF_PREFIX, len) != 0)
+		return NULL;
+	*ret_until = value > start ? (double)(value - start) / 1e9 : 0;
+	if (tables->n_recordings > 1)
+		*ret_until = -1;
+	return tables->counters[i].name + len;
+}
+
+/* Says which regions the amounts lack a part of. */
+static void off_lines(struct report_header *h, const struct profile *profile)
+{
+	const struct store_tables *tables = profile_tables(profile);
+
+	for (uint32_t i = 0; i < tables->n_counters; i++) {
+		double until;
+		const char *name = off_region(tables, i, &until);
+
+		if (!name || !is_of_regions(profile_filter(profile)->metric))
+			continue;
+		text_put_raw(&h->row, "# note: ");
+		text_put_name(&h->row, name, h->options->utf8);
+		if (until > 0)
+			text_printf(&h->row,
+				    " was counted until %.1f s, then sampled (--region-limit): its "
+				    "amounts here are of the passes until then",
+				    until);
+		else if (until < 0)
+			text_put_raw(&h->row, " was counted for a part of the time, then sampled "
+					      "(--region-limit)");
+		else
+			text_put_raw(&h->row, " was not counted, but sampled (--region-limit)");
+		report_header_line(h);
+	}
+}
+
+static void off_json(const struct profile *profile, struct buf *b)
+{
+	const struct store_tables *tables = profile_tables(profile);
+	const char *before = "";
+
+	if (!is_of_regions(profile_filter(profile)->metric))
+		return;
+	text_put_raw(b, ",\"regions_off\":[");
+	for (uint32_t i = 0; i < tables->n_counters; i++) {
+		double until;
+		const char *name = off_region(tables, i, &until);
+
+		if (!name)
+			continue;
+		text_printf(b, "%s{\"name\":", before);
+		text_put_json(b, name);
+		text_printf(b, ",\"counted_until_s\":%.3f}", until);
+		before = ",";
+	}
+	text_put_raw(b, "]");
+}
+
 int report_header_text(const struct profile *profile, const struct report_options *options,
 		       FILE *out)
 {
@@ -273,6 +346,7 @@ int report_header_text(const struct profile *profile, const struct report_option
 	counts(&h, profile);
 	conservation_line(&h, profile_tables(profile));
 	field(&h, "note", recording->note);
+	off_lines(&h, profile);
 	buf_free(&h.row);
 	return h.err;
 }
@@ -316,6 +390,7 @@ void report_header_json(const struct profile *profile, struct buf *b)
 			profile_total(profile));
 	if (profile_filter(profile)->metric != METRIC_CPU && profile_error(profile) >= 0)
 		text_printf(b, ",\"standard_error\":%.0f", profile_error(profile));
+	off_json(profile, b);
 	text_printf(b, ",\"samples\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"idle\":%" PRIu64,
 		    totals->samples, recording->lost, report_header_idle(profile));
 	text_printf(b,

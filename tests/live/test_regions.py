@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -224,6 +225,14 @@ def test_regions_limit():
         check(said["brief"][0] == 1000 * ROUNDS, "the program", said)
         check(3000 <= visits["other;brief"] < 1000 * ROUNDS, "visits of the one", visits)
         check(visits["one;outer;inner"] == 20 * ROUNDS, "visits of another", visits)
+        for view in ("tree", "flat", "regions"):
+            text = recording.text("report", "--view", view, "--metric", "region.time")
+            check(re.search("# note: brief@regions was counted until [0-9.]+ s, then sampled", text),
+                  "not said in " + view, text)
+        shown = json.loads(recording.text("report", "--view", "regions", "--json"))
+        check([row["name"] for row in shown["regions_off"]] == ["brief@regions"] and
+              0 < shown["regions_off"][0]["counted_until_s"] < shown["duration_ns"] / 1e9, "JSON",
+              shown["regions_off"], shown["duration_ns"])
 
 
 @live(long=True)
