@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/int_map.h"
+#include "base/text.h"
 #include "stackd_abi.h"
 #include "store/store_reader.h"
 #include "sym/clone_name.h"
@@ -127,6 +129,8 @@ static int add_time(void *arg, const struct store_sample *record, const struct l
 		nested->part = shown.period > own_ns ? shown.period - own_ns : 0;
 	if (profile_sample(m->profile, record, &shown))
 		add_visit(&path->figures, whole.period, record->end_reason == STACKD_END_LEFT);
+	if (record->time_ns > path->last_ns)
+		path->last_ns = record->time_ns;
 	return 0;
 }
 
@@ -342,6 +346,8 @@ static void add_figures(struct region_row *row, const struct region_path *path)
 		sum->least_ns = f->least_ns;
 	if (f->most_ns > sum->most_ns)
 		sum->most_ns = f->most_ns;
+	if (path->last_ns > row->last_ns)
+		row->last_ns = path->last_ns;
 	if (path->n_threads > row->n_threads)
 		row->n_threads = path->n_threads;
 	row->count++;
@@ -376,6 +382,109 @@ static int make_regions(struct maker *m)
 		add_figures(&rows->regions.items[path->region], path);
 	}
 	return 0;
+}
+
+/* --- regions that were taken off ------------------------------------------------------------- */
+
+#define OFF_PREFIX "region_off."
+#define OFF_NAME   116 /* bytes of a name that its counter has */
+
+/* Whether a counter says that a region was taken off: "region_off.FUNC@FILE". */
+static bool is_of_row(const char *counter, const struct region_row *row)
+{
+	const size_t len = strlen(OFF_PREFIX);
+	char name[OFF_NAME + 1];
+
+	if (strncmp(counter, OFF_PREFIX, len) != 0)
+		return false;
+	snprintf(name, sizeof(name), "%s@%s", row->symbol->name,
+		 text_basename(row->symbol->object));
+	return !strcmp(counter + len, name);
+}
+
+static bool find_off(struct maker *m)
+{
+	const struct store_tables *tables = profile_tables(m->profile);
+	bool is_any = false;
+
+	for (size_t i = 0; i < m->rows->regions.count; i++) {
+		struct region_row *row = &m->rows->regions.items[i];
+
+		for (uint32_t k = 0; k < tables->n_counters && !row->is_off; k++)
+			row->is_off = is_of_row(tables->counters[k].name, row);
+		is_any |= row->is_off;
+	}
+	return is_any;
+}
+
+struct rest {
+	struct maker *maker;
+	struct int_map row_of; /* (node, part): one more than the row's index; 0: none */
+};
+
+/* Returns one more than the index of the row of the outermost region that was taken off, among the
+ * frames of a path; 0: there is none. */
+static uint32_t off_row(struct maker *m, uint32_t node, uint32_t part)
+{
+	const struct store_tables *tables = profile_tables(m->profile);
+	uint32_t found = 0;
+
+	for (; node; node = tables->nodes[node].parent) {
+		const struct profile_symbol *symbol = symbol_of(m, node);
+		uint32_t index = symbol ? int_map_find_wide(&m->by_symbol, symbol->number, part)
+					: INT_MAP_NONE;
+
+		if (index != INT_MAP_NONE && m->rows->regions.items[index].is_off)
+			found = index + 1;
+	}
+	return found;
+}
+
+/* Adds a sample after the region's last pass. */
+static int add_rest(void *arg, const struct store_sample *record)
+{
+	struct rest *rest = arg;
+	struct maker *m = rest->maker;
+	struct store_sample shown;
+	struct region_row *row;
+	uint32_t part, index;
+
+	if (!profile_sample(m->profile, record, &shown))
+		return 0;
+	part = m->parts ? m->parts->part_of(m->parts->arg, shown.thread, shown.cpu) : 0;
+	index = int_map_find_wide(&rest->row_of, shown.node, part);
+	if (index == INT_MAP_NONE) {
+		index = off_row(m, shown.node, part);
+		if (int_map_enter_wide(&rest->row_of, shown.node, part, index, &index))
+			return -ENOMEM;
+	}
+	if (!index)
+		return 0;
+	row = &m->rows->regions.items[index - 1];
+	if (record->time_ns <= row->last_ns)
+		return 0;
+	row->figures.rest_ns += record->period;
+	row->figures.rest_variance += (double)record->period * (double)record->period;
+	return 0;
+}
+
+/* Estimates what regions took after they were taken off, by samples of a clock. */
+static int estimate_rests(struct maker *m)
+{
+	struct rest rest = {.maker = m};
+	int err = 0;
+
+	if (find_off(m) && store_is_timed(&profile_tables(m->profile)->recording))
+		err = store_reader_records(profile_reader(m->profile), SERIES_CPU, add_rest, &rest);
+	int_map_fini(&rest.row_of);
+	for (size_t i = 0; i < m->rows->regions.count && !err; i++) {
+		struct region_figures *f = &m->rows->regions.items[i].figures;
+
+		f->total_ns += f->rest_ns;
+		f->own_ns += f->rest_ns;
+		f->cpu_ns += f->rest_ns;
+	}
+	return err;
 }
 
 /* --- order ----------------------------------------------------------------------------------- */
@@ -431,6 +540,8 @@ int region_rows_make(struct profile *profile, const struct region_parts *parts,
 	err = read_series(&m);
 	if (!err)
 		err = make_regions(&m);
+	if (!err)
+		err = estimate_rests(&m);
 	if (!err)
 		sort(ret_rows);
 	free(m.nested.items);

@@ -21,7 +21,9 @@
 
 struct region_figures {
 	uint64_t visits;
-	uint64_t left;			   /* of these, passes that did not return */
+	uint64_t left;	  /* of these, passes that did not return */
+	uint64_t rest_ns; /* of a region that was taken off: what of its times is an estimate, by */
+	double rest_variance;		   /* the samples since; its visits are at least so many */
 	uint64_t total_ns, own_ns, cpu_ns; /* of wall time, with and without instances within; of
 					    * CPU time, with them */
 	uint64_t least_ns, most_ns;	   /* of one instance that is a visit; whole, as are */
@@ -39,6 +41,7 @@ struct region_path {
 	uint32_t region;    /* index of its region */
 	uint32_t part;	    /* that its threads are of */
 	bool is_within;	    /* another instance of its region */
+	uint64_t last_ns;   /* when the last of its passes ended, CLOCK_MONOTONIC */
 	uint8_t end_reason; /* of its first pass; all have the same mark, or none has one */
 	uint32_t origin;
 	uint32_t n_threads; /* that have passed through it */
@@ -51,6 +54,8 @@ struct region_row {
 	uint32_t part;
 	uint32_t first, count; /* its paths */
 	uint32_t n_threads;    /* most that any path has */
+	bool is_off;	       /* it was taken off (--region-limit) */
+	uint64_t last_ns;      /* as of its paths */
 };
 
 struct region_rows {

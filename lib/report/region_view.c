@@ -9,6 +9,7 @@
 #include "report/region_view.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "base/text.h"
@@ -32,7 +33,9 @@ static uint64_t time_of_threads(const struct profile *profile, uint32_t n_thread
 /* Bytes a second. */
 static uint64_t bandwidth(const struct region_figures *f, uint64_t bytes)
 {
-	return f->total_ns ? (uint64_t)((double)bytes * 1e9 / (double)f->total_ns) : 0;
+	const uint64_t ns = f->total_ns - f->rest_ns; /* bytes are those of passes */
+
+	return ns ? (uint64_t)((double)bytes * 1e9 / (double)ns) : 0;
 }
 
 /* The columns for what only some recordings have. */
@@ -123,7 +126,7 @@ static const struct lack lacks[] = {
 	 "passes were not measured, since too many others of their threads were open"},
 	{"regions_taken_off", "taken_off",
 	 "of the regions and marks were passed through more often than --region-limit, and sampled "
-	 "from then on: their rows are of the passes before"},
+	 "from then on: their visits are of the passes before, their times estimates for the rest"},
 };
 
 #define N_LACKS (sizeof(lacks) / sizeof(*lacks))
@@ -245,7 +248,10 @@ static void put_figures(const struct profile *profile, const struct region_figur
 {
 	char share[TEXT_SHARE_MAX];
 
-	text_printf(b, "%10" PRIu64, f->visits);
+	if (f->rest_ns)
+		text_printf(b, "%9" PRIu64 "+", f->visits); /* and those that nobody counted */
+	else
+		text_printf(b, "%10" PRIu64, f->visits);
 	if (columns->left)
 		text_printf(b, " %8" PRIu64, f->left);
 	put_time(b, f->total_ns);
@@ -268,6 +274,22 @@ static int write_row(struct buf *b, const struct report_options *options, FILE *
 	return text_flush(b, out);
 }
 
+/* Says of a region that was taken off how much of its time is an estimate. */
+static void put_rest(const struct profile *profile, const struct region_row *row, struct buf *b)
+{
+	const uint64_t start = profile_tables(profile)->recording.start_ns;
+	char ns[METRIC_AMOUNT_MAX], error[METRIC_AMOUNT_MAX];
+
+	if (!row->is_off)
+		return;
+	text_printf(b,
+		    "  (counted until %.1f s, then sampled: %s +- %s of its time, and no visits)",
+		    row->last_ns > start ? (double)(row->last_ns - start) / 1e9 : 0.0,
+		    metric_number(METRIC_REGION_TIME, row->figures.rest_ns, ns),
+		    metric_number(METRIC_REGION_TIME,
+				  (uint64_t)(sqrt(row->figures.rest_variance) + 0.5), error));
+}
+
 static int write_region(struct profile *profile, const struct region_rows *rows,
 			const struct region_row *row, const struct report_options *options,
 			struct buf *b, FILE *out)
@@ -278,6 +300,7 @@ static int write_region(struct profile *profile, const struct region_rows *rows,
 	put_figures(profile, &row->figures, row->n_threads, &columns, b);
 	text_put_name(b, row->name, options->utf8);
 	treeview_object(b, text_basename(row->symbol->object), options);
+	put_rest(profile, row, b);
 	err = write_row(b, options, out);
 	for (uint32_t i = row->first; !err && i < row->first + row->count; i++) {
 		const struct region_path *path = &rows->paths.items[i];
@@ -363,6 +386,8 @@ static void json_figures(const struct profile *profile, const struct region_figu
 		    ",\"read_bytes\":%" PRIu64 ",\"written_bytes\":%" PRIu64
 		    ",\"at_most_bytes\":%" PRIu64,
 		    f->read, f->written, f->at_most);
+	text_printf(b, ",\"estimated_ns\":%" PRIu64 ",\"estimated_error_ns\":%.0f", f->rest_ns,
+		    sqrt(f->rest_variance));
 }
 
 static int json_region(struct profile *profile, const struct view *v, const struct region_row *row,

@@ -293,7 +293,8 @@ static void off_lines(struct report_header *h, const struct profile *profile)
 		if (until > 0)
 			text_printf(&h->row,
 				    " was counted until %.1f s, then sampled (--region-limit): its "
-				    "amounts here are of the passes until then",
+				    "amounts are of the passes until then, but for the times of "
+				    "--view regions",
 				    until);
 		else if (until < 0)
 			text_put_raw(&h->row, " was counted for a part of the time, then sampled "

@@ -233,6 +233,12 @@ def test_regions_limit():
         check([row["name"] for row in shown["regions_off"]] == ["brief@regions"] and
               0 < shown["regions_off"][0]["counted_until_s"] < shown["duration_ns"] / 1e9, "JSON",
               shown["regions_off"], shown["duration_ns"])
+        row = [row for row in shown["regions"] if row["name"] == "brief"][0]
+        error = 6 * (row["estimated_error_ns"] ** 2 + (1e9 / 997) ** 2) ** 0.5  # 1 of 1e9
+        check(said["brief"][2] - error <= row["total_ns"] and
+              row["cpu_ns"] <= said["brief"][4] + error, "estimate", row, said["brief"], error)
+        check(row["total_ns"] - row["estimated_ns"] == sum(path["total_ns"] for path in row["paths"]),
+              "the counted part", row)
 
 
 @live(long=True)
