@@ -13,6 +13,13 @@
  * own clock as it is, so what this sample stood for is the next one's.
  *
  * Samples also see threads that have left instances without a return (left.bpf.h), and note when.
+ *
+ * A sample right behind the return of an instance, before its end is heard of, is outside already,
+ * and takes all of the thread's time so far with it. The instance's own time is taken off when it
+ * ends, so the next interval can be less than nothing: it is 0 then, and so are the next ones until
+ * that is made up. Of a thread's first sample the interval is not known, as the thread may be older
+ * than the recording. That it stands for a period makes up on average for what comes after the last
+ * one: with the time since the thread was made in its place, sums would be half a period too small.
  */
 #ifndef INSTANCE_BPF_H
 #define INSTANCE_BPF_H

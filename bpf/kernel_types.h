@@ -135,6 +135,7 @@ struct sched_entity {
 	__u64 exec_start;	/* when the running time was last summed up, by rq.clock_task */
 	__u64 sum_exec_runtime; /* until then */
 	struct cfs_rq *cfs_rq;
+	unsigned char sched_delayed; /* it is blocked, and still in the queue: 6.12 and later */
 };
 
 /* With CONFIG_SCHED_INFO: what /proc/PID/schedstat shows. */
@@ -191,6 +192,7 @@ struct task_struct {
 	unsigned int flags;
 	unsigned int __state;
 	int on_cpu;
+	int on_rq;			       /* 0: it is in no queue, and does not run */
 	struct bpf_local_storage *bpf_storage; /* NULL: no program keeps anything of the task */
 	struct css_set *cgroups;
 	struct files_struct *files;

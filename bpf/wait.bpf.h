@@ -93,7 +93,15 @@ static __always_inline __u64 pid_tgid_of(struct task_struct *task)
 	return (__u64)task->tgid << 32 | (__u32)task->pid;
 }
 
-/* Begins to measure a thread. */
+static __always_inline __u32 state_of(struct task_struct *task)
+{
+	if (task->on_cpu)
+		return WAIT_RUNNING;
+	return task->__state ? WAIT_BLOCKED : WAIT_RUNNABLE;
+}
+
+/* Begins to measure a thread, which is in this state; WAIT_NONE: it may change that meanwhile. Then
+ * the switch that it does so by finds WAIT_BEGINS, and tells. */
 static __always_inline void begin_waits(struct task_struct *task, __u32 state)
 {
 	const __u64 now = wait_clock_now(); /* making room takes its time */
@@ -109,12 +117,15 @@ static __always_inline void begin_waits(struct task_struct *task, __u32 state)
 	thread->since_ns = now;
 	thread->queued_ns = queued_ns(task);
 	thread->ran_ns = task->se.sum_exec_runtime;
-	thread->state = state;
+	__sync_lock_test_and_set(&thread->state, WAIT_BEGINS);
+	if (state == WAIT_NONE)
+		state = state_of(task);
 	if (state == WAIT_BLOCKED) {
 		thread->task_state = task->__state & ~TASK_DEAD;
 		note_object(thread, task, false);
 	}
-	if (state == WAIT_RUNNING)
+	if (__sync_val_compare_and_swap(&thread->state, WAIT_BEGINS, state) == WAIT_BEGINS &&
+	    state == WAIT_RUNNING)
 		send_life(pid_tgid_of(task), true);
 }
 
@@ -123,7 +134,6 @@ SEC("iter/task")
 int stackd_wait_begin(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	__u32 state = WAIT_RUNNABLE;
 
 	if (!task || (task->flags & PF_KTHREAD) || !task->mm)
 		return 0;
@@ -131,11 +141,7 @@ int stackd_wait_begin(struct bpf_iter__task *ctx)
 		return 0;
 	if (wait_scope == STACKD_SCOPE_CGROUP && !is_in_cgroup(task))
 		return 0;
-	if (task->on_cpu)
-		state = WAIT_RUNNING;
-	else if (task->__state)
-		state = WAIT_BLOCKED;
-	begin_waits(task, state);
+	begin_waits(task, WAIT_NONE);
 	return 0;
 }
 
@@ -181,9 +187,7 @@ int stackd_wait_cgroup(__u64 *ctx)
 	if (task->flags & PF_KTHREAD)
 		return 0;
 	if (is_in_cgroup(task)) {
-		begin_waits(task, task->on_cpu	  ? WAIT_RUNNING
-				  : task->__state ? WAIT_BLOCKED
-						  : WAIT_RUNNABLE);
+		begin_waits(task, WAIT_NONE);
 		return 0;
 	}
 	thread = thread_of(task);
@@ -455,15 +459,20 @@ static __always_inline void leave_cpu(struct wait_thread *thread, struct task_st
 {
 	if (thread->state == WAIT_NONE)
 		return;
-	end_running(thread, task, now, counts);
+	if (thread->state != WAIT_BEGINS)
+		end_running(thread, task, now, counts);
 	thread->since_ns = now;
 	thread->queued_ns = queued_ns(task);
 	thread->state = is_preempted || !task_state ? WAIT_RUNNABLE : WAIT_BLOCKED;
 	thread->task_state = is_preempted ? 0 : task_state;
 	if (thread->state == WAIT_RUNNABLE && is_throttled(task))
 		thread->task_state = STACKD_STATE_THROTTLED;
-	thread->drawn_ns = 0;
-	thread->waker = STACKD_WAKER_UNKNOWN;
+	if (thread->state == WAIT_BLOCKED && thread->waker & WAKER_AHEAD) {
+		thread->waker &= ~WAKER_AHEAD;
+	} else {
+		thread->drawn_ns = 0;
+		thread->waker = STACKD_WAKER_UNKNOWN;
+	}
 	if (thread->state == WAIT_BLOCKED)
 		note_object(thread, task, true);
 	if (task_state & TASK_DEAD) {
@@ -506,14 +515,18 @@ static __always_inline void take_cpu(struct wait_thread *thread, struct task_str
 
 	if (state == WAIT_NONE)
 		return;
-	if (state == WAIT_RUNNING)
+	if (state == WAIT_RUNNING) {
 		end_unseen(thread, task, now, queued, counts);
+		thread->waker = STACKD_WAKER_UNKNOWN;
+	}
+	if (thread->waker & WAKER_AHEAD) /* it came just as the switch was traced */
+		thread->waker &= ~WAKER_AHEAD;
 	runnable = runnable_part(thread, state, all, queued);
 	thread->since_ns = now;
 	thread->queued_ns = queued;
 	thread->ran_ns = task->se.sum_exec_runtime;
 	thread->state = WAIT_RUNNING;
-	if (state == WAIT_RUNNING)
+	if (state == WAIT_RUNNING || state == WAIT_BEGINS)
 		return;
 	blocked = all - runnable;
 	/* Here no other program can come in between, so these need not be atomic. */

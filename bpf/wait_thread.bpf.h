@@ -23,7 +23,11 @@ enum wait_state {
 	WAIT_RUNNING,
 	WAIT_RUNNABLE,
 	WAIT_BLOCKED,
+	WAIT_BEGINS, /* begin_waits() is looking which of these it is */
 };
+
+/* A bit of wait_thread.waker: it has woken the thread before the switch was traced. */
+#define WAKER_AHEAD 4
 
 struct wait_thread {
 	__u64 since_ns;	  /* in this state; by the scheduler's clock (wait_clock.bpf.h) */
@@ -35,7 +39,7 @@ struct wait_thread {
 	__u32 task_state; /* the scheduler's, of a blocked one */
 	__u64 drawn_ns;	  /* of its wait, for which it was decided at the wake-up; 0: nothing yet */
 	__u32 is_drawn;	  /* that this part is kept */
-	__u32 waker;	  /* enum stackd_waker */
+	__u32 waker;	  /* enum stackd_waker, and WAKER_AHEAD */
 	__u64 file;   /* of a blocked one: what its descriptor was then, a struct file; 0: none */
 	__u32 holder; /* the thread that held its mutex, by its own name for it; 0: not known */
 	__u32 polled; /* the one descriptor that it polls */

@@ -55,6 +55,18 @@ static __always_inline void keep_waker(struct task_struct *current, const struct
 		ask_for_interrupt();
 }
 
+/* Whether a thread that is not known to have left its CPU is woken from a wait that has begun: the
+ * scheduler has taken it out of the queue, and looks for another thread, before the switch is
+ * traced. One that is woken before it is taken out goes on, and does not wait. */
+static __always_inline bool is_switching(const struct wait_thread *thread, struct task_struct *task)
+{
+	if (thread->state != WAIT_RUNNING)
+		return false;
+	if (bpf_core_field_exists(task->se.sched_delayed) && task->se.sched_delayed)
+		return true;
+	return !task->on_rq;
+}
+
 /* A thread is woken, in the thread or interrupt that does so. If its wait is sampled so far, which
  * holds whatever follows until it is in a queue, its waker is recorded. */
 SEC("tp_btf/sched_waking")
@@ -62,24 +74,34 @@ int stackd_wait_waking(__u64 *ctx)
 {
 	struct task_struct *task = (struct task_struct *)ctx[0], *current;
 	struct wait_thread *thread;
-	__u64 now, blocked;
+	bool is_ahead, is_drawn = false;
+	__u64 now, since, blocked;
+	__u32 waker;
 
 	if (!task->bpf_storage)
 		return 0;
 	thread = thread_of(task);
-	if (!thread || thread->state != WAIT_BLOCKED)
+	if (!thread || (thread->state != WAIT_BLOCKED && !is_switching(thread, task)))
 		return 0;
+	is_ahead = thread->state == WAIT_RUNNING;
 	current = bpf_get_current_task_btf();
 	now = bpf_ktime_get_ns();
-	blocked = time_between(thread->since_ns, wait_clock_of(now));
+	since = thread->since_ns;
+	FORGET(since); /* else clang has both read by one instruction, which no verifier takes */
+	if (is_ahead)
+		since = queue_clock(task);
+	blocked = time_between(since, wait_clock_of(now));
+	blocked += !blocked; /* the clock can be known less exactly than the wait is long */
 	/* What the idle task does is an interrupt's work. Other interrupts are in the kernel frames
 	 * of the thread that they interrupt, where the daemon finds them. */
-	thread->waker = current->pid ? STACKD_WAKER_THREAD : STACKD_WAKER_INTERRUPT;
-	if (!blocked || blocked < wait_least_ns)
-		return 0;
-	thread->is_drawn = has_point(thread, blocked, wait_mean_ns);
-	thread->drawn_ns = blocked;
-	if (thread->is_drawn && thread->waker == STACKD_WAKER_THREAD)
+	waker = current->pid ? STACKD_WAKER_THREAD : STACKD_WAKER_INTERRUPT;
+	if (blocked >= wait_least_ns) {
+		is_drawn = has_point(thread, blocked, wait_mean_ns);
+		thread->is_drawn = is_drawn;
+	}
+	thread->drawn_ns = blocked >= wait_least_ns ? blocked : 0;
+	thread->waker = waker | (is_ahead ? WAKER_AHEAD : 0);
+	if (is_drawn && waker == STACKD_WAKER_THREAD)
 		keep_waker(current, task, now);
 	return 0;
 }
