@@ -50,10 +50,10 @@ static enum exit_status attach_processes(const struct attach *a)
 	for (size_t i = 0; i < count; i++) {
 		int err = recorder_load_process(a->recorder, pids[i]);
 
+		if (!err && a->options->target == TARGET_COMMAND) /* at no time is it measured */
+			err = sampler_hold(a->sampler, pids[i]);
 		if (!err)
 			err = sampler_follow(a->sampler, pids[i]);
-		if (!err && a->options->target == TARGET_COMMAND)
-			err = sampler_hold(a->sampler, pids[i]);
 		if (!err && !a->is_on_cpus)
 			err = sampler_attach_process(a->sampler, &a->event->spec, pids[i]);
 		if (err == -ESRCH) {

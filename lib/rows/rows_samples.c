@@ -178,14 +178,29 @@ static int in_order(const void *left, const void *right)
 	return a->inferred < b->inferred ? -1 : a->inferred > b->inferred;
 }
 
+/* The part of a recording that its rows are of, as unix time: all of it, or what --from and --to
+ * choose, where waits and passes are cut. */
+static void part_of(const struct rows_profile *p, uint64_t *ret_start, uint64_t *ret_end)
+{
+	const struct store_recording *r = &p->t->recording;
+	const uint64_t begin = profile_begin(p->profile), last = profile_end(p->profile);
+
+	*ret_start = r->start_unix_ns + (begin > r->start_ns ? begin - r->start_ns : 0);
+	*ret_end = last < r->end_ns && last >= r->start_ns
+			   ? r->start_unix_ns + (last + 1 - r->start_ns)
+			   : store_range_end(r);
+}
+
 static int put(struct sums *s, const char *host, const char *event)
 {
 	const struct rows_profile *p = s->p;
 	const struct store_recording *r = &p->t->recording;
-	const uint64_t window = rows_window(r), end = store_range_end(r);
+	const uint64_t window = rows_window(r);
 	const char *metric = metric_info(profile_filter(p->profile)->metric)->name;
+	uint64_t start, end;
 	int err = 0;
 
+	part_of(p, &start, &end);
 	for (size_t i = 0; err == 0 && i < s->rows.count; i++) {
 		const struct sum *sum = &s->rows.items[i];
 		const struct group *g = &s->groups.items[sum->group];
@@ -198,7 +213,7 @@ static int put(struct sums *s, const char *host, const char *event)
 				[ROWS_SAMPLE_ALT] = rows_number(p->node_alt[sum->node]),
 				[ROWS_SAMPLE_HOST] = rows_word(host),
 				[ROWS_SAMPLE_WINDOW] = rows_number(window),
-				[ROWS_SAMPLE_START] = rows_number(r->start_unix_ns),
+				[ROWS_SAMPLE_START] = rows_number(start),
 				[ROWS_SAMPLE_END] = rows_number(end),
 				[ROWS_SAMPLE_EVENT] = rows_word(event),
 				[ROWS_SAMPLE_METRIC] = rows_word(metric),

@@ -37,6 +37,21 @@ metrics() { # OPTION...: the metrics that the samples have
 [ "$(metrics)" = 'wait.blocked wait.runnable ' ] || fail "metrics: $(metrics)"
 [ "$(metrics --metric wall)" = 'wall ' ] || fail "wall: $(metrics --metric wall)"
 
+# --- a range: the rows' start and end, and the parts of waits that lie there
+spans() { # START END: the least and the largest values in the file's footer are these
+    python3 - "$tmp/waits/samples.parquet" "$@" <<'PY'
+import struct, sys
+data = open(sys.argv[1], "rb").read()
+length, = struct.unpack("<I", data[-8:-4])
+for time in sys.argv[2:]:
+    assert struct.pack("<q", 1700000000000000000 + int(time)) in data[-8 - length:], time
+PY
+}
+expect 0 "$stackctl" export --parquet "$tmp/waits" -i "$tmp/waits.db" --metric wait.blocked
+spans 0 || fail 'the start of a recording'
+expect 0 "$stackctl" export --parquet "$tmp/waits" -i "$tmp/waits.db" --metric wait.blocked --from 0.11 --to 0.115
+spans 110000000 115000000 || fail 'the start and end of a range'
+
 # --- two paths of one tag
 expect 0 "$stackctl" export --parquet "$tmp/dir" -i "$store" --recording 1..3
 says '2 paths or locations have an id that another one has: they are told apart by the column alt'
