@@ -227,23 +227,47 @@ static int go_down(struct maker *m, const struct wait *wait, uint32_t name, enum
 	return 0;
 }
 
-/* The wake-up that ended a thread's wait: the last one before its end, and after the end of the
- * wait before. NULL: it is not known. */
+static uint64_t apart(uint64_t x, uint64_t y)
+{
+	return x < y ? y - x : x - y;
+}
+
+/* Whether no other wait of a thread ended nearer to a wake-up than one of them did. */
+static bool ends_nearest(const struct lane *lane, size_t wait, uint64_t time_ns)
+{
+	const struct wait *waits = lane->waits.items;
+	const uint64_t own = apart(waits[wait].end_ns, time_ns);
+
+	return !(wait && apart(waits[wait - 1].end_ns, time_ns) < own) &&
+	       !(wait + 1 < lane->waits.count && apart(waits[wait + 1].end_ns, time_ns) < own);
+}
+
+/* The wake-up that ended a thread's wait. Waits end by the scheduler's clocks, of which each CPU
+ * has its own, and wake-ups have their time by another one: they can be some ms apart on an
+ * emulated machine, longer than a wait. So if each wait has its wake-up, it goes by their order;
+ * else it is the one that is nearest to the end, if no other wait's end is nearer to that. NULL: it
+ * is not known. */
 static const struct waking *waking_of(const struct lane *lane, size_t wait)
 {
-	uint64_t after = wait ? lane->waits.items[wait - 1].end_ns : 0;
+	const uint64_t end = lane->waits.items[wait].end_ns;
+	const struct waking *wakings = lane->wakings.items, *nearest;
 	size_t low = 0, high = lane->wakings.count;
 
+	if (lane->wakings.count == lane->waits.count)
+		return &wakings[wait];
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (lane->wakings.items[middle].time_ns <= lane->waits.items[wait].end_ns)
+		if (wakings[middle].time_ns <= end)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low && lane->wakings.items[low - 1].time_ns > after ? &lane->wakings.items[low - 1]
-								   : NULL;
+	nearest = low ? &wakings[low - 1] : NULL;
+	if (low < lane->wakings.count &&
+	    (!nearest || wakings[low].time_ns - end < end - nearest->time_ns))
+		nearest = &wakings[low];
+	return nearest && ends_nearest(lane, wait, nearest->time_ns) ? nearest : NULL;
 }
 
 /* Finds the waker's last wait before it woke a thread, if it ended while that one's wait lasted. */

@@ -12,7 +12,7 @@
  * chain may not know. A chain has WAKERS_HOPS wake-ups at most, and ends at interrupts.
  *
  * The store has a record of SERIES_WAIT_WAKER for each wait whose waker is known, at the time of
- * the wake-up: that of the first wait of its thread that ended later.
+ * the wake-up: that of the wait of its thread whose end is nearest.
  */
 #ifndef MODEL_WAKERS_H
 #define MODEL_WAKERS_H
