@@ -295,8 +295,8 @@ static const Elf64_Shdr *section_of(const uint8_t *image, const char *name)
 	return NULL;
 }
 
-/* This program, whose call frame information ends in its middle. */
-static struct object open_cut(uint32_t number, uint32_t *ret_rows)
+/* This program, whose call frame information ends in its middle. The caller frees it. */
+static uint8_t *cut_image(size_t *ret_size)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	off_t size = lseek(fd, 0, SEEK_END);
@@ -304,7 +304,6 @@ static struct object open_cut(uint32_t number, uint32_t *ret_rows)
 	const Elf64_Shdr *frames;
 	uint32_t len = 0;
 	uint64_t at = 0;
-	struct object object;
 
 	assert_int_equal(pread(fd, image, (size_t)size, 0), size);
 	close(fd);
@@ -314,10 +313,35 @@ static struct object open_cut(uint32_t number, uint32_t *ret_rows)
 		at += sizeof(len) + len;
 	}
 	memset(image + frames->sh_offset + at, 0, frames->sh_size - at);
-	object = open_bytes(image, (size_t)size, number);
+	*ret_size = (size_t)size;
+	return image;
+}
+
+static struct object open_cut(uint32_t number, uint32_t *ret_rows)
+{
+	size_t size;
+	uint8_t *image = cut_image(&size);
+	struct object object = open_bytes(image, size, number);
+
 	assert_int_equal(object.error, 0);
 	free(image);
 	*ret_rows = rows_of(object.elf);
+	return object;
+}
+
+/* The same as a large file. */
+static struct object open_large(uint32_t number)
+{
+	struct object object = {.kind = OBJECT_ELF, .number = number};
+	int fd = memfd_create("large", MFD_CLOEXEC);
+	size_t size;
+	uint8_t *image = cut_image(&size);
+
+	assert_int_equal(write(fd, image, size), size);
+	assert_int_equal(ftruncate(fd, (off_t)(size + LARGE_BYTES)), 0);
+	assert_int_equal(elf_file_open(fd, &object.elf), 0);
+	close(fd);
+	free(image);
 	return object;
 }
 
@@ -375,6 +399,36 @@ static void test_two_steps(void **state)
 	(void)state;
 	check_two_steps(1000000);
 	check_two_steps(0); /* there is room for one of the tables at a time */
+}
+
+/* The first parts of all tables come before the rest of one. */
+static void test_parts_come_first(void **state)
+{
+	struct tables *t = make_tables(1000000);
+	struct object a = open_large(1), b = open_large(2);
+
+	(void)state;
+	assert_int_equal(tables_want(t, &a, NULL), 0);
+	assert_int_equal(tables_want(t, &b, NULL), 0);
+	for (int turn = 0; turn < 4; turn++) {
+		struct request *r = t->first;
+		int err;
+
+		assert_non_null(r);
+		t->first = r->next;
+		err = serve(t, r);
+		assert_int_equal(err, turn < 2 ? -ECANCELED : 0);
+		if (err)
+			assert_int_equal(requests_enter(&t->first, r), 0);
+		free(r);
+		assert_int_equal(has_part(t, 2), turn == 0 || turn == 1);
+		assert_int_equal(has_part(t, 3), turn == 1 || turn == 2);
+	}
+	assert_null(t->first);
+	assert_true(tables_have(t, &a) && tables_have(t, &b));
+	elf_file_free(a.elf);
+	elf_file_free(b.elf);
+	drop_tables(t);
 }
 
 /* Where the whole table cannot be made, the rules that are there stay, and are all. */
@@ -550,6 +604,7 @@ int main(void)
 		cmocka_unit_test(test_refused_files_have_a_reason),
 		cmocka_unit_test(test_rules_are_read_back),
 		cmocka_unit_test(test_two_steps),
+		cmocka_unit_test(test_parts_come_first),
 		cmocka_unit_test(test_part_is_all),
 		cmocka_unit_test(test_one_step),
 		cmocka_unit_test(test_tables_do_not_take_turns),
