@@ -303,6 +303,8 @@ static void test_partial_table_is_missed(void **state)
 	uint32_t number = 1;
 
 	(void)state;
+	roots = aligned_alloc(256, (size_t)256 * ROOTS);
+	assert_non_null(roots);
 	make_program(1);
 	file = bpf_map_lookup_elem(&files, &number);
 	file->is_loaded = 0;
@@ -317,6 +319,9 @@ static void test_partial_table_is_missed(void **state)
 	file->is_partial = 0;
 	s.location = none;
 	assert_int_equal(find_and_cache(&s, &set, block_hash(none))->cfa, STACKD_CFA_NONE);
+	shim_free_regions();
+	shim_free_maps();
+	free(roots);
 }
 
 static void test_guesses_are_found_wrong(void **state)
