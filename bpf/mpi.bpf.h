@@ -13,7 +13,7 @@
 #ifndef MPI_BPF_H
 #define MPI_BPF_H
 
-#include "mpi_object.bpf.h"
+#include "mpi_status.bpf.h"
 
 #define MPI_MOST_PROCESSES 65536 /* whose counts are added up */
 #define MPI_MOST_REQUESTS  4096	 /* that are started at once */
@@ -24,12 +24,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct stackd_mpi_call);
 } mpi_calls SEC(".maps");
-
-struct mpi_request {
-	__u64 handle;
-	__u32 pid;
-	__u32 pad;
-};
 
 struct mpi_bytes {
 	__u64 sent, received;
@@ -229,10 +223,11 @@ static __always_inline __u64 mpi_handle_at(const struct mpi_place *place, __u64 
 static __always_inline __u64 mpi_add(__u64 a, __u64 b)
 {
 	return (STACKD_MPI_BYTES_OF(a) + STACKD_MPI_BYTES_OF(b)) |
-	       ((a | b) & (STACKD_MPI_OF_FILE | STACKD_MPI_AT_MOST));
+	       ((a | b) & (STACKD_MPI_OF_FILE | STACKD_MPI_AT_MOST | STACKD_MPI_LATER));
 }
 
 struct mpi_starts {
+	const struct open_instance *open;
 	struct mpi_place place;
 	struct mpi_bytes bytes;
 	__u64 requests;
@@ -248,7 +243,10 @@ static long mpi_add_start(__u32 index, void *arg)
 		.handle = mpi_handle_at(&s->place, s->requests + (__u64)bytes * index),
 		.pid = s->pid};
 	struct mpi_bytes *known = CHECKED(bpf_map_lookup_elem(&mpi_requests, &key));
+	__u64 later = 0;
 
+	if (known && known->received && known->received != MPI_UNKNOWN)
+		later = mpi_post(s->open, key.handle, known->received) ? STACKD_MPI_LATER : 0;
 	if (!known || known->sent == MPI_UNKNOWN)
 		s->bytes.sent = MPI_UNKNOWN;
 	else if (s->bytes.sent != MPI_UNKNOWN)
@@ -256,7 +254,7 @@ static long mpi_add_start(__u32 index, void *arg)
 	if (!known || known->received == MPI_UNKNOWN)
 		s->bytes.received = MPI_UNKNOWN;
 	else if (s->bytes.received != MPI_UNKNOWN)
-		s->bytes.received = mpi_add(s->bytes.received, known->received);
+		s->bytes.received = mpi_add(s->bytes.received, known->received | later);
 	return 0;
 }
 
@@ -264,7 +262,8 @@ static long mpi_add_start(__u32 index, void *arg)
 static __always_inline void mpi_start(struct open_instance *open, const struct mpi_arguments *from,
 				      __u64 requests, __s32 count)
 {
-	struct mpi_starts s = {.place = from->place,
+	struct mpi_starts s = {.open = open,
+			       .place = from->place,
 			       .requests = requests,
 			       .pid = bpf_get_current_pid_tgid() >> 32};
 
@@ -276,19 +275,28 @@ static __always_inline void mpi_start(struct open_instance *open, const struct m
 	open->received = s.bytes.received;
 }
 
+/* Returns the handle that a call has given. */
+static __always_inline __u64 mpi_given_handle(const struct open_instance *open)
+{
+	return open->has_long_handles ? mpi_word(open->result) : mpi_int(open->result);
+}
+
 static __always_inline void mpi_keep_request(const struct open_instance *open)
 {
-	struct mpi_request key = {.pid = bpf_get_current_pid_tgid() >> 32};
+	struct mpi_request key = {.handle = mpi_given_handle(open),
+				  .pid = bpf_get_current_pid_tgid() >> 32};
 	struct mpi_bytes bytes = {open->sent, open->received};
-	__u32 handle = 0;
 
-	if (open->has_long_handles) {
-		key.handle = mpi_word(open->result);
-	} else {
-		bpf_probe_read_user(&handle, sizeof(handle), (const void *)open->result);
-		key.handle = handle;
-	}
 	bpf_map_update_elem(&mpi_requests, &key, &bytes, BPF_ANY);
+}
+
+/* A call has posted a buffer: what is received into it, another one tells. */
+static __always_inline void mpi_keep_posted(struct open_instance *open)
+{
+	if (open->received && open->received != MPI_UNKNOWN &&
+	    mpi_post(open, mpi_given_handle(open), open->received))
+		open->received |= STACKD_MPI_LATER;
+	open->result = 0;
 }
 
 /* --- status ---------------------------------------------------------------------------------- */
@@ -304,35 +312,10 @@ static __always_inline void mpi_mark(struct open_instance *open, const struct st
 		open->received |= file | (call->is_at_most ? STACKD_MPI_AT_MOST : 0);
 }
 
-/*
- * Reads how many bytes a status tells of; MPI_UNKNOWN: it cannot be read, or says nothing that can
- * be. In Open MPI the number is the last member of the structure, behind four of 4 bytes. In MPICH
- * its lower half is the first member, and its upper half is in the second one, above a bit that
- * says whether the request was cancelled.
+/* Takes what the status of a call tells. MPI_STATUS_IGNORE is 0 or 1. Whether the call was a
+ * failure is not known: the probe may be before the instruction that says it
+ * (daemon/regions/probe_move.h).
  */
-static __always_inline __u64 mpi_status_bytes(__u64 status, bool is_open_mpi)
-{
-	__u64 value;
-
-	if (bpf_probe_read_user(&value, sizeof(value), (const void *)(status + 16 * is_open_mpi)))
-		return MPI_UNKNOWN;
-	if (!is_open_mpi)
-		value = (__u32)value | value >> 33 << 32;
-	return value == STACKD_MPI_BYTES_OF(value) ? value : MPI_UNKNOWN;
-}
-
-/* Returns what a status tells of so many bytes at most. */
-static __always_inline __u64 mpi_arrived(__u64 most, __u64 told, bool is_file)
-{
-	__u64 bytes = most == MPI_UNKNOWN ? most : STACKD_MPI_BYTES_OF(most);
-
-	if (told == MPI_UNKNOWN || told > bytes)
-		return most;
-	return told && is_file ? told | STACKD_MPI_OF_FILE : told;
-}
-
-/* Takes what the status of a call tells that has ended without an error. MPI_STATUS_IGNORE is 0 or
- * 1. */
 static __always_inline void mpi_take_status(struct open_instance *open)
 {
 	__u64 told;
@@ -381,6 +364,17 @@ static __always_inline void mpi_take(struct open_instance *open, struct mpi_argu
 	case STACKD_MPI_COMM_RANK:
 		open->comm = mpi_handle(&from->place, from->in_registers[0]);
 		break;
+	case STACKD_MPI_WAIT:
+	case STACKD_MPI_WAIT_ANY:
+	case STACKD_MPI_WAIT_SOME:
+		open->status = mpi_argument(from, call->status);
+		open->comm = from->in_registers[3]; /* indices of MPI_Waitsome() */
+		if (call->root == 1)
+			mpi_keep_handles(open->has_long_handles, from->in_registers[0], 1);
+		else
+			mpi_keep_handles(open->has_long_handles, from->in_registers[1],
+					 from->in_registers[0]);
+		break;
 	case STACKD_MPI_START:
 		mpi_start(open, from, from->in_registers[0], 1);
 		break;
@@ -418,14 +412,18 @@ static __always_inline void mpi_enter(struct open_instance *open, const struct p
 }
 
 /*
- * A call of MPI returns `result`, an error or 0: remembers what it has told the program. Within one
+ * A call of MPI returns: remembers what it has told the program. Within one
  * of Fortran's interface it is the function for C whose answer that is. What is to be passed on
  * later has not been yet.
  */
-static __always_inline void mpi_leave(struct open_instance *open, __u32 result)
+static __always_inline void mpi_leave(struct open_instance *open)
 {
-	if (!result)
+	if (open->mpi >= STACKD_MPI_WAIT)
+		mpi_complete(open);
+	else
 		mpi_take_status(open);
+	if (open->mpi == STACKD_MPI_BYTES && open->result)
+		mpi_keep_posted(open);
 	if (open->mpi == STACKD_MPI_COMM_SIZE)
 		mpi_keep_comm(open->comm, mpi_int(open->result), true);
 	else if (open->mpi == STACKD_MPI_COMM_RANK)

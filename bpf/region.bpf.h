@@ -312,7 +312,7 @@ static __always_inline bool holds_condition(__u64 flags, __u32 condition)
 }
 
 /* A function of MPI returns. It may be a part of the open call. */
-static __always_inline void leave_mpi(struct region_thread *thread, __u64 slot, __u32 result)
+static __always_inline void leave_mpi(struct region_thread *thread, __u64 slot)
 {
 	struct open_instance *open;
 
@@ -320,7 +320,7 @@ static __always_inline void leave_mpi(struct region_thread *thread, __u64 slot, 
 		return;
 	open = &thread->open[BOUNDED(thread->once - 1, REGION_DEPTH)];
 	if (open->mpi_slot == slot)
-		mpi_leave(open, result);
+		mpi_leave(open);
 }
 
 /* Whether the thread stays in the function: the exit is a branch whose condition does not hold. */
@@ -369,7 +369,7 @@ static __noinline bool leave_region(struct region_thread *thread, struct task_st
 		return false;
 	drop_left(thread, slot, slot, now, cpu);
 	if ((kind & STACKD_EXIT_ONCE) && leads_to_caller(kind))
-		leave_mpi(thread, slot, ctx->rax);
+		leave_mpi(thread, slot);
 	open = innermost(thread);
 	if (!open || open->slot != slot || !is_left(thread, open, cookie)) {
 		/* Within itself, it may not have been measured. */

@@ -30,6 +30,7 @@
  *             struct stackd_code_mark [n]      (stackd_code.h)
  *   CODE_BYTES := struct stackd_code_bytes   no sample: these bytes, before a CODE record
  *   LAUNCHED := struct stackd_launched       no sample: what a program is started with
+ *   COMPLETED := struct stackd_completed     no sample: what a receive of MPI has brought
  *
  * The bookkeeping identity, checked by the daemon at its end:
  *   started == sent + lost_ring + idle
@@ -55,7 +56,7 @@
 #include "stackd_counters.h" /* the counters of losses and cost; */
 #include "stackd_mpi.h"	     /* what functions of MPI do */
 
-#define STACKD_ABI_VERSION 21
+#define STACKD_ABI_VERSION 22
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -142,6 +143,7 @@ enum stackd_record_kind {
 	STACKD_RECORD_CODE = 7,
 	STACKD_RECORD_MORE_STACK = 0x80, /* bits 3 to 6 are taken: */
 	STACKD_RECORD_CODE_BYTES = 0x81,
+	STACKD_RECORD_COMPLETED = 0x82,
 };
 
 /* Bits of header.kind, and of stackd_walked.form: fields in front of a WALKED record's frames. */
@@ -349,6 +351,7 @@ struct stackd_instance {
 /* In the bytes of a call of MPI, unless they are not known: */
 #define STACKD_MPI_OF_FILE	   (1ull << 62) /* read from a file, or written to it */
 #define STACKD_MPI_AT_MOST	   (1ull << 61) /* the size of the buffer: less may have been received */
+#define STACKD_MPI_LATER	   (1ull << 60) /* COMPLETED records tell how much it is */
 #define STACKD_MPI_BYTES_OF(value) ((value) & ((1ull << 56) - 1))
 
 /* A state of a wait that is none of the scheduler's, whose bit only dead tasks have: its thread
@@ -469,6 +472,16 @@ struct stackd_launched {
 	__u32 pid; /* thread group id, initial pid namespace */
 	__u32 n;   /* strings */
 	char strings[STACKD_LAUNCHED_STRINGS][STACKD_LAUNCHED_BYTES];
+};
+
+/* A request of MPI is complete, for which a call has posted a buffer. */
+struct stackd_completed {
+	struct stackd_header header;
+	__u32 pid;	/* thread group id, initial pid namespace */
+	__u32 poster;	/* the thread that has posted it, */
+	__u64 enter_ns; /* in the instance that began then */
+	__u64 posted;	/* size of the buffer */
+	__u64 arrived;	/* bytes, with marks */
 };
 
 #include "stackd_code.h"
@@ -713,6 +726,8 @@ _Static_assert(sizeof(struct stackd_tag_record) == 72, "stackd_tag_record is sha
 _Static_assert(sizeof(struct stackd_branch) == 24, "stackd_branch is the kernel's");
 _Static_assert(sizeof(struct stackd_branch_record) == 40, "stackd_branch_record is shared");
 _Static_assert(sizeof(struct stackd_launched) == 1000, "stackd_launched is shared");
+_Static_assert(sizeof(struct stackd_completed) == sizeof(struct stackd_header) + 32,
+	       "stackd_completed is shared");
 _Static_assert(sizeof(struct stackd_reading) == 168, "stackd_reading is shared");
 _Static_assert(sizeof(struct stackd_code_mark) == 72, "stackd_code_mark is shared");
 _Static_assert(sizeof(struct stackd_code_record) == 56, "stackd_code_record is shared");

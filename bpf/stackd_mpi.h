@@ -53,6 +53,11 @@ enum stackd_mpi_kind {
 	STACKD_MPI_INIT,  /* makes a request, which passes on the bytes each time it is started */
 	STACKD_MPI_START, /* starts the request at the first argument */
 	STACKD_MPI_STARTALL, /* as many as the first argument says, from the second one on */
+	/* They complete requests, at the first argument, or as many as it says from the second one
+	 * on (`root`: the number of the argument). */
+	STACKD_MPI_WAIT,      /* all of them; if `result` is there and true */
+	STACKD_MPI_WAIT_ANY,  /* the one with the number at `result` */
+	STACKD_MPI_WAIT_SOME, /* as many as at `result`, with the numbers at the fourth argument */
 };
 
 /* By number of a region: what a function of MPI does. */

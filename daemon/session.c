@@ -219,7 +219,9 @@ static int cut(struct session *s)
 	int err;
 
 	s->full_windows += recorder_count_full(s->recorder);
-	err = submit(s, true);
+	err = recorder_end_window(s->recorder, clock_ns(CLOCK_MONOTONIC));
+	if (!err)
+		err = submit(s, true);
 	return err ? err : recorder_begin_anew(s->recorder);
 }
 
@@ -636,6 +638,8 @@ static enum exit_status record(struct session *s)
 	s->idle = idle_time_since(&s->idle_since);
 	if (!err)
 		err = finish_rounds(s);
+	if (!err)
+		err = recorder_end_window(s->recorder, s->stopped_ns);
 	if (!err)
 		err = submit(s, false);
 	stored = archive_finish(s->archive, &sentence);

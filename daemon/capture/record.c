@@ -199,6 +199,8 @@ static size_t size_said(const struct stackd_header *header, size_t size)
 		return reading_bytes((const struct stackd_reading *)header, size);
 	case STACKD_RECORD_LAUNCHED:
 		return sizeof(struct stackd_launched);
+	case STACKD_RECORD_COMPLETED:
+		return sizeof(struct stackd_completed);
 	default:
 		return SIZE_MAX;
 	}
@@ -617,6 +619,8 @@ uint32_t record_pid(const struct stackd_header *record)
 		return ((const struct stackd_code_record *)record)->pid;
 	if (record->kind == STACKD_RECORD_CODE_BYTES)
 		return ((const struct stackd_code_bytes *)record)->pid;
+	if (record->kind == STACKD_RECORD_COMPLETED)
+		return ((const struct stackd_completed *)record)->pid;
 	if (record->kind == STACKD_RECORD_LAUNCHED)
 		return ((const struct stackd_launched *)record)->pid;
 	if (!(record->kind & STACKD_HAS_PID))

@@ -85,6 +85,8 @@ static int make_parts(struct recorder *r)
 		err = live_blocks_new(&r->blocks);
 	if (!err)
 		err = ranks_new(&r->ranks);
+	if (!err)
+		err = mpi_pending_new(&r->pending);
 	if (!err && !(r->readings = readings_new()))
 		err = -ENOMEM;
 	if (!err)
@@ -134,6 +136,7 @@ void recorder_free(struct recorder *r)
 	live_blocks_free(r->blocks);
 	unheard_free(r->unheard);
 	ranks_free(r->ranks);
+	mpi_pending_free(r->pending);
 	readings_free(r->readings);
 	judge_free(r->judge);
 	judge_made_free(r->judge_made);
@@ -381,6 +384,7 @@ int recorder_begin_anew(struct recorder *r)
 	live_blocks_clear(r->blocks);
 	readings_begin_anew(r->readings);
 	ranks_begin_anew(r->ranks);
+	mpi_pending_clear(r->pending);
 	walks_begin_anew(r->walks);
 	if (r->tags)
 		tag_paths_begin_anew(r->tags);

@@ -149,6 +149,9 @@ int recorder_sample(struct recorder *recorder, const struct stackd_header *recor
  * where probes are put on files. 0 or -ENOMEM. */
 int recorder_close_files(struct recorder *recorder);
 
+/* The window, or the recording, ends now: keeps what still waits to be known. 0 or -ENOMEM. */
+int recorder_end_window(struct recorder *recorder, uint64_t now_ns);
+
 /* Takes what is new since the last call, for batch_free(), without totals and counters. NULL if
  * there is no memory. */
 struct batch *recorder_take_batch(struct recorder *recorder);

@@ -10,6 +10,7 @@
 #include "daemon/model/members.h"
 #include "daemon/model/new_mappings.h"
 #include "daemon/model/outbox.h"
+#include "daemon/model/mpi_pending.h"
 #include "daemon/model/ranks.h"
 #include "daemon/model/readings.h"
 #include "daemon/model/recorder.h"
@@ -53,9 +54,10 @@ struct recorder {
 	struct unheard *unheard;    /* NULL: programs without allocations are not counted */
 	struct ask_files *files;    /* who reads files; NULL: this process does */
 	struct ranks *ranks;
-	struct readings *readings; /* of counters */
-	struct tables *tables;	   /* borrowed; NULL: none */
-	struct tagger *tagger;	   /* NULL: tags are not looked at */
+	struct mpi_pending *pending; /* receives of MPI */
+	struct readings *readings;   /* of counters */
+	struct tables *tables;	     /* borrowed; NULL: none */
+	struct tagger *tagger;	     /* NULL: tags are not looked at */
 	struct tag_paths *tags;
 
 	VEC(const struct object *) marks; /* by their index, what their instances are frames of */

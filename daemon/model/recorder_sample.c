@@ -211,16 +211,54 @@ static int keep_received(struct recorder *r, uint64_t bytes, const struct store_
 		       : keep_bytes(r, SERIES_MPI_AT_MOST, bytes, row);
 }
 
+/* Keeps what a call has received, or will have: until that is known it waits. */
+static int keep_or_await(struct recorder *r, uint32_t tid, const struct stackd_instance *i,
+			 const struct store_sample *row)
+{
+	struct store_sample later = *row;
+	int err;
+
+	if (i->received == STACKD_MPI_NOT_KNOWN || !(i->received & STACKD_MPI_LATER))
+		return keep_received(r, i->received, row);
+	later.period = i->received;
+	err = mpi_pending_add(r->pending, tid, row->time_ns - i->wall_ns, &later);
+	return err > 0 ? keep_received(r, i->received, row) : err;
+}
+
+/* A receive is complete: keeps what it has brought, under the path of the call that posted it. */
+static int complete(struct recorder *r, const struct stackd_completed *completed)
+{
+	struct store_sample row;
+
+	if (!mpi_pending_take(r->pending, completed->poster, completed->enter_ns, completed->posted,
+			      &row))
+		return 0;
+	row.time_ns = completed->header.time_ns;
+	return keep_received(r, completed->arrived, &row);
+}
+
+int recorder_end_window(struct recorder *r, uint64_t now_ns)
+{
+	struct store_sample row;
+	int err = 0;
+
+	while (!err && mpi_pending_take_any(r->pending, &row)) {
+		row.time_ns = now_ns > row.time_ns ? now_ns : row.time_ns;
+		err = keep_received(r, row.period, &row);
+	}
+	return err;
+}
+
 /* Keeps what a call of MPI has sent and received. One of which either is not known is one call
  * whose bytes are not known. */
-static int keep_mpi(struct recorder *r, const struct stackd_instance *i,
+static int keep_mpi(struct recorder *r, uint32_t tid, const struct stackd_instance *i,
 		    const struct store_sample *row)
 {
 	bool is_written = i->sent != STACKD_MPI_NOT_KNOWN && i->sent & STACKD_MPI_OF_FILE;
 	int err = keep_bytes(r, is_written ? SERIES_MPI_WRITTEN : SERIES_MPI_SENT, i->sent, row);
 
 	if (!err)
-		err = keep_received(r, i->received, row);
+		err = keep_or_await(r, tid, i, row);
 	if (!err && (i->sent == STACKD_MPI_NOT_KNOWN || i->received == STACKD_MPI_NOT_KNOWN))
 		err = recorder_keep(r, SERIES_MPI_UNKNOWN, 1, *row);
 	return err;
@@ -228,7 +266,7 @@ static int keep_mpi(struct recorder *r, const struct stackd_instance *i,
 
 /* Keeps an instance of a region: its own time and CPU time, and those of the instances within it
  * apart. */
-static int keep_instance(struct recorder *r, const struct stackd_instance *i,
+static int keep_instance(struct recorder *r, uint32_t tid, const struct stackd_instance *i,
 			 const struct store_sample *row)
 {
 	int err = recorder_keep(r, SERIES_REGION_TIME, i->wall_ns - i->nested_wall_ns, *row);
@@ -239,7 +277,7 @@ static int keep_instance(struct recorder *r, const struct stackd_instance *i,
 		err = recorder_keep(r, SERIES_REGION_NESTED_TIME, i->nested_wall_ns, *row);
 	if (!err && i->nested_wall_ns)
 		err = recorder_keep(r, SERIES_REGION_NESTED_CPU, i->nested_cpu_ns, *row);
-	return err ? err : keep_mpi(r, i, row);
+	return err ? err : keep_mpi(r, tid, i, row);
 }
 
 /* Keeps the rank of a process, once. */
@@ -380,7 +418,7 @@ static int take(struct recorder *r, const struct stackd_header *record, struct w
 		return recorder_waker(r, record, &instance, &sample);
 	return instance.region >= STACKD_MAPPED
 		       ? recorder_allocation(r, (pid_t)record_pid(record), &instance, &sample)
-		       : keep_instance(r, &instance, &sample);
+		       : keep_instance(r, record->tid, &instance, &sample);
 }
 
 static int take_record(struct recorder *r, const struct stackd_header *record)
@@ -395,6 +433,8 @@ static int take_record(struct recorder *r, const struct stackd_header *record)
 	}
 	if (record && record->kind == STACKD_RECORD_CODE) /* it is a part of the next record */
 		return 0;
+	if (record && record->kind == STACKD_RECORD_COMPLETED)
+		return complete(r, (const struct stackd_completed *)record);
 	if (record && record->kind == STACKD_RECORD_LAUNCHED)
 		return ranks_launched(r->ranks, (const struct stackd_launched *)record);
 	if (record && record_instance(record, &instance) && instance.region == STACKD_FREE) {

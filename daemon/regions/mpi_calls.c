@@ -21,7 +21,7 @@ enum ways {
 	HAS_INIT = 2, /* one with _init behind it makes a request that does so when it is started */
 };
 
-/* Its argument with this number is a status, unless it does not block. */
+/* Its argument with this number is a status; if it does not block, the address of a request. */
 #define STATUS(number)	((number) << 4)
 #define STATUS_OF(ways) ((ways) >> 4)
 
@@ -39,8 +39,8 @@ enum ways {
 #define FILE_CALLS(way, verb)                                                                      \
 	way(verb, 3, 5), way(verb "_all", 3, 5), way(verb "_shared", 3, 5),                        \
 		way(verb "_ordered", 3, 5), way(verb "_at", 4, 6), way(verb "_at_all", 4, 6),      \
-		way("i" verb, 3, 0), way("i" verb "_all", 3, 0), way("i" verb "_shared", 3, 0),    \
-		way("i" verb "_at", 4, 0), way("i" verb "_at_all", 4, 0),                          \
+		way("i" verb, 3, 5), way("i" verb "_all", 3, 5), way("i" verb "_shared", 3, 5),    \
+		way("i" verb "_at", 4, 6), way("i" verb "_at_all", 4, 6),                          \
 		way(verb "_all_begin", 3, 0), way(verb "_ordered_begin", 3, 0),                    \
 		way(verb "_at_all_begin", 4, 0)
 
@@ -155,6 +155,14 @@ static const struct {
 	 0},
 	FILE_CALLS(READS, "read"),
 	FILE_CALLS(WRITES, "write"),
+	{"Wait", {NONE}, {NONE}, 0, 1, STATUS(2), STACKD_MPI_WAIT},
+	{"Test", {NONE}, {NONE}, 0, 1, STATUS(3), STACKD_MPI_WAIT},
+	{"Waitall", {NONE}, {NONE}, 0, 2, STATUS(3), STACKD_MPI_WAIT},
+	{"Testall", {NONE}, {NONE}, 0, 2, STATUS(4), STACKD_MPI_WAIT},
+	{"Waitany", {NONE}, {NONE}, 0, 2, STATUS(4), STACKD_MPI_WAIT_ANY},
+	{"Testany", {NONE}, {NONE}, 0, 2, STATUS(5), STACKD_MPI_WAIT_ANY},
+	{"Waitsome", {NONE}, {NONE}, 0, 2, STATUS(5), STACKD_MPI_WAIT_SOME},
+	{"Testsome", {NONE}, {NONE}, 0, 2, STATUS(5), STACKD_MPI_WAIT_SOME},
 	{"Comm_size", {NONE}, {NONE}, 0, 0, 0, STACKD_MPI_COMM_SIZE},
 	{"Comm_rank", {NONE}, {NONE}, 0, 0, 0, STACKD_MPI_COMM_RANK},
 };
@@ -234,6 +242,14 @@ static bool is_in_parts(const struct stackd_mpi_call *call)
 	       call->received.how == STACKD_MPI_PARTITIONED;
 }
 
+/* The argument that says whether, which, or how many requests are complete; 0: there is none. */
+static uint8_t flag_of(const char *name)
+{
+	if (strcmp(name, "Test") == 0)
+		return 2;
+	return strcmp(name, "Wait") == 0 || strcmp(name, "Waitall") == 0 ? 0 : 3;
+}
+
 static struct stackd_mpi_call find(const char *name)
 {
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
@@ -251,9 +267,14 @@ static struct stackd_mpi_call find(const char *name)
 			continue;
 		call.is_wide = form.is_wide || is_in_parts(&call);
 		call.is_file = strncmp(calls[i].name, "File_", 5) == 0;
-		call.is_at_most = STATUS_OF(calls[i].ways) || (call.is_file && call.received.how);
+		call.is_at_most = call.received.how && (call.status || call.is_file);
+		form.is_i |= strncmp(calls[i].name, "File_i", 6) == 0;
+		if (form.is_i && call.received.how)
+			call.result = call.status;
 		if (form.is_i || form.is_init)
 			call.status = 0;
+		if (call.kind >= STACKD_MPI_WAIT)
+			call.result = flag_of(calls[i].name);
 		if (call.kind == STACKD_MPI_COMM_SIZE || call.kind == STACKD_MPI_COMM_RANK)
 			call.result = 2;
 		if (form.is_init) {

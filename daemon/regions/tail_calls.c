@@ -76,8 +76,8 @@ static bool is_target(const struct tail_call *call, const struct function_symbol
 			  : call->vaddr == symbol->vaddr;
 }
 
-/* Adds the exits of a function to those of a region that jumps to it. They are of the kind of
- * jumps: for a thread that comes there from elsewhere they are none, which is no error. */
+/* Adds the exits of a function to those of a region that jumps to it. For a thread that comes there
+ * from elsewhere they are none: no such exit of a function of MPI is counted (bpf/region.bpf.h). */
 static int take_exits(struct found_region *region, const struct function_exits *exits)
 {
 	if (VEC_RESERVE(&region->exits.all, exits->all.count))
@@ -85,9 +85,7 @@ static int take_exits(struct found_region *region, const struct function_exits *
 	for (size_t i = 0; i < exits->all.count; i++) {
 		struct function_exit exit = exits->all.items[i];
 
-		if (exit.kind == STACKD_EXIT_RETURN)
-			exit.kind = STACKD_EXIT_JUMP;
-		exit.target = 0;
+		exit.target = exit.slot = 0;
 		region->exits.all.items[region->exits.all.count++] = exit;
 	}
 	return 0;

@@ -136,8 +136,8 @@ def check_same(folder, library, command):
                                *command())
     seen = measured(recording)
     for function in sorted(set(expected) | set(seen)):
-        check(expected.get(function) == seen.get(function), function, expected.get(function),
-              seen.get(function), result.err)
+        check(expected.get(function) == seen.get(function), "%s of rank %d" % function[::-1],
+              expected.get(function), seen.get(function), result.err)
     return total(expected)
 
 
@@ -405,7 +405,7 @@ def check_arrivals(kind):
             with open("%s/file.%d" % (folder, rank), encoding="ascii") as file:
                 for name, *numbers in (line.split() for line in file):
                     truth[rank, name] = [int(number) for number in numbers]
-        check(len(truth) == 2 * 23, "the program", sorted(truth))
+        check(len(truth) >= 2 * 34, "the program", sorted(truth))
         others = ("mpi_init", "mpi_finalize", "mpi_comm_", "mpi_get_elements", "mpi_file_open",
                   "mpi_file_close")
         seen = {key: numbers for key, numbers in measured(recording, METRICS).items()

@@ -12,6 +12,27 @@
 
 #include "bpf_shim.h"
 
+/* The storage of the one thread that there is. */
+static const void *storage_map;
+static void *storage;
+#undef bpf_task_storage_get
+#define bpf_task_storage_get(map, task, value, flags)                                              \
+	((void)(task), (const void *)(map) == storage_map ? storage : NULL)
+
+/* Takes an entry out of a hash: its key becomes one that no test uses. */
+static void delete_entry(const void *map, const void *key)
+{
+	struct shim_map *m = shim_map(map);
+
+	for (uint32_t i = 0; i < m->entries; i++) {
+		if (memcmp(m->keys + i * m->key_size, key, m->key_size) == 0)
+			memset(m->keys + i * m->key_size, 0xff, m->key_size);
+	}
+}
+
+#undef bpf_map_delete_elem
+#define bpf_map_delete_elem(map, key) delete_entry(map, key)
+
 #include "../../bpf/stackd.bpf.c"
 
 #include "../../bpf/mpi.bpf.h"
@@ -52,6 +73,17 @@ static void put_comm(uint64_t comm, bool is_inter)
 	put_int(comm + INTER, is_inter);
 }
 
+static struct stackd_completed completed[8];
+static size_t n_completed;
+
+static long take_record(const void *record, size_t size)
+{
+	assert_int_equal(size, sizeof(*completed));
+	assert_true(n_completed < 8);
+	memcpy(&completed[n_completed++], record, size);
+	return 0;
+}
+
 static int set_up(void **state)
 {
 	static const int counts[SIZE] = {3, 0, 5, -1};
@@ -62,6 +94,11 @@ static int set_up(void **state)
 	library = shim_make_array(&mpi_libraries, 2) + 1;
 	shim_make_hash(&mpi_comms, 8);
 	shim_make_hash(&mpi_requests, 8);
+	shim_make_hash(&mpi_posted, 32);
+	storage_map = &mpi_waits;
+	storage = calloc(1, sizeof(struct mpi_waits));
+	shim_ring = take_record;
+	n_completed = 0;
 	shim_add_region(MEMORY, 0x10000);
 	shim_pid_tgid = (uint64_t)7 << 32 | 7;
 	*library = (struct stackd_mpi_library){.vendor = STACKD_MPI_OPEN,
@@ -81,6 +118,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
 	(void)state;
+	free(storage);
 	shim_free_maps();
 	shim_free_regions();
 	return 0;
@@ -122,6 +160,7 @@ static void check(const char *name, uint64_t sent, uint64_t received, const uint
 }
 
 #define AT_MOST(bytes) (STACKD_MPI_AT_MOST | (bytes))
+#define LATER(bytes)   (STACKD_MPI_LATER | AT_MOST(bytes))
 
 #define CHECK(name, sent, received, ...)                                                           \
 	check(name, sent, received, (const uint64_t[12]){__VA_ARGS__})
@@ -188,12 +227,12 @@ static void test_answers(void **state)
 	CHECK("MPI_Bcast", UNKNOWN, UNKNOWN, 0, 10, INT, RANK, COMM);
 	open = call("MPI_Comm_rank", (const uint64_t[12]){COMM, ANSWER});
 	put_int(ANSWER, RANK);
-	mpi_leave(&open, 0);
+	mpi_leave(&open);
 	CHECK("MPI_Bcast", 40, 0, 0, 10, INT, RANK, COMM);
 	CHECK("MPI_Allgather", 4, UNKNOWN, 0, 1, INT, 0, 1, INT, COMM);
 	open = call("MPI_Comm_size", (const uint64_t[12]){COMM, ANSWER});
 	put_int(ANSWER, SIZE);
-	mpi_leave(&open, 0);
+	mpi_leave(&open);
 	CHECK("MPI_Allgather", 4, 16, 0, 1, INT, 0, 1, INT, COMM);
 	CHECK("MPI_Bcast", UNKNOWN, UNKNOWN, 0, 10, INT, RANK, TWO_SIDED);
 	library->rank_offset = RANK_OFFSET;
@@ -206,17 +245,16 @@ static void put_status(uint64_t bytes)
 	shim_write_word(STATUS + 16, bytes);
 }
 
-static void check_status(const char *name, const uint64_t *arguments, uint32_t result,
-			 uint64_t sent, uint64_t received)
+static void check_status(const char *name, const uint64_t *arguments, uint64_t sent,
+			 uint64_t received)
 {
 	struct open_instance open = call(name, arguments);
 
-	mpi_leave(&open, result);
+	mpi_leave(&open);
 	assert_true(open.sent == sent && open.received == received);
 }
 
-/* Where there is a status, it tells what has arrived, if the call was no failure and the number can
- * be. */
+/* Where there is a status, it tells what has arrived, if the number can be. */
 static void test_statuses(void **state)
 {
 	uint64_t recv[12] = {0, 10, INT, 1, 0, COMM, STATUS};
@@ -225,22 +263,21 @@ static void test_statuses(void **state)
 
 	(void)state;
 	put_status(12);
-	check_status("MPI_Recv", recv, 0, 0, 12);
-	check_status("MPI_Recv", recv, 15, 0, AT_MOST(40));
-	check_status("MPI_Recv", unknown, 0, 0, 12);
+	check_status("MPI_Recv", recv, 0, 12);
+	check_status("MPI_Recv", unknown, 0, 12);
 	/* Of what was sent it tells nothing. */
-	check_status("MPI_Sendrecv", both, 0, 12, 0);
+	check_status("MPI_Sendrecv", both, 12, 0);
 	put_status(0);
-	check_status("MPI_Recv", recv, 0, 0, 0);
+	check_status("MPI_Recv", recv, 0, 0);
 	put_status(41);
-	check_status("MPI_Recv", recv, 0, 0, AT_MOST(40));
+	check_status("MPI_Recv", recv, 0, AT_MOST(40));
 	put_status(1ull << 60);
-	check_status("MPI_Recv", unknown, 0, 0, UNKNOWN);
+	check_status("MPI_Recv", unknown, 0, UNKNOWN);
 	put_status(12);
 	recv[6] = 0; /* MPI_STATUS_IGNORE */
-	check_status("MPI_Recv", recv, 0, 0, AT_MOST(40));
+	check_status("MPI_Recv", recv, 0, AT_MOST(40));
 	recv[6] = 0x10;
-	check_status("MPI_Recv", recv, 0, 0, AT_MOST(40));
+	check_status("MPI_Recv", recv, 0, AT_MOST(40));
 }
 
 static void test_files(void **state)
@@ -250,12 +287,126 @@ static void test_files(void **state)
 
 	(void)state;
 	put_status(12);
-	check_status("MPI_File_read_at", at, 0, 0, file | 12);
-	check_status("MPI_File_write_at_all", at, 0, file | 12, 0);
-	check_status("MPI_File_iread", later, 0, 0, file | AT_MOST(40));
-	check_status("MPI_File_iwrite_all", later, 0, file | 40, 0);
-	check_status("MPI_File_write_all_begin", later, 0, file | 40, 0);
-	check_status("MPI_File_write", later, 1, file | 40, 0);
+	check_status("MPI_File_read_at", at, 0, file | 12);
+	check_status("MPI_File_write_at_all", at, file | 12, 0);
+	check_status("MPI_File_iread", later, 0, file | LATER(40));
+	check_status("MPI_File_read_all_begin", later, 0, file | AT_MOST(40));
+	check_status("MPI_File_iwrite_all", later, file | 40, 0);
+	check_status("MPI_File_write_all_begin", later, file | 40, 0);
+}
+
+/* --- requests that are completed ------------------------------------------------------------- */
+
+enum { HANDLE = 0x5000 };
+
+/* Posts a buffer of 10 numbers in an instance that began at that time. */
+static void post(uint64_t handle, uint64_t enter_ns)
+{
+	const uint64_t arguments[12] = {0, 10, INT, 1, 0, COMM, ANSWER};
+	struct open_instance open = {.enter_ns = enter_ns};
+
+	enter(&open, "MPI_Irecv", arguments);
+	assert_true(open.received == AT_MOST(40));
+	shim_write_word(ANSWER, handle);
+	mpi_leave(&open);
+	assert_true(open.received == LATER(40) && !open.sent);
+}
+
+/* A call that completes requests: `index` is put where it tells which or how many. */
+static void complete(const char *name, const uint64_t *arguments, uint32_t index)
+{
+	static const uint64_t nothing[4];
+	struct open_instance open = call(name, arguments);
+
+	shim_write(REQUESTS, nothing, sizeof(nothing)); /* what the library does with handles */
+	put_int(ANSWER, index);
+	n_completed = 0;
+	mpi_leave(&open);
+	assert_true(!open.sent && !open.received);
+}
+
+static void check_completed(size_t i, uint64_t enter_ns, uint64_t arrived)
+{
+	assert_true(i < n_completed);
+	assert_int_equal(completed[i].header.kind, STACKD_RECORD_COMPLETED);
+	assert_int_equal(completed[i].poster, 7);
+	assert_int_equal(completed[i].enter_ns, enter_ns);
+	assert_true(completed[i].posted == AT_MOST(40) && completed[i].arrived == arrived);
+}
+
+/* Posts four requests, the last of them first, and lays their handles down. */
+static void post_four(void)
+{
+	uint64_t handles[4];
+
+	for (uint64_t i = 4; i-- > 0;) {
+		handles[i] = HANDLE + i;
+		post(handles[i], 100 + i);
+	}
+	shim_write(REQUESTS, handles, sizeof(handles));
+}
+
+/* Statuses of 24 bytes that tell 4, 8, 12 and 16 bytes. */
+static void put_statuses(void)
+{
+	for (uint64_t i = 0; i < 4; i++)
+		shim_write_word(STATUS + 24 * i + 16, 4 * (i + 1));
+}
+
+static void test_completed(void **state)
+{
+	const uint64_t one[12] = {REQUESTS + 8, STATUS}, flagged[12] = {REQUESTS, ANSWER, STATUS};
+	const uint64_t all[12] = {4, REQUESTS, STATUS}, ignored[12] = {4, REQUESTS, 0};
+	const uint64_t any[12] = {4, REQUESTS, ANSWER, STATUS};
+
+	(void)state;
+	put_statuses();
+	post_four();
+	complete("MPI_Wait", one, 0);
+	assert_int_equal(n_completed, 1);
+	check_completed(0, 101, 4);
+	post_four();
+	complete("MPI_Test", flagged, 0);
+	assert_int_equal(n_completed, 0);
+	post_four();
+	complete("MPI_Test", flagged, 1);
+	check_completed(0, 100, 4);
+	post_four();
+	complete("MPI_Waitall", all, 0);
+	assert_int_equal(n_completed, 4);
+	for (size_t i = 0; i < 4; i++)
+		check_completed(i, 100 + i, 4 * (i + 1));
+	/* They are complete once. */
+	complete("MPI_Waitall", all, 0);
+	assert_int_equal(n_completed, 0);
+	post_four();
+	complete("MPI_Waitall", ignored, 0);
+	check_completed(3, 103, AT_MOST(40));
+	post_four();
+	complete("MPI_Waitany", any, 2);
+	assert_int_equal(n_completed, 1);
+	check_completed(0, 102, 4);
+	post_four();
+	complete("MPI_Waitany", any, (uint32_t)-32766); /* MPI_UNDEFINED */
+	assert_int_equal(n_completed, 0);
+}
+
+static void test_completed_some(void **state)
+{
+	static const uint32_t indices[] = {3, 1};
+	const uint64_t some[12] = {4, REQUESTS, ANSWER, COUNTS, STATUS};
+
+	(void)state;
+	put_statuses();
+	shim_write(COUNTS, indices, sizeof(indices));
+	post_four();
+	complete("MPI_Testsome", some, 2);
+	assert_int_equal(n_completed, 2);
+	check_completed(0, 103, 4);
+	check_completed(1, 101, 8);
+	post_four();
+	complete("MPI_Waitsome", some, (uint32_t)-32766);
+	assert_int_equal(n_completed, 0);
 }
 
 /* Makes a persistent request with a handle; what that passes on counts where it is started. */
@@ -264,7 +415,7 @@ static void make_request(const char *name, uint64_t handle, uint64_t n)
 	struct open_instance open = call(name, (const uint64_t[12]){0, n, INT, 1, 0, COMM, ANSWER});
 
 	shim_write_word(ANSWER, handle);
-	mpi_leave(&open, 0);
+	mpi_leave(&open);
 	assert_true(!open.sent && !open.received);
 }
 
@@ -277,8 +428,8 @@ static void test_requests(void **state)
 	make_request("MPI_Recv_init", requests[1], 20);
 	shim_write(REQUESTS, requests, sizeof(requests));
 	CHECK("MPI_Start", 40, 0, REQUESTS);
-	CHECK("MPI_Start", 0, AT_MOST(80), REQUESTS + 8);
-	CHECK("MPI_Startall", 40, AT_MOST(80), 2, REQUESTS);
+	CHECK("MPI_Start", 0, LATER(80), REQUESTS + 8);
+	CHECK("MPI_Startall", 40, LATER(80), 2, REQUESTS);
 	CHECK("MPI_Startall", UNKNOWN, UNKNOWN, 3, REQUESTS);
 	CHECK("MPI_Startall", 0, 0, 0, REQUESTS);
 	/* The handle is used again. */
@@ -334,7 +485,7 @@ static void test_answers_within(void **state)
 	library->vendor = STACKD_MPI_OPEN;
 	enter(&open, "MPI_Comm_size", (const uint64_t[12]){COMM, ANSWER});
 	put_int(ANSWER, SIZE);
-	mpi_leave(&open, 0);
+	mpi_leave(&open);
 	CHECK("MPI_Reduce_scatter_block", 16, 4, 0, 0, 1, INT, 0, COMM);
 	library->rank_offset = RANK_OFFSET;
 }
@@ -377,7 +528,7 @@ static void test_mpich(void **state)
 	 */
 	shim_write_word(STATUS, 1ull << 33 | 1ull << 32 | 5);
 	check_status("MPI_Recv_c", (const uint64_t[12]){0, 1ull << 31, basic, 1, 0, 0, STATUS}, 0,
-		     0, 1ull << 32 | 5);
+		     1ull << 32 | 5);
 }
 
 int main(void)
@@ -388,6 +539,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_not_known, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_answers, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_statuses, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_completed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_completed_some, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_files, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_requests, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_within, set_up, tear_down),

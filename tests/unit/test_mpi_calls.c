@@ -71,7 +71,8 @@ static void test_kinds(void **state)
 		{"MPI_Comm_size", STACKD_MPI_COMM_SIZE},
 		{"MPI_Comm_rank", STACKD_MPI_COMM_RANK},
 		{"MPI_Barrier", STACKD_MPI_OTHER},
-		{"MPI_Wait", STACKD_MPI_OTHER},
+		{"MPI_Wait", STACKD_MPI_WAIT},
+		{"mpi_waitall_f08_", STACKD_MPI_WITHIN},
 		{"MPI_Sendx", STACKD_MPI_OTHER},
 		{"MPI_Iput", STACKD_MPI_OTHER},
 		{"MPI_Comm_size_init", STACKD_MPI_OTHER},
@@ -150,6 +151,8 @@ static void test_files(void **state)
 	assert_int_equal(write.sent.count, 3);
 	assert_int_equal(write.received.how, STACKD_MPI_NONE);
 	assert_int_equal(write.status, 0);
+	assert_int_equal(write.result, 0);
+	assert_int_equal(find("MPI_File_iread_at").result, 6);
 	assert_true(find("MPI_File_read_all_c").is_wide);
 	assert_false(find("MPI_Send").is_file);
 }
@@ -183,6 +186,40 @@ static void test_statuses(void **state)
 		print_message("%s\n", all[i].name);
 		assert_int_equal(find(all[i].name).status, all[i].status);
 		assert_int_equal(find(all[i].name).is_at_most, all[i].is_at_most);
+	}
+	/* Where the request is put that tells later. */
+	assert_int_equal(find("MPI_Irecv").result, 7);
+	assert_int_equal(find("MPI_Isendrecv").result, 12);
+	assert_int_equal(find("MPI_Isend").result, 0);
+}
+
+/* Functions that complete requests: which arguments are the requests, what tells which of them are
+ * complete, and the statuses. */
+static void test_waits(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned kind, root, result, status;
+	} all[] = {
+		{"MPI_Wait", STACKD_MPI_WAIT, 1, 0, 2},
+		{"MPI_Test", STACKD_MPI_WAIT, 1, 2, 3},
+		{"MPI_Waitall", STACKD_MPI_WAIT, 2, 0, 3},
+		{"MPI_Testall", STACKD_MPI_WAIT, 2, 3, 4},
+		{"MPI_Waitany", STACKD_MPI_WAIT_ANY, 2, 3, 4},
+		{"MPI_Testany", STACKD_MPI_WAIT_ANY, 2, 3, 5},
+		{"MPI_Waitsome", STACKD_MPI_WAIT_SOME, 2, 3, 5},
+		{"MPI_Testsome", STACKD_MPI_WAIT_SOME, 2, 3, 5},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+		struct stackd_mpi_call call = find(all[i].name);
+
+		print_message("%s\n", all[i].name);
+		assert_int_equal(call.kind, all[i].kind);
+		assert_int_equal(call.root, all[i].root);
+		assert_int_equal(call.result, all[i].result);
+		assert_int_equal(call.status, all[i].status);
 	}
 }
 
@@ -273,7 +310,7 @@ int main(void)
 		cmocka_unit_test(test_arguments),   cmocka_unit_test(test_vendors),
 		cmocka_unit_test(test_partitioned), cmocka_unit_test(test_fortran),
 		cmocka_unit_test(test_tools),	    cmocka_unit_test(test_files),
-		cmocka_unit_test(test_statuses),
+		cmocka_unit_test(test_statuses),    cmocka_unit_test(test_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,6 +97,126 @@ static void receive_messages(int round)
 	arrive("mpi_mrecv", RECEIVED, 200, &status);
 }
 
+/* --- requests -------------------------------------------------------------------------------- */
+
+enum { REQUESTS = 4 };
+
+/* Sends 1, 2, .. numbers, which come into buffers of 20. */
+static void post(MPI_Request *requests)
+{
+	int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
+
+	for (int i = 0; i < REQUESTS; i++) {
+		MPI_Irecv(in + 20 * i, 20, MPI_INT, before, 10 + i, MPI_COMM_WORLD, &requests[i]);
+		count("mpi_irecv", CALLS, 1);
+	}
+	for (int i = 0; i < REQUESTS; i++)
+		send(i + 1, next, 10 + i);
+}
+
+static void wait_one_by_one(void)
+{
+	MPI_Request requests[REQUESTS];
+	MPI_Status status;
+	int flag, index;
+
+	post(requests);
+	MPI_Wait(&requests[2], &status);
+	count("mpi_wait", CALLS, 1);
+	arrive("mpi_irecv", RECEIVED, 20, &status);
+	MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+	count("mpi_wait", CALLS, 1);
+	arrive("mpi_irecv", RECEIVED, 20, MPI_STATUS_IGNORE);
+	do {
+		MPI_Test(&requests[1], &flag, &status);
+		count("mpi_test", CALLS, 1);
+	} while (!flag);
+	arrive("mpi_irecv", RECEIVED, 20, &status);
+	MPI_Waitany(REQUESTS, requests, &index, &status);
+	count("mpi_waitany", CALLS, 1);
+	arrive("mpi_irecv", RECEIVED, 20, &status);
+}
+
+static void wait_for_any(void)
+{
+	MPI_Request requests[REQUESTS];
+	MPI_Status statuses[REQUESTS];
+	int indices[REQUESTS], flag, index, n, done = 0;
+
+	post(requests);
+	do {
+		MPI_Testany(REQUESTS, requests, &index, &flag, statuses);
+		count("mpi_testany", CALLS, 1);
+	} while (!flag);
+	arrive("mpi_irecv", RECEIVED, 20, statuses);
+	while (done < REQUESTS - 1) {
+		if (done)
+			MPI_Waitsome(REQUESTS, requests, &n, indices, statuses);
+		else
+			MPI_Testsome(REQUESTS, requests, &n, indices, statuses);
+		count(done ? "mpi_waitsome" : "mpi_testsome", CALLS, 1);
+		for (int i = 0; i < n; i++)
+			arrive("mpi_irecv", RECEIVED, 20, &statuses[i]);
+		done += n;
+	}
+}
+
+static void wait_for_all(void)
+{
+	MPI_Request requests[REQUESTS];
+	MPI_Status statuses[REQUESTS];
+	int flag;
+
+	post(requests);
+	MPI_Waitall(REQUESTS, requests, statuses);
+	count("mpi_waitall", CALLS, 1);
+	for (int i = 0; i < REQUESTS; i++)
+		arrive("mpi_irecv", RECEIVED, 20, &statuses[i]);
+	post(requests);
+	do {
+		MPI_Testall(REQUESTS, requests, &flag, statuses);
+		count("mpi_testall", CALLS, 1);
+	} while (!flag);
+	for (int i = 0; i < REQUESTS; i++)
+		arrive("mpi_irecv", RECEIVED, 20, &statuses[i]);
+	post(requests);
+	MPI_Waitall(REQUESTS, requests, MPI_STATUSES_IGNORE);
+	count("mpi_waitall", CALLS, 1);
+	for (int i = 0; i < REQUESTS; i++)
+		arrive("mpi_irecv", RECEIVED, 20, MPI_STATUS_IGNORE);
+}
+
+/* What persistent requests receive is that of their starts. A request of another kind can have a
+ * handle that was one of a receive. */
+static void start_again(void)
+{
+	int next = (rank + 1) % ranks, before = (rank + ranks - 1) % ranks;
+	MPI_Request requests[2], other;
+	MPI_Status statuses[2], status;
+
+	MPI_Recv_init(in, 60, MPI_INT, before, 20, MPI_COMM_WORLD, &requests[0]);
+	MPI_Recv_init(in + 100, 70, MPI_INT, before, 21, MPI_COMM_WORLD, &requests[1]);
+	count("mpi_recv_init", CALLS, 2);
+	for (int i = 0; i < 3; i++) {
+		MPI_Startall(2, requests);
+		count("mpi_startall", CALLS, 1);
+		send(i, next, 20);
+		MPI_Isend(out, 8, MPI_INT, next, 21, MPI_COMM_WORLD, &other);
+		call("mpi_isend", SENT, 32);
+		MPI_Waitall(2, requests, statuses);
+		count("mpi_waitall", CALLS, 1);
+		arrive("mpi_startall", RECEIVED, 60, &statuses[0]);
+		arrive("mpi_startall", RECEIVED, 70, &statuses[1]);
+		MPI_Wait(&other, &status);
+		count("mpi_wait", CALLS, 1);
+	}
+	PMPI_Request_free(&requests[0]);
+	PMPI_Request_free(&requests[1]);
+	count("mpi_request_free", CALLS, 2);
+}
+
+/* --- files ----------------------------------------------------------------------------------- */
+
 #define WRITE(name, n, ...)                                                                        \
 	do {                                                                                       \
 		MPI_File_##name(__VA_ARGS__);                                                      \
@@ -160,6 +280,11 @@ static void read_file(MPI_File f)
 	READ_IN(read_all, 4, &status, f, in, 4, MPI_INT);
 	READ_LATER(iread_at, 30, f, own, in, 30, MPI_INT, &request);
 	wait_for(&request);
+	MPI_File_iread_at(f, own, in, 50, MPI_INT, &request);
+	count("mpi_file_iread_at", CALLS, 1);
+	MPI_Wait(&request, &status);
+	count("mpi_wait", CALLS, 1);
+	arrive("mpi_file_iread_at", READ, 50, &status);
 	READ_LATER(read_at_all_begin, 40, f, own, in, 40, MPI_INT);
 	MPI_File_read_at_all_end(f, in, &status);
 	count("mpi_file_read_at_all_end", CALLS, 1);
@@ -191,6 +316,12 @@ int main(int argc, char **argv)
 	PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
 	for (int i = 0; i < atoi(argv[1]); i++)
 		receive_messages(i);
+	for (int i = 0; i < atoi(argv[1]); i++) {
+		wait_one_by_one();
+		wait_for_any();
+		wait_for_all();
+		start_again();
+	}
 	PMPI_File_open(MPI_COMM_WORLD, argv[2], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
 		       &file);
 	for (int i = 0; i < atoi(argv[1]); i++)

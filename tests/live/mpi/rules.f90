@@ -44,7 +44,7 @@ program rules
     call mpi_barrier(comm, error)
   end do
   call mpi_send_init(out, 10, mpi_integer, mod(rank + 1, ranks), 3, comm, requests(1), error)
-  call mpi_recv_init(in, 20, mpi_integer, mod(rank + ranks - 1, ranks), 3, comm, requests(2), error)
+  call mpi_recv_init(in, 10, mpi_integer, mod(rank + ranks - 1, ranks), 3, comm, requests(2), error)
   do i = 1, 20
     call mpi_startall(2, requests, error)
     call mpi_waitall(2, requests, mpi_statuses_ignore, error)
