@@ -649,6 +649,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 #ifndef BPF_SHIM_H /* unit tests take the walk of samples alone (tests/unit/bpf_shim.h) */
 #include "mark.bpf.h"
 #include "memory.bpf.h"
+#include "probe_cost.bpf.h"
 #include "rank.bpf.h"
 #include "wait.bpf.h"
 #include "waker.bpf.h"

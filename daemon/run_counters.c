@@ -277,13 +277,18 @@ int run_counters_put(const struct run_counters *c, struct batch *b)
 	return 0;
 }
 
-void run_counters_put_readings(const struct counter_spec *counters, size_t n, struct batch *b)
+void run_counters_put_readings(const struct counter_spec *counters, size_t n,
+			       const struct probe_cost *cost, struct batch *b)
 {
 	for (size_t i = 0; i < n; i++) {
 		char name[sizeof(b->counters->name)];
 
 		snprintf(name, sizeof(name), "counter.%zu.%s", i, counters[i].name);
 		add(b, name, 1);
+	}
+	if (n && cost->after_ns) {
+		add(b, "probe_before_ns", cost->before_ns);
+		add(b, "probe_after_ns", cost->after_ns);
 	}
 }
 

@@ -8,6 +8,7 @@
 
 #include "daemon/archive/batch.h"
 #include "daemon/base/counter_spec.h"
+#include "daemon/capture/probe_cost.h"
 #include "daemon/base/idle_time.h"
 #include "daemon/model/recorder.h"
 #include "daemon/status.h"
@@ -47,8 +48,10 @@ int run_counters_put(const struct run_counters *counters, struct batch *batch);
  * "region_off.FUNC@FILE". Longer names are cut, and more than some dozens left out. */
 void run_counters_put_off(const char *name, uint64_t since_ns, struct batch *batch);
 
-/* Adds the names of the counters that are read in regions: "counter.0.cpu". Longer ones are cut. */
-void run_counters_put_readings(const struct counter_spec *counters, size_t n, struct batch *batch);
+/* Adds the names of the counters that are read in regions, "counter.0.cpu" (longer ones are cut),
+ * and what the probes at the ends of passes cost, if that is known. */
+void run_counters_put_readings(const struct counter_spec *counters, size_t n,
+			       const struct probe_cost *cost, struct batch *batch);
 
 /* Returns what the status line shows of them, as of now. */
 struct status_numbers run_counters_status(const struct run_counters *counters);

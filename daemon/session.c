@@ -90,7 +90,7 @@ static int fill_in(struct session *s, struct batch *b, const struct run_counters
 
 	if (err)
 		return err;
-	run_counters_put_readings(s->options->counters, s->options->n_counters, b);
+	run_counters_put_readings(s->options->counters, s->options->n_counters, &s->probe_cost, b);
 	for (size_t i = 0; regions_off(s->regions, i, name, sizeof(name), &since_ns); i++)
 		run_counters_put_off(name, since_ns, b);
 	b->totals = s->info;

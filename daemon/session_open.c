@@ -224,6 +224,10 @@ static enum exit_status open_sampler(struct session *s)
 		log_failure(sentence, "BPF", err);
 		return exit_status_of(err);
 	}
+	err = s->options->n_counters ? sampler_probe_cost(s->sampler, &s->probe_cost) : 0;
+	if (err)
+		log_warning("what probes cost is not known, so it stays in the passes: %s",
+			    strerror(-err));
 	sampler_tables_maps(s->sampler, &maps);
 	err = tables_new(&maps, workers_of(s->workers, WORKER_TABLES), &s->tables);
 	if (err) {

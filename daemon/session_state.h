@@ -44,6 +44,7 @@ struct session {
 	struct workers *workers;
 	struct target *target;
 	struct sampler *sampler;
+	struct probe_cost probe_cost;	   /* with counters; 0: it is not known */
 	struct event_groups *event_groups; /* NULL: no counter is an event */
 	int stats_fd;			   /* until the sampler has it */
 	struct sideband *sideband;

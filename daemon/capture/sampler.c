@@ -567,6 +567,13 @@ void sampler_tags_maps(const struct sampler *s, struct sampler_tags *ret_tags)
 	};
 }
 
+int sampler_probe_cost(const struct sampler *s, struct probe_cost *ret_cost)
+{
+	return probe_cost_measure(s->skel->progs.stackd_probe_cost,
+				  (const volatile uint64_t *)&s->skel->bss->probe_seen_ns,
+				  ret_cost);
+}
+
 void sampler_regions_parts(const struct sampler *s, struct sampler_regions *ret_regions)
 {
 	sampler_programs_regions(s->skel, ret_regions);

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include "daemon/capture/event_spec.h"
+#include "daemon/capture/probe_cost.h"
 #include "daemon/capture/sampler_parts.h"
 #include "stackd_abi.h"
 #include "daemon/base/counter_spec.h"
@@ -165,6 +166,10 @@ struct sampler_tags {
 void sampler_tags_maps(const struct sampler *sampler, struct sampler_tags *ret_tags);
 
 #define SAMPLER_UPROBE_MULTI 48 /* BPF_TRACE_UPROBE_MULTI, which older headers lack */
+
+/* Measures what a probe costs outside of its program, with n_counters. 0 or an error of
+ * probe_cost_measure(). */
+int sampler_probe_cost(const struct sampler *sampler, struct probe_cost *ret_cost);
 
 /* The kernel half's programs and maps of regions. */
 struct sampler_regions {

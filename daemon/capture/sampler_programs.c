@@ -99,6 +99,8 @@ void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_optio
 		use_uprobe_multi(skel);
 	if (!options->marks)
 		bpf_program__set_autoload(skel->progs.stackd_region_mark, false);
+	if (!options->n_counters)
+		bpf_program__set_autoload(skel->progs.stackd_probe_cost, false);
 	if (!options->event_groups) {
 		bpf_program__set_autoload(skel->progs.stackd_event_switch, false);
 		bpf_map__set_autocreate(skel->maps.event_threads, false);

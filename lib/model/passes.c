@@ -423,6 +423,91 @@ static int read_counters(struct maker *m)
 	return err;
 }
 
+/* --- probes ----------------------------------------------------------------------------------- */
+
+#define LEAST_OVER_PROBES                                                                          \
+	8u /* times the probes' cost that a pass takes, for that to be taken off */
+
+static uint64_t counter_value(const struct store_tables *tables, const char *name)
+{
+	for (uint32_t i = 0; i < tables->n_counters; i++) {
+		if (!strcmp(tables->counters[i].name, name))
+			return (uint64_t)tables->counters[i].value;
+	}
+	return 0;
+}
+
+/* The CPU time of a sample: that of the pass has the probes' cost, too. Returns whether the sample
+ * is outside of the probes. */
+static bool shift_sample(const struct passes *p, struct pass_sample *sample, unsigned cpu,
+			 double before, double after)
+{
+	const struct pass *pass = &p->all.items[sample->pass];
+	double total = cpu < METRIC_COUNTERS ? (double)pass->total[cpu] : 0, at;
+
+	if (cpu == METRIC_COUNTERS || !(sample->known >> cpu & 1) || total <= 0)
+		return sample->time_ns >= pass->start_ns && sample->time_ns <= pass->end_ns;
+	at = sample->y[cpu] * (total + before + after) - after;
+	sample->y[cpu] = (float)(at / total);
+	return at >= 0 && at <= total;
+}
+
+static unsigned find_cpu(const struct passes *p)
+{
+	for (unsigned i = 0; i < METRIC_COUNTERS; i++) {
+		if (p->counters[i] && !strcmp(p->counters[i], "cpu"))
+			return i;
+	}
+	return METRIC_COUNTERS;
+}
+
+/* Takes the probes' cost off a pass. Returns whether. */
+static bool shorten(struct pass *pass, unsigned cpu, uint64_t before, uint64_t after)
+{
+	const uint64_t least = LEAST_OVER_PROBES * (before + after);
+	const bool has_cpu = cpu < METRIC_COUNTERS && pass->known >> cpu & 1;
+
+	if (pass->end_ns - pass->start_ns < least || (has_cpu && pass->total[cpu] < least))
+		return false;
+	pass->start_ns += after;
+	pass->end_ns -= before;
+	if (has_cpu)
+		pass->total[cpu] -= before + after;
+	pass->cpu_ns -= pass->cpu_ns > before + after ? before + after : 0;
+	return true;
+}
+
+static int take_off_probes(struct maker *m)
+{
+	const struct store_tables *tables = profile_tables(m->profile);
+	const uint64_t before = counter_value(tables, "probe_before_ns");
+	const uint64_t after = counter_value(tables, "probe_after_ns");
+	struct passes *p = m->passes;
+	const unsigned cpu = find_cpu(p);
+	bool *is_shorter = calloc(p->all.count + 1, sizeof(*is_shorter));
+	size_t kept = 0;
+
+	if (!is_shorter)
+		return -ENOMEM;
+	p->probes_ns = before + after;
+	for (size_t i = 0; i < p->all.count && p->probes_ns; i++)
+		is_shorter[i] = shorten(&p->all.items[i], cpu, before, after);
+	for (size_t i = 0; i < p->samples.count; i++) {
+		struct pass_sample sample = p->samples.items[i];
+
+		if (is_shorter[sample.pass] &&
+		    !shift_sample(p, &sample, cpu, (double)before, (double)after)) {
+			p->all.items[sample.pass].samples--;
+			p->in_probes++;
+			continue;
+		}
+		p->samples.items[kept++] = sample;
+	}
+	p->samples.count = kept;
+	free(is_shorter);
+	return 0;
+}
+
 /* --- all of it -------------------------------------------------------------------------------- */
 
 static void release(struct maker *m)
@@ -462,6 +547,8 @@ int passes_make(struct profile *profile, const struct profile_symbol *region,
 		err = fill(&m);
 	if (!err)
 		err = read_counters(&m);
+	if (!err)
+		err = take_off_probes(&m);
 	release(&m);
 	return err;
 }
@@ -517,7 +604,9 @@ int passes_pick(const struct passes *passes, const uint32_t *group_of, uint32_t 
 	uint32_t *numbers = calloc(passes->all.count + 1, sizeof(*numbers));
 	int err = numbers ? 0 : -ENOMEM;
 
-	*ret_passes = (struct passes){.region = passes->region, .node = passes->node};
+	*ret_passes = (struct passes){.region = passes->region,
+				      .node = passes->node,
+				      .probes_ns = passes->probes_ns};
 	ret_passes->name = strdup(passes->name);
 	for (unsigned i = 0; i < METRIC_COUNTERS && !err; i++) {
 		if (passes->counters[i] && !(ret_passes->counters[i] = strdup(passes->counters[i])))

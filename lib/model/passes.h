@@ -10,6 +10,11 @@
  * Times are normalised: a sample is at x, from 0 to 1, of its pass, and of a counter it has y, the
  * share of the pass's total that had been reached. A pass within another one of the same region and
  * thread is a part of that.
+ *
+ * What the probes at a pass's ends cost outside of their programs (daemon/capture/probe_cost.h) is
+ * no part of it, where the recording knows: it is taken off the pass, off its CPU time, and samples
+ * that hit in it are no samples of the pass. In passes of less than eight times that, most of what
+ * is left would be the error of it, so these stay as they are.
  */
 #ifndef MODEL_PASSES_H
 #define MODEL_PASSES_H
@@ -72,6 +77,8 @@ struct passes {
 	struct pass_increments increments[METRIC_COUNTERS]; /* by pass, then time */
 	uint64_t within;				    /* passes that are parts of others */
 	uint64_t left;	     /* passes that did not return, which are left out */
+	uint64_t probes_ns;  /* what was taken off each pass; 0: nothing */
+	uint64_t in_probes;  /* samples that were left out for it */
 	uint64_t impossible; /* readings that do not lie between those before and after them */
 };
 

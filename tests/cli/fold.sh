@@ -99,6 +99,16 @@ expect 2 "$stackctl" fold -i "$tmp/modes.db" --region pass --group=3
 says 'there are 2 groups'
 expect 2 "$stackctl" fold -i "$tmp/modes.db" --region pass --group=0
 
+# --- what probes cost is no part of a pass: not of its CPU time, not of its wall time
+make_store "$tmp/probed.db" probed
+for time in cpu wall; do
+    expect 0 "$stackctl" fold -i "$tmp/probed.db" --region pass --time "$time"
+    shows '# 500 us, which the probes at the ends of a pass cost, are taken off each, with 0 samples in it'
+    phase 1 0 25 5 assemble
+    phase 2 25 70 75 solve
+    phase 3 70 100 20 output
+done
+
 # --- a period is found without any region; of random paths none is
 expect 0 "$stackctl" fold --auto -i "$store"
 says 'is periodic: '

@@ -14,6 +14,7 @@ struct folded {
 	uint32_t threads[2], pass, inner, phases[3]; /* nodes */
 	uint64_t last[2][2];			     /* readings, by thread and counter */
 	bool has_readings, is_locked, has_modes;
+	uint64_t after, before; /* what probes cost at the beginning and at the end, in ns */
 	uint64_t random;
 };
 
@@ -52,6 +53,7 @@ static void folded_pass(struct folded *f, unsigned number, uint64_t start_ns)
 	const uint64_t usual = (8000000 + number % 5 * 1000000) * (is_other ? 2 : 1);
 	const uint64_t ns = is_short ? 1000000 : usual, cpu = ns / 10 * 9, nested = ns / 4;
 	const uint64_t cells = 1000000 + number * 1000;
+	const uint64_t probes = f->after + f->before;
 	const unsigned turn = number % 2;
 	const uint64_t *last = f->last[turn], from[2] = {last[0] + 1000, last[1]};
 
@@ -67,10 +69,12 @@ static void folded_pass(struct folded *f, unsigned number, uint64_t start_ns)
 			      f->phases[x < 0.25  ? 0
 					: x < 0.7 ? 1
 						  : 2],
-			      start_ns + (uint64_t)(x * (double)ns), 1000000);
-		folded_read(f, turn, f->phases[0], start_ns + (uint64_t)(x * (double)ns),
-			    (uint64_t[]){from[0] + (uint64_t)(x * (double)cpu),
-					 from[1] + (uint64_t)(y * (double)cells)});
+			      start_ns + f->after + (uint64_t)(x * (double)(ns - probes)), 1000000);
+		folded_read(
+			f, turn, f->phases[0],
+			start_ns + f->after + (uint64_t)(x * (double)(ns - probes)),
+			(uint64_t[]){from[0] + f->after + (uint64_t)(x * (double)(cpu - probes)),
+				     from[1] + (uint64_t)(y * (double)cells)});
 	}
 	f->m->info.end_ns = start_ns + ns;
 	folded_record(f, SERIES_REGION_TIME, turn, f->inner, start_ns + ns - 1000, nested);
@@ -84,13 +88,13 @@ static void folded_pass(struct folded *f, unsigned number, uint64_t start_ns)
 	folded_record(f, SERIES_PASSED + 1, turn, f->pass, start_ns + ns, cells);
 }
 
-static void make_passes(struct maker *m, const char *counter, bool is_locked, bool has_modes)
+static void make_passes_of(struct folded f, const char *counter)
 {
-	struct folded f = {
-		.m = m, .has_readings = counter, .is_locked = is_locked, .has_modes = has_modes};
+	struct maker *m = f.m;
 	uint32_t prog = object(m, OBJECT_ELF, "/usr/bin/prog");
 	uint32_t in_main = node(m, 0, function(m, prog, 0x1000, "main"));
 
+	f.has_readings = counter;
 	f.threads[0] = thread(m, 12, "prog");
 	f.threads[1] = sibling(m, f.threads[0], 13, "worker");
 	f.pass = node(m, in_main, function(m, prog, 0x2000, "pass"));
@@ -104,6 +108,21 @@ static void make_passes(struct maker *m, const char *counter, bool is_locked, bo
 		return;
 	keep(m, store_writer_counter(m->writer, "counter.0.cpu", 1));
 	keep(m, store_writer_counter(m->writer, counter, 1));
+}
+
+static void make_passes(struct maker *m, const char *counter, bool is_locked, bool has_modes)
+{
+	make_passes_of((struct folded){.m = m, .is_locked = is_locked, .has_modes = has_modes},
+		       counter);
+}
+
+/* The program advances between the probes alone. */
+static void make_probed(struct maker *m)
+{
+	make_passes_of((struct folded){.m = m, .after = 400000, .before = 100000},
+		       "counter.1.var:cells");
+	keep(m, store_writer_counter(m->writer, "probe_before_ns", 100000));
+	keep(m, store_writer_counter(m->writer, "probe_after_ns", 400000));
 }
 
 static void make_folded(struct maker *m)

@@ -620,7 +620,7 @@ static void fill(struct maker *m, const char *kind)
 		{"unread", make_unread},       {"modes", make_modes},
 		{"locked", make_locked},       {"traced", make_traced},
 		{"instances", make_instances}, {"walk", make_walk},
-		{"quick", make_quick},
+		{"quick", make_quick},	       {"probed", make_probed},
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
