@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Variances in cells are smoothed over a window, since a cell has few points. */
+/*
+ * Variances in cells are smoothed over a window, since a cell has few points. The widths of the
+ * window and of the contrasts were chosen with the first ten curves of tests/unit/fold_truth.h
+ * (bench/fold_fit accuracy), and are not derived.
+ */
 #include "fold/noise.h"
 
 #include <errno.h>
