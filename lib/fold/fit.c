@@ -23,6 +23,12 @@ static double least_variance(const struct fold_fit *fit, double detail)
 	return detail * detail * fit->cells->n / 1000;
 }
 
+/* Returns the detail that makes a phase. */
+static double phase_detail(const struct fold_fit *fit)
+{
+	return hypot(FOLD_PHASE_DETAIL, FOLD_ONE_INSTANCE / fit->cells->n_instances);
+}
+
 static uint32_t means_of(struct fold_fit *fit, const struct fold_sum *sums, double ratio,
 			 double detail)
 {
@@ -103,7 +109,7 @@ static void tie_phases(struct fold_fit *fit)
 /* Phases are what is left of the pieces if `detail` is no matter. */
 static void find_phases(struct fold_fit *fit, uint32_t max_phases)
 {
-	uint32_t n = means_of(fit, fit->cells->all, fit->ratio, FOLD_PHASE_DETAIL);
+	uint32_t n = means_of(fit, fit->cells->all, fit->ratio, phase_detail(fit));
 
 	fit->phases = fit->pieces;
 	fold_pieces_prune(&fit->phases, fit->means, n, log_count(fit), max_phases + 1);
@@ -250,7 +256,7 @@ int fold_fit_apply(struct fold_fit *fit, const struct fold_sum *sums, bool anew,
 	fold_make_rising(y, cells);
 	*phases = fit->phases;
 	follow_knots(fit, &fixed, phases);
-	n = means_of(fit, sums, fit->ratio, FOLD_PHASE_DETAIL);
+	n = means_of(fit, sums, fit->ratio, phase_detail(fit));
 	fit_phases(phases, fit->means, n);
 	return 0;
 }

@@ -31,9 +31,13 @@
 #include "fold/pieces.h"
 #include "fold/smooth.h"
 
-/* Of the total. The bench's known curves have all their phases at this, and one of sixteen lacks
+/* Of the total: of the bench's sixteen known curves, all phases are found at this, and one lacks
  * one at 1e-3 (a tenth of the pass, a fiftieth of the total, before an exponential). */
-#define FOLD_PHASE_DETAIL 2e-4
+#define FOLD_PHASE_DETAIL 5e-4
+/* What one instance alone may differ by without making a phase, as a share of its course: the
+ * machine stalls a pass now and then. Chosen, not derived: of 56 passes beside other work, phases
+ * were ten in the place of three without it, and are eight; of 64 and of 105, three. */
+#define FOLD_ONE_INSTANCE .1
 
 struct fold_fit {
 	const struct fold_cells *cells;
