@@ -12,8 +12,9 @@
 #include "base/clock.h"
 
 #define HITS 101
-#define COLD (2u << 20) /* bytes that are touched between hits: more than an L2 cache mostly has   \
-			 */
+#define COLD                                                                                       \
+	(2u << 20) /* bytes that are touched between hits: more than an L2 cache mostly has        \
+		    */
 
 extern const char stackd_probed_instruction[];
 

@@ -604,9 +604,8 @@ int passes_pick(const struct passes *passes, const uint32_t *group_of, uint32_t 
 	uint32_t *numbers = calloc(passes->all.count + 1, sizeof(*numbers));
 	int err = numbers ? 0 : -ENOMEM;
 
-	*ret_passes = (struct passes){.region = passes->region,
-				      .node = passes->node,
-				      .probes_ns = passes->probes_ns};
+	*ret_passes = (struct passes){
+		.region = passes->region, .node = passes->node, .probes_ns = passes->probes_ns};
 	ret_passes->name = strdup(passes->name);
 	for (unsigned i = 0; i < METRIC_COUNTERS && !err; i++) {
 		if (passes->counters[i] && !(ret_passes->counters[i] = strdup(passes->counters[i])))
