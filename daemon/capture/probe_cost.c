@@ -12,14 +12,12 @@
 #include "base/clock.h"
 
 #define HITS 101
-#define COLD                                                                                       \
-	(2u << 20) /* bytes that are touched between hits: more than an L2 cache mostly has        \
-		    */
+#define COLD (2u << 20) /* bytes that are touched between hits: more than most L2 caches hold */
 
 extern const char stackd_probed_instruction[];
 
 /* The instruction that is probed, once in this program. */
-static __attribute__((noinline, noclone)) void hit(void)
+static __attribute__((noinline)) void hit(void)
 {
 	__asm__ volatile(".globl stackd_probed_instruction\n"
 			 "stackd_probed_instruction: nop" ::
