@@ -74,6 +74,27 @@ struct lone_instance {
 	__u32 size; /* of all before */
 };
 
+/* The open instances next to one, by the times at which they were entered. */
+struct neighbours {
+	__u64 before, after;  /* those times */
+	__u32 around, within; /* one more than their indexes; 0: there is none */
+};
+
+/* How the open instances of a thread are looked through (left.bpf.h). It has no space on the
+ * program's stack, either. */
+struct settling {
+	__u64 threshold;   /* what is below was left */
+	__u64 low, high;   /* of the stack that the thread is on */
+	__u64 now, cpu;	   /* when this is: another nanosecond for each, inner ones first, since
+			    * readers join the series of an instance by its end */
+	__u64 nearest;	   /* slot of the innermost instance of the stack so far, */
+	__u32 current;	   /* one more than its index, */
+	__u32 interrupted; /* and of what a handler has interrupted */
+	__u64 later;	   /* when the instance before was entered */
+	__u32 count;
+	bool is_own, is_handler, is_tangled;
+};
+
 /* What ends has no space on the program's stack, which the walk needs for itself. */
 struct region_thread {
 	__u32 count;
@@ -86,6 +107,8 @@ struct region_thread {
 	struct open_instance ended;
 	struct stackd_instance instance; /* of what has ended */
 	struct lone_instance lone;
+	struct settling settling;
+	struct neighbours beside;
 	struct region_rate rates[REGION_RATES];	 /* by the region's number, modulo this */
 	struct open_instance open[REGION_DEPTH]; /* outermost first, unless they are tangled */
 };

@@ -59,32 +59,30 @@ static __always_inline void make_instance(const struct open_instance *ended, __u
 
 /* --- instances that are tangled -------------------------------------------------------------- */
 
-/* The entries next to one, by the times at which they were entered. */
-struct neighbours {
-	struct region_thread *thread;
-	__u64 since, before, after; /* times */
-	__u32 around, within;	    /* one more than their indexes; 0: there is none */
-};
-
-static long look_beside(__u32 i, struct neighbours *n)
+/* Finds the entries next to one, by the times at which they were entered: thread->beside. A loop
+ * rather than bpf_loop(), whose function would have a frame of the stack. */
+static __always_inline void look_beside(struct region_thread *thread, __u64 since)
 {
-	struct region_thread *thread = CHECKED(n->thread);
-	const struct open_instance *open;
+	struct neighbours *n = &thread->beside;
 
-	if (!thread || i >= REGION_DEPTH)
-		return 1;
-	open = &thread->open[BOUNDED(i, REGION_DEPTH)];
-	if (!open->region)
-		return 0;
-	if (open->enter_ns < n->since && open->enter_ns >= n->before) {
-		n->before = open->enter_ns;
-		n->around = i + 1;
+	n->before = 0;
+	n->after = ~0ull;
+	n->around = n->within = 0;
+	for (__u32 i = 0; i < REGION_DEPTH; i++) {
+		const struct open_instance *open = &thread->open[i];
+
+		FORGET(open);
+		if (!open->region)
+			continue;
+		if (open->enter_ns < since && open->enter_ns >= n->before) {
+			n->before = open->enter_ns;
+			n->around = i + 1;
+		}
+		if (open->enter_ns > since && open->enter_ns <= n->after) {
+			n->after = open->enter_ns;
+			n->within = i + 1;
+		}
 	}
-	if (open->enter_ns > n->since && open->enter_ns <= n->after) {
-		n->after = open->enter_ns;
-		n->within = i + 1;
-	}
-	return 0;
 }
 
 /* What was entered later and is open still has so much of its time in this one, too. */
@@ -104,22 +102,16 @@ static __always_inline void take_share(struct open_instance *ended, struct open_
 	}
 }
 
-static long trim_one(__u32 i, struct region_thread **at)
-{
-	struct region_thread *thread = CHECKED(*at);
-	__u32 count = thread ? thread->count : 0;
-
-	(void)i;
-	if (!count || thread->open[BOUNDED(count - 1, REGION_DEPTH)].region)
-		return 1;
-	thread->count = count - 1;
-	return 0;
-}
-
 /* Forgets the free entries behind the last open one. */
 static __always_inline void trim(struct region_thread *thread)
 {
-	bpf_loop(REGION_DEPTH, trim_one, &thread, 0);
+	for (int i = 0; i < REGION_DEPTH; i++) {
+		__u32 count = thread->count;
+
+		if (!count || thread->open[BOUNDED(count - 1, REGION_DEPTH)].region)
+			break;
+		thread->count = count - 1;
+	}
 	if (!thread->count)
 		thread->is_tangled = 0;
 }
@@ -130,22 +122,22 @@ static __always_inline void trim(struct region_thread *thread)
 __noinline int free_tangled(struct region_thread *given, __u32 index, __u64 now, __u64 cpu)
 {
 	struct region_thread *thread = CHECKED(given);
-	struct neighbours n = {.after = ~0ull};
 	struct open_instance *open;
+	__u32 around, within;
 
 	if (!thread)
 		return 0;
 	open = &thread->open[BOUNDED(index, REGION_DEPTH)];
-	n.thread = thread;
-	n.since = open->enter_ns;
-	bpf_loop(REGION_DEPTH, look_beside, &n, 0);
-	if (n.within)
-		take_share(open, &thread->open[BOUNDED(n.within - 1, REGION_DEPTH)], now, cpu);
+	look_beside(thread, open->enter_ns);
+	around = thread->beside.around;
+	within = thread->beside.within;
+	if (within)
+		take_share(open, &thread->open[BOUNDED(within - 1, REGION_DEPTH)], now, cpu);
 	thread->ended = *open;
 	open->region = 0;
-	thread->current = n.around;
+	thread->current = around;
 	trim(thread);
-	return n.around;
+	return around;
 }
 
 /* --- ends ------------------------------------------------------------------------------------- */
@@ -244,25 +236,10 @@ __noinline int end_left(struct region_thread *given, __u32 index, __u64 now, __u
 
 enum standing { STANDING_OPEN, STANDING_SUSPENDED, STANDING_LEFT };
 
-struct settling {
-	struct region_thread *thread;
-	struct task_struct *task;
-	__u64 threshold;   /* what is below was left */
-	__u64 low, high;   /* of the stack that the thread is on */
-	__u64 now, cpu;	   /* when this is: another nanosecond for each, inner ones first, since
-			    * readers join the series of an instance by its end */
-	__u64 nearest;	   /* slot of the innermost instance of the stack so far, */
-	__u32 current;	   /* one more than its index, */
-	__u32 interrupted; /* and of what a handler has interrupted */
-	__u64 later;	   /* when the instance before was entered */
-	__u32 count;
-	bool is_own, is_handler, is_tangled;
-};
-
 static __always_inline enum standing standing_of(const struct settling *c,
 						 const struct open_instance *open)
 {
-	bool is_on_handlers = is_on_alternate(c->task, open->slot);
+	bool is_on_handlers = is_on_alternate(bpf_get_current_task_btf(), open->slot);
 
 	if (open->slot == ~0ull)
 		return STANDING_OPEN; /* a mark outside of every function */
@@ -282,7 +259,7 @@ static __always_inline void go_on(struct settling *c, struct region_thread *thre
 				  struct open_instance *open, __u32 index)
 {
 	open->seen_ns = 0;
-	if (c->is_handler && !is_on_alternate(c->task, open->slot)) {
+	if (c->is_handler && !is_on_alternate(bpf_get_current_task_btf(), open->slot)) {
 		if (!c->interrupted)
 			c->interrupted = index + 1;
 	} else if (open->slot < c->nearest || !c->current) {
@@ -294,14 +271,19 @@ static __always_inline void go_on(struct settling *c, struct region_thread *thre
 	}
 }
 
-static long settle_one(__u32 turn, struct settling *c)
+static long settle_one(__u32 turn, struct region_thread **at)
 {
-	struct region_thread *thread = CHECKED(c->thread);
-	__u32 index = c->count - 1 - turn;
+	struct region_thread *thread = CHECKED(*at);
+	struct settling *c;
 	struct open_instance *open;
 	enum standing standing;
+	__u32 index;
 
-	if (!thread || index >= REGION_DEPTH)
+	if (!thread)
+		return 1;
+	c = &thread->settling;
+	index = c->count - 1 - turn;
+	if (index >= REGION_DEPTH)
 		return 1;
 	open = &thread->open[BOUNDED(index, REGION_DEPTH)];
 	if (!open->region) {
@@ -360,25 +342,27 @@ __noinline int settle(struct region_thread *given, __u64 slot, __u64 threshold, 
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct region_thread *thread = CHECKED(given);
-	struct settling c = {
-		.task = task, .threshold = threshold, .nearest = ~0ull, .later = ~0ull};
+	struct settling *c;
 
 	if (!thread || !task->mm)
 		return 0;
-	c.thread = thread;
-	c.count = thread->count;
-	c.now = (now ? now : bpf_ktime_get_ns()) - thread->count;
-	c.cpu = now ? cpu : cpu_clock(task);
-	c.is_handler = is_on_alternate(task, slot);
-	find_stack(&c, task, slot);
-	if (c.is_handler)
-		c.is_own = true;
-	bpf_loop(REGION_DEPTH, settle_one, &c, 0);
+	c = &thread->settling;
+	__builtin_memset(c, 0, sizeof(*c));
+	c->threshold = threshold;
+	c->nearest = c->later = ~0ull;
+	c->count = thread->count;
+	c->now = (now ? now : bpf_ktime_get_ns()) - thread->count;
+	c->cpu = now ? cpu : cpu_clock(task);
+	c->is_handler = is_on_alternate(task, slot);
+	find_stack(c, task, slot);
+	if (c->is_handler)
+		c->is_own = true;
+	bpf_loop(REGION_DEPTH, settle_one, &thread, 0);
 	trim(thread);
-	thread->current = c.current ? c.current : c.interrupted;
+	thread->current = c->current ? c->current : c->interrupted;
 	/* A handler's stack may lie above what it has interrupted, and then slots do not tell that
 	 * it was left. */
-	thread->is_tangled = thread->count && (c.is_tangled || c.interrupted);
+	thread->is_tangled = thread->count && (c->is_tangled || c->interrupted);
 	return 0;
 }
 
