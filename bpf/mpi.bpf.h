@@ -384,9 +384,11 @@ static __always_inline void mpi_take(struct open_instance *open, struct mpi_argu
 	}
 }
 
-/* Takes the arguments of a call of the function at this address, which is in an open instance. */
-static __always_inline void mpi_enter(struct open_instance *open, const struct pt_regs *ctx,
-				      __u64 function, __u32 region)
+/* Takes the arguments of a call of the function at this address, which is in an open instance. A
+ * function of its own, so that its stack is not its caller's: Linux 6.1 adds up the stacks of all
+ * functions on the way to the deepest. */
+static __noinline int mpi_enter(struct open_instance *open, const struct pt_regs *ctx,
+				__u64 function, __u32 region)
 {
 	struct stackd_mpi_call *call = CHECKED(bpf_map_lookup_elem(&mpi_calls, &region));
 	struct stackd_mpi_library *library;
@@ -394,21 +396,22 @@ static __always_inline void mpi_enter(struct open_instance *open, const struct p
 	__u32 index;
 
 	if (!call)
-		return;
+		return 0;
 	/* Functions of Fortran's interface convert handles first, and ask for sizes; tools send
 	 * messages of their own. */
 	if (open->mpi == STACKD_MPI_WITHIN &&
 	    (call->kind == STACKD_MPI_WITHIN || call->number != open->result))
-		return;
+		return 0;
 	index = call->library;
 	library = CHECKED(bpf_map_lookup_elem(&mpi_libraries, &index));
 	if (!library)
-		return;
+		return 0;
 	mpi_take_arguments(ctx, &from);
 	from.call = call;
 	from.place.library = library;
 	from.place.bias = function - call->vaddr;
 	mpi_take(open, &from);
+	return 0;
 }
 
 /*

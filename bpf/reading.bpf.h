@@ -192,22 +192,23 @@ static __always_inline void find_variables(struct reading_thread *t, __u64 addre
 }
 
 /* Reads the counters where an instance begins: that of this index in its thread. */
-static __always_inline void readings_begin(struct task_struct *task, __u32 index, __u64 address,
-					   __u64 cookie)
+static __noinline int readings_begin(struct task_struct *task, __u32 index, __u64 address,
+				     __u64 cookie)
 {
 	struct reading_thread *t;
 	struct readings *entered;
 
 	if (!reading_count)
-		return;
+		return 0;
 	t = CHECKED(
 		bpf_task_storage_get(&reading_threads, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE));
 	if (!t)
-		return;
+		return 0;
 	find_variables(t, address, cookie);
 	events_begin(task);
 	entered = &t->entered[BOUNDED(index, REGION_DEPTH)];
 	entered->known = read_counters(t, task, entered->values, &entered->moment);
+	return 0;
 }
 
 /* Reads them again for the innermost open instance: what the probe has cost since is no part of it.
