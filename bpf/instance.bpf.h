@@ -14,7 +14,7 @@
  *
  * Samples also see threads that have left instances without a return (left.bpf.h), and note when.
  *
- * A sample right behind the return of an instance, before its end is heard of, is outside already,
+ * A sample right behind the return of an instance, before the probe at its end, is outside already,
  * and takes all of the thread's time so far with it. The instance's own time is taken off when it
  * ends, so the next interval can be less than nothing: it is 0 then, and so are the next ones until
  * that is made up. Of a thread's first sample the interval is not known, as the thread may be older

@@ -14,9 +14,10 @@
  *
  * A handler on the alternate stack is within what it has interrupted, wherever that stack lies. A
  * thread that is on no stack of its own runs coroutines: it has several stacks, with instances open
- * on each, which it changes at any time without a probe. Which address is of which such stack is
- * not known where several lie in one mapping. So a suspended instance stays open, and goes on where
- * its exit is hit; if it never is, then it was left when it was first found suspended.
+ * on each, which it changes at any time without a probe. Where several
+ * such stacks lie in one mapping, it is not known which of them an address belongs to. So a
+ * suspended instance stays open, and goes on where its exit is hit; if it never is, then it was
+ * left when it was first found suspended.
  *
  * Instances that are simply nested are a stack (thread->open). Once one is suspended, or ends while
  * one that was entered later is open, they are tangled: free entries lie between others, and what

@@ -27,8 +27,8 @@ struct {
 /* Whether there are any: 0 saves the look-up. */
 __u32 has_made_ranges;
 
-/* The bytes that have been sent, by stackd_code_key(). The daemon may have dropped some by now:
- * then it reads the memory. */
+/* The bytes that have been sent, by stackd_code_key(). If the daemon
+ * has dropped some, it reads the memory. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);

@@ -386,7 +386,7 @@ int stackd_wait_walk(void *ctx)
 
 /* --- the scheduler --------------------------------------------------------------------------- */
 
-/* Keeps a wait of which one switch was not traced, if it is sampled; `ended` is by the wait's
+/* Keeps a wait with a switch that was not traced, if it is sampled; `ended` is by the wait's
  * clock. */
 static __noinline int keep_untraced(struct wait_thread *thread, __u64 pid_tgid, __u64 all,
 				    __u64 runnable, __u64 ended)

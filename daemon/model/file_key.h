@@ -4,8 +4,8 @@
  * device and generation.
  *
  * stat() and an ioctl have all of it for filesystems on a block device: ext4, XFS and their like.
- * Others number their devices in another way than stat() shows, or have no generations. Those files
- * are told when they have been met.
+ * Others number their devices in another way than stat() shows, or have no generations. The kernel
+ * half learns of those files when a record has met them.
  */
 #ifndef MODEL_FILE_KEY_H
 #define MODEL_FILE_KEY_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The ranks of processes in their MPI jobs. With --mpi the kernel half sends what a program is
- * launched with (bpf/rank.bpf.h). The rank of a process that is older, or of which this was lost,
+ * launched with (bpf/rank.bpf.h). The rank of a process that is older, or whose record was lost,
  * and of every process without --mpi, is looked up in /proc as soon as it executes a program or a
  * record of it comes: it may have ended when that is taken in the order of time.
  */

@@ -202,7 +202,7 @@ struct recorder_counts {
 	uint64_t wakers;	    /* records of threads that ended waits */
 	struct live_blocks_counts blocks;
 	uint64_t unproven;  /* frames of code that is not known: its file was being written to */
-	uint64_t unwatched; /* files of which writes would not be noticed */
+	uint64_t unwatched; /* files whose overwriting would not be noticed */
 	uint64_t unheard;   /* programs whose allocations are not recorded */
 };
 

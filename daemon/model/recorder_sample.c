@@ -249,7 +249,7 @@ int recorder_end_window(struct recorder *r, uint64_t now_ns)
 	return err;
 }
 
-/* Keeps what a call of MPI has sent and received. One of which either is not known is one call
+/* Keeps what a call of MPI has sent and received. If either is not known, it counts as one call
  * whose bytes are not known. */
 static int keep_mpi(struct recorder *r, uint32_t tid, const struct stackd_instance *i,
 		    const struct store_sample *row)

@@ -290,8 +290,8 @@ static struct stackd_mpi_call find(const char *name)
 	return (struct stackd_mpi_call){.kind = STACKD_MPI_OTHER};
 }
 
-/* Makes the call one of which another function tells the bytes. Until that is called, those that
- * there can be are unknown. */
+/* Makes the call one that takes its bytes from another function, which it calls. Until it does,
+ * its bytes are unknown. */
 static void make_within(struct stackd_mpi_call *call)
 {
 	if (call->kind == STACKD_MPI_START || call->kind == STACKD_MPI_STARTALL)

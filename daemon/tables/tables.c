@@ -376,7 +376,7 @@ static int load_part(struct tables *t, const struct object *object, struct recip
 	return err;
 }
 
-/* Whether the rest of a table, of which a part took so long, is to come after others. */
+/* Whether other tables come before the rest of one whose first part took so long. */
 static bool gives_way(struct tables *t, uint64_t spent_ns)
 {
 	bool has_others;

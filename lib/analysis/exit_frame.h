@@ -24,8 +24,8 @@
 /* Copies up to `size` bytes of code that stand at `vaddr`; their number, 0: there are none. */
 typedef size_t exit_frame_read_fn(void *arg, uint64_t vaddr, uint8_t *bytes, size_t size);
 
-/* Gives the rule at an address where no such code is, but code of which call frame information
- * tells the frame. false: it does not. */
+/* Gives the rule of an address outside of such code, from call frame information. false: it has
+ * none for this address. */
 typedef bool exit_frame_outside_fn(void *arg, uint64_t vaddr, struct stackd_rule *ret_rule);
 
 /* Follows the ways from an instruction (vaddr), over calls, to returns. Returns whether there is

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The partition of means in polynomial pieces that need not meet, of which pieces.h makes a curve.
- */
+/* Divides means into polynomial pieces that need not meet; pieces.h makes a curve of these. */
 #ifndef FOLD_PARTITION_H
 #define FOLD_PARTITION_H
 

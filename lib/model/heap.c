@@ -3,7 +3,7 @@
  * See heap.h. Allocations and their ends are series, each in the order of time, and so is what is
  * known of each record beside its bytes: its error and, of an end, its age, by which it is known of
  * which allocation it is. All are read first; then ends are taken in between the allocations; and
- * then each record is told what of it there was at the peak.
+ * then each record gets the part of it that was there at the peak.
  */
 #include "model/heap.h"
 

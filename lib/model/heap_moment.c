@@ -17,7 +17,7 @@ static double uniform(uint64_t key, unsigned number)
 	return (double)(hash_mix64(key + hash_mix64(number + 1)) >> 11) * 0x1p-53;
 }
 
-/* Deals the points that have hit a block, of which there is one at least. `missed`: the probability
+/* Deals the points that have hit a block, one or more, to the folds. `missed`: the probability
  * that there was none, in all folds. Returns bits of folds. */
 static uint32_t deal(double missed, uint64_t key, unsigned number)
 {

@@ -4,9 +4,9 @@
  * off by chance at each moment, and the largest of its values is where it is too large: a program
  * that has 5 KB at any time, and allocates much, would show a MB.
  *
- * So a part of the sample chooses the moment, and what was there then is told by the rest, as in
- * cross-validation. The sampling's points are dealt to HEAP_FOLDS folds, of which it is drawn for
- * each block which have hit it; each fold is a sample of its own, with fewer points. A chooser is
+ * So a part of the sample chooses the moment, and the rest estimates what was there then, as in
+ * cross-validation. The sampling's points are dealt to HEAP_FOLDS folds. For each block it is drawn
+ * which folds have hit it; each fold is a sample of its own, with fewer points. A chooser is
  * all folds but one, and its moment is the last one at which it has its most (of a heap that grows,
  * the end). That is done HEAP_DEALS times.
  *

@@ -614,8 +614,8 @@ static void bound_lane(const struct lasting_maker *m, struct lasting_lane *lane)
 		lane->first_ns = lane->waits.items[0].begin_ns;
 	if (!lane->is_begun || begin < lane->begin_ns)
 		lane->begin_ns = begin;
-	/* An exit is told of before the thread is taken apart, in which it can wait; its last
-	 * switch, of which older stores do not know, comes later. */
+	/* perf reports an exit before the thread is taken apart, and it can wait in between. Its
+	 * last switch comes later; older stores do not have it. */
 	if (!lane->is_ended || end > lane->end_ns)
 		lane->end_ns = end;
 }

@@ -263,8 +263,8 @@ static int profile_take_off(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Finds the entry of a record of which some was there at its process's peak. 1: the filter leaves
- * it out, or none was. */
+/* Finds the entry of an allocation that was partly or wholly there at its process's peak. 1: the
+ * filter leaves it out, or nothing of it was. */
 static int enter_part(struct profile *p, const struct store_sample *record, struct heap_part part,
 		      uint32_t *ret_entry)
 {
@@ -277,7 +277,7 @@ static int enter_part(struct profile *p, const struct store_sample *record, stru
 	return enter_as(p, s, &s, ret_entry);
 }
 
-/* An allocation, of which a part may have been there at the peak. */
+/* Adds the part of an allocation that was there at the peak. */
 static int add_peak(void *arg, const struct store_sample *record)
 {
 	struct profile *p = arg;

@@ -242,8 +242,8 @@ static bool ends_nearest(const struct lane *lane, size_t wait, uint64_t time_ns)
 	       !(wait + 1 < lane->waits.count && apart(waits[wait + 1].end_ns, time_ns) < own);
 }
 
-/* The wake-up that ended a thread's wait. Waits end by the scheduler's clocks, of which each CPU
- * has its own, and wake-ups have their time by another one: they can be some ms apart on an
+/* The wake-up that ended a thread's wait. Waits end by the scheduler's clocks, one for each
+ * CPU, and wake-ups have their time by another clock: they can be some ms apart on an
  * emulated machine, longer than a wait. So if each wait has its wake-up, it goes by their order;
  * else it is the one that is nearest to the end, if no other wait's end is nearer to that. NULL: it
  * is not known. */

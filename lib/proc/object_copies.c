@@ -136,7 +136,7 @@ static int take(struct object_copies *copies, const struct object *object, const
 	return add(copies, object, path, elf);
 }
 
-/* The object is read from another file by now: it is a copy, even if its mapping is gone. */
+/* The object is now read from another file: this is a copy, even if its mapping is gone. */
 static int see_reopened(struct object_copies *copies, const struct object_mapping *m,
 			const struct elf_opener *opener, const struct object *object)
 {

@@ -204,7 +204,7 @@ def check_waits(recording, ways):
 
 def check_conserved(recording, words, stolen, missed):
     """Of a thread's time in its way, all that it was not on the CPU is in its waits, and what the
-    scheduler calls runnable is so here, but for waits of which the kernel did not trace a switch,
+    scheduler calls runnable is so here, but for waits whose switch the kernel did not trace,
     those around the way, between the readings of the clocks (a page fault there waits while another
     thread forks), and what was stolen of all threads' times on the CPU."""
     way, tid, wall, cpu, queued = words[0], words[1], *map(int, words[2:])
