@@ -193,10 +193,11 @@ def check_waits(recording, ways):
     check(len(ways) == 15, "threads of the program", ways)
     for way, tid in ways:
         check_thread(recording, way, tid)
-    for metric, name in (("wait.blocked", "waits_blocked_ns"),
-                         ("wait.runnable", "waits_runnable_ns")):
-        total = sum(folded(recording, metric).values())
-        check(total == counters[name], metric, total, counters)
+    blocked, ready = (folded(recording, "wait." + part) for part in ("blocked", "runnable"))
+    untraced = sum(value for stack, value in blocked.items() if stack.endswith("[not traced]"))
+    check(sum(blocked.values()) == counters["waits_blocked_ns"] + untraced, "blocked", blocked, counters)
+    check(sum(ready.values()) == counters["waits_runnable_ns"] + counters["waits_missed_ns"] - untraced,
+          "runnable", ready, counters)
     check_parts(recording)
     check_objects(recording)
     check_faults(recording, dict(ways)["faulter"])
