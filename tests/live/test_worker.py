@@ -38,7 +38,9 @@ def register(what, where, words, counter):
         with scratch() as folder:
             store, program = folder + "/s.db", shutil.copy(WORKLOADS + "/chain", folder + "/hit")
             fault = "%s:%s:%s" % (what, where, build_id(program))
-            result = run(stackd, "-F", 997, "-o", store, "--", program, 0.5,
+            # The kernel half may have all tables before the first sample, and walk them all.
+            walk = ("--walk", "daemon") if where == "walk" else ()
+            result = run(stackd, "-F", 997, *walk, "-o", store, "--", program, 0.5,
                          env={"STACKD_FAULT": fault}, timeout=PATIENCE)
             print(result.err)
             check(result.status == DONE, "status %d" % result.status, result.err)
