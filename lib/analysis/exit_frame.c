@@ -330,8 +330,8 @@ static void take_return(struct exits *e, const struct way *w)
 	e->found = end;
 }
 
-/* A way has come to other code, whose rule tells what it gives up. A frame that is told from rbp is
- * that of the code which set it. */
+/* Ends a way that goes on in code outside: that code's rule says where the return address is. A
+ * rule by rbp is not used, since rbp may belong to the frame of other code. */
 static void leave_code(struct exits *e, const struct way *w)
 {
 	struct stackd_rule rule;

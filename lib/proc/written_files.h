@@ -29,8 +29,8 @@
 
 struct written_files;
 
-/* Both are borrowed. 0; -ENOMEM; or the -errno of inotify_init1(), of which there can be too few.
- */
+/* Both are borrowed. 0; -ENOMEM; or the -errno of inotify_init1(): -EMFILE if the user has as many
+ * instances of inotify as the system allows. */
 int written_files_new(struct object_table *objects, struct process_table *processes,
 		      struct written_files **ret_files);
 void written_files_free(struct written_files *files); /* NULL is fine */

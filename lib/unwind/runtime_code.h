@@ -82,8 +82,8 @@ void runtime_code_tick(struct runtime_code *code);
  * object lives until the next call for another address or the next tick. */
 const struct object *runtime_code_at(struct runtime_code *code, pid_t pid, uint64_t address);
 
-/* Reads the bytes around an address again, where they are others by now than at the last tick.
- * Returns whether they are: the rules made from the old bytes hold no more. */
+/* Reads the bytes around an address again, and compares them with those of the last tick. Returns
+ * whether they differ; then rules that were made from the old bytes are no longer valid. */
 bool runtime_code_has_changed(struct runtime_code *code, pid_t pid, uint64_t address);
 
 /* From now on, until runtime_code_end(), code of a process around the addresses of these marks is
