@@ -77,33 +77,57 @@ static int choose_pieces(struct fold_fit *fit)
 
 /* --- phases -------------------------------------------------------------------------------- */
 
-/* Moves the ends of phases to the knots that they belong to. */
+/* Moves the end of a phase if it stays between those before and after it. */
+static bool move_end(struct fold_pieces *phases, uint32_t k, double to)
+{
+	if (!(to > phases->at[k - 1] && to < phases->at[k + 1]))
+		return false;
+	phases->at[k] = to;
+	return true;
+}
+
+/* Moves the ends of phases to the knots that they belong to: forth, then back, for those that the
+ * next one was in the way of. */
 static void follow_knots(const struct fold_fit *fit, const struct fold_pieces *pieces,
 			 struct fold_pieces *phases)
 {
 	for (uint32_t k = 1; k + 1 < phases->n; k++)
 		if (fit->knot_of[k])
-			phases->at[k] = pieces->at[fit->knot_of[k]];
+			move_end(phases, k, pieces->at[fit->knot_of[k]]);
+	for (uint32_t k = phases->n - 1; k-- > 1;)
+		if (fit->knot_of[k])
+			move_end(phases, k, pieces->at[fit->knot_of[k]]);
 }
 
-/* Ties each end of a phase to the nearest knot of the pieces. */
-static void tie_phases(struct fold_fit *fit)
+/* Returns the knot that is nearest, but for the first and the last one; 0: there are no others. */
+static uint32_t nearest_knot(const struct fold_pieces *pieces, double at)
 {
-	struct fold_pieces *p = &fit->phases;
+	double least = INFINITY;
+	uint32_t nearest = 0;
 
-	for (uint32_t k = 1; k + 1 < p->n; k++) {
-		double least = INFINITY;
+	for (uint32_t s = 1; s + 1 < pieces->n; s++) {
+		double distance = fabs(pieces->at[s] - at);
 
-		for (uint32_t s = fit->knot_of[k - 1] + 1; s + 1 < fit->pieces.n; s++) {
-			double distance = fabs(fit->pieces.at[s] - p->at[k]);
-
-			if (distance < least) {
-				least = distance;
-				fit->knot_of[k] = s;
-			}
+		if (distance < least) {
+			least = distance;
+			nearest = s;
 		}
 	}
-	follow_knots(fit, &fit->pieces, p);
+	return nearest;
+}
+
+void fold_fit_tie(struct fold_fit *fit)
+{
+	struct fold_pieces *p = &fit->phases;
+	uint32_t last = 0;
+
+	for (uint32_t k = 1; k + 1 < p->n; k++) {
+		uint32_t nearest = nearest_knot(&fit->pieces, p->at[k]);
+
+		fit->knot_of[k] = 0;
+		if (nearest > last && move_end(p, k, fit->pieces.at[nearest]))
+			fit->knot_of[k] = last = nearest;
+	}
 }
 
 /* Phases are what is left of the pieces if `detail` is no matter. */
@@ -113,7 +137,7 @@ static void find_phases(struct fold_fit *fit, uint32_t max_phases)
 
 	fit->phases = fit->pieces;
 	fold_pieces_prune(&fit->phases, fit->means, n, log_count(fit), max_phases + 1);
-	tie_phases(fit);
+	fold_fit_tie(fit);
 }
 
 /* Fits the phases' values, which may not fall. */

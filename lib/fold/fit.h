@@ -45,7 +45,7 @@ struct fold_fit {
 	double ratio;	  /* by which it is raised where breaks are looked for */
 	double bandwidth;
 	struct fold_pieces pieces, phases;
-	uint32_t knot_of[FOLD_MAX_KNOTS]; /* the pieces' knot that a phase begins at */
+	uint32_t knot_of[FOLD_MAX_KNOTS]; /* the pieces' knot that a phase begins at; 0: none */
 	struct fold_mean *means, *merged; /* room for cells, and for fewer */
 	struct smoother *smoother;
 };
@@ -56,6 +56,10 @@ int fold_fit_choose(struct fold_fit *fit, const struct fold_cells *cells, uint32
 
 /* Frees what a fit holds; one of zeros is allowed. */
 void fold_fit_free(struct fold_fit *fit);
+
+/* Ties the end of each phase to the nearest knot of the pieces, and moves it there. An end stays
+ * where it is if that knot is another end's already, or is not between the ends beside it. */
+void fold_fit_tie(struct fold_fit *fit);
 
 /* Fits to `sums`, choosing the curve's pieces anew if `anew`: sets cells + 1 values of `y`, and
  * *phases, whose values do not fall. Returns 0 or -ENOMEM. */

@@ -428,11 +428,13 @@ static int read_counters(struct maker *m)
 #define LEAST_OVER_PROBES                                                                          \
 	8u /* times the probes' cost that a pass takes, for that to be taken off */
 
-static uint64_t counter_value(const struct store_tables *tables, const char *name)
+/* Returns what a probe costs: the mean of the recordings, whose counters are sums. */
+static uint64_t probe_cost(const struct store_tables *tables, const char *name)
 {
 	for (uint32_t i = 0; i < tables->n_counters; i++) {
 		if (!strcmp(tables->counters[i].name, name))
-			return (uint64_t)tables->counters[i].value;
+			return (uint64_t)tables->counters[i].value /
+			       (tables->n_recordings ? tables->n_recordings : 1);
 	}
 	return 0;
 }
@@ -445,8 +447,10 @@ static bool shift_sample(const struct passes *p, struct pass_sample *sample, uns
 	const struct pass *pass = &p->all.items[sample->pass];
 	double total = cpu < METRIC_COUNTERS ? (double)pass->total[cpu] : 0, at;
 
+	if (sample->time_ns < pass->start_ns || sample->time_ns > pass->end_ns)
+		return false;
 	if (cpu == METRIC_COUNTERS || !(sample->known >> cpu & 1) || total <= 0)
-		return sample->time_ns >= pass->start_ns && sample->time_ns <= pass->end_ns;
+		return true;
 	at = sample->y[cpu] * (total + before + after) - after;
 	sample->y[cpu] = (float)(at / total);
 	return at >= 0 && at <= total;
@@ -477,25 +481,26 @@ static bool shorten(struct pass *pass, unsigned cpu, uint64_t before, uint64_t a
 	return true;
 }
 
-static int take_off_probes(struct maker *m)
+static void take_off_probes(struct maker *m)
 {
 	const struct store_tables *tables = profile_tables(m->profile);
-	const uint64_t before = counter_value(tables, "probe_before_ns");
-	const uint64_t after = counter_value(tables, "probe_after_ns");
+	const uint64_t before = probe_cost(tables, "probe_before_ns");
+	const uint64_t after = probe_cost(tables, "probe_after_ns");
 	struct passes *p = m->passes;
 	const unsigned cpu = find_cpu(p);
-	bool *is_shorter = calloc(p->all.count + 1, sizeof(*is_shorter));
 	size_t kept = 0;
 
-	if (!is_shorter)
-		return -ENOMEM;
 	p->probes_ns = before + after;
-	for (size_t i = 0; i < p->all.count && p->probes_ns; i++)
-		is_shorter[i] = shorten(&p->all.items[i], cpu, before, after);
+	for (size_t i = 0; i < p->all.count && p->probes_ns; i++) {
+		struct pass *pass = &p->all.items[i];
+
+		pass->is_shorter = shorten(pass, cpu, before, after);
+		p->shorter += pass->is_shorter;
+	}
 	for (size_t i = 0; i < p->samples.count; i++) {
 		struct pass_sample sample = p->samples.items[i];
 
-		if (is_shorter[sample.pass] &&
+		if (p->all.items[sample.pass].is_shorter &&
 		    !shift_sample(p, &sample, cpu, (double)before, (double)after)) {
 			p->all.items[sample.pass].samples--;
 			p->in_probes++;
@@ -504,8 +509,6 @@ static int take_off_probes(struct maker *m)
 		p->samples.items[kept++] = sample;
 	}
 	p->samples.count = kept;
-	free(is_shorter);
-	return 0;
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */
@@ -548,7 +551,7 @@ int passes_make(struct profile *profile, const struct profile_symbol *region,
 	if (!err)
 		err = read_counters(&m);
 	if (!err)
-		err = take_off_probes(&m);
+		take_off_probes(&m);
 	release(&m);
 	return err;
 }
@@ -592,6 +595,7 @@ static int pick_passes(const struct passes *passes, const uint32_t *group_of, ui
 			return -ENOMEM;
 		numbers[i] = (uint32_t)to->all.count;
 		to->all.items[to->all.count++] = passes->all.items[i];
+		to->shorter += passes->all.items[i].is_shorter;
 	}
 	if (pass_increments_pick(passes, numbers, to))
 		return -ENOMEM;

@@ -14,7 +14,8 @@
  * What the probes at a pass's ends cost outside of their programs (daemon/capture/probe_cost.h) is
  * no part of it, where the recording knows: it is taken off the pass, off its CPU time, and samples
  * that hit in it are no samples of the pass. In passes of less than eight times that, most of what
- * is left would be the error of it, so these stay as they are.
+ * is left would be the error of it, so these stay as they are. Of several recordings it is the
+ * mean.
  */
 #ifndef MODEL_PASSES_H
 #define MODEL_PASSES_H
@@ -33,8 +34,9 @@ struct pass {
 	uint32_t samples;
 	uint64_t total[METRIC_COUNTERS]; /* of each counter, over the pass */
 	uint8_t known;			 /* bits: counters whose total is known */
-	uint8_t falls; /* bits: counters that are less at its end than at its start */
-	bool is_left;  /* it did not return */
+	uint8_t falls;	 /* bits: counters that are less at its end than at its start */
+	bool is_left;	 /* it did not return */
+	bool is_shorter; /* what the probes at its ends cost was taken off */
 };
 
 struct pass_sample {
@@ -77,7 +79,8 @@ struct passes {
 	struct pass_increments increments[METRIC_COUNTERS]; /* by pass, then time */
 	uint64_t within;				    /* passes that are parts of others */
 	uint64_t left;	     /* passes that did not return, which are left out */
-	uint64_t probes_ns;  /* what was taken off each pass; 0: nothing */
+	uint64_t probes_ns;  /* what the probes at a pass's ends cost; 0: it is not known */
+	uint64_t shorter;    /* passes that this was taken off */
 	uint64_t in_probes;  /* samples that were left out for it */
 	uint64_t impossible; /* readings that do not lie between those before and after them */
 };

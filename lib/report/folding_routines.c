@@ -328,9 +328,18 @@ static int find_phases(struct finder *f)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
+/* A line with samples, before it is known whether it is shown: places in time take much more. */
+struct tally {
+	const struct profile_symbol *symbol;
+	const char *file;
+	uint32_t line;
+	uint32_t shown; /* its number in the folding, once lines are sorted; or NO_LINE */
+	uint64_t samples;
+};
+
 /* Lines by number, and that of each path; NO_LINE: it has none. */
 struct lines {
-	VEC(struct folding_line) all;
+	VEC(struct tally) all;
 	struct int_map by_line; /* (function, line) -> number */
 	uint32_t *of_path;
 };
@@ -355,69 +364,102 @@ static int find_line_of(struct finder *f, struct lines *lines, uint32_t path)
 	    VEC_RESERVE(&lines->all, 1))
 		return -ENOMEM;
 	if (lines->of_path[path] == lines->all.count)
-		lines->all.items[lines->all.count++] = (struct folding_line){
-			.symbol = frame->symbol, .file = frame->file, .line = frame->line};
+		lines->all.items[lines->all.count++] = (struct tally){.symbol = frame->symbol,
+								      .file = frame->file,
+								      .line = frame->line,
+								      .shown = NO_LINE};
 	return 0;
 }
 
 static void count_lines(const struct finder *f, struct lines *lines)
 {
-	const struct folding *folding = f->folding;
+	struct folding *folding = f->folding;
 
 	for (size_t i = 0; i < folding->passes.samples.count; i++) {
 		const uint32_t number = lines->of_path[f->path[i]];
-		unsigned column = (unsigned)(fmax(0, folding->x[i]) * FOLDING_LINE_COLUMNS);
 
 		if (isnan(folding->x[i]))
 			continue;
-		if (number == NO_LINE) {
-			f->folding->without_line++;
-			continue;
-		}
-		if (column >= FOLDING_LINE_COLUMNS)
-			column = FOLDING_LINE_COLUMNS - 1;
-		lines->all.items[number].samples++;
-		lines->all.items[number].columns[column]++;
+		if (number == NO_LINE)
+			folding->without_line++;
+		else
+			lines->all.items[number].samples++;
 	}
 }
 
 static int by_samples(const void *a, const void *b)
 {
-	const struct folding_line *x = a, *y = b;
+	const struct tally *x = *(struct tally *const *)a, *y = *(struct tally *const *)b;
 
 	if (x->samples != y->samples)
 		return x->samples < y->samples ? 1 : -1;
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* Keeps the lines with most samples. */
-static void keep_lines(struct folding *folding, struct lines *lines)
+/* Keeps the lines with most samples. `sorted` has room for all. */
+static int keep_lines(struct folding *folding, struct lines *lines, struct tally **sorted)
 {
-	qsort(lines->all.items, lines->all.count, sizeof(*lines->all.items), by_samples);
-	folding->lines = lines->all.items;
-	while (folding->n_lines < lines->all.count && folding->n_lines < FOLDING_LINES &&
-	       folding->lines[folding->n_lines].samples)
-		folding->n_lines++;
-	for (size_t i = folding->n_lines; i < lines->all.count; i++) {
-		folding->lines_left += folding->lines[i].samples > 0;
-		folding->in_lines_left += folding->lines[i].samples;
+	folding->lines = calloc(FOLDING_LINES, sizeof(*folding->lines));
+	if (!folding->lines)
+		return -ENOMEM;
+	for (size_t i = 0; i < lines->all.count; i++)
+		sorted[i] = &lines->all.items[i];
+	qsort(sorted, lines->all.count, sizeof(*sorted), by_samples);
+	for (size_t i = 0; i < lines->all.count && sorted[i]->samples; i++) {
+		if (i >= FOLDING_LINES) {
+			folding->lines_left++;
+			folding->in_lines_left += sorted[i]->samples;
+			continue;
+		}
+		sorted[i]->shown = folding->n_lines;
+		folding->lines[folding->n_lines++] =
+			(struct folding_line){.symbol = sorted[i]->symbol,
+					      .file = sorted[i]->file,
+					      .line = sorted[i]->line,
+					      .samples = sorted[i]->samples};
+	}
+	return 0;
+}
+
+/* Puts the samples of the lines that are shown where they are in time. */
+static void place_samples(const struct finder *f, const struct lines *lines)
+{
+	struct folding *folding = f->folding;
+
+	for (size_t i = 0; i < folding->passes.samples.count; i++) {
+		const uint32_t number = lines->of_path[f->path[i]];
+		unsigned column;
+
+		if (isnan(folding->x[i]) || number == NO_LINE ||
+		    lines->all.items[number].shown == NO_LINE)
+			continue;
+		column = (unsigned)(fmax(0, folding->x[i]) * FOLDING_LINE_COLUMNS);
+		if (column >= FOLDING_LINE_COLUMNS)
+			column = FOLDING_LINE_COLUMNS - 1;
+		folding->lines[lines->all.items[number].shown].columns[column]++;
 	}
 }
 
 static int find_lines(struct finder *f)
 {
 	struct lines lines = {.of_path = calloc(f->paths.count + 1, sizeof(*lines.of_path))};
+	struct tally **sorted = NULL;
 	int err = lines.of_path ? 0 : -ENOMEM;
 
 	for (uint32_t i = 0; i < f->paths.count && !err; i++)
 		err = find_line_of(f, &lines, i);
 	if (!err) {
-		count_lines(f, &lines);
-		if (lines.all.count)
-			keep_lines(f->folding, &lines);
-	} else {
-		free(lines.all.items);
+		sorted = calloc(lines.all.count + 1, sizeof(struct tally *));
+		err = sorted ? 0 : -ENOMEM;
 	}
+	if (!err) {
+		count_lines(f, &lines);
+		err = keep_lines(f->folding, &lines, sorted);
+	}
+	if (!err)
+		place_samples(f, &lines);
+	free(sorted);
+	free(lines.all.items);
 	int_map_fini(&lines.by_line);
 	free(lines.of_path);
 	return err;

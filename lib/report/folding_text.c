@@ -76,14 +76,13 @@ static void put_head(struct buf *b, const struct folding *f, bool utf8)
 			    " readings are left out, which were not between those before "
 			    "and after them\n",
 			    p->impossible);
-	if (p->probes_ns) {
+	if (p->shorter) {
 		text_put_raw(b, "# ");
 		folding_put_time(b, (double)p->probes_ns);
-		text_printf(
-			b,
-			", which the probes at the ends of a pass cost, are taken off each, with "
-			"%" PRIu64 " samples in it\n",
-			p->in_probes);
+		text_printf(b,
+			    ", which the probes at the ends of a pass cost, are taken off %" PRIu64
+			    " of %zu passes, with %" PRIu64 " samples in it\n",
+			    p->shorter, p->all.count, p->in_probes);
 	}
 	if (p->within)
 		text_printf(b,

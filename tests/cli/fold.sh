@@ -103,11 +103,20 @@ expect 2 "$stackctl" fold -i "$tmp/modes.db" --region pass --group=0
 make_store "$tmp/probed.db" probed
 for time in cpu wall; do
     expect 0 "$stackctl" fold -i "$tmp/probed.db" --region pass --time "$time"
-    shows '# 500 us, which the probes at the ends of a pass cost, are taken off each, with 0 samples in it'
+    shows '# 500 us, which the probes at the ends of a pass cost, are taken off 400 of 400 passes, with 0 samples in it'
     phase 1 0 25 5 assemble
     phase 2 25 70 75 solve
     phase 3 70 100 20 output
 done
+# Of several recordings it is the mean, not the sum.
+make_store "$tmp/probed.db" probed probed
+expect 0 "$stackctl" fold -i "$tmp/probed.db" --recording 1..3 --region pass
+shows '# 500 us, which the probes at the ends of a pass cost, are taken off 1200 of 1200 passes, with 0 samples in it'
+# Passes that take less than eight times as long stay as they are.
+make_store "$tmp/costly.db" costly
+expect 0 "$stackctl" fold -i "$tmp/costly.db" --region pass
+if grep 'probes' "$tmp/out"; then fail 'fold: what probes cost is said to be taken off'; fi
+phase 1 0 25 5 assemble
 
 # --- a period is found without any region; of random paths none is
 expect 0 "$stackctl" fold --auto -i "$store"

@@ -130,6 +130,14 @@ static void make_folded(struct maker *m)
 	make_passes(m, "counter.1.var:cells", false, false);
 }
 
+/* Probes that cost a quarter of a pass, which is too much of it to be taken off. */
+static void make_costly(struct maker *m)
+{
+	make_folded(m);
+	keep(m, store_writer_counter(m->writer, "probe_before_ns", 1000000));
+	keep(m, store_writer_counter(m->writer, "probe_after_ns", 1000000));
+}
+
 static void make_modes(struct maker *m)
 {
 	make_passes(m, "counter.1.var:cells", false, true);

@@ -8,6 +8,7 @@
  *   namesakes 100 samples of functions parse() of one program: 40 in lexer.c, some of them in its
  *             lexer.l and 10 in a copy that is inlined, 30 in reader.c, 20 in two files scan.c, 10
  *             without a file; and 6 of two functions cmp() of the kernel
+ *   build-a   50 samples of two functions parse() without a file; build-b: of another build
  *   hostile   10 samples under names that try to break out of their line
  *   names     60 samples under names that quote, open elements, are no UTF-8, or are empty
  *   after     the small one some time later: another share of the samples in some functions
@@ -26,13 +27,17 @@
  *   passes    one thread with samples in idle(), and passes through outer() from 1 s to 2 s, of
  *             which 0.4 s CPU time, with one through inner() from 1.2 s to 1.6 s, 0.1 s CPU time
  *   wakers    those of waits with wakers: the futex's is the thread 99 in main(), which had slept
- * for 5 ms until then, but for the first time; that of its sleeps is an interrupt heap      the
- * small one with sampled allocations: work() has 1,000 bytes (2 blocks) at 1 ms, which are freed at
- * 3 ms, and 300 (1) at 4 ms; main() has 500 (5) at 2 ms, freed at 3.5 ms, and 200 (1) at 5 ms; the
- * recording ends at 10 ms fleet     40 samples of threads with a unit, with a container, and with a
- * rank in an MPI job, in files with build-ids; two of the paths have one tag twin      5 samples of
- * the second one of these paths windows   the small one and the one after it, by turns, as six
- * windows of ten minutes of one run, from 2023-11-15 10:10:00 UTC on; the last is not finished
+ *             for 5 ms until then, but for the first time; that of its sleeps is an interrupt
+ *   unmatched four waits, the first of them without its wake-up, and a wake-up without its wait
+ *   off       regions within others, some of which were taken off
+ *   heap      the small one with sampled allocations: work() has 1,000 bytes (2 blocks) at 1 ms,
+ *             which are freed at 3 ms, and 300 (1) at 4 ms; main() has 500 (5) at 2 ms, freed at
+ *             3.5 ms, and 200 (1) at 5 ms; the recording ends at 10 ms
+ *   fleet     40 samples of threads with a unit, with a container, and with a rank in an MPI job,
+ *             in files with build-ids; two of the paths have one tag
+ *   twin      5 samples of the second one of these paths
+ *   windows   the small one and the one after it, by turns, as six windows of ten minutes of one
+ *             run, from 2023-11-15 10:10:00 UTC on; the last is not finished
  *   folded    400 passes through pass(), by turns in two threads, with 8 samples each and
  *             readings of CPU time and of a variable, cells, whose share of the pass's total is
  *             5 % at 25 % of the pass, in assemble(), 80 % at 70 %, in solve(), and then all of it
@@ -248,6 +253,29 @@ static void make_namesakes(struct maker *m)
 	copy = node(m, at, placed(m, kernel, 0x7010, "cmp", NULL));
 	samples(m, of, copy, STACKD_END_ENTRY, 4);
 	samples(m, of, node(m, copy, placed(m, kernel, 0x8010, "cmp", NULL)), STACKD_END_ENTRY, 2);
+}
+
+/* Two functions parse() without a file, at other places in each build. */
+static void make_build(struct maker *m, uint64_t start)
+{
+	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog"), of = thread(m, 12, "prog");
+	uint32_t at = node(m, 0, placed(m, prog, start + 0x10, "main", NULL));
+
+	samples(m, of, node(m, at, placed(m, prog, start + 0x110, "parse", NULL)), STACKD_END_ENTRY,
+		30);
+	samples(m, of, node(m, at, placed(m, prog, start + 0x210, "parse", NULL)), STACKD_END_ENTRY,
+		20);
+}
+
+static void make_build_a(struct maker *m)
+{
+	make_build(m, 0x1000);
+}
+
+static void make_build_b(struct maker *m)
+{
+	object(m, OBJECT_ELF, "/bin/other"); /* so that the program has another id */
+	make_build(m, 0x5000);
 }
 
 /* Each calls the next. */
@@ -477,6 +505,58 @@ static void make_wakers(struct maker *m)
 	}
 }
 
+/* Four waits of a thread 100 ms apart, and four wake-ups: of the first wait it is missing, and of
+ * the last wake-up the wait. */
+static void make_unmatched(struct maker *m)
+{
+	static const char *const wakers[] = {"second", "third", "fourth", "fifth"};
+	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog");
+	uint32_t in_main = node(m, 0, function(m, prog, 0x1010, "main"));
+	uint32_t of = thread(m, 20, "prog"), other = thread(m, 21, "other");
+	uint32_t futex = reason(m, in_main, "[futex]");
+
+	timed(m, SERIES_CPU, other, in_main, 1, 1000000);
+	for (unsigned i = 0; i < 4; i++)
+		timed(m, SERIES_WAIT_BLOCKED, of, futex, 100 + 100 * i, 20000000);
+	for (unsigned i = 0; i < 4; i++)
+		timed(m, SERIES_WAIT_WAKER, of,
+		      node(m, in_main, function(m, prog, 0x1110 + 0x100 * i, wakers[i])),
+		      203 + 100 * i, WAKER_OF_THREAD(21));
+}
+
+/* Regions within others that were taken off, one of them a clone, and one that is still counted. A
+ * sample stands for 1 ms. */
+static void make_off(struct maker *m)
+{
+	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog");
+	uint32_t in_main = node(m, 0, function(m, prog, 0x1010, "main"));
+	uint32_t outer_at = function(m, prog, 0x1110, "outer");
+	uint32_t outer = node(m, in_main, outer_at);
+	uint32_t inner = node(m, outer, function(m, prog, 0x1210, "inner"));
+	uint32_t again = node(m, inner, outer_at);
+	uint32_t kept = node(m, outer, function(m, prog, 0x1310, "kept"));
+	uint32_t turn = node(m, in_main, function(m, prog, 0x1410, "turn.constprop.0"));
+	uint32_t of = thread(m, 20, "prog");
+	const struct {
+		uint32_t leaf, ms, count;
+	} rest[] = {{inner, 350, 16}, {inner, 450, 1}, {inner, 600, 2}, {outer, 610, 3},
+		    {again, 620, 4},  {kept, 700, 5},  {turn, 710, 6}};
+
+	timed(m, SERIES_REGION_TIME, of, turn, 100, 10000000);
+	timed(m, SERIES_REGION_TIME, of, inner, 400, 100000000);
+	timed(m, SERIES_REGION_TIME, of, outer, 500, 200000000);
+	timed(m, SERIES_REGION_NESTED_TIME, of, outer, 500, 100000000);
+	timed(m, SERIES_REGION_TIME, of, kept, 800, 10000000);
+	for (size_t i = 0; i < sizeof(rest) / sizeof(*rest); i++) {
+		for (uint32_t k = 0; k < rest[i].count; k++)
+			timed(m, SERIES_CPU, of, rest[i].leaf, rest[i].ms, 1000000);
+	}
+	keep(m, store_writer_counter(m->writer, "regions_taken_off", 3));
+	keep(m, store_writer_counter(m->writer, "region_off.inner@prog", 1401000000));
+	keep(m, store_writer_counter(m->writer, "region_off.outer@prog", 1501000000));
+	keep(m, store_writer_counter(m->writer, "region_off.turn@prog", 1101000000));
+}
+
 /* A sampled allocation, or its end at an age, so many microseconds after the start. Its standard
  * error is a tenth of it, and 0 of the first ones: they make the peak. */
 static void block(struct maker *m, uint32_t node, unsigned us, uint64_t bytes, uint64_t blocks,
@@ -621,6 +701,9 @@ static void fill(struct maker *m, const char *kind)
 		{"locked", make_locked},       {"traced", make_traced},
 		{"instances", make_instances}, {"walk", make_walk},
 		{"quick", make_quick},	       {"probed", make_probed},
+		{"costly", make_costly},       {"off", make_off},
+		{"build-a", make_build_a},     {"build-b", make_build_b},
+		{"unmatched", make_unmatched},
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {

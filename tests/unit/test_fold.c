@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "fold/fit.h"
 #include "fold/uniform.h"
 #include "fold_truth.h"
 #include "length.h"
@@ -276,6 +277,40 @@ static void jumps_are_short_phases(void **state)
 	fold_curve_free(curve);
 }
 
+/* Ties ends of phases to knots of pieces, and looks where they are. */
+static void tie(const double *ends, uint32_t n_ends, const double *knots, uint32_t n_knots,
+		const double *wanted)
+{
+	struct fold_fit fit = {.pieces = {.n = n_knots + 2}, .phases = {.n = n_ends + 2}};
+
+	fit.pieces.at[n_knots + 1] = fit.phases.at[n_ends + 1] = 1;
+	for (uint32_t s = 0; s < n_knots; s++)
+		fit.pieces.at[s + 1] = knots[s];
+	for (uint32_t k = 0; k < n_ends; k++)
+		fit.phases.at[k + 1] = ends[k];
+	fold_fit_tie(&fit);
+	for (uint32_t k = 0; k < n_ends; k++) {
+		assert_true(fit.phases.at[k + 1] == wanted[k]);
+		assert_true(fit.phases.at[k + 1] > fit.phases.at[k]);
+	}
+	assert_true(fit.phases.at[n_ends + 1] > fit.phases.at[n_ends]);
+}
+
+/* Two ends of a jump lie close beside each other: they keep their order. */
+static void ends_of_a_jump_stay_in_order(void **state)
+{
+	const double ends[] = {.449, .451};
+
+	(void)state;
+	tie(ends, 2, (const double[]){.4489, .4512}, 2, (const double[]){.4489, .4512});
+	tie(ends, 2, (const double[]){.4492}, 1, (const double[]){.4492, .451});
+	tie(ends, 2, (const double[]){.46}, 1, (const double[]){.449, .46});
+	tie(ends, 2, (const double[]){.44}, 1, (const double[]){.44, .451});
+	tie(ends, 2, (const double[]){.44, .8}, 2, (const double[]){.44, .451});
+	tie(ends, 2, (const double[]){.1, .46}, 2, (const double[]){.449, .46});
+	tie(ends, 2, NULL, 0, ends);
+}
+
 static void few_instances_have_no_bands(void **state)
 {
 	struct fold_point points[40];
@@ -423,6 +458,7 @@ int main(void)
 		cmocka_unit_test(order_and_repetition_change_nothing),
 		cmocka_unit_test(weights_weigh_instances),
 		cmocka_unit_test(jumps_are_short_phases),
+		cmocka_unit_test(ends_of_a_jump_stay_in_order),
 		cmocka_unit_test(few_instances_have_no_bands),
 		cmocka_unit_test(degenerate_points_have_a_curve),
 		cmocka_unit_test(bad_input_is_refused),
