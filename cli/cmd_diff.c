@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/strings.h"
 #include "cmd.h"
 #include "fleet_side.h"
 #include "input.h"
@@ -182,16 +183,76 @@ static int explain(const struct cmd_diff *args, const struct tagset_diff *diff, 
 struct cmd_diff_names {
 	struct store_reader *reader;
 	struct namesakes *namesakes;
+	bool *is_rebuilt; /* by object: the other side has another file of its path */
 };
 
-/* Lines have the innermost function first. */
+/* Lines have the innermost function first. A start tells nothing of another build: there the name
+ * alone is compared, of all functions that have it. */
 static const char *suffix(void *arg, uint32_t location, unsigned outer)
 {
 	const struct cmd_diff_names *names = arg;
 	const struct store_tables *t = store_reader_tables(names->reader);
 	uint32_t end = t->line_first[location + 1], n = end - t->line_first[location];
+	const char *text = outer < n ? namesakes_suffix(names->namesakes, end - 1 - outer) : NULL;
+	bool is_rebuilt = names->is_rebuilt[t->locations[location].object];
 
-	return outer < n ? namesakes_suffix(names->namesakes, end - 1 - outer) : NULL;
+	return text && is_rebuilt && namesakes_is_start(text) ? NULL : text;
+}
+
+#define BOTH_SIDES 3
+
+/* Sets for each object, in bits, which sides have it on a path. The reader's numbers are the
+ * set's. */
+static int find_sides(const struct tagset *set, uint8_t *sides)
+{
+	uint32_t n_nodes, n_samples, n_locations;
+	const struct tagset_node *nodes = tagset_nodes(set, &n_nodes);
+	const struct tagset_sample *samples = tagset_samples(set, &n_samples);
+	const struct tagset_location *locations = tagset_locations(set, &n_locations);
+	uint8_t *of_node = calloc((size_t)n_nodes + 1, 1);
+
+	if (!of_node)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n_samples; i++)
+		of_node[samples[i].node] |= (uint8_t)(1u << samples[i].side);
+	for (uint32_t i = n_nodes; i-- > 1;) {
+		of_node[nodes[i].parent] |= of_node[i];
+		sides[locations[nodes[i].location].object] |= of_node[i];
+	}
+	free(of_node);
+	return 0;
+}
+
+/* Finds the objects whose path is that of another file on the other side. */
+static int find_rebuilt(const struct tagset *set, struct cmd_diff_names *names)
+{
+	const struct store_tables *t = store_reader_tables(names->reader);
+	uint8_t *sides = calloc((size_t)t->n_objects + 1, 1);
+	uint8_t *any = calloc((size_t)t->n_objects + 1, 1); /* by path: sides that have a file */
+	uint8_t *one = calloc((size_t)t->n_objects + 1, 1); /* by path: one that a side lacks */
+	uint32_t *paths = calloc((size_t)t->n_objects + 1, sizeof(*paths));
+	struct strings *words = NULL;
+	int err = sides && any && one && paths ? strings_new(&words) : -ENOMEM;
+
+	names->is_rebuilt = calloc((size_t)t->n_objects + 1, sizeof(*names->is_rebuilt));
+	if (err == 0)
+		err = names->is_rebuilt ? find_sides(set, sides) : -ENOMEM;
+	for (uint32_t i = 0; err == 0 && i < t->n_objects; i++) {
+		err = strings_intern(words, t->objects[i].path ? t->objects[i].path : "",
+				     &paths[i]);
+		if (err < 0)
+			break;
+		any[paths[i]] |= sides[i];
+		one[paths[i]] |= sides[i] && sides[i] != BOTH_SIDES;
+	}
+	for (uint32_t i = 0; err == 0 && i < t->n_objects; i++)
+		names->is_rebuilt[i] = any[paths[i]] == BOTH_SIDES && one[paths[i]];
+	strings_free(words);
+	free(paths);
+	free(one);
+	free(any);
+	free(sides);
+	return err;
 }
 
 /* Without what is asked for, the comparison says so. */
@@ -203,7 +264,8 @@ static int find_names(const struct cmd_diff *args, const struct tagset *set,
 
 	if (err < 0)
 		return err == -ENOMEM ? err : 0;
-	return namesakes_find(store_reader_tables(ret_names->reader), &ret_names->namesakes);
+	err = namesakes_find(store_reader_tables(ret_names->reader), &ret_names->namesakes);
+	return err == 0 && ret_names->namesakes ? find_rebuilt(set, ret_names) : err;
 }
 
 static int compare(const struct cmd_diff *args, const struct tagset *set)
@@ -223,6 +285,7 @@ static int compare(const struct cmd_diff *args, const struct tagset *set)
 	if (err == 0)
 		tagset_diff_release(&diff);
 	namesakes_free(names.namesakes);
+	free(names.is_rebuilt);
 	if (names.reader)
 		store_reader_close(names.reader);
 	return status;

@@ -338,3 +338,8 @@ const char *namesakes_suffix(const struct namesakes *n, uint32_t line)
 {
 	return n && n->suffixes[line] ? strings_at(n->texts, n->suffixes[line] - 1) : NULL;
 }
+
+bool namesakes_is_start(const char *suffix)
+{
+	return strncmp(suffix, " [", 2) == 0;
+}

@@ -10,6 +10,8 @@
 #ifndef MODEL_NAMESAKES_H
 #define MODEL_NAMESAKES_H
 
+#include <stdbool.h>
+
 #include "store/store_reader.h"
 
 struct namesakes;
@@ -23,5 +25,9 @@ void namesakes_free(struct namesakes *namesakes); /* NULL is allowed */
  * file; " [prog+0x1240]", its start, where no file is known or a namesake has a file of that name;
  * NULL: it has no namesake. `namesakes` may be NULL. The text lives as long as `namesakes`. */
 const char *namesakes_suffix(const struct namesakes *namesakes, uint32_t line);
+
+/* Returns whether what namesakes_suffix() returned is a start. Another build of the file has the
+ * function elsewhere. */
+bool namesakes_is_start(const char *suffix);
 
 #endif

@@ -92,6 +92,22 @@ END
 expect 0 "$stackctl" diff --normalise-by 'parse' "$tmp/all" "$tmp/all"
 shows 'parse (reader.c)'
 
+# --- two builds without files: each has them elsewhere, so they are compared by name; of one build by start
+make_store "$tmp/a.db" build-a
+make_store "$tmp/b.db" build-b
+same_rows() { # WANTED A B: functions parse() of a comparison
+    expect 0 "$stackctl" diff --json "$2" "$3"
+    python3 - "$tmp/out" "$1" <<'END' || fail "diff $2 $3"
+import json, sys
+rows = {row["function"]: [part > 0 for part in row["self"]] for row in json.load(open(sys.argv[1]))["rows"]
+        if row["function"].startswith("parse")}
+wanted = {name: [True, True] for name in json.loads(sys.argv[2])}
+assert rows == wanted, rows
+END
+}
+same_rows '["parse"]' "$tmp/a.db" "$tmp/b.db"
+same_rows '["parse [prog+0x1100]", "parse [prog+0x1200]"]' "$tmp/a.db" "$tmp/a.db"
+
 # --- merged exports show them, too
 expect 0 "$stackctl" merge "$tmp/all" "$tmp/one" -o "$tmp/merged"
 expect 0 "$stackctl" merge "$tmp/merged" -o "$tmp/again"
