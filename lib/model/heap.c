@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See heap.h. Allocations and their ends are series, each in the order of time, and so is what is
- * known of each record beside its bytes: its error and, of an end, its age, by which it is known of
- * which allocation it is. All are read first; then ends are taken in between the allocations; and
- * then each record gets the part of it that was there at the peak.
+ * See heap.h. Allocations and their ends are series, each in the order of time. Further series hold
+ * each record's error and, for an end, its age. The age identifies the allocation that ended. All
+ * are read first; then ends are taken in between the allocations; and then each record gets the
+ * part of it that was there at the peak.
  */
 #include "model/heap.h"
 
@@ -34,8 +34,8 @@ struct heap_series {
 struct heap_state {
 	struct heap_live live;
 	struct heap_moment whole;
-	struct heap_moment *bins;
-	size_t bin; /* the last of these with a change */
+	struct heap_moment in_bin; /* of the part of the time at hand */
+	size_t bin;		   /* its number */
 };
 
 struct heap_sum {
@@ -149,12 +149,7 @@ static struct heap_state *state_of(struct heap_sum *sum, uint32_t process)
 	if (!*state)
 		return NULL;
 	heap_moment_begin(&(*state)->whole, &(*state)->live, 0);
-	if (!sum->heap->n_bins)
-		return *state;
-	(*state)->bins = calloc(sum->heap->n_bins, sizeof(*(*state)->bins));
-	if (!(*state)->bins)
-		return NULL;
-	heap_moment_begin((*state)->bins, &(*state)->live, 0);
+	heap_moment_begin(&(*state)->in_bin, &(*state)->live, 0);
 	return *state;
 }
 
@@ -170,11 +165,19 @@ static size_t bin_of(const struct heap_sum *sum, uint64_t time_ns)
 	return bin < sum->heap->n_bins ? bin : sum->heap->n_bins - 1;
 }
 
-/* Goes on to a part of the time: those in between, and that one at first, have what is live. */
-static void go_on(struct heap_state *state, size_t bin)
+static uint64_t bytes_of(double bytes)
 {
-	while (state->bin < bin)
-		heap_moment_begin(&state->bins[++state->bin], &state->live, 0);
+	return bytes > 0 ? (uint64_t)llround(bytes) : 0;
+}
+
+/* Goes on to a part of the time, and keeps the bytes of those before: those in between, and that
+ * one at first, have what is live. */
+static void go_on(struct heap_state *state, size_t bin, struct heap_process *process)
+{
+	while (state->bin < bin) {
+		process->bins[state->bin++] = bytes_of(heap_moment_bytes(&state->in_bin));
+		heap_moment_begin(&state->in_bin, &state->live, 0);
+	}
 }
 
 static int change(struct heap_sum *sum, const struct heap_change *c, int sign)
@@ -186,13 +189,13 @@ static int change(struct heap_sum *sum, const struct heap_change *c, int sign)
 	if (!state)
 		return -ENOMEM;
 	if (sum->heap->n_bins)
-		go_on(state, bin_of(sum, c->time_ns));
+		go_on(state, bin_of(sum, c->time_ns), process);
 	*(sign > 0 ? &process->allocated : &process->freed) += c->bytes;
 	process->samples += sign > 0;
 	heap_live_change(&state->live, &member, sign);
 	heap_moment_look(&state->whole, &state->live, c->time_ns);
 	if (sum->heap->n_bins)
-		heap_moment_look(&state->bins[state->bin], &state->live, c->time_ns);
+		heap_moment_look(&state->in_bin, &state->live, c->time_ns);
 	return 0;
 }
 
@@ -217,11 +220,6 @@ static int add_up(struct heap_sum *sum)
 
 /* --- what there was --------------------------------------------------------------------------- */
 
-static uint64_t bytes_of(double bytes)
-{
-	return bytes > 0 ? (uint64_t)llround(bytes) : 0;
-}
-
 static void end_process(struct heap_sum *sum, uint32_t number)
 {
 	struct heap_process *process = &sum->heap->processes[number];
@@ -229,9 +227,7 @@ static void end_process(struct heap_sum *sum, uint32_t number)
 
 	process->peak_ns = heap_moment_time(&state->whole);
 	if (sum->heap->n_bins)
-		go_on(state, sum->heap->n_bins - 1);
-	for (size_t i = 0; i < sum->heap->n_bins; i++)
-		process->bins[i] = bytes_of(heap_moment_bytes(&state->bins[i]));
+		go_on(state, sum->heap->n_bins, process);
 }
 
 /* `sign`: whether the parts add to peaks, or are taken off. */
@@ -292,11 +288,8 @@ static int make(const struct store_tables *tables, size_t n_bins, struct heap *r
 
 static void free_states(struct heap_sum *sum)
 {
-	for (size_t i = 0; sum->states && i < sum->heap->n_processes; i++) {
-		if (sum->states[i])
-			free(sum->states[i]->bins);
+	for (size_t i = 0; sum->states && i < sum->heap->n_processes; i++)
 		free(sum->states[i]);
-	}
 	free(sum->states);
 }
 

@@ -48,34 +48,37 @@ struct heap_member heap_member_of(uint64_t bytes, uint64_t error, uint64_t key)
 {
 	const double stands_for = (double)bytes, off = bytes ? (double)error / stands_for : 0;
 	double missed = off * off, chance;
-	struct heap_member m = {.bytes = stands_for, .has = UINT32_MAX, .weight = stands_for};
+	struct heap_member m = {
+		.bytes = stands_for, .in_choosers = UINT32_MAX, .weight = stands_for};
 	unsigned having;
 
-	m.told_having = stands_for / HEAP_CHOOSERS;
+	m.estimate_if_in = stands_for / HEAP_CHOOSERS;
 	if (!error)
 		return m;
 	if (missed > 1 - LEAST_CHANCE)
 		missed = 1 - LEAST_CHANCE;
-	m.has = 0;
+	m.in_choosers = 0;
 	for (unsigned i = 0; i < HEAP_DEALS; i++)
-		m.has |= choosers_of(deal(missed, key, i * (HEAP_FOLDS + 1))) << (i * HEAP_FOLDS);
+		m.in_choosers |= choosers_of(deal(missed, key, i * (HEAP_FOLDS + 1)))
+				 << (i * HEAP_FOLDS);
 	chance = 1 - pow(missed, (HEAP_FOLDS - 1.0) / HEAP_FOLDS);
 	m.weight = stands_for * (1 - missed) / chance;
-	having = (unsigned)__builtin_popcount(m.has);
+	having = (unsigned)__builtin_popcount(m.in_choosers);
 	if (having == HEAP_CHOOSERS)
 		return m;
-	m.told_having = stands_for * chance / having;
-	m.told_not = stands_for * (1 - chance) / (HEAP_CHOOSERS - having);
+	m.estimate_if_in = stands_for * chance / having;
+	m.estimate_if_out = stands_for * (1 - chance) / (HEAP_CHOOSERS - having);
 	return m;
 }
 
 void heap_live_change(struct heap_live *live, const struct heap_member *member, int sign)
 {
 	for (unsigned i = 0; i < HEAP_CHOOSERS; i++) {
-		const bool has = member->has >> i & 1;
+		const bool has = member->in_choosers >> i & 1;
 
 		live->chosen[i] += has ? sign * member->weight : 0;
-		live->told[i] += sign * (has ? member->told_having : member->told_not);
+		live->estimate[i] +=
+			sign * (has ? member->estimate_if_in : member->estimate_if_out);
 	}
 }
 
@@ -84,7 +87,7 @@ void heap_moment_begin(struct heap_moment *moment, const struct heap_live *live,
 	moment->still = UINT32_MAX;
 	for (unsigned i = 0; i < HEAP_CHOOSERS; i++) {
 		moment->most[i] = live->chosen[i];
-		moment->told[i] = live->told[i];
+		moment->estimate[i] = live->estimate[i];
 		moment->first[i] = moment->last[i] = time_ns;
 	}
 }
@@ -102,7 +105,7 @@ void heap_moment_look(struct heap_moment *moment, const struct heap_live *live, 
 			moment->still &= ~(1u << i);
 		}
 		if (moment->still >> i & 1) {
-			moment->told[i] = live->told[i];
+			moment->estimate[i] = live->estimate[i];
 			moment->last[i] = time_ns;
 		}
 	}
@@ -113,7 +116,7 @@ double heap_moment_bytes(const struct heap_moment *moment)
 	double sum = 0;
 
 	for (unsigned i = 0; i < HEAP_CHOOSERS; i++)
-		sum += moment->told[i];
+		sum += moment->estimate[i];
 	return sum;
 }
 
@@ -137,13 +140,14 @@ double heap_moment_share(const struct heap_moment *moment, const struct heap_mem
 			 uint64_t time_ns)
 {
 	unsigned missing = 0;
-	double told = 0;
+	double estimate = 0;
 
 	for (unsigned i = 0; i < HEAP_CHOOSERS; i++) {
 		if (time_ns > moment->last[i])
 			missing++;
 		else
-			told += member->has >> i & 1 ? member->told_having : member->told_not;
+			estimate += member->in_choosers >> i & 1 ? member->estimate_if_in
+								 : member->estimate_if_out;
 	}
-	return !missing ? 1 : member->bytes > 0 ? told / member->bytes : 0;
+	return !missing ? 1 : member->bytes > 0 ? estimate / member->bytes : 0;
 }

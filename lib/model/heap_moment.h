@@ -10,12 +10,12 @@
  * all folds but one, and its moment is the last one at which it has its most (of a heap that grows,
  * the end). That is done HEAP_DEALS times.
  *
- * The peak is the mean of what there was at the choosers' moments. What a block adds to it is what
- * it stands for, times the probability that it was there at a chooser's moment: where the chooser
- * has the block, weighed by the probability q of that, and where it does not, by 1 - q, as the
- * choosers show both. (Of the samples that are there, all have met the block: so it is in more
- * choosers than it would be.) A block that was sampled for certain is in all choosers, so a heap of
- * such blocks has exactly its peak.
+ * The peak is the mean of what there was at the choosers' moments. A block adds its weight times an
+ * estimate of the probability that it was live at a chooser's moment. Choosers that contain the
+ * block and choosers that do not are averaged apart and weighted by q and 1 - q, where q is the
+ * probability that a chooser contains it. A plain average would favour choosers that contain it,
+ * because every stored block was hit. A block that was sampled for certain is in all choosers, so a
+ * heap of such blocks has exactly its peak.
  *
  * The peak can be too small as far as the choosers miss its moment, by less than the standard
  * error. Drawing is by a hash of what is stored of a block, so each view draws the same.
@@ -31,21 +31,21 @@
 
 /* A sampled block. */
 struct heap_member {
-	double bytes;	    /* that it stands for */
-	uint32_t has;	    /* bits: the choosers that have it */
-	double weight;	    /* that it stands for in each of these */
-	double told_having; /* what it adds to the peak by each of these, if it is there, */
-	double told_not;    /* and by each of the others */
+	double bytes;		/* that it stands for */
+	uint32_t in_choosers;	/* bits: the choosers that have it */
+	double weight;		/* that it stands for in each of these */
+	double estimate_if_in;	/* what it adds to the peak by each of these, if it is there, */
+	double estimate_if_out; /* and by each of the others */
 };
 
 /* What is live. */
 struct heap_live {
-	double chosen[HEAP_CHOOSERS], told[HEAP_CHOOSERS];
+	double chosen[HEAP_CHOOSERS], estimate[HEAP_CHOOSERS];
 };
 
 /* The moments at which choosers have their most, so far. */
 struct heap_moment {
-	double most[HEAP_CHOOSERS], told[HEAP_CHOOSERS];
+	double most[HEAP_CHOOSERS], estimate[HEAP_CHOOSERS];
 	uint64_t first[HEAP_CHOOSERS], last[HEAP_CHOOSERS]; /* from when to when */
 	uint32_t still;					    /* bits: they have it now */
 };
@@ -63,10 +63,10 @@ void heap_moment_begin(struct heap_moment *moment, const struct heap_live *live,
 /* Looks at what is live from a time on: whether it is the most of any chooser. Times never fall. */
 void heap_moment_look(struct heap_moment *moment, const struct heap_live *live, uint64_t time_ns);
 
-/* Returns what there was. */
+/* Returns the estimated peak, in bytes. */
 double heap_moment_bytes(const struct heap_moment *moment);
 
-/* Returns when there was that first, in the middle of what the choosers say. */
+/* Returns the median of the times at which the choosers first reached their most. */
 uint64_t heap_moment_time(const struct heap_moment *moment);
 
 /* Returns which share of a block had been allocated, or freed, by the choosers' moments, if it was

@@ -36,7 +36,7 @@ struct sum {
 
 static bool is_selected(const struct changes *c, const struct store_sample *record)
 {
-	return profile_includes_to_end(c->profile, record);
+	return profile_includes(c->profile, record);
 }
 
 static int take_bytes(void *arg, const struct store_sample *record)

@@ -184,13 +184,6 @@ static bool accepts_path(const struct profile *p, const struct store_sample *s)
 	return path_filter_accepts(p->path_filter, s->node, has_mark ? mark : NULL);
 }
 
-/* The last moment that counts for a thread: of a peak, when its process had it. */
-static uint64_t profile_until(const struct profile *p, uint32_t thread)
-{
-	return p->heap.processes ? p->heap.processes[p->tables->threads[thread].process].peak_ns
-				 : p->to_ns;
-}
-
 bool profile_sample_at_any_time(const struct profile *p, const struct store_sample *sample,
 				struct store_sample *ret_sample)
 {
@@ -205,14 +198,6 @@ bool profile_sample_at_any_time(const struct profile *p, const struct store_samp
 		s.period = 1;
 	*ret_sample = s;
 	return !p->path_filter || accepts_path(p, &s);
-}
-
-/* As profile_sample(), up to a moment. */
-static bool sample_until(const struct profile *p, const struct store_sample *sample,
-			 uint64_t until_ns, struct store_sample *ret_sample)
-{
-	return sample->time_ns >= p->from_ns && sample->time_ns <= until_ns &&
-	       profile_sample_at_any_time(p, sample, ret_sample);
 }
 
 /* The first moment that the filter selects of records that last: what was before the recording is
@@ -245,8 +230,8 @@ bool profile_part(const struct profile *p, const struct store_sample *record,
 bool profile_sample(const struct profile *p, const struct store_sample *sample,
 		    struct store_sample *ret_sample)
 {
-	return profile_is_known(p, sample) &&
-	       sample_until(p, sample, profile_until(p, sample->thread), ret_sample);
+	return sample->time_ns >= p->from_ns && sample->time_ns <= p->to_ns &&
+	       profile_sample_at_any_time(p, sample, ret_sample);
 }
 
 bool profile_sample_numbered(const struct profile *p, const struct store_sample *sample,
@@ -264,13 +249,6 @@ bool profile_sample_numbered(const struct profile *p, const struct store_sample 
 		return false;
 	*ret_share = share;
 	return true;
-}
-
-bool profile_includes_to_end(const struct profile *p, const struct store_sample *sample)
-{
-	struct store_sample s;
-
-	return sample_until(p, sample, p->to_ns, &s);
 }
 
 bool profile_is_filtered(const struct profile *p)

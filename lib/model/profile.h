@@ -5,7 +5,7 @@
  *
  * The profile decides how frames are shown: a location becomes one frame for its function and one
  * more for each function inlined there; a location without a name becomes "libfoo.so+0x1a2b";
- * functions of one name in one object are told apart ("parse (lexer.c)", "parse (reader.c)",
+ * functions of one name in one object are kept apart ("parse (lexer.c)", "parse (reader.c)",
  * model/namesakes.h); a path whose walk did not reach the thread's entry gets a root mark, a frame
  * that names the reason:
  * "[incomplete: no_recipe]". Frames that were inferred rather than observed (stack/origin.h) are
@@ -172,9 +172,6 @@ bool profile_is_filtered(const struct profile *profile);
 
 /* Whether the filter selects a sample of the reader. */
 bool profile_includes(const struct profile *profile, const struct store_sample *sample);
-
-/* The same of a metric of peaks after the peak, too. */
-bool profile_includes_to_end(const struct profile *profile, const struct store_sample *sample);
 
 /* Returns the standard error of profile_total(); negative: the metric is counted, or the recording
  * has none. Reads the reader's records. */
