@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "daemon/base/log.h"
 #include "stack/end_reason.h"
+#include "store/store.h"
 
 #define MOST_OFF 32 /* regions that were taken off */
 #define MAX_COUNTERS                                                                               \
@@ -292,14 +293,18 @@ void run_counters_put_readings(const struct counter_spec *counters, size_t n,
 	}
 }
 
+static_assert(sizeof(STORE_REGION_OFF) + STORE_REGION_OFF_NAME <=
+		      sizeof(((struct batch_counter *)NULL)->name),
+	      "a counter's name has room for it");
+
 void run_counters_put_off(const char *name, uint64_t since_ns, struct batch *b)
 {
 	char text[sizeof(b->counters->name)];
 	size_t n = 0;
 
 	for (size_t i = 0; i < b->n_counters; i++)
-		n += !strncmp(b->counters[i].name, "region_off.", 11);
-	snprintf(text, sizeof(text), "region_off.%s", name);
+		n += !strncmp(b->counters[i].name, STORE_REGION_OFF, strlen(STORE_REGION_OFF));
+	snprintf(text, sizeof(text), STORE_REGION_OFF "%.*s", STORE_REGION_OFF_NAME, name);
 	if (n < MOST_OFF)
 		add(b, text, since_ns);
 }

@@ -386,20 +386,30 @@ static int make_regions(struct maker *m)
 
 /* --- regions that were taken off ------------------------------------------------------------- */
 
-#define OFF_PREFIX "region_off."
-#define OFF_NAME   116 /* bytes of a name that its counter has */
-
-/* Whether a counter says that a region was taken off: "region_off.FUNC@FILE". */
-static bool is_of_row(const char *counter, const struct region_row *row)
+/* Whether the name in the counter of a region that was taken off is FUNC@FILE. */
+static bool is_off_name(const char *off, const char *function, const char *object)
 {
-	const size_t len = strlen(OFF_PREFIX);
-	char name[OFF_NAME + 1];
+	char name[STORE_REGION_OFF_NAME + 1];
 
-	if (strncmp(counter, OFF_PREFIX, len) != 0)
+	snprintf(name, sizeof(name), "%s@%s", function, text_basename(object));
+	return !strcmp(off, name);
+}
+
+/* Whether a counter says that a region was taken off. It has the name that the function was found
+ * by: that of a clone, or of the source. A name that namesakes share is of those that had no pass
+ * later. */
+static bool is_of_row(const struct store_counter *of, const struct region_row *row)
+{
+	const struct profile_symbol *symbol = row->symbol;
+	const size_t len = strlen(STORE_REGION_OFF);
+	const char *counter = of->name + len;
+
+	if (strncmp(of->name, STORE_REGION_OFF, len) != 0)
 		return false;
-	snprintf(name, sizeof(name), "%s@%s", row->symbol->name,
-		 text_basename(row->symbol->object));
-	return !strcmp(counter + len, name);
+	return is_off_name(counter, symbol->name, symbol->object) ||
+	       is_off_name(counter, row->name, symbol->object) ||
+	       (row->last_ns <= of->value &&
+		is_off_name(counter, profile_symbol_plain(symbol), symbol->object));
 }
 
 static bool find_off(struct maker *m)
@@ -411,61 +421,100 @@ static bool find_off(struct maker *m)
 		struct region_row *row = &m->rows->regions.items[i];
 
 		for (uint32_t k = 0; k < tables->n_counters && !row->is_off; k++)
-			row->is_off = is_of_row(tables->counters[k].name, row);
+			row->is_off = is_of_row(&tables->counters[k], row);
 		is_any |= row->is_off;
 	}
 	return is_any;
 }
 
-struct rest {
-	struct maker *maker;
-	struct int_map row_of; /* (node, part): one more than the row's index; 0: none */
+/* A region on a path that was taken off, and the next one. */
+struct off_region {
+	uint32_t row;
+	uint32_t next;	   /* index + 1; 0: there is none */
+	bool is_innermost; /* of all regions on the path, also those that are still counted */
 };
 
-/* Returns one more than the index of the row of the outermost region that was taken off, among the
- * frames of a path; 0: there is none. */
-static uint32_t off_row(struct maker *m, uint32_t node, uint32_t part)
+struct rest {
+	struct maker *maker;
+	struct int_map first; /* (node, part): index + 1 in `off`; 0: no region was taken off */
+	VEC(struct off_region) off;
+};
+
+/* Whether a list of regions has a row. */
+static bool has_row(const struct rest *rest, uint32_t at, uint32_t row)
 {
+	for (; at; at = rest->off.items[at - 1].next) {
+		if (rest->off.items[at - 1].row == row)
+			return true;
+	}
+	return false;
+}
+
+/* Lists the regions on a path that were taken off, each once. */
+static int list_off(struct rest *rest, uint32_t node, uint32_t part, uint32_t *ret_first)
+{
+	struct maker *m = rest->maker;
 	const struct store_tables *tables = profile_tables(m->profile);
-	uint32_t found = 0;
+	bool is_innermost = true;
+	uint32_t first = 0;
 
 	for (; node; node = tables->nodes[node].parent) {
 		const struct profile_symbol *symbol = symbol_of(m, node);
-		uint32_t index = symbol ? int_map_find_wide(&m->by_symbol, symbol->number, part)
-					: INT_MAP_NONE;
+		uint32_t row = symbol ? int_map_find_wide(&m->by_symbol, symbol->number, part)
+				      : INT_MAP_NONE;
 
-		if (index != INT_MAP_NONE && m->rows->regions.items[index].is_off)
-			found = index + 1;
+		if (row == INT_MAP_NONE)
+			continue;
+		if (m->rows->regions.items[row].is_off && !has_row(rest, first, row)) {
+			if (VEC_RESERVE(&rest->off, 1))
+				return -ENOMEM;
+			rest->off.items[rest->off.count++] = (struct off_region){
+				.row = row, .next = first, .is_innermost = is_innermost};
+			first = (uint32_t)rest->off.count;
+		}
+		is_innermost = false;
 	}
-	return found;
+	*ret_first = first;
+	return 0;
 }
 
-/* Adds a sample after the region's last pass. */
+/* Adds a sample to a region, whose passes were counted up to the last one. */
+static void add_estimate(struct region_row *row, const struct store_sample *record, bool is_own)
+{
+	struct region_figures *f = &row->figures;
+
+	if (record->time_ns <= row->last_ns)
+		return;
+	f->total_ns += record->period;
+	f->cpu_ns += record->period;
+	f->own_ns += is_own ? record->period : 0;
+	f->estimated_ns += record->period;
+	f->estimated_variance += (double)record->period * (double)record->period;
+}
+
 static int add_rest(void *arg, const struct store_sample *record)
 {
 	struct rest *rest = arg;
 	struct maker *m = rest->maker;
 	struct store_sample shown;
-	struct region_row *row;
-	uint32_t part, index;
+	uint32_t part, at;
+	int err = 0;
 
 	if (!profile_sample(m->profile, record, &shown))
 		return 0;
 	part = m->parts ? m->parts->part_of(m->parts->arg, shown.thread, shown.cpu) : 0;
-	index = int_map_find_wide(&rest->row_of, shown.node, part);
-	if (index == INT_MAP_NONE) {
-		index = off_row(m, shown.node, part);
-		if (int_map_enter_wide(&rest->row_of, shown.node, part, index, &index))
-			return -ENOMEM;
+	at = int_map_find_wide(&rest->first, shown.node, part);
+	if (at == INT_MAP_NONE) {
+		err = list_off(rest, shown.node, part, &at);
+		if (!err)
+			err = int_map_enter_wide(&rest->first, shown.node, part, at, &at);
 	}
-	if (!index)
-		return 0;
-	row = &m->rows->regions.items[index - 1];
-	if (record->time_ns <= row->last_ns)
-		return 0;
-	row->figures.rest_ns += record->period;
-	row->figures.rest_variance += (double)record->period * (double)record->period;
-	return 0;
+	for (; at && !err; at = rest->off.items[at - 1].next) {
+		const struct off_region *off = &rest->off.items[at - 1];
+
+		add_estimate(&m->rows->regions.items[off->row], record, off->is_innermost);
+	}
+	return err;
 }
 
 /* Estimates what regions took after they were taken off, by samples of a clock. */
@@ -474,16 +523,11 @@ static int estimate_rests(struct maker *m)
 	struct rest rest = {.maker = m};
 	int err = 0;
 
-	if (find_off(m) && store_is_timed(&profile_tables(m->profile)->recording))
+	m->rows->is_estimated = store_is_timed(&profile_tables(m->profile)->recording);
+	if (find_off(m) && m->rows->is_estimated)
 		err = store_reader_records(profile_reader(m->profile), SERIES_CPU, add_rest, &rest);
-	int_map_fini(&rest.row_of);
-	for (size_t i = 0; i < m->rows->regions.count && !err; i++) {
-		struct region_figures *f = &m->rows->regions.items[i].figures;
-
-		f->total_ns += f->rest_ns;
-		f->own_ns += f->rest_ns;
-		f->cpu_ns += f->rest_ns;
-	}
+	int_map_fini(&rest.first);
+	free(rest.off.items);
 	return err;
 }
 

@@ -9,6 +9,10 @@
  * In a range of time, times are the parts that lie there, of all instances that do; an instance is
  * a visit, with its bytes and its whole duration, in the range that it ended in. So what ranges
  * have adds up to what all of the recording has.
+ *
+ * A region that was taken off (--region-limit) has an estimate of its times after its last pass, by
+ * the samples with it on their path. Of nested regions each has the sample in its total and CPU
+ * time, and the innermost one alone in its own time.
  */
 #ifndef MODEL_REGION_ROWS_H
 #define MODEL_REGION_ROWS_H
@@ -21,9 +25,11 @@
 
 struct region_figures {
 	uint64_t visits;
-	uint64_t left;	  /* of these, passes that did not return */
-	uint64_t rest_ns; /* of a region that was taken off: what of its times is an estimate, by */
-	double rest_variance;		   /* the samples since; its visits are at least so many */
+	uint64_t left; /* of these, passes that did not return */
+	/* Of a region that was taken off (--region-limit): how much of total_ns and cpu_ns is an
+	 * estimate, by the samples after its last pass. */
+	uint64_t estimated_ns;
+	double estimated_variance;
 	uint64_t total_ns, own_ns, cpu_ns; /* of wall time, with and without instances within; of
 					    * CPU time, with them */
 	uint64_t least_ns, most_ns;	   /* of one instance that is a visit; whole, as are */
@@ -61,6 +67,7 @@ struct region_row {
 struct region_rows {
 	VEC(struct region_row) regions; /* by part, largest total first */
 	VEC(struct region_path) paths;	/* by region, largest total first */
+	bool is_estimated; /* samples are of a clock, and regions that are off have estimates */
 };
 
 /* Which part of a profile a thread on a CPU is in. */

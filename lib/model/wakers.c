@@ -10,7 +10,8 @@
 #include "base/int_map.h"
 #include "base/text.h"
 
-#define LABEL_FUNCTIONS 3 /* of a waker: the innermost ones */
+#define LABEL_FUNCTIONS 3	  /* of a waker: the innermost ones */
+#define CLOCKS_APART	20000000u /* ns, at most: 9 ms were seen on an emulated machine */
 
 struct wait {
 	uint64_t begin_ns, end_ns;
@@ -28,6 +29,7 @@ struct waking {
 struct lane {
 	VEC(struct wait) waits;
 	VEC(struct waking) wakings;
+	bool is_paired; /* each wait is ended by the wake-up of its number */
 };
 
 struct maker {
@@ -83,6 +85,24 @@ static int compare_wakings(const void *a, const void *b)
 	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
 
+static uint64_t apart(uint64_t x, uint64_t y)
+{
+	return x < y ? y - x : x - y;
+}
+
+/* Whether each wait has its wake-up. Equal numbers alone do not say so: one may lack of each. */
+static bool is_paired(const struct lane *lane)
+{
+	if (lane->wakings.count != lane->waits.count)
+		return false;
+	for (size_t i = 0; i < lane->waits.count; i++) {
+		if (apart(lane->waits.items[i].end_ns, lane->wakings.items[i].time_ns) >
+		    CLOCKS_APART)
+			return false;
+	}
+	return true;
+}
+
 static int collect(struct maker *m)
 {
 	struct store_reader *reader = profile_reader(m->profile);
@@ -102,6 +122,7 @@ static int collect(struct maker *m)
 		if (lane->wakings.count)
 			qsort(lane->wakings.items, lane->wakings.count,
 			      sizeof(*lane->wakings.items), compare_wakings);
+		lane->is_paired = is_paired(lane);
 		err = int_map_enter(&m->thread_of, (uint32_t)m->tables->threads[i].tid, i, &known);
 	}
 	return err;
@@ -227,11 +248,6 @@ static int go_down(struct maker *m, const struct wait *wait, uint32_t name, enum
 	return 0;
 }
 
-static uint64_t apart(uint64_t x, uint64_t y)
-{
-	return x < y ? y - x : x - y;
-}
-
 /* Whether no other wait of a thread ended nearer to a wake-up than one of them did. */
 static bool ends_nearest(const struct lane *lane, size_t wait, uint64_t time_ns)
 {
@@ -253,7 +269,7 @@ static const struct waking *waking_of(const struct lane *lane, size_t wait)
 	const struct waking *wakings = lane->wakings.items, *nearest;
 	size_t low = 0, high = lane->wakings.count;
 
-	if (lane->wakings.count == lane->waits.count)
+	if (lane->is_paired)
 		return &wakings[wait];
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;

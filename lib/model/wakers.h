@@ -12,7 +12,8 @@
  * chain may not know. A chain has WAKERS_HOPS wake-ups at most, and ends at interrupts.
  *
  * The store has a record of SERIES_WAIT_WAKER for each wait whose waker is known, at the time of
- * the wake-up: that of the wait of its thread whose end is nearest.
+ * the wake-up. It belongs to the wait of its thread whose end is nearest. If a thread has as many
+ * waits as wake-ups and all pairs are near, they are paired in order instead.
  */
 #ifndef MODEL_WAKERS_H
 #define MODEL_WAKERS_H

@@ -33,7 +33,7 @@ static uint64_t time_of_threads(const struct profile *profile, uint32_t n_thread
 /* Bytes a second. */
 static uint64_t bandwidth(const struct region_figures *f, uint64_t bytes)
 {
-	const uint64_t ns = f->total_ns - f->rest_ns; /* bytes are those of passes */
+	const uint64_t ns = f->total_ns - f->estimated_ns; /* bytes are of passes */
 
 	return ns ? (uint64_t)((double)bytes * 1e9 / (double)ns) : 0;
 }
@@ -125,8 +125,8 @@ static const struct lack lacks[] = {
 	{"regions_too_deep", "too_deep",
 	 "passes were not measured, since too many others of their threads were open"},
 	{"regions_taken_off", "taken_off",
-	 "of the regions and marks were passed through more often than --region-limit, and sampled "
-	 "from then on: their visits are of the passes before, their times estimates for the rest"},
+	 "of the regions and marks were passed through more often than --region-limit, and are not "
+	 "counted from then on; a region's row says whether its times have an estimate of the rest"},
 };
 
 #define N_LACKS (sizeof(lacks) / sizeof(*lacks))
@@ -244,11 +244,12 @@ static void put_bytes(struct buf *b, const struct region_figures *f, const struc
 }
 
 static void put_figures(const struct profile *profile, const struct region_figures *f,
-			uint32_t n_threads, const struct columns *columns, struct buf *b)
+			uint32_t n_threads, bool is_off, const struct columns *columns,
+			struct buf *b)
 {
 	char share[TEXT_SHARE_MAX];
 
-	if (f->rest_ns)
+	if (is_off)
 		text_printf(b, "%9" PRIu64 "+", f->visits); /* and those that nobody counted */
 	else
 		text_printf(b, "%10" PRIu64, f->visits);
@@ -274,20 +275,32 @@ static int write_row(struct buf *b, const struct report_options *options, FILE *
 	return text_flush(b, out);
 }
 
+/* The standard error of what is an estimate. */
+static double error_of(const struct region_figures *f)
+{
+	return sqrt(f->estimated_variance);
+}
+
 /* Says of a region that was taken off how much of its time is an estimate. */
-static void put_rest(const struct profile *profile, const struct region_row *row, struct buf *b)
+static void put_off(const struct profile *profile, const struct region_rows *rows,
+		    const struct region_row *row, struct buf *b)
 {
 	const uint64_t start = profile_tables(profile)->recording.start_ns;
 	char ns[METRIC_AMOUNT_MAX], error[METRIC_AMOUNT_MAX];
 
 	if (!row->is_off)
 		return;
-	text_printf(b,
-		    "  (counted until %.1f s, then sampled: %s +- %s of its time, and no visits)",
-		    row->last_ns > start ? (double)(row->last_ns - start) / 1e9 : 0.0,
-		    metric_number(METRIC_REGION_TIME, row->figures.rest_ns, ns),
-		    metric_number(METRIC_REGION_TIME,
-				  (uint64_t)(sqrt(row->figures.rest_variance) + 0.5), error));
+	text_printf(b, "  (counted until %.1f s; ",
+		    row->last_ns > start ? (double)(row->last_ns - start) / 1e9 : 0.0);
+	if (rows->is_estimated)
+		text_printf(b,
+			    "%s +- %s of the time is estimated from samples after that; later "
+			    "visits are not counted)",
+			    metric_number(METRIC_REGION_TIME, row->figures.estimated_ns, ns),
+			    metric_number(METRIC_REGION_TIME,
+					  (uint64_t)(error_of(&row->figures) + 0.5), error));
+	else
+		text_put_raw(b, "no estimate of the rest: the samples are of no clock)");
 }
 
 static int write_region(struct profile *profile, const struct region_rows *rows,
@@ -297,15 +310,15 @@ static int write_region(struct profile *profile, const struct region_rows *rows,
 	const struct columns columns = columns_of(rows);
 	int err;
 
-	put_figures(profile, &row->figures, row->n_threads, &columns, b);
+	put_figures(profile, &row->figures, row->n_threads, row->is_off, &columns, b);
 	text_put_name(b, row->name, options->utf8);
 	treeview_object(b, text_basename(row->symbol->object), options);
-	put_rest(profile, row, b);
+	put_off(profile, rows, row, b);
 	err = write_row(b, options, out);
 	for (uint32_t i = row->first; !err && i < row->first + row->count; i++) {
 		const struct region_path *path = &rows->paths.items[i];
 
-		put_figures(profile, &path->figures, path->n_threads, &columns, b);
+		put_figures(profile, &path->figures, path->n_threads, false, &columns, b);
 		text_put_raw(b, "  ");
 		put_callers(profile, path, b, put_text_name);
 		err = write_row(b, options, out);
@@ -386,8 +399,16 @@ static void json_figures(const struct profile *profile, const struct region_figu
 		    ",\"read_bytes\":%" PRIu64 ",\"written_bytes\":%" PRIu64
 		    ",\"at_most_bytes\":%" PRIu64,
 		    f->read, f->written, f->at_most);
-	text_printf(b, ",\"estimated_ns\":%" PRIu64 ",\"estimated_error_ns\":%.0f", f->rest_ns,
-		    sqrt(f->rest_variance));
+}
+
+/* Null: the region was taken off, and nothing tells how much time it took from then on. */
+static void json_estimate(const struct region_figures *f, bool is_known, struct buf *b)
+{
+	if (is_known)
+		text_printf(b, ",\"estimated_ns\":%" PRIu64 ",\"estimated_error_ns\":%.0f",
+			    f->estimated_ns, error_of(f));
+	else
+		text_put_raw(b, ",\"estimated_ns\":null,\"estimated_error_ns\":null");
 }
 
 static int json_region(struct profile *profile, const struct view *v, const struct region_row *row,
@@ -407,12 +428,14 @@ static int json_region(struct profile *profile, const struct view *v, const stru
 	text_put_json(b, row->symbol->object);
 	text_put_raw(b, ",");
 	json_figures(profile, &row->figures, row->n_threads, b);
+	json_estimate(&row->figures, !row->is_off || rows->is_estimated, b);
 	text_put_raw(b, ",\"paths\":[");
 	for (uint32_t i = 0; !err && i < row->count; i++) {
 		const struct region_path *path = &rows->paths.items[row->first + i];
 
 		text_put_raw(b, i ? ",\n{" : "\n{");
 		json_figures(profile, &path->figures, path->n_threads, b);
+		json_estimate(&path->figures, true, b);
 		text_put_raw(b, ",\"callers\":[");
 		put_callers(profile, path, b, put_json_name);
 		text_put_raw(b, "]}");

@@ -253,8 +253,6 @@ static void machine_line(struct report_header *h, const struct store_recording *
 	report_header_line(h);
 }
 
-#define OFF_PREFIX "region_off."
-
 static bool is_of_regions(enum metric metric)
 {
 	return !strncmp(metric_info(metric)->name, "region.", 7) ||
@@ -267,9 +265,9 @@ static bool is_of_regions(enum metric metric)
 static const char *off_region(const struct store_tables *tables, uint32_t i, double *ret_until)
 {
 	const uint64_t value = tables->counters[i].value, start = tables->recording.start_ns;
-	const size_t len = strlen(OFF_PREFIX);
+	const size_t len = strlen(STORE_REGION_OFF);
 
-	if (strncmp(tables->counters[i].name, OFF_PREFIX, len) != 0)
+	if (strncmp(tables->counters[i].name, STORE_REGION_OFF, len) != 0)
 		return NULL;
 	*ret_until = value > start ? (double)(value - start) / 1e9 : 0;
 	if (tables->n_recordings > 1)

@@ -34,6 +34,11 @@
  * layouts of objects. */
 #define STORE_VERSION 5
 
+/* The counter of a region or mark that was taken off (--region-limit) is this and its name, of
+ * which it keeps so many bytes; its value is when that was, CLOCK_MONOTONIC. */
+#define STORE_REGION_OFF      "region_off."
+#define STORE_REGION_OFF_NAME 116
+
 /* Describes a recording: its host, its target and its end. Whoever fills in the strings owns them.
  */
 struct store_recording {

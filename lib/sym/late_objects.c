@@ -10,10 +10,10 @@
  *                  start time, and it must still run the same program
  *
  * The first three have a build-id in the store and one here, and the two must be equal. A file must
- * also have been written before the recording began: tools that rewrite one keep its build-id
- * (patchelf), and the store does not have its layout. The path and the pids are the recording's,
- * which may come from anywhere: object_elsewhere.h opens regular files alone, and a process's names
- * are never taken for another's.
+ * also have the layout that the store has, since tools that rewrite a file keep its build-id
+ * (patchelf). If the store has no layout, the file must be older than the recording. The path and
+ * the pids are the recording's, which may come from anywhere: object_elsewhere.h opens regular
+ * files alone, and a process's names are never taken for another's.
  */
 #include "sym/late_objects.h"
 

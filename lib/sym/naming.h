@@ -44,8 +44,7 @@ enum naming_question {
 
 /* Names that another process finds. Functions are as their namesakes below: ask() returns the
  * answer to a question about an object (`number` with NAMING_LIMIT: bytes; with NAMING_AGAIN: 1, or
- * 0). Names of the kernel are
- * found here. */
+ * 0). Names of the kernel are found here. */
 struct naming_remote {
 	int (*ask)(void *arg, enum naming_question question, const struct object *object,
 		   uint64_t number);
@@ -110,8 +109,8 @@ bool naming_missing(struct naming *naming, const struct object *object, struct b
  * being written to. That may change. */
 bool naming_is_unproven(const struct naming *naming, const struct object *object);
 
-/* From now on questions are asked once more, and not counted as unproven; false: they are new ones.
- */
+/* From now on questions are asked once more, and the remote does not count them as unproven; false:
+ * they are new ones. Without a remote there is no such count, and nothing changes. */
 void naming_ask_again(struct naming *naming, bool is);
 
 /* Bytes of tables, about, that the next question about an object will have to read. 0 or -ENOMEM.

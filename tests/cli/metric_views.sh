@@ -176,10 +176,53 @@ report = json.load(open(sys.argv[1], encoding="utf-8"))
 assert sum(n["ns"] for n in report["nodes"] if n["parent"] < 0) == report["amount"] > 0, report
 END
 done
+# One is missing on each side: equal numbers of both do not pair them.
+make_store "$tmp/unmatched.db" unmatched
+expect 0 "$stackctl" report -i "$tmp/unmatched.db" --view wakers
+sed '1,/^#  share/d' "$tmp/out" | awk '{$1 = $2 = $3 = ""; print $0}' | sort >"$tmp/rows"
+diff - "$tmp/rows" >"$tmp/diff" <<'END' || fail "wakers: $(cat "$tmp/diff")"
+   1 ended by other: main > fourth
+   1 ended by other: main > second
+   1 ended by other: main > third
+   1 not ended yet, or it is not known by whom
+   4 [futex]
+END
 expect 3 "$stackctl" report -i "$waits" --view wakers
 says "does not tell who ended waits: record with 'stackd --wakers'"
 expect 0 "$stackctl" stats -i "$tmp/wakers.db"
 has '^metrics: cpu, wait.blocked, wait.runnable, wall$' stats
+
+# --- regions that were taken off: each on a sample's path has it, the innermost region as own time
+metric=regions
+for event in cpu-clock cycles; do
+    STORE_EVENT=$event make_store "$tmp/off-$event.db" off
+    expect 0 "$stackctl" report -i "$tmp/off-$event.db" --view regions --json
+    python3 - "$tmp/out" $event <<'END' || fail "off: JSON of $event"
+import json, sys
+rows = {row["name"]: row for row in json.load(open(sys.argv[1], encoding="utf-8"))["regions"]}
+counted = {"outer": (300, 200), "inner": (100, 100), "kept": (10, 10), "turn": (10, 10)}  # total, own: ms
+rest = {"outer": (14, 7), "inner": (7, 3), "kept": (0, 0), "turn": (6, 6)}
+assert rows.keys() == counted.keys(), rows
+for name, row in rows.items():
+    is_known = sys.argv[2] == "cpu-clock" or name == "kept"
+    total, own = rest[name] if is_known else (0, 0)
+    assert row["total_ns"] == (counted[name][0] + total) * 1000000, row
+    assert row["own_ns"] == (counted[name][1] + own) * 1000000, row
+    assert row["cpu_ns"] == total * 1000000, row
+    assert row["estimated_ns"] == (total * 1000000 if is_known else None), row
+    error = round(total ** 0.5 * 1000000) if is_known else None
+    assert row["estimated_error_ns"] == error, row
+END
+    expect 0 "$stackctl" report -i "$tmp/off-$event.db" --view regions
+    if [ $event = cycles ]; then
+        shows '1+ 300.000 ms'
+        shows '(counted until 0.5 s; no estimate of the rest: the samples are of no clock)'
+        if grep -q 'is estimated' "$tmp/out"; then fail 'off: an estimate without a clock'; fi
+    else
+        shows '(counted until 0.5 s; 14.000 ms +- 3.742 ms of the time is estimated from samples after that; later visits'
+        shows '(counted until 0.1 s; 6.000 ms +- 2.449 ms of the time is estimated'
+    fi
+done
 
 # A row of a timeline has the number of its records and what they add up to.
 expect 0 "$stackctl" timeline -i "$store" --metric region.time
