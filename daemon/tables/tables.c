@@ -249,8 +249,15 @@ static int load_table(struct tables *t, uint32_t number, const struct recipe_tab
 	return 0;
 }
 
+/* Whether a table of some size fits into the arrays if all others go. */
+static bool can_fit(const struct tables *t, struct room_size size)
+{
+	return size.rows <= t->maps.n_rows && size.chunks <= t->maps.n_chunks;
+}
+
 /* Loads a table in place of a file's partial one. Where both are of the same chunks, walks are
- * shown the new one by one write; else they have none for a moment. */
+ * shown the new one by one write; else they have none for a moment. The partial one stays if there
+ * is no room for the new one: -ENOSPC or -E2BIG. */
 static int replace_part(struct tables *t, uint32_t number, const struct recipe_table *table)
 {
 	struct stackd_file *file = &t->maps.files[number];
@@ -259,10 +266,14 @@ static int replace_part(struct tables *t, uint32_t number, const struct recipe_t
 	size_t n_chunks;
 	int err = -ENOSPC;
 
+	if (!can_fit(t, size_of(table)))
+		return -E2BIG;
 	recipe_table_chunks(table, &first_chunk, &n_chunks);
 	if (file->first_chunk == first_chunk && file->n_chunks == n_chunks)
 		err = room_take_second(t->room, number, size_of(table), &place);
 	if (err == -ENOSPC) {
+		if (!t->may_evict && room_offer(t->room, number, size_of(table)) != ROOM_IS_FREE)
+			return err;
 		room_drop(t->room, number);
 		set_partial(t, number, false);
 		return load_table(t, number, table);
@@ -361,8 +372,10 @@ static int load_part(struct tables *t, const struct object *object, struct recip
 	struct recipe_table *table;
 	uint32_t first_chunk;
 	size_t n_chunks;
-	int err = table_source_compile(t->worker, object, true, is_in_the_way, t, &table);
+	int err;
 
+	set_partial(t, number, false); /* an evicted table has left it set */
+	err = table_source_compile(t->worker, object, true, is_in_the_way, t, &table);
 	if (!err && !recipe_table_stats(table)->is_partial)
 		*ret_whole = table;
 	if (err || *ret_whole)
@@ -471,7 +484,7 @@ static int serve(struct tables *t, const struct request *r)
 	if (err == -EBADF) /* it is loaded when it is mapped again, and missed */
 		return 0;
 	if (err && !r->is_early) {
-		/* It is too large: the daemon walks its frames, as if it had no recipes. */
+		/* It is too large: the daemon walks the frames that have no rule. */
 		set_empty(t, number);
 		t->own.refused++;
 	}
@@ -528,7 +541,9 @@ static void *run(void *arg)
 		pthread_mutex_lock(&t->lock);
 		publish(t);
 		t->serving = NULL;
-		if (err) /* without memory, it is made when it is missed */
+		/* A walk may have missed meanwhile what a prefetch had no room for. Without memory,
+		 * it is made when it is missed again. */
+		if (err || (now.is_early && !r->is_early && !tables_have(t, now.object)))
 			requests_enter(&t->first, r);
 		free(r);
 	}
@@ -669,17 +684,26 @@ enum provenance tables_provenance(const struct tables *t, const struct object *o
 				 offset);
 }
 
+static int find_loaded(const struct tables *t, const struct object *object, uint64_t offset,
+		       struct stackd_rule *ret_rule)
+{
+	return object->number + 1 < t->maps.n_files
+		       ? loaded_rule_find(&t->maps, object->number + 1, offset, ret_rule)
+		       : -ENOENT;
+}
+
 int tables_rule(struct tables *t, const struct object *object, uint64_t offset,
 		struct stackd_rule *ret_rule)
 {
-	int err = -ENOENT;
+	int err = find_loaded(t, object, offset, ret_rule);
+	bool has_table = err == -ENOENT && tables_have(t, object);
 
-	if (object->number + 1 < t->maps.n_files)
-		err = loaded_rule_find(&t->maps, object->number + 1, offset, ret_rule);
+	if (has_table) /* it may have come, or taken the place of another, during the look-up */
+		err = find_loaded(t, object, offset, ret_rule);
 	if (err != -ENOENT)
 		return err;
 	*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_NONE};
-	if (tables_have(t, object))
+	if (has_table && tables_have(t, object)) /* it was not evicted */
 		return 0;
 	err = tables_want(t, object, NULL);
 	return err ? err : -EAGAIN;

@@ -386,6 +386,7 @@ static void check_two_steps(uint32_t room_of_rows)
 		check_rule(t, &object, whole, at);
 	}
 	t->serving = &r;
+	t->may_evict = !room_of_rows;
 	assert_int_equal(load_object(t, &r), 0);
 	t->serving = NULL;
 	assert_true(!has_part(t, 2) && tables_have(t, &object));
@@ -405,6 +406,49 @@ static void test_two_steps(void **state)
 	(void)state;
 	check_two_steps(1000000);
 	check_two_steps(0); /* there is room for one of the tables at a time */
+}
+
+/* Whether a partial table has all rules of the quick one. */
+static void check_part(struct tables *t, const struct object *object,
+		       const struct recipe_table *quick)
+{
+	assert_int_equal(t->maps.files[object->number + 1].is_loaded, 0);
+	for (uint64_t at = 0; at < 300000; at += 61)
+		if (recipe_lookup(quick, at)->cfa != STACKD_CFA_NONE)
+			check_rule(t, object, quick, at);
+}
+
+/* A partial table stays where the whole one has no room: none that it may take, or none at all. */
+static void test_part_stays_without_room(void **state)
+{
+	uint32_t rows;
+	struct object object = open_cut(1, &rows);
+	struct tables *tight = make_tables(rows + rows / 10), *small = make_tables(rows - 1);
+	const struct request prefetch = {.object = &object, .is_early = true},
+			     missed = {.object = &object};
+	struct recipe_table *quick, *none = NULL;
+
+	(void)state;
+	assert_int_equal(recipe_compile_quick(object.elf, &quick), 0);
+	assert_int_equal(load_part(tight, &object, &none), 0);
+	assert_int_equal(load_object(tight, &prefetch), -ENOSPC);
+	assert_true(has_part(tight, 2) && !tables_have(tight, &object));
+	check_part(tight, &object, quick);
+	assert_int_equal(serve(tight, &missed), 0);
+	assert_true(tables_have(tight, &object));
+	assert_int_equal(room_rows(tight->room), rows);
+
+	assert_int_equal(load_part(small, &object, &none), 0);
+	assert_int_equal(serve(small, &prefetch), 0);
+	assert_true(has_part(small, 2));
+	assert_int_equal(serve(small, &missed), 0);
+	assert_int_equal(small->own.refused, 1);
+	assert_true(!has_part(small, 2) && tables_have(small, &object));
+	check_part(small, &object, quick);
+	recipe_table_free(quick);
+	elf_file_free(object.elf);
+	drop_tables(tight);
+	drop_tables(small);
 }
 
 /* The first parts of all tables come before the rest of one. */
@@ -468,9 +512,11 @@ static void test_one_step(void **state)
 	size_t count;
 
 	(void)state;
+	set_partial(t, 2, true); /* as the eviction of a partial table leaves it */
 	assert_int_equal(load_part(t, &object, &whole), 0);
 	assert_non_null(whole);
-	assert_false(has_part(t, 2));
+	assert_int_equal(load_table(t, 2, whole), 0);
+	assert_true(!has_part(t, 2) && tables_have(t, &object));
 	recipe_table_rows(whole, &count);
 	assert_int_equal(count, rows);
 	recipe_table_free(whole);
@@ -610,6 +656,7 @@ int main(void)
 		cmocka_unit_test(test_refused_files_have_a_reason),
 		cmocka_unit_test(test_rules_are_read_back),
 		cmocka_unit_test(test_two_steps),
+		cmocka_unit_test(test_part_stays_without_room),
 		cmocka_unit_test(test_parts_come_first),
 		cmocka_unit_test(test_part_is_all),
 		cmocka_unit_test(test_one_step),
