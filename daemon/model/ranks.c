@@ -1,22 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /* See ranks.h. */
+#define HASH_NONFATAL_OOM 1
 #include "daemon/model/ranks.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uthash.h>
 
 #include "base/int_map.h"
 #include "base/vec.h"
 #include "proc/mpi_rank.h"
 
-#define FORGOTTEN UINT64_MAX /* a value: of a process that has ended */
+#define MOST_WITHOUT 16384 /* processes without a rank: with more, all of these are forgotten */
+
+struct entry {
+	pid_t pid;
+	uint64_t value; /* 0: it has none */
+	UT_hash_handle hh;
+};
+
+/* What a process has had since an exec that has not had its turn. */
+struct executed {
+	pid_t pid;
+	uint64_t time_ns; /* of the event */
+	uint64_t value;
+};
 
 struct ranks {
-	struct int_map by_pid; /* index of the value */
-	VEC(uint64_t) values;  /* 0: it has none; or FORGOTTEN */
-	struct int_map given;  /* by process: 1 */
+	struct entry *by_pid;
+	size_t n_without; /* entries without a rank */
+	VEC(struct executed) executed;
+	struct int_map given; /* by process: 1 */
 };
 
 int ranks_new(struct ranks **ret_ranks)
@@ -25,56 +41,120 @@ int ranks_new(struct ranks **ret_ranks)
 	return *ret_ranks ? 0 : -ENOMEM;
 }
 
+static void drop(struct ranks *ranks, struct entry *entry)
+{
+	HASH_DEL(ranks->by_pid, entry);
+	ranks->n_without -= !entry->value;
+	free(entry);
+}
+
 void ranks_free(struct ranks *ranks)
 {
+	struct entry *entry, *next;
+
 	if (!ranks)
 		return;
-	int_map_fini(&ranks->by_pid);
+	HASH_ITER (hh, ranks->by_pid, entry, next)
+		drop(ranks, entry);
 	int_map_fini(&ranks->given);
-	free(ranks->values.items);
+	free(ranks->executed.items);
 	free(ranks);
 }
 
-/* Sets the rank of a process; NULL: it has none. */
-static int set(struct ranks *ranks, pid_t pid, const struct mpi_rank *rank)
+static struct entry *find(const struct ranks *ranks, pid_t pid)
 {
-	uint64_t value = rank ? (uint64_t)rank->size << 32 | (rank->rank + 1) : 0;
-	uint32_t index = int_map_find(&ranks->by_pid, (uint64_t)pid);
+	struct entry *entry;
 
-	if (index != INT_MAP_NONE) {
-		ranks->values.items[index] = value;
-		return 0;
-	}
-	if (VEC_RESERVE(&ranks->values, 1))
-		return -ENOMEM;
-	ranks->values.items[ranks->values.count] = value;
-	return int_map_set(&ranks->by_pid, (uint64_t)pid, (uint32_t)ranks->values.count++);
+	HASH_FIND_INT(ranks->by_pid, &pid, entry);
+	return entry;
 }
 
-static bool is_known(const struct ranks *ranks, pid_t pid)
+/* A record of a process can come after its end, and enters it again. So those without a rank are
+ * bounded: they can be looked up anew. */
+static void drop_without(struct ranks *ranks)
 {
-	uint32_t index = int_map_find(&ranks->by_pid, (uint64_t)pid);
+	struct entry *entry, *next;
 
-	return index != INT_MAP_NONE && ranks->values.items[index] != FORGOTTEN;
+	HASH_ITER (hh, ranks->by_pid, entry, next) {
+		if (!entry->value)
+			drop(ranks, entry);
+	}
+}
+
+static struct entry *add(struct ranks *ranks, pid_t pid)
+{
+	struct entry *entry = calloc(1, sizeof(*entry));
+
+	if (!entry)
+		return NULL;
+	entry->pid = pid;
+	HASH_ADD_INT(ranks->by_pid, pid, entry);
+	if (!entry->hh.tbl) { /* uthash ran out of memory and left it out */
+		free(entry);
+		return NULL;
+	}
+	ranks->n_without++;
+	return entry;
+}
+
+static uint64_t value_of(const struct mpi_rank *rank)
+{
+	return (uint64_t)rank->size << 32 | (rank->rank + 1);
+}
+
+/* Sets what a process has; 0: no rank. */
+static int set(struct ranks *ranks, pid_t pid, uint64_t value)
+{
+	struct entry *entry = find(ranks, pid);
+
+	if (!entry && !value && ranks->n_without >= MOST_WITHOUT)
+		drop_without(ranks);
+	if (!entry)
+		entry = add(ranks, pid);
+	if (!entry)
+		return -ENOMEM;
+	ranks->n_without += !value;
+	ranks->n_without -= !entry->value;
+	entry->value = value;
+	return 0;
 }
 
 int ranks_prefetch(struct ranks *ranks, pid_t pid)
 {
 	struct mpi_rank rank;
 
-	if (is_known(ranks, pid))
+	if (find(ranks, pid))
 		return 0;
-	return set(ranks, pid, mpi_rank_read("/proc", pid, &rank) ? NULL : &rank);
+	return set(ranks, pid, mpi_rank_read("/proc", pid, &rank) ? 0 : value_of(&rank));
 }
 
-int ranks_executed(struct ranks *ranks, pid_t pid)
+int ranks_prefetch_exec(struct ranks *ranks, pid_t pid, uint64_t time_ns)
 {
 	struct mpi_rank rank;
 	int err = mpi_rank_read("/proc", pid, &rank);
 
 	if (err && err != -ENOENT)
 		return 0;
-	return set(ranks, pid, err ? NULL : &rank);
+	if (VEC_RESERVE(&ranks->executed, 1))
+		return -ENOMEM;
+	ranks->executed.items[ranks->executed.count++] =
+		(struct executed){pid, time_ns, err ? 0 : value_of(&rank)};
+	return 0;
+}
+
+int ranks_executed(struct ranks *ranks, pid_t pid, uint64_t time_ns)
+{
+	struct executed *items = ranks->executed.items;
+
+	for (size_t i = 0; i < ranks->executed.count; i++) {
+		struct executed e = items[i];
+
+		if (e.pid != pid || e.time_ns != time_ns)
+			continue;
+		memmove(&items[i], &items[i + 1], (--ranks->executed.count - i) * sizeof(*items));
+		return set(ranks, pid, e.value);
+	}
+	return 0;
 }
 
 int ranks_launched(struct ranks *ranks, const struct stackd_launched *launched)
@@ -91,30 +171,29 @@ int ranks_launched(struct ranks *ranks, const struct stackd_launched *launched)
 		environment[size++] = '\0';
 	}
 	if (!mpi_rank_find(environment, size, &rank))
-		return set(ranks, (pid_t)launched->pid, &rank);
-	return is_known(ranks, (pid_t)launched->pid) ? set(ranks, (pid_t)launched->pid, NULL) : 0;
+		return set(ranks, (pid_t)launched->pid, value_of(&rank));
+	return find(ranks, (pid_t)launched->pid) ? set(ranks, (pid_t)launched->pid, 0) : 0;
 }
 
 int ranks_take(struct ranks *ranks, uint32_t process, pid_t pid, uint64_t *ret_value)
 {
-	uint32_t index = int_map_find(&ranks->by_pid, (uint64_t)pid), given;
+	const struct entry *entry = find(ranks, pid);
+	uint32_t given;
 
-	if (index == INT_MAP_NONE || !ranks->values.items[index] ||
-	    ranks->values.items[index] == FORGOTTEN ||
-	    int_map_find(&ranks->given, process) != INT_MAP_NONE)
+	if (!entry || !entry->value || int_map_find(&ranks->given, process) != INT_MAP_NONE)
 		return 0;
 	if (int_map_enter(&ranks->given, process, 1, &given))
 		return -ENOMEM;
-	*ret_value = ranks->values.items[index];
+	*ret_value = entry->value;
 	return 1;
 }
 
 void ranks_forget(struct ranks *ranks, pid_t pid)
 {
-	uint32_t index = int_map_find(&ranks->by_pid, (uint64_t)pid);
+	struct entry *entry = find(ranks, pid);
 
-	if (index != INT_MAP_NONE)
-		ranks->values.items[index] = FORGOTTEN;
+	if (entry)
+		drop(ranks, entry);
 }
 
 void ranks_begin_anew(struct ranks *ranks)

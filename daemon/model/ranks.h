@@ -3,7 +3,8 @@
  * The ranks of processes in their MPI jobs. With --mpi the kernel half sends what a program is
  * launched with (bpf/rank.bpf.h). The rank of a process that is older, or whose record was lost,
  * and of every process without --mpi, is looked up in /proc as soon as it executes a program or a
- * record of it comes: it may have ended when that is taken in the order of time.
+ * record of it comes: it may have ended when that is taken in the order of time. Processes that
+ * have ended are forgotten.
  */
 #ifndef MODEL_RANKS_H
 #define MODEL_RANKS_H
@@ -22,8 +23,13 @@ void ranks_free(struct ranks *ranks); /* NULL is fine */
 /* Looks a process's rank up, unless it is known. 0 or -ENOMEM. */
 int ranks_prefetch(struct ranks *ranks, pid_t pid);
 
-/* A process executes a program now: looks its rank up again, if it has not ended. 0 or -ENOMEM. */
-int ranks_executed(struct ranks *ranks, pid_t pid);
+/* An event was read that a process has executed a program at a moment: looks its rank up, if it has
+ * not ended. What was known of it holds until ranks_executed(). 0 or -ENOMEM. */
+int ranks_prefetch_exec(struct ranks *ranks, pid_t pid, uint64_t time_ns);
+
+/* From now on a process has the rank that was looked up at its exec of that moment, if it was. To
+ * be called in the order of time, after ranks_prefetch_exec(). 0 or -ENOMEM. */
+int ranks_executed(struct ranks *ranks, pid_t pid, uint64_t time_ns);
 
 /* A program has been executed: its rank replaces what was known of the process. To be called in the
  * order of time. 0 or -ENOMEM. */

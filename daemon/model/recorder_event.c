@@ -87,7 +87,7 @@ int recorder_prefetch_event(struct recorder *r, const struct sideband_event *eve
 		return 0;
 	if (event->kind == SIDEBAND_COMM && event->is_exec &&
 	    (process_table_await_exec(r->processes, event->pid) ||
-	     ranks_executed(r->ranks, event->pid)))
+	     ranks_prefetch_exec(r->ranks, event->pid, event->time_ns)))
 		return -ENOMEM;
 	if (event->kind != SIDEBAND_MMAP)
 		return prefetch_tags(r, event, NULL);
@@ -180,8 +180,11 @@ int recorder_event(struct recorder *r, const struct sideband_event *event)
 	if (event->kind == SIDEBAND_FORK && members_has(r->members, event->parent_pid) &&
 	    members_add(r->members, event->pid))
 		return -ENOMEM;
-	if (event->kind == SIDEBAND_COMM && event->is_exec)
+	if (event->kind == SIDEBAND_COMM && event->is_exec) {
 		process_table_meet_exec(r->processes, event->pid);
+		if (ranks_executed(r->ranks, event->pid, event->time_ns))
+			return -ENOMEM;
+	}
 	if (event->kind == SIDEBAND_CGROUP || !members_has(r->members, event->pid))
 		return 0;
 	switch (event->kind) {

@@ -2,6 +2,7 @@
 /* Ranks of MPI processes: from the environment of a process, and once for each of its numbers. */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -217,6 +218,60 @@ static void test_launched(void **state)
 	ranks_free(ranks);
 }
 
+/* A process has the rank of its exec when that has had its turn, of several each at its own. */
+static void test_exec_has_its_turn(void **state)
+{
+	const pid_t pid = start("2", "5");
+	uint64_t value = 0;
+	struct ranks *ranks;
+
+	(void)state;
+	await(pid);
+	assert_int_equal(ranks_new(&ranks), 0);
+	launch(ranks, pid, "PMI_RANK=1", "PMI_SIZE=5");
+	assert_int_equal(ranks_prefetch_exec(ranks, pid, 20), 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(ranks_prefetch_exec(ranks, pid, 30), 0); /* it has ended */
+	assert_int_equal(ranks_take(ranks, 1, pid, &value), 1);
+	assert_true(value == ((uint64_t)5 << 32 | 2));
+	assert_int_equal(ranks_executed(ranks, pid, 10), 0);
+	assert_int_equal(ranks_executed(ranks, pid + 1, 20), 0);
+	assert_int_equal(ranks_take(ranks, 2, pid, &value), 1);
+	assert_true(value == ((uint64_t)5 << 32 | 2));
+	assert_int_equal(ranks_executed(ranks, pid, 20), 0);
+	assert_int_equal(ranks_executed(ranks, pid, 30), 0);
+	assert_int_equal(ranks_take(ranks, 3, pid, &value), 1);
+	assert_true(value == ((uint64_t)5 << 32 | 3));
+	assert_int_equal(ranks_executed(ranks, pid, 20), 0);
+	ranks_free(ranks);
+}
+
+/* Processes that have ended take no memory, whether their end was seen or not. */
+static void test_memory_is_of_living_processes(void **state)
+{
+	const pid_t ended = 0x40000000; /* more than any process's id */
+	uint64_t value;
+	struct ranks *ranks;
+	size_t before;
+
+	(void)state;
+	assert_int_equal(ranks_new(&ranks), 0);
+	launch(ranks, 1, "PMI_RANK=2", "PMI_SIZE=5");
+	before = mallinfo2().uordblks;
+	for (pid_t i = 0; i < 100000; i++) {
+		assert_int_equal(ranks_prefetch(ranks, ended + i), 0);
+		launch(ranks, ended + i, "PMI_RANK=3", "PMI_SIZE=5");
+		ranks_forget(ranks, ended + i);
+	}
+	assert_true(mallinfo2().uordblks < before + 4096);
+	for (pid_t i = 0; i < 100000; i++)
+		assert_int_equal(ranks_prefetch(ranks, ended + i), 0);
+	assert_true(mallinfo2().uordblks < before + (4u << 20));
+	assert_int_equal(ranks_take(ranks, 1, 1, &value), 1);
+	ranks_free(ranks);
+}
+
 static void check_put(uint64_t value, const char *text)
 {
 	struct buf b = {0};
@@ -284,6 +339,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_rank, make_root, remove_root),
 		cmocka_unit_test(test_ranks),
 		cmocka_unit_test(test_launched),
+		cmocka_unit_test(test_exec_has_its_turn),
+		cmocka_unit_test(test_memory_is_of_living_processes),
 		cmocka_unit_test(test_put),
 		cmocka_unit_test(test_read),
 	};
