@@ -66,6 +66,7 @@ static void add_kernel(const struct run_counters *c, struct batch *b)
 	for (int i = 0; i < STACKD_COUNT_COUNT; i++)
 		add(b, names[i], c->sampled.counters[i]);
 	add(b, "ring_bytes", c->sampled.ring_bytes);
+	add(b, "stacks_evicted", c->sampled.stacks_evicted);
 }
 
 static void add_regions(const struct run_counters *c, struct batch *b)

@@ -37,6 +37,7 @@ struct more {
 	uint32_t tid;
 	uint16_t cpu;
 	bool is_used, is_whole; /* it reaches to the stack's end */
+	uint64_t number;	/* a later stack has a higher one */
 	uint64_t start;		/* address */
 	VEC(uint8_t) bytes;
 	VEC(uint64_t) holes; /* addresses of pages */
@@ -45,7 +46,8 @@ struct more {
 /* A thread's walk can be interrupted by one of a sample; and each CPU has its own. */
 #define UNFINISHED 64
 #define MOST_BYTES (1u << 20) /* of a walk */
-#define MORE	   8
+#define MORE	   64
+#define MORE_BYTES (64u << 20) /* of the stacks in parts together */
 #define PAGE	   UINT64_C(4096)
 
 struct record_reader {
@@ -53,7 +55,9 @@ struct record_reader {
 	struct unfinished walks[UNFINISHED];
 	size_t next_walk; /* to be replaced */
 	struct more more[MORE];
-	size_t next_more;	/* to be replaced */
+	uint64_t more_begun;	/* stacks */
+	size_t more_bytes;	/* of all of them now */
+	uint64_t evicted;	/* stacks */
 	struct previous **cpus; /* by CPU; NULL: it has sent none */
 	size_t n_cpus;		/* for which there is room */
 };
@@ -72,8 +76,9 @@ int record_reader_new(struct record_reader **ret_reader)
 	return 0;
 }
 
-static void drop_more(struct more *more)
+static void drop_more(struct record_reader *r, struct more *more)
 {
+	r->more_bytes -= more->bytes.count;
 	free(more->bytes.items);
 	free(more->holes.items);
 	*more = (struct more){0};
@@ -89,7 +94,7 @@ void record_reader_free(struct record_reader *r)
 	for (size_t i = 0; i < UNFINISHED; i++)
 		free(r->walks[i].bytes.items);
 	for (size_t i = 0; i < MORE; i++)
-		drop_more(&r->more[i]);
+		drop_more(r, &r->more[i]);
 	record_pool_free(r->pool);
 	free(r);
 }
@@ -245,13 +250,40 @@ static struct more *find_more(struct record_reader *r, const struct stackd_heade
 	return NULL;
 }
 
-/* Takes the place of parts whose record has not come, or was given long ago. */
+/* Returns the oldest stack but for one; NULL: there is none. */
+static struct more *oldest_more(struct record_reader *r, const struct more *but)
+{
+	struct more *oldest = NULL;
+
+	for (size_t i = 0; i < MORE; i++) {
+		struct more *m = &r->more[i];
+
+		if (m->is_used && m != but && (!oldest || m->number < oldest->number))
+			oldest = m;
+	}
+	return oldest;
+}
+
+/* Drops a stack before its record has come, which may never come: else that stays cut. */
+static void evict_more(struct record_reader *r, struct more *more)
+{
+	drop_more(r, more);
+	r->evicted++;
+}
+
+/* Begins a stack, in place of the oldest one, whose record may not have come. */
 static struct more *begin_more(struct record_reader *r, const struct stackd_more_stack *part)
 {
-	struct more *m = &r->more[r->next_more++ % MORE];
+	struct more *m = NULL;
 
-	drop_more(m);
+	for (size_t i = 0; i < MORE && !m; i++)
+		m = r->more[i].is_used ? NULL : &r->more[i];
+	if (!m) {
+		m = oldest_more(r, NULL);
+		evict_more(r, m);
+	}
 	m->is_used = true;
+	m->number = r->more_begun++;
 	m->tid = part->header.tid;
 	m->cpu = part->header.cpu;
 	m->time_ns = part->header.time_ns;
@@ -262,17 +294,19 @@ static struct more *begin_more(struct record_reader *r, const struct stackd_more
 /* Adds a part. 1; -EBADMSG: it is not the next one; -ENOMEM. */
 static int add_more(struct record_reader *r, const struct stackd_more_stack *part)
 {
-	struct more *m = find_more(r, &part->header);
+	struct more *m = find_more(r, &part->header), *oldest;
 
 	if (!m)
 		m = begin_more(r, part);
 	if (part->start != m->start + m->bytes.count ||
 	    m->bytes.count + part->bytes > STACKD_MORE_BYTES) {
-		drop_more(m);
+		drop_more(r, m);
 		return -EBADMSG;
 	}
+	while (r->more_bytes + part->bytes > MORE_BYTES && (oldest = oldest_more(r, m)))
+		evict_more(r, oldest);
 	if (VEC_RESERVE(&m->bytes, part->bytes) || VEC_RESERVE(&m->holes, 64)) {
-		drop_more(m);
+		drop_more(r, m);
 		return -ENOMEM;
 	}
 	if (part->sent)
@@ -283,6 +317,7 @@ static int add_more(struct record_reader *r, const struct stackd_more_stack *par
 		if (part->holes >> i & 1)
 			m->holes.items[m->holes.count++] = (part->start & ~(PAGE - 1)) + i * PAGE;
 	m->bytes.count += part->bytes;
+	r->more_bytes += part->bytes;
 	m->is_whole = part->is_last;
 	return 1;
 }
@@ -545,7 +580,7 @@ static int read_stack(struct record_reader *r, const struct stackd_stack_record 
 	if (code)
 		put_code(copy, code);
 	if (more)
-		drop_more(more);
+		drop_more(r, more);
 	*ret_record = &copy->header;
 	return 0;
 }
@@ -579,6 +614,11 @@ int record_read(struct record_reader *r, const void *data, size_t size, uint64_t
 	memcpy(copy, data, said);
 	*ret_record = copy;
 	return 0;
+}
+
+uint64_t record_reader_evicted(const struct record_reader *r)
+{
+	return r->evicted;
 }
 
 size_t record_size(const struct stackd_header *record)

@@ -640,7 +640,8 @@ uint64_t sampler_run_ns(const struct sampler *s)
 
 void sampler_counts(const struct sampler *s, struct sampler_counts *ret_counts)
 {
-	*ret_counts = (struct sampler_counts){.ring_bytes = s->ring_bytes};
+	*ret_counts = (struct sampler_counts){.ring_bytes = s->ring_bytes,
+					      .stacks_evicted = record_reader_evicted(s->reader)};
 	sampler_parts_count(s->skel->maps.counters, STACKD_COUNT_COUNT, ret_counts->counters);
 	if (s->regions)
 		sampler_parts_count(s->skel->maps.region_counters, STACKD_REGION_COUNT,

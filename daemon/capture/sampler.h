@@ -218,8 +218,9 @@ void sampler_set_wait_mean(struct sampler *sampler, uint64_t mean_ns);
 
 struct sampler_counts {
 	uint64_t counters[STACKD_COUNT_COUNT]; /* the kernel half's, by enum stackd_counter */
-	uint64_t run_ns, runs; /* the program's run time, as the kernel accounts it */
-	uint64_t ring_bytes;   /* bytes of records taken from the ring */
+	uint64_t run_ns, runs;	 /* the program's run time, as the kernel accounts it */
+	uint64_t ring_bytes;	 /* bytes of records taken from the ring */
+	uint64_t stacks_evicted; /* see record_reader_evicted() */
 	uint64_t regions[STACKD_REGION_COUNT]; /* by enum stackd_region_counter */
 	uint64_t waits[STACKD_WAIT_COUNT];     /* by enum stackd_wait_counter */
 	uint64_t

@@ -471,6 +471,52 @@ static void largest_stack_is_joined(void **state)
 	record_pool_give_back(stack);
 }
 
+#define MANY 64 /* stacks that are kept */
+
+/* The CPUs of a large machine send their stacks' parts in turns. */
+static void parts_of_many_stacks_interleave(void **state)
+{
+	struct stackd_stack_record *stack;
+
+	(void)state;
+	for (uint64_t n = 0; n < 2; n++)
+		for (uint32_t tid = 1; tid <= MANY; tid++)
+			assert_int_equal(read_more(tid, n, PART, 1u << 9, false, false), 1);
+	assert_int_equal(record_reader_evicted(reader), 0);
+	/* With one more, the oldest has to go: it stays cut. */
+	assert_int_equal(read_more(MANY + 1, 0, PART, 1u << 9, false, false), 1);
+	assert_int_equal(record_reader_evicted(reader), 1);
+	for (uint32_t tid = 1; tid <= MANY + 1; tid++) {
+		uint32_t parts = tid == 1 ? 0 : tid <= MANY ? 2 : 1;
+
+		stack = read_stack(tid, STACKD_STACK_CUT);
+		assert_true(stack->header.flags & STACKD_STACK_CUT);
+		assert_int_equal(stack->stack_bytes, COPY + parts * PART);
+		record_pool_give_back(stack);
+	}
+	assert_int_equal(record_reader_evicted(reader), 1);
+}
+
+/* Stacks whose records do not come take a bounded memory. */
+static void parts_of_many_stacks_are_bounded(void **state)
+{
+	const uint32_t stacks = (64u << 20) / STACKD_MORE_BYTES + 2;
+	struct stackd_stack_record *stack;
+
+	(void)state;
+	for (uint32_t tid = 1; tid <= stacks; tid++)
+		for (uint64_t n = 0; n < STACKD_MORE_BYTES / PART; n++)
+			assert_int_equal(read_more(tid, n, PART, 0, true, false), 1);
+	assert_int_equal(record_reader_evicted(reader), 2);
+	stack = read_stack(3, STACKD_STACK_CUT);
+	assert_int_equal(stack->stack_bytes, COPY + STACKD_MORE_BYTES);
+	record_pool_give_back(stack);
+	/* There is room for another one now. */
+	for (uint64_t n = 0; n < STACKD_MORE_BYTES / PART; n++)
+		assert_int_equal(read_more(1, n, PART, 0, true, false), 1);
+	assert_int_equal(record_reader_evicted(reader), 2);
+}
+
 /* What the reader adds is not in the ring, and a copy has a limit; nor is there an empty part, or a
  * small one before the last. */
 static void sizes_that_cannot_be_are_refused(void **state)
@@ -518,6 +564,9 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(bytes_of_code_are_read, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(parts_and_code_are_added_to_stack, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(parts_of_many_stacks_interleave, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(parts_of_many_stacks_are_bounded, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(largest_stack_is_joined, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(sizes_that_cannot_be_are_refused, set_up,
