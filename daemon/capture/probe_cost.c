@@ -53,7 +53,7 @@ static int compare(const void *a, const void *b)
 
 static int measure(volatile uint8_t *cold, const volatile uint64_t *seen_ns, struct probe_cost *ret)
 {
-	uint64_t before[HITS], after[HITS], clock[HITS];
+	uint64_t before[HITS], after[HITS], clock[HITS], half;
 
 	for (int i = 0; i < HITS; i++) {
 		uint64_t start, until, seen;
@@ -73,9 +73,10 @@ static int measure(volatile uint8_t *cold, const volatile uint64_t *seen_ns, str
 	qsort(before, HITS, sizeof(*before), compare);
 	qsort(after, HITS, sizeof(*after), compare);
 	qsort(clock, HITS, sizeof(*clock), compare);
-	/* Of each reading of the clock, half is on this side of it. */
-	ret->before_ns = before[HITS / 2] - clock[HITS / 2] / 2;
-	ret->after_ns = after[HITS / 2] - clock[HITS / 2] / 2;
+	/* Half of each reading of the clock lies in the measured time. */
+	half = clock[HITS / 2] / 2;
+	ret->before_ns = before[HITS / 2] > half ? before[HITS / 2] - half : 0;
+	ret->after_ns = after[HITS / 2] > half ? after[HITS / 2] - half : 0;
 	return 0;
 }
 

@@ -298,6 +298,7 @@ def test_fold_events():
         ended = counters["regions_ended"]
         check(ended > 390 and counters["event_passes"] + counters["event_passes_cut"] == ended and
               counters["event_passes"] > 0.7 * ended, "passes of one turn", counters)
+        check(counters["probe_after_ns"] > 0, "what a probe costs", counters)
         check_events(store)
         said = run(STACKCTL, "fold", "-i", store, "--group").out
         sizes = [int(size) for size in re.findall(r"^# region pass, group \d+ of \d+: (\d+) passes", said, re.M)]
