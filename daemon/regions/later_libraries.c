@@ -2,6 +2,7 @@
 /* Finds libraries by name; see later_libraries.h. */
 #include "daemon/regions/later_libraries.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,11 +20,18 @@
 
 /* --- the search path ------------------------------------------------------------------------- */
 
+static bool is_of_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
 /* Returns what a word sets the variable to, up to where a shell would end it. */
 static char *value_in(const char *word)
 {
-	const char *at = strstr(word, VARIABLE);
+	const char *at = word;
 
+	while ((at = strstr(at, VARIABLE)) && at > word && is_of_name(at[-1]))
+		at++;
 	if (!at)
 		return NULL;
 	at += strlen(VARIABLE);

@@ -12,6 +12,9 @@
 #include "daemon/regions/ask_regions.h"
 
 #define LISTED 10 /* functions of a message */
+#define REMEDY                                                                                     \
+	"measure lines (NAME=FILE:LINE..FILE:LINE), or build it with __attribute__((noinline)) "   \
+	"or -fno-inline"
 
 static size_t count_of(const struct region_check *c, size_t spec)
 {
@@ -66,12 +69,15 @@ static bool log_inlined(const struct region_check *c, const struct region_spec *
 	for (uint32_t i = 0; i < inlined.count && i < REGION_INLINED_MOST; i++)
 		len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s:%" PRIu32,
 					i ? ", " : "", inlined.files[i], inlined.lines[i]);
-	log_message(is_unused ? LOG_PRIORITY_WARNING : LOG_PRIORITY_ERROR,
-		    "%s: %sit is inlined wherever %s calls it (%s%s): measure lines "
-		    "(NAME=FILE:LINE..FILE:LINE), or build it with "
-		    "__attribute__((noinline)) or -fno-inline",
-		    spec->title, is_unused ? "no pass, since " : "", file->path, list,
-		    inlined.count > REGION_INLINED_MOST ? ", ..." : "");
+	if (inlined.count > REGION_INLINED_MOST)
+		snprintf(list + len, sizeof(list) - len, ", ...");
+	if (is_unused)
+		log_warning("%s: no pass was seen; %s has it inlined at %s, and passes there "
+			    "cannot be seen: " REMEDY,
+			    spec->title, file->path, list);
+	else
+		log_error("%s: it is inlined wherever %s calls it (%s): " REMEDY, spec->title,
+			  file->path, list);
 	return true;
 }
 

@@ -337,6 +337,8 @@ def test_region_names_by_name():
             check_visits(folder, region, 50, own)
             check_visits(folder, region, 50, "env", variable, plain)
         check_visits(folder, "in_library", 50, "sh", "-c", "%s %s" % (variable, plain))
+        check_visits(folder, "in_library", 50, "sh", "-c", "OLD_LD_LIBRARY_PATH=/none; %s %s" %
+                     (variable, plain))
         check_visits(folder, "in_library", 50, plain,
                      env=dict(os.environ, LD_LIBRARY_PATH=folder + "/lib"))
 
@@ -389,5 +391,5 @@ def test_region_names_unused():
     with scratch() as folder:
         program = build(folder, "unused", UNUSED, "-O2", "-g", compiler="gcc")
         result = run(STACKD, "-q", "-o", folder + "/u.db", "--region", "work@unused", "--", program)
-        check("no pass, since it is inlined" in result.err and "unused.c:6" in result.err,
+        check("no pass was seen; " in result.err and "has it inlined at " in result.err and "unused.c:6" in result.err,
               "not said", result.err)
