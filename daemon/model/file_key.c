@@ -8,16 +8,17 @@
 
 #define KERNEL_MINOR_BITS 20 /* of a device number in the kernel */
 
-bool file_key_of(const struct object *object, struct stackd_inode *ret_key)
+bool file_key_of(const struct object *object, struct fuse_devices *devices,
+		 struct stackd_inode *ret_key)
 {
 	const struct elf_file *elf = object->elf;
 	const struct elf_stamp *stamp = elf_file_stamp(elf);
 	int generation = 0; /* the ioctl's name says long, and it writes an int */
 
-	/* Without a device of its own the filesystem may be a program's, which is not to be asked
-	 * from here. */
+	/* The program of a filesystem is not to be asked from here. */
 	if (!stamp->inode || !major(stamp->dev) || !elf_file_is_open(elf) ||
 	    elf_file_is_touched(elf) ||
+	    fuse_devices_may_have(devices, "/proc/self/mountinfo", stamp->dev) ||
 	    ioctl(elf_file_descriptor(elf), FS_IOC_GETVERSION, &generation))
 		return false;
 	*ret_key = (struct stackd_inode){

@@ -136,6 +136,7 @@ void recorder_free(struct recorder *r)
 	live_blocks_free(r->blocks);
 	unheard_free(r->unheard);
 	ranks_free(r->ranks);
+	fuse_devices_fini(&r->fuse_devices);
 	mpi_pending_free(r->pending);
 	readings_free(r->readings);
 	judge_free(r->judge);

@@ -61,7 +61,7 @@ static int prefetch_tags(struct recorder *r, const struct sideband_event *event,
 static int prefetch_table(struct recorder *r, const struct object *object)
 {
 	struct stackd_inode key;
-	bool has_key = file_key_of(object, &key) &&
+	bool has_key = file_key_of(object, &r->fuse_devices, &key) &&
 		       object_table_has_proof(r->objects, object, key.changed_ns);
 
 	return tables_prepare(r->tables, object, has_key ? &key : NULL);

@@ -4,13 +4,14 @@
 #define MODEL_RECORDER_INTERNAL_H
 
 #include "base/vec.h"
-#include "daemon/model/left_out.h"
 #include "daemon/model/judge.h"
+#include "daemon/model/left_out.h"
 #include "daemon/model/locator.h"
+#include "daemon/model/made_code.h"
 #include "daemon/model/members.h"
+#include "daemon/model/mpi_pending.h"
 #include "daemon/model/new_mappings.h"
 #include "daemon/model/outbox.h"
-#include "daemon/model/mpi_pending.h"
 #include "daemon/model/ranks.h"
 #include "daemon/model/readings.h"
 #include "daemon/model/recorder.h"
@@ -19,10 +20,10 @@
 #include "daemon/model/thread_paths.h"
 #include "daemon/model/wait_frames.h"
 #include "daemon/model/wait_object.h"
-#include "daemon/model/made_code.h"
 #include "daemon/model/walks.h"
 #include "daemon/worker/ask_worker.h"
 #include "proc/cgroup_table.h"
+#include "proc/fuse_devices.h"
 #include "proc/process.h"
 #include "stack/location.h"
 #include "stack/origin.h"
@@ -43,12 +44,13 @@ struct recorder {
 	struct members *members;
 	struct shared_memory shared; /* which new processes share their parent's */
 	struct new_mappings new_mappings;
+	struct fuse_devices fuse_devices;
 	struct locator *locator;
 	struct made_code *made;
 	struct walks *walks;
 	struct thread_paths *paths;
 	struct judge *judge;	       /* NULL: walks are not judged */
-	struct judge_made *judge_made; /* so */
+	struct judge_made *judge_made; /* NULL likewise */
 	struct outbox *outbox;
 	struct live_blocks *blocks; /* of sampled allocations */
 	struct unheard *unheard;    /* NULL: programs without allocations are not counted */

@@ -77,10 +77,13 @@ static void test_key(void **state)
 	int fd, generation;
 	struct elf_file *elf = open_self(&st, &fd);
 	const struct object object = {.elf = elf};
-	bool has = file_key_of(&object, &key);
+	struct fuse_devices devices = {0};
+	bool has = file_key_of(&object, &devices, &key);
 
 	(void)state;
-	if (major(st.st_dev) && !ioctl(fd, FS_IOC_GETVERSION, &generation)) {
+	if (major(st.st_dev) &&
+	    !fuse_devices_may_have(&devices, "/proc/self/mountinfo", st.st_dev) &&
+	    !ioctl(fd, FS_IOC_GETVERSION, &generation)) {
 		assert_true(has);
 		assert_true(key.inode == st.st_ino);
 		assert_true(key.changed_ns == (uint64_t)elf_stamp_of(&st).ctime_ns);
@@ -91,9 +94,38 @@ static void test_key(void **state)
 		assert_false(has);
 	}
 	elf_file_close(elf);
-	assert_false(file_key_of(&object, &key));
+	assert_false(file_key_of(&object, &devices, &key));
+	fuse_devices_fini(&devices);
 	elf_file_free(elf);
 	close(fd);
+}
+
+/* A filesystem on a block device can be a program's, and one that is not mounted here may be. */
+static void test_fuse(void **state)
+{
+	static const char mounts[] =
+		"36 35 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+		"37 35 8:2 / /mnt/ntfs rw master:1 - fuseblk /dev/sda2 rw\n"
+		"38 35 8:2 /a /mnt/fuse\\040-\\040ext4 rw - fuseblk /dev/sda2 rw\n"
+		"39 35 0:40 / /mnt/ssh rw - fuse.sshfs host: rw\n"
+		"40 35 8:18 / /fuse rw - xfs fuse rw\n";
+	struct fuse_devices devices = {0};
+	char path[] = "/tmp/stackd-mounts-XXXXXX";
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, mounts, sizeof(mounts) - 1), sizeof(mounts) - 1);
+	close(fd);
+	assert_false(fuse_devices_may_have(&devices, path, makedev(8, 1)));
+	assert_true(fuse_devices_may_have(&devices, path, makedev(8, 2)));
+	assert_true(fuse_devices_may_have(&devices, path, makedev(0, 40)));
+	assert_false(fuse_devices_may_have(&devices, path, makedev(8, 18)));
+	assert_true(fuse_devices_may_have(&devices, path, makedev(8, 3)));
+	unlink(path);
+	assert_false(fuse_devices_may_have(&devices, path, makedev(8, 1))); /* it is known */
+	assert_true(fuse_devices_may_have(&devices, path, makedev(8, 4)));
+	fuse_devices_fini(&devices);
 }
 
 int main(void)
@@ -102,6 +134,7 @@ int main(void)
 		cmocka_unit_test(test_last_mapping),
 		cmocka_unit_test(test_many_mappings),
 		cmocka_unit_test(test_key),
+		cmocka_unit_test(test_fuse),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

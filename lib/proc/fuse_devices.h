@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Tells which devices hold filesystems that a program serves (FUSE): a question about a file of
+ * one, even statfs(), waits until that program answers. Those of the type "fuse" have no device of
+ * their own, but those of "fuseblk" are on a block device, as ext4 is.
+ */
+#ifndef PROC_FUSE_DEVICES_H
+#define PROC_FUSE_DEVICES_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/vec.h"
+
+struct fuse_devices { /* zeroed is empty; for fuse_devices_fini() */
+	VEC(struct fuse_device {
+		dev_t device;
+		bool is_fuse;
+	})
+	known;
+};
+
+/* Whether a program may serve the filesystem of a device: its type is one of FUSE, or it is mounted
+ * elsewhere only, or not to be found out. `mounts` is the path of a file like /proc/self/mountinfo,
+ * which is read once for each device. */
+bool fuse_devices_may_have(struct fuse_devices *devices, const char *mounts, dev_t device);
+
+/* Frees what is kept, and leaves an empty one. */
+void fuse_devices_fini(struct fuse_devices *devices);
+
+#endif
