@@ -101,6 +101,11 @@ struct recorder {
 	uint64_t end_reasons[STACKD_END_COUNT];
 };
 
+/* Finds the thread of a record, with a row, and its cgroup if the record has it; *ret_process is
+ * the row of its process. NULL for lack of memory. */
+const struct thread *recorder_thread_of(struct recorder *r, const struct stackd_header *record,
+					uint32_t *ret_process);
+
 /* Keeps a record of a series: a row, with this as its value. 0 or -ENOMEM. */
 int recorder_keep(struct recorder *r, enum metric_series series, uint64_t value,
 		  struct store_sample row);

@@ -177,17 +177,19 @@ int recorder_prefetch_record(struct recorder *r, const struct stackd_header *rec
 
 /* --- in the order of time -------------------------------------------------------------------- */
 
-/* Finds the thread of a record, and its cgroup if the record has it. NULL for lack of memory. */
-static const struct thread *thread_of(struct recorder *r, const struct stackd_header *record)
+const struct thread *recorder_thread_of(struct recorder *r, const struct stackd_header *record,
+					uint32_t *ret_process)
 {
 	pid_t pid = (pid_t)record_pid(record), tid = (pid_t)record->tid;
 	const struct thread *thread = process_table_thread(r->processes, pid, tid);
 	uint64_t cgroup = record_cgroup(record);
 
-	if (!thread || !cgroup || thread->cgroup == cgroup)
-		return thread;
-	thread = process_table_set_cgroup(r->processes, pid, tid, cgroup);
-	return thread && !outbox_keep_cgroup(r->outbox, thread) ? thread : NULL;
+	if (thread && cgroup && thread->cgroup != cgroup) {
+		thread = process_table_set_cgroup(r->processes, pid, tid, cgroup);
+		if (thread && outbox_keep_cgroup(r->outbox, thread))
+			return NULL;
+	}
+	return thread && !process_table_add_row(r->processes, thread, ret_process) ? thread : NULL;
 }
 
 /* Keeps the bytes of a call of MPI, as far as there are any that are known. */
@@ -369,14 +371,14 @@ static int begin_deep(struct recorder *r, const struct stackd_header *record,
  * be used. */
 static int take(struct recorder *r, const struct stackd_header *record, struct walks_end *ret_end)
 {
-	const struct thread *thread = thread_of(r, record);
+	uint32_t node, row, process;
+	const struct thread *thread = recorder_thread_of(r, record, &process);
 	struct stackd_instance instance;
 	struct store_sample sample;
-	uint32_t node, row, process;
 	bool is_instance;
 	int err;
 
-	if (!thread || process_table_add_row(r->processes, thread, &process))
+	if (!thread)
 		return -ENOMEM;
 	row = thread->row;
 	err = request_table(r, record, false);

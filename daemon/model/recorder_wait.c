@@ -257,8 +257,8 @@ int recorder_life(struct recorder *r, const struct stackd_header *record,
 	uint32_t process;
 
 	if (i->is_begun) {
-		thread = process_table_thread(r->processes, pid, tid);
-		if (!thread || process_table_add_row(r->processes, thread, &process))
+		thread = recorder_thread_of(r, record, &process);
+		if (!thread)
 			return -ENOMEM;
 	} else { /* of one that has no row there is no wait */
 		thread = process_table_find_thread(r->processes, pid, tid);
