@@ -219,7 +219,7 @@ static int cut(struct session *s)
 	int err;
 
 	s->full_windows += recorder_count_full(s->recorder);
-	err = recorder_end_window(s->recorder, clock_ns(CLOCK_MONOTONIC));
+	err = recorder_end_window(s->recorder, s->window.end_ns);
 	if (!err)
 		err = submit(s, true);
 	return err ? err : recorder_begin_anew(s->recorder);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds regions in files and attaches to them; see regions.h. */
-#include "base/clock.h"
-#include "base/text.h"
 #include "daemon/regions/regions.h"
 
 #include <bpf/bpf.h>
@@ -12,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/text.h"
 #include "daemon/base/log.h"
 #include "daemon/regions/alloc_source.h"
 #include "daemon/regions/ask_regions.h"
@@ -329,6 +329,9 @@ static int attach_functions(struct regions *r, size_t first, size_t count)
 	char path[64];
 	int err = functions && numbers ? 0 : -ENOMEM;
 
+	/* Each of them may be taken off, and is counted then. */
+	if (VEC_GROW(r->off.items, r->off.cap, first + count))
+		err = -ENOMEM;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_file_descriptor(file->elf));
 	for (size_t i = 0; i < count && !err; i++) {
 		functions[n] = &r->found.found.items[first + i];
@@ -457,9 +460,8 @@ static void take_off(struct regions *r, uint32_t number, const char *when)
 		    " times a second in a thread: it is not measured%s (--region-limit), "
 		    "but sampled",
 		    r->specs[f->spec].title, f->name, r->with.options->region_limit, when);
-	if (!VEC_RESERVE(&r->off, 1))
-		r->off.items[r->off.count++] =
-			(struct off_region){number - 1, clock_ns(CLOCK_MONOTONIC)};
+	/* attach_functions() has made room. */
+	r->off.items[r->off.count++] = (struct off_region){number - 1, clock_ns(CLOCK_MONOTONIC)};
 	r->found.found.items[number - 1].error = -EBUSY;
 	region_probes_detach(r->probes, number);
 }
