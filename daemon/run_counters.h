@@ -8,11 +8,10 @@
 
 #include "daemon/archive/batch.h"
 #include "daemon/base/counter_spec.h"
-#include "daemon/capture/probe_cost.h"
 #include "daemon/base/idle_time.h"
-#include "daemon/model/recorder.h"
-#include "daemon/status.h"
+#include "daemon/capture/probe_cost.h"
 #include "daemon/capture/sampler.h"
+#include "daemon/model/recorder.h"
 #include "daemon/status.h"
 #include "daemon/tables/tables.h"
 #include "daemon/worker/worker.h"

@@ -2,8 +2,8 @@
 /*
  * What a probe costs the thread that hits it, outside of its program.
  *
- * Of a pass through a region, the time begins when the entry's program reads the clock, and ends
- * when the exit's does. So the return from the first probe and the trap into the second are in the
+ * A pass through a region begins when the entry's program reads the clock, and ends when the exit's
+ * does. So the return from the first probe and the trap into the second are in the
  * pass, though the program does not advance in them: a microsecond or more, by the machine.
  * `stackctl fold` takes them off (lib/model/passes.h).
  *

@@ -16,10 +16,12 @@
 #include "base/vec.h"
 #include "unwind/call_site.h"
 
-#define MOST_LINKS 256	      /* of a chain */
-#define MOST_KNOWN (1u << 16) /* calls, and leaves: with more, all are forgotten */
-#define LEARNED	   2	      /* samples after which a call's distance is known, */
-#define CERTAIN	   32	      /* and another one is none by chance: interpreters' differ */
+#define MOST_LINKS 256 /* of a chain */
+/* calls and leaves: more calls: all calls are forgotten; more leaves: new ones are not judged */
+#define MOST_KNOWN (1u << 16)
+#define LEARNED	   2 /* links that must agree before a call's distance counts */
+/* links before another distance contradicts it, since interpreters' distances vary */
+#define CERTAIN 32
 
 /* By how much the stack pointer is below the frame pointer, at a call. */
 struct call {

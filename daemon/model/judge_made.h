@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Judges walks through code that processes have made (--judge), by what no rule of a walk has a
- * part in.
+ * Judges walks through code that processes have made (--judge), by evidence that walks do not
+ * use.
  *
  * All such walks are the daemon's, so there is no second walk to compare them with. But:
  *

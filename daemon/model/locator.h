@@ -25,8 +25,8 @@ int locator_new(struct object_table *objects, struct process_table *processes,
 		struct location_table *locations, struct locator **ret_locator);
 void locator_free(struct locator *locator); /* NULL is fine */
 
-/* Makes frames of code that cannot be told, since its file was written to, ones without names.
- * Borrowed; NULL, as at first: there are none. */
+/* Frames whose file was being overwritten, so that their code is not known, get no names. Borrowed;
+ * NULL, as at first: there are none. */
 void locator_use_written(struct locator *locator, struct written_files *written);
 
 /* Gives the object of a frame as written_files_proven() does. 0 or -ENOMEM. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Receives of MPI that were posted and have not been completed (bpf/mpi_status.bpf.h). How much one
- * has brought is known later; until then what the call that posted it will have in the store waits
- * here.
+ * Receives of MPI that were posted and have not been completed (bpf/mpi_status.bpf.h). How many
+ * bytes it received is known when it completes. Until then this keeps the row of the call that
+ * posted it.
  */
 #ifndef MODEL_MPI_PENDING_H
 #define MODEL_MPI_PENDING_H

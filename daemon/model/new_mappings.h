@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mappings of files whose events have been read, and have not had their turn in the order of time.
+ * Keeps mappings of files from events that were read, until the process table takes them in the
+ * order of time.
  *
  * A sample in a file that the kernel half does not know is sent with its stack, and so is each one
  * until the daemon has told the file's number. The process table learns of a mapping with its

@@ -100,7 +100,7 @@ int recorder_prefetch_event(struct recorder *recorder, const struct sideband_eve
 
 /* Names the cgroup of a record while it is there, and asks for the table that the record has
  * missed, so that the kernel half can walk the next samples. To be called as soon as the record has
- * been read. 1: that was all there is to do with it; 0; -ENOMEM. */
+ * been read. 1: the record is done with, and not to be queued; 0; -ENOMEM. */
 int recorder_prefetch_record(struct recorder *recorder, const struct stackd_header *record);
 
 /* Takes an event, in the order of time. 0 or -ENOMEM; 1: the process goes on, and the kernel has

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the places of marks in files and attaches to them; see marks.h. */
-#include "base/clock.h"
 #include "daemon/regions/marks.h"
 
 #include <bpf/bpf.h>
@@ -11,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/vec.h"
 #include "daemon/base/log.h"
 #include "daemon/regions/ask_regions.h"

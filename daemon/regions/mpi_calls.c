@@ -226,7 +226,8 @@ static bool is_name(const char *name, const char *call, unsigned ways, struct fo
 	return !*name || form.is_wide || is_fortran_end(name);
 }
 
-/* C's names have a capital behind "MPI_", and Open MPI's weak ones "_f" or "_f08" behind that. */
+/* Fortran's names begin with a small letter. Open MPI's weak ones begin as C's do, and end with
+ * "_f" or contain "_f08". */
 static bool is_fortran(const char *name)
 {
 	size_t len = strlen(name);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a function that no symbol names is inlined: to be said of a region that cannot be measured.
- */
+/* Finds where a function is inlined, for messages about regions without passes. */
 #ifndef REGIONS_REGION_INLINED_H
 #define REGIONS_REGION_INLINED_H
 
