@@ -516,6 +516,17 @@ static bool give_back(struct tables *t)
 	return true;
 }
 
+/* Ends serving a request, which has begun as a prefetch or not, with the result of serve(). Called
+ * with the lock. */
+static void end_serving(struct tables *t, const struct request *r, bool was_early, int err)
+{
+	t->serving = NULL;
+	/* A walk may have missed meanwhile what a prefetch had no room for. Without memory, it is
+	 * made when it is missed again. */
+	if (err || (was_early && !r->is_early && !tables_have(t, r->object)))
+		requests_enter(&t->first, r);
+}
+
 static void *run(void *arg)
 {
 	struct tables *t = arg;
@@ -540,11 +551,7 @@ static void *run(void *arg)
 		err = serve(t, &now);
 		pthread_mutex_lock(&t->lock);
 		publish(t);
-		t->serving = NULL;
-		/* A walk may have missed meanwhile what a prefetch had no room for. Without memory,
-		 * it is made when it is missed again. */
-		if (err || (now.is_early && !r->is_early && !tables_have(t, now.object)))
-			requests_enter(&t->first, r);
+		end_serving(t, r, now.is_early, err);
 		free(r);
 	}
 	pthread_mutex_unlock(&t->lock);

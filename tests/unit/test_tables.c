@@ -602,6 +602,39 @@ static void test_prefetch_is_not_made_for_each_process(void **state)
 	drop_tables(t);
 }
 
+/* Serves a prefetch during which a walk misses the table or not. */
+static void prefetch_until_missed(struct tables *t, const struct object *object, bool is_missed)
+{
+	struct request r = {.object = object, .is_early = true}, now = r;
+
+	t->serving = &r;
+	assert_int_equal(serve(t, &now), 0);
+	if (is_missed)
+		assert_int_equal(tables_want(t, object, NULL), 0);
+	assert_null(t->first);
+	end_serving(t, &r, now.is_early, 0);
+}
+
+/* What is missed while it is prefetched is made, even if the prefetch has no room for it. */
+static void test_missed_during_prefetch(void **state)
+{
+	uint32_t rows;
+	struct object a = open_self(1, &rows), b = open_self(2, &rows);
+	struct tables *t = make_tables(rows + rows / 2);
+
+	(void)state;
+	prefetch_until_missed(t, &a, true);
+	assert_null(t->first); /* it is loaded */
+	prefetch_until_missed(t, &b, false);
+	assert_null(t->first);
+	prefetch_until_missed(t, &b, true);
+	assert_int_equal(serve_all(t), 1);
+	assert_true(tables_have(t, &b));
+	elf_file_free(a.elf);
+	elf_file_free(b.elf);
+	drop_tables(t);
+}
+
 /* --- the thread ------------------------------------------------------------------------------ */
 
 /* The thread's counters can be read at any time, as of its last request. (ThreadSanitizer checks
@@ -662,6 +695,7 @@ int main(void)
 		cmocka_unit_test(test_one_step),
 		cmocka_unit_test(test_tables_do_not_take_turns),
 		cmocka_unit_test(test_prefetch_is_not_made_for_each_process),
+		cmocka_unit_test(test_missed_during_prefetch),
 		cmocka_unit_test(test_what_is_known_is_not_asked_for),
 		cmocka_unit_test(test_counts_are_read_while_the_thread_counts),
 	};
