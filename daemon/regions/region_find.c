@@ -7,7 +7,6 @@
 
 #include "daemon/regions/mpi_calls.h"
 #include "daemon/regions/mpi_layout.h"
-#include "daemon/regions/mpi_names.h"
 #include "daemon/regions/probe_move.h"
 #include "daemon/regions/region_name.h"
 #include "daemon/regions/resolvers.h"
@@ -16,6 +15,7 @@
 #include "sym/debug_file.h"
 #include "sym/demangle.h"
 #include "sym/function_symbols.h"
+#include "sym/mpi_name.h"
 
 /* An indirect function that matches; its address is that of its resolver. */
 struct indirect {
@@ -99,15 +99,15 @@ static int add(struct search *s, size_t spec, const struct function_symbol *symb
 	if (VEC_RESERVE(&s->found->found, 1))
 		return -ENOMEM;
 	region = &s->found->found.items[s->found->found.count++];
-	*region = (struct found_region){.name = demangle(symbol->name),
-					.linked = strdup(symbol->name),
-					.source = symbol->source ? strdup(symbol->source) : NULL,
-					.offset = offset,
-					.is_weak = symbol->is_weak,
-					.is_like = how == REGION_LIKE,
-					.is_once =
-						wants_mpi(s) && mpi_names_is_function(symbol->name),
-					.spec = spec};
+	*region =
+		(struct found_region){.name = demangle(symbol->name),
+				      .linked = strdup(symbol->name),
+				      .source = symbol->source ? strdup(symbol->source) : NULL,
+				      .offset = offset,
+				      .is_weak = symbol->is_weak,
+				      .is_like = how == REGION_LIKE,
+				      .is_once = wants_mpi(s) && mpi_name_is_function(symbol->name),
+				      .spec = spec};
 	if (region->is_once)
 		set_mpi(s, region, symbol);
 	if (!region->name)

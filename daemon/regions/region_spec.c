@@ -9,6 +9,7 @@
 
 #include "daemon/regions/mpi_names.h"
 #include "model/pattern.h"
+#include "sym/mpi_name.h"
 
 /* Files that are mapped have their real paths. */
 static void take_real_path(struct region_spec *spec)
@@ -89,8 +90,8 @@ enum region_match region_spec_match(const struct region_spec *spec, const char *
 				    const char *name, const char *source)
 {
 	if (!spec->function)
-		return mpi_names_is_object(path) && mpi_names_is_function(name) ? REGION_SAME
-										: REGION_OTHER;
+		return mpi_names_is_object(path) && mpi_name_is_function(name) ? REGION_SAME
+									       : REGION_OTHER;
 	if (!region_spec_is_object(spec, path) &&
 	    !(source && region_spec_is_source(spec) && pattern_is_object(spec->object, source)))
 		return REGION_OTHER;
@@ -100,6 +101,6 @@ enum region_match region_spec_match(const struct region_spec *spec, const char *
 bool region_spec_is_function(const struct region_spec *spec, const char *name)
 {
 	if (!spec->function)
-		return mpi_names_is_function(name);
+		return mpi_name_is_function(name);
 	return region_name_match(spec->function, name) != REGION_OTHER;
 }

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/regions/mpi_names.h"
 #include "sym/function_symbols.h"
+#include "sym/mpi_name.h"
 #include "sym/plt.h"
 #include "sym/symtab.h"
 #include "sym/unwind_bounds.h"
@@ -115,8 +115,8 @@ static bool is_stub_of_mpi(const char *stub)
 		return false;
 	memcpy(name, stub, len);
 	name[len] = '\0';
-	return mpi_names_is_function(name) ||
-	       ((*name == 'P' || *name == 'p') && mpi_names_is_function(name + 1));
+	return mpi_name_is_function(name) ||
+	       ((*name == 'P' || *name == 'p') && mpi_name_is_function(name + 1));
 }
 
 /* Whether an exit leads to a function of MPI: of another file, or one of those found in this. */

@@ -9,6 +9,7 @@
 
 #include "daemon/regions/mpi_calls.h"
 #include "daemon/regions/mpi_names.h"
+#include "sym/mpi_name.h"
 
 static struct stackd_mpi_call find(const char *name)
 {
@@ -35,9 +36,9 @@ static void test_names(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
-		assert_true(mpi_names_is_function(functions[i]));
+		assert_true(mpi_name_is_function(functions[i]));
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
-		assert_false(mpi_names_is_function(others[i]));
+		assert_false(mpi_name_is_function(others[i]));
 }
 
 static void test_objects(void **state)
