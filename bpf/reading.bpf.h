@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Readings: the values of counters (--counter) at samples within instances of regions, and at both
- * ends of these, from which `stackctl fold` makes their course over a pass.
+ * ends of these, from which `stackctl fold` makes their course over a pass. With --mpi they are
+ * read at samples between instances, too: what a thread computes there is folded as well.
  *
  * A counter is a number of the thread's that the kernel keeps (CPU time, page faults, bytes read),
  * a variable of the program, or what a perf event counts (event_sum.bpf.h). Readings are absolute,
@@ -18,6 +19,8 @@
 #include "event_sum.bpf.h"
 #include "instance.bpf.h"
 #include "scratch.bpf.h"
+
+SETTING __u32 reading_between = 0; /* samples outside of instances have readings, too */
 
 /* Where variables are, by the number of a place; entry 0 is none. */
 struct {
@@ -287,7 +290,7 @@ static __always_inline struct region_thread *region_thread_of(struct task_struct
 	return CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0));
 }
 
-/* The same of a sample, which is within an instance. */
+/* The same of a sample, which is within an instance, or may be between two. */
 static __always_inline void readings_of_sample(struct scratch *s, struct task_struct *task,
 					       const struct region_thread *thread)
 {
@@ -296,7 +299,8 @@ static __always_inline void readings_of_sample(struct scratch *s, struct task_st
 	s->has_reading = 0;
 	if (!reading_count)
 		return;
-	t = thread && thread->count && !thread->busy ? reading_thread_of(task) : NULL;
+	t = thread && (thread->count || reading_between) && !thread->busy ? reading_thread_of(task)
+									  : NULL;
 	if (!t || t->sending)
 		return;
 	s->reading.is_end = 0;

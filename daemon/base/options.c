@@ -119,7 +119,8 @@ static const struct argp_option argp_options[] = {
 	 2},
 	{"mpi", OPTION_MPI, NULL, 0,
 	 "measure each call of MPI's functions from C, C++ and Fortran, as --region does; what they "
-	 "call of MPI themselves is a part of them",
+	 "call of MPI themselves is a part of them. What is between two calls is a computing burst: "
+	 "stackctl fold --burst",
 	 2},
 	{"region-limit", OPTION_REGION_LIMIT, "N", 0,
 	 "stop measuring a region that a thread passes through more than N times in a second, since "
@@ -129,7 +130,7 @@ static const struct argp_option argp_options[] = {
 	 "vary the rate of a clock at random, against locked periods (10 with --counter, else 0)",
 	 2},
 	{"counter", OPTION_COUNTER, "NAME", 0,
-	 "read a counter at each sample within a region or between marks, and at their ends, for "
+	 "read a counter at each sample within a region, between marks or with --mpi, and at their ends, for "
 	 "stackctl fold: " COUNTER_SPEC_NAMES "; CPU time is read with them; may be repeated",
 	 2},
 	{"alloc", OPTION_ALLOC, "BYTES", OPTION_ARG_OPTIONAL,
@@ -320,9 +321,20 @@ static void set_age(struct argp_state *state, struct options *options, const cha
 	options->keep_age_s = ns / SECOND_NS;
 }
 
+static void add_counters(struct argp_state *state, struct options *options, char *arg)
+{
+	const char *at = NULL, *why;
+
+	why = counter_specs_add(options->counters, &options->n_counters, arg, &at);
+	if (why)
+		argp_error(state, "--counter '%s': %s", at, why);
+}
+
 /* Rejects options that exclude each other, and sets the defaults. */
 static void settle(struct argp_state *state, struct options *options)
 {
+	static char cpu[] = "cpu";
+
 	if (options->target == TARGET_NONE)
 		argp_error(state, "no target: give --pid N, --all, --cgroup PATH or -- COMMAND");
 	if (options->frequency && options->period)
@@ -351,6 +363,8 @@ static void settle(struct argp_state *state, struct options *options)
 		options->frequency = 997;
 	if (options->n_counters && !options->is_jitter_given)
 		options->jitter = 10;
+	if (options->mpi && !options->n_counters)
+		add_counters(state, options, cpu); /* of what is between two calls */
 }
 
 /* Parses the options of the target, the event and the output. */
@@ -427,15 +441,6 @@ static void add_region(struct argp_state *state, struct options *options, const 
 		argp_failure(state, STATUS_FAILED, ENOMEM, "--region");
 	else
 		options->regions[options->n_regions++] = arg;
-}
-
-static void add_counters(struct argp_state *state, struct options *options, char *arg)
-{
-	const char *at = NULL, *why;
-
-	why = counter_specs_add(options->counters, &options->n_counters, arg, &at);
-	if (why)
-		argp_error(state, "--counter '%s': %s", at, why);
 }
 
 static uint64_t wait_time(struct argp_state *state, const char *option, const char *arg)

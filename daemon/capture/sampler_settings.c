@@ -22,6 +22,7 @@ void sampler_settings_put(struct stackd_bpf *skel, const struct sampler_options 
 	skel->rodata->region_scope = options->region_scope;
 	skel->rodata->region_limit = options->region_limit;
 	skel->rodata->reading_count = (uint32_t)options->n_counters;
+	skel->rodata->reading_between = options->ranks;
 	for (size_t i = 0; i < options->n_counters; i++)
 		skel->rodata->reading_kinds[i] = (uint8_t)options->counters[i].kind;
 	for (size_t i = 0; i < options->n_counters; i++) {
