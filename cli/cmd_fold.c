@@ -12,11 +12,21 @@
 #include "model/periods.h"
 #include "options.h"
 #include "output.h"
+#include "report/burst_rows.h"
 #include "report/folding.h"
 #include "report/report_header.h"
 #include "show.h"
 
-enum { CMD_FOLD_REGION = 0x200, CMD_FOLD_AUTO, CMD_FOLD_GROUP, CMD_FOLD_TIME, CMD_FOLD_SEED };
+enum {
+	CMD_FOLD_REGION = 0x200,
+	CMD_FOLD_AUTO,
+	CMD_FOLD_BURST,
+	CMD_FOLD_BY,
+	CMD_FOLD_GROUP,
+	CMD_FOLD_JSON,
+	CMD_FOLD_TIME,
+	CMD_FOLD_SEED,
+};
 
 #define LISTED 10u /* regions that a message names */
 
@@ -24,8 +34,12 @@ enum cmd_fold_form { CMD_FOLD_TEXT, CMD_FOLD_CSV, CMD_FOLD_SVG, CMD_FOLD_PAGE, C
 
 struct cmd_fold {
 	struct show show;
-	const char *region; /* NULL: the only one */
-	bool is_auto;	    /* no region, but a period that is found */
+	const char *region;   /* NULL: the only one */
+	bool is_auto;	      /* no region, but a period that is found */
+	bool is_burst;	      /* nor that, but bursts between calls of MPI */
+	uint32_t kind;	      /* of bursts, to fold, from 1; 0: the kinds are listed */
+	enum partition_by by; /* the list */
+	bool has_by, is_json;
 	bool is_grouped;
 	uint32_t group; /* the only one to show, from 1; 0: all */
 	struct folding_options options;
@@ -41,6 +55,13 @@ static const struct argp_option cmd_fold_options[] = {
 	 "Without a region: find a period in the samples of a thread, and fold that; says so if there is "
 	 "none",
 	 3},
+	{"burst", CMD_FOLD_BURST, "KIND", OPTION_ARG_OPTIONAL,
+	 "Without a region: what threads compute between two calls of MPI (stackd --mpi), by kinds that are "
+	 "alike in these calls, in length and in counters; =KIND folds the bursts of one, 1 the largest",
+	 3},
+	{"by", CMD_FOLD_BY, "process|thread|command|unit|container|rank|host|all", 0,
+	 "With --burst: the kinds of each of these (default: all)", 3},
+	{"json", CMD_FOLD_JSON, 0, 0, "With --burst: list the kinds as JSON (docs/JSON.md)", 3},
 	{"group", CMD_FOLD_GROUP, "N", OPTION_ARG_OPTIONAL,
 	 "Fold passes of different kinds apart: groups by length, totals of counters and callers, without "
 	 "outliers; =N shows one of them, 1 the largest",
@@ -92,6 +113,25 @@ static void cmd_fold_group(struct argp_state *state, struct cmd_fold *args, cons
 	args->group = (uint32_t)n;
 }
 
+static void cmd_fold_burst(struct argp_state *state, struct cmd_fold *args, const char *arg)
+{
+	char *end;
+	unsigned long n = arg ? strtoul(arg, &end, 10) : 0;
+
+	args->is_burst = true;
+	if (arg && (end == arg || *end || *arg == '-' || !n || n >= UINT32_MAX))
+		argp_error(state, "--burst '%s': expected the number of a kind", arg);
+	args->kind = (uint32_t)n;
+}
+
+static void cmd_fold_by(struct argp_state *state, struct cmd_fold *args, const char *arg)
+{
+	args->has_by = true;
+	if (partition_by_word(arg, &args->by) < 0 || args->by == PARTITION_BY_CPU ||
+	    args->by == PARTITION_BY_REASON || args->by == PARTITION_BY_OBJECT)
+		argp_error(state, "--by: bursts have no '%s'", arg);
+}
+
 static void cmd_fold_seed(struct argp_state *state, struct cmd_fold *args, const char *arg)
 {
 	char *end;
@@ -116,6 +156,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case CMD_FOLD_AUTO:
 		args->is_auto = true;
+		return 0;
+	case CMD_FOLD_BURST:
+		cmd_fold_burst(state, args, arg);
+		return 0;
+	case CMD_FOLD_BY:
+		cmd_fold_by(state, args, arg);
+		return 0;
+	case CMD_FOLD_JSON:
+		args->is_json = true;
 		return 0;
 	case CMD_FOLD_GROUP:
 		cmd_fold_group(state, args, arg);
@@ -441,10 +490,81 @@ static int cmd_fold_auto(const struct cmd_fold *args, const struct input_open *o
 	return status;
 }
 
+/* --- bursts ----------------------------------------------------------------------------------- */
+
+#define LIST_PERCENT 0.5 /* kinds below that share are summed up in the list */
+
+static int cmd_fold_list_kinds(const struct cmd_fold *args, const struct input_open *open,
+			       const struct burst_rows *rows)
+{
+	struct report_options options = show_options(&args->show);
+	struct output output;
+	int err, status;
+
+	if (args->form != CMD_FOLD_TEXT) {
+		message("fold: a file has one kind: give --burst=1, the largest, or another one");
+		return CMD_USAGE;
+	}
+	status = show_output_begin(&args->show, args->is_json, &output);
+	if (status != CMD_DONE)
+		return status;
+	options.percent_limit = LIST_PERCENT;
+	err = args->is_json ? burst_view_json(open->profile, rows, output.file)
+			    : burst_view_text(open->profile, rows, &options, output.file);
+	return output_end(&output, err);
+}
+
+static int cmd_fold_kind(const struct cmd_fold *args, const struct input_open *open,
+			 const struct burst_rows *rows)
+{
+	struct passes passes = {0};
+	char *name;
+	int err, status;
+
+	if (args->kind > rows->kinds->n) {
+		message("fold: there are %" PRIu32 " kinds of bursts", rows->kinds->n);
+		return CMD_USAGE;
+	}
+	name = burst_rows_name(open->profile, rows, args->kind - 1);
+	err = name ? bursts_passes(open->profile, &rows->bursts, rows->kinds->kind_of,
+				   args->kind - 1, name, &passes)
+		   : -ENOMEM;
+	status = err ? cmd_fold_explain(name ? name : "bursts", err)
+		     : cmd_fold_show(args, open, &passes);
+	passes_free(&passes);
+	free(name);
+	return status;
+}
+
+static int cmd_fold_bursts(const struct cmd_fold *args, const struct input_open *open)
+{
+	struct burst_rows rows;
+	int status = CMD_FAILED, err;
+
+	err = burst_rows_make(open->profile, args->has_by ? args->by : PARTITION_BY_ALL, &rows);
+	if (err == -ENODATA && !rows.bursts.n_calls) {
+		message("fold: the recording has no calls of MPI, so no bursts between them: record "
+			"with stackd --mpi");
+		status = CMD_USAGE;
+	} else if (err == -ENODATA) {
+		message("fold: no thread that is chosen has a burst between two calls of MPI");
+		status = CMD_NO_SAMPLES;
+	} else if (err) {
+		message("fold: cannot find the bursts: %s", strerror(-err));
+	} else {
+		status = args->kind ? cmd_fold_kind(args, open, &rows)
+				    : cmd_fold_list_kinds(args, open, &rows);
+	}
+	burst_rows_free(&rows);
+	return status;
+}
+
 static int cmd_fold_run(void *arg, const struct input_open *open)
 {
 	const struct cmd_fold *args = arg;
 
+	if (args->is_burst)
+		return cmd_fold_bursts(args, open);
 	return args->is_auto ? cmd_fold_auto(args, open) : cmd_fold_of_region(args, open);
 }
 
@@ -462,7 +582,8 @@ int cmd_fold(int argc, char **argv)
 		       "  stackd --region step --counter page-faults --counter var:cells -- ./model\n"
 		       "  stackctl fold --region step\n"
 		       "  stackctl fold --region step -o step.html\n"
-		       "  stackctl fold --auto\n\n"
+		       "  stackctl fold --auto\n"
+		       "  stackctl fold --burst --by rank\n\n"
 		       "All samples are put on one axis, from the beginning of a pass to its end. "
 		       "Bands have 95 % confidence; they come from resampling passes.\n",
 		.children = children,
@@ -475,8 +596,12 @@ int cmd_fold(int argc, char **argv)
 		message("fold: a file has one group: give --group=1, the largest, or another one");
 		return CMD_USAGE;
 	}
-	if (args.is_auto && args.region) {
-		message("fold: --auto and --region exclude each other");
+	if (args.is_auto + args.is_burst + (args.region != NULL) > 1) {
+		message("fold: --auto, --burst and --region exclude each other");
+		return CMD_USAGE;
+	}
+	if ((args.has_by || args.is_json) && (!args.is_burst || args.kind)) {
+		message("fold: --by and --json are for the list of kinds: --burst");
 		return CMD_USAGE;
 	}
 	status = input_only_samples(&args.show.input, "fold");

@@ -29,6 +29,7 @@ struct maker {
 	uint64_t *sum;	 /* by thread: its readings so far, but for a constant */
 	uint64_t *value; /* by sample: the reading */
 	uint64_t *end;	 /* by pass: the reading at its end */
+	bool has_ends;	 /* it is known; no record is of it */
 	size_t at;	 /* index of the next sample that can match */
 };
 
@@ -331,7 +332,7 @@ static int take_reading(void *arg, const struct store_sample *record)
 	m->sum[record->thread] += record->period;
 	if (!pass)
 		return 0;
-	if (pass->end_ns == record->time_ns)
+	if (pass->end_ns == record->time_ns && !m->has_ends)
 		m->end[pass - p->all.items] = m->sum[record->thread];
 	while (m->at < p->samples.count && p->samples.items[m->at].time_ns < record->time_ns)
 		m->at++;
@@ -383,7 +384,9 @@ static void normalise(struct maker *m, uint64_t *most)
 	}
 }
 
-static int read_counter(struct maker *m, unsigned counter)
+/* Reads a counter, whose values at the passes' ends are known, with their totals, or are to be
+ * found (NULL). */
+static int read_counter(struct maker *m, unsigned counter, const uint64_t *ends)
 {
 	struct passes *p = m->passes;
 	uint64_t *most;
@@ -391,12 +394,15 @@ static int read_counter(struct maker *m, unsigned counter)
 
 	m->counter = counter;
 	m->at = 0;
+	m->has_ends = ends;
 	m->sum = calloc(m->n_threads + 1, sizeof(*m->sum));
 	m->value = calloc(p->samples.count + 1, sizeof(*m->value));
 	m->end = calloc(p->all.count + 1, sizeof(*m->end));
 	most = calloc(p->all.count + 1, sizeof(*most));
 	err = m->sum && m->value && m->end && most ? 0 : -ENOMEM;
-	if (!err)
+	if (!err && ends)
+		memcpy(m->end, ends, p->all.count * sizeof(*ends));
+	else if (!err)
 		err = read_beside(m, SERIES_PASSED + counter, take_total);
 	if (!err)
 		err = read_beside(m, SERIES_READING + counter, take_reading);
@@ -416,7 +422,7 @@ static int read_counters(struct maker *m)
 	for (unsigned i = 0; i < METRIC_COUNTERS && !err; i++) {
 		if (!m->passes->counters[i])
 			continue;
-		err = read_counter(m, i);
+		err = read_counter(m, i, NULL);
 		if (!err)
 			err = pass_increments_read(m->profile, m->passes, i);
 	}
@@ -564,6 +570,22 @@ int passes_fill(struct profile *profile, struct passes *passes)
 	if (!err) {
 		index_threads(&m);
 		err = fill(&m);
+	}
+	release(&m);
+	return err;
+}
+
+int passes_fill_counters(struct profile *profile, struct passes *passes,
+			 uint64_t *const ends[METRIC_COUNTERS])
+{
+	struct maker m;
+	int err = begin(&m, profile, passes);
+
+	if (!err)
+		index_threads(&m);
+	for (unsigned i = 0; i < METRIC_COUNTERS && !err; i++) {
+		if (ends[i])
+			err = read_counter(&m, i, ends[i]);
 	}
 	release(&m);
 	return err;

@@ -97,6 +97,11 @@ int passes_make(struct profile *profile, const struct profile_symbol *region,
 		struct passes *ret_passes);
 /* Collects the samples of passes that are known, in order. Errors as above. */
 int passes_fill(struct profile *profile, struct passes *passes);
+/* Adds the readings of the passes' counters to these samples. Which totals are known the passes
+ * say; ends[i], of each counter i, has the sums of SERIES_READING at their ends, by pass (NULL:
+ * there are none). Errors as above. */
+int passes_fill_counters(struct profile *profile, struct passes *passes,
+			 uint64_t *const ends[METRIC_COUNTERS]);
 
 /* Copies those of the passes whose number in `group_of`, an array by pass, is `group`, with their
  * samples. 0 or -ENOMEM; the caller frees in any case. */

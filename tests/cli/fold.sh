@@ -134,7 +134,7 @@ make_store "$tmp/quick.db" quick
 expect 1 "$stackctl" fold --auto -i "$tmp/quick.db"
 says ', which is too short for the sampling rate: 3.0 samples, and 5 are asked for'
 expect 2 "$stackctl" fold --auto --region pass -i "$store"
-says '--auto and --region exclude each other'
+says '--auto, --burst and --region exclude each other'
 
 # --- a sampler whose period is the region's
 make_store "$tmp/locked.db" locked

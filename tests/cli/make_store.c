@@ -50,6 +50,8 @@
  *   traced    nested instances, counters and samples in three threads of two processes, under names
  *             that try to break out of their line; another process has neither
  *   instances the same without the samples
+ *   bursts    calls of MPI with bursts of known kinds between them: make_bursts.h
+ *   bursts_unread  the same without readings
  */
 #include <errno.h>
 #include <stdio.h>
@@ -677,6 +679,7 @@ static void make_nothing(struct maker *m)
 	(void)m;
 }
 
+#include "make_bursts.h"
 #include "make_folded.h"
 #include "make_traced.h"
 
@@ -686,24 +689,43 @@ static void fill(struct maker *m, const char *kind)
 		const char *name;
 		void (*fill)(struct maker *m);
 	} kinds[] = {
-		{"small", make_small},	       {"after", make_after},
-		{"names", make_names},	       {"hostile", make_hostile},
-		{"namesakes", make_namesakes}, {"inferred", make_inferred},
-		{"empty", make_nothing},       {"cut", make_cut},
-		{"deep", make_deep},	       {"wide", make_wide},
-		{"metrics", make_metrics},     {"waits", make_waits},
-		{"heap", make_heap},	       {"fleet", make_fleet},
-		{"twin", make_twin},	       {"windows", make_windows},
-		{"ranges", make_ranges},       {"passes", make_nested},
-		{"lives", make_lives},	       {"wakers", make_wakers},
-		{"folded", make_folded},       {"markup", make_markup},
-		{"unread", make_unread},       {"modes", make_modes},
-		{"locked", make_locked},       {"traced", make_traced},
-		{"instances", make_instances}, {"walk", make_walk},
-		{"quick", make_quick},	       {"probed", make_probed},
-		{"costly", make_costly},       {"off", make_off},
-		{"build-a", make_build_a},     {"build-b", make_build_b},
+		{"small", make_small},
+		{"after", make_after},
+		{"names", make_names},
+		{"hostile", make_hostile},
+		{"namesakes", make_namesakes},
+		{"inferred", make_inferred},
+		{"empty", make_nothing},
+		{"cut", make_cut},
+		{"deep", make_deep},
+		{"wide", make_wide},
+		{"metrics", make_metrics},
+		{"waits", make_waits},
+		{"heap", make_heap},
+		{"fleet", make_fleet},
+		{"twin", make_twin},
+		{"windows", make_windows},
+		{"ranges", make_ranges},
+		{"passes", make_nested},
+		{"lives", make_lives},
+		{"wakers", make_wakers},
+		{"folded", make_folded},
+		{"markup", make_markup},
+		{"unread", make_unread},
+		{"modes", make_modes},
+		{"locked", make_locked},
+		{"traced", make_traced},
+		{"instances", make_instances},
+		{"walk", make_walk},
+		{"quick", make_quick},
+		{"probed", make_probed},
+		{"costly", make_costly},
+		{"off", make_off},
+		{"build-a", make_build_a},
+		{"build-b", make_build_b},
 		{"unmatched", make_unmatched},
+		{"bursts", make_bursts},
+		{"bursts_unread", make_bursts_unread},
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {

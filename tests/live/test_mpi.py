@@ -502,3 +502,55 @@ def mpi_without_mpi():
         result = record(os.path.join(folder, "store"), "--mpi", "--",
                         os.path.join(WORKLOADS, "chain"), "1")[1]
         check("no MPI library is mapped" in result.err, "what is said", result.err)
+
+
+# Between which calls the bursts of mpi/bursts.c are, their milliseconds of CPU time, and page faults.
+BURSTS = {"short": ("MPI_Allreduce", "MPI_Barrier", 2, 0), "long": ("MPI_Allreduce", "MPI_Barrier", 9, 0),
+          "middle": ("MPI_Barrier", "MPI_Allreduce", 2, 0), "pages": ("MPI_Barrier", "MPI_Allreduce", 2, 500),
+          "end": ("MPI_Allreduce", "MPI_Allreduce", 4, 0)}
+
+
+def bursts_of(kinds, rank, name):
+    """The bursts of a rank's kinds that are between these calls, and like this one."""
+    before, after, ms, faults = BURSTS[name]
+    return sum(kind["bursts"] for kind in kinds
+               if kind["kind"] and int(kind["rank"].split()[0]) == rank and
+               (kind["before"][-1], kind["after"][-1]) == (before, after) and
+               0.75 < kind["mean_ns"] / (ms * 1e6) < 1.5 and
+               abs(kind["counters"]["page-faults"]["mean"] - faults) < 50)
+
+
+def check_bursts(kind):
+    """What ranks compute between calls of MPI, by kinds: each has as many bursts as the program says. One that
+    took longer than it should, as the machine was counted in, can be of another kind, or of none."""
+    with scratch() as folder:
+        program = build(kind, folder, "bursts.c")
+        recording, result = record(folder + "/store", "--mpi", "--counter", "page-faults", "--",
+                                   *launch(kind, 2, program, 30))
+        expected, longer = {}, {}
+        for line in result.out.splitlines():
+            rank, name, count, more = line.split()
+            # The first one of all is behind another call.
+            expected[int(rank), name] = int(count) - (name == "short")
+            longer[int(rank), BURSTS[name][:2]] = longer.get((int(rank), BURSTS[name][:2]), 0) + int(more)
+        check(len(expected) == 10, "the program", result.out, result.err)
+        shown = json.loads(recording.text("fold", "--burst", "--by", "rank", "--json"))
+        kinds = shown["kinds"]
+        check(shown["is_cpu_time"] and shown["bursts"] == sum(kind["bursts"] for kind in kinds), "sums", shown)
+        for (rank, name), count in expected.items():
+            found = bursts_of(kinds, rank, name)
+            check(abs(found - count) <= longer[rank, BURSTS[name][:2]], "%s of rank %d" % (name, rank),
+                  found, count, longer, kinds)
+        largest = max(kinds, key=lambda kind: kind["bursts"])
+        text = recording.text("fold", "--burst=%d" % largest["kind"])
+        check("%s > %s" % (largest["before"][-1], largest["after"][-1]) in text, "the folding", text)
+
+
+@live
+def mpi_bursts_open_mpi():
+    check_bursts("openmpi")
+
+
+@live(long=True)
+def mpi_bursts_mpich():
+    check_bursts("mpich")

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Makes bursts of the calls of MPI; see bursts.h.
+ *
+ * Calls are sorted by thread and end; each series of theirs is then read beside a cursor of each
+ * thread, as in passes.c. A call's own time and that of regions within it are two series.
+ */
+#include "model/bursts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/int_map.h"
+#include "model/counter_names.h"
+#include "stackd_abi.h"
+#include "store/store_reader.h"
+#include "sym/mpi_name.h"
+
+/* Counters for which a processor has no room at a time take turns of this length or more. */
+#define TURN_NS 200000000u
+
+struct call {
+	uint64_t start_ns, end_ns;
+	uint32_t thread, path; /* index of bursts.calls; NO_PATH: the filter does not select it */
+	uint16_t cpu;
+	bool is_left;
+};
+
+#define NO_PATH UINT32_MAX
+
+struct maker {
+	struct profile *profile;
+	struct bursts *bursts;
+	VEC(struct call) calls; /* by thread, then end */
+	struct int_map is_mpi;	/* by location */
+	struct int_map by_path; /* (node, origin and end reason): index of bursts.calls */
+	uint32_t n_threads;
+	uint32_t *first;  /* by thread: index of its first call; one more than threads */
+	uint32_t *cursor; /* by thread: index of the call at hand */
+	uint32_t *call;	  /* by burst: the index of the call after it */
+	size_t cap_call;
+	unsigned counter;	       /* at hand; of it are: */
+	uint64_t *sum;		       /* by thread: its readings so far */
+	uint64_t *at_end, *passed;     /* by call: the reading at its end, and how much it rose */
+	uint8_t *has_end, *has_passed; /* by call */
+};
+
+/* --- calls ------------------------------------------------------------------------------------ */
+
+static int find_is_mpi(struct maker *m, uint32_t node, bool *ret_is)
+{
+	const struct store_tables *tables = profile_tables(m->profile);
+	const uint32_t location = tables->nodes[node].location;
+	uint32_t is = node ? int_map_find(&m->is_mpi, location) : 0;
+	const struct profile_frame *frames;
+	size_t n;
+
+	if (is == INT_MAP_NONE) {
+		frames = profile_location_frames(m->profile, location, &n);
+		if (!frames)
+			return -ENOMEM;
+		is = mpi_name_is_function(profile_symbol_plain(frames[0].symbol));
+		if (int_map_set(&m->is_mpi, location, is))
+			return -ENOMEM;
+	}
+	*ret_is = is;
+	return 0;
+}
+
+static int path_of(struct maker *m, const struct store_sample *record, uint32_t *ret_path)
+{
+	struct bursts *b = m->bursts;
+	struct store_sample shown;
+
+	*ret_path = NO_PATH;
+	if (!profile_sample_at_any_time(m->profile, record, &shown))
+		return 0;
+	if (int_map_enter_wide(&m->by_path, shown.node, shown.origin << 8 | shown.end_reason,
+			       (uint32_t)b->calls.count, ret_path) ||
+	    VEC_RESERVE(&b->calls, 1))
+		return -ENOMEM;
+	if (*ret_path == b->calls.count)
+		b->calls.items[b->calls.count++] = (struct burst_call){
+			.node = shown.node, .origin = shown.origin, .end_reason = shown.end_reason};
+	return 0;
+}
+
+static int add_call(void *arg, const struct store_sample *record)
+{
+	struct maker *m = arg;
+	uint32_t path;
+	bool is;
+	int err = find_is_mpi(m, record->node, &is);
+
+	if (err || !is)
+		return err;
+	m->bursts->n_calls++;
+	if (path_of(m, record, &path) || VEC_RESERVE(&m->calls, 1))
+		return -ENOMEM;
+	m->calls.items[m->calls.count++] =
+		(struct call){.start_ns = record->time_ns - record->period,
+			      .end_ns = record->time_ns,
+			      .thread = record->thread,
+			      .path = path,
+			      .cpu = record->cpu,
+			      .is_left = record->end_reason == STACKD_END_LEFT};
+	return 0;
+}
+
+static int by_end(const void *a, const void *b)
+{
+	const struct call *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
+}
+
+static void index_threads(struct maker *m)
+{
+	size_t at = 0;
+
+	for (uint32_t thread = 0; thread <= m->n_threads; thread++) {
+		while (at < m->calls.count && m->calls.items[at].thread < thread)
+			at++;
+		m->first[thread] = (uint32_t)at;
+	}
+}
+
+/* Returns the call that ends with a record; NULL: none does. The times of a thread never fall. */
+static struct call *call_of_end(struct maker *m, const struct store_sample *record)
+{
+	uint32_t *cursor = &m->cursor[record->thread];
+	const uint32_t end = m->first[record->thread + 1];
+
+	while (*cursor < end && m->calls.items[*cursor].end_ns < record->time_ns)
+		++*cursor;
+	if (*cursor == end || m->calls.items[*cursor].end_ns != record->time_ns)
+		return NULL;
+	return &m->calls.items[*cursor];
+}
+
+static int read_beside(struct maker *m, unsigned series,
+		       int (*each)(void *arg, const struct store_sample *record))
+{
+	memcpy(m->cursor, m->first, m->n_threads * sizeof(*m->cursor));
+	return store_reader_records(profile_reader(m->profile), (enum metric_series)series, each,
+				    m);
+}
+
+static int add_nested(void *arg, const struct store_sample *record)
+{
+	struct call *call = call_of_end(arg, record);
+
+	if (call)
+		call->start_ns -= record->period;
+	return 0;
+}
+
+/* Removes calls that lie within others, which end after them. */
+static void remove_inner(struct maker *m)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < m->calls.count; i++) {
+		const struct call call = m->calls.items[i];
+
+		while (kept && m->calls.items[kept - 1].thread == call.thread &&
+		       m->calls.items[kept - 1].start_ns >= call.start_ns)
+			kept--;
+		m->calls.items[kept++] = call;
+	}
+	m->calls.count = kept;
+}
+
+static int find_calls(struct maker *m)
+{
+	int err = store_reader_records(profile_reader(m->profile), SERIES_REGION_TIME, add_call, m);
+
+	if (err || !m->calls.count)
+		return err;
+	qsort(m->calls.items, m->calls.count, sizeof(*m->calls.items), by_end);
+	index_threads(m);
+	err = read_beside(m, SERIES_REGION_NESTED_TIME, add_nested);
+	if (err)
+		return err;
+	remove_inner(m);
+	index_threads(m);
+	return 0;
+}
+
+/* --- bursts ----------------------------------------------------------------------------------- */
+
+/* Returns how much of a time lies in the range that the filter selects. */
+static uint64_t part_of(const struct maker *m, uint64_t start_ns, uint64_t end_ns)
+{
+	const uint64_t begin = profile_begin(m->profile), last = profile_end(m->profile);
+	const uint64_t from = start_ns > begin ? start_ns : begin;
+	const uint64_t to = end_ns <= last ? end_ns : last + 1;
+
+	return to > from ? to - from : 0;
+}
+
+static int add_burst(struct maker *m, const struct call *before, const struct call *after)
+{
+	struct bursts *b = m->bursts;
+
+	if (VEC_RESERVE(&b->all, 1) || VEC_GROW(m->call, m->cap_call, b->all.count + 1))
+		return -ENOMEM;
+	m->call[b->all.count] = (uint32_t)(after - m->calls.items);
+	b->all.items[b->all.count++] =
+		(struct burst){.start_ns = before->end_ns,
+			       .end_ns = after->start_ns,
+			       .part_ns = part_of(m, before->end_ns, after->start_ns),
+			       .thread = after->thread,
+			       .before = before->path,
+			       .after = after->path,
+			       .cpu = after->cpu,
+			       .is_ended = after->start_ns >= profile_begin(m->profile) &&
+					   after->start_ns <= profile_end(m->profile)};
+	return 0;
+}
+
+static int find_bursts(struct maker *m)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < m->calls.count && !err; i++) {
+		const struct call *call = &m->calls.items[i], *before = call - 1;
+
+		if (call->path == NO_PATH)
+			continue;
+		m->bursts->calls_ns += part_of(m, call->start_ns, call->end_ns);
+		if (!i || before->thread != call->thread || before->path == NO_PATH ||
+		    before->end_ns > call->start_ns)
+			continue;
+		if (before->is_left)
+			m->bursts->after_left++;
+		else
+			err = add_burst(m, before, call);
+	}
+	return err;
+}
+
+/* --- counters --------------------------------------------------------------------------------- */
+
+static int take_passed(void *arg, const struct store_sample *record)
+{
+	struct maker *m = arg;
+	const struct call *call = call_of_end(m, record);
+
+	if (call) {
+		m->passed[call - m->calls.items] = record->period;
+		m->has_passed[call - m->calls.items] = 1;
+	}
+	return 0;
+}
+
+static int take_reading(void *arg, const struct store_sample *record)
+{
+	struct maker *m = arg;
+	const struct call *call = call_of_end(m, record);
+
+	m->sum[record->thread] += record->period;
+	if (call) {
+		m->at_end[call - m->calls.items] = m->sum[record->thread];
+		m->has_end[call - m->calls.items] = 1;
+	}
+	return 0;
+}
+
+/* Whether a counter takes turns with others: some calls have none of it. */
+static bool takes_turns(const struct maker *m)
+{
+	for (size_t i = 0; i < m->calls.count; i++) {
+		if (!m->has_passed[i])
+			return true;
+	}
+	return false;
+}
+
+/* Whether a counter is known of a burst: it was read at both calls. If it takes turns, it must have
+ * counted in both, and in all of the time between, so there was no other turn. Where a window of
+ * the recording ends in a burst, readings begin anew: CPU time would fall then, and tells of the
+ * others. */
+static bool is_known(const struct maker *m, const struct burst *burst, uint32_t after,
+		     bool is_by_turns)
+{
+	const uint32_t before = after - 1;
+	const unsigned cpu = bursts_cpu(m->bursts);
+
+	if (!m->has_end[before] || !m->has_end[after] || !m->has_passed[after])
+		return false;
+	if (is_by_turns && (!m->has_passed[before] || burst->end_ns - burst->start_ns > TURN_NS))
+		return false;
+	if (cpu == m->counter)
+		return (int64_t)(m->at_end[after] - m->passed[after] - m->at_end[before]) >= 0;
+	return cpu > m->counter || burst->known >> cpu & 1;
+}
+
+/* The total of a burst is what the counter was as the call after it began, less what it was as the
+ * one before ended. */
+static void set_totals(struct maker *m)
+{
+	struct bursts *b = m->bursts;
+	const unsigned counter = m->counter;
+	const bool is_by_turns = takes_turns(m);
+
+	for (size_t i = 0; i < b->all.count; i++) {
+		struct burst *burst = &b->all.items[i];
+		const uint32_t after = m->call[i];
+		const uint64_t end = m->at_end[after] - m->passed[after];
+
+		if (!is_known(m, burst, after, is_by_turns))
+			continue;
+		b->end[counter][i] = end;
+		b->total[counter][i] = end - m->at_end[after - 1];
+		burst->known |= (uint8_t)(1u << counter);
+		if ((int64_t)b->total[counter][i] < 0)
+			burst->falls |= (uint8_t)(1u << counter);
+	}
+}
+
+static int read_counter(struct maker *m, unsigned counter)
+{
+	struct bursts *b = m->bursts;
+	int err;
+
+	m->counter = counter;
+	m->sum = calloc((size_t)m->n_threads + 1, sizeof(*m->sum));
+	m->at_end = calloc(m->calls.count + 1, sizeof(*m->at_end));
+	m->passed = calloc(m->calls.count + 1, sizeof(*m->passed));
+	m->has_end = calloc(m->calls.count + 1, 1);
+	m->has_passed = calloc(m->calls.count + 1, 1);
+	b->total[counter] = calloc(b->all.count + 1, sizeof(**b->total));
+	b->end[counter] = calloc(b->all.count + 1, sizeof(**b->end));
+	err = m->sum && m->at_end && m->passed && m->has_end && m->has_passed &&
+			      b->total[counter] && b->end[counter]
+		      ? 0
+		      : -ENOMEM;
+	if (!err)
+		err = read_beside(m, SERIES_PASSED + counter, take_passed);
+	if (!err)
+		err = read_beside(m, SERIES_READING + counter, take_reading);
+	if (!err)
+		set_totals(m);
+	free(m->sum);
+	free(m->at_end);
+	free(m->passed);
+	free(m->has_end);
+	free(m->has_passed);
+	return err;
+}
+
+static int read_counters(struct maker *m)
+{
+	struct bursts *b = m->bursts;
+	int err = counter_names_find(profile_tables(m->profile), b->counters);
+
+	for (unsigned i = 0; i < METRIC_COUNTERS && !err; i++) {
+		if (b->counters[i] && b->all.count)
+			err = read_counter(m, i);
+	}
+	return err;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+int bursts_make(struct profile *profile, struct bursts *ret_bursts)
+{
+	const uint32_t n_threads = profile_tables(profile)->n_threads;
+	struct maker m = {.profile = profile, .bursts = ret_bursts, .n_threads = n_threads};
+	int err;
+
+	*ret_bursts = (struct bursts){0};
+	m.first = calloc((size_t)n_threads + 1, sizeof(*m.first));
+	m.cursor = calloc((size_t)n_threads + 1, sizeof(*m.cursor));
+	err = m.first && m.cursor ? find_calls(&m) : -ENOMEM;
+	if (!err)
+		err = find_bursts(&m);
+	if (!err)
+		err = read_counters(&m);
+	free(m.calls.items);
+	free(m.first);
+	free(m.cursor);
+	free(m.call);
+	int_map_fini(&m.is_mpi);
+	int_map_fini(&m.by_path);
+	return err;
+}
+
+void bursts_free(struct bursts *bursts)
+{
+	free(bursts->all.items);
+	free(bursts->calls.items);
+	counter_names_free(bursts->counters);
+	for (unsigned i = 0; i < METRIC_COUNTERS; i++) {
+		free(bursts->total[i]);
+		free(bursts->end[i]);
+	}
+	*bursts = (struct bursts){0};
+}
+
+unsigned bursts_cpu(const struct bursts *bursts)
+{
+	for (unsigned i = 0; i < METRIC_COUNTERS; i++) {
+		if (bursts->counters[i] && !strcmp(bursts->counters[i], "cpu"))
+			return i;
+	}
+	return METRIC_COUNTERS;
+}
+
+static int add_pass(const struct bursts *bursts, size_t index, struct passes *passes,
+		    uint64_t *ends[METRIC_COUNTERS])
+{
+	const struct burst *burst = &bursts->all.items[index];
+	const unsigned cpu = bursts_cpu(bursts);
+	struct pass *pass;
+
+	if (VEC_RESERVE(&passes->all, 1))
+		return -ENOMEM;
+	if (!passes->all.count) /* folding looks below what calls MPI behind it */
+		passes->node = bursts->calls.items[burst->after].node;
+	pass = &passes->all.items[passes->all.count];
+	*pass = (struct pass){.start_ns = burst->start_ns,
+			      .end_ns = burst->end_ns,
+			      .thread = burst->thread,
+			      .node = bursts->calls.items[burst->after].node,
+			      .known = burst->known,
+			      .falls = burst->falls};
+	for (unsigned i = 0; i < METRIC_COUNTERS; i++) {
+		if (!ends[i])
+			continue;
+		pass->total[i] = bursts->total[i][index];
+		ends[i][passes->all.count] = bursts->end[i][index];
+	}
+	if (cpu < METRIC_COUNTERS)
+		pass->cpu_ns = pass->total[cpu];
+	passes->all.count++;
+	return 0;
+}
+
+static int name_passes(const struct bursts *bursts, const char *name, struct passes *passes)
+{
+	passes->name = strdup(name);
+	for (unsigned i = 0; i < METRIC_COUNTERS; i++) {
+		if (bursts->counters[i] && !(passes->counters[i] = strdup(bursts->counters[i])))
+			return -ENOMEM;
+	}
+	return passes->name ? 0 : -ENOMEM;
+}
+
+int bursts_passes(struct profile *profile, const struct bursts *bursts, const uint32_t *kind_of,
+		  uint32_t kind, const char *name, struct passes *ret_passes)
+{
+	uint64_t *ends[METRIC_COUNTERS] = {0};
+	int err;
+
+	*ret_passes = (struct passes){0};
+	err = name_passes(bursts, name, ret_passes);
+	for (unsigned i = 0; i < METRIC_COUNTERS && !err; i++) {
+		if (bursts->end[i] && !(ends[i] = calloc(bursts->all.count + 1, sizeof(**ends))))
+			err = -ENOMEM;
+	}
+	for (size_t i = 0; i < bursts->all.count && !err; i++) {
+		if (kind_of[i] == kind && bursts->all.items[i].is_ended)
+			err = add_pass(bursts, i, ret_passes, ends);
+	}
+	if (!err)
+		err = passes_fill(profile, ret_passes);
+	if (!err)
+		err = passes_fill_counters(profile, ret_passes, ends);
+	for (unsigned i = 0; i < METRIC_COUNTERS; i++)
+		free(ends[i]);
+	return err;
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+/* Writes the kinds of bursts; see burst_rows.h. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/burst_rows.h"
+#include "report/folding_put.h"
+#include "report/report_header.h"
+#include "stack/metric.h"
+
+#define OFF_PREFIX "region_off."
+
+static uint64_t count_bursts(const struct burst_rows *rows)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < rows->rows.count; i++)
+		n += rows->rows.items[i].figures.bursts;
+	return n;
+}
+
+static uint64_t computing_ns(const struct burst_rows *rows)
+{
+	uint64_t ns = 0;
+
+	for (size_t i = 0; i < rows->rows.count; i++)
+		ns += rows->rows.items[i].figures.part_ns;
+	return ns;
+}
+
+/* Whether a row is the first one of its part, of several. */
+static bool begins_part(const struct burst_rows *rows, size_t index)
+{
+	const struct burst_row *row = &rows->rows.items[index];
+
+	return rows->partition.by != PARTITION_BY_ALL && (!index || row[-1].part != row->part);
+}
+
+/* --- paths ------------------------------------------------------------------------------------ */
+
+/* Calls `put` for the functions of a call's path, root first. 0 or -ENOMEM. */
+static int put_call(struct profile *profile, const struct burst_call *call, struct buf *b,
+		    void (*put)(struct buf *b, const char *name, bool is_first, bool utf8),
+		    bool utf8)
+{
+	size_t n;
+	const struct profile_frame *frames =
+		profile_frames(profile, call->node, call->end_reason, call->origin, &n);
+
+	for (size_t i = 0; frames && i < n; i++)
+		put(b, frames[i].symbol->name, !i, utf8);
+	return frames ? 0 : -ENOMEM;
+}
+
+/* Appends the functions of a row's path from a depth on. */
+static void put_path(struct buf *b, const struct burst_rows *rows, const struct burst_row *row,
+		     uint32_t from,
+		     void (*put)(struct buf *b, const char *name, bool is_first, bool utf8),
+		     bool utf8)
+{
+	for (uint32_t i = from; i < row->depth; i++)
+		put(b, rows->symbols.items[row->first + i]->name, i == from, utf8);
+}
+
+static void put_text_name(struct buf *b, const char *name, bool is_first, bool utf8)
+{
+	text_put_raw(b, is_first ? "" : " > ");
+	text_put_name(b, name, utf8);
+}
+
+static void put_json_name(struct buf *b, const char *name, bool is_first, bool utf8)
+{
+	(void)utf8;
+	text_put_raw(b, is_first ? "" : ",");
+	text_put_json(b, name);
+}
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+/* Appends a time in a column of its own. */
+static void put_time(struct buf *b, double ns)
+{
+	struct buf time = {0};
+
+	folding_put_time(&time, ns);
+	buf_put(&time, "", 1);
+	text_printf(b, " %9s", time.failed ? "" : (const char *)time.data);
+	b->failed |= time.failed;
+	buf_free(&time);
+}
+
+static void put_notes(const struct profile *profile, const struct burst_rows *rows, struct buf *b)
+{
+	const struct store_tables *tables = profile_tables(profile);
+	uint64_t lost = 0;
+
+	if (rows->bursts.after_left)
+		text_printf(b,
+			    "# note: left out: %" PRIu64 ", behind calls that did not return, so "
+			    "that nobody knows when they began\n",
+			    rows->bursts.after_left);
+	if (report_header_counter(tables, "regions_lost_ring", &lost) && lost)
+		text_printf(b,
+			    "# note: %" PRIu64 " passes through regions were lost: a burst around "
+			    "a call among them is several, and the call\n",
+			    lost);
+	for (uint32_t i = 0; i < tables->n_counters; i++) {
+		const char *name = tables->counters[i].name;
+
+		if (strncmp(name, OFF_PREFIX, strlen(OFF_PREFIX)) != 0)
+			continue;
+		text_put_raw(b, "# note: bursts have calls in them of what --region-limit took "
+				"off: ");
+		text_put(b, name + strlen(OFF_PREFIX), NULL);
+		text_put_raw(b, "\n");
+	}
+}
+
+static void put_head(const struct profile *profile, const struct burst_rows *rows, struct buf *b)
+{
+	const char *time = rows->is_cpu_time ? "CPU time" : "wall time";
+
+	text_printf(b, "\n# computing bursts, from a call of MPI to the next one of a thread: ");
+	text_printf(b, "%" PRIu64 " bursts, ", count_bursts(rows));
+	folding_put_time(b, (double)computing_ns(rows));
+	text_put_raw(b, ", beside ");
+	folding_put_time(b, (double)rows->bursts.calls_ns);
+	text_printf(b, " in calls\n# kinds are alike in the two calls' paths and %s", time);
+	for (unsigned i = 0; i < METRIC_COUNTERS; i++) {
+		if (!rows->bursts.counters[i] || i == bursts_cpu(&rows->bursts))
+			continue;
+		text_put_raw(b, ", ");
+		text_put(b, rows->bursts.counters[i], NULL);
+	}
+	text_put_raw(b, "; stackctl fold --burst=KIND shows what happens in one\n");
+	put_notes(profile, rows, b);
+	text_printf(b,
+		    "\n#  kind     bursts     total   share      mean     +- sd   on CPU"
+		    "  from the end of the call > to the next\n"
+		    "# total: of wall time; share: of all bursts'%s; mean, and its standard "
+		    "deviation: of a burst's %s\n",
+		    rows->partition.by == PARTITION_BY_ALL ? "" : " of the part", time);
+}
+
+static int write_line(struct buf *b, const struct report_options *options, FILE *out)
+{
+	text_cut(b, options->width);
+	text_put_raw(b, "\n");
+	return text_flush(b, out);
+}
+
+static void put_on_cpu(struct profile *profile, const struct burst_rows *rows,
+		       const struct burst_row *row, struct buf *b)
+{
+	double error, share = burst_rows_on_cpu(profile, rows, row, &error);
+
+	if (share < 0)
+		text_printf(b, " %8s", "");
+	else
+		text_printf(b, " %s%6.1f%%", error > 0 ? "~" : " ", share * 100);
+}
+
+static void put_figures(struct profile *profile, const struct burst_rows *rows,
+			const struct burst_row *row, struct buf *b)
+{
+	const struct burst_figures *f = &row->figures;
+	char share[TEXT_SHARE_MAX], kind[16] = "noise";
+
+	if (row->kind != FOLD_NOISE)
+		snprintf(kind, sizeof(kind), "%" PRIu32, row->kind + 1);
+	text_printf(b, "%7s %10" PRIu64, kind, f->bursts);
+	put_time(b, (double)f->part_ns);
+	text_printf(b, " %6s%%", text_share(f->part_ns, rows->part_ns[row->part], share));
+	put_time(b, f->mean_ns);
+	put_time(b, f->deviation);
+	put_on_cpu(profile, rows, row, b);
+	text_put_raw(b, "  ");
+}
+
+/* Appends a call's function alone. */
+static int put_function(struct profile *profile, const struct burst_call *call, struct buf *b,
+			bool utf8)
+{
+	size_t n;
+	const struct profile_frame *frames =
+		profile_frames(profile, call->node, call->end_reason, call->origin, &n);
+
+	if (frames && n)
+		text_put_name(b, frames[n - 1].symbol->name, utf8);
+	return frames ? 0 : -ENOMEM;
+}
+
+static int write_amounts(const struct burst_rows *rows, const struct burst_row *row,
+			 const struct report_options *options, struct buf *b, FILE *out)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < METRIC_COUNTERS && !err; i++) {
+		const struct burst_amount *a = &row->figures.amounts[i];
+
+		if (!a->known || i == bursts_cpu(&rows->bursts))
+			continue;
+		text_put_raw(b, "            with  ");
+		text_put_name(b, rows->bursts.counters[i], options->utf8);
+		text_put_raw(b, ": ");
+		folding_put_number(b, a->sum / (double)a->known);
+		text_put_raw(b, " each, ");
+		folding_put_number(b, a->ns > 0 ? a->sum / a->ns * 1e9 : 0);
+		text_put_raw(b, "/s");
+		if (a->known < row->figures.bursts)
+			text_printf(b, " (of %" PRIu64 " bursts)", a->known);
+		err = write_line(b, options, out);
+	}
+	return err;
+}
+
+/* Writes the path of one of the two calls. */
+static int write_call(struct profile *profile, const char *word, const struct burst_call *call,
+		      const struct report_options *options, struct buf *b, FILE *out)
+{
+	int err;
+
+	text_printf(b, "            %-5s ", word);
+	err = put_call(profile, call, b, put_text_name, options->utf8);
+	return err ? err : write_line(b, options, out);
+}
+
+static int write_kind(struct profile *profile, const struct burst_rows *rows,
+		      const struct burst_row *row, const struct report_options *options,
+		      struct buf *b, FILE *out)
+{
+	const struct burst_call *calls = rows->bursts.calls.items;
+	char share[TEXT_SHARE_MAX];
+	int err = put_function(profile, &calls[row->before], b, options->utf8);
+
+	text_put_raw(b, " > ");
+	if (!err)
+		err = put_function(profile, &calls[row->after], b, options->utf8);
+	if (!err)
+		err = write_line(b, options, out);
+	if (!err)
+		err = write_call(profile, "from", &calls[row->before], options, b, out);
+	if (!err)
+		err = write_call(profile, "to", &calls[row->after], options, b, out);
+	if (!err && row->depth) {
+		text_put_raw(b, "            in    ");
+		put_path(b, rows, row, row->shared, put_text_name, options->utf8);
+		text_printf(b, " (%s%% of %" PRIu64 " samples)",
+			    text_share(row->of_path, row->figures.samples, share),
+			    row->figures.samples);
+		err = write_line(b, options, out);
+	}
+	return err ? err : write_amounts(rows, row, options, b, out);
+}
+
+static int write_row(struct profile *profile, const struct burst_rows *rows,
+		     const struct burst_row *row, const struct report_options *options,
+		     struct buf *b, FILE *out)
+{
+	put_figures(profile, rows, row, b);
+	if (row->kind != FOLD_NOISE)
+		return write_kind(profile, rows, row, options, b, out);
+	text_put_raw(b, "unlike the others between their calls");
+	return write_line(b, options, out);
+}
+
+/* What a part has in rows below the limit. */
+struct rest {
+	uint64_t rows, bursts, ns;
+};
+
+static bool is_small(const struct burst_rows *rows, const struct burst_row *row,
+		     const struct report_options *options)
+{
+	return (double)row->figures.part_ns * 100 <
+	       options->percent_limit * (double)rows->part_ns[row->part];
+}
+
+static int write_rest(const struct burst_rows *rows, uint32_t part, struct rest *rest,
+		      const struct report_options *options, struct buf *b, FILE *out)
+{
+	char share[TEXT_SHARE_MAX];
+
+	if (!rest->rows)
+		return 0;
+	text_printf(b, "%7s %10" PRIu64, "others", rest->bursts);
+	put_time(b, (double)rest->ns);
+	text_printf(b, " %6s%%%30s%" PRIu64 " kinds below %g%%",
+		    text_share(rest->ns, rows->part_ns[part], share), "", rest->rows,
+		    options->percent_limit);
+	*rest = (struct rest){0};
+	return write_line(b, options, out);
+}
+
+static int write_rows(struct profile *profile, const struct burst_rows *rows,
+		      const struct report_options *options, struct buf *b, FILE *out)
+{
+	struct rest rest = {0};
+	int err = 0;
+
+	for (size_t i = 0; i < rows->rows.count && !err; i++) {
+		const struct burst_row *row = &rows->rows.items[i];
+		const bool is_last = i + 1 == rows->rows.count || row[1].part != row->part;
+
+		if (begins_part(rows, i)) {
+			text_put_raw(b, "\n");
+			partition_put_name(&rows->partition, row->part, options->utf8, b);
+			err = write_line(b, options, out);
+		}
+		if (!err && is_small(rows, row, options) && row->kind != FOLD_NOISE) {
+			rest.rows++;
+			rest.bursts += row->figures.bursts;
+			rest.ns += row->figures.part_ns;
+		} else if (!err) {
+			err = write_row(profile, rows, row, options, b, out);
+		}
+		if (!err && is_last)
+			err = write_rest(rows, row->part, &rest, options, b, out);
+	}
+	return err;
+}
+
+int burst_view_text(struct profile *profile, const struct burst_rows *rows,
+		    const struct report_options *options, FILE *out)
+{
+	struct buf b = {0};
+	int err = report_header_text(profile, options, out);
+
+	if (!err) {
+		put_head(profile, rows, &b);
+		err = text_flush(&b, out);
+	}
+	if (!err)
+		err = write_rows(profile, rows, options, &b, out);
+	return text_end(&b, out, err);
+}
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+static void json_amounts(const struct burst_rows *rows, const struct burst_row *row, struct buf *b)
+{
+	bool is_first = true;
+
+	text_put_raw(b, ",\"counters\":{");
+	for (unsigned i = 0; i < METRIC_COUNTERS; i++) {
+		const struct burst_amount *a = &row->figures.amounts[i];
+
+		if (!a->known)
+			continue;
+		text_put_raw(b, is_first ? "" : ",");
+		text_put_json(b, rows->bursts.counters[i]);
+		text_printf(b, ":{\"bursts\":%" PRIu64 ",\"mean\":%.10g,\"per_second\":%.10g}",
+			    a->known, a->sum / (double)a->known,
+			    a->ns > 0 ? a->sum / a->ns * 1e9 : 0);
+		is_first = false;
+	}
+	text_put_raw(b, "}");
+}
+
+static void json_figures(struct profile *profile, const struct burst_rows *rows,
+			 const struct burst_row *row, struct buf *b)
+{
+	const struct burst_figures *f = &row->figures;
+	double error, share = burst_rows_on_cpu(profile, rows, row, &error);
+
+	text_printf(b,
+		    ",\"bursts\":%" PRIu64 ",\"total_ns\":%" PRIu64 ",\"mean_ns\":%.0f"
+		    ",\"deviation_ns\":%.0f,\"min_ns\":%" PRIu64 ",\"max_ns\":%" PRIu64,
+		    f->bursts, f->part_ns, f->mean_ns, f->deviation, f->least_ns, f->most_ns);
+	if (share < 0)
+		text_put_raw(b, ",\"on_cpu\":null,\"on_cpu_error\":null");
+	else
+		text_printf(b, ",\"on_cpu\":%.6f,\"on_cpu_error\":%.6f", share, error);
+	text_printf(b, ",\"samples\":%" PRIu64, f->samples);
+}
+
+static int json_calls(struct profile *profile, const struct burst_rows *rows,
+		      const struct burst_row *row, struct buf *b)
+{
+	const struct burst_call *calls = rows->bursts.calls.items;
+	const bool is_kind = row->kind != FOLD_NOISE;
+	int err = 0;
+
+	text_put_raw(b, ",\"before\":[");
+	if (is_kind)
+		err = put_call(profile, &calls[row->before], b, put_json_name, true);
+	text_put_raw(b, "],\"after\":[");
+	if (is_kind && !err)
+		err = put_call(profile, &calls[row->after], b, put_json_name, true);
+	text_put_raw(b, "],\"path\":[");
+	put_path(b, rows, row, 0, put_json_name, true);
+	text_printf(b, "],\"path_samples\":%" PRIu64, row->of_path);
+	return err;
+}
+
+static int json_row(struct profile *profile, const struct burst_rows *rows,
+		    const struct burst_row *row, struct buf *b)
+{
+	int err;
+
+	text_put_raw(b, "{");
+	if (rows->partition.by != PARTITION_BY_ALL) {
+		partition_put_json(&rows->partition, row->part, b);
+		text_put_raw(b, ",");
+	}
+	if (row->kind == FOLD_NOISE)
+		text_put_raw(b, "\"kind\":null");
+	else
+		text_printf(b, "\"kind\":%" PRIu32, row->kind + 1);
+	json_figures(profile, rows, row, b);
+	err = json_calls(profile, rows, row, b);
+	json_amounts(rows, row, b);
+	text_put_raw(b, "}");
+	return err;
+}
+
+int burst_view_json(struct profile *profile, const struct burst_rows *rows, FILE *out)
+{
+	struct buf b = {0};
+	int err = 0;
+
+	text_put_raw(&b, "{\"schema\":1,");
+	report_header_json(profile, &b);
+	text_printf(&b,
+		    ",\"by\":\"%s\",\"is_cpu_time\":%s,\"bursts\":%" PRIu64
+		    ",\"computing_ns\":%" PRIu64 ",\"calls_ns\":%" PRIu64 ",\"after_left\":%" PRIu64
+		    ",\"kinds\":[",
+		    partition_word(rows->partition.by), rows->is_cpu_time ? "true" : "false",
+		    count_bursts(rows), computing_ns(rows), rows->bursts.calls_ns,
+		    rows->bursts.after_left);
+	for (size_t i = 0; !err && i < rows->rows.count; i++) {
+		text_put_raw(&b, i ? ",\n" : "\n");
+		err = json_row(profile, rows, &rows->rows.items[i], &b);
+		if (!err)
+			err = text_flush(&b, out);
+	}
+	text_put_raw(&b, "]}\n");
+	return text_end(&b, out, err);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Computes bursts of known kinds between calls of MPI, and says how many of each there were:
+ *
+ *   bursts ROUNDS [UNIT_US]
+ *
+ * In each round, with UNIT of the thread's CPU time (1 ms):
+ *
+ *   short    2 units   from the reduction in step() to the barrier in step()
+ *   long     9 units   the same, in every third round
+ *   middle   2 units   from the barrier in step() to the reduction in exchange()
+ *   pages    2 units   the same, in every other round; touches 500 pages first
+ *   end      4 units   from the reduction in exchange() to that in step()
+ *
+ * Each is timed by the program itself. A line for each kind of a rank: its name, how many there
+ * were, and how many of these took half as much again as they should have: their CPU time has what
+ * the machine did meanwhile.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define PAGES	  500
+#define PAGE_SIZE 4096
+
+enum kind { SHORT, LONG, MIDDLE, PAGED, END, KINDS };
+
+static const char *const names[KINDS] = {"short", "long", "middle", "pages", "end"};
+static const int units[KINDS] = {2, 9, 2, 2, 4};
+static unsigned long counts[KINDS], longer[KINDS];
+static long unit_ns = 1000000;
+static volatile unsigned long sink;
+
+static long long cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+static void touch_pages(void)
+{
+	char *pages = mmap(NULL, (size_t)PAGES * PAGE_SIZE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED)
+		abort();
+	madvise(pages, (size_t)PAGES * PAGE_SIZE, MADV_NOHUGEPAGE);
+	for (int i = 0; i < PAGES; i++)
+		pages[(size_t)i * PAGE_SIZE] = 1;
+	munmap(pages, (size_t)PAGES * PAGE_SIZE);
+}
+
+__attribute__((noinline)) static void compute(enum kind kind)
+{
+	const long long begin = cpu_ns(), length = units[kind] * unit_ns;
+
+	if (kind == PAGED)
+		touch_pages();
+	while (cpu_ns() - begin < length)
+		for (int i = 0; i < 1000; i++)
+			sink += (unsigned long)i;
+	counts[kind]++;
+	longer[kind] += (cpu_ns() - begin) * 2 > length * 3;
+}
+
+__attribute__((noinline)) static void exchange(void)
+{
+	int in = 1, out;
+
+	MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	compute(END);
+}
+
+__attribute__((noinline)) static void step(unsigned long round)
+{
+	int in = 1, out;
+
+	compute(round % 3 == 2 ? LONG : SHORT);
+	MPI_Barrier(MPI_COMM_WORLD);
+	compute(round % 2 ? PAGED : MIDDLE);
+	exchange();
+	MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+}
+
+int main(int argc, char **argv)
+{
+	const unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 0) : 100;
+	int rank;
+
+	unit_ns = argc > 2 ? strtol(argv[2], NULL, 0) * 1000 : unit_ns;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	for (unsigned long i = 0; i < rounds; i++)
+		step(i);
+	for (int i = 0; i < KINDS; i++)
+		printf("%d %s %lu %lu\n", rank, names[i], counts[i], longer[i]);
+	fflush(stdout);
+	MPI_Finalize();
+	return 0;
+}
