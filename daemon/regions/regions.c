@@ -688,8 +688,8 @@ bool regions_off(const struct regions *r, size_t index, char *name, size_t size,
 		return true;
 	}
 	mark = r ? marks_off(r->marks, index - r->off.count, ret_ns) : NULL;
-	if (mark)
-		snprintf(name, size, "%s", mark);
+	if (mark) /* else it would be the region of that name */
+		snprintf(name, size, "%s%s", mark_spec_is_span(mark) ? "" : "mark ", mark);
 	return mark != NULL;
 }
 
