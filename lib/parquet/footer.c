@@ -159,8 +159,21 @@ static void put_orders(struct thrift *t, const struct parquet_options *o)
 	}
 }
 
+static void put_notes(struct thrift *t, const struct footer_notes *notes)
+{
+	if (!notes->all.count)
+		return;
+	thrift_list(t, 5, THRIFT_STRUCT, (uint32_t)notes->all.count);
+	for (size_t i = 0; i < notes->all.count; i++) {
+		thrift_item_struct(t);
+		thrift_text(t, 1, notes->all.items[i].key);
+		thrift_text(t, 2, notes->all.items[i].value);
+		thrift_end(t);
+	}
+}
+
 void footer_put(struct buf *b, const struct parquet_options *o, const struct footer_group *groups,
-		size_t n_groups)
+		size_t n_groups, const struct footer_notes *notes)
 {
 	struct thrift t = thrift_begin(b);
 	uint64_t rows = 0;
@@ -173,6 +186,7 @@ void footer_put(struct buf *b, const struct parquet_options *o, const struct foo
 	thrift_list(&t, 4, THRIFT_STRUCT, (uint32_t)n_groups);
 	for (size_t i = 0; i < n_groups; i++)
 		put_group(&t, o, &groups[i], i);
+	put_notes(&t, notes);
 	thrift_text(&t, 6, o->creator);
 	put_orders(&t, o);
 	thrift_end(&t);

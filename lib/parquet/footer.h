@@ -12,8 +12,18 @@ struct footer_group {
 	struct column_chunk *chunks; /* one for each column */
 };
 
+/* What a file says of itself. */
+struct footer_note {
+	char *key, *value;
+};
+
+struct footer_notes {
+	VEC(struct footer_note) all;
+};
+
 /* Appends the footer, without its length. b->failed tells of a lack of memory. */
 void footer_put(struct buf *b, const struct parquet_options *options,
-		const struct footer_group *groups, size_t n_groups);
+		const struct footer_group *groups, size_t n_groups,
+		const struct footer_notes *notes);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "parquet/column.h"
 #include "parquet/footer.h"
@@ -17,6 +18,7 @@ struct parquet {
 	struct column *columns;
 	uint64_t rows; /* of the group so far */
 	VEC(struct footer_group) groups;
+	struct footer_notes notes;
 };
 
 static int begin(FILE *out, struct parquet *p)
@@ -50,10 +52,31 @@ int parquet_new(FILE *out, const struct parquet_options *options, struct parquet
 	return err;
 }
 
+int parquet_note(struct parquet *p, const char *key, const char *value)
+{
+	struct footer_note note;
+
+	if (VEC_RESERVE(&p->notes.all, 1) < 0)
+		return -ENOMEM;
+	note = (struct footer_note){.key = strdup(key), .value = strdup(value)};
+	if (!note.key || !note.value) {
+		free(note.key);
+		free(note.value);
+		return -ENOMEM;
+	}
+	p->notes.all.items[p->notes.all.count++] = note;
+	return 0;
+}
+
 void parquet_free(struct parquet *p)
 {
 	if (!p)
 		return;
+	for (size_t i = 0; i < p->notes.all.count; i++) {
+		free(p->notes.all.items[i].key);
+		free(p->notes.all.items[i].value);
+	}
+	free(p->notes.all.items);
 	for (size_t i = 0; p->columns && i < p->options.n_columns; i++)
 		column_free(&p->columns[i]);
 	for (size_t i = 0; i < p->groups.count; i++)
@@ -123,7 +146,7 @@ int parquet_finish(struct parquet *p)
 
 	if (err < 0)
 		return err;
-	footer_put(&footer, &p->options, p->groups.items, p->groups.count);
+	footer_put(&footer, &p->options, p->groups.items, p->groups.count, &p->notes);
 	for (unsigned i = 0, len = (unsigned)footer.len; i < 4; i++)
 		buf_put_u8(&footer, (uint8_t)(len >> (8 * i)));
 	buf_put(&footer, magic, sizeof(magic));

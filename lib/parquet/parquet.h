@@ -53,6 +53,9 @@ struct parquet;
 int parquet_new(FILE *out, const struct parquet_options *options, struct parquet **ret_parquet);
 void parquet_free(struct parquet *parquet); /* without finishing the file; NULL is fine */
 
+/* Adds a key and its value to what the file says of itself; copied. 0 or -ENOMEM. */
+int parquet_note(struct parquet *parquet, const char *key, const char *value);
+
 /* Gives the value of a column in the row at hand. Each column is given one, in any order, before
  * parquet_end_row(). A failure is kept for parquet_end_row() to return. */
 void parquet_number(struct parquet *parquet, size_t column, uint64_t value);
