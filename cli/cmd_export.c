@@ -122,6 +122,12 @@ static int check(const struct cmd_export *args)
 	return CMD_USAGE;
 }
 
+/* Whether a format has no place to say what is missing. */
+static bool is_bare(const struct cmd_export_format *format)
+{
+	return format->write == export_folded || format->write == export_tags;
+}
+
 static int cmd_export_write(const struct cmd_export *args, const struct input_open *open)
 {
 	struct output output;
@@ -129,6 +135,8 @@ static int cmd_export_write(const struct cmd_export *args, const struct input_op
 
 	if (status != CMD_DONE)
 		return status;
+	if (is_bare(args->format) && metric_is_of_regions(profile_filter(open->profile)->metric))
+		input_regions_off(open->profile);
 	return output_end(&output, args->format->write(open->profile, output.file));
 }
 

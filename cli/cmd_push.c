@@ -140,6 +140,7 @@ static int send_one(void *arg, const struct input_open *open)
 
 	if (err < 0)
 		return explain(args, err);
+	input_regions_off(open->profile);
 	waiting_done(&args->waiting, profile_tables(open->profile)->recording.id);
 	return CMD_DONE;
 }

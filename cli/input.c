@@ -14,6 +14,7 @@
 #include "input_range.h"
 #include "input_tags.h"
 #include "message.h"
+#include "report/report_header.h"
 #include "sym/late_names.h"
 #include "model/pattern.h"
 #include "base/text.h"
@@ -378,6 +379,16 @@ static void put_guess(const struct profile *profile, const char *name, struct bu
 	text_put_raw(b, "; did you mean '");
 	text_put(b, guess, NULL);
 	text_put_raw(b, "'?");
+}
+
+void input_regions_off(const struct profile *profile)
+{
+	struct buf b = {0};
+
+	report_header_off(profile, "", &b);
+	if (b.len)
+		message("%.*s", (int)b.len, (const char *)b.data);
+	buf_free(&b);
 }
 
 void input_no_function(const struct profile *profile, const char *name)

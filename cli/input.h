@@ -72,6 +72,9 @@ bool input_has_times(enum metric metric, const char *path, struct store_reader *
 /* Whether samples are asked for, as `what` shows alone. CMD_DONE; CMD_USAGE, with a message. */
 int input_only_samples(const struct input *input, const char *what);
 
+/* Says which regions --region-limit took off: for what has no place to say it in. */
+void input_regions_off(const struct profile *profile);
+
 /* Reports that no path goes through a function, and suggests a similar name. */
 void input_no_function(const struct profile *profile, const char *name);
 

@@ -81,6 +81,7 @@ int paraver_write(struct input *input, const char *path)
 		for (unsigned i = 0; i < EXPORT_PARAVER_FILES; i++)
 			files[i] = outputs[i].file;
 		err = export_paraver(open.profile, files);
+		input_regions_off(open.profile);
 	}
 	if (err == -ENODATA) {
 		message("--paraver: neither a sample nor an instance of a region is left");

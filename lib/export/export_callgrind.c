@@ -342,6 +342,8 @@ static void callgrind_head(struct callgrind *c)
 	report_header_event(recording, &c->b);
 	text_put_raw(&c->b, "\ndesc: Quality: ");
 	report_header_quality(c->profile, &c->b);
+	if (metric_is_of_regions(profile_filter(c->profile)->metric))
+		report_header_off(c->profile, "\ndesc: Regions: ", &c->b);
 	text_put_raw(&c->b, "\npositions: line\n");
 	callgrind_event(c);
 	text_printf(&c->b, "summary: %" PRIu64 "\n", samples);

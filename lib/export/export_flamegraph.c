@@ -238,6 +238,8 @@ static void flamegraph_side(struct flamegraph *f, unsigned side)
 	text_put_raw(&f->b, side ? ",\n{" : "\n{");
 	report_header_json(profile, &f->b);
 	report_header_quality(profile, &quality);
+	if (metric_is_of_regions(profile_filter(profile)->metric))
+		report_header_off(profile, "; ", &quality);
 	flamegraph_text(f, "quality_text", &quality);
 	report_header_event(recording, &event);
 	flamegraph_text(f, "event_text", &event);

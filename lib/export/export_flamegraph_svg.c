@@ -210,6 +210,8 @@ static void flame_svg_head(struct flame_svg *s, struct profile *profile)
 	report_header_event(recording, &facts);
 	text_printf(&facts, ", %" PRIu64 " lost; ", recording->lost);
 	report_header_quality(profile, &facts);
+	if (metric_is_of_regions(profile_filter(profile)->metric))
+		report_header_off(profile, "; ", &facts);
 	svg_put_buf(&s->b, &facts);
 	text_put_raw(&s->b, "</text>\n");
 }

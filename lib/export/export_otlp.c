@@ -21,6 +21,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "export/otlp_tables.h"
+#include "report/report_header.h"
 
 #define MOST_ATTRIBUTES 4 /* of a sample */
 
@@ -259,6 +260,25 @@ static int add_attribute(Otlp__Resource *resource, const char *key, const char *
 	return 0;
 }
 
+/* What the amounts of regions lack, if anything. */
+static int put_off(const struct otlp *x, Otlp__Resource *resource)
+{
+	struct buf text = {0};
+	int err = 0;
+
+	report_header_off(x->parts.profile, "", &text);
+	if (text.len) {
+		buf_put_u8(&text, '\0');
+		err = text.failed ? -ENOMEM
+				  : add_attribute(resource, "stackd.regions_off",
+						  (const char *)text.data);
+	}
+	if (text.failed)
+		err = -ENOMEM;
+	buf_free(&text);
+	return err;
+}
+
 static int put_resource(const struct otlp *x, Otlp__ResourceProfiles *of)
 {
 	Otlp__Resource *resource = NEW(Otlp__Resource, OTLP__RESOURCE__INIT);
@@ -271,7 +291,9 @@ static int put_resource(const struct otlp *x, Otlp__ResourceProfiles *of)
 		err = add_attribute(resource, "host.name", x->t->recording.host);
 	if (err == 0)
 		err = add_attribute(resource, "os.type", "linux");
-	return err < 0 ? err : add_attribute(resource, "os.version", x->t->recording.kernel);
+	if (err == 0)
+		err = add_attribute(resource, "os.version", x->t->recording.kernel);
+	return err < 0 ? err : put_off(x, resource);
 }
 
 static int put_scope(Otlp__ScopeProfiles *of)

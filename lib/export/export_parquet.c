@@ -4,9 +4,11 @@
 #include "export/export_parquet.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "parquet/parquet.h"
+#include "report/report_header.h"
 
 struct export_parquet {
 	struct rows *rows;
@@ -81,9 +83,33 @@ int export_parquet_new(FILE *const files[ROWS_TABLES], struct export_parquet **r
 	return err;
 }
 
+/* Says in the file of the samples which regions are not counted to the end. */
+static int put_off(struct export_parquet *x, const struct profile *profile)
+{
+	struct buf text = {0};
+	char key[64];
+	int err = 0;
+
+	snprintf(key, sizeof(key), "stackd.regions_off.%" PRId64,
+		 profile_tables(profile)->recording.id);
+	report_header_off(profile, "", &text);
+	if (text.len) {
+		buf_put_u8(&text, '\0');
+		err = text.failed
+			      ? -ENOMEM
+			      : parquet_note(x->files[ROWS_SAMPLES], key, (const char *)text.data);
+	}
+	if (text.failed)
+		err = -ENOMEM;
+	buf_free(&text);
+	return err;
+}
+
 int export_parquet_add(struct export_parquet *x, struct profile *profile)
 {
-	return rows_add(x->rows, profile);
+	int err = put_off(x, profile);
+
+	return err ? err : rows_add(x->rows, profile);
 }
 
 int export_parquet_finish(struct export_parquet *x, struct rows_counts *ret_counts)

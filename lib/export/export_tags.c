@@ -351,7 +351,7 @@ static int tags_amounts(struct export_tags *x, const struct profile *profile,
 }
 
 /* The values of another metric than samples, and their variances if these are known. */
-static int tags_values(struct export_tags *x, const struct profile *profile)
+static int tags_values(struct export_tags *x, struct profile *profile)
 {
 	size_t n;
 	double *variances;

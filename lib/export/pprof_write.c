@@ -54,6 +54,23 @@ static int64_t pprof_comment(struct pprof_tables *p)
 	return number;
 }
 
+/* What the amounts of regions lack; 0: nothing. */
+static int64_t pprof_off(struct pprof_tables *p)
+{
+	struct buf b = {0};
+	int64_t number = 0;
+
+	report_header_off(p->profile, "", &b);
+	if (b.len) {
+		buf_put_u8(&b, '\0');
+		number = b.failed ? 0 : pprof_tables_string(p, (const char *)b.data);
+	}
+	if (b.failed)
+		p->err = -ENOMEM;
+	buf_free(&b);
+	return number;
+}
+
 static int head(struct pprof_tables *p, FILE *out)
 {
 	const struct store_recording *recording = &p->t->recording;
@@ -61,7 +78,7 @@ static int head(struct pprof_tables *p, FILE *out)
 	const struct pprof_parts *parts = p->parts;
 	Pprof__Profile message = PPROF__PROFILE__INIT;
 	Pprof__ValueType types[PPROF_VALUES_MAX], *type_list[PPROF_VALUES_MAX];
-	int64_t comment;
+	int64_t comments[2];
 
 	for (size_t i = 0; i < parts->n_values; i++) {
 		pprof__value_type__init(&types[i]);
@@ -78,9 +95,10 @@ static int head(struct pprof_tables *p, FILE *out)
 		message.period = (int64_t)(1000000000 / recording->frequency_hz);
 	message.time_nanos = (int64_t)recording->start_unix_ns;
 	message.duration_nanos = (int64_t)(recording->end_ns - recording->start_ns);
-	comment = pprof_comment(p);
-	message.comment = &comment;
-	message.n_comment = 1;
+	comments[0] = pprof_comment(p);
+	comments[1] = pprof_off(p);
+	message.comment = comments;
+	message.n_comment = comments[1] ? 2 : 1;
 	return p->err < 0 ? p->err : pprof_write(&message, &p->scratch, out);
 }
 

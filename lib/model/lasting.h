@@ -13,8 +13,8 @@
  * - A pass's own time is its time without the passes within it.
  * - A sample of a clock stands for CPU time before it. With METRIC_WALL this is the time since the
  *   thread's sample before, less its waits: where all waits are counted, and not sampled, all of
- * it; so samples and waits of a thread add up to the time that it was there, in any range, to the
- *   nanosecond. Where waits are sampled, some of that time were waits that nobody kept, so it is
+ *  *   it; so samples and waits of a thread add up to the time that it was there, in any range, to
+ * the nanosecond. Where waits are sampled, some of that time were waits that nobody kept, so it is
  *   the last of it, as much as the sample's period.
  * - All else is a moment: a sample of an event, an allocation, the bytes of a call, a visit.
  */
@@ -36,9 +36,10 @@ struct span {
 struct lasting {
 	const struct span *spans;
 	size_t n;
-	uint64_t ns;	 /* of all spans; 0: it is a moment */
-	double variance; /* of what the record stands for, by its sampling */
-	bool is_stored;	 /* false: CPU time of a thread without a sample, which no record is of */
+	uint64_t ns;	  /* of all spans; 0: it is a moment */
+	double variance;  /* of what the record stands for, by its sampling */
+	bool is_stored;	  /* false: CPU time of a thread without a sample, which no record is of */
+	bool is_estimate; /* of a region that was taken off (region_rest.h); it is no pass */
 };
 
 typedef int (*lasting_each)(void *arg, const struct store_sample *record,

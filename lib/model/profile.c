@@ -17,6 +17,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "model/pattern.h"
+#include "model/region_rest.h"
 #include "stack/location.h"
 #include "stack/wait_name.h"
 
@@ -76,6 +77,7 @@ void profile_free(struct profile *p)
 	path_suffix_free(p->suffix);
 	reconstruct_free(p->reconstruct);
 	profile_free_sums(p);
+	region_rest_free(p->rest);
 	path_filter_free(p->path_filter);
 	free(p->wanted);
 	heap_release(&p->heap);
@@ -284,6 +286,39 @@ int profile_records_apart(const struct profile *p, profile_each sample, profile_
 	if (!err && (metric->series == SERIES_CPU || metric->has_samples))
 		err = store_reader_samples(p->reader, sample, arg);
 	return err;
+}
+
+int profile_region_rest(struct profile *p, struct region_rest **ret_rest)
+{
+	int err = p->has_rest ? 0 : region_rest_new(p->reader, p->tables, p->names, &p->rest);
+
+	p->has_rest |= !err;
+	*ret_rest = p->rest;
+	return err;
+}
+
+struct own_rest {
+	lasting_each each;
+	void *arg;
+};
+
+static int take_rest(void *arg, const struct store_sample *record, const struct lasting *lasting,
+		     bool is_own)
+{
+	const struct own_rest *own = arg;
+
+	return is_own ? own->each(own->arg, record, lasting) : 0;
+}
+
+int profile_lasting(struct profile *p, enum metric metric, lasting_each each, void *arg)
+{
+	struct own_rest own = {.each = each, .arg = arg};
+	struct region_rest *rest = NULL;
+	int err = lasting_records(p->reader, metric, each, arg);
+
+	if (!err && (metric == METRIC_REGION_TIME || metric == METRIC_REGION_CPU))
+		err = profile_region_rest(p, &rest);
+	return err || !rest ? err : region_rest_records(rest, take_rest, &own);
 }
 
 int profile_records(const struct profile *p,

@@ -111,6 +111,8 @@ enum profile_quality { PROFILE_COMPLETE, PROFILE_RECONSTRUCTED, PROFILE_PARTIAL,
 struct profile_totals {
 	uint64_t samples, weight;		   /* after the filter */
 	uint64_t complete, reconstructed, partial; /* samples, after the filter */
+	uint64_t estimated;			   /* of the weight; see profile_lasting() */
+	double estimated_variance;
 };
 
 /* What a frame tells of a wait, whose leaf says what it was for. */
@@ -160,6 +162,17 @@ uint64_t profile_recorded(const struct profile *profile);
 int profile_records(const struct profile *profile,
 		    int (*each)(void *arg, const struct store_sample *record), void *arg);
 
+/* As lasting_records() of the profile's reader. With METRIC_REGION_TIME and METRIC_REGION_CPU there
+ * are also the estimates of what regions took, as own time, after they were taken off
+ * (region_rest.h). */
+int profile_lasting(struct profile *profile, enum metric metric, lasting_each each, void *arg);
+
+struct region_rest;
+
+/* Finds the regions that were taken off; *ret_rest is NULL if there are none, and else the
+ * profile's. Errors as region_rest_new(). */
+int profile_region_rest(struct profile *profile, struct region_rest **ret_rest);
+
 /* Returns the sum of what views add up, of all entries. */
 uint64_t profile_total(const struct profile *profile);
 
@@ -173,8 +186,8 @@ bool profile_is_filtered(const struct profile *profile);
 /* Whether the filter selects a sample of the reader. */
 bool profile_includes(const struct profile *profile, const struct store_sample *sample);
 
-/* Returns the standard error of profile_total(); negative: the metric is counted, or the recording
- * has none. Reads the reader's records. */
+/* Returns the standard error of profile_total(); negative: the metric is counted, nothing of it is
+ * an estimate, or the recording has none. Reads the reader's records. */
 double profile_error(const struct profile *profile);
 
 /* Like profile_includes(), and returns the sample as the profile has it: completed paths have other

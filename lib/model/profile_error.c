@@ -2,7 +2,7 @@
 /*
  * The standard error of a sampled metric's sum (docs/ALLOC.md). Errors of bytes are series beside
  * the records; their squares add up. A record that stands for n blocks was sampled with probability
- * 1/n, so the square of its error is n (n - 1).
+ * 1/n, so the square of its error is n (n - 1). Of regions, only what is estimated has an error.
  */
 #include <math.h>
 
@@ -46,6 +46,8 @@ double profile_error(const struct profile *profile)
 	struct error_sum sum = {.profile = profile};
 	int err;
 
+	if (profile_totals(profile)->estimated)
+		return sqrt(profile_totals(profile)->estimated_variance);
 	sum.is_count = metric->series == SERIES_ALLOC_OBJECTS;
 	if (!sum.is_count && metric->error == SERIES_CPU)
 		return -1;

@@ -47,6 +47,8 @@ struct profile {
 	struct heap heap;		 /* of a metric of peaks; else zeroed */
 	size_t peak_at;			 /* the next of its parts */
 	struct path_filter *path_filter; /* or NULL */
+	struct region_rest *rest;	 /* NULL: no region was taken off, or nobody has asked */
+	bool has_rest;			 /* somebody has */
 	struct profile_entry *entries;
 	uint32_t n_entries;
 	size_t cap_entries;

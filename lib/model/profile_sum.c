@@ -242,8 +242,14 @@ static int add_part(void *arg, const struct store_sample *record, const struct l
 	err = enter_as(p, s, &s, &at);
 	if (err < 0)
 		return err;
-	p->entries[at].samples++;
+	p->entries[at].samples += !lasting->is_estimate;
 	p->entries[at].weight += s.period;
+	if (lasting->is_estimate && record->period) {
+		const double part = (double)s.period / (double)record->period;
+
+		p->totals.estimated += s.period;
+		p->totals.estimated_variance += part * part * lasting->variance;
+	}
 	return 0;
 }
 
@@ -408,7 +414,7 @@ static int lasting_pass(struct profile *p)
 	int err = begin_pass(p);
 
 	p->recorded = 0;
-	return err ? err : lasting_records(p->reader, p->filter->metric, add_part, p);
+	return err ? err : profile_lasting(p, p->filter->metric, add_part, p);
 }
 
 /* Takes a sample out of the entry that it is in, if any. */

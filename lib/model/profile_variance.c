@@ -104,7 +104,8 @@ bool profile_has_variances(const struct profile *profile)
 	bool has = false;
 	size_t n;
 
-	if (store_reader_sums(profile_reader(profile), &n) || !info->is_sampled)
+	if (store_reader_sums(profile_reader(profile), &n) ||
+	    (!info->is_sampled && !profile_totals(profile)->estimated))
 		return false;
 	if (info->error == SERIES_CPU)
 		return metric == METRIC_CPU || lasting_is(metric) ||
@@ -113,7 +114,7 @@ bool profile_has_variances(const struct profile *profile)
 	return has;
 }
 
-int profile_variances(const struct profile *profile, double *ret_variances)
+int profile_variances(struct profile *profile, double *ret_variances)
 {
 	const enum metric metric = profile_filter(profile)->metric;
 	const struct metric_info *info = metric_info(metric);
@@ -126,7 +127,7 @@ int profile_variances(const struct profile *profile, double *ret_variances)
 	if (err == 0 && (sum.is_count || info->error != SERIES_CPU))
 		err = take_memory(&sum, info);
 	else if (err == 0)
-		err = lasting_records(profile_reader(profile), metric, take_part, &sum);
+		err = profile_lasting(profile, metric, take_part, &sum);
 	for (size_t i = 0; i < n; i++)
 		if (ret_variances[i] < 0)
 			ret_variances[i] = 0;

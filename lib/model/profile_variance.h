@@ -12,6 +12,6 @@ bool profile_has_variances(const struct profile *profile);
 /* Tells the variance of the weight of each of profile_entries(): the square of its standard error,
  * in the metric's unit squared. The filter has no by_cpu. 0, -ENOMEM, or an error of
  * store_reader_records(). */
-int profile_variances(const struct profile *profile, double *ret_variances);
+int profile_variances(struct profile *profile, double *ret_variances);
 
 #endif

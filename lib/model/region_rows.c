@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/int_map.h"
-#include "base/text.h"
+#include "model/region_rest.h"
 #include "stackd_abi.h"
 #include "store/store_reader.h"
 #include "sym/clone_name.h"
@@ -30,6 +30,7 @@ struct maker {
 	struct int_map by_node;	   /* (node, part): index of the path */
 	struct int_map by_symbol;  /* (symbol, part): index of the region */
 	struct int_map threads;	   /* (thread, path) that have been met */
+	struct region_rest *rest;  /* the profile's; NULL: no region was taken off */
 	bool has_clones;
 };
 
@@ -267,20 +268,6 @@ static uint32_t find_clone(const struct maker *m, const struct profile_symbol *s
 	return (uint32_t)rows->regions.count;
 }
 
-/* Returns the length of a function's name in the source, without what clones have. A function
- * within another one (GNU C) is linked with a number: "inner.0". */
-static size_t source_length(const char *name, size_t base)
-{
-	static const char plain[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$";
-	size_t len = strspn(name, plain);
-
-	if (!name[base] && len && name[len] == '.' && name[len + 1] &&
-	    !name[len + 1 + strspn(name + len + 1, "0123456789")])
-		return len;
-	return base;
-}
-
 static struct region_row *region_of(struct maker *m, const struct profile_symbol *symbol,
 				    uint32_t part, uint32_t *ret_index)
 {
@@ -298,7 +285,7 @@ static struct region_row *region_of(struct maker *m, const struct profile_symbol
 	*ret_index = index;
 	if (index < rows->regions.count)
 		return &rows->regions.items[index];
-	name = strndup(symbol->name, source_length(symbol->name, base));
+	name = strndup(symbol->name, region_rest_source_name(symbol->name));
 	if (!name || VEC_RESERVE(&rows->regions, 1)) {
 		free(name);
 		return NULL;
@@ -341,6 +328,8 @@ static void add_figures(struct region_row *row, const struct region_path *path)
 	sum->unknown += f->unknown;
 	sum->total_ns += path->is_within ? 0 : f->total_ns;
 	sum->cpu_ns += path->is_within ? 0 : f->cpu_ns;
+	sum->estimated_ns += path->is_within ? 0 : f->estimated_ns;
+	sum->estimated_variance += path->is_within ? 0 : f->estimated_variance;
 	sum->ended_ns += f->ended_ns;
 	if (f->least_ns < sum->least_ns)
 		sum->least_ns = f->least_ns;
@@ -363,6 +352,71 @@ static void count_threads(struct maker *m)
 	}
 }
 
+/* --- regions that were taken off ------------------------------------------------------------- */
+
+struct estimates {
+	struct maker *maker;
+	struct int_map nodes; /* (caller, function): node of the first path of the region there */
+};
+
+/* Finds the node of the paths of a region with the same callers: passes are at its entry, samples
+ * where they hit. 0 or -ENOMEM. */
+static int unite(struct estimates *e, uint32_t *node)
+{
+	const struct profile_symbol *symbol = symbol_of(e->maker, *node);
+	uint32_t caller = profile_tables(e->maker->profile)->nodes[*node].parent;
+
+	return symbol ? int_map_enter_wide(&e->nodes, symbol->number, caller, *node, node)
+		      : -ENOMEM;
+}
+
+/* Adds a sample that has a region on its path which is not counted any more. */
+static int add_estimate(void *arg, const struct store_sample *record, const struct lasting *lasting,
+			bool is_own)
+{
+	struct estimates *e = arg;
+	struct maker *m = e->maker;
+	struct region_path *path = NULL;
+	struct region_figures *f;
+	struct store_sample shown;
+	uint32_t thread;
+	double part;
+
+	if (!profile_part(m->profile, record, lasting, &shown))
+		return 0;
+	if (!unite(e, &shown.node))
+		path = path_of(m, &shown);
+	if (!path || int_map_enter_wide(&m->threads, (uint64_t)(path - m->rows->paths.items),
+					record->thread, 0, &thread))
+		return -ENOMEM;
+	f = &path->figures;
+	part = record->period ? (double)shown.period / (double)record->period : 1;
+	f->total_ns += shown.period;
+	f->cpu_ns += shown.period;
+	f->own_ns += is_own ? shown.period : 0;
+	f->estimated_ns += shown.period;
+	f->estimated_variance += part * part * lasting->variance;
+	return 0;
+}
+
+/* Estimates what regions took after they were taken off, by samples of a clock. */
+static int estimate(struct maker *m)
+{
+	struct estimates e = {.maker = m};
+	int err = profile_region_rest(m->profile, &m->rest);
+
+	for (size_t i = 0; i < m->rows->paths.count && m->rest && !err; i++) {
+		uint32_t node = m->rows->paths.items[i].node;
+
+		err = unite(&e, &node);
+	}
+	m->rows->is_estimated = region_rest_is_estimated(m->rest);
+	if (m->rest && !err)
+		err = region_rest_records(m->rest, add_estimate, &e);
+	int_map_fini(&e.nodes);
+	return err;
+}
+
 static int make_regions(struct maker *m)
 {
 	struct region_rows *rows = m->rows;
@@ -377,158 +431,13 @@ static int make_regions(struct maker *m)
 	count_threads(m);
 	for (size_t i = 0; i < rows->paths.count; i++) {
 		struct region_path *path = &rows->paths.items[i];
+		struct region_row *row = &rows->regions.items[path->region];
 
 		path->is_within = is_within(m, path);
-		add_figures(&rows->regions.items[path->region], path);
+		add_figures(row, path);
+		row->is_off |= region_rest_is_off(m->rest, symbol_of(m, path->node));
 	}
 	return 0;
-}
-
-/* --- regions that were taken off ------------------------------------------------------------- */
-
-/* Whether the name in the counter of a region that was taken off is FUNC@FILE. */
-static bool is_off_name(const char *off, const char *function, const char *object)
-{
-	char name[STORE_REGION_OFF_NAME + 1];
-
-	snprintf(name, sizeof(name), "%s@%s", function, text_basename(object));
-	return !strcmp(off, name);
-}
-
-/* Whether a counter says that a region was taken off. It has the name that the function was found
- * by: that of a clone, or of the source. A name that namesakes share is of those that had no pass
- * later. */
-static bool is_of_row(const struct store_counter *of, const struct region_row *row)
-{
-	const struct profile_symbol *symbol = row->symbol;
-	const size_t len = strlen(STORE_REGION_OFF);
-	const char *counter = of->name + len;
-
-	if (strncmp(of->name, STORE_REGION_OFF, len) != 0)
-		return false;
-	return is_off_name(counter, symbol->name, symbol->object) ||
-	       is_off_name(counter, row->name, symbol->object) ||
-	       (row->last_ns <= of->value &&
-		is_off_name(counter, profile_symbol_plain(symbol), symbol->object));
-}
-
-static bool find_off(struct maker *m)
-{
-	const struct store_tables *tables = profile_tables(m->profile);
-	bool is_any = false;
-
-	for (size_t i = 0; i < m->rows->regions.count; i++) {
-		struct region_row *row = &m->rows->regions.items[i];
-
-		for (uint32_t k = 0; k < tables->n_counters && !row->is_off; k++)
-			row->is_off = is_of_row(&tables->counters[k], row);
-		is_any |= row->is_off;
-	}
-	return is_any;
-}
-
-/* A region on a path that was taken off, and the next one. */
-struct off_region {
-	uint32_t row;
-	uint32_t next;	   /* index + 1; 0: there is none */
-	bool is_innermost; /* of all regions on the path, also those that are still counted */
-};
-
-struct rest {
-	struct maker *maker;
-	struct int_map first; /* (node, part): index + 1 in `off`; 0: no region was taken off */
-	VEC(struct off_region) off;
-};
-
-/* Whether a list of regions has a row. */
-static bool has_row(const struct rest *rest, uint32_t at, uint32_t row)
-{
-	for (; at; at = rest->off.items[at - 1].next) {
-		if (rest->off.items[at - 1].row == row)
-			return true;
-	}
-	return false;
-}
-
-/* Lists the regions on a path that were taken off, each once. */
-static int list_off(struct rest *rest, uint32_t node, uint32_t part, uint32_t *ret_first)
-{
-	struct maker *m = rest->maker;
-	const struct store_tables *tables = profile_tables(m->profile);
-	bool is_innermost = true;
-	uint32_t first = 0;
-
-	for (; node; node = tables->nodes[node].parent) {
-		const struct profile_symbol *symbol = symbol_of(m, node);
-		uint32_t row = symbol ? int_map_find_wide(&m->by_symbol, symbol->number, part)
-				      : INT_MAP_NONE;
-
-		if (row == INT_MAP_NONE)
-			continue;
-		if (m->rows->regions.items[row].is_off && !has_row(rest, first, row)) {
-			if (VEC_RESERVE(&rest->off, 1))
-				return -ENOMEM;
-			rest->off.items[rest->off.count++] = (struct off_region){
-				.row = row, .next = first, .is_innermost = is_innermost};
-			first = (uint32_t)rest->off.count;
-		}
-		is_innermost = false;
-	}
-	*ret_first = first;
-	return 0;
-}
-
-/* Adds a sample to a region, whose passes were counted up to the last one. */
-static void add_estimate(struct region_row *row, const struct store_sample *record, bool is_own)
-{
-	struct region_figures *f = &row->figures;
-
-	if (record->time_ns <= row->last_ns)
-		return;
-	f->total_ns += record->period;
-	f->cpu_ns += record->period;
-	f->own_ns += is_own ? record->period : 0;
-	f->estimated_ns += record->period;
-	f->estimated_variance += (double)record->period * (double)record->period;
-}
-
-static int add_rest(void *arg, const struct store_sample *record)
-{
-	struct rest *rest = arg;
-	struct maker *m = rest->maker;
-	struct store_sample shown;
-	uint32_t part, at;
-	int err = 0;
-
-	if (!profile_sample(m->profile, record, &shown))
-		return 0;
-	part = m->parts ? m->parts->part_of(m->parts->arg, shown.thread, shown.cpu) : 0;
-	at = int_map_find_wide(&rest->first, shown.node, part);
-	if (at == INT_MAP_NONE) {
-		err = list_off(rest, shown.node, part, &at);
-		if (!err)
-			err = int_map_enter_wide(&rest->first, shown.node, part, at, &at);
-	}
-	for (; at && !err; at = rest->off.items[at - 1].next) {
-		const struct off_region *off = &rest->off.items[at - 1];
-
-		add_estimate(&m->rows->regions.items[off->row], record, off->is_innermost);
-	}
-	return err;
-}
-
-/* Estimates what regions took after they were taken off, by samples of a clock. */
-static int estimate_rests(struct maker *m)
-{
-	struct rest rest = {.maker = m};
-	int err = 0;
-
-	m->rows->is_estimated = store_is_timed(&profile_tables(m->profile)->recording);
-	if (find_off(m) && m->rows->is_estimated)
-		err = store_reader_records(profile_reader(m->profile), SERIES_CPU, add_rest, &rest);
-	int_map_fini(&rest.first);
-	free(rest.off.items);
-	return err;
 }
 
 /* --- order ----------------------------------------------------------------------------------- */
@@ -583,9 +492,9 @@ int region_rows_make(struct profile *profile, const struct region_parts *parts,
 	*ret_rows = (struct region_rows){0};
 	err = read_series(&m);
 	if (!err)
-		err = make_regions(&m);
+		err = estimate(&m);
 	if (!err)
-		err = estimate_rests(&m);
+		err = make_regions(&m);
 	if (!err)
 		sort(ret_rows);
 	free(m.nested.items);

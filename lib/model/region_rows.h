@@ -10,9 +10,8 @@
  * a visit, with its bytes and its whole duration, in the range that it ended in. So what ranges
  * have adds up to what all of the recording has.
  *
- * A region that was taken off (--region-limit) has an estimate of its times after its last pass, by
- * the samples with it on their path. Of nested regions each has the sample in its total and CPU
- * time, and the innermost one alone in its own time.
+ * A region that was taken off (--region-limit) has estimates of its times since then
+ * (region_rest.h), with each of its paths.
  */
 #ifndef MODEL_REGION_ROWS_H
 #define MODEL_REGION_ROWS_H
@@ -26,8 +25,7 @@
 struct region_figures {
 	uint64_t visits;
 	uint64_t left; /* of these, passes that did not return */
-	/* Of a region that was taken off (--region-limit): how much of total_ns and cpu_ns is an
-	 * estimate, by the samples after its last pass. */
+	/* How much of total_ns and cpu_ns is an estimate (region_rest.h). */
 	uint64_t estimated_ns;
 	double estimated_variance;
 	uint64_t total_ns, own_ns, cpu_ns; /* of wall time, with and without instances within; of

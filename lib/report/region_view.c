@@ -281,6 +281,18 @@ static double error_of(const struct region_figures *f)
 	return sqrt(f->estimated_variance);
 }
 
+/* Says of a path how much of its time is an estimate. */
+static void put_estimate(const struct region_figures *f, struct buf *b)
+{
+	char ns[METRIC_AMOUNT_MAX], error[METRIC_AMOUNT_MAX];
+
+	if (f->estimated_ns)
+		text_printf(
+			b, "  (%s +- %s is estimated)",
+			metric_number(METRIC_REGION_TIME, f->estimated_ns, ns),
+			metric_number(METRIC_REGION_TIME, (uint64_t)(error_of(f) + 0.5), error));
+}
+
 /* Says of a region that was taken off how much of its time is an estimate. */
 static void put_off(const struct profile *profile, const struct region_rows *rows,
 		    const struct region_row *row, struct buf *b)
@@ -290,11 +302,14 @@ static void put_off(const struct profile *profile, const struct region_rows *row
 
 	if (!row->is_off)
 		return;
-	text_printf(b, "  (counted until %.1f s; ",
-		    row->last_ns > start ? (double)(row->last_ns - start) / 1e9 : 0.0);
+	if (row->last_ns)
+		text_printf(b, "  (counted until %.1f s; ",
+			    row->last_ns > start ? (double)(row->last_ns - start) / 1e9 : 0.0);
+	else
+		text_put_raw(b, "  (not counted; ");
 	if (rows->is_estimated)
 		text_printf(b,
-			    "%s +- %s of the time is estimated from samples after that; later "
+			    "%s +- %s of the time is estimated from samples since then; later "
 			    "visits are not counted)",
 			    metric_number(METRIC_REGION_TIME, row->figures.estimated_ns, ns),
 			    metric_number(METRIC_REGION_TIME,
@@ -318,9 +333,10 @@ static int write_region(struct profile *profile, const struct region_rows *rows,
 	for (uint32_t i = row->first; !err && i < row->first + row->count; i++) {
 		const struct region_path *path = &rows->paths.items[i];
 
-		put_figures(profile, &path->figures, path->n_threads, false, &columns, b);
+		put_figures(profile, &path->figures, path->n_threads, row->is_off, &columns, b);
 		text_put_raw(b, "  ");
 		put_callers(profile, path, b, put_text_name);
+		put_estimate(&path->figures, b);
 		err = write_row(b, options, out);
 	}
 	return err;
@@ -435,7 +451,7 @@ static int json_region(struct profile *profile, const struct view *v, const stru
 
 		text_put_raw(b, i ? ",\n{" : "\n{");
 		json_figures(profile, &path->figures, path->n_threads, b);
-		json_estimate(&path->figures, true, b);
+		json_estimate(&path->figures, !row->is_off || rows->is_estimated, b);
 		text_put_raw(b, ",\"callers\":[");
 		put_callers(profile, path, b, put_json_name);
 		text_put_raw(b, "]}");

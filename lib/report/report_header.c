@@ -208,6 +208,9 @@ static void metric_line(struct report_header *h, const struct profile *profile)
 	if (error >= 0)
 		text_printf(&h->row, ", standard error %s",
 			    metric_number(metric, (uint64_t)(error + 0.5), amount));
+	if (profile_totals(profile)->estimated)
+		text_printf(&h->row, " (%s is estimated)",
+			    metric_number(metric, profile_totals(profile)->estimated, amount));
 	report_header_line(h);
 }
 
@@ -253,12 +256,6 @@ static void machine_line(struct report_header *h, const struct store_recording *
 	report_header_line(h);
 }
 
-static bool is_of_regions(enum metric metric)
-{
-	return !strncmp(metric_info(metric)->name, "region.", 7) ||
-	       !strncmp(metric_info(metric)->name, "mpi.", 4);
-}
-
 /* Returns what a counter says of a region that was taken off: its name, and until when in the
  * recording it was counted, in seconds; 0: never; negative: there are several recordings. NULL: it
  * is another counter. */
@@ -275,24 +272,61 @@ static const char *off_region(const struct store_tables *tables, uint32_t i, dou
 	return tables->counters[i].name + len;
 }
 
-/* Says which regions the amounts lack a part of. */
-static void off_lines(struct report_header *h, const struct profile *profile)
+/* What is missing, or estimated, of regions that were taken off. */
+static const char *off_rest(const struct store_tables *tables)
+{
+	return store_is_timed(&tables->recording)
+		       ? "later CPU time of regions is estimated from samples, or is in the time "
+			 "of a counted region around them; later waits, visits and bytes are missing"
+		       : "their later time, visits and bytes are missing, since samples are of no "
+			 "clock";
+}
+
+void report_header_off(const struct profile *profile, const char *before, struct buf *b)
 {
 	const struct store_tables *tables = profile_tables(profile);
+	bool is_any = false;
 
 	for (uint32_t i = 0; i < tables->n_counters; i++) {
 		double until;
 		const char *name = off_region(tables, i, &until);
 
-		if (!name || !is_of_regions(profile_filter(profile)->metric))
+		if (!name)
 			continue;
+		text_put_raw(b, is_any ? ", " : before);
+		if (!is_any)
+			text_put_raw(b, "counted for a part of the time (--region-limit): ");
+		text_put(b, name, NULL);
+		if (until > 0)
+			text_printf(b, " until %.1f s", until);
+		else if (!(until < 0))
+			text_put_raw(b, " never");
+		is_any = true;
+	}
+	if (is_any) {
+		text_put_raw(b, "; ");
+		text_put_raw(b, off_rest(tables));
+	}
+}
+
+/* Says which regions the amounts lack a part of. */
+static void off_lines(struct report_header *h, const struct profile *profile)
+{
+	const struct store_tables *tables = profile_tables(profile);
+	bool is_any = false;
+
+	for (uint32_t i = 0; i < tables->n_counters; i++) {
+		double until;
+		const char *name = off_region(tables, i, &until);
+
+		if (!name || !metric_is_of_regions(profile_filter(profile)->metric))
+			continue;
+		is_any = true;
 		text_put_raw(&h->row, "# note: ");
 		text_put_name(&h->row, name, h->options->utf8);
 		if (until > 0)
 			text_printf(&h->row,
-				    " was counted until %.1f s, then sampled (--region-limit): its "
-				    "amounts are of the passes until then, but for the times of "
-				    "--view regions",
+				    " was counted until %.1f s, then sampled (--region-limit)",
 				    until);
 		else if (until < 0)
 			text_put_raw(&h->row, " was counted for a part of the time, then sampled "
@@ -301,6 +335,8 @@ static void off_lines(struct report_header *h, const struct profile *profile)
 			text_put_raw(&h->row, " was not counted, but sampled (--region-limit)");
 		report_header_line(h);
 	}
+	if (is_any)
+		field(h, "note", off_rest(tables));
 }
 
 static void off_json(const struct profile *profile, struct buf *b)
@@ -308,7 +344,7 @@ static void off_json(const struct profile *profile, struct buf *b)
 	const struct store_tables *tables = profile_tables(profile);
 	const char *before = "";
 
-	if (!is_of_regions(profile_filter(profile)->metric))
+	if (!metric_is_of_regions(profile_filter(profile)->metric))
 		return;
 	text_put_raw(b, ",\"regions_off\":[");
 	for (uint32_t i = 0; i < tables->n_counters; i++) {
@@ -322,7 +358,7 @@ static void off_json(const struct profile *profile, struct buf *b)
 		text_printf(b, ",\"counted_until_s\":%.3f}", until);
 		before = ",";
 	}
-	text_put_raw(b, "]");
+	text_printf(b, "],\"estimated\":%" PRIu64, profile_totals(profile)->estimated);
 }
 
 int report_header_text(const struct profile *profile, const struct report_options *options,
@@ -381,12 +417,15 @@ void report_header_json(const struct profile *profile, struct buf *b)
 		    recording->start_unix_ns, duration(recording),
 		    recording->finished ? "true" : "false");
 	if (profile_filter(profile)->metric != METRIC_CPU)
-		text_printf(
-			b, ",\"metric\":\"%s\",\"unit\":\"%s\",\"counted\":%s,\"amount\":%" PRIu64,
-			metric_info(profile_filter(profile)->metric)->name,
-			metric_unit_name(profile_filter(profile)->metric),
-			metric_info(profile_filter(profile)->metric)->is_sampled ? "false" : "true",
-			profile_total(profile));
+		text_printf(b,
+			    ",\"metric\":\"%s\",\"unit\":\"%s\",\"counted\":%s,\"amount\":%" PRIu64,
+			    metric_info(profile_filter(profile)->metric)->name,
+			    metric_unit_name(profile_filter(profile)->metric),
+			    metric_info(profile_filter(profile)->metric)->is_sampled ||
+					    profile_totals(profile)->estimated
+				    ? "false"
+				    : "true",
+			    profile_total(profile));
 	if (profile_filter(profile)->metric != METRIC_CPU && profile_error(profile) >= 0)
 		text_printf(b, ",\"standard_error\":%.0f", profile_error(profile));
 	off_json(profile, b);

@@ -27,6 +27,10 @@ void report_header_reasons(const struct profile *profile, uint64_t *ret_samples,
 bool report_header_counter(const struct store_tables *tables, const char *name,
 			   uint64_t *ret_value);
 
+/* Appends which regions --region-limit took off, until when each was counted, and what is missing
+ * or estimated since then, as one sentence behind `before`. Nothing if there are none. */
+void report_header_off(const struct profile *profile, const char *before, struct buf *b);
+
 /* Appends what triggered samples: "cpu-clock at 997 Hz", "cycles every 1000000". */
 void report_header_event(const struct store_recording *recording, struct buf *b);
 

@@ -41,7 +41,7 @@ struct timeline_sample {
 	uint64_t amount;
 	uint32_t path;
 	bool is_moment;
-	bool is_first; /* of its record's parts */
+	bool is_first; /* of its record's parts; of an estimate, which is no record, none is */
 };
 
 /* A wait, which the timeline of samples has as a gap. */
@@ -167,7 +167,8 @@ static int take_parts(struct timeline_maker *m, const struct store_sample *recor
 static int take(void *arg, const struct store_sample *record, const struct lasting *lasting)
 {
 	struct timeline_maker *m = arg;
-	struct timeline_sample kept = {.is_first = true, .is_moment = !lasting->ns};
+	struct timeline_sample kept = {.is_first = !lasting->is_estimate,
+				       .is_moment = !lasting->ns};
 	struct store_sample s;
 	int err;
 
@@ -627,7 +628,7 @@ int timeline_new(struct profile *profile, const struct timeline_options *options
 	if (m.result)
 		m.result->metric = profile_filter(profile)->metric;
 	if (m.result && m.lanes)
-		err = lasting_records(profile_reader(profile), m.result->metric, take, &m);
+		err = profile_lasting(profile, m.result->metric, take, &m);
 	if (err == 0)
 		err = timeline_all(&m, options);
 	if (err == 0)

@@ -63,6 +63,8 @@ static void title_lines(struct timeline_svg *s, struct profile *profile)
 	timeline_threshold(&b, s->timeline);
 	text_put_raw(&b, "; callers above what they call; hatched: mostly reconstructed; ");
 	report_header_quality(profile, &b);
+	if (metric_is_of_regions(s->timeline->metric))
+		report_header_off(profile, "; ", &b);
 	svg_put_buf(&s->b, &b);
 	text_put_raw(&s->b, "</text>\n");
 }

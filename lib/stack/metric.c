@@ -134,6 +134,12 @@ enum metric metric_summed(enum metric metric)
 	return metric;
 }
 
+bool metric_is_of_regions(enum metric metric)
+{
+	return !strncmp(metrics[metric].name, "region.", 7) ||
+	       !strncmp(metrics[metric].name, "mpi.", 4);
+}
+
 const char *metric_unit_name(enum metric metric)
 {
 	switch (metrics[metric].unit) {

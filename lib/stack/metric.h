@@ -130,6 +130,9 @@ const struct metric_info *metric_info(enum metric metric);
  * itself if it counts none. */
 enum metric metric_summed(enum metric metric);
 
+/* Returns whether a metric is of passes through regions, or of calls of MPI, which are regions. */
+bool metric_is_of_regions(enum metric metric);
+
 /* Returns the name of a metric's unit as JSON and pprof have it: "nanoseconds", "bytes", "count".
  */
 const char *metric_unit_name(enum metric metric);

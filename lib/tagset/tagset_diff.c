@@ -161,8 +161,6 @@ static void row_finish(const struct tagset_diff *diff, struct tagset_diff_row *r
 				    : row->variance[side] * diff->scale[side] * diff->scale[side];
 	}
 	row->change = value[1] - value[0];
-	if (!metric_info(diff->ask.metric)->is_sampled)
-		variance = 0;
 	row->error = TAGSET_DIFF_95 * sqrt(variance);
 	if (is_cpu && diff->ask.is_share)
 		row->p = share_likelihood(diff, row->records);
@@ -325,7 +323,7 @@ static bool part_of(const struct tagset_diff_sum *sum, const struct tagset_sampl
 			? sample->count
 			: sample->weight;
 	part.records[sample->side] = part.total[sample->side] ? sample->count : 0;
-	if (!diff->has_variances && count > 0)
+	if (!diff->has_variances && count > 0 && metric_info(diff->ask.metric)->is_sampled)
 		part.variance[sample->side] =
 			is_cpu && !diff->has_periods ? count : weight * weight / count;
 	*ret_part = part;
@@ -357,7 +355,10 @@ static void look(struct tagset_diff_sum *sum)
 		if (strcmp(metric, TAGSET_CPU) == 0 && !samples[i].weight)
 			lacks_periods = true;
 	}
-	diff->has_variances = has_variances[0] && has_variances[1];
+	/* What is counted has none, but for estimates. */
+	diff->has_variances = metric_info(diff->ask.metric)->is_sampled
+				      ? has_variances[0] && has_variances[1]
+				      : has_variances[0] || has_variances[1];
 	diff->has_periods = !lacks_periods;
 	diff->is_timed = diff->has_periods && tagset_is_timed(sum->set);
 }

@@ -16,7 +16,8 @@
  *   and the change is held against the normal distribution. Blocks that were all sampled have
  *   none: what differs there did differ. Where there are no variances, in sums of a server's
  *   database, the records are taken to be of about equal size.
- * - Regions are counted one by one, without an error of sampling.
+ * - Regions are counted one by one, without an error of sampling, but for what is estimated of
+ * those that were taken off (--region-limit): that has variances in the export as well.
  */
 #ifndef TAGSET_TAGSET_DIFF_H
 #define TAGSET_TAGSET_DIFF_H
@@ -62,7 +63,7 @@ struct tagset_diff {
 	uint64_t amount[2];  /* in all: the metric's sum, of samples that of their periods */
 	uint64_t records[2]; /* how many there are */
 	double variance[2];  /* of the amounts */
-	bool has_variances;  /* both sides have those of their sums, rather than estimates */
+	bool has_variances;  /* both sides (of what is counted: one) have those of their sums */
 	bool is_timed;	     /* samples are of a clock: their periods are nanoseconds */
 	bool has_periods;    /* else samples have none, and their number is compared */
 	double scale[2];     /* by which amounts are multiplied to what is compared */

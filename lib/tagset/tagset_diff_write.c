@@ -91,6 +91,12 @@ static struct diff_unit unit_of(const struct tagset_diff *diff)
 	return units[i];
 }
 
+/* Whether changes have an error of sampling. */
+static bool has_errors(const struct tagset_diff *diff)
+{
+	return metric_info(diff->ask.metric)->is_sampled || diff->has_variances;
+}
+
 /* Names what is compared: "CPU time", "samples", "alloc.bytes". */
 static const char *what_of(const struct tagset_diff *diff)
 {
@@ -137,7 +143,7 @@ static void text_header(struct tagset_diff_writer *w)
 		text_printf(&w->line, "# %s%s%s%s%s; ", what_of(diff), *unit.name ? " in " : "",
 			    unit.name, w->options->per ? " per " : "",
 			    w->options->per ? w->options->per : "");
-	text_put_raw(&w->line, metric_info(diff->ask.metric)->is_sampled
+	text_put_raw(&w->line, has_errors(diff)
 				       ? "+/- is the sampling error (95 %); ~ marks a change "
 					 "within noise\n"
 				       : "they are counted, without a sampling error; ~ marks "
@@ -234,7 +240,7 @@ int tagset_diff_write_text(const struct tagset *set, const struct tagset_diff *d
 			hidden++;
 	}
 	text_printf(&w.line, "# %u of %u rows changed%s", significant, diff->n,
-		    metric_info(diff->ask.metric)->is_sampled ? " beyond noise" : "");
+		    has_errors(diff) ? " beyond noise" : "");
 	if (hidden)
 		text_printf(&w.line, "; %u rows are not shown (--percent-limit, --significant)",
 			    hidden);

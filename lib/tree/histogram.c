@@ -163,7 +163,7 @@ int histogram_make(const struct partition *partition, uint32_t n_bins,
 		h.bins[i].symbol = UINT32_MAX;
 	span(&pass, n_bins);
 	if (h.bins)
-		err = lasting_records(profile_reader(partition->profile),
+		err = profile_lasting(partition->profile,
 				      profile_filter(partition->profile)->metric, histogram_add,
 				      &pass);
 	if (err == 0)

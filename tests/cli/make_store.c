@@ -526,8 +526,8 @@ static void make_unmatched(struct maker *m)
 		      203 + 100 * i, WAKER_OF_THREAD(21));
 }
 
-/* Regions within others that were taken off, one of them a clone, and one that is still counted. A
- * sample stands for 1 ms. */
+/* Regions within others that were taken off, one of them a clone, one that is still counted, and
+ * one that never was. A sample stands for 1 ms. */
 static void make_off(struct maker *m)
 {
 	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog");
@@ -538,11 +538,12 @@ static void make_off(struct maker *m)
 	uint32_t again = node(m, inner, outer_at);
 	uint32_t kept = node(m, outer, function(m, prog, 0x1310, "kept"));
 	uint32_t turn = node(m, in_main, function(m, prog, 0x1410, "turn.constprop.0"));
+	uint32_t never = node(m, in_main, function(m, prog, 0x1510, "never"));
 	uint32_t of = thread(m, 20, "prog");
 	const struct {
 		uint32_t leaf, ms, count;
 	} rest[] = {{inner, 350, 16}, {inner, 450, 1}, {inner, 600, 2}, {outer, 610, 3},
-		    {again, 620, 4},  {kept, 700, 5},  {turn, 710, 6}};
+		    {again, 620, 4},  {kept, 700, 5},  {turn, 710, 6},	{never, 50, 2}};
 
 	timed(m, SERIES_REGION_TIME, of, turn, 100, 10000000);
 	timed(m, SERIES_REGION_TIME, of, inner, 400, 100000000);
@@ -553,8 +554,9 @@ static void make_off(struct maker *m)
 		for (uint32_t k = 0; k < rest[i].count; k++)
 			timed(m, SERIES_CPU, of, rest[i].leaf, rest[i].ms, 1000000);
 	}
-	keep(m, store_writer_counter(m->writer, "regions_taken_off", 3));
+	keep(m, store_writer_counter(m->writer, "regions_taken_off", 4));
 	keep(m, store_writer_counter(m->writer, "region_off.inner@prog", 1401000000));
+	keep(m, store_writer_counter(m->writer, "region_off.never@prog", 0));
 	keep(m, store_writer_counter(m->writer, "region_off.outer@prog", 1501000000));
 	keep(m, store_writer_counter(m->writer, "region_off.turn@prog", 1101000000));
 }

@@ -200,8 +200,11 @@ for event in cpu-clock cycles; do
     python3 - "$tmp/out" $event <<'END' || fail "off: JSON of $event"
 import json, sys
 rows = {row["name"]: row for row in json.load(open(sys.argv[1], encoding="utf-8"))["regions"]}
-counted = {"outer": (300, 200), "inner": (100, 100), "kept": (10, 10), "turn": (10, 10)}  # total, own: ms
-rest = {"outer": (14, 7), "inner": (7, 3), "kept": (0, 0), "turn": (6, 6)}
+counted = {"outer": (300, 200), "inner": (100, 100), "kept": (10, 10), "turn": (10, 10), "never": (0, 0)}  # total, own: ms
+# At 0.45 s inner runs within a pass of outer that is counted, whose own time it is.
+rest = {"outer": (14, 7), "inner": (7, 2), "kept": (0, 0), "turn": (6, 6), "never": (2, 2)}
+if sys.argv[2] != "cpu-clock":
+    del counted["never"]
 assert rows.keys() == counted.keys(), rows
 for name, row in rows.items():
     is_known = sys.argv[2] == "cpu-clock" or name == "kept"
@@ -212,6 +215,11 @@ for name, row in rows.items():
     assert row["estimated_ns"] == (total * 1000000 if is_known else None), row
     error = round(total ** 0.5 * 1000000) if is_known else None
     assert row["estimated_error_ns"] == error, row
+    for key in ("total_ns", "own_ns", "cpu_ns", "estimated_ns"):
+        parts = [path[key] for path in row["paths"] if "outer" not in path["callers"] or name != "outer"]
+        if key == "own_ns":
+            parts = [path[key] for path in row["paths"]]
+        assert sum(parts) == row[key] if is_known else row[key] is None or sum(parts) == row[key], (key, row)
 END
     expect 0 "$stackctl" report -i "$tmp/off-$event.db" --view regions
     if [ $event = cycles ]; then
@@ -219,10 +227,67 @@ END
         shows '(counted until 0.5 s; no estimate of the rest: the samples are of no clock)'
         if grep -q 'is estimated' "$tmp/out"; then fail 'off: an estimate without a clock'; fi
     else
-        shows '(counted until 0.5 s; 14.000 ms +- 3.742 ms of the time is estimated from samples after that; later visits'
+        shows '(counted until 0.5 s; 14.000 ms +- 3.742 ms of the time is estimated from samples since then; later visits'
         shows '(counted until 0.1 s; 6.000 ms +- 2.449 ms of the time is estimated'
+        shows '0+   4.000 ms   4.000 ms   4.000 ms'
+        shows '0+   2.000 ms'
+        shows '(not counted; 2.000 ms +- 1.414 ms of the time is estimated'
+        shows 'main;outer;inner  (4.000 ms +- 2.000 ms is estimated)'
     fi
 done
+# Trees and exports have the same own times, which are exact but for 17 samples.
+off=$tmp/off-cpu-clock.db
+own="prog;main;outer 203000000
+prog;main;outer;inner 102000000
+prog;main;outer;inner;outer 4000000
+prog;main;outer;kept 10000000
+prog;main;never 2000000
+prog;main;turn.constprop.0 16000000"
+expect 0 "$stackctl" export --folded --metric region.time -i "$off"
+[ "$(sort "$tmp/out")" = "$(sort <<<"$own")" ] || fail "off: folded: $(cat "$tmp/out")"
+grep -q '^stackctl: counted for a part of the time (--region-limit): inner@prog until 0.4 s, ' "$tmp/err" ||
+    fail "off: folded: $(cat "$tmp/err")"
+expect 0 "$stackctl" report -i "$off" --metric region.time
+metric=region.time has '^# metric: region.time, 337.000 ms, standard error 4.123 ms (17.000 ms is estimated)$' report
+metric=region.time has '^# instances: 4$' report
+metric=region.time has '^# note: outer@prog was counted until 0.5 s, then sampled (--region-limit)$' report
+metric=region.time has '^# note: never@prog was not counted, but sampled (--region-limit)$' report
+metric=region.time has '^# note: later CPU time of regions is estimated from samples' report
+expect 0 "$stackctl" report -i "$off" --metric region.visits
+metric=region.visits has '^# metric: region.visits, 4 instances$' report
+metric=region.visits has ' later waits, visits and bytes are missing$' report
+# Ranges add up to the whole.
+total=0
+for range in 0..0.45 0.45..0.6 0.6..0.62 0.62..0.8; do
+    expect 0 "$stackctl" report -i "$off" --metric region.time --from "${range%..*}" --to "${range#*..}" --json
+    part=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["amount"])' "$tmp/out")
+    total=$((total + part))
+done
+[ $total = 337000000 ] || fail "off: ranges add up to $total"
+# Its error is that of the estimates.
+expect 0 "$stackctl" diff --metric region.time --json "$off" "$off"
+python3 - "$tmp/out" <<'END' || fail "off: diff"
+import json, sys
+rows = {row["function"]: row for row in json.load(open(sys.argv[1], encoding="utf-8"))["rows"]}
+for name, samples in {"outer": 9 + 4 - 4, "kept": 0, "turn.constprop.0": 6}.items():
+    assert abs(rows[name]["error"] - 1.959964 * (2 * samples) ** 0.5 * 1e6) < 1e4, (name, rows[name])
+END
+# What has a head says it there.
+for format in pprof callgrind; do
+    expect 0 "$stackctl" export --$format --metric region.time -i "$off" -o "$tmp/off.$format"
+    grep -aq 'counted for a part of the time (--region-limit): inner@prog until 0.4 s, never@prog never, outer' \
+        "$tmp/off.$format" || fail "off: $format"
+done
+expect 0 "$stackctl" export --parquet "$tmp/off.parquet" -i "$off"
+for part in stackd.regions_off.1 'counted for a part of the time (--region-limit): inner@prog until 0.4 s'; do
+    grep -aqF "$part" "$tmp/off.parquet/samples.parquet" || fail "off: Parquet"
+done
+for page in svg html; do
+    expect 0 "$stackctl" flamegraph --metric region.time -i "$off" -o "$tmp/off.$page"
+    grep -q 'counted for a part of the time (--region-limit): inner@prog' "$tmp/off.$page" || fail "off: $page"
+done
+expect 0 "$stackctl" export --folded --metric region.time -i "$tmp/off-cycles.db"
+grep -q ' their later time, visits and bytes are missing' "$tmp/err" || fail "off: $(cat "$tmp/err")"
 
 # A row of a timeline has the number of its records and what they add up to.
 expect 0 "$stackctl" timeline -i "$store" --metric region.time

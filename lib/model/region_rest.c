@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Estimates by samples; see region_rest.h.
+ *
+ * Functions are numbered by their name in the source and their file: all clones of one are one
+ * region. What is found of the path of a sample is kept by its node, since paths repeat.
+ */
+#include "model/region_rest.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/int_map.h"
+#include "base/strings.h"
+#include "base/text.h"
+#include "base/vec.h"
+#include "sym/clone_name.h"
+
+/* A function that samples or passes met. */
+struct region_rest_function {
+	bool is_region; /* it has passes, or was taken off */
+	bool is_off;
+	uint64_t last_ns; /* when its last pass ended; 0: it has none */
+};
+
+/* A region on a path, and the next one, nearer to the root. */
+struct region_rest_frame {
+	uint32_t node, function;
+	uint32_t next; /* index + 1; 0: there is none */
+};
+
+struct region_rest {
+	struct store_reader *reader;
+	const struct store_tables *tables;
+	struct names *names;
+	struct strings *texts;	  /* FUNC@FILE, whose numbers are those of functions */
+	struct int_map by_symbol; /* number of the function */
+	struct int_map by_thread; /* (function, thread): index in `last` */
+	struct int_map first;	  /* by node: index + 1 of its innermost frame; 0: none */
+	VEC(struct region_rest_function) functions;
+	VEC(struct region_rest_frame) frames;
+	VEC(uint64_t) last; /* when a thread's last pass through a function ended */
+	bool has_passes;    /* all are known */
+};
+
+size_t region_rest_source_name(const char *name)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$";
+	size_t base = clone_name_base(name), len = strspn(name, plain);
+
+	if (!name[base] && len && name[len] == '.' && name[len + 1] &&
+	    !name[len + 1 + strspn(name + len + 1, "0123456789")])
+		return len;
+	return base;
+}
+
+/* --- functions ------------------------------------------------------------------------------- */
+
+/* Whether the name in the counter of a region that was taken off is FUNC@FILE. */
+static bool is_off_name(const char *off, const char *function, size_t len, const char *object)
+{
+	char name[STORE_REGION_OFF_NAME + 1];
+
+	snprintf(name, sizeof(name), "%.*s@%s", (int)(len < INT32_MAX ? len : INT32_MAX), function,
+		 text_basename(object));
+	return !strcmp(off, name);
+}
+
+/* Whether a counter says that a region was taken off. It has the name that the function was found
+ * by: that of a clone, or of the source. A name that namesakes share is of those with passes, but
+ * none later. */
+static bool is_of(const struct store_counter *of, const struct profile_symbol *symbol,
+		  uint64_t last_ns)
+{
+	const size_t len = strlen(STORE_REGION_OFF);
+	const char *off = of->name + len, *plain = profile_symbol_plain(symbol);
+
+	if (strncmp(of->name, STORE_REGION_OFF, len) != 0)
+		return false;
+	return is_off_name(off, symbol->name, strlen(symbol->name), symbol->object) ||
+	       is_off_name(off, symbol->name, region_rest_source_name(symbol->name),
+			   symbol->object) ||
+	       (last_ns && last_ns <= of->value &&
+		is_off_name(off, plain, strlen(plain), symbol->object));
+}
+
+/* Looks whether a function was taken off; when its last pass ended must be known. */
+static void look(struct region_rest *rest, const struct profile_symbol *symbol,
+		 struct region_rest_function *function)
+{
+	const struct store_tables *t = rest->tables;
+
+	for (uint32_t i = 0; i < t->n_counters && !function->is_off; i++)
+		function->is_off = is_of(&t->counters[i], symbol, function->last_ns);
+	function->is_region |= function->is_off;
+}
+
+/* Numbers a function by its name in the source. 0 or an error. */
+static int number(struct region_rest *rest, const struct profile_symbol *symbol,
+		  uint32_t *ret_function)
+{
+	struct buf text = {0};
+	int err;
+
+	buf_put(&text, symbol->name, region_rest_source_name(symbol->name));
+	text_put_raw(&text, "@");
+	text_put_raw(&text, symbol->object);
+	buf_put_u8(&text, '\0');
+	err = text.failed ? -ENOMEM
+			  : strings_intern(rest->texts, (const char *)text.data, ret_function);
+	buf_free(&text);
+	if (!err && *ret_function == rest->functions.count) {
+		if (VEC_RESERVE(&rest->functions, 1))
+			return -ENOMEM;
+		rest->functions.items[rest->functions.count++] = (struct region_rest_function){0};
+	}
+	return err;
+}
+
+static int function_of(struct region_rest *rest, const struct profile_symbol *symbol,
+		       uint32_t *ret_function)
+{
+	uint32_t known = int_map_find(&rest->by_symbol, symbol->number);
+	int err;
+
+	if (known != INT_MAP_NONE) {
+		*ret_function = known;
+		return 0;
+	}
+	err = number(rest, symbol, ret_function);
+	if (!err)
+		err = int_map_enter(&rest->by_symbol, symbol->number, *ret_function, ret_function);
+	if (!err && rest->has_passes)
+		look(rest, symbol, &rest->functions.items[*ret_function]);
+	return err;
+}
+
+/* Finds the function of a node: of the whole of it, not of what is inlined there. 0 or -ENOMEM. */
+static int function_at(struct region_rest *rest, uint32_t node, uint32_t *ret_function)
+{
+	const struct profile_frame *frames;
+	uint32_t n;
+	int err = names_location(rest->names, rest->tables->nodes[node].location, &frames, &n);
+
+	return err ? err : function_of(rest, frames[0].symbol, ret_function);
+}
+
+/* --- passes ---------------------------------------------------------------------------------- */
+
+static int take_pass(void *arg, const struct store_sample *record)
+{
+	struct region_rest *rest = arg;
+	struct region_rest_function *function;
+	uint32_t of, at;
+	int err;
+
+	if (record->node >= rest->tables->n_nodes)
+		return -EBADMSG;
+	if (!record->node)
+		return 0;
+	err = function_at(rest, record->node, &of);
+	if (!err)
+		err = int_map_enter_wide(&rest->by_thread, of, record->thread,
+					 (uint32_t)rest->last.count, &at);
+	if (err || VEC_RESERVE(&rest->last, 1))
+		return err ? err : -ENOMEM;
+	if (at == rest->last.count)
+		rest->last.items[rest->last.count++] = 0;
+	if (record->time_ns > rest->last.items[at])
+		rest->last.items[at] = record->time_ns;
+	function = &rest->functions.items[of];
+	function->is_region = true;
+	if (record->time_ns > function->last_ns)
+		function->last_ns = record->time_ns;
+	return 0;
+}
+
+/* Looks which of the functions with passes were taken off. */
+static void look_at_all(struct region_rest *rest)
+{
+	for (uint32_t i = 0; i < names_symbol_count(rest->names); i++) {
+		uint32_t of = int_map_find(&rest->by_symbol, i);
+
+		if (of != INT_MAP_NONE)
+			look(rest, names_symbol_at(rest->names, i), &rest->functions.items[of]);
+	}
+	rest->has_passes = true;
+}
+
+static bool has_counter(const struct store_tables *tables)
+{
+	for (uint32_t i = 0; i < tables->n_counters; i++) {
+		if (!strncmp(tables->counters[i].name, STORE_REGION_OFF, strlen(STORE_REGION_OFF)))
+			return true;
+	}
+	return false;
+}
+
+int region_rest_new(struct store_reader *reader, const struct store_tables *tables,
+		    struct names *names, struct region_rest **ret_rest)
+{
+	struct region_rest *rest;
+	int err;
+
+	*ret_rest = NULL;
+	if (!has_counter(tables))
+		return 0;
+	rest = calloc(1, sizeof(*rest));
+	if (!rest)
+		return -ENOMEM;
+	rest->reader = reader;
+	rest->tables = tables;
+	rest->names = names;
+	err = strings_new(&rest->texts);
+	if (!err)
+		err = store_reader_records(reader, SERIES_REGION_TIME, take_pass, rest);
+	if (err) {
+		region_rest_free(rest);
+		return err;
+	}
+	look_at_all(rest);
+	*ret_rest = rest;
+	return 0;
+}
+
+void region_rest_free(struct region_rest *rest)
+{
+	if (!rest)
+		return;
+	strings_free(rest->texts);
+	int_map_fini(&rest->by_symbol);
+	int_map_fini(&rest->by_thread);
+	int_map_fini(&rest->first);
+	free(rest->functions.items);
+	free(rest->frames.items);
+	free(rest->last.items);
+	free(rest);
+}
+
+bool region_rest_is_estimated(const struct region_rest *rest)
+{
+	return rest && store_is_timed(&rest->tables->recording);
+}
+
+bool region_rest_is_off(struct region_rest *rest, const struct profile_symbol *symbol)
+{
+	uint32_t of = rest ? int_map_find(&rest->by_symbol, symbol->number) : INT_MAP_NONE;
+
+	return of != INT_MAP_NONE && rest->functions.items[of].is_off;
+}
+
+/* --- samples --------------------------------------------------------------------------------- */
+
+/* A sample and where it lies. */
+struct region_rest_pass {
+	struct region_rest *rest;
+	region_rest_each each;
+	void *arg;
+	uint64_t *last_ns; /* by thread: the sample before */
+};
+
+/* Lists the regions on a path. */
+static int list_frames(struct region_rest *rest, uint32_t node, uint32_t *ret_first)
+{
+	uint32_t of, last = 0;
+
+	*ret_first = 0;
+	for (; node; node = rest->tables->nodes[node].parent) {
+		int err = function_at(rest, node, &of);
+
+		if (err)
+			return err;
+		if (!rest->functions.items[of].is_region)
+			continue;
+		if (VEC_RESERVE(&rest->frames, 1))
+			return -ENOMEM;
+		rest->frames.items[rest->frames.count++] =
+			(struct region_rest_frame){.node = node, .function = of};
+		if (last)
+			rest->frames.items[last - 1].next = (uint32_t)rest->frames.count;
+		else
+			*ret_first = (uint32_t)rest->frames.count;
+		last = (uint32_t)rest->frames.count;
+	}
+	return 0;
+}
+
+/* Whether a region is not counted at a time in a thread. One that a thread has not passed through
+ * is counted until its last pass in others. */
+static bool is_uncounted(const struct region_rest *rest, uint32_t function, uint32_t thread,
+			 uint64_t time_ns)
+{
+	const struct region_rest_function *f = &rest->functions.items[function];
+	uint32_t at = int_map_find_wide(&rest->by_thread, function, thread);
+
+	return f->is_off && time_ns > (at == INT_MAP_NONE ? f->last_ns : rest->last.items[at]);
+}
+
+/* Finds the first region on a sample's path; 0: there is none. */
+static int first_frame(struct region_rest *rest, uint32_t node, uint32_t *ret_first)
+{
+	int err;
+
+	*ret_first = int_map_find(&rest->first, node);
+	if (*ret_first != INT_MAP_NONE)
+		return 0;
+	err = list_frames(rest, node, ret_first);
+	return err ? err : int_map_enter(&rest->first, node, *ret_first, ret_first);
+}
+
+/* Gives a sample to all regions on its path that are not counted. */
+static int give(struct region_rest_pass *pass, const struct store_sample *sample, uint32_t first,
+		const struct lasting *lasting)
+{
+	const struct region_rest *rest = pass->rest;
+	bool is_counted = false;
+	int err = 0;
+
+	for (uint32_t at = first; at; at = rest->frames.items[at - 1].next)
+		is_counted |= !is_uncounted(rest, rest->frames.items[at - 1].function,
+					    sample->thread, sample->time_ns);
+	for (uint32_t at = first; at && !err; at = rest->frames.items[at - 1].next) {
+		const struct region_rest_frame *frame = &rest->frames.items[at - 1];
+		struct store_sample record = *sample;
+
+		record.node = frame->node;
+		if (is_uncounted(rest, frame->function, sample->thread, sample->time_ns))
+			err = pass->each(pass->arg, &record, lasting, at == first && !is_counted);
+	}
+	return err;
+}
+
+static int take_sample(void *arg, const struct store_sample *sample)
+{
+	struct region_rest_pass *pass = arg;
+	const struct store_tables *t = pass->rest->tables;
+	struct span span = {.end_ns = sample->time_ns};
+	struct lasting lasting = {.spans = &span, .n = 1, .is_estimate = true};
+	uint64_t before;
+	uint32_t first;
+	int err;
+
+	if (sample->thread >= t->n_threads || sample->node >= t->n_nodes)
+		return -EBADMSG;
+	before = pass->last_ns[sample->thread];
+	pass->last_ns[sample->thread] = sample->time_ns;
+	err = first_frame(pass->rest, sample->node, &first);
+	if (err || !first)
+		return err;
+	span.begin_ns = sample->period < span.end_ns ? span.end_ns - sample->period : 0;
+	if (before > span.begin_ns && before <= span.end_ns)
+		span.begin_ns = before;
+	lasting.ns = span.end_ns - span.begin_ns;
+	lasting.variance = (double)sample->period * (double)sample->period;
+	return give(pass, sample, first, &lasting);
+}
+
+int region_rest_records(struct region_rest *rest, region_rest_each each, void *arg)
+{
+	struct region_rest_pass pass = {.rest = rest, .each = each, .arg = arg};
+	int err;
+
+	if (!region_rest_is_estimated(rest))
+		return 0;
+	pass.last_ns = calloc((size_t)rest->tables->n_threads + 1, sizeof(*pass.last_ns));
+	err = pass.last_ns ? store_reader_records(rest->reader, SERIES_CPU, take_sample, &pass)
+			   : -ENOMEM;
+	free(pass.last_ns);
+	return err;
+}
