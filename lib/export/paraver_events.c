@@ -98,13 +98,13 @@ static int tell_instances(struct collector *c)
 static int find_instances(struct collector *c)
 {
 	struct store_reader *reader = profile_reader(c->profile);
-	int err = store_reader_records(reader, SERIES_REGION_TIME, add_instance, c);
+	int err = store_reader_all_records(reader, SERIES_REGION_TIME, add_instance, c);
 
 	if (err || !c->events->instances.count)
 		return err;
 	qsort(c->events->instances.items, c->events->instances.count,
 	      sizeof(*c->events->instances.items), by_end);
-	err = store_reader_records(reader, SERIES_REGION_NESTED_TIME, add_nested, c);
+	err = store_reader_all_records(reader, SERIES_REGION_NESTED_TIME, add_nested, c);
 	return err ? err : tell_instances(c);
 }
 
@@ -159,9 +159,9 @@ static int read_counter(struct collector *c, unsigned counter)
 	c->end = calloc(c->events->instances.count + 1, sizeof(*c->end));
 	err = c->sum && c->end ? 0 : -ENOMEM;
 	if (!err)
-		err = store_reader_records(reader, SERIES_READING + counter, add_reading, c);
+		err = store_reader_all_records(reader, SERIES_READING + counter, add_reading, c);
 	if (!err)
-		err = store_reader_records(reader, SERIES_PASSED + counter, add_first, c);
+		err = store_reader_all_records(reader, SERIES_PASSED + counter, add_first, c);
 	free(c->sum);
 	free(c->end);
 	return err;

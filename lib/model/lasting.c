@@ -76,6 +76,31 @@ bool lasting_is(enum metric metric)
 	}
 }
 
+static uint64_t overlap(const struct span *s, uint64_t from_ns, uint64_t to_ns)
+{
+	const uint64_t begin = s->begin_ns > from_ns ? s->begin_ns : from_ns;
+	const uint64_t end = s->end_ns < to_ns ? s->end_ns : to_ns;
+
+	return end > begin ? end - begin : 0;
+}
+
+/* Returns how much of a span lies between two times and in the reader's range. */
+static uint64_t selected_ns(const struct store_tables *t, const struct span *s, uint64_t from_ns,
+			    uint64_t to_ns)
+{
+	uint64_t ns = 0;
+
+	if (!t || !t->n_selected)
+		return overlap(s, from_ns, to_ns);
+	for (uint32_t i = 0; i < t->n_selected; i++) {
+		const struct store_span *range = &t->selected[i];
+
+		ns += overlap(s, from_ns > range->from_ns ? from_ns : range->from_ns,
+			      to_ns < range->to_ns ? to_ns : range->to_ns);
+	}
+	return ns;
+}
+
 bool lasting_within(const struct lasting *l, uint64_t value, uint64_t from_ns, uint64_t to_ns,
 		    uint64_t *ret_part)
 {
@@ -83,14 +108,13 @@ bool lasting_within(const struct lasting *l, uint64_t value, uint64_t from_ns, u
 
 	for (size_t i = 0; i < l->n; i++) {
 		const struct span *s = &l->spans[i];
-		uint64_t begin = s->begin_ns > from_ns ? s->begin_ns : from_ns;
-		uint64_t end = s->end_ns < to_ns ? s->end_ns : to_ns;
 
-		if (!l->ns && s->begin_ns >= from_ns && s->begin_ns < to_ns) {
+		if (!l->ns && s->begin_ns >= from_ns && s->begin_ns < to_ns &&
+		    (!l->tables || store_reader_selects(l->tables, s->begin_ns))) {
 			*ret_part = value;
 			return true;
 		}
-		within += end > begin ? end - begin : 0;
+		within += selected_ns(l->tables, s, from_ns, to_ns);
 	}
 	if (!within)
 		return false;
@@ -100,19 +124,27 @@ bool lasting_within(const struct lasting *l, uint64_t value, uint64_t from_ns, u
 	return true;
 }
 
+/* Hands a record out. */
+static int hand_out(const struct lasting_maker *m, const struct store_sample *record,
+		    struct lasting *lasting)
+{
+	lasting->tables = m->tables;
+	return m->each(m->arg, record, lasting);
+}
+
 /* Calls `each` for a record in one piece. */
 static int emit(struct lasting_maker *m, const struct store_sample *record, uint64_t ns,
 		double variance)
 {
 	struct span span = {record->time_ns - (ns < record->time_ns ? ns : record->time_ns),
 			    record->time_ns};
-	const struct lasting l = {.spans = &span,
-				  .n = 1,
-				  .ns = span.end_ns - span.begin_ns,
-				  .variance = variance,
-				  .is_stored = true};
+	struct lasting l = {.spans = &span,
+			    .n = 1,
+			    .ns = span.end_ns - span.begin_ns,
+			    .variance = variance,
+			    .is_stored = true};
 
-	return m->each(m->arg, record, &l);
+	return hand_out(m, record, &l);
 }
 
 static int emit_moment(void *arg, const struct store_sample *record)
@@ -172,7 +204,7 @@ static int read_means(struct lasting_maker *m)
 	int err;
 
 	m->is_counted = true;
-	err = store_reader_records(m->reader, SERIES_WAIT_MEAN, take_mean, m);
+	err = store_reader_all_records(m->reader, SERIES_WAIT_MEAN, take_mean, m);
 	m->is_counted = m->is_counted && m->means.count;
 	for (uint32_t i = 0; i < m->tables->n_counters; i++)
 		if (strcmp(m->tables->counters[i].name, "waits_short") == 0 &&
@@ -211,11 +243,11 @@ static int emit_wait(void *arg, const struct store_sample *wait)
 
 static int each_wait(struct lasting_maker *m, const struct metric_info *metric)
 {
-	int err = store_reader_records(m->reader, metric->series, emit_wait, m);
+	int err = store_reader_all_records(m->reader, metric->series, emit_wait, m);
 
 	return err || metric->also == SERIES_CPU
 		       ? err
-		       : store_reader_records(m->reader, metric->also, emit_wait, m);
+		       : store_reader_all_records(m->reader, metric->also, emit_wait, m);
 }
 
 /* --- passes ---------------------------------------------------------------------------------- */
@@ -337,7 +369,7 @@ static int nest_passes(struct lasting_maker *m)
 
 static int find_passes(struct lasting_maker *m)
 {
-	int err = store_reader_records(m->reader, SERIES_REGION_TIME, take_pass, m);
+	int err = store_reader_all_records(m->reader, SERIES_REGION_TIME, take_pass, m);
 
 	if (err || !m->passes.count)
 		return err;
@@ -345,7 +377,7 @@ static int find_passes(struct lasting_maker *m)
 	if (!m->pass_of)
 		return -ENOMEM;
 	qsort(m->passes.items, m->passes.count, sizeof(*m->passes.items), compare_passes);
-	err = store_reader_records(m->reader, SERIES_REGION_NESTED_TIME, take_nested, m);
+	err = store_reader_all_records(m->reader, SERIES_REGION_NESTED_TIME, take_nested, m);
 	return err ? err : nest_passes(m);
 }
 
@@ -362,7 +394,7 @@ static int emit_pass(void *arg, const struct store_sample *record)
 	l.spans = &m->spans.items[pass->first];
 	l.n = pass->n;
 	l.ns = pass->ns;
-	return m->each(m->arg, record, &l);
+	return hand_out(m, record, &l);
 }
 
 static int each_pass(struct lasting_maker *m, enum metric_series series)
@@ -370,7 +402,7 @@ static int each_pass(struct lasting_maker *m, enum metric_series series)
 	int err = find_passes(m);
 
 	m->at = 0;
-	return err ? err : store_reader_records(m->reader, series, emit_pass, m);
+	return err ? err : store_reader_all_records(m->reader, series, emit_pass, m);
 }
 
 /* What a sample outside of passes stands for ends at it, and begins after the one before. */
@@ -392,7 +424,7 @@ static int each_cpu_time(struct lasting_maker *m)
 	m->last_ns = calloc((size_t)m->tables->n_threads + 1, sizeof(*m->last_ns));
 	if (!m->last_ns)
 		return -ENOMEM;
-	err = store_reader_records(m->reader, SERIES_CPU_OUTSIDE, emit_outside, m);
+	err = store_reader_all_records(m->reader, SERIES_CPU_OUTSIDE, emit_outside, m);
 	return err ? err : each_pass(m, SERIES_REGION_CPU);
 }
 
@@ -522,7 +554,7 @@ static int emit_without(struct lasting_maker *m, uint32_t thread, uint8_t end_re
 		return 0;
 	s.period = l.ns;
 	s.time_ns = spans[n - 1].end_ns;
-	return m->each(m->arg, &s, &l);
+	return hand_out(m, &s, &l);
 }
 
 static int emit_unseen(struct lasting_maker *m, uint32_t thread)
@@ -557,7 +589,7 @@ static int emit_sample(struct lasting_maker *m, struct lasting_lane *lane, size_
 	l.variance = sample_variance(&s);
 	l.spans = l.ns ? &m->spans.items[first] : &moment;
 	l.n = l.ns ? m->spans.count - first : 1;
-	return m->each(m->arg, &s, &l);
+	return hand_out(m, &s, &l);
 }
 
 /* A thread was on the CPU between its waits, but for so short a time that no sample hit it. */
@@ -691,15 +723,16 @@ static int each_wall(struct lasting_maker *m, const struct metric_info *metric)
 
 	m->lanes = calloc((size_t)m->tables->n_threads + 1, sizeof(*m->lanes));
 	m->most_ns = most_unsampled_ns(&m->tables->recording);
-	err = m->lanes ? store_reader_records(m->reader, metric->series, take_wait, m) : -ENOMEM;
+	err = m->lanes ? store_reader_all_records(m->reader, metric->series, take_wait, m)
+		       : -ENOMEM;
 	if (!err)
-		err = store_reader_records(m->reader, metric->also, take_wait, m);
+		err = store_reader_all_records(m->reader, metric->also, take_wait, m);
 	if (!err)
-		err = store_reader_records(m->reader, SERIES_THREAD_BEGIN, take_begin, m);
+		err = store_reader_all_records(m->reader, SERIES_THREAD_BEGIN, take_begin, m);
 	if (!err)
-		err = store_reader_records(m->reader, SERIES_THREAD_END, take_end, m);
+		err = store_reader_all_records(m->reader, SERIES_THREAD_END, take_end, m);
 	if (!err)
-		err = store_reader_samples(m->reader, take_sample, m);
+		err = store_reader_all_records(m->reader, SERIES_CPU, take_sample, m);
 	if (!err)
 		err = bound_lanes(m);
 	for (uint32_t i = 0; !err && i < m->tables->n_threads; i++) {

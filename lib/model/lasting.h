@@ -40,6 +40,7 @@ struct lasting {
 	double variance;  /* of what the record stands for, by its sampling */
 	bool is_stored;	  /* false: CPU time of a thread without a sample, which no record is of */
 	bool is_estimate; /* of a region that was taken off (region_rest.h); it is no pass */
+	const struct store_tables *tables; /* whose range selects from the spans; NULL: all is */
 };
 
 typedef int (*lasting_each)(void *arg, const struct store_sample *record,
@@ -48,12 +49,14 @@ typedef int (*lasting_each)(void *arg, const struct store_sample *record,
 /* Returns whether records of a metric last, and are not moments. */
 bool lasting_is(enum metric metric);
 
-/* Calls `each` for each record of a metric, with where it lies. The period of a sample is what it
+/* Calls `each` for each record of a metric, with where it lies, also outside of the reader's range.
+ * The period of a sample is what it
  * stands for. Times are not in order, but for each thread and series. 0, what `each` returned if
  * that is not 0, -ENOMEM, or an error of store_reader_records(). */
 int lasting_records(struct store_reader *reader, enum metric metric, lasting_each each, void *arg);
 
-/* Returns whether any of it lies in [from_ns, to_ns), and in *ret_part how much of the value. */
+/* Returns whether any of it lies in [from_ns, to_ns) and in the reader's range, and in *ret_part
+ * how much of the value. */
 bool lasting_within(const struct lasting *lasting, uint64_t value, uint64_t from_ns, uint64_t to_ns,
 		    uint64_t *ret_part);
 

@@ -114,10 +114,11 @@ static int by_place(const void *a, const void *b)
 static int read_both(struct reader *r, struct profile *profile)
 {
 	struct store_reader *reader = profile_reader(profile);
-	int err = store_reader_records(reader, SERIES_READING + r->counter, keep_value, r);
+	int err = store_reader_all_records(reader, SERIES_READING + r->counter, keep_value, r);
 
 	return err ? err
-		   : store_reader_records(reader, SERIES_COUNTED + r->counter, add_increment, r);
+		   : store_reader_all_records(reader, SERIES_COUNTED + r->counter, add_increment,
+					      r);
 }
 
 static int begin(struct reader *r, const struct profile *profile)

@@ -85,8 +85,8 @@ int passes_regions(struct profile *profile, const char *pattern, struct pass_reg
 		   size_t *ret_count)
 {
 	struct listing l = {.profile = profile, .pattern = pattern};
-	int err = store_reader_records(profile_reader(profile), SERIES_REGION_TIME, list_instance,
-				       &l);
+	int err = store_reader_all_records(profile_reader(profile), SERIES_REGION_TIME,
+					   list_instance, &l);
 
 	int_map_fini(&l.by_symbol);
 	*ret_count = 0;
@@ -215,8 +215,8 @@ static int read_beside(struct maker *m, unsigned series,
 		       int (*each)(void *arg, const struct store_sample *record))
 {
 	rewind_cursors(m);
-	return store_reader_records(profile_reader(m->profile), (enum metric_series)series, each,
-				    m);
+	return store_reader_all_records(profile_reader(m->profile), (enum metric_series)series,
+					each, m);
 }
 
 /* Removes passes that lie within others: those have been moved up, as a pass ends before the one
@@ -255,7 +255,8 @@ static void remove_left(struct passes *p)
 static int find_passes(struct maker *m)
 {
 	struct passes *p = m->passes;
-	int err = store_reader_records(profile_reader(m->profile), SERIES_REGION_TIME, add_pass, m);
+	int err = store_reader_all_records(profile_reader(m->profile), SERIES_REGION_TIME, add_pass,
+					   m);
 
 	if (err || !p->all.count)
 		return err;

@@ -233,6 +233,7 @@ bool profile_sample(const struct profile *p, const struct store_sample *sample,
 		    struct store_sample *ret_sample)
 {
 	return sample->time_ns >= p->from_ns && sample->time_ns <= p->to_ns &&
+	       (p->tables->n_selected < 2 || store_reader_selects(p->tables, sample->time_ns)) &&
 	       profile_sample_at_any_time(p, sample, ret_sample);
 }
 

@@ -26,7 +26,7 @@ int profile_ranks_read(struct profile *profile, uint64_t *ranks)
 {
 	struct reading r = {.tables = profile_tables(profile), .ranks = ranks};
 
-	return store_reader_records(profile_reader(profile), SERIES_MPI_RANK, take, &r);
+	return store_reader_all_records(profile_reader(profile), SERIES_MPI_RANK, take, &r);
 }
 
 void profile_ranks_put(uint64_t value, struct buf *b)

@@ -50,6 +50,22 @@ static uint64_t profile_time(const struct profile *p, uint64_t since_ns)
 	return since_ns > UINT64_MAX - start ? UINT64_MAX : start + since_ns;
 }
 
+/* Limits the times to the reader's range. */
+static void limit(struct profile *p)
+{
+	const struct store_tables *t = p->tables;
+	uint64_t from, to;
+
+	if (!t->n_selected)
+		return;
+	from = t->selected[0].from_ns;
+	to = t->selected[t->n_selected - 1].to_ns;
+	if (p->metric->less == SERIES_CPU && p->from_ns < from)
+		p->from_ns = from;
+	if (to != UINT64_MAX && p->to_ns > to - 1)
+		p->to_ns = to - 1;
+}
+
 static int choose(struct profile *p)
 {
 	const struct store_tables *t = p->tables;
@@ -60,6 +76,7 @@ static int choose(struct profile *p)
 			     ? profile_time(p, filter->from_ns)
 			     : 0;
 	p->to_ns = filter->to_ns ? profile_time(p, filter->to_ns - 1) : UINT64_MAX;
+	limit(p);
 	p->wanted = calloc((size_t)t->n_threads + 1, sizeof(*p->wanted));
 	if (!p->wanted)
 		return -ENOMEM;

@@ -117,7 +117,8 @@ static int add_time(void *arg, const struct store_sample *record, const struct l
 			  &(struct lasting){.spans = &span,
 					    .n = 1,
 					    .ns = span.end_ns - span.begin_ns,
-					    .is_stored = true},
+					    .is_stored = true,
+					    .tables = own->tables},
 			  &shown))
 		return 0;
 	path = path_of(m, &shown);
@@ -226,7 +227,7 @@ static int read_amounts(struct maker *m)
 static int read_series(struct maker *m)
 {
 	struct store_reader *reader = profile_reader(m->profile);
-	int err = store_reader_records(reader, SERIES_REGION_NESTED_TIME, add_nested, m);
+	int err = store_reader_all_records(reader, SERIES_REGION_NESTED_TIME, add_nested, m);
 
 	if (!err)
 		err = lasting_records(reader, METRIC_REGION_TIME, add_time, m);
@@ -234,7 +235,7 @@ static int read_series(struct maker *m)
 		err = lasting_records(reader, METRIC_REGION_CPU, add_own_cpu, m);
 	m->at = 0;
 	if (!err)
-		err = store_reader_records(reader, SERIES_REGION_NESTED_CPU, add_nested_cpu, m);
+		err = store_reader_all_records(reader, SERIES_REGION_NESTED_CPU, add_nested_cpu, m);
 	return err ? err : read_amounts(m);
 }
 

@@ -88,6 +88,18 @@ void report_header_event(const struct store_recording *recording, struct buf *b)
 		text_printf(b, " every %" PRIu64, recording->period);
 }
 
+/* A moment in local time. */
+static void put_moment(uint64_t unix_ns, struct buf *b)
+{
+	time_t at = (time_t)(unix_ns / 1000000000);
+	char text[64] = "?";
+	struct tm tm;
+
+	if (localtime_r(&at, &tm))
+		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &tm);
+	text_put_raw(b, text);
+}
+
 static uint64_t duration(const struct store_recording *recording)
 {
 	return recording->end_ns > recording->start_ns ? recording->end_ns - recording->start_ns
@@ -96,13 +108,7 @@ static uint64_t duration(const struct store_recording *recording)
 
 static void report_header_time(const struct store_recording *recording, struct buf *b)
 {
-	time_t start = (time_t)(recording->start_unix_ns / 1000000000);
-	char text[64] = "?";
-	struct tm tm;
-
-	if (localtime_r(&start, &tm))
-		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S %z", &tm);
-	text_put_raw(b, text);
+	put_moment(recording->start_unix_ns, b);
 	if (recording->end_ns != recording->start_ns) /* an export has no end */
 		text_printf(b, ", for %.1f s", (double)duration(recording) / 1e9);
 	if (!recording->finished)
@@ -361,6 +367,57 @@ static void off_json(const struct profile *profile, struct buf *b)
 	text_printf(b, "],\"estimated\":%" PRIu64, profile_totals(profile)->estimated);
 }
 
+/* Returns whether times choose a part of what was recorded; of that all in *ret_start_unix_ns and
+ * *ret_duration_ns, for which stackd has counted what its counters have. */
+static bool is_cut(const struct profile *profile, uint64_t *ret_start_unix_ns,
+		   uint64_t *ret_duration_ns)
+{
+	const struct store_tables *t = profile_tables(profile);
+	const struct profile_filter *filter = profile_filter(profile);
+
+	*ret_start_unix_ns = t->n_selected ? t->whole_from_unix_ns : t->recording.start_unix_ns;
+	*ret_duration_ns = t->n_selected ? t->whole_to_unix_ns - t->whole_from_unix_ns
+					 : duration(&t->recording);
+	return t->is_cut || filter->from_ns || filter->to_ns;
+}
+
+/* Says what is not of the chosen time. */
+static void cut_lines(struct report_header *h, const struct profile *profile)
+{
+	const struct store_tables *t = profile_tables(profile);
+	uint64_t start_unix_ns, duration_ns;
+
+	if (is_cut(profile, &start_unix_ns, &duration_ns)) {
+		text_put_raw(&h->row, "# note: lost, idle and cpu time are counts of all that was "
+				      "recorded, from ");
+		put_moment(start_unix_ns, &h->row);
+		text_printf(&h->row, ", for %.1f s, and not of the chosen time",
+			    (double)duration_ns / 1e9);
+		report_header_line(h);
+	}
+	if (t->is_not_all && lasting_is(profile_filter(profile)->metric)) {
+		text_printf(&h->row,
+			    "# note: what ended more than %d windows after the chosen time is not "
+			    "in it",
+			    STORE_RANGE_LATER);
+		report_header_line(h);
+	}
+}
+
+/* The same as members. */
+static void cut_json(const struct profile *profile, struct buf *b)
+{
+	uint64_t start_unix_ns, duration_ns;
+
+	if (!is_cut(profile, &start_unix_ns, &duration_ns))
+		return;
+	text_printf(b,
+		    ",\"counted_start_unix_ns\":%" PRIu64 ",\"counted_duration_ns\":%" PRIu64
+		    ",\"lacks_long\":%s",
+		    start_unix_ns, duration_ns,
+		    profile_tables(profile)->is_not_all ? "true" : "false");
+}
+
 int report_header_text(const struct profile *profile, const struct report_options *options,
 		       FILE *out)
 {
@@ -382,6 +439,7 @@ int report_header_text(const struct profile *profile, const struct report_option
 	conservation_line(&h, profile_tables(profile));
 	field(&h, "note", recording->note);
 	off_lines(&h, profile);
+	cut_lines(&h, profile);
 	buf_free(&h.row);
 	return h.err;
 }
@@ -429,6 +487,7 @@ void report_header_json(const struct profile *profile, struct buf *b)
 	if (profile_filter(profile)->metric != METRIC_CPU && profile_error(profile) >= 0)
 		text_printf(b, ",\"standard_error\":%.0f", profile_error(profile));
 	off_json(profile, b);
+	cut_json(profile, b);
 	text_printf(b, ",\"samples\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"idle\":%" PRIu64,
 		    totals->samples, recording->lost, report_header_idle(profile));
 	text_printf(b,

@@ -20,6 +20,7 @@ struct reader_part {
 	uint32_t *threads, *nodes, *origins; /* the whole's numbers, by the recording's own */
 	uint64_t from_ns,
 		to_ns;	   /* samples of these times, by the recording's clock; to is exclusive */
+	bool is_later;	   /* than the range: it is read for what began there */
 	uint64_t start_ns; /* on the recording's clock */
 	uint64_t base_ns;  /* the same moment on the whole's */
 };
@@ -45,6 +46,7 @@ struct store_reader {
 	VEC(struct origin_run) runs;
 	VEC(uint32_t) sizes;	       /* [0] is the empty path's */
 	VEC(struct reader_part) parts; /* none: of one recording */
+	VEC(struct store_span) selected;
 	bool is_summed; /* made by store_memory.c: no db, and sums in the place of samples */
 	VEC(struct store_sum) sums;
 	VEC(struct store_labels) labels; /* of threads */
@@ -75,6 +77,10 @@ void store_load_publish(struct store_reader *r);
 void store_load_free(struct store_reader *r);
 /* Frees the arrays; strings, and the numbers of entries, stay. */
 void store_load_free_arrays(struct store_reader *r);
+
+/* Tells whether a recording has a record that lasts, and began before a moment of its clock. 0 or
+ * -errno. */
+int store_samples_reach(struct store_reader *r, uint64_t before_ns, bool *ret_reach);
 
 /* The part of it that chunks have, when objects are there. */
 int store_load_chunks(struct store_reader *r);

@@ -11,6 +11,10 @@
  *   lines                of the first recording that has some for a location
  *   samples              one recording after the other, with the whole's numbers
  *
+ * The windows of a run have one clock, and follow each other on the whole's as they did on that.
+ * Records of what lasted stand where it ended, which may be in a window behind the range: such
+ * windows are added for these records alone (store_reader_all_records()), without their figures.
+ *
  * Of two layouts of a build-id, the one that a host meets first has the file id of the build-id
  * (proc/object.c). So two hosts can have one file id for two layouts, and two for one: the whole
  * gives file ids anew, by the same rule.
@@ -39,11 +43,14 @@ struct store_join {
 	struct tag_trie *trie;
 	struct origin_table *origins;
 	struct join_index objects, processes, threads;
-	struct join_index builds;     /* the objects by build-id */
-	VEC(struct store_line) lines; /* of all locations that have some, in any order */
-	VEC(bool) has_lines;	      /* by location */
-	uint64_t end_ns;	      /* of the last recording, on the whole's clock */
+	struct join_index builds;	    /* the objects by build-id */
+	VEC(struct store_line) lines;	    /* of all locations that have some, in any order */
+	VEC(bool) has_lines;		    /* by location */
+	uint64_t end_ns;		    /* of the last recording, on the whole's clock */
+	const struct store_recording *last; /* in its own window */
 };
+
+#define JOIN_SAME_CLOCK_NS 1000000000 /* two clocks differ by less where neither was set */
 
 /* The whole's numbers of a recording's entries that its other entries refer to. */
 struct join_numbers {
@@ -289,7 +296,7 @@ static int join_counters(struct store_join *j, const struct store_tables *t)
 static int join_rows(struct store_join *j, const struct store_tables *t, struct join_numbers *n,
 		     struct reader_part *part)
 {
-	int err = join_counters(j, t);
+	int err = part->is_later ? 0 : join_counters(j, t);
 
 	for (uint32_t i = 0; err == 0 && i < t->n_objects; i++)
 		err = join_object(j, &t->objects[i], &n->objects[i]);
@@ -410,36 +417,67 @@ static int join_paths(struct store_join *j, const struct store_tables *t,
 
 /* --- recordings ----------------------------------------------------------------------------- */
 
-/* Adds the recording's figures, and finds where it lies on the whole's clock: as far after the
- * first one as the wall clock says, but never before the end of the last one. */
+/* Returns where a recording begins on the whole's clock: as far after the first one as the wall
+ * clock says, but never before the end of the last one; and a window as far after the one before as
+ * their own clock says, unless the wall clock was set in between. */
+static uint64_t join_base(const struct store_join *j, const struct store_recording *recording)
+{
+	const struct store_recording *whole = &j->r->tables.recording;
+	const struct reader_part *last = &j->r->parts.items[j->r->parts.count - 2];
+	const int64_t after = (int64_t)(recording->start_unix_ns - whole->start_unix_ns);
+	uint64_t base = after > 0 ? whole->start_ns + (uint64_t)after : 0, own;
+
+	base = base < j->end_ns ? j->end_ns : base;
+	if (!recording->run || recording->run != j->last->run ||
+	    recording->start_ns < j->last->start_ns)
+		return base;
+	own = last->base_ns + (recording->start_ns - j->last->start_ns);
+	if (own < base ? base - own > JOIN_SAME_CLOCK_NS : own - base > JOIN_SAME_CLOCK_NS)
+		return base;
+	return own;
+}
+
+/* Adds the recording's figures. */
+static void join_figures(struct store_join *j, const struct store_recording *recording)
+{
+	struct store_tables *t = &j->r->tables;
+	struct store_recording *whole = &t->recording;
+
+	whole->end_ns = j->end_ns;
+	t->whole_to_unix_ns = store_range_end(recording);
+	if (t->last_recording < recording->id)
+		t->last_recording = recording->id;
+	if (t->n_recordings++ == 0)
+		return;
+	whole->id = recording->id < whole->id ? recording->id : whole->id;
+	whole->samples += recording->samples;
+	whole->lost += recording->lost;
+	whole->kernel_ns += recording->kernel_ns;
+	whole->kernel_runs += recording->kernel_runs;
+	whole->finished &= recording->finished;
+	if (whole->frequency_hz != recording->frequency_hz || whole->period != recording->period)
+		whole->frequency_hz = whole->period = 0;
+	whole->note = *whole->note ? whole->note : recording->note;
+}
+
+/* Finds where the recording lies on the whole's clock. */
 static void join_recording(struct store_join *j, const struct store_recording *recording,
 			   struct reader_part *part)
 {
-	struct store_recording *whole = &j->r->tables.recording;
-	int64_t after = (int64_t)(recording->start_unix_ns - whole->start_unix_ns);
+	struct store_tables *t = &j->r->tables;
 
 	part->start_ns = recording->start_ns;
-	if (!j->r->tables.n_recordings++) {
-		*whole = *recording;
+	if (!t->n_recordings) {
+		t->recording = *recording;
+		t->whole_from_unix_ns = recording->start_unix_ns;
 		part->base_ns = recording->start_ns;
 	} else {
-		part->base_ns = after > 0 ? whole->start_ns + (uint64_t)after : 0;
-		part->base_ns = part->base_ns < j->end_ns ? j->end_ns : part->base_ns;
-		whole->id = recording->id < whole->id ? recording->id : whole->id;
-		whole->samples += recording->samples;
-		whole->lost += recording->lost;
-		whole->kernel_ns += recording->kernel_ns;
-		whole->kernel_runs += recording->kernel_runs;
-		whole->finished &= recording->finished;
-		if (whole->frequency_hz != recording->frequency_hz ||
-		    whole->period != recording->period)
-			whole->frequency_hz = whole->period = 0;
-		whole->note = *whole->note ? whole->note : recording->note;
+		part->base_ns = join_base(j, recording);
 	}
 	j->end_ns = part->base_ns + (store_range_end(recording) - recording->start_unix_ns);
-	whole->end_ns = j->end_ns;
-	if (j->r->tables.last_recording < recording->id)
-		j->r->tables.last_recording = recording->id;
+	j->last = recording;
+	if (!part->is_later)
+		join_figures(j, recording);
 }
 
 static int join_allocate(const struct store_tables *t, struct join_numbers *n,
@@ -456,7 +494,7 @@ static int join_allocate(const struct store_tables *t, struct join_numbers *n,
 	return part->threads && part->nodes && part->origins ? 0 : -ENOMEM;
 }
 
-int store_join_add(struct store_join *j, struct store_reader *window)
+int store_join_add(struct store_join *j, struct store_reader *window, bool is_later)
 {
 	const struct store_tables *t = &window->tables;
 	struct join_numbers n = {0};
@@ -469,7 +507,7 @@ int store_join_add(struct store_join *j, struct store_reader *window)
 		return -ENOMEM;
 	}
 	part = &j->r->parts.items[j->r->parts.count++];
-	*part = (struct reader_part){.window = window};
+	*part = (struct reader_part){.window = window, .is_later = is_later};
 	err = join_allocate(t, &n, part);
 	if (err == 0)
 		err = join_rows(j, t, &n, part);
@@ -571,21 +609,67 @@ static uint64_t join_own_time(const struct store_recording *recording, uint64_t 
 	return start - unix_ns < recording->start_ns ? recording->start_ns - (start - unix_ns) : 0;
 }
 
-/* Limits each recording to the range, and the whole's span. */
-static void join_limit(struct store_reader *r, const struct store_range *range)
+/* Adds what the range selects of a recording to the whole's list. `next`: the recording behind it,
+ * or NULL. */
+static int join_select(struct store_reader *r, const struct reader_part *part,
+		       const struct reader_part *next)
 {
-	struct store_recording *whole = &r->tables.recording;
-	const struct reader_part *last = &r->parts.items[r->parts.count - 1];
-	uint64_t late;
+	const struct store_recording *own = &part->window->tables.recording;
+	/* A recording's last record may be at its end; of a window, that is the next one's. */
+	const uint64_t end_ns = part->start_ns + (store_range_end(own) - own->start_unix_ns) +
+				(next && !next->is_later);
+	const uint64_t from = part->from_ns > part->start_ns ? part->from_ns : part->start_ns;
+	const uint64_t to = next && part->to_ns > end_ns ? end_ns : part->to_ns;
+	struct store_span span = {part->base_ns + (from - part->start_ns), UINT64_MAX};
+	struct store_span *last = NULL;
 
-	for (size_t i = 0; i < r->parts.count; i++) {
+	if (r->selected.count)
+		last = &r->selected.items[r->selected.count - 1];
+	if (to != UINT64_MAX)
+		span.to_ns = part->base_ns + (to > part->start_ns ? to - part->start_ns : 0);
+	if (span.to_ns <= span.from_ns)
+		return 0;
+	if (last && last->to_ns >= span.from_ns) {
+		last->to_ns = span.to_ns > last->to_ns ? span.to_ns : last->to_ns;
+		return 0;
+	}
+	if (VEC_RESERVE(&r->selected, 1) < 0)
+		return -ENOMEM;
+	r->selected.items[r->selected.count++] = span;
+	return 0;
+}
+
+/* Limits each recording to the range. */
+static int join_limit_parts(struct store_reader *r, const struct store_range *range)
+{
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < r->parts.count; i++) {
 		struct reader_part *part = &r->parts.items[i];
 		const struct store_recording *own = &part->window->tables.recording;
 
+		if (part->is_later) /* from 0 to 0 */
+			break;
 		part->from_ns = range->from_unix_ns ? join_own_time(own, range->from_unix_ns) : 0;
 		part->to_ns =
 			range->to_unix_ns ? join_own_time(own, range->to_unix_ns) : UINT64_MAX;
+		err = join_select(r, part, i + 1 < r->parts.count ? part + 1 : NULL);
 	}
+	r->tables.selected = r->selected.items;
+	r->tables.n_selected = (uint32_t)r->selected.count;
+	return err;
+}
+
+/* Limits the whole's span to the range. */
+static void join_limit_whole(struct store_reader *r, const struct store_range *range)
+{
+	struct store_tables *t = &r->tables;
+	struct store_recording *whole = &t->recording;
+	const struct reader_part *last = &r->parts.items[t->n_recordings - 1];
+	uint64_t late;
+
+	t->is_cut = range->from_unix_ns > t->whole_from_unix_ns ||
+		    (range->to_unix_ns && range->to_unix_ns < t->whole_to_unix_ns);
 	if (range->to_unix_ns && last->to_ns > last->start_ns &&
 	    last->base_ns + (last->to_ns - last->start_ns) < whole->end_ns)
 		whole->end_ns = last->base_ns + (last->to_ns - last->start_ns);
@@ -610,7 +694,10 @@ int store_join_finish(struct store_join *j, const struct store_range *range)
 	if (r->counters.count)
 		qsort(r->counters.items, r->counters.count, sizeof(*r->counters.items),
 		      join_compare_counters);
-	join_limit(r, range);
+	err = join_limit_parts(r, range);
+	if (err < 0)
+		return err;
+	join_limit_whole(r, range);
 	store_load_publish(r);
 	return 0;
 }
@@ -619,6 +706,7 @@ int store_join_finish(struct store_join *j, const struct store_range *range)
 
 struct join_samples {
 	const struct reader_part *part;
+	bool all;	  /* also outside of the range */
 	uint64_t last_ns; /* of the sample before */
 	int (*each)(void *arg, const struct store_sample *sample);
 	void *arg;
@@ -631,7 +719,7 @@ static int join_sample(void *arg, const struct store_sample *sample)
 	const struct reader_part *part = s->part;
 	struct store_sample whole = *sample;
 
-	if (sample->time_ns < part->from_ns || sample->time_ns >= part->to_ns)
+	if (!s->all && (sample->time_ns < part->from_ns || sample->time_ns >= part->to_ns))
 		return 0;
 	whole.thread = part->threads[sample->thread];
 	whole.node = part->nodes[sample->node];
@@ -643,10 +731,10 @@ static int join_sample(void *arg, const struct store_sample *sample)
 	return s->each(s->arg, &whole);
 }
 
-int store_join_records(struct store_reader *r, enum metric_series series,
+int store_join_records(struct store_reader *r, enum metric_series series, bool all,
 		       int (*each)(void *arg, const struct store_sample *sample), void *arg)
 {
-	struct join_samples s = {.each = each, .arg = arg};
+	struct join_samples s = {.all = all, .each = each, .arg = arg};
 	int err = 0;
 
 	s.part = r->parts.items;

@@ -385,6 +385,7 @@ void store_load_free(struct store_reader *r)
 	for (size_t i = 0; i < r->parts.count; i++)
 		load_free_part(&r->parts.items[i]);
 	free(r->parts.items);
+	free(r->selected.items);
 	free(r->sums.items);
 	free(r->labels.items);
 	store_load_free_arrays(r);

@@ -77,6 +77,33 @@ static int range_collect(const struct store_range *range, const struct store_rec
 	return choice->n ? 0 : -ENODATA;
 }
 
+static bool range_is_chosen(const struct store_range_choice *choice, int64_t id)
+{
+	for (size_t i = 0; i < choice->n; i++)
+		if (choice->ids[i] == id)
+			return true;
+	return false;
+}
+
+/* Collects the windows of a run after one of it. */
+static void range_collect_later(const struct store_recording *last,
+				const struct store_recording *all, size_t n,
+				struct store_range_choice *choice)
+{
+	for (size_t i = 0; i < n && last->run; i++) {
+		const struct store_recording *r = &all[i];
+
+		if (r->id <= last->id || r->run != last->run || !range_same_subject(last, r) ||
+		    range_is_chosen(choice, r->id))
+			continue;
+		if (choice->n_later == STORE_RANGE_LATER) {
+			choice->has_more_later = true;
+			return;
+		}
+		choice->later[choice->n_later++] = r->id;
+	}
+}
+
 int store_range_choose(const struct store_range *range, const struct store_recording *all, size_t n,
 		       struct store_range_choice *ret_choice)
 {
@@ -88,6 +115,8 @@ int store_range_choose(const struct store_range *range, const struct store_recor
 		qsort(chosen, choice.n, sizeof(*chosen), range_compare_starts);
 		for (size_t i = 0; i < choice.n; i++)
 			choice.ids[i] = chosen[i]->id;
+		if (range_has_times(range))
+			range_collect_later(chosen[choice.n - 1], all, n, &choice);
 		*ret_choice = choice;
 	} else {
 		free(choice.ids);

@@ -303,10 +303,13 @@ int store_list_recordings(const char *path, struct store_recording **ret_recordi
 
 /* --- several recordings as one -------------------------------------------------------------- */
 
-/* Loads a recording in the snapshot of `r`, and adds it to the join. */
-static int reader_add(struct store_reader *r, struct store_join *join, int64_t recording)
+/* Loads a recording in the snapshot of `r`, and adds it to the join; with `began_before_ns`, as one
+ * behind the range, if anything in it began before that. */
+static int reader_add(struct store_reader *r, struct store_join *join, int64_t recording,
+		      const uint64_t *began_before_ns)
 {
 	struct store_reader *window = calloc(1, sizeof(*window));
+	bool is_wanted = true;
 	int err;
 
 	if (!window)
@@ -314,27 +317,47 @@ static int reader_add(struct store_reader *r, struct store_join *join, int64_t r
 	window->db = r->db;
 	window->has_layouts = r->has_layouts;
 	err = reader_find(window, recording);
-	if (err == 0)
+	if (err == 0 && began_before_ns)
+		err = store_samples_reach(window, *began_before_ns, &is_wanted);
+	if (err == 0 && is_wanted)
 		err = store_load_tables(window);
-	if (err < 0) {
+	if (err < 0 || !is_wanted) {
 		r->damaged = window->damaged;
 		store_load_free(window);
 		free(window);
 		return err;
 	}
-	return store_join_add(join, window);
+	return store_join_add(join, window, began_before_ns != NULL);
 }
 
-static int reader_join(struct store_reader *r, const struct store_range *range, const int64_t *ids,
-		       size_t n)
+/* Returns the end of what the range selects of the last recording that was added, on that one's
+ * clock, which is that of the windows behind it as well. */
+static uint64_t reader_end(const struct store_reader *r, const struct store_range *range)
+{
+	const struct store_recording *last =
+		&r->parts.items[r->parts.count - 1].window->tables.recording;
+	const uint64_t end = store_range_end(last);
+
+	if (!range->to_unix_ns || range->to_unix_ns >= end)
+		return last->end_ns;
+	return last->start_ns + (range->to_unix_ns - last->start_unix_ns);
+}
+
+static int reader_join(struct store_reader *r, const struct store_range *range,
+		       const struct store_range_choice *choice)
 {
 	struct store_join *join;
+	uint64_t end_ns = 0;
 	int err = store_join_new(r, &join);
 
 	if (err < 0)
 		return err;
-	for (size_t i = 0; err == 0 && i < n; i++)
-		err = reader_add(r, join, ids[i]);
+	for (size_t i = 0; err == 0 && i < choice->n; i++)
+		err = reader_add(r, join, choice->ids[i], NULL);
+	if (err == 0)
+		end_ns = reader_end(r, range);
+	for (size_t i = 0; err == 0 && i < choice->n_later; i++)
+		err = reader_add(r, join, choice->later[i], &end_ns);
 	if (err == 0)
 		err = store_join_finish(join, range);
 	store_join_free(join);
@@ -357,7 +380,8 @@ static int reader_load_range(struct store_reader *r, const struct store_range *r
 	}
 	r->tables.left_out = (uint32_t)choice.left_out;
 	if (err == 0)
-		err = reader_join(r, range, choice.ids, choice.n);
+		err = reader_join(r, range, &choice);
+	r->tables.is_not_all = choice.has_more_later;
 	free(choice.ids);
 	store_recordings_free(list.items, list.count);
 	return err;

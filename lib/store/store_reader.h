@@ -41,6 +41,11 @@ int store_list_recordings(const char *path, struct store_recording **ret_recordi
 			  size_t *ret_count, char **ret_error);
 void store_recordings_free(struct store_recording *recordings, size_t count);
 
+/* A stretch of time: from_ns up to to_ns, which is no part of it. */
+struct store_span {
+	uint64_t from_ns, to_ns;
+};
+
 struct store_counter {
 	const char *name;
 	uint64_t value;
@@ -53,6 +58,15 @@ struct store_tables {
 	int64_t last_recording;		  /* the largest number */
 	uint32_t n_recordings;		  /* 1, or more that were added up */
 	uint32_t left_out;		  /* of another target, host or event, in the same time */
+	/* Of recordings that were added up: the time that they and the range have, in order,
+	 * without gaps between two of them. NULL: all of one. */
+	const struct store_span *selected;
+	uint32_t n_selected;
+	/* The wall clock's time at the begin of the first recording, and at the end of the last
+	 * one: the counters are of all this time. */
+	uint64_t whole_from_unix_ns, whole_to_unix_ns;
+	bool is_cut;	 /* the range selects a part of that */
+	bool is_not_all; /* what lasted from the range into a window long after it is not known */
 	const struct store_object *objects;
 	const struct store_location *locations;
 	const struct store_line *lines;
@@ -100,5 +114,19 @@ int store_reader_series(struct store_reader *reader, uint64_t *ret_series);
  * one that the recording does not have is empty. */
 int store_reader_records(struct store_reader *reader, enum metric_series series,
 			 int (*each)(void *arg, const struct store_sample *record), void *arg);
+
+/* The same with the records that are outside of the reader's range: a wait, or a pass, may have
+ * begun in it. */
+int store_reader_all_records(struct store_reader *reader, enum metric_series series,
+			     int (*each)(void *arg, const struct store_sample *record), void *arg);
+
+/* Returns whether a moment of the whole's clock is in the reader's range. */
+static inline bool store_reader_selects(const struct store_tables *tables, uint64_t time_ns)
+{
+	for (uint32_t i = 0; i < tables->n_selected; i++)
+		if (time_ns < tables->selected[i].to_ns)
+			return time_ns >= tables->selected[i].from_ns;
+	return !tables->n_selected;
+}
 
 #endif

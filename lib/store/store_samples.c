@@ -41,7 +41,8 @@ typedef VEC(struct store_sample) samples_waiting;
 
 struct samples {
 	struct store_reader *r;
-	uint32_t kind; /* of the series' chunks */
+	uint32_t kind;	   /* of the series' chunks */
+	bool is_unchecked; /* the tables are not loaded */
 	VEC(struct samples_chunk) chunks;
 	pthread_mutex_t lock; /* of the statement and its connection */
 	sqlite3_stmt *stmt;
@@ -122,7 +123,7 @@ static int samples_check(const struct samples *s, const struct samples_chunk *c,
 
 	if (decoded[0].time_ns != c->first_ns)
 		return -EBADMSG;
-	for (int64_t i = 0; i < c->count; i++) {
+	for (int64_t i = 0; i < c->count && !s->is_unchecked; i++) {
 		const struct store_sample *sample = &decoded[i];
 
 		if (sample->thread >= t->n_threads || sample->node >= t->n_nodes ||
@@ -268,29 +269,120 @@ int store_reader_samples(struct store_reader *reader,
 	return store_reader_records(reader, SERIES_CPU, each, arg);
 }
 
-int store_reader_records(struct store_reader *reader, enum metric_series series,
-			 int (*each)(void *arg, const struct store_sample *record), void *arg)
+/* Reads a series of one recording. */
+static int samples_read(struct samples *s)
 {
-	struct samples s = {.r = reader,
-			    .kind = table_series_kind(series),
-			    .lock = PTHREAD_MUTEX_INITIALIZER,
-			    .each = each,
-			    .arg = arg};
 	int err;
+
+	pthread_mutex_init(&s->lock, NULL);
+	err = samples_list_chunks(s);
+	if (err == 0)
+		err = samples_run(s);
+	for (unsigned i = 0; i < RELAY_SLOTS; i++) {
+		buf_free(&s->slots[i].blob);
+		free(s->slots[i].decoded);
+	}
+	pthread_mutex_destroy(&s->lock);
+	free(s->chunks.items);
+	free(s->waiting.items);
+	return err;
+}
+
+static int samples_records(struct store_reader *reader, enum metric_series series, bool all,
+			   int (*each)(void *arg, const struct store_sample *record), void *arg)
+{
+	struct samples s = {
+		.r = reader, .kind = table_series_kind(series), .each = each, .arg = arg};
 
 	if (reader->is_summed)
 		return 0;
 	if (reader->parts.count)
-		return store_join_records(reader, series, each, arg);
-	err = samples_list_chunks(&s);
-	if (err == 0)
-		err = samples_run(&s);
-	for (unsigned i = 0; i < RELAY_SLOTS; i++) {
-		buf_free(&s.slots[i].blob);
-		free(s.slots[i].decoded);
+		return store_join_records(reader, series, all, each, arg);
+	return samples_read(&s);
+}
+
+int store_reader_records(struct store_reader *reader, enum metric_series series,
+			 int (*each)(void *arg, const struct store_sample *record), void *arg)
+{
+	return samples_records(reader, series, false, each, arg);
+}
+
+int store_reader_all_records(struct store_reader *reader, enum metric_series series,
+			     int (*each)(void *arg, const struct store_sample *record), void *arg)
+{
+	return samples_records(reader, series, true, each, arg);
+}
+
+/* --- what began before --------------------------------------------------------------------- */
+
+#define SAMPLES_REACH  1 /* ends the search: found */
+#define SAMPLES_BEYOND 2 /* ends it: nothing will be found any more */
+
+/* A sample stands for CPU time: as long after a moment none reaches back to it. */
+#define SAMPLES_LONGEST_NS 10000000000
+
+/* A thread on the CPU has a sample at least as often. */
+#define SAMPLES_APART_NS 100000000
+
+struct samples_search {
+	uint64_t before_ns;
+	bool is_pass; /* of a pass */
+	bool has_any; /* records that last */
+};
+
+/* Ends the search where a record reaches back to before a moment. What a record stands for is at
+ * least as long as it lasted; of a pass it is so of the larger one of its own time and that of
+ * those within it, which are two records, twice. A wait that began shortly after that moment tells
+ * until when its thread was on the CPU, from its last sample before the moment on. */
+static int samples_reach(void *arg, const struct store_sample *record)
+{
+	struct samples_search *search = arg;
+	const uint64_t before_ns = search->before_ns + SAMPLES_APART_NS;
+
+	search->has_any = true;
+	return record->time_ns < before_ns || record->period > (record->time_ns - before_ns) /
+								       (search->is_pass ? 2 : 1)
+		       ? SAMPLES_REACH
+		       : 0;
+}
+
+static int samples_reach_cpu(void *arg, const struct store_sample *sample)
+{
+	const uint64_t before_ns = ((struct samples_search *)arg)->before_ns;
+
+	if (sample->time_ns < before_ns || sample->period > sample->time_ns - before_ns)
+		return SAMPLES_REACH;
+	return sample->time_ns - before_ns > SAMPLES_LONGEST_NS ? SAMPLES_BEYOND : 0;
+}
+
+static int samples_search(struct store_reader *r, enum metric_series series,
+			  int (*each)(void *arg, const struct store_sample *record),
+			  struct samples_search *search)
+{
+	struct samples s = {.r = r,
+			    .kind = table_series_kind(series),
+			    .is_unchecked = true,
+			    .each = each,
+			    .arg = search};
+
+	return samples_read(&s);
+}
+
+int store_samples_reach(struct store_reader *r, uint64_t before_ns, bool *ret_reach)
+{
+	static const enum metric_series lasting[] = {SERIES_WAIT_BLOCKED, SERIES_WAIT_RUNNABLE,
+						     SERIES_REGION_TIME, SERIES_REGION_NESTED_TIME,
+						     SERIES_CPU_OUTSIDE};
+	struct samples_search search = {.before_ns = before_ns};
+	int err = 0;
+
+	for (size_t i = 0; err == 0 && i < sizeof(lasting) / sizeof(*lasting); i++) {
+		search.is_pass =
+			lasting[i] == SERIES_REGION_TIME || lasting[i] == SERIES_REGION_NESTED_TIME;
+		err = samples_search(r, lasting[i], samples_reach, &search);
 	}
-	pthread_mutex_destroy(&s.lock);
-	free(s.chunks.items);
-	free(s.waiting.items);
-	return err;
+	if (err == 0 && search.has_any)
+		err = samples_search(r, SERIES_CPU, samples_reach_cpu, &search);
+	*ret_reach = err == SAMPLES_REACH;
+	return err < 0 ? err : 0;
 }

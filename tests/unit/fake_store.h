@@ -68,6 +68,12 @@ int store_reader_records(struct store_reader *reader, enum metric_series series,
 	return series == SERIES_CPU ? store_reader_samples(reader, each, arg) : 0;
 }
 
+int store_reader_all_records(struct store_reader *reader, enum metric_series series,
+			     int (*each)(void *arg, const struct store_sample *record), void *arg)
+{
+	return store_reader_records(reader, series, each, arg);
+}
+
 const struct store_sum *store_reader_sums(const struct store_reader *reader, size_t *ret_count)
 {
 	(void)reader;

@@ -317,6 +317,116 @@ static void times_cut(void **state)
 	fixture_remove(folder);
 }
 
+/* --- what ends behind a range ------------------------------------------------------------------
+ */
+
+#define WINDOW_S 100
+
+struct ends {
+	uint64_t times_s[8];
+	uint32_t n;
+};
+
+static int add_end(void *arg, const struct store_sample *record)
+{
+	struct ends *ends = arg;
+
+	assert_true(ends->n < 8);
+	ends->times_s[ends->n++] = record->time_ns / SECOND;
+	return 0;
+}
+
+/* Five windows of a run; of a series that lasts, records at so many seconds of the run that stand
+ * for so many seconds. */
+static void write_lasting(const char *path, enum metric_series series)
+{
+	static const uint64_t records_s[][2] = {
+		{60, 5}, {150, 30}, {250, 110}, {350, 20}, {450, 310}};
+	struct store_recording info = fixture_info();
+	const uint64_t start_ns = info.start_ns;
+	struct fixture f = fixture_make(0, 10, 7);
+	struct store_writer *w = NULL;
+
+	info.run = 1;
+	for (uint64_t i = 0; i < 5; i++) {
+		struct store_sample s = {.time_ns = start_ns + records_s[i][0] * SECOND,
+					 .period = records_s[i][1] * SECOND};
+
+		info.start_unix_ns = (START + i * WINDOW_S) * SECOND;
+		info.start_ns = start_ns + i * WINDOW_S * SECOND;
+		info.end_ns = info.start_ns + WINDOW_S * SECOND;
+		if (i == 0)
+			assert_int_equal(store_writer_new(path, &info, &w, NULL), 0);
+		else
+			assert_int_equal(store_writer_next_window(w, &info), 0);
+		fixture_free(&f);
+		f = fixture_make(0, 10, 7);
+		fixture_put(&f, w, 100);
+		assert_int_equal(store_writer_record(w, series, &s), 0);
+		info.lost = 3;
+		info.finished = true;
+		assert_int_equal(store_writer_commit(w, &info), 0);
+	}
+	fixture_free(&f);
+	store_writer_free(w);
+}
+
+/* A range has the records that ended in it, and all of them those of the windows behind it, too,
+ * that have one which began in it; figures are those of the windows in the range. */
+static void what_ends_later_is_there(void **state)
+{
+	static const enum metric_series series[] = {SERIES_WAIT_BLOCKED, SERIES_REGION_TIME,
+						    SERIES_REGION_NESTED_TIME, SERIES_CPU_OUTSIDE};
+	const struct store_range range = times(START + 110, START + 160), /* 250 - 110 < 160 */
+		early = times(START + 10, START + 50),			  /* none: 450 - 310 > 50 */
+		last = times(START + 410, 0);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(series) / sizeof(*series); i++) {
+		char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
+		const uint64_t start_s = fixture_info().start_ns / SECOND;
+		const bool is_pass = i == 1 || i == 2;
+		struct ends in = {0}, all = {0};
+		struct store_reader *r;
+		const struct store_tables *t;
+
+		write_lasting(path, series[i]);
+		r = open_range(path, range);
+		t = store_reader_tables(r);
+		assert_int_equal(store_reader_records(r, series[i], add_end, &in), 0);
+		assert_int_equal(store_reader_all_records(r, series[i], add_end, &all), 0);
+		assert_int_equal(in.n, 1);
+		assert_int_equal(in.times_s[0], start_s + 150);
+		/* What a pass has within it may be as long again. */
+		assert_true(all.n == 3 || (all.n == 4 && is_pass));
+		assert_int_equal(all.times_s[1], start_s + 250);
+		assert_int_equal(all.times_s[all.n - 1], start_s + 450);
+		assert_int_equal(t->n_recordings, 1);
+		assert_int_equal(t->last_recording, 2);
+		assert_int_equal(t->recording.lost, 3);
+		assert_true(t->is_cut);
+		assert_int_equal(t->n_selected, 1);
+		assert_true(t->selected->from_ns == (start_s + 110) * SECOND);
+		assert_true(t->selected->to_ns == (start_s + 160) * SECOND);
+		assert_true(store_reader_selects(t, t->selected->from_ns));
+		assert_false(store_reader_selects(t, t->selected->to_ns));
+		store_reader_close(r);
+
+		all.n = 0;
+		r = open_range(path, early);
+		assert_int_equal(store_reader_all_records(r, series[i], add_end, &all), 0);
+		assert_int_equal(all.times_s[0], start_s + 60);
+		assert_true(all.n == 1 || is_pass);
+		store_reader_close(r);
+
+		r = open_range(path, last); /* to the end, which is open */
+		assert_true(store_reader_tables(r)->selected->to_ns == UINT64_MAX);
+		store_reader_close(r);
+		free(path);
+		fixture_remove(folder);
+	}
+}
+
 /* --- two layouts of a build-id -----------------------------------------------------------------
  */
 
@@ -519,6 +629,7 @@ int main(void)
 		cmocka_unit_test(whole_is_sum_of_windows),
 		cmocka_unit_test(one_is_itself),
 		cmocka_unit_test(times_cut),
+		cmocka_unit_test(what_ends_later_is_there),
 		cmocka_unit_test(layouts_are_told_apart),
 		cmocka_unit_test(layouts_that_are_not_known),
 		cmocka_unit_test(failures_name_remedy),
