@@ -10,10 +10,7 @@
  * The next hop is the waker's own wait that ended last before it woke the thread, if that was while
  * the thread waited; else the waker was at work all the time. Waits are sampled: of a short one the
  * chain may not know. A chain has WAKERS_HOPS wake-ups at most, and ends at interrupts.
- *
- * The store has a record of SERIES_WAIT_WAKER for each wait whose waker is known, at the time of
- * the wake-up. It belongs to the wait of its thread whose end is nearest. If a thread has as many
- * waits as wake-ups and all pairs are near, they are paired in order instead.
+ * model/waits.h joins waits and wake-ups.
  */
 #ifndef MODEL_WAKERS_H
 #define MODEL_WAKERS_H

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The single waits of a recording, by thread, and the wake-ups that ended them.
+ *
+ * The store has a record of SERIES_WAIT_WAKER for each wait whose waker is known, at the time of
+ * the wake-up. It belongs to the wait of its thread whose end is nearest. If a thread has as many
+ * waits as wake-ups and all pairs are near, they are paired in order instead.
+ */
+#ifndef MODEL_WAITS_H
+#define MODEL_WAITS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/int_map.h"
+#include "base/vec.h"
+#include "model/profile.h"
+
+#define WAITS_NONE UINT32_MAX
+
+struct wait {
+	uint64_t begin_ns, end_ns; /* all of it, CLOCK_MONOTONIC */
+	uint64_t ns;		   /* what it stands for, as far as the filter selects it */
+	double kept_of; /* so many waits as long as this there were for one that was kept */
+	struct store_sample record; /* as the profile has it */
+	bool is_chosen;		    /* by the filter, at least a part */
+};
+
+struct waking {
+	uint64_t time_ns;
+	uint64_t value; /* of SERIES_WAIT_WAKER: who it was */
+	uint32_t node;	/* the waker's path */
+};
+
+/* A thread's, each in the order of their ends. */
+struct wait_lane {
+	VEC(struct wait) blocked;
+	VEC(struct wait) runnable;
+	VEC(struct waking) wakings;
+	bool is_paired; /* each blocked wait is ended by the wake-up of its number */
+};
+
+struct waits {
+	struct wait_lane *lanes; /* by thread */
+	uint32_t n_threads;
+	struct int_map thread_of; /* by the thread's id; the latest that had it */
+};
+
+/* Collects the blocked waits and the wake-ups of all threads, and with `runnable` those times, too.
+ * What the profile's filter does not select is there as well, but is not chosen. 0, -ENOMEM, or an
+ * error of store_reader_records(). The caller frees in any case. */
+int waits_make(struct profile *profile, bool runnable, struct waits *ret_waits);
+void waits_free(struct waits *waits);
+
+/* Returns the wake-up that ended a blocked wait of a thread; NULL: it is not known. */
+const struct waking *waits_waking(const struct wait_lane *lane, size_t wait);
+
+/* Returns the number of the thread that a wake-up came from; WAITS_NONE: an interrupt, or a thread
+ * that was not recorded. */
+uint32_t waits_waker(const struct waits *waits, const struct waking *waking);
+
+#endif
