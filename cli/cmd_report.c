@@ -18,7 +18,8 @@
 
 #define CMD_REPORT_LIMIT 0.5 /* %, of text: JSON has everything by default */
 
-#define CMD_REPORT_BINS 40
+#define CMD_REPORT_BINS	 40
+#define CMD_REPORT_WAITS 50 /* rows, of text */
 
 enum {
 	CMD_REPORT_VIEW = 0x200,
@@ -26,7 +27,9 @@ enum {
 	CMD_REPORT_BY,
 	CMD_REPORT_BINS_OPTION,
 	CMD_REPORT_LBR,
-	CMD_REPORT_PERCENT
+	CMD_REPORT_PERCENT,
+	CMD_REPORT_TOP,
+	CMD_REPORT_SORT
 };
 
 struct cmd_report {
@@ -34,20 +37,28 @@ struct cmd_report {
 	struct report_options options;
 	double percent_limit; /* negative: not given */
 	bool is_lbr;
-	bool has_by; /* --by is given */
+	bool has_by;  /* --by is given */
+	bool has_top; /* --top is */
+	bool has_sort;
 };
 
 static const struct argp_option cmd_report_options[] = {
-	{"view", CMD_REPORT_VIEW, "tree|flat|callers|around|time|regions|wakers", 0,
+	{"view", CMD_REPORT_VIEW, "tree|flat|callers|around|time|regions|wakers|waits", 0,
 	 "Call paths from the root down (default), functions, functions with their callers, what is "
 	 "around one function, when samples were taken, the passes through each region (stackd "
-	 "--region), or who ended waits, and what those had waited for themselves (stackd --wait)",
+	 "--region), who ended waits, and what those had waited for themselves (stackd --wakers), or "
+	 "single waits, with begin and end (stackd --wait); with -o FILE.csv as values separated by "
+	 "commas",
 	 3},
 	{"around", CMD_REPORT_AROUND, "NAME", 0,
 	 "The callers and callees of this function (the view 'around')", 3},
 	{"by", CMD_REPORT_BY, PARTITION_WORDS, 0,
 	 "What is reported one after the other (default: process)", 3},
 	{"bins", CMD_REPORT_BINS_OPTION, "N", 0, "Steps of the view 'time' (default 40)", 3},
+	{"top", CMD_REPORT_TOP, "N", 0,
+	 "Rows of the view 'waits'; 0: all (default 50; with --json, or as .csv, all)", 3},
+	{"sort", CMD_REPORT_SORT, "duration|time", 0,
+	 "Whether that view has the longest waits first (default), or the earliest", 3},
 	{"percent-limit", CMD_REPORT_PERCENT, "PERCENT", 0,
 	 "Sum up rows below this share of their part (default 0.5; with --json 0)", 3},
 	{"lbr", CMD_REPORT_LBR, 0, 0,
@@ -72,18 +83,19 @@ static int word(struct argp_state *state, const char *option, const char *arg,
 static void parse_view(struct argp_state *state, const char *arg, struct cmd_report *args)
 {
 	static const char *const words[] = {
-		[REPORT_TREE] = "tree",	      [REPORT_FLAT] = "flat",
-		[REPORT_CALLERS] = "callers", [REPORT_AROUND] = "around",
-		[REPORT_TIME] = "time",	      [REPORT_REGIONS] = "regions",
-		[REPORT_WAKERS] = "wakers",   NULL};
+		[REPORT_TREE] = "tree",	    [REPORT_FLAT] = "flat",   [REPORT_CALLERS] = "callers",
+		[REPORT_AROUND] = "around", [REPORT_TIME] = "time",   [REPORT_REGIONS] = "regions",
+		[REPORT_WAKERS] = "wakers", [REPORT_WAITS] = "waits", NULL};
 
 	args->options.view = (enum report_view)word(state, "view", arg, words,
 						    "tree, flat, callers, around, time, regions, "
-						    "wakers");
+						    "wakers, waits");
 	if (args->options.view == REPORT_REGIONS)
 		args->show.input.filter.metric = METRIC_REGION_TIME;
 	if (args->options.view == REPORT_WAKERS)
 		args->show.input.filter.metric = METRIC_WAIT_BLOCKED;
+	if (args->options.view == REPORT_WAITS && args->show.input.filter.metric == METRIC_CPU)
+		args->show.input.filter.metric = METRIC_WAIT;
 }
 
 static void parse_by(struct argp_state *state, const char *arg, struct cmd_report *args)
@@ -103,6 +115,42 @@ static void parse_bins(struct argp_state *state, const char *arg, struct cmd_rep
 		argp_error(state, "--bins: '%s' is not a number from 1 to %u", arg,
 			   HISTOGRAM_MAX_BINS);
 	args->options.n_bins = (uint32_t)n;
+}
+
+static void parse_top(struct argp_state *state, const char *arg, struct cmd_report *args)
+{
+	char *end;
+	long n = strtol(arg, &end, 10);
+
+	if (end == arg || *end || n < 0 || n > INT32_MAX)
+		argp_error(state, "--top: '%s' is not a number from 0", arg);
+	args->options.top = (size_t)n;
+	args->has_top = true;
+}
+
+static void parse_sort(struct argp_state *state, const char *arg, struct cmd_report *args)
+{
+	static const char *const words[] = {"duration", "time", NULL};
+
+	args->options.by_time = word(state, "sort", arg, words, "duration, time");
+	args->has_sort = true;
+}
+
+/* The view of waits, and what goes with it alone. */
+static void check_waits(struct argp_state *state, const struct cmd_report *args)
+{
+	const enum metric metric = args->show.input.filter.metric;
+
+	if (args->options.view != REPORT_WAITS) {
+		if (args->has_top || args->has_sort)
+			argp_error(state, "--top and --sort are of --view waits");
+		return;
+	}
+	if (metric != METRIC_WAIT && metric != METRIC_WAIT_BLOCKED &&
+	    metric != METRIC_WAIT_RUNNABLE)
+		argp_error(state, "--view waits: --metric wait, wait.blocked or wait.runnable");
+	if (args->has_by)
+		argp_error(state, "--view waits lists single waits: --by does not go with it");
 }
 
 static void parse_percent(struct argp_state *state, const char *arg, struct cmd_report *args)
@@ -135,7 +183,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case CMD_REPORT_BINS_OPTION:
 		parse_bins(state, arg, args);
 		return 0;
+	case CMD_REPORT_TOP:
+		parse_top(state, arg, args);
+		return 0;
+	case CMD_REPORT_SORT:
+		parse_sort(state, arg, args);
+		return 0;
 	case ARGP_KEY_END:
+		check_waits(state, args);
 		if (args->options.view == REPORT_TIME && (args->options.by == PARTITION_BY_REASON ||
 							  args->options.by == PARTITION_BY_OBJECT))
 			argp_error(state, "--view time goes by thread: not with --by %s",
@@ -159,6 +214,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static bool is_csv(const struct cmd_report *args)
+{
+	return args->options.view == REPORT_WAITS && args->show.output.path &&
+	       output_is_named(args->show.output.path, ".csv");
+}
+
 static void complete(struct cmd_report *args)
 {
 	struct report_options *options = &args->options;
@@ -176,6 +237,8 @@ static void complete(struct cmd_report *args)
 		options->around = NULL;
 	if (!options->n_bins)
 		options->n_bins = CMD_REPORT_BINS;
+	if (!args->has_top && !args->show.output.is_json && !is_csv(args))
+		options->top = CMD_REPORT_WAITS;
 }
 
 /* --lbr is about frames of branch records, and of rules other than unwind information: where there
@@ -234,6 +297,8 @@ static int cmd_report_write(const struct cmd_report *args, const struct input_op
 		return status;
 	if (args->show.output.is_json)
 		err = report_write_json(open->profile, &args->options, output.file);
+	else if (is_csv(args))
+		err = report_write_csv(open->profile, &args->options, output.file);
 	else
 		err = report_write_text(open->profile, &args->options, output.file);
 	return output_end(&output, err);
@@ -265,7 +330,8 @@ static int prepare_sums(struct cmd_report *args)
 		args->options.by = PARTITION_BY_ALL;
 	if (!is_fleet && !input_is_tags(&args->show.input))
 		return CMD_DONE;
-	if (view == REPORT_TIME || view == REPORT_REGIONS || args->is_lbr) {
+	if (view == REPORT_TIME || view == REPORT_REGIONS || view == REPORT_WAKERS ||
+	    view == REPORT_WAITS || args->is_lbr) {
 		message("%s has sums of samples, and neither their times nor their branch "
 			"records: --view tree, flat, callers and around show these",
 			is_fleet ? "a server" : "a tag export");

@@ -99,7 +99,7 @@ static int add_others(struct pprof_parts *p)
 
 	for (unsigned i = METRIC_CPU + 1; i < METRIC_COUNT && err == 0; i++) {
 		/* Sums of others are left to whoever reads them. */
-		if (!(series >> metric_info(i)->series & 1) || metric_info(i)->has_samples)
+		if (!(series >> metric_info(i)->series & 1) || metric_info(i)->is_union)
 			continue;
 		if (!p->own_entries) {
 			p->n_entries = 0;

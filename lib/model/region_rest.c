@@ -216,7 +216,7 @@ int region_rest_new(struct store_reader *reader, const struct store_tables *tabl
 	rest->names = names;
 	err = strings_new(&rest->texts);
 	if (!err)
-		err = store_reader_records(reader, SERIES_REGION_TIME, take_pass, rest);
+		err = store_reader_all_records(reader, SERIES_REGION_TIME, take_pass, rest);
 	if (err) {
 		region_rest_free(rest);
 		return err;
@@ -338,7 +338,7 @@ static int take_sample(void *arg, const struct store_sample *sample)
 	struct region_rest_pass *pass = arg;
 	const struct store_tables *t = pass->rest->tables;
 	struct span span = {.end_ns = sample->time_ns};
-	struct lasting lasting = {.spans = &span, .n = 1, .is_estimate = true};
+	struct lasting lasting = {.spans = &span, .n = 1, .is_estimate = true, .tables = t};
 	uint64_t before;
 	uint32_t first;
 	int err;
@@ -366,7 +366,7 @@ int region_rest_records(struct region_rest *rest, region_rest_each each, void *a
 	if (!region_rest_is_estimated(rest))
 		return 0;
 	pass.last_ns = calloc((size_t)rest->tables->n_threads + 1, sizeof(*pass.last_ns));
-	err = pass.last_ns ? store_reader_records(rest->reader, SERIES_CPU, take_sample, &pass)
+	err = pass.last_ns ? store_reader_all_records(rest->reader, SERIES_CPU, take_sample, &pass)
 			   : -ENOMEM;
 	free(pass.last_ns);
 	return err;

@@ -23,6 +23,7 @@ enum report_view {
 	REPORT_TIME,
 	REPORT_REGIONS, /* of a profile of METRIC_REGION_TIME */
 	REPORT_WAKERS,	/* of a profile of METRIC_WAIT_BLOCKED */
+	REPORT_WAITS,	/* of a profile of METRIC_WAIT, or of one of the two that it adds up */
 };
 
 struct report_options {
@@ -30,6 +31,8 @@ struct report_options {
 	enum partition_by by;
 	const char *around;   /* REPORT_AROUND: the functions, as a pattern (model/pattern.h) */
 	uint32_t n_bins;      /* REPORT_TIME: steps */
+	size_t top;	      /* REPORT_WAITS: rows that are shown; 0: all */
+	bool by_time;	      /* REPORT_WAITS: the earliest first, rather than the longest */
 	double percent_limit; /* rows below this share of their part are summed up in one row */
 	unsigned width;	      /* columns that rows are cut to; 0: rows are not cut */
 	bool color;	      /* Shows large rows in bold. */
@@ -49,6 +52,9 @@ int report_write_text(struct profile *profile, const struct report_options *opti
 /* Writes a report as one JSON object; docs/JSON.md has its members. Returns as report_write_text()
  * does. */
 int report_write_json(struct profile *profile, const struct report_options *options, FILE *out);
+
+/* Writes a report of REPORT_WAITS as CSV. Returns as report_write_text() does. */
+int report_write_csv(struct profile *profile, const struct report_options *options, FILE *out);
 
 /* Writes the figures of a recording for `stackctl stats`: samples by end reason, sizes and costs.
  * Returns 0, -ENOMEM, -EIO if the stream failed, or an error of profile_tags(). */

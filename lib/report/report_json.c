@@ -31,6 +31,7 @@
 #include "report/report_header.h"
 #include "report/report_view.h"
 #include "report/treeview.h"
+#include "report/wait_view.h"
 #include "report/waker_view.h"
 
 #define REPORT_JSON_CHUNK 65536 /* bytes after which the buffer is written out */
@@ -227,6 +228,7 @@ static int report_json_view(struct report_json *json, const struct histogram *h,
 		return report_json_around(json);
 	case REPORT_REGIONS: /* have writers of their own */
 	case REPORT_WAKERS:
+	case REPORT_WAITS:
 		break;
 	case REPORT_TIME:
 		return report_json_time(json, h, part);
@@ -346,6 +348,8 @@ int report_write_json(struct profile *profile, const struct report_options *opti
 		return region_view_json(profile, options, out);
 	if (options->view == REPORT_WAKERS)
 		return waker_view_json(profile, out);
+	if (options->view == REPORT_WAITS)
+		return wait_view_json(profile, options, out);
 	err = report_view_new(profile, options, &json.view);
 	if (err == 0 && options->view == REPORT_TIME)
 		err = histogram_make(&json.view.partition, options->n_bins, &histogram);

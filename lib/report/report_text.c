@@ -21,6 +21,7 @@
 #include "report/report_header.h"
 #include "report/report_view.h"
 #include "report/treeview.h"
+#include "report/wait_view.h"
 #include "report/waker_view.h"
 
 #define REPORT_BAR 30 /* columns of the longest bar of a histogram */
@@ -326,6 +327,7 @@ static int report_part(struct report *report, uint32_t part, const struct subtre
 		return report_around(report);
 	case REPORT_REGIONS: /* have writers of their own */
 	case REPORT_WAKERS:
+	case REPORT_WAITS:
 		break;
 	case REPORT_TIME:
 		return report_time(report, &report->histogram, part);
@@ -415,6 +417,8 @@ int report_write_text(struct profile *profile, const struct report_options *opti
 		return region_view_text(profile, options, out);
 	if (options->view == REPORT_WAKERS)
 		return waker_view_text(profile, options, out);
+	if (options->view == REPORT_WAITS)
+		return wait_view_text(profile, options, out);
 	err = report_view_new(profile, options, &report.view);
 
 	if (options->view == REPORT_TREE)
@@ -434,4 +438,9 @@ int report_write_text(struct profile *profile, const struct report_options *opti
 	report_view_free(&report.view);
 	buf_free(&report.row);
 	return err;
+}
+
+int report_write_csv(struct profile *profile, const struct report_options *options, FILE *out)
+{
+	return wait_view_csv(profile, options, out);
 }

@@ -301,7 +301,7 @@ int rows_add(struct rows *rows, struct profile *profile)
 	err = add_profile(rows, profile);
 	for (unsigned i = METRIC_CPU + 1; i < METRIC_COUNT && err == 0; i++)
 		if (metric_summed(i) == i && series >> metric_info(i)->series & 1 &&
-		    !metric_info(i)->has_samples)
+		    !metric_info(i)->is_union)
 			err = add_metric(rows, profile, i);
 	return err;
 }

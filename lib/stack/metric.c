@@ -111,10 +111,18 @@ static const struct metric_info metrics[METRIC_COUNT] = {
 				  .unit = METRIC_NS,
 				  .is_sampled = true,
 				  .records = "waits"},
+	[METRIC_WAIT] = {.name = "wait",
+			 .series = SERIES_WAIT_BLOCKED,
+			 .also = SERIES_WAIT_RUNNABLE,
+			 .is_union = true,
+			 .unit = METRIC_NS,
+			 .is_sampled = true,
+			 .records = "waits"},
 	[METRIC_WALL] = {.name = "wall",
 			 .series = SERIES_WAIT_BLOCKED,
 			 .also = SERIES_WAIT_RUNNABLE,
 			 .has_samples = true,
+			 .is_union = true,
 			 .unit = METRIC_NS,
 			 .is_sampled = true,
 			 .records = "samples and waits"},
@@ -202,6 +210,8 @@ bool metric_is_of(enum metric metric, uint64_t series, bool is_timed)
 
 	if (info->has_samples)
 		return is_timed && (series >> info->series | series >> info->also) & 1;
+	if (info->is_union)
+		return (series >> info->series | series >> info->also) & 1;
 	return series >> info->series & 1;
 }
 

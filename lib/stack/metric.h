@@ -96,6 +96,7 @@ enum metric {
 	METRIC_MEMORY_MAPPED,
 	METRIC_WAIT_BLOCKED,
 	METRIC_WAIT_RUNNABLE,
+	METRIC_WAIT, /* blocked and runnable: all the time off the CPU */
 	METRIC_WALL, /* samples and waits: the time that threads were there */
 	METRIC_COUNT
 };
@@ -112,6 +113,7 @@ struct metric_info {
 	enum metric_series series;
 	enum metric_series also; /* whose values are added to it; SERIES_CPU: none */
 	bool has_samples;	 /* so are the periods of the samples, if they are times */
+	bool is_union;		 /* all that it adds up is in other metrics, too */
 	enum metric_series less; /* whose values are taken off again; SERIES_CPU: none */
 	/* Series beside those two that have the standard errors of their records; SERIES_CPU: there
 	 * is none. Of objects they are known from the records themselves. */

@@ -24,6 +24,8 @@
  *   ranges    seven threads for 3 s, all of whose waits are counted: each is runnable for 1 ms, on
  *             the CPU in work() up to 1 s, with a sample each 5 ms, waits in lock() for a futex
  *             until 2.1 s, is runnable for 10 ms, and on the CPU again until it ends at 3 s
+ *             $STORE_CUTS, such as 700,1400: this and the next one as windows of one run, which end
+ *             so many ms after its start; each record is in the window in which it ended
  *   passes    one thread with samples in idle(), and passes through outer() from 1 s to 2 s, of
  *             which 0.4 s CPU time, with one through inner() from 1.2 s to 1.6 s, 0.1 s CPU time
  *   wakers    those of waits with wakers: the futex's is the thread 99 in main(), which had slept
@@ -68,6 +70,8 @@ struct maker {
 	struct store_recording info;
 	uint32_t objects, locations, nodes, processes, threads;
 	uint32_t origin; /* of samples from now on */
+	uint64_t run_ns; /* where times of timed() are from; 0: the recording's start */
+	bool is_window;	 /* timed() only takes records that end in it */
 	int err;	 /* the first error */
 };
 
@@ -407,11 +411,16 @@ static void make_waits(struct maker *m)
 static void timed(struct maker *m, enum metric_series series, uint32_t of, uint32_t leaf,
 		  uint64_t end_ms, uint64_t value)
 {
-	struct store_sample s = {.time_ns = m->info.start_ns + end_ms * 1000000,
+	struct store_sample s = {.time_ns = (m->is_window ? m->run_ns : m->info.start_ns) +
+					    end_ms * 1000000,
 				 .period = value,
 				 .node = leaf,
 				 .thread = of};
 
+	if (m->is_window && series == SERIES_WAIT_MEAN) /* each window has it */
+		s.time_ns = m->info.start_ns;
+	if (m->is_window && (s.time_ns < m->info.start_ns || s.time_ns >= m->info.end_ns))
+		return;
 	m->info.samples += series == SERIES_CPU;
 	keep(m, series == SERIES_CPU ? store_writer_sample(m->writer, &s)
 				     : store_writer_record(m->writer, series, &s));
@@ -739,6 +748,31 @@ static void fill(struct maker *m, const char *kind)
 	keep(m, -EINVAL);
 }
 
+/* Fills each window of a run, whose ends are in a list of milliseconds; the last one goes on. */
+static void fill_windows(struct maker *m, const char *kind, const char *cuts)
+{
+	m->is_window = true;
+	m->run_ns = m->info.start_ns;
+	for (;;) {
+		char *end;
+		uint64_t ms = strtoull(cuts, &end, 10), left;
+
+		m->info.end_ns = *cuts ? m->run_ns + ms * 1000000 : UINT64_MAX;
+		left = m->info.end_ns;
+		fill(m, kind);
+		m->info.end_ns = left == UINT64_MAX ? m->run_ns + 3000000000 : left;
+		keep(m, store_writer_commit(m->writer, &m->info));
+		if (left == UINT64_MAX || m->err)
+			return;
+		cuts = *end ? end + 1 : end;
+		m->info.start_unix_ns += m->info.end_ns - m->info.start_ns;
+		m->info.start_ns = m->info.end_ns;
+		m->info.samples = m->objects = m->locations = m->nodes = m->processes = 0;
+		m->threads = 0;
+		keep(m, store_writer_next_window(m->writer, &m->info));
+	}
+}
+
 static int make(const char *path, const char *kind)
 {
 	struct maker m = {.info = {.start_unix_ns = 1700000000000000000ull,
@@ -760,7 +794,7 @@ static int make(const char *path, const char *kind)
 		m.info.event = getenv("STORE_EVENT");
 	if (getenv("STORE_HOST"))
 		m.info.host = getenv("STORE_HOST");
-	if (strcmp(kind, "windows") == 0) {
+	if (strcmp(kind, "windows") == 0 || getenv("STORE_CUTS")) {
 		m.info.run = 1;
 		m.info.start_unix_ns = 1700043000000000000;
 	}
@@ -769,7 +803,10 @@ static int make(const char *path, const char *kind)
 		fprintf(stderr, "make_store: %s\n", error ? error : strerror(-m.err));
 		return 1;
 	}
-	fill(&m, kind);
+	if (getenv("STORE_CUTS"))
+		fill_windows(&m, kind, getenv("STORE_CUTS"));
+	else
+		fill(&m, kind);
 	keep(&m, store_writer_commit(m.writer, &m.info));
 	store_writer_free(m.writer);
 	if (m.err < 0)

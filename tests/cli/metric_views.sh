@@ -120,7 +120,7 @@ expect 0 "$stackctl" flamegraph -i "$waits" --metric wall -o "$tmp/f.html"
 grep -q '^\["\[futex\]",[0-9]*,4\]' "$tmp/f.html" || fail "wall: the page does not tell blocked waits"
 grep -q '^\["\[woken\]",[0-9]*,5\]' "$tmp/f.html" || fail "wall: the page does not tell runnable waits"
 expect 0 "$stackctl" stats -i "$waits"
-has '^metrics: cpu, wait.blocked, wait.runnable, wall$' stats
+has '^metrics: cpu, wait.blocked, wait.runnable, wait, wall$' stats
 # It is none without waits, and none of events that are no time.
 STORE_EVENT=cycles make_store "$tmp/cycles.db" waits
 lacks() { # STORE WORDS: no verb shows the metric of the store, and each says so
@@ -136,7 +136,7 @@ lacks() { # STORE WORDS: no verb shows the metric of the store, and each says so
 lacks "$store" "has no waits: record with 'stackd --wait'"
 lacks "$tmp/cycles.db" "count cycles: record with 'stackd --wait -e cpu-clock'"
 expect 0 "$stackctl" stats -i "$tmp/cycles.db" --json
-has '"metrics":\["cpu","wait.blocked","wait.runnable"\]' stats
+has '"metrics":\["cpu","wait.blocked","wait.runnable","wait"\]' stats
 
 # --- who ended waits
 metric=wakers
@@ -187,10 +187,50 @@ diff - "$tmp/rows" >"$tmp/diff" <<'END' || fail "wakers: $(cat "$tmp/diff")"
    1 not ended yet, or it is not known by whom
    4 [futex]
 END
+# --- single waits: the longest first, or the earliest, with who ended them
+expect 0 "$stackctl" report -i "$tmp/wakers.db" --view waits --top 5
+sed '1,/^#      begin/d; s/  */ /g' "$tmp/out" >"$tmp/rows"
+diff - "$tmp/rows" >"$tmp/diff" <<'END' || fail "single waits: $(cat "$tmp/diff")"
+ 0.101298 0.121298 20.000 ms blocked prog (12) [futex] other: main _start;main;app::work()
+ 0.123298 0.143298 20.000 ms blocked prog (12) [futex] other: main _start;main;app::work()
+ 0.145298 0.165298 20.000 ms blocked prog (12) [futex] other: main _start;main;app::work()
+ 0.137198 0.142198 5.000 ms blocked other (99) [sleep] an interrupt main
+ 0.159198 0.164198 5.000 ms blocked other (99) [sleep] an interrupt main
+END
+shows '# shown: 5 of 10 waits, the longest first'
+expect 0 "$stackctl" report -i "$tmp/wakers.db" --view waits --sort time --metric wait.runnable --from 0.1425
+sed '1,/^#      begin/d; s/  */ /g' "$tmp/out" >"$tmp/rows"
+diff - "$tmp/rows" >"$tmp/diff" <<'END' || fail "runnable waits of a range: $(cat "$tmp/diff")"
+< 0.142500 0.143298 797.891 us runnable prog (12) [woken] _start;main;app::work()
+ 0.164298 0.165298 1.000 ms runnable prog (12) [woken] _start;main;app::work()
+ 0.170298 0.172298 2.000 ms runnable prog (12) [preempted] _start;main
+END
+expect 0 "$stackctl" report -i "$tmp/wakers.db" --view waits --pid 99 --to 0.14 -o "$tmp/waits.csv"
+diff - "$tmp/waits.csv" >"$tmp/diff" <<'END' || fail "CSV: $(cat "$tmp/diff")"
+begin_s,end_s,duration_ns,whole_ns,began_before,goes_on,stands_for_ns,state,pid,tid,comm,waker,what_for,path
+0.137197891,0.140000000,2802109,5000000,0,1,2802109,blocked,99,99,"other","an interrupt","[sleep]","main"
+END
+expect 0 "$stackctl" report -i "$tmp/wakers.db" --view waits --json
+python3 - "$tmp/out" <<'END' || fail 'single waits: JSON'
+import json, sys
+report = json.load(open(sys.argv[1], encoding="utf-8"))
+waits = report["waits"]
+assert report["view"] == "waits" and report["chosen"] == len(waits) == 10 == report["estimated"], report
+assert sum(w["stands_for_ns"] for w in waits) == report["amount"] == 80000000, report
+assert waits[0]["waker"] == {"kind": "thread", "tid": 99, "name": "other: main"}, waits
+assert waits[0]["what_for"] == ["[futex]"] and waits[0]["path"][-1] == "app::work()", waits
+END
+# All waits together are the metric, in a flame graph of the time off the CPU as well.
+expect 0 "$stackctl" export --folded -i "$waits" --metric wait
+[ "$(awk '{n += $NF} END {print n}' "$tmp/out")" = 70000000 ] || fail "wait: $(cat "$tmp/out")"
+expect 2 "$stackctl" report -i "$waits" --view waits --metric cpu.time
+expect 2 "$stackctl" report -i "$waits" --view waits --by thread
+expect 2 "$stackctl" report -i "$waits" --view flat --top 3
+expect 3 "$stackctl" report -i "$store" --view waits
 expect 3 "$stackctl" report -i "$waits" --view wakers
 says "does not tell who ended waits: record with 'stackd --wakers'"
 expect 0 "$stackctl" stats -i "$tmp/wakers.db"
-has '^metrics: cpu, wait.blocked, wait.runnable, wall$' stats
+has '^metrics: cpu, wait.blocked, wait.runnable, wait, wall$' stats
 
 # --- regions that were taken off: each on a sample's path has it, the innermost region as own time
 metric=regions

@@ -52,6 +52,19 @@ spans 0 || fail 'the start of a recording'
 expect 0 "$stackctl" export --parquet "$tmp/waits" -i "$tmp/waits.db" --metric wait.blocked --from 0.11 --to 0.115
 spans 110000000 115000000 || fail 'the start and end of a range'
 
+# A wait from 1.0 s to 2.1 s is recorded in the second window: of each window, its rows have the part of
+# it that lies there and in the range, of one thread and of six.
+STORE_CUTS=700,1400,2600 make_store "$tmp/cut.db" ranges
+expect 0 "$stackctl" export --parquet "$tmp/cut" -i "$tmp/cut.db" --metric wait.blocked \
+    --from '2023-11-15 10:10:01' --to '2023-11-15 10:10:02'
+python3 - "$tmp/cut/samples.parquet" <<'PY' || fail 'parts of a wait in windows'
+import struct, sys
+data = open(sys.argv[1], "rb").read()
+length, = struct.unpack("<I", data[-8:-4])
+for weight in 400000000, 3600000000: # the least and the most
+    assert struct.pack("<Q", weight) in data[-8 - length:], weight
+PY
+
 # --- two paths of one tag
 expect 0 "$stackctl" export --parquet "$tmp/dir" -i "$store" --recording 1..3
 says '2 paths or locations have an id that another one has: they are told apart by the column alt'

@@ -176,6 +176,7 @@ static void check_part(const json_t *part, enum report_view view)
 		break;
 	case REPORT_REGIONS:
 	case REPORT_WAKERS:
+	case REPORT_WAITS:
 		break;
 	case REPORT_AROUND:
 		assert_int_equal(

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes single waits; see wait_view.h. A row is a record: the time that a thread was blocked, or
+ * that it was runnable after that.
+ *
+ *         begin          end     duration  state     thread      what for  who ended it  call path
+ *      1.000000     2.100000      1.100 s  blocked   prog (21)   [futex]   other: main   main;work
+ *
+ * The times are since the recording's start. In a range a row has the part of the wait that lies
+ * there: '<' stands before a begin and '>' behind an end that are the range's.
+ *
+ * What is recorded is mostly a sample of the waits, which the note above the rows says: how many
+ * there were follows from the probability by which each was kept, so it is an estimate without
+ * bias.
+ */
+#include "report/wait_view.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "model/waits.h"
+#include "model/waker_name.h"
+#include "report/report_header.h"
+
+struct row {
+	const struct wait *wait;
+	uint64_t begin_ns, end_ns; /* the part of it that is chosen */
+	size_t index;		   /* in its lane */
+	bool is_runnable;
+};
+
+struct view {
+	struct profile *profile;
+	const struct store_tables *tables;
+	struct waits waits;
+	VEC(struct row) rows; /* in the order in which they are shown */
+	size_t n_shown;
+	uint64_t from_ns, to_ns; /* chosen, CLOCK_MONOTONIC */
+	uint64_t mean_ns;	 /* the longest by which waits were sampled; 0: all are kept */
+	double there_were;	 /* so many waits, by what was kept of them */
+	double variance;	 /* of that */
+	bool has_wakers;
+};
+
+/* Columns of the text that names fill up, unless they are longer. */
+#define THREAD_WIDTH 22
+#define REASON_WIDTH 16
+#define WAKER_WIDTH  24
+
+/* --- rows ------------------------------------------------------------------------------------- */
+
+static int add_row(struct view *v, const struct wait *wait, size_t index, bool is_runnable)
+{
+	struct row row = {.wait = wait,
+			  .begin_ns = wait->begin_ns > v->from_ns ? wait->begin_ns : v->from_ns,
+			  .end_ns = wait->end_ns < v->to_ns ? wait->end_ns : v->to_ns,
+			  .index = index,
+			  .is_runnable = is_runnable};
+
+	if (!wait->is_chosen)
+		return 0;
+	if (VEC_RESERVE(&v->rows, 1) < 0)
+		return -ENOMEM;
+	v->rows.items[v->rows.count++] = row;
+	v->there_were += wait->kept_of;
+	v->variance += wait->kept_of * (wait->kept_of - 1);
+	return 0;
+}
+
+static int compare_begins(const struct row *x, const struct row *y)
+{
+	if (x->begin_ns != y->begin_ns)
+		return x->begin_ns < y->begin_ns ? -1 : 1;
+	if (x->wait->record.thread != y->wait->record.thread)
+		return x->wait->record.thread < y->wait->record.thread ? -1 : 1;
+	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	return compare_begins(a, b);
+}
+
+static int by_duration(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+	const uint64_t durations[] = {x->end_ns - x->begin_ns, y->end_ns - y->begin_ns};
+
+	if (durations[0] != durations[1])
+		return durations[0] > durations[1] ? -1 : 1;
+	return compare_begins(x, y);
+}
+
+static int take_mean(void *arg, const struct store_sample *record)
+{
+	struct view *v = arg;
+
+	v->mean_ns = record->period > v->mean_ns ? record->period : v->mean_ns;
+	return 0;
+}
+
+static int add_rows(struct view *v)
+{
+	const enum metric metric = profile_filter(v->profile)->metric;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < v->waits.n_threads; i++) {
+		const struct wait_lane *lane = &v->waits.lanes[i];
+
+		v->has_wakers |= lane->wakings.count != 0;
+		for (size_t k = 0;
+		     !err && metric != METRIC_WAIT_RUNNABLE && k < lane->blocked.count; k++)
+			err = add_row(v, &lane->blocked.items[k], k, false);
+		for (size_t k = 0;
+		     !err && metric != METRIC_WAIT_BLOCKED && k < lane->runnable.count; k++)
+			err = add_row(v, &lane->runnable.items[k], k, true);
+	}
+	return err;
+}
+
+/* Collects the rows: the first so many in the order that is wanted. The caller frees in any case.
+ */
+static int make_view(struct profile *profile, const struct report_options *options, struct view *v)
+{
+	const struct store_recording *r = &profile_tables(profile)->recording;
+	const uint64_t begin = profile_begin(profile), last = profile_end(profile);
+	int err;
+
+	*v = (struct view){.profile = profile, .tables = profile_tables(profile)};
+	v->from_ns = begin > r->start_ns ? begin : r->start_ns;
+	v->to_ns = last == UINT64_MAX ? UINT64_MAX : last + 1;
+	err = waits_make(profile, profile_filter(profile)->metric != METRIC_WAIT_BLOCKED,
+			 &v->waits);
+	if (!err)
+		err = store_reader_all_records(profile_reader(profile), SERIES_WAIT_MEAN, take_mean,
+					       v);
+	if (!err)
+		err = add_rows(v);
+	if (!err && v->rows.count)
+		qsort(v->rows.items, v->rows.count, sizeof(*v->rows.items),
+		      options->by_time ? by_time : by_duration);
+	v->n_shown = v->rows.count;
+	if (options->top && options->top < v->n_shown)
+		v->n_shown = options->top;
+	return err;
+}
+
+static void free_view(struct view *v)
+{
+	free(v->rows.items);
+	waits_free(&v->waits);
+}
+
+static const struct store_thread *thread_of(const struct view *v, const struct row *row)
+{
+	return &v->tables->threads[row->wait->record.thread];
+}
+
+static int32_t pid_of(const struct view *v, const struct store_thread *thread)
+{
+	return v->tables->processes[thread->process].pid;
+}
+
+/* The wake-up that ended a wait; NULL: none, or it is not known. */
+static const struct waking *waking_of(const struct view *v, const struct row *row)
+{
+	return row->is_runnable
+		       ? NULL
+		       : waits_waking(&v->waits.lanes[row->wait->record.thread], row->index);
+}
+
+static bool began_before(const struct row *row)
+{
+	return row->wait->begin_ns < row->begin_ns;
+}
+
+static bool goes_on(const struct row *row)
+{
+	return row->wait->end_ns > row->end_ns;
+}
+
+static double since_start(const struct view *v, uint64_t ns)
+{
+	return ((double)ns - (double)v->tables->recording.start_ns) / 1e9;
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* A path as the filter has it: its functions, and from the reason on what the wait was for. */
+struct names {
+	const struct profile_frame *frames; /* until the profile's next path is made */
+	size_t n, reason;
+};
+
+static int names_of(const struct view *v, const struct row *row, struct names *ret_names)
+{
+	const struct store_sample *s = &row->wait->record;
+	size_t depth;
+
+	ret_names->frames =
+		profile_frames(v->profile, s->node, s->end_reason, s->origin, &ret_names->n);
+	if (!ret_names->frames)
+		return -ENOMEM;
+	depth = profile_wait_depth(ret_names->frames, ret_names->n);
+	ret_names->reason = depth ? depth - 1 : ret_names->n;
+	return 0;
+}
+
+/* Appends names with a separator between them; in text that is escaped in a name as well. */
+static void put_names(const struct names *names, size_t from, size_t to, const char *between,
+		      struct buf *b)
+{
+	for (size_t i = from; i < to; i++) {
+		if (i > from)
+			text_put_raw(b, between);
+		text_put(b, names->frames[i].symbol->name, between);
+	}
+}
+
+static int put_waker(const struct view *v, const struct row *row, struct buf *b)
+{
+	const struct waking *waking = waking_of(v, row);
+
+	if (!waking)
+		return 0;
+	if (waking->value == WAKER_OF_INTERRUPT) {
+		text_put_raw(b, "an interrupt");
+		return 0;
+	}
+	return waker_name(v->profile, waits_waker(&v->waits, waking), waking, b);
+}
+
+/* --- what there is beside the rows ----------------------------------------------------------- */
+
+struct beside {
+	uint64_t short_waits, short_ns, lost;
+};
+
+static struct beside beside_of(const struct view *v)
+{
+	static const char *const lost[] = {"waits_lost_ring", "waits_without_path",
+					   "waits_without_scratch", "waits_no_memory"};
+	struct beside beside = {0};
+	uint64_t value;
+
+	report_header_counter(v->tables, "waits_short", &beside.short_waits);
+	report_header_counter(v->tables, "waits_short_ns", &beside.short_ns);
+	for (size_t i = 0; i < sizeof(lost) / sizeof(*lost); i++)
+		if (report_header_counter(v->tables, lost[i], &value))
+			beside.lost += value;
+	return beside;
+}
+
+/* Returns how long a wait is of which 99 of 100 are kept. */
+static uint64_t nearly_all_ns(const struct view *v)
+{
+	return (uint64_t)((double)v->mean_ns * log(100));
+}
+
+static int put_notes(const struct view *v, const struct report_options *options, struct buf *b)
+{
+	const struct beside beside = beside_of(v);
+	char mean[METRIC_AMOUNT_MAX], all[METRIC_AMOUNT_MAX];
+
+	if (v->mean_ns)
+		text_printf(b,
+			    "# note: waits are sampled, one in %s of a thread's waiting time: of "
+			    "%s and more 99 in 100 are here, of shorter ones fewer. There were "
+			    "%.0f +- %.0f\n",
+			    metric_number(METRIC_WAIT, v->mean_ns, mean),
+			    metric_number(METRIC_WAIT, nearly_all_ns(v), all), v->there_were,
+			    sqrt(v->variance));
+	if (beside.short_waits)
+		text_printf(b,
+			    "# note: %" PRIu64 " short waits of the whole recording, %s, were only "
+			    "counted (--wait=MIN)\n",
+			    beside.short_waits, metric_number(METRIC_WAIT, beside.short_ns, all));
+	if (beside.lost)
+		text_printf(b, "# note: %" PRIu64 " waits of the whole recording were lost\n",
+			    beside.lost);
+	text_printf(b, "# shown: %zu of %zu waits, %s first\n\n", v->n_shown, v->rows.count,
+		    options->by_time ? "the earliest" : "the longest");
+	return b->failed ? -ENOMEM : 0;
+}
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+/* Fills up a column that begins at `start` of the buffer; two blanks follow in any case. */
+static void fill_up(struct buf *b, size_t start, size_t width)
+{
+	while (b->len - start < width && !b->failed)
+		buf_put_u8(b, ' ');
+	text_put_raw(b, "  ");
+}
+
+static void put_columns(const struct view *v, struct buf *b)
+{
+	text_printf(b, "#      begin          end     duration  state     %-*s  %-*s  ",
+		    THREAD_WIDTH, "thread", REASON_WIDTH, "what for");
+	if (v->has_wakers)
+		text_printf(b, "%-*s  ", WAKER_WIDTH, "who ended it");
+	text_put_raw(b, "call path\n");
+}
+
+static int put_row(const struct view *v, const struct row *row,
+		   const struct report_options *options, struct buf *b)
+{
+	const struct store_thread *thread = thread_of(v, row);
+	char amount[METRIC_AMOUNT_MAX];
+	struct names names;
+	size_t start;
+	int err = names_of(v, row, &names);
+
+	if (err)
+		return err;
+	text_printf(b, "%c%12.6f %12.6f%c %11s  %-8s  ", began_before(row) ? '<' : ' ',
+		    since_start(v, row->begin_ns), since_start(v, row->end_ns),
+		    goes_on(row) ? '>' : ' ',
+		    metric_number(METRIC_WAIT, row->end_ns - row->begin_ns, amount),
+		    row->is_runnable ? "runnable" : "blocked");
+	start = b->len;
+	text_put_name(b, thread->comm, options->utf8);
+	text_printf(b, " (%d)", thread->tid);
+	fill_up(b, start, THREAD_WIDTH);
+	start = b->len;
+	put_names(&names, names.reason, names.n, " ", b);
+	fill_up(b, start, REASON_WIDTH);
+	start = b->len;
+	err = put_waker(v, row, b);
+	if (v->has_wakers)
+		fill_up(b, start, WAKER_WIDTH);
+	put_names(&names, 0, names.reason, ";", b);
+	text_cut(b, options->width);
+	text_put_raw(b, "\n");
+	return err;
+}
+
+int wait_view_text(struct profile *profile, const struct report_options *options, FILE *out)
+{
+	struct view v;
+	struct buf b = {0};
+	int err = make_view(profile, options, &v);
+
+	if (!err)
+		err = report_header_text(profile, options, out);
+	if (!err)
+		err = put_notes(&v, options, &b);
+	put_columns(&v, &b);
+	for (size_t i = 0; !err && i < v.n_shown; i++) {
+		err = text_flush(&b, out);
+		if (!err)
+			err = put_row(&v, &v.rows.items[i], options, &b);
+	}
+	if (!err)
+		err = text_flush(&b, out);
+	free_view(&v);
+	return text_end(&b, out, err);
+}
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+static void json_names(const struct names *names, size_t from, size_t to, struct buf *b)
+{
+	text_put_raw(b, "[");
+	for (size_t i = from; i < to; i++) {
+		text_put_raw(b, i > from ? "," : "");
+		text_put_json(b, names->frames[i].symbol->name);
+	}
+	text_put_raw(b, "]");
+}
+
+static int json_waker(const struct view *v, const struct row *row, struct buf *b)
+{
+	const struct waking *waking = waking_of(v, row);
+	struct buf name = {0};
+	int err;
+
+	if (!waking || waking->value == WAKER_OF_INTERRUPT) {
+		text_put_raw(b, waking ? "{\"kind\":\"interrupt\"}" : "null");
+		return 0;
+	}
+	err = waker_name(v->profile, waits_waker(&v->waits, waking), waking, &name);
+	buf_put_u8(&name, '\0');
+	err = err || !name.failed ? err : -ENOMEM;
+	if (!err) {
+		text_printf(
+			b, "{\"kind\":\"thread\",\"tid\":%" PRIu64 ",\"name\":", waking->value - 1);
+		text_put_json(b, (const char *)name.data);
+		text_put_raw(b, "}");
+	}
+	buf_free(&name);
+	return err;
+}
+
+static int json_row(const struct view *v, const struct row *row, struct buf *b)
+{
+	const struct store_thread *thread = thread_of(v, row);
+	const uint64_t start_ns = v->tables->recording.start_ns;
+	struct names names;
+	int err = names_of(v, row, &names);
+
+	if (err)
+		return err;
+	text_printf(b, "{\"pid\":%d,\"tid\":%d,\"comm\":", pid_of(v, thread), thread->tid);
+	text_put_json(b, thread->comm);
+	text_printf(b,
+		    ",\"state\":\"%s\",\"begin_ns\":%" PRId64 ",\"end_ns\":%" PRId64
+		    ",\"duration_ns\":%" PRIu64 ",\"whole_ns\":%" PRIu64
+		    ",\"began_before\":%s,\"goes_on\":%s,\"stands_for_ns\":%" PRIu64,
+		    row->is_runnable ? "runnable" : "blocked", (int64_t)(row->begin_ns - start_ns),
+		    (int64_t)(row->end_ns - start_ns), row->end_ns - row->begin_ns,
+		    row->wait->end_ns - row->wait->begin_ns, began_before(row) ? "true" : "false",
+		    goes_on(row) ? "true" : "false", row->wait->ns);
+	text_put_raw(b, ",\"what_for\":");
+	json_names(&names, names.reason, names.n, b);
+	text_put_raw(b, ",\"path\":");
+	json_names(&names, 0, names.reason, b);
+	text_put_raw(b, ",\"waker\":");
+	err = json_waker(v, row, b);
+	text_put_raw(b, "}");
+	return err;
+}
+
+int wait_view_json(struct profile *profile, const struct report_options *options, FILE *out)
+{
+	struct view v;
+	struct buf b = {0};
+	struct beside beside;
+	int err = make_view(profile, options, &v);
+
+	beside = beside_of(&v);
+	text_put_raw(&b, "{\"schema\":1,");
+	report_header_json(profile, &b);
+	text_printf(&b,
+		    ",\"view\":\"waits\",\"sampled_by_ns\":%" PRIu64 ",\"chosen\":%zu,"
+		    "\"estimated\":%.1f,\"estimated_error\":%.1f,\"short\":%" PRIu64
+		    ",\"short_ns\":%" PRIu64 ",\"lost_waits\":%" PRIu64 ",\"waits\":[",
+		    v.mean_ns, v.rows.count, v.there_were, sqrt(v.variance), beside.short_waits,
+		    beside.short_ns, beside.lost);
+	for (size_t i = 0; !err && i < v.n_shown; i++) {
+		text_put_raw(&b, i ? ",\n" : "\n");
+		err = json_row(&v, &v.rows.items[i], &b);
+		if (!err)
+			err = text_flush(&b, out);
+	}
+	text_put_raw(&b, "]}\n");
+	free_view(&v);
+	return text_end(&b, out, err);
+}
+
+/* --- CSV -------------------------------------------------------------------------------------- */
+
+/* Ends a field that begins at `start` of the buffer: in quotes, with those within it doubled. */
+static void quote(struct buf *b, size_t start)
+{
+	struct buf text = {0};
+
+	buf_put(&text, b->data + start, b->len - start);
+	b->len = start;
+	text_put_raw(b, ",\"");
+	for (size_t i = 0; i < text.len; i++) {
+		if (text.data[i] == '"')
+			buf_put_u8(b, '"');
+		buf_put_u8(b, text.data[i]);
+	}
+	text_put_raw(b, "\"");
+	b->failed = b->failed || text.failed;
+	buf_free(&text);
+}
+
+static int csv_row(const struct view *v, const struct row *row, struct buf *b)
+{
+	const struct store_thread *thread = thread_of(v, row);
+	struct names names;
+	size_t start;
+	int err;
+
+	text_printf(b, "%.9f,%.9f,%" PRIu64 ",%" PRIu64 ",%d,%d,%" PRIu64 ",%s,%d,%d",
+		    since_start(v, row->begin_ns), since_start(v, row->end_ns),
+		    row->end_ns - row->begin_ns, row->wait->end_ns - row->wait->begin_ns,
+		    began_before(row), goes_on(row), row->wait->ns,
+		    row->is_runnable ? "runnable" : "blocked", pid_of(v, thread), thread->tid);
+	start = b->len;
+	text_put(b, thread->comm, NULL);
+	quote(b, start);
+	start = b->len;
+	err = put_waker(v, row, b);
+	quote(b, start);
+	if (!err)
+		err = names_of(v, row, &names);
+	if (err)
+		return err;
+	start = b->len;
+	put_names(&names, names.reason, names.n, ";", b);
+	quote(b, start);
+	start = b->len;
+	put_names(&names, 0, names.reason, ";", b);
+	quote(b, start);
+	text_put_raw(b, "\n");
+	return b->failed ? -ENOMEM : 0;
+}
+
+int wait_view_csv(struct profile *profile, const struct report_options *options, FILE *out)
+{
+	struct view v;
+	struct buf b = {0};
+	int err = make_view(profile, options, &v);
+
+	text_put_raw(&b,
+		     "begin_s,end_s,duration_ns,whole_ns,began_before,goes_on,stands_for_ns,state,"
+		     "pid,tid,comm,waker,what_for,path\n");
+	for (size_t i = 0; !err && i < v.n_shown; i++) {
+		err = csv_row(&v, &v.rows.items[i], &b);
+		if (!err)
+			err = text_flush(&b, out);
+	}
+	free_view(&v);
+	return text_end(&b, out, err);
+}
