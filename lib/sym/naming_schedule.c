@@ -106,17 +106,19 @@ static int compare_offsets(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Tells of a debug file that the answers about an object have lacked. */
-static int tell_missing(struct naming_schedule *s, const struct object *object)
+/* Tells of a debug file that the answers about an object have lacked. Its number is that in the
+ * schedule: in a second window the object's own is another one. */
+static int tell_missing(struct naming_schedule *s, uint32_t number)
 {
+	const struct object *object = s->objects.items[number];
 	struct buf name = {0};
 	int err = 0;
 
-	if (!s->with.missing || s->told.items[object->number] ||
+	if (!s->with.missing || s->told.items[number] ||
 	    !naming_missing(s->with.naming, object, &name))
 		return 0;
 	buf_put_u8(&name, 0);
-	s->told.items[object->number] = 1;
+	s->told.items[number] = 1;
 	err = name.failed ? -ENOMEM : s->with.missing(s->with.arg, object, (char *)name.data);
 	buf_free(&name);
 	return err;
@@ -138,7 +140,7 @@ static int name_object(struct naming_schedule *s, struct store_location *locatio
 		if (!err)
 			err = name_location(s, &locations[i], is_last);
 	}
-	return err ? err : tell_missing(s, s->objects.items[locations->object]);
+	return err ? err : tell_missing(s, locations->object);
 }
 
 /* Names locations object by object, since the symbols of only a few are held at a time. */

@@ -323,6 +323,102 @@ static void error_is_passed_on(void **state)
 	assert_int_equal(naming_schedule_finish(fake.schedule), -EIO);
 }
 
+/* --- what objects lack ----------------------------------------------------------------------- */
+
+static int answer_nothing(void *arg, enum naming_question question, const struct object *object,
+			  uint64_t number)
+{
+	(void)arg;
+	(void)question;
+	(void)object;
+	(void)number;
+	return 0;
+}
+
+static int resolve_nothing(void *arg, const struct object *object,
+			   const struct store_location *location,
+			   int (*each)(void *arg, const struct store_line *line), void *each_arg)
+{
+	(void)arg;
+	(void)object;
+	(void)location;
+	(void)each;
+	(void)each_arg;
+	return 0;
+}
+
+static int fetch_nothing(void *arg, const struct object *object,
+			 const struct store_location *locations, size_t count)
+{
+	(void)arg;
+	(void)object;
+	(void)locations;
+	(void)count;
+	return 0;
+}
+
+static bool lacks_file(void *arg, const struct object *object, struct buf *text)
+{
+	(void)arg;
+	(void)object;
+	buf_put(text, "x.debug", 7);
+	return true;
+}
+
+static bool is_proven(void *arg, const struct object *object)
+{
+	(void)arg;
+	(void)object;
+	return false;
+}
+
+static int count_missing(void *arg, const struct object *object, const char *name)
+{
+	assert_ptr_equal(arg, &fake);
+	assert_string_equal(name, "x.debug");
+	fake.lines[object == &objects[SMALL]]++;
+	return 0;
+}
+
+/* In a run's later windows objects have other numbers than their own: what an object lacks is told
+ * once, also as others come. */
+static void numbers_are_the_schedules(void **state)
+{
+	static const struct naming_remote remote = {.ask = answer_nothing,
+						    .resolve = resolve_nothing,
+						    .prefetch = fetch_nothing,
+						    .missing = lacks_file,
+						    .is_unproven = is_proven};
+	const uint32_t numbers[] = {objects[PROGRAM].number, objects[SMALL].number};
+	struct naming_schedule_options options = {.now_ns = now_ns,
+						  .cpu_ns = cpu_ns,
+						  .each = take_line,
+						  .missing = count_missing,
+						  .arg = &fake};
+
+	tear_down(state);
+	memset(&fake, 0, sizeof(fake));
+	assert_int_equal(naming_new_remote(&remote, &fake.naming), 0);
+	options.naming = fake.naming;
+	assert_int_equal(naming_schedule_new(&options, &fake.schedule), 0);
+	objects[PROGRAM].number = 1;
+	objects[SMALL].number = 5000;
+	assert_int_equal(naming_schedule_add_object(fake.schedule, &objects[PROGRAM]), 0);
+	add(0, 0);
+	assert_int_equal(naming_schedule_finish(fake.schedule), 0);
+	assert_int_equal(fake.lines[0], 1);
+	assert_int_equal(naming_schedule_add_object(fake.schedule, &objects[SMALL]), 0);
+	add(1, 0);
+	add(2, 1);
+	assert_int_equal(naming_schedule_finish(fake.schedule), 0);
+	add(3, 1);
+	assert_int_equal(naming_schedule_finish(fake.schedule), 0);
+	assert_int_equal(fake.lines[0], 1);
+	assert_int_equal(fake.lines[1], 1);
+	objects[PROGRAM].number = numbers[0];
+	objects[SMALL].number = numbers[1];
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -332,6 +428,7 @@ int main(void)
 		TEST(no_pause_exceeds_a_minute),  TEST(expensive_objects_wait_for_a_minute),
 		TEST(end_names_all_locations),	  TEST(jit_code_is_looked_up_again),
 		TEST(file_is_looked_up_again),	  TEST(error_is_passed_on),
+		TEST(numbers_are_the_schedules),
 	};
 
 	return cmocka_run_group_tests(tests, open_objects, close_objects);
