@@ -11,10 +11,13 @@
 
 _Static_assert(METRIC_COUNTERS == STACKD_MOST_COUNTERS, "each counter has its series");
 
-/* The last reading of a thread whose row was made. */
+/* The last reading of a thread whose row was made. In the run's next window the thread has another
+ * number, and its readings go on, so it is known by its id. */
 struct last {
-	uint32_t thread; /* number */
-	uint8_t known;	 /* bits: values that there were */
+	uint32_t tid;
+	uint32_t thread;   /* number, in the window of the last reading */
+	uint8_t known;	   /* bits: values that there were */
+	bool is_of_window; /* it has had one in this window */
 	uint64_t values[STACKD_MOST_COUNTERS];
 	UT_hash_handle hh;
 };
@@ -35,6 +38,10 @@ void readings_begin_anew(struct readings *r)
 	struct last *last, *next;
 
 	HASH_ITER (hh, r->threads, last, next) {
+		if (last->is_of_window) {
+			last->is_of_window = false;
+			continue;
+		}
 		HASH_DEL(r->threads, last);
 		free(last);
 	}
@@ -42,9 +49,14 @@ void readings_begin_anew(struct readings *r)
 
 void readings_free(struct readings *r)
 {
+	struct last *last, *next;
+
 	if (!r)
 		return;
-	readings_begin_anew(r);
+	HASH_ITER (hh, r->threads, last, next) {
+		HASH_DEL(r->threads, last);
+		free(last);
+	}
 	free(r);
 }
 
@@ -54,19 +66,35 @@ void readings_take(struct readings *r, const struct stackd_reading *reading)
 	r->is_waiting = true;
 }
 
-/* Returns the last reading of a thread, made when first needed; NULL without memory. */
-static struct last *last_of(struct readings *r, uint32_t thread)
+/* Whether a reading is of another thread than the last one with this id: another number in the same
+ * window, or less CPU time, which is the first counter. */
+static bool is_another(const struct last *last, const struct stackd_reading *reading,
+		       uint32_t thread)
 {
+	if (last->is_of_window)
+		return last->thread != thread;
+	return reading->known & last->known & 1 && reading->values[0] < last->values[0];
+}
+
+/* Returns the last reading of a thread, made when first needed; NULL without memory. */
+static struct last *last_of(struct readings *r, const struct stackd_reading *reading,
+			    uint32_t thread)
+{
+	uint32_t tid = reading->header.tid;
 	struct last *last;
 
-	HASH_FIND_INT(r->threads, &thread, last);
-	if (last)
-		return last;
-	last = calloc(1, sizeof(*last));
-	if (!last)
-		return NULL;
+	HASH_FIND_INT(r->threads, &tid, last);
+	if (!last) {
+		last = calloc(1, sizeof(*last));
+		if (!last)
+			return NULL;
+		last->tid = tid;
+		HASH_ADD_INT(r->threads, tid, last);
+	} else if (is_another(last, reading, thread)) {
+		last->known = 0;
+	}
 	last->thread = thread;
-	HASH_ADD_INT(r->threads, thread, last);
+	last->is_of_window = true;
 	return last;
 }
 
@@ -87,7 +115,7 @@ int readings_keep(struct readings *r, struct outbox *outbox, const struct stackd
 	    reading->header.time_ns != record->time_ns)
 		return 0;
 	r->is_waiting = false;
-	last = last_of(r, row->thread);
+	last = last_of(r, reading, row->thread);
 	if (!last)
 		return -ENOMEM;
 	for (unsigned i = 0; i < reading->n && i < STACKD_MOST_COUNTERS && !err; i++) {

@@ -2,7 +2,9 @@
 /*
  * Readings of counters (bpf/reading.bpf.h): keeps each until the record that it belongs to comes,
  * and turns it into rows. A row's value is the difference from the thread's reading before, which
- * takes a byte or two where the reading itself takes eight; a thread's first one has 0.
+ * takes a byte or two where the reading itself takes eight; a thread's first one has 0. The first
+ * one in a later window has the difference from the last one before it, so that what was in
+ * progress at the end of a window is known where the windows are added up.
  */
 #ifndef MODEL_READINGS_H
 #define MODEL_READINGS_H
@@ -23,7 +25,8 @@ void readings_take(struct readings *readings, const struct stackd_reading *readi
 int readings_keep(struct readings *readings, struct outbox *outbox,
 		  const struct stackd_header *record, const struct store_sample *row);
 
-/* Begins anew: threads have other numbers. */
+/* Begins a window: threads have other numbers. Threads without a reading in the one before are
+ * forgotten. */
 void readings_begin_anew(struct readings *readings);
 
 #endif
