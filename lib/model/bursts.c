@@ -42,6 +42,8 @@ struct maker {
 	size_t cap_call;
 	unsigned counter;	       /* at hand; of it are: */
 	uint64_t *sum;		       /* by thread: its readings so far */
+	uint32_t *begun;	       /* by thread: how often they have begun anew */
+	uint32_t *begun_at;	       /* by call: the same at its end */
 	uint64_t *at_end, *passed;     /* by call: the reading at its end, and how much it rose */
 	uint8_t *has_end, *has_passed; /* by call */
 };
@@ -257,13 +259,17 @@ static int take_passed(void *arg, const struct store_sample *record)
 	return 0;
 }
 
+/* A reading that is no more than the one before is the first one of a window of the recording: CPU
+ * time never stands still between two. */
 static int take_reading(void *arg, const struct store_sample *record)
 {
 	struct maker *m = arg;
 	const struct call *call = call_of_end(m, record);
 
 	m->sum[record->thread] += record->period;
+	m->begun[record->thread] += !record->period;
 	if (call) {
+		m->begun_at[call - m->calls.items] = m->begun[record->thread];
 		m->at_end[call - m->calls.items] = m->sum[record->thread];
 		m->has_end[call - m->calls.items] = 1;
 	}
@@ -282,8 +288,8 @@ static bool takes_turns(const struct maker *m)
 
 /* Whether a counter is known of a burst: it was read at both calls. If it takes turns, it must have
  * counted in both, and in all of the time between, so there was no other turn. Where a window of
- * the recording ends in a burst, readings begin anew: CPU time would fall then, and tells of the
- * others. */
+ * the recording ends in a burst, readings begin anew, which those of CPU time tell of the others.
+ */
 static bool is_known(const struct maker *m, const struct burst *burst, uint32_t after,
 		     bool is_by_turns)
 {
@@ -295,7 +301,8 @@ static bool is_known(const struct maker *m, const struct burst *burst, uint32_t 
 	if (is_by_turns && (!m->has_passed[before] || burst->end_ns - burst->start_ns > TURN_NS))
 		return false;
 	if (cpu == m->counter)
-		return (int64_t)(m->at_end[after] - m->passed[after] - m->at_end[before]) >= 0;
+		return m->begun_at[before] == m->begun_at[after] &&
+		       (int64_t)(m->at_end[after] - m->passed[after] - m->at_end[before]) >= 0;
 	return cpu > m->counter || burst->known >> cpu & 1;
 }
 
@@ -329,14 +336,16 @@ static int read_counter(struct maker *m, unsigned counter)
 
 	m->counter = counter;
 	m->sum = calloc((size_t)m->n_threads + 1, sizeof(*m->sum));
+	m->begun = calloc((size_t)m->n_threads + 1, sizeof(*m->begun));
+	m->begun_at = calloc(m->calls.count + 1, sizeof(*m->begun_at));
 	m->at_end = calloc(m->calls.count + 1, sizeof(*m->at_end));
 	m->passed = calloc(m->calls.count + 1, sizeof(*m->passed));
 	m->has_end = calloc(m->calls.count + 1, 1);
 	m->has_passed = calloc(m->calls.count + 1, 1);
 	b->total[counter] = calloc(b->all.count + 1, sizeof(**b->total));
 	b->end[counter] = calloc(b->all.count + 1, sizeof(**b->end));
-	err = m->sum && m->at_end && m->passed && m->has_end && m->has_passed &&
-			      b->total[counter] && b->end[counter]
+	err = m->sum && m->begun && m->begun_at && m->at_end && m->passed && m->has_end &&
+			      m->has_passed && b->total[counter] && b->end[counter]
 		      ? 0
 		      : -ENOMEM;
 	if (!err)
@@ -346,6 +355,8 @@ static int read_counter(struct maker *m, unsigned counter)
 	if (!err)
 		set_totals(m);
 	free(m->sum);
+	free(m->begun);
+	free(m->begun_at);
 	free(m->at_end);
 	free(m->passed);
 	free(m->has_end);

@@ -520,12 +520,12 @@ def bursts_of(kinds, rank, name):
                abs(kind["counters"]["page-faults"]["mean"] - faults) < 50)
 
 
-def check_bursts(kind):
+def check_bursts(kind, *options, chosen=()):
     """What ranks compute between calls of MPI, by kinds: each has as many bursts as the program says. One that
     took longer than it should, as the machine was counted in, can be of another kind, or of none."""
     with scratch() as folder:
         program = build(kind, folder, "bursts.c")
-        recording, result = record(folder + "/store", "--mpi", "--counter", "page-faults", "--",
+        recording, result = record(folder + "/store", "--mpi", "--counter", "page-faults", *options, "--",
                                    *launch(kind, 2, program, 30))
         expected, longer = {}, {}
         for line in result.out.splitlines():
@@ -534,7 +534,7 @@ def check_bursts(kind):
             expected[int(rank), name] = int(count) - (name == "short")
             longer[int(rank), BURSTS[name][:2]] = longer.get((int(rank), BURSTS[name][:2]), 0) + int(more)
         check(len(expected) == 10, "the program", result.out, result.err)
-        shown = json.loads(recording.text("fold", "--burst", "--by", "rank", "--json"))
+        shown = json.loads(recording.text("fold", "--burst", "--by", "rank", "--json", *chosen))
         kinds = shown["kinds"]
         check(shown["is_cpu_time"] and shown["bursts"] == sum(kind["bursts"] for kind in kinds), "sums", shown)
         for (rank, name), count in expected.items():
@@ -542,13 +542,14 @@ def check_bursts(kind):
             check(abs(found - count) <= longer[rank, BURSTS[name][:2]], "%s of rank %d" % (name, rank),
                   found, count, longer, kinds)
         largest = max(kinds, key=lambda kind: kind["bursts"])
-        text = recording.text("fold", "--burst=%d" % largest["kind"])
+        text = recording.text("fold", "--burst=%d" % largest["kind"], *chosen)
         check("%s > %s" % (largest["before"][-1], largest["after"][-1]) in text, "the folding", text)
 
 
 @live
 def mpi_bursts_open_mpi():
-    check_bursts("openmpi")
+    """A burst is whole that begins in one window of a run and ends in the next."""
+    check_bursts("openmpi", "--window", "1s", chosen=("--since", "1h"))
 
 
 @live(long=True)
