@@ -16,6 +16,19 @@
 #include "base/int_map.h"
 #include "lbr/lbr_step.h"
 
+#define MOST_ASKED 32 /* steps that a worker is asked about at a time */
+
+struct asked {
+	struct step {
+		size_t at;		 /* the callee's place in the path */
+		uint32_t caller, callee; /* locations */
+		bool is_entry;		 /* the caller begins the thread's stack */
+		bool may_be_bare; /* a frame pointer was followed out of code of a process, */
+		bool is_kernels;  /* by the kernel half, which knows nothing else of it */
+	} step;
+	uint32_t before; /* the verdict of an earlier tick; INT_MAP_NONE: there is none */
+};
+
 struct steps {
 	const struct object_table *objects;
 	const struct location_table *locations;
@@ -32,7 +45,9 @@ struct steps {
 	uint64_t counts[LBR_STEP_COUNT], postponed;
 	uint64_t (*clock)(void);
 	int64_t credit_ns;
-	bool checks_all; /* also the steps of unwind information */
+	bool checks_all;		/* also the steps of unwind information */
+	struct asked asked[MOST_ASKED]; /* of the path at hand */
+	size_t n_asked;
 };
 
 static uint64_t thread_clock(void)
@@ -132,53 +147,51 @@ static void show_wrong(const struct steps *s, uint32_t caller, uint32_t callee)
 			object_of(s, to)->path, (unsigned long long)to->offset);
 }
 
-/* A step of a path. */
-struct step {
-	uint32_t caller, callee; /* locations */
-	bool is_entry;		 /* the caller begins the thread's stack */
-	bool may_be_bare;	 /* a frame pointer was followed out of code of a process, */
-	bool is_kernels;	 /* by the kernel half, which knows nothing else of it */
-};
-
 /* A verdict besides those of lbr_step.h: nothing can be known of the step yet. */
 #define NOT_YET LBR_STEP_COUNT
 
 /* Verdicts that hold until the next tick. */
 enum doubt { DOUBT_WRONG, DOUBT_NOT_YET, DOUBT_UNCHECKED };
 
-static enum lbr_step check_here(const struct steps *s, const struct step *step,
-				enum runtime_code_frame *ret_frame)
+static struct ask_walks_verdict check_here(const struct steps *s, const struct step *step)
 {
 	const struct location *l = location_at(s->locations, step->callee);
 	struct lbr_step_pair pair = {.is_entry = step->is_entry};
+	struct ask_walks_verdict verdict = {.frame = RUNTIME_CODE_UNREAD};
 
-	*ret_frame = RUNTIME_CODE_UNREAD;
 	if (step->may_be_bare)
-		*ret_frame = runtime_code_frame(s->code, object_of(s, l)->owner.pid, l->offset,
-						l->is_return);
+		verdict.frame = runtime_code_frame(s->code, object_of(s, l)->owner.pid, l->offset,
+						   l->is_return);
 	catch_up(s, step->caller);
 	catch_up(s, step->callee);
 	pair.caller = code_at(s, step->caller);
 	pair.callee = code_at(s, step->callee);
-	return lbr_step_check(s->reach, &pair);
+	verdict.step = lbr_step_check(s->reach, &pair);
+	return verdict;
 }
 
-static enum lbr_step check_there(const struct steps *s, const struct step *step,
-				 enum runtime_code_frame *ret_frame)
+/* Checks the first steps, which are asked about: as many as there is time for. Returns how many. */
+static size_t check_there(const struct steps *s, const struct asked *asked, size_t count,
+			  struct ask_walks_verdict *ret_verdicts)
 {
-	const struct location *from = location_at(s->locations, step->caller);
-	const struct location *to = location_at(s->locations, step->callee);
-	const struct ask_walks_step asked = {
-		.caller = object_of(s, from),
-		.callee = object_of(s, to),
-		.caller_offset = from->offset,
-		.callee_offset = to->offset,
-		.is_entry = step->is_entry,
-		.may_be_bare = step->may_be_bare,
-		.callee_is_return = to->is_return,
-	};
+	struct ask_walks_step steps[MOST_ASKED];
 
-	return ask_walks_check(s->worker, &asked, ret_frame);
+	for (size_t i = 0; i < count; i++) {
+		const struct step *step = &asked[i].step;
+		const struct location *from = location_at(s->locations, step->caller);
+		const struct location *to = location_at(s->locations, step->callee);
+
+		steps[i] = (struct ask_walks_step){
+			.caller = object_of(s, from),
+			.callee = object_of(s, to),
+			.caller_offset = from->offset,
+			.callee_offset = to->offset,
+			.is_entry = step->is_entry,
+			.may_be_bare = step->may_be_bare,
+			.callee_is_return = to->is_return,
+		};
+	}
+	return ask_walks_check(s->worker, steps, count, (uint64_t)s->credit_ns, ret_verdicts);
 }
 
 /* The verdict on a step by frame pointer, by what is known of its callee's frame. Where that is
@@ -205,15 +218,15 @@ static bool is_shared(const struct steps *s, uint32_t number)
 	return s->made && made_code_is_shared(s->made, object_of(s, l), l->offset);
 }
 
-/* Checks a step. 0 or -ENOMEM. */
-static int check(struct steps *s, const struct step *step, uint32_t *ret_verdict)
+/* The verdict on a step, by what its check has found. 0 or -ENOMEM. */
+static int conclude(struct steps *s, const struct step *step, struct ask_walks_verdict found,
+		    uint32_t *ret_verdict)
 {
 	const struct object *callee = object_of(s, location_at(s->locations, step->callee));
-	enum runtime_code_frame frame;
 	int err = 0;
 
-	*ret_verdict = s->worker ? check_there(s, step, &frame) : check_here(s, step, &frame);
-	if (step->may_be_bare && frame == RUNTIME_CODE_BARE) {
+	*ret_verdict = found.step;
+	if (step->may_be_bare && found.frame == RUNTIME_CODE_BARE) {
 		*ret_verdict = LBR_STEP_WRONG;
 		err = int_map_set(&s->bare_objects, callee->number, 1);
 	}
@@ -222,7 +235,7 @@ static int check(struct steps *s, const struct step *step, uint32_t *ret_verdict
 	if (*ret_verdict == LBR_STEP_WRONG)
 		show_wrong(s, step->caller, step->callee);
 	else if (step->may_be_bare)
-		*ret_verdict = weigh(s, step, frame, *ret_verdict);
+		*ret_verdict = weigh(s, step, found.frame, *ret_verdict);
 	return err;
 }
 
@@ -269,51 +282,110 @@ static uint32_t verdict_of(enum doubt doubt)
 	return doubt == DOUBT_NOT_YET ? NOT_YET : LBR_STEP_UNCHECKED;
 }
 
-/* Counts a step that is not known yet as unchecked. */
+/* The counter of a verdict. A step that is not known yet counts as unchecked. */
 static uint64_t *count_of(struct steps *s, uint32_t verdict)
 {
 	return &s->counts[verdict == NOT_YET ? LBR_STEP_UNCHECKED : verdict];
 }
 
-/* Checks a pair that has no verdict, or `before` from an earlier tick, if there is time for it. 0
- * or -ENOMEM. */
-static int judge(struct steps *s, const struct step *step, const uint32_t *before,
-		 uint32_t *ret_verdict)
+/* The path ends before a step that is wrong, or not known yet: the one next to the leaf. */
+static void cut(struct path *path, size_t at, uint32_t verdict)
 {
-	int err = s->reach ? 0 : lbr_reach_new(&s->reach);
-	uint64_t start;
-
-	if (before)
-		*ret_verdict = *before;
-	else
-		*ret_verdict = step->may_be_bare ? NOT_YET : LBR_STEP_UNCHECKED;
-	if (!err && s->credit_ns <= 0)
-		s->postponed++;
-	if (err || s->credit_ns <= 0)
-		return err;
-	start = spent_ns(s);
-	err = check(s, step, ret_verdict);
-	s->credit_ns -= (int64_t)(spent_ns(s) - start);
-	if (before)
-		--*count_of(s, *before);
-	++*count_of(s, *ret_verdict);
-	return err ? err : keep(s, step, *ret_verdict);
+	if ((verdict != LBR_STEP_WRONG && verdict != NOT_YET) || at < path->cut)
+		return;
+	path->cut = at;
+	path->cut_reason = verdict == NOT_YET ? STACKD_END_RUNTIME_CODE : STACKD_END_WRONG_CALLER;
 }
 
-static int verdict_on(struct steps *s, const struct step *step, uint32_t *ret_verdict)
+/* Takes a step without a check of now. */
+static void postpone(struct steps *s, const struct asked *asked, struct path *path)
 {
-	uint32_t doubted, before;
+	uint32_t verdict = asked->step.may_be_bare ? NOT_YET : LBR_STEP_UNCHECKED;
 
+	s->postponed++;
+	cut(path, asked->step.at, asked->before != INT_MAP_NONE ? asked->before : verdict);
+}
+
+/* 0 or -ENOMEM. */
+static int settle(struct steps *s, const struct asked *asked, struct ask_walks_verdict found,
+		  struct path *path)
+{
+	uint32_t verdict;
+	int err = conclude(s, &asked->step, found, &verdict);
+
+	if (asked->before != INT_MAP_NONE)
+		--*count_of(s, asked->before);
+	++*count_of(s, verdict);
+	cut(path, asked->step.at, verdict);
+	return err ? err : keep(s, &asked->step, verdict);
+}
+
+/* Checks the steps that are asked about, as far as there is time for it. 0 or -ENOMEM. */
+static int check_asked(struct steps *s, struct path *path)
+{
+	struct ask_walks_verdict found[MOST_ASKED];
+	size_t done = 0, count = s->n_asked;
+	int err = s->reach || !count ? 0 : lbr_reach_new(&s->reach);
+
+	s->n_asked = 0;
+	while (!err && done < count && s->credit_ns > 0) {
+		const uint64_t start = spent_ns(s);
+		size_t n = 1;
+
+		if (s->worker)
+			n = check_there(s, &s->asked[done], count - done, found);
+		else
+			found[0] = check_here(s, &s->asked[done].step);
+		s->credit_ns -= (int64_t)(spent_ns(s) - start);
+		for (size_t i = 0; i < n && !err; i++)
+			err = settle(s, &s->asked[done++], found[i], path);
+	}
+	while (!err && done < count)
+		postpone(s, &s->asked[done++], path);
+	return err;
+}
+
+static bool is_asked(const struct steps *s, const struct step *step)
+{
+	for (size_t i = 0; i < s->n_asked; i++)
+		if (key_of(&s->asked[i].step) == key_of(step))
+			return true;
+	return false;
+}
+
+/* Gives what is known of a step. false: it is to be checked; `before` is as in struct asked. */
+static bool is_known(const struct steps *s, const struct step *step, uint32_t *ret_verdict,
+		     uint32_t *ret_before)
+{
+	uint32_t doubted;
+
+	*ret_before = INT_MAP_NONE;
 	*ret_verdict = int_map_find(&s->pairs, key_of(step));
 	if (*ret_verdict != INT_MAP_NONE)
-		return 0;
+		return true;
 	doubted = int_map_find(&s->doubted, key_of(step));
-	before = verdict_of(doubted & 3);
 	if (doubted == INT_MAP_NONE)
-		return judge(s, step, NULL, ret_verdict);
-	if (doubted >> 2 != (s->ticks & UINT32_MAX >> 2))
-		return judge(s, step, &before, ret_verdict);
-	*ret_verdict = before;
+		return false;
+	*ret_before = *ret_verdict = verdict_of(doubted & 3);
+	return doubted >> 2 == (s->ticks & UINT32_MAX >> 2);
+}
+
+/* Takes a step of a path: by what is known of it, or with the others that are asked about. 0 or
+ * -ENOMEM. */
+static int take_step(struct steps *s, const struct step *step, struct path *path)
+{
+	uint32_t verdict, before;
+	int err = 0;
+
+	/* That of a recursion is known once it has been asked about. */
+	if (s->n_asked == MOST_ASKED || is_asked(s, step))
+		err = check_asked(s, path);
+	if (err)
+		return err;
+	if (is_known(s, step, &verdict, &before))
+		cut(path, step->at, verdict);
+	else
+		s->asked[s->n_asked++] = (struct asked){*step, before};
 	return 0;
 }
 
@@ -343,26 +415,19 @@ static bool may_be_bare(const struct steps *s, uint32_t callee, bool is_kernels)
 	return l->provenance == PROVENANCE_FRAME_POINTER;
 }
 
-static void cut(struct path *path, size_t at, uint32_t verdict)
-{
-	if (verdict != LBR_STEP_WRONG && verdict != NOT_YET)
-		return;
-	path->cut = at;
-	path->cut_reason = verdict == NOT_YET ? STACKD_END_RUNTIME_CODE : STACKD_END_WRONG_CALLER;
-}
-
 /* The frames that the thread's last path had were checked with it, but where the wrong step was is
  * not kept: paths with weak rules are looked through again. */
 int steps_check(struct steps *s, struct path *path, bool is_complete, bool is_kernels)
 {
 	size_t first = path->is_weak || !path->kept ? 1 : path->kept;
-	uint32_t verdict;
 	int err;
 
 	path->cut = 0;
+	s->n_asked = 0;
 	s->credit_ns += s->credit_ns < STEPS_SAVED_NS ? STEPS_EARNED_NS : 0;
 	for (size_t i = first; i < path->count; i++) {
 		const struct step step = {
+			.at = i,
 			.caller = path->locations[i - 1],
 			.callee = path->locations[i],
 			.is_entry = is_complete && i == 1,
@@ -373,12 +438,11 @@ int steps_check(struct steps *s, struct path *path, bool is_complete, bool is_ke
 		if (!is_to_be_checked(s, &step))
 			continue;
 		path->is_weak = true;
-		err = verdict_on(s, &step, &verdict);
+		err = take_step(s, &step, path);
 		if (err)
 			return err;
-		cut(path, i, verdict);
 	}
-	return 0;
+	return check_asked(s, path);
 }
 
 bool steps_is_confirmed(const struct steps *s, uint32_t caller, uint32_t callee)

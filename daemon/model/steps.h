@@ -2,7 +2,8 @@
 /*
  * Checks the steps of paths that were made by rules other than unwind information: whether the
  * caller's code calls the frame below (lbr/lbr_step.h). Each pair of locations is checked once, and
- * its verdict kept, so that a path costs one look-up for each such step.
+ * its verdict kept, so that a path costs one look-up for each such step. A worker is asked about
+ * all new pairs of a path at a time.
  *
  * A path ends before its first wrong step, counted from the leaf. A step by frame pointer out of
  * code that a process has made skips callers where that code does not keep one, and what it comes

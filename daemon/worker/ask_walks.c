@@ -355,12 +355,8 @@ enum stackd_end_reason ask_walks_stack(struct ask_walks *w, const struct walk_in
 
 /* --- steps ----------------------------------------------------------------------------------- */
 
-enum lbr_step ask_walks_check(struct ask_walks *w, const struct ask_walks_step *step,
-			      enum runtime_code_frame *ret_frame)
+static void put_step(const struct ask_walks_step *step, struct buf *request)
 {
-	struct call call = {.walks = w,
-			    .head = head_of(w, step->callee->owner.pid, step->caller->owner.pid)};
-	const struct worker_call request = call_of(&call, WIRE_STEP);
 	const struct walk_wire_step wire = {.caller_offset = step->caller_offset,
 					    .callee_offset = step->callee_offset,
 					    .caller = step->caller->number,
@@ -368,16 +364,65 @@ enum lbr_step ask_walks_check(struct ask_walks *w, const struct ask_walks_step *
 					    .is_entry = step->is_entry,
 					    .may_be_bare = step->may_be_bare,
 					    .is_return = step->callee_is_return};
-	int status;
 
+	BUF_PUT(request, wire);
+}
+
+static bool get_verdict(struct buf_reader *reply, struct ask_walks_verdict *ret_verdict)
+{
+	struct walk_wire_verdict wire;
+
+	if (!BUF_GET(reply, wire) || wire.step >= LBR_STEP_COUNT || wire.frame > RUNTIME_CODE_BARE)
+		return false;
+	ret_verdict->step = (enum lbr_step)wire.step;
+	ret_verdict->frame = (enum runtime_code_frame)wire.frame;
+	return true;
+}
+
+/* The process whose code is in a step; 0: none. */
+static pid_t owner_of(const struct ask_walks_step *step)
+{
+	return step->callee->owner.pid ? step->callee->owner.pid : step->caller->owner.pid;
+}
+
+/* Returns how many steps have a verdict; 0: the worker has failed. */
+static size_t check_all(struct ask_walks *w, const struct ask_walks_step *steps, size_t count,
+			uint64_t budget_ns, struct ask_walks_verdict *ret_verdicts)
+{
+	struct call call = {.walks = w};
+	const struct worker_call request = call_of(&call, WIRE_STEP);
+	struct buf_reader reply;
+	size_t n = 0;
+	pid_t pid = 0;
+
+	for (size_t i = 0; i < count && !pid; i++)
+		pid = owner_of(&steps[i]);
+	call.head = head_of(w, pid, 0);
 	buf_clear(&w->request);
 	BUF_PUT(&w->request, call.head);
-	BUF_PUT(&w->request, wire);
-	status = worker_call(w->with.worker, &request, &w->request, &w->reply);
-	*ret_frame = RUNTIME_CODE_UNREAD;
-	if (status < 0 || status % WALK_WIRE_FRAME >= LBR_STEP_COUNT)
-		return LBR_STEP_UNCHECKED;
-	if (status / WALK_WIRE_FRAME <= RUNTIME_CODE_BARE)
-		*ret_frame = (enum runtime_code_frame)(status / WALK_WIRE_FRAME);
-	return (enum lbr_step)(status % WALK_WIRE_FRAME);
+	BUF_PUT(&w->request, budget_ns);
+	for (size_t i = 0; i < count; i++)
+		put_step(&steps[i], &w->request);
+	if (worker_call(w->with.worker, &request, &w->request, &w->reply))
+		return 0;
+	reply = buf_reader(w->reply.data, w->reply.len);
+	while (n < count && get_verdict(&reply, &ret_verdicts[n]))
+		n++;
+	if (!n || buf_left(&reply))
+		worker_refuse_reply(w->with.worker, &request);
+	return n;
+}
+
+/* Where the worker fails at several, each is tried on its own. */
+size_t ask_walks_check(struct ask_walks *w, const struct ask_walks_step *steps, size_t count,
+		       uint64_t budget_ns, struct ask_walks_verdict *ret_verdicts)
+{
+	size_t n = check_all(w, steps, count, budget_ns, ret_verdicts);
+
+	if (!n && count > 1)
+		n = check_all(w, steps, 1, budget_ns, ret_verdicts);
+	if (n)
+		return n;
+	ret_verdicts[0] = (struct ask_walks_verdict){LBR_STEP_UNCHECKED, RUNTIME_CODE_UNREAD};
+	return 1;
 }

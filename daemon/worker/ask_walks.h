@@ -77,9 +77,17 @@ struct ask_walks_step {
 	bool is_entry, may_be_bare, callee_is_return;
 };
 
-/* As lbr_step_check(), and as runtime_code_frame() if the step may be bare. */
-enum lbr_step ask_walks_check(struct ask_walks *walks, const struct ask_walks_step *step,
-			      enum runtime_code_frame *ret_frame);
+struct ask_walks_verdict {
+	enum lbr_step step;
+	enum runtime_code_frame frame; /* if the step may be bare */
+};
+
+/* Checks steps as lbr_step_check() does, and as runtime_code_frame() those that may be bare, in one
+ * call, for about so much of the worker's CPU time. All code of processes in them is of one
+ * process. Returns how many have a verdict, the first ones: at least one. Steps at which the worker
+ * fails are unchecked. */
+size_t ask_walks_check(struct ask_walks *walks, const struct ask_walks_step *steps, size_t count,
+		       uint64_t budget_ns, struct ask_walks_verdict *ret_verdicts);
 
 /* The sums of the walks so far. */
 void ask_walks_get_stats(const struct ask_walks *walks, struct dwarf_walk_stats *ret_stats);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/vec.h"
 #include "daemon/worker/fault.h"
 #include "daemon/worker/service.h"
@@ -319,26 +320,43 @@ static struct lbr_location code_at(struct walk_service *w, uint32_t number, uint
 	return (struct lbr_location){code ? code : object, offset};
 }
 
-static int check_step(struct walk_service *w, struct buf_reader *request)
+static int check_step(struct walk_service *w, const struct walk_wire_step *step,
+		      struct walk_wire_verdict *ret_verdict)
 {
-	struct walk_wire_step step;
-	struct lbr_step_pair pair;
-	enum runtime_code_frame frame = RUNTIME_CODE_UNREAD;
+	const struct object *callee = service_object(w->service, step->callee);
+	struct lbr_step_pair pair = {.is_entry = step->is_entry};
 
-	if (!BUF_GET(request, step))
-		return -EINVAL;
-	if (step.may_be_bare && service_object(w->service, step.callee))
-		frame = runtime_code_frame(w->code,
-					   service_object(w->service, step.callee)->owner.pid,
-					   step.callee_offset, step.is_return);
-	catch_up(w, step.callee, step.callee_offset);
-	catch_up(w, step.caller, step.caller_offset);
-	pair.callee = code_at(w, step.callee, step.callee_offset);
-	pair.caller = code_at(w, step.caller, step.caller_offset);
-	pair.is_entry = step.is_entry;
+	ret_verdict->frame = RUNTIME_CODE_UNREAD;
+	if (step->may_be_bare && callee)
+		ret_verdict->frame = (uint32_t)runtime_code_frame(
+			w->code, callee->owner.pid, step->callee_offset, step->is_return);
+	catch_up(w, step->callee, step->callee_offset);
+	catch_up(w, step->caller, step->caller_offset);
+	pair.callee = code_at(w, step->callee, step->callee_offset);
+	pair.caller = code_at(w, step->caller, step->caller_offset);
 	if (!pair.caller.object || !pair.callee.object)
 		return -ENOMEM;
-	return (int)lbr_step_check(w->reach, &pair) + (int)frame * WALK_WIRE_FRAME;
+	ret_verdict->step = (uint32_t)lbr_step_check(w->reach, &pair);
+	return 0;
+}
+
+static int check_steps(struct walk_service *w, struct buf_reader *request, struct buf *reply)
+{
+	const uint64_t begun_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct walk_wire_verdict verdict;
+	struct walk_wire_step step;
+	uint64_t budget_ns;
+	int err = 0;
+
+	if (!BUF_GET(request, budget_ns))
+		return -EINVAL;
+	while (!err && BUF_GET(request, step)) {
+		err = check_step(w, &step, &verdict);
+		BUF_PUT(reply, verdict);
+		if (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns >= budget_ns)
+			break;
+	}
+	return err;
 }
 
 int walk_service(struct service *s, enum wire_kind kind, struct buf_reader *request,
@@ -348,7 +366,7 @@ int walk_service(struct service *s, enum wire_kind kind, struct buf_reader *requ
 
 	if (!w)
 		return -ENOMEM;
-	return kind == WIRE_WALK ? walk(w, request, reply) : check_step(w, request);
+	return kind == WIRE_WALK ? walk(w, request, reply) : check_steps(w, request, reply);
 }
 
 int walk_service_many(struct service *s, struct buf_reader *request, struct buf *reply)

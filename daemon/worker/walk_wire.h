@@ -48,15 +48,18 @@ struct walk_wire_frame {
 	uint8_t is_return, is_guess, provenance, padding;
 };
 
-/* WIRE_STEP: a pair of locations. Its reply is the verdict (enum lbr_step), and where
- * `may_be_bare` what is known of that step (enum runtime_code_frame) times WALK_WIRE_FRAME. */
+/* WIRE_STEP: a budget of CPU time, u64 ns, and pairs of locations. The reply has a verdict on each,
+ * of as many as there was time for: at least one. */
 struct walk_wire_step {
 	uint64_t caller_offset, callee_offset;
 	uint32_t caller, callee; /* numbers of objects */
 	uint8_t is_entry, may_be_bare, is_return, padding[5];
 };
 
-#define WALK_WIRE_FRAME 256
+struct walk_wire_verdict {
+	uint32_t step;	/* enum lbr_step */
+	uint32_t frame; /* enum runtime_code_frame, where the step may be bare */
+};
 
 /* WIRE_ASK_CODE: executable memory around an address of a process. */
 struct walk_wire_address {
