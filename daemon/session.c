@@ -14,6 +14,10 @@
  * older than the last one that it has read before it goes on; and while it hands out, it reads the
  * ring as soon as that is a quarter full, as far as there is room.
  *
+ * The calls of workers that the loop does wait for are bounded (worker/worker.h). Events, and
+ * records once the ring is a quarter full, are taken out of the rings meanwhile, MOST_BYTES at most
+ * (intake.h).
+ *
  * Copied stacks are walked by a worker, for which the loop does not wait: the walks of many records
  * are asked for at a time, records are handed out as far as theirs are made, and the loop is woken
  * by those that come (recorder_awaits_walk()). It reads the rings meanwhile.
@@ -47,6 +51,7 @@
 #define LAG_NS	     10000000u		  /* a record is in its ring after this time */
 #define COMMIT_NS    UINT64_C(1000000000) /* between batches */
 #define MOST_BYTES   HOLD_BYTES		  /* of records that wait */
+#define READ_BYTES   (UINT64_C(1) << 20)  /* of records that are taken at a time */
 #define RELIEVE_EVERY                                                                              \
 	64 /* records between two looks at pending events, while many are handed out */
 
@@ -227,9 +232,8 @@ static int cut(struct session *s)
 
 /* --- rounds ---------------------------------------------------------------------------------- */
 
-static int queue_event(void *arg, struct sideband_event *event)
+static int queue_event(struct session *s, struct sideband_event *event)
 {
-	struct session *s = arg;
 	struct reorder_item item = {.time_ns = event->time_ns, .event = event};
 	int err = recorder_prefetch_event(s->recorder, event);
 
@@ -247,10 +251,8 @@ static bool is_enough(struct session *s)
 	return s->queued_bytes >= MOST_BYTES && reorder_peek(s->queue, s->read_ns - LAG_NS);
 }
 
-/* Returns -ENOBUFS after a record that is the last one for now. */
-static int queue_record(void *arg, struct stackd_header *record)
+static int queue_record(struct session *s, struct stackd_header *record)
 {
-	struct session *s = arg;
 	struct reorder_item item = {.sample = record};
 	int err;
 
@@ -266,16 +268,43 @@ static int queue_record(void *arg, struct stackd_header *record)
 	}
 	s->queued_bytes += record_size(record);
 	s->read_ns = record->time_ns;
-	return is_enough(s) ? -ENOBUFS : 0;
+	return 0;
+}
+
+/* Queues the records that were taken. 0; -ENOBUFS: no more are to be queued now; or an error. */
+static int queue_records(struct session *s)
+{
+	struct stackd_header *record;
+	int err = 0;
+
+	while (!err && !is_enough(s) && intake_record(s->intake, &record))
+		err = queue_record(s, record);
+	return err ? err : is_enough(s) ? -ENOBUFS : 0;
 }
 
 /* Reads the ring, or as much of it as there is room for. */
 static int read_ring(struct session *s)
 {
-	int err = is_enough(s) ? -ENOBUFS : sampler_drain(s->sampler, queue_record, s);
+	int err, has = 0;
 
+	do {
+		err = queue_records(s);
+		if (!err)
+			has = intake_take_records(s->intake, READ_BYTES);
+	} while (!err && has > 0);
 	s->is_behind = err == -ENOBUFS;
-	return err > 0 || s->is_behind ? 0 : err;
+	return s->is_behind ? 0 : err ? err : has;
+}
+
+void session_take_meanwhile(void *arg, bool is_waiting)
+{
+	struct session *s = arg;
+	int err = is_waiting ? intake_take_events(s->intake) : 0;
+
+	if (!err && sampler_is_pressed(s->sampler))
+		err = intake_take_records(s->intake, MOST_BYTES);
+	if (err < 0)
+		s->intake_error = err;
 }
 
 /* Whether the next item is a record that is to wait for its table, or for the walk of its stack. */
@@ -300,8 +329,12 @@ static int relieve_ring(struct session *s)
 int session_drain_sideband(void *arg)
 {
 	struct session *s = arg;
+	struct sideband_event *event;
+	int err = intake_take_events(s->intake);
 
-	return sideband_drain(s->sideband, queue_event, s);
+	while (!err && (event = intake_event(s->intake)))
+		err = queue_event(s, event);
+	return err ? err : s->intake_error;
 }
 
 int session_relieve(void *arg)
@@ -406,7 +439,7 @@ static uint64_t read_rings(struct session *s, int *ret_err)
 {
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
 
-	*ret_err = sideband_drain(s->sideband, queue_event, s);
+	*ret_err = session_drain_sideband(s);
 	if (!*ret_err)
 		*ret_err = read_ring(s);
 	return s->is_behind && s->read_ns < start ? s->read_ns : start;
@@ -476,9 +509,9 @@ static int finish_rounds(struct session *s)
 
 		if (!err && s->is_behind)
 			err = hand_out_held(s, end - LAG_NS);
-	} while (!err && s->is_behind);
+	} while (!err && (s->is_behind || intake_has_records(s->intake)));
 	if (!err)
-		err = sideband_drain(s->sideband, queue_event, s);
+		err = session_drain_sideband(s);
 	regions_look(s->regions);
 	recorder_poll(s->recorder);
 	if (!err)
@@ -508,7 +541,8 @@ static bool may_idle(const struct session *s)
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	return now - s->round_ns < ROUND_NS && now - s->commit_ns < COMMIT_NS &&
-	       !sideband_waits(s->sideband) && recorder_may_idle(s->recorder);
+	       !sideband_waits(s->sideband) && !intake_has_events(s->intake) &&
+	       recorder_may_idle(s->recorder);
 }
 
 /* Handles a readable descriptor. Returns whether a round is due. */
@@ -531,11 +565,17 @@ static bool on_wake(struct session *s, int fd)
 	return true;
 }
 
+/* Whether there is more to read. Of what was taken out of the rings, these tell nothing. */
+static bool is_behind(const struct session *s)
+{
+	return s->is_behind || intake_has_records(s->intake);
+}
+
 /* How long to wait for a wake-up: not at all if there is more to do, and not for long while a
  * worker is to be looked at. */
 static int longest_wait_ms(const struct session *s)
 {
-	if (s->is_behind)
+	if (is_behind(s))
 		return 0;
 	return recorder_walks(s->recorder) ? WORKER_LOOK_MS : -1;
 }
@@ -561,7 +601,7 @@ static int loop(struct session *s)
 
 	while (!err && !s->is_over) {
 		int n = wakeups_wait(&s->wakeups, longest_wait_ms(s), fds, 8);
-		bool is_due = s->is_behind;
+		bool is_due = is_behind(s);
 
 		service_alive(&s->watchdog, clock_ns(CLOCK_MONOTONIC));
 		for (int i = 0; i < n; i++)

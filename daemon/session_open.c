@@ -149,11 +149,26 @@ static bool is_joined(const struct session *s)
 	       event_spec_usual_period(&s->event.spec) && !o->max_cpu;
 }
 
+static int events_of(void *s, int (*each)(void *intake, struct sideband_event *event), void *intake)
+{
+	return sideband_drain(((struct session *)s)->sideband, each, intake);
+}
+
+static int records_of(void *s, int (*each)(void *intake, struct stackd_header *record),
+		      void *intake)
+{
+	return sampler_drain(((struct session *)s)->sampler, each, intake);
+}
+
 static enum exit_status open_sideband(struct session *s)
 {
+	const struct intake_source source = {events_of, records_of, s};
 	int err = sideband_new(target_cgroup_fd(s->target), &s->sideband);
 
+	if (!err)
+		err = intake_new(&source, &s->intake);
 	if (!err) {
+		workers_use_meanwhile(s->workers, session_take_meanwhile, s);
 		recorder_use_relief(s->recorder, session_relieve, s);
 		recorder_drain_by(s->recorder, session_drain_sideband, s);
 		return STATUS_DONE;
@@ -416,6 +431,8 @@ void session_close(struct session *s)
 	tables_free(s->tables);
 	recorder_free(s->recorder);
 	reorder_free(s->queue);
+	workers_use_meanwhile(s->workers, NULL, NULL);
+	intake_free(s->intake);
 	sideband_free(s->sideband);
 	online_cpus_close(&s->cpus);
 	event_groups_free(s->event_groups);

@@ -16,6 +16,7 @@
 #include "daemon/capture/online_cpus.h"
 #include "daemon/capture/sampler.h"
 #include "daemon/capture/target.h"
+#include "daemon/intake.h"
 #include "daemon/model/hold.h"
 #include "daemon/model/recorder.h"
 #include "daemon/model/reorder.h"
@@ -48,6 +49,8 @@ struct session {
 	struct event_groups *event_groups; /* NULL: no counter is an event */
 	int stats_fd;			   /* until the sampler has it */
 	struct sideband *sideband;
+	struct intake *intake;
+	int intake_error; /* of the intake, while a worker was waited for; 0: none */
 	struct reorder *queue;
 	struct hold hold;
 	struct recorder *recorder;
@@ -99,6 +102,10 @@ int session_relieve(void *session);
 
 /* Reads the events that wait, for recorder_drain_by(). As above. */
 int session_drain_sideband(void *session);
+
+/* Takes events and records out of the rings while a worker is waited for, for
+ * fork_server_use_meanwhile(). */
+void session_take_meanwhile(void *session, bool is_waiting);
 
 /* Opens all that a session needs, and starts the target. Both strings are borrowed while the
  * session runs; `target` may be NULL. Logs its own errors; returns the status to exit with.

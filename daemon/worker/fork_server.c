@@ -13,12 +13,15 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "daemon/base/log.h"
 #include "daemon/worker/sandbox.h"
 #include "daemon/worker/worker_page.h"
+#include "proc/proc_fs.h"
 
 #define PRIORITY (-10) /* as stackd's loop has it (own_limits.c) */
 
@@ -28,9 +31,12 @@ struct fork_server {
 	int socket; /* of the server; -1: there is none */
 	pid_t pid;
 	unsigned gaps;
-	unsigned restarts;    /* atomic, as the next one */
-	bool is_lost;	      /* it has died, and the keeper, too */
-	pthread_mutex_t lock; /* one request at a time */
+	unsigned restarts;		     /* atomic, as the next one */
+	bool is_lost;			     /* it has died, and the keeper, too */
+	pthread_mutex_t lock;		     /* one request at a time */
+	fork_server_meanwhile_fn *meanwhile; /* NULL: none */
+	void *arg;
+	pthread_t waiter; /* whose it is */
 };
 
 enum what {
@@ -260,18 +266,86 @@ static void be_keeper(int socket, fork_server_run_fn *run)
 
 /* --- in stackd ------------------------------------------------------------------------------- */
 
-/* Asks a process. 0 or -errno: -ECHILD if it has ended. */
-static int ask_process(int socket, const struct request *request, const int *fds, size_t n_fds,
+void fork_server_use_meanwhile(struct fork_server *s, fork_server_meanwhile_fn *take, void *arg)
+{
+	s->waiter = pthread_self();
+	s->arg = arg;
+	__atomic_store_n(&s->meanwhile, take, __ATOMIC_RELEASE);
+}
+
+void fork_server_meanwhile(const struct fork_server *s, bool is_waiting)
+{
+	fork_server_meanwhile_fn *take = __atomic_load_n(&s->meanwhile, __ATOMIC_ACQUIRE);
+
+	if (take && pthread_equal(s->waiter, pthread_self()))
+		take(s->arg, is_waiting);
+}
+
+/* Another thread can have the lock while it waits. */
+static void take_lock(struct fork_server *s)
+{
+	struct timespec until;
+
+	do {
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += FORK_SERVER_LOOK_MS * 1000000L;
+		until.tv_sec += until.tv_nsec / 1000000000;
+		until.tv_nsec %= 1000000000;
+		if (!pthread_mutex_clocklock(&s->lock, CLOCK_MONOTONIC, &until))
+			return;
+		fork_server_meanwhile(s, true);
+	} while (true);
+}
+
+/* Transfers wait for a look's time at a time. */
+static void set_timeout(int socket)
+{
+	const struct timeval timeout = {.tv_usec = FORK_SERVER_LOOK_MS * 1000};
+
+	setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+}
+
+/* Whether a process has come to a halt. One that waits for a CPU or a disk has not, nor one that
+ * sleeps until another has ended, if it ends one. */
+static bool is_halted(pid_t pid, bool ends)
+{
+	struct proc_fs_stat stat;
+
+	return !proc_fs_stat("/proc", pid, &stat) &&
+	       (stat.state == 'T' || stat.state == 't' || (stat.state == 'S' && !ends));
+}
+
+/* Waits for a process's answer. 0 or -errno: -ETIMEDOUT if it hangs. */
+static int await(const struct fork_server *s, int socket, pid_t pid, bool ends,
+		 struct answer *ret_answer)
+{
+	unsigned halted = 0, looks = 0;
+	ssize_t n;
+
+	while ((n = recv(socket, ret_answer, sizeof(*ret_answer), 0)) < 0) {
+		if (errno == EINTR)
+			continue;
+		if (errno != EAGAIN)
+			return -errno;
+		fork_server_meanwhile(s, true);
+		halted = is_halted(pid, ends) ? halted + 1 : 0;
+		if (halted >= FORK_SERVER_LOOKS || ++looks >= FORK_SERVER_MOST_LOOKS)
+			return -ETIMEDOUT;
+	}
+	return n == sizeof(*ret_answer) ? 0 : -ECHILD;
+}
+
+/* Asks the keeper or the server. 0 or -errno: -ECHILD if it has ended, or hangs. */
+static int ask_process(const struct fork_server *s, int socket, pid_t pid,
+		       const struct request *request, const int *fds, size_t n_fds,
 		       struct answer *ret_answer)
 {
-	ssize_t n = 0;
+	bool ends = request->what == END || (request->what == SERVE && request->pid);
 	int err = send_request(socket, request, fds, n_fds);
 
-	while (!err && (n = recv(socket, ret_answer, sizeof(*ret_answer), 0)) < 0)
-		err = errno == EINTR ? 0 : -errno;
-	if (err == -EPIPE || err == -ECONNRESET || (!err && n != sizeof(*ret_answer)))
-		err = -ECHILD;
-	return err;
+	if (!err)
+		err = await(s, socket, pid, ends, ret_answer);
+	return err == -EPIPE || err == -ECONNRESET || err == -ETIMEDOUT ? -ECHILD : err;
 }
 
 /* Where memory is short, workers go first: their files are refused, and stackd goes on. */
@@ -301,7 +375,7 @@ static int start_server(struct fork_server *s, int *ret_status)
 	s->socket = -1;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	err = ask_process(s->keeper, &request, &pair[1], 1, &answer);
+	err = ask_process(s, s->keeper, s->keeper_pid, &request, &pair[1], 1, &answer);
 	close(pair[1]);
 	if (!err)
 		__atomic_store_n(&s->pid, 0, __ATOMIC_RELAXED); /* it is reaped */
@@ -312,6 +386,7 @@ static int start_server(struct fork_server *s, int *ret_status)
 		return err;
 	}
 	s->socket = pair[0];
+	set_timeout(s->socket);
 	__atomic_store_n(&s->pid, answer.result, __ATOMIC_RELAXED);
 	*ret_status = answer.status;
 	let_go_first(s->pid);
@@ -350,6 +425,7 @@ static int start_keeper(struct fork_server *s, fork_server_run_fn *run)
 	close(pair[1]);
 	if (s->keeper_pid < 0 || recv(s->keeper, &s->gaps, sizeof(s->gaps), 0) != sizeof(s->gaps))
 		return -ECHILD;
+	set_timeout(s->keeper);
 	return 0;
 }
 
@@ -412,14 +488,16 @@ bool fork_server_is_lost(const struct fork_server *s)
 static int ask_locked(struct fork_server *s, const struct request *request, const int *fds,
 		      size_t n_fds, struct answer *ret_answer)
 {
-	int err = s->socket < 0 ? -ECHILD : ask_process(s->socket, request, fds, n_fds, ret_answer);
+	int err = s->socket < 0
+			  ? -ECHILD
+			  : ask_process(s, s->socket, s->pid, request, fds, n_fds, ret_answer);
 
 	if (err != -ECHILD || s->is_lost)
 		return err;
 	err = restart(s);
 	if (err || request->what == END)
 		return err ? err : -EHOSTDOWN;
-	return ask_process(s->socket, request, fds, n_fds, ret_answer);
+	return ask_process(s, s->socket, s->pid, request, fds, n_fds, ret_answer);
 }
 
 int fork_server_spawn(struct fork_server *s, bool keeps_priority, int page_fd,
@@ -431,7 +509,7 @@ int fork_server_spawn(struct fork_server *s, bool keeps_priority, int page_fd,
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
 		return -errno;
-	pthread_mutex_lock(&s->lock);
+	take_lock(s);
 	err = ask_locked(s, &request, (const int[]){pair[1], page_fd}, 2, &answer);
 	ret_child->server = s->restarts;
 	pthread_mutex_unlock(&s->lock);
@@ -454,7 +532,7 @@ int fork_server_end(struct fork_server *s, const struct fork_child *child, int *
 	struct answer answer = {0};
 	int err = -EHOSTDOWN;
 
-	pthread_mutex_lock(&s->lock);
+	take_lock(s);
 	if (child->server == s->restarts)
 		err = ask_locked(s, &request, NULL, 0, &answer);
 	pthread_mutex_unlock(&s->lock);

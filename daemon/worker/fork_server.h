@@ -11,6 +11,11 @@
  * itself. Where the server is killed, its workers end with it, and the keeper, which gave up the
  * same rights, forks another one: stackd has no right any more to make such a process. The keeper
  * does nothing else, so little can happen to it; without it there are no more servers.
+ *
+ * Requests wait for an answer, but not for ever. A server that sleeps instead of forking, or is
+ * stopped, is taken for one that has died, after FORK_SERVER_LOOKS looks in a row; so is one that
+ * has not answered after FORK_SERVER_MOST_LOOKS, whatever it does: a process that it ends may wait
+ * for a CPU to end on. The keeper likewise.
  */
 #ifndef WORKER_FORK_SERVER_H
 #define WORKER_FORK_SERVER_H
@@ -24,6 +29,22 @@ struct fork_server;
 /* What a worker runs, with its end of the socket, until the other end is closed. `page` is shared
  * with stackd (worker.h). */
 typedef void fork_server_run_fn(int socket, void *page);
+
+#define FORK_SERVER_LOOK_MS    10 /* between looks at a process that has not answered */
+#define FORK_SERVER_LOOKS      50
+#define FORK_SERVER_MOST_LOOKS 3000
+
+/* Takes what cannot wait. `is_waiting`: a call has waited for a look's time; else it has ended. */
+typedef void fork_server_meanwhile_fn(void *arg, bool is_waiting);
+
+/* Has `take` called when the calling thread has waited for FORK_SERVER_LOOK_MS for the server, or
+ * for a worker, each time anew, and after each call of a worker. It must not call either. NULL:
+ * nothing is. One thread at a time has one. */
+void fork_server_use_meanwhile(struct fork_server *server, fork_server_meanwhile_fn *take,
+			       void *arg);
+
+/* Calls it, if this is its thread. */
+void fork_server_meanwhile(const struct fork_server *server, bool is_waiting);
 
 /* Forks the processes; there must be one thread. Returns 0 or -errno; the caller frees *ret_server.
  */

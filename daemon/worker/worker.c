@@ -4,7 +4,8 @@
  *
  * Limits are of CPU time, so that a busy machine does not make a file look hostile. A worker that
  * neither runs, waits for the processor nor for a disk, while an answer of its is due, sleeps: that
- * is a hang, after SLEEP_LOOKS. These are counted, not timed, since all may be stopped for a while.
+ * is a hang, after WORKER_SLEEP_LOOKS. These are counted, not timed, since all may be stopped for a
+ * while.
  */
 #include "daemon/worker/worker.h"
 
@@ -30,7 +31,6 @@
 #include "daemon/worker/worker_page.h"
 #include "proc/proc_fs.h"
 
-#define SLEEP_LOOKS    50		      /* in a row, at a worker that sleeps */
 #define WALL_NS	       UINT64_C(300000000000) /* of a call, whatever the worker does */
 #define IDLE_NS	       UINT64_C(10000000000)  /* after which a worker is ended */
 #define LARGE_IDLE_NS  UINT64_C(1000000000)   /* the same, of one that is larger than this: */
@@ -288,7 +288,17 @@ static int look(void *arg)
 	if (cpu > cpu_limits[w->role])
 		return -ETIME;
 	wait->asleep = is_asleep(w) ? wait->asleep + 1 : 0;
-	return wait->asleep >= SLEEP_LOOKS || now - wait->begun_ns > WALL_NS ? -ETIMEDOUT : 0;
+	return wait->asleep >= WORKER_SLEEP_LOOKS || now - wait->begun_ns > WALL_NS ? -ETIMEDOUT
+										    : 0;
+}
+
+/* The same, of a worker that this thread waits for. */
+static int look_meanwhile(void *arg)
+{
+	const struct waiting *wait = arg;
+
+	fork_server_meanwhile(wait->worker->workers->server, true);
+	return look(arg);
 }
 
 /* --- calls ----------------------------------------------------------------------------------- */
@@ -360,7 +370,7 @@ static int exchange(struct worker *w, const struct worker_call *call, const stru
 		    struct buf *ret_reply, int *ret_status)
 {
 	struct waiting waiting = {.worker = w, .call = call};
-	const struct wire wire = {.socket = w->socket, .look = look, .arg = &waiting};
+	const struct wire wire = {.socket = w->socket, .look = look_meanwhile, .arg = &waiting};
 	struct wire_header header = {.kind = call->kind, .len = (uint32_t)request->len};
 	struct buf text = {0};
 	int err = wire_send(&wire, &header, request->data, call->fd);
@@ -372,7 +382,7 @@ static int exchange(struct worker *w, const struct worker_call *call, const stru
 		waiting.asleep = 0;
 		err = answer(call, &wire, header.kind, ret_reply, &text);
 		if (!err && n % LOOK_QUESTIONS == 0)
-			err = look(&waiting);
+			err = look_meanwhile(&waiting);
 	}
 	buf_free(&text);
 	*ret_status = header.status;
@@ -444,6 +454,7 @@ int worker_call(struct worker *w, const struct worker_call *call, const struct b
 		err = call_locked(w, call, request, ret_reply);
 	pthread_mutex_unlock(&w->lock);
 	count_call(w);
+	fork_server_meanwhile(w->workers->server, false);
 	return err;
 }
 
@@ -666,6 +677,12 @@ void workers_free(struct workers *ws)
 	pthread_mutex_destroy(&ws->lock);
 	free(ws->refused.items);
 	free(ws);
+}
+
+void workers_use_meanwhile(struct workers *ws, fork_server_meanwhile_fn *take, void *arg)
+{
+	if (ws)
+		fork_server_use_meanwhile(ws->server, take, arg);
 }
 
 void workers_limit_analysis(struct workers *ws, uint64_t most_bytes)

@@ -45,6 +45,10 @@ struct worker;
 int workers_new(struct fork_server *server, struct workers **ret_workers);
 void workers_free(struct workers *workers); /* ends them; NULL is fine */
 
+/* Has `take` called while this thread waits for a worker or for the fork server: see
+ * fork_server_use_meanwhile(). `workers` NULL is fine. */
+void workers_use_meanwhile(struct workers *workers, fork_server_meanwhile_fn *take, void *arg);
+
 /* Limits the code of a file that workers analyse (recipe_compile_within()). Before the first call.
  */
 void workers_limit_analysis(struct workers *workers, uint64_t most_bytes);
@@ -96,9 +100,10 @@ struct worker_call {
 							   * CPU time is that of the call */
 };
 
-/* Calls a worker; one call at a time. Returns the status of its reply: 0 or more, or negative
- * errno; -EOWNERDEAD: its file has been refused, now or before; -ECANCELED; -ECHILD: no worker can
- * be started; -ENOMEM: stackd itself has no memory. */
+/* Calls a worker; one call at a time. It waits for WORKER_SLEEP_LOOKS looks at a worker that
+ * sleeps, and for the CPU time of its role at one that runs. Returns the status of its reply: 0 or
+ * more, or negative errno; -EOWNERDEAD: its file has been refused, now or before; -ECANCELED;
+ * -ECHILD: no worker can be started; -ENOMEM: stackd itself has no memory. */
 int worker_call(struct worker *worker, const struct worker_call *call, const struct buf *request,
 		struct buf *ret_reply);
 
@@ -120,7 +125,8 @@ bool worker_is_busy(const struct worker *worker);
  * is. It is the worker's. -1: there is none. */
 int worker_poll_fd(const struct worker *worker);
 
-#define WORKER_LOOK_MS 10 /* between looks at a worker that has not answered */
+#define WORKER_LOOK_MS	   10 /* between looks at a worker that has not answered */
+#define WORKER_SLEEP_LOOKS 50 /* in a row, at a worker that sleeps, after which it hangs */
 
 /* To be called for a reply that made no sense: the worker is ended, and the file refused. Returns
  * -EOWNERDEAD. */

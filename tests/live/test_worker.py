@@ -79,6 +79,23 @@ def test_worker_slow():
         check_chains(Recording(store).samples(), Expectation.of_source("chain"))
 
 
+@live
+def test_worker_held():
+    """The loop waits for a worker that takes 2 seconds of CPU time to identify the program, and is ended
+    then. The ring, which has room for 0.4 seconds, is read meanwhile: no sample is lost."""
+    stackd = faulty_stackd()
+    with scratch() as folder:
+        store, program = folder + "/s.db", shutil.copy(WORKLOADS + "/chain", folder + "/hit")
+        result = run(stackd, "-F", 997, "--walk", "daemon", "--ring-bytes", "128K", "-o", store, "--",
+                     program, 3, env={"STACKD_FAULT": "spin:identity:" + build_id(program)}, timeout=120)
+        print(result.err)
+        check(result.status == DONE, "status %d" % result.status, result.err)
+        check(re.search("hit was refused: .*CPU time", result.err), "it was not held", result.err)
+        stats = Recording(store).stats()
+        print(stats)
+        check(stats["lost"] == 0 and stats["samples"] > 40, "samples are missing", stats)
+
+
 def family_of(pid):
     """The processes below a stackd that read files: the keepers, the servers that they have forked,
     and the workers of these. Each is one list."""

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* Two rows, each emptied from its front; see intake.h. */
+#include "daemon/intake.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/vec.h"
+#include "daemon/capture/record.h"
+#include "daemon/capture/record_pool.h"
+
+struct intake {
+	struct intake_source source;
+	VEC(struct sideband_event *) events;
+	VEC(struct stackd_header *) records;
+	size_t next_event, next_record; /* those before it are gone */
+	uint64_t bytes;			/* of the records that are there */
+	uint64_t most_bytes;		/* from which on none is taken */
+};
+
+int intake_new(const struct intake_source *source, struct intake **ret_intake)
+{
+	struct intake *intake = calloc(1, sizeof(*intake));
+
+	if (!intake)
+		return -ENOMEM;
+	intake->source = *source;
+	*ret_intake = intake;
+	return 0;
+}
+
+void intake_free(struct intake *intake)
+{
+	struct sideband_event *event;
+	struct stackd_header *record;
+
+	if (!intake)
+		return;
+	while ((event = intake_event(intake)))
+		record_pool_give_back(event);
+	while (intake_record(intake, &record))
+		record_pool_give_back(record);
+	free(intake->events.items);
+	free(intake->records.items);
+	free(intake);
+}
+
+static int keep_event(void *arg, struct sideband_event *event)
+{
+	struct intake *intake = arg;
+
+	if (VEC_RESERVE(&intake->events, 1)) {
+		record_pool_give_back(event);
+		return -ENOMEM;
+	}
+	intake->events.items[intake->events.count++] = event;
+	return 0;
+}
+
+int intake_take_events(struct intake *intake)
+{
+	return intake->source.events(intake->source.arg, keep_event, intake);
+}
+
+/* Returns -ENOBUFS after a record that is the last one for now. */
+static int keep_record(void *arg, struct stackd_header *record)
+{
+	struct intake *intake = arg;
+
+	if (VEC_RESERVE(&intake->records, 1)) {
+		record_pool_give_back(record);
+		return -ENOMEM;
+	}
+	intake->records.items[intake->records.count++] = record;
+	intake->bytes += record ? record_size(record) : 0;
+	return intake->bytes < intake->most_bytes ? 0 : -ENOBUFS;
+}
+
+int intake_take_records(struct intake *intake, uint64_t most_bytes)
+{
+	int err = 0;
+
+	intake->most_bytes = most_bytes;
+	if (intake->bytes < most_bytes)
+		err = intake->source.records(intake->source.arg, keep_record, intake);
+	return err < 0 && err != -ENOBUFS ? err : intake_has_records(intake);
+}
+
+struct sideband_event *intake_event(struct intake *intake)
+{
+	if (intake_has_events(intake))
+		return intake->events.items[intake->next_event++];
+	intake->events.count = intake->next_event = 0;
+	return NULL;
+}
+
+bool intake_record(struct intake *intake, struct stackd_header **ret_record)
+{
+	if (!intake_has_records(intake)) {
+		intake->records.count = intake->next_record = 0;
+		return false;
+	}
+	*ret_record = intake->records.items[intake->next_record++];
+	intake->bytes -= *ret_record ? record_size(*ret_record) : 0;
+	return true;
+}
+
+bool intake_has_events(const struct intake *intake)
+{
+	return intake->next_event < intake->events.count;
+}
+
+bool intake_has_records(const struct intake *intake)
+{
+	return intake->next_record < intake->records.count;
+}
