@@ -19,7 +19,7 @@ enum { NODE_UNDER_WAY = FLEET_NONE - 1, NODE_MISSING = FLEET_NONE - 2 };
 /* --- locations -------------------------------------------------------------------------------- */
 
 struct row {
-	uint64_t id, file_id, offset;
+	uint64_t id, file_id, offset, layout, function_start;
 	uint32_t alt, inlined, line;
 	char kind[32], frame[32], build_id[129];
 	char object[BUILD_TEXT], function[BUILD_TEXT], file[BUILD_TEXT];
@@ -39,6 +39,8 @@ static int get_row(const struct fleet *f, struct buf_reader *r, struct row *row)
 	buf_get_string(r, row->function, sizeof(row->function));
 	buf_get_string(r, row->file, sizeof(row->file));
 	BUF_GET(r, row->line);
+	BUF_GET(r, row->layout);
+	BUF_GET(r, row->function_start);
 	fleet_unescape(row->object);
 	fleet_unescape(row->function);
 	fleet_unescape(row->file);
@@ -56,8 +58,10 @@ static uint32_t kind_number(const char *name)
 static int object_of(struct fleet *f, const struct row *row, uint32_t *ret_object)
 {
 	uint32_t known = strings_count(f->objects);
-	struct store_object object = {
-		.kind = kind_number(row->kind), .file_id = row->file_id, .path = row->object};
+	struct store_object object = {.kind = kind_number(row->kind),
+				      .file_id = row->file_id,
+				      .layout = row->layout,
+				      .path = row->object};
 	uint8_t build_id[sizeof(row->build_id) / 2];
 	struct buf key = {0};
 	int err;
@@ -93,6 +97,7 @@ static int add_line(struct fleet *f, const struct row *row, uint32_t location)
 	struct store_line line = {.location = location,
 				  .depth = row->inlined, /* of so many, until all are there */
 				  .line = row->line,
+				  .function_start = row->function_start,
 				  .is_inlined = row->inlined > 0};
 	int err = VEC_RESERVE(&f->lines, 1);
 
@@ -173,9 +178,10 @@ static int fetch_piece(struct fleet *f, struct buf *ids, uint32_t *count)
 				  f->c,
 				  "SELECT id, alt, inlined, kind, file_id, ifNull(build_id, ''), object, "
 				  "offset, frame, ifNull(function, ''), ifNull(file, ''), "
-				  "toUInt32(ifNull(line, 0)) FROM locations WHERE id IN (SELECT id FROM "
-				  "ids) ORDER BY id, alt, inlined, isNull(function), function LIMIT 1 BY "
-				  "id, alt, inlined FORMAT RowBinary",
+				  "toUInt32(ifNull(line, 0)), toUInt64(ifNull(layout, 0)), "
+				  "toUInt64(ifNull(function_start, 0)) FROM locations WHERE id IN "
+				  "(SELECT id FROM ids) ORDER BY id, alt, inlined, isNull(function), "
+				  "function LIMIT 1 BY id, alt, inlined FORMAT RowBinary",
 				  ids, &answer);
 
 	if (err == 0)

@@ -146,12 +146,24 @@ static const char *build_id_text(struct buf *b, const struct store_object *objec
 	return (const char *)b->data;
 }
 
+/* Where the function starts that encloses a location; 0: that is not known. */
+static uint64_t start_of(const struct rows_profile *p, uint32_t location)
+{
+	const struct store_tables *t = p->t;
+
+	for (uint32_t i = t->line_first[location]; i < t->line_first[location + 1]; i++)
+		if (!t->lines[i].is_inlined)
+			return t->lines[i].function_start;
+	return 0;
+}
+
 /* A location's rows: one for the function that encloses it, and one for each that is inlined there,
  * outermost first. */
 static int put_location(struct rows_profile *p, uint32_t number, uint32_t alt)
 {
 	const struct store_location *location = &p->t->locations[number];
 	const struct store_object *object = &p->t->objects[location->object];
+	const uint64_t start = start_of(p, number);
 	struct rows *rows = p->rows;
 	struct buf *text = rows->text;
 	size_t count;
@@ -174,6 +186,9 @@ static int put_location(struct rows_profile *p, uint32_t number, uint32_t alt)
 			[ROWS_LOCATION_FUNCTION] = rows_word(rows_text(&text[2], name)),
 			[ROWS_LOCATION_FILE] = rows_word(rows_text(&text[3], f->file)),
 			[ROWS_LOCATION_LINE] = {.number = f->line, .is_null = !f->line},
+			[ROWS_LOCATION_LAYOUT] = {.number = object->layout,
+						  .is_null = !object->layout},
+			[ROWS_LOCATION_FUNCTION_START] = {.number = start, .is_null = i || !start},
 		};
 
 		for (size_t k = 0; k < sizeof(rows->text) / sizeof(*rows->text); k++)

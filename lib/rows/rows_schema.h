@@ -55,7 +55,9 @@ struct rows_value {
 	X(FRAME, "frame", ROWS_TEXT, false)                                                        \
 	X(FUNCTION, "function", ROWS_TEXT, true)                                                   \
 	X(FILE, "file", ROWS_TEXT, true)                                                           \
-	X(LINE, "line", ROWS_U32, true)
+	X(LINE, "line", ROWS_U32, true)                                                            \
+	X(LAYOUT, "layout", ROWS_U64, true)                                                        \
+	X(FUNCTION_START, "function_start", ROWS_U64, true)
 
 #define ROWS_PATH_COLUMNS(X)                                                                       \
 	X(TAG, "tag", ROWS_U64, false)                                                             \

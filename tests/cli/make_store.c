@@ -613,6 +613,7 @@ static uint32_t twin(struct maker *m, uint32_t of_object, uint64_t offset)
 	struct store_object o = {.number = m->objects,
 				 .kind = OBJECT_ELF,
 				 .path = "/opt/twin.so",
+				 .layout = 0xfedcba9876543210ull,
 				 .file_id = 0xff01020304050607ull,
 				 .build_id = build_id,
 				 .build_id_len = sizeof(build_id)};

@@ -28,15 +28,20 @@ def unescaped(field):
     return str(int(tag, 16)), alt or "0"
 
 
+def number(field):
+    """A field in hexadecimal that may be missing."""
+    return str(int(field[0], 16)) if field else None
+
+
 class Source:
     """A store, and its tag export, in one SQLite database."""
 
     def __init__(self, store, *options):
         self.database = sqlite3.connect(":memory:")
         self.execute("ATTACH ? AS store", "file:%s?immutable=1" % store)
-        self.execute("CREATE TABLE object(number, kind, file_id, build_id, path)")
+        self.execute("CREATE TABLE object(number, kind, file_id, build_id, path, layout)")
         self.execute("CREATE TABLE location(id, alt, object, offset, frame, inlined, function, file,"
-                     " line)")
+                     " line, function_start)")
         self.execute("CREATE TABLE tag(tag, alt, parent, parent_alt, location, location_alt)")
         self.execute("CREATE TABLE sample(tag, alt, metric, comm, count, weight, reason, quality,"
                      " inferred)")
@@ -55,15 +60,15 @@ class Source:
         if record == "recording":
             self.recording = int(f[0])
         elif record == "object":
-            self.insert("object", f[0], f[1], str(int(f[2], 16)), f[3] or None, f[4])
+            self.insert("object", f[0], f[1], str(int(f[2], 16)), f[3] or None, f[4], number(f[5:6]))
         elif record == "location":
             self.inlined, self.location = 0, unescaped(f[0]) + (f[1], str(int(f[2], 16)), f[3])
             self.insert("location", *self.location, "0", f[4] or None, f[5] or None,
-                        f[6] if f[6] != "0" else None)
+                        f[6] if f[6] != "0" else None, number(f[7:8]))
         elif record == "inlined":
             self.inlined += 1
             self.insert("location", *self.location, str(self.inlined), f[1] or None, f[2] or None,
-                        f[3] if f[3] != "0" else None)
+                        f[3] if f[3] != "0" else None, None)
         elif record == "tag":
             self.insert("tag", *unescaped(f[0]), *unescaped(f[1]), *unescaped(f[2]))
         elif record == "sample":
@@ -73,7 +78,7 @@ class Source:
 
     def locations(self):
         return ask(self.database, """SELECT id, alt, inlined, kind, file_id, build_id, path, offset,
-            frame, function, file, line FROM location JOIN object ON number = object""")
+            frame, function, file, line, layout, function_start FROM location JOIN object ON number = object""")
 
     def paths(self):
         return ask(self.database, "SELECT * FROM tag")
@@ -92,7 +97,7 @@ SAMPLE_COLUMNS = ("tag", "alt", "host", "window", "start", "end", "event", "metr
                   "container", "rank", "reason", "quality", "inferred", "weight", "count")
 COLUMNS = {
     "locations": ("id", "alt", "inlined", "kind", "file_id", "build_id", "object", "offset", "frame",
-                  "function", "file", "line"),
+                  "function", "file", "line", "layout", "function_start"),
     "paths": ("tag", "alt", "parent", "parent_alt", "location", "location_alt"),
     "samples": SAMPLE_COLUMNS,
 }

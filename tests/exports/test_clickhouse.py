@@ -81,7 +81,7 @@ def everything(database):
 def test_clickhouse_push():
     """Many hosts in one database, each recording against its own store."""
     url = server().make("fleet")
-    kinds = ("small", "hostile", "names", "inferred", "metrics", "waits", "heap", "fleet", "deep")
+    kinds = ("small", "hostile", "names", "namesakes", "inferred", "metrics", "waits", "heap", "fleet", "deep")
     for kind in kinds:
         store = store_of(kind, "host-" + kind)
         push(url, store, says="recordings sent: 1")
@@ -213,6 +213,9 @@ def test_clickhouse_report():
         push(url, store)
         for by in ("all", "command", "unit", "container", "host"):
             check_views(store, url, "--by", by)
+    store, url = store_of("namesakes", "web1"), server().make("report")
+    push(url, store)
+    check_views(store, url, "--by", "all")
     store, url = store_of("small", "web1"), server().make("report")
     push(url, store)
     for options in (("--symbol", "fact"), ("--focus", "main", "--ignore", "fact"), ("--dso", "libx.so"),
