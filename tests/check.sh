@@ -321,7 +321,8 @@ do_distros() {
 do_test() { # NAME
     local name=$1
     case $name in
-    build-*) do_build ;;
+    build-gcc) do_build ;;
+    build-clang) do_clang ;;
     test_*)
         make -j"$jobs" CC=gcc SAN=1 B=build/san "build/san/tests/$name" >"$logs/build-$name.log" 2>&1
         sanitizers

@@ -5,7 +5,8 @@
 A test that holds on any machine holds beside other work as well, and each time. So each test of the
 groups live, export and kernel runs N times in a row while as many processes as --spinners spin. Prints
 a line a test: how often it passed, and what its failures said; their logs are kept as
-build/repeat/NAME.N.log. Exits with 1 if any failed. It may take hours: names choose a part."""
+build/repeat/NAME.N.log. Exits with 1 if any failed. It may take hours: names choose a part, also of
+the tests of `make check-long`."""
 
 import argparse
 import os
@@ -18,7 +19,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LOGS = os.path.join(ROOT, "build", "repeat")
 PYTHON = "/usr/bin/python3"
 RUNNERS = {"live": "tests/live/run.py", "export": "tests/exports/run.py"}
-KERNELS = {"kernel-6.1": ["--quick", "--compilers", "one", "6.1"]}
+KERNELS = {"kernel-6.1": ["--quick", "--compilers", "one", "6.1"], "kernel-own": ["--quick", "own"]}
 
 
 def spinner():
@@ -27,11 +28,15 @@ def spinner():
     return subprocess.Popen([PYTHON, "-c", code])
 
 
-def names_of(group):
+def names_of(group, parts):
+    """The names of a group's tests that contain one of the parts; without parts, of those of `make check`."""
     if group == "kernel":
-        return list(KERNELS)
-    done = subprocess.run([PYTHON, RUNNERS[group], "--list"], stdout=subprocess.PIPE, text=True, check=True)
-    return [line for line in done.stdout.split("\n") if line.startswith(group + "-")]
+        names = list(KERNELS)
+    else:
+        done = subprocess.run([PYTHON, RUNNERS[group], "--list"] + ["--long"] * bool(parts),
+                              stdout=subprocess.PIPE, text=True, check=True)
+        names = [line for line in done.stdout.split("\n") if line.startswith(group + "-")]
+    return [name for name in names if not parts or any(part in name for part in parts)]
 
 
 def command_of(group, name):
@@ -78,14 +83,16 @@ def main():
     parser.add_argument("names", nargs="*", help="only tests whose name contains one of these")
     options = parser.parse_args()
     os.chdir(ROOT)
+    tests = [(group, name) for group in options.group or ("live", "export", "kernel")
+             for name in names_of(group, options.names)]
+    if not tests:
+        parser.error("no such test")
     os.makedirs(LOGS, exist_ok=True)
     spinners = [spinner() for _ in range(options.spinners)]
     failed = 0
     try:
-        for group in options.group or ("live", "export", "kernel"):
-            for name in names_of(group):
-                if not options.names or any(part in name for part in options.names):
-                    failed += not repeat(group, name, options.times)
+        for group, name in tests:
+            failed += not repeat(group, name, options.times)
     finally:
         for process in spinners:
             process.kill()

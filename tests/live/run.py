@@ -145,6 +145,8 @@ def main():
     parser.add_argument("names", nargs="*", help="only tests whose name contains one of these")
     options = parser.parse_args()
     tests = [test for test in harness.TESTS if is_wanted(test, options)]
+    if options.names and not tests:
+        parser.error("no such test")
     if options.list:
         print("\n".join(test.name for test in tests))
         return 0
