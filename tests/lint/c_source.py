@@ -11,7 +11,7 @@ TOKEN = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*
                    r"|^[ \t]*\#(?:\\\n|//[^\n]*|/\*.*?\*/|[^\n])*", re.S | re.M)
 CONTAINER = re.compile(r"\b(?:namespace|extern|class|struct|union|enum)\b[^()=]*$")
 NO_FUNCTION = re.compile(r"\s*(?:typedef|_Static_assert|static_assert)\b|[^(]*=|[^(]*\(\s*\*")
-MACRO_CALL = re.compile(r"\s*[A-Z][A-Z0-9_]*\s*\([^()]*\)")  # SEC("..."), CFI_FIXED(uint8_t)
+MACRO_CALL = re.compile(r"[A-Z][A-Z0-9_]*\s*\([^()]*\)")  # SEC("..."), CFI_FIXED(uint8_t)
 NAME = re.compile(r"(~?\w+|operator *\W+)\s*\(")
 ATTRIBUTE = re.compile(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)")
 
@@ -55,7 +55,7 @@ def blank(text):
             for inner in re.finditer(r"//[^\n]*|/\*.*?\*/", token, re.S):
                 if token.lstrip().startswith("#"):
                     commented.add(first + token.count("\n", 0, inner.start()))
-        return re.sub(r"[^\n]", " ", token)
+        return "\n".join(" " * len(line) for line in token.split("\n"))
 
     return TOKEN.sub(overwrite, text), commented
 
