@@ -571,7 +571,7 @@ static void make_off(struct maker *m)
 }
 
 /* A sampled allocation, or its end at an age, so many microseconds after the start. Its standard
- * error is a tenth of it, and 0 of the first ones: they make the peak. */
+ * error is a tenth of it, and 0 of the largest: such a block is always sampled. */
 static void block(struct maker *m, uint32_t node, unsigned us, uint64_t bytes, uint64_t blocks,
 		  unsigned age_us)
 {
@@ -584,7 +584,7 @@ static void block(struct maker *m, uint32_t node, unsigned us, uint64_t bytes, u
 	record.period = blocks;
 	keep(m, store_writer_record(m->writer, is_end ? SERIES_FREED_OBJECTS : SERIES_ALLOC_OBJECTS,
 				    &record));
-	record.period = us < 4000 ? 0 : bytes / 10;
+	record.period = bytes < 1000 ? bytes / 10 : 0;
 	keep(m, store_writer_record(m->writer, is_end ? SERIES_FREED_ERROR : SERIES_ALLOC_ERROR,
 				    &record));
 	record.period = age_us * 1000ull;
