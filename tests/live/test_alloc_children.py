@@ -3,12 +3,12 @@
 or changed, and before and after exec."""
 
 import json
-import math
 import os
 import re
 
+from chance import farthest
 from harness import WORKLOADS, check, live, record, scratch
-from test_alloc import DEVIATIONS, DISTANCE
+from test_alloc import DISTANCE, check_sum, hit
 
 USUAL_DISTANCE = 512 << 10  # of a child that was not told the distance
 WITHOUT = ("emptied", "below_emptied", "replaced")  # ways that do not pass LD_PRELOAD on
@@ -29,17 +29,9 @@ def sums_by(recording, metric, functions):
     return sums
 
 
-def error_of(blocks, size, distance):
-    """The standard error of the sum of so many blocks."""
-    chance = -math.expm1(-size / distance)
-    return math.sqrt(blocks * size ** 2 * (1 - chance) / chance)
-
-
-def check_sum(what, is_, blocks, size, distance=DISTANCE):
-    error = error_of(blocks, size, distance)
-    print("%-24s %10d of %10d: %+5.1f standard errors"
-          % (what, is_, blocks * size, (is_ - blocks * size) / max(error, 1)))
-    check(abs(is_ - blocks * size) <= DEVIATIONS * error, what, is_, blocks * size, error)
+def check_blocks(what, is_, blocks, size, distance=DISTANCE):
+    """The sum of so many blocks is what it must be, but for chance."""
+    check_sum(what, is_, blocks * size, farthest([(blocks, size, hit(size, distance))]))
 
 
 def check_children(recording, said, without=(), told=True):
@@ -49,13 +41,13 @@ def check_children(recording, said, without=(), told=True):
     for name, (blocks, live_blocks, size) in said.items():
         distance = DISTANCE if told or name != "changed" else USUAL_DISTANCE
         heard = 0 if name in without else 1
-        check_sum(name, allocated[name], blocks * heard, size, distance)
-        check_sum(name + ", live", heap[name], live_blocks * heard, size, distance)
+        check_blocks(name, allocated[name], blocks * heard, size, distance)
+        check_blocks(name + ", live", heap[name], live_blocks * heard, size, distance)
     # The process with the most blocks is the parent.
     shown = json.loads(recording.text("heap", "--json"))["processes"]
     live_blocks, size = sum(said[name][1] for name in OF_PARENT), said["parent"][2]
-    check_sum("parent in all, live", max(shown, key=lambda p: p["samples"])["live"],
-              live_blocks + 1, size)  # and what printf() has
+    check_blocks("parent in all, live", max(shown, key=lambda p: p["samples"])["live"],
+                 live_blocks + 1, size)  # and what printf() has
     counters = recording.stats()["counters"]
     for name in ("frees_unknown", "frees_missed", "allocations_untracked", "allocations_lost"):
         check(counters[name] == 0, name, counters)

@@ -212,7 +212,7 @@ def test_fold_auto_pipeline():
     """Threads that hand items on: each has the period of its own CPU time for an item, whether it waits for
     the others or they for it. How much that is, its samples say; of their number in what the program
     took, chance has a share, which is more the more often a thread is interrupted (0.8 % where that
-    is once an item)."""
+    is once an item; 4.4 % are 5.5 standard deviations, which chance exceeds in one of 26 million cases)."""
     with scratch() as folder:
         items = 150
         recording, target = record(folder + "/s.db", "-F", 997, "--", os.path.join(WORKLOADS, "pipeline"), items,
@@ -231,7 +231,7 @@ def test_fold_auto_pipeline():
             print(found[0], "of samples %.3f ms, of the program %.3f ms" % (period, float(cpu_ns) / 1e6))
             check(abs(float(found[1]) / period - 1) < 0.004, "the period of %s is not %.3f ms" % (name, period),
                   found[0])
-            check(abs(float(found[1]) * 1e6 / float(cpu_ns) - 1) < 0.04, "the period of %s is not the program's"
+            check(abs(float(found[1]) * 1e6 / float(cpu_ns) - 1) < 0.044, "the period of %s is not the program's"
                   % name, found[0])
 
 

@@ -4,6 +4,7 @@
 import bisect
 import collections
 import functools
+import math
 import os
 import re
 import shutil
@@ -14,8 +15,7 @@ from harness import ROOT, STACKD, PATIENCE, Recording, Skip, check, live, run, s
 SOURCE = os.path.join(ROOT, "bench", "templates.cc")
 
 # Eight seconds of CPU on any machine give some 16,000 samples. Where a function has half of them,
-# the difference between the two profiles has a standard error of 0.56 points, less than a fifth of
-# what is allowed. A fixed number of rounds gave 3,600 samples and an error of 1.2 points.
+# the difference between the two profiles has a standard error of 0.56 points. A fixed number of rounds gave 3,600 samples and an error of 1.2 points.
 RECURSE = """
 import sys, time
 sys.argv[1:] = ["20"]
@@ -144,7 +144,14 @@ def compare(what, key, ours, theirs):
           % (what, n_a, len(ours), n_b, len(theirs)))
     print(*("%-9s %-45s %6.2f %6.2f" % (what, name, a.get(name, 0), b.get(name, 0))
             for name in sorted(hot, key=lambda n: -a.get(n, 0))), sep="\n")
-    return [(what, name) for name in sorted(hot) if abs(a.get(name, 0) - b.get(name, 0)) > 3]
+    return [(what, name) for name in sorted(hot)
+            if abs(a.get(name, 0) - b.get(name, 0)) > max(3, 600 * chance_of(a.get(name, 0) / 100, n_a, n_b))]
+
+
+def chance_of(share, *numbers):
+    """The standard error of the difference of shares, of so many samples each: six of them, which matter
+    below 20,000 samples, are exceeded by one of 40 functions in one of 12 million runs."""
+    return math.sqrt(share * (1 - share) * sum(1 / number for number in numbers))
 
 
 def register(name, program, comm, top, command):

@@ -63,7 +63,7 @@ def test_prometheus():
             text = file.read()
         metrics, stats = parse(text), Recording(folder + "/s.db").stats()
         kept = sum(n for (name, _), n in metrics.items() if name == "stackd_samples_total")
-        check(kept == stats["samples"] > 500, "samples", kept)
+        check(kept == stats["samples"] >= 40, "samples", kept)
         check(metrics["stackd_samples_total", 'reason="entry",quality="complete"'] ==
               stats["end_reasons"]["entry"], "complete ones", metrics)
         lost = sum(n for (name, _), n in metrics.items() if name == "stackd_lost_total")
@@ -165,8 +165,8 @@ def stolen():
 
 
 def check_weights(store, first, last, steal):
-    """The periods of samples add up to the CPU time of the group between two moments. Time stolen of
-    it may be missing, and the last period of each rate, which is not seen to its end, on each CPU."""
+    """The periods of samples add up to the CPU time of the group between two moments, but for five standard
+    deviations, which chance exceeds in one of 1.7 million runs. Time stolen of it may be missing, and the last period of each rate, which is not seen to its end, on each CPU."""
     lines = run("sh", "-c", "'%s' export --perf-script -i '%s' | grep ^chain" % (STACKCTL, store)).out
     samples = [(float(words[3][:-1]), int(words[4]) / 1e9)
                for words in (line.split() for line in lines.splitlines())]
@@ -178,7 +178,7 @@ def check_weights(store, first, last, steal):
           "%.3f s may be missing, %d rates"
           % (sum(periods), cpu, steal, sigma, missing, len(set(periods))))
     check(len(set(periods)) > 1, "the rate hardly changed", set(periods))
-    check(cpu - 4 * sigma - missing - steal < sum(periods) < cpu + 4 * sigma,
+    check(cpu - 5 * sigma - missing - steal < sum(periods) < cpu + 5 * sigma,
           "weights of %.3f s, %.3f s spent" % (sum(periods), cpu))
 
 

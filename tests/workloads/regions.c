@@ -8,7 +8,8 @@
  *   NAME VISITS TIME_NS CPU_NS TIME_NS CPU_NS
  *
  * It ends after the number of rounds in argv[1]. With "wait" in argv[2] it waits for a line on its
- * standard input first; with "fork" two children do the rounds.
+ * standard input first; with "fork" two children do the rounds; with "burst" brief() is called
+ * more often in a round.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -19,7 +20,8 @@
 
 #include "workload.h"
 
-#define BRIEFS 100 /* in a round */
+#define BRIEFS 100  /* in a round, */
+#define BURST  4000 /* or so many */
 
 struct passed {
 	unsigned long time_ns, cpu_ns;
@@ -37,6 +39,7 @@ static struct measured outer_is = {.name = "outer"}, inner_is = {.name = "inner"
 		       leave_is = {.name = "leave"}, thread_is = {.name = "in_thread"},
 		       last_is = {.name = "last"};
 static jmp_buf back;
+static int briefs = BRIEFS;
 
 static unsigned long now(clockid_t clock)
 {
@@ -165,7 +168,7 @@ CALLEE void other(void)
 {
 	pthread_t thread;
 
-	for (int i = 0; i < BRIEFS; i++)
+	for (int i = 0; i < briefs; i++)
 		PASS(brief_is, brief());
 	PASS(inner_is, inner(100000));
 	if (!setjmp(back))
@@ -212,6 +215,8 @@ int main(int argc, char **argv)
 		return 1;
 	if (!strcmp(how, "fork"))
 		go_on_in_children();
+	if (!strcmp(how, "burst"))
+		briefs = BURST;
 	work(argc > 1 ? atoi(argv[1]) : 10);
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		say(all[i]);

@@ -99,7 +99,7 @@ static void way_of_c(void)
 		BEGIN(256, aligned_alloc(64, 256)),
 		BEGIN(200, memalign(4096, 200)),
 		BEGIN(200, valloc(200)),
-		BEGIN(6, strdup("inner")),
+		BEGIN(42, strdup("what the library itself allocates, within")),
 	};
 
 	for (void *block : blocks)
