@@ -2,7 +2,7 @@
 /*
  * Runs a fuzz target once over each file of a folder: what libFuzzer does with -runs=0, for any
  * compiler. An input is a block of exactly its size, so that the sanitizer sees a byte too many,
- * and may take SECONDS.
+ * and may take SECONDS of CPU time.
  */
 #include <dirent.h>
 #include <err.h>
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #define SECONDS 10
@@ -31,6 +32,14 @@ static void too_long(int number)
 	_exit(1);
 }
 
+static void limit(time_t seconds)
+{
+	const struct itimerval time = {.it_value.tv_sec = seconds};
+
+	if (setitimer(ITIMER_PROF, &time, NULL))
+		err(1, "setitimer");
+}
+
 static void run_file(const char *path)
 {
 	FILE *file = fopen(path, "rb");
@@ -44,9 +53,9 @@ static void run_file(const char *path)
 	if (size && (!data || fread(data, size, 1, file) != 1))
 		err(1, "%s", path);
 	fclose(file);
-	alarm(SECONDS);
+	limit(SECONDS);
 	LLVMFuzzerTestOneInput(data, size);
-	alarm(0);
+	limit(0);
 	free(data);
 }
 
@@ -57,7 +66,7 @@ int main(int argc, char **argv)
 
 	if (argc != 2 || !(folder = opendir(argv[1])))
 		errx(1, "usage: %s FOLDER", argv[0]);
-	signal(SIGALRM, too_long);
+	signal(SIGPROF, too_long);
 	for (struct dirent *entry; (entry = readdir(folder));) {
 		if (entry->d_name[0] == '.')
 			continue;

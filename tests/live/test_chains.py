@@ -10,8 +10,8 @@ import shutil
 import chains
 from chains import Expectation
 from harness import (STACKD, WORKLOADS, Recording, Skip, background, check, check_chains,
-                     check_covered, check_whole, is_at_end, live, record, record_attached,
-                     record_while, run, scratch, user_frames, workload)
+                     check_covered, check_whole, is_at_end, is_exiting, live, record, record_attached,
+                     record_while, run, scratch, user_frames, without_early, workload)
 
 # A program that does one thing over and over has in a second at twice the rate what it has in two.
 FREQUENCY = int(os.environ.get("STACKD_TEST_FREQUENCY", "3989"))  # bench/oracle.py's is another
@@ -68,20 +68,15 @@ SECOND = ("jit_trace", "lazy", "bare_recursion", "bare_registers", "bare_redzone
 
 
 def check_shape(recording, source):
-    """Every sample of a workload has its path. Which memory a process makes code in, the kernel half is
-    told when the daemon has seen it: until then a sample below such code is cut there, and marked."""
+    """Every sample of a workload has its path. The daemon tells the kernel half in which memory a process
+    makes code. Samples before that are cut at such code, and marked."""
     expectation = Expectation.of_source(source)
     if source not in MADE:
         check_chains(check_whole(recording, expectation.torn_percent), expectation)
         return
-    samples = check_whole(recording, 50)
-    early = [s for s in samples if str(s.frames[0].symbol).startswith("[incomplete: runtime_code")]
-    wrong = [chains.text_of(s.frames) for s in early
-             if not is_at_end(s) and not expectation.ends_like(user_frames(s)[1:])]
-    print(len(early), "marked of", len(samples))
-    check(not wrong, "%d marked stacks are wrong" % len(wrong), *wrong[:5])
-    rest = [s for s in samples if s not in set(early)]
-    others = sum(str(s.frames[0].symbol).startswith("[incomplete") for s in rest if s.frames)
+    samples = check_whole(recording, 100)
+    rest = without_early(samples, expectation)
+    others = sum(str(s.frames[0].symbol).startswith("[incomplete") and not is_exiting(s) for s in rest if s.frames)
     check(others <= len(samples) * expectation.torn_percent / 100, "%d stacks are cut otherwise" % others)
     check_chains(rest, expectation)
 
@@ -126,9 +121,10 @@ def steady_paths(samples):
 
 
 def missing_paths(paths, others):
-    """Those that are so frequent that chance does not keep them from being among the others."""
+    """Those that are so frequent that chance does not keep them from being among the others: of 1,000 samples
+    each, that one has more than 30 of a path and the other none has a probability below 1e-9, whatever its share."""
     return [path for path, count in paths.items()
-            if count > sum(paths.values()) * 0.02 and path not in others]
+            if count > sum(paths.values()) * 0.03 and path not in others]
 
 
 @live(long=True)
@@ -230,7 +226,7 @@ def test_uretprobe_signal():
     check(stats["lost"] == 0 and len(samples) == stats["samples"], "lost samples", stats)
     check(not odd, "%d cut stacks" % len(odd), *odd[:10])
     check(len(cut) == stats["quality"]["partial"], "unmarked", stats)
-    check(len(cut) <= left < len(samples) / 4, "cut stacks", len(cut), left)
+    check(len(cut) <= left, "cut stacks", len(cut), left)
     check(returning >= max(len(handling) / 10, 20), "hardly any signal in a return", returning,
           len(handling))
     check_chains(complete, expectation)

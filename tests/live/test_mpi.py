@@ -34,7 +34,7 @@ def compiled(*command):
 
 
 def build_library(kind, folder, name, write, *flags):
-    """A library of which the code is what is written by the text of mpi.h with what it includes."""
+    """Builds a library. `write` makes its source from the preprocessed mpi.h."""
     mpicc = "mpicc." + kind
     needs(mpicc, LAUNCH[kind][0])
     library = os.path.join(folder, name)

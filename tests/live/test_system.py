@@ -345,7 +345,7 @@ def test_demo():
 @live
 def test_idle():
     """Idle samples are counted and left out, or recorded with --idle."""
-    with scratch() as folder:
+    with scratch() as folder, workload("chain", share=0.2):
         for words in (["--all"], ["--all", "--idle"]):
             recording, result = record(folder + "/s.db", "-F", 997, "--duration", 0.5, *words)
             check_end(result)

@@ -139,7 +139,7 @@ static void default_folders_without_cache(void **state)
 	assert_int_equal(right, 2);
 }
 
-/* The folders of LD_LIBRARY_PATH, of which some are not there. */
+/* The folders of LD_LIBRARY_PATH, some of which do not exist. */
 static void folders_of_the_environment(void **state)
 {
 	char folders[64], found[PATH_MAX];

@@ -308,8 +308,8 @@ static bool is_hole(const struct stackd_stack_record *stack, uint64_t address)
 	return page / 64 <= words && more[page / 64 - 1] >> page % 64 & 1;
 }
 
-/* Whether a byte of the stack is in a page of which a part says that it is a hole: part `empty` of
- * all its pages, the copy of page 5, and the others of page 9. */
+/* Whether a byte of the stack is in a page that a part declares a hole: part `empty` of all its
+ * pages, the copy of page 5, and the others of page 9. */
 static bool is_in_hole(uint64_t address, uint64_t empty)
 {
 	uint64_t page = address / 4096, start = SP + COPY + empty * PART;

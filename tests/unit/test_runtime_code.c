@@ -32,7 +32,7 @@ struct memory {
 	unsigned reads;
 	bool is_gone;			   /* the process has ended */
 	uint8_t window[STACKD_CODE_BYTES]; /* as it was at a sample, */
-	struct stackd_code_mark mark;	   /* of which the kernel half has said so much; */
+	struct stackd_code_mark mark;	   /* what the kernel half has sent of it; */
 	bool is_kept;			   /* and the bytes, too */
 };
 

@@ -143,17 +143,18 @@ static void other_code_is_written(void **state)
 static void same_code_is_written(void **state)
 {
 	struct context *c = *state;
-	uint64_t time_ns;
+	uint64_t time_ns, after_ns;
 
 	overwrite(c, 0x42);
-	overwrite(c, 0x41);
 	time_ns = now();
+	overwrite(c, 0x41);
 	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+	after_ns = now();
 	assert_int_equal(written_files_look(c->files), 0);
 	assert_int_equal(c->epoch, 1);
 	assert_ptr_equal(process_table_mapping(c->processes, PID, START)->object, c->object);
-	assert_ptr_not_equal(proven(c, PID, c->object, time_ns - 1000), c->object);
-	assert_ptr_equal(proven(c, PID, c->object, time_ns + 40000000), c->object);
+	assert_ptr_not_equal(proven(c, PID, c->object, time_ns), c->object);
+	assert_ptr_equal(proven(c, PID, c->object, after_ns), c->object);
 }
 
 /* Between its opening and the first look. */
@@ -162,16 +163,18 @@ static void written_before_it_is_watched(void **state)
 	struct context *c = *state;
 	char *late = fixture_elf_file(c->f, "late.so", 0x51);
 	const struct object *object;
+	uint64_t time_ns;
 
 	map(c, PID + 2, late);
 	object = process_table_mapping(c->processes, PID + 2, START)->object;
 	nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* a tick of change times */
+	time_ns = now();
 	free(fixture_elf_file(c->f, "late.so", 0x52));
 	assert_int_equal(written_files_look(c->files), 0);
 	assert_int_equal(c->epoch, 1);
 	assert_int_equal(process_table_mapping(c->processes, PID + 2, START)->object->build_id[0],
 			 0x52);
-	assert_ptr_not_equal(proven(c, PID + 2, object, now() - 10000000), object);
+	assert_ptr_not_equal(proven(c, PID + 2, object, time_ns), object);
 	free(late);
 }
 
@@ -182,12 +185,12 @@ static void written_very_often(void **state)
 	uint64_t times[200];
 
 	for (int i = 0; i < 200; i++) {
-		overwrite(c, i % 2 ? 0x41 : 0x42);
 		times[i] = now();
+		overwrite(c, i % 2 ? 0x41 : 0x42);
 		assert_int_equal(written_files_look(c->files), 0);
 	}
 	for (int i = 0; i < 200; i++)
-		assert_ptr_not_equal(proven(c, PID, c->object, times[i] - 1), c->object);
+		assert_ptr_not_equal(proven(c, PID, c->object, times[i]), c->object);
 	assert_int_equal(c->epoch, 200);
 }
 

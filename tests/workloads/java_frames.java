@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Frames of every kind that HotSpot has, for as many seconds as the argument says: interpreted and
- * compiled methods, one within the other as they are compiled; small methods that are hit at their
+/* Frames of every kind that HotSpot has, for as many seconds of the main thread's CPU time as the argument
+ * says: interpreted and compiled methods, one within the other as they are compiled; small methods that are hit at their
  * first and last instructions; recursion, lambdas, exceptions, monitors, and the class library. */
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.Map;
@@ -85,10 +87,11 @@ class java_frames {
 
 	public static void main(String[] arguments)
 	{
-		long end = System.nanoTime() + (long)(Double.parseDouble(arguments[0]) * 1e9);
+		ThreadMXBean threads = ManagementFactory.getThreadMXBean();
+		long end = threads.getCurrentThreadCpuTime() + (long)(Double.parseDouble(arguments[0]) * 1e9);
 		int x = 1;
 
-		while (System.nanoTime() < end) {
+		while (threads.getCurrentThreadCpuTime() < end) {
 			for (int i = 0; i < 30; i++)
 				x += recurse(10 + i * 7 % 90, x);
 			x += exceptions(x) + lambdas(x) + library(x) + locked(x);

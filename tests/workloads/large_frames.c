@@ -2,7 +2,7 @@
 /*
  * Stacks of 200 KiB to 7 MiB, from the first moment on: the frames of vast(), wide() and broad()
  * lie between the leaves and main. Every page of a frame of 200 KiB and of 1 MiB is written; the 7
- * MiB are left as they are, as a large array is of which little is used.
+ * MiB are left as they are, like a large array that is hardly used.
  *
  * EXPECT: main;steady;broad;middle_200K;leaf_200K
  * EXPECT: main;steady;wide;middle_1M;leaf_1M
