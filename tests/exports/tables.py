@@ -84,12 +84,13 @@ class Source:
         return ask(self.database, "SELECT * FROM tag")
 
     def samples(self):
-        """Without what no other export has: the window's number, labels, the metric that is the sum of
+        """Without what no other export has: the window's number, labels, the metrics that are sums of
         others, and the variances of metrics."""
         return ask(self.database, """SELECT tag, alt, host, CAST(start_unix_ns AS TEXT),
             CAST(start_unix_ns + end_ns - start_ns AS TEXT), event, metric, comm, reason, quality,
             inferred, CAST(sum(weight) AS TEXT), CAST(sum(count) AS TEXT)
-            FROM sample, store.recordings WHERE id = ? AND metric <> 'wall' AND metric NOT LIKE '%.variance'
+            FROM sample, store.recordings WHERE id = ? AND metric NOT IN ('wait', 'wall')
+            AND metric NOT LIKE '%.variance'
             GROUP BY tag, alt, metric, comm, reason, quality, inferred""", self.recording)
 
 
