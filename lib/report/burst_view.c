@@ -2,6 +2,7 @@
 /* Writes the kinds of bursts; see burst_rows.h. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/burst_rows.h"
@@ -39,8 +40,9 @@ static bool begins_part(const struct burst_rows *rows, size_t index)
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
-/* Calls `put` for the functions of a call's path, root first. 0 or -ENOMEM. */
-static int put_call(struct profile *profile, const struct burst_call *call, struct buf *b,
+/* Calls `put` for the functions of a call's path, from a depth on. 0 or -ENOMEM. */
+static int put_call(struct profile *profile, const struct burst_call *call, size_t from,
+		    struct buf *b,
 		    void (*put)(struct buf *b, const char *name, bool is_first, bool utf8),
 		    bool utf8)
 {
@@ -48,8 +50,8 @@ static int put_call(struct profile *profile, const struct burst_call *call, stru
 	const struct profile_frame *frames =
 		profile_frames(profile, call->node, call->end_reason, call->origin, &n);
 
-	for (size_t i = 0; frames && i < n; i++)
-		put(b, frames[i].symbol->name, !i, utf8);
+	for (size_t i = from; frames && i < n; i++)
+		put(b, frames[i].symbol->name, i == from, utf8);
 	return frames ? 0 : -ENOMEM;
 }
 
@@ -215,15 +217,62 @@ static int write_amounts(const struct burst_rows *rows, const struct burst_row *
 	return err;
 }
 
-/* Writes the path of one of the two calls. */
+/* Writes the path of one of the two calls, from a depth on. */
 static int write_call(struct profile *profile, const char *word, const struct burst_call *call,
-		      const struct report_options *options, struct buf *b, FILE *out)
+		      size_t from, const struct report_options *options, struct buf *b, FILE *out)
 {
 	int err;
 
 	text_printf(b, "            %-5s ", word);
-	err = put_call(profile, call, b, put_text_name, options->utf8);
+	err = put_call(profile, call, from, b, put_text_name, options->utf8);
 	return err ? err : write_line(b, options, out);
+}
+
+/* Finds the callers that two calls have in common, as `n` functions for free(). NULL without
+ * memory.
+ */
+static const struct profile_symbol **find_callers(struct profile *profile,
+						  const struct burst_call *before,
+						  const struct burst_call *after, size_t *ret_n)
+{
+	const struct profile_frame *frames;
+	const struct profile_symbol **callers;
+	size_t n, most;
+
+	frames = profile_frames(profile, before->node, before->end_reason, before->origin, &most);
+	callers = frames ? calloc(most + 1, sizeof(*callers)) : NULL;
+	if (!callers)
+		return NULL;
+	for (size_t i = 0; i < most; i++)
+		callers[i] = frames[i].symbol;
+	frames = profile_frames(profile, after->node, after->end_reason, after->origin, &n);
+	for (*ret_n = 0; frames && *ret_n + 1 < most && *ret_n + 1 < n; ++*ret_n) {
+		if (frames[*ret_n].symbol != callers[*ret_n])
+			break;
+	}
+	return callers;
+}
+
+/* Writes the paths of both: the outer callers that they share first, then the rest of each. */
+static int write_calls(struct profile *profile, const struct burst_call *before,
+		       const struct burst_call *after, const struct report_options *options,
+		       struct buf *b, FILE *out)
+{
+	size_t n = 0;
+	const struct profile_symbol **callers = find_callers(profile, before, after, &n);
+	int err = callers ? 0 : -ENOMEM;
+
+	n -= n > 0; /* the innermost one begins what is below */
+	if (n)
+		text_put_raw(b, "            below ");
+	for (size_t i = 0; i < n; i++)
+		put_text_name(b, callers[i]->name, !i, options->utf8);
+	free(callers);
+	if (n)
+		err = write_line(b, options, out);
+	if (!err)
+		err = write_call(profile, "from", before, n, options, b, out);
+	return err ? err : write_call(profile, "to", after, n, options, b, out);
 }
 
 static int write_kind(struct profile *profile, const struct burst_rows *rows,
@@ -240,9 +289,8 @@ static int write_kind(struct profile *profile, const struct burst_rows *rows,
 	if (!err)
 		err = write_line(b, options, out);
 	if (!err)
-		err = write_call(profile, "from", &calls[row->before], options, b, out);
-	if (!err)
-		err = write_call(profile, "to", &calls[row->after], options, b, out);
+		err = write_calls(profile, &calls[row->before], &calls[row->after], options, b,
+				  out);
 	if (!err && row->depth) {
 		text_put_raw(b, "            in    ");
 		put_path(b, rows, row, row->shared, put_text_name, options->utf8);
@@ -384,10 +432,10 @@ static int json_calls(struct profile *profile, const struct burst_rows *rows,
 
 	text_put_raw(b, ",\"before\":[");
 	if (is_kind)
-		err = put_call(profile, &calls[row->before], b, put_json_name, true);
+		err = put_call(profile, &calls[row->before], 0, b, put_json_name, true);
 	text_put_raw(b, "],\"after\":[");
 	if (is_kind && !err)
-		err = put_call(profile, &calls[row->after], b, put_json_name, true);
+		err = put_call(profile, &calls[row->after], 0, b, put_json_name, true);
 	text_put_raw(b, "],\"path\":[");
 	put_path(b, rows, row, 0, put_json_name, true);
 	text_printf(b, "],\"path_samples\":%" PRIu64, row->of_path);

@@ -23,7 +23,12 @@ row 4 100
 row 5 98
 row noise 1
 row others 3
-shows '            from  main > step > exchange > MPI_Allreduce'
+grep -A 3 '^ *5 *98 ' "$tmp/out" | tail -n 3 >"$tmp/calls"
+diff - "$tmp/calls" <<'EOF' || fail "the calls of kind 5"
+            below main
+            from  step > exchange > MPI_Allreduce
+            to    step > MPI_Recv
+EOF
 shows '            in    exchange > pack (100.0% of 196 samples)'
 shows '            with  page-faults: 2 k each, '
 expect 0 "$stackctl" fold -i "$store" --burst --json
