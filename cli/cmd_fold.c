@@ -604,6 +604,7 @@ int cmd_fold(int argc, char **argv)
 		message("fold: --by and --json are for the list of kinds: --burst");
 		return CMD_USAGE;
 	}
+	args.show.input.takes_instances = args.is_burst;
 	status = input_only_samples(&args.show.input, "fold");
 	return status == CMD_DONE ? show_run(&args.show, cmd_fold_run, &args) : status;
 }

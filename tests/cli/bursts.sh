@@ -94,6 +94,7 @@ shows "share: of all bursts' of the part"
 expect 0 "$stackctl" fold -i "$store" --burst --pid 13
 shows ': 299 bursts, '
 expect 3 "$stackctl" fold -i "$store" --burst --pid 14
+says 'no thread that is chosen has a burst between two calls of MPI'
 
 # --- a kind, folded: page faults are in the first half of it
 expect 0 "$stackctl" fold -i "$store" --burst=5
@@ -125,6 +126,14 @@ row 3 99
 row 4 160
 row 5 38
 row noise 1
+
+# --- without samples there are kinds, and nothing to fold
+make_store "$tmp/bare.db" bursts_bare
+expect 0 "$stackctl" fold -i "$tmp/bare.db" --burst --by rank
+row 1 50
+row 2 99
+expect 1 "$stackctl" fold -i "$tmp/bare.db" --burst=1
+says 'no sample is within a pass through bursts of kind 1 of 7, MPI_Send > MPI_Allreduce'
 
 # --- what is wrong
 make_store "$tmp/folded.db" folded

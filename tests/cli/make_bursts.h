@@ -26,7 +26,7 @@ struct made_bursts {
 	uint64_t now, cpu, faults;					     /* the thread's */
 	uint64_t last[2]; /* its readings so far */
 	uint64_t random;
-	bool has_readings;
+	bool has_readings, has_samples;
 };
 
 static void bursts_record(struct made_bursts *b, unsigned series, uint32_t leaf, uint64_t value,
@@ -93,6 +93,8 @@ static void bursts_compute(struct made_bursts *b, uint32_t leaf, unsigned ms, un
 		b->now = start + (uint64_t)(x * (double)ns);
 		b->cpu = cpu + (uint64_t)(x * (double)ns);
 		b->faults = before + (uint64_t)((x < 0.5 ? 2 * x : 1) * faults);
+		if (!b->has_samples)
+			continue;
 		bursts_record(b, SERIES_CPU, leaf, 1000000, STACKD_END_ENTRY);
 		bursts_read(b, leaf);
 	}
@@ -126,9 +128,12 @@ static void bursts_rank(struct made_bursts *b, unsigned rank)
 		bursts_round(b, rank, i);
 }
 
-static void make_bursts_of(struct maker *m, bool has_readings)
+static void make_bursts_of(struct maker *m, bool has_readings, bool has_samples)
 {
-	struct made_bursts b = {.m = m, .now = 2000000000, .has_readings = has_readings};
+	struct made_bursts b = {.m = m,
+				.now = 2000000000,
+				.has_readings = has_readings,
+				.has_samples = has_samples};
 	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog"), threads[2];
 	uint32_t mpi = object(m, OBJECT_ELF, "/usr/lib/libmpi.so.40");
 	uint32_t in_main = node(m, 0, function(m, prog, 0x1000, "main"));
@@ -158,12 +163,17 @@ static void make_bursts_of(struct maker *m, bool has_readings)
 
 static void make_bursts(struct maker *m)
 {
-	make_bursts_of(m, true);
+	make_bursts_of(m, true, true);
 }
 
 static void make_bursts_unread(struct maker *m)
 {
-	make_bursts_of(m, false);
+	make_bursts_of(m, false, true);
+}
+
+static void make_bursts_bare(struct maker *m)
+{
+	make_bursts_of(m, true, false);
 }
 
 #endif

@@ -54,6 +54,7 @@
  *   instances the same without the samples
  *   bursts    calls of MPI with bursts of known kinds between them: make_bursts.h
  *   bursts_unread  the same without readings
+ *   bursts_bare  the same without samples
  */
 #include <errno.h>
 #include <stdio.h>
@@ -738,6 +739,7 @@ static void fill(struct maker *m, const char *kind)
 		{"unmatched", make_unmatched},
 		{"bursts", make_bursts},
 		{"bursts_unread", make_bursts_unread},
+		{"bursts_bare", make_bursts_bare},
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
