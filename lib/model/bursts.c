@@ -62,7 +62,8 @@ static int find_is_mpi(struct maker *m, uint32_t node, bool *ret_is)
 		frames = profile_location_frames(m->profile, location, &n);
 		if (!frames)
 			return -ENOMEM;
-		is = mpi_name_is_function(profile_symbol_plain(frames[0].symbol));
+		is = mpi_name_is_call(profile_symbol_plain(frames[0].symbol),
+				      frames[0].symbol->object);
 		if (int_map_set(&m->is_mpi, location, is))
 			return -ENOMEM;
 	}

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <strings.h>
 
 static bool is_c(const char *name)
 {
@@ -27,4 +28,15 @@ static bool is_fortran(const char *name)
 bool mpi_name_is_function(const char *name)
 {
 	return is_c(name) || is_fortran(name);
+}
+
+bool mpi_name_is_call(const char *name, const char *object)
+{
+	const char *slash = strrchr(object, '/'), *file = slash ? slash + 1 : object;
+	const char *plain = *name == 'P' || *name == 'p' ? name + 1 : name;
+
+	if (mpi_name_is_function(plain))
+		return true;
+	return strstr(file, ".so") && strstr(file, "mpi") && !strncasecmp(plain, "mpi_", 4) &&
+	       isalpha((unsigned char)plain[4]);
 }

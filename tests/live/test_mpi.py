@@ -138,6 +138,10 @@ def check_same(folder, library, command):
     for function in sorted(set(expected) | set(seen)):
         check(expected.get(function) == seen.get(function), "%s of rank %d" % function[::-1],
               expected.get(function), seen.get(function), result.err)
+    # Each rank has a thread that calls MPI, and between two of its calls a burst.
+    bursts = json.loads(recording.text("fold", "--burst", "--json"))["bursts"]
+    calls, ranks = sum(numbers[0] for numbers in seen.values()), len({rank for rank, _ in seen})
+    check(bursts == calls - ranks, "bursts", bursts, calls, ranks)
     return total(expected)
 
 

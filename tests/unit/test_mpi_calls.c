@@ -41,6 +41,24 @@ static void test_names(void **state)
 		assert_false(mpi_name_is_function(others[i]));
 }
 
+static void test_shown_names(void **state)
+{
+	static const char library[] = "/usr/lib/libmpi_mpifh.so.40", program[] = "/home/a/solver";
+
+	(void)state;
+	assert_true(mpi_name_is_call("MPI_ALLREDUCE", library));
+	assert_true(mpi_name_is_call("mpi_allreduce", library));
+	assert_true(mpi_name_is_call("PMPI_Send_f08ts", library));
+	assert_true(mpi_name_is_call("pmpi_send_", library));
+	assert_true(mpi_name_is_call("MPI_Send", program));
+	assert_true(mpi_name_is_call("mpi_send_", program));
+	assert_false(mpi_name_is_call("mpi_exchange", program));
+	assert_false(mpi_name_is_call("mpi_exchange", "/home/mpi/libsolver.so"));
+	assert_false(mpi_name_is_call("ompi_request_wait", library));
+	assert_false(mpi_name_is_call("step", library));
+	assert_false(mpi_name_is_call("", ""));
+}
+
 static void test_objects(void **state)
 {
 	(void)state;
@@ -306,12 +324,13 @@ static void test_vendors(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),	    cmocka_unit_test(test_objects),
-		cmocka_unit_test(test_kinds),	    cmocka_unit_test(test_requests),
-		cmocka_unit_test(test_arguments),   cmocka_unit_test(test_vendors),
-		cmocka_unit_test(test_partitioned), cmocka_unit_test(test_fortran),
-		cmocka_unit_test(test_tools),	    cmocka_unit_test(test_files),
-		cmocka_unit_test(test_statuses),    cmocka_unit_test(test_waits),
+		cmocka_unit_test(test_names),	 cmocka_unit_test(test_shown_names),
+		cmocka_unit_test(test_objects),	 cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_requests), cmocka_unit_test(test_arguments),
+		cmocka_unit_test(test_vendors),	 cmocka_unit_test(test_partitioned),
+		cmocka_unit_test(test_fortran),	 cmocka_unit_test(test_tools),
+		cmocka_unit_test(test_files),	 cmocka_unit_test(test_statuses),
+		cmocka_unit_test(test_waits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
