@@ -262,18 +262,25 @@ PROGRAMS = [
 ]
 
 
+class Broken(Exception):
+    """stackd has failed, which it does not if only the program does."""
+
+
 def record(work, command, keep):
     store = keep or work + "/store.db"
     for name in (store, store + "-wal", store + "-shm"):
         if os.path.exists(name):
             os.unlink(name)
-    subprocess.run([STACKD, "-q", "--judge", "-F", "997", "-o", store, "--", *command], cwd=work,
-                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    done = subprocess.run([STACKD, "-q", "--judge", "-F", "997", "-o", store, "--", *command], cwd=work,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          check=False)
+    if done.returncode:
+        raise Broken("stackd: status %d: %s" % (done.returncode, done.stderr.decode(errors="replace")[-500:]))
     return json.loads(subprocess.check_output([STACKCTL, "stats", "--json", "-i", store]))
 
 
 def measure(program, options):
-    """Prints a program's line; its samples, failures and wrong steps, or None."""
+    """Prints a program's line; its samples, failures and wrong steps, or None if it is left out."""
     missing = [name for name in program.needs if not shutil.which(name)]
     with tempfile.TemporaryDirectory() as work:
         try:
@@ -285,6 +292,10 @@ def measure(program, options):
             stats = record(work, program.command(options.seconds), keep)
         except (subprocess.CalledProcessError, FileNotFoundError) as error:
             print("%-16s left out: %s" % (program.name, error), flush=True)
+            return None
+        except Broken as error:
+            print("%-16s FAILED: %s" % (program.name, error), flush=True)
+            options.failed += 1
             return None
     samples, partial = stats["samples"], samples_not_complete(stats)
     wrong = stats["steps"]["wrong"] + stats["counters"]["judged_wrong"]
@@ -309,6 +320,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
+    options.failed = 0
     print("%-18s %7s %10s %6s %8s  %s" % ("program", "samples", "complete", "wrong", "judged", "others end"))
     rows = [measure(p, options) for p in PROGRAMS
             if not options.names or any(fnmatch.fnmatch(p.name, n) for n in options.names)]
@@ -316,7 +328,8 @@ def main():
     samples, partial, wrong = (sum(column) for column in zip(*rows)) if rows else (0, 0, 0)
     below = sum(1 - row[1] / max(row[0], 1) < TARGET for row in rows)
     print(TOTAL % ("all", samples, 100 - 100 * partial / max(samples, 1), wrong, below, len(rows), 100 * TARGET))
+    return 1 if options.failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
