@@ -165,6 +165,18 @@ static __always_inline bool is_ahead(__u32 turn, __u32 i)
 	return turn * BEAM_TURN + i < BEAM_AHEAD - BEAM_BEHIND;
 }
 
+/* Looks through BEAM_AHEAD bytes of code. Returns what was found; 0: nothing. */
+static __always_inline int search_code(struct scratch *s, __u64 from,
+				       long (*look)(__u32, struct scratch **))
+{
+	s->beam_found = 0;
+	s->beam_is_left = 0;
+	if (bpf_probe_read_user(s->beam_code, BEAM_AHEAD, (const void *)from))
+		return 0;
+	bpf_loop(BEAM_AHEAD / BEAM_TURN, look, &s, 0);
+	return s->beam_found;
+}
+
 static long sum_frame(__u32 turn, struct scratch **given)
 {
 	struct scratch *s = *given;
@@ -197,22 +209,14 @@ static long sum_frame(__u32 turn, struct scratch **given)
 __noinline int frame_ahead(struct scratch *given, __u64 pc)
 {
 	struct scratch *s = CHECKED(given);
+	int size = s ? search_code(s, pc, sum_frame) : 0;
 
-	if (!s || bpf_probe_read_user(s->beam_code, BEAM_AHEAD, (const void *)pc))
-		return 0;
-	s->beam_found = 0;
-	s->beam_is_left = 0;
-	bpf_loop(BEAM_AHEAD / BEAM_TURN, sum_frame, &s, 0);
-	return s->beam_is_left && s->beam_found < BEAM_FRAME ? s->beam_found : 0;
+	return size && s->beam_is_left && size < BEAM_FRAME ? size : 0;
 }
 
-/*
- * Looks at the code in front of `pc` for what was done last there to the frame: how many bytes it
- * has been made larger by, POINTER_SET where rbp was set to it, FRAME_GONE where it was given up or
- * a function begins; 0: nothing. Global, so that it is verified once.
- */
 #define POINTER_SET 1
 #define FRAME_GONE  2
+
 static long find_change(__u32 turn, struct scratch **given)
 {
 	struct scratch *s = *given;
@@ -234,16 +238,17 @@ static long find_change(__u32 turn, struct scratch **given)
 	return 0;
 }
 
+/*
+ * Looks at the code in front of `pc` for what was done last there to the frame: how many bytes it
+ * has been made larger by, POINTER_SET where rbp was set to it, FRAME_GONE where it was given up or
+ * a function begins; 0: nothing. Global, so that it is verified once.
+ */
 __noinline int frame_behind(struct scratch *given, __u64 pc)
 {
 	struct scratch *s = CHECKED(given);
 
-	if (!s || bpf_probe_read_user(s->beam_code, BEAM_AHEAD, (const void *)(pc - BEAM_AHEAD)))
-		return 0;
 	/* Up to the instruction right in front; nothing is behind it. */
-	s->beam_found = 0;
-	bpf_loop(BEAM_AHEAD / BEAM_TURN, find_change, &s, 0);
-	return s->beam_found;
+	return s ? search_code(s, pc - BEAM_AHEAD, find_change) : 0;
 }
 
 /* The same, with more of the code: a frame may have many slots that are set one by one. */
@@ -343,11 +348,7 @@ __noinline int leaves_frame(struct scratch *given, __u64 pc)
 {
 	struct scratch *s = CHECKED(given);
 
-	if (!s || bpf_probe_read_user(s->beam_code, BEAM_AHEAD, (const void *)pc))
-		return 0;
-	s->beam_found = 0;
-	bpf_loop(BEAM_AHEAD / BEAM_TURN, find_leave, &s, 0);
-	return s->beam_found;
+	return s ? search_code(s, pc, find_leave) : 0;
 }
 
 /*
@@ -468,11 +469,7 @@ __noinline int way_back_at(struct scratch *given, __u64 pc)
 {
 	struct scratch *s = CHECKED(given);
 
-	if (!s || bpf_probe_read_user(s->beam_code, BEAM_AHEAD, (const void *)pc))
-		return BACK_NOT;
-	s->beam_found = BACK_NOT;
-	bpf_loop(BEAM_AHEAD / BEAM_TURN, find_way, &s, 0);
-	return s->beam_found;
+	return s ? search_code(s, pc, find_way) : BACK_NOT;
 }
 
 /* The same of the walk's code, with more of it. Building a binary of many parts takes the most. */
