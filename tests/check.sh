@@ -340,6 +340,7 @@ do_test() { # NAME
     lbr-emulated) run "$name" tests/emulator/run.py ;;
     lbr-recorded) run "$name" tests/emulator/run.py recorded ;;
     fuzz-replay) run "$name" tests/fuzz/run.sh replay ;;
+    kernel-clang-* | kernel-stacks) do_build && do_kernels own ;;
     kernel-*)
         name=${name#kernel-}
         do_build && do_kernels "${name%%-*}"

@@ -178,12 +178,12 @@ for daemon in /bin/stackd-clang-*; do
     [ -x "$daemon" ] || continue
     compiler=${daemon#/bin/stackd-}
     record "$compiler" --judge -F 997 --ring-bytes 64M -- /bin/dash /workloads/short.sh
+    # shellcheck disable=SC2086
+    record "$compiler-regions" -F 997 $regions -- /workloads/regions 10
     [ ! -e /workloads/quick ] || continue
     start deep
     record_until walks 100 "$compiler-options" --depth 8 --heights --lbr=anyway -F 997 --pid "$started"
     end
-    # shellcheck disable=SC2086
-    record "$compiler-regions" -F 997 $regions -- /workloads/regions 10
     # shellcheck disable=SC2086
     record "$compiler-allocs" -F 49 $allocs -- /workloads/allocs_static 50
     # shellcheck disable=SC2086

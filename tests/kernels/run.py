@@ -11,8 +11,9 @@ out; they are judged here, by the criteria of the live tests.
 The compiler's code decides whether a verifier accepts the program. In the same boot the
 programs of the other compilers that are there (compilers.py) make short recordings: of all of them,
 or with `--compilers one` of another one on each kernel. "own" is the kernel of this machine, on
-which all of them do that without an emulator. With --quick an emulated machine makes the recordings in
-which kernels differ most: it loads each of the programs, and records the most different workloads.
+which all of them do that without an emulator. The stacks that the programs take are added up as the
+strictest verifier does it (stacks.py). With --quick an emulated machine makes the recordings in which
+kernels differ most: it loads each of the programs, and records the most different workloads.
 
 Prints a line a test as tests/check.sh does. The machine's console is in DIR/kernel-VERSION.log,
 and the files that it sent in DIR/kernel-VERSION/."""
@@ -40,6 +41,7 @@ import chains  # noqa: E402
 import compilers  # noqa: E402
 import harness  # noqa: E402
 import images  # noqa: E402
+import stacks  # noqa: E402
 import test_alloc  # noqa: E402
 import test_regions  # noqa: E402
 import test_waits  # noqa: E402
@@ -477,10 +479,10 @@ def check_waits_taken(sent, name):
 def compiler_tests(names, quick):
     for name in names:
         yield name, lambda sent, name=name: check_compiler(sent, name)
+        yield name + "-regions", lambda sent, name=name + "-regions": check_regions(sent, name)
         if quick:
             continue
         yield name + "-options", lambda sent, name=name + "-options": check_options(sent, name)
-        yield name + "-regions", lambda sent, name=name + "-regions": check_regions(sent, name)
         yield name + "-allocs", lambda sent, name=name + "-allocs": check_allocs(sent, name)
         yield name + "-waits", lambda sent, name=name + "-waits": check_waits(sent, name)
 
@@ -606,6 +608,16 @@ def make_daemons(log, ret_lines):
     return daemons
 
 
+def check_stacks(daemons):
+    """No verifier would refuse the program of a compiler for its stack."""
+    objects = [os.path.join(harness.BUILD, "gen/stackd.bpf.o")]
+    objects += [os.path.dirname(path) + "/stackd.bpf.o" for path in daemons.values()]
+    for path in objects:
+        print("%s: %d bytes, %d functions: %s" % (path, *max(stacks.chains(path))))
+        refused = stacks.refused(path)
+        check(not refused, "the stack of " + path, *refused)
+
+
 def chosen(daemons, which, kernel):
     """The daemons to try on a kernel, by its number: all, or one that others try elsewhere. The
     newest compiler's program goes to the first kernel, the oldest."""
@@ -630,8 +642,9 @@ def main():
     lines = []
     with open(os.path.join(options.logs, "kernel-compilers.log"), "w", encoding="utf-8") as log:
         daemons = make_daemons(log, lines)
+        lines.append(line_of("kernel-stacks", lambda: check_stacks(daemons), log))
     print(*lines, sep="\n", end="\n" if lines else "", flush=True)
-    failed = len(lines)
+    failed = sum(line.startswith("FAIL") for line in lines)
     for number, version in enumerate(options.versions):
         which = "all" if version == OWN else options.compilers
         for line in try_kernel(version, options.logs, chosen(daemons, which, number),
