@@ -127,15 +127,15 @@ static __always_inline void send_allocation(struct alloc_thread *thread, struct 
 	thread->instance.owner = owner_number(task);
 	if (!s) {
 		count_region(STACKD_REGION_NO_SCRATCH);
-		fill_lone(&thread->lone, bpf_get_current_pid_tgid(), &thread->instance, code, 0,
-			  STACKD_END_STACK_CUT);
+		fill_lone(&thread->lone, bpf_get_current_pid_tgid(), bpf_ktime_get_ns(),
+			  &thread->instance, code, 0, STACKD_END_STACK_CUT);
 		keep_lost(task, send_lone(&thread->lone));
 		return;
 	}
 	s->is_at_entry = is_at_entry;
 	fill_instance(&s->record, regs, code, slot);
 	s->record.instance = thread->instance;
-	is_sent = send_instance(s, task);
+	is_sent = !send_instance(s, task);
 	if (!is_sent)
 		count_region(STACKD_REGION_LOST_RING);
 	keep_lost(task, is_sent);
@@ -145,12 +145,14 @@ static __always_inline void send_allocation(struct alloc_thread *thread, struct 
 static __always_inline void send_call(struct alloc_thread *thread, struct pt_regs *ctx,
 				      struct task_struct *task)
 {
-	__u64 code = ctx->rip, slot = ctx->rsp, caller = 0;
-	bool has_caller = !bpf_probe_read_user(&caller, sizeof(caller), (const void *)slot);
+	__u64 code = ctx->rip, slot = ctx->rsp;
+	/* Not on the program's stack, of which the walk takes most. */
+	bool has_caller =
+		!bpf_probe_read_user(&thread->caller, sizeof(thread->caller), (const void *)slot);
 
 	count_region(STACKD_REGION_ALLOCS);
 	if (has_caller) {
-		code = caller - 1;
+		code = thread->caller - 1;
 		slot += 8;
 	}
 	send_allocation(thread, ctx, task, code, slot, !has_caller);
@@ -183,7 +185,8 @@ static __always_inline void send_end(struct task_struct *task, __u64 number, __u
 	struct lone_instance record = {};
 
 	count_region(STACKD_REGION_FREES);
-	fill_lone(&record, bpf_get_current_pid_tgid(), &instance, code, 0, STACKD_END_STACK_CUT);
+	fill_lone(&record, bpf_get_current_pid_tgid(), bpf_ktime_get_ns(), &instance, code, 0,
+		  STACKD_END_STACK_CUT);
 	send_lone(&record);
 }
 

@@ -51,11 +51,12 @@ struct open_instance {
 				* STACKD_MPI_WITHIN the number of the call */
 	__u64 mpi_slot;	       /* of the call of MPI that the fields above are of: where its return
 				* address is */
+	__u64 stack;	       /* of a mark outside of every function: an address on its stack */
 	__u32 mpi;	       /* enum stackd_mpi_kind */
 	__u8 has_long_handles; /* in what MPI has written at `result` */
 	__u8 goes_on;	       /* it may end with a jump to another function of MPI */
 	__u8 is_file;	       /* it reads or writes one */
-	__u8 pad;
+	__u8 is_once;	       /* its probe has STACKD_ENTRY_ONCE */
 };
 
 /* How often a thread has entered a region, in the second that began at start_ns. */
@@ -78,13 +79,22 @@ struct lone_instance {
 struct neighbours {
 	__u64 before, after;  /* those times */
 	__u32 around, within; /* one more than their indexes; 0: there is none */
+	__u64 before_here;
+	__u32 around_here; /* the same of those that are on the thread's stack */
+	__u32 pad;
+};
+
+/* The stack that a thread was on when it was last looked for (left.bpf.h). */
+struct region_stack {
+	__u64 low, high; /* of its mapping, or of the part that is the thread's */
+	__u32 is_found;	 /* 0: all addresses are taken for one stack */
+	__u32 is_own;	 /* it is no coroutine's */
 };
 
 /* How the open instances of a thread are looked through (left.bpf.h). It has no space on the
  * program's stack, either. */
 struct settling {
 	__u64 threshold;   /* what is below was left */
-	__u64 low, high;   /* of the stack that the thread is on */
 	__u64 now, cpu;	   /* when this is: another nanosecond for each, inner ones first, since
 			    * readers join the series of an instance by its end */
 	__u64 nearest;	   /* slot of the innermost instance of the stack so far, */
@@ -92,13 +102,22 @@ struct settling {
 	__u32 interrupted; /* and of what a handler has interrupted */
 	__u64 later;	   /* when the instance before was entered */
 	__u32 count;
+	__u32 once; /* as in struct region_thread: of this stack */
 	bool is_own, is_handler, is_tangled;
 };
 
-/* What ends has no space on the program's stack, which the walk needs for itself. */
+/* The registers at the entry of a call of MPI (mpi.bpf.h), whose functions have no space for them
+ * on the program's stack. */
+struct mpi_registers {
+	__u64 arguments[8]; /* from 0; the last two are nothing */
+	__u64 stack_pointer;
+};
+
+/* What has ended is kept here, since the walk needs the program's stack. */
 struct region_thread {
 	__u32 count;
-	__u32 once; /* how many are open up to the one with STACKD_ENTRY_ONCE; 0: there is none */
+	__u32 once; /* one more than the index of the one on this stack with STACKD_ENTRY_ONCE; 0:
+		     * there is none */
 	__u32 busy; /* its programs are changing this; the sampler can interrupt them */
 	__u16 is_tangled; /* the open instances are not simply nested in each other (left.bpf.h) */
 	__u16 current;	  /* then: one more than the index of the innermost one on this stack; 0:
@@ -107,8 +126,10 @@ struct region_thread {
 	struct open_instance ended;
 	struct stackd_instance instance; /* of what has ended */
 	struct lone_instance lone;
+	struct region_stack stack;
 	struct settling settling;
 	struct neighbours beside;
+	struct mpi_registers mpi_registers;
 	struct region_rate rates[REGION_RATES];	 /* by the region's number, modulo this */
 	struct open_instance open[REGION_DEPTH]; /* outermost first, unless they are tangled */
 };
@@ -174,8 +195,8 @@ static __always_inline bool is_on_alternate(struct task_struct *task, __u64 addr
  * be open: then its slot is below the stack pointer, or has been written by another call. Beyond
  * some such ones there is none. A signal's handler is within what it has interrupted.
  */
-static __always_inline bool is_inside(struct region_thread *thread, struct task_struct *task,
-				      __u64 stack_pointer)
+static __noinline bool is_inside(struct region_thread *thread, struct task_struct *task,
+				 __u64 stack_pointer)
 {
 	bool is_handler = is_on_alternate(task, stack_pointer);
 
@@ -183,6 +204,8 @@ static __always_inline bool is_inside(struct region_thread *thread, struct task_
 		const struct open_instance *open =
 			&thread->open[BOUNDED(thread->count - 1 - i, REGION_DEPTH)];
 
+		if (!open->region)
+			continue;
 		if (!open->caller && open->slot == ~0ull)
 			return true; /* a mark outside of every function */
 		if (!open->caller || (open->slot < stack_pointer && !is_handler))
@@ -205,6 +228,8 @@ static __noinline int note_left(struct region_thread *thread, struct task_struct
 		struct open_instance *open =
 			&thread->open[BOUNDED(thread->count - 1 - i, REGION_DEPTH)];
 
+		if (!open->region)
+			continue;
 		if (open->slot >= stack_pointer)
 			break;
 		if (open->seen_ns)

@@ -17,7 +17,8 @@
  * on each, which it changes at any time without a probe. Where several
  * such stacks lie in one mapping, it is not known which of them an address belongs to. So a
  * suspended instance stays open, and goes on where its exit is hit; if it never is, then it was
- * left when it was first found suspended.
+ * left when it was first found suspended. A mark outside of every function is never left; it is
+ * suspended while the thread is on another stack than that of its hit.
  *
  * Instances that are simply nested are a stack (thread->open). Once one is suspended, or ends while
  * one that was entered later is open, they are tangled: free entries lie between others, and what
@@ -33,6 +34,7 @@
 #include "instance.bpf.h"
 #include "lone.bpf.h"
 #include "mapping.bpf.h"
+#include "region_scratch.bpf.h"
 
 static __always_inline bool is_mark(__u32 region)
 {
@@ -66,9 +68,9 @@ static __always_inline void look_beside(struct region_thread *thread, __u64 sinc
 {
 	struct neighbours *n = &thread->beside;
 
-	n->before = 0;
+	n->before = n->before_here = 0;
 	n->after = ~0ull;
-	n->around = n->within = 0;
+	n->around = n->within = n->around_here = 0;
 	for (__u32 i = 0; i < REGION_DEPTH; i++) {
 		const struct open_instance *open = &thread->open[i];
 
@@ -79,6 +81,10 @@ static __always_inline void look_beside(struct region_thread *thread, __u64 sinc
 			n->before = open->enter_ns;
 			n->around = i + 1;
 		}
+		if (open->enter_ns < since && open->enter_ns >= n->before_here && !open->seen_ns) {
+			n->before_here = open->enter_ns;
+			n->around_here = i + 1;
+		}
 		if (open->enter_ns > since && open->enter_ns <= n->after) {
 			n->after = open->enter_ns;
 			n->within = i + 1;
@@ -86,7 +92,8 @@ static __always_inline void look_beside(struct region_thread *thread, __u64 sinc
 	}
 }
 
-/* What was entered later and is open still has so much of its time in this one, too. */
+/* Adds to the ended one's nested time what it shares with `within`, which was entered later and is
+ * still open. */
 static __always_inline void take_share(struct open_instance *ended, struct open_instance *within,
 				       __u64 now, __u64 cpu)
 {
@@ -136,7 +143,7 @@ __noinline int free_tangled(struct region_thread *given, __u32 index, __u64 now,
 		take_share(open, &thread->open[BOUNDED(within - 1, REGION_DEPTH)], now, cpu);
 	thread->ended = *open;
 	open->region = 0;
-	thread->current = around;
+	thread->current = thread->beside.around_here;
 	trim(thread);
 	return around;
 }
@@ -195,12 +202,12 @@ static __always_inline void end_instance(struct region_thread *thread, __u32 ind
 /* Sends the instance that has ended as one that was left then. */
 static __always_inline void send_left(struct region_thread *thread, __u64 end_ns)
 {
-	__u64 earlier = (bpf_ktime_get_ns() - end_ns) >> 32;
+	__u64 now = bpf_ktime_get_ns(), earlier = (now - end_ns) >> 32;
 
 	if (earlier > STACKD_PASS_MOST_EARLIER)
 		earlier = STACKD_PASS_MOST_EARLIER;
 	thread->instance.region |= STACKD_PASS_LEFT | (__u32)earlier << STACKD_PASS_EARLIER;
-	fill_lone(&thread->lone, bpf_get_current_pid_tgid(), &thread->instance,
+	fill_lone(&thread->lone, bpf_get_current_pid_tgid(), now, &thread->instance,
 		  thread->ended.function, thread->ended.caller, STACKD_END_LEFT);
 	send_lone(&thread->lone);
 	count_region(STACKD_REGION_ENDED);
@@ -237,18 +244,28 @@ __noinline int end_left(struct region_thread *given, __u32 index, __u64 now, __u
 
 enum standing { STANDING_OPEN, STANDING_SUSPENDED, STANDING_LEFT };
 
-static __always_inline enum standing standing_of(const struct settling *c,
+static __always_inline bool is_on_stack(const struct region_stack *stack, __u64 address)
+{
+	return address - stack->low < stack->high - stack->low;
+}
+
+static __always_inline enum standing standing_of(const struct region_thread *thread,
 						 const struct open_instance *open)
 {
-	bool is_on_handlers = is_on_alternate(bpf_get_current_task_btf(), open->slot);
+	const struct settling *c = &thread->settling;
+	bool is_outside = open->slot == ~0ull; /* a mark outside of every function */
+	__u64 address = is_outside ? open->stack : open->slot;
+	bool is_on_handlers = is_on_alternate(bpf_get_current_task_btf(), address);
 
-	if (open->slot == ~0ull)
-		return STANDING_OPEN; /* a mark outside of every function */
+	if (is_outside)
+		return c->is_handler || is_on_handlers || is_on_stack(&thread->stack, address)
+			       ? STANDING_OPEN
+			       : STANDING_SUSPENDED;
 	if (is_on_handlers != c->is_handler)
 		return c->is_handler ? STANDING_OPEN : STANDING_LEFT;
-	if (open->slot - c->low >= c->high - c->low)
+	if (!is_on_stack(&thread->stack, address))
 		return STANDING_SUSPENDED;
-	if (open->slot >= c->threshold)
+	if (address >= c->threshold)
 		return c->is_own || holds_caller(open) ? STANDING_OPEN : STANDING_LEFT;
 	if (c->is_own || open->slot + 1 == c->threshold || !open->caller || !holds_caller(open))
 		return STANDING_LEFT;
@@ -260,6 +277,8 @@ static __always_inline void go_on(struct settling *c, struct region_thread *thre
 				  struct open_instance *open, __u32 index)
 {
 	open->seen_ns = 0;
+	if (open->is_once && !c->once)
+		c->once = index + 1;
 	if (c->is_handler && !is_on_alternate(bpf_get_current_task_btf(), open->slot)) {
 		if (!c->interrupted)
 			c->interrupted = index + 1;
@@ -291,7 +310,7 @@ static long settle_one(__u32 turn, struct region_thread **at)
 		c->is_tangled = index < thread->count;
 		return 0;
 	}
-	standing = standing_of(c, open);
+	standing = standing_of(thread, open);
 	if (standing == STANDING_LEFT) {
 		if (index + 1 != thread->count)
 			c->is_tangled = thread->is_tangled = 1;
@@ -310,30 +329,47 @@ static long settle_one(__u32 turn, struct region_thread **at)
 	return 0;
 }
 
-/* Finds the mapping of the stack that an address is on, and whether it is the thread's own: of a
- * process's first thread the one that the kernel has made, of others up to the thread pointer,
+/* Takes the mapping that an address is in for the stack. Is it the thread's own? That is, of a
+ * process's first thread, the one that the kernel has made; of others up to the thread pointer,
  * which C libraries have at its end. (What is beyond may be other stacks: the kernel joins
- * mappings.) If the mapping cannot be found, all stacks are taken for one. */
-static __always_inline void find_stack(struct settling *c, struct task_struct *task, __u64 address)
+ * mappings.) */
+static __always_inline void take_stack(struct region_stack *stack, struct task_struct *task,
+				       const struct scratch *s, __u64 address)
+{
+	__u64 end = task->thread.fsbase;
+
+	stack->low = s->vma.start;
+	stack->high = s->vma.end;
+	stack->is_own = is_on_stack(stack, task->mm->start_stack);
+	if (task->pid != task->tgid && is_on_stack(stack, end)) {
+		stack->is_own = address < end;
+		*(stack->is_own ? &stack->high : &stack->low) = end;
+	}
+	stack->is_found = 1;
+}
+
+/* Finds the stack that an address is on. If its mapping cannot be found, and it is not on the stack
+ * that was found last, all stacks are taken for one. */
+static __always_inline void find_stack(struct region_stack *stack, struct task_struct *task,
+				       __u64 address)
 {
 	struct scratch *s = take_scratch(bpf_get_smp_processor_id());
-	__u64 first = task->mm->start_stack, end = task->thread.fsbase;
+	bool is_found = s && !vma_find(s, address);
 
-	c->low = 0;
-	c->high = ~0ull;
-	c->is_own = true;
-	if (!s)
+	if (is_found)
+		take_stack(stack, task, s, address);
+	if (s)
+		give_scratch_back(s);
+	if (is_found || (stack->is_found && is_on_stack(stack, address)))
 		return;
-	if (!vma_find(s, address)) {
-		c->low = s->vma.start;
-		c->high = s->vma.end;
-		c->is_own = first - c->low < c->high - c->low;
-		if (task->pid != task->tgid && end - c->low < c->high - c->low) {
-			c->is_own = address < end;
-			*(c->is_own ? &c->high : &c->low) = end;
-		}
-	}
-	give_scratch_back(s);
+	count_region(STACKD_REGION_NO_STACK);
+	*stack = (struct region_stack){.high = ~0ull, .is_own = 1};
+}
+
+/* Is the thread on another stack than when that was last looked for, as far as is known? */
+static __always_inline bool is_elsewhere(const struct region_thread *thread, __u64 address)
+{
+	return thread->count && !(thread->stack.is_found && is_on_stack(&thread->stack, address));
 }
 
 /* Ends the instances that were left, where the thread is at a slot; `threshold` may be next to it.
@@ -355,26 +391,27 @@ __noinline int settle(struct region_thread *given, __u64 slot, __u64 threshold, 
 	c->now = (now ? now : bpf_ktime_get_ns()) - thread->count;
 	c->cpu = now ? cpu : cpu_clock(task);
 	c->is_handler = is_on_alternate(task, slot);
-	find_stack(c, task, slot);
-	if (c->is_handler)
-		c->is_own = true;
+	find_stack(&thread->stack, task, slot);
+	c->is_own = c->is_handler || thread->stack.is_own;
 	bpf_loop(REGION_DEPTH, settle_one, &thread, 0);
 	trim(thread);
 	thread->current = c->current ? c->current : c->interrupted;
+	thread->once = c->once;
 	/* A handler's stack may lie above what it has interrupted, and then slots do not tell that
 	 * it was left. */
 	thread->is_tangled = thread->count && (c->is_tangled || c->interrupted);
 	return 0;
 }
 
-/* The same if there may be any. In most cases there is none, which costs two comparisons. */
+/* The same if there may be any, or the innermost one, which a sample has seen left, is open after
+ * all. In most cases neither is so, which costs three comparisons. */
 static __always_inline void drop_left(struct region_thread *thread, __u64 slot, __u64 threshold,
 				      __u64 now, __u64 cpu)
 {
-	__u32 count = thread->count;
+	const struct open_instance *last = &thread->open[BOUNDED(thread->count - 1, REGION_DEPTH)];
 
 	if (RARELY(thread->is_tangled) ||
-	    (count && thread->open[BOUNDED(count - 1, REGION_DEPTH)].slot < threshold))
+	    (thread->count && (last->slot < threshold || last->seen_ns)))
 		settle(thread, slot, threshold, now, cpu);
 }
 
@@ -406,7 +443,10 @@ static __always_inline void end_all(struct task_struct *task)
 {
 	struct ending c = {.thread = CHECKED(bpf_task_storage_get(&region_threads, task, 0, 0))};
 
-	if (!c.thread || !c.thread->count)
+	if (!c.thread)
+		return;
+	c.thread->stack.is_found = 0; /* a new program has its stack elsewhere */
+	if (!c.thread->count)
 		return;
 	c.now = bpf_ktime_get_ns();
 	c.cpu = cpu_clock(task);

@@ -1,37 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the programs of regions, allocations and waits share for their records: the scratch areas of
- * their walks, and records that no walk is made for, of a function alone, or with its caller.
+ * Records of regions, allocations and waits that no walk is made for: of a function alone, or with
+ * its caller.
  */
 #ifndef LONE_BPF_H
 #define LONE_BPF_H
 
 #include "instance.bpf.h"
-#include "scratch.bpf.h"
 #include "segment.bpf.h"
-
-SETTING __u32 region_scratches = 0; /* number of the first of them */
-
-/* Takes one of the CPU's scratch areas for regions; NULL: all are in use. */
-static __always_inline struct scratch *take_scratch(__u32 cpu)
-{
-	for (__u32 i = 0; i < STACKD_REGION_SCRATCHES; i++) {
-		__u32 index = region_scratches + cpu * STACKD_REGION_SCRATCHES + i;
-		struct scratch *s = CHECKED(bpf_map_lookup_elem(&scratches, &index));
-
-		if (s && !__sync_val_compare_and_swap(&s->busy, 0, 1)) {
-			s->cpu = cpu;
-			s->has_reading = 0;
-			return s;
-		}
-	}
-	return NULL;
-}
-
-static __always_inline void give_scratch_back(struct scratch *s)
-{
-	__sync_lock_test_and_set(&s->busy, 0);
-}
 
 /* Puts a frame at a position; returns the next one. Its height is not known. */
 static __always_inline __u32 put_lone_frame(struct lone_instance *record, __u32 at, __u64 location)
@@ -47,7 +23,7 @@ static __always_inline __u32 put_lone_frame(struct lone_instance *record, __u32 
 
 /* Fills a record with a function, by the address of its code, and its caller, by the return
  * address; 0: that is not known. */
-static __always_inline void fill_lone(struct lone_instance *record, __u64 pid_tgid,
+static __always_inline void fill_lone(struct lone_instance *record, __u64 pid_tgid, __u64 time_ns,
 				      const struct stackd_instance *instance, __u64 function,
 				      __u64 caller, __u32 end_reason)
 {
@@ -58,7 +34,7 @@ static __always_inline void fill_lone(struct lone_instance *record, __u64 pid_tg
 			STACKD_HAS_INSTANCE,
 		.end_reason = end_reason,
 		.tid = (__u32)pid_tgid,
-		.time_ns = bpf_ktime_get_ns(),
+		.time_ns = time_ns,
 		.cpu = bpf_get_smp_processor_id(),
 	};
 	put_bytes(record->bytes, pid_tgid >> 32, 4);
@@ -74,14 +50,20 @@ static __always_inline void fill_lone(struct lone_instance *record, __u64 pid_tg
 }
 
 /* Returns whether the ring had room for it. */
-static __always_inline bool send_lone(struct lone_instance *record)
+static __always_inline bool put_lone(struct lone_instance *record)
 {
 	__u32 size = record->size;
-	bool is_sent = false;
 
 	FORGET(size);
-	if (size <= __builtin_offsetof(struct lone_instance, size))
-		is_sent = !bpf_ringbuf_output(&ring, record, size, BPF_RB_NO_WAKEUP);
+	return size <= __builtin_offsetof(struct lone_instance, size) &&
+	       !bpf_ringbuf_output(&ring, record, size, BPF_RB_NO_WAKEUP);
+}
+
+/* The same of a region or allocation. */
+static __always_inline bool send_lone(struct lone_instance *record)
+{
+	bool is_sent = put_lone(record);
+
 	count_region(is_sent ? STACKD_REGION_SENT : STACKD_REGION_LOST_RING);
 	return is_sent;
 }

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A mark (--mark) is a place rather than a function: each hit ends the instance before and begins
- * the next. Its path is that of the hit. It has no return to be matched, so in a thread it is found
- * by its number among the marks that were begun since the innermost function was entered; it is
- * dropped with that function. A span's beginning and end are two places of one mark.
+ * the next. Its path is that of the hit. It has no return to be matched, so it is found
+ * by its number among the marks that the thread has begun, on the same stack, since the innermost
+ * function was entered; it is dropped with that function. A span's beginning and end are two places
+ * of one mark.
  */
 #ifndef MARK_BPF_H
 #define MARK_BPF_H
 
 #include "region.bpf.h"
+
+/* --- on one stack ---------------------------------------------------------------------------- */
 
 /* Returns how many marks are open within the open instance of a mark; -1: it has none in the
  * innermost function. */
@@ -40,17 +43,100 @@ static __always_inline void drop_some(struct region_thread *thread, int count, _
 	}
 }
 
+/* --- on several stacks ----------------------------------------------------------------------- */
+
+/* Instances that are tangled are not in the order in which they were entered. settle() has found
+ * out which of them are on other stacks than the thread. */
+struct mark_search {
+	struct region_thread *thread;
+	__u32 mark;
+	__u32 found;	   /* one more than the index of the mark's instance; 0: there is none */
+	__u64 found_ns;	   /* when that began */
+	__u64 function_ns; /* when the innermost function was entered */
+	__u64 now, cpu;
+};
+
+/* Returns the open instance of this index, if it is on the thread's stack. */
+static __always_inline struct open_instance *open_here(struct region_thread *thread, __u32 index)
+{
+	struct open_instance *open = &thread->open[BOUNDED(index, REGION_DEPTH)];
+
+	return index < thread->count && open->region && !open->seen_ns ? open : NULL;
+}
+
+static long look_for_mark(__u32 index, struct mark_search *m)
+{
+	struct region_thread *thread = CHECKED(m->thread);
+	const struct open_instance *open;
+
+	if (!thread || index >= REGION_DEPTH)
+		return 1;
+	open = open_here(thread, index);
+	if (!open)
+		return 0;
+	if (!is_mark(open->region)) {
+		if (open->enter_ns > m->function_ns)
+			m->function_ns = open->enter_ns;
+	} else if (open->region == m->mark && open->enter_ns > m->found_ns) {
+		m->found = index + 1;
+		m->found_ns = open->enter_ns;
+	}
+	return 0;
+}
+
+static long drop_mark_within(__u32 index, struct mark_search *m)
+{
+	struct region_thread *thread = CHECKED(m->thread);
+	const struct open_instance *open;
+
+	if (!thread || index >= REGION_DEPTH)
+		return 1;
+	open = open_here(thread, index);
+	if (open && is_mark(open->region) && open->enter_ns > m->found_ns)
+		end_left(thread, index, m->now, m->cpu);
+	return 0;
+}
+
+/* Drops the marks within the open instance of a mark. Returns one more than its index; 0: it has
+ * none in the innermost function of this stack. Global, so that it is verified once. */
+__noinline __u32 find_mark_here(struct region_thread *given, __u32 mark, __u64 now, __u64 cpu)
+{
+	struct mark_search m = {.mark = mark, .now = now, .cpu = cpu};
+
+	m.thread = CHECKED(given);
+	if (!m.thread)
+		return 0;
+	bpf_loop(REGION_DEPTH, look_for_mark, &m, 0);
+	if (m.found_ns <= m.function_ns)
+		return 0;
+	bpf_loop(REGION_DEPTH, drop_mark_within, &m, 0);
+	return m.found <= REGION_DEPTH ? m.found : 0;
+}
+
+/* --- hits ------------------------------------------------------------------------------------- */
+
+/* Drops the marks within the open instance of a mark. Returns one more than its index; 0: it has
+ * none in the innermost function. */
+static __always_inline __u32 find_mark(struct region_thread *thread, __u32 mark, __u64 now,
+				       __u64 cpu)
+{
+	int within;
+
+	if (RARELY(thread->is_tangled))
+		return find_mark_here(thread, mark, now, cpu);
+	within = marks_within(thread, mark);
+	drop_some(thread, within, now, cpu);
+	return within < 0 ? 0 : thread->count;
+}
+
 /* Ends a mark's open instance, which is then in thread->ended, and drops the marks within it.
  * false: there is none. */
 static __always_inline bool end_mark(struct region_thread *thread, struct task_struct *task,
 				     struct pt_regs *ctx, __u64 cookie, __u64 now, __u64 cpu)
 {
-	int within = marks_within(thread, STACKD_REGION_NUMBER(cookie));
-	__u32 at;
+	__u32 at = find_mark(thread, STACKD_REGION_NUMBER(cookie), now, cpu);
 
-	drop_some(thread, within, now, cpu);
-	at = innermost_at(thread);
-	if (within < 0 || !at)
+	if (!at)
 		return false;
 	if (!(cookie & STACKD_MARK_ENDS)) {
 		end_left(thread, at - 1, now, cpu);
@@ -85,15 +171,44 @@ static __always_inline void begin_mark(struct region_thread *thread, struct task
 	if (!open)
 		return;
 	open->around = region;
+	open->stack = ctx->rsp;
 	open->enter_ns = now;
 	open->enter_cpu = cpu;
+}
+
+/* Ends the functions that were left, and finds those of this stack. A mark has no slot by which it
+ * would be known that a coroutine is another one. */
+static __always_inline void find_hit(struct region_thread *thread, __u64 stack_pointer,
+				     __u64 cookie)
+{
+	/* A function at whose slot another is called has been left. */
+	__u64 threshold = stack_pointer + (cookie & STACKD_MARK_ENTRY ? 1 : 0);
+
+	if (RARELY(is_elsewhere(thread, stack_pointer)))
+		settle(thread, stack_pointer, threshold, 0, 0);
+	else
+		drop_left(thread, stack_pointer, threshold, 0, 0);
+}
+
+/* Returns whether an instance has ended: thread->ended. A function of its own, so that its stack is
+ * not below the walk's, which takes most of what there is. */
+static __noinline bool take_hit(struct region_thread *thread, struct task_struct *task,
+				struct pt_regs *ctx, __u64 cookie)
+{
+	__u64 now = bpf_ktime_get_ns(), cpu = cpu_clock(task);
+	bool has_ended;
+
+	has_ended = end_mark(thread, task, ctx, cookie, now, cpu);
+	if (cookie & STACKD_MARK_BEGINS)
+		begin_mark(thread, task, ctx, cookie, now, cpu);
+	return has_ended;
 }
 
 SEC("uprobe")
 int stackd_region_mark(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	__u64 now, cpu, cookie = bpf_get_attach_cookie(ctx);
+	__u64 cookie = bpf_get_attach_cookie(ctx);
 	struct region_thread *thread;
 	bool has_ended;
 
@@ -110,15 +225,9 @@ int stackd_region_mark(struct pt_regs *ctx)
 		return 0;
 	}
 	BUSY(thread, 1); /* before the time is taken: no sample's reading may come in between */
-	now = bpf_ktime_get_ns();
-	cpu = cpu_clock(task);
-	/* A function at whose slot another is called has been left. */
-	drop_left(thread, ctx->rsp, ctx->rsp + (cookie & STACKD_MARK_ENTRY ? 1 : 0), now, cpu);
-	has_ended = end_mark(thread, task, ctx, cookie, now, cpu);
-	if (cookie & STACKD_MARK_BEGINS)
-		begin_mark(thread, task, ctx, cookie, now, cpu);
+	find_hit(thread, ctx->rsp, cookie);
+	has_ended = take_hit(thread, task, ctx, cookie);
 	BUSY(thread, 0);
-	/* Late, so that the walk, which takes most of the stack there is, has little to keep. */
 	if (has_ended) {
 		report_instance(thread, ctx, task);
 		readings_begin_again(thread, task);

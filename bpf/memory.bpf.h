@@ -32,7 +32,7 @@ static __always_inline void send_memory(struct alloc_thread *thread, struct task
 	fill_instance(&s->record, &s->saved, s->saved.rip, s->saved.rsp);
 	thread->instance.lost_bytes = thread->lost_bytes;
 	s->record.instance = thread->instance;
-	is_sent = send_instance(s, task);
+	is_sent = !send_instance(s, task);
 	if (!is_sent)
 		count_region(STACKD_REGION_LOST_RING);
 	keep_lost(task, is_sent);

@@ -5,7 +5,7 @@
  * The copy ends at stack_limit, and a path that ends there has lost its root. Once a file's table
  * is loaded, the kernel half walks any stack; until then the frames of numerical code and of
  * compilers, which take megabytes, are sent whole, in MORE_STACK records that go before the STACK
- * record. What no page is there for is not sent.
+ * record. Pages that are not in memory are not sent.
  *
  * That takes time in an interrupt, and the daemon has to come after. So it is limited, by bytes a
  * second of all CPUs, and by the room in the ring, of which a quarter is left for other records.

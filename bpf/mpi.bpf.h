@@ -33,39 +33,38 @@ struct mpi_bytes {
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
-	__type(key, struct mpi_request);
+	__type(key, struct mpi_key);
 	__type(value, struct mpi_bytes);
 } mpi_requests SEC(".maps");
 
-/* The arguments of a call, by the x86-64 calling convention, at its first instruction. The kernel
- * wants each register of the context read by itself, so they are copied. */
+/* The arguments of a call, by the x86-64 calling convention, at its first instruction. */
 struct mpi_arguments {
-	__u64 in_registers[8]; /* from 0; the last two are nothing */
-	__u64 stack_pointer;
+	const struct mpi_registers *registers;
 	const struct stackd_mpi_call *call;
 	struct mpi_place place;
 	struct mpi_comm_known comm; /* of the call, if it has one */
 };
 
-static __always_inline void mpi_take_arguments(const struct pt_regs *ctx,
-					       struct mpi_arguments *ret_arguments)
+/* The kernel wants each register of the context read by itself, so they are copied. */
+static __always_inline void mpi_take_registers(const struct pt_regs *ctx,
+					       struct mpi_registers *ret_registers)
 {
-	ret_arguments->in_registers[0] = ctx->rdi;
-	ret_arguments->in_registers[1] = ctx->rsi;
-	ret_arguments->in_registers[2] = ctx->rdx;
-	ret_arguments->in_registers[3] = ctx->rcx;
-	ret_arguments->in_registers[4] = ctx->r8;
-	ret_arguments->in_registers[5] = ctx->r9;
-	ret_arguments->in_registers[6] = ret_arguments->in_registers[7] = 0;
-	ret_arguments->stack_pointer = ctx->rsp;
+	ret_registers->arguments[0] = ctx->rdi;
+	ret_registers->arguments[1] = ctx->rsi;
+	ret_registers->arguments[2] = ctx->rdx;
+	ret_registers->arguments[3] = ctx->rcx;
+	ret_registers->arguments[4] = ctx->r8;
+	ret_registers->arguments[5] = ctx->r9;
+	ret_registers->arguments[6] = ret_registers->arguments[7] = 0;
+	ret_registers->stack_pointer = ctx->rsp;
 }
 
 /* An argument by its number, from 1. */
 static __always_inline __u64 mpi_argument(const struct mpi_arguments *arguments, __u32 number)
 {
 	if (number <= 6)
-		return arguments->in_registers[BOUNDED(number - 1, 8)];
-	return mpi_word(arguments->stack_pointer + 8 * (number - 6));
+		return arguments->registers->arguments[BOUNDED(number - 1, 8)];
+	return mpi_word(arguments->registers->stack_pointer + 8 * (number - 6));
 }
 
 /* --- sums over processes --------------------------------------------------------------------- */
@@ -167,7 +166,7 @@ static __always_inline __u64 mpi_times(const struct mpi_arguments *from, __u32 h
 	case STACKD_MPI_NOT_ROOT:
 		return !is_at_root(from);
 	case STACKD_MPI_PARTITIONED:
-		return (__u32)from->in_registers[1];
+		return (__u32)from->registers->arguments[1];
 	default:
 		return 1;
 	}
@@ -239,9 +238,9 @@ static long mpi_add_start(__u32 index, void *arg)
 {
 	struct mpi_starts *s = arg;
 	__u32 bytes = s->place.library->vendor == STACKD_MPI_OPEN ? 8 : 4;
-	struct mpi_request key = {
-		.handle = mpi_handle_at(&s->place, s->requests + (__u64)bytes * index),
-		.pid = s->pid};
+	struct mpi_key key = {.handle =
+				      mpi_handle_at(&s->place, s->requests + (__u64)bytes * index),
+			      .pid = s->pid};
 	struct mpi_bytes *known = CHECKED(bpf_map_lookup_elem(&mpi_requests, &key));
 	__u64 later = 0;
 
@@ -283,14 +282,14 @@ static __always_inline __u64 mpi_given_handle(const struct open_instance *open)
 
 static __always_inline void mpi_keep_request(const struct open_instance *open)
 {
-	struct mpi_request key = {.handle = mpi_given_handle(open),
-				  .pid = bpf_get_current_pid_tgid() >> 32};
+	struct mpi_key key = {.handle = mpi_given_handle(open),
+			      .pid = bpf_get_current_pid_tgid() >> 32};
 	struct mpi_bytes bytes = {open->sent, open->received};
 
 	bpf_map_update_elem(&mpi_requests, &key, &bytes, BPF_ANY);
 }
 
-/* A call has posted a buffer: what is received into it, another one tells. */
+/* A call has posted a buffer. The call that completes the request says how much arrived. */
 static __always_inline void mpi_keep_posted(struct open_instance *open)
 {
 	if (open->received && open->received != MPI_UNKNOWN &&
@@ -337,7 +336,7 @@ static __always_inline void mpi_take(struct open_instance *open, struct mpi_argu
 	const struct stackd_mpi_call *call = from->call;
 
 	open->mpi = call->kind;
-	open->mpi_slot = from->stack_pointer;
+	open->mpi_slot = from->registers->stack_pointer;
 	open->result = call->result ? mpi_argument(from, call->result) : 0;
 	if (call->kind == STACKD_MPI_WITHIN)
 		open->result = call->number;
@@ -362,24 +361,24 @@ static __always_inline void mpi_take(struct open_instance *open, struct mpi_argu
 		break;
 	case STACKD_MPI_COMM_SIZE:
 	case STACKD_MPI_COMM_RANK:
-		open->comm = mpi_handle(&from->place, from->in_registers[0]);
+		open->comm = mpi_handle(&from->place, from->registers->arguments[0]);
 		break;
 	case STACKD_MPI_WAIT:
 	case STACKD_MPI_WAIT_ANY:
 	case STACKD_MPI_WAIT_SOME:
 		open->status = mpi_argument(from, call->status);
-		open->comm = from->in_registers[3]; /* indices of MPI_Waitsome() */
+		open->comm = from->registers->arguments[3]; /* indices of MPI_Waitsome() */
 		if (call->root == 1)
-			mpi_keep_handles(open->has_long_handles, from->in_registers[0], 1);
+			mpi_keep_handles(open, from->registers->arguments[0], 1);
 		else
-			mpi_keep_handles(open->has_long_handles, from->in_registers[1],
-					 from->in_registers[0]);
+			mpi_keep_handles(open, from->registers->arguments[1],
+					 from->registers->arguments[0]);
 		break;
 	case STACKD_MPI_START:
-		mpi_start(open, from, from->in_registers[0], 1);
+		mpi_start(open, from, from->registers->arguments[0], 1);
 		break;
 	case STACKD_MPI_STARTALL:
-		mpi_start(open, from, from->in_registers[1], from->in_registers[0]);
+		mpi_start(open, from, from->registers->arguments[1], from->registers->arguments[0]);
 		break;
 	}
 }
@@ -387,8 +386,8 @@ static __always_inline void mpi_take(struct open_instance *open, struct mpi_argu
 /* Takes the arguments of a call of the function at this address, which is in an open instance. A
  * function of its own, so that its stack is not its caller's: Linux 6.1 adds up the stacks of all
  * functions on the way to the deepest. */
-static __noinline int mpi_enter(struct open_instance *open, const struct pt_regs *ctx,
-				__u64 function, __u32 region)
+static __noinline int mpi_enter(struct region_thread *thread, struct open_instance *open,
+				const struct pt_regs *ctx, __u64 function, __u32 region)
 {
 	struct stackd_mpi_call *call = CHECKED(bpf_map_lookup_elem(&mpi_calls, &region));
 	struct stackd_mpi_library *library;
@@ -406,7 +405,8 @@ static __noinline int mpi_enter(struct open_instance *open, const struct pt_regs
 	library = CHECKED(bpf_map_lookup_elem(&mpi_libraries, &index));
 	if (!library)
 		return 0;
-	mpi_take_arguments(ctx, &from);
+	mpi_take_registers(ctx, &thread->mpi_registers);
+	from.registers = &thread->mpi_registers;
 	from.call = call;
 	from.place.library = library;
 	from.place.bias = function - call->vaddr;

@@ -23,7 +23,8 @@ struct {
 	__type(value, struct stackd_mpi_library);
 } mpi_libraries SEC(".maps");
 
-struct mpi_comm {
+/* A handle of a process. */
+struct mpi_key {
 	__u64 handle;
 	__u32 pid;
 	__u32 pad;
@@ -40,7 +41,7 @@ struct mpi_comm_known {
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);
-	__type(key, struct mpi_comm);
+	__type(key, struct mpi_key);
 	__type(value, struct mpi_comm_known);
 } mpi_comms SEC(".maps");
 
@@ -183,8 +184,8 @@ static __always_inline bool mpi_read_comm(const struct mpi_place *place, __u64 h
 static __always_inline void mpi_find_comm(const struct mpi_place *place, __u64 handle,
 					  struct mpi_comm_known *ret_known)
 {
-	struct mpi_comm key = {.handle = mpi_handle(place, handle),
-			       .pid = bpf_get_current_pid_tgid() >> 32};
+	struct mpi_key key = {.handle = mpi_handle(place, handle),
+			      .pid = bpf_get_current_pid_tgid() >> 32};
 	struct mpi_comm_known *known;
 
 	*ret_known = (struct mpi_comm_known){};
@@ -199,7 +200,7 @@ static __always_inline void mpi_find_comm(const struct mpi_place *place, __u64 h
 /* Remembers what a call has told the program of a communicator: its size, or its rank in it. */
 static __always_inline void mpi_keep_comm(__u64 handle, __u32 value, bool is_size)
 {
-	struct mpi_comm key = {.handle = handle, .pid = bpf_get_current_pid_tgid() >> 32};
+	struct mpi_key key = {.handle = handle, .pid = bpf_get_current_pid_tgid() >> 32};
 	struct mpi_comm_known now = {}, *known;
 
 	known = CHECKED(bpf_map_lookup_elem(&mpi_comms, &key));

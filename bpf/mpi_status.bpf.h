@@ -16,7 +16,7 @@
 
 #include "mpi_object.bpf.h"
 
-#define MPI_MOST_HANDLES 512 /* that are looked at in a call; a power of two */
+#define MPI_MOST_HANDLES 512 /* a power of two; a call's first 511 are looked at */
 
 /* --- statuses -------------------------------------------------------------------------------- */
 
@@ -49,12 +49,6 @@ static __always_inline __u64 mpi_arrived(__u64 most, __u64 told, bool is_file)
 
 /* --- requests -------------------------------------------------------------------------------- */
 
-struct mpi_request {
-	__u64 handle;
-	__u32 pid;
-	__u32 pad;
-};
-
 /* What a call has posted a buffer for. */
 struct mpi_posted_bytes {
 	__u64 bytes;	/* its size, with marks */
@@ -67,7 +61,7 @@ struct mpi_posted_bytes {
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 65536);
-	__type(key, struct mpi_request);
+	__type(key, struct mpi_key);
 	__type(value, struct mpi_posted_bytes);
 } mpi_posted SEC(".maps");
 
@@ -75,7 +69,7 @@ struct {
 static __always_inline bool mpi_post(const struct open_instance *open, __u64 handle, __u64 bytes)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	struct mpi_request key = {.handle = handle, .pid = pid_tgid >> 32};
+	struct mpi_key key = {.handle = handle, .pid = pid_tgid >> 32};
 	struct mpi_posted_bytes posted = {
 		.bytes = bytes, .enter_ns = open->enter_ns, .tid = (__u32)pid_tgid};
 
@@ -84,8 +78,9 @@ static __always_inline bool mpi_post(const struct open_instance *open, __u64 han
 
 /* --- completion ------------------------------------------------------------------------------ */
 
-/* The handles that a thread's call waits for. */
+/* The handles that a thread's last call waits for. */
 struct mpi_waits {
+	__u64 slot; /* of the call: another one may be suspended on another stack */
 	__u64 count;
 	__u64 bytes; /* of a handle */
 	__u8 handles[MPI_MOST_HANDLES * 8];
@@ -99,8 +94,10 @@ struct {
 } mpi_waits SEC(".maps");
 
 /* Keeps so many handles at the entry of a call that completes requests. */
-static __always_inline void mpi_keep_handles(bool are_long, __u64 handles, __s32 count)
+static __always_inline void mpi_keep_handles(const struct open_instance *open, __u64 handles,
+					     __s32 count)
 {
+	bool are_long = open->has_long_handles;
 	struct mpi_waits *w = CHECKED(bpf_task_storage_get(&mpi_waits, bpf_get_current_task_btf(),
 							   0, BPF_LOCAL_STORAGE_GET_F_CREATE));
 	__u64 n = count < 0 ? 0 : count < MPI_MOST_HANDLES ? count : MPI_MOST_HANDLES - 1;
@@ -111,6 +108,7 @@ static __always_inline void mpi_keep_handles(bool are_long, __u64 handles, __s32
 	n = BOUNDED(n, MPI_MOST_HANDLES);
 	err = are_long ? bpf_probe_read_user(w->handles, n * 8, (const void *)handles)
 		       : bpf_probe_read_user(w->handles, n * 4, (const void *)handles);
+	w->slot = open->mpi_slot;
 	w->bytes = are_long ? 8 : 4;
 	w->count = err ? 0 : n;
 }
@@ -140,7 +138,7 @@ static long mpi_complete_one(__u32 i, void *arg)
 {
 	const struct mpi_completion *c = arg;
 	__u32 index = c->indices ? mpi_int(c->indices + 4 * (__u64)i) : c->first + i;
-	struct mpi_request key = {.pid = c->pid};
+	struct mpi_key key = {.pid = c->pid};
 	struct stackd_completed record = {};
 	struct mpi_posted_bytes *posted;
 	__u64 told = MPI_UNKNOWN;
@@ -179,7 +177,7 @@ static __always_inline void mpi_complete(const struct open_instance *open)
 	__s32 count;
 
 	c.waits = CHECKED(bpf_task_storage_get(&mpi_waits, bpf_get_current_task_btf(), 0, 0));
-	if (!c.waits)
+	if (!c.waits || c.waits->slot != open->mpi_slot)
 		return;
 	count = c.waits->count;
 	if (open->mpi == STACKD_MPI_WAIT_ANY) {

@@ -34,6 +34,7 @@
 #include "members.bpf.h"
 #include "mpi.bpf.h"
 #include "reading.bpf.h"
+#include "region_scratch.bpf.h"
 #include "scratch.bpf.h"
 
 SETTING __u32 region_scope = STACKD_SCOPE_ALL;
@@ -143,7 +144,7 @@ static __always_inline struct open_instance *begin_instance(struct region_thread
 	open->caller = 0;
 	open->mpi = STACKD_MPI_OTHER;
 	open->mpi_slot = 0;
-	open->goes_on = open->is_file = 0;
+	open->goes_on = open->is_file = open->is_once = 0;
 	open->status = 0;
 	open->sent = open->received = 0;
 	open->nested_ns = open->nested_cpu = 0;
@@ -182,7 +183,11 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 	bool is_part = false;
 
 	if (cookie & (STACKD_ENTRY_LOOP | STACKD_ENTRY_ONCE)) {
-		drop_left(thread, slot, slot - 1, 0, 0);
+		/* A call of MPI on a stack below that of a suspended one is not a part of it. */
+		if (RARELY(thread->once && is_elsewhere(thread, slot)))
+			settle(thread, slot, slot - 1, 0, 0);
+		else
+			drop_left(thread, slot, slot - 1, 0, 0);
 		open = innermost(thread);
 		if (open && (cookie & STACKD_ENTRY_LOOP) && is_around(open, region, slot))
 			return;
@@ -195,7 +200,7 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 	if ((cookie & STACKD_ENTRY_ONCE) && thread->once) {
 		open = &thread->open[BOUNDED(thread->once - 1, REGION_DEPTH)];
 		if (open->mpi == STACKD_MPI_WITHIN)
-			mpi_enter(open, ctx, function, region);
+			mpi_enter(thread, open, ctx, function, region);
 		return;
 	}
 	open = begin_instance(thread, task, region, slot, function, function, cookie);
@@ -204,8 +209,9 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 	bpf_probe_read_user(&open->caller, sizeof(open->caller), (const void *)slot);
 	if (!(cookie & STACKD_ENTRY_ONCE))
 		return;
+	open->is_once = 1;
 	thread->once = thread->current;
-	mpi_enter(open, ctx, function, region);
+	mpi_enter(thread, open, ctx, function, region);
 }
 
 SEC("uprobe")
@@ -250,28 +256,30 @@ static __always_inline void fill_instance(struct stackd_stack_record *record, st
 	record->regs.r[STACKD_REG_RSP] = slot;
 }
 
-/* Sends a filled record with its path, and gives the scratch area back. Returns whether the ring
- * had room for it; if not, that is still to be counted. */
-static __always_inline bool send_instance(struct scratch *s, struct task_struct *task)
+/* Sends a filled record with its path, and gives the scratch area back. Returns 0; if the ring had
+ * no room for it, which is still to be counted, the record's time. */
+static __always_inline __u64 send_instance(struct scratch *s, struct task_struct *task)
 {
-	bool is_sent;
+	__u64 unsent;
 
 	s->at_breakpoint = 0;
 	s->is_instance = 1;
 	s->is_sent = 0;
-	if (walk_here && !(s->record.header.flags & STACKD_COMPAT))
+	if (walk_here && !(s->record.header.flags & STACKD_COMPAT)) {
 		walk_and_send(s, NULL, task);
-	else
+	} else {
+		send_reading(s);
 		send_stack(s, NULL);
-	is_sent = s->is_sent;
+	}
+	unsent = s->is_sent ? 0 : s->record.header.time_ns;
 	give_scratch_back(s);
-	return is_sent;
+	return unsent;
 }
 
-/* Sends the function and its caller alone. */
-static __always_inline void send_alone(struct region_thread *thread)
+/* Sends the function and its caller alone, as of a time: that of the readings before. */
+static __always_inline void send_alone(struct region_thread *thread, __u64 time_ns)
 {
-	fill_lone(&thread->lone, bpf_get_current_pid_tgid(), &thread->instance,
+	fill_lone(&thread->lone, bpf_get_current_pid_tgid(), time_ns, &thread->instance,
 		  thread->ended.function, thread->ended.caller, STACKD_END_STACK_CUT);
 	count_region(STACKD_REGION_NO_SCRATCH);
 	send_lone(&thread->lone);
@@ -410,24 +418,37 @@ static __always_inline void restore_saved(struct stackd_regs *regs, __u64 slot, 
 	restore(regs, STACKD_REG_RBX, saved, 0, &slot);
 }
 
+/* Fills the record of the instance that has ended. A function's walk begins at its entry, with the
+ * registers that it has saved; a mark's where the thread is. */
+static __always_inline void
+fill_ended_instance(struct scratch *s, const struct region_thread *thread, struct pt_regs *ctx)
+{
+	fill_instance(&s->record, ctx, thread->ended.function, thread->ended.slot);
+	s->is_at_entry = !is_mark(thread->ended.region);
+	if (s->is_at_entry)
+		restore_saved(&s->record.regs, thread->ended.slot, bpf_get_attach_cookie(ctx));
+	s->record.instance = thread->instance;
+}
+
 /* Walks the stack and sends the instance that has ended. Until a file's table is loaded, the record
  * has a copy of the stack: if the ring has no room for that, it has for a record without. */
 static __always_inline void report_instance(struct region_thread *thread, struct pt_regs *ctx,
 					    struct task_struct *task)
 {
 	struct scratch *s = take_scratch(bpf_get_smp_processor_id());
-	bool is_sent = false;
+	__u64 unsent;
 
 	if (s) {
-		fill_instance(&s->record, ctx, thread->ended.function, thread->ended.slot);
-		restore_saved(&s->record.regs, thread->ended.slot, bpf_get_attach_cookie(ctx));
-		s->record.instance = thread->instance;
-		s->is_at_entry = 1;
+		fill_ended_instance(s, thread, ctx);
 		readings_of_instance(s, task);
-		is_sent = send_instance(s, task);
+		unsent = send_instance(s, task);
+	} else {
+		unsent = bpf_ktime_get_ns();
+		if (reading_count && reading_thread_of(task))
+			count_region(STACKD_REGION_READINGS_LOST);
 	}
-	if (!is_sent)
-		send_alone(thread);
+	if (unsent)
+		send_alone(thread, unsent);
 	readings_sent(task);
 }
 

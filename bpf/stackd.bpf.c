@@ -199,12 +199,20 @@ static __always_inline bool is_entry(const struct scratch *s, const struct stack
 }
 
 /* Whether a return address of 0 is where the stack ends: at the stack's end, or behind a frame that
- * has called another. Coroutines begin so that their program has put together, on stacks that have
- * others behind them. The leaf's code may just be changing its stack, and then 0 may be any word.
- */
-static __always_inline bool is_bottom(const struct scratch *s, __u32 index)
+ * has called another. A program builds such frames for its coroutines, on stacks that have other
+ * stacks behind them. The code of the leaf, or of what a signal has interrupted, may just be
+ * changing its stack, and then 0 may be any word. That a frame is one of these, note_frame() has
+ * noted. Global, so that it costs nothing where it is not asked. */
+__noinline int is_bottom(struct scratch *given)
 {
-	return index || !s->stack_end || s->stack_end - s->walk.slot <= STACKD_STACK_BOTTOM;
+	struct scratch *s = CHECKED(given);
+	__u32 last;
+
+	if (!s)
+		return 1;
+	last = s->n_new - 1;
+	return (last && !(s->marks[RECENT(last)].slot & MARK_EXACT)) || !s->stack_end ||
+	       s->stack_end - s->walk.slot <= STACKD_STACK_BOTTOM;
 }
 
 /* One frame: 1 ends the walk, with the reason in s->end. */
@@ -260,7 +268,7 @@ static long walk_frame(__u32 turn, struct scratch **at)
 		walk_again(s);
 		return 0;
 	}
-	if (end == STACKD_END_ENTRY && !s->walk.pc && !is_bottom(s, index))
+	if (end == STACKD_END_ENTRY && !s->walk.pc && !is_bottom(s))
 		end = STACKD_END_BAD_RECIPE;
 	note_step(s, index, end);
 	if (end == WALK_GO_ON)
@@ -321,7 +329,7 @@ static __always_inline bool needs_daemon(__u32 end)
 #define LARGE_RECORD 4096 /* bytes */
 
 /* Large records leave a part of the ring free for small ones: a record of a thread's end, or of a
- * pass without its stack, always finds room. */
+ * pass without its stack, finds room unless small records have filled the ring. */
 static __noinline int has_room_for_large(__u32 bytes, __u32 has_small_form)
 {
 	__u64 size = bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE);

@@ -294,11 +294,13 @@ struct stackd_instance {
 			__u64 mean_ns : 36; /* distance of the sampling points of both, a minute at
 					     * most; 0: all are kept */
 			__u64 late_ns : 28; /* from its end to the record's time, or more than a
-					     * quarter of a second */
+					     * quarter of a second; of STACKD_UNTRACED 0 */
 			union {		    /* by `object` */
 				struct {
 					__u64 argument; /* the system call's first: a futex, a
-							 * descriptor */
+							 * descriptor; of STACKD_UNTRACED the
+							 * nanoseconds from its end to the
+							 * record's time */
 					__u64 number;	/* of the inode; the thread that held the
 							 * futex, 0: not known */
 				};
@@ -341,8 +343,8 @@ struct stackd_instance {
  * end of its thread or program. Its end was so many times 2^32 ns earlier than `ended_ns` says. Its
  * record has the function and its caller alone. */
 #define STACKD_PASS_LEFT	 (1u << 15)
-#define STACKD_PASS_EARLIER	 16 /* the shift */
-#define STACKD_PASS_MOST_EARLIER 15u
+#define STACKD_PASS_EARLIER	 16	 /* the shift */
+#define STACKD_PASS_MOST_EARLIER 0xfffeu /* three days */
 
 #define STACKD_MPI_NOT_KNOWN ((__u64)-1)
 #define STACKD_NOT_SAMPLED   (1ull << 63) /* a bit of the runnable part of a wait */

@@ -45,6 +45,7 @@ enum stackd_region_counter {
 	STACKD_REGION_UNMATCHED,   /* returns of instances that were not seen to begin */
 	STACKD_REGION_TOO_DEEP,	   /* not measured: too many were open in the thread */
 	STACKD_REGION_NO_SCRATCH,  /* of which only the function is known, and no path */
+	STACKD_REGION_NO_STACK,	   /* looks at a thread's stack that did not find its mapping */
 	STACKD_REGION_OFF,	   /* passes not measured: their region is off, or on trial */
 	STACKD_REGION_NO_MEMORY,   /* threads that could not be taken in */
 	STACKD_REGION_ALLOCS,	   /* sampled allocations */
@@ -55,7 +56,7 @@ enum stackd_region_counter {
 	STACKD_REGION_ALLOC_CALLS, /* of an allocator's functions that are probed, frees included */
 	STACKD_REGION_UNTRACKED,   /* sampled allocations that the kernel half had no room for */
 	STACKD_REGION_READINGS,	   /* of counters, at samples and at ends of instances */
-	STACKD_REGION_READINGS_LOST, /* of these: the ring was full */
+	STACKD_REGION_READINGS_LOST, /* others: the ring was full, or there was no scratch area */
 	STACKD_REGION_EVENTS,	     /* passes of which counters that are events are known, */
 	STACKD_REGION_EVENTS_CUT,    /* and of which not: they did not count throughout */
 	STACKD_REGION_LAUNCHES_LOST, /* what programs of MPI were launched with: the ring was full
@@ -75,7 +76,7 @@ enum stackd_wait_counter {
 	STACKD_WAIT_RUNNING_NS, /* and those on the CPU in between; of which so much was stolen, by
 				 */
 	STACKD_WAIT_STOLEN_NS,	/* interrupts and a virtual machine's host, as the scheduler says */
-	STACKD_WAIT_SHORT,	/* parts of waits below the least time */
+	STACKD_WAIT_SHORT,	/* parts of waits below the least time, of those missed, too */
 	STACKD_WAIT_SHORT_NS,
 	STACKD_WAIT_KEPT, /* waits that were sampled */
 	STACKD_WAIT_SENT,
@@ -84,8 +85,8 @@ enum stackd_wait_counter {
 	STACKD_WAIT_NO_SCRATCH, /* or there was no scratch area */
 	STACKD_WAIT_OPEN,	/* that had not ended when the recording did; kept, too */
 	STACKD_WAIT_MISSED,	/* waits of which the kernel did not trace one of the switches, */
-	STACKD_WAIT_MISSED_NS,	/* and their times, which are in none of the above; those that are
-				 * sampled have records without a path */
+	STACKD_WAIT_MISSED_NS,	/* and their times, which no counter above has but that of short
+				 * parts; those that are sampled have records without a path */
 	STACKD_WAIT_NO_MEMORY,	/* threads that could not be taken in */
 	STACKD_WAIT_WAKERS,	/* threads that ended a sampled wait, of which a record is made */
 	STACKD_WAIT_WAKERS_SENT,

@@ -82,8 +82,8 @@ static __noinline int send_life(__u64 pid_tgid, bool is_begun)
 	struct stackd_instance instance = {.region = STACKD_LIFE, .is_begun = is_begun};
 	struct lone_instance record = {};
 
-	fill_lone(&record, pid_tgid, &instance, 0, 0, STACKD_END_STACK_CUT);
-	if (bpf_ringbuf_output(&ring, &record, sizeof(record) - 4, BPF_RB_NO_WAKEUP))
+	fill_lone(&record, pid_tgid, bpf_ktime_get_ns(), &instance, 0, 0, STACKD_END_STACK_CUT);
+	if (!put_lone(&record))
 		count_wait(STACKD_WAIT_LIVES_LOST, 1);
 	return 0;
 }
@@ -101,7 +101,7 @@ static __always_inline __u32 state_of(struct task_struct *task)
 }
 
 /* Begins to measure a thread, which is in this state; WAIT_NONE: it may change that meanwhile. Then
- * the switch that it does so by finds WAIT_BEGINS, and tells. */
+ * the switch replaces WAIT_BEGINS by the new state, and no record says that the thread began. */
 static __always_inline void begin_waits(struct task_struct *task, __u32 state)
 {
 	const __u64 now = wait_clock_now(); /* making room takes its time */
@@ -393,7 +393,7 @@ static __noinline int keep_untraced(struct wait_thread *thread, __u64 pid_tgid, 
 {
 	struct stackd_instance instance = {.region = STACKD_UNTRACED, .call = -1};
 	struct lone_instance record = {};
-	const __u64 mean = wait_mean_ns;
+	const __u64 mean = wait_mean_ns, now = bpf_ktime_get_ns();
 
 	count_wait(STACKD_WAIT_MISSED, 1);
 	count_wait(STACKD_WAIT_MISSED_NS, all);
@@ -408,9 +408,9 @@ static __noinline int keep_untraced(struct wait_thread *thread, __u64 pid_tgid, 
 		return 0;
 	instance.mean_ns = mean;
 	instance.state = runnable < all; /* it was blocked: this is all that is known of why */
-	time_record(&instance, monotonic_of(ended));
-	fill_lone(&record, pid_tgid, &instance, 0, 0, STACKD_END_STACK_CUT);
-	if (bpf_ringbuf_output(&ring, &record, sizeof(record) - 4, BPF_RB_NO_WAKEUP)) {
+	instance.argument = time_between(monotonic_of(ended), now);
+	fill_lone(&record, pid_tgid, now, &instance, 0, 0, STACKD_END_STACK_CUT);
+	if (!put_lone(&record)) {
 		count_wait(STACKD_WAIT_KEPT, 1);
 		count_wait(STACKD_WAIT_LOST_RING, 1);
 	}

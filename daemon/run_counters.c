@@ -80,6 +80,7 @@ static void add_regions(const struct run_counters *c, struct batch *b)
 		[STACKD_REGION_UNMATCHED] = "regions_unmatched",
 		[STACKD_REGION_TOO_DEEP] = "regions_too_deep",
 		[STACKD_REGION_NO_SCRATCH] = "regions_without_path",
+		[STACKD_REGION_NO_STACK] = "regions_without_stack",
 		[STACKD_REGION_OFF] = "regions_off",
 		[STACKD_REGION_NO_MEMORY] = "regions_no_memory",
 		[STACKD_REGION_ALLOCS] = "allocations",

@@ -236,7 +236,7 @@ int recorder_untraced(struct recorder *r, const struct stackd_header *record,
 	if (!thread || process_table_add_row(r->processes, thread, &process))
 		return -ENOMEM;
 	row.thread = thread->row;
-	go_back(&row, i->late_ns);
+	go_back(&row, i->argument);
 	err = keep_mean(r, i, row);
 	if (!err && !(i->runnable_ns & STACKD_NOT_SAMPLED))
 		err = keep_runnable(r, i, row);

@@ -436,6 +436,22 @@ def mpi_arrivals_mpich():
     check_arrivals("mpich")
 
 
+@live
+def mpi_suspended_open_mpi():
+    """While a call is suspended on one stack, those on another stack are calls of their own."""
+    with scratch() as folder:
+        program = build("openmpi", folder, "suspended.c")
+        recording, result = record(folder + "/store", "--mpi", "--", *launch("openmpi", 1, program, str(ROUNDS)))
+        rows = json.loads(recording.text("report", "--view", "regions", "--json"))["regions"]
+        visits = {row["name"]: row["visits"] for row in rows}
+        expected = {"MPI_Init": 1, "MPI_Finalize": 1, "MPI_Op_create": 2, "MPI_Reduce_local": 2,
+                    "MPI_Op_free": 2, "MPI_Type_size": 2 * ROUNDS}
+        check(visits == expected, "visits", visits, expected, result.err)
+        counters = recording.stats()["counters"]
+        for name in ("lost_ring", "unmatched", "too_deep", "without_path", "left"):
+            check(counters["regions_" + name] == 0, "regions_" + name, counters)
+
+
 def check_plain(kind):
     """Ranks are known in a recording of samples alone."""
     with scratch() as folder:

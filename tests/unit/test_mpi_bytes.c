@@ -127,6 +127,7 @@ static int tear_down(void **state)
 /* Enters a function, whose arguments are these, in an open instance. */
 static void enter(struct open_instance *open, const char *name, const uint64_t *arguments)
 {
+	static struct region_thread thread;
 	const struct pt_regs ctx = {.rip = BIAS + VADDR,
 				    .rsp = STACK,
 				    .rdi = arguments[0],
@@ -138,7 +139,7 @@ static void enter(struct open_instance *open, const char *name, const uint64_t *
 
 	known_calls[1] = mpi_calls_find(name, VADDR, 1, library->vendor);
 	shim_write(STACK + 8, arguments + 6, 6 * sizeof(*arguments));
-	mpi_enter(open, &ctx, ctx.rip, 1);
+	mpi_enter(&thread, open, &ctx, ctx.rip, 1);
 }
 
 static struct open_instance call(const char *name, const uint64_t *arguments)

@@ -368,6 +368,40 @@ static void instance_has_the_time_of_its_end(void **state)
 	batch_free(batch);
 }
 
+/* A wait with a switch that was not traced has the time at which it ended, also where that was
+ * found out a second later, as at the thread's next switch. */
+static void untraced_wait_has_the_time_of_its_end(void **state)
+{
+	const uint64_t late = 1000000000, runnable = 300;
+	const struct stackd_instance instance = {.region = STACKD_UNTRACED,
+						 .call = -1,
+						 .blocked_ns = 500,
+						 .runnable_ns = runnable,
+						 .argument = late};
+	struct batch *batch;
+
+	(void)state;
+	assert_int_equal(recorder_load_process(recorder, getpid()), 0);
+	now = 10 * late;
+	assert_int_equal(send_stack_of(&instance), 0);
+	batch = recorder_take_batch(recorder);
+	assert_non_null(batch);
+	for (uint32_t series = SERIES_WAIT_BLOCKED; series <= SERIES_WAIT_RUNNABLE; series++) {
+		size_t found = 0;
+
+		for (size_t i = 0; i < batch->n_records; i++) {
+			if (batch->records[i].series != series)
+				continue;
+			found++;
+			assert_int_equal(batch->records[i].row.time_ns,
+					 series == SERIES_WAIT_RUNNABLE ? now - late
+									: now - late - runnable);
+		}
+		assert_int_equal(found, 1);
+	}
+	batch_free(batch);
+}
+
 /* A walk that builds on one of the window before has the same path, and its window has all rows
  * that it needs and no others. */
 static void window_begins_anew(void **state)
@@ -523,6 +557,7 @@ int main(void)
 		T(without_branches_frames_are_walked),
 		T(height_is_kept),
 		T(instance_has_the_time_of_its_end),
+		T(untraced_wait_has_the_time_of_its_end),
 		T(window_begins_anew),
 		T(processes_without_samples_have_no_rows),
 		T(rows_stay_as_they_are),

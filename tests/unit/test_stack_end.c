@@ -82,6 +82,35 @@ static void test_main_thread_ends_at_its_entry(void **state)
 	assert_int_equal(end_of(SP, SP + 0x4000), SP + 0x2008);
 }
 
+/* Is a return address of 0 the end, for a walk whose last frame of these was interrupted or not? */
+static int is_end(uint32_t frames, bool was_interrupted, uint64_t slot, uint64_t end)
+{
+	static struct scratch scratch;
+
+	scratch.n_new = frames;
+	scratch.marks[RECENT(frames - 1)].slot = SP | (was_interrupted ? MARK_EXACT : 0);
+	scratch.walk.slot = slot;
+	scratch.stack_end = end;
+	return is_bottom(&scratch);
+}
+
+static void test_zero_is_the_end(void **state)
+{
+	(void)state;
+	assert_true(is_end(2, false, SP, HIGH));      /* behind a frame that has called another */
+	assert_true(is_end(1, true, HIGH - 8, HIGH)); /* at the stack's end */
+	assert_true(is_end(3, true, HIGH - 8, HIGH));
+	assert_true(is_end(1, true, SP, 0)); /* which is not known */
+}
+
+/* The leaf, and what a signal has interrupted, may be changing their stack. */
+static void test_zero_is_any_word(void **state)
+{
+	(void)state;
+	assert_false(is_end(1, true, SP, HIGH));
+	assert_false(is_end(3, true, SP, HIGH));
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -110,6 +139,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_end_is_kept_for_one_stack, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_main_thread_ends_at_its_entry, set_up,
 						tear_down),
+		cmocka_unit_test(test_zero_is_the_end),
+		cmocka_unit_test(test_zero_is_any_word),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
