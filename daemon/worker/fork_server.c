@@ -449,6 +449,23 @@ int fork_server_new(fork_server_run_fn *run, struct fork_server **ret_server)
 	return 0;
 }
 
+/* Waits for the keeper's end, which waits for the server's. One that is stopped ends when somebody
+ * lets it go on: stackd has no right to kill it, and does not wait for that. */
+static void await_end(const struct fork_server *s)
+{
+	const struct timespec look = {.tv_nsec = FORK_SERVER_LOOK_MS * 1000000L};
+	unsigned halted = 0, looks = 0;
+
+	while (waitpid(s->keeper_pid, NULL, WNOHANG) == 0) {
+		nanosleep(&look, NULL);
+		halted = is_halted(s->keeper_pid, true) || (s->pid > 0 && is_halted(s->pid, false))
+				 ? halted + 1
+				 : 0;
+		if (halted >= FORK_SERVER_LOOKS || ++looks >= FORK_SERVER_MOST_LOOKS)
+			return;
+	}
+}
+
 void fork_server_free(struct fork_server *s)
 {
 	if (!s)
@@ -458,7 +475,7 @@ void fork_server_free(struct fork_server *s)
 	if (s->keeper >= 0)
 		close(s->keeper);
 	if (s->keeper_pid > 0)
-		waitpid(s->keeper_pid, NULL, 0);
+		await_end(s);
 	pthread_mutex_destroy(&s->lock);
 	free(s);
 }

@@ -50,7 +50,8 @@ void fork_server_meanwhile(const struct fork_server *server, bool is_waiting);
  */
 int fork_server_new(fork_server_run_fn *run, struct fork_server **ret_server);
 
-/* Ends them and their workers. NULL is fine. */
+/* Ends them and their workers, and waits for that, but not for one that is stopped (as above). NULL
+ * is fine. */
 void fork_server_free(struct fork_server *server);
 
 /* Bits of enum sandbox_gap: the rights that they, and so the workers, could not give up. */

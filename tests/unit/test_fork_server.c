@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Workers that the fork server makes: what their first descriptors lead to. */
+/* The fork server: what the first descriptors of its workers lead to, and its end. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,10 +7,12 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "daemon/worker/fork_server.h"
@@ -71,10 +73,30 @@ static void messages_are_no_replies(void **state)
 	close(page);
 }
 
+/* Its end does not wait for a process that somebody has stopped: the keeper, or the server, for
+ * which the keeper waits. */
+static void stopped_ones_are_left(void **state)
+{
+	(void)state;
+	for (int which = 0; which < 2; which++) {
+		struct fork_server *server;
+		pid_t pids[2];
+
+		assert_int_equal(fork_server_new(run_worker, &server), 0);
+		fork_server_pids(server, pids);
+		assert_int_equal(kill(pids[which], SIGSTOP), 0);
+		fork_server_free(server);
+		assert_int_equal(waitpid(pids[0], NULL, WNOHANG), 0);
+		assert_int_equal(kill(pids[which], SIGCONT), 0);
+		assert_int_equal(waitpid(pids[0], NULL, 0), pids[0]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(messages_are_no_replies),
+		cmocka_unit_test(stopped_ones_are_left),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
