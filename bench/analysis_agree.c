@@ -216,6 +216,9 @@ static void note_saved(struct before *b)
 		if (b->insn.op == INSN_PUSH && b->insn.src == reg && b->depth && !b->pushed[k] &&
 		    !(b->changed >> k & 1))
 			b->pushed[k] = -b->depth - 8;
+		if (b->insn.op == INSN_STORE && b->insn.src == reg && b->insn.dst == INSN_RSP &&
+		    b->depth && !b->pushed[k] && !(b->changed >> k & 1))
+			b->pushed[k] = b->insn.disp - b->depth;
 		if (is_pop)
 			b->restored[k] = b->ours->saved[k];
 		else if (!goes_on(&b->insn) || b->insn.written >> reg & 1)
