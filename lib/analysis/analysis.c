@@ -7,6 +7,7 @@
 
 #include "analysis/function_starts.h"
 #include "analysis/noreturn_calls.h"
+#include "analysis/return_table.h"
 #include "analysis/solve.h"
 
 #define MAX_NOPS	  256 /* bytes of an area */
@@ -289,6 +290,9 @@ static int analyse(struct analysis *a, const struct analysis_input *in)
 		code_mark(&a->code, in->called[i], CODE_CALLED);
 	for (size_t i = 0; i < in->pointed_count && !err; i++)
 		code_mark(&a->code, in->pointed[i], CODE_POINTED);
+	if (!err)
+		a->starts.pointers.count = return_table_remove(&a->code, a->starts.pointers.items,
+							       a->starts.pointers.count);
 	/* Where no instruction begins, the word is a number. */
 	for (size_t i = 0; i < a->starts.pointers.count && !err; i++)
 		code_mark_pointed(&a->code, a->starts.pointers.items[i]);
