@@ -233,12 +233,13 @@ $(patsubst %,$(B)/tests/test_%,branch_event branches extents load_error prefix d
 	unheard counter_spec copied_text code_windows walks_ahead new_mappings fork_server intake readings): \
 	$(B)/libstackd-daemon.a
 
-$(B)/tests/linked_code.so $(B)/tests/linked_parts.so $(B)/tests/linked_outside.so: \
+$(B)/tests/linked_code.so $(B)/tests/linked_parts.so $(B)/tests/linked_outside.so $(B)/tests/linked_runtime.so: \
 	$(B)/tests/%.so: tests/unit/%.S
 	@mkdir -p $(@D)
 	$(call say,AS,$@)$(CC) -shared -o $@ $<
 $(B)/tests/test_solve_linked: | $(B)/tests/linked_code.so
 $(B)/tests/test_solve_parts: | $(B)/tests/linked_parts.so
+$(B)/tests/test_solve_runtime: | $(B)/tests/linked_runtime.so
 $(B)/tests/test_outside: | $(B)/tests/linked_outside.so
 $(B)/tests/mpi_open.so: MPI =
 $(B)/tests/mpi_unproven.so: MPI = -DNO_DOUBLE

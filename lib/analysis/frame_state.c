@@ -5,7 +5,8 @@
 #include <string.h>
 
 #define RBX	     3
-#define CALLER_SAVED 0x0fc7u /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
+#define IN_BOTH	     (FRAME_BOTTOM | FRAME_SP_LOADED) /* flags that hold where both states have them */
+#define CALLER_SAVED 0x0fc7u			      /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
 
 static const uint8_t dwarf_numbers[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
 
@@ -38,6 +39,13 @@ void frame_state_reduce(struct frame_state *s)
 			s->reg[r] = (struct frame_value){0};
 	}
 	s->changed |= ((1u << STACKD_SAVED_COUNT) - 1) & ~1u;
+}
+
+void frame_state_land(struct frame_state *s)
+{
+	frame_state_reduce(s);
+	s->reg[INSN_RBP] = (struct frame_value){0};
+	s->changed |= 1u;
 }
 
 static struct frame_value moved(struct frame_value v, int64_t by)
@@ -228,6 +236,27 @@ static void note_read(struct frame_state *s)
 		s->changed |= FRAME_RBP_KEPT;
 }
 
+/* Whether an instruction loads the stack pointer from memory outside of the function's frame, as
+ * far as is known. */
+static bool loads_stack_pointer(const struct frame_state *s, const struct insn *i)
+{
+	return i->op == INSN_LOAD && i->src < INSN_NO_REG && i->src != INSN_RSP &&
+	       i->src != INSN_RBP && !s->reg[i->src].origin;
+}
+
+/* Notes where the stack pointer comes from, and whether what it can come from again is written
+ * outside of the frame. */
+static void note_stack_pointer(struct frame_state *s, const struct insn *i)
+{
+	if (i->op == INSN_STORE && i->src < INSN_NO_REG && s->reg[i->src].origin &&
+	    !s->reg[i->dst].origin)
+		s->changed |= FRAME_SP_SHARED;
+	else if (i->dst == INSN_RSP && i->src != INSN_RSP &&
+		 (i->op == INSN_LOAD || i->op == INSN_COPY))
+		s->changed = (s->changed & ~FRAME_SP_LOADED) |
+			     (loads_stack_pointer(s, i) ? FRAME_SP_LOADED : 0);
+}
+
 static bool is_tracked(const struct frame_state *s, const struct insn *i)
 {
 	return i->op == INSN_STORE && s->reg[i->dst].origin;
@@ -239,6 +268,7 @@ void frame_state_apply(struct frame_state *s, const struct insn *i)
 		note_read(s);
 	if (uses_callers(s, i))
 		s->changed |= FRAME_USED_CALLERS;
+	note_stack_pointer(s, i);
 	if (i->flow == INSN_CALL || i->flow == INSN_CALL_INDIRECT) {
 		apply_call(s, i->is_local);
 		return;
@@ -301,8 +331,8 @@ bool frame_state_join(struct frame_state *into, const struct frame_state *other)
 		if (!same(into->reg[r], other->reg[r]))
 			into->reg[r] = (struct frame_value){0};
 	}
-	into->changed = (into->changed | other->changed) &
-			~(FRAME_BOTTOM & ~(into->changed & other->changed));
+	into->changed =
+		(into->changed | other->changed) & ~(IN_BOTH & ~(into->changed & other->changed));
 	for (int k = 0; k < STACKD_SAVED_COUNT; k++) {
 		if (!same(into->saved[k], other->saved[k]))
 			into->saved[k] = (struct frame_value){0};
@@ -317,6 +347,29 @@ bool frame_state_join(struct frame_state *into, const struct frame_state *other)
 bool frame_state_is_at_return(const struct frame_state *s)
 {
 	return s->reg[INSN_RSP].origin == FRAME_CFA && s->reg[INSN_RSP].offset == -8;
+}
+
+uint32_t frame_state_saved_since(const struct frame_state *before, const struct frame_state *after)
+{
+	uint32_t saved = 0;
+
+	for (unsigned k = 0; k < STACKD_SAVED_COUNT; k++) {
+		if (after->saved[k].origin && !before->saved[k].origin)
+			saved |= 1u << k;
+	}
+	return saved;
+}
+
+bool frame_state_has_left(const struct frame_state *s)
+{
+	if (s->reg[INSN_RSP].origin || !(s->changed & FRAME_SP_LOADED) ||
+	    s->changed & FRAME_SP_SHARED)
+		return false;
+	for (unsigned r = 0; r < 16; r++) {
+		if (s->reg[r].origin)
+			return false;
+	}
+	return true;
 }
 
 /* The register of a set that has a known distance from the CFA. */

@@ -49,6 +49,13 @@ struct frame_state {
  * use for what their callers keep there, but parts of functions do. */
 #define FRAME_USED_CALLERS (1u << 10)
 
+/* The stack pointer was read from memory that is not the function's own stack. */
+#define FRAME_SP_LOADED (1u << 11)
+
+/* The address of something in the frame was written outside of it, so that the stack pointer can be
+ * loaded again from what was made of it. */
+#define FRAME_SP_SHARED (1u << 12)
+
 /* The state at a function's first instruction: CFA = rsp + 8. */
 void frame_state_init(struct frame_state *ret_state);
 
@@ -57,6 +64,9 @@ void frame_state_forget(struct frame_state *ret_state);
 
 /* Forgets what registers hold, but for rsp and rbp, from which frames are computed. */
 void frame_state_reduce(struct frame_state *s);
+
+/* Forgets what all registers but rsp hold: an exception leads here. */
+void frame_state_land(struct frame_state *s);
 
 /* Whether an instruction leaves the state as it is; false: it may not. */
 bool frame_state_ignores(const struct frame_state *s, const struct insn *i);
@@ -94,6 +104,20 @@ static inline bool frame_state_is_known(const struct frame_state *s)
 {
 	return s->reg[INSN_RSP].origin != FRAME_UNKNOWN;
 }
+
+/* Whether the stack pointer is that of another function's frame, and nothing tells that this one
+ * can be returned to. */
+bool frame_state_has_left(const struct frame_state *s);
+
+/* The registers that functions preserve, a bit for each of STACKD_SAVED_REGS, that do not hold what
+ * they held at the function's start. */
+static inline uint32_t frame_state_changed(const struct frame_state *s)
+{
+	return s->changed & ((1u << STACKD_SAVED_COUNT) - 1);
+}
+
+/* The registers that an instruction has saved, a bit for each of STACKD_SAVED_REGS. */
+uint32_t frame_state_saved_since(const struct frame_state *before, const struct frame_state *after);
 
 /* Whether code that a function jumps out of can be all of it: it has used no register that its
  * caller would have to give it, and all that functions preserve are as they were. */

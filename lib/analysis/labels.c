@@ -37,6 +37,20 @@ static uint64_t key_of(uint64_t group, enum kind kind, uint32_t what)
 	return group << 33 | (uint64_t)kind << 32 | what;
 }
 
+/* Whether there is room for one more label or jump, and takes it. An interpreter has some thousand
+ * labels in one function; hostile code could have that many in all of its functions. */
+static bool take_room(struct labels *l, const struct labels_group *g, enum kind kind)
+{
+	uint32_t cost = 1 + (kind == JUMP ? g->labels : g->jumps);
+
+	if ((g->labels + 1) * (g->jumps + 1) <= LABELS_FREE_PAIRS)
+		return true;
+	if (cost > l->room)
+		return false;
+	l->room -= cost;
+	return true;
+}
+
 /* Enters a label or a jump. Returns 1, 0: it was known, or there are too many; or -ENOMEM. */
 static int enter(struct labels *l, struct labels_group *g, enum kind kind, uint32_t what,
 		 const struct work *work)
@@ -44,8 +58,7 @@ static int enter(struct labels *l, struct labels_group *g, enum kind kind, uint3
 	uint32_t *first = kind == JUMP ? &g->first_jump : &g->first_label;
 	uint64_t key = key_of((uint64_t)(g - l->items.items), kind, what);
 
-	if (int_map_find(&l->known, key) != INT_MAP_NONE ||
-	    (g->labels + 1) * (g->jumps + 1) > LABELS_MAX_PAIRS)
+	if (int_map_find(&l->known, key) != INT_MAP_NONE || !take_room(l, g, kind))
 		return 0;
 	if (VEC_RESERVE(&l->entries, 1) || int_map_set(&l->known, key, 1))
 		return -ENOMEM;

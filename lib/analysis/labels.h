@@ -12,7 +12,9 @@
 #include "analysis/work.h"
 #include "base/int_map.h"
 
-#define LABELS_MAX_PAIRS 256 /* of addresses and jumps, for each function and register */
+#define LABELS_FREE_PAIRS                                                                          \
+	256 /* of addresses and jumps, for each function and register; more of them                \
+	     * are taken from `room` */
 
 #define LABELS_ANY 16 /* in place of a register: the addresses are in a table of the file */
 
@@ -28,8 +30,9 @@ struct labels_group {			  /* of a function and a register */
 	uint32_t labels, jumps;
 };
 
-struct labels {
-	struct work_list *strong, *late; /* borrowed: where what is found goes; the rest zeroed */
+struct labels {				 /* zeroed, but for the first three, is empty */
+	struct work_list *strong, *late; /* borrowed: where what is found goes */
+	uint32_t room;			 /* pairs that functions may have beyond the free ones */
 	struct int_map known;		 /* what was added */
 	struct int_map groups;
 	VEC(struct labels_group) items;

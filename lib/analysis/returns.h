@@ -17,6 +17,8 @@
 struct returns_function {
 	uint32_t first; /* number of its first link, plus 1; 0: none */
 	bool does;
+	uint8_t clobbers; /* registers of STACKD_SAVED_REGS that its caller does not get back, */
+	uint8_t pushes;	  /* unless they were pushed, which tells that it does */
 };
 
 /* What a function's return leads to. */
@@ -47,6 +49,27 @@ static inline bool returns_does(const struct returns *returns, uint32_t function
 
 /* A function returns. */
 int returns_set(struct returns *returns, uint32_t function);
+
+/* A function that returns does not give its caller back a set of registers, a bit for each of
+ * STACKD_SAVED_REGS. */
+static inline void returns_clobber(struct returns *returns, uint32_t function, uint32_t registers)
+{
+	returns->functions.items[function].clobbers |= (uint8_t)registers;
+}
+
+/* A function pushes registers, a bit for each of STACKD_SAVED_REGS, that it has not changed yet. */
+static inline void returns_push(struct returns *returns, uint32_t function, uint32_t registers)
+{
+	returns->functions.items[function].pushes |= (uint8_t)registers;
+}
+
+/* The registers that it does not give back. */
+static inline uint32_t returns_clobbered(const struct returns *returns, uint32_t function)
+{
+	const struct returns_function *f = &returns->functions.items[function];
+
+	return f->clobbers & ~(uint32_t)f->pushes;
+}
 
 /* A function returns if `other` does. */
 int returns_follow(struct returns *returns, uint32_t function, uint32_t other);

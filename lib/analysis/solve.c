@@ -52,6 +52,13 @@ int solve_begin_function(struct solver *s, uint32_t at)
 	return work_push(&s->strong, &w);
 }
 
+/* A path leaves its function where the stack is as at its start: what it has changed stays so. */
+static void note_clobbered(struct solver *s, const struct work *w)
+{
+	returns_clobber(&s->returns, solve_function_of(s, w->owner),
+			frame_state_changed(states_get(&s->states, w->state)));
+}
+
 /* --- jumps --------------------------------------------------------------------------------- */
 
 /* A jump out of the code: a tail call. It returns if the function does, of which nothing is known
@@ -61,8 +68,10 @@ static int leave_code(struct solver *s, const struct path *p, bool returns)
 	uint32_t callee;
 	int err = solve_find_callee(s, &p->insn, &callee);
 
-	if (solve_is_at_return(s, &p->w))
+	if (solve_is_at_return(s, &p->w)) {
 		confirm_unreturned(s, p->w.owner);
+		note_clobbered(s, &p->w);
+	}
 	if (err || !returns)
 		return err;
 	if (callee == CODE_NONE)
@@ -93,6 +102,8 @@ static int lose_path(struct solver *s, const struct path *p)
 	/* It has taken more off the stack than a function may: it was not entered by a call. */
 	if (frame_state_is_above_return(state))
 		solve_fail(s, p->w.owner, ANALYSIS_ABSTAINED_RETURN);
+	if (frame_state_is_at_return(state))
+		note_clobbered(s, &p->w);
 	if (frame_state_is_at_return(state) &&
 	    (!solve_is_guess(s, p->w.owner) ||
 	     (s->owners.items.items[p->w.owner].is_likely && frame_state_is_function(state))))
@@ -109,6 +120,8 @@ static int tail_call(struct solver *s, const struct path *p, uint32_t at)
 
 	if (solve_bring_labels(s, p, at))
 		return -ENOMEM;
+	if (solve_is_at_return(s, &p->w))
+		note_clobbered(s, &p->w);
 	if (!solve_is_at_return(s, &p->w))
 		solve_fail(s, owner, ANALYSIS_ABSTAINED_RETURN);
 	else if (!solve_is_guess(s, owner))
@@ -185,6 +198,8 @@ static int follow_indirect(struct solver *s, const struct path *p)
 
 	if (p->insn.idiom == INSN_SLOT)
 		return leave_code(s, p, !noreturn_has_slot(s->noreturn, p->insn.target));
+	if (frame_state_has_left(states_get(&s->states, p->w.state)))
+		return 0;
 	if (jump_hints_table(&p->hints, &p->insn, &table) && !table.is_inside) {
 		found = solve_follow_table(s, p, &table);
 		return found ? (found < 0 ? found : 0) : lose_path(s, p);
@@ -200,12 +215,18 @@ static int follow_indirect(struct solver *s, const struct path *p)
 
 /* --- flow ---------------------------------------------------------------------------------- */
 
+/* Leaves by a return. One that goes to an exception's handler is none. Where the stack pointer is
+ * lost, nothing tells that the path is wrong: what comes before that holds. */
 static int leave_function(struct solver *s, const struct work *w)
 {
-	if (solve_is_at_return(s, w))
+	if (frame_state_has_left(states_get(&s->states, w->state)))
+		return 0;
+	if (solve_is_at_return(s, w)) {
 		owners_confirm(&s->owners, w->owner);
-	else
+		note_clobbered(s, w);
+	} else if (frame_state_is_known(states_get(&s->states, w->state))) {
 		solve_fail(s, w->owner, ANALYSIS_ABSTAINED_RETURN);
+	}
 	return solve_set_returns(s, w->owner);
 }
 
@@ -284,9 +305,12 @@ static int leave_probe(struct solver *s, struct path *p)
 /* Applies the path's instruction to its state. */
 static int apply(struct solver *s, struct path *p)
 {
-	const struct frame_state *before = states_get(&s->states, p->w.state);
+	const struct frame_state *before;
 	struct frame_state after;
 
+	if (p->insn.op == INSN_PUSH && p->hints.has_any && solve_follow_handler(s, p))
+		return -ENOMEM;
+	before = states_get(&s->states, p->w.state);
 	jump_hints_apply(&p->hints, &p->insn);
 	if (p->insn.idiom == INSN_ADDRESS && note_label(s, p))
 		return -ENOMEM;
@@ -296,6 +320,11 @@ static int apply(struct solver *s, struct path *p)
 		return -ENOMEM;
 	after = *before;
 	frame_state_apply(&after, &p->insn);
+	if (p->insn.op == INSN_PUSH)
+		returns_push(&s->returns, solve_function_of(s, p->w.owner),
+			     frame_state_saved_since(before, &after));
+	if (p->links == p->w.at) /* what is loaded from there leads to the handler */
+		after.changed &= before->changed | ~FRAME_SP_SHARED;
 	p->w.state = states_number(&s->states, &after);
 	return p->w.state == STATES_NONE ? -ENOMEM : 0;
 }

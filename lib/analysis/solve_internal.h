@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The solver's state, which solve.c, solve_calls.c, solve_join.c, solve_order.c and solve_table.c
- * change, and solve_begin.c and solve_rule.c read. */
+/* The solver's state, which solve.c, solve_calls.c, solve_handler.c, solve_join.c, solve_order.c
+ * and solve_table.c change, and solve_begin.c and solve_rule.c read. */
 #ifndef ANALYSIS_SOLVE_INTERNAL_H
 #define ANALYSIS_SOLVE_INTERNAL_H
 
@@ -47,6 +47,8 @@ struct path {
 	struct work w;
 	struct jump_hints hints;
 	struct insn insn; /* at w.at, which has been applied to w.state */
+	uint32_t
+		links; /* the byte of the instruction that links a handler of exceptions; 0: none */
 	unsigned bound;	  /* the register that the instruction before has compared rsp with */
 	bool is_straight; /* it began where functions do, and has come to no branch */
 };
@@ -135,6 +137,10 @@ int solve_resume_unclaimed(struct solver *s);
 /* What was called and not seen to return is a function if what calls it is one. To be called when
  * all flow is known. Returns 0 or -ENOMEM. */
 int solve_lean_on_callers(struct solver *s);
+
+/* Goes on in a handler of exceptions, if a path's instruction, which is not applied yet, pushes its
+ * address. Returns 0 or -ENOMEM. */
+int solve_follow_handler(struct solver *s, struct path *p);
 
 /* Pushes a path's work at another byte, with its hints. Returns 0 or -ENOMEM. */
 int solve_push_path(struct solver *s, struct work_list *list, const struct path *p, uint32_t at,

@@ -2,6 +2,8 @@
 /* Makes and frees the solver, and reads the rules off its states; see solve.h. */
 #include "analysis/solve_internal.h"
 
+#define LABEL_BYTES 4 /* of code, for each of the labels that a function has beyond a few */
+
 /* STACKD_KEPT of registers that are kept: one, or r10 and r11. */
 static unsigned kept_number(uint32_t kept)
 {
@@ -10,6 +12,19 @@ static unsigned kept_number(uint32_t kept)
 	if (!kept || kept & (kept - 1))
 		return 0;
 	return frame_state_dwarf_number((unsigned)__builtin_ctz(kept)) + 1;
+}
+
+/* Code of conventions of its own (OCaml's) gets arguments in registers that C's functions preserve,
+ * writes them to its frame, and never gives them back: its callers have no use for them, and each
+ * such slot would be a row. rbp, by which frames are found, stays. */
+static void drop_slots(struct stackd_rule *rule, unsigned clobbered)
+{
+	for (unsigned k = 1; k < STACKD_SAVED_COUNT; k++) {
+		if (!(clobbered >> k & 1))
+			continue;
+		rule->saved[k] = 0;
+		rule->saved_via_reg &= (uint8_t) ~(1u << k);
+	}
 }
 
 int solve_rule(const struct solver *s, uint32_t at, struct stackd_rule *ret_rule,
@@ -33,6 +48,7 @@ int solve_rule(const struct solver *s, uint32_t at, struct stackd_rule *ret_rule
 	state = states_get(&s->states, item.state);
 	if (!frame_state_rule(state, ret_rule, ret_why))
 		return 2;
+	drop_slots(ret_rule, returns_clobbered(&s->returns, owner->function));
 	ret_rule->saved_reg |= (uint8_t)(kept_number(keeps_at(s->keeps, at)) << 4);
 	/* Only callers that it returns to are known not to need rbp. */
 	if (ret_rule->cfa == STACKD_CFA_END || !frame_state_lost_rbp(state) ||
@@ -83,6 +99,7 @@ int solve_new(struct code *code, struct noreturn *noreturn, struct keeps *keeps,
 	s->first_guess = UINT32_MAX;
 	s->labels.strong = &s->strong;
 	s->labels.late = &s->late;
+	s->labels.room = code->size / LABEL_BYTES;
 	if (flow_map_init(&s->flow, code->marks, CODE_SWEPT, code->size) ||
 	    states_init(&s->states)) {
 		solve_free(s);
