@@ -4,9 +4,11 @@
 paths.py [--keep DIR] [--seconds N] [NAME...]
 
 Each program is recorded from its start to its end, at 997 Hz, with --judge, and takes some seconds. A
-line has its samples, the share of complete paths, wrong steps (of the checks of weak rules, and of
-the judge's second walk), and the reasons why the others end, largest first. A name that ends with a
-* stands for all that begin so. What the machine lacks is left out, by name."""
+line has its samples, the share of complete paths, wrong ones by the judge (a frame differs from the
+second walk's, or a step is contradicted), how many it has found right, how many are right and end
+before the second walk's, with a mark (less), the steps that a check has refuted, before which paths
+end with a mark (refuted), and the reasons why paths are not complete, largest first. A name that
+ends with a * stands for all that begin so. What the machine lacks is left out, by name."""
 
 import argparse
 import fnmatch
@@ -28,7 +30,7 @@ Program = no_cfi.Program
 STACKD = os.environ.get("STACKD", no_cfi.STACKD)
 STACKCTL = os.environ.get("STACKCTL", no_cfi.STACKCTL)
 TARGET = 0.999
-TOTAL = "%-16s %7d samples, %.3f %% complete; %d steps wrong; %d of %d programs below %.1f %%"
+TOTAL = "%-16s %7d samples, %.3f %% complete; %d wrong; %d of %d programs below %.1f %%"
 
 FIB = {
     "scheme": "(define (fib n) (if (< n 2) 1 (+ (fib (- n 1)) (fib (- n 2)))))\n",
@@ -204,7 +206,10 @@ PROGRAMS = [
     one("octave", "octave-cli", ["octave-cli", "--no-init-file", "--eval", OCTAVE]),
     scaled("perl hash", "perl", ["perl", "-e"], PERL, 4),
     scaled("ruby", "ruby", ["ruby", "-e"], RUBY, 4),
+    scaled("ruby --yjit", "ruby", ["ruby", "--yjit", "-e"], RUBY, 4),
     scaled("php", "php", ["php", "-r"], PHP, 4),
+    scaled("php jit", "php", ["php", "-d", "opcache.enable_cli=1", "-d", "opcache.jit_buffer_size=64M", "-d",
+                              "opcache.jit=tracing", "-r"], PHP, 4),
     scaled("lua", "lua5.4", ["lua5.4", "-e"], LUA, 4),
     scaled("luajit", "luajit", ["luajit", "-e"], LUA, 4),
     one("tcl", "tclsh", ["tclsh", "t.tcl"], prepare("t.tcl", TCL % 6)),
@@ -298,13 +303,15 @@ def measure(program, options):
             options.failed += 1
             return None
     samples, partial = stats["samples"], samples_not_complete(stats)
-    wrong = stats["steps"]["wrong"] + stats["counters"]["judged_wrong"]
+    counters = stats["counters"]
+    wrong = counters["judged_wrong"] + counters["judged_made_wrong"]
     reasons = sorted(((count, name) for name, count in stats["end_reasons"].items()
                       if count and name not in ("entry", "no_user")), reverse=True)
     complete = 1 - partial / max(samples, 1)
-    print("%-18s %7d %8.3f %% %6d %8d  %s%s"
-          % (program.name, samples, 100 * complete, wrong, stats["counters"]["judged_right"],
-             ", ".join("%s %d" % (name, count) for count, name in reasons),
+    print("%-18s %7d %8.3f %% %6d %8d %6d %8d  %s%s"
+          % (program.name, samples, 100 * complete, wrong,
+             counters["judged_right"] + counters["judged_made_right"], counters["judged_less"],
+             stats["steps"]["wrong"], ", ".join("%s %d" % (name, count) for count, name in reasons),
              "" if complete >= TARGET else "   BELOW"), flush=True)
     return samples, partial, wrong
 
@@ -321,7 +328,8 @@ def main():
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     options.failed = 0
-    print("%-18s %7s %10s %6s %8s  %s" % ("program", "samples", "complete", "wrong", "judged", "others end"))
+    print("%-18s %7s %10s %6s %8s %6s %8s  %s" % ("program", "samples", "complete", "wrong", "right", "less",
+                                                  "refuted", "others end"))
     rows = [measure(p, options) for p in PROGRAMS
             if not options.names or any(fnmatch.fnmatch(p.name, n) for n in options.names)]
     rows = [row for row in rows if row]

@@ -162,6 +162,7 @@ static void add_recorder(const struct recorder_counts *c, struct batch *b)
 	add(b, "judged_right", c->judged_right);
 	add(b, "judged_wrong", c->judged_wrong);
 	add(b, "judged_cut", c->judged_cut);
+	add(b, "judged_less", c->judged_less);
 	add(b, "judged_made_right", c->judged_made_right);
 	add(b, "judged_made_wrong", c->judged_made_wrong);
 	add(b, "judged_made_nearest", c->judged_made_nearest);

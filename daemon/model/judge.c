@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/capture/record.h"
+#include "stack/end_reason.h"
 
 struct judge {
 	const struct object_table *objects;
@@ -69,13 +70,14 @@ static void show_path(const struct judge *judge, const char *title, const uint32
 	fputc('\n', stderr);
 }
 
-static void show_wrong(const struct judge *judge, const struct stackd_header *record,
-		       const struct path *path)
+static void show(const struct judge *judge, const char *verdict, const struct stackd_header *record,
+		 const struct path *path, enum stackd_end_reason reason)
 {
 	if (!getenv("STACKD_DEBUG"))
 		return;
-	fprintf(stderr, "judge: pid %u tid %u flags %x\n", record_pid(record), record->tid,
-		record->flags);
+	fprintf(stderr, "judge: %s: pid %u tid %u flags %x, %s and %s\n", verdict,
+		record_pid(record), record->tid, record->flags, end_reason_name(judge->reason),
+		end_reason_name(reason));
 	show_path(judge, "  kernel:", judge->path, judge->count);
 	show_path(judge, "  daemon:", path->locations + path->cut, path->count - path->cut);
 }
@@ -99,7 +101,7 @@ void judge_hold(struct judge *judge, const struct stackd_header *record, const s
 		enum stackd_end_reason reason)
 {
 	const uint32_t *own;
-	bool is_end_of_own, has_own_end;
+	bool is_end_of_own, has_own_end, is_whole;
 	size_t count;
 
 	if (!judge || judge->tid != record->tid || judge->time_ns != record->time_ns)
@@ -108,14 +110,19 @@ void judge_hold(struct judge *judge, const struct stackd_header *record, const s
 	count = path->count - path->cut;
 	is_end_of_own = ends_with(own, count, judge->path, judge->count);
 	has_own_end = ends_with(judge->path, judge->count, own, count);
-	if (is_end_of_own && has_own_end && !judge->is_cut) {
+	is_whole = end_reason_quality(judge->reason) == END_COMPLETE;
+	if (is_end_of_own && has_own_end && !judge->is_cut &&
+	    is_whole == (end_reason_quality(reason) == END_COMPLETE)) {
 		judge->counts.right++;
 	} else if ((is_end_of_own && (judge->is_cut || is_read_later(judge, count))) ||
 		   (has_own_end && reason != STACKD_END_ENTRY)) {
 		judge->counts.cut++;
+	} else if (is_end_of_own && !is_whole) {
+		judge->counts.less++;
+		show(judge, "less", record, path, reason);
 	} else {
 		judge->counts.wrong++;
-		show_wrong(judge, record, path);
+		show(judge, "wrong", record, path, reason);
 	}
 }
 

@@ -28,13 +28,16 @@ void judge_expect(struct judge *judge, const struct stackd_header *record, const
  * been checked, too. If its walk could not finish (the copy is of one stack, and a signal handler
  * runs on another), the frames that it found must be the leaf end of the kernel half's; and the
  * other way round if that one ended at memory that could not be read, or was cut at a step that
- * does not hold: what the recording has of it. */
+ * does not hold: what the recording has of it. If the kernel half's walk did not finish for another
+ * reason, with which the recording marks the path, its frames must be the leaf end of the daemon's:
+ * such paths are counted apart. */
 void judge_hold(struct judge *judge, const struct stackd_header *record, const struct path *path,
 		enum stackd_end_reason reason);
 
 struct judge_counts {
 	uint64_t right, wrong;
-	uint64_t cut; /* right as far as the judge could see */
+	uint64_t cut;  /* right as far as the judge could see */
+	uint64_t less; /* right, and marked as incomplete where the daemon's walk went on */
 };
 
 /* Returns the counts so far. */

@@ -456,6 +456,7 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.judged_right = judged.right,
 		.judged_wrong = judged.wrong,
 		.judged_cut = judged.cut,
+		.judged_less = judged.less,
 		.judged_made_right = made.right,
 		.judged_made_wrong = made.wrong,
 		.judged_made_nearest = made.nearest,

@@ -181,7 +181,7 @@ struct recorder_counts {
 	uint64_t collisions;		  /* tags that two paths share */
 	uint64_t out_of_sequence;	  /* walks built on one that did not arrive */
 	uint64_t judged_right, judged_wrong;
-	uint64_t judged_cut; /* right as far as the copy went */
+	uint64_t judged_cut, judged_less; /* right, and shorter: judge.h */
 	uint64_t judged_made_right, judged_made_wrong, judged_made_nearest,
 		judged_made_unproven; /* judge_made.h */
 	uint64_t tag_processes;	      /* processes that kept tags */

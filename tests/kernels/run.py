@@ -296,11 +296,11 @@ def check_workload(sent, recording, workload, at_least=AT_LEAST, outside_percent
 
 
 def check_judged(sent, name, counters):
-    """No walk was wrong. The first ones that were are in the log, root first."""
+    """No walk was wrong, or too short. The first ones that were are in the log, root first."""
     wrong = re.findall(r"^judge: .*\n.*\n.*", sent.log(name), re.M)
-    check(counters["judged_wrong"] == 0, "%d walks are wrong, %d right: %s"
-          % (counters["judged_wrong"], counters["judged_right"],
-             " ".join(" ".join(wrong[:1]).split())),
+    count = counters["judged_wrong"] + counters["judged_less"]
+    check(count == 0, "%d walks are wrong, %d right: %s"
+          % (count, counters["judged_right"], " ".join(" ".join(wrong[:1]).split())),
           *wrong[:20])
 
 

@@ -410,6 +410,11 @@ def check_chains(samples, expectation, at_least=40):
           % (verdicts["outside"], verdicts["kernel"], bound))
 
 
+def differing(counters):
+    """How many walks of the kernel half are other than the daemon's (--judge), or end before."""
+    return counters["judged_wrong"] + counters["judged_less"]
+
+
 def check_judged(stats, least, proven=0):
     """At least `least` steps out of code made at run time were judged (--judge), none is wrong, and `proven` of
     them are proven. A step is proven only where no stale word on the stack looks like a return address."""

@@ -10,7 +10,7 @@ import os
 
 from chains import Expectation
 from harness import (SIGINT, SIGKILL, SIGSTOP, WORKLOADS as FOLDER, Daemon, Recording, Skip,
-                     check, check_chains, live, scratch, workload)
+                     check, check_chains, differing, live, scratch, workload)
 
 STEPS = 6000
 
@@ -80,7 +80,7 @@ def judge(recording, expectation):
     stats = recording.stats()
     counters = stats["counters"]
     print(stats)
-    check(counters["judged_wrong"] == 0, "%(judged_wrong)d walks differ from the daemon's" % counters)
+    check(differing(counters) == 0, "%d walks differ from the daemon's" % differing(counters))
     # Steps, unlike a clock, are as many in a library's switch of stacks as there are
     # instructions in it: their number means nothing.
     if not expectation.torn_percent:
@@ -145,7 +145,7 @@ def whole_life(name, steps, *command):
             stats = Recording(folder + "/s.db").stats()
             print(stats)
             check(stats["samples"] + stats["lost"] > steps / 2, "hardly any samples")
-            check(stats["counters"]["judged_wrong"] == 0, "walks differ from the daemon's")
+            check(differing(stats["counters"]) == 0, "walks differ from the daemon's")
             check(stats["quality"]["partial"] == 0, "not every stack is complete",
                   stats["end_reasons"])
     live(test, name="steps-" + name, long=True)

@@ -86,8 +86,51 @@ static void memory_is_there_for_the_daemon_alone(void **state)
 	judge_paths(0, STACKD_END_UNREADABLE, 1, STACKD_END_UNREADABLE);
 	assert_counts(0, 2, 0);
 	judge_paths(1, STACKD_END_ENTRY, 9, STACKD_END_ENTRY);
+	assert_counts(0, 2, 1);
+}
+
+static void assert_less(uint64_t less)
+{
+	assert_int_equal(judge_counts(judge).less, less);
+}
+
+/* A path that the recording marks as incomplete says nothing of the frames that it lacks. */
+static void kernel_half_does_not_finish(void **state)
+{
+	(void)state;
+	judge_paths(1, STACKD_END_STACK_SWITCH, 9, STACKD_END_RUNTIME_CODE);
 	judge_paths(1, STACKD_END_BAD_RETURN, 9, STACKD_END_ENTRY);
-	assert_counts(0, 2, 2);
+	assert_counts(0, 0, 0);
+	assert_less(2);
+	judge_paths(1, STACKD_END_ENTRY, 9, STACKD_END_RUNTIME_CODE);
+	judge_paths(0, STACKD_END_NO_USER, 9, STACKD_END_RUNTIME_CODE);
+	assert_counts(0, 0, 2);
+	assert_less(2);
+}
+
+/* The same frames are not the same path if only one walk has found the end. */
+static void ends_differ(void **state)
+{
+	(void)state;
+	judge_paths(9, STACKD_END_ENTRY, 9, STACKD_END_STACK_SWITCH);
+	assert_counts(0, 1, 0);
+	judge_paths(9, STACKD_END_STACK_SWITCH, 9, STACKD_END_ENTRY);
+	assert_counts(0, 1, 0);
+	assert_less(1);
+}
+
+/* Frames that differ are wrong, however the path is marked. */
+static void marked_frames_differ(void **state)
+{
+	struct stackd_header record = {.tid = 7, .time_ns = 3};
+	struct path *path = leaf_end(4);
+
+	(void)state;
+	path->locations[2] = 77;
+	judge_expect(judge, &record, path, STACKD_END_STACK_SWITCH);
+	judge_hold(judge, &record, leaf_end(9), STACKD_END_RUNTIME_CODE);
+	assert_counts(0, 0, 1);
+	assert_less(0);
 }
 
 static void other_frames(void **state)
@@ -140,7 +183,8 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		T(same_paths),	 T(judge_does_not_finish), T(memory_is_there_for_the_daemon_alone),
-		T(other_frames), T(steps_do_not_hold),
+		T(other_frames), T(steps_do_not_hold),	   T(kernel_half_does_not_finish),
+		T(ends_differ),	 T(marked_frames_differ),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
