@@ -198,6 +198,15 @@ static __always_inline bool is_entry(const struct scratch *s, const struct stack
 	       (rule->cfa == STACKD_CFA_NONE && s->walk.r[STACKD_REG_RSP] + 8 == s->stack_end);
 }
 
+/* How a walk ends at its last frame. The byte before code whose address is put on stacks says that
+ * the stack ends there (lib/unwind/stack_start.h); it can be a ret of the code before, which has a
+ * caller. */
+static __always_inline int end_at_entry(const struct scratch *s)
+{
+	return RARELY(s->walk.is_exact) && at_return(s->walk.pc) ? STACKD_END_BAD_RECIPE
+								 : STACKD_END_ENTRY;
+}
+
 /* Whether a return address of 0 is where the stack ends: at the stack's end, or behind a frame that
  * has called another. A program builds such frames for its coroutines, on stacks that have other
  * stacks behind them. The code of the leaf, or of what a signal has interrupted, may just be
@@ -257,7 +266,7 @@ static long walk_frame(__u32 turn, struct scratch **at)
 	touch_mapping(s);
 	s->n_new = index + 1;
 	if (is_entry(s, rule)) {
-		s->end = STACKD_END_ENTRY;
+		s->end = end_at_entry(s);
 		return 1;
 	}
 	if (!index && s->is_at_entry)

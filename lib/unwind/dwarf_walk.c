@@ -388,11 +388,15 @@ static int make_rule(struct dwarf_walk *walk, const struct object *object, uint6
 	return 0;
 }
 
-/* NULL: for lack of memory. */
+#define KEY_OF_RETURN (UINT64_C(1) << 63)
+
+/* NULL: for lack of memory. The byte before an address that was put on a stack (stack_start.h) may
+ * be an instruction, ret: then the rules of the two differ. */
 static const struct walk_rule *get_rule(struct dwarf_walk *walk, const struct object *object,
 					uint64_t offset, bool is_return)
 {
-	const struct walk_rule *found = rule_cache_find(&walk->cache, object->number, offset);
+	const uint64_t key = is_return ? offset | KEY_OF_RETURN : offset;
+	const struct walk_rule *found = rule_cache_find(&walk->cache, object->number, key);
 	struct walk_rule rule;
 
 	if (found) {
@@ -406,7 +410,7 @@ static const struct walk_rule *get_rule(struct dwarf_walk *walk, const struct ob
 		walk->provisional = rule;
 		return &walk->provisional;
 	}
-	return rule_cache_insert(&walk->cache, object->number, offset, &rule);
+	return rule_cache_insert(&walk->cache, object->number, key, &rule);
 }
 
 bool dwarf_walk_is_entry(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
