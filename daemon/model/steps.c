@@ -45,7 +45,8 @@ struct steps {
 	uint64_t counts[LBR_STEP_COUNT], postponed;
 	uint64_t (*clock)(void);
 	int64_t credit_ns;
-	bool checks_all;		/* also the steps of unwind information */
+	bool checks_all;  /* also the steps of unwind information */
+	bool checks_kept; /* also those of frames that were kept from the path before */
 	struct asked asked[MOST_ASKED]; /* of the path at hand */
 	size_t n_asked;
 };
@@ -101,6 +102,11 @@ void steps_begin_anew(struct steps *s)
 {
 	int_map_fini(&s->pairs);
 	int_map_fini(&s->doubted);
+}
+
+void steps_check_kept(struct steps *s)
+{
+	s->checks_kept = true;
 }
 
 void steps_tick(struct steps *s)
@@ -391,13 +397,14 @@ static int take_step(struct steps *s, const struct step *step, struct path *path
 
 /* --- paths ----------------------------------------------------------------------------------- */
 
-/* Whether the caller of a frame was found by a weak rule. A frame that was interrupted made no
- * call. */
+/* Whether the caller of a frame was found by a weak rule, or is doubted. A frame that was
+ * interrupted made no call. */
 static bool is_to_be_checked(const struct steps *s, const struct step *step)
 {
 	uint8_t provenance = location_at(s->locations, step->callee)->provenance;
 
 	return (step->may_be_bare || provenance_is_weak(provenance) ||
+		location_at(s->locations, step->caller)->put == LOCATION_DOUBTED ||
 		(s->checks_all && provenance == PROVENANCE_CFI)) &&
 	       location_at(s->locations, step->caller)->is_return;
 }
@@ -415,16 +422,30 @@ static bool may_be_bare(const struct steps *s, uint32_t callee, bool is_kernels)
 	return l->provenance == PROVENANCE_FRAME_POINTER;
 }
 
+/* Ends a path before a frame at a return address that no call has made: that is nobody's frame.
+ * Whether it is one. */
+static bool cut_at_put(const struct steps *s, struct path *path, size_t at)
+{
+	if (location_at(s->locations, path->locations[at])->put != LOCATION_PUT)
+		return false;
+	path->is_weak = true;
+	path->cut = at + 1;
+	path->cut_reason = STACKD_END_BAD_RETURN;
+	return true;
+}
+
 /* The frames that the thread's last path had were checked with it, but where the wrong step was is
  * not kept: paths with weak rules are looked through again. */
 int steps_check(struct steps *s, struct path *path, bool is_complete, bool is_kernels)
 {
-	size_t first = path->is_weak || !path->kept ? 1 : path->kept;
+	size_t first = path->is_weak || s->checks_kept || !path->kept ? 1 : path->kept;
 	int err;
 
 	path->cut = 0;
 	s->n_asked = 0;
 	s->credit_ns += s->credit_ns < STEPS_SAVED_NS ? STEPS_EARNED_NS : 0;
+	if (first == 1 && path->count)
+		cut_at_put(s, path, 0);
 	for (size_t i = first; i < path->count; i++) {
 		const struct step step = {
 			.at = i,
@@ -435,7 +456,7 @@ int steps_check(struct steps *s, struct path *path, bool is_complete, bool is_ke
 			.is_kernels = is_kernels,
 		};
 
-		if (!is_to_be_checked(s, &step))
+		if (cut_at_put(s, path, i) || !is_to_be_checked(s, &step))
 			continue;
 		path->is_weak = true;
 		err = take_step(s, &step, path);

@@ -5,7 +5,8 @@
  * its verdict kept, so that a path costs one look-up for each such step. A worker is asked about
  * all new pairs of a path at a time.
  *
- * A path ends before its first wrong step, counted from the leaf. A step by frame pointer out of
+ * A path ends before a return address that no call has made (unwind/put_return.h), whatever the
+ * rule, and before its first wrong step, counted from the leaf. A step by frame pointer out of
  * code that a process has made skips callers where that code does not keep one, and what it comes
  * to looks like any caller. So that code is read first. If it cannot be read, as when the process
  * has ended, the step is taken unchecked, unless other code of the process keeps no frame pointers:
@@ -42,6 +43,10 @@ void steps_begin_anew(struct steps *steps);
 
 /* To be called with runtime_code_tick(). */
 void steps_tick(struct steps *steps);
+
+/* From now on, frames that a path keeps from the one before are checked again: of one of them more
+ * is known. */
+void steps_check_kept(struct steps *steps);
 
 /* Makes it check steps in code that no file has by `code`, which is borrowed. */
 void steps_use_code(struct steps *steps, struct runtime_code *code);

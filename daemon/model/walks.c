@@ -13,6 +13,7 @@
 #include "daemon/model/data_code.h"
 #include "daemon/model/made_code.h"
 #include "daemon/model/pauses.h"
+#include "daemon/model/put_returns.h"
 #include "daemon/model/steps.h"
 #include "daemon/tables/path_tables.h"
 #include "daemon/worker/ask_walks.h"
@@ -33,6 +34,7 @@ struct walks {
 	struct runtime_code *code;
 	struct steps *steps;
 	struct copied_text *copied;
+	struct put_returns put;
 	struct pauses reloads;	      /* of processes' mappings */
 	struct branches *branches;    /* NULL: there are no branch records */
 	struct stackd_tag_record tag; /* read along with the walk that comes next */
@@ -50,6 +52,9 @@ int walks_new(const struct walks_options *options, struct walks **ret_walks)
 	if (!w)
 		return -ENOMEM;
 	w->with = *options;
+	w->put = (struct put_returns){.locator = options->locator,
+				      .objects = options->objects,
+				      .locations = options->locations};
 	err = dwarf_walk_new(&w->walk);
 	if (!err)
 		err = steps_new(options->objects, options->locations, NULL, &w->steps);
@@ -84,6 +89,7 @@ void walks_free(struct walks *w)
 	steps_free(w->steps);
 	runtime_code_free(w->code);
 	copied_text_free(w->copied);
+	put_returns_fini(&w->put);
 	pauses_fini(&w->reloads);
 	free(w);
 }
@@ -101,7 +107,7 @@ static int find_rule(void *tables, const struct object *object, uint64_t offset,
 
 void walks_use_tables(struct walks *w, struct tables *tables)
 {
-	w->tables = tables;
+	w->tables = w->put.tables = tables;
 	dwarf_walk_use_rules(w->walk, find_rule, tables);
 	if (w->worker)
 		ask_walks_use_rules(w->worker, find_rule, tables);
@@ -155,6 +161,7 @@ void walks_forget(struct walks *w, pid_t tid)
 void walks_begin_anew(struct walks *w)
 {
 	steps_begin_anew(w->steps);
+	put_returns_begin_anew(&w->put);
 }
 
 void walks_trim(struct walks *w)
@@ -163,6 +170,8 @@ void walks_trim(struct walks *w)
 	runtime_code_tick(w->code);
 	ask_walks_tick(w->worker);
 	steps_tick(w->steps);
+	if (put_returns_look_again(&w->put))
+		steps_check_kept(w->steps);
 }
 
 void walks_get_stats(const struct walks *w, struct dwarf_walk_stats *ret_stats)
@@ -430,6 +439,7 @@ static int frames_of_stack(struct walks *w, const struct stackd_stack_record *re
 			   struct path *path, struct walks_end *ret_end)
 {
 	const uint64_t end = stack_end(record);
+	const uint32_t known = location_count(w->with.locations);
 	size_t count;
 	int err = walk_in_text(w, record, &count, ret_end);
 
@@ -446,6 +456,7 @@ static int frames_of_stack(struct walks *w, const struct stackd_stack_record *re
 		path->heights[i] = frame->slot && height <= UINT32_MAX ? (uint32_t)height : 0;
 		path->count += !err;
 	}
+	put_returns_note(&w->put, (pid_t)record->pid, known);
 	return err;
 }
 
@@ -680,6 +691,7 @@ static int add_walked(struct walks *w, const struct stackd_header *header,
 	if (err)
 		return err;
 	note_provenances(w, known);
+	put_returns_note(&w->put, (pid_t)record_pid(header), known);
 	path->count += n;
 	return n == LOCATIONS_AT_ONCE;
 }

@@ -326,6 +326,7 @@ static const int daemon_calls[] = {
 	SCMP_SYS(pwrite64),
 	SCMP_SYS(writev),
 	SCMP_SYS(preadv),
+	SCMP_SYS(preadv2),
 	SCMP_SYS(pwritev),
 	SCMP_SYS(stat),
 	SCMP_SYS(lstat),

@@ -165,6 +165,9 @@ int64_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buf, s
 /* Copies exactly `len` bytes at a file offset; false: the file ends before, or cannot be read. */
 bool elf_file_read_whole(const struct elf_file *file, uint64_t offset, void *buf, size_t len);
 
+/* The same of bytes that are in memory; false as well where that cannot be told without waiting. */
+bool elf_file_read_now(const struct elf_file *file, uint64_t offset, void *buf, size_t len);
+
 /* libelf's handle, for lib/sym; borrowed, not thread-safe. */
 Elf *elf_file_libelf(const struct elf_file *file);
 

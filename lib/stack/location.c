@@ -149,6 +149,11 @@ void location_set_provenance(struct location_table *table, uint32_t number, uint
 	table->locations[number].provenance = provenance;
 }
 
+void location_set_put(struct location_table *table, uint32_t number, enum location_put put)
+{
+	table->locations[number].put = (uint8_t)put;
+}
+
 const struct location *location_at(const struct location_table *table, uint32_t number)
 {
 	return &table->locations[number];

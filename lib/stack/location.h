@@ -20,12 +20,20 @@
 
 #include "base/hash.h"
 
+/* Whether a call has made a return address. */
+enum location_put {
+	LOCATION_CALLED,  /* it has, or nothing is known */
+	LOCATION_DOUBTED, /* another function begins there, right behind a call */
+	LOCATION_PUT,	  /* it has not: the program has put the address there */
+};
+
 struct location {
 	uint64_t file_id;
 	uint64_t offset;
 	uint32_t object; /* the recording's number of the object; not part of the identity */
 	bool is_return;
-	uint8_t provenance; /* enum provenance, of the rule there; not part of the identity */
+	uint8_t put;	    /* enum location_put; not part of the identity */
+	uint8_t provenance; /* enum provenance, of the rule there; so */
 };
 
 /* The well-mixed 64-bit id that enters the hash chain. Part of the recording format. */
@@ -59,6 +67,9 @@ uint32_t location_count(const struct location_table *table);
 
 /* Sets the provenance of a location, which is known after it was entered. */
 void location_set_provenance(struct location_table *table, uint32_t number, uint8_t provenance);
+
+/* Sets whether a call has made a return address, so. */
+void location_set_put(struct location_table *table, uint32_t number, enum location_put put);
 
 /* Lives until the next location_intern(). `number` must be below location_count(). */
 const struct location *location_at(const struct location_table *table, uint32_t number);

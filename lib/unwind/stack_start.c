@@ -29,14 +29,23 @@
 #define LEAST_GAP     24 /* bytes: more than padding, and no less than such code takes */
 #define ROOM	      (LEA_BYTES + MOST_BETWEEN + MOST_CODE)
 
+bool stack_start_leaves(const uint8_t *code, size_t len)
+{
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa}, mov[] = {0x48, 0x89, 0xdc};
+	size_t at = len >= sizeof(endbr64) && !memcmp(code, endbr64, sizeof(endbr64))
+			    ? sizeof(endbr64)
+			    : 0;
+
+	return len - at >= sizeof(mov) && !memcmp(code + at, mov, sizeof(mov));
+}
+
 bool stack_start_is_function(const struct elf_file *elf, uint32_t start, uint32_t end)
 {
-	static const uint8_t leaves_stack[] = {0x48, 0x89, 0xdc};
-	uint8_t code[sizeof(leaves_stack)];
+	uint8_t code[8];
+	int64_t len =
+		end - start <= MOST_FUNCTION ? elf_file_read(elf, start, code, sizeof(code)) : 0;
 
-	return end - start <= MOST_FUNCTION &&
-	       elf_file_read_whole(elf, start, code, sizeof(code)) &&
-	       !memcmp(code, leaves_stack, sizeof(code));
+	return len > 0 && stack_start_leaves(code, (size_t)len);
 }
 
 /* Whether the code goes straight on to a call that is followed by hlt, which no program executes.

@@ -160,6 +160,38 @@ def test_much_code():
         check(steps["wrong"] == 0, "steps are judged wrong", steps)
 
 
+def check_put_returns(samples, expectation):
+    """Complete paths are right; those that begin where the program has put an address on a stack end
+    there, and say why, unless the code at the address says that a stack begins there."""
+    whole, cut = [], []
+    for sample in samples:
+        frames = user_frames(sample)
+        if frames and not is_at_end(sample):
+            marked = str(frames[0].symbol).startswith("[incomplete")
+            (cut if marked else whole).append((sample, frames[1:] if marked else frames))
+    print(len(whole), "whole", len(cut), "cut")
+    check_chains([sample for sample, _ in whole], expectation)
+    odd = [chains.text_of(sample.frames) for sample, frames in cut
+           if expectation.judge(frames) != "right" or frames[0].symbol != "steady_put" or
+           sample.frames[0].symbol not in ("[incomplete: bad_return]", "[incomplete: wrong_caller]")]
+    check(not odd, "%d marked paths are wrong" % len(odd), *odd[:5])
+    check(len(cut) > 40, "hardly any path is cut", len(cut))
+    check(all(any(frames[-1].symbol == leaf for _, frames in whole)
+              for leaf in ("main_leaf", "finish_leaf")), "coroutines without samples")
+
+
+@live
+def test_put_returns():
+    expectation = Expectation.of_source("put_returns")
+    with scratch() as folder:
+        recording, result = record(folder + "/s.db", *RING, "-F", 2 * FREQUENCY, "--judge", "--",
+                                   WORKLOADS + "/put_returns", SECONDS / 2)
+        stats = recording.stats()
+        print(result.err, stats["end_reasons"])
+        check_put_returns(recording.samples(), expectation)
+        check(stats["counters"]["judged_wrong"] == 0, "walks are wrong", stats)
+
+
 @live
 def test_stripped():
     """Without symbols, frames are the same, and show object and offset."""

@@ -25,6 +25,8 @@ __asm__(".text\n"
 	"calls: .cfi_startproc\nsub $8, %rsp\n.cfi_adjust_cfa_offset 8\ncall does_not\n"
 	".cfi_endproc\n"
 	"behind_call: .cfi_startproc\nmov %rbx, %rsp\nmov (%rsp), %rdi\nhlt\n.cfi_endproc\n"
+	".balign 16, 0x90\n.fill 16, 1, 0x90\n"
+	"with_endbr64: .cfi_startproc\nendbr64\nmov %rbx, %rsp\nhlt\n.cfi_endproc\n"
 	".balign 16, 0x90\n");
 
 /* Code without call frame information whose address the code before takes: as Boost.Context's;
@@ -52,9 +54,9 @@ __asm__(".text\n"
 	".fill 160, 1, 0xc3\nmov %rdi, %rsp\nret\nbehind_return: nop\nret\n"
 	".fill 160, 1, 0xc3\n");
 
-extern const char gives_up[], does_not[], behind_call[], to_exit[], behind_a_call[], with_return[],
-	reached[], behind_copy[], behind_own[], behind_exchange[], behind_sum[], behind_frame[],
-	behind_load[], behind_return[];
+extern const char with_endbr64[], gives_up[], does_not[], behind_call[], to_exit[], behind_a_call[],
+	with_return[], reached[], behind_copy[], behind_own[], behind_exchange[], behind_sum[],
+	behind_frame[], behind_load[], behind_return[];
 
 struct context {
 	struct elf_file *file;
@@ -105,6 +107,7 @@ static void test_function(void **state)
 	const struct context *c = *state;
 
 	assert_int_equal(kind_behind(c, gives_up), STACKD_CFA_END);
+	assert_int_equal(kind_behind(c, with_endbr64), STACKD_CFA_END);
 	assert_int_not_equal(kind_behind(c, does_not), STACKD_CFA_END);
 	assert_int_equal(kind_behind(c, behind_call), STACKD_CFA_REG);
 }

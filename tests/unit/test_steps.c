@@ -183,6 +183,47 @@ static void kept_frames_stay_cut(void **state)
 	assert_counts(4, 1);
 }
 
+/* A return address that no call has made is nobody's frame: the path begins in front of it. */
+static void return_address_that_was_put(void **state)
+{
+	const uint32_t path[] = {f.outer, f.middle, f.leaf};
+	uint32_t frames[8];
+
+	(void)state;
+	location_set_put(f.locations, f.outer, LOCATION_PUT);
+	assert_int_equal(take(0, path, 3, frames), 2);
+	assert_int_equal(frames[1], f.middle);
+	assert_int_equal(f.path.cut_reason, STACKD_END_BAD_RETURN);
+	assert_int_equal(take(2, &f.leaf_2, 1, frames), 2);
+	location_set_put(f.locations, f.middle, LOCATION_PUT);
+	assert_int_equal(take(0, path, 3, frames), 1);
+	assert_int_equal(frames[0], f.leaf);
+}
+
+/* Behind a call, another function begins: the step is checked, whatever the rule, and so it is in
+ * frames that are kept if that was found out later. */
+static void return_address_in_doubt(void **state)
+{
+	uint32_t cfi = location_of(in_leaf + 1, false, PROVENANCE_CFI);
+	const uint32_t path[] = {f.outer, f.other, cfi}, wrong[] = {f.outer, cfi};
+	uint32_t frames[8];
+
+	(void)state;
+	location_set_provenance(f.locations, f.other, PROVENANCE_CFI);
+	location_set_provenance(f.locations, f.leaf_2, PROVENANCE_CFI);
+	assert_int_equal(take(0, path, 3, frames), 3);
+	assert_counts(0, 0);
+	location_set_put(f.locations, f.outer, LOCATION_DOUBTED);
+	assert_int_equal(take(2, &f.leaf_2, 1, frames), 3);
+	assert_counts(0, 0);
+	steps_check_kept(f.steps);
+	assert_int_equal(take(2, &cfi, 1, frames), 2);
+	assert_int_equal(frames[1], f.other);
+	assert_int_equal(f.path.cut_reason, STACKD_END_WRONG_CALLER);
+	assert_counts(0, 1);
+	assert_int_equal(take(0, wrong, 2, frames), 1);
+}
+
 /* A rule of unwind information, and a frame that was interrupted. */
 static void steps_that_are_not_checked(void **state)
 {
@@ -401,6 +442,8 @@ int main(void)
 		T(right_steps),
 		T(path_ends_before_wrong_step),
 		T(kept_frames_stay_cut),
+		T(return_address_that_was_put),
+		T(return_address_in_doubt),
 		T(steps_that_are_not_checked),
 		T(budget_is_kept),
 		T(code_written_later),

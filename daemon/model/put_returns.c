@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* Reads code around return addresses; see put_returns.h. */
+#include "daemon/model/put_returns.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "proc/mapping_set.h"
+#include "stack/provenance.h"
+#include "unwind/put_return.h"
+
+void put_returns_fini(struct put_returns *p)
+{
+	free(p->later.items);
+	p->later.items = NULL;
+	p->later.count = p->later.cap = 0;
+}
+
+void put_returns_begin_anew(struct put_returns *p)
+{
+	p->later.count = 0;
+}
+
+/* The address at which a process has an object's file offset; 0: not known. */
+static uint64_t address_of(const struct put_returns *p, pid_t pid, const struct object *object,
+			   uint64_t offset)
+{
+	const struct mapping_set *set = locator_mappings(p->locator, pid);
+
+	for (uint32_t i = 0; set && i < set->count; i++) {
+		const struct mapping *m = &set->maps[i];
+
+		if (m->object == object && offset - m->offset < m->end - m->start)
+			return m->start + (offset - m->offset);
+	}
+	return 0;
+}
+
+/* Whether a call is before a return address in the process's memory. */
+static bool is_called_there(pid_t pid, uint64_t address)
+{
+	uint8_t code[PUT_RETURN_BEFORE];
+	struct iovec to = {.iov_base = code, .iov_len = sizeof(code)};
+	struct iovec from = {.iov_base = (void *)(uintptr_t)(address - sizeof(code)),
+			     .iov_len = sizeof(code)};
+
+	return process_vm_readv(pid, &to, 1, &from, 1, 0) == (ssize_t)sizeof(code) &&
+	       put_return_is_called(code);
+}
+
+/* Whether a function begins behind a location, where the code before has another frame. 1; 0;
+ * -EAGAIN: there is no table yet. */
+static int begins_function(const struct put_returns *p, const struct object *object,
+			   uint64_t offset)
+{
+	struct stackd_rule behind, before;
+	int err = tables_rule(p->tables, object, offset + 1, &behind);
+
+	if (!err)
+		err = tables_rule(p->tables, object, offset, &before);
+	if (err)
+		return err == -EAGAIN ? err : 0;
+	return behind.cfa == STACKD_CFA_REG && behind.reg == STACKD_REG_RSP &&
+	       behind.cfa_offset == 8 && behind.ra_offset == -8 &&
+	       memcmp(&behind, &before, sizeof(before)) != 0;
+}
+
+static bool is_looked_at(const struct object *object, const struct location *l)
+{
+	/* Go's runtime has such addresses, and its own table says what they are. */
+	return l->is_return && object->kind == OBJECT_ELF && object->elf &&
+	       l->provenance != PROVENANCE_RUNTIME_TABLE &&
+	       !elf_file_is_data(object->elf, l->offset) && l->offset >= PUT_RETURN_BEFORE;
+}
+
+static void note(struct put_returns *p, pid_t pid, uint32_t number)
+{
+	const struct location *l = location_at(p->locations, number);
+	const struct object *object = object_table_at(p->objects, l->object);
+	uint8_t code[PUT_RETURN_BYTES];
+	uint64_t address;
+
+	if (!is_looked_at(object, l) ||
+	    !elf_file_read_now(object->elf, l->offset + 1 - PUT_RETURN_BEFORE, code, sizeof(code)))
+		return;
+	if (put_return_is(code)) {
+		address = address_of(p, pid, object, l->offset + 1);
+		if (!address || !is_called_there(pid, address))
+			location_set_put(p->locations, number, LOCATION_PUT);
+	} else if (p->tables && put_return_may_begin(code, l->offset + 1)) {
+		int begins = begins_function(p, object, l->offset);
+
+		if (begins > 0)
+			location_set_put(p->locations, number, LOCATION_DOUBTED);
+		else if (begins < 0 && p->later.count < PUT_RETURNS_LATER &&
+			 !VEC_RESERVE(&p->later, 1))
+			p->later.items[p->later.count++] = number;
+	}
+}
+
+void put_returns_note(struct put_returns *p, pid_t pid, uint32_t first)
+{
+	for (uint32_t i = first; i < location_count(p->locations); i++)
+		note(p, pid, i);
+}
+
+bool put_returns_look_again(struct put_returns *p)
+{
+	size_t kept = 0;
+	bool has_found = false;
+
+	for (size_t i = 0; i < p->later.count; i++) {
+		uint32_t number = p->later.items[i];
+		const struct location *l = location_at(p->locations, number);
+		int begins = begins_function(p, object_table_at(p->objects, l->object), l->offset);
+
+		if (begins > 0)
+			location_set_put(p->locations, number, LOCATION_DOUBTED);
+		has_found |= begins > 0;
+		if (begins < 0)
+			p->later.items[kept++] = number;
+	}
+	p->later.count = kept;
+	return has_found;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* Known by the bytes before and behind; see put_return.h. */
+#include "unwind/put_return.h"
+
+#include <string.h>
+
+#include "unwind/call_site.h"
+#include "unwind/stack_start.h"
+
+_Static_assert(PUT_RETURN_BEFORE == CALL_SITE_BYTES, "a call site has to fit");
+
+#define BEHIND	   (PUT_RETURN_BYTES - PUT_RETURN_BEFORE)
+#define CALL_BYTES 7 /* call *x(%rip); hlt */
+
+/* Whether the code makes the system call with which a signal handler returns. */
+static bool is_sigreturn(const uint8_t *code)
+{
+	return !memcmp(code, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9) || /* mov $15,%rax; syscall */
+	       !memcmp(code, "\xb8\x0f\0\0\0\x0f\x05", 7) ||	     /* mov $15,%eax; syscall */
+	       !memcmp(code, "\x6a\x0f\x58\x0f\x05", 5); /* push $15; pop %rax; syscall */
+}
+
+/* Whether there is a call that does not return, followed by hlt, which no program executes. */
+static bool ends_process(const uint8_t *code)
+{
+	static const uint8_t hlt = 0xf4;
+
+	for (size_t i = 0; i + CALL_BYTES <= BEHIND; i++) {
+		if ((code[i] == 0xe8 && code[i + 5] == hlt) ||
+		    (code[i] == 0xff && code[i + 1] == 0x15 && code[i + 6] == hlt))
+			return true;
+	}
+	return false;
+}
+
+bool put_return_is_called(const uint8_t *code)
+{
+	return call_site_ends(code, PUT_RETURN_BEFORE);
+}
+
+bool put_return_is(const uint8_t *code)
+{
+	const uint8_t *behind = code + PUT_RETURN_BEFORE;
+
+	return !put_return_is_called(code) && !is_sigreturn(behind) &&
+	       !stack_start_leaves(behind, BEHIND) && !ends_process(behind);
+}
+
+bool put_return_may_begin(const uint8_t *code, uint64_t offset)
+{
+	const uint8_t *at = code + PUT_RETURN_BEFORE;
+
+	return offset % 16 == 0 || !memcmp(at, "\xf3\x0f\x1e\xfa", 4) ||	      /* endbr64 */
+	       (at[0] & 0xf8) == 0x50 || (at[0] == 0x41 && (at[1] & 0xf8) == 0x50) || /* push */
+	       (at[0] == 0x48 && (at[1] & 0xfd) == 0x81 && at[2] == 0xec); /* sub $x,%rsp */
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* Return addresses that no call has made (unwind/put_return.h), by the code around them; and reads
+ * that wait for nothing (elf_file_read_now()). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "elf/elf_file.h"
+#include "unwind/put_return.h"
+
+static const uint8_t *code_of(const char *before, size_t before_len, const char *behind,
+			      size_t behind_len)
+{
+	static uint8_t code[PUT_RETURN_BYTES];
+
+	memset(code, 0x90, sizeof(code));
+	memcpy(code + PUT_RETURN_BEFORE - before_len, before, before_len);
+	memcpy(code + PUT_RETURN_BEFORE, behind, behind_len);
+	return code;
+}
+#define CODE(before, behind) code_of(before, sizeof(before) - 1, behind, sizeof(behind) - 1)
+
+#define CALL	     "\xe8\1\2\3\4"
+#define CALL_RAX     "\xff\xd0"
+#define CALL_MEMORY  "\xff\x15\1\2\3\4"
+#define RET	     "\xc3"
+#define JMP	     "\xe9\1\2\3\4"
+#define PROLOGUE     "\x55\x48\x89\xe5"
+#define SIGRETURN    "\x48\xc7\xc0\x0f\0\0\0\x0f\x05"
+#define SIGRETURN_32 "\xb8\x0f\0\0\0\x0f\x05"
+#define LEAVES	     "\x48\x89\xdc"
+#define ENDBR64	     "\xf3\x0f\x1e\xfa"
+
+static void behind_a_call(void **state)
+{
+	(void)state;
+	assert_false(put_return_is(CODE(CALL, PROLOGUE)));
+	assert_false(put_return_is(CODE(CALL_RAX, PROLOGUE)));
+	assert_false(put_return_is(CODE(CALL_MEMORY, PROLOGUE)));
+	assert_true(put_return_is_called(CODE(CALL, PROLOGUE)));
+}
+
+static void behind_something_else(void **state)
+{
+	(void)state;
+	assert_true(put_return_is(CODE(RET, PROLOGUE)));
+	assert_true(put_return_is(CODE(JMP, PROLOGUE)));
+	assert_true(put_return_is(CODE("", PROLOGUE)));
+	assert_false(put_return_is_called(CODE(RET, PROLOGUE)));
+}
+
+/* Signal handlers return there. */
+static void of_signal_handlers(void **state)
+{
+	(void)state;
+	assert_false(put_return_is(CODE("", SIGRETURN)));
+	assert_false(put_return_is(CODE("", SIGRETURN_32)));
+	assert_true(put_return_is(CODE("", "\xb8\x10\0\0\0\x0f\x05"))); /* another system call */
+}
+
+/* Code that leaves the stack at once, or ends the process, begins a stack (stack_start.h). */
+static void starts_of_stacks(void **state)
+{
+	(void)state;
+	assert_false(put_return_is(CODE("", LEAVES)));
+	assert_false(put_return_is(CODE("", ENDBR64 LEAVES)));
+	assert_false(put_return_is(CODE(JMP, "\x31\xff" CALL "\xf4")));
+	assert_false(put_return_is(CODE(JMP, "\x31\xff" CALL_MEMORY "\xf4")));
+	assert_true(put_return_is(CODE(JMP, "\x31\xff" CALL "\x90")));
+}
+
+static void functions_may_begin(void **state)
+{
+	(void)state;
+	assert_true(put_return_may_begin(CODE(CALL, "\x31\xff"), 0x120));
+	assert_false(put_return_may_begin(CODE(CALL, "\x31\xff"), 0x121));
+	assert_true(put_return_may_begin(CODE(CALL, ENDBR64), 0x121));
+	assert_true(put_return_may_begin(CODE(CALL, "\x41\x54"), 0x121));	   /* push %r12 */
+	assert_true(put_return_may_begin(CODE(CALL, "\x48\x83\xec\x08"), 0x121));  /* sub */
+	assert_false(put_return_may_begin(CODE(CALL, "\x48\x83\xc4\x08"), 0x121)); /* add */
+}
+
+/* On the file systems of this program and of memory, and beyond the end of a file. */
+static void reads_at_once(void **state)
+{
+	char path[] = "/dev/shm/test_put_return_XXXXXX";
+	const char *const sources[] = {"/proc/self/exe", path};
+	int copy = mkstemp(path), from = open(sources[0], O_RDONLY | O_CLOEXEC);
+	char bytes[4096], expected[4096];
+
+	(void)state;
+	assert_true(copy >= 0 && from >= 0);
+	for (ssize_t n; (n = read(from, bytes, sizeof(bytes))) > 0;)
+		assert_int_equal(write(copy, bytes, (size_t)n), n);
+	close(from);
+	close(copy);
+	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++) {
+		int fd = open(sources[i], O_RDONLY | O_CLOEXEC);
+		struct elf_file *file;
+
+		assert_int_equal(elf_file_open(fd, &file), 0);
+		close(fd);
+		assert_true(
+			elf_file_read_whole(file, 4000, expected, 200)); /* and into the cache */
+		assert_true(elf_file_read_now(file, 4000, bytes, 200));
+		assert_memory_equal(bytes, expected, 200);
+		assert_false(elf_file_read_now(file, UINT64_C(1) << 40, bytes, 8));
+		assert_false(elf_file_read_now(file, UINT64_MAX - 4, bytes, 8));
+		elf_file_free(file);
+	}
+	unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(behind_a_call),       cmocka_unit_test(behind_something_else),
+		cmocka_unit_test(of_signal_handlers),  cmocka_unit_test(starts_of_stacks),
+		cmocka_unit_test(functions_may_begin), cmocka_unit_test(reads_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
