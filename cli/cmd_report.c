@@ -120,9 +120,10 @@ static void parse_bins(struct argp_state *state, const char *arg, struct cmd_rep
 static void parse_top(struct argp_state *state, const char *arg, struct cmd_report *args)
 {
 	char *end;
-	long n = strtol(arg, &end, 10);
+	const unsigned long long n = strtoull(arg, &end, 10);
 
-	if (end == arg || *end || n < 0 || n > INT32_MAX)
+	/* No number is too large: strtoull() returns the largest one then. */
+	if (end == arg || *end || *arg < '0' || *arg > '9')
 		argp_error(state, "--top: '%s' is not a number from 0", arg);
 	args->options.top = (size_t)n;
 	args->has_top = true;

@@ -210,20 +210,22 @@ static int names_of(const struct view *v, const struct row *row, struct names *r
 	return 0;
 }
 
-/* Appends names with a separator between them; in text that is escaped in a name as well. */
+/* Appends names as a terminal shows them, with a separator between them. */
 static void put_names(const struct names *names, size_t from, size_t to, const char *between,
-		      struct buf *b)
+		      bool utf8, struct buf *b)
 {
 	for (size_t i = from; i < to; i++) {
 		if (i > from)
 			text_put_raw(b, between);
-		text_put(b, names->frames[i].symbol->name, between);
+		text_put_name(b, names->frames[i].symbol->name, utf8);
 	}
 }
 
-static int put_waker(const struct view *v, const struct row *row, struct buf *b)
+static int put_waker(const struct view *v, const struct row *row, bool utf8, struct buf *b)
 {
 	const struct waking *waking = waking_of(v, row);
+	struct buf name = {0};
+	int err;
 
 	if (!waking)
 		return 0;
@@ -231,7 +233,13 @@ static int put_waker(const struct view *v, const struct row *row, struct buf *b)
 		text_put_raw(b, "an interrupt");
 		return 0;
 	}
-	return waker_name(v->profile, waits_waker(&v->waits, waking), waking, b);
+	err = waker_name(v->profile, waits_waker(&v->waits, waking), waking, &name);
+	buf_put_u8(&name, '\0');
+	err = err || !name.failed ? err : -ENOMEM;
+	if (!err)
+		text_put_name(b, (const char *)name.data, utf8);
+	buf_free(&name);
+	return err;
 }
 
 /* --- what there is beside the rows ----------------------------------------------------------- */
@@ -327,13 +335,13 @@ static int put_row(const struct view *v, const struct row *row,
 	text_printf(b, " (%d)", thread->tid);
 	fill_up(b, start, THREAD_WIDTH);
 	start = b->len;
-	put_names(&names, names.reason, names.n, " ", b);
+	put_names(&names, names.reason, names.n, " ", options->utf8, b);
 	fill_up(b, start, REASON_WIDTH);
 	start = b->len;
-	err = put_waker(v, row, b);
+	err = put_waker(v, row, options->utf8, b);
 	if (v->has_wakers)
 		fill_up(b, start, WAKER_WIDTH);
-	put_names(&names, 0, names.reason, ";", b);
+	put_names(&names, 0, names.reason, ";", options->utf8, b);
 	text_cut(b, options->width);
 	text_put_raw(b, "\n");
 	return err;
@@ -472,6 +480,19 @@ static void quote(struct buf *b, size_t start)
 	buf_free(&text);
 }
 
+/* Appends names with semicolons between them, which are escaped in a name. */
+static void csv_names(const struct names *names, size_t from, size_t to, struct buf *b)
+{
+	const size_t start = b->len;
+
+	for (size_t i = from; i < to; i++) {
+		if (i > from)
+			text_put_raw(b, ";");
+		text_put(b, names->frames[i].symbol->name, ";");
+	}
+	quote(b, start);
+}
+
 static int csv_row(const struct view *v, const struct row *row, struct buf *b)
 {
 	const struct store_thread *thread = thread_of(v, row);
@@ -488,18 +509,14 @@ static int csv_row(const struct view *v, const struct row *row, struct buf *b)
 	text_put(b, thread->comm, NULL);
 	quote(b, start);
 	start = b->len;
-	err = put_waker(v, row, b);
+	err = put_waker(v, row, true, b);
 	quote(b, start);
 	if (!err)
 		err = names_of(v, row, &names);
 	if (err)
 		return err;
-	start = b->len;
-	put_names(&names, names.reason, names.n, ";", b);
-	quote(b, start);
-	start = b->len;
-	put_names(&names, 0, names.reason, ";", b);
-	quote(b, start);
+	csv_names(&names, names.reason, names.n, b);
+	csv_names(&names, 0, names.reason, b);
 	text_put_raw(b, "\n");
 	return b->failed ? -ENOMEM : 0;
 }

@@ -517,6 +517,18 @@ static void make_wakers(struct maker *m)
 	}
 }
 
+/* A wait that another thread ended, with names that have to be escaped. */
+static void make_escaped(struct maker *m)
+{
+	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog");
+	uint32_t in = node(m, 0, function(m, prog, 0x1010, "p;\xc3\xbc"));
+	uint32_t of = thread(m, 20, "prog"), other = thread(m, 21, "\x1b[31m\n\"\xc3\xbc");
+
+	timed(m, SERIES_CPU, other, in, 1, 1000000);
+	timed(m, SERIES_WAIT_BLOCKED, of, reason(m, in, "[block I/O]"), 100, 20000000);
+	timed(m, SERIES_WAIT_WAKER, of, in, 100, WAKER_OF_THREAD(21));
+}
+
 /* Four waits of a thread 100 ms apart, and four wake-ups: of the first wait it is missing, and of
  * the last wake-up the wait. */
 static void make_unmatched(struct maker *m)
@@ -737,6 +749,7 @@ static void fill(struct maker *m, const char *kind)
 		{"build-a", make_build_a},
 		{"build-b", make_build_b},
 		{"unmatched", make_unmatched},
+		{"escaped", make_escaped},
 		{"bursts", make_bursts},
 		{"bursts_unread", make_bursts_unread},
 		{"bursts_bare", make_bursts_bare},

@@ -198,6 +198,9 @@ diff - "$tmp/rows" >"$tmp/diff" <<'END' || fail "single waits: $(cat "$tmp/diff"
  0.159198 0.164198 5.000 ms blocked other (99) [sleep] an interrupt main
 END
 shows '# shown: 5 of 10 waits, the longest first'
+expect 0 "$stackctl" report -i "$tmp/wakers.db" --view waits --top 99999999999999999999
+shows '# shown: 10 of 10 waits, the longest first'
+expect 2 "$stackctl" report -i "$tmp/wakers.db" --view waits --top -1
 expect 0 "$stackctl" report -i "$tmp/wakers.db" --view waits --sort time --metric wait.runnable --from 0.1425
 sed '1,/^#      begin/d; s/  */ /g' "$tmp/out" >"$tmp/rows"
 diff - "$tmp/rows" >"$tmp/diff" <<'END' || fail "runnable waits of a range: $(cat "$tmp/diff")"
@@ -219,6 +222,26 @@ assert report["view"] == "waits" and report["chosen"] == len(waits) == 10 == rep
 assert sum(w["stands_for_ns"] for w in waits) == report["amount"] == 80000000, report
 assert waits[0]["waker"] == {"kind": "thread", "tid": 99, "name": "other: main"}, waits
 assert waits[0]["what_for"] == ["[futex]"] and waits[0]["path"][-1] == "app::work()", waits
+END
+# No name moves the terminal's cursor or ends a row: all are shown as the other views show them.
+make_store "$tmp/escaped.db" escaped
+row_of()
+{
+    expect 0 env LC_ALL="$1" "$stackctl" report -i "$tmp/escaped.db" --view waits
+    sed '1,/^#      begin/d; s/  */ /g; s/.* blocked //' "$tmp/out" >"$tmp/rows"
+}
+row_of C.UTF-8
+diff - "$tmp/rows" >"$tmp/diff" <<'END' || fail "names in UTF-8: $(cat "$tmp/diff")"
+prog (20) [block I/O] \x1b[31m\x0a"ü: p;ü p;ü
+END
+row_of C
+diff - "$tmp/rows" >"$tmp/diff" <<'END' || fail "names in ASCII: $(cat "$tmp/diff")"
+prog (20) [block I/O] \x1b[31m\x0a"\xc3\xbc: p;\xc3\xbc p;\xc3\xbc
+END
+expect 0 "$stackctl" report -i "$tmp/escaped.db" --view waits -o "$tmp/waits.csv"
+diff - "$tmp/waits.csv" >"$tmp/diff" <<'END' || fail "names in CSV: $(cat "$tmp/diff")"
+begin_s,end_s,duration_ns,whole_ns,began_before,goes_on,stands_for_ns,state,pid,tid,comm,waker,what_for,path
+0.080000000,0.100000000,20000000,20000000,0,0,20000000,blocked,20,20,"prog","\x1b[31m\x0a""ü: p;ü","[block I/O]","p\x3bü"
 END
 # All waits together are the metric, in a flame graph of the time off the CPU as well.
 expect 0 "$stackctl" export --folded -i "$waits" --metric wait
