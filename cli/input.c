@@ -408,11 +408,13 @@ static void nothing_left(const struct input *input, const char *path, int64_t id
 	const char *name = f->symbols.n == 1 ? input->symbols[0]
 			   : f->focus.n == 1 ? input->focus[0]
 					     : NULL;
+	const bool is_cpu = metric_info(f->metric)->series == SERIES_CPU;
 	struct buf b = {0};
 
 	put_guess(profile, name, &b);
-	message("no sample of recording %lld in %s is of the chosen processes, threads, functions "
+	message("no %s%s of recording %lld in %s is of the chosen processes, threads, functions "
 		"and times%.*s",
+		is_cpu ? "sample" : "record of ", is_cpu ? "" : metric_info(f->metric)->name,
 		(long long)id, path, (int)b.len, (const char *)b.data);
 	if (!b.len)
 		message("'stackctl report' shows which there are");
@@ -486,7 +488,7 @@ static int sum_up(const struct input *input, const char *path, struct input_open
 	if (metric_info(input->filter.metric)->less != SERIES_CPU)
 		message("nothing is left of %s in recording %lld in %s",
 			metric_info(input->filter.metric)->name, (long long)t->recording.id, path);
-	else if (t->recording.samples)
+	else if (t->recording.samples || metric_info(input->filter.metric)->series != SERIES_CPU)
 		nothing_left(input, path, t->recording.id, open->profile);
 	else
 		message("recording %lld in %s has no samples: did the target use the CPU while it "

@@ -134,6 +134,9 @@ row 1 50
 row 2 99
 expect 1 "$stackctl" fold -i "$tmp/bare.db" --burst=1
 says 'no sample is within a pass through bursts of kind 1 of 7, MPI_Send > MPI_Allreduce'
+# What they have of other metrics can be none of what is chosen.
+expect 3 "$stackctl" report -i "$tmp/bare.db" --metric region.time --from 1000
+says 'no record of region.time of recording 1 in '
 
 # --- what is wrong
 make_store "$tmp/folded.db" folded
