@@ -40,7 +40,7 @@ struct open_instance {
 	__u64 enter_ns;
 	__u64 enter_cpu;	     /* cpu_clock() */
 	__u64 nested_ns, nested_cpu; /* of the instances within it that have ended */
-	__u64 told_ns, told_cpu;     /* of its time: what one that has ended has as nested time */
+	__u64 told_ns, told_cpu;     /* the part of its time that ended ones have as nested */
 	__u64 seen_ns, seen_cpu;     /* when the thread was first seen elsewhere since; 0: it was
 				      * not */
 	__u32 region;		     /* 0: this entry is free */

@@ -14,11 +14,11 @@
  *
  * A handler on the alternate stack is within what it has interrupted, wherever that stack lies. A
  * thread that is on no stack of its own runs coroutines: it has several stacks, with instances open
- * on each, which it changes at any time without a probe. Where several
- * such stacks lie in one mapping, it is not known which of them an address belongs to. So a
- * suspended instance stays open, and goes on where its exit is hit; if it never is, then it was
- * left when it was first found suspended. A mark outside of every function is never left; it is
- * suspended while the thread is on another stack than that of its hit.
+ * on each, and changes from one to another at any time, without a probe. Where several such stacks
+ * lie in one mapping, it is not known which of them an address belongs to. So a suspended instance
+ * stays open, and goes on where its exit is hit; if it never is, then it was left when it was first
+ * found suspended. A mark outside of every function is never left; it is suspended while the thread
+ * is on another stack than that of its hit.
  *
  * Instances that are simply nested are a stack (thread->open). Once one is suspended, or ends while
  * one that was entered later is open, they are tangled: free entries lie between others, and what
@@ -397,8 +397,8 @@ __noinline int settle(struct region_thread *given, __u64 slot, __u64 threshold, 
 	trim(thread);
 	thread->current = c->current ? c->current : c->interrupted;
 	thread->once = c->once;
-	/* A handler's stack may lie above what it has interrupted, and then slots do not tell that
-	 * it was left. */
+	/* A handler's stack may lie above what it has interrupted. Then the next settle() finds out
+	 * that it was left, and a comparison of slots does not. */
 	thread->is_tangled = thread->count && (c->is_tangled || c->interrupted);
 	return 0;
 }
@@ -465,8 +465,8 @@ int stackd_region_exit(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* A thread's program is about to be replaced by another one: its addresses still tell its
- * functions, which they do not any more at sched_process_exec. */
+/* A thread's program is about to be replaced by another one. Here its addresses still belong to its
+ * functions; at sched_process_exec they do not. */
 SEC("raw_tp/sched_prepare_exec")
 int stackd_region_exec(struct bpf_raw_tracepoint_args *ctx)
 {

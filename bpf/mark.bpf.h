@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A mark (--mark) is a place rather than a function: each hit ends the instance before and begins
- * the next. Its path is that of the hit. It has no return to be matched, so it is found
- * by its number among the marks that the thread has begun, on the same stack, since the innermost
- * function was entered; it is dropped with that function. A span's beginning and end are two places
- * of one mark.
+ * the next. Its path is that of the hit. It has no return to be matched, so it is found by its
+ * number among the marks that the thread has begun, on the same stack, since the innermost function
+ * was entered; it is dropped with that function. A span's beginning and end are two places of one
+ * mark.
  */
 #ifndef MARK_BPF_H
 #define MARK_BPF_H

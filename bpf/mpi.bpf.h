@@ -311,7 +311,7 @@ static __always_inline void mpi_mark(struct open_instance *open, const struct st
 		open->received |= file | (call->is_at_most ? STACKD_MPI_AT_MOST : 0);
 }
 
-/* Takes what the status of a call tells. MPI_STATUS_IGNORE is 0 or 1. Whether the call was a
+/* Takes the bytes from the status of a call. MPI_STATUS_IGNORE is 0 or 1. Whether the call was a
  * failure is not known: the probe may be before the instruction that says it
  * (daemon/regions/probe_move.h).
  */
@@ -415,9 +415,9 @@ static __noinline int mpi_enter(struct region_thread *thread, struct open_instan
 }
 
 /*
- * A call of MPI returns: remembers what it has told the program. Within one
- * of Fortran's interface it is the function for C whose answer that is. What is to be passed on
- * later has not been yet.
+ * A call of MPI returns: remembers the size, rank or request that the program gets. Within a call
+ * of Fortran's interface the function for C gives it. A call that only makes a request has passed
+ * nothing on yet.
  */
 static __always_inline void mpi_leave(struct open_instance *open)
 {

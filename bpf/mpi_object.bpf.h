@@ -2,8 +2,8 @@
 /*
  * Objects of MPI in a program's memory: the size of a datatype, the size of a communicator and the
  * process's rank in it. Where the library keeps them is known from its code
- * (daemon/regions/mpi_layout.h). What the program was told of a communicator by MPI_Comm_size() and
- * MPI_Comm_rank() is remembered, for libraries of which nothing is known.
+ * (daemon/regions/mpi_layout.h). The results of MPI_Comm_size() and MPI_Comm_rank() are
+ * remembered, for libraries whose layout is not known.
  *
  * What is read proves itself where it can: each object of MPICH begins with its own handle, and the
  * size of a datatype is taken only while those of pairs, which the library makes at its start, are
@@ -110,7 +110,7 @@ static __always_inline bool is_pair(const struct mpi_place *place, __u32 handle,
 	return type && mpi_word(type + place->library->size_offset) == size;
 }
 
-/* The size of a datatype; MPI_UNKNOWN: it cannot be told. */
+/* The size of a datatype; MPI_UNKNOWN: it is not known. */
 static __always_inline __u64 mpi_type_size(const struct mpi_place *place, __u64 type)
 {
 	const struct stackd_mpi_library *library = place->library;
@@ -197,7 +197,7 @@ static __always_inline void mpi_find_comm(const struct mpi_place *place, __u64 h
 		*ret_known = *known;
 }
 
-/* Remembers what a call has told the program of a communicator: its size, or its rank in it. */
+/* Remembers the size of a communicator, or the process's rank in it, which a call has returned. */
 static __always_inline void mpi_keep_comm(__u64 handle, __u32 value, bool is_size)
 {
 	struct mpi_key key = {.handle = handle, .pid = bpf_get_current_pid_tgid() >> 32};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What statuses tell: how much has arrived. For non-blocking and persistent receives it is that of
+ * Statuses: how much has arrived. For non-blocking and persistent receives it is that of
  * the call that completes the request: MPI_Wait(), MPI_Testsome(), ...
  *
  *   MPI_Irecv   its instance has the size of the buffer, marked STACKD_MPI_LATER
@@ -21,8 +21,8 @@
 /* --- statuses -------------------------------------------------------------------------------- */
 
 /*
- * Reads how many bytes a status tells of; MPI_UNKNOWN: it cannot be read, or says nothing that can
- * be. In Open MPI the number is the last member of the structure, behind four of 4 bytes. In MPICH
+ * Reads the number of bytes of a status; MPI_UNKNOWN: it cannot be read, or has no possible number.
+ * In Open MPI the number is the last member of the structure, behind four of 4 bytes. In MPICH
  * its lower half is the first member, and its upper half is in the second one, above a bit that
  * says whether the request was cancelled.
  */
@@ -37,7 +37,7 @@ static __always_inline __u64 mpi_status_bytes(__u64 status, bool is_open_mpi)
 	return value == STACKD_MPI_BYTES_OF(value) ? value : MPI_UNKNOWN;
 }
 
-/* Returns what a status tells of so many bytes at most. */
+/* Returns how many of so many bytes at most have arrived, by the number of a status. */
 static __always_inline __u64 mpi_arrived(__u64 most, __u64 told, bool is_file)
 {
 	__u64 bytes = most == MPI_UNKNOWN ? most : STACKD_MPI_BYTES_OF(most);

@@ -80,7 +80,7 @@ static __always_inline long read_variable(const struct reading_thread *t, __u32 
 #define PAGE_KINDS 4
 #define PAGE_BYTES 4096
 
-/* Returns the bytes of a process that are in memory, as far as its CPUs have told. */
+/* Returns the bytes of a process that are in memory, as far as its CPUs have added them up. */
 static __always_inline __u64 resident(struct task_struct *task)
 {
 	struct mm_struct___percpu *newer = (struct mm_struct___percpu *)task->mm;
@@ -282,7 +282,7 @@ static __always_inline void readings_sent(struct task_struct *task)
 		SENDING(t, 0);
 }
 
-/* What the thread of a sample has of regions; NULL: nothing, or nobody asks. */
+/* What the thread of a sample has of regions; NULL: nothing, or it is not needed. */
 static __always_inline struct region_thread *region_thread_of(struct task_struct *task)
 {
 	if (!is_joined && !reading_count)

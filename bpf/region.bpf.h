@@ -83,8 +83,8 @@ static __always_inline bool is_off(__u32 region)
 	return off && *off;
 }
 
-/* Counts an entry. Returns whether it is not to be measured: a region that is entered too often
- * costs the program more than it tells, and of one on trial that is not known yet. */
+/* Counts an entry. Returns whether it is not to be measured: one that is entered too often
+ * costs the program too much, and whether one on trial is, is not known yet. */
 static __always_inline bool is_too_often(struct region_thread *thread, __u32 region)
 {
 	struct region_rate *rate = &thread->rates[BOUNDED(region, REGION_RATES)];

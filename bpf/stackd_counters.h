@@ -13,7 +13,7 @@ enum stackd_counter {
 	STACKD_COUNT_SENT,	/* a record was put into the ring buffer */
 	STACKD_COUNT_LOST_RING, /* it was full */
 	STACKD_COUNT_WALKS,	/* walks in the kernel, with any result */
-	STACKD_COUNT_FALLBACKS, /* of which: given up, left to the daemon */
+	STACKD_COUNT_FALLBACKS, /* walks that were left to the daemon */
 	STACKD_COUNT_FRAMES,	/* frames walked */
 	STACKD_COUNT_KEPT,	/* frames that the verified prefix saved */
 	STACKD_COUNT_RULE_HITS, /* rule cache */
@@ -44,21 +44,21 @@ enum stackd_region_counter {
 	STACKD_REGION_UNENDED,	   /* of a mark: it was not hit again */
 	STACKD_REGION_UNMATCHED,   /* returns of instances that were not seen to begin */
 	STACKD_REGION_TOO_DEEP,	   /* not measured: too many were open in the thread */
-	STACKD_REGION_NO_SCRATCH,  /* of which only the function is known, and no path */
+	STACKD_REGION_NO_SCRATCH,  /* passes whose record has the function, and no path */
 	STACKD_REGION_NO_STACK,	   /* looks at a thread's stack that did not find its mapping */
 	STACKD_REGION_OFF,	   /* passes not measured: their region is off, or on trial */
 	STACKD_REGION_NO_MEMORY,   /* threads that could not be taken in */
 	STACKD_REGION_ALLOCS,	   /* sampled allocations */
 	STACKD_REGION_ALLOCS_LOST, /* of these, for which there was no scratch area */
-	STACKD_REGION_LOST_BYTES,  /* that those stood for which the ring had no room for, */
-	STACKD_REGION_MADE_UP_BYTES, /* and of which a later one of the thread has told */
+	STACKD_REGION_LOST_BYTES,  /* what samples stood for that the ring had no room for, */
+	STACKD_REGION_MADE_UP_BYTES, /* and what of that a later sample of the thread includes */
 	STACKD_REGION_FREES,	     /* ends of sampled allocations */
 	STACKD_REGION_ALLOC_CALLS, /* of an allocator's functions that are probed, frees included */
 	STACKD_REGION_UNTRACKED,   /* sampled allocations that the kernel half had no room for */
 	STACKD_REGION_READINGS,	   /* of counters, at samples and at ends of instances */
 	STACKD_REGION_READINGS_LOST, /* others: the ring was full, or there was no scratch area */
-	STACKD_REGION_EVENTS,	     /* passes of which counters that are events are known, */
-	STACKD_REGION_EVENTS_CUT,    /* and of which not: they did not count throughout */
+	STACKD_REGION_EVENTS,	  /* passes with counters that are events and counted throughout, */
+	STACKD_REGION_EVENTS_CUT, /* and passes whose events did not */
 	STACKD_REGION_LAUNCHES_LOST, /* what programs of MPI were launched with: the ring was full
 				      */
 	STACKD_REGION_COUNT,
@@ -73,9 +73,9 @@ enum stackd_wait_counter {
 	STACKD_WAIT_ENDED,	/* waits of threads in scope that ended */
 	STACKD_WAIT_BLOCKED_NS, /* their times: exact, of all */
 	STACKD_WAIT_RUNNABLE_NS,
-	STACKD_WAIT_RUNNING_NS, /* and those on the CPU in between; of which so much was stolen, by
-				 */
-	STACKD_WAIT_STOLEN_NS,	/* interrupts and a virtual machine's host, as the scheduler says */
+	STACKD_WAIT_RUNNING_NS, /* their threads' times on the CPU in between */
+	STACKD_WAIT_STOLEN_NS,	/* what interrupts and a virtual machine's host took of that, by
+				 * the scheduler's sum */
 	STACKD_WAIT_SHORT,	/* parts of waits below the least time, of those missed, too */
 	STACKD_WAIT_SHORT_NS,
 	STACKD_WAIT_KEPT, /* waits that were sampled */

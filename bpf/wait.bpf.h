@@ -205,7 +205,7 @@ static long no_message(struct bpf_dynptr *message, void *none)
 	return 1;
 }
 
-/* Fills in what a thread waited for, as far as its system call tells. */
+/* Fills in what a thread waited for, by its system call. */
 static __always_inline void fill_reason(struct stackd_instance *instance, struct task_struct *task,
 					const struct wait_thread *thread)
 {
@@ -260,7 +260,7 @@ struct {
 	__type(value, struct lone_wait);
 } lone_waits SEC(".maps");
 
-/* Takes the time of a record, and tells how much later that is than the wait's end: what runs with
+/* Takes the time of a record, and notes how much later that is than the wait's end: what runs with
  * interrupts off, and raising one, takes its time. */
 static __always_inline __u64 time_record(struct stackd_instance *instance, __u64 ended_ns)
 {

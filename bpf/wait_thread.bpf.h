@@ -89,7 +89,7 @@ struct ended_wait {
 	__u64 ended_ns; /* of a wait: CLOCK_MONOTONIC */
 	struct stackd_instance instance;
 	__u32 n_kernel;
-	__u32 is_outside; /* a waker of which the user's path is not taken */
+	__u32 is_outside; /* a waker whose user path is not taken */
 	__u64 kernel[STACKD_MAX_KERNEL_FRAMES + 1];
 };
 
@@ -100,7 +100,7 @@ struct {
 	__type(value, struct ended_wait);
 } ended_waits SEC(".maps");
 
-/* What scratch.is_wait says; and a waker of which no path is taken. */
+/* Values of scratch.is_wait; and a waker whose path is not taken. */
 enum wait_record { RECORD_OF_WAIT = 1, RECORD_OF_WAKER, RECORD_WITHOUT_PATH };
 
 static __always_inline struct ended_wait *ended_here(enum wait_record record)
@@ -169,7 +169,7 @@ static __always_inline bool is_kept(struct wait_thread *thread, __u64 ns, __u64 
 	return has_point(thread, ns, mean_ns);
 }
 
-/* The same of the blocked part, of which some may have been decided at the wake-up already. */
+/* The same of the blocked part. The wake-up may have decided it for the time until then. */
 static __always_inline bool is_blocked_kept(struct wait_thread *thread, __u64 ns, __u64 mean_ns)
 {
 	__u64 drawn = thread->drawn_ns;
