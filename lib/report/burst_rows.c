@@ -538,9 +538,8 @@ double burst_rows_on_cpu(const struct profile *profile, const struct burst_rows 
 	*ret_error = 0;
 	if (cpu < METRIC_COUNTERS && f->amounts[cpu].ns > 0)
 		return f->amounts[cpu].sum / f->amounts[cpu].ns;
-	if (!store_is_timed(&profile_tables(profile)->recording) || !f->part_ns)
+	if (!store_is_timed(&profile_tables(profile)->recording) || !f->part_ns || !f->samples)
 		return -1;
-	*ret_error = sqrt((double)f->samples) / (double)f->part_ns *
-		     (f->samples ? f->sampled_ns / (double)f->samples : 0);
+	*ret_error = f->sampled_ns / sqrt((double)f->samples) / (double)f->part_ns;
 	return f->sampled_ns / (double)f->part_ns;
 }

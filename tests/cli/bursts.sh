@@ -126,6 +126,15 @@ row 3 99
 row 4 160
 row 5 38
 row noise 1
+# Nor is it counted how long they were on a CPU: samples tell, where there are any.
+expect 0 "$stackctl" fold -i "$tmp/unread.db" --burst --json --to 1.0091
+python3 - "$tmp/out" <<'EOF' || fail "on the CPU, by samples"
+import json, sys
+kinds = json.load(open(sys.argv[1]))["kinds"]
+assert {kind["samples"] > 0 for kind in kinds} == {True, False}, kinds
+for kind in kinds:
+    assert kind["on_cpu_error"] > 0 if kind["samples"] else kind["on_cpu"] is kind["on_cpu_error"] is None, kind
+EOF
 
 # --- without samples there are kinds, and nothing to fold
 make_store "$tmp/bare.db" bursts_bare
