@@ -95,6 +95,8 @@ static void put_phase(struct buf *b, const struct folding_phase *phase)
 	text_printf(b, "{\"samples\":%" PRIu64, phase->samples);
 	put_member(b, "from", p->from.value);
 	put_member(b, "to", p->to.value);
+	put_member(b, "to_low", p->to.low);
+	put_member(b, "to_high", p->to.high);
 	put_member(b, "share", p->share.value);
 	put_member(b, "rate", p->rate.value);
 	put_member(b, "low", p->rate.low);

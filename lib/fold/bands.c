@@ -8,7 +8,8 @@
 
 #include "base/hash.h"
 
-#define EACH_FLIPPED 4 /* one in so many resamples is for the bias */
+#define EACH_FLIPPED 4	      /* one in so many resamples is for the bias */
+#define NORMAL	     1.959964 /* the 97.5 % quantile of the normal distribution */
 
 /* The sum of squared deviations from the estimate, over the resamples. */
 struct spread {
@@ -16,11 +17,13 @@ struct spread {
 };
 
 struct bands {
-	uint32_t drawn, flipped; /* resamples of each kind */
-	struct spread *y, *rate; /* cells + 1, cells */
-	double *moved;		 /* cells + 1: the sum of y's deviations when flipped */
-	double *left;		 /* of the sums of y, by group and cell: what is not the curve's */
+	uint32_t room, drawn, flipped; /* resamples of each kind */
+	struct spread *y, *rate;       /* cells + 1, cells */
+	double *moved;		       /* cells + 1: the sum of y's deviations when flipped */
+	double *left; /* of the sums of y, by group and cell: what is not the curve's */
 	struct spread from[FOLD_MAX_KNOTS]; /* by phase, as the next two */
+	double *away;			    /* FOLD_MAX_KNOTS * resamples: how far ends are off */
+	double ends_moved[FOLD_MAX_KNOTS];  /* as `moved` */
 	struct spread share[FOLD_MAX_KNOTS], rates[FOLD_MAX_KNOTS];
 	struct fold_sum *sums;
 	double *resampled;
@@ -50,15 +53,18 @@ static void draw(uint32_t groups, uint64_t *random, double *times)
 static int add_drawn(struct bands *b, struct fold_fit *fit, const struct fold_curve *curve,
 		     uint64_t *random)
 {
-	double times[FOLD_GROUPS];
+	double times[FOLD_GROUPS], found[FOLD_MAX_KNOTS];
 	struct fold_pieces line;
 	int err;
 
 	draw(fit->cells->groups, random, times);
 	fold_cells_combine(fit->cells, times, b->sums);
-	err = fold_fit_apply(fit, b->sums, true, b->resampled, &line);
+	err = fold_fit_apply(fit, b->sums, true, b->resampled, &line, found);
 	if (err < 0)
 		return err;
+	for (uint32_t k = 1; k < curve->n_phases; k++)
+		b->away[(size_t)k * b->room + b->drawn] =
+			fabs(found[k] - curve->phases[k].from.value);
 	b->drawn++;
 	for (uint32_t c = 0; c <= curve->cells; c++)
 		add(&b->y[c], b->resampled[c], curve->y[c]);
@@ -119,10 +125,12 @@ static int add_flipped(struct bands *b, struct fold_fit *fit, const struct fold_
 	int err;
 
 	flip(b, fit->cells, curve, random);
-	err = fold_fit_apply(fit, b->sums, true, b->resampled, &line);
+	err = fold_fit_apply(fit, b->sums, true, b->resampled, &line, NULL);
 	if (err < 0)
 		return err;
 	b->flipped++;
+	for (uint32_t k = 1; k < curve->n_phases; k++)
+		b->ends_moved[k] += line.at[k] - curve->phases[k].from.value;
 	for (uint32_t c = 0; c <= curve->cells; c++)
 		b->moved[c] += b->resampled[c] - curve->y[c];
 	return 0;
@@ -133,7 +141,7 @@ static int add_flipped(struct bands *b, struct fold_fit *fit, const struct fold_
 /* The 97.5 % quantile of Student's distribution (Hill 1970's expansion in 1 / freedom). */
 static double student(double freedom)
 {
-	const double z = 1.959964;
+	const double z = NORMAL;
 	double z3 = z * z * z, z5 = z3 * z * z, z7 = z5 * z * z;
 
 	return z + (z3 + z) / (4 * freedom) +
@@ -161,12 +169,42 @@ static void estimate(struct fold_estimate *e, const struct spread *s, const stru
 	band(s, 0, l, e->value, &e->low, &e->high);
 }
 
+static int compare(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* The end of a phase: its interval is as wide as its spread with the knots of all points says, and
+ * as the distance that 19 of 20 of the nearest knots have that were chosen anew; the bias is in
+ * both.
+ */
+static void estimate_end(struct bands *b, uint32_t k, const struct limits *l,
+			 struct fold_estimate *e)
+{
+	double *away = &b->away[(size_t)k * b->room], reach;
+	const double bias = b->flipped ? b->ends_moved[k] / b->flipped : 0;
+	uint32_t n = 0;
+
+	band(&b->from[k], bias, l, e->value, &e->low, &e->high);
+	for (uint32_t i = 0; i < b->drawn; i++)
+		if (!isnan(away[i]))
+			away[n++] = away[i];
+	if (!n)
+		return;
+	qsort(away, n, sizeof(*away), compare);
+	reach = l->times * hypot(away[n * 19 / 20] / NORMAL, bias);
+	e->low = fmax(l->low, fmin(e->low, e->value - reach));
+	e->high = fmin(l->high, fmax(e->high, e->value + reach));
+}
+
 static double bias_at(const struct bands *b, uint32_t cell)
 {
 	return b->flipped ? b->moved[cell] / b->flipped : 0;
 }
 
-static void set_bands(const struct bands *b, struct fold_curve *curve, double times)
+static void set_bands(struct bands *b, struct fold_curve *curve, double times)
 {
 	const struct limits share = {times, b->drawn, 0, 1}, rate = {times, b->drawn, 0, INFINITY};
 
@@ -179,7 +217,10 @@ static void set_bands(const struct bands *b, struct fold_curve *curve, double ti
 	for (uint32_t k = 0; k < curve->n_phases; k++) {
 		struct fold_phase *phase = &curve->phases[k];
 
-		estimate(&phase->from, &b->from[k], &share);
+		if (k > 0)
+			estimate_end(b, k, &share, &phase->from);
+		else
+			phase->from.low = phase->from.high = 0;
 		if (k > 0)
 			curve->phases[k - 1].to = phase->from;
 		estimate(&phase->share, &b->share[k], &share);
@@ -197,10 +238,13 @@ int fold_bands_make(struct fold_curve *curve, struct fold_fit *fit, uint32_t res
 			  .rate = calloc(curve->cells, sizeof(*b.rate)),
 			  .moved = calloc(curve->cells + 1, sizeof(*b.moved)),
 			  .left = calloc((size_t)groups * curve->cells, sizeof(*b.left)),
+			  .away = calloc((size_t)FOLD_MAX_KNOTS * (resamples + 1), sizeof(*b.away)),
+			  .room = resamples + 1,
 			  .sums = calloc(curve->cells, sizeof(*b.sums)),
 			  .resampled = calloc(curve->cells + 1, sizeof(*b.resampled))};
 	uint64_t random = hash_mix64(seed ^ UINT64_C(0x666f6c64));
-	int err = b.y && b.rate && b.moved && b.left && b.sums && b.resampled ? 0 : -ENOMEM;
+	int err =
+		b.y && b.rate && b.moved && b.left && b.away && b.sums && b.resampled ? 0 : -ENOMEM;
 
 	if (err == 0)
 		set_left(&b, fit->cells, curve);
@@ -213,6 +257,7 @@ int fold_bands_make(struct fold_curve *curve, struct fold_fit *fit, uint32_t res
 	free(b.rate);
 	free(b.moved);
 	free(b.left);
+	free(b.away);
 	free(b.sums);
 	free(b.resampled);
 	return err;

@@ -63,7 +63,7 @@ static int set_values(struct fold_curve *curve, struct fold_fit *fit)
 {
 	struct fold_pieces line;
 	double variance = 0;
-	int err = fold_fit_apply(fit, fit->cells->all, false, curve->y, &line);
+	int err = fold_fit_apply(fit, fit->cells->all, false, curve->y, &line, NULL);
 
 	if (err < 0)
 		return err;

@@ -259,7 +259,7 @@ static int choose_anew(struct fold_fit *fit, uint32_t n, struct fold_pieces *ret
 }
 
 int fold_fit_apply(struct fold_fit *fit, const struct fold_sum *sums, bool anew, double *y,
-		   struct fold_pieces *phases)
+		   struct fold_pieces *phases, double *found)
 {
 	uint32_t cells = fit->cells->n, n, knot = 0;
 	struct fold_pieces pieces = fit->pieces, fixed = fit->pieces;
@@ -273,6 +273,11 @@ int fold_fit_apply(struct fold_fit *fit, const struct fold_sum *sums, bool anew,
 	fold_pieces_refine(&fixed, fit->means, n, STEPS);
 	if (!anew)
 		pieces = fixed;
+	for (uint32_t k = 1; found && k + 1 < fit->phases.n; k++) {
+		uint32_t nearest = nearest_knot(&pieces, fit->phases.at[k]);
+
+		found[k] = nearest ? pieces.at[nearest] : NAN;
+	}
 	for (uint32_t c = 0; c <= cells; c++)
 		y[c] = fold_pieces_at(&pieces, (double)c / cells, &knot);
 	subtract(&pieces, fit->means, n);

@@ -5,7 +5,8 @@
  *
  *   curve,NAME,X,Y,LOW,HIGH,RATE,LOW,HIGH   a counter at the upper bound of a cell of its grid: the
  *                                           share reached; the rate in the cell, a second
- *   phase,NAME,FROM,TO,SHARE,RATE,LOW,HIGH,PATH
+ *   phase,NAME,FROM,TO,SHARE,RATE,LOW,HIGH,PATH,LOW,HIGH
+ *                                           the last two are the band of TO
  *   routine,NAME,X,SAMPLES                  in the column that ends at X
  */
 #include <inttypes.h>
@@ -69,6 +70,8 @@ static void put_phase(struct buf *b, const struct folding *f, const struct foldi
 	buf_put(&path, "", 1);
 	text_put_raw(b, ",");
 	put_quoted(b, path.data ? (const char *)path.data : "");
+	put_field(b, p->to.low);
+	put_field(b, p->to.high);
 	text_put_raw(b, "\n");
 	buf_free(&path);
 }

@@ -167,6 +167,17 @@ static void put_routine(struct buf *b, const struct folding *f, const struct fol
 	text_put_raw(b, "\n");
 }
 
+/* Appends how far the end of a phase may be off, unless it is that of the pass. */
+static void put_end_band(struct buf *b, const struct fold_estimate *end)
+{
+	char text[32] = "";
+
+	if (end->high > end->low && end->value < 1)
+		snprintf(text, sizeof(text), "+-%.2f",
+			 100 * fmax(end->high - end->value, end->value - end->low));
+	text_printf(b, "%-7s", text);
+}
+
 static void put_phase(struct buf *b, const struct folding *f, const struct folding_phase *phase,
 		      bool utf8)
 {
@@ -175,8 +186,10 @@ static void put_phase(struct buf *b, const struct folding *f, const struct foldi
 	char share[TEXT_SHARE_MAX];
 	struct buf rate = {0};
 
-	text_printf(b, "  %6.2f %6.2f %9.3f %6.1f  ", p->from.value * 100, p->to.value * 100,
-		    (p->to.value - p->from.value) * f->mean_ns / 1e6, p->share.value * 100);
+	text_printf(b, "  %6.2f %6.2f", p->from.value * 100, p->to.value * 100);
+	put_end_band(b, &p->to);
+	text_printf(b, " %9.3f %6.1f  ", (p->to.value - p->from.value) * f->mean_ns / 1e6,
+		    p->share.value * 100);
 	folding_put_rate(&rate, c, p);
 	buf_put(&rate, "", 1);
 	text_printf(b, "%-28s ", rate.data ? (const char *)rate.data : "");
@@ -194,9 +207,10 @@ static void put_phases(struct buf *b, const struct folding *f, bool utf8)
 {
 	text_put_raw(b, "\n# phases of ");
 	text_put_name(b, f->counters[0].name, utf8);
-	text_put_raw(b, ", with 95 % bands, and the path that most of their samples have\n"
-			"#  from %   to %        ms share %  rate                         path %  "
-			"path [line]\n");
+	text_put_raw(
+		b, ", with 95 % bands, and the path that most of their samples have\n"
+		   "#  from %   to %+-            ms share %  rate                         path %  "
+		   "path [line]\n");
 	for (uint32_t i = 0; i < f->n_phases; i++)
 		put_phase(b, f, &f->phases[i], utf8);
 }
