@@ -39,7 +39,8 @@ static uint64_t address_of(const struct put_returns *p, pid_t pid, const struct 
 }
 
 /* Whether a call is before a return address in the process's memory. */
-static bool is_called_there(pid_t pid, uint64_t address)
+static bool is_called_there(pid_t pid, uint64_t address, const struct object *object,
+			    uint64_t offset)
 {
 	uint8_t code[PUT_RETURN_BEFORE];
 	struct iovec to = {.iov_base = code, .iov_len = sizeof(code)};
@@ -47,7 +48,7 @@ static bool is_called_there(pid_t pid, uint64_t address)
 			     .iov_len = sizeof(code)};
 
 	return process_vm_readv(pid, &to, 1, &from, 1, 0) == (ssize_t)sizeof(code) &&
-	       put_return_is_called(code);
+	       put_return_is_called(code, object->elf, offset);
 }
 
 /* Whether a function begins behind a location, where the code before has another frame. 1; 0;
@@ -85,9 +86,9 @@ static void note(struct put_returns *p, pid_t pid, uint32_t number)
 	if (!is_looked_at(object, l) ||
 	    !elf_file_read_now(object->elf, l->offset + 1 - PUT_RETURN_BEFORE, code, sizeof(code)))
 		return;
-	if (put_return_is(code)) {
+	if (put_return_is(code, object->elf, l->offset + 1)) {
 		address = address_of(p, pid, object, l->offset + 1);
-		if (!address || !is_called_there(pid, address))
+		if (!address || !is_called_there(pid, address, object, l->offset + 1))
 			location_set_put(p->locations, number, LOCATION_PUT);
 	} else if (p->tables && put_return_may_begin(code, l->offset + 1)) {
 		int begins = begins_function(p, object, l->offset);

@@ -33,16 +33,31 @@ static bool ends_process(const uint8_t *code)
 	return false;
 }
 
-bool put_return_is_called(const uint8_t *code)
+/* Whether a direct call before the address leads to code. sub $1,%eax; jne; ret ends in bytes that
+ * look like such a call, and so do functions. */
+static bool leads_to_code(const uint8_t *code, const struct elf_file *elf, uint64_t offset)
 {
-	return call_site_ends(code, PUT_RETURN_BEFORE);
+	uint64_t vaddr, target;
+	int32_t distance;
+
+	memcpy(&distance, code + PUT_RETURN_BEFORE - sizeof(distance), sizeof(distance));
+	return elf_file_offset_to_vaddr(elf, offset - 1, &vaddr) &&
+	       elf_file_vaddr_to_offset(elf, vaddr + 1 + (uint64_t)(int64_t)distance, &target);
 }
 
-bool put_return_is(const uint8_t *code)
+bool put_return_is_called(const uint8_t *code, const struct elf_file *elf, uint64_t offset)
+{
+	unsigned kinds = call_site_kinds(code, PUT_RETURN_BEFORE);
+
+	return kinds & CALL_SITE_INDIRECT ||
+	       (kinds & CALL_SITE_DIRECT && leads_to_code(code, elf, offset));
+}
+
+bool put_return_is(const uint8_t *code, const struct elf_file *elf, uint64_t offset)
 {
 	const uint8_t *behind = code + PUT_RETURN_BEFORE;
 
-	return !put_return_is_called(code) && !is_sigreturn(behind) &&
+	return !put_return_is_called(code, elf, offset) && !is_sigreturn(behind) &&
 	       !stack_start_leaves(behind, BEHIND) && !ends_process(behind);
 }
 

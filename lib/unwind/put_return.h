@@ -21,18 +21,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "elf/elf_file.h"
+
 #define PUT_RETURN_BEFORE 7  /* bytes of code before the address */
 #define PUT_RETURN_BYTES  31 /* with those behind it */
 
 /* Whether a return address, of which these are the PUT_RETURN_BYTES bytes of code around it, was
- * put on the stack by something else than a call. */
-bool put_return_is(const uint8_t *code);
+ * put on the stack by something else than a call. It is at a file offset of `elf`: a direct call
+ * leads to code of the same file, so others are bytes that look like one. */
+bool put_return_is(const uint8_t *code, const struct elf_file *elf, uint64_t offset);
 
-/* Whether a function may begin at the return address, which is at this file offset: it is aligned,
- * or prepares a frame. */
+/* Whether a function may begin at such an address: it is aligned, or prepares a frame. */
 bool put_return_may_begin(const uint8_t *code, uint64_t offset);
 
-/* Whether the PUT_RETURN_BEFORE bytes before a return address end in a call. */
-bool put_return_is_called(const uint8_t *code);
+/* Whether the PUT_RETURN_BEFORE bytes before it end in a call, by the same measure. */
+bool put_return_is_called(const uint8_t *code, const struct elf_file *elf, uint64_t offset);
 
 #endif

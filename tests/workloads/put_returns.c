@@ -57,7 +57,7 @@ __asm__(".text\n.p2align 5\n"
 		"padded") ".p2align 5\n"
 			  ".type before_it, @function\nbefore_it: .cfi_startproc\n"
 			  "sub $24, %rsp\n.cfi_adjust_cfa_offset 24\ncall ended\n"
-			  "add $24, %rsp\n.cfi_adjust_cfa_offset -24\nret\n"
+			  "add $24, %rsp\n.cfi_adjust_cfa_offset -24\n1: sub $1, %eax\njne 1b\nret\n"
 			  ".cfi_endproc\n.size before_it, . - before_it\n" ENDS(
 				  "behind_it") ".p2align 5\n"
 					       ".type before_call, @function\nbefore_call: .cfi_startproc\n"
