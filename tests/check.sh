@@ -40,6 +40,9 @@ judge() { # NAME STATUS
     esac
 }
 
+# Passes the lines of a group's own runner on, and adds to each failure how to repeat it.
+again() { sed -u '/ (again: /!s/^FAIL \([^ :]*\).*/& (again: make check TEST=\1)/'; }
+
 # One lane after the other, as a package manager wants it. --close: a service that a package starts
 # must not inherit the lock, and keep it.
 deps() { # GROUP...
@@ -183,7 +186,7 @@ do_lint() { # [--long]
 # The tests in which other programs read the exports; they judge and report for themselves.
 do_exports() { # [--long] or names of tests
     deps exports || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
-    timeout 2400 /usr/bin/python3 tests/exports/run.py --logs "$logs" "$@" </dev/null | tee -a "$results"
+    timeout 2400 /usr/bin/python3 tests/exports/run.py --logs "$logs" "$@" </dev/null | again | tee -a "$results"
     case ${PIPESTATUS[0]} in
     0) ;;
     1) grep -q '^FAIL export-' "$results" || say "FAIL exports: the tests broke off" ;;
@@ -194,7 +197,7 @@ do_exports() { # [--long] or names of tests
 # The live tests, which report in the same form. Each has a time to end in; all have that of CI.
 do_live() { # [--long] or names of tests
     timeout 4800 /usr/bin/python3 tests/live/run.py --logs "$logs" --jobs "$jobs" "$@" </dev/null |
-        tee -a "$results"
+        again | tee -a "$results"
     case ${PIPESTATUS[0]} in
     0) ;;
     1) grep -q '^FAIL live-' "$results" || say "FAIL live: the tests broke off" ;;
@@ -216,7 +219,7 @@ begin_deb() {
 do_deb() {
     [ -n "${deb_maker:-}" ] || begin_deb
     tail --pid="$deb_maker" -f /dev/null
-    LOGS=$logs timeout 600 tests/deb/run.sh test "$deb_root" </dev/null | tee -a "$results"
+    LOGS=$logs timeout 600 tests/deb/run.sh test "$deb_root" </dev/null | again | tee -a "$results"
     case ${PIPESTATUS[0]} in
     0) ;;
     1) grep -q '^FAIL deb-' "$results" || say "FAIL deb: the tests broke off" ;;
@@ -237,7 +240,7 @@ do_distro() { # test|quick RELEASE
     [ -n "${distro_maker:-}" ] || begin_distro "$2"
     tail --pid="$distro_maker" -f /dev/null
     distro_maker=''
-    LOGS=$logs/distros timeout 1800 tests/distros/run.sh "$1" "$2" </dev/null | tee -a "$results"
+    LOGS=$logs/distros timeout 1800 tests/distros/run.sh "$1" "$2" </dev/null | again | tee -a "$results"
     case ${PIPESTATUS[0]} in
     0) ;;
     1) grep -q "^FAIL distro-$2" "$results" || say "FAIL distro-$2: the tests broke off" ;;
@@ -248,7 +251,7 @@ do_distro() { # test|quick RELEASE
 # The Dockerfile, and the rights that a container needs.
 do_container() {
     deps container || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
-    LOGS=$logs timeout 900 tests/container/run.sh </dev/null | tee -a "$results"
+    LOGS=$logs timeout 900 tests/container/run.sh </dev/null | again | tee -a "$results"
     case ${PIPESTATUS[0]} in
     0) ;;
     1) grep -q '^FAIL container-' "$results" || say "FAIL container: the tests broke off" ;;
@@ -260,7 +263,7 @@ do_container() {
 do_kernels() { # ARGUMENTS...: of tests/kernels/run.py
     deps kernels || say "FAIL deps: $(tail -n 1 "$logs/deps.log")"
     deps compilers
-    timeout 3600 python3 tests/kernels/run.py --logs "$logs" "$@" </dev/null | tee -a "$results"
+    timeout 3600 python3 tests/kernels/run.py --logs "$logs" "$@" </dev/null | again | tee -a "$results"
     case ${PIPESTATUS[0]} in
     0) ;;
     1) grep -q '^FAIL kernel-' "$results" || say "FAIL kernels: the tests broke off" ;;
