@@ -62,8 +62,7 @@ static int find_is_mpi(struct maker *m, uint32_t node, bool *ret_is)
 		frames = profile_location_frames(m->profile, location, &n);
 		if (!frames)
 			return -ENOMEM;
-		is = mpi_name_is_call(profile_symbol_plain(frames[0].symbol),
-				      frames[0].symbol->object);
+		is = mpi_name_is_function(profile_symbol_plain(frames[0].symbol));
 		if (int_map_set(&m->is_mpi, location, is))
 			return -ENOMEM;
 	}
@@ -148,8 +147,8 @@ static int read_beside(struct maker *m, unsigned series,
 		       int (*each)(void *arg, const struct store_sample *record))
 {
 	memcpy(m->cursor, m->first, m->n_threads * sizeof(*m->cursor));
-	return store_reader_records(profile_reader(m->profile), (enum metric_series)series, each,
-				    m);
+	return store_reader_all_records(profile_reader(m->profile), (enum metric_series)series,
+					each, m);
 }
 
 static int add_nested(void *arg, const struct store_sample *record)
@@ -179,7 +178,8 @@ static void remove_inner(struct maker *m)
 
 static int find_calls(struct maker *m)
 {
-	int err = store_reader_records(profile_reader(m->profile), SERIES_REGION_TIME, add_call, m);
+	int err = store_reader_all_records(profile_reader(m->profile), SERIES_REGION_TIME, add_call,
+					   m);
 
 	if (err || !m->calls.count)
 		return err;
@@ -195,14 +195,35 @@ static int find_calls(struct maker *m)
 
 /* --- bursts ----------------------------------------------------------------------------------- */
 
-/* Returns how much of a time lies in the range that the filter selects. */
+static uint64_t overlap(uint64_t from_ns, uint64_t to_ns, const struct store_span *span)
+{
+	const uint64_t from = from_ns > span->from_ns ? from_ns : span->from_ns;
+	const uint64_t to = to_ns < span->to_ns ? to_ns : span->to_ns;
+
+	return to > from ? to - from : 0;
+}
+
+/* Returns how much of a time lies in the ranges that the filter and the reader select. */
 static uint64_t part_of(const struct maker *m, uint64_t start_ns, uint64_t end_ns)
 {
+	const struct store_tables *tables = profile_tables(m->profile);
 	const uint64_t begin = profile_begin(m->profile), last = profile_end(m->profile);
 	const uint64_t from = start_ns > begin ? start_ns : begin;
 	const uint64_t to = end_ns <= last ? end_ns : last + 1;
+	uint64_t ns = 0;
 
-	return to > from ? to - from : 0;
+	if (!tables->n_selected)
+		return to > from ? to - from : 0;
+	for (uint32_t i = 0; i < tables->n_selected; i++)
+		ns += overlap(from, to, &tables->selected[i]);
+	return ns;
+}
+
+/* Whether the filter and the reader select a moment. */
+static bool is_selected(const struct maker *m, uint64_t ns)
+{
+	return ns >= profile_begin(m->profile) && ns <= profile_end(m->profile) &&
+	       store_reader_selects(profile_tables(m->profile), ns);
 }
 
 static int add_burst(struct maker *m, const struct call *before, const struct call *after)
@@ -220,8 +241,7 @@ static int add_burst(struct maker *m, const struct call *before, const struct ca
 			       .before = before->path,
 			       .after = after->path,
 			       .cpu = after->cpu,
-			       .is_ended = after->start_ns >= profile_begin(m->profile) &&
-					   after->start_ns <= profile_end(m->profile)};
+			       .is_ended = is_selected(m, after->start_ns)};
 	return 0;
 }
 

@@ -38,7 +38,10 @@ static void bursts_record(struct made_bursts *b, unsigned series, uint32_t leaf,
 				 .node = leaf,
 				 .end_reason = reason};
 
-	b->m->info.end_ns = b->now;
+	if (b->m->is_window && (b->now < b->m->info.start_ns || b->now >= b->m->info.end_ns))
+		return;
+	if (!b->m->is_window)
+		b->m->info.end_ns = b->now;
 	keep(b->m, store_writer_record(b->m->writer, (enum metric_series)series, &s));
 }
 

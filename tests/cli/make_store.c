@@ -72,7 +72,7 @@ struct maker {
 	uint32_t objects, locations, nodes, processes, threads;
 	uint32_t origin; /* of samples from now on */
 	uint64_t run_ns; /* where times of timed() are from; 0: the recording's start */
-	bool is_window;	 /* timed() only takes records that end in it */
+	bool is_window;	 /* timed() and bursts_record() only take records that end in it */
 	int err;	 /* the first error */
 };
 
@@ -767,6 +767,8 @@ static void fill(struct maker *m, const char *kind)
 /* Fills each window of a run, whose ends are in a list of milliseconds; the last one goes on. */
 static void fill_windows(struct maker *m, const char *kind, const char *cuts)
 {
+	const uint64_t run_ns = strcmp(kind, "bursts") ? 3000000000 : 6000000000;
+
 	m->is_window = true;
 	m->run_ns = m->info.start_ns;
 	for (;;) {
@@ -776,7 +778,7 @@ static void fill_windows(struct maker *m, const char *kind, const char *cuts)
 		m->info.end_ns = *cuts ? m->run_ns + ms * 1000000 : UINT64_MAX;
 		left = m->info.end_ns;
 		fill(m, kind);
-		m->info.end_ns = left == UINT64_MAX ? m->run_ns + 3000000000 : left;
+		m->info.end_ns = left == UINT64_MAX ? m->run_ns + run_ns : left;
 		keep(m, store_writer_commit(m->writer, &m->info));
 		if (left == UINT64_MAX || m->err)
 			return;

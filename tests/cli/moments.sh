@@ -86,6 +86,21 @@ for cuts in "700,1400,2600", "300,1050,1150,1250,1300,1900,2050,2105,2999":
 PY
 python3 "$tmp/compare.py" "$stackctl" "$tmp" || fail "ranges of moments"
 
+# Bursts, in windows of which the first and the last are partly in the range: those that go on behind it
+# have their part in it, and what is behind it is in none.
+make_store "$tmp/bursts.db" bursts
+STORE_CUTS=1500,2400,3201,3777 make_store "$tmp/bursts-cut.db" bursts
+bursts_of()
+{
+    expect 0 "$stackctl" fold -i "$1" --burst --json "$2" "$3"
+    grep -Eo '"(bursts|computing_ns|calls_ns)":[0-9]+' "$tmp/out" | head -3
+}
+for range in '02 03' '02 04'; do
+    bursts_of "$tmp/bursts.db" "--from=${range:1:1}" "--to=${range:4:1}" >"$tmp/one"
+    bursts_of "$tmp/bursts-cut.db" "--from=2023-11-15 10:10:${range:0:2}" "--to=2023-11-15 10:10:${range:3:2}" >"$tmp/cut"
+    diff "$tmp/one" "$tmp/cut" >"$tmp/diff" || fail "bursts from $range: $(cat "$tmp/diff")"
+done
+
 # Timelines and tables, where a wait goes on behind the range.
 store="$tmp/ranges-700,1400,2600.db"
 range=(--from '2023-11-15 10:10:01' --to '2023-11-15 10:10:02')
