@@ -273,15 +273,19 @@ static int put_notes(const struct view *v, const struct report_options *options,
 {
 	const struct beside beside = beside_of(v);
 	char mean[METRIC_AMOUNT_MAX], all[METRIC_AMOUNT_MAX];
+	uint64_t ended;
 
 	if (v->mean_ns)
 		text_printf(b,
 			    "# note: waits are sampled, one in %s of a thread's waiting time: of "
-			    "%s and more 99 in 100 are here, of shorter ones fewer. There were "
-			    "%.0f +- %.0f\n",
+			    "%s and more 99 in 100 are here, of shorter ones fewer\n",
 			    metric_number(METRIC_WAIT, v->mean_ns, mean),
-			    metric_number(METRIC_WAIT, nearly_all_ns(v), all), v->there_were,
-			    sqrt(v->variance));
+			    metric_number(METRIC_WAIT, nearly_all_ns(v), all));
+	if (v->mean_ns && report_header_counter(v->tables, "waits_ended", &ended))
+		text_printf(b,
+			    "# note: %" PRIu64 " waits of the whole recording ended, as the kernel "
+			    "half counted them\n",
+			    ended);
 	if (beside.short_waits)
 		text_printf(b,
 			    "# note: %" PRIu64 " short waits of the whole recording, %s, were only "
