@@ -326,6 +326,13 @@ def hits_page_fault(sample):
             and any(frame.symbol == "exc_page_fault" for frame in sample.frames))
 
 
+def hits_sigreturn(sample):
+    """While the kernel restores a thread's registers from a signal's frame, one by one, that frame cannot
+    be found any more. Such a stack is cut, and marked so."""
+    return (sample.frames and sample.frames[0].symbol == "[incomplete: unreadable]"
+            and any(frame.symbol == "restore_sigcontext" for frame in sample.frames))
+
+
 def is_exiting(sample):
     """Within its exit, a process loses its memory and its mappings; events of CPUs sample that, too."""
     return (sample.frames and str(sample.frames[0].symbol).startswith("[incomplete")
@@ -349,8 +356,9 @@ def check_whole(recording, torn_percent=0.0):
     check(times == sorted(times), "perf-script is not in time order")
     quality = stats["quality"]
     exits = sum(is_exiting(sample) for sample in samples)  # each says so: how many is the machine's
-    faults = sum(hits_page_fault(sample) and not is_exiting(sample) for sample in samples)
-    check(faults <= 1 + len(samples) / 200, "%d stacks in a page fault" % faults)
+    faults = sum((hits_page_fault(sample) or hits_sigreturn(sample)) and not is_exiting(sample)
+                 for sample in samples)
+    check(faults <= 1 + len(samples) / 200, "%d stacks in a page fault or a return from a signal" % faults)
     check(quality["complete"] + quality["partial"] == len(samples)
           and quality["partial"] - faults - exits <= len(samples) * torn_percent / 100,
           "not every stack is complete", quality,
