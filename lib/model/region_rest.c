@@ -22,6 +22,7 @@
 struct region_rest_function {
 	bool is_region; /* it has passes, or was taken off */
 	bool is_off;
+	uint64_t off_ns;  /* if it is: when; 0: see region_rest_off_ns() */
 	uint64_t last_ns; /* when its last pass ended; 0: it has none */
 };
 
@@ -93,8 +94,12 @@ static void look(struct region_rest *rest, const struct profile_symbol *symbol,
 {
 	const struct store_tables *t = rest->tables;
 
-	for (uint32_t i = 0; i < t->n_counters && !function->is_off; i++)
+	for (uint32_t i = 0; i < t->n_counters && !function->is_off; i++) {
 		function->is_off = is_of(&t->counters[i], symbol, function->last_ns);
+		/* Counters of several recordings are sums. */
+		if (function->is_off && t->n_recordings <= 1)
+			function->off_ns = t->counters[i].value;
+	}
 	function->is_region |= function->is_off;
 }
 
@@ -245,11 +250,13 @@ bool region_rest_is_estimated(const struct region_rest *rest)
 	return rest && store_is_timed(&rest->tables->recording);
 }
 
-bool region_rest_is_off(struct region_rest *rest, const struct profile_symbol *symbol)
+uint64_t region_rest_off_ns(const struct region_rest *rest, const struct profile_symbol *symbol)
 {
 	uint32_t of = rest ? int_map_find(&rest->by_symbol, symbol->number) : INT_MAP_NONE;
 
-	return of != INT_MAP_NONE && rest->functions.items[of].is_off;
+	if (of == INT_MAP_NONE || !rest->functions.items[of].is_off)
+		return UINT64_MAX;
+	return rest->functions.items[of].off_ns;
 }
 
 /* --- samples --------------------------------------------------------------------------------- */

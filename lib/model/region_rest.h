@@ -32,8 +32,9 @@ void region_rest_free(struct region_rest *rest); /* NULL is allowed */
 /* Whether there are estimates: the recording's samples are of a clock. NULL: false. */
 bool region_rest_is_estimated(const struct region_rest *rest);
 
-/* Whether a function is a region that was taken off. NULL: false. */
-bool region_rest_is_off(struct region_rest *rest, const struct profile_symbol *symbol);
+/* Returns when a function was taken off (CLOCK_MONOTONIC): until then it was counted. 0: it never
+ * was, or there are several recordings. UINT64_MAX: it was not taken off, or `rest` is NULL. */
+uint64_t region_rest_off_ns(const struct region_rest *rest, const struct profile_symbol *symbol);
 
 /* Takes a sample for a region on its path, up to which the record's path is cut. `is_own`: it is
  * the region's own time. Returns 0, or an error that ends the search. */

@@ -131,8 +131,6 @@ static int add_time(void *arg, const struct store_sample *record, const struct l
 		nested->part = shown.period > own_ns ? shown.period - own_ns : 0;
 	if (profile_sample(m->profile, record, &shown))
 		add_visit(&path->figures, whole.period, record->end_reason == STACKD_END_LEFT);
-	if (record->time_ns > path->last_ns)
-		path->last_ns = record->time_ns;
 	return 0;
 }
 
@@ -336,8 +334,6 @@ static void add_figures(struct region_row *row, const struct region_path *path)
 		sum->least_ns = f->least_ns;
 	if (f->most_ns > sum->most_ns)
 		sum->most_ns = f->most_ns;
-	if (path->last_ns > row->last_ns)
-		row->last_ns = path->last_ns;
 	if (path->n_threads > row->n_threads)
 		row->n_threads = path->n_threads;
 	row->count++;
@@ -418,6 +414,22 @@ static int estimate(struct maker *m)
 	return err;
 }
 
+/* Marks the row of a region that was taken off, unless all of the range was counted. Kernels stop
+ * counting a moment before stackd sees that, which is when it was taken off; where samples of that
+ * moment are in the range, not all of it was counted. */
+static void mark_off(const struct maker *m, struct region_row *row,
+		     const struct profile_symbol *symbol)
+{
+	const uint64_t off_ns = region_rest_off_ns(m->rest, symbol);
+
+	if (off_ns == UINT64_MAX ||
+	    (off_ns > profile_end(m->profile) && !row->figures.estimated_ns))
+		return;
+	row->is_off = true;
+	if (off_ns > row->off_ns)
+		row->off_ns = off_ns;
+}
+
 static int make_regions(struct maker *m)
 {
 	struct region_rows *rows = m->rows;
@@ -436,7 +448,7 @@ static int make_regions(struct maker *m)
 
 		path->is_within = is_within(m, path);
 		add_figures(row, path);
-		row->is_off |= region_rest_is_off(m->rest, symbol_of(m, path->node));
+		mark_off(m, row, symbol_of(m, path->node));
 	}
 	return 0;
 }

@@ -45,7 +45,6 @@ struct region_path {
 	uint32_t region;    /* index of its region */
 	uint32_t part;	    /* that its threads are of */
 	bool is_within;	    /* another instance of its region */
-	uint64_t last_ns;   /* when the last of its passes ended, CLOCK_MONOTONIC */
 	uint8_t end_reason; /* of its first pass; all have the same mark, or none has one */
 	uint32_t origin;
 	uint32_t n_threads; /* that have passed through it */
@@ -58,8 +57,8 @@ struct region_row {
 	uint32_t part;
 	uint32_t first, count; /* its paths */
 	uint32_t n_threads;    /* most that any path has */
-	bool is_off;	       /* it was taken off (--region-limit) */
-	uint64_t last_ns;      /* as of its paths */
+	bool is_off;	       /* it was taken off (--region-limit) before the range's end, */
+	uint64_t off_ns;       /* and when, as of region_rest_off_ns() */
 };
 
 struct region_rows {

@@ -124,9 +124,7 @@ static const struct lack lacks[] = {
 	 "last hits of marks are not in these rows: no next one ended them"},
 	{"regions_too_deep", "too_deep",
 	 "passes were not measured, since too many others of their threads were open"},
-	{"regions_taken_off", "taken_off",
-	 "of the regions and marks were passed through more often than --region-limit, and are not "
-	 "counted from then on; a region's row says whether its times have an estimate of the rest"},
+	{"regions_taken_off", "taken_off", NULL}, /* the header names them */
 };
 
 #define N_LACKS (sizeof(lacks) / sizeof(*lacks))
@@ -147,7 +145,7 @@ static void put_lacks(const struct profile *profile, struct buf *b)
 	for (size_t i = 0; i < N_LACKS; i++) {
 		uint64_t count = count_lack(profile, &lacks[i]);
 
-		if (count)
+		if (count && lacks[i].text)
 			text_printf(b, "# note: %" PRIu64 " %s\n", count, lacks[i].text);
 	}
 }
@@ -297,17 +295,21 @@ static void put_estimate(const struct region_figures *f, struct buf *b)
 static void put_off(const struct profile *profile, const struct region_rows *rows,
 		    const struct region_row *row, struct buf *b)
 {
-	const uint64_t start = profile_tables(profile)->recording.start_ns;
+	const struct store_tables *tables = profile_tables(profile);
+	const uint64_t start = tables->recording.start_ns;
 	char ns[METRIC_AMOUNT_MAX], error[METRIC_AMOUNT_MAX];
 
 	if (!row->is_off)
 		return;
-	if (row->last_ns)
-		text_printf(b, "  (counted until %.1f s; ",
-			    row->last_ns > start ? (double)(row->last_ns - start) / 1e9 : 0.0);
+	if (tables->n_recordings > 1)
+		text_put_raw(b, "  (counted for a part of the time; ");
+	else if (row->off_ns > start)
+		text_printf(b, "  (counted until %.1f s; ", (double)(row->off_ns - start) / 1e9);
 	else
 		text_put_raw(b, "  (not counted; ");
-	if (rows->is_estimated)
+	if (rows->is_estimated && !row->figures.estimated_ns)
+		text_put_raw(b, "no sample has it since then; later visits are not counted)");
+	else if (rows->is_estimated)
 		text_printf(b,
 			    "%s +- %s of the time is estimated from samples since then; later "
 			    "visits are not counted)",

@@ -319,7 +319,7 @@ void report_header_off(const struct profile *profile, const char *before, struct
 static void off_lines(struct report_header *h, const struct profile *profile)
 {
 	const struct store_tables *tables = profile_tables(profile);
-	bool is_any = false;
+	uint64_t named = 0, all = 0;
 
 	for (uint32_t i = 0; i < tables->n_counters; i++) {
 		double until;
@@ -327,7 +327,7 @@ static void off_lines(struct report_header *h, const struct profile *profile)
 
 		if (!name || !metric_is_of_regions(profile_filter(profile)->metric))
 			continue;
-		is_any = true;
+		named++;
 		text_put_raw(&h->row, "# note: ");
 		text_put_name(&h->row, name, h->options->utf8);
 		if (until > 0)
@@ -341,7 +341,14 @@ static void off_lines(struct report_header *h, const struct profile *profile)
 			text_put_raw(&h->row, " was not counted, but sampled (--region-limit)");
 		report_header_line(h);
 	}
-	if (is_any)
+	if (report_header_counter(tables, "regions_taken_off", &all) && tables->n_recordings <= 1 &&
+	    all > named && named) {
+		text_printf(&h->row,
+			    "# note: %" PRIu64 " others were taken off as well (--region-limit)",
+			    all - named);
+		report_header_line(h);
+	}
+	if (named)
 		field(h, "note", off_rest(tables));
 }
 

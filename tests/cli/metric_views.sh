@@ -291,13 +291,23 @@ END
         if grep -q 'is estimated' "$tmp/out"; then fail 'off: an estimate without a clock'; fi
     else
         shows '(counted until 0.5 s; 14.000 ms +- 3.742 ms of the time is estimated from samples since then; later visits'
-        shows '(counted until 0.1 s; 6.000 ms +- 2.449 ms of the time is estimated'
+        shows '(counted until 0.3 s; 6.000 ms +- 2.449 ms of the time is estimated'
         shows '0+   4.000 ms   4.000 ms   4.000 ms'
         shows '0+   2.000 ms'
         shows '(not counted; 2.000 ms +- 1.414 ms of the time is estimated'
         shows 'main;outer;inner  (4.000 ms +- 2.000 ms is estimated)'
     fi
 done
+# Head and rows have one moment; a range before it is counted, whenever its last pass ended.
+for to in 0.2 0.29; do
+    expect 0 "$stackctl" report -i "$tmp/off-cpu-clock.db" --view regions --from 0.08 --to "$to"
+    shows 'turn@prog was counted until 0.3 s'
+    grep -q '^ *1  *10.000 ms .* turn  \[prog\]$' "$tmp/out" || fail "turn to $to: $(cat "$tmp/out")"
+    [ "$(grep -c 'region-limit' "$tmp/out")" = 4 ] || fail "notes on --region-limit: $(cat "$tmp/out")"
+done
+expect 0 "$stackctl" report -i "$tmp/off-cpu-clock.db" --view regions --from 0.08 --to 0.31
+shows '1+  10.000 ms'
+shows '[prog]  (counted until 0.3 s; no sample has it since then; later visits are not counted)'
 # Trees and exports have the same own times, which are exact but for 17 samples.
 off=$tmp/off-cpu-clock.db
 own="prog;main;outer 203000000
