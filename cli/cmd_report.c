@@ -52,8 +52,10 @@ static const struct argp_option cmd_report_options[] = {
 	 3},
 	{"around", CMD_REPORT_AROUND, "NAME", 0,
 	 "The callers and callees of this function (the view 'around')", 3},
-	{"by", CMD_REPORT_BY, PARTITION_WORDS, 0,
-	 "What is reported one after the other (default: process)", 3},
+	{"by", CMD_REPORT_BY, "WHAT", 0,
+	 "What is reported one after the other: process (default), thread, command, cpu, unit, "
+	 "container, rank, host, reason, object or all",
+	 3},
 	{"bins", CMD_REPORT_BINS_OPTION, "N", 0, "Steps of the view 'time' (default 40)", 3},
 	{"top", CMD_REPORT_TOP, "N", 0,
 	 "Rows of the view 'waits'; 0: all (default 50; with --json, or as .csv, all)", 3},
@@ -163,6 +165,23 @@ static void parse_percent(struct argp_state *state, const char *arg, struct cmd_
 		argp_error(state, "--percent-limit: '%s' is not a number from 0 to 100", arg);
 }
 
+/* Of another form than text and JSON there is no file: whoever asks for one is told what has it. */
+static void check_ending(struct argp_state *state, const struct cmd_report *args)
+{
+	const char *path = args->show.output.path;
+
+	if (args->options.view != REPORT_WAITS && output_is_named(path, ".csv"))
+		argp_error(state,
+			   "-o '%s': only --view waits has a table: give --json, or a file "
+			   "that ends in .json",
+			   path);
+	if (output_is_named(path, ".svg"))
+		argp_error(state,
+			   "-o '%s': a report is no picture, but text, or JSON (.json): pictures "
+			   "are made by 'stackctl flamegraph -o FILE'",
+			   path);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_report *args = state->input;
@@ -192,6 +211,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		check_waits(state, args);
+		check_ending(state, args);
 		if (args->options.view == REPORT_TIME && (args->options.by == PARTITION_BY_REASON ||
 							  args->options.by == PARTITION_BY_OBJECT))
 			argp_error(state, "--view time goes by thread: not with --by %s",

@@ -31,6 +31,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case 'o':
 		options->path = arg;
+		options->is_json |= output_is_named(arg, ".json");
+		return 0;
+	case ARGP_KEY_END:
+		/* Verbs that make pages have no JSON, and an option of their own. */
+		if (output_is_named(options->path, ".html"))
+			argp_error(state,
+				   "-o '%s': this is no page, but text, or JSON (.json): pages are "
+				   "made by 'stackctl flamegraph -o FILE'",
+				   options->path);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -39,7 +48,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option output_argp_options[] = {
 	{"json", OUTPUT_JSON, 0, 0, "As JSON (schema in docs/JSON.md)", 3},
-	{"output", 'o', "FILE", 0, "Write to this file", 3},
+	{"output", 'o', "FILE", 0, "Write to this file, as JSON if it ends in .json", 3},
 	{0},
 };
 

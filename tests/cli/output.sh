@@ -31,6 +31,18 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=8k none "$tmp/small" 2>/dev/null
 fi
 [ "$(find "$tmp" -name '*.??????' -newer "$store" | grep -c '/file\.')" = 0 ] || fail 'left a file'
 
+# --- the form is that of the name, or there is no file
+for verb in 'report --recording 1' 'stats --recording 1' 'annotate --recording 1 app::work()' list; do
+    # shellcheck disable=SC2086
+    expect 0 "$stackctl" $verb -i "$store" -o "$tmp/form.json"
+    python3 -m json.tool "$tmp/form.json" >/dev/null || fail "$verb -o FILE.json is no JSON"
+done
+for name in form.html form.svg form.csv; do
+    expect 2 "$stackctl" report -i "$store" -o "$tmp/$name"
+    says "-o '$tmp/$name': "
+    [ ! -e "$tmp/$name" ] || fail "report wrote $name"
+done
+
 # --- sums agree across the formats
 python3 - "$stackctl" "$store" <<'END' || fail 'sums'
 import json, re, subprocess, sys
