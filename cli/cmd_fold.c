@@ -24,6 +24,7 @@ enum {
 	CMD_FOLD_BY,
 	CMD_FOLD_GROUP,
 	CMD_FOLD_JSON,
+	CMD_FOLD_PERCENT,
 	CMD_FOLD_TIME,
 	CMD_FOLD_SEED,
 };
@@ -39,8 +40,9 @@ struct cmd_fold {
 	bool is_burst;	      /* nor that, but bursts between calls of MPI */
 	uint32_t kind;	      /* of bursts, to fold, from 1; 0: the kinds are listed */
 	enum partition_by by; /* the list */
+	double percent_limit; /* of the list; negative: not given */
 	bool has_by, is_json;
-	bool is_grouped;
+	bool is_grouped, has_time, has_seed;
 	uint32_t group; /* the only one to show, from 1; 0: all */
 	struct folding_options options;
 	enum cmd_fold_form form;
@@ -62,6 +64,8 @@ static const struct argp_option cmd_fold_options[] = {
 	{"by", CMD_FOLD_BY, "process|thread|command|unit|container|rank|host|all", 0,
 	 "With --burst: the kinds of each of these (default: all)", 3},
 	{"json", CMD_FOLD_JSON, 0, 0, "With --burst: list the kinds as JSON (docs/JSON.md)", 3},
+	{"percent-limit", CMD_FOLD_PERCENT, "PERCENT", 0,
+	 "With --burst: sum up kinds below this share of the time (default 0.5; JSON has all)", 3},
 	{"group", CMD_FOLD_GROUP, "N", OPTION_ARG_OPTIONAL,
 	 "Fold passes of different kinds apart: groups by length, totals of counters and callers, without "
 	 "outliers; =N shows one of them, 1 the largest",
@@ -70,7 +74,8 @@ static const struct argp_option cmd_fold_options[] = {
 	 "What the axis is: CPU time of the thread (default, where the recording has readings), or "
 	 "wall time",
 	 3},
-	{"seed", CMD_FOLD_SEED, "N", 0, "Of the resampling that makes the bands (default 1)", 3},
+	{"seed", CMD_FOLD_SEED, "N", 0,
+	 "Seed of the random numbers by which passes are resampled for the bands (default 1)", 3},
 	{"output", 'o', "FILE", 0,
 	 "Write to this file: a page for any browser if it ends in .html, a picture in .svg, a table in "
 	 ".csv, a script for gnuplot in .gp",
@@ -93,6 +98,7 @@ static void cmd_fold_output(struct cmd_fold *args, const char *path)
 
 static void cmd_fold_time(struct argp_state *state, struct cmd_fold *args, const char *arg)
 {
+	args->has_time = true;
 	if (!strcmp(arg, "cpu"))
 		args->options.time = FOLDING_CPU;
 	else if (!strcmp(arg, "wall"))
@@ -129,7 +135,16 @@ static void cmd_fold_by(struct argp_state *state, struct cmd_fold *args, const c
 	args->has_by = true;
 	if (partition_by_word(arg, &args->by) < 0 || args->by == PARTITION_BY_CPU ||
 	    args->by == PARTITION_BY_REASON || args->by == PARTITION_BY_OBJECT)
-		argp_error(state, "--by: bursts have no '%s'", arg);
+		argp_error(state, "--by: bursts cannot be split by '%s'", arg);
+}
+
+static void cmd_fold_percent(struct argp_state *state, struct cmd_fold *args, const char *arg)
+{
+	char *end;
+
+	args->percent_limit = strtod(arg, &end);
+	if (end == arg || *end || !(args->percent_limit >= 0 && args->percent_limit <= 100))
+		argp_error(state, "--percent-limit: '%s' is not a number from 0 to 100", arg);
 }
 
 static void cmd_fold_seed(struct argp_state *state, struct cmd_fold *args, const char *arg)
@@ -137,6 +152,7 @@ static void cmd_fold_seed(struct argp_state *state, struct cmd_fold *args, const
 	char *end;
 
 	errno = 0;
+	args->has_seed = true;
 	args->options.seed = strtoull(arg, &end, 10);
 	if (errno || end == arg || *end || *arg == '-')
 		argp_error(state, "--seed '%s': expected a number", arg);
@@ -165,6 +181,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case CMD_FOLD_JSON:
 		args->is_json = true;
+		return 0;
+	case CMD_FOLD_PERCENT:
+		cmd_fold_percent(state, args, arg);
 		return 0;
 	case CMD_FOLD_GROUP:
 		cmd_fold_group(state, args, arg);
@@ -265,6 +284,16 @@ static int cmd_fold_write(const struct cmd_fold *args, const struct input_open *
 	return -EINVAL;
 }
 
+/* Whether readings of CPU time were made, which is no counter that has a course. */
+static bool has_cpu_time(const struct folding *folding)
+{
+	for (unsigned i = 0; i < METRIC_COUNTERS; i++) {
+		if (folding->passes.counters[i] && !strcmp(folding->passes.counters[i], "cpu"))
+			return true;
+	}
+	return false;
+}
+
 /* Folds passes, which it takes over, and writes that. */
 static int cmd_fold_passes(const struct cmd_fold *args, const struct input_open *open,
 			   struct passes *passes, bool is_first, FILE *out, int *ret_error)
@@ -280,8 +309,10 @@ static int cmd_fold_passes(const struct cmd_fold *args, const struct input_open 
 	if (err)
 		return status;
 	if (!folding->n_counters && !args->is_auto && is_first)
-		message("fold: the recording has no counters: record with stackd --counter NAME to "
-			"see their course (stackd --help)");
+		message("fold: the recording has no counter%s: record with stackd --counter NAME "
+			"to see %s course (stackd --help)",
+			has_cpu_time(folding) ? " but CPU time" : "s",
+			has_cpu_time(folding) ? "its" : "their");
 	*ret_error = cmd_fold_write(args, open, folding, is_first, out);
 	folding_free(folding);
 	return CMD_DONE;
@@ -508,7 +539,7 @@ static int cmd_fold_list_kinds(const struct cmd_fold *args, const struct input_o
 	status = show_output_begin(&args->show, args->is_json, &output);
 	if (status != CMD_DONE)
 		return status;
-	options.percent_limit = LIST_PERCENT;
+	options.percent_limit = args->percent_limit >= 0 ? args->percent_limit : LIST_PERCENT;
 	err = args->is_json ? burst_view_json(open->profile, rows, output.file)
 			    : burst_view_text(open->profile, rows, &options, output.file);
 	return output_end(&output, err);
@@ -522,7 +553,9 @@ static int cmd_fold_kind(const struct cmd_fold *args, const struct input_open *o
 	int err, status;
 
 	if (args->kind > rows->kinds->n) {
-		message("fold: there are %" PRIu32 " kinds of bursts", rows->kinds->n);
+		message("fold: there is no kind %" PRIu32 ": there %s %" PRIu32 " kind%s",
+			args->kind, rows->kinds->n == 1 ? "is" : "are", rows->kinds->n,
+			rows->kinds->n == 1 ? "" : "s");
 		return CMD_USAGE;
 	}
 	name = burst_rows_name(open->profile, rows, args->kind - 1);
@@ -536,6 +569,12 @@ static int cmd_fold_kind(const struct cmd_fold *args, const struct input_open *o
 	return status;
 }
 
+/* Whether a filter chooses calls by their paths. */
+static bool is_of_paths(const struct profile_filter *filter)
+{
+	return filter->focus.n || filter->ignore.n || filter->symbols.n || filter->dsos.n;
+}
+
 static int cmd_fold_bursts(const struct cmd_fold *args, const struct input_open *open)
 {
 	struct burst_rows rows;
@@ -547,7 +586,11 @@ static int cmd_fold_bursts(const struct cmd_fold *args, const struct input_open 
 			"with stackd --mpi");
 		status = CMD_USAGE;
 	} else if (err == -ENODATA) {
-		message("fold: no thread that is chosen has a burst between two calls of MPI");
+		message("fold: no thread that is chosen has a burst between two calls of MPI%s",
+			is_of_paths(profile_filter(open->profile))
+				? ", both of which --focus, --ignore, --symbol and --dso choose: "
+				  "these are of the paths of the calls, not of what is between them"
+				: "");
 		status = CMD_NO_SAMPLES;
 	} else if (err) {
 		message("fold: cannot find the bursts: %s", strerror(-err));
@@ -566,6 +609,26 @@ static int cmd_fold_run(void *arg, const struct input_open *open)
 	if (args->is_burst)
 		return cmd_fold_bursts(args, open);
 	return args->is_auto ? cmd_fold_auto(args, open) : cmd_fold_of_region(args, open);
+}
+
+/* Whether options go together. CMD_DONE, or CMD_USAGE after a message. */
+static int cmd_fold_check(const struct cmd_fold *args)
+{
+	const bool is_list = args->is_burst && !args->kind;
+	const char *wrong = NULL;
+
+	if (args->is_auto + args->is_burst + (args->region != NULL) > 1)
+		wrong = "--auto, --burst and --region exclude each other";
+	else if ((args->has_by || args->is_json || args->percent_limit >= 0) && !is_list)
+		wrong = "--by, --json and --percent-limit are for the list of kinds: --burst";
+	else if ((args->is_grouped || args->has_time || args->has_seed) && is_list)
+		wrong = "--group, --time and --seed are for the bursts of one kind: --burst=1, the "
+			"largest, or another one";
+	else if (args->is_grouped && !args->group && args->form != CMD_FOLD_TEXT)
+		wrong = "a file has one group: give --group=1, the largest, or another one";
+	if (wrong)
+		message("fold: %s", wrong);
+	return wrong ? CMD_USAGE : CMD_DONE;
 }
 
 int cmd_fold(int argc, char **argv)
@@ -588,22 +651,13 @@ int cmd_fold(int argc, char **argv)
 		       "Bands have 95 % confidence; they come from resampling passes.\n",
 		.children = children,
 	};
-	struct cmd_fold args = {.options.seed = 1};
+	struct cmd_fold args = {.options.seed = 1, .percent_limit = -1};
 	int status;
 
 	options_parse(&argp, argc, argv, &args);
-	if (args.is_grouped && !args.group && args.form != CMD_FOLD_TEXT) {
-		message("fold: a file has one group: give --group=1, the largest, or another one");
-		return CMD_USAGE;
-	}
-	if (args.is_auto + args.is_burst + (args.region != NULL) > 1) {
-		message("fold: --auto, --burst and --region exclude each other");
-		return CMD_USAGE;
-	}
-	if ((args.has_by || args.is_json) && (!args.is_burst || args.kind)) {
-		message("fold: --by and --json are for the list of kinds: --burst");
-		return CMD_USAGE;
-	}
+	status = cmd_fold_check(&args);
+	if (status != CMD_DONE)
+		return status;
 	args.show.input.takes_instances = args.is_burst;
 	status = input_only_samples(&args.show.input, "fold");
 	return status == CMD_DONE ? show_run(&args.show, cmd_fold_run, &args) : status;

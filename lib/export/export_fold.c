@@ -2,12 +2,13 @@
 /*
  * The data of the page of a folding: one JSON object.
  *
- *   region, source, passes, samples, mean_ns, mean_wall_ns, is_cpu_time, is_locked, columns
- *   counters   name, passes (that it is known of); mean, per_second, y (a value for each bound of
- * the cells), rate, rate_low and rate_high (one for each cell; null without bands), or why there is
- * no curve phases     from, to, share, rate, low, high, samples, path, line routines   name ("" for
- * all others), samples, columns lines      routine, file, line, samples, at (column, samples, ...;
- * of line_columns); lines_left others have in_lines_left samples, and without_line samples have no
+ *   region, source, unit ("passes" or "bursts"), passes (how many), samples, left_out (samples
+ * whose place is not known), mean_ns, mean_wall_ns, is_cpu_time, is_locked, columns counters name,
+ * passes (that it is known of); mean, per_second, y (a value for each bound of the cells), rate,
+ * rate_low and rate_high (one for each cell; null without bands), or why there is no curve phases
+ * from, to, share, rate, low, high, samples, path, line routines   name ("" for all others),
+ * samples, columns lines      routine, file, line, samples, at (column, samples, ...; of
+ * line_columns); lines_left others have in_lines_left samples, and without_line samples have no
  * line
  */
 #include "export/export_fold.h"
@@ -162,7 +163,10 @@ static void put_facts(struct buf *b, const struct folding *f, struct profile *pr
 	text_put_json(b, f->passes.name);
 	text_put_raw(b, ",\"source\":");
 	text_put_json(b, recording->target ? recording->target : "");
-	text_printf(b, ",\"passes\":%zu,\"samples\":%" PRIu64, f->passes.all.count, f->samples);
+	text_printf(b,
+		    ",\"unit\":\"%s\",\"passes\":%zu,\"samples\":%" PRIu64 ",\"left_out\":%" PRIu64,
+		    folding_unit(f), f->passes.all.count, f->samples,
+		    f->passes.samples.count - f->samples);
 	put_member(b, "mean_ns", f->mean_ns);
 	put_member(b, "mean_wall_ns", f->mean_wall_ns);
 	text_printf(b, ",\"is_cpu_time\":%s", f->is_cpu_time ? "true" : "false");

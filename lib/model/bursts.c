@@ -397,6 +397,36 @@ static int read_counters(struct maker *m)
 	return err;
 }
 
+/* --- probes ----------------------------------------------------------------------------------- */
+
+/* Takes the probes' cost off a burst, as passes.c does; folding begins with the whole one again. */
+static void shorten(struct maker *m, size_t index, unsigned cpu)
+{
+	struct bursts *b = m->bursts;
+	struct burst *burst = &b->all.items[index];
+	const uint64_t cost = b->before_ns + b->after_ns, least = PASSES_LEAST_OVER_PROBES * cost;
+	const bool has_cpu = cpu < METRIC_COUNTERS && burst->known >> cpu & 1;
+
+	if (burst->end_ns - burst->start_ns < least || (has_cpu && b->total[cpu][index] < least))
+		return;
+	burst->start_ns += b->after_ns;
+	burst->end_ns -= b->before_ns;
+	burst->part_ns = part_of(m, burst->start_ns, burst->end_ns);
+	if (has_cpu)
+		b->total[cpu][index] -= cost;
+	burst->is_shorter = true;
+}
+
+static void take_off_probes(struct maker *m)
+{
+	struct bursts *b = m->bursts;
+	const unsigned cpu = bursts_cpu(b);
+
+	passes_probe_cost(profile_tables(m->profile), &b->before_ns, &b->after_ns);
+	for (size_t i = 0; i < b->all.count && b->before_ns + b->after_ns; i++)
+		shorten(m, i, cpu);
+}
+
 /* --- all of it -------------------------------------------------------------------------------- */
 
 int bursts_make(struct profile *profile, struct bursts *ret_bursts)
@@ -413,6 +443,8 @@ int bursts_make(struct profile *profile, struct bursts *ret_bursts)
 		err = find_bursts(&m);
 	if (!err)
 		err = read_counters(&m);
+	if (!err)
+		take_off_probes(&m);
 	free(m.calls.items);
 	free(m.first);
 	free(m.cursor);
@@ -448,6 +480,9 @@ static int add_pass(const struct bursts *bursts, size_t index, struct passes *pa
 {
 	const struct burst *burst = &bursts->all.items[index];
 	const unsigned cpu = bursts_cpu(bursts);
+	/* passes_fill_counters() takes the probes' cost off, with the samples in it. */
+	const uint64_t before_ns = burst->is_shorter ? bursts->before_ns : 0;
+	const uint64_t after_ns = burst->is_shorter ? bursts->after_ns : 0;
 	struct pass *pass;
 
 	if (VEC_RESERVE(&passes->all, 1))
@@ -455,8 +490,8 @@ static int add_pass(const struct bursts *bursts, size_t index, struct passes *pa
 	if (!passes->all.count) /* folding looks below what calls MPI behind it */
 		passes->node = bursts->calls.items[burst->after].node;
 	pass = &passes->all.items[passes->all.count];
-	*pass = (struct pass){.start_ns = burst->start_ns,
-			      .end_ns = burst->end_ns,
+	*pass = (struct pass){.start_ns = burst->start_ns - after_ns,
+			      .end_ns = burst->end_ns + before_ns,
 			      .thread = burst->thread,
 			      .node = bursts->calls.items[burst->after].node,
 			      .known = burst->known,
@@ -467,8 +502,10 @@ static int add_pass(const struct bursts *bursts, size_t index, struct passes *pa
 		pass->total[i] = bursts->total[i][index];
 		ends[i][passes->all.count] = bursts->end[i][index];
 	}
-	if (cpu < METRIC_COUNTERS)
+	if (cpu < METRIC_COUNTERS) {
+		pass->total[cpu] += burst->known >> cpu & 1 ? before_ns + after_ns : 0;
 		pass->cpu_ns = pass->total[cpu];
+	}
 	passes->all.count++;
 	return 0;
 }
@@ -489,7 +526,7 @@ int bursts_passes(struct profile *profile, const struct bursts *bursts, const ui
 	uint64_t *ends[METRIC_COUNTERS] = {0};
 	int err;
 
-	*ret_passes = (struct passes){0};
+	*ret_passes = (struct passes){.are_bursts = true};
 	err = name_passes(bursts, name, ret_passes);
 	for (unsigned i = 0; i < METRIC_COUNTERS && !err; i++) {
 		if (bursts->end[i] && !(ends[i] = calloc(bursts->all.count + 1, sizeof(**ends))))

@@ -12,7 +12,8 @@
  *
  * Where the recording has counters, they were read at both ends of each call: a burst has what they
  * advanced in between, to the last event. That of CPU time tells how long the thread computed,
- * wherever it had to wait for a CPU.
+ * wherever it had to wait for a CPU. What the probes of the two calls cost is taken off a burst, of
+ * its wall and its CPU time, as off passes (passes.h).
  */
 #ifndef MODEL_BURSTS_H
 #define MODEL_BURSTS_H
@@ -39,6 +40,7 @@ struct burst {
 	uint8_t known;		   /* bits: counters whose total is known */
 	uint8_t falls;		   /* bits: counters that are less at its end than at its start */
 	bool is_ended;		   /* in the range */
+	bool is_shorter;	   /* what the probes of the two calls cost was taken off */
 };
 
 struct bursts {
@@ -46,6 +48,8 @@ struct bursts {
 	VEC(struct burst_call) calls;
 	uint64_t n_calls, calls_ns;	  /* calls of MPI; their time in the range */
 	uint64_t after_left;		  /* bursts that are left out */
+	uint64_t before_ns, after_ns;	  /* of the burst between them, what the probes of the calls
+					   * cost: at its end, and at its beginning; 0: not known */
 	char *counters[METRIC_COUNTERS];  /* names; NULL: there is none */
 	uint64_t *total[METRIC_COUNTERS]; /* of each counter, by burst */
 	uint64_t *end[METRIC_COUNTERS];	  /* its reading there, but for a constant */

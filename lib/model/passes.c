@@ -432,11 +432,8 @@ static int read_counters(struct maker *m)
 
 /* --- probes ----------------------------------------------------------------------------------- */
 
-#define LEAST_OVER_PROBES                                                                          \
-	8u /* times the probes' cost that a pass takes, for that to be taken off */
-
 /* Returns what a probe costs: the mean of the recordings, whose counters are sums. */
-static uint64_t probe_cost(const struct store_tables *tables, const char *name)
+static uint64_t cost_of(const struct store_tables *tables, const char *name)
 {
 	for (uint32_t i = 0; i < tables->n_counters; i++) {
 		if (!strcmp(tables->counters[i].name, name))
@@ -444,6 +441,13 @@ static uint64_t probe_cost(const struct store_tables *tables, const char *name)
 			       (tables->n_recordings ? tables->n_recordings : 1);
 	}
 	return 0;
+}
+
+void passes_probe_cost(const struct store_tables *tables, uint64_t *ret_before_ns,
+		       uint64_t *ret_after_ns)
+{
+	*ret_before_ns = cost_of(tables, "probe_before_ns");
+	*ret_after_ns = cost_of(tables, "probe_after_ns");
 }
 
 /* The CPU time of a sample: that of the pass has the probes' cost, too. Returns whether the sample
@@ -475,7 +479,7 @@ static unsigned find_cpu(const struct passes *p)
 /* Takes the probes' cost off a pass. Returns whether. */
 static bool shorten(struct pass *pass, unsigned cpu, uint64_t before, uint64_t after)
 {
-	const uint64_t least = LEAST_OVER_PROBES * (before + after);
+	const uint64_t least = PASSES_LEAST_OVER_PROBES * (before + after);
 	const bool has_cpu = cpu < METRIC_COUNTERS && pass->known >> cpu & 1;
 
 	if (pass->end_ns - pass->start_ns < least || (has_cpu && pass->total[cpu] < least))
@@ -491,12 +495,12 @@ static bool shorten(struct pass *pass, unsigned cpu, uint64_t before, uint64_t a
 static void take_off_probes(struct maker *m)
 {
 	const struct store_tables *tables = profile_tables(m->profile);
-	const uint64_t before = probe_cost(tables, "probe_before_ns");
-	const uint64_t after = probe_cost(tables, "probe_after_ns");
 	struct passes *p = m->passes;
+	uint64_t before, after;
 	const unsigned cpu = find_cpu(p);
 	size_t kept = 0;
 
+	passes_probe_cost(tables, &before, &after);
 	p->probes_ns = before + after;
 	for (size_t i = 0; i < p->all.count && p->probes_ns; i++) {
 		struct pass *pass = &p->all.items[i];
@@ -588,6 +592,8 @@ int passes_fill_counters(struct profile *profile, struct passes *passes,
 		if (ends[i])
 			err = read_counter(&m, i, ends[i]);
 	}
+	if (!err)
+		take_off_probes(&m);
 	release(&m);
 	return err;
 }
@@ -631,8 +637,10 @@ int passes_pick(const struct passes *passes, const uint32_t *group_of, uint32_t 
 	uint32_t *numbers = calloc(passes->all.count + 1, sizeof(*numbers));
 	int err = numbers ? 0 : -ENOMEM;
 
-	*ret_passes = (struct passes){
-		.region = passes->region, .node = passes->node, .probes_ns = passes->probes_ns};
+	*ret_passes = (struct passes){.region = passes->region,
+				      .node = passes->node,
+				      .are_bursts = passes->are_bursts,
+				      .probes_ns = passes->probes_ns};
 	ret_passes->name = strdup(passes->name);
 	for (unsigned i = 0; i < METRIC_COUNTERS && !err; i++) {
 		if (passes->counters[i] && !(ret_passes->counters[i] = strdup(passes->counters[i])))

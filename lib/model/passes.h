@@ -26,6 +26,9 @@
 #include "base/vec.h"
 #include "model/profile.h"
 
+/* Times the probes' cost that a pass must take, for that to be taken off it. */
+#define PASSES_LEAST_OVER_PROBES 8u
+
 struct pass {
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
 	uint64_t cpu_ns;	   /* of its thread, within */
@@ -75,6 +78,7 @@ struct passes {
 	const struct profile_symbol *region; /* NULL: they are periods (model/periods.h) */
 	char *name;			     /* of the region, or what the period is */
 	uint32_t node;			     /* of the first pass: its path */
+	bool are_bursts;		     /* they are bursts (model/bursts.h) */
 	char *counters[METRIC_COUNTERS];     /* names; NULL: there is none */
 	struct pass_increments increments[METRIC_COUNTERS]; /* by pass, then time */
 	uint64_t within;				    /* passes that are parts of others */
@@ -99,7 +103,7 @@ int passes_make(struct profile *profile, const struct profile_symbol *region,
 int passes_fill(struct profile *profile, struct passes *passes);
 /* Adds the readings of the passes' counters to these samples. Which totals are known the passes
  * say; ends[i], of each counter i, has the sums of SERIES_READING at their ends, by pass (NULL:
- * there are none). Errors as above. */
+ * there are none). Then takes off what the probes at the passes' ends cost. Errors as above. */
 int passes_fill_counters(struct profile *profile, struct passes *passes,
 			 uint64_t *const ends[METRIC_COUNTERS]);
 
@@ -108,6 +112,11 @@ int passes_fill_counters(struct profile *profile, struct passes *passes,
 int passes_pick(const struct passes *passes, const uint32_t *group_of, uint32_t group,
 		struct passes *ret_passes);
 void passes_free(struct passes *passes);
+
+/* Tells how much of a pass the probes at its ends cost: before its end, and after its beginning.
+ * 0: it is not known. */
+void passes_probe_cost(const struct store_tables *tables, uint64_t *ret_before_ns,
+		       uint64_t *ret_after_ns);
 
 /* Returns where in its pass a sample is by wall time, from 0 to 1. */
 double passes_x(const struct passes *passes, const struct pass_sample *sample);

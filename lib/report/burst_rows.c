@@ -174,20 +174,32 @@ static void add_amounts(const struct bursts *b, size_t index, struct burst_figur
 	}
 }
 
+/* A burst whose CPU time was not read has a likely one, by which it is compared alone. */
+static void add_time(const struct maker *m, size_t index, struct burst_figures *f)
+{
+	const struct bursts *b = &m->rows->bursts;
+	const double ns = m->features[0][index];
+	double off;
+
+	if (m->rows->is_cpu_time && !(b->all.items[index].known >> bursts_cpu(b) & 1))
+		return;
+	f->timed++;
+	off = ns - f->mean_ns;
+	f->mean_ns += off / (double)f->timed;
+	f->squares += off * (ns - f->mean_ns);
+	f->deviation = f->timed > 1 ? sqrt(f->squares / (double)(f->timed - 1)) : 0;
+}
+
 static void add_burst(struct maker *m, size_t index, struct burst_figures *f)
 {
 	const struct burst *burst = &m->rows->bursts.all.items[index];
 	const uint64_t ns = burst->end_ns - burst->start_ns;
-	double off;
 
 	f->part_ns += burst->part_ns;
 	if (!burst->is_ended)
 		return;
 	f->bursts++;
-	off = m->features[0][index] - f->mean_ns;
-	f->mean_ns += off / (double)f->bursts;
-	f->squares += off * (m->features[0][index] - f->mean_ns);
-	f->deviation = f->bursts > 1 ? sqrt(f->squares / (double)(f->bursts - 1)) : 0;
+	add_time(m, index, f);
 	f->least_ns = f->bursts == 1 || ns < f->least_ns ? ns : f->least_ns;
 	f->most_ns = ns > f->most_ns ? ns : f->most_ns;
 	add_amounts(&m->rows->bursts, index, f);

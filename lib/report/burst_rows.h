@@ -26,6 +26,7 @@ struct burst_amount {
 
 struct burst_figures {
 	uint64_t bursts;  /* that ended in the range; of these are */
+	uint64_t timed;	  /* of these, those whose time is known; the rest is of them: */
 	double mean_ns;	  /* of their wall time, and */
 	double deviation; /* of CPU time if the kinds are of that; its standard deviation, */
 	double squares;	  /* from a sum of squares */

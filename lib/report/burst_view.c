@@ -92,11 +92,29 @@ static void put_time(struct buf *b, double ns)
 	buf_free(&time);
 }
 
+/* Returns how many bursts, at any time, the probes' cost was taken off. */
+static uint64_t count_shorter(const struct bursts *bursts)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < bursts->all.count; i++)
+		n += bursts->all.items[i].is_shorter;
+	return n;
+}
+
 static void put_notes(const struct profile *profile, const struct burst_rows *rows, struct buf *b)
 {
 	const struct store_tables *tables = profile_tables(profile);
 	uint64_t lost = 0;
 
+	if (count_shorter(&rows->bursts)) {
+		text_put_raw(b, "# ");
+		folding_put_time(b, (double)(rows->bursts.before_ns + rows->bursts.after_ns));
+		text_printf(b,
+			    ", which the probes of the two calls cost, are taken off %" PRIu64
+			    " of %zu bursts of the recording\n",
+			    count_shorter(&rows->bursts), rows->bursts.all.count);
+	}
 	if (rows->bursts.after_left)
 		text_printf(b,
 			    "# note: left out: %" PRIu64 ", behind calls that did not return, so "
@@ -174,8 +192,12 @@ static void put_figures(struct profile *profile, const struct burst_rows *rows,
 	text_printf(b, "%7s %10" PRIu64, kind, f->bursts);
 	put_time(b, (double)f->part_ns);
 	text_printf(b, " %6s%%", text_share(f->part_ns, rows->part_ns[row->part], share));
-	put_time(b, f->mean_ns);
-	put_time(b, f->deviation);
+	if (f->timed) {
+		put_time(b, f->mean_ns);
+		put_time(b, f->deviation);
+	} else {
+		text_printf(b, " %9s %9s", "", "");
+	}
 	put_on_cpu(profile, rows, row, b);
 	text_put_raw(b, "  ");
 }
@@ -275,6 +297,16 @@ static int write_calls(struct profile *profile, const struct burst_call *before,
 	return err ? err : write_call(profile, "to", after, n, options, b, out);
 }
 
+/* Says of how many bursts the mean is, if not of all. */
+static void put_timed(const struct burst_figures *f, struct buf *b)
+{
+	if (f->timed < f->bursts && f->timed)
+		text_printf(b, "  (mean of %" PRIu64 ": CPU time of the others was not read)",
+			    f->timed);
+	else if (f->timed < f->bursts)
+		text_put_raw(b, "  (CPU time was not read)");
+}
+
 static int write_kind(struct profile *profile, const struct burst_rows *rows,
 		      const struct burst_row *row, const struct report_options *options,
 		      struct buf *b, FILE *out)
@@ -286,6 +318,7 @@ static int write_kind(struct profile *profile, const struct burst_rows *rows,
 	text_put_raw(b, " > ");
 	if (!err)
 		err = put_function(profile, &calls[row->after], b, options->utf8);
+	put_timed(&row->figures, b);
 	if (!err)
 		err = write_line(b, options, out);
 	if (!err)
@@ -310,6 +343,7 @@ static int write_row(struct profile *profile, const struct burst_rows *rows,
 	if (row->kind != FOLD_NOISE)
 		return write_kind(profile, rows, row, options, b, out);
 	text_put_raw(b, "unlike the others between their calls");
+	put_timed(&row->figures, b);
 	return write_line(b, options, out);
 }
 
@@ -334,9 +368,10 @@ static int write_rest(const struct burst_rows *rows, uint32_t part, struct rest 
 		return 0;
 	text_printf(b, "%7s %10" PRIu64, "others", rest->bursts);
 	put_time(b, (double)rest->ns);
-	text_printf(b, " %6s%%%30s%" PRIu64 " kinds below %g%%",
+	text_printf(b, " %6s%%%30s%" PRIu64 " kind%s below %g%%: --percent-limit 0 shows %s",
 		    text_share(rest->ns, rows->part_ns[part], share), "", rest->rows,
-		    options->percent_limit);
+		    rest->rows == 1 ? "" : "s", options->percent_limit,
+		    rest->rows == 1 ? "it" : "them");
 	*rest = (struct rest){0};
 	return write_line(b, options, out);
 }
@@ -413,9 +448,13 @@ static void json_figures(struct profile *profile, const struct burst_rows *rows,
 	double error, share = burst_rows_on_cpu(profile, rows, row, &error);
 
 	text_printf(b,
-		    ",\"bursts\":%" PRIu64 ",\"total_ns\":%" PRIu64 ",\"mean_ns\":%.0f"
-		    ",\"deviation_ns\":%.0f,\"min_ns\":%" PRIu64 ",\"max_ns\":%" PRIu64,
-		    f->bursts, f->part_ns, f->mean_ns, f->deviation, f->least_ns, f->most_ns);
+		    ",\"bursts\":%" PRIu64 ",\"total_ns\":%" PRIu64 ",\"min_ns\":%" PRIu64
+		    ",\"max_ns\":%" PRIu64 ",\"mean_of\":%" PRIu64,
+		    f->bursts, f->part_ns, f->least_ns, f->most_ns, f->timed);
+	if (f->timed)
+		text_printf(b, ",\"mean_ns\":%.0f,\"deviation_ns\":%.0f", f->mean_ns, f->deviation);
+	else
+		text_put_raw(b, ",\"mean_ns\":null,\"deviation_ns\":null");
 	if (share < 0)
 		text_put_raw(b, ",\"on_cpu\":null,\"on_cpu_error\":null");
 	else
@@ -473,10 +512,11 @@ int burst_view_json(struct profile *profile, const struct burst_rows *rows, FILE
 	text_printf(&b,
 		    ",\"by\":\"%s\",\"is_cpu_time\":%s,\"bursts\":%" PRIu64
 		    ",\"computing_ns\":%" PRIu64 ",\"calls_ns\":%" PRIu64 ",\"after_left\":%" PRIu64
-		    ",\"kinds\":[",
+		    ",\"probes_ns\":%" PRIu64 ",\"shorter\":%" PRIu64 ",\"kinds\":[",
 		    partition_word(rows->partition.by), rows->is_cpu_time ? "true" : "false",
 		    count_bursts(rows), computing_ns(rows), rows->bursts.calls_ns,
-		    rows->bursts.after_left);
+		    rows->bursts.after_left, rows->bursts.before_ns + rows->bursts.after_ns,
+		    count_shorter(&rows->bursts));
 	for (size_t i = 0; !err && i < rows->rows.count; i++) {
 		text_put_raw(&b, i ? ",\n" : "\n");
 		err = json_row(profile, rows, &rows->rows.items[i], &b);

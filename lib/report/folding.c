@@ -267,6 +267,11 @@ int folding_new(struct profile *profile, struct passes *passes,
 	return 0;
 }
 
+const char *folding_unit(const struct folding *folding)
+{
+	return folding->passes.are_bursts ? "bursts" : "passes";
+}
+
 void folding_free(struct folding *f)
 {
 	if (!f)

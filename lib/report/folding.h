@@ -111,6 +111,9 @@ int folding_new(struct profile *profile, struct passes *passes,
 		const struct folding_options *options, struct folding **ret_folding);
 void folding_free(struct folding *folding); /* NULL is allowed */
 
+/* Returns what the passes are called: "passes" or "bursts". */
+const char *folding_unit(const struct folding *folding);
+
 /* Groups passes by their length on the axis, their totals of counters, and their callers, so that
  * passes of different kinds are not folded into one; see fold/modes.h. 0, -ENODATA: there are no
  * passes, or -ENOMEM. */

@@ -111,7 +111,7 @@ static void put_head(struct buf *b, const struct folding *f)
 		"noenhanced\nset xrange [0:100]\nset lmargin 14\nset rmargin 32\n"
 		"set style fill solid noborder\n");
 	text_put_raw(&title, f->passes.name);
-	text_printf(&title, ": %zu passes of ", f->passes.all.count);
+	text_printf(&title, ": %zu %s of ", f->passes.all.count, folding_unit(f));
 	folding_put_time(&title, f->mean_ns);
 	text_printf(&title, " %s time on average, %" PRIu64 " samples folded",
 		    f->is_cpu_time ? "CPU" : "wall", f->samples);

@@ -47,7 +47,7 @@ static void put_title(struct picture *p)
 	text_printf(&p->b, "<text class=\"t\" x=\"%.0f\" y=\"26\">", MARGIN);
 	svg_put_name(&p->b, f->passes.name);
 	text_printf(&p->b, "</text>\n<text class=\"g\" x=\"%.0f\" y=\"46\">", MARGIN);
-	text_printf(&p->b, "%zu passes of ", f->passes.all.count);
+	text_printf(&p->b, "%zu %s of ", f->passes.all.count, folding_unit(f));
 	folding_put_time(&p->b, f->mean_ns);
 	text_printf(&p->b, " %s time on average, %" PRIu64 " samples folded",
 		    f->is_cpu_time ? "CPU" : "wall", f->samples);

@@ -57,7 +57,7 @@ static void put_head(struct buf *b, const struct folding *f, bool utf8)
 
 	text_put_raw(b, f->passes.region ? "\n# region " : "\n# ");
 	text_put_name(b, p->name, utf8);
-	text_printf(b, ": %zu passes, ", p->all.count);
+	text_printf(b, ": %zu %s, ", p->all.count, folding_unit(f));
 	folding_put_time(b, f->mean_ns);
 	text_printf(b, " of %s time each on average", f->is_cpu_time ? "CPU" : "wall");
 	if (f->is_cpu_time) {
@@ -80,9 +80,10 @@ static void put_head(struct buf *b, const struct folding *f, bool utf8)
 		text_put_raw(b, "# ");
 		folding_put_time(b, (double)p->probes_ns);
 		text_printf(b,
-			    ", which the probes at the ends of a pass cost, are taken off %" PRIu64
-			    " of %zu passes, with %" PRIu64 " samples in it\n",
-			    p->shorter, p->all.count, p->in_probes);
+			    ", which the probes at the ends of a %s cost, are taken off %" PRIu64
+			    " of %zu %s, with %" PRIu64 " samples in it\n",
+			    p->are_bursts ? "burst" : "pass", p->shorter, p->all.count,
+			    folding_unit(f), p->in_probes);
 	}
 	if (p->within)
 		text_printf(b,
@@ -104,8 +105,8 @@ static void put_head(struct buf *b, const struct folding *f, bool utf8)
 static void put_passes(struct buf *b, const struct folding *f, const struct folding_counter *c)
 {
 	if (c->curve && c->passes < f->passes.all.count)
-		text_printf(b, "#   of %" PRIu64 " passes, in which it counted all the time\n",
-			    (uint64_t)c->passes);
+		text_printf(b, "#   of %" PRIu64 " %s, in which it counted all the time\n",
+			    (uint64_t)c->passes, folding_unit(f));
 }
 
 static void put_counter(struct buf *b, const struct folding_counter *c, bool utf8)

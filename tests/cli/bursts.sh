@@ -23,6 +23,12 @@ row 4 100
 row 5 98
 row noise 1
 row others 3
+shows ' 2 kinds below 0.5%: --percent-limit 0 shows them'
+expect 0 "$stackctl" fold -i "$store" --burst --percent-limit 0
+row 6 2
+row 7 1
+if grep -q '^ *others' "$tmp/out"; then fail 'kinds are summed up at --percent-limit 0'; fi
+expect 0 "$stackctl" fold -i "$store" --burst
 grep -A 3 '^ *5 *98 ' "$tmp/out" | tail -n 3 >"$tmp/calls"
 diff - "$tmp/calls" <<'EOF' || fail "the calls of kind 5"
             below main
@@ -95,10 +101,12 @@ expect 0 "$stackctl" fold -i "$store" --burst --pid 13
 shows ': 299 bursts, '
 expect 3 "$stackctl" fold -i "$store" --burst --pid 14
 says 'no thread that is chosen has a burst between two calls of MPI'
+expect 3 "$stackctl" fold -i "$store" --burst --focus solve
+says 'these are of the paths of the calls, not of what is between them'
 
 # --- a kind, folded: page faults are in the first half of it
 expect 0 "$stackctl" fold -i "$store" --burst=5
-shows '# bursts of kind 5 of 7, MPI_Allreduce > MPI_Recv: 98 passes, 2.01 ms of CPU time each on average'
+shows '# bursts of kind 5 of 7, MPI_Allreduce > MPI_Recv: 98 bursts, 2.01 ms of CPU time each on average'
 shows '; 196 samples folded'
 shows '  exchange > pack [prog.cc:'
 expect 0 "$stackctl" fold -i "$store" --burst=5 -o "$tmp/k.csv"
@@ -109,12 +117,13 @@ expect 0 "$stackctl" fold -i "$store" --burst=5 -o "$tmp/k.html"
 python3 - "$tmp/k.html" <<'EOF' || fail "the page's data"
 import json, sys
 data = json.loads(open(sys.argv[1], encoding="utf-8").read().split('id="data">')[1].split("</script>")[0])
+assert data["unit"] == "bursts" and data["left_out"] == 0
 assert data["passes"] == 98 and data["samples"] == 196 and data["is_cpu_time"], data["passes"]
 assert [c["name"] for c in data["counters"]] == ["page-faults"], data["counters"]
 assert len(data["phases"]) == 2 and abs(data["phases"][0]["to"] - 0.5) < 0.005, data["phases"]
 EOF
 expect 0 "$stackctl" fold -i "$store" --burst=2 --time wall --tid 13
-shows ': 99 passes, 2.76 ms of wall time each on average'
+shows ': 99 bursts, 2.76 ms of wall time each on average'
 
 # --- without readings kinds are of wall time: those that wait for a CPU are another one
 make_store "$tmp/unread.db" bursts_unread
@@ -136,6 +145,42 @@ for kind in kinds:
     assert kind["on_cpu_error"] > 0 if kind["samples"] else kind["on_cpu"] is kind["on_cpu_error"] is None, kind
 EOF
 
+# --- what the probes of the two calls cost is no part of a burst: not of the list, not of a kind that is folded
+make_store "$tmp/probed.db" bursts_probed
+expect 0 "$stackctl" fold -i "$tmp/probed.db" --burst
+shows '# 70 us, which the probes of the two calls cost, are taken off 599 of 599 bursts of the recording'
+expect 0 "$stackctl" fold -i "$tmp/probed.db" --burst --json
+python3 - "$tmp/all.json" "$tmp/out" <<'EOF' || fail "the cost of probes"
+import json, sys
+whole, probed = (json.load(open(name)) for name in sys.argv[1:])
+assert probed["probes_ns"] == 70000 and probed["shorter"] == 599 and whole["probes_ns"] == whole["shorter"] == 0
+assert probed["calls_ns"] == whole["calls_ns"]
+assert probed["computing_ns"] == whole["computing_ns"] - 599 * 70000
+for a, b in zip(whole["kinds"], probed["kinds"], strict=True):
+    assert a["kind"] == b["kind"] and a["bursts"] == b["bursts"] == b["mean_of"]
+    assert b["total_ns"] == a["total_ns"] - 70000 * a["bursts"]
+    assert a["min_ns"] - b["min_ns"] == a["max_ns"] - b["max_ns"] == 70000
+    assert abs(a["mean_ns"] - b["mean_ns"] - 70000) <= 1 and abs(a["deviation_ns"] - b["deviation_ns"]) <= 1
+EOF
+expect 0 "$stackctl" fold -i "$tmp/probed.db" --burst=5
+shows ': 98 bursts, 1.94 ms of CPU time each on average'
+shows '# 70 us, which the probes at the ends of a burst cost, are taken off 98 of 98 bursts, with '
+
+# --- a burst whose CPU time was not read is in no mean of it
+make_store "$tmp/gaps.db" bursts_gaps
+expect 0 "$stackctl" fold -i "$tmp/gaps.db" --burst --percent-limit 0
+shows 'MPI_Send > MPI_Allreduce  (mean of 98: CPU time of the others was not read)'
+shows 'MPI_Init > MPI_Recv  (CPU time was not read)'
+expect 0 "$stackctl" fold -i "$tmp/gaps.db" --burst --json
+python3 - "$tmp/out" <<'EOF' || fail "bursts without a reading"
+import json, sys
+kinds = {kind["kind"]: kind for kind in json.load(open(sys.argv[1]))["kinds"]}
+setup = [kind for kind in kinds.values() if kind["before"][-1:] == ["MPI_Init"]]
+assert [(kind["bursts"], kind["mean_of"], kind["mean_ns"], kind["deviation_ns"]) for kind in setup] == [(2, 0, None, None)], setup
+assert kinds[3]["bursts"] == 99 and kinds[3]["mean_of"] == 98 and 3.95e6 < kinds[3]["mean_ns"] < 4.05e6, kinds[3]
+assert kinds[1]["bursts"] == kinds[1]["mean_of"] == 100
+EOF
+
 # --- without samples there are kinds, and nothing to fold
 make_store "$tmp/bare.db" bursts_bare
 expect 0 "$stackctl" fold -i "$tmp/bare.db" --burst --by rank
@@ -152,15 +197,22 @@ make_store "$tmp/folded.db" folded
 expect 2 "$stackctl" fold -i "$tmp/folded.db" --burst
 says 'fold: the recording has no calls of MPI, so no bursts between them: record with stackd --mpi'
 expect 2 "$stackctl" fold -i "$store" --burst=8
-says 'fold: there are 7 kinds of bursts'
+says 'fold: there is no kind 8: there are 7 kinds'
 expect 2 "$stackctl" fold -i "$store" --burst -o "$tmp/k.html"
 says 'a file has one kind: give --burst=1'
 expect 2 "$stackctl" fold -i "$store" --burst --auto
 says '--auto, --burst and --region exclude each other'
 expect 2 "$stackctl" fold -i "$store" --region main --json
-says '--by and --json are for the list of kinds: --burst'
+says '--by, --json and --percent-limit are for the list of kinds: --burst'
+for bad in --group --seed=2 '--time wall'; do
+    # shellcheck disable=SC2086
+    expect 2 "$stackctl" fold -i "$store" --burst $bad
+    says '--group, --time and --seed are for the bursts of one kind: --burst=1'
+done
 expect 1 "$stackctl" fold -i "$store" --burst=6 --from 2 --tid 12
 says "no sample is within a pass through bursts of kind 6 of 6"
+expect 2 "$stackctl" fold -i "$store" --burst --by cpu
+says "bursts cannot be split by 'cpu'"
 for bad in --burst=0 --burst=x --burst=-1 '--burst --by cpu' '--burst --by nothing'; do
     # shellcheck disable=SC2086
     expect 2 "$stackctl" fold -i "$store" $bad

@@ -27,6 +27,8 @@ struct made_bursts {
 	uint64_t last[2]; /* its readings so far */
 	uint64_t random;
 	bool has_readings, has_samples;
+	bool has_gaps; /* no readings at MPI_Init, and at one MPI_Send */
+	unsigned sends;
 };
 
 static void bursts_record(struct made_bursts *b, unsigned series, uint32_t leaf, uint64_t value,
@@ -71,6 +73,9 @@ static void bursts_call(struct made_bursts *b, uint32_t leaf, uint64_t ns, uint6
 		bursts_record(b, SERIES_REGION_NESTED_TIME, leaf, within, reason);
 	}
 	bursts_record(b, SERIES_REGION_TIME, leaf, ns - within, reason);
+	b->sends += leaf == b->send;
+	if (b->has_gaps && (leaf == b->init || (leaf == b->send && b->sends == 11)))
+		return;
 	bursts_read(b, leaf);
 	if (!b->has_readings)
 		return;
@@ -131,12 +136,13 @@ static void bursts_rank(struct made_bursts *b, unsigned rank)
 		bursts_round(b, rank, i);
 }
 
-static void make_bursts_of(struct maker *m, bool has_readings, bool has_samples)
+static void make_bursts_of(struct maker *m, bool has_readings, bool has_samples, bool has_gaps)
 {
 	struct made_bursts b = {.m = m,
 				.now = 2000000000,
 				.has_readings = has_readings,
-				.has_samples = has_samples};
+				.has_samples = has_samples,
+				.has_gaps = has_gaps};
 	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog"), threads[2];
 	uint32_t mpi = object(m, OBJECT_ELF, "/usr/lib/libmpi.so.40");
 	uint32_t in_main = node(m, 0, function(m, prog, 0x1000, "main"));
@@ -166,17 +172,29 @@ static void make_bursts_of(struct maker *m, bool has_readings, bool has_samples)
 
 static void make_bursts(struct maker *m)
 {
-	make_bursts_of(m, true, true);
+	make_bursts_of(m, true, true, false);
 }
 
 static void make_bursts_unread(struct maker *m)
 {
-	make_bursts_of(m, false, true);
+	make_bursts_of(m, false, true, false);
 }
 
 static void make_bursts_bare(struct maker *m)
 {
-	make_bursts_of(m, true, false);
+	make_bursts_of(m, true, false, false);
+}
+
+static void make_bursts_gaps(struct maker *m)
+{
+	make_bursts_of(m, true, true, true);
+}
+
+static void make_bursts_probed(struct maker *m)
+{
+	make_bursts_of(m, true, true, false);
+	keep(m, store_writer_counter(m->writer, "probe_before_ns", 50000));
+	keep(m, store_writer_counter(m->writer, "probe_after_ns", 20000));
 }
 
 #endif

@@ -580,7 +580,7 @@ static void make_off(struct maker *m)
 	keep(m, store_writer_counter(m->writer, "region_off.inner@prog", 1401000000));
 	keep(m, store_writer_counter(m->writer, "region_off.never@prog", 0));
 	keep(m, store_writer_counter(m->writer, "region_off.outer@prog", 1501000000));
-	keep(m, store_writer_counter(m->writer, "region_off.turn@prog", 1101000000));
+	keep(m, store_writer_counter(m->writer, "region_off.turn@prog", 1301000000));
 }
 
 /* A sampled allocation, or its end at an age, so many microseconds after the start. Its standard
@@ -753,6 +753,8 @@ static void fill(struct maker *m, const char *kind)
 		{"bursts", make_bursts},
 		{"bursts_unread", make_bursts_unread},
 		{"bursts_bare", make_bursts_bare},
+		{"bursts_gaps", make_bursts_gaps},
+		{"bursts_probed", make_bursts_probed},
 	};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {

@@ -536,7 +536,7 @@ def bursts_of(kinds, rank, name):
     return sum(kind["bursts"] for kind in kinds
                if kind["kind"] and int(kind["rank"].split()[0]) == rank and
                (kind["before"][-1], kind["after"][-1]) == (before, after) and
-               0.75 < kind["mean_ns"] / (ms * 1e6) < 1.5 and
+               kind["mean_of"] and 0.75 < kind["mean_ns"] / (ms * 1e6) < 1.5 and
                abs(kind["counters"]["page-faults"]["mean"] - faults) < 50)
 
 
