@@ -39,10 +39,8 @@ static const struct argp_option cmd_flamegraph_options[] = {
 	 "Colour what changed since another recording (FILE, FILE@ID, @ID; of a server's database "
 	 "HOST, @FROM..TO, HOST@FROM..TO)",
 	 3},
-	{"by", CMD_FLAMEGRAPH_BY, "WHAT", 0,
-	 "What stands next to the root: process, thread, command (default), cpu, unit, container, "
-	 "rank, host, reason, object or all",
-	 3},
+	{"by", CMD_FLAMEGRAPH_BY, PARTITION_ARGUMENT, 0,
+	 "What stands next to the root (default command)", 3},
 	{"percent-limit", CMD_FLAMEGRAPH_PERCENT, "PERCENT", 0,
 	 "Leave out frames below this share of all samples", 3},
 	{"everything", CMD_FLAMEGRAPH_ALL, 0, 0,

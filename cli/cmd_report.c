@@ -52,10 +52,8 @@ static const struct argp_option cmd_report_options[] = {
 	 3},
 	{"around", CMD_REPORT_AROUND, "NAME", 0,
 	 "The callers and callees of this function (the view 'around')", 3},
-	{"by", CMD_REPORT_BY, "WHAT", 0,
-	 "What is reported one after the other: process (default), thread, command, cpu, unit, "
-	 "container, rank, host, reason, object or all",
-	 3},
+	{"by", CMD_REPORT_BY, PARTITION_ARGUMENT, 0,
+	 "What is reported one after the other (default: process)", 3},
 	{"bins", CMD_REPORT_BINS_OPTION, "N", 0, "Steps of the view 'time' (default 40)", 3},
 	{"top", CMD_REPORT_TOP, "N", 0,
 	 "Rows of the view 'waits'; 0: all (default 50; with --json, or as .csv, all)", 3},

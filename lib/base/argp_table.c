@@ -110,8 +110,15 @@ static int list_one(void *arg, const struct argp_option *o)
 {
 	FILE *out = arg;
 
-	if (o->name)
-		fprintf(out, "%s\t%s\t%s\n", o->name, o->arg ? o->arg : "", o->doc ? o->doc : "");
+	if (!o->name)
+		return 0;
+	fprintf(out, "%s\t", o->name);
+	/* A long list of words has a blank where help may break the line. */
+	for (const char *c = o->arg; c && *c; c++) {
+		if (*c != ' ' || !strchr(o->arg, '|'))
+			fputc(*c, out);
+	}
+	fprintf(out, "\t%s\n", o->doc ? o->doc : "");
 	return 0;
 }
 

@@ -52,8 +52,9 @@ const char *partition_word(enum partition_by by);
 /* Finds the kind by its word. Returns 0 or -EINVAL. */
 int partition_by_word(const char *word, enum partition_by *ret_by);
 
-/* The words, for help and completion. */
-#define PARTITION_WORDS "process|thread|command|cpu|unit|container|rank|host|reason|object|all"
+/* The words, for messages, and for help and completion: help breaks its line at the blank. */
+#define PARTITION_WORDS	   "process|thread|command|cpu|unit|container|rank|host|reason|object|all"
+#define PARTITION_ARGUMENT "process|thread|command|cpu|unit|container| rank|host|reason|object|all"
 
 /* Appends the name of a part: "process 12 prog (/bin/prog)", "thread 13 pool of process 12 prog",
  * "command prog", "CPU 3", "unit a.service", "container docker ID",

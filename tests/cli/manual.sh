@@ -62,6 +62,14 @@ complete_bash stackctl report --view fl
 [ "$(cat "$tmp/out")" = flat ] || fail "bash, values: $(cat "$tmp/out")"
 complete_bash stackctl report --view = ca
 [ "$(cat "$tmp/out")" = callers ] || fail "bash, values after =: $(cat "$tmp/out")"
+for verb in report flamegraph; do
+    for word in ra con obj; do
+        complete_bash stackctl $verb --by $word
+        case $(cat "$tmp/out") in rank | container | object) ;; *) fail "bash, --by $word: $(cat "$tmp/out")" ;; esac
+    done
+    expect 0 env ARGP_HELP_FMT= "$stackctl" $verb --help
+    awk 'length > 80 { exit 1 }' "$tmp/out" || fail "$verb --help has a line of more than 80 columns"
+done
 complete_bash stackctl report -i "$tmp/s."
 grep -qxF "$store" "$tmp/out" || fail "bash, files: $(cat "$tmp/out")"
 expect 0 "$stackctl" completion zsh
