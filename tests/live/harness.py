@@ -319,18 +319,13 @@ def user_frames(sample):
     return tuple(frame for frame in sample.frames if not perf_script.is_kernel(frame))
 
 
-def hits_page_fault(sample):
-    """Within a fault on its own stack (copy on write after a fork), a thread's stack cannot be
-    read: the page is in no page table at that moment. Such a stack is cut, and marked so."""
+def is_momentary(sample):
+    """A moment in which no walk can come to its end: in a page fault of the stack's own, or while the kernel
+    restores a thread's registers from a signal's frame, one by one, so that this frame cannot be found any
+    more. Such a stack is cut, and marked so."""
     return (sample.frames and sample.frames[0].symbol == "[incomplete: unreadable]"
-            and any(frame.symbol == "exc_page_fault" for frame in sample.frames))
-
-
-def hits_sigreturn(sample):
-    """While the kernel restores a thread's registers from a signal's frame, one by one, that frame cannot
-    be found any more. Such a stack is cut, and marked so."""
-    return (sample.frames and sample.frames[0].symbol == "[incomplete: unreadable]"
-            and any(frame.symbol == "restore_sigcontext" for frame in sample.frames))
+            and any(frame.symbol == "exc_page_fault" or (frame.symbol or "").endswith("_sys_rt_sigreturn")
+                    for frame in sample.frames))
 
 
 def is_exiting(sample):
@@ -356,8 +351,7 @@ def check_whole(recording, torn_percent=0.0):
     check(times == sorted(times), "perf-script is not in time order")
     quality = stats["quality"]
     exits = sum(is_exiting(sample) for sample in samples)  # each says so: how many is the machine's
-    faults = sum((hits_page_fault(sample) or hits_sigreturn(sample)) and not is_exiting(sample)
-                 for sample in samples)
+    faults = sum(is_momentary(sample) and not is_exiting(sample) for sample in samples)
     check(faults <= 1 + len(samples) / 200, "%d stacks in a page fault or a return from a signal" % faults)
     check(quality["complete"] + quality["partial"] == len(samples)
           and quality["partial"] - faults - exits <= len(samples) * torn_percent / 100,
@@ -442,7 +436,7 @@ def check_covered(samples, at_least=40, outside_percent=2.0):
     whole, cut = [], []
     for sample in samples:
         is_cut = sample.frames and (sample.frames[0].symbol or "").startswith("[incomplete")
-        if not hits_page_fault(sample) and not is_at_end(sample):
+        if not is_momentary(sample) and not is_at_end(sample):
             (cut if is_cut else whole).append(sample)
     wrong = [s for s in cut if s.frames[0].symbol != "[incomplete: unreadable]"
              or not expectation.is_covered(user_frames(s)[1:])]

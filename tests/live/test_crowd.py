@@ -9,7 +9,7 @@ import time
 
 from chains import Expectation
 from harness import (DONE, SIGINT, SIGKILL, WORKLOADS, Daemon, Recording, Skip, check, check_chains, check_whole,
-                     faulty_stackd, hits_page_fault, live, record, run, scratch, user_frames, wait_cpu, workload)
+                     faulty_stackd, is_momentary, live, record, run, scratch, user_frames, wait_cpu, workload)
 
 THREADS, RUNNING = 20000, 4
 USER = 64991  # no account has it
@@ -48,7 +48,7 @@ def test_crowd():
         check(result.status == DONE, "status %d" % result.status, result.err)
         samples = check_whole(Recording(store))
         check_chains([sample for sample in samples
-                      if not hits_page_fault(sample) and not is_exiting(sample)],
+                      if not is_momentary(sample) and not is_exiting(sample)],
                      Expectation.of_source("crowd"))
         check(not threads & {sample.tid for sample in samples if is_exiting(sample)}, "who exits?")
         tids = {sample.tid for sample in samples}

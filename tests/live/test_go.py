@@ -10,7 +10,7 @@ import re
 import shutil
 
 from go_calls import Calls, check_edges, plain
-from harness import BUILD, ROOT, PATIENCE, Skip, check, differing, hits_page_fault, live, record, run, scratch
+from harness import BUILD, ROOT, PATIENCE, Skip, check, differing, is_momentary, live, record, run, scratch
 
 # What has no caller: a goroutine's start and a thread's. On the system stack mcall, and morestack
 # when it has given its goroutine up.
@@ -54,7 +54,7 @@ def check_program(name, roots, is_known_end, *how, each=None, enough=500):
             each(sample)
         odd = {plain(str(s.frames[0].symbol)) for s in whole} - roots
         early = [s for s in ours if is_incomplete(s) and not is_known_end(s)
-                 and not hits_page_fault(s)]
+                 and not is_momentary(s)]
         print({"samples": len(ours), "whole": len(whole), "early": len(early), "pairs": pairs},
               stats["end_reasons"], sorted(seen.items(), key=lambda item: -item[1])[:40])
         check(not odd, "complete paths begin in %s" % sorted(odd))

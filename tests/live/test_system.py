@@ -13,7 +13,7 @@ import chains
 from chains import Expectation
 from harness import (DONE, NO_SAMPLES, NO_SUPPORT, ROOT, SIGINT, SIGKILL, SIGTERM, PATIENCE, STACKCTL,
                      STACKD, WORKLOADS, Daemon, Recording, Skip, check, check_chains, check_whole,
-                     cpu_seconds, hits_page_fault, live, record, record_while, run, scratch, wait_cpu,
+                     cpu_seconds, is_momentary, live, record, record_while, run, scratch, wait_cpu,
                      workload)
 
 CHAIN = Expectation.of_source("chain")
@@ -386,7 +386,7 @@ def test_cgroup():
             samples, stats = recording.samples(), recording.stats()
             check(not stats["lost"], "lost samples", stats)
             # A shell that comes from outside is another program before stackd can read its mappings.
-            cut = [s for s in samples if s.comm == "recursion" and not hits_page_fault(s)
+            cut = [s for s in samples if s.comm == "recursion" and not is_momentary(s)
                    and (s.frames[0].symbol or "").startswith("[incomplete")]
             check(not cut, "not every stack is complete", *[chains.text_of(s.frames) for s in cut[:5]])
             comms = {s.comm for s in samples}

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from chains import Expectation
 from harness import (DONE, STACKCTL, STACKD, WORKLOADS, PATIENCE, Recording, Skip, check, check_chains,
-                     check_whole, hits_page_fault, live, record, record_attached, run, scratch,
+                     check_whole, is_momentary, live, record, record_attached, run, scratch,
                      user_frames, workload)
 
 FREQUENCY = 3989
@@ -206,7 +206,7 @@ def count_newborn(recording):
     page yet; and all."""
     samples = recording.samples()
     return sum(sample.frames[0].symbol == "[incomplete: unreadable]"
-               and len(user_frames(sample)) <= 4 and not hits_page_fault(sample)
+               and len(user_frames(sample)) <= 4 and not is_momentary(sample)
                for sample in samples if sample.frames), len(samples)
 
 
