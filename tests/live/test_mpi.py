@@ -542,25 +542,25 @@ def bursts_of(kinds, rank, name):
 
 def check_bursts(kind, *options, chosen=()):
     """What ranks compute between calls of MPI, by kinds: each has as many bursts as the program says. One that
-    took longer than it should, as the machine was counted in, can be of another kind, or of none."""
+    was disturbed by the machine, as the program saw itself, can be of another kind, or of none."""
     with scratch() as folder:
         program = build(kind, folder, "bursts.c")
         recording, result = record(folder + "/store", "--mpi", "--counter", "page-faults", *options, "--",
                                    *launch(kind, 2, program, 30))
-        expected, longer = {}, {}
+        expected, disturbed = {}, {}
         for line in result.out.splitlines():
             rank, name, count, more = line.split()
             # The first one of all is behind another call.
             expected[int(rank), name] = int(count) - (name == "short")
-            longer[int(rank), BURSTS[name][:2]] = longer.get((int(rank), BURSTS[name][:2]), 0) + int(more)
+            disturbed[int(rank), BURSTS[name][:2]] = disturbed.get((int(rank), BURSTS[name][:2]), 0) + int(more)
         check(len(expected) == 10, "the program", result.out, result.err)
         shown = json.loads(recording.text("fold", "--burst", "--by", "rank", "--json", *chosen))
         kinds = shown["kinds"]
         check(shown["is_cpu_time"] and shown["bursts"] == sum(kind["bursts"] for kind in kinds), "sums", shown)
         for (rank, name), count in expected.items():
             found = bursts_of(kinds, rank, name)
-            check(abs(found - count) <= longer[rank, BURSTS[name][:2]], "%s of rank %d" % (name, rank),
-                  found, count, longer, kinds)
+            check(abs(found - count) <= disturbed[rank, BURSTS[name][:2]], "%s of rank %d" % (name, rank),
+                  found, count, disturbed, kinds)
         largest = max(kinds, key=lambda kind: kind["bursts"])
         text = recording.text("fold", "--burst=%d" % largest["kind"], *chosen)
         check("%s > %s" % (largest["before"][-1], largest["after"][-1]) in text, "the folding", text)

@@ -345,10 +345,12 @@ static struct object open_large(uint32_t number)
 	return object;
 }
 
+#define MOST_CODE (1u << 26) /* of this program, with sanitizers */
+
 /* An offset at which the rules of call frame information have none, and analysed code has one. */
 static uint64_t analysed_offset(const struct recipe_table *quick, const struct recipe_table *whole)
 {
-	for (uint64_t offset = 0; offset < 1 << 20; offset++)
+	for (uint64_t offset = 0; offset < MOST_CODE; offset++)
 		if (recipe_lookup(quick, offset)->cfa == STACKD_CFA_NONE &&
 		    recipe_lookup(whole, offset)->cfa != STACKD_CFA_NONE)
 			return offset;

@@ -12,15 +12,18 @@
  *   pages    2 units   the same, in every other round; touches 500 pages first
  *   end      4 units   from the reduction in exchange() to that in step()
  *
- * Each is timed by the program itself. A line for each kind of a rank: its name, how many there
- * were, and how many of these took half as much again as they should have: their CPU time has what
- * the machine did meanwhile.
+ * The program itself measures each from the return of one call to the next. A line for each kind
+ * of a rank: its name, how many there were, and how many of these were disturbed: took half as much
+ * again as they should have, since their CPU time has what the machine did meanwhile, or had other
+ * page faults than their own.
  */
+#define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define PAGES	  500
@@ -30,9 +33,14 @@ enum kind { SHORT, LONG, MIDDLE, PAGED, END, KINDS };
 
 static const char *const names[KINDS] = {"short", "long", "middle", "pages", "end"};
 static const int units[KINDS] = {2, 9, 2, 2, 4};
-static unsigned long counts[KINDS], longer[KINDS];
+static unsigned long counts[KINDS], disturbed[KINDS];
 static long unit_ns = 1000000;
 static volatile unsigned long sink;
+
+/* Of the burst that is on: its begin, and what it is. */
+static long long begun_ns;
+static long begun_faults;
+static enum kind is;
 
 static long long cpu_ns(void)
 {
@@ -55,24 +63,50 @@ static void touch_pages(void)
 	munmap(pages, (size_t)PAGES * PAGE_SIZE);
 }
 
+static long faults(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_minflt + usage.ru_majflt;
+}
+
+/* Behind a call of MPI, and before the next one. */
+static void begin_burst(void)
+{
+	begun_faults = faults();
+	begun_ns = cpu_ns();
+}
+
+static void end_burst(void)
+{
+	const long long length = units[is] * unit_ns, took = cpu_ns() - begun_ns;
+	const long met = faults() - begun_faults;
+
+	counts[is]++;
+	disturbed[is] += took * 2 > length * 3 ||
+			 (is == PAGED ? met < PAGES || met > PAGES + PAGES / 20 : met > 0);
+}
+
 __attribute__((noinline)) static void compute(enum kind kind)
 {
 	const long long begin = cpu_ns(), length = units[kind] * unit_ns;
 
+	is = kind;
 	if (kind == PAGED)
 		touch_pages();
 	while (cpu_ns() - begin < length)
 		for (int i = 0; i < 1000; i++)
 			sink += (unsigned long)i;
-	counts[kind]++;
-	longer[kind] += (cpu_ns() - begin) * 2 > length * 3;
 }
 
 __attribute__((noinline)) static void exchange(void)
 {
 	int in = 1, out;
 
+	end_burst();
 	MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+	begin_burst();
 	compute(END);
 }
 
@@ -81,10 +115,14 @@ __attribute__((noinline)) static void step(unsigned long round)
 	int in = 1, out;
 
 	compute(round % 3 == 2 ? LONG : SHORT);
+	end_burst();
 	MPI_Barrier(MPI_COMM_WORLD);
+	begin_burst();
 	compute(round % 2 ? PAGED : MIDDLE);
 	exchange();
+	end_burst();
 	MPI_Allreduce(&in, &out, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+	begin_burst();
 }
 
 int main(int argc, char **argv)
@@ -95,10 +133,11 @@ int main(int argc, char **argv)
 	unit_ns = argc > 2 ? strtol(argv[2], NULL, 0) * 1000 : unit_ns;
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	begin_burst();
 	for (unsigned long i = 0; i < rounds; i++)
 		step(i);
 	for (int i = 0; i < KINDS; i++)
-		printf("%d %s %lu %lu\n", rank, names[i], counts[i], longer[i]);
+		printf("%d %s %lu %lu\n", rank, names[i], counts[i], disturbed[i]);
 	fflush(stdout);
 	MPI_Finalize();
 	return 0;
