@@ -252,7 +252,9 @@ static void print_path(const char *title, const struct path *path)
 }
 
 /* If the path lacks one frame, and there is one whose return address has become the next
- * frame's own: they count as one, and it may have either's. */
+ * frame's own: they count as one, and it may have either's. The leaf's return address can have
+ * become any function's first one, as a retpoline writes it: then its ret is a jump there, and the
+ * frame of the retpoline's own call is gone. */
 static void merge_replaced(void)
 {
 	struct path *want = &s.want;
@@ -261,9 +263,13 @@ static void merge_replaced(void)
 		const struct point *old = &want->points[j], *next = &want->points[j + 1];
 		size_t gone = is_point(&s.is.points[j], old->address) ? j : j + 1;
 
-		if (!old->address ||
-		    !is_point(&(struct point){next->file, next->last, 0, 0}, old->address))
+		if (!old->address)
 			continue;
+		if (!is_point(&(struct point){next->file, next->last, 0, 0}, old->address)) {
+			if (j > 1)
+				continue;
+			gone = j;
+		}
 		want->n--;
 		memmove(&want->points[gone], &want->points[gone + 1],
 			(want->n - gone) * sizeof(*next));
