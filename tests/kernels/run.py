@@ -272,13 +272,6 @@ def is_early(sample):
     return sample.comm in MADE and sample.frames[0].symbol.startswith("[incomplete: runtime_code")
 
 
-def is_switching(sample):
-    """In glibc's swapcontext(), which has loaded the other stack and not yet returned on it. A fast
-    machine is hardly ever there."""
-    return (sample.frames[0].symbol.startswith("[incomplete: stack_switch") and
-            any(frame.symbol == "swapcontext" for frame in sample.frames))
-
-
 def check_workload(sent, recording, workload, at_least=AT_LEAST, outside_percent=OUTSIDE_PERCENT):
     expectation = expectation_of(workload, outside_percent)
     samples = sent.samples(recording, commands_of(workload))
@@ -288,6 +281,8 @@ def check_workload(sent, recording, workload, at_least=AT_LEAST, outside_percent
     samples = [s for s in samples if s not in moved | ending]
     if workload in MADE:
         samples = harness.without_early(samples, expectation)
+    if expectation.torn_percent:
+        samples = [s for s in samples if not harness.is_switching(s)]
     partial = [s for s in samples if is_incomplete(s)]
     check(len(partial) <= len(samples) * expectation.torn_percent / 100,
           "%d of %d stacks are not complete" % (len(partial), len(samples)),
@@ -330,7 +325,7 @@ def check_complete(sent, name, partial_percent):
     samples = sent.samples(name)
     partial = [s for s in samples if is_incomplete(s) and
                not (is_moved(s) or is_ending(s) or harness.is_exiting(s) or harness.is_momentary(s)
-                    or is_early(s) or is_switching(s))]
+                    or is_early(s) or harness.is_switching(s))]
     check(len(partial) <= len(samples) * partial_percent / 100,
           "%d of %d stacks are not complete" % (len(partial), len(samples)),
           *["%s %s" % (s.comm, chains.text_of(s.frames)) for s in partial[:10]])

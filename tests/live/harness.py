@@ -328,6 +328,13 @@ def is_momentary(sample):
                     for frame in sample.frames))
 
 
+def is_switching(sample):
+    """In glibc's swapcontext(), which has loaded the other stack and not yet returned on it. Such a stack is
+    cut, and marked so. How many there are is the machine's: interrupts come where it lets them in again."""
+    return (sample.frames and sample.frames[0].symbol == "[incomplete: stack_switch]"
+            and any(frame.symbol == "swapcontext" for frame in sample.frames))
+
+
 def is_exiting(sample):
     """Within its exit, a process loses its memory and its mappings; events of CPUs sample that, too."""
     return (sample.frames and str(sample.frames[0].symbol).startswith("[incomplete")
@@ -351,6 +358,8 @@ def check_whole(recording, torn_percent=0.0):
     check(times == sorted(times), "perf-script is not in time order")
     quality = stats["quality"]
     exits = sum(is_exiting(sample) for sample in samples)  # each says so: how many is the machine's
+    if torn_percent:
+        exits += sum(is_switching(sample) for sample in samples)
     faults = sum(is_momentary(sample) and not is_exiting(sample) for sample in samples)
     check(faults <= 1 + len(samples) / 200, "%d stacks in a page fault or a return from a signal" % faults)
     check(quality["complete"] + quality["partial"] == len(samples)
@@ -394,6 +403,8 @@ def check_chains(samples, expectation, at_least=40):
             verdict = "starting"
         if verdict in ("kernel", "outside") and is_exiting(sample):
             verdict = "exiting"
+        if expectation.torn_percent and is_switching(sample):
+            verdict = "switching"
         verdicts[verdict] += 1
         if verdict in ("wrong", "outside", "torn"):
             odd["%s: %s" % (verdict, chains.text_of(frames)[-600:])] += 1
