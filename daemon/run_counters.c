@@ -181,6 +181,7 @@ static void add_recorder(const struct recorder_counts *c, struct batch *b)
 	add(b, "steps_wrong", c->steps.wrong);
 	add(b, "steps_unchecked", c->steps.unchecked);
 	add(b, "steps_postponed", c->steps.postponed);
+	add(b, "returns_unchecked", c->unchecked_returns);
 	add(b, "frames_unproven", c->unproven);
 	add(b, "files_unwatched", c->unwatched);
 }

@@ -8,8 +8,11 @@
 #include <sys/uio.h>
 
 #include "proc/mapping_set.h"
+#include "proc/resident_memory.h"
 #include "stack/provenance.h"
 #include "unwind/put_return.h"
+
+#define BREAKPOINT 0xcc /* int3 */
 
 void put_returns_fini(struct put_returns *p)
 {
@@ -18,8 +21,14 @@ void put_returns_fini(struct put_returns *p)
 	p->later.count = p->later.cap = 0;
 }
 
+uint64_t put_returns_unchecked(const struct put_returns *p)
+{
+	return p->unchecked + p->later.count;
+}
+
 void put_returns_begin_anew(struct put_returns *p)
 {
+	p->unchecked += p->later.count;
 	p->later.count = 0;
 }
 
@@ -36,6 +45,22 @@ static uint64_t address_of(const struct put_returns *p, pid_t pid, const struct 
 			return m->start + (offset - m->offset);
 	}
 	return 0;
+}
+
+/* Reads the code around a return address, without waiting for a file system. In a process's memory
+ * a breakpoint, such as the kernel's own for a probe, may stand in the place of a call. */
+static bool read_code(const struct put_returns *p, pid_t pid, const struct object *object,
+		      uint64_t offset, uint8_t code[PUT_RETURN_BYTES])
+{
+	uint64_t address;
+
+	if (elf_file_read_now(object->elf, offset - PUT_RETURN_BEFORE, code, PUT_RETURN_BYTES))
+		return true;
+	address = address_of(p, pid, object, offset);
+	return address &&
+	       resident_memory_read(p->proc, pid, address - PUT_RETURN_BEFORE, code,
+				    PUT_RETURN_BYTES) &&
+	       !memchr(code, BREAKPOINT, PUT_RETURN_BEFORE);
 }
 
 /* Whether a call is before a return address in the process's memory. */
@@ -76,29 +101,45 @@ static bool is_looked_at(const struct object *object, const struct location *l)
 	       !elf_file_is_data(object->elf, l->offset) && l->offset >= PUT_RETURN_BEFORE;
 }
 
-static void note(struct put_returns *p, pid_t pid, uint32_t number)
+/* Looks at a location. 0; -EAGAIN: there is no table yet; -ENODATA: its bytes cannot be had now.
+ */
+static int look(struct put_returns *p, pid_t pid, uint32_t number)
 {
 	const struct location *l = location_at(p->locations, number);
 	const struct object *object = object_table_at(p->objects, l->object);
 	uint8_t code[PUT_RETURN_BYTES];
 	uint64_t address;
+	int begins;
 
-	if (!is_looked_at(object, l) ||
-	    !elf_file_read_now(object->elf, l->offset + 1 - PUT_RETURN_BEFORE, code, sizeof(code)))
-		return;
+	if (!is_looked_at(object, l))
+		return 0;
+	if (!read_code(p, pid, object, l->offset + 1, code))
+		return -ENODATA;
 	if (put_return_is(code, object->elf, l->offset + 1)) {
 		address = address_of(p, pid, object, l->offset + 1);
 		if (!address || !is_called_there(pid, address, object, l->offset + 1))
 			location_set_put(p->locations, number, LOCATION_PUT);
-	} else if (p->tables && put_return_may_begin(code, l->offset + 1)) {
-		int begins = begins_function(p, object, l->offset);
-
-		if (begins > 0)
-			location_set_put(p->locations, number, LOCATION_DOUBTED);
-		else if (begins < 0 && p->later.count < PUT_RETURNS_LATER &&
-			 !VEC_RESERVE(&p->later, 1))
-			p->later.items[p->later.count++] = number;
+		return 0;
 	}
+	if (!p->tables || !put_return_may_begin(code, l->offset + 1))
+		return 0;
+	begins = begins_function(p, object, l->offset);
+	if (begins > 0)
+		location_set_put(p->locations, number, LOCATION_DOUBTED);
+	return begins < 0 ? begins : 0;
+}
+
+static void note(struct put_returns *p, pid_t pid, uint32_t number)
+{
+	int err = look(p, pid, number);
+
+	if (!err)
+		return;
+	if (p->later.count < PUT_RETURNS_LATER && !VEC_RESERVE(&p->later, 1))
+		p->later.items[p->later.count++] =
+			(struct put_return_later){number, pid, err == -ENODATA};
+	else
+		p->unchecked++;
 }
 
 void put_returns_note(struct put_returns *p, pid_t pid, uint32_t first)
@@ -113,15 +154,16 @@ bool put_returns_look_again(struct put_returns *p)
 	bool has_found = false;
 
 	for (size_t i = 0; i < p->later.count; i++) {
-		uint32_t number = p->later.items[i];
-		const struct location *l = location_at(p->locations, number);
-		int begins = begins_function(p, object_table_at(p->objects, l->object), l->offset);
+		struct put_return_later l = p->later.items[i];
+		int err = look(p, l.pid, l.location);
 
-		if (begins > 0)
-			location_set_put(p->locations, number, LOCATION_DOUBTED);
-		has_found |= begins > 0;
-		if (begins < 0)
-			p->later.items[kept++] = number;
+		l.looks += err == -ENODATA;
+		if (!err)
+			has_found |= location_at(p->locations, l.location)->put != LOCATION_CALLED;
+		else if (l.looks < PUT_RETURNS_LOOKS)
+			p->later.items[kept++] = l;
+		else
+			p->unchecked++;
 	}
 	p->later.count = kept;
 	return has_found;

@@ -469,6 +469,7 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.cache_misses = walk.cache_misses,
 		.frame_pointer_steps = walk.frame_pointer_steps,
 		.steps = walks_steps(r->walks),
+		.unchecked_returns = walks_unchecked_returns(r->walks),
 		.periods = r->periods,
 		.instances = r->instances,
 		.partial_instances = r->partial_instances,

@@ -194,6 +194,7 @@ struct recorder_counts {
 	} forgotten;			   /* to keep memory within bounds */
 	uint64_t walked_frames, cache_hits, cache_misses, frame_pointer_steps;
 	struct steps_counts steps;
+	uint64_t unchecked_returns; /* walks_unchecked_returns() */
 	uint64_t instances;	    /* records of regions: not among those received */
 	uint64_t partial_instances; /* of which the path is not complete */
 	uint64_t waits;		    /* records of waits */

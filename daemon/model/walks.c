@@ -54,7 +54,8 @@ int walks_new(const struct walks_options *options, struct walks **ret_walks)
 	w->with = *options;
 	w->put = (struct put_returns){.locator = options->locator,
 				      .objects = options->objects,
-				      .locations = options->locations};
+				      .locations = options->locations,
+				      .proc = "/proc"};
 	err = dwarf_walk_new(&w->walk);
 	if (!err)
 		err = steps_new(options->objects, options->locations, NULL, &w->steps);
@@ -180,6 +181,11 @@ void walks_get_stats(const struct walks *w, struct dwarf_walk_stats *ret_stats)
 		ask_walks_get_stats(w->worker, ret_stats);
 	else
 		dwarf_walk_get_stats(w->walk, ret_stats);
+}
+
+uint64_t walks_unchecked_returns(const struct walks *w)
+{
+	return put_returns_unchecked(&w->put);
 }
 
 struct steps_counts walks_steps(const struct walks *w)

@@ -118,6 +118,10 @@ void walks_trim(struct walks *walks);
 /* Gives the statistics of the walks in the daemon. */
 void walks_get_stats(const struct walks *walks, struct dwarf_walk_stats *ret_stats);
 
+/* Returns how many return addresses were not looked at, whether a call has made them
+ * (put_returns.h). */
+uint64_t walks_unchecked_returns(const struct walks *walks);
+
 /* Returns the verdicts on steps by rules other than unwind information. */
 struct steps_counts walks_steps(const struct walks *walks);
 

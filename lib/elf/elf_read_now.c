@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads of a file that wait for nothing: for who must not be held up by a file system that does not
- * answer.
+ * Reads a file without waiting, for callers that a file system which does not answer must not hold
+ * up.
  *
- * The kernel reads so itself where the file system lets it (RWF_NOWAIT: ext4, XFS, Btrfs). tmpfs
- * and overlayfs do not; there the page is looked for in the page cache first. Other file systems,
- * such as FUSE, may ask someone even for what is there.
+ * ext4, XFS and Btrfs support RWF_NOWAIT: the kernel returns what is in the page cache, and begins
+ * to read what is not. tmpfs and overlayfs do not support it; there the page is looked for in the
+ * page cache first. All other file systems are refused: FUSE and NFS may ask their server even for
+ * a page that is in the cache.
  */
 #include <errno.h>
 #include <linux/magic.h>

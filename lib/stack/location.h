@@ -33,7 +33,7 @@ struct location {
 	uint32_t object; /* the recording's number of the object; not part of the identity */
 	bool is_return;
 	uint8_t put;	    /* enum location_put; not part of the identity */
-	uint8_t provenance; /* enum provenance, of the rule there; so */
+	uint8_t provenance; /* enum provenance, of the rule there; neither is it */
 };
 
 /* The well-mixed 64-bit id that enters the hash chain. Part of the recording format. */
@@ -68,7 +68,7 @@ uint32_t location_count(const struct location_table *table);
 /* Sets the provenance of a location, which is known after it was entered. */
 void location_set_provenance(struct location_table *table, uint32_t number, uint8_t provenance);
 
-/* Sets whether a call has made a return address, so. */
+/* Sets whether a call has made a return address, which is known after it was entered. */
 void location_set_put(struct location_table *table, uint32_t number, enum location_put put);
 
 /* Lives until the next location_intern(). `number` must be below location_count(). */

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads a process's memory without waiting for a file system. A page of a file that is not in
+ * memory would be read from it, and a file system that a program serves, or another host, may
+ * never answer. So the kernel is asked first which pages the process has in memory (pagemap). Such
+ * a page can still be dropped before it is read, which takes a shortage of memory in that moment.
+ */
+#ifndef PROC_RESIDENT_MEMORY_H
+#define PROC_RESIDENT_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Reads `len` bytes, of two pages at most; `proc` is the root of /proc. false: not all of them are
+ * in memory, or the process has none there, or it may not be read. */
+bool resident_memory_read(const char *proc, pid_t pid, uint64_t address, void *buf, size_t len);
+
+#endif
