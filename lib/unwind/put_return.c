@@ -5,20 +5,13 @@
 #include <string.h>
 
 #include "unwind/call_site.h"
+#include "unwind/sigreturn.h"
 #include "unwind/stack_start.h"
 
 _Static_assert(PUT_RETURN_BEFORE == CALL_SITE_BYTES, "a call site has to fit");
 
 #define BEHIND	   (PUT_RETURN_BYTES - PUT_RETURN_BEFORE)
 #define CALL_BYTES 7 /* call *x(%rip); hlt */
-
-/* Whether the code makes the system call with which a signal handler returns. */
-static bool is_sigreturn(const uint8_t *code)
-{
-	return !memcmp(code, "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", 9) || /* mov $15,%rax; syscall */
-	       !memcmp(code, "\xb8\x0f\0\0\0\x0f\x05", 7) ||	     /* mov $15,%eax; syscall */
-	       !memcmp(code, "\x6a\x0f\x58\x0f\x05", 5); /* push $15; pop %rax; syscall */
-}
 
 /* Whether there is a call that does not return, followed by hlt, which no program executes. */
 static bool ends_process(const uint8_t *code)
@@ -57,7 +50,7 @@ bool put_return_is(const uint8_t *code, const struct elf_file *elf, uint64_t off
 {
 	const uint8_t *behind = code + PUT_RETURN_BEFORE;
 
-	return !put_return_is_called(code, elf, offset) && !is_sigreturn(behind) &&
+	return !put_return_is_called(code, elf, offset) && !sigreturn_is_code(behind, BEHIND) &&
 	       !stack_start_leaves(behind, BEHIND) && !ends_process(behind);
 }
 

@@ -10,9 +10,9 @@
  *   address of ended()          │ no call is before ended(): the byte below is of another function
  *   ─ frame of the first function ─
  *
- * So the frame of such an address is none, and what is beyond it is not known. There are
- * exceptions: the C library's code at which signal handlers return, and code that begins a stack by
- * what it does (stack_start.h).
+ * So such an address has no frame, and what is beyond it is not known. There are two exceptions:
+ * the C library's code that signal handlers return to (sigreturn.h), and code that gives up its
+ * stack or ends the process, and so begins a stack (stack_start.h).
  */
 #ifndef UNWIND_PUT_RETURN_H
 #define UNWIND_PUT_RETURN_H
@@ -26,9 +26,9 @@
 #define PUT_RETURN_BEFORE 7  /* bytes of code before the address */
 #define PUT_RETURN_BYTES  31 /* with those behind it */
 
-/* Whether a return address, of which these are the PUT_RETURN_BYTES bytes of code around it, was
- * put on the stack by something else than a call. It is at a file offset of `elf`: a direct call
- * leads to code of the same file, so others are bytes that look like one. */
+/* Whether a return address was put on the stack by something else than a call. `code` is the
+ * PUT_RETURN_BYTES bytes around it, `offset` its file offset in `elf`. A direct call leads to code
+ * of the same file; other bytes only look like one. */
 bool put_return_is(const uint8_t *code, const struct elf_file *elf, uint64_t offset);
 
 /* Whether a function may begin at such an address: it is aligned, or prepares a frame. */

@@ -7,7 +7,10 @@
 #include "elf/elf_file.h"
 #include "unwind/walk_rule.h"
 
-/* Whether that code is at a file offset. */
+/* Whether `len` bytes begin with that code. */
+bool sigreturn_is_code(const uint8_t *bytes, size_t len);
+
+/* Whether one of its instructions is at a file offset, or it ends there. */
 bool sigreturn_is_at(const struct elf_file *elf, uint64_t offset);
 
 /* Whether a handler's return address is at a file offset: that code begins there, and the bytes

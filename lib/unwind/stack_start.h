@@ -18,7 +18,7 @@
 #include "elf/elf_file.h"
 #include "unwind/recipe_table.h"
 
-/* Whether code begins with mov %rbx,%rsp, which may be behind endbr64: it gives its stack up, so it
+/* Whether code begins with mov %rbx,%rsp, or with endbr64 and that: it gives up its stack, so it
  * has no caller. */
 bool stack_start_leaves(const uint8_t *code, size_t len);
 

@@ -16,6 +16,7 @@
 
 #include "elf/elf_file.h"
 #include "unwind/put_return.h"
+#include "unwind/sigreturn.h"
 
 static const uint8_t *code_of(const char *before, size_t before_len, const char *behind,
 			      size_t behind_len)
@@ -29,16 +30,17 @@ static const uint8_t *code_of(const char *before, size_t before_len, const char 
 }
 #define CODE(before, behind) code_of(before, sizeof(before) - 1, behind, sizeof(behind) - 1)
 
-#define CALL	     "\xe8\x10\0\0\0"
-#define CALL_RAX     "\xff\xd0"
-#define CALL_MEMORY  "\xff\x15\1\2\3\4"
-#define RET	     "\xc3"
-#define JMP	     "\xe9\1\2\3\4"
-#define PROLOGUE     "\x55\x48\x89\xe5"
-#define SIGRETURN    "\x48\xc7\xc0\x0f\0\0\0\x0f\x05"
-#define SIGRETURN_32 "\xb8\x0f\0\0\0\x0f\x05"
-#define LEAVES	     "\x48\x89\xdc"
-#define ENDBR64	     "\xf3\x0f\x1e\xfa"
+#define CALL	       "\xe8\x10\0\0\0"
+#define CALL_RAX       "\xff\xd0"
+#define CALL_MEMORY    "\xff\x15\1\2\3\4"
+#define RET	       "\xc3"
+#define JMP	       "\xe9\1\2\3\4"
+#define PROLOGUE       "\x55\x48\x89\xe5"
+#define SIGRETURN      "\x48\xc7\xc0\x0f\0\0\0\x0f\x05"
+#define SIGRETURN_32   "\xb8\x0f\0\0\0\x0f\x05"
+#define SIGRETURN_PUSH "\x6a\x0f\x58\x0f\x05"
+#define LEAVES	       "\x48\x89\xdc"
+#define ENDBR64	       "\xf3\x0f\x1e\xfa"
 
 static struct elf_file *self;
 
@@ -94,7 +96,45 @@ static void of_signal_handlers(void **state)
 	(void)state;
 	assert_false(is_put(CODE("", SIGRETURN)));
 	assert_false(is_put(CODE("", SIGRETURN_32)));
+	assert_false(is_put(CODE("", SIGRETURN_PUSH)));
 	assert_true(is_put(CODE("", "\xb8\x10\0\0\0\x0f\x05"))); /* another system call */
+}
+
+/* Each instruction of the code that handlers return to is known as its own, and its end. */
+static void instructions_of_sigreturn(void **state)
+{
+	static const struct {
+		const char *code;
+		size_t len;
+		uint32_t at; /* a bit for each offset that is one */
+	} forms[] = {
+		{SIGRETURN, sizeof(SIGRETURN) - 1, 1 | 1 << 7 | 1 << 9},
+		{SIGRETURN_32, sizeof(SIGRETURN_32) - 1, 1 | 1 << 5 | 1 << 7},
+		{SIGRETURN_PUSH, sizeof(SIGRETURN_PUSH) - 1, 1 | 1 << 2 | 1 << 3 | 1 << 5},
+	};
+	static uint8_t image[4096];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+		const size_t last = sizeof(image) - forms[i].len, places[] = {256, last};
+
+		for (size_t p = 0; p < 2; p++) {
+			struct elf_file *elf;
+
+			assert_int_equal(elf_file_read(self, 0, image, sizeof(image)),
+					 sizeof(image));
+			memset(image + 256, 0x90, sizeof(image) - 256);
+			memcpy(image + places[p], forms[i].code, forms[i].len);
+			assert_int_equal(elf_file_open_memory(image, sizeof(image), &elf), 0);
+			for (size_t at = 0; at <= forms[i].len; at++)
+				assert_int_equal(sigreturn_is_at(elf, places[p] + at),
+						 forms[i].at >> at & 1);
+			assert_false(sigreturn_is_at(elf, places[p] - 1));
+			assert_true(sigreturn_begins_at(elf, places[p]));
+			assert_false(sigreturn_begins_at(elf, places[p] + 1));
+			elf_file_free(elf);
+		}
+	}
 }
 
 /* Code that leaves the stack at once, or ends the process, begins a stack (stack_start.h). */
@@ -153,10 +193,14 @@ static void reads_at_once(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(behind_a_call),	 cmocka_unit_test(behind_bytes_like_a_call),
-		cmocka_unit_test(behind_something_else), cmocka_unit_test(of_signal_handlers),
-		cmocka_unit_test(starts_of_stacks),	 cmocka_unit_test(functions_may_begin),
+		cmocka_unit_test(behind_a_call),
+		cmocka_unit_test(behind_bytes_like_a_call),
+		cmocka_unit_test(behind_something_else),
+		cmocka_unit_test(of_signal_handlers),
+		cmocka_unit_test(starts_of_stacks),
+		cmocka_unit_test(functions_may_begin),
 		cmocka_unit_test(reads_at_once),
+		cmocka_unit_test(instructions_of_sigreturn),
 	};
 
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), failed;
