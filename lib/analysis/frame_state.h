@@ -105,8 +105,8 @@ static inline bool frame_state_is_known(const struct frame_state *s)
 	return s->reg[INSN_RSP].origin != FRAME_UNKNOWN;
 }
 
-/* Whether the stack pointer is that of another function's frame, and nothing tells that this one
- * can be returned to. */
+/* Whether the stack pointer was loaded from outside of the function's frame, and the function has
+ * kept its own nowhere: then it never returns to its caller. */
 bool frame_state_has_left(const struct frame_state *s);
 
 /* The registers that functions preserve, a bit for each of STACKD_SAVED_REGS, that do not hold what

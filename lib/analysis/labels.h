@@ -12,9 +12,9 @@
 #include "analysis/work.h"
 #include "base/int_map.h"
 
-#define LABELS_FREE_PAIRS                                                                          \
-	256 /* of addresses and jumps, for each function and register; more of them                \
-	     * are taken from `room` */
+/* Pairs of addresses and jumps that each function and register may have; more of them are taken
+ * from `room`. */
+#define LABELS_FREE_PAIRS 256
 
 #define LABELS_ANY 16 /* in place of a register: the addresses are in a table of the file */
 

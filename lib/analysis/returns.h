@@ -17,8 +17,8 @@
 struct returns_function {
 	uint32_t first; /* number of its first link, plus 1; 0: none */
 	bool does;
-	uint8_t clobbers; /* registers of STACKD_SAVED_REGS that its caller does not get back, */
-	uint8_t pushes;	  /* unless they were pushed, which tells that it does */
+	uint8_t clobbers; /* registers of STACKD_SAVED_REGS that some path leaves changed */
+	uint8_t pushes;	  /* those that it pushes first: its caller gets them back after all */
 };
 
 /* What a function's return leads to. */
@@ -63,7 +63,7 @@ static inline void returns_push(struct returns *returns, uint32_t function, uint
 	returns->functions.items[function].pushes |= (uint8_t)registers;
 }
 
-/* The registers that it does not give back. */
+/* Returns the registers that a function changes for its caller. */
 static inline uint32_t returns_clobbered(const struct returns *returns, uint32_t function)
 {
 	const struct returns_function *f = &returns->functions.items[function];

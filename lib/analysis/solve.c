@@ -215,8 +215,8 @@ static int follow_indirect(struct solver *s, const struct path *p)
 
 /* --- flow ---------------------------------------------------------------------------------- */
 
-/* Leaves by a return. One that goes to an exception's handler is none. Where the stack pointer is
- * lost, nothing tells that the path is wrong: what comes before that holds. */
+/* Leaves by a return. A return to an exception's handler is none. If the stack pointer is lost,
+ * that does not prove the path wrong: the rules before the loss hold. */
 static int leave_function(struct solver *s, const struct work *w)
 {
 	if (frame_state_has_left(states_get(&s->states, w->state)))

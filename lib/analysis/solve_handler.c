@@ -6,8 +6,9 @@
  *   push 16(%r14)                         and the record before it
  *   mov %rsp,16(%r14)                     it is the last one now
  *
- * Who raises an exception loads rsp from there, pops the record before, and returns to the handler:
- * which has the frame of before the first push, and nothing in its registers.
+ * Code that raises an exception loads rsp from there, pops the record before, and returns to the
+ * handler. So the handler has the frame of before the first push, and its registers hold nothing
+ * that is known.
  */
 #include "analysis/solve_internal.h"
 

@@ -2,7 +2,7 @@
 /* Makes and frees the solver, and reads the rules off its states; see solve.h. */
 #include "analysis/solve_internal.h"
 
-#define LABEL_BYTES 4 /* of code, for each of the labels that a function has beyond a few */
+#define LABEL_BYTES 4 /* of code, for each pair beyond LABELS_FREE_PAIRS */
 
 /* STACKD_KEPT of registers that are kept: one, or r10 and r11. */
 static unsigned kept_number(uint32_t kept)

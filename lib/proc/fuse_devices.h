@@ -20,8 +20,8 @@ struct fuse_devices { /* zeroed is empty; for fuse_devices_fini() */
 	known;
 };
 
-/* Whether a program may serve the filesystem of a device: its type is one of FUSE, or it is mounted
- * elsewhere only, or not to be found out. `mounts` is the path of a file like /proc/self/mountinfo,
+/* Whether a program may serve the filesystem of a device: its type is one of FUSE, or `mounts` does
+ * not have the device, or cannot be read. `mounts` is the path of a file like /proc/self/mountinfo,
  * which is read once for each device. */
 bool fuse_devices_may_have(struct fuse_devices *devices, const char *mounts, dev_t device);
 
