@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two rows, each emptied from its front; see intake.h. */
+/* Two queues, each in an array that is used anew once it is empty; see intake.h. */
 #include "daemon/intake.h"
 
 #include <errno.h>
@@ -13,9 +13,9 @@ struct intake {
 	struct intake_source source;
 	VEC(struct sideband_event *) events;
 	VEC(struct stackd_header *) records;
-	size_t next_event, next_record; /* those before it are gone */
-	uint64_t bytes;			/* of the records that are there */
-	uint64_t most_bytes;		/* from which on none is taken */
+	size_t next_event, next_record; /* the oldest one; those before it were given */
+	uint64_t bytes;			/* of the records in it */
+	uint64_t most_bytes;		/* it takes no record once it has so many */
 };
 
 int intake_new(const struct intake_source *source, struct intake **ret_intake)
@@ -62,7 +62,7 @@ int intake_take_events(struct intake *intake)
 	return intake->source.events(intake->source.arg, keep_event, intake);
 }
 
-/* Returns -ENOBUFS after a record that is the last one for now. */
+/* Returns -ENOBUFS after the last record that is to be taken now. */
 static int keep_record(void *arg, struct stackd_header *record)
 {
 	struct intake *intake = arg;

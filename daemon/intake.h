@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Takes events and records out of the kernel's rings before there is time for them.
+ * Takes events and records out of the kernel's rings before the loop has time to handle them.
  *
  *   rings ──► intake ──► recorder (prefetch) ──► reorder queue
  *
- * What is done with a record as it is read can wait for a worker: its process is read, a file of it
- * is identified. The rings would fill meanwhile. To take a record needs no worker, so it is done
- * while one is waited for (fork_server_use_meanwhile()), and the record keeps its place.
+ * To handle an event or a record, the loop may have to wait for a worker, which identifies a file
+ * for example. The rings would fill meanwhile. Taking a record out of a ring needs no worker, so
+ * the loop does that while it waits (fork_server_use_meanwhile()). It handles records later, in the
+ * order in which it has taken them.
  */
 #ifndef DAEMON_INTAKE_H
 #define DAEMON_INTAKE_H
@@ -17,7 +18,8 @@
 #include "daemon/capture/sideband.h"
 #include "stackd_abi.h"
 
-/* Where they come from: as sideband_drain() and sampler_drain(), with `arg` for what is drained. */
+/* The rings: functions that work as sideband_drain() and sampler_drain(), and their first argument.
+ */
 struct intake_source {
 	int (*events)(void *arg, int (*each)(void *intake, struct sideband_event *event),
 		      void *intake);
@@ -30,13 +32,13 @@ struct intake;
 
 /* `source` is copied. 0 or -ENOMEM. */
 int intake_new(const struct intake_source *source, struct intake **ret_intake);
-void intake_free(struct intake *intake); /* with what it has; NULL is fine */
+void intake_free(struct intake *intake); /* with the records in it; NULL is fine */
 
 /* Takes all events that there are. 0, or an error of the source, or -ENOMEM. */
 int intake_take_events(struct intake *intake);
 
-/* Takes records until those that it has are of `most_bytes` or more, or there are no more. 1: it
- * has some; 0: none; or an error of the source, or -ENOMEM. */
+/* Takes records until the intake holds `most_bytes` of them, or the ring is empty. 1: it holds
+ * some; 0: it holds none; or an error of the source, or -ENOMEM. */
 int intake_take_records(struct intake *intake, uint64_t most_bytes);
 
 /* Returns the oldest event, which is the caller's from now on; NULL: there is none. */

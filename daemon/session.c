@@ -14,8 +14,8 @@
  * older than the last one that it has read before it goes on; and while it hands out, it reads the
  * ring as soon as that is a quarter full, as far as there is room.
  *
- * The calls of workers that the loop does wait for are bounded (worker/worker.h). Events, and
- * records once the ring is a quarter full, are taken out of the rings meanwhile, MOST_BYTES at most
+ * The loop waits for other calls of workers, each for a bounded time (worker/worker.h). Meanwhile
+ * it takes events out of their ring, and records once theirs is a quarter full, MOST_BYTES at most
  * (intake.h).
  *
  * Copied stacks are walked by a worker, for which the loop does not wait: the walks of many records
@@ -271,7 +271,7 @@ static int queue_record(struct session *s, struct stackd_header *record)
 	return 0;
 }
 
-/* Queues the records that were taken. 0; -ENOBUFS: no more are to be queued now; or an error. */
+/* Queues the records of the intake. 0; -ENOBUFS: the queue has enough for now; or an error. */
 static int queue_records(struct session *s)
 {
 	struct stackd_header *record;
@@ -565,7 +565,8 @@ static bool on_wake(struct session *s, int fd)
 	return true;
 }
 
-/* Whether there is more to read. Of what was taken out of the rings, these tell nothing. */
+/* Whether there is more to read. The rings wake the loop for their own records alone, and not for
+ * those in the intake. */
 static bool is_behind(const struct session *s)
 {
 	return s->is_behind || intake_has_records(s->intake);

@@ -50,7 +50,7 @@ struct session {
 	int stats_fd;			   /* until the sampler has it */
 	struct sideband *sideband;
 	struct intake *intake;
-	int intake_error; /* of the intake, while a worker was waited for; 0: none */
+	int intake_error; /* that the intake returned while the loop waited for a worker; 0: none */
 	struct reorder *queue;
 	struct hold hold;
 	struct recorder *recorder;
@@ -103,7 +103,7 @@ int session_relieve(void *session);
 /* Reads the events that wait, for recorder_drain_by(). As above. */
 int session_drain_sideband(void *session);
 
-/* Takes events and records out of the rings while a worker is waited for, for
+/* Takes events and records out of the rings while the loop waits for a worker; for
  * fork_server_use_meanwhile(). */
 void session_take_meanwhile(void *session, bool is_waiting);
 

@@ -264,7 +264,7 @@ static struct more *oldest_more(struct record_reader *r, const struct more *but)
 	return oldest;
 }
 
-/* Drops a stack before its record has come, which may never come: else that stays cut. */
+/* Drops a stack whose record has not come. If that still comes, its stack stays cut. */
 static void evict_more(struct record_reader *r, struct more *more)
 {
 	drop_more(r, more);

@@ -34,8 +34,8 @@ void record_reader_free(struct record_reader *reader);
 int record_read(struct record_reader *reader, const void *data, size_t size, uint64_t now_ns,
 		struct stackd_header **ret_record);
 
-/* Returns how many stacks lost their parts to later ones before their records came, if these came:
- * they stay cut. */
+/* Returns how many stacks were dropped to make room for later ones before their records came. If
+ * such a record still comes, its stack stays cut. */
 uint64_t record_reader_evicted(const struct record_reader *reader);
 
 /* Returns the bytes that a record takes that was read. */

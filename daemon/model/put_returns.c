@@ -76,8 +76,8 @@ static bool is_called_there(pid_t pid, uint64_t address, const struct object *ob
 	       put_return_is_called(code, object->elf, offset);
 }
 
-/* Whether a function begins behind a location, where the code before has another frame. 1; 0;
- * -EAGAIN: there is no table yet. */
+/* Whether the rule of a function's first instruction begins behind a location, and another one is
+ * before it. 1, 0, or -EAGAIN: there is no table yet. */
 static int begins_function(const struct put_returns *p, const struct object *object,
 			   uint64_t offset)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looks whether return addresses that walks have come to were put on the stack by something else
- * than a call (unwind/put_return.h): once for each location.
+ * Finds the return addresses of walks that the program has put on the stack without a call
+ * (unwind/put_return.h). Each location is looked at once.
  *
- * The file's bytes are read where that waits for nothing; on other file systems (NFS, FUSE) those
- * of the process, if the pages are in its memory. A program may have written calls over what its
- * file has (tracers and profilers of the program's own do), so the process's memory is looked at
- * too before an address is taken for put; once the process has ended, the file alone decides.
- * Bytes that cannot be had are asked for a few times more, since the kernel begins to read the
- * file. Addresses that were never looked at are taken for called, and counted.
+ * The code before an address is read from the file where that does not block; on other file systems
+ * (NFS, FUSE) from the process, if the pages are in its memory. Where the file has no call there,
+ * the process's memory is read as well, since tracers write calls into a program's code; once the
+ * process has ended, the file alone decides. Bytes that cannot be read now are asked for a few
+ * times more, since the kernel begins to read the file. Addresses that were never looked at are
+ * taken for a call's, and counted.
  *
- * Where another function begins right behind a call, the address may be that function's: of abort()
- * behind a call that does not return. The rules of the tables tell that, for addresses that look as
- * if a function began there; the step is checked then (steps.h). Until there is a table, such
- * addresses are kept, and looked at again later.
+ * A call that does not return can be a function's last instruction. The address behind it is then
+ * the next function's as well: of abort(), say. If the code there looks like the begin of a
+ * function, and the tables have another rule from there on, the step is checked (steps.h). An
+ * address whose file has no table yet is kept, and looked at again later.
  */
 #ifndef MODEL_PUT_RETURNS_H
 #define MODEL_PUT_RETURNS_H
@@ -50,17 +50,18 @@ struct put_returns {
 
 void put_returns_fini(struct put_returns *p); /* Frees what it keeps; zeroed is fine. */
 
-/* Looks at the locations of a process from number `first` on, and notes what they are. */
+/* Looks at the locations from number `first` on, which a walk of a process has added, and sets what
+ * they are found to be (location_set_put()). */
 void put_returns_note(struct put_returns *p, pid_t pid, uint32_t first);
 
-/* Looks again at those that are kept. Whether there is one that a call has not made, or may not
- * have. */
+/* Looks again at the addresses that are kept. Returns whether one was put there, or has
+ * become doubtful. */
 bool put_returns_look_again(struct put_returns *p);
 
 /* Returns how many addresses were not looked at, those that are kept included. */
 uint64_t put_returns_unchecked(const struct put_returns *p);
 
-/* Forgets those that are kept, since the locations were cleared. */
+/* Forgets the addresses that are kept, since the locations were cleared. */
 void put_returns_begin_anew(struct put_returns *p);
 
 #endif

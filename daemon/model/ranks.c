@@ -21,7 +21,7 @@ struct entry {
 	UT_hash_handle hh;
 };
 
-/* What a process has had since an exec that has not had its turn. */
+/* The rank that a process was found to have after an exec whose event has not had its turn. */
 struct executed {
 	pid_t pid;
 	uint64_t time_ns; /* of the event */
@@ -69,8 +69,8 @@ static struct entry *find(const struct ranks *ranks, pid_t pid)
 	return entry;
 }
 
-/* A record of a process can come after its end, and enters it again. So those without a rank are
- * bounded: they can be looked up anew. */
+/* A record that comes after its process's end enters the process again, and no end follows. So the
+ * number of those without a rank is bounded. Whoever needs one of them looks it up again. */
 static void drop_without(struct ranks *ranks)
 {
 	struct entry *entry, *next;

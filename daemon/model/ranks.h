@@ -23,12 +23,12 @@ void ranks_free(struct ranks *ranks); /* NULL is fine */
 /* Looks a process's rank up, unless it is known. 0 or -ENOMEM. */
 int ranks_prefetch(struct ranks *ranks, pid_t pid);
 
-/* An event was read that a process has executed a program at a moment: looks its rank up, if it has
- * not ended. What was known of it holds until ranks_executed(). 0 or -ENOMEM. */
+/* Looks a process's rank up when the event of its exec is read, if the process has not ended. The
+ * rank that it had before holds until ranks_executed(). 0 or -ENOMEM. */
 int ranks_prefetch_exec(struct ranks *ranks, pid_t pid, uint64_t time_ns);
 
-/* From now on a process has the rank that was looked up at its exec of that moment, if it was. To
- * be called in the order of time, after ranks_prefetch_exec(). 0 or -ENOMEM. */
+/* From now on a process has the rank that ranks_prefetch_exec() found for its exec of that moment,
+ * if it found out. To be called in the order of time. 0 or -ENOMEM. */
 int ranks_executed(struct ranks *ranks, pid_t pid, uint64_t time_ns);
 
 /* A program has been executed: its rank replaces what was known of the process. To be called in the

@@ -176,7 +176,8 @@ static struct ask_walks_verdict check_here(const struct steps *s, const struct s
 	return verdict;
 }
 
-/* Checks the first steps, which are asked about: as many as there is time for. Returns how many. */
+/* Has the worker check steps, the first of `asked`, within the time that is left. Returns how many
+ * it has checked. */
 static size_t check_there(const struct steps *s, const struct asked *asked, size_t count,
 			  struct ask_walks_verdict *ret_verdicts)
 {
@@ -303,7 +304,7 @@ static void cut(struct path *path, size_t at, uint32_t verdict)
 	path->cut_reason = verdict == NOT_YET ? STACKD_END_RUNTIME_CODE : STACKD_END_WRONG_CALLER;
 }
 
-/* Takes a step without a check of now. */
+/* Leaves a step unchecked until it is next met. Its earlier verdict holds meanwhile. */
 static void postpone(struct steps *s, const struct asked *asked, struct path *path)
 {
 	uint32_t verdict = asked->step.may_be_bare ? NOT_YET : LBR_STEP_UNCHECKED;
@@ -312,7 +313,8 @@ static void postpone(struct steps *s, const struct asked *asked, struct path *pa
 	cut(path, asked->step.at, asked->before != INT_MAP_NONE ? asked->before : verdict);
 }
 
-/* 0 or -ENOMEM. */
+/* Counts and keeps the verdict that a check has found, and cuts the path if it is bad. 0 or
+ * -ENOMEM. */
 static int settle(struct steps *s, const struct asked *asked, struct ask_walks_verdict found,
 		  struct path *path)
 {
@@ -326,7 +328,8 @@ static int settle(struct steps *s, const struct asked *asked, struct ask_walks_v
 	return err ? err : keep(s, &asked->step, verdict);
 }
 
-/* Checks the steps that are asked about, as far as there is time for it. 0 or -ENOMEM. */
+/* Checks the steps that have no verdict, and postpones those that there is no time for. 0 or
+ * -ENOMEM. */
 static int check_asked(struct steps *s, struct path *path)
 {
 	struct ask_walks_verdict found[MOST_ASKED];
@@ -359,7 +362,8 @@ static bool is_asked(const struct steps *s, const struct step *step)
 	return false;
 }
 
-/* Gives what is known of a step. false: it is to be checked; `before` is as in struct asked. */
+/* Looks a step's verdict up. Returns false if the step must be checked: then *ret_before is its
+ * verdict at an earlier tick, or INT_MAP_NONE. */
 static bool is_known(const struct steps *s, const struct step *step, uint32_t *ret_verdict,
 		     uint32_t *ret_before)
 {
@@ -376,14 +380,14 @@ static bool is_known(const struct steps *s, const struct step *step, uint32_t *r
 	return doubted >> 2 == (s->ticks & UINT32_MAX >> 2);
 }
 
-/* Takes a step of a path: by what is known of it, or with the others that are asked about. 0 or
- * -ENOMEM. */
+/* Cuts the path at a step whose verdict is known to be bad, or adds a step without a verdict to
+ * those that check_asked() will check. 0 or -ENOMEM. */
 static int take_step(struct steps *s, const struct step *step, struct path *path)
 {
 	uint32_t verdict, before;
 	int err = 0;
 
-	/* That of a recursion is known once it has been asked about. */
+	/* A recursion has one step many times: it is checked before it is met again. */
 	if (s->n_asked == MOST_ASKED || is_asked(s, step))
 		err = check_asked(s, path);
 	if (err)
@@ -422,8 +426,8 @@ static bool may_be_bare(const struct steps *s, uint32_t callee, bool is_kernels)
 	return l->provenance == PROVENANCE_FRAME_POINTER;
 }
 
-/* Ends a path before a frame at a return address that no call has made: that is nobody's frame.
- * Whether it is one. */
+/* Ends a path before a frame whose return address no call has made, since no function has that
+ * frame. Returns whether it did. */
 static bool cut_at_put(const struct steps *s, struct path *path, size_t at)
 {
 	if (location_at(s->locations, path->locations[at])->put != LOCATION_PUT)

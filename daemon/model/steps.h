@@ -44,8 +44,8 @@ void steps_begin_anew(struct steps *steps);
 /* To be called with runtime_code_tick(). */
 void steps_tick(struct steps *steps);
 
-/* From now on, frames that a path keeps from the one before are checked again: of one of them more
- * is known. */
+/* From now on, a path's kept frames are checked with its new ones, since a location of a kept frame
+ * has become doubtful (put_returns_look_again()). */
 void steps_check_kept(struct steps *steps);
 
 /* Makes it check steps in code that no file has by `code`, which is borrowed. */

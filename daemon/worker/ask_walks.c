@@ -379,7 +379,7 @@ static bool get_verdict(struct buf_reader *reply, struct ask_walks_verdict *ret_
 	return true;
 }
 
-/* The process whose code is in a step; 0: none. */
+/* The process that has made code of a step; 0: none. */
 static pid_t owner_of(const struct ask_walks_step *step)
 {
 	return step->callee->owner.pid ? step->callee->owner.pid : step->caller->owner.pid;
@@ -413,7 +413,8 @@ static size_t check_all(struct ask_walks *w, const struct ask_walks_step *steps,
 	return n;
 }
 
-/* Where the worker fails at several, each is tried on its own. */
+/* If the worker fails at several steps, it is asked about the first one alone: so only the step
+ * that it fails at has no verdict. */
 size_t ask_walks_check(struct ask_walks *w, const struct ask_walks_step *steps, size_t count,
 		       uint64_t budget_ns, struct ask_walks_verdict *ret_verdicts)
 {

@@ -82,10 +82,10 @@ struct ask_walks_verdict {
 	enum runtime_code_frame frame; /* if the step may be bare */
 };
 
-/* Checks steps as lbr_step_check() does, and as runtime_code_frame() those that may be bare, in one
- * call, for about so much of the worker's CPU time. All code of processes in them is of one
- * process. Returns how many have a verdict, the first ones: at least one. Steps at which the worker
- * fails are unchecked. */
+/* Has the worker check steps by lbr_step_check(), and those that may be bare by
+ * runtime_code_frame(), in one call that takes about `budget_ns` of its CPU time. Code that
+ * processes have made must be of one process in all steps. Returns how many steps have a verdict:
+ * the first ones, at least one. A step at which the worker fails is LBR_STEP_UNCHECKED. */
 size_t ask_walks_check(struct ask_walks *walks, const struct ask_walks_step *steps, size_t count,
 		       uint64_t budget_ns, struct ask_walks_verdict *ret_verdicts);
 

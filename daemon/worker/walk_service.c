@@ -352,7 +352,8 @@ static int check_steps(struct walk_service *w, struct buf_reader *request, struc
 		return -EINVAL;
 	while (!err && BUF_GET(request, step)) {
 		err = check_step(w, &step, &verdict);
-		BUF_PUT(reply, verdict);
+		if (!err)
+			BUF_PUT(reply, verdict);
 		if (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begun_ns >= budget_ns)
 			break;
 	}

@@ -48,8 +48,8 @@ struct walk_wire_frame {
 	uint8_t is_return, is_guess, provenance, padding;
 };
 
-/* WIRE_STEP: a budget of CPU time, u64 ns, and pairs of locations. The reply has a verdict on each,
- * of as many as there was time for: at least one. */
+/* WIRE_STEP: a budget of CPU time, u64 ns, and pairs of locations. The reply has the verdicts on
+ * the first ones, as many as there was time for: at least one. */
 struct walk_wire_step {
 	uint64_t caller_offset, callee_offset;
 	uint32_t caller, callee; /* numbers of objects */

@@ -12,10 +12,10 @@
  *   the share of it in a range is that of its length, of what it stands for as well.
  * - A pass's own time is its time without the passes within it.
  * - A sample of a clock stands for CPU time before it. With METRIC_WALL this is the time since the
- *   thread's sample before, less its waits: where all waits are counted, and not sampled, all of
- *  *   it; so samples and waits of a thread add up to the time that it was there, in any range, to
- * the nanosecond. Where waits are sampled, some of that time were waits that nobody kept, so it is
- *   the last of it, as much as the sample's period.
+ *   thread's sample before, less its waits. Where all waits are counted, it is all of that time,
+ *   and a thread's samples and waits add up to its life to the nanosecond, in any range. Where
+ *   waits are sampled, waits that were not kept are a part of that time; so a sample stands for no
+ *   more than its period, at the end of that time.
  * - All else is a moment: a sample of an event, an allocation, the bytes of a call, a visit.
  */
 #ifndef MODEL_LASTING_H
@@ -39,8 +39,8 @@ struct lasting {
 	uint64_t ns;	  /* of all spans; 0: it is a moment */
 	double variance;  /* of what the record stands for, by its sampling */
 	bool is_stored;	  /* false: CPU time of a thread without a sample, which no record is of */
-	bool is_estimate; /* of a region that was taken off (region_rest.h); it is no pass */
-	const struct store_tables *tables; /* whose range selects from the spans; NULL: all is */
+	bool is_estimate; /* a sample in a region that was taken off (region_rest.h), not a pass */
+	const struct store_tables *tables; /* whose range cuts the spans; NULL: nothing does */
 };
 
 typedef int (*lasting_each)(void *arg, const struct store_sample *record,
@@ -49,10 +49,10 @@ typedef int (*lasting_each)(void *arg, const struct store_sample *record,
 /* Returns whether records of a metric last, and are not moments. */
 bool lasting_is(enum metric metric);
 
-/* Calls `each` for each record of a metric, with where it lies, also outside of the reader's range.
- * The period of a sample is what it
- * stands for. Times are not in order, but for each thread and series. 0, what `each` returned if
- * that is not 0, -ENOMEM, or an error of store_reader_records(). */
+/* Calls `each` for each record of a metric, with its place in time, also outside of the reader's
+ * range. The period of a sample is what it stands for. Records are in the order of time for each
+ * thread and series only. 0, what `each` returned if that is not 0, -ENOMEM, or an error of
+ * store_reader_records(). */
 int lasting_records(struct store_reader *reader, enum metric metric, lasting_each each, void *arg);
 
 /* Returns whether any of it lies in [from_ns, to_ns) and in the reader's range, and in *ret_part

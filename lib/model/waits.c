@@ -70,7 +70,8 @@ static uint64_t apart(uint64_t x, uint64_t y)
 	return x < y ? y - x : x - y;
 }
 
-/* Whether each wait has its wake-up. Equal numbers alone do not say so: one may lack of each. */
+/* Whether each wait has its wake-up. Equal numbers alone do not prove that: a wait and another
+ * one's wake-up may be missing. */
 static bool is_paired(const struct wait_lane *lane)
 {
 	if (lane->wakings.count != lane->blocked.count)

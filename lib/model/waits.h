@@ -21,7 +21,7 @@
 struct wait {
 	uint64_t begin_ns, end_ns; /* all of it, CLOCK_MONOTONIC */
 	uint64_t ns;		   /* what it stands for, as far as the filter selects it */
-	double kept_of; /* so many waits as long as this there were for one that was kept */
+	double kept_of; /* the number of waits of this length for each one that was kept */
 	struct store_sample record; /* as the profile has it */
 	bool is_chosen;		    /* by the filter, at least a part */
 };
@@ -46,9 +46,9 @@ struct waits {
 	struct int_map thread_of; /* by the thread's id; the latest that had it */
 };
 
-/* Collects the blocked waits and the wake-ups of all threads, and with `runnable` those times, too.
- * What the profile's filter does not select is there as well, but is not chosen. 0, -ENOMEM, or an
- * error of store_reader_records(). The caller frees in any case. */
+/* Collects the blocked waits and the wake-ups of all threads; with `runnable`, their runnable
+ * times, too. Waits that the profile's filter does not select are collected, but have is_chosen
+ * unset. 0, -ENOMEM, or an error of store_reader_records(). The caller frees in any case. */
 int waits_make(struct profile *profile, bool runnable, struct waits *ret_waits);
 void waits_free(struct waits *waits);
 

@@ -9,9 +9,8 @@
  * The times are since the recording's start. In a range a row has the part of the wait that lies
  * there: '<' stands before a begin and '>' behind an end that are the range's.
  *
- * What is recorded is mostly a sample of the waits, which the note above the rows says: how many
- * there were follows from the probability by which each was kept, so it is an estimate without
- * bias.
+ * Recordings mostly have a sample of the waits; a note above the rows says so. JSON has an unbiased
+ * estimate of how many there were, by the probability with which each wait was kept.
  */
 #include "report/wait_view.h"
 
@@ -41,8 +40,8 @@ struct view {
 	size_t n_shown;
 	uint64_t from_ns, to_ns; /* chosen, CLOCK_MONOTONIC */
 	uint64_t mean_ns;	 /* the longest by which waits were sampled; 0: all are kept */
-	double there_were;	 /* so many waits, by what was kept of them */
-	double variance;	 /* of that */
+	double there_were;	 /* the estimated number of waits, kept or not */
+	double variance;	 /* of that estimate */
 	bool has_wakers;
 };
 
@@ -263,7 +262,7 @@ static struct beside beside_of(const struct view *v)
 	return beside;
 }
 
-/* Returns how long a wait is of which 99 of 100 are kept. */
+/* Returns the duration at which 99 of 100 waits are kept. */
 static uint64_t nearly_all_ns(const struct view *v)
 {
 	return (uint64_t)((double)v->mean_ns * log(100));
@@ -466,7 +465,7 @@ int wait_view_json(struct profile *profile, const struct report_options *options
 
 /* --- CSV -------------------------------------------------------------------------------------- */
 
-/* Ends a field that begins at `start` of the buffer: in quotes, with those within it doubled. */
+/* Makes a quoted CSV field of what the buffer has from `start` on: its own quotes are doubled. */
 static void quote(struct buf *b, size_t start)
 {
 	struct buf text = {0};

@@ -14,7 +14,7 @@
 struct naming_schedule {
 	struct naming_schedule_options with;
 	VEC(const struct object *) objects;  /* by number */
-	VEC(uint8_t) told;		     /* by number: of what debug file it lacks */
+	VEC(uint8_t) told;		     /* by index: its missing debug file was reported */
 	VEC(struct store_location) queued;   /* to be named */
 	VEC(struct store_location) nameless; /* without a name so far: to be asked for again */
 	uint64_t next_ns;		     /* when the next round is due */
@@ -106,8 +106,8 @@ static int compare_offsets(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Tells of a debug file that the answers about an object have lacked. Its number is that in the
- * schedule: in a second window the object's own is another one. */
+/* Reports the debug file that an object lacks, once. `number` is the object's index in the
+ * schedule; object->number differs from it from the second window on. */
 static int tell_missing(struct naming_schedule *s, uint32_t number)
 {
 	const struct object *object = s->objects.items[number];
