@@ -260,22 +260,15 @@ static int add_attribute(Otlp__Resource *resource, const char *key, const char *
 	return 0;
 }
 
-/* What the amounts of regions lack, if anything. */
+/* Says which regions are not counted to the end. */
 static int put_off(const struct otlp *x, Otlp__Resource *resource)
 {
-	struct buf text = {0};
-	int err = 0;
+	char *text;
+	int err = report_header_off_text(x->parts.profile, &text);
 
-	report_header_off(x->parts.profile, "", &text);
-	if (text.len) {
-		buf_put_u8(&text, '\0');
-		err = text.failed ? -ENOMEM
-				  : add_attribute(resource, "stackd.regions_off",
-						  (const char *)text.data);
-	}
-	if (text.failed)
-		err = -ENOMEM;
-	buf_free(&text);
+	if (text)
+		err = add_attribute(resource, "stackd.regions_off", text);
+	free(text);
 	return err;
 }
 

@@ -86,22 +86,14 @@ int export_parquet_new(FILE *const files[ROWS_TABLES], struct export_parquet **r
 /* Says in the file of the samples which regions are not counted to the end. */
 static int put_off(struct export_parquet *x, const struct profile *profile)
 {
-	struct buf text = {0};
-	char key[64];
-	int err = 0;
+	char key[64], *text;
+	int err = report_header_off_text(profile, &text);
 
 	snprintf(key, sizeof(key), "stackd.regions_off.%" PRId64,
 		 profile_tables(profile)->recording.id);
-	report_header_off(profile, "", &text);
-	if (text.len) {
-		buf_put_u8(&text, '\0');
-		err = text.failed
-			      ? -ENOMEM
-			      : parquet_note(x->files[ROWS_SAMPLES], key, (const char *)text.data);
-	}
-	if (text.failed)
-		err = -ENOMEM;
-	buf_free(&text);
+	if (text)
+		err = parquet_note(x->files[ROWS_SAMPLES], key, text);
+	free(text);
 	return err;
 }
 

@@ -54,20 +54,17 @@ static int64_t pprof_comment(struct pprof_tables *p)
 	return number;
 }
 
-/* What the amounts of regions lack; 0: nothing. */
+/* Enters the comment that says which regions are not counted to the end; 0: all are. */
 static int64_t pprof_off(struct pprof_tables *p)
 {
-	struct buf b = {0};
+	char *text;
 	int64_t number = 0;
 
-	report_header_off(p->profile, "", &b);
-	if (b.len) {
-		buf_put_u8(&b, '\0');
-		number = b.failed ? 0 : pprof_tables_string(p, (const char *)b.data);
-	}
-	if (b.failed)
+	if (report_header_off_text(p->profile, &text))
 		p->err = -ENOMEM;
-	buf_free(&b);
+	if (text)
+		number = pprof_tables_string(p, text);
+	free(text);
 	return number;
 }
 

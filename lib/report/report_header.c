@@ -315,6 +315,22 @@ void report_header_off(const struct profile *profile, const char *before, struct
 	}
 }
 
+int report_header_off_text(const struct profile *profile, char **ret_text)
+{
+	struct buf b = {0};
+
+	*ret_text = NULL;
+	report_header_off(profile, "", &b);
+	if (b.len)
+		buf_put_u8(&b, '\0');
+	if (b.failed) {
+		buf_free(&b);
+		return -ENOMEM;
+	}
+	*ret_text = (char *)b.data;
+	return 0;
+}
+
 /* Says which regions the amounts lack a part of. */
 static void off_lines(struct report_header *h, const struct profile *profile)
 {

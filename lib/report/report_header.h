@@ -31,6 +31,10 @@ bool report_header_counter(const struct store_tables *tables, const char *name,
  * or estimated since then, as one sentence behind `before`. Nothing if there are none. */
 void report_header_off(const struct profile *profile, const char *before, struct buf *b);
 
+/* Returns the same sentence as a string, which the caller frees, in *ret_text; NULL: there is none.
+ * 0 or -ENOMEM. */
+int report_header_off_text(const struct profile *profile, char **ret_text);
+
 /* Appends what triggered samples: "cpu-clock at 997 Hz", "cycles every 1000000". */
 void report_header_event(const struct store_recording *recording, struct buf *b);
 
