@@ -17,9 +17,8 @@
 #include "base/vec.h"
 #include "stackd_abi.h"
 
-#define LASTING_STEPS	  64	   /* most of Newton's method */
-#define LASTING_EXIT_NS	  50000000 /* sooner after its exit nobody else has a thread's id */
-#define LASTING_UNSAMPLED 16	   /* periods: a host can take the CPU for some of them */
+#define LASTING_STEPS	64	 /* most of Newton's method */
+#define LASTING_EXIT_NS 50000000 /* sooner after its exit nobody else has a thread's id */
 
 /* From when on waits are sampled by a mean. */
 struct mean {
@@ -710,11 +709,7 @@ static int emit_lane(struct lasting_maker *m, uint32_t thread)
 
 static uint64_t most_unsampled_ns(const struct store_recording *recording)
 {
-	if (!recording->samples)
-		return 0;
-	return LASTING_UNSAMPLED * (recording->period	      ? recording->period
-				    : recording->frequency_hz ? 1000000000 / recording->frequency_hz
-							      : 0);
+	return recording->samples ? STORE_UNSAMPLED * store_period_ns(recording) : 0;
 }
 
 static int each_wall(struct lasting_maker *m, const struct metric_info *metric)

@@ -68,6 +68,18 @@ static inline bool store_is_timed(const struct store_recording *recording)
 	return recording->event && strstr(recording->event, "clock");
 }
 
+/* Returns the time between two samples of a thread on the CPU, if the event is a clock; 0: there
+ * are no samples. */
+static inline uint64_t store_period_ns(const struct store_recording *recording)
+{
+	if (recording->period)
+		return recording->period;
+	return recording->frequency_hz ? 1000000000 / recording->frequency_hz : 0;
+}
+
+/* A thread can be on the CPU for so many periods without a sample: its host can take the CPU. */
+#define STORE_UNSAMPLED 16
+
 struct store_object {
 	uint32_t number;
 	uint32_t kind; /* enum object_kind */

@@ -318,26 +318,27 @@ int store_reader_all_records(struct store_reader *reader, enum metric_series ser
 #define SAMPLES_REACH  1 /* ends the search: found */
 #define SAMPLES_BEYOND 2 /* ends it: nothing will be found any more */
 
-/* A sample stands for CPU time: as long after a moment none reaches back to it. */
+/* A sample stands for CPU time: one that is so long after a moment does not reach back to it. */
 #define SAMPLES_LONGEST_NS 10000000000
 
-/* A thread on the CPU has a sample at least as often. */
+/* A thread on the CPU has a sample at least as often, or once in STORE_UNSAMPLED periods. */
 #define SAMPLES_APART_NS 100000000
 
 struct samples_search {
 	uint64_t before_ns;
-	bool is_pass; /* of a pass */
-	bool has_any; /* records that last */
+	uint64_t apart_ns; /* most between two samples of a thread on the CPU */
+	bool is_pass;	   /* of a pass */
+	bool has_any;	   /* records that last */
 };
 
 /* Ends the search where a record reaches back to before a moment. What a record stands for is at
  * least as long as it lasted; of a pass it is so of the larger one of its own time and that of
- * those within it, which are two records, twice. A wait that began shortly after that moment tells
- * until when its thread was on the CPU, from its last sample before the moment on. */
+ * those within it, which are two records, twice. The begin of a wait shortly after that moment is
+ * also the end of the time that its thread was on the CPU, which may have begun before it. */
 static int samples_reach(void *arg, const struct store_sample *record)
 {
 	struct samples_search *search = arg;
-	const uint64_t before_ns = search->before_ns + SAMPLES_APART_NS;
+	const uint64_t before_ns = search->before_ns + search->apart_ns;
 
 	search->has_any = true;
 	return record->time_ns < before_ns || record->period > (record->time_ns - before_ns) /
@@ -348,11 +349,14 @@ static int samples_reach(void *arg, const struct store_sample *record)
 
 static int samples_reach_cpu(void *arg, const struct store_sample *sample)
 {
-	const uint64_t before_ns = ((struct samples_search *)arg)->before_ns;
+	const struct samples_search *search = arg;
+	const uint64_t before_ns = search->before_ns;
+	const uint64_t longest_ns =
+		search->apart_ns > SAMPLES_LONGEST_NS ? search->apart_ns : SAMPLES_LONGEST_NS;
 
 	if (sample->time_ns < before_ns || sample->period > sample->time_ns - before_ns)
 		return SAMPLES_REACH;
-	return sample->time_ns - before_ns > SAMPLES_LONGEST_NS ? SAMPLES_BEYOND : 0;
+	return sample->time_ns - before_ns > longest_ns ? SAMPLES_BEYOND : 0;
 }
 
 static int samples_search(struct store_reader *r, enum metric_series series,
@@ -373,7 +377,10 @@ int store_samples_reach(struct store_reader *r, uint64_t before_ns, bool *ret_re
 	static const enum metric_series lasting[] = {SERIES_WAIT_BLOCKED, SERIES_WAIT_RUNNABLE,
 						     SERIES_REGION_TIME, SERIES_REGION_NESTED_TIME,
 						     SERIES_CPU_OUTSIDE};
-	struct samples_search search = {.before_ns = before_ns};
+	const uint64_t apart_ns = STORE_UNSAMPLED * store_period_ns(&r->tables.recording);
+	struct samples_search search = {.before_ns = before_ns,
+					.apart_ns = apart_ns > SAMPLES_APART_NS ? apart_ns
+										: SAMPLES_APART_NS};
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < sizeof(lasting) / sizeof(*lasting); i++) {

@@ -338,7 +338,7 @@ static int add_end(void *arg, const struct store_sample *record)
 
 /* Five windows of a run; of a series that lasts, records at so many seconds of the run that stand
  * for so many seconds. */
-static void write_lasting(const char *path, enum metric_series series)
+static void write_lasting(const char *path, enum metric_series series, uint64_t frequency_hz)
 {
 	static const uint64_t records_s[][2] = {
 		{60, 5}, {150, 30}, {250, 110}, {350, 20}, {450, 310}};
@@ -348,6 +348,7 @@ static void write_lasting(const char *path, enum metric_series series)
 	struct store_writer *w = NULL;
 
 	info.run = 1;
+	info.frequency_hz = frequency_hz;
 	for (uint64_t i = 0; i < 5; i++) {
 		struct store_sample s = {.time_ns = start_ns + records_s[i][0] * SECOND,
 					 .period = records_s[i][1] * SECOND};
@@ -390,7 +391,7 @@ static void what_ends_later_is_there(void **state)
 		struct store_reader *r;
 		const struct store_tables *t;
 
-		write_lasting(path, series[i]);
+		write_lasting(path, series[i], 997);
 		r = open_range(path, range);
 		t = store_reader_tables(r);
 		assert_int_equal(store_reader_records(r, series[i], add_end, &in), 0);
@@ -421,6 +422,29 @@ static void what_ends_later_is_there(void **state)
 
 		r = open_range(path, last); /* to the end, which is open */
 		assert_true(store_reader_tables(r)->selected->to_ns == UINT64_MAX);
+		store_reader_close(r);
+		free(path);
+		fixture_remove(folder);
+	}
+}
+
+/* A thread whose wait begins 10 s after a range may have been on the CPU in it without a sample
+ * since, if it has one a second. */
+static void samples_that_are_far_apart(void **state)
+{
+	static const uint64_t frequencies[] = {997, 1}, found[] = {1, 3};
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++) {
+		char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
+		struct ends all = {0};
+		struct store_reader *r;
+
+		write_lasting(path, SERIES_WAIT_BLOCKED, frequencies[i]);
+		r = open_range(path, times(START + 110, START + 130)); /* 250 - 110, 450 - 310 */
+		assert_int_equal(store_reader_all_records(r, SERIES_WAIT_BLOCKED, add_end, &all),
+				 0);
+		assert_int_equal(all.n, found[i]);
 		store_reader_close(r);
 		free(path);
 		fixture_remove(folder);
@@ -630,6 +654,7 @@ int main(void)
 		cmocka_unit_test(one_is_itself),
 		cmocka_unit_test(times_cut),
 		cmocka_unit_test(what_ends_later_is_there),
+		cmocka_unit_test(samples_that_are_far_apart),
 		cmocka_unit_test(layouts_are_told_apart),
 		cmocka_unit_test(layouts_that_are_not_known),
 		cmocka_unit_test(failures_name_remedy),
