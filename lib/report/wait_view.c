@@ -275,11 +275,12 @@ static int put_notes(const struct view *v, const struct report_options *options,
 	uint64_t ended;
 
 	if (v->mean_ns)
-		text_printf(b,
-			    "# note: waits are sampled, one in %s of a thread's waiting time: of "
-			    "%s and more 99 in 100 are here, of shorter ones fewer\n",
-			    metric_number(METRIC_WAIT, v->mean_ns, mean),
-			    metric_number(METRIC_WAIT, nearly_all_ns(v), all));
+		text_printf(
+			b,
+			"# note: waits are sampled, one in %s of a thread's waiting time: 99 of "
+			"100 waits of %s or longer are listed, and fewer of shorter ones\n",
+			metric_number(METRIC_WAIT, v->mean_ns, mean),
+			metric_number(METRIC_WAIT, nearly_all_ns(v), all));
 	if (v->mean_ns && report_header_counter(v->tables, "waits_ended", &ended))
 		text_printf(b,
 			    "# note: %" PRIu64 " waits of the whole recording ended, as the kernel "
