@@ -36,7 +36,7 @@ struct fork_server {
 	pthread_mutex_t lock;		     /* one request at a time */
 	fork_server_meanwhile_fn *meanwhile; /* NULL: none */
 	void *arg;
-	pthread_t waiter; /* whose it is */
+	pthread_t waiter; /* the thread that has set it */
 };
 
 enum what {
@@ -281,7 +281,7 @@ void fork_server_meanwhile(const struct fork_server *s, bool is_waiting)
 		take(s->arg, is_waiting);
 }
 
-/* Another thread can have the lock while it waits. */
+/* Takes the lock, which another thread can have while that waits for the server. */
 static void take_lock(struct fork_server *s)
 {
 	struct timespec until;
@@ -305,8 +305,8 @@ static void set_timeout(int socket)
 	setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 }
 
-/* Whether a process has come to a halt. One that waits for a CPU or a disk has not, nor one that
- * sleeps until another has ended, if it ends one. */
+/* Whether a process is stopped or asleep. It may wait for a CPU or a disk; and it may sleep if it
+ * `ends` another process, which it waits for. */
 static bool is_halted(pid_t pid, bool ends)
 {
 	struct proc_fs_stat stat;
@@ -449,8 +449,8 @@ int fork_server_new(fork_server_run_fn *run, struct fork_server **ret_server)
 	return 0;
 }
 
-/* Waits for the keeper's end, which waits for the server's. One that is stopped ends when somebody
- * lets it go on: stackd has no right to kill it, and does not wait for that. */
+/* Waits for the end of the keeper, which waits for the server's. stackd has no right to kill them:
+ * one that is stopped ends once somebody lets it go on, and stackd does not wait for that. */
 static void await_end(const struct fork_server *s)
 {
 	const struct timespec look = {.tv_nsec = FORK_SERVER_LOOK_MS * 1000000L};

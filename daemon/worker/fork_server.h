@@ -12,10 +12,10 @@
  * same rights, forks another one: stackd has no right any more to make such a process. The keeper
  * does nothing else, so little can happen to it; without it there are no more servers.
  *
- * Requests wait for an answer, but not for ever. A server that sleeps instead of forking, or is
- * stopped, is taken for one that has died, after FORK_SERVER_LOOKS looks in a row; so is one that
- * has not answered after FORK_SERVER_MOST_LOOKS, whatever it does: a process that it ends may wait
- * for a CPU to end on. The keeper likewise.
+ * stackd waits for an answer for a bounded time. A server that is stopped, or sleeps where it
+ * should fork, is taken for dead after FORK_SERVER_LOOKS looks in a row. One that does anything
+ * else has FORK_SERVER_MOST_LOOKS: it may wait for the end of a worker that gets no CPU. The same
+ * holds for the keeper.
  */
 #ifndef WORKER_FORK_SERVER_H
 #define WORKER_FORK_SERVER_H
@@ -34,23 +34,24 @@ typedef void fork_server_run_fn(int socket, void *page);
 #define FORK_SERVER_LOOKS      50
 #define FORK_SERVER_MOST_LOOKS 3000
 
-/* Takes what cannot wait. `is_waiting`: a call has waited for a look's time; else it has ended. */
+/* Does the work that cannot wait for the end of a call. `is_waiting`: the call has waited for a
+ * look's time; else it has ended. */
 typedef void fork_server_meanwhile_fn(void *arg, bool is_waiting);
 
-/* Has `take` called when the calling thread has waited for FORK_SERVER_LOOK_MS for the server, or
- * for a worker, each time anew, and after each call of a worker. It must not call either. NULL:
- * nothing is. One thread at a time has one. */
+/* Has `take` called each time that the calling thread has waited FORK_SERVER_LOOK_MS for the server
+ * or a worker, and after each of its calls of a worker. `take` must call neither; NULL ends this.
+ * There is one such thread at a time. */
 void fork_server_use_meanwhile(struct fork_server *server, fork_server_meanwhile_fn *take,
 			       void *arg);
 
-/* Calls it, if this is its thread. */
+/* Calls that function, if the calling thread is the one that has set it. */
 void fork_server_meanwhile(const struct fork_server *server, bool is_waiting);
 
 /* Forks the processes; there must be one thread. Returns 0 or -errno; the caller frees *ret_server.
  */
 int fork_server_new(fork_server_run_fn *run, struct fork_server **ret_server);
 
-/* Ends them and their workers, and waits for that, but not for one that is stopped (as above). NULL
+/* Ends the keeper, the server and the workers, and waits for their ends, for as long as above. NULL
  * is fine. */
 void fork_server_free(struct fork_server *server);
 

@@ -57,8 +57,8 @@ struct region_row {
 	uint32_t part;
 	uint32_t first, count; /* its paths */
 	uint32_t n_threads;    /* most that any path has */
-	bool is_off;	       /* it was taken off (--region-limit) before the range's end, */
-	uint64_t off_ns;       /* and when, as of region_rest_off_ns() */
+	bool is_off;	       /* it was taken off (--region-limit) before the range's end */
+	uint64_t off_ns;       /* when: the latest region_rest_off_ns() of its clones */
 };
 
 struct region_rows {

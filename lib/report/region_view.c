@@ -419,7 +419,7 @@ static void json_figures(const struct profile *profile, const struct region_figu
 		    f->read, f->written, f->at_most);
 }
 
-/* Null: the region was taken off, and nothing tells how much time it took from then on. */
+/* Null: the region was taken off, and there are no samples to estimate its later time from. */
 static void json_estimate(const struct region_figures *f, bool is_known, struct buf *b)
 {
 	if (is_known)

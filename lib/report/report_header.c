@@ -331,7 +331,7 @@ int report_header_off_text(const struct profile *profile, char **ret_text)
 	return 0;
 }
 
-/* Says which regions the amounts lack a part of. */
+/* Says which regions were not counted to the end. */
 static void off_lines(struct report_header *h, const struct profile *profile)
 {
 	const struct store_tables *tables = profile_tables(profile);
@@ -390,8 +390,8 @@ static void off_json(const struct profile *profile, struct buf *b)
 	text_printf(b, "],\"estimated\":%" PRIu64, profile_totals(profile)->estimated);
 }
 
-/* Returns whether times choose a part of what was recorded; of that all in *ret_start_unix_ns and
- * *ret_duration_ns, for which stackd has counted what its counters have. */
+/* Returns whether times choose a part of what was recorded; in *ret_start_unix_ns and
+ * *ret_duration_ns all of the time that was recorded, which stackd's counters are of. */
 static bool is_cut(const struct profile *profile, uint64_t *ret_start_unix_ns,
 		   uint64_t *ret_duration_ns)
 {
@@ -404,7 +404,7 @@ static bool is_cut(const struct profile *profile, uint64_t *ret_start_unix_ns,
 	return t->is_cut || filter->from_ns || filter->to_ns;
 }
 
-/* Says what is not of the chosen time. */
+/* Says which figures are not of the chosen time, and what is missing in it. */
 static void cut_lines(struct report_header *h, const struct profile *profile)
 {
 	const struct store_tables *t = profile_tables(profile);

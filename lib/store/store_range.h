@@ -18,14 +18,14 @@ struct store_range {
 /* Returns the wall clock's time at a recording's end, as far as it is committed. */
 uint64_t store_range_end(const struct store_recording *recording);
 
-/* Most later windows of a run that are looked through for what began in a range. */
+/* Most windows behind a range in which records are looked for that began in it. */
 #define STORE_RANGE_LATER 24
 
 struct store_range_choice {
 	int64_t *ids; /* in order of their start by the wall clock; the caller frees them */
 	size_t n;
-	/* With limits of time: the windows of the same run after the last of these, in order.
-	 * What lasted from the range into one of them is recorded there. */
+	/* With limits of time: the windows of the same run after the last of these, in order. A
+	 * wait or a pass that ended in one of them may have begun in the range. */
 	int64_t later[STORE_RANGE_LATER];
 	size_t n_later;
 	bool has_more_later; /* than are in `later` */

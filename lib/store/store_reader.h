@@ -58,15 +58,15 @@ struct store_tables {
 	int64_t last_recording;		  /* the largest number */
 	uint32_t n_recordings;		  /* 1, or more that were added up */
 	uint32_t left_out;		  /* of another target, host or event, in the same time */
-	/* Of recordings that were added up: the time that they and the range have, in order,
-	 * without gaps between two of them. NULL: all of one. */
+	/* The times that the range selects of recordings that were added up, in order; those that
+	 * touch are one. NULL: there is one recording, and all of it is selected. */
 	const struct store_span *selected;
 	uint32_t n_selected;
 	/* The wall clock's time at the begin of the first recording, and at the end of the last
 	 * one: the counters are of all this time. */
 	uint64_t whole_from_unix_ns, whole_to_unix_ns;
 	bool is_cut;	 /* the range selects a part of that */
-	bool is_not_all; /* what lasted from the range into a window long after it is not known */
+	bool is_not_all; /* there are more than STORE_RANGE_LATER windows behind the range */
 	const struct store_object *objects;
 	const struct store_location *locations;
 	const struct store_line *lines;
@@ -115,8 +115,8 @@ int store_reader_series(struct store_reader *reader, uint64_t *ret_series);
 int store_reader_records(struct store_reader *reader, enum metric_series series,
 			 int (*each)(void *arg, const struct store_sample *record), void *arg);
 
-/* The same with the records that are outside of the reader's range: a wait, or a pass, may have
- * begun in it. */
+/* The same with records outside of the reader's range, since a wait or a pass that ended there may
+ * have begun in it. */
 int store_reader_all_records(struct store_reader *reader, enum metric_series series,
 			     int (*each)(void *arg, const struct store_sample *record), void *arg);
 
