@@ -9,6 +9,7 @@
 #include "cmd.h"
 #include "export/export_fold.h"
 #include "message.h"
+#include "model/counter_names.h"
 #include "model/periods.h"
 #include "options.h"
 #include "output.h"
@@ -284,21 +285,13 @@ static int cmd_fold_write(const struct cmd_fold *args, const struct input_open *
 	return -EINVAL;
 }
 
-/* Whether readings of CPU time were made, which is no counter that has a course. */
-static bool has_cpu_time(const struct folding *folding)
-{
-	for (unsigned i = 0; i < METRIC_COUNTERS; i++) {
-		if (folding->passes.counters[i] && !strcmp(folding->passes.counters[i], "cpu"))
-			return true;
-	}
-	return false;
-}
-
 /* Folds passes, which it takes over, and writes that. */
 static int cmd_fold_passes(const struct cmd_fold *args, const struct input_open *open,
 			   struct passes *passes, bool is_first, FILE *out, int *ret_error)
 {
 	struct folding *folding = NULL;
+	/* Readings of CPU time make no counter that has a course. */
+	const bool has_cpu_time = counter_names_cpu(passes->counters) < METRIC_COUNTERS;
 	char *name = strdup(passes->name);
 	int status = CMD_DONE,
 	    err = name ? folding_new(open->profile, passes, &args->options, &folding) : -ENOMEM;
@@ -311,8 +304,7 @@ static int cmd_fold_passes(const struct cmd_fold *args, const struct input_open 
 	if (!folding->n_counters && !args->is_auto && is_first)
 		message("fold: the recording has no counter%s: record with stackd --counter NAME "
 			"to see %s course (stackd --help)",
-			has_cpu_time(folding) ? " but CPU time" : "s",
-			has_cpu_time(folding) ? "its" : "their");
+			has_cpu_time ? " but CPU time" : "s", has_cpu_time ? "its" : "their");
 	*ret_error = cmd_fold_write(args, open, folding, is_first, out);
 	folding_free(folding);
 	return CMD_DONE;

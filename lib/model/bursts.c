@@ -2,8 +2,8 @@
 /*
  * Makes bursts of the calls of MPI; see bursts.h.
  *
- * Calls are sorted by thread and end; each series of theirs is then read beside a cursor of each
- * thread, as in passes.c. A call's own time and that of regions within it are two series.
+ * Calls are instances of functions of MPI (instances.h). Each series of a counter is read beside
+ * them (thread_spans.h), as in passes.c.
  */
 #include "model/bursts.h"
 
@@ -13,6 +13,8 @@
 
 #include "base/int_map.h"
 #include "model/counter_names.h"
+#include "model/instances.h"
+#include "model/thread_spans.h"
 #include "stackd_abi.h"
 #include "store/store_reader.h"
 #include "sym/mpi_name.h"
@@ -20,25 +22,16 @@
 /* Counters for which a processor has no room at a time take turns of this length or more. */
 #define TURN_NS 200000000u
 
-struct call {
-	uint64_t start_ns, end_ns;
-	uint32_t thread, path; /* index of bursts.calls; NO_PATH: the filter does not select it */
-	uint16_t cpu;
-	bool is_left;
-};
-
-#define NO_PATH UINT32_MAX
+#define NO_PATH UINT32_MAX /* of a call that the filter does not select */
 
 struct maker {
 	struct profile *profile;
 	struct bursts *bursts;
-	VEC(struct call) calls; /* by thread, then end */
-	struct int_map is_mpi;	/* by location */
-	struct int_map by_path; /* (node, origin and end reason): index of bursts.calls */
-	uint32_t n_threads;
-	uint32_t *first;  /* by thread: index of its first call; one more than threads */
-	uint32_t *cursor; /* by thread: index of the call at hand */
-	uint32_t *call;	  /* by burst: the index of the call after it */
+	struct instances calls;
+	struct thread_spans spans; /* the calls */
+	uint32_t *path;		   /* by call: index of bursts.calls, or NO_PATH */
+	struct int_map by_path;	   /* (node, origin and end reason): index of bursts.calls */
+	uint32_t *call;		   /* by burst: the index of the call after it */
 	size_t cap_call;
 	unsigned counter;	       /* at hand; of it are: */
 	uint64_t *sum;		       /* by thread: its readings so far */
@@ -50,24 +43,10 @@ struct maker {
 
 /* --- calls ------------------------------------------------------------------------------------ */
 
-static int find_is_mpi(struct maker *m, uint32_t node, bool *ret_is)
+static bool is_mpi(void *arg, const struct profile_symbol *region)
 {
-	const struct store_tables *tables = profile_tables(m->profile);
-	const uint32_t location = tables->nodes[node].location;
-	uint32_t is = node ? int_map_find(&m->is_mpi, location) : 0;
-	const struct profile_frame *frames;
-	size_t n;
-
-	if (is == INT_MAP_NONE) {
-		frames = profile_location_frames(m->profile, location, &n);
-		if (!frames)
-			return -ENOMEM;
-		is = mpi_name_is_function(profile_symbol_plain(frames[0].symbol));
-		if (int_map_set(&m->is_mpi, location, is))
-			return -ENOMEM;
-	}
-	*ret_is = is;
-	return 0;
+	(void)arg;
+	return mpi_name_is_function(profile_symbol_plain(region));
 }
 
 static int path_of(struct maker *m, const struct store_sample *record, uint32_t *ret_path)
@@ -88,135 +67,35 @@ static int path_of(struct maker *m, const struct store_sample *record, uint32_t 
 	return 0;
 }
 
-static int add_call(void *arg, const struct store_sample *record)
-{
-	struct maker *m = arg;
-	uint32_t path;
-	bool is;
-	int err = find_is_mpi(m, record->node, &is);
-
-	if (err || !is)
-		return err;
-	m->bursts->n_calls++;
-	if (path_of(m, record, &path) || VEC_RESERVE(&m->calls, 1))
-		return -ENOMEM;
-	m->calls.items[m->calls.count++] =
-		(struct call){.start_ns = record->time_ns - record->period,
-			      .end_ns = record->time_ns,
-			      .thread = record->thread,
-			      .path = path,
-			      .cpu = record->cpu,
-			      .is_left = record->end_reason == STACKD_END_LEFT};
-	return 0;
-}
-
-static int by_end(const void *a, const void *b)
-{
-	const struct call *x = a, *y = b;
-
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
-}
-
-static void index_threads(struct maker *m)
-{
-	size_t at = 0;
-
-	for (uint32_t thread = 0; thread <= m->n_threads; thread++) {
-		while (at < m->calls.count && m->calls.items[at].thread < thread)
-			at++;
-		m->first[thread] = (uint32_t)at;
-	}
-}
-
-/* Returns the call that ends with a record; NULL: none does. The times of a thread never fall. */
-static struct call *call_of_end(struct maker *m, const struct store_sample *record)
-{
-	uint32_t *cursor = &m->cursor[record->thread];
-	const uint32_t end = m->first[record->thread + 1];
-
-	while (*cursor < end && m->calls.items[*cursor].end_ns < record->time_ns)
-		++*cursor;
-	if (*cursor == end || m->calls.items[*cursor].end_ns != record->time_ns)
-		return NULL;
-	return &m->calls.items[*cursor];
-}
-
-static int read_beside(struct maker *m, unsigned series,
-		       int (*each)(void *arg, const struct store_sample *record))
-{
-	memcpy(m->cursor, m->first, m->n_threads * sizeof(*m->cursor));
-	return store_reader_all_records(profile_reader(m->profile), (enum metric_series)series,
-					each, m);
-}
-
-static int add_nested(void *arg, const struct store_sample *record)
-{
-	struct call *call = call_of_end(arg, record);
-
-	if (call)
-		call->start_ns -= record->period;
-	return 0;
-}
-
-/* Removes calls that lie within others, which end after them. */
-static void remove_inner(struct maker *m)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < m->calls.count; i++) {
-		const struct call call = m->calls.items[i];
-
-		while (kept && m->calls.items[kept - 1].thread == call.thread &&
-		       m->calls.items[kept - 1].start_ns >= call.start_ns)
-			kept--;
-		m->calls.items[kept++] = call;
-	}
-	m->calls.count = kept;
-}
-
 static int find_calls(struct maker *m)
 {
-	int err = store_reader_all_records(profile_reader(m->profile), SERIES_REGION_TIME, add_call,
-					   m);
+	const struct instances_choice choice = {.chooses = is_mpi};
+	int err = instances_find(m->profile, &choice, &m->calls);
 
-	if (err || !m->calls.count)
-		return err;
-	qsort(m->calls.items, m->calls.count, sizeof(*m->calls.items), by_end);
-	index_threads(m);
-	err = read_beside(m, SERIES_REGION_NESTED_TIME, add_nested);
-	if (err)
-		return err;
-	remove_inner(m);
-	index_threads(m);
-	return 0;
+	m->bursts->n_calls = m->calls.all.count;
+	m->path = calloc(m->calls.all.count + 1, sizeof(*m->path));
+	if (!err)
+		err = m->path ? thread_spans_make(m->profile, m->calls.all.count, &m->spans)
+			      : -ENOMEM;
+	for (size_t i = 0; i < m->calls.all.count && !err; i++) {
+		const struct store_sample *record = &m->calls.all.items[i].record;
+
+		thread_spans_add(&m->spans, record->thread, record->time_ns);
+		err = path_of(m, record, &m->path[i]);
+	}
+	return err;
 }
 
 /* --- bursts ----------------------------------------------------------------------------------- */
 
-static uint64_t overlap(uint64_t from_ns, uint64_t to_ns, const struct store_span *span)
-{
-	const uint64_t from = from_ns > span->from_ns ? from_ns : span->from_ns;
-	const uint64_t to = to_ns < span->to_ns ? to_ns : span->to_ns;
-
-	return to > from ? to - from : 0;
-}
-
 /* Returns how much of a time lies in the ranges that the filter and the reader select. */
 static uint64_t part_of(const struct maker *m, uint64_t start_ns, uint64_t end_ns)
 {
-	const struct store_tables *tables = profile_tables(m->profile);
 	const uint64_t begin = profile_begin(m->profile), last = profile_end(m->profile);
 	const uint64_t from = start_ns > begin ? start_ns : begin;
 	const uint64_t to = end_ns <= last ? end_ns : last + 1;
-	uint64_t ns = 0;
 
-	if (!tables->n_selected)
-		return to > from ? to - from : 0;
-	for (uint32_t i = 0; i < tables->n_selected; i++)
-		ns += overlap(from, to, &tables->selected[i]);
-	return ns;
+	return store_reader_selected_ns(profile_tables(m->profile), from, to);
 }
 
 /* Whether the filter and the reader select a moment. */
@@ -226,21 +105,24 @@ static bool is_selected(const struct maker *m, uint64_t ns)
 	       store_reader_selects(profile_tables(m->profile), ns);
 }
 
-static int add_burst(struct maker *m, const struct call *before, const struct call *after)
+/* Adds the burst before a call. */
+static int add_burst(struct maker *m, size_t index)
 {
 	struct bursts *b = m->bursts;
+	const struct instance *after = &m->calls.all.items[index], *before = after - 1;
+	const uint64_t start_ns = before->record.time_ns;
 
 	if (VEC_RESERVE(&b->all, 1) || VEC_GROW(m->call, m->cap_call, b->all.count + 1))
 		return -ENOMEM;
-	m->call[b->all.count] = (uint32_t)(after - m->calls.items);
+	m->call[b->all.count] = (uint32_t)index;
 	b->all.items[b->all.count++] =
-		(struct burst){.start_ns = before->end_ns,
+		(struct burst){.start_ns = start_ns,
 			       .end_ns = after->start_ns,
-			       .part_ns = part_of(m, before->end_ns, after->start_ns),
-			       .thread = after->thread,
-			       .before = before->path,
-			       .after = after->path,
-			       .cpu = after->cpu,
+			       .part_ns = part_of(m, start_ns, after->start_ns),
+			       .thread = after->record.thread,
+			       .before = m->path[index - 1],
+			       .after = m->path[index],
+			       .cpu = after->record.cpu,
 			       .is_ended = is_selected(m, after->start_ns)};
 	return 0;
 }
@@ -249,19 +131,19 @@ static int find_bursts(struct maker *m)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < m->calls.count && !err; i++) {
-		const struct call *call = &m->calls.items[i], *before = call - 1;
+	for (size_t i = 0; i < m->calls.all.count && !err; i++) {
+		const struct instance *call = &m->calls.all.items[i], *before = call - 1;
 
-		if (call->path == NO_PATH)
+		if (m->path[i] == NO_PATH)
 			continue;
-		m->bursts->calls_ns += part_of(m, call->start_ns, call->end_ns);
-		if (!i || before->thread != call->thread || before->path == NO_PATH ||
-		    before->end_ns > call->start_ns)
+		m->bursts->calls_ns += part_of(m, call->start_ns, call->record.time_ns);
+		if (!i || before->record.thread != call->record.thread ||
+		    m->path[i - 1] == NO_PATH || before->record.time_ns > call->start_ns)
 			continue;
-		if (before->is_left)
+		if (before->record.end_reason == STACKD_END_LEFT)
 			m->bursts->after_left++;
 		else
-			err = add_burst(m, before, call);
+			err = add_burst(m, i);
 	}
 	return err;
 }
@@ -271,11 +153,11 @@ static int find_bursts(struct maker *m)
 static int take_passed(void *arg, const struct store_sample *record)
 {
 	struct maker *m = arg;
-	const struct call *call = call_of_end(m, record);
+	const uint32_t call = thread_spans_ending(&m->spans, record);
 
-	if (call) {
-		m->passed[call - m->calls.items] = record->period;
-		m->has_passed[call - m->calls.items] = 1;
+	if (call != THREAD_SPANS_NONE) {
+		m->passed[call] = record->period;
+		m->has_passed[call] = 1;
 	}
 	return 0;
 }
@@ -285,14 +167,14 @@ static int take_passed(void *arg, const struct store_sample *record)
 static int take_reading(void *arg, const struct store_sample *record)
 {
 	struct maker *m = arg;
-	const struct call *call = call_of_end(m, record);
+	const uint32_t call = thread_spans_ending(&m->spans, record);
 
 	m->sum[record->thread] += record->period;
 	m->begun[record->thread] += !record->period;
-	if (call) {
-		m->begun_at[call - m->calls.items] = m->begun[record->thread];
-		m->at_end[call - m->calls.items] = m->sum[record->thread];
-		m->has_end[call - m->calls.items] = 1;
+	if (call != THREAD_SPANS_NONE) {
+		m->begun_at[call] = m->begun[record->thread];
+		m->at_end[call] = m->sum[record->thread];
+		m->has_end[call] = 1;
 	}
 	return 0;
 }
@@ -300,7 +182,7 @@ static int take_reading(void *arg, const struct store_sample *record)
 /* Whether a counter takes turns with others: some calls have none of it. */
 static bool takes_turns(const struct maker *m)
 {
-	for (size_t i = 0; i < m->calls.count; i++) {
+	for (size_t i = 0; i < m->calls.all.count; i++) {
 		if (!m->has_passed[i])
 			return true;
 	}
@@ -315,7 +197,7 @@ static bool is_known(const struct maker *m, const struct burst *burst, uint32_t 
 		     bool is_by_turns)
 {
 	const uint32_t before = after - 1;
-	const unsigned cpu = bursts_cpu(m->bursts);
+	const unsigned cpu = counter_names_cpu(m->bursts->counters);
 
 	if (!m->has_end[before] || !m->has_end[after] || !m->has_passed[after])
 		return false;
@@ -356,13 +238,13 @@ static int read_counter(struct maker *m, unsigned counter)
 	int err;
 
 	m->counter = counter;
-	m->sum = calloc((size_t)m->n_threads + 1, sizeof(*m->sum));
-	m->begun = calloc((size_t)m->n_threads + 1, sizeof(*m->begun));
-	m->begun_at = calloc(m->calls.count + 1, sizeof(*m->begun_at));
-	m->at_end = calloc(m->calls.count + 1, sizeof(*m->at_end));
-	m->passed = calloc(m->calls.count + 1, sizeof(*m->passed));
-	m->has_end = calloc(m->calls.count + 1, 1);
-	m->has_passed = calloc(m->calls.count + 1, 1);
+	m->sum = calloc((size_t)m->spans.n_threads + 1, sizeof(*m->sum));
+	m->begun = calloc((size_t)m->spans.n_threads + 1, sizeof(*m->begun));
+	m->begun_at = calloc(m->calls.all.count + 1, sizeof(*m->begun_at));
+	m->at_end = calloc(m->calls.all.count + 1, sizeof(*m->at_end));
+	m->passed = calloc(m->calls.all.count + 1, sizeof(*m->passed));
+	m->has_end = calloc(m->calls.all.count + 1, 1);
+	m->has_passed = calloc(m->calls.all.count + 1, 1);
 	b->total[counter] = calloc(b->all.count + 1, sizeof(**b->total));
 	b->end[counter] = calloc(b->all.count + 1, sizeof(**b->end));
 	err = m->sum && m->begun && m->begun_at && m->at_end && m->passed && m->has_end &&
@@ -370,9 +252,11 @@ static int read_counter(struct maker *m, unsigned counter)
 		      ? 0
 		      : -ENOMEM;
 	if (!err)
-		err = read_beside(m, SERIES_PASSED + counter, take_passed);
+		err = thread_spans_read(&m->spans, m->profile, SERIES_PASSED + counter, take_passed,
+					m);
 	if (!err)
-		err = read_beside(m, SERIES_READING + counter, take_reading);
+		err = thread_spans_read(&m->spans, m->profile, SERIES_READING + counter,
+					take_reading, m);
 	if (!err)
 		set_totals(m);
 	free(m->sum);
@@ -404,10 +288,11 @@ static void shorten(struct maker *m, size_t index, unsigned cpu)
 {
 	struct bursts *b = m->bursts;
 	struct burst *burst = &b->all.items[index];
-	const uint64_t cost = b->before_ns + b->after_ns, least = PASSES_LEAST_OVER_PROBES * cost;
+	const uint64_t cost = b->before_ns + b->after_ns;
 	const bool has_cpu = cpu < METRIC_COUNTERS && burst->known >> cpu & 1;
 
-	if (burst->end_ns - burst->start_ns < least || (has_cpu && b->total[cpu][index] < least))
+	if (!passes_outlast_probes(burst->end_ns - burst->start_ns, has_cpu,
+				   has_cpu ? b->total[cpu][index] : 0, cost))
 		return;
 	burst->start_ns += b->after_ns;
 	burst->end_ns -= b->before_ns;
@@ -420,7 +305,7 @@ static void shorten(struct maker *m, size_t index, unsigned cpu)
 static void take_off_probes(struct maker *m)
 {
 	struct bursts *b = m->bursts;
-	const unsigned cpu = bursts_cpu(b);
+	const unsigned cpu = counter_names_cpu(b->counters);
 
 	passes_probe_cost(profile_tables(m->profile), &b->before_ns, &b->after_ns);
 	for (size_t i = 0; i < b->all.count && b->before_ns + b->after_ns; i++)
@@ -431,25 +316,21 @@ static void take_off_probes(struct maker *m)
 
 int bursts_make(struct profile *profile, struct bursts *ret_bursts)
 {
-	const uint32_t n_threads = profile_tables(profile)->n_threads;
-	struct maker m = {.profile = profile, .bursts = ret_bursts, .n_threads = n_threads};
+	struct maker m = {.profile = profile, .bursts = ret_bursts};
 	int err;
 
 	*ret_bursts = (struct bursts){0};
-	m.first = calloc((size_t)n_threads + 1, sizeof(*m.first));
-	m.cursor = calloc((size_t)n_threads + 1, sizeof(*m.cursor));
-	err = m.first && m.cursor ? find_calls(&m) : -ENOMEM;
+	err = find_calls(&m);
 	if (!err)
 		err = find_bursts(&m);
 	if (!err)
 		err = read_counters(&m);
 	if (!err)
 		take_off_probes(&m);
-	free(m.calls.items);
-	free(m.first);
-	free(m.cursor);
+	instances_free(&m.calls);
+	thread_spans_free(&m.spans);
+	free(m.path);
 	free(m.call);
-	int_map_fini(&m.is_mpi);
 	int_map_fini(&m.by_path);
 	return err;
 }
@@ -466,20 +347,11 @@ void bursts_free(struct bursts *bursts)
 	*bursts = (struct bursts){0};
 }
 
-unsigned bursts_cpu(const struct bursts *bursts)
-{
-	for (unsigned i = 0; i < METRIC_COUNTERS; i++) {
-		if (bursts->counters[i] && !strcmp(bursts->counters[i], "cpu"))
-			return i;
-	}
-	return METRIC_COUNTERS;
-}
-
 static int add_pass(const struct bursts *bursts, size_t index, struct passes *passes,
 		    uint64_t *ends[METRIC_COUNTERS])
 {
 	const struct burst *burst = &bursts->all.items[index];
-	const unsigned cpu = bursts_cpu(bursts);
+	const unsigned cpu = counter_names_cpu(bursts->counters);
 	/* passes_fill_counters() takes the probes' cost off, with the samples in it. */
 	const uint64_t before_ns = burst->is_shorter ? bursts->before_ns : 0;
 	const uint64_t after_ns = burst->is_shorter ? bursts->after_ns : 0;

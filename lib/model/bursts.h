@@ -46,11 +46,12 @@ struct burst {
 struct bursts {
 	VEC(struct burst) all; /* by thread, then start */
 	VEC(struct burst_call) calls;
-	uint64_t n_calls, calls_ns;	  /* calls of MPI; their time in the range */
-	uint64_t after_left;		  /* bursts that are left out */
-	uint64_t before_ns, after_ns;	  /* of the burst between them, what the probes of the calls
-					   * cost: at its end, and at its beginning; 0: not known */
-	char *counters[METRIC_COUNTERS];  /* names; NULL: there is none */
+	uint64_t n_calls, calls_ns;	 /* calls of MPI; the time of those that the filter selects,
+					  * in the range */
+	uint64_t after_left;		 /* bursts that are left out */
+	uint64_t before_ns, after_ns;	 /* of the burst between them, what the probes of the calls
+					  * cost: at its end, and at its beginning; 0: not known */
+	char *counters[METRIC_COUNTERS]; /* names; NULL: there is none */
 	uint64_t *total[METRIC_COUNTERS]; /* of each counter, by burst */
 	uint64_t *end[METRIC_COUNTERS];	  /* its reading there, but for a constant */
 };
@@ -60,9 +61,6 @@ struct bursts {
  * caller frees in any case. */
 int bursts_make(struct profile *profile, struct bursts *ret_bursts);
 void bursts_free(struct bursts *bursts);
-
-/* Returns the number of the counter of CPU time; METRIC_COUNTERS: there is none. */
-unsigned bursts_cpu(const struct bursts *bursts);
 
 /* Makes passes, to be folded, of the bursts whose number in `kind_of`, an array by burst, is
  * `kind`, and that ended in the range, under a name. 0, -ENOMEM, or an error of

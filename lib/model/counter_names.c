@@ -32,3 +32,12 @@ void counter_names_free(char *names[METRIC_COUNTERS])
 		names[i] = NULL;
 	}
 }
+
+unsigned counter_names_cpu(char *const names[METRIC_COUNTERS])
+{
+	for (unsigned i = 0; i < METRIC_COUNTERS; i++) {
+		if (names[i] && !strcmp(names[i], "cpu"))
+			return i;
+	}
+	return METRIC_COUNTERS;
+}

@@ -11,4 +11,7 @@
 int counter_names_find(const struct store_tables *tables, char *ret_names[METRIC_COUNTERS]);
 void counter_names_free(char *names[METRIC_COUNTERS]);
 
+/* Returns the number of the counter of CPU time; METRIC_COUNTERS: there is none. */
+unsigned counter_names_cpu(char *const names[METRIC_COUNTERS]);
+
 #endif

@@ -75,29 +75,16 @@ bool lasting_is(enum metric metric)
 	}
 }
 
-static uint64_t overlap(const struct span *s, uint64_t from_ns, uint64_t to_ns)
-{
-	const uint64_t begin = s->begin_ns > from_ns ? s->begin_ns : from_ns;
-	const uint64_t end = s->end_ns < to_ns ? s->end_ns : to_ns;
-
-	return end > begin ? end - begin : 0;
-}
-
 /* Returns how much of a span lies between two times and in the reader's range. */
 static uint64_t selected_ns(const struct store_tables *t, const struct span *s, uint64_t from_ns,
 			    uint64_t to_ns)
 {
-	uint64_t ns = 0;
+	const uint64_t begin = s->begin_ns > from_ns ? s->begin_ns : from_ns;
+	const uint64_t end = s->end_ns < to_ns ? s->end_ns : to_ns;
 
-	if (!t || !t->n_selected)
-		return overlap(s, from_ns, to_ns);
-	for (uint32_t i = 0; i < t->n_selected; i++) {
-		const struct store_span *range = &t->selected[i];
-
-		ns += overlap(s, from_ns > range->from_ns ? from_ns : range->from_ns,
-			      to_ns < range->to_ns ? to_ns : range->to_ns);
-	}
-	return ns;
+	if (t)
+		return store_reader_selected_ns(t, begin, end);
+	return end > begin ? end - begin : 0;
 }
 
 bool lasting_within(const struct lasting *l, uint64_t value, uint64_t from_ns, uint64_t to_ns,

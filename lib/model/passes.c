@@ -3,7 +3,7 @@
  * Joins instances, samples and readings; see passes.h.
  *
  * Records of a series come in order of time, and those that belong together have one time and
- * thread, so each series is read once, beside a cursor of each thread into its passes.
+ * thread, so each series is read once, beside the passes (thread_spans.h).
  */
 #include "model/passes.h"
 
@@ -13,17 +13,19 @@
 
 #include "base/int_map.h"
 #include "model/counter_names.h"
+#include "model/instances.h"
 #include "model/pass_increments.h"
+#include "model/thread_spans.h"
 #include "stackd_abi.h"
 #include "store/store_reader.h"
+
+/* Times the probes' cost that a pass must take, for that to be taken off it. */
+#define LEAST_OVER_PROBES 8u
 
 struct maker {
 	struct profile *profile;
 	struct passes *passes;
-	struct int_map is_region; /* by location: 1 if it is the region's, 0 if not */
-	uint32_t *first;	  /* by thread: index of its first pass; one more than threads */
-	uint32_t *cursor;	  /* by thread: index of the pass at hand */
-	uint32_t n_threads;
+	struct thread_spans spans; /* the passes */
 	/* Of the counter at hand: */
 	unsigned counter;
 	uint64_t *sum;	 /* by thread: its readings so far, but for a constant */
@@ -103,102 +105,46 @@ int passes_regions(struct profile *profile, const char *pattern, struct pass_reg
 
 /* --- passes ----------------------------------------------------------------------------------- */
 
-static int find_is_region(struct maker *m, uint32_t node, bool *ret_is)
+static bool is_region(void *arg, const struct profile_symbol *symbol)
 {
-	const struct store_tables *tables = profile_tables(m->profile);
-	const uint32_t location = tables->nodes[node].location;
-	uint32_t is = node ? int_map_find(&m->is_region, location) : 0;
-	const struct profile_symbol *symbol;
-
-	if (is == INT_MAP_NONE) {
-		symbol = symbol_at(m->profile, node);
-		if (!symbol)
-			return -ENOMEM;
-		is = symbol == m->passes->region;
-		if (int_map_set(&m->is_region, location, is))
-			return -ENOMEM;
-	}
-	*ret_is = is;
-	return 0;
+	return symbol == arg;
 }
 
-/* An instance's own time, so far: start_ns is moved by the time of those within it later. */
-static int add_pass(void *arg, const struct store_sample *record)
+/* Adds an instance, unless it was left: one that does not come to its end is not like the others.
+ */
+static int add_pass(struct passes *p, const struct instance *instance)
 {
-	struct maker *m = arg;
-	struct passes *p = m->passes;
-	bool is;
-	int err = find_is_region(m, record->node, &is);
+	const struct store_sample *record = &instance->record;
 
-	if (err || !is || !profile_includes(m->profile, record))
-		return err;
+	if (record->end_reason == STACKD_END_LEFT) {
+		p->left++;
+		return 0;
+	}
 	if (VEC_RESERVE(&p->all, 1))
 		return -ENOMEM;
 	if (!p->all.count)
 		p->node = record->node;
-	p->all.items[p->all.count++] =
-		(struct pass){.start_ns = record->time_ns - record->period,
-			      .end_ns = record->time_ns,
-			      .thread = record->thread,
-			      .node = record->node,
-			      .is_left = record->end_reason == STACKD_END_LEFT};
+	p->all.items[p->all.count++] = (struct pass){.start_ns = instance->start_ns,
+						     .end_ns = record->time_ns,
+						     .thread = record->thread,
+						     .node = record->node};
 	return 0;
 }
 
-static int by_end(const void *a, const void *b)
-{
-	const struct pass *x = a, *y = b;
-
-	if (x->thread != y->thread)
-		return x->thread < y->thread ? -1 : 1;
-	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
-}
-
-/* Sets where each thread's passes begin, which are sorted by thread. */
-static void index_threads(struct maker *m)
-{
-	const struct passes *p = m->passes;
-	size_t at = 0;
-
-	for (uint32_t thread = 0; thread <= m->n_threads; thread++) {
-		while (at < p->all.count && p->all.items[at].thread < thread)
-			at++;
-		m->first[thread] = (uint32_t)at;
-	}
-}
-
-static void rewind_cursors(struct maker *m)
-{
-	memcpy(m->cursor, m->first, m->n_threads * sizeof(*m->cursor));
-}
-
-/* Returns the pass of a thread that ends last before a time or at it, or later: the first one that
- * does not end before it. NULL: there is none. The times of a thread never fall. */
+/* Returns the first pass of a record's thread that does not end before it; NULL: there is none. */
 static struct pass *pass_at(struct maker *m, const struct store_sample *record)
 {
-	uint32_t thread = record->thread, *cursor = &m->cursor[thread];
+	const uint32_t at = thread_spans_at(&m->spans, record);
 
-	while (*cursor < m->first[thread + 1] &&
-	       m->passes->all.items[*cursor].end_ns < record->time_ns)
-		++*cursor;
-	return *cursor < m->first[thread + 1] ? &m->passes->all.items[*cursor] : NULL;
+	return at != THREAD_SPANS_NONE ? &m->passes->all.items[at] : NULL;
 }
 
 /* Returns the pass that ends with a record of an instance; NULL: it is another region's. */
 static struct pass *pass_of_end(struct maker *m, const struct store_sample *record)
 {
-	struct pass *pass = pass_at(m, record);
+	const uint32_t at = thread_spans_ending(&m->spans, record);
 
-	return pass && pass->end_ns == record->time_ns ? pass : NULL;
-}
-
-static int add_nested(void *arg, const struct store_sample *record)
-{
-	struct pass *pass = pass_of_end(arg, record);
-
-	if (pass)
-		pass->start_ns -= record->period;
-	return 0;
+	return at != THREAD_SPANS_NONE ? &m->passes->all.items[at] : NULL;
 }
 
 static int add_cpu(void *arg, const struct store_sample *record)
@@ -214,65 +160,44 @@ static int add_cpu(void *arg, const struct store_sample *record)
 static int read_beside(struct maker *m, unsigned series,
 		       int (*each)(void *arg, const struct store_sample *record))
 {
-	rewind_cursors(m);
-	return store_reader_all_records(profile_reader(m->profile), (enum metric_series)series,
-					each, m);
+	return thread_spans_read(&m->spans, m->profile, series, each, m);
 }
 
-/* Removes passes that lie within others: those have been moved up, as a pass ends before the one
- * around it. */
-static void remove_inner(struct passes *p)
+/* Makes spans of the passes, for read_beside(). */
+static int begin(struct maker *m, struct profile *profile, struct passes *passes)
 {
-	size_t kept = 0;
+	int err;
 
-	for (size_t i = 0; i < p->all.count; i++) {
-		const struct pass pass = p->all.items[i];
-
-		while (kept && p->all.items[kept - 1].thread == pass.thread &&
-		       p->all.items[kept - 1].start_ns >= pass.start_ns) {
-			p->within++;
-			kept--;
-		}
-		p->all.items[kept++] = pass;
-	}
-	p->all.count = kept;
+	*m = (struct maker){.profile = profile, .passes = passes};
+	err = thread_spans_make(profile, passes->all.count, &m->spans);
+	for (size_t i = 0; i < passes->all.count && !err; i++)
+		thread_spans_add(&m->spans, passes->all.items[i].thread,
+				 passes->all.items[i].end_ns);
+	return err;
 }
 
-/* Removes passes that were left: one that does not come to its end is not like the others. */
-static void remove_left(struct passes *p)
+/* Takes the instances of a region as passes. */
+static int find_passes(struct profile *profile, const struct profile_symbol *region,
+		       struct passes *p)
 {
-	size_t kept = 0;
+	const struct instances_choice choice = {
+		.chooses = is_region, .arg = (void *)region, .only_included = true};
+	struct instances found;
+	int err = instances_find(profile, &choice, &found);
 
-	for (size_t i = 0; i < p->all.count; i++) {
-		if (p->all.items[i].is_left)
-			p->left++;
-		else
-			p->all.items[kept++] = p->all.items[i];
-	}
-	p->all.count = kept;
+	p->within = found.within;
+	for (size_t i = 0; i < found.all.count && !err; i++)
+		err = add_pass(p, &found.all.items[i]);
+	instances_free(&found);
+	return err;
 }
 
-static int find_passes(struct maker *m)
+/* Adds up the passes' CPU time, with that of instances within them. */
+static int read_cpu(struct maker *m)
 {
-	struct passes *p = m->passes;
-	int err = store_reader_all_records(profile_reader(m->profile), SERIES_REGION_TIME, add_pass,
-					   m);
+	int err = read_beside(m, SERIES_REGION_CPU, add_cpu);
 
-	if (err || !p->all.count)
-		return err;
-	qsort(p->all.items, p->all.count, sizeof(*p->all.items), by_end);
-	index_threads(m);
-	err = read_beside(m, SERIES_REGION_NESTED_TIME, add_nested);
-	if (!err)
-		err = read_beside(m, SERIES_REGION_CPU, add_cpu);
-	if (!err)
-		err = read_beside(m, SERIES_REGION_NESTED_CPU, add_cpu);
-	if (err)
-		return err;
-	remove_inner(p);
-	remove_left(p);
-	index_threads(m);
-	return 0;
+	return err ? err : read_beside(m, SERIES_REGION_NESTED_CPU, add_cpu);
 }
 
 /* --- samples ---------------------------------------------------------------------------------- */
@@ -396,7 +321,7 @@ static int read_counter(struct maker *m, unsigned counter, const uint64_t *ends)
 	m->counter = counter;
 	m->at = 0;
 	m->has_ends = ends;
-	m->sum = calloc(m->n_threads + 1, sizeof(*m->sum));
+	m->sum = calloc((size_t)m->spans.n_threads + 1, sizeof(*m->sum));
 	m->value = calloc(p->samples.count + 1, sizeof(*m->value));
 	m->end = calloc(p->all.count + 1, sizeof(*m->end));
 	most = calloc(p->all.count + 1, sizeof(*most));
@@ -467,22 +392,20 @@ static bool shift_sample(const struct passes *p, struct pass_sample *sample, uns
 	return at >= 0 && at <= total;
 }
 
-static unsigned find_cpu(const struct passes *p)
+bool passes_outlast_probes(uint64_t ns, bool has_cpu, uint64_t cpu_ns, uint64_t cost_ns)
 {
-	for (unsigned i = 0; i < METRIC_COUNTERS; i++) {
-		if (p->counters[i] && !strcmp(p->counters[i], "cpu"))
-			return i;
-	}
-	return METRIC_COUNTERS;
+	const uint64_t least = LEAST_OVER_PROBES * cost_ns;
+
+	return ns >= least && (!has_cpu || cpu_ns >= least);
 }
 
 /* Takes the probes' cost off a pass. Returns whether. */
 static bool shorten(struct pass *pass, unsigned cpu, uint64_t before, uint64_t after)
 {
-	const uint64_t least = PASSES_LEAST_OVER_PROBES * (before + after);
 	const bool has_cpu = cpu < METRIC_COUNTERS && pass->known >> cpu & 1;
 
-	if (pass->end_ns - pass->start_ns < least || (has_cpu && pass->total[cpu] < least))
+	if (!passes_outlast_probes(pass->end_ns - pass->start_ns, has_cpu,
+				   has_cpu ? pass->total[cpu] : 0, before + after))
 		return false;
 	pass->start_ns += after;
 	pass->end_ns -= before;
@@ -497,7 +420,7 @@ static void take_off_probes(struct maker *m)
 	const struct store_tables *tables = profile_tables(m->profile);
 	struct passes *p = m->passes;
 	uint64_t before, after;
-	const unsigned cpu = find_cpu(p);
+	const unsigned cpu = counter_names_cpu(p->counters);
 	size_t kept = 0;
 
 	passes_probe_cost(tables, &before, &after);
@@ -524,23 +447,6 @@ static void take_off_probes(struct maker *m)
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-static void release(struct maker *m)
-{
-	free(m->first);
-	free(m->cursor);
-	int_map_fini(&m->is_region);
-}
-
-static int begin(struct maker *m, struct profile *profile, struct passes *passes)
-{
-	const uint32_t n_threads = profile_tables(profile)->n_threads;
-
-	*m = (struct maker){.profile = profile, .passes = passes, .n_threads = n_threads};
-	m->first = calloc(n_threads + 1, sizeof(*m->first));
-	m->cursor = calloc(n_threads + 1, sizeof(*m->cursor));
-	return m->first && m->cursor ? 0 : -ENOMEM;
-}
-
 static int fill(struct maker *m)
 {
 	return m->passes->all.count ? read_beside(m, SERIES_CPU, add_sample) : 0;
@@ -549,21 +455,22 @@ static int fill(struct maker *m)
 int passes_make(struct profile *profile, const struct profile_symbol *region,
 		struct passes *ret_passes)
 {
-	struct maker m;
-	int err = begin(&m, profile, ret_passes);
+	struct maker m = {0};
+	int err;
 
 	*ret_passes = (struct passes){.region = region, .name = strdup(region->name)};
-	if (!err && !ret_passes->name)
-		err = -ENOMEM;
+	err = ret_passes->name ? find_passes(profile, region, ret_passes) : -ENOMEM;
 	if (!err)
-		err = find_passes(&m);
+		err = begin(&m, profile, ret_passes);
+	if (!err)
+		err = read_cpu(&m);
 	if (!err)
 		err = fill(&m);
 	if (!err)
 		err = read_counters(&m);
 	if (!err)
 		take_off_probes(&m);
-	release(&m);
+	thread_spans_free(&m.spans);
 	return err;
 }
 
@@ -572,11 +479,9 @@ int passes_fill(struct profile *profile, struct passes *passes)
 	struct maker m;
 	int err = begin(&m, profile, passes);
 
-	if (!err) {
-		index_threads(&m);
+	if (!err)
 		err = fill(&m);
-	}
-	release(&m);
+	thread_spans_free(&m.spans);
 	return err;
 }
 
@@ -586,15 +491,13 @@ int passes_fill_counters(struct profile *profile, struct passes *passes,
 	struct maker m;
 	int err = begin(&m, profile, passes);
 
-	if (!err)
-		index_threads(&m);
 	for (unsigned i = 0; i < METRIC_COUNTERS && !err; i++) {
 		if (ends[i])
 			err = read_counter(&m, i, ends[i]);
 	}
 	if (!err)
 		take_off_probes(&m);
-	release(&m);
+	thread_spans_free(&m.spans);
 	return err;
 }
 

@@ -26,9 +26,6 @@
 #include "base/vec.h"
 #include "model/profile.h"
 
-/* Times the probes' cost that a pass must take, for that to be taken off it. */
-#define PASSES_LEAST_OVER_PROBES 8u
-
 struct pass {
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
 	uint64_t cpu_ns;	   /* of its thread, within */
@@ -38,7 +35,6 @@ struct pass {
 	uint64_t total[METRIC_COUNTERS]; /* of each counter, over the pass */
 	uint8_t known;			 /* bits: counters whose total is known */
 	uint8_t falls;	 /* bits: counters that are less at its end than at its start */
-	bool is_left;	 /* it did not return */
 	bool is_shorter; /* what the probes at its ends cost was taken off */
 };
 
@@ -117,6 +113,10 @@ void passes_free(struct passes *passes);
  * 0: it is not known. */
 void passes_probe_cost(const struct store_tables *tables, uint64_t *ret_before_ns,
 		       uint64_t *ret_after_ns);
+
+/* Whether a pass takes so much longer than the probes at its ends cost that this is taken off: by
+ * wall time and, if it is known, by CPU time. */
+bool passes_outlast_probes(uint64_t ns, bool has_cpu, uint64_t cpu_ns, uint64_t cost_ns);
 
 /* Returns where in its pass a sample is by wall time, from 0 to 1. */
 double passes_x(const struct passes *passes, const struct pass_sample *sample);

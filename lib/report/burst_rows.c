@@ -2,7 +2,7 @@
 /*
  * Sums bursts and their samples up by kind; see burst_rows.h.
  *
- * A sample's burst is found by a cursor of each thread. Samples share paths, so those of a row are
+ * A sample's burst is found by thread_spans.h. Samples share paths, so those of a row are
  * counted by path, and a path's functions are looked up once.
  */
 #include "report/burst_rows.h"
@@ -15,6 +15,8 @@
 #include <string.h>
 
 #include "base/int_map.h"
+#include "model/counter_names.h"
+#include "model/thread_spans.h"
 
 /* A path that samples of a row have: its functions are burst_rows.symbols from `first` on. */
 struct path {
@@ -36,7 +38,7 @@ struct maker {
 	struct int_map by_row; /* (kind, part) */
 	uint32_t *row;	       /* by burst */
 	/* Samples: */
-	uint32_t *cursor; /* by thread: index of its burst at hand */
+	struct thread_spans spans; /* the bursts */
 	struct int_map by_path, by_stack;
 	VEC(struct path) paths;	 /* of rows, by row once they are sorted */
 	VEC(struct path) stacks; /* the functions of each (node, origin and end reason) */
@@ -121,7 +123,7 @@ static int add_counter(struct maker *m, unsigned counter)
 static int add_features(struct maker *m)
 {
 	const struct bursts *b = &m->rows->bursts;
-	const unsigned cpu = bursts_cpu(b);
+	const unsigned cpu = counter_names_cpu(b->counters);
 	double *values;
 	int err = 0;
 
@@ -181,7 +183,8 @@ static void add_time(const struct maker *m, size_t index, struct burst_figures *
 	const double ns = m->features[0][index];
 	double off;
 
-	if (m->rows->is_cpu_time && !(b->all.items[index].known >> bursts_cpu(b) & 1))
+	if (m->rows->is_cpu_time &&
+	    !(b->all.items[index].known >> counter_names_cpu(b->counters) & 1))
 		return;
 	f->timed++;
 	off = ns - f->mean_ns;
@@ -275,30 +278,15 @@ static int add_path(struct maker *m, uint32_t row, const struct store_sample *sh
 	return 0;
 }
 
-/* Returns the index of the burst that a sample is in; the number of bursts: in none. The times of a
- * thread never fall. */
-static size_t burst_of(struct maker *m, const struct store_sample *record)
-{
-	const struct bursts *b = &m->rows->bursts;
-	uint32_t *cursor = &m->cursor[record->thread];
-
-	while (*cursor < b->all.count && b->all.items[*cursor].thread == record->thread &&
-	       b->all.items[*cursor].end_ns < record->time_ns)
-		++*cursor;
-	if (*cursor < b->all.count && b->all.items[*cursor].thread == record->thread &&
-	    b->all.items[*cursor].start_ns <= record->time_ns)
-		return *cursor;
-	return b->all.count;
-}
-
 static int add_sample(void *arg, const struct store_sample *record)
 {
 	struct maker *m = arg;
-	const size_t burst = burst_of(m, record);
+	const uint32_t burst = thread_spans_at(&m->spans, record);
 	struct store_sample shown;
 	struct burst_figures *f;
 
-	if (burst == m->rows->bursts.all.count || m->row[burst] == UINT32_MAX ||
+	if (burst == THREAD_SPANS_NONE || m->row[burst] == UINT32_MAX ||
+	    record->time_ns < m->rows->bursts.all.items[burst].start_ns ||
 	    !profile_sample(m->profile, record, &shown))
 		return 0;
 	f = &m->rows->rows.items[m->row[burst]].figures;
@@ -310,12 +298,13 @@ static int add_sample(void *arg, const struct store_sample *record)
 static int add_samples(struct maker *m)
 {
 	const struct bursts *b = &m->rows->bursts;
+	int err = thread_spans_make(m->profile, b->all.count, &m->spans);
 
-	m->cursor = calloc((size_t)profile_tables(m->profile)->n_threads + 1, sizeof(*m->cursor));
-	if (!m->cursor)
-		return -ENOMEM;
-	for (size_t i = b->all.count; i-- > 0;)
-		m->cursor[b->all.items[i].thread] = (uint32_t)i;
+	for (size_t i = 0; i < b->all.count && !err; i++)
+		thread_spans_add(&m->spans, b->all.items[i].thread, b->all.items[i].end_ns);
+	if (err)
+		return err;
+	thread_spans_rewind(&m->spans);
 	return profile_records(m->profile, add_sample, m);
 }
 
@@ -468,7 +457,7 @@ static void release(struct maker *m)
 	int_map_fini(&m->by_path);
 	int_map_fini(&m->by_stack);
 	free(m->row);
-	free(m->cursor);
+	thread_spans_free(&m->spans);
 	free(m->paths.items);
 	free(m->stacks.items);
 	free(m->by_symbol);
@@ -545,7 +534,7 @@ double burst_rows_on_cpu(const struct profile *profile, const struct burst_rows 
 			 const struct burst_row *row, double *ret_error)
 {
 	const struct burst_figures *f = &row->figures;
-	const unsigned cpu = bursts_cpu(&rows->bursts);
+	const unsigned cpu = counter_names_cpu(rows->bursts.counters);
 
 	*ret_error = 0;
 	if (cpu < METRIC_COUNTERS && f->amounts[cpu].ns > 0)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/counter_names.h"
 #include "report/burst_rows.h"
 #include "report/folding_put.h"
 #include "report/report_header.h"
@@ -148,7 +149,7 @@ static void put_head(const struct profile *profile, const struct burst_rows *row
 	folding_put_time(b, (double)rows->bursts.calls_ns);
 	text_printf(b, " in calls\n# kinds are alike in the two calls' paths and %s", time);
 	for (unsigned i = 0; i < METRIC_COUNTERS; i++) {
-		if (!rows->bursts.counters[i] || i == bursts_cpu(&rows->bursts))
+		if (!rows->bursts.counters[i] || i == counter_names_cpu(rows->bursts.counters))
 			continue;
 		text_put_raw(b, ", ");
 		text_put(b, rows->bursts.counters[i], NULL);
@@ -223,7 +224,7 @@ static int write_amounts(const struct burst_rows *rows, const struct burst_row *
 	for (unsigned i = 0; i < METRIC_COUNTERS && !err; i++) {
 		const struct burst_amount *a = &row->figures.amounts[i];
 
-		if (!a->known || i == bursts_cpu(&rows->bursts))
+		if (!a->known || i == counter_names_cpu(rows->bursts.counters))
 			continue;
 		text_put_raw(b, "            with  ");
 		text_put_name(b, rows->bursts.counters[i], options->utf8);

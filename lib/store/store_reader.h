@@ -129,4 +129,22 @@ static inline bool store_reader_selects(const struct store_tables *tables, uint6
 	return !tables->n_selected;
 }
 
+/* Returns how much of the time between two moments is in the reader's range. */
+static inline uint64_t store_reader_selected_ns(const struct store_tables *tables, uint64_t from_ns,
+						uint64_t to_ns)
+{
+	uint64_t ns = 0;
+
+	if (!tables->n_selected)
+		return to_ns > from_ns ? to_ns - from_ns : 0;
+	for (uint32_t i = 0; i < tables->n_selected; i++) {
+		const struct store_span *span = &tables->selected[i];
+		const uint64_t from = span->from_ns > from_ns ? span->from_ns : from_ns;
+		const uint64_t to = span->to_ns < to_ns ? span->to_ns : to_ns;
+
+		ns += to > from ? to - from : 0;
+	}
+	return ns;
+}
+
 #endif

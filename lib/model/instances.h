@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Instances of regions, from their entry to their exit. A record has the time of an instance
+ * without that of others within it, which is in a series of its own: both are added up here.
+ */
+#ifndef MODEL_INSTANCES_H
+#define MODEL_INSTANCES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "model/profile.h"
+#include "store/store_reader.h"
+
+struct instance {
+	uint64_t start_ns;	    /* CLOCK_MONOTONIC */
+	struct store_sample record; /* its time is the end */
+};
+
+struct instances {
+	VEC(struct instance) all; /* by thread, then end; none lies within another */
+	uint64_t within;	  /* instances that lie within others, which are left out */
+};
+
+/* Which instances to find. */
+struct instances_choice {
+	bool (*chooses)(void *arg, const struct profile_symbol *region);
+	void *arg;
+	bool only_included; /* those that profile_includes() alone, rather than all */
+};
+
+/* Finds instances. 0, -ENOMEM, or an error of store_reader_all_records(); the caller frees in any
+ * case. */
+int instances_find(struct profile *profile, const struct instances_choice *choice,
+		   struct instances *ret_instances);
+void instances_free(struct instances *instances);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Spans of threads' time: passes, calls or bursts, by thread, then end. Finds the span that a
+ * record belongs to: records of a series come in order of time, so each thread has a cursor that
+ * only moves forward, and a series is read once.
+ */
+#ifndef MODEL_THREAD_SPANS_H
+#define MODEL_THREAD_SPANS_H
+
+#include <stdint.h>
+
+#include "model/profile.h"
+#include "stack/metric.h"
+#include "store/store_reader.h"
+
+#define THREAD_SPANS_NONE UINT32_MAX
+
+struct thread_spans {
+	uint64_t *end_ns; /* by span */
+	uint32_t *first;  /* by thread: index of its first span; one more than threads */
+	uint32_t *cursor; /* by thread: index of the span at hand */
+	uint32_t n, n_threads, n_begun;
+};
+
+/* Makes room for `n` spans of a profile's threads. 0 or -ENOMEM; the caller frees in any case. */
+int thread_spans_make(const struct profile *profile, size_t n, struct thread_spans *ret_spans);
+void thread_spans_free(struct thread_spans *spans);
+
+/* Adds a span behind the others: its thread's number is no less, nor, in a thread, its end. */
+void thread_spans_add(struct thread_spans *spans, uint32_t thread, uint64_t end_ns);
+
+/* Begins anew with the first record of a series. */
+void thread_spans_rewind(struct thread_spans *spans);
+
+/* Returns the index of the first span of a record's thread that does not end before the record;
+ * THREAD_SPANS_NONE: there is none. */
+uint32_t thread_spans_at(struct thread_spans *spans, const struct store_sample *record);
+
+/* Returns the index of the span that ends with a record; THREAD_SPANS_NONE: none does. */
+uint32_t thread_spans_ending(struct thread_spans *spans, const struct store_sample *record);
+
+/* Rewinds, and reads all of a series. 0, or an error of `each` or store_reader_all_records(). */
+int thread_spans_read(struct thread_spans *spans, struct profile *profile, unsigned series,
+		      int (*each)(void *arg, const struct store_sample *record), void *arg);
+
+#endif
