@@ -59,15 +59,6 @@ static const struct argp_option cmd_diff_options[] = {
 	{0},
 };
 
-static void parse_percent(struct argp_state *state, const char *arg, struct cmd_diff *args)
-{
-	char *end;
-
-	args->percent_limit = strtod(arg, &end);
-	if (end == arg || *end || !(args->percent_limit >= 0 && args->percent_limit <= 100))
-		argp_error(state, "--percent-limit: '%s' is not a number from 0 to 100", arg);
-}
-
 static void parse_by(struct argp_state *state, const char *arg, struct cmd_diff *args)
 {
 	if (strcmp(arg, "tag") == 0)
@@ -123,7 +114,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args->only_significant = true;
 		return 0;
 	case CMD_DIFF_PERCENT:
-		parse_percent(state, arg, args);
+		args->percent_limit = options_percent(state, "--percent-limit", arg);
 		return 0;
 	case ARGP_KEY_ARG:
 		if (args->n == 2)

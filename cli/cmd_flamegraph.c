@@ -60,7 +60,6 @@ static void parse_by(struct argp_state *state, const char *arg, struct cmd_flame
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_flamegraph *args = state->input;
-	char *end;
 
 	switch (key) {
 	case ARGP_KEY_INIT:
@@ -73,11 +72,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args->before = arg;
 		return 0;
 	case CMD_FLAMEGRAPH_PERCENT:
-		args->options.percent_limit = strtod(arg, &end);
-		if (end == arg || *end ||
-		    !(args->options.percent_limit >= 0 && args->options.percent_limit <= 100))
-			argp_error(state, "--percent-limit: '%s' is not a number from 0 to 100",
-				   arg);
+		args->options.percent_limit = options_percent(state, "--percent-limit", arg);
 		return 0;
 	case CMD_FLAMEGRAPH_ALL:
 		args->options.max_bytes = 0;

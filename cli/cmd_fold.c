@@ -64,7 +64,9 @@ static const struct argp_option cmd_fold_options[] = {
 	 3},
 	{"by", CMD_FOLD_BY, "process|thread|command|unit|container|rank|host|all", 0,
 	 "With --burst: the kinds of each of these (default: all)", 3},
-	{"json", CMD_FOLD_JSON, 0, 0, "With --burst: list the kinds as JSON (docs/JSON.md)", 3},
+	{"json", CMD_FOLD_JSON, 0, 0,
+	 "With --burst: list the kinds as JSON (docs/JSON.md); also what --output=FILE.json does",
+	 3},
 	{"percent-limit", CMD_FOLD_PERCENT, "PERCENT", 0,
 	 "With --burst: sum up kinds below this share of the time (default 0.5; JSON has all)", 3},
 	{"group", CMD_FOLD_GROUP, "N", OPTION_ARG_OPTIONAL,
@@ -95,6 +97,7 @@ static void cmd_fold_output(struct cmd_fold *args, const char *path)
 		args->form = CMD_FOLD_CSV;
 	else if (output_is_named(path, ".gp"))
 		args->form = CMD_FOLD_GNUPLOT;
+	args->is_json |= output_is_named(path, ".json");
 }
 
 static void cmd_fold_time(struct argp_state *state, struct cmd_fold *args, const char *arg)
@@ -108,27 +111,17 @@ static void cmd_fold_time(struct argp_state *state, struct cmd_fold *args, const
 		argp_error(state, "--time '%s': expected cpu or wall", arg);
 }
 
-static void cmd_fold_group(struct argp_state *state, struct cmd_fold *args, const char *arg)
+/* Reads the number of a group or a kind, from 1; 0: none is given. */
+static uint32_t cmd_fold_number(struct argp_state *state, const char *option, const char *arg,
+				uint32_t most)
 {
 	char *end;
-	unsigned long n = arg ? strtoul(arg, &end, 10) : 0;
+	const unsigned long n = arg ? strtoul(arg, &end, 10) : 0;
 
-	args->is_grouped = true;
-	if (arg && (end == arg || *end || !n || n > FOLD_MAX_MODES))
-		argp_error(state, "--group '%s': expected a number from 1 to %d", arg,
-			   FOLD_MAX_MODES);
-	args->group = (uint32_t)n;
-}
-
-static void cmd_fold_burst(struct argp_state *state, struct cmd_fold *args, const char *arg)
-{
-	char *end;
-	unsigned long n = arg ? strtoul(arg, &end, 10) : 0;
-
-	args->is_burst = true;
-	if (arg && (end == arg || *end || *arg == '-' || !n || n >= UINT32_MAX))
-		argp_error(state, "--burst '%s': expected the number of a kind", arg);
-	args->kind = (uint32_t)n;
+	if (arg && (end == arg || *end || *arg < '0' || *arg > '9' || !n || n > most))
+		argp_error(state, "%s '%s': expected a number from 1 to %" PRIu32, option, arg,
+			   most);
+	return (uint32_t)n;
 }
 
 static void cmd_fold_by(struct argp_state *state, struct cmd_fold *args, const char *arg)
@@ -137,15 +130,6 @@ static void cmd_fold_by(struct argp_state *state, struct cmd_fold *args, const c
 	if (partition_by_word(arg, &args->by) < 0 || args->by == PARTITION_BY_CPU ||
 	    args->by == PARTITION_BY_REASON || args->by == PARTITION_BY_OBJECT)
 		argp_error(state, "--by: bursts cannot be split by '%s'", arg);
-}
-
-static void cmd_fold_percent(struct argp_state *state, struct cmd_fold *args, const char *arg)
-{
-	char *end;
-
-	args->percent_limit = strtod(arg, &end);
-	if (end == arg || *end || !(args->percent_limit >= 0 && args->percent_limit <= 100))
-		argp_error(state, "--percent-limit: '%s' is not a number from 0 to 100", arg);
 }
 
 static void cmd_fold_seed(struct argp_state *state, struct cmd_fold *args, const char *arg)
@@ -175,7 +159,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args->is_auto = true;
 		return 0;
 	case CMD_FOLD_BURST:
-		cmd_fold_burst(state, args, arg);
+		args->is_burst = true;
+		args->kind = cmd_fold_number(state, "--burst", arg, UINT32_MAX - 1);
 		return 0;
 	case CMD_FOLD_BY:
 		cmd_fold_by(state, args, arg);
@@ -184,10 +169,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		args->is_json = true;
 		return 0;
 	case CMD_FOLD_PERCENT:
-		cmd_fold_percent(state, args, arg);
+		args->percent_limit = options_percent(state, "--percent-limit", arg);
 		return 0;
 	case CMD_FOLD_GROUP:
-		cmd_fold_group(state, args, arg);
+		args->is_grouped = true;
+		args->group = cmd_fold_number(state, "--group", arg, FOLD_MAX_MODES);
 		return 0;
 	case CMD_FOLD_TIME:
 		cmd_fold_time(state, args, arg);
@@ -524,7 +510,7 @@ static int cmd_fold_list_kinds(const struct cmd_fold *args, const struct input_o
 	struct output output;
 	int err, status;
 
-	if (args->form != CMD_FOLD_TEXT) {
+	if (args->form != CMD_FOLD_TEXT && !args->is_json) {
 		message("fold: a file has one kind: give --burst=1, the largest, or another one");
 		return CMD_USAGE;
 	}
@@ -580,8 +566,8 @@ static int cmd_fold_bursts(const struct cmd_fold *args, const struct input_open 
 	} else if (err == -ENODATA) {
 		message("fold: no thread that is chosen has a burst between two calls of MPI%s",
 			is_of_paths(profile_filter(open->profile))
-				? ", both of which --focus, --ignore, --symbol and --dso choose: "
-				  "these are of the paths of the calls, not of what is between them"
+				? ": --focus, --ignore, --symbol and --dso must choose both calls, by "
+				  "their paths"
 				: "");
 		status = CMD_NO_SAMPLES;
 	} else if (err) {
@@ -612,7 +598,8 @@ static int cmd_fold_check(const struct cmd_fold *args)
 	if (args->is_auto + args->is_burst + (args->region != NULL) > 1)
 		wrong = "--auto, --burst and --region exclude each other";
 	else if ((args->has_by || args->is_json || args->percent_limit >= 0) && !is_list)
-		wrong = "--by, --json and --percent-limit are for the list of kinds: --burst";
+		wrong = "--by, --json (or a file that ends in .json) and --percent-limit are for "
+			"the list of kinds: --burst";
 	else if ((args->is_grouped || args->has_time || args->has_seed) && is_list)
 		wrong = "--group, --time and --seed are for the bursts of one kind: --burst=1, the "
 			"largest, or another one";

@@ -178,7 +178,9 @@ int cmd_heap(int argc, char **argv)
 		       "  stackctl flamegraph --metric heap.peak -o peak.html\n",
 		.children = show_children,
 	};
-	struct cmd_heap args = {.view = REPORT_TREE, .show.input.filter.metric = METRIC_HEAP_PEAK};
+	struct cmd_heap args = {.view = REPORT_TREE,
+				.show.input.filter.metric = METRIC_HEAP_PEAK,
+				.show.output.own_ending = ".svg"};
 
 	options_parse(&argp, argc, argv, &args);
 	args.is_svg |= output_is_named(args.show.output.path, ".svg");

@@ -90,6 +90,7 @@ static void parse_view(struct argp_state *state, const char *arg, struct cmd_rep
 	args->options.view = (enum report_view)word(state, "view", arg, words,
 						    "tree, flat, callers, around, time, regions, "
 						    "wakers, waits");
+	args->show.output.own_ending = args->options.view == REPORT_WAITS ? ".csv" : NULL;
 	if (args->options.view == REPORT_REGIONS)
 		args->show.input.filter.metric = METRIC_REGION_TIME;
 	if (args->options.view == REPORT_WAKERS)
@@ -154,32 +155,6 @@ static void check_waits(struct argp_state *state, const struct cmd_report *args)
 		argp_error(state, "--view waits lists single waits: --by does not go with it");
 }
 
-static void parse_percent(struct argp_state *state, const char *arg, struct cmd_report *args)
-{
-	char *end;
-
-	args->percent_limit = strtod(arg, &end);
-	if (end == arg || *end || !(args->percent_limit >= 0 && args->percent_limit <= 100))
-		argp_error(state, "--percent-limit: '%s' is not a number from 0 to 100", arg);
-}
-
-/* Of another form than text and JSON there is no file: whoever asks for one is told what has it. */
-static void check_ending(struct argp_state *state, const struct cmd_report *args)
-{
-	const char *path = args->show.output.path;
-
-	if (args->options.view != REPORT_WAITS && output_is_named(path, ".csv"))
-		argp_error(state,
-			   "-o '%s': only --view waits has a table: give --json, or a file "
-			   "that ends in .json",
-			   path);
-	if (output_is_named(path, ".svg"))
-		argp_error(state,
-			   "-o '%s': a report is no picture, but text, or JSON (.json): pictures "
-			   "are made by 'stackctl flamegraph -o FILE'",
-			   path);
-}
-
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct cmd_report *args = state->input;
@@ -194,6 +169,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case CMD_REPORT_AROUND:
 		args->options.around = arg;
 		args->options.view = REPORT_AROUND;
+		args->show.output.own_ending = NULL;
 		return 0;
 	case CMD_REPORT_BY:
 		parse_by(state, arg, args);
@@ -209,7 +185,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		check_waits(state, args);
-		check_ending(state, args);
 		if (args->options.view == REPORT_TIME && (args->options.by == PARTITION_BY_REASON ||
 							  args->options.by == PARTITION_BY_OBJECT))
 			argp_error(state, "--view time goes by thread: not with --by %s",
@@ -223,7 +198,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				   "what was live over time");
 		return 0;
 	case CMD_REPORT_PERCENT:
-		parse_percent(state, arg, args);
+		args->percent_limit = options_percent(state, "--percent-limit", arg);
 		return 0;
 	case CMD_REPORT_LBR:
 		args->is_lbr = true;
@@ -235,7 +210,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static bool is_csv(const struct cmd_report *args)
 {
-	return args->options.view == REPORT_WAITS && args->show.output.path &&
+	return args->options.view == REPORT_WAITS &&
 	       output_is_named(args->show.output.path, ".csv");
 }
 

@@ -162,3 +162,13 @@ void options_parse(const struct argp *argp, int argc, char **argv, void *input)
 	argp_parse(argp, argc, argv, 0, NULL, input);
 	terminal_progress_begin();
 }
+
+double options_percent(struct argp_state *state, const char *option, const char *arg)
+{
+	char *end;
+	const double percent = strtod(arg, &end);
+
+	if (end == arg || *end || !(percent >= 0 && percent <= 100))
+		argp_error(state, "%s: '%s' is not a number from 0 to 100", option, arg);
+	return percent;
+}

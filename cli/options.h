@@ -27,4 +27,8 @@ const char *options_date(char ret_date[static ARGP_TABLE_DATE]);
  * CMD_USAGE if they are wrong. May reorder and shorten `argv`. */
 void options_parse(const struct argp *argp, int argc, char **argv, void *input);
 
+/* Reads the argument of an option ("--percent-limit") as a number from 0 to 100. Ends the program
+ * with a message and CMD_USAGE if it is none. */
+double options_percent(struct argp_state *state, const char *option, const char *arg);
+
 #endif

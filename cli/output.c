@@ -21,6 +21,33 @@
 
 enum { OUTPUT_JSON = 0x400 };
 
+/* Forms that are neither text nor JSON. */
+static const struct {
+	const char *ending, *name, *made_by;
+} output_forms[] = {
+	{".html", "a page", "flamegraph"},
+	{".svg", "a picture", "flamegraph"},
+	{".csv", "a table", "report --view waits"},
+};
+
+/* Refuses a file whose name asks for a form that the verb does not write. With --json it has JSON,
+ * whatever its name. */
+static void output_check(struct argp_state *state, const struct output_options *options)
+{
+	for (size_t i = 0; i < sizeof(output_forms) / sizeof(*output_forms); i++) {
+		const char *ending = output_forms[i].ending;
+
+		if (options->is_json || !output_is_named(options->path, ending) ||
+		    (options->own_ending && !strcmp(options->own_ending, ending)))
+			continue;
+		argp_error(state,
+			   "-o '%s': this is not %s, but text, or JSON (--json, or a file that "
+			   "ends in .json); 'stackctl %s -o FILE' writes %s",
+			   options->path, output_forms[i].name, output_forms[i].made_by,
+			   output_forms[i].name);
+	}
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct output_options *options = state->input;
@@ -34,12 +61,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->is_json |= output_is_named(arg, ".json");
 		return 0;
 	case ARGP_KEY_END:
-		/* Verbs that make pages have no JSON, and an option of their own. */
-		if (output_is_named(options->path, ".html"))
-			argp_error(state,
-				   "-o '%s': this is no page, but text, or JSON (.json): pages are "
-				   "made by 'stackctl flamegraph -o FILE'",
-				   options->path);
+		output_check(state, options);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;

@@ -13,10 +13,12 @@
 #include <sys/types.h>
 
 /* Where a verb is asked to write, and in which form: the options --output and --json, which a verb
- * gets by making output_argp a child of its own argp, with a zeroed struct as its input. */
+ * gets by making output_argp a child of its own argp, with a zeroed struct as its input, or one
+ * with own_ending. A file whose name ends as that of another form is refused. */
 struct output_options {
 	const char *path; /* NULL: standard output */
 	bool is_json;
+	const char *own_ending; /* of a form that the verb has beside text and JSON; or NULL */
 };
 
 extern const struct argp output_argp;

@@ -102,7 +102,7 @@ shows ': 299 bursts, '
 expect 3 "$stackctl" fold -i "$store" --burst --pid 14
 says 'no thread that is chosen has a burst between two calls of MPI'
 expect 3 "$stackctl" fold -i "$store" --burst --focus solve
-says 'these are of the paths of the calls, not of what is between them'
+says '--focus, --ignore, --symbol and --dso must choose both calls, by their paths'
 
 # --- a kind, folded: page faults are in the first half of it
 expect 0 "$stackctl" fold -i "$store" --burst=5
@@ -198,12 +198,19 @@ expect 2 "$stackctl" fold -i "$tmp/folded.db" --burst
 says 'fold: the recording has no calls of MPI, so no bursts between them: record with stackd --mpi'
 expect 2 "$stackctl" fold -i "$store" --burst=8
 says 'fold: there is no kind 8: there are 7 kinds'
+for name in k.json k.csv; do
+    option=--json
+    [ "$name" = k.csv ] || option=
+    # shellcheck disable=SC2086
+    expect 0 "$stackctl" fold -i "$store" --burst $option -o "$tmp/$name"
+    "$stackctl" fold -i "$store" --burst --json | cmp - "$tmp/$name" || fail "fold --burst -o $name"
+done
 expect 2 "$stackctl" fold -i "$store" --burst -o "$tmp/k.html"
 says 'a file has one kind: give --burst=1'
 expect 2 "$stackctl" fold -i "$store" --burst --auto
 says '--auto, --burst and --region exclude each other'
 expect 2 "$stackctl" fold -i "$store" --region main --json
-says '--by, --json and --percent-limit are for the list of kinds: --burst'
+says '--by, --json (or a file that ends in .json) and --percent-limit are for the list of kinds: --burst'
 for bad in --group --seed=2 '--time wall'; do
     # shellcheck disable=SC2086
     expect 2 "$stackctl" fold -i "$store" --burst $bad

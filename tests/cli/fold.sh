@@ -98,6 +98,9 @@ says 'a file has one group: give --group=1'
 expect 2 "$stackctl" fold -i "$tmp/modes.db" --region pass --group=3
 says 'there are 2 groups'
 expect 2 "$stackctl" fold -i "$tmp/modes.db" --region pass --group=0
+expect 2 "$stackctl" fold -i "$tmp/modes.db" --region pass --group=-18446744073709551615
+expect 2 "$stackctl" fold -i "$tmp/modes.db" --region pass --group=1 -o "$tmp/m.json"
+[ ! -e "$tmp/m.json" ] || fail 'fold: a folding has no JSON'
 
 # --- what probes cost is no part of a pass: not of its CPU time, not of its wall time
 make_store "$tmp/probed.db" probed

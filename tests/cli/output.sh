@@ -38,9 +38,14 @@ for verb in 'report --recording 1' 'stats --recording 1' 'annotate --recording 1
     python3 -m json.tool "$tmp/form.json" >/dev/null || fail "$verb -o FILE.json is no JSON"
 done
 for name in form.html form.svg form.csv; do
-    expect 2 "$stackctl" report -i "$store" -o "$tmp/$name"
-    says "-o '$tmp/$name': "
-    [ ! -e "$tmp/$name" ] || fail "report wrote $name"
+    for verb in report stats list 'report --view waits --around main'; do
+        # shellcheck disable=SC2086
+        expect 2 "$stackctl" $verb -i "$store" -o "$tmp/$name"
+        says "-o '$tmp/$name': this is not a "
+        [ ! -e "$tmp/$name" ] || fail "$verb wrote $name"
+    done
+    expect 0 "$stackctl" report --json -i "$store" -o "$tmp/$name"
+    python3 -m json.tool "$tmp/$name" >/dev/null || fail "report --json -o $name is no JSON"
 done
 
 # --- sums agree across the formats
