@@ -11,13 +11,13 @@
 
 _Static_assert(METRIC_COUNTERS == STACKD_MOST_COUNTERS, "each counter has its series");
 
-/* The last reading of a thread whose row was made. In the run's next window the thread has another
- * number, and its readings go on, so it is known by its id. */
+/* The last reading of a thread that has become a row. In the run's next window the thread has
+ * another number while its counters go on, so the key is its id. */
 struct last {
 	uint32_t tid;
 	uint32_t thread;   /* number, in the window of the last reading */
-	uint8_t known;	   /* bits: values that there were */
-	bool is_of_window; /* it has had one in this window */
+	uint8_t known;	   /* bits: counters whose value is known */
+	bool is_of_window; /* the reading is of this window */
 	uint64_t values[STACKD_MOST_COUNTERS];
 	UT_hash_handle hh;
 };
@@ -66,8 +66,8 @@ void readings_take(struct readings *r, const struct stackd_reading *reading)
 	r->is_waiting = true;
 }
 
-/* Whether a reading is of another thread than the last one with this id: another number in the same
- * window, or less CPU time, which is the first counter. */
+/* Whether the id of a reading's thread was another thread's before: that one has another number in
+ * the same window, or more CPU time, which is the first counter. */
 static bool is_another(const struct last *last, const struct stackd_reading *reading,
 		       uint32_t thread)
 {

@@ -3,8 +3,8 @@
  * Readings of counters (bpf/reading.bpf.h): keeps each until the record that it belongs to comes,
  * and turns it into rows. A row's value is the difference from the thread's reading before, which
  * takes a byte or two where the reading itself takes eight; a thread's first one has 0. The first
- * one in a later window has the difference from the last one before it, so that what was in
- * progress at the end of a window is known where the windows are added up.
+ * one in a later window has the difference from the last one in the window before, so the total of
+ * a burst that crosses the end of a window is known where both windows are read.
  */
 #ifndef MODEL_READINGS_H
 #define MODEL_READINGS_H

@@ -176,10 +176,9 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The end of a phase: its interval is as wide as its spread with the knots of all points says, and
- * as the distance that 19 of 20 of the nearest knots have that were chosen anew; the bias is in
- * both.
- */
+/* Estimates the end of a phase. Its interval covers two: one from the end's spread, with the knots
+ * of all points, and one that 19 of 20 nearest knots are within when resamples choose knots of
+ * their own. Both have the bias in them. */
 static void estimate_end(struct bands *b, uint32_t k, const struct limits *l,
 			 struct fold_estimate *e)
 {

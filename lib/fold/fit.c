@@ -86,8 +86,8 @@ static bool move_end(struct fold_pieces *phases, uint32_t k, double to)
 	return true;
 }
 
-/* Moves the ends of phases to the knots that they belong to: forth, then back, for those that the
- * next one was in the way of. */
+/* Moves the ends of phases to their knots. An end cannot pass the one after it, so a second round,
+ * from the last end to the first, moves those that had to wait for it. */
 static void follow_knots(const struct fold_fit *fit, const struct fold_pieces *pieces,
 			 struct fold_pieces *phases)
 {
@@ -99,7 +99,7 @@ static void follow_knots(const struct fold_fit *fit, const struct fold_pieces *p
 			move_end(phases, k, pieces->at[fit->knot_of[k]]);
 }
 
-/* Returns the knot that is nearest, but for the first and the last one; 0: there are no others. */
+/* Returns the nearest inner knot; 0: there is none. */
 static uint32_t nearest_knot(const struct fold_pieces *pieces, double at)
 {
 	double least = INFINITY;

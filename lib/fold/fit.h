@@ -62,9 +62,9 @@ void fold_fit_free(struct fold_fit *fit);
 void fold_fit_tie(struct fold_fit *fit);
 
 /* Fits to `sums`, choosing the curve's pieces anew if `anew`: sets cells + 1 values of `y`, and
- * *phases, whose values do not fall; and, if it is not NULL, found[k] to the knot of the curve that
- * is nearest to where phase k, from 1 on, begins by all points (NAN: it has none). Returns 0 or
- * -ENOMEM. */
+ * *phases, whose values do not fall. If `found` is not NULL, sets found[k], from k = 1 on, to the
+ * inner knot of the curve that is nearest to the beginning of phase k in the fit to all points
+ * (NAN: the curve has no inner knot). Returns 0 or -ENOMEM. */
 int fold_fit_apply(struct fold_fit *fit, const struct fold_sum *sums, bool anew, double *y,
 		   struct fold_pieces *phases, double *found);
 

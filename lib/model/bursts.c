@@ -33,7 +33,7 @@ struct maker {
 	struct int_map by_path;	   /* (node, origin and end reason): index of bursts.calls */
 	uint32_t *call;		   /* by burst: the index of the call after it */
 	size_t cap_call;
-	unsigned counter;	       /* at hand; of it are: */
+	unsigned counter;	       /* the one at hand; these are its: */
 	uint64_t *sum;		       /* by thread: its readings so far */
 	uint32_t *begun;	       /* by thread: how often they have begun anew */
 	uint32_t *begun_at;	       /* by call: the same at its end */
@@ -179,7 +179,7 @@ static int take_reading(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Whether a counter takes turns with others: some calls have none of it. */
+/* Whether a counter takes turns with others: some calls have no reading of it. */
 static bool takes_turns(const struct maker *m)
 {
 	for (size_t i = 0; i < m->calls.all.count; i++) {
@@ -189,10 +189,10 @@ static bool takes_turns(const struct maker *m)
 	return false;
 }
 
-/* Whether a counter is known of a burst: it was read at both calls. If it takes turns, it must have
- * counted in both, and in all of the time between, so there was no other turn. Where a window of
- * the recording ends in a burst, readings begin anew, which those of CPU time tell of the others.
- */
+/* Whether a burst's total of a counter is known: the counter was read at both calls. If it takes
+ * turns with others, it must have counted in both calls and all the time between, in one turn.
+ * Readings can begin anew where a window of the recording ends in the burst: those of CPU time show
+ * whether they did, for all counters. */
 static bool is_known(const struct maker *m, const struct burst *burst, uint32_t after,
 		     bool is_by_turns)
 {
@@ -209,8 +209,8 @@ static bool is_known(const struct maker *m, const struct burst *burst, uint32_t 
 	return cpu > m->counter || burst->known >> cpu & 1;
 }
 
-/* The total of a burst is what the counter was as the call after it began, less what it was as the
- * one before ended. */
+/* Sets the totals of bursts: the counter at the beginning of the call after, less that at the end
+ * of the call before. */
 static void set_totals(struct maker *m)
 {
 	struct bursts *b = m->bursts;

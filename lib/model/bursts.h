@@ -6,14 +6,17 @@
  *
  *   thread  ══MPI_Recv══╤──── burst ────╤══MPI_Send══╤─ burst ─╤══MPI_Allreduce══
  *
- * What a thread does before its first call and after its last is no burst, nor is what other
- * threads do, which make no calls. A call that is left without a return (by an exception, say)
- * ends where its thread was next seen, so the burst after it is left out, and counted.
+ * The time before a thread's first call and after its last is no burst, nor is that of threads that
+ * make no calls. A call that is left without a return (by an exception, say) ends where its thread
+ * was next seen, so the burst after it is left out, and counted.
  *
- * Where the recording has counters, they were read at both ends of each call: a burst has what they
- * advanced in between, to the last event. That of CPU time tells how long the thread computed,
- * wherever it had to wait for a CPU. What the probes of the two calls cost is taken off a burst, of
- * its wall and its CPU time, as off passes (passes.h).
+ * Where the recording has counters, they were read at both ends of each call: the total of a burst
+ * is the exact difference. CPU time is how long the thread computed, without waits for a CPU.
+ *
+ * The way to and from the probes of the two calls is taken off the wall and the CPU time of a
+ * burst, as it is off passes (passes.h). The time that the probes' programs take stays in the
+ * burst: the exit's program reads the clock and then walks the stack and writes the record, and no
+ * record says how long that took. (In a pass, the exit's program runs after the pass has ended.)
  */
 #ifndef MODEL_BURSTS_H
 #define MODEL_BURSTS_H

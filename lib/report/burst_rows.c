@@ -88,8 +88,8 @@ static double *add_feature(struct maker *m)
 	return values;
 }
 
-/* Adds a counter. One burst of which it is not known is taken to have as much of it, by its length,
- * as the others between the same calls. */
+/* Adds a counter. A burst without a known amount gets the one that it would have at the rate of the
+ * other bursts between the same calls. */
 static int add_counter(struct maker *m, unsigned counter)
 {
 	const struct bursts *b = &m->rows->bursts;
@@ -176,7 +176,8 @@ static void add_amounts(const struct bursts *b, size_t index, struct burst_figur
 	}
 }
 
-/* A burst whose CPU time was not read has a likely one, by which it is compared alone. */
+/* Adds a burst's time to the mean. Where a burst's CPU time was not read, its feature is a guess,
+ * which is good enough to find its kind, but is left out of the mean. */
 static void add_time(const struct maker *m, size_t index, struct burst_figures *f)
 {
 	const struct bursts *b = &m->rows->bursts;
@@ -319,8 +320,8 @@ static int by_row(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Adds the samples of paths up by their function at a depth. Returns the path whose function there
- * has most, and in *ret_most how many that are. */
+/* Adds up the samples of paths by their function at a depth. Returns a path with the function that
+ * has most, and in *ret_most its samples. NULL: no path is so deep. */
 static const struct path *most_at(struct maker *m, const struct path *paths, size_t n,
 				  uint32_t depth, uint64_t *ret_most)
 {

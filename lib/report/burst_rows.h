@@ -5,11 +5,11 @@
  *
  * Kinds are those of all bursts of the threads that are selected, at any time, so a kind has the
  * same number in every range. In a range, times are the parts that lie there; a burst is counted,
- * with its whole duration, in the range that it ended in. So what ranges have adds up to what all
- * of the recording has.
+ * with its whole duration, in the range that it ended in. So the figures of ranges add up to those
+ * of the whole recording.
  *
- * How long bursts are compared as: in CPU time where it was read, since another program that has
- * the CPU for a while makes no other kind of them, else in wall time.
+ * The length of bursts is compared in CPU time where that was read: a burst stays of its kind if
+ * another program has the CPU for a while. Else it is compared in wall time.
  */
 #ifndef REPORT_BURST_ROWS_H
 #define REPORT_BURST_ROWS_H
@@ -20,30 +20,31 @@
 
 /* What bursts have of a counter. */
 struct burst_amount {
-	uint64_t known; /* bursts of which that is known */
-	double sum, ns; /* of them; their wall time */
+	uint64_t known; /* bursts whose amount is known; of these are: */
+	double sum, ns; /* the sum of their amounts, and of their wall times */
 };
 
 struct burst_figures {
-	uint64_t bursts;  /* that ended in the range; of these are */
-	uint64_t timed;	  /* of these, those whose time is known; the rest is of them: */
-	double mean_ns;	  /* of their wall time, and */
-	double deviation; /* of CPU time if the kinds are of that; its standard deviation, */
-	double squares;	  /* from a sum of squares */
-	uint64_t least_ns, most_ns;
+	uint64_t bursts; /* that ended in the range */
+	uint64_t timed;	 /* those of them whose time is known, as the kinds have it: in CPU time
+			  * if burst_rows.is_cpu_time, else in wall time. Of these are: */
+	double mean_ns;
+	double deviation;	    /* the standard deviation of their time, */
+	double squares;		    /* from this sum of squares */
+	uint64_t least_ns, most_ns; /* wall time, of all that ended in the range */
 	struct burst_amount amounts[METRIC_COUNTERS];
-	uint64_t part_ns;  /* in the range, of all */
-	uint64_t samples;  /* in these, */
-	double sampled_ns; /* and what they stand for */
+	uint64_t part_ns;  /* wall time of all bursts in the range */
+	uint64_t samples;  /* in that time */
+	double sampled_ns; /* the time that these samples stand for */
 };
 
 struct burst_row {
-	uint32_t kind, part; /* FOLD_NOISE: of none */
+	uint32_t kind, part; /* a kind of FOLD_NOISE: bursts of no kind */
 	struct burst_figures figures;
 	uint32_t before, after; /* indexes of bursts.calls */
-	/* The longest path from the root, outside of the kernel, that half of its samples have:
-	 * `depth` functions of burst_rows.symbols from `first` on, of which the first `shared` ones
-	 * are callers of both calls; and the samples that have it. */
+	/* The longest path from the root, outside of the kernel, that at least half of its samples
+	 * have: `depth` functions of burst_rows.symbols from `first` on; the first `shared` ones
+	 * are callers of both calls, too. `of_path` samples have it. */
 	size_t first;
 	uint32_t depth, shared;
 	uint64_t of_path;
@@ -53,10 +54,10 @@ struct burst_rows {
 	struct bursts bursts;
 	struct fold_kinds *kinds;
 	struct partition partition;
-	bool is_cpu_time;	    /* how long bursts are compared as */
+	bool is_cpu_time;	    /* bursts are compared in CPU time, not in wall time */
 	VEC(struct burst_row) rows; /* by part, largest first, noise last */
 	VEC(const struct profile_symbol *) symbols;
-	uint64_t *part_ns; /* by part: of all of its bursts */
+	uint64_t *part_ns; /* by part: the wall time of all of its bursts in the range */
 };
 
 /* Finds the kinds, and makes their rows in each part of a profile of METRIC_CPU. The profile must
@@ -65,8 +66,8 @@ struct burst_rows {
 int burst_rows_make(struct profile *profile, enum partition_by by, struct burst_rows *ret_rows);
 void burst_rows_free(struct burst_rows *rows);
 
-/* Returns which share of its bursts' time a row's threads were on a CPU, and in *ret_error its
- * standard error; 0: it is counted. Negative: it is not known. */
+/* Returns the share of its bursts' time in which a row's threads were on a CPU, and in *ret_error
+ * its standard error (0: CPU time was read). Negative: the share is not known. */
 double burst_rows_on_cpu(const struct profile *profile, const struct burst_rows *rows,
 			 const struct burst_row *row, double *ret_error);
 

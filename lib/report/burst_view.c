@@ -93,7 +93,7 @@ static void put_time(struct buf *b, double ns)
 	buf_free(&time);
 }
 
-/* Returns how many bursts, at any time, the probes' cost was taken off. */
+/* Returns the number of bursts, at any time, that the probes' cost was taken off. */
 static uint64_t count_shorter(const struct bursts *bursts)
 {
 	uint64_t n = 0;
@@ -112,27 +112,31 @@ static void put_notes(const struct profile *profile, const struct burst_rows *ro
 		text_put_raw(b, "# ");
 		folding_put_time(b, (double)(rows->bursts.before_ns + rows->bursts.after_ns));
 		text_printf(b,
-			    ", which the probes of the two calls cost, are taken off %" PRIu64
-			    " of %zu bursts of the recording\n",
+			    ", the way to and from the probes of the two calls, are taken off "
+			    "%" PRIu64 " of %zu bursts of the recording\n",
 			    count_shorter(&rows->bursts), rows->bursts.all.count);
 	}
+	folding_put_kept(b);
 	if (rows->bursts.after_left)
 		text_printf(b,
-			    "# note: left out: %" PRIu64 ", behind calls that did not return, so "
-			    "that nobody knows when they began\n",
+			    "# note: left out: %" PRIu64 ", after calls that did not return, so "
+			    "their beginning is not known\n",
 			    rows->bursts.after_left);
 	if (report_header_counter(tables, "regions_lost_ring", &lost) && lost)
 		text_printf(b,
-			    "# note: %" PRIu64 " passes through regions were lost: a burst around "
-			    "a call among them is several, and the call\n",
+			    "# note: %" PRIu64 " passes through regions were lost: a call of MPI "
+			    "among them, with the bursts before and after it, is taken for one "
+			    "burst\n",
 			    lost);
 	for (uint32_t i = 0; i < tables->n_counters; i++) {
 		const char *name = tables->counters[i].name;
 
 		if (strncmp(name, OFF_PREFIX, strlen(OFF_PREFIX)) != 0)
 			continue;
-		text_put_raw(b, "# note: bursts have calls in them of what --region-limit took "
-				"off: ");
+		text_put_raw(
+			b,
+			"# note: --region-limit took this function off, so bursts can have calls of it in "
+			"them: ");
 		text_put(b, name + strlen(OFF_PREFIX), NULL);
 		text_put_raw(b, "\n");
 	}
@@ -298,7 +302,7 @@ static int write_calls(struct profile *profile, const struct burst_call *before,
 	return err ? err : write_call(profile, "to", after, n, options, b, out);
 }
 
-/* Says of how many bursts the mean is, if not of all. */
+/* Says how many bursts are in the mean, if not all are. */
 static void put_timed(const struct burst_figures *f, struct buf *b)
 {
 	if (f->timed < f->bursts && f->timed)

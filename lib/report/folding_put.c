@@ -76,3 +76,9 @@ const char *folding_why_no_curve(const struct folding_counter *counter)
 		return "it does not change within a pass";
 	return counter->error == -ENODATA ? "too few samples" : "it cannot be fitted";
 }
+
+void folding_put_kept(struct buf *b)
+{
+	text_put_raw(b, "# bursts keep the time in which the probes' programs walk the stack and "
+			"write the record: microseconds, more on a busy machine (docs/FOLD.md)\n");
+}

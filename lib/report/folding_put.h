@@ -19,6 +19,9 @@ void folding_put_rate(struct buf *b, const struct folding_counter *counter,
 /* Appends a phase's path and line: "solve > spmv [cg.c:12]". */
 void folding_put_path(struct buf *b, const struct folding_phase *phase, bool utf8);
 
+/* Appends a line on the time of the probes that bursts keep. */
+void folding_put_kept(struct buf *b);
+
 /* Returns why a counter has no curve. */
 const char *folding_why_no_curve(const struct folding_counter *counter);
 

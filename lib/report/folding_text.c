@@ -85,6 +85,8 @@ static void put_head(struct buf *b, const struct folding *f, bool utf8)
 			    p->are_bursts ? "burst" : "pass", p->shorter, p->all.count,
 			    folding_unit(f), p->in_probes);
 	}
+	if (p->are_bursts)
+		folding_put_kept(b);
 	if (p->within)
 		text_printf(b,
 			    "# %" PRIu64 " passes within others of this region are parts of them\n",

@@ -6,11 +6,12 @@
 #include <stdbool.h>
 
 /* Returns whether a function is one of MPI's, for C (MPI_Send) or for Fortran, whose compilers
- * write mpi_send_ or mpi_send__. Its other name for tools is PMPI_Send. */
+ * write mpi_send_ or mpi_send__. False of PMPI_Send, the name by which tools call it. */
 bool mpi_name_is_function(const char *name);
 
-/* Returns whether a function is one of MPI's by the name that reports have for it, and its file. In
- * libraries of MPI that can be any of the names which its address has: MPI_SEND, mpi_send, too. */
+/* Returns whether a function is one of MPI's, by its name in reports and its file. An address in a
+ * library of MPI can have several names, and reports have any one of them: PMPI_Send, MPI_SEND and
+ * mpi_send, too. */
 bool mpi_name_is_call(const char *name, const char *object);
 
 #endif

@@ -11,7 +11,7 @@ make_store "$store" bursts
 expect 0 "$stackctl" fold -i "$store" --burst
 shows '# computing bursts, from a call of MPI to the next one of a thread: 599 bursts, '
 shows "# kinds are alike in the two calls' paths and CPU time, page-faults; "
-shows '# note: left out: 1, behind calls that did not return'
+shows '# note: left out: 1, after calls that did not return'
 row() { # WORDS...: a row of the list has these first columns, whatever its times are
     awk -v kind="$1" -v bursts="$2" '$1 == kind && $2 == bursts { found = 1 } END { exit !found }' "$tmp/out" ||
         fail "no row $*: $(cat "$tmp/out")"
@@ -148,7 +148,7 @@ EOF
 # --- what the probes of the two calls cost is no part of a burst: not of the list, not of a kind that is folded
 make_store "$tmp/probed.db" bursts_probed
 expect 0 "$stackctl" fold -i "$tmp/probed.db" --burst
-shows '# 70 us, which the probes of the two calls cost, are taken off 599 of 599 bursts of the recording'
+shows '# 70 us, the way to and from the probes of the two calls, are taken off 599 of 599 bursts of the recording'
 expect 0 "$stackctl" fold -i "$tmp/probed.db" --burst --json
 python3 - "$tmp/all.json" "$tmp/out" <<'EOF' || fail "the cost of probes"
 import json, sys
