@@ -29,11 +29,14 @@ LDFLAGS += $(if $(SAN),$(SANFLAGS) $(if $(FAST_LD),-fuse-ld=$(FAST_LD)))
 VERSION := $(shell sed -n 's/^## \([0-9][^ ]*\).*/\1/p;T;q' CHANGELOG.md 2>/dev/null)
 CFLAGS  += -DSTACKD_VERSION='"$(or $(VERSION),0)"'
 
-LIB_SRC    = $(wildcard lib/*/*.c)
+# The processor that is built for: arch/$(ARCH)/ is all that depends on it.
+ARCH      := x86_64
+ARCH_SRC   = $(wildcard arch/$(ARCH)/*.c)
+LIB_SRC    = $(wildcard lib/*/*.c) $(ARCH_SRC)
 DAEMON_SRC = $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/*/*.c))
 CLI_SRC    = $(wildcard cli/*.c)
 TEST_SRC   = $(wildcard tests/unit/test_*.c)
-C_FILES    = $(wildcard bpf/*.[ch] lib/*/*.[ch] daemon/*.[ch] daemon/*/*.[ch] cli/*.[ch] mpi/*.[ch] tests/*/*.[ch] bench/*.[ch] \
+C_FILES    = $(wildcard arch/*.h arch/*/*.[ch] bpf/*.[ch] lib/*/*.[ch] daemon/*.[ch] daemon/*/*.[ch] cli/*.[ch] mpi/*.[ch] tests/*/*.[ch] bench/*.[ch] \
 	       libstacktag/*.[ch] libstacktag/*/*.c libstackalloc/*.[ch] plugin/*.h plugin/*.cc)
 OBJ        = $(patsubst %.c,$(B)/%.o,$(1))
 TESTS      = $(patsubst tests/unit/%.c,$(B)/tests/%,$(TEST_SRC))
@@ -55,10 +58,12 @@ PREBUILT := $(if $(wildcard bpf/prebuilt/sources),$(shell sha256sum -c --status 
 # The folders that clang searches for headers when it compiles for this machine: for BPF it leaves out
 # the one of <asm/types.h>, which depends on the distribution.
 BPF_CLANG = $(CLANG)
-BPF_FLAGS = -target bpf -D__TARGET_ARCH_x86 -mcpu=v3 -O2 -g -fdebug-prefix-map=$(CURDIR)=. $(STRICT) -Ibpf \
+BPF_FLAGS = -target bpf -D__TARGET_ARCH_x86 -mcpu=v3 -O2 -g -fdebug-prefix-map=$(CURDIR)=. $(STRICT) -I. -Ibpf \
 	$(shell $(BPF_CLANG) -v -E -x c /dev/null 2>&1 | sed -n '/^.include </,/^End of/s/^ /-idirafter /p')
 
-$(B)/gen/stackd.bpf.o: bpf/stackd.bpf.c $(wildcard bpf/*.h)
+BPF_SRC = bpf/stackd.bpf.c $(wildcard bpf/*.h arch/*.h arch/*/*.h)
+
+$(B)/gen/stackd.bpf.o: $(BPF_SRC)
 	@mkdir -p $(@D)
 	$(call say,BPF,$@)$(BPF_CLANG) $(BPF_FLAGS) -c $< -o $@
 
@@ -133,7 +138,7 @@ MPI_BUILT = $(strip $(foreach kind,openmpi mpich,$(if $(wildcard $(B)/mpi/$(kind
 # The daemon with the program of another clang, which tests/kernels tries: build/bpf/clang-19/stackd.
 # A newer object in that folder, made by the compiler of another root, is used unchanged.
 $(B)/bpf/%/stackd.bpf.o: BPF_CLANG = $*
-$(B)/bpf/%/stackd.bpf.o: bpf/stackd.bpf.c $(wildcard bpf/*.h)
+$(B)/bpf/%/stackd.bpf.o: $(BPF_SRC)
 	@mkdir -p $(@D)
 	$(call say,BPF,$@)$(BPF_CLANG) $(BPF_FLAGS) -c $< -o $@
 
@@ -154,7 +159,7 @@ $(B)/faults/stackd: daemon/worker/fault.c $(B)/daemon/main.o $(B)/libstackd-daem
 # --- for programs that keep a tag (docs/TAGS.md) ---------------------------------------------
 
 TAG_SRC     = $(wildcard libstacktag/*.c)
-TAG_CFLAGS  = $(CSTD) $(WARN) -O2 -g -fPIC -fvisibility=hidden -Ilib
+TAG_CFLAGS  = $(CSTD) $(WARN) -O2 -g -fPIC -fvisibility=hidden -I. -Ilib
 PLUGIN_GCC ?= gcc
 PLUGIN_CXX ?= g++
 PLUGIN_INC := $(wildcard $(shell $(PLUGIN_GCC) -print-file-name=plugin 2>/dev/null)/include)
@@ -178,7 +183,7 @@ $(B)/pic/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(TAG_CFLAGS) -Ibpf -I$(B)/gen -MMD -MP -c $< -o $@
 
-$(PIC): $(patsubst %.c,$(B)/pic/%.o,$(wildcard $(foreach part,base elf cfi go stack sym callgraph tag,lib/$(part)/*.c)))
+$(PIC): $(patsubst %.c,$(B)/pic/%.o,$(ARCH_SRC) $(wildcard $(foreach part,base elf cfi go stack sym callgraph tag,lib/$(part)/*.c)))
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
 
 $(B)/libstacktag-decode.so.1: $(DECODE_SRC:%.c=$(B)/pic/%.o) $(PIC)

@@ -125,7 +125,7 @@ static int land_all(struct agree *a, const struct recipe_file *f)
 /* A slot below rsp is one that was popped: the register holds the same. */
 static bool is_popped(const struct stackd_rule *rule, int slot)
 {
-	return rule->cfa == STACKD_CFA_REG && rule->reg == STACKD_REG_RSP &&
+	return rule->cfa == STACKD_CFA_REG && rule->reg == STACKD_REG_SP &&
 	       -slot > rule->cfa_offset;
 }
 
@@ -204,7 +204,7 @@ static void move_depth(struct before *b)
 /* Notes what an instruction does with saved registers. */
 static void note_saved(struct before *b)
 {
-	bool is_by_rsp = b->ours->cfa == STACKD_CFA_REG && b->ours->reg == STACKD_REG_RSP;
+	bool is_by_rsp = b->ours->cfa == STACKD_CFA_REG && b->ours->reg == STACKD_REG_SP;
 
 	if (b->is_settled && is_by_rsp)
 		b->depth = b->ours->cfa_offset;
@@ -271,8 +271,8 @@ static bool follows(const struct before *b, const struct stackd_rule *ours)
 {
 	int32_t bytes;
 
-	return b->is_settled && goes_on(&b->insn) && b->ours->reg == STACKD_REG_RSP &&
-	       ours->reg == STACKD_REG_RSP && b->ours->cfa == STACKD_CFA_REG &&
+	return b->is_settled && goes_on(&b->insn) && b->ours->reg == STACKD_REG_SP &&
+	       ours->reg == STACKD_REG_SP && b->ours->cfa == STACKD_CFA_REG &&
 	       ours->cfa == STACKD_CFA_REG && moves_by(&b->insn, &bytes) &&
 	       ours->cfa_offset == b->ours->cfa_offset - bytes;
 }
@@ -285,7 +285,7 @@ static int note_target(struct agree *a, const struct before *b)
 	if (b->insn.flow == INSN_CALL)
 		return int_map_enter(&a->called, b->insn.target, 1, &unused);
 	if ((b->insn.flow == INSN_JUMP || b->insn.flow == INSN_BRANCH) && b->is_settled &&
-	    b->ours->cfa == STACKD_CFA_REG && b->ours->reg == STACKD_REG_RSP)
+	    b->ours->cfa == STACKD_CFA_REG && b->ours->reg == STACKD_REG_SP)
 		return int_map_enter(&a->jumped, b->insn.target, (uint32_t)b->ours->cfa_offset,
 				     &unused);
 	return 0;
@@ -293,7 +293,7 @@ static int note_target(struct agree *a, const struct before *b)
 
 static bool is_by_rsp(const struct stackd_rule *rule, int32_t offset)
 {
-	return rule->cfa == STACKD_CFA_REG && rule->reg == STACKD_REG_RSP &&
+	return rule->cfa == STACKD_CFA_REG && rule->reg == STACKD_REG_SP &&
 	       rule->cfa_offset == offset;
 }
 

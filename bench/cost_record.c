@@ -223,7 +223,7 @@ static void print_frame(const struct map *map, uint64_t offset, bool is_exact, u
 static int walk_frame(struct walk *w, uint32_t pid)
 {
 	bool is_exact = w->is_exact;
-	uint64_t address = w->pc - !is_exact, rsp = w->r[STACKD_REG_RSP];
+	uint64_t address = w->pc - !is_exact, rsp = w->r[STACKD_REG_SP];
 	const struct map *map = map_of(pid, address);
 	uint64_t offset = map ? address - map->start + map->offset : 0;
 	struct found f;
@@ -241,7 +241,7 @@ static int walk_frame(struct walk *w, uint32_t pid)
 	end = walk_step(w, f.rule);
 	if (end != WALK_GO_ON && end != STACKD_END_ENTRY)
 		return -1;
-	print_frame(map, offset, is_exact, w->r[STACKD_REG_RSP] - rsp, &f);
+	print_frame(map, offset, is_exact, w->r[STACKD_REG_SP] - rsp, &f);
 	return end == WALK_GO_ON;
 }
 
@@ -255,8 +255,8 @@ static void take_sample(const struct perfdata_record *r)
 	if (!perfdata_user_regs(sample, &regs))
 		return;
 	memcpy(w.r, regs.r, sizeof(w.r));
-	w.pc = regs.r[STACKD_REG_RIP];
-	stack_at = w.r[STACKD_REG_RSP];
+	w.pc = regs.r[STACKD_REG_PC];
+	stack_at = w.r[STACKD_REG_SP];
 	printf("sample %u %" PRIu64 " %u\n", r->tid, n_changes[r->pid & 0xffff],
 	       count_maps(r->pid));
 	for (int i = 0; i < MOST && more > 0; i++)

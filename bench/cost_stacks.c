@@ -163,7 +163,7 @@ uint64_t stacks_pc(const struct stacks *s, uint32_t location)
 struct writer {
 	uint8_t *bytes;
 	uint64_t top;
-	uint64_t r[STACKD_REG_RIP + 1]; /* of the frame that is being written */
+	uint64_t r[STACKD_REG_PC + 1]; /* of the frame that is being written */
 };
 
 static void put(struct writer *w, uint64_t address, uint64_t word)
@@ -178,13 +178,13 @@ static void put(struct writer *w, uint64_t address, uint64_t word)
 /* Sets the register that the frame's CFA comes from, or the word. */
 static void put_cfa(struct writer *w, const struct stackd_rule *rule, uint64_t cfa)
 {
-	uint64_t rsp = w->r[STACKD_REG_RSP];
+	uint64_t rsp = w->r[STACKD_REG_SP];
 
-	if (rule->cfa == STACKD_CFA_REG && rule->reg != STACKD_REG_RSP)
+	if (rule->cfa == STACKD_CFA_REG && rule->reg != STACKD_REG_SP)
 		w->r[rule->reg] = cfa - (uint64_t)(int64_t)rule->cfa_offset;
 	if (rule->cfa != STACKD_CFA_DEREF)
 		return;
-	if (rule->reg != STACKD_REG_RSP) /* somewhere in the frame */
+	if (rule->reg != STACKD_REG_SP) /* somewhere in the frame */
 		w->r[rule->reg] = (rsp + (cfa - rsp) / 2) & ~UINT64_C(15);
 	put(w, w->r[rule->reg] + (uint64_t)(int64_t)rule->cfa_offset,
 	    cfa - (uint64_t)(int64_t)rule->cfa_add);
@@ -199,10 +199,10 @@ static void put_frame(struct writer *w, const struct stackd_rule *rule, uint64_t
 		STACKD_SAVED_REGS(X)
 #undef X
 	};
-	uint64_t cfa = w->r[STACKD_REG_RSP], caller[STACKD_REG_RIP + 1];
+	uint64_t cfa = w->r[STACKD_REG_SP], caller[STACKD_REG_PC + 1];
 
 	memcpy(caller, w->r, sizeof(caller));
-	w->r[STACKD_REG_RSP] = cfa - size;
+	w->r[STACKD_REG_SP] = cfa - size;
 	if (rule->cfa == STACKD_CFA_END)
 		return;
 	for (int i = 0; i < STACKD_SAVED_COUNT; i++) {
@@ -222,7 +222,7 @@ static void put_frame(struct writer *w, const struct stackd_rule *rule, uint64_t
 uint64_t stacks_write(const struct stacks *s, const struct stacks_sample *sample, uint8_t *bytes,
 		      uint64_t top, struct stackd_regs *ret_regs)
 {
-	struct writer w = {.bytes = bytes, .top = top, .r = {[STACKD_REG_RSP] = top - ABOVE}};
+	struct writer w = {.bytes = bytes, .top = top, .r = {[STACKD_REG_SP] = top - ABOVE}};
 	uint64_t return_address = 0;
 
 	for (uint32_t i = 0; i < sample->depth; i++) {
@@ -232,7 +232,7 @@ uint64_t stacks_write(const struct stacks *s, const struct stacks_sample *sample
 			  return_address);
 		return_address = stacks_pc(s, location);
 	}
-	w.r[STACKD_REG_RIP] = return_address;
+	w.r[STACKD_REG_PC] = return_address;
 	memcpy(ret_regs->r, w.r, sizeof(ret_regs->r));
 	return top - ABOVE;
 }

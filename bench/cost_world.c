@@ -321,13 +321,13 @@ void world_go_to(struct world *w, const struct stacks *s, const struct stacks_sa
 	if (sample->changes)
 		change_mappings(w);
 	to->rbx = regs.r[3];
-	to->rbp = regs.r[STACKD_REG_RBP];
-	to->rsp = regs.r[STACKD_REG_RSP];
+	to->rbp = regs.r[STACKD_REG_FP];
+	to->rsp = regs.r[STACKD_REG_SP];
 	to->r10 = regs.r[10];
 	to->r11 = regs.r[11];
 	to->r12 = regs.r[12];
 	to->r13 = regs.r[13];
 	to->r14 = regs.r[14];
 	to->r15 = regs.r[15];
-	to->rip = regs.r[STACKD_REG_RIP];
+	to->rip = regs.r[STACKD_REG_PC];
 }

@@ -178,7 +178,7 @@ def pgbench(ranges, folder):
 
 
 def make(ranges, folder):
-    for part in "lib/stack", "lib/base", "Makefile", "bpf":
+    for part in "lib/stack", "lib/base", "Makefile", "bpf", "arch":
         target = os.path.join(folder, "src", part)
         if os.path.isdir(os.path.join(ROOT, part)):
             shutil.copytree(os.path.join(ROOT, part), target)

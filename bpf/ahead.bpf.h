@@ -8,8 +8,8 @@
  * addresses without rules. So the entries of many frames are loaded together along it, and the
  * processor overlaps the misses.
  *
- * The walk does not rely on the chain. Where rbp is no frame pointer it ends soon, and the loaded
- * entries go unused.
+ * The walk does not rely on the chain. Where code does not keep a frame pointer, the chain ends
+ * soon, and the loaded entries go unused.
  */
 #ifndef AHEAD_BPF_H
 #define AHEAD_BPF_H
@@ -51,7 +51,7 @@ __noinline int fetch_ahead(struct scratch *given)
 	state = state_at(s);
 	probe = s->probe;
 	plain = s->window_plain - 8;
-	frame = s->walk.r[STACKD_REG_RBP];
+	frame = s->walk.r[STACKD_REG_FP];
 	for (int i = 0; i < AHEAD_FRAMES; i++) {
 		__u64 offset = frame - s->window_base, above, ra;
 		const struct seen_mapping *m = seen_at(s);

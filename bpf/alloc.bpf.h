@@ -145,7 +145,7 @@ static __always_inline void send_allocation(struct alloc_thread *thread, struct 
 static __always_inline void send_call(struct alloc_thread *thread, struct pt_regs *ctx,
 				      struct task_struct *task)
 {
-	__u64 code = ctx->rip, slot = ctx->rsp;
+	__u64 code = PT_REGS_IP(ctx), slot = PT_REGS_SP(ctx);
 	/* Not on the program's stack, of which the walk takes most. */
 	bool has_caller =
 		!bpf_probe_read_user(&thread->caller, sizeof(thread->caller), (const void *)slot);
@@ -169,9 +169,9 @@ int stackd_alloc(struct pt_regs *ctx)
 	thread = alloc_thread_of(task);
 	if (!thread)
 		return 0;
-	thread->instance = (struct stackd_instance){.address = ctx->rdi,
-						    .size = ctx->rsi,
-						    .weight = ctx->rdx,
+	thread->instance = (struct stackd_instance){.address = PT_REGS_PARM1(ctx),
+						    .size = PT_REGS_PARM2(ctx),
+						    .weight = PT_REGS_PARM3(ctx),
 						    .region = STACKD_ALLOCATION};
 	send_call(thread, ctx, task);
 	return 0;
@@ -196,7 +196,7 @@ int stackd_free(struct pt_regs *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 
 	if (is_measured(task, bpf_get_current_pid_tgid() >> 32))
-		send_end(task, ctx->rdi, ctx->rip);
+		send_end(task, PT_REGS_PARM1(ctx), PT_REGS_IP(ctx));
 	return 0;
 }
 

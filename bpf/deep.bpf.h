@@ -296,7 +296,7 @@ static long deep_halve(__u32 turn, struct scratch **at)
 	(void)turn;
 	if (!block)
 		return 1;
-	if ((deep_mark(block, s->deep_n + middle)->slot & ~MARK_FLAGS) < s->walk.r[STACKD_REG_RSP])
+	if ((deep_mark(block, s->deep_n + middle)->slot & ~MARK_FLAGS) < s->walk.r[STACKD_REG_SP])
 		s->deep_from = middle + 1;
 	else
 		s->deep_to = middle;
@@ -396,7 +396,8 @@ static __always_inline bool deep_fix(struct scratch *s, __u32 place, __u32 reg)
 	return true;
 }
 
-/* The rbp of the plain frame before the one at hand, whose slot is given: see plain_holds(). */
+/* The frame pointer of the plain frame before the one at hand, whose slot is given: see
+ * plain_holds(). */
 __noinline int deep_plain_holds(struct scratch *given, __u64 slot)
 {
 	struct scratch *s = CHECKED(given);
@@ -408,10 +409,10 @@ __noinline int deep_plain_holds(struct scratch *given, __u64 slot)
 		if (!deep_holds(s, s->deep_plain - 8, slot - 8))
 			return 0;
 	} else {
-		if (!walk_is_valid(&s->walk, STACKD_REG_RBP) ||
-		    s->walk.r[STACKD_REG_RBP] != slot - 8 ||
+		if (!walk_is_valid(&s->walk, STACKD_REG_FP) ||
+		    s->walk.r[STACKD_REG_FP] != slot - 8 ||
 		    (!is_pushed_by_callee(s, s->n_new) &&
-		     !deep_fix(s, s->deep_check - 1, STACKD_REG_RBP)))
+		     !deep_fix(s, s->deep_check - 1, STACKD_REG_FP)))
 			return 0;
 	}
 	s->broken_register = 0;
@@ -526,17 +527,17 @@ static __always_inline bool deep_is_met(struct scratch *s)
 	return false;
 }
 
-/* Whether rbp at the end of the open chain is what it was. */
-static __always_inline bool deep_has_rbp(struct scratch *s, const struct deep *d)
+/* Whether the frame pointer at the end of the open chain is what it was. */
+static __always_inline bool deep_has_fp(struct scratch *s, const struct deep *d)
 {
-	const struct walk_origin *origin = &d->walk.origin[STACKD_REG_RBP];
-	__u64 rbp = d->walk.r[STACKD_REG_RBP];
+	const struct walk_origin *origin = &d->walk.origin[STACKD_REG_FP];
+	__u64 fp = d->walk.r[STACKD_REG_FP];
 
-	if (!walk_is_valid(&d->walk, STACKD_REG_RBP))
+	if (!walk_is_valid(&d->walk, STACKD_REG_FP))
 		return true;
 	if (origin->slot && d->walk.frame - origin->frame <= s->deep_left)
-		return holds(s, origin->slot, rbp);
-	return walk_is_valid(&s->walk, STACKD_REG_RBP) && s->walk.r[STACKD_REG_RBP] == rbp;
+		return holds(s, origin->slot, fp);
+	return walk_is_valid(&s->walk, STACKD_REG_FP) && s->walk.r[STACKD_REG_FP] == fp;
 }
 
 __noinline int part_send(struct scratch *given);
@@ -544,17 +545,17 @@ __noinline int part_send(struct scratch *given);
 /* Goes on from the end of the open chain, which has been found to hold. false: it cannot. */
 static __always_inline bool deep_join(struct scratch *s, struct deep *d)
 {
-	if (s->sent_frames || !s->walk.is_lean || !deep_has_rbp(s, d))
+	if (s->sent_frames || !s->walk.is_lean || !deep_has_fp(s, d))
 		return false;
 	part_send(s);
 	s->part.flags |= STACKD_PART_JOINS;
 	s->part.skipped = s->deep_probe - (d->root + 1 - d->count);
 	s->part.joined_at = s->part.number;
-	s->walk.r[STACKD_REG_RBP] = d->walk.r[STACKD_REG_RBP];
-	s->walk.r[STACKD_REG_RSP] = d->walk.r[STACKD_REG_RSP];
-	s->walk.origin[STACKD_REG_RBP].slot = d->walk.origin[STACKD_REG_RBP].slot;
-	s->walk.origin[STACKD_REG_RBP].frame =
-		d->walk.origin[STACKD_REG_RBP].frame + s->n_new - d->walk.frame;
+	s->walk.r[STACKD_REG_FP] = d->walk.r[STACKD_REG_FP];
+	s->walk.r[STACKD_REG_SP] = d->walk.r[STACKD_REG_SP];
+	s->walk.origin[STACKD_REG_FP].slot = d->walk.origin[STACKD_REG_FP].slot;
+	s->walk.origin[STACKD_REG_FP].frame =
+		d->walk.origin[STACKD_REG_FP].frame + s->n_new - d->walk.frame;
 	s->walk.pc = d->walk.pc;
 	s->walk.slot = d->walk.slot;
 	s->walk.deref = 0;
@@ -777,8 +778,8 @@ static __always_inline void deep_mend(struct scratch *s)
 		if (mark->slot & MARK_PLAIN) {
 			mark->slot ^= MARK_PLAIN | MARK_GUARDED;
 			guard->word_slot = 0;
-			guard->reg = STACKD_REG_RBP;
-			guard->reg_word = s->walk.r[STACKD_REG_RBP];
+			guard->reg = STACKD_REG_FP;
+			guard->reg_word = s->walk.r[STACKD_REG_FP];
 		}
 		guard->reg_slot = origin->slot;
 		guard->origin = origin->slot ? place - s->deep_matched + s->n_new - origin->frame

@@ -15,9 +15,10 @@
 #ifndef GOROUTINE_BPF_H
 #define GOROUTINE_BPF_H
 
-#include "code.bpf.h"
 #include "scratch.bpf.h"
 #include "window.bpf.h"
+
+#include "../arch/code.bpf.h"
 
 #define POPPED	    2 /* as cfa_add: the register has a return address that was popped */
 #define NO_CALLBACK 1 /* as the place where the thread left its system stack: on no stack */
@@ -41,8 +42,8 @@ static __always_inline bool is_on_stack_of(__u64 g, __u64 address)
  */
 static __always_inline int arrive(struct walk *w, __u64 cfa, __u64 pc, bool is_exact)
 {
-	w->r[STACKD_REG_RSP] = cfa;
-	w->valid = 1u << STACKD_REG_RSP;
+	w->r[STACKD_REG_SP] = cfa;
+	w->valid = 1u << STACKD_REG_SP;
 	w->deref = 0;
 	w->pc = pc;
 	w->slot = cfa - 8;
@@ -62,7 +63,7 @@ static __always_inline int step_into(struct walk *w, const struct stackd_rule *r
 		return w->is_lean ? WALK_AGAIN : STACKD_END_STACK_SWITCH;
 	if (!rule->cfa_add && !read_apart(pc, rule->cfa_offset, &pc))
 		return STACKD_END_UNREADABLE;
-	return arrive(w, w->r[STACKD_REG_RSP], pc, rule->cfa_add != POPPED);
+	return arrive(w, w->r[STACKD_REG_SP], pc, rule->cfa_add != POPPED);
 }
 
 /* Steps to the goroutine that g's thread runs, whose saved pc and stack pointer are in its g. Done
@@ -73,7 +74,7 @@ static __always_inline int step_to_goroutine(struct walk *w, const struct stackd
 	bool is_called_by_pc = !rule->ra_offset;
 	__u64 g, thread, goroutine, its_thread, sched[2], cfa;
 
-	if (w->has_left || !read_apart(task->thread.fsbase, rule->cfa_offset, &g) ||
+	if (w->has_left || !read_apart(ARCH_THREAD_POINTER(task), rule->cfa_offset, &g) ||
 	    !read_apart(g, rule->saved[0], &thread) ||
 	    !read_apart(thread, rule->saved[1], &goroutine))
 		return STACKD_END_STACK_SWITCH;
@@ -82,7 +83,7 @@ static __always_inline int step_to_goroutine(struct walk *w, const struct stackd
 	if (!read_apart(goroutine, rule->saved[0], &its_thread) || its_thread != thread ||
 	    bpf_probe_read_user(sched, sizeof(sched),
 				(const void *)(goroutine + (__s64)rule->saved[2])) ||
-	    !is_on_stack_of(goroutine, sched[0]) || is_on_stack_of(goroutine, w->r[STACKD_REG_RSP]))
+	    !is_on_stack_of(goroutine, sched[0]) || is_on_stack_of(goroutine, w->r[STACKD_REG_SP]))
 		return STACKD_END_STACK_SWITCH;
 	w->has_left = 1;
 	cfa = sched[0] + (__s64)rule->cfa_add;
@@ -95,13 +96,13 @@ static __always_inline int step_to_goroutine(struct walk *w, const struct stackd
  */
 static __always_inline int step_by_depth(struct walk *w, const struct stackd_rule *rule)
 {
-	__u64 rsp = w->r[STACKD_REG_RSP], g, hi, depth, sp, cfa, pc;
+	__u64 own = w->r[STACKD_REG_SP], g, hi, depth, sp, cfa, pc;
 
-	if (!read_apart(rsp, rule->cfa_offset, &g) || !read_apart(rsp, rule->saved[1], &depth) ||
+	if (!read_apart(own, rule->cfa_offset, &g) || !read_apart(own, rule->saved[1], &depth) ||
 	    !read_apart(g, rule->saved[0], &hi))
 		return STACKD_END_STACK_SWITCH;
 	sp = hi - depth;
-	if (!is_on_stack_of(g, sp) || (is_on_stack_of(g, rsp) && sp <= rsp))
+	if (!is_on_stack_of(g, sp) || (is_on_stack_of(g, own) && sp <= own))
 		return STACKD_END_STACK_SWITCH;
 	cfa = sp + (__s64)rule->cfa_add;
 	if (!read_apart(cfa, -8, &pc))
@@ -116,14 +117,14 @@ static __always_inline int step_to_c(struct walk *w, const struct stackd_rule *r
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u64 g, thread, g0, sp, saved, before = w->system_sp, cfa, pc;
 
-	if (!read_apart(task->thread.fsbase, rule->cfa_offset, &g) ||
+	if (!read_apart(ARCH_THREAD_POINTER(task), rule->cfa_offset, &g) ||
 	    !read_apart(g, rule->saved[0], &thread) || !read_apart(thread, rule->saved[1], &g0) ||
 	    (!before && !read_apart(g0, rule->saved[2], &sp)))
 		return STACKD_END_STACK_SWITCH;
 	if (before)
 		sp = before;
 	cfa = sp + (__s64)rule->cfa_add;
-	if (is_on_stack_of(g0, w->r[STACKD_REG_RSP]) || !is_on_stack_of(g0, sp) ||
+	if (is_on_stack_of(g0, w->r[STACKD_REG_SP]) || !is_on_stack_of(g0, sp) ||
 	    !read_apart(sp, rule->saved[3], &saved) || !read_apart(cfa, -8, &pc) ||
 	    !follows_call(pc))
 		return STACKD_END_STACK_SWITCH;
@@ -140,7 +141,7 @@ __noinline int step_to_other_stack(struct scratch *given)
 	if (!s)
 		return STACKD_END_STACK_SWITCH;
 	s->walk.is_once = 1;
-	if (s->switching.reg != STACKD_REG_RSP)
+	if (s->switching.reg != STACKD_REG_SP)
 		return step_into(&s->walk, &s->switching);
 	if (s->switching.cfa == STACKD_CFA_CALLBACK)
 		return step_to_c(&s->walk, &s->switching);

@@ -15,12 +15,10 @@
 
 SETTING __u32 with_idle = 0; /* sample idle CPUs like any other */
 
-#define TASK_STACK_BYTES (16 * 1024) /* of the kernel's stacks on x86-64 */
-
-/* Has the sample hit the idle loop? `rsp` is the sample's own. */
-static __always_inline bool is_idle(const struct task_struct *task, __u32 tid, __u64 rsp)
+/* Has the sample hit the idle loop? `sp` is the sample's own. */
+static __always_inline bool is_idle(const struct task_struct *task, __u32 tid, __u64 sp)
 {
-	return !tid && !with_idle && rsp - (__u64)task->stack <= TASK_STACK_BYTES;
+	return !tid && !with_idle && sp - (__u64)task->stack <= ARCH_KERNEL_STACK;
 }
 
 #endif

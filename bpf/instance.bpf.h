@@ -280,7 +280,7 @@ static __always_inline __u32 effective_interval(struct task_struct *task,
 static __always_inline void join_regions(struct scratch *s, struct task_struct *task,
 					 struct region_thread *thread)
 {
-	const __u64 stack_pointer = s->record.regs.r[STACKD_REG_RSP];
+	const __u64 stack_pointer = s->record.regs.r[STACKD_REG_SP];
 
 	if (RARELY(thread != NULL) && s->record.header.flags & STACKD_HAS_REGS)
 		note_left(thread, task, stack_pointer);

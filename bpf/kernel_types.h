@@ -9,6 +9,8 @@
 
 #include <linux/types.h>
 
+#include "../arch/arch.bpf.h"
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 typedef struct {
@@ -97,10 +99,6 @@ struct percpu_counter {
 
 struct mm_struct___percpu {
 	struct percpu_counter rss_stat[4];
-};
-
-struct thread_struct {
-	unsigned long fsbase; /* the thread pointer */
 };
 
 struct mm_struct___flags { /* before 6.18 */
@@ -310,8 +308,8 @@ struct bpf_iter__task {
 
 #pragma clang attribute pop
 
-#define PAGE_SHIFT 12
-#define PAGE_SIZE  4096
+#define PAGE_SHIFT ARCH_PAGE_SHIFT
+#define PAGE_SIZE  (1 << PAGE_SHIFT)
 #define VM_EXEC	   0x4
 
 /* task_struct.flags */
@@ -321,8 +319,5 @@ struct bpf_iter__task {
 
 /* mm_struct.flags */
 #define MMF_HAS_UPROBES (1ul << 19) /* since its first one */
-
-/* Code segments of user mode. */
-#define USER32_CS 0x23
 
 #endif

@@ -336,7 +336,7 @@ static long settle_one(__u32 turn, struct region_thread **at)
 static __always_inline void take_stack(struct region_stack *stack, struct task_struct *task,
 				       const struct scratch *s, __u64 address)
 {
-	__u64 end = task->thread.fsbase;
+	__u64 end = ARCH_THREAD_POINTER(task);
 
 	stack->low = s->vma.start;
 	stack->high = s->vma.end;

@@ -194,8 +194,8 @@ __noinline int send_code(struct scratch *given, __u32 at)
 	s->code.sent = 0;
 	s->code.record.start = s->code.here;
 	s->code.record.size = s->code.here_size;
-	if (is_made(s, s->record.regs.r[STACKD_REG_RIP]))
-		note_code(s, s->record.regs.r[STACKD_REG_RIP]);
+	if (is_made(s, s->record.regs.r[STACKD_REG_PC]))
+		note_code(s, s->record.regs.r[STACKD_REG_PC]);
 	bpf_loop(STACKD_MAX_STACK_BYTES / (WORDS_A_TURN * 8), find_code, &s, 0);
 	bpf_loop(STACKD_MAX_CODE, hash_code, &s, 0);
 	bytes = s->code.record.n;

@@ -129,11 +129,11 @@ static __always_inline bool is_within(struct alloc_thread *thread, struct pt_reg
 {
 	__u64 caller = 0;
 
-	if (!thread->slot || thread->slot < ctx->rsp ||
+	if (!thread->slot || thread->slot < PT_REGS_SP(ctx) ||
 	    bpf_probe_read_user(&caller, sizeof(caller), (const void *)thread->slot))
 		return false;
 	if (caller == thread->caller)
-		return thread->slot > ctx->rsp || thread->may_tail;
+		return thread->slot > PT_REGS_SP(ctx) || thread->may_tail;
 	return caller && caller == trampoline_of(task);
 }
 
@@ -146,31 +146,31 @@ static __always_inline __u64 product(__u64 count, __u64 size)
 static __always_inline void open_call(struct alloc_thread *thread, struct pt_regs *ctx,
 				      struct task_struct *task, __u32 kind)
 {
-	thread->slot = ctx->rsp;
+	thread->slot = PT_REGS_SP(ctx);
 	thread->caller = 0;
-	bpf_probe_read_user(&thread->caller, sizeof(thread->caller), (const void *)ctx->rsp);
+	bpf_probe_read_user(&thread->caller, sizeof(thread->caller), (const void *)PT_REGS_SP(ctx));
 	thread->kind = kind;
-	thread->pointer = ctx->rdi;
+	thread->pointer = PT_REGS_PARM1(ctx);
 	thread->held = 0;
 	switch (kind) {
 	case STACKD_ALLOC_SIZE:
-		thread->size = ctx->rdi;
+		thread->size = PT_REGS_PARM1(ctx);
 		break;
 	case STACKD_ALLOC_SECOND:
 	case STACKD_ALLOC_RESIZE:
-		thread->size = ctx->rsi;
+		thread->size = PT_REGS_PARM2(ctx);
 		break;
 	case STACKD_ALLOC_PRODUCT:
-		thread->size = product(ctx->rdi, ctx->rsi);
+		thread->size = product(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx));
 		break;
 	case STACKD_ALLOC_RESIZE_PRODUCT:
-		thread->size = product(ctx->rsi, ctx->rdx);
+		thread->size = product(PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx));
 		break;
 	default:
-		thread->size = ctx->rdx;
+		thread->size = PT_REGS_PARM3(ctx);
 	}
 	if (kind == STACKD_ALLOC_RESIZE || kind == STACKD_ALLOC_RESIZE_PRODUCT)
-		thread->held = take_live(task, ctx->rdi);
+		thread->held = take_live(task, PT_REGS_PARM1(ctx));
 }
 
 SEC("uprobe")
@@ -184,9 +184,9 @@ int stackd_malloc_enter(struct pt_regs *ctx)
 		return 0;
 	count_region(STACKD_REGION_ALLOC_CALLS);
 	if (STACKD_ALLOC_KIND(cookie) == STACKD_ALLOC_FREE) {
-		number = take_live(task, ctx->rdi);
+		number = take_live(task, PT_REGS_PARM1(ctx));
 		if (number)
-			send_end(task, number, ctx->rip);
+			send_end(task, number, PT_REGS_IP(ctx));
 		return 0;
 	}
 	thread = alloc_thread_of(task);
@@ -203,8 +203,8 @@ static __always_inline __u64 made_by(struct alloc_thread *thread, struct pt_regs
 	__u64 pointer = 0;
 
 	if (thread->kind != STACKD_ALLOC_INTO)
-		return ctx->rax;
-	if ((__u32)ctx->rax ||
+		return PT_REGS_RC(ctx);
+	if ((__u32)PT_REGS_RC(ctx) ||
 	    bpf_probe_read_user(&pointer, sizeof(pointer), (const void *)thread->pointer))
 		return 0;
 	return pointer;
@@ -229,9 +229,10 @@ static __noinline bool close_call(struct alloc_thread *thread, struct pt_regs *c
 	__u64 made, number;
 
 	thread->slot = 0;
-	made = bpf_get_attach_cookie(ctx) == STACKD_ALLOC_CLEARED ? ctx->rdi : made_by(thread, ctx);
+	made = bpf_get_attach_cookie(ctx) == STACKD_ALLOC_CLEARED ? PT_REGS_PARM1(ctx)
+								  : made_by(thread, ctx);
 	if (thread->held)
-		end_held(thread, task, made, ctx->rip);
+		end_held(thread, task, made, PT_REGS_IP(ctx));
 	if (!is_due(thread, thread->size, made))
 		return false;
 	number = __sync_fetch_and_add(&live_last, 1) + 1;
@@ -250,7 +251,7 @@ int stackd_malloc_leave(struct pt_regs *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct alloc_thread *thread = CHECKED(bpf_task_storage_get(&alloc_threads, task, 0, 0));
 
-	if (!thread || !thread->slot || thread->slot != ctx->rsp)
+	if (!thread || !thread->slot || thread->slot != PT_REGS_SP(ctx))
 		return 0;
 	if (close_call(thread, ctx, task))
 		send_call(thread, ctx, task);
@@ -264,11 +265,11 @@ int stackd_malloc_return(struct pt_regs *ctx)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct alloc_thread *thread = CHECKED(bpf_task_storage_get(&alloc_threads, task, 0, 0));
 
-	if (!thread || !thread->slot || thread->slot != ctx->rsp - 8 ||
+	if (!thread || !thread->slot || thread->slot != PT_REGS_SP(ctx) - 8 ||
 	    !close_call(thread, ctx, task))
 		return 0;
 	count_region(STACKD_REGION_ALLOCS);
-	send_allocation(thread, ctx, task, ctx->rip - 1, ctx->rsp, false);
+	send_allocation(thread, ctx, task, PT_REGS_IP(ctx) - 1, PT_REGS_SP(ctx), false);
 	return 0;
 }
 

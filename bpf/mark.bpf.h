@@ -146,8 +146,8 @@ static __always_inline bool end_mark(struct region_thread *thread, struct task_s
 	readings_end(task, at - 1);
 	count_region(STACKD_REGION_ENDED);
 	/* The walk begins where the thread is. */
-	thread->ended.function = ctx->rip;
-	thread->ended.slot = ctx->rsp;
+	thread->ended.function = PT_REGS_IP(ctx);
+	thread->ended.slot = PT_REGS_SP(ctx);
 	return true;
 }
 
@@ -166,12 +166,12 @@ static __always_inline void begin_mark(struct region_thread *thread, struct task
 		slot = around->slot - 1;
 		region = around->region;
 	}
-	open = begin_instance(thread, task, STACKD_REGION_NUMBER(cookie), slot, 0, ctx->rip,
+	open = begin_instance(thread, task, STACKD_REGION_NUMBER(cookie), slot, 0, PT_REGS_IP(ctx),
 			      cookie);
 	if (!open)
 		return;
 	open->around = region;
-	open->stack = ctx->rsp;
+	open->stack = PT_REGS_SP(ctx);
 	open->enter_ns = now;
 	open->enter_cpu = cpu;
 }
@@ -225,7 +225,7 @@ int stackd_region_mark(struct pt_regs *ctx)
 		return 0;
 	}
 	BUSY(thread, 1); /* before the time is taken: no sample's reading may come in between */
-	find_hit(thread, ctx->rsp, cookie);
+	find_hit(thread, PT_REGS_SP(ctx), cookie);
 	has_ended = take_hit(thread, task, ctx, cookie);
 	BUSY(thread, 0);
 	if (has_ended) {

@@ -9,8 +9,6 @@
 
 #include "malloc.bpf.h"
 
-#define SYS_MMAP      9
-#define SYS_BRK	      12
 #define MAP_ANONYMOUS 0x20
 
 /* Sends thread->instance with the path of user mode, whose registers are at `regs`. */
@@ -29,7 +27,7 @@ static __always_inline void send_memory(struct alloc_thread *thread, struct task
 	if (bpf_probe_read_kernel(&s->saved, sizeof(s->saved), regs))
 		__builtin_memset(&s->saved, 0, sizeof(s->saved));
 	s->is_at_entry = 0;
-	fill_instance(&s->record, &s->saved, s->saved.rip, s->saved.rsp);
+	fill_instance(&s->record, &s->saved, PT_REGS_IP(&s->saved), PT_REGS_SP(&s->saved));
 	thread->instance.lost_bytes = thread->lost_bytes;
 	s->record.instance = thread->instance;
 	is_sent = !send_instance(s, task);
@@ -54,11 +52,11 @@ int stackd_fault(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* An argument of a system call, whose registers are at `regs`. */
-#define ARGUMENT(regs, name)                                                                       \
+/* An argument of a system call, by the accessor of its register. */
+#define ARGUMENT(regs, accessor)                                                                   \
 	({                                                                                         \
 		unsigned long value_ = 0;                                                          \
-		bpf_probe_read_kernel(&value_, sizeof(value_), &(regs)->name);                     \
+		bpf_probe_read_kernel(&value_, sizeof(value_), &accessor(regs));                   \
 		value_;                                                                            \
 	})
 
@@ -69,9 +67,11 @@ static __always_inline __u64 asked_for(struct task_struct *task, const struct pt
 {
 	__u64 end = task->mm->brk, wanted;
 
-	if (call == SYS_MMAP)
-		return ARGUMENT(regs, r10) & MAP_ANONYMOUS ? ARGUMENT(regs, rsi) : 0;
-	wanted = ARGUMENT(regs, rdi);
+	if (call == ARCH_CALL_MMAP)
+		return ARGUMENT(regs, PT_REGS_PARM4_SYSCALL) & MAP_ANONYMOUS
+			       ? ARGUMENT(regs, PT_REGS_PARM2)
+			       : 0;
+	wanted = ARGUMENT(regs, PT_REGS_PARM1);
 	return wanted > end ? wanted - end : 0;
 }
 
@@ -82,7 +82,7 @@ int stackd_system_call(struct bpf_raw_tracepoint_args *ctx)
 	__u64 call = ctx->args[1], size;
 	struct alloc_thread *thread;
 
-	if ((call != SYS_MMAP && call != SYS_BRK) ||
+	if ((call != ARCH_CALL_MMAP && call != ARCH_CALL_BRK) ||
 	    !is_measured(task, bpf_get_current_pid_tgid() >> 32))
 		return 0;
 	size = asked_for(task, (const struct pt_regs *)ctx->args[0], call);

@@ -106,7 +106,7 @@ __noinline int send_more(struct scratch *given)
 		return 0;
 	forget_stack_end(s->record.header.tid);
 	find_stack_end(s);
-	from = s->record.regs.r[STACKD_REG_RSP] + stack_limit;
+	from = s->record.regs.r[STACKD_REG_SP] + stack_limit;
 	if (s->stack_end <= from || !may_send_more())
 		return 0;
 	s->more_from = from;

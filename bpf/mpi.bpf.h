@@ -37,7 +37,7 @@ struct {
 	__type(value, struct mpi_bytes);
 } mpi_requests SEC(".maps");
 
-/* The arguments of a call, by the x86-64 calling convention, at its first instruction. */
+/* The arguments of a call, by the calling convention, at its first instruction. */
 struct mpi_arguments {
 	const struct mpi_registers *registers;
 	const struct stackd_mpi_call *call;
@@ -49,22 +49,22 @@ struct mpi_arguments {
 static __always_inline void mpi_take_registers(const struct pt_regs *ctx,
 					       struct mpi_registers *ret_registers)
 {
-	ret_registers->arguments[0] = ctx->rdi;
-	ret_registers->arguments[1] = ctx->rsi;
-	ret_registers->arguments[2] = ctx->rdx;
-	ret_registers->arguments[3] = ctx->rcx;
-	ret_registers->arguments[4] = ctx->r8;
-	ret_registers->arguments[5] = ctx->r9;
+	ret_registers->arguments[0] = PT_REGS_PARM1(ctx);
+	ret_registers->arguments[1] = PT_REGS_PARM2(ctx);
+	ret_registers->arguments[2] = PT_REGS_PARM3(ctx);
+	ret_registers->arguments[3] = PT_REGS_PARM4(ctx);
+	ret_registers->arguments[4] = PT_REGS_PARM5(ctx);
+	ret_registers->arguments[5] = ARCH_PARM6(ctx);
 	ret_registers->arguments[6] = ret_registers->arguments[7] = 0;
-	ret_registers->stack_pointer = ctx->rsp;
+	ret_registers->stack_pointer = PT_REGS_SP(ctx);
 }
 
 /* An argument by its number, from 1. */
 static __always_inline __u64 mpi_argument(const struct mpi_arguments *arguments, __u32 number)
 {
-	if (number <= 6)
+	if (number <= ARCH_PARMS)
 		return arguments->registers->arguments[BOUNDED(number - 1, 8)];
-	return mpi_word(arguments->registers->stack_pointer + 8 * (number - 6));
+	return mpi_word(arguments->registers->stack_pointer + 8 * (number - ARCH_PARMS));
 }
 
 /* --- sums over processes --------------------------------------------------------------------- */

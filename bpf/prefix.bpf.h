@@ -6,9 +6,9 @@
  *
  * Per thread the last walk is remembered, root first, as marks: for each frame the slot of its
  * return address and the return address. A new walk goes on until its frame's slot and return
- * address are those of a mark; then every mark below must still hold. If all do, the
- * remaining frames are the same: from the same location, a rule finds the caller from rsp, and rsp
- * is the slot plus eight.
+ * address are those of a mark; then every mark below must still hold. If all do, the remaining
+ * frames are the same: from the same location, a rule finds the caller from the stack pointer, and
+ * the stack pointer is the slot plus eight.
  *
  *      leaf                                             root
  *   new  f9 f8 f7 ─┐ slot and return address of f6 match mark 6
@@ -18,20 +18,21 @@
  * mappings its frames lie in; when the mappings' stamp has changed since, they are compared with
  * those of now before anything else is believed.
  *
- * Three traps, where a rule does not go by such an rsp alone. A CFA that comes from a saved
- * register (rbp after alloca) can move while an old slot keeps a stale return address: so the mark
- * holds the register's value too, and where it was saved. If a frame of the kept part saved it,
- * that slot is compared; if not, the new walk must have the same value at the match, and the mark
- * is then mended to where the new walk found it saved. The same holds for rsp where a signal came
- * in: on an alternate stack the program counter is always saved in the same slot, wherever the code
- * that was interrupted has its own. And a CFA that was read from memory (realigned stacks, signal
- * frames): that slot is compared as well, as is the return address of 0 where a stack ends by one.
+ * Three traps, where a rule does not go by such a stack pointer alone. A CFA that comes from a
+ * saved register (the frame pointer after alloca) can move while an old slot keeps a stale return
+ * address: so the mark holds the register's value too, and where it was saved. If a frame of the
+ * kept part saved it, that slot is compared; if not, the new walk must have the same value at the
+ * match, and the mark is then mended to where the new walk found it saved. The same holds for the
+ * stack pointer where a signal came in: on an alternate stack the program counter is always saved
+ * in the same slot, wherever the code that was interrupted has its own. And a CFA that was read
+ * from memory (realigned stacks, signal frames): that slot is compared as well, as is the return
+ * address of 0 where a stack ends by one.
  *
- * Most frames whose CFA comes from rbp need no guard for that: their function was
- * called by one that ends its frame right above where rbp points to, and itself calls one that
- * pushes rbp first thing. Then what the slot below the frame's own holds is 8 less than the next
- * mark's slot. Such a mark is plain; fewer cache lines are what makes a walk cheap, since between
- * two samples the program has the caches to itself.
+ * Most frames whose CFA comes from the frame pointer need no guard for that: their function was
+ * called by one that ends its frame right above where the frame pointer points to, and itself calls
+ * one that pushes it first thing. Then what the slot below the frame's own holds is 8 less than the
+ * next mark's slot. Such a mark is plain; fewer cache lines are what makes a walk cheap, since
+ * between two samples the program has the caches to itself.
  *
  * A state changes only after the record is in the ring, so the daemon's copy never diverges. The
  * states are a fixed number of slots, taken by thread; a thread that finds its slot taken by
@@ -168,17 +169,18 @@ static __always_inline bool register_holds(struct scratch *s, const struct guard
 	return true;
 }
 
-/* The rbp of a frame whose mark is plain: 8 below the slot of its return address, which is the next
- * mark's. */
-static __always_inline __u64 plain_rbp(const struct thread_state *state, __u32 index)
+/* The frame pointer of a frame whose mark is plain: 8 below the slot of its return address, which
+ * is the next mark's. */
+static __always_inline __u64 plain_fp(const struct thread_state *state, __u32 index)
 {
 	return (state->marks[BOUNDED(index - 1, MAX_MARKS)].slot & ~MARK_FLAGS) - 8;
 }
 
-/* Has the new walk found rbp saved below its last slot, by the frame that returns there? */
+/* Has the new walk found the frame pointer saved below its last slot, by the frame that returns
+ * there? */
 static __always_inline bool is_pushed_by_callee(const struct scratch *s, __u32 frame)
 {
-	const struct walk_origin *origin = &s->walk.origin[STACKD_REG_RBP];
+	const struct walk_origin *origin = &s->walk.origin[STACKD_REG_FP];
 
 	return origin->slot == s->walk.slot - 8 && origin->frame + 1 == frame;
 }
@@ -189,22 +191,22 @@ __noinline int plain_holds(struct scratch *given, __u32 index)
 	struct scratch *s = CHECKED(given);
 	struct thread_state *state = s ? state_at(s) : NULL;
 	struct mark *mark = state ? mark_at(state, index) : NULL;
-	__u64 rbp;
+	__u64 fp;
 
 	if (!mark || !index)
 		return 0;
-	rbp = plain_rbp(state, index);
+	fp = plain_fp(state, index);
 	s->broken_register = 1;
 	if (index < s->check_from) {
-		if (!holds(s, (mark->slot & ~MARK_FLAGS) - 8, rbp))
+		if (!holds(s, (mark->slot & ~MARK_FLAGS) - 8, fp))
 			return 0;
 	} else {
-		if (!walk_is_valid(&s->walk, STACKD_REG_RBP) || s->walk.r[STACKD_REG_RBP] != rbp ||
+		if (!walk_is_valid(&s->walk, STACKD_REG_FP) || s->walk.r[STACKD_REG_FP] != fp ||
 		    s->n_fixes >= MAX_FIXES)
 			return 0;
 		if (!is_pushed_by_callee(s, s->n_new)) {
 			s->fixes[s->n_fixes].mark = index;
-			s->fixes[s->n_fixes].reg = STACKD_REG_RBP;
+			s->fixes[s->n_fixes].reg = STACKD_REG_FP;
 			s->n_fixes++;
 		}
 	}
@@ -216,10 +218,10 @@ __noinline int plain_holds(struct scratch *given, __u32 index)
 static __always_inline bool is_plain_as_was(struct scratch *s, struct thread_state *state,
 					    __u32 index, __u64 slot)
 {
-	__u64 rbp;
+	__u64 fp;
 
-	return index && index < s->check_from && word_at_hand(s, slot - 8, &rbp) &&
-	       rbp == plain_rbp(state, index);
+	return index && index < s->check_from && word_at_hand(s, slot - 8, &fp) &&
+	       fp == plain_fp(state, index);
 }
 
 /* Checks the further conditions of a mark. Global, so that it is verified once. */
@@ -365,19 +367,19 @@ static __always_inline __u32 from_root(const struct scratch *s, __u32 frame)
 static __always_inline __u32 cfa_register(const struct stackd_rule *rule)
 {
 	if (rule->cfa == STACKD_CFA_NONE)
-		return STACKD_REG_RBP;
+		return STACKD_REG_FP;
 	if (rule->cfa != STACKD_CFA_REG && rule->cfa != STACKD_CFA_DEREF &&
 	    rule->cfa != STACKD_CFA_OTHER)
-		return STACKD_REG_RSP;
+		return STACKD_REG_SP;
 	return rule->reg & (WALK_REGS - 1);
 }
 
 /* Does the frame have its frame pointer the usual way: its caller's return address right above
- * where rbp points to, and rbp saved right below its own? */
+ * where the frame pointer points to, and the frame pointer saved right below its own? */
 static __always_inline bool is_plain(const struct scratch *s, __u32 index,
 				     const struct stackd_rule *rule)
 {
-	return rule->cfa == STACKD_CFA_REG && rule->reg == STACKD_REG_RBP &&
+	return rule->cfa == STACKD_CFA_REG && rule->reg == STACKD_REG_FP &&
 	       rule->cfa_offset + rule->ra_offset == 8 && is_pushed_by_callee(s, index);
 }
 
@@ -391,8 +393,9 @@ static __always_inline void note_frame(struct scratch *s, __u32 index,
 
 	mark->slot = slot_of_frame(s);
 	mark->ra = s->walk.pc;
-	/* After a call rsp follows from the slot; after a signal it is what the kernel saved. */
-	if (!reg || (reg == STACKD_REG_RSP && (!s->walk.is_exact || !index)))
+	/* After a call the stack pointer follows from the slot; after a signal it is what the
+	 * kernel saved. */
+	if (!reg || (reg == STACKD_REG_SP && (!s->walk.is_exact || !index)))
 		return;
 	if (is_plain(s, index, rule)) {
 		mark->slot |= MARK_PLAIN;
@@ -420,7 +423,7 @@ static __always_inline void note_step(struct scratch *s, __u32 index, int end)
 			*guard = (struct guard){
 				.reg_slot = (mark->slot & ~MARK_FLAGS) - 8,
 				.reg_word = s->zero - 8,
-				.reg = STACKD_REG_RBP,
+				.reg = STACKD_REG_FP,
 				.origin = index - 1,
 			};
 		}
@@ -538,8 +541,8 @@ static __always_inline void state_remember(struct scratch *s)
 		if (mark->slot & MARK_PLAIN) {
 			mark->slot ^= MARK_PLAIN | MARK_GUARDED;
 			guard->word_slot = 0;
-			guard->reg = STACKD_REG_RBP;
-			guard->reg_word = plain_rbp(state, s->fixes[i].mark);
+			guard->reg = STACKD_REG_FP;
+			guard->reg_word = plain_fp(state, s->fixes[i].mark);
 		}
 		guard->reg_slot = origin->slot;
 		guard->origin = origin->slot ? from_root(s, origin->frame) : MARK_LIVE;

@@ -12,7 +12,7 @@
  * those that it would have without the probe. In the kernel they are changed one after the other,
  * so a sample there can find a program counter and a stack pointer that do not belong together:
  *
- *   - an instruction of one byte is executed in the kernel (`push %rbp` nearly always is). Then the
+ *   - an instruction of one byte is executed in the kernel (a push, nearly always). Then the
  *     breakpoint is still the byte before the program counter, but has been dealt with;
  *   - a direct call is executed in the kernel, too, where a probe is on it: the program counter is
  *     set behind it, that is pushed, and the program counter set to the function;
@@ -25,22 +25,18 @@
  * address: between its replacement and its entry into the list. Such a walk ends at the trampoline,
  * without a mapping.
  *
- * Probes at nops of five bytes are calls of other trampolines, see probe_call.bpf.h.
+ * Probes at nops of five bytes are calls of other trampolines, see leave_probe_call().
  */
 #ifndef PROBED_BPF_H
 #define PROBED_BPF_H
 
-#include "code.bpf.h"
 #include "mapping.bpf.h"
-#include "probe_call.bpf.h"
 #include "scratch.bpf.h"
 #include "stack_copy.bpf.h"
 
-#define MAX_PROBED 64 /* returns of a thread; the kernel has no more */
-#define BREAKPOINT 0xcc
+#include "../arch/code.bpf.h"
 
-/* mov $15,%rax; the first byte of syscall: where a signal handler returns to */
-#define SIGRETURN_CODE 0x0f0000000fc0c748
+#define MAX_PROBED 64 /* returns of a thread; the kernel has no more */
 
 static __always_inline struct uprobe_task *probed_task(struct task_struct *task)
 {
@@ -64,8 +60,8 @@ static __always_inline bool is_entry_of(const struct scratch *s, struct return_i
 	const struct stackd_regs *regs = &s->record.regs;
 
 	return BPF_CORE_READ(instance, stack) == slot &&
-	       (!s->at_breakpoint || slot != regs->r[STACKD_REG_RSP] ||
-		BPF_CORE_READ(instance, func) == regs->r[STACKD_REG_RIP]);
+	       (!s->at_breakpoint || slot != regs->r[STACKD_REG_SP] ||
+		BPF_CORE_READ(instance, func) == regs->r[STACKD_REG_PC]);
 }
 
 /* Is the entry at hand that of the slot that is searched for? Else the next one is at hand. 1 ends
@@ -122,36 +118,7 @@ static __always_inline bool may_be_trampoline(__u64 ra)
 	return !(ra & (PAGE_SIZE - 1));
 }
 
-/*
- * How far above rsp the returning function's slot is, by the position in the trampoline: its one
- * instruction, or from 6.11 on
- *
- *   0 push %rax, 1 push %rcx, 2 push %r11, 4 mov, 11 syscall, 13 pop %r11, 15 pop %rcx, 16 ret
- *
- * The system call puts the true return address into the slot, and takes it off the list.
- */
-#define TRAMPOLINE_CALLED 13
-
-static __always_inline __u64 slot_above(__u64 at)
-{
-	if (at < 2 || at == 16)
-		return at ? 0 : -8;
-	return at == 2 || at == 15 ? 8 : 16;
-}
-
-/* The return address of a thread that is at byte `at` of the trampoline; 0: it is nowhere. */
-static __always_inline __u64 find_left(struct scratch *s, struct uprobe_task *probed, __u64 at,
-				       __u64 slot)
-{
-	__u64 ra = find_return(s, slot);
-
-	if (!ra && at == TRAMPOLINE_CALLED)
-		ra = find_popped(probed, slot);
-	if (!ra && (at < TRAMPOLINE_CALLED ||
-		    bpf_probe_read_user(&ra, sizeof(ra), (const void *)slot) || !follows_call(ra)))
-		return 0;
-	return ra;
-}
+#include "../arch/probes.bpf.h"
 
 /* Of a thread that was stopped in code without a file: the registers as they would be without the
  * probe. 1: changed. Global, so that it is verified once. */
@@ -160,31 +127,31 @@ __noinline int leave_probe(struct scratch *given)
 	struct scratch *s = CHECKED(given);
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct uprobe_task *probed = probed_task(task);
-	__u64 pc, rsp, page, at, slot, ra;
+	__u64 pc, sp, page, at, slot, ra;
 
 	if (!s)
 		return 0;
-	if (leave_probe_call(task, &s->record.regs.r[STACKD_REG_RIP],
-			     &s->record.regs.r[STACKD_REG_RSP]))
+	if (leave_probe_call(task, &s->record.regs.r[STACKD_REG_PC],
+			     &s->record.regs.r[STACKD_REG_SP]))
 		return 1;
 	if (!probed)
 		return 0;
-	pc = s->record.regs.r[STACKD_REG_RIP];
-	rsp = s->record.regs.r[STACKD_REG_RSP];
+	pc = s->record.regs.r[STACKD_REG_PC];
+	sp = s->record.regs.r[STACKD_REG_SP];
 	page = trampoline_of(task);
 	if (!page || pc - page >= PAGE_SIZE)
 		return 0;
 	at = BPF_CORE_READ(probed, xol_vaddr);
 	if (at && pc - at < 16) {
-		s->record.regs.r[STACKD_REG_RIP] = BPF_CORE_READ(probed, vaddr) + (pc - at);
+		s->record.regs.r[STACKD_REG_PC] = BPF_CORE_READ(probed, vaddr) + (pc - at);
 		return 1;
 	}
-	slot = rsp + slot_above(pc - page);
+	slot = sp + slot_above(pc - page);
 	ra = find_left(s, probed, pc - page, slot);
 	if (!ra)
 		return 0;
-	s->record.regs.r[STACKD_REG_RIP] = ra;
-	s->record.regs.r[STACKD_REG_RSP] = slot + 8;
+	s->record.regs.r[STACKD_REG_PC] = ra;
+	s->record.regs.r[STACKD_REG_SP] = slot + 8;
 	return 1;
 }
 
@@ -197,13 +164,13 @@ static __always_inline int leave_signalled(struct scratch *s, struct uprobe_task
 
 	if (!page || at >= PAGE_SIZE)
 		return 0;
-	slot = s->walk.r[STACKD_REG_RSP] + slot_above(at);
+	slot = s->walk.r[STACKD_REG_SP] + slot_above(at);
 	ra = find_left(s, probed, at, slot);
 	if (!ra)
 		return 0;
 	s->walk.pc = ra;
 	s->walk.slot = slot;
-	s->walk.r[STACKD_REG_RSP] = slot + 8;
+	s->walk.r[STACKD_REG_SP] = slot + 8;
 	s->walk.is_exact = 0;
 	s->walk.is_once = 1;
 	return 1;
@@ -221,7 +188,7 @@ __noinline int restore_return(struct scratch *given)
 
 	if (!s)
 		return 0;
-	if (s->walk.is_exact && leave_probe_call(task, &s->walk.pc, &s->walk.r[STACKD_REG_RSP])) {
+	if (s->walk.is_exact && leave_probe_call(task, &s->walk.pc, &s->walk.r[STACKD_REG_SP])) {
 		s->walk.is_once = 1;
 		return 1;
 	}
@@ -241,74 +208,12 @@ __noinline int restore_return(struct scratch *given)
 
 /* --- in the kernel ---------------------------------------------------------------------------- */
 
-/* Are these the words that the trampoline has pushed, and has the system call taken over their
- * values as registers? */
-static __always_inline bool are_pushed(const struct stackd_regs *regs, __u64 at)
-{
-	__u64 words[3];
-
-	return !bpf_probe_read_user(words, sizeof(words), (const void *)at) &&
-	       words[0] == regs->r[STACKD_REG_R11] && words[1] == regs->r[STACKD_REG_RCX] &&
-	       words[2] == regs->r[STACKD_REG_RAX];
-}
-
-/* Has the list's entry of this slot just been taken off, for the return to `ra`? */
-static __always_inline bool is_popped(struct uprobe_task *probed, __u64 slot, __u64 ra,
-				      const struct stackd_regs *regs)
-{
-	if (bpf_core_field_exists(probed->ri_pool))
-		return find_popped(probed, slot) == ra;
-	return (regs->r[STACKD_REG_R11] | regs->r[STACKD_REG_RCX] | regs->r[STACKD_REG_RAX]) &&
-	       follows_call(ra);
-}
-
-/* At the trampoline's system call: has the stack pointer been moved past the pushed words, and not
- * all of their values been taken over yet? r11's is the first of them. */
-static __always_inline bool is_moved(const struct stackd_regs *regs, __u64 trampoline)
-{
-	__u64 words[4];
-
-	return trampoline && regs->r[STACKD_REG_RIP] == trampoline + TRAMPOLINE_CALLED &&
-	       !bpf_probe_read_user(words, sizeof(words),
-				    (const void *)(regs->r[STACKD_REG_RSP] - 24)) &&
-	       words[0] == regs->r[STACKD_REG_R11] && words[3] != words[0];
-}
-
-/* Within the trampoline's system call, when it has begun to change the registers: those behind the
- * function's return. 1: changed. Before, and when it has put all in its place, the program counter
- * is in the trampoline and leave_probe() knows it. */
-static __always_inline int leave_call(struct scratch *s, struct uprobe_task *probed,
-				      __u64 trampoline)
-{
-	struct stackd_regs *regs = &s->record.regs;
-	__u64 rsp = regs->r[STACKD_REG_RSP], slot = rsp - 8, ra;
-
-	if (are_pushed(regs, rsp - 24) || is_moved(regs, trampoline)) {
-		ra = find_return(s, slot);
-		if (!ra)
-			return 0;
-	} else {
-		slot = rsp + 16;
-		ra = regs->r[STACKD_REG_RIP];
-		if (!are_pushed(regs, rsp) || !is_popped(probed, slot, ra, regs))
-			return 0;
-	}
-	regs->r[STACKD_REG_RIP] = ra;
-	regs->r[STACKD_REG_RSP] = slot + 8;
-	return 1;
-}
-
 /* Is this what a function finds at its entry, by the code there: a return address, or that of a
  * signal handler, which is the system call's that ends it? A word that is 0 is neither, though the
  * address of a trampoline that does not exist is 0 too. */
 static __always_inline bool is_return(__u64 word, __u64 trampoline)
 {
-	__u64 code;
-
-	if ((trampoline && word == trampoline) || follows_call(word))
-		return true;
-	return !bpf_probe_read_user(&code, sizeof(code), (const void *)word) &&
-	       code == SIGRETURN_CODE;
+	return (trampoline && word == trampoline) || follows_call(word) || is_handler_return(word);
 }
 
 /* Can it be executed? Bytes of data can look like code. */
@@ -320,16 +225,6 @@ static __always_inline bool is_code(struct scratch *s, __u64 word)
 		return false;
 	vma = (struct vm_area_struct *)s->vma_pointer;
 	return BPF_CORE_READ(vma, vm_flags) & VM_EXEC;
-}
-
-/* Is it the value of a register whose push is an instruction of one byte? */
-static __always_inline bool is_low_register(const struct stackd_regs *regs, __u64 word)
-{
-	for (int i = 0; i < STACKD_REG_RSP; i++) {
-		if (regs->r[i] == word)
-			return true;
-	}
-	return false;
 }
 
 /* Has the instruction under the breakpoint at `at` been executed, which was a push of one byte?
@@ -346,33 +241,17 @@ static __always_inline bool has_pushed(struct scratch *s, struct uprobe_task *pr
 {
 	const struct stackd_regs *regs = &s->record.regs;
 	struct return_instance *newest = BPF_CORE_READ(probed, return_instances);
-	__u64 rsp = regs->r[STACKD_REG_RSP], words[2];
+	__u64 sp = regs->r[STACKD_REG_SP], words[2];
 
-	if (newest && BPF_CORE_READ(newest, func) == at && BPF_CORE_READ(newest, stack) == rsp + 8)
+	if (newest && BPF_CORE_READ(newest, func) == at && BPF_CORE_READ(newest, stack) == sp + 8)
 		return true;
-	if (bpf_probe_read_user(words, sizeof(words), (const void *)rsp) ||
-	    !is_low_register(regs, words[0]) ||
+	if (bpf_probe_read_user(words, sizeof(words), (const void *)sp) ||
+	    !is_pushed_register(regs, words[0]) ||
 	    (is_return(words[0], trampoline) && is_code(s, words[0])))
 		return false;
 	if (is_at)
 		return is_call_of(words[1], at);
 	return is_return(words[1], trampoline) || is_code(s, words[1]);
-}
-
-#define CALL_BYTES 5 /* of a direct call */
-
-/* A direct call under a breakpoint has been executed up to its jump: the program counter is behind
- * it, which then is pushed. Takes that off the stack again, as before the call. 1: done. */
-static __always_inline int leave_call_instruction(struct stackd_regs *regs)
-{
-	__u64 pc = regs->r[STACKD_REG_RIP], word;
-	__u8 code = 0;
-
-	if (bpf_probe_read_user(&code, 1, (const void *)(pc - CALL_BYTES)) || code != BREAKPOINT ||
-	    bpf_probe_read_user(&word, 8, (const void *)regs->r[STACKD_REG_RSP]) || word != pc)
-		return 0;
-	regs->r[STACKD_REG_RSP] += 8;
-	return 1;
 }
 
 /* Are there breakpoints of the kernel's in the task's memory? */
@@ -410,20 +289,20 @@ __noinline int leave_handling(struct scratch *given)
 	trampoline = trampoline_of(task);
 	if (probed && leave_call(s, probed, trampoline))
 		return 1;
-	if (bpf_probe_read_user(code, 2, (const void *)(regs->r[STACKD_REG_RIP] - 1)))
+	if (bpf_probe_read_user(code, 2, (const void *)(regs->r[STACKD_REG_PC] - 1)))
 		return 0;
 	if (code[1] == CALL_CODE && leave_half_called(regs))
 		return 1;
-	is_at = code[1] == BREAKPOINT;
-	if (!is_at && code[0] != BREAKPOINT)
+	is_at = code[1] == ARCH_BREAKPOINT;
+	if (!is_at && code[0] != ARCH_BREAKPOINT)
 		return leave_call_instruction(regs);
-	at = regs->r[STACKD_REG_RIP] - !is_at;
+	at = regs->r[STACKD_REG_PC] - !is_at;
 	pushed = probed && at != trampoline && has_pushed(s, probed, at, trampoline, is_at);
 	s->at_breakpoint = !pushed && at != trampoline;
 	if (is_at && pushed) /* and the program counter will be set next */
-		regs->r[STACKD_REG_RSP] += 8;
+		regs->r[STACKD_REG_SP] += 8;
 	if (!is_at && !pushed)
-		regs->r[STACKD_REG_RIP]--;
+		regs->r[STACKD_REG_PC]--;
 	return is_at == pushed;
 }
 

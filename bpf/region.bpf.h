@@ -177,8 +177,8 @@ static __always_inline void enter_region(struct region_thread *thread, struct ta
 					 struct pt_regs *ctx, __u64 cookie)
 {
 	__u32 region = STACKD_REGION_NUMBER(cookie);
-	__u64 slot = ctx->rsp + 8 * STACKD_ENTRY_FRAME(cookie);
-	__u64 function = ctx->rip - STACKD_ENTRY_AFTER(cookie);
+	__u64 slot = PT_REGS_SP(ctx) + 8 * STACKD_ENTRY_FRAME(cookie);
+	__u64 function = PT_REGS_IP(ctx) - STACKD_ENTRY_AFTER(cookie);
 	struct open_instance *open;
 	bool is_part = false;
 
@@ -247,13 +247,13 @@ static __always_inline void fill_instance(struct stackd_stack_record *record, st
 	header->time_ns = bpf_ktime_get_ns();
 	header->tid = pid_tgid;
 	header->cpu = bpf_get_smp_processor_id();
-	header->flags = STACKD_HAS_REGS | (ctx->cs == USER32_CS ? STACKD_COMPAT : 0);
+	header->flags = STACKD_HAS_REGS | (ARCH_IS_32BIT(ctx) ? STACKD_COMPAT : 0);
 	record->pid = pid_tgid >> 32;
 	record->period = usual_period;
 	record->cgroup = bpf_get_current_cgroup_id();
-	regs_from(&record->regs, ctx);
-	record->regs.r[STACKD_REG_RIP] = function;
-	record->regs.r[STACKD_REG_RSP] = slot;
+	arch_take_regs(&record->regs, ctx);
+	record->regs.r[STACKD_REG_PC] = function;
+	record->regs.r[STACKD_REG_SP] = slot;
 }
 
 /* Sends a filled record with its path, and gives the scratch area back. Returns 0; if the ring had
@@ -285,40 +285,6 @@ static __always_inline void send_alone(struct region_thread *thread, __u64 time_
 	send_lone(&thread->lone);
 }
 
-/* Does a branch with this condition jump? */
-static __always_inline bool holds_condition(__u64 flags, __u32 condition)
-{
-	bool carry = flags & 1, parity = flags & 4, zero = flags & 0x40, sign = flags & 0x80;
-	bool overflow = flags & 0x800, is = false;
-
-	switch (condition >> 1 & 7) {
-	case 0:
-		is = overflow;
-		break;
-	case 1:
-		is = carry;
-		break;
-	case 2:
-		is = zero;
-		break;
-	case 3:
-		is = carry || zero;
-		break;
-	case 4:
-		is = sign;
-		break;
-	case 5:
-		is = parity;
-		break;
-	case 6:
-		is = sign != overflow;
-		break;
-	default:
-		is = zero || sign != overflow;
-	}
-	return is != (condition & 1);
-}
-
 /* A function of MPI returns. It may be a part of the open call. */
 static __always_inline void leave_mpi(struct region_thread *thread, __u64 slot)
 {
@@ -334,7 +300,7 @@ static __always_inline void leave_mpi(struct region_thread *thread, __u64 slot)
 /* Whether the thread stays in the function: the exit is a branch whose condition does not hold. */
 static __always_inline bool stays_inside(const struct pt_regs *ctx, __u32 kind)
 {
-	return (kind & STACKD_EXIT_BRANCH) && !holds_condition(ctx->eflags, kind);
+	return (kind & STACKD_EXIT_BRANCH) && !arch_holds_condition(ctx, kind);
 }
 
 /* Whether an exit leads to the caller, rather than to another function. */
@@ -368,7 +334,8 @@ static __always_inline bool is_left(const struct region_thread *thread,
 static __noinline bool leave_region(struct region_thread *thread, struct task_struct *task,
 				    struct pt_regs *ctx, __u64 now, __u64 cpu)
 {
-	__u64 cookie = bpf_get_attach_cookie(ctx), slot = ctx->rsp + 8 * STACKD_EXIT_FRAME(cookie);
+	__u64 cookie = bpf_get_attach_cookie(ctx),
+	      slot = PT_REGS_SP(ctx) + 8 * STACKD_EXIT_FRAME(cookie);
 	__u32 kind = STACKD_EXIT_KIND(cookie);
 	struct open_instance *open;
 	__u32 index;
@@ -410,12 +377,9 @@ static __always_inline void restore_saved(struct stackd_regs *regs, __u64 slot, 
 
 	if (!saved)
 		return;
-	restore(regs, 15, saved, 5, &slot);
-	restore(regs, 14, saved, 4, &slot);
-	restore(regs, 13, saved, 3, &slot);
-	restore(regs, 12, saved, 2, &slot);
-	restore(regs, STACKD_REG_RBP, saved, 1, &slot);
-	restore(regs, STACKD_REG_RBX, saved, 0, &slot);
+#define X(reg, number) restore(regs, reg, saved, number, &slot);
+	ARCH_PUSHED_REGS(X)
+#undef X
 }
 
 /* Fills the record of the instance that has ended. A function's walk begins at its entry, with the

@@ -2,13 +2,14 @@
 /*
  * Reads what a remembered stack is compared with, where frames are large.
  *
- * The window (window.bpf.h) has all of the stack from rsp on: right for new frames, of which each
- * says where the next one is, and for small frames. But in a stack of 16 KiB with ten frames the
- * marks' slots are ten cache lines of 256, and each line that is copied can be two cache misses, of
- * the program's stack and of the copy. So the words of marks beyond the window come from runs: a
- * run is a copy from the slot at hand on, up to the last mark that follows the one before closely.
+ * The window (window.bpf.h) has all of the stack from the stack pointer on: right for new frames,
+ * of which each says where the next one is, and for small frames. But in a stack of 16 KiB with ten
+ * frames the marks' slots are ten cache lines of 256, and each line that is copied can be two cache
+ * misses, of the program's stack and of the copy. So the words of marks beyond the window come from
+ * runs: a run is a copy from the slot at hand on, up to the last mark that follows the one before
+ * closely.
  *
- *    rsp                                                                      root
+ *    stack pointer                                                            root
  *     |window________|        |run__|            |run_______|               |run|
  *      ..............   m8     m7 m6              m5 m4 m3                   m2 m1
  */

@@ -56,9 +56,10 @@ struct guard {
 
 #define MARK_GUARDED (1ull << 63) /* its guard counts, too */
 #define MARK_EXACT   (1ull << 62) /* `ra` was interrupted by a signal: no return address */
-#define MARK_PLAIN   (1ull << 61) /* it goes by rbp, in the usual way: no guard is needed */
-#define MARK_FLAGS   (MARK_GUARDED | MARK_EXACT | MARK_PLAIN)
-#define MARK_LIVE    0xffffffffu
+#define MARK_PLAIN                                                                                 \
+	(1ull << 61) /* it goes by the frame pointer, in the usual way: no guard is needed */
+#define MARK_FLAGS (MARK_GUARDED | MARK_EXACT | MARK_PLAIN)
+#define MARK_LIVE  0xffffffffu
 
 /* A mapping that samples have met. */
 struct seen_mapping {

@@ -63,9 +63,9 @@ static __always_inline bool segment_is_full(struct scratch *s, __u32 frames)
  * frame. */
 static __always_inline bool put_height(struct scratch *s)
 {
-	__u64 slot = s->walk.slot ? s->walk.slot : s->walk.r[STACKD_REG_RSP];
+	__u64 slot = s->walk.slot ? s->walk.slot : s->walk.r[STACKD_REG_SP];
 	/* On another stack, such as a signal handler's, it wraps around or is too large. */
-	__u64 height = s->stack_end - slot, most = s->stack_end - s->record.regs.r[STACKD_REG_RSP];
+	__u64 height = s->stack_end - slot, most = s->stack_end - s->record.regs.r[STACKD_REG_SP];
 	__u32 at = s->bytes;
 
 	if (!with_heights)

@@ -67,7 +67,7 @@ static __always_inline __u64 needed_stack(const struct scratch *s, __u64 sp)
 static __always_inline __u32 copy_stack(struct scratch *scratch, __u32 at)
 {
 	struct stackd_stack_record *record = &scratch->record;
-	__u64 sp = record->regs.r[STACKD_REG_RSP], end, there, most = needed_stack(scratch, sp);
+	__u64 sp = record->regs.r[STACKD_REG_SP], end, there, most = needed_stack(scratch, sp);
 	__u64 want;
 
 	forget_stack_end(record->header.tid);
@@ -129,7 +129,7 @@ static __always_inline void leave_out_shared(struct scratch *s, __u32 at)
 {
 	struct stackd_stack_record *record = &s->record;
 	const struct previous_stack *previous = &s->previous;
-	__u64 sp = record->regs.r[STACKD_REG_RSP];
+	__u64 sp = record->regs.r[STACKD_REG_SP];
 
 	if (!record->stack_bytes || sp & 7 || record->stack_bytes & 7)
 		return; /* not aligned as stacks are */
@@ -156,7 +156,7 @@ static __always_inline void keep_previous(struct scratch *s, __u32 at)
 		return;
 	previous->number = s->record.number;
 	previous->tid = s->record.header.tid;
-	previous->end = s->record.regs.r[STACKD_REG_RSP] + s->record.stack_bytes;
+	previous->end = s->record.regs.r[STACKD_REG_SP] + s->record.stack_bytes;
 	previous->bytes = bytes;
 	if (bpf_probe_read_kernel(previous->data, bytes, &s->payload[from]))
 		previous->tid = 0; /* cannot be; nothing will match */

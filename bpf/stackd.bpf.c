@@ -17,7 +17,6 @@
 #include <linux/bpf_perf_event.h>
 #include "ahead.bpf.h"
 #include "branch.bpf.h"
-#include "code.bpf.h"
 #include "deep.bpf.h"
 #include "idle.bpf.h"
 #include "instance.bpf.h"
@@ -132,15 +131,15 @@ __noinline int walk_from_leaf(struct scratch *given)
 		return 1;
 	regs = &s->record.regs;
 	wanted = s->walk.is_lean ? WALK_LEAN_REGS : (1u << WALK_REGS) - 1;
-	s->walk.r[STACKD_REG_RBP] = regs->r[STACKD_REG_RBP];
-	s->walk.r[STACKD_REG_RSP] = regs->r[STACKD_REG_RSP];
-	s->walk.origin[STACKD_REG_RBP].slot = 0;
-	s->walk.origin[STACKD_REG_RSP].slot = 0;
+	s->walk.r[STACKD_REG_FP] = regs->r[STACKD_REG_FP];
+	s->walk.r[STACKD_REG_SP] = regs->r[STACKD_REG_SP];
+	s->walk.origin[STACKD_REG_FP].slot = 0;
+	s->walk.origin[STACKD_REG_SP].slot = 0;
 	for (int i = 0; i < WALK_REGS && !s->walk.is_lean; i++) {
 		s->walk.r[i] = regs->r[i];
 		s->walk.origin[i].slot = 0;
 	}
-	s->walk.pc = regs->r[STACKD_REG_RIP];
+	s->walk.pc = regs->r[STACKD_REG_PC];
 	s->walk.slot = 0;
 	s->walk.deref = 0;
 	s->walk.valid = wanted;
@@ -170,10 +169,10 @@ static __always_inline int step_from_region(struct walk *w)
 {
 	__u64 pc;
 
-	if (walk_read(w, w->r[STACKD_REG_RSP], &pc))
+	if (walk_read(w, w->r[STACKD_REG_SP], &pc))
 		return STACKD_END_UNREADABLE;
-	w->slot = w->r[STACKD_REG_RSP];
-	w->r[STACKD_REG_RSP] += 8;
+	w->slot = w->r[STACKD_REG_SP];
+	w->r[STACKD_REG_SP] += 8;
 	w->pc = pc;
 	w->deref = 0;
 	w->is_exact = 0;
@@ -195,7 +194,7 @@ static __always_inline void walk_again(struct scratch *s)
 static __always_inline bool is_entry(const struct scratch *s, const struct stackd_rule *rule)
 {
 	return rule->cfa == STACKD_CFA_END ||
-	       (rule->cfa == STACKD_CFA_NONE && s->walk.r[STACKD_REG_RSP] + 8 == s->stack_end);
+	       (rule->cfa == STACKD_CFA_NONE && s->walk.r[STACKD_REG_SP] + 8 == s->stack_end);
 }
 
 /* How a walk ends at its last frame. The byte before code whose address is put on stacks says that
@@ -290,7 +289,7 @@ static __always_inline void walk_start(struct scratch *s, struct task_struct *ta
 {
 	s->walk.is_lean = 1;
 	find_stack_end(s);
-	s->window_base = s->record.regs.r[STACKD_REG_RSP];
+	s->window_base = s->record.regs.r[STACKD_REG_SP];
 	s->window_end = s->stack_end;
 	s->window_first = WINDOW_FIRST;
 	s->window_copied = 0;
@@ -321,8 +320,8 @@ static __always_inline bool is_unborn(const struct stackd_stack_record *record,
 	return record->regs.r[0] == 0 &&
 	       (task->pid != task->tgid || task->mm->mm_users.counter > 1) &&
 	       bpf_probe_read_user(&top, sizeof(top),
-				   (const void *)record->regs.r[STACKD_REG_RSP]) &&
-	       follows_clone(record->regs.r[STACKD_REG_RIP]);
+				   (const void *)record->regs.r[STACKD_REG_SP]) &&
+	       follows_clone(record->regs.r[STACKD_REG_PC]);
 }
 
 /* Has the walk come to something that only the daemon can do, or do better? */
@@ -401,7 +400,7 @@ static __always_inline __u32 kernel_frames(const struct scratch *s, struct bpf_p
 
 static __always_inline void read_below(struct stackd_stack_record *record)
 {
-	const void *at = (const void *)(record->regs.r[STACKD_REG_RSP] - 8);
+	const void *at = (const void *)(record->regs.r[STACKD_REG_SP] - 8);
 
 	if (bpf_probe_read_user(&record->below, sizeof(record->below), at))
 		record->below = 0;
@@ -419,8 +418,8 @@ static __always_inline void send_stack(struct scratch *s, struct bpf_perf_event_
 	record->header.n_kernel = kernel;
 	if ((record->header.flags & (STACKD_HAS_REGS | STACKD_COMPAT)) == STACKD_HAS_REGS) {
 		stack = copy_stack(s, kernel * 8);
-		restore_copy(s, record->regs.r[STACKD_REG_RSP], kernel * 8, stack);
-		record->leaf = leaf_at(record->regs.r[STACKD_REG_RIP]);
+		restore_copy(s, record->regs.r[STACKD_REG_SP], kernel * 8, stack);
+		record->leaf = leaf_at(record->regs.r[STACKD_REG_PC]);
 		read_below(record);
 	}
 	record->stack_bytes = stack;
@@ -513,7 +512,7 @@ static __always_inline bool send_tag(struct scratch *s, struct bpf_perf_event_da
 	record->header.kind = STACKD_RECORD_TAG;
 	record->pid = s->record.pid;
 	record->period = s->record.period;
-	record->pc = s->record.regs.r[STACKD_REG_RIP];
+	record->pc = s->record.regs.r[STACKD_REG_PC];
 	record->cgroup = bpf_get_current_cgroup_id();
 	record->is_followed = use == TAG_LEARN;
 	if (use == TAG_LEARN)
@@ -633,7 +632,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	if (is_outside(task, pid_tgid >> 32) || is_sampled_twice(ctx, pid_tgid, task->start_time))
 		return 0;
 	count(STACKD_COUNT_STARTED);
-	if (is_idle(task, pid_tgid, ctx->regs.rsp)) {
+	if (is_idle(task, pid_tgid, PT_REGS_SP(&ctx->regs))) {
 		count(STACKD_COUNT_IDLE);
 		return 0;
 	}

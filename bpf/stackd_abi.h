@@ -15,14 +15,12 @@
  *                                            wherever the frames end
  *   STACK  := struct stackd_stack_record     the daemon has to walk it
  *             u64 kernel[n_kernel]
- *             u8  stack[stack_bytes]         from regs' rsp upwards; its last `shared` bytes
- *                                            are left out
- *   MORE_STACK := struct stackd_more_stack   no sample: what lies above the copy in the thread's
- *             u8  stack[sent]                  next record, a STACK, of the same time
- *   TAG    := struct stackd_tag_record       an instrumented program keeps this tag of its path
- *             u64 kernel[n_kernel]
- *   BRANCHES := struct stackd_branch_record  no sample: the processor's branch records for the
- *             struct stackd_branch [n]         thread's next record, of the same time; newest
+ *             u8  stack[stack_bytes]         from regs' stack pointer upwards; its last `shared`
+ * bytes are left out MORE_STACK := struct stackd_more_stack   no sample: what lies above the copy
+ * in the thread's u8  stack[sent]                  next record, a STACK, of the same time TAG    :=
+ * struct stackd_tag_record       an instrumented program keeps this tag of its path u64
+ * kernel[n_kernel] BRANCHES := struct stackd_branch_record  no sample: the processor's branch
+ * records for the struct stackd_branch [n]         thread's next record, of the same time; newest
  *                                              first
  *   READING := struct stackd_reading         no sample: counters' values, for the thread's next
  *                                              record
@@ -52,6 +50,7 @@
 #include <linux/types.h>
 #endif
 
+#include "../arch/arch.h"    /* the processor's registers; */
 #include "stackd_cookies.h"  /* parts of it: the cookies of probes; */
 #include "stackd_counters.h" /* the counters of losses and cost; */
 #include "stackd_mpi.h"	     /* what functions of MPI do */
@@ -111,25 +110,17 @@ enum stackd_record_flags {
 					 * is gone */
 };
 
-/* User registers, in DWARF's numbering for x86-64 (0 rax, 1 rdx, ..., 6 rbp, 7 rsp, 16 rip). */
-#define STACKD_REG_COUNT 17
-#define STACKD_REG_RAX	 0
-#define STACKD_REG_RCX	 2
-#define STACKD_REG_RBX	 3
-#define STACKD_REG_RBP	 6
-#define STACKD_REG_RSP	 7
-#define STACKD_REG_R11	 11
-#define STACKD_REG_RIP	 16
-
+/* User registers, in DWARF's numbering (arch/arch.h). */
 struct stackd_regs {
 	__u64 r[STACKD_REG_COUNT];
 };
 
 /* The part of a function's prologue or epilogue that has run at an interrupted leaf. */
 enum stackd_leaf {
-	STACKD_LEAF_MADE,   /* rbp is its frame pointer, if it uses one: a few bytes never tell */
-	STACKD_LEAF_NONE,   /* nothing pushed yet, or everything popped: at push %rbp, or at ret */
-	STACKD_LEAF_PUSHED, /* rbp is pushed, and still the caller's: at mov %rsp,%rbp */
+	STACKD_LEAF_MADE, /* the frame pointer is its own, if it has one: a few bytes never tell */
+	STACKD_LEAF_NONE, /* nothing pushed yet, or everything popped: at its first instruction or
+			     its return */
+	STACKD_LEAF_PUSHED, /* the frame pointer is saved, and still the caller's */
 	STACKD_LEAF_UNTOLD, /* any of these: there is something else */
 };
 
@@ -606,9 +597,9 @@ enum stackd_cfa {
 	STACKD_CFA_DAEMON, /* a rule that this struct cannot express: left to the daemon */
 	STACKD_CFA_REG,	   /* CFA = reg + cfa_offset */
 	STACKD_CFA_DEREF,  /* CFA = *(reg + cfa_offset) + cfa_add (realigned stacks) */
-	STACKD_CFA_PLT,	   /* CFA = rsp + cfa_offset + ((rip & 15) >= cfa_add ? 8 : 0) */
-	STACKD_CFA_SIGNAL, /* the kernel's signal frame: every register stands in the sigcontext at
-			    * rsp + cfa_offset (offset of r8 in it is 0) */
+	STACKD_CFA_PLT,	   /* CFA = sp + cfa_offset + ((pc & 15) >= cfa_add ? 8 : 0) */
+	STACKD_CFA_SIGNAL, /* the kernel's signal frame: every register is in the sigcontext that
+			    * begins at sp + cfa_offset (ARCH_SIGCONTEXT_REG) */
 	STACKD_CFA_SWITCH, /* the caller is on another stack: the walk ends */
 	STACKD_CFA_OTHER,  /* as REG, but the CFA may be on another stack, anywhere */
 	/* Go's runtime (lib/go/go_stack.h): */
@@ -617,19 +608,16 @@ enum stackd_cfa {
 	STACKD_CFA_GOROUTINE, /* CFA = where the thread's goroutine left its stack + cfa_add; its
 			       * pc stands there, too, if ra_offset is 0. cfa_offset: of g from the
 			       * thread pointer; saved: of g.m, m.curg and g.sched. With another
-			       * reg than rsp: CFA = rsp, pc = *(reg + cfa_offset), or reg if
+			       * reg than sp: CFA = sp, pc = *(reg + cfa_offset), or reg if
 			       * cfa_add; a return address if that is 2 */
-	STACKD_CFA_DEPTH,     /* CFA = hi - depth + cfa_add: g = *(rsp + cfa_offset),
-			       * hi = *(g + saved[0]), depth = *(rsp + saved[1]) */
+	STACKD_CFA_DEPTH,     /* CFA = hi - depth + cfa_add: g = *(sp + cfa_offset),
+			       * hi = *(g + saved[0]), depth = *(sp + saved[1]) */
 	STACKD_CFA_CALLBACK,  /* CFA = where the thread left its system stack + cfa_add: cfa_offset
 			       * is of g from the thread pointer, saved of g.m, m.g0, g.sched, and
 			       * from that stack's pointer, of where it left it before */
 };
 
-/* Callee-saved registers that a rule can restore, in the order of stackd_rule.saved. */
-#define STACKD_SAVED_REGS(X) X(RBP, 6) X(RBX, 3) X(R12, 12) X(R13, 13) X(R14, 14) X(R15, 15)
-#define STACKD_SAVED_COUNT   6
-
+/* STACKD_SAVED_REGS are in the order of `saved`. */
 struct stackd_rule {
 	__u8 cfa;	  /* enum stackd_cfa */
 	__u8 reg;	  /* DWARF number of the CFA's register */
@@ -642,15 +630,15 @@ struct stackd_rule {
 			     * to; 4 to 7: see STACKD_KEPT */
 	__u8 saved_via_reg; /* bit i: saved[i] is relative to saved_reg as it is in this frame, not
 			     * to the CFA; 0 then is a slot like any other. Realigned frames save
-			     * rbp at 0(rbp), which has no fixed distance from their CFA */
+			     * the frame pointer where it points to then, which has no fixed
+			     * distance from their CFA */
 };
 
 /* The DWARF number, plus 1, of a caller-saved register that the rule's function leaves as it is;
- * STACKD_KEPT_TWO: r10 and r11; 0: none is known. A caller may have its CFA in it. For the daemon's
- * walk; the kernel half ends there. */
+ * STACKD_KEPT_TWO: ARCH_KEPT_TWO_REGS; 0: none is known. A caller may have its CFA in it. For the
+ * daemon's walk; the kernel half ends there. */
 #define STACKD_KEPT(rule)      ((rule)->saved_reg >> 4)
 #define STACKD_KEPT_TWO	       15
-#define STACKD_KEPT_TWO_BITS   (1u << 10 | 1u << 11)
 #define STACKD_SAVED_REG(rule) ((rule)->saved_reg & 15)
 
 /* A file's table, by file number: chunks[chunk_base + i] is the first row of the chunk
@@ -673,10 +661,10 @@ struct stackd_beam {
 			     * its frame */
 	__u32 main_size;    /* bytes in which no process runs */
 	__u32 frame;	    /* its size, in bytes, but for what aligning it takes */
-	__u32 registers;    /* distance of rbx from the stack pointer in that frame */
+	__u32 registers;    /* their distance from the stack pointer in that frame */
 	__u32 stop;	    /* offset of the saved stack pointer in a process's structure */
 	__u32 shared;	    /* bytes from start on whose code is that of all modules */
-	__u32 has_pointers; /* rbp is a frame pointer, and is saved behind the stack pointer */
+	__u32 has_pointers; /* compiled code has frame pointers, saved behind the stack's */
 };
 
 /* The way in which walks use the thread's walk before (Perks et al., section 3: first and second

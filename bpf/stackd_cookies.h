@@ -24,15 +24,14 @@
 #define STACKD_EXIT_BRANCH 0x20 /* | the number of its condition, as in its code */
 #define STACKD_EXIT_ONCE   0x40 /* |, where the entry has STACKD_ENTRY_ONCE */
 /* |, with a jump or branch that leads to a return. The function has still to restore the registers
- * in `saved` (a bit for each of rbx, rbp, r12 to r15, which are on the stack in this order, the
- * last one next to the return address), and to remove `frame` words from the stack, these included.
+ * in `saved` (a bit for each, in the order in which they are on the stack, the last one next to the
+ * return address), and to remove `frame` words from the stack, these included.
  */
 #define STACKD_EXIT_EPILOGUE	       0x80
 #define STACKD_EXIT_REST(saved, frame) ((__u64)(saved) << 40 | (__u64)(frame) << 46)
 #define STACKD_EXIT_KIND(cookie)       ((__u32)((cookie) >> 32 & 0xff))
 #define STACKD_EXIT_SAVED(cookie)      ((__u32)((cookie) >> 40 & 63))
 #define STACKD_EXIT_FRAME(cookie)      ((cookie) >> 46 & 0xffff)
-#define STACKD_SAVED_COUNT	       6
 
 /* Cookies of a mark's probes: its number, and what a hit does. */
 #define STACKD_MARK_ENDS   ((__u64)1 << 32)

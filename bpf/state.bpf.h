@@ -26,7 +26,7 @@ struct thread_state {
 	__u16 deep;	/* index of its deep stack, +1; 0: none (deep.bpf.h) */
 	__u16 count;	/* marks */
 	__u8 n_touched; /* TOUCHED_MAPPINGS + 1: too many to compare */
-	__u8 is_lean;	/* its walks need no other register than rbp */
+	__u8 is_lean;	/* its walks need no other register than the frame pointer */
 	struct touched_mapping touched[TOUCHED_MAPPINGS];
 	/* Root first. */
 	struct mark marks[MAX_MARKS];

@@ -3,13 +3,16 @@
 #ifndef STEP_BPF_H
 #define STEP_BPF_H
 
-#include "beam.bpf.h"
-#include "code.bpf.h"
 #include "goroutine.bpf.h"
+#include "mapping.bpf.h"
 #include "scratch.bpf.h"
 #include "window.bpf.h"
 
-/* A rule of a function that realigns its stack: something in it stands at a distance from rbp. */
+#include "../arch/beam.bpf.h"
+#include "../arch/code.bpf.h"
+
+/* A rule of a function that realigns its stack: something in it stands at a distance from the frame
+ * pointer. */
 static __always_inline bool is_realigned(const struct stackd_rule *rule)
 {
 	return rule->cfa == STACKD_CFA_DEREF || rule->saved_via_reg;

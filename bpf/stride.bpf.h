@@ -3,12 +3,12 @@
  * The fast path: walks batches of common frames.
  *
  * Nearly all new frames have a return address whose rule is in the cache, and a rule that gives the
- * CFA from rsp or from a frame pointer that was pushed the usual way; all that they need of the
- * stack is in the window. The general step (walk.h) checks conditions that hold for these: which
- * registers are valid, whether a signal came in between, whether the window has to grow. A stride
- * takes up to STRIDE_FRAMES of them and checks only that they are common frames. It stops before
- * the first that is not, or that looks like a remembered frame: the general step takes at least
- * that one. Both record the same data of a frame.
+ * CFA from the stack pointer or from a frame pointer that was pushed the usual way; all that they
+ * need of the stack is in the window. The general step (walk.h) checks conditions that hold for
+ * these: which registers are valid, whether a signal came in between, whether the window has to
+ * grow. A stride takes up to STRIDE_FRAMES of them and checks only that they are common frames. It
+ * stops before the first that is not, or that looks like a remembered frame: the general step takes
+ * at least that one. Both record the same data of a frame.
  */
 #ifndef STRIDE_BPF_H
 #define STRIDE_BPF_H
@@ -55,12 +55,12 @@ static __always_inline const struct stackd_rule *stride_rule(struct scratch *s)
 	return set ? cached_rule(set, hash, s->location) : NULL;
 }
 
-/* Does the rule give the CFA from rsp, or from rbp in the usual way? */
+/* Does the rule give the CFA from the stack pointer, or from the frame pointer in the usual way? */
 static __always_inline bool is_stride(const struct scratch *s, const struct stackd_rule *rule)
 {
 	if (rule->cfa != STACKD_CFA_REG || rule->saved_via_reg)
 		return false;
-	return rule->reg == STACKD_REG_RSP || is_plain(s, s->n_new, rule);
+	return rule->reg == STACKD_REG_SP || is_plain(s, s->n_new, rule);
 }
 
 /* One step; false: nothing was done, the general way has to take it. */
@@ -74,27 +74,27 @@ static __always_inline bool stride_step(struct scratch *s)
 	if (!rule || !is_stride(s, rule))
 		return false;
 	mark = &s->marks[RECENT(frame)];
-	cfa = s->walk.r[rule->reg == STACKD_REG_RSP ? STACKD_REG_RSP : STACKD_REG_RBP] +
+	cfa = s->walk.r[rule->reg == STACKD_REG_SP ? STACKD_REG_SP : STACKD_REG_FP] +
 	      (__u64)(__s64)rule->cfa_offset;
 	ra_at = cfa + (__u64)(__s64)rule->ra_offset - base;
 	rbp_at = cfa + (__u64)(__s64)rule->saved[0] - base;
-	if (cfa <= s->walk.r[STACKD_REG_RSP] || ra_at >= plain ||
+	if (cfa <= s->walk.r[STACKD_REG_SP] || ra_at >= plain ||
 	    (rule->saved[0] && rbp_at >= plain))
 		return false;
 	pc = *(__u64 *)(s->window + BOUNDED(ra_at, WINDOW_BYTES));
 	if (!pc || !put_short(s, s->location))
 		return false;
 	touch_mapping(s);
-	mark->slot = s->walk.slot | (rule->reg == STACKD_REG_RSP ? 0 : MARK_PLAIN);
+	mark->slot = s->walk.slot | (rule->reg == STACKD_REG_SP ? 0 : MARK_PLAIN);
 	mark->ra = s->walk.pc;
 	if (rule->saved[0]) {
-		s->walk.r[STACKD_REG_RBP] = *(__u64 *)(s->window + BOUNDED(rbp_at, WINDOW_BYTES));
-		s->walk.origin[STACKD_REG_RBP].slot = rbp_at + base;
-		s->walk.origin[STACKD_REG_RBP].frame = frame;
+		s->walk.r[STACKD_REG_FP] = *(__u64 *)(s->window + BOUNDED(rbp_at, WINDOW_BYTES));
+		s->walk.origin[STACKD_REG_FP].slot = rbp_at + base;
+		s->walk.origin[STACKD_REG_FP].frame = frame;
 	}
 	s->walk.slot = ra_at + base;
 	s->walk.pc = pc;
-	s->walk.r[STACKD_REG_RSP] = cfa;
+	s->walk.r[STACKD_REG_SP] = cfa;
 	s->walk.frame = frame + 1;
 	s->n_new = frame + 1;
 	return true;

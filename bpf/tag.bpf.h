@@ -70,8 +70,9 @@ static __always_inline enum tag_use tag_read(struct scratch *s, struct task_stru
 
 	record->program = 0;
 	record->tag = 0;
-	if (!process || bpf_probe_read_user(&record->tag, sizeof(record->tag),
-					    (const void *)(task->thread.fsbase + process->offset)))
+	if (!process ||
+	    bpf_probe_read_user(&record->tag, sizeof(record->tag),
+				(const void *)(ARCH_THREAD_POINTER(task) + process->offset)))
 		return tag_mode == STACKD_TAGS_ONLY ? TAG_ENOUGH : TAG_WALK;
 	record->program = process->program;
 	if (tag_mode == STACKD_TAGS_ONLY)

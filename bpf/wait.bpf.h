@@ -212,8 +212,9 @@ static __always_inline void fill_reason(struct stackd_instance *instance, struct
 	const struct pt_regs *saved = (const struct pt_regs *)bpf_task_pt_regs(task);
 	__u64 call = -1;
 
-	bpf_probe_read_kernel(&call, sizeof(call), &saved->orig_rax);
-	bpf_probe_read_kernel(&instance->argument, sizeof(instance->argument), &saved->rdi);
+	bpf_probe_read_kernel(&call, sizeof(call), &ARCH_SYSTEM_CALL(saved));
+	bpf_probe_read_kernel(&instance->argument, sizeof(instance->argument),
+			      &PT_REGS_PARM1(saved));
 	instance->call = call < 0x7fff ? call : -1;
 	instance->state = thread->task_state;
 	instance->is_io = BPF_CORE_READ_BITFIELD(task, in_iowait);
@@ -240,7 +241,7 @@ static __always_inline void fill_ended(struct ended_wait *ended, struct task_str
 	ended->instance.mean_ns = mean_ns;
 	fill_reason(&ended->instance, task, thread);
 	ended->pc = 0;
-	bpf_probe_read_kernel(&ended->pc, sizeof(ended->pc), &saved->rip);
+	bpf_probe_read_kernel(&ended->pc, sizeof(ended->pc), &PT_REGS_IP(saved));
 	got = bpf_get_task_stack(task, ended->kernel, STACKD_MAX_KERNEL_FRAMES * 8, 0);
 	ended->n_kernel = got > 0 ? (__u64)got / 8 : 0;
 }
@@ -649,7 +650,7 @@ static __always_inline __u32 copy_open(struct scratch *s, struct task_struct *ta
 		return 0;
 	record->header.n_kernel = kernel;
 	s->copy = (struct page_copy){
-		.from = record->regs.r[STACKD_REG_RSP], .at = kernel * 8, .want = stack_limit};
+		.from = record->regs.r[STACKD_REG_SP], .at = kernel * 8, .want = stack_limit};
 	if ((record->header.flags & WALKABLE) == STACKD_HAS_REGS)
 		bpf_loop(MAX_PAGES, copy_page_of, &of, 0);
 	record->stack_bytes = s->copy.got;

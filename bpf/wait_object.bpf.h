@@ -19,9 +19,6 @@
 
 #include "wait_thread.bpf.h"
 
-#define CALL_POLL   7
-#define CALL_FUTEX  202
-#define CALL_PPOLL  271
 #define MOST_CALL   0x7fff
 #define SOCKET_FS   0x534f434b /* super_block.s_magic */
 #define PIPE_FS	    0x50495045
@@ -70,11 +67,12 @@ struct mutex {
  */
 static __always_inline __u32 holder_of(struct task_struct *task, const struct pt_regs *saved)
 {
-	const __u32 operation = saved->rsi & FUTEX_OPERATION, value = saved->rdx;
+	const __u32 operation = PT_REGS_PARM2(saved) & FUTEX_OPERATION,
+		    value = PT_REGS_PARM3(saved);
 	const bool inherits = operation == FUTEX_LOCK_PI || operation == FUTEX_LOCK_PI2;
 	const bool waits = operation == FUTEX_WAIT || operation == FUTEX_BITSET;
 	const bool in_word = inherits || value & FUTEX_WAITERS;
-	const void *address = (const void *)saved->rdi;
+	const void *address = (const void *)PT_REGS_PARM1(saved);
 	struct mutex mutex = {0};
 
 	if (!inherits && (!waits || (value != CONTENDED && !in_word)))
@@ -94,8 +92,9 @@ static __always_inline __u32 polled_by(const struct pt_regs *saved)
 {
 	__s32 descriptor = -1;
 
-	if (saved->rsi == 1)
-		bpf_probe_read_user(&descriptor, sizeof(descriptor), (const void *)saved->rdi);
+	if (PT_REGS_PARM2(saved) == 1)
+		bpf_probe_read_user(&descriptor, sizeof(descriptor),
+				    (const void *)PT_REGS_PARM1(saved));
 	return descriptor;
 }
 
@@ -104,19 +103,19 @@ static __always_inline void note_object(struct wait_thread *thread, struct task_
 					bool is_current)
 {
 	const struct pt_regs *saved = (const struct pt_regs *)bpf_task_pt_regs(task);
-	__u64 call = saved->orig_rax;
+	__u64 call = ARCH_SYSTEM_CALL(saved);
 
 	thread->file = 0;
 	thread->holder = 0;
-	if (call == CALL_FUTEX || call == CALL_POLL || call == CALL_PPOLL) {
-		if (is_current && call == CALL_FUTEX) {
+	if (call == ARCH_CALL_FUTEX || call == ARCH_CALL_POLL || call == ARCH_CALL_PPOLL) {
+		if (is_current && call == ARCH_CALL_FUTEX) {
 			thread->holder = holder_of(task, saved);
 		} else if (is_current) {
 			thread->polled = polled_by(saved);
 			thread->file = file_of(task, thread->polled);
 		}
 	} else if (call <= MOST_CALL) {
-		thread->file = file_of(task, saved->rdi);
+		thread->file = file_of(task, PT_REGS_PARM1(saved));
 	}
 }
 
@@ -201,11 +200,11 @@ static __always_inline void fill_file(struct stackd_instance *instance, const st
 static __always_inline void fill_object(struct stackd_instance *instance,
 					const struct wait_thread *thread)
 {
-	if (instance->call == CALL_FUTEX) {
+	if (instance->call == ARCH_CALL_FUTEX) {
 		instance->object = STACKD_OBJECT_FUTEX;
 		instance->number = thread->holder;
 	} else if (thread->file) {
-		if (instance->call == CALL_POLL || instance->call == CALL_PPOLL)
+		if (instance->call == ARCH_CALL_POLL || instance->call == ARCH_CALL_PPOLL)
 			instance->argument = thread->polled;
 		fill_file(instance, (const struct file *)thread->file);
 	}

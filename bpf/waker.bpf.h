@@ -46,7 +46,7 @@ static __always_inline void keep_waker(struct task_struct *current, const struct
 	waker->instance.woken_tid = woken->pid;
 	waker->pc = 0;
 	if (!waker->is_outside)
-		bpf_probe_read_kernel(&waker->pc, sizeof(waker->pc), &saved->rip);
+		bpf_probe_read_kernel(&waker->pc, sizeof(waker->pc), &PT_REGS_IP(saved));
 	got = bpf_get_task_stack(current, waker->kernel, STACKD_MAX_KERNEL_FRAMES * 8, 0);
 	waker->n_kernel = got > 0 ? (__u64)got / 8 : 0;
 	if (is_alone)

@@ -13,8 +13,9 @@
  * another ends the walk. For each register the stack slot from which it was restored is
  * remembered (`origin`): what the verified prefix compares besides return addresses.
  *
- * Hardly any rule needs another register than rsp and rbp, but most functions save them all. So a
- * lean walk restores rbp alone, and where a rule asks for another it is to be done again, whole.
+ * Hardly any rule needs another register than the stack and the frame pointer, but most functions
+ * save them all. So a lean walk restores the frame pointer alone. Where a rule asks for another
+ * register, the walk is done again with all of them.
  */
 #ifndef WALK_H
 #define WALK_H
@@ -25,11 +26,9 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-#define WALK_REGS 16
+#define WALK_REGS (STACKD_REG_COUNT - 1)
 
-/* Callee-saved by the psABI: rbx, rbp, r12 to r15; and rsp, which the CFA gives. */
-#define WALK_KEPT_REGS 0xf0c8u
-#define WALK_LEAN_REGS 0x00c0u /* rbp and rsp */
+#define WALK_LEAN_REGS (1u << STACKD_REG_FP | 1u << STACKD_REG_SP)
 
 struct walk_origin {
 	__u64 slot;  /* address of the stack slot; 0: the register has not been restored yet */
@@ -49,7 +48,7 @@ struct walk {
 	__u32 valid;	    /* a bit for each register */
 	__u32 is_exact;	    /* the pc was interrupted there: not a return address */
 	__u32 frame;	    /* number of the frame, counted from the leaf */
-	__u32 is_lean;	    /* restores rbp alone */
+	__u32 is_lean;	    /* restores the frame pointer alone */
 	__u32 is_scheduler; /* has met a frame of Go's scheduler (STACKD_CFA_SCHEDULER) */
 	__u32 has_left;	    /* has gone from a thread's stack to that of its goroutine, by g */
 	__u32 is_once;	    /* has gone by words that marks do not know: not to be remembered */
@@ -69,7 +68,7 @@ static __always_inline int walk_is_valid(const struct walk *w, __u32 reg)
 /* Drops the registers that are not preserved across a call. */
 static __always_inline void walk_keep(struct walk *w)
 {
-	w->valid &= w->is_lean ? WALK_LEAN_REGS : WALK_KEPT_REGS;
+	w->valid &= w->is_lean ? WALK_LEAN_REGS : ARCH_PRESERVED_REGS;
 }
 
 /* Restores a register from a slot. 0, or 1: unreadable. */
@@ -87,17 +86,13 @@ static __always_inline int walk_restore(struct walk *w, __u32 reg, __u64 slot)
 	return 0;
 }
 
-/* The order in which the kernel's sigcontext holds the registers: r8 to r15, rdi, rsi, rbp, rbx,
- * rdx, rax, rcx, rsp, then rip. Nibbles, first one lowest. */
-#define WALK_SIGCONTEXT_ORDER 0x7201364500000000ull
-
 static __always_inline int walk_signal(struct walk *w, const struct stackd_rule *rule)
 {
-	__u64 at = w->r[STACKD_REG_RSP] + (__u64)(__s64)rule->cfa_offset;
+	__u64 at = w->r[STACKD_REG_SP] + (__u64)(__s64)rule->cfa_offset;
 	__u64 pc;
 
 	for (__u32 i = 0; i < WALK_REGS; i++) {
-		__u32 reg = i < 8 ? i + 8 : WALK_SIGCONTEXT_ORDER >> (4 * i) & 15;
+		__u32 reg = ARCH_SIGCONTEXT_REG(i);
 
 		if (walk_restore(w, reg, at + 8 * i))
 			return STACKD_END_UNREADABLE;
@@ -105,8 +100,8 @@ static __always_inline int walk_signal(struct walk *w, const struct stackd_rule 
 	if (walk_read(w, at + 8 * WALK_REGS, &pc))
 		return STACKD_END_UNREADABLE;
 	w->slot = at + 8 * WALK_REGS;
-	w->deref = at + 8 * 15; /* rsp's: what the caller's frame hangs on */
-	w->deref_word = w->r[STACKD_REG_RSP];
+	w->deref = at + 8 * ARCH_SIGCONTEXT_SP; /* what the caller's frame depends on */
+	w->deref_word = w->r[STACKD_REG_SP];
 	w->pc = pc;
 	w->is_exact = 1;
 	w->frame++;
@@ -116,7 +111,7 @@ static __always_inline int walk_signal(struct walk *w, const struct stackd_rule 
 /* The canonical frame address by a rule. 0, or an end reason. */
 static __always_inline int walk_cfa(struct walk *w, const struct stackd_rule *rule, __u64 *ret_cfa)
 {
-	__u32 reg = rule->cfa == STACKD_CFA_PLT ? STACKD_REG_RSP : rule->reg & (WALK_REGS - 1);
+	__u32 reg = rule->cfa == STACKD_CFA_PLT ? STACKD_REG_SP : rule->reg & (WALK_REGS - 1);
 	__u64 cfa = w->r[reg] + (__u64)(__s64)rule->cfa_offset;
 
 	if (!walk_is_valid(w, reg))
@@ -134,8 +129,8 @@ static __always_inline int walk_cfa(struct walk *w, const struct stackd_rule *ru
 	return 0;
 }
 
-/* Restores the callee-saved registers that a rule says this frame saved; rbp is the first of them.
- * 0, or 1: unreadable. */
+/* Restores the callee-saved registers that a rule says this frame saved; the frame pointer is the
+ * first of them. 0, or 1: unreadable. */
 static __always_inline int walk_saved(struct walk *w, const struct stackd_rule *rule, __u64 cfa)
 {
 	__u64 base = w->r[rule->saved_reg & (WALK_REGS - 1)];
@@ -169,7 +164,7 @@ static __always_inline int walk_step(struct walk *w, const struct stackd_rule *r
 	end = walk_cfa(w, rule, &cfa);
 	if (end)
 		return end;
-	if (cfa <= w->r[STACKD_REG_RSP] && rule->cfa != STACKD_CFA_OTHER)
+	if (cfa <= w->r[STACKD_REG_SP] && rule->cfa != STACKD_CFA_OTHER)
 		return STACKD_END_NO_PROGRESS;
 	if (w->is_lean && rule->saved_via_reg && !walk_is_valid(w, rule->saved_reg))
 		return WALK_AGAIN;
@@ -178,7 +173,7 @@ static __always_inline int walk_step(struct walk *w, const struct stackd_rule *r
 	slot = cfa + (__u64)(__s64)rule->ra_offset;
 	if (walk_read(w, slot, &pc) || walk_saved(w, rule, cfa))
 		return STACKD_END_UNREADABLE;
-	w->r[STACKD_REG_RSP] = cfa;
+	w->r[STACKD_REG_SP] = cfa;
 	walk_keep(w);
 	w->pc = pc;
 	w->slot = slot;

@@ -56,11 +56,11 @@ __noinline int find_stack_end(struct scratch *given)
 	__u32 tid = task->pid, slot = tid % BOUNDS_SLOTS;
 	struct stack_bounds *cached = CHECKED(bpf_map_lookup_elem(&bounds_cache, &slot));
 	__u64 start_time = task->start_time, entry_sp = task->mm->start_stack, sp, end;
-	__u64 control_block = task->thread.fsbase;
+	__u64 control_block = ARCH_THREAD_POINTER(task);
 
 	if (!s)
 		return 1;
-	sp = s->record.regs.r[STACKD_REG_RSP];
+	sp = s->record.regs.r[STACKD_REG_SP];
 	s->stack_end = 0;
 	if (!cached)
 		return 1;

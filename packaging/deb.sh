@@ -50,7 +50,7 @@ Copyright: the authors of stackd
 License: MIT
 $(sed 's/^$/./; s/^/ /' LICENSES/MIT.txt)
 
-Files: bpf/*
+Files: bpf/* arch/*.bpf.h arch/*/*.bpf.h
 Copyright: the authors of stackd
 License: GPL-2.0-only
  On Debian systems, the text of the licence is in /usr/share/common-licenses/GPL-2.

@@ -16,7 +16,7 @@ rm -rf "$build/dist" "$build"/stackd-*.tar.gz
 mkdir -p "$stage/bpf/prebuilt"
 packaging/sources.sh | tar -c -T - | tar -x --no-same-owner -C "$stage"
 cp "$build/gen/stackd.skel.h" "$stage/bpf/prebuilt/"
-(cd "$stage" && sha256sum bpf/*.[ch] >bpf/prebuilt/sources)
+(cd "$stage" && sha256sum bpf/*.[ch] arch/*.h arch/*/*.h >bpf/prebuilt/sources)
 tar -c --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX --mtime="@$epoch" \
     -C "$build/dist" "$name" | gzip -9n >"$build/$name.tar.gz"
 rm -rf "$build/dist"

@@ -117,7 +117,7 @@ sources() { packaging/sources.sh "$@"; }
 lint_format() { sources '*.c' '*.h' '*.cc' | xargs clang-format --dry-run -Werror; }
 
 each_source() { # SCRIPT: run with some of the source files that ship as its arguments
-    sources 'lib/*.c' 'daemon/*.c' 'cli/*.c' 'libstackalloc/*.c' 'libstacktag/*.c' | xargs -P "$jobs" -n 6 sh -c "$1" each
+    sources 'arch/*.c' 'lib/*.c' 'daemon/*.c' 'cli/*.c' 'libstackalloc/*.c' 'libstacktag/*.c' | xargs -P "$jobs" -n 6 sh -c "$1" each
 }
 
 # The version may be any string: __FILE__ is one that no shell unquotes.
@@ -149,21 +149,24 @@ lint_layers() { tests/lint/layers.py; }
 # Every function of a header has a comment.
 lint_headers() { tests/lint/headers.py; }
 
+# Names of processors outside of arch/, but in files that are still to be moved.
+lint_arch() { tests/lint/arch.py; }
+
 # No function over 60 lines; the longest files are named.
 lint_sizes() { tests/lint/sizes.py; }
 
 # Every pointer that may be NULL in the program goes through CHECKED (bpf/scratch.bpf.h).
 lint_checked() {
     local bad
-    bad=$(grep -n 'bpf_map_lookup_elem(' bpf/*.[ch] | grep -v 'CHECKED(bpf_map_lookup_elem('
-        grep -nE '^__noinline .*\*' bpf/*.[ch] | grep -v ' \*given\b'
-        grep -cE '^__noinline .*\*given\b[^;]*$|= CHECKED\(given\);' bpf/*.[ch] | grep '[13579]$')
+    bad=$(grep -n 'bpf_map_lookup_elem(' bpf/*.[ch] arch/*/*.bpf.h | grep -v 'CHECKED(bpf_map_lookup_elem('
+        grep -nE '^__noinline .*\*' bpf/*.[ch] arch/*/*.bpf.h | grep -v ' \*given\b'
+        grep -cE '^__noinline .*\*given\b[^;]*$|= CHECKED\(given\);' bpf/*.[ch] arch/*/*.bpf.h | grep '[13579]$')
     [ -z "$bad" ] || { echo "pointers compared with NULL in a way that moves:" && echo "$bad" && return 1; }
 }
 
 lint_begin() {
     export -f sources each_source lint_format lint_tidy lint_dead_stores lint_shell lint_python \
-        lint_layers lint_headers lint_sizes lint_checked
+        lint_layers lint_headers lint_arch lint_sizes lint_checked
     export jobs flags warnings
     run lint-bpf make build/gen/stackd.skel.h build/gen/pprof.pb-c.h build/gen/otlp.pb-c.h build/gen/flamegraph.html.inc \
         build/gen/fold.html.inc
@@ -176,6 +179,7 @@ do_lint() { # [--long]
     spawn lint-python bash -o pipefail -c lint_python
     spawn lint-layers bash -o pipefail -c lint_layers
     spawn lint-headers bash -o pipefail -c lint_headers
+    spawn lint-arch bash -o pipefail -c lint_arch
     spawn lint-sizes bash -o pipefail -c lint_sizes
     spawn lint-checked bash -o pipefail -c lint_checked
     wait

@@ -328,7 +328,7 @@ static const struct more *more_of(struct record_reader *r, const struct stackd_s
 	const struct more *m = find_more(r, &stack->header);
 
 	return m && stack->header.flags & STACKD_STACK_CUT &&
-			       m->start == stack->regs.r[STACKD_REG_RSP] + stack->stack_bytes
+			       m->start == stack->regs.r[STACKD_REG_SP] + stack->stack_bytes
 		       ? m
 		       : NULL;
 }
@@ -336,7 +336,7 @@ static const struct more *more_of(struct record_reader *r, const struct stackd_s
 /* Changes the fields of a STACK record to those of one that has the parts, too. */
 static void add_sizes(const struct more *m, struct stackd_stack_record *stack)
 {
-	uint64_t sp = stack->regs.r[STACKD_REG_RSP];
+	uint64_t sp = stack->regs.r[STACKD_REG_SP];
 
 	stack->stack_bytes += (uint32_t)m->bytes.count;
 	stack->more_holes = (uint32_t)((sp % PAGE + stack->stack_bytes - 1) / PAGE / 64);
@@ -349,7 +349,7 @@ static void put_more(const struct more *m, uint32_t bytes, struct stackd_stack_r
 {
 	uint8_t *copy = (uint8_t *)(stack + 1) + kernel_bytes(&stack->header);
 	uint64_t *words = (uint64_t *)((uint8_t *)stack + behind_stack(stack));
-	uint64_t first = stack->regs.r[STACKD_REG_RSP] / PAGE;
+	uint64_t first = stack->regs.r[STACKD_REG_SP] / PAGE;
 
 	memcpy(copy + bytes, m->bytes.items, m->bytes.count);
 	memset(words, 0, stack->more_holes * sizeof(*words));

@@ -129,9 +129,9 @@ int branches_on_walk(struct branches *b, pid_t tid, const struct walk_input *wal
 {
 	struct lbr_code_view view = {.files = b->files, .in = walk};
 	struct lbr_input in = {
-		.ip = walk->regs.r[STACKD_REG_RIP],
+		.ip = walk->regs.r[STACKD_REG_PC],
 		.entries = b->entries,
-		.memory = {walk->stack, walk->regs.r[STACKD_REG_RSP], walk->stack_bytes,
+		.memory = {walk->stack, walk->regs.r[STACKD_REG_SP], walk->stack_bytes,
 			   walk->stack_cut},
 		.walk_end = end,
 		.n_walked = *count < LBR_MAX_FRAMES ? *count : LBR_MAX_FRAMES,

@@ -14,7 +14,7 @@
 #include "base/hash.h"
 #include "base/int_map.h"
 #include "base/vec.h"
-#include "unwind/call_site.h"
+#include "arch/call_site.h"
 
 #define MOST_LINKS 256 /* of a chain */
 /* calls and leaves: more calls: all calls are forgotten; more leaves: new ones are not judged */
@@ -48,7 +48,7 @@ struct judge_made {
 	struct int_map call_of, leaf_of; /* by key: index */
 	struct link links[MOST_LINKS];
 	size_t link_count;
-	uint64_t end_fp; /* the frame pointer behind the last of them, or rbp */
+	uint64_t end_fp; /* the frame pointer behind the last of them, or the sample's */
 };
 
 int judge_made_new(runtime_code_window_fn *window, void *arg, struct judge_made **ret_judge)
@@ -78,7 +78,7 @@ void judge_made_free(struct judge_made *j)
 
 static bool read_word(const struct walk_input *in, uint64_t address, uint64_t *ret_word)
 {
-	uint64_t at = address - in->regs.r[STACKD_REG_RSP];
+	uint64_t at = address - in->regs.r[STACKD_REG_SP];
 
 	if (address & 7 || at > in->stack_bytes || in->stack_bytes - at < 8)
 		return false;
@@ -121,11 +121,11 @@ static uint64_t key_of(const struct walk_input *in, uint64_t address)
 
 /* --- chains ---------------------------------------------------------------------------------- */
 
-/* Follows the chain from rbp, as long as it comes to made code. The frame pointer of a link's
- * caller must lead on, too: a word that looks like a link by chance has none. */
+/* Follows the chain from the frame pointer, as long as it comes to made code. The frame pointer of
+ * a link's caller must lead on, too: a word that looks like a link by chance has none. */
 static void follow_chain(struct judge_made *j, const struct walk_input *in)
 {
-	uint64_t fp = in->regs.r[STACKD_REG_RBP], saved, pc, next;
+	uint64_t fp = in->regs.r[STACKD_REG_FP], saved, pc, next;
 
 	j->link_count = 0;
 	while (j->link_count < MOST_LINKS && read_word(in, fp, &saved) &&
@@ -156,7 +156,7 @@ static void forget(struct judge_made *j)
 	int_map_clear(&j->call_of);
 }
 
-/* Learns from a link by how much rsp is below rbp at its call. */
+/* Learns from a link by how much the stack pointer is below the frame pointer at its call. */
 static void learn(struct judge_made *j, const struct walk_input *in, const struct link *link)
 {
 	uint64_t key = key_of(in, link->pc), distance = link->fp - link->slot;
@@ -202,14 +202,14 @@ static int says_of(const struct judge_made *j, const struct walk_input *in, uint
 
 enum looks { FRAMED, MAYBE_BARE, BARE };
 
-/* Whether the leaf looks as if it had made no frame, or pushed rbp alone: then its caller's return
- * address is where that has left it. */
+/* Whether the leaf looks as if it had made no frame, or pushed the frame pointer alone: then its
+ * caller's return address is where that has left it. */
 static enum looks looks_of(const struct judge_made *j, const struct walk_input *in)
 {
-	uint64_t rsp = in->regs.r[STACKD_REG_RSP], fp = in->regs.r[STACKD_REG_RBP], pc;
+	uint64_t sp = in->regs.r[STACKD_REG_SP], fp = in->regs.r[STACKD_REG_FP], pc;
 	enum looks looks = FRAMED;
 
-	for (uint64_t slot = rsp; slot <= rsp + 8; slot += 8) {
+	for (uint64_t slot = sp; slot <= sp + 8; slot += 8) {
 		if (says_of(j, in, slot, fp, LEARNED) > 0)
 			return BARE;
 		if (read_word(in, slot, &pc) && is_return_address(j, in, pc))
@@ -228,16 +228,16 @@ static uint64_t wrong_at(const struct leaf *leaf)
 static void show_leaf(const struct judge_made *j, const struct walk_input *in,
 		      const struct leaf *leaf)
 {
-	uint64_t rsp = in->regs.r[STACKD_REG_RSP];
+	uint64_t sp = in->regs.r[STACKD_REG_SP];
 	uint64_t word = 0;
 
 	if (!getenv("STACKD_DEBUG"))
 		return;
 	fprintf(stderr,
-		"judge: pid %d leaf %llx: %u of %u look otherwise; rsp %llx rbp %llx:", in->pid,
-		(unsigned long long)in->regs.r[STACKD_REG_RIP], leaf->against, leaf->seen,
-		(unsigned long long)rsp, (unsigned long long)in->regs.r[STACKD_REG_RBP]);
-	for (uint64_t at = rsp; at < rsp + 64 && read_word(in, at, &word); at += 8)
+		"judge: pid %d leaf %llx: %u of %u look otherwise; sp %llx fp %llx:", in->pid,
+		(unsigned long long)in->regs.r[STACKD_REG_PC], leaf->against, leaf->seen,
+		(unsigned long long)sp, (unsigned long long)in->regs.r[STACKD_REG_FP]);
+	for (uint64_t at = sp; at < sp + 64 && read_word(in, at, &word); at += 8)
 		fprintf(stderr, " %llx%s", (unsigned long long)word,
 			is_return_address(j, in, word) ? "*" : "");
 	fputc('\n', stderr);
@@ -248,7 +248,7 @@ static void show_leaf(const struct judge_made *j, const struct walk_input *in,
 static void take_leaf(struct judge_made *j, const struct walk_input *in, bool by_frame,
 		      bool is_against)
 {
-	uint64_t key = key_of(in, in->regs.r[STACKD_REG_RIP]) ^ by_frame, more;
+	uint64_t key = key_of(in, in->regs.r[STACKD_REG_PC]) ^ by_frame, more;
 	uint32_t index = int_map_find(&j->leaf_of, key);
 	struct leaf *leaf;
 
@@ -304,21 +304,21 @@ static enum verdict verdict_on_framed(struct judge_made *j, const struct walk_in
 	take_leaf(j, in, true, looks == BARE);
 	if (looks == BARE)
 		return COUNTED;
-	return looks == FRAMED && is_in_chain(j, in->regs.r[STACKD_REG_RBP] + 8) ? RIGHT : UNPROVEN;
+	return looks == FRAMED && is_in_chain(j, in->regs.r[STACKD_REG_FP] + 8) ? RIGHT : UNPROVEN;
 }
 
 static enum verdict verdict_on_leaf(struct judge_made *j, const struct judge_made_walk *walk)
 {
 	const struct walk_input *in = walk->in;
-	uint64_t rsp = in->regs.r[STACKD_REG_RSP], fp = in->regs.r[STACKD_REG_RBP], saved = fp;
+	uint64_t sp = in->regs.r[STACKD_REG_SP], fp = in->regs.r[STACKD_REG_FP], saved = fp;
 	uint64_t slot = walk->frames[1].slot;
 	bool is_against;
 
-	if (slot == fp + 8 && fp > rsp)
+	if (slot == fp + 8 && fp > sp)
 		return verdict_on_framed(j, in);
-	/* Nothing is pushed, or rbp alone, and may be set. */
-	if (slot != rsp &&
-	    (slot != rsp + 8 || !read_word(in, rsp, &saved) || (fp != saved && fp != rsp)))
+	/* Nothing is pushed, or the frame pointer alone, and may be set. */
+	if (slot != sp &&
+	    (slot != sp + 8 || !read_word(in, sp, &saved) || (fp != saved && fp != sp)))
 		return UNPROVEN;
 	if (says_of(j, in, slot, saved, LEARNED) > 0) {
 		take_leaf(j, in, false, false);
@@ -340,12 +340,12 @@ static enum verdict judge_leaf(struct judge_made *j, const struct judge_made_wal
 	return verdict == UNPROVEN && walk->is_confirmed[0] ? RIGHT : verdict;
 }
 
-/* Whether no caller can have been left out: no word from rsp, or the frame's own return address, up
- * to that of its caller is a return address. */
+/* Whether no caller can have been left out: no word from the stack pointer, or the frame's own
+ * return address, up to that of its caller is a return address. */
 static bool is_nearest(const struct judge_made *j, const struct judge_made_walk *walk, size_t frame)
 {
 	const struct walk_input *in = walk->in;
-	uint64_t at = frame ? walk->frames[frame].slot + 8 : in->regs.r[STACKD_REG_RSP], word,
+	uint64_t at = frame ? walk->frames[frame].slot + 8 : in->regs.r[STACKD_REG_SP], word,
 		 offset;
 	const struct object *object;
 
@@ -373,9 +373,9 @@ static void show_wrong(const struct judge_made *j, const struct judge_made_walk 
 {
 	if (!getenv("STACKD_DEBUG"))
 		return;
-	fprintf(stderr, "judge: pid %d made code: rsp %llx rbp %llx\n  walk:", walk->in->pid,
-		(unsigned long long)walk->in->regs.r[STACKD_REG_RSP],
-		(unsigned long long)walk->in->regs.r[STACKD_REG_RBP]);
+	fprintf(stderr, "judge: pid %d made code: sp %llx fp %llx\n  walk:", walk->in->pid,
+		(unsigned long long)walk->in->regs.r[STACKD_REG_SP],
+		(unsigned long long)walk->in->regs.r[STACKD_REG_FP]);
 	for (size_t i = 0; i < walk->count; i++)
 		fprintf(stderr, " %llx@%llx", (unsigned long long)walk->frames[i].address,
 			(unsigned long long)walk->frames[i].slot);

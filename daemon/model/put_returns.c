@@ -12,8 +12,6 @@
 #include "stack/provenance.h"
 #include "unwind/put_return.h"
 
-#define BREAKPOINT 0xcc /* int3 */
-
 void put_returns_fini(struct put_returns *p)
 {
 	free(p->later.items);
@@ -60,7 +58,7 @@ static bool read_code(const struct put_returns *p, pid_t pid, const struct objec
 	return address &&
 	       resident_memory_read(p->proc, pid, address - PUT_RETURN_BEFORE, code,
 				    PUT_RETURN_BYTES) &&
-	       !memchr(code, BREAKPOINT, PUT_RETURN_BEFORE);
+	       !memchr(code, ARCH_BREAKPOINT, PUT_RETURN_BEFORE);
 }
 
 /* Whether a call is before a return address in the process's memory. */
@@ -88,7 +86,7 @@ static int begins_function(const struct put_returns *p, const struct object *obj
 		err = tables_rule(p->tables, object, offset, &before);
 	if (err)
 		return err == -EAGAIN ? err : 0;
-	return behind.cfa == STACKD_CFA_REG && behind.reg == STACKD_REG_RSP &&
+	return behind.cfa == STACKD_CFA_REG && behind.reg == STACKD_REG_SP &&
 	       behind.cfa_offset == 8 && behind.ra_offset == -8 &&
 	       memcmp(&behind, &before, sizeof(before)) != 0;
 }

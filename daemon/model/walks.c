@@ -292,8 +292,8 @@ static int walk_with_branches(struct walks *w, const struct stackd_header *heade
 /* The frame that a sample has hit, of a stack that cannot be walked. */
 static size_t hit_frame(const struct walk_input *in, struct walk_frame *frame)
 {
-	*frame = (struct walk_frame){.address = in->regs.r[STACKD_REG_RIP],
-				     .offset = in->regs.r[STACKD_REG_RIP]};
+	*frame = (struct walk_frame){.address = in->regs.r[STACKD_REG_PC],
+				     .offset = in->regs.r[STACKD_REG_PC]};
 	return in->find(in->arg, frame->address, &frame->object, &frame->offset);
 }
 
@@ -371,7 +371,7 @@ static uint64_t stack_end(const struct stackd_stack_record *record)
 {
 	if (record->header.flags & (STACKD_STACK_CUT | STACKD_STACK_FAULT))
 		return 0;
-	return record->stack_bytes ? record->regs.r[STACKD_REG_RSP] + record->stack_bytes : 0;
+	return record->stack_bytes ? record->regs.r[STACKD_REG_SP] + record->stack_bytes : 0;
 }
 
 /* Notes whether a walk has met made code. Where the kernel half found no rule, that can have been

@@ -288,7 +288,7 @@ int ask_walks_get(struct ask_walks *w, struct buf_reader *reply, struct walk_fra
 enum stackd_end_reason ask_walks_leaf(const struct ask_walks *w, const struct walk_input *in,
 				      struct walk_frame *frames, size_t *ret_count)
 {
-	const uint64_t pc = in->regs.r[STACKD_REG_RIP], at = pc - in->is_return;
+	const uint64_t pc = in->regs.r[STACKD_REG_PC], at = pc - in->is_return;
 	const struct mapping *map;
 	uint32_t hint = 0;
 

@@ -9,12 +9,12 @@
 #include "analysis/noreturn_calls.h"
 #include "analysis/return_table.h"
 #include "analysis/solve.h"
+#include "arch/handler_return.h"
 
-#define MAX_NOPS	  256 /* bytes of an area */
-#define INT3		  0xcc
-#define RDI		  7
-#define MAX_START	  32 /* instructions of start code, up to its first call */
-#define SIGCONTEXT_OFFSET 40 /* of r8 in it, from the kernel's ucontext on */
+#define MAX_NOPS  256 /* bytes of an area */
+#define INT3	  0xcc
+#define RDI	  7
+#define MAX_START 32 /* instructions of start code, up to its first call */
 
 struct analysis {
 	VEC(struct code_area) areas;
@@ -138,20 +138,6 @@ static int solve_all(struct analysis *a, const struct analysis_input *in)
 	return err && solve_is_full(a->solver) ? -E2BIG : err;
 }
 
-/* Bytes of the return from a signal's handler at byte `b` of an area: mov $15,%eax or rax; syscall.
- * 0: it is not there. */
-static uint32_t sigreturn_bytes(const struct code_area *area, uint64_t b)
-{
-	static const uint8_t by_eax[] = {0xb8, 15, 0, 0, 0, 0x0f, 0x05};
-	static const uint8_t by_rax[] = {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
-
-	if (area->size - b >= sizeof(by_eax) && !memcmp(area->bytes + b, by_eax, sizeof(by_eax)))
-		return sizeof(by_eax);
-	if (area->size - b >= sizeof(by_rax) && !memcmp(area->bytes + b, by_rax, sizeof(by_rax)))
-		return sizeof(by_rax);
-	return 0;
-}
-
 struct emission {
 	struct analysis *analysis;
 	const struct code_area *area;
@@ -202,22 +188,23 @@ static bool rule_at(struct emission *e, uint32_t b, struct stackd_rule *ret_rule
 	return true;
 }
 
-/* First bytes of the return from a handler, and of the no-op before it. */
-static const bool begins_sigreturn[256] = {[0x48] = true, [0x90] = true, [0xb8] = true};
-
+/* The return from a signal's handler, which has the kernel's frame. */
 static bool signal_rule_at(struct emission *e, uint32_t b, struct stackd_rule *ret_rule)
 {
-	if (!e->in_signal && !begins_sigreturn[e->area->bytes[b]])
+	const uint8_t *bytes = e->area->bytes + b;
+	size_t left = e->area->size - b;
+
+	if (!e->in_signal && !handler_return_may_begin[bytes[0]])
 		return false;
-	if (!e->in_signal && e->area->bytes[b] == 0x90 && sigreturn_bytes(e->area, b + 1))
-		e->in_signal = 1 + sigreturn_bytes(e->area, b + 1);
-	else if (!e->in_signal)
-		e->in_signal = sigreturn_bytes(e->area, b);
+	if (!e->in_signal)
+		e->in_signal = (uint32_t)handler_return_bytes_with_nop(bytes, left);
+	if (!e->in_signal)
+		e->in_signal = (uint32_t)handler_return_bytes(bytes, left);
 	if (!e->in_signal)
 		return false;
 	e->in_signal--;
 	*ret_rule = (struct stackd_rule){
-		.cfa = STACKD_CFA_SIGNAL, .reg = STACKD_REG_RSP, .cfa_offset = SIGCONTEXT_OFFSET};
+		.cfa = STACKD_CFA_SIGNAL, .reg = STACKD_REG_SP, .cfa_offset = ARCH_SIGCONTEXT};
 	return true;
 }
 
@@ -239,9 +226,9 @@ static int emit_nops(const struct code_area *area, uint64_t offset, analysis_row
 		     void *arg)
 {
 	static const struct stackd_rule none, entry = {.cfa = STACKD_CFA_REG,
-						       .reg = STACKD_REG_RSP,
-						       .cfa_offset = 8,
-						       .ra_offset = -8};
+						       .reg = STACKD_REG_SP,
+						       .cfa_offset = ARCH_CALL_PUSHES,
+						       .ra_offset = ARCH_RETURN_SLOT};
 	int err = emit(arg, offset, &entry);
 
 	return err ? err : emit(arg, offset + area->size, &none);

@@ -12,7 +12,7 @@ static bool rule_of(const struct frame_state *state, struct stackd_rule *ret_rul
 	enum analysis_abstained why;
 
 	return frame_state_rule(state, ret_rule, &why) && ret_rule->cfa == STACKD_CFA_REG &&
-	       ret_rule->reg == STACKD_REG_RSP;
+	       ret_rule->reg == STACKD_REG_SP;
 }
 
 bool entry_frame_find(const struct elf_file *file, uint64_t start, uint64_t vaddr,

@@ -338,7 +338,7 @@ static void leave_code(struct exits *e, const struct way *w)
 	struct way end = *w;
 
 	if (!e->outside || w->is_lost || w->base != INSN_RSP || !e->outside(e->arg, w->at, &rule) ||
-	    rule.cfa != STACKD_CFA_REG || rule.reg != STACKD_REG_RSP || rule.ra_offset != -8)
+	    rule.cfa != STACKD_CFA_REG || rule.reg != STACKD_REG_SP || rule.ra_offset != -8)
 		return;
 	end.rsp += rule.cfa_offset - 8;
 	for (unsigned k = 0; k < STACKD_SAVED_COUNT; k++) {
@@ -497,7 +497,7 @@ static bool rule_of(const struct way *w, struct stackd_rule *ret_rule)
 {
 	struct stackd_rule rule = {
 		.cfa = STACKD_CFA_REG,
-		.reg = w->base == INSN_RBP ? STACKD_REG_RBP : STACKD_REG_RSP,
+		.reg = w->base == INSN_RBP ? STACKD_REG_FP : STACKD_REG_SP,
 		.cfa_offset = (int32_t)(w->rsp + 8),
 		.ra_offset = -8,
 	};

@@ -7,7 +7,7 @@
 /* STACKD_KEPT of registers that are kept: one, or r10 and r11. */
 static unsigned kept_number(uint32_t kept)
 {
-	if (kept == STACKD_KEPT_TWO_BITS)
+	if (kept == ARCH_KEPT_TWO_REGS)
 		return STACKD_KEPT_TWO;
 	if (!kept || kept & (kept - 1))
 		return 0;

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/target.h"
 #include "callgraph/code_decode.h"
 #include "callgraph/code_scan_state.h"
 #include "callgraph/tagged_functions.h"
@@ -248,24 +249,25 @@ static int relocation(struct code_scanner *s, const GElf_Shdr *shdr, const GElf_
 {
 	struct code_slot slot = {.vaddr = rela->r_offset, .function = CODE_SCAN_NONE};
 	const char *name = NULL;
+	enum target_relocation kind = target_relocation((uint32_t)GELF_R_TYPE(rela->r_info));
 	bool stays = rela->r_offset >= s->relro_start && rela->r_offset < s->relro_end;
 	int err = 0;
 
-	switch (GELF_R_TYPE(rela->r_info)) {
-	case R_X86_64_RELATIVE:
-	case R_X86_64_IRELATIVE:
+	switch (kind) {
+	case TARGET_RELOCATION_RELATIVE:
+	case TARGET_RELOCATION_IRELATIVE:
 		slot.function = code_scanner_start(s, (uint64_t)rela->r_addend);
 		break;
-	case R_X86_64_JUMP_SLOT:
-	case R_X86_64_GLOB_DAT:
-	case R_X86_64_64:
-		stays |= GELF_R_TYPE(rela->r_info) != R_X86_64_64;
+	case TARGET_RELOCATION_JUMP_SLOT:
+	case TARGET_RELOCATION_GLOB_DAT:
+	case TARGET_RELOCATION_ADDRESS:
+		stays |= kind != TARGET_RELOCATION_ADDRESS;
 		slot.function = symbol(s, shdr->sh_link, GELF_R_SYM(rela->r_info), &name);
 		break;
 	default:
 		return 0;
 	}
-	if (GELF_R_TYPE(rela->r_info) != R_X86_64_JUMP_SLOT) /* these are only called */
+	if (kind != TARGET_RELOCATION_JUMP_SLOT) /* these are only called */
 		take(s, slot.function);
 	if (stays && name && *name)
 		err = strings_intern(s->names, name, &slot.name);

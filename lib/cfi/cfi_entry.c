@@ -10,7 +10,7 @@
  *
  * Pointers through memory (DW_EH_PE_indirect) are refused where an address is wanted: the memory
  * is a process's, and this is a file. Pointers relative to the data segment are refused as well:
- * nothing emits them in these sections on x86-64, and a guessed base gives wrong recipes.
+ * nothing emits them in these sections, and a guessed base gives wrong recipes.
  */
 #include "cfi/cfi_entry.h"
 
@@ -197,7 +197,7 @@ static enum cfi_refusal read_cie(struct cfi_reader *r, struct cfi_cie *cie)
 	} else if (*letters) {
 		return CFI_REFUSED_CIE_AUGMENTATION;
 	}
-	if (r->failed || ra != STACKD_REG_RIP)
+	if (r->failed || ra != STACKD_REG_PC)
 		return CFI_REFUSED_CIE_MALFORMED;
 	return read_augmentation(letters, &data, cie);
 }

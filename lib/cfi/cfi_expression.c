@@ -28,7 +28,7 @@ static bool read_breg(struct cfi_reader *r, uint8_t *ret_reg, int64_t *ret_offse
 		return false;
 	*ret_offset = cfi_reader_sleb(r);
 	*ret_reg = (uint8_t)reg;
-	return !r->failed && reg < STACKD_REG_RIP;
+	return !r->failed && reg < STACKD_REG_PC;
 }
 
 /* Reads the rest of a PLT's expression behind `breg7 N`; gives the byte from which on 8 are pushed.
@@ -79,7 +79,7 @@ enum cfi_refusal cfi_expression_cfa(struct cfi_reader expression, struct cfi_sta
 	if (!read_breg(&r, &reg, &offset))
 		return CFI_REFUSED_CFA_EXPRESSION;
 	rest = r;
-	if (reg == STACKD_REG_RSP && read_plt_tail(&rest, &add))
+	if (reg == STACKD_REG_SP && read_plt_tail(&rest, &add))
 		cfa = STACKD_CFA_PLT;
 	else if (!read_deref_tail(&r, &cfa, &add))
 		return CFI_REFUSED_CFA_EXPRESSION;

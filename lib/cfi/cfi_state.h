@@ -3,8 +3,8 @@
  * One row of the call frame table, as DWARF has it (DWARF 5, section 6.4.1): a rule for the CFA and
  * one for each register.
  *
- * Only the 17 registers that x86-64 code can be walked with are kept (16 general purpose ones and
- * the return address); rules for others are read and forgotten. A register's offset is
+ * Only the registers that code can be walked with are kept (STACKD_REG_COUNT: the general purpose
+ * ones and the return address); rules for others are read and forgotten. A register's offset is
  * kept in 32 bits; one that does not fit makes the register's rule unusable.
  *
  * An expression that is not one of the usual shapes (cfi_expression.h) is kept by where its block,

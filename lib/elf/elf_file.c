@@ -28,6 +28,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arch/target.h"
 #include "base/hash.h"
 #include "elf/elf_note.h"
 
@@ -106,7 +107,7 @@ static int check_header(const Elf64_Ehdr *h)
 	    (!is_32bit && h->e_ident[EI_CLASS] != ELFCLASS64) ||
 	    h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_ident[EI_VERSION] != EV_CURRENT)
 		return -ENOEXEC;
-	if (h->e_machine != (is_32bit ? EM_386 : EM_X86_64) ||
+	if (h->e_machine != (is_32bit ? target_elf_machine_32 : target_elf_machine) ||
 	    (h->e_type != ET_EXEC && h->e_type != ET_DYN))
 		return -ENOEXEC;
 	if (h->e_phentsize != sizeof(Elf64_Phdr) || !h->e_phnum || h->e_phnum > MAX_PROGRAM_HEADERS)

@@ -27,8 +27,8 @@ typedef struct Elf Elf;
 
 #define ELF_BUILD_ID_MAX 20
 
-/* Opens the file behind `fd`. The descriptor is duplicated: the caller keeps its own.
- * Returns 0, -ENOEXEC (not an ELF file for x86-64, or inconsistent headers), -ENOMEM, -EIO, or the
+/* Opens the file behind `fd`. The descriptor is duplicated: the caller keeps its own. Returns 0,
+ * -ENOEXEC (not an ELF file for this processor, or inconsistent headers), -ENOMEM, -EIO, or the
  * -errno of dup() or read(). The caller frees `*ret_file`, which is untouched on failure. */
 int elf_file_open(int fd, struct elf_file **ret_file);
 

@@ -19,14 +19,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arch/target.h"
+
 #define MAX_HEADERS   1024
 #define MAX_DYNAMIC   4096
 #define MAX_LIBRARIES 256
 #define MAX_NAME      1024
 #define MAX_CACHE     ((off_t)16 << 20)
 
-#define CACHE_MAGIC  "glibc-ld.so.cache1.1"
-#define CACHE_X86_64 0x0303 /* for this machine, and this C library */
+#define CACHE_MAGIC "glibc-ld.so.cache1.1"
 
 struct cache_header {
 	char magic[20];
@@ -151,7 +152,7 @@ static const char *find_in_cache(const struct search *s, const char *name)
 	for (size_t i = 0; i < header->n; i++) {
 		if ((i + 1) * sizeof(*rows) > s->cache_bytes - sizeof(*header))
 			return NULL;
-		if (rows[i].flags == CACHE_X86_64 && !rows[i].hardware &&
+		if (rows[i].flags == target_library_cache_flags && !rows[i].hardware &&
 		    rows[i].name < s->cache_bytes && rows[i].path < s->cache_bytes &&
 		    strcmp(s->cache + rows[i].name, name) == 0)
 			return s->cache + rows[i].path;
@@ -230,12 +231,6 @@ static bool find_in_given(const struct search *s, const char *name, char ret_pat
 
 static bool find(const struct search *s, const char *name, char ret_path[PATH_MAX])
 {
-	static const char *const usual[] = {"/lib/x86_64-linux-gnu",
-					    "/usr/lib/x86_64-linux-gnu",
-					    "/lib64",
-					    "/usr/lib64",
-					    "/lib",
-					    "/usr/lib"};
 	const char *cached;
 
 	if (strchr(name, '/')) {
@@ -253,8 +248,8 @@ static bool find(const struct search *s, const char *name, char ret_path[PATH_MA
 		strcpy(ret_path, cached);
 		return true;
 	}
-	for (size_t i = 0; i < sizeof(usual) / sizeof(*usual); i++) {
-		if (try_folder(usual[i], strlen(usual[i]), name, ret_path))
+	for (const char *const *folder = target_library_folders; *folder; folder++) {
+		if (try_folder(*folder, strlen(*folder), name, ret_path))
 			return true;
 	}
 	return false;

@@ -41,7 +41,7 @@ struct stackd_rule go_rule_of(int32_t delta, bool is_saved)
 {
 	struct stackd_rule rule = {
 		.cfa = STACKD_CFA_REG,
-		.reg = STACKD_REG_RSP,
+		.reg = STACKD_REG_SP,
 		.cfa_offset = delta + 8,
 		.ra_offset = -8,
 	};

@@ -10,7 +10,6 @@
 #define CGO_CALLS      4   /* in asmcgocall, at most */
 #define CODE_BYTES     512 /* of a function that switches stacks, at most */
 #define BORROWS_WITHIN 64  /* bytes of a function, in which rsp is put by */
-#define SIGCONTEXT     40  /* from rsp on return from a handler to r8 in the sigcontext */
 
 /* A function's code, or the beginning of it. */
 struct function_code {
@@ -51,7 +50,7 @@ static int take_systemstack(struct go_reader *r, const struct pclntab_function *
 	struct go_layer after = {.end = f->end, .cfa = STACKD_CFA_REG, .is_special = true};
 	struct go_goroutine *g = &r->goroutine;
 	struct stackd_rule rule = {
-		.cfa = STACKD_CFA_GOROUTINE, .reg = STACKD_REG_RSP, .ra_offset = -8};
+		.cfa = STACKD_CFA_GOROUTINE, .reg = STACKD_REG_SP, .ra_offset = -8};
 	struct go_switch found;
 	int32_t delta;
 	int err;
@@ -78,7 +77,7 @@ static int take_cgocallback(struct go_reader *r, const struct pclntab_function *
 {
 	struct go_layer after = {.end = f->end, .cfa = STACKD_CFA_REG, .is_special = true};
 	struct stackd_rule rule = {
-		.cfa = STACKD_CFA_CALLBACK, .reg = STACKD_REG_RSP, .ra_offset = -8};
+		.cfa = STACKD_CFA_CALLBACK, .reg = STACKD_REG_SP, .ra_offset = -8};
 	struct go_switch found;
 	struct go_callback c;
 	int32_t delta;
@@ -107,7 +106,7 @@ static int take_morestack(struct go_reader *r, const struct pclntab_function *f,
 	const struct go_goroutine *g = &r->goroutine;
 	const struct stackd_rule rule = {
 		.cfa = STACKD_CFA_GOROUTINE,
-		.reg = STACKD_REG_RSP,
+		.reg = STACKD_REG_SP,
 		.cfa_offset = g->g,
 		.saved = {g->m, g->curg, g->sp},
 	};
@@ -121,7 +120,7 @@ static struct stackd_rule cgo_rule(const struct go_cgo_frame *frame, int32_t del
 {
 	struct stackd_rule rule = {
 		.cfa = frame->is_same ? STACKD_CFA_DEREF : STACKD_CFA_DEPTH,
-		.reg = STACKD_REG_RSP,
+		.reg = STACKD_REG_SP,
 		.cfa_offset = frame->is_same ? frame->depth : frame->g,
 		.cfa_add = (int16_t)(delta + 8),
 		.ra_offset = -8,
@@ -285,7 +284,7 @@ int go_reader_borrowing(struct go_reader *r, const struct pclntab_function *f)
 int go_reader_signal(struct go_reader *r, const struct pclntab_function *f)
 {
 	const struct stackd_rule rule = {
-		.cfa = STACKD_CFA_SIGNAL, .reg = STACKD_REG_RSP, .cfa_offset = SIGCONTEXT};
+		.cfa = STACKD_CFA_SIGNAL, .reg = STACKD_REG_SP, .cfa_offset = ARCH_SIGCONTEXT};
 
 	return go_reader_put(r, f->start - (f->start > r->load->p_vaddr), &rule, true);
 }

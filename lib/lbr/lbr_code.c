@@ -461,11 +461,11 @@ static enum stackd_end_reason walk_on(void *arg, uint64_t address, uint64_t slot
 	enum stackd_end_reason end;
 	size_t n;
 
-	in.stack_start = in.stack_start ? in.stack_start : in.regs.r[STACKD_REG_RSP];
-	in.known = 1u << STACKD_REG_RSP | 1u << STACKD_REG_RIP;
+	in.stack_start = in.stack_start ? in.stack_start : in.regs.r[STACKD_REG_SP];
+	in.known = 1u << STACKD_REG_SP | 1u << STACKD_REG_PC;
 	in.is_return = true;
-	in.regs.r[STACKD_REG_RSP] = slot + 8;
-	in.regs.r[STACKD_REG_RIP] = address;
+	in.regs.r[STACKD_REG_SP] = slot + 8;
+	in.regs.r[STACKD_REG_PC] = address;
 	if (max > DWARF_WALK_MAX_FRAMES - 1)
 		max = DWARF_WALK_MAX_FRAMES - 1;
 	end = dwarf_walk_stack(files->walk, &in, files->frames, max + 1, &n);

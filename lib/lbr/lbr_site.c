@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
-#include "unwind/call_site.h"
+#include "arch/call_site.h"
 
 #define MAX_INSTRUCTION 16
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "unwind/call_site.h"
+#include "arch/call_site.h"
 #include "unwind/dwarf_walk.h"
 #include "unwind/sigreturn.h"
 

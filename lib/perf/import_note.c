@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/target.h"
+
 #define INSTEAD "for complete paths record with --call-graph lbr or dwarf, or with stackd"
 
 bool import_note_is_foreign(const struct perfdata_info *info)
 {
-	return *info->arch && strcmp(info->arch, "x86_64") && strcmp(info->arch, "i686");
+	return *info->arch && !target_is_machine(info->arch);
 }
 
 static bool has_stacks(const struct perfdata_event *e)

@@ -251,7 +251,7 @@ static void prepare_walk(struct import_stack *s)
 		s->in.stack_bytes = sample->stack_bytes;
 		s->in.stack_cut = sample->stack_bytes == sample->stack_room;
 	} else {
-		s->in.regs.r[STACKD_REG_RIP] = user_ip(s);
+		s->in.regs.r[STACKD_REG_PC] = user_ip(s);
 	}
 }
 
@@ -271,7 +271,7 @@ static bool is_in_exec(struct import_stack *s)
 	if (!import_processes_is_in_exec(s->processes, r->pid))
 		return false;
 	if (r->sample.mode == PERFDATA_MODE_KERNEL && !has_stack(s) &&
-	    !find_code(s, s->in.regs.r[STACKD_REG_RIP], &object, &offset))
+	    !find_code(s, s->in.regs.r[STACKD_REG_PC], &object, &offset))
 		return true;
 	import_processes_runs(s->processes, r->pid);
 	return false;
@@ -339,11 +339,11 @@ static void prepare_branches(struct import_stack *s, struct lbr_input *ret_in)
 	if (has_stack(s)) {
 		ret_in->memory = (struct lbr_memory){
 			.bytes = s->in.stack,
-			.start = s->in.regs.r[STACKD_REG_RSP],
+			.start = s->in.regs.r[STACKD_REG_SP],
 			.len = s->in.stack_bytes,
 			.is_cut = s->in.stack_cut,
 		};
-		ret_in->ip = s->in.regs.r[STACKD_REG_RIP];
+		ret_in->ip = s->in.regs.r[STACKD_REG_PC];
 	}
 }
 

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "arch/target.h"
+
 #include "perf/perfdata_reader.h"
 
 #define MISC_FORK_EXEC (1 << 13) /* PERF_RECORD_MISC_FORK_EXEC, which older headers lack */
@@ -433,26 +435,26 @@ int perfdata_decode(struct perfdata *p, const struct perfdata_raw *raw,
 
 bool perfdata_user_regs(const struct perfdata_sample *s, struct stackd_regs *ret_regs)
 {
-	static const uint8_t dwarf[] = {
-		[PERFDATA_REG_AX] = 0, [PERFDATA_REG_BX] = 3, [PERFDATA_REG_CX] = 2,
-		[PERFDATA_REG_DX] = 1, [PERFDATA_REG_SI] = 4, [PERFDATA_REG_DI] = 5,
-		[PERFDATA_REG_BP] = 6, [PERFDATA_REG_SP] = 7, [PERFDATA_REG_IP] = 16,
-	};
-	const uint64_t wanted = 1u << PERFDATA_REG_SP | 1u << PERFDATA_REG_IP;
+	const uint64_t wanted = 1u << STACKD_REG_SP | 1u << STACKD_REG_PC;
 	const uint64_t *value = s->regs;
 	struct stackd_regs regs = {0};
+	uint64_t found = 0;
 
-	if (s->regs_abi != PERFDATA_REGS_64 || (s->regs_mask & wanted) != wanted)
+	if (s->regs_abi != PERFDATA_REGS_64)
 		return false;
-	for (unsigned i = 0; i <= PERFDATA_REG_R15; i++) {
-		if (!(s->regs_mask >> i & 1))
+	for (unsigned bit = 0; bit < 64; bit++) {
+		int reg = target_perf_register(bit);
+
+		if (!(s->regs_mask >> bit & 1))
 			continue;
-		if (i <= PERFDATA_REG_IP)
-			regs.r[dwarf[i]] = *value;
-		else if (i >= PERFDATA_REG_R8)
-			regs.r[8 + i - PERFDATA_REG_R8] = *value;
+		if (reg >= 0) {
+			regs.r[reg] = *value;
+			found |= 1u << reg;
+		}
 		value++;
 	}
+	if ((found & wanted) != wanted)
+		return false;
 	*ret_regs = regs;
 	return true;
 }

@@ -108,26 +108,4 @@ _Static_assert(sizeof(struct perfdata_build_id_record) == 36, "an entry of the b
 #define PERFDATA_BRANCH_TYPE_HW_INDEX ((uint64_t)1 << 17)
 #define PERFDATA_BRANCH_TYPE_COUNTERS ((uint64_t)1 << 19)
 
-/* perf's numbers of x86 registers: the bits of sample_regs_user. */
-enum perfdata_reg {
-	PERFDATA_REG_AX,
-	PERFDATA_REG_BX,
-	PERFDATA_REG_CX,
-	PERFDATA_REG_DX,
-	PERFDATA_REG_SI,
-	PERFDATA_REG_DI,
-	PERFDATA_REG_BP,
-	PERFDATA_REG_SP,
-	PERFDATA_REG_IP,
-	PERFDATA_REG_FLAGS,
-	PERFDATA_REG_CS,
-	PERFDATA_REG_SS,
-	PERFDATA_REG_DS,
-	PERFDATA_REG_ES,
-	PERFDATA_REG_FS,
-	PERFDATA_REG_GS,
-	PERFDATA_REG_R8, /* R9 and so on follow */
-	PERFDATA_REG_R15 = PERFDATA_REG_R8 + 7,
-};
-
 #endif

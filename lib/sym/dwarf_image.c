@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/target.h"
+
 #define NAME_BYTES 32
 
 struct layout {
@@ -44,7 +46,6 @@ static void make_file(struct layout *file, const struct dwarf_part *parts, size_
 		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
 			    EV_CURRENT},
 		.e_type = ET_REL,
-		.e_machine = EM_X86_64,
 		.e_version = EV_CURRENT,
 		.e_shoff = offsetof(struct layout, sections),
 		.e_ehsize = sizeof(Elf64_Ehdr),
@@ -54,6 +55,7 @@ static void make_file(struct layout *file, const struct dwarf_part *parts, size_
 	};
 
 	file->header = header;
+	file->header.e_machine = target_elf_machine;
 	for (size_t i = 0; i < DWARF_IMAGE_PARTS; i++) {
 		file->sections[i + 1] = empty_section(i < n ? NAME_BYTES * (i + 1) : 0);
 		if (i < n)

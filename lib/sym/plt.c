@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/target.h"
 #include "base/buf.h"
 #include "base/vec.h"
 #include "sym/symtab.h"
@@ -97,16 +98,17 @@ static const char *relocation_name(const struct scan *scan, const GElf_Shdr *shd
 	const char *name;
 	uint64_t start;
 
-	switch (GELF_R_TYPE(rela->r_info)) {
-	case R_X86_64_JUMP_SLOT:
-	case R_X86_64_GLOB_DAT:
+	switch (target_relocation((uint32_t)GELF_R_TYPE(rela->r_info))) {
+	case TARGET_RELOCATION_JUMP_SLOT:
+	case TARGET_RELOCATION_GLOB_DAT:
 		return symbol_name(scan, shdr->sh_link, GELF_R_SYM(rela->r_info));
-	case R_X86_64_IRELATIVE:
+	case TARGET_RELOCATION_IRELATIVE:
 		if (symtab_find(scan->symtab, (uint64_t)rela->r_addend, &name, &start))
 			return start == (uint64_t)rela->r_addend ? name : NULL;
 		return NULL;
+	default:
+		return NULL;
 	}
-	return NULL;
 }
 
 static int add_relocation(struct scan *scan, const GElf_Shdr *shdr, const Elf64_Rela *rela,

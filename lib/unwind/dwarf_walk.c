@@ -433,8 +433,8 @@ static enum stackd_end_reason at_entry(const struct walk_run *run, enum stackd_e
 
 	if (reason == STACKD_END_STACK_CUT || reason == STACKD_END_UNREADABLE)
 		return reason;
-	if (reason == WALK_GOES_ON && walk_run_find(run, run->state.r[STACKD_REG_RIP],
-						    run->state.is_return, &object, &offset))
+	if (reason == WALK_GOES_ON &&
+	    walk_run_find(run, run->state.r[STACKD_REG_PC], run->state.is_return, &object, &offset))
 		return reason;
 	return STACKD_END_ENTRY;
 }
@@ -512,10 +512,10 @@ static unsigned cfa_register(const struct walk_rule *rule)
 	return STACKD_REG_COUNT;
 }
 
-/* Notes the values of the caller-saved registers that the present frame has. */
+/* Notes the values of the registers that callees may change, that the present frame has. */
 static void note_values(struct walk_run *run)
 {
-	uint32_t known = run->state.known & KEPT_REGISTER_CANDIDATES;
+	uint32_t known = run->state.known & ARCH_VOLATILE_REGS;
 
 	for (; known; known &= known - 1) {
 		unsigned reg = (unsigned)__builtin_ctz(known);
@@ -531,7 +531,7 @@ static void find_kept(struct dwarf_walk *walk, struct walk_run *run, const struc
 	unsigned reg = cfa_register(rule);
 
 	if (reg == STACKD_REG_COUNT || run->state.known >> reg & 1 ||
-	    !(KEPT_REGISTER_CANDIDATES >> reg & 1) || run->in->known)
+	    !(ARCH_VOLATILE_REGS >> reg & 1) || run->in->known)
 		return;
 	for (size_t i = run->last_known[reg]; i + 1 < run->count; i++) {
 		if (!kept_register_is_kept(&walk->kept, &run->frames[i], &run->frames[i + 1], reg))
@@ -593,8 +593,8 @@ static bool enter_frame(const struct walk_run *run, struct walk_frame *frame)
 	const struct walk_state *s = &run->state;
 
 	*frame = (struct walk_frame){
-		.address = s->r[STACKD_REG_RIP],
-		.offset = s->r[STACKD_REG_RIP],
+		.address = s->r[STACKD_REG_PC],
+		.offset = s->r[STACKD_REG_PC],
 		.slot = s->slot,
 		.is_return = s->is_return,
 		.is_guess = run->is_guess,
@@ -636,8 +636,7 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 		.in = in,
 		.code = walk->code,
 		.frames = frames,
-		.memory = {in->stack,
-			   in->stack_start ? in->stack_start : in->regs.r[STACKD_REG_RSP],
+		.memory = {in->stack, in->stack_start ? in->stack_start : in->regs.r[STACKD_REG_SP],
 			   in->stack_bytes, in->stack_cut, in->stack_holes, in->stack_end,
 			   in->stack_more_holes, in->n_stack_more_holes,
 			   in->stack_start ? 0 : in->below},
@@ -670,7 +669,7 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 		note_values(&run);
 		reason = to_caller(walk, &run, frame->object, frame->offset);
 		frame->provenance = provenance_of_step(&run, reason);
-		if (reason == WALK_GOES_ON && !run.state.r[STACKD_REG_RIP])
+		if (reason == WALK_GOES_ON && !run.state.r[STACKD_REG_PC])
 			reason = at_zero(&run);
 		if (reason != WALK_GOES_ON)
 			break;

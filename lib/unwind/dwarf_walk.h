@@ -41,7 +41,7 @@ struct walk_frame {
 
 struct walk_input {
 	struct stackd_regs regs;
-	const uint8_t *stack; /* the bytes from regs.r[STACKD_REG_RSP] upwards; borrowed */
+	const uint8_t *stack; /* the bytes from regs.r[STACKD_REG_SP] upwards; borrowed */
 	size_t stack_bytes;
 	uint64_t below;	      /* the word before them; 0: not known */
 	bool stack_cut;	      /* there is more stack above than was copied */
@@ -64,8 +64,8 @@ struct walk_input {
 	/* A walk that begins in the middle, at a frame of which not all is known. All 0: it begins
 	 * at the leaf. */
 	uint32_t known;	      /* bit i: regs.r[i] is the frame's value; 0: all are */
-	bool is_return;	      /* regs' rip is a return address */
-	uint64_t stack_start; /* address of stack[0]; 0: regs' rsp */
+	bool is_return;	      /* regs' program counter is a return address */
+	uint64_t stack_start; /* address of stack[0]; 0: regs' stack pointer */
 
 	/* Resolves an address to an object and a file offset; false: it is in none. */
 	bool (*find)(void *arg, uint64_t address, const struct object **ret_object,

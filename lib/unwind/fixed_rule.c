@@ -2,22 +2,17 @@
 /*
  * From a row of the call frame table to a struct stackd_rule; see fixed_rule.h.
  *
- * The kernel half needs the CFA, the slot of the return address, and the slots of the six
+ * The kernel half needs the CFA, the slot of the return address, and the slots of the
  * callee-saved registers. Slots count from the CFA; one that an expression counts from the
  * register of the CFA itself is converted, since their distance is fixed. Others keep their
- * register: gcc's functions with a realigned stack save rbp at 0(rbp) while the CFA comes from
- * r10 or through memory.
+ * register: gcc's functions with a realigned stack save the frame pointer where it then points to,
+ * while the CFA comes from another register or from memory.
  *
- * The kernel's signal frame gives all registers as distances from rsp. They must be exactly the
- * distances in the kernel's struct sigcontext, and then one number, where r8 is, says them all.
+ * The kernel's signal frame gives all registers as distances from the stack pointer. They must be
+ * exactly the distances in the kernel's struct sigcontext. Then one number, the distance of its
+ * first register, says them all.
  */
 #include "unwind/fixed_rule.h"
-
-const uint8_t fixed_rule_sigcontext[STACKD_REG_COUNT] = {
-	104, 96, 112, 88, 72, 64, 80, 120, 0, 8, 16, 24, 32, 40, 48, 56, 128,
-};
-
-#define SIGCONTEXT_RSP 120
 
 static const uint8_t saved_regs[STACKD_SAVED_COUNT] = {
 #define STACKD_X(name, dwarf) dwarf,
@@ -34,7 +29,7 @@ enum recipe_refusal fixed_rule_make_cfa(const struct cfi_state *state, struct st
 {
 	if (state->refused != CFI_ACCEPTED)
 		return recipe_refusal_of_cfi(state->refused);
-	if (state->cfa_reg >= STACKD_REG_RIP)
+	if (state->cfa_reg >= STACKD_REG_PC)
 		return RECIPE_REFUSED_CFA_REGISTER;
 	if (state->cfa_offset != (int32_t)state->cfa_offset || !fits_s16(state->cfa_add))
 		return RECIPE_REFUSED_RANGE;
@@ -60,7 +55,7 @@ static bool slot_from_cfa(const struct cfi_state *state, const struct cfi_reg *s
 static enum recipe_refusal set_return_address(const struct cfi_state *state,
 					      struct stackd_rule *rule)
 {
-	const struct cfi_reg *ra = &state->regs[STACKD_REG_RIP];
+	const struct cfi_reg *ra = &state->regs[STACKD_REG_PC];
 	int64_t distance;
 
 	if (ra->how == CFI_RANGE)
@@ -111,26 +106,26 @@ static enum recipe_refusal set_saved(const struct cfi_state *state, int i, struc
 }
 
 /* The caller's stack pointer is the CFA, unless a rule says something else. */
-static bool rsp_is_cfa(const struct cfi_reg *rsp)
+static bool sp_is_cfa(const struct cfi_reg *sp)
 {
-	return rsp->how == CFI_UNSET || (rsp->how == CFI_IS_CFA && !rsp->offset);
+	return sp->how == CFI_UNSET || (sp->how == CFI_IS_CFA && !sp->offset);
 }
 
-/* Whether a register of a signal frame is in its slot of the sigcontext at rsp + base. The walk
+/* Whether a register of a signal frame is in its slot of the sigcontext at sp + base. The walk
  * needs the return address and the callee-saved registers; no rule for the others is fine. */
 static bool is_in_sigcontext(const struct cfi_state *state, int reg, int64_t base)
 {
 	const struct cfi_reg *slot = &state->regs[reg];
 
 	if (slot->how == CFI_UNSET) {
-		bool needed = reg == STACKD_REG_RIP;
+		bool needed = reg == STACKD_REG_PC;
 
 		for (int i = 0; i < STACKD_SAVED_COUNT; i++)
 			needed |= reg == saved_regs[i];
 		return !needed;
 	}
-	return slot->how == CFI_AT_REG && slot->reg == STACKD_REG_RSP &&
-	       slot->offset == base + fixed_rule_sigcontext[reg];
+	return slot->how == CFI_AT_REG && slot->reg == STACKD_REG_SP &&
+	       slot->offset == base + fixed_rule_sigcontext((unsigned)reg);
 }
 
 static enum recipe_refusal signal_rule(const struct cfi_state *state, struct stackd_rule *ret_rule)
@@ -139,18 +134,18 @@ static enum recipe_refusal signal_rule(const struct cfi_state *state, struct sta
 
 	if (state->refused != CFI_ACCEPTED)
 		return recipe_refusal_of_cfi(state->refused);
-	if (state->cfa != STACKD_CFA_DEREF || state->cfa_reg != STACKD_REG_RSP || state->cfa_add)
+	if (state->cfa != STACKD_CFA_DEREF || state->cfa_reg != STACKD_REG_SP || state->cfa_add)
 		return RECIPE_REFUSED_SIGNAL_FRAME;
 	if (!fits_s16(state->cfa_offset))
 		return RECIPE_REFUSED_RANGE;
-	base = state->cfa_offset - SIGCONTEXT_RSP;
+	base = state->cfa_offset - 8 * ARCH_SIGCONTEXT_SP;
 	for (int reg = 0; reg < CFI_REG_COUNT; reg++) {
 		if (!is_in_sigcontext(state, reg, base))
 			return RECIPE_REFUSED_SIGNAL_FRAME;
 	}
 	*ret_rule = (struct stackd_rule){
 		.cfa = STACKD_CFA_SIGNAL,
-		.reg = STACKD_REG_RSP,
+		.reg = STACKD_REG_SP,
 		.cfa_offset = (int32_t)base,
 	};
 	return RECIPE_ACCEPTED;
@@ -162,7 +157,7 @@ enum recipe_refusal fixed_rule_make(const struct cfi_state *state, bool is_signa
 	struct stackd_rule rule = {0};
 	enum recipe_refusal refused;
 
-	if (state->regs[STACKD_REG_RIP].how == CFI_UNDEFINED) {
+	if (state->regs[STACKD_REG_PC].how == CFI_UNDEFINED) {
 		*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_END};
 		return RECIPE_ACCEPTED;
 	}
@@ -171,7 +166,7 @@ enum recipe_refusal fixed_rule_make(const struct cfi_state *state, bool is_signa
 	refused = fixed_rule_make_cfa(state, &rule);
 	if (refused == RECIPE_ACCEPTED)
 		refused = set_return_address(state, &rule);
-	if (refused == RECIPE_ACCEPTED && !rsp_is_cfa(&state->regs[STACKD_REG_RSP]))
+	if (refused == RECIPE_ACCEPTED && !sp_is_cfa(&state->regs[STACKD_REG_SP]))
 		refused = RECIPE_REFUSED_RSP_RULE;
 	for (int i = 0; i < STACKD_SAVED_COUNT && refused == RECIPE_ACCEPTED; i++)
 		refused = set_saved(state, i, &rule);

@@ -18,8 +18,14 @@ enum recipe_refusal fixed_rule_make(const struct cfi_state *state, bool is_signa
  * with the rule as it was. */
 enum recipe_refusal fixed_rule_make_cfa(const struct cfi_state *state, struct stackd_rule *rule);
 
-/* The offset of each register, by DWARF number, in the kernel's struct sigcontext: bytes from r8.
- */
-extern const uint8_t fixed_rule_sigcontext[STACKD_REG_COUNT];
+/* Where a register's value is in the kernel's sigcontext, in bytes from its first register. */
+static inline unsigned fixed_rule_sigcontext(unsigned reg)
+{
+	unsigned word = 0;
+
+	while (word < STACKD_REG_COUNT - 1 && ARCH_SIGCONTEXT_REG(word) != reg)
+		word++;
+	return 8 * word;
+}
 
 #endif

@@ -52,7 +52,7 @@ bool java_frame_sender(const struct walk_memory *m, uint64_t fp, uint64_t *ret_s
 	       locals >= fp + 8 && locals < sender_sp;
 }
 
-bool java_frame_runs(const struct walk_memory *m, uint64_t fp, uint64_t rsp)
+bool java_frame_runs(const struct walk_memory *m, uint64_t fp, uint64_t sp)
 {
 	uint64_t sender_sp, last_sp, locals, bottom;
 
@@ -60,10 +60,10 @@ bool java_frame_runs(const struct walk_memory *m, uint64_t fp, uint64_t rsp)
 	       read_word(m, fp, LOCALS, &locals) && read_word(m, fp, FIXED, &bottom) && !last_sp &&
 	       !((sender_sp | locals | bottom) & 7) && sender_sp >= fp + ABOVE &&
 	       sender_sp - m->start < m->len && locals >= fp + 8 && locals - m->start < m->len &&
-	       bottom <= fp - FIXED && bottom >= rsp;
+	       bottom <= fp - FIXED && bottom >= sp;
 }
 
-/* mov %eax,-PAGES(%rsp); push %rbp; sub */
+/* mov %eax,-PAGES(the stack pointer); push the frame pointer; sub */
 static bool is_start(const uint8_t *code)
 {
 	int32_t distance;

@@ -44,7 +44,7 @@ bool java_frame_sender(const struct walk_memory *memory, uint64_t fp, uint64_t *
 
 /* Whether the frame at `fp` is one of the interpreter whose method runs right now, rather than one
  * that it has called: code that is interrupted with such a frame pointer has it for its frame. */
-bool java_frame_runs(const struct walk_memory *memory, uint64_t fp, uint64_t rsp);
+bool java_frame_runs(const struct walk_memory *memory, uint64_t fp, uint64_t sp);
 
 /* Finds where compiled methods begin in the `len` bytes of code at `address`, at most
  * JAVA_FRAME_STARTS of them; their number. */

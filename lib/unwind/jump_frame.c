@@ -17,8 +17,8 @@ static bool is_of_jumps(const struct cfi_index *index, size_t i, uint64_t *ret_s
 	return *ret_end > *ret_start && cfi_index_row(index, *ret_end - 1, &row) &&
 	       row.refused == CFI_ACCEPTED && !row.is_signal_frame &&
 	       row.state.refused == CFI_ACCEPTED && row.state.cfa == STACKD_CFA_REG &&
-	       row.state.cfa_reg == STACKD_REG_RSP &&
-	       row.state.regs[STACKD_REG_RSP].how == CFI_VAL_EXPRESSION;
+	       row.state.cfa_reg == STACKD_REG_SP &&
+	       row.state.regs[STACKD_REG_SP].how == CFI_VAL_EXPRESSION;
 }
 
 int jump_frame_find(struct jump_frame *frame, const struct cfi_index *index)
@@ -67,7 +67,7 @@ static bool is_called(const struct walk_run *run, const struct jump_frame *frame
 {
 	const struct object *object = NULL;
 
-	return called_before(run, run->state.r[STACKD_REG_RIP], &object) == frame->start &&
+	return called_before(run, run->state.r[STACKD_REG_PC], &object) == frame->start &&
 	       object == own;
 }
 
@@ -80,7 +80,7 @@ bool jump_frame_step(struct walk_run *run, const struct jump_frame *frame,
 	if (!frame->start)
 		return false;
 	for (uint64_t aligned = 0; aligned <= 8; aligned += 8) {
-		run->state.r[STACKD_REG_RSP] += aligned;
+		run->state.r[STACKD_REG_SP] += aligned;
 		if (walk_step(&frame->rule, &run->memory, &run->state) == WALK_GOES_ON &&
 		    is_called(run, frame, object))
 			return true;
@@ -103,7 +103,7 @@ static const struct walk_rule *rule_of_call(const struct walk_run *run, uint64_t
 		return NULL;
 	rule = rule_at(arg, object, offset);
 	if (!rule || rule->provenance != PROVENANCE_CFI || rule->is_signal ||
-	    rule->fast.cfa != STACKD_CFA_REG || rule->fast.reg != STACKD_REG_RSP ||
+	    rule->fast.cfa != STACKD_CFA_REG || rule->fast.reg != STACKD_REG_SP ||
 	    rule->fast.cfa_offset <= 8 || rule->fast.ra_offset != -8)
 		return NULL;
 	return rule;
@@ -112,19 +112,19 @@ static const struct walk_rule *rule_of_call(const struct walk_run *run, uint64_t
 bool jump_frame_leave_interpreter(struct walk_run *run, jump_frame_rule_fn *rule_at, void *arg)
 {
 	const struct walk_state before = run->state;
-	uint64_t rsp = before.r[STACKD_REG_RSP], pc;
+	uint64_t sp = before.r[STACKD_REG_SP], pc;
 
-	if (rsp & 7)
+	if (sp & 7)
 		return false;
 	for (uint64_t above = 8; above <= 8 * JUMP_FRAME_SEARCHED; above += 8) {
 		const struct walk_rule *rule;
 
-		if (!walk_memory_read8(&run->memory, rsp + above, &pc))
+		if (!walk_memory_read8(&run->memory, sp + above, &pc))
 			return false;
 		rule = rule_of_call(run, pc, rule_at, arg);
 		if (!rule || (uint64_t)rule->fast.cfa_offset > above + 8)
 			continue;
-		run->state.r[STACKD_REG_RSP] += above + 8 - (uint64_t)rule->fast.cfa_offset;
+		run->state.r[STACKD_REG_SP] += above + 8 - (uint64_t)rule->fast.cfa_offset;
 		if (walk_step(rule, &run->memory, &run->state) == WALK_GOES_ON)
 			return true;
 		run->state = before;

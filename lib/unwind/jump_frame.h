@@ -4,10 +4,10 @@
  *
  * Haskell code never moves the stack pointer, but around calls of C, whose stack it has to align.
  * It runs in the frame of StgRun (rts/StgCRun.c of GHC), which jumps to it and is called by the
- * scheduler. StgRun's call frame information says so: the CFA is its own rsp, and rsp an
- * expression, which compilers never make. What it says holds for all code that it jumps to. It is
- * applied to code of the same file of which nothing else is known, and holds if it leads to the
- * return address of a direct call of that very function.
+ * scheduler. StgRun's call frame information says so: the CFA is its own stack pointer, and the
+ * stack pointer an expression, which compilers never make. What it says holds for all code that it
+ * jumps to. It is applied to code of the same file of which nothing else is known, and holds if it
+ * leads to the return address of a direct call of that very function.
  *
  * Traces of LuaJIT, in memory, run in the frame of its interpreter, in which they have only made
  * room for more. The interpreter's call frame information has one rule for all of it, also at the
@@ -36,7 +36,7 @@ typedef const struct walk_rule *jump_frame_rule_fn(void *arg, const struct objec
 						   uint64_t offset);
 
 /* Steps from code made at run time to the caller of the interpreter in whose frame it runs: at most
- * JUMP_FRAME_SEARCHED words above rsp. Returns whether it did. */
+ * JUMP_FRAME_SEARCHED words above the stack pointer. Returns whether it did. */
 bool jump_frame_leave_interpreter(struct walk_run *run, jump_frame_rule_fn *rule_at, void *arg);
 
 #define JUMP_FRAME_SEARCHED 96 /* LuaJIT's own frame has 10, and a trace seldom as many */

@@ -2,9 +2,10 @@
 /*
  * Registers that a callee need not keep, but is seen to keep.
  *
- * Assembly may count on what it knows of its own parts: OpenSSL's AES-GCM has its CFA in rax, and
- * calls a part that leaves rax alone. Call frame information says the first (CFA = rax + 8), and
- * nothing says the second: after a call a caller-saved register has no known value. So where a rule
+ * Assembly may count on what it knows of its own parts: OpenSSL's AES-GCM keeps its CFA in a
+ * register that callees may change, and calls a part that leaves this register alone. Call frame
+ * information says the first, and nothing says the second: after a call such a register has no
+ * known value. So where a rule
  * asks for such a register, the code that was called is followed in the file, from the target of
  * the call on, by all its jumps, branches and calls. If nothing that can be reached writes the
  * register, no way leads where that is not known (an indirect call or jump), and the callee's own
@@ -23,9 +24,6 @@
 #include "base/int_map.h"
 #include "proc/object.h"
 #include "unwind/dwarf_walk.h"
-
-/* DWARF's numbers of the caller-saved registers: rax, rdx, rcx, rsi, rdi, r8 to r11. */
-#define KEPT_REGISTER_CANDIDATES (7u | 3u << 4 | 0xfu << 8)
 
 #define KEPT_REGISTER_FUNCTIONS 8 /* that are remembered */
 

@@ -45,7 +45,7 @@ static void set_plain(struct walk_rule *rule, int pushed)
 {
 	walk_rule_free(rule);
 	*rule = (struct walk_rule){.fast = {.cfa = STACKD_CFA_REG,
-					    .reg = STACKD_REG_RSP,
+					    .reg = STACKD_REG_SP,
 					    .cfa_offset = 8 + pushed,
 					    .ra_offset = -8}};
 }
@@ -255,7 +255,7 @@ int leaf_rule_improve(const struct elf_file *elf, const struct cfi_index *index,
 		in_dtors_aux(elf, offset, rule);
 	if (!err && rule->fast.cfa == STACKD_CFA_NONE)
 		in_frame_dummy(elf, offset, rule);
-	if (!err && rule->fast.cfa == STACKD_CFA_REG && rule->fast.reg == STACKD_REG_RSP &&
+	if (!err && rule->fast.cfa == STACKD_CFA_REG && rule->fast.reg == STACKD_REG_SP &&
 	    stack_load_precedes(elf, offset))
 		rule->fast = (struct stackd_rule){.cfa = STACKD_CFA_SWITCH};
 	if (!err && rule->fast.cfa == STACKD_CFA_NONE && is_in_tm_clones(elf, offset))

@@ -13,7 +13,8 @@
 
 /* X(enumerator, name, unit, meaning), as in CFI_REFUSALS. */
 #define RECIPE_REFUSALS(X)                                                                         \
-	X(FILE_HEADERS, "file_headers", FILE, "not an ELF file for x86-64, or its headers lie")    \
+	X(FILE_HEADERS, "file_headers", FILE,                                                      \
+	  "not an ELF file for this processor, or its headers lie")                                \
 	X(FILE_READ, "file_read", FILE, "cannot be opened or read")                                \
 	X(FILE_WORKER, "file_worker", FILE, "the worker failed at it")                             \
 	CFI_REFUSALS(X)                                                                            \

@@ -122,7 +122,7 @@ static int row_rule(struct compiler *c)
 			fixed_rule_make(&c->machine.state, c->machine.cie->is_signal_frame, &rule);
 	c->has_jumps |= refused == RECIPE_REFUSED_RSP_RULE &&
 			c->machine.state.cfa == STACKD_CFA_REG &&
-			c->machine.state.cfa_reg == STACKD_REG_RSP;
+			c->machine.state.cfa_reg == STACKD_REG_SP;
 	if (refused == RECIPE_ACCEPTED) {
 		number = recipe_rules_add(c->rules, &rule);
 		if (number >= 0)
@@ -178,7 +178,7 @@ static bool ends_in_thunk(const struct compiler *c, const struct fde_range *rang
 	    c->rows.last.offset >= range->end - 1)
 		return false;
 	rule = &recipe_rules_array(c->rules, &count)[c->rows.last.rule];
-	return rule->cfa == STACKD_CFA_REG && rule->reg == STACKD_REG_RSP &&
+	return rule->cfa == STACKD_CFA_REG && rule->reg == STACKD_REG_SP &&
 	       rule->cfa_offset == 16 && rule->ra_offset == -8 &&
 	       elf_file_read_whole(c->file, range->end - sizeof(end), code, sizeof(code)) &&
 	       !memcmp(code, end, sizeof(end));
@@ -188,7 +188,7 @@ static bool ends_in_thunk(const struct compiler *c, const struct fde_range *rang
 static int mend_thunk(struct compiler *c, struct fde_range *range)
 {
 	const struct stackd_rule rule = {
-		.cfa = STACKD_CFA_REG, .reg = STACKD_REG_RSP, .cfa_offset = 8, .ra_offset = -8};
+		.cfa = STACKD_CFA_REG, .reg = STACKD_REG_SP, .cfa_offset = 8, .ra_offset = -8};
 	int number = ends_in_thunk(c, range) ? recipe_rules_add(c->rules, &rule) : -ENOSPC;
 
 	if (number < 0 || c->rows.count >= RECIPE_MAX_ROWS)

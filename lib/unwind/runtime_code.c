@@ -543,7 +543,7 @@ static void rule_of(const struct piece *p, uint64_t address, bool is_return,
 	code_piece_rule(&p->code, address, ret_rule);
 	if (!is_return && leaf_rule_is_return(p->object.elf, address))
 		*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_REG,
-						 .reg = STACKD_REG_RSP,
+						 .reg = STACKD_REG_SP,
 						 .cfa_offset = 8,
 						 .ra_offset = -8};
 }
@@ -676,9 +676,9 @@ static enum runtime_code_frame frame_of(const struct piece *p, uint64_t address,
 {
 	if (rule->cfa != STACKD_CFA_REG)
 		return RUNTIME_CODE_UNTOLD;
-	if (rule->reg == STACKD_REG_RBP || (!is_return && begins_frame(p, address, rule)))
+	if (rule->reg == STACKD_REG_FP || (!is_return && begins_frame(p, address, rule)))
 		return RUNTIME_CODE_FRAMED;
-	return rule->reg == STACKD_REG_RSP ? RUNTIME_CODE_BARE : RUNTIME_CODE_UNTOLD;
+	return rule->reg == STACKD_REG_SP ? RUNTIME_CODE_BARE : RUNTIME_CODE_UNTOLD;
 }
 
 enum runtime_code_frame runtime_code_frame(struct runtime_code *c, pid_t pid, uint64_t address,

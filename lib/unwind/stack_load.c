@@ -141,7 +141,7 @@ static bool is_from_rsp(struct lay *l, uint64_t offset)
 	if (!go_to(&l->rows, &l->row, &l->next, &l->has_next, offset))
 		return false;
 	rule = &recipe_rules_array(l->table->rules, &count)[l->row.rule];
-	return rule->cfa == STACKD_CFA_REG && rule->reg == STACKD_REG_RSP;
+	return rule->cfa == STACKD_CFA_REG && rule->reg == STACKD_REG_SP;
 }
 
 static int lay_behind(struct lay *l, uint64_t offset)

@@ -88,7 +88,7 @@ static int make_slow(const struct cfi_row *row, struct slow_rule **ret_slow)
 	struct draft d = {.row = row};
 	int err;
 
-	switch (row->state.regs[STACKD_REG_RIP].how) {
+	switch (row->state.regs[STACKD_REG_PC].how) {
 	case CFI_UNSET:
 	case CFI_SAME:
 		return -EINVAL;

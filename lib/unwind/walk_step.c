@@ -6,13 +6,15 @@
  * A saved register whose slot cannot be read becomes unknown and ends nothing: most are never
  * asked for. The walk ends where the CFA or the return address needs what is not there.
  *
- * A slot below rsp was popped: compilers do not say so in epilogues, where the rule still tells
- * of the slot. The register has its value back, and the copy of the stack begins above it.
+ * A slot below the stack pointer was popped: compilers do not say so in epilogues, where the rule
+ * still tells of the slot. The register has its value back, and the copy of the stack begins above
+ * it.
  *
- * The caller's rsp is above the frame's, so that a walk always comes nearer to the stack's end;
- * only a signal frame may lead anywhere, and the vDSO's caller in Go, and the limit of frames
- * bounds those. Other ways to another stack end the walk: the copy is of one stack. The caller's
- * rsp is the CFA, but for assembly that says otherwise (GHC's StgRun: the CFA is its own rsp).
+ * The caller's stack pointer is above the frame's, so that a walk always comes nearer to the
+ * stack's end; only a signal frame may lead anywhere, and the vDSO's caller in Go, and the limit of
+ * frames bounds those. Other ways to another stack end the walk: the copy is of one stack. The
+ * caller's the stack pointer is the CFA, but for assembly that says otherwise (GHC's StgRun: the
+ * CFA is its own stack pointer).
  */
 #include "unwind/walk_step.h"
 
@@ -31,16 +33,16 @@ enum stackd_end_reason walk_memory_reason(const struct walk_memory *m, uint64_t 
 
 static bool makes_progress(const struct walk_state *s, uint64_t cfa, bool is_anywhere)
 {
-	uint64_t rsp = s->r[STACKD_REG_RSP];
+	uint64_t sp = s->r[STACKD_REG_SP];
 
-	return is_anywhere || cfa > rsp || (s->may_be_at_cfa && cfa == rsp);
+	return is_anywhere || cfa > sp || (s->may_be_at_cfa && cfa == sp);
 }
 
 static void become_caller(struct walk_state *s, uint64_t cfa, uint64_t pc, uint64_t slot,
 			  bool is_signal)
 {
-	s->r[STACKD_REG_RSP] = cfa;
-	s->r[STACKD_REG_RIP] = pc;
+	s->r[STACKD_REG_SP] = cfa;
+	s->r[STACKD_REG_PC] = pc;
 	s->slot = slot;
 	s->is_return = !is_signal;
 	s->may_be_at_cfa = is_signal;
@@ -56,7 +58,7 @@ static enum stackd_end_reason fast_cfa(const struct stackd_rule *rule, const str
 	if (!(s->known >> rule->reg & 1))
 		return STACKD_END_BAD_RECIPE;
 	if (rule->cfa == STACKD_CFA_PLT) {
-		at += (s->r[STACKD_REG_RIP] & 15) >= (uint64_t)rule->cfa_add ? 8 : 0;
+		at += (s->r[STACKD_REG_PC] & 15) >= (uint64_t)rule->cfa_add ? 8 : 0;
 	} else if (rule->cfa == STACKD_CFA_DEREF) {
 		if (!walk_memory_read_kept(m, at, &at))
 			return walk_memory_reason(m, at);
@@ -69,7 +71,7 @@ static enum stackd_end_reason fast_cfa(const struct stackd_rule *rule, const str
 /* The caller's value of a register whose slot cannot be read is the one that it has. */
 static bool is_popped(const struct walk_state *s, uint64_t slot)
 {
-	return slot < s->r[STACKD_REG_RSP];
+	return slot < s->r[STACKD_REG_SP];
 }
 
 static void restore_saved(const struct stackd_rule *rule, const struct walk_memory *m,
@@ -100,7 +102,7 @@ static uint32_t kept_by(const struct stackd_rule *rule)
 	unsigned number = STACKD_KEPT(rule);
 
 	if (number == STACKD_KEPT_TWO)
-		return STACKD_KEPT_TWO_BITS;
+		return ARCH_KEPT_TWO_REGS;
 	return number ? 1u << (number - 1) : 0;
 }
 
@@ -129,19 +131,19 @@ static enum stackd_end_reason step_fast(const struct walk_rule *rule, const stru
 static enum stackd_end_reason step_signal(const struct walk_rule *rule, const struct walk_memory *m,
 					  struct walk_state *s)
 {
-	uint64_t context = s->r[STACKD_REG_RSP] + (uint64_t)(int64_t)rule->fast.cfa_offset;
+	uint64_t context = s->r[STACKD_REG_SP] + (uint64_t)(int64_t)rule->fast.cfa_offset;
 	uint64_t r[STACKD_REG_COUNT];
 
 	for (int i = 0; i < STACKD_REG_COUNT; i++) {
-		uint64_t slot = context + fixed_rule_sigcontext[i];
+		uint64_t slot = context + fixed_rule_sigcontext((unsigned)i);
 
 		if (!walk_memory_read8(m, slot, &r[i]))
 			return walk_memory_reason(m, slot);
 	}
 	memcpy(s->r, r, sizeof(r));
 	s->known = WALK_KNOWN_ALL;
-	become_caller(s, r[STACKD_REG_RSP], r[STACKD_REG_RIP],
-		      context + fixed_rule_sigcontext[STACKD_REG_RIP], true);
+	become_caller(s, r[STACKD_REG_SP], r[STACKD_REG_PC],
+		      context + fixed_rule_sigcontext(STACKD_REG_PC), true);
 	return WALK_GOES_ON;
 }
 
@@ -296,7 +298,7 @@ static enum stackd_end_reason step_slow(const struct walk_rule *rule, const stru
 					struct walk_state *s)
 {
 	const struct slow_rule *slow = rule->slow;
-	const struct walk_register *rsp = &slow->reg[STACKD_REG_RSP];
+	const struct walk_register *caller_sp = &slow->reg[STACKD_REG_SP];
 	struct watched_memory watched = {.memory = m};
 	struct dwarf_expr_context c = {
 		.registers = s->r, .known = s->known, .read = read_watched, .arg = &watched};
@@ -307,15 +309,15 @@ static enum stackd_end_reason step_slow(const struct walk_rule *rule, const stru
 	if (reason != WALK_GOES_ON)
 		return reason;
 	c.has_cfa = true;
-	err = restore(slow, &slow->reg[STACKD_REG_RIP], &c, &pc, &slot);
-	if (!err && !is_unchanged(rsp))
-		err = restore(slow, rsp, &c, &sp, &unused);
+	err = restore(slow, &slow->reg[STACKD_REG_PC], &c, &pc, &slot);
+	if (!err && !is_unchanged(caller_sp))
+		err = restore(slow, caller_sp, &c, &sp, &unused);
 	if (err)
 		return reason_of(err, &watched);
 	if (!makes_progress(s, sp, rule->is_signal))
 		return STACKD_END_NO_PROGRESS;
 	restore_registers(rule, &c, s);
-	s->known |= 1u << STACKD_REG_RSP | 1u << STACKD_REG_RIP;
+	s->known |= 1u << STACKD_REG_SP | 1u << STACKD_REG_PC;
 	become_caller(s, sp, pc, slot, rule->is_signal);
 	return WALK_GOES_ON;
 }

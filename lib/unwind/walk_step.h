@@ -41,7 +41,7 @@ struct walk_state {
 /* Which registers have a value: the leaf's, after a call, and after a frame-pointer step. */
 #define WALK_KNOWN_ALL	       (((uint32_t)1 << STACKD_REG_COUNT) - 1)
 #define WALK_KNOWN_AFTER_CALL  WALK_RULE_PRESERVED
-#define WALK_KNOWN_AFTER_GUESS (1u << STACKD_REG_RBP | 1u << STACKD_REG_RSP | 1u << STACKD_REG_RIP)
+#define WALK_KNOWN_AFTER_GUESS (1u << STACKD_REG_FP | 1u << STACKD_REG_SP | 1u << STACKD_REG_PC)
 
 /* Whether an address is in a page whose bytes are not known. */
 static inline bool walk_memory_is_hole(const struct walk_memory *m, uint64_t address)

@@ -10,7 +10,7 @@
 
 #include <errno.h>
 
-#include "unwind/call_site.h"
+#include "arch/call_site.h"
 #include "unwind/java_entry.h"
 #include "unwind/java_frame.h"
 #include "unwind/sigreturn.h"
@@ -88,7 +88,7 @@ static bool returns_to_interpreter(const struct walk_run *run, uint64_t pc, uint
 		return false;
 	return !callee ||
 	       java_frame_is_called(&run->memory, callee, last_sp,
-				    s->is_return && follows_call(run, s->r[STACKD_REG_RIP]) == NO);
+				    s->is_return && follows_call(run, s->r[STACKD_REG_PC]) == NO);
 }
 
 /* --- frame pointers ------------------------------------------------------------------------ */
@@ -100,7 +100,7 @@ static uint64_t caller_sp(const struct walk_run *run, uint64_t slot, uint64_t fp
 	uint64_t offset, sender_sp;
 
 	if (slot != fp &&
-	    walk_run_find(run, run->state.r[STACKD_REG_RIP], run->state.is_return, &object,
+	    walk_run_find(run, run->state.r[STACKD_REG_PC], run->state.is_return, &object,
 			  &offset) &&
 	    object->kind == OBJECT_JIT && java_frame_sender(&run->memory, fp, &sender_sp))
 		return sender_sp;
@@ -113,9 +113,9 @@ static enum stackd_end_reason enter_caller(struct walk_run *run, uint64_t slot, 
 {
 	struct walk_state *s = &run->state;
 
-	s->r[STACKD_REG_RSP] = sp;
-	s->r[STACKD_REG_RBP] = fp;
-	s->r[STACKD_REG_RIP] = pc;
+	s->r[STACKD_REG_SP] = sp;
+	s->r[STACKD_REG_FP] = fp;
+	s->r[STACKD_REG_PC] = pc;
 	s->known = WALK_KNOWN_AFTER_GUESS;
 	s->slot = slot;
 	s->is_return = true;
@@ -156,13 +156,13 @@ static bool is_interpreting(const struct walk_run *run)
 {
 	const struct walk_state *s = &run->state;
 
-	return java_frame_runs(&run->memory, s->r[STACKD_REG_RBP], s->r[STACKD_REG_RSP]);
+	return java_frame_runs(&run->memory, s->r[STACKD_REG_FP], s->r[STACKD_REG_SP]);
 }
 
 /* Where the interrupted code is, if it makes the frame of a method of Java's interpreter. */
 static enum java_entry java_entry_of(const struct walk_run *run)
 {
-	const uint64_t pc = run->state.r[STACKD_REG_RIP];
+	const uint64_t pc = run->state.r[STACKD_REG_PC];
 	const struct object *object =
 		run->code ? runtime_code_at(run->code, run->in->pid, pc) : NULL;
 	uint8_t bytes[JAVA_ENTRY_BEFORE + JAVA_ENTRY_AFTER];
@@ -182,8 +182,8 @@ static bool step_by_java_entry(struct walk_run *run)
 {
 	const struct walk_state *s = &run->state;
 	enum java_entry entry = java_entry_of(run);
-	uint64_t rsp = s->r[STACKD_REG_RSP], fp = s->r[STACKD_REG_RBP], slot = rsp, saved = fp;
-	uint64_t pc = s->r[STACKD_REG_RAX], sender = s->r[SENDER_REG];
+	uint64_t rsp = s->r[STACKD_REG_SP], fp = s->r[STACKD_REG_FP], slot = rsp, saved = fp;
+	uint64_t pc = s->r[X86_64_REG_RAX], sender = s->r[SENDER_REG];
 
 	if (entry == JAVA_ENTRY_NONE)
 		return false;
@@ -210,9 +210,9 @@ static enum stackd_end_reason step_by_frame_pointer(struct walk_run *run,
 {
 	const struct walk_state *s = &run->state;
 	enum stackd_leaf leaf = leaf_of(run);
-	uint64_t rsp = s->r[STACKD_REG_RSP], fp = s->r[STACKD_REG_RBP], saved;
+	uint64_t rsp = s->r[STACKD_REG_SP], fp = s->r[STACKD_REG_FP], saved;
 
-	if (!(s->known >> STACKD_REG_RBP & 1) ||
+	if (!(s->known >> STACKD_REG_FP & 1) ||
 	    (leaf == STACKD_LEAF_UNTOLD && !is_interpreting(run)))
 		return failure;
 	if (leaf == STACKD_LEAF_NONE)
@@ -239,10 +239,9 @@ static bool is_return_of(const struct walk_run *run)
 {
 	const struct walk_state *s = &run->state;
 
-	return follows_call(run, s->r[STACKD_REG_RIP]) == YES ||
-	       (s->known >> STACKD_REG_RBP & 1 &&
-		returns_to_interpreter(run, s->r[STACKD_REG_RIP], s->slot, 0,
-				       s->r[STACKD_REG_RBP]));
+	return follows_call(run, s->r[STACKD_REG_PC]) == YES ||
+	       (s->known >> STACKD_REG_FP & 1 &&
+		returns_to_interpreter(run, s->r[STACKD_REG_PC], s->slot, 0, s->r[STACKD_REG_FP]));
 }
 
 /* By a rule of the code's instructions. The bytes may be newer than the sample: what does not lead
@@ -280,13 +279,13 @@ static bool step_by_entry(struct walk_run *run)
 	struct walk_rule rule = {.fast.cfa = STACKD_CFA_NONE};
 
 	if (!run->code ||
-	    !runtime_code_entry(run->code, run->in->pid,
-				before.r[STACKD_REG_RIP] - before.is_return, &rule.fast))
+	    !runtime_code_entry(run->code, run->in->pid, before.r[STACKD_REG_PC] - before.is_return,
+				&rule.fast))
 		return false;
 	for (uint64_t aligned = 0; aligned <= 8; aligned += 8) {
-		run->state.r[STACKD_REG_RSP] += aligned;
+		run->state.r[STACKD_REG_SP] += aligned;
 		if (walk_step(&rule, &run->memory, &run->state) == WALK_GOES_ON &&
-		    follows_entry(run, run->state.r[STACKD_REG_RIP])) {
+		    follows_entry(run, run->state.r[STACKD_REG_PC])) {
 			run->provenance = PROVENANCE_ANALYSED;
 			return true;
 		}
@@ -327,7 +326,7 @@ static bool step_by_exit(struct walk_run *run)
 	struct stackd_rule rule;
 
 	return run->code &&
-	       runtime_code_exit(run->code, run->in->pid, run->state.r[STACKD_REG_RIP], &rule) &&
+	       runtime_code_exit(run->code, run->in->pid, run->state.r[STACKD_REG_PC], &rule) &&
 	       step_by_ways(run, &rule);
 }
 
@@ -335,7 +334,7 @@ static bool step_by_exit(struct walk_run *run)
 static bool is_as_sampled(const struct walk_run *run)
 {
 	return !run->in->has_code || !run->code ||
-	       runtime_code_is_sampled(run->code, run->in->pid, run->state.r[STACKD_REG_RIP]);
+	       runtime_code_is_sampled(run->code, run->in->pid, run->state.r[STACKD_REG_PC]);
 }
 
 /* Whether ways to returns say that the frame of an instruction ends elsewhere than a rule does,
@@ -346,7 +345,7 @@ static bool is_contradicted(const struct walk_run *run, const struct stackd_rule
 	struct stackd_rule exit;
 
 	return rule->cfa == STACKD_CFA_REG &&
-	       runtime_code_exit(run->code, run->in->pid, s->r[STACKD_REG_RIP], &exit) &&
+	       runtime_code_exit(run->code, run->in->pid, s->r[STACKD_REG_PC], &exit) &&
 	       s->r[rule->reg] + (uint64_t)(int64_t)rule->cfa_offset !=
 		       s->r[exit.reg] + (uint64_t)(int64_t)exit.cfa_offset;
 }
@@ -359,7 +358,7 @@ enum stackd_end_reason weak_step_without_file(struct walk_run *run, const struct
 	if (object->kind == OBJECT_JIT && !is_as_sampled(run))
 		return without_rule(object);
 	if (run->code)
-		runtime_code_rule(run->code, run->in->pid, s->r[STACKD_REG_RIP] - s->is_return,
+		runtime_code_rule(run->code, run->in->pid, s->r[STACKD_REG_PC] - s->is_return,
 				  s->is_return, &rule);
 	if (rule.cfa != STACKD_CFA_NONE)
 		return !s->is_return && is_contradicted(run, &rule) ? without_rule(object)
@@ -426,14 +425,14 @@ enum stackd_end_reason weak_step_without_recipes(struct walk_run *run, const str
 bool weak_step_leave_trampoline(struct walk_run *run)
 {
 	struct walk_state *s = &run->state;
-	int above = slot_above(s->r[STACKD_REG_RIP]);
-	uint64_t slot = s->r[STACKD_REG_RSP] + (uint64_t)above, pc;
+	int above = slot_above(s->r[STACKD_REG_PC]);
+	uint64_t slot = s->r[STACKD_REG_SP] + (uint64_t)above, pc;
 
 	if (s->is_return || !s->slot || above < 0 || !walk_memory_read8(&run->memory, slot, &pc) ||
 	    follows_call(run, pc) != YES)
 		return false;
-	s->r[STACKD_REG_RIP] = pc;
-	s->r[STACKD_REG_RSP] = slot + 8;
+	s->r[STACKD_REG_PC] = pc;
+	s->r[STACKD_REG_SP] = slot + 8;
 	s->slot = slot;
 	s->is_return = true;
 	s->may_be_at_cfa = false;
@@ -461,19 +460,19 @@ static bool could_not_execute(const struct walk_run *run)
 	return s->slot && walk_memory_read8(&run->memory, s->slot + ERROR_CODE, &code) &&
 	       walk_memory_read8(&run->memory, s->slot + TRAP, &trap) &&
 	       walk_memory_read8(&run->memory, s->slot + FAULT_AT, &at) && trap == PAGE_FAULT &&
-	       code & OF_EXECUTION && at == s->r[STACKD_REG_RIP];
+	       code & OF_EXECUTION && at == s->r[STACKD_REG_PC];
 }
 
 bool weak_step_from_nowhere(struct walk_run *run)
 {
 	struct walk_state *s = &run->state;
-	uint64_t rip = s->r[STACKD_REG_RIP], slot = s->r[STACKD_REG_RSP], pc;
+	uint64_t rip = s->r[STACKD_REG_PC], slot = s->r[STACKD_REG_SP], pc;
 
 	if (s->is_return || (rip >= LEAST_MAPPED && rip < MOST_MAPPED && !could_not_execute(run)) ||
 	    !walk_memory_read8(&run->memory, slot, &pc) || follows_call(run, pc) != YES)
 		return false;
-	s->r[STACKD_REG_RIP] = pc;
-	s->r[STACKD_REG_RSP] = slot + 8;
+	s->r[STACKD_REG_PC] = pc;
+	s->r[STACKD_REG_SP] = slot + 8;
 	s->slot = slot;
 	s->known &= WALK_KNOWN_AFTER_CALL;
 	s->is_return = true;

@@ -58,8 +58,8 @@ static inline void agree_registers(uint64_t pc, uint64_t *r)
 {
 	for (uint64_t i = 0; i < STACKD_REG_COUNT; i++)
 		r[i] = agree_place(~i);
-	r[STACKD_REG_RSP] = AGREE_STACK_POINTER;
-	r[STACKD_REG_RIP] = pc;
+	r[STACKD_REG_SP] = AGREE_STACK_POINTER;
+	r[STACKD_REG_PC] = pc;
 }
 
 #endif

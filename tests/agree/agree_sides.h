@@ -36,7 +36,7 @@ struct side {
 /* The registers that a frame knows: all if it was interrupted, the callee-saved ones if it waits.
  */
 #define SIDE_LEAF   0xffffu
-#define SIDE_WAITER WALK_KEPT_REGS
+#define SIDE_WAITER ARCH_PRESERVED_REGS
 
 /* --- the kernel half's source -------------------------------------------------------------- */
 
@@ -57,8 +57,8 @@ static inline void side_from_walk(const struct walk *w, struct side *ret)
 		ret->r[i] = w->r[i];
 		ret->slot[i] = w->origin[i].slot;
 	}
-	ret->r[STACKD_REG_RIP] = w->pc;
-	ret->slot[STACKD_REG_RIP] = w->slot;
+	ret->r[STACKD_REG_PC] = w->pc;
+	ret->slot[STACKD_REG_PC] = w->slot;
 	ret->known = w->valid;
 	ret->is_signal = w->is_exact;
 }
@@ -66,8 +66,7 @@ static inline void side_from_walk(const struct walk *w, struct side *ret)
 static inline void side_of_kernel(const struct stackd_rule *rule, const uint64_t *regs,
 				  uint32_t known, struct side *ret)
 {
-	struct walk w = {
-		.pc = regs[STACKD_REG_RIP], .valid = known, .is_exact = known == SIDE_LEAF};
+	struct walk w = {.pc = regs[STACKD_REG_PC], .valid = known, .is_exact = known == SIDE_LEAF};
 	int end;
 
 	*ret = (struct side){0};
@@ -92,7 +91,7 @@ static inline void side_of_daemon(const struct walk_rule *rule, const uint64_t *
 {
 	struct walk_memory memory = {
 		agree_memory, AGREE_MEMORY_START, AGREE_MEMORY_BYTES, false, 0, 0, NULL, 0, 0};
-	struct walk_state state = {.known = known | 1u << STACKD_REG_RIP,
+	struct walk_state state = {.known = known | 1u << STACKD_REG_PC,
 				   .may_be_at_cfa = known == SIDE_LEAF};
 
 	*ret = (struct side){.end = STACKD_END_NO_RECIPE};
@@ -100,7 +99,7 @@ static inline void side_of_daemon(const struct walk_rule *rule, const uint64_t *
 	if (rule->fast.cfa != STACKD_CFA_NONE)
 		ret->end = (int)walk_step(rule, &memory, &state);
 	memcpy(ret->r, state.r, sizeof(ret->r));
-	ret->slot[STACKD_REG_RIP] = state.slot;
+	ret->slot[STACKD_REG_PC] = state.slot;
 	ret->known = state.known;
 	ret->is_signal = !state.is_return;
 }
@@ -188,14 +187,14 @@ static inline void side_registers(Dwarf_Frame *frame, const struct dwarf_expr_co
 			ret->known |= c->known & 1u << i;
 	}
 	if (!ret->is_signal)
-		ret->known &= WALK_KEPT_REGS;
+		ret->known &= ARCH_PRESERVED_REGS;
 }
 
 static inline void side_of_libdw(Dwarf_Frame *frame, const uint64_t *regs, uint32_t known,
 				 struct side *ret)
 {
 	struct dwarf_expr_context c = {
-		.registers = regs, .known = known | 1u << STACKD_REG_RIP, .read = side_read};
+		.registers = regs, .known = known | 1u << STACKD_REG_PC, .read = side_read};
 	int column;
 
 	*ret = (struct side){.end = STACKD_END_NO_RECIPE};
@@ -204,11 +203,11 @@ static inline void side_of_libdw(Dwarf_Frame *frame, const uint64_t *regs, uint3
 		return;
 	column = dwarf_frame_info(frame, NULL, NULL, &ret->is_signal);
 	ret->end = STACKD_END_ENTRY;
-	if (column == STACKD_REG_RIP &&
+	if (column == STACKD_REG_PC &&
 	    side_register(frame, column, &c, &(struct side){0}) == SIDE_UNDEFINED)
 		return;
 	ret->end = STACKD_END_BAD_RECIPE;
-	if (column != STACKD_REG_RIP || side_cfa(frame, &c) ||
+	if (column != STACKD_REG_PC || side_cfa(frame, &c) ||
 	    side_register(frame, column, &c, ret) != SIDE_VALUE)
 		return;
 	side_registers(frame, &c, ret);

@@ -92,11 +92,11 @@ static enum agree_kind compare_callers(const struct side *ours, const struct sid
 {
 	uint32_t asked = theirs->is_signal ? SIDE_LEAF : SIDE_WAITER;
 
-	if (ours->r[STACKD_REG_RIP] != theirs->r[STACKD_REG_RIP] ||
-	    ours->slot[STACKD_REG_RIP] != theirs->slot[STACKD_REG_RIP] ||
+	if (ours->r[STACKD_REG_PC] != theirs->r[STACKD_REG_PC] ||
+	    ours->slot[STACKD_REG_PC] != theirs->slot[STACKD_REG_PC] ||
 	    ours->is_signal != theirs->is_signal)
 		return AGREE_PC;
-	if (ours->r[STACKD_REG_RSP] != theirs->r[STACKD_REG_RSP])
+	if (ours->r[STACKD_REG_SP] != theirs->r[STACKD_REG_SP])
 		return AGREE_RSP;
 	for (int i = 0; i < WALK_REGS; i++) {
 		if (!(asked >> i & 1))
@@ -122,7 +122,7 @@ static enum agree_kind compare(const struct side *ours, const struct side *their
 	if (ours->end == STACKD_END_ENTRY)
 		return AGREE_ENDS;
 	/* No walk goes on from there, and libdw leaves the choice to its caller. */
-	if (ours->end == STACKD_END_NO_PROGRESS && theirs->r[STACKD_REG_RSP] <= AGREE_STACK_POINTER)
+	if (ours->end == STACKD_END_NO_PROGRESS && theirs->r[STACKD_REG_SP] <= AGREE_STACK_POINTER)
 		return AGREE_LEFT_PROGRESS;
 	if (ours->end != SIDE_GOES_ON)
 		return AGREE_STOPS;

@@ -442,7 +442,7 @@ static void on_sample(const struct perfdata_sample *p, uint32_t tid, const struc
 		walk.stack = p->stack;
 		walk.stack_bytes = p->stack_bytes;
 		walk.stack_cut = p->stack_bytes == p->stack_room;
-		in.memory = (struct lbr_memory){p->stack, walk.regs.r[STACKD_REG_RSP],
+		in.memory = (struct lbr_memory){p->stack, walk.regs.r[STACKD_REG_SP],
 						p->stack_bytes, walk.stack_cut};
 		in.walk_end = lbr_code_walk(&view, l.walked, LBR_MAX_FRAMES, &in.n_walked);
 		in.walked = l.walked;

@@ -73,7 +73,7 @@ static void check_step(const struct walk_rule *rule)
 		stack[i] = STACK + i * 40 % sizeof(stack);
 	for (uint64_t i = 0; i < STACKD_REG_COUNT; i++)
 		state.r[i] = STACK + 16 * i;
-	state.r[STACKD_REG_RSP] = STACK;
+	state.r[STACKD_REG_SP] = STACK;
 	if (rule->fast.cfa != STACKD_CFA_NONE)
 		fuzz_check(walk_step(rule, &memory, &state) <= WALK_GOES_ON);
 }

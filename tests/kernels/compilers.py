@@ -17,7 +17,7 @@ from harness import check
 OLDEST = 14
 OBJECTS = os.path.join(harness.BUILD, "bpf")
 ROOTS = os.path.join(harness.BUILD, "roots")
-SOURCES = ("bpf", "Makefile", "CHANGELOG.md")
+SOURCES = ("bpf", "arch", "Makefile", "CHANGELOG.md")
 
 
 def version_of(name):
@@ -44,7 +44,8 @@ def has_object(version):
     path = "%s/clang-%d/stackd.bpf.o" % (OBJECTS, version)
     return os.path.exists(path) and all(
         os.stat(source).st_mtime <= os.stat(path).st_mtime
-        for source in glob.glob(harness.ROOT + "/bpf/*.[ch]"))
+        for pattern in ("bpf/*.[ch]", "arch/*.h", "arch/*/*.h")
+        for source in glob.glob(os.path.join(harness.ROOT, pattern)))
 
 
 def found():

@@ -11,6 +11,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 ABI = "bpf/stackd_abi.h"
+ARCH = "arch"  # one layer: the interface, and a folder for each processor
 ROOTS = ("", "lib", "bpf")  # -I of the Makefile, as folders of the project
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 SOURCE = re.compile(r"\.(c|h|cc)$")
@@ -45,15 +46,20 @@ def resolve(folder, name):
     return None
 
 
+def layer_of(folder):
+    """The folder whose line in layers.txt counts for a folder's files."""
+    return ARCH if folder.startswith(ARCH + "/") else folder
+
+
 def fault_of(folder, name, layers):
     """The fault of an include, or None."""
     path = resolve(folder, name)
     if path is None:
         return None
-    target = os.path.dirname(path)
-    if target == folder or target in layers[folder]:
+    target = layer_of(os.path.dirname(path))
+    if target == layer_of(folder) or target in layers[layer_of(folder)]:
         return None
-    if path == ABI and "abi" in layers[folder]:
+    if path == ABI and "abi" in layers[layer_of(folder)]:
         return None
     return 'includes "%s": %s may not include %s' % (name, folder, target)
 
@@ -75,7 +81,7 @@ def check(folder, layers):
 
 
 def folders_with_code():
-    for top in ("bpf", "lib", "daemon", "cli", "libstacktag", "libstackalloc", "plugin"):
+    for top in (ARCH, "bpf", "lib", "daemon", "cli", "libstacktag", "libstackalloc", "plugin"):
         for folder, _, files in os.walk(os.path.join(ROOT, top)):
             if any(SOURCE.search(name) for name in files):
                 yield os.path.relpath(folder, ROOT)
@@ -84,7 +90,7 @@ def folders_with_code():
 def main():
     layers, faults = read_layers(os.path.join(HERE, "layers.txt"))
     for folder in sorted(folders_with_code()):
-        if folder in layers:
+        if layer_of(folder) in layers:
             faults += check(folder, layers)
         else:
             faults.append("layers.txt: %s has no line" % folder)

@@ -445,7 +445,8 @@ def test_hostile_jit_map():
 
 def daemon_that_is_refused(folder):
     """stackd with a program that writes to what a look-up gave before it is compared with NULL."""
-    shutil.copytree(os.path.join(ROOT, "bpf"), folder + "/bpf")
+    for name in ("bpf", "arch"):
+        shutil.copytree(os.path.join(ROOT, name), folder + "/" + name)
     for name in ("Makefile", "CHANGELOG.md"):
         shutil.copy(os.path.join(ROOT, name), folder)
     with open(folder + "/bpf/stackd.bpf.c", encoding="utf-8") as file:

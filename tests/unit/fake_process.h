@@ -140,9 +140,9 @@ static inline void make_recipes(void)
 	r[STACKD_RULE_END].cfa = STACKD_CFA_END;
 	r[STACKD_RULE_DAEMON].cfa = STACKD_CFA_DAEMON;
 	r[RULE_ENTRY] = (struct stackd_rule){
-		.cfa = STACKD_CFA_REG, .reg = STACKD_REG_RSP, .cfa_offset = 8, .ra_offset = -8};
+		.cfa = STACKD_CFA_REG, .reg = STACKD_REG_SP, .cfa_offset = 8, .ra_offset = -8};
 	r[RULE_RESTORE_RT] = (struct stackd_rule){
-		.cfa = STACKD_CFA_SIGNAL, .reg = STACKD_REG_RSP, .cfa_offset = 40};
+		.cfa = STACKD_CFA_SIGNAL, .reg = STACKD_REG_SP, .cfa_offset = 40};
 	*row++ = (struct stackd_row){0, STACKD_RULE_NONE};
 	*row++ = (struct stackd_row){FAKE_RESTORE_RT - 1, RULE_RESTORE_RT};
 	*row++ = (struct stackd_row){FAKE_RESTORE_RT + 9, STACKD_RULE_NONE};

@@ -133,8 +133,8 @@ static inline struct fake_call *fake_leaf(struct fake_chain *c)
 
 static inline void fake_push(struct fake_chain *c, uint64_t word)
 {
-	c->r[STACKD_REG_RSP] -= 8;
-	shim_write_word(c->r[STACKD_REG_RSP], word);
+	c->r[STACKD_REG_SP] -= 8;
+	shim_write_word(c->r[STACKD_REG_SP], word);
 }
 
 /* --- functions ----------------------------------------------------------------------------- */
@@ -178,7 +178,7 @@ static inline void fake_make_functions(struct fake_machine *m)
 		*f = (struct fake_function){
 			.size = sizes[fake_random(m, fake_chance(m, 90) ? most * 2 / 3 : most)] &
 				~15u,
-			.base = fake_chance(m, 70) ? STACKD_REG_RBP : 3};
+			.base = fake_chance(m, 70) ? STACKD_REG_FP : 3};
 		f->module = i > 9 && m->has_jit ? FAKE_JIT : i > 6 ? FAKE_PLUGIN : FAKE_PROGRAM;
 		f->shape = kind < 4 ? FAKE_BY_RSP : kind < 8 ? FAKE_BY_REGISTER : FAKE_REALIGNED;
 		if (f->module == FAKE_JIT)
@@ -195,14 +195,14 @@ static inline bool fake_saves(const struct fake_function *f, int i)
 	return f->saves >> i & 1 &&
 	       (f->shape == FAKE_BY_RSP ||
 		(f->shape == FAKE_BY_REGISTER && fake_saved_regs[i] != f->base) ||
-		(f->shape == FAKE_REALIGNED && fake_saved_regs[i] != STACKD_REG_RBP));
+		(f->shape == FAKE_REALIGNED && fake_saved_regs[i] != STACKD_REG_FP));
 }
 
 /* The recipe of a function's body. */
 static inline struct stackd_rule fake_rule(const struct fake_function *f)
 {
 	struct stackd_rule rule = {
-		.cfa = STACKD_CFA_REG, .reg = STACKD_REG_RSP, .cfa_offset = 8, .ra_offset = -8};
+		.cfa = STACKD_CFA_REG, .reg = STACKD_REG_SP, .cfa_offset = 8, .ra_offset = -8};
 	int16_t at = -16;
 
 	if (f->shape == FAKE_OUTERMOST || f->shape == FAKE_FRAME_POINTER)
@@ -211,11 +211,11 @@ static inline struct stackd_rule fake_rule(const struct fake_function *f)
 	if (f->shape == FAKE_BY_REGISTER) {
 		rule.reg = f->base;
 		rule.cfa_offset = 16;
-		rule.saved[f->base == STACKD_REG_RBP ? 0 : 1] = -16;
+		rule.saved[f->base == STACKD_REG_FP ? 0 : 1] = -16;
 		at = -24;
 	} else if (f->shape == FAKE_REALIGNED) {
 		rule.cfa = STACKD_CFA_DEREF;
-		rule.reg = rule.saved_reg = STACKD_REG_RBP;
+		rule.reg = rule.saved_reg = STACKD_REG_FP;
 		rule.cfa_offset = -8;
 		rule.saved_via_reg = 1;
 	} else {
@@ -248,7 +248,7 @@ static inline uint64_t fake_junk(struct fake_machine *m, struct fake_chain *c)
 	case 1:
 		return other->cfa - 16;
 	case 2:
-		return other->caller[STACKD_REG_RBP];
+		return other->caller[STACKD_REG_FP];
 	}
 	return other->caller[fake_saved_regs[fake_random(m, STACKD_SAVED_COUNT)]];
 }
@@ -261,15 +261,15 @@ static inline void fake_prologue(struct fake_machine *m, struct fake_chain *c)
 	uint64_t *r = c->r;
 
 	if (f->shape == FAKE_BY_REGISTER || f->shape == FAKE_FRAME_POINTER) {
-		int base = f->shape == FAKE_BY_REGISTER ? f->base : STACKD_REG_RBP;
+		int base = f->shape == FAKE_BY_REGISTER ? f->base : STACKD_REG_FP;
 
 		fake_push(c, r[base]);
-		r[base] = r[STACKD_REG_RSP];
+		r[base] = r[STACKD_REG_SP];
 	} else if (f->shape == FAKE_REALIGNED) {
-		r[STACKD_REG_RSP] = (call->cfa - 8) & ~UINT64_C(63);
+		r[STACKD_REG_SP] = (call->cfa - 8) & ~UINT64_C(63);
 		fake_push(c, c->depth > 1 ? call[-1].pc : 0); /* gcc copies it, for debuggers */
-		fake_push(c, r[STACKD_REG_RBP]);
-		r[STACKD_REG_RBP] = r[STACKD_REG_RSP];
+		fake_push(c, r[STACKD_REG_FP]);
+		r[STACKD_REG_FP] = r[STACKD_REG_SP];
 		fake_push(c, call->cfa);
 	}
 	for (int i = 0; i < STACKD_SAVED_COUNT; i++) {
@@ -279,8 +279,8 @@ static inline void fake_prologue(struct fake_machine *m, struct fake_chain *c)
 		if (fake_chance(m, 80))
 			r[fake_saved_regs[i]] = fake_junk(m, c);
 	}
-	r[STACKD_REG_RSP] -= f->size;
-	call->low_rsp = r[STACKD_REG_RSP];
+	r[STACKD_REG_SP] -= f->size;
+	call->low_rsp = r[STACKD_REG_SP];
 	call->in_body = true;
 	call->pc = fake_site(m, call->function) + fake_random(m, 2);
 }
@@ -293,7 +293,7 @@ static inline void fake_enter(struct fake_machine *m, struct fake_chain *c, int 
 
 	*call = (struct fake_call){.function = function,
 				   .pc = fake_address(m, function),
-				   .cfa = c->r[STACKD_REG_RSP] + 8};
+				   .cfa = c->r[STACKD_REG_SP] + 8};
 	memcpy(call->caller, caller, sizeof(call->caller));
 	c->r[0] = fake_random(m, UINT64_MAX);
 	c->r[10] = fake_random(m, UINT64_MAX);
@@ -303,7 +303,7 @@ static inline void fake_enter(struct fake_machine *m, struct fake_chain *c, int 
 
 static inline bool fake_has_room(const struct fake_machine *m, const struct fake_chain *c)
 {
-	uint64_t rsp = c->r[STACKD_REG_RSP];
+	uint64_t rsp = c->r[STACKD_REG_SP];
 	uint64_t low =
 		c->top - rsp <= c->bytes ? c->top - c->bytes : c->signal_top - FAKE_AREA_BYTES;
 
@@ -350,9 +350,9 @@ static inline void fake_do_allocate(struct fake_machine *m, struct fake_chain *c
 	    !fake_has_room(m, c))
 		return;
 	if (fake_chance(m, 40))
-		c->r[STACKD_REG_RSP] = leaf->low_rsp;
+		c->r[STACKD_REG_SP] = leaf->low_rsp;
 	else
-		c->r[STACKD_REG_RSP] -= 16 * (1 + fake_random(m, m->most_allocated));
+		c->r[STACKD_REG_SP] -= 16 * (1 + fake_random(m, m->most_allocated));
 }
 
 static inline void fake_do_signal(struct fake_machine *m, struct fake_thread *t)
@@ -360,7 +360,7 @@ static inline void fake_do_signal(struct fake_machine *m, struct fake_thread *t)
 	static const uint8_t order[FAKE_REGS] = {8, 9, 10, 11, 12, 13, 14, 15,
 						 5, 4, 6,  3,  1,  0,  2,  7};
 	struct fake_chain *c = fake_chain(t);
-	uint64_t rsp = c->r[STACKD_REG_RSP], at, caller[FAKE_REGS];
+	uint64_t rsp = c->r[STACKD_REG_SP], at, caller[FAKE_REGS];
 	bool is_on_other = c->top - rsp > c->bytes;
 
 	if (!fake_has_room(m, c) || is_on_other)
@@ -377,7 +377,7 @@ static inline void fake_do_signal(struct fake_machine *m, struct fake_thread *t)
 	c->calls[c->depth] =
 		(struct fake_call){.function = -1, .pc = fake_base[FAKE_PROGRAM] + FAKE_RESTORE_RT};
 	memcpy(c->calls[c->depth++].caller, caller, sizeof(caller));
-	c->r[STACKD_REG_RSP] = at;
+	c->r[STACKD_REG_SP] = at;
 	fake_enter(m, c, fake_first_callee(m), caller);
 }
 
@@ -394,7 +394,7 @@ static inline void fake_start(struct fake_machine *m, struct fake_chain *c, uint
 	c->bytes = bytes;
 	for (int i = 0; i < FAKE_REGS; i++)
 		c->r[i] = fake_chance(m, 50) ? 0 : fake_random(m, UINT64_MAX);
-	c->r[STACKD_REG_RSP] = top - 64;
+	c->r[STACKD_REG_SP] = top - 64;
 	if (fake_chance(m, 50) || !is_end) {
 		c->calls[c->depth++] = (struct fake_call){
 			.function = 0, .pc = fake_site(m, 0), .cfa = top, .in_body = true};

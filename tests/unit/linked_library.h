@@ -67,7 +67,7 @@ static inline void check(void **state, const char *label, int cfa_offset)
 	const struct stackd_rule *rule = at(state, label);
 
 	assert_int_equal(rule->cfa, STACKD_CFA_REG);
-	assert_int_equal(rule->reg, STACKD_REG_RSP);
+	assert_int_equal(rule->reg, STACKD_REG_SP);
 	assert_int_equal(rule->cfa_offset, cfa_offset);
 }
 

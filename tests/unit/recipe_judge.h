@@ -202,13 +202,13 @@ static inline bool judge_libdw(const struct judge *j, Dwarf_Frame *frame, struct
 	size_t n;
 
 	*ret = (struct judged){0};
-	if (!judge_reg(j, frame, STACKD_REG_RIP, 0, &ret->ra, &ret->ends))
+	if (!judge_reg(j, frame, STACKD_REG_PC, 0, &ret->ra, &ret->ends))
 		return false;
 	if (ret->ends)
 		return true;
 	if (dwarf_frame_cfa(frame, &ops, &n) || !judge_eval(j, ops, n, 0, true, &ret->cfa))
 		return false;
-	if (!judge_reg(j, frame, STACKD_REG_RIP, ret->cfa, &ret->ra, &ret->ends))
+	if (!judge_reg(j, frame, STACKD_REG_PC, ret->cfa, &ret->ra, &ret->ends))
 		return false;
 	for (int i = 0; i < STACKD_SAVED_COUNT; i++) {
 		if (!judge_reg(j, frame, judge_saved_reg(i), ret->cfa, &ret->saved[i],
@@ -228,7 +228,7 @@ static inline uint64_t judge_rule_cfa(const struct judge *j, const struct stackd
 	case STACKD_CFA_DEREF:
 		return judge_memory(at) + (uint64_t)(int64_t)rule->cfa_add;
 	case STACKD_CFA_PLT:
-		return at + ((j->regs[STACKD_REG_RIP] & 15) >= (uint64_t)rule->cfa_add ? 8 : 0);
+		return at + ((j->regs[STACKD_REG_PC] & 15) >= (uint64_t)rule->cfa_add ? 8 : 0);
 	case STACKD_CFA_SIGNAL:
 		return judge_memory(at + 120);
 	}
@@ -245,13 +245,13 @@ static inline void judge_rule(const struct judge *j, const struct stackd_rule *r
 	ret->cfa = judge_rule_cfa(j, rule);
 	ret->ra = judge_memory(ret->cfa + (uint64_t)(int64_t)rule->ra_offset);
 	if (rule->cfa == STACKD_CFA_SIGNAL)
-		ret->ra = judge_memory(j->regs[STACKD_REG_RSP] + rule->cfa_offset + 128);
+		ret->ra = judge_memory(j->regs[STACKD_REG_SP] + rule->cfa_offset + 128);
 	for (int i = 0; i < STACKD_SAVED_COUNT; i++) {
 		uint64_t offset = (uint64_t)(int64_t)rule->saved[i];
 
 		ret->saved[i] = j->regs[judge_saved_reg(i)];
 		if (rule->cfa == STACKD_CFA_SIGNAL)
-			ret->saved[i] = judge_memory(j->regs[STACKD_REG_RSP] + rule->cfa_offset +
+			ret->saved[i] = judge_memory(j->regs[STACKD_REG_SP] + rule->cfa_offset +
 						     in_sigcontext[i]);
 		else if (rule->saved_via_reg >> i & 1)
 			ret->saved[i] = judge_memory(j->regs[rule->saved_reg] + offset);
@@ -336,7 +336,7 @@ static inline enum judge_kind judge_compare(struct judge *j, Dwarf_Frame *frame,
 		return JUDGE_DAEMON;
 	if (dwarf_frame_cfa(frame, &ops, &n_ops))
 		return JUDGE_ONLY_OURS;
-	j->regs[STACKD_REG_RIP] = vaddr;
+	j->regs[STACKD_REG_PC] = vaddr;
 	judge_rule(j, rule, &ours);
 	if (!judge_libdw(j, frame, &theirs))
 		return JUDGE_CFA;

@@ -42,7 +42,7 @@ static void test_entry(void **state)
 	(void)state;
 	RULE(&rule, 0x90);
 	assert_int_equal(rule.cfa, STACKD_CFA_REG);
-	assert_int_equal(rule.reg, STACKD_REG_RSP);
+	assert_int_equal(rule.reg, STACKD_REG_SP);
 	assert_int_equal(rule.cfa_offset, 8);
 	assert_int_equal(rule.ra_offset, -8);
 }
@@ -54,7 +54,7 @@ static void test_push_sub(void **state)
 
 	(void)state;
 	RULE(&rule, 0x53, 0x48, 0x83, 0xec, 0x20, 0xe8, 1, 0, 0, 0);
-	assert_int_equal(rule.reg, STACKD_REG_RSP);
+	assert_int_equal(rule.reg, STACKD_REG_SP);
 	assert_int_equal(rule.cfa_offset, 48);
 	assert_int_equal(rule.saved[1], -16);
 }
@@ -93,11 +93,11 @@ static void test_frame_pointer(void **state)
 
 	(void)state;
 	RULE(&rule, 0x55, 0x48, 0x89, 0xe5, 0x48, 0x29, 0xc4);
-	assert_int_equal(rule.reg, STACKD_REG_RBP);
+	assert_int_equal(rule.reg, STACKD_REG_FP);
 	assert_int_equal(rule.cfa_offset, 16);
 	assert_int_equal(rule.saved[0], -16);
 	RULE(&rule, 0x55, 0x48, 0x89, 0xe5, 0x48, 0x29, 0xc4, 0xc9); /* leave */
-	assert_int_equal(rule.reg, STACKD_REG_RSP);
+	assert_int_equal(rule.reg, STACKD_REG_SP);
 	assert_int_equal(rule.cfa_offset, 8);
 	assert_int_equal(rule.saved[0], 0);
 }
@@ -111,11 +111,11 @@ static void test_realigned(void **state)
 	RULE(&rule, 0x4c, 0x8d, 0x54, 0x24, 0x08, 0x48, 0x83, 0xe4, 0xe0, 0x41, 0xff, 0x72, 0xf8,
 	     0x55, 0x48, 0x89, 0xe5, 0x41, 0x52, 0xe8, 1, 0, 0, 0);
 	assert_int_equal(rule.cfa, STACKD_CFA_DEREF);
-	assert_int_equal(rule.reg, STACKD_REG_RBP);
+	assert_int_equal(rule.reg, STACKD_REG_FP);
 	assert_int_equal(rule.cfa_offset, -8);
 	assert_int_equal(rule.cfa_add, 0);
 	assert_int_equal(rule.saved_via_reg, 1);
-	assert_int_equal(rule.saved_reg, STACKD_REG_RBP);
+	assert_int_equal(rule.saved_reg, STACKD_REG_FP);
 	assert_int_equal(rule.saved[0], 0);
 }
 

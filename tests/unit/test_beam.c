@@ -75,7 +75,7 @@ static void put_stack(const uint64_t *words, size_t count)
 static void begin(void)
 {
 	s->walk = (struct walk){.valid = 0xffff, .pc = INSIDE, .is_exact = 1};
-	s->walk.r[STACKD_REG_RSP] = SP;
+	s->walk.r[STACKD_REG_SP] = SP;
 }
 
 static int set_up(void **state)
@@ -121,7 +121,7 @@ static int tear_down(void **state)
 static void check_arrived_with(uint64_t rsp, uint64_t pc, uint32_t valid)
 {
 	assert_int_equal(step_in_beam(s), WALK_GO_ON);
-	assert_int_equal(s->walk.r[STACKD_REG_RSP], rsp);
+	assert_int_equal(s->walk.r[STACKD_REG_SP], rsp);
 	assert_int_equal(s->walk.pc, pc);
 	assert_int_equal(s->walk.slot, rsp - 8);
 	assert_int_equal(s->walk.valid, valid);
@@ -131,14 +131,14 @@ static void check_arrived_with(uint64_t rsp, uint64_t pc, uint32_t valid)
 
 static void check_arrived(uint64_t rsp, uint64_t pc)
 {
-	check_arrived_with(rsp, pc, 1 << STACKD_REG_RSP);
+	check_arrived_with(rsp, pc, 1 << STACKD_REG_SP);
 }
 
 /* With the caller's frame pointer. */
 static void check_pointer(uint64_t rsp, uint64_t pc, uint64_t fp)
 {
-	check_arrived_with(rsp, pc, 1 << STACKD_REG_RSP | 1 << STACKD_REG_RBP);
-	assert_int_equal(s->walk.r[STACKD_REG_RBP], fp);
+	check_arrived_with(rsp, pc, 1 << STACKD_REG_SP | 1 << STACKD_REG_FP);
+	assert_int_equal(s->walk.r[STACKD_REG_FP], fp);
 }
 
 /* From compiled code to the process's first function. */
@@ -159,7 +159,7 @@ static void test_large_frame(void **state)
 		shim_write_word(SP + 8 * i, SMALL);
 	shim_write_word(SP + 8192, CALLER);
 	check_arrived(SP + 8200, CALLER);
-	s->walk.r[STACKD_REG_RSP] = HEAP + BYTES - 8;
+	s->walk.r[STACKD_REG_SP] = HEAP + BYTES - 8;
 	assert_int_equal(step_in_beam(s), STACKD_END_STACK_SWITCH);
 }
 
@@ -174,7 +174,7 @@ static void test_bound(void **state)
 		shim_write_word(SP + 8 * i, SMALL);
 	shim_write_word(SP + 8 * 1023, CALLER);
 	for (; step_in_beam(s) == WALK_GO_ON && frames < 1000; frames++)
-		s->walk.r[STACKD_REG_RSP] = rsp;
+		s->walk.r[STACKD_REG_SP] = rsp;
 	assert_in_range(frames, 60, 70);
 }
 
@@ -185,7 +185,7 @@ static void test_shared_piece(void **state)
 	STACK(FRAGMENT, TERM, CALLER);
 	s->walk.pc = PIECE;
 	check_arrived(SP + 8, FRAGMENT);
-	s->walk.r[STACKD_REG_RSP] = SP;
+	s->walk.r[STACKD_REG_SP] = SP;
 	check_arrived(SP + 24, CALLER);
 }
 
@@ -244,7 +244,7 @@ static void test_new_frame(void **state)
 static void begin_with_pointer(uint64_t fp)
 {
 	begin();
-	s->walk.r[STACKD_REG_RBP] = fp;
+	s->walk.r[STACKD_REG_FP] = fp;
 }
 
 /* With frame pointers, which lead from one to the next; that of the first function is 0. */
@@ -362,9 +362,9 @@ static void set_up_call(const uint8_t *back, size_t len)
 	shim_write(BACK, back, len);
 	s->walk.pc = BACK;
 	s->walk.is_exact = 0;
-	s->walk.r[STACKD_REG_RSP] = RSP;
+	s->walk.r[STACKD_REG_SP] = RSP;
 	s->walk.r[3] = RSP + REGISTERS;
-	s->walk.r[STACKD_REG_RBP] = SP + 16;
+	s->walk.r[STACKD_REG_FP] = SP + 16;
 	s->walk.r[13] = PROCESS;
 	s->walk.valid = 0xffff;
 	s->walk.has_left = 0;

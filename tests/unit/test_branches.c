@@ -222,7 +222,7 @@ static void wrong_paths_are_left_out(void **state)
 {
 	struct stackd_branch_record *sent = (struct stackd_branch_record *)records[0];
 	struct stackd_branch *branches = (struct stackd_branch *)(sent + 1);
-	const struct walk_input in = {.regs.r[STACKD_REG_RIP] = PC, .find = find_nothing};
+	const struct walk_input in = {.regs.r[STACKD_REG_PC] = PC, .find = find_nothing};
 	struct walk_frame frames[8] = {{.address = PC, .offset = PC}};
 	struct branches_path path;
 	size_t count = 1;
@@ -247,7 +247,7 @@ static void wrong_paths_are_left_out(void **state)
  * of the calls replace the return addresses. */
 static void branches_extend_walk(void **state)
 {
-	const struct walk_input in = {.regs.r[STACKD_REG_RIP] = PC, .find = find_nothing};
+	const struct walk_input in = {.regs.r[STACKD_REG_PC] = PC, .find = find_nothing};
 	struct walk_frame frames[8] = {{.address = PC, .offset = PC}};
 	struct branches_path path;
 	size_t count = 1;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unwind/call_site.h"
+#include "arch/call_site.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

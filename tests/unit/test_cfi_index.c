@@ -152,10 +152,10 @@ static void check_debug_frame(uint64_t flags, const struct bytes *b)
 	assert_true(cfi_index_row(index, 0x400103, &row));
 	assert_int_equal(row.refused, CFI_ACCEPTED);
 	assert_int_equal(row.state.cfa, STACKD_CFA_REG);
-	assert_int_equal(row.state.cfa_reg, STACKD_REG_RSP);
+	assert_int_equal(row.state.cfa_reg, STACKD_REG_SP);
 	assert_int_equal(row.state.cfa_offset, 8);
-	assert_int_equal(row.state.regs[STACKD_REG_RIP].how, CFI_AT_CFA);
-	assert_int_equal(row.state.regs[STACKD_REG_RIP].offset, -8);
+	assert_int_equal(row.state.regs[STACKD_REG_PC].how, CFI_AT_CFA);
+	assert_int_equal(row.state.regs[STACKD_REG_PC].offset, -8);
 	assert_int_equal(row.state.regs[3].how, CFI_UNSET);
 	assert_true(cfi_index_row(index, 0x400104, &row));
 	assert_int_equal(row.state.cfa_offset, 16);

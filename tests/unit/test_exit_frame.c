@@ -216,7 +216,7 @@ static bool rule_outside(void *arg, uint64_t vaddr, struct stackd_rule *ret_rule
 	if (vaddr != (uintptr_t)code_start - 4096)
 		return false;
 	*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_REG,
-					 .reg = STACKD_REG_RSP,
+					 .reg = STACKD_REG_SP,
 					 .cfa_offset = 56,
 					 .ra_offset = -8,
 					 .saved = {[1] = -24}};
@@ -244,19 +244,19 @@ static struct stackd_rule rule_of(const uint8_t *label, unsigned reg, int cfa_of
  */
 static void trace(void **state)
 {
-	struct stackd_rule rule = rule_of(ends_loop, STACKD_REG_RSP, 48);
+	struct stackd_rule rule = rule_of(ends_loop, STACKD_REG_SP, 48);
 
 	(void)state;
 	assert_int_equal(rule.saved[0], -24);
 	assert_int_equal(rule.saved[1], -32);
 	assert_int_equal(rule.saved[2], 0);
-	rule = rule_of(ends_by_number, STACKD_REG_RSP, 48);
+	rule = rule_of(ends_by_number, STACKD_REG_SP, 48);
 	assert_int_equal(rule.saved[0], -24);
 }
 
 static void argument_that_a_call_takes(void **state)
 {
-	const struct stackd_rule rule = rule_of(calls_that_pops, STACKD_REG_RSP, 40);
+	const struct stackd_rule rule = rule_of(calls_that_pops, STACKD_REG_SP, 40);
 
 	(void)state;
 	assert_int_equal(rule.saved[2], -16);
@@ -264,59 +264,59 @@ static void argument_that_a_call_takes(void **state)
 
 static void arguments_below_the_return_address(void **state)
 {
-	const struct stackd_rule rule = rule_of(takes_arguments, STACKD_REG_RBP, 16);
+	const struct stackd_rule rule = rule_of(takes_arguments, STACKD_REG_FP, 16);
 	struct stackd_rule other;
 
 	(void)state;
 	assert_int_equal(rule.saved[0], -16);
-	rule_of(at_its_pop, STACKD_REG_RSP, 8);
+	rule_of(at_its_pop, STACKD_REG_SP, 8);
 	assert_false(find(pops_other, &other));
 }
 
 /* What is saved on the way is not changed. */
 static void function(void **state)
 {
-	struct stackd_rule rule = rule_of(whole, STACKD_REG_RSP, 8);
+	struct stackd_rule rule = rule_of(whole, STACKD_REG_SP, 8);
 
 	(void)state;
 	for (int i = 0; i < STACKD_SAVED_COUNT; i++)
 		assert_int_equal(rule.saved[i], 0);
-	rule = rule_of(behind_push, STACKD_REG_RSP, 16);
+	rule = rule_of(behind_push, STACKD_REG_SP, 16);
 	assert_int_equal(rule.saved[1], -16);
 	assert_int_equal(rule.saved[2], 0);
 }
 
 static void frame_pointer(void **state)
 {
-	const struct stackd_rule rule = rule_of(leaves, STACKD_REG_RBP, 16);
+	const struct stackd_rule rule = rule_of(leaves, STACKD_REG_FP, 16);
 
 	(void)state;
 	assert_int_equal(rule.saved[0], -16);
-	rule_of(behind_leave, STACKD_REG_RSP, 8);
+	rule_of(behind_leave, STACKD_REG_SP, 8);
 }
 
 /* A function that preserves rbp alone: of the others nothing is known. */
 static void registers_that_change(void **state)
 {
-	const struct stackd_rule rule = rule_of(changes, STACKD_REG_RSP, 8);
+	const struct stackd_rule rule = rule_of(changes, STACKD_REG_SP, 8);
 
 	(void)state;
 	assert_int_equal(rule.cfa_add, 1 << 1);
-	assert_int_equal(rule_of(behind_leave, STACKD_REG_RSP, 8).cfa_add, 0);
-	assert_int_equal(rule_of(checks_first, STACKD_REG_RSP, 8).cfa_add, 1 << 1);
+	assert_int_equal(rule_of(behind_leave, STACKD_REG_SP, 8).cfa_add, 0);
+	assert_int_equal(rule_of(checks_first, STACKD_REG_SP, 8).cfa_add, 1 << 1);
 }
 
 static void before_and_behind_a_frame(void **state)
 {
 	(void)state;
-	rule_of(at_push, STACKD_REG_RSP, 8);
-	assert_int_equal(rule_of(at_mov, STACKD_REG_RSP, 16).saved[0], -16);
-	assert_int_equal(rule_of(in_frame, STACKD_REG_RBP, 16).saved[0], -16);
-	rule_of(behind_call, STACKD_REG_RBP, 16);
-	rule_of(behind_pop, STACKD_REG_RSP, 8);
-	rule_of(aligns, STACKD_REG_RSP, 8);
-	rule_of(counts_first, STACKD_REG_RSP, 8);
-	rule_of(in_count, STACKD_REG_RSP, 16);
+	rule_of(at_push, STACKD_REG_SP, 8);
+	assert_int_equal(rule_of(at_mov, STACKD_REG_SP, 16).saved[0], -16);
+	assert_int_equal(rule_of(in_frame, STACKD_REG_FP, 16).saved[0], -16);
+	rule_of(behind_call, STACKD_REG_FP, 16);
+	rule_of(behind_pop, STACKD_REG_SP, 8);
+	rule_of(aligns, STACKD_REG_SP, 8);
+	rule_of(counts_first, STACKD_REG_SP, 8);
+	rule_of(in_count, STACKD_REG_SP, 16);
 }
 
 static void frame_of_a_file(void **state)
@@ -327,7 +327,7 @@ static void frame_of_a_file(void **state)
 	assert_false(find(leaves_for_a_file, &rule));
 	assert_true(exit_frame_find_outside(read_code, rule_outside, NULL,
 					    (uintptr_t)leaves_for_a_file, &rule));
-	assert_int_equal(rule.reg, STACKD_REG_RSP);
+	assert_int_equal(rule.reg, STACKD_REG_SP);
 	assert_int_equal(rule.cfa_offset, 56);
 	assert_int_equal(rule.saved[0], 0);
 	assert_int_equal(rule.saved[1], -24);

@@ -36,7 +36,7 @@
 
 static const struct stackd_rule by_systemstack = {
 	.cfa = STACKD_CFA_GOROUTINE,
-	.reg = STACKD_REG_RSP,
+	.reg = STACKD_REG_SP,
 	.cfa_offset = -8,
 	.cfa_add = 16,
 	.ra_offset = -8,
@@ -45,14 +45,14 @@ static const struct stackd_rule by_systemstack = {
 
 static const struct stackd_rule by_morestack = {
 	.cfa = STACKD_CFA_GOROUTINE,
-	.reg = STACKD_REG_RSP,
+	.reg = STACKD_REG_SP,
 	.cfa_offset = -8,
 	.saved = {G_M, M_CURG, G_SCHED},
 };
 
 static const struct stackd_rule by_asmcgocall = {
 	.cfa = STACKD_CFA_DEPTH,
-	.reg = STACKD_REG_RSP,
+	.reg = STACKD_REG_SP,
 	.cfa_offset = 0x30,
 	.cfa_add = 8,
 	.ra_offset = -8,
@@ -61,7 +61,7 @@ static const struct stackd_rule by_asmcgocall = {
 
 static const struct stackd_rule by_cgocallback = {
 	.cfa = STACKD_CFA_CALLBACK,
-	.reg = STACKD_REG_RSP,
+	.reg = STACKD_REG_SP,
 	.cfa_offset = -8,
 	.cfa_add = 0x28,
 	.ra_offset = -8,
@@ -99,7 +99,7 @@ static int set_up(void **state)
 	s = calloc(1, sizeof(*s));
 	assert_non_null(s);
 	s->walk.valid = 0xffff;
-	s->walk.r[STACKD_REG_RSP] = RSP;
+	s->walk.r[STACKD_REG_SP] = RSP;
 	s->walk.is_exact = 1;
 	return 0;
 }
@@ -115,10 +115,10 @@ static int tear_down(void **state)
 static void check_arrived(int end, uint64_t rsp, uint64_t pc)
 {
 	assert_int_equal(end, WALK_GO_ON);
-	assert_int_equal(s->walk.r[STACKD_REG_RSP], rsp);
+	assert_int_equal(s->walk.r[STACKD_REG_SP], rsp);
 	assert_int_equal(s->walk.pc, pc);
 	assert_int_equal(s->walk.slot, rsp - 8);
-	assert_int_equal(s->walk.valid, 1 << STACKD_REG_RSP);
+	assert_int_equal(s->walk.valid, 1 << STACKD_REG_SP);
 	assert_int_equal(s->walk.frame, 1);
 	assert_int_equal(s->walk.is_exact, 0);
 	assert_int_equal(s->walk.is_once, 1);
@@ -169,7 +169,7 @@ static void test_what_does_not_fit(void **state)
 		set_up(NULL);
 		shim_write_word(wrong[i].at, wrong[i].word);
 		assert_int_equal(step(&by_systemstack), STACKD_END_STACK_SWITCH);
-		assert_int_equal(s->walk.r[STACKD_REG_RSP], RSP);
+		assert_int_equal(s->walk.r[STACKD_REG_SP], RSP);
 	}
 }
 
@@ -210,7 +210,7 @@ static void set_up_callbacks(void)
 	shim_write_word(LEFT + 0x20, IN_C);
 	shim_write_word(LEFT_BEFORE + 0x20, IN_C);
 	shim_write_word(IN_C - 8, UINT64_C(0xe8) << 24);
-	s->walk.r[STACKD_REG_RSP] = CALLED;
+	s->walk.r[STACKD_REG_SP] = CALLED;
 }
 
 /* Each callback keeps where the one before it left the stack; the outermost kept its own place. */
@@ -219,10 +219,10 @@ static void test_callbacks(void **state)
 	(void)state;
 	set_up_callbacks();
 	check_arrived(step(&by_cgocallback), LEFT + 0x28, IN_C);
-	s->walk.r[STACKD_REG_RSP] = CALLED + 0x100;
+	s->walk.r[STACKD_REG_SP] = CALLED + 0x100;
 	assert_int_equal(step(&by_cgocallback), WALK_GO_ON);
-	assert_int_equal(s->walk.r[STACKD_REG_RSP], LEFT_BEFORE + 0x28);
-	s->walk.r[STACKD_REG_RSP] = CALLED + 0x200;
+	assert_int_equal(s->walk.r[STACKD_REG_SP], LEFT_BEFORE + 0x28);
+	s->walk.r[STACKD_REG_SP] = CALLED + 0x200;
 	assert_int_equal(step(&by_cgocallback), STACKD_END_STACK_SWITCH);
 }
 
@@ -243,7 +243,7 @@ static void test_callback_that_does_not_fit(void **state)
 		assert_int_equal(step(&by_cgocallback), STACKD_END_STACK_SWITCH);
 	}
 	set_up_callbacks();
-	s->walk.r[STACKD_REG_RSP] = LEFT - 0x100;
+	s->walk.r[STACKD_REG_SP] = LEFT - 0x100;
 	assert_int_equal(step(&by_cgocallback), STACKD_END_STACK_SWITCH);
 }
 
@@ -262,7 +262,7 @@ static void test_only_once(void **state)
 {
 	(void)state;
 	check_arrived(step(&by_systemstack), SP + 16, PC);
-	s->walk.r[STACKD_REG_RSP] = RSP;
+	s->walk.r[STACKD_REG_SP] = RSP;
 	assert_int_equal(step(&by_systemstack), STACKD_END_STACK_SWITCH);
 }
 
@@ -288,11 +288,11 @@ static void test_gogo(void **state)
 
 	(void)state;
 	s->walk.r[3] = CURG + G_SCHED;
-	s->walk.r[STACKD_REG_RSP] = SP;
+	s->walk.r[STACKD_REG_SP] = SP;
 	assert_int_equal(step(&rule), WALK_GO_ON);
 	assert_int_equal(s->walk.pc, SCHED_PC);
 	assert_int_equal(s->walk.is_exact, 1);
-	assert_int_equal(s->walk.r[STACKD_REG_RSP], SP);
+	assert_int_equal(s->walk.r[STACKD_REG_SP], SP);
 	s->walk.valid = 0xffff;
 	s->walk.r[3] = PC;
 	rule.cfa_add = 1;

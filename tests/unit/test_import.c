@@ -221,7 +221,7 @@ static void test_stacks_are_walked(void **state)
 	make_u64(&b, bytes + 8); /* as if there had been room for more */
 	buf_put(&b, snapshot.stack, bytes);
 	make_words(&b, 2, (uint64_t)0, (uint64_t)bytes);
-	make_sample(&f.make, PERF_RECORD_MISC_USER, snapshot.regs.r[STACKD_REG_RIP], PID, 2, &b);
+	make_sample(&f.make, PERF_RECORD_MISC_USER, snapshot.regs.r[STACKD_REG_PC], PID, 2, &b);
 	import_and_read(&f);
 	assert_int_equal(f.samples[0].end_reason, STACKD_END_ENTRY);
 	assert_true(depth_of(&f, 0) > 20);

@@ -67,7 +67,7 @@ static bool is_program_counter(const struct perfdata_sample *s, uint64_t address
 	struct stackd_regs regs;
 
 	return address == s->ip ||
-	       (perfdata_user_regs(s, &regs) && address == regs.r[STACKD_REG_RIP]);
+	       (perfdata_user_regs(s, &regs) && address == regs.r[STACKD_REG_PC]);
 }
 
 /* Each frame is a program counter, the next entry of the call chain, or a call among the branch

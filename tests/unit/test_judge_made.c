@@ -103,9 +103,9 @@ static void take(int rsp, int rbp, uint64_t pc, const int *slots)
 				.find = find};
 	struct judge_made_walk walk = {.in = &in, .frames = frames, .is_confirmed = is_confirmed};
 
-	in.regs.r[STACKD_REG_RSP] = at(rsp);
-	in.regs.r[STACKD_REG_RBP] = at(rbp);
-	in.regs.r[STACKD_REG_RIP] = pc;
+	in.regs.r[STACKD_REG_SP] = at(rsp);
+	in.regs.r[STACKD_REG_FP] = at(rbp);
+	in.regs.r[STACKD_REG_PC] = pc;
 	frames[0] = (struct walk_frame){.address = pc, .object = &made};
 	for (walk.count = 1; *slots; slots++, walk.count++) {
 		uint64_t word = stack[*slots];

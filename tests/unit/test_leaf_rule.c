@@ -67,7 +67,7 @@ static void assert_plain(const char *code)
 	struct stackd_rule rule = rule_at(code);
 
 	assert_int_equal(rule.cfa, STACKD_CFA_REG);
-	assert_int_equal(rule.reg, STACKD_REG_RSP);
+	assert_int_equal(rule.reg, STACKD_REG_SP);
 	assert_int_equal(rule.cfa_offset, 8);
 	assert_int_equal(rule.ra_offset, -8);
 }

@@ -347,7 +347,7 @@ static void check_rule(const struct recipe_table *t, uint64_t at, int cfa, int o
 	assert_int_equal(rule->cfa_offset, offset);
 	assert_int_equal(rule->saved[0], rbp);
 	if (cfa == STACKD_CFA_REG) {
-		assert_int_equal(rule->reg, STACKD_REG_RSP);
+		assert_int_equal(rule->reg, STACKD_REG_SP);
 		assert_int_equal(rule->ra_offset, -8);
 	}
 }

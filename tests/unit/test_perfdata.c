@@ -3,6 +3,7 @@
  * Reading perf.data: every field of every record, the order of time, events identified by ids,
  * header features, the form for pipes.
  */
+#include <asm/perf_regs.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -107,7 +108,7 @@ static void put_stacks(struct buf *b)
 
 static void test_every_field(void **state)
 {
-	const uint64_t regs = 1 << PERFDATA_REG_BX | 1 << PERFDATA_REG_SP | 1 << PERFDATA_REG_IP;
+	const uint64_t regs = 1 << PERF_REG_X86_BX | 1 << PERF_REG_X86_SP | 1 << PERF_REG_X86_IP;
 	struct fixture f = {0};
 	struct perf_event_attr *attr = make_event(&f.make, ALL_FIELDS, 77);
 	struct perfdata_record r;
@@ -150,8 +151,8 @@ static void test_every_field(void **state)
 	assert_memory_equal(r.sample.stack, "\x11\x11\0\0\0\0\0\0\x22\x22", 10);
 	assert_true(perfdata_user_regs(&r.sample, &user));
 	assert_int_equal(user.r[3], 0xb);
-	assert_int_equal(user.r[STACKD_REG_RSP], 0x7ffe0000);
-	assert_int_equal(user.r[STACKD_REG_RIP], 0x401000);
+	assert_int_equal(user.r[STACKD_REG_SP], 0x7ffe0000);
+	assert_int_equal(user.r[STACKD_REG_PC], 0x401000);
 	assert_int_equal(user.r[0], 0);
 	expect_end(&f);
 	assert_int_equal(perfdata_counts(f.reader)->samples, 1);
@@ -167,7 +168,7 @@ static void test_registers_of_a_32_bit_task(void **state)
 	struct buf b = {0};
 	(void)state;
 
-	attr->sample_regs_user = 1 << PERFDATA_REG_SP | 1 << PERFDATA_REG_IP;
+	attr->sample_regs_user = 1 << PERF_REG_X86_SP | 1 << PERF_REG_X86_IP;
 	make_words(&b, 3, (uint64_t)PERFDATA_REGS_32, (uint64_t)1, (uint64_t)2);
 	make_sample(&f.make, PERF_RECORD_MISC_USER, 1, 1, 1, &b);
 	make_u64(&b, PERFDATA_REGS_NONE); /* a kernel thread */

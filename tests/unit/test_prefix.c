@@ -100,7 +100,7 @@ static void print_wrong(const struct known_path *path, const struct fake_frame *
 static void check_copy(const struct stackd_stack_record *stack)
 {
 	const uint8_t *bytes = (const uint8_t *)(record_kernel(record) + record->n_kernel);
-	uint64_t sp = stack->regs.r[STACKD_REG_RSP];
+	uint64_t sp = stack->regs.r[STACKD_REG_SP];
 	struct shim_region *r = shim_region_of(sp);
 
 	assert_non_null(r);

@@ -286,7 +286,7 @@ static struct stackd_stack_record *read_stack(uint32_t tid, uint8_t flags)
 					       .time_ns = 77,
 					       .cpu = 3,
 					       .n_kernel = 1};
-	stack->regs.r[STACKD_REG_RSP] = SP;
+	stack->regs.r[STACKD_REG_SP] = SP;
 	stack->stack_bytes = COPY;
 	stack->holes = 1u << 5;
 	*(uint64_t *)(stack + 1) = 123;

@@ -80,7 +80,7 @@ static int send_frame(uint32_t pid, uint32_t tid)
 
 	record.header.flags = STACKD_HAS_REGS;
 	record.header.tid = tid;
-	record.regs.r[STACKD_REG_RIP] = 4096;
+	record.regs.r[STACKD_REG_PC] = 4096;
 	return recorder_sample(recorder, &record.header);
 }
 
@@ -150,7 +150,7 @@ static int send_kept(uint32_t file, int frames, uint8_t sequence)
 		uint8_t bytes[12];
 	} sent = {.header = header_of(STACKD_RECORD_WALKED)};
 	const uint32_t mark = STACKD_FRAME_LONG;
-	uint64_t location = (uint64_t)file << 48 | file_offset(snap.regs.r[STACKD_REG_RIP]) |
+	uint64_t location = (uint64_t)file << 48 | file_offset(snap.regs.r[STACKD_REG_PC]) |
 			    STACKD_LOCATION_EXACT;
 
 	put(put(sent.bytes, &mark, sizeof(mark)), &location, sizeof(location));
@@ -173,7 +173,7 @@ static int send_walked(uint32_t file, int frames, bool heights)
 
 	assert_true(frames <= DEPTH + 2);
 	for (int i = 0; i < frames; i++) {
-		uint64_t address = i ? snap.expected[i] - 1 : snap.regs.r[STACKD_REG_RIP];
+		uint64_t address = i ? snap.expected[i] - 1 : snap.regs.r[STACKD_REG_PC];
 		uint64_t location = (uint64_t)file << 48 | file_offset(address) |
 				    (i ? 0 : STACKD_LOCATION_EXACT);
 		uint32_t height = 1000 - 32 * (uint32_t)(frames - i);

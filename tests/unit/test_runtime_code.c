@@ -96,7 +96,7 @@ static int distance(struct memory *m, uint64_t at, bool is_return)
 	if (rule.cfa == STACKD_CFA_NONE)
 		return 0;
 	assert_int_equal(rule.cfa, STACKD_CFA_REG);
-	assert_int_equal(rule.reg, STACKD_REG_RSP);
+	assert_int_equal(rule.reg, STACKD_REG_SP);
 	return rule.cfa_offset;
 }
 

@@ -249,7 +249,7 @@ static void check(const struct rules *r, const char *label, unsigned reg, int cf
 	assert_int_equal(rule->ra_offset, -8);
 }
 
-/* CHECK(label, STACKD_REG_RSP, 8): CFA = rsp + 8 */
+/* CHECK(label, STACKD_REG_SP, 8): CFA = rsp + 8 */
 #define CHECK(label, reg, cfa_offset)                                                              \
 	do {                                                                                       \
 		LABEL(label);                                                                      \
@@ -268,19 +268,19 @@ static void check(const struct rules *r, const char *label, unsigned reg, int cf
 
 static void test_epilogues(void **state)
 {
-	CHECK(epilogues, STACKD_REG_RSP, 8);
-	CHECK(epilogues_body, STACKD_REG_RSP, 32);
-	CHECK(epilogues_popped, STACKD_REG_RSP, 16);
-	CHECK(epilogues_second, STACKD_REG_RSP, 32);
-	CHECK(epilogues_cold, STACKD_REG_RSP, 32);
+	CHECK(epilogues, STACKD_REG_SP, 8);
+	CHECK(epilogues_body, STACKD_REG_SP, 32);
+	CHECK(epilogues_popped, STACKD_REG_SP, 16);
+	CHECK(epilogues_second, STACKD_REG_SP, 32);
+	CHECK(epilogues_cold, STACKD_REG_SP, 32);
 	assert_int_equal(SAVED(epilogues_body, 1), -16);
 	assert_int_equal(SAVED(epilogues, 1), 0);
 }
 
 static void test_shrink_wrapping(void **state)
 {
-	CHECK(wrapped_made, STACKD_REG_RSP, 24);
-	CHECK(wrapped_plain, STACKD_REG_RSP, 8);
+	CHECK(wrapped_made, STACKD_REG_SP, 24);
+	CHECK(wrapped_plain, STACKD_REG_SP, 8);
 	assert_int_equal(SAVED(wrapped_made, 0), -16);
 	assert_int_equal(SAVED(wrapped_made, 2), -24);
 	assert_int_equal(SAVED(wrapped_plain, 2), 0);
@@ -288,23 +288,23 @@ static void test_shrink_wrapping(void **state)
 
 static void test_frame_pointer(void **state)
 {
-	CHECK(variable_body, STACKD_REG_RBP, 16);
-	CHECK(variable_left, STACKD_REG_RSP, 8);
+	CHECK(variable_body, STACKD_REG_FP, 16);
+	CHECK(variable_left, STACKD_REG_SP, 8);
 	assert_int_equal(SAVED(variable_body, 0), -16);
 	assert_int_equal(SAVED(variable_body, 5), -24);
 }
 
 static void test_thunks(void **state)
 {
-	CHECK(returns_body, STACKD_REG_RSP, 32);
-	CHECK(returns_inside, STACKD_REG_RSP, 16);
-	CHECK(returns_last, STACKD_REG_RSP, 8);
-	CHECK(behind_return_thunk, STACKD_REG_RSP, 32);
-	CHECK(behind_jump_thunk, STACKD_REG_RSP, 32);
-	CHECK(thunk_inside, STACKD_REG_RSP, 16);
-	CHECK(thunk_last, STACKD_REG_RSP, 8);
-	CHECK(jump_inside, STACKD_REG_RSP, 16);
-	CHECK(jump_last, STACKD_REG_RSP, 16);
+	CHECK(returns_body, STACKD_REG_SP, 32);
+	CHECK(returns_inside, STACKD_REG_SP, 16);
+	CHECK(returns_last, STACKD_REG_SP, 8);
+	CHECK(behind_return_thunk, STACKD_REG_SP, 32);
+	CHECK(behind_jump_thunk, STACKD_REG_SP, 32);
+	CHECK(thunk_inside, STACKD_REG_SP, 16);
+	CHECK(thunk_last, STACKD_REG_SP, 8);
+	CHECK(jump_inside, STACKD_REG_SP, 16);
+	CHECK(jump_last, STACKD_REG_SP, 16);
 }
 
 static void test_realigned(void **state)
@@ -314,10 +314,10 @@ static void test_realigned(void **state)
 	CHECK(aligned_register_body, 13, 16);
 	assert_int_equal(SAVED(aligned_register_body, 3), -16);
 	CHECK_KIND(aligned_slot_body, STACKD_CFA_DEREF);
-	assert_int_equal(at(*state, aligned_slot_body)->reg, STACKD_REG_RSP);
+	assert_int_equal(at(*state, aligned_slot_body)->reg, STACKD_REG_SP);
 	assert_int_equal(at(*state, aligned_slot_body)->cfa_offset, 40);
 	assert_int_equal(at(*state, aligned_slot_body)->cfa_add, 8);
-	CHECK(aligned_slot_end, STACKD_REG_RSP, 8);
+	CHECK(aligned_slot_end, STACKD_REG_SP, 8);
 }
 
 static void test_kept_register(void **state)
@@ -326,81 +326,81 @@ static void test_kept_register(void **state)
 	LABEL(keeping_end);
 	LABEL(losing_on);
 
-	CHECK(counts_on_body, STACKD_REG_RCX, 8);
-	assert_int_equal(STACKD_KEPT(at(*state, keeping)), STACKD_REG_RCX + 1);
-	assert_int_equal(STACKD_KEPT(at(*state, keeping_end)), STACKD_REG_RCX + 1);
+	CHECK(counts_on_body, X86_64_REG_RCX, 8);
+	assert_int_equal(STACKD_KEPT(at(*state, keeping)), X86_64_REG_RCX + 1);
+	assert_int_equal(STACKD_KEPT(at(*state, keeping_end)), X86_64_REG_RCX + 1);
 	assert_int_equal(STACKD_KEPT(at(*state, losing_on)), 0);
 }
 
 static void test_tail_call(void **state)
 {
-	CHECK(tail, STACKD_REG_RSP, 8);
+	CHECK(tail, STACKD_REG_SP, 8);
 	CHECK_KIND(tail_behind, STACKD_CFA_NONE);
 }
 
 /* Functions that call each other and never return, */
 static void test_noreturn(void **state)
 {
-	CHECK(never_body, STACKD_REG_RSP, 16);
+	CHECK(never_body, STACKD_REG_SP, 16);
 	CHECK_KIND(never_behind, STACKD_CFA_NONE);
 	/* so that what follows such a call is a function of its own. */
-	CHECK(behind_never, STACKD_REG_RSP, 8);
-	CHECK(behind_never_made, STACKD_REG_RSP, 16);
+	CHECK(behind_never, STACKD_REG_SP, 8);
+	CHECK(behind_never_made, STACKD_REG_SP, 16);
 }
 
 static void test_switch(void **state)
 {
-	CHECK(switch_0, STACKD_REG_RSP, 16);
-	CHECK(switch_0_in, STACKD_REG_RSP, 16);
-	CHECK(switch_1, STACKD_REG_RSP, 16);
-	CHECK(switch_2, STACKD_REG_RSP, 16);
-	CHECK(switch_not, STACKD_REG_RSP, 8);
+	CHECK(switch_0, STACKD_REG_SP, 16);
+	CHECK(switch_0_in, STACKD_REG_SP, 16);
+	CHECK(switch_1, STACKD_REG_SP, 16);
+	CHECK(switch_2, STACKD_REG_SP, 16);
+	CHECK(switch_not, STACKD_REG_SP, 8);
 }
 
 /* Cold parts, to which unreachable cases of another function's switch lead, too. */
 static void test_cold_parts(void **state)
 {
-	CHECK(cold_first, STACKD_REG_RSP, 48);
-	CHECK(first_back, STACKD_REG_RSP, 48);
-	CHECK(first_0, STACKD_REG_RSP, 48);
-	CHECK(cold_second, STACKD_REG_RSP, 16);
-	CHECK(second_back, STACKD_REG_RSP, 16);
-	CHECK(third_0, STACKD_REG_RSP, 32);
-	CHECK(cold_third, STACKD_REG_RSP, 32);
+	CHECK(cold_first, STACKD_REG_SP, 48);
+	CHECK(first_back, STACKD_REG_SP, 48);
+	CHECK(first_0, STACKD_REG_SP, 48);
+	CHECK(cold_second, STACKD_REG_SP, 16);
+	CHECK(second_back, STACKD_REG_SP, 16);
+	CHECK(third_0, STACKD_REG_SP, 32);
+	CHECK(cold_third, STACKD_REG_SP, 32);
 }
 
 static void test_dispatch(void **state)
 {
-	CHECK(dispatched, STACKD_REG_RSP, 8);
-	CHECK(dispatched_0, STACKD_REG_RSP, 32);
-	CHECK(dispatched_1, STACKD_REG_RSP, 32);
-	CHECK(dispatched_1_in, STACKD_REG_RSP, 32);
+	CHECK(dispatched, STACKD_REG_SP, 8);
+	CHECK(dispatched_0, STACKD_REG_SP, 32);
+	CHECK(dispatched_1, STACKD_REG_SP, 32);
+	CHECK(dispatched_1_in, STACKD_REG_SP, 32);
 }
 
 /* Ways that jumps lead to. */
 static void test_jumps(void **state)
 {
-	CHECK(led_part, STACKD_REG_RSP, 16);
-	CHECK(shifted_2, STACKD_REG_RSP, 16);
-	CHECK(shifted_3, STACKD_REG_RSP, 16);
-	CHECK(displaced_0, STACKD_REG_RSP, 16);
-	CHECK(several_one, STACKD_REG_RSP, 16);
-	CHECK(several_two, STACKD_REG_RSP, 16);
-	CHECK(ends_in, STACKD_REG_RSP, 8);
-	CHECK(ends_other, STACKD_REG_RSP, 8);
+	CHECK(led_part, STACKD_REG_SP, 16);
+	CHECK(shifted_2, STACKD_REG_SP, 16);
+	CHECK(shifted_3, STACKD_REG_SP, 16);
+	CHECK(displaced_0, STACKD_REG_SP, 16);
+	CHECK(several_one, STACKD_REG_SP, 16);
+	CHECK(several_two, STACKD_REG_SP, 16);
+	CHECK(ends_in, STACKD_REG_SP, 8);
+	CHECK(ends_other, STACKD_REG_SP, 8);
 }
 
 static void test_abstains(void **state)
 {
 	CHECK_KIND(contradicts_met, STACKD_CFA_NONE);
-	CHECK(clobbers, STACKD_REG_RSP, 8);
+	CHECK(clobbers, STACKD_REG_SP, 8);
 	CHECK_KIND(clobbers_in, STACKD_CFA_NONE);
 	CHECK_KIND(part, STACKD_CFA_NONE);
 }
 
 static void test_bottom(void **state)
 {
-	CHECK(bottom, STACKD_REG_RSP, 8);
+	CHECK(bottom, STACKD_REG_SP, 8);
 	CHECK_KIND(bottom_call, STACKD_CFA_END);
 }
 
@@ -417,8 +417,8 @@ static void test_signal_return(void **state)
 
 static void test_zeroes(void **state)
 {
-	CHECK(zeroes_end, STACKD_REG_RSP, 8);
-	CHECK(zeroes_made, STACKD_REG_RSP, 64);
+	CHECK(zeroes_end, STACKD_REG_SP, 8);
+	CHECK(zeroes_made, STACKD_REG_SP, 64);
 }
 
 /* --- starts -------------------------------------------------------------------------------- */

@@ -135,7 +135,7 @@ static void test_padding_behind_calls(void **state)
 	const struct stackd_rule *rule = at(state, "epilogue_in");
 
 	assert_int_equal(rule->cfa, STACKD_CFA_REG);
-	assert_int_equal(rule->reg, STACKD_REG_RBP);
+	assert_int_equal(rule->reg, STACKD_REG_FP);
 	check(state, "behind_full", 8);
 	check(state, "behind_full_in", 16);
 	check(state, "behind_zeroes", 8);

@@ -69,7 +69,7 @@ static void test_ghost(void **state)
 	const struct stackd_rule *rule = at(state, "has_ghost_in");
 
 	assert_int_equal(rule->cfa, STACKD_CFA_REG);
-	assert_int_equal(rule->reg, STACKD_REG_RBP);
+	assert_int_equal(rule->reg, STACKD_REG_FP);
 	check(state, "ghost_cold", 48);
 	check(state, "owns_cold_in", 48);
 }
@@ -80,7 +80,7 @@ static void test_spilled(void **state)
 	const struct stackd_rule *rule = at(state, "spilled");
 
 	assert_int_equal(rule->cfa, STACKD_CFA_DEREF);
-	assert_int_equal(rule->reg, STACKD_REG_RBP);
+	assert_int_equal(rule->reg, STACKD_REG_FP);
 	assert_int_equal(rule->cfa_offset, -8);
 	assert_int_equal(rule->cfa_add, 0);
 	check(state, "spills_out", 16);

@@ -31,7 +31,7 @@ static uint64_t end_of(uint64_t sp, uint64_t thread_pointer)
 	forget_stack_end((uint32_t)tasks[0].pid);
 	tasks[0].thread.fsbase = thread_pointer;
 	shim_task = &tasks[0];
-	scratch.record.regs.r[STACKD_REG_RSP] = sp;
+	scratch.record.regs.r[STACKD_REG_SP] = sp;
 	assert_int_equal(find_stack_end(&scratch), 0);
 	return scratch.stack_end;
 }
@@ -69,7 +69,7 @@ static void test_end_is_kept_for_one_stack(void **state)
 
 	(void)state;
 	assert_int_equal(end_of(SP, SP + 0x4000), SP + 0x4000);
-	scratch.record.regs.r[STACKD_REG_RSP] = SP + 0x8000;
+	scratch.record.regs.r[STACKD_REG_SP] = SP + 0x8000;
 	assert_int_equal(find_stack_end(&scratch), 0);
 	assert_int_equal(scratch.stack_end, HIGH);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Samples within the delivery of a signal and within the return from its handler: the unmodified
- * kernel half takes rsp of the context that rip is of (bpf/registers.bpf.h).
+ * kernel half takes the stack pointer of the context that rip is of (arch/x86_64/signal.bpf.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -54,11 +54,11 @@ static int tear_down(void **state)
 static uint64_t taken(uint64_t rip, uint64_t rsp, uint64_t call)
 {
 	s.saved.orig_rax = call;
-	s.record.regs.r[STACKD_REG_RIP] = rip;
-	s.record.regs.r[STACKD_REG_RSP] = rsp;
-	mend_torn_registers(&s);
-	assert_int_equal(s.record.regs.r[STACKD_REG_RIP], rip);
-	return s.record.regs.r[STACKD_REG_RSP];
+	s.record.regs.r[STACKD_REG_PC] = rip;
+	s.record.regs.r[STACKD_REG_SP] = rsp;
+	mend_torn_registers(s.record.regs.r, s.signal_frame, &s.saved);
+	assert_int_equal(s.record.regs.r[STACKD_REG_PC], rip);
+	return s.record.regs.r[STACKD_REG_SP];
 }
 
 static void delivery(void **state)

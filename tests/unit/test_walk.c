@@ -53,7 +53,7 @@ static void assert_frames_are(const struct snapshot *s)
 		assert_false(frames[i].is_guess);
 	}
 	for (size_t i = 1; i + 1 < n_frames; i++) {
-		uint64_t word, at = frames[i].slot - s->regs.r[STACKD_REG_RSP];
+		uint64_t word, at = frames[i].slot - s->regs.r[STACKD_REG_SP];
 
 		assert_true(at + 8 <= s->stack_bytes);
 		memcpy(&word, s->stack + at, 8);
@@ -68,7 +68,7 @@ static void assert_walk_is_right(void)
 	assert_frames_are(&snap);
 	assert_false(frames[0].is_return);
 	assert_int_equal(frames[0].slot, 0);
-	assert_int_equal(frames[0].address, snap.regs.r[STACKD_REG_RIP]);
+	assert_int_equal(frames[0].address, snap.regs.r[STACKD_REG_PC]);
 	snapshot_free(&snap);
 }
 
@@ -369,7 +369,7 @@ static void test_frame_pointer_is_checked(void **state)
 	(void)state;
 	call_through(without_cfi);
 	assert_int_equal(walk_snapshot(false), STACKD_END_ENTRY);
-	slot = frames[3].slot - snap.regs.r[STACKD_REG_RSP];
+	slot = frames[3].slot - snap.regs.r[STACKD_REG_SP];
 	for (int delta = -1; delta <= 2; delta++) {
 		uint64_t word = frames[3].address + (uint64_t)delta;
 
@@ -392,12 +392,12 @@ static void test_frame_pointer_at_entry(void **state)
 
 	(void)state;
 	assert_int_equal(walk_snapshot(false), STACKD_END_ENTRY);
-	slot = frames[3].slot - snap.regs.r[STACKD_REG_RSP];
+	slot = frames[3].slot - snap.regs.r[STACKD_REG_SP];
 	memcpy(&word, snap.stack + slot - 8, 8);
 	in = snapshot_input(&snap, map);
-	in.regs.r[STACKD_REG_RIP] = (uint64_t)without_cfi;
-	in.regs.r[STACKD_REG_RSP] += slot;
-	in.regs.r[STACKD_REG_RBP] = word;
+	in.regs.r[STACKD_REG_PC] = (uint64_t)without_cfi;
+	in.regs.r[STACKD_REG_SP] += slot;
+	in.regs.r[STACKD_REG_FP] = word;
 	in.stack += slot;
 	in.stack_bytes -= slot;
 	in.leaf = STACKD_LEAF_NONE;
@@ -448,8 +448,8 @@ static void test_plt(void **state)
 		memset(stack, 0, sizeof(stack));
 		stack[pushed] = caller;
 		in.stack_bytes = sizeof(stack);
-		in.regs.r[STACKD_REG_RSP] = (uint64_t)stack;
-		in.regs.r[STACKD_REG_RIP] = plt + 16 + at;
+		in.regs.r[STACKD_REG_SP] = (uint64_t)stack;
+		in.regs.r[STACKD_REG_PC] = plt + 16 + at;
 		walk_with(walk, &in);
 		assert_true(n_frames >= 2);
 		assert_int_equal(frames[1].address, caller);

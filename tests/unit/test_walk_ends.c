@@ -57,12 +57,12 @@ static void test_cut_stack(void **state)
 	assert_int_equal(walk_with(walk, &in), STACKD_END_UNREADABLE);
 	/* Beyond the end of a stack that was cut is another stack; else it may be a part of the
 	 * same one that has another mapping. */
-	in.stack_end = in.regs.r[STACKD_REG_RSP] + in.stack_bytes;
+	in.stack_end = in.regs.r[STACKD_REG_SP] + in.stack_bytes;
 	assert_int_equal(walk_with(walk, &in), STACKD_END_UNREADABLE);
 	in.stack_cut = true;
-	in.stack_end = in.regs.r[STACKD_REG_RSP] + complete;
+	in.stack_end = in.regs.r[STACKD_REG_SP] + complete;
 	assert_int_equal(walk_with(walk, &in), STACKD_END_STACK_CUT);
-	in.stack_end = in.regs.r[STACKD_REG_RSP] + in.stack_bytes;
+	in.stack_end = in.regs.r[STACKD_REG_SP] + in.stack_bytes;
 	assert_int_equal(walk_with(walk, &in), STACKD_END_STACK_SWITCH);
 	dwarf_walk_free(walk);
 	self_map_free(map);
@@ -92,9 +92,9 @@ static void test_start_code(void **state)
 			continue;
 		entry = elf_file_entry_vaddr(m->object->elf);
 		assert_true(elf_file_vaddr_to_offset(m->object->elf, entry, &offset));
-		in.regs.r[STACKD_REG_RSP] = (uint64_t)stack;
-		in.regs.r[STACKD_REG_RIP] = m->start + offset - m->offset;
-		for (int k = 0; k < 30; k++, in.regs.r[STACKD_REG_RIP]++) {
+		in.regs.r[STACKD_REG_SP] = (uint64_t)stack;
+		in.regs.r[STACKD_REG_PC] = m->start + offset - m->offset;
+		for (int k = 0; k < 30; k++, in.regs.r[STACKD_REG_PC]++) {
 			assert_int_equal(walk_with(walk, &in), STACKD_END_ENTRY);
 			assert_int_equal(n_frames, 1);
 		}
@@ -151,7 +151,7 @@ static void test_tm_clones(void **state)
 	entry = elf_file_entry_vaddr(map->mappings[0].object->elf);
 	assert_true(elf_file_vaddr_to_offset(map->mappings[0].object->elf, entry, &offset));
 	stack[0] = map->mappings[0].start + offset - map->mappings[0].offset + 8;
-	in.regs.r[STACKD_REG_RSP] = (uint64_t)stack;
+	in.regs.r[STACKD_REG_SP] = (uint64_t)stack;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		uint64_t start = own_function(map, names[i], &size);
 		const uint8_t *code = (const uint8_t *)start;
@@ -160,7 +160,7 @@ static void test_tm_clones(void **state)
 			size--;
 		assert_true(size > 16);
 		for (uint64_t at = 0; at < size; at++) {
-			in.regs.r[STACKD_REG_RIP] = start + at;
+			in.regs.r[STACKD_REG_PC] = start + at;
 			assert_int_equal(walk_with(walk, &in), STACKD_END_ENTRY);
 			assert_int_equal(n_frames, 2);
 			assert_int_equal(frames[0].address, start + at);
@@ -185,7 +185,7 @@ static void test_limits(void **state)
 	assert_int_equal(n, 50);
 	n = (size_t)snap.n_expected;
 	assert_int_equal(dwarf_walk_stack(walk, &in, frames, n, &n), STACKD_END_ENTRY);
-	in.regs.r[STACKD_REG_RIP] = 0x1000;
+	in.regs.r[STACKD_REG_PC] = 0x1000;
 	assert_int_equal(walk_with(walk, &in), STACKD_END_NO_MAPPING);
 	assert_int_equal(n_frames, 1);
 	assert_null(frames[0].object);
@@ -208,8 +208,8 @@ static void test_object_without_file(void **state)
 	(void)state;
 	take_snapshot_to(&snap, 0);
 	in = snapshot_input(&snap, map);
-	in.regs.r[STACKD_REG_RBP] = 0;
-	assert_true(self_find(map, in.regs.r[STACKD_REG_RIP], &object, &offset));
+	in.regs.r[STACKD_REG_FP] = 0;
+	assert_true(self_find(map, in.regs.r[STACKD_REG_PC], &object, &offset));
 	elf = object->elf;
 	((struct object *)object)->elf = NULL;
 	assert_int_equal(dwarf_walk_new(&walk), 0);
@@ -238,7 +238,7 @@ static void test_hostile_stacks_end(void **state)
 			snap.stack[seed % snap.stack_bytes] ^= (uint8_t)(seed >> 32);
 			in.regs.r[seed >> 40 & 15] = round & 1 ? seed : in.regs.r[seed >> 44 & 15];
 		}
-		in.regs.r[STACKD_REG_RSP] = snap.regs.r[STACKD_REG_RSP];
+		in.regs.r[STACKD_REG_SP] = snap.regs.r[STACKD_REG_SP];
 		assert_true((unsigned)walk_with(walk, &in) < STACKD_END_COUNT);
 		in.regs = snap.regs;
 	}
@@ -296,7 +296,7 @@ static void test_garbage_return(void **state)
 	for (size_t i = 0; i < count; i++)
 		slots[i] = frames[i].slot;
 	for (size_t i = 1; i < count; i++) {
-		slot = (uint64_t *)(snap.stack + (slots[i] - in.regs.r[STACKD_REG_RSP]));
+		slot = (uint64_t *)(snap.stack + (slots[i] - in.regs.r[STACKD_REG_SP]));
 		for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++) {
 			const uint64_t before = *slot;
 
@@ -338,9 +338,9 @@ static void assert_outer_found(enum stackd_leaf leaf, const uint64_t *words, siz
 				.arg = &made};
 	struct dwarf_walk *walk;
 
-	in.regs.r[STACKD_REG_RSP] = (uint64_t)words;
-	in.regs.r[STACKD_REG_RBP] = (uint64_t)&words[fp];
-	in.regs.r[STACKD_REG_RIP] = MADE_CODE + 0x100;
+	in.regs.r[STACKD_REG_SP] = (uint64_t)words;
+	in.regs.r[STACKD_REG_FP] = (uint64_t)&words[fp];
+	in.regs.r[STACKD_REG_PC] = MADE_CODE + 0x100;
 	assert_int_equal(dwarf_walk_new(&walk), 0);
 	assert_int_equal(walk_with(walk, &in), STACKD_END_ENTRY);
 	assert_int_equal(n_frames, 2);

@@ -67,8 +67,8 @@ static uint64_t step_from(const void *pc, unsigned above)
 	size_t count;
 
 	stack[above] = (uint64_t)walk_behind;
-	in.regs.r[STACKD_REG_RSP] = (uint64_t)stack;
-	in.regs.r[STACKD_REG_RIP] = (uint64_t)pc;
+	in.regs.r[STACKD_REG_SP] = (uint64_t)stack;
+	in.regs.r[STACKD_REG_PC] = (uint64_t)pc;
 	dwarf_walk_stack(walk, &in, frames, 2, &count);
 	return count > 1 ? frames[1].address : 0;
 }

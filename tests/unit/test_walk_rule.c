@@ -60,15 +60,15 @@ static void test_slow_rule(void **state)
 	assert_int_equal(r.rule.fast.cfa, STACKD_CFA_DAEMON);
 	assert_non_null(r.rule.slow);
 	stack[1] = 0x7018;
-	s.r[STACKD_REG_RSP] = 0x7000;
+	s.r[STACKD_REG_SP] = 0x7000;
 	s.r[0] = 0x55;
 	s.r[15] = 0xf;
 	assert_int_equal(walk_step(&r.rule, &memory, &s), WALK_GOES_ON);
-	assert_int_equal(s.r[STACKD_REG_RIP], 0x1234);
+	assert_int_equal(s.r[STACKD_REG_PC], 0x1234);
 	assert_int_equal(s.slot, 0x7000);
-	assert_int_equal(s.r[STACKD_REG_RSP], 0x7020);
+	assert_int_equal(s.r[STACKD_REG_SP], 0x7020);
 	assert_int_equal(s.r[3], 3);
-	assert_int_equal(s.r[STACKD_REG_RBP], 0x701d);
+	assert_int_equal(s.r[STACKD_REG_FP], 0x701d);
 	assert_int_equal(s.r[12], 0x55);
 	assert_int_equal(s.r[15], 0xf);
 	assert_false(s.known & 1);
@@ -91,23 +91,23 @@ static void test_word_below(void **state)
 	(void)state;
 	for (int has_word = 0; has_word < 2; has_word++) {
 		s = (struct walk_state){.known = WALK_KNOWN_ALL, .may_be_at_cfa = true};
-		s.r[STACKD_REG_RSP] = 0x7000;
+		s.r[STACKD_REG_SP] = 0x7000;
 		memory.below = has_word ? 0x1234 : 0;
 		make_rule(&r, good_cie, sizeof(good_cie), popped, sizeof(popped));
 		assert_int_equal(walk_step(&r.rule, &memory, &s),
 				 has_word ? WALK_GOES_ON : STACKD_END_UNREADABLE);
 		if (has_word)
-			assert_int_equal(s.r[STACKD_REG_RIP], 0x1234);
+			assert_int_equal(s.r[STACKD_REG_PC], 0x1234);
 		free_rule(&r);
 		s = (struct walk_state){.known = WALK_KNOWN_ALL, .may_be_at_cfa = true};
-		s.r[STACKD_REG_RSP] = 0x7000;
+		s.r[STACKD_REG_SP] = 0x7000;
 		memory.below = has_word ? 0x7010 : 0;
 		make_rule(&r, good_cie, sizeof(good_cie), kept, sizeof(kept));
 		assert_int_equal(walk_step(&r.rule, &memory, &s),
 				 has_word ? WALK_GOES_ON : STACKD_END_UNREADABLE);
 		if (has_word)
-			assert_int_equal(s.r[STACKD_REG_RIP], 0x5678);
-		s.r[STACKD_REG_RSP] = 0x7008; /* not the leaf's */
+			assert_int_equal(s.r[STACKD_REG_PC], 0x5678);
+		s.r[STACKD_REG_SP] = 0x7008; /* not the leaf's */
 		s.known = WALK_KNOWN_ALL;
 		stack[0] = 0;
 		assert_int_not_equal(walk_step(&r.rule, &memory, &s), WALK_GOES_ON);
@@ -141,10 +141,10 @@ static void test_senseless_expressions(void **state)
 	}
 	make_rule(&r, good_cie, sizeof(good_cie), rbp, sizeof(rbp));
 	assert_non_null(r.rule.slow);
-	s.r[STACKD_REG_RSP] = 0x7000;
+	s.r[STACKD_REG_SP] = 0x7000;
 	assert_int_equal(walk_step(&r.rule, &memory, &s), WALK_GOES_ON);
-	assert_int_equal(s.r[STACKD_REG_RIP], 0x1234);
-	assert_false(s.known >> STACKD_REG_RBP & 1);
+	assert_int_equal(s.r[STACKD_REG_PC], 0x1234);
+	assert_false(s.known >> STACKD_REG_FP & 1);
 	assert_true(s.known >> 3 & 1);
 	free_rule(&r);
 }
@@ -166,14 +166,14 @@ static void test_saved_via_register(void **state)
 	for (int has_rbp = 0; has_rbp < 2; has_rbp++) {
 		struct walk_state s = {.known = WALK_KNOWN_ALL, .may_be_at_cfa = true};
 
-		s.r[STACKD_REG_RSP] = 0x7000;
-		s.r[STACKD_REG_RBP] = 0x7018;
+		s.r[STACKD_REG_SP] = 0x7000;
+		s.r[STACKD_REG_FP] = 0x7018;
 		if (!has_rbp)
-			s.known &= ~(1u << STACKD_REG_RBP);
+			s.known &= ~(1u << STACKD_REG_FP);
 		assert_int_equal(walk_step(&r.rule, &memory, &s),
 				 has_rbp ? WALK_GOES_ON : STACKD_END_BAD_RECIPE);
-		assert_int_equal(s.r[STACKD_REG_RBP], has_rbp ? 0xbb : 0x7018);
-		assert_int_equal(s.r[STACKD_REG_RIP], has_rbp ? 0x1234 : 0);
+		assert_int_equal(s.r[STACKD_REG_FP], has_rbp ? 0xbb : 0x7018);
+		assert_int_equal(s.r[STACKD_REG_PC], has_rbp ? 0x1234 : 0);
 	}
 	free_rule(&r);
 }
@@ -223,9 +223,9 @@ static enum stackd_end_reason walk_file(const void *code, size_t len, uint64_t p
 	enum stackd_end_reason reason;
 	struct dwarf_walk *walk;
 
-	in.regs.r[STACKD_REG_RIP] = pc;
-	in.regs.r[STACKD_REG_RSP] = 0x7000;
-	in.regs.r[STACKD_REG_RBP] = rbp;
+	in.regs.r[STACKD_REG_PC] = pc;
+	in.regs.r[STACKD_REG_SP] = 0x7000;
+	in.regs.r[STACKD_REG_FP] = rbp;
 	assert_int_equal(dwarf_walk_new(&walk), 0);
 	reason = dwarf_walk_stack(walk, &in, frames, 8, ret_count);
 	dwarf_walk_free(walk);
@@ -245,9 +245,9 @@ static void test_signal_return_without_cfi(void **state)
 	size_t n;
 
 	(void)state;
-	context[fixed_rule_sigcontext[STACKD_REG_RIP] / 8] =
+	context[fixed_rule_sigcontext(STACKD_REG_PC) / 8] =
 		CODE_AT + 10; /* in the entry function */
-	context[fixed_rule_sigcontext[STACKD_REG_RSP] / 8] = 0x7180;
+	context[fixed_rule_sigcontext(STACKD_REG_SP) / 8] = 0x7180;
 	for (unsigned at = 0; at <= 7; at += 7) {
 		assert_int_equal(walk_file(bare_code, sizeof(bare_code), CODE_AT + 101 + at, 0,
 					   stack, COUNT(stack), frames, &n),

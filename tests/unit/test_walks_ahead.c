@@ -79,16 +79,16 @@ static void walk(const struct wire *wire, struct buf_reader *one, struct buf *re
 
 	BUF_GET(one, head);
 	BUF_GET(one, in);
-	if (__atomic_load_n(&gate->end_at, __ATOMIC_SEQ_CST) == in.regs.r[STACKD_REG_RIP]) {
+	if (__atomic_load_n(&gate->end_at, __ATOMIC_SEQ_CST) == in.regs.r[STACKD_REG_PC]) {
 		__atomic_add_fetch(&gate->ends, 1, __ATOMIC_SEQ_CST);
 		_exit(1);
 	}
-	if (in.regs.r[STACKD_REG_RIP] % 7 == 0 && !has_mappings(wire, &head))
+	if (in.regs.r[STACKD_REG_PC] % 7 == 0 && !has_mappings(wire, &head))
 		result.reason = STACKD_END_NO_MAPPING;
 	if (buf_left(one) != gate->stack_bytes || one->at[0] != 1 || one->end[-1] != 2)
 		result.reason = STACKD_END_BAD_RETURN;
 	BUF_PUT(reply, result);
-	frame.address = frame.offset = in.regs.r[STACKD_REG_RIP];
+	frame.address = frame.offset = in.regs.r[STACKD_REG_PC];
 	BUF_PUT(reply, frame);
 	frame.address = frame.offset = head.mappings[0];
 	frame.is_return = 1;
@@ -209,8 +209,8 @@ static void push_sample(uint64_t i, uint32_t pid)
 	record->stack_bytes = (uint32_t)bytes;
 	((uint8_t *)(record + 1))[0] = 1;
 	((uint8_t *)(record + 1))[bytes - 1] = 2;
-	record->regs.r[STACKD_REG_RIP] = BASE + i;
-	record->regs.r[STACKD_REG_RSP] = 4096;
+	record->regs.r[STACKD_REG_PC] = BASE + i;
+	record->regs.r[STACKD_REG_SP] = 4096;
 	assert_int_equal(reorder_push(queue, &item), 0);
 }
 
@@ -239,7 +239,7 @@ static void take(struct reorder_item *item)
 
 		assert_non_null(set);
 		assert_in_range(n_taken, 0, N - 1);
-		taken[n_taken].pc = record->regs.r[STACKD_REG_RIP];
+		taken[n_taken].pc = record->regs.r[STACKD_REG_PC];
 		taken[n_taken++].version = set->version;
 		assert_int_equal(recorder_sample(recorder, item->sample), 0);
 	}

@@ -198,7 +198,7 @@ static __attribute__((noinline, unused)) void take_snapshot_to(struct snapshot *
 	s->n_expected = 0;
 	_Unwind_Backtrace(self_on_frame, s);
 	take_registers(&s->regs);
-	sp = s->regs.r[STACKD_REG_RSP];
+	sp = s->regs.r[STACKD_REG_SP];
 	s->stack_bytes = end - sp;
 	s->stack = malloc(s->stack_bytes);
 	copy_raw(s->stack, sp, s->stack_bytes);

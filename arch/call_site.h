@@ -6,8 +6,8 @@
  * 64-bit code has two near calls: E8 rel32, and FF /2 with any operand (2 to 7 bytes, then any
  * prefixes, which may be ignored since they stand before). 9A, the far call, is invalid there.
  */
-#ifndef UNWIND_CALL_SITE_H
-#define UNWIND_CALL_SITE_H
+#ifndef ARCH_CALL_SITE_H
+#define ARCH_CALL_SITE_H
 
 #include <stdbool.h>
 #include <stddef.h>

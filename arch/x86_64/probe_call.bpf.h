@@ -12,10 +12,8 @@
  * probe's handlers run, the system call has done so itself; but it changes the program counter and
  * the stack pointer one after the other, and back.
  */
-#ifndef PROBE_CALL_BPF_H
-#define PROBE_CALL_BPF_H
-
-#include "scratch.bpf.h"
+#ifndef ARCH_X86_64_PROBE_CALL_BPF_H
+#define ARCH_X86_64_PROBE_CALL_BPF_H
 
 #define MAX_PROBE_PAGES 8 /* of trampolines in a process: each is for 4 GiB around it */
 #define CALL_CODE	0xe8
@@ -92,12 +90,12 @@ static __always_inline bool leave_half_called(struct stackd_regs *regs)
 {
 	__u64 words[CALL_WORDS];
 
-	if (bpf_probe_read_user(words, sizeof(words), (const void *)regs->r[STACKD_REG_RSP]) ||
-	    words[3] != regs->r[STACKD_REG_RIP] + CALL_LENGTH ||
-	    words[0] != regs->r[STACKD_REG_RAX] || words[1] != regs->r[STACKD_REG_R11] ||
-	    words[2] != regs->r[STACKD_REG_RCX])
+	if (bpf_probe_read_user(words, sizeof(words), (const void *)regs->r[STACKD_REG_SP]) ||
+	    words[3] != regs->r[STACKD_REG_PC] + CALL_LENGTH ||
+	    words[0] != regs->r[X86_64_REG_RAX] || words[1] != regs->r[X86_64_REG_R11] ||
+	    words[2] != regs->r[X86_64_REG_RCX])
 		return false;
-	regs->r[STACKD_REG_RSP] += sizeof(words);
+	regs->r[STACKD_REG_SP] += sizeof(words);
 	return true;
 }
 

@@ -26,13 +26,8 @@
  *
  * As after a step to a goroutine, such a walk is not remembered.
  */
-#ifndef BEAM_BPF_H
-#define BEAM_BPF_H
-
-#include "code.bpf.h"
-#include "goroutine.bpf.h"
-#include "mapping.bpf.h"
-#include "scratch.bpf.h"
+#ifndef ARCH_X86_64_BEAM_BPF_H
+#define ARCH_X86_64_BEAM_BPF_H
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -382,9 +377,9 @@ static __always_inline int arrive_with_pointer(struct scratch *s, __u64 cfa, __u
 	if (!follows_call(pc))
 		return pc - s->beam.start < s->beam.size ? STACKD_END_ENTRY
 							 : STACKD_END_STACK_SWITCH;
-	s->walk.r[STACKD_REG_RBP] = fp;
+	s->walk.r[STACKD_REG_FP] = fp;
 	arrive(&s->walk, cfa, pc, false);
-	s->walk.valid |= 1u << STACKD_REG_RBP;
+	s->walk.valid |= 1u << STACKD_REG_FP;
 	return WALK_GO_ON;
 }
 
@@ -488,7 +483,7 @@ static __always_inline enum way_back way_back(struct scratch *s)
  * highest is taken. */
 static __always_inline int step_from_main(struct scratch *s)
 {
-	__u64 slot = s->walk.r[STACKD_REG_RSP] + s->beam.frame + 56, pc;
+	__u64 slot = s->walk.r[STACKD_REG_SP] + s->beam.frame + 56, pc;
 
 	for (int i = 0; i < 4; i++, slot -= 16) {
 		if (read_apart(slot, 0, &pc) && pc - s->beam.start >= s->beam.size &&
@@ -503,16 +498,16 @@ static __always_inline int step_to_process(struct scratch *s)
 {
 	struct walk *w = &s->walk;
 	enum way_back way = way_back(s);
-	__u64 sp, fp = w->r[STACKD_REG_RBP];
+	__u64 sp, fp = w->r[STACKD_REG_FP];
 
-	if (way == BACK_BY_RBP && !s->beam.has_pointers && walk_is_valid(w, STACKD_REG_RBP))
-		return step_on_process(s, w->r[STACKD_REG_RBP]);
+	if (way == BACK_BY_RBP && !s->beam.has_pointers && walk_is_valid(w, STACKD_REG_FP))
+		return step_on_process(s, w->r[STACKD_REG_FP]);
 	if ((way == BACK_BY_PROCESS || way == BACK_WITH_POINTER) && walk_is_valid(w, 13) &&
 	    read_apart(w->r[13], s->beam.stop, &sp)) {
 		if (!s->beam.has_pointers)
 			return step_on_process(s, sp);
 		if (way == BACK_WITH_POINTER ? !read_apart(w->r[13], s->beam.stop + 8, &fp)
-					     : !walk_is_valid(w, STACKD_REG_RBP))
+					     : !walk_is_valid(w, STACKD_REG_FP))
 			return STACKD_END_STACK_SWITCH;
 		return step_by_its_pointer(s, sp, fp);
 	}
@@ -530,10 +525,10 @@ __noinline int step_in_beam(struct scratch *given)
 
 	if (!s || !take_beam(s))
 		return BEAM_NOT;
-	rsp = s->walk.r[STACKD_REG_RSP];
+	rsp = s->walk.r[STACKD_REG_SP];
 	s->walk.is_once = 1;
 	if (s->walk.has_left && s->beam.has_pointers)
-		return step_by_pointer(s, rsp, s->walk.r[STACKD_REG_RBP]);
+		return step_by_pointer(s, rsp, s->walk.r[STACKD_REG_FP]);
 	if (s->walk.has_left)
 		return step_on_process(s, rsp);
 	if (s->walk.is_lean)
@@ -542,7 +537,7 @@ __noinline int step_in_beam(struct scratch *given)
 		return step_to_process(s);
 	if (!s->walk.is_exact)
 		return STACKD_END_STACK_SWITCH;
-	return s->beam.has_pointers ? step_by_its_pointer(s, rsp, s->walk.r[STACKD_REG_RBP])
+	return s->beam.has_pointers ? step_by_its_pointer(s, rsp, s->walk.r[STACKD_REG_FP])
 				    : step_on_process(s, rsp);
 }
 

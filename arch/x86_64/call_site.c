@@ -3,7 +3,7 @@
  * The recogniser of call_site.h: for every length that a call can have, whether an instruction
  * that begins that far back would end exactly at the return address (Intel SDM vol. 2, 2.1.5).
  */
-#include "unwind/call_site.h"
+#include "arch/call_site.h"
 
 /* Bytes of ModRM, SIB and displacement; 0: `len` bytes do not even hold those that tell. */
 static size_t operand_bytes(const uint8_t *modrm, size_t len)

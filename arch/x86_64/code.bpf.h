@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Reads the program's instructions where there is no recipe, or where the recipe is wrong.
- */
-#ifndef CODE_BPF_H
-#define CODE_BPF_H
-
-#include "scratch.bpf.h"
+/* Instructions of x86-64 in memory; see ../code.bpf.h. */
+#ifndef ARCH_X86_64_CODE_BPF_H
+#define ARCH_X86_64_CODE_BPF_H
 
 #define SYSCALL	     0x050f	  /* the instruction */
 #define SYSCALL_TEST 0xc08548050f /* and test %rax,%rax behind it */
@@ -124,6 +120,25 @@ static __always_inline bool follows_clone(__u64 pc)
 		code = code == SYSCALL_TEST ? SYSCALL : 0;
 	}
 	return code == SYSCALL;
+}
+
+/* mov $15,%rax; the first byte of syscall: where a signal handler returns to */
+#define SIGRETURN_CODE 0x0f0000000fc0c748
+
+static __always_inline bool is_handler_return(__u64 pc)
+{
+	__u64 code;
+
+	return !bpf_probe_read_user(&code, sizeof(code), (const void *)pc) &&
+	       code == SIGRETURN_CODE;
+}
+
+static __always_inline bool is_behind_sigreturn(__u64 rip)
+{
+	__u64 code;
+
+	return !bpf_probe_read_user(&code, sizeof(code), (const void *)(rip - sizeof(code) - 1)) &&
+	       code == SIGRETURN_CODE;
 }
 
 #endif

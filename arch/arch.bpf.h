@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The kernel half of arch.h: registers as the kernel keeps them. The headers code.bpf.h,
+ * signal.bpf.h, probes.bpf.h and beam.bpf.h of this folder have what else depends on the processor.
+ * They are parts of one program, stackd.bpf.c: the headers of bpf/ include them behind what they
+ * need.
+ *
+ * struct pt_regs is read with libbpf's PT_REGS_IP(), _SP(), _RC() and _PARM1() to _PARM5(), which
+ * are lvalues, so that each can be read by itself with bpf_probe_read_kernel(). Besides these:
+ *
+ *   ARCH_PARM6(regs)          the sixth argument of a call
+ *   ARCH_PARMS                arguments of a call that are in registers, six at most
+ *   ARCH_SYSTEM_CALL(regs)    the number of the system call that a thread is in, an lvalue
+ *   ARCH_IS_USER(regs)        whether these are registers of user mode
+ *   ARCH_IS_32BIT(regs)       whether that runs code of 32 bits
+ *   ARCH_THREAD_POINTER(task) the thread pointer of a task that does not run, or of the current one
+ *   ARCH_CALL_...             numbers of system calls: MMAP, BRK, POLL, PPOLL, FUTEX, SIGRETURN
+ *   arch_take_regs(to, from)  fills in struct stackd_regs
+ *   arch_holds_condition(regs, condition)   whether a branch jumps; its condition is numbered as
+ *                             STACKD_EXIT_BRANCH says
+ */
+#ifndef ARCH_BPF_H
+#define ARCH_BPF_H
+
+#if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
+#include "x86_64/registers.bpf.h"
+#endif
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * What depends on the processor, behind one interface. Each folder arch/NAME/ is one processor, for
+ * both halves; code outside of arch/ names no register, instruction or relocation of any of them,
+ * and tests/lint/arch.py keeps it so.
+ *
+ *   arch.h       this file: the registers by role, where a call puts the return address, the
+ *                signal frame, and numbers that both halves need. bpf/stackd_abi.h includes it.
+ *   code.h       byte patterns: calls, returns, the code that handlers return to, linkage stubs
+ *   insn.h       the decoder of instructions that the analysis and other users of code share
+ *   file.h       ELF machine and relocations, library folders, perf's numbers of registers
+ *   arch.bpf.h   the kernel half: registers of a context, arguments, system calls, code in memory
+ *
+ * arch.h includes NAME/registers.h, which defines:
+ *
+ *   STACKD_REG_COUNT      registers of a walk, in DWARF's numbers, the program counter last
+ *   STACKD_REG_SP, _FP, _PC   the roles: stack pointer, frame pointer, program counter (for DWARF
+ *                         the column of the return address)
+ *   STACKD_SAVED_REGS(X)  X(name, number) of the registers that a callee preserves and a rule can
+ *                         restore, the frame pointer first; STACKD_SAVED_COUNT of them
+ *   ARCH_PUSHED_REGS(X)   X(number, bit) of the same registers, in the order in which functions
+ *                         push them: by that, exits of functions are described to the kernel half
+ *   ARCH_PRESERVED_REGS   a bit for each register with a known value after a call, SP among them
+ *                         (and no PC)
+ *   ARCH_VOLATILE_REGS    a bit for each that a callee may change
+ *   ARCH_RETURN_SLOT      where a call leaves the return address, in bytes from the CFA
+ *   ARCH_CALL_PUSHES      bytes by which a call lowers the stack pointer
+ *   ARCH_SIGCONTEXT       where the kernel's sigcontext, with the registers of a function that a
+ *                         signal interrupted, begins above the stack pointer of the return from
+ *                         the handler
+ *   ARCH_SIGCONTEXT_REG(i)    the register in its word i, one for each i below WALK_REGS; the
+ *                         program counter is in the word behind these
+ *   ARCH_SIGCONTEXT_SP    the word that has the stack pointer
+ *   ARCH_BREAKPOINT       the first byte that a debugger or probe puts in place of an instruction
+ *   ARCH_KERNEL_STACK     bytes of a thread's stack in the kernel
+ *   ARCH_FUNCTION_ALIGN   what compilers align functions to
+ *   ARCH_PAGE_SHIFT       log2 of the least page size
+ *
+ * A build for a test can name another definition of these by STACKD_ARCH_HEADER.
+ */
+#ifndef STACKD_ARCH_H
+#define STACKD_ARCH_H
+
+#if defined(STACKD_ARCH_HEADER)
+#include STACKD_ARCH_HEADER
+#elif defined(__x86_64__) || defined(__TARGET_ARCH_x86)
+#include "x86_64/registers.h"
+#else
+#error "there is no arch/ folder for this processor"
+#endif
+
+#endif

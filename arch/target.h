@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* How files name this processor: ELF headers and relocations, the folders of its libraries, and
+ * perf's recordings. */
+#ifndef ARCH_TARGET_H
+#define ARCH_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* e_machine of ELF files that this processor runs: of 64 bits, and of 32, of which only the names
+ * are of use. */
+extern const uint16_t target_elf_machine, target_elf_machine_32;
+
+/* What a relocation puts into its word. */
+enum target_relocation {
+	TARGET_RELOCATION_OTHER,
+	TARGET_RELOCATION_RELATIVE,  /* an address of the file itself: the addend */
+	TARGET_RELOCATION_IRELATIVE, /* what the function at the addend returns */
+	TARGET_RELOCATION_JUMP_SLOT, /* a symbol's address, for calls alone */
+	TARGET_RELOCATION_GLOB_DAT,  /* a symbol's address, in the global offset table */
+	TARGET_RELOCATION_ADDRESS,   /* a symbol's address, with an addend, in data */
+};
+
+/* The kind of a relocation, by its number in ELF files. */
+enum target_relocation target_relocation(uint32_t type);
+
+/* Where the dynamic linker looks for libraries at the end; NULL ends the list. */
+extern const char *const target_library_folders[];
+
+/* The flags that libraries of this processor and its usual C library have in ld.so.cache. */
+extern const uint32_t target_library_cache_flags;
+
+/* Whether a machine's name, as uname has it, is of this processor: then its code can be read here.
+ */
+bool target_is_machine(const char *name);
+
+/* The register (in DWARF's numbers) of a bit of perf's sample_regs_user, or -1: none of a walk. */
+int target_perf_register(unsigned bit);
+
+#endif

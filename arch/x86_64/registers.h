@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/* The registers of x86-64 by their roles, and what its psABI and Linux say of frames; see ../arch.h
+ * for the meaning of each name. */
+#ifndef ARCH_X86_64_REGISTERS_H
+#define ARCH_X86_64_REGISTERS_H
+
+/* DWARF's numbers: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, and rip. */
+#define STACKD_REG_COUNT 17
+#define STACKD_REG_FP	 6
+#define STACKD_REG_SP	 7
+#define STACKD_REG_PC	 16
+
+#define X86_64_REG_RAX 0
+#define X86_64_REG_RCX 2
+#define X86_64_REG_RBX 3
+#define X86_64_REG_R11 11
+
+#define STACKD_SAVED_REGS(X) X(RBP, 6) X(RBX, 3) X(R12, 12) X(R13, 13) X(R14, 14) X(R15, 15)
+#define STACKD_SAVED_COUNT   6
+
+/* The order in which compilers push them, the first one next to the return address: X(number, bit
+ * in the cookie of an exit, STACKD_EXIT_REST). */
+#define ARCH_PUSHED_REGS(X) X(15, 5) X(14, 4) X(13, 3) X(12, 2) X(6, 1) X(3, 0)
+
+#define ARCH_PRESERVED_REGS 0xf0c8u /* rbx, rbp, rsp, r12 to r15 */
+#define ARCH_VOLATILE_REGS  0x0f37u /* rax, rdx, rcx, rsi, rdi, r8 to r11 */
+
+/* STACKD_KEPT_TWO's registers: r10 and r11. */
+#define ARCH_KEPT_TWO_REGS 0x0c00u
+
+#define ARCH_RETURN_SLOT (-8)
+#define ARCH_CALL_PUSHES 8
+
+#define ARCH_SIGCONTEXT 40 /* uc_mcontext in ucontext_t */
+
+/* Its words are r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip: nibbles, first one lowest.
+ */
+#define X86_64_SIGCONTEXT_ORDER 0x7201364500000000ull
+#define ARCH_SIGCONTEXT_REG(i)	((i) < 8 ? (i) + 8 : X86_64_SIGCONTEXT_ORDER >> (4 * (i)) & 15)
+#define ARCH_SIGCONTEXT_SP	15
+
+/* Words of a signal frame that mend_torn_registers() looks at. */
+#define ARCH_SIGNAL_WORDS 5
+
+#define ARCH_BREAKPOINT 0xcc /* int3 */
+
+#define ARCH_KERNEL_STACK   (16 * 1024)
+#define ARCH_FUNCTION_ALIGN 16
+#define ARCH_PAGE_SHIFT	    12
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The signal frame of x86-64, while the kernel makes it and takes it away; see ../signal.bpf.h. */
+#ifndef ARCH_X86_64_SIGNAL_BPF_H
+#define ARCH_X86_64_SIGNAL_BPF_H
+
+#define SIGCONTEXT_RSP 168 /* from a signal frame's start; rip, flags and segments follow */
+#define USER_SEGMENTS  0x002b000000000033ull
+
+/*
+ * The kernel replaces a thread's registers one by one as it delivers a signal, and as the handler
+ * returns. A sample between has rsp of the one and rip of the other context. Where rsp points to
+ * the signal frame, that has the interrupted function's rsp and the same rip. Where rip is still
+ * that of the return from the handler, the frame is not to be found any more: then nothing can be
+ * read at rsp, so that the path ends with a mark.
+ */
+static __always_inline void mend_torn_registers(__u64 *r, __u64 *frame, const struct pt_regs *saved)
+{
+	if (bpf_probe_read_user(frame, ARCH_SIGNAL_WORDS * sizeof(*frame),
+				(const void *)(r[STACKD_REG_SP] + SIGCONTEXT_RSP - 8))) {
+		/* There is no signal frame, which rip says: rsp is the interrupted function's. */
+		if (ARCH_SYSTEM_CALL(saved) == ARCH_CALL_SIGRETURN &&
+		    is_behind_sigreturn(r[STACKD_REG_PC]))
+			r[STACKD_REG_SP] = 0;
+		return;
+	}
+	if (frame[2] == r[STACKD_REG_PC] && frame[4] == USER_SEGMENTS) {
+		r[STACKD_REG_SP] = frame[1];
+		return;
+	}
+	/* The handler has returned: rsp is beyond the first word. */
+	if (ARCH_SYSTEM_CALL(saved) != ARCH_CALL_SIGRETURN)
+		return;
+	if (frame[3] != USER_SEGMENTS && is_behind_sigreturn(r[STACKD_REG_PC]))
+		r[STACKD_REG_SP] = 0;
+	else if (frame[3] == USER_SEGMENTS && frame[1] == r[STACKD_REG_PC])
+		r[STACKD_REG_SP] = frame[0];
+}
+
+#endif
