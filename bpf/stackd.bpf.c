@@ -20,6 +20,7 @@
 #include "deep.bpf.h"
 #include "idle.bpf.h"
 #include "instance.bpf.h"
+#include "late.bpf.h"
 #include "window.bpf.h"
 #include "made.bpf.h"
 #include "mapping.bpf.h"
@@ -645,6 +646,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	s->is_instance = s->is_at_entry = s->is_wait = 0;
 	fill_record(&s->record, ctx, pid_tgid, cpu);
 	s->cpu = cpu;
+	weigh(s, ctx, task);
 	header->flags = take_registers(s, ctx, task);
 	thread = region_thread_of(task);
 	join_regions(s, task, thread);
