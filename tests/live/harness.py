@@ -353,7 +353,7 @@ def check_whole(recording, torn_percent=0.0):
     check(stats["samples"] == len(samples), "stats and perf-script differ: %d and %d"
           % (stats["samples"], len(samples)))
     folded = sum(recording.folded().values())
-    check(folded == len(samples), "folded sums up to %d, not %d" % (folded, len(samples)))
+    check(folded == stats["periods"], "folded sums up to %d, not %d" % (folded, stats["periods"]))
     times = [sample.time for sample in samples]
     check(times == sorted(times), "perf-script is not in time order")
     quality = stats["quality"]

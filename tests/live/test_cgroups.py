@@ -127,7 +127,10 @@ def test_cgroups():
             check(result.status == DONE, "status %d" % result.status, result.err)
         check_units(store, process.pid)
         samples = Recording(store).samples("--comm", "chain")
-        check(sum(by(store, "unit", "--comm", "chain").values()) == len(samples), "a sample has no cgroup, or two")
+        whole = json.loads(run(STACKCTL, "report", "-i", store, "--json", "--comm", "chain").out)
+        check(whole["samples"] == len(samples), "report and export differ", whole["samples"], len(samples))
+        check(sum(by(store, "unit", "--comm", "chain").values()) == whole["periods"],
+              "a sample has no cgroup, or two", whole["periods"])
         none = run(STACKCTL, "report", "-i", store, "--unit", "none.service")
         check(none.status == NO_SAMPLES, "--unit none.service: status %d" % none.status)
         check_exports(store, "/before.service")
