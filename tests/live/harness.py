@@ -319,26 +319,37 @@ def user_frames(sample):
     return tuple(frame for frame in sample.frames if not perf_script.is_kernel(frame))
 
 
+def is_in_kernel(sample, name):
+    """Has the kernel's part of a stack a function of that name, a regular expression?"""
+    return any(perf_script.is_kernel(frame) and re.fullmatch(name, frame.symbol or "") for frame in sample.frames)
+
+
+def is_cut(sample, reason, leaf_only=False):
+    """Does a stack end early for that reason? `leaf_only`: right above its innermost user frame."""
+    return (bool(sample.frames) and sample.frames[0].symbol == "[incomplete: %s]" % reason
+            and (not leaf_only or len(user_frames(sample)) == 2))
+
+
 def is_momentary(sample):
-    """A moment in which no walk can come to its end: in a page fault of the stack's own, or while the kernel
-    restores a thread's registers from a signal's frame, one by one, so that this frame cannot be found any
-    more. Such a stack is cut, and marked so."""
-    return (sample.frames and sample.frames[0].symbol == "[incomplete: unreadable]"
-            and any(frame.symbol == "exc_page_fault" or (frame.symbol or "").endswith("_sys_rt_sigreturn")
-                    for frame in sample.frames))
+    """A moment in which no walk can come to its end: in a page fault, which can be the stack's own, or while
+    the kernel restores a thread's registers from a signal's frame, one by one, so that no caller can be
+    found. Such a stack is cut, and marked."""
+    return (is_cut(sample, "unreadable") and is_in_kernel(sample, "exc_page_fault")
+            or is_cut(sample, "unreadable", leaf_only=True) and is_in_kernel(sample, ".*_sys_rt_sigreturn"))
 
 
 def is_switching(sample):
     """In glibc's swapcontext(), which has loaded the other stack and not yet returned on it. Such a stack is
-    cut, and marked so. How many there are is the machine's: interrupts come where it lets them in again."""
-    return (sample.frames and sample.frames[0].symbol == "[incomplete: stack_switch]"
-            and any(frame.symbol == "swapcontext" for frame in sample.frames))
+    swapcontext() alone, and marked. The machine decides how many there are: interrupts come where it
+    lets them in again."""
+    return (is_cut(sample, "stack_switch", leaf_only=True)
+            and user_frames(sample)[-1].symbol == "swapcontext")
 
 
 def is_exiting(sample):
     """Within its exit, a process loses its memory and its mappings; events of CPUs sample that, too."""
     return (sample.frames and str(sample.frames[0].symbol).startswith("[incomplete")
-            and any(frame.symbol == "do_exit" for frame in sample.frames))
+            and is_in_kernel(sample, "do_exit"))
 
 
 def is_at_end(sample):
@@ -357,7 +368,7 @@ def check_whole(recording, torn_percent=0.0):
     times = [sample.time for sample in samples]
     check(times == sorted(times), "perf-script is not in time order")
     quality = stats["quality"]
-    exits = sum(is_exiting(sample) for sample in samples)  # each says so: how many is the machine's
+    exits = sum(is_exiting(sample) for sample in samples)  # marked; the machine decides how many
     if torn_percent:
         exits += sum(is_switching(sample) for sample in samples)
     faults = sum(is_momentary(sample) and not is_exiting(sample) for sample in samples)
