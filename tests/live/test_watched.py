@@ -166,7 +166,8 @@ def stolen():
 
 def check_weights(store, first, last, steal):
     """The periods of samples add up to the CPU time of the group between two moments, but for five standard
-    deviations, which chance exceeds in one of 1.7 million runs. Time stolen of it may be missing, and the last period of each rate, which is not seen to its end, on each CPU."""
+    deviations, which chance exceeds in one of 1.7 million runs. Time that was stolen of it may be missing,
+    and on each CPU the last period of each rate, whose end is not seen."""
     lines = run("sh", "-c", "'%s' export --perf-script -i '%s' | grep ^chain" % (STACKCTL, store)).out
     samples = [(float(words[3][:-1]), int(words[4]) / 1e9)
                for words in (line.split() for line in lines.splitlines())]

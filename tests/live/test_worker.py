@@ -68,7 +68,7 @@ def test_worker_slow():
     stackd = faulty_stackd()
     with scratch() as folder:
         store, program = folder + "/s.db", shutil.copy(WORKLOADS + "/chain", folder + "/hit")
-        result = run(stackd, "-F", 997, "--walk", "daemon", "--ring-bytes", "128K", "-o", store, "--",
+        result = run(stackd, "-F", 997, "--walk", "daemon", "--ring-bytes", "256K", "-o", store, "--",
                      program, 3, env={"STACKD_FAULT": "slow:walk:" + build_id(program)}, timeout=120)
         print(result.err)
         check(result.status == DONE, "status %d" % result.status, result.err)
@@ -81,12 +81,12 @@ def test_worker_slow():
 
 @live
 def test_worker_held():
-    """The loop waits for a worker that takes 2 seconds of CPU time to identify the program, and is ended
-    then. The ring, which has room for 0.4 seconds, is read meanwhile: no sample is lost."""
+    """A worker is ended after 2 seconds of CPU time in which it did not identify the program. The loop, which
+    waits for it, reads the ring meanwhile: this has room for 0.7 seconds, and no sample is lost."""
     stackd = faulty_stackd()
     with scratch() as folder:
         store, program = folder + "/s.db", shutil.copy(WORKLOADS + "/chain", folder + "/hit")
-        result = run(stackd, "-F", 997, "--walk", "daemon", "--ring-bytes", "128K", "-o", store, "--",
+        result = run(stackd, "-F", 997, "--walk", "daemon", "--ring-bytes", "256K", "-o", store, "--",
                      program, 3, env={"STACKD_FAULT": "spin:identity:" + build_id(program)}, timeout=120)
         print(result.err)
         check(result.status == DONE, "status %d" % result.status, result.err)

@@ -37,7 +37,7 @@ static unsigned long counts[KINDS], disturbed[KINDS];
 static long unit_ns = 1000000;
 static volatile unsigned long sink;
 
-/* Of the burst that is on: its begin, and what it is. */
+/* The burst under way: when it began, the thread's page faults until then, and its kind. */
 static long long begun_ns;
 static long begun_faults;
 static enum kind is;
