@@ -459,7 +459,7 @@ def check_chain(chains, way, through):
     """The waker had slept before, until a timer's interrupt. Where the machine is busy, it has often
     waited for a CPU since, and nothing more is known; or for memory, while another thread forked or
     mapped; or its time to sleep was over before it slept, and it had waited for what it does before
-    that. The others are judged."""
+    that. The others are judged: how many of them slept until an interrupt."""
     through_it = {chain: n for chain, n in chains.items()
                   if len(chain) > 1 and is_in(chain[1][1], through)}
     woken = sum(n for chain, n in through_it.items() if len(chain) == 2)
@@ -475,6 +475,7 @@ def check_chain(chains, way, through):
     # The poller, who waits seldom where the machine is slow (see below), is judged if it waited.
     check(woken >= LEAST_CHAINED and long >= LEAST_RIGHT * known or
           way == "poller" and woken < LEAST_WAITS, "chains of " + way, chains)
+    return long
 
 
 def check_all_wakers(recording, rounds, most_partial=0):
@@ -489,8 +490,8 @@ def check_all_wakers(recording, rounds, most_partial=0):
     either = waits.pop("pinger") + waits.pop("ponger")
     waits.pop("poller")
     check(either > 0 and all(waits.values()), "ways that never waited", waits)
-    for way, through in CHAINS.items():
-        check_chain(waker_nodes(recording, way), way, through)
+    long = sum(check_chain(waker_nodes(recording, way), way, through) for way, through in CHAINS.items())
+    check(long >= LEAST_CHAINED, "no waker is known to have slept", long)
 
 
 @live
