@@ -10,7 +10,6 @@
  * EXPECT: main;steady;turn;become;@lib+
  * EXPECT: main;steady;turn;become;@plt
  * EXPECT: main;steady_other;other_leaf
- * OUTSIDE: 15
  */
 #include <string.h>
 #include <sys/wait.h>

@@ -17,12 +17,9 @@
  *   @exe      a frame of the program without a name         WORD+     once or more
  * A name also stands for the function's cold part, and for the name without what Rust adds.
  *
- *   OUTSIDE: 5                      at most so many percent of the samples may lie outside of
- *                                   the steady state (no function named `steady...` in them)
- *
- *   TORN: 1                         at most so many percent of the samples may hit in a library
- *                                   while it replaces the stack under itself: there its unwind
- *                                   information is not true, for any unwinder
+ *   TORN: a;b                       functions of a library that replace the stack under themselves:
+ *                                   within these its unwind information is not true, for any
+ *                                   unwinder
  *
  *   COVERED: a;b                    the frames that a path begins with while what is above them in
  *                                   the stack cannot be read
