@@ -6,10 +6,12 @@ and is skipped by raising Skip with the reason. Tests run one after the other, f
 """
 
 import collections
+import concurrent.futures
 import contextlib
 import ctypes
 import fcntl
 import json
+import multiprocessing
 import os
 import re
 import select
@@ -221,6 +223,13 @@ def faulty_stackd():
         lock.truncate(0)
         lock.write(RUN)
     return made
+
+
+def build_id(path):
+    out = run("readelf", "-n", path).out
+    found = re.search(r"Build ID: ([0-9a-f]+)", out)
+    check(found, "no build-id", path)
+    return found[1]
 
 
 def has_recording(store):
@@ -479,6 +488,25 @@ def small_disk(size):
             yield folder
         finally:
             run("umount", "-l", folder)
+
+
+CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 0x4000, 0x40000
+
+
+def call_in_own_folder(folder, function):
+    libc = ctypes.CDLL(None, use_errno=True)
+    if (libc.unshare(CLONE_NEWNS) or libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None)
+            or libc.mount(b"none", folder.encode(), b"tmpfs", 0, None)):
+        raise Skip("no mount namespaces here: " + os.strerror(ctypes.get_errno()))
+    function()
+
+
+def with_own_folder(folder, function):
+    """Calls a function of a module in a process of its own, for which, and for the programs that it starts, a folder
+    is empty at first. What is in the machine's folder is not seen, and nothing is left there, even if the
+    test is killed."""
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+        pool.submit(call_in_own_folder, folder, function).result()
 
 
 @contextlib.contextmanager
