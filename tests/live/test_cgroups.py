@@ -10,7 +10,7 @@ import time
 
 import chains
 from chains import Expectation
-from harness import (DONE, NO_SAMPLES, SIGCONT, SIGINT, SIGSTOP, STACKCTL, WORKLOADS, Daemon, Recording, Skip, check, check_chains,
+from harness import (DONE, NO_SAMPLES, PATIENCE, SIGCONT, SIGINT, SIGSTOP, STACKCTL, WORKLOADS, Daemon, Recording, Skip, check, check_chains,
                      live, run, scratch, user_frames, wait_cpu, workload)
 
 CHAIN = Expectation.of_source("chain")
@@ -156,7 +156,7 @@ def test_cgroups_windows():
             check(set(one) == {"w.service"}, "of window %d" % window, one)
 
 
-def wait_command(pid, name, seconds=15):
+def wait_command(pid, name, seconds=PATIENCE):
     """Waits until a process is this program."""
     end = time.monotonic() + seconds
     with open("/proc/%d/comm" % pid, encoding="utf-8") as comm:

@@ -14,7 +14,7 @@ import os
 import re
 import subprocess
 
-from harness import (DONE, SIGINT, SIGKILL, STACKCTL, STACKD, WORKLOADS, Daemon, Recording, check, live, record,
+from harness import (DONE, PATIENCE, SIGINT, SIGKILL, STACKCTL, STACKD, WORKLOADS, Daemon, Recording, check, live, record,
                      run, scratch)
 
 RATE = 3989
@@ -67,7 +67,7 @@ def record_tasks(folder, kind, short_us, seconds, *arguments):
     """Records the program as a command: the recording, and what it told."""
     store = folder + "/s.db"
     result = run(STACKD, "-e", "cpu-clock", "-F", RATE, "-o", store, *arguments, "--",
-                 WORKLOADS + "/short_tasks", kind, short_us, 7000, seconds, timeout=300)
+                 WORKLOADS + "/short_tasks", kind, short_us, 7000, seconds, timeout=PATIENCE)
     check(result.status == DONE, "stackd: status %d" % result.status, result.err)
     recording = Recording(store)
     check(recording.stats()["lost"] == 0, "lost samples", recording.stats()["lost"])
@@ -95,7 +95,7 @@ def test_short_count():
     with scratch() as folder:
         store = folder + "/s.db"
         result = run(STACKD, "-e", "cpu-clock", "-c", PERIOD, "-o", store, "--", WORKLOADS + "/short_tasks",
-                     "threads", 80, 7000, 0.25, timeout=300)
+                     "threads", 80, 7000, 0.25, timeout=PATIENCE)
         check(result.status == DONE, "stackd: status %d" % result.status, result.err)
         check_tasks(Recording(store), told(result.out))
 
@@ -109,8 +109,8 @@ def test_short_attached():
                               stdout=subprocess.PIPE, text=True) as process:
             with Daemon(folder + "/s.db", "-e", "cpu-clock", "-F", RATE, "--pid", process.pid) as daemon:
                 daemon.wait_recording()
-                out, _ = process.communicate("go\n", timeout=120)
-                daemon.process.wait(timeout=60)
+                out, _ = process.communicate("go\n", timeout=PATIENCE)
+                daemon.process.wait(timeout=PATIENCE)
         check_tasks(Recording(folder + "/s.db"), told(out))
 
 
@@ -121,7 +121,7 @@ def test_short_events():
     with scratch() as folder:
         for period in (1, 3):
             recording, _ = record(folder + "/%d.db" % period, "-e", "page-faults", "-c", period, "--", "sh", "-c",
-                                  "i=0; while [ $i -lt 60 ]; do /bin/true; i=$((i+1)); done", timeout=120)
+                                  "i=0; while [ $i -lt 60 ]; do /bin/true; i=$((i+1)); done", timeout=PATIENCE)
             stats = recording.stats()
             check(stats["lost"] == 0, "lost samples", stats["lost"])
             check(stats["cpu_time"] is None, "CPU time of page faults", stats["cpu_time"])
