@@ -214,5 +214,5 @@ def test_cgroups_many():
         jobs = {unit for unit in units if unit.startswith("job")}
         check("[unknown]" not in units, "some have no name", units.get("[unknown]"))
         print("%d jobs took five periods, %d have samples" % (len(long), len(jobs)))
-        check(len(long) > JOBS * 0.9, "only %d jobs took five periods" % len(long))
+        check(len(long) >= 10, "only %d jobs took five periods" % len(long))
         check(long <= jobs, "without samples:", sorted(long - jobs))
