@@ -11,7 +11,7 @@
 
 #define MAP_ANONYMOUS 0x20
 
-/* Sends thread->instance with the path of user mode, whose registers are at `regs`. */
+/* Sends thread->event with the path of user mode, whose registers are at `regs`. */
 static __always_inline void send_memory(struct alloc_thread *thread, struct task_struct *task,
 					const void *regs)
 {
@@ -28,8 +28,8 @@ static __always_inline void send_memory(struct alloc_thread *thread, struct task
 		__builtin_memset(&s->saved, 0, sizeof(s->saved));
 	s->is_at_entry = 0;
 	fill_instance(&s->record, &s->saved, PT_REGS_IP(&s->saved), PT_REGS_SP(&s->saved));
-	thread->instance.lost_bytes = thread->lost_bytes;
-	s->record.instance = thread->instance;
+	thread->event.alloc.lost_bytes = thread->lost_bytes;
+	s->record.event = thread->event;
 	is_sent = !send_instance(s, task);
 	if (!is_sent)
 		count_region(STACKD_REGION_LOST_RING);
@@ -47,7 +47,7 @@ int stackd_fault(struct bpf_raw_tracepoint_args *ctx)
 	thread = alloc_thread_of(task);
 	if (!thread || !is_due(thread, PAGE_SIZE, true))
 		return 0;
-	thread->instance = (struct stackd_instance){.size = PAGE_SIZE, .region = STACKD_TOUCHED};
+	thread->event.alloc = (struct stackd_alloc){.kind = STACKD_EVENT_FAULT, .size = PAGE_SIZE};
 	send_memory(thread, task, (const void *)ctx->args[1]);
 	return 0;
 }
@@ -89,8 +89,8 @@ int stackd_system_call(struct bpf_raw_tracepoint_args *ctx)
 	thread = size ? alloc_thread_of(task) : NULL;
 	if (!thread)
 		return 0;
-	thread->instance =
-		(struct stackd_instance){.size = size, .weight = size, .region = STACKD_MAPPED};
+	thread->event.alloc =
+		(struct stackd_alloc){.kind = STACKD_EVENT_MAP, .size = size, .weight = size};
 	send_memory(thread, task, (const void *)ctx->args[0]);
 	return 0;
 }

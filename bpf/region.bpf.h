@@ -279,7 +279,7 @@ static __always_inline __u64 send_instance(struct scratch *s, struct task_struct
 /* Sends the function and its caller alone, as of a time: that of the readings before. */
 static __always_inline void send_alone(struct region_thread *thread, __u64 time_ns)
 {
-	fill_lone(&thread->lone, bpf_get_current_pid_tgid(), time_ns, &thread->instance,
+	fill_lone(&thread->lone, bpf_get_current_pid_tgid(), time_ns, &thread->event,
 		  thread->ended.function, thread->ended.caller, STACKD_END_STACK_CUT);
 	count_region(STACKD_REGION_NO_SCRATCH);
 	send_lone(&thread->lone);
@@ -391,7 +391,7 @@ fill_ended_instance(struct scratch *s, const struct region_thread *thread, struc
 	s->is_at_entry = !is_mark(thread->ended.region);
 	if (s->is_at_entry)
 		restore_saved(&s->record.regs, thread->ended.slot, bpf_get_attach_cookie(ctx));
-	s->record.instance = thread->instance;
+	s->record.event = thread->event;
 }
 
 /* Walks the stack and sends the instance that has ended. Until a file's table is loaded, the record

@@ -372,13 +372,13 @@ static __always_inline void count_region(__u32 counter)
 	asm volatile("*(u32 *)(%0 + 0) = %1" : : "r"(to), "r"((__u64)(word)) : "memory")
 #endif
 
-/* Copies an instance to anywhere. A copy by the compiler would load all of its bytes before it
+/* Copies a measurement to any address. A copy by the compiler would load all of its bytes before it
  * stores them, and take more of the program's stack than the walk leaves. */
-static __always_inline void put_instance(__u8 *to, const struct stackd_instance *instance)
+static __always_inline void put_event(__u8 *to, const union stackd_measurement *event)
 {
-	const __u32 *words = (const __u32 *)instance;
+	const __u32 *words = (const __u32 *)event;
 
-	for (__u32 i = 0; i < sizeof(*instance) / 4; i++)
+	for (__u32 i = 0; i < sizeof(*event) / 4; i++)
 		PUT_WORD(to + 4 * i, words[i]);
 }
 

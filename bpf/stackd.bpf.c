@@ -114,9 +114,9 @@ static __always_inline void start_bytes(struct scratch *s)
 		s->bytes += 8;
 	}
 	if (s->is_instance) {
-		s->walked_form |= STACKD_HAS_INSTANCE;
-		put_instance(s->walked.bytes + (s->bytes & 28), &record->instance);
-		s->bytes += sizeof(record->instance);
+		s->walked_form |= STACKD_HAS_EVENT;
+		put_event(s->walked.bytes + (s->bytes & 28), &record->event);
+		s->bytes += sizeof(record->event);
 	}
 }
 

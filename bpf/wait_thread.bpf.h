@@ -87,7 +87,7 @@ struct ended_wait {
 	__u32 pid;
 	__u64 pc;	/* of user mode */
 	__u64 ended_ns; /* of a wait: CLOCK_MONOTONIC */
-	struct stackd_instance instance;
+	union stackd_measurement event;
 	__u32 n_kernel;
 	__u32 is_outside; /* a waker whose user path is not taken */
 	__u64 kernel[STACKD_MAX_KERNEL_FRAMES + 1];
