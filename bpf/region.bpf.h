@@ -263,13 +263,12 @@ static __always_inline __u64 send_instance(struct scratch *s, struct task_struct
 	__u64 unsent;
 
 	s->at_breakpoint = 0;
-	s->is_instance = 1;
 	s->is_sent = 0;
 	if (walk_here && !(s->record.header.flags & STACKD_COMPAT)) {
-		walk_and_send(s, NULL, task);
+		walk_and_send(s, WALK_FOR_PROBE, NULL, task);
 	} else {
 		send_reading(s);
-		send_stack(s, NULL);
+		send_stack(s, WALK_FOR_PROBE, NULL);
 	}
 	unsent = s->is_sent ? 0 : s->record.header.time_ns;
 	give_scratch_back(s);

@@ -158,11 +158,11 @@ struct scratch {
 	__u32 is_anchor;     /* walked to the entry although segments are captured */
 	__u32 at_breakpoint; /* the thread is in the kernel, at a breakpoint not yet dealt with */
 	__u32 busy;	     /* taken, if it is one for regions or waits */
-	__u32 is_instance;   /* the record is of a region, an allocation or a wait */
-	__u32 is_wait;
-	__u32 is_sent;	   /* the record of an instance is in the ring */
-	__u32 has_reading; /* `reading` goes before the record */
-	__u32 is_at_entry; /* the walk begins at a function's entry, of which the registers are */
+	__u32 is_sent;	     /* the record is in the ring */
+	__u32 has_reading;   /* `reading` goes before the record */
+	__u32 is_at_entry;   /* the walk begins at a function's entry, of which the registers are */
+	__u32 seen_first;    /* mapping look-up: of the process's mappings in `seen`, */
+	__u32 at;	     /* and the last one that was met */
 	struct {
 		__u32 mark, reg;
 	} fixes[MAX_FIXES];
@@ -170,8 +170,6 @@ struct scratch {
 	struct stackd_rule switching; /* of a step to another stack */
 
 	/* The mapping look-up. */
-	__u32 seen_first; /* of the process */
-	__u32 at;	  /* the last one that was met */
 	struct seen_space seen_spaces[SEEN_SPACES] ALIGNED;
 	struct seen_mapping seen[SEEN_ALL] ALIGNED;
 	__u32 n_touched; /* TOUCHED_MAPPINGS + 1: too many */

@@ -299,10 +299,7 @@ static __always_inline void send_lone_wait(struct ended_wait *ended, enum wait_r
 	if (kernel > STACKD_MAX_KERNEL_FRAMES)
 		return;
 	is_lost = bpf_ringbuf_output(&ring, record, front + kernel * 8, BPF_RB_NO_WAKEUP);
-	if (of == RECORD_OF_WAIT)
-		count_wait(is_lost ? STACKD_WAIT_LOST_RING : STACKD_WAIT_SENT, 1);
-	else
-		count_wait(is_lost ? STACKD_WAIT_WAKERS_LOST : STACKD_WAIT_WAKERS_SENT, 1);
+	count_wait_record(ended->event.kind, is_lost);
 }
 
 /* Sends what is known of one that cannot be walked: the interrupt did not come before another
@@ -372,13 +369,11 @@ int stackd_wait_walk(void *ctx)
 	}
 	s->cpu = cpu;
 	s->at_breakpoint = s->is_at_entry = 0;
-	s->is_instance = 1;
-	s->is_wait = record;
 	fill_wait(s, of, task);
 	if (walk_here && (s->record.header.flags & WALKABLE) == STACKD_HAS_REGS)
-		walk_and_send(s, NULL, task);
+		walk_and_send(s, WALK_FOR_SCHEDULER, NULL, task);
 	else
-		send_stack(s, NULL);
+		send_stack(s, WALK_FOR_SCHEDULER, NULL);
 	of->tid = 0;
 	__sync_lock_test_and_set(&s->busy, 0);
 	return 0;
