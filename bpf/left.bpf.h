@@ -200,7 +200,7 @@ static __always_inline void end_instance(struct region_thread *thread, __u32 ind
 		    less(thread->event.pass.cpu_ns, thread->ended.told_cpu));
 }
 
-/* Sends the instance that has ended as one that was left then. */
+/* Sends the pass that has ended (thread->event) as one that was left at end_ns. */
 static __always_inline void send_left(struct region_thread *thread, __u64 end_ns)
 {
 	__u64 now = bpf_ktime_get_ns();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Records of regions, allocations and waits that no walk is made for: of a function alone, or with
- * its caller.
+ * Records of events whose stack is not walked: they have one frame, a function, or two with its
+ * caller.
  */
 #ifndef LONE_BPF_H
 #define LONE_BPF_H
@@ -59,7 +59,7 @@ static __always_inline bool put_lone(struct lone_instance *record)
 	       !bpf_ringbuf_output(&ring, record, size, BPF_RB_NO_WAKEUP);
 }
 
-/* The same of a region or allocation. */
+/* The same, and counts it: for a pass or an allocation. */
 static __always_inline bool send_lone(struct lone_instance *record)
 {
 	bool is_sent = put_lone(record);

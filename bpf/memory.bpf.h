@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What stands in for allocations where a program calls its allocator too often for probes
- * (malloc.bpf.h): where it touches pages that it has not got yet, sampled by bytes as allocations
- * are, and where it asks the kernel for memory, each time. Nothing of it ends.
+ * Page faults and calls of mmap() and brk(), which are recorded where a program calls its allocator
+ * too often for probes (malloc.bpf.h). Page faults are sampled by bytes, as allocations are; of the
+ * calls, each is recorded. Neither has an end.
  */
 #ifndef MEMORY_BPF_H
 #define MEMORY_BPF_H
@@ -27,10 +27,10 @@ static __always_inline void send_memory(struct alloc_thread *thread, struct task
 	if (bpf_probe_read_kernel(&s->saved, sizeof(s->saved), regs))
 		__builtin_memset(&s->saved, 0, sizeof(s->saved));
 	s->is_at_entry = 0;
-	fill_instance(&s->record, &s->saved, PT_REGS_IP(&s->saved), PT_REGS_SP(&s->saved));
+	fill_at_probe(&s->record, &s->saved, PT_REGS_IP(&s->saved), PT_REGS_SP(&s->saved));
 	thread->event.alloc.lost_bytes = thread->lost_bytes;
 	s->record.event = thread->event;
-	is_sent = !send_instance(s, task);
+	is_sent = !send_at_probe(s, task);
 	if (!is_sent)
 		count_region(STACKD_REGION_LOST_RING);
 	keep_lost(task, is_sent);
@@ -52,7 +52,7 @@ int stackd_fault(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* An argument of a system call, by the accessor of its register. */
+/* Reads an argument of a system call, by the accessor of its register. */
 #define ARGUMENT(regs, accessor)                                                                   \
 	({                                                                                         \
 		unsigned long value_ = 0;                                                          \
@@ -60,8 +60,8 @@ int stackd_fault(struct bpf_raw_tracepoint_args *ctx)
 		value_;                                                                            \
 	})
 
-/* The bytes of memory that a system call asks for; 0: none. The registers are read one by one:
- * there is no room for all beside the stack of a walk. */
+/* Returns the bytes of memory that a system call asks for; 0: none. It reads the registers one by
+ * one: the program's stack has no room for all of them beside that of a walk. */
 static __always_inline __u64 asked_for(struct task_struct *task, const struct pt_regs *regs,
 				       __u64 call)
 {

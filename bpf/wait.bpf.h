@@ -74,9 +74,9 @@ static __always_inline bool is_in_cgroup(struct task_struct *task)
 	return false;
 }
 
-/* Tells that a thread is measured from now on, or has left its CPU for the last time. perf reports
- * the end of a thread up to milliseconds before that, and no time at which measuring began. The
- * record has one frame, as the form asks for one. */
+/* Sends that a thread is measured from now on, or that it has left its CPU for the last time. perf
+ * reports the end of a thread up to milliseconds before that, and not when measuring began. A
+ * WALKED record needs a frame, so this one has one. */
 static __noinline int send_life(__u64 pid_tgid, bool is_begun)
 {
 	union stackd_measurement event = {
@@ -223,7 +223,7 @@ static __always_inline void fill_reason(struct stackd_wait *wait, struct task_st
 		fill_object(wait, thread);
 }
 
-/* Keeps what is known of a wait that is sampled. */
+/* Keeps a sampled wait until its path is walked. */
 static __always_inline void fill_ended(struct ended_wait *ended, struct task_struct *task,
 				       const struct wait_thread *thread, __u64 blocked_ns,
 				       __u64 runnable_ns, __u64 mean_ns)
@@ -246,8 +246,8 @@ static __always_inline void fill_ended(struct ended_wait *ended, struct task_str
 	ended->n_kernel = got > 0 ? (__u64)got / 8 : 0;
 }
 
-/* The record of a wait, or waker, without the user's path: where the program was, and the kernel's
- * frames. */
+/* The record of a wait or wake-up without the user's path: its frames are the address in the
+ * program, and the kernel's. */
 struct lone_wait {
 	struct stackd_walked header;
 	__u8 bytes[4 + sizeof(union stackd_measurement) + 12];
@@ -261,8 +261,8 @@ struct {
 	__type(value, struct lone_wait);
 } lone_waits SEC(".maps");
 
-/* Takes the time of a record, and notes how much later that is than the wait's end: what runs with
- * interrupts off, and raising one, takes its time. */
+/* Returns the time for a record, and notes how much later that is than the wait's end. The
+ * interrupt comes only when the CPU takes interrupts again. */
 static __always_inline __u64 time_record(union stackd_measurement *event, __u64 ended_ns)
 {
 	__u64 now = bpf_ktime_get_ns(), late = time_between(ended_ns, now);
@@ -302,8 +302,8 @@ static __always_inline void send_lone_wait(struct ended_wait *ended, enum wait_r
 	count_wait_record(ended->event.kind, is_lost);
 }
 
-/* Sends what is known of one that cannot be walked: the interrupt did not come before another
- * thread had the CPU, or there is no scratch area. */
+/* Sends an event whose path cannot be walked: another thread had the CPU before the interrupt came,
+ * or there is no scratch area. */
 static __always_inline void give_up_path(struct ended_wait *ended, enum wait_record of,
 					 enum stackd_wait_counter why)
 {

@@ -89,8 +89,8 @@ static __always_inline void count_wait_record(enum stackd_event event, bool is_l
 
 /* --- the sampled wait of a CPU --------------------------------------------------------------- */
 
-/* A sampled wait that has ended, or a thread that has ended one: the user's path is to be walked in
- * the thread. */
+/* A sampled wait that has ended, or a thread that has ended one. The interrupt that was asked for
+ * walks the user's path in that thread. */
 struct ended_wait {
 	__u32 tid; /* 0: there is none */
 	__u32 pid;
@@ -115,7 +115,7 @@ enum wait_record {
 	RECORD_WITHOUT_PATH, /* of a waker whose path is not taken */
 };
 
-/* Returns where the record of this event is, whose path is walked. */
+/* Returns where a CPU keeps an event of this kind until its path is walked. */
 static __always_inline enum wait_record wait_record_of(enum stackd_event event)
 {
 	return event == STACKD_EVENT_WAKE ? RECORD_OF_WAKER : RECORD_OF_WAIT;

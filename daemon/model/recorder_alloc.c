@@ -20,7 +20,8 @@ int recorder_keep(struct recorder *r, enum metric_series series, uint64_t value,
 	return outbox_keep_record(r->outbox, series, &row);
 }
 
-/* Rounds up as often as is due, by bits that no program chooses: sums have no bias. */
+/* Rounds up with the probability of the fraction, so sums have no bias. `bits` decide; no program
+ * chooses them. */
 static uint64_t round_fairly(double value, uint64_t bits)
 {
 	return (uint64_t)(value + (double)(hash_mix64(bits) >> 11) * 0x1p-53);

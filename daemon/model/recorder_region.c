@@ -8,7 +8,7 @@
 
 /* --- bytes of MPI ----------------------------------------------------------------------------- */
 
-/* Keeps the bytes of a call of MPI, as far as there are any that are known. */
+/* Keeps the bytes of a call of MPI in a series, if they are known and not 0. */
 static int keep_bytes(struct recorder *r, enum metric_series series, uint64_t bytes,
 		      const struct store_sample *row)
 {
@@ -16,7 +16,8 @@ static int keep_bytes(struct recorder *r, enum metric_series series, uint64_t by
 	return bytes ? recorder_keep(r, series, bytes, *row) : 0;
 }
 
-/* Keeps what a call of MPI has received or read, and of that what is the size of the buffer. */
+/* Keeps the bytes that a call of MPI has received or read; if they are only the size of its buffer,
+ * also in the series for that. */
 static int keep_received(struct recorder *r, uint64_t bytes, const struct store_sample *row)
 {
 	bool is_known = bytes != STACKD_MPI_NOT_KNOWN;
@@ -29,7 +30,7 @@ static int keep_received(struct recorder *r, uint64_t bytes, const struct store_
 		       : keep_bytes(r, SERIES_MPI_AT_MOST, bytes, row);
 }
 
-/* Keeps what a call has received, or will have: until that is known it waits. */
+/* Keeps what a call has received. A receive that is not complete waits in r->pending. */
 static int keep_or_await(struct recorder *r, pid_t tid, const struct stackd_pass *pass,
 			 const struct store_sample *row)
 {

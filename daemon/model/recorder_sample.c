@@ -52,7 +52,7 @@ static int prefetch_code(struct recorder *r, const struct event *event)
 	return 0;
 }
 
-/* What there was to do with code was done before. */
+/* prefetch_code() and the reader, which adds CODE to the next STACK record, have done all. */
 static int take_code(struct recorder *r, const struct event *event)
 {
 	(void)r;
@@ -68,7 +68,7 @@ static int prefetch_code_bytes(struct recorder *r, const struct event *event)
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
-/* Keeps a sample, and what it stands for outside of regions. */
+/* Keeps a sample; with regions, also the CPU time outside of them that it stands for. */
 static int keep_sample(struct recorder *r, const struct event *event, struct store_sample *sample)
 {
 	const uint64_t interval = sample->period;
@@ -163,7 +163,8 @@ int recorder_add_frame(struct recorder *r, const struct object *object, uint32_t
 		   : tag_trie_child(r->trie, *node, number, location_id(l.file_id, l.offset), node);
 }
 
-/* Begins the path of a stack that was too deep with the thread's entry and how much is left out. */
+/* Begins the path of a stack that was too deep with two frames: the thread's entry, and how much of
+ * the stack is left out. */
 static int begin_deep(struct recorder *r, const struct stackd_header *record,
 		      const struct walks_end *end)
 {
@@ -267,7 +268,7 @@ int recorder_sample(struct recorder *r, const struct stackd_header *record)
 
 /* --- counters --------------------------------------------------------------------------------- */
 
-/* Sums of the counters of kinds of event. */
+/* Adds up the counters of some kinds of event. */
 static uint64_t sum_of(const uint64_t counts[STACKD_EVENT_COUNT], const enum stackd_event *kinds,
 		       size_t n)
 {

@@ -10,7 +10,7 @@
 
 #define KERNEL_MINOR_BITS 20 /* of a device number in the kernel */
 
-/* The mapping that the kernel half has met, as an event would have it. */
+/* Returns a mapping that the kernel half has met, in the form of a side-band event. */
 static struct object_mapping met_mapping(const struct stackd_mapping *met,
 					 const struct object *object)
 {
@@ -25,8 +25,8 @@ static struct object_mapping met_mapping(const struct stackd_mapping *met,
 	};
 }
 
-/* Whether the file that the kernel half has met, in the state that it had then, is known to hold
- * the mapping's object. The vDSO has no file. */
+/* Returns whether the file that the kernel half has met is known to have held the mapping's object
+ * then. The vDSO has no file. */
 static bool is_proven(struct recorder *r, const struct stackd_stack_record *record,
 		      const struct object *object, bool early)
 {
@@ -40,8 +40,9 @@ static bool is_proven(struct recorder *r, const struct stackd_stack_record *reco
 	return !early && object_table_prove(r->objects, (pid_t)record->pid, &m, object, changed_ns);
 }
 
-/* A file was overwritten while it was mapped: from now on, its pages are of what it holds now.
- * Lack of memory, or no file: the mapping stays as it is, and the kernel half does not know it. */
+/* Gives a mapping the object that its file holds now, since the file was overwritten while it was
+ * mapped. Without memory or a file the mapping stays as it is, and the kernel half does not get it.
+ */
 static void remap(struct recorder *r, const struct stackd_stack_record *record,
 		  const struct object *object)
 {
@@ -54,8 +55,8 @@ static void remap(struct recorder *r, const struct stackd_stack_record *record,
 		process_table_set_mapping(r->processes, (pid_t)record->pid, &now);
 }
 
-/* The object that the process of a record had mapped where the kernel half met a file that it does
- * not know; NULL: not known. */
+/* Returns the object that is mapped where the kernel half has met a file that it does not know;
+ * NULL: not known. */
 static const struct object *mapped_object(struct recorder *r,
 					  const struct stackd_stack_record *record)
 {
@@ -76,8 +77,8 @@ static bool is_met(struct recorder *r, const struct stackd_stack_record *record,
 	       is_proven(r, record, object, true);
 }
 
-/* The same of a record that is not in the order of time yet. The file must be the one that was met:
- * then the inode numbers agree, on most filesystems; where they do not, it is found in order. */
+/* The same, for a record that is not in the order of time yet. The object's file must be the one
+ * that was met: on most filesystems their inode numbers agree; on others it is found in order. */
 static const struct object *mapped_early(struct recorder *r,
 					 const struct stackd_stack_record *record)
 {
@@ -94,9 +95,9 @@ static const struct object *mapped_early(struct recorder *r,
 }
 
 /*
- * The object whose inode or table the kernel half has missed; NULL: none, or which is not known.
- * `early`: the record is not in the order of time yet. `ret_key`: what the kernel half is to know
- * it by; NULL: it does.
+ * Returns the object whose inode or table the kernel half has missed; NULL: none, or it is not
+ * known. `early`: the record is not in the order of time yet. *ret_key: the key by which the kernel
+ * half will find the object; NULL: it knows the file already.
  */
 static const struct object *missed_object(struct recorder *r, const struct stackd_header *header,
 					  bool early, const struct stackd_inode **ret_key)

@@ -33,8 +33,8 @@ static void find_page_fault(struct recorder *r)
 	kallsyms_function(ksyms, "asm_exc_page_fault", &r->page_fault.start, &r->page_fault.end);
 }
 
-/* Tells by the kernel frames whether a thread waited in a page fault. If the kernel itself touched
- * the page, its registers are those of the system call around it. */
+/* Returns whether a thread waited in a page fault, by its kernel frames. If the kernel itself
+ * touched the page, its registers are those of the system call around it. */
 static bool is_in_page_fault(struct recorder *r, const struct stackd_header *record)
 {
 	const uint64_t *kernel = record_kernel(record);
@@ -56,7 +56,7 @@ static int add_frame(struct recorder *r, enum wait_frame kind, const char *name,
 	return err ? err : recorder_add_frame(r, object, node);
 }
 
-/* Adds who held a futex, if that is another thread of the process. */
+/* Adds a frame for the thread that held a futex, if it is another one of the process. */
 static int add_holder(struct recorder *r, const struct event *event, uint64_t tid, uint32_t *node)
 {
 	const struct thread *holder =
@@ -69,7 +69,7 @@ static int add_holder(struct recorder *r, const struct event *event, uint64_t ti
 	return add_frame(r, WAIT_FRAME_PASSING, name, node);
 }
 
-/* Adds what a thread waited for, if that is known, and who held it. 0 or -ENOMEM. */
+/* Adds frames for what a thread waited for, if that is known, and for who held it. 0 or -ENOMEM. */
 static int add_object(struct recorder *r, const struct event *event, const struct stackd_wait *wait,
 		      uint32_t *node)
 {
@@ -110,8 +110,8 @@ static struct stackd_wait as_before_restart(struct recorder *r, const struct sta
 	return before;
 }
 
-/* Keeps the blocked part of a wait: why it was is the frame below the path, and what for is below
- * that. */
+/* Keeps the blocked part of a wait. Its reason is a frame below the path, and what the thread
+ * waited for is a frame below the reason. */
 static int keep_blocked(struct recorder *r, const struct event *event, struct store_sample row)
 {
 	const struct stackd_wait wait = as_before_restart(r, event->record, &event->measured.wait);
@@ -127,7 +127,7 @@ static int keep_blocked(struct recorder *r, const struct event *event, struct st
 				   row);
 }
 
-/* Keeps the mean by which a wait was sampled, if it is another than that of the wait before. */
+/* Keeps the mean distance by which a wait was sampled, where it has changed. */
 static int keep_mean(struct recorder *r, uint64_t mean_ns, struct store_sample row)
 {
 	if (r->wait_mean.is_known && r->wait_mean.ns == mean_ns)
@@ -146,7 +146,7 @@ static int keep_runnable(struct recorder *r, uint8_t state, uint64_t ns, uint64_
 	return err ? err : recorder_keep(r, SERIES_WAIT_RUNNABLE, weight_of(ns, mean_ns), row);
 }
 
-/* What a kernel frame says of the wake-up that it is in: enum wakeup_frame. */
+/* Returns what a kernel frame says about the wake-up: enum wakeup_frame. */
 static unsigned wakeup_frame(struct recorder *r, uint64_t address)
 {
 	size_t at = hash_mix64(address) & (WAKEUP_FRAMES - 1);
@@ -162,7 +162,7 @@ static unsigned wakeup_frame(struct recorder *r, uint64_t address)
 	return r->wakeup_frames[at].is;
 }
 
-/* Keeps that a wait was ended by no thread. `row`: with the waiting thread. */
+/* Keeps that an interrupt ended a wait. `row`: of the waiting thread. */
 static int keep_interrupt(struct recorder *r, struct store_sample row)
 {
 	row.node = 0;
@@ -265,7 +265,7 @@ int recorder_life(struct recorder *r, const struct event *event)
 		thread = recorder_thread_of(r, event, &process);
 		if (!thread)
 			return -ENOMEM;
-	} else { /* of one that has no row there is no wait */
+	} else { /* a thread without a row has no waits in the store */
 		thread = process_table_find_thread(r->processes, event->pid, event->tid);
 		if (!thread || thread->row == PROCESS_NO_ROW)
 			return 0;
