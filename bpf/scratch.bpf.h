@@ -121,8 +121,6 @@ struct scratch {
 	__u32 window_holes; /* a bit for each page that could not be read */
 	__u32 window_first; /* bytes of the first copy */
 	__u32 cpu;
-	__u32 due; /* when the CPU's clock fires next, as far as samples in scope tell (late.bpf.h)
-		    */
 
 	/* The run: a copy of the stack around remembered frames beyond the window. */
 	__u64 run_base;

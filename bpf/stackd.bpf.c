@@ -20,7 +20,6 @@
 #include "deep.bpf.h"
 #include "idle.bpf.h"
 #include "instance.bpf.h"
-#include "late.bpf.h"
 #include "window.bpf.h"
 #include "made.bpf.h"
 #include "mapping.bpf.h"
@@ -649,7 +648,6 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	s->is_at_entry = 0;
 	fill_record(&s->record, ctx, pid_tgid, cpu);
 	s->cpu = cpu;
-	weigh(s, ctx, task);
 	header->flags = take_registers(s, ctx, task);
 	thread = region_thread_of(task);
 	join_regions(s, task, thread);

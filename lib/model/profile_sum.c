@@ -95,7 +95,6 @@ static int choose(struct profile *p)
 static void profile_count(struct profile *p, const struct profile_entry *entry)
 {
 	p->totals.samples += entry->samples;
-	p->totals.periods += entry->periods;
 	p->totals.weight += entry->weight;
 	switch ((enum profile_quality)entry->quality) {
 	case PROFILE_COMPLETE:
@@ -240,7 +239,6 @@ static int profile_add(void *arg, const struct store_sample *sample)
 	if (err)
 		return err < 0 ? err : 0;
 	p->entries[at].samples++;
-	p->entries[at].periods += profile_periods(p, s.period);
 	p->entries[at].weight += s.period;
 	return 0;
 }
@@ -452,7 +450,6 @@ static int take_out(struct profile *p, const struct store_sample *s)
 	if (err < 0)
 		return err;
 	p->entries[at].samples--;
-	p->entries[at].periods -= profile_periods(p, s->period);
 	p->entries[at].weight -= s->period;
 	return 0;
 }
@@ -584,14 +581,6 @@ static int sum_records(struct profile *p)
 	return err;
 }
 
-/* Returns the periods that samples stand for of which only the sum is known. */
-static uint64_t periods_of(const struct profile *p, const struct store_sum *sum)
-{
-	const uint64_t periods = profile_periods(p, sum->weight);
-
-	return periods > sum->count ? periods : sum->count;
-}
-
 /* Adds what was added up before: paths are as they were then. */
 static int add_sum(struct profile *p, const struct store_sum *sum)
 {
@@ -609,7 +598,6 @@ static int add_sum(struct profile *p, const struct store_sum *sum)
 	if (err)
 		return err < 0 ? err : 0;
 	p->entries[at].samples += sum->count;
-	p->entries[at].periods += periods_of(p, sum);
 	p->entries[at].weight += p->metric->is_count ? sum->count : sum->weight;
 	return 0;
 }
