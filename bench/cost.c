@@ -8,12 +8,18 @@
  * each from cold, as for the processor's caches. A walk that does not come to the root with all
  * frames ends the process: its cost would be that of something else.
  */
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wunknown-pragmas"
+#endif
+
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cost_vm_state.h"
 #include "cost_world.h"
+#include "kernel_types.h"
 
 #define RING_BYTES (1u << 20)
 
@@ -39,10 +45,14 @@ static uint64_t read_user(struct vm *vm, const uint64_t *a)
 
 static uint64_t read_kernel(struct vm *vm, const uint64_t *a)
 {
+	const uint64_t event = (uintptr_t)world.event;
 	void *to = vm_touch(vm, a[0], (uint32_t)a[1]);
 	const void *from = vm_touch_if(vm, a[2], (uint32_t)a[1]);
 
 	memset(to, 0, (uint32_t)a[1]);
+	/* What the kernel gives the program is another structure than it seems to. */
+	if (a[2] == (uintptr_t)world.context + offsetof(struct bpf_perf_event_data_kern, event))
+		from = &event;
 	if (from)
 		memcpy(to, from, (uint32_t)a[1]);
 	return from ? 0 : (uint64_t)-14;
@@ -186,7 +196,8 @@ static void count_file(const char *object, const char *path)
 		if (i == stacks->first_counted)
 			*counters = (struct stackd_counters){0};
 		before = *counters;
-		time_ns += 1000000;
+		time_ns += WORLD_PERIOD;
+		world.event->hw.hrtimer._softexpires = (int64_t)time_ns;
 		world_go_to(&world, stacks, sample);
 		counts = vm_run(vm, world.context);
 		check_walk(path, i, sample, &before, counters);

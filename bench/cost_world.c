@@ -15,7 +15,6 @@
 #define KERNEL_BYTES   (64u * VM_PAGE)
 #define MAPPINGS_APART UINT64_C(0x200000)
 #define OTHER_MAPPINGS UINT64_C(0x7e0000000000) /* where those without code are */
-#define PERIOD	       1003009			/* as the daemon asks for at 997 Hz */
 #define MOST_RULES     65536
 
 /* As in bpf/mapping.bpf.h, by which the kernel half reads these nodes. */
@@ -185,7 +184,9 @@ static void make_task(struct vm *vm, const struct stacks *s, struct world *w)
 	w->task->cgroups->dfl_cgrp->kn = kernel(vm, sizeof(struct kernfs_node));
 	w->task->thread.fsbase = 0x7f0000000000;
 	w->context = kernel(vm, sizeof(*w->context));
-	w->context->sample_period = PERIOD;
+	w->context->sample_period = WORLD_PERIOD;
+	w->event = kernel(vm, sizeof(*w->event));
+	w->event->hw.sample_period = WORLD_PERIOD;
 	w->context->regs.cs = 0x33;
 	w->stack = vm_share(vm, VM_USER, WORLD_STACK_TOP - STACKS_BYTES, STACKS_BYTES);
 }
@@ -292,7 +293,8 @@ void world_new(struct vm *vm, const struct stacks *s, struct world *ret_world)
 	uint32_t slots = *(uint32_t *)vm_variable(vm, "state_slots");
 
 	pages.bytes = NULL;
-	*(uint32_t *)vm_variable(vm, "usual_period") = PERIOD;
+	*(uint32_t *)vm_variable(vm, "usual_period") = WORLD_PERIOD;
+	*(uint32_t *)vm_variable(vm, "is_clock") = 1;
 	make_task(vm, s, ret_world);
 	make_tables(vm, s);
 	vm_map(vm, "scratches", 1);

@@ -7,7 +7,9 @@
  *
  * `families` folds random curves of each family, with random noise and sampling
  * (tests/unit/fold_families.h): first with tuning seeds, which constants may be chosen with, then
- * with judging seeds. FAMILY writes one alone, each curve.
+ * with judging seeds; then curves of forms that the pieces do not have (tests/unit/fold_unseen.h).
+ * FAMILY writes one alone, each curve. Breaks within 0.5 % are counted, and ends of phases that are
+ * farther than 2 % from any true one, which are false.
  *
  * `accuracy` folds POINTS (2,000) samples, about EACH (1) in an instance, of each known curve of
  * tests/unit/fold_truth.h with each kind of noise, SEEDS (200) times. Errors of y and of x are in
@@ -27,8 +29,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "fold_families.h"
 #include "fold_turns.h"
+#include "fold_unseen.h"
 
 #define CELLS 1000
 
@@ -201,13 +203,78 @@ static double of_most(double *errors, uint32_t n)
 	return n ? errors[(n - 1) * 9 / 10] : 0;
 }
 
-static int fold_family(enum family family, uint32_t seeds, uint64_t first, bool is_shown)
+enum set { SET_TUNING, SET_JUDGING, SET_UNSEEN, N_SETS };
+
+static const char *const set_names[N_SETS] = {"tuning", "judging", "unseen"};
+
+static struct family_case case_of(enum set set, int family, uint32_t i)
 {
-	struct total total = {0};
+	if (set == SET_UNSEEN)
+		return unseen_make((enum unseen)family, i);
+	return family_make((enum family)family, (set == SET_JUDGING ? FAMILY_JUDGED : 0) + i);
+}
+
+struct ends {
+	uint32_t true_ones, within, held, false_ones;
+};
+
+static void count_ends(const struct truth *truth, const struct fold_curve *curve, struct ends *e)
+{
+	const struct truth_instance nominal = truth_draw(truth, NULL, NULL);
+
+	for (uint32_t i = 1; i < truth->n; i++) {
+		const struct fold_estimate *nearest = NULL;
+		double distance = 1;
+
+		if (!truth_is_break(truth, i))
+			continue;
+		for (uint32_t k = 1; k < curve->n_phases; k++)
+			if (fabs(curve->phases[k].from.value - nominal.at[i]) < distance) {
+				nearest = &curve->phases[k].from;
+				distance = fabs(nearest->value - nominal.at[i]);
+			}
+		e->true_ones++;
+		e->within += distance <= .005;
+		e->held +=
+			nearest && nearest->low <= nominal.at[i] && nearest->high >= nominal.at[i];
+	}
+	for (uint32_t k = 1; k < curve->n_phases; k++) {
+		double distance = 1;
+
+		for (uint32_t i = 1; i < truth->n; i++)
+			distance =
+				fmin(distance, fabs(curve->phases[k].from.value - nominal.at[i]));
+		e->false_ones += distance > .02;
+	}
+}
+
+static void show_case(uint32_t i, const struct family_case *c)
+{
+	printf("%" PRIu32 ": %zu samples, %.1f a pass, length %.1f %%;", i, c->n, c->each,
+	       100 * c->noise.length);
+	for (uint32_t k = 0; k < c->truth.n; k++)
+		printf(" %.3f:%.2f/%.1f/%.0f", c->truth.phases[k].length,
+		       c->truth.phases[k].share / c->truth.phases[k].length,
+		       c->truth.phases[k].bend, c->truth.phases[k].waves);
+	printf("\n  ");
+}
+
+/* The deviation of the mean of n values, of which these are the sum and the sum of squares. */
+static double deviation(double sum, double squares, double n)
+{
+	return n > 1 ? sqrt(fmax(0, squares / n - sum * sum / n / n) / (n - 1)) : 0;
+}
+
+static int fold_family(enum set set, int family, uint32_t seeds, bool is_shown)
+{
+	const char *name = set == SET_UNSEEN ? unseen_names[family] : family_names[family];
 	double *breaks = calloc(seeds, sizeof(*breaks)), *most = calloc(seeds, sizeof(*most));
+	double in_y = 0, in_rate = 0;
+	struct total total = {0};
+	struct ends ends = {0};
 
 	for (uint32_t i = 0; i < seeds && breaks && most; i++) {
-		struct family_case c = family_make(family, first + i);
+		struct family_case c = case_of(set, family, i);
 		double *mean = truth_mean(&c.truth, &c.noise, CELLS, 20000);
 		struct bench b = {.points = c.n, .each = c.each};
 		struct truth_judgement j;
@@ -217,24 +284,26 @@ static int fold_family(enum family family, uint32_t seeds, uint64_t first, bool 
 			return 1;
 		j = truth_judge(curve, &c.truth, mean);
 		add(&total, &j, curve);
+		count_ends(&c.truth, curve, &ends);
+		in_y += j.in_y * j.in_y;
+		in_rate += j.in_rate * j.in_rate;
 		breaks[i] = j.break_error;
 		most[i] = j.max_error;
 		if (is_shown) {
-			printf("%" PRIu32 ": %zu samples, %.1f a pass, length %.1f %%;", i, c.n,
-			       c.each, 100 * c.noise.length);
-			for (uint32_t k = 0; k < c.truth.n; k++)
-				printf(" %.3f:%.2f/%.1f/%.0f", c.truth.phases[k].length,
-				       c.truth.phases[k].share / c.truth.phases[k].length,
-				       c.truth.phases[k].bend, c.truth.phases[k].waves);
-			printf("\n  ");
+			show_case(i, &c);
 			show(curve, &j);
 		}
 		fold_curve_free(curve);
 		free(mean);
 	}
-	print(family_names[family], first < FAMILY_JUDGED ? "tuning" : "judging", &total, seeds);
-	printf("%34s of nine in ten: max %.2f, break %.2f\n", "", 100 * of_most(most, seeds),
-	       100 * of_most(breaks, seeds));
+	print(name, set_names[set], &total, seeds);
+	printf("%34s of nine in ten: max %.2f, break %.2f; in y +- %.1f, rate +- %.1f; breaks: "
+	       "%u of %u within 0.5 %%, %u in their intervals; %u false ends\n",
+	       "", 100 * of_most(most, seeds), 100 * of_most(breaks, seeds),
+	       100 * deviation(total.in_y, in_y, seeds),
+	       100 * deviation(total.in_rate, in_rate, seeds), ends.within, ends.true_ones,
+	       ends.held, ends.false_ones);
+	fflush(stdout);
 	free(breaks);
 	free(most);
 	return 0;
@@ -244,11 +313,10 @@ static int families(uint32_t seeds, int only)
 {
 	printf("%u curves of each family", seeds);
 	print_head();
-	for (int judged = 0; judged < 2; judged++)
-		for (int f = 0; f < N_FAMILIES; f++)
+	for (int set = 0; set < N_SETS; set++)
+		for (int f = 0; f < (set == SET_UNSEEN ? (int)N_UNSEEN : (int)N_FAMILIES); f++)
 			if ((only < 0 || only == f) &&
-			    fold_family((enum family)f, seeds, judged ? FAMILY_JUDGED : 0,
-					only >= 0))
+			    fold_family((enum set)set, f, seeds, only >= 0))
 				return 1;
 	return 0;
 }

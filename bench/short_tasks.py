@@ -10,10 +10,14 @@ runs. Of each run these errors are taken, in percent:
 
     share   of the samples in short tasks among those in both kinds, less that of the time
     tasks   the samples in both kinds times the period, against the time
-    whole   the samples times the period, against the scheduler's count, as `stackctl stats` has both
+    whole   the sum of the periods, against the scheduler's count, as `stackctl stats` has both
+    net     the same, against that count less the time of stackd's own program, which is in it
 
-A row has their means, with the standard error, and how many of these the mean is away from 0. Beyond 3,
-samples are biased. (Of the share of 10 us the program itself knows some tenths of a percent: the reading
+A sample counts as often as the periods that it stands for. A row has the means, with the standard error, and
+how many of these the mean is away from 0. Beyond 3, samples are biased. The error is the larger of the one by
+the runs' spread and the one of chance, the root of the number of samples: few runs can be close to each other
+by chance. stackd's program runs on the tasks' time: the scheduler counts it, and samples hit it only
+where a task outlives the period, so the truth is between `whole` and `net`. (Of the share of 10 us the program itself knows some tenths of a percent: the reading
 of the clock is in what it reads.)"""
 
 import json
@@ -30,7 +34,7 @@ RATE, LONG_US = 1999, 7000
 
 
 def one_run(store, kind, short_us, seconds):
-    """The three errors of a run, and the number of its samples."""
+    """The errors of a run, the standard error of each by chance, and the number of its samples."""
     out = subprocess.run([STACKD, "-q", "-e", "cpu-clock", "-F", str(RATE), "-o", store, "--",
                           PROGRAM, kind, str(short_us), str(LONG_US), str(seconds)],
                          check=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True).stdout
@@ -39,6 +43,8 @@ def one_run(store, kind, short_us, seconds):
     report = json.loads(subprocess.run(
         [STACKCTL, "report", "-i", store, "--view", "flat", "--json", "--percent-limit", "0"],
         check=True, stdout=subprocess.PIPE).stdout)
+    stats = json.loads(subprocess.run([STACKCTL, "stats", "-i", store, "--json"], check=True,
+                                      stdout=subprocess.PIPE).stdout)
     os.unlink(store)
     hits = {"short_task": 0, "long_task": 0}
     for process in report["processes"]:
@@ -50,16 +56,23 @@ def one_run(store, kind, short_us, seconds):
     whole = report["cpu_time"]
     if not whole["is_conserved"]:
         print("not conserved:", whole)
-    return (100 * (hits["short_task"] / both - truth["short"] / time),
-            100 * (both * (1e9 // RATE) / time - 1),
-            100 * (whole["sampled_ns"] / whole["scheduler_ns"] - 1)), report["samples"]
+    own = stats["counters"]["started"] * (stats["kernel_ns_per_sample"] or 0)
+    share = hits["short_task"] / both
+    errors = (100 * (share - truth["short"] / time),
+              100 * (both * (1e9 // RATE) / time - 1),
+              100 * (whole["sampled_ns"] / whole["scheduler_ns"] - 1),
+              100 * (whole["sampled_ns"] / (whole["scheduler_ns"] - own) - 1))
+    chances = (100 * math.sqrt(share * (1 - share) / both), 100 / math.sqrt(both),
+               100 / math.sqrt(report["samples"]), 100 / math.sqrt(report["samples"]))
+    return errors, chances, report["samples"]
 
 
-def summary(errors):
+def summary(errors, chances):
     """The mean of a column, its standard error, and how many of these it is from 0."""
     n = len(errors)
     mean = sum(errors) / n
-    deviation = math.sqrt(sum((e - mean) ** 2 for e in errors) / (n - 1) / n)
+    spread = math.sqrt(sum((e - mean) ** 2 for e in errors) / (n - 1) / n) if n > 1 else 0
+    deviation = max(spread, math.sqrt(sum(c * c for c in chances)) / n)
     return "%+6.2f ± %.2f (%+.1f)" % (mean, deviation, mean / deviation if deviation else 0)
 
 
@@ -69,14 +82,14 @@ def main():
     runs, seconds = int(arguments.get(0, 50)), float(arguments.get(1, 0.5))
     kinds = arguments.get(2, "threads,processes,vfork,exec,mixed").split(",")
     lengths = [int(us) for us in arguments.get(3, "10,100,1000").split(",")]
-    print("%-10s %6s %8s  %-22s %-22s %-22s" % ("tasks", "us", "samples", "share", "tasks", "whole"))
+    print("%-10s %6s %8s  %-22s %-22s %-22s %-22s" % ("tasks", "us", "samples", "share", "tasks", "whole", "net"))
     with tempfile.TemporaryDirectory() as folder:
         for kind in kinds:
             for short_us in lengths:
                 found = [one_run(folder + "/s.db", kind, short_us, seconds) for _ in range(runs)]
-                columns = zip(*[errors for errors, _ in found])
-                print("%-10s %6d %8.0f  %s" % (kind, short_us, sum(n for _, n in found) / runs,
-                                               " ".join("%-22s" % summary(c) for c in columns)),
+                columns = zip(zip(*[errors for errors, _, _ in found]), zip(*[by for _, by, _ in found]))
+                print("%-10s %6d %8.0f  %s" % (kind, short_us, sum(n for _, _, n in found) / runs,
+                                               " ".join("%-22s" % summary(*c) for c in columns)),
                       flush=True)
 
 

@@ -124,6 +124,24 @@ struct kvm_steal_time { /* of a CPU, in a guest of KVM */
 	__u64 steal;	/* nanoseconds for which it was ready to run, and the host did not run it */
 };
 
+struct hrtimer {
+	__s64 _softexpires; /* CLOCK_MONOTONIC; while it fires, still the time it was set to */
+};
+
+struct hw_perf_event {
+	struct hrtimer hrtimer; /* of a clock */
+	__u64 sample_period;
+};
+
+struct perf_event {
+	struct hw_perf_event hw;
+};
+
+struct bpf_perf_event_data_kern { /* what the context of a perf event's program really is */
+	void *regs, *data;
+	struct perf_event *event;
+};
+
 struct cfs_rq {
 	struct rq *rq;	    /* with CONFIG_FAIR_GROUP_SCHED, as the pointer to this */
 	int throttle_count; /* with CONFIG_CFS_BANDWIDTH: of groups around it without quota left */

@@ -28,6 +28,9 @@ enum stackd_counter {
 	STACKD_COUNT_NOT_FOLLOWED,    /* processes in scope that there was no room for */
 	STACKD_COUNT_CPU_NS,  /* CPU time of the tasks in scope, as the scheduler counts it */
 	STACKD_COUNT_UNTIMED, /* tasks in scope whose time is not in there: no room */
+	STACKD_COUNT_LATE,    /* samples that stand for several periods: their clock was late */
+	STACKD_COUNT_LATE_PERIODS, /* those that they stand for beyond one each */
+	STACKD_COUNT_LATE_CUT_NS,  /* time that none stands for: a sample was late by too much */
 	STACKD_COUNT_COUNT,
 };
 

@@ -61,6 +61,9 @@ static void add_kernel(const struct run_counters *c, struct batch *b)
 		[STACKD_COUNT_NOT_FOLLOWED] = "processes_not_followed",
 		[STACKD_COUNT_CPU_NS] = "cpu_ns",
 		[STACKD_COUNT_UNTIMED] = "tasks_untimed",
+		[STACKD_COUNT_LATE] = "late_samples",
+		[STACKD_COUNT_LATE_PERIODS] = "late_periods",
+		[STACKD_COUNT_LATE_CUT_NS] = "late_cut_ns",
 	};
 
 	for (int i = 0; i < STACKD_COUNT_COUNT; i++)

@@ -218,6 +218,7 @@ static struct sampler_options sampler_options(const struct session *s)
 		.wait_mean_ns = s->options->wait_mean_ns,
 		.has_uprobe_multi = regions_have_functions(s->options) && uprobe_multi_is_there(),
 		.usual_period = event_spec_usual_period(&s->event.spec),
+		.is_clock = event_spec_is_clock(&s->event.spec) && !s->event.spec.is_none,
 		.is_everyone = s->options->target == TARGET_ALL,
 		.is_processes = is_of_processes(s->options),
 		.by_members = s->is_on_cpus,

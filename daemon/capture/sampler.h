@@ -35,6 +35,7 @@ struct sampler_options {
 	bool heights;		 /* record the height of each frame */
 	uint32_t segment_frames; /* of a stack's top; 0: all of it */
 	uint32_t usual_period;	 /* see record_period() */
+	bool is_clock;		 /* the event is a clock of the kernel */
 	bool branches;		 /* read branch records */
 	bool idle;		 /* sample idle CPUs, too */
 	bool walk_in_daemon;	 /* leave every walk to the daemon */

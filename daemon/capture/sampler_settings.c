@@ -34,7 +34,8 @@ void sampler_settings_put(struct stackd_bpf *skel, const struct sampler_options 
 			skel->rodata->reading_leaders |= (uint8_t)(1u << i);
 	}
 	skel->rodata->is_joined = options->is_joined;
-	if (options->regions)
+	skel->rodata->is_clock = options->is_clock;
+	if (options->regions || options->is_clock)
 		skel->rodata->steal_distance = percpu_distance(btf_path, "runqueues", "steal_time");
 	skel->rodata->by_members = options->by_members;
 	skel->rodata->is_everyone = options->is_everyone;

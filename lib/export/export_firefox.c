@@ -344,6 +344,23 @@ static void firefox_shared(struct firefox *f, int *err)
 
 /* --- threads --------------------------------------------------------------------------------- */
 
+/* How many samples each counts as; null: each as one. */
+static void firefox_weights(struct firefox *f, const struct thread_samples_sample *samples,
+			    size_t n, int *err)
+{
+	bool is_any = false;
+
+	for (size_t i = 0; i < n; i++)
+		is_any |= samples[i].periods != 1;
+	text_put_raw(&f->b, is_any ? "[" : "null");
+	for (size_t i = 0; *err == 0 && is_any && i < n; i++) {
+		text_printf(&f->b, "%s%" PRIu64, i ? "," : "", samples[i].periods);
+		firefox_drain(f, FIREFOX_DRAIN, err);
+	}
+	if (is_any)
+		text_put_raw(&f->b, "]");
+}
+
 static void firefox_samples(struct firefox *f, uint32_t thread, int *err)
 {
 	const struct thread_samples_sample *samples =
@@ -351,9 +368,9 @@ static void firefox_samples(struct firefox *f, uint32_t thread, int *err)
 	size_t n = f->by_thread.first[thread + 1] - f->by_thread.first[thread];
 	uint64_t before = f->t->recording.start_ns;
 
-	text_printf(&f->b, "\"samples\":{\"length\":%zu,\"weight\":null,\"weightType\":\"samples\"",
-		    n);
-	text_put_raw(&f->b, ",\n\"stack\":[");
+	text_printf(&f->b, "\"samples\":{\"length\":%zu,\"weight\":", n);
+	firefox_weights(f, samples, n, err);
+	text_put_raw(&f->b, ",\"weightType\":\"samples\",\n\"stack\":[");
 	for (size_t i = 0; *err == 0 && i < n; i++) {
 		text_printf(&f->b, i ? ",%u" : "%u",
 			    stack_table_find(f->table, samples[i].node, samples[i].end_reason,

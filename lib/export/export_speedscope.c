@@ -79,18 +79,24 @@ static int speedscope_thread(struct speedscope *s, uint32_t thread)
 	const struct thread_samples_sample *samples =
 		s->by_thread.samples + s->by_thread.first[thread];
 	size_t n = s->by_thread.first[thread + 1] - s->by_thread.first[thread];
+	uint64_t all = 0, periods;
 	int err = 0;
 
+	for (size_t i = 0; i < n; i++)
+		all += samples[i].periods;
 	text_put_raw(&s->b, "\n{\"type\":\"sampled\",\"name\":");
 	speedscope_name(s, thread);
-	text_printf(&s->b, ",\"unit\":\"none\",\"startValue\":0,\"endValue\":%zu,\"samples\":[", n);
+	text_printf(&s->b,
+		    ",\"unit\":\"none\",\"startValue\":0,\"endValue\":%" PRIu64 ",\"samples\":[",
+		    all);
 	buf_clear(&s->weights);
 	for (size_t i = 0, next; err == 0 && i < n; i = next) {
+		periods = samples[i].periods;
 		for (next = i + 1; next < n && speedscope_is_same(&samples[i], &samples[next]);)
-			next++;
+			periods += samples[next++].periods;
 		text_put_raw(&s->b, i ? ",\n" : "\n");
 		err = speedscope_stack(s, &samples[i]);
-		text_printf(&s->weights, i ? ",%zu" : "%zu", next - i);
+		text_printf(&s->weights, "%s%" PRIu64, i ? "," : "", periods);
 	}
 	text_put_raw(&s->b, "],\"weights\":[");
 	if (s->weights.failed)

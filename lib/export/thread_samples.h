@@ -10,6 +10,7 @@ struct thread_samples_sample {
 	uint32_t node;
 	uint32_t origin;
 	uint8_t end_reason;
+	uint64_t periods; /* that it stands for */
 };
 
 struct thread_samples {

@@ -52,7 +52,7 @@ static double log_count(const struct fold_fit *fit)
 static int find_pieces(struct fold_fit *fit, double detail, uint32_t max_knots,
 		       struct fold_pieces *ret)
 {
-	uint32_t n = means_of(fit, fit->cells->all, fit->ratio, detail);
+	uint32_t n = fit->n_means = means_of(fit, fit->cells->all, fit->ratio, detail);
 
 	return fold_pieces_find(fit->means, n, log_count(fit), max_knots, ret);
 }
@@ -70,6 +70,9 @@ static int choose_pieces(struct fold_fit *fit)
 		err = fold_noise_between(fit->cells, &fit->pieces, fit->variance, &fit->ratio);
 	if (err == 0)
 		err = find_pieces(fit, FINEST, FOLD_MAX_KNOTS, &fit->pieces);
+	if (err == 0)
+		fold_pieces_explore(&fit->pieces, fit->means, fit->n_means, log_count(fit),
+				    FOLD_MAX_KNOTS);
 	if (err == 0)
 		err = fold_noise_between(fit->cells, &fit->pieces, fit->variance, &fit->ratio);
 	return err;

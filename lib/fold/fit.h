@@ -47,6 +47,7 @@ struct fold_fit {
 	struct fold_pieces pieces, phases;
 	uint32_t knot_of[FOLD_MAX_KNOTS]; /* the pieces' knot that a phase begins at; 0: none */
 	struct fold_mean *means, *merged; /* room for cells, and for fewer */
+	uint32_t n_means;
 	struct smoother *smoother;
 };
 

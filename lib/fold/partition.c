@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fold/forms.h"
+
 #define COLUMNS (PIECE_DEGREE + 1)
 #define MORE	2 /* means than coefficients that a piece has at least: it must be judged by some */
 
@@ -58,17 +60,23 @@ static void add_row(struct triangle *t, const struct fold_mean *m)
 	t->rows++;
 }
 
-/* The cost of the best degree. */
-static double cost_of(const struct triangle *t, double unit, uint32_t *ret_degree)
+struct choice {
+	uint32_t degree;
+	double bend; /* of an exponential; else 0 */
+};
+
+/* The cost of the best polynomial. */
+static double cost_of(const struct triangle *t, double unit, struct choice *ret)
 {
 	double squares = t->rest, least = INFINITY;
 
+	ret->bend = 0;
 	for (uint32_t d = PIECE_DEGREE; d > 0; d--) {
 		double cost = squares + partition_penalty(d, unit);
 
 		if (cost < least && t->rows > d + MORE) {
 			least = cost;
-			*ret_degree = d;
+			ret->degree = d;
 		}
 		squares += t->d[d] * t->z[d] * t->z[d];
 	}
@@ -84,37 +92,200 @@ static void coefficients(const struct triangle *t, uint32_t degree, double *c)
 	}
 }
 
+/* --- exponentials ------------------------------------------------------------------------------
+ */
+
+#define BENDS	  100
+#define BEND_STEP .1
+#define SEARCHED  16 /* rows after which a bend is sought in the whole table */
+
+/* exp(bend t), for t from 0 to 1, as a polynomial: near to 1e-4 of its range, at most. */
+struct bends {
+	double c[BENDS][COLUMNS];
+};
+
+/* None is 0. */
+static double bend_of(double number)
+{
+	return BEND_STEP * (number - (BENDS - 1) / 2.0);
+}
+
+/* Interpolates at Chebyshev's nodes (Newton's divided differences). */
+static void bend_coefficients(double bend, double *c)
+{
+	double at[COLUMNS], f[COLUMNS];
+
+	for (uint32_t i = 0; i < COLUMNS; i++) {
+		at[i] = (1 + cos(M_PI * (2 * i + 1) / (2 * COLUMNS))) / 2;
+		f[i] = exp(bend * at[i]);
+	}
+	for (uint32_t k = 1; k < COLUMNS; k++)
+		for (uint32_t i = COLUMNS; i-- > k;)
+			f[i] = (f[i] - f[i - 1]) / (at[i] - at[i - k]);
+	memset(c, 0, COLUMNS * sizeof(*c));
+	for (uint32_t i = COLUMNS; i-- > 0;) {
+		for (uint32_t j = COLUMNS - 1; j > 0; j--)
+			c[j] = c[j - 1] - at[i] * c[j];
+		c[0] = f[i] - at[i] * c[0];
+	}
+}
+
+/* By how much the exponential nearest to the points, of this bend over 1 / `per_length`, lowers the
+ * sum of squares below that of their mean; *ret_factor is its factor. */
+static double gain_of(const struct triangle *t, const double *c, double per_length,
+		      double *ret_factor)
+{
+	double with = 0, self = 0, scaled[COLUMNS], scale = 1;
+
+	for (uint32_t j = 1; j < COLUMNS; j++)
+		scaled[j] = c[j] * (scale *= per_length);
+	for (uint32_t i = 1; i < COLUMNS; i++) {
+		double e = scaled[i];
+
+		for (uint32_t j = i + 1; j < COLUMNS; j++)
+			e += t->r[i][j] * scaled[j];
+		with += t->d[i] * e * t->z[i];
+		self += t->d[i] * e * e;
+	}
+	*ret_factor = self > 0 ? with / self : 0;
+	return self > 0 ? with * with / self : 0;
+}
+
+/* Finds the best of all bends of the table. */
+static uint32_t search(const struct triangle *t, const struct bends *b, double per_length)
+{
+	uint32_t low = 0, high = BENDS - 1;
+	double factor;
+
+	while (low < high) {
+		uint32_t m = (low + high) / 2;
+
+		if (gain_of(t, b->c[m], per_length, &factor) <
+		    gain_of(t, b->c[m + 1], per_length, &factor))
+			low = m + 1;
+		else
+			high = m;
+	}
+	return low;
+}
+
+/* Finds the bend of the exponential nearest to the points, from *number on, the last one's, which
+ * is set to the nearest in the table. Returns what it gains. */
+static double find_bend(const struct triangle *t, const struct bends *b, double per_length,
+			uint32_t *number, double *ret_bend)
+{
+	uint32_t m = t->rows % SEARCHED ? *number : search(t, b, per_length);
+	double factor, before, here, after, curved, move;
+
+	m = m < 1 ? 1 : m > BENDS - 2 ? BENDS - 2 : m;
+	before = gain_of(t, b->c[m - 1], per_length, &factor);
+	here = gain_of(t, b->c[m], per_length, &factor);
+	after = gain_of(t, b->c[m + 1], per_length, &factor);
+	for (; after > here && m < BENDS - 2; m++) {
+		before = here;
+		here = after;
+		after = gain_of(t, b->c[m + 2], per_length, &factor);
+	}
+	for (; before > here && m > 1; m--) {
+		after = here;
+		here = before;
+		before = gain_of(t, b->c[m - 2], per_length, &factor);
+	}
+	curved = before - 2 * here + after;
+	move = curved < 0 ? fmax(-1, fmin(1, (before - after) / 2 / curved)) : 0;
+	*number = m;
+	*ret_bend = bend_of(m + move);
+	return here + move * ((after - before) / 2 + move * curved / 2);
+}
+
 /* --- the partition ---------------------------------------------------------------------------- */
+
+/* A beginning of a piece that may be the best for what comes. */
+struct beginning {
+	uint32_t at;
+	uint32_t bend; /* that was the best, of the table */
+	struct triangle sums;
+};
 
 struct partition {
 	const struct fold_mean *means;
 	uint32_t n;
 	double unit;
-	double *cost;		 /* n + 1: of the best partition of the means before one */
-	uint32_t *from, *degree; /* n + 1: of the last piece of that */
+	double *cost;	       /* n + 1: of the best partition of the means before one */
+	uint32_t *from;	       /* n + 1: of the last piece of that */
+	struct choice *choice; /* n + 1: the same */
+	struct beginning *open;
+	uint32_t n_open;
+	struct bends bends;
 };
 
-/* A beginning is given up where what was found for a later one is better whatever comes: that can
- * begin a piece of its own there. */
-static void extend(struct partition *p, uint32_t from)
+static void improve(struct partition *p, uint32_t to, uint32_t from, double cost,
+		    const struct choice *choice)
 {
-	struct triangle t = {.origin = p->means[from].x};
-	double least = p->cost[from], another = partition_penalty(PIECE_DEGREE, p->unit);
+	if (cost >= p->cost[to])
+		return;
+	p->cost[to] = cost;
+	p->from[to] = from;
+	p->choice[to] = *choice;
+}
 
-	for (uint32_t to = from + 1; to <= p->n; to++) {
-		uint32_t degree = 1;
-		double cost;
+static double explained(const struct triangle *t)
+{
+	double sum = 0;
 
-		add_row(&t, &p->means[to - 1]);
-		if (least + t.rest > p->cost[to] + another)
-			return;
-		cost = least + cost_of(&t, p->unit, &degree);
-		if (cost < p->cost[to]) {
-			p->cost[to] = cost;
-			p->from[to] = from;
-			p->degree[to] = degree;
-		}
+	for (uint32_t i = 1; i < COLUMNS; i++)
+		sum += t->d[i] * t->z[i] * t->z[i];
+	return sum;
+}
+
+/* What a polynomial of the most degrees leaves is no more than what an exponential does. */
+static void try_exponentials(struct partition *p, uint32_t to)
+{
+	double penalty = partition_penalty(EXPONENTIAL_DEGREE, p->unit);
+
+	for (uint32_t i = 0; i < p->n_open; i++) {
+		struct beginning *b = &p->open[i];
+		const double least = p->cost[b->at] + b->sums.rest + penalty;
+		struct choice choice = {.degree = EXPONENTIAL_DEGREE};
+		double gain;
+
+		if (least >= p->cost[to] || b->sums.rows <= EXPONENTIAL_DEGREE + MORE)
+			continue;
+		gain = find_bend(&b->sums, &p->bends, 1 / (p->means[to - 1].x - b->sums.origin),
+				 &b->bend, &choice.bend);
+		improve(p, to, b->at, least + explained(&b->sums) - gain, &choice);
 	}
+}
+
+/* Finds the best partition of the means before `to`. A beginning is given up where a later one is
+ * better whatever comes: that can begin a piece of its own at `to`. */
+static void extend(struct partition *p, uint32_t to)
+{
+	const double another = partition_penalty(PIECE_DEGREE, p->unit);
+	uint32_t kept = 0;
+
+	if (p->cost[to - 1] < INFINITY)
+		p->open[p->n_open++] = (struct beginning){
+			.at = to - 1, .bend = BENDS / 2, .sums = {.origin = p->means[to - 1].x}};
+	for (uint32_t i = 0; i < p->n_open; i++) {
+		struct beginning *b = &p->open[i];
+		struct choice choice = {.degree = 1};
+
+		add_row(&b->sums, &p->means[to - 1]);
+		improve(p, to, b->at, p->cost[b->at] + cost_of(&b->sums, p->unit, &choice),
+			&choice);
+	}
+	try_exponentials(p, to);
+	for (uint32_t i = 0; i < p->n_open; i++) {
+		const struct beginning *b = &p->open[i];
+
+		if (p->cost[b->at] + b->sums.rest > p->cost[to] + another)
+			continue;
+		if (kept < i)
+			p->open[kept] = *b;
+		kept++;
+	}
+	p->n_open = kept;
 }
 
 /* Returns the number of pieces; 0: there are too few means for one. */
@@ -125,9 +296,9 @@ static uint32_t partition(struct partition *p)
 	for (uint32_t i = 1; i <= p->n; i++)
 		p->cost[i] = INFINITY;
 	p->cost[0] = 0;
-	for (uint32_t from = 0; from < p->n; from++)
-		if (p->cost[from] < INFINITY)
-			extend(p, from);
+	p->n_open = 0;
+	for (uint32_t to = 1; to <= p->n; to++)
+		extend(p, to);
 	if (p->cost[p->n] == INFINITY)
 		return 0;
 	for (uint32_t to = p->n; to > 0; to = p->from[to])
@@ -140,6 +311,7 @@ static uint32_t partition(struct partition *p)
 struct polynomial {
 	double origin, c[COLUMNS];
 	uint32_t degree;
+	struct choice choice;
 };
 
 static double polynomial_at(const struct polynomial *p, double x)
@@ -151,14 +323,34 @@ static double polynomial_at(const struct polynomial *p, double x)
 	return sum;
 }
 
+/* The coefficients of an exponential, as a polynomial. */
+static void coefficients_of_bend(const struct triangle *t, double bend, double length, double *c)
+{
+	double factor, scale = 1;
+
+	bend_coefficients(bend, c);
+	gain_of(t, c, 1 / length, &factor);
+	c[0] = t->z[0];
+	for (uint32_t j = 1; j < COLUMNS; j++) {
+		c[j] *= factor * (scale /= length);
+		c[0] -= t->r[0][j] * c[j];
+	}
+}
+
 static struct polynomial fit(const struct partition *p, uint32_t to)
 {
-	struct polynomial made = {.origin = p->means[p->from[to]].x, .degree = p->degree[to]};
+	const struct choice *choice = &p->choice[to];
+	struct polynomial made = {.origin = p->means[p->from[to]].x,
+				  .degree = choice->bend != 0 ? PIECE_DEGREE : choice->degree,
+				  .choice = *choice};
 	struct triangle t = {.origin = made.origin};
 
 	for (uint32_t i = p->from[to]; i < to; i++)
 		add_row(&t, &p->means[i]);
-	coefficients(&t, made.degree, made.c);
+	if (choice->bend != 0)
+		coefficients_of_bend(&t, choice->bend, p->means[to - 1].x - t.origin, made.c);
+	else
+		coefficients(&t, made.degree, made.c);
 	return made;
 }
 
@@ -186,8 +378,16 @@ static uint32_t place_knots(const struct partition *p, uint32_t border, const st
 	return may_jump ? 2 : 1;
 }
 
+static void set_piece(struct fold_pieces *p, uint32_t k, const struct choice *choice)
+{
+	p->form[k] = choice->bend != 0 ? PIECE_EXPONENTIAL : PIECE_POLYNOMIAL;
+	p->degree[k] = choice->degree;
+	p->bubble[k][0] = choice->bend;
+}
+
 static void join(const struct partition *p, uint32_t pieces, struct fold_pieces *ret)
 {
+	static const struct choice straight = {.degree = 1};
 	bool may_jump = 2 * pieces <= FOLD_MAX_KNOTS;
 	uint32_t end[FOLD_MAX_KNOTS], i = pieces;
 	struct polynomial last, next;
@@ -196,7 +396,7 @@ static void join(const struct partition *p, uint32_t pieces, struct fold_pieces 
 		end[--i] = to;
 	*ret = (struct fold_pieces){.n = 1};
 	last = fit(p, end[0]);
-	ret->degree[0] = last.degree;
+	set_piece(ret, 0, &last.choice);
 	for (i = 1; i < pieces; i++, last = next) {
 		uint32_t made;
 
@@ -204,7 +404,7 @@ static void join(const struct partition *p, uint32_t pieces, struct fold_pieces 
 		made = place_knots(p, end[i - 1], &last, &next, may_jump, &ret->at[ret->n]);
 		for (uint32_t k = 0; k < made; k++, ret->n++) {
 			ret->at[ret->n] = fmax(ret->at[ret->n], ret->at[ret->n - 1] + 2e-5);
-			ret->degree[ret->n] = k + 1 == made ? next.degree : 1;
+			set_piece(ret, ret->n, k + 1 == made ? &next.choice : &straight);
 		}
 	}
 	ret->at[ret->n] = ret->value[ret->n] = 1;
@@ -222,9 +422,13 @@ int partition_find(const struct fold_mean *means, uint32_t n, double unit, struc
 			      .unit = unit,
 			      .cost = calloc(n + 1, sizeof(*p.cost)),
 			      .from = calloc(n + 1, sizeof(*p.from)),
-			      .degree = calloc(n + 1, sizeof(*p.degree))};
-	int err = p.cost && p.from && p.degree ? 0 : -ENOMEM;
+			      .choice = calloc(n + 1, sizeof(*p.choice)),
+			      .open = calloc(n + 1, sizeof(*p.open))};
+	int err = p.cost && p.from && p.choice && p.open ? 0 : -ENOMEM;
 	uint32_t pieces = 0;
+
+	for (uint32_t i = 0; i < BENDS; i++)
+		bend_coefficients(bend_of(i), p.bends.c[i]);
 
 	if (!err)
 		pieces = partition(&p);
@@ -239,6 +443,7 @@ int partition_find(const struct fold_mean *means, uint32_t n, double unit, struc
 			.n = 2, .at = {0, 1}, .value = {0, 1}, .degree = {1, 1}};
 	free(p.cost);
 	free(p.from);
-	free(p.degree);
+	free(p.choice);
+	free(p.open);
 	return err;
 }

@@ -7,52 +7,32 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "fold/forms.h"
 #include "fold/partition.h"
 
 #define MIN_DISTANCE 1e-5 /* of two knots: a jump is a piece of at least this length */
 #define PRUNE_STEPS  12	  /* in which knots move after one was removed */
 #define STEPS	     30
+#define BEND_STEPS   4 /* in which bends are fitted while knots stay */
+#define MOST_BEND    20
 #define JUMP	     3.0 /* means, on average, between two knots of one */
 
 /* --- one piece -------------------------------------------------------------------------------- */
-
-/* The bubbles at t: t (1 - t) P_k(2t - 1), and their derivatives. */
-static void bubbles_at(double t, uint32_t n, double *b, double *slope)
-{
-	double u = 2 * t - 1, q = t * (1 - t), dq = 1 - 2 * t;
-	double p = 1, before = 0, dp = 0, dbefore = 0; /* P_k, P_k-1, by u */
-
-	for (uint32_t k = 0; k < n; k++) {
-		double next = ((2 * k + 1) * u * p - k * before) / (k + 1);
-		double dnext = ((2 * k + 1) * (p + u * dp) - k * dbefore) / (k + 1);
-
-		b[k] = q * p;
-		slope[k] = dq * p + 2 * q * dp;
-		before = p;
-		dbefore = dp;
-		p = next;
-		dp = dnext;
-	}
-}
 
 /* The value of piece k at x, and what it changes by with: the value and the place of its first
  * knot, those of its second, and its bubbles. */
 static double value_at(const struct fold_pieces *p, uint32_t k, double x, double *d)
 {
 	double length = p->at[k + 1] - p->at[k], t = (x - p->at[k]) / length;
-	double value = p->value[k] + t * (p->value[k + 1] - p->value[k]);
-	double slope = p->value[k + 1] - p->value[k], slopes[PIECE_BUBBLES];
+	double range = p->value[k + 1] - p->value[k], slope, by_range;
+	double value = form_at(p, k, t, &slope, &by_range, d + 4);
 
-	bubbles_at(t, p->degree[k] - 1, d + 4, slopes);
-	for (uint32_t i = 0; i + 1 < p->degree[k]; i++) {
-		value += p->bubble[k][i] * d[4 + i];
-		slope += p->bubble[k][i] * slopes[i];
-	}
-	d[0] = 1 - t;
+	slope += range;
+	d[0] = 1 - t - by_range;
 	d[1] = -slope * (1 - t) / length;
-	d[2] = t;
+	d[2] = t + by_range;
 	d[3] = -slope * t / length;
-	return value;
+	return p->value[k] + t * range + value;
 }
 
 static uint32_t piece_at(const struct fold_pieces *p, double x, uint32_t k)
@@ -106,14 +86,15 @@ struct system {
 };
 
 static void sum_points(const struct fold_pieces *p, const struct fold_mean *means, uint32_t n,
-		       struct system *s)
+		       bool may_bend, struct system *s)
 {
 	uint32_t k = 0;
 
 	s->pieces = p->n - 1;
 	memset(s->of, 0, s->pieces * sizeof(s->of[0]));
 	for (uint32_t i = 0; i < s->pieces; i++)
-		s->of[i].n = ENDS + p->degree[i] - 1;
+		s->of[i].n =
+			ENDS + p->degree[i] - 1 - (p->form[i] != PIECE_POLYNOMIAL && !may_bend);
 	for (uint32_t i = 0; i < n; i++) {
 		struct element *e;
 		double d[LOCAL], w = means[i].w, left;
@@ -230,38 +211,52 @@ static bool add_solution(const struct system *s, struct fold_pieces *p)
 			p->bubble[k][c - ENDS] += d[c];
 		}
 	}
-	for (uint32_t k = 1; k < p->n; k++)
+	for (uint32_t k = 1; k < p->n; k++) {
 		if (!(p->at[k] - p->at[k - 1] >= MIN_DISTANCE))
 			return false;
+		if (!form_is_possible(p, k - 1))
+			return false;
+	}
 	return true;
 }
 
-static double fit_values(struct fold_pieces *p, const struct fold_mean *means, uint32_t n)
+/* Sets what depends linearly on the means, for the places and bends that there are. */
+static double fit_linear(struct fold_pieces *p, const struct fold_mean *means, uint32_t n)
 {
 	struct system s;
 
-	sum_points(p, means, n, &s);
+	sum_points(p, means, n, false, &s);
 	solve(&s, 0, false);
 	add_solution(&s, p);
 	return squares(p, means, n);
 }
 
-double fold_pieces_refine(struct fold_pieces *pieces, const struct fold_mean *means, uint32_t n,
-			  unsigned steps)
+static bool has_bends(const struct fold_pieces *p)
 {
-	double left = fit_values(pieces, means, n), damping = 1e-3;
+	for (uint32_t k = 0; k + 1 < p->n; k++)
+		if (p->form[k] != PIECE_POLYNOMIAL)
+			return true;
+	return false;
+}
+
+/* Changes bends, and places if they may move, to where the sum of squares is least, in at most
+ * `steps` steps. Returns that sum, which was `left`. */
+static double descend(struct fold_pieces *pieces, const struct fold_mean *means, uint32_t n,
+		      unsigned steps, bool may_move, double left)
+{
+	double damping = 1e-3;
 	struct system sums, step;
 	bool is_stale = true;
 
-	for (unsigned i = 0; i < steps && pieces->n > 2 && damping < 1e6; i++) {
+	for (unsigned i = 0; i < steps && damping < 1e6; i++) {
 		struct fold_pieces moved = *pieces;
 		double now = INFINITY;
 
 		if (is_stale)
-			sum_points(pieces, means, n, &sums);
+			sum_points(pieces, means, n, true, &sums);
 		step.pieces = sums.pieces;
 		memcpy(step.of, sums.of, sums.pieces * sizeof(sums.of[0]));
-		solve(&step, damping, true);
+		solve(&step, damping, may_move);
 		if (add_solution(&step, &moved))
 			now = squares(&moved, means, n);
 		is_stale = now < left;
@@ -269,11 +264,26 @@ double fold_pieces_refine(struct fold_pieces *pieces, const struct fold_mean *me
 		if (!is_stale)
 			continue;
 		*pieces = moved;
-		if (left - now < 1e-5 * left)
+		if (left - now < (may_move ? 1e-5 : 1e-3) * left)
 			return now;
 		left = now;
 	}
 	return left;
+}
+
+static double fit_values(struct fold_pieces *p, const struct fold_mean *means, uint32_t n)
+{
+	double left = fit_linear(p, means, n);
+
+	return has_bends(p) ? descend(p, means, n, BEND_STEPS, false, left) : left;
+}
+
+double fold_pieces_refine(struct fold_pieces *pieces, const struct fold_mean *means, uint32_t n,
+			  unsigned steps)
+{
+	if (steps == 0)
+		return fit_values(pieces, means, n);
+	return descend(pieces, means, n, steps, true, fit_linear(pieces, means, n));
 }
 
 /* --- the choice ------------------------------------------------------------------------------- */
@@ -287,20 +297,27 @@ static double penalty_of(const struct fold_pieces *p, double unit)
 	return sum;
 }
 
-/* Two pieces become one, of a degree. */
-static void remove_knot(const struct fold_pieces *p, uint32_t k, uint32_t degree,
-			struct fold_pieces *ret)
+/* Makes piece k one of a form, or a polynomial of another degree. */
+static void set_form(struct fold_pieces *p, uint32_t k, enum piece_form form, uint32_t degree)
+{
+	p->form[k] = form;
+	p->degree[k] = degree;
+	memset(p->bubble[k], 0, sizeof(p->bubble[k]));
+}
+
+/* Two pieces become one straight one. */
+static void remove_knot(const struct fold_pieces *p, uint32_t k, struct fold_pieces *ret)
 {
 	*ret = *p;
 	ret->n--;
 	for (uint32_t i = k; i < ret->n; i++) {
 		ret->at[i] = p->at[i + 1];
 		ret->value[i] = p->value[i + 1];
+		ret->form[i] = p->form[i + 1];
 		ret->degree[i] = p->degree[i + 1];
 		memcpy(ret->bubble[i], p->bubble[i + 1], sizeof(ret->bubble[i]));
 	}
-	ret->degree[k - 1] = degree;
-	memset(ret->bubble[k - 1], 0, sizeof(ret->bubble[k - 1]));
+	set_form(ret, k - 1, PIECE_POLYNOMIAL, 1);
 }
 
 /* Makes *best the one of two that costs less. */
@@ -315,6 +332,64 @@ static void consider(struct fold_pieces *p, const struct fold_mean *means, uint3
 	}
 }
 
+static double slope_at(const struct fold_pieces *p, uint32_t k, double x)
+{
+	double h = (p->at[k + 1] - p->at[k]) * 1e-3, d[LOCAL];
+
+	return (value_at(p, k, x + h, d) - value_at(p, k, x - h, d)) / h;
+}
+
+/* Makes piece k of `ret` an exponential that begins and ends as steep as pieces from..to of `p`.
+ * Returns whether there is one. */
+static bool make_exponential(const struct fold_pieces *p, uint32_t from, uint32_t to,
+			     struct fold_pieces *ret, uint32_t k)
+{
+	double length = p->at[to + 1] - p->at[from];
+	double a = slope_at(p, from, p->at[from] + length * .01);
+	double b = slope_at(p, to, p->at[to + 1] - length * .01);
+
+	if (!(a > 0 && b > 0) || a == b || !(fabs(log(b / a)) < MOST_BEND))
+		return false;
+	set_form(ret, k, PIECE_EXPONENTIAL, EXPONENTIAL_DEGREE);
+	ret->bubble[k][0] = log(b / a);
+	return true;
+}
+
+/* Makes piece k of `p` a wave. */
+static void make_wave(struct fold_pieces *p, uint32_t k, const struct fold_mean *means, uint32_t n)
+{
+	uint32_t from = 0, to;
+
+	while (from < n && means[from].x < p->at[k])
+		from++;
+	for (to = from; to < n && means[to].x < p->at[k + 1];)
+		to++;
+	set_form(p, k, PIECE_WAVE, WAVE_DEGREE);
+	p->bubble[k][2] = form_find_turn(means, from, to);
+}
+
+/* What can come of two pieces. */
+static void consider_joint(const struct fold_pieces *p, uint32_t k, const struct fold_mean *means,
+			   uint32_t n, double unit, struct fold_pieces *best, double *least)
+{
+	uint32_t a = p->degree[k - 1], b = p->degree[k], most = a > b ? a : b;
+	struct fold_pieces next;
+
+	for (uint32_t d = most; d <= PIECE_DEGREE && d <= most + 1; d++) {
+		remove_knot(p, k, &next);
+		set_form(&next, k - 1, PIECE_POLYNOMIAL, d);
+		consider(&next, means, n, unit, best, least);
+	}
+	remove_knot(p, k, &next);
+	if (most > 1 && make_exponential(p, k - 1, k, &next, k - 1))
+		consider(&next, means, n, unit, best, least);
+	if (a + b <= WAVE_DEGREE)
+		return;
+	remove_knot(p, k, &next);
+	make_wave(&next, k - 1, means, n);
+	consider(&next, means, n, unit, best, least);
+}
+
 /* Removes the knot, or the degree, that matters least, if that lowers the cost. Returns whether. */
 static bool prune(struct fold_pieces *p, double *cost, const struct fold_mean *means, uint32_t n,
 		  double unit, uint32_t max_knots)
@@ -322,20 +397,21 @@ static bool prune(struct fold_pieces *p, double *cost, const struct fold_mean *m
 	struct fold_pieces next, best;
 	double least = INFINITY;
 
-	for (uint32_t k = 1; k + 1 < p->n; k++) {
-		uint32_t a = p->degree[k - 1], b = p->degree[k], most = a > b ? a : b;
-
-		for (uint32_t d = most; d <= PIECE_DEGREE && d <= most + 1; d++) {
-			remove_knot(p, k, d, &next);
-			consider(&next, means, n, unit, &best, &least);
-		}
-	}
+	for (uint32_t k = 1; k + 1 < p->n; k++)
+		consider_joint(p, k, means, n, unit, &best, &least);
 	for (uint32_t k = 0; k + 1 < p->n && p->n <= max_knots; k++) {
 		if (p->degree[k] == 1)
 			continue;
 		next = *p;
-		next.degree[k]--;
+		set_form(&next, k, PIECE_POLYNOMIAL, p->degree[k] - 1);
 		consider(&next, means, n, unit, &best, &least);
+		next = *p;
+		if (p->degree[k] > EXPONENTIAL_DEGREE && make_exponential(p, k, k, &next, k))
+			consider(&next, means, n, unit, &best, &least);
+		if (p->degree[k] > WAVE_DEGREE) {
+			make_wave(&next, k, means, n);
+			consider(&next, means, n, unit, &best, &least);
+		}
 	}
 	if (least == INFINITY)
 		return false;
@@ -358,7 +434,9 @@ static void close_jumps(struct fold_pieces *p, double *cost, const struct fold_m
 
 		if (k + 1 >= p->n || p->at[k] - p->at[k - 1] > JUMP / n || p->degree[k - 1] > 1)
 			continue;
-		remove_knot(p, k, p->degree[k], &next);
+		remove_knot(p, k, &next);
+		set_form(&next, k - 1, p->form[k], p->degree[k]);
+		memcpy(next.bubble[k - 1], p->bubble[k], sizeof(next.bubble[k - 1]));
 		now = fold_pieces_refine(&next, means, n, PRUNE_STEPS) + penalty_of(&next, unit);
 		if (now >= *cost)
 			continue;
@@ -376,6 +454,63 @@ void fold_pieces_prune(struct fold_pieces *pieces, const struct fold_mean *means
 	while (prune(pieces, &cost, means, n, unit, max_knots))
 		;
 	fold_pieces_refine(pieces, means, n, STEPS);
+}
+
+/* --- other places ----------------------------------------------------------------------------- */
+
+#define PLACES	      8
+#define EXPLORE_STEPS 8
+#define ROUNDS	      4
+
+/* Makes a polynomial of so many degrees that it may stand for a wave one. */
+static void prefer_wave(struct fold_pieces *p, uint32_t k, const struct fold_mean *means,
+			uint32_t n)
+{
+	if (p->degree[k] >= WAVE_DEGREE)
+		make_wave(p, k, means, n);
+}
+
+/* Looks for a better place of knot k between those beside it, where one of its pieces is, or may
+ * be, a wave: the descent does not get across the wave's other maxima. */
+static void explore_knot(const struct fold_pieces *p, uint32_t k, const struct fold_mean *means,
+			 uint32_t n, double unit, struct fold_pieces *best, double *least)
+{
+	double from = p->at[k - 1], length = p->at[k + 1] - from;
+
+	if (p->degree[k - 1] < WAVE_DEGREE && p->degree[k] < WAVE_DEGREE)
+		return;
+	for (uint32_t i = 0; i < PLACES; i++) {
+		struct fold_pieces next = *p;
+		double cost;
+
+		next.at[k] = from + length * (i + 1) / (PLACES + 1);
+		prefer_wave(&next, k - 1, means, n);
+		prefer_wave(&next, k, means, n);
+		cost = fold_pieces_refine(&next, means, n, EXPLORE_STEPS) + penalty_of(&next, unit);
+		if (cost < *least) {
+			*least = cost;
+			*best = next;
+		}
+	}
+}
+
+void fold_pieces_explore(struct fold_pieces *pieces, const struct fold_mean *means, uint32_t n,
+			 double unit, uint32_t max_knots)
+{
+	double cost = fold_pieces_refine(pieces, means, n, STEPS) + penalty_of(pieces, unit);
+
+	for (uint32_t round = 0; round < ROUNDS; round++) {
+		struct fold_pieces best = *pieces;
+		double least = cost;
+
+		for (uint32_t k = 1; k + 1 < pieces->n; k++)
+			explore_knot(pieces, k, means, n, unit, &best, &least);
+		if (cost - least < unit / 2)
+			return;
+		*pieces = best;
+		fold_pieces_prune(pieces, means, n, unit, max_knots);
+		cost = fold_pieces_refine(pieces, means, n, STEPS) + penalty_of(pieces, unit);
+	}
 }
 
 int fold_pieces_find(const struct fold_mean *means, uint32_t n, double unit, uint32_t max_knots,

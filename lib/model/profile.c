@@ -60,6 +60,8 @@ int profile_new(struct store_reader *reader, const struct profile_filter *filter
 	p->tables = store_reader_tables(reader);
 	p->filter = filter ? filter : &everything;
 	p->metric = metric_info(p->filter->metric);
+	if (store_is_timed(&p->tables->recording))
+		p->period_ns = store_period_ns(&p->tables->recording);
 	err = profile_sum_up(p);
 	if (err < 0) {
 		profile_free(p);
@@ -259,14 +261,22 @@ bool profile_is_filtered(const struct profile *p)
 	return p->totals.samples < p->recorded;
 }
 
+uint64_t profile_periods(const struct profile *p, uint64_t events)
+{
+	if (!p->period_ns || events <= p->period_ns)
+		return 1;
+	return events / p->period_ns + (events % p->period_ns >= (p->period_ns + 1) / 2);
+}
+
 uint64_t profile_amount(const struct profile *p, const struct store_sample *record)
 {
-	return p->metric->series == SERIES_CPU ? 1 : record->period;
+	return p->metric->series == SERIES_CPU ? profile_periods(p, record->period)
+					       : record->period;
 }
 
 uint64_t profile_total(const struct profile *p)
 {
-	return p->metric->series == SERIES_CPU ? p->totals.samples : p->totals.weight;
+	return p->metric->series == SERIES_CPU ? p->totals.periods : p->totals.weight;
 }
 
 uint64_t profile_recorded(const struct profile *p)

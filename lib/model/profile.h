@@ -11,6 +11,11 @@
  * "[incomplete: no_recipe]". Frames that were inferred rather than observed (stack/origin.h) are
  * flagged, or left out when the filter asks for that.
  *
+ * A sample by a clock can stand for several periods: the clock was late, or its rate was lowered
+ * meanwhile. So views add up periods, in whole numbers: a sample that stands for five counts as
+ * five. Of events that have no period of their own, and where recordings of several rates are taken
+ * together, each sample counts as one.
+ *
  * Functions that take a const profile only read it, so two threads may call them at once; the
  * others enter names, and belong to one thread.
  */
@@ -95,13 +100,15 @@ struct profile_entry {
 	uint8_t is_valued : 1; /* see profile_entry_amount() */
 	uint16_t cpu;	       /* 0 without by_cpu */
 	uint64_t samples;
-	uint64_t weight; /* sum of the periods, or of the metric's values */
+	uint64_t periods; /* that the samples stand for, each for one or more */
+	uint64_t weight;  /* sum of the samples' events, or of the metric's values */
 };
 
-/* Returns what views add up: samples, or the values of another metric. */
+/* Returns what views add up: the periods that samples stand for, or the values of another metric.
+ */
 static inline uint64_t profile_entry_amount(const struct profile_entry *entry)
 {
-	return entry->is_valued ? entry->weight : entry->samples;
+	return entry->is_valued ? entry->weight : entry->periods;
 }
 
 /* Whether the walk reached the thread's entry, alignment completed the path, neither did, or the
@@ -109,7 +116,7 @@ static inline uint64_t profile_entry_amount(const struct profile_entry *entry)
 enum profile_quality { PROFILE_COMPLETE, PROFILE_RECONSTRUCTED, PROFILE_PARTIAL, PROFILE_LOST };
 
 struct profile_totals {
-	uint64_t samples, weight;		   /* after the filter */
+	uint64_t samples, periods, weight;	   /* after the filter */
 	uint64_t complete, reconstructed, partial; /* samples, after the filter */
 	uint64_t estimated;			   /* of the weight; see profile_lasting() */
 	double estimated_variance;
@@ -176,9 +183,12 @@ int profile_region_rest(struct profile *profile, struct region_rest **ret_rest);
 /* Returns the sum of what views add up, of all entries. */
 uint64_t profile_total(const struct profile *profile);
 
-/* Returns what views add up for a record that profile_sample() returned: 1 for a sample, the value
- * for a record of another metric. */
+/* Returns what views add up for a record that profile_sample() returned: the periods that a sample
+ * stands for, the value of a record of another metric. */
 uint64_t profile_amount(const struct profile *profile, const struct store_sample *record);
+
+/* Returns the periods that a sample stands for which has so many events, 1 or more. */
+uint64_t profile_periods(const struct profile *profile, uint64_t events);
 
 /* Whether the filter left any sample out. */
 bool profile_is_filtered(const struct profile *profile);

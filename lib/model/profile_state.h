@@ -42,6 +42,7 @@ struct profile {
 	const struct profile_filter *filter;
 	const struct metric_info *metric;
 	uint64_t recorded;		 /* the metric's records, before the filter */
+	uint64_t period_ns;		 /* of the clock; 0: there is none, or not one */
 	uint64_t from_ns, to_ns;	 /* CLOCK_MONOTONIC, both inclusive */
 	bool *wanted;			 /* by thread number: the filter selects it */
 	struct heap heap;		 /* of a metric of peaks; else zeroed */

@@ -95,6 +95,7 @@ static int choose(struct profile *p)
 static void profile_count(struct profile *p, const struct profile_entry *entry)
 {
 	p->totals.samples += entry->samples;
+	p->totals.periods += entry->periods;
 	p->totals.weight += entry->weight;
 	switch ((enum profile_quality)entry->quality) {
 	case PROFILE_COMPLETE:
@@ -239,6 +240,7 @@ static int profile_add(void *arg, const struct store_sample *sample)
 	if (err)
 		return err < 0 ? err : 0;
 	p->entries[at].samples++;
+	p->entries[at].periods += profile_periods(p, s.period);
 	p->entries[at].weight += s.period;
 	return 0;
 }
@@ -450,6 +452,7 @@ static int take_out(struct profile *p, const struct store_sample *s)
 	if (err < 0)
 		return err;
 	p->entries[at].samples--;
+	p->entries[at].periods -= profile_periods(p, s->period);
 	p->entries[at].weight -= s->period;
 	return 0;
 }
@@ -581,6 +584,14 @@ static int sum_records(struct profile *p)
 	return err;
 }
 
+/* Returns the periods that samples stand for of which only the sum is known. */
+static uint64_t periods_of(const struct profile *p, const struct store_sum *sum)
+{
+	const uint64_t periods = profile_periods(p, sum->weight);
+
+	return periods > sum->count ? periods : sum->count;
+}
+
 /* Adds what was added up before: paths are as they were then. */
 static int add_sum(struct profile *p, const struct store_sum *sum)
 {
@@ -598,6 +609,7 @@ static int add_sum(struct profile *p, const struct store_sum *sum)
 	if (err)
 		return err < 0 ? err : 0;
 	p->entries[at].samples += sum->count;
+	p->entries[at].periods += periods_of(p, sum);
 	p->entries[at].weight += p->metric->is_count ? sum->count : sum->weight;
 	return 0;
 }

@@ -293,6 +293,7 @@ static int add_sample(void *arg, const struct store_sample *record)
 	f = &m->rows->rows.items[m->row[burst]].figures;
 	f->samples++;
 	f->sampled_ns += (double)record->period;
+	f->sampled_squares += (double)record->period * (double)record->period;
 	return add_path(m, m->row[burst], &shown);
 }
 
@@ -542,6 +543,6 @@ double burst_rows_on_cpu(const struct profile *profile, const struct burst_rows 
 		return f->amounts[cpu].sum / f->amounts[cpu].ns;
 	if (!store_is_timed(&profile_tables(profile)->recording) || !f->part_ns || !f->samples)
 		return -1;
-	*ret_error = f->sampled_ns / sqrt((double)f->samples) / (double)f->part_ns;
+	*ret_error = sqrt(f->sampled_squares) / (double)f->part_ns;
 	return f->sampled_ns / (double)f->part_ns;
 }

@@ -33,9 +33,10 @@ struct burst_figures {
 	double squares;		    /* from this sum of squares */
 	uint64_t least_ns, most_ns; /* wall time, of all that ended in the range */
 	struct burst_amount amounts[METRIC_COUNTERS];
-	uint64_t part_ns;  /* wall time of all bursts in the range */
-	uint64_t samples;  /* in that time */
-	double sampled_ns; /* the time that these samples stand for */
+	uint64_t part_ns;	/* wall time of all bursts in the range */
+	uint64_t samples;	/* in that time */
+	double sampled_ns;	/* the time that these samples stand for */
+	double sampled_squares; /* the sum of its squares, each sample's by itself */
 };
 
 struct burst_row {

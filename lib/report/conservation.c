@@ -36,7 +36,7 @@ static double period_ns(const struct store_recording *r, uint64_t sampled_ns)
 struct conservation conservation_of(const struct store_tables *t)
 {
 	struct conservation c = {0};
-	uint64_t untimed = 0, stolen = 0;
+	uint64_t untimed = 0, stolen = 0, cut = 0;
 	double period, more;
 
 	if (!report_header_counter(t, "cpu_ns", &c.scheduler_ns) ||
@@ -44,9 +44,10 @@ struct conservation conservation_of(const struct store_tables *t)
 	    (report_header_counter(t, "tasks_untimed", &untimed) && untimed))
 		return (struct conservation){0};
 	report_header_counter(t, "stolen_ns", &stolen);
+	report_header_counter(t, "late_cut_ns", &cut);
 	period = period_ns(&t->recording, c.sampled_ns);
 	more = fmax((double)c.scheduler_ns, (double)c.sampled_ns);
-	c.allowed_ns = (uint64_t)(DEVIATIONS * sqrt(more * period) + edges(t)) + stolen +
+	c.allowed_ns = (uint64_t)(DEVIATIONS * sqrt(more * period) + edges(t)) + stolen + cut +
 		       t->recording.kernel_ns + AROUND_NS * t->recording.samples;
 	c.is_known = true;
 	return c;

@@ -11,6 +11,7 @@
  *   stackd's own time        in interrupts, which the scheduler counts as the task's: the time that
  *                            the program takes, and 10 us a sample around it. A sample can fall on
  *                            it only where the task runs for longer than a period
+ *   cut time                 beyond the second that a late sample stands for at most (late.bpf.h)
  *   stolen time              of a virtual machine: a sample can fall on the end of it
  *   20 ms for each thread,   since the scheduler's sums are up to a tick behind, when the recording
  *   or CPU if these are      begins and ends; 1 s for the windows of a service, and while it is

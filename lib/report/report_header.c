@@ -231,6 +231,10 @@ static void counts(struct report_header *h, const struct profile *profile)
 	text_printf(&h->row, "# %s: %" PRIu64, metric->records, records);
 	if (profile_is_filtered(profile))
 		text_printf(&h->row, " chosen of %" PRIu64, profile_recorded(profile));
+	if (metric->series == SERIES_CPU && profile_total(profile) != records)
+		text_printf(&h->row,
+			    ", which count as %" PRIu64 " (some stand for several periods)",
+			    profile_total(profile));
 	report_header_line(h);
 	text_printf(&h->row, "# lost: %" PRIu64, recording->lost);
 	report_header_line(h);
@@ -511,6 +515,8 @@ void report_header_json(const struct profile *profile, struct buf *b)
 		text_printf(b, ",\"standard_error\":%.0f", profile_error(profile));
 	off_json(profile, b);
 	cut_json(profile, b);
+	if (profile_filter(profile)->metric == METRIC_CPU)
+		text_printf(b, ",\"periods\":%" PRIu64, totals->periods);
 	text_printf(b, ",\"samples\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"idle\":%" PRIu64,
 		    totals->samples, recording->lost, report_header_idle(profile));
 	text_printf(b,

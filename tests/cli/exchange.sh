@@ -120,7 +120,7 @@ for n in range(60):
     open(sys.argv[2], "wb").write(bad)
     for verb in ["merge", sys.argv[2]], ["diff", sys.argv[1], sys.argv[2]]:
         done = subprocess.run([sys.argv[3], *verb], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, timeout=20)
+                              stderr=subprocess.PIPE, timeout=600)
         assert done.returncode in (0, 1, 2, 3), done
 END
 "$stackctl" merge "$store" >/dev/full 2>"$tmp/err"

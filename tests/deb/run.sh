@@ -94,7 +94,7 @@ begin_systemd() { # sets $first and $group
     bash -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' - "$group" \
         unshare --mount --pid --cgroup --uts --ipc --fork "$0" systemd "$root" &
     outer=$!
-    for _ in $(seq 300); do
+    for _ in $(seq 6000); do
         first=$(pgrep -P "$outer" | head -n 1)
         [ -z "$first" ] || ! in_service systemctl list-units >/dev/null 2>&1 || return 0
         kill -0 "$outer" 2>/dev/null || break
@@ -151,7 +151,7 @@ service() {
     expect 'it starts, and says that it is ready' in_service systemctl start stackd ||
         { in_service journalctl -u stackd --no-pager; return 1; }
     in_service systemctl status stackd --no-pager
-    for _ in $(seq 300); do
+    for _ in $(seq 6000); do
         ! samples_of_service || break
         sleep 0.1
     done

@@ -251,10 +251,33 @@ static void print_path(const char *title, const struct path *path)
 	printf("\n");
 }
 
+/* Is the instruction at a point a ret? */
+static bool is_ret(const struct point *point)
+{
+	uint8_t code[2] = {0};
+
+	if (!point->file || !point->file->elf ||
+	    pread(elf_file_descriptor(point->file->elf), code, sizeof(code), (off_t)point->first) <
+		    1)
+		return false;
+	return code[0] == 0xc3 || (code[0] == 0xf3 && code[1] == 0xc3);
+}
+
+/* Is an address a function's first one? */
+static bool is_entry(uint64_t address)
+{
+	const struct point point = point_of(address, address);
+	uint64_t vaddr;
+
+	return point.file && point.file->elf &&
+	       elf_file_offset_to_vaddr(point.file->elf, point.first, &vaddr) &&
+	       function_start(point.file, point.first) == vaddr;
+}
+
 /* If the path lacks one frame, and there is one whose return address has become the next
- * frame's own: they count as one, and it may have either's. The leaf's return address can have
- * become any function's first one, as a retpoline writes it: then its ret is a jump there, and the
- * frame of the retpoline's own call is gone. */
+ * frame's own: they count as one, and it may have either's. A retpoline overwrites the return
+ * address of its own call with the address of a function and jumps there by a ret: at this ret,
+ * the frame of the call is gone. */
 static void merge_replaced(void)
 {
 	struct path *want = &s.want;
@@ -266,7 +289,7 @@ static void merge_replaced(void)
 		if (!old->address)
 			continue;
 		if (!is_point(&(struct point){next->file, next->last, 0, 0}, old->address)) {
-			if (j > 1)
+			if (j > 1 || !is_ret(&want->points[0]) || !is_entry(old->address))
 				continue;
 			gone = j;
 		}

@@ -18,6 +18,7 @@ import time
 import urllib.error
 import urllib.request
 
+PATIENCE = 600  # seconds, as in tests/live/harness.py
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "Left": "\ue012", "Up": "\ue013",
         "Right": "\ue014", "Down": "\ue015", "Home": "\ue011"}
@@ -82,7 +83,7 @@ class Browser:
         request = urllib.request.Request(url, data, {"Content-Type": "application/json"},
                                          method=method)
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
                 return json.load(answer)["value"]
         except urllib.error.HTTPError as error:
             text = error.read().decode("utf-8", "replace")
@@ -95,7 +96,7 @@ class Browser:
         """The value of a script's `return`."""
         return self.call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
-    def until(self, script, seconds=30):
+    def until(self, script, seconds=PATIENCE):
         """Waits until the script's value is true, and returns it."""
         end = time.monotonic() + seconds
         while True:

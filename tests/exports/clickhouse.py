@@ -15,7 +15,7 @@ import time
 import urllib.error
 import urllib.request
 
-from common import BUILD, Skip, check, run
+from common import BUILD, PATIENCE, Skip, check, run
 
 CONFIG = """<yandex>
   <logger><level>warning</level><log>%(data)s/log</log><errorlog>%(data)s/errors</errorlog></logger>
@@ -75,7 +75,7 @@ class Server:
             self.process = subprocess.Popen(
                 ["clickhouse-server", "--config-file=" + os.path.join(self.data, "config.xml")],
                 cwd=self.data, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE
         while True:
             try:
                 if self.ask("SELECT 1", database="default") == [["1"]]:
@@ -108,7 +108,7 @@ class Server:
         url = "http://%s:%d/?database=%s" % (self.host, self.port, database)
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
         try:
-            with opener.open(url, query.encode(), timeout=60) as answer:
+            with opener.open(url, query.encode(), timeout=PATIENCE) as answer:
                 text = answer.read().decode()
         except urllib.error.HTTPError as error:
             raise AssertionError(query + ": " + error.read().decode()) from error

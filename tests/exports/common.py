@@ -20,7 +20,7 @@ NPM = os.path.join(BUILD, "npm")
 LEAST_NODE = 20
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "live"))
-from harness import Failed, Skip, check, why_no_bpf  # noqa: E402,F401  (for all tests here)
+from harness import PATIENCE, Failed, Skip, check, why_no_bpf  # noqa: E402,F401  (for all tests here)
 
 Test = collections.namedtuple("Test", "name run long")
 TESTS = []
@@ -36,7 +36,7 @@ def exports(function=None, *, long=False):
     return register(function) if function else register
 
 
-def run(*command, timeout=120, **more):
+def run(*command, timeout=PATIENCE, **more):
     """Standard output of a command that must end well."""
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
                           text=True, errors="surrogateescape", **more)

@@ -10,7 +10,7 @@ import subprocess
 import time
 
 from clickhouse import Relay, Server, TlsRelay, free_port, page
-from common import ROOT, STACKCTL, STORES, check, exports, functions, need, run
+from common import PATIENCE, ROOT, STACKCTL, STORES, check, exports, functions, need, run
 from tables import COLUMNS, UNLABELLED, Source, added_up, same, without_labels
 
 PUSHES = ("SELECT push FROM (SELECT push FROM windows ORDER BY end_ns DESC, push LIMIT 1 BY host, "
@@ -34,7 +34,7 @@ def push(url, store, *options, status=0, says="", **environment):
     """Standard error of a push, which must end so."""
     clean = {name: value for name, value in os.environ.items()
              if not name.startswith("CLICKHOUSE_") and not name.lower().endswith("_proxy")}
-    done = subprocess.run([STACKCTL, "push", url, "-i", store, *options], timeout=120, text=True,
+    done = subprocess.run([STACKCTL, "push", url, "-i", store, *options], timeout=PATIENCE, text=True,
                           env=dict(clean, **environment), stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     check(done.returncode == status, "push ended with %d, not %d" % (done.returncode, status),
@@ -438,7 +438,7 @@ def test_clickhouse_tls():
 # --- a service ------------------------------------------------------------------------------------
 
 def until(condition, what):
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE
     while not condition():
         check(time.monotonic() < end, what + " did not come about")
         time.sleep(0.1)

@@ -6,7 +6,7 @@ import os
 import subprocess
 
 from clickhouse import Cluster, Relay, Server
-from common import BUILD, STACKCTL, check, exports
+from common import BUILD, PATIENCE, STACKCTL, check, exports
 from tables import COLUMNS, Source, same, without_labels
 from test_clickhouse import (PUSHES, as_seen, check_documented, check_parts, check_views, columns_of, lines, push,
                              store_of)
@@ -161,7 +161,7 @@ def test_clickhouse_cluster_two_pushers():
     pushers = [subprocess.Popen([STACKCTL, "push", cluster().url("two", number % 2) + "?cluster=fleet", "-i", store],
                                 stderr=subprocess.PIPE, text=True) for number in range(4)]
     for pusher in pushers:
-        said = pusher.communicate(timeout=60)[1]
+        said = pusher.communicate(timeout=PATIENCE)[1]
         check(pusher.returncode == 0, "a pusher failed", said)
     wanted = []
     for number in range(1, 7):

@@ -6,7 +6,7 @@ import re
 import subprocess
 import xml.dom.minidom
 
-from common import STACKCTL, STORES, check, exports, need, run
+from common import PATIENCE, STACKCTL, STORES, check, exports, need, run
 
 
 def script(kind, *options):
@@ -19,7 +19,7 @@ def draw(path, terminal, name):
     """The bytes of a picture. gnuplot's status is 0 after many mistakes, but it names them."""
     picture = STORES.path(name)
     done = subprocess.run(["gnuplot", "-e", "set terminal %s; set output '%s'" % (terminal, picture), path],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PATIENCE, text=True,
                           cwd=STORES.folder)
     check(done.returncode == 0 and not done.stdout, "gnuplot complains", done.stdout[:2000])
     with open(picture, "rb") as file:

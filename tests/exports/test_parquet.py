@@ -10,7 +10,7 @@ import re
 import shutil
 import sqlite3
 
-from common import BUILD, NPM, ROOT, STACKCTL, STORES, check, exports, node, npm, run
+from common import BUILD, NPM, PATIENCE, ROOT, STACKCTL, STORES, check, exports, node, npm, run
 from tables import COLUMNS, UNLABELLED, Source, ask, same, without_labels
 
 MODULES = os.path.join(NPM, "node_modules")
@@ -19,7 +19,7 @@ TABLES = ("locations", "paths", "samples")
 
 def script(name, *arguments):
     """The answers of a reader: (columns, rows) each."""
-    lines = run(node(), os.path.join(ROOT, "tests/exports", name), MODULES, *arguments, timeout=300)
+    lines = run(node(), os.path.join(ROOT, "tests/exports", name), MODULES, *arguments, timeout=PATIENCE)
     answers = [json.loads(line) for line in lines.splitlines()]
     return [(answer["columns"], [tuple(row) for row in answer["rows"]]) for answer in answers]
 

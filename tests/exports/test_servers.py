@@ -11,7 +11,7 @@ import subprocess
 import time
 
 from clickhouse import TlsRelay, free_port
-from common import STACKCTL, STORES, check, compare, export, exports, need, report
+from common import PATIENCE, STACKCTL, STORES, check, compare, export, exports, need, report
 from servers import MOST_SAMPLES, Counter, Otlp, Parca, Pyroscope
 
 KINDS = (Pyroscope, Parca, Otlp)
@@ -31,7 +31,7 @@ def push(url, store, *options, status=0, says="", **environment):
     """Standard error of a push, which must end so."""
     clean = {name: value for name, value in os.environ.items()
              if not name.startswith("STACKD_PUSH") and not name.lower().endswith("_proxy")}
-    done = subprocess.run([STACKCTL, "push", url, "-i", store, *options], timeout=120, text=True,
+    done = subprocess.run([STACKCTL, "push", url, "-i", store, *options], timeout=PATIENCE, text=True,
                           env=dict(clean, **environment), stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     check(done.returncode == status, "push ended with %d, not %d" % (done.returncode, status), done.stderr)

@@ -11,7 +11,7 @@ import socket
 import subprocess
 import time
 
-from common import (ROOT, STORES, by_name, check, compare, export, exports, flat, functions, need,
+from common import (PATIENCE, ROOT, STORES, by_name, check, compare, export, exports, flat, functions, need,
                     node, npm, report, run, shared_browser)
 
 STORE_KINDS = ("small", "inferred", "hostile", "names", "real")
@@ -275,7 +275,7 @@ class FirefoxProfile:
 
     def __init__(self, daemon, path):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        end = time.monotonic() + 120
+        end = time.monotonic() + PATIENCE
         while not self.connects(path):
             self.wait(daemon, end)
         self.lines = self.socket.makefile(encoding="utf-8")

@@ -59,7 +59,7 @@ def found():
 
 
 def make(*arguments):
-    result = harness.run("make", "-s", *arguments, timeout=600)
+    result = harness.run("make", "-s", *arguments, timeout=3600)
     check(result.status == 0, "make %s: status %d" % (arguments[-1], result.status), result.err)
 
 
@@ -73,7 +73,7 @@ def compile_in(root, version):
         path = os.path.join(harness.ROOT, source)
         (shutil.copytree if os.path.isdir(path) else shutil.copy)(path, os.path.join(inside, source))
     result = harness.run("chroot", root, "make", "-s", "-C", "/tmp/stackd-bpf", "B=build", name,
-                         timeout=600)
+                         timeout=3600)
     check(result.status == 0, "clang-%d in %s: status %d" % (version, root, result.status),
           result.err)
     os.makedirs("%s/clang-%d" % (OBJECTS, version), exist_ok=True)

@@ -85,11 +85,15 @@ def words_of(path):
 class Expectation:
     """The paths of one workload."""
 
-    def __init__(self, paths, outside_percent=2.0, torn_percent=0.0, covered=()):
+    def __init__(self, paths, torn=(), covered=()):
         self.covered = covered
+        self.torn = torn
         self.paths = [words_of(path) for path in paths]
-        self.outside_percent = outside_percent
-        self.torn_percent = torn_percent
+        self.ways, self.inner = [words_of("main")], set()
+        for words in self.paths:
+            steady = next((at for at, word in enumerate(words) if word.is_marker()), 0)
+            self.ways.append(words[:steady])
+            self.inner.update(name for word in words for name in word.names if name[0] != "@")
         self.seen = {}
 
     @classmethod
@@ -102,54 +106,82 @@ class Expectation:
             text = file.read().split("*/")[1]
         text = re.sub(r";\n \*  +", ";", text)
         paths = re.findall(r"^ \* EXPECT: (.*)$", text, re.M)
-        outside = re.search(r"^ \* OUTSIDE: (\d+)$", text, re.M)
-        torn = re.search(r"^ \* TORN: (\d+)$", text, re.M)
+        torn = re.search(r"^ \* TORN: (.*)$", text, re.M)
         covered = re.search(r"^ \* COVERED: (.*)$", text, re.M)
         assert paths, source
-        return cls(paths, float(outside[1]) if outside else 2.0, float(torn[1]) if torn else 0.0,
-                   tuple(covered[1].split(";")) if covered else ())
+        return cls(paths, tuple(torn[1].split(";")) if torn else (), tuple(covered[1].split(";")) if covered else ())
 
     def judge(self, frames):
-        """'right', 'outside' (no steady function in it), 'torn' or 'wrong'."""
+        """'right', 'outside' (of the steady state), 'torn' or 'wrong'."""
         verdict = self.seen.get(frames)
         if verdict is None:
             verdict = self.seen[frames] = self._judge(frames)
         return verdict
 
     def _judge(self, frames):
-        if self.torn_percent and is_library(frames[-1].object) and self._is_odd(frames):
-            return "torn"
+        end = self._end_of(frames)
+        if end is not None:
+            verdict = self.judge(frames[:end]) if end else "wrong"
+            return "outside" if verdict == "right" else verdict
         if self._is_outside(frames):
             return "outside"
-        return "right" if any(self._walks(words, frames) for words in self.paths) else "wrong"
+        if self._is_steady(frames) and self._walks_any(frames):
+            return "right"
+        return "torn" if self._is_torn(frames) else "wrong"
 
-    def _is_odd(self, frames):
-        """Neither right nor the program's start: the loader, libc's part of it, or main before it
-        calls the first steady function."""
-        if frames[0].symbol is None and os.path.basename(frames[0].object).startswith("ld-"):
-            return False
-        names = [frame.symbol or "" for frame in frames]
-        if "main" in names and not any(name.startswith("steady") for name in names):
-            return False
-        if any(name in (frame.symbol or "") for frame in frames[:2]
-               for name in ("_dl_start", "_dl_init", "call_init")):
-            return False
-        return not any(self._walks(words, frames) for words in self.paths)
+    @staticmethod
+    def _end_of(frames):
+        """Where the signal's frame is that the program's end was called from: workload_end()."""
+        return next((at - 1 for at, frame in enumerate(frames) if at and (frame.symbol or "").startswith("workload_end")
+                     and Word("@sigret").test(frames[at - 1])), None)
 
-    def _is_outside(self, frames):
-        """Before or after the steady state: in the loader, or on the way to main, or in the
-        handler that ends the program."""
-        names = [frame.symbol or "" for frame in frames]
-        if any(name.startswith("workload_end") for name in names):
-            return True
+    def _is_steady(self, frames):
         if any(word.is_marker() for words in self.paths for word in words):
-            return not any(name.startswith("steady") for name in names)
-        on_the_way = not all(word.test(frame)
-                             for word, frame in zip(words_of("main")[1:3], frames[1:3]))
+            return any((frame.symbol or "").startswith("steady") for frame in frames)
         # In a program without names, the frame that calls a library is its start or its end
         # (workload_ready(), workload_end()), since its paths are within the program.
         unnamed = all(word.text == "@exe" for words in self.paths for word in words[3:])
-        return on_the_way or (unnamed and any(is_library(frame.object) for frame in frames[3:]))
+        return (all(word.test(frame) for word, frame in zip(words_of("main")[1:3], frames[1:3]))
+                and not (unnamed and any(is_library(frame.object) for frame in frames[3:])))
+
+    def _is_outside(self, frames):
+        """On the way to the steady state, or aside from it: in the loader, or where a path begins; behind that
+        come functions which no path has."""
+        if self._is_steady(frames):
+            return False
+        way = 1 if Word("@loader").test(frames[0]) else max(self._common(words, frames) for words in self.ways)
+        return way > 0 and not any(base_name(frame.symbol) in self.inner for frame in frames[way:])
+
+    @staticmethod
+    def _common(words, frames):
+        """How many of the first frames are the first words, one by one."""
+        return next((at for at, pair in enumerate(zip(words, frames)) if not pair[0].test(pair[1])),
+                    min(len(words), len(frames)))
+
+    def _is_torn(self, frames):
+        """Within a library's function that makes another stack, or a part of it farther out, the thread's: its
+        return address is that of where the thread goes on, and the frame there is above it in the path."""
+        at = self._torn_at(frames)
+        return at is not None and at > 1 and self._walks_any(frames[:at - 1] + frames[at:])
+
+    def _torn_at(self, frames):
+        """Where such a function is, at the leaf or with one more of its library."""
+        return next((at for at in range(max(len(frames) - 2, 0), len(frames)) if base_name(frames[at].symbol) in self.torn
+                     and all(is_library(frame.object) for frame in frames[at:])), None)
+
+    def is_torn_end(self, frames):
+        """Are these the last frames of a path that is cut within such a function? There may be one too many."""
+        at = self._torn_at(frames)
+        return at == 0 or bool(at) and self.ends_like(frames[:at - 1] + frames[at:])
+
+    def can_be_end(self, frames):
+        """Can these be the last frames of a path, of the steady state or not?"""
+        end = self._end_of(frames)
+        frames = frames if end is None else frames[:end]
+        return self.ends_like(frames) or not any(base_name(frame.symbol) in self.inner for frame in frames)
+
+    def _walks_any(self, frames):
+        return any(self._walks(words, frames) for words in self.paths)
 
     def ends_like(self, frames):
         """Are these the last frames of a right path?"""

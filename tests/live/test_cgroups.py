@@ -10,7 +10,7 @@ import time
 
 import chains
 from chains import Expectation
-from harness import (DONE, NO_SAMPLES, SIGCONT, SIGINT, SIGSTOP, STACKCTL, WORKLOADS, Daemon, Recording, Skip, check, check_chains,
+from harness import (DONE, NO_SAMPLES, PATIENCE, SIGCONT, SIGINT, SIGSTOP, STACKCTL, WORKLOADS, Daemon, Recording, Skip, check, check_chains,
                      live, run, scratch, user_frames, wait_cpu, workload)
 
 CHAIN = Expectation.of_source("chain")
@@ -127,7 +127,10 @@ def test_cgroups():
             check(result.status == DONE, "status %d" % result.status, result.err)
         check_units(store, process.pid)
         samples = Recording(store).samples("--comm", "chain")
-        check(sum(by(store, "unit", "--comm", "chain").values()) == len(samples), "a sample has no cgroup, or two")
+        whole = json.loads(run(STACKCTL, "report", "-i", store, "--json", "--comm", "chain").out)
+        check(whole["samples"] == len(samples), "report and export differ", whole["samples"], len(samples))
+        check(sum(by(store, "unit", "--comm", "chain").values()) == whole["periods"],
+              "a sample has no cgroup, or two", whole["periods"])
         none = run(STACKCTL, "report", "-i", store, "--unit", "none.service")
         check(none.status == NO_SAMPLES, "--unit none.service: status %d" % none.status)
         check_exports(store, "/before.service")
@@ -153,7 +156,7 @@ def test_cgroups_windows():
             check(set(one) == {"w.service"}, "of window %d" % window, one)
 
 
-def wait_command(pid, name, seconds=15):
+def wait_command(pid, name, seconds=PATIENCE):
     """Waits until a process is this program."""
     end = time.monotonic() + seconds
     with open("/proc/%d/comm" % pid, encoding="utf-8") as comm:
@@ -211,5 +214,5 @@ def test_cgroups_many():
         jobs = {unit for unit in units if unit.startswith("job")}
         check("[unknown]" not in units, "some have no name", units.get("[unknown]"))
         print("%d jobs took five periods, %d have samples" % (len(long), len(jobs)))
-        check(len(long) > JOBS * 0.9, "only %d jobs took five periods" % len(long))
+        check(len(long) >= 10, "only %d jobs took five periods" % len(long))
         check(long <= jobs, "without samples:", sorted(long - jobs))

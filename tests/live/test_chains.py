@@ -10,7 +10,7 @@ import shutil
 import chains
 from chains import Expectation
 from harness import (STACKD, WORKLOADS, Recording, Skip, background, check, check_chains,
-                     check_covered, check_whole, differing, is_at_end, is_exiting, live, record,
+                     check_covered, check_whole, differing, is_at_end, is_cut, is_incomplete, is_moment, live, record,
                      record_attached, record_while, run, scratch, user_frames, without_early, workload)
 
 # A program that does one thing over and over has in a second at twice the rate what it has in two.
@@ -72,13 +72,10 @@ def check_shape(recording, source):
     makes code. Samples before that are cut at such code, and marked."""
     expectation = Expectation.of_source(source)
     if source not in MADE:
-        check_chains(check_whole(recording, expectation.torn_percent), expectation)
-        return
-    samples = check_whole(recording, 100)
-    rest = without_early(samples, expectation)
-    others = sum(str(s.frames[0].symbol).startswith("[incomplete") and not is_exiting(s) for s in rest if s.frames)
-    check(others <= len(samples) * expectation.torn_percent / 100, "%d stacks are cut otherwise" % others)
-    check_chains(rest, expectation)
+        samples = check_whole(recording, lambda sample: expectation.is_torn_end(user_frames(sample)[1:]))
+    else:
+        samples = without_early(check_whole(recording, is_incomplete), expectation)
+    check_chains(samples, expectation)
 
 
 def started(name, source, frequency):
@@ -160,6 +157,12 @@ def test_much_code():
         check(steps["wrong"] == 0, "steps are judged wrong", steps)
 
 
+def is_first_switch(sample, frames):
+    """At the end of switch_stacks() when it enters a new stack: its return address is the begin of a function, put
+    there by hand, and nothing called the switch on that stack."""
+    return sample.frames[0].symbol == "[incomplete: bad_return]" and [f.symbol for f in frames] == ["switch_stacks"]
+
+
 def check_put_returns(samples, expectation):
     """Complete paths are right; those that begin where the program has put an address on a stack end
     there, and say why, unless the code at the address says that a stack begins there."""
@@ -172,8 +175,9 @@ def check_put_returns(samples, expectation):
     print(len(whole), "whole", len(cut), "cut")
     check_chains([sample for sample, _ in whole], expectation)
     odd = [chains.text_of(sample.frames) for sample, frames in cut
-           if expectation.judge(frames) != "right" or frames[0].symbol != "steady_put" or
-           sample.frames[0].symbol not in ("[incomplete: bad_return]", "[incomplete: wrong_caller]")]
+           if not is_first_switch(sample, frames) and
+           (expectation.judge(frames) != "right" or frames[0].symbol != "steady_put" or
+            sample.frames[0].symbol not in ("[incomplete: bad_return]", "[incomplete: wrong_caller]"))]
     check(not odd, "%d marked paths are wrong" % len(odd), *odd[:5])
     check(len(cut) > 40, "hardly any path is cut", len(cut))
     check(all(any(frames[-1].symbol == leaf for _, frames in whole)
@@ -189,7 +193,7 @@ def test_put_returns():
         stats = recording.stats()
         print(result.err, stats["end_reasons"])
         check_put_returns(recording.samples(), expectation)
-        check(stats["counters"]["judged_wrong"] == 0, "walks are wrong", stats)
+        check(differing(stats["counters"]) == 0, "walks are wrong", stats)
 
 
 @live
@@ -223,13 +227,14 @@ def test_uretprobe():
         recording, _ = record(folder + "/s.db", "-F", FREQUENCY, "--judge", "--",
                               WORKLOADS + "/uretprobe", SECONDS)
         stats, samples = recording.stats(), recording.samples()
-        complete = [s for s in samples if not (s.frames[0].symbol or "").startswith("[incomplete:")]
-        print(stats["quality"], stats["end_reasons"], len(complete))
+        cut = [s for s in samples if is_incomplete(s)]
+        odd = [chains.text_of(s.frames) for s in cut if not is_replacing(s) and not is_moment(s)]
+        print(stats["quality"], stats["end_reasons"])
         check(stats["lost"] == 0 and len(samples) == stats["samples"], "lost samples", stats)
-        check(len(samples) - len(complete) == stats["quality"]["partial"], "unmarked", stats)
-        check(len(complete) > len(samples) * 0.9, "too few complete stacks", len(complete), len(samples))
+        check(len(cut) == stats["quality"]["partial"], "unmarked", stats)
+        check(not odd, "%d cut stacks" % len(odd), *odd[:10])
         check(differing(stats["counters"]) == 0, "walks are wrong", stats)
-        check_chains(complete, expectation)
+        check_chains([s for s in samples if not is_incomplete(s)], expectation)
 
 
 @live
@@ -259,8 +264,7 @@ def test_uretprobe_signal():
     check(not odd, "%d cut stacks" % len(odd), *odd[:10])
     check(len(cut) == stats["quality"]["partial"], "unmarked", stats)
     check(len(cut) <= left, "cut stacks", len(cut), left)
-    check(returning >= max(len(handling) / 10, 20), "hardly any signal in a return", returning,
-          len(handling))
+    check(returning >= 20, "hardly any signal in a return", returning, len(handling))
     check_chains(complete, expectation)
 
 
@@ -275,7 +279,7 @@ def test_newborn():
         stats, samples = recording.stats(), [s for s in recording.samples() if not is_at_end(s)]
     check(not stats["lost"], "lost samples", stats)
     newborn = [s for s in samples if chains.text_of(s.frames) in ("begin", "[no frames]")]
-    check(len(newborn) > len(samples) / 2, "few samples", len(newborn), len(samples))
+    check(len(newborn) >= 40, "few samples", len(newborn), len(samples))
     check_chains([s for s in samples if s not in set(newborn)], Expectation.of_source("newborn"), 0)
 
 
@@ -285,12 +289,11 @@ def is_handling(sample):
 
 def is_replacing(sample):
     """Between the replacement of a return address and its entry into the kernel's list, the true
-    one is nowhere: the walk ends right above the function's entry, at the trampoline."""
-    if len(user_frames(sample)) != 3 or not is_handling(sample):
-        return False
-    _, trampoline, leaf = user_frames(sample)
-    return (sample.frames[0].symbol == "[incomplete: no_mapping]" and trampoline.ip % 4096 <= 1
-            and leaf.symbol in ("first", "second", "leave"))
+    one is nowhere: the walk ends right above the function's entry, at the trampoline, or before it."""
+    frames = user_frames(sample)
+    return (is_handling(sample) and is_cut(sample, "no_mapping") and 2 <= len(frames) <= 3
+            and all(frame.ip % 4096 <= 1 for frame in frames[1:-1])
+            and frames[-1].symbol in ("first", "second", "leave"))
 
 
 @live(long=True)
@@ -310,13 +313,13 @@ def test_uprobe_handling():
             stats, samples = recording.stats(), recording.samples()
             cut = [s for s in samples if (s.frames[0].symbol or "").startswith("[incomplete:")]
             odd = [chains.text_of(s.frames) for s in cut
-                   if kind == "entry" or not is_replacing(s)]
+                   if not is_moment(s) and (kind == "entry" or not is_replacing(s))]
             handling = sum(is_handling(s) for s in samples)
             print(kind, stats["quality"], stats["end_reasons"], {"handling": handling})
             check(not odd, "%d cut stacks" % len(odd), *odd[:10])
             check(len(cut) == stats["quality"]["partial"], "unmarked", stats)
             check(differing(stats["counters"]) == 0, "walks are wrong", stats)
-            check(handling >= len(samples) / 100, "only %d samples in a probe" % handling)
+            check(handling >= 40, "only %d samples in a probe" % handling)
             check_chains([s for s in samples if s not in set(cut)], expectation)
 
 
@@ -334,7 +337,7 @@ def test_uprobe_inside():
         handling = sum(is_handling(s) for s in samples)
         print(stats["quality"], {"handling": handling})
         check(differing(stats["counters"]) == 0, "walks are wrong", stats)
-        check(handling >= len(samples) / 50, "only %d samples in a probe" % handling)
+        check(handling >= 40, "only %d samples in a probe" % handling)
         check_chains(samples, expectation)
 
 
@@ -373,17 +376,12 @@ def test_signal_storm():
     with scratch() as folder:
         recording, _ = record(folder + "/s.db", PREFIX, "-F", 9973, "--",
                               WORKLOADS + "/signal_storm", 2 * SECONDS)
-        samples, stats = recording.samples(), recording.stats()
-        quality = stats["quality"]
-        print(quality, stats["end_reasons"])
+        samples = check_whole(recording)
         replaced = [s for s in samples if s.frames and re.search(
             r"setup_rt_frame|restore_sigcontext", s.frames[-1].symbol or "")]
         print(len(samples), "samples", len(replaced), "while registers are replaced")
-        check(len(replaced) > len(samples) / 200, "hardly any sample hit where it matters")
-        check(quality["reconstructed"] + quality["partial"] <= 3 + len(samples) / 2000,
-              "too many incomplete stacks", quality, stats["end_reasons"])
-        check_chains([s for s in samples if not str(s.frames[0].symbol).startswith("[incomplete:")],
-                     expectation)
+        check(len(replaced) >= 20, "hardly any sample hit where it matters")
+        check_chains(samples, expectation)
 
 
 @live
@@ -400,8 +398,9 @@ def test_sigaltstack():
         complete = [s for s in samples if s not in set(marked)]
         print(stats["quality"], stats["end_reasons"], len(complete), {"cut": len(marked)})
         check(stats["lost"] == 0 and len(samples) == stats["samples"], "lost samples", stats)
-        check(len(complete) > len(samples) * 0.9, "too few complete stacks", len(complete), len(samples))
         check(len(marked) == stats["quality"]["partial"], "not every cut stack is marked", stats)
+        left, cut = stats["counters"]["kernel_fallbacks"], [s for s in marked if not is_moment(s)]
+        check(len(cut) <= left, "stacks that the kernel half has cut", len(cut), left)
         check_chains(complete, expectation)
         wrong = [chains.text_of(s.frames) for s in marked
                  if not is_at_end(s) and not expectation.ends_like(user_frames(s)[1:])]

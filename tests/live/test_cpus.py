@@ -5,8 +5,9 @@ import contextlib
 import os
 import time
 
-from harness import (DONE, SIGINT, WORKLOADS, Daemon, Recording, Skip, background, check, cpu_seconds,
-                     live, scratch, wait_cpu, workload)
+from chains import text_of
+from harness import (DONE, SIGINT, WORKLOADS, Daemon, Recording, Skip, background, check, live,
+                     scratch, wait_cpu, workload)
 
 
 @contextlib.contextmanager
@@ -43,15 +44,16 @@ def test_cpu_comes_back():
             time.sleep(1)
             with background("taskset", "-c", "1", WORKLOADS + "/chain", 60, ready="READY") as process:
                 wait_cpu(process.pid, 1)
-                expected = cpu_seconds(process.pid) * 199
                 result = daemon.finish(SIGINT)
         check(result.status == DONE, "status %d" % result.status, result.err)
         check("come on line" in result.err, "not said", result.err)
         samples = [s for s in Recording(store).samples() if s.tid == process.pid]
         named = [s for s in samples if any(frame.symbol == "alpha" for frame in s.frames)]
-        print(len(named), "of", len(samples), "expected", expected)
-        check(len(samples) > expected * 0.8, "few samples", len(samples), expected)
-        check(len(named) > len(samples) * 0.8, "few with names", len(named), len(samples))
+        print(len(named), "of", len(samples))
+        check(len(named) >= 40, "few samples with names", len(named), len(samples))
+        odd = [text_of(s.frames) for s in samples
+               if any(frame.symbol is None and os.path.basename(frame.object) == "chain" for frame in s.frames)]
+        check(not odd, "functions without names", *odd[:5])
 
 
 @live

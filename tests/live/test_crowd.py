@@ -37,7 +37,7 @@ def test_crowd():
             workload("chain", 120, share=0.25) as other:
         store, start = folder + "/s.db", time.monotonic()
         with Daemon(store, "-F", 3989, "--pid", process.pid) as daemon:
-            daemon.wait_recording(seconds=120)
+            daemon.wait_recording()
             print("attached within %.1f s" % (time.monotonic() - start))
             events = events_of(daemon.process.pid)
             check(events <= 4 * os.cpu_count(), "%d events" % events)
@@ -102,7 +102,7 @@ def record_members(room, process, seconds, *arguments):
         store = folder + "/s.db"
         with Daemon(store, "-F", 3989, *arguments, "--pid", process.pid, stackd=faulty_stackd(),
                     env={"STACKD_FAULT": "few:members:%x" % room}) as daemon:
-            daemon.wait_recording(seconds=60)
+            daemon.wait_recording()
             wait_cpu(process.pid, seconds)
             threads = {int(name) for name in os.listdir("/proc/%d/task" % process.pid)}
             result = daemon.finish(SIGINT)

@@ -107,7 +107,7 @@ def test_lbr_anyway():
         check(counters["branch_records"] == 0, "branch records", counters)
         check(counters["branch_records_missing"] == counters["started"] > 20, "not asked for",
               counters)
-        check_whole(recording, 2)
+        check_whole(recording)
 
 
 @live(needs_bpf=False)
@@ -226,14 +226,15 @@ def fill_up(folder):
 
 def wait_samples(store, least):
     """Waits until a running recording has so many samples: how many it has then."""
-    for _ in range(600):
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
         if run(STACKCTL, "list", "-i", store).status == DONE:
             stats = run(STACKCTL, "stats", "--json", "-i", store)
             count = json.loads(stats.out)["samples"] if stats.status == DONE else 0
             if count >= least:
                 return count
         time.sleep(0.1)
-    raise Failed("no %d samples were committed within a minute" % least)
+    raise Failed("no %d samples were committed" % least)
 
 
 @live

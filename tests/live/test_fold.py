@@ -10,9 +10,10 @@ import os
 import re
 import statistics
 import sys
+import time
 
-from harness import (FAILED, NO_SUPPORT, STACKCTL, STACKD, USAGE, WORKLOADS, background, check, check_fault, live, record,
-                     record_attached, run, scratch)
+from harness import (DONE, FAILED, NO_SUPPORT, PATIENCE, SIGINT, STACKCTL, STACKD, USAGE, WORKLOADS, Daemon, Failed,
+                     Recording, background, check, check_fault, live, record, record_attached, run, scratch)
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "exports"))
 import paraver  # noqa: E402
@@ -45,38 +46,38 @@ def counter(data, name):
     return found[0]
 
 
-def check_curve(data, stalls):
-    """The variable's course: within the paper's anchor by far. The largest error is not judged near the end of
-    a stall, where the machine kept the program from advancing: a sample always hits it. The mean error
-    is judged everywhere."""
-    y = counter(data, "var:cells")["y"]
-    errors = [abs(value - truth(i / (len(y) - 1))) for i, value in enumerate(y)]
-    check(sum(errors) / len(errors) <= 0.003, "mean error %.4f" % (sum(errors) / len(errors)), stalls)
-    judged = [error for i, error in enumerate(errors)
-              if all(abs(i / (len(y) - 1) - end) > 0.02 for end in stalls)]
-    check(len(judged) > len(errors) / 2, "the machine is too busy: %d stalls" % len(stalls), stalls)
-    check(max(judged) <= 0.01, "largest error %.4f" % max(judged), stalls)
+Readings = collections.namedtuple("Readings", "of before")  # samples by routine; page faults before the last one
 
 
-def stalls_in(path):
-    """Where in a pass the program says it was kept from advancing."""
-    with open(path, encoding="utf-8") as file:
-        return [float(line) for line in file.read().split("\n")[:-1]]
-
-
-def check_phases(data):
-    """Each true phase ends where one of those found does; what is around its middle has its rate and its
-    routine. (Where the passes themselves differ, there can be short ones beside.)"""
-    phases = data["phases"]
-    check(len(ENDS) <= len(phases) <= len(ENDS) + 2, "phases", phases)
-    begin, share = 0.0, 0.0
-    for end, upto, routine in zip(ENDS, SHARES, ROUTINES):
-        rate = (upto - share) / (end - begin)
-        check(min(abs(phase["to"] - end) for phase in phases) <= 0.005, "no bound at %g" % end, phases)
-        middle = [phase for phase in phases if phase["from"] <= (begin + end) / 2 < phase["to"]][0]
-        check(abs(middle["rate"] / rate - 1) <= 0.05, "rate", rate, middle)
-        check(middle["path"][0] == routine, "path", middle)
-        begin, share = end, upto
+def check_readings(store):
+    """Each sample is in the routine that its own reading of the program's variable tells, whatever kept the program
+    from advancing. (How near the curve is that fold makes of these: tests/cli/fold.sh for known ones,
+    and bench/fold.py for this program.)"""
+    run(STACKCTL, "export", "--paraver", store + ".prv", "-i", store)
+    trace = paraver.Trace(store + ".prv")
+    number_of = {name: number for number, name in trace.types.items() if number // 100 == paraver.COUNTER // 100}
+    cells, faults = (next((number_of[name] for name in number_of if part in name), None)
+                     for part in ("cells", "page-faults"))
+    bounds = dict(zip(ROUTINES, zip((0, *SHARES), SHARES)))
+    reached, seen, early, odd = None, collections.Counter(), 0, []
+    for record in trace.records:
+        told = dict(record.events)
+        reached = reached if reached is None else reached + told.get(cells, 0)
+        for value in (value for kind, value in record.events if kind == paraver.REGION):
+            reached = 0 if value else None  # what begins last, and does not end, is not in the trace
+        names = [trace.values[kind][value] for kind, value in record.events
+                 if paraver.CALLER <= kind < paraver.CALLER + 100]
+        routine = next((name for name in names if name in bounds), None)
+        if routine and reached is not None:
+            low, high = (1000000 * share for share in bounds[routine])
+            seen[routine] += 1
+            early += told.get(faults, 0) if routine != ROUTINES[-1] else 0
+            if not low <= reached <= high:
+                odd.append((routine, reached))
+    print(dict(seen), "page faults before the last routine:", early)
+    check(not odd, "%d samples are elsewhere" % len(odd), odd[:10])
+    check(all(seen[routine] > 40 for routine in ROUTINES), "few samples", seen)
+    return Readings(seen, early)
 
 
 @live(long=True)
@@ -84,48 +85,37 @@ def test_fold_command():
     """Each pass is seen whole, and no reading is lost."""
     with scratch() as folder:
         store = folder + "/s.db"
-        recording, target = record(store, "-F", 997, "--region", "pass@folded", "--counter", "var:cells",
-                                   "--counter", "page-faults", "--counter", "written-bytes", "--counter",
-                                   "context-switches", "--counter", "read-bytes", "--counter",
-                                   "major-faults", "--", PROGRAM, 200, 20000,
-                                   env={"STALLS": folder + "/stalls", "TIMES": "1"})
+        recording, _ = record(store, "-F", 997, "--region", "pass@folded", "--counter", "var:cells",
+                              "--counter", "page-faults", "--counter", "written-bytes", "--counter",
+                              "context-switches", "--counter", "read-bytes", "--counter",
+                              "major-faults", "--", PROGRAM, 200, 20000)
         counters = recording.stats()["counters"]
         check(counters["regions_ended"] == 200 and counters["readings_lost"] == 0, "counts", counters)
         data = folded(store)
         check(data["passes"] == 200 and data["is_cpu_time"], "passes", data["passes"])
+        readings = check_readings(store)
         # A sample in the few microseconds between an end and its record is of no pass.
-        samples = counters["readings"] - 200
-        check(samples * 0.99 <= data["samples"] <= samples, "readings", counters, data["samples"])
+        check(sum(readings.of.values()) <= data["samples"] <= counters["readings"] - 200, "readings", counters,
+              data["samples"], readings)
         check(counter(data, "var:cells")["mean"] == 1000000, "cells", data["counters"][0]["mean"])
-        check_curve(data, stalls_in(folder + "/stalls"))
-        check_phases(data)
         check(counter(data, "written-bytes")["mean"] == 100, "bytes written")
         check(counter(data, "read-bytes")["mean"] == 0, "bytes read")
-        # The kernel's own probes may fault in a page of the program.
-        faults = counter(data, "page-faults")
-        check(16 <= faults["mean"] < 16.1, "page faults", faults["mean"])
-        # They begin at 0.7. What a page costs is the machine's affair.
-        over = sorted(float(line.split()[1]) for line in target.out.splitlines()
-                      if line.startswith("touched "))
-        check(len(over) == 200, "the program's own times", len(over))
-        first, last = (int(x * (len(faults["y"]) - 1)) for x in (0.7, over[198]))
-        print("page faults are over at %.4f mostly, at %.4f nearly always" % (over[100], over[198]))
-        check(faults["y"][first - 15] < 0.02 and faults["y"][last + 15] > 0.98, "when they are",
-              faults["y"][first - 15], faults["y"][last + 15], over)
+        # Each pass has 16 in its last routine. The kernel's own probes may fault in a page of the program.
+        faults = counter(data, "page-faults")["mean"]
+        check(16 <= faults and readings.before <= 200 * (faults - 16) + 0.5, "page faults", faults, readings)
 
 
 @live(long=True)
 def test_fold_marks():
     """The same between marks, of a program that runs."""
-    with scratch() as folder, background(PROGRAM, 2000, 20000,
-                                         env=dict(os.environ, STALLS=folder + "/stalls")) as process:
+    with scratch() as folder, background(PROGRAM, 2000, 20000) as process:
         store = folder + "/s.db"
         record_attached(store, process, 5, "-F", 997, "--mark", "pass@folded", "--counter",
                         "var:cells")
         data = folded(store, "--region", "pass@folded")
         check(data["passes"] > 50, "passes", data["passes"])
-        check_curve(data, stalls_in(folder + "/stalls"))
-        check_phases(data)
+        check(counter(data, "var:cells")["mean"] == 1000000, "cells", data["counters"][0]["mean"])
+        check_readings(store)
 
 
 @live(long=True)
@@ -270,14 +260,15 @@ def test_fold_bad_variables():
             check_fault(result, FAILED, "--counter 'var:%s'" % name, words)
 
 
-def check_events(store, least=0.3):
-    """Events in two groups tell the same of a pass as what the kernel itself keeps of the thread."""
+def check_events(store):
+    """Events in two groups tell the same of a pass as what the kernel itself keeps of the thread. How many passes a
+    group has the machine decides."""
     data = folded(store)
     for name in "page-faults", "minor-faults", "page-faults:u":
         check(16 <= counter(data, name)["mean"] < 16.2, name, counter(data, name)["mean"])
     first, second = (counter(data, name)["passes"] for name in ("minor-faults", "page-faults:u"))
-    check(min(first, second) > least * data["passes"] and first + second <= data["passes"], "passes of each group",
-          first, second, data["passes"])
+    check(first and second and first + second <= data["passes"], "passes of each group", first, second,
+          data["passes"])
     rate = counter(data, "cpu-clock")["per_second"]
     check(abs(rate / 1e9 - 1) < 0.02, "time on the CPU, in a second of CPU time", rate)
 
@@ -297,7 +288,7 @@ def test_fold_events():
         counters = recording.stats()["counters"]
         ended = counters["regions_ended"]
         check(ended > 390 and counters["event_passes"] + counters["event_passes_cut"] == ended and
-              counters["event_passes"] > 0.7 * ended, "passes of one turn", counters)
+              counters["event_passes"] > 20, "passes of one turn", counters)
         check(counters["probe_after_ns"] > 0, "what a probe costs", counters)
         check_events(store)
         said = run(STACKCTL, "fold", "-i", store, "--group").out
@@ -305,15 +296,32 @@ def test_fold_events():
         check(sizes and sizes[0] > 0.7 * ended, "the groups' turns make groups of passes", sizes)
 
 
+def wait_turns(store):
+    """Waits until, of 20 passes, most were in one turn: how long that takes the machine decides."""
+    recent = collections.deque(maxlen=21)  # (passes, passes in one turn) at the last commits
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        counters = Recording(store).stats()["counters"]
+        now = counters["event_passes"] + counters["event_passes_cut"], counters["event_passes"]
+        recent.append(now)
+        if any(now[0] - passes >= 20 and now[1] - whole > 10 for passes, whole in recent) and now[1] > 20:
+            return
+        time.sleep(1)
+    raise Failed("passes are not in one turn: %s" % recent)
+
+
 @live(long=True)
 def test_fold_long_turns():
     """Passes as long as a turn: turns become longer, until most passes are in one."""
     with scratch() as folder:
         store = folder + "/s.db"
-        recording, _ = record(store, "-F", 97, *EVENTS, "--", PROGRAM, 60, 250000)
-        counters = recording.stats()["counters"]
-        check(counters["event_passes"] > 30, "passes of one turn", counters)
-        check_events(store, 0.15)  # the last round is not whole
+        with background(PROGRAM, 100000, 250000) as process, \
+                Daemon(store, "-F", 97, *EVENTS, "--pid", process.pid) as daemon:
+            daemon.wait_samples(0)
+            wait_turns(store)
+            result = daemon.finish(SIGINT)
+        check(result.status == DONE, "status %d" % result.status, result.err)
+        check_events(store)
 
 
 @live

@@ -131,7 +131,7 @@ def check_killed(kind, folder, rank):
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                            env=dict(os.environ, JOB_OF=str(os.getpid())))
     try:
-        found, end = {}, time.monotonic() + 60
+        found, end = {}, time.monotonic() + PATIENCE
         while not are_waiting(found) and time.monotonic() < end:
             time.sleep(0.05)
             found = children(os.getpid())

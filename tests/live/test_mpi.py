@@ -557,6 +557,8 @@ def check_bursts(kind, *options, chosen=()):
         shown = json.loads(recording.text("fold", "--burst", "--by", "rank", "--json", *chosen))
         kinds = shown["kinds"]
         check(shown["is_cpu_time"] and shown["bursts"] == sum(kind["bursts"] for kind in kinds), "sums", shown)
+        # Of each rank three more: before and behind MPI_Comm_rank(), and before MPI_Finalize().
+        check(shown["bursts"] == sum(expected.values()) + 2 * 3, "bursts", shown, expected)
         for (rank, name), count in expected.items():
             found = bursts_of(kinds, rank, name)
             check(abs(found - count) <= disturbed[rank, BURSTS[name][:2]], "%s of rank %d" % (name, rank),

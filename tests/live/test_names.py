@@ -11,7 +11,7 @@ import time
 
 from chains import Expectation
 from harness import (DONE, SIGINT, SIGKILL, STACKCTL, WORKLOADS, Daemon, Recording, Skip,
-                     background, check, check_chains, live, record, run, scratch,
+                     background, build_id, check, check_chains, faulty_stackd, live, record, run, scratch,
                      sparing, user_frames)
 from test_top import load_screen
 
@@ -88,9 +88,10 @@ end Hot;
 
 
 def cut_off(store, pid):
-    """A recording of a process whose stackd was killed right after its first commit: no names of
-    files are in it."""
-    with Daemon(store, "-F", 3989, "--pid", pid) as daemon:
+    """A recording of a process of chain whose stackd was killed before it had names of that file: its
+    worker hangs there."""
+    fault = "hang:names:" + build_id(os.path.join(WORKLOADS, "chain"))
+    with Daemon(store, "-F", 3989, "--pid", pid, stackd=faulty_stackd(), env={"STACKD_FAULT": fault}) as daemon:
         daemon.wait_recording()
         daemon.wait_samples(0)
         daemon.finish(SIGKILL)

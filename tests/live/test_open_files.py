@@ -97,7 +97,7 @@ def test_new_executables():
         recording = Recording(folder + "/s.db")
         counters = recording.stats()["counters"]
         print(max(counts), counters)
-        samples = check_whole(recording, torn_percent=0.5)
+        samples = check_whole(recording)
         mine = [sample for sample in samples if sample.comm.isdigit()]
         # Where descriptors run out, files are closed before all of their locations are named.
         last = [path_of(sample) for sample in mine if sample.comm == "%04d" % FILES]
@@ -135,7 +135,7 @@ def record_new_files(folder, copies, seconds, *options):
     recording = Recording(folder + "/s.db", [r["recording"] for r in listed if r["samples"]][-1])
     counters = recording.stats()["counters"]
     print(status, messages, counters)
-    return status, messages, counters, check_whole(recording, torn_percent=0.5)
+    return status, messages, counters, check_whole(recording)
 
 
 @live

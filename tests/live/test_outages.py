@@ -86,7 +86,7 @@ def recordings(store):
 
 def wait_for(what, condition, daemon):
     """Waits for a condition while stackd goes on."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         check(daemon.process.poll() is None, "stackd ended while waited for " + what)
         check(time.monotonic() < deadline, "waited in vain for " + what)

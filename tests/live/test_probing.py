@@ -92,7 +92,7 @@ def visits_from(store, moment, *options):
     return sum(int(line.rsplit(" ", 1)[1]) for line in result.out.splitlines())
 
 
-def wait_visits(store, moment, *options, seconds=60):
+def wait_visits(store, moment, *options, seconds=PATIENCE):
     """Waits for visits; how soon a library is probed depends on what else the machine does."""
     deadline = time.monotonic() + seconds
     while not visits_from(store, moment, *options):

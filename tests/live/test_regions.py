@@ -447,7 +447,7 @@ def probes_in(pid):
 
 def is_left(pid):
     """Whether a probe stays. The kernel takes them off in the background."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while probes_in(pid) and time.monotonic() < deadline:
         time.sleep(0.01)
     return probes_in(pid)

@@ -8,11 +8,13 @@ tasks. Bounds are 5.5 standard deviations, which chance exceeds once in 26 milli
 of a virtual machine took, which a sample can fall on the end of, and stackd's own time in the task's
 samples, which the clocks count and samples need not hit."""
 
+import json
 import math
 import os
+import re
 import subprocess
 
-from harness import (DONE, SIGINT, SIGKILL, STACKCTL, STACKD, WORKLOADS, Daemon, Recording, check, live, record,
+from harness import (DONE, PATIENCE, SIGINT, SIGKILL, STACKCTL, STACKD, WORKLOADS, Daemon, Recording, check, live, record,
                      run, scratch)
 
 RATE = 3989
@@ -37,20 +39,27 @@ def check_count(what, samples, ns, stolen_ns):
           most + DEVIATIONS * math.sqrt(most) + 1, what + " does not have its samples", samples, expected)
 
 
+def hits_of(recording, name):
+    """The samples in a function, each as often as it counts."""
+    report = json.loads(recording.text("report", "--view", "flat", "--by", "all", "--json", "--percent-limit", "0",
+                                       *recording.OBSERVED))
+    return sum(row["total"] for row in report["parts"][0]["functions"]
+               if report["symbols"][row["symbol"]]["name"] == name)
+
+
 def check_tasks(recording, truth):
     """Holds the samples of both kinds of tasks against the program's own count, and all of them against
     the scheduler's."""
     stats = recording.stats()
     stolen = stats["counters"]["stolen_ns"]
     for kind in ("short", "long"):
-        hits = sum(1 for sample in recording.samples()
-                   if any(frame.symbol == kind + "_task" for frame in sample.frames))
-        check_count(kind, hits, truth[kind], stolen)
+        check_count(kind, hits_of(recording, kind + "_task"), truth[kind], stolen)
     time = stats["cpu_time"]
     print(time, truth)
     check(time["is_conserved"], "samples differ from the scheduler's count", time)
     check(time["scheduler_ns"] >= truth["short"] + truth["long"], "time of tasks is missing", time, truth)
-    check(time["sampled_ns"] == stats["samples"] * PERIOD, "the sum of periods", time, stats["samples"])
+    check(time["sampled_ns"] == stats["periods"] * PERIOD, "the sum of periods", time, stats["periods"])
+    check(stats["periods"] == stats["samples"] + stats["counters"]["late_periods"], "late periods", stats)
     check(stats["counters"]["tasks_untimed"] == 0, "tasks without time", stats["counters"])
 
 
@@ -58,7 +67,7 @@ def record_tasks(folder, kind, short_us, seconds, *arguments):
     """Records the program as a command: the recording, and what it told."""
     store = folder + "/s.db"
     result = run(STACKD, "-e", "cpu-clock", "-F", RATE, "-o", store, *arguments, "--",
-                 WORKLOADS + "/short_tasks", kind, short_us, 7000, seconds, timeout=300)
+                 WORKLOADS + "/short_tasks", kind, short_us, 7000, seconds, timeout=PATIENCE)
     check(result.status == DONE, "stackd: status %d" % result.status, result.err)
     recording = Recording(store)
     check(recording.stats()["lost"] == 0, "lost samples", recording.stats()["lost"])
@@ -86,7 +95,7 @@ def test_short_count():
     with scratch() as folder:
         store = folder + "/s.db"
         result = run(STACKD, "-e", "cpu-clock", "-c", PERIOD, "-o", store, "--", WORKLOADS + "/short_tasks",
-                     "threads", 80, 7000, 0.25, timeout=300)
+                     "threads", 80, 7000, 0.25, timeout=PATIENCE)
         check(result.status == DONE, "stackd: status %d" % result.status, result.err)
         check_tasks(Recording(store), told(result.out))
 
@@ -100,8 +109,8 @@ def test_short_attached():
                               stdout=subprocess.PIPE, text=True) as process:
             with Daemon(folder + "/s.db", "-e", "cpu-clock", "-F", RATE, "--pid", process.pid) as daemon:
                 daemon.wait_recording()
-                out, _ = process.communicate("go\n", timeout=120)
-                daemon.process.wait(timeout=60)
+                out, _ = process.communicate("go\n", timeout=PATIENCE)
+                daemon.process.wait(timeout=PATIENCE)
         check_tasks(Recording(folder + "/s.db"), told(out))
 
 
@@ -112,7 +121,7 @@ def test_short_events():
     with scratch() as folder:
         for period in (1, 3):
             recording, _ = record(folder + "/%d.db" % period, "-e", "page-faults", "-c", period, "--", "sh", "-c",
-                                  "i=0; while [ $i -lt 60 ]; do /bin/true; i=$((i+1)); done", timeout=120)
+                                  "i=0; while [ $i -lt 60 ]; do /bin/true; i=$((i+1)); done", timeout=PATIENCE)
             stats = recording.stats()
             check(stats["lost"] == 0, "lost samples", stats["lost"])
             check(stats["cpu_time"] is None, "CPU time of page faults", stats["cpu_time"])
@@ -163,3 +172,33 @@ def test_conservation_of_all():
                 os.unlink(folder + "/s.db")
         finally:
             os.killpg(process.pid, SIGKILL)
+
+
+HEAD = re.compile(r"^.* \[(\d+)\] +(\d+)\.(\d+): +(\d+) \S+: *$", re.MULTILINE)
+
+
+@live
+def test_late_clocks():
+    """What the samples of a CPU stand for, idle ones too, is never more than the time that has passed, and
+    it is the periods that the kernel half has counted: as many as samples, and those that clocks missed."""
+    period = 1000000000 // 1999
+    with scratch() as folder:
+        recording, result = record(folder + "/s.db", "-e", "cpu-clock", "-F", 1999, "--all", "--idle", "--depth", 4, "--duration",
+                                   0.5)
+        check(result.status == DONE, "status %d" % result.status, result.err)
+        stats, cpus = recording.stats(), {}
+        for cpu, seconds, micros, ns in HEAD.findall(recording.text("export", "--perf-script",
+                                                                    *recording.OBSERVED)):
+            cpus.setdefault(int(cpu), []).append((int(seconds) * 1000000 + int(micros), int(ns)))
+        count = stats["counters"]
+        print(len(cpus), "CPUs", stats["samples"], "samples", count["late_samples"], "late", count["late_periods"],
+              "more periods")
+        check(sum(map(len, cpus.values())) == stats["samples"], "samples", stats["samples"])
+        for cpu, samples in cpus.items():
+            passed_ns = (samples[-1][0] - samples[0][0] + 1) * 1000
+            stands_for = sum(ns for _, ns in samples[1:])
+            check(all(ns % period == 0 for _, ns in samples), "whole periods", cpu)
+            check(stands_for <= passed_ns + period, "more than has passed", cpu, stands_for, passed_ns)
+        told_ns = sum(ns for samples in cpus.values() for _, ns in samples)
+        check(stats["lost"] or told_ns == (stats["samples"] + count["late_periods"]) * period, "periods", told_ns,
+              stats["samples"], count)

@@ -205,11 +205,13 @@ def test_stacks_marks():
 
 @live
 def test_stacks_seen_elsewhere():
-    """A function that a sample finds suspended, and that goes on, is not left before it is."""
+    """A function is suspended while samples are taken on another stack, and goes on then: it is left when a
+    jump leaves it, and not before."""
     with scratch() as folder:
         program, _ = build(folder, "turns", TURNS)
         recording, result = record(folder + "/s.db", "--region", "suspended@turns", "--region",
                                    "called@turns", "--", program)
+        check(any(";main;spin" in stack for stack in recording.folded()), "no sample on the other stack")
         region = regions_view(recording)["suspended"]
         check((region["visits"], region["left"]) == (1, 1), "passes", region)
         check(region["total_ns"] >= int(result.out), "time", region, result.out)

@@ -11,7 +11,7 @@ import time
 from collections import Counter
 
 from chains import Expectation
-from harness import (DONE, ROOT, SIGINT, SIGKILL, STACKCTL, Daemon, Recording, check, check_chains,
+from harness import (DONE, PATIENCE, ROOT, SIGINT, SIGKILL, STACKCTL, Daemon, Recording, check, check_chains,
                      check_whole, live, record, run, scratch, wait_cpu, workload)
 from test_tags import PLUGIN, needs_plugin
 
@@ -140,7 +140,7 @@ def test_windows_clock():
         with Daemon(store, "-F", FREQUENCY, "--window", "1h", "--pid", process.pid,
                     env={"LD_PRELOAD": shim, "STACKD_SETBACK": str(back)}) as daemon:
             daemon.wait_recording()
-            deadline = time.monotonic() + 60
+            deadline = time.monotonic() + PATIENCE
             while len(windows_of(store)) < 2 and time.monotonic() < deadline:
                 time.sleep(0.2)
             wait_cpu(process.pid, 0.5 * SHARE)
@@ -219,7 +219,7 @@ def test_windows_retention():
         with Daemon(store, "-q", "-F", 4 * FREQUENCY, "--window", "2s", "--keep-bytes", limit, "--pid",
                     process.pid) as daemon:
             daemon.wait_recording()
-            deadline = time.monotonic() + 240
+            deadline = time.monotonic() + PATIENCE
             while not looked or windows_of(store)[0]["recording"] < 6:
                 check(time.monotonic() < deadline, "nothing was deleted", disk)
                 for _ in range(50):

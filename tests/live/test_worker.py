@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 from chains import Expectation
-from harness import (DONE, FAILED, SIGINT, WORKLOADS, PATIENCE, Daemon, Recording, check, check_chains,
+from harness import (DONE, FAILED, SIGINT, WORKLOADS, PATIENCE, Daemon, Recording, build_id, check, check_chains,
                      faulty_stackd, live, run, scratch, wait_cpu, workload)
 
 # What, where: the words of the refusal, its counter, and how many restarts there may be.
@@ -23,13 +23,6 @@ FAULTS = {
     ("open", "table"): ("system call", "worker_syscall"),
     ("socket", "identity"): ("system call", "worker_syscall"),
 }
-
-
-def build_id(path):
-    out = run("readelf", "-n", path).out
-    found = re.search(r"Build ID: ([0-9a-f]+)", out)
-    check(found, "no build-id", path)
-    return found[1]
 
 
 def register(what, where, words, counter):
@@ -68,8 +61,8 @@ def test_worker_slow():
     stackd = faulty_stackd()
     with scratch() as folder:
         store, program = folder + "/s.db", shutil.copy(WORKLOADS + "/chain", folder + "/hit")
-        result = run(stackd, "-F", 997, "--walk", "daemon", "--ring-bytes", "128K", "-o", store, "--",
-                     program, 3, env={"STACKD_FAULT": "slow:walk:" + build_id(program)}, timeout=120)
+        result = run(stackd, "-F", 997, "--walk", "daemon", "--ring-bytes", "256K", "-o", store, "--",
+                     program, 3, env={"STACKD_FAULT": "slow:walk:" + build_id(program)}, timeout=PATIENCE)
         print(result.err)
         check(result.status == DONE, "status %d" % result.status, result.err)
         check("refused" not in result.err, "the file is refused", result.err)
@@ -81,13 +74,13 @@ def test_worker_slow():
 
 @live
 def test_worker_held():
-    """The loop waits for a worker that takes 2 seconds of CPU time to identify the program, and is ended
-    then. The ring, which has room for 0.4 seconds, is read meanwhile: no sample is lost."""
+    """A worker is ended after 2 seconds of CPU time in which it did not identify the program. The loop, which
+    waits for it, reads the ring meanwhile: this has room for 0.7 seconds, and no sample is lost."""
     stackd = faulty_stackd()
     with scratch() as folder:
         store, program = folder + "/s.db", shutil.copy(WORKLOADS + "/chain", folder + "/hit")
-        result = run(stackd, "-F", 997, "--walk", "daemon", "--ring-bytes", "128K", "-o", store, "--",
-                     program, 3, env={"STACKD_FAULT": "spin:identity:" + build_id(program)}, timeout=120)
+        result = run(stackd, "-F", 997, "--walk", "daemon", "--ring-bytes", "256K", "-o", store, "--",
+                     program, 3, env={"STACKD_FAULT": "spin:identity:" + build_id(program)}, timeout=PATIENCE)
         print(result.err)
         check(result.status == DONE, "status %d" % result.status, result.err)
         check(re.search("hit was refused: .*CPU time", result.err), "it was not held", result.err)

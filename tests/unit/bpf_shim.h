@@ -259,8 +259,10 @@ static inline bool shim_has_field(const char *field)
 
 struct task_struct;
 struct bpf_perf_event_data;
+struct perf_event;
 
 static struct task_struct *shim_task;
+static struct perf_event *shim_event; /* whose sample it is, if that is a clock's */
 static uint64_t shim_pid_tgid, shim_time_ns;
 static long (*shim_branches)(void *to, size_t size);	   /* NULL: there are none */
 static long (*shim_ring)(const void *record, size_t size); /* not 0: it is full */
@@ -279,6 +281,7 @@ static long (*shim_ring)(const void *record, size_t size); /* not 0: it is full 
 #define bpf_get_prandom_u32()	       4u /* no test draws */
 #define bpf_ktime_get_ns()	       shim_time_ns
 #define bpf_get_current_cgroup_id()    UINT64_C(1)
+#define EVENT_OF(context)	       ((void)(context), shim_event)
 #define bpf_get_attach_cookie(context) ((void)(context), 0ull)
 /* Nothing of regions (bpf/region.bpf.h) runs here. */
 /* No event is there. */

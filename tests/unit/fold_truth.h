@@ -16,12 +16,14 @@
 
 #include "base/hash.h"
 #include "fold/curve.h"
+#include "fold_courses.h"
 
 #define TRUTH_PHASES 8
 
 /* A phase of a curve: its part of the time and of the counter; linear, or exponential with rates
  * whose ratio from its beginning to its end is exp(bend), or a number of waves of the rate, which
- * is 1 + depth at its ends, where the mean is 1. */
+ * is 1 + depth at its ends, where the mean is 1; or, for `waves` below 0, that enum truth_course,
+ * with `depth` for its parameter. */
 struct truth_phase {
 	double length, share, bend;
 	double waves, depth;
@@ -195,7 +197,10 @@ static inline double truth_at(const struct truth_instance *in, double x)
 		i++;
 	t = (x - in->at[i]) / (in->at[i + 1] - in->at[i]);
 	bend = truth_phase(in, i)->bend;
-	if (bend != 0)
+	if (truth_phase(in, i)->waves < 0)
+		t = truth_course((enum truth_course)truth_phase(in, i)->waves, t,
+				 truth_phase(in, i)->depth);
+	else if (bend != 0)
 		t = expm1(bend * t) / expm1(bend);
 	else if (truth_phase(in, i)->waves > 0)
 		t += truth_phase(in, i)->depth * sin(2 * M_PI * truth_phase(in, i)->waves * t) /
@@ -268,7 +273,15 @@ struct truth_judgement {
 static inline double truth_rate(const struct truth_phase *p, bool is_end)
 {
 	double rate = p->share / p->length;
+	const double h = 1e-6;
 
+	if (p->waves < 0) {
+		enum truth_course course = (enum truth_course)p->waves;
+
+		return rate / h *
+		       (is_end ? 1 - truth_course(course, 1 - h, p->depth)
+			       : truth_course(course, h, p->depth));
+	}
 	if (p->bend != 0)
 		return rate * p->bend * (is_end ? exp(p->bend) : 1) / expm1(p->bend);
 	return rate * (1 + p->depth);

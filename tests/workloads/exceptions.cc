@@ -11,7 +11,7 @@
  * EXPECT: main;steady();attempt();catch_middle();catch_leaf()
  * EXPECT: main;steady();attempt();@lib+
  * EXPECT: main;steady();attempt();@plt
- * TORN: 1
+ * TORN: _Unwind_RaiseException;_Unwind_Resume
  */
 #include "workload.h"
 

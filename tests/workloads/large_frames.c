@@ -7,7 +7,6 @@
  * EXPECT: main;steady;broad;middle_200K;leaf_200K
  * EXPECT: main;steady;wide;middle_1M;leaf_1M
  * EXPECT: main;steady;vast;middle_7M;leaf_7M
- * OUTSIDE: 5
  */
 #include "workload.h"
 

@@ -11,7 +11,7 @@
  * EXPECT: @context;steady_two;two_leaf
  * EXPECT: @context;steady_two;switch_two;@lib+
  * EXPECT: @context;steady_two;switch_two;@plt
- * TORN: 1
+ * TORN: swapcontext
  */
 #include <ucontext.h>
 

@@ -17,12 +17,9 @@
  *   @exe      a frame of the program without a name         WORD+     once or more
  * A name also stands for the function's cold part, and for the name without what Rust adds.
  *
- *   OUTSIDE: 5                      at most so many percent of the samples may lie outside of
- *                                   the steady state (no function named `steady...` in them)
- *
- *   TORN: 1                         at most so many percent of the samples may hit in a library
- *                                   while it replaces the stack under itself: there its unwind
- *                                   information is not true, for any unwinder
+ *   TORN: a;b                       functions of a library that replace the stack under themselves:
+ *                                   within these its unwind information is not true, for any
+ *                                   unwinder
  *
  *   COVERED: a;b                    the frames that a path begins with while what is above them in
  *                                   the stack cannot be read
@@ -59,12 +56,6 @@ static inline void workload_end(int signal)
 	_exit(0);
 }
 
-/* One whose work is done by its children is limited by wall time, and says so before it includes
- * this. */
-#ifndef WORKLOAD_CLOCK
-#define WORKLOAD_CLOCK ITIMER_PROF
-#endif
-
 /* A workload that hardly runs ends after this many times its CPU time. */
 #define WORKLOAD_MAX_WALL 60u
 
@@ -83,7 +74,7 @@ static inline void workload_ready(int argc, char **argv)
 	alarm((unsigned)(seconds * WORKLOAD_MAX_WALL) + 1);
 	limit.it_value.tv_sec = (time_t)seconds;
 	limit.it_value.tv_usec = (suseconds_t)((seconds - (double)(time_t)seconds) * 1e6);
-	setitimer(WORKLOAD_CLOCK, &limit, NULL);
+	setitimer(ITIMER_PROF, &limit, NULL);
 	if (write(STDOUT_FILENO, "READY\n", 6) != 6)
 		_exit(1);
 }

@@ -37,17 +37,26 @@ static unsigned long counts[KINDS], disturbed[KINDS];
 static long unit_ns = 1000000;
 static volatile unsigned long sink;
 
-/* Of the burst that is on: its begin, and what it is. */
-static long long begun_ns;
+/* A burst that takes longer has a whole window of the recording without a call in it: the counters
+ * at its beginning are not known then. */
+#define MOST_WALL_NS 1000000000ll
+
+/* The burst under way: when it began, the thread's page faults until then, and its kind. */
+static long long begun_ns, begun_wall_ns;
 static long begun_faults;
 static enum kind is;
 
-static long long cpu_ns(void)
+static long long now_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	clock_gettime(clock, &t);
 	return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+static long long cpu_ns(void)
+{
+	return now_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static void touch_pages(void)
@@ -75,16 +84,18 @@ static long faults(void)
 static void begin_burst(void)
 {
 	begun_faults = faults();
+	begun_wall_ns = now_ns(CLOCK_MONOTONIC);
 	begun_ns = cpu_ns();
 }
 
 static void end_burst(void)
 {
 	const long long length = units[is] * unit_ns, took = cpu_ns() - begun_ns;
+	const long long wall = now_ns(CLOCK_MONOTONIC) - begun_wall_ns;
 	const long met = faults() - begun_faults;
 
 	counts[is]++;
-	disturbed[is] += took * 2 > length * 3 ||
+	disturbed[is] += took * 2 > length * 3 || wall > MOST_WALL_NS ||
 			 (is == PAGED ? met < PAGES || met > PAGES + PAGES / 20 : met > 0);
 }
 

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a sample by a clock stands for.
+ *
+ * The kernel's clocks (cpu-clock, task-clock) are timers. One that is late by several periods fires
+ * once, and the kernel forgets the others: interrupts were off for long, or, far more often, the
+ * host of a virtual machine had not let the CPU run. On one such machine 5 % of all CPU time had no
+ * sample for that reason. perf shows the same gaps.
+ *
+ * The timer knows when it was due, and a sample that comes later than by a period stands for all
+ * the periods that have passed (overdue.h). Reading the timer at each sample would cost half a
+ * percent of it, so the time that it is due next is noted (its lowest 32 bits). While samples in
+ * scope follow each other that is known to be right: the timer's times are a period apart, so one
+ * that fires within a period after it was due fires for that time. All else (other tasks had the
+ * CPU in between, it was idle, the rate was changed, the clock is late) looks as if it were late,
+ * and then the timer is asked. Where several clocks take turns on a CPU, each with times of its
+ * own, one that is late can pass for one that is not, but none is given more than it stands for.
+ *
+ * While the program itself runs, the clock can be missed as well. Such periods are lost: about as
+ * many of all that are missed as the program's share of the time.
+ *
+ * A machine that was stopped and goes on (a snapshot of a virtual one, a debugger of the kernel)
+ * can be late by hours, which are nobody's CPU time in any useful sense: a sample stands for a
+ * second at most, or for its period where that is longer, and what was left out is counted.
+ */
+#ifndef LATE_BPF_H
+#define LATE_BPF_H
+
+#include "cpu_clock.bpf.h"
+#include "overdue.h"
+
+#define CLOCK_LEAST_NS 10000	   /* the kernel lets no clock have a shorter period */
+#define LATE_MOST_NS   1000000000u /* that a sample stands for */
+
+SETTING __u32 is_clock = 0; /* the event is a clock: it has a timer */
+
+/* The event that a program runs for. */
+#ifndef EVENT_OF
+#define EVENT_OF(context)                                                                          \
+	({                                                                                         \
+		const struct bpf_perf_event_data_kern *kern_ = (const void *)(context);            \
+		struct perf_event *event_ = NULL;                                                  \
+		bpf_core_read(&event_, sizeof(event_), &kern_->event);                             \
+		event_;                                                                            \
+	})
+#endif
+
+static __always_inline void count_late(__u64 periods, __u64 cut_ns)
+{
+	__u32 here = 0;
+	struct stackd_counters *counted = CHECKED(bpf_map_lookup_elem(&counters, &here));
+
+	if (!counted)
+		return;
+	counted->n[STACKD_COUNT_LATE]++;
+	counted->n[STACKD_COUNT_LATE_PERIODS] += periods - 1;
+	counted->n[STACKD_COUNT_LATE_CUT_NS] += cut_ns;
+}
+
+/* Returns the periods that a late sample stands for, and counts them. */
+static __always_inline __u64 late_periods(struct task_struct *task, __u64 late, __u64 every)
+{
+	const struct rq *rq = queue_of(task);
+	const __u64 most = every < LATE_MOST_NS ? LATE_MOST_NS / every : 1;
+	__u64 periods = overdue_periods(late, rq ? stolen_since(rq) : 0, every), cut = 0;
+
+	if (periods > most) {
+		cut = (periods - most) * every;
+		periods = most;
+	}
+	if (periods > 1)
+		count_late(periods, cut);
+	return periods;
+}
+
+/* Asks the timer when it was due, and makes the sample's period what it stands for. */
+static __noinline int ask_timer(struct scratch *s, const struct perf_event *event,
+				struct task_struct *task)
+{
+	const __u64 now = s->record.header.time_ns;
+	__u64 due = 0, every = 0, late;
+
+	if (!bpf_core_field_exists(event->hw.hrtimer._softexpires))
+		return 0;
+	bpf_core_read(&due, sizeof(due), &event->hw.hrtimer._softexpires);
+	bpf_core_read(&every, sizeof(every), &event->hw.sample_period);
+	if (every < CLOCK_LEAST_NS)
+		every = CLOCK_LEAST_NS;
+	late = now - due;
+	if (!due || now < due)
+		return 0;
+	s->due = overdue_next(due, now, every);
+	if (late >= every)
+		s->record.period *= late_periods(task, late, every);
+	return 0;
+}
+
+/* Makes the period of a clock's sample what it stands for. */
+static __always_inline void weigh(struct scratch *s, struct bpf_perf_event_data *ctx,
+				  struct task_struct *task)
+{
+	const __u32 period = s->record.period;
+
+	if (!is_clock)
+		return;
+	if (RARELY((__u32)s->record.header.time_ns - s->due >= period))
+		ask_timer(s, EVENT_OF(ctx), task);
+	else
+		s->due += period;
+}
+
+#endif

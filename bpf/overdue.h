@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
+/*
+ * How many periods of a clock a sample stands for, as a function of nothing but numbers.
+ *
+ * A clock is due at times that are a period apart. If it fires late by several of them, it fires
+ * once, and is next due at the first of these times that has not passed. So the sample stands for
+ * one period, and for each more that has passed meanwhile:
+ *
+ *      due                                now        next due
+ *   ────┴──────────┴──────────┴──────────┴─┼────────┴──────────►     3 + 1 periods
+ *       |◄──────────── late ──────────────►|
+ *
+ * Of a virtual machine's CPU the host can have taken a part of that time. The scheduler counts it
+ * as nobody's where the host tells, and so do samples. Of a stretch that was taken it is not known
+ * how it lay to the times; taken off is as many whole periods as leave at least the one by which
+ * the clock fired.
+ *
+ * The kernel half includes this, and a test does (tests/unit/test_overdue.c).
+ */
+#ifndef OVERDUE_H
+#define OVERDUE_H
+
+/* Returns the periods, 1 or more, that a sample stands for which was due `late_ns` ago, while the
+ * host had the CPU for `stolen_ns`. `period_ns` is not 0. */
+static inline __attribute__((always_inline)) unsigned long long
+overdue_periods(unsigned long long late_ns, unsigned long long stolen_ns,
+		unsigned long long period_ns)
+{
+	return late_ns > stolen_ns ? (late_ns - stolen_ns) / period_ns + 1 : 1;
+}
+
+/* Returns when the clock is due next. */
+static inline __attribute__((always_inline)) unsigned long long
+overdue_next(unsigned long long due_ns, unsigned long long now_ns, unsigned long long period_ns)
+{
+	return due_ns + ((now_ns - due_ns) / period_ns + 1) * period_ns;
+}
+
+#endif
