@@ -17,8 +17,8 @@ A sample counts as often as the periods that it stands for. A row has the means,
 how many of these the mean is away from 0. Beyond 3, samples are biased. The error is the larger of the one by
 the runs' spread and the one of chance, the root of the number of samples: few runs can be close to each other
 by chance. stackd's program runs on the tasks' time: the scheduler counts it, and samples hit it only
-where a task outlives the period, so the truth is between `whole` and `net`. (Of the share of 10 us the program itself knows some tenths of a percent: the reading
-of the clock is in what it reads.)"""
+where a task outlives the period, so the truth is between `whole` and `net`. (Of the share of 10 us the
+program itself knows some tenths of a percent: the reading of the clock is in what it reads.)"""
 
 import json
 import math

@@ -137,6 +137,16 @@ def report(store, *options):
                           *options))
 
 
+def is_even(store, *options):
+    """Whether each sample counts as one. One that was recorded while its clock was late counts for the periods
+    that it stands for in reports, and is one record in exports of records."""
+    answer = report(store, *options)
+    even = answer.get("periods", answer["samples"]) == answer["samples"]
+    if not even:
+        print("a clock was late: %d samples count as %d" % (answer["samples"], answer["periods"]))
+    return even
+
+
 def flat(store, by="all", *options):
     """By the part's JSON (but its functions): its Functions."""
     answer = report(store, "--view", "flat", "--by", by, *options)

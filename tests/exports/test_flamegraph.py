@@ -111,7 +111,7 @@ def test_flamegraph_numbers():
                for path, in_object, is_inlined, total, own, inferred in page.browser.run(NODES)}
         wanted = {key: row for key, row in tree(store).items() if isinstance(key, tuple)}
         heads = {key: row[0] for key, row in got.items() if "\1" not in key[0]}
-        check(sum(heads.values()) == report(store)["samples"], "commands: %r" % heads)
+        check(sum(heads.values()) == report(store)["periods"], "commands: %r" % heads)
         compare({key: row for key, row in got.items() if "\1" in key[0]}, wanted,
                 "flame graph, " + kind)
 

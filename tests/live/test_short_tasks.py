@@ -183,8 +183,8 @@ def test_late_clocks():
     it is the periods that the kernel half has counted: as many as samples, and those that clocks missed."""
     period = 1000000000 // 1999
     with scratch() as folder:
-        recording, result = record(folder + "/s.db", "-e", "cpu-clock", "-F", 1999, "--all", "--idle", "--depth", 4, "--duration",
-                                   0.5)
+        recording, result = record(folder + "/s.db", "-e", "cpu-clock", "-F", 1999, "--all", "--idle", "--depth", 4,
+                                   "--duration", 0.5)
         check(result.status == DONE, "status %d" % result.status, result.err)
         stats, cpus = recording.stats(), {}
         for cpu, seconds, micros, ns in HEAD.findall(recording.text("export", "--perf-script",
