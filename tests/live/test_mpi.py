@@ -476,8 +476,9 @@ def mpi_plain_mpich():
 
 
 def check_finalize(kind):
-    """A function that is left by a tail call lasts until what that leads to returns: all but some
-    microseconds of what the program measures around the call."""
+    """A function that is left by a tail call lasts until what that leads to returns: what the program measures
+    around the call, but for the time in which it is kept from a processor there. The jump is microseconds
+    behind its entry."""
     needs("mpicc." + kind, LAUNCH[kind][0])
     with scratch() as folder:
         source, program = folder + "/finalize.c", folder + "/finalize"
@@ -490,7 +491,7 @@ def check_finalize(kind):
         region = {plain(row["name"]): row for row in shown["regions"]}["mpi_finalize"]
         print("MPI_Finalize(): %d ns, the program says %d" % (region["total_ns"], said))
         check(region["visits"] == 2, "visits", region)
-        check(0.9 * said <= region["total_ns"] <= said, "time", region, said)
+        check(2 * 1000000 <= region["total_ns"] <= said, "time", region, said)
 
 
 @live
