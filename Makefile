@@ -13,7 +13,7 @@ B       ?= build
 Q        = $(if $(V),,@)
 say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
 
-PKGS     = libbpf libelf libdw sqlite3 libzstd zlib liblzma jansson libsystemd libprotobuf-c libseccomp
+PKGS     = libbpf libelf libdw sqlite3 libzstd zlib liblzma libsystemd libprotobuf-c libseccomp
 CSTD     = -std=gnu17 -D_GNU_SOURCE
 STRICT   = -Wall -Wextra $(if $(WERROR),-Werror)
 WARN     = $(STRICT) -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
@@ -229,7 +229,7 @@ BUSY_TESTS = $(patsubst %,$(B)/tests/test_%,prefix deep segment fold fold_increm
 $(B)/tests/%: tests/unit/%.c $(B)/libstackd.a
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(CFLAGS) $(if $(SAN),$(if $(filter $@,$(BUSY_TESTS)),,-O0)) $(LDFLAGS) -Itests/unit -MMD -MP -MF $@.d -MT $@ -o $@ $< \
-		$(filter %.o %-daemon.a,$^) $(B)/libstackd.a $(LDLIBS) -lcmocka
+		$(filter %.o %-daemon.a,$^) $(B)/libstackd.a $(LDLIBS) -lcmocka -ljansson
 
 # These test parts of the daemon, on their own or all together (recorder).
 $(patsubst %,$(B)/tests/test_%,branch_event branches extents load_error prefix deep record recorder reorder ring \

@@ -20,6 +20,7 @@
 #include "message.h"
 #include "options.h"
 #include "output.h"
+#include "base/json_put.h"
 #include "base/text.h"
 #include "sym/demangle.h"
 #include "tag/tag_batch.h"
@@ -128,8 +129,6 @@ struct cmd_decode_run {
 	const struct cmd_decode *args;
 	struct callgraph *graph;
 	struct tag_search *search;
-	FILE *out;
-	struct buf line;
 	VEC(struct tag_batch_item) items;
 	struct cmd_decode_name *names;
 	bool has_names;
@@ -141,6 +140,7 @@ struct cmd_decode_run {
 struct cmd_decode_both {
 	struct cmd_decode_run runs[2]; /* without a graph: not needed */
 	uint64_t asked, found[2];      /* found: of functions, of locations */
+	struct json json;
 };
 
 /* Nodes by readable name. */
@@ -208,16 +208,10 @@ static uint32_t cmd_decode_function(struct cmd_decode_run *run, const char *name
 	return callgraph_find_name(run->graph, name);
 }
 
-static void cmd_decode_name(struct cmd_decode_run *run, uint32_t node)
+/* The name as it is in the source, which the caller frees; NULL: it is the one in the program. */
+static char *source_name(const struct cmd_decode_run *run, uint32_t node)
 {
-	const char *name = callgraph_at(run->graph, node)->name;
-	char *readable = demangle(name);
-
-	if (run->args->output.is_json)
-		text_put_json(&run->line, readable ? readable : name);
-	else
-		text_put(&run->line, readable ? readable : name, NULL);
-	free(readable);
+	return demangle(callgraph_at(run->graph, node)->name);
 }
 
 static const char *cmd_decode_status(const struct tag_batch_item *answer)
@@ -233,52 +227,78 @@ static const char *cmd_decode_status(const struct tag_batch_item *answer)
 	return "not in budget";
 }
 
-static void text(struct cmd_decode_run *run, const struct tag_batch_item *answer)
+static void text_path(const struct cmd_decode_run *run, const struct tag_search_path *path,
+		      struct buf *b)
 {
-	for (size_t i = 0; i < answer->n; i++) {
-		const struct tag_search_path *path = &answer->paths[i];
+	for (uint32_t i = 0; i < path->n; i++) {
+		bool known =
+			!i || callgraph_can_call(run->graph, path->nodes[i - 1], path->nodes[i]);
+		char *name = source_name(run, path->nodes[i]);
 
-		text_printf(&run->line, "%016" PRIx64 "\t%s", answer->tag,
-			    path->n ? "" : "[nothing called yet]");
-		for (uint32_t k = 0; k < path->n; k++) {
-			bool known = !k || callgraph_can_call(run->graph, path->nodes[k - 1],
-							      path->nodes[k]);
-
-			text_put_raw(&run->line, !k ? "" : known ? " > " : " >? ");
-			cmd_decode_name(run, path->nodes[k]);
-		}
-		text_put_raw(&run->line, "\n");
+		text_put_raw(b, !i ? "" : known ? " > " : " >? ");
+		text_put(b, name ? name : callgraph_at(run->graph, path->nodes[i])->name, NULL);
+		free(name);
 	}
-	if (answer->status == TAG_SEARCH_NO_PATH)
-		text_printf(&run->line, "%016" PRIx64 "\t[no path of the model has this tag]\n",
-			    answer->tag);
-	else if (!answer->n)
-		text_printf(&run->line,
-			    "%016" PRIx64 "\t[not found in the budget of %g ms: try --budget]\n",
-			    answer->tag, run->args->budget_ms);
 }
 
-static void json(struct cmd_decode_run *run, const struct tag_batch_item *answer, bool is_first)
+static int text(const struct cmd_decode_run *run, const struct tag_batch_item *answer, FILE *out)
 {
-	text_printf(&run->line,
-		    "%s\n{\"tag\":\"%016" PRIx64 "\",\"status\":\"%s\",\"spent_ns\":%" PRIu64,
-		    is_first ? "" : ",", answer->tag, cmd_decode_status(answer), answer->spent_ns);
-	if (answer->status == TAG_SEARCH_FOUND)
-		text_printf(&run->line, ",\"of\":\"%s\"",
-			    run->of_locations ? "places" : "functions");
-	text_put_raw(&run->line, ",\"paths\":[");
+	struct buf b = {0};
+	int err;
+
 	for (size_t i = 0; i < answer->n; i++) {
 		const struct tag_search_path *path = &answer->paths[i];
 
-		text_printf(&run->line, "%s{\"unmodelled\":%u,\"functions\":[", i ? "," : "",
-			    path->unmodelled);
-		for (uint32_t k = 0; k < path->n; k++) {
-			text_put_raw(&run->line, k ? "," : "");
-			cmd_decode_name(run, path->nodes[k]);
-		}
-		text_put_raw(&run->line, "]}");
+		text_printf(&b, "%016" PRIx64 "\t%s", answer->tag,
+			    path->n ? "" : "[nothing called yet]");
+		text_path(run, path, &b);
+		text_put_raw(&b, "\n");
 	}
-	text_put_raw(&run->line, "]}");
+	if (answer->status == TAG_SEARCH_NO_PATH)
+		text_printf(&b, "%016" PRIx64 "\t[no path of the model has this tag]\n",
+			    answer->tag);
+	else if (!answer->n)
+		text_printf(&b,
+			    "%016" PRIx64 "\t[not found in the budget of %g ms: try --budget]\n",
+			    answer->tag, run->args->budget_ms);
+	err = text_flush(&b, out);
+	buf_free(&b);
+	return err;
+}
+
+static void json_path(const struct cmd_decode_run *run, const struct tag_search_path *path,
+		      struct json *j)
+{
+	json_put_object(j, NULL);
+	json_put_uint(j, "unmodelled", path->unmodelled);
+	json_put_array(j, "functions");
+	for (uint32_t i = 0; i < path->n; i++) {
+		char *name = source_name(run, path->nodes[i]);
+
+		json_put_string(j, NULL,
+				name ? name : callgraph_at(run->graph, path->nodes[i])->name);
+		free(name);
+	}
+	json_put_end(j);
+	json_put_end(j);
+}
+
+static int json(const struct cmd_decode_run *run, const struct tag_batch_item *answer,
+		struct json *j)
+{
+	json_put_line(j);
+	json_put_object(j, NULL);
+	json_put_hex(j, "tag", answer->tag);
+	json_put_string(j, "status", cmd_decode_status(answer));
+	json_put_uint(j, "spent_ns", answer->spent_ns);
+	if (answer->status == TAG_SEARCH_FOUND)
+		json_put_string(j, "of", run->of_locations ? "places" : "functions");
+	json_put_array(j, "paths");
+	for (size_t i = 0; i < answer->n; i++)
+		json_path(run, &answer->paths[i], j);
+	json_put_end(j);
+	json_put_end(j);
+	return j->err;
 }
 
 /* "TAG", "TAG:LEAF" or "TAG~LEAF", TAG in hexadecimal. */
@@ -339,26 +359,18 @@ static int cmd_decode_stdin(struct cmd_decode_run *run)
 static int cmd_decode_answer(struct cmd_decode_both *both, struct cmd_decode_run *run,
 			     const struct tag_batch_item *item)
 {
-	bool is_found = item->status == TAG_SEARCH_FOUND;
-
-	if (run->args->output.is_json)
-		json(run, item, !both->asked);
-	else
-		text(run, item);
 	both->asked++;
-	both->found[run->of_locations] += is_found;
-	return text_flush(&run->line, run->out);
+	both->found[run->of_locations] += item->status == TAG_SEARCH_FOUND;
+	return run->args->output.is_json ? json(run, item, &both->json)
+					 : text(run, item, both->json.out);
 }
 
-static int answers(struct cmd_decode_both *both)
+static int write_answers(struct cmd_decode_both *both)
 {
 	struct cmd_decode_run *run = &both->runs[0], *again = &both->runs[1];
 	size_t k = 0;
-	int err;
+	int err = 0;
 
-	if (run->args->output.is_json)
-		text_put_raw(&run->line, "{\"schema\":1,\"tags\":[");
-	err = text_flush(&run->line, run->out);
 	for (size_t i = 0; err == 0 && i < run->items.count; i++) {
 		const struct tag_batch_item *item = &run->items.items[i], *other = NULL;
 
@@ -369,10 +381,25 @@ static int answers(struct cmd_decode_both *both)
 		else
 			err = cmd_decode_answer(both, run, item);
 	}
-	if (run->args->output.is_json)
-		text_printf(&run->line, "\n],\"asked\":%" PRIu64 ",\"found\":%" PRIu64 "}\n",
-			    both->asked, both->found[0] + both->found[1]);
-	return err < 0 ? err : text_flush(&run->line, run->out);
+	return err;
+}
+
+static int answers(struct cmd_decode_both *both)
+{
+	struct json *j = &both->json;
+	int err;
+
+	if (!both->runs[0].args->output.is_json)
+		return write_answers(both);
+	json_put_object(j, NULL);
+	json_put_uint(j, "schema", 1);
+	json_put_array(j, "tags");
+	err = write_answers(both);
+	json_put_line(j);
+	json_put_end(j);
+	json_put_uint(j, "asked", both->asked);
+	json_put_uint(j, "found", both->found[0] + both->found[1]);
+	return json_put_finish(j, err);
 }
 
 static int batch(struct cmd_decode_run *run)
@@ -467,7 +494,6 @@ static void release(struct cmd_decode_run *run)
 	forget(run);
 	tag_search_free(run->search);
 	callgraph_free(run->graph);
-	buf_free(&run->line);
 }
 
 /* "5 of 6 tags decoded: 2 of functions, as instrumented programs keep them, ..." */
@@ -507,7 +533,7 @@ static int cmd_decode_search(struct cmd_decode_both *both)
 	status = output_begin(run->args->output.path, &output);
 	if (status != CMD_DONE)
 		return status;
-	run->out = both->runs[1].out = output.file;
+	both->json.out = output.file;
 	status = output_end(&output, cmd_decode_tags(both));
 	summary(both);
 	if (status == CMD_DONE)

@@ -21,6 +21,7 @@
 #include "message.h"
 #include "options.h"
 #include "output.h"
+#include "base/json_put.h"
 #include "base/text.h"
 #include "store/store_reader.h"
 
@@ -131,67 +132,65 @@ static bool is_shown(const struct cmd_list *list, size_t at)
 	return false;
 }
 
-static void text(const struct cmd_list *list, struct buf *b)
+static int text(const struct cmd_list *list, FILE *out)
 {
-	text_printf(b,
+	struct buf b = {0};
+
+	text_printf(&b,
 		    "%*s  started               duration    samples     lost  state    "
 		    "event  target\n",
 		    id_width(list), "id");
 	for (size_t i = 0; i < list->n; i++) {
 		if (!is_shown(list, i))
-			cmd_list_row(list, &list->recordings[i], last_of_run(list, i), b);
+			cmd_list_row(list, &list->recordings[i], last_of_run(list, i), &b);
 	}
+	return text_end(&b, out, 0);
 }
 
-static void member(struct buf *b, const char *name, const char *value)
+static void json_recording(const struct cmd_list *list, const struct store_recording *rec,
+			   struct json *j)
 {
-	text_printf(b, ",\"%s\":", name);
-	text_put_json(b, value ? value : "");
+	json_put_line(j);
+	json_put_object(j, NULL);
+	json_put_int(j, "recording", rec->id);
+	json_put_uint(j, "start_unix_ns", rec->start_unix_ns);
+	json_put_uint(j, "duration_ns", duration(rec));
+	json_put_string(j, "host", rec->host);
+	json_put_string(j, "target", rec->target);
+	json_put_string(j, "command", rec->command);
+	json_put_string(j, "event", rec->event);
+	json_put_uint(j, "frequency_hz", rec->frequency_hz);
+	json_put_uint(j, "period", rec->period);
+	json_put_uint(j, "samples", rec->samples);
+	json_put_uint(j, "lost", rec->lost);
+	json_put_string(j, "state", cmd_list_state(list, rec));
+	if (rec->run)
+		json_put_int(j, "run", rec->run);
+	json_put_end(j);
 }
 
-static void json(const struct cmd_list *list, struct buf *b)
+static int json(const struct cmd_list *list, FILE *out)
 {
-	text_put_raw(b, "{\"schema\":1");
-	member(b, "store", list->path);
-	text_put_raw(b, ",\"recordings\":[");
-	for (size_t i = 0; i < list->n; i++) {
-		const struct store_recording *rec = &list->recordings[i];
+	struct json j = {.out = out};
 
-		text_printf(b,
-			    "%s\n{\"recording\":%" PRId64 ",\"start_unix_ns\":%" PRIu64
-			    ",\"duration_ns\":%" PRIu64,
-			    i ? "," : "", rec->id, rec->start_unix_ns, duration(rec));
-		member(b, "host", rec->host);
-		member(b, "target", rec->target);
-		member(b, "command", rec->command);
-		member(b, "event", rec->event);
-		text_printf(b,
-			    ",\"frequency_hz\":%" PRIu64 ",\"period\":%" PRIu64
-			    ",\"samples\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"state\":\"%s\"",
-			    rec->frequency_hz, rec->period, rec->samples, rec->lost,
-			    cmd_list_state(list, rec));
-		if (rec->run)
-			text_printf(b, ",\"run\":%" PRId64, rec->run);
-		text_put_raw(b, "}");
-	}
-	text_put_raw(b, "]}\n");
+	json_put_object(&j, NULL);
+	json_put_uint(&j, "schema", 1);
+	json_put_string(&j, "store", list->path);
+	json_put_array(&j, "recordings");
+	for (size_t i = 0; i < list->n; i++)
+		json_recording(list, &list->recordings[i], &j);
+	return json_put_finish(&j, 0);
 }
 
 static int cmd_list_write(const struct cmd_list *list)
 {
 	struct output output;
-	struct buf b = {0};
 	int status = output_begin(list->output.path, &output);
 
 	if (status != CMD_DONE)
 		return status;
-	if (list->output.is_json)
-		json(list, &b);
-	else
-		text(list, &b);
-	status = output_end(&output, text_flush(&b, output.file));
-	buf_free(&b);
-	return status;
+	return output_end(&output,
+			  list->output.is_json ? json(list, output.file) : text(list, output.file));
 }
 
 static int cmd_list_run(struct cmd_list *list)

@@ -15,6 +15,7 @@
 #include "message.h"
 #include "options.h"
 #include "output.h"
+#include "base/json_put.h"
 #include "base/text.h"
 
 enum { DOCTOR_JSON = 0x200, DOCTOR_PROC, DOCTOR_SYS };
@@ -58,44 +59,52 @@ static const char *status_name(enum doctor_status status)
 	return status == DOCTOR_OK ? "ok" : status == DOCTOR_WARN ? "warn" : "fail";
 }
 
-static void text(const struct doctor *doctor, struct buf *b)
+static int text(const struct doctor *doctor, FILE *out)
 {
+	struct buf b = {0};
 	bool color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
 	static const char *const colors[] = {"\033[32m", "\033[33m", "\033[31m"};
 
 	for (size_t i = 0; i < doctor->n; i++) {
 		const struct doctor_finding *f = &doctor->findings[i];
 
-		text_put_raw(b, color ? colors[f->status] : "");
-		text_printf(b, "%-4s", status_name(f->status));
-		text_put_raw(b, color ? "\033[0m" : "");
-		text_printf(b, "  %-18s  ", doctor->checks[i].id);
-		text_put(b, f->found, NULL);
+		text_put_raw(&b, color ? colors[f->status] : "");
+		text_printf(&b, "%-4s", status_name(f->status));
+		text_put_raw(&b, color ? "\033[0m" : "");
+		text_printf(&b, "  %-18s  ", doctor->checks[i].id);
+		text_put(&b, f->found, NULL);
 		if (f->remedy[0]) {
-			text_put_raw(b, "\n                          remedy: ");
-			text_put(b, f->remedy, NULL);
+			text_put_raw(&b, "\n                          remedy: ");
+			text_put(&b, f->remedy, NULL);
 		}
-		text_put_raw(b, "\n");
+		text_put_raw(&b, "\n");
 	}
-	text_put_raw(b, doctor->can_record ? "This machine can record.\n"
-					   : "This machine cannot record: see what fails above.\n");
+	text_put_raw(&b, doctor->can_record
+				 ? "This machine can record.\n"
+				 : "This machine cannot record: see what fails above.\n");
+	return text_end(&b, out, 0);
 }
 
-static void json(const struct doctor *doctor, struct buf *b)
+static int json(const struct doctor *doctor, FILE *out)
 {
-	text_printf(b, "{\"schema\":1,\"can_record\":%s,\"checks\":[",
-		    doctor->can_record ? "true" : "false");
+	struct json j = {.out = out};
+
+	json_put_object(&j, NULL);
+	json_put_uint(&j, "schema", 1);
+	json_put_bool(&j, "can_record", doctor->can_record);
+	json_put_array(&j, "checks");
 	for (size_t i = 0; i < doctor->n; i++) {
 		const struct doctor_finding *f = &doctor->findings[i];
 
-		text_printf(b, "%s\n{\"id\":\"%s\",\"status\":\"%s\",\"finding\":", i ? "," : "",
-			    doctor->checks[i].id, status_name(f->status));
-		text_put_json(b, f->found);
-		text_put_raw(b, ",\"remedy\":");
-		text_put_json(b, f->remedy);
-		text_put_raw(b, "}");
+		json_put_line(&j);
+		json_put_object(&j, NULL);
+		json_put_string(&j, "id", doctor->checks[i].id);
+		json_put_string(&j, "status", status_name(f->status));
+		json_put_string(&j, "finding", f->found);
+		json_put_string(&j, "remedy", f->remedy);
+		json_put_end(&j);
 	}
-	text_put_raw(b, "]}\n");
+	return json_put_finish(&j, 0);
 }
 
 static void doctor_run(struct doctor *doctor)
@@ -111,17 +120,12 @@ static void doctor_run(struct doctor *doctor)
 static int doctor_write(const struct doctor *doctor)
 {
 	struct output output;
-	struct buf b = {0};
 	int status = output_begin(NULL, &output);
 
 	if (status != CMD_DONE)
 		return status;
-	if (doctor->is_json)
-		json(doctor, &b);
-	else
-		text(doctor, &b);
-	status = output_end(&output, text_flush(&b, output.file));
-	buf_free(&b);
+	status = output_end(&output, doctor->is_json ? json(doctor, output.file)
+						     : text(doctor, output.file));
 	if (status != CMD_DONE)
 		return status;
 	return doctor->can_record ? CMD_DONE : CMD_NO_SUPPORT;

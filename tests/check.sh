@@ -164,9 +164,16 @@ lint_checked() {
     [ -z "$bad" ] || { echo "pointers compared with NULL in a way that moves:" && echo "$bad" && return 1; }
 }
 
+# lib/base/json_put.c alone writes JSON: what is printed by hand may lack escapes.
+lint_json() {
+    local bad
+    bad=$(grep -nE '\\":' -- lib/*/*.[ch] cli/*.[ch] daemon/*.[ch] daemon/*/*.[ch] mpi/*.[ch])
+    [ -z "$bad" ] || { echo "JSON that base/json_put.h does not write:" && echo "$bad" && return 1; }
+}
+
 lint_begin() {
     export -f sources each_source lint_format lint_tidy lint_dead_stores lint_shell lint_python \
-        lint_layers lint_headers lint_arch lint_sizes lint_checked
+        lint_layers lint_headers lint_arch lint_sizes lint_checked lint_json
     export jobs flags warnings
     run lint-bpf make build/gen/stackd.skel.h build/gen/pprof.pb-c.h build/gen/otlp.pb-c.h build/gen/flamegraph.html.inc \
         build/gen/fold.html.inc
@@ -182,6 +189,7 @@ do_lint() { # [--long]
     spawn lint-arch bash -o pipefail -c lint_arch
     spawn lint-sizes bash -o pipefail -c lint_sizes
     spawn lint-checked bash -o pipefail -c lint_checked
+    spawn lint-json bash -o pipefail -c lint_json
     wait
     run lint-tidy bash -o pipefail -c lint_tidy
     [ "${1:-}" != --long ] || run lint-dead-stores bash -o pipefail -c lint_dead_stores

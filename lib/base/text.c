@@ -163,13 +163,20 @@ int text_end(struct buf *b, FILE *out, int err)
 
 void text_put_json(struct buf *b, const char *s)
 {
+	static const uint64_t special[2] = {UINT64_C(1) << '"', UINT64_C(1) << ('\\' & 63)};
 	const uint8_t *at = (const uint8_t *)s;
 
-	text_put_raw(b, "\"");
-	while (*at) {
+	buf_put_u8(b, '"');
+	for (;;) {
+		const uint8_t *plain_end = skip_plain(at, special);
 		uint32_t code = 0;
-		unsigned n = decode(at, &code);
+		unsigned n;
 
+		buf_put(b, at, (size_t)(plain_end - at));
+		at = plain_end;
+		if (!*at)
+			break;
+		n = decode(at, &code);
 		if (!n)
 			text_printf(b, "\\\\x%02x", *at);
 		else if (code == '"' || code == '\\')
@@ -180,7 +187,7 @@ void text_put_json(struct buf *b, const char *s)
 			buf_put(b, at, n);
 		at += n ? n : 1;
 	}
-	text_put_raw(b, "\"");
+	buf_put_u8(b, '"');
 }
 
 const char *text_basename(const char *path)

@@ -25,7 +25,6 @@
 #include "base/text.h"
 
 #define FIREFOX_VERSION 60
-#define FIREFOX_DRAIN	65536 /* bytes after which the buffer is written out */
 
 enum firefox_category {
 	FIREFOX_OTHER,
@@ -38,7 +37,6 @@ enum firefox_category {
 struct firefox {
 	struct profile *profile;
 	const struct store_tables *t;
-	FILE *out;
 	struct stack_table *table;
 	struct thread_samples by_thread;
 	struct strings *strings, *resources; /* resources are known by their paths */
@@ -47,14 +45,8 @@ struct firefox {
 	uint32_t *func_name, *func_file;     /* by symbol: strings; file + 1 */
 	uint32_t *func_resource;	     /* its resource + 1; 0: none */
 	uint32_t n_symbols;
-	struct buf b;
+	struct json json;
 };
-
-static void firefox_drain(struct firefox *f, size_t least, int *err)
-{
-	if (*err == 0 && (f->b.len >= least || f->b.failed))
-		*err = text_flush(&f->b, f->out);
-}
 
 static uint32_t firefox_string(struct firefox *f, const char *s, int *err)
 {
@@ -68,15 +60,13 @@ static uint32_t firefox_string(struct firefox *f, const char *s, int *err)
 
 /* A column of a table: what `value` writes for each row. */
 static void firefox_column(struct firefox *f, const char *name, uint32_t n,
-			   void (*value)(struct firefox *f, uint32_t i), int *err)
+			   void (*value)(struct firefox *f, uint32_t i))
 {
-	text_printf(&f->b, ",\n\"%s\":[", name);
-	for (uint32_t i = 0; *err == 0 && i < n; i++) {
-		text_put_raw(&f->b, i ? "," : "");
+	json_put_line(&f->json);
+	json_put_array(&f->json, name);
+	for (uint32_t i = 0; !f->json.err && i < n; i++)
 		value(f, i);
-		firefox_drain(f, FIREFOX_DRAIN, err);
-	}
-	text_put_raw(&f->b, "]");
+	json_put_end(&f->json);
 }
 
 /* The columns of a table: a value for each row. */
@@ -85,14 +75,32 @@ struct firefox_column {
 	void (*value)(struct firefox *f, uint32_t i);
 };
 
-/* A table of them; its name is preceded by `before`. */
-static void firefox_table(struct firefox *f, const char *before, const char *name, uint32_t n,
-			  const struct firefox_column *columns, int *err)
+static void firefox_table(struct firefox *f, const char *name, uint32_t n,
+			  const struct firefox_column *columns)
 {
-	text_printf(&f->b, "%s\"%s\":{\"length\":%u", before, name, n);
+	json_put_line(&f->json);
+	json_put_object(&f->json, name);
+	json_put_uint(&f->json, "length", n);
 	for (; columns->name; columns++)
-		firefox_column(f, columns->name, n, columns->value, err);
-	text_put_raw(&f->b, "}");
+		firefox_column(f, columns->name, n, columns->value);
+	json_put_end(&f->json);
+}
+
+/* A list without elements. */
+static void firefox_empty(struct firefox *f, const char *name)
+{
+	json_put_array(&f->json, name);
+	json_put_end(&f->json);
+}
+
+/* A table without rows; the names of its columns end with NULL. */
+static void firefox_empty_table(struct firefox *f, const char *name, const char *const *columns)
+{
+	json_put_object(&f->json, name);
+	json_put_uint(&f->json, "length", 0);
+	for (; *columns; columns++)
+		firefox_empty(f, *columns);
+	json_put_end(&f->json);
 }
 
 /* --- columns --------------------------------------------------------------------------------- */
@@ -100,19 +108,19 @@ static void firefox_table(struct firefox *f, const char *before, const char *nam
 static void firefox_null(struct firefox *f, uint32_t i)
 {
 	(void)i;
-	text_put_raw(&f->b, "null");
+	json_put_null(&f->json, NULL);
 }
 
 static void firefox_zero(struct firefox *f, uint32_t i)
 {
 	(void)i;
-	text_put_raw(&f->b, "0");
+	json_put_uint(&f->json, NULL, 0);
 }
 
 static void firefox_false(struct firefox *f, uint32_t i)
 {
 	(void)i;
-	text_put_raw(&f->b, "false");
+	json_put_bool(&f->json, NULL, false);
 }
 
 static const struct stack_table_frame *firefox_frame(struct firefox *f, uint32_t i)
@@ -127,16 +135,16 @@ static void firefox_prefix(struct firefox *f, uint32_t i)
 	uint32_t n, parent = stack_table_stacks(f->table, &n)[i].parent;
 
 	if (parent == STACK_TABLE_NONE)
-		text_put_raw(&f->b, "null");
+		json_put_null(&f->json, NULL);
 	else
-		text_printf(&f->b, "%u", parent);
+		json_put_uint(&f->json, NULL, parent);
 }
 
 static void firefox_stack_frame(struct firefox *f, uint32_t i)
 {
 	uint32_t n;
 
-	text_printf(&f->b, "%u", stack_table_stacks(f->table, &n)[i].frame);
+	json_put_uint(&f->json, NULL, stack_table_stacks(f->table, &n)[i].frame);
 }
 
 static void firefox_address(struct firefox *f, uint32_t i)
@@ -144,14 +152,14 @@ static void firefox_address(struct firefox *f, uint32_t i)
 	uint32_t location = firefox_frame(f, i)->frame.location;
 
 	if (location == UINT32_MAX)
-		text_put_raw(&f->b, "-1");
+		json_put_int(&f->json, NULL, -1);
 	else
-		text_printf(&f->b, "%" PRIu64, f->t->locations[location].offset);
+		json_put_uint(&f->json, NULL, f->t->locations[location].offset);
 }
 
 static void firefox_inline_depth(struct firefox *f, uint32_t i)
 {
-	text_printf(&f->b, "%u", firefox_frame(f, i)->inline_depth);
+	json_put_uint(&f->json, NULL, firefox_frame(f, i)->inline_depth);
 }
 
 static void firefox_category(struct firefox *f, uint32_t i)
@@ -159,16 +167,16 @@ static void firefox_category(struct firefox *f, uint32_t i)
 	const struct profile_frame *frame = &firefox_frame(f, i)->frame;
 	const struct profile_symbol *symbol = frame->symbol;
 
-	text_printf(&f->b, "%d",
-		    symbol->is_mark	 ? FIREFOX_INCOMPLETE
-		    : frame->is_inferred ? FIREFOX_INFERRED
-		    : symbol->is_kernel	 ? FIREFOX_KERNEL
-					 : FIREFOX_USER);
+	json_put_uint(&f->json, NULL,
+		      symbol->is_mark	   ? FIREFOX_INCOMPLETE
+		      : frame->is_inferred ? FIREFOX_INFERRED
+		      : symbol->is_kernel  ? FIREFOX_KERNEL
+					   : FIREFOX_USER);
 }
 
 static void firefox_func(struct firefox *f, uint32_t i)
 {
-	text_printf(&f->b, "%u", firefox_frame(f, i)->frame.symbol->number);
+	json_put_uint(&f->json, NULL, firefox_frame(f, i)->frame.symbol->number);
 }
 
 static void firefox_line(struct firefox *f, uint32_t i)
@@ -176,74 +184,74 @@ static void firefox_line(struct firefox *f, uint32_t i)
 	uint32_t line = firefox_frame(f, i)->frame.line;
 
 	if (line)
-		text_printf(&f->b, "%u", line);
+		json_put_uint(&f->json, NULL, line);
 	else
-		text_put_raw(&f->b, "null");
+		json_put_null(&f->json, NULL);
 }
 
 static void firefox_func_name(struct firefox *f, uint32_t i)
 {
-	text_printf(&f->b, "%u", f->func_name[i]);
+	json_put_uint(&f->json, NULL, f->func_name[i]);
 }
 
 static void firefox_func_resource(struct firefox *f, uint32_t i)
 {
-	text_printf(&f->b, "%" PRId64, (int64_t)f->func_resource[i] - 1);
+	json_put_int(&f->json, NULL, (int64_t)f->func_resource[i] - 1);
 }
 
 static void firefox_func_source(struct firefox *f, uint32_t i)
 {
 	if (f->func_file[i])
-		text_printf(&f->b, "%u", f->func_file[i] - 1);
+		json_put_uint(&f->json, NULL, f->func_file[i] - 1);
 	else
-		text_put_raw(&f->b, "null");
+		json_put_null(&f->json, NULL);
 }
 
 static void firefox_resource_lib(struct firefox *f, uint32_t i)
 {
 	if (f->resource_lib[i])
-		text_printf(&f->b, "%u", f->resource_lib[i] - 1);
+		json_put_uint(&f->json, NULL, f->resource_lib[i] - 1);
 	else
-		text_put_raw(&f->b, "null");
+		json_put_null(&f->json, NULL);
 }
 
 static void firefox_resource_name(struct firefox *f, uint32_t i)
 {
-	text_printf(&f->b, "%u", f->resource_name[i]);
+	json_put_uint(&f->json, NULL, f->resource_name[i]);
 }
 
 /* 1 is "library". */
 static void firefox_resource_type(struct firefox *f, uint32_t i)
 {
 	(void)i;
-	text_put_raw(&f->b, "1");
+	json_put_uint(&f->json, NULL, 1);
 }
 
 static void firefox_string_itself(struct firefox *f, uint32_t i)
 {
-	text_put_raw(&f->b, "\n");
-	text_put_json(&f->b, strings_at(f->strings, i));
+	json_put_line(&f->json);
+	json_put_string(&f->json, NULL, strings_at(f->strings, i));
 }
 
 /* Sources are simply all strings: a file is the source of its string's number. */
 static void firefox_source_file(struct firefox *f, uint32_t i)
 {
-	text_printf(&f->b, "%u", i);
+	json_put_uint(&f->json, NULL, i);
 }
 
 /* --- tables ---------------------------------------------------------------------------------- */
 
-static void firefox_stack_table(struct firefox *f, int *err)
+static void firefox_stack_table(struct firefox *f)
 {
 	static const struct firefox_column columns[] = {
 		{"prefix", firefox_prefix}, {"frame", firefox_stack_frame}, {0}};
 	uint32_t n;
 
 	stack_table_stacks(f->table, &n);
-	firefox_table(f, "", "stackTable", n, columns, err);
+	firefox_table(f, "stackTable", n, columns);
 }
 
-static void firefox_frame_table(struct firefox *f, int *err)
+static void firefox_frame_table(struct firefox *f)
 {
 	static const struct firefox_column columns[] = {
 		{"address", firefox_address},	 {"inlineDepth", firefox_inline_depth},
@@ -254,10 +262,10 @@ static void firefox_frame_table(struct firefox *f, int *err)
 	uint32_t n;
 
 	stack_table_frames(f->table, &n);
-	firefox_table(f, ",\n", "frameTable", n, columns, err);
+	firefox_table(f, "frameTable", n, columns);
 }
 
-static void firefox_func_table(struct firefox *f, int *err)
+static void firefox_func_table(struct firefox *f)
 {
 	static const struct firefox_column columns[] = {
 		{"name", firefox_func_name},	  {"isJS", firefox_false},
@@ -266,52 +274,52 @@ static void firefox_func_table(struct firefox *f, int *err)
 		{"columnNumber", firefox_null},	  {0}};
 	uint32_t n = f->n_symbols;
 
-	firefox_table(f, ",\n", "funcTable", n, columns, err);
+	firefox_table(f, "funcTable", n, columns);
 }
 
 /* The id that symbol servers know a file by: the build-id's first 16 bytes as a GUID, the first
  * three fields of which are little-endian. */
-static void firefox_breakpad_id(struct firefox *f, const struct store_object *object)
+static void firefox_breakpad_id(const struct store_object *object, struct buf *b)
 {
 	static const uint8_t order[16] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
 
 	for (size_t i = 0; object->build_id_len && i < 16; i++) {
 		uint8_t at = order[i];
 
-		text_printf(&f->b, "%02X", at < object->build_id_len ? object->build_id[at] : 0);
+		text_printf(b, "%02X", at < object->build_id_len ? object->build_id[at] : 0);
 	}
-	text_put_raw(&f->b, object->build_id_len ? "0" : "");
+	text_put_raw(b, object->build_id_len ? "0" : "");
 }
 
 static void firefox_lib(struct firefox *f, const struct store_object *object)
 {
 	const char *path = object->path ? object->path : "[unknown]";
 	const char *names[] = {"name", "path", "debugName", "debugPath"};
+	struct buf breakpad_id = {0}, code_id = {0};
 
-	for (size_t i = 0; i < 4; i++) {
-		text_printf(&f->b, "%s\"%s\":", i ? "," : "{", names[i]);
-		text_put_json(&f->b, i % 2 ? path : text_basename(path));
-	}
-	text_put_raw(&f->b, ",\"arch\":\"\",\"breakpadId\":\"");
-	firefox_breakpad_id(f, object);
-	text_put_raw(&f->b, "\",\"codeId\":\"");
+	json_put_line(&f->json);
+	json_put_object(&f->json, NULL);
+	for (size_t i = 0; i < 4; i++)
+		json_put_string(&f->json, names[i], i % 2 ? path : text_basename(path));
+	json_put_string(&f->json, "arch", "");
+	firefox_breakpad_id(object, &breakpad_id);
+	json_put_text(&f->json, "breakpadId", &breakpad_id);
 	for (size_t i = 0; i < object->build_id_len; i++)
-		text_printf(&f->b, "%02x", object->build_id[i]);
-	text_put_raw(&f->b, "\"}");
+		text_printf(&code_id, "%02x", object->build_id[i]);
+	json_put_text(&f->json, "codeId", &code_id);
+	json_put_end(&f->json);
 }
 
-static void firefox_libs(struct firefox *f, int *err)
+static void firefox_libs(struct firefox *f)
 {
-	text_put_raw(&f->b, ",\n\"libs\":[");
-	for (uint32_t i = 0; *err == 0 && i < f->t->n_objects; i++) {
-		text_put_raw(&f->b, i ? ",\n" : "\n");
+	json_put_line(&f->json);
+	json_put_array(&f->json, "libs");
+	for (uint32_t i = 0; !f->json.err && i < f->t->n_objects; i++)
 		firefox_lib(f, &f->t->objects[i]);
-		firefox_drain(f, FIREFOX_DRAIN, err);
-	}
-	text_put_raw(&f->b, "]");
+	json_put_end(&f->json);
 }
 
-static void firefox_resource_table(struct firefox *f, int *err)
+static void firefox_resource_table(struct firefox *f)
 {
 	static const struct firefox_column columns[] = {{"lib", firefox_resource_lib},
 							{"name", firefox_resource_name},
@@ -320,73 +328,79 @@ static void firefox_resource_table(struct firefox *f, int *err)
 							{0}};
 	uint32_t n = strings_count(f->resources);
 
-	firefox_table(f, ",\n", "resourceTable", n, columns, err);
+	firefox_table(f, "resourceTable", n, columns);
 }
 
-static void firefox_shared(struct firefox *f, int *err)
+static void firefox_shared(struct firefox *f)
 {
+	static const char *const native_symbols[] = {"address", "functionSize", "libIndex", "name",
+						     NULL};
+	static const struct firefox_column sources[] = {
+		{"uuid", firefox_null}, {"filename", firefox_source_file}, {0}};
 	uint32_t n = strings_count(f->strings);
 
-	text_put_raw(&f->b, ",\n\"shared\":{");
-	firefox_stack_table(f, err);
-	firefox_frame_table(f, err);
-	firefox_func_table(f, err);
-	firefox_resource_table(f, err);
-	text_put_raw(&f->b, ",\n\"nativeSymbols\":{\"length\":0,\"address\":[],\"functionSize\":[],"
-			    "\"libIndex\":[],\"name\":[]}");
-	text_printf(&f->b, ",\n\"sources\":{\"length\":%u", n);
-	firefox_column(f, "uuid", n, firefox_null, err);
-	firefox_column(f, "filename", n, firefox_source_file, err);
-	text_put_raw(&f->b, "}");
-	firefox_column(f, "stringArray", n, firefox_string_itself, err);
-	text_put_raw(&f->b, "}");
+	json_put_line(&f->json);
+	json_put_object(&f->json, "shared");
+	firefox_stack_table(f);
+	firefox_frame_table(f);
+	firefox_func_table(f);
+	firefox_resource_table(f);
+	json_put_line(&f->json);
+	firefox_empty_table(f, "nativeSymbols", native_symbols);
+	firefox_table(f, "sources", n, sources);
+	firefox_column(f, "stringArray", n, firefox_string_itself);
+	json_put_end(&f->json);
 }
 
 /* --- threads --------------------------------------------------------------------------------- */
 
 /* How many samples each counts as; null: each as one. */
-static void firefox_weights(struct firefox *f, const struct thread_samples_sample *samples,
-			    size_t n, int *err)
+static void firefox_weights(struct json *j, const struct thread_samples_sample *samples, size_t n)
 {
 	bool is_any = false;
 
 	for (size_t i = 0; i < n; i++)
 		is_any |= samples[i].periods != 1;
-	text_put_raw(&f->b, is_any ? "[" : "null");
-	for (size_t i = 0; *err == 0 && is_any && i < n; i++) {
-		text_printf(&f->b, "%s%" PRIu64, i ? "," : "", samples[i].periods);
-		firefox_drain(f, FIREFOX_DRAIN, err);
+	if (!is_any) {
+		json_put_null(j, "weight");
+		return;
 	}
-	if (is_any)
-		text_put_raw(&f->b, "]");
+	json_put_array(j, "weight");
+	for (size_t i = 0; !j->err && i < n; i++)
+		json_put_uint(j, NULL, samples[i].periods);
+	json_put_end(j);
 }
 
-static void firefox_samples(struct firefox *f, uint32_t thread, int *err)
+static void firefox_samples(struct firefox *f, uint32_t thread)
 {
 	const struct thread_samples_sample *samples =
 		f->by_thread.samples + f->by_thread.first[thread];
 	size_t n = f->by_thread.first[thread + 1] - f->by_thread.first[thread];
 	uint64_t before = f->t->recording.start_ns;
+	struct json *j = &f->json;
 
-	text_printf(&f->b, "\"samples\":{\"length\":%zu,\"weight\":", n);
-	firefox_weights(f, samples, n, err);
-	text_put_raw(&f->b, ",\"weightType\":\"samples\",\n\"stack\":[");
-	for (size_t i = 0; *err == 0 && i < n; i++) {
-		text_printf(&f->b, i ? ",%u" : "%u",
-			    stack_table_find(f->table, samples[i].node, samples[i].end_reason,
-					     samples[i].origin));
-		firefox_drain(f, FIREFOX_DRAIN, err);
-	}
-	text_put_raw(&f->b, "],\n\"timeDeltas\":[");
-	for (size_t i = 0; *err == 0 && i < n; i++) {
+	json_put_line(j);
+	json_put_object(j, "samples");
+	json_put_uint(j, "length", n);
+	firefox_weights(j, samples, n);
+	json_put_string(j, "weightType", "samples");
+	json_put_line(j);
+	json_put_array(j, "stack");
+	for (size_t i = 0; !j->err && i < n; i++)
+		json_put_uint(j, NULL,
+			      stack_table_find(f->table, samples[i].node, samples[i].end_reason,
+					       samples[i].origin));
+	json_put_end(j);
+	json_put_line(j);
+	json_put_array(j, "timeDeltas");
+	for (size_t i = 0; !j->err && i < n; i++) {
 		uint64_t now = samples[i].time_ns > before ? samples[i].time_ns : before;
 
-		text_printf(&f->b, "%s%" PRIu64 ".%06" PRIu64, i ? "," : "",
-			    (now - before) / 1000000, (now - before) % 1000000);
+		json_put_fixed(j, NULL, (double)(now - before) / 1e6, 6);
 		before = now;
-		firefox_drain(f, FIREFOX_DRAIN, err);
 	}
-	text_put_raw(&f->b, "]}");
+	json_put_end(j);
+	json_put_end(j);
 }
 
 /* Rounded up, and beyond it: a sample at the very end would be outside. */
@@ -399,103 +413,154 @@ static uint64_t firefox_end_us(const struct firefox *f)
 		       : 1;
 }
 
-static void firefox_thread(struct firefox *f, uint32_t number, int *err)
+static void firefox_thread(struct firefox *f, uint32_t number)
 {
+	static const char *const markers[] = {"category", "data",      "endTime", "name",
+					      "phase",	  "startTime", NULL};
 	const struct store_thread *thread = &f->t->threads[number];
 	const struct store_process *process = &f->t->processes[thread->process];
+	struct json *j = &f->json;
+	struct buf pid = {0};
 
-	text_put_raw(&f->b, "\n{\"name\":");
-	text_put_json(&f->b, thread->comm && *thread->comm ? thread->comm : "[unnamed]");
-	text_put_raw(&f->b, ",\"processName\":");
-	text_put_json(&f->b, process->comm ? process->comm : "");
-	text_printf(&f->b, ",\"pid\":\"%d\",\"tid\":%d,\"isMainThread\":%s", process->pid,
-		    thread->tid, process->pid == thread->tid ? "true" : "false");
-	text_put_raw(&f->b, ",\"processType\":\"default\",\"processStartupTime\":0,"
-			    "\"processShutdownTime\":null,\"registerTime\":0,"
-			    "\"unregisterTime\":null,\"pausedRanges\":[],"
-			    "\"markers\":{\"length\":0,\"category\":[],\"data\":[],\"endTime\":[],"
-			    "\"name\":[],\"phase\":[],\"startTime\":[]},\n");
-	firefox_samples(f, number, err);
-	text_put_raw(&f->b, "}");
+	json_put_line(j);
+	json_put_object(j, NULL);
+	json_put_string(j, "name", thread->comm && *thread->comm ? thread->comm : "[unnamed]");
+	json_put_line(j);
+	json_put_string(j, "processName", process->comm);
+	text_printf(&pid, "%d", process->pid);
+	json_put_text(j, "pid", &pid);
+	json_put_int(j, "tid", thread->tid);
+	json_put_bool(j, "isMainThread", process->pid == thread->tid);
+	json_put_string(j, "processType", "default");
+	json_put_uint(j, "processStartupTime", 0);
+	json_put_null(j, "processShutdownTime");
+	json_put_uint(j, "registerTime", 0);
+	json_put_null(j, "unregisterTime");
+	firefox_empty(f, "pausedRanges");
+	firefox_empty_table(f, "markers", markers);
+	firefox_samples(f, number);
+	json_put_end(j);
 }
 
-static void firefox_threads(struct firefox *f, int *err)
+static void firefox_threads(struct firefox *f)
 {
-	const char *before = "";
-
-	text_put_raw(&f->b, ",\n\"threads\":[");
-	for (uint32_t i = 0; *err == 0 && i < f->t->n_threads; i++) {
-		if (f->by_thread.first[i] == f->by_thread.first[i + 1])
-			continue;
-		text_put_raw(&f->b, before);
-		before = ",";
-		firefox_thread(f, i, err);
-	}
-	text_put_raw(&f->b, "]");
+	json_put_line(&f->json);
+	json_put_array(&f->json, "threads");
+	for (uint32_t i = 0; !f->json.err && i < f->t->n_threads; i++)
+		if (f->by_thread.first[i] != f->by_thread.first[i + 1])
+			firefox_thread(f, i);
+	json_put_end(&f->json);
 }
 
 /* --- the whole ------------------------------------------------------------------------------- */
+
+/* Begins an entry of meta.extra; its value follows. */
+static void firefox_entry(struct json *j, const char *label, const char *format)
+{
+	json_put_object(j, NULL);
+	json_put_string(j, "label", label);
+	json_put_string(j, "format", format);
+}
+
+static void firefox_string_entry(struct json *j, const char *label, const char *value)
+{
+	firefox_entry(j, label, "string");
+	json_put_string(j, "value", value);
+	json_put_end(j);
+}
 
 /* Writes the header of the reports to meta.extra, which the profiler shows as the profile's
  * information. */
 static void firefox_extra(struct firefox *f)
 {
 	const struct store_recording *recording = &f->t->recording;
+	struct json *j = &f->json;
 	struct buf quality = {0};
 
+	json_put_array(j, "extra");
+	json_put_object(j, NULL);
+	json_put_string(j, "label", "Recording");
+	json_put_array(j, "entries");
+	firefox_string_entry(j, "Host", recording->host);
+	firefox_string_entry(j, "Kernel", recording->kernel);
+	firefox_string_entry(j, "Event", recording->event);
+	firefox_entry(j, "Lost", "integer");
+	json_put_uint(j, "value", recording->lost);
+	json_put_end(j);
+	firefox_entry(j, "Quality", "string");
 	report_header_quality(f->profile, &quality);
-	buf_put_u8(&quality, '\0');
-	text_put_raw(&f->b, ",\"extra\":[{\"label\":\"Recording\",\"entries\":["
-			    "{\"label\":\"Host\",\"format\":\"string\",\"value\":");
-	text_put_json(&f->b, recording->host);
-	text_put_raw(&f->b, "},{\"label\":\"Kernel\",\"format\":\"string\",\"value\":");
-	text_put_json(&f->b, recording->kernel);
-	text_put_raw(&f->b, "},{\"label\":\"Event\",\"format\":\"string\",\"value\":");
-	text_put_json(&f->b, recording->event);
-	text_printf(&f->b,
-		    "},{\"label\":\"Lost\",\"format\":\"integer\",\"value\":%" PRIu64
-		    "},{\"label\":\"Quality\",\"format\":\"string\",\"value\":",
-		    recording->lost);
-	text_put_json(&f->b, quality.failed ? "" : (const char *)quality.data);
-	text_put_raw(&f->b, "}]}]");
-	buf_free(&quality);
+	json_put_text(j, "value", &quality);
+	json_put_end(j);
+	json_put_end(j);
+	json_put_end(j);
+	json_put_end(j);
+}
+
+static void firefox_categories(struct json *j)
+{
+	static const struct {
+		const char *name, *color;
+	} categories[] = {[FIREFOX_OTHER] = {"Other", "grey"},
+			  [FIREFOX_USER] = {"User", "yellow"},
+			  [FIREFOX_KERNEL] = {"Kernel", "orange"},
+			  [FIREFOX_INCOMPLETE] = {"Incomplete", "red"},
+			  [FIREFOX_INFERRED] = {"Reconstructed", "purple"}};
+
+	json_put_array(j, "categories");
+	for (size_t i = 0; i < sizeof(categories) / sizeof(*categories); i++) {
+		json_put_object(j, NULL);
+		json_put_string(j, "name", categories[i].name);
+		json_put_string(j, "color", categories[i].color);
+		json_put_array(j, "subcategories");
+		json_put_string(j, NULL, "Other");
+		json_put_end(j);
+		json_put_end(j);
+	}
+	json_put_end(j);
+}
+
+/* What the profiler wants to know of the browser whose profile it is. */
+static void firefox_fixed(struct firefox *f)
+{
+	static const char *const extensions[] = {"id", "name", "baseURL", NULL};
+	struct json *j = &f->json;
+
+	json_put_bool(j, "symbolicated", true);
+	json_put_bool(j, "usesOnlyOneStackType", true);
+	json_put_bool(j, "sourceCodeIsNotOnSearchfox", true);
+	firefox_empty(f, "markerSchema");
+	firefox_empty_table(f, "extensions", extensions);
+	json_put_object(j, "sampleUnits");
+	json_put_string(j, "time", "ms");
+	json_put_string(j, "eventDelay", "ms");
+	json_put_string(j, "threadCPUDelta", "ns");
+	json_put_end(j);
+	firefox_categories(j);
 }
 
 static void firefox_meta(struct firefox *f)
 {
 	const struct store_recording *recording = &f->t->recording;
 	uint64_t interval_us = recording->frequency_hz ? 1000000 / recording->frequency_hz : 1000;
+	struct json *j = &f->json;
 
-	text_printf(&f->b,
-		    "{\"meta\":{\"version\":24,\"preprocessedProfileVersion\":%d,"
-		    "\"importedFrom\":\"stackd\",\"product\":",
-		    FIREFOX_VERSION);
-	text_put_json(&f->b, recording->target);
-	text_printf(&f->b,
-		    ",\"startTime\":%" PRIu64 ".%03" PRIu64 ",\"interval\":%" PRIu64 ".%03" PRIu64,
-		    recording->start_unix_ns / 1000000, recording->start_unix_ns / 1000 % 1000,
-		    interval_us / 1000, interval_us % 1000);
-	text_printf(&f->b, ",\"profilingStartTime\":0,\"profilingEndTime\":%" PRIu64 ".%03" PRIu64,
-		    firefox_end_us(f) / 1000, firefox_end_us(f) % 1000);
-	text_printf(&f->b, ",\"logicalCPUs\":%u,\"processType\":0,\"stackwalk\":1,\"debug\":false",
-		    recording->cpus);
-	text_put_raw(&f->b, ",\"oscpu\":");
-	text_put_json(&f->b, recording->kernel);
+	json_put_object(j, "meta");
+	json_put_uint(j, "version", 24);
+	json_put_uint(j, "preprocessedProfileVersion", FIREFOX_VERSION);
+	json_put_string(j, "importedFrom", "stackd");
+	json_put_string(j, "product", recording->target);
+	json_put_fixed(j, "startTime", (double)(recording->start_unix_ns / 1000) / 1e3, 3);
+	json_put_fixed(j, "interval", (double)interval_us / 1e3, 3);
+	json_put_uint(j, "profilingStartTime", 0);
+	json_put_fixed(j, "profilingEndTime", (double)firefox_end_us(f) / 1e3, 3);
+	json_put_uint(j, "logicalCPUs", recording->cpus);
+	json_put_uint(j, "processType", 0);
+	json_put_uint(j, "stackwalk", 1);
+	json_put_bool(j, "debug", false);
+	json_put_string(j, "oscpu", recording->kernel);
 	firefox_extra(f);
-	text_put_raw(
-		&f->b,
-		",\"symbolicated\":true,\"usesOnlyOneStackType\":true,"
-		"\"sourceCodeIsNotOnSearchfox\":true,\"markerSchema\":[],"
-		"\"extensions\":{\"length\":0,\"id\":[],\"name\":[],\"baseURL\":[]},"
-		"\"sampleUnits\":{\"time\":\"ms\",\"eventDelay\":\"ms\","
-		"\"threadCPUDelta\":\"ns\"},"
-		"\"categories\":["
-		"{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]},"
-		"{\"name\":\"User\",\"color\":\"yellow\",\"subcategories\":[\"Other\"]},"
-		"{\"name\":\"Kernel\",\"color\":\"orange\",\"subcategories\":[\"Other\"]},"
-		"{\"name\":\"Incomplete\",\"color\":\"red\",\"subcategories\":[\"Other\"]},"
-		"{\"name\":\"Reconstructed\",\"color\":\"purple\",\"subcategories\":[\"Other\"]}"
-		"]}");
+	firefox_fixed(f);
+	json_put_end(j);
 }
 
 static int firefox_resources(struct firefox *f)
@@ -573,22 +638,19 @@ static int firefox_write(struct firefox *f)
 		err = firefox_collect(f);
 	if (err < 0)
 		return err;
+	json_put_object(&f->json, NULL);
 	firefox_meta(f);
-	firefox_libs(f, &err);
-	firefox_shared(f, &err);
-	firefox_threads(f, &err);
-	text_put_raw(&f->b, "}\n");
-	firefox_drain(f, 0, &err);
-	return err;
+	firefox_libs(f);
+	firefox_shared(f);
+	firefox_threads(f);
+	return 0;
 }
 
 int export_firefox(struct profile *profile, FILE *out)
 {
-	struct firefox f = {.profile = profile, .t = profile_tables(profile), .out = out};
+	struct firefox f = {.profile = profile, .t = profile_tables(profile), .json = {.out = out}};
 	int err = firefox_write(&f);
 
-	if (err == 0 && fflush(out) != 0)
-		err = -EIO;
 	thread_samples_free(&f.by_thread);
 	stack_table_free(f.table);
 	strings_free(f.strings);
@@ -598,6 +660,5 @@ int export_firefox(struct profile *profile, FILE *out)
 	free(f.func_name);
 	free(f.func_file);
 	free(f.func_resource);
-	buf_free(&f.b);
-	return err;
+	return json_put_finish(&f.json, err);
 }

@@ -51,7 +51,7 @@ struct flamegraph {
 	uint32_t n_used, n_objects;
 	uint32_t *cost;	  /* by symbol: bytes */
 	size_t head_cost; /* of objects: bytes */
-	struct buf b;
+	struct json json;
 };
 
 /* --- how much fits --------------------------------------------------------------------------- */
@@ -75,15 +75,14 @@ static size_t flamegraph_node_cost(const struct flamegraph *f, const struct flam
 }
 
 /* Of a text as it is written at the end, and its surroundings. */
-static size_t flamegraph_text_cost(struct flamegraph *f, const char *text)
+static size_t flamegraph_text_cost(struct buf *b, const char *text)
 {
 	size_t cost = 16;
 
-	buf_clear(&f->b);
-	text_put_json(&f->b, text);
-	for (size_t i = 0; i < f->b.len; i++)
-		cost += f->b.data[i] == '<' ? strlen(PAGE_LESS) : 1;
-	buf_clear(&f->b);
+	buf_clear(b);
+	text_put_json(b, text);
+	for (size_t i = 0; i < b->len; i++)
+		cost += b->data[i] == '<' ? strlen(PAGE_LESS) : 1;
 	return cost;
 }
 
@@ -91,15 +90,17 @@ static size_t flamegraph_text_cost(struct flamegraph *f, const char *text)
 static int flamegraph_weigh_symbols(struct flamegraph *f)
 {
 	bool *is_weighed = calloc((size_t)flame_objects(f->flame) + 1, sizeof(*is_weighed));
+	struct buf b = {0};
 
 	f->cost = calloc((size_t)f->n_symbols + 1, sizeof(*f->cost));
 	for (uint32_t i = 0; is_weighed && f->cost && i < f->n_symbols; i++) {
-		f->cost[i] = (uint32_t)flamegraph_text_cost(f, f->symbols[i].name);
+		f->cost[i] = (uint32_t)flamegraph_text_cost(&b, f->symbols[i].name);
 		if (!is_weighed[f->symbols[i].object_number])
-			f->head_cost += flamegraph_text_cost(f, f->symbols[i].object);
+			f->head_cost += flamegraph_text_cost(&b, f->symbols[i].object);
 		is_weighed[f->symbols[i].object_number] = true;
 	}
 	free(is_weighed);
+	buf_free(&b);
 	return is_weighed && f->cost ? 0 : -ENOMEM;
 }
 
@@ -204,17 +205,6 @@ static void flamegraph_visit(struct flamegraph *f)
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-static void flamegraph_text(struct flamegraph *f, const char *member, struct buf *text)
-{
-	buf_put_u8(text, '\0');
-	text_printf(&f->b, ",\"%s\":", member);
-	if (text->failed)
-		f->b.failed = true;
-	else
-		text_put_json(&f->b, (const char *)text->data);
-	buf_free(text);
-}
-
 /* Each process's heap over time, beside what there was at one moment. */
 static void flamegraph_heap(struct flamegraph *f, const struct profile *profile)
 {
@@ -222,10 +212,9 @@ static void flamegraph_heap(struct flamegraph *f, const struct profile *profile)
 	int err = heap_sum_up(profile_reader(profile), profile_end(profile), FLAMEGRAPH_HEAP_BINS,
 			      &heap);
 
-	text_put_raw(&f->b, ",\"heap\":");
 	if (!err)
-		err = heap_view_put_processes(&heap, profile, &f->b);
-	f->b.failed |= err < 0;
+		err = heap_view_json_processes(&heap, profile, "heap", &f->json);
+	f->json.text.failed |= err < 0;
 	heap_release(&heap);
 }
 
@@ -234,107 +223,140 @@ static void flamegraph_side(struct flamegraph *f, unsigned side)
 	struct profile *profile = f->profiles[side];
 	const struct store_recording *recording = &profile_tables(profile)->recording;
 	struct buf quality = {0}, event = {0}, name = {0};
+	struct json *j = &f->json;
 
-	text_put_raw(&f->b, side ? ",\n{" : "\n{");
-	report_header_json(profile, &f->b);
+	json_put_line(j);
+	json_put_object(j, NULL);
+	report_header_json(profile, j);
 	report_header_quality(profile, &quality);
 	if (metric_is_of_regions(profile_filter(profile)->metric))
 		report_header_off(profile, "; ", &quality);
-	flamegraph_text(f, "quality_text", &quality);
+	json_put_text(j, "quality_text", &quality);
 	report_header_event(recording, &event);
-	flamegraph_text(f, "event_text", &event);
+	json_put_text(j, "event_text", &event);
 	text_put(&name, f->options->names[side] ? f->options->names[side] : recording->target,
 		 NULL);
-	flamegraph_text(f, "name", &name);
+	json_put_text(j, "name", &name);
 	if (metric_info(profile_filter(profile)->metric)->less != SERIES_CPU)
 		flamegraph_heap(f, profile);
-	text_printf(&f->b, ",\"chosen\":%s}", profile_is_filtered(profile) ? "true" : "false");
+	json_put_bool(j, "chosen", profile_is_filtered(profile));
+	json_put_end(j);
+}
+
+/* Begins a list on a line of its own. */
+static void flamegraph_list(struct flamegraph *f, const char *name)
+{
+	json_put_line(&f->json);
+	json_put_array(&f->json, name);
 }
 
 static void flamegraph_symbols(struct flamegraph *f)
 {
-	text_put_raw(&f->b, "],\n\"objects\":[");
+	struct json *j = &f->json;
+
+	flamegraph_list(f, "objects");
 	for (uint32_t i = 0; i < f->n_objects; i++) {
-		text_put_raw(&f->b, i ? ",\n" : "\n");
-		text_put_json(&f->b, f->symbols[f->used_objects[i]].object);
+		json_put_line(j);
+		json_put_string(j, NULL, f->symbols[f->used_objects[i]].object);
 	}
-	text_put_raw(&f->b, "],\n\"symbols\":[");
+	json_put_end(j);
+	flamegraph_list(f, "symbols");
 	for (uint32_t i = 0; i < f->n_used; i++) {
 		const struct flame_symbol *symbol = &f->symbols[f->used[i]];
 
-		text_put_raw(&f->b, i ? ",\n[" : "\n[");
-		text_put_json(&f->b, symbol->name);
-		text_printf(&f->b, ",%u,%d]", f->object_number[symbol->object_number],
-			    (int)symbol->kind);
+		flamegraph_list(f, NULL);
+		json_put_string(j, NULL, symbol->name);
+		json_put_uint(j, NULL, f->object_number[symbol->object_number]);
+		json_put_uint(j, NULL, symbol->kind);
+		json_put_end(j);
 	}
-	text_put_raw(&f->b, "]");
+	json_put_end(j);
+}
+
+/* The depth of a node less that of the node that is written before it. */
+static int64_t flamegraph_step(const struct flamegraph *f, uint32_t i)
+{
+	int64_t step = 1;
+
+	/* The node before is the parent, or below an elder sibling. */
+	for (uint32_t at = f->order[i - 1]; at != f->nodes[f->order[i]].parent;
+	     at = f->nodes[at].parent)
+		step--;
+	return step;
 }
 
 static void flamegraph_shape(struct flamegraph *f)
 {
-	text_put_raw(&f->b, ",\n\"symbol\":[0");
+	struct json *j = &f->json;
+
+	flamegraph_list(f, "symbol");
+	json_put_uint(j, NULL, 0);
 	for (uint32_t i = 1; i < f->n_order; i++) {
 		const struct flame_node *node = &f->nodes[f->order[i]];
 
-		text_printf(&f->b, ",%" PRIu64,
-			    2 * (uint64_t)f->symbol_number[node->symbol] + node->is_inlined);
+		json_put_uint(j, NULL,
+			      2 * (uint64_t)f->symbol_number[node->symbol] + node->is_inlined);
 	}
-	text_put_raw(&f->b, "],\n\"step\":[0");
-	for (uint32_t i = 1; i < f->n_order; i++) {
-		int64_t step = 1;
-
-		/* The node before is the parent, or below an elder sibling. */
-		for (uint32_t at = f->order[i - 1]; at != f->nodes[f->order[i]].parent;
-		     at = f->nodes[at].parent)
-			step--;
-		text_printf(&f->b, ",%" PRId64, step);
-	}
-	text_put_raw(&f->b, "]");
+	json_put_end(j);
+	flamegraph_list(f, "step");
+	json_put_uint(j, NULL, 0);
+	for (uint32_t i = 1; i < f->n_order; i++)
+		json_put_int(j, NULL, flamegraph_step(f, i));
+	json_put_end(j);
 }
 
 static void flamegraph_counts(struct flamegraph *f, const char *member, bool is_self)
 {
-	text_printf(&f->b, ",\n\"%s\":[", member);
+	struct json *j = &f->json;
+
+	flamegraph_list(f, member);
 	for (unsigned side = 0; side < flame_sides(f->flame); side++) {
-		text_put_raw(&f->b, side ? ",\n[" : "[");
+		if (side)
+			json_put_line(j);
+		json_put_array(j, NULL);
 		for (uint32_t i = 0; i < f->n_order; i++) {
 			const struct flame_node *node = &f->nodes[f->order[i]];
 
-			text_printf(&f->b, i ? ",%" PRIu64 : "%" PRIu64,
-				    is_self ? node->self[side] : node->total[side]);
+			json_put_uint(j, NULL, is_self ? node->self[side] : node->total[side]);
 		}
-		text_put_raw(&f->b, "]");
+		json_put_end(j);
 	}
-	text_put_raw(&f->b, "]");
+	json_put_end(j);
 }
 
 static void flamegraph_inferred(struct flamegraph *f)
 {
-	const char *before = "";
-
-	text_put_raw(&f->b, ",\n\"inferred\":[");
+	flamegraph_list(f, "inferred");
 	for (uint32_t i = 0; i < f->n_order; i++) {
 		uint64_t inferred = f->nodes[f->order[i]].inferred;
 
 		if (!inferred)
 			continue;
-		text_printf(&f->b, "%s%u,%" PRIu64, before, i, inferred);
-		before = ",";
+		json_put_uint(&f->json, NULL, i);
+		json_put_uint(&f->json, NULL, inferred);
 	}
-	text_put_raw(&f->b, "]}\n");
+	json_put_end(&f->json);
 }
 
 static void flamegraph_data(struct flamegraph *f, double least)
 {
-	text_printf(&f->b, "{\"schema\":1,\"flame\":%s,\"least\":%.0f,\"left_out\":%u,\"sides\":[",
-		    f->options->is_flame ? "true" : "false", least, f->n_nodes - f->n_order);
+	struct json *j = &f->json;
+
+	json_put_object(j, NULL);
+	json_put_uint(j, "schema", 1);
+	json_put_bool(j, "flame", f->options->is_flame);
+	json_put_fixed(j, "least", least, 0);
+	json_put_uint(j, "left_out", f->n_nodes - f->n_order);
+	json_put_array(j, "sides");
 	for (unsigned side = 0; side < flame_sides(f->flame); side++)
 		flamegraph_side(f, side);
+	json_put_end(j);
 	flamegraph_symbols(f);
 	flamegraph_shape(f);
 	flamegraph_counts(f, "total", false);
 	flamegraph_counts(f, "self", true);
 	flamegraph_inferred(f);
+	json_put_end(j);
 }
 
 static int flamegraph_add(struct flamegraph *f)
@@ -373,7 +395,7 @@ static int flamegraph_write(struct flamegraph *f, FILE *out)
 		return err;
 	flamegraph_visit(f);
 	flamegraph_data(f, least);
-	return page_write((const char *)flamegraph_page, &f->b, out);
+	return page_write((const char *)flamegraph_page, &f->json.text, out);
 }
 
 int export_flamegraph(struct profile *const profiles[2], const struct flamegraph_options *options,
@@ -391,6 +413,6 @@ int export_flamegraph(struct profile *const profiles[2], const struct flamegraph
 	free(f.used);
 	free(f.used_objects);
 	free(f.cost);
-	buf_free(&f.b);
+	buf_free(&f.json.text);
 	return err;
 }

@@ -17,8 +17,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 
+#include "base/json_put.h"
 #include "base/text.h"
 #include "export/page.h"
 #include "report/folding_put.h"
@@ -27,180 +27,155 @@ static const uint8_t fold_page[] = {
 #include "fold.html.inc"
 	0};
 
-static void put_number(struct buf *b, double value)
+#define DIGITS 7
+
+static void write_array(struct json *j, const char *key, const double *values, uint32_t n)
 {
-	if (isfinite(value))
-		text_printf(b, "%.7g", value);
-	else
-		text_put_raw(b, "null");
+	json_put_array(j, key);
+	for (uint32_t i = 0; i < n; i++)
+		json_put_double(j, NULL, values[i], DIGITS);
+	json_put_end(j);
 }
 
-static void put_member(struct buf *b, const char *name, double value)
-{
-	text_printf(b, ",\"%s\":", name);
-	put_number(b, value);
-}
-
-static void put_array(struct buf *b, const char *name, const double *values, uint32_t n)
-{
-	text_printf(b, ",\"%s\":[", name);
-	for (uint32_t i = 0; i < n; i++) {
-		text_put_raw(b, i ? "," : "");
-		put_number(b, values[i]);
-	}
-	text_put_raw(b, "]");
-}
-
-static void put_counter(struct buf *b, const struct folding_counter *c)
+static void write_counter(struct json *j, const struct folding_counter *c)
 {
 	const struct fold_curve *curve = c->curve;
 
-	text_put_raw(b, "{\"name\":");
-	text_put_json(b, c->name);
-	put_member(b, "passes", (double)c->passes);
-	put_member(b, "mean", c->mean);
-	put_member(b, "per_second", c->per_second);
+	json_put_object(j, NULL);
+	json_put_string(j, "name", c->name);
+	json_put_double(j, "passes", (double)c->passes, DIGITS);
+	json_put_double(j, "mean", c->mean, DIGITS);
+	json_put_double(j, "per_second", c->per_second, DIGITS);
 	if (curve) {
-		put_array(b, "y", curve->y, curve->cells + 1);
-		put_array(b, "rate", curve->rate, curve->cells);
+		write_array(j, "y", curve->y, curve->cells + 1);
+		write_array(j, "rate", curve->rate, curve->cells);
 	} else {
-		text_put_raw(b, ",\"why\":");
-		text_put_json(b, folding_why_no_curve(c));
+		json_put_string(j, "why", folding_why_no_curve(c));
 	}
 	if (curve && curve->has_bands) {
-		put_array(b, "rate_low", curve->rate_low, curve->cells);
-		put_array(b, "rate_high", curve->rate_high, curve->cells);
+		write_array(j, "rate_low", curve->rate_low, curve->cells);
+		write_array(j, "rate_high", curve->rate_high, curve->cells);
 	}
-	text_put_raw(b, "}");
+	json_put_end(j);
 }
 
-static void put_line(struct buf *b, const struct folding_phase *phase)
+static void write_place(struct json *j, const struct folding_phase *phase)
 {
 	struct buf line = {0};
 
-	text_put_raw(b, ",\"line\":");
 	if (!phase->file) {
-		text_put_raw(b, "null");
+		json_put_null(j, "line");
 		return;
 	}
 	text_put_raw(&line, text_basename(phase->file));
 	text_printf(&line, ":%" PRIu32, phase->line);
-	buf_put(&line, "", 1);
-	text_put_json(b, line.data && !line.failed ? (const char *)line.data : "");
-	b->failed |= line.failed;
-	buf_free(&line);
+	json_put_text(j, "line", &line);
 }
 
-static void put_phase(struct buf *b, const struct folding_phase *phase)
+static void write_phase(struct json *j, const struct folding_phase *phase)
 {
 	const struct fold_phase *p = &phase->phase;
 
-	text_printf(b, "{\"samples\":%" PRIu64, phase->samples);
-	put_member(b, "from", p->from.value);
-	put_member(b, "to", p->to.value);
-	put_member(b, "to_low", p->to.low);
-	put_member(b, "to_high", p->to.high);
-	put_member(b, "share", p->share.value);
-	put_member(b, "rate", p->rate.value);
-	put_member(b, "low", p->rate.low);
-	put_member(b, "high", p->rate.high);
-	text_put_raw(b, ",\"path\":[");
-	for (uint32_t i = 0; i < phase->depth; i++) {
-		text_put_raw(b, i ? "," : "");
-		text_put_json(b, phase->path[i].symbol->name);
-	}
-	text_put_raw(b, "]");
-	put_line(b, phase);
-	text_put_raw(b, "}");
+	json_put_object(j, NULL);
+	json_put_uint(j, "samples", phase->samples);
+	json_put_double(j, "from", p->from.value, DIGITS);
+	json_put_double(j, "to", p->to.value, DIGITS);
+	json_put_double(j, "to_low", p->to.low, DIGITS);
+	json_put_double(j, "to_high", p->to.high, DIGITS);
+	json_put_double(j, "share", p->share.value, DIGITS);
+	json_put_double(j, "rate", p->rate.value, DIGITS);
+	json_put_double(j, "low", p->rate.low, DIGITS);
+	json_put_double(j, "high", p->rate.high, DIGITS);
+	json_put_array(j, "path");
+	for (uint32_t i = 0; i < phase->depth; i++)
+		json_put_string(j, NULL, phase->path[i].symbol->name);
+	json_put_end(j);
+	write_place(j, phase);
+	json_put_end(j);
 }
 
-static void put_routine(struct buf *b, const struct folding_routine *r)
+static void write_routine(struct json *j, const struct folding_routine *r)
 {
-	text_put_raw(b, "{\"name\":");
-	text_put_json(b, r->symbol ? r->symbol->name : "");
-	text_printf(b, ",\"samples\":%" PRIu64 ",\"columns\":[", r->samples);
+	json_put_object(j, NULL);
+	json_put_string(j, "name", r->symbol ? r->symbol->name : NULL);
+	json_put_uint(j, "samples", r->samples);
+	json_put_array(j, "columns");
 	for (unsigned i = 0; i < FOLDING_COLUMNS; i++)
-		text_printf(b, "%s%" PRIu64, i ? "," : "", r->columns[i]);
-	text_put_raw(b, "]}");
+		json_put_uint(j, NULL, r->columns[i]);
+	json_put_end(j);
+	json_put_end(j);
 }
 
 /* Of the columns, only those that have samples: column, samples, column, samples, ... */
-static void put_folding_line(struct buf *b, const struct folding_line *line)
+static void write_line(struct json *j, const struct folding_line *line)
 {
-	const char *separator = "";
-
-	text_put_raw(b, "{\"routine\":");
-	text_put_json(b, line->symbol->name);
-	text_put_raw(b, ",\"file\":");
-	text_put_json(b, text_basename(line->file));
-	text_printf(b, ",\"line\":%" PRIu32 ",\"samples\":%" PRIu64 ",\"at\":[", line->line,
-		    line->samples);
+	json_put_object(j, NULL);
+	json_put_string(j, "routine", line->symbol->name);
+	json_put_string(j, "file", text_basename(line->file));
+	json_put_uint(j, "line", line->line);
+	json_put_uint(j, "samples", line->samples);
+	json_put_array(j, "at");
 	for (unsigned i = 0; i < FOLDING_LINE_COLUMNS; i++) {
 		if (!line->columns[i])
 			continue;
-		text_printf(b, "%s%u,%" PRIu64, separator, i, line->columns[i]);
-		separator = ",";
+		json_put_uint(j, NULL, i);
+		json_put_uint(j, NULL, line->columns[i]);
 	}
-	text_put_raw(b, "]}");
+	json_put_end(j);
+	json_put_end(j);
 }
 
-static void put_lines(struct buf *b, const struct folding *f)
+static void write_lines(struct json *j, const struct folding *f)
 {
-	text_printf(b,
-		    ",\"line_columns\":%u,\"lines_left\":%" PRIu32 ",\"in_lines_left\":%" PRIu64
-		    ",\"without_line\":%" PRIu64 ",\"lines\":[",
-		    FOLDING_LINE_COLUMNS, f->lines_left, f->in_lines_left, f->without_line);
-	for (uint32_t i = 0; i < f->n_lines; i++) {
-		text_put_raw(b, i ? "," : "");
-		put_folding_line(b, &f->lines[i]);
-	}
-	text_put_raw(b, "]");
+	json_put_uint(j, "line_columns", FOLDING_LINE_COLUMNS);
+	json_put_uint(j, "lines_left", f->lines_left);
+	json_put_uint(j, "in_lines_left", f->in_lines_left);
+	json_put_uint(j, "without_line", f->without_line);
+	json_put_array(j, "lines");
+	for (uint32_t i = 0; i < f->n_lines; i++)
+		write_line(j, &f->lines[i]);
+	json_put_end(j);
 }
 
-static void put_facts(struct buf *b, const struct folding *f, struct profile *profile)
+static void write_facts(struct json *j, const struct folding *f, struct profile *profile)
 {
 	const struct store_recording *recording = &profile_tables(profile)->recording;
 
-	text_put_raw(b, "{\"region\":");
-	text_put_json(b, f->passes.name);
-	text_put_raw(b, ",\"source\":");
-	text_put_json(b, recording->target ? recording->target : "");
-	text_printf(b,
-		    ",\"unit\":\"%s\",\"passes\":%zu,\"samples\":%" PRIu64 ",\"left_out\":%" PRIu64,
-		    folding_unit(f), f->passes.all.count, f->samples,
-		    f->passes.samples.count - f->samples);
-	put_member(b, "mean_ns", f->mean_ns);
-	put_member(b, "mean_wall_ns", f->mean_wall_ns);
-	text_printf(b, ",\"is_cpu_time\":%s", f->is_cpu_time ? "true" : "false");
-	text_printf(b, ",\"is_locked\":%s", f->uniform.verdict == FOLD_LOCKED ? "true" : "false");
-	text_printf(b, ",\"columns\":%u", FOLDING_COLUMNS);
+	json_put_string(j, "region", f->passes.name);
+	json_put_string(j, "source", recording->target);
+	json_put_string(j, "unit", folding_unit(f));
+	json_put_uint(j, "passes", f->passes.all.count);
+	json_put_uint(j, "samples", f->samples);
+	json_put_uint(j, "left_out", f->passes.samples.count - f->samples);
+	json_put_double(j, "mean_ns", f->mean_ns, DIGITS);
+	json_put_double(j, "mean_wall_ns", f->mean_wall_ns, DIGITS);
+	json_put_bool(j, "is_cpu_time", f->is_cpu_time);
+	json_put_bool(j, "is_locked", f->uniform.verdict == FOLD_LOCKED);
+	json_put_uint(j, "columns", FOLDING_COLUMNS);
 }
 
 int export_fold(const struct folding *f, struct profile *profile, FILE *out)
 {
-	struct buf b = {0};
+	struct json j = {0};
 	int err;
 
-	put_facts(&b, f, profile);
-	text_put_raw(&b, ",\"counters\":[");
-	for (unsigned i = 0; i < f->n_counters; i++) {
-		text_put_raw(&b, i ? "," : "");
-		put_counter(&b, &f->counters[i]);
-	}
-	text_put_raw(&b, "],\"phases\":[");
-	for (uint32_t i = 0; i < f->n_phases; i++) {
-		text_put_raw(&b, i ? "," : "");
-		put_phase(&b, &f->phases[i]);
-	}
-	text_put_raw(&b, "],\"routines\":[");
-	for (unsigned i = 0; i < f->n_routines; i++) {
-		text_put_raw(&b, i ? "," : "");
-		put_routine(&b, &f->routines[i]);
-	}
-	text_put_raw(&b, "]");
-	put_lines(&b, f);
-	text_put_raw(&b, "}");
-	err = page_write((const char *)fold_page, &b, out);
-	buf_free(&b);
+	json_put_object(&j, NULL);
+	write_facts(&j, f, profile);
+	json_put_array(&j, "counters");
+	for (unsigned i = 0; i < f->n_counters; i++)
+		write_counter(&j, &f->counters[i]);
+	json_put_end(&j);
+	json_put_array(&j, "phases");
+	for (uint32_t i = 0; i < f->n_phases; i++)
+		write_phase(&j, &f->phases[i]);
+	json_put_end(&j);
+	json_put_array(&j, "routines");
+	for (unsigned i = 0; i < f->n_routines; i++)
+		write_routine(&j, &f->routines[i]);
+	json_put_end(&j);
+	write_lines(&j, f);
+	json_put_end(&j);
+	err = page_write((const char *)fold_page, &j.text, out);
+	buf_free(&j.text);
 	return err == 0 && fflush(out) ? -EIO : err;
 }

@@ -22,205 +22,179 @@
 #include "stack/end_reason.h"
 #include "stack/provenance.h"
 
-#define JSON_DRAIN 65536 /* bytes after which the buffer is written out */
-
 struct export_json {
 	struct profile *profile;
 	const struct store_tables *t;
 	struct stack_table *table;
-	FILE *out;
-	struct buf b;
+	const uint64_t *tags; /* by node */
+	struct json json;
 };
 
-/* Begins element `i` of a list. */
-static int json_element(struct export_json *json, size_t i)
+/* Begins an element of a list, on its own line. */
+static void element(struct json *j)
 {
-	int err = json->b.len >= JSON_DRAIN || json->b.failed ? text_flush(&json->b, json->out) : 0;
-
-	text_put_raw(&json->b, i ? ",\n" : "\n");
-	return err;
+	json_put_line(j);
+	json_put_object(j, NULL);
 }
 
-static void json_string(struct export_json *json, const char *name, const char *value)
+static void list(struct json *j, const char *key)
 {
-	text_put_raw(&json->b, name);
-	text_put_json(&json->b, value ? value : "");
+	json_put_line(j);
+	json_put_array(j, key);
 }
 
-static const char *json_bool(bool value)
+static void write_threads(struct export_json *x)
 {
-	return value ? "true" : "false";
-}
+	struct json *j = &x->json;
 
-static int json_threads(struct export_json *json)
-{
-	int err = 0;
+	list(j, "threads");
+	for (uint32_t i = 0; !j->err && i < x->t->n_threads; i++) {
+		const struct store_thread *thread = &x->t->threads[i];
+		const struct store_process *process = &x->t->processes[thread->process];
 
-	text_put_raw(&json->b, ",\n\"threads\":[");
-	for (uint32_t i = 0; err == 0 && i < json->t->n_threads; i++) {
-		const struct store_thread *thread = &json->t->threads[i];
-		const struct store_process *process = &json->t->processes[thread->process];
-
-		err = json_element(json, i);
-		text_printf(&json->b, "{\"pid\":%d,\"tid\":%d,\"parent\":%d", process->pid,
-			    thread->tid, process->parent);
-		json_string(json, ",\"comm\":", thread->comm);
-		json_string(json, ",\"process\":", process->comm);
-		json_string(json, ",\"exe\":", process->exe);
-		json_string(json, ",\"cgroup\":", thread->cgroup);
-		text_put_raw(&json->b, "}");
+		element(j);
+		json_put_int(j, "pid", process->pid);
+		json_put_int(j, "tid", thread->tid);
+		json_put_int(j, "parent", process->parent);
+		json_put_string(j, "comm", thread->comm);
+		json_put_string(j, "process", process->comm);
+		json_put_string(j, "exe", process->exe);
+		json_put_string(j, "cgroup", thread->cgroup);
+		json_put_end(j);
 	}
-	text_put_raw(&json->b, "]");
-	return err;
+	json_put_end(j);
 }
 
-static int json_objects(struct export_json *json)
+static void write_objects(struct export_json *x)
 {
-	int err = 0;
+	struct json *j = &x->json;
 
-	text_put_raw(&json->b, ",\n\"objects\":[");
-	for (uint32_t i = 0; err == 0 && i < json->t->n_objects; i++) {
-		const struct store_object *object = &json->t->objects[i];
+	list(j, "objects");
+	for (uint32_t i = 0; !j->err && i < x->t->n_objects; i++) {
+		const struct store_object *object = &x->t->objects[i];
+		struct buf build_id = {0};
 
-		err = json_element(json, i);
-		json_string(json, "{\"path\":", object->path);
-		text_printf(&json->b, ",\"file_id\":\"%016" PRIx64 "\",\"build_id\":\"",
-			    object->file_id);
-		for (size_t j = 0; j < object->build_id_len; j++)
-			text_printf(&json->b, "%02x", object->build_id[j]);
-		json_string(json, "\",\"problem\":", object->problem);
-		text_put_raw(&json->b, "}");
+		for (size_t k = 0; k < object->build_id_len; k++)
+			text_printf(&build_id, "%02x", object->build_id[k]);
+		element(j);
+		json_put_string(j, "path", object->path);
+		json_put_hex(j, "file_id", object->file_id);
+		json_put_text(j, "build_id", &build_id);
+		json_put_string(j, "problem", object->problem);
+		json_put_end(j);
 	}
-	text_put_raw(&json->b, "]");
-	return err;
+	json_put_end(j);
 }
 
-static int json_symbols(struct export_json *json)
+static void write_symbols(struct export_json *x)
 {
-	size_t n = profile_symbol_count(json->profile);
-	int err = 0;
+	size_t n = profile_symbol_count(x->profile);
 
-	text_put_raw(&json->b, ",\n\"symbols\":[");
-	for (uint32_t i = 0; err == 0 && i < n; i++) {
-		const struct profile_symbol *symbol = profile_symbol_at(json->profile, i);
-
-		err = json_element(json, i);
-		json_string(json, "{\"name\":", symbol->name);
-		json_string(json, ",\"object\":", symbol->object);
-		text_printf(&json->b, ",\"kernel\":%s,\"mark\":%s,\"unnamed\":%s}",
-			    json_bool(symbol->is_kernel), json_bool(symbol->is_mark),
-			    json_bool(symbol->is_unnamed));
-	}
-	text_put_raw(&json->b, "]");
-	return err;
+	list(&x->json, "symbols");
+	for (uint32_t i = 0; !x->json.err && i < n; i++)
+		report_json_symbol(profile_symbol_at(x->profile, i), &x->json);
+	json_put_end(&x->json);
 }
 
-static void json_location(struct export_json *json, const struct profile_frame *frame)
+static void write_location(struct export_json *x, const struct profile_frame *frame)
 {
-	const struct store_location *location = &json->t->locations[frame->location];
+	const struct store_location *location = &x->t->locations[frame->location];
+	struct json *j = &x->json;
 
-	text_printf(&json->b, ",\"object\":%u,\"offset\":%" PRIu64 ",\"return\":%s",
-		    location->object, location->offset, json_bool(location->is_return));
+	json_put_uint(j, "object", location->object);
+	json_put_uint(j, "offset", location->offset);
+	json_put_bool(j, "return", location->is_return);
 	if (location->provenance != PROVENANCE_NONE)
-		json_string(json, ",\"provenance\":", provenance_name(location->provenance));
+		json_put_string(j, "provenance", provenance_name(location->provenance));
 	if (frame->file)
-		json_string(json, ",\"file\":", frame->file);
+		json_put_string(j, "file", frame->file);
 	if (frame->line)
-		text_printf(&json->b, ",\"line\":%u", frame->line);
+		json_put_uint(j, "line", frame->line);
 }
 
-static int json_frames(struct export_json *json)
+static void write_frames(struct export_json *x)
 {
+	struct json *j = &x->json;
 	uint32_t n;
-	const struct stack_table_frame *frames = stack_table_frames(json->table, &n);
-	int err = 0;
+	const struct stack_table_frame *frames = stack_table_frames(x->table, &n);
 
-	text_put_raw(&json->b, ",\n\"frames\":[");
-	for (uint32_t i = 0; err == 0 && i < n; i++) {
+	list(j, "frames");
+	for (uint32_t i = 0; !j->err && i < n; i++) {
 		const struct profile_frame *frame = &frames[i].frame;
 
-		err = json_element(json, i);
-		text_printf(&json->b, "{\"symbol\":%u,\"inlined\":%s", frame->symbol->number,
-			    json_bool(frame->is_inlined));
+		element(j);
+		json_put_uint(j, "symbol", frame->symbol->number);
+		json_put_bool(j, "inlined", frame->is_inlined);
 		if (frame->is_inferred)
-			text_put_raw(&json->b, ",\"inferred\":true");
+			json_put_bool(j, "inferred", true);
 		if (frame->location != UINT32_MAX)
-			json_location(json, frame);
-		text_put_raw(&json->b, "}");
+			write_location(x, frame);
+		json_put_end(j);
 	}
-	text_put_raw(&json->b, "]");
-	return err;
+	json_put_end(j);
 }
 
-static int json_stacks(struct export_json *json)
+static void write_stacks(struct export_json *x)
 {
+	struct json *j = &x->json;
 	uint32_t n;
-	const struct stack_table_stack *stacks = stack_table_stacks(json->table, &n);
-	int err = 0;
+	const struct stack_table_stack *stacks = stack_table_stacks(x->table, &n);
 
-	text_put_raw(&json->b, ",\n\"stacks\":[");
-	for (uint32_t i = 0; err == 0 && i < n; i++) {
+	list(j, "stacks");
+	for (uint32_t i = 0; !j->err && i < n; i++) {
 		bool is_root = stacks[i].parent == STACK_TABLE_NONE;
 
-		err = json_element(json, i);
-		text_printf(&json->b, "[%" PRId64 ",%u]", is_root ? -1 : (int64_t)stacks[i].parent,
-			    stacks[i].frame);
+		json_put_line(j);
+		json_put_array(j, NULL);
+		json_put_int(j, NULL, is_root ? -1 : (int64_t)stacks[i].parent);
+		json_put_uint(j, NULL, stacks[i].frame);
+		json_put_end(j);
 	}
-	text_put_raw(&json->b, "]");
-	return err;
+	json_put_end(j);
 }
 
-static int json_entries(struct export_json *json)
+static void write_entries(struct export_json *x)
 {
 	static const char *const qualities[] = {[PROFILE_COMPLETE] = "complete",
 						[PROFILE_RECONSTRUCTED] = "reconstructed",
 						[PROFILE_PARTIAL] = "partial",
 						[PROFILE_LOST] = "partial"};
+	struct json *j = &x->json;
 	size_t n;
-	const struct profile_entry *entries = profile_entries(json->profile, &n);
-	const uint64_t *tags;
-	int err = profile_tags(json->profile, &tags);
+	const struct profile_entry *entries = profile_entries(x->profile, &n);
 
-	text_put_raw(&json->b, ",\n\"entries\":[");
-	for (size_t i = 0; err == 0 && i < n; i++) {
+	list(j, "entries");
+	for (size_t i = 0; !j->err && i < n; i++) {
 		const struct profile_entry *e = &entries[i];
 
-		err = json_element(json, i);
-		text_printf(&json->b, "{\"thread\":%u,\"stack\":%u,\"tag\":\"%016" PRIx64 "\"",
-			    e->thread,
-			    stack_table_find(json->table, e->node, e->end_reason, e->origin),
-			    tags[e->node]);
-		text_printf(&json->b,
-			    ",\"quality\":\"%s\",\"end\":\"%s\",\"samples\":%" PRIu64
-			    ",\"weight\":%" PRIu64 "}",
-			    qualities[e->quality], end_reason_name(e->end_reason), e->samples,
-			    e->weight);
+		element(j);
+		json_put_uint(j, "thread", e->thread);
+		json_put_uint(j, "stack",
+			      stack_table_find(x->table, e->node, e->end_reason, e->origin));
+		json_put_hex(j, "tag", x->tags[e->node]);
+		json_put_string(j, "quality", qualities[e->quality]);
+		json_put_string(j, "end", end_reason_name(e->end_reason));
+		json_put_uint(j, "samples", e->samples);
+		json_put_uint(j, "weight", e->weight);
+		json_put_end(j);
 	}
-	text_put_raw(&json->b, "]}\n");
-	return err;
-}
-
-static int json_write(struct export_json *json)
-{
-	static int (*const parts[])(struct export_json *) = {
-		json_threads, json_objects, json_frames, json_symbols, json_stacks, json_entries};
-	int err = stack_table_new(json->profile, &json->table);
-
-	text_put_raw(&json->b, "{\"schema\":1,");
-	report_header_json(json->profile, &json->b);
-	for (size_t i = 0; err == 0 && i < sizeof(parts) / sizeof(*parts); i++)
-		err = parts[i](json);
-	return err < 0 ? err : text_flush(&json->b, json->out);
+	json_put_end(j);
 }
 
 int export_json(struct profile *profile, FILE *out)
 {
-	struct export_json json = {.profile = profile, .t = profile_tables(profile), .out = out};
-	int err = json_write(&json);
+	static void (*const parts[])(struct export_json *) = {write_threads, write_objects,
+							      write_frames,  write_symbols,
+							      write_stacks,  write_entries};
+	struct export_json x = {
+		.profile = profile, .t = profile_tables(profile), .json = {.out = out}};
+	int err = stack_table_new(profile, &x.table);
 
-	if (err == 0 && fflush(out) != 0)
-		err = -EIO;
-	stack_table_free(json.table);
-	buf_free(&json.b);
-	return err;
+	if (err == 0)
+		err = profile_tags(profile, &x.tags);
+	report_header_begin_json(profile, &x.json);
+	for (size_t i = 0; err == 0 && i < sizeof(parts) / sizeof(*parts); i++)
+		parts[i](&x);
+	stack_table_free(x.table);
+	return json_put_finish(&x.json, err);
 }

@@ -17,26 +17,30 @@
 #include "report/report_header.h"
 #include "base/text.h"
 
-#define SPEEDSCOPE_DRAIN 65536 /* bytes after which the buffer is written out */
-
 struct speedscope {
 	struct profile *profile;
 	const struct store_tables *t;
-	FILE *out;
 	struct thread_samples by_thread;
-	struct buf b;	    /* what is to be written */
-	struct buf weights; /* of the thread at hand */
+	struct json json;
 };
-
-static int speedscope_drain(struct speedscope *s, size_t least)
-{
-	return s->b.len >= least || s->b.failed ? text_flush(&s->b, s->out) : 0;
-}
 
 static bool speedscope_is_same(const struct thread_samples_sample *a,
 			       const struct thread_samples_sample *b)
 {
 	return a->node == b->node && a->end_reason == b->end_reason && a->origin == b->origin;
+}
+
+/* Returns the first sample after a run of equal stacks, which begins at `at`, and how many periods
+ * the run stands for. */
+static size_t speedscope_run_end(const struct thread_samples_sample *samples, size_t n, size_t at,
+				 uint64_t *ret_periods)
+{
+	size_t next = at + 1;
+
+	*ret_periods = samples[at].periods;
+	while (next < n && speedscope_is_same(&samples[at], &samples[next]))
+		*ret_periods += samples[next++].periods;
+	return next;
 }
 
 static int speedscope_stack(struct speedscope *s, const struct thread_samples_sample *sample)
@@ -47,10 +51,12 @@ static int speedscope_stack(struct speedscope *s, const struct thread_samples_sa
 
 	if (!frames)
 		return -ENOMEM;
+	json_put_line(&s->json);
+	json_put_array(&s->json, NULL);
 	for (size_t i = 0; i < n; i++)
-		text_printf(&s->b, i ? ",%u" : "[%u", frames[i].symbol->number);
-	text_put_raw(&s->b, "]");
-	return speedscope_drain(s, SPEEDSCOPE_DRAIN);
+		json_put_uint(&s->json, NULL, frames[i].symbol->number);
+	json_put_end(&s->json);
+	return s->json.err;
 }
 
 /* The name is shown in a list of threads, so the ids that distinguish them come first. */
@@ -66,12 +72,7 @@ static void speedscope_name(struct speedscope *s, uint32_t thread)
 		text_put_raw(&name, " ");
 		text_put(&name, t->cgroup, NULL);
 	}
-	buf_put_u8(&name, '\0');
-	if (name.failed)
-		s->b.failed = true;
-	else
-		text_put_json(&s->b, (const char *)name.data);
-	buf_free(&name);
+	json_put_text(&s->json, "name", &name);
 }
 
 static int speedscope_thread(struct speedscope *s, uint32_t thread)
@@ -79,88 +80,82 @@ static int speedscope_thread(struct speedscope *s, uint32_t thread)
 	const struct thread_samples_sample *samples =
 		s->by_thread.samples + s->by_thread.first[thread];
 	size_t n = s->by_thread.first[thread + 1] - s->by_thread.first[thread];
+	struct json *j = &s->json;
 	uint64_t all = 0, periods;
 	int err = 0;
 
 	for (size_t i = 0; i < n; i++)
 		all += samples[i].periods;
-	text_put_raw(&s->b, "\n{\"type\":\"sampled\",\"name\":");
+	json_put_line(j);
+	json_put_object(j, NULL);
+	json_put_string(j, "type", "sampled");
 	speedscope_name(s, thread);
-	text_printf(&s->b,
-		    ",\"unit\":\"none\",\"startValue\":0,\"endValue\":%" PRIu64 ",\"samples\":[",
-		    all);
-	buf_clear(&s->weights);
-	for (size_t i = 0, next; err == 0 && i < n; i = next) {
-		periods = samples[i].periods;
-		for (next = i + 1; next < n && speedscope_is_same(&samples[i], &samples[next]);)
-			periods += samples[next++].periods;
-		text_put_raw(&s->b, i ? ",\n" : "\n");
+	json_put_string(j, "unit", "none");
+	json_put_uint(j, "startValue", 0);
+	json_put_uint(j, "endValue", all);
+	json_put_array(j, "samples");
+	for (size_t i = 0; err == 0 && i < n; i = speedscope_run_end(samples, n, i, &periods))
 		err = speedscope_stack(s, &samples[i]);
-		text_printf(&s->weights, "%s%" PRIu64, i ? "," : "", periods);
+	json_put_end(j);
+	json_put_array(j, "weights");
+	for (size_t i = 0; err == 0 && i < n;) {
+		i = speedscope_run_end(samples, n, i, &periods);
+		json_put_uint(j, NULL, periods);
 	}
-	text_put_raw(&s->b, "],\"weights\":[");
-	if (s->weights.failed)
-		return -ENOMEM;
-	buf_put(&s->b, s->weights.data, s->weights.len);
-	text_put_raw(&s->b, "]}");
+	json_put_end(j);
+	json_put_end(j);
 	return err;
 }
 
 static int speedscope_profiles(struct speedscope *s)
 {
-	const char *before = "";
 	int err = 0;
 
-	text_put_raw(&s->b, ",\"profiles\":[");
-	for (uint32_t i = 0; err == 0 && i < s->t->n_threads; i++) {
-		if (s->by_thread.first[i] == s->by_thread.first[i + 1])
-			continue;
-		text_put_raw(&s->b, before);
-		before = ",";
-		err = speedscope_thread(s, i);
-	}
-	text_put_raw(&s->b, "]");
+	json_put_array(&s->json, "profiles");
+	for (uint32_t i = 0; err == 0 && i < s->t->n_threads; i++)
+		if (s->by_thread.first[i] != s->by_thread.first[i + 1])
+			err = speedscope_thread(s, i);
+	json_put_end(&s->json);
 	return err;
 }
 
-/* Written behind the profiles, which find out what there is; speedscope's samples do not care. */
-static int speedscope_frames(struct speedscope *s)
+/* Written behind the profiles, which find out what there is; speedscope accepts any order. */
+static void speedscope_frames(struct speedscope *s)
 {
 	size_t n = profile_symbol_count(s->profile);
-	int err = 0;
+	struct json *j = &s->json;
 
-	text_put_raw(&s->b, ",\"shared\":{\"frames\":[");
-	for (size_t i = 0; err == 0 && i < n; i++) {
+	json_put_object(j, "shared");
+	json_put_array(j, "frames");
+	for (size_t i = 0; !j->err && i < n; i++) {
 		const struct profile_symbol *symbol = profile_symbol_at(s->profile, (uint32_t)i);
 
-		text_put_raw(&s->b, i ? ",\n{\"name\":" : "\n{\"name\":");
-		text_put_json(&s->b, symbol->name);
-		if (*symbol->object) {
-			text_put_raw(&s->b, ",\"file\":");
-			text_put_json(&s->b, symbol->object);
-		}
-		text_put_raw(&s->b, "}");
-		err = speedscope_drain(s, SPEEDSCOPE_DRAIN);
+		json_put_line(j);
+		json_put_object(j, NULL);
+		json_put_string(j, "name", symbol->name);
+		if (*symbol->object)
+			json_put_string(j, "file", symbol->object);
+		json_put_end(j);
 	}
-	text_put_raw(&s->b, "]}");
-	return err;
 }
 
 static void speedscope_head(struct speedscope *s)
 {
-	const struct store_recording *recording = &s->t->recording;
+	struct json *j = &s->json;
 
-	text_put_raw(&s->b, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","
-			    "\"exporter\":\"stackd\",\"name\":");
-	text_put_json(&s->b, recording->target);
-	text_put_raw(&s->b, ",\"stackd\":{");
-	report_header_json(s->profile, &s->b);
-	text_put_raw(&s->b, "}");
+	json_put_object(j, NULL);
+	json_put_string(j, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	json_put_string(j, "exporter", "stackd");
+	json_put_string(j, "name", s->t->recording.target);
+	json_put_object(j, "stackd");
+	report_header_json(s->profile, j);
+	json_put_end(j);
 }
 
 int export_speedscope(struct profile *profile, FILE *out)
 {
-	struct speedscope s = {.profile = profile, .t = profile_tables(profile), .out = out};
+	struct speedscope s = {
+		.profile = profile, .t = profile_tables(profile), .json = {.out = out}};
 	int err = thread_samples_make(profile, &s.by_thread);
 
 	if (err == 0) {
@@ -168,14 +163,7 @@ int export_speedscope(struct profile *profile, FILE *out)
 		err = speedscope_profiles(&s);
 	}
 	if (err == 0)
-		err = speedscope_frames(&s);
-	text_put_raw(&s.b, "}\n");
-	if (err == 0)
-		err = speedscope_drain(&s, 0);
-	if (err == 0 && fflush(out) != 0)
-		err = -EIO;
+		speedscope_frames(&s);
 	thread_samples_free(&s.by_thread);
-	buf_free(&s.b);
-	buf_free(&s.weights);
-	return err;
+	return json_put_finish(&s.json, err);
 }

@@ -27,7 +27,6 @@
 #define VIEW_SIDES 60	/* columns: below that instructions stand under their line */
 #define VIEW_ALL   40	/* columns: below that without totals and offsets */
 #define VIEW_LINES 4000 /* source lines of a function */
-#define VIEW_DRAIN 65536
 
 struct view {
 	const struct profile *profile;
@@ -377,64 +376,68 @@ int annotate_write_text(const struct profile *profile, const struct annotate *an
 
 /* --- JSON ----------------------------------------------------------------------------------- */
 
-static void json_file_line(struct buf *b, const char *file, uint32_t line)
+static void json_place(struct json *j, const char *file, uint32_t line)
 {
-	text_put_raw(b, "\"file\":");
-	text_put_json(b, file ? file : "");
-	text_printf(b, ",\"line\":%u", line);
+	json_put_string(j, "file", file);
+	json_put_uint(j, "line", line);
 }
 
-static void json_counts(struct buf *b, uint64_t self, uint64_t total)
+static void json_counts(struct json *j, uint64_t self, uint64_t total)
 {
-	text_printf(b, "\"self\":%" PRIu64 ",\"total\":%" PRIu64, self, total);
+	json_put_uint(j, "self", self);
+	json_put_uint(j, "total", total);
 }
 
-static void json_code(struct buf *b, const struct annotate_code *code)
+static void json_lines(struct json *j, const struct annotate_function *f)
 {
-	text_put_raw(b, "],\"problem\":");
-	text_put_json(b, code->problem);
-	text_put_raw(b, ",\"missing\":");
-	text_put_json(b, code->missing);
-	text_put_raw(b, ",\"instructions\":[");
+	json_put_array(j, "lines");
+	for (uint32_t i = 0; i < f->n_lines; i++) {
+		json_put_line(j);
+		json_put_object(j, NULL);
+		json_place(j, f->lines[i].file, f->lines[i].line);
+		json_counts(j, f->lines[i].self, f->lines[i].total);
+		json_put_end(j);
+	}
+	json_put_end(j);
+}
+
+static void json_code(struct json *j, const struct annotate_code *code)
+{
+	json_put_string(j, "problem", code->problem);
+	json_put_string(j, "missing", code->missing);
+	json_put_array(j, "instructions");
 	for (uint32_t i = 0; i < code->n; i++) {
 		const struct annotate_instruction *is = &code->instructions[i];
 
-		text_printf(b, "%s\n{\"offset\":%" PRIu64 ",\"text\":", i ? "," : "", is->offset);
-		text_put_json(b, is->text);
-		text_put_raw(b, ",");
-		json_file_line(b, is->file, is->line);
-		text_put_raw(b, ",");
-		json_counts(b, is->self, is->total);
-		text_printf(b, ",\"hit\":%" PRIu64 ",\"inlined\":", is->hit);
-		text_put_json(b, is->inlined ? is->inlined : "");
-		text_put_raw(b, "}");
+		json_put_line(j);
+		json_put_object(j, NULL);
+		json_put_uint(j, "offset", is->offset);
+		json_put_string(j, "text", is->text);
+		json_place(j, is->file, is->line);
+		json_counts(j, is->self, is->total);
+		json_put_uint(j, "hit", is->hit);
+		json_put_string(j, "inlined", is->inlined);
+		json_put_end(j);
 	}
-	text_put_raw(b, "]}");
+	json_put_end(j);
 }
 
 static int json_function(const struct profile *profile, const struct annotate_function *f,
-			 const struct annotate_code_options *code_options, struct buf *b)
+			 const struct annotate_code_options *code_options, struct json *j)
 {
 	struct annotate_code code;
 	int err = annotate_code_make(profile, f, code_options, &code);
 
 	if (err < 0)
 		return err;
-	text_put_raw(b, "\n{\"name\":");
-	text_put_json(b, f->symbol->name);
-	text_put_raw(b, ",\"object\":");
-	text_put_json(b, f->symbol->object);
-	text_put_raw(b, ",");
-	json_counts(b, f->self, f->total);
-	text_put_raw(b, ",\"lines\":[");
-	for (uint32_t i = 0; i < f->n_lines; i++) {
-		text_put_raw(b, i ? ",\n{" : "\n{");
-		json_file_line(b, f->lines[i].file, f->lines[i].line);
-		text_put_raw(b, ",");
-		json_counts(b, f->lines[i].self, f->lines[i].total);
-		text_put_raw(b, "}");
-	}
-	json_code(b, &code);
+	json_put_line(j);
+	json_put_object(j, NULL);
+	json_put_string(j, "name", f->symbol->name);
+	json_put_string(j, "object", f->symbol->object);
+	json_counts(j, f->self, f->total);
+	json_lines(j, f);
+	json_code(j, &code);
+	json_put_end(j);
 	annotate_code_free(&code);
 	return 0;
 }
@@ -442,18 +445,14 @@ static int json_function(const struct profile *profile, const struct annotate_fu
 int annotate_write_json(const struct profile *profile, const struct annotate *annotate,
 			const struct annotate_code_options *code_options, FILE *out)
 {
-	struct buf b = {0};
+	struct json j = {.out = out};
 	int err = 0;
 
-	text_put_raw(&b, "{\"schema\":1,");
-	report_header_json(profile, &b);
-	text_put_raw(&b, ",\"functions\":[");
-	for (uint32_t i = 0; err == 0 && i < annotate->n; i++) {
-		text_put_raw(&b, i ? "," : "");
-		err = json_function(profile, &annotate->functions[i], code_options, &b);
-		if (err == 0 && b.len > VIEW_DRAIN)
-			err = text_flush(&b, out);
-	}
-	text_printf(&b, "],\"more\":%u}\n", annotate->n_more);
-	return text_end(&b, out, err);
+	report_header_begin_json(profile, &j);
+	json_put_array(&j, "functions");
+	for (uint32_t i = 0; !err && !j.err && i < annotate->n; i++)
+		err = json_function(profile, &annotate->functions[i], code_options, &j);
+	json_put_end(&j);
+	json_put_uint(&j, "more", annotate->n_more);
+	return json_put_finish(&j, err);
 }

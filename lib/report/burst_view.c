@@ -41,42 +41,23 @@ static bool begins_part(const struct burst_rows *rows, size_t index)
 
 /* --- paths ------------------------------------------------------------------------------------ */
 
-/* Calls `put` for the functions of a call's path, from a depth on. 0 or -ENOMEM. */
+static void put_name(struct buf *b, const char *name, bool is_first, bool utf8)
+{
+	text_put_raw(b, is_first ? "" : " > ");
+	text_put_name(b, name, utf8);
+}
+
+/* Appends the functions of a call's path, from a depth on. 0 or -ENOMEM. */
 static int put_call(struct profile *profile, const struct burst_call *call, size_t from,
-		    struct buf *b,
-		    void (*put)(struct buf *b, const char *name, bool is_first, bool utf8),
-		    bool utf8)
+		    struct buf *b, bool utf8)
 {
 	size_t n;
 	const struct profile_frame *frames =
 		profile_frames(profile, call->node, call->end_reason, call->origin, &n);
 
 	for (size_t i = from; frames && i < n; i++)
-		put(b, frames[i].symbol->name, i == from, utf8);
+		put_name(b, frames[i].symbol->name, i == from, utf8);
 	return frames ? 0 : -ENOMEM;
-}
-
-/* Appends the functions of a row's path from a depth on. */
-static void put_path(struct buf *b, const struct burst_rows *rows, const struct burst_row *row,
-		     uint32_t from,
-		     void (*put)(struct buf *b, const char *name, bool is_first, bool utf8),
-		     bool utf8)
-{
-	for (uint32_t i = from; i < row->depth; i++)
-		put(b, rows->symbols.items[row->first + i]->name, i == from, utf8);
-}
-
-static void put_text_name(struct buf *b, const char *name, bool is_first, bool utf8)
-{
-	text_put_raw(b, is_first ? "" : " > ");
-	text_put_name(b, name, utf8);
-}
-
-static void put_json_name(struct buf *b, const char *name, bool is_first, bool utf8)
-{
-	(void)utf8;
-	text_put_raw(b, is_first ? "" : ",");
-	text_put_json(b, name);
 }
 
 /* --- text ------------------------------------------------------------------------------------- */
@@ -251,7 +232,7 @@ static int write_call(struct profile *profile, const char *word, const struct bu
 	int err;
 
 	text_printf(b, "            %-5s ", word);
-	err = put_call(profile, call, from, b, put_text_name, options->utf8);
+	err = put_call(profile, call, from, b, options->utf8);
 	return err ? err : write_line(b, options, out);
 }
 
@@ -293,7 +274,7 @@ static int write_calls(struct profile *profile, const struct burst_call *before,
 	if (n)
 		text_put_raw(b, "            below ");
 	for (size_t i = 0; i < n; i++)
-		put_text_name(b, callers[i]->name, !i, options->utf8);
+		put_name(b, callers[i]->name, !i, options->utf8);
 	free(callers);
 	if (n)
 		err = write_line(b, options, out);
@@ -331,7 +312,9 @@ static int write_kind(struct profile *profile, const struct burst_rows *rows,
 				  out);
 	if (!err && row->depth) {
 		text_put_raw(b, "            in    ");
-		put_path(b, rows, row, row->shared, put_text_name, options->utf8);
+		for (uint32_t i = row->shared; i < row->depth; i++)
+			put_name(b, rows->symbols.items[row->first + i]->name, i == row->shared,
+				 options->utf8);
 		text_printf(b, " (%s%% of %" PRIu64 " samples)",
 			    text_share(row->of_path, row->figures.samples, share),
 			    row->figures.samples);
@@ -426,108 +409,121 @@ int burst_view_text(struct profile *profile, const struct burst_rows *rows,
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static void json_amounts(const struct burst_rows *rows, const struct burst_row *row, struct buf *b)
+static void json_amounts(const struct burst_rows *rows, const struct burst_row *row, struct json *j)
 {
-	bool is_first = true;
-
-	text_put_raw(b, ",\"counters\":{");
+	json_put_object(j, "counters");
 	for (unsigned i = 0; i < METRIC_COUNTERS; i++) {
 		const struct burst_amount *a = &row->figures.amounts[i];
 
 		if (!a->known)
 			continue;
-		text_put_raw(b, is_first ? "" : ",");
-		text_put_json(b, rows->bursts.counters[i]);
-		text_printf(b, ":{\"bursts\":%" PRIu64 ",\"mean\":%.10g,\"per_second\":%.10g}",
-			    a->known, a->sum / (double)a->known,
-			    a->ns > 0 ? a->sum / a->ns * 1e9 : 0);
-		is_first = false;
+		json_put_object(j, rows->bursts.counters[i]);
+		json_put_uint(j, "bursts", a->known);
+		json_put_double(j, "mean", a->sum / (double)a->known, 10);
+		json_put_double(j, "per_second", a->ns > 0 ? a->sum / a->ns * 1e9 : 0, 10);
+		json_put_end(j);
 	}
-	text_put_raw(b, "}");
+	json_put_end(j);
+}
+
+/* A number that is not known is null. */
+static void json_if(struct json *j, bool is_known, const char *key, double value, unsigned decimals)
+{
+	if (is_known)
+		json_put_fixed(j, key, value, decimals);
+	else
+		json_put_null(j, key);
 }
 
 static void json_figures(struct profile *profile, const struct burst_rows *rows,
-			 const struct burst_row *row, struct buf *b)
+			 const struct burst_row *row, struct json *j)
 {
 	const struct burst_figures *f = &row->figures;
 	double error, share = burst_rows_on_cpu(profile, rows, row, &error);
 
-	text_printf(b,
-		    ",\"bursts\":%" PRIu64 ",\"total_ns\":%" PRIu64 ",\"min_ns\":%" PRIu64
-		    ",\"max_ns\":%" PRIu64 ",\"mean_of\":%" PRIu64,
-		    f->bursts, f->part_ns, f->least_ns, f->most_ns, f->timed);
-	if (f->timed)
-		text_printf(b, ",\"mean_ns\":%.0f,\"deviation_ns\":%.0f", f->mean_ns, f->deviation);
-	else
-		text_put_raw(b, ",\"mean_ns\":null,\"deviation_ns\":null");
-	if (share < 0)
-		text_put_raw(b, ",\"on_cpu\":null,\"on_cpu_error\":null");
-	else
-		text_printf(b, ",\"on_cpu\":%.6f,\"on_cpu_error\":%.6f", share, error);
-	text_printf(b, ",\"samples\":%" PRIu64, f->samples);
+	json_put_uint(j, "bursts", f->bursts);
+	json_put_uint(j, "total_ns", f->part_ns);
+	json_put_uint(j, "min_ns", f->least_ns);
+	json_put_uint(j, "max_ns", f->most_ns);
+	json_put_uint(j, "mean_of", f->timed);
+	json_if(j, f->timed, "mean_ns", f->mean_ns, 0);
+	json_if(j, f->timed, "deviation_ns", f->deviation, 0);
+	json_if(j, share >= 0, "on_cpu", share, 6);
+	json_if(j, share >= 0, "on_cpu_error", error, 6);
+	json_put_uint(j, "samples", f->samples);
+}
+
+/* The functions of a call's path; of bursts of no kind there is none. */
+static int json_call(struct profile *profile, const struct burst_row *row, const char *key,
+		     const struct burst_call *call, struct json *j)
+{
+	const struct profile_frame *frames = NULL;
+	size_t n = 0;
+	int err = 0;
+
+	if (row->kind != FOLD_NOISE) {
+		frames = profile_frames(profile, call->node, call->end_reason, call->origin, &n);
+		err = frames ? 0 : -ENOMEM;
+	}
+	json_put_array(j, key);
+	for (size_t i = 0; frames && i < n; i++)
+		json_put_string(j, NULL, frames[i].symbol->name);
+	json_put_end(j);
+	return err;
 }
 
 static int json_calls(struct profile *profile, const struct burst_rows *rows,
-		      const struct burst_row *row, struct buf *b)
+		      const struct burst_row *row, struct json *j)
 {
 	const struct burst_call *calls = rows->bursts.calls.items;
-	const bool is_kind = row->kind != FOLD_NOISE;
-	int err = 0;
+	int err = json_call(profile, row, "before", &calls[row->before], j);
 
-	text_put_raw(b, ",\"before\":[");
-	if (is_kind)
-		err = put_call(profile, &calls[row->before], 0, b, put_json_name, true);
-	text_put_raw(b, "],\"after\":[");
-	if (is_kind && !err)
-		err = put_call(profile, &calls[row->after], 0, b, put_json_name, true);
-	text_put_raw(b, "],\"path\":[");
-	put_path(b, rows, row, 0, put_json_name, true);
-	text_printf(b, "],\"path_samples\":%" PRIu64, row->of_path);
+	if (!err)
+		err = json_call(profile, row, "after", &calls[row->after], j);
+	json_put_array(j, "path");
+	for (uint32_t i = 0; i < row->depth; i++)
+		json_put_string(j, NULL, rows->symbols.items[row->first + i]->name);
+	json_put_end(j);
+	json_put_uint(j, "path_samples", row->of_path);
 	return err;
 }
 
 static int json_row(struct profile *profile, const struct burst_rows *rows,
-		    const struct burst_row *row, struct buf *b)
+		    const struct burst_row *row, struct json *j)
 {
 	int err;
 
-	text_put_raw(b, "{");
-	if (rows->partition.by != PARTITION_BY_ALL) {
-		partition_put_json(&rows->partition, row->part, b);
-		text_put_raw(b, ",");
-	}
+	json_put_line(j);
+	json_put_object(j, NULL);
+	if (rows->partition.by != PARTITION_BY_ALL)
+		partition_json(&rows->partition, row->part, j);
 	if (row->kind == FOLD_NOISE)
-		text_put_raw(b, "\"kind\":null");
+		json_put_null(j, "kind");
 	else
-		text_printf(b, "\"kind\":%" PRIu32, row->kind + 1);
-	json_figures(profile, rows, row, b);
-	err = json_calls(profile, rows, row, b);
-	json_amounts(rows, row, b);
-	text_put_raw(b, "}");
+		json_put_uint(j, "kind", row->kind + 1);
+	json_figures(profile, rows, row, j);
+	err = json_calls(profile, rows, row, j);
+	json_amounts(rows, row, j);
+	json_put_end(j);
 	return err;
 }
 
 int burst_view_json(struct profile *profile, const struct burst_rows *rows, FILE *out)
 {
-	struct buf b = {0};
+	struct json j = {.out = out};
 	int err = 0;
 
-	text_put_raw(&b, "{\"schema\":1,");
-	report_header_json(profile, &b);
-	text_printf(&b,
-		    ",\"by\":\"%s\",\"is_cpu_time\":%s,\"bursts\":%" PRIu64
-		    ",\"computing_ns\":%" PRIu64 ",\"calls_ns\":%" PRIu64 ",\"after_left\":%" PRIu64
-		    ",\"probes_ns\":%" PRIu64 ",\"shorter\":%" PRIu64 ",\"kinds\":[",
-		    partition_word(rows->partition.by), rows->is_cpu_time ? "true" : "false",
-		    count_bursts(rows), computing_ns(rows), rows->bursts.calls_ns,
-		    rows->bursts.after_left, rows->bursts.before_ns + rows->bursts.after_ns,
-		    count_shorter(&rows->bursts));
-	for (size_t i = 0; !err && i < rows->rows.count; i++) {
-		text_put_raw(&b, i ? ",\n" : "\n");
-		err = json_row(profile, rows, &rows->rows.items[i], &b);
-		if (!err)
-			err = text_flush(&b, out);
-	}
-	text_put_raw(&b, "]}\n");
-	return text_end(&b, out, err);
+	report_header_begin_json(profile, &j);
+	json_put_string(&j, "by", partition_word(rows->partition.by));
+	json_put_bool(&j, "is_cpu_time", rows->is_cpu_time);
+	json_put_uint(&j, "bursts", count_bursts(rows));
+	json_put_uint(&j, "computing_ns", computing_ns(rows));
+	json_put_uint(&j, "calls_ns", rows->bursts.calls_ns);
+	json_put_uint(&j, "after_left", rows->bursts.after_left);
+	json_put_uint(&j, "probes_ns", rows->bursts.before_ns + rows->bursts.after_ns);
+	json_put_uint(&j, "shorter", count_shorter(&rows->bursts));
+	json_put_array(&j, "kinds");
+	for (size_t i = 0; !err && !j.err && i < rows->rows.count; i++)
+		err = json_row(profile, rows, &rows->rows.items[i], &j);
+	return json_put_finish(&j, err);
 }

@@ -55,11 +55,6 @@ static void put_routines(struct buf *b, const struct compare *c, size_t rows, un
 	}
 }
 
-static int compare_end(struct buf *b, int err, FILE *out)
-{
-	return text_end(b, out, err);
-}
-
 int compare_write_text(const struct compare *c, struct profile *profile,
 		       const struct report_options *options, size_t routines, FILE *out)
 {
@@ -68,42 +63,47 @@ int compare_write_text(const struct compare *c, struct profile *profile,
 
 	put_counts(&b, c);
 	put_routines(&b, c, routines, options->width);
-	return compare_end(&b, err, out);
+	return text_end(&b, out, err);
+}
+
+static void json_counts(struct json *j, const struct compare *c)
+{
+	const struct compare_options *o = &c->options;
+
+	json_put_uint(j, "depth", o->frames - 1);
+	json_put_uint(j, "cut_percent", o->percent);
+	json_put_bool(j, "anchors", o->percent == 100 && !o->no_anchors);
+	json_put_bool(j, "heights", !o->no_heights);
+	json_put_uint(j, "compared", c->samples);
+	json_put_uint(j, "whole", c->complete);
+	json_put_uint(j, "cut", c->cut);
+	json_put_uint(j, "aligned", c->aligned);
+	json_put_uint(j, "restored", c->right);
+	json_put_uint(j, "restored_wrongly", c->wrong);
+	json_put_uint(j, "inferred_frames", c->inferred);
+	json_put_uint(j, "wrong_frames", c->wrong_frames);
+	json_put_uint(j, "wrong_routines", c->wrong_routines);
+	json_put_fixed(j, "align_seconds", c->align_seconds, 6);
 }
 
 int compare_write_json(const struct compare *c, struct profile *profile, FILE *out)
 {
-	const struct compare_options *o = &c->options;
-	struct buf b = {0};
+	struct json j = {.out = out};
 
-	text_put_raw(&b, "{\"schema\":1,");
-	report_header_json(profile, &b);
-	text_printf(&b, ",\"depth\":%u,\"cut_percent\":%u,\"anchors\":%s,\"heights\":%s",
-		    o->frames - 1, o->percent,
-		    o->percent == 100 && !o->no_anchors ? "true" : "false",
-		    o->no_heights ? "false" : "true");
-	text_printf(&b, ",\"compared\":%" PRIu64 ",\"whole\":%" PRIu64 ",\"cut\":%" PRIu64,
-		    c->samples, c->complete, c->cut);
-	text_printf(&b,
-		    ",\"aligned\":%" PRIu64 ",\"restored\":%" PRIu64
-		    ",\"restored_wrongly\":%" PRIu64,
-		    c->aligned, c->right, c->wrong);
-	text_printf(&b,
-		    ",\"inferred_frames\":%" PRIu64 ",\"wrong_frames\":%" PRIu64
-		    ",\"wrong_routines\":%" PRIu64,
-		    c->inferred, c->wrong_frames, c->wrong_routines);
-	text_printf(&b, ",\"align_seconds\":%.6f,\"routines\":[", c->align_seconds);
+	report_header_begin_json(profile, &j);
+	json_counts(&j, c);
+	json_put_array(&j, "routines");
 	for (size_t i = 0; i < c->n_routines; i++) {
 		const struct compare_routine *routine = &c->routines[i];
 
-		text_put_raw(&b, i ? ",\n{\"name\":" : "\n{\"name\":");
-		text_put_json(&b, routine->symbol->name);
-		text_put_raw(&b, ",\"object\":");
-		text_put_json(&b, routine->symbol->object);
-		text_printf(&b,
-			    ",\"truth\":%" PRIu64 ",\"aligned\":%" PRIu64 ",\"self\":%" PRIu64 "}",
-			    routine->truth, routine->aligned, routine->self);
+		json_put_line(&j);
+		json_put_object(&j, NULL);
+		json_put_string(&j, "name", routine->symbol->name);
+		json_put_string(&j, "object", routine->symbol->object);
+		json_put_uint(&j, "truth", routine->truth);
+		json_put_uint(&j, "aligned", routine->aligned);
+		json_put_uint(&j, "self", routine->self);
+		json_put_end(&j);
 	}
-	text_put_raw(&b, "]}\n");
-	return compare_end(&b, 0, out);
+	return json_put_finish(&j, 0);
 }

@@ -74,15 +74,16 @@ void conservation_text(const struct conservation *c, struct buf *b)
 			    (double)c->allowed_ns / 1e9);
 }
 
-void conservation_json(const struct conservation *c, struct buf *b)
+void conservation_json(const struct conservation *c, struct json *j)
 {
 	if (!c->is_known) {
-		text_put_raw(b, ",\"cpu_time\":null");
+		json_put_null(j, "cpu_time");
 		return;
 	}
-	text_printf(b,
-		    ",\"cpu_time\":{\"scheduler_ns\":%" PRIu64 ",\"sampled_ns\":%" PRIu64
-		    ",\"allowed_ns\":%" PRIu64 ",\"is_conserved\":%s}",
-		    c->scheduler_ns, c->sampled_ns, c->allowed_ns,
-		    conservation_is_violated(c) ? "false" : "true");
+	json_put_object(j, "cpu_time");
+	json_put_uint(j, "scheduler_ns", c->scheduler_ns);
+	json_put_uint(j, "sampled_ns", c->sampled_ns);
+	json_put_uint(j, "allowed_ns", c->allowed_ns);
+	json_put_bool(j, "is_conserved", !conservation_is_violated(c));
+	json_put_end(j);
 }

@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/json_put.h"
 #include "base/text.h"
 #include "report/report.h"
 
@@ -43,7 +44,7 @@ bool conservation_is_violated(const struct conservation *c);
 /* Appends the two as a sentence, without a line's end. */
 void conservation_text(const struct conservation *c, struct buf *b);
 
-/* Appends the member "cpu_time" of a JSON object, with a comma in front; null: not known. */
-void conservation_json(const struct conservation *c, struct buf *b);
+/* Writes the member "cpu_time" of a JSON object; null: not known. */
+void conservation_json(const struct conservation *c, struct json *j);
 
 #endif

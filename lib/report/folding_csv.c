@@ -9,93 +9,77 @@
  *                                           the last two are the band of TO
  *   routine,NAME,X,SAMPLES                  in the column that ends at X
  */
-#include <inttypes.h>
-#include <math.h>
-
+#include "base/csv.h"
 #include "report/folding.h"
 #include "report/folding_put.h"
 
-/* Appends a text in quotes. */
-static void put_quoted(struct buf *b, const char *text)
-{
-	text_put_raw(b, "\"");
-	text_put(b, text, "\"");
-	text_put_raw(b, "\"");
-}
+#define DIGITS 9
 
-/* Appends a number; nothing if there is none. */
-static void put_field(struct buf *b, double value)
-{
-	text_put_raw(b, ",");
-	if (!isnan(value))
-		text_printf(b, "%.9g", value);
-}
-
-static int write_curve(struct buf *b, const struct folding_counter *c, FILE *out)
+static int write_curve(struct csv *csv, const struct folding_counter *c)
 {
 	const struct fold_curve *curve = c->curve;
 	int err = 0;
 
 	for (uint32_t i = 0; curve && i < curve->cells && !err; i++) {
-		text_put_raw(b, "curve,");
-		put_quoted(b, c->name);
-		put_field(b, (double)(i + 1) / curve->cells);
-		put_field(b, curve->y[i + 1]);
-		put_field(b, curve->y_low[i + 1]);
-		put_field(b, curve->y_high[i + 1]);
-		put_field(b, curve->rate[i] * c->per_second);
-		put_field(b, curve->rate_low[i] * c->per_second);
-		put_field(b, curve->rate_high[i] * c->per_second);
-		text_put_raw(b, "\n");
-		err = text_flush(b, out);
+		csv_word(csv, "curve");
+		csv_name(csv, c->name);
+		csv_double(csv, (double)(i + 1) / curve->cells, DIGITS);
+		csv_double(csv, curve->y[i + 1], DIGITS);
+		csv_double(csv, curve->y_low[i + 1], DIGITS);
+		csv_double(csv, curve->y_high[i + 1], DIGITS);
+		csv_double(csv, curve->rate[i] * c->per_second, DIGITS);
+		csv_double(csv, curve->rate_low[i] * c->per_second, DIGITS);
+		csv_double(csv, curve->rate_high[i] * c->per_second, DIGITS);
+		err = csv_end_row(csv);
 	}
 	return err;
 }
 
-static void put_phase(struct buf *b, const struct folding *f, const struct folding_phase *phase)
+static int write_phase(struct csv *csv, const struct folding *f, const struct folding_phase *phase)
 {
 	const struct fold_phase *p = &phase->phase;
 	const double per_second = f->counters[0].per_second;
 	struct buf path = {0};
 
-	text_put_raw(b, "phase,");
-	put_quoted(b, f->counters[0].name);
-	put_field(b, p->from.value);
-	put_field(b, p->to.value);
-	put_field(b, p->share.value);
-	put_field(b, p->rate.value * per_second);
-	put_field(b, p->rate.low * per_second);
-	put_field(b, p->rate.high * per_second);
+	csv_word(csv, "phase");
+	csv_name(csv, f->counters[0].name);
+	csv_double(csv, p->from.value, DIGITS);
+	csv_double(csv, p->to.value, DIGITS);
+	csv_double(csv, p->share.value, DIGITS);
+	csv_double(csv, p->rate.value * per_second, DIGITS);
+	csv_double(csv, p->rate.low * per_second, DIGITS);
+	csv_double(csv, p->rate.high * per_second, DIGITS);
 	folding_put_path(&path, phase, true);
-	buf_put(&path, "", 1);
-	text_put_raw(b, ",");
-	put_quoted(b, path.data ? (const char *)path.data : "");
-	put_field(b, p->to.low);
-	put_field(b, p->to.high);
-	text_put_raw(b, "\n");
-	buf_free(&path);
+	csv_text(csv, &path);
+	csv_double(csv, p->to.low, DIGITS);
+	csv_double(csv, p->to.high, DIGITS);
+	return csv_end_row(csv);
 }
 
-static void put_routine(struct buf *b, const struct folding_routine *r)
+static int write_routine(struct csv *csv, const struct folding_routine *r)
 {
-	for (unsigned i = 0; i < FOLDING_COLUMNS; i++) {
-		text_put_raw(b, "routine,");
-		put_quoted(b, r->symbol ? r->symbol->name : "(others)");
-		put_field(b, (double)(i + 1) / FOLDING_COLUMNS);
-		text_printf(b, ",%" PRIu64 "\n", r->columns[i]);
+	int err = 0;
+
+	for (unsigned i = 0; i < FOLDING_COLUMNS && !err; i++) {
+		csv_word(csv, "routine");
+		csv_name(csv, r->symbol ? r->symbol->name : "(others)");
+		csv_double(csv, (double)(i + 1) / FOLDING_COLUMNS, DIGITS);
+		csv_uint(csv, r->columns[i]);
+		err = csv_end_row(csv);
 	}
+	return err;
 }
 
 int folding_write_csv(const struct folding *f, FILE *out)
 {
-	struct buf b = {0};
+	struct csv csv = {.out = out};
 	int err = 0;
 
 	for (unsigned i = 0; i < f->n_counters && !err; i++)
-		err = write_curve(&b, &f->counters[i], out);
-	for (uint32_t i = 0; i < f->n_phases; i++)
-		put_phase(&b, f, &f->phases[i]);
-	for (unsigned i = 0; i < f->n_routines; i++)
-		put_routine(&b, &f->routines[i]);
-	return text_end(&b, out, err);
+		err = write_curve(&csv, &f->counters[i]);
+	for (uint32_t i = 0; i < f->n_phases && !err; i++)
+		err = write_phase(&csv, f, &f->phases[i]);
+	for (unsigned i = 0; i < f->n_routines && !err; i++)
+		err = write_routine(&csv, &f->routines[i]);
+	return csv_finish(&csv, err);
 }

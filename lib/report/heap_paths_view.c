@@ -204,21 +204,19 @@ int heap_paths_view_text(const struct heap_paths *paths, enum heap_paths_kind ki
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static void put_number(struct buf *line, const char *name, double value)
+static void json_estimate(struct json *j, const struct heap_paths *paths, const char *name,
+			  const struct heap_estimate *estimate)
 {
-	text_printf(line, ",\"%s\":%.0f", name, value);
+	char error[64];
+
+	json_put_fixed(j, name, estimate->value, 0);
+	if (!paths->has_errors)
+		return;
+	snprintf(error, sizeof(error), "%s_error", name);
+	json_put_fixed(j, error, sqrt(estimate->variance > 0 ? estimate->variance : 0), 0);
 }
 
-static void put_json_estimate(struct buf *line, const struct heap_paths *paths, const char *name,
-			      const struct heap_estimate *estimate)
-{
-	put_number(line, name, estimate->value);
-	if (paths->has_errors)
-		text_printf(line, ",\"%s_error\":%.0f", name,
-			    sqrt(estimate->variance > 0 ? estimate->variance : 0));
-}
-
-static int put_json_path(struct buf *line, struct profile *profile, const struct heap_path *path)
+static int json_frames(struct json *j, struct profile *profile, const struct heap_path *path)
 {
 	size_t n;
 	const struct profile_frame *frames =
@@ -226,51 +224,52 @@ static int put_json_path(struct buf *line, struct profile *profile, const struct
 
 	if (!frames)
 		return -ENOMEM;
-	text_put_raw(line, "{\"path\":[");
-	for (size_t i = 0; i < n; i++) {
-		text_put_raw(line, i ? "," : "");
-		text_put_json(line, frames[i].symbol->name);
-	}
-	text_put_raw(line, "]");
+	json_put_array(j, "path");
+	for (size_t i = 0; i < n; i++)
+		json_put_string(j, NULL, frames[i].symbol->name);
+	json_put_end(j);
 	return 0;
 }
 
-static int put_json(struct buf *line, const struct heap_paths *paths, struct profile *profile,
-		    const struct heap_path *path)
+static int json_path(struct json *j, const struct heap_paths *paths, struct profile *profile,
+		     const struct heap_path *path)
 {
-	int err = put_json_path(line, profile, path);
+	int err;
 
-	put_number(line, "samples", (double)path->samples);
-	put_number(line, "allocated", path->allocated);
-	put_number(line, "objects", path->objects);
-	put_json_estimate(line, paths, "peak", &path->peak);
-	put_json_estimate(line, paths, "live", &path->live);
-	put_json_estimate(line, paths, "old", &path->old);
-	put_json_estimate(line, paths, "change", &path->change);
-	put_number(line, "live_objects", path->live_objects);
-	put_number(line, "live_first", path->live_first);
-	put_number(line, "bytes_per_s", path->allocated / seconds_of(paths));
+	json_put_line(j);
+	json_put_object(j, NULL);
+	err = json_frames(j, profile, path);
+	json_put_uint(j, "samples", path->samples);
+	json_put_fixed(j, "allocated", path->allocated, 0);
+	json_put_fixed(j, "objects", path->objects, 0);
+	json_estimate(j, paths, "peak", &path->peak);
+	json_estimate(j, paths, "live", &path->live);
+	json_estimate(j, paths, "old", &path->old);
+	json_estimate(j, paths, "change", &path->change);
+	json_put_fixed(j, "live_objects", path->live_objects, 0);
+	json_put_fixed(j, "live_first", path->live_first, 0);
+	json_put_fixed(j, "bytes_per_s", path->allocated / seconds_of(paths), 0);
 	if (lifetime(path) >= 0)
-		text_printf(line, ",\"lifetime_s\":%.9f", lifetime(path));
-	text_put_raw(line, ",\"live_since\":[");
+		json_put_fixed(j, "lifetime_s", lifetime(path), 9);
+	json_put_array(j, "live_since");
 	for (size_t i = 0; i < HEAP_PATHS_BINS; i++)
-		text_printf(line, "%s%.0f", i ? "," : "", path->live_since[i]);
-	text_put_raw(line, "]}");
+		json_put_fixed(j, NULL, path->live_since[i], 0);
+	json_put_end(j);
+	json_put_end(j);
 	return err;
 }
 
 int heap_paths_view_json(const struct heap_paths *paths, enum heap_paths_kind kind,
-			 struct profile *profile, struct buf *line)
+			 struct profile *profile, struct json *j)
 {
 	size_t *indices = sort(paths, kind);
 	int err = indices ? 0 : -ENOMEM;
 
-	text_put_raw(line, ",\"paths\":[");
-	for (size_t i = 0; !err && i < paths->n; i++) {
-		text_put_raw(line, i ? ",\n" : "\n");
-		err = put_json(line, paths, profile, &paths->items[indices[i]]);
-	}
-	text_put_raw(line, "\n]");
+	json_put_array(j, "paths");
+	for (size_t i = 0; !err && i < paths->n; i++)
+		err = json_path(j, paths, profile, &paths->items[indices[i]]);
+	json_put_line(j);
+	json_put_end(j);
 	free(indices);
 	return err;
 }

@@ -19,8 +19,8 @@ enum heap_paths_kind {
 int heap_paths_view_text(const struct heap_paths *paths, enum heap_paths_kind kind,
 			 struct profile *profile, const struct report_options *options, FILE *out);
 
-/* Appends all paths as a member "paths" of a JSON object (docs/JSON.md). 0 or -ENOMEM. */
+/* Writes all paths as a member "paths" of a JSON object (docs/JSON.md). 0 or -ENOMEM. */
 int heap_paths_view_json(const struct heap_paths *paths, enum heap_paths_kind kind,
-			 struct profile *profile, struct buf *line);
+			 struct profile *profile, struct json *j);
 
 #endif

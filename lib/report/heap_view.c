@@ -135,54 +135,54 @@ int heap_view_text(const struct heap *heap, const struct profile *profile,
 
 /* --- JSON ---------------------------------------------------------------------------------- */
 
-static void put_process_json(struct heap_view *v, uint32_t number)
+static void json_process(const struct heap_view *v, uint32_t number, struct json *j)
 {
 	const struct store_process *process = &profile_tables(v->profile)->processes[number];
 	const struct heap_process *p = &v->heap->processes[number];
 
-	text_printf(&v->line, "{\"pid\":%d,\"comm\":", process->pid);
-	text_put_json(&v->line, process->comm ? process->comm : "");
-	text_printf(&v->line, ",\"samples\":%" PRIu64 ",\"allocated\":%" PRIu64, p->samples,
-		    p->allocated);
-	text_printf(&v->line, ",\"live\":%" PRIu64 ",\"peak\":%" PRIu64 ",\"peak_s\":%.9f",
-		    heap_view_live(p), p->peak, seconds(v, p->peak_ns));
-	text_put_raw(&v->line, ",\"over_time\":[");
+	json_put_line(j);
+	json_put_object(j, NULL);
+	json_put_int(j, "pid", process->pid);
+	json_put_string(j, "comm", process->comm);
+	json_put_uint(j, "samples", p->samples);
+	json_put_uint(j, "allocated", p->allocated);
+	json_put_uint(j, "live", heap_view_live(p));
+	json_put_uint(j, "peak", p->peak);
+	json_put_fixed(j, "peak_s", seconds(v, p->peak_ns), 9);
+	json_put_array(j, "over_time");
 	for (size_t i = 0; i < v->heap->n_bins; i++)
-		text_printf(&v->line, "%s%" PRIu64, i ? "," : "", p->bins[i]);
-	text_put_raw(&v->line, "]}");
+		json_put_uint(j, NULL, p->bins[i]);
+	json_put_end(j);
+	json_put_end(j);
 }
 
-int heap_view_put_processes(const struct heap *heap, const struct profile *profile, struct buf *b)
+int heap_view_json_processes(const struct heap *heap, const struct profile *profile,
+			     const char *key, struct json *j)
 {
-	struct heap_view v = {.heap = heap, .profile = profile, .line = *b};
+	struct heap_view v = {.heap = heap, .profile = profile};
 	int err = choose(&v);
 
-	text_put_raw(&v.line, "[");
-	for (size_t i = 0; !err && i < v.n_shown; i++) {
-		text_put_raw(&v.line, i ? ",\n" : "\n");
-		put_process_json(&v, v.shown[i]);
-	}
-	text_put_raw(&v.line, "\n]");
+	json_put_array(j, key);
+	for (size_t i = 0; !err && i < v.n_shown; i++)
+		json_process(&v, v.shown[i], j);
+	json_put_line(j);
+	json_put_end(j);
 	free(v.shown);
-	*b = v.line;
 	return err;
 }
 
 int heap_view_json(const struct heap *heap, const struct heap_paths *paths,
 		   enum heap_paths_kind kind, struct profile *profile, FILE *out)
 {
-	struct buf b = {0};
+	const double until = counted_until(&(struct heap_view){.profile = profile});
+	struct json j = {.out = out};
 	int err;
 
-	text_put_raw(&b, "{\"schema\":1,");
-	report_header_json(profile, &b);
-	if (counted_until(&(struct heap_view){.profile = profile}) >= 0)
-		text_printf(&b, ",\"counted_until_s\":%.9f",
-			    counted_until(&(struct heap_view){.profile = profile}));
-	text_put_raw(&b, ",\"processes\":");
-	err = heap_view_put_processes(heap, profile, &b);
+	report_header_begin_json(profile, &j);
+	if (until >= 0)
+		json_put_fixed(&j, "counted_until_s", until, 9);
+	err = heap_view_json_processes(heap, profile, "processes", &j);
 	if (!err)
-		err = heap_paths_view_json(paths, kind, profile, &b);
-	text_put_raw(&b, "}\n");
-	return text_end(&b, out, err);
+		err = heap_paths_view_json(paths, kind, profile, &j);
+	return json_put_finish(&j, err);
 }

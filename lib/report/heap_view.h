@@ -15,8 +15,9 @@
 int heap_view_text(const struct heap *heap, const struct profile *profile,
 		   const struct report_options *options, FILE *out);
 
-/* Appends all of them as an array, as the JSON object has it. 0 or -ENOMEM. */
-int heap_view_put_processes(const struct heap *heap, const struct profile *profile, struct buf *b);
+/* Writes all of them as a list, as the JSON object has it. 0 or -ENOMEM. */
+int heap_view_json_processes(const struct heap *heap, const struct profile *profile,
+			     const char *key, struct json *j);
 
 /* Writes all of them, and their paths, as one JSON object (docs/JSON.md). 0, -ENOMEM, -EIO. */
 int heap_view_json(const struct heap *heap, const struct heap_paths *paths,

@@ -150,11 +150,11 @@ static void put_lacks(const struct profile *profile, struct buf *b)
 	}
 }
 
-static void json_lacks(const struct profile *profile, struct buf *b)
+static void json_lacks(const struct profile *profile, struct json *j)
 {
-	text_printf(b, ",\"%s\":%" PRIu64, left.member, count_lack(profile, &left));
+	json_put_uint(j, left.member, count_lack(profile, &left));
 	for (size_t i = 0; i < N_LACKS; i++)
-		text_printf(b, ",\"%s\":%" PRIu64, lacks[i].member, count_lack(profile, &lacks[i]));
+		json_put_uint(j, lacks[i].member, count_lack(profile, &lacks[i]));
 }
 
 /* --- call paths ------------------------------------------------------------------------------ */
@@ -166,8 +166,8 @@ static void json_lacks(const struct profile *profile, struct buf *b)
 
 /* Calls `put` for the callers of a path, root first; of one that is not complete, such as that of a
  * pass that was left, for a mark first. */
-static void put_callers(struct profile *profile, const struct region_path *path, struct buf *b,
-			void (*put)(struct buf *b, const char *name, bool is_first))
+static void put_callers(struct profile *profile, const struct region_path *path, void *to,
+			void (*put)(void *to, const char *name, bool is_first))
 {
 	const struct store_tables *tables = profile_tables(profile);
 	const struct profile_symbol *mark = profile_mark(profile, path->end_reason, path->origin);
@@ -176,7 +176,7 @@ static void put_callers(struct profile *profile, const struct region_path *path,
 	bool is_first = !mark;
 
 	if (mark)
-		put(b, mark->name, true);
+		put(to, mark->name, true);
 	for (uint32_t node = tables->nodes[path->node].parent; node && count < MOST_FRAMES;
 	     node = tables->nodes[node].parent)
 		nodes[count++] = node;
@@ -186,22 +186,23 @@ static void put_callers(struct profile *profile, const struct region_path *path,
 			profile_location_frames(profile, tables->nodes[nodes[count]].location, &n);
 
 		for (size_t i = 0; frames && i < n; i++, is_first = false)
-			put(b, frames[i].symbol->name, is_first);
+			put(to, frames[i].symbol->name, is_first);
 	}
 }
 
-static void put_text_name(struct buf *b, const char *name, bool is_first)
+static void put_text_name(void *to, const char *name, bool is_first)
 {
+	struct buf *b = to;
+
 	if (!is_first)
 		text_put_raw(b, ";");
 	text_put(b, name, ";");
 }
 
-static void put_json_name(struct buf *b, const char *name, bool is_first)
+static void put_json_name(void *to, const char *name, bool is_first)
 {
-	if (!is_first)
-		text_put_raw(b, ",");
-	text_put_json(b, name);
+	(void)is_first;
+	json_put_string(to, NULL, name);
 }
 
 /* --- text ------------------------------------------------------------------------------------ */
@@ -399,86 +400,85 @@ int region_view_text(struct profile *profile, const struct report_options *optio
 /* --- JSON ------------------------------------------------------------------------------------ */
 
 static void json_figures(const struct profile *profile, const struct region_figures *f,
-			 uint32_t n_threads, struct buf *b)
+			 uint32_t n_threads, struct json *j)
 {
-	text_printf(b,
-		    "\"visits\":%" PRIu64 ",\"left\":%" PRIu64 ",\"total_ns\":%" PRIu64
-		    ",\"own_ns\":%" PRIu64 ",\"cpu_ns\":%" PRIu64 ",",
-		    f->visits, f->left, f->total_ns, f->own_ns, f->cpu_ns);
-	text_printf(b,
-		    "\"mean_ns\":%" PRIu64 ",\"min_ns\":%" PRIu64 ",\"max_ns\":%" PRIu64
-		    ",\"threads\":%" PRIu32 ",\"threads_ns\":%" PRIu64,
-		    mean(f), least(f), f->most_ns, n_threads, time_of_threads(profile, n_threads));
-	text_printf(b,
-		    ",\"sent_bytes\":%" PRIu64 ",\"received_bytes\":%" PRIu64
-		    ",\"unknown_calls\":%" PRIu64 ",\"bytes_per_second\":%" PRIu64,
-		    f->sent, f->received, f->unknown, bandwidth(f, all_bytes(f)));
-	text_printf(b,
-		    ",\"read_bytes\":%" PRIu64 ",\"written_bytes\":%" PRIu64
-		    ",\"at_most_bytes\":%" PRIu64,
-		    f->read, f->written, f->at_most);
+	json_put_uint(j, "visits", f->visits);
+	json_put_uint(j, "left", f->left);
+	json_put_uint(j, "total_ns", f->total_ns);
+	json_put_uint(j, "own_ns", f->own_ns);
+	json_put_uint(j, "cpu_ns", f->cpu_ns);
+	json_put_uint(j, "mean_ns", mean(f));
+	json_put_uint(j, "min_ns", least(f));
+	json_put_uint(j, "max_ns", f->most_ns);
+	json_put_uint(j, "threads", n_threads);
+	json_put_uint(j, "threads_ns", time_of_threads(profile, n_threads));
+	json_put_uint(j, "sent_bytes", f->sent);
+	json_put_uint(j, "received_bytes", f->received);
+	json_put_uint(j, "unknown_calls", f->unknown);
+	json_put_uint(j, "bytes_per_second", bandwidth(f, all_bytes(f)));
+	json_put_uint(j, "read_bytes", f->read);
+	json_put_uint(j, "written_bytes", f->written);
+	json_put_uint(j, "at_most_bytes", f->at_most);
 }
 
 /* Null: the region was taken off, and there are no samples to estimate its later time from. */
-static void json_estimate(const struct region_figures *f, bool is_known, struct buf *b)
+static void json_estimate(const struct region_figures *f, bool is_known, struct json *j)
 {
-	if (is_known)
-		text_printf(b, ",\"estimated_ns\":%" PRIu64 ",\"estimated_error_ns\":%.0f",
-			    f->estimated_ns, error_of(f));
-	else
-		text_put_raw(b, ",\"estimated_ns\":null,\"estimated_error_ns\":null");
+	if (is_known) {
+		json_put_uint(j, "estimated_ns", f->estimated_ns);
+		json_put_fixed(j, "estimated_error_ns", error_of(f), 0);
+	} else {
+		json_put_null(j, "estimated_ns");
+		json_put_null(j, "estimated_error_ns");
+	}
 }
 
-static int json_region(struct profile *profile, const struct view *v, const struct region_row *row,
-		       struct buf *b, FILE *out)
+static void json_path(struct profile *profile, const struct region_path *path, bool is_known,
+		      struct json *j)
 {
-	const struct region_rows *rows = &v->rows;
-	int err = 0;
+	json_put_line(j);
+	json_put_object(j, NULL);
+	json_figures(profile, &path->figures, path->n_threads, j);
+	json_estimate(&path->figures, is_known, j);
+	json_put_array(j, "callers");
+	put_callers(profile, path, j, put_json_name);
+	json_put_end(j);
+	json_put_end(j);
+}
 
-	text_put_raw(b, "{");
-	if (v->partition.by != PARTITION_BY_ALL) {
-		partition_put_json(&v->partition, row->part, b);
-		text_put_raw(b, ",");
-	}
-	text_put_raw(b, "\"name\":");
-	text_put_json(b, row->name);
-	text_put_raw(b, ",\"object\":");
-	text_put_json(b, row->symbol->object);
-	text_put_raw(b, ",");
-	json_figures(profile, &row->figures, row->n_threads, b);
-	json_estimate(&row->figures, !row->is_off || rows->is_estimated, b);
-	text_put_raw(b, ",\"paths\":[");
-	for (uint32_t i = 0; !err && i < row->count; i++) {
-		const struct region_path *path = &rows->paths.items[row->first + i];
+static void json_region(struct profile *profile, const struct view *v, const struct region_row *row,
+			struct json *j)
+{
+	const bool is_known = !row->is_off || v->rows.is_estimated;
 
-		text_put_raw(b, i ? ",\n{" : "\n{");
-		json_figures(profile, &path->figures, path->n_threads, b);
-		json_estimate(&path->figures, !row->is_off || rows->is_estimated, b);
-		text_put_raw(b, ",\"callers\":[");
-		put_callers(profile, path, b, put_json_name);
-		text_put_raw(b, "]}");
-		err = text_flush(b, out);
-	}
-	text_put_raw(b, "]}");
-	return err;
+	json_put_line(j);
+	json_put_object(j, NULL);
+	if (v->partition.by != PARTITION_BY_ALL)
+		partition_json(&v->partition, row->part, j);
+	json_put_string(j, "name", row->name);
+	json_put_string(j, "object", row->symbol->object);
+	json_figures(profile, &row->figures, row->n_threads, j);
+	json_estimate(&row->figures, is_known, j);
+	json_put_array(j, "paths");
+	for (uint32_t i = 0; !j->err && i < row->count; i++)
+		json_path(profile, &v->rows.paths.items[row->first + i], is_known, j);
+	json_put_end(j);
+	json_put_end(j);
 }
 
 int region_view_json(struct profile *profile, const struct report_options *options, FILE *out)
 {
 	struct view v;
-	struct buf b = {0};
+	struct json j = {.out = out};
 	int err = make_view(profile, options->by, &v);
 
-	text_put_raw(&b, "{\"schema\":1,");
-	report_header_json(profile, &b);
-	text_printf(&b, ",\"view\":\"regions\",\"by\":\"%s\"", partition_word(options->by));
-	json_lacks(profile, &b);
-	text_put_raw(&b, ",\"regions\":[");
-	for (size_t i = 0; !err && i < v.rows.regions.count; i++) {
-		text_put_raw(&b, i ? ",\n" : "\n");
-		err = json_region(profile, &v, &v.rows.regions.items[i], &b, out);
-	}
-	text_put_raw(&b, "]}\n");
+	report_header_begin_json(profile, &j);
+	json_put_string(&j, "view", "regions");
+	json_put_string(&j, "by", partition_word(options->by));
+	json_lacks(profile, &j);
+	json_put_array(&j, "regions");
+	for (size_t i = 0; !err && !j.err && i < v.rows.regions.count; i++)
+		json_region(profile, &v, &v.rows.regions.items[i], &j);
 	free_view(&v);
-	return text_end(&b, out, err);
+	return json_put_finish(&j, err);
 }

@@ -53,6 +53,9 @@ int report_write_text(struct profile *profile, const struct report_options *opti
  * does. */
 int report_write_json(struct profile *profile, const struct report_options *options, FILE *out);
 
+/* Writes a symbol as an element of a list of symbols. */
+void report_json_symbol(const struct profile_symbol *symbol, struct json *j);
+
 /* Writes a report of REPORT_WAITS as CSV. Returns as report_write_text() does. */
 int report_write_csv(struct profile *profile, const struct report_options *options, FILE *out);
 

@@ -372,26 +372,26 @@ static void off_lines(struct report_header *h, const struct profile *profile)
 		field(h, "note", off_rest(tables));
 }
 
-static void off_json(const struct profile *profile, struct buf *b)
+static void off_json(const struct profile *profile, struct json *j)
 {
 	const struct store_tables *tables = profile_tables(profile);
-	const char *before = "";
 
 	if (!metric_is_of_regions(profile_filter(profile)->metric))
 		return;
-	text_put_raw(b, ",\"regions_off\":[");
+	json_put_array(j, "regions_off");
 	for (uint32_t i = 0; i < tables->n_counters; i++) {
 		double until;
 		const char *name = off_region(tables, i, &until);
 
 		if (!name)
 			continue;
-		text_printf(b, "%s{\"name\":", before);
-		text_put_json(b, name);
-		text_printf(b, ",\"counted_until_s\":%.3f}", until);
-		before = ",";
+		json_put_object(j, NULL);
+		json_put_string(j, "name", name);
+		json_put_fixed(j, "counted_until_s", until, 3);
+		json_put_end(j);
 	}
-	text_printf(b, "],\"estimated\":%" PRIu64, profile_totals(profile)->estimated);
+	json_put_end(j);
+	json_put_uint(j, "estimated", profile_totals(profile)->estimated);
 }
 
 /* Returns whether times choose a part of what was recorded; in *ret_start_unix_ns and
@@ -432,17 +432,15 @@ static void cut_lines(struct report_header *h, const struct profile *profile)
 }
 
 /* The same as members. */
-static void cut_json(const struct profile *profile, struct buf *b)
+static void cut_json(const struct profile *profile, struct json *j)
 {
 	uint64_t start_unix_ns, duration_ns;
 
 	if (!is_cut(profile, &start_unix_ns, &duration_ns))
 		return;
-	text_printf(b,
-		    ",\"counted_start_unix_ns\":%" PRIu64 ",\"counted_duration_ns\":%" PRIu64
-		    ",\"lacks_long\":%s",
-		    start_unix_ns, duration_ns,
-		    profile_tables(profile)->is_not_all ? "true" : "false");
+	json_put_uint(j, "counted_start_unix_ns", start_unix_ns);
+	json_put_uint(j, "counted_duration_ns", duration_ns);
+	json_put_bool(j, "lacks_long", profile_tables(profile)->is_not_all);
 }
 
 int report_header_text(const struct profile *profile, const struct report_options *options,
@@ -471,57 +469,72 @@ int report_header_text(const struct profile *profile, const struct report_option
 	return h.err;
 }
 
-static void member(struct buf *b, const char *name, const char *value)
+static void recording_json(const struct store_tables *tables, struct json *j)
 {
-	text_printf(b, ",\"%s\":", name);
-	text_put_json(b, value ? value : "");
+	const struct store_recording *recording = &tables->recording;
+
+	json_put_int(j, "recording", recording->id);
+	if (tables->n_recordings > 1) {
+		json_put_int(j, "last_recording", tables->last_recording);
+		json_put_uint(j, "recordings", tables->n_recordings);
+	}
+	json_put_string(j, "host", recording->host);
+	json_put_string(j, "kernel", recording->kernel);
+	json_put_string(j, "arch", recording->arch);
+	json_put_uint(j, "cpus", recording->cpus);
+	json_put_string(j, "event", recording->event);
+	json_put_uint(j, "frequency_hz", recording->frequency_hz);
+	json_put_uint(j, "period", recording->period);
+	json_put_string(j, "command", recording->command);
+	json_put_string(j, "target", recording->target);
+	json_put_string(j, "note", recording->note);
+	json_put_uint(j, "start_unix_ns", recording->start_unix_ns);
+	json_put_uint(j, "duration_ns", duration(recording));
+	json_put_bool(j, "finished", recording->finished);
 }
 
-void report_header_json(const struct profile *profile, struct buf *b)
+static void metric_json(const struct profile *profile, struct json *j)
+{
+	const enum metric metric = profile_filter(profile)->metric;
+	const double error = profile_error(profile);
+
+	if (metric == METRIC_CPU)
+		return;
+	json_put_string(j, "metric", metric_info(metric)->name);
+	json_put_string(j, "unit", metric_unit_name(metric));
+	json_put_bool(j, "counted",
+		      !metric_info(metric)->is_sampled && !profile_totals(profile)->estimated);
+	json_put_uint(j, "amount", profile_total(profile));
+	if (error >= 0)
+		json_put_fixed(j, "standard_error", error, 0);
+}
+
+void report_header_json(const struct profile *profile, struct json *j)
 {
 	const struct store_tables *tables = profile_tables(profile);
 	const struct conservation conservation = conservation_of(tables);
-	const struct store_recording *recording = &tables->recording;
 	const struct profile_totals *totals = profile_totals(profile);
 
-	text_printf(b, "\"recording\":%" PRId64, recording->id);
-	if (tables->n_recordings > 1)
-		text_printf(b, ",\"last_recording\":%" PRId64 ",\"recordings\":%u",
-			    tables->last_recording, tables->n_recordings);
-	member(b, "host", recording->host);
-	member(b, "kernel", recording->kernel);
-	member(b, "arch", recording->arch);
-	text_printf(b, ",\"cpus\":%u", recording->cpus);
-	member(b, "event", recording->event);
-	text_printf(b, ",\"frequency_hz\":%" PRIu64 ",\"period\":%" PRIu64, recording->frequency_hz,
-		    recording->period);
-	member(b, "command", recording->command);
-	member(b, "target", recording->target);
-	member(b, "note", recording->note);
-	text_printf(b, ",\"start_unix_ns\":%" PRIu64 ",\"duration_ns\":%" PRIu64 ",\"finished\":%s",
-		    recording->start_unix_ns, duration(recording),
-		    recording->finished ? "true" : "false");
-	if (profile_filter(profile)->metric != METRIC_CPU)
-		text_printf(b,
-			    ",\"metric\":\"%s\",\"unit\":\"%s\",\"counted\":%s,\"amount\":%" PRIu64,
-			    metric_info(profile_filter(profile)->metric)->name,
-			    metric_unit_name(profile_filter(profile)->metric),
-			    metric_info(profile_filter(profile)->metric)->is_sampled ||
-					    profile_totals(profile)->estimated
-				    ? "false"
-				    : "true",
-			    profile_total(profile));
-	if (profile_filter(profile)->metric != METRIC_CPU && profile_error(profile) >= 0)
-		text_printf(b, ",\"standard_error\":%.0f", profile_error(profile));
-	off_json(profile, b);
-	cut_json(profile, b);
+	recording_json(tables, j);
+	metric_json(profile, j);
+	off_json(profile, j);
+	cut_json(profile, j);
 	if (profile_filter(profile)->metric == METRIC_CPU)
-		text_printf(b, ",\"periods\":%" PRIu64, totals->periods);
-	text_printf(b, ",\"samples\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"idle\":%" PRIu64,
-		    totals->samples, recording->lost, report_header_idle(profile));
-	text_printf(b,
-		    ",\"quality\":{\"complete\":%" PRIu64 ",\"reconstructed\":%" PRIu64
-		    ",\"partial\":%" PRIu64 "}",
-		    totals->complete, totals->reconstructed, totals->partial);
-	conservation_json(&conservation, b);
+		json_put_uint(j, "periods", totals->periods);
+	json_put_uint(j, "samples", totals->samples);
+	json_put_uint(j, "lost", tables->recording.lost);
+	json_put_uint(j, "idle", report_header_idle(profile));
+	json_put_object(j, "quality");
+	json_put_uint(j, "complete", totals->complete);
+	json_put_uint(j, "reconstructed", totals->reconstructed);
+	json_put_uint(j, "partial", totals->partial);
+	json_put_end(j);
+	conservation_json(&conservation, j);
+}
+
+void report_header_begin_json(const struct profile *profile, struct json *j)
+{
+	json_put_object(j, NULL);
+	json_put_uint(j, "schema", 1);
+	report_header_json(profile, j);
 }

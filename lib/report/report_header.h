@@ -3,17 +3,20 @@
 #ifndef REPORT_REPORT_HEADER_H
 #define REPORT_REPORT_HEADER_H
 
-#include "report/report.h"
+#include "base/json_put.h"
 #include "base/text.h"
+#include "report/report.h"
 
 /* Writes the header as lines that start with "# ". Returns 0, -ENOMEM, or -EIO if the stream
  * failed. */
 int report_header_text(const struct profile *profile, const struct report_options *options,
 		       FILE *out);
 
-/* Appends the header as members of a JSON object, without braces:
- * "recording":1,"host":"...",..."quality":{...}. */
-void report_header_json(const struct profile *profile, struct buf *b);
+/* Writes the header as members of a JSON object: "recording":1,"host":"...",..."quality":{...}. */
+void report_header_json(const struct profile *profile, struct json *j);
+
+/* Begins the object of an output about a recording: with "schema" and the header's members. */
+void report_header_begin_json(const struct profile *profile, struct json *j);
 
 /* Appends the quality: "99.9% complete, 0.0% reconstructed, 0.1% partial (stack_cut 12,
  * no_recipe 3)". */

@@ -34,313 +34,309 @@
 #include "report/wait_view.h"
 #include "report/waker_view.h"
 
-#define REPORT_JSON_CHUNK 65536 /* bytes after which the buffer is written out */
-
 struct report_json {
 	struct report_view_state view;
 	const struct report_options *options;
-	FILE *out;
-	struct buf b;
+	struct json json;
 };
 
-static int drain(struct report_json *json, size_t least)
+static void write_hidden(struct json *j, const char *key, const char *what, uint32_t n,
+			 uint64_t samples)
 {
-	return json->b.len >= least || json->b.failed ? text_flush(&json->b, json->out) : 0;
+	json_put_object(j, key);
+	json_put_uint(j, what, n);
+	json_put_uint(j, "samples", samples);
+	json_put_end(j);
 }
 
-static void report_json_hidden(struct report_json *json, uint32_t rows, uint64_t samples)
+static void write_sources(struct json *j, const struct frame_source_counts *counts)
 {
-	text_printf(&json->b, ",\"hidden\":{\"rows\":%u,\"samples\":%" PRIu64 "}", rows, samples);
-}
-
-static void report_json_sources(struct report_json *json, const struct frame_source_counts *counts)
-{
-	text_put_raw(&json->b, ",\"sources\":{");
+	json_put_object(j, "sources");
 	for (unsigned i = 0; i < FRAME_SOURCE_COUNT; i++)
-		text_printf(&json->b, "\"%s\":%" PRIu64 ",", frame_source_name((uint8_t)i),
-			    counts->by[i]);
-	text_printf(&json->b, "\"unverified\":%" PRIu64 "},\"provenances\":{", counts->unsure);
+		json_put_uint(j, frame_source_name((uint8_t)i), counts->by[i]);
+	json_put_uint(j, "unverified", counts->unsure);
+	json_put_end(j);
+	json_put_object(j, "provenances");
 	for (unsigned i = 0; i < PROVENANCE_COUNT; i++)
-		text_printf(&json->b, "%s\"%s\":%" PRIu64, i ? "," : "",
-			    provenance_name((uint8_t)i), counts->rules[i]);
-	text_put_raw(&json->b, "}");
+		json_put_uint(j, provenance_name((uint8_t)i), counts->rules[i]);
+	json_put_end(j);
 }
 
-static void report_json_imbalance(struct report_json *json, const struct imbalance_node *node)
+static void write_ranks(struct json *j, const struct imbalance_node *node)
 {
-	text_printf(&json->b,
-		    ",\"ranks\":{\"sum\":%" PRIu64 ",\"max\":%" PRIu64 ",\"max_rank\":%" PRIu32 "}",
-		    node->sum, node->most, node->rank);
+	json_put_object(j, "ranks");
+	json_put_uint(j, "sum", node->sum);
+	json_put_uint(j, "max", node->most);
+	json_put_uint(j, "max_rank", node->rank);
+	json_put_end(j);
 }
 
-/* What a node has beside its counts: those of a part's own tree. */
-static void report_json_more(struct report_json *json, const struct calltree *tree, uint32_t node)
+/* Writes a node whose parent has the index `up` in the output; -1: it has none. */
+static void write_node(struct report_json *r, const struct calltree *tree, uint32_t number,
+		       int64_t up)
 {
-	if (tree != json->view.tree)
-		return;
-	if (json->view.with_sources)
-		report_json_sources(json, &json->view.sources.nodes[node]);
-	if (json->view.imbalance.nodes)
-		report_json_imbalance(json, &json->view.imbalance.nodes[node]);
+	struct json *j = &r->json;
+	uint32_t n;
+	const struct calltree_node *node = &calltree_nodes(tree, &n)[number];
+
+	json_put_line(j);
+	json_put_object(j, NULL);
+	json_put_int(j, "parent", up);
+	json_put_uint(j, "symbol", node->symbol);
+	json_put_bool(j, "inlined", node->is_inlined);
+	json_put_uint(j, "total", node->samples);
+	json_put_uint(j, "self", node->self);
+	json_put_uint(j, "reconstructed", node->inferred);
+	if (tree == r->view.tree && r->view.with_sources)
+		write_sources(j, &r->view.sources.nodes[number]);
+	if (tree == r->view.tree && r->view.imbalance.nodes)
+		write_ranks(j, &r->view.imbalance.nodes[number]);
+	json_put_end(j);
 }
 
 /* A child's samples are never more than its parent's: what is hidden hides all below it. Of
  * hidden rows only the topmost are counted. `shown` maps nodes to their index in the output. */
-static int node_list(struct report_json *json, const struct calltree *tree, uint64_t whole,
-		     uint32_t *shown)
+static void write_node_list(struct report_json *r, const struct calltree *tree, uint64_t whole,
+			    uint32_t *shown)
 {
 	uint32_t n, n_shown = 0, n_hidden = 0;
 	const struct calltree_node *nodes = calltree_nodes(tree, &n);
 	uint64_t hidden = 0;
-	int err = 0;
 
-	text_put_raw(&json->b, "\"nodes\":[");
-	for (uint32_t i = 1; err == 0 && i < n; i++) {
+	json_put_array(&r->json, "nodes");
+	for (uint32_t i = 1; !r->json.err && i < n; i++) {
 		uint32_t up = nodes[i].parent;
 
 		shown[i] = CALLTREE_NONE;
 		if (up && shown[up] == CALLTREE_NONE)
 			continue;
-		if (treeview_is_small(nodes[i].samples, whole, json->options)) {
+		if (treeview_is_small(nodes[i].samples, whole, r->options)) {
 			n_hidden++;
 			hidden += nodes[i].samples;
 			continue;
 		}
-		text_printf(&json->b,
-			    "%s\n{\"parent\":%" PRId64
-			    ",\"symbol\":%u,\"inlined\":%s,\"total\":%" PRIu64 ",\"self\":%" PRIu64
-			    ",\"reconstructed\":%" PRIu64,
-			    n_shown ? "," : "", up ? (int64_t)shown[up] : -1, nodes[i].symbol,
-			    nodes[i].is_inlined ? "true" : "false", nodes[i].samples, nodes[i].self,
-			    nodes[i].inferred);
-		report_json_more(json, tree, i);
-		text_put_raw(&json->b, "}");
+		write_node(r, tree, i, up ? (int64_t)shown[up] : -1);
 		shown[i] = n_shown++;
-		err = drain(json, REPORT_JSON_CHUNK);
 	}
-	text_put_raw(&json->b, "]");
-	report_json_hidden(json, n_hidden, hidden);
-	return err;
+	json_put_end(&r->json);
+	write_hidden(&r->json, "hidden", "rows", n_hidden, hidden);
 }
 
-static int report_json_nodes(struct report_json *json, const struct calltree *tree, uint64_t whole)
+static int write_nodes(struct report_json *r, const struct calltree *tree, uint64_t whole)
 {
 	uint32_t n, *shown;
-	int err;
 
 	calltree_nodes(tree, &n);
 	shown = calloc(n, sizeof(*shown));
 	if (!shown)
 		return -ENOMEM;
-	err = node_list(json, tree, whole, shown);
+	write_node_list(r, tree, whole, shown);
 	free(shown);
-	return err;
+	return 0;
 }
 
-static int report_json_functions(struct report_json *json)
+static int write_functions(struct report_json *r)
 {
+	struct json *j = &r->json;
 	struct flat flat = {0};
 	uint32_t n_hidden = 0;
 	uint64_t hidden = 0;
-	const char *before = "";
-	int err = flat_make(json->view.profile, json->view.tree, &flat);
+	int err = flat_make(r->view.profile, r->view.tree, &flat);
 
 	if (err < 0)
 		return err;
-	text_put_raw(&json->b, "\"functions\":[");
+	json_put_array(j, "functions");
 	for (uint32_t i = 0; i < flat.n; i++) {
 		const struct flat_row *row = &flat.rows[i];
 
-		if (treeview_is_small(row->total, json->view.whole, json->options)) {
+		if (treeview_is_small(row->total, r->view.whole, r->options)) {
 			n_hidden++;
 			hidden += row->self;
 			continue;
 		}
-		text_printf(&json->b,
-			    "%s\n{\"symbol\":%u,\"self\":%" PRIu64 ",\"total\":%" PRIu64
-			    ",\"reconstructed\":%" PRIu64 "}",
-			    before, row->symbol, row->self, row->total, row->inferred);
-		before = ",";
+		json_put_line(j);
+		json_put_object(j, NULL);
+		json_put_uint(j, "symbol", row->symbol);
+		json_put_uint(j, "self", row->self);
+		json_put_uint(j, "total", row->total);
+		json_put_uint(j, "reconstructed", row->inferred);
+		json_put_end(j);
 	}
-	text_put_raw(&json->b, "]");
-	report_json_hidden(json, n_hidden, hidden);
+	json_put_end(j);
+	write_hidden(j, "hidden", "rows", n_hidden, hidden);
 	flat_free(&flat);
 	return 0;
 }
 
-static int report_json_callers(struct report_json *json)
+static int write_callers(struct report_json *r)
 {
 	bool is_cut = false;
-	int err = report_view_callers(&json->view, json->options->percent_limit, &is_cut);
+	int err = report_view_callers(&r->view, r->options->percent_limit, &is_cut);
 
 	if (err == 0)
-		err = report_json_nodes(json, json->view.callers, json->view.whole);
-	text_printf(&json->b, ",\"cut\":%s", is_cut ? "true" : "false");
+		err = write_nodes(r, r->view.callers, r->view.whole);
+	json_put_bool(&r->json, "cut", is_cut);
 	return err;
 }
 
-static int report_json_around(struct report_json *json)
+static int write_around(struct report_json *r)
 {
 	struct report_view_around around;
-	int err = report_view_around(&json->view, json->options, &around);
+	int err = report_view_around(&r->view, r->options, &around);
 
 	if (err < 0)
 		return err;
-	text_printf(&json->b, "\"total\":%" PRIu64 ",\"self\":%" PRIu64 ",\"callers\":{",
-		    around.total, around.self);
-	err = report_json_nodes(json, json->view.callers, around.total);
-	text_printf(&json->b, ",\"cut\":%s},\"callees\":{", around.is_cut ? "true" : "false");
+	json_put_uint(&r->json, "total", around.total);
+	json_put_uint(&r->json, "self", around.self);
+	json_put_object(&r->json, "callers");
+	err = write_nodes(r, r->view.callers, around.total);
+	json_put_bool(&r->json, "cut", around.is_cut);
+	json_put_end(&r->json);
+	json_put_object(&r->json, "callees");
 	if (err == 0)
-		err = report_json_nodes(json, json->view.callees, around.total);
-	text_put_raw(&json->b, "}");
+		err = write_nodes(r, r->view.callees, around.total);
+	json_put_end(&r->json);
 	return err;
 }
 
-static int report_json_time(struct report_json *json, const struct histogram *h, uint32_t part)
+static void write_time(struct report_json *r, const struct histogram *h, uint32_t part)
 {
-	int err = 0;
+	struct json *j = &r->json;
 
-	text_put_raw(&json->b, "\"bins\":[");
-	for (uint32_t i = 0; err == 0 && i < h->n_bins; i++) {
+	json_put_array(j, "bins");
+	for (uint32_t i = 0; !j->err && i < h->n_bins; i++) {
 		const struct histogram_bin *bin = &h->bins[(size_t)part * h->n_bins + i];
 
-		text_printf(&json->b, "%s\n{\"samples\":%" PRIu64 ",\"symbol\":", i ? "," : "",
-			    bin->samples);
+		json_put_line(j);
+		json_put_object(j, NULL);
+		json_put_uint(j, "samples", bin->samples);
 		if (bin->samples)
-			text_printf(&json->b, "%u,\"symbol_samples\":%" PRIu64 "}", bin->symbol,
-				    bin->symbol_samples);
+			json_put_uint(j, "symbol", bin->symbol);
 		else
-			text_put_raw(&json->b, "null,\"symbol_samples\":0}");
-		err = drain(json, REPORT_JSON_CHUNK);
+			json_put_null(j, "symbol");
+		json_put_uint(j, "symbol_samples", bin->samples ? bin->symbol_samples : 0);
+		json_put_end(j);
 	}
-	text_put_raw(&json->b, "]");
-	return err;
+	json_put_end(j);
 }
 
-static int report_json_view(struct report_json *json, const struct histogram *h, uint32_t part)
+static int write_view(struct report_json *r, const struct histogram *h, uint32_t part)
 {
-	switch (json->options->view) {
+	switch (r->options->view) {
 	case REPORT_FLAT:
-		return report_json_functions(json);
+		return write_functions(r);
 	case REPORT_CALLERS:
-		return report_json_callers(json);
+		return write_callers(r);
 	case REPORT_AROUND:
-		return report_json_around(json);
+		return write_around(r);
 	case REPORT_REGIONS: /* have writers of their own */
 	case REPORT_WAKERS:
 	case REPORT_WAITS:
 		break;
 	case REPORT_TIME:
-		return report_json_time(json, h, part);
+		write_time(r, h, part);
+		return 0;
 	case REPORT_TREE:
 		break;
 	}
-	return report_json_nodes(json, json->view.tree, json->view.whole);
+	return write_nodes(r, r->view.tree, r->view.whole);
 }
 
-/* `n` is how many parts were written before. */
-static int report_json_part(struct report_json *json, const struct histogram *h, uint32_t part,
-			    uint32_t *n)
+static int write_part(struct report_json *r, const struct histogram *h, uint32_t part)
 {
-	int err = report_view_begin(&json->view, part, json->options->view != REPORT_TIME, NULL);
+	int err = report_view_begin(&r->view, part, r->options->view != REPORT_TIME, NULL);
 
-	if (err < 0 || !report_view_has(&json->view, json->options))
+	if (err < 0 || !report_view_has(&r->view, r->options))
 		return err;
-	text_put_raw(&json->b, (*n)++ ? ",\n{" : "\n{");
-	partition_put_json(&json->view.partition, part, &json->b);
-	text_printf(&json->b, ",\"samples\":%" PRIu64 ",", json->view.whole);
-	err = report_json_view(json, h, part);
-	text_put_raw(&json->b, "}");
+	json_put_line(&r->json);
+	json_put_object(&r->json, NULL);
+	partition_json(&r->view.partition, part, &r->json);
+	json_put_uint(&r->json, "samples", r->view.whole);
+	err = write_view(r, h, part);
+	json_put_end(&r->json);
 	return err;
 }
 
-static int parts(struct report_json *json, const struct histogram *h)
+static int write_parts(struct report_json *r, const struct histogram *h)
 {
-	const struct groups *groups = &json->view.partition.groups;
-	uint64_t hidden = 0, all = profile_total(json->view.profile);
-	uint32_t i = 0, n = 0;
+	const struct groups *groups = &r->view.partition.groups;
+	const bool by_process = r->options->by == PARTITION_BY_PROCESS;
+	const char *parts = by_process ? "processes" : "parts";
+	uint64_t hidden = 0, all = profile_total(r->view.profile);
+	uint32_t i = 0;
 	int err = 0;
 
-	text_put_raw(&json->b, json->options->by == PARTITION_BY_PROCESS ? ",\"processes\":["
-									 : ",\"parts\":[");
+	json_put_array(&r->json, parts);
 	for (; err == 0 && i < groups->n_ranking; i++) {
-		if (treeview_is_small(groups->samples[groups->ranking[i]], all, json->options))
+		if (treeview_is_small(groups->samples[groups->ranking[i]], all, r->options))
 			break;
-		err = report_json_part(json, h, groups->ranking[i], &n);
+		err = write_part(r, h, groups->ranking[i]);
 	}
+	json_put_end(&r->json);
 	for (uint32_t at = i; at < groups->n_ranking; at++)
 		hidden += groups->samples[groups->ranking[at]];
-	text_printf(&json->b, "],\"hidden_%s\":{\"%s\":%u,\"samples\":%" PRIu64 "}",
-		    json->options->by == PARTITION_BY_PROCESS ? "processes" : "parts",
-		    json->options->by == PARTITION_BY_PROCESS ? "processes" : "parts",
-		    groups->n_ranking - i, hidden);
+	write_hidden(&r->json, by_process ? "hidden_processes" : "hidden_parts", parts,
+		     groups->n_ranking - i, hidden);
 	return err;
 }
 
-static int report_json_symbols(struct report_json *json)
+void report_json_symbol(const struct profile_symbol *symbol, struct json *j)
 {
-	size_t n = profile_symbol_count(json->view.profile);
-	int err = 0;
+	json_put_line(j);
+	json_put_object(j, NULL);
+	json_put_string(j, "name", symbol->name);
+	json_put_string(j, "object", symbol->object);
+	json_put_bool(j, "kernel", symbol->is_kernel);
+	json_put_bool(j, "mark", symbol->is_mark);
+	json_put_bool(j, "unnamed", symbol->is_unnamed);
+	json_put_end(j);
+}
 
-	text_put_raw(&json->b, ",\"symbols\":[");
-	for (size_t i = 0; err == 0 && i < n; i++) {
-		const struct profile_symbol *symbol =
-			profile_symbol_at(json->view.profile, (uint32_t)i);
+static void write_symbols(struct report_json *r)
+{
+	size_t n = profile_symbol_count(r->view.profile);
 
-		text_put_raw(&json->b, i ? ",\n{\"name\":" : "\n{\"name\":");
-		text_put_json(&json->b, symbol->name);
-		text_put_raw(&json->b, ",\"object\":");
-		text_put_json(&json->b, symbol->object);
-		text_printf(&json->b, ",\"kernel\":%s,\"mark\":%s,\"unnamed\":%s}",
-			    symbol->is_kernel ? "true" : "false",
-			    symbol->is_mark ? "true" : "false",
-			    symbol->is_unnamed ? "true" : "false");
-		err = drain(json, REPORT_JSON_CHUNK);
-	}
-	text_put_raw(&json->b, "]}\n");
-	return err;
+	json_put_array(&r->json, "symbols");
+	for (size_t i = 0; !r->json.err && i < n; i++)
+		report_json_symbol(profile_symbol_at(r->view.profile, (uint32_t)i), &r->json);
+	json_put_end(&r->json);
 }
 
 /* Writes the options of the report: view, limit and grouping. */
-static void asked(struct report_json *json, const struct histogram *h)
+static void write_options(struct report_json *r, const struct histogram *h)
 {
 	static const char *const views[] = {
 		[REPORT_TREE] = "tree",	    [REPORT_FLAT] = "flat", [REPORT_CALLERS] = "callers",
 		[REPORT_AROUND] = "around", [REPORT_TIME] = "time",
 	};
+	struct json *j = &r->json;
 
-	text_printf(&json->b, ",\"view\":\"%s\",\"percent_limit\":%g,\"by\":\"%s\"",
-		    views[json->options->view], json->options->percent_limit,
-		    partition_word(json->options->by));
-	if (json->options->view == REPORT_AROUND) {
-		text_put_raw(&json->b, ",\"around\":");
-		text_put_json(&json->b, json->options->around);
+	json_put_string(j, "view", views[r->options->view]);
+	json_put_double(j, "percent_limit", r->options->percent_limit, 6);
+	json_put_string(j, "by", partition_word(r->options->by));
+	if (r->options->view == REPORT_AROUND)
+		json_put_string(j, "around", r->options->around);
+	if (r->options->view == REPORT_TIME) {
+		json_put_uint(j, "from_ns", h->from_ns);
+		json_put_uint(j, "step_ns", h->step_ns);
 	}
-	if (json->options->view == REPORT_TIME)
-		text_printf(&json->b, ",\"from_ns\":%" PRIu64 ",\"step_ns\":%" PRIu64, h->from_ns,
-			    h->step_ns);
 }
 
-static int report_json_write(struct report_json *json, const struct histogram *h)
+static int write_report(struct report_json *r, const struct histogram *h)
 {
 	int err;
 
-	text_put_raw(&json->b, "{\"schema\":1,");
-	report_header_json(json->view.profile, &json->b);
-	asked(json, h);
-	err = parts(json, h);
+	report_header_begin_json(r->view.profile, &r->json);
+	write_options(r, h);
+	err = write_parts(r, h);
 	if (err == 0)
-		err = report_json_symbols(json);
-	if (err == 0)
-		err = drain(json, 0);
-	if (err == 0 && fflush(json->out) != 0)
-		err = -EIO;
+		write_symbols(r);
 	return err;
 }
 
 int report_write_json(struct profile *profile, const struct report_options *options, FILE *out)
 {
-	struct report_json json = {.options = options, .out = out};
+	struct report_json r = {.options = options, .json = {.out = out}};
 	struct histogram histogram = {0};
 	int err;
 
@@ -350,13 +346,12 @@ int report_write_json(struct profile *profile, const struct report_options *opti
 		return waker_view_json(profile, out);
 	if (options->view == REPORT_WAITS)
 		return wait_view_json(profile, options, out);
-	err = report_view_new(profile, options, &json.view);
+	err = report_view_new(profile, options, &r.view);
 	if (err == 0 && options->view == REPORT_TIME)
-		err = histogram_make(&json.view.partition, options->n_bins, &histogram);
+		err = histogram_make(&r.view.partition, options->n_bins, &histogram);
 	if (err == 0)
-		err = report_json_write(&json, &histogram);
+		err = write_report(&r, &histogram);
 	histogram_free(&histogram);
-	report_view_free(&json.view);
-	buf_free(&json.b);
-	return err;
+	report_view_free(&r.view);
+	return json_put_finish(&r.json, err);
 }

@@ -111,89 +111,81 @@ static bool report_stats_steps(const struct store_tables *t, uint64_t ret_counts
 	return true;
 }
 
-static void json_rules(struct buf *b, const struct store_tables *t)
+static void json_rules(struct json *j, const struct store_tables *t)
 {
 	uint64_t provenances[PROVENANCE_COUNT], steps[VERDICTS];
 
 	count_provenances(t, provenances);
-	text_put_raw(b, ",\"provenances\":{");
+	json_put_object(j, "provenances");
 	for (unsigned i = 0; i < PROVENANCE_COUNT; i++)
-		text_printf(b, "%s\"%s\":%" PRIu64, i ? "," : "", provenance_name((uint8_t)i),
-			    provenances[i]);
-	text_put_raw(b, "},\"steps\":");
+		json_put_uint(j, provenance_name((uint8_t)i), provenances[i]);
+	json_put_end(j);
 	if (!report_stats_steps(t, steps)) {
-		text_put_raw(b, "null");
+		json_put_null(j, "steps");
 		return;
 	}
+	json_put_object(j, "steps");
 	for (size_t i = 0; i < VERDICTS; i++)
-		text_printf(b, "%s\"%s\":%" PRIu64, i ? "," : "{", verdicts[i], steps[i]);
-	text_put_raw(b, "}");
+		json_put_uint(j, verdicts[i], steps[i]);
+	json_put_end(j);
 }
 
-static void report_stats_number(struct buf *b, const char *name, double value)
+static void json_measured(struct json *j, const char *name, double value)
 {
 	if (value < 0)
-		text_printf(b, ",\"%s\":null", name);
+		json_put_null(j, name);
 	else
-		text_printf(b, ",\"%s\":%.1f", name, value);
+		json_put_fixed(j, name, value, 1);
 }
 
-static void json_reasons(struct buf *b, const struct report_stats *s)
+static void json_reasons(struct json *j, const struct report_stats *s)
 {
-	const char *before = "";
-
-	text_put_raw(b, ",\"end_reasons\":{");
-	for (unsigned i = 0; i <= STACKD_END_COUNT; i++) {
-		if (!s->reasons[i])
-			continue;
-		text_printf(b, "%s\"%s\":%" PRIu64, before, end_reason_name((uint8_t)i),
-			    s->reasons[i]);
-		before = ",";
-	}
-	text_put_raw(b, "}");
+	json_put_object(j, "end_reasons");
+	for (unsigned i = 0; i <= STACKD_END_COUNT; i++)
+		if (s->reasons[i])
+			json_put_uint(j, end_reason_name((uint8_t)i), s->reasons[i]);
+	json_put_end(j);
 }
 
-static void json_metrics(struct buf *b, uint64_t series, bool is_timed)
+static void json_metrics(struct json *j, uint64_t series, bool is_timed)
 {
-	const char *before = "";
+	json_put_array(j, "metrics");
+	for (unsigned i = 0; i < METRIC_COUNT; i++)
+		if (metric_is_of(i, series, is_timed))
+			json_put_string(j, NULL, metric_info(i)->name);
+	json_put_end(j);
+}
 
-	text_put_raw(b, ",\"metrics\":[");
-	for (unsigned i = 0; i < METRIC_COUNT; i++) {
-		if (!metric_is_of(i, series, is_timed))
-			continue;
-		text_printf(b, "%s\"%s\"", before, metric_info(i)->name);
-		before = ",";
-	}
-	text_put_raw(b, "]");
+static void json_sizes(struct json *j, const struct store_tables *t, const struct report_stats *s)
+{
+	json_put_uint(j, "store_bytes", t->store_bytes);
+	json_measured(j, "store_bytes_per_sample", s->store_bytes);
+	json_measured(j, "kernel_ns_per_sample", s->kernel_ns);
+	json_measured(j, "ring_bytes_per_sample", s->ring_bytes);
+	json_put_uint(j, "processes", t->n_processes);
+	json_put_uint(j, "threads", t->n_threads);
+	json_put_uint(j, "objects", t->n_objects);
+	json_put_uint(j, "locations", t->n_locations);
+	json_put_uint(j, "nodes", t->n_nodes);
+	json_put_uint(j, "collisions", s->collisions);
 }
 
 int report_write_stats_json(struct profile *profile, FILE *out)
 {
 	const struct store_tables *t = profile_tables(profile);
 	struct report_stats s;
-	struct buf b = {0};
+	struct json j = {.out = out};
 	int err = make(profile, &s);
 
-	text_put_raw(&b, "{\"schema\":1,");
-	report_header_json(profile, &b);
-	json_reasons(&b, &s);
-	text_printf(&b, ",\"store_bytes\":%" PRIu64, t->store_bytes);
-	report_stats_number(&b, "store_bytes_per_sample", s.store_bytes);
-	report_stats_number(&b, "kernel_ns_per_sample", s.kernel_ns);
-	report_stats_number(&b, "ring_bytes_per_sample", s.ring_bytes);
-	text_printf(&b, ",\"processes\":%u,\"threads\":%u,\"objects\":%u,\"locations\":%u",
-		    t->n_processes, t->n_threads, t->n_objects, t->n_locations);
-	text_printf(&b, ",\"nodes\":%u,\"collisions\":%" PRIu64, t->n_nodes, s.collisions);
-	json_metrics(&b, s.series, store_is_timed(&t->recording));
-	json_rules(&b, t);
-	text_put_raw(&b, ",\"counters\":{");
-	for (uint32_t i = 0; i < t->n_counters; i++) {
-		text_put_raw(&b, i ? "," : "");
-		text_put_json(&b, t->counters[i].name);
-		text_printf(&b, ":%" PRIu64, t->counters[i].value);
-	}
-	text_put_raw(&b, "}}\n");
-	return text_end(&b, out, err);
+	report_header_begin_json(profile, &j);
+	json_reasons(&j, &s);
+	json_sizes(&j, t, &s);
+	json_metrics(&j, s.series, store_is_timed(&t->recording));
+	json_rules(&j, t);
+	json_put_object(&j, "counters");
+	for (uint32_t i = 0; i < t->n_counters; i++)
+		json_put_uint(&j, t->counters[i].name, t->counters[i].value);
+	return json_put_finish(&j, err);
 }
 
 static uint64_t report_stats_value(const struct store_tables *t, const char *name)

@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/csv.h"
 #include "base/text.h"
 #include "model/waits.h"
 #include "model/waker_name.h"
@@ -375,170 +376,156 @@ int wait_view_text(struct profile *profile, const struct report_options *options
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static void json_names(const struct names *names, size_t from, size_t to, struct buf *b)
+static void json_names(const struct names *names, size_t from, size_t to, const char *key,
+		       struct json *j)
 {
-	text_put_raw(b, "[");
-	for (size_t i = from; i < to; i++) {
-		text_put_raw(b, i > from ? "," : "");
-		text_put_json(b, names->frames[i].symbol->name);
-	}
-	text_put_raw(b, "]");
+	json_put_array(j, key);
+	for (size_t i = from; i < to; i++)
+		json_put_string(j, NULL, names->frames[i].symbol->name);
+	json_put_end(j);
 }
 
-static int json_waker(const struct view *v, const struct row *row, struct buf *b)
+static int json_waker(const struct view *v, const struct row *row, struct json *j)
 {
 	const struct waking *waking = waking_of(v, row);
 	struct buf name = {0};
 	int err;
 
-	if (!waking || waking->value == WAKER_OF_INTERRUPT) {
-		text_put_raw(b, waking ? "{\"kind\":\"interrupt\"}" : "null");
+	if (!waking) {
+		json_put_null(j, "waker");
+		return 0;
+	}
+	json_put_object(j, "waker");
+	if (waking->value == WAKER_OF_INTERRUPT) {
+		json_put_string(j, "kind", "interrupt");
+		json_put_end(j);
 		return 0;
 	}
 	err = waker_name(v->profile, waits_waker(&v->waits, waking), waking, &name);
-	buf_put_u8(&name, '\0');
-	err = err || !name.failed ? err : -ENOMEM;
-	if (!err) {
-		text_printf(
-			b, "{\"kind\":\"thread\",\"tid\":%" PRIu64 ",\"name\":", waking->value - 1);
-		text_put_json(b, (const char *)name.data);
-		text_put_raw(b, "}");
-	}
-	buf_free(&name);
+	json_put_string(j, "kind", "thread");
+	json_put_uint(j, "tid", waking->value - 1);
+	json_put_text(j, "name", &name);
+	json_put_end(j);
 	return err;
 }
 
-static int json_row(const struct view *v, const struct row *row, struct buf *b)
+static void json_times(const struct view *v, const struct row *row, struct json *j)
+{
+	const uint64_t start_ns = v->tables->recording.start_ns;
+
+	json_put_string(j, "state", row->is_runnable ? "runnable" : "blocked");
+	json_put_int(j, "begin_ns", (int64_t)(row->begin_ns - start_ns));
+	json_put_int(j, "end_ns", (int64_t)(row->end_ns - start_ns));
+	json_put_uint(j, "duration_ns", row->end_ns - row->begin_ns);
+	json_put_uint(j, "whole_ns", row->wait->end_ns - row->wait->begin_ns);
+	json_put_bool(j, "began_before", began_before(row));
+	json_put_bool(j, "goes_on", goes_on(row));
+	json_put_uint(j, "stands_for_ns", row->wait->ns);
+}
+
+static int json_row(const struct view *v, const struct row *row, struct json *j)
 {
 	const struct store_thread *thread = thread_of(v, row);
-	const uint64_t start_ns = v->tables->recording.start_ns;
 	struct names names;
 	int err = names_of(v, row, &names);
 
 	if (err)
 		return err;
-	text_printf(b, "{\"pid\":%d,\"tid\":%d,\"comm\":", pid_of(v, thread), thread->tid);
-	text_put_json(b, thread->comm);
-	text_printf(b,
-		    ",\"state\":\"%s\",\"begin_ns\":%" PRId64 ",\"end_ns\":%" PRId64
-		    ",\"duration_ns\":%" PRIu64 ",\"whole_ns\":%" PRIu64
-		    ",\"began_before\":%s,\"goes_on\":%s,\"stands_for_ns\":%" PRIu64,
-		    row->is_runnable ? "runnable" : "blocked", (int64_t)(row->begin_ns - start_ns),
-		    (int64_t)(row->end_ns - start_ns), row->end_ns - row->begin_ns,
-		    row->wait->end_ns - row->wait->begin_ns, began_before(row) ? "true" : "false",
-		    goes_on(row) ? "true" : "false", row->wait->ns);
-	text_put_raw(b, ",\"what_for\":");
-	json_names(&names, names.reason, names.n, b);
-	text_put_raw(b, ",\"path\":");
-	json_names(&names, 0, names.reason, b);
-	text_put_raw(b, ",\"waker\":");
-	err = json_waker(v, row, b);
-	text_put_raw(b, "}");
+	json_put_line(j);
+	json_put_object(j, NULL);
+	json_put_int(j, "pid", pid_of(v, thread));
+	json_put_int(j, "tid", thread->tid);
+	json_put_string(j, "comm", thread->comm);
+	json_times(v, row, j);
+	json_names(&names, names.reason, names.n, "what_for", j);
+	json_names(&names, 0, names.reason, "path", j);
+	err = json_waker(v, row, j);
+	json_put_end(j);
 	return err;
 }
 
 int wait_view_json(struct profile *profile, const struct report_options *options, FILE *out)
 {
 	struct view v;
-	struct buf b = {0};
+	struct json j = {.out = out};
 	struct beside beside;
 	int err = make_view(profile, options, &v);
 
 	beside = beside_of(&v);
-	text_put_raw(&b, "{\"schema\":1,");
-	report_header_json(profile, &b);
-	text_printf(&b,
-		    ",\"view\":\"waits\",\"sampled_by_ns\":%" PRIu64 ",\"chosen\":%zu,"
-		    "\"estimated\":%.1f,\"estimated_error\":%.1f,\"short\":%" PRIu64
-		    ",\"short_ns\":%" PRIu64 ",\"lost_waits\":%" PRIu64 ",\"waits\":[",
-		    v.mean_ns, v.rows.count, v.there_were, sqrt(v.variance), beside.short_waits,
-		    beside.short_ns, beside.lost);
-	for (size_t i = 0; !err && i < v.n_shown; i++) {
-		text_put_raw(&b, i ? ",\n" : "\n");
-		err = json_row(&v, &v.rows.items[i], &b);
-		if (!err)
-			err = text_flush(&b, out);
-	}
-	text_put_raw(&b, "]}\n");
+	report_header_begin_json(profile, &j);
+	json_put_string(&j, "view", "waits");
+	json_put_uint(&j, "sampled_by_ns", v.mean_ns);
+	json_put_uint(&j, "chosen", v.rows.count);
+	json_put_fixed(&j, "estimated", v.there_were, 1);
+	json_put_fixed(&j, "estimated_error", sqrt(v.variance), 1);
+	json_put_uint(&j, "short", beside.short_waits);
+	json_put_uint(&j, "short_ns", beside.short_ns);
+	json_put_uint(&j, "lost_waits", beside.lost);
+	json_put_array(&j, "waits");
+	for (size_t i = 0; !err && !j.err && i < v.n_shown; i++)
+		err = json_row(&v, &v.rows.items[i], &j);
 	free_view(&v);
-	return text_end(&b, out, err);
+	return json_put_finish(&j, err);
 }
 
 /* --- CSV -------------------------------------------------------------------------------------- */
 
-/* Makes a quoted CSV field of what the buffer has from `start` on: its own quotes are doubled. */
-static void quote(struct buf *b, size_t start)
+/* Writes names with semicolons between them, which are escaped in a name. */
+static void csv_names(const struct names *names, size_t from, size_t to, struct csv *c)
 {
 	struct buf text = {0};
 
-	buf_put(&text, b->data + start, b->len - start);
-	b->len = start;
-	text_put_raw(b, ",\"");
-	for (size_t i = 0; i < text.len; i++) {
-		if (text.data[i] == '"')
-			buf_put_u8(b, '"');
-		buf_put_u8(b, text.data[i]);
-	}
-	text_put_raw(b, "\"");
-	b->failed = b->failed || text.failed;
-	buf_free(&text);
-}
-
-/* Appends names with semicolons between them, which are escaped in a name. */
-static void csv_names(const struct names *names, size_t from, size_t to, struct buf *b)
-{
-	const size_t start = b->len;
-
 	for (size_t i = from; i < to; i++) {
 		if (i > from)
-			text_put_raw(b, ";");
-		text_put(b, names->frames[i].symbol->name, ";");
+			text_put_raw(&text, ";");
+		text_put(&text, names->frames[i].symbol->name, ";");
 	}
-	quote(b, start);
+	csv_text(c, &text);
 }
 
-static int csv_row(const struct view *v, const struct row *row, struct buf *b)
+static void csv_times(const struct view *v, const struct row *row, struct csv *c)
+{
+	csv_fixed(c, since_start(v, row->begin_ns), 9);
+	csv_fixed(c, since_start(v, row->end_ns), 9);
+	csv_uint(c, row->end_ns - row->begin_ns);
+	csv_uint(c, row->wait->end_ns - row->wait->begin_ns);
+	csv_uint(c, began_before(row));
+	csv_uint(c, goes_on(row));
+	csv_uint(c, row->wait->ns);
+	csv_word(c, row->is_runnable ? "runnable" : "blocked");
+}
+
+static int csv_row(const struct view *v, const struct row *row, struct csv *c)
 {
 	const struct store_thread *thread = thread_of(v, row);
+	struct buf waker = {0};
 	struct names names;
-	size_t start;
-	int err;
+	int err = put_waker(v, row, true, &waker);
 
-	text_printf(b, "%.9f,%.9f,%" PRIu64 ",%" PRIu64 ",%d,%d,%" PRIu64 ",%s,%d,%d",
-		    since_start(v, row->begin_ns), since_start(v, row->end_ns),
-		    row->end_ns - row->begin_ns, row->wait->end_ns - row->wait->begin_ns,
-		    began_before(row), goes_on(row), row->wait->ns,
-		    row->is_runnable ? "runnable" : "blocked", pid_of(v, thread), thread->tid);
-	start = b->len;
-	text_put(b, thread->comm, NULL);
-	quote(b, start);
-	start = b->len;
-	err = put_waker(v, row, true, b);
-	quote(b, start);
+	csv_times(v, row, c);
+	csv_int(c, pid_of(v, thread));
+	csv_int(c, thread->tid);
+	csv_name(c, thread->comm);
+	csv_text(c, &waker);
 	if (!err)
 		err = names_of(v, row, &names);
 	if (err)
 		return err;
-	csv_names(&names, names.reason, names.n, b);
-	csv_names(&names, 0, names.reason, b);
-	text_put_raw(b, "\n");
-	return b->failed ? -ENOMEM : 0;
+	csv_names(&names, names.reason, names.n, c);
+	csv_names(&names, 0, names.reason, c);
+	return csv_end_row(c);
 }
 
 int wait_view_csv(struct profile *profile, const struct report_options *options, FILE *out)
 {
 	struct view v;
-	struct buf b = {0};
+	struct csv c = {.out = out};
 	int err = make_view(profile, options, &v);
 
-	text_put_raw(&b,
-		     "begin_s,end_s,duration_ns,whole_ns,began_before,goes_on,stands_for_ns,state,"
-		     "pid,tid,comm,waker,what_for,path\n");
-	for (size_t i = 0; !err && i < v.n_shown; i++) {
-		err = csv_row(&v, &v.rows.items[i], &b);
-		if (!err)
-			err = text_flush(&b, out);
-	}
+	csv_head(&c, "begin_s,end_s,duration_ns,whole_ns,began_before,goes_on,stands_for_ns,state,"
+		     "pid,tid,comm,waker,what_for,path");
+	for (size_t i = 0; !err && i < v.n_shown; i++)
+		err = csv_row(&v, &v.rows.items[i], &c);
 	free_view(&v);
-	return text_end(&b, out, err);
+	return csv_finish(&c, err);
 }

@@ -105,23 +105,24 @@ int waker_view_text(struct profile *profile, const struct report_options *option
 int waker_view_json(struct profile *profile, FILE *out)
 {
 	struct wakers w;
-	struct buf b = {0};
+	struct json j = {.out = out};
 	int err = wakers_make(profile, &w);
 
-	text_put_raw(&b, "{\"schema\":1,");
-	report_header_json(profile, &b);
-	text_put_raw(&b, ",\"view\":\"wakers\",\"nodes\":[");
-	for (size_t i = 1; !err && i < w.nodes.count; i++) {
+	report_header_begin_json(profile, &j);
+	json_put_string(&j, "view", "wakers");
+	json_put_array(&j, "nodes");
+	for (size_t i = 1; !err && !j.err && i < w.nodes.count; i++) {
 		const struct waker_node *node = &w.nodes.items[i];
 
-		text_printf(&b, "%s{\"parent\":%" PRId64 ",\"kind\":\"%s\",\"name\":",
-			    i > 1 ? ",\n" : "\n", (int64_t)node->parent - 1, kinds[node->kind]);
-		text_put_json(&b, strings_at(w.names, node->name));
-		text_printf(&b, ",\"ns\":%" PRIu64 ",\"waits\":%" PRIu64 "}", node->ns,
-			    node->waits);
-		err = text_flush(&b, out);
+		json_put_line(&j);
+		json_put_object(&j, NULL);
+		json_put_int(&j, "parent", (int64_t)node->parent - 1);
+		json_put_string(&j, "kind", kinds[node->kind]);
+		json_put_string(&j, "name", strings_at(w.names, node->name));
+		json_put_uint(&j, "ns", node->ns);
+		json_put_uint(&j, "waits", node->waits);
+		json_put_end(&j);
 	}
-	text_put_raw(&b, "]}\n");
 	wakers_free(&w);
-	return text_end(&b, out, err);
+	return json_put_finish(&j, err);
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_put.h"
 #include "base/text.h"
 #include "export/export_otlp.h"
 #include "export/export_pprof.h"
@@ -101,27 +102,45 @@ static void put_base64(struct buf *b, const struct buf *from)
 	}
 }
 
-static void put_label(struct buf *b, const char *name, const char *value, const char *behind)
+static void write_label(struct json *j, const char *name, const char *value)
 {
-	text_put_raw(b, "{\"name\":\"");
-	text_put_raw(b, name);
-	text_put_raw(b, "\",\"value\":\"");
-	put_value(b, value);
-	text_put_raw(b, "\"}");
-	text_put_raw(b, behind);
+	struct buf text = {0};
+
+	put_value(&text, value);
+	json_put_object(j, NULL);
+	json_put_string(j, "name", name);
+	json_put_text(j, "value", &text);
+	json_put_end(j);
 }
 
 /* The message WriteRawRequest as JSON: one series with one profile. */
 static int make_json(const struct store_recording *r, const char *app, const struct buf *pprof,
-		     struct buf *b)
+		     struct buf *ret_text)
 {
-	text_put_raw(b, "{\"series\":[{\"labels\":{\"labels\":[");
-	put_label(b, "__name__", "process_cpu", ",");
-	put_label(b, "job", app, ",");
-	put_label(b, "host", r->host ? r->host : "", "]},\"samples\":[{\"rawProfile\":\"");
-	put_base64(b, pprof);
-	text_put_raw(b, "\"}]}]}");
-	return b->failed ? -ENOMEM : 0;
+	struct json j = {0};
+	struct buf base64 = {0};
+
+	put_base64(&base64, pprof);
+	json_put_object(&j, NULL);
+	json_put_array(&j, "series");
+	json_put_object(&j, NULL);
+	json_put_object(&j, "labels");
+	json_put_array(&j, "labels");
+	write_label(&j, "__name__", "process_cpu");
+	write_label(&j, "job", app);
+	write_label(&j, "host", r->host ? r->host : "");
+	json_put_end(&j);
+	json_put_end(&j);
+	json_put_array(&j, "samples");
+	json_put_object(&j, NULL);
+	json_put_text(&j, "rawProfile", &base64);
+	json_put_end(&j);
+	json_put_end(&j);
+	json_put_end(&j);
+	json_put_end(&j);
+	json_put_end(&j);
+	*ret_text = j.text;
+	return j.text.failed ? -ENOMEM : 0;
 }
 
 /* ---------------------------------------------------------------------------------------------- */

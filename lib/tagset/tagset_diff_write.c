@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_put.h"
 #include "base/vec.h"
 #include "tagset/tagset_diff.h"
 #include "base/text.h"
@@ -216,12 +217,10 @@ static bool is_shown(const struct tagset_diff_writer *w, const struct tagset_dif
 	       100 * fmax(a, b) >= w->options->percent_limit;
 }
 
-static int tagset_diff_finish(struct tagset_diff_writer *w, int err)
+static void tagset_diff_free_writer(struct tagset_diff_writer *w)
 {
-	err = text_end(&w->line, w->out, err);
 	buf_free(&w->name);
 	free(w->path.items);
-	return err;
 }
 
 int tagset_diff_write_text(const struct tagset *set, const struct tagset_diff *diff,
@@ -245,82 +244,98 @@ int tagset_diff_write_text(const struct tagset *set, const struct tagset_diff *d
 		text_printf(&w.line, "; %u rows are not shown (--percent-limit, --significant)",
 			    hidden);
 	text_put_raw(&w.line, "\n");
-	return tagset_diff_finish(&w, err);
+	tagset_diff_free_writer(&w);
+	return text_end(&w.line, out, err);
 }
 
 /* --- JSON ---------------------------------------------------------------------------------- */
 
-static int json_key(struct tagset_diff_writer *w, const struct tagset_diff_row *row)
+static int json_key(struct tagset_diff_writer *w, const struct tagset_diff_row *row, struct json *j)
 {
 	uint32_t n;
 	int err;
 
 	if (w->diff->ask.by == TAGSET_DIFF_BY_FUNCTION) {
-		text_put_raw(&w->line, "\"function\":");
-		text_put_json(&w->line, original(w, tagset_diff_function(w->diff, row->key)));
+		json_put_string(j, "function",
+				original(w, tagset_diff_function(w->diff, row->key)));
 		return 0;
 	}
-	text_printf(&w->line, "\"tag\":\"%016" PRIx64 "\",\"path\":[",
-		    tagset_nodes(w->set, &n)[row->key].tag);
+	json_put_hex(j, "tag", tagset_nodes(w->set, &n)[row->key].tag);
+	json_put_array(j, "path");
 	err = tagset_diff_path(w, row->key);
-	for (size_t i = 0; err == 0 && i < w->path.count; i++) {
-		text_put_raw(&w->line, i ? "," : "");
-		text_put_json(&w->line,
-			      original(w, tagset_diff_function(w->diff, w->path.items[i])));
-	}
-	text_put_raw(&w->line, "]");
+	for (size_t i = 0; err == 0 && i < w->path.count; i++)
+		json_put_string(j, NULL,
+				original(w, tagset_diff_function(w->diff, w->path.items[i])));
+	json_put_end(j);
 	return err;
 }
 
-static int json_row(struct tagset_diff_writer *w, const struct tagset_diff_row *row, bool is_first)
+static void json_pair(struct json *j, const char *key, const uint64_t values[2])
+{
+	json_put_array(j, key);
+	json_put_uint(j, NULL, values[0]);
+	json_put_uint(j, NULL, values[1]);
+	json_put_end(j);
+}
+
+static int json_row(struct tagset_diff_writer *w, const struct tagset_diff_row *row, struct json *j)
 {
 	int err;
 
-	text_put_raw(&w->line, is_first ? "\n{" : ",\n{");
-	err = json_key(w, row);
-	if (err < 0)
-		return err;
-	text_printf(&w->line, ",\"self\":[%" PRIu64 ",%" PRIu64 "]", row->self[0], row->self[1]);
-	text_printf(&w->line, ",\"total\":[%" PRIu64 ",%" PRIu64 "]", row->total[0], row->total[1]);
-	text_printf(&w->line, ",\"records\":[%" PRIu64 ",%" PRIu64 "]", row->records[0],
-		    row->records[1]);
-	text_printf(&w->line, ",\"change\":%.9g,\"error\":%.9g,\"p\":%.6g,\"significant\":%s}",
-		    row->change, row->error, row->p, row->is_significant ? "true" : "false");
-	return text_flush(&w->line, w->out);
+	json_put_line(j);
+	json_put_object(j, NULL);
+	err = json_key(w, row, j);
+	json_pair(j, "self", row->self);
+	json_pair(j, "total", row->total);
+	json_pair(j, "records", row->records);
+	json_put_double(j, "change", row->change, 9);
+	json_put_double(j, "error", row->error, 9);
+	json_put_double(j, "p", row->p, 6);
+	json_put_bool(j, "significant", row->is_significant);
+	json_put_end(j);
+	return err;
+}
+
+/* Writes what is compared, and how much each side has. */
+static void json_head(const struct tagset_diff *diff, const struct tagset_diff_options *options,
+		      struct json *j)
+{
+	json_put_uint(j, "schema", 2);
+	json_put_string(j, "by", diff->ask.by == TAGSET_DIFF_BY_TAG ? "tag" : "function");
+	json_put_string(j, "metric", metric_info(diff->ask.metric)->name);
+	json_put_string(j, "unit",
+			is_time(diff) ? "nanoseconds" : metric_unit_name(diff->ask.metric));
+	json_put_string(j, "compared", diff->ask.is_share ? "shares" : "amounts");
+	if (diff->ask.base || options->per)
+		json_put_string(j, "per", diff->ask.base ? diff->ask.base : options->per);
+	else
+		json_put_null(j, "per");
+	json_put_array(j, "sides");
+	for (unsigned side = 0; side < 2; side++) {
+		json_put_object(j, NULL);
+		json_put_string(j, "name", options->names[side]);
+		json_put_uint(j, "samples", diff->records[side]);
+		json_put_uint(j, "amount", diff->amount[side]);
+		json_put_end(j);
+	}
+	json_put_end(j);
 }
 
 int tagset_diff_write_json(const struct tagset *set, const struct tagset_diff *diff,
 			   const struct tagset_diff_options *options, FILE *out)
 {
-	struct tagset_diff_writer w = {.set = set, .diff = diff, .options = options, .out = out};
-	bool is_first = true;
+	struct tagset_diff_writer w = {.set = set, .diff = diff, .options = options};
+	struct json j = {.out = out};
 	int err = 0;
 
-	text_printf(&w.line,
-		    "{\"schema\":2,\"by\":\"%s\",\"metric\":\"%s\",\"unit\":\"%s\","
-		    "\"compared\":\"%s\",\"per\":",
-		    diff->ask.by == TAGSET_DIFF_BY_TAG ? "tag" : "function",
-		    metric_info(diff->ask.metric)->name,
-		    is_time(diff) ? "nanoseconds" : metric_unit_name(diff->ask.metric),
-		    diff->ask.is_share ? "shares" : "amounts");
-	if (diff->ask.base || options->per)
-		text_put_json(&w.line, diff->ask.base ? diff->ask.base : options->per);
-	else
-		text_put_raw(&w.line, "null");
-	text_put_raw(&w.line, ",\"sides\":[");
-	for (unsigned side = 0; side < 2; side++) {
-		text_put_raw(&w.line, side ? ",{\"name\":" : "{\"name\":");
-		text_put_json(&w.line, options->names[side]);
-		text_printf(&w.line, ",\"samples\":%" PRIu64 ",\"amount\":%" PRIu64 "}",
-			    diff->records[side], diff->amount[side]);
-	}
-	text_put_raw(&w.line, "],\"rows\":[");
-	for (uint32_t i = 0; err == 0 && i < diff->n; i++) {
-		if (!is_shown(&w, &diff->rows[i]))
-			continue;
-		err = json_row(&w, &diff->rows[i], is_first);
-		is_first = false;
-	}
-	text_put_raw(&w.line, "\n]}\n");
-	return tagset_diff_finish(&w, err);
+	json_put_object(&j, NULL);
+	json_head(diff, options, &j);
+	json_put_array(&j, "rows");
+	for (uint32_t i = 0; !err && !j.err && i < diff->n; i++)
+		if (is_shown(&w, &diff->rows[i]))
+			err = json_row(&w, &diff->rows[i], &j);
+	json_put_line(&j);
+	json_put_end(&j);
+	tagset_diff_free_writer(&w);
+	return json_put_finish(&j, err);
 }

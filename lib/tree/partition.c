@@ -329,61 +329,60 @@ const char *partition_plural(const struct partition *p)
 	return plurals[p->by];
 }
 
-static void put_json_process(const struct store_process *process, struct buf *b)
+static void json_process(const struct store_process *process, struct json *j)
 {
-	text_printf(b, "\"pid\":%d,\"parent\":%d,\"comm\":", process->pid, process->parent);
-	text_put_json(b, process->comm ? process->comm : "");
-	text_put_raw(b, ",\"exe\":");
-	text_put_json(b, process->exe ? process->exe : "");
+	json_put_int(j, "pid", process->pid);
+	json_put_int(j, "parent", process->parent);
+	json_put_string(j, "comm", process->comm);
+	json_put_string(j, "exe", process->exe);
 }
 
-static void put_json_named_part(const struct partition *p, uint32_t part, struct buf *b)
+static void json_thread(const struct partition *p, uint32_t thread, struct json *j)
+{
+	const struct store_tables *t = profile_tables(p->profile);
+
+	json_put_int(j, "tid", t->threads[thread].tid);
+	json_put_int(j, "pid", t->processes[t->threads[thread].process].pid);
+	json_put_string(j, "comm", t->threads[thread].comm);
+}
+
+static void json_named_part(const struct partition *p, uint32_t part, struct json *j)
 {
 	struct buf name = {0};
 
 	put_part(p, p->first_of_part[part], &name);
-	buf_put_u8(&name, '\0');
-	text_printf(b, "\"%s\":", partition_word(p->by));
-	if (name.failed)
-		b->failed = true;
-	else
-		text_put_json(b, (const char *)name.data);
-	buf_free(&name);
+	json_put_text(j, partition_word(p->by), &name);
 }
 
-void partition_put_json(const struct partition *p, uint32_t part, struct buf *b)
+void partition_json(const struct partition *p, uint32_t part, struct json *j)
 {
 	const struct store_tables *t = profile_tables(p->profile);
 
 	switch (p->by) {
 	case PARTITION_BY_PROCESS:
-		put_json_process(&t->processes[part], b);
+		json_process(&t->processes[part], j);
 		break;
 	case PARTITION_BY_THREAD:
-		text_printf(b, "\"tid\":%d,\"pid\":%d,\"comm\":", t->threads[part].tid,
-			    t->processes[t->threads[part].process].pid);
-		text_put_json(b, t->threads[part].comm ? t->threads[part].comm : "");
+		json_thread(p, part, j);
 		break;
 	case PARTITION_BY_COMMAND:
-		text_put_raw(b, "\"comm\":");
-		text_put_json(b, partition_comm(t->threads[p->first_of_part[part]].comm));
+		json_put_string(j, "comm", partition_comm(t->threads[p->first_of_part[part]].comm));
 		break;
 	case PARTITION_BY_UNIT:
 	case PARTITION_BY_CONTAINER:
 	case PARTITION_BY_RANK:
 	case PARTITION_BY_HOST:
-		put_json_named_part(p, part, b);
+		json_named_part(p, part, j);
 		break;
 	case PARTITION_BY_CPU:
-		text_printf(b, "\"cpu\":%u", part);
+		json_put_uint(j, "cpu", part);
 		break;
 	case PARTITION_BY_REASON:
 	case PARTITION_BY_OBJECT:
-		text_printf(b, "\"%s\":", partition_word(p->by));
-		text_put_json(b, strings_at(p->reasons, part));
+		json_put_string(j, partition_word(p->by), strings_at(p->reasons, part));
 		break;
 	case PARTITION_BY_ALL:
-		text_put_raw(b, "\"all\":true");
+		json_put_bool(j, "all", true);
 		break;
 	}
 }

@@ -7,6 +7,7 @@
 #define TREE_PARTITION_H
 
 #include "base/buf.h"
+#include "base/json_put.h"
 #include "tree/groups.h"
 
 /* The kinds of parts. */
@@ -68,7 +69,7 @@ const char *partition_whole(const struct partition *partition);
 /* Returns the plural of the kind of parts: "processes", "threads"; a static string. */
 const char *partition_plural(const struct partition *partition);
 
-/* Appends the members of a JSON object that identify a part: "pid":12,... */
-void partition_put_json(const struct partition *partition, uint32_t part, struct buf *b);
+/* Writes the members of an object that identify a part: "pid":12,... */
+void partition_json(const struct partition *partition, uint32_t part, struct json *j);
 
 #endif

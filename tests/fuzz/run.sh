@@ -70,7 +70,7 @@ link() { # PROGRAM SANITIZERS SOURCE...
 if [ "$mode" = replay ]; then
     clang=${CC:-gcc} optimised='-O1 -g1'
     objects='build/san/libstackd-daemon.a build/san/libstackd.a'
-    others="$others $(pkg-config --libs libbpf sqlite3 jansson libsystemd libprotobuf-c libseccomp) -lpfm -lpthread -lm"
+    others="$others $(pkg-config --libs libbpf sqlite3 libsystemd libprotobuf-c libseccomp) -lpfm -lpthread -lm"
     # shellcheck disable=SC2086
     make -s -j"$(nproc)" CC="$clang" SAN=1 B=build/san $objects
 else

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writes JSON, value by value. Nothing but the text that is not written out yet is held in memory,
+ * so a list may have millions of elements.
+ *
+ *   struct json j = {.out = stdout};
+ *
+ *   json_put_object(&j, NULL);                {
+ *   json_put_uint(&j, "samples", 5);          "samples":5
+ *   json_put_array(&j, "names");              ,"names":[
+ *   json_put_string(&j, NULL, "a");           "a"
+ *   err = json_put_finish(&j, err);           ]}
+ *
+ * The writer puts commas, colons and quotes. Every value takes a key: a member's name in an object,
+ * NULL in a list and for the outermost value. Strings and keys are escaped, and bytes that are not
+ * UTF-8 become the four characters \xNN (base/text.h).
+ *
+ * Errors are kept in `err`, and values after an error are dropped, so that callers check once, at
+ * the end; long loops end at one. Without `out` the text stays in `text`, for callers that put it
+ * into something else.
+ */
+#ifndef BASE_JSON_PUT_H
+#define BASE_JSON_PUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+
+struct json {
+	FILE *out;	 /* borrowed; NULL: the text stays in `text` */
+	struct buf text; /* what is not written out yet; owned */
+	int err;	 /* the first error: 0, -ENOMEM, or -EIO */
+	unsigned depth;	 /* objects and lists that are open */
+	uint64_t lists;	 /* by depth, a bit each: it is a list */
+	uint64_t filled; /* by depth: it has a value */
+	bool on_new_line;
+};
+
+/* Objects and lists that may lie in one another. One more is -ENOMEM. */
+#define JSON_PUT_DEPTH_MAX 63
+
+/* Begins an object or a list. */
+void json_put_object(struct json *j, const char *key);
+void json_put_array(struct json *j, const char *key);
+
+/* Ends what was begun last and is still open. */
+void json_put_end(struct json *j);
+
+/* The next value, or end, stands on a new line. */
+void json_put_line(struct json *j);
+
+/* NULL is written as the empty string. */
+void json_put_string(struct json *j, const char *key, const char *value);
+
+/* Writes a text that was made in a buffer, and frees the buffer. */
+void json_put_text(struct json *j, const char *key, struct buf *value);
+
+/* Whole numbers, truth values, and null. */
+void json_put_uint(struct json *j, const char *key, uint64_t value);
+void json_put_int(struct json *j, const char *key, int64_t value);
+void json_put_bool(struct json *j, const char *key, bool value);
+void json_put_null(struct json *j, const char *key);
+
+/* Numbers with so many decimals, or so many significant digits. What is not finite is null. */
+void json_put_fixed(struct json *j, const char *key, double value, unsigned decimals);
+void json_put_double(struct json *j, const char *key, double value, unsigned digits);
+
+/* A string of 16 hexadecimal digits. */
+void json_put_hex(struct json *j, const char *key, uint64_t value);
+
+/* Ends all that is open and the line, writes the rest out unless `err` says that the caller
+ * failed, and frees the buffer. Returns err, -ENOMEM, or -EIO with errno as fflush() left it. */
+int json_put_finish(struct json *j, int err);
+
+#endif
