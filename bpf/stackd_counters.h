@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* The kernel half's counters: a part of stackd_abi.h, which includes it. */
+/*
+ * The kernel half's counters: a part of stackd_abi.h, which includes it.
+ *
+ * Each list is the only one of its counters: X(enumerator, name, unit, meaning). The names are in
+ * stores, and in `stackctl stats`, so they never change. Names, units and meanings are in
+ * docs/COUNTERS.md, too, which a unit test compares with these lists. A unit is COUNT, NS or BYTES.
+ */
 #ifndef STACKD_COUNTERS_H
 #define STACKD_COUNTERS_H
 
@@ -7,97 +13,154 @@
 #include <linux/types.h>
 #endif
 
-/* Per-CPU counters: those of the map `counters`, which has one entry. */
+/* Of samples: the map `counters`, which has one entry for each CPU. */
+#define STACKD_COUNTERS(X)                                                                         \
+	X(STARTED, "started", COUNT, "samples in scope for which the program was entered")         \
+	X(SENT, "sent", COUNT, "of these, records that were put into the ring buffer")             \
+	X(LOST_RING, "lost_ring", COUNT, "of these, records that the ring buffer had no room for") \
+	X(WALKS, "kernel_walks", COUNT, "walks in the kernel, with any result")                    \
+	X(FALLBACKS, "kernel_fallbacks", COUNT, "walks that were left to the daemon")              \
+	X(FRAMES, "kernel_frames", COUNT, "frames that were walked")                               \
+	X(KEPT, "kernel_kept_frames", COUNT, "frames that the verified prefix saved")              \
+	X(RULE_HITS, "kernel_rule_hits", COUNT, "rules that the rule cache had")                   \
+	X(RULE_MISSES, "kernel_rule_misses", COUNT, "rules that it did not have")                  \
+	X(MAPPING_LOOKUPS, "kernel_mapping_lookups", COUNT,                                        \
+	  "look-ups in the kernel's tree of mappings")                                             \
+	X(PREFIX_BROKEN, "kernel_prefix_broken", COUNT,                                            \
+	  "walks of which a frame matched the remembered stack, and the frames below it "          \
+	  "did not")                                                                               \
+	X(TAGS, "kernel_tags", COUNT,                                                              \
+	  "samples of which the program's tag was taken, and no walk was made")                    \
+	X(TAGS_NEW, "kernel_tags_new", COUNT, "walks beside a tag that was not known")             \
+	X(BRANCHES, "branch_records", COUNT, "samples with branch records")                        \
+	X(NO_BRANCHES, "branch_records_missing", COUNT,                                            \
+	  "samples whose branch records were asked for and could not be had")                      \
+	X(IDLE, "idle", COUNT, "samples of an idle CPU: no record was made")                       \
+	X(NOT_FOLLOWED, "processes_not_followed", COUNT,                                           \
+	  "processes in scope that there was no room for")                                         \
+	X(CPU_NS, "cpu_ns", NS, "CPU time of the tasks in scope, as the scheduler counts it")      \
+	X(UNTIMED, "tasks_untimed", COUNT,                                                         \
+	  "tasks in scope whose time is not in `cpu_ns`: there was no room")                       \
+	X(LATE, "late_samples", COUNT,                                                             \
+	  "samples that stand for several periods: their clock was late")                          \
+	X(LATE_PERIODS, "late_periods", COUNT, "the periods that these stand for beyond one each") \
+	X(LATE_CUT_NS, "late_cut_ns", NS,                                                          \
+	  "time that no sample stands for: one was late by too much")
+
 enum stackd_counter {
-	STACKD_COUNT_STARTED,	/* the program was entered for a sample in scope */
-	STACKD_COUNT_SENT,	/* a record was put into the ring buffer */
-	STACKD_COUNT_LOST_RING, /* it was full */
-	STACKD_COUNT_WALKS,	/* walks in the kernel, with any result */
-	STACKD_COUNT_FALLBACKS, /* walks that were left to the daemon */
-	STACKD_COUNT_FRAMES,	/* frames walked */
-	STACKD_COUNT_KEPT,	/* frames that the verified prefix saved */
-	STACKD_COUNT_RULE_HITS, /* rule cache */
-	STACKD_COUNT_RULE_MISSES,
-	STACKD_COUNT_MAPPING_LOOKUPS, /* in the kernel's tree of mappings */
-	STACKD_COUNT_PREFIX_BROKEN,   /* a frame matched and the frames below it did not */
-	STACKD_COUNT_TAGS,	      /* samples of which the tag was taken, and no walk */
-	STACKD_COUNT_TAGS_NEW,	      /* walks along with a tag that was not known */
-	STACKD_COUNT_BRANCHES,	      /* samples with branch records */
-	STACKD_COUNT_NO_BRANCHES,     /* that were asked for and not to be had */
-	STACKD_COUNT_IDLE,	      /* the CPU was idle: no record was made */
-	STACKD_COUNT_NOT_FOLLOWED,    /* processes in scope that there was no room for */
-	STACKD_COUNT_CPU_NS,  /* CPU time of the tasks in scope, as the scheduler counts it */
-	STACKD_COUNT_UNTIMED, /* tasks in scope whose time is not in there: no room */
-	STACKD_COUNT_LATE,    /* samples that stand for several periods: their clock was late */
-	STACKD_COUNT_LATE_PERIODS, /* those that they stand for beyond one each */
-	STACKD_COUNT_LATE_CUT_NS,  /* time that none stands for: a sample was late by too much */
-	STACKD_COUNT_COUNT,
+#define STACKD_X(e, name, unit, meaning) STACKD_COUNT_##e,
+	STACKD_COUNTERS(STACKD_X)
+#undef STACKD_X
+		STACKD_COUNT_COUNT,
 };
 
 struct stackd_counters {
 	__u64 n[STACKD_COUNT_COUNT]; /* by enum stackd_counter */
 };
 
-/* Per-CPU counters of regions: those of the map `region_counters`, which has one entry. */
+/* Of regions and allocations: the map `region_counters`, which has one entry for each CPU. */
+#define STACKD_REGION_COUNTERS(X)                                                                  \
+	X(ENDED, "regions_ended", COUNT, "instances of regions that ended")                        \
+	X(SENT, "regions_sent", COUNT, "of these, records that were put into the ring buffer")     \
+	X(LOST_RING, "regions_lost_ring", COUNT,                                                   \
+	  "of these, records that the ring buffer had no room for")                                \
+	X(LEFT, "regions_left", COUNT,                                                             \
+	  "instances that were left by an exception, longjmp() or the end of their thread")        \
+	X(UNENDED, "regions_unended", COUNT, "passes of a mark that was not hit again")            \
+	X(UNMATCHED, "regions_unmatched", COUNT,                                                   \
+	  "returns of instances that were not seen to begin")                                      \
+	X(TOO_DEEP, "regions_too_deep", COUNT,                                                     \
+	  "instances that were not measured: too many were open in their thread")                  \
+	X(NO_SCRATCH, "regions_without_path", COUNT,                                               \
+	  "instances whose record has the function, and no path")                                  \
+	X(NO_STACK, "regions_without_stack", COUNT,                                                \
+	  "looks at a thread's stack that did not find its mapping")                               \
+	X(OFF, "regions_off", COUNT,                                                               \
+	  "instances that were not measured: their region is taken off, or on trial")              \
+	X(NO_MEMORY, "regions_no_memory", COUNT,                                                   \
+	  "threads for whose instances there was no memory")                                       \
+	X(ALLOCS, "allocations", COUNT, "sampled allocations")                                     \
+	X(ALLOCS_LOST, "allocations_lost", COUNT,                                                  \
+	  "of these, those for which there was no scratch area")                                   \
+	X(LOST_BYTES, "allocations_lost_bytes", BYTES,                                             \
+	  "what those samples stood for that the ring buffer had no room for")                     \
+	X(MADE_UP_BYTES, "allocations_made_up_bytes", BYTES,                                       \
+	  "the part of `allocations_lost_bytes` that a later sample of the thread "                \
+	  "includes")                                                                              \
+	X(FREES, "frees", COUNT, "ends of sampled allocations")                                    \
+	X(ALLOC_CALLS, "allocator_calls", COUNT,                                                   \
+	  "calls of an allocator's functions that are probed, those that free included")           \
+	X(UNTRACKED, "allocations_no_room", COUNT,                                                 \
+	  "sampled allocations that the kernel half had no room for")                              \
+	X(READINGS, "readings", COUNT,                                                             \
+	  "readings of counters, at samples and at ends of instances")                             \
+	X(READINGS_LOST, "readings_lost", COUNT,                                                   \
+	  "other readings: the ring buffer was full, or there was no scratch area")                \
+	X(EVENTS, "event_passes", COUNT,                                                           \
+	  "instances whose counters are events that counted throughout")                           \
+	X(EVENTS_CUT, "event_passes_cut", COUNT,                                                   \
+	  "instances whose events did not count throughout")                                       \
+	X(LAUNCHES_LOST, "launches_lost", COUNT,                                                   \
+	  "starts of programs of MPI whose rank is not known: the ring buffer was full")
+
 enum stackd_region_counter {
-	STACKD_REGION_ENDED, /* instances that ended */
-	STACKD_REGION_SENT,
-	STACKD_REGION_LOST_RING,
-	STACKD_REGION_LEFT,	   /* of these: by an exception, longjmp() or their thread's end */
-	STACKD_REGION_UNENDED,	   /* of a mark: it was not hit again */
-	STACKD_REGION_UNMATCHED,   /* returns of instances that were not seen to begin */
-	STACKD_REGION_TOO_DEEP,	   /* not measured: too many were open in the thread */
-	STACKD_REGION_NO_SCRATCH,  /* passes whose record has the function, and no path */
-	STACKD_REGION_NO_STACK,	   /* looks at a thread's stack that did not find its mapping */
-	STACKD_REGION_OFF,	   /* passes not measured: their region is off, or on trial */
-	STACKD_REGION_NO_MEMORY,   /* threads that could not be taken in */
-	STACKD_REGION_ALLOCS,	   /* sampled allocations */
-	STACKD_REGION_ALLOCS_LOST, /* of these, for which there was no scratch area */
-	STACKD_REGION_LOST_BYTES,  /* what samples stood for that the ring had no room for, */
-	STACKD_REGION_MADE_UP_BYTES, /* and what of that a later sample of the thread includes */
-	STACKD_REGION_FREES,	     /* ends of sampled allocations */
-	STACKD_REGION_ALLOC_CALLS, /* of an allocator's functions that are probed, frees included */
-	STACKD_REGION_UNTRACKED,   /* sampled allocations that the kernel half had no room for */
-	STACKD_REGION_READINGS,	   /* of counters, at samples and at ends of instances */
-	STACKD_REGION_READINGS_LOST, /* others: the ring was full, or there was no scratch area */
-	STACKD_REGION_EVENTS,	  /* passes with counters that are events and counted throughout, */
-	STACKD_REGION_EVENTS_CUT, /* and passes whose events did not */
-	STACKD_REGION_LAUNCHES_LOST, /* what programs of MPI were launched with: the ring was full
-				      */
-	STACKD_REGION_COUNT,
+#define STACKD_X(e, name, unit, meaning) STACKD_REGION_##e,
+	STACKD_REGION_COUNTERS(STACKD_X)
+#undef STACKD_X
+		STACKD_REGION_COUNT,
 };
 
 struct stackd_region_counters {
 	__u64 n[STACKD_REGION_COUNT]; /* by enum stackd_region_counter */
 };
 
-/* Per-CPU counters of waits: an array of u64, the only entry of the map `wait_counters`. */
+/* Of waits: the map `wait_counters`, whose only entry is an array of u64 for each CPU. */
+#define STACKD_WAIT_COUNTERS(X)                                                                    \
+	X(ENDED, "waits_ended", COUNT, "waits of threads in scope that ended")                     \
+	X(BLOCKED_NS, "waits_blocked_ns", NS, "the time that these were blocked: exact, of all")   \
+	X(RUNNABLE_NS, "waits_runnable_ns", NS,                                                    \
+	  "the time that these were runnable after that, without a CPU: exact, of all")            \
+	X(RUNNING_NS, "waits_running_ns", NS, "the time of their threads on the CPU in between")   \
+	X(STOLEN_NS, "waits_stolen_ns", NS,                                                        \
+	  "the part of `waits_running_ns` that interrupts and a virtual machine's host "           \
+	  "took, by the scheduler's sum")                                                          \
+	X(SHORT, "waits_short", COUNT,                                                             \
+	  "parts of waits below the least time, of missed waits, too")                             \
+	X(SHORT_NS, "waits_short_ns", NS, "their time")                                            \
+	X(KEPT, "waits_kept", COUNT, "waits that were sampled")                                    \
+	X(SENT, "waits_sent", COUNT, "of these, records that were put into the ring buffer")       \
+	X(LOST_RING, "waits_lost_ring", COUNT,                                                     \
+	  "of these, records that the ring buffer had no room for")                                \
+	X(NO_PATH, "waits_without_path", COUNT,                                                    \
+	  "of those that were sent, waits without the user's path: the interrupt came too "        \
+	  "late")                                                                                  \
+	X(NO_SCRATCH, "waits_without_scratch", COUNT,                                              \
+	  "of those that were sent, waits without the user's path: there was no scratch "          \
+	  "area")                                                                                  \
+	X(OPEN, "waits_open", COUNT,                                                               \
+	  "waits that had not ended when the recording did; they are sampled, too")                \
+	X(MISSED, "waits_missed", COUNT,                                                           \
+	  "waits of which the kernel did not trace one of the switches; those that are "           \
+	  "sampled have records without a path")                                                   \
+	X(MISSED_NS, "waits_missed_ns", NS,                                                        \
+	  "their time, which is in no other sum but `waits_short_ns`")                             \
+	X(NO_MEMORY, "waits_no_memory", COUNT, "threads for whose waits there was no memory")      \
+	X(WAKERS, "wakers", COUNT, "threads that ended a sampled wait, of which a record is made") \
+	X(WAKERS_SENT, "wakers_sent", COUNT,                                                       \
+	  "of these, records that were put into the ring buffer")                                  \
+	X(WAKERS_LOST, "wakers_lost_ring", COUNT,                                                  \
+	  "of these, records that the ring buffer had no room for")                                \
+	X(WAKERS_NO_PATH, "wakers_without_path", COUNT,                                            \
+	  "of those that were sent, wakers without the user's path: the interrupt came "           \
+	  "too late, or woke several")                                                             \
+	X(LIVES_LOST, "waits_lives_lost", COUNT,                                                   \
+	  "beginnings and ends of threads that the ring buffer had no room for")
+
 enum stackd_wait_counter {
-	STACKD_WAIT_ENDED,	/* waits of threads in scope that ended */
-	STACKD_WAIT_BLOCKED_NS, /* their times: exact, of all */
-	STACKD_WAIT_RUNNABLE_NS,
-	STACKD_WAIT_RUNNING_NS, /* their threads' times on the CPU in between */
-	STACKD_WAIT_STOLEN_NS,	/* what interrupts and a virtual machine's host took of that, by
-				 * the scheduler's sum */
-	STACKD_WAIT_SHORT,	/* parts of waits below the least time, of those missed, too */
-	STACKD_WAIT_SHORT_NS,
-	STACKD_WAIT_KEPT, /* waits that were sampled */
-	STACKD_WAIT_SENT,
-	STACKD_WAIT_LOST_RING,
-	STACKD_WAIT_NO_PATH,	/* sent without the user's path: the interrupt came too late, */
-	STACKD_WAIT_NO_SCRATCH, /* or there was no scratch area */
-	STACKD_WAIT_OPEN,	/* that had not ended when the recording did; kept, too */
-	STACKD_WAIT_MISSED,	/* waits of which the kernel did not trace one of the switches, */
-	STACKD_WAIT_MISSED_NS,	/* and their times, which no counter above has but that of short
-				 * parts; those that are sampled have records without a path */
-	STACKD_WAIT_NO_MEMORY,	/* threads that could not be taken in */
-	STACKD_WAIT_WAKERS,	/* threads that ended a sampled wait, of which a record is made */
-	STACKD_WAIT_WAKERS_SENT,
-	STACKD_WAIT_WAKERS_LOST,
-	STACKD_WAIT_WAKERS_NO_PATH, /* sent without the user's path: as above, or one interrupt
-				     * woke several */
-	STACKD_WAIT_LIVES_LOST,	    /* beginnings and ends of threads: the ring was full */
-	STACKD_WAIT_COUNT,
+#define STACKD_X(e, name, unit, meaning) STACKD_WAIT_##e,
+	STACKD_WAIT_COUNTERS(STACKD_X)
+#undef STACKD_X
+		STACKD_WAIT_COUNT,
 };
 
 #endif

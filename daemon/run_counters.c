@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names the counters; see run_counters.h. Names are in stores on disk, so they never change. */
+/* Collects the counters of all lists; see run_counters.h. */
 #include "daemon/run_counters.h"
 
 #include <errno.h>
@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/counter_list.h"
 #include "stack/end_reason.h"
 #include "store/store.h"
 
@@ -39,167 +40,31 @@ static void add_end_reasons(const struct run_counters *c, struct batch *b)
 	}
 }
 
-static void add_kernel(const struct run_counters *c, struct batch *b)
+static void add_kernel(const struct sampler_counts *c, struct batch *b)
 {
-	static const char *const names[STACKD_COUNT_COUNT] = {
-		[STACKD_COUNT_STARTED] = "started",
-		[STACKD_COUNT_SENT] = "sent",
-		[STACKD_COUNT_LOST_RING] = "lost_ring",
-		[STACKD_COUNT_WALKS] = "kernel_walks",
-		[STACKD_COUNT_FALLBACKS] = "kernel_fallbacks",
-		[STACKD_COUNT_FRAMES] = "kernel_frames",
-		[STACKD_COUNT_KEPT] = "kernel_kept_frames",
-		[STACKD_COUNT_RULE_HITS] = "kernel_rule_hits",
-		[STACKD_COUNT_RULE_MISSES] = "kernel_rule_misses",
-		[STACKD_COUNT_MAPPING_LOOKUPS] = "kernel_mapping_lookups",
-		[STACKD_COUNT_PREFIX_BROKEN] = "kernel_prefix_broken",
-		[STACKD_COUNT_TAGS] = "kernel_tags",
-		[STACKD_COUNT_TAGS_NEW] = "kernel_tags_new",
-		[STACKD_COUNT_BRANCHES] = "branch_records",
-		[STACKD_COUNT_NO_BRANCHES] = "branch_records_missing",
-		[STACKD_COUNT_IDLE] = "idle",
-		[STACKD_COUNT_NOT_FOLLOWED] = "processes_not_followed",
-		[STACKD_COUNT_CPU_NS] = "cpu_ns",
-		[STACKD_COUNT_UNTIMED] = "tasks_untimed",
-		[STACKD_COUNT_LATE] = "late_samples",
-		[STACKD_COUNT_LATE_PERIODS] = "late_periods",
-		[STACKD_COUNT_LATE_CUT_NS] = "late_cut_ns",
-	};
-
-	for (int i = 0; i < STACKD_COUNT_COUNT; i++)
-		add(b, names[i], c->sampled.counters[i]);
-	add(b, "ring_bytes", c->sampled.ring_bytes);
-	add(b, "stacks_evicted", c->sampled.stacks_evicted);
+#define COUNTER_X(e, name, unit, meaning) add(b, name, c->counters[STACKD_COUNT_##e]);
+	STACKD_COUNTERS(COUNTER_X)
+#undef COUNTER_X
+#define COUNTER_X(e, name, unit, meaning) add(b, name, c->regions[STACKD_REGION_##e]);
+	STACKD_REGION_COUNTERS(COUNTER_X)
+#undef COUNTER_X
+#define COUNTER_X(e, name, unit, meaning) add(b, name, c->waits[STACKD_WAIT_##e]);
+	STACKD_WAIT_COUNTERS(COUNTER_X)
+#undef COUNTER_X
 }
 
-static void add_regions(const struct run_counters *c, struct batch *b)
+static void add_daemon(const struct run_counters *c, struct batch *b)
 {
-	static const char *const names[STACKD_REGION_COUNT] = {
-		[STACKD_REGION_ENDED] = "regions_ended",
-		[STACKD_REGION_SENT] = "regions_sent",
-		[STACKD_REGION_LOST_RING] = "regions_lost_ring",
-		[STACKD_REGION_LEFT] = "regions_left",
-		[STACKD_REGION_UNENDED] = "regions_unended",
-		[STACKD_REGION_UNMATCHED] = "regions_unmatched",
-		[STACKD_REGION_TOO_DEEP] = "regions_too_deep",
-		[STACKD_REGION_NO_SCRATCH] = "regions_without_path",
-		[STACKD_REGION_NO_STACK] = "regions_without_stack",
-		[STACKD_REGION_OFF] = "regions_off",
-		[STACKD_REGION_NO_MEMORY] = "regions_no_memory",
-		[STACKD_REGION_ALLOCS] = "allocations",
-		[STACKD_REGION_ALLOCS_LOST] = "allocations_lost",
-		[STACKD_REGION_LOST_BYTES] = "allocations_lost_bytes",
-		[STACKD_REGION_MADE_UP_BYTES] = "allocations_made_up_bytes",
-		[STACKD_REGION_FREES] = "frees",
-		[STACKD_REGION_ALLOC_CALLS] = "allocator_calls",
-		[STACKD_REGION_UNTRACKED] = "allocations_no_room",
-		[STACKD_REGION_READINGS] = "readings",
-		[STACKD_REGION_READINGS_LOST] = "readings_lost",
-		[STACKD_REGION_EVENTS] = "event_passes",
-		[STACKD_REGION_EVENTS_CUT] = "event_passes_cut",
-		[STACKD_REGION_LAUNCHES_LOST] = "launches_lost",
-	};
-
-	for (int i = 0; i < STACKD_REGION_COUNT; i++)
-		add(b, names[i], c->sampled.regions[i]);
-	add(b, "regions_taken_off", c->regions_taken_off);
-	add(b, "regions_received", c->recorded.instances);
-	add(b, "regions_partial", c->recorded.partial_instances);
-	add(b, "frees_unknown", c->recorded.blocks.unknown);
-	add(b, "frees_missed", c->recorded.blocks.missed);
-	add(b, "allocations_untracked", c->recorded.blocks.untracked);
-	add(b, "programs_unheard", c->recorded.unheard);
+#define COUNTER_X(value, name, unit, meaning) add(b, name, c->value);
+	DAEMON_COUNTERS(COUNTER_X)
+	if (c->has_periods) {
+		PERIOD_COUNTERS(COUNTER_X)
+	}
+#undef COUNTER_X
 }
 
-static void add_waits(const struct run_counters *c, struct batch *b)
+static void add_refusals(const struct tables_counts *c, struct batch *b)
 {
-	static const char *const names[STACKD_WAIT_COUNT] = {
-		[STACKD_WAIT_ENDED] = "waits_ended",
-		[STACKD_WAIT_BLOCKED_NS] = "waits_blocked_ns",
-		[STACKD_WAIT_RUNNABLE_NS] = "waits_runnable_ns",
-		[STACKD_WAIT_RUNNING_NS] = "waits_running_ns",
-		[STACKD_WAIT_STOLEN_NS] = "waits_stolen_ns",
-		[STACKD_WAIT_SHORT] = "waits_short",
-		[STACKD_WAIT_SHORT_NS] = "waits_short_ns",
-		[STACKD_WAIT_KEPT] = "waits_kept",
-		[STACKD_WAIT_SENT] = "waits_sent",
-		[STACKD_WAIT_LOST_RING] = "waits_lost_ring",
-		[STACKD_WAIT_NO_PATH] = "waits_without_path",
-		[STACKD_WAIT_NO_SCRATCH] = "waits_without_scratch",
-		[STACKD_WAIT_OPEN] = "waits_open",
-		[STACKD_WAIT_MISSED] = "waits_missed",
-		[STACKD_WAIT_MISSED_NS] = "waits_missed_ns",
-		[STACKD_WAIT_NO_MEMORY] = "waits_no_memory",
-		[STACKD_WAIT_WAKERS] = "wakers",
-		[STACKD_WAIT_WAKERS_SENT] = "wakers_sent",
-		[STACKD_WAIT_WAKERS_LOST] = "wakers_lost_ring",
-		[STACKD_WAIT_WAKERS_NO_PATH] = "wakers_without_path",
-		[STACKD_WAIT_LIVES_LOST] = "waits_lives_lost",
-	};
-
-	for (int i = 0; i < STACKD_WAIT_COUNT; i++)
-		add(b, names[i], c->sampled.waits[i]);
-	add(b, "waits_received", c->recorded.waits);
-	add(b, "waits_partial", c->recorded.partial_waits);
-	add(b, "waits_unnamed", c->recorded.unnamed_waits);
-	add(b, "wakers_received", c->recorded.wakers);
-}
-
-static void add_recorder(const struct recorder_counts *c, struct batch *b)
-{
-	add(b, "received", c->received);
-	add(b, "sideband_lost", c->sideband_lost);
-	add(b, "forgotten.cgroups", c->forgotten.cgroups);
-	add(b, "forgotten.processes", c->forgotten.processes);
-	add(b, "forgotten.threads", c->forgotten.threads);
-	add(b, "forgotten.files", c->forgotten.files);
-	add(b, "forgotten.objects", c->forgotten.objects);
-	add(b, "forgotten.paths", c->forgotten.paths);
-	add(b, "forgotten.locations", c->forgotten.locations);
-	add(b, "forgotten.tags", c->tags.forgotten);
-	add(b, "tag_collisions", c->collisions);
-	add(b, "walked_frames", c->walked_frames);
-	add(b, "rule_cache_hits", c->cache_hits);
-	add(b, "rule_cache_misses", c->cache_misses);
-	add(b, "out_of_sequence", c->out_of_sequence);
-	add(b, "judged_right", c->judged_right);
-	add(b, "judged_wrong", c->judged_wrong);
-	add(b, "judged_cut", c->judged_cut);
-	add(b, "judged_less", c->judged_less);
-	add(b, "judged_made_right", c->judged_made_right);
-	add(b, "judged_made_wrong", c->judged_made_wrong);
-	add(b, "judged_made_nearest", c->judged_made_nearest);
-	add(b, "judged_made_unproven", c->judged_made_unproven);
-	add(b, "tag_processes", c->tag_processes);
-	add(b, "tags_learned", c->tags.learned);
-	add(b, "tags_unknown", c->tags.unknown);
-	add(b, "tags_right", c->tags.right);
-	add(b, "tags_window", c->tags.window);
-	add(b, "tags_between", c->tags.between);
-	add(b, "tags_wrong", c->tags.wrong);
-	add(b, "tags_unchecked", c->tags.unchecked);
-	add(b, "frame_pointer_steps", c->frame_pointer_steps);
-	add(b, "steps_confirmed", c->steps.confirmed);
-	add(b, "steps_probable", c->steps.probable);
-	add(b, "steps_wrong", c->steps.wrong);
-	add(b, "steps_unchecked", c->steps.unchecked);
-	add(b, "steps_postponed", c->steps.postponed);
-	add(b, "returns_unchecked", c->unchecked_returns);
-	add(b, "frames_unproven", c->unproven);
-	add(b, "files_unwatched", c->unwatched);
-}
-
-static void add_tables(const struct tables_counts *c, struct batch *b)
-{
-	add(b, "tables_loaded", c->loaded);
-	add(b, "forgotten.tables", c->evicted);
-	add(b, "tables_remade", c->remade);
-	add(b, "tables_put_off", c->put_off);
-	add(b, "tables_refused", c->refused);
-	add(b, "table_rows", c->rows);
-	add(b, "table_rules", c->rules);
-	add(b, "table_go_rows", c->go_rows);
-	add(b, "table_compile_ns", c->compile_ns);
 	for (int i = 0; i < RECIPE_REFUSED_COUNT; i++) {
 		char name[40];
 
@@ -214,12 +79,6 @@ static int add_worker(void *batch, const char *name, uint64_t value)
 {
 	add(batch, name, value);
 	return 0;
-}
-
-static void add_workers(const struct workers_counts *c, struct batch *b)
-{
-	add(b, "worker_calls", c->calls);
-	workers_counts_each(c, NULL, add_worker, b);
 }
 
 #define SUBTRACT(from, what)                                                                       \
@@ -262,26 +121,10 @@ int run_counters_put(const struct run_counters *c, struct batch *b)
 	if (!b->counters)
 		return -ENOMEM;
 	add_end_reasons(c, b);
-	add_kernel(c, b);
-	add_regions(c, b);
-	add_waits(c, b);
-	add_recorder(&c->recorded, b);
-	add(b, "objects", c->objects);
-	add(b, "waiting", c->waiting);
-	add(b, "late_events", c->late);
-	add(b, "idle_ns", c->idle.idle_ns);
-	add(b, "cpus_ns", c->idle.cpus_ns);
-	add(b, "stolen_ns", c->stolen_ns);
-	if (c->has_periods)
-		add(b, "periods_ns", c->recorded.periods);
-	add(b, "own_cpu_ns", c->own_cpu_ns);
-	add(b, "own_resident_bytes", c->own_resident_bytes);
-	add(b, "rate_hz", c->rate_hz);
-	add(b, "rate_changes", c->rate_changes);
-	add(b, "full_windows", c->full_windows);
-	add(b, "allocations_until_ns", c->alloc_until_ns);
-	add_tables(&c->tables, b);
-	add_workers(&c->workers, b);
+	add_kernel(&c->sampled, b);
+	add_daemon(c, b);
+	add_refusals(&c->tables, b);
+	workers_counts_each(&c->workers, NULL, add_worker, b);
 	return 0;
 }
 

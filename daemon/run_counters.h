@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Collects the counters of a run under the names that the store keeps (`stackctl stats`). The sums
+ * Collects the counters of a run under the names that the store keeps (`stackctl stats`), which
+ * counter_list.h and the lists that it names have. The sums
  * of the kernel half, the daemon and the store must agree, so a dropped sample shows.
  */
 #ifndef RUN_COUNTERS_H

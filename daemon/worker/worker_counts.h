@@ -24,20 +24,29 @@ enum worker_refusal {
 		WORKER_REFUSED_COUNT
 };
 
-/* What is dropped to keep memory within bounds: X(enumerator, name in `stats`). Workers are ended
- * when they are idle or old, with what they knew; symbols of a file are read again for its next
- * names; a file of which the refusal is forgotten is tried again. */
-#define WORKER_FORGOTTEN(X)                                                                        \
-	X(WORKERS, "forgotten.workers")                                                            \
-	X(SYMBOLS, "forgotten.symbols")                                                            \
-	X(REFUSALS, "forgotten.refusals")
-
+/* What is dropped to keep memory within bounds. */
 enum worker_forgotten {
-#define WORKER_X(e, name) WORKER_FORGOTTEN_##e,
-	WORKER_FORGOTTEN(WORKER_X)
-#undef WORKER_X
-		WORKER_FORGOTTEN_COUNT
+	WORKER_FORGOTTEN_WORKERS,
+	WORKER_FORGOTTEN_SYMBOLS,
+	WORKER_FORGOTTEN_REFUSALS,
+	WORKER_FORGOTTEN_COUNT
 };
+
+/* The list of the counters in `stats`: X(member of struct workers_counts, name, unit, meaning), as
+ * in daemon/counter_list.h. */
+#define WORKER_COUNTERS(X)                                                                         \
+	X(restarts, "worker_restarts", COUNT,                                                      \
+	  "workers that were started after one was ended for a reason")                            \
+	X(server_restarts, "worker_server_restarts", COUNT,                                        \
+	  "starts of the process that makes workers, after one that had died")                     \
+	X(unproven, "names_unproven", COUNT,                                                       \
+	  "locations without a name, since their file was another by then")                        \
+	X(forgotten[WORKER_FORGOTTEN_WORKERS], "forgotten.workers", COUNT,                         \
+	  "workers that were ended, with what they knew, since they were idle or old")             \
+	X(forgotten[WORKER_FORGOTTEN_SYMBOLS], "forgotten.symbols", COUNT,                         \
+	  "symbols of files that are read again for the file's next names")                        \
+	X(forgotten[WORKER_FORGOTTEN_REFUSALS], "forgotten.refusals", COUNT,                       \
+	  "files whose refusal was forgotten, so that they are tried again")
 
 /* In words, for a log line: "the worker crashed while it read it". */
 const char *worker_refusal_words(enum worker_refusal why);
