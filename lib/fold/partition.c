@@ -222,7 +222,7 @@ struct partition {
 static void improve(struct partition *p, uint32_t to, uint32_t from, double cost,
 		    const struct choice *choice)
 {
-	if (cost >= p->cost[to])
+	if (!(cost < p->cost[to]))
 		return;
 	p->cost[to] = cost;
 	p->from[to] = from;
