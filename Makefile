@@ -10,6 +10,8 @@ BPFTOOL ?= $(firstword $(shell for b in bpftool /usr/sbin/bpftool /usr/lib/linux
 PREFIX  ?= /usr/local
 DESTDIR ?=
 B       ?= build
+# What is generated is the same with sanitizers: B=build/san uses what is in build/gen.
+GEN      = $(if $(SAN),$(B:%/san=%),$(B))/gen
 Q        = $(if $(V),,@)
 say      = $(if $(V),,@printf '  %-5s %s\n' $(1) $(2);)
 
@@ -21,10 +23,11 @@ WARN     = $(STRICT) -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -W
 # need lines, and no variables.
 OPT      = $(if $(DEBUG),-O0 -g3,$(if $(SAN),-Og -g1,-O2 -g))
 SANFLAGS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-CFLAGS  += $(CSTD) $(WARN) $(OPT) $(if $(SAN),$(SANFLAGS)) -I. -Ilib -Ibpf -I$(B)/gen
-LDLIBS  += $(shell pkg-config --libs $(PKGS)) -lpfm -liberty -lZydis -ldl -lpthread -lm
+CFLAGS  += $(CSTD) $(WARN) $(OPT) $(if $(SAN),$(SANFLAGS)) -I. -Ilib -Ibpf -I$(GEN)
+LIBS    := $(shell pkg-config --libs $(PKGS))
+LDLIBS  += $(LIBS) -lpfm -liberty -lZydis -ldl -lpthread -lm
 # A hundred and more tests are linked with sanitizers; these linkers take a fifth of the time for it.
-FAST_LD  = $(firstword $(foreach ld,gold lld,$(if $(shell command -v ld.$(ld)),$(ld))))
+FAST_LD := $(if $(SAN),$(firstword $(foreach ld,gold lld,$(if $(shell command -v ld.$(ld)),$(ld)))))
 LDFLAGS += $(if $(SAN),$(SANFLAGS) $(if $(FAST_LD),-fuse-ld=$(FAST_LD)))
 VERSION := $(shell sed -n 's/^## \([0-9][^ ]*\).*/\1/p;T;q' CHANGELOG.md 2>/dev/null)
 CFLAGS  += -DSTACKD_VERSION='"$(or $(VERSION),0)"'
@@ -63,42 +66,43 @@ BPF_FLAGS = -target bpf -D__TARGET_ARCH_x86 -mcpu=v3 -O2 -g -fdebug-prefix-map=$
 
 BPF_SRC = bpf/stackd.bpf.c $(wildcard bpf/*.h arch/*.h arch/*/*.h)
 
-$(B)/gen/stackd.bpf.o: $(BPF_SRC)
+$(GEN)/stackd.bpf.o: $(BPF_SRC)
 	@mkdir -p $(@D)
 	$(call say,BPF,$@)$(BPF_CLANG) $(BPF_FLAGS) -c $< -o $@
 
 ifdef PREBUILT
-$(B)/gen/stackd.skel.h: $(PREBUILT)
+$(GEN)/stackd.skel.h: $(PREBUILT)
 	@mkdir -p $(@D)
 	$(call say,COPY,$@)cp $< $@
 else
-$(B)/gen/stackd.skel.h: $(B)/gen/stackd.bpf.o
+$(GEN)/stackd.skel.h: $(GEN)/stackd.bpf.o
 	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name stackd_bpf > $@.tmp && mv $@.tmp $@
 endif
 
 # --- the user half ---------------------------------------------------------------------------
 
-$(call OBJ,$(wildcard daemon/capture/sampler*.c)): $(B)/gen/stackd.skel.h
+$(call OBJ,$(wildcard daemon/capture/sampler*.c)): $(GEN)/stackd.skel.h
 
 $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 
-$(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: lib/export/%.proto
+$(GEN)/%.pb-c.c $(GEN)/%.pb-c.h: lib/export/%.proto
 	@mkdir -p $(@D)
-	$(call say,PROTO,$<)protoc-c --proto_path=$(<D) --c_out=$(B)/gen $(<F)
+	$(call say,PROTO,$<)protoc-c --proto_path=$(<D) --c_out=$(GEN) $(<F)
 
-$(B)/gen/%.pb-c.o: $(B)/gen/%.pb-c.c
+$(B)/gen/%.pb-c.o: $(GEN)/%.pb-c.c
+	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CFLAGS) -c $< -o $@
 
-$(call OBJ,$(wildcard lib/export/*.c)): $(B)/gen/pprof.pb-c.h $(B)/gen/otlp.pb-c.h
+$(call OBJ,$(wildcard lib/export/*.c)): $(GEN)/pprof.pb-c.h $(GEN)/otlp.pb-c.h
 
-$(B)/gen/%.inc: lib/export/%
+$(GEN)/%.inc: lib/export/%
 	@mkdir -p $(@D)
 	$(call say,BYTES,$<)od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g' > $@
 
-$(B)/lib/export/export_flamegraph.o: $(B)/gen/flamegraph.html.inc
-$(B)/lib/export/export_fold.o: $(B)/gen/fold.html.inc
+$(B)/lib/export/export_flamegraph.o: $(GEN)/flamegraph.html.inc
+$(B)/lib/export/export_fold.o: $(GEN)/fold.html.inc
 
 $(B)/libstackd.a: $(call OBJ,$(LIB_SRC)) $(B)/gen/pprof.pb-c.o $(B)/gen/otlp.pb-c.o
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
@@ -179,11 +183,23 @@ $(B)/libstacktag.so.1: $(TAG_SRC:%.c=$(B)/%.o)
 DECODE_SRC = $(wildcard libstacktag/decode/*.c)
 PIC        = $(B)/pic/libstackd.a
 
+# These parts are compiled once, for programs and for the shared library: hidden symbols cost a program
+# nothing there, since its linker makes direct accesses of those by way of the GOT. The library has no
+# sanitizers.
+PIC_SRC = $(ARCH_SRC) $(wildcard $(foreach part,base elf cfi go stack sym callgraph tag,lib/$(part)/*.c))
+ifdef SAN
+PIC_OBJ = $(PIC_SRC:%.c=$(B)/pic/%.o)
+else
+PIC_OBJ = $(call OBJ,$(PIC_SRC))
+$(PIC_OBJ): CFLAGS += -fPIC -fvisibility=hidden
+endif
+
 $(B)/pic/%.o: %.c
 	@mkdir -p $(@D)
-	$(call say,CC,$@)$(CC) $(TAG_CFLAGS) -Ibpf -I$(B)/gen -MMD -MP -c $< -o $@
+	$(call say,CC,$@)$(CC) $(TAG_CFLAGS) -Ibpf -I$(GEN) -MMD -MP -c $< -o $@
 
-$(PIC): $(patsubst %.c,$(B)/pic/%.o,$(ARCH_SRC) $(wildcard $(foreach part,base elf cfi go stack sym callgraph tag,lib/$(part)/*.c)))
+$(PIC): $(PIC_OBJ)
+	@mkdir -p $(@D)
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
 
 $(B)/libstacktag-decode.so.1: $(DECODE_SRC:%.c=$(B)/pic/%.o) $(PIC)
@@ -225,7 +241,7 @@ man: $(B)/man/done
 # --- tests -----------------------------------------------------------------------------------
 
 # With sanitizers gcc takes half as long again to optimise a test, which is worth it for few of them.
-BUSY_TESTS = $(patsubst %,$(B)/tests/test_%,prefix deep segment fold fold_increments tag_search tagset_share import perfdata_hostile)
+BUSY_TESTS = $(patsubst %,$(B)/tests/test_%,segment fold fold_increments tag_search tagset_share import perfdata_hostile)
 $(B)/tests/%: tests/unit/%.c $(B)/libstackd.a
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(CFLAGS) $(if $(SAN),$(if $(filter $@,$(BUSY_TESTS)),,-O0)) $(LDFLAGS) -Itests/unit -MMD -MP -MF $@.d -MT $@ -o $@ $< \
@@ -278,15 +294,15 @@ $(B)/tests/test_servat $(B)/bench/align_speed: $(B)/tests/unit/servat.o
 # bench/walk.py needs programs with frame pointers, and the kernel's walk to compare with.
 WALK_BENCH = $(B)/bench/deep $(B)/bench/changing $(B)/bench/replay $(B)/bench/getstack $(B)/bench/prices
 
-$(B)/gen/%.bpf.o: bench/%.bpf.c
+$(GEN)/%.bpf.o: bench/%.bpf.c
 	@mkdir -p $(@D)
 	$(call say,BPF,$@)$(BPF_CLANG) $(BPF_FLAGS) -c $< -o $@
 
-$(B)/gen/getstack.skel.h $(B)/gen/prices.skel.h: $(B)/gen/%.skel.h: $(B)/gen/%.bpf.o
+$(GEN)/getstack.skel.h $(GEN)/prices.skel.h: $(GEN)/%.skel.h: $(GEN)/%.bpf.o
 	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name $*_bpf > $@.tmp && mv $@.tmp $@
 
-$(B)/bench/getstack: $(B)/gen/getstack.skel.h
-$(B)/bench/prices: $(B)/gen/prices.skel.h
+$(B)/bench/getstack: $(GEN)/getstack.skel.h
+$(B)/bench/prices: $(GEN)/prices.skel.h
 
 $(B)/bench/deep: bench/deep.c
 	@mkdir -p $(@D)
@@ -308,7 +324,7 @@ walk-bench: $(WALK_BENCH)
 
 # bench/cost.py counts what a walk costs: the BPF program, interpreted.
 $(B)/bench/cost: $(patsubst %,$(B)/bench/cost_%.o,vm load stacks world)
-cost-bench: $(B)/gen/stackd.bpf.o $(B)/bench/cost $(B)/bench/cost_record
+cost-bench: $(GEN)/stackd.bpf.o $(B)/bench/cost $(B)/bench/cost_record
 
 $(WORKLOADS): $(wildcard tests/workloads/*)
 	$(call say,MAKE,tests/workloads)$(MAKE) -s -C tests/workloads B=$(abspath $(B))/workloads
