@@ -37,8 +37,10 @@
 #define SETTING		       static volatile
 #define __uint(name, number)   int(*name)[number]
 #define __type(name, its_type) __typeof__(its_type) *name
+/* The verifier wants it inlined. Here each function is compiled and checked once, which takes gcc a
+ * third of the time. */
 #undef __always_inline
-#define __always_inline inline __attribute__((always_inline))
+#define __always_inline inline
 #undef __noinline
 #define __noinline __attribute__((noinline))
 
