@@ -241,7 +241,7 @@ man: $(B)/man/done
 # --- tests -----------------------------------------------------------------------------------
 
 # With sanitizers gcc takes half as long again to optimise a test, which is worth it for few of them.
-BUSY_TESTS = $(patsubst %,$(B)/tests/test_%,segment fold fold_increments tag_search tagset_share import perfdata_hostile)
+BUSY_TESTS = $(patsubst %,$(B)/tests/test_%,fold fold_increments tag_search tagset_share import perfdata_hostile)
 $(B)/tests/%: tests/unit/%.c $(B)/libstackd.a
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(CFLAGS) $(if $(SAN),$(if $(filter $@,$(BUSY_TESTS)),,-O0)) $(LDFLAGS) -Itests/unit -MMD -MP -MF $@.d -MT $@ -o $@ $< \

@@ -68,7 +68,8 @@ spawn() { # the same in the background, at most one per CPU
 # --- the groups ------------------------------------------------------------------------------
 
 do_build() {
-    run build-gcc make -j"$jobs" CC=gcc all workloads mpi
+    # No test reads the variables and types of debug information, which gcc takes a fifth of the time for.
+    run build-gcc make -j"$jobs" CC=gcc OPT='-O2 -g1' all workloads mpi
 }
 
 # The warnings of clang are a part of lint-tidy; this shows that its programs link.
@@ -80,8 +81,16 @@ sanitizers() {
     export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
 }
 
+# Tests that have few cases with sanitizers are run as a plain build, too (tests/unit/length.h).
+plain_tests() { grep -l 'by_build(' tests/unit/test_*.c | xargs -n 1 basename -s .c; }
+
 do_unit() {
     run build-sanitized make -j"$jobs" -k CC=gcc SAN=1 B=build/san unit-tests
+    # shellcheck disable=SC2046 # a list of names
+    run build-plain-tests make -j"$jobs" -k CC=gcc $(plain_tests | sed 's|^|build/tests/|')
+    for name in $(plain_tests); do
+        spawn "$name-plain" "build/tests/$name"
+    done
     sanitizers
     for source in tests/unit/test_*.c; do
         [ -e "$source" ] || continue
@@ -117,7 +126,7 @@ sources() { packaging/sources.sh "$@"; }
 lint_format() { sources '*.c' '*.h' '*.cc' | xargs clang-format --dry-run -Werror; }
 
 each_source() { # SCRIPT: run with some of the source files that ship as its arguments
-    sources 'arch/*.c' 'lib/*.c' 'daemon/*.c' 'cli/*.c' 'libstackalloc/*.c' 'libstacktag/*.c' | xargs -P "$jobs" -n 6 sh -c "$1" each
+    sources 'arch/*.c' 'lib/*.c' 'daemon/*.c' 'cli/*.c' 'libstackalloc/*.c' 'libstacktag/*.c' | xargs -P "$jobs" -n 16 sh -c "$1" each
 }
 
 # The version may be any string: __FILE__ is one that no shell unquotes.
@@ -338,6 +347,10 @@ do_test() { # NAME
     case $name in
     build-gcc) do_build ;;
     build-clang) do_clang ;;
+    test_*-plain)
+        make -j"$jobs" CC=gcc "build/tests/${name%-plain}" >"$logs/build-$name.log" 2>&1
+        run "$name" "build/tests/${name%-plain}"
+        ;;
     test_*)
         make -j"$jobs" CC=gcc SAN=1 B=build/san "build/san/tests/$name" >"$logs/build-$name.log" 2>&1
         sanitizers

@@ -8,13 +8,14 @@
 #include <cmocka.h>
 
 #include "fold_turns.h"
+#include "length.h"
 
 static void test_known_curves(void **state)
 {
 	static const size_t curves[] = {0, 2, 9};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(curves) / sizeof(*curves); i++) {
+	for (size_t i = 0; i < by_build(1, sizeof(curves) / sizeof(*curves)); i++) {
 		const struct truth *truth = &truths[curves[i]];
 		double *mean = truth_mean(truth, &truth_noises[0], 1000, 2000), total;
 		struct turns *t = turns_make(truth, &truth_noises[0], 7 + i);
@@ -22,10 +23,12 @@ static void test_known_curves(void **state)
 		struct fold_curve *curve;
 		size_t whole;
 
-		assert_int_equal(fold_increments_fit(t->made, t->n, t->lengths, t->instance + 1,
-						     &(struct fold_options){.seed = 1}, &curve,
-						     &total, &whole),
-				 0);
+		assert_int_equal(
+			fold_increments_fit(
+				t->made, t->n, t->lengths, t->instance + 1,
+				&(struct fold_options){.resamples = by_build(20, 200), .seed = 1},
+				&curve, &total, &whole),
+			0);
 		j = truth_judge(curve, truth, mean);
 		if (j.mean_error > 0.003 || j.max_error > 0.01)
 			fail_msg("%s: mean error %g, largest %g", truth->name, j.mean_error,
@@ -47,6 +50,8 @@ static void test_bands(void **state)
 	double in_y = 0, in_rate = 0;
 
 	(void)state;
+	if (!by_build(0, 1))
+		skip();
 	for (size_t i = 0; i < 4; i++) {
 		const struct truth *truth = &truths[curves[i / 2]];
 		double *mean = truth_mean(truth, &truth_noises[1], 1000, 3000), total;

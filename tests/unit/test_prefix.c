@@ -29,7 +29,7 @@
 #include "fake_process.h"
 #include "length.h"
 
-#define PROGRAMS     by_length(100, 300)
+#define PROGRAMS     by_build(25, by_length(100, 300))
 #define SAMPLES_EACH 300
 
 /* --- the daemon ----------------------------------------------------------------------------- */

@@ -424,8 +424,8 @@ static void frame_of_entry(void **state)
 	assert_false(runtime_code_entry(m->code, PID, START + HERE, &rule));
 }
 
-/* A file that has the memory as its code, behind a page of headers. */
-static void make_file(const struct memory *m, struct object *ret_object)
+/* A file that has the beginning of the memory as its code, behind a page of headers. */
+static void make_file(const struct memory *m, size_t len, struct object *ret_object)
 {
 	const Elf64_Ehdr header = {
 		.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
@@ -442,17 +442,17 @@ static void make_file(const struct memory *m, struct object *ret_object)
 				 .p_flags = PF_R | PF_X,
 				 .p_offset = 4096,
 				 .p_vaddr = 8192,
-				 .p_filesz = BYTES,
-				 .p_memsz = BYTES};
-	uint8_t *image = calloc(1, 4096 + BYTES + 64);
+				 .p_filesz = len,
+				 .p_memsz = len};
+	uint8_t *image = calloc(1, 4096 + len + 64);
 
 	assert_non_null(image);
 	memcpy(image, &header, sizeof(header));
 	memcpy(image + sizeof(header), &load, sizeof(load));
-	memcpy(image + 4096, m->bytes, BYTES);
-	memcpy(image + 4096 + BYTES, function, sizeof(function)); /* is no code */
+	memcpy(image + 4096, m->bytes, len);
+	memcpy(image + 4096 + len, function, sizeof(function)); /* is no code */
 	*ret_object = (struct object){.kind = OBJECT_ELF, .number = 3};
-	assert_int_equal(elf_file_open_memory(image, 4096 + BYTES + 64, &ret_object->elf), 0);
+	assert_int_equal(elf_file_open_memory(image, 4096 + len + 64, &ret_object->elf), 0);
 	free(image);
 }
 
@@ -467,7 +467,7 @@ static void code_of_a_file(void **state)
 
 	memcpy(m->bytes + HERE + 64, loop, sizeof(loop));
 	memcpy(m->bytes + HERE + 128, caller, sizeof(caller));
-	make_file(m, &object);
+	make_file(m, BYTES, &object);
 	assert_true(runtime_code_file_rule(m->code, &object, 4096 + HERE + CALL, true, &rule));
 	assert_int_equal(rule.cfa_offset, 48);
 	assert_true(runtime_code_file_rule(m->code, &object, 4096 + HERE + 13, false, &rule));
@@ -500,11 +500,12 @@ static void many_pieces(void **state)
 	struct stackd_rule rule;
 	struct object object;
 
-	make_file(m, &object);
+	memcpy(m->bytes + 0x100, function, sizeof(function));
+	make_file(m, 4096, &object);
 	for (uint32_t i = 0; i < 2; i++) {
 		for (uint32_t file = 0; file < RUNTIME_CODE_PIECES; file += 1 + 7 * i) {
 			object.number = file;
-			assert_true(runtime_code_file_rule(m->code, &object, 4096 + HERE + CALL,
+			assert_true(runtime_code_file_rule(m->code, &object, 4096 + 0x100 + CALL,
 							   true, &rule));
 			assert_int_equal(rule.cfa_offset, 48);
 		}
