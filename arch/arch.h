@@ -31,7 +31,11 @@
  *   ARCH_SIGCONTEXT_REG(i)    the register in its word i, one for each i below WALK_REGS; the
  *                         program counter is in the word behind these
  *   ARCH_SIGCONTEXT_SP    the word that has the stack pointer
+ *   ARCH_FAULT_ERROR, _TRAP, _AT, _PAGE, _EXECUTION   where a signal frame has what kind of fault
+ * it was, from the program counter on, and how it says that a page was not executable
  *   ARCH_BREAKPOINT       the first byte that a debugger or probe puts in place of an instruction
+ *   INSN_REG_COUNT, INSN_SP, INSN_FP, INSN_ARGUMENT, INSN_PRESERVED, INSN_VOLATILE,
+ *   INSN_SAVED_REGS, INSN_MAX_BYTES    the same by the numbers that instructions have (insn.h)
  *   ARCH_KERNEL_STACK     bytes of a thread's stack in the kernel
  *   ARCH_FUNCTION_ALIGN   what compilers align functions to
  *   ARCH_PAGE_SHIFT       log2 of the least page size

@@ -26,7 +26,7 @@
 #include <time.h>
 
 #include "analysis/analysis.h"
-#include "analysis/insn.h"
+#include "arch/insn.h"
 #include "base/int_map.h"
 #include "base/vec.h"
 #include "cfi/cfi_index.h"
@@ -79,7 +79,7 @@ static const struct stackd_rule *find_row(const struct agree *a, uint64_t offset
 
 /* --- landing pads -------------------------------------------------------------------------- */
 
-static int land(struct agree *a, const struct recipe_file *f, const ZydisDecoder *decoder,
+static int land(struct agree *a, const struct recipe_file *f, const struct insn_decoder *decoder,
 		struct landing_pads *todo)
 {
 	uint64_t vaddr = todo->items.items[--todo->items.count], offset;
@@ -110,7 +110,7 @@ static int land(struct agree *a, const struct recipe_file *f, const ZydisDecoder
 static int land_all(struct agree *a, const struct recipe_file *f)
 {
 	struct landing_pads todo = {0};
-	ZydisDecoder decoder;
+	struct insn_decoder decoder;
 	int err = landing_pads_find(f->elf, &todo);
 
 	insn_decoder_init(&decoder);
@@ -164,12 +164,12 @@ static bool moves_by(const struct insn *i, int32_t *ret_bytes)
 	*ret_bytes = 0;
 	if (i->op == INSN_PUSH)
 		*ret_bytes = -8;
-	else if (i->op == INSN_POP && i->dst != INSN_RSP)
+	else if (i->op == INSN_POP && i->dst != INSN_SP)
 		*ret_bytes = 8;
-	else if (i->op == INSN_COPY && i->dst == INSN_RSP && i->src == INSN_RSP)
+	else if (i->op == INSN_COPY && i->dst == INSN_SP && i->src == INSN_SP)
 		*ret_bytes = i->disp;
 	else
-		return !(i->written >> INSN_RSP & 1) && i->op != INSN_LEAVE && i->op != INSN_ALIGN;
+		return !(i->written >> INSN_SP & 1) && i->op != INSN_LEAVE && i->op != INSN_ALIGN;
 	return true;
 }
 
@@ -216,7 +216,7 @@ static void note_saved(struct before *b)
 		if (b->insn.op == INSN_PUSH && b->insn.src == reg && b->depth && !b->pushed[k] &&
 		    !(b->changed >> k & 1))
 			b->pushed[k] = -b->depth - 8;
-		if (b->insn.op == INSN_STORE && b->insn.src == reg && b->insn.dst == INSN_RSP &&
+		if (b->insn.op == INSN_STORE && b->insn.src == reg && b->insn.dst == INSN_SP &&
 		    b->depth && !b->pushed[k] && !(b->changed >> k & 1))
 			b->pushed[k] = b->insn.disp - b->depth;
 		if (is_pop)
@@ -332,7 +332,7 @@ static void judge_range(struct agree *a, const struct recipe_file *f, const uint
 			uint64_t start, uint64_t size, uint64_t offset)
 {
 	struct before before = {0};
-	ZydisDecoder decoder;
+	struct insn_decoder decoder;
 	struct insn i;
 
 	insn_decoder_init(&decoder);

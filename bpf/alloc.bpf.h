@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Allocations: each sample that libstackalloc tells of (docs/ALLOC.md) becomes a record with its
- * call path, as an instance of a region does, and the end of each one without a path. The path ends
- * at the call of the allocator: most of the library's wrappers have left no frames, so the walk
- * begins at the last byte of the call instruction, with the registers as they were before it.
+ * Allocations: libstackalloc samples them (docs/ALLOC.md), and calls a function with a probe for
+ * each sample, and for the end of each sampled block. A sample's record has its call path, the
+ * end's has none. The path ends at the call of the allocator: most of the library's wrappers have
+ * left no frames, so the walk begins at the last byte of the call instruction, with the registers
+ * as they were before it.
  *
- * No sample is left out in silence: without a work area its record has no path but the call, and of
- * those that the ring has no room for, the thread's next one says what they stood for, and stands
- * for that, too; what they stood for is counted, since a thread's last ones have no next.
+ * No sample is lost in silence. If there is no scratch area, the record has the call alone in place
+ * of a path. If the ring has no room, the thread's next record adds what the lost samples stood
+ * for; since the last ones of a thread have no next record, what lost samples stood for is counted,
+ * too.
  *
- * A child of vfork() or posix_spawn() is in its parent's memory until it executes a program: the
- * blocks that it allocates there stay behind, and those that it frees were its parent's. So the
- * record says whose they are.
+ * A child of vfork() or posix_spawn() runs in its parent's memory until it executes a program.
+ * Blocks that it allocates there stay when it leaves, and blocks that it frees were the parent's.
+ * So the record has the thread in whose memory the block is.
  */
 #ifndef ALLOC_BPF_H
 #define ALLOC_BPF_H
@@ -22,7 +24,7 @@ SETTING __u64 alloc_distance = 512 << 10; /* mean, in bytes; less than 2^41 */
 
 /* What a thread has under way. */
 struct alloc_thread {
-	struct stackd_instance instance; /* to be sent: the walk takes all the space on the stack */
+	union stackd_measurement event; /* to be sent: the walk takes all the space on the stack */
 	struct lone_instance lone;
 	__u64 lost_bytes, lost_objects; /* of samples since the last one that is in the ring */
 
@@ -71,7 +73,7 @@ static __always_inline struct task_struct *owner_of(struct task_struct *task)
 	return task;
 }
 
-/* As in a record. */
+/* Returns struct stackd_alloc's `owner`. */
 static __always_inline __u64 owner_number(struct task_struct *task)
 {
 	struct task_struct *owner = owner_of(task);
@@ -81,18 +83,18 @@ static __always_inline __u64 owner_number(struct task_struct *task)
 
 /* About what a sample stands for, within some hundredths: S / (1 - exp(-S/R)) is R + S/2 + S^2/12R
  * and less, and S where S is large. */
-static __always_inline __u64 weight_of(const struct stackd_instance *instance)
+static __always_inline __u64 weight_of(const struct stackd_alloc *alloc)
 {
-	__u64 size = instance->size, mean = alloc_distance ? alloc_distance : 1;
+	__u64 size = alloc->size, mean = alloc_distance ? alloc_distance : 1;
 
-	if (instance->weight)
-		return instance->weight;
+	if (alloc->weight)
+		return alloc->weight;
 	if (size >= 3 * mean)
 		return size;
 	return mean + size / 2 + size * (size * 16 / mean) / 192;
 }
 
-/* Keeps what came of the thread's record: what was lost goes with the next one. */
+/* Notes whether the thread's record was sent: the next record adds what a lost one stood for. */
 static __always_inline void keep_lost(struct task_struct *task, bool is_sent)
 {
 	struct alloc_thread *thread = CHECKED(bpf_task_storage_get(&alloc_threads, task, 0, 0));
@@ -106,14 +108,14 @@ static __always_inline void keep_lost(struct task_struct *task, bool is_sent)
 		thread->lost_bytes = thread->lost_objects = 0;
 		return;
 	}
-	weight = weight_of(&thread->instance);
-	size = thread->instance.size ? thread->instance.size : 1;
+	weight = weight_of(&thread->event.alloc);
+	size = thread->event.alloc.size ? thread->event.alloc.size : 1;
 	count_region_by(STACKD_REGION_LOST_BYTES, weight);
 	thread->lost_bytes += weight;
 	thread->lost_objects += weight / size;
 }
 
-/* Sends thread->instance, with the path from `code` on, where the stack pointer is `slot`. */
+/* Sends thread->event, with the path from `code` on, where the stack pointer is `slot`. */
 static __always_inline void send_allocation(struct alloc_thread *thread, struct pt_regs *regs,
 					    struct task_struct *task, __u64 code, __u64 slot,
 					    bool is_at_entry)
@@ -121,32 +123,32 @@ static __always_inline void send_allocation(struct alloc_thread *thread, struct 
 	struct scratch *s = take_scratch(bpf_get_smp_processor_id());
 	bool is_sent;
 
-	count_allocated(task, weight_of(&thread->instance));
-	thread->instance.lost_bytes = thread->lost_bytes;
-	thread->instance.lost_objects = thread->lost_objects;
-	thread->instance.owner = owner_number(task);
+	count_allocated(task, weight_of(&thread->event.alloc));
+	thread->event.alloc.lost_bytes = thread->lost_bytes;
+	thread->event.alloc.lost_objects = thread->lost_objects;
+	thread->event.alloc.owner = owner_number(task);
 	if (!s) {
 		count_region(STACKD_REGION_NO_SCRATCH);
 		fill_lone(&thread->lone, bpf_get_current_pid_tgid(), bpf_ktime_get_ns(),
-			  &thread->instance, code, 0, STACKD_END_STACK_CUT);
+			  &thread->event, code, 0, STACKD_END_STACK_CUT);
 		keep_lost(task, send_lone(&thread->lone));
 		return;
 	}
 	s->is_at_entry = is_at_entry;
-	fill_instance(&s->record, regs, code, slot);
-	s->record.instance = thread->instance;
-	is_sent = !send_instance(s, task);
+	fill_at_probe(&s->record, regs, code, slot);
+	s->record.event = thread->event;
+	is_sent = !send_at_probe(s, task);
 	if (!is_sent)
 		count_region(STACKD_REGION_LOST_RING);
 	keep_lost(task, is_sent);
 }
 
-/* Sends it with the path of the caller of a function that begins or ends here. */
+/* Sends thread->event with the path of the caller of a function that begins or ends here. */
 static __always_inline void send_call(struct alloc_thread *thread, struct pt_regs *ctx,
 				      struct task_struct *task)
 {
 	__u64 code = PT_REGS_IP(ctx), slot = PT_REGS_SP(ctx);
-	/* Not on the program's stack, of which the walk takes most. */
+	/* In the map: the walk takes most of the program's stack. */
 	bool has_caller =
 		!bpf_probe_read_user(&thread->caller, sizeof(thread->caller), (const void *)slot);
 
@@ -169,23 +171,24 @@ int stackd_alloc(struct pt_regs *ctx)
 	thread = alloc_thread_of(task);
 	if (!thread)
 		return 0;
-	thread->instance = (struct stackd_instance){.address = PT_REGS_PARM1(ctx),
+	thread->event.alloc = (struct stackd_alloc){.kind = STACKD_EVENT_ALLOC,
+						    .address = PT_REGS_PARM1(ctx),
 						    .size = PT_REGS_PARM2(ctx),
-						    .weight = PT_REGS_PARM3(ctx),
-						    .region = STACKD_ALLOCATION};
+						    .weight = PT_REGS_PARM3(ctx)};
 	send_call(thread, ctx, task);
 	return 0;
 }
 
-/* Sends the end of a sampled block. Its record has one frame, as the form asks for one. */
+/* Sends the end of a sampled block. A WALKED record needs a frame, so it has one. */
 static __always_inline void send_end(struct task_struct *task, __u64 number, __u64 code)
 {
-	struct stackd_instance instance = {
-		.address = number, .owner = owner_number(task), .region = STACKD_FREE};
+	union stackd_measurement event = {.free = {.kind = STACKD_EVENT_FREE,
+						   .address = number,
+						   .owner = owner_number(task)}};
 	struct lone_instance record = {};
 
 	count_region(STACKD_REGION_FREES);
-	fill_lone(&record, bpf_get_current_pid_tgid(), bpf_ktime_get_ns(), &instance, code, 0,
+	fill_lone(&record, bpf_get_current_pid_tgid(), bpf_ktime_get_ns(), &event, code, 0,
 		  STACKD_END_STACK_CUT);
 	send_lone(&record);
 }

@@ -638,7 +638,7 @@ __noinline int part_send(struct scratch *given)
 			       BPF_RB_NO_WAKEUP))
 		s->is_part_lost = 1;
 	s->walked_form &=
-		~(STACKD_HAS_PID | STACKD_HAS_PERIOD | STACKD_HAS_CGROUP | STACKD_HAS_INSTANCE);
+		~(STACKD_HAS_PID | STACKD_HAS_PERIOD | STACKD_HAS_CGROUP | STACKD_HAS_EVENT);
 	s->part.number++;
 	s->slice = ~0ull;
 	s->bytes = 0;

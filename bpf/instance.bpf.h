@@ -71,7 +71,7 @@ struct region_rate {
 /* The record of an instance without its path: its function, and maybe the caller. */
 struct lone_instance {
 	struct stackd_walked header;
-	__u8 bytes[4 + sizeof(struct stackd_instance) + LONE_FRAMES * 16 + 4];
+	__u8 bytes[4 + sizeof(union stackd_measurement) + LONE_FRAMES * 16 + 4];
 	__u32 size; /* of all before */
 };
 
@@ -124,7 +124,7 @@ struct region_thread {
 			   * none */
 	__u64 measured_cpu; /* of all instances that ended and were within no other one */
 	struct open_instance ended;
-	struct stackd_instance instance; /* of what has ended */
+	union stackd_measurement event; /* the pass that has ended */
 	struct lone_instance lone;
 	struct region_stack stack;
 	struct settling settling;

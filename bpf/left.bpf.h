@@ -41,8 +41,8 @@ static __always_inline bool is_mark(__u32 region)
 	return region > STACKD_MOST_REGIONS;
 }
 
-static __always_inline void make_instance(const struct open_instance *ended, __u64 now, __u64 cpu,
-					  struct stackd_instance *ret_instance)
+static __always_inline void make_pass(const struct open_instance *ended, __u64 now, __u64 cpu,
+				      struct stackd_pass *ret_pass)
 {
 	__u64 wall = now - ended->enter_ns, used = cpu - ended->enter_cpu;
 
@@ -50,14 +50,15 @@ static __always_inline void make_instance(const struct open_instance *ended, __u
 		used = 0;
 	if (used > wall)
 		used = wall;
-	ret_instance->region = ended->region;
-	ret_instance->ended_ns = (__u32)now;
-	ret_instance->wall_ns = wall;
-	ret_instance->cpu_ns = used;
-	ret_instance->nested_wall_ns = ended->nested_ns < wall ? ended->nested_ns : wall;
-	ret_instance->sent = ended->sent;
-	ret_instance->received = ended->received;
-	ret_instance->nested_cpu_ns = ended->nested_cpu < used ? ended->nested_cpu : used;
+	ret_pass->kind = is_mark(ended->region) ? STACKD_EVENT_MARK : STACKD_EVENT_REGION;
+	ret_pass->number = ended->region;
+	ret_pass->ended_ns = now;
+	ret_pass->wall_ns = wall;
+	ret_pass->cpu_ns = used;
+	ret_pass->nested_wall_ns = ended->nested_ns < wall ? ended->nested_ns : wall;
+	ret_pass->sent = ended->sent;
+	ret_pass->received = ended->received;
+	ret_pass->nested_cpu_ns = ended->nested_cpu < used ? ended->nested_cpu : used;
 }
 
 /* --- instances that are tangled -------------------------------------------------------------- */
@@ -188,26 +189,26 @@ static __always_inline __u64 less(__u64 from, __u64 what)
 	return from > what ? from - what : 0;
 }
 
-/* Ends an open instance by its index: makes thread->ended and thread->instance. */
+/* Ends an open instance by its index: makes thread->ended and thread->event. */
 static __always_inline void end_instance(struct region_thread *thread, __u32 index, __u64 now,
 					 __u64 cpu)
 {
 	__u32 around = take_out(thread, index, now, cpu);
 
-	make_instance(&thread->ended, now, cpu, &thread->instance);
-	tell_around(thread, around, less(thread->instance.wall_ns, thread->ended.told_ns),
-		    less(thread->instance.cpu_ns, thread->ended.told_cpu));
+	make_pass(&thread->ended, now, cpu, &thread->event.pass);
+	tell_around(thread, around, less(thread->event.pass.wall_ns, thread->ended.told_ns),
+		    less(thread->event.pass.cpu_ns, thread->ended.told_cpu));
 }
 
-/* Sends the instance that has ended as one that was left then. */
+/* Sends the pass that has ended (thread->event) as one that was left at end_ns. */
 static __always_inline void send_left(struct region_thread *thread, __u64 end_ns)
 {
-	__u64 now = bpf_ktime_get_ns(), earlier = (now - end_ns) >> 32;
+	__u64 now = bpf_ktime_get_ns();
 
-	if (earlier > STACKD_PASS_MOST_EARLIER)
-		earlier = STACKD_PASS_MOST_EARLIER;
-	thread->instance.region |= STACKD_PASS_LEFT | (__u32)earlier << STACKD_PASS_EARLIER;
-	fill_lone(&thread->lone, bpf_get_current_pid_tgid(), now, &thread->instance,
+	if (now - end_ns > STACKD_PASS_MOST_LATE_NS)
+		thread->event.pass.ended_ns = now - STACKD_PASS_MOST_LATE_NS;
+	thread->event.pass.kind = STACKD_EVENT_LEFT;
+	fill_lone(&thread->lone, bpf_get_current_pid_tgid(), now, &thread->event,
 		  thread->ended.function, thread->ended.caller, STACKD_END_LEFT);
 	send_lone(&thread->lone);
 	count_region(STACKD_REGION_ENDED);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Records of regions, allocations and waits that no walk is made for: of a function alone, or with
- * its caller.
+ * Records of events whose stack is not walked: they have one frame, a function, or two with its
+ * caller.
  */
 #ifndef LONE_BPF_H
 #define LONE_BPF_H
@@ -24,21 +24,21 @@ static __always_inline __u32 put_lone_frame(struct lone_instance *record, __u32 
 /* Fills a record with a function, by the address of its code, and its caller, by the return
  * address; 0: that is not known. */
 static __always_inline void fill_lone(struct lone_instance *record, __u64 pid_tgid, __u64 time_ns,
-				      const struct stackd_instance *instance, __u64 function,
+				      const union stackd_measurement *event, __u64 function,
 				      __u64 caller, __u32 end_reason)
 {
-	__u32 at = 4 + sizeof(*instance);
+	__u32 at = 4 + sizeof(*event);
 
 	record->header = (struct stackd_walked){
 		.form = STACKD_FORM_WALKED | STACKD_FORM_NOT_REMEMBERED | STACKD_HAS_PID |
-			STACKD_HAS_INSTANCE,
+			STACKD_HAS_EVENT,
 		.end_reason = end_reason,
 		.tid = (__u32)pid_tgid,
 		.time_ns = time_ns,
 		.cpu = bpf_get_smp_processor_id(),
 	};
 	put_bytes(record->bytes, pid_tgid >> 32, 4);
-	put_instance(record->bytes + 4, instance);
+	put_event(record->bytes + 4, event);
 	at = put_lone_frame(record, at, (function & STACKD_LOCATION_MASK) | STACKD_LOCATION_EXACT);
 	if (caller)
 		at = put_lone_frame(record, at, (caller - 1) & STACKD_LOCATION_MASK);
@@ -59,7 +59,7 @@ static __always_inline bool put_lone(struct lone_instance *record)
 	       !bpf_ringbuf_output(&ring, record, size, BPF_RB_NO_WAKEUP);
 }
 
-/* The same of a region or allocation. */
+/* The same, and counts it: for a pass or an allocation. */
 static __always_inline bool send_lone(struct lone_instance *record)
 {
 	bool is_sent = put_lone(record);

@@ -221,7 +221,7 @@ static __always_inline void end_held(struct alloc_thread *thread, struct task_st
 	thread->held = 0;
 }
 
-/* Ends a call. Returns whether its block is sampled, whose instance is then thread->instance. A
+/* Ends a call. Returns whether its block is sampled, whose event is then thread->event. A
  * function, so that its stack is not below a walk's. */
 static __noinline bool close_call(struct alloc_thread *thread, struct pt_regs *ctx,
 				  struct task_struct *task)
@@ -240,8 +240,8 @@ static __noinline bool close_call(struct alloc_thread *thread, struct pt_regs *c
 		count_region(STACKD_REGION_UNTRACKED);
 		number = 0;
 	}
-	thread->instance = (struct stackd_instance){
-		.address = number, .size = thread->size, .region = STACKD_ALLOCATION};
+	thread->event.alloc = (struct stackd_alloc){
+		.kind = STACKD_EVENT_ALLOC, .address = number, .size = thread->size};
 	return true;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What stands in for allocations where a program calls its allocator too often for probes
- * (malloc.bpf.h): where it touches pages that it has not got yet, sampled by bytes as allocations
- * are, and where it asks the kernel for memory, each time. Nothing of it ends.
+ * Page faults and calls of mmap() and brk(), which are recorded where a program calls its allocator
+ * too often for probes (malloc.bpf.h). Page faults are sampled by bytes, as allocations are; of the
+ * calls, each is recorded. Neither has an end.
  */
 #ifndef MEMORY_BPF_H
 #define MEMORY_BPF_H
@@ -11,7 +11,7 @@
 
 #define MAP_ANONYMOUS 0x20
 
-/* Sends thread->instance with the path of user mode, whose registers are at `regs`. */
+/* Sends thread->event with the path of user mode, whose registers are at `regs`. */
 static __always_inline void send_memory(struct alloc_thread *thread, struct task_struct *task,
 					const void *regs)
 {
@@ -27,10 +27,10 @@ static __always_inline void send_memory(struct alloc_thread *thread, struct task
 	if (bpf_probe_read_kernel(&s->saved, sizeof(s->saved), regs))
 		__builtin_memset(&s->saved, 0, sizeof(s->saved));
 	s->is_at_entry = 0;
-	fill_instance(&s->record, &s->saved, PT_REGS_IP(&s->saved), PT_REGS_SP(&s->saved));
-	thread->instance.lost_bytes = thread->lost_bytes;
-	s->record.instance = thread->instance;
-	is_sent = !send_instance(s, task);
+	fill_at_probe(&s->record, &s->saved, PT_REGS_IP(&s->saved), PT_REGS_SP(&s->saved));
+	thread->event.alloc.lost_bytes = thread->lost_bytes;
+	s->record.event = thread->event;
+	is_sent = !send_at_probe(s, task);
 	if (!is_sent)
 		count_region(STACKD_REGION_LOST_RING);
 	keep_lost(task, is_sent);
@@ -47,12 +47,12 @@ int stackd_fault(struct bpf_raw_tracepoint_args *ctx)
 	thread = alloc_thread_of(task);
 	if (!thread || !is_due(thread, PAGE_SIZE, true))
 		return 0;
-	thread->instance = (struct stackd_instance){.size = PAGE_SIZE, .region = STACKD_TOUCHED};
+	thread->event.alloc = (struct stackd_alloc){.kind = STACKD_EVENT_FAULT, .size = PAGE_SIZE};
 	send_memory(thread, task, (const void *)ctx->args[1]);
 	return 0;
 }
 
-/* An argument of a system call, by the accessor of its register. */
+/* Reads an argument of a system call, by the accessor of its register. */
 #define ARGUMENT(regs, accessor)                                                                   \
 	({                                                                                         \
 		unsigned long value_ = 0;                                                          \
@@ -60,8 +60,8 @@ int stackd_fault(struct bpf_raw_tracepoint_args *ctx)
 		value_;                                                                            \
 	})
 
-/* The bytes of memory that a system call asks for; 0: none. The registers are read one by one:
- * there is no room for all beside the stack of a walk. */
+/* Returns the bytes of memory that a system call asks for; 0: none. It reads the registers one by
+ * one: the program's stack has no room for all of them beside that of a walk. */
 static __always_inline __u64 asked_for(struct task_struct *task, const struct pt_regs *regs,
 				       __u64 call)
 {
@@ -89,8 +89,8 @@ int stackd_system_call(struct bpf_raw_tracepoint_args *ctx)
 	thread = size ? alloc_thread_of(task) : NULL;
 	if (!thread)
 		return 0;
-	thread->instance =
-		(struct stackd_instance){.size = size, .weight = size, .region = STACKD_MAPPED};
+	thread->event.alloc =
+		(struct stackd_alloc){.kind = STACKD_EVENT_MAP, .size = size, .weight = size};
 	send_memory(thread, task, (const void *)ctx->args[0]);
 	return 0;
 }

@@ -236,7 +236,7 @@ int stackd_region_enter(struct pt_regs *ctx)
 
 /* --- records ---------------------------------------------------------------------------------- */
 
-static __always_inline void fill_instance(struct stackd_stack_record *record, struct pt_regs *ctx,
+static __always_inline void fill_at_probe(struct stackd_stack_record *record, struct pt_regs *ctx,
 					  __u64 function, __u64 slot)
 {
 	struct stackd_header *header = &record->header;
@@ -256,30 +256,30 @@ static __always_inline void fill_instance(struct stackd_stack_record *record, st
 	record->regs.r[STACKD_REG_SP] = slot;
 }
 
-/* Sends a filled record with its path, and gives the scratch area back. Returns 0; if the ring had
- * no room for it, which is still to be counted, the record's time. */
-static __always_inline __u64 send_instance(struct scratch *s, struct task_struct *task)
+/* Walks the stack of a filled record, sends it, and gives the scratch area back. Returns 0; or the
+ * record's time if the ring had no room for it, which the caller counts. */
+static __always_inline __u64 send_at_probe(struct scratch *s, struct task_struct *task)
 {
 	__u64 unsent;
 
 	s->at_breakpoint = 0;
-	s->is_instance = 1;
 	s->is_sent = 0;
 	if (walk_here && !(s->record.header.flags & STACKD_COMPAT)) {
-		walk_and_send(s, NULL, task);
+		walk_and_send(s, WALK_FOR_PROBE, NULL, task);
 	} else {
 		send_reading(s);
-		send_stack(s, NULL);
+		send_stack(s, WALK_FOR_PROBE, NULL);
 	}
 	unsent = s->is_sent ? 0 : s->record.header.time_ns;
 	give_scratch_back(s);
 	return unsent;
 }
 
-/* Sends the function and its caller alone, as of a time: that of the readings before. */
+/* Sends a pass with its function and caller alone. `time_ns`: that of the readings sent before,
+ * which belong to it. */
 static __always_inline void send_alone(struct region_thread *thread, __u64 time_ns)
 {
-	fill_lone(&thread->lone, bpf_get_current_pid_tgid(), time_ns, &thread->instance,
+	fill_lone(&thread->lone, bpf_get_current_pid_tgid(), time_ns, &thread->event,
 		  thread->ended.function, thread->ended.caller, STACKD_END_STACK_CUT);
 	count_region(STACKD_REGION_NO_SCRATCH);
 	send_lone(&thread->lone);
@@ -387,11 +387,11 @@ static __always_inline void restore_saved(struct stackd_regs *regs, __u64 slot, 
 static __always_inline void
 fill_ended_instance(struct scratch *s, const struct region_thread *thread, struct pt_regs *ctx)
 {
-	fill_instance(&s->record, ctx, thread->ended.function, thread->ended.slot);
+	fill_at_probe(&s->record, ctx, thread->ended.function, thread->ended.slot);
 	s->is_at_entry = !is_mark(thread->ended.region);
 	if (s->is_at_entry)
 		restore_saved(&s->record.regs, thread->ended.slot, bpf_get_attach_cookie(ctx));
-	s->record.instance = thread->instance;
+	s->record.event = thread->event;
 }
 
 /* Walks the stack and sends the instance that has ended. Until a file's table is loaded, the record
@@ -405,7 +405,7 @@ static __always_inline void report_instance(struct region_thread *thread, struct
 	if (s) {
 		fill_ended_instance(s, thread, ctx);
 		readings_of_instance(s, task);
-		unsent = send_instance(s, task);
+		unsent = send_at_probe(s, task);
 	} else {
 		unsent = bpf_ktime_get_ns();
 		if (reading_count && reading_thread_of(task))

@@ -113,10 +113,10 @@ static __always_inline void start_bytes(struct scratch *s)
 		put_bytes(s->walked.bytes + (s->bytes & 12), record->cgroup, 8);
 		s->bytes += 8;
 	}
-	if (s->is_instance) {
-		s->walked_form |= STACKD_HAS_INSTANCE;
-		put_instance(s->walked.bytes + (s->bytes & 28), &record->instance);
-		s->bytes += sizeof(record->instance);
+	if (record->event.kind != STACKD_EVENT_SAMPLE) {
+		s->walked_form |= STACKD_HAS_EVENT;
+		put_event(s->walked.bytes + (s->bytes & 28), &record->event);
+		s->bytes += sizeof(record->event);
 	}
 }
 
@@ -347,24 +347,37 @@ static __noinline int has_room_for_large(__u32 bytes, __u32 has_small_form)
 	       (has_small_form ? size / 4 * 3 : size / 16 * 15);
 }
 
-enum source { SOURCE_SAMPLE, SOURCE_REGION, SOURCE_WAIT, SOURCE_WAKER };
+/* What has made a program walk a stack. All functions below get it as a constant: so the program
+ * for samples has no code for waits, which the verifier would refuse there, and the other way
+ * round. */
+enum walk_source {
+	WALK_FOR_SAMPLE,    /* a perf event */
+	WALK_FOR_PROBE,	    /* of a region, mark or allocation; or memory.bpf.h */
+	WALK_FOR_SCHEDULER, /* a switch or wake-up, of which the interrupt was asked for */
+};
 
-static __always_inline enum source source_of(const struct scratch *s, const void *ctx)
+/* Counts a record that was sent, or lost. A lost one of a probe is the caller's to count: a smaller
+ * record may find room. */
+static __always_inline void count_record(const struct scratch *s, enum walk_source source,
+					 bool is_lost)
 {
-	if (ctx || !s->is_wait)
-		return ctx ? SOURCE_SAMPLE : SOURCE_REGION;
-	return s->is_wait == RECORD_OF_WAKER ? SOURCE_WAKER : SOURCE_WAIT;
+	if (source == WALK_FOR_SAMPLE)
+		count(is_lost ? STACKD_COUNT_LOST_RING : STACKD_COUNT_SENT);
+	else if (source == WALK_FOR_SCHEDULER)
+		count_wait_record(s->record.event.kind, is_lost);
+	else if (!is_lost)
+		count_region(STACKD_REGION_SENT);
 }
 
-/* 0 if the record is in the ring. `urgent`: the daemon is to look at once. What the ring has no
- * room for of a region is the caller's to count: a smaller record may find some. */
-static __always_inline long send(const void *record, __u32 size, bool urgent, enum source source)
+/* 0 if the record is in the ring. `urgent`: the daemon is to look at once. */
+static __always_inline long send(const struct scratch *s, const void *record, __u32 size,
+				 bool urgent, enum walk_source source)
 {
 	__u64 wakes = wake_for(urgent);
 	long err = -1;
 
 	FORGET(size);
-	if (RARELY(size > LARGE_RECORD) && !has_room_for_large(size, source == SOURCE_REGION))
+	if (RARELY(size > LARGE_RECORD) && !has_room_for_large(size, source == WALK_FOR_PROBE))
 		size = ~0u;
 	if (size <= sizeof(struct stackd_stack_record) + STACKD_MAX_KERNEL_FRAMES * 8 +
 			    STACKD_MAX_STACK_BYTES)
@@ -372,28 +385,20 @@ static __always_inline long send(const void *record, __u32 size, bool urgent, en
 					 wakes ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 	if (wakes && !err)
 		woken_at = wakes;
-	if (source == SOURCE_REGION && !err)
-		count_region(STACKD_REGION_SENT);
-	else if (source == SOURCE_REGION)
-		return err;
-	else if (source == SOURCE_WAKER)
-		count_wait(err ? STACKD_WAIT_WAKERS_LOST : STACKD_WAIT_WAKERS_SENT, 1);
-	else if (source == SOURCE_WAIT)
-		count_wait(err ? STACKD_WAIT_LOST_RING : STACKD_WAIT_SENT, 1);
-	else
-		count(err ? STACKD_COUNT_LOST_RING : STACKD_COUNT_SENT);
+	count_record(s, source, err);
 	return err;
 }
 
-/* The kernel frames into `to`; how many. ctx is NULL for a region and a wait, here and below. */
-static __always_inline __u32 kernel_frames(const struct scratch *s, struct bpf_perf_event_data *ctx,
-					   __u32 flags, void *to)
+/* Copies the kernel frames to `to`; returns how many. A probe has none. `ctx`: the event, for a
+ * sample; here and below. */
+static __always_inline __u32 kernel_frames(const struct scratch *s, enum walk_source source,
+					   struct bpf_perf_event_data *ctx, __u32 flags, void *to)
 {
 	long got;
 
-	if (!ctx)
-		return s->is_wait ? wait_frames(to, s->is_wait) : 0;
-	if (!(flags & STACKD_IN_KERNEL))
+	if (source == WALK_FOR_SCHEDULER)
+		return wait_frames(to, wait_record_of(s->record.event.kind));
+	if (source == WALK_FOR_PROBE || !(flags & STACKD_IN_KERNEL))
 		return 0;
 	got = bpf_get_stack(ctx, to, STACKD_MAX_KERNEL_FRAMES * 8, 0);
 	return got > 0 && got <= STACKD_MAX_KERNEL_FRAMES * 8 ? (__u64)got / 8 : 0;
@@ -408,10 +413,11 @@ static __always_inline void read_below(struct stackd_stack_record *record)
 }
 
 /* The record for the daemon to walk. */
-static __always_inline void send_stack(struct scratch *s, struct bpf_perf_event_data *ctx)
+static __always_inline void send_stack(struct scratch *s, enum walk_source source,
+				       struct bpf_perf_event_data *ctx)
 {
 	struct stackd_stack_record *record = &s->record;
-	__u32 kernel = kernel_frames(s, ctx, record->header.flags, s->payload);
+	__u32 kernel = kernel_frames(s, source, ctx, record->header.flags, s->payload);
 	__u32 stack = 0, sent;
 
 	take_cgroup(record);
@@ -428,19 +434,20 @@ static __always_inline void send_stack(struct scratch *s, struct bpf_perf_event_
 		send_code(s, kernel * 8);
 	record->shared = 0;
 	record->number = 0;
-	if (ctx && !(record->header.flags & STACKD_JUDGE))
+	if (source == WALK_FOR_SAMPLE && !(record->header.flags & STACKD_JUDGE))
 		leave_out_shared(s, kernel * 8);
 	sent = stack - record->shared;
 	if (sent > STACKD_MAX_STACK_BYTES || kernel > STACKD_MAX_KERNEL_FRAMES)
 		return;
-	s->is_sent = !send(record, sizeof(*record) + kernel * 8 + sent,
-			   record->wanted || record->unknown.key.inode, source_of(s, ctx));
+	s->is_sent = !send(s, record, sizeof(*record) + kernel * 8 + sent,
+			   record->wanted || record->unknown.key.inode, source);
 	if (s->is_sent && record->number)
 		keep_previous(s, kernel * 8);
 }
 
 /* The record of a walk that was done here; what it says is remembered if it arrives. */
-static __always_inline void send_walk(struct scratch *s, struct bpf_perf_event_data *ctx)
+static __always_inline void send_walk(struct scratch *s, enum walk_source source,
+				      struct bpf_perf_event_data *ctx)
 {
 	const struct stackd_header *header = &s->record.header;
 	struct thread_state *state = state_at(s);
@@ -450,7 +457,7 @@ static __always_inline void send_walk(struct scratch *s, struct bpf_perf_event_d
 
 	if (bytes > MAX_BYTES)
 		return;
-	kernel = kernel_frames(s, ctx, header->flags, &s->walked.bytes[bytes]);
+	kernel = kernel_frames(s, source, ctx, header->flags, &s->walked.bytes[bytes]);
 	size = bytes + kernel * 8;
 	if (RARELY(has_part)) {
 		deep_end(s, size);
@@ -471,8 +478,8 @@ static __always_inline void send_walk(struct scratch *s, struct bpf_perf_event_d
 		.cpu = header->cpu,
 	};
 	/* With one of its parts, all of a walk is lost. */
-	s->is_sent = !send(&s->walked, is_lost ? ~0u : sizeof(s->walked.header) + size, is_urgent,
-			   source_of(s, ctx));
+	s->is_sent = !send(s, &s->walked, is_lost ? ~0u : sizeof(s->walked.header) + size,
+			   is_urgent, source);
 	if (!s->is_sent)
 		return;
 	if (state)
@@ -519,11 +526,12 @@ static __always_inline bool send_tag(struct scratch *s, struct bpf_perf_event_da
 	if (use == TAG_LEARN)
 		count(STACKD_COUNT_STARTED);
 	else
-		kernel = kernel_frames(s, ctx, record->header.flags, s->tagged.kernel);
+		kernel = kernel_frames(s, WALK_FOR_SAMPLE, ctx, record->header.flags,
+				       s->tagged.kernel);
 	record->header.n_kernel = kernel;
 	count(use == TAG_LEARN ? STACKD_COUNT_TAGS_NEW : STACKD_COUNT_TAGS);
 	if (kernel <= STACKD_MAX_KERNEL_FRAMES)
-		send(record, sizeof(*record) + kernel * 8, false, SOURCE_SAMPLE);
+		send(s, record, sizeof(*record) + kernel * 8, false, WALK_FOR_SAMPLE);
 	return use == TAG_ENOUGH;
 }
 
@@ -540,7 +548,7 @@ static __always_inline void send_branches(struct scratch *s, struct bpf_perf_eve
 	record->n = n;
 	record->pid = s->record.pid;
 	count(STACKD_COUNT_STARTED);
-	send(record, sizeof(*record) + n * sizeof(struct stackd_branch), false, SOURCE_SAMPLE);
+	send(s, record, sizeof(*record) + n * sizeof(struct stackd_branch), false, WALK_FOR_SAMPLE);
 }
 
 /* Sends the counters' readings, if there are any: before the record that they belong to. */
@@ -578,21 +586,21 @@ static __always_inline void count_walk(const struct scratch *s)
 }
 
 /* Walks, and sends what comes of it. */
-static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_event_data *ctx,
-					  struct task_struct *task)
+static __always_inline void walk_and_send(struct scratch *s, enum walk_source source,
+					  struct bpf_perf_event_data *ctx, struct task_struct *task)
 {
 	struct stackd_header *header = &s->record.header;
 
 	s->css_set = (__u64)task->cgroups;
 	walk_start(s, task);
 	state_take(s, task, header->tid);
-	if (!ctx)
+	if (source != WALK_FOR_SAMPLE)
 		header->time_ns = bpf_ktime_get_ns();
 	send_reading(s);
 	walk_from_leaf(s);
 	bpf_loop(4 * STACKD_DEEP_NEW, walk_frame, &s, 0);
 	count_walk(s);
-	if ((ctx || s->is_wait) && s->end != STACKD_END_ENTRY && s->n_new <= 1 &&
+	if (source != WALK_FOR_PROBE && s->end != STACKD_END_ENTRY && s->n_new <= 1 &&
 	    is_unborn(&s->record, task))
 		s->end = STACKD_END_NO_USER;
 	if (needs_daemon(s->end)) {
@@ -601,14 +609,14 @@ static __always_inline void walk_and_send(struct scratch *s, struct bpf_perf_eve
 		s->record.unknown = s->unknown;
 		s->record.wanted = s->wanted_file;
 		send_more(s);
-		send_stack(s, ctx);
+		send_stack(s, source, ctx);
 	} else {
 		put_height(s);
-		send_walk(s, ctx);
-		if (judge && ctx) {
+		send_walk(s, source, ctx);
+		if (judge && source == WALK_FOR_SAMPLE) {
 			header->flags |= STACKD_JUDGE;
 			count(STACKD_COUNT_STARTED);
-			send_stack(s, ctx);
+			send_stack(s, source, ctx);
 		}
 	}
 	deep_give_back(s);
@@ -625,11 +633,6 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	struct stackd_header *header;
 	struct scratch *s;
 
-	/* The parts that regions and waits share with samples tell them by ctx. The compiler does
-	 * not know, and not every verifier does, that it is there, and what only they use may not.
-	 */
-	if (!ctx)
-		__builtin_unreachable();
 	if (is_outside(task, pid_tgid >> 32) || is_sampled_twice(ctx, pid_tgid, task->start_time))
 		return 0;
 	count(STACKD_COUNT_STARTED);
@@ -643,7 +646,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	}
 	header = &s->record.header;
-	s->is_instance = s->is_at_entry = s->is_wait = 0;
+	s->is_at_entry = 0;
 	fill_record(&s->record, ctx, pid_tgid, cpu);
 	s->cpu = cpu;
 	weigh(s, ctx, task);
@@ -658,10 +661,10 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	readings_of_sample(s, task, thread);
 	send_branches(s, ctx);
 	if (walk_here && (header->flags & WALKABLE) == STACKD_HAS_REGS) {
-		walk_and_send(s, ctx, task);
+		walk_and_send(s, WALK_FOR_SAMPLE, ctx, task);
 	} else {
 		send_reading(s);
-		send_stack(s, ctx);
+		send_stack(s, WALK_FOR_SAMPLE, ctx);
 	}
 	return 0;
 }

@@ -7,7 +7,7 @@
  *
  *   WALKED := struct stackd_walked           the kernel half has walked the stack
  *             u32 pid, period; u64 cgroup,
- *             struct stackd_instance         each only if a bit of `form` says so
+ *             union stackd_measurement       each only if a bit of `form` says so
  *             u8  frames[]                   new user frames, leaf first, in 3, 4 or 12 bytes
  *                                            each
  *             u64 kernel[n_kernel]           leaf first, as bpf_get_stack gives them
@@ -33,13 +33,14 @@
  * The bookkeeping identity, checked by the daemon at its end:
  *   started == sent + lost_ring + idle
  *   sent    == received == sum of the reasons that the daemon counts
- * WALKED and STACK records of an instance of a region are no samples; of these,
+ * WALKED and STACK records of other events than samples (stackd_events.h) are counted apart; of
+ * those of passes and allocations,
  *   ended   == sent + lost_ring
- * Nor are those of a wait; of these,
+ * of those of waits,
  *   kept    == sent + lost_ring
- * and of those of wakers,
+ * of those of wake-ups,
  *   wakers  == sent + lost_ring
- * Of those of a thread's life, the lost ones are counted.
+ * and of those of a thread's life, the lost ones are counted.
  *
  * Only fixed-width types, explicit padding, and asserts on every size and offset.
  */
@@ -53,9 +54,10 @@
 #include "../arch/arch.h"    /* the processor's registers; */
 #include "stackd_cookies.h"  /* parts of it: the cookies of probes; */
 #include "stackd_counters.h" /* the counters of losses and cost; */
+#include "stackd_events.h"   /* the kinds of event that records tell of; */
 #include "stackd_mpi.h"	     /* what functions of MPI do */
 
-#define STACKD_ABI_VERSION 22
+#define STACKD_ABI_VERSION 23
 
 /*
  * End reasons: why a walk stopped. X(enumerator, name, quality, meaning).
@@ -138,11 +140,11 @@ enum stackd_record_kind {
 };
 
 /* Bits of header.kind, and of stackd_walked.form: fields in front of a WALKED record's frames. */
-#define STACKD_KIND_MASK    0x87
-#define STACKD_HAS_INSTANCE 0x08 /* it is no sample: it is of this instance of a region */
-#define STACKD_HAS_PID	    0x10 /* else the thread is its process's first: pid == tid */
-#define STACKD_HAS_PERIOD   0x20 /* else it is the event's usual one */
-#define STACKD_HAS_CGROUP   0x40 /* else it is that of the thread's record before */
+#define STACKD_KIND_MASK  0x87
+#define STACKD_HAS_EVENT  0x08 /* it is no sample, but of this event */
+#define STACKD_HAS_PID	  0x10 /* else the thread is its process's first: pid == tid */
+#define STACKD_HAS_PERIOD 0x20 /* else it is the event's usual one */
+#define STACKD_HAS_CGROUP 0x40 /* else it is that of the thread's record before */
 
 /* The other bits of stackd_walked.form. */
 #define STACKD_FORM_WALKED	   0x80 /* always: where other records have their version */
@@ -207,8 +209,10 @@ struct stackd_header {
 	__u8 sequence;	 /* WALKED: one more than in the thread's walk before, modulo 256 */
 	__u32 kept;	 /* WALKED: root frames that are those of the thread's walk before */
 	__u32 bytes;	 /* WALKED: what follows, kernel frames excepted; with padding to 8 after */
-	__u32 part;	 /* WALKED: bit i: enum stackd_part_flags; 0: no struct stackd_part follows
+	__u8 part;	 /* WALKED: bit i: enum stackd_part_flags; 0: no struct stackd_part follows
 			  * the kernel frames */
+	__u8 event;	 /* enum stackd_event, once the record is read; 0 in the ring */
+	__u16 pad;
 };
 
 /*
@@ -256,133 +260,6 @@ struct stackd_mapping {
  * STACKD_SHARED_BYTES. It builds on the record whose number is one less. */
 #define STACKD_SHARED_BYTES (64 * 1024)
 
-/* One pass through a region, at its end; the stack is that of the region's entry. */
-struct stackd_instance {
-	union {
-		struct {
-			__u64 wall_ns;
-			__u64 cpu_ns;	      /* of the thread */
-			__u64 nested_wall_ns; /* of these, in instances within this one */
-			__u64 nested_cpu_ns;
-			__u64 sent, received; /* bytes of a call of MPI; STACKD_MPI_NOT_KNOWN */
-		};
-		struct { /* STACKD_ALLOCATION and the like; of STACKD_FREE the address and the
-			  * owner alone */
-			__u64 address; /* or another number that no live block of the process has */
-			__u64 size;    /* bytes that were asked for */
-			__u64 weight;  /* bytes that it stands for; 0: the daemon is to tell */
-			/* Of samples of its thread right before it, which the ring had no room
-			 * for: what they stood for. */
-			__u64 lost_bytes;
-			__u64 lost_objects;
-			/* Process << 32 | thread in whose memory it is; 0: in the record's. */
-			__u64 owner;
-		};
-		struct {		    /* STACKD_WAIT, at its end, and STACKD_UNTRACED */
-			__u64 blocked_ns;   /* 0: this part is not in the sample */
-			__u64 runnable_ns;  /* with STACKD_NOT_SAMPLED the same: then it only tells
-					     * when the blocked part ended */
-			__u64 mean_ns : 36; /* distance of the sampling points of both, a minute at
-					     * most; 0: all are kept */
-			__u64 late_ns : 28; /* from its end to the record's time, or more than a
-					     * quarter of a second; of STACKD_UNTRACED 0 */
-			union {		    /* by `object` */
-				struct {
-					__u64 argument; /* the system call's first: a futex, a
-							 * descriptor; of STACKD_UNTRACED the
-							 * nanoseconds from its end to the
-							 * record's time */
-					__u64 number;	/* of the inode; the thread that held the
-							 * futex, 0: not known */
-				};
-				__u32 peer[4]; /* an IPv6 address in network order; of IPv4 it is
-						* the mapped one */
-				char name[16]; /* ends with a 0 if it is shorter */
-			};
-			__s16 call;	/* number of the system call; -1: in none */
-			__u8 state;	/* of the task, as the scheduler's; 0: it was preempted;
-					 * STACKD_STATE_THROTTLED */
-			__u8 file_type; /* of the descriptor, S_IFMT >> 12; 0: it is none */
-			__u8 is_io;	/* it waited for block I/O */
-			__u8 waker;	/* enum stackd_waker */
-			__u8 object;	/* enum stackd_object */
-			__u8 protocol;	/* IPPROTO_*, of STACKD_OBJECT_IP */
-		};
-		struct { /* STACKD_WAKER: the record's thread has woken this one */
-			__u64 woken_ns;
-			__u32 woken_pid, woken_tid;
-			__u64 none_of_waker[4];
-		};
-		struct {		/* STACKD_LIFE */
-			__u64 is_begun; /* the thread is measured from now on; 0: it has left its
-					 * CPU for the last time */
-			__u64 none_of_life[5];
-		};
-	};
-	__u32 region; /* number, from 1; 0: there is none, it is a sample */
-	union {
-		__u32 ended_ns; /* when a region's instance ended: the lower half of the time, which
-				 * is less than 4 s before the record's */
-		__u32 generation; /* of the inode, of STACKD_OBJECT_FILE */
-		struct {
-			__u16 local_port, peer_port; /* of STACKD_OBJECT_IP; 0: none */
-		};
-	};
-};
-
-/* In the number of a region: the pass was left without a return, by an exception, longjmp() or the
- * end of its thread or program. Its end was so many times 2^32 ns earlier than `ended_ns` says. Its
- * record has the function and its caller alone. */
-#define STACKD_PASS_LEFT	 (1u << 15)
-#define STACKD_PASS_EARLIER	 16	 /* the shift */
-#define STACKD_PASS_MOST_EARLIER 0xfffeu /* three days */
-
-#define STACKD_MPI_NOT_KNOWN ((__u64)-1)
-#define STACKD_NOT_SAMPLED   (1ull << 63) /* a bit of the runnable part of a wait */
-#define STACKD_MOST_LATE_NS  ((1u << 28) - 1)
-
-/* In the bytes of a call of MPI, unless they are not known: */
-#define STACKD_MPI_OF_FILE	   (1ull << 62) /* read from a file, or written to it */
-#define STACKD_MPI_AT_MOST	   (1ull << 61) /* the size of the buffer: less may have been received */
-#define STACKD_MPI_LATER	   (1ull << 60) /* COMPLETED records tell how much it is */
-#define STACKD_MPI_BYTES_OF(value) ((value) & ((1ull << 56) - 1))
-
-/* A state of a wait that is none of the scheduler's, whose bit only dead tasks have: its thread
- * left the CPU since its cgroup had no quota left. */
-#define STACKD_STATE_THROTTLED 0x80
-
-/* As the number of a region: a sampled allocation, its end, which has no path, and a wait. */
-#define STACKD_ALLOCATION 0xffffffffu
-#define STACKD_FREE	  0xfffffffeu
-#define STACKD_TOUCHED	  0xfffffffdu /* a sampled page fault */
-#define STACKD_MAPPED	  0xfffffffcu /* a call of mmap() or brk() */
-#define STACKD_WAIT	  0xfffffffbu /* the time that a thread was off the CPU */
-#define STACKD_WAKER	  0xfffffffau /* where a thread ended another one's wait */
-#define STACKD_UNTRACED                                                                            \
-	0xfffffff8u		/* a wait of which the kernel did not trace one of the switches:   \
-				 * of what it was nothing is known; without a path */
-#define STACKD_LIFE 0xfffffff9u /* with waits: when a thread began or ended; without a path */
-
-/* What a thread waited for, and what the record has of it. */
-enum stackd_object {
-	STACKD_OBJECT_NONE,   /* the first argument alone */
-	STACKD_OBJECT_FILE,   /* of a file system: its inode */
-	STACKD_OBJECT_PIPE,   /* its inode */
-	STACKD_OBJECT_ANON,   /* an eventfd, timerfd, ..: its name, "[eventfd]" */
-	STACKD_OBJECT_IP,     /* a socket: its peer */
-	STACKD_OBJECT_UNIX,   /* a socket with an address: its inode, or its peer's who has the
-				 address */
-	STACKD_OBJECT_SOCKET, /* another one: its inode */
-	STACKD_OBJECT_FUTEX,  /* its address, and who held it */
-};
-
-/* Who has ended a wait. */
-enum stackd_waker {
-	STACKD_WAKER_UNKNOWN,
-	STACKD_WAKER_THREAD,	/* a thread: it has a record, unless the ring lost that */
-	STACKD_WAKER_INTERRUPT, /* of an idle CPU */
-};
-
 /*
  * Behind the stack of one that has been read, from a multiple of 8 on:
  *   u64 more_holes[more_holes]             go on where `holes` ends (record_more_holes())
@@ -407,7 +284,7 @@ struct stackd_stack_record {
 	__u32 pad;
 	__u64 below; /* the word below the stack pointer, which few functions use; 0: not known */
 	struct stackd_mapping unknown;
-	struct stackd_instance instance;
+	union stackd_measurement event;
 	struct stackd_regs regs; /* of user mode, at the sample or at the entry into the kernel */
 };
 
@@ -701,11 +578,10 @@ _Static_assert(__builtin_offsetof(struct stackd_header, sequence) == 19, "stackd
 _Static_assert(sizeof(struct stackd_part) == 24, "stackd_part is shared");
 _Static_assert(sizeof(struct stackd_inode) == 24, "stackd_inode is shared");
 _Static_assert(sizeof(struct stackd_mapping) == 48, "stackd_mapping is shared");
-_Static_assert(sizeof(struct stackd_instance) == 56, "stackd_instance is shared");
 _Static_assert(sizeof(struct stackd_stack_record) == 336, "stackd_stack_record is shared");
 _Static_assert(sizeof(struct stackd_more_stack) == 64, "stackd_more_stack is shared");
 _Static_assert(!(STACKD_KIND_MASK &
-		 (STACKD_HAS_INSTANCE | STACKD_HAS_PID | STACKD_HAS_PERIOD | STACKD_HAS_CGROUP)),
+		 (STACKD_HAS_EVENT | STACKD_HAS_PID | STACKD_HAS_PERIOD | STACKD_HAS_CGROUP)),
 	       "header.kind has both");
 _Static_assert((STACKD_RECORD_CODE & STACKD_KIND_MASK) == STACKD_RECORD_CODE &&
 		       (STACKD_RECORD_MORE_STACK & STACKD_KIND_MASK) == STACKD_RECORD_MORE_STACK,

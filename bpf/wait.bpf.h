@@ -74,15 +74,16 @@ static __always_inline bool is_in_cgroup(struct task_struct *task)
 	return false;
 }
 
-/* Tells that a thread is measured from now on, or has left its CPU for the last time. perf reports
- * the end of a thread up to milliseconds before that, and no time at which measuring began. The
- * record has one frame, as the form asks for one. */
+/* Sends that a thread is measured from now on, or that it has left its CPU for the last time. perf
+ * reports the end of a thread up to milliseconds before that, and not when measuring began. A
+ * WALKED record needs a frame, so this one has one. */
 static __noinline int send_life(__u64 pid_tgid, bool is_begun)
 {
-	struct stackd_instance instance = {.region = STACKD_LIFE, .is_begun = is_begun};
+	union stackd_measurement event = {
+		.life = {.kind = STACKD_EVENT_LIFE, .is_begun = is_begun}};
 	struct lone_instance record = {};
 
-	fill_lone(&record, pid_tgid, bpf_ktime_get_ns(), &instance, 0, 0, STACKD_END_STACK_CUT);
+	fill_lone(&record, pid_tgid, bpf_ktime_get_ns(), &event, 0, 0, STACKD_END_STACK_CUT);
 	if (!put_lone(&record))
 		count_wait(STACKD_WAIT_LIVES_LOST, 1);
 	return 0;
@@ -206,24 +207,23 @@ static long no_message(struct bpf_dynptr *message, void *none)
 }
 
 /* Fills in what a thread waited for, by its system call. */
-static __always_inline void fill_reason(struct stackd_instance *instance, struct task_struct *task,
+static __always_inline void fill_reason(struct stackd_wait *wait, struct task_struct *task,
 					const struct wait_thread *thread)
 {
 	const struct pt_regs *saved = (const struct pt_regs *)bpf_task_pt_regs(task);
 	__u64 call = -1;
 
 	bpf_probe_read_kernel(&call, sizeof(call), &ARCH_SYSTEM_CALL(saved));
-	bpf_probe_read_kernel(&instance->argument, sizeof(instance->argument),
-			      &PT_REGS_PARM1(saved));
-	instance->call = call < 0x7fff ? call : -1;
-	instance->state = thread->task_state;
-	instance->is_io = BPF_CORE_READ_BITFIELD(task, in_iowait);
-	instance->waker = thread->waker;
-	if (instance->call >= 0 && instance->state & ~STACKD_STATE_THROTTLED)
-		fill_object(instance, thread);
+	bpf_probe_read_kernel(&wait->argument, sizeof(wait->argument), &PT_REGS_PARM1(saved));
+	wait->call = call < 0x7fff ? call : -1;
+	wait->state = thread->task_state;
+	wait->is_io = BPF_CORE_READ_BITFIELD(task, in_iowait);
+	wait->waker = thread->waker;
+	if (wait->call >= 0 && wait->state & ~STACKD_STATE_THROTTLED)
+		fill_object(wait, thread);
 }
 
-/* Keeps what is known of a wait that is sampled. */
+/* Keeps a sampled wait until its path is walked. */
 static __always_inline void fill_ended(struct ended_wait *ended, struct task_struct *task,
 				       const struct wait_thread *thread, __u64 blocked_ns,
 				       __u64 runnable_ns, __u64 mean_ns)
@@ -234,23 +234,23 @@ static __always_inline void fill_ended(struct ended_wait *ended, struct task_str
 	ended->pid = task->tgid;
 	ended->tid = task->pid;
 	ended->is_outside = 0;
-	__builtin_memset(&ended->instance, 0, sizeof(ended->instance));
-	ended->instance.region = STACKD_WAIT;
-	ended->instance.blocked_ns = blocked_ns;
-	ended->instance.runnable_ns = runnable_ns;
-	ended->instance.mean_ns = mean_ns;
-	fill_reason(&ended->instance, task, thread);
+	__builtin_memset(&ended->event, 0, sizeof(ended->event));
+	ended->event.kind = STACKD_EVENT_WAIT;
+	ended->event.wait.blocked_ns = blocked_ns;
+	ended->event.wait.runnable_ns = runnable_ns;
+	ended->event.wait.mean_ns = mean_ns;
+	fill_reason(&ended->event.wait, task, thread);
 	ended->pc = 0;
 	bpf_probe_read_kernel(&ended->pc, sizeof(ended->pc), &PT_REGS_IP(saved));
 	got = bpf_get_task_stack(task, ended->kernel, STACKD_MAX_KERNEL_FRAMES * 8, 0);
 	ended->n_kernel = got > 0 ? (__u64)got / 8 : 0;
 }
 
-/* The record of a wait, or waker, without the user's path: where the program was, and the kernel's
- * frames. */
+/* The record of a wait or wake-up without the user's path: its frames are the address in the
+ * program, and the kernel's. */
 struct lone_wait {
 	struct stackd_walked header;
-	__u8 bytes[4 + sizeof(struct stackd_instance) + 12];
+	__u8 bytes[4 + sizeof(union stackd_measurement) + 12];
 	__u64 kernel[STACKD_MAX_KERNEL_FRAMES + 1]; /* not aligned: the ring's size is 8 more */
 } __attribute__((packed));
 
@@ -261,14 +261,14 @@ struct {
 	__type(value, struct lone_wait);
 } lone_waits SEC(".maps");
 
-/* Takes the time of a record, and notes how much later that is than the wait's end: what runs with
- * interrupts off, and raising one, takes its time. */
-static __always_inline __u64 time_record(struct stackd_instance *instance, __u64 ended_ns)
+/* Returns the time for a record, and notes how much later that is than the wait's end. The
+ * interrupt comes only when the CPU takes interrupts again. */
+static __always_inline __u64 time_record(union stackd_measurement *event, __u64 ended_ns)
 {
 	__u64 now = bpf_ktime_get_ns(), late = time_between(ended_ns, now);
 
-	if (instance->region != STACKD_WAKER)
-		instance->late_ns = late < STACKD_MOST_LATE_NS ? late : STACKD_MOST_LATE_NS;
+	if (event->kind == STACKD_EVENT_WAIT)
+		event->wait.late_ns = late < STACKD_MOST_LATE_NS ? late : STACKD_MOST_LATE_NS;
 	return now;
 }
 
@@ -284,30 +284,26 @@ static __always_inline void send_lone_wait(struct ended_wait *ended, enum wait_r
 	kernel = wait_frames(record->kernel, of);
 	record->header = (struct stackd_walked){
 		.form = STACKD_FORM_WALKED | STACKD_FORM_NOT_REMEMBERED | STACKD_FORM_IN_KERNEL |
-			STACKD_HAS_PID | STACKD_HAS_INSTANCE,
+			STACKD_HAS_PID | STACKD_HAS_EVENT,
 		.end_reason = STACKD_END_STACK_CUT,
 		.n_kernel = kernel,
 		.tid = ended->tid,
-		.time_ns = time_record(&ended->instance, ended->ended_ns),
+		.time_ns = time_record(&ended->event, ended->ended_ns),
 		.cpu = bpf_get_smp_processor_id(),
 	};
 	put_bytes(record->bytes, ended->pid, 4);
-	put_instance(record->bytes + 4, &ended->instance);
-	put_bytes(record->bytes + 4 + sizeof(ended->instance), STACKD_FRAME_LONG, 4);
-	put_bytes(record->bytes + 8 + sizeof(ended->instance), ended->pc | STACKD_LOCATION_EXACT,
-		  8);
+	put_event(record->bytes + 4, &ended->event);
+	put_bytes(record->bytes + 4 + sizeof(ended->event), STACKD_FRAME_LONG, 4);
+	put_bytes(record->bytes + 8 + sizeof(ended->event), ended->pc | STACKD_LOCATION_EXACT, 8);
 	FORGET(kernel);
 	if (kernel > STACKD_MAX_KERNEL_FRAMES)
 		return;
 	is_lost = bpf_ringbuf_output(&ring, record, front + kernel * 8, BPF_RB_NO_WAKEUP);
-	if (of == RECORD_OF_WAIT)
-		count_wait(is_lost ? STACKD_WAIT_LOST_RING : STACKD_WAIT_SENT, 1);
-	else
-		count_wait(is_lost ? STACKD_WAIT_WAKERS_LOST : STACKD_WAIT_WAKERS_SENT, 1);
+	count_wait_record(ended->event.kind, is_lost);
 }
 
-/* Sends what is known of one that cannot be walked: the interrupt did not come before another
- * thread had the CPU, or there is no scratch area. */
+/* Sends an event whose path cannot be walked: another thread had the CPU before the interrupt came,
+ * or there is no scratch area. */
 static __always_inline void give_up_path(struct ended_wait *ended, enum wait_record of,
 					 enum stackd_wait_counter why)
 {
@@ -324,13 +320,13 @@ static __always_inline void fill_wait(struct scratch *s, struct ended_wait *ende
 
 	__builtin_memset(record, 0, __builtin_offsetof(struct stackd_stack_record, regs));
 	header->version = STACKD_ABI_VERSION;
-	header->time_ns = time_record(&ended->instance, ended->ended_ns);
+	header->time_ns = time_record(&ended->event, ended->ended_ns);
 	header->tid = ended->tid;
 	header->cpu = s->cpu;
 	record->pid = ended->pid;
 	record->period = usual_period;
 	record->cgroup = bpf_get_current_cgroup_id();
-	record->instance = ended->instance;
+	record->event = ended->event;
 	header->flags = ended->is_outside ? STACKD_IN_KERNEL : take_saved_registers(s, task);
 	if (BPF_CORE_READ_BITFIELD(task, in_execve))
 		header->flags |= STACKD_IN_EXEC;
@@ -373,13 +369,11 @@ int stackd_wait_walk(void *ctx)
 	}
 	s->cpu = cpu;
 	s->at_breakpoint = s->is_at_entry = 0;
-	s->is_instance = 1;
-	s->is_wait = record;
 	fill_wait(s, of, task);
 	if (walk_here && (s->record.header.flags & WALKABLE) == STACKD_HAS_REGS)
-		walk_and_send(s, NULL, task);
+		walk_and_send(s, WALK_FOR_SCHEDULER, NULL, task);
 	else
-		send_stack(s, NULL);
+		send_stack(s, WALK_FOR_SCHEDULER, NULL);
 	of->tid = 0;
 	__sync_lock_test_and_set(&s->busy, 0);
 	return 0;
@@ -392,7 +386,8 @@ int stackd_wait_walk(void *ctx)
 static __noinline int keep_untraced(struct wait_thread *thread, __u64 pid_tgid, __u64 all,
 				    __u64 runnable, __u64 ended)
 {
-	struct stackd_instance instance = {.region = STACKD_UNTRACED, .call = -1};
+	union stackd_measurement event = {.untraced = {.kind = STACKD_EVENT_UNTRACED}};
+	struct stackd_untraced *wait = &event.untraced;
 	struct lone_instance record = {};
 	const __u64 mean = wait_mean_ns, now = bpf_ktime_get_ns();
 
@@ -401,16 +396,16 @@ static __noinline int keep_untraced(struct wait_thread *thread, __u64 pid_tgid, 
 	if (runnable > all)
 		runnable = all;
 	if (is_kept(thread, all - runnable, mean))
-		instance.blocked_ns = all - runnable;
-	instance.runnable_ns = runnable;
+		wait->blocked_ns = all - runnable;
+	wait->runnable_ns = runnable;
 	if (!is_kept(thread, runnable, mean))
-		instance.runnable_ns |= STACKD_NOT_SAMPLED;
-	if (!instance.blocked_ns && instance.runnable_ns & STACKD_NOT_SAMPLED)
+		wait->runnable_ns |= STACKD_NOT_SAMPLED;
+	if (!wait->blocked_ns && wait->runnable_ns & STACKD_NOT_SAMPLED)
 		return 0;
-	instance.mean_ns = mean;
-	instance.state = runnable < all; /* it was blocked: this is all that is known of why */
-	instance.argument = time_between(monotonic_of(ended), now);
-	fill_lone(&record, pid_tgid, now, &instance, 0, 0, STACKD_END_STACK_CUT);
+	wait->mean_ns = mean;
+	wait->was_blocked = runnable < all;
+	wait->late_ns = time_between(monotonic_of(ended), now);
+	fill_lone(&record, pid_tgid, now, &event, 0, 0, STACKD_END_STACK_CUT);
 	if (!put_lone(&record)) {
 		count_wait(STACKD_WAIT_KEPT, 1);
 		count_wait(STACKD_WAIT_LOST_RING, 1);
@@ -631,10 +626,10 @@ static __always_inline void fill_open(struct stackd_stack_record *record, struct
 	record->pid = task->tgid;
 	record->period = usual_period;
 	record->cgroup = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
-	record->instance.region = STACKD_WAIT;
-	record->instance.blocked_ns = all - runnable;
-	record->instance.runnable_ns = runnable;
-	fill_reason(&record->instance, task, thread);
+	record->event.kind = STACKD_EVENT_WAIT;
+	record->event.wait.blocked_ns = all - runnable;
+	record->event.wait.runnable_ns = runnable;
+	fill_reason(&record->event.wait, task, thread);
 }
 
 /* Copies the kernel frames and the stack behind the record; the bytes of both. */
@@ -666,8 +661,8 @@ static __always_inline void send_open(struct scratch *s, struct task_struct *tas
 
 	fill_open(&s->record, task, thread, state);
 	count_wait(STACKD_WAIT_OPEN, 1);
-	count_wait(STACKD_WAIT_BLOCKED_NS, s->record.instance.blocked_ns);
-	count_wait(STACKD_WAIT_RUNNABLE_NS, s->record.instance.runnable_ns);
+	count_wait(STACKD_WAIT_BLOCKED_NS, s->record.event.wait.blocked_ns);
+	count_wait(STACKD_WAIT_RUNNABLE_NS, s->record.event.wait.runnable_ns);
 	count_wait(STACKD_WAIT_KEPT, 1);
 	bytes = copy_open(s, task);
 	FORGET(bytes);

@@ -121,25 +121,24 @@ static __always_inline void note_object(struct wait_thread *thread, struct task_
 
 /* --- when its wait is sampled ---------------------------------------------------------------- */
 
-static __always_inline void fill_peer(struct stackd_instance *instance, const struct sock *sock,
+static __always_inline void fill_peer(struct stackd_wait *wait, const struct sock *sock,
 				      bool is_ip6)
 {
-	instance->object = STACKD_OBJECT_IP;
-	instance->protocol = BPF_CORE_READ(sock, sk_protocol);
-	instance->local_port = BPF_CORE_READ(sock, __sk_common.skc_num);
-	instance->peer_port = bpf_ntohs(BPF_CORE_READ(sock, __sk_common.skc_dport));
+	wait->object = STACKD_OBJECT_IP;
+	wait->protocol = BPF_CORE_READ(sock, sk_protocol);
+	wait->local_port = BPF_CORE_READ(sock, __sk_common.skc_num);
+	wait->peer_port = bpf_ntohs(BPF_CORE_READ(sock, __sk_common.skc_dport));
 	if (is_ip6) {
-		bpf_core_read(instance->peer, sizeof(instance->peer),
-			      &sock->__sk_common.skc_v6_daddr);
+		bpf_core_read(wait->peer, sizeof(wait->peer), &sock->__sk_common.skc_v6_daddr);
 		return;
 	}
-	instance->peer[0] = instance->peer[1] = 0;
-	instance->peer[2] = bpf_htonl(0xffff);
-	instance->peer[3] = BPF_CORE_READ(sock, __sk_common.skc_daddr);
+	wait->peer[0] = wait->peer[1] = 0;
+	wait->peer[2] = bpf_htonl(0xffff);
+	wait->peer[3] = BPF_CORE_READ(sock, __sk_common.skc_daddr);
 }
 
 /* Takes the inode of the end that has the address. The one that connects has none itself. */
-static __always_inline void fill_unix(struct stackd_instance *instance, const struct sock *sock)
+static __always_inline void fill_unix(struct stackd_wait *wait, const struct sock *sock)
 {
 	const struct unix_sock *own = (const struct unix_sock *)sock, *peer;
 	__u64 number;
@@ -147,7 +146,7 @@ static __always_inline void fill_unix(struct stackd_instance *instance, const st
 	if (!bpf_core_field_exists(own->addr) || !bpf_core_field_exists(own->peer))
 		return;
 	if (BPF_CORE_READ(own, addr)) {
-		instance->object = STACKD_OBJECT_UNIX;
+		wait->object = STACKD_OBJECT_UNIX;
 		return;
 	}
 	peer = (const struct unix_sock *)BPF_CORE_READ(own, peer);
@@ -156,57 +155,56 @@ static __always_inline void fill_unix(struct stackd_instance *instance, const st
 	number = BPF_CORE_READ(peer, sk.sk_socket, file, f_inode, i_ino);
 	if (!number) /* not accepted yet */
 		return;
-	instance->object = STACKD_OBJECT_UNIX;
-	instance->number = number;
+	wait->object = STACKD_OBJECT_UNIX;
+	wait->number = number;
 }
 
-static __always_inline void fill_socket(struct stackd_instance *instance, const struct file *file)
+static __always_inline void fill_socket(struct stackd_wait *wait, const struct file *file)
 {
 	const struct socket *socket = (const struct socket *)BPF_CORE_READ(file, private_data);
 	const struct sock *sock = BPF_CORE_READ(socket, sk);
 	__u16 family = BPF_CORE_READ(sock, __sk_common.skc_family);
 
-	instance->object = STACKD_OBJECT_SOCKET;
+	wait->object = STACKD_OBJECT_SOCKET;
 	if (!sock || BPF_CORE_READ(socket, file) != file)
 		return;
 	if (family == FAMILY_IP || family == FAMILY_IP6)
-		fill_peer(instance, sock, family == FAMILY_IP6);
+		fill_peer(wait, sock, family == FAMILY_IP6);
 	else if (family == FAMILY_UNIX)
-		fill_unix(instance, sock);
+		fill_unix(wait, sock);
 }
 
-static __always_inline void fill_file(struct stackd_instance *instance, const struct file *file)
+static __always_inline void fill_file(struct stackd_wait *wait, const struct file *file)
 {
 	const struct inode *inode = BPF_CORE_READ(file, f_inode);
 	__u64 magic = BPF_CORE_READ(inode, i_sb, s_magic);
 
-	instance->file_type = BPF_CORE_READ(inode, i_mode) >> 12;
-	instance->number = BPF_CORE_READ(inode, i_ino);
+	wait->file_type = BPF_CORE_READ(inode, i_mode) >> 12;
+	wait->number = BPF_CORE_READ(inode, i_ino);
 	if (magic == SOCKET_FS) {
-		fill_socket(instance, file);
+		fill_socket(wait, file);
 	} else if (magic == PIPE_FS) {
-		instance->object = STACKD_OBJECT_PIPE;
+		wait->object = STACKD_OBJECT_PIPE;
 	} else if (magic == ANON_FS) {
-		instance->object = STACKD_OBJECT_ANON;
-		bpf_probe_read_kernel_str(instance->name, sizeof(instance->name),
+		wait->object = STACKD_OBJECT_ANON;
+		bpf_probe_read_kernel_str(wait->name, sizeof(wait->name),
 					  BPF_CORE_READ(file, f_path.dentry, d_name.name));
 	} else {
-		instance->object = STACKD_OBJECT_FILE;
-		instance->generation = BPF_CORE_READ(inode, i_generation);
+		wait->object = STACKD_OBJECT_FILE;
+		wait->generation = BPF_CORE_READ(inode, i_generation);
 	}
 }
 
 /* Describes what a thread has waited for in its system call. */
-static __always_inline void fill_object(struct stackd_instance *instance,
-					const struct wait_thread *thread)
+static __always_inline void fill_object(struct stackd_wait *wait, const struct wait_thread *thread)
 {
-	if (instance->call == ARCH_CALL_FUTEX) {
-		instance->object = STACKD_OBJECT_FUTEX;
-		instance->number = thread->holder;
+	if (wait->call == ARCH_CALL_FUTEX) {
+		wait->object = STACKD_OBJECT_FUTEX;
+		wait->number = thread->holder;
 	} else if (thread->file) {
-		if (instance->call == ARCH_CALL_POLL || instance->call == ARCH_CALL_PPOLL)
-			instance->argument = thread->polled;
-		fill_file(instance, (const struct file *)thread->file);
+		if (wait->call == ARCH_CALL_POLL || wait->call == ARCH_CALL_PPOLL)
+			wait->argument = thread->polled;
+		fill_file(wait, (const struct file *)thread->file);
 	}
 }
 

@@ -78,16 +78,25 @@ static __always_inline void count_wait(__u32 counter, __u64 by)
 		__sync_fetch_and_add(&counted->n[counter], by);
 }
 
+/* Counts a record of a wait or of a wake-up. */
+static __always_inline void count_wait_record(enum stackd_event event, bool is_lost)
+{
+	if (event == STACKD_EVENT_WAKE)
+		count_wait(is_lost ? STACKD_WAIT_WAKERS_LOST : STACKD_WAIT_WAKERS_SENT, 1);
+	else
+		count_wait(is_lost ? STACKD_WAIT_LOST_RING : STACKD_WAIT_SENT, 1);
+}
+
 /* --- the sampled wait of a CPU --------------------------------------------------------------- */
 
-/* A sampled wait that has ended, or a thread that has ended one: the user's path is to be walked in
- * the thread. */
+/* A sampled wait that has ended, or a thread that has ended one. The interrupt that was asked for
+ * walks the user's path in that thread. */
 struct ended_wait {
 	__u32 tid; /* 0: there is none */
 	__u32 pid;
 	__u64 pc;	/* of user mode */
 	__u64 ended_ns; /* of a wait: CLOCK_MONOTONIC */
-	struct stackd_instance instance;
+	union stackd_measurement event;
 	__u32 n_kernel;
 	__u32 is_outside; /* a waker whose user path is not taken */
 	__u64 kernel[STACKD_MAX_KERNEL_FRAMES + 1];
@@ -95,17 +104,26 @@ struct ended_wait {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 3); /* by enum wait_record, less 1 */
+	__uint(max_entries, 3); /* by enum wait_record */
 	__type(key, __u32);
 	__type(value, struct ended_wait);
 } ended_waits SEC(".maps");
 
-/* Values of scratch.is_wait; and a waker whose path is not taken. */
-enum wait_record { RECORD_OF_WAIT = 1, RECORD_OF_WAKER, RECORD_WITHOUT_PATH };
+enum wait_record {
+	RECORD_OF_WAIT,
+	RECORD_OF_WAKER,
+	RECORD_WITHOUT_PATH, /* of a waker whose path is not taken */
+};
+
+/* Returns where a CPU keeps an event of this kind until its path is walked. */
+static __always_inline enum wait_record wait_record_of(enum stackd_event event)
+{
+	return event == STACKD_EVENT_WAKE ? RECORD_OF_WAKER : RECORD_OF_WAIT;
+}
 
 static __always_inline struct ended_wait *ended_here(enum wait_record record)
 {
-	__u32 here = record - 1;
+	__u32 here = record;
 
 	return CHECKED(bpf_map_lookup_elem(&ended_waits, &here));
 }

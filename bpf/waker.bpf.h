@@ -39,11 +39,11 @@ static __always_inline void keep_waker(struct task_struct *current, const struct
 	waker->is_outside = !own || own->state == WAIT_NONE;
 	waker->pid = current->tgid;
 	waker->tid = current->pid;
-	__builtin_memset(&waker->instance, 0, sizeof(waker->instance));
-	waker->instance.region = STACKD_WAKER;
-	waker->instance.woken_ns = now;
-	waker->instance.woken_pid = woken->tgid;
-	waker->instance.woken_tid = woken->pid;
+	__builtin_memset(&waker->event, 0, sizeof(waker->event));
+	waker->event.kind = STACKD_EVENT_WAKE;
+	waker->event.wake.time_ns = now;
+	waker->event.wake.pid = woken->tgid;
+	waker->event.wake.tid = woken->pid;
 	waker->pc = 0;
 	if (!waker->is_outside)
 		bpf_probe_read_kernel(&waker->pc, sizeof(waker->pc), &PT_REGS_IP(saved));

@@ -22,7 +22,7 @@
  * A process's stack ends with the address at which the runtime takes its result; that follows no
  * call. In process_main itself, the scheduler's loop, no process runs, and the caller is the
  * thread's. What differs from one version to another is read from process_main by the daemon
- * (lib/unwind/beam_code.h).
+ * (arch/beam_code.h).
  *
  * As after a step to a goroutine, such a walk is not remembered.
  */

@@ -28,6 +28,20 @@
 /* STACKD_KEPT_TWO's registers: r10 and r11. */
 #define ARCH_KEPT_TWO_REGS 0x0c00u
 
+/* The processor's own numbers in instructions: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15.
+ */
+#define INSN_REG_COUNT 16
+#define INSN_MAX_BYTES 15
+#define INSN_SP	       4
+#define INSN_FP	       5
+#define INSN_ARGUMENT  7       /* of a function's first argument: rdi */
+#define INSN_PRESERVED 0xf028u /* but for the stack pointer: rbx, rbp, r12 to r15 */
+#define INSN_VOLATILE  0x0fc7u /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
+#define INSN_SAVED_REGS                                                                            \
+	{                                                                                          \
+		INSN_FP, 3, 12, 13, 14, 15                                                         \
+	} /* as STACKD_SAVED_REGS */
+
 #define ARCH_RETURN_SLOT (-8)
 #define ARCH_CALL_PUSHES 8
 
@@ -41,6 +55,14 @@
 
 /* Words of a signal frame that mend_torn_registers() looks at. */
 #define ARCH_SIGNAL_WORDS 5
+
+/* In a signal's frame, from the program counter: the error code, the trap's number and the address
+ * of a fault; and their values where a page could not be executed. */
+#define ARCH_FAULT_ERROR     24
+#define ARCH_FAULT_TRAP	     32
+#define ARCH_FAULT_AT	     48
+#define ARCH_FAULT_PAGE	     14
+#define ARCH_FAULT_EXECUTION 0x10 /* a bit */
 
 #define ARCH_BREAKPOINT 0xcc /* int3 */
 

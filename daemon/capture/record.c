@@ -119,7 +119,7 @@ static size_t front_bytes(const struct stackd_header *header)
 	return (header->kind & STACKD_HAS_PID ? 4 : 0) +
 	       (header->kind & STACKD_HAS_PERIOD ? 4 : 0) +
 	       (header->kind & STACKD_HAS_CGROUP ? 8 : 0) +
-	       (header->kind & STACKD_HAS_INSTANCE ? sizeof(struct stackd_instance) : 0);
+	       (header->kind & STACKD_HAS_EVENT ? sizeof(union stackd_measurement) : 0);
 }
 
 /* What a reading of a sample has no need of is not sent. */
@@ -376,7 +376,7 @@ static struct stackd_header walked_header(const struct stackd_walked *w, uint64_
 		.version = STACKD_ABI_VERSION,
 		.kind = (uint8_t)(STACKD_RECORD_WALKED |
 				  (w->form & (STACKD_HAS_PID | STACKD_HAS_PERIOD |
-					      STACKD_HAS_CGROUP | STACKD_HAS_INSTANCE))),
+					      STACKD_HAS_CGROUP | STACKD_HAS_EVENT))),
 		.flags = (uint8_t)(STACKD_HAS_REGS |
 				   (w->form & STACKD_FORM_IN_KERNEL ? STACKD_IN_KERNEL : 0) |
 				   (w->form & STACKD_FORM_NOT_REMEMBERED ? STACKD_NOT_REMEMBERED
@@ -445,6 +445,14 @@ static int add_part(struct record_reader *r, const struct stackd_header *header,
 
 /* --- WALKED ---------------------------------------------------------------------------------- */
 
+/* Returns the kind of event that a WALKED record of this header is of. Its bytes are at `from`. */
+static uint8_t walked_event(const struct stackd_header *header, const uint8_t *from)
+{
+	if (!(header->kind & STACKD_HAS_EVENT))
+		return STACKD_EVENT_SAMPLE;
+	return from[front_bytes(header) - sizeof(union stackd_measurement)];
+}
+
 /* Makes the record of a header, whose bytes are at `from`, and its kernel frames. */
 static int expand_walked(struct record_reader *r, struct stackd_header header, const uint8_t *from,
 			 size_t bytes, const uint8_t *kernel, const struct stackd_part *part,
@@ -453,6 +461,9 @@ static int expand_walked(struct record_reader *r, struct stackd_header header, c
 	size_t padded = (bytes + 7) & ~(size_t)7, end = padded + kernel_bytes(&header);
 	struct stackd_header *copy;
 
+	header.event = walked_event(&header, from);
+	if (header.kind & STACKD_HAS_EVENT && !STACKD_IS_MEASURED(header.event))
+		return -EBADMSG;
 	header.bytes = (uint32_t)bytes;
 	copy = record_pool_take(r->pool, sizeof(header) + end + (header.part ? sizeof(*part) : 0));
 	if (!copy)
@@ -558,7 +569,8 @@ static int read_stack(struct record_reader *r, const struct stackd_stack_record 
 	struct stackd_stack_record fields = *stack, *copy;
 	int err;
 
-	if (stack->more_holes || stack->code_count || stack->stack_bytes > STACKD_MAX_STACK_BYTES)
+	if (stack->more_holes || stack->code_count || stack->stack_bytes > STACKD_MAX_STACK_BYTES ||
+	    (stack->event.kind && !STACKD_IS_MEASURED(stack->event.kind)))
 		return -EBADMSG;
 	if (fits)
 		add_sizes(fits, &fields);
@@ -574,6 +586,7 @@ static int read_stack(struct record_reader *r, const struct stackd_stack_record 
 		return err;
 	}
 	fields.shared = 0;
+	fields.header.event = fields.event.kind;
 	*copy = fields;
 	if (fits)
 		put_more(fits, stack->stack_bytes, copy);
@@ -583,6 +596,27 @@ static int read_stack(struct record_reader *r, const struct stackd_stack_record 
 		drop_more(r, more);
 	*ret_record = &copy->header;
 	return 0;
+}
+
+/* Returns the kind of event that records of a kind other than WALKED and STACK are of. */
+static uint8_t event_of_kind(uint8_t kind)
+{
+	switch (kind) {
+	case STACKD_RECORD_READING:
+		return STACKD_EVENT_READING;
+	case STACKD_RECORD_LAUNCHED:
+		return STACKD_EVENT_LAUNCH;
+	case STACKD_RECORD_COMPLETED:
+		return STACKD_EVENT_COMPLETE;
+	case STACKD_RECORD_CODE:
+		return STACKD_EVENT_CODE;
+	case STACKD_RECORD_CODE_BYTES:
+		return STACKD_EVENT_CODE_BYTES;
+	case STACKD_RECORD_BRANCHES:
+		return STACKD_EVENT_BRANCHES;
+	default: /* TAG */
+		return STACKD_EVENT_SAMPLE;
+	}
 }
 
 int record_read(struct record_reader *r, const void *data, size_t size, uint64_t now_ns,
@@ -612,6 +646,7 @@ int record_read(struct record_reader *r, const void *data, size_t size, uint64_t
 	if (!copy)
 		return -ENOMEM;
 	memcpy(copy, data, said);
+	copy->event = event_of_kind(copy->kind);
 	*ret_record = copy;
 	return 0;
 }
@@ -693,16 +728,15 @@ uint64_t record_cgroup(const struct stackd_header *record)
 	return number_at(bytes_of(record) + before, 8);
 }
 
-bool record_instance(const struct stackd_header *record, struct stackd_instance *ret_instance)
+void record_measurement(const struct stackd_header *record, union stackd_measurement *ret_measured)
 {
 	if (record->kind == STACKD_RECORD_STACK)
-		*ret_instance = ((const struct stackd_stack_record *)record)->instance;
-	else if (record->kind & STACKD_HAS_INSTANCE)
-		memcpy(ret_instance, bytes_of(record) + front_bytes(record) - sizeof(*ret_instance),
-		       sizeof(*ret_instance));
+		*ret_measured = ((const struct stackd_stack_record *)record)->event;
+	else if (record->kind & STACKD_HAS_EVENT)
+		memcpy(ret_measured, bytes_of(record) + front_bytes(record) - sizeof(*ret_measured),
+		       sizeof(*ret_measured));
 	else
-		return false;
-	return ret_instance->region != 0;
+		*ret_measured = (union stackd_measurement){0};
 }
 
 void record_frames(const struct stackd_header *record, bool has_heights,

@@ -10,6 +10,9 @@
  * before (see stackd_abi.h). A ring keeps the order of one CPU, so they are restored here. What
  * lies above that copy comes in MORE_STACK records before, and is added to it: the record that is
  * given has one stack, however large.
+ *
+ * The reader enters into the header of each record which kind of event it is of (stackd_events.h);
+ * event.h decodes the rest.
  */
 #ifndef CAPTURE_RECORD_H
 #define CAPTURE_RECORD_H
@@ -53,9 +56,10 @@ uint32_t record_period(const struct stackd_header *record, uint32_t usual);
 
 /* Returns the id of the cgroup that the thread is in; 0: that of its record before. */
 uint64_t record_cgroup(const struct stackd_header *record);
-/* Gives the instance of a region that a record is of. false: it is a sample, with *ret_instance
- * undefined. */
-bool record_instance(const struct stackd_header *record, struct stackd_instance *ret_instance);
+
+/* Gives what the kernel half has measured of a record's event; nothing, if it is a sample or the
+ * record has a kind of its own. */
+void record_measurement(const struct stackd_header *record, union stackd_measurement *ret_measured);
 
 /* A user frame of a WALKED record (stackd_abi.h). */
 struct record_frame {

@@ -13,7 +13,7 @@
 #include "daemon/model/code_pages.h"
 #include "daemon/model/code_windows.h"
 #include "proc/mapping_set.h"
-#include "unwind/beam_code.h"
+#include "arch/beam_code.h"
 
 #define SHARED_BEHIND 4096     /* bytes from process_main on: more than there are */
 #define LOOK_NS	      20000000 /* between two looks at a process */

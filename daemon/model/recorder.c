@@ -450,7 +450,6 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 
 	walks_get_stats(r->walks, &walk);
 	*ret_counts = (struct recorder_counts){
-		.received = r->received,
 		.collisions = tag_trie_collisions(r->trie),
 		.out_of_sequence = thread_paths_out_of_sequence(r->paths),
 		.judged_right = judged.right,
@@ -471,17 +470,13 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.steps = walks_steps(r->walks),
 		.unchecked_returns = walks_unchecked_returns(r->walks),
 		.periods = r->periods,
-		.instances = r->instances,
-		.partial_instances = r->partial_instances,
-		.waits = r->waits,
-		.partial_waits = r->partial_waits,
 		.unnamed_waits = wait_objects_unnamed(r->wait_objects),
-		.wakers = r->wakers,
 		.blocks = *live_blocks_counts(r->blocks),
 		.unproven = written_files_frames(r->written),
 		.unwatched = written_files_unwatched(r->written),
 		.unheard = unheard_count(r->unheard),
 	};
+	recorder_count_events(r, ret_counts);
 	if (r->tags)
 		tag_paths_counts(r->tags, &ret_counts->tags);
 	for (unsigned i = 0; i < STACKD_END_COUNT; i++) {

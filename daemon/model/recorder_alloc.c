@@ -10,7 +10,7 @@
 #include <math.h>
 
 #include "base/hash.h"
-#include "daemon/capture/record.h"
+#include "daemon/capture/event.h"
 #include "daemon/model/recorder_internal.h"
 
 int recorder_keep(struct recorder *r, enum metric_series series, uint64_t value,
@@ -20,7 +20,8 @@ int recorder_keep(struct recorder *r, enum metric_series series, uint64_t value,
 	return outbox_keep_record(r->outbox, series, &row);
 }
 
-/* Rounds up as often as is due, by bits that no program chooses: sums have no bias. */
+/* Rounds up with the probability of the fraction, so sums have no bias. `bits` decide; no program
+ * chooses them. */
 static uint64_t round_fairly(double value, uint64_t bits)
 {
 	return (uint64_t)(value + (double)(hash_mix64(bits) >> 11) * 0x1p-53);
@@ -32,22 +33,23 @@ struct stands_for {
 	uint64_t error; /* of the bytes */
 };
 
-static struct stands_for stands_for(const struct recorder *r, const struct stackd_instance *i,
+static struct stands_for stands_for(const struct recorder *r, const struct stackd_alloc *alloc,
 				    uint64_t time_ns)
 {
-	const double size = (double)(i->size + !i->size);
-	const uint64_t bits = time_ns ^ i->address << 20;
-	double weight = (double)i->weight, variance;
+	const double size = (double)(alloc->size + !alloc->size);
+	const uint64_t bits = time_ns ^ alloc->address << 20;
+	double weight = (double)alloc->weight, variance;
 
-	if (!i->weight)
+	if (!alloc->weight)
 		weight = size / -expm1(-size / r->distance);
 	/* What was lost stood for its bytes within errors that are less than if all of it had been
 	 * small blocks. */
-	variance =
-		weight * (weight > size ? weight - size : 0) + (double)i->lost_bytes * r->distance;
+	variance = weight * (weight > size ? weight - size : 0) +
+		   (double)alloc->lost_bytes * r->distance;
 	return (struct stands_for){
-		.bytes = (i->weight ? i->weight : round_fairly(weight, bits)) + i->lost_bytes,
-		.objects = round_fairly(weight / size, bits + 1) + i->lost_objects,
+		.bytes = (alloc->weight ? alloc->weight : round_fairly(weight, bits)) +
+			 alloc->lost_bytes,
+		.objects = round_fairly(weight / size, bits + 1) + alloc->lost_objects,
 		.error = (uint64_t)(sqrt(variance) + 0.5),
 	};
 }
@@ -69,15 +71,15 @@ static int keep_end(struct recorder *r, const struct live_block *block, uint64_t
 	return err ? err : recorder_keep(r, SERIES_FREED_AGE, time_ns - block->row.time_ns, row);
 }
 
-int recorder_end_allocation(struct recorder *r, const struct stackd_header *record,
-			    const struct stackd_instance *i)
+int recorder_free_block(struct recorder *r, const struct event *event)
 {
-	const uint32_t pid = i->owner ? (uint32_t)(i->owner >> 32) : record_pid(record);
+	const struct stackd_free *end = &event->measured.free;
+	const pid_t pid = end->owner ? (pid_t)(end->owner >> 32) : event->pid;
 	struct live_block block;
 
-	if (!live_blocks_take(r->blocks, (pid_t)pid, i->address, &block))
+	if (!live_blocks_take(r->blocks, pid, end->address, &block))
 		return 0;
-	return keep_end(r, &block, record->time_ns);
+	return keep_end(r, &block, event->time_ns);
 }
 
 /* --- allocations ------------------------------------------------------------------------------ */
@@ -107,27 +109,16 @@ static int keep_live(struct recorder *r, pid_t pid, uint64_t address,
 	return is > 0 ? keep_end(r, &before, row->time_ns) : is;
 }
 
-static int keep_touched(struct recorder *r, const struct store_sample *row,
-			const struct stands_for *for_)
+int recorder_alloc(struct recorder *r, const struct event *event, struct store_sample *row)
 {
-	int err = recorder_keep(r, SERIES_MEMORY_TOUCHED, for_->bytes, *row);
-
-	return err ? err : recorder_keep(r, SERIES_MEMORY_ERROR, for_->error, *row);
-}
-
-int recorder_allocation(struct recorder *r, pid_t pid, const struct stackd_instance *i,
-			struct store_sample *row)
-{
-	const struct stands_for for_ = stands_for(r, i, row->time_ns);
+	const struct stackd_alloc *alloc = &event->measured.alloc;
+	const struct stands_for for_ = stands_for(r, alloc, row->time_ns);
+	pid_t pid = event->pid;
 	int err = 0;
 
-	if (i->region == STACKD_MAPPED)
-		return recorder_keep(r, SERIES_MEMORY_MAPPED, i->size + i->lost_bytes, *row);
-	if (i->region == STACKD_TOUCHED)
-		return keep_touched(r, row, &for_);
-	if (i->owner) {
-		pid = (pid_t)(i->owner >> 32);
-		err = give_to_owner(r, i->owner, row);
+	if (alloc->owner) {
+		pid = (pid_t)(alloc->owner >> 32);
+		err = give_to_owner(r, alloc->owner, row);
 	}
 	if (!err)
 		err = recorder_keep(r, SERIES_ALLOC_BYTES, for_.bytes, *row);
@@ -137,5 +128,22 @@ int recorder_allocation(struct recorder *r, pid_t pid, const struct stackd_insta
 		err = recorder_keep(r, SERIES_ALLOC_OBJECTS, for_.objects, *row);
 	/* A block without a number had no room in the kernel half: no record of its end will come.
 	 */
-	return err || !i->address ? err : keep_live(r, pid, i->address, row, &for_);
+	return err || !alloc->address ? err : keep_live(r, pid, alloc->address, row, &for_);
+}
+
+/* --- what stands in for allocations ----------------------------------------------------------- */
+
+int recorder_fault(struct recorder *r, const struct event *event, struct store_sample *row)
+{
+	const struct stands_for for_ = stands_for(r, &event->measured.alloc, row->time_ns);
+	int err = recorder_keep(r, SERIES_MEMORY_TOUCHED, for_.bytes, *row);
+
+	return err ? err : recorder_keep(r, SERIES_MEMORY_ERROR, for_.error, *row);
+}
+
+int recorder_map(struct recorder *r, const struct event *event, struct store_sample *row)
+{
+	const struct stackd_alloc *call = &event->measured.alloc;
+
+	return recorder_keep(r, SERIES_MEMORY_MAPPED, call->size + call->lost_bytes, *row);
 }

@@ -122,7 +122,9 @@ static int reload_members(struct recorder *r)
 static int keep_end(struct recorder *r, const struct sideband_event *event)
 {
 	const struct thread *thread =
-		r->waits ? process_table_find_thread(r->processes, event->pid, event->tid) : NULL;
+		r->taken[STACKD_EVENT_WAIT]
+			? process_table_find_thread(r->processes, event->pid, event->tid)
+			: NULL;
 
 	if (!thread || thread->row == PROCESS_NO_ROW)
 		return 0;

@@ -4,6 +4,7 @@
 #define MODEL_RECORDER_INTERNAL_H
 
 #include "base/vec.h"
+#include "daemon/capture/event.h"
 #include "daemon/model/judge.h"
 #include "daemon/model/left_out.h"
 #include "daemon/model/locator.h"
@@ -94,49 +95,77 @@ struct recorder {
 	struct path path;	 /* of the sample at hand: too large for the stack */
 
 	unsigned taken_since_look; /* records, since stacks to be walked were looked for */
-	uint64_t received, sideband_lost;
+	uint64_t sideband_lost;
 	uint64_t paths_forgotten, locations_forgotten;
-	uint64_t instances, partial_instances;
-	uint64_t waits, partial_waits, wakers;
+	uint64_t taken[STACKD_EVENT_COUNT];   /* records, by the kind of their event */
+	uint64_t partial[STACKD_EVENT_COUNT]; /* of these, those whose path is not complete */
+	uint64_t unread;		      /* records that could not be read */
 	uint64_t end_reasons[STACKD_END_COUNT];
 };
 
-/* Finds the thread of a record, with a row, and its cgroup if the record has it; *ret_process is
+/* Finds the thread of an event, with a row, and its cgroup if the record has it; *ret_process is
  * the row of its process. NULL for lack of memory. */
-const struct thread *recorder_thread_of(struct recorder *r, const struct stackd_header *record,
+const struct thread *recorder_thread_of(struct recorder *r, const struct event *event,
 					uint32_t *ret_process);
 
 /* Keeps a record of a series: a row, with this as its value. 0 or -ENOMEM. */
 int recorder_keep(struct recorder *r, enum metric_series series, uint64_t value,
 		  struct store_sample row);
 
-/* Keeps a sampled allocation, or another record of memory. The row becomes that of the thread in
- * whose memory the block is. 0 or -ENOMEM. */
-int recorder_allocation(struct recorder *r, pid_t pid, const struct stackd_instance *i,
-			struct store_sample *row);
+/* Requests what the kernel half has missed in a walk: a file's inode, or its table. `early`: the
+ * record is not in the order of time yet. 0 or -ENOMEM. */
+int recorder_request_table(struct recorder *r, const struct stackd_header *record, bool early);
+
+/* Adds up the counters of kinds of event. */
+void recorder_count_events(const struct recorder *r, struct recorder_counts *counts);
 
 /* Adds a frame to a path that stands for an object which is no code: a mark, or what a wait was
  * for. 0 or -ENOMEM. */
 int recorder_add_frame(struct recorder *r, const struct object *object, uint32_t *node);
 
-/* Keeps the parts of a wait that were sampled. `record`: for its kernel frames. 0 or -ENOMEM. */
-int recorder_wait(struct recorder *r, const struct stackd_header *record,
-		  const struct stackd_instance *i, const struct store_sample *row);
+/* --- handlers of kinds of event (recorder_sample.c) ------------------------------------------- */
+
+/* Gives the row of a pass the time at which it ended, and of one that was left its end reason. 0 */
+int recorder_place_pass(struct recorder *r, const struct event *event, struct store_sample *row);
+
+/* The same of a mark, which is a frame below the function where the pass ended. 0; -ENOMEM;
+ * -EBADMSG: there is no such mark. */
+int recorder_place_mark(struct recorder *r, const struct event *event, struct store_sample *row);
+
+/* Keeps a pass: its own time and CPU time, apart from those of the passes within it; and what a
+ * call of MPI has sent and received. 0 or -ENOMEM. */
+int recorder_pass(struct recorder *r, const struct event *event, struct store_sample *row);
+
+/* Keeps what a receive of MPI has brought, under the path of the call that posted it. 0 or
+ * -ENOMEM. */
+int recorder_complete(struct recorder *r, const struct event *event);
+
+/* Keeps a sampled allocation. The row becomes that of the thread in whose memory the block is. 0 or
+ * -ENOMEM. */
+int recorder_alloc(struct recorder *r, const struct event *event, struct store_sample *row);
+
+/* Keeps the end of a sampled allocation. 0 or -ENOMEM. */
+int recorder_free_block(struct recorder *r, const struct event *event);
+
+/* Keeps a sampled page fault. 0 or -ENOMEM. */
+int recorder_fault(struct recorder *r, const struct event *event, struct store_sample *row);
+
+/* Keeps a call of mmap() or brk(). 0 or -ENOMEM. */
+int recorder_map(struct recorder *r, const struct event *event, struct store_sample *row);
+
+/* Looks up the name of what a wait was for. 0 or -ENOMEM. */
+int recorder_prefetch_wait(struct recorder *r, const struct event *event);
+
+/* Keeps the parts of a wait that were sampled. 0 or -ENOMEM. */
+int recorder_wait(struct recorder *r, const struct event *event, struct store_sample *row);
 
 /* Keeps who ended a thread's wait: the row's thread, by its path. 0 or -ENOMEM. */
-int recorder_waker(struct recorder *r, const struct stackd_header *record,
-		   const struct stackd_instance *i, const struct store_sample *row);
+int recorder_wake(struct recorder *r, const struct event *event, struct store_sample *row);
 
 /* Keeps a wait of which a switch was not traced, without a path. 0 or -ENOMEM. */
-int recorder_untraced(struct recorder *r, const struct stackd_header *record,
-		      const struct stackd_instance *i);
+int recorder_untraced(struct recorder *r, const struct event *event);
 
 /* Keeps when a thread began or ended. 0 or -ENOMEM. */
-int recorder_life(struct recorder *r, const struct stackd_header *record,
-		  const struct stackd_instance *i);
-
-/* Keeps the end of a sampled allocation. `record`: for its process and time. 0 or -ENOMEM. */
-int recorder_end_allocation(struct recorder *r, const struct stackd_header *record,
-			    const struct stackd_instance *i);
+int recorder_life(struct recorder *r, const struct event *event);
 
 #endif

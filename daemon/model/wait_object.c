@@ -85,7 +85,7 @@ void wait_objects_free(struct wait_objects *o)
 /* --- what is remembered ---------------------------------------------------------------------- */
 
 /* Returns whether what a wait was for has a name that must be looked up, and by what. */
-static bool has_key(pid_t pid, const struct stackd_instance *wait, struct key *ret_key)
+static bool has_key(pid_t pid, const struct stackd_wait *wait, struct key *ret_key)
 {
 	*ret_key = (struct key){.inode = wait->number};
 	if (wait->object == STACKD_OBJECT_UNIX)
@@ -141,7 +141,7 @@ static bool has_credit(struct wait_objects *o, int64_t now_ns)
 }
 
 /* Returns when a wait began, by CLOCK_REALTIME. */
-static uint64_t begin_of(const struct stackd_instance *wait, uint64_t time_ns, int64_t now_ns)
+static uint64_t begin_of(const struct stackd_wait *wait, uint64_t time_ns, int64_t now_ns)
 {
 	uint64_t age = (uint64_t)now_ns - time_ns + wait->blocked_ns +
 		       (wait->runnable_ns & ~STACKD_NOT_SAMPLED);
@@ -168,7 +168,7 @@ static int take_over(struct wait_objects *o, const struct key *key, const struct
 }
 
 int wait_objects_prefetch(struct wait_objects *o, pid_t pid, uint64_t time_ns,
-			  const struct stackd_instance *wait)
+			  const struct stackd_wait *wait)
 {
 	const struct entry *known;
 	struct key key;
@@ -196,7 +196,7 @@ int wait_objects_prefetch(struct wait_objects *o, pid_t pid, uint64_t time_ns,
 /* --- names ----------------------------------------------------------------------------------- */
 
 static const char *looked_up(const struct wait_objects *o, pid_t pid,
-			     const struct stackd_instance *wait)
+			     const struct stackd_wait *wait)
 {
 	const struct entry *entry;
 	struct key key;
@@ -224,7 +224,7 @@ static const char *protocol_name(unsigned protocol)
 }
 
 /* Writes an address, with a port if that is not 0. */
-static void write_peer(const struct stackd_instance *wait, unsigned port, char *to, size_t size)
+static void write_peer(const struct stackd_wait *wait, unsigned port, char *to, size_t size)
 {
 	char address[INET6_ADDRSTRLEN] = "";
 	struct in6_addr peer;
@@ -244,7 +244,7 @@ static void write_peer(const struct stackd_instance *wait, unsigned port, char *
 
 /* A service is named by its port, and who asks it by the address alone: a client's port is another
  * one each time. */
-static void name_ip(const struct stackd_instance *wait, char *name, bool *ret_is_passing)
+static void name_ip(const struct stackd_wait *wait, char *name, bool *ret_is_passing)
 {
 	const char *protocol = protocol_name(wait->protocol);
 	const bool is_service = wait->local_port && wait->local_port < FIRST_PASSING;
@@ -265,7 +265,7 @@ static void name_ip(const struct stackd_instance *wait, char *name, bool *ret_is
 	snprintf(name, WAIT_OBJECT_MAX, "%s %s", protocol, peer);
 }
 
-const char *wait_objects_name(struct wait_objects *o, pid_t pid, const struct stackd_instance *wait,
+const char *wait_objects_name(struct wait_objects *o, pid_t pid, const struct stackd_wait *wait,
 			      char buffer[static WAIT_OBJECT_MAX], bool *ret_is_passing)
 {
 	const char *path = looked_up(o, pid, wait);

@@ -31,13 +31,13 @@ void wait_objects_free(struct wait_objects *objects); /* NULL is fine */
 /* Looks up the path of what a wait was for, if that has one and it is not known. `time_ns`: of the
  * record. 0 or -ENOMEM. */
 int wait_objects_prefetch(struct wait_objects *objects, pid_t pid, uint64_t time_ns,
-			  const struct stackd_instance *wait);
+			  const struct stackd_wait *wait);
 
 /* Returns the name of what a wait was for, in `buffer` or until the next prefetch; NULL: it is not
  * known. *ret_is_passing: there can be any number of such names, which mean nothing later. */
 const char *wait_objects_name(struct wait_objects *objects, pid_t pid,
-			      const struct stackd_instance *wait,
-			      char buffer[static WAIT_OBJECT_MAX], bool *ret_is_passing);
+			      const struct stackd_wait *wait, char buffer[static WAIT_OBJECT_MAX],
+			      bool *ret_is_passing);
 
 /* Returns how many waits for a file were not named. */
 uint64_t wait_objects_unnamed(const struct wait_objects *objects);

@@ -135,12 +135,12 @@ static void name_other(int number, char ret_name[static WAIT_REASON_MAX])
 
 /* Whether the kernel itself waits for a disk. It accounts a thread that waits for an io_uring's
  * completions so, too, whatever these are; but that can be interrupted. */
-static bool is_for_block_io(const struct stackd_instance *wait)
+static bool is_for_block_io(const struct stackd_wait *wait)
 {
 	return wait->is_io && !(wait->call == SYS_io_uring_enter && wait->state & INTERRUPTIBLE);
 }
 
-const char *wait_reason_blocked(const struct stackd_instance *wait, bool is_in_fault,
+const char *wait_reason_blocked(const struct stackd_wait *wait, bool is_in_fault,
 				char ret_name[static WAIT_REASON_MAX])
 {
 	const struct call *call = find_call(wait->call);
@@ -192,7 +192,7 @@ int wait_reason_restarted(const char *function)
 	return -1;
 }
 
-bool wait_reason_has_object(const struct stackd_instance *wait, bool is_in_fault)
+bool wait_reason_has_object(const struct stackd_wait *wait, bool is_in_fault)
 {
 	const struct call *call = find_call(wait->call);
 	bool is_futex = wait->object == STACKD_OBJECT_FUTEX;
@@ -202,9 +202,9 @@ bool wait_reason_has_object(const struct stackd_instance *wait, bool is_in_fault
 	return call->what == FUTEX ? is_futex && !wait->is_io : call->what != OTHER && !is_futex;
 }
 
-const char *wait_reason_runnable(const struct stackd_instance *wait)
+const char *wait_reason_runnable(uint8_t state)
 {
-	if (wait->state == STACKD_STATE_THROTTLED)
+	if (state == STACKD_STATE_THROTTLED)
 		return WAIT_THROTTLED;
-	return wait->state ? WAIT_WOKEN : WAIT_PREEMPTED;
+	return state ? WAIT_WOKEN : WAIT_PREEMPTED;
 }

@@ -11,6 +11,7 @@
 #define MODEL_WAIT_REASON_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "stackd_abi.h"
 
@@ -19,7 +20,7 @@
 /* Writes the name of what a wait was for while it was blocked, and returns ret_name. `is_in_fault`:
  * it was in a page fault, of the program's or of the kernel within a system call. Calls without a
  * kind of their own have the kernel's name for them: "[system call: mmap]". */
-const char *wait_reason_blocked(const struct stackd_instance *wait, bool is_in_fault,
+const char *wait_reason_blocked(const struct stackd_wait *wait, bool is_in_fault,
 				char ret_name[static WAIT_REASON_MAX]);
 
 /* Returns the system call that goes on in restart_syscall(), after a stop or a debugger, by the
@@ -28,10 +29,10 @@ int wait_reason_restarted(const char *function);
 
 /* Returns whether what a thread waited for is what the record has as its object: that of a
  * descriptor, or a futex, in a call that waits for it. `is_in_fault`: as above. */
-bool wait_reason_has_object(const struct stackd_instance *wait, bool is_in_fault);
+bool wait_reason_has_object(const struct stackd_wait *wait, bool is_in_fault);
 
-/* Returns the name of why a wait was runnable: "[preempted]", "[throttled]" (its cgroup had no
- * quota left), "[woken]"; a static string. */
-const char *wait_reason_runnable(const struct stackd_instance *wait);
+/* Returns the name of why a thread was runnable that was in this state (struct stackd_wait):
+ * "[preempted]", "[throttled]" (its cgroup had no quota left), "[woken]"; a static string. */
+const char *wait_reason_runnable(uint8_t state);
 
 #endif

@@ -235,8 +235,6 @@ static int check_steps(struct walks *w, struct path *path, bool is_kernels, stru
 static int add_kernel(struct walks *w, const struct stackd_header *record, struct path *path)
 {
 	const uint64_t *kernel = record_kernel(record);
-	struct stackd_instance instance;
-	bool is_waker = record_instance(record, &instance) && instance.region == STACKD_WAKER;
 	int err = 0;
 
 	path->user = path->count;
@@ -244,7 +242,8 @@ static int add_kernel(struct walks *w, const struct stackd_header *record, struc
 		path->heights[path->count] = 0;
 		err = locator_of_kernel(w->with.locator, kernel[i], i > 0,
 					&path->locations[path->count++]);
-		if (is_waker && locator_is_wakeup(w->with.locator, kernel[i]))
+		if (record->event == STACKD_EVENT_WAKE &&
+		    locator_is_wakeup(w->with.locator, kernel[i]))
 			break;
 	}
 	return err;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/insn.h"
+#include "arch/insn.h"
 #include "daemon/regions/exits.h"
 #include "daemon/regions/probe_move.h"
 #include "sym/function_symbols.h"
@@ -148,7 +148,7 @@ static int match(void *arg, const struct function_symbol *symbol)
 static bool is_linkage(const struct elf_file *file, uint64_t vaddr)
 {
 	uint8_t code[2 * INSN_MAX_BYTES];
-	ZydisDecoder decoder;
+	struct insn_decoder decoder;
 	struct insn i = {0};
 	uint64_t offset;
 
@@ -156,7 +156,7 @@ static bool is_linkage(const struct elf_file *file, uint64_t vaddr)
 	    !elf_file_read_whole(file, offset, code, sizeof(code)))
 		return false;
 	insn_decoder_init(&decoder);
-	/* endbr64 may come before it. */
+	/* The mark of an entry may come before it. */
 	for (size_t at = 0, n = 0; n < 2; n++, at += i.length) {
 		if (!insn_decode(&decoder, code + at, sizeof(code) - at, vaddr + at, &i))
 			return false;

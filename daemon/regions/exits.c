@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analysis/insn.h"
+#include "arch/insn.h"
 #include "analysis/jump_table.h"
 
 #define MOST_BYTES (4u << 20) /* of a part */
@@ -96,7 +96,7 @@ static int take(struct finder *f, uint64_t vaddr, const uint8_t *code, const str
 
 static int decode_part(struct finder *f, const struct code_part *part, const uint8_t *code)
 {
-	ZydisDecoder decoder;
+	struct insn_decoder decoder;
 	int err = 0;
 
 	insn_decoder_init(&decoder);

@@ -17,7 +17,7 @@
 #include "daemon/regions/mark_find.h"
 #include "daemon/regions/mark_spec.h"
 #include "daemon/regions/probe.h"
-#include "daemon/regions/probe_place.h"
+#include "arch/probe_place.h"
 #include "stackd_abi.h"
 
 /* Where a mark is in a file. */

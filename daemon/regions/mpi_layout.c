@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/insn.h"
-
 #define MOST_BYTES 8192 /* of a function that are looked at */
 #define TYPE_BYTES 128	/* of a structure of Open MPI's, in which the size is searched */
 #define SIZE_IN_MPICH                                                                              \
@@ -217,7 +215,7 @@ static void follow_all(const uint8_t *code, size_t size, uint64_t vaddr, struct 
 	ZydisDecodedInstruction i;
 	ZydisDecoder decoder;
 
-	insn_decoder_init(&decoder);
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	f.values[7].source = HANDLE;
 	f.values[6].source = RESULT;
 	for (size_t at = 0; at < size; at += i.length) {

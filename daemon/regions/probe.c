@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/base/kernel_version.h"
-#include "daemon/regions/probe_place.h"
+#include "arch/probe_place.h"
 
 #define USER_TYPE   "/sys/bus/event_source/devices/uprobe/type"
 #define KERNEL_TYPE "/sys/bus/event_source/devices/kprobe/type"

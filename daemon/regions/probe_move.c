@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/insn.h"
-#include "daemon/regions/probe_place.h"
+#include "arch/insn.h"
+#include "arch/probe_place.h"
 
 #define MOST_BYTES  (16u << 10) /* of a function: larger ones spend their time elsewhere */
 #define MOST_PASSED 16		/* instructions */
 #define ARGUMENTS   (1u << 1 | 1u << 2 | 1u << 6 | 1u << 7 | 1u << 8 | 1u << 9)
-#define PRESERVED   (1u << 3 | 1u << INSN_RSP | 1u << INSN_RBP | 0xfu << 12)
+#define PRESERVED   (1u << 3 | 1u << INSN_SP | 1u << INSN_FP | 0xfu << 12)
 #define NONE	    SIZE_MAX
 
 /* An instruction of the function. */
@@ -80,7 +80,7 @@ static bool sets_registers(const uint8_t *code, const struct insn *i)
 
 static int decode_part(struct code *c, const struct code_part *part, const uint8_t *code)
 {
-	ZydisDecoder decoder;
+	struct insn_decoder decoder;
 
 	insn_decoder_init(&decoder);
 	for (uint64_t at = 0; at < part->size;) {
@@ -213,13 +213,13 @@ static bool passes(const struct insn *i, bool uses_arguments, uint64_t *frame)
 {
 	if (i->flow != INSN_NEXT || i->op == INSN_PUSH || i->op == INSN_POP)
 		return false;
-	if (uses_arguments && i->written & (ARGUMENTS | 1u << INSN_RSP))
+	if (uses_arguments && i->written & (ARGUMENTS | 1u << INSN_SP))
 		return false;
-	if (i->op == INSN_COPY && i->dst == INSN_RSP && i->src == INSN_RSP) {
+	if (i->op == INSN_COPY && i->dst == INSN_SP && i->src == INSN_SP) {
 		*frame += (uint64_t) - (int64_t)i->disp;
 		return i->disp < 0 && *frame % 8 == 0;
 	}
-	return !(i->written >> INSN_RSP & 1);
+	return !(i->written >> INSN_SP & 1);
 }
 
 /* Moves the entry's probe past nops at which none can be. Returns as move_entry(). */
@@ -285,7 +285,7 @@ struct edges {
 
 static int saved_number(unsigned reg)
 {
-	static const uint8_t saved[STACKD_SAVED_COUNT] = {3, INSN_RBP, 12, 13, 14, 15};
+	static const uint8_t saved[STACKD_SAVED_COUNT] = {3, INSN_FP, 12, 13, 14, 15};
 
 	for (int i = 0; i < STACKD_SAVED_COUNT; i++) {
 		if (saved[i] == reg)
@@ -310,7 +310,7 @@ static bool take(struct epilogue *e, const struct place *p)
 		e->frame++;
 		return true;
 	}
-	if (i->op == INSN_COPY && i->dst == INSN_RSP && i->src == INSN_RSP) {
+	if (i->op == INSN_COPY && i->dst == INSN_SP && i->src == INSN_SP) {
 		bool is_first = !e->is_removed && i->disp > 0 && i->disp % 8 == 0;
 
 		e->is_removed = true;

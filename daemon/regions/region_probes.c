@@ -15,7 +15,7 @@
 
 #include "base/vec.h"
 #include "daemon/regions/probe.h"
-#include "daemon/regions/probe_place.h"
+#include "arch/probe_place.h"
 #include "daemon/regions/uprobe_multi.h"
 
 enum side { LEAVE, ENTER, SIDES };

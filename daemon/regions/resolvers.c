@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analysis/insn.h"
+#include "arch/insn.h"
 #include "sym/unwind_bounds.h"
 
 #define MOST_BYTES (64u << 10) /* of a resolver */
@@ -26,7 +26,7 @@ static int decode(const struct unwind_bounds *bounds, const struct code_part *re
 		  const uint8_t *code, int (*each)(void *arg, const struct code_part *function),
 		  void *arg)
 {
-	ZydisDecoder decoder;
+	struct insn_decoder decoder;
 	int err = 0;
 
 	insn_decoder_init(&decoder);

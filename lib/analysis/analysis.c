@@ -12,9 +12,7 @@
 #include "arch/handler_return.h"
 
 #define MAX_NOPS  256 /* bytes of an area */
-#define INT3	  0xcc
-#define RDI	  7
-#define MAX_START 32 /* instructions of start code, up to its first call */
+#define MAX_START 32  /* instructions of start code, up to its first call */
 
 struct analysis {
 	VEC(struct code_area) areas;
@@ -92,7 +90,7 @@ static uint64_t main_of(const struct code *code, uint64_t entry)
 			return 0;
 		if (i.flow != INSN_NEXT)
 			return i.flow == INSN_CALL || i.flow == INSN_CALL_INDIRECT ? found : 0;
-		if (i.idiom == INSN_ADDRESS && i.dst == RDI)
+		if (i.idiom == INSN_ADDRESS && i.dst == INSN_ARGUMENT)
 			found = i.target;
 		at += i.length;
 	}
@@ -216,7 +214,7 @@ static bool is_all_nops(const struct code *code, const struct code_area *area)
 
 	if (area->is_first || area->size > MAX_NOPS)
 		return false;
-	while (at < code_end(area) && area->bytes[at - area->first] != INT3 &&
+	while (at < code_end(area) && area->bytes[at - area->first] != ARCH_BREAKPOINT &&
 	       area->bytes[at - area->first] && (bytes = code_padding_bytes(code, area, at)))
 		at += bytes;
 	return at >= code_end(area);

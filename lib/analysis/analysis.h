@@ -9,8 +9,8 @@
  *
  *   bytes ─► first pass: marks (code.h)
  *   function starts ─► flow, forward: the frame before each instruction
- *                                  └─► at ret the CFA has to be rsp + 8, or all is withdrawn that
- *                                      the same function start led to
+ *                                  └─► at ret the CFA has to be the stack pointer + 8, or all is
+ * withdrawn that the same function start led to
  *
  * No rule is given where two ways contradict, or nothing led to. The bytes are hostile: time and
  * memory are linear in the size of the ranges.
@@ -56,9 +56,11 @@ struct analysis_input {
 
 /* Why an instruction that flow reached has no rule. */
 enum analysis_abstained {
-	ANALYSIS_ABSTAINED_CFA, /* the ways that lead there have different frames, or rsp is lost */
+	ANALYSIS_ABSTAINED_CFA,	   /* the ways that lead there have different frames, or the stack
+				      pointer is lost */
 	ANALYSIS_ABSTAINED_SAVED,  /* a callee-saved register was changed and not seen saved */
-	ANALYSIS_ABSTAINED_RETURN, /* its function returns where the CFA is not rsp + 8 */
+	ANALYSIS_ABSTAINED_RETURN, /* its function returns where the CFA is not the stack pointer +
+				      8 */
 	ANALYSIS_ABSTAINED_CODE,   /* its function leads to bytes that are no code */
 	ANALYSIS_ABSTAINED_COUNT,
 };

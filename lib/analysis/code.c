@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "analysis/jump_table.h"
+#include "arch/code_form.h"
 
 #define SANE_INSNS 32
-#define PAGE_BYTES 4096
 
 /* --- bytes --------------------------------------------------------------------------------- */
 
@@ -45,99 +45,14 @@ uint32_t code_find(const struct code *c, uint64_t vaddr)
 	return c->areas[low].first + (uint32_t)(vaddr - c->areas[low].vaddr);
 }
 
-/* Bytes of a large frame that the instruction at byte `from` makes: sub %rax,%rsp, behind the call
- * of a function that touches its pages, which LLVM gives their number in rax. 0: it is none. */
-static uint32_t probed_frame(const struct code_area *area, uint64_t from)
-{
-	static const uint8_t sub_rax[] = {0x48, 0x29, 0xc4};
-	const uint8_t *at = area->bytes + from;
-	uint32_t bytes;
-
-	if (from < 10 || area->size - from < sizeof(sub_rax) ||
-	    memcmp(at, sub_rax, sizeof(sub_rax)) != 0 || at[-5] != 0xe8 || at[-10] != 0xb8)
-		return 0;
-	memcpy(&bytes, at - 9, sizeof(bytes));
-	return bytes >= PAGE_BYTES && bytes <= INT32_MAX / 2 ? bytes : 0;
-}
-
-/* Whether the instruction at byte `from` calls the function that begins behind it. Such a call is
- * how code finds its own address, but for that, it pops it. */
-static bool calls_next(const struct code_area *area, uint64_t from)
-{
-	static const uint8_t call[] = {0xe8, 0, 0, 0, 0};
-	const uint8_t *at = area->bytes + from;
-
-	if (area->size - from < sizeof(call) + 2 || memcmp(at, call, sizeof(call)) != 0)
-		return false;
-	at += sizeof(call);
-	return *at == 0x53 || *at == 0x55 || (*at == 0x41 && at[1] >= 0x54 && at[1] <= 0x57);
-}
-
-/* mov of a register to (%rsp), and ret: to where the register says. */
-static bool jumps_by_return(const uint8_t *at)
-{
-	return (at[0] == 0x48 || at[0] == 0x4c) && at[1] == 0x89 && (at[2] & 0xc7) == 0x04 &&
-	       at[3] == 0x24 && at[4] == 0xc3;
-}
-
-/* pause; lfence; jmp: where only speculation goes */
-static const uint8_t thunk_trap[] = {0xf3, 0x90, 0x0f, 0xae, 0xe8, 0xeb};
-static const uint8_t drop_and_return[] = {0x48, 0x8d, 0x64,
-					  0x24, 0x08, 0xc3};		/* lea 8(%rsp), %rsp */
-static const uint8_t add_and_return[] = {0x48, 0x83, 0xc4, 0x08, 0xc3}; /* add $8, %rsp */
-
-#define THUNK_BYTES 48u /* from its call to the instruction that it goes on to, at most */
-
-/* Whether a call only keeps the processor from predicting where a return or an indirect jump goes
- * (-mfunction-return=thunk, -mindirect-branch=thunk): nothing returns to it. It goes on to what
- * drops the return address and returns, or replaces it by the jump's target. */
-static bool is_in_thunk(const struct code_area *area, uint64_t from, const struct insn *i)
-{
-	const uint8_t *at = area->bytes + from;
-	uint64_t skip = i->target - (area->vaddr + from), left = area->size - from;
-
-	if (i->flow != INSN_CALL || skip < i->length + sizeof(thunk_trap) || skip > THUNK_BYTES ||
-	    left < skip || left - skip < sizeof(add_and_return) ||
-	    memcmp(at + i->length, thunk_trap, sizeof(thunk_trap)) != 0)
-		return false;
-	at += skip;
-	return !memcmp(at, add_and_return, sizeof(add_and_return)) || jumps_by_return(at) ||
-	       (left - skip >= sizeof(drop_and_return) &&
-		!memcmp(at, drop_and_return, sizeof(drop_and_return)));
-}
-
 bool code_decode(const struct code *c, const struct code_area *area, uint32_t at, struct insn *i)
 {
 	uint64_t from = at - area->first, left = area->size - from;
-	uint32_t frame;
 
 	if (left >= 2 && !area->bytes[from] && !area->bytes[from + 1])
 		return false;
-	if (!insn_decode(&c->decoder, area->bytes + from,
-			 left < INSN_MAX_BYTES ? left : INSN_MAX_BYTES, area->vaddr + from, i))
-		return false;
-	if (i->op == INSN_PUSH && calls_next(area, from)) {
-		i->op = INSN_OTHER;
-		i->flow = INSN_CALL;
-		i->target = area->vaddr + from + i->length;
-	}
-	if (is_in_thunk(area, from, i)) {
-		i->flow = INSN_JUMP;
-		i->op = INSN_PUSH;
-		i->src = INSN_NO_REG;
-	} else if (i->flow == INSN_RETURN && from >= 4 && i->length == 1 &&
-		   jumps_by_return(area->bytes + from - 4)) {
-		i->flow = INSN_JUMP_INDIRECT;
-		i->op = INSN_POP;
-		i->dst = i->src = INSN_NO_REG;
-	}
-	frame = probed_frame(area, from);
-	if (frame) {
-		i->op = INSN_COPY;
-		i->dst = i->src = INSN_RSP;
-		i->disp = -(int32_t)frame;
-	}
-	return true;
+	return insn_decode_within(&c->decoder, area->bytes, area->size, from, area->vaddr + from,
+				  i);
 }
 
 void code_mark(struct code *c, uint64_t vaddr, enum code_mark mark)
@@ -281,22 +196,7 @@ static int mark_targets(struct sweep *s, const struct insn *i)
 
 bool code_is_eh_return(const struct code_area *area, uint32_t at)
 {
-	/* mov %rcx,%rsp; pop %rcx; jmp *%rcx */
-	static const uint8_t made[] = {0x48, 0x89, 0xcc, 0x59, 0xff, 0xe1};
-	uint64_t jump = at - area->first;
-
-	return jump >= 4 && area->size - jump >= 2 &&
-	       !memcmp(area->bytes + jump - 4, made, sizeof(made));
-}
-
-/* Whether push %rbp; mov %rsp,%rbp is at a byte, which hardly anything but functions begins with.
- */
-static bool makes_frame(const struct code_area *area, uint32_t at)
-{
-	static const uint8_t made[] = {0x55, 0x48, 0x89, 0xe5};
-	uint64_t from = at - area->first;
-
-	return area->size - from >= sizeof(made) && !memcmp(area->bytes + from, made, sizeof(made));
+	return code_form_is_eh_return(area->bytes, at - area->first, area->size);
 }
 
 /* Marks what an instruction is by itself and by what stands before it. */
@@ -309,7 +209,9 @@ static void mark_itself(struct sweep *s, const struct insn *i, uint32_t at)
 	if (i->is_endbr && (!s->is_after_call || is_aligned))
 		*mark |= CODE_ENDBR;
 	if (s->is_end && s->is_padding && !i->is_padding &&
-	    (is_aligned || s->is_first || makes_frame(s->area, at) ||
+	    (is_aligned || s->is_first ||
+	     code_form_makes_frame(s->area->bytes + (at - s->area->first),
+				   s->area->size - (at - s->area->first)) ||
 	     saves_registers(s->code, s->area, at)))
 		*mark |= CODE_PADDED;
 	/* A call that does not return, perhaps: jumps do not lead to such an instruction. Without

@@ -9,7 +9,7 @@
 #define ANALYSIS_CODE_H
 
 #include "analysis/analysis.h"
-#include "analysis/insn.h"
+#include "arch/insn.h"
 #include "analysis/jump_table.h"
 #include "base/int_map.h"
 #include "base/vec.h"
@@ -34,7 +34,8 @@ enum code_mark {
 	CODE_POINTED = 16,	/* an instruction has its address as a number */
 	CODE_PADDED = 32,	/* the first instruction behind padding that nothing falls into */
 	CODE_BEHIND_CALL = 128, /* the same behind padding and a call, unless jumps lead there */
-	CODE_ENDBR = 64, /* endbr64 that is not behind a call, where setjmp's returns have it */
+	CODE_ENDBR =
+		64, /* the mark of an entry, not behind a call, where setjmp's returns have it */
 };
 
 struct code {
@@ -44,7 +45,7 @@ struct code {
 	const struct code_area *areas; /* in order */
 	size_t area_count;
 	uint32_t size; /* of all areas */
-	ZydisDecoder decoder;
+	struct insn_decoder decoder;
 	uint8_t *marks;	    /* by byte; enum code_mark */
 	VEC(uint64_t) data; /* vaddr of jump tables, and of what lea refers to, in order */
 	VEC(struct jump_table) tables, callees; /* of jumps, and of calls */
@@ -85,7 +86,7 @@ static inline uint32_t code_end(const struct code_area *area)
 }
 
 /* Decodes the instruction at byte `at` of an area. Returns false where there is none: zeroes, which
- * would add %al to *rax, are data or padding. */
+ * would be an addition, are data or padding. */
 bool code_decode(const struct code *code, const struct code_area *area, uint32_t at,
 		 struct insn *ret_insn);
 
@@ -94,7 +95,7 @@ bool code_decode(const struct code *code, const struct code_area *area, uint32_t
 uint32_t code_padding_bytes(const struct code *code, const struct code_area *area, uint32_t at);
 
 /* Whether the instruction at a byte saves a register that functions preserve, or the one behind its
- * endbr64 does. */
+ * mark of an entry does. */
 bool code_saves_register(const struct code *code, uint32_t at);
 
 /* Whether a function ends before byte `at`, which stands behind a call: another one begins there,

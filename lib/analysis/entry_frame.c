@@ -3,7 +3,7 @@
 #include "analysis/entry_frame.h"
 
 #include "analysis/frame_state.h"
-#include "analysis/insn.h"
+#include "arch/insn.h"
 
 #define INSN_BYTES 15
 
@@ -19,7 +19,7 @@ bool entry_frame_find(const struct elf_file *file, uint64_t start, uint64_t vadd
 		      struct stackd_rule *ret_rule)
 {
 	struct frame_state state, wanted;
-	ZydisDecoder decoder;
+	struct insn_decoder decoder;
 	struct insn insn = {.flow = INSN_STOP};
 	uint64_t at = start;
 

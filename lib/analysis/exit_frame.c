@@ -1,32 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Follows ways forward, with the distance that rsp has from where it was; see exit_frame.h.
+ * Follows ways forward, with the distance that the stack pointer has from where it was; see
+ * exit_frame.h.
  *
  * What is pushed or stored on a way and read back on it is remembered, so that a way through a
- * whole function restores nothing; and so is a frame pointer that it sets, from which it sets rsp
- * again. A way ends without a result where it gives rsp a value that
- * nothing is known of, or returns with a register changed that functions preserve.
- * Where there are only such returns, as in the code of V8, whose functions preserve rbp alone, they
+ * whole function restores nothing; and so is a frame pointer that it sets, from which it sets the
+ * stack pointer again. A way ends without a result where it gives the stack pointer a value that
+ * nothing is known of, or returns with a register changed that functions preserve. Where there are
+ * only such returns, as in the code of V8, whose functions preserve the frame pointer alone, they
  * count, and the rule says which registers have other values.
  */
 #include "analysis/exit_frame.h"
 
 #include <string.h>
 
-#include "analysis/insn.h"
+#include "arch/code_form.h"
+#include "arch/insn.h"
 #include "base/int_map.h"
 
 #define WAYS   64  /* that wait to be followed, at most */
 #define WORDS  16  /* that a way has written to the stack, at most */
 #define CALLEE 128 /* instructions of a function that is called are looked at for its return */
 #define ENOUGH 4   /* returns that agree */
-#define RET    0xc3
-#define RET_N  0xc2
-#define RETF_N 0xca /* far returns: no program's code has them, but data looks like it */
-#define RETF   0xcb
 
 /* Registers that functions preserve, in the order of rules, by the processor's numbers. */
-static const uint8_t preserved[STACKD_SAVED_COUNT] = {INSN_RBP, 3, 12, 13, 14, 15};
+static const uint8_t preserved[STACKD_SAVED_COUNT] = INSN_SAVED_REGS;
 
 struct word {
 	int64_t at;	   /* bytes from the base */
@@ -42,11 +40,13 @@ enum known {
 
 struct way {
 	uint64_t at;
-	uint8_t base;  /* rsp is this register, as it was at the start: RSP or RBP, */
-	int64_t rsp;   /* and as many bytes */
-	int64_t frame; /* if has_frame, rbp is the base and as many bytes */
+	uint8_t base;  /* the stack pointer is this register, as it was at the start: INSN_SP or
+			  INSN_FP, */
+	int64_t sp;    /* and as many bytes */
+	int64_t frame; /* if has_frame, the frame pointer is the base and as many bytes */
 	bool has_frame;
-	bool is_lost; /* nobody knows where rsp is, until it is set from rbp */
+	bool is_lost; /* nobody knows where the stack pointer is, until it is set from the frame
+			 pointer */
 	uint8_t word_count;
 	uint8_t known[STACKD_SAVED_COUNT];
 	int64_t slot[STACKD_SAVED_COUNT]; /* from the base; of those that are restored */
@@ -59,14 +59,15 @@ struct exits {
 	exit_frame_read_fn *read;
 	exit_frame_outside_fn *outside; /* NULL: none */
 	void *arg;
-	ZydisDecoder decoder;
+	struct insn_decoder decoder;
 	struct int_map seen; /* by vaddr: 1 */
 	struct way ways[WAYS];
 	size_t way_count;
 	unsigned steps;
 	unsigned returns;
 	bool has_failed;
-	bool is_loose;	  /* a way may change registers that functions preserve, but for rbp */
+	bool is_loose;	  /* a way may change registers that functions preserve, but for the frame
+			     pointer */
 	struct way found; /* where a return is */
 };
 
@@ -82,10 +83,11 @@ static unsigned place_of(unsigned reg)
 
 /* --- one instruction ----------------------------------------------------------------------- */
 
-/* Whether a word of the stack was below rsp at the start: it holds what the way has written. */
+/* Whether a word of the stack was below the stack pointer at the start: it holds what the way has
+ * written. */
 static bool is_own(const struct way *w, int64_t at)
 {
-	return w->base == INSN_RSP && at < 0;
+	return w->base == INSN_SP && at < 0;
 }
 
 static bool write_word(struct way *w, int64_t at, unsigned reg)
@@ -124,56 +126,56 @@ static void read_word(struct way *w, int64_t at, unsigned reg)
 	}
 }
 
-/* rsp = rbp: from there on, all is told from rbp, if nothing was told yet, and rbp has its value of
- * the start. */
-static bool set_to_rbp(struct way *w, int32_t disp)
+/* the stack pointer = the frame pointer: from there on, all is told from the frame pointer, if
+ * nothing was told yet, and the frame pointer has its value of the start. */
+static bool set_to_fp(struct way *w, int32_t disp)
 {
 	if (w->has_frame) {
-		w->rsp = w->frame + disp;
+		w->sp = w->frame + disp;
 		w->is_lost = false;
 		return true;
 	}
-	if (w->base != INSN_RSP || w->known[0] != AS_BEFORE)
+	if (w->base != INSN_SP || w->known[0] != AS_BEFORE)
 		return false;
 	for (unsigned k = 0; k < STACKD_SAVED_COUNT; k++) {
 		if (w->known[k] == RESTORED)
 			return false;
 	}
-	w->base = INSN_RBP;
-	w->rsp = disp;
+	w->base = INSN_FP;
+	w->sp = disp;
 	w->is_lost = false;
 	w->word_count = 0;
 	return true;
 }
 
-/* rsp is set to something of which nothing is known, as where it is aligned. */
+/* the stack pointer is set to something of which nothing is known, as where it is aligned. */
 static bool lose_rsp(struct way *w)
 {
 	w->is_lost = true;
-	return w->has_frame || (w->base == INSN_RSP && w->known[0] == AS_BEFORE);
+	return w->has_frame || (w->base == INSN_SP && w->known[0] == AS_BEFORE);
 }
 
-static void set_rbp(struct way *w, const struct insn *i)
+static void set_fp(struct way *w, const struct insn *i)
 {
-	w->has_frame = i->src == INSN_RSP && !w->is_lost;
-	w->frame = w->rsp + i->disp;
+	w->has_frame = i->src == INSN_SP && !w->is_lost;
+	w->frame = w->sp + i->disp;
 }
 
 static bool copy(struct way *w, const struct insn *i)
 {
 	unsigned k = place_of(i->dst);
 
-	if (i->dst == INSN_RSP && i->src == INSN_RSP) {
-		w->rsp += i->disp;
+	if (i->dst == INSN_SP && i->src == INSN_SP) {
+		w->sp += i->disp;
 		return true;
 	}
-	if (i->dst == INSN_RSP)
-		return i->src == INSN_RBP && set_to_rbp(w, i->disp);
+	if (i->dst == INSN_SP)
+		return i->src == INSN_FP && set_to_fp(w, i->disp);
 	if (k == STACKD_SAVED_COUNT || (i->dst == i->src && !i->disp))
 		return true;
 	w->known[k] = CHANGED;
-	if (i->dst == INSN_RBP)
-		set_rbp(w, i);
+	if (i->dst == INSN_FP)
+		set_fp(w, i);
 	return true;
 }
 
@@ -181,74 +183,67 @@ static bool load(struct way *w, const struct insn *i)
 {
 	unsigned k = place_of(i->dst);
 
-	if (i->dst == INSN_RSP)
+	if (i->dst == INSN_SP)
 		return false;
-	if (i->src == INSN_RSP && !w->is_lost)
-		read_word(w, w->rsp + i->disp, i->dst);
-	else if (i->src == INSN_RBP && w->has_frame)
+	if (i->src == INSN_SP && !w->is_lost)
+		read_word(w, w->sp + i->disp, i->dst);
+	else if (i->src == INSN_FP && w->has_frame)
 		read_word(w, w->frame + i->disp, i->dst);
-	else if (i->src == INSN_RBP && w->base == INSN_RBP && w->known[0] == AS_BEFORE)
+	else if (i->src == INSN_FP && w->base == INSN_FP && w->known[0] == AS_BEFORE)
 		read_word(w, i->disp, i->dst);
 	else if (k < STACKD_SAVED_COUNT)
 		w->known[k] = CHANGED;
-	w->has_frame &= i->dst != INSN_RBP;
+	w->has_frame &= i->dst != INSN_FP;
 	return true;
 }
 
 static bool store(struct way *w, const struct insn *i)
 {
-	if (i->dst == INSN_RSP && !w->is_lost)
-		return write_word(w, w->rsp + i->disp, i->src);
-	return i->dst != INSN_RBP || !w->has_frame || write_word(w, w->frame + i->disp, i->src);
+	if (i->dst == INSN_SP && !w->is_lost)
+		return write_word(w, w->sp + i->disp, i->src);
+	return i->dst != INSN_FP || !w->has_frame || write_word(w, w->frame + i->disp, i->src);
 }
 
 static bool push(struct way *w, const struct insn *i)
 {
 	if (w->is_lost)
 		return true;
-	w->rsp -= 8;
-	return write_word(w, w->rsp, i->src);
+	w->sp -= 8;
+	return write_word(w, w->sp, i->src);
 }
 
 static bool pop(struct way *w, const struct insn *i)
 {
 	unsigned k = place_of(i->dst);
 
-	if (i->dst == INSN_RSP)
+	if (i->dst == INSN_SP)
 		return false;
 	if (!w->is_lost)
-		read_word(w, w->rsp, i->dst);
+		read_word(w, w->sp, i->dst);
 	else if (k < STACKD_SAVED_COUNT)
 		w->known[k] = CHANGED;
-	w->has_frame &= i->dst != INSN_RBP;
-	w->rsp += 8;
+	w->has_frame &= i->dst != INSN_FP;
+	w->sp += 8;
 	return true;
 }
 
 static bool leave_frame(struct way *w)
 {
-	const struct insn of_rbp = {.dst = INSN_RBP};
+	const struct insn of_fp = {.dst = INSN_FP};
 
-	return set_to_rbp(w, 0) && pop(w, &of_rbp);
+	return set_to_fp(w, 0) && pop(w, &of_fp);
 }
 
 static bool change_others(struct way *w, const struct insn *i)
 {
-	if (i->written >> INSN_RSP & 1 && !lose_rsp(w))
+	if (i->written >> INSN_SP & 1 && !lose_rsp(w))
 		return false;
-	w->has_frame &= !(i->written >> INSN_RBP & 1);
+	w->has_frame &= !(i->written >> INSN_FP & 1);
 	for (unsigned k = 0; k < STACKD_SAVED_COUNT; k++) {
 		if (i->written >> preserved[k] & 1)
 			w->known[k] = CHANGED;
 	}
 	return true;
-}
-
-/* Whether an instruction is movabs $number,%reg, whose number of 64 bits insn_decode() leaves out.
- */
-static bool is_number(const struct insn *i, const uint8_t *bytes)
-{
-	return i->length == 10 && (bytes[0] & 0xfe) == 0x48 && (bytes[1] & 0xf8) == 0xb8;
 }
 
 /* What is known of a number in a register, behind an instruction: PyPy's code has the addresses
@@ -257,10 +252,9 @@ static void follow_number(struct way *w, const struct insn *i, const uint8_t *by
 {
 	bool is_sum = i->op == INSN_COPY && i->src == w->number_in && i->src < INSN_NO_REG;
 
-	if (is_number(i, bytes)) {
-		w->number_in = (bytes[1] & 7) | (bytes[0] & 1) << 3;
-		memcpy(&w->number, bytes + 2, sizeof(w->number));
-	} else if (i->idiom == INSN_ADDRESS) {
+	if (code_form_number(i, bytes, &w->number_in, &w->number))
+		return;
+	if (i->idiom == INSN_ADDRESS) {
 		w->number_in = i->dst;
 		w->number = i->target;
 	} else if (is_sum && i->dst == w->number_in) {
@@ -313,7 +307,7 @@ static bool is_same_frame(const struct exits *e, const struct way *a, struct way
 			return false;
 		b->known[k] = CHANGED;
 	}
-	return a->base == b->base && a->rsp == b->rsp;
+	return a->base == b->base && a->sp == b->sp;
 }
 
 /* A way has come to a return. One that has pushed where that leads is a jump. */
@@ -321,7 +315,7 @@ static void take_return(struct exits *e, const struct way *w)
 {
 	struct way end = *w;
 
-	if (w->is_lost || (w->rsp < 0 && w->base == INSN_RSP) || w->known[0] == CHANGED)
+	if (w->is_lost || (w->sp < 0 && w->base == INSN_SP) || w->known[0] == CHANGED)
 		return;
 	if (!e->is_loose && memchr(w->known, CHANGED, sizeof(w->known)))
 		return;
@@ -331,19 +325,20 @@ static void take_return(struct exits *e, const struct way *w)
 }
 
 /* Ends a way that goes on in code outside: that code's rule says where the return address is. A
- * rule by rbp is not used, since rbp may belong to the frame of other code. */
+ * rule by the frame pointer is not used, since the frame pointer may belong to the frame of other
+ * code. */
 static void leave_code(struct exits *e, const struct way *w)
 {
 	struct stackd_rule rule;
 	struct way end = *w;
 
-	if (!e->outside || w->is_lost || w->base != INSN_RSP || !e->outside(e->arg, w->at, &rule) ||
+	if (!e->outside || w->is_lost || w->base != INSN_SP || !e->outside(e->arg, w->at, &rule) ||
 	    rule.cfa != STACKD_CFA_REG || rule.reg != STACKD_REG_SP || rule.ra_offset != -8)
 		return;
-	end.rsp += rule.cfa_offset - 8;
+	end.sp += rule.cfa_offset - 8;
 	for (unsigned k = 0; k < STACKD_SAVED_COUNT; k++) {
 		if (rule.saved[k])
-			read_word(&end, end.rsp + 8 + rule.saved[k], preserved[k]);
+			read_word(&end, end.sp + 8 + rule.saved[k], preserved[k]);
 	}
 	take_return(e, &end);
 }
@@ -356,8 +351,8 @@ static void add_way(struct exits *e, const struct way *w, uint64_t at)
 	e->ways[e->way_count++].at = at;
 }
 
-/* Whether a way is the first that comes to its instruction. Another one may have come with rsp
- * elsewhere: a call of it may have taken words off the stack. */
+/* Whether a way is the first that comes to its instruction. Another one may have come with the
+ * stack pointer elsewhere: a call of it may have taken words off the stack. */
 static bool is_first(struct exits *e, const struct way *w)
 {
 	uint32_t before;
@@ -385,7 +380,7 @@ static int32_t taken_by(const struct exits *e, uint64_t at)
 
 	for (int n = 0; n < CALLEE && decode(e, at, &i, bytes); n++) {
 		if (i.flow == INSN_RETURN)
-			return bytes[0] == RET_N ? bytes[1] | bytes[2] << 8 : 0;
+			return code_form_return_removes(bytes);
 		if (i.flow == INSN_JUMP_INDIRECT || i.flow == INSN_STOP)
 			return 0;
 		at = i.flow == INSN_JUMP ? i.target : at + i.length;
@@ -393,24 +388,26 @@ static int32_t taken_by(const struct exits *e, uint64_t at)
 	return 0;
 }
 
-/* Whether a pop takes a return address off the stack, to take arguments off below it, too: pop
- * %reg; lea N(%rsp,...),%rsp; push %reg; ret. V8's functions return in this way. */
+/* Whether a pop takes a return address off the stack, to take arguments off below it, too: the
+ * return address is popped into a register, the stack pointer moved, and the register pushed again.
+ * V8's functions return in this way. */
 static bool is_return_address(const struct exits *e, const struct way *w, const struct insn *pop)
 {
 	uint64_t at = w->at + pop->length;
 	uint8_t bytes[INSN_MAX_BYTES];
 	struct insn i;
 
-	if (pop->op != INSN_POP || pop->dst >= INSN_NO_REG || pop->dst == INSN_RSP ||
+	if (pop->op != INSN_POP || pop->dst >= INSN_NO_REG || pop->dst == INSN_SP ||
 	    place_of(pop->dst) < STACKD_SAVED_COUNT || !decode(e, at, &i, bytes) ||
 	    i.flow != INSN_NEXT || i.op == INSN_PUSH || i.op == INSN_POP || i.op == INSN_LEAVE ||
-	    i.written != 1u << INSN_RSP)
+	    i.written != 1u << INSN_SP)
 		return false;
 	at += i.length;
 	if (!decode(e, at, &i, bytes) || i.op != INSN_PUSH || i.src != pop->dst)
 		return false;
 	at += i.length;
-	return decode(e, at, &i, bytes) && i.flow == INSN_RETURN && bytes[0] == RET;
+	return decode(e, at, &i, bytes) && i.flow == INSN_RETURN &&
+	       code_form_is_plain_return(bytes);
 }
 
 /* Where a call or a jump goes by a register; 0: nobody knows. */
@@ -429,7 +426,7 @@ static void pass_call(const struct exits *e, struct way *w, const struct insn *i
 	uint64_t target = target_of(w, i);
 
 	if (target)
-		w->rsp += taken_by(e, target);
+		w->sp += taken_by(e, target);
 	if (place_of(w->number_in) == STACKD_SAVED_COUNT)
 		w->number_in = INSN_NO_REG;
 }
@@ -441,7 +438,7 @@ static bool pass(struct exits *e, struct way *w, const struct insn *i, const uin
 
 	switch (i->flow) {
 	case INSN_RETURN:
-		if (bytes[0] != RETF_N && bytes[0] != RETF)
+		if (!code_form_is_far_return(bytes))
 			take_return(e, w);
 		return false;
 	case INSN_STOP:
@@ -497,12 +494,12 @@ static bool rule_of(const struct way *w, struct stackd_rule *ret_rule)
 {
 	struct stackd_rule rule = {
 		.cfa = STACKD_CFA_REG,
-		.reg = w->base == INSN_RBP ? STACKD_REG_FP : STACKD_REG_SP,
-		.cfa_offset = (int32_t)(w->rsp + 8),
+		.reg = w->base == INSN_FP ? STACKD_REG_FP : STACKD_REG_SP,
+		.cfa_offset = (int32_t)(w->sp + 8),
 		.ra_offset = -8,
 	};
 
-	if (w->rsp + 8 != rule.cfa_offset)
+	if (w->sp + 8 != rule.cfa_offset)
 		return false;
 	for (unsigned k = 0; k < STACKD_SAVED_COUNT; k++) {
 		int64_t slot = w->slot[k] - rule.cfa_offset;
@@ -525,7 +522,7 @@ static bool find(const struct exits *code, uint64_t vaddr, bool is_loose, struct
 
 	e.way_count = 1;
 	e.is_loose = is_loose;
-	e.ways[0] = (struct way){.at = vaddr, .base = INSN_RSP, .number_in = INSN_NO_REG};
+	e.ways[0] = (struct way){.at = vaddr, .base = INSN_SP, .number_in = INSN_NO_REG};
 	insn_decoder_init(&e.decoder);
 	while (e.way_count && !e.has_failed && e.returns < ENOUGH) {
 		struct way w = e.ways[--e.way_count];

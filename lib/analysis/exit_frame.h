@@ -4,8 +4,9 @@
  *
  * Rules come from where functions begin. Of code that a program has made, nothing may tell that: a
  * trace of PyPy's begins where a guard of another one fails, and small stubs stand behind data. But
- * from any instruction, ways lead on to a return, where the CFA is rsp + 8; what they add to rsp
- * until then, and the registers that they restore, is the rule where they began.
+ * from any instruction, ways lead on to a return, where the CFA is the stack pointer + 8; what they
+ * add to the stack pointer until then, and the registers that they restore, is the rule where they
+ * began.
  *
  * Code that runs in the frame of a function of a file (PHP's, in its interpreter's) has no return,
  * but jumps back there: call frame information tells the frame from there on.

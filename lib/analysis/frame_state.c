@@ -4,38 +4,24 @@
 
 #include <string.h>
 
-#define RBX	     3
-#define IN_BOTH	     (FRAME_BOTTOM | FRAME_SP_LOADED) /* flags that hold where both states have them */
-#define CALLER_SAVED 0x0fc7u			      /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
-
-static const uint8_t dwarf_numbers[16] = {0, 2, 1, 3, 7, 6, 4, 5, 8, 9, 10, 11, 12, 13, 14, 15};
-
-/* The index in stackd_rule.saved of a register, or -1. */
-static int saved_index(unsigned reg)
-{
-	if (reg == INSN_RBP)
-		return 0;
-	if (reg == RBX)
-		return 1;
-	return reg >= 12 && reg < 16 ? (int)reg - 10 : -1;
-}
+#define IN_BOTH (FRAME_BOTTOM | FRAME_SP_LOADED) /* flags that hold where both states have them */
 
 void frame_state_init(struct frame_state *ret_state)
 {
 	memset(ret_state, 0, sizeof(*ret_state));
-	ret_state->reg[INSN_RSP] = (struct frame_value){-8, FRAME_CFA};
+	ret_state->reg[INSN_SP] = (struct frame_value){-ARCH_CALL_PUSHES, FRAME_CFA};
 }
 
 void frame_state_forget(struct frame_state *ret_state)
 {
 	memset(ret_state, 0, sizeof(*ret_state));
-	ret_state->changed = ((1u << STACKD_SAVED_COUNT) - 1) | FRAME_RBP_KEPT | FRAME_USED_CALLERS;
+	ret_state->changed = ((1u << STACKD_SAVED_COUNT) - 1) | FRAME_FP_KEPT | FRAME_USED_CALLERS;
 }
 
 void frame_state_reduce(struct frame_state *s)
 {
-	for (unsigned r = 0; r < 16; r++) {
-		if (r != INSN_RSP && r != INSN_RBP)
+	for (unsigned r = 0; r < INSN_REG_COUNT; r++) {
+		if (r != INSN_SP && r != INSN_FP)
 			s->reg[r] = (struct frame_value){0};
 	}
 	s->changed |= ((1u << STACKD_SAVED_COUNT) - 1) & ~1u;
@@ -44,7 +30,7 @@ void frame_state_reduce(struct frame_state *s)
 void frame_state_land(struct frame_state *s)
 {
 	frame_state_reduce(s);
-	s->reg[INSN_RBP] = (struct frame_value){0};
+	s->reg[INSN_FP] = (struct frame_value){0};
 	s->changed |= 1u;
 }
 
@@ -66,14 +52,14 @@ static bool same(struct frame_value a, struct frame_value b)
 /* Gives a register another value. */
 static void assign(struct frame_state *s, unsigned reg, struct frame_value v)
 {
-	int k = saved_index(reg);
+	int k = insn_saved_index(reg);
 
 	if (reg >= INSN_NO_REG)
 		return;
 	s->reg[reg] = v;
 	if (k >= 0)
 		s->changed |= 1u << k;
-	if (reg == INSN_RBP)
+	if (reg == INSN_FP)
 		s->changed &= ~FRAME_BOTTOM;
 }
 
@@ -108,7 +94,7 @@ static void hold(struct frame_state *s, struct frame_value v, int32_t at)
 /* Writes a register to a slot. */
 static void store(struct frame_state *s, unsigned reg, struct frame_value slot)
 {
-	int k = saved_index(reg), held = held_index(s, slot);
+	int k = insn_saved_index(reg), held = held_index(s, slot);
 
 	if (slot.origin == FRAME_UNKNOWN)
 		return;
@@ -124,7 +110,7 @@ static void store(struct frame_state *s, unsigned reg, struct frame_value slot)
 /* Reads a register from a slot. */
 static void load(struct frame_state *s, unsigned reg, struct frame_value slot)
 {
-	int k = saved_index(reg), held = held_index(s, slot);
+	int k = insn_saved_index(reg), held = held_index(s, slot);
 
 	assign(s, reg, held >= 0 ? s->held[held] : (struct frame_value){0});
 	if (k >= 0 && slot.origin && same(s->saved[k], slot)) {
@@ -135,33 +121,34 @@ static void load(struct frame_state *s, unsigned reg, struct frame_value slot)
 
 static void pop(struct frame_state *s, unsigned reg)
 {
-	struct frame_value top = s->reg[INSN_RSP];
+	struct frame_value top = s->reg[INSN_SP];
 
-	s->reg[INSN_RSP] = moved(top, 8);
+	s->reg[INSN_SP] = moved(top, 8);
 	load(s, reg, top);
 }
 
 static void zero(struct frame_state *s, unsigned reg)
 {
-	bool is_bottom =
-		reg == INSN_RBP && !(s->changed & 1) && s->saved[0].origin == FRAME_UNKNOWN;
+	bool is_bottom = reg == INSN_FP && !(s->changed & 1) && s->saved[0].origin == FRAME_UNKNOWN;
 
 	assign(s, reg, (struct frame_value){0});
 	if (is_bottom)
 		s->changed |= FRAME_BOTTOM;
 }
 
-/* Whether a slot is below rsp, so that it no longer belongs to the frame, and no walk reads it. */
+/* Whether a slot is below the stack pointer, so that it no longer belongs to the frame, and no walk
+ * reads it. */
 static bool is_below(const struct frame_state *s, struct frame_value slot)
 {
-	struct frame_value top = s->reg[INSN_RSP];
+	struct frame_value top = s->reg[INSN_SP];
 
 	return slot.origin && slot.origin == top.origin && slot.offset < top.offset;
 }
 
-/* Registers that callees do not preserve are lost, and what was below rsp. Not so the CFA in one,
- * if the function called is of the same code: whoever has it nowhere else needs it to return, and
- * so calls nothing that changes it. (Who has it elsewhere, has his rule from there: see base_of().)
+/* Registers that callees do not preserve are lost, and what was below the stack pointer. Not so the
+ * CFA in one, if the function called is of the same code: whoever has it nowhere else needs it to
+ * return, and so calls nothing that changes it. (Who has it elsewhere, has his rule from there: see
+ * base_of().)
  */
 static void apply_call(struct frame_state *s, bool is_local)
 {
@@ -169,15 +156,15 @@ static void apply_call(struct frame_state *s, bool is_local)
 		if (is_below(s, s->saved[k]))
 			s->saved[k] = (struct frame_value){0};
 	}
-	for (unsigned r = 0; r < 16; r++) {
-		if (CALLER_SAVED >> r & 1 && !(is_local && s->reg[r].origin == FRAME_CFA))
+	for (unsigned r = 0; r < INSN_REG_COUNT; r++) {
+		if (INSN_VOLATILE >> r & 1 && !(is_local && s->reg[r].origin == FRAME_CFA))
 			s->reg[r] = (struct frame_value){0};
 	}
 }
 
 static void apply_other(struct frame_state *s, uint32_t written)
 {
-	for (unsigned r = 0; r < 16; r++) {
+	for (unsigned r = 0; r < INSN_REG_COUNT; r++) {
 		if (written >> r & 1)
 			assign(s, r, (struct frame_value){0});
 	}
@@ -185,7 +172,7 @@ static void apply_other(struct frame_state *s, uint32_t written)
 
 static void align(struct frame_state *s)
 {
-	for (unsigned r = 0; r < 16; r++) {
+	for (unsigned r = 0; r < INSN_REG_COUNT; r++) {
 		if (s->reg[r].origin == FRAME_ALIGNED)
 			s->reg[r] = (struct frame_value){0};
 	}
@@ -197,7 +184,7 @@ static void align(struct frame_state *s)
 	}
 	for (int k = 0; k < FRAME_HELD_COUNT; k++)
 		forget_held(s, k);
-	s->reg[INSN_RSP] = (struct frame_value){0, FRAME_ALIGNED};
+	s->reg[INSN_SP] = (struct frame_value){0, FRAME_ALIGNED};
 }
 
 /* Whether an instruction uses what the caller has in a register that functions preserve. */
@@ -206,7 +193,7 @@ static bool uses_callers(const struct frame_state *s, const struct insn *i)
 	if (s->changed & FRAME_USED_CALLERS)
 		return false;
 	for (uint32_t left = i->used; left; left &= left - 1) {
-		int k = saved_index((unsigned)__builtin_ctz(left));
+		int k = insn_saved_index((unsigned)__builtin_ctz(left));
 
 		if (k >= 0 && !(s->changed >> k & 1))
 			return true;
@@ -216,32 +203,32 @@ static bool uses_callers(const struct frame_state *s, const struct insn *i)
 
 bool frame_state_ignores(const struct frame_state *s, const struct insn *i)
 {
-	if (i->op != INSN_OTHER || i->reads_rbp || i->flow == INSN_CALL ||
+	if (i->op != INSN_OTHER || i->reads_fp || i->flow == INSN_CALL ||
 	    i->flow == INSN_CALL_INDIRECT || uses_callers(s, i))
 		return false;
 	for (uint32_t left = i->written; left; left &= left - 1) {
 		unsigned r = (unsigned)__builtin_ctz(left);
-		int k = saved_index(r);
+		int k = insn_saved_index(r);
 
-		if (s->reg[r].origin || (k >= 0 && !(s->changed >> k & 1)) || r == INSN_RBP)
+		if (s->reg[r].origin || (k >= 0 && !(s->changed >> k & 1)) || r == INSN_FP)
 			return false;
 	}
 	return true;
 }
 
-/* Notes that the caller's rbp may be in another place from now on. */
+/* Notes that the caller's the frame pointer may be in another place from now on. */
 static void note_read(struct frame_state *s)
 {
 	if (!(s->changed & 1) && s->saved[0].origin == FRAME_UNKNOWN)
-		s->changed |= FRAME_RBP_KEPT;
+		s->changed |= FRAME_FP_KEPT;
 }
 
 /* Whether an instruction loads the stack pointer from memory outside of the function's frame, as
  * far as is known. */
 static bool loads_stack_pointer(const struct frame_state *s, const struct insn *i)
 {
-	return i->op == INSN_LOAD && i->src < INSN_NO_REG && i->src != INSN_RSP &&
-	       i->src != INSN_RBP && !s->reg[i->src].origin;
+	return i->op == INSN_LOAD && i->src < INSN_NO_REG && i->src != INSN_SP &&
+	       i->src != INSN_FP && !s->reg[i->src].origin;
 }
 
 /* Notes where the stack pointer comes from, and whether what it can come from again is written
@@ -251,7 +238,7 @@ static void note_stack_pointer(struct frame_state *s, const struct insn *i)
 	if (i->op == INSN_STORE && i->src < INSN_NO_REG && s->reg[i->src].origin &&
 	    !s->reg[i->dst].origin)
 		s->changed |= FRAME_SP_SHARED;
-	else if (i->dst == INSN_RSP && i->src != INSN_RSP &&
+	else if (i->dst == INSN_SP && i->src != INSN_SP &&
 		 (i->op == INSN_LOAD || i->op == INSN_COPY))
 		s->changed = (s->changed & ~FRAME_SP_LOADED) |
 			     (loads_stack_pointer(s, i) ? FRAME_SP_LOADED : 0);
@@ -264,7 +251,7 @@ static bool is_tracked(const struct frame_state *s, const struct insn *i)
 
 void frame_state_apply(struct frame_state *s, const struct insn *i)
 {
-	if (i->reads_rbp && !is_tracked(s, i))
+	if (i->reads_fp && !is_tracked(s, i))
 		note_read(s);
 	if (uses_callers(s, i))
 		s->changed |= FRAME_USED_CALLERS;
@@ -275,15 +262,15 @@ void frame_state_apply(struct frame_state *s, const struct insn *i)
 	}
 	switch (i->op) {
 	case INSN_PUSH:
-		s->reg[INSN_RSP] = moved(s->reg[INSN_RSP], -8);
-		store(s, i->src, s->reg[INSN_RSP]);
+		s->reg[INSN_SP] = moved(s->reg[INSN_SP], -8);
+		store(s, i->src, s->reg[INSN_SP]);
 		break;
 	case INSN_POP:
 		pop(s, i->dst);
 		break;
 	case INSN_LEAVE:
-		s->reg[INSN_RSP] = s->reg[INSN_RBP];
-		pop(s, INSN_RBP);
+		s->reg[INSN_SP] = s->reg[INSN_FP];
+		pop(s, INSN_FP);
 		break;
 	case INSN_COPY:
 		assign(s, i->dst, moved(s->reg[i->src], i->disp));
@@ -306,16 +293,15 @@ void frame_state_apply(struct frame_state *s, const struct insn *i)
 	}
 }
 
-void frame_state_set_rsp(struct frame_state *s, unsigned reg)
+void frame_state_set_sp(struct frame_state *s, unsigned reg)
 {
 	if (s->reg[reg].origin)
-		s->reg[INSN_RSP] = s->reg[reg];
+		s->reg[INSN_SP] = s->reg[reg];
 }
 
 bool frame_state_is_same_frame(const struct frame_state *a, const struct frame_state *b)
 {
-	return same(a->reg[INSN_RSP], b->reg[INSN_RSP]) &&
-	       same(a->reg[INSN_RBP], b->reg[INSN_RBP]) &&
+	return same(a->reg[INSN_SP], b->reg[INSN_SP]) && same(a->reg[INSN_FP], b->reg[INSN_FP]) &&
 	       !memcmp(a->saved, b->saved, sizeof(a->saved)) &&
 	       !memcmp(a->held, b->held, sizeof(a->held)) &&
 	       !memcmp(a->held_at, b->held_at, sizeof(a->held_at));
@@ -327,7 +313,7 @@ bool frame_state_join(struct frame_state *into, const struct frame_state *other)
 
 	if (!memcmp(into, other, sizeof(*into)))
 		return false;
-	for (unsigned r = 0; r < 16; r++) {
+	for (unsigned r = 0; r < INSN_REG_COUNT; r++) {
 		if (!same(into->reg[r], other->reg[r]))
 			into->reg[r] = (struct frame_value){0};
 	}
@@ -346,7 +332,7 @@ bool frame_state_join(struct frame_state *into, const struct frame_state *other)
 
 bool frame_state_is_at_return(const struct frame_state *s)
 {
-	return s->reg[INSN_RSP].origin == FRAME_CFA && s->reg[INSN_RSP].offset == -8;
+	return s->reg[INSN_SP].origin == FRAME_CFA && s->reg[INSN_SP].offset == -8;
 }
 
 uint32_t frame_state_saved_since(const struct frame_state *before, const struct frame_state *after)
@@ -362,10 +348,10 @@ uint32_t frame_state_saved_since(const struct frame_state *before, const struct 
 
 bool frame_state_has_left(const struct frame_state *s)
 {
-	if (s->reg[INSN_RSP].origin || !(s->changed & FRAME_SP_LOADED) ||
+	if (s->reg[INSN_SP].origin || !(s->changed & FRAME_SP_LOADED) ||
 	    s->changed & FRAME_SP_SHARED)
 		return false;
-	for (unsigned r = 0; r < 16; r++) {
+	for (unsigned r = 0; r < INSN_REG_COUNT; r++) {
 		if (s->reg[r].origin)
 			return false;
 	}
@@ -375,29 +361,30 @@ bool frame_state_has_left(const struct frame_state *s)
 /* The register of a set that has a known distance from the CFA. */
 static unsigned base_among(const struct frame_state *s, uint32_t registers)
 {
-	for (unsigned r = 0; r < 16; r++) {
+	for (unsigned r = 0; r < INSN_REG_COUNT; r++) {
 		if (registers >> r & 1 && s->reg[r].origin == FRAME_CFA)
 			return r;
 	}
 	return INSN_NO_REG;
 }
 
-/* The register that the CFA is best computed from: rbp as compilers' CFI has it, then rsp. */
+/* The register that the CFA is best computed from: the frame pointer as compilers' CFI has it, then
+ * the stack pointer. */
 static unsigned base_of(const struct frame_state *s)
 {
 	static const struct frame_value frame = {-16, FRAME_CFA};
 
-	if (same(s->reg[INSN_RBP], frame) && same(s->saved[0], frame))
-		return INSN_RBP;
-	if (s->reg[INSN_RSP].origin == FRAME_CFA)
-		return INSN_RSP;
-	return s->reg[INSN_RBP].origin == FRAME_CFA ? INSN_RBP : INSN_NO_REG;
+	if (same(s->reg[INSN_FP], frame) && same(s->saved[0], frame))
+		return INSN_FP;
+	if (s->reg[INSN_SP].origin == FRAME_CFA)
+		return INSN_SP;
+	return s->reg[INSN_FP].origin == FRAME_CFA ? INSN_FP : INSN_NO_REG;
 }
 
 /* CFA = *(base + ...) + ... */
 static bool set_held_cfa(const struct frame_state *s, struct stackd_rule *rule)
 {
-	unsigned base = s->reg[INSN_RBP].origin == FRAME_ALIGNED ? INSN_RBP : INSN_RSP;
+	unsigned base = s->reg[INSN_FP].origin == FRAME_ALIGNED ? INSN_FP : INSN_SP;
 
 	if (s->reg[base].origin != FRAME_ALIGNED)
 		return false;
@@ -408,7 +395,7 @@ static bool set_held_cfa(const struct frame_state *s, struct stackd_rule *rule)
 		    s->held[k].offset > INT16_MAX || is_below(s, slot))
 			continue;
 		rule->cfa = STACKD_CFA_DEREF;
-		rule->reg = dwarf_numbers[base];
+		rule->reg = (uint8_t)insn_dwarf_number(base);
 		rule->cfa_offset = s->held_at[k] - s->reg[base].offset;
 		rule->cfa_add = (int16_t)-s->held[k].offset;
 		return true;
@@ -421,41 +408,36 @@ unsigned frame_state_lone_register(const struct frame_state *s)
 	struct stackd_rule unused;
 
 	if (base_of(s) != INSN_NO_REG || set_held_cfa(s, &unused) ||
-	    base_among(s, ~CALLER_SAVED) != INSN_NO_REG)
+	    base_among(s, ~INSN_VOLATILE) != INSN_NO_REG)
 		return INSN_NO_REG;
-	return base_among(s, CALLER_SAVED);
+	return base_among(s, INSN_VOLATILE);
 }
 
-unsigned frame_state_dwarf_number(unsigned reg)
-{
-	return dwarf_numbers[reg];
-}
-
-/* Of a realigned frame, compilers keep the CFA in a slot that rbp tells; what assembly keeps on its
- * stack may be overwritten, as a register is not that it preserves. */
+/* Of a realigned frame, compilers keep the CFA in a slot that the frame pointer tells; what
+ * assembly keeps on its stack may be overwritten, as a register is not that it preserves. */
 static bool set_cfa(const struct frame_state *s, struct stackd_rule *rule)
 {
 	unsigned base = base_of(s);
-	bool has_rbp = s->reg[INSN_RBP].origin == FRAME_ALIGNED;
+	bool has_fp = s->reg[INSN_FP].origin == FRAME_ALIGNED;
 
 	rule->ra_offset = -8;
-	if (base == INSN_NO_REG && has_rbp && set_held_cfa(s, rule))
+	if (base == INSN_NO_REG && has_fp && set_held_cfa(s, rule))
 		return true;
 	if (base == INSN_NO_REG)
-		base = base_among(s, ~CALLER_SAVED);
+		base = base_among(s, ~INSN_VOLATILE);
 	if (base == INSN_NO_REG && set_held_cfa(s, rule))
 		return true;
 	if (base == INSN_NO_REG)
-		base = base_among(s, CALLER_SAVED);
+		base = base_among(s, INSN_VOLATILE);
 	if (base == INSN_NO_REG)
 		return false;
 	rule->cfa = STACKD_CFA_REG;
-	rule->reg = dwarf_numbers[base];
+	rule->reg = (uint8_t)insn_dwarf_number(base);
 	rule->cfa_offset = -s->reg[base].offset;
-	return base != INSN_RSP || rule->cfa_offset >= 8;
+	return base != INSN_SP || rule->cfa_offset >= 8;
 }
 
-bool frame_state_lost_rbp(const struct frame_state *s)
+bool frame_state_lost_fp(const struct frame_state *s)
 {
 	return s->changed & 1 && s->saved[0].origin == FRAME_UNKNOWN;
 }
@@ -469,17 +451,18 @@ static bool is_slotless(const struct frame_state *s, int k)
 /* Functions within a file may have rules of their own about registers, and change one that they
  * have never read: then their callers need it no more, and have saved it. All that is lost is its
  * value in the caller's frame; no rule for a call tells the CFA by a register that the function
- * called does not preserve. But rbp, by which many do, may have been kept where nobody saw it. */
+ * called does not preserve. But the frame pointer, by which many do, may have been kept where
+ * nobody saw it. */
 static bool set_saved(const struct frame_state *s, struct stackd_rule *rule)
 {
-	unsigned base = s->reg[INSN_RBP].origin == FRAME_ALIGNED ? INSN_RBP : INSN_RSP;
+	unsigned base = s->reg[INSN_FP].origin == FRAME_ALIGNED ? INSN_FP : INSN_SP;
 
 	for (int k = 0; k < STACKD_SAVED_COUNT; k++) {
 		int64_t at = s->saved[k].offset;
 
 		if (is_slotless(s, k)) {
 			if (!k && s->changed & 1 &&
-			    (s->saved[k].origin || s->changed & FRAME_RBP_KEPT))
+			    (s->saved[k].origin || s->changed & FRAME_FP_KEPT))
 				return false;
 			continue;
 		}
@@ -487,7 +470,7 @@ static bool set_saved(const struct frame_state *s, struct stackd_rule *rule)
 			if (s->reg[base].origin != FRAME_ALIGNED)
 				return false;
 			at -= s->reg[base].offset;
-			rule->saved_reg = dwarf_numbers[base];
+			rule->saved_reg = (uint8_t)insn_dwarf_number(base);
 			rule->saved_via_reg |= (uint8_t)(1u << k);
 		}
 		if (at < INT16_MIN || at > INT16_MAX)
@@ -500,7 +483,7 @@ static bool set_saved(const struct frame_state *s, struct stackd_rule *rule)
 /* At the bottom, no return address is left on the stack. */
 static bool is_bottom(const struct frame_state *s)
 {
-	struct frame_value top = s->reg[INSN_RSP];
+	struct frame_value top = s->reg[INSN_SP];
 
 	return s->changed & FRAME_BOTTOM && !(top.origin == FRAME_CFA && top.offset <= -8);
 }

@@ -3,9 +3,10 @@
  * The frame before an instruction: which registers have a known distance from the CFA, and where
  * the caller's values of callee-saved registers are.
  *
- * There are two origins for distances: the CFA, and, from a realignment of rsp on, the realigned
- * stack. A slot of the latter can hold a value of the former: then CFA = *(reg + N) + M. Two such
- * slots are followed: that of the prologue, and one that a function spills the register to.
+ * There are two origins for distances: the CFA, and, from a realignment of the stack pointer on,
+ * the realigned stack. A slot of the latter can hold a value of the former: then CFA = *(reg + N) +
+ * M. Two such slots are followed: that of the prologue, and one that a function spills the register
+ * to.
  */
 #ifndef ANALYSIS_FRAME_STATE_H
 #define ANALYSIS_FRAME_STATE_H
@@ -13,7 +14,7 @@
 #include <stdbool.h>
 
 #include "analysis/analysis.h"
-#include "analysis/insn.h"
+#include "arch/insn.h"
 
 #define FRAME_HELD_COUNT 2
 
@@ -30,7 +31,7 @@ struct frame_value {
 
 /* No padding, so that states can be compared as bytes. */
 struct frame_state {
-	struct frame_value reg[16];
+	struct frame_value reg[INSN_REG_COUNT];
 	struct frame_value saved[STACKD_SAVED_COUNT]; /* slots; unknown: none */
 	struct frame_value held[FRAME_HELD_COUNT];    /* values of slots of the realigned stack, */
 	int32_t held_at[FRAME_HELD_COUNT];	      /* which are there */
@@ -38,12 +39,12 @@ struct frame_state {
 			   * and the flags below */
 };
 
-/* rbp was set to 0 and not saved: by this, code says that it has no caller (psABI, "The Stack
- * Frame"). */
+/* the frame pointer was set to 0 and not saved: by this, code says that it has no caller (psABI,
+ * "The Stack Frame"). */
 #define FRAME_BOTTOM (1u << 8)
 
-/* The caller's rbp was read, and may be kept where nothing is known of. */
-#define FRAME_RBP_KEPT (1u << 9)
+/* The caller's the frame pointer was read, and may be kept where nothing is known of. */
+#define FRAME_FP_KEPT (1u << 9)
 
 /* A register that functions preserve was used before anything was written to it: functions have no
  * use for what their callers keep there, but parts of functions do. */
@@ -56,16 +57,17 @@ struct frame_state {
  * loaded again from what was made of it. */
 #define FRAME_SP_SHARED (1u << 12)
 
-/* The state at a function's first instruction: CFA = rsp + 8. */
+/* The state at a function's first instruction: CFA = the stack pointer + 8. */
 void frame_state_init(struct frame_state *ret_state);
 
 /* The state in which nothing is known. */
 void frame_state_forget(struct frame_state *ret_state);
 
-/* Forgets what registers hold, but for rsp and rbp, from which frames are computed. */
+/* Forgets what registers hold, but for the stack pointer and the frame pointer, from which frames
+ * are computed. */
 void frame_state_reduce(struct frame_state *s);
 
-/* Forgets what all registers but rsp hold: an exception leads here. */
+/* Forgets what all registers but the stack pointer hold: an exception leads here. */
 void frame_state_land(struct frame_state *s);
 
 /* Whether an instruction leaves the state as it is; false: it may not. */
@@ -75,10 +77,10 @@ bool frame_state_ignores(const struct frame_state *s, const struct insn *i);
 void frame_state_apply(struct frame_state *s, const struct insn *i);
 
 /* The stack pointer is known to be equal to a register; nothing changes where that is not known. */
-void frame_state_set_rsp(struct frame_state *s, unsigned reg);
+void frame_state_set_sp(struct frame_state *s, unsigned reg);
 
-/* Whether two states are of the same frame: the same is known of rsp and rbp, and of where
- * registers are saved. */
+/* Whether two states are of the same frame: the same is known of the stack pointer and the frame
+ * pointer, and of where registers are saved. */
 bool frame_state_is_same_frame(const struct frame_state *a, const struct frame_state *b);
 
 /* Reduces `into` to what holds in both states. Returns whether it changed. */
@@ -90,19 +92,19 @@ bool frame_state_is_at_return(const struct frame_state *s);
 /* Whether the stack pointer is above the return address that a call has pushed. */
 static inline bool frame_state_is_above_return(const struct frame_state *s)
 {
-	return s->reg[INSN_RSP].origin == FRAME_CFA && s->reg[INSN_RSP].offset > -8;
+	return s->reg[INSN_SP].origin == FRAME_CFA && s->reg[INSN_SP].offset > -8;
 }
 
 /* Whether a frame is made: the stack pointer is below the return address, or somewhere else. */
 static inline bool frame_state_is_made(const struct frame_state *s)
 {
-	return s->reg[INSN_RSP].origin != FRAME_CFA || s->reg[INSN_RSP].offset < -8;
+	return s->reg[INSN_SP].origin != FRAME_CFA || s->reg[INSN_SP].offset < -8;
 }
 
 /* Whether it is known where the stack pointer is. */
 static inline bool frame_state_is_known(const struct frame_state *s)
 {
-	return s->reg[INSN_RSP].origin != FRAME_UNKNOWN;
+	return s->reg[INSN_SP].origin != FRAME_UNKNOWN;
 }
 
 /* Whether the stack pointer was loaded from outside of the function's frame, and the function has
@@ -126,14 +128,11 @@ static inline bool frame_state_is_function(const struct frame_state *s)
 	return !(s->changed & (FRAME_USED_CALLERS | ((1u << STACKD_SAVED_COUNT) - 1)));
 }
 
-/* Whether the caller's rbp is lost: changed, and nowhere to be found. */
-bool frame_state_lost_rbp(const struct frame_state *s);
+/* Whether the caller's the frame pointer is lost: changed, and nowhere to be found. */
+bool frame_state_lost_fp(const struct frame_state *s);
 
 /* The register that alone has the CFA, if callees need not preserve it; INSN_NO_REG otherwise. */
 unsigned frame_state_lone_register(const struct frame_state *s);
-
-/* The DWARF number of a register. */
-unsigned frame_state_dwarf_number(unsigned reg);
 
 /* Makes the rule of a state; it is STACKD_CFA_END where code has no caller. Returns false where
  * there is none, with the reason. */

@@ -11,6 +11,8 @@
 #include <gelf.h>
 #include <string.h>
 
+#include "arch/target.h"
+
 #define PIECE_BYTES 65536u
 /* Of all sections together, which a lying file has overlap each other. */
 #define MAX_SECTION_BYTES (UINT64_C(512) << 20)
@@ -106,11 +108,13 @@ static int read_relocations(struct reading *r, Elf_Data *data, const GElf_Shdr *
 	for (int i = 0;
 	     !err && starts->pointers.count < FUNCTION_STARTS_MAX && gelf_getrela(data, i, &rela);
 	     i++) {
-		uint64_t type = GELF_R_TYPE(rela.r_info);
+		enum target_relocation kind = target_relocation((uint32_t)GELF_R_TYPE(rela.r_info));
 
-		if (type == R_X86_64_RELATIVE || type == R_X86_64_IRELATIVE)
+		if (kind == TARGET_RELOCATION_RELATIVE || kind == TARGET_RELOCATION_IRELATIVE)
 			err = add_relative(r, rela.r_offset, (uint64_t)rela.r_addend);
-		else if (symbols && (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT) &&
+		else if (symbols &&
+			 (kind == TARGET_RELOCATION_JUMP_SLOT ||
+			  kind == TARGET_RELOCATION_GLOB_DAT) &&
 			 gelf_getsym(symbols, (int)GELF_R_SYM(rela.r_info), &symbol))
 			err = noreturn_add_slot(
 				&starts->noreturn,

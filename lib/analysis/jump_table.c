@@ -4,9 +4,8 @@
 
 #include <string.h>
 
-#define MAX_UNUSED   8	/* entries of a table before the first that is used */
-#define MAX_AGE	     48 /* instructions between a test of a bound and the jump that it is for */
-#define CALLER_SAVED 0x0fc7u /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
+#define MAX_UNUSED 8  /* entries of a table before the first that is used */
+#define MAX_AGE	   48 /* instructions between a test of a bound and the jump that it is for */
 
 enum hint_kind {
 	HINT_NONE,
@@ -148,7 +147,7 @@ static void apply_idiom(struct jump_hints *h, const struct insn *i, struct jump_
 static uint32_t written_by(const struct insn *i)
 {
 	if (i->flow == INSN_CALL || i->flow == INSN_CALL_INDIRECT)
-		return CALLER_SAVED;
+		return INSN_VOLATILE;
 	return i->written;
 }
 

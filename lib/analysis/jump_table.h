@@ -17,7 +17,7 @@
 
 #include <stddef.h>
 
-#include "analysis/insn.h"
+#include "arch/insn.h"
 #include "elf/elf_file.h"
 
 #define JUMP_TABLE_MAX_ENTRIES 4096 /* parsers that are made by programs have some thousands */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define STUB_BYTES 16
+#include "arch/code_form.h"
 
 /* Complete names. */
 static const char *const names[] = {
@@ -97,8 +97,8 @@ static const char *const parts[] = {
 	"__throw_", "4core9panicking", "handle_alloc_error", "unwrap_failed", "expect_failed",
 };
 
-/* Complete names of what returns, though an endbr64 stands behind its calls, as where functions
- * begin. */
+/* Complete names of what returns, though a mark for indirect jumps stands behind its calls, as
+ * where functions begin. */
 static const char *const returning[] = {
 	"setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", "getcontext", "vfork",
 };
@@ -214,26 +214,17 @@ uint64_t noreturn_slot_function(const struct noreturn *n, uint64_t slot)
 	return found ? found->function : 0;
 }
 
-/* The slot of a stub: [endbr64] [bnd] jmp *slot(%rip). NULL: it is none, or its slot is not known.
- */
+/* The slot of a linkage stub. NULL: it is none, or its slot is not known. */
 static struct noreturn_slot *slot_of_stub(const struct noreturn *n, const struct elf_file *elf,
 					  uint64_t vaddr)
 {
-	uint8_t code[STUB_BYTES];
-	uint64_t offset;
+	uint8_t code[CODE_FORM_STUB];
+	uint64_t offset, slot;
 
 	if (!n->slots.count || !elf_file_vaddr_to_offset(elf, vaddr, &offset) ||
 	    elf_file_read(elf, offset, code, sizeof(code)) != sizeof(code))
 		return NULL;
-	for (unsigned i = 0; i <= 5; i++) {
-		int32_t distance;
-
-		if (code[i] != 0xff || code[i + 1] != 0x25)
-			continue;
-		memcpy(&distance, code + i + 2, sizeof(distance));
-		return find_slot(n, vaddr + i + 6 + (uint64_t)(int64_t)distance);
-	}
-	return NULL;
+	return code_form_stub_slot(code, sizeof(code), vaddr, &slot) ? find_slot(n, slot) : NULL;
 }
 
 static const struct noreturn_cached *look_up(struct noreturn *n, const struct elf_file *elf,

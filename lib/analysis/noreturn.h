@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analysis/insn.h"
+#include "arch/insn.h"
 #include "base/vec.h"
 #include "elf/elf_file.h"
 

@@ -4,8 +4,8 @@
 
 #define LEAST	   16 /* pointers between functions' alignments that a table has, */
 #define FOR_EACH   4  /* and so many for each one that is aligned like a function */
-#define SHORT_CALL 2  /* bytes: call *%rax */
-#define LONG_CALL  8  /* call *0x12345678(%r12) */
+#define SHORT_CALL 2  /* bytes of an indirect call, by a register, */
+#define LONG_CALL  8  /* and by a word in memory */
 
 /* Whether the bytes from `from` up to `at` are one call, which the first pass saw. */
 static bool is_call(const struct code *c, const struct code_area *area, uint32_t from, uint32_t at)

@@ -289,15 +289,16 @@ static int note_label(struct solver *s, const struct path *p)
 			  LABELS_OWN);
 }
 
-/* Leaves a loop that touches the pages of a large frame, one after the other, until rsp is where a
- * register says: the depth in the loop is not known, and behind it that of the register. */
+/* Leaves a loop that touches the pages of a large frame, one after the other, until the stack
+ * pointer is where a register says: the depth in the loop is not known, and behind it that of the
+ * register. */
 static int leave_probe(struct solver *s, struct path *p)
 {
 	struct frame_state after = *states_get(&s->states, p->w.state);
 
 	if (!p->insn.is_unequal || p->bound == INSN_NO_REG)
 		return 0;
-	frame_state_set_rsp(&after, p->bound);
+	frame_state_set_sp(&after, p->bound);
 	p->w.state = states_number(&s->states, &after);
 	return p->w.state == STATES_NONE ? -ENOMEM : 0;
 }

@@ -23,13 +23,13 @@ static bool saves_everything(const struct solver *s, const struct path *p)
 	return others >= MANY_OTHERS;
 }
 
-/* Whether a function's first instruction, or that behind its endbr64, makes a frame or saves a
+/* Whether a function's first instruction, or that behind its mark, makes a frame or saves a
  * register, as code that only parts of functions begin with does not: it may be one that never
  * returns. */
 static bool begins_function(const struct solver *s, const struct path *p)
 {
-	bool makes_frame = p->insn.op == INSN_COPY && p->insn.dst == INSN_RSP &&
-			   p->insn.src == INSN_RSP && p->insn.disp < 0;
+	bool makes_frame = p->insn.op == INSN_COPY && p->insn.dst == INSN_SP &&
+			   p->insn.src == INSN_SP && p->insn.disp < 0;
 
 	return p->w.state == STATES_ENTRY && (makes_frame || insn_saves_register(&p->insn)) &&
 	       (solve_is_pinned(s, p->w.at) || (p->w.at >= 4 && solve_is_pinned(s, p->w.at - 4))) &&
@@ -42,7 +42,7 @@ static bool begins_function(const struct solver *s, const struct path *p)
 static bool has_made_frame(const struct solver *s, const struct path *p)
 {
 	const struct frame_state *state = states_get(&s->states, p->w.state);
-	struct frame_value top = state->reg[INSN_RSP];
+	struct frame_value top = state->reg[INSN_SP];
 
 	return p->is_straight && top.origin == FRAME_CFA && top.offset < -8 &&
 	       !(top.offset % CALL_ALIGN) && !(state->changed & FRAME_USED_CALLERS);

@@ -27,7 +27,7 @@ static bool links_handler(const struct solver *s, struct path *p, uint32_t *ret_
 	    at >= end || !code_decode(s->code, p->area, at, &i) || i.op != INSN_PUSH)
 		return false;
 	at += i.length;
-	if (at >= end || !code_decode(s->code, p->area, at, &i) || i.src != INSN_RSP ||
+	if (at >= end || !code_decode(s->code, p->area, at, &i) || i.src != INSN_SP ||
 	    (i.op != INSN_STORE && (i.op != INSN_COPY || i.disp)))
 		return false;
 	p->links = at;

@@ -49,7 +49,8 @@ struct path {
 	struct insn insn; /* at w.at, which has been applied to w.state */
 	uint32_t
 		links; /* the byte of the instruction that links a handler of exceptions; 0: none */
-	unsigned bound;	  /* the register that the instruction before has compared rsp with */
+	unsigned bound;	  /* the register that the instruction before has compared the stack pointer
+			     with */
 	bool is_straight; /* it began where functions do, and has come to no branch */
 };
 

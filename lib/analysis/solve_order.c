@@ -74,8 +74,8 @@ int solve_main(struct solver *s, uint64_t vaddr)
 	return err;
 }
 
-/* Whether a byte is called, or begins with saving a register. (endbr64 stands before parts to which
- * interpreters jump, too.) */
+/* Whether a byte is called, or begins with saving a register. (The mark of an entry stands before
+ * parts to which interpreters jump, too.) */
 static bool is_function(const struct solver *s, uint32_t at)
 {
 	return s->code->marks[at] & CODE_CALLED || code_saves_register(s->code, at);

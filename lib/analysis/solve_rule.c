@@ -4,19 +4,19 @@
 
 #define LABEL_BYTES 4 /* of code, for each pair beyond LABELS_FREE_PAIRS */
 
-/* STACKD_KEPT of registers that are kept: one, or r10 and r11. */
+/* STACKD_KEPT of registers that are kept: one, or ARCH_KEPT_TWO_REGS. */
 static unsigned kept_number(uint32_t kept)
 {
 	if (kept == ARCH_KEPT_TWO_REGS)
 		return STACKD_KEPT_TWO;
 	if (!kept || kept & (kept - 1))
 		return 0;
-	return frame_state_dwarf_number((unsigned)__builtin_ctz(kept)) + 1;
+	return insn_dwarf_number((unsigned)__builtin_ctz(kept)) + 1;
 }
 
 /* Code of conventions of its own (OCaml's) gets arguments in registers that C's functions preserve,
  * writes them to its frame, and never gives them back: its callers have no use for them, and each
- * such slot would be a row. rbp, by which frames are found, stays. */
+ * such slot would be a row. the frame pointer, by which frames are found, stays. */
 static void drop_slots(struct stackd_rule *rule, unsigned clobbered)
 {
 	for (unsigned k = 1; k < STACKD_SAVED_COUNT; k++) {
@@ -50,8 +50,8 @@ int solve_rule(const struct solver *s, uint32_t at, struct stackd_rule *ret_rule
 		return 2;
 	drop_slots(ret_rule, returns_clobbered(&s->returns, owner->function));
 	ret_rule->saved_reg |= (uint8_t)(kept_number(keeps_at(s->keeps, at)) << 4);
-	/* Only callers that it returns to are known not to need rbp. */
-	if (ret_rule->cfa == STACKD_CFA_END || !frame_state_lost_rbp(state) ||
+	/* Only callers that it returns to are known not to need the frame pointer. */
+	if (ret_rule->cfa == STACKD_CFA_END || !frame_state_lost_fp(state) ||
 	    returns_does(&s->returns, owner->function))
 		return 1;
 	*ret_why = ANALYSIS_ABSTAINED_SAVED;

@@ -8,7 +8,7 @@
 
 #include "go/go_rules.h"
 #include "go/go_stack.h"
-#include "go/go_switch.h"
+#include "arch/go_switch.h"
 
 #define WINDOW 65536 /* bytes of code that are kept: functions come in order of address */
 

@@ -2,9 +2,9 @@
 /*
  * Names of PLT stubs; see plt.h.
  *
- * Linkers lay PLTs out in many ways (lazy or not, with or without endbr64, with second PLTs), and
- * counting entries against relocations breaks with the next one. So every entry is decoded, and a
- * relocation decides:
+ * Linkers lay PLTs out in many ways (lazy or not, with or without the mark of an entry, with second
+ * PLTs), and counting entries against relocations breaks with the next one. So every entry is
+ * decoded, and a relocation decides:
  *
  *   [endbr64] [bnd] jmp *slot(%rip)      the name of the relocation that fills the slot
  *   [endbr64] push $index; jmp ...       the name of .rela.plt's entry `index`, whose slot
@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/code_form.h"
 #include "arch/target.h"
 #include "base/buf.h"
 #include "base/vec.h"
@@ -168,26 +169,6 @@ static const char *slot_name(const struct slots *slots, uint64_t vaddr)
 
 /* --- stubs --------------------------------------------------------------------------------- */
 
-static uint32_t read_u32(const uint8_t *at)
-{
-	uint32_t v;
-
-	memcpy(&v, at, sizeof(v));
-	return v;
-}
-
-/* jmp *distance(%rip) */
-static bool is_jump(const uint8_t *code)
-{
-	return code[0] == 0xff && code[1] == 0x25;
-}
-
-/* Returns the slot from which the jump at `code[i]` of the stub at `vaddr` loads its target. */
-static uint64_t jump_slot(const uint8_t *code, size_t i, uint64_t vaddr)
-{
-	return vaddr + i + 6 + (uint64_t)(int64_t)(int32_t)read_u32(code + i + 2);
-}
-
 /* The name of the stub that pushes a relocation's index. */
 static const char *lazy_name(const struct scan *scan, uint32_t index, uint64_t vaddr)
 {
@@ -206,15 +187,12 @@ static const char *lazy_name(const struct scan *scan, uint32_t index, uint64_t v
 /* Returns the name of the function that the stub of `len` bytes at `vaddr` leads to. */
 static const char *decode(const struct scan *scan, const uint8_t *code, size_t len, uint64_t vaddr)
 {
-	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
-	size_t push = len >= 9 && !memcmp(code, endbr64, sizeof(endbr64)) ? sizeof(endbr64) : 0;
+	uint64_t slot;
+	uint32_t index;
 
-	for (size_t i = 0; i + 6 <= len; i++)
-		if (is_jump(code + i))
-			return slot_name(&scan->all, jump_slot(code, i, vaddr));
-	if (push + 5 <= len && code[push] == 0x68)
-		return lazy_name(scan, read_u32(code + push + 1), vaddr);
-	return NULL;
+	if (code_form_stub_slot(code, len, vaddr, &slot))
+		return slot_name(&scan->all, slot);
+	return code_form_stub_index(code, len, &index) ? lazy_name(scan, index, vaddr) : NULL;
 }
 
 static int add_stub(struct plt *plt, uint64_t start, size_t len, const char *name)
@@ -230,6 +208,14 @@ static int add_stub(struct plt *plt, uint64_t start, size_t len, const char *nam
 	buf_put(&plt->names, name, name_len);
 	buf_put(&plt->names, "@plt", sizeof("@plt"));
 	return plt->names.failed ? -ENOMEM : 0;
+}
+
+/* Whether code begins with a stub's jump. */
+static bool is_jump(const uint8_t *code)
+{
+	uint64_t slot;
+
+	return code_form_stub_slot(code, CODE_FORM_JUMP, 0, &slot);
 }
 
 /* Returns the bytes of an entry; linkers do not always set them. */

@@ -3,9 +3,7 @@
  */
 #include "unwind/jump_frame.h"
 
-#include <string.h>
-
-#define CALL_BYTES 5
+#include "arch/code_form.h"
 
 /* Whether the row at the end of an entry is that of a function that jumps to code. */
 static bool is_of_jumps(const struct cfi_index *index, size_t i, uint64_t *ret_start,
@@ -47,18 +45,17 @@ static uint64_t called_before(const struct walk_run *run, uint64_t pc,
 			      const struct object **ret_object)
 {
 	const struct object *object;
-	uint8_t call[CALL_BYTES];
-	uint64_t offset, vaddr;
-	int32_t distance;
+	uint8_t call[CODE_FORM_CALL];
+	uint64_t offset, vaddr, target;
 
 	if (!walk_run_find(run, pc, true, &object, &offset) || !object->elf ||
-	    offset < CALL_BYTES ||
-	    !elf_file_read_whole(object->elf, offset + 1 - CALL_BYTES, call, CALL_BYTES) ||
-	    call[0] != 0xe8 || !elf_file_offset_to_vaddr(object->elf, offset, &vaddr))
+	    offset < CODE_FORM_CALL ||
+	    !elf_file_read_whole(object->elf, offset + 1 - CODE_FORM_CALL, call, CODE_FORM_CALL) ||
+	    !elf_file_offset_to_vaddr(object->elf, offset, &vaddr) ||
+	    !code_form_call_target(call, vaddr + 1, &target))
 		return 0;
-	memcpy(&distance, call + 1, sizeof(distance));
 	*ret_object = object;
-	return vaddr + 1 + (uint64_t)(int64_t)distance;
+	return target;
 }
 
 /* Whether the return address that a step has come to is behind a call of the function. */

@@ -9,17 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/frame_state.h"
-#include "analysis/insn.h"
+#include "arch/code_form.h"
+#include "arch/insn.h"
 #include "base/vec.h"
 
-#define CALL_BYTES	 5
 #define MAX_INSTRUCTIONS 4096 /* half a millisecond */
 #define WINDOW_BYTES	 1024 /* of code that are read at a time */
 
 struct flow {
 	const struct elf_file *elf;
-	ZydisDecoder decoder;
+	struct insn_decoder decoder;
 	struct kept_function *function;
 	uint32_t reg_bit;      /* by the processor's number */
 	VEC(uint64_t) waiting; /* vaddr of instructions that are still to be looked at */
@@ -79,24 +78,14 @@ static bool decode(struct flow *f, uint64_t vaddr, struct insn *ret_insn)
 	return insn_decode(&f->decoder, f->bytes + at, f->window_bytes - at, vaddr, ret_insn);
 }
 
-/* Whether an instruction changes registers that none of its operands names: a system call, loop,
- * xbegin. */
-static bool is_treacherous(const struct flow *f, uint64_t vaddr, const struct insn *i)
-{
-	const uint8_t *code = f->bytes + (vaddr - f->window);
-
-	if (i->flow == INSN_BRANCH) /* je and the like, short and near; jrcxz */
-		return (code[0] & 0xf0) != 0x70 && code[0] != 0x0f && code[0] != 0xe3;
-	return code[0] == 0xcd || (code[0] == 0x0f && (code[1] == 0x05 || code[1] == 0x34));
-}
-
 /* Looks at an instruction, and adds where it leads to. false: the register may be written. */
 static bool look(struct flow *f, uint64_t vaddr)
 {
 	struct insn i;
 	bool leads_on;
 
-	if (!decode(f, vaddr, &i) || i.written & f->reg_bit || is_treacherous(f, vaddr, &i) ||
+	if (!decode(f, vaddr, &i) || i.written & f->reg_bit ||
+	    insn_changes_unnamed(&i, f->bytes + (vaddr - f->window)) ||
 	    i.flow == INSN_CALL_INDIRECT || i.flow == INSN_JUMP_INDIRECT)
 		return false;
 	if ((i.flow == INSN_JUMP || i.flow == INSN_BRANCH || i.flow == INSN_CALL) &&
@@ -124,7 +113,7 @@ static unsigned number_of(unsigned dwarf)
 {
 	unsigned number = 0;
 
-	while (number < 15 && frame_state_dwarf_number(number) != dwarf)
+	while (number < INSN_REG_COUNT - 1 && insn_dwarf_number(number) != dwarf)
 		number++;
 	return number;
 }
@@ -158,16 +147,13 @@ static bool find_target(const struct walk_frame *caller, uint64_t *ret_vaddr)
 {
 	const struct elf_file *elf = caller->object->elf;
 	uint64_t behind = caller->offset + 1, vaddr;
-	uint8_t call[CALL_BYTES];
-	int32_t distance;
+	uint8_t call[CODE_FORM_CALL];
 
-	if (behind < CALL_BYTES ||
-	    !elf_file_read_whole(elf, behind - CALL_BYTES, call, CALL_BYTES) || call[0] != 0xe8 ||
+	if (behind < CODE_FORM_CALL ||
+	    !elf_file_read_whole(elf, behind - CODE_FORM_CALL, call, CODE_FORM_CALL) ||
 	    !elf_file_offset_to_vaddr(elf, caller->offset, &vaddr))
 		return false;
-	memcpy(&distance, call + 1, sizeof(distance));
-	*ret_vaddr = vaddr + 1 + (uint64_t)(int64_t)distance;
-	return true;
+	return code_form_call_target(call, vaddr + 1, ret_vaddr);
 }
 
 bool kept_register_is_kept(struct kept_register *kept, const struct walk_frame *callee,

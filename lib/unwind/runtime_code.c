@@ -8,6 +8,7 @@
 
 #include "analysis/entry_frame.h"
 #include "analysis/exit_frame.h"
+#include "arch/code_form.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/int_map.h"
@@ -15,11 +16,9 @@
 #include "unwind/code_piece.h"
 #include "unwind/leaf_rule.h"
 
-#define SAVED_RBP 0 /* its index in STACKD_SAVED_REGS */
-#define PUSH_RBP  0x55
-#define AROUND	  32   /* bytes on either side of an address that are looked at again */
-#define REP	  0xf3 /* of endbr64 */
-#define ELSEWHERE 256  /* bytes of another piece's code that are read at once */
+#define SAVED_FP  0   /* its index in STACKD_SAVED_REGS */
+#define AROUND	  32  /* bytes on either side of an address that are looked at again */
+#define ELSEWHERE 256 /* bytes of another piece's code that are read at once */
 
 /* Where code is. */
 struct place {
@@ -653,8 +652,8 @@ bool runtime_code_file_exit(struct runtime_code *c, const struct object *object,
 	return p && find_exit(c, p, offset, ret_rule);
 }
 
-/* Whether a step at an address takes the return address from where it is, though rbp is not yet the
- * frame's: at a push of rbp, at a return, and at mov %rsp, %rbp. */
+/* Whether a step at an address takes the return address from where it is, though the frame
+ * pointer is not yet the frame's: where it is pushed, at a return, and where it is set. */
 static bool begins_frame(const struct piece *p, uint64_t address, const struct stackd_rule *rule)
 {
 	uint8_t code[3];
@@ -663,14 +662,14 @@ static bool begins_frame(const struct piece *p, uint64_t address, const struct s
 		return true;
 	if (rule->cfa_offset == 8)
 		return elf_file_read(p->object.elf, address, code, 1) == 1 &&
-		       (code[0] == PUSH_RBP || code[0] == REP);
-	return rule->cfa_offset == 16 && rule->saved[SAVED_RBP] == -16 &&
+		       code_form_may_save_fp(code);
+	return rule->cfa_offset == 16 && rule->saved[SAVED_FP] == -16 &&
 	       elf_file_read(p->object.elf, address, code, sizeof(code)) == sizeof(code) &&
-	       !memcmp(code, "\x48\x89\xe5", sizeof(code));
+	       code_form_sets_fp(code, sizeof(code));
 }
 
-/* Where rbp is the frame's, the analysis tells the frame by it. A function that saves rbp may still
- * use it as it likes, or leave it to be that of a caller, as Java's do. */
+/* Where the register is the frame's, the analysis tells the frame by it. A function that saves the
+ * frame pointer may still use it as it likes, or leave it to be that of a caller, as Java's do. */
 static enum runtime_code_frame frame_of(const struct piece *p, uint64_t address, bool is_return,
 					const struct stackd_rule *rule)
 {
@@ -693,8 +692,8 @@ enum runtime_code_frame runtime_code_frame(struct runtime_code *c, pid_t pid, ui
 	if (!p || !p->owner || elf_file_read(p->object.elf, address, &byte, 1) != 1)
 		return RUNTIME_CODE_UNREAD;
 	runtime_code_rule(c, pid, address, is_return, &rule);
-	/* Where compilers keep frame pointers, a function that calls, or has more than rbp on the
-	 * stack, has made its frame. */
+	/* Where compilers keep frame pointers, a function that calls, or has more than the frame
+	 * pointer on the stack, has made its frame. */
 	if (rule.cfa == STACKD_CFA_NONE && runtime_code_exit(c, pid, address + is_return, &rule) &&
 	    !is_return && rule.cfa_offset <= 16)
 		return RUNTIME_CODE_UNTOLD;

@@ -131,7 +131,7 @@ enum runtime_code_frame {
 	RUNTIME_CODE_UNREAD, /* nothing: the code cannot be read, or not yet */
 	RUNTIME_CODE_UNTOLD, /* its instructions do not tell */
 	RUNTIME_CODE_FRAMED, /* it leads to the caller */
-	RUNTIME_CODE_BARE,   /* rbp is not the frame's: it skips callers */
+	RUNTIME_CODE_BARE,   /* the frame pointer is not the frame's: it skips callers */
 };
 
 /* Tells that of the code at an address, that of a return address minus 1. The bytes

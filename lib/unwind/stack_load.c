@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/insn.h"
+#include "arch/insn.h"
 #include "unwind/recipe_layer.h"
 
 #define BEFORE 128 /* bytes from such a load to what is on the new stack, at most */
@@ -22,7 +22,7 @@ static size_t load_at(const uint8_t *code)
 {
 	unsigned mod = code[2] >> 6, rm = code[2] & 7;
 
-	if ((code[0] & 0xfe) != 0x48 || code[1] != 0x8b || (code[2] >> 3 & 7) != INSN_RSP)
+	if ((code[0] & 0xfe) != 0x48 || code[1] != 0x8b || (code[2] >> 3 & 7) != INSN_SP)
 		return 0;
 	if (mod == 3 || rm == 4 || (rm == 5 && (code[0] == 0x48 || !mod)))
 		return 0;
@@ -37,13 +37,13 @@ static size_t copy_at(const uint8_t *code)
 
 	if ((code[0] & 0xf8) != 0x48)
 		return 0;
-	if (mod == 3 && rm == INSN_RSP && (code[1] == 0x89 || code[1] == 0x87) && !(code[0] & 1))
-		return code[0] & 4 || (reg != INSN_RSP && reg != INSN_RBP) ? 3 : 0;
-	if (reg != INSN_RSP || code[0] & 4)
+	if (mod == 3 && rm == INSN_SP && (code[1] == 0x89 || code[1] == 0x87) && !(code[0] & 1))
+		return code[0] & 4 || (reg != INSN_SP && reg != INSN_FP) ? 3 : 0;
+	if (reg != INSN_SP || code[0] & 4)
 		return 0;
 	if (mod == 3 && (code[1] == 0x8b || code[1] == 0x87))
-		return code[0] & 1 || (rm != INSN_RSP && rm != INSN_RBP) ? 3 : 0;
-	if (mod == 3 || code[1] != 0x8d || rm == INSN_RSP || (rm == INSN_RBP && !(code[0] & 1)))
+		return code[0] & 1 || (rm != INSN_SP && rm != INSN_FP) ? 3 : 0;
+	if (mod == 3 || code[1] != 0x8d || rm == INSN_SP || (rm == INSN_FP && !(code[0] & 1)))
 		return 0;
 	return mod == 0 ? 3 : mod == 1 ? 4 : 7;
 }
@@ -52,7 +52,7 @@ static size_t copy_at(const uint8_t *code)
  * stopped. */
 static size_t follow(const uint8_t *code, size_t at, size_t end, size_t len)
 {
-	ZydisDecoder decoder;
+	struct insn_decoder decoder;
 	struct insn insn;
 
 	insn_decoder_init(&decoder);
@@ -165,7 +165,7 @@ static bool may_have_load(const uint8_t *code)
 
 	for (int i = 0; i < BLOCK; i++)
 		found |= (uint8_t)((code[i] & 0xfe) == 0x48) & (uint8_t)(code[i + 1] == 0x8b) &
-			 (uint8_t)((code[i + 2] & 0x38) == INSN_RSP << 3);
+			 (uint8_t)((code[i + 2] & 0x38) == INSN_SP << 3);
 	return found;
 }
 

@@ -18,7 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/insn.h"
+#include "arch/code_form.h"
+#include "arch/insn.h"
 #include "unwind/recipe_layer.h"
 
 #define MOST_FUNCTION 64  /* bytes of a function that begins a stack */
@@ -31,10 +32,8 @@
 
 bool stack_start_leaves(const uint8_t *code, size_t len)
 {
-	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa}, mov[] = {0x48, 0x89, 0xdc};
-	size_t at = len >= sizeof(endbr64) && !memcmp(code, endbr64, sizeof(endbr64))
-			    ? sizeof(endbr64)
-			    : 0;
+	static const uint8_t mov[] = {0x48, 0x89, 0xdc};
+	size_t at = code_form_mark(code, len);
 
 	return len - at >= sizeof(mov) && !memcmp(code + at, mov, sizeof(mov));
 }
@@ -50,7 +49,7 @@ bool stack_start_is_function(const struct elf_file *elf, uint32_t start, uint32_
 
 /* Whether the code goes straight on to a call that is followed by hlt, which no program executes.
  */
-static bool has_no_way_back(const ZydisDecoder *decoder, const uint8_t *code, size_t len)
+static bool has_no_way_back(const struct insn_decoder *decoder, const uint8_t *code, size_t len)
 {
 	static const uint8_t hlt = 0xf4;
 	struct insn insn;
@@ -67,7 +66,7 @@ static bool has_no_way_back(const ZydisDecoder *decoder, const uint8_t *code, si
 
 /* Whether instructions from `code` on come to an end right before `distance`, with one that goes
  * elsewhere and is no call. */
-static bool ends_before(const ZydisDecoder *decoder, const uint8_t *code, size_t distance)
+static bool ends_before(const struct insn_decoder *decoder, const uint8_t *code, size_t distance)
 {
 	struct insn insn = {0};
 	size_t at = 0;
@@ -80,7 +79,7 @@ static bool ends_before(const ZydisDecoder *decoder, const uint8_t *code, size_t
 
 /* The distance from behind lea disp(%rip),%reg at `code`, of which ROOM bytes are there, to the
  * start of a stack that it has the address of; 0: it is something else. */
-static size_t distance_to_start(const ZydisDecoder *decoder, const uint8_t *code)
+static size_t distance_to_start(const struct insn_decoder *decoder, const uint8_t *code)
 {
 	const uint8_t *behind = code + LEA_BYTES;
 	int32_t distance;
@@ -97,7 +96,7 @@ static size_t distance_to_start(const ZydisDecoder *decoder, const uint8_t *code
 
 struct search {
 	const struct elf_file *elf;
-	ZydisDecoder decoder;
+	struct insn_decoder decoder;
 	uint8_t bytes[CHUNK + ROOM];
 	struct recipe_rows layer;
 	uint64_t last; /* offset of the start that was found last */

@@ -11,7 +11,8 @@
 #include <errno.h>
 
 #include "arch/call_site.h"
-#include "unwind/java_entry.h"
+#include "arch/code_form.h"
+#include "arch/java_entry.h"
 #include "unwind/java_frame.h"
 #include "unwind/sigreturn.h"
 #include "unwind/runtime_code.h"
@@ -174,29 +175,27 @@ static enum java_entry java_entry_of(const struct walk_run *run)
 				       : JAVA_ENTRY_NONE;
 }
 
-#define SENDER_REG 13 /* r13, in DWARF's numbering as in the processor's */
-
 /* Steps out of such code. Its caller is the interpreter, or compiled: where its stack pointer was
- * is in r13. */
+ * is in a register. */
 static bool step_by_java_entry(struct walk_run *run)
 {
 	const struct walk_state *s = &run->state;
 	enum java_entry entry = java_entry_of(run);
-	uint64_t rsp = s->r[STACKD_REG_SP], fp = s->r[STACKD_REG_FP], slot = rsp, saved = fp;
-	uint64_t pc = s->r[X86_64_REG_RAX], sender = s->r[SENDER_REG];
+	uint64_t sp = s->r[STACKD_REG_SP], fp = s->r[STACKD_REG_FP], slot = sp, saved = fp;
+	uint64_t pc = s->r[JAVA_ENTRY_RETURN_REG], sender = s->r[JAVA_ENTRY_SENDER_REG];
 
 	if (entry == JAVA_ENTRY_NONE)
 		return false;
-	if (entry == JAVA_ENTRY_IN_RAX)
-		slot = rsp - 8;
+	if (entry == JAVA_ENTRY_IN_REGISTER)
+		slot = sp - 8;
 	else if (entry == JAVA_ENTRY_PUSHED)
-		slot = rsp + 8;
+		slot = sp + 8;
 	else if (entry >= JAVA_ENTRY_MADE)
 		slot = fp + 8;
 	if ((slot & 7) ||
 	    (entry >= JAVA_ENTRY_MADE && !walk_memory_read8(&run->memory, fp, &saved)) ||
 	    (entry == JAVA_ENTRY_HAS_SENDER && !walk_memory_read8(&run->memory, fp - 8, &sender)) ||
-	    (entry != JAVA_ENTRY_IN_RAX && !walk_memory_read8(&run->memory, slot, &pc)))
+	    (entry != JAVA_ENTRY_IN_REGISTER && !walk_memory_read8(&run->memory, slot, &pc)))
 		return false;
 	if (sender < slot + 8 || sender & 7 ||
 	    (follows_call(run, pc) != YES && !returns_to_interpreter(run, pc, slot, 0, saved)))
@@ -210,16 +209,16 @@ static enum stackd_end_reason step_by_frame_pointer(struct walk_run *run,
 {
 	const struct walk_state *s = &run->state;
 	enum stackd_leaf leaf = leaf_of(run);
-	uint64_t rsp = s->r[STACKD_REG_SP], fp = s->r[STACKD_REG_FP], saved;
+	uint64_t sp = s->r[STACKD_REG_SP], fp = s->r[STACKD_REG_FP], saved;
 
 	if (!(s->known >> STACKD_REG_FP & 1) ||
 	    (leaf == STACKD_LEAF_UNTOLD && !is_interpreting(run)))
 		return failure;
 	if (leaf == STACKD_LEAF_NONE)
-		return step_to(run, rsp, rsp, fp, failure);
+		return step_to(run, sp, sp, fp, failure);
 	if (leaf == STACKD_LEAF_PUSHED)
-		fp = rsp;
-	if (fp & 7 || fp < rsp || !walk_memory_read8(&run->memory, fp, &saved))
+		fp = sp;
+	if (fp & 7 || fp < sp || !walk_memory_read8(&run->memory, fp, &saved))
 		return failure;
 	return step_to(run, fp, fp + 8, saved, failure);
 }
@@ -372,22 +371,6 @@ enum stackd_end_reason weak_step_without_file(struct walk_run *run, const struct
 
 /* --- the trampoline of uretprobes ------------------------------------------------------------ */
 
-/* It has pushed three words, and its system call has put the return address into the highest of
- * them. How far that is above rsp, by the position in the trampoline's page: in front of pop %r11,
- * pop %rcx and ret. -1: somewhere else. */
-static int slot_above(uint64_t pc)
-{
-	switch (pc & 4095) {
-	case 13:
-		return 16;
-	case 15:
-		return 8;
-	case 16:
-		return 0;
-	}
-	return -1;
-}
-
 /* Steps out of code of a file by what ways to returns tell. */
 static bool step_by_file_exit(struct walk_run *run, const struct object *object, uint64_t offset)
 {
@@ -425,7 +408,7 @@ enum stackd_end_reason weak_step_without_recipes(struct walk_run *run, const str
 bool weak_step_leave_trampoline(struct walk_run *run)
 {
 	struct walk_state *s = &run->state;
-	int above = slot_above(s->r[STACKD_REG_PC]);
+	int above = code_form_trampoline_slot(s->r[STACKD_REG_PC]);
 	uint64_t slot = s->r[STACKD_REG_SP] + (uint64_t)above, pc;
 
 	if (s->is_return || !s->slot || above < 0 || !walk_memory_read8(&run->memory, slot, &pc) ||
@@ -444,31 +427,24 @@ bool weak_step_leave_trampoline(struct walk_run *run)
 #define LEAST_MAPPED UINT64_C(65536)	 /* nothing is mapped below by default; */
 #define MOST_MAPPED  (UINT64_C(1) << 47) /* nor above */
 
-/* In a signal's frame, from where rip is. */
-#define ERROR_CODE   24
-#define TRAP	     32
-#define FAULT_AT     48
-#define PAGE_FAULT   14
-#define OF_EXECUTION 0x10 /* bit of its error code */
-
 /* Whether a signal tells that the thread could not execute what is at its rip. */
 static bool could_not_execute(const struct walk_run *run)
 {
 	const struct walk_state *s = &run->state;
 	uint64_t trap, code, at;
 
-	return s->slot && walk_memory_read8(&run->memory, s->slot + ERROR_CODE, &code) &&
-	       walk_memory_read8(&run->memory, s->slot + TRAP, &trap) &&
-	       walk_memory_read8(&run->memory, s->slot + FAULT_AT, &at) && trap == PAGE_FAULT &&
-	       code & OF_EXECUTION && at == s->r[STACKD_REG_PC];
+	return s->slot && walk_memory_read8(&run->memory, s->slot + ARCH_FAULT_ERROR, &code) &&
+	       walk_memory_read8(&run->memory, s->slot + ARCH_FAULT_TRAP, &trap) &&
+	       walk_memory_read8(&run->memory, s->slot + ARCH_FAULT_AT, &at) &&
+	       trap == ARCH_FAULT_PAGE && code & ARCH_FAULT_EXECUTION && at == s->r[STACKD_REG_PC];
 }
 
 bool weak_step_from_nowhere(struct walk_run *run)
 {
 	struct walk_state *s = &run->state;
-	uint64_t rip = s->r[STACKD_REG_PC], slot = s->r[STACKD_REG_SP], pc;
+	uint64_t at = s->r[STACKD_REG_PC], slot = s->r[STACKD_REG_SP], pc;
 
-	if (s->is_return || (rip >= LEAST_MAPPED && rip < MOST_MAPPED && !could_not_execute(run)) ||
+	if (s->is_return || (at >= LEAST_MAPPED && at < MOST_MAPPED && !could_not_execute(run)) ||
 	    !walk_memory_read8(&run->memory, slot, &pc) || follows_call(run, pc) != YES)
 		return false;
 	s->r[STACKD_REG_PC] = pc;

@@ -8,7 +8,7 @@
 
 #include "unwind/walk_run.h"
 
-/* Steps out of code of a file by push %rbp; mov %rsp, %rbp, of which code that was interrupted may
+/* Steps out of code of a file that keeps a frame pointer, which code that was interrupted may
  * not have done all yet, or undone some: there the instructions have to tell. Returns WALK_GOES_ON,
  * or the reason why the walk ends: STACKD_END_NO_RECIPE if what is there does not look like it. */
 enum stackd_end_reason weak_step_by_frame_pointer(struct walk_run *run, const struct object *object,

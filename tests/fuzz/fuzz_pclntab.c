@@ -10,7 +10,7 @@
 
 #include "go/go_rules.h"
 #include "go/go_stack.h"
-#include "go/go_switch.h"
+#include "arch/go_switch.h"
 #include "go/pclntab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -15,7 +15,7 @@
 static struct frame_state after(const uint8_t *code, size_t size)
 {
 	struct frame_state s;
-	ZydisDecoder decoder;
+	struct insn_decoder decoder;
 	struct insn i;
 
 	insn_decoder_init(&decoder);
@@ -178,7 +178,7 @@ static void test_hints_kept(void **state)
 	struct insn call = {.flow = INSN_CALL}, lea;
 	struct hint_pool pool = {0};
 	struct jump_hints hints;
-	ZydisDecoder decoder;
+	struct insn_decoder decoder;
 
 	(void)state;
 	insn_decoder_init(&decoder);

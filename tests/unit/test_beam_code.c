@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "unwind/beam_code.h"
+#include "arch/beam_code.h"
 
 #define ADDRESS UINT64_C(0x7f0000000000)
 #define BYTES	4096

@@ -206,6 +206,8 @@ static void records_are_read(void **state)
 	stackd_sample(&context);
 	assert_int_equal(record_reader_new(&reader), 0);
 	assert_int_equal(record_read(reader, sent, sizes[0], TIME, &read), 0);
+	assert_int_equal(read->event, STACKD_EVENT_BRANCHES);
+	read->event = 0;
 	assert_memory_equal(read, sent, sizes[0]);
 	assert_int_equal(record_pid(read), PID);
 	assert_int_equal(record_period(read, 77), 77);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The short decoder of instructions against Zydis: bytes of all opcodes, with all kinds of prefixes
  * and operands, and the test's own code. */
-#include "analysis/insn.h"
+#include "arch/insn.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 /* cmocka wants the headers above */
 #include <cmocka.h>
 
-#include "analysis/insn_short.h"
+#include "arch/x86_64/insn_short.h"
 
 #define VADDR UINT64_C(0x401000)
 
@@ -22,7 +22,7 @@ static void print(const char *by, const struct insn *i)
 		    "padding %d endbr %d unequal %d rbp %d unsigned %d number %d disp %d written "
 		    "%x used %x number %u target %llx\n",
 		    by, i->length, i->flow, i->op, i->idiom, i->dst, i->src, i->addend, i->entry,
-		    i->is_padding, i->is_endbr, i->is_unequal, i->reads_rbp, i->is_unsigned,
+		    i->is_padding, i->is_endbr, i->is_unequal, i->reads_fp, i->is_unsigned,
 		    i->is_number, i->disp, i->written, i->used, i->number,
 		    (unsigned long long)i->target);
 }
@@ -34,13 +34,13 @@ static bool is_same(const struct insn *a, const struct insn *b)
 	       a->addend == b->addend && a->entry == b->entry && a->is_padding == b->is_padding &&
 	       a->is_endbr == b->is_endbr && a->is_unequal == b->is_unequal &&
 	       a->is_up_to == b->is_up_to && a->is_local == b->is_local &&
-	       a->reads_rbp == b->reads_rbp && a->is_unsigned == b->is_unsigned &&
+	       a->reads_fp == b->reads_fp && a->is_unsigned == b->is_unsigned &&
 	       a->is_number == b->is_number && a->disp == b->disp && a->written == b->written &&
 	       a->used == b->used && a->number == b->number && a->target == b->target;
 }
 
 /* Compares the two; returns whether the short one knows the instruction. */
-static bool compare(const ZydisDecoder *decoder, const uint8_t *code, size_t size)
+static bool compare(const struct insn_decoder *decoder, const uint8_t *code, size_t size)
 {
 	struct insn_short unused;
 	struct insn ours, zydis;
@@ -86,7 +86,7 @@ static size_t put_prefixes(uint8_t *code, uint64_t *state)
 static void test_random_bytes(void **unused)
 {
 	uint64_t state = 16;
-	ZydisDecoder decoder;
+	struct insn_decoder decoder;
 	size_t known = 0, count = 0;
 
 	(void)unused;
@@ -113,7 +113,7 @@ static void test_random_bytes(void **unused)
 static void test_own_code(void **unused)
 {
 	const uint8_t *code = (const uint8_t *)&insn_decode_any;
-	ZydisDecoder decoder;
+	struct insn_decoder decoder;
 	struct insn i;
 	size_t known = 0, count = 0;
 

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "unwind/java_entry.h"
+#include "arch/java_entry.h"
 
 struct part {
 	size_t bytes;
@@ -33,24 +33,24 @@ static const struct part method[] = {
 	{5, JAVA_ENTRY_NONE, "\xe9\x41\xc4\xff\xff"},	    /* jmp */
 };
 static const struct part frame[] = {
-	{1, JAVA_ENTRY_ON_TOP, "\x58"},			    /* 1: pop %rax */
-	{5, JAVA_ENTRY_IN_RAX, "\x4c\x8d\x74\xcc\xf8"},	    /* lea -8(%rsp,%rcx,8),%r14 */
-	{2, JAVA_ENTRY_IN_RAX, "\x85\xd2"},		    /* test %edx,%edx */
-	{6, JAVA_ENTRY_IN_RAX, "\x0f\x8e\x09\x00\x00\x00"}, /* jle 3f */
-	{5, JAVA_ENTRY_IN_RAX, "\x68\x00\x00\x00\x00"},	    /* 2: push $0 */
-	{2, JAVA_ENTRY_IN_RAX, "\xff\xca"},		    /* dec %edx */
-	{2, JAVA_ENTRY_IN_RAX, "\x7f\xf7"},		    /* jg 2b */
-	{1, JAVA_ENTRY_IN_RAX, "\x50"},			    /* 3: push %rax */
-	{1, JAVA_ENTRY_ON_TOP, "\x55"},			    /* push %rbp */
-	{3, JAVA_ENTRY_PUSHED, "\x48\x8b\xec"},		    /* mov %rsp,%rbp */
-	{2, JAVA_ENTRY_MADE, "\x41\x55"},		    /* push %r13 */
-	{5, JAVA_ENTRY_HAS_SENDER, "\x68\x00\x00\x00\x00"}, /* push $0 */
-	{4, JAVA_ENTRY_HAS_SENDER, "\x4c\x8b\x6b\x08"},	    /* mov 8(%rbx),%r13 */
-	{4, JAVA_ENTRY_HAS_SENDER, "\x4d\x8d\x6d\x30"},	    /* lea 0x30(%r13),%r13 */
-	{1, JAVA_ENTRY_HAS_SENDER, "\x53"},		    /* push %rbx */
-	{4, JAVA_ENTRY_HAS_SENDER, "\x48\x89\x24\x24"},	    /* mov %rsp,(%rsp) */
-	{1, JAVA_ENTRY_HAS_SENDER, "\x5d"},		    /* pop %rbp, which is none of it */
-	{2, JAVA_ENTRY_NONE, "\x41\x55"},		    /* push %r13 */
+	{1, JAVA_ENTRY_ON_TOP, "\x58"},				 /* 1: pop %rax */
+	{5, JAVA_ENTRY_IN_REGISTER, "\x4c\x8d\x74\xcc\xf8"},	 /* lea -8(%rsp,%rcx,8),%r14 */
+	{2, JAVA_ENTRY_IN_REGISTER, "\x85\xd2"},		 /* test %edx,%edx */
+	{6, JAVA_ENTRY_IN_REGISTER, "\x0f\x8e\x09\x00\x00\x00"}, /* jle 3f */
+	{5, JAVA_ENTRY_IN_REGISTER, "\x68\x00\x00\x00\x00"},	 /* 2: push $0 */
+	{2, JAVA_ENTRY_IN_REGISTER, "\xff\xca"},		 /* dec %edx */
+	{2, JAVA_ENTRY_IN_REGISTER, "\x7f\xf7"},		 /* jg 2b */
+	{1, JAVA_ENTRY_IN_REGISTER, "\x50"},			 /* 3: push %rax */
+	{1, JAVA_ENTRY_ON_TOP, "\x55"},				 /* push %rbp */
+	{3, JAVA_ENTRY_PUSHED, "\x48\x8b\xec"},			 /* mov %rsp,%rbp */
+	{2, JAVA_ENTRY_MADE, "\x41\x55"},			 /* push %r13 */
+	{5, JAVA_ENTRY_HAS_SENDER, "\x68\x00\x00\x00\x00"},	 /* push $0 */
+	{4, JAVA_ENTRY_HAS_SENDER, "\x4c\x8b\x6b\x08"},		 /* mov 8(%rbx),%r13 */
+	{4, JAVA_ENTRY_HAS_SENDER, "\x4d\x8d\x6d\x30"},		 /* lea 0x30(%r13),%r13 */
+	{1, JAVA_ENTRY_HAS_SENDER, "\x53"},			 /* push %rbx */
+	{4, JAVA_ENTRY_HAS_SENDER, "\x48\x89\x24\x24"},		 /* mov %rsp,(%rsp) */
+	{1, JAVA_ENTRY_HAS_SENDER, "\x5d"},			 /* pop %rbp, which is none of it */
+	{2, JAVA_ENTRY_NONE, "\x41\x55"},			 /* push %r13 */
 };
 
 #define START 64	   /* of the method in the code, */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Instructions that the kernel takes for others when they have a probe
- * (daemon/regions/probe_place.h). */
+ * (arch/probe_place.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/regions/probe_place.h"
+#include "arch/probe_place.h"
 
 static const struct {
 	const char *text;

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "daemon/capture/event.h"
 #include "daemon/capture/record.h"
 #include "daemon/capture/record_pool.h"
 
@@ -24,7 +25,7 @@ static struct record_reader *reader;
 
 static struct {
 	struct stackd_walked header;
-	uint8_t bytes[64];
+	uint8_t bytes[80];
 } sent;
 
 static int set_up(void **state)
@@ -100,6 +101,77 @@ static void every_field_arrives(void **state)
 	assert_memory_equal(frames.at, bytes + 16, 3);
 	assert_int_equal(read->n_kernel, 2);
 	assert_memory_equal(record_kernel(read), kernel, sizeof(kernel));
+	record_pool_give_back(read);
+}
+
+/* Reads a WALKED record of an event of this kind, whose other bytes are 1, 2, .. */
+static struct stackd_header *read_event(uint8_t kind, uint8_t form)
+{
+	const size_t front = (form & STACKD_HAS_PID ? 4 : 0) + (form & STACKD_HAS_CGROUP ? 8 : 0);
+
+	memset(&sent, 0, sizeof(sent));
+	sent.header = (struct stackd_walked){.form = STACKD_FORM_WALKED | STACKD_HAS_EVENT | form,
+					     .tid = 7,
+					     .time_ns = 9,
+					     .cpu = 3};
+	for (size_t i = 0; i < front; i++)
+		sent.bytes[i] = (uint8_t)(0xa0 + i);
+	for (size_t i = 0; i < sizeof(union stackd_measurement); i++)
+		sent.bytes[front + i] = (uint8_t)i;
+	sent.bytes[front] = kind;
+	return read_at(9, front + sizeof(union stackd_measurement) + 3);
+}
+
+/* Each kind of event is decoded, wherever it stands in the record. */
+static void measured_events_arrive(void **state)
+{
+	const uint8_t forms[] = {0, STACKD_HAS_PID, STACKD_HAS_PID | STACKD_HAS_CGROUP};
+	uint8_t expected[sizeof(union stackd_measurement)];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(expected); i++)
+		expected[i] = (uint8_t)i;
+	for (uint8_t kind = STACKD_EVENT_REGION; kind <= STACKD_EVENT_LIFE; kind++) {
+		for (size_t f = 0; f < sizeof(forms); f++) {
+			struct stackd_header *read = read_event(kind, forms[f]);
+			struct event event;
+
+			assert_non_null(read);
+			event_decode(read, &event);
+			expected[0] = kind;
+			assert_int_equal(event.kind, kind);
+			assert_int_equal(event.measured.kind, kind);
+			assert_memory_equal(&event.measured, expected, sizeof(expected));
+			assert_int_equal(event.pid, forms[f] ? (pid_t)0xa3a2a1a0 : 7);
+			assert_int_equal(event.tid, 7);
+			assert_int_equal(event.time_ns, 9);
+			assert_int_equal(event.cpu, 3);
+			assert_true(!event.cgroup == !(forms[f] & STACKD_HAS_CGROUP));
+			record_pool_give_back(read);
+		}
+	}
+}
+
+static void unknown_events_are_refused(void **state)
+{
+	const uint8_t kinds[] = {STACKD_EVENT_SAMPLE, STACKD_EVENT_READING, STACKD_EVENT_COUNT,
+				 UINT8_MAX};
+	struct stackd_stack_record stack = {
+		.header = {.version = STACKD_ABI_VERSION, .kind = STACKD_RECORD_STACK}};
+	struct stackd_header *read;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(kinds); i++) {
+		assert_null(read_event(kinds[i], 0));
+		stack.event.kind = kinds[i];
+		assert_int_equal(record_read(reader, &stack, sizeof(stack), 0, &read),
+				 i ? -EBADMSG : 0);
+		if (!i)
+			record_pool_give_back(read);
+	}
+	stack.event.kind = STACKD_EVENT_WAIT;
+	assert_int_equal(record_read(reader, &stack, sizeof(stack), 0, &read), 0);
+	assert_int_equal(read->event, STACKD_EVENT_WAIT);
 	record_pool_give_back(read);
 }
 
@@ -446,6 +518,8 @@ static void bytes_of_code_are_read(void **state)
 	assert_int_equal(record_read(reader, &code, sizeof(code), 0, &read), 0);
 	assert_int_equal(record_size(read), sizeof(code));
 	assert_int_equal(record_pid(read), 5);
+	assert_int_equal(read->event, STACKD_EVENT_CODE_BYTES);
+	code.header.event = STACKD_EVENT_CODE_BYTES;
 	assert_memory_equal(read, &code, sizeof(code));
 	record_pool_give_back(read);
 }
@@ -556,6 +630,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(every_field_arrives, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(measured_events_arrive, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(unknown_events_are_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(time_is_nearest_possible, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(truncated_record_is_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(too_many_frames_are_refused, set_up, tear_down),

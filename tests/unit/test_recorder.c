@@ -50,7 +50,7 @@ static struct stackd_header header_of(uint8_t kind)
 
 /* --- records --------------------------------------------------------------------------------- */
 
-static int send_stack_of(const struct stackd_instance *instance)
+static int send_stack_of(const union stackd_measurement *event)
 {
 	struct stackd_stack_record *record = calloc(1, sizeof(*record) + snap.stack_bytes);
 	int err;
@@ -61,7 +61,8 @@ static int send_stack_of(const struct stackd_instance *instance)
 	record->pid = (uint32_t)getpid();
 	record->stack_bytes = (uint32_t)snap.stack_bytes;
 	record->regs = snap.regs;
-	record->instance = *instance;
+	record->event = *event;
+	record->header.event = event->kind;
 	memcpy(record + 1, snap.stack, snap.stack_bytes);
 	err = recorder_sample(recorder, &record->header);
 	free(record);
@@ -70,7 +71,7 @@ static int send_stack_of(const struct stackd_instance *instance)
 
 static int send_stack(void)
 {
-	return send_stack_of(&(struct stackd_instance){0});
+	return send_stack_of(&(union stackd_measurement){0});
 }
 
 /* A stack of one frame that nothing is known of. */
@@ -339,22 +340,26 @@ static size_t only_path(const struct batch *batch, struct store_location *ret_pa
 	return n;
 }
 
-/* A region's instance has the time at which it ended, also where the path was walked much later and
- * the lower half of the time has begun anew in between; an allocation has its record's. */
-static void instance_has_the_time_of_its_end(void **state)
+/* A region's pass has the time at which it ended, also where the path was walked much later and the
+ * record's bits of the time have begun anew in between; a call of mmap() has its record's. */
+static void pass_has_the_time_of_its_end(void **state)
 {
-	const uint64_t ended = 0x1fffffff0;
-	struct stackd_instance instance = {
-		.region = 1, .wall_ns = 100, .cpu_ns = 90, .ended_ns = (uint32_t)ended};
+	const uint64_t ended = 0x1fffffffffff0;
+	const union stackd_measurement pass = {
+		.pass = {.kind = STACKD_EVENT_REGION,
+			 .number = 1,
+			 .wall_ns = 100,
+			 .cpu_ns = 90,
+			 .ended_ns = ended & STACKD_PASS_MOST_LATE_NS}};
+	const union stackd_measurement call = {
+		.alloc = {.kind = STACKD_EVENT_MAP, .size = 4096, .weight = 4096}};
 	struct batch *batch;
 
 	(void)state;
 	assert_int_equal(recorder_load_process(recorder, getpid()), 0);
 	now = ended + 10000000;
-	assert_int_equal(send_stack_of(&instance), 0);
-	instance = (struct stackd_instance){
-		.region = STACKD_MAPPED, .size = 4096, .weight = 4096, .ended_ns = (uint32_t)ended};
-	assert_int_equal(send_stack_of(&instance), 0);
+	assert_int_equal(send_stack_of(&pass), 0);
+	assert_int_equal(send_stack_of(&call), 0);
 	batch = recorder_take_batch(recorder);
 	assert_non_null(batch);
 	assert_true(batch->n_records > 2);
@@ -368,22 +373,141 @@ static void instance_has_the_time_of_its_end(void **state)
 	batch_free(batch);
 }
 
+/* A pass that was left is found later, after days maybe: it has the time of its end, and says that
+ * it was left whatever the walk has come to. */
+static void left_pass_has_the_time_of_its_end(void **state)
+{
+	const uint64_t ended = 0x1fffffffffff0, days = UINT64_C(3) * 24 * 3600 * 1000000000;
+	const union stackd_measurement pass = {
+		.pass = {.kind = STACKD_EVENT_LEFT,
+			 .number = 1,
+			 .wall_ns = 100,
+			 .ended_ns = ended & STACKD_PASS_MOST_LATE_NS}};
+	struct recorder_counts counts;
+	struct batch *batch;
+
+	(void)state;
+	assert_int_equal(recorder_load_process(recorder, getpid()), 0);
+	now = ended + days;
+	assert_int_equal(send_stack_of(&pass), 0);
+	batch = recorder_take_batch(recorder);
+	assert_non_null(batch);
+	assert_true(batch->n_records > 0);
+	for (size_t i = 0; i < batch->n_records; i++) {
+		assert_int_equal(batch->records[i].row.time_ns, ended);
+		assert_int_equal(batch->records[i].row.end_reason, STACKD_END_LEFT);
+	}
+	batch_free(batch);
+	recorder_counts(recorder, &counts);
+	assert_int_equal(counts.instances, 1);
+	assert_int_equal(counts.partial_instances, 0);
+}
+
+/* Returns whether a batch has a record of a series with this value. */
+static bool has_record(const struct batch *batch, enum metric_series series, uint64_t value)
+{
+	for (size_t i = 0; i < batch->n_records; i++) {
+		if (batch->records[i].series == series && batch->records[i].row.period == value)
+			return true;
+	}
+	return false;
+}
+
+/* Sends an event, and expects a record of it with this value. */
+static void expect_record(const union stackd_measurement *event, enum metric_series series,
+			  uint64_t value)
+{
+	struct batch *batch;
+
+	assert_int_equal(send_stack_of(event), 0);
+	batch = recorder_take_batch(recorder);
+	assert_non_null(batch);
+	assert_int_equal(batch->n_samples, 0);
+	if (!has_record(batch, series, value))
+		fail_msg("kind %u has no record of series %u", event->kind, series);
+	batch_free(batch);
+}
+
+/* Each kind of event writes a series of its own, and is counted. */
+static void each_kind_of_event_has_its_series(void **state)
+{
+	const uint32_t self = (uint32_t)getpid();
+	union stackd_measurement event = {.pass = {.number = 1, .wall_ns = 10}};
+	struct recorder_counts counts;
+
+	(void)state;
+	recorder_use_distance(recorder, 1 << 20);
+	assert_int_equal(recorder_load_process(recorder, getpid()), 0);
+	assert_int_equal(recorder_name_mark(recorder, "a mark"), 0);
+	event.pass.kind = STACKD_EVENT_REGION;
+	expect_record(&event, SERIES_REGION_TIME, 10);
+	event.pass.kind = STACKD_EVENT_LEFT;
+	expect_record(&event, SERIES_REGION_TIME, 10);
+	event.pass.kind = STACKD_EVENT_MARK;
+	event.pass.number = STACKD_MOST_REGIONS + 1;
+	expect_record(&event, SERIES_REGION_TIME, 10);
+	event.alloc = (struct stackd_alloc){
+		.kind = STACKD_EVENT_ALLOC, .address = 5, .size = 8, .weight = 13};
+	expect_record(&event, SERIES_ALLOC_BYTES, 13);
+	event.alloc.kind = STACKD_EVENT_FAULT;
+	expect_record(&event, SERIES_MEMORY_TOUCHED, 13);
+	event.alloc.kind = STACKD_EVENT_MAP;
+	expect_record(&event, SERIES_MEMORY_MAPPED, 8);
+	event.free = (struct stackd_free){.kind = STACKD_EVENT_FREE, .address = 5};
+	expect_record(&event, SERIES_FREED_BYTES, 13);
+	event.wait = (struct stackd_wait){
+		.kind = STACKD_EVENT_WAIT, .state = 2, .call = -1, .blocked_ns = 14};
+	expect_record(&event, SERIES_WAIT_BLOCKED, 14);
+	event.untraced = (struct stackd_untraced){.kind = STACKD_EVENT_UNTRACED, .runnable_ns = 15};
+	expect_record(&event, SERIES_WAIT_RUNNABLE, 15);
+	event.wake = (struct stackd_wake){.kind = STACKD_EVENT_WAKE, .pid = self, .tid = self};
+	expect_record(&event, SERIES_WAIT_WAKER, WAKER_OF_THREAD(self));
+	event.life = (struct stackd_life){.kind = STACKD_EVENT_LIFE, .is_begun = 1};
+	expect_record(&event, SERIES_THREAD_BEGIN, 0);
+	recorder_counts(recorder, &counts);
+	assert_int_equal(counts.instances, 7);
+	assert_int_equal(counts.waits, 1);
+	assert_int_equal(counts.wakers, 1);
+	assert_int_equal(counts.received, 0);
+}
+
+/* A mark that the daemon has not named is no reason to end: its pass is left out. */
+static void unknown_mark_is_left_out(void **state)
+{
+	const union stackd_measurement pass = {
+		.pass = {.kind = STACKD_EVENT_MARK, .number = STACKD_MOST_REGIONS + 1}};
+	const union stackd_measurement wrong = {.pass = {.kind = STACKD_EVENT_MARK, .number = 1}};
+	struct recorder_counts counts;
+	struct batch *batch;
+
+	(void)state;
+	assert_int_equal(recorder_load_process(recorder, getpid()), 0);
+	assert_int_equal(send_stack_of(&pass), 0);
+	assert_int_equal(send_stack_of(&wrong), 0);
+	batch = recorder_take_batch(recorder);
+	assert_non_null(batch);
+	assert_int_equal(batch->n_records, 0);
+	batch_free(batch);
+	recorder_counts(recorder, &counts);
+	assert_int_equal(counts.instances, 2);
+	assert_int_equal(counts.partial_instances, 2);
+}
+
 /* A wait with a switch that was not traced has the time at which it ended, also where that was
  * found out a second later, as at the thread's next switch. */
 static void untraced_wait_has_the_time_of_its_end(void **state)
 {
 	const uint64_t late = 1000000000, runnable = 300;
-	const struct stackd_instance instance = {.region = STACKD_UNTRACED,
-						 .call = -1,
-						 .blocked_ns = 500,
-						 .runnable_ns = runnable,
-						 .argument = late};
+	const union stackd_measurement event = {.untraced = {.kind = STACKD_EVENT_UNTRACED,
+							     .blocked_ns = 500,
+							     .runnable_ns = runnable,
+							     .late_ns = late}};
 	struct batch *batch;
 
 	(void)state;
 	assert_int_equal(recorder_load_process(recorder, getpid()), 0);
 	now = 10 * late;
-	assert_int_equal(send_stack_of(&instance), 0);
+	assert_int_equal(send_stack_of(&event), 0);
 	batch = recorder_take_batch(recorder);
 	assert_non_null(batch);
 	for (uint32_t series = SERIES_WAIT_BLOCKED; series <= SERIES_WAIT_RUNNABLE; series++) {
@@ -556,7 +680,10 @@ int main(void)
 		T(walk_with_branches_and_heights),
 		T(without_branches_frames_are_walked),
 		T(height_is_kept),
-		T(instance_has_the_time_of_its_end),
+		T(pass_has_the_time_of_its_end),
+		T(left_pass_has_the_time_of_its_end),
+		T(each_kind_of_event_has_its_series),
+		T(unknown_mark_is_left_out),
 		T(untraced_wait_has_the_time_of_its_end),
 		T(window_begins_anew),
 		T(processes_without_samples_have_no_rows),

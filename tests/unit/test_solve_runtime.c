@@ -66,10 +66,10 @@ static void test_labels(void **state)
 
 #define R14 14
 
-static const struct insn loads_rsp = {.op = INSN_LOAD, .dst = INSN_RSP, .src = R14};
-static const struct insn stores_rsp = {.op = INSN_STORE, .dst = R14, .src = INSN_RSP};
-static const struct insn copies_rsp = {.op = INSN_COPY, .dst = 0, .src = INSN_RSP};
-static const struct insn copies_to_rsp = {.op = INSN_COPY, .dst = INSN_RSP, .src = R14};
+static const struct insn loads_rsp = {.op = INSN_LOAD, .dst = INSN_SP, .src = R14};
+static const struct insn stores_rsp = {.op = INSN_STORE, .dst = R14, .src = INSN_SP};
+static const struct insn copies_rsp = {.op = INSN_COPY, .dst = 0, .src = INSN_SP};
+static const struct insn copies_to_rsp = {.op = INSN_COPY, .dst = INSN_SP, .src = R14};
 static const struct insn pops = {.op = INSN_POP, .dst = 11, .src = INSN_NO_REG};
 
 /* Whether a function has left for good behind two instructions. */

@@ -28,7 +28,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 
 /* Asserts the name; NULL: it has none. */
-static void assert_name(struct wait_objects *o, const struct stackd_instance *wait,
+static void assert_name(struct wait_objects *o, const struct stackd_wait *wait,
 			const char *expected, bool is_passing)
 {
 	char buffer[WAIT_OBJECT_MAX];
@@ -59,17 +59,17 @@ static uint64_t inode_of(int fd)
 }
 
 /* A wait of a millisecond for a descriptor, which ends now. */
-static struct stackd_instance wait_for(int fd, uint64_t inode, uint32_t generation)
+static struct stackd_wait wait_for(int fd, uint64_t inode, uint32_t generation)
 {
-	return (struct stackd_instance){.region = STACKD_WAIT,
-					.blocked_ns = SECOND_NS / 1000,
-					.object = STACKD_OBJECT_FILE,
-					.argument = (uint64_t)fd,
-					.number = inode,
-					.generation = generation};
+	return (struct stackd_wait){.kind = STACKD_EVENT_WAIT,
+				    .blocked_ns = SECOND_NS / 1000,
+				    .object = STACKD_OBJECT_FILE,
+				    .argument = (uint64_t)fd,
+				    .number = inode,
+				    .generation = generation};
 }
 
-static void prefetch(struct wait_objects *o, const struct stackd_instance *wait)
+static void prefetch(struct wait_objects *o, const struct stackd_wait *wait)
 {
 	assert_int_equal(wait_objects_prefetch(o, getpid(), clock_ns(CLOCK_MONOTONIC), wait), 0);
 }
@@ -77,32 +77,32 @@ static void prefetch(struct wait_objects *o, const struct stackd_instance *wait)
 static void test_records(void **state)
 {
 	struct wait_objects *o = objects();
-	struct stackd_instance wait = {.object = STACKD_OBJECT_PIPE, .number = 45};
+	struct stackd_wait wait = {.object = STACKD_OBJECT_PIPE, .number = 45};
 
 	(void)state;
 	assert_name(o, &wait, "pipe:[45]", true);
 	wait.object = STACKD_OBJECT_SOCKET;
 	assert_name(o, &wait, "socket:[45]", true);
-	wait = (struct stackd_instance){.object = STACKD_OBJECT_FUTEX, .argument = 0x7f0000001234};
+	wait = (struct stackd_wait){.object = STACKD_OBJECT_FUTEX, .argument = 0x7f0000001234};
 	assert_name(o, &wait, "futex 0x7f0000001234", true);
-	wait = (struct stackd_instance){.object = STACKD_OBJECT_ANON, .name = "[eventfd]"};
+	wait = (struct stackd_wait){.object = STACKD_OBJECT_ANON, .name = "[eventfd]"};
 	assert_name(o, &wait, "[eventfd]", false);
 	memset(wait.name, 'x', sizeof(wait.name)); /* without a 0 at its end */
 	assert_name(o, &wait, "xxxxxxxxxxxxxxxx", false);
 	wait.name[0] = '\0';
 	assert_name(o, &wait, NULL, false);
-	wait = (struct stackd_instance){.argument = 3};
+	wait = (struct stackd_wait){.argument = 3};
 	assert_name(o, &wait, NULL, false);
 	assert_int_equal(wait_objects_unnamed(o), 0);
 	wait_objects_free(o);
 }
 
-static struct stackd_instance peer(int protocol, const char *address, unsigned local, unsigned port)
+static struct stackd_wait peer(int protocol, const char *address, unsigned local, unsigned port)
 {
-	struct stackd_instance wait = {.object = STACKD_OBJECT_IP,
-				       .protocol = (uint8_t)protocol,
-				       .local_port = (uint16_t)local,
-				       .peer_port = (uint16_t)port};
+	struct stackd_wait wait = {.object = STACKD_OBJECT_IP,
+				   .protocol = (uint8_t)protocol,
+				   .local_port = (uint16_t)local,
+				   .peer_port = (uint16_t)port};
 
 	assert_int_equal(inet_pton(AF_INET6, address, wait.peer), 1);
 	return wait;
@@ -112,7 +112,7 @@ static struct stackd_instance peer(int protocol, const char *address, unsigned l
 static void test_peers(void **state)
 {
 	const struct {
-		struct stackd_instance wait;
+		struct stackd_wait wait;
 		const char *name;
 		bool is_passing;
 	} cases[] = {
@@ -152,7 +152,7 @@ static void test_files(void **state)
 	char path[64], other[64];
 	int fd = make_file(path), next;
 	uint64_t inode = inode_of(fd);
-	struct stackd_instance wait;
+	struct stackd_wait wait;
 
 	(void)state;
 	usleep(20000); /* the file was there before the wait, by the file system's clock as well */
@@ -215,7 +215,7 @@ static void test_unix_sockets(void **state)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	struct wait_objects *o = objects();
-	struct stackd_instance wait = {.object = STACKD_OBJECT_UNIX, .blocked_ns = 1};
+	struct stackd_wait wait = {.object = STACKD_OBJECT_UNIX, .blocked_ns = 1};
 	char expected[128];
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 

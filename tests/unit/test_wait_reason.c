@@ -14,7 +14,7 @@
 
 #define FILE_TYPE(mode) ((mode) >> 12)
 
-static void assert_blocked(const char *expected, struct stackd_instance wait)
+static void assert_blocked(const char *expected, struct stackd_wait wait)
 {
 	char name[WAIT_REASON_MAX];
 
@@ -24,55 +24,53 @@ static void assert_blocked(const char *expected, struct stackd_instance wait)
 static void calls(void **state)
 {
 	(void)state;
-	assert_blocked("[futex]", (struct stackd_instance){.state = 1, .call = SYS_futex});
-	assert_blocked("[sleep]",
-		       (struct stackd_instance){.state = 1, .call = SYS_clock_nanosleep});
-	assert_blocked("[child]", (struct stackd_instance){.state = 1, .call = SYS_wait4});
-	assert_blocked("[idle: poll]", (struct stackd_instance){.state = 1, .call = SYS_poll});
-	assert_blocked("[system call: mmap]",
-		       (struct stackd_instance){.state = 2, .call = SYS_mmap});
-	assert_blocked("[system call: 9999]", (struct stackd_instance){.state = 2, .call = 9999});
+	assert_blocked("[futex]", (struct stackd_wait){.state = 1, .call = SYS_futex});
+	assert_blocked("[sleep]", (struct stackd_wait){.state = 1, .call = SYS_clock_nanosleep});
+	assert_blocked("[child]", (struct stackd_wait){.state = 1, .call = SYS_wait4});
+	assert_blocked("[idle: poll]", (struct stackd_wait){.state = 1, .call = SYS_poll});
+	assert_blocked("[system call: mmap]", (struct stackd_wait){.state = 2, .call = SYS_mmap});
+	assert_blocked("[system call: 9999]", (struct stackd_wait){.state = 2, .call = 9999});
 }
 
 /* The first argument is a descriptor only of calls that wait for it. */
 static void files(void **state)
 {
 	(void)state;
-	assert_blocked("[pipe: read]", (struct stackd_instance){.state = 1,
-								.call = SYS_read,
-								.file_type = FILE_TYPE(S_IFIFO)});
-	assert_blocked("[socket: recvmsg]",
-		       (struct stackd_instance){
-			       .state = 1, .call = SYS_recvmsg, .file_type = FILE_TYPE(S_IFSOCK)});
+	assert_blocked("[pipe: read]", (struct stackd_wait){.state = 1,
+							    .call = SYS_read,
+							    .file_type = FILE_TYPE(S_IFIFO)});
+	assert_blocked("[socket: recvmsg]", (struct stackd_wait){.state = 1,
+								 .call = SYS_recvmsg,
+								 .file_type = FILE_TYPE(S_IFSOCK)});
 	assert_blocked("[anonymous file: read]",
-		       (struct stackd_instance){.state = 1, .call = SYS_read});
-	assert_blocked("[futex]", (struct stackd_instance){.state = 1,
-							   .call = SYS_futex,
-							   .file_type = FILE_TYPE(S_IFREG)});
+		       (struct stackd_wait){.state = 1, .call = SYS_read});
+	assert_blocked("[futex]", (struct stackd_wait){.state = 1,
+						       .call = SYS_futex,
+						       .file_type = FILE_TYPE(S_IFREG)});
 }
 
 /* What the kernel says of the task goes before its system call. */
 static void states(void **state)
 {
 	(void)state;
-	assert_blocked("[stopped]", (struct stackd_instance){.state = 4, .call = SYS_futex});
-	assert_blocked("[block I/O]", (struct stackd_instance){.state = 2,
-							       .call = SYS_read,
-							       .is_io = 1,
-							       .file_type = FILE_TYPE(S_IFREG)});
-	assert_blocked("[block I/O]", (struct stackd_instance){.state = 2, .call = -1, .is_io = 1});
+	assert_blocked("[stopped]", (struct stackd_wait){.state = 4, .call = SYS_futex});
+	assert_blocked("[block I/O]", (struct stackd_wait){.state = 2,
+							   .call = SYS_read,
+							   .is_io = 1,
+							   .file_type = FILE_TYPE(S_IFREG)});
+	assert_blocked("[block I/O]", (struct stackd_wait){.state = 2, .call = -1, .is_io = 1});
 	/* The kernel counts waits for an io_uring as those for a disk. */
-	assert_blocked("[io_uring]", (struct stackd_instance){
-					     .state = 1, .call = SYS_io_uring_enter, .is_io = 1});
-	assert_blocked("[block I/O]", (struct stackd_instance){
-					      .state = 2, .call = SYS_io_uring_enter, .is_io = 1});
-	assert_blocked("[page fault]", (struct stackd_instance){.state = 2, .call = -1});
+	assert_blocked("[io_uring]",
+		       (struct stackd_wait){.state = 1, .call = SYS_io_uring_enter, .is_io = 1});
+	assert_blocked("[block I/O]",
+		       (struct stackd_wait){.state = 2, .call = SYS_io_uring_enter, .is_io = 1});
+	assert_blocked("[page fault]", (struct stackd_wait){.state = 2, .call = -1});
 }
 
 /* A page fault of the kernel's is within a system call. */
 static void faults(void **state)
 {
-	const struct stackd_instance copy = {.state = 2, .call = SYS_read}, disk = {.is_io = 1};
+	const struct stackd_wait copy = {.state = 2, .call = SYS_read}, disk = {.is_io = 1};
 	char name[WAIT_REASON_MAX];
 
 	(void)state;
@@ -82,7 +80,7 @@ static void faults(void **state)
 
 static bool has_object(int call, enum stackd_object object)
 {
-	const struct stackd_instance wait = {
+	const struct stackd_wait wait = {
 		.state = 1, .call = (int16_t)call, .object = (uint8_t)object};
 
 	return wait_reason_has_object(&wait, false);
@@ -91,11 +89,11 @@ static bool has_object(int call, enum stackd_object object)
 /* An object is what the wait was for only in calls that wait for it. */
 static void objects(void **state)
 {
-	const struct stackd_instance stopped = {
+	const struct stackd_wait stopped = {
 		.state = 4, .call = SYS_read, .object = STACKD_OBJECT_PIPE};
-	const struct stackd_instance fault = {
+	const struct stackd_wait fault = {
 		.state = 2, .call = SYS_read, .object = STACKD_OBJECT_FILE};
-	const struct stackd_instance disk = {
+	const struct stackd_wait disk = {
 		.state = 2, .call = SYS_fsync, .is_io = 1, .object = STACKD_OBJECT_FILE};
 
 	(void)state;
@@ -114,12 +112,9 @@ static void objects(void **state)
 static void runnable(void **state)
 {
 	(void)state;
-	assert_string_equal(wait_reason_runnable(&(struct stackd_instance){.state = 0}),
-			    "[preempted]");
-	assert_string_equal(wait_reason_runnable(&(struct stackd_instance){.state = 1}), "[woken]");
-	assert_string_equal(
-		wait_reason_runnable(&(struct stackd_instance){.state = STACKD_STATE_THROTTLED}),
-		"[throttled]");
+	assert_string_equal(wait_reason_runnable(0), "[preempted]");
+	assert_string_equal(wait_reason_runnable(1), "[woken]");
+	assert_string_equal(wait_reason_runnable(STACKD_STATE_THROTTLED), "[throttled]");
 }
 
 /* By the innermost function that says so: */

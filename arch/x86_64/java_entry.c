@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Matches the instructions that make the frame, and decodes those around; see java_entry.h. */
-#include "unwind/java_entry.h"
+#include "arch/java_entry.h"
 
 #include <string.h>
 
-#include "analysis/insn.h"
+#include "arch/insn.h"
 
 #define POPS 1 /* bytes of pop %rax */
 
@@ -40,19 +40,19 @@ static bool match(const struct bytes *b, size_t at, size_t *ret_push)
 /* Whether an instruction leaves rsp and rbp as they are, but for pushes if these are allowed. */
 static bool keeps_stack(const struct insn *i, bool may_push)
 {
-	const uint32_t written = 1u << INSN_RSP | 1u << INSN_RBP;
+	const uint32_t written = 1u << INSN_SP | 1u << INSN_FP;
 
 	if (i->op == INSN_PUSH)
 		return may_push;
 	return i->op != INSN_POP && i->op != INSN_LEAVE && i->op != INSN_ALIGN &&
-	       !(i->written & written) && i->dst != INSN_RSP && i->dst != INSN_RBP;
+	       !(i->written & written) && i->dst != INSN_SP && i->dst != INSN_FP;
 }
 
 /* Whether instructions lead from one byte to another without a branch, or with one that goes there:
  * and leave the stack as it is, but for pushes if these are allowed. */
 static bool leads(const struct bytes *b, size_t from, size_t to, bool may_push)
 {
-	ZydisDecoder decoder;
+	struct insn_decoder decoder;
 	struct insn i;
 
 	insn_decoder_init(&decoder);
@@ -70,7 +70,7 @@ static bool leads(const struct bytes *b, size_t from, size_t to, bool may_push)
 /* Whether one of the instructions from one byte on begins at another. */
 static bool has_instruction(const struct bytes *b, size_t from, size_t at)
 {
-	ZydisDecoder decoder;
+	struct insn_decoder decoder;
 	struct insn i;
 
 	insn_decoder_init(&decoder);
@@ -112,7 +112,7 @@ enum java_entry java_entry_at(const uint8_t *code, size_t len, size_t at)
 		if (at <= pop)
 			return leads(&b, at, pop, false) ? JAVA_ENTRY_ON_TOP : JAVA_ENTRY_NONE;
 		if (at <= push)
-			return has_instruction(&b, pop + POPS, at) ? JAVA_ENTRY_IN_RAX
+			return has_instruction(&b, pop + POPS, at) ? JAVA_ENTRY_IN_REGISTER
 								   : JAVA_ENTRY_NONE;
 		if (at == push + 1)
 			return JAVA_ENTRY_ON_TOP;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What differs between versions of Erlang's virtual machine (the BEAM), for walks of its stacks
- * (bpf/beam.bpf.h), read from the code of process_main, its scheduler's loop.
+ * (beam.bpf.h), read from the code of process_main, its scheduler's loop.
  *
  * The JIT compiler makes it, once, near the start of its memory:
  *
@@ -10,8 +10,8 @@
  *   mov stop(%r13),%rsp               goes to that process's stack
  *   mov stop+8(%r13),%rbp             and frame, where frame pointers are on (+JPperf true)
  */
-#ifndef UNWIND_BEAM_CODE_H
-#define UNWIND_BEAM_CODE_H
+#ifndef ARCH_BEAM_CODE_H
+#define ARCH_BEAM_CODE_H
 
 #include <stdbool.h>
 #include <stddef.h>

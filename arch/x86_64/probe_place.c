@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Instructions at which the kernel must not be asked for a probe; see probe_place.h. */
-#include "daemon/regions/probe_place.h"
+#include "arch/probe_place.h"
 
 #include <errno.h>
 #include <fcntl.h>

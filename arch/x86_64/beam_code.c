@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* By the bytes of the instructions; see beam_code.h. */
-#include "unwind/beam_code.h"
+#include "arch/beam_code.h"
 
 #include <string.h>
 

@@ -6,17 +6,17 @@
  *
  *   [66|f2|f3 before 0f] [REX] opcode [ModRM [SIB] [displacement]] [immediate]
  */
-#include "analysis/insn_short.h"
+#include "arch/x86_64/insn_short.h"
 
 #include <string.h>
 
-#include "analysis/insn.h"
+#include "arch/insn.h"
 
 #define READ	   ZYDIS_OPERAND_ACTION_READ
 #define WRITE	   ZYDIS_OPERAND_ACTION_WRITE
 #define READ_WRITE ZYDIS_OPERAND_ACTION_READWRITE
-#define RSP_BIT	   (1u << INSN_RSP)
-#define RBP_BIT	   (1u << INSN_RBP)
+#define RSP_BIT	   (1u << INSN_SP)
+#define RBP_BIT	   (1u << INSN_FP)
 
 #define REX_W 8
 #define REX_R 4
@@ -84,7 +84,7 @@ static void take_sib(struct cursor *c, unsigned mod, ZydisDecodedOperand *o)
 	unsigned index = (sib >> 3 & 7) | (c->rex & REX_X ? 8 : 0);
 	unsigned base = (sib & 7) | (c->rex & REX_B ? 8 : 0);
 
-	if (index != INSN_RSP) {
+	if (index != INSN_SP) {
 		o->mem.index = (ZydisRegister)(ZYDIS_REGISTER_RAX + index);
 		o->mem.scale = (uint8_t)(1u << (sib >> 6));
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads instructions; see go_switch.h. Only the few forms are known that Go's assembler uses. */
-#include "go/go_switch.h"
+#include "arch/go_switch.h"
 
 #include <string.h>
 

@@ -21,8 +21,8 @@
  * same in all releases from 8 to 21 but for the encoding of some of these instructions; the bytes
  * prove where in it an address is.
  */
-#ifndef UNWIND_JAVA_ENTRY_H
-#define UNWIND_JAVA_ENTRY_H
+#ifndef ARCH_JAVA_ENTRY_H
+#define ARCH_JAVA_ENTRY_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,13 +31,17 @@
 #define JAVA_ENTRY_BEFORE 192 /* bytes ahead of an address that are looked at, */
 #define JAVA_ENTRY_AFTER  128 /* and from it on */
 
+/* DWARF's numbers: of rax, and of r13, where the caller's stack pointer is. */
+#define JAVA_ENTRY_RETURN_REG 0
+#define JAVA_ENTRY_SENDER_REG 13
+
 enum java_entry {
-	JAVA_ENTRY_NONE,       /* it is no such code */
-	JAVA_ENTRY_ON_TOP,     /* the return address is on top of the stack, */
-	JAVA_ENTRY_IN_RAX,     /* in rax, or */
-	JAVA_ENTRY_PUSHED,     /* below rbp, which has just been pushed */
-	JAVA_ENTRY_MADE,       /* rbp is the frame's, */
-	JAVA_ENTRY_HAS_SENDER, /* and r13 has been pushed */
+	JAVA_ENTRY_NONE,	/* it is no such code */
+	JAVA_ENTRY_ON_TOP,	/* the return address is on top of the stack, */
+	JAVA_ENTRY_IN_REGISTER, /* in JAVA_ENTRY_RETURN_REG, or */
+	JAVA_ENTRY_PUSHED,	/* below rbp, which has just been pushed */
+	JAVA_ENTRY_MADE,	/* rbp is the frame's, */
+	JAVA_ENTRY_HAS_SENDER,	/* and r13 has been pushed */
 };
 
 /* Tells where in that code the instruction at `at` of these bytes is; most are needed that

@@ -12,8 +12,8 @@
  * maps. The child of a fork has the call and not the page, and dies of it; and the call writes
  * below the stack pointer, over what a function without calls keeps there (its red zone).
  */
-#ifndef REGIONS_PROBE_PLACE_H
-#define REGIONS_PROBE_PLACE_H
+#ifndef ARCH_PROBE_PLACE_H
+#define ARCH_PROBE_PLACE_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -43,8 +43,8 @@
  *
  * The bytes are hostile: nothing outside of them is read, and time is linear in their number.
  */
-#ifndef GO_GO_SWITCH_H
-#define GO_GO_SWITCH_H
+#ifndef ARCH_GO_SWITCH_H
+#define ARCH_GO_SWITCH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,18 +7,46 @@
  * are asked for: not of jumps, and not the implicit ones of instructions that have none that is a
  * general register.
  */
-#include "analysis/insn.h"
+#include "arch/insn.h"
 
+#include <Zydis/Zydis.h>
 #include <string.h>
 
-#include "analysis/insn_short.h"
+#include "arch/x86_64/insn_short.h"
 
-#define PRESERVED	  0xf028u /* rbx, rbp, r12 to r15 */
-#define MAX_SCALED_NUMBER 0xffff  /* bounds of tables are smaller */
+#define MAX_SCALED_NUMBER 0xffff /* bounds of tables are smaller */
 
-void insn_decoder_init(ZydisDecoder *ret_decoder)
+_Static_assert(sizeof(ZydisDecoder) <= sizeof(struct insn_decoder), "the decoder's state");
+
+void insn_decoder_init(struct insn_decoder *ret_decoder)
 {
-	ZydisDecoderInit(ret_decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	ZydisDecoderInit((ZydisDecoder *)ret_decoder->state, ZYDIS_MACHINE_MODE_LONG_64,
+			 ZYDIS_STACK_WIDTH_64);
+}
+
+unsigned insn_dwarf_number(unsigned reg)
+{
+	static const uint8_t numbers[INSN_REG_COUNT] = {0, 2, 1,  3,  7,  6,  4,  5,
+							8, 9, 10, 11, 12, 13, 14, 15};
+
+	return numbers[reg];
+}
+
+int insn_saved_index(unsigned reg)
+{
+	static const uint8_t saved[STACKD_SAVED_COUNT] = INSN_SAVED_REGS;
+
+	for (int i = 0; i < STACKD_SAVED_COUNT; i++)
+		if (saved[i] == reg)
+			return i;
+	return -1;
+}
+
+bool insn_changes_unnamed(const struct insn *i, const uint8_t *code)
+{
+	if (i->flow == INSN_BRANCH) /* all but je and the like, short and near, and jrcxz */
+		return (code[0] & 0xf0) != 0x70 && code[0] != 0x0f && code[0] != 0xe3;
+	return code[0] == 0xcd || (code[0] == 0x0f && (code[1] == 0x05 || code[1] == 0x34));
 }
 
 static unsigned number_of(ZydisRegister reg)
@@ -77,14 +105,15 @@ static bool is_immediate(const ZydisDecodedOperand *o)
 
 bool insn_saves_register(const struct insn *i)
 {
-	return i->op == INSN_PUSH && i->src < 16 && PRESERVED >> i->src & 1;
+	return i->op == INSN_PUSH && i->src < 16 && INSN_PRESERVED >> i->src & 1;
 }
 
 bool insn_ends_frame(const struct insn *i)
 {
 	if (i->op == INSN_COPY)
-		return i->dst == INSN_RSP && (i->src != INSN_RSP || i->disp > 0);
-	return i->op == INSN_LEAVE || (i->op == INSN_POP && i->dst < 16 && PRESERVED >> i->dst & 1);
+		return i->dst == INSN_SP && (i->src != INSN_SP || i->disp > 0);
+	return i->op == INSN_LEAVE ||
+	       (i->op == INSN_POP && i->dst < 16 && INSN_PRESERVED >> i->dst & 1);
 }
 
 /* --- tables -------------------------------------------------------------------------------- */
@@ -218,8 +247,8 @@ static void classify_sum(const ZydisDecodedOperand *o, struct insn *i, int sign)
 
 static void classify_and(const ZydisDecodedOperand *o, struct insn *i)
 {
-	if (wide(&o[0]) == INSN_RSP && is_immediate(&o[1]) && o[1].imm.value.s < 0)
-		set(i, INSN_ALIGN, INSN_RSP, INSN_RSP, 0);
+	if (wide(&o[0]) == INSN_SP && is_immediate(&o[1]) && o[1].imm.value.s < 0)
+		set(i, INSN_ALIGN, INSN_SP, INSN_SP, 0);
 	else if (is_register(&o[0]))
 		classify_bound(o, i);
 }
@@ -228,10 +257,10 @@ static void classify_stack_bound(const ZydisDecodedOperand *o, struct insn *i)
 {
 	unsigned a = wide(&o[0]), b = wide(&o[1]);
 
-	if (a == INSN_NO_REG || b == INSN_NO_REG || (a == INSN_RSP) == (b == INSN_RSP))
+	if (a == INSN_NO_REG || b == INSN_NO_REG || (a == INSN_SP) == (b == INSN_SP))
 		return;
 	i->idiom = INSN_STACK_BOUND;
-	i->src = (uint8_t)(a == INSN_RSP ? b : a);
+	i->src = (uint8_t)(a == INSN_SP ? b : a);
 }
 
 static void classify_xor(const ZydisDecodedOperand *o, struct insn *i)
@@ -255,20 +284,20 @@ static void classify_data(ZydisMnemonic m, const ZydisDecodedOperand *o, struct 
 	switch (m) {
 	case ZYDIS_MNEMONIC_PUSH:
 		if (o[0].size == 64 || is_immediate(&o[0]))
-			set(i, INSN_PUSH, INSN_RSP, wide(&o[0]), 0);
+			set(i, INSN_PUSH, INSN_SP, wide(&o[0]), 0);
 		break;
 	case ZYDIS_MNEMONIC_PUSHFQ:
-		set(i, INSN_PUSH, INSN_RSP, INSN_NO_REG, 0);
+		set(i, INSN_PUSH, INSN_SP, INSN_NO_REG, 0);
 		break;
 	case ZYDIS_MNEMONIC_POP:
 		if (o[0].size == 64)
-			set(i, INSN_POP, wide(&o[0]), INSN_RSP, 0);
+			set(i, INSN_POP, wide(&o[0]), INSN_SP, 0);
 		break;
 	case ZYDIS_MNEMONIC_POPFQ:
-		set(i, INSN_POP, INSN_NO_REG, INSN_RSP, 0);
+		set(i, INSN_POP, INSN_NO_REG, INSN_SP, 0);
 		break;
 	case ZYDIS_MNEMONIC_LEAVE:
-		set(i, INSN_LEAVE, INSN_RSP, INSN_RBP, 0);
+		set(i, INSN_LEAVE, INSN_SP, INSN_FP, 0);
 		break;
 	case ZYDIS_MNEMONIC_MOV:
 		classify_mov(o, i);
@@ -341,7 +370,7 @@ static void classify_flow(const ZydisDecodedInstruction *is, struct insn *i, uin
 		i->target = next + (uint64_t)is->raw.imm[0].value.s;
 	if (i->flow == INSN_CALL && i->target == next) { /* which is how code finds its address */
 		i->flow = INSN_NEXT;
-		set(i, INSN_PUSH, INSN_RSP, INSN_NO_REG, 0);
+		set(i, INSN_PUSH, INSN_SP, INSN_NO_REG, 0);
 	}
 	classify_branch(is->mnemonic, i);
 }
@@ -449,8 +478,8 @@ static void note_registers(const ZydisDecodedOperand *o, unsigned count, struct 
 			continue;
 		if (o[k].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE)
 			i->written |= 1u << number;
-		if (o[k].actions & ZYDIS_OPERAND_ACTION_MASK_READ && number == INSN_RBP)
-			i->reads_rbp = true;
+		if (o[k].actions & ZYDIS_OPERAND_ACTION_MASK_READ && number == INSN_FP)
+			i->reads_fp = true;
 	}
 }
 
@@ -458,7 +487,7 @@ static void note_registers(const ZydisDecodedOperand *o, unsigned count, struct 
  * it is. */
 static bool only_computes(ZydisMnemonic m, const struct insn *i)
 {
-	if (i->op != INSN_OTHER || i->written >> INSN_RBP & 1)
+	if (i->op != INSN_OTHER || i->written >> INSN_FP & 1)
 		return false;
 	switch (m) {
 	case ZYDIS_MNEMONIC_ADD:
@@ -485,19 +514,20 @@ static void classify_operands(ZydisMnemonic m, const ZydisDecodedOperand *o, uns
 		i->used = 0;
 	else if (i->op == INSN_STORE)
 		i->used = 1u << i->dst;
-	i->reads_rbp &= i->op != INSN_PUSH && i->op != INSN_ZERO && !only_computes(m, i);
+	i->reads_fp &= i->op != INSN_PUSH && i->op != INSN_ZERO && !only_computes(m, i);
 }
 
-bool insn_decode_any(const ZydisDecoder *decoder, const uint8_t *code, size_t size, uint64_t vaddr,
-		     struct insn *ret_insn)
+bool insn_decode_any(const struct insn_decoder *decoder, const uint8_t *code, size_t size,
+		     uint64_t vaddr, struct insn *ret_insn)
 {
+	const ZydisDecoder *zydis = (const ZydisDecoder *)decoder->state;
 	ZydisDecoderContext context;
 	ZydisDecodedInstruction is;
 	ZydisDecodedOperand o[ZYDIS_MAX_OPERAND_COUNT];
 	struct insn *i = ret_insn;
 	uint8_t count;
 
-	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(decoder, &context, code, size, &is)))
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(zydis, &context, code, size, &is)))
 		return false;
 	*i = (struct insn){
 		.length = is.length, .dst = INSN_NO_REG, .src = INSN_NO_REG, .addend = INSN_NO_REG};
@@ -508,7 +538,7 @@ bool insn_decode_any(const ZydisDecoder *decoder, const uint8_t *code, size_t si
 	if (!count)
 		return true;
 	memset(o, 0, 2 * sizeof(*o));
-	if (!ZYAN_SUCCESS(ZydisDecoderDecodeOperands(decoder, &context, &is, o, count)))
+	if (!ZYAN_SUCCESS(ZydisDecoderDecodeOperands(zydis, &context, &is, o, count)))
 		return false;
 	if (i->flow != INSN_NEXT) {
 		note_used(&o[0], i);
@@ -519,8 +549,8 @@ bool insn_decode_any(const ZydisDecoder *decoder, const uint8_t *code, size_t si
 	return true;
 }
 
-bool insn_decode(const ZydisDecoder *decoder, const uint8_t *code, size_t size, uint64_t vaddr,
-		 struct insn *ret_insn)
+bool insn_decode(const struct insn_decoder *decoder, const uint8_t *code, size_t size,
+		 uint64_t vaddr, struct insn *ret_insn)
 {
 	struct insn_short s;
 	struct insn *i = ret_insn;
@@ -542,7 +572,7 @@ bool insn_decode(const ZydisDecoder *decoder, const uint8_t *code, size_t size, 
 	} else if (s.flow == INSN_NEXT && !i->is_padding) {
 		i->written = s.written;
 		i->used = s.used;
-		i->reads_rbp = s.used >> INSN_RBP & 1;
+		i->reads_fp = s.used >> INSN_FP & 1;
 		classify_operands(s.name, s.operands, s.count, vaddr + s.length, i);
 	}
 	return true;

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sequences of instructions that compilers and linkers make, known by their bytes. `len` bytes are
+ * there; what does not fit into them is not found.
+ */
+#ifndef ARCH_CODE_FORM_H
+#define ARCH_CODE_FORM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/insn.h"
+
+#define CODE_FORM_CALL 5  /* bytes of a direct call */
+#define CODE_FORM_JUMP 6  /* bytes of a linkage stub's jump */
+#define CODE_FORM_STUB 11 /* bytes in which a linkage stub's jump is */
+
+/* Bytes of the mark at which indirect calls may enter a function, if code begins with it; else 0.
+ */
+size_t code_form_mark(const uint8_t *code, size_t len);
+
+/* Whether code begins with a return that removes nothing but the return address, one byte long. */
+bool code_form_is_plain_return(const uint8_t *code);
+
+/* Bytes that the return at `code` removes from the stack besides the return address. */
+int32_t code_form_return_removes(const uint8_t *code);
+
+/* Whether code begins with a far return, which no program has, but data looks like it. */
+bool code_form_is_far_return(const uint8_t *code);
+
+/* The number of 64 bits that an instruction gives to a register, which insn_decode() leaves out,
+ * and the register. false: it is another instruction. */
+bool code_form_number(const struct insn *insn, const uint8_t *code, uint8_t *ret_reg,
+		      uint64_t *ret_number);
+
+/* Whether code may begin to save the frame pointer, by its first byte, or with the mark of an entry
+ * that comes before that. */
+bool code_form_may_save_fp(const uint8_t *code);
+
+/* Whether code begins with setting the frame pointer to the stack pointer; 3 bytes are enough. */
+bool code_form_sets_fp(const uint8_t *code, size_t len);
+
+/* Whether code begins to make a frame with a frame pointer, as hardly anything but functions does.
+ */
+bool code_form_makes_frame(const uint8_t *code, size_t len);
+
+/* Whether an instruction with which functions begin is at `code`, of which four bytes are there:
+ * the mark of an entry, a push, or the stack pointer's move. */
+bool code_form_may_begin_function(const uint8_t *code);
+
+/* Whether the jump at code[at] is the one that gcc makes of __builtin_eh_return(): it goes to an
+ * address that the function was given, with a stack pointer that it was given, too. */
+bool code_form_is_eh_return(const uint8_t *code, size_t at, size_t len);
+
+/* Whether code begins with a call, as far as its first bytes tell. */
+bool code_form_may_be_call(const uint8_t *code, size_t len);
+
+/* Where the direct call leads that is right before an address, whose CODE_FORM_CALL bytes are
+ * given; false: it is something else. */
+bool code_form_call_target(const uint8_t *call, uint64_t address, uint64_t *ret_target);
+
+/* Where the word is through which the first jump of the linkage stub at `vaddr` goes, of which
+ * `len` bytes are given, mostly CODE_FORM_STUB; false: there is none. */
+bool code_form_stub_slot(const uint8_t *code, size_t len, uint64_t vaddr, uint64_t *ret_slot);
+
+/* The index that a linkage stub's lazy half gives to the dynamic linker; false: it is something
+ * else. */
+bool code_form_stub_index(const uint8_t *code, size_t len, uint32_t *ret_index);
+
+/* How far above the stack pointer the slot is into which the system call of the trampoline of
+ * uretprobes has put the return address, at an address in that page; -1: somewhere else. */
+int code_form_trampoline_slot(uint64_t pc);
+
+/* Whether code is a call that does not return and, right behind it, an instruction that no program
+ * executes. */
+bool code_form_is_last_call(const uint8_t *code, size_t len);
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* Sequences of x86-64's instructions; see ../code_form.h. */
+#include "arch/code_form.h"
+
+#include <string.h>
+
+#define CALL   0xe8
+#define HLT    0xf4
+#define RET    0xc3
+#define RET_N  0xc2
+#define RETF_N 0xca
+#define RETF   0xcb
+
+size_t code_form_mark(const uint8_t *code, size_t len)
+{
+	static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+
+	return len >= sizeof(endbr64) && !memcmp(code, endbr64, sizeof(endbr64)) ? sizeof(endbr64)
+										 : 0;
+}
+
+bool code_form_is_plain_return(const uint8_t *code)
+{
+	return code[0] == RET;
+}
+
+int32_t code_form_return_removes(const uint8_t *code)
+{
+	return code[0] == RET_N ? code[1] | code[2] << 8 : 0;
+}
+
+bool code_form_is_far_return(const uint8_t *code)
+{
+	return code[0] == RETF_N || code[0] == RETF;
+}
+
+/* movabs $number,%reg */
+bool code_form_number(const struct insn *i, const uint8_t *code, uint8_t *ret_reg,
+		      uint64_t *ret_number)
+{
+	if (i->length != 10 || (code[0] & 0xfe) != 0x48 || (code[1] & 0xf8) != 0xb8)
+		return false;
+	*ret_reg = (code[1] & 7) | (code[0] & 1) << 3;
+	memcpy(ret_number, code + 2, sizeof(*ret_number));
+	return true;
+}
+
+bool code_form_may_save_fp(const uint8_t *code)
+{
+	return code[0] == 0x55 || code[0] == 0xf3; /* push %rbp; endbr64 */
+}
+
+/* mov %rsp,%rbp */
+bool code_form_sets_fp(const uint8_t *code, size_t len)
+{
+	static const uint8_t set[] = {0x48, 0x89, 0xe5};
+
+	return len >= sizeof(set) && !memcmp(code, set, sizeof(set));
+}
+
+/* push %rbp; mov %rsp,%rbp */
+bool code_form_makes_frame(const uint8_t *code, size_t len)
+{
+	static const uint8_t made[] = {0x55, 0x48, 0x89, 0xe5};
+
+	return len >= sizeof(made) && !memcmp(code, made, sizeof(made));
+}
+
+bool code_form_may_begin_function(const uint8_t *at)
+{
+	return code_form_mark(at, 4) || (at[0] & 0xf8) == 0x50 ||
+	       (at[0] == 0x41 && (at[1] & 0xf8) == 0x50) ||		   /* push */
+	       (at[0] == 0x48 && (at[1] & 0xfd) == 0x81 && at[2] == 0xec); /* sub $x,%rsp */
+}
+
+/* mov %rcx,%rsp; pop %rcx; jmp *%rcx */
+bool code_form_is_eh_return(const uint8_t *code, size_t at, size_t len)
+{
+	static const uint8_t made[] = {0x48, 0x89, 0xcc, 0x59, 0xff, 0xe1};
+
+	return at >= 4 && len - at >= 2 && !memcmp(code + at - 4, made, sizeof(made));
+}
+
+bool code_form_may_be_call(const uint8_t *code, size_t len)
+{
+	while (len > 1 && (*code == 0x67 || (*code & 0xf0) == 0x40)) { /* prefixes */
+		code++;
+		len--;
+	}
+	return len >= CODE_FORM_CALL && (*code == CALL || (*code == 0xff && code[1] == 0x15));
+}
+
+bool code_form_call_target(const uint8_t *call, uint64_t address, uint64_t *ret_target)
+{
+	int32_t distance;
+
+	if (call[0] != CALL)
+		return false;
+	memcpy(&distance, call + 1, sizeof(distance));
+	*ret_target = address + (uint64_t)(int64_t)distance;
+	return true;
+}
+
+/* [endbr64] [bnd] jmp *slot(%rip) */
+bool code_form_stub_slot(const uint8_t *code, size_t len, uint64_t vaddr, uint64_t *ret_slot)
+{
+	for (size_t i = 0; i + 6 <= len; i++) {
+		int32_t distance;
+
+		if (code[i] != 0xff || code[i + 1] != 0x25)
+			continue;
+		memcpy(&distance, code + i + 2, sizeof(distance));
+		*ret_slot = vaddr + i + 6 + (uint64_t)(int64_t)distance;
+		return true;
+	}
+	return false;
+}
+
+/* [endbr64] push $index; jmp ... */
+bool code_form_stub_index(const uint8_t *code, size_t len, uint32_t *ret_index)
+{
+	size_t push = len >= 9 ? code_form_mark(code, len) : 0;
+
+	if (push + 5 > len || code[push] != 0x68)
+		return false;
+	memcpy(ret_index, code + push + 1, sizeof(*ret_index));
+	return true;
+}
+
+/* The trampoline has pushed three words, and returns by way of pop %r11, pop %rcx and ret. */
+int code_form_trampoline_slot(uint64_t pc)
+{
+	switch (pc & 4095) {
+	case 13:
+		return 16;
+	case 15:
+		return 8;
+	case 16:
+		return 0;
+	}
+	return -1;
+}
+
+/* call x; hlt, or call *x(%rip); hlt */
+bool code_form_is_last_call(const uint8_t *code, size_t len)
+{
+	return (len >= 6 && code[0] == CALL && code[5] == HLT) ||
+	       (len >= 7 && code[0] == 0xff && code[1] == 0x15 && code[6] == HLT);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Decodes a record that was read (record.h): which kind of event it is of, whose and when it was,
+ * and what the kernel half has measured of it. The path stays in the record.
+ */
+#ifndef CAPTURE_EVENT_H
+#define CAPTURE_EVENT_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "stackd_abi.h"
+
+struct event {
+	enum stackd_event kind;
+	pid_t pid, tid;
+	uint64_t time_ns; /* of the record, CLOCK_MONOTONIC */
+	uint64_t cgroup;  /* id; 0: that of the thread's record before */
+	uint16_t cpu;
+	union stackd_measurement measured;  /* by `kind`: nothing of a sample, or of a record that
+					     * has a kind of its own */
+	const struct stackd_header *record; /* borrowed */
+};
+
+/* Decodes a record. The event refers to it. */
+void event_decode(const struct stackd_header *record, struct event *ret_event);
+
+#endif

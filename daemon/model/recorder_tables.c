@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Requests the tables that the kernel half has missed in a walk; see recorder.h.
+ *
+ * Samples without a table are expensive, so the table is prefetched: requested as soon as the
+ * record has been read, before its turn in the order of time. A request that fails then, since the
+ * process table may be behind, is made again in order.
+ */
+#include "daemon/model/recorder_internal.h"
+
+#define KERNEL_MINOR_BITS 20 /* of a device number in the kernel */
+
+/* Returns a mapping that the kernel half has met, in the form of a side-band event. */
+static struct object_mapping met_mapping(const struct stackd_mapping *met,
+					 const struct object *object)
+{
+	return (struct object_mapping){
+		.start = met->start,
+		.end = met->end,
+		.offset = met->offset,
+		.dev_major = met->key.dev >> KERNEL_MINOR_BITS,
+		.dev_minor = met->key.dev & ((1u << KERNEL_MINOR_BITS) - 1),
+		.inode = met->key.inode,
+		.path = object->path,
+	};
+}
+
+/* Returns whether the file that the kernel half has met is known to have held the mapping's object
+ * then. The vDSO has no file. */
+static bool is_proven(struct recorder *r, const struct stackd_stack_record *record,
+		      const struct object *object, bool early)
+{
+	struct object_mapping m = met_mapping(&record->unknown, object);
+	const uint64_t changed_ns = record->unknown.key.changed_ns;
+
+	if (object->kind != OBJECT_ELF || object_table_has_proof(r->objects, object, changed_ns))
+		return true;
+	m.build_id = object->build_id;
+	m.build_id_len = object->build_id_len;
+	return !early && object_table_prove(r->objects, (pid_t)record->pid, &m, object, changed_ns);
+}
+
+/* Gives a mapping the object that its file holds now, since the file was overwritten while it was
+ * mapped. Without memory or a file the mapping stays as it is, and the kernel half does not get it.
+ */
+static void remap(struct recorder *r, const struct stackd_stack_record *record,
+		  const struct object *object)
+{
+	const struct stackd_mapping *met = &record->unknown;
+	const struct object_mapping m = met_mapping(met, object);
+	struct mapping now = {.start = met->start, .end = met->end, .offset = met->offset};
+
+	if (!object_table_resolve(r->objects, (pid_t)record->pid, &m, &now.object) &&
+	    now.object->elf && now.object != object)
+		process_table_set_mapping(r->processes, (pid_t)record->pid, &now);
+}
+
+/* Returns the object that is mapped where the kernel half has met a file that it does not know;
+ * NULL: not known. */
+static const struct object *mapped_object(struct recorder *r,
+					  const struct stackd_stack_record *record)
+{
+	const struct stackd_mapping *unknown = &record->unknown;
+	const struct mapping *m =
+		process_table_mapping(r->processes, (pid_t)record->pid, unknown->start);
+
+	return m && m->object->kind != OBJECT_JIT &&
+			       unknown->start - m->start + m->offset == unknown->offset
+		       ? m->object
+		       : NULL;
+}
+
+static bool is_met(struct recorder *r, const struct stackd_stack_record *record,
+		   const struct object *object)
+{
+	return object && object->elf && elf_file_inode(object->elf) == record->unknown.key.inode &&
+	       is_proven(r, record, object, true);
+}
+
+/* The same, for a record that is not in the order of time yet. The object's file must be the one
+ * that was met: on most filesystems their inode numbers agree; on others it is found in order. */
+static const struct object *mapped_early(struct recorder *r,
+					 const struct stackd_stack_record *record)
+{
+	const pid_t pid = (pid_t)record->pid;
+	const struct object *object = new_mappings_find(
+		&r->new_mappings, pid, record->unknown.start, record->unknown.offset);
+
+	if (is_met(r, record, object))
+		return object;
+	/* A process that was just forked must not be read from /proc yet: in the order of time it
+	 * is still a copy of its parent. */
+	object = process_table_knows(r->processes, pid) ? mapped_object(r, record) : NULL;
+	return is_met(r, record, object) ? object : NULL;
+}
+
+/*
+ * Returns the object whose inode or table the kernel half has missed; NULL: none, or it is not
+ * known. `early`: the record is not in the order of time yet. *ret_key: the key by which the kernel
+ * half will find the object; NULL: it knows the file already.
+ */
+static const struct object *missed_object(struct recorder *r, const struct stackd_header *header,
+					  bool early, const struct stackd_inode **ret_key)
+{
+	const struct stackd_stack_record *record = (const struct stackd_stack_record *)header;
+	const struct object *object;
+
+	*ret_key = NULL;
+	if (header->kind != STACKD_RECORD_STACK || !r->tables)
+		return NULL;
+	if (record->wanted && record->wanted <= object_table_count(r->objects))
+		return object_table_at(r->objects, record->wanted - 1);
+	if (!record->unknown.key.inode)
+		return NULL;
+	object = early ? mapped_early(r, record) : mapped_object(r, record);
+	if (object && !early && !is_proven(r, record, object, false)) {
+		remap(r, record, object);
+		return NULL;
+	}
+	if (object)
+		*ret_key = &record->unknown.key;
+	return object;
+}
+
+int recorder_request_table(struct recorder *r, const struct stackd_header *header, bool early)
+{
+	const struct stackd_inode *key;
+	const struct object *object = missed_object(r, header, early, &key);
+
+	return object ? tables_want(r->tables, object, key) : 0;
+}
+
+bool recorder_awaits_table(struct recorder *r, const struct stackd_header *record)
+{
+	const struct stackd_inode *key;
+	const struct object *object = missed_object(r, record, false, &key);
+
+	return object && object->elf && elf_file_is_open(object->elf) &&
+	       !tables_have(r->tables, object) && !tables_put_off(r->tables, object) &&
+	       !tables_want(r->tables, object, key);
+}
