@@ -570,7 +570,8 @@ enum stackd_prefix {
 #define STACKD_RULE_END	   1
 #define STACKD_RULE_DAEMON 2
 
-_Static_assert(sizeof(struct stackd_regs) == 136, "stackd_regs is shared with the kernel half");
+_Static_assert(sizeof(struct stackd_regs) == 8 * STACKD_REG_COUNT,
+	       "stackd_regs is shared with the kernel half");
 _Static_assert(sizeof(struct stackd_walked) == 16, "stackd_walked is shared");
 _Static_assert(sizeof(struct stackd_header) == 32, "stackd_header is shared");
 _Static_assert(__builtin_offsetof(struct stackd_header, time_ns) == 8, "stackd_header layout");
@@ -578,7 +579,8 @@ _Static_assert(__builtin_offsetof(struct stackd_header, sequence) == 19, "stackd
 _Static_assert(sizeof(struct stackd_part) == 24, "stackd_part is shared");
 _Static_assert(sizeof(struct stackd_inode) == 24, "stackd_inode is shared");
 _Static_assert(sizeof(struct stackd_mapping) == 48, "stackd_mapping is shared");
-_Static_assert(sizeof(struct stackd_stack_record) == 336, "stackd_stack_record is shared");
+_Static_assert(sizeof(struct stackd_stack_record) == 200 + sizeof(struct stackd_regs),
+	       "stackd_stack_record is shared");
 _Static_assert(sizeof(struct stackd_more_stack) == 64, "stackd_more_stack is shared");
 _Static_assert(!(STACKD_KIND_MASK &
 		 (STACKD_HAS_EVENT | STACKD_HAS_PID | STACKD_HAS_PERIOD | STACKD_HAS_CGROUP)),
@@ -604,6 +606,7 @@ _Static_assert(sizeof(struct stackd_tagged) == 24, "stackd_tagged is shared");
 _Static_assert(sizeof(struct stackd_known_tag) == 16, "stackd_known_tag is shared");
 _Static_assert(sizeof(struct stackd_file) == 24, "stackd_file is shared");
 _Static_assert(sizeof(struct stackd_row) == 4, "rows are 4 bytes");
-_Static_assert(sizeof(struct stackd_rule) == 24, "rules are shared with the kernel half");
+_Static_assert(sizeof(struct stackd_rule) == ((12 + 2 * STACKD_SAVED_COUNT + 3) & ~3),
+	       "rules are shared with the kernel half");
 
 #endif

@@ -161,6 +161,13 @@ lint_headers() { tests/lint/headers.py; }
 # Names of processors outside of arch/, but in files that are still to be moved.
 lint_arch() { tests/lint/arch.py; }
 
+# What uses registers by role compiles for a processor of two registers that does not exist.
+lint_two_registers() {
+    sources 'lib/*.c' 'daemon/*.c' 'cli/*.c' | grep -vxFf tests/lint/arch_files.txt |
+        xargs grep -lE 'STACKD_REG_|ARCH_|INSN_' | xargs -n 8 sh -c \
+        "gcc $flags -fsyntax-only '-DSTACKD_ARCH_HEADER=\"../tests/unit/two_registers.h\"' \"\$@\"" each
+}
+
 # No function over 60 lines; the longest files are named.
 lint_sizes() { tests/lint/sizes.py; }
 
@@ -182,7 +189,7 @@ lint_json() {
 
 lint_begin() {
     export -f sources each_source lint_format lint_tidy lint_dead_stores lint_shell lint_python \
-        lint_layers lint_headers lint_arch lint_sizes lint_checked lint_json
+        lint_layers lint_headers lint_arch lint_two_registers lint_sizes lint_checked lint_json
     export jobs flags warnings
     run lint-bpf make build/gen/stackd.skel.h build/gen/pprof.pb-c.h build/gen/otlp.pb-c.h build/gen/flamegraph.html.inc \
         build/gen/fold.html.inc
@@ -196,6 +203,7 @@ do_lint() { # [--long]
     spawn lint-layers bash -o pipefail -c lint_layers
     spawn lint-headers bash -o pipefail -c lint_headers
     spawn lint-arch bash -o pipefail -c lint_arch
+    spawn lint-two-registers bash -o pipefail -c lint_two_registers
     spawn lint-sizes bash -o pipefail -c lint_sizes
     spawn lint-checked bash -o pipefail -c lint_checked
     spawn lint-json bash -o pipefail -c lint_json
