@@ -11,7 +11,7 @@ import time
 
 import chains
 from chains import Expectation
-from harness import (DONE, NO_SAMPLES, NO_SUPPORT, ROOT, SIGINT, SIGKILL, SIGTERM, PATIENCE, STACKCTL,
+from harness import (DONE, NO_SAMPLES, NO_SUPPORT, ROOT, SIGCONT, SIGINT, SIGKILL, SIGSTOP, SIGTERM, PATIENCE, STACKCTL,
                      STACKD, WORKLOADS, Daemon, Recording, Skip, check, check_chains, check_whole,
                      cpu_seconds, is_momentary, live, record, record_while, run, scratch, wait_cpu,
                      with_own_folder, workload)
@@ -111,10 +111,14 @@ def test_end_of_target():
     """stackd ends when the processes that it was attached to have ended."""
     with scratch() as folder:
         with workload("chain", 0.5) as first, workload("recursion", 0.75) as second:
-            recording, result = record(folder + "/s.db", "-F", 3989, "--pid",
-                                       "%d,%d" % (first.pid, second.pid))
-            check_end(result)
-        samples = check_whole(recording)
+            for process in (first, second):  # or they have ended before a starved stackd is attached
+                process.send_signal(SIGSTOP)
+            with Daemon(folder + "/s.db", "-F", 3989, "--pid", "%d,%d" % (first.pid, second.pid)) as daemon:
+                daemon.wait_recording()
+                for process in (first, second):
+                    process.send_signal(SIGCONT)
+                check_end(daemon.finish())
+        samples = check_whole(Recording(folder + "/s.db"))
         check_chains([s for s in samples if s.comm == "chain"], CHAIN)
         check_chains([s for s in samples if s.comm == "recursion"],
                      Expectation.of_source("recursion"))
