@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Parses event names by libpfm4; see event_spec.h. */
+/* Parses event names by libpfm4; see event_spec.h. libpfm4 opens a file for each of the kernel's
+ * tracepoints before it looks at the first name: thousands, which is a good part of the time in
+ * which stackd starts. So the usual names are encoded here, as libpfm4 does. */
 #include "daemon/capture/event_spec.h"
 
 #include <ctype.h>
@@ -45,6 +47,37 @@ static bool parse_raw(const char *name, struct perf_event_attr *attr)
 	return parse_modifiers(end, attr);
 }
 
+static const struct usual_event {
+	const char *name;
+	uint32_t type;
+	uint64_t config;
+} usual_events[] = {
+	{"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
+	{"cpu-clock", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK},
+};
+
+/* Encodes a usual name, which ":u" or ":k" may follow. */
+static bool parse_usual(const char *name, struct perf_event_attr *attr)
+{
+	size_t length = strcspn(name, ":");
+	const char *modifier = name + length;
+
+	if (*modifier && strcmp(modifier, ":u") != 0 && strcmp(modifier, ":k") != 0)
+		return false;
+	for (size_t i = 0; i < sizeof(usual_events) / sizeof(usual_events[0]); i++) {
+		const struct usual_event *usual = &usual_events[i];
+
+		if (strlen(usual->name) != length || strncmp(usual->name, name, length) != 0)
+			continue;
+		attr->type = usual->type;
+		attr->config = usual->config;
+		attr->exclude_hv = 1;
+		attr->exclude_guest = 1;
+		return parse_modifiers(modifier, attr);
+	}
+	return false;
+}
+
 /* Encodes a name by libpfm4. PFM_SUCCESS or its error. */
 static int parse_named(const char *name, struct perf_event_attr *attr)
 {
@@ -77,7 +110,7 @@ int event_spec_parse(const char *name, uint64_t frequency, uint64_t period,
 		parse_none(ret_spec);
 		return 0;
 	}
-	if (!parse_raw(name, &spec.attr)) {
+	if (!parse_usual(name, &spec.attr) && !parse_raw(name, &spec.attr)) {
 		spec.attr = (struct perf_event_attr){.size = sizeof(spec.attr)};
 		err = parse_named(name, &spec.attr);
 	}
