@@ -36,6 +36,7 @@
 #define MAX_NOTES_BYTES	 (64 * 1024)
 #define MAX_NAME_BLOB	 (UINT32_MAX / 2)
 #define MAX_PSEUDO_BYTES (64 * 1024)
+#define READ_BYTES	 (64 * 1024) /* the kernel gives a page at most, stdio asks for 1 KiB */
 
 struct symbol {
 	uint64_t address;
@@ -233,15 +234,25 @@ static int add_symbol(struct kallsyms *k, uint64_t address, char type, const cha
 	return k->names.failed ? -ENOMEM : 0;
 }
 
+static int digit_of(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 /* "ffffffff81000000 T name\t[module]": the fields of a line that is a function, cut in place. */
 static bool parse_line(char *line, uint64_t *ret_address, char *ret_type, char **ret_name,
 		       const char **ret_module)
 {
-	char *at, *name, *module;
+	char *at = line, *name, *module;
+	uint64_t address = 0;
 
-	*ret_address = strtoull(line, &at, 16);
-	if (at == line || at[0] != ' ' || !at[1] || at[2] != ' ')
+	for (int digit; (digit = digit_of(*at)) >= 0; at++)
+		address = address << 4 | (uint64_t)digit;
+	if (at == line || at[0] != ' ' || !at[1] || !strchr("tTwW", at[1]) || at[2] != ' ')
 		return false;
+	*ret_address = address;
 	*ret_type = at[1];
 	name = at + 3;
 	name[strcspn(name, "\n")] = 0;
@@ -250,7 +261,7 @@ static bool parse_line(char *line, uint64_t *ret_address, char *ret_type, char *
 		*module++ = 0;
 	*ret_name = name;
 	*ret_module = module ? module : "";
-	return *name && strchr("tTwW", *ret_type);
+	return *name;
 }
 
 static int load_symbols(struct kallsyms *k, FILE *f)
@@ -292,14 +303,41 @@ static int compare_symbols(const void *a, const void *b, void *arg)
 	return alias_compare(names + x->name, names + y->name, x->rank);
 }
 
+/* From which symbol on the order is not that of addresses: the kernel's functions come by address,
+ * and only few of those behind them do not. */
+static size_t first_unsorted(const struct kallsyms *k)
+{
+	uint64_t lowest = UINT64_MAX;
+	size_t from = k->n_symbols;
+
+	for (size_t i = 1; i < k->n_symbols; i++)
+		if (k->symbols[i].address < k->symbols[i - 1].address &&
+		    k->symbols[i].address < lowest)
+			lowest = k->symbols[i].address;
+	while (from && k->symbols[from - 1].address >= lowest)
+		from--;
+	return from;
+}
+
+static void sort_some(struct kallsyms *k, size_t from, size_t to)
+{
+	if (to - from > 1)
+		qsort_r(k->symbols + from, to - from, sizeof(*k->symbols), compare_symbols,
+			k->names.data);
+}
+
 /* Sorts, and keeps the best of each address. */
 static void sort_symbols(struct kallsyms *k)
 {
-	size_t kept = 0;
+	size_t kept = 0, sorted = first_unsorted(k), next;
 
-	if (!k->n_symbols)
-		return;
-	qsort_r(k->symbols, k->n_symbols, sizeof(*k->symbols), compare_symbols, k->names.data);
+	for (size_t i = 0; i < sorted; i = next) {
+		for (next = i + 1; next < sorted; next++)
+			if (k->symbols[next].address != k->symbols[i].address)
+				break;
+		sort_some(k, i, next);
+	}
+	sort_some(k, sorted, k->n_symbols);
 	for (size_t i = 0; i < k->n_symbols; i++)
 		if (!kept || k->symbols[i].address != k->symbols[kept - 1].address)
 			k->symbols[kept++] = k->symbols[i];
@@ -385,6 +423,7 @@ int kallsyms_load(const struct kallsyms_options *options, struct kallsyms **ret_
 	f = open_at(options->proc_root, "kallsyms");
 	if (!f)
 		return errno == EPERM ? -EACCES : -errno;
+	setvbuf(f, NULL, _IOFBF, READ_BYTES);
 	k = calloc(1, sizeof(*k));
 	err = k ? load(k, options, f) : -ENOMEM;
 	fclose(f);
