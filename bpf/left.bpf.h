@@ -457,7 +457,9 @@ static __always_inline void end_all(struct task_struct *task)
 	BUSY(c.thread, 0);
 }
 
-/* A thread ends within its open instances. */
+/* A thread ends within its open instances. Or its program is about to be replaced by another one,
+ * at sched_prepare_exec, which is a tracepoint from Linux 6.10 on: there its addresses still belong
+ * to its functions; at sched_process_exec they do not. */
 SEC("raw_tp/sched_process_exit")
 int stackd_region_exit(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -466,17 +468,7 @@ int stackd_region_exit(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* A thread's program is about to be replaced by another one. Here its addresses still belong to its
- * functions; at sched_process_exec they do not. */
-SEC("raw_tp/sched_prepare_exec")
-int stackd_region_exec(struct bpf_raw_tracepoint_args *ctx)
-{
-	(void)ctx;
-	end_all(bpf_get_current_task_btf());
-	return 0;
-}
-
-/* The same before Linux 6.10, which has no such tracepoint. */
+/* The latter before Linux 6.10. */
 SEC("kprobe/begin_new_exec")
 int stackd_region_replaced(struct pt_regs *ctx)
 {

@@ -176,11 +176,10 @@ int sampler_probe_cost(const struct sampler *sampler, struct probe_cost *ret_cos
 struct sampler_regions {
 	int enter_fd, leave_fd; /* programs for entries and exits */
 	int mark_fd;		/* for places of marks */
-	int exit_fd;		/* for the tracepoint sched_process_exit */
-	int exec_fd;		/* for the tracepoint sched_prepare_exec, */
-	int replaced_fd;	/* and for the kernel's function begin_new_exec() where it lacks */
-	int rank_fd;		/* for the tracepoint sched_process_exec, with ranks */
-	int alloc_fd, free_fd;	/* for the probes of libstackalloc */
+	int exit_fd;		/* for the tracepoints sched_process_exit and sched_prepare_exec */
+	int replaced_fd; /* for the function begin_new_exec(), on kernels without the latter */
+	int rank_fd;	 /* for the tracepoint sched_process_exec, with ranks */
+	int alloc_fd, free_fd;		      /* for the probes of libstackalloc */
 	int malloc_enter_fd, malloc_leave_fd; /* for functions of an allocator */
 	int malloc_return_fd;		      /* for the same, by uretprobes */
 	int malloc_exit_fd;		      /* for sched_process_exit, where those are probed */

@@ -6,6 +6,7 @@
 #include <bpf/bpf.h>
 #include <string.h>
 
+#include "daemon/base/kernel_version.h"
 #include "daemon/capture/sampler.h"
 #include "stackd.skel.h"
 
@@ -54,6 +55,12 @@ static bool is_of_members(const struct bpf_program *program)
 	static const char prefix[] = "stackd_member";
 
 	return !strncmp(bpf_program__name(program), prefix, sizeof(prefix) - 1);
+}
+
+/* Leaves out what this kernel has a tracepoint for. */
+static void leave_out_replaced(struct stackd_bpf *skel)
+{
+	bpf_program__set_autoload(skel->progs.stackd_region_replaced, !kernel_is_from(6, 10));
 }
 
 /* Leaves out all programs but those of samples, with their maps. */
@@ -107,6 +114,7 @@ void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_optio
 	}
 	if (!options->ranks)
 		bpf_program__set_autoload(skel->progs.stackd_rank_exec, false);
+	leave_out_replaced(skel);
 	if (!options->regions)
 		leave_out_regions(skel);
 	if (!options->is_everyone && !options->is_processes)
@@ -120,7 +128,6 @@ void sampler_programs_regions(const struct stackd_bpf *skel, struct sampler_regi
 		.leave_fd = bpf_program__fd(skel->progs.stackd_region_leave),
 		.mark_fd = bpf_program__fd(skel->progs.stackd_region_mark),
 		.exit_fd = bpf_program__fd(skel->progs.stackd_region_exit),
-		.exec_fd = bpf_program__fd(skel->progs.stackd_region_exec),
 		.replaced_fd = bpf_program__fd(skel->progs.stackd_region_replaced),
 		.rank_fd = bpf_program__fd(skel->progs.stackd_rank_exec),
 		.alloc_fd = bpf_program__fd(skel->progs.stackd_alloc),

@@ -556,7 +556,7 @@ static void follow_replacing(struct regions *r)
 {
 	int err = 0;
 
-	r->replacing_tracepoint = bpf_raw_tracepoint_open("sched_prepare_exec", r->kernel.exec_fd);
+	r->replacing_tracepoint = bpf_raw_tracepoint_open("sched_prepare_exec", r->kernel.exit_fd);
 	if (r->replacing_tracepoint < 0)
 		err = probe_attach_kernel(r->kernel.replaced_fd, "begin_new_exec", &r->replacing);
 	if (err)
