@@ -297,6 +297,11 @@ struct {
 	})
 #endif
 
+/* A variable as it stands in memory, which is anything to the verifier: states that differ in what
+ * it has learned about a copy in a register are not one to it, and each goes on through all that
+ * follows. */
+#define AS_STORED(variable) (*(volatile typeof(variable) *)&(variable))
+
 /* Moves what follows off the common path. */
 #define RARELY(condition) __builtin_expect(!!(condition), 0)
 

@@ -27,6 +27,14 @@ static __always_inline int step_from_made_code(struct scratch *s)
 	return end == BEAM_NOT ? STACKD_END_NO_RECIPE : end;
 }
 
+/* Out of a signal's frame. Global, so that its loop is verified once. */
+__noinline int step_from_signal(struct scratch *given, int cfa_offset)
+{
+	struct scratch *s = CHECKED(given);
+
+	return s ? walk_signal(&s->walk, cfa_offset) : STACKD_END_UNREADABLE;
+}
+
 /* To the caller. WALK_GO_ON, WALK_AGAIN or an end reason. */
 static __always_inline int step_by_rule(struct scratch *s, const struct stackd_rule *rule)
 {
@@ -44,6 +52,8 @@ static __always_inline int step_by_rule(struct scratch *s, const struct stackd_r
 	if (rule->cfa == STACKD_CFA_NONE)
 		return s->location >> 48 == STACKD_FILE_NONE ? step_from_made_code(s)
 							     : STACKD_END_NO_RECIPE;
+	if (rule->cfa == STACKD_CFA_SIGNAL)
+		return step_from_signal(s, rule->cfa_offset);
 	return walk_step(&s->walk, rule);
 }
 

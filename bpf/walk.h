@@ -86,9 +86,10 @@ static __always_inline int walk_restore(struct walk *w, __u32 reg, __u64 slot)
 	return 0;
 }
 
-static __always_inline int walk_signal(struct walk *w, const struct stackd_rule *rule)
+/* The step out of a frame that a signal has put on the stack, by a rule of kind SIGNAL. */
+static __always_inline int walk_signal(struct walk *w, __s32 cfa_offset)
 {
-	__u64 at = w->r[STACKD_REG_SP] + (__u64)(__s64)rule->cfa_offset;
+	__u64 at = w->r[STACKD_REG_SP] + (__u64)(__s64)cfa_offset;
 	__u64 pc;
 
 	for (__u32 i = 0; i < WALK_REGS; i++) {
@@ -152,15 +153,13 @@ static __always_inline int walk_saved(struct walk *w, const struct stackd_rule *
 	return 0;
 }
 
-/* One step by a rule of kind REG, DEREF, PLT, SIGNAL, OTHER, SCHEDULER or INJECTED. WALK_GO_ON, or
+/* One step by a rule of kind REG, DEREF, PLT, OTHER, SCHEDULER or INJECTED. WALK_GO_ON, or
  * an end reason with the walk as it was, but for registers; WALK_AGAIN from a lean walk only. */
 static __always_inline int walk_step(struct walk *w, const struct stackd_rule *rule)
 {
 	__u64 cfa, pc, slot;
 	int end;
 
-	if (rule->cfa == STACKD_CFA_SIGNAL)
-		return walk_signal(w, rule);
 	end = walk_cfa(w, rule, &cfa);
 	if (end)
 		return end;

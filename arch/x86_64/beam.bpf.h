@@ -99,7 +99,7 @@ static __always_inline bool take_beam(struct scratch *s)
 static long search_block(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
-	__u64 base = s->beam_at & ~63ull, found = 8;
+	__u64 base = s->beam_at & ~63ull, found;
 	__u32 first = s->beam_at >> 3 & 7;
 
 	(void)turn;
@@ -107,14 +107,15 @@ static long search_block(__u32 turn, struct scratch **at)
 	if (s->beam_blocks++ >= BEAM_MOST ||
 	    bpf_probe_read_user(s->beam_words, sizeof(s->beam_words), (const void *)base))
 		return 1;
+	s->beam_found = 8;
 	for (__u32 i = 8; i-- > 0;) {
 		__u64 word = s->beam_words[i];
 
 		if (i >= first && word && !(word & 3))
-			found = i;
-		FORGET(found);
+			AS_STORED(s->beam_found) = i;
 		FORGET(first);
 	}
+	found = AS_STORED(s->beam_found);
 	s->beam_at = base + found * 8;
 	if (found >= 8)
 		return 0;
