@@ -6,7 +6,6 @@ import os
 import shutil
 
 from harness import (FAILED, PATIENCE, STACKD, Recording, Skip, check, check_fault, live, record, run, scratch)
-from test_regions import regions_view
 
 NOINLINE = "__attribute__((noinline)) "
 HELPER = "static " + NOINLINE + """int helper(int x) { volatile int y = x; return y; }
@@ -161,19 +160,33 @@ def build(folder, name, text, *options, ending=".c", compiler=None):
     return os.path.join(folder, name)
 
 
+def rows(folder, regions, *command, **more):
+    """The function and the visits of each row of a command, and what stackd said."""
+    store = os.path.join(folder, "s.db")
+    words = [word for region in regions for word in ("--region", region)]
+    recording, result = record(store, *words, "--", *command, **more)
+    shown = json.loads(recording.text("report", "--view", "regions", "--json"))
+    os.unlink(store)
+    return [(row["name"], row["visits"]) for row in shown["regions"]], result.err
+
+
 def visits(folder, region, *command, **more):
     """The visits by function of a command, and what stackd said."""
-    store = os.path.join(folder, "s.db")
-    recording, result = record(store, "--region", region, "--", *command, **more)
-    seen = {name: row["visits"] for name, row in regions_view(recording).items()}
-    os.unlink(store)
-    return seen, result.err
+    seen, said = rows(folder, (region,), *command, **more)
+    return dict(seen), said
 
 
 def check_visits(folder, region, count, *command, **more):
     seen, said = visits(folder, region, *command, **more)
     check(sum(seen.values()) == count, region, command, seen, said)
     return said
+
+
+def check_each(folder, regions, *command, **more):
+    """Names of different functions in one recording: each has a row with its visits, and there is no other."""
+    seen, said = rows(folder, regions, *command, **more)
+    print(seen)
+    check(sorted(count for _, count in seen) == sorted(regions.values()), regions, command, seen, said)
 
 
 def build_main(folder, name="prog"):
@@ -188,10 +201,7 @@ def region_names_own():
     """stackd's own functions do not count, and of a program's and a library's the program's is meant."""
     with scratch() as folder:
         program = build_main(folder)
-        check_visits(folder, "main", 1, program)
-        check_visits(folder, "step", 100, program)
-        check_visits(folder, "helper@a.c", 70, program)
-        check_visits(folder, "helper@b.c", 30, program)
+        check_each(folder, {"main": 1, "step": 100, "helper@a.c": 70, "helper@b.c": 30}, program)
         result = run(STACKD, "-o", folder + "/s.db", "--region", "helper", "--", program)
         check_fault(result, FAILED, "ambiguous", "'helper@a.c'", "'helper@b.c'")
         check(run("strip", program).status == 0, "strip")
@@ -219,10 +229,11 @@ def region_names_left_out():
 def region_names_cxx():
     with scratch() as folder:
         program = build(folder, "names", NAMES, ending=".cc", compiler="c++")
-        for region in ("outer::solve<int>", "outer::solve<int>(int)", "int outer::solve<int>(int)", "outer::over(int)",
-                       "outer::over(int*)", "outer::over(int**)", "outer::only", "outer::only<long>",
-                       "outer::call::operator()", "outer::call::operator<"):
-            check_visits(folder, region, VISITS, program)
+        for regions in (("outer::solve<int>", "outer::over(int)", "outer::over(int*)", "outer::only",
+                         "outer::call::operator()", "outer::call::operator<"),
+                        ("outer::solve<int>(int)", "double outer::solve<double>(double)", "outer::only<long>",
+                         "outer::over(int**)")):
+            check_each(folder, dict.fromkeys(regions, VISITS), program)
         check_visits(folder, "outer::solve*", 2 * VISITS, program)
         result = run(STACKD, "-o", folder + "/s.db", "--region", "outer::over", "--", program)
         check_fault(result, FAILED, "ambiguous", r"'outer::over\(int\)'", r"'outer::over\(double\)'",
@@ -236,8 +247,7 @@ def region_names_clones():
         program = build(folder, "split", SPLIT)
         seen, said = visits(folder, "work", program)
         check(seen == {"work": 60}, "one row of all clones", seen, said)
-        check_visits(folder, "rest", 20, program)
-        check_visits(folder, "work.isra.0", 20, program)
+        check_each(folder, {"rest": 20, "work.isra.0": 20}, program)
 
 
 @live
@@ -268,8 +278,8 @@ def region_names_fortran():
         raise Skip("no Fortran compiler here")
     with scratch() as folder:
         program = build(folder, "model", FORTRAN, "-fno-inline", "-J" + folder, ending=".f90", compiler="gfortran")
-        for region in "solve", "grid::solve", "Solve", "__grid_MOD_solve", "advance", "advance_":
-            check_visits(folder, region, 25, program)
+        for regions in ("solve", "advance"), ("grid::solve", "advance_"), ("Solve",), ("__grid_MOD_solve",):
+            check_each(folder, dict.fromkeys(regions, 25), program)
 
 
 @live
@@ -281,10 +291,10 @@ def region_names_started():
         with open(script, "w", encoding="ascii") as file:
             file.write("#!/bin/sh\nset -e\nfor i in 1 2; do\n\t'%s' &&\n\t\t./prog\ndone\n" % program)
         os.chmod(script, 0o755)
-        for count, command in ((100, ("env", "A=1", program)), (400, ("sh", script)), (400, (script,)),
-                               (200, ("sh", "-c", "%s; ./prog" % program)), (100, ("env", "./prog"))):
+        for count, command in ((400, ("sh", script)), (400, (script,)), (200, ("sh", "-c", "%s; ./prog" % program)),
+                               (100, ("env", "./prog"))):
             check_visits(folder, "work", count, *command, cwd=folder)
-        check_visits(folder, "main", 1, "env", program)
+        check_each(folder, {"work": 100, "main": 1}, "env", "A=1", program)
         result = run(STACKD, "-o", folder + "/s.db", "--region", "nowhere", "--", "sh", "-c", program)
         check_fault(result, FAILED, "no function of that name")
 
