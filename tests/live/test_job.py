@@ -50,13 +50,12 @@ def of_nodes(export, n):
     return ["%s.%d" % (export, i) for i in range(n)]
 
 
-def check_sizes(kind, folder):
-    """More processes than there are processors, fewer than inputs, and more. Those of MPICH spin while
-    they wait: 64 of them would keep two processors from all other tests for a minute and a half."""
-    inputs, whole = of_nodes(folder + "/other", 60), folder + "/all"
+def check_sizes(kind, folder, nodes, sizes):
+    """Fewer processes than inputs, and more, of a number that is no power of two."""
+    inputs, whole = of_nodes(folder + "/other", nodes), folder + "/all"
     alone = run(STACKCTL, "merge", "-o", whole, *inputs)
     check(alone.status == 0, "stackctl merge", alone.err)
-    for processes in (16, 64) if kind == "openmpi" else (16,):
+    for processes in sizes:
         done = merge(kind, processes, "-o", folder + "/out", *inputs, timeout=PATIENCE)
         check(done.status == 0, "stackctl-mpi merge", done.err)
         check(content(folder + "/out") == content(whole), "%d processes" % processes)
@@ -160,11 +159,11 @@ def check_unreadable(kind, folder):
     check(not os.path.exists(folder + "/unread"), "a file")
 
 
-def check_job(kind):
+def check_job(kind, nodes, sizes):
     program(kind)
     with scratch() as folder:
         check_merge(kind, folder)
-        check_sizes(kind, folder)
+        check_sizes(kind, folder, nodes, sizes)
         check_unreadable(kind, folder)
         os.mkfifo(folder + "/pipe")
         check_killed(kind, folder, 1)
@@ -172,9 +171,20 @@ def check_job(kind):
 
 @live
 def job_open_mpi():
-    check_job("openmpi")
+    check_job("openmpi", 9, (3, 11))
+
+
+@live(long=True)
+def job_large_open_mpi():
+    """Many more processes than there are processors."""
+    program("openmpi")
+    with scratch() as folder:
+        made = run("python3", os.path.join(ROOT, "tests/cli/job.py"), folder + "/other")
+        check(made.status == 0, "an export", made.err)
+        check_sizes("openmpi", folder, 60, (16, 64))
 
 
 @live(long=True)
 def job_mpich():
-    check_job("mpich")
+    """Processes of MPICH spin while they wait: 64 of them would keep two processors for a minute and a half."""
+    check_job("mpich", 60, (16,))
