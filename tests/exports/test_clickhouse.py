@@ -190,8 +190,11 @@ def lines(store, *options, status=0, says=""):
     return done.stdout.split("\n\n", 1)[-1]
 
 
-def check_views(store, url, *options):
-    for view in ("tree", "flat", "callers"):
+VIEWS = ("tree", "flat", "callers")
+
+
+def check_views(store, url, *options, views=VIEWS):
+    for view in views:
         mine = lines(store, "--view", view, *options)
         if "unit" in options or "container" in options:  # tables do not tell none from not known
             mine = mine.replace("[unknown]", "[no %s]" % options[1])

@@ -2,6 +2,7 @@
 """stackctl push and report with the engine of a current ClickHouse, which npm's chdb holds. The rest of
 the tests have Debian's server, which is of 2018."""
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -9,7 +10,7 @@ import subprocess
 from clickhouse import Server
 from common import BUILD, ROOT, STACKCTL, STORES, check, exports, npm, run
 from tables import Source, same, without_labels
-from test_clickhouse import (PUSHES, as_seen, check_documented, check_parts, check_views, columns_of, lines, push,
+from test_clickhouse import (PUSHES, VIEWS, as_seen, check_documented, check_parts, check_views, columns_of, lines, push,
                              store_of)
 
 
@@ -36,7 +37,8 @@ class Engine(Server):
         self.process = None
 
 
-def check_kinds(engine, *kinds):
+def check_kinds(engine, kinds, views):
+    """`views`: those of each grouping of each kind, in turn."""
     for kind in kinds:
         store, url = store_of(kind, "web1"), engine.make("now")
         push(url, store, says="recordings sent: 1")
@@ -51,24 +53,32 @@ def check_kinds(engine, *kinds):
         check(lines(url) == lines(store, "--by", "all"), kind + ": the tree")
         if kind != "deep":
             for by in ("all", "command", "unit", "container", "host"):
-                check_views(store, url, "--by", by)
+                check_views(store, url, "--by", by, views=next(views))
+
+
+def check_metrics(engine, views):
+    store, url = store_of("metrics", "web1"), engine.make("now")
+    push(url, store)
+    for metric in ("region.time", "region.visits", "region.cpu", "mpi.sent"):
+        check_views(store, url, "--by", "all", "--metric", metric, views=next(views))
 
 
 @exports(long=True)
 def test_clickhouse_now_others():
     with Engine() as engine:
-        check_kinds(engine, "small", "hostile", "inferred", "waits", "heap", "deep")
+        every = itertools.repeat(VIEWS)
+        check_kinds(engine, ("small", "hostile", "inferred", "waits", "heap", "deep", "metrics", "fleet"), every)
+        check_metrics(engine, every)
 
 
 @exports
 def test_clickhouse_now():
-    """Tables, rows, views and the documented query are the same in a current engine."""
+    """Tables, rows, views and the documented query are the same in a current engine. Each view of each grouping
+    is in test_clickhouse_report, of a server, and in test_clickhouse_now_others."""
     with Engine() as engine:
-        check_kinds(engine, "metrics", "fleet")
-        store, url = store_of("metrics", "web1"), engine.make("now")
-        push(url, store)
-        for metric in ("region.time", "region.visits", "region.cpu", "mpi.sent"):
-            check_views(store, url, "--by", "all", "--metric", metric)
+        in_turn = itertools.cycle([(view,) for view in VIEWS])
+        check_kinds(engine, ("metrics", "fleet"), in_turn)
+        check_metrics(engine, in_turn)
         push(engine.make("now"), store_of("fleet", "web1"))
         check_parts("rank 3: 18 samples, 45.0% of all", lines(engine.url("now"), "--by", "rank"))
         picture = STORES.path("now.svg")
