@@ -542,6 +542,7 @@ static void firefox_meta(struct firefox *f)
 {
 	const struct store_recording *recording = &f->t->recording;
 	uint64_t interval_us = recording->frequency_hz ? 1000000 / recording->frequency_hz : 1000;
+	const uint64_t start_us = recording->start_unix_ns / 1000;
 	struct json *j = &f->json;
 
 	json_put_object(j, "meta");
@@ -549,7 +550,7 @@ static void firefox_meta(struct firefox *f)
 	json_put_uint(j, "preprocessedProfileVersion", FIREFOX_VERSION);
 	json_put_string(j, "importedFrom", "stackd");
 	json_put_string(j, "product", recording->target);
-	json_put_fixed(j, "startTime", (double)(recording->start_unix_ns / 1000) / 1e3, 3);
+	json_put_fixed(j, "startTime", (double)start_us / 1e3, 3);
 	json_put_fixed(j, "interval", (double)interval_us / 1e3, 3);
 	json_put_uint(j, "profilingStartTime", 0);
 	json_put_fixed(j, "profilingEndTime", (double)firefox_end_us(f) / 1e3, 3);

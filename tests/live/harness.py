@@ -398,18 +398,19 @@ def without_early(samples, expectation):
     return [s for s in samples if s not in early]
 
 
-def has_no_user(sample):
+def has_no_user(sample, is_first):
     """A stack of the kernel alone is right in a process that has given back its memory: within its exit, or
-    an exec. In all other moments the kernel has the registers of user mode."""
-    return is_in_kernel(sample, "do_exit|.*execve.*")
+    an exec. It is right as well in the page fault by which a new thread first touches its stack, which can be
+    in its first sample alone. In all other moments the kernel has the registers of user mode."""
+    return is_in_kernel(sample, "do_exit|.*execve.*") or is_first and is_in_kernel(sample, "exc_page_fault")
 
 
-def judge_sample(sample, expectation):
+def judge_sample(sample, expectation, is_first):
     """What a sample's path is: 'right', 'outside' of the steady state, 'kernel', 'torn', 'cut' in a moment in
-    which no walk can be, or 'wrong'."""
+    which no walk can be, or 'wrong'. `is_first`: it is the thread's first one."""
     frames = user_frames(sample)
     if not frames:
-        return "kernel" if has_no_user(sample) else "wrong"
+        return "kernel" if has_no_user(sample, is_first) else "wrong"
     if not is_incomplete(sample):
         return expectation.judge(frames)
     if expectation.is_torn_end(frames[1:]):
@@ -420,9 +421,10 @@ def judge_sample(sample, expectation):
 def check_chains(samples, expectation, at_least=40):
     """Every sample has the path that the workload promises, or one of the moments before, behind and between.
     The machine decides how many samples these have: each new page may be an exit to a hypervisor."""
-    verdicts, odd = collections.Counter(), collections.Counter()
+    verdicts, odd, threads = collections.Counter(), collections.Counter(), set()
     for sample in samples:
-        verdict = judge_sample(sample, expectation)
+        verdict = judge_sample(sample, expectation, sample.tid not in threads)
+        threads.add(sample.tid)
         verdicts[verdict] += 1
         if verdict == "wrong":
             odd[chains.text_of(sample.frames)[-600:]] += 1
