@@ -54,7 +54,7 @@ static __always_inline int step_by_rule(struct scratch *s, const struct stackd_r
 							     : STACKD_END_NO_RECIPE;
 	if (rule->cfa == STACKD_CFA_SIGNAL)
 		return step_from_signal(s, rule->cfa_offset);
-	return walk_step(&s->walk, rule);
+	return walk_step_plain(&s->walk, rule);
 }
 
 #endif

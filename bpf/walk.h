@@ -153,9 +153,10 @@ static __always_inline int walk_saved(struct walk *w, const struct stackd_rule *
 	return 0;
 }
 
-/* One step by a rule of kind REG, DEREF, PLT, OTHER, SCHEDULER or INJECTED. WALK_GO_ON, or
- * an end reason with the walk as it was, but for registers; WALK_AGAIN from a lean walk only. */
-static __always_inline int walk_step(struct walk *w, const struct stackd_rule *rule)
+/* One step out of a frame that no signal has put on the stack, by a rule of kind REG, DEREF, PLT,
+ * OTHER, SCHEDULER or INJECTED. WALK_GO_ON, or an end reason with the walk as it was, but for
+ * registers; WALK_AGAIN from a lean walk only. */
+static __always_inline int walk_step_plain(struct walk *w, const struct stackd_rule *rule)
 {
 	__u64 cfa, pc, slot;
 	int end;
@@ -179,6 +180,13 @@ static __always_inline int walk_step(struct walk *w, const struct stackd_rule *r
 	w->is_exact = rule->cfa == STACKD_CFA_INJECTED;
 	w->frame++;
 	return pc ? WALK_GO_ON : STACKD_END_ENTRY;
+}
+
+/* The same, by a rule of kind SIGNAL as well. */
+static __always_inline int walk_step(struct walk *w, const struct stackd_rule *rule)
+{
+	return rule->cfa == STACKD_CFA_SIGNAL ? walk_signal(w, rule->cfa_offset)
+					      : walk_step_plain(w, rule);
 }
 
 #endif

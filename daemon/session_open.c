@@ -308,6 +308,7 @@ static enum exit_status open_target(struct session *s)
 	}
 	s->is_crowd = attach_is_crowd(s->options, s->target);
 	s->is_on_cpus = attach_is_on_cpus(s->options, s->target);
+	online_cpus_listen(&s->cpus);
 	return STATUS_DONE;
 }
 

@@ -3,9 +3,12 @@
 #include "daemon/capture/online_cpus.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -23,11 +26,55 @@ static bool read_text(struct online_cpus *cpus, const char *path, char *buf, siz
 	return len > 0;
 }
 
+void online_cpus_listen(struct online_cpus *cpus)
+{
+	const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK, .nl_groups = 1};
+	int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			NETLINK_KOBJECT_UEVENT);
+
+	cpus->has_messages = fd >= 0 && !bind(fd, (const struct sockaddr *)&kernel, sizeof(kernel));
+	if (cpus->has_messages)
+		cpus->messages = fd;
+	else if (fd >= 0)
+		close(fd);
+}
+
 void online_cpus_close(struct online_cpus *cpus)
 {
 	if (cpus->is_open)
 		close(cpus->fd);
-	cpus->is_open = false;
+	if (cpus->has_messages)
+		close(cpus->messages);
+	cpus->is_open = cpus->has_messages = false;
+}
+
+/* Reads the messages that there are, and marks the CPUs that have come on line. A message begins
+ * with "ACTION@DEVICE". Returns whether there are such CPUs. */
+static bool read_messages(const struct online_cpus *cpus, bool *ret_came)
+{
+	static const char begin[] = "online@/devices/system/cpu/cpu";
+	char text[1024];
+	bool has_new = false;
+	ssize_t len;
+
+	if (!cpus->has_messages)
+		return false;
+	for (;;) {
+		unsigned long cpu;
+
+		len = recv(cpus->messages, text, sizeof(text) - 1, MSG_DONTWAIT);
+		if (len < 0 && (errno == EINTR || errno == ENOBUFS)) /* some are lost */
+			continue;
+		if (len <= 0)
+			return has_new;
+		text[len] = 0;
+		if (strncmp(text, begin, sizeof(begin) - 1) != 0 ||
+		    !isdigit((unsigned char)text[sizeof(begin) - 1]))
+			continue;
+		cpu = strtoul(text + sizeof(begin) - 1, NULL, 10);
+		if (cpu < ONLINE_CPUS_MAX)
+			ret_came[cpu] = has_new = true;
+	}
 }
 
 /* Marks the CPUs of a list. Returns how many it has. */
@@ -52,16 +99,17 @@ static unsigned parse(const char *text, bool *ret_online)
 
 bool online_cpus_look(struct online_cpus *cpus, const char *path)
 {
-	bool now[ONLINE_CPUS_MAX], has_new = false;
+	bool now[ONLINE_CPUS_MAX], came[ONLINE_CPUS_MAX] = {false}, has_new = false;
+	bool has_come = read_messages(cpus, came);
 	char text[sizeof(cpus->text)];
 
-	if (!read_text(cpus, path, text, sizeof(text)) || !strcmp(text, cpus->text))
+	if (!read_text(cpus, path, text, sizeof(text)) || (!has_come && !strcmp(text, cpus->text)))
 		return false;
 	memset(now, 0, sizeof(now));
 	if (!parse(text, now))
 		return false;
 	for (int i = 0; i < ONLINE_CPUS_MAX; i++) {
-		cpus->is_new[i] = cpus->is_known && now[i] && !cpus->online[i];
+		cpus->is_new[i] = cpus->is_known && now[i] && (came[i] || !cpus->online[i]);
 		has_new |= cpus->is_new[i];
 	}
 	memcpy(cpus->online, now, sizeof(now));

@@ -2,6 +2,10 @@
 /*
  * CPUs that come on line: the kernel takes the events of a CPU away when it goes off line, and does
  * not bring them back, so they have to be opened again.
+ *
+ * The list of CPUs that are on line does not show a CPU that went off line and came back between
+ * two looks. So the kernel's messages on devices (uevents) are read, too: there is one for each CPU
+ * that comes on line.
  */
 #ifndef CAPTURE_ONLINE_CPUS_H
 #define CAPTURE_ONLINE_CPUS_H
@@ -14,18 +18,23 @@
 struct online_cpus {
 	int fd; /* of the list, once is_open */
 	bool is_open;
-	bool is_known;	 /* it was looked at */
+	bool is_known; /* it was looked at */
+	int messages;  /* socket of uevents, once has_messages */
+	bool has_messages;
 	char text[4096]; /* the list at the last look */
 	bool online[ONLINE_CPUS_MAX];
 	bool is_new[ONLINE_CPUS_MAX]; /* of the last look that returned true */
 };
 
+/* Reads the kernel's messages from now on. Where it does not give them, the list alone is read. */
+void online_cpus_listen(struct online_cpus *cpus);
+
 /* Looks which CPUs are on line, by a list such as "0-3,6" at `path`, which stays open. Returns
- * whether some are that were not at the look before; `is_new` has them. A list that cannot be read
- * changes nothing. */
+ * whether some are that were not at the look before, or have come on line since; `is_new` has them.
+ * A list that cannot be read changes nothing. */
 bool online_cpus_look(struct online_cpus *cpus, const char *path);
 
-/* Closes the list. */
+/* Closes the list, and the socket. */
 void online_cpus_close(struct online_cpus *cpus);
 
 #endif

@@ -8,6 +8,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "daemon/capture/online_cpus.h"
@@ -49,6 +51,37 @@ static void tells_those_that_come(void **state)
 	assert_false(look("0-2,6"));
 }
 
+static void say(int socket, const char *message)
+{
+	assert_int_equal(write(socket, message, strlen(message) + 1), strlen(message) + 1);
+}
+
+/* A CPU that was off line between two looks is in the list at both. */
+static void hears_of_those_that_were_away_shortly(void **state)
+{
+	int sockets[2];
+
+	(void)state;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets), 0);
+	cpus.messages = sockets[0];
+	cpus.has_messages = true;
+	look("0-3");
+	say(sockets[1], "offline@/devices/system/cpu/cpu2");
+	say(sockets[1], "online@/devices/system/cpu/cpu2");
+	say(sockets[1], "change@/devices/virtual/block/loop0");
+	assert_true(look("0-3"));
+	assert_int_equal(count(cpus.is_new), 1);
+	assert_true(cpus.is_new[2]);
+	assert_false(look("0-3"));
+	say(sockets[1], "online@/devices/system/cpu/cpu7"); /* and off again */
+	say(sockets[1], "online@/devices/system/cpu/cpu99999");
+	say(sockets[1], "online@/devices/system/cpu/cpufreq");
+	say(sockets[1], "");
+	assert_false(look("0-3"));
+	close(sockets[1]);
+	online_cpus_close(&cpus);
+}
+
 static void survives_other_texts(void **state)
 {
 	(void)state;
@@ -67,6 +100,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_those_that_come),
+		cmocka_unit_test(hears_of_those_that_were_away_shortly),
 		cmocka_unit_test(survives_other_texts),
 	};
 	int fd = mkstemp(path), failed;
