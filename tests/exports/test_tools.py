@@ -131,12 +131,12 @@ def test_callgrind():
         store = STORES.get(kind)
         path, wanted = export(store, "callgrind"), functions(store)
         own, inclusive = annotate(path, "no"), annotate(path, "yes")
-        check(sum(own.values()) == report(store)["samples"], kind + ": the sum of own costs", own)
+        check(sum(own.values()) == report(store)["periods"], kind + ": the sum of own costs", own)
         if kind in ("hostile", "names"):  # the list truncates such names
             continue
         own.pop(("[root]", ""), 0)
         root = inclusive.pop(("[root]", ""))
-        check(root == report(store)["samples"], "[root] has %d" % root)
+        check(root == report(store)["periods"], "[root] has %d" % root)
         _, shared = by_name(wanted)  # it distinguishes functions of one name by source alone
         compare({key: (own.get(key, 0), inclusive[key]) for key in inclusive
                  if key[0] not in shared},
@@ -189,7 +189,7 @@ def test_speedscope_schema():
         with open(path, encoding="utf-8") as file:
             data = json.load(file)
         weights = sum(sum(profile["weights"]) for profile in data["profiles"])
-        check(weights == report(STORES.get(kind))["samples"], "%s: %d" % (kind, weights))
+        check(weights == report(STORES.get(kind))["periods"], "%s: %d" % (kind, weights))
 
 
 def largest_thread(store):
