@@ -46,7 +46,7 @@ struct maker {
 static bool is_mpi(void *arg, const struct profile_symbol *region)
 {
 	(void)arg;
-	return mpi_name_is_function(profile_symbol_plain(region));
+	return mpi_name_is_call(profile_symbol_plain(region), region->object);
 }
 
 static int path_of(struct maker *m, const struct store_sample *record, uint32_t *ret_path)
