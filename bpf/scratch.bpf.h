@@ -244,13 +244,13 @@ struct scratch {
 	__u64 deep_plain; /* slot of the frame before, if it is plain */
 	__u64 deep_run_base;
 
-	/* Code that the process has made (made.bpf.h). */
+	/* Code that the process has made (jit_code.bpf.h). */
 	struct {
 		struct stackd_code_record record;
 		struct stackd_code_mark marks[CODE_MARKS];
-		struct stackd_made made; /* where it is; */
-		__u64 here, here_size;	 /* and where the walk has ended in such code */
-		__u32 noted[CODE_NOTED]; /* blocks, by hash */
+		struct stackd_jit_ranges made; /* where it is; */
+		__u64 here, here_size;	       /* and where the walk has ended in such code */
+		__u32 noted[CODE_NOTED];       /* blocks, by hash */
 		__u64 from;
 		struct stackd_code_bytes bytes; /* around one of these */
 		__u32 at;			/* of the stack in the payload */

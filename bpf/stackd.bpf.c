@@ -22,7 +22,7 @@
 #include "instance.bpf.h"
 #include "late.bpf.h"
 #include "window.bpf.h"
-#include "made.bpf.h"
+#include "jit_code.bpf.h"
 #include "mapping.bpf.h"
 #include "more_stack.bpf.h"
 #include "prefix.bpf.h"

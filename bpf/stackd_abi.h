@@ -600,7 +600,7 @@ _Static_assert(sizeof(struct stackd_reading) == 168, "stackd_reading is shared")
 _Static_assert(sizeof(struct stackd_code_mark) == 72, "stackd_code_mark is shared");
 _Static_assert(sizeof(struct stackd_code_record) == 56, "stackd_code_record is shared");
 _Static_assert(sizeof(struct stackd_code_bytes) == 1136, "stackd_code_bytes is shared");
-_Static_assert(sizeof(struct stackd_made) == 64, "stackd_made is shared");
+_Static_assert(sizeof(struct stackd_jit_ranges) == 64, "stackd_made is shared");
 _Static_assert(sizeof(struct stackd_place) == 72, "stackd_place is shared");
 _Static_assert(sizeof(struct stackd_tagged) == 24, "stackd_tagged is shared");
 _Static_assert(sizeof(struct stackd_known_tag) == 16, "stackd_known_tag is shared");

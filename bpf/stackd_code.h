@@ -43,8 +43,8 @@ struct stackd_code_bytes {
 
 #define STACKD_MADE_RANGES 4
 
-/* Where a process has code that it has made (map `made_ranges`); size 0: no more. */
-struct stackd_made {
+/* Where a process has code that it has made (map `jit_ranges`); size 0: no more. */
+struct stackd_jit_ranges {
 	__u64 start[STACKD_MADE_RANGES], size[STACKD_MADE_RANGES];
 };
 

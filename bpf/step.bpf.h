@@ -19,8 +19,8 @@ static __always_inline bool is_realigned(const struct stackd_rule *rule)
 }
 
 /* Out of code that no file has: the daemon reads what the code does to the stack, and the bytes
- * that it had are sent along (made.bpf.h). */
-static __always_inline int step_from_made_code(struct scratch *s)
+ * that it had are sent along (jit_code.bpf.h). */
+static __always_inline int step_from_jit_code(struct scratch *s)
 {
 	int end = has_beams ? step_in_beam(s) : BEAM_NOT;
 
@@ -50,7 +50,7 @@ static __always_inline int step_by_rule(struct scratch *s, const struct stackd_r
 	if (s->walk.is_exact && is_realigned(rule) && at_return(s->walk.pc))
 		return STACKD_END_BAD_RECIPE;
 	if (rule->cfa == STACKD_CFA_NONE)
-		return s->location >> 48 == STACKD_FILE_NONE ? step_from_made_code(s)
+		return s->location >> 48 == STACKD_FILE_NONE ? step_from_jit_code(s)
 							     : STACKD_END_NO_RECIPE;
 	if (rule->cfa == STACKD_CFA_SIGNAL)
 		return step_from_signal(s, rule->cfa_offset);

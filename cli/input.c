@@ -15,7 +15,7 @@
 #include "input_tags.h"
 #include "message.h"
 #include "report/report_header.h"
-#include "sym/late_names.h"
+#include "sym/reader_names.h"
 #include "model/pattern.h"
 #include "base/text.h"
 #include "store/store_path.h"
@@ -505,9 +505,9 @@ static uint64_t input_now(void *arg)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID) + clock_ns(CLOCK_MONOTONIC) / 8;
 }
 
-int input_late_names(struct late_names **ret_names)
+int input_reader_names(struct reader_names **ret_names)
 {
-	const struct late_names_options options = {
+	const struct reader_names_options options = {
 		.proc_root = "/proc", .sys_root = "/sys", .now_ns = input_now};
 	struct rlimit limit;
 
@@ -516,7 +516,7 @@ int input_late_names(struct late_names **ret_names)
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 	}
-	return late_names_new(&options, ret_names);
+	return reader_names_new(&options, ret_names);
 }
 
 /* Whether names are shown, or samples chosen by them. */
@@ -533,13 +533,13 @@ int input_find_names(const struct input *input, struct input_open *open)
 
 	if (store_reader_tables(open->reader)->recording.finished || !wants_names(input))
 		return 0;
-	err = input_late_names(&open->late);
+	err = input_reader_names(&open->late);
 	if (err == 0)
-		err = late_names_find(open->late, open->reader, INPUT_NAMES_NS);
-	if (err == 0 && late_names_left(open->late))
+		err = reader_names_find(open->late, open->reader, INPUT_NAMES_NS);
+	if (err == 0 && reader_names_left(open->late))
 		message("no time to symbolize %u code locations: they are shown "
 			"as object+offset",
-			late_names_left(open->late));
+			reader_names_left(open->late));
 	return err;
 }
 
@@ -576,6 +576,6 @@ void input_close(struct input_open *open)
 {
 	profile_free(open->profile);
 	store_reader_close(open->reader);
-	late_names_free(open->late);
+	reader_names_free(open->late);
 	*open = (struct input_open){0};
 }

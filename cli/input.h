@@ -78,13 +78,13 @@ void input_regions_off(const struct profile *profile);
 /* Reports that no path goes through a function, and suggests a similar name. */
 void input_no_function(const struct profile *profile, const char *name);
 
-/* Names for recordings that have not all of their own yet (sym/late_names.h). 0 or -ENOMEM. */
-struct late_names;
-int input_late_names(struct late_names **ret_names);
+/* Names for recordings that have not all of their own yet (sym/reader_names.h). 0 or -ENOMEM. */
+struct reader_names;
+int input_reader_names(struct reader_names **ret_names);
 
 /* An opened recording, summed up. */
 struct input_open {
-	struct late_names *late; /* or NULL */
+	struct reader_names *late; /* or NULL */
 	struct store_reader *reader;
 	struct profile *profile;
 };

@@ -10,8 +10,8 @@
 
 #include "credentials.h"
 #include "input.h"
-#include "server/server.h"
-#include "server/server_push.h"
+#include "push/push.h"
+#include "push/push_store.h"
 
 struct push_server_options {
 	const char *app;    /* the application's name: server_push_is_app() */

@@ -25,7 +25,7 @@
 #include "tree/calltree.h"
 #include "tree/flat.h"
 #include "tree/groups.h"
-#include "sym/late_names.h"
+#include "sym/reader_names.h"
 #include "base/int_map.h"
 #include "store/store_reader.h"
 
@@ -48,7 +48,7 @@ struct top_model {
 	struct buf missing;	/* as text */
 	struct int_map touched; /* key -> TOP_OPENED or TOP_CLOSED */
 
-	struct late_names *late;
+	struct reader_names *late;
 	struct store_reader *reader; /* of the last look */
 	struct profile *profile;
 	struct calltree *tree, *callers; /* made when asked for */
@@ -60,7 +60,7 @@ int top_model_new(const struct input *input, struct top_model **ret_model)
 {
 	struct top_model *m = calloc(1, sizeof(*m));
 
-	if (!m || input_late_names(&m->late) < 0) {
+	if (!m || input_reader_names(&m->late) < 0) {
 		free(m);
 		return -ENOMEM;
 	}
@@ -87,7 +87,7 @@ void top_model_free(struct top_model *m)
 	if (!m)
 		return;
 	model_drop(m);
-	late_names_free(m->late);
+	reader_names_free(m->late);
 	buf_free(&m->missing);
 	int_map_fini(&m->touched);
 	free(m->rows.items);
@@ -192,7 +192,7 @@ static int open_store(struct top_model *m, struct store_reader **ret_reader, cha
 	int err = path ? input_open_reader(m->input, path, ret_reader, ret_error) : -ENOMEM;
 
 	free(path);
-	return err == 0 ? late_names_find(m->late, *ret_reader, TOP_NAMES_NS) : err;
+	return err == 0 ? reader_names_find(m->late, *ret_reader, TOP_NAMES_NS) : err;
 }
 
 int top_model_refresh(struct top_model *m, char **ret_error)

@@ -24,7 +24,7 @@
 	  "ends without a record, found when the address was allocated again")                     \
 	X(recorded.blocks.untracked, "allocations_untracked", COUNT,                               \
 	  "sampled allocations that the daemon had no room for: their ends are not known")         \
-	X(recorded.unheard, "programs_unheard", COUNT,                                             \
+	X(recorded.uncovered, "programs_unheard", COUNT,                                           \
 	  "programs whose allocations are not recorded")                                           \
 	X(recorded.waits, "waits_received", COUNT, "records of waits that were read")              \
 	X(recorded.partial_waits, "waits_partial", COUNT,                                          \

@@ -46,12 +46,12 @@
 #include "daemon/capture/record.h"
 #include "daemon/capture/record_pool.h"
 
-#define ROUND_NS     250000000u /* a tick starts a round when the last one is so long ago */
-#define HOLD_POLL_MS 5
-#define LAG_NS	     10000000u		  /* a record is in its ring after this time */
-#define COMMIT_NS    UINT64_C(1000000000) /* between batches */
-#define MOST_BYTES   HOLD_BYTES		  /* of records that wait */
-#define READ_BYTES   (UINT64_C(1) << 20)  /* of records that are taken at a time */
+#define ROUND_NS	   250000000u /* a tick starts a round when the last one is so long ago */
+#define TABLE_WAIT_POLL_MS 5
+#define LAG_NS		   10000000u		/* a record is in its ring after this time */
+#define COMMIT_NS	   UINT64_C(1000000000) /* between batches */
+#define MOST_BYTES	   TABLE_WAIT_BYTES	/* of records that wait */
+#define READ_BYTES	   (UINT64_C(1) << 20)	/* of records that are taken at a time */
 #define RELIEVE_EVERY                                                                              \
 	64 /* records between two looks at pending events, while many are handed out */
 
@@ -314,7 +314,8 @@ static bool is_held(struct session *s, uint64_t horizon_ns)
 	bool awaits = next && next->sample && recorder_awaits_table(s->recorder, next->sample);
 
 	s->awaits_walk = false;
-	if (hold_goes_on(&s->hold, awaits, awaits ? clock_ns(CLOCK_MONOTONIC) : 0, s->queued_bytes))
+	if (table_wait_goes_on(&s->table_wait, awaits, awaits ? clock_ns(CLOCK_MONOTONIC) : 0,
+			       s->queued_bytes))
 		return true;
 	s->awaits_walk = recorder_awaits_walk(s->recorder, s->queue, horizon_ns, !awaits);
 	return s->awaits_walk;
@@ -485,7 +486,7 @@ static void await(struct session *s)
 {
 	struct pollfd walks = {.fd = recorder_poll_fd(s->recorder), .events = POLLIN};
 
-	poll(&walks, 1, s->awaits_walk ? WORKER_LOOK_MS : HOLD_POLL_MS);
+	poll(&walks, 1, s->awaits_walk ? WORKER_LOOK_MS : TABLE_WAIT_POLL_MS);
 	recorder_go_on(s->recorder);
 }
 
@@ -518,7 +519,7 @@ static int finish_rounds(struct session *s)
 		err = recorder_look(s->recorder);
 	if (!err)
 		err = hand_out_held(s, UINT64_MAX);
-	unheard_finish(recorder_unheard(s->recorder));
+	alloc_coverage_finish(recorder_alloc_coverage(s->recorder));
 	return err;
 }
 
@@ -649,7 +650,7 @@ static enum exit_status sum_up(struct session *s)
 	if (!s->options->quiet)
 		log_info("%s; %s in %s", text, recordings(s, name, sizeof(name)), s->path);
 	run_counters_warn(&counters, s->options->tags == STACKD_TAGS_ONLY);
-	unheard_warn(recorder_unheard(s->recorder));
+	alloc_coverage_warn(recorder_alloc_coverage(s->recorder));
 	if (n.samples || n.waits || counters.recorded.instances)
 		return STATUS_DONE;
 	no_samples_warn(s->options, s->target, &n);

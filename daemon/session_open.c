@@ -273,7 +273,7 @@ static enum exit_status start_regions(struct session *s)
 					     .objects = recorder_objects(s->recorder),
 					     .target = s->target,
 					     .worker = workers_of(s->workers, WORKER_REGIONS),
-					     .unheard = recorder_unheard(s->recorder)};
+					     .coverage = recorder_alloc_coverage(s->recorder)};
 
 	enum exit_status status = regions_start(&with, &s->regions);
 	const char *name;
@@ -338,7 +338,7 @@ static enum exit_status make_parts(struct session *s)
 	if (!err)
 		recorder_use_distance(s->recorder, s->options->alloc_bytes);
 	if (!err && s->options->alloc_bytes && !everyone)
-		err = recorder_use_unheard(s->recorder);
+		err = recorder_use_alloc_coverage(s->recorder);
 	if (!err && regions_are_wanted(s->options))
 		err = recorder_use_copies(s->recorder);
 	if (!err && !regions_are_wanted(s->options) && !s->options->lbr)

@@ -17,7 +17,7 @@
 #include "daemon/capture/sampler.h"
 #include "daemon/capture/target.h"
 #include "daemon/intake.h"
-#include "daemon/model/hold.h"
+#include "daemon/model/table_wait.h"
 #include "daemon/model/recorder.h"
 #include "daemon/model/reorder.h"
 #include "daemon/regions/regions.h"
@@ -52,7 +52,7 @@ struct session {
 	struct intake *intake;
 	int intake_error; /* that the intake returned while the loop waited for a worker; 0: none */
 	struct reorder *queue;
-	struct hold hold;
+	struct table_wait table_wait;
 	struct recorder *recorder;
 	struct tables *tables;
 	struct regions *regions; /* NULL: none */

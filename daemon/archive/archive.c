@@ -7,7 +7,7 @@
  *                             └───── with the next commit ─────┘
  *
  * Names of the kernel and of JIT code are found with the batch and committed with it. Until others
- * are found, a reader finds them itself (sym/late_names.h).
+ * are found, a reader finds them itself (sym/reader_names.h).
  *
  * A store that is busy is tried again with the next batch, since the writer keeps what it has. Any
  * other failure is final: the main loop is woken and ends the recording; but one that is written in

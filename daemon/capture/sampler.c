@@ -547,10 +547,10 @@ void sampler_tables_maps(const struct sampler *s, struct tables_maps *ret_maps)
 void sampler_code_maps(const struct sampler *s, struct sampler_code *ret_code)
 {
 	*ret_code = (struct sampler_code){
-		.ranges_fd = bpf_map__fd(s->skel->maps.made_ranges),
+		.ranges_fd = bpf_map__fd(s->skel->maps.jit_ranges),
 		.files_fd = bpf_map__fd(s->skel->maps.made_files),
 		.beams_fd = bpf_map__fd(s->skel->maps.beams),
-		.has_ranges = &s->skel->bss->has_made_ranges,
+		.has_ranges = &s->skel->bss->has_jit_ranges,
 		.has_files = &s->skel->bss->has_made_files,
 		.has_beams = &s->skel->bss->has_beams,
 		.files_written = &s->skel->bss->files_written,

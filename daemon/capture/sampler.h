@@ -145,7 +145,7 @@ int sampler_drain(struct sampler *sampler, int (*each)(void *arg, struct stackd_
 bool sampler_is_pressed(const struct sampler *sampler);
 
 /* The kernel half's maps of code that processes have made, and whether there is anything in them:
- * where processes have it (made_ranges), files of such code (made_files), and processes of Erlang's
+ * where processes have it (jit_ranges), files of such code (made_files), and processes of Erlang's
  * virtual machine (beams). */
 struct sampler_code {
 	int ranges_fd, files_fd, beams_fd;

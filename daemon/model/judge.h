@@ -19,8 +19,8 @@ int judge_new(const struct object_table *objects, const struct location_table *l
 	      struct judge **ret_judge);
 void judge_free(struct judge *judge); /* NULL is fine */
 
-/* Keeps the user part of a WALKED record's path, whose steps have been checked (steps.h), for
- * judge_hold(). `reason`: why it ends. NULL `judge`, here and below: nothing is checked. */
+/* Keeps the user part of a WALKED record's path, whose steps have been checked (caller_check.h),
+ * for judge_hold(). `reason`: why it ends. NULL `judge`, here and below: nothing is checked. */
 void judge_expect(struct judge *judge, const struct stackd_header *record, const struct path *path,
 		  enum stackd_end_reason reason);
 

@@ -12,8 +12,8 @@
  *
  * A call that does not return can be a function's last instruction. The address behind it is then
  * the next function's as well: of abort(), say. If the code there looks like the begin of a
- * function, and the tables have another rule from there on, the step is checked (steps.h). An
- * address whose file has no table yet is kept, and looked at again later.
+ * function, and the tables have another rule from there on, the step is checked (caller_check.h).
+ * An address whose file has no table yet is kept, and looked at again later.
  */
 #ifndef MODEL_PUT_RETURNS_H
 #define MODEL_PUT_RETURNS_H

@@ -71,16 +71,16 @@ static int make_parts(struct recorder *r)
 	if (!err)
 		err = thread_paths_new(r->trie, r->locations, &r->paths);
 	if (!err)
-		err = made_code_new(r->locator, &r->made);
+		err = jit_tracker_new(r->locator, &r->made);
 	if (!err)
-		err = walks_new(&(struct walks_options){.objects = r->objects,
-							.locations = r->locations,
-							.origins = r->origins,
-							.locator = r->locator,
-							.trie = r->trie,
-							.paths = r->paths,
-							.made = r->made},
-				&r->walks);
+		err = path_builder_new(&(struct path_builder_options){.objects = r->objects,
+								      .locations = r->locations,
+								      .origins = r->origins,
+								      .locator = r->locator,
+								      .trie = r->trie,
+								      .paths = r->paths,
+								      .made = r->made},
+				       &r->builder);
 	if (!err)
 		err = live_blocks_new(&r->blocks);
 	if (!err)
@@ -134,15 +134,15 @@ void recorder_free(struct recorder *r)
 	tagger_free(r->tagger);
 	outbox_free(r->outbox);
 	live_blocks_free(r->blocks);
-	unheard_free(r->unheard);
+	alloc_coverage_free(r->coverage);
 	ranks_free(r->ranks);
 	fuse_devices_fini(&r->fuse_devices);
 	mpi_pending_free(r->pending);
 	readings_free(r->readings);
 	judge_free(r->judge);
-	judge_made_free(r->judge_made);
-	walks_free(r->walks);
-	made_code_free(r->made);
+	judge_jit_free(r->judge_jit);
+	path_builder_free(r->builder);
+	jit_tracker_free(r->made);
 	thread_paths_free(r->paths);
 	locator_free(r->locator);
 	origin_table_free(r->origins);
@@ -170,7 +170,7 @@ int recorder_use_workers(struct recorder *r, struct workers *workers)
 		return err;
 	opener.arg = r->files;
 	object_table_open_by(r->objects, &opener);
-	return walks_use_workers(r->walks, workers);
+	return path_builder_use_workers(r->builder, workers);
 }
 
 void recorder_use_relief(struct recorder *r, int (*relieve)(void *arg), void *arg)
@@ -194,14 +194,14 @@ void recorder_use_distance(struct recorder *r, uint64_t bytes)
 	r->distance = (double)bytes;
 }
 
-int recorder_use_unheard(struct recorder *r)
+int recorder_use_alloc_coverage(struct recorder *r)
 {
-	return unheard_new(&r->unheard);
+	return alloc_coverage_new(&r->coverage);
 }
 
 void recorder_use_heights(struct recorder *r)
 {
-	walks_use_heights(r->walks);
+	path_builder_use_heights(r->builder);
 	thread_paths_use_heights(r->paths);
 	outbox_use_sizes(r->outbox);
 }
@@ -211,17 +211,17 @@ int recorder_use_judge(struct recorder *r)
 	int err = judge_new(r->objects, r->locations, &r->judge);
 
 	if (!err)
-		err = judge_made_new(made_code_window, r->made, &r->judge_made);
+		err = judge_jit_new(jit_tracker_window, r->made, &r->judge_jit);
 	if (err)
 		return err;
-	walks_use_judge(r->walks, r->judge);
-	walks_use_judge_made(r->walks, r->judge_made);
+	path_builder_use_judge(r->builder, r->judge);
+	path_builder_use_judge_jit(r->builder, r->judge_jit);
 	return 0;
 }
 
 int recorder_use_branches(struct recorder *r, bool is_call_stack, unsigned entries)
 {
-	return walks_use_branches(r->walks, is_call_stack, entries);
+	return path_builder_use_branches(r->builder, is_call_stack, entries);
 }
 
 /* A quarter of the descriptors that stackd may have, at most 4096, is kept for files that may be
@@ -257,14 +257,14 @@ void recorder_use_tables(struct recorder *r, struct tables *tables)
 	const struct object *object;
 
 	r->tables = tables;
-	walks_use_tables(r->walks, tables);
+	path_builder_use_tables(r->builder, tables);
 	if (!object_table_resolve(r->objects, getpid(), &vdso, &object))
 		tables_want(tables, object, &key);
 }
 
 void recorder_use_code_maps(struct recorder *r, const struct sampler_code *maps)
 {
-	made_code_use_maps(r->made, maps);
+	jit_tracker_use_maps(r->made, maps);
 }
 
 int recorder_watch_files(struct recorder *r, uint32_t *epoch)
@@ -302,7 +302,7 @@ int recorder_use_tags(struct recorder *r, const struct sampler_tags *maps, bool 
 	if (!err)
 		err = tag_paths_new(&options, &r->tags);
 	if (!err)
-		walks_use_tags(r->walks, r->tags);
+		path_builder_use_tags(r->builder, r->tags);
 	return err;
 }
 
@@ -338,8 +338,8 @@ struct batch *recorder_take_batch(struct recorder *r)
 {
 	struct batch *batch;
 
-	walks_trim(r->walks);
-	made_code_tick(r->made);
+	path_builder_trim(r->builder);
+	jit_tracker_tick(r->made);
 	if (r->open_files)
 		open_files_look(r->open_files, clock_ns(CLOCK_MONOTONIC));
 	batch = outbox_take(r->outbox);
@@ -386,7 +386,7 @@ int recorder_begin_anew(struct recorder *r)
 	readings_begin_anew(r->readings);
 	ranks_begin_anew(r->ranks);
 	mpi_pending_clear(r->pending);
-	walks_begin_anew(r->walks);
+	path_builder_begin_anew(r->builder);
 	if (r->tags)
 		tag_paths_begin_anew(r->tags);
 	return 0;
@@ -417,9 +417,9 @@ const struct object_table *recorder_objects(const struct recorder *r)
 	return r->objects;
 }
 
-struct unheard *recorder_unheard(const struct recorder *r)
+struct alloc_coverage *recorder_alloc_coverage(const struct recorder *r)
 {
-	return r->unheard;
+	return r->coverage;
 }
 
 uint32_t recorder_object_count(const struct recorder *r)
@@ -445,10 +445,10 @@ static struct recorder_forgotten forgotten(const struct recorder *r)
 void recorder_counts(const struct recorder *r, struct recorder_counts *ret_counts)
 {
 	const struct judge_counts judged = judge_counts(r->judge);
-	const struct judge_made_counts made = judge_made_counts(r->judge_made);
+	const struct judge_jit_counts made = judge_jit_counts(r->judge_jit);
 	struct dwarf_walk_stats walk;
 
-	walks_get_stats(r->walks, &walk);
+	path_builder_get_stats(r->builder, &walk);
 	*ret_counts = (struct recorder_counts){
 		.collisions = tag_trie_collisions(r->trie),
 		.out_of_sequence = thread_paths_out_of_sequence(r->paths),
@@ -467,14 +467,14 @@ void recorder_counts(const struct recorder *r, struct recorder_counts *ret_count
 		.cache_hits = walk.cache_hits,
 		.cache_misses = walk.cache_misses,
 		.frame_pointer_steps = walk.frame_pointer_steps,
-		.steps = walks_steps(r->walks),
-		.unchecked_returns = walks_unchecked_returns(r->walks),
+		.steps = path_builder_steps(r->builder),
+		.unchecked_returns = path_builder_unchecked_returns(r->builder),
 		.periods = r->periods,
 		.unnamed_waits = wait_objects_unnamed(r->wait_objects),
 		.blocks = *live_blocks_counts(r->blocks),
 		.unproven = written_files_frames(r->written),
 		.unwatched = written_files_unwatched(r->written),
-		.unheard = unheard_count(r->unheard),
+		.uncovered = alloc_coverage_count(r->coverage),
 	};
 	recorder_count_events(r, ret_counts);
 	if (r->tags)

@@ -13,10 +13,10 @@
 #include "daemon/archive/batch.h"
 #include "daemon/capture/sampler.h"
 #include "daemon/capture/sideband.h"
-#include "daemon/capture/unheard.h"
+#include "daemon/capture/alloc_coverage.h"
 #include "daemon/model/live_blocks.h"
 #include "daemon/model/reorder.h"
-#include "daemon/model/steps.h"
+#include "daemon/model/caller_check.h"
 #include "daemon/tables/tables.h"
 #include "daemon/worker/worker.h"
 #include "daemon/tags/tag_paths.h"
@@ -41,7 +41,7 @@ void recorder_use_intervals(struct recorder *recorder);
 void recorder_use_distance(struct recorder *recorder, uint64_t bytes);
 
 /* Counts the programs of the target whose allocations are not recorded. 0 or -ENOMEM. */
-int recorder_use_unheard(struct recorder *recorder);
+int recorder_use_alloc_coverage(struct recorder *recorder);
 
 /* Records have the heights of frames (bpf/segment.bpf.h). */
 void recorder_use_heights(struct recorder *recorder);
@@ -183,7 +183,7 @@ struct recorder_counts {
 	uint64_t judged_right, judged_wrong;
 	uint64_t judged_cut, judged_less; /* right, and shorter: judge.h */
 	uint64_t judged_made_right, judged_made_wrong, judged_made_nearest,
-		judged_made_unproven; /* judge_made.h */
+		judged_made_unproven; /* judge_jit.h */
 	uint64_t tag_processes;	      /* processes that kept tags */
 	struct tag_paths_counts tags;
 	uint64_t sideband_lost; /* events that the kernel had no room for */
@@ -193,8 +193,8 @@ struct recorder_counts {
 		uint64_t paths, locations; /* at the ends of windows that were full */
 	} forgotten;			   /* to keep memory within bounds */
 	uint64_t walked_frames, cache_hits, cache_misses, frame_pointer_steps;
-	struct steps_counts steps;
-	uint64_t unchecked_returns; /* walks_unchecked_returns() */
+	struct caller_check_counts steps;
+	uint64_t unchecked_returns; /* path_builder_unchecked_returns() */
 	uint64_t instances;	    /* records of regions: not among those received */
 	uint64_t partial_instances; /* of which the path is not complete */
 	uint64_t waits;		    /* records of waits */
@@ -204,7 +204,7 @@ struct recorder_counts {
 	struct live_blocks_counts blocks;
 	uint64_t unproven;  /* frames of code that is not known: its file was being written to */
 	uint64_t unwatched; /* files whose overwriting would not be noticed */
-	uint64_t unheard;   /* programs whose allocations are not recorded */
+	uint64_t uncovered; /* programs whose allocations are not recorded */
 };
 
 /* Names the next mark, in the order of their numbers. 0 or -ENOMEM. */
@@ -215,7 +215,7 @@ const struct object_table *recorder_objects(const struct recorder *recorder);
 
 /* Returns the counter of programs whose allocations are not recorded, which is the recorder's;
  * NULL: nobody does. */
-struct unheard *recorder_unheard(const struct recorder *recorder);
+struct alloc_coverage *recorder_alloc_coverage(const struct recorder *recorder);
 
 /* Returns how many objects there are. */
 uint32_t recorder_object_count(const struct recorder *recorder);

@@ -66,11 +66,11 @@ static void look_ahead(struct recorder *r, struct reorder *queue, uint64_t horiz
 
 		if (item->event && !note(&changed, item->event))
 			break;
-		if (!record || !walks_need_worker(r->walks, record) ||
-		    walks_have(r->walks, record) ||
+		if (!record || !path_builder_need_worker(r->builder, record) ||
+		    path_builder_have(r->builder, record) ||
 		    (n && !can_be_walked(r, record, &changed, awaits_tables)))
 			continue;
-		if (!walks_ask(r->walks, record, n == 0))
+		if (!path_builder_ask(r->builder, record, n == 0))
 			break;
 	}
 	r->taken_since_look = 0;
@@ -83,31 +83,31 @@ bool recorder_awaits_walk(struct recorder *r, struct reorder *queue, uint64_t ho
 	const struct stackd_header *record = next ? next->sample : NULL;
 	bool is_low;
 
-	if (!record || !walks_need_worker(r->walks, record))
+	if (!record || !path_builder_need_worker(r->builder, record))
 		return false;
 	/* In the order of time a process that is not known is loaded. */
 	if (!process_table_thread(r->processes, (pid_t)record_pid(record), (pid_t)record->tid))
 		return false;
-	is_low = walks_asked(r->walks) < LOW_WATER && r->taken_since_look >= SCAN_EVERY;
-	if (walks_are_made(r->walks, record) && !is_low)
+	is_low = path_builder_asked(r->builder) < LOW_WATER && r->taken_since_look >= SCAN_EVERY;
+	if (path_builder_are_made(r->builder, record) && !is_low)
 		return false;
-	if (is_low || !walks_have(r->walks, record))
+	if (is_low || !path_builder_have(r->builder, record))
 		look_ahead(r, queue, horizon_ns, awaits_tables);
-	walks_go_on(r->walks);
-	return !walks_are_made(r->walks, record);
+	path_builder_go_on(r->builder);
+	return !path_builder_are_made(r->builder, record);
 }
 
 void recorder_go_on(struct recorder *r)
 {
-	walks_go_on(r->walks);
+	path_builder_go_on(r->builder);
 }
 
 int recorder_poll_fd(const struct recorder *r)
 {
-	return walks_poll_fd(r->walks);
+	return path_builder_poll_fd(r->builder);
 }
 
 bool recorder_walks(const struct recorder *r)
 {
-	return walks_are_under_way(r->walks);
+	return path_builder_are_under_way(r->builder);
 }

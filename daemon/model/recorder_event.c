@@ -145,7 +145,7 @@ static int on_exit_event(struct recorder *r, const struct sideband_event *event)
 	if (!err && !process_table_knows(r->processes, event->pid)) {
 		members_remove(r->members, event->pid); /* that was its last thread */
 		live_blocks_forget(r->blocks, event->pid);
-		unheard_on_exit(r->unheard, event->pid);
+		alloc_coverage_on_exit(r->coverage, event->pid);
 		ranks_forget(r->ranks, event->pid);
 	}
 	return err;
@@ -154,7 +154,7 @@ static int on_exit_event(struct recorder *r, const struct sideband_event *event)
 static int on_fork_event(struct recorder *r, const struct sideband_event *event)
 {
 	thread_paths_forget(r->paths, event->tid);
-	walks_forget(r->walks, event->tid);
+	path_builder_forget(r->builder, event->tid);
 	return process_table_on_fork(r->processes, event->pid, event->tid, event->parent_pid,
 				     event->parent_tid);
 }
@@ -165,7 +165,7 @@ static int on_comm_event(struct recorder *r, const struct sideband_event *event)
 
 	if (event->is_exec) {
 		live_blocks_forget(r->blocks, event->pid);
-		err = unheard_on_exec(r->unheard, event->pid, event->text);
+		err = alloc_coverage_on_exec(r->coverage, event->pid, event->text);
 	}
 	return err ? err
 		   : process_table_on_comm(r->processes, event->pid, event->tid, event->text,
@@ -176,7 +176,7 @@ int recorder_event(struct recorder *r, const struct sideband_event *event)
 {
 	if (event->kind == SIDEBAND_LOST) {
 		r->sideband_lost += event->lost;
-		unheard_forget(r->unheard);
+		alloc_coverage_forget(r->coverage);
 		return reload_members(r);
 	}
 	if (event->kind == SIDEBAND_FORK && members_has(r->members, event->parent_pid) &&
@@ -191,7 +191,7 @@ int recorder_event(struct recorder *r, const struct sideband_event *event)
 		return 0;
 	switch (event->kind) {
 	case SIDEBAND_MMAP:
-		unheard_on_mmap(r->unheard, event->pid, event->mapping.path);
+		alloc_coverage_on_mmap(r->coverage, event->pid, event->mapping.path);
 		return process_table_on_mmap(r->processes, event->pid, &event->mapping);
 	case SIDEBAND_COMM:
 		return on_comm_event(r, event);

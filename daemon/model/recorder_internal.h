@@ -8,7 +8,7 @@
 #include "daemon/model/judge.h"
 #include "daemon/model/left_out.h"
 #include "daemon/model/locator.h"
-#include "daemon/model/made_code.h"
+#include "daemon/model/jit_tracker.h"
 #include "daemon/model/members.h"
 #include "daemon/model/mpi_pending.h"
 #include "daemon/model/new_mappings.h"
@@ -21,7 +21,7 @@
 #include "daemon/model/thread_paths.h"
 #include "daemon/model/wait_frames.h"
 #include "daemon/model/wait_object.h"
-#include "daemon/model/walks.h"
+#include "daemon/model/path_builder.h"
 #include "daemon/worker/ask_worker.h"
 #include "proc/cgroup_table.h"
 #include "proc/fuse_devices.h"
@@ -47,15 +47,15 @@ struct recorder {
 	struct new_mappings new_mappings;
 	struct fuse_devices fuse_devices;
 	struct locator *locator;
-	struct made_code *made;
-	struct walks *walks;
+	struct jit_tracker *made;
+	struct path_builder *builder;
 	struct thread_paths *paths;
-	struct judge *judge;	       /* NULL: walks are not judged */
-	struct judge_made *judge_made; /* NULL likewise */
+	struct judge *judge;	     /* NULL: walks are not judged */
+	struct judge_jit *judge_jit; /* NULL likewise */
 	struct outbox *outbox;
-	struct live_blocks *blocks; /* of sampled allocations */
-	struct unheard *unheard;    /* NULL: programs without allocations are not counted */
-	struct ask_files *files;    /* who reads files; NULL: this process does */
+	struct live_blocks *blocks;	 /* of sampled allocations */
+	struct alloc_coverage *coverage; /* NULL: programs without allocations are not counted */
+	struct ask_files *files;	 /* who reads files; NULL: this process does */
 	struct ranks *ranks;
 	struct mpi_pending *pending; /* receives of MPI */
 	struct readings *readings;   /* of counters */

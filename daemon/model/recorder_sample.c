@@ -48,7 +48,7 @@ static int take_launch(struct recorder *r, const struct event *event)
 
 static int prefetch_code(struct recorder *r, const struct event *event)
 {
-	made_code_keep(r->made, (const struct stackd_code_record *)event->record);
+	jit_tracker_keep(r->made, (const struct stackd_code_record *)event->record);
 	return 0;
 }
 
@@ -62,7 +62,7 @@ static int take_code(struct recorder *r, const struct event *event)
 
 static int prefetch_code_bytes(struct recorder *r, const struct event *event)
 {
-	made_code_keep_bytes(r->made, (const struct stackd_code_bytes *)event->record);
+	jit_tracker_keep_bytes(r->made, (const struct stackd_code_bytes *)event->record);
 	return 1;
 }
 
@@ -104,7 +104,7 @@ static const struct handler handlers[STACKD_EVENT_COUNT] = {
 	[STACKD_EVENT_COMPLETE] = {.take = recorder_complete},
 	[STACKD_EVENT_CODE] = {.prefetch = prefetch_code, .take = take_code},
 	[STACKD_EVENT_CODE_BYTES] = {.prefetch = prefetch_code_bytes, .take = take_code},
-	[STACKD_EVENT_BRANCHES] = {0}, /* walks_take() keeps them for the sample's walk */
+	[STACKD_EVENT_BRANCHES] = {0}, /* path_builder_take() keeps them for the sample's walk */
 };
 
 int recorder_prefetch_record(struct recorder *r, const struct stackd_header *record)
@@ -123,7 +123,7 @@ int recorder_prefetch_record(struct recorder *r, const struct stackd_header *rec
 		err = handler->prefetch(r, &event);
 	if (!err && record->kind == STACKD_RECORD_STACK &&
 	    process_table_knows(r->processes, event.pid))
-		err = made_code_note(r->made, (const struct stackd_stack_record *)record);
+		err = jit_tracker_note(r->made, (const struct stackd_stack_record *)record);
 	return err ? err : recorder_request_table(r, record, true);
 }
 
@@ -166,7 +166,7 @@ int recorder_add_frame(struct recorder *r, const struct object *object, uint32_t
 /* Begins the path of a stack that was too deep with two frames: the thread's entry, and how much of
  * the stack is left out. */
 static int begin_deep(struct recorder *r, const struct stackd_header *record,
-		      const struct walks_end *end)
+		      const struct path_builder_end *end)
 {
 	const struct object *object;
 	struct stackd_part part;
@@ -181,9 +181,10 @@ static int begin_deep(struct recorder *r, const struct stackd_header *record,
 	return err ? err : recorder_add_frame(r, object, &r->path.node);
 }
 
-/* Takes an event with a path; *ret_end is the result of walks_take(), with the end reason that was
- * stored. 0; -ENOMEM; -EBADMSG: the record cannot be used. */
-static int take_path(struct recorder *r, const struct event *event, struct walks_end *ret_end)
+/* Takes an event with a path; *ret_end is the result of path_builder_take(), with the end reason
+ * that was stored. 0; -ENOMEM; -EBADMSG: the record cannot be used. */
+static int take_path(struct recorder *r, const struct event *event,
+		     struct path_builder_end *ret_end)
 {
 	const struct handler *handler = &handlers[event->kind];
 	const struct stackd_header *record = event->record;
@@ -197,7 +198,7 @@ static int take_path(struct recorder *r, const struct event *event, struct walks
 	row.thread = thread->row;
 	err = recorder_request_table(r, record, false);
 	if (!err)
-		err = walks_take(r->walks, record, &r->path, ret_end);
+		err = path_builder_take(r->builder, record, &r->path, ret_end);
 	if (err || !ret_end->is_sample)
 		return err;
 	err = begin_deep(r, record, ret_end);
@@ -225,7 +226,7 @@ static bool is_sampling(enum stackd_event kind)
 
 /* Counts how an event with a path has ended. */
 static void count_end(struct recorder *r, enum stackd_event kind, int err,
-		      const struct walks_end *end)
+		      const struct path_builder_end *end)
 {
 	if (!is_sampling(kind))
 		r->partial[kind] +=
@@ -238,7 +239,7 @@ static void count_end(struct recorder *r, enum stackd_event kind, int err,
 static int take(struct recorder *r, const struct event *event)
 {
 	const struct handler *handler = &handlers[event->kind];
-	struct walks_end end = {.is_sample = true, .reason = STACKD_END_LOST_RECORD};
+	struct path_builder_end end = {.is_sample = true, .reason = STACKD_END_LOST_RECORD};
 	int err;
 
 	r->taken[event->kind]++;
@@ -262,7 +263,7 @@ int recorder_sample(struct recorder *r, const struct stackd_header *record)
 	}
 	event_decode(record, &event);
 	err = take(r, &event);
-	walks_drop(r->walks, record);
+	path_builder_drop(r->builder, record);
 	return err;
 }
 

@@ -29,8 +29,8 @@
  *   added by branch records | kept from the thread's last walk | new user frames | kernel frames
  *   0                  added                         added + kept              user          count
  *
- * Of a path with a step that does not hold (steps.h), which has no added frames, the first `cut`
- * frames are left out of what is entered for the sample.
+ * Of a path with a step that does not hold (caller_check.h), which has no added frames, the first
+ * `cut` frames are left out of what is entered for the sample.
  */
 struct path {
 	size_t added, kept, user, count;

@@ -68,7 +68,7 @@ static int use_library(struct alloc_source *s)
 		log_error("--alloc: cannot listen to %s: %s", library,
 			  err == -ENODEV ? "the kernel has no uprobes (CONFIG_UPROBE_EVENTS)"
 					 : strerror(-err));
-	return err ? err : unheard_hear(s->with.unheard, library, 0);
+	return err ? err : alloc_coverage_add(s->with.coverage, library, 0);
 }
 
 /* --- probes on an allocator ------------------------------------------------------------------- */
@@ -238,7 +238,7 @@ static int give_up(struct alloc_source *s, uint64_t rate)
 		detach(&s->probed.items[i]);
 	s->until_ns = clock_ns(CLOCK_MONOTONIC);
 	err = use_memory(s);
-	unheard_hear_all(s->with.unheard);
+	alloc_coverage_add_all(s->with.coverage);
 	if (err) {
 		log_error("--alloc: the allocator is called %" PRIu64
 			  " times a second, and page faults cannot be listened to: %s",
@@ -257,11 +257,11 @@ static int give_up(struct alloc_source *s, uint64_t rate)
 
 /* --- processes without the library ------------------------------------------------------------ */
 
-/* Has the programs that map a probed file not counted as unheard. 0 or -ENOMEM. */
+/* Has the programs that map a probed file counted as covered. 0 or -ENOMEM. */
 static int tell_heard(const struct alloc_source *s, const struct probed *p)
 {
 	char *real = realpath(p->path, NULL); /* as mappings have it */
-	int err = unheard_hear(s->with.unheard, real ? real : p->path, p->pid);
+	int err = alloc_coverage_add(s->with.coverage, real ? real : p->path, p->pid);
 
 	free(real);
 	return err;

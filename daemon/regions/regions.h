@@ -17,7 +17,7 @@
 #include "daemon/base/options.h"
 #include "daemon/capture/sampler.h"
 #include "daemon/capture/target.h"
-#include "daemon/capture/unheard.h"
+#include "daemon/capture/alloc_coverage.h"
 #include "daemon/worker/worker.h"
 #include "proc/object.h"
 
@@ -28,8 +28,9 @@ struct regions_options { /* all borrowed, for as long as the regions live */
 	struct sampler *sampler;
 	const struct object_table *objects; /* files of the target that are mapped already */
 	struct target *target;
-	struct worker *worker;	 /* looks into files */
-	struct unheard *unheard; /* learns where allocations are recorded; NULL: not needed */
+	struct worker *worker; /* looks into files */
+	struct alloc_coverage
+		*coverage; /* learns where allocations are recorded; NULL: not needed */
 };
 
 /* Begins to measure. *ret_regions is NULL if the options ask for none. Logs what fails; returns the

@@ -20,7 +20,7 @@ struct analysis {
 	struct code code;
 	struct solver *solver;
 	struct function_starts starts;
-	struct keeps keeps;
+	struct preserved preserved;
 	struct analysis_stats stats;
 };
 
@@ -282,12 +282,12 @@ static int analyse(struct analysis *a, const struct analysis_input *in)
 	for (size_t i = 0; i < a->starts.pointers.count && !err; i++)
 		code_mark_pointed(&a->code, a->starts.pointers.items[i]);
 	if (!err)
-		err = solve_new(&a->code, &a->starts.noreturn, &a->keeps, &a->solver);
+		err = solve_new(&a->code, &a->starts.noreturn, &a->preserved, &a->solver);
 	if (!err && in->needs_returns)
 		solve_need_returns(a->solver);
 	if (!err)
 		err = solve_all(a, in);
-	return err ? err : keeps_settle(&a->keeps, &a->code);
+	return err ? err : preserved_settle(&a->preserved, &a->code);
 }
 
 int analysis_run(const struct analysis_input *in, analysis_row_fn *emit, void *arg,
@@ -308,7 +308,7 @@ int analysis_run(const struct analysis_input *in, analysis_row_fn *emit, void *a
 		*ret_stats = a.stats;
 	}
 	solve_free(a.solver);
-	keeps_fini(&a.keeps);
+	preserved_fini(&a.preserved);
 	code_fini(&a.code);
 	function_starts_free(&a.starts);
 	free(a.areas.items);

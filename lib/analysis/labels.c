@@ -53,7 +53,7 @@ static bool take_room(struct labels *l, const struct labels_group *g, enum kind 
 
 /* Enters a label or a jump. Returns 1, 0: it was known, or there are too many; or -ENOMEM. */
 static int enter(struct labels *l, struct labels_group *g, enum kind kind, uint32_t what,
-		 const struct work *work)
+		 const struct work_item *work)
 {
 	uint32_t *first = kind == JUMP ? &g->first_jump : &g->first_label;
 	uint64_t key = key_of((uint64_t)(g - l->items.items), kind, what);
@@ -70,20 +70,20 @@ static int enter(struct labels *l, struct labels_group *g, enum kind kind, uint3
 }
 
 /* Goes on from a jump to an address. */
-static int push(struct labels *l, const struct work *jump, const struct work *label)
+static int push(struct labels *l, const struct work_item *jump, const struct work_item *label)
 {
-	struct work w = *jump;
+	struct work_item w = *jump;
 	bool is_own = label->owner == LABELS_OWN;
 
 	w.at = label->at;
 	w.owner = is_own ? jump->owner : label->owner;
 	w.hints = HINT_POOL_NONE;
-	return work_push(is_own ? l->strong : l->late, &w);
+	return worklist_push(is_own ? l->strong : l->late, &w);
 }
 
 int labels_add(struct labels *l, uint32_t function, unsigned reg, uint32_t at, uint32_t owner)
 {
-	const struct work label = {.at = at, .owner = owner};
+	const struct work_item label = {.at = at, .owner = owner};
 	struct labels_group *g;
 	int err = find_group(l, function, reg, &g);
 
@@ -112,7 +112,7 @@ bool labels_has_jump(const struct labels *l, uint32_t function, unsigned reg)
 	return group != INT_MAP_NONE && l->items.items[group].first_jump;
 }
 
-int labels_jump(struct labels *l, uint32_t function, unsigned reg, const struct work *jump)
+int labels_jump(struct labels *l, uint32_t function, unsigned reg, const struct work_item *jump)
 {
 	struct labels_group *g;
 	int err = find_group(l, function, reg, &g);

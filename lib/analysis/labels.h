@@ -9,7 +9,7 @@
 #ifndef ANALYSIS_LABELS_H
 #define ANALYSIS_LABELS_H
 
-#include "analysis/work.h"
+#include "analysis/worklist.h"
 #include "base/int_map.h"
 
 /* Pairs of addresses and jumps that each function and register may have; more of them are taken
@@ -21,8 +21,8 @@
 #define LABELS_OWN UINT32_MAX /* an owner: that of the jump */
 
 struct labels_entry {
-	struct work work; /* of a jump; of an address: `at` and `owner` alone */
-	uint32_t next;	  /* number plus 1; 0: none */
+	struct work_item work; /* of a jump; of an address: `at` and `owner` alone */
+	uint32_t next;	       /* number plus 1; 0: none */
 };
 
 struct labels_group {			  /* of a function and a register */
@@ -30,10 +30,10 @@ struct labels_group {			  /* of a function and a register */
 	uint32_t labels, jumps;
 };
 
-struct labels {				 /* zeroed, but for the first three, is empty */
-	struct work_list *strong, *late; /* borrowed: where what is found goes */
-	uint32_t room;			 /* pairs that functions may have beyond the free ones */
-	struct int_map known;		 /* what was added */
+struct labels {				/* zeroed, but for the first three, is empty */
+	struct worklist *strong, *late; /* borrowed: where what is found goes */
+	uint32_t room;			/* pairs that functions may have beyond the free ones */
+	struct int_map known;		/* what was added */
 	struct int_map groups;
 	VEC(struct labels_group) items;
 	VEC(struct labels_entry) entries;
@@ -55,6 +55,7 @@ bool labels_has_jump(const struct labels *labels, uint32_t function, unsigned re
 
 /* A function jumps by a register, with `jump`'s state, owner and hints. Pushes what leads on from
  * there to the addresses that are known. */
-int labels_jump(struct labels *labels, uint32_t function, unsigned reg, const struct work *jump);
+int labels_jump(struct labels *labels, uint32_t function, unsigned reg,
+		const struct work_item *jump);
 
 #endif

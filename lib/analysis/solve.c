@@ -12,15 +12,15 @@
 
 #define FREE_STEPS 65536 /* and one more for each two bytes: ordinary code needs a half of that */
 
-int solve_push_path(struct solver *s, struct work_list *list, const struct path *p, uint32_t at,
+int solve_push_path(struct solver *s, struct worklist *list, const struct path *p, uint32_t at,
 		    uint32_t owner)
 {
-	struct work w = p->w;
+	struct work_item w = p->w;
 
 	w.at = at;
 	w.owner = owner;
 	w.hints = hint_pool_keep(&s->hints, &p->hints);
-	return work_push(list, &w);
+	return worklist_push(list, &w);
 }
 
 /* Confirms an owner that was not seen to return. */
@@ -32,7 +32,7 @@ static void confirm_unreturned(struct solver *s, uint32_t owner)
 
 int solve_begin_function(struct solver *s, uint32_t at)
 {
-	struct work w = {.at = at, .state = STATES_ENTRY, .hints = HINT_POOL_NONE};
+	struct work_item w = {.at = at, .state = STATES_ENTRY, .hints = HINT_POOL_NONE};
 	struct flow_item *item;
 	uint32_t function;
 
@@ -49,11 +49,11 @@ int solve_begin_function(struct solver *s, uint32_t at)
 	item->state = STATES_NONE;
 	item->owner = w.owner;
 	s->functions++;
-	return work_push(&s->strong, &w);
+	return worklist_push(&s->strong, &w);
 }
 
 /* A path leaves its function where the stack is as at its start: what it has changed stays so. */
-static void note_clobbered(struct solver *s, const struct work *w)
+static void note_clobbered(struct solver *s, const struct work_item *w)
 {
 	returns_clobber(&s->returns, solve_function_of(s, w->owner),
 			frame_state_changed(states_get(&s->states, w->state)));
@@ -81,10 +81,10 @@ static int leave_code(struct solver *s, const struct path *p, bool returns)
 }
 
 /* Notes a jump within a frame to where nobody knows. */
-static int note_lost(struct solver *s, const struct work *w)
+static int note_lost(struct solver *s, const struct work_item *w)
 {
 	struct frame_state state = *states_get(&s->states, w->state);
-	struct work lost = *w;
+	struct work_item lost = *w;
 
 	frame_state_reduce(&state);
 	lost.state = states_number(&s->states, &state);
@@ -169,7 +169,7 @@ static int follow_jump(struct solver *s, const struct path *p, uint64_t target)
 	if (at == CODE_NONE)
 		return leave_code(s, p,
 				  !noreturn_has_function(s->noreturn, s->code->elf, target) &&
-					  outside_returns(&s->outside, target));
+					  external_may_return(&s->external, target));
 	if (never_comes(s, p, at))
 		return 0;
 	put_off = solve_put_off(s, p, at);
@@ -217,7 +217,7 @@ static int follow_indirect(struct solver *s, const struct path *p)
 
 /* Leaves by a return. A return to an exception's handler is none. If the stack pointer is lost,
  * that does not prove the path wrong: the rules before the loss hold. */
-static int leave_function(struct solver *s, const struct work *w)
+static int leave_function(struct solver *s, const struct work_item *w)
 {
 	if (frame_state_has_left(states_get(&s->states, w->state)))
 		return 0;
@@ -267,7 +267,7 @@ static int note_local_call(struct solver *s, struct insn *i, const struct frame_
 		return 0;
 	i->is_local = true;
 	reg = frame_state_lone_register(before);
-	return reg == INSN_NO_REG ? 0 : keeps_want(s->keeps, callee, reg);
+	return reg == INSN_NO_REG ? 0 : preserved_want(s->preserved, callee, reg);
 }
 
 /* Whether a byte that nothing falls into begins with what only functions begin with. */
@@ -331,7 +331,7 @@ static int apply(struct solver *s, struct path *p)
 }
 
 /* Follows one path until it ends or joins another. */
-static int run(struct solver *s, const struct work *w, bool is_weak)
+static int run(struct solver *s, const struct work_item *w, bool is_weak)
 {
 	struct path p = {.area = code_area_of(s->code, w->at), .w = *w};
 	int go_on;
@@ -380,11 +380,11 @@ int solve_drain(struct solver *s)
 		if (returns_take(&s->returns, &item)) {
 			err = solve_resume(s, item);
 		} else if (s->strong.count) {
-			const struct work w = s->strong.items[--s->strong.count];
+			const struct work_item w = s->strong.items[--s->strong.count];
 
 			err = run(s, &w, false);
 		} else if (s->weak.count) {
-			const struct work w = s->weak.items[--s->weak.count];
+			const struct work_item w = s->weak.items[--s->weak.count];
 
 			err = run(s, &w, true);
 		} else {

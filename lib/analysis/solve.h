@@ -13,14 +13,15 @@
 #include "analysis/analysis.h"
 #include "analysis/code.h"
 #include "analysis/frame_state.h"
-#include "analysis/keeps.h"
+#include "analysis/preserved.h"
 #include "analysis/noreturn.h"
 
 struct solver;
 
 /* Makes a solver of some code, which is borrowed and whose marks it changes; what callers count on
- * is entered into `keeps`. Returns 0 or -ENOMEM; the caller frees *ret_solver with solve_free(). */
-int solve_new(struct code *code, struct noreturn *noreturn, struct keeps *keeps,
+ * is entered into `preserved`. Returns 0 or -ENOMEM; the caller frees *ret_solver with
+ * solve_free(). */
+int solve_new(struct code *code, struct noreturn *noreturn, struct preserved *preserved,
 	      struct solver **ret_solver);
 void solve_free(struct solver *s); /* NULL is fine */
 

@@ -49,7 +49,7 @@ static bool has_made_frame(const struct solver *s, const struct path *p)
 }
 
 bool solve_begins_straight(const struct solver *s, const struct code_area *area,
-			   const struct work *w)
+			   const struct work_item *w)
 {
 	return w->state == STATES_ENTRY && solve_is_pinned(s, w->at) &&
 	       !(s->code->marks[w->at] & CODE_LEADER) &&

@@ -14,7 +14,7 @@ int solve_find_callee(struct solver *s, const struct insn *i, uint32_t *ret_call
 }
 
 /* Goes on behind a call. Where a function can begin there, what goes wrong is not wrong before. */
-static int follow_return(struct solver *s, const struct code_area *area, struct work *w)
+static int follow_return(struct solver *s, const struct code_area *area, struct work_item *w)
 {
 	bool is_leader = s->code->marks[w->at] & CODE_LEADER;
 
@@ -22,7 +22,7 @@ static int follow_return(struct solver *s, const struct code_area *area, struct 
 	    !solve_state_at(s, w->at) && !solve_is_guess(s, w->owner) &&
 	    owners_add_doubt(&s->owners, w->at, w->owner, &w->owner))
 		return -ENOMEM;
-	return work_push(is_leader ? &s->weak : &s->strong, w);
+	return worklist_push(is_leader ? &s->weak : &s->strong, w);
 }
 
 /* Whether what follows a call is what compilers have behind one that does not return. */
@@ -48,11 +48,11 @@ int solve_follow_call(struct solver *s, struct path *p)
 	if (stops_at(s, p->area, at)) {
 		p->w.at = at;
 		p->w.hints = HINT_POOL_NONE;
-		return work_push(&s->strong, &p->w);
+		return worklist_push(&s->strong, &p->w);
 	}
 	if (noreturn_is_call(s->noreturn, s->code->elf, i) ||
 	    (callee == CODE_NONE && i->flow == INSN_CALL &&
-	     !outside_returns(&s->outside, i->target)))
+	     !external_may_return(&s->external, i->target)))
 		return 0;
 	if (at >= code_end(p->area))
 		return solve_set_returns(s, p->w.owner);
@@ -62,7 +62,7 @@ int solve_follow_call(struct solver *s, struct path *p)
 	p->w.hints = hint_pool_keep(&s->hints, &p->hints);
 	if (callee == CODE_NONE)
 		return follow_return(s, p->area, &p->w);
-	if (work_push(&s->parked, &p->w))
+	if (worklist_push(&s->parked, &p->w))
 		return -ENOMEM;
 	return returns_wait(&s->returns, solve_function_of(s, solve_owner_at(s, callee)),
 			    (uint32_t)s->parked.count - 1);
@@ -70,7 +70,7 @@ int solve_follow_call(struct solver *s, struct path *p)
 
 /* Goes on behind a call, as what may be a part of its owner's function: whether that returns is
  * known by now. */
-static int resume_apart(struct solver *s, struct work w)
+static int resume_apart(struct solver *s, struct work_item w)
 {
 	uint32_t function, owner = w.owner;
 
@@ -79,7 +79,7 @@ static int resume_apart(struct solver *s, struct work w)
 		return -ENOMEM;
 	s->begins.items[s->begins.count++] = w.at;
 	s->owners.items.items[w.owner].part_of = solve_function_of(s, owner) + 1;
-	return work_push(&s->weak, &w) ? -ENOMEM : solve_drain(s);
+	return worklist_push(&s->weak, &w) ? -ENOMEM : solve_drain(s);
 }
 
 int solve_resume_unclaimed(struct solver *s)
@@ -87,7 +87,7 @@ int solve_resume_unclaimed(struct solver *s)
 	int err = 0;
 
 	for (size_t i = 0; i < s->parked.count && !err; i++) {
-		const struct work w = s->parked.items[i];
+		const struct work_item w = s->parked.items[i];
 
 		if (w.state != STATES_NONE && !solve_state_at(s, w.at) &&
 		    !owners_get(&s->owners, w.owner)->failed)
@@ -129,7 +129,7 @@ int solve_lean_on_callers(struct solver *s)
 
 int solve_resume(struct solver *s, uint32_t item)
 {
-	struct work w = s->parked.items[item];
+	struct work_item w = s->parked.items[item];
 
 	s->parked.items[item].state = STATES_NONE;
 	return follow_return(s, code_area_of(s->code, w.at), &w);

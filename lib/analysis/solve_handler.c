@@ -37,11 +37,11 @@ static bool links_handler(const struct solver *s, struct path *p, uint32_t *ret_
 int solve_follow_handler(struct solver *s, struct path *p)
 {
 	struct frame_state state = *states_get(&s->states, p->w.state);
-	struct work w = {.owner = p->w.owner, .hints = HINT_POOL_NONE};
+	struct work_item w = {.owner = p->w.owner, .hints = HINT_POOL_NONE};
 
 	if (!links_handler(s, p, &w.at))
 		return 0;
 	frame_state_land(&state);
 	w.state = states_number(&s->states, &state);
-	return w.state == STATES_NONE ? -ENOMEM : work_push(&s->strong, &w);
+	return w.state == STATES_NONE ? -ENOMEM : worklist_push(&s->strong, &w);
 }

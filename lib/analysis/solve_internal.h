@@ -6,12 +6,12 @@
 
 #include "analysis/flow_map.h"
 #include "analysis/labels.h"
-#include "analysis/outside.h"
+#include "analysis/external_returns.h"
 #include "analysis/owners.h"
 #include "analysis/returns.h"
 #include "analysis/solve.h"
 #include "analysis/states.h"
-#include "analysis/work.h"
+#include "analysis/worklist.h"
 
 #define SOLVE_MAX_VISITS  8
 #define SOLVE_VISITS_MASK 0x0fu /* of flow_item.visits; the instruction's length is above */
@@ -19,19 +19,19 @@
 struct solver {
 	struct code *code;
 	struct noreturn *noreturn;
-	struct keeps *keeps;
-	struct outside outside; /* what is called there */
+	struct preserved *preserved;
+	struct external_returns external; /* what is called there */
 	struct states states;
 	struct returns returns;
 	VEC(uint32_t) begins; /* by function of returns: its first byte */
 	struct flow_map flow;
 	struct owners owners;
 	uint32_t first_guess; /* owners from that one on began where code only may begin */
-	struct work_list strong;
-	struct work_list weak;	 /* what follows calls, where jumps lead, too */
-	struct work_list late;	 /* where addresses that were brought along may lead, and cases of
-				  * switches that may be unreachable: last of all */
-	struct work_list parked; /* at the instructions behind calls; items of returns */
+	struct worklist strong;
+	struct worklist weak;	/* what follows calls, where jumps lead, too */
+	struct worklist late;	/* where addresses that were brought along may lead, and cases of
+				 * switches that may be unreachable: last of all */
+	struct worklist parked; /* at the instructions behind calls; items of returns */
 	struct hint_pool hints;
 	struct labels labels;
 	VEC(uint32_t) pointed; /* bytes that pointers lead to, and that may be parts of functions */
@@ -44,7 +44,7 @@ struct solver {
 /* A path that is followed. */
 struct path {
 	const struct code_area *area;
-	struct work w;
+	struct work_item w;
 	struct jump_hints hints;
 	struct insn insn; /* at w.at, which has been applied to w.state */
 	uint32_t
@@ -79,7 +79,7 @@ static inline bool solve_is_guess(const struct solver *s, uint32_t owner)
 }
 
 /* Whether the stack is as at a function's start, so that a return is right. */
-static inline bool solve_is_at_return(const struct solver *s, const struct work *w)
+static inline bool solve_is_at_return(const struct solver *s, const struct work_item *w)
 {
 	return frame_state_is_at_return(states_get(&s->states, w->state));
 }
@@ -144,7 +144,7 @@ int solve_lean_on_callers(struct solver *s);
 int solve_follow_handler(struct solver *s, struct path *p);
 
 /* Pushes a path's work at another byte, with its hints. Returns 0 or -ENOMEM. */
-int solve_push_path(struct solver *s, struct work_list *list, const struct path *p, uint32_t at,
+int solve_push_path(struct solver *s, struct worklist *list, const struct path *p, uint32_t at,
 		    uint32_t owner);
 
 /* Whether a function certainly, or as a guess, begins at a byte. */
@@ -155,7 +155,7 @@ static inline bool solve_is_pinned(const struct solver *s, uint32_t at)
 
 /* Whether a path begins where nothing but a call or a pointer leads: for path.is_straight. */
 bool solve_begins_straight(const struct solver *s, const struct code_area *area,
-			   const struct work *w);
+			   const struct work_item *w);
 
 /* Whether a path's instruction, before it is applied, shows that the path began at a function's
  * start, even if that should never return. */

@@ -13,7 +13,7 @@ static bool is_apart(const struct solver *s, uint32_t owner)
 }
 
 /* A path that comes to code of the same frame. */
-static int meet(struct solver *s, const struct work *w)
+static int meet(struct solver *s, const struct work_item *w)
 {
 	uint32_t other = solve_owner_at(s, w->at);
 
@@ -57,7 +57,8 @@ static bool traps(const struct solver *s, uint32_t at)
  * and the states are to be joined; 0: they are not; -ENOMEM. A guess that leads into a known frame
  * in another way is wrong; but both may end in a third function, and parts of several functions
  * that only trap can be one. */
-static int meet_other(struct solver *s, const struct work *w, struct flow_item *item, bool is_weak)
+static int meet_other(struct solver *s, const struct work_item *w, struct flow_item *item,
+		      bool is_weak)
 {
 	const struct frame_state *ours = states_get(&s->states, w->state);
 	const struct frame_state *theirs = states_get(&s->states, item->state);
@@ -79,7 +80,7 @@ static int meet_other(struct solver *s, const struct work *w, struct flow_item *
 }
 
 /* A path that comes to an instruction in another state than another one did. */
-static int join(struct solver *s, struct work *w, bool is_weak)
+static int join(struct solver *s, struct work_item *w, bool is_weak)
 {
 	struct flow_item *item = flow_map_find(&s->flow, w->at);
 	uint32_t before = item->state, other = item->owner;
@@ -134,7 +135,7 @@ static bool is_pointed(const struct solver *s, uint32_t owner)
 }
 
 /* Takes a byte over from a guess that has failed. */
-static void take_over(struct solver *s, const struct work *w)
+static void take_over(struct solver *s, const struct work_item *w)
 {
 	struct flow_item *item = flow_map_find(&s->flow, w->at);
 
@@ -146,7 +147,7 @@ static void take_over(struct solver *s, const struct work *w)
 
 /* Joins the state of a path with that of its instruction. Returns 1: the path goes on, with the
  * state in w->state; 0: it does not; -ENOMEM. */
-static int arrive(struct solver *s, struct work *w, bool is_weak)
+static int arrive(struct solver *s, struct work_item *w, bool is_weak)
 {
 	struct flow_item *item;
 

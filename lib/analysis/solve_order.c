@@ -125,7 +125,7 @@ static int guess_marked(struct solver *s, uint8_t mark, bool functions_only)
 
 /* Fails a guess that begins where a known function leads, and that was not seen to return: it is a
  * part of that function. */
-static void displace(struct solver *s, const struct work *w)
+static void displace(struct solver *s, const struct work_item *w)
 {
 	const struct flow_item item = flow_map_get(&s->flow, w->at);
 	bool is_known = w->owner < s->first_guess || owners_get(&s->owners, w->owner)->is_confirmed;
@@ -214,10 +214,10 @@ int solve_likely(struct solver *s)
 	for (size_t i = 0; i < sizeof(marks) && !err; i++)
 		err = guess_marked(s, marks[i], false);
 	while (!err && s->late.count) {
-		const struct work w = s->late.items[--s->late.count];
+		const struct work_item w = s->late.items[--s->late.count];
 
 		displace(s, &w);
-		err = work_push(&s->weak, &w);
+		err = worklist_push(&s->weak, &w);
 		if (!err)
 			err = solve_drain(s);
 	}

@@ -49,7 +49,7 @@ int solve_rule(const struct solver *s, uint32_t at, struct stackd_rule *ret_rule
 	if (!frame_state_rule(state, ret_rule, ret_why))
 		return 2;
 	drop_slots(ret_rule, returns_clobbered(&s->returns, owner->function));
-	ret_rule->saved_reg |= (uint8_t)(kept_number(keeps_at(s->keeps, at)) << 4);
+	ret_rule->saved_reg |= (uint8_t)(kept_number(preserved_at(s->preserved, at)) << 4);
 	/* Only callers that it returns to are known not to need the frame pointer. */
 	if (ret_rule->cfa == STACKD_CFA_END || !frame_state_lost_fp(state) ||
 	    returns_does(&s->returns, owner->function))
@@ -64,7 +64,8 @@ uint64_t solve_rule_key(const struct solver *s, uint32_t at)
 
 	if (!item.state)
 		return 0;
-	return keeps_at(s->keeps, at) ? SOLVE_NO_KEY : (uint64_t)item.owner << 32 | item.state;
+	return preserved_at(s->preserved, at) ? SOLVE_NO_KEY
+					      : (uint64_t)item.owner << 32 | item.state;
 }
 
 uint32_t solve_length(const struct solver *s, uint32_t at)
@@ -84,7 +85,7 @@ uint64_t solve_function_count(const struct solver *s)
 	return s->functions;
 }
 
-int solve_new(struct code *code, struct noreturn *noreturn, struct keeps *keeps,
+int solve_new(struct code *code, struct noreturn *noreturn, struct preserved *preserved,
 	      struct solver **ret_solver)
 {
 	struct solver *s = calloc(1, sizeof(*s));
@@ -93,9 +94,9 @@ int solve_new(struct code *code, struct noreturn *noreturn, struct keeps *keeps,
 		return -ENOMEM;
 	s->code = code;
 	s->noreturn = noreturn;
-	s->keeps = keeps;
-	s->outside.code = code;
-	s->outside.noreturn = noreturn;
+	s->preserved = preserved;
+	s->external.code = code;
+	s->external.noreturn = noreturn;
 	s->first_guess = UINT32_MAX;
 	s->labels.strong = &s->strong;
 	s->labels.late = &s->late;
@@ -113,7 +114,7 @@ void solve_free(struct solver *s)
 {
 	if (!s)
 		return;
-	outside_fini(&s->outside);
+	external_returns_fini(&s->external);
 	flow_map_fini(&s->flow);
 	states_fini(&s->states);
 	returns_fini(&s->returns);

@@ -41,7 +41,7 @@
 #include "unwind/sigreturn.h"
 #include "unwind/stack_load.h"
 #include "unwind/walk_run.h"
-#include "unwind/weak_step.h"
+#include "unwind/heuristic_step.h"
 
 #define ENTRY_BYTES 64 /* of start code that has no CFI */
 /* Rules of an object that are made from single entries before all its CFI is read: together they
@@ -458,7 +458,7 @@ static const struct jump_frame *jump_frame_of(struct dwarf_walk *walk, const str
 static enum stackd_end_reason out_of_data(struct walk_run *run, const struct object *object,
 					  uint64_t offset)
 {
-	enum stackd_end_reason reason = weak_step_without_recipes(run, object, offset);
+	enum stackd_end_reason reason = heuristic_step_without_recipes(run, object, offset);
 
 	return reason == STACKD_END_NO_RECIPE ? STACKD_END_RUNTIME_CODE : reason;
 }
@@ -477,9 +477,9 @@ static enum stackd_end_reason by_weak_rule(struct dwarf_walk *walk, struct walk_
 	if (rule->fast.cfa == STACKD_CFA_NONE && elf_file_is_data(object->elf, offset))
 		return out_of_data(run, object, offset);
 	if (rule->fast.cfa == STACKD_CFA_NONE && rule->is_provisional)
-		return weak_step_without_recipes(run, object, offset);
+		return heuristic_step_without_recipes(run, object, offset);
 	if (rule->fast.cfa == STACKD_CFA_NONE)
-		return weak_step_by_frame_pointer(run, object, offset);
+		return heuristic_step_by_frame_pointer(run, object, offset);
 	return walk_step(rule, &run->memory, &run->state);
 }
 
@@ -493,7 +493,7 @@ static enum stackd_end_reason without_file(struct dwarf_walk *walk, struct walk_
 					   const struct object *object)
 {
 	if (object->kind != OBJECT_JIT || !jump_frame_leave_interpreter(run, rule_at, walk))
-		return weak_step_without_file(run, object);
+		return heuristic_step_without_file(run, object);
 	run->provenance = PROVENANCE_ANALYSED;
 	return WALK_GOES_ON;
 }
@@ -565,7 +565,7 @@ static enum stackd_end_reason to_caller(struct dwarf_walk *walk, struct walk_run
 	return is_entry ? at_entry(run, reason) : reason;
 }
 
-struct outside {
+struct external_returns {
 	struct dwarf_walk *walk;
 	const struct walk_run *run;
 };
@@ -573,7 +573,7 @@ struct outside {
 /* The rule at an address of a file, by its call frame information. */
 static bool rule_outside(void *arg, uint64_t address, struct stackd_rule *ret_rule)
 {
-	const struct outside *o = arg;
+	const struct external_returns *o = arg;
 	const struct walk_rule *rule;
 	const struct object *object;
 	uint64_t offset;
@@ -645,7 +645,7 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 			  .may_be_at_cfa = !in->is_return},
 	};
 	enum stackd_end_reason reason = STACKD_END_TOO_DEEP;
-	struct outside outside = {walk, &run};
+	struct external_returns outside = {walk, &run};
 	size_t n = 0;
 
 	memcpy(run.state.r, in->regs.r, sizeof(run.state.r));
@@ -657,8 +657,8 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 		struct walk_frame *frame = &frames[n++];
 
 		if (!enter_frame(&run, frame) &&
-		    !(weak_step_leave_trampoline(&run) && enter_frame(&run, frame))) {
-			if (weak_step_from_nowhere(&run))
+		    !(heuristic_step_leave_trampoline(&run) && enter_frame(&run, frame))) {
+			if (heuristic_step_from_nowhere(&run))
 				continue;
 			/* A return address that is none is no frame. */
 			n -= frame->is_return && n > 1;

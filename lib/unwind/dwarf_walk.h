@@ -10,7 +10,7 @@
  *
  * Where an object has no CFI for an address, its instructions may tell the rule; else a
  * frame-pointer step is tried, and taken only if the return address that it finds follows a call
- * instruction. weak_step.h has such steps, and those out of code without a file.
+ * instruction. heuristic_step.h has such steps, and those out of code without a file.
  */
 #ifndef UNWIND_DWARF_WALK_H
 #define UNWIND_DWARF_WALK_H

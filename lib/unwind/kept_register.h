@@ -13,7 +13,7 @@
  *
  * It must be asked for each frame from the one where the register's value is known up to the one
  * that needs it. Rules from an analysis without call frame information say the same in tables
- * (analysis/keeps.h).
+ * (analysis/preserved.h).
  */
 #ifndef UNWIND_KEPT_REGISTER_H
 #define UNWIND_KEPT_REGISTER_H

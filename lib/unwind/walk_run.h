@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A walk under way: what dwarf_walk.c shares with the steps of weak_step.c. */
+/* A walk under way: what dwarf_walk.c shares with the steps of heuristic_step.c. */
 #ifndef UNWIND_WALK_RUN_H
 #define UNWIND_WALK_RUN_H
 

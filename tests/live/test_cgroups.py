@@ -176,7 +176,7 @@ def test_cgroup_exec():
             daemon.wait_recording()
             daemon.process.send_signal(SIGSTOP)
             entering = subprocess.Popen([WORKLOADS + "/entering_static", group + "/cgroup.procs",
-                                         WORKLOADS + "/chain_static", "0.2"])
+                                         WORKLOADS + "/chain_static", "0.2"], stdout=subprocess.DEVNULL)
             wait_command(entering.pid, "chain_static")
             daemon.process.send_signal(SIGCONT)
             check(entering.wait() == DONE, "status %d" % entering.returncode)

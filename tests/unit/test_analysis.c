@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "analysis/frame_state.h"
-#include "analysis/work.h"
+#include "analysis/worklist.h"
 
 /* Applies the instructions of `code`. */
 static struct frame_state after(const uint8_t *code, size_t size)

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Keeps verdicts on pairs of caller and callee; see caller_check.h.
+ *
+ * In the environment, STACKD_DEBUG prints the wrong ones. STACKD_CHECK_STEPS has the steps of
+ * unwind information checked as well, which are right: tests measure by it how often the check is
+ * not.
+ */
+#include "daemon/model/caller_check.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/int_map.h"
+#include "lbr/lbr_step.h"
+
+#define MOST_ASKED 32 /* steps that a worker is asked about at a time */
+
+struct asked {
+	struct step {
+		size_t at;		 /* the callee's place in the path */
+		uint32_t caller, callee; /* locations */
+		bool is_entry;		 /* the caller begins the thread's stack */
+		bool may_be_bare; /* a frame pointer was followed out of code of a process, */
+		bool is_kernels;  /* by the kernel half, which knows nothing else of it */
+	} step;
+	uint32_t before; /* the verdict of an earlier tick; INT_MAP_NONE: there is none */
+};
+
+struct caller_check {
+	const struct object_table *objects;
+	const struct location_table *locations;
+	struct ask_walks *worker;	/* NULL: code is read here */
+	struct runtime_code *code;	/* NULL: code without a file is not checked */
+	const struct jit_tracker *made; /* NULL: all of it goes by frame pointers */
+	struct lbr_reach *reach;	/* NULL until a step is to be checked */
+	struct int_map pairs;		/* by key_of(): enum lbr_step */
+	struct int_map doubted; /* so, those on code made at run time that may yet change: the tick
+				 * of the check << 2 | enum doubt */
+	struct int_map bare_objects; /* code of processes, by number, that was seen to keep no frame
+				      * pointers */
+	uint32_t ticks;
+	uint64_t counts[LBR_STEP_COUNT], postponed;
+	uint64_t (*clock)(void);
+	int64_t credit_ns;
+	bool checks_all;  /* also the steps of unwind information */
+	bool checks_kept; /* also those of frames that were kept from the path before */
+	struct asked asked[MOST_ASKED]; /* of the path at hand */
+	size_t n_asked;
+};
+
+static uint64_t thread_clock(void)
+{
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+int caller_check_new(const struct object_table *objects, const struct location_table *locations,
+		     uint64_t (*clock)(void), struct caller_check **ret_steps)
+{
+	struct caller_check *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->objects = objects;
+	s->locations = locations;
+	s->clock = clock ? clock : thread_clock;
+	s->credit_ns = CALLER_CHECK_SAVED_NS;
+	s->checks_all = getenv("STACKD_CHECK_STEPS") != NULL;
+	*ret_steps = s;
+	return 0;
+}
+
+void caller_check_free(struct caller_check *s)
+{
+	if (!s)
+		return;
+	lbr_reach_free(s->reach);
+	int_map_fini(&s->pairs);
+	int_map_fini(&s->doubted);
+	int_map_fini(&s->bare_objects);
+	free(s);
+}
+
+void caller_check_use_code(struct caller_check *s, struct runtime_code *code)
+{
+	s->code = code;
+}
+
+void caller_check_use_jit_tracker(struct caller_check *s, const struct jit_tracker *made)
+{
+	s->made = made;
+}
+
+void caller_check_use_worker(struct caller_check *s, struct ask_walks *walks)
+{
+	s->worker = walks;
+}
+
+void caller_check_begin_anew(struct caller_check *s)
+{
+	int_map_fini(&s->pairs);
+	int_map_fini(&s->doubted);
+}
+
+void caller_check_recheck_kept(struct caller_check *s)
+{
+	s->checks_kept = true;
+}
+
+void caller_check_tick(struct caller_check *s)
+{
+	s->ticks++;
+}
+
+/* --- pairs ----------------------------------------------------------------------------------- */
+
+/* Reads the code of a location again, if a process has made it, and changed it since. */
+static void catch_up(const struct caller_check *s, uint32_t number)
+{
+	const struct location *l = location_at(s->locations, number);
+	const struct object *object = object_table_at(s->objects, l->object);
+
+	if (object->kind == OBJECT_JIT && s->code)
+		runtime_code_has_changed(s->code, object->owner.pid, l->offset);
+}
+
+/* The code of a location. That which a process has made is in its memory. */
+static struct lbr_location code_at(const struct caller_check *s, uint32_t number)
+{
+	const struct location *l = location_at(s->locations, number);
+	const struct object *object = object_table_at(s->objects, l->object), *code = NULL;
+
+	if (object->kind == OBJECT_JIT && s->code)
+		code = runtime_code_at(s->code, object->owner.pid, l->offset);
+	return (struct lbr_location){code ? code : object, l->offset};
+}
+
+static const struct object *object_of(const struct caller_check *s, const struct location *l)
+{
+	return object_table_at(s->objects, l->object);
+}
+
+static void show_wrong(const struct caller_check *s, uint32_t caller, uint32_t callee)
+{
+	const struct location *from = location_at(s->locations, caller);
+	const struct location *to = location_at(s->locations, callee);
+
+	if (getenv("STACKD_DEBUG"))
+		fprintf(stderr, "wrong step: %s+0x%llx is no caller of %s+0x%llx\n",
+			object_of(s, from)->path, (unsigned long long)from->offset + 1,
+			object_of(s, to)->path, (unsigned long long)to->offset);
+}
+
+/* A verdict besides those of lbr_step.h: nothing can be known of the step yet. */
+#define NOT_YET LBR_STEP_COUNT
+
+/* Verdicts that hold until the next tick. */
+enum doubt { DOUBT_WRONG, DOUBT_NOT_YET, DOUBT_UNCHECKED };
+
+static struct ask_walks_verdict check_here(const struct caller_check *s, const struct step *step)
+{
+	const struct location *l = location_at(s->locations, step->callee);
+	struct lbr_step_pair pair = {.is_entry = step->is_entry};
+	struct ask_walks_verdict verdict = {.frame = RUNTIME_CODE_UNREAD};
+
+	if (step->may_be_bare)
+		verdict.frame = runtime_code_frame(s->code, object_of(s, l)->owner.pid, l->offset,
+						   l->is_return);
+	catch_up(s, step->caller);
+	catch_up(s, step->callee);
+	pair.caller = code_at(s, step->caller);
+	pair.callee = code_at(s, step->callee);
+	verdict.step = lbr_step_check(s->reach, &pair);
+	return verdict;
+}
+
+/* Has the worker check steps, the first of `asked`, within the time that is left. Returns how many
+ * it has checked. */
+static size_t check_there(const struct caller_check *s, const struct asked *asked, size_t count,
+			  struct ask_walks_verdict *ret_verdicts)
+{
+	struct ask_walks_step steps[MOST_ASKED];
+
+	for (size_t i = 0; i < count; i++) {
+		const struct step *step = &asked[i].step;
+		const struct location *from = location_at(s->locations, step->caller);
+		const struct location *to = location_at(s->locations, step->callee);
+
+		steps[i] = (struct ask_walks_step){
+			.caller = object_of(s, from),
+			.callee = object_of(s, to),
+			.caller_offset = from->offset,
+			.callee_offset = to->offset,
+			.is_entry = step->is_entry,
+			.may_be_bare = step->may_be_bare,
+			.callee_is_return = to->is_return,
+		};
+	}
+	return ask_walks_check(s->worker, steps, count, (uint64_t)s->credit_ns, ret_verdicts);
+}
+
+/* The verdict on a step by frame pointer, by what is known of its callee's frame. Where that is
+ * nothing, the step is not followed if other code of the process was seen to keep no frame
+ * pointers: all of it is made by one compiler as a rule. The daemon's walk has looked at the frame
+ * itself. */
+static uint32_t weigh(const struct caller_check *s, const struct step *step,
+		      enum runtime_code_frame frame, uint32_t verdict)
+{
+	const struct object *code = object_of(s, location_at(s->locations, step->callee));
+	bool is_bare = int_map_find(&s->bare_objects, code->number) != INT_MAP_NONE;
+	bool is_untold =
+		frame == RUNTIME_CODE_UNTOLD && step->is_kernels && verdict != LBR_STEP_CONFIRMED;
+
+	if (frame != RUNTIME_CODE_UNREAD && !is_untold)
+		return verdict;
+	return is_bare ? NOT_YET : LBR_STEP_UNCHECKED;
+}
+
+static bool is_shared(const struct caller_check *s, uint32_t number)
+{
+	const struct location *l = location_at(s->locations, number);
+
+	return s->made && jit_tracker_is_shared(s->made, object_of(s, l), l->offset);
+}
+
+/* The verdict on a step, by what its check has found. 0 or -ENOMEM. */
+static int conclude(struct caller_check *s, const struct step *step, struct ask_walks_verdict found,
+		    uint32_t *ret_verdict)
+{
+	const struct object *callee = object_of(s, location_at(s->locations, step->callee));
+	int err = 0;
+
+	*ret_verdict = found.step;
+	if (step->may_be_bare && found.frame == RUNTIME_CODE_BARE) {
+		*ret_verdict = LBR_STEP_WRONG;
+		err = int_map_set(&s->bare_objects, callee->number, 1);
+	}
+	if (*ret_verdict == LBR_STEP_WRONG && is_shared(s, step->callee))
+		*ret_verdict = LBR_STEP_UNCHECKED;
+	if (*ret_verdict == LBR_STEP_WRONG)
+		show_wrong(s, step->caller, step->callee);
+	else if (step->may_be_bare)
+		*ret_verdict = weigh(s, step, found.frame, *ret_verdict);
+	return err;
+}
+
+static uint64_t spent_ns(const struct caller_check *s)
+{
+	return s->clock() + (s->worker ? ask_walks_cpu_ns(s->worker) : 0);
+}
+
+static bool is_runtime_code(const struct caller_check *s, uint32_t number)
+{
+	const struct location *l = location_at(s->locations, number);
+
+	return object_table_at(s->objects, l->object)->kind == OBJECT_JIT;
+}
+
+/* The same two frames can be found by a rule, and by a frame pointer that skips what is between,
+ * which the two halves follow in other ways. There are less than 2^31 locations. */
+static uint64_t key_of(const struct step *step)
+{
+	return (uint64_t)step->may_be_bare << 63 | (uint64_t)step->caller << 32 |
+	       (uint64_t)step->is_kernels << 31 | step->callee;
+}
+
+/* Keeps a verdict; one on code that may yet be written, or read, until the next tick. 0 or
+ * -ENOMEM. */
+static int keep(struct caller_check *s, const struct step *step, uint32_t verdict)
+{
+	uint32_t at = s->ticks << 2;
+	bool is_made = is_runtime_code(s, step->caller) || is_runtime_code(s, step->callee);
+
+	if (verdict == NOT_YET)
+		return int_map_set(&s->doubted, key_of(step), at | DOUBT_NOT_YET);
+	if (verdict == LBR_STEP_UNCHECKED && step->may_be_bare)
+		return int_map_set(&s->doubted, key_of(step), at | DOUBT_UNCHECKED);
+	if (verdict == LBR_STEP_WRONG && is_made)
+		return int_map_set(&s->doubted, key_of(step), at | DOUBT_WRONG);
+	return int_map_set(&s->pairs, key_of(step), verdict);
+}
+
+static uint32_t verdict_of(enum doubt doubt)
+{
+	if (doubt == DOUBT_WRONG)
+		return LBR_STEP_WRONG;
+	return doubt == DOUBT_NOT_YET ? NOT_YET : LBR_STEP_UNCHECKED;
+}
+
+/* The counter of a verdict. A step that is not known yet counts as unchecked. */
+static uint64_t *count_of(struct caller_check *s, uint32_t verdict)
+{
+	return &s->counts[verdict == NOT_YET ? LBR_STEP_UNCHECKED : verdict];
+}
+
+/* The path ends before a step that is wrong, or not known yet: the one next to the leaf. */
+static void cut(struct path *path, size_t at, uint32_t verdict)
+{
+	if ((verdict != LBR_STEP_WRONG && verdict != NOT_YET) || at < path->cut)
+		return;
+	path->cut = at;
+	path->cut_reason = verdict == NOT_YET ? STACKD_END_RUNTIME_CODE : STACKD_END_WRONG_CALLER;
+}
+
+/* Leaves a step unchecked until it is next met. Its earlier verdict holds meanwhile. */
+static void postpone(struct caller_check *s, const struct asked *asked, struct path *path)
+{
+	uint32_t verdict = asked->step.may_be_bare ? NOT_YET : LBR_STEP_UNCHECKED;
+
+	s->postponed++;
+	cut(path, asked->step.at, asked->before != INT_MAP_NONE ? asked->before : verdict);
+}
+
+/* Counts and keeps the verdict that a check has found, and cuts the path if it is bad. 0 or
+ * -ENOMEM. */
+static int settle(struct caller_check *s, const struct asked *asked, struct ask_walks_verdict found,
+		  struct path *path)
+{
+	uint32_t verdict;
+	int err = conclude(s, &asked->step, found, &verdict);
+
+	if (asked->before != INT_MAP_NONE)
+		--*count_of(s, asked->before);
+	++*count_of(s, verdict);
+	cut(path, asked->step.at, verdict);
+	return err ? err : keep(s, &asked->step, verdict);
+}
+
+/* Checks the steps that have no verdict, and postpones those that there is no time for. 0 or
+ * -ENOMEM. */
+static int check_asked(struct caller_check *s, struct path *path)
+{
+	struct ask_walks_verdict found[MOST_ASKED];
+	size_t done = 0, count = s->n_asked;
+	int err = s->reach || !count ? 0 : lbr_reach_new(&s->reach);
+
+	s->n_asked = 0;
+	while (!err && done < count && s->credit_ns > 0) {
+		const uint64_t start = spent_ns(s);
+		size_t n = 1;
+
+		if (s->worker)
+			n = check_there(s, &s->asked[done], count - done, found);
+		else
+			found[0] = check_here(s, &s->asked[done].step);
+		s->credit_ns -= (int64_t)(spent_ns(s) - start);
+		for (size_t i = 0; i < n && !err; i++)
+			err = settle(s, &s->asked[done++], found[i], path);
+	}
+	while (!err && done < count)
+		postpone(s, &s->asked[done++], path);
+	return err;
+}
+
+static bool is_asked(const struct caller_check *s, const struct step *step)
+{
+	for (size_t i = 0; i < s->n_asked; i++)
+		if (key_of(&s->asked[i].step) == key_of(step))
+			return true;
+	return false;
+}
+
+/* Looks a step's verdict up. Returns false if the step must be checked: then *ret_before is its
+ * verdict at an earlier tick, or INT_MAP_NONE. */
+static bool is_known(const struct caller_check *s, const struct step *step, uint32_t *ret_verdict,
+		     uint32_t *ret_before)
+{
+	uint32_t doubted;
+
+	*ret_before = INT_MAP_NONE;
+	*ret_verdict = int_map_find(&s->pairs, key_of(step));
+	if (*ret_verdict != INT_MAP_NONE)
+		return true;
+	doubted = int_map_find(&s->doubted, key_of(step));
+	if (doubted == INT_MAP_NONE)
+		return false;
+	*ret_before = *ret_verdict = verdict_of(doubted & 3);
+	return doubted >> 2 == (s->ticks & UINT32_MAX >> 2);
+}
+
+/* Cuts the path at a step whose verdict is known to be bad, or adds a step without a verdict to
+ * those that check_asked() will check. 0 or -ENOMEM. */
+static int take_step(struct caller_check *s, const struct step *step, struct path *path)
+{
+	uint32_t verdict, before;
+	int err = 0;
+
+	/* A recursion has one step many times: it is checked before it is met again. */
+	if (s->n_asked == MOST_ASKED || is_asked(s, step))
+		err = check_asked(s, path);
+	if (err)
+		return err;
+	if (is_known(s, step, &verdict, &before))
+		cut(path, step->at, verdict);
+	else
+		s->asked[s->n_asked++] = (struct asked){*step, before};
+	return 0;
+}
+
+/* --- paths ----------------------------------------------------------------------------------- */
+
+/* Whether the caller of a frame was found by a weak rule, or is doubted. A frame that was
+ * interrupted made no call. */
+static bool is_to_be_checked(const struct caller_check *s, const struct step *step)
+{
+	uint8_t provenance = location_at(s->locations, step->callee)->provenance;
+
+	return (step->may_be_bare || provenance_is_weak(provenance) ||
+		location_at(s->locations, step->caller)->put == LOCATION_DOUBTED ||
+		(s->checks_all && provenance == PROVENANCE_CFI)) &&
+	       location_at(s->locations, step->caller)->is_return;
+}
+
+/* The kernel half knows no other step out of code of a process but those of the BEAM, whatever rule
+ * the daemon had for the same location. */
+static bool may_be_bare(const struct caller_check *s, uint32_t callee, bool is_kernels)
+{
+	const struct location *l = location_at(s->locations, callee);
+
+	if (!s->code || !is_runtime_code(s, callee))
+		return false;
+	if (is_kernels)
+		return !s->made || !jit_tracker_is_beam(s->made, object_of(s, l));
+	return l->provenance == PROVENANCE_FRAME_POINTER;
+}
+
+/* Ends a path before a frame whose return address no call has made, since no function has that
+ * frame. Returns whether it did. */
+static bool cut_at_put(const struct caller_check *s, struct path *path, size_t at)
+{
+	if (location_at(s->locations, path->locations[at])->put != LOCATION_PUT)
+		return false;
+	path->is_weak = true;
+	path->cut = at + 1;
+	path->cut_reason = STACKD_END_BAD_RETURN;
+	return true;
+}
+
+/* The frames that the thread's last path had were checked with it, but where the wrong step was is
+ * not kept: paths with weak rules are looked through again. */
+int caller_check_path(struct caller_check *s, struct path *path, bool is_complete, bool is_kernels)
+{
+	size_t first = path->is_weak || s->checks_kept || !path->kept ? 1 : path->kept;
+	int err;
+
+	path->cut = 0;
+	s->n_asked = 0;
+	s->credit_ns += s->credit_ns < CALLER_CHECK_SAVED_NS ? CALLER_CHECK_EARNED_NS : 0;
+	if (first == 1 && path->count)
+		cut_at_put(s, path, 0);
+	for (size_t i = first; i < path->count; i++) {
+		const struct step step = {
+			.at = i,
+			.caller = path->locations[i - 1],
+			.callee = path->locations[i],
+			.is_entry = is_complete && i == 1,
+			.may_be_bare = may_be_bare(s, path->locations[i], is_kernels),
+			.is_kernels = is_kernels,
+		};
+
+		if (cut_at_put(s, path, i) || !is_to_be_checked(s, &step))
+			continue;
+		path->is_weak = true;
+		err = take_step(s, &step, path);
+		if (err)
+			return err;
+	}
+	return check_asked(s, path);
+}
+
+bool caller_check_is_confirmed(const struct caller_check *s, uint32_t caller, uint32_t callee)
+{
+	const struct step step = {
+		.caller = caller, .callee = callee, .may_be_bare = may_be_bare(s, callee, false)};
+
+	return int_map_find(&s->pairs, key_of(&step)) == LBR_STEP_CONFIRMED;
+}
+
+struct caller_check_counts caller_check_counts(const struct caller_check *s)
+{
+	return (struct caller_check_counts){
+		.unchecked = s->counts[LBR_STEP_UNCHECKED],
+		.confirmed = s->counts[LBR_STEP_CONFIRMED],
+		.probable = s->counts[LBR_STEP_PROBABLE],
+		.wrong = s->counts[LBR_STEP_WRONG],
+		.postponed = s->postponed,
+	};
+}

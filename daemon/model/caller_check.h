@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Checks the steps of paths that were made by rules other than unwind information: whether the
+ * caller's code calls the frame below (lbr/lbr_step.h). Each pair of locations is checked once, and
+ * its verdict kept, so that a path costs one look-up for each such step. A worker is asked about
+ * all new pairs of a path at a time.
+ *
+ * A path ends before a return address that no call has made (unwind/put_return.h), whatever the
+ * rule, and before its first wrong step, counted from the leaf. A step by frame pointer out of
+ * code that a process has made skips callers where that code does not keep one, and what it comes
+ * to looks like any caller. So that code is read first. If it cannot be read, as when the process
+ * has ended, the step is taken unchecked, unless other code of the process keeps no frame pointers:
+ * then the path ends before it.
+ *
+ * Code that a process makes at run time may be read before all of it is written, and a call in it
+ * may be patched later: a wrong step there is checked again after each caller_check_tick().
+ *
+ * A hostile program can have very many pairs, and code that takes long to follow. So checks have a
+ * budget of CPU time: CALLER_CHECK_EARNED_NS for each path, saved up to CALLER_CHECK_SAVED_NS.
+ * Without any left, a new pair is checked when it is next met, and counts as postponed.
+ */
+#ifndef MODEL_CALLER_CHECK_H
+#define MODEL_CALLER_CHECK_H
+
+#include "daemon/model/jit_tracker.h"
+#include "daemon/model/thread_paths.h"
+#include "daemon/worker/ask_walks.h"
+#include "proc/object.h"
+#include "unwind/runtime_code.h"
+
+#define CALLER_CHECK_EARNED_NS 200000	 /* a fifth of a CPU at 997 Hz */
+#define CALLER_CHECK_SAVED_NS  200000000 /* a usual program's pairs: some 50 us each */
+
+struct caller_check;
+
+/* The tables are borrowed. `clock` gives CPU time in ns; NULL: the thread's. 0 or -ENOMEM. */
+int caller_check_new(const struct object_table *objects, const struct location_table *locations,
+		     uint64_t (*clock)(void), struct caller_check **ret_steps);
+void caller_check_free(struct caller_check *check); /* NULL is fine */
+
+/* Forgets all verdicts, since the locations were cleared. The counts go on. */
+void caller_check_begin_anew(struct caller_check *check);
+
+/* To be called with runtime_code_tick(). */
+void caller_check_tick(struct caller_check *check);
+
+/* From now on, a path's kept frames are checked with its new ones, since a location of a kept frame
+ * has become doubtful (put_returns_look_again()). */
+void caller_check_recheck_kept(struct caller_check *check);
+
+/* Makes it check steps in code that no file has by `code`, which is borrowed. */
+void caller_check_use_code(struct caller_check *check, struct runtime_code *code);
+
+/* Tells it whose code is walked by more than frame pointers; borrowed. */
+void caller_check_use_jit_tracker(struct caller_check *check, const struct jit_tracker *made);
+
+/* Has the code read by a worker, which is borrowed, instead of by this process. */
+void caller_check_use_worker(struct caller_check *check, struct ask_walks *walks);
+
+/* Checks the user frames of a path, which are all that it has yet: sets path->cut and
+ * path->is_weak. `is_complete`: the first frame begins the thread's stack. `is_kernels`: the kernel
+ * half has walked it. 0 or -ENOMEM. */
+int caller_check_path(struct caller_check *check, struct path *path, bool is_complete,
+		      bool is_kernels);
+
+/* Whether a pair of locations was confirmed, of a step of the daemon's walk out of code that a
+ * process has made: the caller's code calls code from which jumps lead to the callee. */
+bool caller_check_is_confirmed(const struct caller_check *check, uint32_t caller, uint32_t callee);
+
+/* Pairs, by verdict; and steps of paths that were taken without one. */
+struct caller_check_counts {
+	uint64_t unchecked, confirmed, probable, wrong, postponed;
+};
+
+/* Returns the counts so far. */
+struct caller_check_counts caller_check_counts(const struct caller_check *check);
+
+#endif

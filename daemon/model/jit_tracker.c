@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/* Keeps what is known of processes' code, by the object that it is; see jit_tracker.h. */
+#include "daemon/model/jit_tracker.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/int_map.h"
+#include "base/vec.h"
+#include "daemon/model/code_memory.h"
+#include "daemon/model/code_pages.h"
+#include "daemon/model/code_windows.h"
+#include "proc/mapping_set.h"
+#include "arch/beam_code.h"
+
+#define SHARED_BEHIND 4096     /* bytes from process_main on: more than there are */
+#define LOOK_NS	      20000000 /* between two looks at a process */
+#define MAPPINGS      64       /* of a process's code that are looked at, at most */
+
+struct range {
+	uint64_t start, end;
+};
+
+/* What the kernel half knows of a process's ranges. */
+struct told {
+	pid_t pid;
+	uint64_t version; /* of its mappings; 0: they are to be told again */
+	uint32_t count;
+	struct range ranges[STACKD_MADE_RANGES + 1];
+};
+
+#define TOLD 256
+
+struct jit_tracker {
+	struct locator *locator;
+	struct code_pages *pages;
+	struct code_windows *windows;
+	struct sampler_code maps; /* has_*: NULL without */
+	VEC(struct stackd_beam) known;
+	struct int_map beams;	  /* by number of object, the index of what is known of it */
+	struct int_map looked_at; /* by pid: when, in LOOK_NS, if since the last tick */
+	struct told told[TOLD];	  /* by pid */
+	uint8_t bytes[BEAM_CODE_SEARCHED];
+};
+
+int jit_tracker_new(struct locator *locator, struct jit_tracker **ret_made)
+{
+	struct jit_tracker *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	m->locator = locator;
+	if (code_pages_new(code_memory_read, locator, code_memory_read_page, &m->pages) ||
+	    code_windows_new(&m->windows)) {
+		jit_tracker_free(m);
+		return -ENOMEM;
+	}
+	*ret_made = m;
+	return 0;
+}
+
+void jit_tracker_free(struct jit_tracker *m)
+{
+	if (!m)
+		return;
+	code_pages_free(m->pages);
+	code_windows_free(m->windows);
+	free(m->known.items);
+	int_map_fini(&m->beams);
+	int_map_fini(&m->looked_at);
+	free(m);
+}
+
+void jit_tracker_use_maps(struct jit_tracker *m, const struct sampler_code *maps)
+{
+	m->maps = *maps;
+}
+
+/* Enters a key into a map of the kernel half, which looks there from now on. */
+static void tell(int fd, uint32_t *has, const void *key, const void *value)
+{
+	if (!bpf_map_update_elem(fd, key, value, BPF_ANY))
+		*has = 1;
+}
+
+size_t jit_tracker_read(void *made, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
+			uint8_t *bytes, uint64_t *ret_start)
+{
+	const struct jit_tracker *m = made;
+
+	return code_pages_read(m->pages, pid, address, before, after, bytes, ret_start);
+}
+
+uint64_t jit_tracker_start(void *made, pid_t pid, uint64_t address)
+{
+	const struct jit_tracker *m = made;
+
+	return code_memory_start(m->locator, pid, address);
+}
+
+void jit_tracker_tick(struct jit_tracker *m)
+{
+	int_map_clear(&m->looked_at);
+	for (size_t i = 0; i < TOLD; i++)
+		m->told[i].version = 0;
+}
+
+bool jit_tracker_is_beam(const struct jit_tracker *m, const struct object *code)
+{
+	return int_map_find(&m->beams, code->number) != INT_MAP_NONE;
+}
+
+bool jit_tracker_is_shared(const struct jit_tracker *m, const struct object *code, uint64_t address)
+{
+	uint32_t index = int_map_find(&m->beams, code->number);
+	const struct stackd_beam *beam;
+
+	if (index == INT_MAP_NONE)
+		return false;
+	beam = &m->known.items[index];
+	return address - beam->start < beam->shared;
+}
+
+/* Looks for the BEAM's code at the start of a mapping of a process. */
+static bool is_in_mapping(struct jit_tracker *m, pid_t pid, const struct mapping *mapping,
+			  struct stackd_beam *ret_beam)
+{
+	uint64_t start;
+	size_t len = code_memory_read(m->locator, pid, mapping->start, 0, sizeof(m->bytes),
+				      m->bytes, &start);
+
+	if (!beam_code_find(m->bytes, len, start, ret_beam))
+		return false;
+	ret_beam->start = mapping->start;
+	ret_beam->size = mapping->end - mapping->start;
+	ret_beam->shared = (uint32_t)(ret_beam->main + SHARED_BEHIND - mapping->start);
+	return true;
+}
+
+/* Looks for it in all mappings of code that a process has made, if it is not known yet. *ret_code
+ * is the object that these are. */
+static bool find_beam(struct jit_tracker *m, pid_t pid, const struct object **ret_code,
+		      struct stackd_beam *ret_beam)
+{
+	const struct mapping_set *set = locator_mappings(m->locator, pid);
+	uint32_t looked = 0;
+
+	for (uint32_t i = 0; set && i < set->count && looked < MAPPINGS; i++) {
+		if (set->maps[i].object->kind != OBJECT_JIT)
+			continue;
+		*ret_code = set->maps[i].object;
+		if (jit_tracker_is_beam(m, *ret_code))
+			return false;
+		if (is_in_mapping(m, pid, &set->maps[i], ret_beam))
+			return true;
+		looked++;
+	}
+	return false;
+}
+
+/* --- ranges ---------------------------------------------------------------------------------- */
+
+/* Joins the two neighbours of some ranges that are nearest to each other: one range less. */
+static void join_nearest(struct range *ranges, uint32_t count)
+{
+	uint32_t at = 1;
+
+	for (uint32_t i = 2; i < count; i++) {
+		if (ranges[i].start - ranges[i - 1].end < ranges[at].start - ranges[at - 1].end)
+			at = i;
+	}
+	ranges[at - 1].end = ranges[at].end;
+	memmove(&ranges[at], &ranges[at + 1], (count - at - 1) * sizeof(*ranges));
+}
+
+/* Adds a range, and joins it with those that it overlaps or is nearest to. */
+static void add_range(struct told *t, uint64_t start, uint64_t end)
+{
+	uint32_t at = t->count;
+
+	for (uint32_t i = 0; i < t->count; i++) {
+		if (start >= t->ranges[i].start && end <= t->ranges[i].end)
+			return;
+	}
+	for (; at && t->ranges[at - 1].start > start; at--)
+		t->ranges[at] = t->ranges[at - 1];
+	t->ranges[at] = (struct range){start, end};
+	t->count++;
+	for (uint32_t i = 1; i < t->count;) {
+		if (t->ranges[i].start > t->ranges[i - 1].end) {
+			i++;
+			continue;
+		}
+		if (t->ranges[i].end > t->ranges[i - 1].end)
+			t->ranges[i - 1].end = t->ranges[i].end;
+		memmove(&t->ranges[i], &t->ranges[i + 1],
+			(t->count - i - 1) * sizeof(t->ranges[0]));
+		t->count--;
+	}
+	if (t->count > STACKD_MADE_RANGES)
+		join_nearest(t->ranges, t->count--);
+}
+
+static struct told *told_of(struct jit_tracker *m, pid_t pid)
+{
+	struct told *t = &m->told[(uint32_t)pid % TOLD];
+
+	if (t->pid != pid)
+		*t = (struct told){.pid = pid};
+	return t;
+}
+
+static void tell_of(const struct jit_tracker *m, const struct told *t)
+{
+	const uint32_t key = (uint32_t)t->pid;
+	struct stackd_jit_ranges made = {0};
+
+	for (uint32_t i = 0; i < t->count; i++) {
+		made.start[i] = t->ranges[i].start;
+		made.size[i] = t->ranges[i].end - t->ranges[i].start;
+	}
+	if (t->count && m->maps.has_ranges)
+		tell(m->maps.ranges_fd, m->maps.has_ranges, &key, &made);
+}
+
+/* Tells where a process has code, if its mappings have changed. */
+static void tell_ranges(struct jit_tracker *m, pid_t pid)
+{
+	const struct mapping_set *set = locator_mappings(m->locator, pid);
+	struct told *t = told_of(m, pid);
+
+	if (!set || t->version == set->version)
+		return;
+	t->version = set->version;
+	for (uint32_t i = 0; i < set->count; i++) {
+		if (set->maps[i].object->kind == OBJECT_JIT)
+			add_range(t, set->maps[i].start, set->maps[i].end);
+	}
+	tell_of(m, t);
+}
+
+/* The mappings that are known here are those of a time past, and those of the kernel half of now.
+ */
+void jit_tracker_keep(struct jit_tracker *m, const struct stackd_code_record *record)
+{
+	struct told *t = told_of(m, (pid_t)record->pid);
+	struct told before = *t;
+
+	code_pages_keep(m->pages, record);
+	if (!record->size)
+		return;
+	add_range(t, record->start, record->start + record->size);
+	if (before.count != t->count ||
+	    memcmp(before.ranges, t->ranges, sizeof(before.ranges)) != 0)
+		tell_of(m, t);
+}
+
+void jit_tracker_keep_bytes(struct jit_tracker *m, const struct stackd_code_bytes *record)
+{
+	code_windows_keep(m->windows, record);
+}
+
+bool jit_tracker_window(void *made, pid_t pid, const struct stackd_code_mark *mark,
+			uint8_t *ret_bytes)
+{
+	const struct jit_tracker *m = made;
+
+	return code_windows_find(m->windows, pid, mark, ret_bytes);
+}
+
+/* --- the BEAM -------------------------------------------------------------------------------- */
+
+/* Looks at a process, again some moments after the last time: it may not have made its code yet.
+ */
+static int look_at(struct jit_tracker *m, pid_t pid, uint64_t time_ns)
+{
+	const uint32_t key = (uint32_t)pid;
+	uint32_t now = (uint32_t)(time_ns / LOOK_NS), last = int_map_find(&m->looked_at, key);
+	const struct object *code;
+	struct stackd_beam beam;
+	int err;
+
+	if (last != INT_MAP_NONE && now <= last)
+		return 0;
+	err = int_map_set(&m->looked_at, key, now);
+	if (err || !find_beam(m, pid, &code, &beam))
+		return err;
+	tell(m->maps.beams_fd, m->maps.has_beams, &key, &beam);
+	if (VEC_RESERVE(&m->known, 1))
+		return -ENOMEM;
+	m->known.items[m->known.count] = beam;
+	return int_map_set(&m->beams, code->number, (uint32_t)m->known.count++);
+}
+
+int jit_tracker_note(struct jit_tracker *m, const struct stackd_stack_record *record)
+{
+	const struct stackd_mapping *unknown = &record->unknown;
+	const uint32_t is_made = 1;
+	const struct mapping *mapping;
+
+	if (!m->maps.has_beams)
+		return 0;
+	tell_ranges(m, (pid_t)record->pid);
+	if (unknown->key.inode) {
+		mapping = locator_mapping(m->locator, (pid_t)record->pid, unknown->start);
+		if (mapping && mapping->object->kind == OBJECT_JIT)
+			tell(m->maps.files_fd, m->maps.has_files, &unknown->key, &is_made);
+	}
+	return look_at(m, (pid_t)record->pid, record->header.time_ns);
+}

@@ -1,0 +1,900 @@
+/* SPDX-License-Identifier: MIT */
+/* Makes call paths of records, kind by kind; see path_builder.h. */
+#include "daemon/model/path_builder.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/capture/record.h"
+#include "daemon/model/branches.h"
+#include "daemon/model/code_memory.h"
+#include "daemon/model/copied_text.h"
+#include "daemon/model/data_code.h"
+#include "daemon/model/jit_tracker.h"
+#include "daemon/model/pauses.h"
+#include "daemon/model/put_returns.h"
+#include "daemon/model/caller_check.h"
+#include "daemon/tables/path_tables.h"
+#include "daemon/worker/ask_walks.h"
+#include "daemon/worker/walk_queue.h"
+
+/* Limits the origins made for heights of first frames; paths beyond it have no height. */
+#define MAX_HEIGHT_ORIGINS (1u << 20)
+
+struct path_builder {
+	struct path_builder_options with;
+	struct tables *tables;	     /* NULL: none */
+	struct judge *judge;	     /* NULL: walks are not judged, */
+	struct judge_jit *judge_jit; /* nor those through made code */
+	struct tag_paths *tags;	     /* NULL: tags are not looked at */
+	struct ask_walks *worker;    /* walks, and reads code; NULL: the next two do */
+	struct walk_queue *ahead;    /* NULL as well */
+	struct dwarf_walk *walk;
+	struct runtime_code *code;
+	struct caller_check *check;
+	struct copied_text *copied;
+	struct put_returns put;
+	struct pauses reloads;	      /* of processes' mappings */
+	struct branches *branches;    /* NULL: there are no branch records */
+	struct stackd_tag_record tag; /* read along with the walk that comes next */
+	bool has_heights;
+	bool met_made, met_file; /* by the record: made code; so where a file was thought to be */
+	struct walk_frame frames[DWARF_WALK_MAX_FRAMES];
+	bool is_confirmed[DWARF_WALK_MAX_FRAMES]; /* by frame, for the judge */
+};
+
+int path_builder_new(const struct path_builder_options *options, struct path_builder **ret_walks)
+{
+	struct path_builder *w = calloc(1, sizeof(*w));
+	int err;
+
+	if (!w)
+		return -ENOMEM;
+	w->with = *options;
+	w->put = (struct put_returns){.locator = options->locator,
+				      .objects = options->objects,
+				      .locations = options->locations,
+				      .proc = "/proc"};
+	err = dwarf_walk_new(&w->walk);
+	if (!err)
+		err = caller_check_new(options->objects, options->locations, NULL, &w->check);
+	if (!err)
+		err = options->made ? runtime_code_new(jit_tracker_read, jit_tracker_start,
+						       options->made, NULL, &w->code)
+				    : runtime_code_new(code_memory_read, code_memory_start,
+						       options->locator, NULL, &w->code);
+	if (!err)
+		err = copied_text_new(options->locator, "/proc", &w->copied);
+	if (err) {
+		path_builder_free(w);
+		return err;
+	}
+	if (options->made)
+		runtime_code_use_windows(w->code, jit_tracker_window);
+	dwarf_walk_use_code(w->walk, w->code);
+	caller_check_use_code(w->check, w->code);
+	caller_check_use_jit_tracker(w->check, options->made);
+	*ret_walks = w;
+	return 0;
+}
+
+void path_builder_free(struct path_builder *w)
+{
+	if (!w)
+		return;
+	branches_free(w->branches);
+	walk_queue_free(w->ahead);
+	ask_walks_free(w->worker);
+	dwarf_walk_free(w->walk);
+	caller_check_free(w->check);
+	runtime_code_free(w->code);
+	copied_text_free(w->copied);
+	put_returns_fini(&w->put);
+	pauses_fini(&w->reloads);
+	free(w);
+}
+
+void path_builder_use_heights(struct path_builder *w)
+{
+	w->has_heights = true;
+}
+
+static int find_rule(void *tables, const struct object *object, uint64_t offset,
+		     struct stackd_rule *ret_rule)
+{
+	return tables_rule(tables, object, offset, ret_rule);
+}
+
+void path_builder_use_tables(struct path_builder *w, struct tables *tables)
+{
+	w->tables = w->put.tables = tables;
+	dwarf_walk_use_rules(w->walk, find_rule, tables);
+	if (w->worker)
+		ask_walks_use_rules(w->worker, find_rule, tables);
+}
+
+int path_builder_use_workers(struct path_builder *w, struct workers *workers)
+{
+	const struct ask_walks_options options = {
+		.worker = workers_of(workers, WORKER_LOOP),
+		.objects = w->with.objects,
+		.read_code = w->with.made ? jit_tracker_read : code_memory_read,
+		.window = w->with.made ? jit_tracker_window : NULL,
+		.code = w->with.made ? (void *)w->with.made : w->with.locator,
+		.mappings_of = locator_mappings,
+		.processes = w->with.locator,
+	};
+	int err = ask_walks_new(&options, &w->worker);
+
+	if (!err)
+		err = walk_queue_new(w->worker, workers_of(workers, WORKER_WALKS), &w->ahead);
+	if (!err)
+		caller_check_use_worker(w->check, w->worker);
+	return err;
+}
+
+void path_builder_use_judge(struct path_builder *w, struct judge *judge)
+{
+	w->judge = judge;
+}
+
+void path_builder_use_judge_jit(struct path_builder *w, struct judge_jit *judge)
+{
+	w->judge_jit = judge;
+}
+
+void path_builder_use_tags(struct path_builder *w, struct tag_paths *tags)
+{
+	w->tags = tags;
+}
+
+int path_builder_use_branches(struct path_builder *w, bool is_call_stack, unsigned entries)
+{
+	return branches_new(w->walk, w->with.objects, is_call_stack, entries, &w->branches);
+}
+
+void path_builder_forget(struct path_builder *w, pid_t tid)
+{
+	branches_forget(w->branches, tid);
+}
+
+void path_builder_begin_anew(struct path_builder *w)
+{
+	caller_check_begin_anew(w->check);
+	put_returns_begin_anew(&w->put);
+}
+
+void path_builder_trim(struct path_builder *w)
+{
+	dwarf_walk_trim(w->walk);
+	runtime_code_tick(w->code);
+	ask_walks_tick(w->worker);
+	caller_check_tick(w->check);
+	if (put_returns_look_again(&w->put))
+		caller_check_recheck_kept(w->check);
+}
+
+void path_builder_get_stats(const struct path_builder *w, struct dwarf_walk_stats *ret_stats)
+{
+	if (w->worker)
+		ask_walks_get_stats(w->worker, ret_stats);
+	else
+		dwarf_walk_get_stats(w->walk, ret_stats);
+}
+
+uint64_t path_builder_unchecked_returns(const struct path_builder *w)
+{
+	return put_returns_unchecked(&w->put);
+}
+
+struct caller_check_counts path_builder_steps(const struct path_builder *w)
+{
+	return caller_check_counts(w->check);
+}
+
+/* --- parts of every path --------------------------------------------------------------------- */
+
+/* Learns the path of the tag that was read at the moment of the walk, if there is one. */
+static int learn_tag(struct path_builder *w, const struct stackd_header *record,
+		     const struct path *path, enum stackd_end_reason reason)
+{
+	const struct stackd_header *tag = &w->tag.header;
+
+	if (!w->tags || tag->tid != record->tid || tag->time_ns != record->time_ns)
+		return 0;
+	return tag_paths_learn(w->tags, &w->tag, path->locations, path->count, reason);
+}
+
+/* Sets the height at which a walked path begins in its origin, unless branch records have
+ * given it an origin. */
+static int add_height(struct path_builder *w, const struct path *path, uint32_t *origin)
+{
+	const struct origin walked = {.height = path->heights[path->cut]};
+
+	if (*origin != ORIGIN_WALKED || !w->has_heights || !path->count ||
+	    origin_count(w->with.origins) >= MAX_HEIGHT_ORIGINS)
+		return 0;
+	return origin_intern(w->with.origins, &walked, origin);
+}
+
+/* Checks the steps of a path that has its user frames only. An origin counts its frames from the
+ * root, so it does not hold for a path that is cut there. */
+static int check_steps(struct path_builder *w, struct path *path, bool is_kernels,
+		       struct path_builder_end *end)
+{
+	int err = caller_check_path(w->check, path, end->reason == STACKD_END_ENTRY, is_kernels);
+
+	if (!err && path->cut) {
+		end->reason = path->cut_reason;
+		end->origin = ORIGIN_WALKED;
+	}
+	return err;
+}
+
+/* Adds the kernel's frames; those of a waker end with the wake-up. The user part ends here. */
+static int add_kernel(struct path_builder *w, const struct stackd_header *record, struct path *path)
+{
+	const uint64_t *kernel = record_kernel(record);
+	int err = 0;
+
+	path->user = path->count;
+	for (size_t i = record->n_kernel; i-- > 0 && !err;) {
+		path->heights[path->count] = 0;
+		err = locator_of_kernel(w->with.locator, kernel[i], i > 0,
+					&path->locations[path->count++]);
+		if (record->event == STACKD_EVENT_WAKE &&
+		    locator_is_wakeup(w->with.locator, kernel[i]))
+			break;
+	}
+	return err;
+}
+
+/* Looks for text that was copied, if made code was met. 1: there is some more; 0; -ENOMEM. */
+static int look_for_text(struct path_builder *w, const struct stackd_header *header)
+{
+	pid_t pid = (pid_t)record_pid(header);
+	int found = 0;
+
+	if (w->met_made)
+		found = copied_text_look(w->copied, pid, header->time_ns, w->met_file);
+	w->met_made = w->met_file = false;
+	return found;
+}
+
+static int keep_origin(struct path_builder *w, const struct branches_path *found,
+		       struct path_builder_end *end)
+{
+	end->origin = ORIGIN_WALKED;
+	return found->origin.n_runs ? origin_intern(w->with.origins, &found->origin, &end->origin)
+				    : 0;
+}
+
+/* --- STACK ----------------------------------------------------------------------------------- */
+
+/* Compares the walk in w->frames with the sample's branch records. */
+static int walk_with_branches(struct path_builder *w, const struct stackd_header *header,
+			      const struct walk_input *in, size_t *count,
+			      struct path_builder_end *end)
+{
+	struct branches_path found;
+	int err;
+
+	if (!branches_belong(w->branches, header) || header->flags & STACKD_JUDGE)
+		return 0;
+	err = branches_on_walk(w->branches, (pid_t)header->tid, in, w->frames,
+			       DWARF_WALK_MAX_FRAMES, count, end->reason, &found);
+	if (!err)
+		err = keep_origin(w, &found, end);
+	if (!err)
+		end->reason = found.end;
+	return err;
+}
+
+/* The frame that a sample has hit, of a stack that cannot be walked. */
+static size_t hit_frame(const struct walk_input *in, struct walk_frame *frame)
+{
+	*frame = (struct walk_frame){.address = in->regs.r[STACKD_REG_PC],
+				     .offset = in->regs.r[STACKD_REG_PC]};
+	return in->find(in->arg, frame->address, &frame->object, &frame->offset);
+}
+
+static struct walk_input input_of(const struct stackd_stack_record *record,
+				  struct locator_process *process)
+{
+	size_t n_more_holes;
+	const uint64_t *more_holes = record_more_holes(record, &n_more_holes);
+
+	return (struct walk_input){
+		.regs = record->regs,
+		.stack =
+			(const uint8_t *)(record_kernel(&record->header) + record->header.n_kernel),
+		.stack_bytes = record->stack_bytes,
+		.below = record->below,
+		.stack_cut = record->header.flags & STACKD_STACK_CUT,
+		.stack_end = record->stack_end,
+		.stack_holes = record->holes,
+		.stack_more_holes = more_holes,
+		.n_stack_more_holes = n_more_holes,
+		.pid = process->pid,
+		.leaf = record->leaf,
+		.has_code = true,
+		.code = record_code(record),
+		.code_count = record->code_count,
+		.find = locator_find_code,
+		.arg = process,
+	};
+}
+
+/* Walks the stack of a record, unless that was done ahead. */
+static enum stackd_end_reason walk_stack(struct path_builder *w,
+					 const struct stackd_stack_record *record,
+					 const struct walk_input *in, size_t *ret_count)
+{
+	enum stackd_end_reason reason;
+
+	if (!w->worker)
+		return dwarf_walk_stack(w->walk, in, w->frames, DWARF_WALK_MAX_FRAMES, ret_count);
+	if (walk_queue_take(w->ahead, record, w->frames, DWARF_WALK_MAX_FRAMES, ret_count, &reason))
+		return reason;
+	return ask_walks_stack(w->worker, in, w->frames, DWARF_WALK_MAX_FRAMES, ret_count);
+}
+
+/* Walks the user stack of a record into w->frames. */
+static int walk(struct path_builder *w, const struct stackd_stack_record *record, size_t *ret_count,
+		struct path_builder_end *ret_end)
+{
+	struct locator_process process = {.locator = w->with.locator, .pid = (pid_t)record->pid};
+	const struct walk_input in = input_of(record, &process);
+	int err;
+
+	*ret_count = 0;
+	ret_end->reason = STACKD_END_NO_USER;
+	if (!(record->header.flags & STACKD_HAS_REGS))
+		return 0;
+	ret_end->reason = STACKD_END_FOREIGN_ABI;
+	if (record->header.flags & STACKD_COMPAT) {
+		*ret_count = hit_frame(&in, w->frames);
+		return 0;
+	}
+	ret_end->reason = walk_stack(w, record, &in, ret_count);
+	err = walk_with_branches(w, &record->header, &in, ret_count, ret_end);
+	if (err)
+		return err;
+	if (ret_end->reason != STACKD_END_ENTRY && record->header.flags & STACKD_IN_EXEC) {
+		*ret_count = 0; /* the old program's stack is gone, the new one's not begun */
+		ret_end->reason = STACKD_END_NO_USER;
+		ret_end->origin = ORIGIN_WALKED;
+	}
+	return 0;
+}
+
+/* Returns the end of the stack of a record, if its copy goes that far. */
+static uint64_t stack_end(const struct stackd_stack_record *record)
+{
+	if (record->header.flags & (STACKD_STACK_CUT | STACKD_STACK_FAULT))
+		return 0;
+	return record->stack_bytes ? record->regs.r[STACKD_REG_SP] + record->stack_bytes : 0;
+}
+
+/* Notes whether a walk has met made code. Where the kernel half found no rule, that can have been
+ * made code where a file is thought to be. */
+static void note_made(struct path_builder *w, const struct stackd_stack_record *record,
+		      size_t count)
+{
+	w->met_made = record->header.end_reason == STACKD_END_NO_RECIPE && !record->wanted &&
+		      !record->unknown.key.inode;
+	for (size_t i = 0; i < count && !w->met_made; i++)
+		w->met_made = w->frames[i].object && w->frames[i].object->kind == OBJECT_JIT;
+}
+
+/* Reads the mappings of a process again where a walk has ended at an address that none has: the
+ * event may have been of another process, which shares its memory and is not in scope. 1: there is
+ * one now; 0; -ENOMEM. */
+static int look_for_mapping(struct path_builder *w, const struct stackd_stack_record *record,
+			    size_t count)
+{
+	pid_t pid = (pid_t)record->pid;
+	const struct walk_frame *last = &w->frames[count - 1];
+	uint64_t time_ns = record->header.time_ns;
+	int found = 0;
+
+	if (!count || last->object)
+		return 0;
+	found = pauses_are_over(&w->reloads, pid, time_ns, false);
+	if (found <= 0)
+		return found;
+	if (locator_reload(w->with.locator, pid) == -ENOMEM)
+		return -ENOMEM;
+	found = locator_mapping(w->with.locator, pid, last->address - last->is_return) != NULL;
+	pauses_begin(&w->reloads, pid, time_ns, found);
+	return found;
+}
+
+/* Walks a stack, again where there is text that no walk has met before. */
+static int walk_in_text(struct path_builder *w, const struct stackd_stack_record *record,
+			size_t *ret_count, struct path_builder_end *ret_end)
+{
+	int err, found;
+
+	do {
+		err = walk(w, record, ret_count, ret_end);
+		if (err)
+			return err;
+		note_made(w, record, *ret_count);
+		found = look_for_text(w, &record->header);
+		if (!found && ret_end->reason == STACKD_END_NO_MAPPING)
+			found = look_for_mapping(w, record, *ret_count);
+	} while (found > 0);
+	return found;
+}
+
+/* Ends a walk in code that the program has written over what its file has there. */
+static void end_at_changed(struct path_builder *w, const struct stackd_stack_record *record,
+			   size_t *count, struct path_builder_end *end)
+{
+	for (size_t i = 0; i + 1 < *count; i++) {
+		const struct walk_frame *f = &w->frames[i];
+
+		if (!f->object || !data_code_has_changed(f->object, f->offset, (pid_t)record->pid,
+							 f->address - f->is_return))
+			continue;
+		*count = i + 1;
+		w->frames[i].provenance = PROVENANCE_NONE;
+		end->reason = STACKD_END_RUNTIME_CODE;
+		end->origin = ORIGIN_WALKED;
+	}
+}
+
+static int frames_of_stack(struct path_builder *w, const struct stackd_stack_record *record,
+			   struct path *path, struct path_builder_end *ret_end)
+{
+	const uint64_t end = stack_end(record);
+	const uint32_t known = location_count(w->with.locations);
+	size_t count;
+	int err = walk_in_text(w, record, &count, ret_end);
+
+	if (!err)
+		end_at_changed(w, record, &count, ret_end);
+	if (!err && w->tables && (record->wanted || record->unknown.key.inode))
+		err = path_tables_want(w->tables, w->frames, count);
+	for (size_t i = 0; i < count && !err; i++) {
+		const struct walk_frame *frame = &w->frames[count - 1 - i];
+		uint64_t height = end > frame->slot ? end - frame->slot : 0;
+
+		err = locator_of_frame(w->with.locator, frame, (pid_t)record->pid,
+				       record->header.time_ns, &path->locations[i]);
+		path->heights[i] = frame->slot && height <= UINT32_MAX ? (uint32_t)height : 0;
+		path->count += !err;
+	}
+	put_returns_note(&w->put, (pid_t)record->pid, known);
+	return err;
+}
+
+/* Judges a walk through made code, whose steps have been checked: what is left of it. */
+static void judge_stack(struct path_builder *w, const struct stackd_stack_record *record,
+			const struct path *path)
+{
+	struct locator_process process = {.locator = w->with.locator, .pid = (pid_t)record->pid};
+	const struct walk_input in = input_of(record, &process);
+	const struct judge_jit_walk walk = {.in = &in,
+					    .frames = w->frames,
+					    .is_confirmed = w->is_confirmed,
+					    .count = path->count - path->cut};
+
+	if (!w->judge_jit || !walk.count)
+		return;
+	for (size_t i = 0; i + 1 < walk.count; i++)
+		w->is_confirmed[i] =
+			caller_check_is_confirmed(w->check, path->locations[path->count - 2 - i],
+						  path->locations[path->count - 1 - i]);
+	judge_jit_take(w->judge_jit, &walk);
+}
+
+static int take_stack(struct path_builder *w, const struct stackd_stack_record *record,
+		      struct path *path, struct path_builder_end *ret_end)
+{
+	const struct stackd_header *header = &record->header;
+	int err = frames_of_stack(w, record, path, ret_end);
+
+	if (err)
+		return err;
+	err = check_steps(w, path, false, ret_end);
+	if (err)
+		return err;
+	if (header->flags & STACKD_JUDGE) {
+		judge_hold(w->judge, header, path, ret_end->reason);
+		ret_end->is_sample = false;
+		return 0;
+	}
+	judge_stack(w, record, path);
+	err = learn_tag(w, header, path, ret_end->reason);
+	if (!err)
+		err = add_height(w, path, &ret_end->origin);
+	return err ? err : add_kernel(w, header, path);
+}
+
+/* --- ahead ----------------------------------------------------------------------------------- */
+
+bool path_builder_need_worker(const struct path_builder *w, const struct stackd_header *record)
+{
+	uint8_t kind = record->kind & STACKD_KIND_MASK;
+
+	return w->ahead && kind == STACKD_RECORD_STACK && record->flags & STACKD_HAS_REGS &&
+	       !(record->flags & STACKD_COMPAT);
+}
+
+bool path_builder_ask(struct path_builder *w, const struct stackd_header *record, bool is_next)
+{
+	const struct stackd_stack_record *stack = (const struct stackd_stack_record *)record;
+	struct locator_process process = {.locator = w->with.locator, .pid = (pid_t)stack->pid};
+	const struct walk_input in = input_of(stack, &process);
+
+	return walk_queue_ask(w->ahead, record, &in, is_next) != -EAGAIN;
+}
+
+bool path_builder_have(const struct path_builder *w, const struct stackd_header *record)
+{
+	return walk_queue_has(w->ahead, record);
+}
+
+bool path_builder_are_made(struct path_builder *w, const struct stackd_header *record)
+{
+	return walk_queue_state(w->ahead, record) == WALK_QUEUE_MADE;
+}
+
+void path_builder_drop(struct path_builder *w, const struct stackd_header *record)
+{
+	if (w->ahead)
+		walk_queue_drop(w->ahead, record);
+}
+
+void path_builder_go_on(struct path_builder *w)
+{
+	if (w->ahead)
+		walk_queue_go_on(w->ahead);
+}
+
+int path_builder_poll_fd(const struct path_builder *w)
+{
+	return w->ahead ? walk_queue_poll_fd(w->ahead) : -1;
+}
+
+bool path_builder_are_under_way(const struct path_builder *w)
+{
+	return w->ahead && walk_queue_is_busy(w->ahead);
+}
+
+size_t path_builder_asked(const struct path_builder *w)
+{
+	return w->ahead ? walk_queue_count(w->ahead) : 0;
+}
+
+/* --- WALKED ---------------------------------------------------------------------------------- */
+
+/* Finds the object of an address that the kernel half has met in memory without a file. */
+static int made_location(struct path_builder *w, const struct stackd_header *header,
+			 uint64_t address, const struct object **ret_object)
+{
+	pid_t pid = (pid_t)record_pid(header);
+	const struct mapping *m = locator_mapping(w->with.locator, pid, address);
+
+	if (!m)
+		return locator_nowhere(w->with.locator, ret_object);
+	w->met_made = true;
+	w->met_file |= m->object->kind == OBJECT_ELF && !m->is_copy;
+	if (m->object->kind == OBJECT_JIT) {
+		*ret_object = m->object;
+		return 0;
+	}
+	return locator_made(w->with.locator, pid, ret_object);
+}
+
+/* Finds the object of an address that the kernel half has not looked up: of a record that it made
+ * no walk for. */
+static int plain_location(struct path_builder *w, const struct stackd_header *header,
+			  uint64_t *address, const struct object **ret_object)
+{
+	struct locator_process process = {.locator = w->with.locator,
+					  .pid = (pid_t)record_pid(header)};
+	uint64_t offset;
+
+	if (locator_find_code(&process, *address, ret_object, &offset) && *ret_object) {
+		*address = offset;
+		return 0;
+	}
+	return made_location(w, header, *address, ret_object);
+}
+
+static bool has_no_walk(const struct stackd_header *header)
+{
+	return header->end_reason == STACKD_END_LEFT || header->end_reason == STACKD_END_STACK_CUT;
+}
+
+/* Finds the location of a frame. -EBADMSG: the frame names a file or slice that does not exist. */
+static int walked_location(struct path_builder *w, const struct stackd_header *header,
+			   const struct record_frame *frame, struct location *ret_location)
+{
+	const struct object *object = NULL;
+	uint64_t offset = frame->location & STACKD_LOCATION_MASK, base;
+	uint32_t file = (uint32_t)(frame->location >> 48);
+	int err = 0;
+
+	if (frame->has_slice) {
+		if (!w->tables || !tables_slice(w->tables, frame->slice, &file, &base))
+			return -EBADMSG;
+		offset = base + frame->location;
+	}
+	if (file > object_table_count(w->with.objects))
+		return -EBADMSG;
+	if (file == STACKD_FILE_NONE) {
+		err = has_no_walk(header) ? plain_location(w, header, &offset, &object)
+					  : made_location(w, header, offset, &object);
+	} else {
+		object = object_table_at(w->with.objects, file - 1);
+		err = locator_prove(w->with.locator, (pid_t)record_pid(header), header->time_ns,
+				    &object);
+	}
+	if (err)
+		return err;
+	*ret_location = (struct location){
+		.file_id = object->file_id,
+		.offset = offset,
+		.object = object->number,
+		.is_return = !frame->is_exact,
+	};
+	return 0;
+}
+
+/* The provenance of the rule by which the kernel half walked on from a location: code without a
+ * file has none but the frame pointer, and addresses in no mapping lead nowhere. */
+static uint8_t walked_provenance(const struct path_builder *w, const struct location *l)
+{
+	const struct object *object = object_table_at(w->with.objects, l->object);
+
+	if (object->kind != OBJECT_ELF && object->kind != OBJECT_VDSO)
+		return object->owner.pid ? PROVENANCE_FRAME_POINTER : PROVENANCE_NONE;
+	return w->tables ? tables_provenance(w->tables, object, l->offset) : PROVENANCE_CFI;
+}
+
+/* Sets the provenance of the locations that are new since there were `known`. */
+static void note_provenances(struct path_builder *w, uint32_t known)
+{
+	for (uint32_t i = known; i < location_count(w->with.locations); i++)
+		location_set_provenance(w->with.locations, i,
+					walked_provenance(w, location_at(w->with.locations, i)));
+}
+
+/* Prefetches the trie's entries of the path's next n frames, which are leaf first. */
+static void prefetch(const struct path_builder *w, const struct stackd_header *header,
+		     const struct path *path, size_t n)
+{
+	if (path->count == header->kept && n < LOCATIONS_AT_ONCE)
+		tag_trie_prefetch_index(w->with.trie, path->kept_tag, &path->ids[path->count], n);
+}
+
+/* Adds some of the record's next frames to the path. 1; 0: there are no more; -ENOMEM; -EBADMSG. */
+static int add_walked(struct path_builder *w, const struct stackd_header *header,
+		      struct record_frames *frames, struct path *path)
+{
+	struct location locations[LOCATIONS_AT_ONCE];
+	uint64_t *ids = &path->ids[path->count];
+	uint32_t known = location_count(w->with.locations);
+	struct record_frame frame;
+	size_t n = 0;
+	int more = 1, err = 0;
+
+	while (!err && n < LOCATIONS_AT_ONCE && path->count + n < PATH_MAX_USER &&
+	       (more = record_frames_next(frames, &frame)) > 0) {
+		path->heights[path->count + n] = frame.height;
+		err = walked_location(w, header, &frame, &locations[n]);
+		if (!err)
+			ids[n] = location_id(locations[n].file_id, locations[n].offset);
+		n++;
+	}
+	if (more < 0)
+		err = more;
+	if (err)
+		return err;
+	prefetch(w, header, path, n);
+	err = location_intern_all(w->with.locations, locations, ids, n,
+				  &path->locations[path->count]);
+	if (err)
+		return err;
+	note_provenances(w, known);
+	put_returns_note(&w->put, (pid_t)record_pid(header), known);
+	path->count += n;
+	return n == LOCATIONS_AT_ONCE;
+}
+
+#define SWAP(a, b)                                                                                 \
+	do {                                                                                       \
+		__typeof__(a) old_ = (a);                                                          \
+		(a) = (b);                                                                         \
+		(b) = old_;                                                                        \
+	} while (0)
+
+/* Reverses the path's frames from `from` on, which came leaf first. */
+static void reverse(struct path *path, size_t from)
+{
+	for (size_t i = from, j = path->count; i + 1 < j; i++) {
+		j--;
+		SWAP(path->locations[i], path->locations[j]);
+		SWAP(path->ids[i], path->ids[j]);
+		SWAP(path->heights[i], path->heights[j]);
+	}
+}
+
+/* Adds all of the record's frames up to the end of the iteration. */
+static int add_all_walked(struct path_builder *w, const struct stackd_header *header,
+			  struct record_frames *frames, struct path *path)
+{
+	int more;
+
+	do {
+		more = add_walked(w, header, frames, path);
+	} while (more > 0);
+	return more;
+}
+
+/* Adds the new frames of a record to those that it keeps. */
+static int frames_of_walked(struct path_builder *w, const struct stackd_header *header,
+			    struct path *path)
+{
+	struct record_frames frames;
+	struct stackd_part part = {0};
+	size_t before;
+	int err;
+
+	record_part(header, &part);
+	record_frames(header, w->has_heights, &frames);
+	if (part.flags & STACKD_PART_JOINS) {
+		record_frames_until(header, part.number, &frames);
+		err = add_all_walked(w, header, &frames, path);
+		if (!err)
+			err = thread_paths_join(w->with.paths, header, part.skipped, path);
+		if (err)
+			return err;
+		record_frames_until(header, SIZE_MAX, &frames);
+	}
+	before = path->count;
+	err = add_all_walked(w, header, &frames, path);
+	path->beyond = path->count - before;
+	if (!err)
+		reverse(path, path->kept);
+	return err;
+}
+
+/* Makes room for `added` frames at the path's root. */
+static void shift(struct path *path, size_t added)
+{
+	_Static_assert(LBR_MAX_FRAMES <= PATH_MAX_FRAMES, "paths of lib/lbr must have room");
+	memmove(path->locations + added, path->locations, path->count * sizeof(path->locations[0]));
+	memmove(path->heights + added, path->heights, path->count * sizeof(path->heights[0]));
+	memmove(path->ids + added, path->ids, path->count * sizeof(path->ids[0]));
+	path->count += added;
+	path->added = added;
+}
+
+/* Puts the frames that branch records have added at the path's root. */
+static int add_at_root(struct path_builder *w, size_t added, struct path *path)
+{
+	int err = 0;
+
+	shift(path, added);
+	for (size_t i = 0; i < added && !err; i++) {
+		struct location location = branches_added(w->branches, i);
+
+		err = location_intern(w->with.locations, &location, &path->locations[i]);
+		path->heights[i] = 0;
+	}
+	return err;
+}
+
+/* Compares the path with the sample's branch records, which may confirm it, or go on where the walk
+ * stopped. */
+static int add_branches(struct path_builder *w, const struct stackd_header *header,
+			struct path *path, struct path_builder_end *end)
+{
+	struct locator_process process = {.locator = w->with.locator,
+					  .pid = (pid_t)record_pid(header)};
+	const struct walk_input in = {.find = locator_find_code, .arg = &process};
+	struct branches_path found;
+	int err;
+
+	if (!branches_belong(w->branches, header) || !path->count)
+		return 0;
+	err = branches_on_path(w->branches, (pid_t)header->tid, &in, w->with.locations,
+			       path->locations, path->count, end->reason, &found);
+	if (!err)
+		err = keep_origin(w, &found, end);
+	if (err || !found.more)
+		return err;
+	end->reason = found.end;
+	return add_at_root(w, found.more, path);
+}
+
+static int take_walked(struct path_builder *w, const struct stackd_header *header,
+		       struct path *path, struct path_builder_end *end)
+{
+	int err = thread_paths_recall(w->with.paths, header, path);
+
+	end->reason = header->end_reason;
+	if (!err)
+		err = frames_of_walked(w, header, path);
+	if (!err && look_for_text(w, header) < 0)
+		err = -ENOMEM;
+	if (err)
+		return err;
+	err = check_steps(w, path, true, end);
+	if (err)
+		return err;
+	judge_expect(w->judge, header, path, end->reason);
+	err = learn_tag(w, header, path, end->reason);
+	if (!err && !path->cut)
+		err = add_branches(w, header, path, end);
+	if (!err)
+		err = add_height(w, path, &end->origin);
+	return err ? err : add_kernel(w, header, path);
+}
+
+/* --- TAG ------------------------------------------------------------------------------------- */
+
+/* Makes the origin of a path whose user frames but the leaf are those of a tag. */
+static int tag_origin(struct path_builder *w, uint32_t frames, uint32_t *ret_origin)
+{
+	const struct origin_run run = {
+		.frames = frames - 1, .source = FRAME_SOURCE_TAG, .confidence = 100};
+	const struct origin origin = {.is_complete = true, .n_runs = 1, .runs = &run};
+
+	return frames > 1 ? origin_intern(w->with.origins, &origin, ret_origin) : 0;
+}
+
+static int take_tag(struct path_builder *w, const struct stackd_tag_record *record,
+		    struct path *path, struct path_builder_end *ret_end)
+{
+	const struct object *object;
+	struct tag_path found;
+	uint64_t offset;
+	int err = 0;
+
+	w->tag = *record;
+	ret_end->is_sample = !record->is_followed && w->tags;
+	if (!ret_end->is_sample)
+		return 0;
+	if (!locator_find(w->with.locator, (pid_t)record->pid, record->pc, &object, &offset)) {
+		offset = record->pc;
+		err = locator_nowhere(w->with.locator, &object);
+	}
+	if (!err)
+		err = tag_paths_take(w->tags, record, object, offset, &found);
+	if (err)
+		return err;
+	path->node = found.node;
+	ret_end->reason = found.reason;
+	err = tag_origin(w, found.frames, &ret_end->origin);
+	return err ? err : add_kernel(w, &record->header, path);
+}
+
+/* --- records --------------------------------------------------------------------------------- */
+
+int path_builder_take(struct path_builder *w, const struct stackd_header *record, struct path *path,
+		      struct path_builder_end *ret_end)
+{
+	path->added = path->kept = path->user = path->count = path->beyond = path->cut = 0;
+	path->is_weak = false;
+	*ret_end = (struct path_builder_end){.is_sample = true, .origin = ORIGIN_WALKED};
+	switch (record->kind & STACKD_KIND_MASK) {
+	case STACKD_RECORD_WALKED:
+		return take_walked(w, record, path, ret_end);
+	case STACKD_RECORD_TAG:
+		return take_tag(w, (const struct stackd_tag_record *)record, path, ret_end);
+	case STACKD_RECORD_BRANCHES:
+		if (w->branches)
+			branches_keep(w->branches, (const struct stackd_branch_record *)record);
+		ret_end->is_sample = false;
+		return 0;
+	default:
+		return take_stack(w, (const struct stackd_stack_record *)record, path, ret_end);
+	}
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Makes the call path of a record.
+ *
+ *   STACK  ──► walk of the copied stack (lib/unwind) ──► frames ──┐
+ *   WALKED ──► kept frames (thread_paths.h), new frames ──────────┼──► locations, root first
+ *   TAG    ──► the path that the tag stands for (tags/) ──────────┘
+ *
+ * A path also has the kernel's frames, an end reason, and an origin. Where there are branch records
+ * or a tag of the same moment, they come in records of their own right before the sample's: they
+ * are kept until it comes, and its walk is compared with them.
+ */
+#ifndef MODEL_PATH_BUILDER_H
+#define MODEL_PATH_BUILDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "daemon/model/judge.h"
+#include "daemon/model/judge_jit.h"
+#include "daemon/model/locator.h"
+#include "daemon/model/jit_tracker.h"
+#include "daemon/model/caller_check.h"
+#include "daemon/model/thread_paths.h"
+#include "daemon/tables/tables.h"
+#include "daemon/tags/tag_paths.h"
+#include "daemon/worker/worker.h"
+#include "proc/object.h"
+#include "stack/origin.h"
+#include "stackd_abi.h"
+#include "unwind/dwarf_walk.h"
+
+struct path_builder;
+
+struct path_builder_options { /* all borrowed */
+	const struct object_table *objects;
+	struct location_table *locations;
+	struct origin_table *origins;
+	struct locator *locator;
+	const struct tag_trie *trie;
+	struct thread_paths *paths;
+	struct jit_tracker
+		*made; /* NULL: the kernel half gets no rules for code that processes make */
+};
+
+/* The options are copied, what they point to is borrowed. 0 or -ENOMEM. */
+int path_builder_new(const struct path_builder_options *options, struct path_builder **ret_walks);
+void path_builder_free(struct path_builder *builder); /* NULL is fine */
+
+/* Options, to be set before the first record. Pointers are borrowed. */
+void path_builder_use_heights(
+	struct path_builder *builder); /* frames of WALKED records have heights */
+void path_builder_use_tables(struct path_builder *builder,
+			     struct tables *tables); /* for slices of files */
+void path_builder_use_judge(struct path_builder *builder, struct judge *judge);
+void path_builder_use_judge_jit(struct path_builder *builder, struct judge_jit *judge);
+void path_builder_use_tags(struct path_builder *builder, struct tag_paths *tags);
+
+/* Has files and code read by workers instead of by this process. 0 or -ENOMEM. */
+int path_builder_use_workers(struct path_builder *builder, struct workers *workers);
+
+/* Records come with branch records: of calls that have not returned (`is_call_stack`) or of every
+ * kind. `entries`: how many the processor has. 0 or -ENOMEM. */
+int path_builder_use_branches(struct path_builder *builder, bool is_call_stack, unsigned entries);
+
+/* Drops what is kept for a thread id, since a new thread has it. */
+void path_builder_forget(struct path_builder *builder, pid_t tid);
+
+/* The result of path_builder_take() besides the path. */
+struct path_builder_end {
+	bool is_sample; /* false: the record belongs to a sample, and is none itself */
+	enum stackd_end_reason reason;
+	uint32_t origin; /* of the path's frames */
+};
+
+/* Makes the path of a record (record_read()), if it is a sample. 0; -ENOMEM; -EBADMSG: the record
+ * cannot be used. */
+int path_builder_take(struct path_builder *builder, const struct stackd_header *record,
+		      struct path *path, struct path_builder_end *ret_end);
+
+/* --- walks ahead: of copied stacks, by a worker ---------------------------------------------- */
+
+/* Whether path_builder_take() needs a worker for a record, and waits for it if it is not walked
+ * yet. */
+bool path_builder_need_worker(const struct path_builder *builder,
+			      const struct stackd_header *record);
+
+/* Has a record's stack walked, before its turn. The record must stay until it was taken, or
+ * dropped by path_builder_drop(). `is_next`: it is the next one to be taken. false: there is no
+ * room. */
+bool path_builder_ask(struct path_builder *builder, const struct stackd_header *record,
+		      bool is_next);
+
+/* Whether that was asked for. */
+bool path_builder_have(const struct path_builder *builder, const struct stackd_header *record);
+
+/* Whether a record's stack was walked, by the mappings that its process has now. */
+bool path_builder_are_made(struct path_builder *builder, const struct stackd_header *record);
+
+/* Drops the walk of a record, if there is one. */
+void path_builder_drop(struct path_builder *builder, const struct stackd_header *record);
+
+/* Sends and receives what can be without waiting; see walk_queue_go_on(). */
+void path_builder_go_on(struct path_builder *builder);
+
+/* See walk_queue_poll_fd(). -1: there is no worker. */
+int path_builder_poll_fd(const struct path_builder *builder);
+
+/* Whether some are being made. */
+bool path_builder_are_under_way(const struct path_builder *builder);
+
+/* How many have been asked for that are not made. */
+size_t path_builder_asked(const struct path_builder *builder);
+
+/* --- all of them ----------------------------------------------------------------------------- */
+
+/* Forgets what is kept by number of location, since these were cleared. */
+void path_builder_begin_anew(struct path_builder *builder);
+
+/* Drops unwind information that has not been used for long; to be called between batches. */
+void path_builder_trim(struct path_builder *builder);
+
+/* Gives the statistics of the walks in the daemon. */
+void path_builder_get_stats(const struct path_builder *builder, struct dwarf_walk_stats *ret_stats);
+
+/* Returns how many return addresses were not looked at, whether a call has made them
+ * (put_returns.h). */
+uint64_t path_builder_unchecked_returns(const struct path_builder *builder);
+
+/* Returns the verdicts on steps by rules other than unwind information. */
+struct caller_check_counts path_builder_steps(const struct path_builder *builder);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Paths that are still to be followed, and their jump hints, which most paths do without. */
+#ifndef ANALYSIS_WORKLIST_H
+#define ANALYSIS_WORKLIST_H
+
+#include "analysis/jump_table.h"
+#include "base/vec.h"
+
+struct work_item {
+	uint32_t at, state, owner;
+	uint32_t hints; /* of hint_pool_keep() */
+};
+
+struct worklist { /* zeroed is empty; the last is taken first */
+	struct work_item *items;
+	size_t count, cap;
+};
+
+#define HINT_POOL_NONE UINT32_MAX
+
+struct hint_pool { /* zeroed is empty */
+	VEC(struct jump_hints) items;
+	VEC(uint32_t) free; /* numbers that can be taken; as large as items */
+};
+
+/* Appends a copy. Returns 0 or -ENOMEM. */
+int worklist_push(struct worklist *list, const struct work_item *work);
+
+/* Keeps a copy of hints, and returns its number; HINT_POOL_NONE where there is nothing to keep, or
+ * no room: a path without its hints does not see through jump tables, and is right otherwise. */
+uint32_t hint_pool_keep(struct hint_pool *pool, const struct jump_hints *hints);
+
+/* Takes back what hint_pool_keep() kept. */
+void hint_pool_take(struct hint_pool *pool, uint32_t number, struct jump_hints *ret_hints);
+
+/* Frees the pool, and leaves it empty. */
+void hint_pool_fini(struct hint_pool *pool);
+
+#endif

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Steps by frame pointers, in code without a file, and out of the trampoline of uretprobes; see
+ * heuristic_step.h.
+ *
+ * Code without a file is made at run time, or of a file that is no ELF file (SBCL's core). Of its
+ * bytes in memory runtime_code.h tells rules.
+ */
+#include "unwind/heuristic_step.h"
+
+#include <errno.h>
+
+#include "arch/call_site.h"
+#include "arch/code_form.h"
+#include "arch/java_entry.h"
+#include "unwind/java_frame.h"
+#include "unwind/sigreturn.h"
+#include "unwind/runtime_code.h"
+
+/* --- return addresses ---------------------------------------------------------------------- */
+
+enum answer {
+	NO,
+	YES,
+	UNKNOWN, /* the code cannot be read */
+};
+
+static enum answer follows_call_in(const struct elf_file *elf, uint64_t offset)
+{
+	uint8_t bytes[CALL_SITE_BYTES];
+
+	if (offset < sizeof(bytes) ||
+	    elf_file_read(elf, offset - sizeof(bytes), bytes, sizeof(bytes)) != sizeof(bytes))
+		return NO;
+	return call_site_ends(bytes, sizeof(bytes)) ? YES : NO;
+}
+
+/* The same of code that the process has made. */
+static enum answer follows_call_made(const struct walk_run *run, uint64_t pc)
+{
+	const struct object *object =
+		run->code ? runtime_code_at(run->code, run->in->pid, pc - 1) : NULL;
+
+	return object ? follows_call_in(object->elf, pc) : UNKNOWN;
+}
+
+/* Whether there is a call before an address; the kernel puts that of sigreturn there, too. */
+static enum answer follows_call(const struct walk_run *run, uint64_t pc)
+{
+	const struct object *object;
+	enum answer answer;
+	uint64_t offset;
+
+	if (!walk_run_find(run, pc, true, &object, &offset))
+		return NO;
+	if (object->elf && sigreturn_is_at(object->elf, offset + 1))
+		return YES;
+	if (object->elf)
+		return follows_call_in(object->elf, offset + 1);
+	answer = follows_call_made(run, pc);
+	if (answer == NO && runtime_code_has_changed(run->code, run->in->pid, pc - 1))
+		answer = follows_call_made(run, pc);
+	return answer;
+}
+
+/* Whether a return address that was guessed can be one. Where the caller's code cannot be read, the
+ * saved frame pointer must lead upwards as well. */
+static bool is_plausible_return(const struct walk_run *run, uint64_t pc, uint64_t fp,
+				uint64_t saved)
+{
+	enum answer answer = follows_call(run, pc);
+
+	if (answer != UNKNOWN)
+		return answer == YES;
+	return saved > fp && !(saved & 7) && saved - run->memory.start < run->memory.len;
+}
+
+/* Whether a return address that follows no call is one of Java's interpreter, whose frame is at
+ * `caller`. `callee`: the frame that is left, if it is the interpreter's, too; 0: it is not. */
+static bool returns_to_interpreter(const struct walk_run *run, uint64_t pc, uint64_t slot,
+				   uint64_t callee, uint64_t caller)
+{
+	const struct walk_state *s = &run->state;
+	const struct object *object;
+	uint64_t offset, last_sp;
+
+	if (!walk_run_find(run, pc, true, &object, &offset) || object->kind != OBJECT_JIT ||
+	    !java_frame_waits(&run->memory, caller, slot, &last_sp))
+		return false;
+	return !callee ||
+	       java_frame_is_called(&run->memory, callee, last_sp,
+				    s->is_return && follows_call(run, s->r[STACKD_REG_PC]) == NO);
+}
+
+/* --- frame pointers ------------------------------------------------------------------------ */
+
+/* The caller's stack pointer: above the return address, but for Java's interpreter. */
+static uint64_t caller_sp(const struct walk_run *run, uint64_t slot, uint64_t fp)
+{
+	const struct object *object;
+	uint64_t offset, sender_sp;
+
+	if (slot != fp &&
+	    walk_run_find(run, run->state.r[STACKD_REG_PC], run->state.is_return, &object,
+			  &offset) &&
+	    object->kind == OBJECT_JIT && java_frame_sender(&run->memory, fp, &sender_sp))
+		return sender_sp;
+	return slot + 8;
+}
+
+/* To the caller whose return address `pc` is, or was, in `slot`. */
+static enum stackd_end_reason enter_caller(struct walk_run *run, uint64_t slot, uint64_t pc,
+					   uint64_t sp, uint64_t fp)
+{
+	struct walk_state *s = &run->state;
+
+	s->r[STACKD_REG_SP] = sp;
+	s->r[STACKD_REG_FP] = fp;
+	s->r[STACKD_REG_PC] = pc;
+	s->known = WALK_KNOWN_AFTER_GUESS;
+	s->slot = slot;
+	s->is_return = true;
+	s->may_be_at_cfa = false;
+	return WALK_GOES_ON;
+}
+
+/* To the caller with the frame pointer `fp`, whose return address is in `slot`; `below` is where
+ * the frame that is left ends. */
+static enum stackd_end_reason step_to(struct walk_run *run, uint64_t below, uint64_t slot,
+				      uint64_t fp, enum stackd_end_reason failure)
+{
+	uint64_t pc;
+
+	if (!walk_memory_read8(&run->memory, slot, &pc))
+		return failure;
+	if (!pc && !fp)
+		return STACKD_END_ENTRY;
+	if (!is_plausible_return(run, pc, below, fp) &&
+	    !returns_to_interpreter(run, pc, slot, slot == below ? 0 : below, fp))
+		return failure;
+	run->is_guess = true;
+	run->guesses++;
+	return enter_caller(run, slot, pc, caller_sp(run, slot, below), fp);
+}
+
+/* How far the frame at hand is made. A function that has called has made it; one that a signal has
+ * interrupted may have done anything. */
+static enum stackd_leaf leaf_of(const struct walk_run *run)
+{
+	if (run->state.is_return)
+		return STACKD_LEAF_MADE;
+	return run->state.slot ? STACKD_LEAF_UNTOLD : run->in->leaf;
+}
+
+/* Whether the code that was interrupted is Java's interpreter, in the middle of a method. */
+static bool is_interpreting(const struct walk_run *run)
+{
+	const struct walk_state *s = &run->state;
+
+	return java_frame_runs(&run->memory, s->r[STACKD_REG_FP], s->r[STACKD_REG_SP]);
+}
+
+/* Where the interrupted code is, if it makes the frame of a method of Java's interpreter. */
+static enum java_entry java_entry_of(const struct walk_run *run)
+{
+	const uint64_t pc = run->state.r[STACKD_REG_PC];
+	const struct object *object =
+		run->code ? runtime_code_at(run->code, run->in->pid, pc) : NULL;
+	uint8_t bytes[JAVA_ENTRY_BEFORE + JAVA_ENTRY_AFTER];
+	int64_t got =
+		object ? elf_file_read(object->elf, pc - JAVA_ENTRY_BEFORE, bytes, sizeof(bytes))
+		       : 0;
+
+	return got > JAVA_ENTRY_BEFORE ? java_entry_at(bytes, (size_t)got, JAVA_ENTRY_BEFORE)
+				       : JAVA_ENTRY_NONE;
+}
+
+/* Steps out of such code. Its caller is the interpreter, or compiled: where its stack pointer was
+ * is in a register. */
+static bool step_by_java_entry(struct walk_run *run)
+{
+	const struct walk_state *s = &run->state;
+	enum java_entry entry = java_entry_of(run);
+	uint64_t sp = s->r[STACKD_REG_SP], fp = s->r[STACKD_REG_FP], slot = sp, saved = fp;
+	uint64_t pc = s->r[JAVA_ENTRY_RETURN_REG], sender = s->r[JAVA_ENTRY_SENDER_REG];
+
+	if (entry == JAVA_ENTRY_NONE)
+		return false;
+	if (entry == JAVA_ENTRY_IN_REGISTER)
+		slot = sp - 8;
+	else if (entry == JAVA_ENTRY_PUSHED)
+		slot = sp + 8;
+	else if (entry >= JAVA_ENTRY_MADE)
+		slot = fp + 8;
+	if ((slot & 7) ||
+	    (entry >= JAVA_ENTRY_MADE && !walk_memory_read8(&run->memory, fp, &saved)) ||
+	    (entry == JAVA_ENTRY_HAS_SENDER && !walk_memory_read8(&run->memory, fp - 8, &sender)) ||
+	    (entry != JAVA_ENTRY_IN_REGISTER && !walk_memory_read8(&run->memory, slot, &pc)))
+		return false;
+	if (sender < slot + 8 || sender & 7 ||
+	    (follows_call(run, pc) != YES && !returns_to_interpreter(run, pc, slot, 0, saved)))
+		return false;
+	run->provenance = PROVENANCE_ANALYSED;
+	return enter_caller(run, slot, pc, sender, saved) == WALK_GOES_ON;
+}
+
+static enum stackd_end_reason step_by_frame_pointer(struct walk_run *run,
+						    enum stackd_end_reason failure)
+{
+	const struct walk_state *s = &run->state;
+	enum stackd_leaf leaf = leaf_of(run);
+	uint64_t sp = s->r[STACKD_REG_SP], fp = s->r[STACKD_REG_FP], saved;
+
+	if (!(s->known >> STACKD_REG_FP & 1) ||
+	    (leaf == STACKD_LEAF_UNTOLD && !is_interpreting(run)))
+		return failure;
+	if (leaf == STACKD_LEAF_NONE)
+		return step_to(run, sp, sp, fp, failure);
+	if (leaf == STACKD_LEAF_PUSHED)
+		fp = sp;
+	if (fp & 7 || fp < sp || !walk_memory_read8(&run->memory, fp, &saved))
+		return failure;
+	return step_to(run, fp, fp + 8, saved, failure);
+}
+
+/* --- code without a file ------------------------------------------------------------------- */
+
+/* A walk that ends in code of an unreadable ELF file lacks that file; in other code nothing could
+ * say more. */
+static enum stackd_end_reason without_rule(const struct object *object)
+{
+	return object->kind == OBJECT_JIT || object->error == -ENOEXEC ? STACKD_END_RUNTIME_CODE
+								       : STACKD_END_NO_OBJECT;
+}
+
+/* Whether a step by a rule has come to a return address. */
+static bool is_return_of(const struct walk_run *run)
+{
+	const struct walk_state *s = &run->state;
+
+	return follows_call(run, s->r[STACKD_REG_PC]) == YES ||
+	       (s->known >> STACKD_REG_FP & 1 &&
+		returns_to_interpreter(run, s->r[STACKD_REG_PC], s->slot, 0, s->r[STACKD_REG_FP]));
+}
+
+/* By a rule of the code's instructions. The bytes may be newer than the sample: what does not lead
+ * to a return address does not hold. */
+static enum stackd_end_reason step_by_code(struct walk_run *run, const struct stackd_rule *rule)
+{
+	const struct walk_rule whole = {.fast = *rule};
+	const struct walk_state before = run->state;
+	enum stackd_end_reason reason = walk_step(&whole, &run->memory, &run->state);
+
+	run->provenance = PROVENANCE_ANALYSED;
+	if (reason != WALK_GOES_ON || is_return_of(run))
+		return reason;
+	run->state = before;
+	return STACKD_END_BAD_RETURN;
+}
+
+/* Whether there is an indirect call before an address, in a file: C has entered the code. */
+static bool follows_entry(const struct walk_run *run, uint64_t pc)
+{
+	const struct object *object;
+	uint8_t bytes[CALL_SITE_BYTES];
+	uint64_t offset;
+
+	return walk_run_find(run, pc, true, &object, &offset) && object->elf &&
+	       offset + 1 >= sizeof(bytes) &&
+	       elf_file_read_whole(object->elf, offset + 1 - sizeof(bytes), bytes, sizeof(bytes)) &&
+	       call_site_kinds(bytes, sizeof(bytes)) & CALL_SITE_INDIRECT;
+}
+
+/* Steps out of code that is entered by jumps. Around calls of C it may have aligned the stack. */
+static bool step_by_entry(struct walk_run *run)
+{
+	const struct walk_state before = run->state;
+	struct walk_rule rule = {.fast.cfa = STACKD_CFA_NONE};
+
+	if (!run->code ||
+	    !runtime_code_entry(run->code, run->in->pid, before.r[STACKD_REG_PC] - before.is_return,
+				&rule.fast))
+		return false;
+	for (uint64_t aligned = 0; aligned <= 8; aligned += 8) {
+		run->state.r[STACKD_REG_SP] += aligned;
+		if (walk_step(&rule, &run->memory, &run->state) == WALK_GOES_ON &&
+		    follows_entry(run, run->state.r[STACKD_REG_PC])) {
+			run->provenance = PROVENANCE_ANALYSED;
+			return true;
+		}
+		run->state = before;
+	}
+	return false;
+}
+
+/* Drops the registers of which ways to returns say that they have other values. */
+static void drop_changed(struct walk_run *run, const struct stackd_rule *rule)
+{
+#define X(name, number) number,
+	static const uint8_t registers[] = {STACKD_SAVED_REGS(X)};
+#undef X
+
+	for (int i = 0; i < STACKD_SAVED_COUNT; i++) {
+		if (rule->cfa_add >> i & 1)
+			run->state.known &= ~(1u << registers[i]);
+	}
+}
+
+/* Steps by what ways to returns tell. */
+static bool step_by_ways(struct walk_run *run, const struct stackd_rule *rule)
+{
+	uint8_t before = run->provenance;
+
+	if (step_by_code(run, rule) == WALK_GOES_ON) {
+		drop_changed(run, rule);
+		return true;
+	}
+	run->provenance = before;
+	return false;
+}
+
+/* Steps out of code of which only ways to returns are known. */
+static bool step_by_exit(struct walk_run *run)
+{
+	struct stackd_rule rule;
+
+	return run->code &&
+	       runtime_code_exit(run->code, run->in->pid, run->state.r[STACKD_REG_PC], &rule) &&
+	       step_by_ways(run, &rule);
+}
+
+/* Whether the code around the frame's address is known as it was at the sample. */
+static bool is_as_sampled(const struct walk_run *run)
+{
+	return !run->in->has_code || !run->code ||
+	       runtime_code_is_sampled(run->code, run->in->pid, run->state.r[STACKD_REG_PC]);
+}
+
+/* Whether ways to returns say that the frame of an instruction ends elsewhere than a rule does,
+ * which comes from the ways to the instruction. */
+static bool is_contradicted(const struct walk_run *run, const struct stackd_rule *rule)
+{
+	const struct walk_state *s = &run->state;
+	struct stackd_rule exit;
+
+	return rule->cfa == STACKD_CFA_REG &&
+	       runtime_code_exit(run->code, run->in->pid, s->r[STACKD_REG_PC], &exit) &&
+	       s->r[rule->reg] + (uint64_t)(int64_t)rule->cfa_offset !=
+		       s->r[exit.reg] + (uint64_t)(int64_t)exit.cfa_offset;
+}
+
+enum stackd_end_reason heuristic_step_without_file(struct walk_run *run,
+						   const struct object *object)
+{
+	const struct walk_state *s = &run->state;
+	struct stackd_rule rule = {.cfa = STACKD_CFA_NONE};
+
+	if (object->kind == OBJECT_JIT && !is_as_sampled(run))
+		return without_rule(object);
+	if (run->code)
+		runtime_code_rule(run->code, run->in->pid, s->r[STACKD_REG_PC] - s->is_return,
+				  s->is_return, &rule);
+	if (rule.cfa != STACKD_CFA_NONE)
+		return !s->is_return && is_contradicted(run, &rule) ? without_rule(object)
+								    : step_by_code(run, &rule);
+	if (step_by_entry(run))
+		return WALK_GOES_ON;
+	if (step_by_exit(run) || (!s->is_return && !s->slot && step_by_java_entry(run)))
+		return WALK_GOES_ON;
+	return step_by_frame_pointer(run, without_rule(object));
+}
+
+/* --- the trampoline of uretprobes ------------------------------------------------------------ */
+
+/* Steps out of code of a file by what ways to returns tell. */
+static bool step_by_file_exit(struct walk_run *run, const struct object *object, uint64_t offset)
+{
+	struct stackd_rule rule;
+
+	return run->code &&
+	       runtime_code_file_exit(run->code, object, offset + run->state.is_return, &rule) &&
+	       step_by_ways(run, &rule);
+}
+
+enum stackd_end_reason heuristic_step_by_frame_pointer(struct walk_run *run,
+						       const struct object *object, uint64_t offset)
+{
+	if (leaf_of(run) == STACKD_LEAF_UNTOLD && step_by_file_exit(run, object, offset))
+		return WALK_GOES_ON;
+	return step_by_frame_pointer(run, STACKD_END_NO_RECIPE);
+}
+
+enum stackd_end_reason heuristic_step_without_recipes(struct walk_run *run,
+						      const struct object *object, uint64_t offset)
+{
+	struct stackd_rule rule;
+	bool is_told;
+
+	if (!run->code)
+		return heuristic_step_by_frame_pointer(run, object, offset);
+	is_told = runtime_code_file_rule(run->code, object, offset, run->state.is_return, &rule);
+	if (rule.cfa != STACKD_CFA_NONE)
+		return step_by_code(run, &rule);
+	if (step_by_file_exit(run, object, offset))
+		return WALK_GOES_ON;
+	return is_told ? STACKD_END_NO_RECIPE
+		       : heuristic_step_by_frame_pointer(run, object, offset);
+}
+
+bool heuristic_step_leave_trampoline(struct walk_run *run)
+{
+	struct walk_state *s = &run->state;
+	int above = code_form_trampoline_slot(s->r[STACKD_REG_PC]);
+	uint64_t slot = s->r[STACKD_REG_SP] + (uint64_t)above, pc;
+
+	if (s->is_return || !s->slot || above < 0 || !walk_memory_read8(&run->memory, slot, &pc) ||
+	    follows_call(run, pc) != YES)
+		return false;
+	s->r[STACKD_REG_PC] = pc;
+	s->r[STACKD_REG_SP] = slot + 8;
+	s->slot = slot;
+	s->is_return = true;
+	s->may_be_at_cfa = false;
+	return true;
+}
+
+/* --- calls of bad pointers ------------------------------------------------------------------- */
+
+#define LEAST_MAPPED UINT64_C(65536)	 /* nothing is mapped below by default; */
+#define MOST_MAPPED  (UINT64_C(1) << 47) /* nor above */
+
+/* Whether a signal tells that the thread could not execute what is at its rip. */
+static bool could_not_execute(const struct walk_run *run)
+{
+	const struct walk_state *s = &run->state;
+	uint64_t trap, code, at;
+
+	return s->slot && walk_memory_read8(&run->memory, s->slot + ARCH_FAULT_ERROR, &code) &&
+	       walk_memory_read8(&run->memory, s->slot + ARCH_FAULT_TRAP, &trap) &&
+	       walk_memory_read8(&run->memory, s->slot + ARCH_FAULT_AT, &at) &&
+	       trap == ARCH_FAULT_PAGE && code & ARCH_FAULT_EXECUTION && at == s->r[STACKD_REG_PC];
+}
+
+bool heuristic_step_from_nowhere(struct walk_run *run)
+{
+	struct walk_state *s = &run->state;
+	uint64_t at = s->r[STACKD_REG_PC], slot = s->r[STACKD_REG_SP], pc;
+
+	if (s->is_return || (at >= LEAST_MAPPED && at < MOST_MAPPED && !could_not_execute(run)) ||
+	    !walk_memory_read8(&run->memory, slot, &pc) || follows_call(run, pc) != YES)
+		return false;
+	s->r[STACKD_REG_PC] = pc;
+	s->r[STACKD_REG_SP] = slot + 8;
+	s->slot = slot;
+	s->known &= WALK_KNOWN_AFTER_CALL;
+	s->is_return = true;
+	s->may_be_at_cfa = false;
+	return true;
+}
