@@ -48,11 +48,40 @@ void online_cpus_close(struct online_cpus *cpus)
 	cpus->is_open = cpus->has_messages = false;
 }
 
-/* Reads the messages that there are, and marks the CPUs that have come on line. A message begins
- * with "ACTION@DEVICE". Returns whether there are such CPUs. */
-static bool read_messages(const struct online_cpus *cpus, bool *ret_came)
+/* Returns the number of the CPU that a message is of, if it begins with this; else
+ * ONLINE_CPUS_MAX. */
+static unsigned long cpu_of(const char *message, const char *begin)
 {
-	static const char begin[] = "online@/devices/system/cpu/cpu";
+	const size_t len = strlen(begin);
+	unsigned long cpu;
+
+	if (strncmp(message, begin, len) != 0 || !isdigit((unsigned char)message[len]))
+		return ONLINE_CPUS_MAX;
+	cpu = strtoul(message + len, NULL, 10);
+	return cpu < ONLINE_CPUS_MAX ? cpu : ONLINE_CPUS_MAX;
+}
+
+/* Takes a message, which begins with "ACTION@DEVICE". Marks the CPU that has come on line by it,
+ * and returns whether there is one. */
+static bool take_message(struct online_cpus *cpus, const char *message, bool *ret_came)
+{
+	unsigned long on = cpu_of(message, "online@/devices/system/cpu/cpu");
+	unsigned long off = cpu_of(message, "offline@/devices/system/cpu/cpu");
+	bool is_listed = on < ONLINE_CPUS_MAX && cpus->is_ahead[on];
+
+	if (off < ONLINE_CPUS_MAX)
+		cpus->is_ahead[off] = false;
+	if (on == ONLINE_CPUS_MAX)
+		return false;
+	cpus->is_ahead[on] = false;
+	ret_came[on] |= !is_listed;
+	return !is_listed;
+}
+
+/* Reads the messages that there are, and marks the CPUs that have come on line. Returns whether
+ * there are such CPUs. */
+static bool read_messages(struct online_cpus *cpus, bool *ret_came)
+{
 	char text[1024];
 	bool has_new = false;
 	ssize_t len;
@@ -60,20 +89,17 @@ static bool read_messages(const struct online_cpus *cpus, bool *ret_came)
 	if (!cpus->has_messages)
 		return false;
 	for (;;) {
-		unsigned long cpu;
-
 		len = recv(cpus->messages, text, sizeof(text) - 1, MSG_DONTWAIT);
-		if (len < 0 && (errno == EINTR || errno == ENOBUFS)) /* some are lost */
+		if (len < 0 && errno == ENOBUFS) { /* some are lost */
+			memset(cpus->is_ahead, 0, sizeof(cpus->is_ahead));
+			continue;
+		}
+		if (len < 0 && errno == EINTR)
 			continue;
 		if (len <= 0)
 			return has_new;
 		text[len] = 0;
-		if (strncmp(text, begin, sizeof(begin) - 1) != 0 ||
-		    !isdigit((unsigned char)text[sizeof(begin) - 1]))
-			continue;
-		cpu = strtoul(text + sizeof(begin) - 1, NULL, 10);
-		if (cpu < ONLINE_CPUS_MAX)
-			ret_came[cpu] = has_new = true;
+		has_new |= take_message(cpus, text, ret_came);
 	}
 }
 
@@ -110,6 +136,7 @@ bool online_cpus_look(struct online_cpus *cpus, const char *path)
 		return false;
 	for (int i = 0; i < ONLINE_CPUS_MAX; i++) {
 		cpus->is_new[i] = cpus->is_known && now[i] && (came[i] || !cpus->online[i]);
+		cpus->is_ahead[i] |= cpus->is_new[i] && !came[i] && cpus->has_messages;
 		has_new |= cpus->is_new[i];
 	}
 	memcpy(cpus->online, now, sizeof(now));

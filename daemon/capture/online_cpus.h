@@ -5,7 +5,9 @@
  *
  * The list of CPUs that are on line does not show a CPU that went off line and came back between
  * two looks. So the kernel's messages on devices (uevents) are read, too: there is one for each CPU
- * that comes on line.
+ * that comes on line. The kernel sends it a while after the list has the CPU, so a look can find
+ * the CPU by the list, and the next look its message. That one says nothing new: to open the events
+ * again would drop what they have recorded since.
  */
 #ifndef CAPTURE_ONLINE_CPUS_H
 #define CAPTURE_ONLINE_CPUS_H
@@ -23,7 +25,8 @@ struct online_cpus {
 	bool has_messages;
 	char text[4096]; /* the list at the last look */
 	bool online[ONLINE_CPUS_MAX];
-	bool is_new[ONLINE_CPUS_MAX]; /* of the last look that returned true */
+	bool is_new[ONLINE_CPUS_MAX];	/* of the last look that returned true */
+	bool is_ahead[ONLINE_CPUS_MAX]; /* found by the list; the message is still to come */
 };
 
 /* Reads the kernel's messages from now on. Where it does not give them, the list alone is read. */

@@ -56,29 +56,70 @@ static void say(int socket, const char *message)
 	assert_int_equal(write(socket, message, strlen(message) + 1), strlen(message) + 1);
 }
 
-/* A CPU that was off line between two looks is in the list at both. */
-static void hears_of_those_that_were_away_shortly(void **state)
+/* Puts a socket of the test in the place of the kernel's. Returns the end that is written to. */
+static int listen_to_test(void)
 {
 	int sockets[2];
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_DGRAM, 0, sockets), 0);
 	cpus.messages = sockets[0];
 	cpus.has_messages = true;
+	return sockets[1];
+}
+
+/* A CPU that was off line between two looks is in the list at both. */
+static void finds_those_that_were_away_shortly(void **state)
+{
+	int kernel = listen_to_test();
+
+	(void)state;
 	look("0-3");
-	say(sockets[1], "offline@/devices/system/cpu/cpu2");
-	say(sockets[1], "online@/devices/system/cpu/cpu2");
-	say(sockets[1], "change@/devices/virtual/block/loop0");
+	say(kernel, "offline@/devices/system/cpu/cpu2");
+	say(kernel, "online@/devices/system/cpu/cpu2");
+	say(kernel, "change@/devices/virtual/block/loop0");
 	assert_true(look("0-3"));
 	assert_int_equal(count(cpus.is_new), 1);
 	assert_true(cpus.is_new[2]);
 	assert_false(look("0-3"));
-	say(sockets[1], "online@/devices/system/cpu/cpu7"); /* and off again */
-	say(sockets[1], "online@/devices/system/cpu/cpu99999");
-	say(sockets[1], "online@/devices/system/cpu/cpufreq");
-	say(sockets[1], "");
+	say(kernel, "online@/devices/system/cpu/cpu7"); /* and off again */
+	say(kernel, "online@/devices/system/cpu/cpu99999");
+	say(kernel, "online@/devices/system/cpu/cpufreq");
+	say(kernel, "");
 	assert_false(look("0-3"));
-	close(sockets[1]);
+	close(kernel);
+	online_cpus_close(&cpus);
+}
+
+/* The message of a CPU can come after the list has it: it has come on line once. */
+static void finds_each_once(void **state)
+{
+	int kernel = listen_to_test();
+
+	(void)state;
+	look("0-1");
+	assert_true(look("0-2"));
+	say(kernel, "online@/devices/system/cpu/cpu2");
+	assert_false(look("0-2"));
+	say(kernel, "online@/devices/system/cpu/cpu2"); /* after a suspend, without "offline" */
+	assert_true(look("0-2"));
+	assert_true(cpus.is_new[2]);
+
+	look("0-1");
+	say(kernel, "offline@/devices/system/cpu/cpu2");
+	assert_true(look("0-2"));
+	say(kernel, "online@/devices/system/cpu/cpu2");
+	say(kernel, "offline@/devices/system/cpu/cpu2");
+	say(kernel, "online@/devices/system/cpu/cpu2");
+	assert_true(look("0-2")); /* it was away again */
+	assert_int_equal(count(cpus.is_new), 1);
+	assert_false(look("0-2"));
+
+	look("0-1");
+	assert_true(look("0-2"));
+	say(kernel, "offline@/devices/system/cpu/cpu2"); /* a message before was lost */
+	say(kernel, "online@/devices/system/cpu/cpu2");
+	assert_true(look("0-2"));
+	close(kernel);
 	online_cpus_close(&cpus);
 }
 
@@ -100,7 +141,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(tells_those_that_come),
-		cmocka_unit_test(hears_of_those_that_were_away_shortly),
+		cmocka_unit_test(finds_those_that_were_away_shortly),
+		cmocka_unit_test(finds_each_once),
 		cmocka_unit_test(survives_other_texts),
 	};
 	int fd = mkstemp(path), failed;
