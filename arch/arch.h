@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
  * What depends on the processor, behind one interface. Each folder arch/NAME/ is one processor, for
- * both halves; code outside of arch/ names no register, instruction or relocation of any of them,
- * and tests/lint/arch.py keeps it so.
+ * both halves. Code outside of arch/ names no register, instruction or relocation of a processor,
+ * but for the files that tests/lint/arch_files.txt lists: tests/lint/arch.py lets none be added.
  *
  *   arch.h       this file: the registers by role, where a call puts the return address, the
  *                signal frame, and numbers that both halves need. bpf/stackd_abi.h includes it.
- *   code.h       byte patterns: calls, returns, the code that handlers return to, linkage stubs
  *   insn.h       the decoder of instructions that the analysis and other users of code share
- *   file.h       ELF machine and relocations, library folders, perf's numbers of registers
- *   arch.bpf.h   the kernel half: registers of a context, arguments, system calls, code in memory
+ *   call_site.h, code_form.h, handler_return.h, probe_place.h   byte patterns: calls, returns,
+ *                linkage stubs, the code that handlers return to, places where no probe may be
+ *   go_switch.h, java_entry.h, beam_code.h   code of run times: Go's, HotSpot's, Erlang's
+ *   target.h     ELF machine and relocations, library folders, perf's numbers of registers
+ *   arch.bpf.h   the kernel half: registers of a context, arguments, system calls. It names the
+ *                other headers *.bpf.h
  *
  * arch.h includes NAME/registers.h, which defines:
  *
@@ -31,8 +34,10 @@
  *   ARCH_SIGCONTEXT_REG(i)    the register in its word i, one for each i below WALK_REGS; the
  *                         program counter is in the word behind these
  *   ARCH_SIGCONTEXT_SP    the word that has the stack pointer
- *   ARCH_FAULT_ERROR, _TRAP, _AT, _PAGE, _EXECUTION   where a signal frame has what kind of fault
- * it was, from the program counter on, and how it says that a page was not executable
+ *   ARCH_FAULT_ERROR, _TRAP, _AT   where a signal frame has the error code, the trap's number and
+ *                         the address of a fault, in bytes from its program counter on
+ *   ARCH_FAULT_PAGE, _EXECUTION    the number of a page fault, and the bit of its error code that
+ *                         says that the page was not executable
  *   ARCH_BREAKPOINT       the first byte that a debugger or probe puts in place of an instruction
  *   INSN_REG_COUNT, INSN_SP, INSN_FP, INSN_ARGUMENT, INSN_PRESERVED, INSN_VOLATILE,
  *   INSN_SAVED_REGS, INSN_MAX_BYTES    the same by the numbers that instructions have (insn.h)

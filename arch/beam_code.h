@@ -19,9 +19,8 @@
 
 #include "stackd_abi.h"
 
-#define BEAM_CODE_SEARCHED                                                                         \
-	16384 /* bytes from the start of the memory; with some 1,300 in OTP 25                     \
-	       */
+/* Bytes from the start of the memory. In OTP 25 process_main is some 1,300 from there. */
+#define BEAM_CODE_SEARCHED 16384
 
 /* Looks for process_main in the `len` bytes of code at `address`. If it is there, fills in
  * *ret_beam but for start, size and shared. */

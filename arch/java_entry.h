@@ -17,9 +17,8 @@
  *
  *   mov -16(%rbp),%rsp; movq $0,-16(%rbp)
  *
- * What HotSpot generates is the
- * same in all releases from 8 to 21 but for the encoding of some of these instructions; the bytes
- * prove where in it an address is.
+ * What HotSpot generates is the same in all releases from 8 to 21 but for the encoding of some of
+ * these instructions; the bytes prove where in it an address is.
  */
 #ifndef ARCH_JAVA_ENTRY_H
 #define ARCH_JAVA_ENTRY_H

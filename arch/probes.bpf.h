@@ -4,13 +4,19 @@
  * includes this in its midst, behind the search in the list of replaced return addresses. For each
  * processor:
  *
- *   slot_above(at)              how far above the stack pointer the returning function's slot is,
- * by the position in the trampoline of return probes find_left(s, probed, at, slot)  the return
- * address of a thread at that position leave_call(s, probed, trampoline)  a thread within the
- * trampoline's system call, half of whose registers have been changed: 1, done
- *   leave_call_instruction(regs)  a call under a breakpoint that is half executed: 1, done
- *   is_pushed_register(regs, word)  whether a word can be from a push that the kernel executes
- *   leave_probe_call(task, pc, sp), leave_half_called(regs)  optimised probes: whether it was one
+ *   slot_above(at)    how far above the stack pointer the slot of the function is that returns, for
+ *                     a thread at byte `at` of the trampoline of return probes
+ *   find_left(s, probed, at, slot)
+ *                     the return address of such a thread; 0: it is not known
+ *   leave_call(s, probed, trampoline)
+ *                     takes a thread out of the trampoline's system call, which has changed half of
+ *                     its registers. 1: done
+ *   leave_call_instruction(regs)
+ *                     the same for a call under a breakpoint that the kernel has half executed
+ *   is_pushed_register(regs, word)
+ *                     whether a push that the kernel executes can have written a word
+ *   leave_probe_call(task, pc, sp), leave_half_called(regs)
+ *                     take a thread out of the call of an optimised probe. true: done
  */
 #ifndef ARCH_PROBES_BPF_H
 #define ARCH_PROBES_BPF_H

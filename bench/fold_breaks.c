@@ -10,10 +10,10 @@
  *
  * - `oracle`: the error of the break's place if all else about the form were known: how many phases
  *   there are, of which kind, and their bends, depths and waves. Only the ends of all phases and
- * the shares reached there are sought, by weighted least squares in samples that are drawn anew
+ *   the shares reached there are sought, by weighted least squares in samples that are drawn anew
  *   DRAWS times. No method that has to find the form as well can do better.
- * - `pieces`: the same for polynomial pieces of the degrees that the form needs (pieces.h), of
- * which the number is known, and where they begin to be sought; of waves, six are too few.
+ * - `pieces`: the same for polynomial pieces of the degrees that the form needs (pieces.h). Their
+ *   number is known, and where they begin is sought; of waves, six are too few.
  * - `seen`: by how much the sum of squares would fall, in units of the noise and as its mean over
  *   samples, if one polynomial of the most degrees that pieces.h has gave way to the two phases. A
  *   break that costs two degrees of freedom is worth its penalty only above 2 log n.

@@ -56,10 +56,9 @@ struct guard {
 
 #define MARK_GUARDED (1ull << 63) /* its guard counts, too */
 #define MARK_EXACT   (1ull << 62) /* `ra` was interrupted by a signal: no return address */
-#define MARK_PLAIN                                                                                 \
-	(1ull << 61) /* it goes by the frame pointer, in the usual way: no guard is needed */
-#define MARK_FLAGS (MARK_GUARDED | MARK_EXACT | MARK_PLAIN)
-#define MARK_LIVE  0xffffffffu
+#define MARK_PLAIN   (1ull << 61) /* it goes by the frame pointer in the usual way: no guard */
+#define MARK_FLAGS   (MARK_GUARDED | MARK_EXACT | MARK_PLAIN)
+#define MARK_LIVE    0xffffffffu
 
 /* A mapping that samples have met. */
 struct seen_mapping {
@@ -121,8 +120,7 @@ struct scratch {
 	__u32 window_holes; /* a bit for each page that could not be read */
 	__u32 window_first; /* bytes of the first copy */
 	__u32 cpu;
-	__u32 due; /* when the CPU's clock fires next, as far as samples in scope tell (late.bpf.h)
-		    */
+	__u32 due; /* when the CPU's clock fires next, by the samples in scope (late.bpf.h) */
 
 	/* The run: a copy of the stack around remembered frames beyond the window. */
 	__u64 run_base;

@@ -10,8 +10,8 @@
  *   - samples whose segment ends at a return address and a slot that are new to the thread: only a
  *     complete walk can find the frames below these. Eight segments that end where others did earn
  *     one such anchor: so a program whose stacks hardly ever repeat, such as a compiler, which
- * gains little by them, also pays little. Only the last few ends are remembered, so that a part of
- *     the program that comes back gets anchors again.
+ *     gains little by them, also pays little. Only the last few ends are remembered, so that a part
+ *     of the program that comes back gets anchors again.
  *
  * The height of a frame is its distance from the stack's end, in bytes: at one location, frames of
  * one height are nearly always of one call. In a record each frame's height precedes it (that of

@@ -15,12 +15,14 @@
  *                                            wherever the frames end
  *   STACK  := struct stackd_stack_record     the daemon has to walk it
  *             u64 kernel[n_kernel]
- *             u8  stack[stack_bytes]         from regs' stack pointer upwards; its last `shared`
- * bytes are left out MORE_STACK := struct stackd_more_stack   no sample: what lies above the copy
- * in the thread's u8  stack[sent]                  next record, a STACK, of the same time TAG    :=
- * struct stackd_tag_record       an instrumented program keeps this tag of its path u64
- * kernel[n_kernel] BRANCHES := struct stackd_branch_record  no sample: the processor's branch
- * records for the struct stackd_branch [n]         thread's next record, of the same time; newest
+ *             u8  stack[stack_bytes]         from the stack pointer in `regs` upwards; its last
+ *                                            `shared` bytes are left out
+ *   MORE_STACK := struct stackd_more_stack   no sample: what lies above the copy in the thread's
+ *             u8  stack[sent]                  next record, a STACK, of the same time
+ *   TAG    := struct stackd_tag_record       an instrumented program keeps this tag of its path
+ *             u64 kernel[n_kernel]
+ *   BRANCHES := struct stackd_branch_record  no sample: the processor's branch records for the
+ *             struct stackd_branch [n]         thread's next record, of the same time; newest
  *                                              first
  *   READING := struct stackd_reading         no sample: counters' values, for the thread's next
  *                                              record
@@ -600,7 +602,7 @@ _Static_assert(sizeof(struct stackd_reading) == 168, "stackd_reading is shared")
 _Static_assert(sizeof(struct stackd_code_mark) == 72, "stackd_code_mark is shared");
 _Static_assert(sizeof(struct stackd_code_record) == 56, "stackd_code_record is shared");
 _Static_assert(sizeof(struct stackd_code_bytes) == 1136, "stackd_code_bytes is shared");
-_Static_assert(sizeof(struct stackd_jit_ranges) == 64, "stackd_made is shared");
+_Static_assert(sizeof(struct stackd_jit_ranges) == 64, "stackd_jit_ranges is shared");
 _Static_assert(sizeof(struct stackd_place) == 72, "stackd_place is shared");
 _Static_assert(sizeof(struct stackd_tagged) == 24, "stackd_tagged is shared");
 _Static_assert(sizeof(struct stackd_known_tag) == 16, "stackd_known_tag is shared");

@@ -25,8 +25,7 @@
 #define STACKD_EXIT_ONCE   0x40 /* |, where the entry has STACKD_ENTRY_ONCE */
 /* |, with a jump or branch that leads to a return. The function has still to restore the registers
  * in `saved` (a bit for each, in the order in which they are on the stack, the last one next to the
- * return address), and to remove `frame` words from the stack, these included.
- */
+ * return address), and to remove `frame` words from the stack, these included. */
 #define STACKD_EXIT_EPILOGUE	       0x80
 #define STACKD_EXIT_REST(saved, frame) ((__u64)(saved) << 40 | (__u64)(frame) << 46)
 #define STACKD_EXIT_KIND(cookie)       ((__u32)((cookie) >> 32 & 0xff))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Collects the counters of a run under the names that the store keeps (`stackctl stats`), which
- * counter_list.h and the lists that it names have. The sums
- * of the kernel half, the daemon and the store must agree, so a dropped sample shows.
+ * Collects the counters of a run under the names that the store keeps (`stackctl stats`). The names
+ * are in counter_list.h, and in the lists that it refers to. The sums of the kernel half, the
+ * daemon and the store must agree, so a dropped sample shows.
  */
 #ifndef RUN_COUNTERS_H
 #define RUN_COUNTERS_H

@@ -3,8 +3,8 @@
  * A decoder of the instructions that compilers make most. It says what Zydis would say of them, in
  * a fifth of the time, and leaves all others to Zydis.
  */
-#ifndef ANALYSIS_INSN_SHORT_H
-#define ANALYSIS_INSN_SHORT_H
+#ifndef ARCH_X86_64_INSN_SHORT_H
+#define ARCH_X86_64_INSN_SHORT_H
 
 #include <Zydis/Zydis.h>
 #include <stdbool.h>

@@ -3,9 +3,9 @@
  * What a service does while its store cannot be written to: the disk is full, the file system is
  * read-only, the store was deleted. Sampling goes on.
  *
- *   fine ──commit fails──► failing ──10 s, or many samples wait──► out ──a store can be opened──►
- * fine ▲               │                                     │ └──it succeeds──┘ └─ every 5 s, with
- * a new window
+ *   fine ──a commit fails──► failing ──10 s, or many samples wait──► out ──a store opens──► fine
+ *    ▲                          │                                     │
+ *    └────── it succeeds ───────┘                                     └─ every 5 s a new window
  *
  * While commits fail, what they were to write stays in memory, so a short failure loses nothing.
  * Then that is given up, since memory is bounded, and samples are counted as unwritten. Rows refer

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps what is known of processes' code, by the object that it is; see jit_tracker.h. */
+/* Remembers each process's code by the object that stands for it, an OBJECT_JIT; see jit_tracker.h.
+ */
 #include "daemon/model/jit_tracker.h"
 
 #include <bpf/bpf.h>
@@ -39,7 +40,7 @@ struct jit_tracker {
 	struct code_windows *windows;
 	struct sampler_code maps; /* has_*: NULL without */
 	VEC(struct stackd_beam) known;
-	struct int_map beams;	  /* by number of object, the index of what is known of it */
+	struct int_map beams;	  /* by number of object: index in `known` */
 	struct int_map looked_at; /* by pid: when, in LOOK_NS, if since the last tick */
 	struct told told[TOLD];	  /* by pid */
 	uint8_t bytes[BEAM_CODE_SEARCHED];

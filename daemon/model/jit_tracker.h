@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells the kernel half of code that processes have made themselves, when it leaves a walk to the
- * daemon: where it is, since its bytes are sent with each such walk (stackd_code.h); that a file is
- * such code (the two mappings of a JIT compiler that never has memory both writable and
- * executable), and whose code is that of Erlang's virtual machine, which has steps of its own
- * (bpf/beam.bpf.h).
+ * Finds the code that processes make at run time, and enters it into maps of the kernel half, each
+ * time that it leaves a walk to the daemon:
+ *
+ *   - where a process has such code, since its bytes are sent with each such walk (stackd_code.h);
+ *   - files that hold it: a JIT compiler that never has memory both writable and executable maps
+ *     one twice;
+ *   - processes of Erlang's virtual machine, out of whose code steps lead by its own rules
+ *     (arch/beam.bpf.h).
  */
 #ifndef MODEL_JIT_TRACKER_H
 #define MODEL_JIT_TRACKER_H

@@ -6,17 +6,17 @@
  * All such walks are the daemon's, so there is no second walk to compare them with. But:
  *
  *   - Code that keeps frame pointers has them in a chain, from the sample's frame pointer on. A
- * walk that goes past a link of it, whose return address lies in made code, has left a caller out.
+ *     walk that goes past a link of it, whose return address lies in made code, has left a caller
+ *     out.
  *   - Where code at a return address keeps a frame pointer, its stack pointer at that call is
  *     always as far below it: the links of chains tell by how much. So a leaf that has not made its
  *     frame is recognised: the word on top of the stack is a return address at that distance
  *     below the frame pointer, which is the caller's.
  *   - Whether a leaf has made its frame depends on its address alone. So one that looks as if it
- * had none, in *all* samples at its address (AT_LEAST of them), has none: a walk by the frame
- * pointer skips the
- *     caller. In some of them only, old words on the stack look so.
- *   - A caller that calls the function of the frame below, directly, is its caller
- * (caller_check.h).
+ *     had none, in *all* samples at its address (AT_LEAST of them), has none: a walk by the frame
+ *     pointer skips the caller. In some of them only, old words on the stack look so.
+ *   - If the caller's code calls the function of the frame below directly, the step is right
+ *     (caller_check.h).
  *
  * A step out of made code is *right* if one of these proves it, *wrong* if one contradicts it (of a
  * walk that leaves a link out, one step), else *nearest* if no word of the stack between the two

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Holds a record back while the table is made that it has missed, and all younger ones.
+ * Holds a record and all younger ones back while the table that its walk has missed is made.
  *
  * The daemon walks the first samples of a file itself, and finds rules of call frame information at
- * once. Those of code without it come from the tables, which take a while for a large file: ten
- * megabytes a second. Records that are handed out earlier are walked by what the code around a
- * frame tells (unwind/runtime_code.h), which is less.
+ * once. Rules of other code come from the tables, which take a while for a large file: ten
+ * megabytes a second. Without them, a walk goes by the instructions around each frame
+ * (unwind/runtime_code.h), which give a rule less often.
  */
 #ifndef MODEL_TABLE_WAIT_H
 #define MODEL_TABLE_WAIT_H

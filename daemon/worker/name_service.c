@@ -2,11 +2,13 @@
 /*
  * Names in a worker: lib/sym's naming, with files that stackd opens.
  *
- *   WIRE_NAME_LINES   u32 object, u32 n, u64 offsets ─► for each: u32 bytes, lines (name_wire.h);
- * then the name of a debug file that they have lacked, or an empty one; status
- *                     -ESTALE: the file is not the object any more
- *   WIRE_NAME_ASK     u32 question, u32 object, u64 number ─► status is the answer; to NAMING_TRIM
- * it is of how many objects the symbols were put out since the last time
+ *   WIRE_NAME_LINES   u32 object, u32 n, u64 offsets
+ *                     ─► for each: u32 bytes, lines (name_wire.h); then the name of a debug file
+ *                     that they have lacked, or an empty one; status -ESTALE: the file is not the
+ *                     object any more
+ *   WIRE_NAME_ASK     u32 question, u32 object, u64 number
+ *                     ─► status is the answer; to NAMING_TRIM, how many objects' symbols were
+ *                     dropped since the last time
  */
 #include <errno.h>
 #include <limits.h>

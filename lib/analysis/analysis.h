@@ -9,8 +9,9 @@
  *
  *   bytes ─► first pass: marks (code.h)
  *   function starts ─► flow, forward: the frame before each instruction
- *                                  └─► at ret the CFA has to be the stack pointer + 8, or all is
- * withdrawn that the same function start led to
+ *                                  └─► at a return the CFA has to be right above the return
+ *                                      address, or all is withdrawn that the same function start
+ *                                      led to
  *
  * No rule is given where two ways contradict, or nothing led to. The bytes are hostile: time and
  * memory are linear in the size of the ranges.

@@ -126,8 +126,10 @@ static void read_word(struct way *w, int64_t at, unsigned reg)
 	}
 }
 
-/* the stack pointer = the frame pointer: from there on, all is told from the frame pointer, if
- * nothing was told yet, and the frame pointer has its value of the start. */
+/* Takes an instruction that sets the stack pointer to the frame pointer + disp. If the way itself
+ * has set the frame pointer, its distance from the base is known. Else the frame pointer of the
+ * start becomes the base, unless it was changed, or a register was restored from a word at a
+ * distance from the base before. Returns whether the stack pointer is known. */
 static bool set_to_fp(struct way *w, int32_t disp)
 {
 	if (w->has_frame) {

@@ -2,9 +2,8 @@
 /*
  * Functions that are known by their names not to return: those of run times and of a few libraries,
  * which programs call in other files, or whose own code does not tell. (Of other names, the calls
- * tell: noreturn_calls.h.) And the functions of
- * a library that it calls through its linkage table, since another file could replace them: by
- * their own code they return or do not.
+ * tell: noreturn_calls.h.) And the functions of a library that it calls through its linkage table,
+ * since another file could replace them: by their own code they return or do not.
  */
 #ifndef ANALYSIS_NORETURN_H
 #define ANALYSIS_NORETURN_H

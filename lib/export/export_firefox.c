@@ -3,9 +3,10 @@
  * The processed profile of Firefox's profiler, version 60: all tables are shared by all threads.
  * https://github.com/firefox-devtools/profiler/blob/main/docs-developer/CHANGELOG-formats.md
  *
- *   stackTable: (prefix, frame) ─► frameTable: (func, category, line, inline depth, address)
- *      ▲                             ─► funcTable: a symbol of the model ─► resourceTable: its
- * object threads[].samples: one each, in time order, by time since the one before
+ *   threads[].samples: one each, in time order, by time since the one before
+ *      ─► stackTable: (prefix, frame)
+ *            ─► frameTable: (func, category, line, inline depth, address)
+ *                  ─► funcTable: a symbol of the model ─► resourceTable: its object
  *
  * Categories distinguish user code, the kernel, root marks of incomplete paths and frames that were
  * not observed apart. Strings: name of symbol i is string i, then come the objects' paths and the

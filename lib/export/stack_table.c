@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of stacks; see paths.h.
+ * The table of stacks; see stack_table.h.
  *
  * Nearly all paths are plain: as the walk found them, without a root mark, shown whole. For those a
  * trie node becomes as many stacks as its location has frames, found again in an array by node.

@@ -3,8 +3,9 @@
  * Functions of one name; see namesakes.h.
  *
  *   pass 1  (object, name) ──► pair, (pair, start) ──► function. Most recordings end here: each
- * pair has one function pass 2  the functions of namesakes vote for their file: each line has one
- * vote pass 3  the suffix of each line
+ *           pair has one function
+ *   pass 2  the functions of namesakes vote for their file: each line has one vote
+ *   pass 3  the suffix of each line
  *
  * The vote is needed because a line's file is that of its source text, which need not be that of
  * its function: compilers drop inlined calls and keep their lines, and parsers have lines of their

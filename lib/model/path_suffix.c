@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths without their root part; see trim.h. New nodes stand after the original ones, so a parent
- * still comes before its children. */
+/* Paths without their root part; see path_suffix.h. New nodes stand after the original ones, so a
+ * parent still comes before its children. */
 #include "model/path_suffix.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
 /*
  * Completing partial paths; see reconstruct.h.
  *
- *   samples ─► slice ─► align ─► inferred frames ─► nodes and origins ─► (time, thread, node) →
- * path └── the next one begins before this one's end
+ *   samples ─► slice ─► align ─► inferred frames ─► nodes, origins ─► (time, thread, node) → path
+ *                └── the next one begins before this one's end
  *
  * A sample near the end of a slice has its input from after it in the next one, so it is
  * completed there. A sample has no number of its own: it is known by time, thread and node.

@@ -13,9 +13,8 @@ struct mpi_rank {
 };
 
 /* Looks for the variables of Open MPI, of PMI and PMIx (MPICH, Intel MPI, Slurm), and of MVAPICH2
- * in an environment; Slurm's of the
- * tasks of a step alone: strings that each end with a 0, `size` bytes with the last one's. 0;
- * -ENOENT: there is no rank in it. */
+ * in an environment: strings that each end with a 0, `size` bytes with the last one's. Slurm's are
+ * only those of the tasks of a step. 0; -ENOENT: there is no rank in it. */
 int mpi_rank_find(const char *environment, size_t size, struct mpi_rank *ret_rank);
 
 /* The same with /proc/PID/environ below `root`. Or -ESRCH: there is no such process; or another

@@ -8,7 +8,7 @@
  *   otlp+http://  OpenTelemetry's Collector, and others: OTLP (/v1development/profiles)
  *
  * An "s" before the colon makes it TLS. Such a server cannot be asked what it has, and takes what
- * comes twice for twice as much: see server_push.h.
+ * comes twice for twice as much: see push_store.h.
  *
  * A request is made again, with longer and longer pauses, if the server says that it cannot take it
  * now (429, and failures of its own, of OTLP 502 to 504 alone), and if the connection breaks off;

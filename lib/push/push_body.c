@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests with profiles; see server_body.h. */
+/* Requests with profiles; see push_body.h. */
 #include "push/push_body.h"
 
 #include <ctype.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of prefixes; see prefixes.h.
+ * The table of prefixes; see tag_prefixes.h.
  *
  * Growing to a limit is one pass over the entries, which appends as it goes: what it appends is
  * expanded in its turn. Costs change while paths are learned, so an entry is not taken to have all

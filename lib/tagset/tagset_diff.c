@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two sides compared; see diff.h. */
+/* Two sides compared; see tagset_diff.h. */
 #include "tagset/tagset_diff.h"
 
 #include <errno.h>

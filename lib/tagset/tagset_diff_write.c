@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Differences as text and as JSON; see diff.h. */
+/* Differences as text and as JSON; see tagset_diff.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

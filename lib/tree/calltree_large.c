@@ -5,7 +5,7 @@
  * A text report shows the rows above a limit, some hundred of the millions of nodes that a long
  * recording has. Whether a node is large is known before its children are looked at:
  *
- *   entries ─► spots: the trie nodes that they touch, with their sums (spots.h)
+ *   entries ─► spots: the trie nodes that they touch, with their sums (subtree.h)
  *           ─► level by level from the root: spots become nodes of the tree (those of equal
  *              functions the same one); where all of a level are in, the small nodes are known,
  *              and what is below their spots is theirs

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A profile in parts; see partition.h. Parts are numbered as processes, threads or CPUs are;
- * commands, units,
- * containers and ranks in the order of their first thread. */
+ * commands, units, containers and ranks in the order of their first thread. */
 #include "tree/partition.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of the trie that some entries touch; see spots.h.
+ * The part of the trie that some entries touch; see subtree.h.
  *
  * An entry's path is climbed from its leaf until a node is met that has a subtree_node already;
  * what is missing is then entered on the way down. So callers come first, and one pass from the

@@ -3,7 +3,9 @@
  * Fuzz target: code that a process has made, and changes.
  *
  *   input := u16 from, u16 bytes          little-endian; what changes, in parts of 65536 of the
- * code u8 by                        each of its bytes is combined with this one code
+ *                                         code
+ *            u8 by                        each of its bytes is combined with this one
+ *            code
  *
  * Beyond memory errors and time, it checks that the rows of a piece stay in order, with rules that
  * the kernel half knows, that its bytes are those that it was given last, and that the rules of

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The order of time: daemon/model/reorder.c. Every item is an allocation of its own, so that the
- * sanitizers see
- * what is lost or handed out twice.
+ * sanitizers see what is lost or handed out twice.
  */
 #include <setjmp.h>
 #include <stdarg.h>

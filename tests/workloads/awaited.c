@@ -3,7 +3,9 @@
  * Waits once in each way, and says what for: argv[1] is an empty folder. Each line is
  *
  *   WAY<TAB>FRAMES      what it waits for, and who holds that, as stackd names them, with `;`
- * between WAY<TAB>            nobody can tell WAY<TAB>FRAMES?     perhaps nobody can tell
+ *                       between
+ *   WAY<TAB>            nobody can tell
+ *   WAY<TAB>FRAMES?     perhaps nobody can tell
  *
  * The main thread waits, below `run` and WAY, until another one ends that.
  */
