@@ -663,7 +663,7 @@ static enum exit_status record(struct session *s)
 	enum exit_status status;
 	char *sentence = NULL;
 	int err, stored;
-	bool were_heard;
+	bool was_called;
 
 	s->round_ns = s->commit_ns = clock_ns(CLOCK_MONOTONIC);
 	s->budget = budget_begin(s->options->max_cpu, s->options->frequency);
@@ -672,7 +672,7 @@ static enum exit_status record(struct session *s)
 	err = loop(s);
 	service_stopping();
 	waits_stop(&s->waits);
-	were_heard = regions_were_heard(s->regions);
+	was_called = regions_allocator_was_called(s->regions);
 	regions_stop(s->regions);
 	sampler_stop(s->sampler);
 	s->time = session_times(s);
@@ -695,7 +695,7 @@ static enum exit_status record(struct session *s)
 	if (err || stored || s->has_failed)
 		return STATUS_FAILED;
 	status = sum_up(s);
-	if (status == STATUS_DONE && !were_heard)
+	if (status == STATUS_DONE && !was_called)
 		status = STATUS_NO_SAMPLES;
 	if (status == STATUS_DONE)
 		status = regions_check(s->regions);

@@ -4,8 +4,8 @@
  * (docs/ALLOC.md): the environment that it was given did not name libstackalloc, or it is a static
  * or a setuid program, and no probe is in its files.
  *
- * What a process has executed is heard of once it maps a file that has probes. That it never will
- * is known when it ends, or executes another program; then it is counted.
+ * Allocations of a program are recorded once it maps a file that has probes. A program that has
+ * mapped none is counted when its process ends, or executes another program.
  */
 #ifndef CAPTURE_ALLOC_COVERAGE_H
 #define CAPTURE_ALLOC_COVERAGE_H

@@ -32,11 +32,11 @@ struct asked {
 struct caller_check {
 	const struct object_table *objects;
 	const struct location_table *locations;
-	struct ask_walks *worker;	/* NULL: code is read here */
-	struct runtime_code *code;	/* NULL: code without a file is not checked */
-	const struct jit_tracker *made; /* NULL: all of it goes by frame pointers */
-	struct lbr_reach *reach;	/* NULL until a step is to be checked */
-	struct int_map pairs;		/* by key_of(): enum lbr_step */
+	struct ask_walks *worker;      /* NULL: code is read here */
+	struct runtime_code *code;     /* NULL: code without a file is not checked */
+	const struct jit_tracker *jit; /* NULL: all of it goes by frame pointers */
+	struct lbr_reach *reach;       /* NULL until a step is to be checked */
+	struct int_map pairs;	       /* by key_of(): enum lbr_step */
 	struct int_map doubted; /* so, those on code made at run time that may yet change: the tick
 				 * of the check << 2 | enum doubt */
 	struct int_map bare_objects; /* code of processes, by number, that was seen to keep no frame
@@ -57,100 +57,100 @@ static uint64_t thread_clock(void)
 }
 
 int caller_check_new(const struct object_table *objects, const struct location_table *locations,
-		     uint64_t (*clock)(void), struct caller_check **ret_steps)
+		     uint64_t (*clock)(void), struct caller_check **ret_check)
 {
-	struct caller_check *s = calloc(1, sizeof(*s));
+	struct caller_check *c = calloc(1, sizeof(*c));
 
-	if (!s)
+	if (!c)
 		return -ENOMEM;
-	s->objects = objects;
-	s->locations = locations;
-	s->clock = clock ? clock : thread_clock;
-	s->credit_ns = CALLER_CHECK_SAVED_NS;
-	s->checks_all = getenv("STACKD_CHECK_STEPS") != NULL;
-	*ret_steps = s;
+	c->objects = objects;
+	c->locations = locations;
+	c->clock = clock ? clock : thread_clock;
+	c->credit_ns = CALLER_CHECK_SAVED_NS;
+	c->checks_all = getenv("STACKD_CHECK_STEPS") != NULL;
+	*ret_check = c;
 	return 0;
 }
 
-void caller_check_free(struct caller_check *s)
+void caller_check_free(struct caller_check *c)
 {
-	if (!s)
+	if (!c)
 		return;
-	lbr_reach_free(s->reach);
-	int_map_fini(&s->pairs);
-	int_map_fini(&s->doubted);
-	int_map_fini(&s->bare_objects);
-	free(s);
+	lbr_reach_free(c->reach);
+	int_map_fini(&c->pairs);
+	int_map_fini(&c->doubted);
+	int_map_fini(&c->bare_objects);
+	free(c);
 }
 
-void caller_check_use_code(struct caller_check *s, struct runtime_code *code)
+void caller_check_use_code(struct caller_check *c, struct runtime_code *code)
 {
-	s->code = code;
+	c->code = code;
 }
 
-void caller_check_use_jit_tracker(struct caller_check *s, const struct jit_tracker *made)
+void caller_check_use_jit_tracker(struct caller_check *c, const struct jit_tracker *tracker)
 {
-	s->made = made;
+	c->jit = tracker;
 }
 
-void caller_check_use_worker(struct caller_check *s, struct ask_walks *walks)
+void caller_check_use_worker(struct caller_check *c, struct ask_walks *walks)
 {
-	s->worker = walks;
+	c->worker = walks;
 }
 
-void caller_check_begin_anew(struct caller_check *s)
+void caller_check_begin_anew(struct caller_check *c)
 {
-	int_map_fini(&s->pairs);
-	int_map_fini(&s->doubted);
+	int_map_fini(&c->pairs);
+	int_map_fini(&c->doubted);
 }
 
-void caller_check_recheck_kept(struct caller_check *s)
+void caller_check_recheck_kept(struct caller_check *c)
 {
-	s->checks_kept = true;
+	c->checks_kept = true;
 }
 
-void caller_check_tick(struct caller_check *s)
+void caller_check_tick(struct caller_check *c)
 {
-	s->ticks++;
+	c->ticks++;
 }
 
 /* --- pairs ----------------------------------------------------------------------------------- */
 
 /* Reads the code of a location again, if a process has made it, and changed it since. */
-static void catch_up(const struct caller_check *s, uint32_t number)
+static void catch_up(const struct caller_check *c, uint32_t number)
 {
-	const struct location *l = location_at(s->locations, number);
-	const struct object *object = object_table_at(s->objects, l->object);
+	const struct location *l = location_at(c->locations, number);
+	const struct object *object = object_table_at(c->objects, l->object);
 
-	if (object->kind == OBJECT_JIT && s->code)
-		runtime_code_has_changed(s->code, object->owner.pid, l->offset);
+	if (object->kind == OBJECT_JIT && c->code)
+		runtime_code_has_changed(c->code, object->owner.pid, l->offset);
 }
 
-/* The code of a location. That which a process has made is in its memory. */
-static struct lbr_location code_at(const struct caller_check *s, uint32_t number)
+/* Returns where the code of a location is. Code that a process has made is in its memory. */
+static struct lbr_location code_at(const struct caller_check *c, uint32_t number)
 {
-	const struct location *l = location_at(s->locations, number);
-	const struct object *object = object_table_at(s->objects, l->object), *code = NULL;
+	const struct location *l = location_at(c->locations, number);
+	const struct object *object = object_table_at(c->objects, l->object), *code = NULL;
 
-	if (object->kind == OBJECT_JIT && s->code)
-		code = runtime_code_at(s->code, object->owner.pid, l->offset);
+	if (object->kind == OBJECT_JIT && c->code)
+		code = runtime_code_at(c->code, object->owner.pid, l->offset);
 	return (struct lbr_location){code ? code : object, l->offset};
 }
 
-static const struct object *object_of(const struct caller_check *s, const struct location *l)
+static const struct object *object_of(const struct caller_check *c, const struct location *l)
 {
-	return object_table_at(s->objects, l->object);
+	return object_table_at(c->objects, l->object);
 }
 
-static void show_wrong(const struct caller_check *s, uint32_t caller, uint32_t callee)
+static void show_wrong(const struct caller_check *c, uint32_t caller, uint32_t callee)
 {
-	const struct location *from = location_at(s->locations, caller);
-	const struct location *to = location_at(s->locations, callee);
+	const struct location *from = location_at(c->locations, caller);
+	const struct location *to = location_at(c->locations, callee);
 
 	if (getenv("STACKD_DEBUG"))
 		fprintf(stderr, "wrong step: %s+0x%llx is no caller of %s+0x%llx\n",
-			object_of(s, from)->path, (unsigned long long)from->offset + 1,
-			object_of(s, to)->path, (unsigned long long)to->offset);
+			object_of(c, from)->path, (unsigned long long)from->offset + 1,
+			object_of(c, to)->path, (unsigned long long)to->offset);
 }
 
 /* A verdict besides those of lbr_step.h: nothing can be known of the step yet. */
@@ -159,38 +159,38 @@ static void show_wrong(const struct caller_check *s, uint32_t caller, uint32_t c
 /* Verdicts that hold until the next tick. */
 enum doubt { DOUBT_WRONG, DOUBT_NOT_YET, DOUBT_UNCHECKED };
 
-static struct ask_walks_verdict check_here(const struct caller_check *s, const struct step *step)
+static struct ask_walks_verdict check_here(const struct caller_check *c, const struct step *step)
 {
-	const struct location *l = location_at(s->locations, step->callee);
+	const struct location *l = location_at(c->locations, step->callee);
 	struct lbr_step_pair pair = {.is_entry = step->is_entry};
 	struct ask_walks_verdict verdict = {.frame = RUNTIME_CODE_UNREAD};
 
 	if (step->may_be_bare)
-		verdict.frame = runtime_code_frame(s->code, object_of(s, l)->owner.pid, l->offset,
+		verdict.frame = runtime_code_frame(c->code, object_of(c, l)->owner.pid, l->offset,
 						   l->is_return);
-	catch_up(s, step->caller);
-	catch_up(s, step->callee);
-	pair.caller = code_at(s, step->caller);
-	pair.callee = code_at(s, step->callee);
-	verdict.step = lbr_step_check(s->reach, &pair);
+	catch_up(c, step->caller);
+	catch_up(c, step->callee);
+	pair.caller = code_at(c, step->caller);
+	pair.callee = code_at(c, step->callee);
+	verdict.step = lbr_step_check(c->reach, &pair);
 	return verdict;
 }
 
 /* Has the worker check steps, the first of `asked`, within the time that is left. Returns how many
  * it has checked. */
-static size_t check_there(const struct caller_check *s, const struct asked *asked, size_t count,
+static size_t check_there(const struct caller_check *c, const struct asked *asked, size_t count,
 			  struct ask_walks_verdict *ret_verdicts)
 {
 	struct ask_walks_step steps[MOST_ASKED];
 
 	for (size_t i = 0; i < count; i++) {
 		const struct step *step = &asked[i].step;
-		const struct location *from = location_at(s->locations, step->caller);
-		const struct location *to = location_at(s->locations, step->callee);
+		const struct location *from = location_at(c->locations, step->caller);
+		const struct location *to = location_at(c->locations, step->callee);
 
 		steps[i] = (struct ask_walks_step){
-			.caller = object_of(s, from),
-			.callee = object_of(s, to),
+			.caller = object_of(c, from),
+			.callee = object_of(c, to),
 			.caller_offset = from->offset,
 			.callee_offset = to->offset,
 			.is_entry = step->is_entry,
@@ -198,18 +198,18 @@ static size_t check_there(const struct caller_check *s, const struct asked *aske
 			.callee_is_return = to->is_return,
 		};
 	}
-	return ask_walks_check(s->worker, steps, count, (uint64_t)s->credit_ns, ret_verdicts);
+	return ask_walks_check(c->worker, steps, count, (uint64_t)c->credit_ns, ret_verdicts);
 }
 
-/* The verdict on a step by frame pointer, by what is known of its callee's frame. Where that is
- * nothing, the step is not followed if other code of the process was seen to keep no frame
- * pointers: all of it is made by one compiler as a rule. The daemon's walk has looked at the frame
- * itself. */
-static uint32_t weigh(const struct caller_check *s, const struct step *step,
+/* Returns the verdict on a step by frame pointer, which is good only if the callee's frame has one.
+ * If the code does not show whether it has, the step is not followed where other code of the
+ * process was seen to keep no frame pointers: one compiler makes all of it as a rule. The daemon's
+ * walk has looked at the frame itself. */
+static uint32_t weigh(const struct caller_check *c, const struct step *step,
 		      enum runtime_code_frame frame, uint32_t verdict)
 {
-	const struct object *code = object_of(s, location_at(s->locations, step->callee));
-	bool is_bare = int_map_find(&s->bare_objects, code->number) != INT_MAP_NONE;
+	const struct object *code = object_of(c, location_at(c->locations, step->callee));
+	bool is_bare = int_map_find(&c->bare_objects, code->number) != INT_MAP_NONE;
 	bool is_untold =
 		frame == RUNTIME_CODE_UNTOLD && step->is_kernels && verdict != LBR_STEP_CONFIRMED;
 
@@ -218,44 +218,44 @@ static uint32_t weigh(const struct caller_check *s, const struct step *step,
 	return is_bare ? NOT_YET : LBR_STEP_UNCHECKED;
 }
 
-static bool is_shared(const struct caller_check *s, uint32_t number)
+static bool is_shared(const struct caller_check *c, uint32_t number)
 {
-	const struct location *l = location_at(s->locations, number);
+	const struct location *l = location_at(c->locations, number);
 
-	return s->made && jit_tracker_is_shared(s->made, object_of(s, l), l->offset);
+	return c->jit && jit_tracker_is_shared(c->jit, object_of(c, l), l->offset);
 }
 
 /* The verdict on a step, by what its check has found. 0 or -ENOMEM. */
-static int conclude(struct caller_check *s, const struct step *step, struct ask_walks_verdict found,
+static int conclude(struct caller_check *c, const struct step *step, struct ask_walks_verdict found,
 		    uint32_t *ret_verdict)
 {
-	const struct object *callee = object_of(s, location_at(s->locations, step->callee));
+	const struct object *callee = object_of(c, location_at(c->locations, step->callee));
 	int err = 0;
 
 	*ret_verdict = found.step;
 	if (step->may_be_bare && found.frame == RUNTIME_CODE_BARE) {
 		*ret_verdict = LBR_STEP_WRONG;
-		err = int_map_set(&s->bare_objects, callee->number, 1);
+		err = int_map_set(&c->bare_objects, callee->number, 1);
 	}
-	if (*ret_verdict == LBR_STEP_WRONG && is_shared(s, step->callee))
+	if (*ret_verdict == LBR_STEP_WRONG && is_shared(c, step->callee))
 		*ret_verdict = LBR_STEP_UNCHECKED;
 	if (*ret_verdict == LBR_STEP_WRONG)
-		show_wrong(s, step->caller, step->callee);
+		show_wrong(c, step->caller, step->callee);
 	else if (step->may_be_bare)
-		*ret_verdict = weigh(s, step, found.frame, *ret_verdict);
+		*ret_verdict = weigh(c, step, found.frame, *ret_verdict);
 	return err;
 }
 
-static uint64_t spent_ns(const struct caller_check *s)
+static uint64_t spent_ns(const struct caller_check *c)
 {
-	return s->clock() + (s->worker ? ask_walks_cpu_ns(s->worker) : 0);
+	return c->clock() + (c->worker ? ask_walks_cpu_ns(c->worker) : 0);
 }
 
-static bool is_runtime_code(const struct caller_check *s, uint32_t number)
+static bool is_runtime_code(const struct caller_check *c, uint32_t number)
 {
-	const struct location *l = location_at(s->locations, number);
+	const struct location *l = location_at(c->locations, number);
 
-	return object_table_at(s->objects, l->object)->kind == OBJECT_JIT;
+	return object_table_at(c->objects, l->object)->kind == OBJECT_JIT;
 }
 
 /* The same two frames can be found by a rule, and by a frame pointer that skips what is between,
@@ -268,18 +268,18 @@ static uint64_t key_of(const struct step *step)
 
 /* Keeps a verdict; one on code that may yet be written, or read, until the next tick. 0 or
  * -ENOMEM. */
-static int keep(struct caller_check *s, const struct step *step, uint32_t verdict)
+static int keep(struct caller_check *c, const struct step *step, uint32_t verdict)
 {
-	uint32_t at = s->ticks << 2;
-	bool is_made = is_runtime_code(s, step->caller) || is_runtime_code(s, step->callee);
+	uint32_t at = c->ticks << 2;
+	bool is_made = is_runtime_code(c, step->caller) || is_runtime_code(c, step->callee);
 
 	if (verdict == NOT_YET)
-		return int_map_set(&s->doubted, key_of(step), at | DOUBT_NOT_YET);
+		return int_map_set(&c->doubted, key_of(step), at | DOUBT_NOT_YET);
 	if (verdict == LBR_STEP_UNCHECKED && step->may_be_bare)
-		return int_map_set(&s->doubted, key_of(step), at | DOUBT_UNCHECKED);
+		return int_map_set(&c->doubted, key_of(step), at | DOUBT_UNCHECKED);
 	if (verdict == LBR_STEP_WRONG && is_made)
-		return int_map_set(&s->doubted, key_of(step), at | DOUBT_WRONG);
-	return int_map_set(&s->pairs, key_of(step), verdict);
+		return int_map_set(&c->doubted, key_of(step), at | DOUBT_WRONG);
+	return int_map_set(&c->pairs, key_of(step), verdict);
 }
 
 static uint32_t verdict_of(enum doubt doubt)
@@ -290,9 +290,9 @@ static uint32_t verdict_of(enum doubt doubt)
 }
 
 /* The counter of a verdict. A step that is not known yet counts as unchecked. */
-static uint64_t *count_of(struct caller_check *s, uint32_t verdict)
+static uint64_t *count_of(struct caller_check *c, uint32_t verdict)
 {
-	return &s->counts[verdict == NOT_YET ? LBR_STEP_UNCHECKED : verdict];
+	return &c->counts[verdict == NOT_YET ? LBR_STEP_UNCHECKED : verdict];
 }
 
 /* The path ends before a step that is wrong, or not known yet: the one next to the leaf. */
@@ -305,97 +305,97 @@ static void cut(struct path *path, size_t at, uint32_t verdict)
 }
 
 /* Leaves a step unchecked until it is next met. Its earlier verdict holds meanwhile. */
-static void postpone(struct caller_check *s, const struct asked *asked, struct path *path)
+static void postpone(struct caller_check *c, const struct asked *asked, struct path *path)
 {
 	uint32_t verdict = asked->step.may_be_bare ? NOT_YET : LBR_STEP_UNCHECKED;
 
-	s->postponed++;
+	c->postponed++;
 	cut(path, asked->step.at, asked->before != INT_MAP_NONE ? asked->before : verdict);
 }
 
 /* Counts and keeps the verdict that a check has found, and cuts the path if it is bad. 0 or
  * -ENOMEM. */
-static int settle(struct caller_check *s, const struct asked *asked, struct ask_walks_verdict found,
+static int settle(struct caller_check *c, const struct asked *asked, struct ask_walks_verdict found,
 		  struct path *path)
 {
 	uint32_t verdict;
-	int err = conclude(s, &asked->step, found, &verdict);
+	int err = conclude(c, &asked->step, found, &verdict);
 
 	if (asked->before != INT_MAP_NONE)
-		--*count_of(s, asked->before);
-	++*count_of(s, verdict);
+		--*count_of(c, asked->before);
+	++*count_of(c, verdict);
 	cut(path, asked->step.at, verdict);
-	return err ? err : keep(s, &asked->step, verdict);
+	return err ? err : keep(c, &asked->step, verdict);
 }
 
 /* Checks the steps that have no verdict, and postpones those that there is no time for. 0 or
  * -ENOMEM. */
-static int check_asked(struct caller_check *s, struct path *path)
+static int check_asked(struct caller_check *c, struct path *path)
 {
 	struct ask_walks_verdict found[MOST_ASKED];
-	size_t done = 0, count = s->n_asked;
-	int err = s->reach || !count ? 0 : lbr_reach_new(&s->reach);
+	size_t done = 0, count = c->n_asked;
+	int err = c->reach || !count ? 0 : lbr_reach_new(&c->reach);
 
-	s->n_asked = 0;
-	while (!err && done < count && s->credit_ns > 0) {
-		const uint64_t start = spent_ns(s);
+	c->n_asked = 0;
+	while (!err && done < count && c->credit_ns > 0) {
+		const uint64_t start = spent_ns(c);
 		size_t n = 1;
 
-		if (s->worker)
-			n = check_there(s, &s->asked[done], count - done, found);
+		if (c->worker)
+			n = check_there(c, &c->asked[done], count - done, found);
 		else
-			found[0] = check_here(s, &s->asked[done].step);
-		s->credit_ns -= (int64_t)(spent_ns(s) - start);
+			found[0] = check_here(c, &c->asked[done].step);
+		c->credit_ns -= (int64_t)(spent_ns(c) - start);
 		for (size_t i = 0; i < n && !err; i++)
-			err = settle(s, &s->asked[done++], found[i], path);
+			err = settle(c, &c->asked[done++], found[i], path);
 	}
 	while (!err && done < count)
-		postpone(s, &s->asked[done++], path);
+		postpone(c, &c->asked[done++], path);
 	return err;
 }
 
-static bool is_asked(const struct caller_check *s, const struct step *step)
+static bool is_asked(const struct caller_check *c, const struct step *step)
 {
-	for (size_t i = 0; i < s->n_asked; i++)
-		if (key_of(&s->asked[i].step) == key_of(step))
+	for (size_t i = 0; i < c->n_asked; i++)
+		if (key_of(&c->asked[i].step) == key_of(step))
 			return true;
 	return false;
 }
 
 /* Looks a step's verdict up. Returns false if the step must be checked: then *ret_before is its
  * verdict at an earlier tick, or INT_MAP_NONE. */
-static bool is_known(const struct caller_check *s, const struct step *step, uint32_t *ret_verdict,
+static bool is_known(const struct caller_check *c, const struct step *step, uint32_t *ret_verdict,
 		     uint32_t *ret_before)
 {
 	uint32_t doubted;
 
 	*ret_before = INT_MAP_NONE;
-	*ret_verdict = int_map_find(&s->pairs, key_of(step));
+	*ret_verdict = int_map_find(&c->pairs, key_of(step));
 	if (*ret_verdict != INT_MAP_NONE)
 		return true;
-	doubted = int_map_find(&s->doubted, key_of(step));
+	doubted = int_map_find(&c->doubted, key_of(step));
 	if (doubted == INT_MAP_NONE)
 		return false;
 	*ret_before = *ret_verdict = verdict_of(doubted & 3);
-	return doubted >> 2 == (s->ticks & UINT32_MAX >> 2);
+	return doubted >> 2 == (c->ticks & UINT32_MAX >> 2);
 }
 
 /* Cuts the path at a step whose verdict is known to be bad, or adds a step without a verdict to
  * those that check_asked() will check. 0 or -ENOMEM. */
-static int take_step(struct caller_check *s, const struct step *step, struct path *path)
+static int take_step(struct caller_check *c, const struct step *step, struct path *path)
 {
 	uint32_t verdict, before;
 	int err = 0;
 
 	/* A recursion has one step many times: it is checked before it is met again. */
-	if (s->n_asked == MOST_ASKED || is_asked(s, step))
-		err = check_asked(s, path);
+	if (c->n_asked == MOST_ASKED || is_asked(c, step))
+		err = check_asked(c, path);
 	if (err)
 		return err;
-	if (is_known(s, step, &verdict, &before))
+	if (is_known(c, step, &verdict, &before))
 		cut(path, step->at, verdict);
 	else
-		s->asked[s->n_asked++] = (struct asked){*step, before};
+		c->asked[c->n_asked++] = (struct asked){*step, before};
 	return 0;
 }
 
@@ -403,34 +403,34 @@ static int take_step(struct caller_check *s, const struct step *step, struct pat
 
 /* Whether the caller of a frame was found by a weak rule, or is doubted. A frame that was
  * interrupted made no call. */
-static bool is_to_be_checked(const struct caller_check *s, const struct step *step)
+static bool is_to_be_checked(const struct caller_check *c, const struct step *step)
 {
-	uint8_t provenance = location_at(s->locations, step->callee)->provenance;
+	uint8_t provenance = location_at(c->locations, step->callee)->provenance;
 
 	return (step->may_be_bare || provenance_is_weak(provenance) ||
-		location_at(s->locations, step->caller)->put == LOCATION_DOUBTED ||
-		(s->checks_all && provenance == PROVENANCE_CFI)) &&
-	       location_at(s->locations, step->caller)->is_return;
+		location_at(c->locations, step->caller)->put == LOCATION_DOUBTED ||
+		(c->checks_all && provenance == PROVENANCE_CFI)) &&
+	       location_at(c->locations, step->caller)->is_return;
 }
 
 /* The kernel half knows no other step out of code of a process but those of the BEAM, whatever rule
  * the daemon had for the same location. */
-static bool may_be_bare(const struct caller_check *s, uint32_t callee, bool is_kernels)
+static bool may_be_bare(const struct caller_check *c, uint32_t callee, bool is_kernels)
 {
-	const struct location *l = location_at(s->locations, callee);
+	const struct location *l = location_at(c->locations, callee);
 
-	if (!s->code || !is_runtime_code(s, callee))
+	if (!c->code || !is_runtime_code(c, callee))
 		return false;
 	if (is_kernels)
-		return !s->made || !jit_tracker_is_beam(s->made, object_of(s, l));
+		return !c->jit || !jit_tracker_is_beam(c->jit, object_of(c, l));
 	return l->provenance == PROVENANCE_FRAME_POINTER;
 }
 
 /* Ends a path before a frame whose return address no call has made, since no function has that
  * frame. Returns whether it did. */
-static bool cut_at_put(const struct caller_check *s, struct path *path, size_t at)
+static bool cut_at_put(const struct caller_check *c, struct path *path, size_t at)
 {
-	if (location_at(s->locations, path->locations[at])->put != LOCATION_PUT)
+	if (location_at(c->locations, path->locations[at])->put != LOCATION_PUT)
 		return false;
 	path->is_weak = true;
 	path->cut = at + 1;
@@ -440,51 +440,51 @@ static bool cut_at_put(const struct caller_check *s, struct path *path, size_t a
 
 /* The frames that the thread's last path had were checked with it, but where the wrong step was is
  * not kept: paths with weak rules are looked through again. */
-int caller_check_path(struct caller_check *s, struct path *path, bool is_complete, bool is_kernels)
+int caller_check_path(struct caller_check *c, struct path *path, bool is_complete, bool is_kernels)
 {
-	size_t first = path->is_weak || s->checks_kept || !path->kept ? 1 : path->kept;
+	size_t first = path->is_weak || c->checks_kept || !path->kept ? 1 : path->kept;
 	int err;
 
 	path->cut = 0;
-	s->n_asked = 0;
-	s->credit_ns += s->credit_ns < CALLER_CHECK_SAVED_NS ? CALLER_CHECK_EARNED_NS : 0;
+	c->n_asked = 0;
+	c->credit_ns += c->credit_ns < CALLER_CHECK_SAVED_NS ? CALLER_CHECK_EARNED_NS : 0;
 	if (first == 1 && path->count)
-		cut_at_put(s, path, 0);
+		cut_at_put(c, path, 0);
 	for (size_t i = first; i < path->count; i++) {
 		const struct step step = {
 			.at = i,
 			.caller = path->locations[i - 1],
 			.callee = path->locations[i],
 			.is_entry = is_complete && i == 1,
-			.may_be_bare = may_be_bare(s, path->locations[i], is_kernels),
+			.may_be_bare = may_be_bare(c, path->locations[i], is_kernels),
 			.is_kernels = is_kernels,
 		};
 
-		if (cut_at_put(s, path, i) || !is_to_be_checked(s, &step))
+		if (cut_at_put(c, path, i) || !is_to_be_checked(c, &step))
 			continue;
 		path->is_weak = true;
-		err = take_step(s, &step, path);
+		err = take_step(c, &step, path);
 		if (err)
 			return err;
 	}
-	return check_asked(s, path);
+	return check_asked(c, path);
 }
 
-bool caller_check_is_confirmed(const struct caller_check *s, uint32_t caller, uint32_t callee)
+bool caller_check_is_confirmed(const struct caller_check *c, uint32_t caller, uint32_t callee)
 {
 	const struct step step = {
-		.caller = caller, .callee = callee, .may_be_bare = may_be_bare(s, callee, false)};
+		.caller = caller, .callee = callee, .may_be_bare = may_be_bare(c, callee, false)};
 
-	return int_map_find(&s->pairs, key_of(&step)) == LBR_STEP_CONFIRMED;
+	return int_map_find(&c->pairs, key_of(&step)) == LBR_STEP_CONFIRMED;
 }
 
-struct caller_check_counts caller_check_counts(const struct caller_check *s)
+struct caller_check_counts caller_check_counts(const struct caller_check *c)
 {
 	return (struct caller_check_counts){
-		.unchecked = s->counts[LBR_STEP_UNCHECKED],
-		.confirmed = s->counts[LBR_STEP_CONFIRMED],
-		.probable = s->counts[LBR_STEP_PROBABLE],
-		.wrong = s->counts[LBR_STEP_WRONG],
-		.postponed = s->postponed,
+		.unchecked = c->counts[LBR_STEP_UNCHECKED],
+		.confirmed = c->counts[LBR_STEP_CONFIRMED],
+		.probable = c->counts[LBR_STEP_PROBABLE],
+		.wrong = c->counts[LBR_STEP_WRONG],
+		.postponed = c->postponed,
 	};
 }

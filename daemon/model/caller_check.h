@@ -35,7 +35,7 @@ struct caller_check;
 
 /* The tables are borrowed. `clock` gives CPU time in ns; NULL: the thread's. 0 or -ENOMEM. */
 int caller_check_new(const struct object_table *objects, const struct location_table *locations,
-		     uint64_t (*clock)(void), struct caller_check **ret_steps);
+		     uint64_t (*clock)(void), struct caller_check **ret_check);
 void caller_check_free(struct caller_check *check); /* NULL is fine */
 
 /* Forgets all verdicts, since the locations were cleared. The counts go on. */
@@ -52,7 +52,7 @@ void caller_check_recheck_kept(struct caller_check *check);
 void caller_check_use_code(struct caller_check *check, struct runtime_code *code);
 
 /* Tells it whose code is walked by more than frame pointers; borrowed. */
-void caller_check_use_jit_tracker(struct caller_check *check, const struct jit_tracker *made);
+void caller_check_use_jit_tracker(struct caller_check *check, const struct jit_tracker *tracker);
 
 /* Has the code read by a worker, which is borrowed, instead of by this process. */
 void caller_check_use_worker(struct caller_check *check, struct ask_walks *walks);

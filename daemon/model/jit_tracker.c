@@ -46,7 +46,7 @@ struct jit_tracker {
 	uint8_t bytes[BEAM_CODE_SEARCHED];
 };
 
-int jit_tracker_new(struct locator *locator, struct jit_tracker **ret_made)
+int jit_tracker_new(struct locator *locator, struct jit_tracker **ret_tracker)
 {
 	struct jit_tracker *m = calloc(1, sizeof(*m));
 
@@ -58,7 +58,7 @@ int jit_tracker_new(struct locator *locator, struct jit_tracker **ret_made)
 		jit_tracker_free(m);
 		return -ENOMEM;
 	}
-	*ret_made = m;
+	*ret_tracker = m;
 	return 0;
 }
 
@@ -86,17 +86,17 @@ static void tell(int fd, uint32_t *has, const void *key, const void *value)
 		*has = 1;
 }
 
-size_t jit_tracker_read(void *made, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
+size_t jit_tracker_read(void *tracker, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
 			uint8_t *bytes, uint64_t *ret_start)
 {
-	const struct jit_tracker *m = made;
+	const struct jit_tracker *m = tracker;
 
 	return code_pages_read(m->pages, pid, address, before, after, bytes, ret_start);
 }
 
-uint64_t jit_tracker_start(void *made, pid_t pid, uint64_t address)
+uint64_t jit_tracker_start(void *tracker, pid_t pid, uint64_t address)
 {
-	const struct jit_tracker *m = made;
+	const struct jit_tracker *m = tracker;
 
 	return code_memory_start(m->locator, pid, address);
 }
@@ -216,14 +216,14 @@ static struct told *told_of(struct jit_tracker *m, pid_t pid)
 static void tell_of(const struct jit_tracker *m, const struct told *t)
 {
 	const uint32_t key = (uint32_t)t->pid;
-	struct stackd_jit_ranges made = {0};
+	struct stackd_jit_ranges ranges = {0};
 
 	for (uint32_t i = 0; i < t->count; i++) {
-		made.start[i] = t->ranges[i].start;
-		made.size[i] = t->ranges[i].end - t->ranges[i].start;
+		ranges.start[i] = t->ranges[i].start;
+		ranges.size[i] = t->ranges[i].end - t->ranges[i].start;
 	}
 	if (t->count && m->maps.has_ranges)
-		tell(m->maps.ranges_fd, m->maps.has_ranges, &key, &made);
+		tell(m->maps.ranges_fd, m->maps.has_ranges, &key, &ranges);
 }
 
 /* Tells where a process has code, if its mappings have changed. */
@@ -263,10 +263,10 @@ void jit_tracker_keep_bytes(struct jit_tracker *m, const struct stackd_code_byte
 	code_windows_keep(m->windows, record);
 }
 
-bool jit_tracker_window(void *made, pid_t pid, const struct stackd_code_mark *mark,
+bool jit_tracker_window(void *tracker, pid_t pid, const struct stackd_code_mark *mark,
 			uint8_t *ret_bytes)
 {
-	const struct jit_tracker *m = made;
+	const struct jit_tracker *m = tracker;
 
 	return code_windows_find(m->windows, pid, mark, ret_bytes);
 }

@@ -22,43 +22,43 @@
 struct jit_tracker;
 
 /* The locator is borrowed. 0 or -ENOMEM. */
-int jit_tracker_new(struct locator *locator, struct jit_tracker **ret_made);
-void jit_tracker_free(struct jit_tracker *made); /* NULL is fine */
+int jit_tracker_new(struct locator *locator, struct jit_tracker **ret_tracker);
+void jit_tracker_free(struct jit_tracker *tracker); /* NULL is fine */
 
 /* Tells the kernel half through these maps, which are copied; without maps it does nothing. */
-void jit_tracker_use_maps(struct jit_tracker *made, const struct sampler_code *maps);
+void jit_tracker_use_maps(struct jit_tracker *tracker, const struct sampler_code *maps);
 
 /* Takes a record that the kernel half has left to the daemon, as soon as it is read. Each process
  * is looked at now and then until its code is known. 0 or -ENOMEM. */
-int jit_tracker_note(struct jit_tracker *made, const struct stackd_stack_record *record);
+int jit_tracker_note(struct jit_tracker *tracker, const struct stackd_stack_record *record);
 
 /* Takes a record of where code is, as soon as it is read: the pages around are kept. */
-void jit_tracker_keep(struct jit_tracker *made, const struct stackd_code_record *record);
+void jit_tracker_keep(struct jit_tracker *tracker, const struct stackd_code_record *record);
 
 /* Takes a record of the bytes that code has, as soon as it is read. */
-void jit_tracker_keep_bytes(struct jit_tracker *made, const struct stackd_code_bytes *record);
+void jit_tracker_keep_bytes(struct jit_tracker *tracker, const struct stackd_code_bytes *record);
 
 /* Gives bytes as they were at a sample; a runtime_code_window_fn. */
-bool jit_tracker_window(void *made, pid_t pid, const struct stackd_code_mark *mark,
+bool jit_tracker_window(void *tracker, pid_t pid, const struct stackd_code_mark *mark,
 			uint8_t *ret_bytes);
 
 /* Reads executable memory of a process, as it is now or was kept; a runtime_code_read_fn. */
-size_t jit_tracker_read(void *made, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
+size_t jit_tracker_read(void *tracker, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
 			uint8_t *bytes, uint64_t *ret_start);
 
 /* Gives the start of the executable mapping at an address; a runtime_code_start_fn. */
-uint64_t jit_tracker_start(void *made, pid_t pid, uint64_t address);
+uint64_t jit_tracker_start(void *tracker, pid_t pid, uint64_t address);
 
 /* To be called about once a second. */
-void jit_tracker_tick(struct jit_tracker *made);
+void jit_tracker_tick(struct jit_tracker *tracker);
 
 /* Whether the code of an object, an OBJECT_JIT, is that of Erlang's virtual machine. */
-bool jit_tracker_is_beam(const struct jit_tracker *made, const struct object *code);
+bool jit_tracker_is_beam(const struct jit_tracker *tracker, const struct object *code);
 
 /* Whether an address is in the part of such code that all modules share: pieces that are called,
  * and then jump to each other without their return address, so that no caller's call leads there.
  */
-bool jit_tracker_is_shared(const struct jit_tracker *made, const struct object *code,
+bool jit_tracker_is_shared(const struct jit_tracker *tracker, const struct object *code,
 			   uint64_t address);
 
 #endif

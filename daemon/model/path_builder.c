@@ -44,60 +44,60 @@ struct path_builder {
 	bool is_confirmed[DWARF_WALK_MAX_FRAMES]; /* by frame, for the judge */
 };
 
-int path_builder_new(const struct path_builder_options *options, struct path_builder **ret_walks)
+int path_builder_new(const struct path_builder_options *options, struct path_builder **ret_builder)
 {
-	struct path_builder *w = calloc(1, sizeof(*w));
+	struct path_builder *b = calloc(1, sizeof(*b));
 	int err;
 
-	if (!w)
+	if (!b)
 		return -ENOMEM;
-	w->with = *options;
-	w->put = (struct put_returns){.locator = options->locator,
+	b->with = *options;
+	b->put = (struct put_returns){.locator = options->locator,
 				      .objects = options->objects,
 				      .locations = options->locations,
 				      .proc = "/proc"};
-	err = dwarf_walk_new(&w->walk);
+	err = dwarf_walk_new(&b->walk);
 	if (!err)
-		err = caller_check_new(options->objects, options->locations, NULL, &w->check);
+		err = caller_check_new(options->objects, options->locations, NULL, &b->check);
 	if (!err)
-		err = options->made ? runtime_code_new(jit_tracker_read, jit_tracker_start,
-						       options->made, NULL, &w->code)
-				    : runtime_code_new(code_memory_read, code_memory_start,
-						       options->locator, NULL, &w->code);
+		err = options->jit ? runtime_code_new(jit_tracker_read, jit_tracker_start,
+						      options->jit, NULL, &b->code)
+				   : runtime_code_new(code_memory_read, code_memory_start,
+						      options->locator, NULL, &b->code);
 	if (!err)
-		err = copied_text_new(options->locator, "/proc", &w->copied);
+		err = copied_text_new(options->locator, "/proc", &b->copied);
 	if (err) {
-		path_builder_free(w);
+		path_builder_free(b);
 		return err;
 	}
-	if (options->made)
-		runtime_code_use_windows(w->code, jit_tracker_window);
-	dwarf_walk_use_code(w->walk, w->code);
-	caller_check_use_code(w->check, w->code);
-	caller_check_use_jit_tracker(w->check, options->made);
-	*ret_walks = w;
+	if (options->jit)
+		runtime_code_use_windows(b->code, jit_tracker_window);
+	dwarf_walk_use_code(b->walk, b->code);
+	caller_check_use_code(b->check, b->code);
+	caller_check_use_jit_tracker(b->check, options->jit);
+	*ret_builder = b;
 	return 0;
 }
 
-void path_builder_free(struct path_builder *w)
+void path_builder_free(struct path_builder *b)
 {
-	if (!w)
+	if (!b)
 		return;
-	branches_free(w->branches);
-	walk_queue_free(w->ahead);
-	ask_walks_free(w->worker);
-	dwarf_walk_free(w->walk);
-	caller_check_free(w->check);
-	runtime_code_free(w->code);
-	copied_text_free(w->copied);
-	put_returns_fini(&w->put);
-	pauses_fini(&w->reloads);
-	free(w);
+	branches_free(b->branches);
+	walk_queue_free(b->ahead);
+	ask_walks_free(b->worker);
+	dwarf_walk_free(b->walk);
+	caller_check_free(b->check);
+	runtime_code_free(b->code);
+	copied_text_free(b->copied);
+	put_returns_fini(&b->put);
+	pauses_fini(&b->reloads);
+	free(b);
 }
 
-void path_builder_use_heights(struct path_builder *w)
+void path_builder_use_heights(struct path_builder *b)
 {
-	w->has_heights = true;
+	b->has_heights = true;
 }
 
 static int find_rule(void *tables, const struct object *object, uint64_t offset,
@@ -106,124 +106,124 @@ static int find_rule(void *tables, const struct object *object, uint64_t offset,
 	return tables_rule(tables, object, offset, ret_rule);
 }
 
-void path_builder_use_tables(struct path_builder *w, struct tables *tables)
+void path_builder_use_tables(struct path_builder *b, struct tables *tables)
 {
-	w->tables = w->put.tables = tables;
-	dwarf_walk_use_rules(w->walk, find_rule, tables);
-	if (w->worker)
-		ask_walks_use_rules(w->worker, find_rule, tables);
+	b->tables = b->put.tables = tables;
+	dwarf_walk_use_rules(b->walk, find_rule, tables);
+	if (b->worker)
+		ask_walks_use_rules(b->worker, find_rule, tables);
 }
 
-int path_builder_use_workers(struct path_builder *w, struct workers *workers)
+int path_builder_use_workers(struct path_builder *b, struct workers *workers)
 {
 	const struct ask_walks_options options = {
 		.worker = workers_of(workers, WORKER_LOOP),
-		.objects = w->with.objects,
-		.read_code = w->with.made ? jit_tracker_read : code_memory_read,
-		.window = w->with.made ? jit_tracker_window : NULL,
-		.code = w->with.made ? (void *)w->with.made : w->with.locator,
+		.objects = b->with.objects,
+		.read_code = b->with.jit ? jit_tracker_read : code_memory_read,
+		.window = b->with.jit ? jit_tracker_window : NULL,
+		.code = b->with.jit ? (void *)b->with.jit : b->with.locator,
 		.mappings_of = locator_mappings,
-		.processes = w->with.locator,
+		.processes = b->with.locator,
 	};
-	int err = ask_walks_new(&options, &w->worker);
+	int err = ask_walks_new(&options, &b->worker);
 
 	if (!err)
-		err = walk_queue_new(w->worker, workers_of(workers, WORKER_WALKS), &w->ahead);
+		err = walk_queue_new(b->worker, workers_of(workers, WORKER_WALKS), &b->ahead);
 	if (!err)
-		caller_check_use_worker(w->check, w->worker);
+		caller_check_use_worker(b->check, b->worker);
 	return err;
 }
 
-void path_builder_use_judge(struct path_builder *w, struct judge *judge)
+void path_builder_use_judge(struct path_builder *b, struct judge *judge)
 {
-	w->judge = judge;
+	b->judge = judge;
 }
 
-void path_builder_use_judge_jit(struct path_builder *w, struct judge_jit *judge)
+void path_builder_use_judge_jit(struct path_builder *b, struct judge_jit *judge)
 {
-	w->judge_jit = judge;
+	b->judge_jit = judge;
 }
 
-void path_builder_use_tags(struct path_builder *w, struct tag_paths *tags)
+void path_builder_use_tags(struct path_builder *b, struct tag_paths *tags)
 {
-	w->tags = tags;
+	b->tags = tags;
 }
 
-int path_builder_use_branches(struct path_builder *w, bool is_call_stack, unsigned entries)
+int path_builder_use_branches(struct path_builder *b, bool is_call_stack, unsigned entries)
 {
-	return branches_new(w->walk, w->with.objects, is_call_stack, entries, &w->branches);
+	return branches_new(b->walk, b->with.objects, is_call_stack, entries, &b->branches);
 }
 
-void path_builder_forget(struct path_builder *w, pid_t tid)
+void path_builder_forget(struct path_builder *b, pid_t tid)
 {
-	branches_forget(w->branches, tid);
+	branches_forget(b->branches, tid);
 }
 
-void path_builder_begin_anew(struct path_builder *w)
+void path_builder_begin_anew(struct path_builder *b)
 {
-	caller_check_begin_anew(w->check);
-	put_returns_begin_anew(&w->put);
+	caller_check_begin_anew(b->check);
+	put_returns_begin_anew(&b->put);
 }
 
-void path_builder_trim(struct path_builder *w)
+void path_builder_trim(struct path_builder *b)
 {
-	dwarf_walk_trim(w->walk);
-	runtime_code_tick(w->code);
-	ask_walks_tick(w->worker);
-	caller_check_tick(w->check);
-	if (put_returns_look_again(&w->put))
-		caller_check_recheck_kept(w->check);
+	dwarf_walk_trim(b->walk);
+	runtime_code_tick(b->code);
+	ask_walks_tick(b->worker);
+	caller_check_tick(b->check);
+	if (put_returns_look_again(&b->put))
+		caller_check_recheck_kept(b->check);
 }
 
-void path_builder_get_stats(const struct path_builder *w, struct dwarf_walk_stats *ret_stats)
+void path_builder_get_stats(const struct path_builder *b, struct dwarf_walk_stats *ret_stats)
 {
-	if (w->worker)
-		ask_walks_get_stats(w->worker, ret_stats);
+	if (b->worker)
+		ask_walks_get_stats(b->worker, ret_stats);
 	else
-		dwarf_walk_get_stats(w->walk, ret_stats);
+		dwarf_walk_get_stats(b->walk, ret_stats);
 }
 
-uint64_t path_builder_unchecked_returns(const struct path_builder *w)
+uint64_t path_builder_unchecked_returns(const struct path_builder *b)
 {
-	return put_returns_unchecked(&w->put);
+	return put_returns_unchecked(&b->put);
 }
 
-struct caller_check_counts path_builder_steps(const struct path_builder *w)
+struct caller_check_counts path_builder_steps(const struct path_builder *b)
 {
-	return caller_check_counts(w->check);
+	return caller_check_counts(b->check);
 }
 
 /* --- parts of every path --------------------------------------------------------------------- */
 
 /* Learns the path of the tag that was read at the moment of the walk, if there is one. */
-static int learn_tag(struct path_builder *w, const struct stackd_header *record,
+static int learn_tag(struct path_builder *b, const struct stackd_header *record,
 		     const struct path *path, enum stackd_end_reason reason)
 {
-	const struct stackd_header *tag = &w->tag.header;
+	const struct stackd_header *tag = &b->tag.header;
 
-	if (!w->tags || tag->tid != record->tid || tag->time_ns != record->time_ns)
+	if (!b->tags || tag->tid != record->tid || tag->time_ns != record->time_ns)
 		return 0;
-	return tag_paths_learn(w->tags, &w->tag, path->locations, path->count, reason);
+	return tag_paths_learn(b->tags, &b->tag, path->locations, path->count, reason);
 }
 
 /* Sets the height at which a walked path begins in its origin, unless branch records have
  * given it an origin. */
-static int add_height(struct path_builder *w, const struct path *path, uint32_t *origin)
+static int add_height(struct path_builder *b, const struct path *path, uint32_t *origin)
 {
 	const struct origin walked = {.height = path->heights[path->cut]};
 
-	if (*origin != ORIGIN_WALKED || !w->has_heights || !path->count ||
-	    origin_count(w->with.origins) >= MAX_HEIGHT_ORIGINS)
+	if (*origin != ORIGIN_WALKED || !b->has_heights || !path->count ||
+	    origin_count(b->with.origins) >= MAX_HEIGHT_ORIGINS)
 		return 0;
-	return origin_intern(w->with.origins, &walked, origin);
+	return origin_intern(b->with.origins, &walked, origin);
 }
 
 /* Checks the steps of a path that has its user frames only. An origin counts its frames from the
  * root, so it does not hold for a path that is cut there. */
-static int check_steps(struct path_builder *w, struct path *path, bool is_kernels,
+static int check_steps(struct path_builder *b, struct path *path, bool is_kernels,
 		       struct path_builder_end *end)
 {
-	int err = caller_check_path(w->check, path, end->reason == STACKD_END_ENTRY, is_kernels);
+	int err = caller_check_path(b->check, path, end->reason == STACKD_END_ENTRY, is_kernels);
 
 	if (!err && path->cut) {
 		end->reason = path->cut_reason;
@@ -233,7 +233,7 @@ static int check_steps(struct path_builder *w, struct path *path, bool is_kernel
 }
 
 /* Adds the kernel's frames; those of a waker end with the wake-up. The user part ends here. */
-static int add_kernel(struct path_builder *w, const struct stackd_header *record, struct path *path)
+static int add_kernel(struct path_builder *b, const struct stackd_header *record, struct path *path)
 {
 	const uint64_t *kernel = record_kernel(record);
 	int err = 0;
@@ -241,51 +241,51 @@ static int add_kernel(struct path_builder *w, const struct stackd_header *record
 	path->user = path->count;
 	for (size_t i = record->n_kernel; i-- > 0 && !err;) {
 		path->heights[path->count] = 0;
-		err = locator_of_kernel(w->with.locator, kernel[i], i > 0,
+		err = locator_of_kernel(b->with.locator, kernel[i], i > 0,
 					&path->locations[path->count++]);
 		if (record->event == STACKD_EVENT_WAKE &&
-		    locator_is_wakeup(w->with.locator, kernel[i]))
+		    locator_is_wakeup(b->with.locator, kernel[i]))
 			break;
 	}
 	return err;
 }
 
 /* Looks for text that was copied, if made code was met. 1: there is some more; 0; -ENOMEM. */
-static int look_for_text(struct path_builder *w, const struct stackd_header *header)
+static int look_for_text(struct path_builder *b, const struct stackd_header *header)
 {
 	pid_t pid = (pid_t)record_pid(header);
 	int found = 0;
 
-	if (w->met_made)
-		found = copied_text_look(w->copied, pid, header->time_ns, w->met_file);
-	w->met_made = w->met_file = false;
+	if (b->met_made)
+		found = copied_text_look(b->copied, pid, header->time_ns, b->met_file);
+	b->met_made = b->met_file = false;
 	return found;
 }
 
-static int keep_origin(struct path_builder *w, const struct branches_path *found,
+static int keep_origin(struct path_builder *b, const struct branches_path *found,
 		       struct path_builder_end *end)
 {
 	end->origin = ORIGIN_WALKED;
-	return found->origin.n_runs ? origin_intern(w->with.origins, &found->origin, &end->origin)
+	return found->origin.n_runs ? origin_intern(b->with.origins, &found->origin, &end->origin)
 				    : 0;
 }
 
 /* --- STACK ----------------------------------------------------------------------------------- */
 
-/* Compares the walk in w->frames with the sample's branch records. */
-static int walk_with_branches(struct path_builder *w, const struct stackd_header *header,
+/* Compares the walk in b->frames with the sample's branch records. */
+static int walk_with_branches(struct path_builder *b, const struct stackd_header *header,
 			      const struct walk_input *in, size_t *count,
 			      struct path_builder_end *end)
 {
 	struct branches_path found;
 	int err;
 
-	if (!branches_belong(w->branches, header) || header->flags & STACKD_JUDGE)
+	if (!branches_belong(b->branches, header) || header->flags & STACKD_JUDGE)
 		return 0;
-	err = branches_on_walk(w->branches, (pid_t)header->tid, in, w->frames,
+	err = branches_on_walk(b->branches, (pid_t)header->tid, in, b->frames,
 			       DWARF_WALK_MAX_FRAMES, count, end->reason, &found);
 	if (!err)
-		err = keep_origin(w, &found, end);
+		err = keep_origin(b, &found, end);
 	if (!err)
 		end->reason = found.end;
 	return err;
@@ -327,24 +327,24 @@ static struct walk_input input_of(const struct stackd_stack_record *record,
 }
 
 /* Walks the stack of a record, unless that was done ahead. */
-static enum stackd_end_reason walk_stack(struct path_builder *w,
+static enum stackd_end_reason walk_stack(struct path_builder *b,
 					 const struct stackd_stack_record *record,
 					 const struct walk_input *in, size_t *ret_count)
 {
 	enum stackd_end_reason reason;
 
-	if (!w->worker)
-		return dwarf_walk_stack(w->walk, in, w->frames, DWARF_WALK_MAX_FRAMES, ret_count);
-	if (walk_queue_take(w->ahead, record, w->frames, DWARF_WALK_MAX_FRAMES, ret_count, &reason))
+	if (!b->worker)
+		return dwarf_walk_stack(b->walk, in, b->frames, DWARF_WALK_MAX_FRAMES, ret_count);
+	if (walk_queue_take(b->ahead, record, b->frames, DWARF_WALK_MAX_FRAMES, ret_count, &reason))
 		return reason;
-	return ask_walks_stack(w->worker, in, w->frames, DWARF_WALK_MAX_FRAMES, ret_count);
+	return ask_walks_stack(b->worker, in, b->frames, DWARF_WALK_MAX_FRAMES, ret_count);
 }
 
-/* Walks the user stack of a record into w->frames. */
-static int walk(struct path_builder *w, const struct stackd_stack_record *record, size_t *ret_count,
+/* Walks the user stack of a record into b->frames. */
+static int walk(struct path_builder *b, const struct stackd_stack_record *record, size_t *ret_count,
 		struct path_builder_end *ret_end)
 {
-	struct locator_process process = {.locator = w->with.locator, .pid = (pid_t)record->pid};
+	struct locator_process process = {.locator = b->with.locator, .pid = (pid_t)record->pid};
 	const struct walk_input in = input_of(record, &process);
 	int err;
 
@@ -354,11 +354,11 @@ static int walk(struct path_builder *w, const struct stackd_stack_record *record
 		return 0;
 	ret_end->reason = STACKD_END_FOREIGN_ABI;
 	if (record->header.flags & STACKD_COMPAT) {
-		*ret_count = hit_frame(&in, w->frames);
+		*ret_count = hit_frame(&in, b->frames);
 		return 0;
 	}
-	ret_end->reason = walk_stack(w, record, &in, ret_count);
-	err = walk_with_branches(w, &record->header, &in, ret_count, ret_end);
+	ret_end->reason = walk_stack(b, record, &in, ret_count);
+	err = walk_with_branches(b, &record->header, &in, ret_count, ret_end);
 	if (err)
 		return err;
 	if (ret_end->reason != STACKD_END_ENTRY && record->header.flags & STACKD_IN_EXEC) {
@@ -379,223 +379,223 @@ static uint64_t stack_end(const struct stackd_stack_record *record)
 
 /* Notes whether a walk has met made code. Where the kernel half found no rule, that can have been
  * made code where a file is thought to be. */
-static void note_made(struct path_builder *w, const struct stackd_stack_record *record,
+static void note_made(struct path_builder *b, const struct stackd_stack_record *record,
 		      size_t count)
 {
-	w->met_made = record->header.end_reason == STACKD_END_NO_RECIPE && !record->wanted &&
+	b->met_made = record->header.end_reason == STACKD_END_NO_RECIPE && !record->wanted &&
 		      !record->unknown.key.inode;
-	for (size_t i = 0; i < count && !w->met_made; i++)
-		w->met_made = w->frames[i].object && w->frames[i].object->kind == OBJECT_JIT;
+	for (size_t i = 0; i < count && !b->met_made; i++)
+		b->met_made = b->frames[i].object && b->frames[i].object->kind == OBJECT_JIT;
 }
 
 /* Reads the mappings of a process again where a walk has ended at an address that none has: the
  * event may have been of another process, which shares its memory and is not in scope. 1: there is
  * one now; 0; -ENOMEM. */
-static int look_for_mapping(struct path_builder *w, const struct stackd_stack_record *record,
+static int look_for_mapping(struct path_builder *b, const struct stackd_stack_record *record,
 			    size_t count)
 {
 	pid_t pid = (pid_t)record->pid;
-	const struct walk_frame *last = &w->frames[count - 1];
+	const struct walk_frame *last = &b->frames[count - 1];
 	uint64_t time_ns = record->header.time_ns;
 	int found = 0;
 
 	if (!count || last->object)
 		return 0;
-	found = pauses_are_over(&w->reloads, pid, time_ns, false);
+	found = pauses_are_over(&b->reloads, pid, time_ns, false);
 	if (found <= 0)
 		return found;
-	if (locator_reload(w->with.locator, pid) == -ENOMEM)
+	if (locator_reload(b->with.locator, pid) == -ENOMEM)
 		return -ENOMEM;
-	found = locator_mapping(w->with.locator, pid, last->address - last->is_return) != NULL;
-	pauses_begin(&w->reloads, pid, time_ns, found);
+	found = locator_mapping(b->with.locator, pid, last->address - last->is_return) != NULL;
+	pauses_begin(&b->reloads, pid, time_ns, found);
 	return found;
 }
 
 /* Walks a stack, again where there is text that no walk has met before. */
-static int walk_in_text(struct path_builder *w, const struct stackd_stack_record *record,
+static int walk_in_text(struct path_builder *b, const struct stackd_stack_record *record,
 			size_t *ret_count, struct path_builder_end *ret_end)
 {
 	int err, found;
 
 	do {
-		err = walk(w, record, ret_count, ret_end);
+		err = walk(b, record, ret_count, ret_end);
 		if (err)
 			return err;
-		note_made(w, record, *ret_count);
-		found = look_for_text(w, &record->header);
+		note_made(b, record, *ret_count);
+		found = look_for_text(b, &record->header);
 		if (!found && ret_end->reason == STACKD_END_NO_MAPPING)
-			found = look_for_mapping(w, record, *ret_count);
+			found = look_for_mapping(b, record, *ret_count);
 	} while (found > 0);
 	return found;
 }
 
 /* Ends a walk in code that the program has written over what its file has there. */
-static void end_at_changed(struct path_builder *w, const struct stackd_stack_record *record,
+static void end_at_changed(struct path_builder *b, const struct stackd_stack_record *record,
 			   size_t *count, struct path_builder_end *end)
 {
 	for (size_t i = 0; i + 1 < *count; i++) {
-		const struct walk_frame *f = &w->frames[i];
+		const struct walk_frame *f = &b->frames[i];
 
 		if (!f->object || !data_code_has_changed(f->object, f->offset, (pid_t)record->pid,
 							 f->address - f->is_return))
 			continue;
 		*count = i + 1;
-		w->frames[i].provenance = PROVENANCE_NONE;
+		b->frames[i].provenance = PROVENANCE_NONE;
 		end->reason = STACKD_END_RUNTIME_CODE;
 		end->origin = ORIGIN_WALKED;
 	}
 }
 
-static int frames_of_stack(struct path_builder *w, const struct stackd_stack_record *record,
+static int frames_of_stack(struct path_builder *b, const struct stackd_stack_record *record,
 			   struct path *path, struct path_builder_end *ret_end)
 {
 	const uint64_t end = stack_end(record);
-	const uint32_t known = location_count(w->with.locations);
+	const uint32_t known = location_count(b->with.locations);
 	size_t count;
-	int err = walk_in_text(w, record, &count, ret_end);
+	int err = walk_in_text(b, record, &count, ret_end);
 
 	if (!err)
-		end_at_changed(w, record, &count, ret_end);
-	if (!err && w->tables && (record->wanted || record->unknown.key.inode))
-		err = path_tables_want(w->tables, w->frames, count);
+		end_at_changed(b, record, &count, ret_end);
+	if (!err && b->tables && (record->wanted || record->unknown.key.inode))
+		err = path_tables_want(b->tables, b->frames, count);
 	for (size_t i = 0; i < count && !err; i++) {
-		const struct walk_frame *frame = &w->frames[count - 1 - i];
+		const struct walk_frame *frame = &b->frames[count - 1 - i];
 		uint64_t height = end > frame->slot ? end - frame->slot : 0;
 
-		err = locator_of_frame(w->with.locator, frame, (pid_t)record->pid,
+		err = locator_of_frame(b->with.locator, frame, (pid_t)record->pid,
 				       record->header.time_ns, &path->locations[i]);
 		path->heights[i] = frame->slot && height <= UINT32_MAX ? (uint32_t)height : 0;
 		path->count += !err;
 	}
-	put_returns_note(&w->put, (pid_t)record->pid, known);
+	put_returns_note(&b->put, (pid_t)record->pid, known);
 	return err;
 }
 
 /* Judges a walk through made code, whose steps have been checked: what is left of it. */
-static void judge_stack(struct path_builder *w, const struct stackd_stack_record *record,
+static void judge_stack(struct path_builder *b, const struct stackd_stack_record *record,
 			const struct path *path)
 {
-	struct locator_process process = {.locator = w->with.locator, .pid = (pid_t)record->pid};
+	struct locator_process process = {.locator = b->with.locator, .pid = (pid_t)record->pid};
 	const struct walk_input in = input_of(record, &process);
 	const struct judge_jit_walk walk = {.in = &in,
-					    .frames = w->frames,
-					    .is_confirmed = w->is_confirmed,
+					    .frames = b->frames,
+					    .is_confirmed = b->is_confirmed,
 					    .count = path->count - path->cut};
 
-	if (!w->judge_jit || !walk.count)
+	if (!b->judge_jit || !walk.count)
 		return;
 	for (size_t i = 0; i + 1 < walk.count; i++)
-		w->is_confirmed[i] =
-			caller_check_is_confirmed(w->check, path->locations[path->count - 2 - i],
+		b->is_confirmed[i] =
+			caller_check_is_confirmed(b->check, path->locations[path->count - 2 - i],
 						  path->locations[path->count - 1 - i]);
-	judge_jit_take(w->judge_jit, &walk);
+	judge_jit_take(b->judge_jit, &walk);
 }
 
-static int take_stack(struct path_builder *w, const struct stackd_stack_record *record,
+static int take_stack(struct path_builder *b, const struct stackd_stack_record *record,
 		      struct path *path, struct path_builder_end *ret_end)
 {
 	const struct stackd_header *header = &record->header;
-	int err = frames_of_stack(w, record, path, ret_end);
+	int err = frames_of_stack(b, record, path, ret_end);
 
 	if (err)
 		return err;
-	err = check_steps(w, path, false, ret_end);
+	err = check_steps(b, path, false, ret_end);
 	if (err)
 		return err;
 	if (header->flags & STACKD_JUDGE) {
-		judge_hold(w->judge, header, path, ret_end->reason);
+		judge_hold(b->judge, header, path, ret_end->reason);
 		ret_end->is_sample = false;
 		return 0;
 	}
-	judge_stack(w, record, path);
-	err = learn_tag(w, header, path, ret_end->reason);
+	judge_stack(b, record, path);
+	err = learn_tag(b, header, path, ret_end->reason);
 	if (!err)
-		err = add_height(w, path, &ret_end->origin);
-	return err ? err : add_kernel(w, header, path);
+		err = add_height(b, path, &ret_end->origin);
+	return err ? err : add_kernel(b, header, path);
 }
 
 /* --- ahead ----------------------------------------------------------------------------------- */
 
-bool path_builder_need_worker(const struct path_builder *w, const struct stackd_header *record)
+bool path_builder_needs_worker(const struct path_builder *b, const struct stackd_header *record)
 {
 	uint8_t kind = record->kind & STACKD_KIND_MASK;
 
-	return w->ahead && kind == STACKD_RECORD_STACK && record->flags & STACKD_HAS_REGS &&
+	return b->ahead && kind == STACKD_RECORD_STACK && record->flags & STACKD_HAS_REGS &&
 	       !(record->flags & STACKD_COMPAT);
 }
 
-bool path_builder_ask(struct path_builder *w, const struct stackd_header *record, bool is_next)
+bool path_builder_ask(struct path_builder *b, const struct stackd_header *record, bool is_next)
 {
 	const struct stackd_stack_record *stack = (const struct stackd_stack_record *)record;
-	struct locator_process process = {.locator = w->with.locator, .pid = (pid_t)stack->pid};
+	struct locator_process process = {.locator = b->with.locator, .pid = (pid_t)stack->pid};
 	const struct walk_input in = input_of(stack, &process);
 
-	return walk_queue_ask(w->ahead, record, &in, is_next) != -EAGAIN;
+	return walk_queue_ask(b->ahead, record, &in, is_next) != -EAGAIN;
 }
 
-bool path_builder_have(const struct path_builder *w, const struct stackd_header *record)
+bool path_builder_has_asked(const struct path_builder *b, const struct stackd_header *record)
 {
-	return walk_queue_has(w->ahead, record);
+	return walk_queue_has(b->ahead, record);
 }
 
-bool path_builder_are_made(struct path_builder *w, const struct stackd_header *record)
+bool path_builder_has_walked(struct path_builder *b, const struct stackd_header *record)
 {
-	return walk_queue_state(w->ahead, record) == WALK_QUEUE_MADE;
+	return walk_queue_state(b->ahead, record) == WALK_QUEUE_MADE;
 }
 
-void path_builder_drop(struct path_builder *w, const struct stackd_header *record)
+void path_builder_drop(struct path_builder *b, const struct stackd_header *record)
 {
-	if (w->ahead)
-		walk_queue_drop(w->ahead, record);
+	if (b->ahead)
+		walk_queue_drop(b->ahead, record);
 }
 
-void path_builder_go_on(struct path_builder *w)
+void path_builder_go_on(struct path_builder *b)
 {
-	if (w->ahead)
-		walk_queue_go_on(w->ahead);
+	if (b->ahead)
+		walk_queue_go_on(b->ahead);
 }
 
-int path_builder_poll_fd(const struct path_builder *w)
+int path_builder_poll_fd(const struct path_builder *b)
 {
-	return w->ahead ? walk_queue_poll_fd(w->ahead) : -1;
+	return b->ahead ? walk_queue_poll_fd(b->ahead) : -1;
 }
 
-bool path_builder_are_under_way(const struct path_builder *w)
+bool path_builder_is_busy(const struct path_builder *b)
 {
-	return w->ahead && walk_queue_is_busy(w->ahead);
+	return b->ahead && walk_queue_is_busy(b->ahead);
 }
 
-size_t path_builder_asked(const struct path_builder *w)
+size_t path_builder_pending(const struct path_builder *b)
 {
-	return w->ahead ? walk_queue_count(w->ahead) : 0;
+	return b->ahead ? walk_queue_count(b->ahead) : 0;
 }
 
 /* --- WALKED ---------------------------------------------------------------------------------- */
 
 /* Finds the object of an address that the kernel half has met in memory without a file. */
-static int made_location(struct path_builder *w, const struct stackd_header *header,
+static int made_location(struct path_builder *b, const struct stackd_header *header,
 			 uint64_t address, const struct object **ret_object)
 {
 	pid_t pid = (pid_t)record_pid(header);
-	const struct mapping *m = locator_mapping(w->with.locator, pid, address);
+	const struct mapping *m = locator_mapping(b->with.locator, pid, address);
 
 	if (!m)
-		return locator_nowhere(w->with.locator, ret_object);
-	w->met_made = true;
-	w->met_file |= m->object->kind == OBJECT_ELF && !m->is_copy;
+		return locator_nowhere(b->with.locator, ret_object);
+	b->met_made = true;
+	b->met_file |= m->object->kind == OBJECT_ELF && !m->is_copy;
 	if (m->object->kind == OBJECT_JIT) {
 		*ret_object = m->object;
 		return 0;
 	}
-	return locator_made(w->with.locator, pid, ret_object);
+	return locator_made(b->with.locator, pid, ret_object);
 }
 
 /* Finds the object of an address that the kernel half has not looked up: of a record that it made
  * no walk for. */
-static int plain_location(struct path_builder *w, const struct stackd_header *header,
+static int plain_location(struct path_builder *b, const struct stackd_header *header,
 			  uint64_t *address, const struct object **ret_object)
 {
-	struct locator_process process = {.locator = w->with.locator,
+	struct locator_process process = {.locator = b->with.locator,
 					  .pid = (pid_t)record_pid(header)};
 	uint64_t offset;
 
@@ -603,7 +603,7 @@ static int plain_location(struct path_builder *w, const struct stackd_header *he
 		*address = offset;
 		return 0;
 	}
-	return made_location(w, header, *address, ret_object);
+	return made_location(b, header, *address, ret_object);
 }
 
 static bool has_no_walk(const struct stackd_header *header)
@@ -612,7 +612,7 @@ static bool has_no_walk(const struct stackd_header *header)
 }
 
 /* Finds the location of a frame. -EBADMSG: the frame names a file or slice that does not exist. */
-static int walked_location(struct path_builder *w, const struct stackd_header *header,
+static int walked_location(struct path_builder *b, const struct stackd_header *header,
 			   const struct record_frame *frame, struct location *ret_location)
 {
 	const struct object *object = NULL;
@@ -621,18 +621,18 @@ static int walked_location(struct path_builder *w, const struct stackd_header *h
 	int err = 0;
 
 	if (frame->has_slice) {
-		if (!w->tables || !tables_slice(w->tables, frame->slice, &file, &base))
+		if (!b->tables || !tables_slice(b->tables, frame->slice, &file, &base))
 			return -EBADMSG;
 		offset = base + frame->location;
 	}
-	if (file > object_table_count(w->with.objects))
+	if (file > object_table_count(b->with.objects))
 		return -EBADMSG;
 	if (file == STACKD_FILE_NONE) {
-		err = has_no_walk(header) ? plain_location(w, header, &offset, &object)
-					  : made_location(w, header, offset, &object);
+		err = has_no_walk(header) ? plain_location(b, header, &offset, &object)
+					  : made_location(b, header, offset, &object);
 	} else {
-		object = object_table_at(w->with.objects, file - 1);
-		err = locator_prove(w->with.locator, (pid_t)record_pid(header), header->time_ns,
+		object = object_table_at(b->with.objects, file - 1);
+		err = locator_prove(b->with.locator, (pid_t)record_pid(header), header->time_ns,
 				    &object);
 	}
 	if (err)
@@ -648,38 +648,38 @@ static int walked_location(struct path_builder *w, const struct stackd_header *h
 
 /* The provenance of the rule by which the kernel half walked on from a location: code without a
  * file has none but the frame pointer, and addresses in no mapping lead nowhere. */
-static uint8_t walked_provenance(const struct path_builder *w, const struct location *l)
+static uint8_t walked_provenance(const struct path_builder *b, const struct location *l)
 {
-	const struct object *object = object_table_at(w->with.objects, l->object);
+	const struct object *object = object_table_at(b->with.objects, l->object);
 
 	if (object->kind != OBJECT_ELF && object->kind != OBJECT_VDSO)
 		return object->owner.pid ? PROVENANCE_FRAME_POINTER : PROVENANCE_NONE;
-	return w->tables ? tables_provenance(w->tables, object, l->offset) : PROVENANCE_CFI;
+	return b->tables ? tables_provenance(b->tables, object, l->offset) : PROVENANCE_CFI;
 }
 
 /* Sets the provenance of the locations that are new since there were `known`. */
-static void note_provenances(struct path_builder *w, uint32_t known)
+static void note_provenances(struct path_builder *b, uint32_t known)
 {
-	for (uint32_t i = known; i < location_count(w->with.locations); i++)
-		location_set_provenance(w->with.locations, i,
-					walked_provenance(w, location_at(w->with.locations, i)));
+	for (uint32_t i = known; i < location_count(b->with.locations); i++)
+		location_set_provenance(b->with.locations, i,
+					walked_provenance(b, location_at(b->with.locations, i)));
 }
 
 /* Prefetches the trie's entries of the path's next n frames, which are leaf first. */
-static void prefetch(const struct path_builder *w, const struct stackd_header *header,
+static void prefetch(const struct path_builder *b, const struct stackd_header *header,
 		     const struct path *path, size_t n)
 {
 	if (path->count == header->kept && n < LOCATIONS_AT_ONCE)
-		tag_trie_prefetch_index(w->with.trie, path->kept_tag, &path->ids[path->count], n);
+		tag_trie_prefetch_index(b->with.trie, path->kept_tag, &path->ids[path->count], n);
 }
 
 /* Adds some of the record's next frames to the path. 1; 0: there are no more; -ENOMEM; -EBADMSG. */
-static int add_walked(struct path_builder *w, const struct stackd_header *header,
+static int add_walked(struct path_builder *b, const struct stackd_header *header,
 		      struct record_frames *frames, struct path *path)
 {
 	struct location locations[LOCATIONS_AT_ONCE];
 	uint64_t *ids = &path->ids[path->count];
-	uint32_t known = location_count(w->with.locations);
+	uint32_t known = location_count(b->with.locations);
 	struct record_frame frame;
 	size_t n = 0;
 	int more = 1, err = 0;
@@ -687,7 +687,7 @@ static int add_walked(struct path_builder *w, const struct stackd_header *header
 	while (!err && n < LOCATIONS_AT_ONCE && path->count + n < PATH_MAX_USER &&
 	       (more = record_frames_next(frames, &frame)) > 0) {
 		path->heights[path->count + n] = frame.height;
-		err = walked_location(w, header, &frame, &locations[n]);
+		err = walked_location(b, header, &frame, &locations[n]);
 		if (!err)
 			ids[n] = location_id(locations[n].file_id, locations[n].offset);
 		n++;
@@ -696,13 +696,13 @@ static int add_walked(struct path_builder *w, const struct stackd_header *header
 		err = more;
 	if (err)
 		return err;
-	prefetch(w, header, path, n);
-	err = location_intern_all(w->with.locations, locations, ids, n,
+	prefetch(b, header, path, n);
+	err = location_intern_all(b->with.locations, locations, ids, n,
 				  &path->locations[path->count]);
 	if (err)
 		return err;
-	note_provenances(w, known);
-	put_returns_note(&w->put, (pid_t)record_pid(header), known);
+	note_provenances(b, known);
+	put_returns_note(&b->put, (pid_t)record_pid(header), known);
 	path->count += n;
 	return n == LOCATIONS_AT_ONCE;
 }
@@ -726,19 +726,19 @@ static void reverse(struct path *path, size_t from)
 }
 
 /* Adds all of the record's frames up to the end of the iteration. */
-static int add_all_walked(struct path_builder *w, const struct stackd_header *header,
+static int add_all_walked(struct path_builder *b, const struct stackd_header *header,
 			  struct record_frames *frames, struct path *path)
 {
 	int more;
 
 	do {
-		more = add_walked(w, header, frames, path);
+		more = add_walked(b, header, frames, path);
 	} while (more > 0);
 	return more;
 }
 
 /* Adds the new frames of a record to those that it keeps. */
-static int frames_of_walked(struct path_builder *w, const struct stackd_header *header,
+static int frames_of_walked(struct path_builder *b, const struct stackd_header *header,
 			    struct path *path)
 {
 	struct record_frames frames;
@@ -747,18 +747,18 @@ static int frames_of_walked(struct path_builder *w, const struct stackd_header *
 	int err;
 
 	record_part(header, &part);
-	record_frames(header, w->has_heights, &frames);
+	record_frames(header, b->has_heights, &frames);
 	if (part.flags & STACKD_PART_JOINS) {
 		record_frames_until(header, part.number, &frames);
-		err = add_all_walked(w, header, &frames, path);
+		err = add_all_walked(b, header, &frames, path);
 		if (!err)
-			err = thread_paths_join(w->with.paths, header, part.skipped, path);
+			err = thread_paths_join(b->with.paths, header, part.skipped, path);
 		if (err)
 			return err;
 		record_frames_until(header, SIZE_MAX, &frames);
 	}
 	before = path->count;
-	err = add_all_walked(w, header, &frames, path);
+	err = add_all_walked(b, header, &frames, path);
 	path->beyond = path->count - before;
 	if (!err)
 		reverse(path, path->kept);
@@ -777,15 +777,15 @@ static void shift(struct path *path, size_t added)
 }
 
 /* Puts the frames that branch records have added at the path's root. */
-static int add_at_root(struct path_builder *w, size_t added, struct path *path)
+static int add_at_root(struct path_builder *b, size_t added, struct path *path)
 {
 	int err = 0;
 
 	shift(path, added);
 	for (size_t i = 0; i < added && !err; i++) {
-		struct location location = branches_added(w->branches, i);
+		struct location location = branches_added(b->branches, i);
 
-		err = location_intern(w->with.locations, &location, &path->locations[i]);
+		err = location_intern(b->with.locations, &location, &path->locations[i]);
 		path->heights[i] = 0;
 	}
 	return err;
@@ -793,64 +793,64 @@ static int add_at_root(struct path_builder *w, size_t added, struct path *path)
 
 /* Compares the path with the sample's branch records, which may confirm it, or go on where the walk
  * stopped. */
-static int add_branches(struct path_builder *w, const struct stackd_header *header,
+static int add_branches(struct path_builder *b, const struct stackd_header *header,
 			struct path *path, struct path_builder_end *end)
 {
-	struct locator_process process = {.locator = w->with.locator,
+	struct locator_process process = {.locator = b->with.locator,
 					  .pid = (pid_t)record_pid(header)};
 	const struct walk_input in = {.find = locator_find_code, .arg = &process};
 	struct branches_path found;
 	int err;
 
-	if (!branches_belong(w->branches, header) || !path->count)
+	if (!branches_belong(b->branches, header) || !path->count)
 		return 0;
-	err = branches_on_path(w->branches, (pid_t)header->tid, &in, w->with.locations,
+	err = branches_on_path(b->branches, (pid_t)header->tid, &in, b->with.locations,
 			       path->locations, path->count, end->reason, &found);
 	if (!err)
-		err = keep_origin(w, &found, end);
+		err = keep_origin(b, &found, end);
 	if (err || !found.more)
 		return err;
 	end->reason = found.end;
-	return add_at_root(w, found.more, path);
+	return add_at_root(b, found.more, path);
 }
 
-static int take_walked(struct path_builder *w, const struct stackd_header *header,
+static int take_walked(struct path_builder *b, const struct stackd_header *header,
 		       struct path *path, struct path_builder_end *end)
 {
-	int err = thread_paths_recall(w->with.paths, header, path);
+	int err = thread_paths_recall(b->with.paths, header, path);
 
 	end->reason = header->end_reason;
 	if (!err)
-		err = frames_of_walked(w, header, path);
-	if (!err && look_for_text(w, header) < 0)
+		err = frames_of_walked(b, header, path);
+	if (!err && look_for_text(b, header) < 0)
 		err = -ENOMEM;
 	if (err)
 		return err;
-	err = check_steps(w, path, true, end);
+	err = check_steps(b, path, true, end);
 	if (err)
 		return err;
-	judge_expect(w->judge, header, path, end->reason);
-	err = learn_tag(w, header, path, end->reason);
+	judge_expect(b->judge, header, path, end->reason);
+	err = learn_tag(b, header, path, end->reason);
 	if (!err && !path->cut)
-		err = add_branches(w, header, path, end);
+		err = add_branches(b, header, path, end);
 	if (!err)
-		err = add_height(w, path, &end->origin);
-	return err ? err : add_kernel(w, header, path);
+		err = add_height(b, path, &end->origin);
+	return err ? err : add_kernel(b, header, path);
 }
 
 /* --- TAG ------------------------------------------------------------------------------------- */
 
 /* Makes the origin of a path whose user frames but the leaf are those of a tag. */
-static int tag_origin(struct path_builder *w, uint32_t frames, uint32_t *ret_origin)
+static int tag_origin(struct path_builder *b, uint32_t frames, uint32_t *ret_origin)
 {
 	const struct origin_run run = {
 		.frames = frames - 1, .source = FRAME_SOURCE_TAG, .confidence = 100};
 	const struct origin origin = {.is_complete = true, .n_runs = 1, .runs = &run};
 
-	return frames > 1 ? origin_intern(w->with.origins, &origin, ret_origin) : 0;
+	return frames > 1 ? origin_intern(b->with.origins, &origin, ret_origin) : 0;
 }
 
-static int take_tag(struct path_builder *w, const struct stackd_tag_record *record,
+static int take_tag(struct path_builder *b, const struct stackd_tag_record *record,
 		    struct path *path, struct path_builder_end *ret_end)
 {
 	const struct object *object;
@@ -858,27 +858,27 @@ static int take_tag(struct path_builder *w, const struct stackd_tag_record *reco
 	uint64_t offset;
 	int err = 0;
 
-	w->tag = *record;
-	ret_end->is_sample = !record->is_followed && w->tags;
+	b->tag = *record;
+	ret_end->is_sample = !record->is_followed && b->tags;
 	if (!ret_end->is_sample)
 		return 0;
-	if (!locator_find(w->with.locator, (pid_t)record->pid, record->pc, &object, &offset)) {
+	if (!locator_find(b->with.locator, (pid_t)record->pid, record->pc, &object, &offset)) {
 		offset = record->pc;
-		err = locator_nowhere(w->with.locator, &object);
+		err = locator_nowhere(b->with.locator, &object);
 	}
 	if (!err)
-		err = tag_paths_take(w->tags, record, object, offset, &found);
+		err = tag_paths_take(b->tags, record, object, offset, &found);
 	if (err)
 		return err;
 	path->node = found.node;
 	ret_end->reason = found.reason;
-	err = tag_origin(w, found.frames, &ret_end->origin);
-	return err ? err : add_kernel(w, &record->header, path);
+	err = tag_origin(b, found.frames, &ret_end->origin);
+	return err ? err : add_kernel(b, &record->header, path);
 }
 
 /* --- records --------------------------------------------------------------------------------- */
 
-int path_builder_take(struct path_builder *w, const struct stackd_header *record, struct path *path,
+int path_builder_take(struct path_builder *b, const struct stackd_header *record, struct path *path,
 		      struct path_builder_end *ret_end)
 {
 	path->added = path->kept = path->user = path->count = path->beyond = path->cut = 0;
@@ -886,15 +886,15 @@ int path_builder_take(struct path_builder *w, const struct stackd_header *record
 	*ret_end = (struct path_builder_end){.is_sample = true, .origin = ORIGIN_WALKED};
 	switch (record->kind & STACKD_KIND_MASK) {
 	case STACKD_RECORD_WALKED:
-		return take_walked(w, record, path, ret_end);
+		return take_walked(b, record, path, ret_end);
 	case STACKD_RECORD_TAG:
-		return take_tag(w, (const struct stackd_tag_record *)record, path, ret_end);
+		return take_tag(b, (const struct stackd_tag_record *)record, path, ret_end);
 	case STACKD_RECORD_BRANCHES:
-		if (w->branches)
-			branches_keep(w->branches, (const struct stackd_branch_record *)record);
+		if (b->branches)
+			branches_keep(b->branches, (const struct stackd_branch_record *)record);
 		ret_end->is_sample = false;
 		return 0;
 	default:
-		return take_stack(w, (const struct stackd_stack_record *)record, path, ret_end);
+		return take_stack(b, (const struct stackd_stack_record *)record, path, ret_end);
 	}
 }

@@ -40,19 +40,17 @@ struct path_builder_options { /* all borrowed */
 	struct locator *locator;
 	const struct tag_trie *trie;
 	struct thread_paths *paths;
-	struct jit_tracker
-		*made; /* NULL: the kernel half gets no rules for code that processes make */
+	struct jit_tracker *jit; /* NULL: the kernel half gets no rules for code of processes */
 };
 
 /* The options are copied, what they point to is borrowed. 0 or -ENOMEM. */
-int path_builder_new(const struct path_builder_options *options, struct path_builder **ret_walks);
+int path_builder_new(const struct path_builder_options *options, struct path_builder **ret_builder);
 void path_builder_free(struct path_builder *builder); /* NULL is fine */
 
-/* Options, to be set before the first record. Pointers are borrowed. */
-void path_builder_use_heights(
-	struct path_builder *builder); /* frames of WALKED records have heights */
-void path_builder_use_tables(struct path_builder *builder,
-			     struct tables *tables); /* for slices of files */
+/* Options, to be set before the first record. Pointers are borrowed. The tables are for slices of
+ * files. */
+void path_builder_use_heights(struct path_builder *builder); /* WALKED frames have heights */
+void path_builder_use_tables(struct path_builder *builder, struct tables *tables);
 void path_builder_use_judge(struct path_builder *builder, struct judge *judge);
 void path_builder_use_judge_jit(struct path_builder *builder, struct judge_jit *judge);
 void path_builder_use_tags(struct path_builder *builder, struct tag_paths *tags);
@@ -83,8 +81,8 @@ int path_builder_take(struct path_builder *builder, const struct stackd_header *
 
 /* Whether path_builder_take() needs a worker for a record, and waits for it if it is not walked
  * yet. */
-bool path_builder_need_worker(const struct path_builder *builder,
-			      const struct stackd_header *record);
+bool path_builder_needs_worker(const struct path_builder *builder,
+			       const struct stackd_header *record);
 
 /* Has a record's stack walked, before its turn. The record must stay until it was taken, or
  * dropped by path_builder_drop(). `is_next`: it is the next one to be taken. false: there is no
@@ -92,11 +90,11 @@ bool path_builder_need_worker(const struct path_builder *builder,
 bool path_builder_ask(struct path_builder *builder, const struct stackd_header *record,
 		      bool is_next);
 
-/* Whether that was asked for. */
-bool path_builder_have(const struct path_builder *builder, const struct stackd_header *record);
+/* Whether path_builder_ask() was called for a record. */
+bool path_builder_has_asked(const struct path_builder *builder, const struct stackd_header *record);
 
 /* Whether a record's stack was walked, by the mappings that its process has now. */
-bool path_builder_are_made(struct path_builder *builder, const struct stackd_header *record);
+bool path_builder_has_walked(struct path_builder *builder, const struct stackd_header *record);
 
 /* Drops the walk of a record, if there is one. */
 void path_builder_drop(struct path_builder *builder, const struct stackd_header *record);
@@ -107,11 +105,11 @@ void path_builder_go_on(struct path_builder *builder);
 /* See walk_queue_poll_fd(). -1: there is no worker. */
 int path_builder_poll_fd(const struct path_builder *builder);
 
-/* Whether some are being made. */
-bool path_builder_are_under_way(const struct path_builder *builder);
+/* Whether a worker walks a stack at the moment. */
+bool path_builder_is_busy(const struct path_builder *builder);
 
-/* How many have been asked for that are not made. */
-size_t path_builder_asked(const struct path_builder *builder);
+/* Returns how many stacks are still to be walked. */
+size_t path_builder_pending(const struct path_builder *builder);
 
 /* --- all of them ----------------------------------------------------------------------------- */
 

@@ -71,7 +71,7 @@ static int make_parts(struct recorder *r)
 	if (!err)
 		err = thread_paths_new(r->trie, r->locations, &r->paths);
 	if (!err)
-		err = jit_tracker_new(r->locator, &r->made);
+		err = jit_tracker_new(r->locator, &r->jit);
 	if (!err)
 		err = path_builder_new(&(struct path_builder_options){.objects = r->objects,
 								      .locations = r->locations,
@@ -79,7 +79,7 @@ static int make_parts(struct recorder *r)
 								      .locator = r->locator,
 								      .trie = r->trie,
 								      .paths = r->paths,
-								      .made = r->made},
+								      .jit = r->jit},
 				       &r->builder);
 	if (!err)
 		err = live_blocks_new(&r->blocks);
@@ -142,7 +142,7 @@ void recorder_free(struct recorder *r)
 	judge_free(r->judge);
 	judge_jit_free(r->judge_jit);
 	path_builder_free(r->builder);
-	jit_tracker_free(r->made);
+	jit_tracker_free(r->jit);
 	thread_paths_free(r->paths);
 	locator_free(r->locator);
 	origin_table_free(r->origins);
@@ -211,7 +211,7 @@ int recorder_use_judge(struct recorder *r)
 	int err = judge_new(r->objects, r->locations, &r->judge);
 
 	if (!err)
-		err = judge_jit_new(jit_tracker_window, r->made, &r->judge_jit);
+		err = judge_jit_new(jit_tracker_window, r->jit, &r->judge_jit);
 	if (err)
 		return err;
 	path_builder_use_judge(r->builder, r->judge);
@@ -264,7 +264,7 @@ void recorder_use_tables(struct recorder *r, struct tables *tables)
 
 void recorder_use_code_maps(struct recorder *r, const struct sampler_code *maps)
 {
-	jit_tracker_use_maps(r->made, maps);
+	jit_tracker_use_maps(r->jit, maps);
 }
 
 int recorder_watch_files(struct recorder *r, uint32_t *epoch)
@@ -339,7 +339,7 @@ struct batch *recorder_take_batch(struct recorder *r)
 	struct batch *batch;
 
 	path_builder_trim(r->builder);
-	jit_tracker_tick(r->made);
+	jit_tracker_tick(r->jit);
 	if (r->open_files)
 		open_files_look(r->open_files, clock_ns(CLOCK_MONOTONIC));
 	batch = outbox_take(r->outbox);

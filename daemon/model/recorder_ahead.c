@@ -66,8 +66,8 @@ static void look_ahead(struct recorder *r, struct reorder *queue, uint64_t horiz
 
 		if (item->event && !note(&changed, item->event))
 			break;
-		if (!record || !path_builder_need_worker(r->builder, record) ||
-		    path_builder_have(r->builder, record) ||
+		if (!record || !path_builder_needs_worker(r->builder, record) ||
+		    path_builder_has_asked(r->builder, record) ||
 		    (n && !can_be_walked(r, record, &changed, awaits_tables)))
 			continue;
 		if (!path_builder_ask(r->builder, record, n == 0))
@@ -83,18 +83,18 @@ bool recorder_awaits_walk(struct recorder *r, struct reorder *queue, uint64_t ho
 	const struct stackd_header *record = next ? next->sample : NULL;
 	bool is_low;
 
-	if (!record || !path_builder_need_worker(r->builder, record))
+	if (!record || !path_builder_needs_worker(r->builder, record))
 		return false;
 	/* In the order of time a process that is not known is loaded. */
 	if (!process_table_thread(r->processes, (pid_t)record_pid(record), (pid_t)record->tid))
 		return false;
-	is_low = path_builder_asked(r->builder) < LOW_WATER && r->taken_since_look >= SCAN_EVERY;
-	if (path_builder_are_made(r->builder, record) && !is_low)
+	is_low = path_builder_pending(r->builder) < LOW_WATER && r->taken_since_look >= SCAN_EVERY;
+	if (path_builder_has_walked(r->builder, record) && !is_low)
 		return false;
-	if (is_low || !path_builder_have(r->builder, record))
+	if (is_low || !path_builder_has_asked(r->builder, record))
 		look_ahead(r, queue, horizon_ns, awaits_tables);
 	path_builder_go_on(r->builder);
-	return !path_builder_are_made(r->builder, record);
+	return !path_builder_has_walked(r->builder, record);
 }
 
 void recorder_go_on(struct recorder *r)
@@ -109,5 +109,5 @@ int recorder_poll_fd(const struct recorder *r)
 
 bool recorder_walks(const struct recorder *r)
 {
-	return path_builder_are_under_way(r->builder);
+	return path_builder_is_busy(r->builder);
 }

@@ -47,7 +47,7 @@ struct recorder {
 	struct new_mappings new_mappings;
 	struct fuse_devices fuse_devices;
 	struct locator *locator;
-	struct jit_tracker *made;
+	struct jit_tracker *jit;
 	struct path_builder *builder;
 	struct thread_paths *paths;
 	struct judge *judge;	     /* NULL: walks are not judged */

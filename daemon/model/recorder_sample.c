@@ -48,7 +48,7 @@ static int take_launch(struct recorder *r, const struct event *event)
 
 static int prefetch_code(struct recorder *r, const struct event *event)
 {
-	jit_tracker_keep(r->made, (const struct stackd_code_record *)event->record);
+	jit_tracker_keep(r->jit, (const struct stackd_code_record *)event->record);
 	return 0;
 }
 
@@ -62,7 +62,7 @@ static int take_code(struct recorder *r, const struct event *event)
 
 static int prefetch_code_bytes(struct recorder *r, const struct event *event)
 {
-	jit_tracker_keep_bytes(r->made, (const struct stackd_code_bytes *)event->record);
+	jit_tracker_keep_bytes(r->jit, (const struct stackd_code_bytes *)event->record);
 	return 1;
 }
 
@@ -123,7 +123,7 @@ int recorder_prefetch_record(struct recorder *r, const struct stackd_header *rec
 		err = handler->prefetch(r, &event);
 	if (!err && record->kind == STACKD_RECORD_STACK &&
 	    process_table_knows(r->processes, event.pid))
-		err = jit_tracker_note(r->made, (const struct stackd_stack_record *)record);
+		err = jit_tracker_note(r->jit, (const struct stackd_stack_record *)record);
 	return err ? err : recorder_request_table(r, record, true);
 }
 

@@ -257,8 +257,8 @@ static int give_up(struct alloc_source *s, uint64_t rate)
 
 /* --- processes without the library ------------------------------------------------------------ */
 
-/* Has the programs that map a probed file counted as covered. 0 or -ENOMEM. */
-static int tell_heard(const struct alloc_source *s, const struct probed *p)
+/* Notes that allocations are recorded in programs that map a probed file. 0 or -ENOMEM. */
+static int cover_programs(const struct alloc_source *s, const struct probed *p)
 {
 	char *real = realpath(p->path, NULL); /* as mappings have it */
 	int err = alloc_coverage_add(s->with.coverage, real ? real : p->path, p->pid);
@@ -293,7 +293,7 @@ static int use_probes(struct alloc_source *s)
 
 		err = attach_returns(s, &s->probed.items[i]);
 		if (!err)
-			err = tell_heard(s, p);
+			err = cover_programs(s, p);
 		if (!err)
 			log_info("--alloc: %zu functions of %s are probed%s%s",
 				 p->functions.entries.count, p->path,
@@ -468,7 +468,7 @@ uint64_t alloc_source_until(const struct alloc_source *s)
 	return s ? s->until_ns : 0;
 }
 
-bool alloc_source_was_heard(const struct alloc_source *s)
+bool alloc_source_was_called(const struct alloc_source *s)
 {
 	if (!s || !s->probed.count || s->alloc.event >= 0 || calls_of(s))
 		return true;

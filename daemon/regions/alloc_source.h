@@ -36,7 +36,7 @@ uint64_t alloc_source_until(const struct alloc_source *source);
 
 /* Returns false, and logs it with the names of the files, if allocators are probed and none of
  * their functions was called, so that nothing is recorded. NULL is fine. */
-bool alloc_source_was_heard(const struct alloc_source *source);
+bool alloc_source_was_called(const struct alloc_source *source);
 
 /* Stops listening, and frees. NULL is fine. */
 void alloc_source_free(struct alloc_source *source);

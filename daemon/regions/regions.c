@@ -705,9 +705,9 @@ uint64_t regions_alloc_until(const struct regions *r)
 	return r->alloc ? alloc_source_until(r->alloc) : r->alloc_until_ns;
 }
 
-bool regions_were_heard(const struct regions *r)
+bool regions_allocator_was_called(const struct regions *r)
 {
-	return !r || alloc_source_was_heard(r->alloc);
+	return !r || alloc_source_was_called(r->alloc);
 }
 
 void regions_stop(struct regions *r)

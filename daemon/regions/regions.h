@@ -63,7 +63,7 @@ const char *regions_mark_name(const struct regions *regions, size_t index);
 
 /* Returns false, and logs it, if an allocator was probed and none of its functions was called.
  * Before it is stopped; NULL is fine. */
-bool regions_were_heard(const struct regions *regions);
+bool regions_allocator_was_called(const struct regions *regions);
 
 /* Stops: removes all probes. NULL is fine. */
 void regions_stop(struct regions *regions);
