@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a sample by a clock stands for.
+ * Gives a sample by a clock the time that it stands for, which can be several periods.
  *
  * The kernel's clocks (cpu-clock, task-clock) are timers. One that is late by several periods fires
  * once, and the kernel forgets the others: interrupts were off for long, or, far more often, the
  * host of a virtual machine had not let the CPU run. On one such machine 5 % of all CPU time had no
  * sample for that reason. perf shows the same gaps.
  *
- * The timer knows when it was due, and a sample that comes later than by a period stands for all
- * the periods that have passed (overdue.h). Reading the timer at each sample would cost half a
- * percent of it, so the time that it is due next is noted (its lowest 32 bits). While samples in
- * scope follow each other that is known to be right: the timer's times are a period apart, so one
- * that fires within a period after it was due fires for that time. All else (other tasks had the
- * CPU in between, it was idle, the rate was changed, the clock is late) looks as if it were late,
- * and then the timer is asked. Where several clocks take turns on a CPU, each with times of its
- * own, one that is late can pass for one that is not, but none is given more than it stands for.
+ * The timer has the time at which it was due. A sample that comes more than a period later stands
+ * for all periods that have passed since (overdue.h). To read the timer at each sample would cost
+ * half a percent of it, so each sample notes when the timer is due next (the lowest 32 bits). If
+ * the next sample comes within a period of that, it is on time: the timer's times are a period
+ * apart. Otherwise (other tasks had the CPU in between, the CPU was idle, the rate was changed, or
+ * the clock is late) the timer is read. Where several clocks take turns on a CPU, each with times
+ * of its own, one that is late can pass for one that is on time, but no sample gets more than it
+ * stands for.
  *
- * While the program itself runs, the clock can be missed as well. Such periods are lost: about as
- * many of all that are missed as the program's share of the time.
+ * The clock can also be due while this program runs. Such a period is lost; of all that are missed,
+ * these are about the program's share of the time.
  *
  * A machine that was stopped and goes on (a snapshot of a virtual one, a debugger of the kernel)
  * can be late by hours, which are nobody's CPU time in any useful sense: a sample stands for a
@@ -34,7 +34,7 @@
 
 SETTING __u32 is_clock = 0; /* the event is a clock: it has a timer */
 
-/* The event that a program runs for. */
+/* The event whose sample a program is run for. */
 #ifndef EVENT_OF
 #define EVENT_OF(context)                                                                          \
 	({                                                                                         \
@@ -73,9 +73,9 @@ static __always_inline __u64 late_periods(struct task_struct *task, __u64 late, 
 	return periods;
 }
 
-/* Asks the timer when it was due, and makes the sample's period what it stands for. */
-static __noinline int ask_timer(struct scratch *s, const struct perf_event *event,
-				struct task_struct *task)
+/* Reads from the timer when it was due, and sets the sample's period to what it stands for. */
+static __noinline int read_timer(struct scratch *s, const struct perf_event *event,
+				 struct task_struct *task)
 {
 	const __u64 now = s->record.header.time_ns;
 	__u64 due = 0, every = 0, late;
@@ -95,7 +95,7 @@ static __noinline int ask_timer(struct scratch *s, const struct perf_event *even
 	return 0;
 }
 
-/* Makes the period of a clock's sample what it stands for. */
+/* Sets the period of a clock's sample to what it stands for. */
 static __always_inline void weigh(struct scratch *s, struct bpf_perf_event_data *ctx,
 				  struct task_struct *task)
 {
@@ -104,7 +104,7 @@ static __always_inline void weigh(struct scratch *s, struct bpf_perf_event_data 
 	if (!is_clock)
 		return;
 	if (RARELY((__u32)s->record.header.time_ns - s->due >= period))
-		ask_timer(s, EVENT_OF(ctx), task);
+		read_timer(s, EVENT_OF(ctx), task);
 	else
 		s->due += period;
 }

@@ -10,12 +10,12 @@
  *   ────┴──────────┴──────────┴──────────┴─┼────────┴──────────►     3 + 1 periods
  *       |◄──────────── late ──────────────►|
  *
- * Of a virtual machine's CPU the host can have taken a part of that time. The scheduler counts it
- * as nobody's where the host tells, and so do samples. Of a stretch that was taken it is not known
- * how it lay to the times; taken off is as many whole periods as leave at least the one by which
- * the clock fired.
+ * In a virtual machine the host can have had the CPU for a part of that time. Where the host says
+ * so, the scheduler counts that part as nobody's CPU time, and samples do the same. Which of the
+ * times were in that part is not known. So it is taken off the delay, which is then counted in
+ * whole periods, and the sample always keeps the one for which the clock fired.
  *
- * The kernel half includes this, and a test does (tests/unit/test_overdue.c).
+ * The kernel half includes this, and so does tests/unit/test_overdue.c.
  */
 #ifndef OVERDUE_H
 #define OVERDUE_H

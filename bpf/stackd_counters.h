@@ -27,10 +27,8 @@
 	X(MAPPING_LOOKUPS, "kernel_mapping_lookups", COUNT,                                        \
 	  "look-ups in the kernel's tree of mappings")                                             \
 	X(PREFIX_BROKEN, "kernel_prefix_broken", COUNT,                                            \
-	  "walks of which a frame matched the remembered stack, and the frames below it "          \
-	  "did not")                                                                               \
-	X(TAGS, "kernel_tags", COUNT,                                                              \
-	  "samples of which the program's tag was taken, and no walk was made")                    \
+	  "walks that met a frame of the remembered stack, below which the stack had changed")     \
+	X(TAGS, "kernel_tags", COUNT, "samples with the program's tag in place of a walk")         \
 	X(TAGS_NEW, "kernel_tags_new", COUNT, "walks beside a tag that was not known")             \
 	X(BRANCHES, "branch_records", COUNT, "samples with branch records")                        \
 	X(NO_BRANCHES, "branch_records_missing", COUNT,                                            \
@@ -140,12 +138,12 @@ struct stackd_region_counters {
 	X(OPEN, "waits_open", COUNT,                                                               \
 	  "waits that had not ended when the recording did; they are sampled, too")                \
 	X(MISSED, "waits_missed", COUNT,                                                           \
-	  "waits of which the kernel did not trace one of the switches; those that are "           \
-	  "sampled have records without a path")                                                   \
+	  "waits with a switch that the kernel did not trace; those that are sampled have "        \
+	  "records without a path")                                                                \
 	X(MISSED_NS, "waits_missed_ns", NS,                                                        \
 	  "their time, which is in no other sum but `waits_short_ns`")                             \
 	X(NO_MEMORY, "waits_no_memory", COUNT, "threads for whose waits there was no memory")      \
-	X(WAKERS, "wakers", COUNT, "threads that ended a sampled wait, of which a record is made") \
+	X(WAKERS, "wakers", COUNT, "threads that ended a sampled wait: each has a record")         \
 	X(WAKERS_SENT, "wakers_sent", COUNT,                                                       \
 	  "of these, records that were put into the ring buffer")                                  \
 	X(WAKERS_LOST, "wakers_lost_ring", COUNT,                                                  \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The kinds of event that records tell of: a part of stackd_abi.h, which includes it.
+ * The kinds of event that records are of: a part of stackd_abi.h, which includes it.
  *
  * A record's header has the time, thread and CPU of its event, and a WALKED or STACK record has the
- * event's path. What else is known of an event is in a struct of its own, one for each kind:
+ * event's path. A struct for each kind has what else was measured:
  *
  *   kind       struct             the path is that of
  *   SAMPLE     none               the sample
@@ -37,7 +37,7 @@ enum stackd_event {
 	STACKD_EVENT_FAULT,    /* a sampled page fault of user mode */
 	STACKD_EVENT_MAP,      /* a call of mmap() or brk() */
 	STACKD_EVENT_WAIT,     /* a sampled wait: a thread was off the CPU; at its end */
-	STACKD_EVENT_UNTRACED, /* a wait of which the kernel did not trace one of the switches */
+	STACKD_EVENT_UNTRACED, /* a wait with a switch that the kernel did not trace */
 	STACKD_EVENT_WAKE,     /* a thread ended another thread's wait */
 	STACKD_EVENT_LIFE,     /* where waits are recorded: a thread began, or ended */
 
@@ -160,7 +160,7 @@ struct stackd_wait {
 	};
 };
 
-/* A wait of which only its length is known. */
+/* A wait with a switch that the kernel did not trace: only its length is known. */
 struct stackd_untraced {
 	__u8 kind;	  /* STACKD_EVENT_UNTRACED */
 	__u8 was_blocked; /* else it was preempted, as far as is known */

@@ -71,7 +71,7 @@
 	X(recorded.judged_made_nearest, "judged_made_nearest", COUNT,                              \
 	  "such steps that leave no caller out, without a proof")                                  \
 	X(recorded.judged_made_unproven, "judged_made_unproven", COUNT,                            \
-	  "such steps of which nothing is known")                                                  \
+	  "such steps that nothing proves or contradicts")                                         \
 	X(recorded.tag_processes, "tag_processes", COUNT, "processes that kept tags")              \
 	X(recorded.tags.learned, "tags_learned", COUNT, "tags whose call path was learned")        \
 	X(recorded.tags.unknown, "tags_unknown", COUNT, "samples whose tag was not known")         \

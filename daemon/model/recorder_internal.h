@@ -123,9 +123,10 @@ void recorder_count_events(const struct recorder *r, struct recorder_counts *cou
  * for. 0 or -ENOMEM. */
 int recorder_add_frame(struct recorder *r, const struct object *object, uint32_t *node);
 
-/* --- handlers of kinds of event (recorder_sample.c) ------------------------------------------- */
+/* --- handlers of kinds of event, in the table of recorder_sample.c ---------------------------- */
 
-/* Gives the row of a pass the time at which it ended, and of one that was left its end reason. 0 */
+/* Gives the row of a pass the time at which it ended, and of one that was left its end reason.
+ * Returns 0. */
 int recorder_place_pass(struct recorder *r, const struct event *event, struct store_sample *row);
 
 /* The same of a mark, which is a frame below the function where the pass ended. 0; -ENOMEM;
@@ -162,7 +163,7 @@ int recorder_wait(struct recorder *r, const struct event *event, struct store_sa
 /* Keeps who ended a thread's wait: the row's thread, by its path. 0 or -ENOMEM. */
 int recorder_wake(struct recorder *r, const struct event *event, struct store_sample *row);
 
-/* Keeps a wait of which a switch was not traced, without a path. 0 or -ENOMEM. */
+/* Keeps a wait with a switch that was not traced, without a path. 0 or -ENOMEM. */
 int recorder_untraced(struct recorder *r, const struct event *event);
 
 /* Keeps when a thread began or ended. 0 or -ENOMEM. */

@@ -3,12 +3,11 @@
  * Takes records: decodes them, and has each kind of event handled by its row in a table; see
  * recorder.h.
  *
- *   kind of event    prefetch    take      place    keep
- *   with a path      (x)                   (x)      x        a walk makes the path before `place`
- *   without          (x)         x
+ *   kind of event     its handler's functions, in the order of calls; in brackets: if there is one
+ *   with a path       [prefetch]   (the path is made and entered into the trie)   [place]   keep
+ *   without           [prefetch]   take
  *
- * For an event with a path the path is made and entered into the trie, and the handler stores the
- * row of it. To add a kind of event: docs/ARCHITECTURE.md.
+ * To add a kind of event: docs/ARCHITECTURE.md.
  */
 #include <errno.h>
 
