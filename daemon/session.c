@@ -415,7 +415,7 @@ static void follow_cpus(struct session *s)
 {
 	int err = 0;
 
-	if (!online_cpus_look(&s->cpus, "/sys/devices/system/cpu/online"))
+	if (!online_cpus_look(&s->cpus, ONLINE_CPUS_LIST))
 		return;
 	for (int cpu = 0; cpu < ONLINE_CPUS_MAX; cpu++) {
 		int one = s->cpus.is_new[cpu]

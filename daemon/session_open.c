@@ -309,6 +309,7 @@ static enum exit_status open_target(struct session *s)
 	s->is_crowd = attach_is_crowd(s->options, s->target);
 	s->is_on_cpus = attach_is_on_cpus(s->options, s->target);
 	online_cpus_listen(&s->cpus);
+	online_cpus_look(&s->cpus, ONLINE_CPUS_LIST); /* before events are opened */
 	return STATUS_DONE;
 }
 

@@ -14,7 +14,8 @@
 
 #include <stdbool.h>
 
-#define ONLINE_CPUS_MAX 8192
+#define ONLINE_CPUS_MAX	 8192
+#define ONLINE_CPUS_LIST "/sys/devices/system/cpu/online" /* the kernel's */
 
 /* Zeroed to begin with. */
 struct online_cpus {
