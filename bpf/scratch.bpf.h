@@ -181,8 +181,8 @@ struct scratch {
 	struct stackd_mapping unknown; /* a file that the daemon has to make known */
 	struct page_copy copy;
 
-	struct pt_regs saved;  /* at the entry into the kernel: too large for the stack */
-	__u64 signal_frame[5]; /* where the end of a signal frame's registers would be */
+	struct pt_regs saved; /* at the entry into the kernel: too large for the stack */
+	__u64 signal_frame[ARCH_SIGNAL_WORDS]; /* the end of its registers, if there is one */
 
 	/* A step in code of the BEAM. */
 	struct stackd_beam beam;

@@ -67,7 +67,7 @@ static __always_inline bool is_stride(const struct scratch *s, const struct stac
 static __always_inline bool stride_step(struct scratch *s)
 {
 	const struct stackd_rule *rule = stride_rule(s);
-	__u64 base = s->window_base, plain = s->window_plain, cfa, ra_at, rbp_at, pc;
+	__u64 base = s->window_base, plain = s->window_plain, cfa, ra_at, fp_at, pc;
 	__u32 frame = s->n_new;
 	struct mark *mark;
 
@@ -77,9 +77,8 @@ static __always_inline bool stride_step(struct scratch *s)
 	cfa = s->walk.r[rule->reg == STACKD_REG_SP ? STACKD_REG_SP : STACKD_REG_FP] +
 	      (__u64)(__s64)rule->cfa_offset;
 	ra_at = cfa + (__u64)(__s64)rule->ra_offset - base;
-	rbp_at = cfa + (__u64)(__s64)rule->saved[0] - base;
-	if (cfa <= s->walk.r[STACKD_REG_SP] || ra_at >= plain ||
-	    (rule->saved[0] && rbp_at >= plain))
+	fp_at = cfa + (__u64)(__s64)rule->saved[0] - base;
+	if (cfa <= s->walk.r[STACKD_REG_SP] || ra_at >= plain || (rule->saved[0] && fp_at >= plain))
 		return false;
 	pc = *(__u64 *)(s->window + BOUNDED(ra_at, WINDOW_BYTES));
 	if (!pc || !put_short(s, s->location))
@@ -88,8 +87,8 @@ static __always_inline bool stride_step(struct scratch *s)
 	mark->slot = s->walk.slot | (rule->reg == STACKD_REG_SP ? 0 : MARK_PLAIN);
 	mark->ra = s->walk.pc;
 	if (rule->saved[0]) {
-		s->walk.r[STACKD_REG_FP] = *(__u64 *)(s->window + BOUNDED(rbp_at, WINDOW_BYTES));
-		s->walk.origin[STACKD_REG_FP].slot = rbp_at + base;
+		s->walk.r[STACKD_REG_FP] = *(__u64 *)(s->window + BOUNDED(fp_at, WINDOW_BYTES));
+		s->walk.origin[STACKD_REG_FP].slot = fp_at + base;
 		s->walk.origin[STACKD_REG_FP].frame = frame;
 	}
 	s->walk.slot = ra_at + base;

@@ -24,9 +24,8 @@
 
 #define ARCH_PRESERVED_REGS 0xf0c8u /* rbx, rbp, rsp, r12 to r15 */
 #define ARCH_VOLATILE_REGS  0x0f37u /* rax, rdx, rcx, rsi, rdi, r8 to r11 */
-
-/* STACKD_KEPT_TWO's registers: r10 and r11. */
-#define ARCH_KEPT_TWO_REGS 0x0c00u
+#define ARCH_KEPT_TWO_REGS  0x0c00u /* r10, r11 */
+#define ARCH_RESULT_REG	    X86_64_REG_RAX
 
 /* The processor's own numbers in instructions: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15.
  */
@@ -53,7 +52,6 @@
 #define ARCH_SIGCONTEXT_REG(i)	((i) < 8 ? (i) + 8 : X86_64_SIGCONTEXT_ORDER >> (4 * (i)) & 15)
 #define ARCH_SIGCONTEXT_SP	15
 
-/* Words of a signal frame that mend_torn_registers() looks at. */
 #define ARCH_SIGNAL_WORDS 5
 
 /* In a signal's frame, from the program counter: the error code, the trap's number and the address

@@ -87,7 +87,7 @@ static int begins_function(const struct put_returns *p, const struct object *obj
 	if (err)
 		return err == -EAGAIN ? err : 0;
 	return behind.cfa == STACKD_CFA_REG && behind.reg == STACKD_REG_SP &&
-	       behind.cfa_offset == 8 && behind.ra_offset == -8 &&
+	       behind.cfa_offset == ARCH_CALL_PUSHES && behind.ra_offset == ARCH_RETURN_SLOT &&
 	       memcmp(&behind, &before, sizeof(before)) != 0;
 }
 
