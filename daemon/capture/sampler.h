@@ -118,9 +118,9 @@ void sampler_jitter(struct sampler *sampler, uint64_t frequency, unsigned percen
 
 /* Changes the frequency of events that sampler_attach_cpus() has opened (0: as `spec` has it), by
  * opening them anew, on CPUs as well that came on line since: an event whose frequency is changed
- * would go on to report the period of before. On each CPU the new
- * one starts when the old one stops, which loses what that had counted of a period. 0, or negative
- * errno: then the old ones stay. */
+ * would go on to report the period of before. On each CPU the new one starts when the old one
+ * stops, which loses what that had counted of a period. 0, or negative errno: then the old ones
+ * stay. */
 int sampler_change_rate(struct sampler *sampler, const struct event_spec *spec, uint64_t frequency,
 			int cgroup_fd);
 

@@ -11,8 +11,8 @@
 struct command_files;
 
 /* Finds them, by the command as execvp() takes it; `folders` are those of LD_LIBRARY_PATH, NULL:
- * none. A command that cannot be opened (a script has no
- * program of its own) has no files. 0 or -ENOMEM. */
+ * none. A command that cannot be opened (a script has no program of its own) has no files. 0 or
+ * -ENOMEM. */
 int command_files_find(const char *command, const char *folders, struct command_files **ret_files);
 void command_files_free(struct command_files *files); /* NULL is fine */
 

@@ -3,8 +3,8 @@
  * What MPI's functions send and receive, by their arguments (MPI 4.0, chapters 3, 4, 6 and 12): how
  * many bytes a call contributes to others and gets from them, each counted once for each partner,
  * itself among them where a collective has it so. The kernel half reads the arguments
- * (bpf/mpi.bpf.h). What is written to a file, or read from it,
- * is marked as that: it is no other process.
+ * (bpf/mpi.bpf.h). What is written to a file, or read from it, is marked as that: it is no other
+ * process.
  *
  * Functions that are measured call each other: those of Fortran's interfaces call those for C, and
  * those of a tool that is loaded before the library, such as mpiP, call the library's by their

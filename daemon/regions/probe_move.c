@@ -13,7 +13,7 @@
 #define MOST_BYTES  (16u << 10) /* of a function: larger ones spend their time elsewhere */
 #define MOST_PASSED 16		/* instructions */
 #define ARGUMENTS   (1u << 1 | 1u << 2 | 1u << 6 | 1u << 7 | 1u << 8 | 1u << 9)
-#define PRESERVED   (1u << 3 | 1u << INSN_SP | 1u << INSN_FP | 0xfu << 12)
+#define PRESERVED   (INSN_PRESERVED | 1u << INSN_SP)
 #define NONE	    SIZE_MAX
 
 /* An instruction of the function. */
@@ -283,13 +283,17 @@ struct edges {
 	size_t count;
 };
 
+/* Returns the bit that a register has in the cookie of an exit, or -1. */
 static int saved_number(unsigned reg)
 {
-	static const uint8_t saved[STACKD_SAVED_COUNT] = {3, INSN_FP, 12, 13, 14, 15};
-
-	for (int i = 0; i < STACKD_SAVED_COUNT; i++) {
-		if (saved[i] == reg)
-			return i;
+	if (reg >= INSN_REG_COUNT)
+		return -1;
+	switch (insn_dwarf_number(reg)) {
+#define X(number, bit)                                                                             \
+	case number:                                                                               \
+		return bit;
+		ARCH_PUSHED_REGS(X)
+#undef X
 	}
 	return -1;
 }

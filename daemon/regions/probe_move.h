@@ -17,9 +17,9 @@
  *	ret
  *
  * An entry moves past instructions that no jump leads to or between, and in any case past nops of
- * five bytes (probe_place.h). A return moves to the edges by
- * which it is reached: jumps, and branches that are taken or not, with nothing behind them but
- * moves between registers and the removal of the frame. So the instance that is measured is shorter
+ * five bytes (probe_place.h). A return moves to the edges by which it is reached: jumps, and
+ * branches that are taken or not, with nothing behind them but moves between registers and the
+ * removal of the frame. So the instance that is measured is shorter
  * by some nanoseconds. A branch in a loop gets no probe, as it would be hit in each turn. If one of
  * the edges can have no probe, the exit stays at the return.
  */

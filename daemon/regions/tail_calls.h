@@ -18,8 +18,8 @@
 
 /* Gives such regions, among the functions of MPI of a file, the exits of what they jump to, where
  * that is a function of the same file, and takes the jumps to functions of MPI off all of them. The
- * regions are those from number `first` on. `debug` is the
- * file's debug file, or NULL. 0 or -ENOMEM. */
+ * regions are those from number `first` on. `debug` is the file's debug file, or NULL. 0 or
+ * -ENOMEM. */
 int tail_calls_follow(const struct elf_file *file, const struct elf_file *debug,
 		      struct found_regions *found, size_t first);
 
