@@ -216,7 +216,7 @@ bool frame_state_ignores(const struct frame_state *s, const struct insn *i)
 	return true;
 }
 
-/* Notes that the caller's the frame pointer may be in another place from now on. */
+/* Notes that the caller's frame pointer may be in another place from now on. */
 static void note_read(struct frame_state *s)
 {
 	if (!(s->changed & 1) && s->saved[0].origin == FRAME_UNKNOWN)

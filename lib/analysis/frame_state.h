@@ -39,11 +39,11 @@ struct frame_state {
 			   * and the flags below */
 };
 
-/* the frame pointer was set to 0 and not saved: by this, code says that it has no caller (psABI,
+/* The frame pointer was set to 0 and not saved: by this, code says that it has no caller (psABI,
  * "The Stack Frame"). */
 #define FRAME_BOTTOM (1u << 8)
 
-/* The caller's the frame pointer was read, and may be kept where nothing is known of. */
+/* The caller's frame pointer was read, and may be kept in a place that is not known. */
 #define FRAME_FP_KEPT (1u << 9)
 
 /* A register that functions preserve was used before anything was written to it: functions have no
@@ -128,7 +128,7 @@ static inline bool frame_state_is_function(const struct frame_state *s)
 	return !(s->changed & (FRAME_USED_CALLERS | ((1u << STACKD_SAVED_COUNT) - 1)));
 }
 
-/* Whether the caller's the frame pointer is lost: changed, and nowhere to be found. */
+/* Whether the caller's frame pointer is lost: changed, and nowhere to be found. */
 bool frame_state_lost_fp(const struct frame_state *s);
 
 /* The register that alone has the CFA, if callees need not preserve it; INSN_NO_REG otherwise. */

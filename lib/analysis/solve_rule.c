@@ -16,7 +16,7 @@ static unsigned kept_number(uint32_t kept)
 
 /* Code of conventions of its own (OCaml's) gets arguments in registers that C's functions preserve,
  * writes them to its frame, and never gives them back: its callers have no use for them, and each
- * such slot would be a row. the frame pointer, by which frames are found, stays. */
+ * such slot would be a row. The frame pointer, by which frames are found, stays. */
 static void drop_slots(struct stackd_rule *rule, unsigned clobbered)
 {
 	for (unsigned k = 1; k < STACKD_SAVED_COUNT; k++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples by thread; see timeline.h. The model knows how many there are of each thread, so one
- * pass over them puts each at its position. */
+/* Samples by thread; see thread_samples.h. The model knows how many there are of each thread, so
+ * one pass over them puts each at its position. */
 #include "export/thread_samples.h"
 
 #include <errno.h>

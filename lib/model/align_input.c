@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths for alignment; see input.h. */
+/* Paths for alignment; see align_input.h. */
 #include "model/align_input.h"
 
 #include <errno.h>

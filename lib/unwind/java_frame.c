@@ -63,7 +63,7 @@ bool java_frame_runs(const struct walk_memory *m, uint64_t fp, uint64_t sp)
 	       bottom <= fp - FIXED && bottom >= sp;
 }
 
-/* mov %eax,-PAGES(the stack pointer); push the frame pointer; sub */
+/* mov %eax,-PAGES(%rsp); push %rbp; sub */
 static bool is_start(const uint8_t *code)
 {
 	int32_t distance;

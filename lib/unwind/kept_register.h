@@ -5,11 +5,10 @@
  * Assembly may count on what it knows of its own parts: OpenSSL's AES-GCM keeps its CFA in a
  * register that callees may change, and calls a part that leaves this register alone. Call frame
  * information says the first, and nothing says the second: after a call such a register has no
- * known value. So where a rule
- * asks for such a register, the code that was called is followed in the file, from the target of
- * the call on, by all its jumps, branches and calls. If nothing that can be reached writes the
- * register, no way leads where that is not known (an indirect call or jump), and the callee's own
- * address was met, then the register still has the caller's value.
+ * known value. So where a rule asks for such a register, the code that was called is followed in
+ * the file, from the target of the call on, by all its jumps, branches and calls. If nothing that
+ * can be reached writes the register, no way leads where that is not known (an indirect call or
+ * jump), and the callee's own address was met, then the register still has the caller's value.
  *
  * It must be asked for each frame from the one where the register's value is known up to the one
  * that needs it. Rules from an analysis without call frame information say the same in tables

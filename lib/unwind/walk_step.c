@@ -13,8 +13,8 @@
  * The caller's stack pointer is above the frame's, so that a walk always comes nearer to the
  * stack's end; only a signal frame may lead anywhere, and the vDSO's caller in Go, and the limit of
  * frames bounds those. Other ways to another stack end the walk: the copy is of one stack. The
- * caller's the stack pointer is the CFA, but for assembly that says otherwise (GHC's StgRun: the
- * CFA is its own stack pointer).
+ * caller's stack pointer is the CFA, but for assembly that says otherwise (GHC's StgRun: the CFA is
+ * its own stack pointer).
  */
 #include "unwind/walk_step.h"
 
