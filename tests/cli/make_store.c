@@ -13,6 +13,7 @@
  *   names     60 samples under names that quote, open elements, are no UTF-8, or are empty
  *   after     the small one some time later: another share of the samples in some functions
  *   inferred  40 samples, of which 15 have their first two frames by alignment
+ *   late      20 samples, of which 10 in work() stand for four periods each
  *   empty     a finished recording without samples
  *   cut       50 samples, never finished, ended long ago
  *   deep      10 samples of a function that has called itself 10,000 times
@@ -71,6 +72,7 @@ struct maker {
 	struct store_recording info;
 	uint32_t objects, locations, nodes, processes, threads;
 	uint32_t origin; /* of samples from now on */
+	uint32_t more;	 /* periods that each of them stands for beyond one */
 	uint64_t run_ns; /* where times of timed() are from; 0: the recording's start */
 	bool is_window;	 /* timed() and bursts_record() only take records that end in it */
 	int err;	 /* the first error */
@@ -165,7 +167,7 @@ static void samples(struct maker *m, uint32_t of, uint32_t leaf, uint8_t reason,
 {
 	while (count--) {
 		struct store_sample s = {.time_ns = m->info.start_ns + m->info.samples++ * 1003009,
-					 .period = 1003009,
+					 .period = 1003009ull * (1 + m->more),
 					 .thread = of,
 					 .node = leaf,
 					 .end_reason = reason,
@@ -315,6 +317,17 @@ static void make_inferred(struct maker *m)
 	samples(m, of, leaf, STACKD_END_ENTRY, 25);
 	m->origin = 1;
 	samples(m, of, leaf, STACKD_END_STACK_CUT, 15);
+}
+
+static void make_late(struct maker *m)
+{
+	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog"), of = thread(m, 12, "prog");
+	uint32_t in_main = node(m, node(m, 0, function(m, prog, 0x1020, "_start")),
+				function(m, prog, 0x1110, "main"));
+
+	samples(m, of, in_main, STACKD_END_ENTRY, 10);
+	m->more = 3;
+	samples(m, of, node(m, in_main, function(m, prog, 0x1220, "work")), STACKD_END_ENTRY, 10);
 }
 
 static void make_cut(struct maker *m)
@@ -720,6 +733,7 @@ static void fill(struct maker *m, const char *kind)
 		{"hostile", make_hostile},
 		{"namesakes", make_namesakes},
 		{"inferred", make_inferred},
+		{"late", make_late},
 		{"empty", make_nothing},
 		{"cut", make_cut},
 		{"deep", make_deep},

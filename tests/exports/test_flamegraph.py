@@ -136,6 +136,19 @@ def test_flamegraph_page():
 
 
 @exports
+def test_flamegraph_periods():
+    """A sample counts for the periods that it stands for, in the head, the frames and their errors."""
+    store = STORES.get("late")
+    page = Page(store)
+    check(page.text(".quality").startswith("50 samples,"), page.text(".quality"))
+    page.point(page.find("work")[0])
+    check("40 samples, 80.0 % of all" in page.text("#detail"), page.text("#detail"))
+    page = Page(store, "--diff", store)
+    page.point(page.find("work")[0])
+    check("+0 samples ± 29 samples" in page.text("#detail"), page.text("#detail"))
+
+
+@exports
 def test_flamegraph_heap():
     """Beside what was live at the peak, the page has the heap over time."""
     page = Page(STORES.get("heap"), "--metric", "heap.peak")
