@@ -36,7 +36,7 @@
 #define MAX_NOTES_BYTES	 (64 * 1024)
 #define MAX_NAME_BLOB	 (UINT32_MAX / 2)
 #define MAX_PSEUDO_BYTES (64 * 1024)
-#define READ_BYTES	 (64 * 1024) /* the kernel gives a page at most, stdio asks for 1 KiB */
+#define READ_BYTES	 4096 /* that the kernel gives at most; stdio would ask for 1 KiB */
 
 struct symbol {
 	uint64_t address;
@@ -415,6 +415,7 @@ static int load(struct kallsyms *k, const struct kallsyms_options *options, FILE
 
 int kallsyms_load(const struct kallsyms_options *options, struct kallsyms **ret_ksyms)
 {
+	char bytes[READ_BYTES];
 	struct kallsyms *k;
 	FILE *f;
 	int err;
@@ -423,7 +424,7 @@ int kallsyms_load(const struct kallsyms_options *options, struct kallsyms **ret_
 	f = open_at(options->proc_root, "kallsyms");
 	if (!f)
 		return errno == EPERM ? -EACCES : -errno;
-	setvbuf(f, NULL, _IOFBF, READ_BYTES);
+	setvbuf(f, bytes, _IOFBF, sizeof(bytes));
 	k = calloc(1, sizeof(*k));
 	err = k ? load(k, options, f) : -ENOMEM;
 	fclose(f);
