@@ -336,7 +336,7 @@ static double slope_at(const struct fold_pieces *p, uint32_t k, double x)
 {
 	double h = (p->at[k + 1] - p->at[k]) * 1e-3, d[LOCAL];
 
-	return (value_at(p, k, x + h, d) - value_at(p, k, x - h, d)) / h;
+	return (value_at(p, k, x + h, d) - value_at(p, k, x - h, d)) / (2 * h);
 }
 
 /* Makes piece k of `ret` an exponential that begins and ends as steep as pieces from..to of `p`.
