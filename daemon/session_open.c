@@ -71,8 +71,14 @@ static void describe(struct session *s, const char *command_line, char *target)
 	info->period = s->event.spec.is_none ? 0 : s->options->period;
 	info->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
 	info->run = s->options->window_ns != 0;
+}
+
+/* The recording begins now. */
+static void begin_now(struct session *s)
+{
 	session_begin_window(s, window_begin(s->options->window_ns, clock_ns(CLOCK_REALTIME),
 					     clock_ns(CLOCK_MONOTONIC)));
+	s->time_before = session_times(s);
 	if (s->options->target == TARGET_ALL)
 		s->idle_since = idle_time_now();
 }
@@ -369,7 +375,7 @@ static int watch_parts(struct session *s)
 	if (!err)
 		err = wakeups_watch(w, recorder_poll_fd(s->recorder));
 	if (!err && s->options->duration_s > 0)
-		err = wakeups_set_deadline(w, s->info.start_ns +
+		err = wakeups_set_deadline(w, clock_ns(CLOCK_MONOTONIC) +
 						      (uint64_t)(s->options->duration_s * 1e9));
 	return err;
 }
@@ -398,8 +404,9 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 		status = open_sampler(s);
 	if (!status)
 		status = open_store(s);
+	/* Samples of programs that run already come from here on. A command starts later. */
 	if (!status)
-		s->time_before = session_times(s);
+		begin_now(s);
 	if (!status)
 		status = attach(&(struct attach){.is_on_cpus = s->is_on_cpus,
 						 .options = s->options,
@@ -411,6 +418,8 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 		status = start_regions(s);
 	if (!status)
 		status = waits_start(&s->waits, s->options, s->sampler, s->target);
+	if (!status && s->options->target == TARGET_COMMAND)
+		begin_now(s);
 	describe(s, command_line, target);
 	if (!status)
 		status = begin_recording(s);
