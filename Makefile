@@ -23,7 +23,10 @@ WARN     = $(STRICT) -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -W
 # need lines, and no variables.
 OPT      = $(if $(DEBUG),-O0 -g3,$(if $(SAN),-Og -g1,-O2 -g))
 SANFLAGS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
-CFLAGS  += $(CSTD) $(WARN) $(OPT) $(if $(SAN),$(SANFLAGS)) -I. -Ilib -Ibpf -I$(GEN)
+# Headers are included by room, "store/store.h", whichever wing of lib/ the room is in.
+WINGS    = code record show far
+LIB_INC  = -Ilib $(WINGS:%=-Ilib/%)
+CFLAGS  += $(CSTD) $(WARN) $(OPT) $(if $(SAN),$(SANFLAGS)) -I. $(LIB_INC) -Ibpf -I$(GEN)
 LIBS    := $(shell pkg-config --libs $(PKGS))
 LDLIBS  += $(LIBS) -lpfm -liberty -lZydis -ldl -lpthread -lm
 # A hundred and more tests are linked with sanitizers; these linkers take a fifth of the time for it.
@@ -35,11 +38,11 @@ CFLAGS  += -DSTACKD_VERSION='"$(or $(VERSION),0)"'
 # The processor that is built for: arch/$(ARCH)/ is all that depends on it.
 ARCH      := x86_64
 ARCH_SRC   = $(wildcard arch/$(ARCH)/*.c)
-LIB_SRC    = $(wildcard lib/*/*.c) $(ARCH_SRC)
+LIB_SRC    = $(wildcard lib/base/*.c $(WINGS:%=lib/%/*/*.c)) $(ARCH_SRC)
 DAEMON_SRC = $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/*/*.c))
 CLI_SRC    = $(wildcard cli/*.c)
 TEST_SRC   = $(wildcard tests/unit/test_*.c)
-C_FILES    = $(wildcard arch/*.h arch/*/*.[ch] bpf/*.[ch] lib/*/*.[ch] daemon/*.[ch] daemon/*/*.[ch] cli/*.[ch] mpi/*.[ch] tests/*/*.[ch] bench/*.[ch] \
+C_FILES    = $(wildcard arch/*.h arch/*/*.[ch] bpf/*.[ch] lib/base/*.[ch] $(WINGS:%=lib/%/*/*.[ch]) daemon/*.[ch] daemon/*/*.[ch] cli/*.[ch] mpi/*.[ch] tests/*/*.[ch] bench/*.[ch] \
 	       libstacktag/*.[ch] libstacktag/*/*.c libstackalloc/*.[ch] plugin/*.h plugin/*.cc)
 OBJ        = $(patsubst %.c,$(B)/%.o,$(1))
 TESTS      = $(patsubst tests/unit/%.c,$(B)/tests/%,$(TEST_SRC))
@@ -87,7 +90,7 @@ $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
 
-$(GEN)/%.pb-c.c $(GEN)/%.pb-c.h: lib/export/%.proto
+$(GEN)/%.pb-c.c $(GEN)/%.pb-c.h: lib/show/export/%.proto
 	@mkdir -p $(@D)
 	$(call say,PROTO,$<)protoc-c --proto_path=$(<D) --c_out=$(GEN) $(<F)
 
@@ -95,14 +98,14 @@ $(B)/gen/%.pb-c.o: $(GEN)/%.pb-c.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CFLAGS) -c $< -o $@
 
-$(call OBJ,$(wildcard lib/export/*.c)): $(GEN)/pprof.pb-c.h $(GEN)/otlp.pb-c.h
+$(call OBJ,$(wildcard lib/show/export/*.c)): $(GEN)/pprof.pb-c.h $(GEN)/otlp.pb-c.h
 
-$(GEN)/%.inc: lib/export/%
+$(GEN)/%.inc: lib/show/export/%
 	@mkdir -p $(@D)
 	$(call say,BYTES,$<)od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g' > $@
 
-$(B)/lib/export/export_flamegraph.o: $(GEN)/flamegraph.html.inc
-$(B)/lib/export/export_fold.o: $(GEN)/fold.html.inc
+$(B)/lib/show/export/export_flamegraph.o: $(GEN)/flamegraph.html.inc
+$(B)/lib/show/export/export_fold.o: $(GEN)/fold.html.inc
 
 $(B)/libstackd.a: $(call OBJ,$(LIB_SRC)) $(B)/gen/pprof.pb-c.o $(B)/gen/otlp.pb-c.o
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
@@ -163,7 +166,7 @@ $(B)/faults/stackd: daemon/worker/fault.c $(B)/daemon/main.o $(B)/libstackd-daem
 # --- for programs that keep a tag (docs/TAGS.md) ---------------------------------------------
 
 TAG_SRC     = $(wildcard libstacktag/*.c)
-TAG_CFLAGS  = $(CSTD) $(WARN) -O2 -g -fPIC -fvisibility=hidden -I. -Ilib
+TAG_CFLAGS  = $(CSTD) $(WARN) -O2 -g -fPIC -fvisibility=hidden -I. $(LIB_INC)
 PLUGIN_GCC ?= gcc
 PLUGIN_CXX ?= g++
 PLUGIN_INC := $(wildcard $(shell $(PLUGIN_GCC) -print-file-name=plugin 2>/dev/null)/include)
@@ -186,7 +189,7 @@ PIC        = $(B)/pic/libstackd.a
 # These parts are compiled once, for programs and for the shared library: hidden symbols cost a program
 # nothing there, since its linker makes direct accesses of those by way of the GOT. The library has no
 # sanitizers.
-PIC_SRC = $(ARCH_SRC) $(wildcard $(foreach part,base elf cfi go stack sym callgraph tag,lib/$(part)/*.c))
+PIC_SRC = $(ARCH_SRC) $(wildcard $(foreach part,base code/elf code/cfi code/go record/stack code/sym code/callgraph record/tag,lib/$(part)/*.c))
 ifdef SAN
 PIC_OBJ = $(PIC_SRC:%.c=$(B)/pic/%.o)
 else
@@ -288,7 +291,7 @@ $(B)/bench/forget $(B)/bench/alloc_pair $(B)/bench/alloc_seeds: $(B)/libstackd-d
 # Tests the sampling and the set of sampled blocks apart from the library.
 $(B)/tests/test_stackalloc: $(B)/libstackalloc/live.o $(B)/libstackalloc/sample.o
 
-# The published alignment algorithm, which tests and bench compare lib/align with.
+# The published alignment algorithm, which tests and bench compare lib/record/align with.
 $(B)/tests/test_servat $(B)/bench/align_speed: $(B)/tests/unit/servat.o
 
 # bench/walk.py needs programs with frame pointers, and the kernel's walk to compare with.

@@ -5,7 +5,7 @@
 The six programs of bench.py, one with the call tree of NAS BT, and others are recorded with
 complete paths and heights; `stackctl align --compare` cuts and aligns them, and compares the result
 with the recorded paths. Programs without an entry in programs.py show how the rules of
-lib/align/accept.c do elsewhere.
+lib/record/align/accept.c do elsewhere.
 
   segments  at 2+1 frames: complete samples, samples and frames inferred wrongly, frames of the wrong
             function, and the error of the time of the ten biggest functions, with what they call
@@ -55,7 +55,7 @@ TARGETS = {"bt": Target(0.5, 0.1, 99, None, None), "lmp": EXACT, "openssl": PLAI
 missed = []
 
 
-SOURCES = sorted(path for path in glob.glob(HERE + "/../lib/*/*.c") if "/export/" not in path)
+SOURCES = sorted(path for path in glob.glob(HERE + "/../lib/**/*.c", recursive=True) if "/export/" not in path)
 PODS = sorted(glob.glob("/usr/share/perl/5*/**/*.pm", recursive=True), key=os.path.getsize)[-60:]
 ASK = ["info functions store", "info types", "info scope main", "disassemble /s main",
        "info variables"]

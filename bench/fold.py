@@ -243,7 +243,7 @@ def growth(folder, _):
     print("samples   seconds  MiB at most")
     for samples in (10000, 100000, 1000000):
         maker, store = "%s/make%d" % (folder, samples), "%s/%d.db" % (folder, samples)
-        subprocess.run(["cc", "-std=gnu17", "-D_GNU_SOURCE", "-DFOLDED_PASSES=%d" % (samples // 8), "-Ilib",
+        subprocess.run(["cc", "-std=gnu17", "-D_GNU_SOURCE", "-DFOLDED_PASSES=%d" % (samples // 8), "-Ilib", "-Ilib/code", "-Ilib/record", "-Ilib/show",
                         "-Ibpf", "-o", maker, "tests/cli/make_store.c", "build/libstackd.a", *flags,
                         "-lpthread", "-lm"], check=True, cwd=ROOT)
         subprocess.run([maker, store, "folded"], check=True)

@@ -240,8 +240,8 @@ static void ask_oracle(const struct family_case *c, const double *variance, doub
 	free(m);
 }
 
-/* The same for pieces as lib/fold has, of the degrees that the form needs, where only the number of
- * phases and roughly their ends are known. */
+/* The same for pieces as lib/show/fold has, of the degrees that the form needs, where only the
+ * number of phases and roughly their ends are known. */
 static void ask_pieces(const struct family_case *c, const double *variance, double *ret_errors)
 {
 	const struct truth_instance nominal = truth_draw(&c->truth, NULL, NULL);

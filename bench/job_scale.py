@@ -46,15 +46,15 @@ SETTINGS = {
 
 def build():
     """smpicc makes a shared library, so what it links is compiled anew."""
-    sources = [path for path in glob.glob(os.path.join(ROOT, "lib", "tagset", "*.c"))
+    sources = [path for path in glob.glob(os.path.join(ROOT, "lib/record/tagset/*.c"))
                if not re.search("reader|diff", path)]
     sources += [os.path.join(ROOT, path) for path in (
         "bench/job_scale.c", "mpi/comm.c", "lib/base/buf.c", "lib/base/text.c",
-        "lib/base/strings.c", "lib/base/int_map.c", "lib/stack/location.c")]
+        "lib/base/strings.c", "lib/base/int_map.c", "lib/record/stack/location.c")]
     os.makedirs(os.path.dirname(PROGRAM), exist_ok=True)
     subprocess.run(["smpicc", "-std=gnu17", "-D_GNU_SOURCE", "-DSMPI_NO_OVERRIDE_MALLOC", "-Wall",
                     "-Wextra", "-O2", "-fPIC", "-ffunction-sections", "-Wl,--gc-sections",
-                    "-Wl," + ",".join("--wrap=" + name for name in WRAPPED), "-I.", "-Ilib",
+                    "-Wl," + ",".join("--wrap=" + name for name in WRAPPED), "-I.", "-Ilib", "-Ilib/code", "-Ilib/record", "-Ilib/show",
                     "-Ibpf", "-o", PROGRAM, *sources, "-lpthread"], check=True, cwd=ROOT)
 
 

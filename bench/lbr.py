@@ -84,7 +84,7 @@ def row(name, ring, prefix, folder, least_exact):
 
 
 def draw(name, number, folder):
-    """One run in an environment of its own: the scores of lib/lbr for each ring, and their sum."""
+    """One run in an environment of its own: the scores of lib/code/lbr for each ring, and their sum."""
     dice = random.Random(f"{name} {number}")
     inputs = os.path.join(folder, f"{number}-" + "x" * dice.randrange(200))
     command, period = PROGRAMS[name]
@@ -98,7 +98,7 @@ def draw(name, number, folder):
 
 def environments(folder, draws):
     print(f"\n{draws} environments each (lengths of the program's path and of the environment): "
-          "paths by lib/lbr, with the stack")
+          "paths by lib/code/lbr, with the stack")
     print("program     samples   exact %, worst draw   wrong frames   "
           "reported as complete, not exact | met")
     for name in DRAWN:

@@ -78,7 +78,7 @@ PODS = sorted(glob.glob("/usr/share/perl/5*/**/*.pm", recursive=True), key=os.pa
 def repository(work, size):
     """A git repository of this project's sources, whose commits change them here and there."""
     git = ["git", "-C", work, "-c", "user.name=bench", "-c", "user.email=bench"]
-    sources_of_lib = sorted(glob.glob(HERE + "/../lib/*/*.c"))
+    sources_of_lib = sorted(glob.glob(HERE + "/../lib/**/*.c", recursive=True))
     subprocess.run([*git, "init", "-q"], check=True)
     for number in range(20 * size):
         for source in sources_of_lib[::2]:

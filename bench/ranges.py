@@ -178,13 +178,13 @@ def pgbench(ranges, folder):
 
 
 def make(ranges, folder):
-    for part in "lib/stack", "lib/base", "Makefile", "bpf", "arch":
+    for part in "lib/record/stack", "lib/base", "Makefile", "bpf", "arch":
         target = os.path.join(folder, "src", part)
         if os.path.isdir(os.path.join(ROOT, part)):
             shutil.copytree(os.path.join(ROOT, part), target)
     with open(folder + "/src/Makefile", "w", encoding="ascii") as file:
-        file.write("S = $(wildcard lib/stack/*.c lib/base/*.c)\nall: $(S:.c=.o)\n"
-                   "%.o: %.c\n\tcc -O1 -std=gnu17 -D_GNU_SOURCE -Ilib -Ibpf -c -o $@ $<\n")
+        file.write("S = $(wildcard lib/record/stack/*.c lib/base/*.c)\nall: $(S:.c=.o)\n"
+                   "%.o: %.c\n\tcc -O1 -std=gnu17 -D_GNU_SOURCE -Ilib -Ilib/code -Ilib/record -Ibpf -c -o $@ $<\n")
     trace = Trace()
     done = harness.run(harness.STACKD, "-q", *OPTIONS, "-o", folder + "/s.db", "--",
                        "make", "-k", "-C", folder + "/src", "-j4", timeout=300)

@@ -36,8 +36,8 @@ LEAST_FRAMES_PER_S, MOST_NODE_BYTES = 20e6, 40
 MOST_CALL_RATIO, PAPER_CALL_NS = 0.5, 4.76
 LEAST_STORAGE_RATIO = 20
 
-# The parts of a store that hold paths: numbers of chunks (lib/store/table_codec.h), and in chunks of
-# samples the columns of nodes (lib/store/sample_codec.c).
+# The parts of a store that hold paths: numbers of chunks (lib/record/store/table_codec.h), and in chunks of
+# samples the columns of nodes (lib/record/store/sample_codec.c).
 LOCATIONS, NODES, SAMPLES, SIZES = 2, 4, 5, 7
 NODE_COLUMNS = (5, 6, 7)
 

@@ -267,14 +267,15 @@ def bytes_of(_work, full):
 def compile_all(work):
     """A command that compiles every source twice with each compiler, two at a time."""
     root = os.path.abspath(HERE + "/..")
-    sources = [name for folder in ("lib/*", "daemon", "cli")
+    sources = [name for folder in ("lib/base", "lib/*/*", "daemon", "cli")
                for name in sorted(glob.glob("%s/%s/*.c" % (root, folder)))]
+    wings = " ".join("-I" + wing for wing in glob.glob(root + "/lib/*/"))
     with open(work + "/list", "w", encoding="utf-8") as file:
         for compiler in ("g++ -x c -O2", "g++ -x c -O3", "clang++ -x c -O2", "clang++ -x c -O3"):
             for source in sources:
-                file.write("%s -std=gnu17 -g -D_GNU_SOURCE -DSTACKD_VERSION='\"0\"' -I%s/lib "
+                file.write("%s -std=gnu17 -g -D_GNU_SOURCE -DSTACKD_VERSION='\"0\"' -I%s/lib %s "
                            "-I%s/bpf -I%s/gen -c -o /dev/null %s\n"
-                           % (compiler, root, root, BUILD, source))
+                           % (compiler, root, wings, root, BUILD, source))
     return ["xargs", "-a", work + "/list", "-d", "\\n", "-P", "2", "-I{}", "sh", "-c", "{}"]
 
 

@@ -4,9 +4,9 @@
  * and back where C on the system stack has called Go.
  *
  * Rules of the kinds GOROUTINE, DEPTH and CALLBACK say where the runtime itself would find that
- * stack when it returns there (lib/go/go_stack.h). What is read that way is not believed before it
- * fits: the goroutine must be this thread's, its stack pointer within its stack, and the frame that
- * the walk is at must not be on that stack already. Everything else ends the path.
+ * stack when it returns there (lib/code/go/go_stack.h). What is read that way is not believed
+ * before it fits: the goroutine must be this thread's, its stack pointer within its stack, and the
+ * frame that the walk is at must not be on that stack already. Everything else ends the path.
  *
  * These words are no part of a stack, so that no mark of the verified prefix knows of them: a walk
  * that has gone by them is not remembered. Yet the thread's last remembered walk may match on the

@@ -21,7 +21,7 @@ struct environment {
 	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 |   \
 	 (__u64)(f) << 40 | (__u64)(g) << 48 | (__u64)(h) << 56)
 
-/* Whether a string may be one of those that the daemon reads (lib/proc/mpi_rank.c). */
+/* Whether a string may be one of those that the daemon reads (lib/record/proc/mpi_rank.c). */
 static __always_inline bool may_tell_rank(const char *string)
 {
 	switch (*(const __u64 *)string) {

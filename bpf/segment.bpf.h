@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Captures segments and heights, by which alignment joins partial paths (lib/align).
+ * Captures segments and heights, by which alignment joins partial paths (lib/record/align).
  *
  * A segment is the top of a stack: the walk ends after so many frames, at a cost that does not
  * depend on how deep the stack is. The frames below are known from anchors, the few samples whose

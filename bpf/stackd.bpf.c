@@ -199,8 +199,8 @@ static __always_inline bool is_entry(const struct scratch *s, const struct stack
 }
 
 /* How a walk ends at its last frame. The byte before code whose address is put on stacks says that
- * the stack ends there (lib/unwind/stack_start.h); it can be a ret of the code before, which has a
- * caller. */
+ * the stack ends there (lib/code/unwind/stack_start.h); it can be a ret of the code before, which
+ * has a caller. */
 static __always_inline int end_at_entry(const struct scratch *s)
 {
 	return RARELY(s->walk.is_exact) && at_return(s->walk.pc) ? STACKD_END_BAD_RECIPE

@@ -481,7 +481,7 @@ enum stackd_cfa {
 			    * begins at sp + cfa_offset (ARCH_SIGCONTEXT_REG) */
 	STACKD_CFA_SWITCH, /* the caller is on another stack: the walk ends */
 	STACKD_CFA_OTHER,  /* as REG, but the CFA may be on another stack, anywhere */
-	/* Go's runtime (lib/go/go_stack.h): */
+	/* Go's runtime (lib/code/go/go_stack.h): */
 	STACKD_CFA_SCHEDULER, /* as REG; the goroutine that the thread ran is given up */
 	STACKD_CFA_INJECTED,  /* as REG; the caller was interrupted, and did not call */
 	STACKD_CFA_GOROUTINE, /* CFA = where the thread's goroutine left its stack + cfa_add; its

@@ -2,9 +2,9 @@
 /*
  * stackctl decode: from tags to call paths, with nothing but a model of who calls whom.
  *
- * decode_model.h explains models, lib/tag/tag_batch.h the search. A tag does not show whether it is
- * of functions or of code locations, so tags that are not found among the functions of instrumented
- * files are searched once more in a graph of the locations in their code.
+ * decode_model.h explains models, lib/record/tag/tag_batch.h the search. A tag does not show
+ * whether it is of functions or of code locations, so tags that are not found among the functions
+ * of instrumented files are searched once more in a graph of the locations in their code.
  */
 #include <argp.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The processes of an MPI job, as lib/tagset/router.h wants them connected. */
+/* The processes of an MPI job, as lib/record/tagset/router.h wants them connected. */
 #ifndef MPI_COMM_H
 #define MPI_COMM_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * stackctl-mpi merge: what `stackctl merge` does, by the processes of an MPI job, one a node. Each
- * reads its inputs by the code of stackctl; lib/tagset/tagset_share.h does the rest.
+ * reads its inputs by the code of stackctl; lib/record/tagset/tagset_share.h does the rest.
  *
  * An error that a process meets while it reads is agreed upon, and all end with its status. One
  * that it meets later, while others wait for it, ends the job by MPI_Abort().

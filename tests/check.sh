@@ -130,7 +130,7 @@ each_source() { # SCRIPT: run with some of the source files that ship as its arg
 }
 
 # The version may be any string: __FILE__ is one that no shell unquotes.
-flags='-std=gnu17 -D_GNU_SOURCE -I. -Ilib -Ibpf -Ibuild/gen -DSTACKD_VERSION=__FILE__'
+flags='-std=gnu17 -D_GNU_SOURCE -I. -Ilib -Ilib/code -Ilib/record -Ilib/show -Ilib/far -Ibpf -Ibuild/gen -DSTACKD_VERSION=__FILE__'
 warnings='-Wall -Wextra -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla' # as in the Makefile
 
 # The checks of .clang-tidy, and what clang warns of.
@@ -183,7 +183,7 @@ lint_checked() {
 # lib/base/json_put.c alone writes JSON: what is printed by hand may lack escapes.
 lint_json() {
     local bad
-    bad=$(grep -nE '\\":' -- lib/*/*.[ch] cli/*.[ch] daemon/*.[ch] daemon/*/*.[ch] mpi/*.[ch])
+    bad=$(grep -nE '\\":' -- lib/base/*.[ch] lib/*/*/*.[ch] cli/*.[ch] daemon/*.[ch] daemon/*/*.[ch] mpi/*.[ch])
     [ -z "$bad" ] || { echo "JSON that base/json_put.h does not write:" && echo "$bad" && return 1; }
 }
 

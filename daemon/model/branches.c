@@ -2,10 +2,10 @@
 /*
  * Compares branch records with walks; see branches.h.
  *
- * A walk of the daemon's has addresses and the copied stack, all that lib/lbr can use. A walk of
- * the kernel's is a list of locations. So both it and the records' addresses are passed to lib/lbr
- * as packed locations, object + 1 << OBJECT_SHIFT | offset: it only looks up the code at an address
- * and compares the address with others of the same file.
+ * A walk of the daemon's has addresses and the copied stack, all that lib/code/lbr can use. A walk
+ * of the kernel's is a list of locations. So both it and the records' addresses are passed to
+ * lib/code/lbr as packed locations, object + 1 << OBJECT_SHIFT | offset: it only looks up the code
+ * at an address and compares the address with others of the same file.
  */
 #include "daemon/model/branches.h"
 
@@ -94,7 +94,8 @@ bool branches_belong(const struct branches *b, const struct stackd_header *heade
 	return b && b->n && b->tid == header->tid && b->time_ns == header->time_ns;
 }
 
-/* --- lib/lbr --------------------------------------------------------------------------------- */
+/* --- lib/code/lbr
+ * --------------------------------------------------------------------------------- */
 
 static int reconstruct(struct branches *b, pid_t tid, struct lbr_input *in,
 		       struct lbr_code_view *view, struct branches_path *ret_path)
@@ -222,7 +223,7 @@ int branches_on_path(struct branches *b, pid_t tid, const struct walk_input *wal
 	if (err)
 		return err;
 	if (b->n_frames <
-	    in.n_walked) { /* lib/lbr drops walked frames, which are verified: keep the walk */
+	    in.n_walked) { /* lib/code/lbr drops walked frames, which are verified: keep the walk */
 		ret_path->origin = (struct origin){.is_complete = end == STACKD_END_ENTRY};
 		ret_path->end = end;
 		return 0;

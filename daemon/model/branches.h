@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares the branch records of live samples with their walks (lib/lbr). They come in a record of
- * their own right before the sample's, and are kept until that comes.
+ * Compares the branch records of live samples with their walks (lib/code/lbr). They come in a
+ * record of their own right before the sample's, and are kept until that comes.
  */
 #ifndef MODEL_BRANCHES_H
 #define MODEL_BRANCHES_H

@@ -768,7 +768,7 @@ static int frames_of_walked(struct path_builder *b, const struct stackd_header *
 /* Makes room for `added` frames at the path's root. */
 static void shift(struct path *path, size_t added)
 {
-	_Static_assert(LBR_MAX_FRAMES <= PATH_MAX_FRAMES, "paths of lib/lbr must have room");
+	_Static_assert(LBR_MAX_FRAMES <= PATH_MAX_FRAMES, "paths of lib/code/lbr must have room");
 	memmove(path->locations + added, path->locations, path->count * sizeof(path->locations[0]));
 	memmove(path->heights + added, path->heights, path->count * sizeof(path->heights[0]));
 	memmove(path->ids + added, path->ids, path->count * sizeof(path->ids[0]));

@@ -2,7 +2,7 @@
 /*
  * Makes the call path of a record.
  *
- *   STACK  ──► walk of the copied stack (lib/unwind) ──► frames ──┐
+ *   STACK  ──► walk of the copied stack (lib/code/unwind) ──► frames ──┐
  *   WALKED ──► kept frames (thread_paths.h), new frames ──────────┼──► locations, root first
  *   TAG    ──► the path that the tag stands for (tags/) ──────────┘
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names in a worker: lib/sym's naming, with files that stackd opens.
+ * Names in a worker: lib/code/sym's naming, with files that stackd opens.
  *
  *   WIRE_NAME_LINES   u32 object, u32 n, u64 offsets
  *                     ─► for each: u32 bytes, lines (name_wire.h); then the name of a debug file

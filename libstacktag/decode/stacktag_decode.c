@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The in-process decoder; see stacktag_decode.h. What `stackctl decode` does with the files that it
- * is given, this does with those that the dynamic linker has loaded: lib/tag makes a call graph of
- * them and searches it from both ends.
+ * is given, this does with those that the dynamic linker has loaded: lib/record/tag makes a call
+ * graph of them and searches it from both ends.
  *
  * The files are opened again by their paths (the sections are not loaded at run time). One that is
  * gone, or was replaced by something unreadable, is left out: its functions are then not found.

@@ -3,7 +3,7 @@
  * The three answers to "who called this frame?", in one form:
  *
  *   kernel   bpf/walk.h, the source that the kernel half is built from, with our compiled rule
- *   daemon   lib/unwind's rule and step
+ *   daemon   lib/code/unwind's rule and step
  *   libdw    libdw's rule as libdw reads it from the file, register by register, evaluated as DWARF
  *            expressions. It takes no short cut and shares no reader with either
  */
@@ -84,7 +84,8 @@ static inline void side_of_kernel(const struct stackd_rule *rule, const uint64_t
 	ret->end = end == WALK_GO_ON ? SIDE_GOES_ON : end;
 }
 
-/* --- lib/unwind ---------------------------------------------------------------------------- */
+/* --- lib/code/unwind ----------------------------------------------------------------------------
+ */
 
 static inline void side_of_daemon(const struct walk_rule *rule, const uint64_t *regs,
 				  uint32_t known, struct side *ret)

@@ -75,7 +75,7 @@ def parse_score(text):
 
 
 def score(data, truth, ring=32):
-    """Paths as lib/lbr reconstructs them."""
+    """Paths as lib/code/lbr reconstructs them."""
     run = subprocess.run([os.path.join(BUILD, "score"), data, truth], capture_output=True,
                          text=True, env={"RING": str(ring)}, check=True)
     return parse_score(run.stdout)

@@ -2,7 +2,7 @@
 /*
  * Compares call paths with the emulator's truth, sample by sample:
  *
- *   score DATA TRUTH          paths of an emulated perf.data, as lib/lbr reconstructs them
+ *   score DATA TRUTH          paths of an emulated perf.data, as lib/code/lbr reconstructs them
  *   score --text FILE TRUTH   paths as perf script, or stackctl export --perf-script, printed them
  *
  * One program for all, so that all are judged alike. A frame is right if it is a frame of the true
@@ -382,7 +382,8 @@ static void score_text(const char *name)
 	fclose(file);
 }
 
-/* --- paths that lib/lbr makes ---------------------------------------------------------------- */
+/* --- paths that lib/code/lbr makes
+ * ---------------------------------------------------------------- */
 
 static struct session {
 	struct object_table *objects;
@@ -414,7 +415,7 @@ static void open_session(void)
 	if (object_table_new("/nowhere", &l.objects) ||
 	    process_table_new(l.objects, "/nowhere", &l.processes) || dwarf_walk_new(&l.walk) ||
 	    lbr_code_new(l.walk, &l.code) || lbr_new(&l.lbr))
-		die("no memory", "lib/lbr");
+		die("no memory", "lib/code/lbr");
 	object_table_trust_build_ids_alone(l.objects);
 }
 

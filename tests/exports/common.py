@@ -98,7 +98,7 @@ class Stores:
         maker = self.path("make_store")
         if not os.path.exists(maker):
             libs = run("pkg-config", "--libs", "sqlite3", "libzstd").split()
-            run("cc", "-std=gnu17", "-D_GNU_SOURCE", "-Ilib", "-Ibpf", "-o", maker,
+            run("cc", "-std=gnu17", "-D_GNU_SOURCE", "-Ilib", "-Ilib/code", "-Ilib/record", "-Ilib/show", "-Ibpf", "-o", maker,
                 "tests/cli/make_store.c", os.path.join(BUILD, "libstackd.a"), *libs, "-lpthread",
                 cwd=ROOT)
         run(maker, store, kind)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes one table twice: as a Parquet file by lib/parquet, and into a SQLite database, whose table
- * `t` other readers of the file are compared with: make_parquet FILE DATABASE ROWS GROUP-ROWS
+ * Writes one table twice: as a Parquet file by lib/show/parquet, and into a SQLite database, whose
+ * table `t` other readers of the file are compared with: make_parquet FILE DATABASE ROWS GROUP-ROWS
  * PAGE-ROWS
  *
  * Columns, by what they try: numbers that are all different and those of a few values up to 2^64 -

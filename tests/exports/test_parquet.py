@@ -62,7 +62,7 @@ def built(name):
     program = STORES.path(name)
     if not os.path.exists(program):
         libs = run("pkg-config", "--libs", "sqlite3", "libzstd", "zlib").split()
-        run("cc", "-std=gnu17", "-D_GNU_SOURCE", "-Ilib", "-Ibpf", "-o", program,
+        run("cc", "-std=gnu17", "-D_GNU_SOURCE", "-Ilib", "-Ilib/code", "-Ilib/record", "-Ilib/show", "-Ibpf", "-o", program,
             "tests/exports/%s.c" % name, os.path.join(BUILD, "libstackd.a"), *libs, "-lpthread",
             cwd=ROOT)
     return program

@@ -34,8 +34,8 @@ mkdir -p "$out/failed"
 python3 tests/fuzz/corpus.py "$out/corpus"
 mkdir -p "$out/corpus/perfdata"
 cc -std=gnu17 -O1 -fPIC -shared -o "$out/code.so" tests/fuzz/code.c
-cc -std=gnu17 -D_GNU_SOURCE -I. -Ilib -Ibpf -Itests/unit -o "$out/make_perfdata" \
-    tests/fuzz/make_perfdata.c lib/base/buf.c lib/elf/*.c "arch/$(uname -m)/target.c" -lz -lzstd -llzma -lelf -ldl
+cc -std=gnu17 -D_GNU_SOURCE -I. -Ilib -Ilib/code -Ilib/record -Ilib/show -Ilib/far -Ibpf -Itests/unit -o "$out/make_perfdata" \
+    tests/fuzz/make_perfdata.c lib/base/buf.c lib/code/elf/*.c "arch/$(uname -m)/target.c" -lz -lzstd -llzma -lelf -ldl
 "$out/make_perfdata" "$out/corpus/perfdata" "$out/code.so"
 mkdir -p "$out/corpus/import"
 cp "$out"/corpus/perfdata/* "$out/corpus/import/"
@@ -46,12 +46,15 @@ others='-lelf -ldw -lz -lzstd -llzma -lZydis -liberty -ldl'
 
 # Links a target of clang's, or what makes its inputs, with all that is fuzzed.
 make_objects() {
-    objects="$out/lib/sym/kallsyms.o $out/lib/sym/alias_rank.o $out/lib/sym/unwind_bounds.o $out/daemon/worker/name_wire.o"
+    objects="$out/lib/code/sym/kallsyms.o $out/lib/code/sym/alias_rank.o $out/lib/code/sym/unwind_bounds.o $out/daemon/worker/name_wire.o"
     for module in "arch/$(uname -m)" $modules; do
+        for wing in base code record show; do
+            [ ! -d "lib/$wing/$module" ] || module=lib/$wing/$module
+        done
         [ -d "$module" ] || module=lib/$module
         for source in "$module"/*.c; do
             case $source in
-            lib/perf/import.c | lib/perf/import_rows.c | lib/perf/import_counters.c | lib/perf/import_passes.c) ;; # they write the store: no target does
+            lib/record/perf/import.c | lib/record/perf/import_rows.c | lib/record/perf/import_counters.c | lib/record/perf/import_passes.c) ;; # they write the store: no target does
             *) objects="$objects $out/${source%.c}.o" ;;
             esac
         done
@@ -65,7 +68,7 @@ link() { # PROGRAM SANITIZERS SOURCE...
     shift 2
     # shellcheck disable=SC2086
     $clang -std=gnu17 -D_GNU_SOURCE $optimised -Wall -Wextra ${WERROR:+-Werror} -fsanitize=$with \
-        -I. -Ilib -Ibpf -Itests/fuzz -o "$program" "$@" $objects $others
+        -I. -Ilib -Ilib/code -Ilib/record -Ilib/show -Ilib/far -Ibpf -Itests/fuzz -o "$program" "$@" $objects $others
 }
 
 if [ "$mode" = replay ]; then

@@ -12,7 +12,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 ABI = "bpf/stackd_abi.h"
 ARCH = "arch"  # one layer: the interface, and a folder for each processor
-ROOTS = ("", "lib", "bpf")  # -I of the Makefile, as folders of the project
+ROOTS = ("", "lib", "lib/code", "lib/record", "lib/show", "lib/far", "bpf")  # -I of the Makefile, as folders of the project
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 SOURCE = re.compile(r"\.(c|h|cc)$")
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A store reader in memory: the tests of the model, the reports and the exports build its tables
- * directly, also such as no writer would write. It stands in for lib/store/store_reader.c at link
- * time, so a test program that includes this header must not use the real reader.
+ * directly, also such as no writer would write. It stands in for lib/record/store/store_reader.c at
+ * link time, so a test program that includes this header must not use the real reader.
  */
 #ifndef TESTS_FAKE_STORE_H
 #define TESTS_FAKE_STORE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Counters that advance along known curves, sampled in instances that differ: for the tests and the
- * bench of lib/fold. The estimator's constants were chosen with the first FOLD_TUNED curves in
+ * bench of lib/show/fold. The estimator's constants were chosen with the first FOLD_TUNED curves in
  * view; those after them were added when it was done.
  */
 #ifndef TESTS_UNIT_FOLD_TRUTH_H

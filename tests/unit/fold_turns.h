@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A counter that takes turns with another one, and increments of it in instances along known curves
- * (fold_truth.h): for the tests and the bench of lib/fold/increments.h. */
+ * (fold_truth.h): for the tests and the bench of lib/show/fold/increments.h. */
 #ifndef TESTS_UNIT_FOLD_TURNS_H
 #define TESTS_UNIT_FOLD_TURNS_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Curves of forms that no constant of lib/fold was chosen with, and that its pieces do not have,
- * for the bench: between phases at constant rates there is one of the form, or two of exponentials.
+ * Curves of forms that no constant of lib/show/fold was chosen with, and that its pieces do not
+ * have, for the bench: between phases at constant rates there is one of the form, or two of
+ * exponentials.
  */
 #ifndef TESTS_UNIT_FOLD_UNSEEN_H
 #define TESTS_UNIT_FOLD_UNSEEN_H

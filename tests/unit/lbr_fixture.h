@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Generated code for lib/lbr: a function is a page (its number is the address >> 12), calls are
- * five bytes long, and a table says which functions jump into which.
+ * Generated code for lib/code/lbr: a function is a page (its number is the address >> 12), calls
+ * are five bytes long, and a table says which functions jump into which.
  */
 #ifndef LBR_FIXTURE_H
 #define LBR_FIXTURE_H

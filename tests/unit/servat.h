@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The alignment of Servat et al., "Bio-inspired call-stack reconstruction for performance analysis"
- * (2016), as published: the reference that lib/align is tested and measured against.
+ * (2016), as published: the reference that lib/record/align is tested and measured against.
  *
  * It is a progressive multiple sequence alignment of segments (the top frames of stacks). The pivot
  * is the function that most segments contain; of several, the one that occurs first. Step one

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Small programs that the tests of lib/sym compile while they run, and offsets of their symbols. */
+/* Small programs that the tests of lib/code/sym compile while they run, and offsets of their
+ * symbols. */
 #ifndef SYM_PROGRAM_H
 #define SYM_PROGRAM_H
 

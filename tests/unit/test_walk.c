@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Walks of the test's own threads, compared with libgcc's unwinder, which shares no code with
- * lib/unwind, and with code that is written here for its call chain.
+ * lib/code/unwind, and with code that is written here for its call chain.
  */
 #include <stdarg.h>
 #include <stddef.h>

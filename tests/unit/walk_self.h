@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The test program walks itself: its mappings as objects, and snapshots of its threads
- * (registers and a copy of the stack), to be walked by lib/unwind.
+ * (registers and a copy of the stack), to be walked by lib/code/unwind.
  */
 #ifndef WALK_SELF_H
 #define WALK_SELF_H

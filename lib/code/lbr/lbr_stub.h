@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Instructions in files, and stubs: code that only jumps on. Shared by the parts of lib/lbr. */
+/* Instructions in files, and stubs: code that only jumps on. Shared by the parts of lib/code/lbr.
+ */
 #ifndef LBR_LBR_STUB_H
 #define LBR_LBR_STUB_H
 

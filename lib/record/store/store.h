@@ -5,8 +5,8 @@
  * WAL mode: a reader never blocks the writer, and after kill -9 at any moment all that had been
  * committed is there. `application_id` ("stkd") and `user_version` (STORE_VERSION) mark kind and
  * version. Everything belongs to a recording and is numbered densely from 0 within it (objects,
- * locations, functions, processes, threads, trie nodes), as lib/proc and lib/stack number them;
- * so a recording is deleted by one key, and nothing refers across recordings.
+ * locations, functions, processes, threads, trie nodes), as lib/record/proc and lib/record/stack
+ * number them; so a recording is deleted by one key, and nothing refers across recordings.
  *
  * A long run is cut into windows, each a recording by itself: its end is the next one's start, and
  * each can be read, and deleted, without the others. The counter "window.run" of a window names its

@@ -50,7 +50,7 @@ struct import_stack {
 	bool is_foreign; /* recorded on another architecture: neither registers nor code are read */
 };
 
-/* Answers lib/lbr's questions on code. `view` comes first, since lbr_code's callbacks take a
+/* Answers lib/code/lbr's questions on code. `view` comes first, since lbr_code's callbacks take a
  * pointer to this for a pointer to their view. */
 struct branch_view {
 	struct lbr_code_view view;

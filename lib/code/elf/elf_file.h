@@ -9,7 +9,7 @@
  * Three kinds of number refer to a byte of a file, kept apart by name:
  *   offset   bytes from the start of the file: what locations hold
  *   vaddr    the address the file was linked for: what symbol tables and CFI hold
- *   address  where it is in a running process: mapping arithmetic, lib/proc
+ *   address  where it is in a running process: mapping arithmetic, lib/record/proc
  */
 #ifndef ELF_ELF_FILE_H
 #define ELF_ELF_FILE_H
@@ -168,7 +168,7 @@ bool elf_file_read_whole(const struct elf_file *file, uint64_t offset, void *buf
 /* The same of bytes that are in memory; false as well where that cannot be told without waiting. */
 bool elf_file_read_now(const struct elf_file *file, uint64_t offset, void *buf, size_t len);
 
-/* libelf's handle, for lib/sym; borrowed, not thread-safe. */
+/* libelf's handle, for lib/code/sym; borrowed, not thread-safe. */
 Elf *elf_file_libelf(const struct elf_file *file);
 
 #endif

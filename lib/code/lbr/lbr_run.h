@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One reconstruction under way, and the state of a thread between two: shared by the parts of
- * lib/lbr alone.
+ * lib/code/lbr alone.
  */
 #ifndef LBR_LBR_RUN_H
 #define LBR_LBR_RUN_H

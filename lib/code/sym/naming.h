@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Names of locations, whatever kind of object they lie in: ELF files and the vDSO through
- * lib/sym's symbolizer, JIT code through its process's map file, the kernel through kallsyms.
+ * lib/code/sym's symbolizer, JIT code through its process's map file, the kernel through kallsyms.
  * One thread at a time.
  */
 #ifndef SYM_NAMING_H

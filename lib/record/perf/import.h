@@ -6,8 +6,8 @@
  *              └─ sample ──► import_stack: frames ──► node of the trie ──► import_rows ──► store
  *
  * The frames of a sample come from the first of these sources that it has:
- *   - its registers and stack (`--call-graph dwarf`), walked with lib/unwind and checked against
- *     its branch records if there are any;
+ *   - its registers and stack (`--call-graph dwarf`), walked with lib/code/unwind and checked
+ * against its branch records if there are any;
  *   - branch records in call-stack mode (`--call-graph lbr`);
  *   - the kernel's call chain (`--call-graph fp`), joined with the calls that branch records of
  *     every kind show (`-b`);
