@@ -48,7 +48,7 @@ others='-lelf -ldw -lz -lzstd -llzma -lZydis -liberty -ldl'
 make_objects() {
     objects="$out/lib/code/sym/kallsyms.o $out/lib/code/sym/alias_rank.o $out/lib/code/sym/unwind_bounds.o $out/daemon/worker/name_wire.o"
     for module in "arch/$(uname -m)" $modules; do
-        for wing in base code record show; do
+        for wing in code record show; do
             [ ! -d "lib/$wing/$module" ] || module=lib/$wing/$module
         done
         [ -d "$module" ] || module=lib/$module
