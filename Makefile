@@ -2,7 +2,7 @@
 #
 #   V=1 shows commands, DEBUG=1 builds without optimisation, SAN=1 with ASan and UBSan,
 #   CC=clang builds with clang, WERROR=1 turns warnings into errors (tests/check.sh does). All
-#   output goes into $(B).
+#   output goes into $(B). WITHOUT="fold servers tags mpi", or some of these, leaves parts out.
 
 CLANG   ?= clang
 BPFTOOL ?= $(firstword $(shell for b in bpftool /usr/sbin/bpftool /usr/lib/linux-tools/*/bpftool \
@@ -38,17 +38,28 @@ CFLAGS  += -DSTACKD_VERSION='"$(or $(VERSION),0)"'
 # The processor that is built for: arch/$(ARCH)/ is all that depends on it.
 ARCH      := x86_64
 ARCH_SRC   = $(wildcard arch/$(ARCH)/*.c)
-LIB_SRC    = $(wildcard lib/base/*.c $(WINGS:%=lib/%/*/*.c)) $(ARCH_SRC)
-DAEMON_SRC = $(filter-out daemon/main.c,$(wildcard daemon/*.c daemon/*/*.c))
-CLI_SRC    = $(wildcard cli/*.c)
+
+# What a packager may leave out (lib/base/parts.h): a part is the folders that tests/lint/layers.txt
+# lists, and a file of cli/without/ or daemon/without/ stands in for it.
+PARTS     := fold servers tags mpi
+WITHOUT   ?=
+$(if $(filter-out $(PARTS),$(WITHOUT)),$(error WITHOUT="$(WITHOUT)": the parts are $(PARTS)))
+LEFT_OUT  := $(if $(strip $(WITHOUT)),$(shell sed -n '$(foreach part,$(WITHOUT),s/^optional $(part): *//p;)' tests/lint/layers.txt))
+has        = $(if $(filter $(1),$(WITHOUT)),,$(2))
+kept       = $(foreach file,$(1),$(if $(filter $(LEFT_OUT),$(patsubst %/,%,$(dir $(file)))),,$(file)))
+stand_ins  = $(wildcard $(patsubst %,$(1)/without/%.c,$(WITHOUT)))
+
+LIB_SRC    = $(call kept,$(wildcard lib/base/*.c $(WINGS:%=lib/%/*/*.c))) $(ARCH_SRC)
+DAEMON_SRC = $(call kept,$(filter-out daemon/main.c daemon/without/%,$(wildcard daemon/*.c daemon/*/*.c))) $(call stand_ins,daemon)
+CLI_SRC    = $(call kept,$(filter-out cli/without/%,$(wildcard cli/*.c cli/*/*.c))) $(call stand_ins,cli)
 TEST_SRC   = $(wildcard tests/unit/test_*.c)
-C_FILES    = $(wildcard arch/*.h arch/*/*.[ch] bpf/*.[ch] lib/base/*.[ch] $(WINGS:%=lib/%/*/*.[ch]) daemon/*.[ch] daemon/*/*.[ch] cli/*.[ch] mpi/*.[ch] tests/*/*.[ch] bench/*.[ch] \
+C_FILES    = $(wildcard arch/*.h arch/*/*.[ch] bpf/*.[ch] lib/base/*.[ch] $(WINGS:%=lib/%/*/*.[ch]) daemon/*.[ch] daemon/*/*.[ch] cli/*.[ch] cli/*/*.[ch] mpi/*.[ch] tests/*/*.[ch] bench/*.[ch] \
 	       libstacktag/*.[ch] libstacktag/*/*.c libstackalloc/*.[ch] plugin/*.h plugin/*.cc)
 OBJ        = $(patsubst %.c,$(B)/%.o,$(1))
 TESTS      = $(patsubst tests/unit/%.c,$(B)/tests/%,$(TEST_SRC))
 WORKLOADS  = $(B)/workloads/done
 
-all: $(B)/stackd $(B)/stackctl stacktag $(B)/libstackalloc.so
+all: $(B)/stackd $(B)/stackctl $(call has,tags,stacktag) $(B)/libstackalloc.so
 
 help:
 	@echo 'all man mpi deps demo check check-long check-repeat check-unit check-live check-kernels check-distros check-container lint format agree fuzz soak bench bench-quick install deb dist clean'
@@ -100,19 +111,29 @@ $(B)/gen/%.pb-c.o: $(GEN)/%.pb-c.c
 
 $(call OBJ,$(wildcard lib/show/export/*.c)): $(GEN)/pprof.pb-c.h $(GEN)/otlp.pb-c.h
 
-$(GEN)/%.inc: lib/show/export/%
+# Written where WITHOUT is another than before: then what is linked is made anew.
+$(GEN)/left_out.h: FORCE
+	@mkdir -p $(@D)
+	@echo '#define LEFT_OUT "$(strip $(WITHOUT))"' | cmp -s - $@ || echo '#define LEFT_OUT "$(strip $(WITHOUT))"' > $@
+FORCE:
+
+$(B)/lib/base/parts.o $(B)/pic/lib/base/parts.o $(B)/libstackd.a $(B)/libstackd-daemon.a: $(GEN)/left_out.h
+
+$(GEN)/flamegraph.html.inc: lib/show/export/flamegraph.html
+$(GEN)/fold.html.inc: lib/show/folding/fold.html
+$(GEN)/flamegraph.html.inc $(GEN)/fold.html.inc:
 	@mkdir -p $(@D)
 	$(call say,BYTES,$<)od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g' > $@
 
 $(B)/lib/show/export/export_flamegraph.o: $(GEN)/flamegraph.html.inc
-$(B)/lib/show/export/export_fold.o: $(GEN)/fold.html.inc
+$(B)/lib/show/folding/export_fold.o: $(GEN)/fold.html.inc
 
 $(B)/libstackd.a: $(call OBJ,$(LIB_SRC)) $(B)/gen/pprof.pb-c.o $(B)/gen/otlp.pb-c.o
-	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
+	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
 # The daemon but for its main(): tests link it.
 $(B)/libstackd-daemon.a: $(call OBJ,$(DAEMON_SRC))
-	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
+	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
 $(B)/stackd: $(B)/daemon/main.o $(B)/libstackd-daemon.a $(B)/libstackd.a
 	$(call say,LD,$@)$(CC) $(LDFLAGS) -o $@ $^ $(LDLIBS)
@@ -137,10 +158,13 @@ $(B)/mpi/$(1)/stackctl-mpi: $(MPI_SRC:mpi/%.c=$(B)/mpi/$(1)/%.o) $(filter-out $(
 endef
 $(foreach kind,openmpi mpich,$(eval $(call mpi_program,$(kind))))
 
-mpi: $(MPI_KINDS:%=$(B)/mpi/%/stackctl-mpi)
+mpi: $(if $(filter mpi,$(WITHOUT)),mpi-left-out,$(MPI_KINDS:%=$(B)/mpi/%/stackctl-mpi))
+
+mpi-left-out:
+	@echo 'stackctl-mpi: left out (make WITHOUT=mpi)' >&2; exit 2
 
 # What is installed of it: what was made, and its manual page; the plain name is that of the first.
-MPI_BUILT = $(strip $(foreach kind,openmpi mpich,$(if $(wildcard $(B)/mpi/$(kind)/stackctl-mpi),$(kind))))
+MPI_BUILT = $(call has,mpi,$(strip $(foreach kind,openmpi mpich,$(if $(wildcard $(B)/mpi/$(kind)/stackctl-mpi),$(kind)))))
 
 # The daemon with the program of another clang, which tests/kernels tries: build/bpf/clang-19/stackd.
 # A newer object in that folder, made by the compiler of another root, is used unchanged.
@@ -234,7 +258,7 @@ $(B)/libstackalloc.so: $(ALLOC_OBJ)
 MAN_EPOCH = $(or $(SOURCE_DATE_EPOCH),$(shell date -r CHANGELOG.md +%s))
 $(B)/man/done: $(B)/stackctl $(B)/stackd
 	@mkdir -p $(@D)
-	$(call say,MAN,$(@D))export SOURCE_DATE_EPOCH=$(MAN_EPOCH) && $< help --man > $(@D)/stackctl.1 && for verb in $$($< help --verbs); do \
+	$(call say,MAN,$(@D))rm -f $(@D)/*.[18] && export SOURCE_DATE_EPOCH=$(MAN_EPOCH) && $< help --man > $(@D)/stackctl.1 && for verb in $$($< help --verbs); do \
 		$< help --man $$verb > $(@D)/stackctl-$$verb.1 || exit 1; done && $(B)/stackd --man > $(@D)/stackd.8 && touch $@
 
 man: $(B)/man/done
@@ -383,7 +407,7 @@ bench-quick: ; $(Q)bench/run.sh quick
 
 # --- installing ------------------------------------------------------------------------------
 
-install: all man
+install: all man $(call has,tags,install-tags)
 	install -D -m 0755 $(B)/stackd $(DESTDIR)$(PREFIX)/sbin/stackd
 	install -D -m 0755 $(B)/stackctl $(DESTDIR)$(PREFIX)/bin/stackctl
 	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man8 \
@@ -393,21 +417,24 @@ install: all man
 	install -m 0644 $(B)/man/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
 	$(B)/stackctl completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/stackctl
 	$(B)/stackctl completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/vendor-completions/_stackctl
-	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/stackd $(DESTDIR)$(PREFIX)/include
-	install -m 0644 $(wildcard libstacktag/*.h) $(DESTDIR)$(PREFIX)/include
-	install -m 0644 $(B)/libstacktag.a $(B)/libstacktag.so.1 $(B)/libstacktag-decode.so.1 $(DESTDIR)$(PREFIX)/lib
-	for l in libstacktag libstacktag-decode; do ln -sf $$l.so.1 $(DESTDIR)$(PREFIX)/lib/$$l.so || exit 1; done
-	install -m 0644 $(B)/libstackalloc.so $(if $(PLUGIN),$(PLUGIN)) $(DESTDIR)$(PREFIX)/lib/stackd
-	for pc in stacktag stacktag-decode $(if $(PLUGIN),stacktag-gcc); do sed 's|@PREFIX@|$(PREFIX)|g;s|@VERSION@|$(or $(VERSION),0)|g' \
-		libstacktag/$$pc.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/$$pc.pc || exit 1; done
-	for unit in stackd.service stackd-push.service stackd-metrics.service stackd-metrics.timer; do sed 's|@PREFIX@|$(PREFIX)|g' systemd/$$unit \
-		> $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit || exit 1; done
+	install -D -m 0644 $(B)/libstackalloc.so $(DESTDIR)$(PREFIX)/lib/stackd/libstackalloc.so
+	for unit in stackd.service $(call has,servers,stackd-push.service) stackd-metrics.service stackd-metrics.timer; do \
+		sed 's|@PREFIX@|$(PREFIX)|g' systemd/$$unit > $(DESTDIR)$(PREFIX)/lib/systemd/system/$$unit || exit 1; done
 	install -D -m 0644 systemd/stackd.sysusers $(DESTDIR)$(PREFIX)/lib/sysusers.d/stackd.conf
 	for kind in $(MPI_BUILT); do install -m 0755 $(B)/mpi/$$kind/stackctl-mpi $(DESTDIR)$(PREFIX)/bin/stackctl-mpi.$$kind || exit 1; done
 	$(if $(MPI_BUILT),ln -sf stackctl-mpi.$(firstword $(MPI_BUILT)) $(DESTDIR)$(PREFIX)/bin/stackctl-mpi && \
 		SOURCE_DATE_EPOCH=$(MAN_EPOCH) $(B)/mpi/$(firstword $(MPI_BUILT))/stackctl-mpi --man \
 		> $(DESTDIR)$(PREFIX)/share/man/man1/stackctl-mpi-merge.1)
 	$(if $(DESTDIR),,-ldconfig) # programs with tags find libstacktag
+
+install-tags: stacktag
+	install -d $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/lib/stackd $(DESTDIR)$(PREFIX)/include
+	install -m 0644 $(wildcard libstacktag/*.h) $(DESTDIR)$(PREFIX)/include
+	install -m 0644 $(B)/libstacktag.a $(B)/libstacktag.so.1 $(B)/libstacktag-decode.so.1 $(DESTDIR)$(PREFIX)/lib
+	for l in libstacktag libstacktag-decode; do ln -sf $$l.so.1 $(DESTDIR)$(PREFIX)/lib/$$l.so || exit 1; done
+	$(if $(PLUGIN),install -m 0644 $(PLUGIN) $(DESTDIR)$(PREFIX)/lib/stackd)
+	for pc in stacktag stacktag-decode $(if $(PLUGIN),stacktag-gcc); do sed 's|@PREFIX@|$(PREFIX)|g;s|@VERSION@|$(or $(VERSION),0)|g' \
+		libstacktag/$$pc.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/$$pc.pc || exit 1; done
 
 deb: all man
 	$(Q)packaging/deb.sh $(B) $(or $(VERSION),0)
@@ -418,7 +445,7 @@ dist:
 clean:
 	rm -rf $(B)
 
-.PHONY: all help deps deb dist check check-long check-repeat check-unit check-live check-kernels check-distros check-container \
+.PHONY: FORCE install-tags mpi-left-out all help deps deb dist check check-long check-repeat check-unit check-live check-kernels check-distros check-container \
 	lint format demo agree fuzz bench bench-quick install clean \
 	unit-tests workloads emulator walk-bench man stacktag mpi
 .DELETE_ON_ERROR:

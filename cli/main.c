@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/argp_table.h"
+#include "base/parts.h"
 #include "cmd.h"
 #include "message.h"
 #include "options.h"
@@ -29,31 +30,45 @@ static const struct verb {
 	const char *name;
 	int (*run)(int argc, char **argv);
 	const char *help; /* NULL: not listed */
+	enum part part;	  /* that the verb is in */
 } verbs[] = {
-	{"report", cmd_report, "show a recording: call-path tree, functions, callers"},
-	{"flamegraph", cmd_flamegraph, "write a recording, or a change, as a page to look at"},
-	{"export", cmd_export, "write a recording in the format of another tool"},
-	{"annotate", cmd_annotate, "show source lines and instructions of a function"},
-	{"top", cmd_top, "watch a recording while it is made"},
-	{"stats", cmd_stats, "show the figures of a recording: samples, losses, quality, cost"},
-	{"timeline", cmd_timeline, "show which routines threads were in, from when to when"},
-	{"fold", cmd_fold, "show what happens within one pass through a region, from many passes"},
-	{"heap", cmd_heap, "show what was allocated, over time and by call path"},
-	{"align", cmd_align, "show how well paths are found from the tops of stacks"},
-	{"import", cmd_import, "make a recording of what perf recorded"},
-	{"decode", cmd_decode, "find the call paths that tags stand for"},
-	{"merge", cmd_merge, "merge recordings of many hosts and runs into one, by tag"},
-	{"diff", cmd_diff, "show what changed between two recordings, and what of it is noise"},
-	{"push", cmd_push, "send recordings to a server that has those of many hosts"},
-	{"list", cmd_list, "list the recordings of a store"},
-	{"doctor", cmd_doctor, "check what this machine can record, and what is missing"},
-	{"completion", cmd_completion, "write the completion script for bash or zsh"},
-	{"help", main_help, "show this, or the options of a verb"},
-	{"version", version, "show the version"},
-	{"complete", complete, NULL},
+	{"report", cmd_report, "show a recording: call-path tree, functions, callers", PART_CORE},
+	{"flamegraph", cmd_flamegraph, "write a recording, or a change, as a page to look at",
+	 PART_CORE},
+	{"export", cmd_export, "write a recording in the format of another tool", PART_CORE},
+	{"annotate", cmd_annotate, "show source lines and instructions of a function", PART_CORE},
+	{"top", cmd_top, "watch a recording while it is made", PART_CORE},
+	{"stats", cmd_stats, "show the figures of a recording: samples, losses, quality, cost",
+	 PART_CORE},
+	{"timeline", cmd_timeline, "show which routines threads were in, from when to when",
+	 PART_CORE},
+	{"fold", cmd_fold, "show what happens within one pass through a region, from many passes",
+	 PART_FOLD},
+	{"heap", cmd_heap, "show what was allocated, over time and by call path", PART_CORE},
+	{"align", cmd_align, "show how well paths are found from the tops of stacks", PART_CORE},
+	{"import", cmd_import, "make a recording of what perf recorded", PART_CORE},
+	{"decode", cmd_decode, "find the call paths that tags stand for", PART_TAGS},
+	{"merge", cmd_merge, "merge recordings of many hosts and runs into one, by tag", PART_CORE},
+	{"diff", cmd_diff, "show what changed between two recordings, and what of it is noise",
+	 PART_CORE},
+	{"push", cmd_push, "send recordings to a server that has those of many hosts",
+	 PART_SERVERS},
+	{"list", cmd_list, "list the recordings of a store", PART_CORE},
+	{"doctor", cmd_doctor, "check what this machine can record, and what is missing",
+	 PART_CORE},
+	{"completion", cmd_completion, "write the completion script for bash or zsh", PART_CORE},
+	{"help", main_help, "show this, or the options of a verb", PART_CORE},
+	{"version", version, "show the version", PART_CORE},
+	{"complete", complete, NULL, PART_CORE},
 };
 
 #define N_VERBS (sizeof(verbs) / sizeof(*verbs))
+
+/* Whether a verb has a line in lists: a verb of a part that was left out only says so. */
+static bool is_listed(const struct verb *verb)
+{
+	return verb->help && part_is_built(verb->part);
+}
 
 static const struct verb *main_find(const char *name)
 {
@@ -87,11 +102,12 @@ static void usage(FILE *out)
 {
 	fputs("Usage: stackctl VERB [OPTION...]\n\n", out);
 	for (size_t i = 0; i < N_VERBS; i++)
-		if (verbs[i].help)
+		if (is_listed(&verbs[i]))
 			fprintf(out, "  %-10s %s\n", verbs[i].name, verbs[i].help);
 	fputs("\n'stackctl VERB --help' lists the options of a verb. Record first: "
-	      "sudo stackd --pid PID\n",
+	      "sudo stackd --pid PID\n\n",
 	      out);
+	parts_print(out);
 }
 
 static int main_print(void (*print)(FILE *out))
@@ -125,7 +141,7 @@ static void main_man(FILE *out)
 	      ".SH VERBS\n",
 	      out);
 	for (size_t i = 0; i < N_VERBS; i++)
-		if (verbs[i].help)
+		if (is_listed(&verbs[i]))
 			fprintf(out, ".TP\n\\fB%s\\fR\n%s\n", verbs[i].name, verbs[i].help);
 	fputs(".SH ENVIRONMENT\n.TP\n\\fBSTACKD_STORE\\fR\nThe store that is read, if "
 	      "\\fB\\-\\-input\\fR does not name one.\n.TP\n\\fBNO_COLOR\\fR\nIf set, no colours "
@@ -133,7 +149,7 @@ static void main_man(FILE *out)
 	      "terminal; empty or \\fBcat\\fR: none.\n.SH SEE ALSO\n",
 	      out);
 	for (size_t i = 0; i < N_VERBS; i++)
-		if (verbs[i].help && verbs[i].run != main_help && verbs[i].run != version)
+		if (is_listed(&verbs[i]) && verbs[i].run != main_help && verbs[i].run != version)
 			fprintf(out, "\\fBstackctl\\-%s\\fR(1),\n", verbs[i].name);
 	fputs("\\fBstackd\\fR(8)\n", out);
 }
@@ -142,7 +158,7 @@ static void main_man(FILE *out)
 static void list(FILE *out)
 {
 	for (size_t i = 0; i < N_VERBS; i++)
-		if (verbs[i].help && verbs[i].run != main_help && verbs[i].run != version)
+		if (is_listed(&verbs[i]) && verbs[i].run != main_help && verbs[i].run != version)
 			fprintf(out, "%s\n", verbs[i].name);
 }
 
@@ -181,7 +197,7 @@ static int main_help(int argc, char **argv)
 static void complete_verbs(FILE *out)
 {
 	for (size_t i = 0; i < N_VERBS; i++)
-		if (verbs[i].help)
+		if (is_listed(&verbs[i]))
 			fprintf(out, "%s\t\t%s\n", verbs[i].name, verbs[i].help);
 }
 
@@ -196,6 +212,7 @@ static int complete(int argc, char **argv)
 static void print_version(FILE *out)
 {
 	fprintf(out, "stackctl %s\n", STACKD_VERSION);
+	parts_print(out);
 }
 
 static int version(int argc, char **argv)

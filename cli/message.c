@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
+#include "cmd.h"
 #include "terminal.h"
 
 static char message_name[320] = "stackctl";
@@ -52,4 +53,11 @@ void message(const char *format, ...)
 	vfprintf(stderr, format, args);
 	va_end(args);
 	fputc('\n', stderr);
+}
+
+int message_left_out(const char *name, enum part part)
+{
+	message_set_name(name);
+	message("%s", part_missing(part));
+	return CMD_USAGE;
 }

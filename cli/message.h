@@ -4,6 +4,7 @@
 #define CLI_MESSAGE_H
 
 #include "base/buf.h"
+#include "base/parts.h"
 
 void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -13,5 +14,9 @@ void message_collect(struct buf *b);
 
 /* What messages begin with instead of "stackctl"; copied, and cut at 319 bytes. */
 void message_set_name(const char *name);
+
+/* Says that this build is without a part: "stackctl fold: built without folding (make
+ * WITHOUT=fold)". `name` is the verb's argv[0]. Returns what the verb exits with. */
+int message_left_out(const char *name, enum part part);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "base/argp_table.h"
 #include "base/duration.h"
+#include "base/parts.h"
 #include "base/vec.h"
 #include "daemon/base/exit_status.h"
 #include "stackd_abi.h"
@@ -18,7 +19,16 @@
 #define SECOND_NS	UINT64_C(1000000000)
 #define LEAST_WINDOW_NS SECOND_NS
 
-const char *argp_program_version = "stackd " STACKD_VERSION;
+static const char program_version[] = "stackd " STACKD_VERSION;
+
+static void print_version(FILE *out, struct argp_state *state)
+{
+	(void)state;
+	fprintf(out, "%s\n", program_version);
+	parts_print(out);
+}
+
+void (*argp_program_version_hook)(FILE *, struct argp_state *) = print_version;
 
 enum {
 	OPTION_DURATION = 256,
@@ -245,6 +255,13 @@ static const char *const tag_modes[] = {
 	NULL,
 };
 static const char *const walks[] = {"kernel", "daemon", NULL};
+
+/* Refuses an option of a part that was left out of this build. */
+static void need_part(struct argp_state *state, const char *option, enum part part)
+{
+	if (!part_is_built(part))
+		argp_failure(state, STATUS_USAGE, 0, "%s: %s", option, part_missing(part));
+}
 
 /* Returns the index of a word in a NULL-terminated list. */
 static int one_of(struct argp_state *state, const char *option, const char *text,
@@ -543,8 +560,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPTION_TAGS:
 		options->tags = (enum stackd_tags)one_of(state, "--tags", arg, tag_modes);
+		if (options->tags != STACKD_TAGS_OFF)
+			need_part(state, "--tags", PART_TAGS);
 		break;
 	case OPTION_JUDGE_TAGS:
+		need_part(state, "--judge-tags", PART_TAGS);
 		options->judge_tags = true;
 		break;
 	case OPTION_LBR:
@@ -575,7 +595,7 @@ static enum exit_status manual(const struct argp *argp)
 	char date[ARGP_TABLE_DATE];
 	const struct argp_table_page page = {.name = "stackd",
 					     .section = 8,
-					     .version = argp_program_version,
+					     .version = program_version,
 					     .date = date,
 					     .see_also = "\\fBstackctl\\fR(1)"};
 
@@ -600,6 +620,8 @@ void options_parse(int argc, char **argv, struct options *ret_options)
 
 	*ret_options = (struct options){.stack_bytes = 128 << 10,
 					.ring_bytes = usual_ring(),
+					.tags = part_is_built(PART_TAGS) ? STACKD_TAGS_AUTO
+									 : STACKD_TAGS_OFF,
 					.alloc_limit = 50000,
 					.wait_mean_ns = 10000000,
 					.region_limit = 20000};

@@ -5,8 +5,8 @@
  * A pass through a region begins when the entry's program reads the clock, and ends when the exit's
  * does. So the return from the first probe and the trap into the second are in the pass, though the
  * program does not advance in them: a microsecond or more, by the machine. `stackctl fold` takes
- * them off (lib/show/model/passes.h). The time that the probes' own programs take is not in it:
- * that of the exit is after the pass, and so in a burst that follows (lib/show/model/bursts.h).
+ * them off (lib/show/folding/passes.h). The time that the probes' own programs take is not in it:
+ * that of the exit is after the pass, and so in a burst that follows (lib/show/folding/bursts.h).
  *
  * They are measured before anything is recorded: stackd hits a probe of its own, whose program
  * notes the time, between two readings of the clock. Before each hit it touches more memory than

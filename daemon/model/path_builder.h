@@ -24,7 +24,7 @@
 #include "daemon/model/caller_check.h"
 #include "daemon/model/thread_paths.h"
 #include "daemon/tables/tables.h"
-#include "daemon/tags/tag_paths.h"
+#include "daemon/model/tag_paths.h"
 #include "daemon/worker/worker.h"
 #include "proc/object.h"
 #include "stack/origin.h"

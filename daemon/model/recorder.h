@@ -19,7 +19,7 @@
 #include "daemon/model/caller_check.h"
 #include "daemon/tables/tables.h"
 #include "daemon/worker/worker.h"
-#include "daemon/tags/tag_paths.h"
+#include "daemon/model/tag_paths.h"
 #include "stackd_abi.h"
 #include "sym/kallsyms.h"
 

@@ -5,7 +5,7 @@
  * Meanings outlive the windows of a recording, whose tries begin anew. So the paths that tags stand
  * for are in a trie of their own, and are entered into the window's when a sample needs them.
  */
-#include "daemon/tags/tag_paths.h"
+#include "daemon/model/tag_paths.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -16,6 +16,7 @@
 #include "base/hash.h"
 #include "base/vec.h"
 #include "daemon/tags/known_tags.h"
+#include "daemon/tags/tagger_code.h"
 
 #define MAX_DOUBTS 4 /* frames of one path at which the tag may be about to change */
 

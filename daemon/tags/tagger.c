@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Recognizes processes that keep tags; see tagger.h. */
-#include "daemon/tags/tagger.h"
+#include "daemon/model/tagger.h"
 
 #define HASH_NONFATAL_OOM 1
 #include <bpf/bpf.h>
@@ -14,7 +14,8 @@
 
 #include "base/hash.h"
 #include "base/vec.h"
-#include "daemon/worker/ask_tags.h"
+#include "daemon/tags/ask_tags.h"
+#include "daemon/tags/tagger_code.h"
 #include "proc/proc_fs.h"
 
 #define MAX_PROGRAMS 1000000u

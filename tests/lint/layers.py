@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Holds every include of the project against tests/lint/layers.txt: a folder includes headers of
-itself and of the folders that its line names, which stand on lines above. Prints each include that
-does not fit; exits with 1 if there is one."""
+itself and of the folders that its line names, which stand on lines above. What a build may leave out
+(the lines `optional PART: ...`) is included by folders of the same part alone. Prints each include
+that does not fit; exits with 1 if there is one."""
 
 import os
 import re
@@ -17,16 +18,24 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 SOURCE = re.compile(r"\.(c|h|cc)$")
 
 
+OPTIONAL = re.compile(r"optional (\w+)$")
+
+
 def read_layers(path):
-    """{folder: the folders that it may include}. A folder named before its own line, or twice, is
-    a fault of the statement itself: it would allow a cycle. A line without a colon goes on with the
-    one before."""
-    layers, faults, last = {}, [], ""
+    """({folder: the folders that it may include}, {folder: the part that it is of}, faults). A folder
+    named before its own line, or twice, is a fault of the statement itself: it would allow a cycle. A
+    line without a colon goes on with the one before."""
+    layers, parts, faults, last = {}, {}, [], ""
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             folder, colon, allowed = line.split("#")[0].rpartition(":")
             folder, allowed = folder.strip() if colon else last, allowed.split()
             if not folder:
+                continue
+            if OPTIONAL.match(folder):
+                faults += ["layers.txt:%d: %s has no line above" % (number, name)
+                           for name in allowed if name not in layers]
+                parts.update(dict.fromkeys(allowed, OPTIONAL.match(folder)[1]))
                 continue
             faults += ["layers.txt:%d: %s has no line above" % (number, name)
                        for name in allowed if name != "abi" and name not in layers]
@@ -34,7 +43,14 @@ def read_layers(path):
                 faults.append("layers.txt:%d: %s has a line already" % (number, folder))
             layers.setdefault(folder, set()).update(allowed)
             last = folder
-    return layers, faults
+    return layers, parts, faults + cross_parts(layers, parts)
+
+
+def cross_parts(layers, parts):
+    """The faults of folders that may include what a build can leave out while it has the folder."""
+    return ["layers.txt: %s may include %s, which make WITHOUT=%s leaves out" % (folder, name, parts[name])
+            for folder, allowed in layers.items() for name in sorted(allowed)
+            if name in parts and parts[name] != parts.get(folder)]
 
 
 def resolve(folder, name):
@@ -81,14 +97,14 @@ def check(folder, layers):
 
 
 def folders_with_code():
-    for top in (ARCH, "bpf", "lib", "daemon", "cli", "libstacktag", "libstackalloc", "plugin"):
+    for top in (ARCH, "bpf", "lib", "daemon", "cli", "mpi", "libstacktag", "libstackalloc", "plugin"):
         for folder, _, files in os.walk(os.path.join(ROOT, top)):
             if any(SOURCE.search(name) for name in files):
                 yield os.path.relpath(folder, ROOT)
 
 
 def main():
-    layers, faults = read_layers(os.path.join(HERE, "layers.txt"))
+    layers, parts, faults = read_layers(os.path.join(HERE, "layers.txt"))
     for folder in sorted(folders_with_code()):
         if layer_of(folder) in layers:
             faults += check(folder, layers)
@@ -96,7 +112,8 @@ def main():
             faults.append("layers.txt: %s has no line" % folder)
     faults += ["layers.txt: there is no folder %s" % folder for folder in layers
                if not os.path.isdir(os.path.join(ROOT, folder))]
-    print("\n".join(faults) if faults else "%d folders, each below those it includes" % len(layers))
+    print("\n".join(faults) if faults else "%d folders, each below those it includes; %d of them can be left out"
+          % (len(layers), len(parts)))
     return 1 if faults else 0
 
 

@@ -24,7 +24,7 @@
 #include "daemon/capture/record.h"
 #include "daemon/capture/record_pool.h"
 #include "daemon/intake.h"
-#include "daemon/worker/ask_tags.h"
+#include "daemon/tags/ask_tags.h"
 #include "daemon/worker/ask_walks.h"
 #include "daemon/worker/ask_worker.h"
 #include "daemon/worker/wire.h"

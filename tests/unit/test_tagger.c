@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "daemon/tags/tagger.h"
+#include "daemon/tags/tagger_code.h"
 
 #define FD    7
 #define OTHER 0x7ffffff0 /* a pid that nobody has */

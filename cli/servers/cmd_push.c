@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stackctl push: sends the recordings of a store to a server that has those of many hosts: to
+ * ClickHouse here, to servers of profiles in push_server.c.
+ *
+ * A recording that the server has is not sent again, so the verb can be repeated at any time. With
+ * --follow it goes on, as a service: every so often it sends what has been finished, and where the
+ * server is away it waits, longer each time, and sends later what has come in between.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/duration.h"
+#include "clickhouse/clickhouse.h"
+#include "clickhouse/push.h"
+#include "cli/cmd.h"
+#include "cli/servers/credentials.h"
+#include "cli/input.h"
+#include "cli/message.h"
+#include "cli/options.h"
+#include "cli/servers/push_server.h"
+#include "cli/servers/waiting.h"
+
+#define PUSH_EVERY_NS (30 * UINT64_C(1000000000))
+#define PUSH_MOST_NS  (600 * UINT64_C(1000000000)) /* between two tries to reach a server */
+
+enum { PUSH_CREDENTIALS = 0x180, PUSH_FOLLOW, PUSH_EVERY, PUSH_APP, PUSH_SENT, PUSH_TIMEOUT };
+
+struct cmd_push {
+	struct input input;
+	const char *url, *credentials_file;
+	struct push_server_options server_options;
+	struct push_server *server; /* NULL: it is ClickHouse */
+	bool is_following;
+	uint64_t every_ns;
+	struct credentials credentials;
+	struct clickhouse *clickhouse;
+	struct push *push; /* NULL: the server has not been reached yet */
+	uint64_t there;	   /* recordings that the server had already */
+	struct waiting waiting;
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct cmd_push *args = state->input;
+	uint64_t ns;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = &args->input;
+		return 0;
+	case PUSH_CREDENTIALS:
+		args->credentials_file = arg;
+		return 0;
+	case PUSH_FOLLOW:
+		args->is_following = true;
+		return 0;
+	case PUSH_EVERY:
+		if (!duration_parse(arg, &args->every_ns) || !args->every_ns)
+			argp_error(state, "--every: '%s' is not a time such as 30s or 5m", arg);
+		return 0;
+	case PUSH_APP:
+		if (!server_push_is_app(arg))
+			argp_error(state,
+				   "--app: '%s' is not a name of letters, digits, '_', '-', "
+				   "'.' and '/'",
+				   arg);
+		args->server_options.app = arg;
+		return 0;
+	case PUSH_SENT:
+		args->server_options.sent = arg;
+		return 0;
+	case PUSH_TIMEOUT:
+		if (!duration_parse(arg, &ns) || !ns)
+			argp_error(state, "--timeout: '%s' is not a time such as 30s or 5m", arg);
+		args->server_options.timeout_s = (unsigned)((ns + 999999999) / 1000000000);
+		return 0;
+	case ARGP_KEY_ARG:
+		if (args->url)
+			argp_error(state, "more than one URL is given");
+		args->url = arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "where to? stackctl push clickhouse://HOST[:PORT]/DATABASE, "
+				  "pyroscope://HOST[:PORT], parca://HOST[:PORT] or "
+				  "otlp+http://HOST[:PORT]");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* --- one round -------------------------------------------------------------------------------- */
+
+/* Reports a failure of the server's, or of reading. */
+static int explain(const struct cmd_push *args, int err)
+{
+	const char *error = clickhouse_error(args->clickhouse);
+
+	message("%s", *error ? error : strerror(-err));
+	return push_status_of(err);
+}
+
+static int begin(void *arg, const struct store_recording *recordings, size_t n)
+{
+	struct cmd_push *args = arg;
+	int err;
+
+	waiting_report(waiting_look(&args->waiting, &args->input, recordings, n));
+	err = args->push ? 0 : push_new(args->clickhouse, &args->push);
+	args->there = 0;
+	if (err == 0)
+		err = push_ask(args->push, recordings, n);
+	return err < 0 ? explain(args, err) : CMD_DONE;
+}
+
+/* A service sends a recording once, when it has ended. */
+static bool wants(void *arg, const struct store_recording *recording)
+{
+	struct cmd_push *args = arg;
+
+	if (push_has(args->push, recording)) {
+		args->there++;
+		waiting_done(&args->waiting, recording->id);
+		return false;
+	}
+	return !args->is_following || push_has_ended(recording);
+}
+
+static int send_one(void *arg, const struct input_open *open)
+{
+	struct cmd_push *args = arg;
+	int err = push_add(args->push, open->profile);
+
+	if (err < 0)
+		return explain(args, err);
+	input_regions_off(open->profile);
+	waiting_done(&args->waiting, profile_tables(open->profile)->recording.id);
+	return CMD_DONE;
+}
+
+static void report(const struct cmd_push *args, const struct push_counts *before)
+{
+	struct push_counts now = push_counts(args->push);
+
+	if (now.collisions > before->collisions)
+		message("%" PRIu64 " paths or locations have an id that another one has: they are "
+			"told apart by the column alt",
+			now.collisions - before->collisions);
+	if (now.windows > before->windows || !args->is_following)
+		message("%s: recordings sent: %" PRIu64 " (%" PRIu64 " rows, %" PRIu64
+			" bytes); there already: %" PRIu64,
+			clickhouse_name(args->clickhouse), now.windows - before->windows,
+			now.rows - before->rows, now.bytes - before->bytes, args->there);
+}
+
+static int push_fleet(struct cmd_push *args)
+{
+	const struct input_each each = {
+		.begin = begin, .wants = wants, .each = send_one, .arg = args};
+	struct push_counts before = {0};
+	int status;
+
+	if (args->push)
+		before = push_counts(args->push);
+	status = input_each(&args->input, &each);
+	if (args->push && (status == CMD_DONE || push_counts(args->push).windows > before.windows))
+		report(args, &before);
+	return status;
+}
+
+static int push_once(struct cmd_push *args)
+{
+	return args->server ? push_server_once(args->server, &args->input, args->is_following)
+			    : push_fleet(args);
+}
+
+/* What the server said of the last failure; "" if that was of reading. */
+static const char *said(const struct cmd_push *args)
+{
+	return args->server ? push_server_error(args->server) : clickhouse_error(args->clickhouse);
+}
+
+/* --- as a service ----------------------------------------------------------------------------- */
+
+static void wait_ns(uint64_t ns)
+{
+	const struct timespec time = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
+
+	nanosleep(&time, NULL);
+}
+
+/* Goes on until it is ended, unless the failure is one that waiting does not mend: no right to read
+ * the store, or what the server says of the database. A store that is not there yet will be. */
+static int follow(struct cmd_push *args)
+{
+	uint64_t wait = args->every_ns;
+
+	for (;;) {
+		int status = push_once(args);
+
+		if (status == CMD_NO_SUPPORT || (status == CMD_USAGE && *said(args)))
+			return status;
+		wait = status == CMD_FAILED || status == CMD_USAGE ? wait * 2 : args->every_ns;
+		if (wait > PUSH_MOST_NS)
+			wait = PUSH_MOST_NS > args->every_ns ? PUSH_MOST_NS : args->every_ns;
+		wait_ns(wait);
+	}
+}
+
+static int open_fleet(struct cmd_push *args)
+{
+	struct clickhouse_options options = {.url = args->url,
+					     .user = args->credentials.user,
+					     .password = args->credentials.password,
+					     .authority = args->credentials.authority,
+					     .timeout_s = args->server_options.timeout_s};
+	char *error = NULL;
+	int err = clickhouse_new(&options, &args->clickhouse, &error);
+
+	if (err < 0)
+		message("%s", error ? error : strerror(-err));
+	free(error);
+	return err < 0 ? push_status_of(err) : CMD_DONE;
+}
+
+static int run(struct cmd_push *args)
+{
+	const bool is_server = server_is_url(args->url);
+	int status = credentials_read(args->credentials_file,
+				      is_server ? CREDENTIALS_PUSH : CREDENTIALS_CLICKHOUSE,
+				      &args->credentials);
+
+	if (status == CMD_DONE)
+		status = is_server ? push_server_open(args->url, &args->credentials,
+						      &args->server_options, &args->server)
+				   : open_fleet(args);
+	if (status != CMD_DONE)
+		return status;
+	return args->is_following ? follow(args) : push_once(args);
+}
+
+/* All recordings of the store, unless some are chosen; each as a whole. */
+static void choose(struct input *input)
+{
+	if (!input->is_range && input->recording)
+		input->range.first = input->range.last = input->recording;
+	input->is_range = true;
+	input->is_whole = true;
+}
+
+int cmd_push(int argc, char **argv)
+{
+	static const struct argp_child children[] = {{&input_recordings_argp, 0, NULL, 0}, {0}};
+	static const struct argp_option options[] = {
+		{"credentials", PUSH_CREDENTIALS, "FILE", 0,
+		 "User, password and certificate authority, in lines 'user = NAME', 'password = "
+		 "SECRET', 'ca = FILE' (default: CLICKHOUSE_USER and CLICKHOUSE_PASSWORD of the "
+		 "environment, for other servers STACKD_PUSH_USER and STACKD_PUSH_PASSWORD)",
+		 3},
+		{"follow", PUSH_FOLLOW, 0, 0,
+		 "Go on: send each recording when it has ended, and wait for the server if it is away",
+		 3},
+		{"every", PUSH_EVERY, "TIME", 0, "With --follow: look so often (default: 30s)", 3},
+		{"timeout", PUSH_TIMEOUT, "TIME", 0,
+		 "Give a server up from which nothing comes for so long (default: 60s)", 3},
+		{"app", PUSH_APP, "NAME", 0,
+		 "Pyroscope, Parca, OTLP: the application that the profiles are of (default: stackd)",
+		 3},
+		{"sent", PUSH_SENT, "FILE", 0,
+		 "Pyroscope, Parca, OTLP: where to note what the server has taken (default: the store's "
+		 "name and '.sent')",
+		 3},
+		{0}};
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "clickhouse://[USER@]HOST[:PORT]/DATABASE\n"
+			    "pyroscope://[USER@]HOST[:PORT][/PATH]\n"
+			    "parca://[USER@]HOST[:PORT][/PATH]\n"
+			    "otlp+http://[USER@]HOST[:PORT][/PATH]",
+		.doc = "Sends recordings to a server that has those of many hosts "
+		       "(docs/FLEETS.md). What the server has already is not sent again, so this "
+		       "can be repeated at any time. An 's' before the colon (clickhouses:) makes "
+		       "it TLS.",
+		.children = children,
+	};
+	struct cmd_push args = {.every_ns = PUSH_EVERY_NS, .server_options.app = "stackd"};
+	int status;
+
+	options_parse(&argp, argc, argv, &args);
+	choose(&args.input);
+	status = run(&args);
+	push_server_free(args.server);
+	push_free(args.push);
+	waiting_free(&args.waiting);
+	clickhouse_free(args.clickhouse);
+	credentials_free(&args.credentials);
+	return status;
+}

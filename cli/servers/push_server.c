@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* Sends recordings to servers of profiles; see push_server.h. */
+#include "cli/servers/push_server.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/vec.h"
+#include "cli/cmd.h"
+#include "cli/message.h"
+#include "cli/servers/sent.h"
+#include "cli/servers/waiting.h"
+
+#define STALE_NS (600 * UINT64_C(1000000000)) /* a recording that grows no more has ended */
+
+struct push_server {
+	struct server *server;
+	const struct push_server_options *options;
+	struct sent *sent;
+	const struct store_recording *recording; /* that is under way */
+	struct server_push push;
+	struct waiting waiting;
+	const struct input *input; /* of this round */
+	bool is_service;
+	int64_t last_id; /* the newest recording's number */
+	struct {
+		int64_t id;
+		uint64_t end_ns, since_ns;
+	} still; /* a recording that stands still there since then */
+	uint64_t recordings, there, growing, grown;
+	uint64_t refused; /* recordings in this round ... */
+	int refusal;	  /* ... and the status of the first one */
+	VEC(int64_t) refused_ids;
+	bool has_taken; /* the server has taken a recording at some time */
+};
+
+bool push_has_ended(const struct store_recording *recording)
+{
+	return recording->finished ||
+	       store_range_end(recording) + STALE_NS < clock_ns(CLOCK_REALTIME);
+}
+
+int push_status_of(int err)
+{
+	switch (err) {
+	case -EACCES:
+		return CMD_NO_SUPPORT;
+	case -ENOENT:
+	case -EINVAL:
+	case -ENOSYS:
+		return CMD_USAGE;
+	default:
+		return CMD_FAILED;
+	}
+}
+
+int push_server_open(const char *url, const struct credentials *credentials,
+		     const struct push_server_options *options, struct push_server **ret_push)
+{
+	const struct server_options server_options = {.url = url,
+						      .user = credentials->user,
+						      .password = credentials->password,
+						      .authority = credentials->authority,
+						      .timeout_s = options->timeout_s};
+	struct push_server *p = calloc(1, sizeof(*p));
+	char *error = NULL;
+	int err = p ? server_new(&server_options, &p->server, &error) : -ENOMEM;
+
+	if (err < 0) {
+		message("%s", error ? error : strerror(-err));
+		free(error);
+		free(p);
+		return push_status_of(err);
+	}
+	p->options = options;
+	*ret_push = p;
+	return CMD_DONE;
+}
+
+void push_server_free(struct push_server *p)
+{
+	if (!p)
+		return;
+	buf_free(&p->push.said);
+	waiting_free(&p->waiting);
+	free(p->refused_ids.items);
+	sent_free(p->sent);
+	server_free(p->server);
+	free(p);
+}
+
+const char *push_server_error(const struct push_server *p)
+{
+	return server_error(p->server);
+}
+
+/* --- one round -------------------------------------------------------------------------------- */
+
+static int begin(void *arg, const struct store_recording *recordings, size_t n)
+{
+	struct push_server *p = arg;
+
+	waiting_report(waiting_look(&p->waiting, p->input, recordings, n));
+	p->last_id = n ? recordings[n - 1].id : 0;
+	return CMD_DONE;
+}
+
+/* The clock may have been set forward while a recording goes on, which looks as if it had stood
+ * still then. A service sees for itself whether the newest one does, by a clock that is not set. */
+static bool has_ended(struct push_server *p, const struct store_recording *r)
+{
+	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
+
+	if (!push_has_ended(r))
+		return false;
+	if (r->finished || !p->is_service || r->id != p->last_id)
+		return true;
+	if (p->still.id != r->id || p->still.end_ns != r->end_ns) {
+		p->still.id = r->id;
+		p->still.end_ns = r->end_ns;
+		p->still.since_ns = now;
+	}
+	return p->still.since_ns + STALE_NS < now;
+}
+
+static bool was_refused(const struct push_server *p, int64_t id)
+{
+	for (size_t i = 0; i < p->refused_ids.count; i++)
+		if (p->refused_ids.items[i] == id)
+			return true;
+	return false;
+}
+
+static bool wants(void *arg, const struct store_recording *recording)
+{
+	struct push_server *p = arg;
+	size_t entries;
+	bool is_ended;
+
+	if (was_refused(p, recording->id))
+		return false;
+	switch (sent_state(p->sent, server_name(p->server), recording, &entries)) {
+	case SENT_ALL:
+		p->there++;
+		p->has_taken = true;
+		waiting_done(&p->waiting, recording->id);
+		return false;
+	case SENT_GROWN:
+		p->grown++;
+		waiting_done(&p->waiting, recording->id);
+		return false;
+	default:
+		is_ended = has_ended(p, recording);
+		p->growing += !is_ended;
+		return is_ended;
+	}
+}
+
+static int note(void *arg, size_t taken, size_t all)
+{
+	struct push_server *p = arg;
+
+	return sent_add(p->sent, server_name(p->server), p->recording, taken, all);
+}
+
+/* The server says that a recording is wrong, or too old, or too large: others may not be. */
+static int refuse(struct push_server *p, int err)
+{
+	if (VEC_RESERVE(&p->refused_ids, 1) < 0) {
+		message("out of memory");
+		return CMD_FAILED;
+	}
+	p->refused_ids.items[p->refused_ids.count++] = p->recording->id;
+	if (p->refused++ == 0) {
+		message("recording %" PRId64 ": %s", p->recording->id, server_error(p->server));
+		p->refusal = push_status_of(err);
+	}
+	return CMD_DONE;
+}
+
+static int send_one(void *arg, const struct input_open *open)
+{
+	struct push_server *p = arg;
+	const char *said;
+	int err;
+
+	p->recording = &profile_tables(open->profile)->recording;
+	p->push.from = 0;
+	sent_state(p->sent, server_name(p->server), p->recording, &p->push.from);
+	err = server_push(&p->push, open->profile);
+	if (err == 0) {
+		p->recordings++;
+		p->has_taken = true;
+		waiting_done(&p->waiting, p->recording->id);
+		return CMD_DONE;
+	}
+	if (sent_error(p->sent)) {
+		message("%s: cannot note there what the server has taken, which would be sent "
+			"again: %s",
+			sent_path(p->sent), strerror(-err));
+		return CMD_FAILED;
+	}
+	said = server_error(p->server);
+	if (*said && (err == -EINVAL || err == -EMSGSIZE))
+		return refuse(p, err);
+	message("%s", *said ? said : strerror(-err));
+	return push_status_of(err);
+}
+
+static int open_sent(struct push_server *p, const struct input *input)
+{
+	char *store = input_path(input), *path = NULL;
+	int status = CMD_FAILED;
+
+	if (p->options->sent)
+		path = strdup(p->options->sent);
+	else if (store && asprintf(&path, "%s.sent", store) < 0)
+		path = NULL;
+	if (path)
+		status = sent_open(path, &p->sent);
+	else
+		message("out of memory");
+	free(store);
+	free(path);
+	return status;
+}
+
+static void report(const struct push_server *p, uint64_t retries)
+{
+	const struct server_push *push = &p->push;
+
+	message("%s: recordings sent: %" PRIu64 " (%" PRIu64 " samples, %" PRIu64
+		" bytes in %" PRIu64 " requests, %" PRIu64 " made again); sent before: %" PRIu64
+		"; under way, and left for later: %" PRIu64,
+		server_name(p->server), p->recordings, push->samples, push->bytes, push->requests,
+		server_retries(p->server) - retries, p->there, p->growing);
+	if (p->grown)
+		message("%" PRIu64 " recordings have grown since they were sent: what has come is "
+			"not sent, or all of them would count twice",
+			p->grown);
+	if (p->refused)
+		message("%" PRIu64 " recordings were refused, and stay in the store: the next push "
+			"tries them again",
+			p->refused);
+	if (push->said.len && !push->rejected)
+		message("%s: the server says: %.*s", server_name(p->server), (int)push->said.len,
+			(const char *)push->said.data);
+	if (push->rejected)
+		message("%s: the server has rejected %" PRIu64 " profiles of these for good: %.*s",
+			server_name(p->server), push->rejected, (int)push->said.len,
+			push->said.data ? (const char *)push->said.data : "");
+	if (push->too_large)
+		message("%" PRIu64 " samples were left out: by themselves they are larger than "
+			"servers take",
+			push->too_large);
+}
+
+int push_server_once(struct push_server *p, const struct input *input, bool is_service)
+{
+	const struct input_each each = {.begin = begin, .wants = wants, .each = send_one, .arg = p};
+	const uint64_t retries = server_retries(p->server);
+	int status = p->sent ? CMD_DONE : open_sent(p, input);
+
+	if (status != CMD_DONE)
+		return status;
+	buf_free(&p->push.said);
+	p->push = (struct server_push){
+		.server = p->server, .app = p->options->app, .done = note, .arg = p};
+	p->input = input;
+	p->is_service = is_service;
+	p->recordings = p->there = p->growing = p->grown = p->refused = 0;
+	status = input_each(input, &each);
+	if (p->push.requests || p->recordings || p->refused || (status == CMD_DONE && !is_service))
+		report(p, retries);
+	return status == CMD_DONE && p->refused && !(is_service && p->has_taken) ? p->refusal
+										 : status;
+}

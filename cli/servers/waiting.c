@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* Recordings that wait for a server; see waiting.h. */
+#include "cli/servers/waiting.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cli/message.h"
+
+/* The place of a number in the order, or where it would be. */
+static size_t place_of(const struct waiting *w, int64_t id)
+{
+	size_t from = 0, to = w->ids.count;
+
+	while (from < to) {
+		const size_t at = from + (to - from) / 2;
+
+		if (w->ids.items[at] < id)
+			from = at + 1;
+		else
+			to = at;
+	}
+	return from;
+}
+
+int64_t waiting_look(struct waiting *w, const struct input *input,
+		     const struct store_recording *recordings, size_t n)
+{
+	int64_t deleted = (int64_t)w->ids.count;
+	int err;
+
+	for (size_t i = 0; i < n; i++) {
+		const size_t at = place_of(w, recordings[i].id);
+
+		deleted -= at < w->ids.count && w->ids.items[at] == recordings[i].id;
+	}
+	w->ids.count = 0;
+	err = VEC_RESERVE(&w->ids, n);
+	if (err < 0)
+		return err;
+	for (size_t i = 0; i < n; i++)
+		if (input_has(input, &recordings[i]))
+			w->ids.items[w->ids.count++] = recordings[i].id;
+	return deleted;
+}
+
+void waiting_done(struct waiting *w, int64_t id)
+{
+	const size_t at = place_of(w, id);
+
+	if (at == w->ids.count || w->ids.items[at] != id)
+		return;
+	w->ids.count--;
+	for (size_t i = at; i < w->ids.count; i++)
+		w->ids.items[i] = w->ids.items[i + 1];
+}
+
+void waiting_report(int64_t deleted)
+{
+	if (deleted > 0)
+		message("%" PRId64 " recordings were deleted from the store before the server had "
+			"taken them: stackd's --keep-bytes and --keep-age must leave room for the "
+			"time that a server may be away",
+			deleted);
+}
+
+void waiting_free(struct waiting *w)
+{
+	free(w->ids.items);
+}

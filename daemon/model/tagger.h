@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finds the processes that keep a tag of their call path and the functions that they chain, and
+ * enters them into the kernel half's maps.
+ *
+ * A process keeps tags if anything that it has mapped holds libstacktag (its ELF note says so).
+ * The note leads to a word in the process's memory with the variable's distance from the thread
+ * pointer, which is all that the kernel half needs. The word is filled when the library is
+ * initialised: until then the process is polled.
+ *
+ * Within one *program* a tag has one meaning. A program is an executable together with the
+ * instrumented files that it has mapped so far, in their order: another library that is loaded
+ * later, with functions of the same names perhaps, makes it another program.
+ *
+ * daemon/tags/ has the functions of this header and of tag_paths.h, in a build with the part
+ * "tags"; daemon/without/tags.c has them in a build without (base/parts.h).
+ */
+#ifndef MODEL_TAGGER_H
+#define MODEL_TAGGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "proc/object.h"
+#include "proc/process.h"
+#include "daemon/capture/sideband.h"
+#include "daemon/worker/ask_worker.h"
+#include "stackd_abi.h"
+
+struct tagger;
+
+/* The kernel half's maps. */
+struct tagger_maps {
+	int tagged_fd;
+	uint32_t *n_tagged; /* entries of that map; borrowed */
+};
+
+/* `files` says who reads them, and is borrowed; NULL, for tests: this process does. 0 or -ENOMEM.
+ */
+int tagger_new(const struct tagger_maps *maps, const struct ask_files *files,
+	       struct tagger **ret_tagger);
+void tagger_free(struct tagger *tagger); /* NULL is fine */
+
+/* Examines a process that runs already. 0 or -ENOMEM. */
+int tagger_load(struct tagger *tagger, struct process_table *processes, pid_t pid);
+
+/* Takes an event: a process has mapped code (`object`; NULL: none), has forked a child, which keeps
+ * tags as its parent does, has ended, or has called exec. To be called as soon as the event is
+ * read. 0 or -ENOMEM. */
+int tagger_on_event(struct tagger *tagger, const struct sideband_event *event,
+		    const struct object *object);
+
+/* Polls the processes whose library was not initialised yet. */
+void tagger_poll(struct tagger *tagger);
+
+/* Returns how many processes were ever found to keep tags. */
+uint32_t tagger_processes(const struct tagger *tagger);
+
+/* Returns whether no process keeps a tag, and none is polled. */
+bool tagger_is_idle(const struct tagger *tagger);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* A folding (folding/folding.h) as one HTML page (see fold.html). */
+#ifndef FOLDING_EXPORT_FOLD_H
+#define FOLDING_EXPORT_FOLD_H
+
+#include "folding/folding.h"
+
+/* Writes the page. 0, -ENOMEM, or -EIO if the stream failed. */
+int export_fold(const struct folding *folding, struct profile *profile, FILE *out);
+
+#endif
