@@ -113,7 +113,13 @@ struct mm_struct___bitmap {
 	mm_flags_t flags;
 };
 
+struct list_head {
+	struct list_head *next;
+};
+
 struct rq { /* of a CPU */
+	unsigned int nr_running;
+	struct list_head cfs_tasks; /* the tasks of the usual class that can run, by se.group_node */
 	__u64 clock;
 	__u64 clock_task; /* the same without time in interrupts, and without stolen time: */
 	__u64 prev_steal_time_rq; /* kvm_steal_time.steal when the clock was last set */
@@ -151,6 +157,7 @@ struct sched_entity {
 	__u64 exec_start;	/* when the running time was last summed up, by rq.clock_task */
 	__u64 sum_exec_runtime; /* until then */
 	struct cfs_rq *cfs_rq;
+	struct list_head group_node;
 	unsigned char sched_delayed; /* it is blocked, and still in the queue: 6.12 and later */
 };
 

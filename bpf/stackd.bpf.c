@@ -633,6 +633,8 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	struct stackd_header *header;
 	struct scratch *s;
 
+	if (RARELY(!pid_tgid))
+		count_waking(task, ctx->sample_period);
 	if (is_outside(task, pid_tgid >> 32) || is_sampled_twice(ctx, pid_tgid, task->start_time))
 		return 0;
 	count(STACKD_COUNT_STARTED);

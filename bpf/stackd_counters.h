@@ -43,7 +43,9 @@
 	  "samples that stand for several periods: their clock was late")                          \
 	X(LATE_PERIODS, "late_periods", COUNT, "the periods that these stand for beyond one each") \
 	X(LATE_CUT_NS, "late_cut_ns", NS,                                                          \
-	  "time that no sample stands for: one was late by too much")
+	  "time that no sample stands for: one was late by too much")                              \
+	X(WAKING_NS, "waking_ns", NS,                                                              \
+	  "of `cpu_ns`, by samples: idle CPUs were on their way to tasks that they were woken for")
 
 enum stackd_counter {
 #define STACKD_X(e, name, unit, meaning) STACKD_COUNT_##e,

@@ -255,7 +255,8 @@ static inline bool shim_has_field(const char *field)
 	return true;
 }
 
-#define bpf_core_field_exists(field) shim_has_field(#field)
+#define bpf_core_field_exists(field)	   shim_has_field(#field)
+#define bpf_core_field_offset(type, field) __builtin_offsetof(type, field)
 
 /* --- helpers ------------------------------------------------------------------------------- */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples of idle CPUs: the unmodified kernel half counts them and sends nothing; interrupts in the
- * idle task are sampled, and with --idle everything is (bpf/idle.bpf.h).
+ * Samples of idle CPUs: the unmodified kernel half counts them and sends nothing, and counts the
+ * time that the scheduler gives to a task that the CPU was woken for; interrupts in the idle task
+ * are sampled, and with --idle everything is (bpf/idle.bpf.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -81,6 +82,45 @@ static void test_idle_is_sampled_if_asked_for(void **state)
 	with_idle = 0;
 }
 
+/* A CPU on its way out of the idle loop to a task that was woken there, or that is not in scope. */
+static void test_waking_is_counted(void **state)
+{
+	static struct cfs_rq queue;
+	static struct rq rq;
+	static struct task_struct idle, woken = {.tgid = 7};
+	struct bpf_perf_event_data context = {.sample_period = 1000};
+
+	(void)state;
+	woken.group_leader = &woken;
+	idle.stack = (void *)(uintptr_t)STACK;
+	idle.se.cfs_rq = &queue;
+	queue.rq = &rq;
+	rq.cfs_tasks.next = &rq.cfs_tasks;
+	shim_task = &idle;
+	shim_pid_tgid = 0;
+	context.regs = (struct pt_regs){.rsp = STACK + 0x3e80, .cs = 0x10};
+	is_everyone = 1;
+	stackd_sample(&context); /* nobody is there */
+	rq.nr_running = 1;
+	rq.cfs_tasks.next = &woken.se.group_node;
+	stackd_sample(&context); /* the clock will be set at the switch */
+	assert_int_equal(counted(STACKD_COUNT_WAKING_NS), 0);
+	rq.clock_update_flags = 1;
+	stackd_sample(&context);
+	assert_int_equal(counted(STACKD_COUNT_WAKING_NS), 1000);
+	is_everyone = 0;
+	stackd_sample(&context); /* another's */
+	assert_int_equal(counted(STACKD_COUNT_WAKING_NS), 1000);
+	rq.nr_running = 0;
+	rq.cfs_tasks.next = &rq.cfs_tasks;
+	is_everyone = 1;
+	stackd_sample(&context); /* a task of another class */
+	assert_int_equal(counted(STACKD_COUNT_WAKING_NS), 1000);
+	is_everyone = 0;
+	assert_int_equal(counted(STACKD_COUNT_IDLE), 5);
+	assert_int_equal(n_records, 0);
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -88,6 +128,7 @@ static int set_up(void **state)
 	(void)shim_make_array(&counters, 1);
 	(void)shim_make_array(&scratches, 1);
 	shim_make_hash(&late_threads, 1);
+	shim_make_hash(&members, 1);
 	n_records = 0;
 	return 0;
 }
@@ -103,6 +144,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_idle_is_counted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_waking_is_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_work_is_sampled, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_idle_is_sampled_if_asked_for, set_up,
 						tear_down),

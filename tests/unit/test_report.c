@@ -464,9 +464,10 @@ static char *stats_of(struct store_reader *f, int (*write)(struct profile *, FIL
 }
 
 /* What a recording says of so much CPU time by the scheduler's count and by its 2,500 samples of 1
- * ms; `stolen` is what the host took. NULL: nothing is compared. */
+ * ms; `stolen` is what the host took, `waking` what
+ * CPUs needed to wake up. NULL: nothing is compared. */
 static char *head_of_times(const char *scheduler, uint64_t ns, uint64_t sampled, uint64_t stolen,
-			   json_t **ret_time)
+			   uint64_t waking, json_t **ret_time)
 {
 	struct store_reader *f = fake_small();
 	struct report_options options = {.utf8 = true};
@@ -479,6 +480,7 @@ static char *head_of_times(const char *scheduler, uint64_t ns, uint64_t sampled,
 	fake_counter(f, scheduler, ns);
 	fake_counter(f, "periods_ns", sampled);
 	fake_counter(f, "stolen_ns", stolen);
+	fake_counter(f, "waking_ns", waking);
 	fake_done(f)->tables.recording.samples = sampled / 1000000;
 	f->tables.recording.frequency_hz = 1000;
 	f->tables.recording.finished = true;
@@ -504,21 +506,24 @@ static void test_conservation(void **state)
 {
 	const uint64_t sampled = 2500000000, allowed = 250000000 + 25000000 + 20000000;
 	const struct {
-		uint64_t ns, stolen;
+		uint64_t ns, stolen, waking;
 		bool is_conserved;
 	} cases[] = {
-		{sampled, 0, true},
-		{sampled - allowed + 1000000, 0, true},
-		{sampled - allowed - 1000000, 0, false},
-		{sampled - allowed - 1000000, 2000000, true},
-		{sampled / 2, 0, false},
-		{2 * sampled, 0, false},
+		{sampled, 0, 0, true},
+		{sampled - allowed + 1000000, 0, 0, true},
+		{sampled - allowed - 1000000, 0, 0, false},
+		{sampled - allowed - 1000000, 2000000, 0, true},
+		{sampled / 2, 0, 0, false},
+		{2 * sampled, 0, 0, false},
+		{2 * sampled, 0, sampled, true},
+		{sampled, 0, sampled, false},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		json_t *time;
-		char *head = head_of_times("cpu_ns", cases[i].ns, sampled, cases[i].stolen, &time);
+		char *head = head_of_times("cpu_ns", cases[i].ns, sampled, cases[i].stolen,
+					   cases[i].waking, &time);
 
 		assert_true(member(time, "scheduler_ns") == cases[i].ns);
 		assert_true(member(time, "sampled_ns") == sampled);
@@ -535,7 +540,7 @@ static void test_conservation(void **state)
 static void test_no_conservation(void **state)
 {
 	json_t *time;
-	char *head = head_of_times("other_ns", 1, 2500000000, 0, &time);
+	char *head = head_of_times("other_ns", 1, 2500000000, 0, 0, &time);
 
 	(void)state;
 	assert_true(json_is_null(time));

@@ -12,6 +12,8 @@
 #define AROUND_NS  10000u
 #define LAG_NS	   UINT64_C(1000000000)
 
+#define WAKING_SHOWN 100 /* part of the time from which on waking is worth a word */
+
 /* What the beginning and the end of a recording can make the two differ by. */
 static double edges(const struct store_tables *t)
 {
@@ -45,6 +47,7 @@ struct conservation conservation_of(const struct store_tables *t)
 		return (struct conservation){0};
 	report_header_counter(t, "stolen_ns", &stolen);
 	report_header_counter(t, "late_cut_ns", &cut);
+	report_header_counter(t, "waking_ns", &c.waking_ns);
 	period = period_ns(&t->recording, c.sampled_ns);
 	more = fmax((double)c.scheduler_ns, (double)c.sampled_ns);
 	c.allowed_ns = (uint64_t)(DEVIATIONS * sqrt(more * period) + edges(t)) + stolen + cut +
@@ -55,8 +58,9 @@ struct conservation conservation_of(const struct store_tables *t)
 
 bool conservation_is_violated(const struct conservation *c)
 {
-	uint64_t apart = c->sampled_ns > c->scheduler_ns ? c->sampled_ns - c->scheduler_ns
-							 : c->scheduler_ns - c->sampled_ns;
+	uint64_t accounted = c->sampled_ns + c->waking_ns;
+	uint64_t apart = accounted > c->scheduler_ns ? accounted - c->scheduler_ns
+						     : c->scheduler_ns - accounted;
 
 	return c->is_known && apart > c->allowed_ns;
 }
@@ -69,6 +73,9 @@ void conservation_text(const struct conservation *c, struct buf *b)
 	}
 	text_printf(b, "%.3f s by the samples, %.3f s by the scheduler",
 		    (double)c->sampled_ns / 1e9, (double)c->scheduler_ns / 1e9);
+	if (c->waking_ns > c->scheduler_ns / WAKING_SHOWN)
+		text_printf(b, ", %.3f s of it while idle CPUs woke up for the tasks",
+			    (double)c->waking_ns / 1e9);
 	if (conservation_is_violated(c))
 		text_printf(b, ": they differ by more than chance allows (%.3f s)",
 			    (double)c->allowed_ns / 1e9);
@@ -83,6 +90,7 @@ void conservation_json(const struct conservation *c, struct json *j)
 	json_put_object(j, "cpu_time");
 	json_put_uint(j, "scheduler_ns", c->scheduler_ns);
 	json_put_uint(j, "sampled_ns", c->sampled_ns);
+	json_put_uint(j, "waking_ns", c->waking_ns);
 	json_put_uint(j, "allowed_ns", c->allowed_ns);
 	json_put_bool(j, "is_conserved", !conservation_is_violated(c));
 	json_put_end(j);

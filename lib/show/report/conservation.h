@@ -3,9 +3,10 @@
  * Whether the samples of a recording add up to the CPU time of what was recorded.
  *
  * stackd adds up the CPU time of the tasks in scope, as the scheduler counts it, and the periods of
- * the samples. Samples are drawn, so the two differ by chance: if they fell on the tasks'
- * time independently, the standard deviation of their number n would be its root; it is less where
- * tasks run for long. What chance and the measurement allow together is
+ * the samples, and of those that hit CPUs on their way from the idle loop to a task, whose time
+ * that is for the scheduler (idle.bpf.h). Samples are drawn, so the two differ by chance: if they
+ * fell on the tasks' time independently, the standard deviation of their number n would be its
+ * root; it is less where tasks run for long. What chance and the measurement allow together is
  *
  *   5 sqrt(n) periods        for chance: exceeded in one of 1.7 million recordings
  *   stackd's own time        in interrupts, which the scheduler counts as the task's: the time that
@@ -31,7 +32,9 @@ struct conservation {
 	bool is_known;	       /* the recording has both */
 	uint64_t scheduler_ns; /* CPU time, as the scheduler counts it */
 	uint64_t sampled_ns;   /* the sum of the samples' periods */
-	uint64_t allowed_ns;   /* by how much they may differ */
+	uint64_t
+		waking_ns; /* which the scheduler counts as tasks': their CPUs left the idle loop */
+	uint64_t allowed_ns; /* by how much they may differ */
 };
 
 /* Compares. Recordings of other events than a clock of user and kernel mode, imported ones, and
