@@ -2,6 +2,7 @@
 /* Collects the counters of all lists; see run_counters.h. */
 #include "daemon/run_counters.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

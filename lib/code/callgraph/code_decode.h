@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Decodes the instructions of a scanned file with Zydis; see code_scan.h. */
+/* Decodes the instructions of a scanned file; see code_scan.h. */
 #ifndef CALLGRAPH_CODE_DECODE_H
 #define CALLGRAPH_CODE_DECODE_H
 

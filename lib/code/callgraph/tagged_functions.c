@@ -9,23 +9,22 @@
  */
 #include "callgraph/tagged_functions.h"
 
-#include <Zydis/Zydis.h>
 #include <errno.h>
 #include <gelf.h>
 #include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/flow_insn.h"
 #include "base/hash.h"
 #include "sym/symtab.h"
 #include "sym/unwind_bounds.h"
 #include "callgraph/plugin_sections.h"
 
-#define MAX_SYMBOLS	(1u << 22)
-#define MAX_HEADERS	1024
-#define MAX_NOTE_BYTES	65536
-#define WINDOW_BYTES	256 /* of code that is decoded to recognize a window */
-#define MAX_INSTRUCTION 15
+#define MAX_SYMBOLS    (1u << 22)
+#define MAX_HEADERS    1024
+#define MAX_NOTE_BYTES 65536
+#define WINDOW_BYTES   256 /* of code that is decoded to recognize a window */
 
 struct tagged_functions {
 	const struct elf_file *file; /* borrowed */
@@ -274,24 +273,14 @@ bool tagged_functions_is_runtime(struct tagged_functions *f, uint64_t vaddr)
 
 /* --- windows ---------------------------------------------------------------------------------- */
 
-static bool stores_to_fs(const ZydisDecodedInstruction *instruction,
-			 const ZydisDecodedOperand *operands)
-{
-	return instruction->mnemonic == ZYDIS_MNEMONIC_MOV &&
-	       operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
-	       operands[0].mem.segment == ZYDIS_REGISTER_FS;
-}
-
 /* Calls `each` for the instructions from a vaddr on, up to WINDOW_BYTES. Passes on the first return
  * value other than 0; returns 0 at the end of the code. */
 static int each_instruction(const struct tagged_functions *f, uint64_t vaddr,
-			    int (*each)(const ZydisDecodedInstruction *is,
-					const ZydisDecodedOperand *operands, uint64_t vaddr,
-					uint64_t arg),
+			    int (*each)(const struct flow_insn *is, uint64_t vaddr, uint64_t arg),
 			    uint64_t arg)
 {
-	uint8_t code[WINDOW_BYTES + MAX_INSTRUCTION];
-	ZydisDecoder decoder;
+	uint8_t code[WINDOW_BYTES + INSN_MAX_BYTES];
+	struct insn_decoder decoder;
 	uint64_t offset;
 	int64_t len;
 	int result = 0;
@@ -299,17 +288,13 @@ static int each_instruction(const struct tagged_functions *f, uint64_t vaddr,
 	if (!elf_file_vaddr_to_offset(f->file, vaddr, &offset))
 		return 0;
 	len = elf_file_read(f->file, offset, code, sizeof(code));
-	if (ZYAN_FAILED(
-		    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
-		return 0;
+	insn_decoder_init(&decoder);
 	for (int64_t at = 0; !result && at < len && at < WINDOW_BYTES;) {
-		ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-		ZydisDecodedInstruction is;
+		struct flow_insn is;
 
-		if (ZYAN_FAILED(ZydisDecoderDecodeFull(&decoder, code + at, (ZyanUSize)(len - at),
-						       &is, operands)))
+		if (!flow_insn_decode(&decoder, code + at, (size_t)(len - at), &is))
 			return 0;
-		result = each(&is, operands, vaddr + (uint64_t)at, arg);
+		result = each(&is, vaddr + (uint64_t)at, arg);
 		at += is.length;
 	}
 	return result;
@@ -317,29 +302,22 @@ static int each_instruction(const struct tagged_functions *f, uint64_t vaddr,
 
 /* Returns 1 at an instruction that sets the tag or ends the function, -1 at another call or branch.
  */
-static int find_change(const ZydisDecodedInstruction *is, const ZydisDecodedOperand *operands,
-		       uint64_t vaddr, uint64_t arg)
+static int find_change(const struct flow_insn *is, uint64_t vaddr, uint64_t arg)
 {
 	(void)vaddr;
 	(void)arg;
-	if (stores_to_fs(is, operands) || is->mnemonic == ZYDIS_MNEMONIC_RET ||
-	    is->mnemonic == ZYDIS_MNEMONIC_JMP)
+	if (is->stores_to_thread || is->kind == FLOW_RETURN || is->kind == FLOW_JUMP)
 		return 1;
-	return is->meta.category == ZYDIS_CATEGORY_CALL ||
-			       is->meta.category == ZYDIS_CATEGORY_COND_BR
-		       ? -1
-		       : 0;
+	return is->kind == FLOW_CALL || is->kind == FLOW_BRANCH ? -1 : 0;
 }
 
 /* Returns 1 at the address `until`, -1 at a call before it: the first call of a function is that of
  * the runtime. */
-static int find_call(const ZydisDecodedInstruction *is, const ZydisDecodedOperand *operands,
-		     uint64_t vaddr, uint64_t until)
+static int find_call(const struct flow_insn *is, uint64_t vaddr, uint64_t until)
 {
-	(void)operands;
 	if (vaddr >= until)
 		return 1;
-	return is->meta.category == ZYDIS_CATEGORY_CALL ? -1 : 0;
+	return is->kind == FLOW_CALL ? -1 : 0;
 }
 
 bool tagged_functions_is_window(struct tagged_functions *f, uint64_t vaddr)

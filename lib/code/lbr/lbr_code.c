@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Questions about code; see lbr_code.h. Zydis decodes the instructions.
+ * Questions about code; see lbr_code.h.
  *
  * Did a call to `to` lead to `pc`? If both are in one function, yes. Else by jumps: a stub of the
  * PLT leads into other files, a thunk (retpoline) anywhere; a function leads where its direct jumps
@@ -18,6 +18,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "arch/code_form.h"
 #include "base/vec.h"
 #include "lbr/lbr_site.h"
 #include "lbr/lbr_stub.h"
@@ -25,8 +26,6 @@
 
 #define MAX_JUMPS 64 /* out of one function; with more, it may lead anywhere */
 #define MAX_HOPS  16 /* functions looked at for one answer */
-
-#define DIRECT_CALL 5 /* bytes of `call x` */
 
 struct leads_key {
 	uint64_t start; /* file offset */
@@ -57,7 +56,7 @@ struct stub {
 
 struct lbr_code_files {
 	struct dwarf_walk *walk;
-	ZydisDecoder decoder;
+	struct insn_decoder decoder;
 	struct leads *leads;
 	struct stub *stubs;
 	struct lbr_sites *sites;
@@ -75,7 +74,7 @@ int lbr_code_new(struct dwarf_walk *walk, struct lbr_code_files **ret_files)
 		return -ENOMEM;
 	}
 	files->walk = walk;
-	ZydisDecoderInit(&files->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	insn_decoder_init(&files->decoder);
 	*ret_files = files;
 	return 0;
 }
@@ -121,10 +120,9 @@ static bool find(const struct lbr_code_view *view, uint64_t address,
 	       ret_location->object->elf;
 }
 
-static bool is_jump(const struct lbr_instruction *i)
+static bool is_jump(const struct flow_insn *i)
 {
-	return i->is.meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
-	       i->is.meta.category == ZYDIS_CATEGORY_COND_BR;
+	return i->kind == FLOW_JUMP || i->kind == FLOW_BRANCH;
 }
 
 static const struct lbr_site *site_at(const struct lbr_code_view *view,
@@ -184,27 +182,22 @@ static bool stub_leads_to(struct lbr_code_files *files, const struct lbr_locatio
 }
 
 /* Does an indirect jump look like that of a switch? */
-static bool is_switch(const struct lbr_instruction *jump, const struct lbr_instruction *before)
+static bool is_switch(const struct flow_insn *jump, const struct flow_insn *before)
 {
-	const ZydisDecodedOperand *to = &jump->operands[0];
-
-	if (to->type == ZYDIS_OPERAND_TYPE_MEMORY)
-		return to->mem.scale == 8;
-	return before->is.mnemonic == ZYDIS_MNEMONIC_ADD &&
-	       before->operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
-	       before->operands[0].reg.value == to->reg.value;
+	return jump->reg == INSN_NO_REG ? jump->scale == sizeof(uint64_t)
+					: jump->reg == before->sum;
 }
 
-static void note_jump(struct leads *leads, const struct lbr_instruction *i,
-		      const struct lbr_instruction *before, uint64_t offset, uint64_t end)
+static void note_jump(struct leads *leads, const struct flow_insn *i,
+		      const struct flow_insn *before, uint64_t offset, uint64_t end)
 {
 	uint64_t target;
 
-	if (!lbr_is_direct(i)) {
+	if (!i->is_direct) {
 		leads->anywhere |= !is_switch(i, before);
 		return;
 	}
-	target = lbr_target(i, offset);
+	target = flow_insn_target(i, offset);
 	if (target >= leads->key.start && target < end)
 		return;
 	for (size_t n = 0; n < leads->n; n++) {
@@ -221,13 +214,13 @@ static void note_jump(struct leads *leads, const struct lbr_instruction *i,
 static void scan(const struct lbr_code_files *files, struct leads *leads, const uint8_t *code,
 		 size_t len, uint64_t end)
 {
-	struct lbr_instruction i, before = {0};
+	struct flow_insn i, before = {.sum = INSN_NO_REG};
 	size_t at = 0;
 
-	while (at < len && lbr_decode(&files->decoder, code + at, len - at, &i)) {
+	while (at < len && flow_insn_decode(&files->decoder, code + at, len - at, &i)) {
 		if (is_jump(&i))
 			note_jump(leads, &i, &before, leads->key.start + at, end);
-		at += i.is.length;
+		at += i.length;
 		before = i;
 	}
 	/* Not looked through to its end: it may lead anywhere. */
@@ -347,17 +340,16 @@ static bool is_local(void *arg, const struct lbr_entry *call)
 	       to.offset > start && to.offset < end;
 }
 
-/* `e8` and a distance. */
 static enum lbr_fit call_fit(void *arg, uint64_t address, uint64_t pc)
 {
 	const struct lbr_code_view *view = arg;
 	const struct lbr_site *site;
 	struct lbr_location location;
 
-	if (!find(view, address - DIRECT_CALL, &location))
+	if (!find(view, address - CODE_FORM_CALL, &location))
 		return LBR_FIT_UNKNOWN;
 	site = site_at(view, &location);
-	if (site->kind != LBR_SITE_CALL || site->length != DIRECT_CALL || !site->distance)
+	if (site->kind != LBR_SITE_CALL || site->length != CODE_FORM_CALL || !site->distance)
 		return LBR_FIT_UNKNOWN;
 	return fit(arg, address + (uint64_t)(int64_t)site->distance, pc);
 }

@@ -3,7 +3,7 @@
  * A search over basic blocks; see lbr_reach.h.
  *
  *   todo ──► block: instruction by instruction ──► its jumps' targets ──► todo
- *              └─ ends: ret, jmp, ud2, hlt, int3, or where the search has been
+ *              └─ ends: a return, a jump, a trap, or where the search has been
  *
  * Every call is assumed to return. After one that does not, the flow continues into the code behind
  * it, which can only add to what is reached. Stubs are as in lbr_stub.h; a word in memory that
@@ -18,12 +18,11 @@
 #include "base/vec.h"
 
 #define READ_BYTES    4096 /* of code, at once */
-#define MAX_LENGTH    15   /* bytes of an instruction */
 #define MAX_RETPOLINE 16   /* bytes that a retpoline's call skips, at most */
 #define KEPT_SLOTS    4096 /* of the map of seen instructions, from one question to the next */
 
 struct lbr_reach {
-	ZydisDecoder decoder;
+	struct insn_decoder decoder;
 	struct int_map stubs; /* by offset and object: enum lbr_stub */
 	struct int_map own;   /* the same: own_target() */
 
@@ -46,7 +45,7 @@ int lbr_reach_new(struct lbr_reach **ret_reach)
 
 	if (!r)
 		return -ENOMEM;
-	ZydisDecoderInit(&r->decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	insn_decoder_init(&r->decoder);
 	*ret_reach = r;
 	return 0;
 }
@@ -87,16 +86,16 @@ static bool read_code(struct lbr_reach *r, uint64_t vaddr)
 }
 
 /* Decodes the instruction at a vaddr. false: there is none. */
-static bool decode(struct lbr_reach *r, uint64_t vaddr, struct lbr_instruction *ret)
+static bool decode(struct lbr_reach *r, uint64_t vaddr, struct flow_insn *ret)
 {
 	uint64_t at = vaddr - r->code_vaddr;
 
-	if (at >= r->code_len || (r->code_len - at < MAX_LENGTH && r->code_len == READ_BYTES)) {
+	if (at >= r->code_len || (r->code_len - at < INSN_MAX_BYTES && r->code_len == READ_BYTES)) {
 		if (!read_code(r, vaddr))
 			return false;
 		at = 0;
 	}
-	return lbr_decode(&r->decoder, r->code + at, r->code_len - at, ret);
+	return flow_insn_decode(&r->decoder, r->code + at, r->code_len - at, ret);
 }
 
 /* --- jumps ----------------------------------------------------------------------------------- */
@@ -144,11 +143,10 @@ static uint64_t own_target(struct lbr_reach *r, const struct lbr_location *locat
 /* A jump through a word of the linkage table may leave the file for good, or leads to a function of
  * its own unless that is interposed; any other may lead anywhere. The first time, it may lead to
  * where the word points before it is bound. */
-static void take_indirect(struct lbr_reach *r, uint64_t vaddr, const struct lbr_instruction *jump)
+static void take_indirect(struct lbr_reach *r, uint64_t vaddr, const struct flow_insn *jump)
 {
 	struct lbr_location location = {.object = r->object};
-	bool is_word = !is_made(r->object) && jump->operands[0].type == ZYDIS_OPERAND_TYPE_MEMORY &&
-		       jump->operands[0].mem.base == ZYDIS_REGISTER_RIP &&
+	bool is_word = !is_made(r->object) && jump->has_address &&
 		       elf_file_vaddr_to_offset(r->object->elf, vaddr, &location.offset);
 	uint64_t target = is_word ? lbr_stub_unbound_target(&r->decoder, &location) : 0;
 
@@ -165,17 +163,11 @@ static void take_indirect(struct lbr_reach *r, uint64_t vaddr, const struct lbr_
 	r->is_partial = true;
 }
 
-static uint64_t target_of(const struct lbr_instruction *i, uint64_t vaddr)
-{
-	return vaddr + i->is.length + (uint64_t)i->operands[0].imm.value.s;
-}
-
 /* A call over a few bytes can be a retpoline's: an indirect jump. */
-static void take_call(struct lbr_reach *r, uint64_t vaddr, const struct lbr_instruction *call)
+static void take_call(struct lbr_reach *r, uint64_t vaddr, const struct flow_insn *call)
 {
 	struct lbr_location location = {.object = r->object};
-	uint64_t skipped =
-		lbr_is_direct(call) ? target_of(call, vaddr) - vaddr - call->is.length : 0;
+	uint64_t skipped = call->is_direct ? (uint64_t)call->distance : 0;
 
 	if (is_made(r->object))
 		r->is_partial |= skipped && skipped <= MAX_RETPOLINE;
@@ -185,35 +177,23 @@ static void take_call(struct lbr_reach *r, uint64_t vaddr, const struct lbr_inst
 }
 
 /* Notes where an instruction leads to. Returns whether the next one follows it. */
-static bool take(struct lbr_reach *r, uint64_t vaddr, const struct lbr_instruction *i)
+static bool take(struct lbr_reach *r, uint64_t vaddr, const struct flow_insn *i)
 {
-	switch (i->is.meta.category) {
-	case ZYDIS_CATEGORY_RET:
-		return false;
-	case ZYDIS_CATEGORY_CALL:
+	switch (i->kind) {
+	case FLOW_CALL:
 		take_call(r, vaddr, i);
 		return true;
-	case ZYDIS_CATEGORY_COND_BR:
-		follow(r, target_of(i, vaddr));
+	case FLOW_BRANCH:
+		follow(r, flow_insn_target(i, vaddr));
 		return true;
-	case ZYDIS_CATEGORY_UNCOND_BR:
-		if (lbr_is_direct(i))
-			follow(r, target_of(i, vaddr));
+	case FLOW_JUMP:
+		if (i->is_direct)
+			follow(r, flow_insn_target(i, vaddr));
 		else
 			take_indirect(r, vaddr, i);
 		return false;
 	default:
-		break;
-	}
-	switch (i->is.mnemonic) {
-	case ZYDIS_MNEMONIC_UD0:
-	case ZYDIS_MNEMONIC_UD1:
-	case ZYDIS_MNEMONIC_UD2:
-	case ZYDIS_MNEMONIC_HLT:
-	case ZYDIS_MNEMONIC_INT3:
-		return false;
-	default:
-		return true;
+		return i->kind == FLOW_NEXT;
 	}
 }
 
@@ -234,7 +214,7 @@ static bool enter(struct lbr_reach *r, uint64_t vaddr)
 
 static void walk_block(struct lbr_reach *r, uint64_t vaddr)
 {
-	struct lbr_instruction i;
+	struct flow_insn i;
 	bool goes_on = true;
 
 	while (goes_on && enter(r, vaddr)) {
@@ -242,12 +222,12 @@ static void walk_block(struct lbr_reach *r, uint64_t vaddr)
 			r->is_partial |= is_made(r->object);
 			return;
 		}
-		if (r->goal_vaddr - vaddr < i.is.length) {
+		if (r->goal_vaddr - vaddr < i.length) {
 			r->is_reached = true;
 			return;
 		}
 		goes_on = take(r, vaddr, &i);
-		vaddr += i.is.length;
+		vaddr += i.length;
 	}
 }
 
@@ -269,7 +249,7 @@ static void prepare(struct lbr_reach *r, const struct object *object,
 enum lbr_fit lbr_reach(struct lbr_reach *r, const struct object *object, uint64_t vaddr,
 		       const struct lbr_location *goal)
 {
-	struct lbr_instruction first;
+	struct flow_insn first;
 
 	prepare(r, object, goal);
 	if ((goal->object == object &&

@@ -29,34 +29,34 @@ void lbr_sites_free(struct lbr_sites *sites)
 	free(sites);
 }
 
-static enum lbr_site_kind kind_of(const struct lbr_instruction *i)
+static enum lbr_site_kind kind_of(const struct flow_insn *i)
 {
-	switch (i->is.meta.category) {
-	case ZYDIS_CATEGORY_CALL:
+	switch (i->kind) {
+	case FLOW_CALL:
 		return LBR_SITE_CALL;
-	case ZYDIS_CATEGORY_RET:
+	case FLOW_RETURN:
 		return LBR_SITE_RETURN;
-	case ZYDIS_CATEGORY_UNCOND_BR:
-		return lbr_is_direct(i) ? LBR_SITE_OTHER : LBR_SITE_INDIRECT;
+	case FLOW_JUMP:
+		return i->is_direct ? LBR_SITE_OTHER : LBR_SITE_INDIRECT;
 	default:
 		return LBR_SITE_OTHER;
 	}
 }
 
-static void decode(struct lbr_site *site, const ZydisDecoder *decoder, const uint8_t *bytes,
+static void decode(struct lbr_site *site, const struct insn_decoder *decoder, const uint8_t *bytes,
 		   size_t len)
 {
-	struct lbr_instruction i;
+	struct flow_insn i;
 
-	if (!lbr_decode(decoder, bytes, len, &i))
+	if (!flow_insn_decode(decoder, bytes, len, &i))
 		return;
 	site->kind = (uint8_t)kind_of(&i);
-	site->length = i.is.length;
-	if (site->kind == LBR_SITE_CALL && lbr_is_direct(&i))
-		site->distance = (int32_t)i.operands[0].imm.value.s;
+	site->length = i.length;
+	if (site->kind == LBR_SITE_CALL && i.is_direct)
+		site->distance = (int32_t)i.distance;
 }
 
-static void read_site(struct lbr_site *site, const ZydisDecoder *decoder,
+static void read_site(struct lbr_site *site, const struct insn_decoder *decoder,
 		      const struct lbr_location *location)
 {
 	uint8_t bytes[CALL_SITE_BYTES + MAX_INSTRUCTION];
@@ -72,7 +72,7 @@ static void read_site(struct lbr_site *site, const ZydisDecoder *decoder,
 	decode(site, decoder, bytes + before, (size_t)got - before);
 }
 
-const struct lbr_site *lbr_site_at(struct lbr_sites *sites, const ZydisDecoder *decoder,
+const struct lbr_site *lbr_site_at(struct lbr_sites *sites, const struct insn_decoder *decoder,
 				   const struct lbr_location *location)
 {
 	uint64_t hash = hash_mix64(location->offset ^ (uint64_t)location->object->number << 48);

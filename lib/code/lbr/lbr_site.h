@@ -40,7 +40,7 @@ int lbr_sites_new(struct lbr_sites **ret_sites); /* 0 or -ENOMEM */
 void lbr_sites_free(struct lbr_sites *sites);
 
 /* Returns the decoded instruction at a location, which lives until the next call. */
-const struct lbr_site *lbr_site_at(struct lbr_sites *sites, const ZydisDecoder *decoder,
+const struct lbr_site *lbr_site_at(struct lbr_sites *sites, const struct insn_decoder *decoder,
 				   const struct lbr_location *location);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stubs; see lbr_stub.h. Their shapes:
+ * Stubs; see lbr_stub.h. Their shapes, each behind the mark of an entry or without it:
  *
- *   [endbr64] [bnd] jmp *slot(%rip)      an entry of a PLT; also `jmp *%rax`
- *   [endbr64] push $n; [bnd] jmp x       the lazy half of one
+ *   jmp *slot                            an entry of a PLT; also a jump through a register
+ *   push $n; jmp x                       the lazy half of one
  *   call over; pause; ...                a retpoline: the call pushes the address that its `ret`
  *                                        then takes, with another written over it
  *
@@ -26,19 +26,13 @@
 #define MAX_RELOCATIONS (1 << 20)
 #define MAX_DYNAMIC	4096 /* entries of the dynamic section */
 
-bool lbr_decode(const ZydisDecoder *decoder, const uint8_t *bytes, size_t len,
-		struct lbr_instruction *ret)
-{
-	return ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder, bytes, len, &ret->is, ret->operands));
-}
-
-bool lbr_decode_at(const ZydisDecoder *decoder, const struct lbr_location *location,
-		   struct lbr_instruction *ret)
+bool lbr_decode_at(const struct insn_decoder *decoder, const struct lbr_location *location,
+		   struct flow_insn *ret)
 {
 	uint8_t bytes[MAX_CODE];
 	int64_t got = elf_file_read(location->object->elf, location->offset, bytes, sizeof(bytes));
 
-	return got > 0 && lbr_decode(decoder, bytes, (size_t)got, ret);
+	return got > 0 && flow_insn_decode(decoder, bytes, (size_t)got, ret);
 }
 
 /* --- relocations ----------------------------------------------------------------------------- */
@@ -72,16 +66,13 @@ static int relocation_in(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header, uint64
 }
 
 /* Returns whether a jump goes through a word at a fixed place, and where. */
-static bool word_of(const struct lbr_location *location, const struct lbr_instruction *jump,
+static bool word_of(const struct lbr_location *location, const struct flow_insn *jump,
 		    uint64_t *ret_vaddr)
 {
-	const ZydisDecodedOperandMem *mem = &jump->operands[0].mem;
-
-	if (jump->operands[0].type != ZYDIS_OPERAND_TYPE_MEMORY ||
-	    mem->base != ZYDIS_REGISTER_RIP ||
+	if (jump->kind != FLOW_JUMP || !jump->has_address ||
 	    !elf_file_offset_to_vaddr(location->object->elf, location->offset, ret_vaddr))
 		return false;
-	*ret_vaddr += jump->is.length + (uint64_t)mem->disp.value;
+	*ret_vaddr = flow_insn_target(jump, *ret_vaddr);
 	return true;
 }
 
@@ -124,7 +115,7 @@ static bool is_resolvers(const struct lbr_location *location, uint64_t word)
 	return false;
 }
 
-static bool leads_outside(const struct lbr_location *location, const struct lbr_instruction *jump)
+static bool leads_outside(const struct lbr_location *location, const struct flow_insn *jump)
 {
 	GElf_Sym symbol;
 	uint64_t word;
@@ -136,9 +127,10 @@ static bool leads_outside(const struct lbr_location *location, const struct lbr_
 	return is_resolvers(location, word);
 }
 
-uint64_t lbr_stub_own_target(const ZydisDecoder *decoder, const struct lbr_location *location)
+uint64_t lbr_stub_own_target(const struct insn_decoder *decoder,
+			     const struct lbr_location *location)
 {
-	struct lbr_instruction jump;
+	struct flow_insn jump;
 	GElf_Sym symbol;
 	uint64_t word;
 
@@ -149,17 +141,17 @@ uint64_t lbr_stub_own_target(const ZydisDecoder *decoder, const struct lbr_locat
 	return symbol.st_value;
 }
 
-uint64_t lbr_stub_unbound_target(const ZydisDecoder *decoder, const struct lbr_location *at)
+uint64_t lbr_stub_unbound_target(const struct insn_decoder *decoder, const struct lbr_location *at)
 {
 	const struct elf_file *elf = at->object->elf;
 	struct lbr_location location = *at;
-	struct lbr_instruction i;
+	struct flow_insn i;
 	uint64_t word, offset, target;
 
-	if (lbr_decode_at(decoder, &location, &i) && i.is.mnemonic == ZYDIS_MNEMONIC_ENDBR64)
-		location.offset += i.is.length;
-	if (!lbr_decode_at(decoder, &location, &i) || i.is.mnemonic != ZYDIS_MNEMONIC_JMP ||
-	    !word_of(&location, &i, &word) || !elf_file_vaddr_to_offset(elf, word, &offset) ||
+	if (lbr_decode_at(decoder, &location, &i) && i.is_mark)
+		location.offset += i.length;
+	if (!lbr_decode_at(decoder, &location, &i) || !word_of(&location, &i, &word) ||
+	    !elf_file_vaddr_to_offset(elf, word, &offset) ||
 	    !elf_file_read_whole(elf, offset, &target, sizeof(target)))
 		return 0;
 	return target;
@@ -167,43 +159,33 @@ uint64_t lbr_stub_unbound_target(const ZydisDecoder *decoder, const struct lbr_l
 
 /* --- shapes ---------------------------------------------------------------------------------- */
 
-static bool is_retpoline(const ZydisDecoder *decoder, struct lbr_location location,
-			 struct lbr_instruction i)
+static bool is_retpoline(const struct insn_decoder *decoder, struct lbr_location location,
+			 struct flow_insn i)
 {
-	uint64_t to = lbr_is_direct(&i) ? lbr_target(&i, location.offset) : 0;
+	uint64_t to = i.is_direct ? flow_insn_target(&i, location.offset) : 0;
 
-	location.offset += i.is.length;
+	location.offset += i.length;
 	return to - location.offset <= 16 && lbr_decode_at(decoder, &location, &i) &&
-	       (i.is.mnemonic == ZYDIS_MNEMONIC_PAUSE || i.is.mnemonic == ZYDIS_MNEMONIC_LFENCE ||
-		i.is.mnemonic == ZYDIS_MNEMONIC_INT3);
+	       i.stops_prediction;
 }
 
-enum lbr_stub lbr_stub_at(const ZydisDecoder *decoder, const struct lbr_location *at)
+enum lbr_stub lbr_stub_at(const struct insn_decoder *decoder, const struct lbr_location *at)
 {
 	struct lbr_location location = *at;
-	struct lbr_instruction i;
+	struct flow_insn i;
 	bool pushed = false;
 
 	for (int n = 0; n < 3 && lbr_decode_at(decoder, &location, &i); n++) {
-		switch (i.is.mnemonic) {
-		case ZYDIS_MNEMONIC_JMP:
-			if (lbr_is_direct(&i))
-				return pushed ? LBR_STUB_ANYWHERE : LBR_STUB_NONE;
+		if (i.kind == FLOW_JUMP && i.is_direct)
+			return pushed ? LBR_STUB_ANYWHERE : LBR_STUB_NONE;
+		if (i.kind == FLOW_JUMP)
 			return leads_outside(&location, &i) ? LBR_STUB_OUTSIDE : LBR_STUB_ANYWHERE;
-		case ZYDIS_MNEMONIC_CALL:
-			return n == 0 && is_retpoline(decoder, location, i) ? LBR_STUB_ANYWHERE
-									    : LBR_STUB_NONE;
-		case ZYDIS_MNEMONIC_PUSH:
-			if (pushed || i.operands[0].type != ZYDIS_OPERAND_TYPE_IMMEDIATE)
-				return LBR_STUB_NONE;
-			pushed = true;
-			break;
-		case ZYDIS_MNEMONIC_ENDBR64:
-			break;
-		default:
+		if (i.kind == FLOW_CALL && n == 0 && is_retpoline(decoder, location, i))
+			return LBR_STUB_ANYWHERE;
+		if (!i.is_mark && (pushed || !i.pushes_number))
 			return LBR_STUB_NONE;
-		}
-		location.offset += i.is.length;
+		pushed |= i.pushes_number;
+		location.offset += i.length;
 	}
 	return LBR_STUB_NONE;
 }

@@ -4,10 +4,10 @@
 #ifndef LBR_LBR_STUB_H
 #define LBR_LBR_STUB_H
 
-#include <Zydis/Zydis.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arch/flow_insn.h"
 #include "proc/object.h"
 
 /* A location in a file that can be read: object->elf is not NULL. */
@@ -16,31 +16,9 @@ struct lbr_location {
 	uint64_t offset;
 };
 
-struct lbr_instruction {
-	ZydisDecodedInstruction is;
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-};
-
-/* Decodes the instruction at the start of `len` bytes. false: they do not hold one. */
-bool lbr_decode(const ZydisDecoder *decoder, const uint8_t *bytes, size_t len,
-		struct lbr_instruction *ret);
-
 /* Reads and decodes the instruction at a location. false: it cannot be read, or is none. */
-bool lbr_decode_at(const ZydisDecoder *decoder, const struct lbr_location *location,
-		   struct lbr_instruction *ret);
-
-/* Returns whether a branch is direct: its operand is the distance to its target. */
-static inline bool lbr_is_direct(const struct lbr_instruction *i)
-{
-	return i->operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
-}
-
-/* Returns the target of a direct branch at `offset`, as a file offset: a file's code is contiguous.
- */
-static inline uint64_t lbr_target(const struct lbr_instruction *i, uint64_t offset)
-{
-	return offset + i->is.length + (uint64_t)i->operands[0].imm.value.s;
-}
+bool lbr_decode_at(const struct insn_decoder *decoder, const struct lbr_location *location,
+		   struct flow_insn *ret);
 
 enum lbr_stub {
 	LBR_STUB_NONE,	   /* no stub */
@@ -52,17 +30,19 @@ enum lbr_stub {
  * through a register or memory, a retpoline. Reads the file's relocations, so the caller caches the
  * answer.
  */
-enum lbr_stub lbr_stub_at(const ZydisDecoder *decoder, const struct lbr_location *location);
+enum lbr_stub lbr_stub_at(const struct insn_decoder *decoder, const struct lbr_location *location);
 
 /* Returns the vaddr of the function of the same file to which the jump at a location leads through
  * the linkage table, unless another file interposes that function; 0: there is none. Reads the
  * file's relocations, too.
  */
-uint64_t lbr_stub_own_target(const ZydisDecoder *decoder, const struct lbr_location *location);
+uint64_t lbr_stub_own_target(const struct insn_decoder *decoder,
+			     const struct lbr_location *location);
 
 /* Returns the vaddr to which the stub or the jump at a location leads until the dynamic linker has
  * filled the word that it goes through: the lazy half of an entry of a PLT. 0: there is none.
  */
-uint64_t lbr_stub_unbound_target(const ZydisDecoder *decoder, const struct lbr_location *location);
+uint64_t lbr_stub_unbound_target(const struct insn_decoder *decoder,
+				 const struct lbr_location *location);
 
 #endif
