@@ -3,15 +3,11 @@
  * Instructions and source of a function; see annotate_code.h.
  *
  * A location is a file offset, and the file is known by its id: one of another build is not
- * disassembled, since its bytes mean something else. Zydis decodes, a library that the branch
- * records need as well; binutils' objdump through a pipe would have been the alternative: another
- * program at run time, whose text would have to be read back. Bytes that
- * cannot be decoded are shown as such. A function ends where the unwind information ends it, else a
- * little after its last sample.
+ * disassembled, since its bytes mean something else. Bytes that cannot be decoded are shown as
+ * such. A function ends where the unwind information ends it, else a little after its last sample.
  */
 #include "report/annotate_code.h"
 
-#include <Zydis/Zydis.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "arch/disassembler.h"
 #include "base/vec.h"
 #include "proc/object.h"
 #include "base/text.h"
@@ -143,18 +140,14 @@ static int code_line(struct code_work *w, struct annotate_instruction *i)
 }
 
 /* " <name>" after a jump or call whose target is a function. */
-static int code_target(struct code_work *w, const ZydisDecodedInstruction *is,
-		       const ZydisDecodedOperand *operand, uint64_t vaddr, struct buf *b)
+static int code_target(struct code_work *w, const struct disassembled *is, struct buf *b)
 {
 	struct symbolizer_frame frame;
-	uint64_t target, offset;
+	uint64_t offset;
 	char *readable;
 	int n;
 
-	if (is->operand_count_visible < 1 || operand->type != ZYDIS_OPERAND_TYPE_IMMEDIATE ||
-	    !operand->imm.is_relative ||
-	    !ZYAN_SUCCESS(ZydisCalcAbsoluteAddress(is, operand, vaddr, &target)) ||
-	    !elf_file_vaddr_to_offset(w->code->elf, target, &offset) ||
+	if (!is->has_target || !elf_file_vaddr_to_offset(w->code->elf, is->target, &offset) ||
 	    (offset >= w->start && offset < w->end))
 		return 0;
 	n = symbolizer_resolve(w->symbols, offset, &frame, 1);
@@ -171,29 +164,22 @@ static int code_target(struct code_work *w, const ZydisDecodedInstruction *is,
 }
 
 /* Decodes one instruction; a byte that is none is shown as such. */
-static int code_decode(struct code_work *w, const ZydisDecoder *decoder,
-		       const ZydisFormatter *formatter, uint64_t at)
+static int code_decode(struct code_work *w, const struct disassembler *disassembler, uint64_t at)
 {
 	struct annotate_code *code = w->code;
-	ZydisDecodedInstruction is;
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 	const uint8_t *bytes = w->bytes + (at - w->start);
 	struct annotate_instruction i = {.offset = at, .length = 1};
-	char text[256];
+	struct disassembled is;
 	struct buf b = {0};
 	uint64_t vaddr = at;
 	int err =
 		vec_reserve((void **)&code->instructions, &w->cap, (size_t)code->n + 1, sizeof(i));
 
 	elf_file_offset_to_vaddr(code->elf, at, &vaddr);
-	if (err == 0 &&
-	    ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder, bytes, w->end - at, &is, operands)) &&
-	    ZYAN_SUCCESS(ZydisFormatterFormatInstruction(formatter, &is, operands,
-							 is.operand_count_visible, text,
-							 sizeof(text), vaddr, NULL))) {
+	if (err == 0 && disassemble(disassembler, bytes, w->end - at, vaddr, &is)) {
 		i.length = is.length;
-		text_put_raw(&b, text);
-		err = code_target(w, &is, operands, vaddr, &b);
+		text_put_raw(&b, is.text);
+		err = code_target(w, &is, &b);
 	} else {
 		text_printf(&b, "(bad) 0x%02x", *bytes);
 	}
@@ -212,10 +198,9 @@ static int code_decode(struct code_work *w, const ZydisDecoder *decoder,
 
 static int code_decode_all(struct code_work *w)
 {
-	ZydisDecoder decoder;
-	ZydisFormatter formatter;
+	struct disassembler *disassembler = NULL;
 	int64_t len;
-	int err = 0;
+	int err;
 
 	w->bytes = calloc(1, w->end - w->start + 1);
 	if (!w->bytes)
@@ -226,20 +211,13 @@ static int code_decode_all(struct code_work *w)
 		return 0;
 	}
 	w->end = w->start + (uint64_t)len;
-	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	ZydisFormatterInit(&formatter, w->options->intel ? ZYDIS_FORMATTER_STYLE_INTEL
-							 : ZYDIS_FORMATTER_STYLE_ATT);
-	ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_ADDR_PADDING_ABSOLUTE,
-				  ZYDIS_PADDING_DISABLED);
-	ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_IMM_PADDING,
-				  ZYDIS_PADDING_DISABLED);
-	ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_DISP_PADDING,
-				  ZYDIS_PADDING_DISABLED);
+	err = disassembler_new(w->options->intel, &disassembler);
 	for (uint64_t at = w->start; err == 0 && at < w->end;) {
-		err = code_decode(w, &decoder, &formatter, at);
+		err = code_decode(w, disassembler, at);
 		if (err == 0)
 			at += w->code->instructions[w->code->n - 1].length;
 	}
+	disassembler_free(disassembler);
 	return err;
 }
 

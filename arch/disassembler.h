@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Instructions as text, in the forms that assemblers read.
+ *
+ * On x86-64 Zydis makes it, which decodes instructions for the other headers, too. binutils'
+ * objdump through a pipe would have been the alternative: another program at run time, whose text
+ * would have to be read back.
+ */
+#ifndef ARCH_DISASSEMBLER_H
+#define ARCH_DISASSEMBLER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct disassembler;
+
+/* `intel`: in Intel's form, where the processor has two. 0 or -ENOMEM. */
+int disassembler_new(bool intel, struct disassembler **ret_disassembler);
+void disassembler_free(struct disassembler *disassembler); /* NULL is fine */
+
+struct disassembled {
+	uint8_t length; /* bytes */
+	bool has_target;
+	uint64_t target; /* vaddr that a direct call or jump leads to */
+	char text[256];
+};
+
+/* Disassembles the instruction at `vaddr`, at the start of `size` bytes. false: they are none. */
+bool disassemble(const struct disassembler *disassembler, const uint8_t *code, size_t size,
+		 uint64_t vaddr, struct disassembled *ret_insn);
+
+#endif
