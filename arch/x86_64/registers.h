@@ -29,13 +29,15 @@
 
 /* The processor's own numbers in instructions: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15.
  */
-#define INSN_REG_COUNT 16
-#define INSN_MAX_BYTES 15
-#define INSN_SP	       4
-#define INSN_FP	       5
-#define INSN_ARGUMENT  7       /* of a function's first argument: rdi */
-#define INSN_PRESERVED 0xf028u /* but for the stack pointer: rbx, rbp, r12 to r15 */
-#define INSN_VOLATILE  0x0fc7u /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
+#define INSN_REG_COUNT	16
+#define INSN_MAX_BYTES	15
+#define INSN_SP		4
+#define INSN_FP		5
+#define INSN_ARGUMENT	7 /* of a function's first argument: rdi; its second: rsi */
+#define INSN_ARGUMENT_2 6
+#define INSN_ARGUMENTS	0x03c6u /* rdi, rsi, rdx, rcx, r8, r9 */
+#define INSN_PRESERVED	0xf028u /* but for the stack pointer: rbx, rbp, r12 to r15 */
+#define INSN_VOLATILE	0x0fc7u /* rax, rcx, rdx, rsi, rdi, r8 to r11 */
 #define INSN_SAVED_REGS                                                                            \
 	{                                                                                          \
 		INSN_FP, 3, 12, 13, 14, 15                                                         \

@@ -2,10 +2,11 @@
 /* Follows values through the code of three functions of MPI; see mpi_layout.h. */
 #include "daemon/regions/mpi_layout.h"
 
-#include <Zydis/Zydis.h>
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "arch/data_insn.h"
 
 #define MOST_BYTES 8192 /* of a function that are looked at */
 #define TYPE_BYTES 128	/* of a structure of Open MPI's, in which the size is searched */
@@ -41,129 +42,112 @@ struct findings {
 };
 
 struct follower {
-	struct value values[16];
+	struct value values[INSN_REG_COUNT];
 	struct value compared; /* whether it is 1 was looked at last; source NOTHING: of none */
-	unsigned multiplied;   /* the register that was last multiplied by a number; 16: none */
+	unsigned multiplied;   /* the register that was last multiplied by a number, or INSN_NO_REG
+				*/
 	struct findings *found;
-	uint64_t next; /* vaddr of the instruction behind */
 };
 
-typedef const ZydisDecodedOperand *operand;
-
-static unsigned number_of(ZydisRegister reg)
+/* Returns the register that an operand is; INSN_NO_REG: it is something else. */
+static unsigned register_of(const struct data_operand *o)
 {
-	ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
-
-	return whole >= ZYDIS_REGISTER_RAX && whole <= ZYDIS_REGISTER_R15
-		       ? (unsigned)(whole - ZYDIS_REGISTER_RAX)
-		       : 16;
+	return o->kind == DATA_REGISTER ? o->reg : INSN_NO_REG;
 }
 
-static unsigned register_of(operand o)
+/* Returns the register of memory at a small distance from it; INSN_NO_REG: it is something else. */
+static unsigned base_of(const struct data_operand *o)
 {
-	return o->type == ZYDIS_OPERAND_TYPE_REGISTER ? number_of(o->reg.value) : 16;
+	return o->kind == DATA_BASED && o->number >= 0 && o->number <= UINT16_MAX ? o->reg
+										  : INSN_NO_REG;
 }
 
-static bool is_by_address(operand o)
-{
-	return o->type == ZYDIS_OPERAND_TYPE_MEMORY && o->mem.base == ZYDIS_REGISTER_RIP;
-}
-
-/* Returns the register of a memory operand that has nothing but it and a displacement; 16: none. */
-static unsigned base_of(operand o)
-{
-	if (o->type != ZYDIS_OPERAND_TYPE_MEMORY || o->mem.index != ZYDIS_REGISTER_NONE ||
-	    o->mem.disp.value < 0 || o->mem.disp.value > UINT16_MAX)
-		return 16;
-	return number_of(o->mem.base);
-}
-
-static struct value load(const struct follower *f, operand from)
+static struct value load(const struct follower *f, const struct data_operand *from)
 {
 	unsigned base = base_of(from);
 	struct value value = {.source = LOADED};
 
-	if (base == 16)
+	if (base == INSN_NO_REG)
 		return (struct value){0};
 	if (f->values[base].source == LOADED && f->values[base].n_offsets == 1)
 		value = f->values[base];
-	value.offsets[value.n_offsets++] = (uint16_t)from->mem.disp.value;
+	value.offsets[value.n_offsets++] = (uint16_t)from->number;
 	return value;
 }
 
-static void take_move(struct follower *f, operand to, operand from)
+static void take_move(struct follower *f, const struct data_operand *to,
+		      const struct data_operand *from)
 {
-	unsigned base = base_of(to), src = register_of(from);
+	unsigned base = base_of(to), src = register_of(from), dst = register_of(to);
 
-	if (register_of(to) < 16) {
-		f->values[register_of(to)] = src < 16 ? f->values[src] : load(f, from);
-	} else if (base < 16 && src < 16 && f->values[base].source == RESULT &&
-		   !to->mem.disp.value && f->values[src].source == LOADED &&
-		   !f->found->answer.source) {
+	if (dst != INSN_NO_REG) {
+		f->values[dst] = src != INSN_NO_REG ? f->values[src] : load(f, from);
+	} else if (base != INSN_NO_REG && src != INSN_NO_REG && f->values[base].source == RESULT &&
+		   !to->number && f->values[src].source == LOADED && !f->found->answer.source) {
 		f->found->answer = f->values[src];
 	}
 }
 
 /* Multiplies an index by the size of an entry: a number, or what a list of tables says. */
-static void take_product(struct follower *f, operand operands, unsigned n)
+static void take_product(struct follower *f, const struct data_insn *i)
 {
-	unsigned base = base_of(&operands[1]);
+	const struct data_operand *o = i->operands;
+	unsigned base = base_of(&o[1]);
 
-	f->multiplied = 16;
-	if (n >= 3 && operands[2].type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
-		f->multiplied = register_of(&operands[0]);
-		f->found->entry_bytes = (uint32_t)operands[2].imm.value.u;
-	} else if (base < 16 && f->values[base].source == ADDRESS && !f->found->tables) {
+	f->multiplied = INSN_NO_REG;
+	if (i->count >= 3 && o[2].kind == DATA_NUMBER) {
+		f->multiplied = register_of(&o[0]);
+		f->found->entry_bytes = (uint32_t)o[2].number;
+	} else if (base != INSN_NO_REG && f->values[base].source == ADDRESS && !f->found->tables) {
 		f->found->tables = f->values[base].vaddr;
-		f->found->entry_offset = (uint16_t)operands[1].mem.disp.value;
+		f->found->entry_offset = (uint16_t)o[1].number;
 	}
 }
 
-static void take_sum(struct follower *f, operand operands)
+static void take_sum(struct follower *f, const struct data_operand *o)
 {
-	if (f->multiplied == 16 || register_of(&operands[0]) != f->multiplied ||
-	    !is_by_address(&operands[1]) || f->found->n_slots == 2)
+	if (f->multiplied == INSN_NO_REG || register_of(&o[0]) != f->multiplied ||
+	    o[1].kind != DATA_FIXED || f->found->n_slots == 2)
 		return;
-	f->found->slots[f->found->n_slots++] = f->next + (uint64_t)operands[1].mem.disp.value;
-	f->multiplied = 16;
+	f->found->slots[f->found->n_slots++] = (uint64_t)o[1].number;
+	f->multiplied = INSN_NO_REG;
 }
 
-/* Forgets the registers that an instruction writes. Those that functions preserve are popped only
+/* Forgets the registers that an instruction writes. Those that functions preserve are restored only
  * where a function is left. */
-static void forget(struct follower *f, const ZydisDecodedInstruction *i, operand operands)
+static void forget(struct follower *f, const struct data_insn *i)
 {
-	static const unsigned scratch[] = {0, 1, 2, 6, 7, 8, 9, 10, 11};
+	uint32_t gone = i->written;
 
-	if (i->mnemonic == ZYDIS_MNEMONIC_POP)
+	if (i->operation == DATA_RESTORE)
 		return;
-	for (unsigned o = 0; o < i->operand_count; o++) {
-		unsigned reg = register_of(&operands[o]);
-
-		if (reg < 16 && (operands[o].actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))
+	if (i->operation == DATA_CALL)
+		gone |= INSN_VOLATILE;
+	for (unsigned reg = 0; reg < INSN_REG_COUNT; reg++) {
+		if (gone >> reg & 1)
 			f->values[reg] = (struct value){0};
 	}
-	for (unsigned s = 0; i->mnemonic == ZYDIS_MNEMONIC_CALL && s < 9; s++)
-		f->values[scratch[s]] = (struct value){0};
 }
 
-static bool is_one(operand o)
+static bool is_one(const struct data_operand *o)
 {
-	return o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && o->imm.value.u == 1;
+	return o->kind == DATA_NUMBER && o->number == 1;
 }
 
 /* Whether a value that was loaded is 1, or odd, is an answer, too. Returns whether the instruction
  * looks at that, or gives it. */
-static bool take_test(struct follower *f, ZydisMnemonic mnemonic, operand operands)
+static bool take_test(struct follower *f, const struct data_insn *i)
 {
-	unsigned reg = register_of(&operands[0]);
+	const struct data_operand *o = i->operands;
+	unsigned reg = register_of(&o[0]);
 
-	if (mnemonic == ZYDIS_MNEMONIC_AND)
-		return reg < 16 && f->values[reg].source == LOADED && is_one(&operands[1]);
-	if (mnemonic == ZYDIS_MNEMONIC_CMP) {
-		f->compared = is_one(&operands[1]) ? load(f, &operands[0]) : (struct value){0};
+	if (i->operation == DATA_AND)
+		return reg != INSN_NO_REG && f->values[reg].source == LOADED && is_one(&o[1]);
+	if (i->operation == DATA_COMPARE) {
+		f->compared = is_one(&o[1]) ? load(f, &o[0]) : (struct value){0};
 		return true;
 	}
-	if (mnemonic != ZYDIS_MNEMONIC_SETZ || reg >= 16)
+	if (i->operation != DATA_SET_IF_EQUAL || reg == INSN_NO_REG)
 		return false;
 	f->values[reg] = f->compared;
 	return true;
@@ -172,58 +156,55 @@ static bool take_test(struct follower *f, ZydisMnemonic mnemonic, operand operan
 /* What is behind a jump is come to from elsewhere, where other things were loaded. */
 static void forget_loads(struct follower *f)
 {
-	for (unsigned reg = 0; reg < 16; reg++) {
+	for (unsigned reg = 0; reg < INSN_REG_COUNT; reg++) {
 		if (f->values[reg].source == LOADED)
 			f->values[reg] = (struct value){0};
 	}
 }
 
-static void follow(struct follower *f, const ZydisDecodedInstruction *i, operand operands)
+static void follow(struct follower *f, const struct data_insn *i)
 {
-	if (take_test(f, i->mnemonic, operands))
+	const struct data_operand *o = i->operands;
+
+	if (take_test(f, i))
 		return;
-	switch (i->mnemonic) {
-	case ZYDIS_MNEMONIC_MOV:
-	case ZYDIS_MNEMONIC_MOVSXD:
-		take_move(f, &operands[0], &operands[1]);
+	switch (i->operation) {
+	case DATA_MOVE:
+		take_move(f, &o[0], &o[1]);
 		return;
-	case ZYDIS_MNEMONIC_IMUL:
-		take_product(f, operands, i->operand_count_visible);
+	case DATA_MULTIPLY:
+		take_product(f, i);
 		break;
-	case ZYDIS_MNEMONIC_ADD:
-		take_sum(f, operands);
+	case DATA_ADD:
+		take_sum(f, o);
 		break;
-	case ZYDIS_MNEMONIC_JMP:
-	case ZYDIS_MNEMONIC_RET:
+	case DATA_LEAVE:
 		forget_loads(f);
 		return;
 	default:
 		break;
 	}
-	forget(f, i, operands);
-	if (i->mnemonic == ZYDIS_MNEMONIC_LEA && is_by_address(&operands[1]))
-		f->values[register_of(&operands[0]) & 15] = (struct value){
-			.source = ADDRESS, .vaddr = f->next + (uint64_t)operands[1].mem.disp.value};
+	forget(f, i);
+	if (i->operation == DATA_ADDRESS && o[1].kind == DATA_FIXED && o[0].reg != INSN_NO_REG)
+		f->values[o[0].reg] =
+			(struct value){.source = ADDRESS, .vaddr = (uint64_t)o[1].number};
 }
 
 /* Follows a function's instructions in their order. Where they jump is left out: what is looked for
  * stands in a straight line. */
 static void follow_all(const uint8_t *code, size_t size, uint64_t vaddr, struct findings *found)
 {
-	struct follower f = {.multiplied = 16, .found = found};
-	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-	ZydisDecodedInstruction i;
-	ZydisDecoder decoder;
+	struct follower f = {.multiplied = INSN_NO_REG, .found = found};
+	struct insn_decoder decoder;
+	struct data_insn i;
 
-	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	f.values[7].source = HANDLE;
-	f.values[6].source = RESULT;
+	insn_decoder_init(&decoder);
+	f.values[INSN_ARGUMENT].source = HANDLE;
+	f.values[INSN_ARGUMENT_2].source = RESULT;
 	for (size_t at = 0; at < size; at += i.length) {
-		if (ZYAN_FAILED(
-			    ZydisDecoderDecodeFull(&decoder, code + at, size - at, &i, operands)))
+		if (!data_insn_decode(&decoder, code + at, size - at, vaddr + at, &i))
 			return;
-		f.next = vaddr + at + i.length;
-		follow(&f, &i, operands);
+		follow(&f, &i);
 	}
 }
 

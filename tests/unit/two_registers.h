@@ -21,13 +21,15 @@
 #define ARCH_KEPT_TWO_REGS  0u
 #define ARCH_RESULT_REG	    STACKD_REG_FP
 
-#define INSN_REG_COUNT 2
-#define INSN_MAX_BYTES 4
-#define INSN_SP	       1
-#define INSN_FP	       0
-#define INSN_ARGUMENT  0
-#define INSN_PRESERVED 1u
-#define INSN_VOLATILE  0u
+#define INSN_REG_COUNT	2
+#define INSN_MAX_BYTES	4
+#define INSN_SP		1
+#define INSN_FP		0
+#define INSN_ARGUMENT	0
+#define INSN_ARGUMENT_2 1
+#define INSN_ARGUMENTS	3u
+#define INSN_PRESERVED	1u
+#define INSN_VOLATILE	0u
 #define INSN_SAVED_REGS                                                                            \
 	{                                                                                          \
 		INSN_FP                                                                            \

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One instruction, reduced to what it computes, for code that follows values through straight
+ * lines of a function that a compiler made: loads of 32 bits as well as of 64, products, sums and
+ * comparisons. insn.h has what matters to frames.
+ */
+#ifndef ARCH_DATA_INSN_H
+#define ARCH_DATA_INSN_H
+
+#include "arch/insn.h"
+
+enum data_operation {
+	DATA_OTHER,
+	DATA_MOVE,
+	DATA_ADDRESS,	   /* of the second operand */
+	DATA_ADD,	   /* the second operand to the first one */
+	DATA_MULTIPLY,	   /* the first by the second operand; three: second by third, into first */
+	DATA_AND,	   /* of both operands, into the first one */
+	DATA_COMPARE,	   /* of both operands */
+	DATA_SET_IF_EQUAL, /* the first operand to 1, if what was compared is equal; else to 0 */
+	DATA_RESTORE,	   /* a register from the stack */
+	DATA_CALL,
+	DATA_LEAVE, /* a jump or a return */
+};
+
+enum data_operand_kind {
+	DATA_NO_OPERAND, /* or one of another kind */
+	DATA_REGISTER,	 /* reg, or a part of it */
+	DATA_NUMBER,	 /* number */
+	DATA_BASED,	 /* memory at reg + number */
+	DATA_FIXED,	 /* memory at the vaddr `number`, which code knows by its own address */
+};
+
+struct data_operand {
+	uint8_t kind; /* enum data_operand_kind */
+	uint8_t reg;  /* INSN_NO_REG, if it has none */
+	int64_t number;
+};
+
+#define DATA_OPERANDS 3
+
+struct data_insn {
+	uint8_t length;
+	uint8_t operation; /* enum data_operation */
+	uint8_t count;	   /* of the operands that it names, DATA_OPERANDS of which are here */
+	struct data_operand operands[DATA_OPERANDS];
+	uint32_t written; /* a bit for each register */
+};
+
+/* Decodes the instruction at `vaddr`, at the start of `size` bytes. false: they are none. */
+bool data_insn_decode(const struct insn_decoder *decoder, const uint8_t *code, size_t size,
+		      uint64_t vaddr, struct data_insn *ret_insn);
+
+#endif
