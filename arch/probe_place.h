@@ -19,6 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/insn.h"
+
 #define PROBE_PLACE_BYTES 16 /* of code, in which the longest instruction is */
 
 /* Returns whether the kernel would take the instruction at `code` for another one. */
@@ -26,6 +28,18 @@ bool probe_place_is_misread(const uint8_t *code, size_t len);
 
 /* Returns whether the instruction at `code` is a nop of five bytes. */
 bool probe_place_is_long_nop(const uint8_t *code, size_t len);
+
+/* Returns whether the kernel emulates the instruction at `code` where a probe replaces it: a push
+ * of a register, a call or a jump, with hardly any prefix. */
+bool probe_place_is_emulated(const uint8_t *code, const struct insn *insn);
+
+/* Returns the number of a branch's condition, whose lowest bit tells whether it is the opposite of
+ * another one (STACKD_EXIT_BRANCH). */
+uint8_t probe_place_condition(const uint8_t *code);
+
+/* Returns whether the instruction at `code` gives registers values, of registers, numbers or
+ * memory, and changes nothing else. */
+bool probe_place_sets_registers(const uint8_t *code, const struct insn *insn);
 
 /* Looks at the instructions at offsets of the file at `path`. 0; -EOPNOTSUPP: a probe must not be
  * at one of them; or the -errno of opening or reading the file. */

@@ -77,6 +77,46 @@ bool probe_place_is_long_nop(const uint8_t *code, size_t len)
 	return len >= sizeof(nop) && memcmp(code, nop, sizeof(nop)) == 0;
 }
 
+/* Of the pushes, those that need no prefix but REX.B; of jumps and calls, those without any. */
+bool probe_place_is_emulated(const uint8_t *code, const struct insn *i)
+{
+	if (i->op == INSN_PUSH && i->src != INSN_NO_REG)
+		return i->length == 1 || (i->length == 2 && code[0] == 0x41);
+	if (i->flow == INSN_CALL)
+		return code[0] == 0xe8;
+	if (i->flow == INSN_JUMP)
+		return code[0] == 0xe9 || code[0] == 0xeb;
+	if (i->flow == INSN_BRANCH)
+		return (code[0] & 0xf0) == 0x70 || (code[0] == 0x0f && (code[1] & 0xf0) == 0x80);
+	return false;
+}
+
+uint8_t probe_place_condition(const uint8_t *code)
+{
+	return (code[0] == 0x0f ? code[1] : code[0]) & 15;
+}
+
+/* Moves from a register or a number to a register, and xor of registers. */
+bool probe_place_sets_registers(const uint8_t *code, const struct insn *i)
+{
+	const uint8_t *at = code + ((code[0] & 0xf0) == 0x40); /* REX */
+
+	if (i->op == INSN_COPY || i->op == INSN_LOAD || i->op == INSN_ZERO)
+		return true;
+	switch (*at) {
+	case 0xb8 ... 0xbf:
+		return true;
+	case 0x31:
+	case 0x33:
+	case 0x63:
+	case 0x89:
+	case 0x8b:
+		return at[1] >= 0xc0;
+	default:
+		return false;
+	}
+}
+
 int probe_places_check(const char *path, const uint64_t *offsets, size_t count)
 {
 	uint8_t code[PROBE_PLACE_BYTES];

@@ -41,6 +41,11 @@ bool target_is_machine(const char *name)
 	return !strcmp(name, "x86_64") || !strcmp(name, "i686");
 }
 
+bool target_has_shadow_stack(uint32_t type, uint32_t word)
+{
+	return type == GNU_PROPERTY_X86_FEATURE_1_AND && word & GNU_PROPERTY_X86_FEATURE_1_SHSTK;
+}
+
 int target_perf_register(unsigned bit)
 {
 	/* enum perf_event_x86_regs: ax, bx, cx, dx, si, di, bp, sp, ip; then flags and segments, up

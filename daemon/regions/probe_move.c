@@ -9,10 +9,10 @@
 
 #include "arch/insn.h"
 #include "arch/probe_place.h"
+#include "arch/target.h"
 
 #define MOST_BYTES  (16u << 10) /* of a function: larger ones spend their time elsewhere */
 #define MOST_PASSED 16		/* instructions */
-#define ARGUMENTS   (1u << 1 | 1u << 2 | 1u << 6 | 1u << 7 | 1u << 8 | 1u << 9)
 #define PRESERVED   (INSN_PRESERVED | 1u << INSN_SP)
 #define NONE	    SIZE_MAX
 
@@ -38,46 +38,6 @@ struct code {
 
 /* --- instructions ---------------------------------------------------------------------------- */
 
-static bool is_rex(uint8_t byte)
-{
-	return (byte & 0xf0) == 0x40;
-}
-
-/* Of the pushes, those that need no prefix but REX.B; of jumps and calls, those without any. */
-static bool is_emulated(const uint8_t *code, const struct insn *i)
-{
-	if (i->op == INSN_PUSH && i->src < 16)
-		return i->length == 1 || (i->length == 2 && code[0] == 0x41);
-	if (i->flow == INSN_CALL)
-		return code[0] == 0xe8;
-	if (i->flow == INSN_JUMP)
-		return code[0] == 0xe9 || code[0] == 0xeb;
-	if (i->flow == INSN_BRANCH)
-		return (code[0] & 0xf0) == 0x70 || (code[0] == 0x0f && (code[1] & 0xf0) == 0x80);
-	return false;
-}
-
-/* Moves from a register or a number to a register, and xor of registers. */
-static bool sets_registers(const uint8_t *code, const struct insn *i)
-{
-	const uint8_t *at = code + is_rex(code[0]);
-
-	if (i->op == INSN_COPY || i->op == INSN_LOAD || i->op == INSN_ZERO)
-		return true;
-	switch (*at) {
-	case 0xb8 ... 0xbf:
-		return true;
-	case 0x31:
-	case 0x33:
-	case 0x63:
-	case 0x89:
-	case 0x8b:
-		return at[1] >= 0xc0;
-	default:
-		return false;
-	}
-}
-
 static int decode_part(struct code *c, const struct code_part *part, const uint8_t *code)
 {
 	struct insn_decoder decoder;
@@ -88,11 +48,11 @@ static int decode_part(struct code *c, const struct code_part *part, const uint8
 
 		if (!insn_decode(&decoder, code + at, part->size - at, p.vaddr, &p.insn))
 			return -ENOEXEC;
-		p.is_emulated = is_emulated(code + at, &p.insn);
+		p.is_emulated = probe_place_is_emulated(code + at, &p.insn);
 		p.is_long_nop = probe_place_is_long_nop(code + at, part->size - at);
-		p.sets_registers = sets_registers(code + at, &p.insn);
+		p.sets_registers = probe_place_sets_registers(code + at, &p.insn);
 		if (p.insn.flow == INSN_BRANCH)
-			p.condition = (code[at] == 0x0f ? code[at + 1] : code[at]) & 15;
+			p.condition = probe_place_condition(code + at);
 		c->jumps_anywhere |= p.insn.flow == INSN_JUMP_INDIRECT;
 		if (VEC_RESERVE(&c->places, 1))
 			return -ENOMEM;
@@ -200,8 +160,7 @@ static bool may_have_shadow_stack(const struct elf_file *file)
 		if (headers[i].p_filesz > sizeof(words))
 			return true;
 		for (size_t w = 0; got >= 0 && (w + 3) * sizeof(*words) <= (size_t)got; w++) {
-			if (words[w] == GNU_PROPERTY_X86_FEATURE_1_AND &&
-			    words[w + 2] & GNU_PROPERTY_X86_FEATURE_1_SHSTK)
+			if (target_has_shadow_stack(words[w], words[w + 2]))
 				return true;
 		}
 	}
@@ -213,7 +172,7 @@ static bool passes(const struct insn *i, bool uses_arguments, uint64_t *frame)
 {
 	if (i->flow != INSN_NEXT || i->op == INSN_PUSH || i->op == INSN_POP)
 		return false;
-	if (uses_arguments && i->written & (ARGUMENTS | 1u << INSN_SP))
+	if (uses_arguments && i->written & (INSN_ARGUMENTS | 1u << INSN_SP))
 		return false;
 	if (i->op == INSN_COPY && i->dst == INSN_SP && i->src == INSN_SP) {
 		*frame += (uint64_t) - (int64_t)i->disp;

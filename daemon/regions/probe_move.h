@@ -7,14 +7,14 @@
  * dearest part of a probe: where a hypervisor intercepts the trap, as KVM does, a stepped probe
  * takes 9 us, an emulated one 0.9. A return is stepped.
  *
- *	sub  $0x28,%rsp         entry: moves down to the call, over 9 bytes of code and 5 words of
- *	mov  $0x1,%edi          the stack
+ *	make a frame of 5 words     entry: moves down to the call, over 9 bytes of code and 5 words
+ *	first argument = 1          of the stack
  *	call clock_gettime
  *	...
- *	jne  fail               return: moves up to here, where the branch is not taken. What
- *	add  $0x20,%rsp         follows restores rbx and removes a frame of 5 words
- *	pop  %rbx
- *	ret
+ *	if unequal, go to fail      return: moves up to here, where the branch is not taken. What
+ *	drop 4 words                follows restores a register and removes a frame of 5 words
+ *	pop a preserved register
+ *	return
  *
  * An entry moves past instructions that no jump leads to or between, and in any case past nops of
  * five bytes (probe_place.h). A return moves to the edges by which it is reached: jumps, and
