@@ -12,9 +12,17 @@
 
 #include "arch/insn.h"
 
-#define CODE_FORM_CALL 5  /* bytes of a direct call */
-#define CODE_FORM_JUMP 6  /* bytes of a linkage stub's jump */
-#define CODE_FORM_STUB 11 /* bytes in which a linkage stub's jump is */
+#define CODE_FORM_CALL	    5  /* bytes of a direct call */
+#define CODE_FORM_JUMP	    6  /* bytes of a linkage stub's jump */
+#define CODE_FORM_STUB	    11 /* bytes in which a linkage stub's jump is */
+#define CODE_FORM_MARK	    4  /* bytes of the mark at which indirect calls may enter a function */
+#define CODE_FORM_SYSCALL   2  /* bytes of a system call */
+#define CODE_FORM_TARGET    4  /* bytes of what code_form_stores_target() tells */
+#define CODE_FORM_REALIGNED 6  /* bytes of what code_form_realigned_return() tells */
+#define CODE_FORM_THUNK_END 6  /* bytes of what code_form_is_thunk_end() tells */
+#define CODE_FORM_ADDRESS   7  /* bytes of what code_form_find_address() finds */
+#define CODE_FORM_NUMBER    6  /* bytes of what code_form_find_number() finds, at most */
+#define CODE_FORM_BLOCK	    256
 
 /* Bytes of the mark at which indirect calls may enter a function, if code begins with it; else 0.
  */
@@ -22,6 +30,31 @@ size_t code_form_mark(const uint8_t *code, size_t len);
 
 /* Whether code begins with a return that removes nothing but the return address, one byte long. */
 bool code_form_is_plain_return(const uint8_t *code);
+
+/* Whether code begins with a return of any form; 2 bytes are enough. */
+bool code_form_is_return(const uint8_t *code);
+
+/* Whether a return can be among the bytes of code. */
+bool code_form_may_have_return(const uint8_t *code, size_t len);
+
+/* Whether code puts a register in place of the return address on top of the stack: a return behind
+ * it goes where that says. */
+bool code_form_stores_target(const uint8_t *code);
+
+/* Whether code gives up the frame of a function that has realigned its stack, right before it
+ * returns. Returns the register (in DWARF's numbers) that has the CFA; -1: it is something else. */
+int code_form_realigned_return(const uint8_t *code);
+
+/* Whether code is the end of gcc's thunk for returns (-mfunction-return=thunk): it removes the
+ * return address of its caller's call, and returns. The return is the last byte. */
+bool code_form_is_thunk_end(const uint8_t *code);
+
+/* Whether code begins with a system call. */
+bool code_form_is_syscall(const uint8_t *code);
+
+/* Whether code begins with an instruction that no program executes: it stands behind calls that do
+ * not return. */
+bool code_form_is_halt(const uint8_t *code);
 
 /* Bytes that the return at `code` removes from the stack besides the return address. */
 int32_t code_form_return_removes(const uint8_t *code);
@@ -60,6 +93,9 @@ bool code_form_may_be_call(const uint8_t *code, size_t len);
  * given; false: it is something else. */
 bool code_form_call_target(const uint8_t *call, uint64_t address, uint64_t *ret_target);
 
+/* Whether code begins with the jump of a linkage stub; 3 bytes are enough. */
+bool code_form_is_stub_jump(const uint8_t *code);
+
 /* Where the word is through which the first jump of the linkage stub at `vaddr` goes, of which
  * `len` bytes are given, mostly CODE_FORM_STUB; false: there is none. */
 bool code_form_stub_slot(const uint8_t *code, size_t len, uint64_t vaddr, uint64_t *ret_slot);
@@ -71,6 +107,38 @@ bool code_form_stub_index(const uint8_t *code, size_t len, uint32_t *ret_index);
 /* How far above the stack pointer the slot is into which the system call of the trampoline of
  * uretprobes has put the return address, at an address in that page; -1: somewhere else. */
 int code_form_trampoline_slot(uint64_t pc);
+
+/* Whether code begins to give up its stack for one that a preserved register has: the function
+ * that a coroutine returns to (makecontext()). */
+bool code_form_gives_up_stack(const uint8_t *code, size_t len);
+
+/* The length of the instruction that code begins with, if it loads the stack pointer from memory by
+ * another register than the stack pointer and the frame pointer, from which functions restore their
+ * own; else 0. 7 bytes are looked at. */
+size_t code_form_loads_stack(const uint8_t *code);
+
+/* The same, if it sets the stack pointer to what another register than these has, or to a sum of
+ * that and a number. */
+size_t code_form_sets_stack(const uint8_t *code);
+
+/* Whether a load as above may begin in the CODE_FORM_BLOCK bytes of a block, with two more behind
+ * it. Files have megabytes of code and hardly any load, so this is made of comparisons that
+ * compilers do for many bytes at a time. */
+bool code_form_may_load_stack(const uint8_t *code);
+
+/* The next functions search code for instructions that begin in its first `starts` bytes, and are
+ * there as a whole. The bytes of one may be a part of something else. NULL: there is none. */
+
+/* Finds what may be a direct call; code_form_call_target() gives its target. */
+const uint8_t *code_form_find_call(const uint8_t *code, size_t starts);
+
+/* Finds an instruction that gives a register an address, and the distance of that from the
+ * instruction's end. */
+const uint8_t *code_form_find_address(const uint8_t *code, size_t starts, int32_t *ret_distance);
+
+/* Finds an instruction that gives a register a number, as code of a file at a fixed address has
+ * addresses. */
+const uint8_t *code_form_find_number(const uint8_t *code, size_t starts, uint32_t *ret_number);
 
 /* Whether code is a call that does not return and, right behind it, an instruction that no program
  * executes. */

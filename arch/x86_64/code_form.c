@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define CALL   0xe8
+#define LEA    0x8d
 #define HLT    0xf4
 #define RET    0xc3
 #define RET_N  0xc2
@@ -22,6 +23,49 @@ size_t code_form_mark(const uint8_t *code, size_t len)
 bool code_form_is_plain_return(const uint8_t *code)
 {
 	return code[0] == RET;
+}
+
+bool code_form_is_return(const uint8_t *code)
+{
+	return code[0] == RET || code[0] == RET_N || (code[0] == 0xf3 && code[1] == RET);
+}
+
+bool code_form_may_have_return(const uint8_t *code, size_t len)
+{
+	return memchr(code, RET, len) != NULL;
+}
+
+/* mov %reg,(%rsp) */
+bool code_form_stores_target(const uint8_t *code)
+{
+	return (code[0] & 0xfb) == 0x48 && code[1] == 0x89 && (code[2] & 0xc7) == 0x04 &&
+	       code[3] == 0x24;
+}
+
+/* lea -8(%r10),%rsp; ret */
+int code_form_realigned_return(const uint8_t *code)
+{
+	static const uint8_t from_r10[] = {0x49, 0x8d, 0x62, 0xf8};
+
+	return !memcmp(code, from_r10, sizeof(from_r10)) && code_form_is_return(code + 4) ? 10 : -1;
+}
+
+/* lea 8(%rsp),%rsp; ret */
+bool code_form_is_thunk_end(const uint8_t *code)
+{
+	static const uint8_t end[] = {0x48, 0x8d, 0x64, 0x24, 0x08, RET};
+
+	return !memcmp(code, end, sizeof(end));
+}
+
+bool code_form_is_syscall(const uint8_t *code)
+{
+	return code[0] == 0x0f && code[1] == 0x05;
+}
+
+bool code_form_is_halt(const uint8_t *code)
+{
+	return code[0] == HLT;
 }
 
 int32_t code_form_return_removes(const uint8_t *code)
@@ -101,6 +145,13 @@ bool code_form_call_target(const uint8_t *call, uint64_t address, uint64_t *ret_
 	return true;
 }
 
+/* [bnd] jmp *slot(%rip) */
+bool code_form_is_stub_jump(const uint8_t *code)
+{
+	return (code[0] == 0xff && code[1] == 0x25) ||
+	       (code[0] == 0xf2 && code[1] == 0xff && code[2] == 0x25);
+}
+
 /* [endbr64] [bnd] jmp *slot(%rip) */
 bool code_form_stub_slot(const uint8_t *code, size_t len, uint64_t vaddr, uint64_t *ret_slot)
 {
@@ -140,6 +191,98 @@ int code_form_trampoline_slot(uint64_t pc)
 	}
 	return -1;
 }
+
+/* --- stacks -------------------------------------------------------------------------------- */
+
+/* [endbr64] mov %rbx,%rsp */
+bool code_form_gives_up_stack(const uint8_t *code, size_t len)
+{
+	static const uint8_t mov[] = {0x48, 0x89, 0xdc};
+	size_t at = code_form_mark(code, len);
+
+	return len - at >= sizeof(mov) && !memcmp(code + at, mov, sizeof(mov));
+}
+
+/* mov disp(%reg),%rsp */
+size_t code_form_loads_stack(const uint8_t *code)
+{
+	unsigned mod = code[2] >> 6, rm = code[2] & 7;
+
+	if ((code[0] & 0xfe) != 0x48 || code[1] != 0x8b || (code[2] >> 3 & 7) != INSN_SP)
+		return 0;
+	if (mod == 3 || rm == 4 || (rm == 5 && (code[0] == 0x48 || !mod)))
+		return 0;
+	return mod == 0 ? 3 : mod == 1 ? 4 : 7;
+}
+
+/* mov %reg,%rsp; xchg %reg,%rsp; lea disp(%reg),%rsp */
+size_t code_form_sets_stack(const uint8_t *code)
+{
+	unsigned mod = code[2] >> 6, reg = code[2] >> 3 & 7, rm = code[2] & 7;
+
+	if ((code[0] & 0xf8) != 0x48)
+		return 0;
+	if (mod == 3 && rm == INSN_SP && (code[1] == 0x89 || code[1] == 0x87) && !(code[0] & 1))
+		return code[0] & 4 || (reg != INSN_SP && reg != INSN_FP) ? 3 : 0;
+	if (reg != INSN_SP || code[0] & 4)
+		return 0;
+	if (mod == 3 && (code[1] == 0x8b || code[1] == 0x87))
+		return code[0] & 1 || (rm != INSN_SP && rm != INSN_FP) ? 3 : 0;
+	if (mod == 3 || code[1] != LEA || rm == INSN_SP || (rm == INSN_FP && !(code[0] & 1)))
+		return 0;
+	return mod == 0 ? 3 : mod == 1 ? 4 : 7;
+}
+
+bool code_form_may_load_stack(const uint8_t *code)
+{
+	uint8_t found = 0;
+
+	for (int i = 0; i < CODE_FORM_BLOCK; i++)
+		found |= (uint8_t)((code[i] & 0xfe) == 0x48) & (uint8_t)(code[i + 1] == 0x8b) &
+			 (uint8_t)((code[i + 2] & 0x38) == INSN_SP << 3);
+	return found;
+}
+
+/* --- references ---------------------------------------------------------------------------- */
+
+const uint8_t *code_form_find_call(const uint8_t *code, size_t starts)
+{
+	return memchr(code, CALL, starts);
+}
+
+/* lea distance(%rip),%reg, of 64 bits */
+const uint8_t *code_form_find_address(const uint8_t *code, size_t starts, int32_t *ret_distance)
+{
+	const uint8_t *at = code + 1, *end = code + 1 + starts;
+
+	for (; at < end && (at = memchr(at, LEA, (size_t)(end - at))); at++) {
+		if ((at[-1] & 0xfb) != 0x48 || (at[1] & 0xc7) != 0x05)
+			continue;
+		memcpy(ret_distance, at + 2, sizeof(*ret_distance));
+		return at - 1;
+	}
+	return NULL;
+}
+
+/* mov $number,%reg, of 32 or 64 bits: any byte b8 to bf may be its opcode, or the last of three
+ * before it. */
+const uint8_t *code_form_find_number(const uint8_t *code, size_t starts, uint32_t *ret_number)
+{
+	for (size_t i = 0; i < starts; i++) {
+		const uint8_t *at = code + i;
+		size_t opcode = (*at & 0xf8) == 0xb8			? 1
+				: *at == 0xc7 && (at[1] & 0xf8) == 0xc0 ? 2
+									: 0;
+
+		if (!opcode)
+			continue;
+		memcpy(ret_number, at + opcode, sizeof(*ret_number));
+		return at;
+	}
+	return NULL;
+}
+
+/* --- ends ---------------------------------------------------------------------------------- */
 
 /* call x; hlt, or call *x(%rip); hlt */
 bool code_form_is_last_call(const uint8_t *code, size_t len)

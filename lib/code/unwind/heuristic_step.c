@@ -429,7 +429,8 @@ bool heuristic_step_leave_trampoline(struct walk_run *run)
 #define LEAST_MAPPED UINT64_C(65536)	 /* nothing is mapped below by default; */
 #define MOST_MAPPED  (UINT64_C(1) << 47) /* nor above */
 
-/* Whether a signal tells that the thread could not execute what is at its rip. */
+/* Whether a signal tells that the thread could not execute what is at its program counter.
+ */
 static bool could_not_execute(const struct walk_run *run)
 {
 	const struct walk_state *s = &run->state;

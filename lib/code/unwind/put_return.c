@@ -48,7 +48,7 @@ bool put_return_is(const uint8_t *code, const struct elf_file *elf, uint64_t off
 	const uint8_t *behind = code + PUT_RETURN_BEFORE;
 
 	return !put_return_is_called(code, elf, offset) && !sigreturn_is_code(behind, BEHIND) &&
-	       !stack_start_leaves(behind, BEHIND) && !ends_process(behind);
+	       !code_form_gives_up_stack(behind, BEHIND) && !ends_process(behind);
 }
 
 bool put_return_may_begin(const uint8_t *code, uint64_t offset)

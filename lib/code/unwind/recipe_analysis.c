@@ -10,6 +10,7 @@
 #include <gelf.h>
 #include <stdlib.h>
 
+#include "arch/code_form.h"
 #include "unwind/recipe_layer.h"
 
 #define PADDING_BYTES  16   /* shorter gaps before a multiple of that are padding: see recipe.h */
@@ -20,9 +21,6 @@
 #define MAX_REFERENCES (1u << 20)
 #define MAX_SEARCHED   (UINT64_C(128) << 20) /* bytes of code */
 #define PIECE_BYTES    65536u
-#define CALL_BYTES     5
-#define LEA_BYTES      7
-#define MOV_BYTES      6
 
 static bool is_worth(uint64_t start, uint64_t end)
 {
@@ -142,12 +140,12 @@ static bool is_in_reach(const struct recipe_load *load)
  * one that makes a thread: what follows is run by the new thread, too, which has no caller. */
 static bool is_behind_syscall(const struct elf_file *file, const struct analysis_range *gap)
 {
-	uint8_t code[2];
+	uint8_t code[CODE_FORM_SYSCALL];
 	uint64_t offset;
 
-	return !gap->is_first && elf_file_vaddr_to_offset(file, gap->start - 2, &offset) &&
-	       elf_file_read_whole(file, offset, code, sizeof(code)) && code[0] == 0x0f &&
-	       code[1] == 0x05;
+	return !gap->is_first &&
+	       elf_file_vaddr_to_offset(file, gap->start - sizeof(code), &offset) &&
+	       elf_file_read_whole(file, offset, code, sizeof(code)) && code_form_is_syscall(code);
 }
 
 static void drop_behind_syscalls(const struct elf_file *file, struct recipe_gaps *gaps)
@@ -202,31 +200,28 @@ static bool is_in_gap(const struct recipe_gaps *gaps, uint64_t vaddr)
 	return low && vaddr < gaps->items.items[low - 1].end;
 }
 
-/* The address that a distance of 32 bits leads to, which is the last part of an instruction. */
-static uint64_t target_of(const uint8_t *distance, uint64_t vaddr)
-{
-	int32_t value;
-
-	memcpy(&value, distance, sizeof(value));
-	return vaddr + sizeof(value) + (uint64_t)(int64_t)value;
-}
-
 /* Whether it leads into a gap from elsewhere. */
 static bool is_reference(const struct references *r, uint64_t from, uint64_t target)
 {
 	return is_in_gap(r->gaps, target) && !is_in_gap(r->gaps, from);
 }
 
-/* Any byte e8 may begin a call. Hardly any that begins none leads to an instruction in a gap. */
+/* Where code ends in which an instruction of so many bytes can begin. */
+static const uint8_t *end_of_starts(const uint8_t *bytes, size_t len, size_t instruction)
+{
+	return len < instruction ? bytes : bytes + len - instruction + 1;
+}
+
+/* Any byte may begin a call. Hardly any that begins none leads to an instruction in a gap. */
 static int search_calls(struct references *r, const uint8_t *bytes, size_t len, uint64_t vaddr)
 {
-	const uint8_t *at = bytes, *end = bytes + len;
+	const uint8_t *at = bytes, *end = end_of_starts(bytes, len, CODE_FORM_CALL);
 
-	while (end - at >= CALL_BYTES && (at = memchr(at, 0xe8, (size_t)(end - at) - 4))) {
-		uint64_t target = target_of(at + 1, vaddr + (uint64_t)(at + 1 - bytes));
+	for (; at < end && (at = code_form_find_call(at, (size_t)(end - at))); at++) {
+		uint64_t from = vaddr + (uint64_t)(at - bytes), target;
 
-		at++;
-		if (!is_reference(r, vaddr + (uint64_t)(at - bytes), target))
+		if (!code_form_call_target(at, from + CODE_FORM_CALL, &target) ||
+		    !is_reference(r, from, target))
 			continue;
 		if (r->called.count >= MAX_REFERENCES)
 			return 0;
@@ -247,49 +242,29 @@ static int add_pointed(struct references *r, uint64_t target)
 	return 0;
 }
 
-/* lea distance(%rip), of a register of 64 bits; `opcode` is its second byte. */
-static bool is_lea(const uint8_t *opcode)
-{
-	return (opcode[-1] == 0x48 || opcode[-1] == 0x4c) && (opcode[1] & 0xc7) == 0x05;
-}
-
 static int search_pointers(struct references *r, const uint8_t *bytes, size_t len, uint64_t vaddr)
 {
-	const uint8_t *at = bytes + 1, *end = bytes + len;
+	const uint8_t *at = bytes, *end = end_of_starts(bytes, len, CODE_FORM_ADDRESS);
+	int32_t distance;
 
-	while (end - at >= LEA_BYTES - 1 && (at = memchr(at, 0x8d, (size_t)(end - at) - 5))) {
-		uint64_t target = target_of(at + 2, vaddr + (uint64_t)(at + 2 - bytes));
+	for (; at < end && (at = code_form_find_address(at, (size_t)(end - at), &distance)); at++) {
+		uint64_t from = vaddr + (uint64_t)(at - bytes);
+		uint64_t target = from + CODE_FORM_ADDRESS + (uint64_t)(int64_t)distance;
 
-		at++;
-		if (!is_lea(at - 1) || !is_reference(r, vaddr + (uint64_t)(at - bytes), target))
-			continue;
-		if (add_pointed(r, target))
+		if (is_reference(r, from, target) && add_pointed(r, target))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
-/* The address in mov $address,%reg, of 32 or 64 bits, of a file at a fixed address: any byte b8 to
- * bf may be its opcode, or the last of three before it. NULL: it is none. */
-static const uint8_t *number_at(const uint8_t *at)
-{
-	if ((*at & 0xf8) == 0xb8)
-		return at + 1;
-	return *at == 0xc7 && (at[1] & 0xf8) == 0xc0 ? at + 2 : NULL;
-}
-
 static int search_numbers(struct references *r, const uint8_t *bytes, size_t len, uint64_t vaddr)
 {
-	for (size_t k = 0; k + MOV_BYTES <= len; k++) {
-		const uint8_t *number = number_at(bytes + k);
-		uint32_t target;
+	const uint8_t *at = bytes, *end = end_of_starts(bytes, len, CODE_FORM_NUMBER);
+	uint32_t target;
 
-		if (!number)
-			continue;
-		memcpy(&target, number, sizeof(target));
-		if (!is_reference(r, vaddr + k, target))
-			continue;
-		if (add_pointed(r, target))
+	for (; at < end && (at = code_form_find_number(at, (size_t)(end - at), &target)); at++) {
+		if (is_reference(r, vaddr + (uint64_t)(at - bytes), target) &&
+		    add_pointed(r, target))
 			return -ENOMEM;
 	}
 	return 0;
@@ -301,12 +276,12 @@ static int search_load(struct references *r, const struct elf_file *file,
 	int err = 0;
 
 	for (uint64_t at = 0; at < load->size && r->searched < MAX_SEARCHED && !err;
-	     at += PIECE_BYTES - LEA_BYTES + 1) {
+	     at += PIECE_BYTES - CODE_FORM_ADDRESS + 1) {
 		uint64_t left = load->size - at;
 		int64_t got = elf_file_read(file, load->offset + at, piece,
 					    left < PIECE_BYTES ? left : PIECE_BYTES);
 
-		if (got < LEA_BYTES)
+		if (got < CODE_FORM_ADDRESS)
 			break;
 		r->searched += (uint64_t)got;
 		err = search_calls(r, piece, (size_t)got, load->vaddr + at);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/code_form.h"
 #include "base/vec.h"
 #include "cfi/cfi_cies.h"
 #include "cfi/cfi_machine.h"
@@ -168,20 +169,18 @@ static int run_fde(struct compiler *c, const struct cfi_cie *cie, const struct c
  * pointer that drops a word before it returns, and no call frame information that says so. */
 static bool ends_in_thunk(const struct compiler *c, const struct fde_range *range)
 {
-	static const uint8_t end[] = {0x48, 0x8d, 0x64,
-				      0x24, 0x08, 0xc3}; /* lea 8(%rsp), %rsp; ret */
 	const struct stackd_rule *rule;
-	uint8_t code[sizeof(end)];
+	uint8_t code[CODE_FORM_THUNK_END];
 	size_t count;
 
-	if (!c->file || !range->word_count || range->end - range->start < sizeof(end) ||
+	if (!c->file || !range->word_count || range->end - range->start < sizeof(code) ||
 	    c->rows.last.offset >= range->end - 1)
 		return false;
 	rule = &recipe_rules_array(c->rules, &count)[c->rows.last.rule];
 	return rule->cfa == STACKD_CFA_REG && rule->reg == STACKD_REG_SP &&
 	       rule->cfa_offset == 16 && rule->ra_offset == -8 &&
-	       elf_file_read_whole(c->file, range->end - sizeof(end), code, sizeof(code)) &&
-	       !memcmp(code, end, sizeof(end));
+	       elf_file_read_whole(c->file, range->end - sizeof(code), code, sizeof(code)) &&
+	       code_form_is_thunk_end(code);
 }
 
 /* Adds the rule of such a function's last instruction. */

@@ -1,52 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A search for the bytes of mov disp(%reg),%rsp; see stack_load.h. They are hardly ever a part of
- * something else: without their first byte they load esp, which no program does.
+ * A search for the bytes of instructions that load the stack pointer (arch/code_form.h); see
+ * stack_load.h. They are hardly ever a part of something else: without the first byte they load the
+ * lower half of the stack pointer, which no program does.
  */
 #include "unwind/stack_load.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "arch/insn.h"
+#include "arch/code_form.h"
 #include "unwind/recipe_layer.h"
 
 #define BEFORE 128 /* bytes from such a load to what is on the new stack, at most */
 #define CHUNK  65536
-#define BLOCK  256
 #define MORE   8 /* bytes behind a chunk, for an instruction that ends there */
-
-/* The length of the instruction at `code`, if it loads rsp from memory by another register than rsp
- * and rbp, from which functions restore their own; else 0. */
-static size_t load_at(const uint8_t *code)
-{
-	unsigned mod = code[2] >> 6, rm = code[2] & 7;
-
-	if ((code[0] & 0xfe) != 0x48 || code[1] != 0x8b || (code[2] >> 3 & 7) != INSN_SP)
-		return 0;
-	if (mod == 3 || rm == 4 || (rm == 5 && (code[0] == 0x48 || !mod)))
-		return 0;
-	return mod == 0 ? 3 : mod == 1 ? 4 : 7;
-}
-
-/* The length of the instruction at `code`, if it sets rsp to what another register than rbp has, or
- * to a sum of that and a number; else 0. */
-static size_t copy_at(const uint8_t *code)
-{
-	unsigned mod = code[2] >> 6, reg = code[2] >> 3 & 7, rm = code[2] & 7;
-
-	if ((code[0] & 0xf8) != 0x48)
-		return 0;
-	if (mod == 3 && rm == INSN_SP && (code[1] == 0x89 || code[1] == 0x87) && !(code[0] & 1))
-		return code[0] & 4 || (reg != INSN_SP && reg != INSN_FP) ? 3 : 0;
-	if (reg != INSN_SP || code[0] & 4)
-		return 0;
-	if (mod == 3 && (code[1] == 0x8b || code[1] == 0x87))
-		return code[0] & 1 || (rm != INSN_SP && rm != INSN_FP) ? 3 : 0;
-	if (mod == 3 || code[1] != 0x8d || rm == INSN_SP || (rm == INSN_FP && !(code[0] & 1)))
-		return 0;
-	return mod == 0 ? 3 : mod == 1 ? 4 : 7;
-}
 
 /* Follows code from `at` to `end`, or to where it goes elsewhere: the offset at which it has
  * stopped. */
@@ -87,12 +55,13 @@ static bool precedes(const struct elf_file *elf, uint64_t offset,
 
 bool stack_load_precedes(const struct elf_file *elf, uint64_t offset)
 {
-	return precedes(elf, offset, load_at);
+	return precedes(elf, offset, code_form_loads_stack);
 }
 
 bool stack_load_may_precede(const struct elf_file *elf, uint64_t offset)
 {
-	return precedes(elf, offset, load_at) || precedes(elf, offset, copy_at);
+	return precedes(elf, offset, code_form_loads_stack) ||
+	       precedes(elf, offset, code_form_sets_stack);
 }
 
 /* --- tables -------------------------------------------------------------------------------- */
@@ -132,8 +101,8 @@ static bool is_of_runtime(struct lay *l, uint64_t offset)
 	       l->provenance.rule == PROVENANCE_RUNTIME_TABLE;
 }
 
-/* Whether the rule at an offset tells the CFA from rsp. */
-static bool is_from_rsp(struct lay *l, uint64_t offset)
+/* Whether the rule at an offset tells the CFA from the stack pointer. */
+static bool is_from_sp(struct lay *l, uint64_t offset)
 {
 	const struct stackd_rule *rule;
 	size_t count;
@@ -151,22 +120,10 @@ static int lay_behind(struct lay *l, uint64_t offset)
 	size_t end = len > 0 ? follow(code, 0, (size_t)len, (size_t)len) : 0;
 	int err;
 
-	if (!end || is_of_runtime(l, offset) || !is_from_rsp(l, offset))
+	if (!end || is_of_runtime(l, offset) || !is_from_sp(l, offset))
 		return 0;
 	err = recipe_rows_add(&l->layer, (uint32_t)offset, l->rule);
 	return err ? err : recipe_rows_add(&l->layer, (uint32_t)(offset + end), STACKD_RULE_NONE);
-}
-
-/* Whether such a load may begin in a block of code. Files have megabytes of code and hardly any
- * load, so this is made of comparisons that compilers do for many bytes at a time. */
-static bool may_have_load(const uint8_t *code)
-{
-	uint8_t found = 0;
-
-	for (int i = 0; i < BLOCK; i++)
-		found |= (uint8_t)((code[i] & 0xfe) == 0x48) & (uint8_t)(code[i + 1] == 0x8b) &
-			 (uint8_t)((code[i + 2] & 0x38) == INSN_SP << 3);
-	return found;
 }
 
 /* Lays behind the loads that begin in a block of code, which is at a file offset. */
@@ -174,8 +131,8 @@ static int lay_block(struct lay *l, const uint8_t *code, uint64_t offset)
 {
 	int err = 0;
 
-	for (size_t i = 0; i < BLOCK && !err; i++) {
-		size_t n = load_at(code + i);
+	for (size_t i = 0; i < CODE_FORM_BLOCK && !err; i++) {
+		size_t n = code_form_loads_stack(code + i);
 		uint64_t behind = offset + i + n;
 
 		if (!n || behind < l->covered)
@@ -198,8 +155,8 @@ static int lay_load(struct lay *l, const struct recipe_load *load, uint8_t *byte
 		if (got <= 0)
 			break;
 		memset(bytes + got, 0, (size_t)(CHUNK + MORE - got));
-		for (int64_t b = 0; b < CHUNK && b < got && !err; b += BLOCK) {
-			if (may_have_load(bytes + b))
+		for (int64_t b = 0; b < CHUNK && b < got && !err; b += CODE_FORM_BLOCK) {
+			if (code_form_may_load_stack(bytes + b))
 				err = lay_block(l, bytes + b, load->offset + at + (uint64_t)b);
 		}
 	}

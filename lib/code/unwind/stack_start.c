@@ -2,15 +2,15 @@
 /*
  * Searches for where stacks begin; see stack_start.h.
  *
- *        lea  finish(%rip), %rcx      taken here: found by its bytes,
- *        mov  %rcx, 0x30(%rax)
- *        ret
- *        push %rbp                    decoded from there on,
- *        jmp  *%rbx                   up to here: it goes elsewhere, and calls nothing;
+ *        address of finish       taken here: found by its bytes,
+ *        store it
+ *        return
+ *        ...                     decoded from there on,
+ *        jump                    up to here: it goes elsewhere, and calls nothing;
  *   finish:
- *        xor  %rdi, %rdi
- *        call _exit                   straight on to a call
- *        hlt                          that does not return
+ *        argument = 0
+ *        call _exit              straight on to a call
+ *        halt                    that does not return
  */
 #include "unwind/stack_start.h"
 
@@ -26,17 +26,8 @@
 #define MOST_BETWEEN  128 /* bytes from where the address is taken to the code */
 #define MOST_CODE     64  /* bytes of that */
 #define CHUNK	      65536
-#define LEA_BYTES     7
 #define LEAST_GAP     24 /* bytes: more than padding, and no less than such code takes */
-#define ROOM	      (LEA_BYTES + MOST_BETWEEN + MOST_CODE)
-
-bool stack_start_leaves(const uint8_t *code, size_t len)
-{
-	static const uint8_t mov[] = {0x48, 0x89, 0xdc};
-	size_t at = code_form_mark(code, len);
-
-	return len - at >= sizeof(mov) && !memcmp(code + at, mov, sizeof(mov));
-}
+#define ROOM	      (CODE_FORM_ADDRESS + MOST_BETWEEN + MOST_CODE)
 
 bool stack_start_is_function(const struct elf_file *elf, uint32_t start, uint32_t end)
 {
@@ -44,20 +35,18 @@ bool stack_start_is_function(const struct elf_file *elf, uint32_t start, uint32_
 	int64_t len =
 		end - start <= MOST_FUNCTION ? elf_file_read(elf, start, code, sizeof(code)) : 0;
 
-	return len > 0 && stack_start_leaves(code, (size_t)len);
+	return len > 0 && code_form_gives_up_stack(code, (size_t)len);
 }
 
-/* Whether the code goes straight on to a call that is followed by hlt, which no program executes.
- */
+/* Whether the code goes straight on to a call that does not return. */
 static bool has_no_way_back(const struct insn_decoder *decoder, const uint8_t *code, size_t len)
 {
-	static const uint8_t hlt = 0xf4;
 	struct insn insn;
 
 	for (size_t at = 0; insn_decode(decoder, code + at, len - at, at, &insn);) {
 		at += insn.length;
 		if (insn.flow == INSN_CALL || insn.flow == INSN_CALL_INDIRECT)
-			return at < len && code[at] == hlt;
+			return at < len && code_form_is_halt(code + at);
 		if (insn.flow != INSN_NEXT)
 			return false;
 	}
@@ -71,27 +60,20 @@ static bool ends_before(const struct insn_decoder *decoder, const uint8_t *code,
 	struct insn insn = {0};
 	size_t at = 0;
 
-	while (at < distance && insn_decode(decoder, code + at, ROOM - LEA_BYTES - at, at, &insn))
+	while (at < distance &&
+	       insn_decode(decoder, code + at, ROOM - CODE_FORM_ADDRESS - at, at, &insn))
 		at += insn.length;
 	return at == distance && (insn.flow == INSN_JUMP || insn.flow == INSN_JUMP_INDIRECT ||
 				  insn.flow == INSN_RETURN);
 }
 
-/* The distance from behind lea disp(%rip),%reg at `code`, of which ROOM bytes are there, to the
- * start of a stack that it has the address of; 0: it is something else. */
-static size_t distance_to_start(const struct insn_decoder *decoder, const uint8_t *code)
+/* Whether a stack begins so far behind an instruction that has its address; `behind` that are
+ * ROOM - CODE_FORM_ADDRESS bytes. */
+static bool is_start(const struct insn_decoder *decoder, const uint8_t *behind, int32_t distance)
 {
-	const uint8_t *behind = code + LEA_BYTES;
-	int32_t distance;
-
-	memcpy(&distance, code + 3, sizeof(distance));
-	if ((code[0] & 0xfb) != 0x48 || code[1] != 0x8d || (code[2] & 0xc7) != 0x05 ||
-	    distance <= 0 || distance > MOST_BETWEEN)
-		return 0;
-	return ends_before(decoder, behind, (size_t)distance) &&
-			       has_no_way_back(decoder, behind + distance, MOST_CODE)
-		       ? (size_t)distance
-		       : 0;
+	return distance > 0 && distance <= MOST_BETWEEN &&
+	       ends_before(decoder, behind, (size_t)distance) &&
+	       has_no_way_back(decoder, behind + distance, MOST_CODE);
 }
 
 struct search {
@@ -105,19 +87,19 @@ struct search {
 /* Searches the first `len` bytes that were read, and uses what is behind them. */
 static int search_chunk(struct search *s, uint64_t offset, size_t len)
 {
+	const uint8_t *at = s->bytes, *end = s->bytes + len;
+	int32_t distance;
 	int err = 0;
 
-	for (size_t i = 1; i < len && !err; i++) {
-		const uint8_t *found = memchr(s->bytes + i, 0x8d, len - i);
+	for (; at < end && !err; at++) {
 		uint64_t start;
-		size_t distance;
 
-		if (!found)
+		at = code_form_find_address(at, (size_t)(end - at), &distance);
+		if (!at)
 			break;
-		i = (size_t)(found - s->bytes);
-		distance = distance_to_start(&s->decoder, found - 1);
-		start = offset + i - 1 + LEA_BYTES + distance;
-		if (!distance || start <= s->last)
+		start = offset + (uint64_t)(at - s->bytes) + CODE_FORM_ADDRESS +
+			(uint64_t)(int64_t)distance;
+		if (!is_start(&s->decoder, at + CODE_FORM_ADDRESS, distance) || start <= s->last)
 			continue;
 		s->last = start;
 		err = recipe_rows_add(&s->layer, (uint32_t)start - 1, STACKD_RULE_END);
