@@ -17,7 +17,7 @@
 
 #define CODE_STOP_EVERY	    65536 /* instructions: 20 ms */
 #define CODE_NONE	    UINT32_MAX
-#define CODE_FUNCTION_ALIGN 16 /* what compilers align functions to */
+#define CODE_FUNCTION_ALIGN ARCH_FUNCTION_ALIGN /* what compilers align functions to */
 
 struct code_area { /* one range */
 	uint64_t vaddr, size;

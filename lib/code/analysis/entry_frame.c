@@ -5,8 +5,6 @@
 #include "analysis/frame_state.h"
 #include "arch/insn.h"
 
-#define INSN_BYTES 15
-
 static bool rule_of(const struct frame_state *state, struct stackd_rule *ret_rule)
 {
 	enum analysis_abstained why;
@@ -27,7 +25,7 @@ bool entry_frame_find(const struct elf_file *file, uint64_t start, uint64_t vadd
 	frame_state_init(&state);
 	frame_state_forget(&wanted);
 	for (int i = 0; i < ENTRY_FRAME_INSTRUCTIONS; i++, at += insn.length) {
-		uint8_t bytes[INSN_BYTES];
+		uint8_t bytes[INSN_MAX_BYTES];
 		int64_t got = elf_file_read(file, at, bytes, sizeof(bytes));
 
 		if (at == vaddr)

@@ -32,7 +32,7 @@ static void forget(struct jump_hints *h, uint32_t registers)
 /* The register that an entry's table is at. */
 static unsigned table_register(const struct jump_hints *h, const struct insn *i)
 {
-	bool is_other = i->addend < 16 && h->reg[i->addend].kind == HINT_ADDRESS;
+	bool is_other = i->addend < INSN_REG_COUNT && h->reg[i->addend].kind == HINT_ADDRESS;
 
 	return is_other ? i->addend : i->src;
 }
@@ -44,7 +44,7 @@ bool jump_hints_address(const struct jump_hints *h, const struct insn *i, uint64
 
 	if (i->idiom != INSN_ENTRY)
 		return false;
-	if (reg < 16) {
+	if (reg < INSN_REG_COUNT) {
 		if (h->reg[reg].kind != HINT_ADDRESS)
 			return false;
 		base = h->reg[reg].address;
@@ -62,7 +62,7 @@ static struct jump_hint after_entry(const struct jump_hints *h, const struct ins
 
 	if (jump_hints_address(h, i, &hint.address))
 		hint.kind = i->entry == 8 ? HINT_TARGET : HINT_ENTRY;
-	else if (i->entry == 4 && i->src < 16 && h->reg[i->src].kind == HINT_INSIDE)
+	else if (i->entry == 4 && i->src < INSN_REG_COUNT && h->reg[i->src].kind == HINT_INSIDE)
 		hint = (struct jump_hint){.kind = HINT_ENTRY,
 					  .entry = i->entry,
 					  .is_unsigned = i->is_unsigned,
@@ -116,18 +116,19 @@ static void apply_idiom(struct jump_hints *h, const struct insn *i, struct jump_
 		*hint = after_entry(h, i);
 		break;
 	case INSN_EXTENDED:
-		*hint = after_extension(&h->reg[i->src & 15]);
+		*hint = after_extension(&h->reg[i->src % INSN_REG_COUNT]);
 		break;
 	case INSN_SUM:
-		*hint = after_sum(&h->reg[i->addend & 15], &h->reg[i->src & 15]);
+		*hint = after_sum(&h->reg[i->addend % INSN_REG_COUNT],
+				  &h->reg[i->src % INSN_REG_COUNT]);
 		hint->base += (uint64_t)(int64_t)i->disp;
 		break;
 	case INSN_INDEXED:
-		*hint = after_index(&h->reg[i->src & 15]);
+		*hint = after_index(&h->reg[i->src % INSN_REG_COUNT]);
 		break;
 	case INSN_BOUND:
 		h->compared = (int32_t)i->number;
-		h->compared_in = i->src < 16 ? 1u << i->src : JUMP_HINTS_MEMORY;
+		h->compared_in = i->src < INSN_REG_COUNT ? 1u << i->src : JUMP_HINTS_MEMORY;
 		break;
 	case INSN_BOUND_TEST:
 		h->bound = h->compared - (int32_t)i->number;
@@ -170,10 +171,10 @@ void jump_hints_apply(struct jump_hints *h, const struct insn *i)
 	move_number(&h->compared_in, i);
 	move_number(&h->bounded_in, i);
 	h->bound_age++;
-	if (i->op == INSN_COPY && !i->disp && i->src < 16)
+	if (i->op == INSN_COPY && !i->disp && i->src < INSN_REG_COUNT)
 		hint = h->reg[i->src];
 	forget(h, written_by(i));
-	if (hint.kind == HINT_NONE || i->dst >= 16)
+	if (hint.kind == HINT_NONE || i->dst >= INSN_REG_COUNT)
 		return;
 	h->reg[i->dst] = hint;
 	h->has_any = true;
@@ -181,7 +182,7 @@ void jump_hints_apply(struct jump_hints *h, const struct insn *i)
 
 void jump_hints_end(struct jump_hints *h)
 {
-	for (unsigned r = 0; r < 16 && h->has_any; r++) {
+	for (unsigned r = 0; r < INSN_REG_COUNT && h->has_any; r++) {
 		if (h->reg[r].kind == HINT_ENTRY || h->reg[r].kind == HINT_TARGET)
 			h->reg[r].kind = HINT_NONE;
 	}
@@ -197,7 +198,8 @@ bool jump_hints_known(const struct jump_hints *h, unsigned reg, uint64_t *ret_ad
 
 bool jump_hints_target(const struct jump_hints *h, const struct insn *i, uint64_t *ret_target)
 {
-	return i->idiom == INSN_NO_IDIOM && i->src < 16 && jump_hints_known(h, i->src, ret_target);
+	return i->idiom == INSN_NO_IDIOM && i->src < INSN_REG_COUNT &&
+	       jump_hints_known(h, i->src, ret_target);
 }
 
 bool jump_hints_table(const struct jump_hints *h, const struct insn *i,
@@ -207,7 +209,7 @@ bool jump_hints_table(const struct jump_hints *h, const struct insn *i,
 
 	if (i->idiom == INSN_ENTRY)
 		hint = after_entry(h, i);
-	else if (i->src < 16)
+	else if (i->src < INSN_REG_COUNT)
 		hint = h->reg[i->src];
 	if (hint.kind != HINT_TARGET)
 		return false;

@@ -3,10 +3,10 @@
  * Jump tables: what a path's instructions say of the table that an indirect jump takes its target
  * from.
  *
- *   cmp $5,%eax; ja default                      bound 5
- *   lea table(%rip),%rdx                         rdx is an address
- *   movslq (%rdx,%rax,4),%rax                    rax is an entry of the table
- *   add %rdx,%rax; jmp *%rax                     rax is a target: entry + address
+ *   compare A with 5; above: go to default       bound 5
+ *   B = address of the table                     B is an address
+ *   A = 4 bytes at B + 4 * A, sign-extended      A is an entry of the table
+ *   A = A + B; jump to A                         A is a target: entry + address
  *
  * Entries of 8 bytes are targets by themselves. Assembly has tables of functions of the same form,
  * and calls instead; there, the table can be one of several that stand together. Where no bound is
@@ -40,10 +40,10 @@ struct jump_hint {
 	uint64_t address, base;
 };
 
-#define JUMP_HINTS_MEMORY (1u << 16)
+#define JUMP_HINTS_MEMORY (1u << INSN_REG_COUNT)
 
 struct jump_hints { /* zeroed by jump_hints_init() */
-	struct jump_hint reg[16];
+	struct jump_hint reg[INSN_REG_COUNT];
 	int32_t compared, bound;	  /* negative: none */
 	uint32_t compared_in, bounded_in; /* registers that the number is in, or was made a part of;
 					   * JUMP_HINTS_MEMORY: it was in memory */

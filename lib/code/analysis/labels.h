@@ -10,13 +10,15 @@
 #define ANALYSIS_LABELS_H
 
 #include "analysis/worklist.h"
+#include "arch/insn.h"
 #include "base/int_map.h"
 
 /* Pairs of addresses and jumps that each function and register may have; more of them are taken
  * from `room`. */
 #define LABELS_FREE_PAIRS 256
 
-#define LABELS_ANY 16 /* in place of a register: the addresses are in a table of the file */
+#define LABELS_ANY                                                                                 \
+	INSN_NO_REG /* in place of a register: the addresses are in a table of the file */
 
 #define LABELS_OWN UINT32_MAX /* an owner: that of the jump */
 

@@ -204,7 +204,7 @@ static int follow_indirect(struct solver *s, const struct path *p)
 		found = solve_follow_table(s, p, &table);
 		return found ? (found < 0 ? found : 0) : lose_path(s, p);
 	}
-	if (p->insn.src < 16 &&
+	if (p->insn.src < INSN_REG_COUNT &&
 	    labels_jump(&s->labels, solve_function_of(s, p->w.owner), p->insn.src, &p->w))
 		return -ENOMEM;
 	if (jump_hints_target(&p->hints, &p->insn, &target))

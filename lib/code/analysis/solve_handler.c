@@ -2,13 +2,13 @@
 /*
  * Handlers of exceptions that code links by itself, as OCaml's does; see solve_internal.h.
  *
- *   lea handler(%rip),%r11; push %r11     the record: where the handler is,
- *   push 16(%r14)                         and the record before it
- *   mov %rsp,16(%r14)                     it is the last one now
+ *   R = address of the handler; push R     the record: where the handler is,
+ *   push the runtime's word                and the record before it
+ *   store the stack pointer to that word   it is the last one now
  *
- * Code that raises an exception loads rsp from there, pops the record before, and returns to the
- * handler. So the handler has the frame of before the first push, and its registers hold nothing
- * that is known.
+ * Code that raises an exception loads the stack pointer from there, pops the record before, and
+ * returns to the handler. So the handler has the frame of before the first push, and its registers
+ * hold nothing that is known.
  */
 #include "analysis/solve_internal.h"
 

@@ -208,7 +208,7 @@ int solve_bring_labels(struct solver *s, const struct path *p, uint32_t at)
 	if (solve_is_pinned(s, at) ? p->w.state != STATES_ENTRY
 				   : !solve_state_at(s, at) || solve_state_at(s, at) != p->w.state)
 		return 0;
-	for (unsigned reg = 0; reg < 16 && !err; reg++) {
+	for (unsigned reg = 0; reg < INSN_REG_COUNT && !err; reg++) {
 		if (jump_hints_known(&p->hints, reg, &target))
 			err = bring_label(s, function, reg, code_find(s->code, target));
 	}
