@@ -242,7 +242,7 @@ stacktag: $(B)/libstacktag.a $(B)/libstacktag.so.1 $(B)/libstacktag-decode.so.1 
 
 # --- for programs whose allocations are sampled (docs/ALLOC.md) -------------------------------
 
-ALLOC_OBJ = $(patsubst %.c,$(B)/pic/%.o,$(wildcard libstackalloc/*.c)) $(B)/pic/libstackalloc/probe.o
+ALLOC_OBJ = $(patsubst %.c,$(B)/pic/%.o,$(wildcard libstackalloc/*.c)) $(B)/pic/arch/$(ARCH)/alloc_probe.o
 
 $(B)/pic/%.o: %.S
 	@mkdir -p $(@D)

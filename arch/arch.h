@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
  * What depends on the processor, behind one interface. Each folder arch/NAME/ is one processor, for
- * both halves. Code outside of arch/ names no register, instruction or relocation of a processor,
- * but for the files that tests/lint/arch_files.txt lists: tests/lint/arch.py lets none be added.
+ * both halves, and for libstackalloc (alloc_probe.S). Code outside of arch/ names no register,
+ * instruction or relocation of a processor, but for the files that tests/lint/arch_files.txt lists:
+ * tests/lint/arch.py lets none be added.
  *
  *   arch.h       this file: the registers by role, where a call puts the return address, the
  *                signal frame, and numbers that both halves need. bpf/stackd_abi.h includes it.
- *   insn.h       the decoder of instructions that the analysis and other users of code share
- *   call_site.h, code_form.h, handler_return.h, probe_place.h   byte patterns: calls, returns,
- *                linkage stubs, the code that handlers return to, places where no probe may be
+ *   insn.h       the decoder of instructions that the analysis and other users of code share: what
+ *                one does to a frame
+ *   flow_insn.h, data_insn.h   other views of an instruction: where control goes, what it computes
+ *   disassembler.h   instructions as text
+ *   call_site.h, code_form.h, handler_return.h, probe_place.h, start_code.h   byte patterns: calls,
+ *                returns, linkage stubs, the code that handlers return to, places where no probe
+ *                may be, the C runtime's start code
  *   go_switch.h, java_entry.h, beam_code.h   code of run times: Go's, HotSpot's, Erlang's
  *   target.h     ELF machine and relocations, library folders, perf's numbers of registers
  *   arch.bpf.h   the kernel half: registers of a context, arguments, system calls. It names the
@@ -42,8 +47,10 @@
  *   ARCH_FAULT_PAGE, _EXECUTION    the number of a page fault, and the bit of its error code that
  *                         says that the page was not executable
  *   ARCH_BREAKPOINT       the first byte that a debugger or probe puts in place of an instruction
- *   INSN_REG_COUNT, INSN_SP, INSN_FP, INSN_ARGUMENT, INSN_PRESERVED, INSN_VOLATILE,
- *   INSN_SAVED_REGS, INSN_MAX_BYTES    the same by the numbers that instructions have (insn.h)
+ *   INSN_REG_COUNT, INSN_SP, INSN_FP, INSN_PRESERVED, INSN_VOLATILE, INSN_SAVED_REGS,
+ *   INSN_MAX_BYTES        the same by the numbers that instructions have (insn.h)
+ *   INSN_ARGUMENT, INSN_ARGUMENT_2, INSN_ARGUMENTS   the registers of a function's first and second
+ *                         argument, and a bit for each register of an argument
  *   ARCH_KERNEL_STACK     bytes of a thread's stack in the kernel
  *   ARCH_FUNCTION_ALIGN   what compilers align functions to
  *   ARCH_PAGE_SHIFT       log2 of the least page size

@@ -6,10 +6,10 @@
  *	otel_memory:free(pointer)			such a block is about to be freed
  *
  * They are USDT probes (.note.stapsdt), each on a function of three instructions, of which the
- *first is a nop of one byte: the kernel emulates it when it is probed, so nothing is
- *single-stepped, and what its optimised probes overwrite from Linux 6.18 on, nops of five bytes, is
- *not there. Arguments are where the ABI has them. The kernel counts who listens in the semaphore of
- *each probe.
+ * first is a nop of one byte: the kernel emulates it when it is probed, so nothing is
+ * single-stepped, and what its optimised probes overwrite from Linux 6.18 on, nops of five bytes,
+ * is not there. Arguments are where the ABI has them. The kernel counts who listens in the
+ * semaphore of each probe. The functions are in arch/NAME/alloc_probe.S.
  */
 #ifndef LIBSTACKALLOC_PROBE_H
 #define LIBSTACKALLOC_PROBE_H

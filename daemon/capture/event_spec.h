@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Turns an event's name into the attributes of perf_event_open(). Names are libpfm4's ("cycles:u",
- * "perf::CPU-CLOCK", "ix86arch::UNHALTED_CORE_CYCLES") and perf's raw codes ("r1a8", "r1a8:u").
+ * "perf::CPU-CLOCK", and those of the processor) and perf's raw codes ("r1a8", "r1a8:u").
  */
 #ifndef CAPTURE_EVENT_SPEC_H
 #define CAPTURE_EVENT_SPEC_H

@@ -4,11 +4,11 @@
  *
  * Linkers lay PLTs out in many ways (lazy or not, with or without the mark of an entry, with second
  * PLTs), and counting entries against relocations breaks with the next one. So every entry is
- * decoded, and a relocation decides:
+ * decoded (arch/code_form.h), and a relocation decides:
  *
- *   [endbr64] [bnd] jmp *slot(%rip)      the name of the relocation that fills the slot
- *   [endbr64] push $index; jmp ...       the name of .rela.plt's entry `index`, whose slot
- *                                        holds the entry's own address until it is bound
+ *   jump through a slot       the name of the relocation that fills the slot
+ *   push the index; jump      the name of .rela.plt's entry `index`, whose slot holds the entry's
+ *                             own address until it is bound
  *
  * An entry that does neither (the first one, which calls the dynamic linker) has no name. A slot
  * that is filled by IRELATIVE belongs to an indirect function of the file itself, and is named

@@ -42,7 +42,7 @@ struct object {
 	uint32_t number;
 	enum object_kind kind;
 	uint64_t file_id; /* never 0 */
-	char *path;	  /* as the process saw it, e.g. "/usr/lib/x86_64-linux-gnu/libc.so.6" */
+	char *path;	  /* as the process saw it, e.g. "/usr/lib/libc.so.6" */
 	uint8_t build_id[ELF_BUILD_ID_MAX];
 	uint8_t build_id_len; /* 0 for none */
 	uint64_t layout;      /* OBJECT_ELF: elf_file_layout(); 0: not known */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The probes and their notes; see probe.h. */
+/* The functions of libstackalloc/probe.h, which are probes, and their notes. */
 
 	.text
 
