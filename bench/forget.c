@@ -143,7 +143,7 @@ static void begin(struct run *r, const char *path)
 	char *sentence = NULL, exe[4096];
 	struct batch *b;
 	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	int err = recorder_new(false, 1000, &r->recorder);
+	int err = recorder_new(&(struct recorder_options){.usual_period = 1000}, &r->recorder);
 
 	if (!err)
 		err = recorder_load_process(r->recorder, getpid());

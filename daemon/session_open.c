@@ -135,16 +135,6 @@ static enum exit_status begin_recording(struct session *s)
 	return STATUS_DONE;
 }
 
-static int use_tags(struct session *s)
-{
-	struct sampler_tags tags;
-
-	if (s->options->tags == STACKD_TAGS_OFF)
-		return 0;
-	sampler_tags_maps(s->sampler, &tags);
-	return recorder_use_tags(s->recorder, &tags, s->options->judge_tags);
-}
-
 /* Whether samples outside of regions have their effective interval. Only a clock's periods are
  * times on the CPU; and the usual period is then the samples' own, so it must be known. */
 static bool is_joined(const struct session *s)
@@ -175,8 +165,6 @@ static enum exit_status open_sideband(struct session *s)
 		err = intake_new(&source, &s->intake);
 	if (!err) {
 		workers_use_meanwhile(s->workers, session_take_meanwhile, s);
-		recorder_use_relief(s->recorder, session_relieve, s);
-		recorder_drain_by(s->recorder, session_drain_sideband, s);
 		return STATUS_DONE;
 	}
 	log_error("cannot follow processes and mappings (%s): run as root, or with CAP_PERFMON",
@@ -238,7 +226,6 @@ static enum exit_status open_sampler(struct session *s)
 {
 	const struct sampler_options options = sampler_options(s);
 	struct tables_maps maps;
-	struct sampler_code code;
 	char *sentence = NULL;
 	int err = sampler_new(&options, &s->sampler, &sentence);
 
@@ -256,20 +243,66 @@ static enum exit_status open_sampler(struct session *s)
 		log_error("cannot set up the recipe tables: %s", strerror(-err));
 		return STATUS_FAILED;
 	}
-	recorder_use_tables(s->recorder, s->tables);
+	return STATUS_DONE;
+}
+
+/* Whether side-band events of all processes matter. */
+static bool is_everyone(const struct options *o)
+{
+	return o->target == TARGET_ALL || o->target == TARGET_CGROUP;
+}
+
+/* Branch records are compared with walks that this process makes. */
+static struct recorder_options recorder_options(struct session *s)
+{
+	const struct options *o = s->options;
+
+	return (struct recorder_options){
+		.is_everyone = is_everyone(o),
+		.usual_period = event_spec_usual_period(&s->event.spec),
+		.workers = o->lbr ? NULL : s->workers,
+		.tables = s->tables,
+		.judge_tags = o->judge_tags,
+		.has_branches = o->lbr,
+		.branches = {.is_call_stack = s->event.branches.kind == BRANCH_CAPS_CALL_STACK,
+			     .entries = s->event.branches.entries},
+		.alloc_distance = o->alloc_bytes,
+		.counts_alloc_coverage = o->alloc_bytes && !is_everyone(o),
+		.has_intervals = is_joined(s),
+		.has_heights = o->heights,
+		.is_judged = o->judge,
+		.keeps_copies = regions_are_wanted(o),
+		.closes_files = !regions_are_wanted(o) && !o->lbr,
+		.relieve = session_relieve,
+		.drain = session_drain_sideband,
+		.arg = s,
+	};
+}
+
+static enum exit_status open_recorder(struct session *s)
+{
+	struct recorder_options options = recorder_options(s);
+	struct sampler_code code;
+	struct sampler_tags tags;
+	int err;
+
 	sampler_code_maps(s->sampler, &code);
-	recorder_use_code_maps(s->recorder, &code);
-	err = recorder_watch_files(s->recorder, code.files_written);
+	options.code = &code;
+	if (s->options->tags != STACKD_TAGS_OFF) {
+		sampler_tags_maps(s->sampler, &tags);
+		options.tags = &tags;
+	}
+	err = recorder_new(&options, &s->recorder);
+	if (err) {
+		log_error("cannot set up: %s", strerror(-err));
+		return STATUS_FAILED;
+	}
+	err = recorder_watch_error(s->recorder);
 	if (err)
 		log_warning("files that are overwritten while they are mapped will not be noticed: "
 			    "%s",
 			    strerror(-err));
-	err = use_tags(s);
-	if (err) {
-		log_error("cannot set up tags: %s", strerror(-err));
-		return STATUS_FAILED;
-	}
-	return open_sideband(s);
+	return STATUS_DONE;
 }
 
 static enum exit_status start_regions(struct session *s)
@@ -321,7 +354,6 @@ static enum exit_status open_target(struct session *s)
 
 static enum exit_status make_parts(struct session *s)
 {
-	bool everyone = s->options->target == TARGET_ALL || s->options->target == TARGET_CGROUP;
 	int err;
 
 	/* The command is forked already: it keeps the inherited limit and priority. */
@@ -336,28 +368,6 @@ static enum exit_status make_parts(struct session *s)
 	err = wakeups_open(&s->wakeups, SESSION_TICK_NS);
 	if (!err)
 		err = reorder_new(&s->queue);
-	if (!err)
-		err = recorder_new(everyone, event_spec_usual_period(&s->event.spec), &s->recorder);
-	if (!err && !s->options->lbr)
-		err = recorder_use_workers(s->recorder, s->workers);
-	if (!err && is_joined(s))
-		recorder_use_intervals(s->recorder);
-	if (!err)
-		recorder_use_distance(s->recorder, s->options->alloc_bytes);
-	if (!err && s->options->alloc_bytes && !everyone)
-		err = recorder_use_alloc_coverage(s->recorder);
-	if (!err && regions_are_wanted(s->options))
-		err = recorder_use_copies(s->recorder);
-	if (!err && !regions_are_wanted(s->options) && !s->options->lbr)
-		err = recorder_close_files(s->recorder);
-	if (!err && s->options->heights)
-		recorder_use_heights(s->recorder);
-	if (!err && s->options->judge)
-		err = recorder_use_judge(s->recorder);
-	if (!err && s->options->lbr)
-		err = recorder_use_branches(s->recorder,
-					    s->event.branches.kind == BRANCH_CAPS_CALL_STACK,
-					    s->event.branches.entries);
 	if (err)
 		log_error("cannot set up: %s", strerror(-err));
 	return err ? STATUS_FAILED : STATUS_DONE;
@@ -402,6 +412,10 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 		status = make_parts(s);
 	if (!status)
 		status = open_sampler(s);
+	if (!status)
+		status = open_sideband(s);
+	if (!status)
+		status = open_recorder(s);
 	if (!status)
 		status = open_store(s);
 	/* Samples of programs that run already come from here on. A command starts later. */

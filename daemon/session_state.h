@@ -96,11 +96,11 @@ struct session {
 /* Begins a window. */
 void session_begin_window(struct session *s, struct window window);
 
-/* Reads what waits in the rings, as far as it cannot wait, for recorder_use_relief(). Takes the
+/* Reads what waits in the rings, as far as it cannot wait, for struct recorder_options. Takes the
  * session. 0, or an error of the recorder. */
 int session_relieve(void *session);
 
-/* Reads the events that wait, for recorder_drain_by(). As above. */
+/* Reads the events that wait, for struct recorder_options. As above. */
 int session_drain_sideband(void *session);
 
 /* Takes events and records out of the rings while the loop waits for a worker; for

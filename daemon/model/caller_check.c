@@ -16,7 +16,7 @@
 #include "base/int_map.h"
 #include "lbr/lbr_step.h"
 
-#define MOST_ASKED 32 /* steps that a worker is asked about at a time */
+#define MOST_ASKED 32 /* steps that are checked at a time, if a worker does it */
 
 struct asked {
 	struct step {
@@ -30,20 +30,14 @@ struct asked {
 };
 
 struct caller_check {
-	const struct object_table *objects;
-	const struct location_table *locations;
-	struct ask_walks *worker;      /* NULL: code is read here */
-	struct runtime_code *code;     /* NULL: code without a file is not checked */
-	const struct jit_tracker *jit; /* NULL: all of it goes by frame pointers */
-	struct lbr_reach *reach;       /* NULL until a step is to be checked */
-	struct int_map pairs;	       /* by key_of(): enum lbr_step */
+	struct caller_check_options with;
+	struct int_map pairs;	/* by key_of(): enum lbr_step */
 	struct int_map doubted; /* so, those on code made at run time that may yet change: the tick
 				 * of the check << 2 | enum doubt */
 	struct int_map bare_objects; /* code of processes, by number, that was seen to keep no frame
 				      * pointers */
 	uint32_t ticks;
 	uint64_t counts[LBR_STEP_COUNT], postponed;
-	uint64_t (*clock)(void);
 	int64_t credit_ns;
 	bool checks_all;  /* also the steps of unwind information */
 	bool checks_kept; /* also those of frames that were kept from the path before */
@@ -56,16 +50,15 @@ static uint64_t thread_clock(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-int caller_check_new(const struct object_table *objects, const struct location_table *locations,
-		     uint64_t (*clock)(void), struct caller_check **ret_check)
+int caller_check_new(const struct caller_check_options *options, struct caller_check **ret_check)
 {
 	struct caller_check *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
-	c->objects = objects;
-	c->locations = locations;
-	c->clock = clock ? clock : thread_clock;
+	c->with = *options;
+	if (!c->with.clock)
+		c->with.clock = thread_clock;
 	c->credit_ns = CALLER_CHECK_SAVED_NS;
 	c->checks_all = getenv("STACKD_CHECK_STEPS") != NULL;
 	*ret_check = c;
@@ -76,26 +69,10 @@ void caller_check_free(struct caller_check *c)
 {
 	if (!c)
 		return;
-	lbr_reach_free(c->reach);
 	int_map_fini(&c->pairs);
 	int_map_fini(&c->doubted);
 	int_map_fini(&c->bare_objects);
 	free(c);
-}
-
-void caller_check_use_code(struct caller_check *c, struct runtime_code *code)
-{
-	c->code = code;
-}
-
-void caller_check_use_jit_tracker(struct caller_check *c, const struct jit_tracker *tracker)
-{
-	c->jit = tracker;
-}
-
-void caller_check_use_worker(struct caller_check *c, struct ask_walks *walks)
-{
-	c->worker = walks;
 }
 
 void caller_check_begin_anew(struct caller_check *c)
@@ -116,36 +93,15 @@ void caller_check_tick(struct caller_check *c)
 
 /* --- pairs ----------------------------------------------------------------------------------- */
 
-/* Reads the code of a location again, if a process has made it, and changed it since. */
-static void catch_up(const struct caller_check *c, uint32_t number)
-{
-	const struct location *l = location_at(c->locations, number);
-	const struct object *object = object_table_at(c->objects, l->object);
-
-	if (object->kind == OBJECT_JIT && c->code)
-		runtime_code_has_changed(c->code, object->owner.pid, l->offset);
-}
-
-/* Returns where the code of a location is. Code that a process has made is in its memory. */
-static struct lbr_location code_at(const struct caller_check *c, uint32_t number)
-{
-	const struct location *l = location_at(c->locations, number);
-	const struct object *object = object_table_at(c->objects, l->object), *code = NULL;
-
-	if (object->kind == OBJECT_JIT && c->code)
-		code = runtime_code_at(c->code, object->owner.pid, l->offset);
-	return (struct lbr_location){code ? code : object, l->offset};
-}
-
 static const struct object *object_of(const struct caller_check *c, const struct location *l)
 {
-	return object_table_at(c->objects, l->object);
+	return object_table_at(c->with.objects, l->object);
 }
 
 static void show_wrong(const struct caller_check *c, uint32_t caller, uint32_t callee)
 {
-	const struct location *from = location_at(c->locations, caller);
-	const struct location *to = location_at(c->locations, callee);
+	const struct location *from = location_at(c->with.locations, caller);
+	const struct location *to = location_at(c->with.locations, callee);
 
 	if (getenv("STACKD_DEBUG"))
 		fprintf(stderr, "wrong step: %s+0x%llx is no caller of %s+0x%llx\n",
@@ -159,36 +115,19 @@ static void show_wrong(const struct caller_check *c, uint32_t caller, uint32_t c
 /* Verdicts that hold until the next tick. */
 enum doubt { DOUBT_WRONG, DOUBT_NOT_YET, DOUBT_UNCHECKED };
 
-static struct ask_walks_verdict check_here(const struct caller_check *c, const struct step *step)
+/* Checks steps, the first of `asked`, within the time that is left. Returns how many it has
+ * checked. */
+static size_t check(const struct caller_check *c, const struct asked *asked, size_t count,
+		    struct walks_verdict *ret_verdicts)
 {
-	const struct location *l = location_at(c->locations, step->callee);
-	struct lbr_step_pair pair = {.is_entry = step->is_entry};
-	struct ask_walks_verdict verdict = {.frame = RUNTIME_CODE_UNREAD};
-
-	if (step->may_be_bare)
-		verdict.frame = runtime_code_frame(c->code, object_of(c, l)->owner.pid, l->offset,
-						   l->is_return);
-	catch_up(c, step->caller);
-	catch_up(c, step->callee);
-	pair.caller = code_at(c, step->caller);
-	pair.callee = code_at(c, step->callee);
-	verdict.step = lbr_step_check(c->reach, &pair);
-	return verdict;
-}
-
-/* Has the worker check steps, the first of `asked`, within the time that is left. Returns how many
- * it has checked. */
-static size_t check_there(const struct caller_check *c, const struct asked *asked, size_t count,
-			  struct ask_walks_verdict *ret_verdicts)
-{
-	struct ask_walks_step steps[MOST_ASKED];
+	struct walks_step steps[MOST_ASKED];
 
 	for (size_t i = 0; i < count; i++) {
 		const struct step *step = &asked[i].step;
-		const struct location *from = location_at(c->locations, step->caller);
-		const struct location *to = location_at(c->locations, step->callee);
+		const struct location *from = location_at(c->with.locations, step->caller);
+		const struct location *to = location_at(c->with.locations, step->callee);
 
-		steps[i] = (struct ask_walks_step){
+		steps[i] = (struct walks_step){
 			.caller = object_of(c, from),
 			.callee = object_of(c, to),
 			.caller_offset = from->offset,
@@ -198,7 +137,7 @@ static size_t check_there(const struct caller_check *c, const struct asked *aske
 			.callee_is_return = to->is_return,
 		};
 	}
-	return ask_walks_check(c->worker, steps, count, (uint64_t)c->credit_ns, ret_verdicts);
+	return walks_check(c->with.walks, steps, count, (uint64_t)c->credit_ns, ret_verdicts);
 }
 
 /* Returns the verdict on a step by frame pointer, which is good only if the callee's frame has one.
@@ -208,7 +147,7 @@ static size_t check_there(const struct caller_check *c, const struct asked *aske
 static uint32_t weigh(const struct caller_check *c, const struct step *step,
 		      enum runtime_code_frame frame, uint32_t verdict)
 {
-	const struct object *code = object_of(c, location_at(c->locations, step->callee));
+	const struct object *code = object_of(c, location_at(c->with.locations, step->callee));
 	bool is_bare = int_map_find(&c->bare_objects, code->number) != INT_MAP_NONE;
 	bool is_untold =
 		frame == RUNTIME_CODE_UNTOLD && step->is_kernels && verdict != LBR_STEP_CONFIRMED;
@@ -220,16 +159,16 @@ static uint32_t weigh(const struct caller_check *c, const struct step *step,
 
 static bool is_shared(const struct caller_check *c, uint32_t number)
 {
-	const struct location *l = location_at(c->locations, number);
+	const struct location *l = location_at(c->with.locations, number);
 
-	return c->jit && jit_tracker_is_shared(c->jit, object_of(c, l), l->offset);
+	return c->with.jit && jit_tracker_is_shared(c->with.jit, object_of(c, l), l->offset);
 }
 
 /* The verdict on a step, by what its check has found. 0 or -ENOMEM. */
-static int conclude(struct caller_check *c, const struct step *step, struct ask_walks_verdict found,
+static int conclude(struct caller_check *c, const struct step *step, struct walks_verdict found,
 		    uint32_t *ret_verdict)
 {
-	const struct object *callee = object_of(c, location_at(c->locations, step->callee));
+	const struct object *callee = object_of(c, location_at(c->with.locations, step->callee));
 	int err = 0;
 
 	*ret_verdict = found.step;
@@ -248,14 +187,14 @@ static int conclude(struct caller_check *c, const struct step *step, struct ask_
 
 static uint64_t spent_ns(const struct caller_check *c)
 {
-	return c->clock() + (c->worker ? ask_walks_cpu_ns(c->worker) : 0);
+	return c->with.clock() + walks_cpu_ns(c->with.walks);
 }
 
 static bool is_runtime_code(const struct caller_check *c, uint32_t number)
 {
-	const struct location *l = location_at(c->locations, number);
+	const struct location *l = location_at(c->with.locations, number);
 
-	return object_table_at(c->objects, l->object)->kind == OBJECT_JIT;
+	return object_table_at(c->with.objects, l->object)->kind == OBJECT_JIT;
 }
 
 /* The same two frames can be found by a rule, and by a frame pointer that skips what is between,
@@ -315,7 +254,7 @@ static void postpone(struct caller_check *c, const struct asked *asked, struct p
 
 /* Counts and keeps the verdict that a check has found, and cuts the path if it is bad. 0 or
  * -ENOMEM. */
-static int settle(struct caller_check *c, const struct asked *asked, struct ask_walks_verdict found,
+static int settle(struct caller_check *c, const struct asked *asked, struct walks_verdict found,
 		  struct path *path)
 {
 	uint32_t verdict;
@@ -332,19 +271,15 @@ static int settle(struct caller_check *c, const struct asked *asked, struct ask_
  * -ENOMEM. */
 static int check_asked(struct caller_check *c, struct path *path)
 {
-	struct ask_walks_verdict found[MOST_ASKED];
+	struct walks_verdict found[MOST_ASKED];
 	size_t done = 0, count = c->n_asked;
-	int err = c->reach || !count ? 0 : lbr_reach_new(&c->reach);
+	int err = 0;
 
 	c->n_asked = 0;
 	while (!err && done < count && c->credit_ns > 0) {
 		const uint64_t start = spent_ns(c);
-		size_t n = 1;
+		size_t n = check(c, &c->asked[done], count - done, found);
 
-		if (c->worker)
-			n = check_there(c, &c->asked[done], count - done, found);
-		else
-			found[0] = check_here(c, &c->asked[done].step);
 		c->credit_ns -= (int64_t)(spent_ns(c) - start);
 		for (size_t i = 0; i < n && !err; i++)
 			err = settle(c, &c->asked[done++], found[i], path);
@@ -405,24 +340,24 @@ static int take_step(struct caller_check *c, const struct step *step, struct pat
  * interrupted made no call. */
 static bool is_to_be_checked(const struct caller_check *c, const struct step *step)
 {
-	uint8_t provenance = location_at(c->locations, step->callee)->provenance;
+	uint8_t provenance = location_at(c->with.locations, step->callee)->provenance;
 
 	return (step->may_be_bare || provenance_is_weak(provenance) ||
-		location_at(c->locations, step->caller)->put == LOCATION_DOUBTED ||
+		location_at(c->with.locations, step->caller)->put == LOCATION_DOUBTED ||
 		(c->checks_all && provenance == PROVENANCE_CFI)) &&
-	       location_at(c->locations, step->caller)->is_return;
+	       location_at(c->with.locations, step->caller)->is_return;
 }
 
 /* The kernel half knows no other step out of code of a process but those of the BEAM, whatever rule
  * the daemon had for the same location. */
 static bool may_be_bare(const struct caller_check *c, uint32_t callee, bool is_kernels)
 {
-	const struct location *l = location_at(c->locations, callee);
+	const struct location *l = location_at(c->with.locations, callee);
 
-	if (!c->code || !is_runtime_code(c, callee))
+	if (!is_runtime_code(c, callee))
 		return false;
 	if (is_kernels)
-		return !c->jit || !jit_tracker_is_beam(c->jit, object_of(c, l));
+		return !c->with.jit || !jit_tracker_is_beam(c->with.jit, object_of(c, l));
 	return l->provenance == PROVENANCE_FRAME_POINTER;
 }
 
@@ -430,7 +365,7 @@ static bool may_be_bare(const struct caller_check *c, uint32_t callee, bool is_k
  * frame. Returns whether it did. */
 static bool cut_at_put(const struct caller_check *c, struct path *path, size_t at)
 {
-	if (location_at(c->locations, path->locations[at])->put != LOCATION_PUT)
+	if (location_at(c->with.locations, path->locations[at])->put != LOCATION_PUT)
 		return false;
 	path->is_weak = true;
 	path->cut = at + 1;

@@ -2,8 +2,8 @@
 /*
  * Checks the steps of paths that were made by rules other than unwind information: whether the
  * caller's code calls the frame below (lbr/lbr_step.h). Each pair of locations is checked once, and
- * its verdict kept, so that a path costs one look-up for each such step. A worker is asked about
- * all new pairs of a path at a time.
+ * its verdict kept, so that a path costs one look-up for each such step. The check of all new pairs
+ * of a path is asked for at a time (worker/walks.h).
  *
  * A path ends before a return address that no call has made (unwind/put_return.h), whatever the
  * rule, and before its first wrong step, counted from the leaf. A step by frame pointer out of
@@ -24,38 +24,37 @@
 
 #include "daemon/model/jit_tracker.h"
 #include "daemon/model/thread_paths.h"
-#include "daemon/worker/ask_walks.h"
+#include "daemon/worker/walks.h"
 #include "proc/object.h"
-#include "unwind/runtime_code.h"
+#include "stack/location.h"
 
 #define CALLER_CHECK_EARNED_NS 200000	 /* a fifth of a CPU at 997 Hz */
 #define CALLER_CHECK_SAVED_NS  200000000 /* a usual program's pairs: some 50 us each */
 
 struct caller_check;
 
-/* The tables are borrowed. `clock` gives CPU time in ns; NULL: the thread's. 0 or -ENOMEM. */
-int caller_check_new(const struct object_table *objects, const struct location_table *locations,
-		     uint64_t (*clock)(void), struct caller_check **ret_check);
+struct caller_check_options { /* all borrowed */
+	const struct object_table *objects;
+	const struct location_table *locations;
+	struct walks *walks;	       /* check steps */
+	const struct jit_tracker *jit; /* whose code is walked by more than frame pointers; NULL:
+					* nobody's */
+	uint64_t (*clock)(void);       /* gives CPU time in ns; NULL: the thread's */
+};
+
+/* The options are copied. 0 or -ENOMEM. */
+int caller_check_new(const struct caller_check_options *options, struct caller_check **ret_check);
 void caller_check_free(struct caller_check *check); /* NULL is fine */
 
 /* Forgets all verdicts, since the locations were cleared. The counts go on. */
 void caller_check_begin_anew(struct caller_check *check);
 
-/* To be called with runtime_code_tick(). */
+/* To be called with walks_tick(). */
 void caller_check_tick(struct caller_check *check);
 
 /* From now on, a path's kept frames are checked with its new ones, since a location of a kept frame
  * has become doubtful (put_returns_look_again()). */
 void caller_check_recheck_kept(struct caller_check *check);
-
-/* Makes it check steps in code that no file has by `code`, which is borrowed. */
-void caller_check_use_code(struct caller_check *check, struct runtime_code *code);
-
-/* Tells it whose code is walked by more than frame pointers; borrowed. */
-void caller_check_use_jit_tracker(struct caller_check *check, const struct jit_tracker *tracker);
-
-/* Has the code read by a worker, which is borrowed, instead of by this process. */
-void caller_check_use_worker(struct caller_check *check, struct ask_walks *walks);
 
 /* Checks the user frames of a path, which are all that it has yet: sets path->cut and
  * path->is_weak. `is_complete`: the first frame begins the thread's stack. `is_kernels`: the kernel

@@ -46,13 +46,16 @@ struct jit_tracker {
 	uint8_t bytes[BEAM_CODE_SEARCHED];
 };
 
-int jit_tracker_new(struct locator *locator, struct jit_tracker **ret_tracker)
+int jit_tracker_new(struct locator *locator, const struct sampler_code *maps,
+		    struct jit_tracker **ret_tracker)
 {
 	struct jit_tracker *m = calloc(1, sizeof(*m));
 
 	if (!m)
 		return -ENOMEM;
 	m->locator = locator;
+	if (maps)
+		m->maps = *maps;
 	if (code_pages_new(code_memory_read, locator, code_memory_read_page, &m->pages) ||
 	    code_windows_new(&m->windows)) {
 		jit_tracker_free(m);
@@ -72,11 +75,6 @@ void jit_tracker_free(struct jit_tracker *m)
 	int_map_fini(&m->beams);
 	int_map_fini(&m->looked_at);
 	free(m);
-}
-
-void jit_tracker_use_maps(struct jit_tracker *m, const struct sampler_code *maps)
-{
-	m->maps = *maps;
 }
 
 /* Enters a key into a map of the kernel half, which looks there from now on. */

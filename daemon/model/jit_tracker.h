@@ -21,12 +21,11 @@
 
 struct jit_tracker;
 
-/* The locator is borrowed. 0 or -ENOMEM. */
-int jit_tracker_new(struct locator *locator, struct jit_tracker **ret_tracker);
+/* The locator is borrowed. The kernel half is told through `maps`, which are copied; NULL: nobody
+ * is. 0 or -ENOMEM. */
+int jit_tracker_new(struct locator *locator, const struct sampler_code *maps,
+		    struct jit_tracker **ret_tracker);
 void jit_tracker_free(struct jit_tracker *tracker); /* NULL is fine */
-
-/* Tells the kernel half through these maps, which are copied; without maps it does nothing. */
-void jit_tracker_use_maps(struct jit_tracker *tracker, const struct sampler_code *maps);
 
 /* Takes a record that the kernel half has left to the daemon, as soon as it is read. Each process
  * is looked at now and then until its code is known. 0 or -ENOMEM. */

@@ -13,10 +13,7 @@
 #include "base/hash.h"
 
 struct locator {
-	struct object_table *objects;
-	struct process_table *processes;
-	struct location_table *locations;
-	struct written_files *written; /* NULL: none */
+	struct locator_options with;
 
 	struct kallsyms *ksyms; /* NULL: not loaded, or not readable */
 	bool ksyms_tried;
@@ -25,16 +22,13 @@ struct locator {
 	const struct object *unknown;	    /* "[unknown]"; NULL: not entered yet */
 };
 
-int locator_new(struct object_table *objects, struct process_table *processes,
-		struct location_table *locations, struct locator **ret_locator)
+int locator_new(const struct locator_options *options, struct locator **ret_locator)
 {
 	struct locator *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
-	p->objects = objects;
-	p->processes = processes;
-	p->locations = locations;
+	p->with = *options;
 	*ret_locator = p;
 	return 0;
 }
@@ -48,22 +42,17 @@ void locator_free(struct locator *p)
 	free(p);
 }
 
-void locator_use_written(struct locator *p, struct written_files *written)
-{
-	p->written = written;
-}
-
 int locator_prove(const struct locator *p, pid_t pid, uint64_t time_ns,
 		  const struct object **object)
 {
-	return written_files_proven(p->written, pid, time_ns, object);
+	return written_files_proven(p->with.written, pid, time_ns, object);
 }
 
 /* --- of a process ---------------------------------------------------------------------------- */
 
 const struct mapping *locator_mapping(const struct locator *p, pid_t pid, uint64_t address)
 {
-	return process_table_mapping(p->processes, pid, address);
+	return process_table_mapping(p->with.processes, pid, address);
 }
 
 bool locator_find(const struct locator *p, pid_t pid, uint64_t address,
@@ -80,32 +69,32 @@ bool locator_find(const struct locator *p, pid_t pid, uint64_t address,
 
 int locator_set_mapping(struct locator *p, pid_t pid, const struct mapping *m)
 {
-	return process_table_set_mapping(p->processes, pid, m);
+	return process_table_set_mapping(p->with.processes, pid, m);
 }
 
 int locator_reload(struct locator *p, pid_t pid)
 {
-	return process_table_reload(p->processes, pid);
+	return process_table_reload(p->with.processes, pid);
 }
 
 int locator_resolve(struct locator *p, pid_t pid, const struct object_mapping *m,
 		    const struct object **ret_object)
 {
-	return object_table_resolve(p->objects, pid, m, ret_object);
+	return object_table_resolve(p->with.objects, pid, m, ret_object);
 }
 
 int locator_made(struct locator *p, pid_t pid, const struct object **ret_object)
 {
 	const struct object_mapping m = {.path = "//anon"};
 
-	return object_table_resolve(p->objects, pid, &m, ret_object);
+	return object_table_resolve(p->with.objects, pid, &m, ret_object);
 }
 
 const struct mapping_set *locator_mappings(void *arg, pid_t pid)
 {
 	const struct locator *p = arg;
 
-	return process_table_mappings(p->processes, pid);
+	return process_table_mappings(p->with.processes, pid);
 }
 
 bool locator_find_code(void *arg, uint64_t address, const struct object **ret_object,
@@ -126,7 +115,7 @@ int locator_nowhere(struct locator *p, const struct object **ret_object)
 	int err = 0;
 
 	if (!p->unknown)
-		err = object_table_add(p->objects, &nowhere, &p->unknown);
+		err = object_table_add(p->with.objects, &nowhere, &p->unknown);
 	if (!err)
 		*ret_object = p->unknown;
 	return err;
@@ -143,7 +132,7 @@ static int intern(struct locator *p, const struct object *object, uint64_t offse
 		.provenance = provenance,
 	};
 
-	return location_intern(p->locations, &location, ret_location);
+	return location_intern(p->with.locations, &location, ret_location);
 }
 
 int locator_of_frame(struct locator *p, const struct walk_frame *frame, pid_t pid, uint64_t time_ns,
@@ -157,7 +146,7 @@ int locator_of_frame(struct locator *p, const struct walk_frame *frame, pid_t pi
 	err = intern(p, object, frame->offset, frame->is_return, frame->provenance, ret_location);
 	/* Where a frame pointer led nowhere at first, it may lead on now. */
 	if (!err && provenance_is_weak(frame->provenance))
-		location_set_provenance(p->locations, *ret_location, frame->provenance);
+		location_set_provenance(p->with.locations, *ret_location, frame->provenance);
 	return err;
 }
 
@@ -210,7 +199,7 @@ static int kernel_object(struct locator *p, uint64_t address, const struct objec
 		object.file_id = part->build_id_len ? elf_file_id_from_build_id(part->build_id,
 										part->build_id_len)
 						    : name_hash(part->name);
-		err = object_table_add(p->objects, &object, &p->kernel_parts[index]);
+		err = object_table_add(p->with.objects, &object, &p->kernel_parts[index]);
 		if (err)
 			return err;
 	}

@@ -20,14 +20,18 @@
 
 struct locator;
 
-/* The tables are borrowed. 0 or -ENOMEM. */
-int locator_new(struct object_table *objects, struct process_table *processes,
-		struct location_table *locations, struct locator **ret_locator);
-void locator_free(struct locator *locator); /* NULL is fine */
+struct locator_options { /* all borrowed */
+	struct object_table *objects;
+	struct process_table *processes;
+	struct location_table *locations;
+	/* Frames whose file was being overwritten, so that their code is not known, get no names;
+	 * NULL: there are none. */
+	struct written_files *written;
+};
 
-/* Frames whose file was being overwritten, so that their code is not known, get no names. Borrowed;
- * NULL, as at first: there are none. */
-void locator_use_written(struct locator *locator, struct written_files *written);
+/* The options are copied. 0 or -ENOMEM. */
+int locator_new(const struct locator_options *options, struct locator **ret_locator);
+void locator_free(struct locator *locator); /* NULL is fine */
 
 /* Gives the object of a frame as written_files_proven() does. 0 or -ENOMEM. */
 int locator_prove(const struct locator *locator, pid_t pid, uint64_t time_ns,

@@ -11,7 +11,6 @@
 
 struct outbox {
 	struct outbox_tables from;
-	bool has_sizes;
 	struct batch *batch; /* being filled */
 	size_t samples_room, cgroups_room, records_room;
 	struct {
@@ -55,11 +54,6 @@ void outbox_begin_anew(struct outbox *o)
 	o->sent.nodes = o->sent.origins = 1;
 	o->rows.count = 0;
 	o->n_rows = 0;
-}
-
-void outbox_use_sizes(struct outbox *o)
-{
-	o->has_sizes = true;
 }
 
 int outbox_keep(struct outbox *o, const struct store_sample *sample)
@@ -172,9 +166,9 @@ static int take_nodes(struct outbox *o, struct batch *b)
 	uint32_t count = tag_trie_count(o->from.trie);
 
 	b->nodes = calloc(count - o->sent.nodes + 1, sizeof(*b->nodes));
-	if (o->has_sizes)
+	if (o->from.has_sizes)
 		b->sizes = calloc(count - o->sent.nodes + 1, sizeof(*b->sizes));
-	if (!b->nodes || (o->has_sizes && !b->sizes))
+	if (!b->nodes || (o->from.has_sizes && !b->sizes))
 		return -ENOMEM;
 	for (; o->sent.nodes < count; o->sent.nodes++) {
 		const struct tag_trie_node *node = tag_trie_at(o->from.trie, o->sent.nodes);

@@ -25,14 +25,12 @@ struct outbox_tables {
 	const struct origin_table *origins;
 	const struct process_table *processes;
 	const struct cgroup_table *cgroups;
-	const struct thread_paths *paths; /* for the sizes of nodes */
+	const struct thread_paths *paths; /* for the sizes of nodes, */
+	bool has_sizes; /* which are sent with them: the bytes of stack of a frame */
 };
 
 int outbox_new(const struct outbox_tables *tables, struct outbox **ret_outbox); /* 0 or -ENOMEM */
 void outbox_free(struct outbox *outbox);					/* NULL is fine */
-
-/* Sends nodes with the bytes of stack of their frames. */
-void outbox_use_sizes(struct outbox *outbox);
 
 /* Adds a sample, which is copied. 0 or -ENOMEM. */
 int outbox_keep(struct outbox *outbox, const struct store_sample *sample);

@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "daemon/capture/record.h"
-#include "daemon/model/branches.h"
-#include "daemon/model/code_memory.h"
 #include "daemon/model/copied_text.h"
 #include "daemon/model/data_code.h"
 #include "daemon/model/jit_tracker.h"
@@ -16,29 +14,17 @@
 #include "daemon/model/put_returns.h"
 #include "daemon/model/caller_check.h"
 #include "daemon/tables/path_tables.h"
-#include "daemon/worker/ask_walks.h"
-#include "daemon/worker/walk_queue.h"
 
 /* Limits the origins made for heights of first frames; paths beyond it have no height. */
 #define MAX_HEIGHT_ORIGINS (1u << 20)
 
 struct path_builder {
 	struct path_builder_options with;
-	struct tables *tables;	     /* NULL: none */
-	struct judge *judge;	     /* NULL: walks are not judged, */
-	struct judge_jit *judge_jit; /* nor those through made code */
-	struct tag_paths *tags;	     /* NULL: tags are not looked at */
-	struct ask_walks *worker;    /* walks, and reads code; NULL: the next two do */
-	struct walk_queue *ahead;    /* NULL as well */
-	struct dwarf_walk *walk;
-	struct runtime_code *code;
 	struct caller_check *check;
 	struct copied_text *copied;
 	struct put_returns put;
 	struct pauses reloads;	      /* of processes' mappings */
-	struct branches *branches;    /* NULL: there are no branch records */
 	struct stackd_tag_record tag; /* read along with the walk that comes next */
-	bool has_heights;
 	bool met_made, met_file; /* by the record: made code; so where a file was thought to be */
 	struct walk_frame frames[DWARF_WALK_MAX_FRAMES];
 	bool is_confirmed[DWARF_WALK_MAX_FRAMES]; /* by frame, for the judge */
@@ -46,6 +32,10 @@ struct path_builder {
 
 int path_builder_new(const struct path_builder_options *options, struct path_builder **ret_builder)
 {
+	const struct caller_check_options check = {.objects = options->objects,
+						   .locations = options->locations,
+						   .walks = options->walks,
+						   .jit = options->jit};
 	struct path_builder *b = calloc(1, sizeof(*b));
 	int err;
 
@@ -55,26 +45,15 @@ int path_builder_new(const struct path_builder_options *options, struct path_bui
 	b->put = (struct put_returns){.locator = options->locator,
 				      .objects = options->objects,
 				      .locations = options->locations,
+				      .tables = options->tables,
 				      .proc = "/proc"};
-	err = dwarf_walk_new(&b->walk);
-	if (!err)
-		err = caller_check_new(options->objects, options->locations, NULL, &b->check);
-	if (!err)
-		err = options->jit ? runtime_code_new(jit_tracker_read, jit_tracker_start,
-						      options->jit, NULL, &b->code)
-				   : runtime_code_new(code_memory_read, code_memory_start,
-						      options->locator, NULL, &b->code);
+	err = caller_check_new(&check, &b->check);
 	if (!err)
 		err = copied_text_new(options->locator, "/proc", &b->copied);
 	if (err) {
 		path_builder_free(b);
 		return err;
 	}
-	if (options->jit)
-		runtime_code_use_windows(b->code, jit_tracker_window);
-	dwarf_walk_use_code(b->walk, b->code);
-	caller_check_use_code(b->check, b->code);
-	caller_check_use_jit_tracker(b->check, options->jit);
 	*ret_builder = b;
 	return 0;
 }
@@ -83,80 +62,16 @@ void path_builder_free(struct path_builder *b)
 {
 	if (!b)
 		return;
-	branches_free(b->branches);
-	walk_queue_free(b->ahead);
-	ask_walks_free(b->worker);
-	dwarf_walk_free(b->walk);
 	caller_check_free(b->check);
-	runtime_code_free(b->code);
 	copied_text_free(b->copied);
 	put_returns_fini(&b->put);
 	pauses_fini(&b->reloads);
 	free(b);
 }
 
-void path_builder_use_heights(struct path_builder *b)
-{
-	b->has_heights = true;
-}
-
-static int find_rule(void *tables, const struct object *object, uint64_t offset,
-		     struct stackd_rule *ret_rule)
-{
-	return tables_rule(tables, object, offset, ret_rule);
-}
-
-void path_builder_use_tables(struct path_builder *b, struct tables *tables)
-{
-	b->tables = b->put.tables = tables;
-	dwarf_walk_use_rules(b->walk, find_rule, tables);
-	if (b->worker)
-		ask_walks_use_rules(b->worker, find_rule, tables);
-}
-
-int path_builder_use_workers(struct path_builder *b, struct workers *workers)
-{
-	const struct ask_walks_options options = {
-		.worker = workers_of(workers, WORKER_LOOP),
-		.objects = b->with.objects,
-		.read_code = b->with.jit ? jit_tracker_read : code_memory_read,
-		.window = b->with.jit ? jit_tracker_window : NULL,
-		.code = b->with.jit ? (void *)b->with.jit : b->with.locator,
-		.mappings_of = locator_mappings,
-		.processes = b->with.locator,
-	};
-	int err = ask_walks_new(&options, &b->worker);
-
-	if (!err)
-		err = walk_queue_new(b->worker, workers_of(workers, WORKER_WALKS), &b->ahead);
-	if (!err)
-		caller_check_use_worker(b->check, b->worker);
-	return err;
-}
-
-void path_builder_use_judge(struct path_builder *b, struct judge *judge)
-{
-	b->judge = judge;
-}
-
-void path_builder_use_judge_jit(struct path_builder *b, struct judge_jit *judge)
-{
-	b->judge_jit = judge;
-}
-
-void path_builder_use_tags(struct path_builder *b, struct tag_paths *tags)
-{
-	b->tags = tags;
-}
-
-int path_builder_use_branches(struct path_builder *b, bool is_call_stack, unsigned entries)
-{
-	return branches_new(b->walk, b->with.objects, is_call_stack, entries, &b->branches);
-}
-
 void path_builder_forget(struct path_builder *b, pid_t tid)
 {
-	branches_forget(b->branches, tid);
+	branches_forget(b->with.branches, tid);
 }
 
 void path_builder_begin_anew(struct path_builder *b)
@@ -167,9 +82,7 @@ void path_builder_begin_anew(struct path_builder *b)
 
 void path_builder_trim(struct path_builder *b)
 {
-	dwarf_walk_trim(b->walk);
-	runtime_code_tick(b->code);
-	ask_walks_tick(b->worker);
+	walks_tick(b->with.walks);
 	caller_check_tick(b->check);
 	if (put_returns_look_again(&b->put))
 		caller_check_recheck_kept(b->check);
@@ -177,10 +90,7 @@ void path_builder_trim(struct path_builder *b)
 
 void path_builder_get_stats(const struct path_builder *b, struct dwarf_walk_stats *ret_stats)
 {
-	if (b->worker)
-		ask_walks_get_stats(b->worker, ret_stats);
-	else
-		dwarf_walk_get_stats(b->walk, ret_stats);
+	walks_get_stats(b->with.walks, ret_stats);
 }
 
 uint64_t path_builder_unchecked_returns(const struct path_builder *b)
@@ -201,9 +111,9 @@ static int learn_tag(struct path_builder *b, const struct stackd_header *record,
 {
 	const struct stackd_header *tag = &b->tag.header;
 
-	if (!b->tags || tag->tid != record->tid || tag->time_ns != record->time_ns)
+	if (!b->with.tags || tag->tid != record->tid || tag->time_ns != record->time_ns)
 		return 0;
-	return tag_paths_learn(b->tags, &b->tag, path->locations, path->count, reason);
+	return tag_paths_learn(b->with.tags, &b->tag, path->locations, path->count, reason);
 }
 
 /* Sets the height at which a walked path begins in its origin, unless branch records have
@@ -212,7 +122,7 @@ static int add_height(struct path_builder *b, const struct path *path, uint32_t 
 {
 	const struct origin walked = {.height = path->heights[path->cut]};
 
-	if (*origin != ORIGIN_WALKED || !b->has_heights || !path->count ||
+	if (*origin != ORIGIN_WALKED || !b->with.has_heights || !path->count ||
 	    origin_count(b->with.origins) >= MAX_HEIGHT_ORIGINS)
 		return 0;
 	return origin_intern(b->with.origins, &walked, origin);
@@ -280,9 +190,9 @@ static int walk_with_branches(struct path_builder *b, const struct stackd_header
 	struct branches_path found;
 	int err;
 
-	if (!branches_belong(b->branches, header) || header->flags & STACKD_JUDGE)
+	if (!branches_belong(b->with.branches, header) || header->flags & STACKD_JUDGE)
 		return 0;
-	err = branches_on_walk(b->branches, (pid_t)header->tid, in, b->frames,
+	err = branches_on_walk(b->with.branches, (pid_t)header->tid, in, b->frames,
 			       DWARF_WALK_MAX_FRAMES, count, end->reason, &found);
 	if (!err)
 		err = keep_origin(b, &found, end);
@@ -326,20 +236,6 @@ static struct walk_input input_of(const struct stackd_stack_record *record,
 	};
 }
 
-/* Walks the stack of a record, unless that was done ahead. */
-static enum stackd_end_reason walk_stack(struct path_builder *b,
-					 const struct stackd_stack_record *record,
-					 const struct walk_input *in, size_t *ret_count)
-{
-	enum stackd_end_reason reason;
-
-	if (!b->worker)
-		return dwarf_walk_stack(b->walk, in, b->frames, DWARF_WALK_MAX_FRAMES, ret_count);
-	if (walk_queue_take(b->ahead, record, b->frames, DWARF_WALK_MAX_FRAMES, ret_count, &reason))
-		return reason;
-	return ask_walks_stack(b->worker, in, b->frames, DWARF_WALK_MAX_FRAMES, ret_count);
-}
-
 /* Walks the user stack of a record into b->frames. */
 static int walk(struct path_builder *b, const struct stackd_stack_record *record, size_t *ret_count,
 		struct path_builder_end *ret_end)
@@ -357,7 +253,8 @@ static int walk(struct path_builder *b, const struct stackd_stack_record *record
 		*ret_count = hit_frame(&in, b->frames);
 		return 0;
 	}
-	ret_end->reason = walk_stack(b, record, &in, ret_count);
+	ret_end->reason = walks_stack(b->with.walks, record, &in, b->frames, DWARF_WALK_MAX_FRAMES,
+				      ret_count);
 	err = walk_with_branches(b, &record->header, &in, ret_count, ret_end);
 	if (err)
 		return err;
@@ -456,8 +353,8 @@ static int frames_of_stack(struct path_builder *b, const struct stackd_stack_rec
 
 	if (!err)
 		end_at_changed(b, record, &count, ret_end);
-	if (!err && b->tables && (record->wanted || record->unknown.key.inode))
-		err = path_tables_want(b->tables, b->frames, count);
+	if (!err && b->with.tables && (record->wanted || record->unknown.key.inode))
+		err = path_tables_want(b->with.tables, b->frames, count);
 	for (size_t i = 0; i < count && !err; i++) {
 		const struct walk_frame *frame = &b->frames[count - 1 - i];
 		uint64_t height = end > frame->slot ? end - frame->slot : 0;
@@ -482,13 +379,13 @@ static void judge_stack(struct path_builder *b, const struct stackd_stack_record
 					    .is_confirmed = b->is_confirmed,
 					    .count = path->count - path->cut};
 
-	if (!b->judge_jit || !walk.count)
+	if (!b->with.judge_jit || !walk.count)
 		return;
 	for (size_t i = 0; i + 1 < walk.count; i++)
 		b->is_confirmed[i] =
 			caller_check_is_confirmed(b->check, path->locations[path->count - 2 - i],
 						  path->locations[path->count - 1 - i]);
-	judge_jit_take(b->judge_jit, &walk);
+	judge_jit_take(b->with.judge_jit, &walk);
 }
 
 static int take_stack(struct path_builder *b, const struct stackd_stack_record *record,
@@ -503,7 +400,7 @@ static int take_stack(struct path_builder *b, const struct stackd_stack_record *
 	if (err)
 		return err;
 	if (header->flags & STACKD_JUDGE) {
-		judge_hold(b->judge, header, path, ret_end->reason);
+		judge_hold(b->with.judge, header, path, ret_end->reason);
 		ret_end->is_sample = false;
 		return 0;
 	}
@@ -516,12 +413,12 @@ static int take_stack(struct path_builder *b, const struct stackd_stack_record *
 
 /* --- ahead ----------------------------------------------------------------------------------- */
 
-bool path_builder_needs_worker(const struct path_builder *b, const struct stackd_header *record)
+bool path_builder_may_wait(const struct path_builder *b, const struct stackd_header *record)
 {
 	uint8_t kind = record->kind & STACKD_KIND_MASK;
 
-	return b->ahead && kind == STACKD_RECORD_STACK && record->flags & STACKD_HAS_REGS &&
-	       !(record->flags & STACKD_COMPAT);
+	return walks_can_prefetch(b->with.walks) && kind == STACKD_RECORD_STACK &&
+	       record->flags & STACKD_HAS_REGS && !(record->flags & STACKD_COMPAT);
 }
 
 bool path_builder_ask(struct path_builder *b, const struct stackd_header *record, bool is_next)
@@ -530,44 +427,22 @@ bool path_builder_ask(struct path_builder *b, const struct stackd_header *record
 	struct locator_process process = {.locator = b->with.locator, .pid = (pid_t)stack->pid};
 	const struct walk_input in = input_of(stack, &process);
 
-	return walk_queue_ask(b->ahead, record, &in, is_next) != -EAGAIN;
+	return walks_prefetch(b->with.walks, record, &in, is_next);
 }
 
 bool path_builder_has_asked(const struct path_builder *b, const struct stackd_header *record)
 {
-	return walk_queue_has(b->ahead, record);
+	return walks_is_prefetched(b->with.walks, record);
 }
 
 bool path_builder_has_walked(struct path_builder *b, const struct stackd_header *record)
 {
-	return walk_queue_state(b->ahead, record) == WALK_QUEUE_MADE;
+	return walks_is_made(b->with.walks, record);
 }
 
 void path_builder_drop(struct path_builder *b, const struct stackd_header *record)
 {
-	if (b->ahead)
-		walk_queue_drop(b->ahead, record);
-}
-
-void path_builder_go_on(struct path_builder *b)
-{
-	if (b->ahead)
-		walk_queue_go_on(b->ahead);
-}
-
-int path_builder_poll_fd(const struct path_builder *b)
-{
-	return b->ahead ? walk_queue_poll_fd(b->ahead) : -1;
-}
-
-bool path_builder_is_busy(const struct path_builder *b)
-{
-	return b->ahead && walk_queue_is_busy(b->ahead);
-}
-
-size_t path_builder_pending(const struct path_builder *b)
-{
-	return b->ahead ? walk_queue_count(b->ahead) : 0;
+	walks_drop(b->with.walks, record);
 }
 
 /* --- WALKED ---------------------------------------------------------------------------------- */
@@ -621,7 +496,7 @@ static int walked_location(struct path_builder *b, const struct stackd_header *h
 	int err = 0;
 
 	if (frame->has_slice) {
-		if (!b->tables || !tables_slice(b->tables, frame->slice, &file, &base))
+		if (!b->with.tables || !tables_slice(b->with.tables, frame->slice, &file, &base))
 			return -EBADMSG;
 		offset = base + frame->location;
 	}
@@ -654,7 +529,8 @@ static uint8_t walked_provenance(const struct path_builder *b, const struct loca
 
 	if (object->kind != OBJECT_ELF && object->kind != OBJECT_VDSO)
 		return object->owner.pid ? PROVENANCE_FRAME_POINTER : PROVENANCE_NONE;
-	return b->tables ? tables_provenance(b->tables, object, l->offset) : PROVENANCE_CFI;
+	return b->with.tables ? tables_provenance(b->with.tables, object, l->offset)
+			      : PROVENANCE_CFI;
 }
 
 /* Sets the provenance of the locations that are new since there were `known`. */
@@ -747,7 +623,7 @@ static int frames_of_walked(struct path_builder *b, const struct stackd_header *
 	int err;
 
 	record_part(header, &part);
-	record_frames(header, b->has_heights, &frames);
+	record_frames(header, b->with.has_heights, &frames);
 	if (part.flags & STACKD_PART_JOINS) {
 		record_frames_until(header, part.number, &frames);
 		err = add_all_walked(b, header, &frames, path);
@@ -783,7 +659,7 @@ static int add_at_root(struct path_builder *b, size_t added, struct path *path)
 
 	shift(path, added);
 	for (size_t i = 0; i < added && !err; i++) {
-		struct location location = branches_added(b->branches, i);
+		struct location location = branches_added(b->with.branches, i);
 
 		err = location_intern(b->with.locations, &location, &path->locations[i]);
 		path->heights[i] = 0;
@@ -802,9 +678,9 @@ static int add_branches(struct path_builder *b, const struct stackd_header *head
 	struct branches_path found;
 	int err;
 
-	if (!branches_belong(b->branches, header) || !path->count)
+	if (!branches_belong(b->with.branches, header) || !path->count)
 		return 0;
-	err = branches_on_path(b->branches, (pid_t)header->tid, &in, b->with.locations,
+	err = branches_on_path(b->with.branches, (pid_t)header->tid, &in, b->with.locations,
 			       path->locations, path->count, end->reason, &found);
 	if (!err)
 		err = keep_origin(b, &found, end);
@@ -829,7 +705,7 @@ static int take_walked(struct path_builder *b, const struct stackd_header *heade
 	err = check_steps(b, path, true, end);
 	if (err)
 		return err;
-	judge_expect(b->judge, header, path, end->reason);
+	judge_expect(b->with.judge, header, path, end->reason);
 	err = learn_tag(b, header, path, end->reason);
 	if (!err && !path->cut)
 		err = add_branches(b, header, path, end);
@@ -859,7 +735,7 @@ static int take_tag(struct path_builder *b, const struct stackd_tag_record *reco
 	int err = 0;
 
 	b->tag = *record;
-	ret_end->is_sample = !record->is_followed && b->tags;
+	ret_end->is_sample = !record->is_followed && b->with.tags;
 	if (!ret_end->is_sample)
 		return 0;
 	if (!locator_find(b->with.locator, (pid_t)record->pid, record->pc, &object, &offset)) {
@@ -867,7 +743,7 @@ static int take_tag(struct path_builder *b, const struct stackd_tag_record *reco
 		err = locator_nowhere(b->with.locator, &object);
 	}
 	if (!err)
-		err = tag_paths_take(b->tags, record, object, offset, &found);
+		err = tag_paths_take(b->with.tags, record, object, offset, &found);
 	if (err)
 		return err;
 	path->node = found.node;
@@ -890,8 +766,9 @@ int path_builder_take(struct path_builder *b, const struct stackd_header *record
 	case STACKD_RECORD_TAG:
 		return take_tag(b, (const struct stackd_tag_record *)record, path, ret_end);
 	case STACKD_RECORD_BRANCHES:
-		if (b->branches)
-			branches_keep(b->branches, (const struct stackd_branch_record *)record);
+		if (b->with.branches)
+			branches_keep(b->with.branches,
+				      (const struct stackd_branch_record *)record);
 		ret_end->is_sample = false;
 		return 0;
 	default:

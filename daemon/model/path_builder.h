@@ -17,6 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "daemon/model/branches.h"
 #include "daemon/model/judge.h"
 #include "daemon/model/judge_jit.h"
 #include "daemon/model/locator.h"
@@ -25,7 +26,7 @@
 #include "daemon/model/thread_paths.h"
 #include "daemon/tables/tables.h"
 #include "daemon/model/tag_paths.h"
-#include "daemon/worker/worker.h"
+#include "daemon/worker/walks.h"
 #include "proc/object.h"
 #include "stack/origin.h"
 #include "stackd_abi.h"
@@ -40,27 +41,19 @@ struct path_builder_options { /* all borrowed */
 	struct locator *locator;
 	const struct tag_trie *trie;
 	struct thread_paths *paths;
-	struct jit_tracker *jit; /* NULL: the kernel half gets no rules for code of processes */
+	struct jit_tracker *jit;
+	struct walks *walks;	     /* walk copied stacks */
+	struct tables *tables;	     /* for slices of files; NULL: none */
+	struct judge *judge;	     /* NULL: walks are not judged, */
+	struct judge_jit *judge_jit; /* nor those through made code */
+	struct tag_paths *tags;	     /* NULL: tags are not looked at */
+	struct branches *branches;   /* NULL: there are no branch records */
+	bool has_heights;	     /* WALKED frames have heights */
 };
 
 /* The options are copied, what they point to is borrowed. 0 or -ENOMEM. */
 int path_builder_new(const struct path_builder_options *options, struct path_builder **ret_builder);
 void path_builder_free(struct path_builder *builder); /* NULL is fine */
-
-/* Options, to be set before the first record. Pointers are borrowed. The tables are for slices of
- * files. */
-void path_builder_use_heights(struct path_builder *builder); /* WALKED frames have heights */
-void path_builder_use_tables(struct path_builder *builder, struct tables *tables);
-void path_builder_use_judge(struct path_builder *builder, struct judge *judge);
-void path_builder_use_judge_jit(struct path_builder *builder, struct judge_jit *judge);
-void path_builder_use_tags(struct path_builder *builder, struct tag_paths *tags);
-
-/* Has files and code read by workers instead of by this process. 0 or -ENOMEM. */
-int path_builder_use_workers(struct path_builder *builder, struct workers *workers);
-
-/* Records come with branch records: of calls that have not returned (`is_call_stack`) or of every
- * kind. `entries`: how many the processor has. 0 or -ENOMEM. */
-int path_builder_use_branches(struct path_builder *builder, bool is_call_stack, unsigned entries);
 
 /* Drops what is kept for a thread id, since a new thread has it. */
 void path_builder_forget(struct path_builder *builder, pid_t tid);
@@ -77,12 +70,10 @@ struct path_builder_end {
 int path_builder_take(struct path_builder *builder, const struct stackd_header *record,
 		      struct path *path, struct path_builder_end *ret_end);
 
-/* --- walks ahead: of copied stacks, by a worker ---------------------------------------------- */
+/* --- walks ahead: of copied stacks (worker/walks.h) ------------------------------------------ */
 
-/* Whether path_builder_take() needs a worker for a record, and waits for it if it is not walked
- * yet. */
-bool path_builder_needs_worker(const struct path_builder *builder,
-			       const struct stackd_header *record);
+/* Whether path_builder_take() waits for the walk of a record if that is not made yet. */
+bool path_builder_may_wait(const struct path_builder *builder, const struct stackd_header *record);
 
 /* Has a record's stack walked, before its turn. The record must stay until it was taken, or
  * dropped by path_builder_drop(). `is_next`: it is the next one to be taken. false: there is no
@@ -98,18 +89,6 @@ bool path_builder_has_walked(struct path_builder *builder, const struct stackd_h
 
 /* Drops the walk of a record, if there is one. */
 void path_builder_drop(struct path_builder *builder, const struct stackd_header *record);
-
-/* Sends and receives what can be without waiting; see walk_queue_go_on(). */
-void path_builder_go_on(struct path_builder *builder);
-
-/* See walk_queue_poll_fd(). -1: there is no worker. */
-int path_builder_poll_fd(const struct path_builder *builder);
-
-/* Whether a worker walks a stack at the moment. */
-bool path_builder_is_busy(const struct path_builder *builder);
-
-/* Returns how many stacks are still to be walked. */
-size_t path_builder_pending(const struct path_builder *builder);
 
 /* --- all of them ----------------------------------------------------------------------------- */
 

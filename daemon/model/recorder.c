@@ -17,6 +17,8 @@
 
 #include "base/clock.h"
 #include "daemon/model/recorder_internal.h"
+#include "daemon/worker/walks_here.h"
+#include "daemon/worker/walks_there.h"
 #include "proc/open_files.h"
 #include "stack/end_reason.h"
 
@@ -47,16 +49,30 @@ static int make_cgroups(struct recorder *r)
 	return err;
 }
 
-static int make_tables(struct recorder *r)
+/* Files are opened by a worker, or here. */
+static int make_objects(struct recorder *r, const struct recorder_options *o)
 {
-	int err = object_table_new("/proc", &r->objects);
+	struct elf_opener opener = {.open = ask_files_open};
+	int err;
+
+	if (!o->workers)
+		return object_table_new("/proc", &r->objects);
+	err = ask_files_new(workers_of(o->workers, WORKER_LOOP), o->tags, &r->files);
+	opener.arg = r->files;
+	return err ? err : object_table_new_by("/proc", &opener, &r->objects);
+}
+
+static int make_tables(struct recorder *r, const struct recorder_options *o)
+{
+	int err = make_objects(r, o);
 
 	if (!err)
 		err = process_table_new(r->objects, "/proc", &r->processes);
-	if (!err)
-		process_table_share_by(r->processes, shared_memory_is_shared, &r->shared);
-	if (!err)
-		err = location_table_new(&r->locations);
+	if (err)
+		return err;
+	process_table_share_by(r->processes, shared_memory_is_shared, &r->shared);
+	process_table_drain_by(r->processes, o->drain, o->arg);
+	err = location_table_new(&r->locations);
 	if (!err)
 		err = tag_trie_new(&r->trie);
 	if (!err)
@@ -64,25 +80,130 @@ static int make_tables(struct recorder *r)
 	return err ? err : origin_table_new(&r->origins);
 }
 
-static int make_parts(struct recorder *r)
+static int find_rule(void *tables, const struct object *object, uint64_t offset,
+		     struct stackd_rule *ret_rule)
 {
-	int err = locator_new(r->objects, r->processes, r->locations, &r->locator);
+	return tables_rule(tables, object, offset, ret_rule);
+}
 
+/* Stacks are walked by workers, or here. */
+static int make_walks(struct recorder *r, const struct recorder_options *o)
+{
+	const struct ask_walks_options there = {
+		.worker = o->workers ? workers_of(o->workers, WORKER_LOOP) : NULL,
+		.objects = r->objects,
+		.find_rule = o->tables ? find_rule : NULL,
+		.rules = o->tables,
+		.read_code = jit_tracker_read,
+		.window = jit_tracker_window,
+		.code = r->jit,
+		.mappings_of = locator_mappings,
+		.processes = r->locator,
+	};
+	const struct walks_here_options here = {
+		.code = {.read = jit_tracker_read,
+			 .start = jit_tracker_start,
+			 .window = jit_tracker_window,
+			 .arg = r->jit},
+		.find_rule = there.find_rule,
+		.rules = there.rules,
+	};
+
+	return o->workers ? walks_there_new(&there, workers_of(o->workers, WORKER_WALKS), &r->walks)
+			  : walks_here_new(&here, &r->walks);
+}
+
+static int make_branches(struct recorder *r, const struct recorder_options *o)
+{
+	if (!o->has_branches)
+		return 0;
+	return o->workers
+		       ? -EINVAL
+		       : branches_new(walks_here_walk(r->walks), r->objects,
+				      o->branches.is_call_stack, o->branches.entries, &r->branches);
+}
+
+static int make_judges(struct recorder *r, const struct recorder_options *o)
+{
+	int err = o->is_judged ? judge_new(r->objects, r->locations, &r->judge) : 0;
+
+	if (!err && o->is_judged)
+		err = judge_jit_new(jit_tracker_window, r->jit, &r->judge_jit);
+	return err;
+}
+
+static int make_tags(struct recorder *r, const struct recorder_options *o)
+{
+	struct tag_paths_options options = {
+		.objects = r->objects,
+		.locations = r->locations,
+		.trie = r->trie,
+		.judge = o->judge_tags,
+	};
+	int err;
+
+	if (!o->tags)
+		return 0;
+	err = tagger_new(&(struct tagger_maps){o->tags->tagged_fd, o->tags->n_tagged}, r->files,
+			 &r->tagger);
+	options.tagger = r->tagger;
+	options.known_fd = o->tags->known_fd;
+	options.max_known = o->tags->max_known;
+	return err ? err : tag_paths_new(&options, &r->tags);
+}
+
+static int make_builder(struct recorder *r, const struct recorder_options *o)
+{
+	const struct path_builder_options options = {
+		.objects = r->objects,
+		.locations = r->locations,
+		.origins = r->origins,
+		.locator = r->locator,
+		.trie = r->trie,
+		.paths = r->paths,
+		.jit = r->jit,
+		.walks = r->walks,
+		.tables = o->tables,
+		.judge = r->judge,
+		.judge_jit = r->judge_jit,
+		.tags = r->tags,
+		.branches = r->branches,
+		.has_heights = o->has_heights,
+	};
+
+	return path_builder_new(&options, &r->builder);
+}
+
+static int make_paths(struct recorder *r, const struct recorder_options *o)
+{
+	struct locator_options options = {
+		.objects = r->objects, .processes = r->processes, .locations = r->locations};
+	int err;
+
+	if (o->code)
+		r->watch_error = written_files_new(r->objects, r->processes, o->code->files_written,
+						   &r->written);
+	options.written = r->written;
+	err = locator_new(&options, &r->locator);
 	if (!err)
-		err = thread_paths_new(r->trie, r->locations, &r->paths);
+		err = thread_paths_new(r->trie, r->locations, o->has_heights, &r->paths);
 	if (!err)
-		err = jit_tracker_new(r->locator, &r->jit);
+		err = jit_tracker_new(r->locator, o->code, &r->jit);
 	if (!err)
-		err = path_builder_new(&(struct path_builder_options){.objects = r->objects,
-								      .locations = r->locations,
-								      .origins = r->origins,
-								      .locator = r->locator,
-								      .trie = r->trie,
-								      .paths = r->paths,
-								      .jit = r->jit},
-				       &r->builder);
+		err = make_walks(r, o);
 	if (!err)
-		err = live_blocks_new(&r->blocks);
+		err = make_branches(r, o);
+	if (!err)
+		err = make_judges(r, o);
+	if (!err)
+		err = make_tags(r, o);
+	return err ? err : make_builder(r, o);
+}
+
+static int make_events(struct recorder *r, const struct recorder_options *o)
+{
+	int err = live_blocks_new(&r->blocks);
+
 	if (!err)
 		err = ranks_new(&r->ranks);
 	if (!err)
@@ -93,35 +214,91 @@ static int make_parts(struct recorder *r)
 		err = wait_objects_new("/proc", &r->wait_objects);
 	if (!err)
 		err = wait_frames_new(r->objects, &r->wait_frames);
-	if (!err)
-		err = outbox_new(&(struct outbox_tables){.objects = r->objects,
-							 .locations = r->locations,
-							 .trie = r->trie,
-							 .origins = r->origins,
-							 .processes = r->processes,
-							 .cgroups = r->cgroups,
-							 .paths = r->paths},
-				 &r->outbox);
+	if (!err && o->counts_alloc_coverage)
+		err = alloc_coverage_new(&r->coverage);
 	return err;
 }
 
-int recorder_new(bool everyone, uint32_t usual_period, struct recorder **ret_recorder)
+static int make_outbox(struct recorder *r, const struct recorder_options *o)
+{
+	return outbox_new(&(struct outbox_tables){.objects = r->objects,
+						  .locations = r->locations,
+						  .trie = r->trie,
+						  .origins = r->origins,
+						  .processes = r->processes,
+						  .cgroups = r->cgroups,
+						  .paths = r->paths,
+						  .has_sizes = o->has_heights},
+			  &r->outbox);
+}
+
+/* A quarter of the descriptors that stackd may have, at most 4096, is kept for files that may be
+ * mapped again; with half of them taken, none of those waits. */
+static int close_files(struct recorder *r)
+{
+	struct rlimit limit;
+	const uint64_t may = getrlimit(RLIMIT_NOFILE, &limit) ? 1024 : limit.rlim_cur;
+	const struct open_files_options options = {
+		.objects = r->objects,
+		.processes = r->processes,
+		.kept = (uint32_t)(may / 4 < KEPT_FILES ? may / 4 : KEPT_FILES),
+		.most = (uint32_t)(may / 2 < UINT32_MAX ? may / 2 : UINT32_MAX),
+		.grace_ns = FILE_GRACE_NS,
+		.pause_ns = FILE_PAUSE_NS,
+	};
+
+	return open_files_new(&options, &r->open_files);
+}
+
+/* The kernel half identifies the vDSO by an inode number that no file has. Our own is that of all
+ * processes. */
+static void want_vdso(struct recorder *r)
+{
+	const struct stackd_inode key = {.inode = UINT64_MAX};
+	const uint64_t start = getauxval(AT_SYSINFO_EHDR);
+	const struct object_mapping vdso = {.path = "[vdso]", .start = start, .end = start + 1};
+	const struct object *object;
+
+	if (!object_table_resolve(r->objects, getpid(), &vdso, &object))
+		tables_want(r->with.tables, object, &key);
+}
+
+static int make_all(struct recorder *r, const struct recorder_options *o)
+{
+	int err = members_new(o->is_everyone, &r->members);
+
+	if (!err)
+		err = make_tables(r, o);
+	if (!err)
+		err = make_paths(r, o);
+	if (!err)
+		err = make_events(r, o);
+	if (!err)
+		err = make_outbox(r, o);
+	if (!err && o->keeps_copies)
+		err = object_table_keep_copies(r->objects);
+	if (!err && o->closes_files)
+		err = close_files(r);
+	return err;
+}
+
+int recorder_new(const struct recorder_options *options, struct recorder **ret_recorder)
 {
 	struct recorder *r = calloc(1, sizeof(*r));
 	int err;
 
 	if (!r)
 		return -ENOMEM;
-	r->usual_period = usual_period;
-	err = members_new(everyone, &r->members);
-	if (!err)
-		err = make_tables(r);
-	if (!err)
-		err = make_parts(r);
+	r->with = *options;
+	r->with.code = NULL; /* copied, as the next */
+	r->with.tags = NULL;
+	err = make_all(r, options);
 	if (err) {
 		recorder_free(r);
 		return err;
 	}
+	if (options->tables)
+		want_vdso(r);
 	*ret_recorder = r;
 	return 0;
 }
@@ -142,6 +319,8 @@ void recorder_free(struct recorder *r)
 	judge_free(r->judge);
 	judge_jit_free(r->judge_jit);
 	path_builder_free(r->builder);
+	branches_free(r->branches);
+	walks_free(r->walks);
 	jit_tracker_free(r->jit);
 	thread_paths_free(r->paths);
 	locator_free(r->locator);
@@ -161,149 +340,14 @@ void recorder_free(struct recorder *r)
 	free(r);
 }
 
-int recorder_use_workers(struct recorder *r, struct workers *workers)
+int recorder_watch_error(const struct recorder *r)
 {
-	struct elf_opener opener = {.open = ask_files_open};
-	int err = ask_files_new(workers_of(workers, WORKER_LOOP), &r->files);
-
-	if (err)
-		return err;
-	opener.arg = r->files;
-	object_table_open_by(r->objects, &opener);
-	return path_builder_use_workers(r->builder, workers);
-}
-
-void recorder_use_relief(struct recorder *r, int (*relieve)(void *arg), void *arg)
-{
-	r->relieve = relieve;
-	r->relieve_arg = arg;
-}
-
-void recorder_drain_by(struct recorder *r, int (*drain)(void *arg), void *arg)
-{
-	process_table_drain_by(r->processes, drain, arg);
-}
-
-void recorder_use_intervals(struct recorder *r)
-{
-	r->has_intervals = true;
-}
-
-void recorder_use_distance(struct recorder *r, uint64_t bytes)
-{
-	r->distance = (double)bytes;
-}
-
-int recorder_use_alloc_coverage(struct recorder *r)
-{
-	return alloc_coverage_new(&r->coverage);
-}
-
-void recorder_use_heights(struct recorder *r)
-{
-	path_builder_use_heights(r->builder);
-	thread_paths_use_heights(r->paths);
-	outbox_use_sizes(r->outbox);
-}
-
-int recorder_use_judge(struct recorder *r)
-{
-	int err = judge_new(r->objects, r->locations, &r->judge);
-
-	if (!err)
-		err = judge_jit_new(jit_tracker_window, r->jit, &r->judge_jit);
-	if (err)
-		return err;
-	path_builder_use_judge(r->builder, r->judge);
-	path_builder_use_judge_jit(r->builder, r->judge_jit);
-	return 0;
-}
-
-int recorder_use_branches(struct recorder *r, bool is_call_stack, unsigned entries)
-{
-	return path_builder_use_branches(r->builder, is_call_stack, entries);
-}
-
-/* A quarter of the descriptors that stackd may have, at most 4096, is kept for files that may be
- * mapped again; with half of them taken, none of those waits. */
-int recorder_close_files(struct recorder *r)
-{
-	struct rlimit limit;
-	const uint64_t may = getrlimit(RLIMIT_NOFILE, &limit) ? 1024 : limit.rlim_cur;
-	const struct open_files_options options = {
-		.objects = r->objects,
-		.processes = r->processes,
-		.kept = (uint32_t)(may / 4 < KEPT_FILES ? may / 4 : KEPT_FILES),
-		.most = (uint32_t)(may / 2 < UINT32_MAX ? may / 2 : UINT32_MAX),
-		.grace_ns = FILE_GRACE_NS,
-		.pause_ns = FILE_PAUSE_NS,
-	};
-
-	return open_files_new(&options, &r->open_files);
-}
-
-int recorder_use_copies(struct recorder *r)
-{
-	return object_table_keep_copies(r->objects);
-}
-
-/* The kernel half identifies the vDSO by an inode number that no file has. */
-void recorder_use_tables(struct recorder *r, struct tables *tables)
-{
-	const struct stackd_inode key = {.inode = UINT64_MAX};
-	const uint64_t start =
-		getauxval(AT_SYSINFO_EHDR); /* our own: all processes have the same */
-	const struct object_mapping vdso = {.path = "[vdso]", .start = start, .end = start + 1};
-	const struct object *object;
-
-	r->tables = tables;
-	path_builder_use_tables(r->builder, tables);
-	if (!object_table_resolve(r->objects, getpid(), &vdso, &object))
-		tables_want(tables, object, &key);
-}
-
-void recorder_use_code_maps(struct recorder *r, const struct sampler_code *maps)
-{
-	jit_tracker_use_maps(r->jit, maps);
-}
-
-int recorder_watch_files(struct recorder *r, uint32_t *epoch)
-{
-	int err = written_files_new(r->objects, r->processes, &r->written);
-
-	if (err)
-		return err;
-	written_files_use_epoch(r->written, epoch);
-	locator_use_written(r->locator, r->written);
-	return 0;
+	return r->watch_error;
 }
 
 int recorder_look(struct recorder *r)
 {
 	return r->written ? written_files_look(r->written) : 0;
-}
-
-int recorder_use_tags(struct recorder *r, const struct sampler_tags *maps, bool judge)
-{
-	const struct tagger_maps tagger = {maps->tagged_fd, maps->n_tagged};
-	int err = tagger_new(&tagger, r->files, &r->tagger);
-	const struct tag_paths_options options = {
-		.objects = r->objects,
-		.locations = r->locations,
-		.trie = r->trie,
-		.tagger = r->tagger,
-		.known_fd = maps->known_fd,
-		.max_known = maps->max_known,
-		.judge = judge,
-	};
-
-	if (r->files)
-		ask_files_want_tags(r->files);
-	if (!err)
-		err = tag_paths_new(&options, &r->tags);
-	if (!err)
-		path_builder_use_tags(r->builder, r->tags);
-	return err;
 }
 
 void recorder_poll(struct recorder *r)

@@ -25,74 +25,80 @@
 
 struct recorder;
 
-/* `everyone`: side-band events of all processes matter (--all, --cgroup), rather than those of
- * the processes that are loaded and of their children. `usual_period`: see record_period(). 0 or
- * -errno. */
-int recorder_new(bool everyone, uint32_t usual_period, struct recorder **ret_recorder);
+/* All that is pointed to is borrowed until the recorder is freed, but for `code` and `tags`, which
+ * are copied. */
+struct recorder_options {
+	/* Side-band events of all processes matter (--all, --cgroup), rather than those of the
+	 * processes that are loaded and of their children. */
+	bool is_everyone;
+	uint32_t usual_period; /* see record_period() */
+
+	/* Read files of profiled processes, and walk their stacks; NULL, as with branch records and
+	 * in tests: this process does. */
+	struct workers *workers;
+
+	/* The kernel half walks by these tables; those that it has missed are requested, and the
+	 * vDSO is made known there. NULL: there are none. */
+	struct tables *tables;
+
+	/* Maps by which the kernel half is told of code that processes have made, and of writes to
+	 * mapped files, which are noticed at each recorder_look(). NULL: neither is done. */
+	const struct sampler_code *code;
+
+	/* Maps of programs that keep a tag (docs/TAGS.md), whose samples are tags; NULL: they are
+	 * walked. `judge_tags`: tags only check walks. */
+	const struct sampler_tags *tags;
+	bool judge_tags;
+
+	/* Samples come with branch records, of calls that have not returned (`is_call_stack`) or of
+	 * every kind. `entries`: how many the processor has. */
+	bool has_branches;
+	struct {
+		bool is_call_stack;
+		unsigned entries;
+	} branches;
+
+	/* The mean distance of sampled allocations in bytes, for those whose record does not have
+	 * its weight. */
+	uint64_t alloc_distance;
+	bool counts_alloc_coverage; /* programs of the target whose allocations are not recorded */
+
+	/* Samples have the nanoseconds that they stand for outside of regions as their period, 0
+	 * inside of one; `usual_period` is the one that they were taken at. */
+	bool has_intervals;
+	bool has_heights; /* records have the heights of frames (bpf/segment.bpf.h) */
+	bool is_judged;	  /* a copy of the stack follows each WALKED record, to judge the walk by */
+	bool keeps_copies; /* of each object, for whoever probes them (proc/object_copies.h) */
+
+	/* Files that no process maps any more are closed where there are many. Not to be used where
+	 * probes are put on files. */
+	bool closes_files;
+
+	/* Called between processes while all are read, which can take longer than the rings of
+	 * events last: when the recording begins, and after events were lost. It may read rings;
+	 * what it returns but 0 is an error. NULL: nothing is done. */
+	int (*relieve)(void *arg);
+	/* Reads the events that there are; called whenever a process is read that was not heard of:
+	 * one that has called exec since must not be taken for what it was. NULL: there are none.
+	 */
+	int (*drain)(void *arg);
+	void *arg; /* of both */
+};
+
+/* 0 or -errno. */
+int recorder_new(const struct recorder_options *options, struct recorder **ret_recorder);
 void recorder_free(struct recorder *recorder); /* NULL is fine */
 
-/* --- options: to be called before the first record ------------------------------------------- */
-
-/* Samples have the nanoseconds that they stand for outside of regions as their period, 0 inside of
- * one; `usual_period` is the one that they were taken at. */
-void recorder_use_intervals(struct recorder *recorder);
-
-/* Gives the mean distance of samples by bytes, for those whose record does not have its weight. */
-void recorder_use_distance(struct recorder *recorder, uint64_t bytes);
-
-/* Counts the programs of the target whose allocations are not recorded. 0 or -ENOMEM. */
-int recorder_use_alloc_coverage(struct recorder *recorder);
-
-/* Records have the heights of frames (bpf/segment.bpf.h). */
-void recorder_use_heights(struct recorder *recorder);
-
-/* Each WALKED record is followed by a copy of the stack, by which the walk is judged. 0 or
- * -ENOMEM. */
-int recorder_use_judge(struct recorder *recorder);
-
-/* Keeps all files of each object (proc/object_copies.h), for whoever probes them. 0 or -ENOMEM. */
-int recorder_use_copies(struct recorder *recorder);
-
-/* Sets the tables that the kernel half walks by, from which missed ones are requested, and makes
- * the vDSO known there. Borrowed until the recorder is freed. */
-void recorder_use_tables(struct recorder *recorder, struct tables *tables);
-
-/* Tells the kernel half of code that processes have made, by these maps, which are copied. */
-void recorder_use_code_maps(struct recorder *recorder, const struct sampler_code *maps);
-
-/* From now on writes to mapped files are noticed, at each recorder_look(): `epoch` is what the
- * kernel half compares (written_files.h), and borrowed. 0 or -errno. */
-int recorder_watch_files(struct recorder *recorder, uint32_t *epoch);
-
-/* Recognizes programs that keep a tag (docs/TAGS.md), and takes samples that are tags. `maps` is
- * copied; the maps themselves must outlive the recorder. `judge`: tags only check walks. 0 or
- * -ENOMEM. */
-int recorder_use_tags(struct recorder *recorder, const struct sampler_tags *maps, bool judge);
-
-/* Samples come with branch records, of calls that have not returned (`is_call_stack`) or of every
- * kind. `entries`: how many the processor has. 0 or -ENOMEM. */
-int recorder_use_branches(struct recorder *recorder, bool is_call_stack, unsigned entries);
+/* Why writes to mapped files are not noticed, though they should be: -errno; 0: they are. */
+int recorder_watch_error(const struct recorder *recorder);
 
 /* --- processes and side-band events ---------------------------------------------------------- */
 
 /* Reads a process that is to be profiled from /proc. 0 or -errno. */
 int recorder_load_process(struct recorder *recorder, pid_t pid);
 
-/* Has files of profiled processes read by workers, which are borrowed; without, as in tests, they
- * are read in this process. To be called before any process is loaded. 0 or -ENOMEM. */
-int recorder_use_workers(struct recorder *recorder, struct workers *workers);
-
 /* Reads every process of the machine. 0 or -errno. */
 int recorder_load_all(struct recorder *recorder);
-
-/* Has `relieve` called between processes while all are read, which can take longer than the rings
- * of events last: when the recording begins, and after events were lost. It may read rings; what
- * it returns but 0 is an error. */
-void recorder_use_relief(struct recorder *recorder, int (*relieve)(void *arg), void *arg);
-
-/* Has `drain` read the events that there are whenever a process is read that was not heard of: one
- * that has called exec since must not be taken for what it was. */
-void recorder_drain_by(struct recorder *recorder, int (*drain)(void *arg), void *arg);
 
 /* Opens the files that an event names while they can still be opened. To be called as soon as the
  * event has been read. 0 or -ENOMEM. */
@@ -144,10 +150,6 @@ bool recorder_walks(const struct recorder *recorder);
 /* Takes a record, in the order of time, which stays the caller's. NULL: it could not be read, and
  * counts as lost. 0 or -ENOMEM. */
 int recorder_sample(struct recorder *recorder, const struct stackd_header *record);
-
-/* From now on files that no process maps any more are closed where there are many. Not to be used
- * where probes are put on files. 0 or -ENOMEM. */
-int recorder_close_files(struct recorder *recorder);
 
 /* The window, or the recording, ends now: keeps what still waits to be known. 0 or -ENOMEM. */
 int recorder_end_window(struct recorder *recorder, uint64_t now_ns);

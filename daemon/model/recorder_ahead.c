@@ -2,9 +2,10 @@
 /*
  * Has copied stacks walked before their records' turn; see recorder.h.
  *
- * A worker makes these walks, and the loop does not wait for it. So the walks of many records are
- * asked for at a time: of those that come next, as far as REORDER_AHEAD goes. A record is handed
- * out when it is the oldest and its walk is made, so the order of time stays what it is.
+ * A worker makes these walks (worker/walks.h), and the loop does not wait for it. So the walks of
+ * many records are asked for at a time: of those that come next, as far as REORDER_AHEAD goes. A
+ * record is handed out when it is the oldest and its walk is made, so the order of time stays what
+ * it is.
  *
  * The mappings of a record's process must be those of its moment. A record is passed over while an
  * event before it changes them, or its process is not known yet. Where they change even so, the
@@ -66,7 +67,7 @@ static void look_ahead(struct recorder *r, struct reorder *queue, uint64_t horiz
 
 		if (item->event && !note(&changed, item->event))
 			break;
-		if (!record || !path_builder_needs_worker(r->builder, record) ||
+		if (!record || !path_builder_may_wait(r->builder, record) ||
 		    path_builder_has_asked(r->builder, record) ||
 		    (n && !can_be_walked(r, record, &changed, awaits_tables)))
 			continue;
@@ -83,31 +84,31 @@ bool recorder_awaits_walk(struct recorder *r, struct reorder *queue, uint64_t ho
 	const struct stackd_header *record = next ? next->sample : NULL;
 	bool is_low;
 
-	if (!record || !path_builder_needs_worker(r->builder, record))
+	if (!record || !path_builder_may_wait(r->builder, record))
 		return false;
 	/* In the order of time a process that is not known is loaded. */
 	if (!process_table_thread(r->processes, (pid_t)record_pid(record), (pid_t)record->tid))
 		return false;
-	is_low = path_builder_pending(r->builder) < LOW_WATER && r->taken_since_look >= SCAN_EVERY;
+	is_low = walks_pending(r->walks) < LOW_WATER && r->taken_since_look >= SCAN_EVERY;
 	if (path_builder_has_walked(r->builder, record) && !is_low)
 		return false;
 	if (is_low || !path_builder_has_asked(r->builder, record))
 		look_ahead(r, queue, horizon_ns, awaits_tables);
-	path_builder_go_on(r->builder);
+	walks_go_on(r->walks);
 	return !path_builder_has_walked(r->builder, record);
 }
 
 void recorder_go_on(struct recorder *r)
 {
-	path_builder_go_on(r->builder);
+	walks_go_on(r->walks);
 }
 
 int recorder_poll_fd(const struct recorder *r)
 {
-	return path_builder_poll_fd(r->builder);
+	return walks_poll_fd(r->walks);
 }
 
 bool recorder_walks(const struct recorder *r)
 {
-	return path_builder_is_busy(r->builder);
+	return walks_is_busy(r->walks);
 }

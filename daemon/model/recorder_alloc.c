@@ -41,11 +41,11 @@ static struct stands_for stands_for(const struct recorder *r, const struct stack
 	double weight = (double)alloc->weight, variance;
 
 	if (!alloc->weight)
-		weight = size / -expm1(-size / r->distance);
+		weight = size / -expm1(-size / (double)r->with.alloc_distance);
 	/* What was lost stood for its bytes within errors that are less than if all of it had been
 	 * small blocks. */
 	variance = weight * (weight > size ? weight - size : 0) +
-		   (double)alloc->lost_bytes * r->distance;
+		   (double)alloc->lost_bytes * (double)r->with.alloc_distance;
 	return (struct stands_for){
 		.bytes = (alloc->weight ? alloc->weight : round_fairly(weight, bits)) +
 			 alloc->lost_bytes,

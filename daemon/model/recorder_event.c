@@ -25,7 +25,7 @@ static int look_for_tags_of_one(void *arg, pid_t pid)
 	struct recorder *r = arg;
 	int err = look_for_tags(r, pid);
 
-	return err || !r->relieve ? err : r->relieve(r->relieve_arg);
+	return err || !r->with.relieve ? err : r->with.relieve(r->with.arg);
 }
 
 int recorder_load_process(struct recorder *r, pid_t pid)
@@ -39,7 +39,7 @@ int recorder_load_process(struct recorder *r, pid_t pid)
 
 int recorder_load_all(struct recorder *r)
 {
-	int loaded = process_table_load_all(r->processes, r->relieve, r->relieve_arg);
+	int loaded = process_table_load_all(r->processes, r->with.relieve, r->with.arg);
 
 	if (loaded >= 0 && cgroup_table_load(r->cgroups))
 		return -ENOMEM;
@@ -64,7 +64,7 @@ static int prefetch_table(struct recorder *r, const struct object *object)
 	bool has_key = file_key_of(object, &r->fuse_devices, &key) &&
 		       object_table_has_proof(r->objects, object, key.changed_ns);
 
-	return tables_prepare(r->tables, object, has_key ? &key : NULL);
+	return tables_prepare(r->with.tables, object, has_key ? &key : NULL);
 }
 
 int recorder_prefetch_event(struct recorder *r, const struct sideband_event *event)
@@ -96,7 +96,7 @@ int recorder_prefetch_event(struct recorder *r, const struct sideband_event *eve
 		new_mappings_add(&r->new_mappings, event->pid, &event->mapping, object);
 	if (!err)
 		err = prefetch_tags(r, event, object);
-	if (!err && r->tables && !members_are_all(r->members) && object->elf)
+	if (!err && r->with.tables && !members_are_all(r->members) && object->elf)
 		err = prefetch_table(r, object);
 	return err == -ENOMEM ? err : 0;
 }

@@ -5,6 +5,7 @@
 
 #include "base/vec.h"
 #include "daemon/capture/event.h"
+#include "daemon/model/branches.h"
 #include "daemon/model/judge.h"
 #include "daemon/model/left_out.h"
 #include "daemon/model/locator.h"
@@ -23,6 +24,7 @@
 #include "daemon/model/wait_object.h"
 #include "daemon/model/path_builder.h"
 #include "daemon/worker/ask_worker.h"
+#include "daemon/worker/walks.h"
 #include "proc/cgroup_table.h"
 #include "proc/fuse_devices.h"
 #include "proc/process.h"
@@ -33,10 +35,13 @@
 #define WAKEUP_FRAMES 1024 /* a power of two */
 
 struct recorder {
+	struct recorder_options with;
+
 	struct object_table *objects;
 	struct process_table *processes;
 	struct open_files *open_files; /* NULL: files stay open */
-	struct written_files *written; /* NULL: nothing tells of writes */
+	struct written_files *written; /* NULL: nothing tells of writes, */
+	int watch_error;	       /* for this reason */
 	struct cgroup_table *cgroups;
 	struct location_table *locations;
 	struct tag_trie *trie;
@@ -48,6 +53,8 @@ struct recorder {
 	struct fuse_devices fuse_devices;
 	struct locator *locator;
 	struct jit_tracker *jit;
+	struct walks *walks;
+	struct branches *branches; /* NULL: there are no branch records */
 	struct path_builder *builder;
 	struct thread_paths *paths;
 	struct judge *judge;	     /* NULL: walks are not judged */
@@ -59,7 +66,6 @@ struct recorder {
 	struct ranks *ranks;
 	struct mpi_pending *pending; /* receives of MPI */
 	struct readings *readings;   /* of counters */
-	struct tables *tables;	     /* borrowed; NULL: none */
 	struct tagger *tagger;	     /* NULL: tags are not looked at */
 	struct tag_paths *tags;
 
@@ -84,14 +90,8 @@ struct recorder {
 		unsigned is;		/* enum wakeup_frame */
 	} wakeup_frames[WAKEUP_FRAMES]; /* kernel frames of wakers: what was found out of each */
 
-	int (*relieve)(void *arg); /* see recorder_use_relief(); NULL: none */
-	void *relieve_arg;
-
 	uint32_t n_tasks_before; /* processes and threads when it last began anew */
-	uint32_t usual_period;	 /* of a sample */
 	uint64_t periods;	 /* the sum of those of samples */
-	double distance;	 /* see recorder_use_distance() */
-	bool has_intervals;	 /* see recorder_use_intervals() */
 	struct path path;	 /* of the sample at hand: too large for the stack */
 
 	unsigned taken_since_look; /* records, since stacks to be walked were looked for */

@@ -74,10 +74,10 @@ static int keep_sample(struct recorder *r, const struct event *event, struct sto
 	int err;
 
 	(void)event;
-	if (r->has_intervals)
-		sample->period = r->usual_period;
+	if (r->with.has_intervals)
+		sample->period = r->with.usual_period;
 	r->periods += sample->period;
-	if (!r->has_intervals)
+	if (!r->with.has_intervals)
 		return outbox_keep(r->outbox, sample);
 	err = outbox_keep(r->outbox, sample);
 	return err || !interval ? err : recorder_keep(r, SERIES_CPU_OUTSIDE, interval, *sample);
@@ -205,7 +205,7 @@ static int take_path(struct recorder *r, const struct event *event,
 		err = thread_paths_enter(r->paths, record, &r->path, &row.node);
 	if (err)
 		return err;
-	row.period = record_period(record, r->usual_period);
+	row.period = record_period(record, r->with.usual_period);
 	row.end_reason = (uint8_t)ret_end->reason;
 	row.origin = ret_end->origin;
 	if (handler->place)

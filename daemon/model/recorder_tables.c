@@ -106,7 +106,7 @@ static const struct object *missed_object(struct recorder *r, const struct stack
 	const struct object *object;
 
 	*ret_key = NULL;
-	if (header->kind != STACKD_RECORD_STACK || !r->tables)
+	if (header->kind != STACKD_RECORD_STACK || !r->with.tables)
 		return NULL;
 	if (record->wanted && record->wanted <= object_table_count(r->objects))
 		return object_table_at(r->objects, record->wanted - 1);
@@ -127,7 +127,7 @@ int recorder_request_table(struct recorder *r, const struct stackd_header *heade
 	const struct stackd_inode *key;
 	const struct object *object = missed_object(r, header, early, &key);
 
-	return object ? tables_want(r->tables, object, key) : 0;
+	return object ? tables_want(r->with.tables, object, key) : 0;
 }
 
 bool recorder_awaits_table(struct recorder *r, const struct stackd_header *record)
@@ -136,6 +136,6 @@ bool recorder_awaits_table(struct recorder *r, const struct stackd_header *recor
 	const struct object *object = missed_object(r, record, false, &key);
 
 	return object && object->elf && elf_file_is_open(object->elf) &&
-	       !tables_have(r->tables, object) && !tables_put_off(r->tables, object) &&
-	       !tables_want(r->tables, object, key);
+	       !tables_have(r->with.tables, object) && !tables_put_off(r->with.tables, object) &&
+	       !tables_want(r->with.tables, object, key);
 }

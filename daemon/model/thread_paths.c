@@ -44,7 +44,7 @@ struct thread_paths {
 	VEC(uint32_t) sizes; /* by node, where there are heights */
 };
 
-int thread_paths_new(struct tag_trie *trie, struct location_table *locations,
+int thread_paths_new(struct tag_trie *trie, struct location_table *locations, bool has_heights,
 		     struct thread_paths **ret_paths)
 {
 	struct thread_paths *p = calloc(1, sizeof(*p));
@@ -53,6 +53,7 @@ int thread_paths_new(struct tag_trie *trie, struct location_table *locations,
 		return -ENOMEM;
 	p->trie = trie;
 	p->locations = locations;
+	p->has_heights = has_heights;
 	*ret_paths = p;
 	return 0;
 }
@@ -78,11 +79,6 @@ void thread_paths_free(struct thread_paths *p)
 }
 
 /* --- nodes ----------------------------------------------------------------------------------- */
-
-void thread_paths_use_heights(struct thread_paths *p)
-{
-	p->has_heights = true;
-}
 
 uint32_t thread_paths_size(const struct thread_paths *p, uint32_t node)
 {

@@ -48,13 +48,11 @@ struct path {
 
 struct thread_paths;
 
-/* `trie` and `locations` are borrowed. 0 or -ENOMEM. */
-int thread_paths_new(struct tag_trie *trie, struct location_table *locations,
+/* `trie` and `locations` are borrowed. `has_heights`: it keeps for each node the bytes of stack of
+ * its frame, from paths that have heights. 0 or -ENOMEM. */
+int thread_paths_new(struct tag_trie *trie, struct location_table *locations, bool has_heights,
 		     struct thread_paths **ret_paths);
 void thread_paths_free(struct thread_paths *paths); /* NULL is fine */
-
-/* Makes it keep for each node the bytes of stack of its frame, from paths that have heights. */
-void thread_paths_use_heights(struct thread_paths *paths);
 
 /* Returns the bytes of stack between a node's frame and its caller; 0: not known. */
 uint32_t thread_paths_size(const struct thread_paths *paths, uint32_t node);

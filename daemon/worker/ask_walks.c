@@ -50,16 +50,9 @@ void ask_walks_free(struct ask_walks *w)
 	free(w);
 }
 
-void ask_walks_use_rules(struct ask_walks *w, dwarf_walk_rule_fn *find, void *rules)
-{
-	w->with.find_rule = find;
-	w->with.rules = rules;
-}
-
 void ask_walks_tick(struct ask_walks *w)
 {
-	if (w)
-		w->ticks++;
+	w->ticks++;
 }
 
 void ask_walks_get_stats(const struct ask_walks *w, struct dwarf_walk_stats *ret_stats)
@@ -355,7 +348,7 @@ enum stackd_end_reason ask_walks_stack(struct ask_walks *w, const struct walk_in
 
 /* --- steps ----------------------------------------------------------------------------------- */
 
-static void put_step(const struct ask_walks_step *step, struct buf *request)
+static void put_step(const struct walks_step *step, struct buf *request)
 {
 	const struct walk_wire_step wire = {.caller_offset = step->caller_offset,
 					    .callee_offset = step->callee_offset,
@@ -368,7 +361,7 @@ static void put_step(const struct ask_walks_step *step, struct buf *request)
 	BUF_PUT(request, wire);
 }
 
-static bool get_verdict(struct buf_reader *reply, struct ask_walks_verdict *ret_verdict)
+static bool get_verdict(struct buf_reader *reply, struct walks_verdict *ret_verdict)
 {
 	struct walk_wire_verdict wire;
 
@@ -380,14 +373,14 @@ static bool get_verdict(struct buf_reader *reply, struct ask_walks_verdict *ret_
 }
 
 /* The process that has made code of a step; 0: none. */
-static pid_t owner_of(const struct ask_walks_step *step)
+static pid_t owner_of(const struct walks_step *step)
 {
 	return step->callee->owner.pid ? step->callee->owner.pid : step->caller->owner.pid;
 }
 
 /* Returns how many steps have a verdict; 0: the worker has failed. */
-static size_t check_all(struct ask_walks *w, const struct ask_walks_step *steps, size_t count,
-			uint64_t budget_ns, struct ask_walks_verdict *ret_verdicts)
+static size_t check_all(struct ask_walks *w, const struct walks_step *steps, size_t count,
+			uint64_t budget_ns, struct walks_verdict *ret_verdicts)
 {
 	struct call call = {.walks = w};
 	const struct worker_call request = call_of(&call, WIRE_STEP);
@@ -415,8 +408,8 @@ static size_t check_all(struct ask_walks *w, const struct ask_walks_step *steps,
 
 /* If the worker fails at several steps, it is asked about the first one alone: so only the step
  * that it fails at has no verdict. */
-size_t ask_walks_check(struct ask_walks *w, const struct ask_walks_step *steps, size_t count,
-		       uint64_t budget_ns, struct ask_walks_verdict *ret_verdicts)
+size_t ask_walks_check(struct ask_walks *w, const struct walks_step *steps, size_t count,
+		       uint64_t budget_ns, struct walks_verdict *ret_verdicts)
 {
 	size_t n = check_all(w, steps, count, budget_ns, ret_verdicts);
 
@@ -424,6 +417,6 @@ size_t ask_walks_check(struct ask_walks *w, const struct ask_walks_step *steps, 
 		n = check_all(w, steps, 1, budget_ns, ret_verdicts);
 	if (n)
 		return n;
-	ret_verdicts[0] = (struct ask_walks_verdict){LBR_STEP_UNCHECKED, RUNTIME_CODE_UNREAD};
+	ret_verdicts[0] = (struct walks_verdict){LBR_STEP_UNCHECKED, RUNTIME_CODE_UNREAD};
 	return 1;
 }

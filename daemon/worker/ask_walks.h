@@ -5,16 +5,14 @@
 
 #include "daemon/worker/walk_wire.h"
 #include "daemon/worker/worker.h"
-#include "lbr/lbr_step.h"
+#include "daemon/worker/walks.h"
 #include "proc/mapping_set.h"
-#include "unwind/dwarf_walk.h"
-#include "unwind/runtime_code.h"
 
 /* What a worker may ask for while it walks. */
 struct ask_walks_options {
 	struct worker *worker; /* borrowed, as all below */
 	const struct object_table *objects;
-	dwarf_walk_rule_fn *find_rule; /* NULL: there are no tables */
+	dwarf_walk_rule_fn *find_rule; /* NULL: there are no tables, and the worker analyses code */
 	void *rules;
 	runtime_code_read_fn *read_code;
 	runtime_code_window_fn *window; /* NULL: none are kept */
@@ -30,10 +28,7 @@ struct ask_walks;
 int ask_walks_new(const struct ask_walks_options *options, struct ask_walks **ret_walks);
 void ask_walks_free(struct ask_walks *walks); /* NULL is fine */
 
-/* Rules are found so from now on. */
-void ask_walks_use_rules(struct ask_walks *walks, dwarf_walk_rule_fn *find, void *rules);
-
-/* To be called now and then: see dwarf_walk_trim() and runtime_code_tick(). NULL is fine. */
+/* To be called now and then: see dwarf_walk_trim() and runtime_code_tick(). */
 void ask_walks_tick(struct ask_walks *walks);
 
 /* As dwarf_walk_stack(), but for in->find, which is not used; mappings are those of in->pid. Where
@@ -69,25 +64,9 @@ const struct object_table *ask_walks_objects(const struct ask_walks *walks);
 
 #define ASK_WALKS_TRIES 3 /* of a walk at which workers fail */
 
-/* A step, by objects and offsets. `may_be_bare`: a frame pointer was followed out of code of a
- * process. */
-struct ask_walks_step {
-	const struct object *caller, *callee;
-	uint64_t caller_offset, callee_offset;
-	bool is_entry, may_be_bare, callee_is_return;
-};
-
-struct ask_walks_verdict {
-	enum lbr_step step;
-	enum runtime_code_frame frame; /* if the step may be bare */
-};
-
-/* Has the worker check steps by lbr_step_check(), and those that may be bare by
- * runtime_code_frame(), in one call that takes about `budget_ns` of its CPU time. Code that
- * processes have made must be of one process in all steps. Returns how many steps have a verdict:
- * the first ones, at least one. A step at which the worker fails is LBR_STEP_UNCHECKED. */
-size_t ask_walks_check(struct ask_walks *walks, const struct ask_walks_step *steps, size_t count,
-		       uint64_t budget_ns, struct ask_walks_verdict *ret_verdicts);
+/* As walks_check(), in one call. A step at which the worker fails is LBR_STEP_UNCHECKED. */
+size_t ask_walks_check(struct ask_walks *walks, const struct walks_step *steps, size_t count,
+		       uint64_t budget_ns, struct walks_verdict *ret_verdicts);
 
 /* The sums of the walks so far. */
 void ask_walks_get_stats(const struct ask_walks *walks, struct dwarf_walk_stats *ret_stats);

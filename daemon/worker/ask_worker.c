@@ -44,13 +44,14 @@ struct ask_files {
 	VEC(struct known_tags) tags;
 };
 
-int ask_files_new(struct worker *worker, struct ask_files **ret_files)
+int ask_files_new(struct worker *worker, bool wants_tags, struct ask_files **ret_files)
 {
 	struct ask_files *files = calloc(1, sizeof(*files));
 
 	if (!files)
 		return -ENOMEM;
 	files->worker = worker;
+	files->wants_tags = wants_tags;
 	*ret_files = files;
 	return 0;
 }
@@ -67,11 +68,6 @@ void ask_files_free(struct ask_files *files)
 struct worker *ask_files_worker(const struct ask_files *files)
 {
 	return files ? files->worker : NULL;
-}
-
-void ask_files_want_tags(struct ask_files *files)
-{
-	files->wants_tags = true;
 }
 
 bool ask_files_tags(const struct ask_files *files, uint64_t file_id, uint32_t *ret_has,

@@ -14,9 +14,7 @@
 #include "daemon/worker/fault.h"
 #include "daemon/worker/service.h"
 #include "daemon/worker/walk_wire.h"
-#include "lbr/lbr_step.h"
-#include "unwind/dwarf_walk.h"
-#include "unwind/runtime_code.h"
+#include "daemon/worker/walks_here.h"
 
 #define MAX_SETS 32
 
@@ -29,9 +27,7 @@ struct mappings {
 
 struct walk_service {
 	struct service *service;
-	struct dwarf_walk *walk;
-	struct runtime_code *code;
-	struct lbr_reach *reach;
+	struct walks *walks;
 	uint64_t n_requests;
 	struct walk_wire_head head; /* of the request */
 	struct mappings sets[MAX_SETS];
@@ -178,39 +174,31 @@ static uint64_t code_start(void *arg, pid_t pid, uint64_t address)
 
 /* --- state ----------------------------------------------------------------------------------- */
 
-/* The state of the worker's walks, made with the first request. */
-static struct walk_service *state_of(struct service *s)
+/* Makes the worker's walks with the first request, which says whether there are tables. */
+static int make_walks(struct walk_service *w, const struct walk_wire_head *head)
 {
-	struct walk_service *w = s->walks;
+	const struct walks_here_options options = {
+		.code = {.read = read_code, .start = code_start, .window = code_window, .arg = w},
+		.find_rule = head->has_rules ? find_rule : NULL,
+		.rules = w,
+	};
 
-	if (w)
-		return w;
-	w = calloc(1, sizeof(*w));
-	if (!w || dwarf_walk_new(&w->walk) || lbr_reach_new(&w->reach) ||
-	    runtime_code_new(read_code, code_start, w, NULL, &w->code))
-		return NULL; /* the worker is ended for it */
-	w->service = s;
-	runtime_code_use_windows(w->code, code_window);
-	dwarf_walk_use_code(w->walk, w->code);
-	s->walks = w;
-	return w;
+	return w->walks ? 0 : walks_here_new(&options, &w->walks);
 }
 
-/* Brings what is kept up to the time of a request. */
+/* Brings what is kept up to the time of a request. NULL: the worker is ended for it. */
 static struct walk_service *begin(struct service *s, struct buf_reader *request)
 {
-	struct walk_service *w = state_of(s);
+	struct walk_service *w = s->walks ? s->walks : calloc(1, sizeof(*w));
 	struct walk_wire_head head;
 
-	if (!w || !BUF_GET(request, head))
+	s->walks = w;
+	if (!w || !BUF_GET(request, head) || make_walks(w, &head))
 		return NULL;
+	w->service = s;
 	w->n_requests++;
-	if (head.has_rules)
-		dwarf_walk_use_rules(w->walk, find_rule, w);
-	if (head.ticks != w->head.ticks) {
-		dwarf_walk_trim(w->walk);
-		runtime_code_tick(w->code);
-	}
+	if (head.ticks != w->head.ticks)
+		walks_tick(w->walks);
 	s->round += head.late_files != w->head.late_files;
 	w->head = head;
 	return w;
@@ -284,11 +272,11 @@ static int walk(struct walk_service *w, struct buf_reader *request, struct buf *
 
 	if (read_input(request, &behind, &in, &max_frames))
 		return -EINVAL;
-	dwarf_walk_get_stats(w->walk, &before);
-	result.reason = dwarf_walk_stack(
-		w->walk, &in, w->frames,
-		max_frames < DWARF_WALK_MAX_FRAMES ? max_frames : DWARF_WALK_MAX_FRAMES, &count);
-	dwarf_walk_get_stats(w->walk, &after);
+	if (max_frames > DWARF_WALK_MAX_FRAMES)
+		max_frames = DWARF_WALK_MAX_FRAMES;
+	walks_get_stats(w->walks, &before);
+	result.reason = walks_stack(w->walks, NULL, &in, w->frames, max_frames, &count);
+	walks_get_stats(w->walks, &after);
 	result.count = (uint32_t)count;
 	result.frames = after.frames - before.frames;
 	result.cache_hits = after.cache_hits - before.cache_hits;
@@ -301,42 +289,25 @@ static int walk(struct walk_service *w, struct buf_reader *request, struct buf *
 
 /* --- steps ----------------------------------------------------------------------------------- */
 
-/* Reads the code of a location again, if a process has made it, and changed it since. */
-static void catch_up(struct walk_service *w, uint32_t number, uint64_t offset)
-{
-	const struct object *object = service_object(w->service, number);
-
-	if (object && object->kind == OBJECT_JIT)
-		runtime_code_has_changed(w->code, object->owner.pid, offset);
-}
-
-/* The code of a location, from its file, or from the memory of the process that made it. */
-static struct lbr_location code_at(struct walk_service *w, uint32_t number, uint64_t offset)
-{
-	const struct object *object = service_object(w->service, number), *code = NULL;
-
-	if (object && object->kind == OBJECT_JIT)
-		code = runtime_code_at(w->code, object->owner.pid, offset);
-	return (struct lbr_location){code ? code : object, offset};
-}
-
-static int check_step(struct walk_service *w, const struct walk_wire_step *step,
+static int check_step(struct walk_service *w, const struct walk_wire_step *wire,
 		      struct walk_wire_verdict *ret_verdict)
 {
-	const struct object *callee = service_object(w->service, step->callee);
-	struct lbr_step_pair pair = {.is_entry = step->is_entry};
+	const struct walks_step step = {
+		.caller = service_object(w->service, wire->caller),
+		.callee = service_object(w->service, wire->callee),
+		.caller_offset = wire->caller_offset,
+		.callee_offset = wire->callee_offset,
+		.is_entry = wire->is_entry,
+		.may_be_bare = wire->may_be_bare,
+		.callee_is_return = wire->is_return,
+	};
+	struct walks_verdict verdict;
 
-	ret_verdict->frame = RUNTIME_CODE_UNREAD;
-	if (step->may_be_bare && callee)
-		ret_verdict->frame = (uint32_t)runtime_code_frame(
-			w->code, callee->owner.pid, step->callee_offset, step->is_return);
-	catch_up(w, step->callee, step->callee_offset);
-	catch_up(w, step->caller, step->caller_offset);
-	pair.callee = code_at(w, step->callee, step->callee_offset);
-	pair.caller = code_at(w, step->caller, step->caller_offset);
-	if (!pair.caller.object || !pair.callee.object)
+	if (!step.caller || !step.callee)
 		return -ENOMEM;
-	ret_verdict->step = (uint32_t)lbr_step_check(w->reach, &pair);
+	walks_check(w->walks, &step, 1, 0, &verdict);
+	ret_verdict->step = (uint32_t)verdict.step;
+	ret_verdict->frame = (uint32_t)verdict.frame;
 	return 0;
 }
 

@@ -413,7 +413,8 @@ static bool find_code(void *arg, uint64_t address, const struct object **ret_obj
 static void open_session(void)
 {
 	if (object_table_new("/nowhere", &l.objects) ||
-	    process_table_new(l.objects, "/nowhere", &l.processes) || dwarf_walk_new(&l.walk) ||
+	    process_table_new(l.objects, "/nowhere", &l.processes) ||
+	    dwarf_walk_new(&(struct dwarf_walk_options){0}, &l.walk) ||
 	    lbr_code_new(l.walk, &l.code) || lbr_new(&l.lbr))
 		die("no memory", "lib/code/lbr");
 	object_table_trust_build_ids_alone(l.objects);

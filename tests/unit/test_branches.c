@@ -165,7 +165,7 @@ static struct daemon_side {
 static void open_daemon(void)
 {
 	assert_int_equal(object_table_new("/nowhere", &d.objects), 0);
-	assert_int_equal(dwarf_walk_new(&d.walk), 0);
+	assert_int_equal(dwarf_walk_new(&(struct dwarf_walk_options){0}, &d.walk), 0);
 	assert_int_equal(branches_new(d.walk, d.objects, true, 32, &d.branches), 0);
 	stackd_sample(&context);
 	branches_keep(d.branches, (const struct stackd_branch_record *)records[0]);

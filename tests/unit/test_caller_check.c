@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "daemon/model/caller_check.h"
+#include "daemon/worker/walks_here.h"
 #include "walk_self.h"
 
 /* outer calls middle, which calls leaf; nobody calls other. Never run. */
@@ -32,6 +33,7 @@ static struct fixture {
 	struct location_table *locations;
 	struct tag_trie *trie;
 	struct thread_paths *paths;
+	struct walks *walks;
 	struct caller_check *steps;
 	struct path path;
 	struct stackd_header record;
@@ -72,6 +74,32 @@ static uint64_t read_clock(void)
 	return f.now_ns += f.check_ns;
 }
 
+#define CODE UINT64_C(0x7f0000010000)
+#define PID  77
+
+/* Two functions of a process: the caller's return address is at 9, the callee begins at 16. */
+static uint8_t memory[64] = {0x48, 0x83, 0xec, 0x28, 0xe8, 0,	 0,
+			     0,	   0,	 0x48, 0x83, 0xc4, 0x28, 0xc3};
+
+static size_t read_memory(void *arg, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
+			  uint8_t *bytes, uint64_t *ret_start)
+{
+	(void)arg;
+	(void)before;
+	(void)after;
+	if (pid != PID || address - CODE >= sizeof(memory))
+		return 0;
+	memcpy(bytes, memory, sizeof(memory));
+	*ret_start = CODE;
+	return sizeof(memory);
+}
+
+static uint64_t start_of_memory(void *arg, pid_t pid, uint64_t address)
+{
+	(void)arg;
+	return pid == PID && address - CODE < sizeof(memory) ? CODE : 0;
+}
+
 static int set_up(void **state)
 {
 	(void)state;
@@ -81,8 +109,19 @@ static int set_up(void **state)
 	assert_int_equal(object_table_new("/proc", &f.objects), 0);
 	assert_int_equal(location_table_new(&f.locations), 0);
 	assert_int_equal(tag_trie_new(&f.trie), 0);
-	assert_int_equal(thread_paths_new(f.trie, f.locations, &f.paths), 0);
-	assert_int_equal(caller_check_new(f.objects, f.locations, read_clock, &f.steps), 0);
+	assert_int_equal(thread_paths_new(f.trie, f.locations, false, &f.paths), 0);
+	assert_int_equal(
+		walks_here_new(&(struct walks_here_options){.code = {.read = read_memory,
+								     .start = start_of_memory,
+								     .clock = read_clock}},
+			       &f.walks),
+		0);
+	assert_int_equal(caller_check_new(&(struct caller_check_options){.objects = f.objects,
+									 .locations = f.locations,
+									 .walks = f.walks,
+									 .clock = read_clock},
+					  &f.steps),
+			 0);
 	add_object();
 	f.outer = location_of(in_outer, true, PROVENANCE_CFI);
 	f.middle = location_of(in_middle, true, PROVENANCE_ANALYSED);
@@ -96,6 +135,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	caller_check_free(f.steps);
+	walks_free(f.walks);
 	thread_paths_free(f.paths);
 	tag_trie_free(f.trie);
 	location_table_free(f.locations);
@@ -259,36 +299,10 @@ static void budget_is_kept(void **state)
 
 /* --- code made at run time ------------------------------------------------------------------- */
 
-#define CODE UINT64_C(0x7f0000010000)
-#define PID  77
-
-/* Two functions of a process: the caller's return address is at 9, the callee begins at 16. */
-static uint8_t memory[64] = {0x48, 0x83, 0xec, 0x28, 0xe8, 0,	 0,
-			     0,	   0,	 0x48, 0x83, 0xc4, 0x28, 0xc3};
-
 /* sub $0x28,%rsp; call *%rax; add $0x28,%rsp; ret */
 static const uint8_t calls_any[] = {0x48, 0x83, 0xec, 0x28, 0xff, 0xd0,
 				    0x48, 0x83, 0xc4, 0x28, 0xc3};
 static const uint8_t jumps_away[] = {0x90, 0xff, 0xe0}; /* nop; jmp *%rax */
-
-static size_t read_memory(void *arg, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
-			  uint8_t *bytes, uint64_t *ret_start)
-{
-	(void)arg;
-	(void)before;
-	(void)after;
-	if (pid != PID || address - CODE >= sizeof(memory))
-		return 0;
-	memcpy(bytes, memory, sizeof(memory));
-	*ret_start = CODE;
-	return sizeof(memory);
-}
-
-static uint64_t start_of_memory(void *arg, pid_t pid, uint64_t address)
-{
-	(void)arg;
-	return pid == PID && address - CODE < sizeof(memory) ? CODE : 0;
-}
 
 static uint32_t made_location(uint64_t offset, bool is_return)
 {
@@ -303,16 +317,13 @@ static uint32_t made_location(uint64_t offset, bool is_return)
 	return number;
 }
 
-static void use_code(struct runtime_code **ret_code)
+static void add_code(void)
 {
 	struct object object = {
 		.kind = OBJECT_JIT, .file_id = 2, .path = (char *)"[jit]", .owner = {.pid = PID}};
 	const struct object *added;
 
 	assert_int_equal(object_table_add(f.objects, &object, &added), 0);
-	assert_int_equal(runtime_code_new(read_memory, start_of_memory, NULL, read_clock, ret_code),
-			 0);
-	caller_check_use_code(f.steps, *ret_code);
 }
 
 /* The callee keeps no frame pointer, and is called. */
@@ -323,35 +334,27 @@ static void write_bare_callee(void)
 	memory[17] = 0xc3;
 }
 
-static void drop_code(struct runtime_code *code)
-{
-	caller_check_use_code(f.steps, NULL);
-	runtime_code_free(code);
-}
-
 /* A call that leads elsewhere until its target is written: its step is wrong, is not looked at
  * again in the same tick, and is right afterwards. */
 static void code_written_later(void **state)
 {
 	const uint32_t path[] = {made_location(8, true), made_location(16, false)};
-	struct runtime_code *code;
 	uint32_t frames[8];
 
 	(void)state;
-	use_code(&code);
+	add_code();
 	memory[5] = 15; /* a function that returns at once */
 	memory[16] = 0x90;
 	memory[17] = memory[24] = 0xc3;
 	assert_int_equal(take(0, path, 2, frames), 1);
 	assert_counts(0, 1);
 	memory[5] = 7;
-	runtime_code_tick(code);
+	walks_tick(f.walks);
 	assert_int_equal(take(0, path, 2, frames), 1);
 	assert_counts(0, 1);
 	caller_check_tick(f.steps);
 	assert_int_equal(take(0, path, 2, frames), 2);
 	assert_counts(1, 0);
-	drop_code(code);
 }
 
 /* The kernel half follows frame pointers whatever rule the daemon has for the code, and what it
@@ -359,11 +362,10 @@ static void code_written_later(void **state)
 static void frame_pointer_out_of_bare_code(void **state)
 {
 	const uint32_t path[] = {made_location(8, true), made_location(16, false)};
-	struct runtime_code *code;
 	uint32_t frames[8];
 
 	(void)state;
-	use_code(&code);
+	add_code();
 	write_bare_callee();
 	assert_int_equal(take(0, path, 2, frames), 2);
 	assert_counts(1, 0);
@@ -373,7 +375,6 @@ static void frame_pointer_out_of_bare_code(void **state)
 	assert_counts(1, 1);
 	f.is_kernels = false;
 	assert_int_equal(take(0, path, 2, frames), 2);
-	drop_code(code);
 }
 
 /* Code that cannot be read is taken to be as the rest of its process's: with frame pointers, until
@@ -382,11 +383,10 @@ static void frame_pointer_out_of_unread_code(void **state)
 {
 	const uint32_t path[] = {made_location(8, true), made_location(4096, false)};
 	const uint32_t read[] = {made_location(8, true), made_location(16, false)};
-	struct runtime_code *code;
 	uint32_t frames[8];
 
 	(void)state;
-	use_code(&code);
+	add_code();
 	write_bare_callee();
 	f.is_kernels = true;
 	assert_int_equal(take(0, path, 2, frames), 2);
@@ -399,7 +399,6 @@ static void frame_pointer_out_of_unread_code(void **state)
 		assert_int_equal(caller_check_counts(f.steps).unchecked, 1);
 		caller_check_tick(f.steps);
 	}
-	drop_code(code);
 }
 
 /* So is code whose instructions do not tell, unless its caller is seen to call it; but for the
@@ -409,11 +408,10 @@ static void frame_pointer_out_of_untold_code(void **state)
 	const uint32_t path[] = {made_location(38, true), made_location(49, false)};
 	const uint32_t read[] = {made_location(8, true), made_location(16, false)};
 	const uint32_t called[] = {made_location(8, true), made_location(49, false)};
-	struct runtime_code *code;
 	uint32_t frames[8];
 
 	(void)state;
-	use_code(&code);
+	add_code();
 	write_bare_callee();
 	memcpy(memory + 32, calls_any, sizeof(calls_any));
 	memcpy(memory + 48, jumps_away, sizeof(jumps_away));
@@ -428,11 +426,10 @@ static void frame_pointer_out_of_untold_code(void **state)
 	assert_int_equal(take(0, path, 2, frames), 2);
 	f.is_kernels = true;
 	memory[5] = 48 - 9;
-	runtime_code_tick(code);
+	walks_tick(f.walks);
 	caller_check_tick(f.steps);
 	assert_int_equal(take(0, called, 2, frames), 2);
 	assert_int_equal(take(0, path, 2, frames), 1);
-	drop_code(code);
 }
 
 int main(void)

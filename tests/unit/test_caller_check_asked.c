@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "daemon/model/caller_check.h"
+#include "daemon/worker/walks_there.h"
 #include "daemon/worker/wire.h"
 
 #define AT_A_TIME 32 /* of caller_check.c */
@@ -36,7 +37,7 @@ static struct fork_server *server;
 static struct workers *workers;
 static struct object_table *objects;
 static struct location_table *locations;
-static struct ask_walks *walks;
+static struct walks *walks;
 static struct caller_check *steps;
 static struct path path;
 static uint64_t now_ns, each_ns;
@@ -122,9 +123,13 @@ static int set_up(void **state)
 	assert_int_equal(location_table_new(&locations), 0);
 	options.worker = workers_of(workers, WORKER_LOOP);
 	options.objects = objects;
-	assert_int_equal(ask_walks_new(&options, &walks), 0);
-	assert_int_equal(caller_check_new(objects, locations, read_clock, &steps), 0);
-	caller_check_use_worker(steps, walks);
+	assert_int_equal(walks_there_new(&options, workers_of(workers, WORKER_WALKS), &walks), 0);
+	assert_int_equal(caller_check_new(&(struct caller_check_options){.objects = objects,
+									 .locations = locations,
+									 .walks = walks,
+									 .clock = read_clock},
+					  &steps),
+			 0);
 	return 0;
 }
 
@@ -132,7 +137,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	caller_check_free(steps);
-	ask_walks_free(walks);
+	walks_free(walks);
 	location_table_free(locations);
 	object_table_free(objects);
 	workers_free(workers);

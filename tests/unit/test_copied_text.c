@@ -198,7 +198,10 @@ static int set_up(void **state)
 	assert_true(size > 0x40000);
 	assert_int_equal(object_table_new("/proc", &objects), 0);
 	assert_int_equal(process_table_new(objects, "/proc", &processes), 0);
-	assert_int_equal(locator_new(objects, processes, NULL, &locator), 0);
+	assert_int_equal(
+		locator_new(&(struct locator_options){.objects = objects, .processes = processes},
+			    &locator),
+		0);
 	return copied_text_new(locator, "/proc", &copied);
 }
 

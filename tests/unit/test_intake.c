@@ -206,7 +206,7 @@ static int identify(void)
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), err;
 
 	assert_true(fd >= 0);
-	assert_int_equal(ask_files_new(workers_of(workers, WORKER_LOOP), &files), 0);
+	assert_int_equal(ask_files_new(workers_of(workers, WORKER_LOOP), false, &files), 0);
 	err = ask_files_open(files, fd, "/proc/self/exe", &elf);
 	ask_files_free(files);
 	close(fd);
@@ -320,8 +320,8 @@ static void steps_are_bounded(void **state)
 						  .objects = objects,
 						  .mappings_of = no_mappings};
 	const struct object *object = object_table_at(objects, 0);
-	const struct ask_walks_step step = {.caller = object, .callee = object};
-	struct ask_walks_verdict verdict;
+	const struct walks_step step = {.caller = object, .callee = object};
+	struct walks_verdict verdict;
 	struct ask_walks *walks;
 
 	(void)state;
@@ -343,7 +343,7 @@ static void tags_are_bounded(void **state)
 	uint64_t word;
 
 	(void)state;
-	assert_int_equal(ask_files_new(workers_of(workers, WORKER_LOOP), &files), 0);
+	assert_int_equal(ask_files_new(workers_of(workers, WORKER_LOOP), false, &files), 0);
 	assert_int_equal(ask_tags_new(files, &tags), 0);
 	stop_worker();
 	ask_tags_info(tags, object_table_at(objects, 0), &has_note, &word, &has_functions);

@@ -73,7 +73,11 @@ static int set_up(void **state)
 	assert_int_equal(object_table_new("/proc", &objects), 0);
 	assert_int_equal(process_table_new(objects, "/proc", &processes), 0);
 	assert_int_equal(location_table_new(&locations), 0);
-	assert_int_equal(locator_new(objects, processes, locations, &locator), 0);
+	assert_int_equal(locator_new(&(struct locator_options){.objects = objects,
+							       .processes = processes,
+							       .locations = locations},
+				     &locator),
+			 0);
 	assert_int_equal(process_table_load(processes, getpid()), 0);
 	put = (struct put_returns){
 		.locator = locator, .objects = objects, .locations = locations, .proc = "/proc"};

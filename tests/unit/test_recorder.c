@@ -26,7 +26,8 @@ static int set_up(void **state)
 {
 	(void)state;
 	assert_int_equal(recurse(&snap, DEPTH), DEPTH);
-	assert_int_equal(recorder_new(false, 1000, &recorder), 0);
+	assert_int_equal(recorder_new(&(struct recorder_options){.usual_period = 1000}, &recorder),
+			 0);
 	return 0;
 }
 
@@ -193,9 +194,20 @@ static int send_walked(uint32_t file, int frames, bool heights)
 
 /* --- what came of them ----------------------------------------------------------------------- */
 
-static void use_branches(void)
+/* Makes the recorder anew, with these options. */
+static void make_recorder(const struct recorder_options *options)
 {
-	assert_int_equal(recorder_use_branches(recorder, true, RING), 0);
+	recorder_free(recorder);
+	recorder = NULL;
+	assert_int_equal(recorder_new(options, &recorder), 0);
+}
+
+static void use_branches(bool heights)
+{
+	make_recorder(&(struct recorder_options){.usual_period = 1000,
+						 .has_branches = true,
+						 .branches = {true, RING},
+						 .has_heights = heights});
 	assert_int_equal(recorder_load_process(recorder, getpid()), 0);
 }
 
@@ -230,9 +242,7 @@ static void calls_among_the_records_are_theirs(bool heights)
 	struct origin origin;
 	struct batch *batch;
 
-	if (heights)
-		recorder_use_heights(recorder);
-	use_branches();
+	use_branches(heights);
 	assert_int_equal(send_branches((uint32_t)getpid()), 0);
 	assert_int_equal(send_stack(), 0);
 	origin = only_origin(0, &batch);
@@ -262,9 +272,7 @@ static void check_short_walk_is_extended(bool heights)
 	struct batch *batch;
 	uint32_t file, node, origins, depth = 0;
 
-	if (heights)
-		recorder_use_heights(recorder);
-	use_branches();
+	use_branches(heights);
 	assert_int_equal(send_stack(), 0);
 	batch = recorder_take_batch(recorder);
 	assert_non_null(batch);
@@ -305,7 +313,7 @@ static void without_branches_frames_are_walked(void **state)
 	struct batch *batch;
 
 	(void)state;
-	use_branches();
+	use_branches(false);
 	assert_int_equal(send_branches((uint32_t)getpid() + 1), 0);
 	assert_int_equal(send_stack(), 0);
 	only_origin(0, &batch);
@@ -320,7 +328,7 @@ static void height_is_kept(void **state)
 	struct batch *batch;
 
 	(void)state;
-	recorder_use_heights(recorder);
+	make_recorder(&(struct recorder_options){.usual_period = 1000, .has_heights = true});
 	assert_int_equal(recorder_load_process(recorder, getpid()), 0);
 	assert_int_equal(send_stack(), 0);
 	origin = only_origin(0, &batch);
@@ -436,7 +444,7 @@ static void each_kind_of_event_has_its_series(void **state)
 	struct recorder_counts counts;
 
 	(void)state;
-	recorder_use_distance(recorder, 1 << 20);
+	make_recorder(&(struct recorder_options){.usual_period = 1000, .alloc_distance = 1 << 20});
 	assert_int_equal(recorder_load_process(recorder, getpid()), 0);
 	assert_int_equal(recorder_name_mark(recorder, "a mark"), 0);
 	event.pass.kind = STACKD_EVENT_REGION;

@@ -66,6 +66,19 @@ static uint64_t start_of_memory(void *arg, pid_t pid, uint64_t address)
 	return address - START < BYTES / 2 ? START : START + BYTES / 2;
 }
 
+static int make_code(struct memory *m, runtime_code_read_fn *read, runtime_code_window_fn *window)
+{
+	const struct runtime_code_options options = {
+		.read = read,
+		.start = start_of_memory,
+		.window = window,
+		.arg = m,
+		.clock = fake_clock,
+	};
+
+	return runtime_code_new(&options, &m->code);
+}
+
 static int setup(void **state)
 {
 	struct memory *m = calloc(1, sizeof(*m));
@@ -75,7 +88,7 @@ static int setup(void **state)
 	now_ns = 0;
 	memset(m->bytes, 0xcc, sizeof(m->bytes));
 	memcpy(m->bytes + HERE, function, sizeof(function));
-	return runtime_code_new(read_memory, start_of_memory, m, fake_clock, &m->code);
+	return make_code(m, read_memory, NULL);
 }
 
 static int teardown(void **state)
@@ -336,8 +349,7 @@ static void time_is_bounded(void **state)
 	struct memory *m = *state;
 
 	runtime_code_free(m->code);
-	assert_int_equal(runtime_code_new(read_slowly, start_of_memory, m, fake_clock, &m->code),
-			 0);
+	assert_int_equal(make_code(m, read_slowly, NULL), 0);
 	assert_int_equal(distance(m, HERE, false), 8);
 	memcpy(m->bytes + 2 * RUNTIME_CODE_CORE, function, sizeof(function));
 	assert_int_equal(distance(m, 2 * RUNTIME_CODE_CORE, false), 0);
@@ -353,8 +365,7 @@ static void known_without_time(void **state)
 	struct memory *m = *state;
 
 	runtime_code_free(m->code);
-	assert_int_equal(runtime_code_new(read_slowly, start_of_memory, m, fake_clock, &m->code),
-			 0);
+	assert_int_equal(make_code(m, read_slowly, NULL), 0);
 	assert_int_equal(distance(m, HERE + CALL, true), 48);
 	now_ns += 1;
 	runtime_code_tick(m->code);
@@ -548,13 +559,20 @@ static void rewrite(struct memory *m, uint8_t size)
 	m->bytes[HERE + 3] = m->bytes[HERE + 12] = size;
 }
 
+/* From now on, bytes of samples are kept. */
+static void keep_windows(struct memory *m)
+{
+	runtime_code_free(m->code);
+	assert_int_equal(make_code(m, read_memory, give_window), 0);
+}
+
 /* Code that was rewritten since the sample has the rules of the sample, if its bytes were kept;
  * else none. */
 static void rewritten_since(void **state)
 {
 	struct memory *m = *state;
 
-	runtime_code_use_windows(m->code, give_window);
+	keep_windows(m);
 	for (int turn = 0; turn < 3; turn++) {
 		runtime_code_tick(m->code);
 		rewrite(m, 0x28);
@@ -582,7 +600,7 @@ static void begins_before_the_window(void **state)
 	struct memory *m = *state;
 	uint64_t call = HERE + 0x800;
 
-	runtime_code_use_windows(m->code, give_window);
+	keep_windows(m);
 	memcpy(m->bytes + HERE, function, 4);
 	memset(m->bytes + HERE + 4, 0x90, 0x800 - 4);
 	memcpy(m->bytes + call, "\xe8\x07\0\0\0\x48\x83\xc4\x28\xc3\xcc\xcc\xc3", 13);
@@ -598,7 +616,7 @@ static void ended_since(void **state)
 {
 	struct memory *m = *state;
 
-	runtime_code_use_windows(m->code, give_window);
+	keep_windows(m);
 	m->is_kept = true;
 	sample(m, HERE + CALL + 1);
 	m->mark.hashes[0] = m->mark.hashes[STACKD_CODE_BLOCKS - 1] = 0; /* of other mappings */
@@ -642,7 +660,7 @@ static void many_versions(void **state)
 	uint8_t other[] = {0xb8, 0, 0, 0, 0, 0xc3}; /* mov $turn,%eax; ret */
 	struct memory *m = *state;
 
-	runtime_code_use_windows(m->code, give_window);
+	keep_windows(m);
 	m->is_kept = true;
 	for (int turn = 0; turn < 2 * RUNTIME_CODE_VERSIONS; turn++) {
 		memcpy(other + 1, &turn, sizeof(turn));

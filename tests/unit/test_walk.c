@@ -36,7 +36,7 @@ static enum stackd_end_reason walk_snapshot(bool is_cut)
 	struct dwarf_walk *walk;
 
 	in.stack_cut = is_cut;
-	assert_int_equal(dwarf_walk_new(&walk), 0);
+	assert_int_equal(dwarf_walk_new(&(struct dwarf_walk_options){0}, &walk), 0);
 	reason = walk_with(walk, &in);
 	dwarf_walk_free(walk);
 	self_map_free(map);
@@ -401,7 +401,7 @@ static void test_frame_pointer_at_entry(void **state)
 	in.stack += slot;
 	in.stack_bytes -= slot;
 	in.leaf = STACKD_LEAF_NONE;
-	assert_int_equal(dwarf_walk_new(&walk), 0);
+	assert_int_equal(dwarf_walk_new(&(struct dwarf_walk_options){0}, &walk), 0);
 	assert_int_equal(walk_with(walk, &in), STACKD_END_ENTRY);
 	dwarf_walk_free(walk);
 	self_map_free(map);
@@ -439,7 +439,7 @@ static void test_plt(void **state)
 		skip(); /* linked without lazy binding */
 	assert_true(elf_file_offset_to_vaddr(object->elf, offset, &base));
 	plt += (uint64_t)test_plt - base;
-	assert_int_equal(dwarf_walk_new(&walk), 0);
+	assert_int_equal(dwarf_walk_new(&(struct dwarf_walk_options){0}, &walk), 0);
 	for (unsigned at = 0; at < 16; at++) {
 		unsigned pushed = at >= 11;
 
@@ -469,7 +469,7 @@ static void test_trim(void **state)
 
 	(void)state;
 	assert_true(self_find(map, (uint64_t)test_trim, &object, &offset));
-	assert_int_equal(dwarf_walk_new(&walk), 0);
+	assert_int_equal(dwarf_walk_new(&(struct dwarf_walk_options){0}, &walk), 0);
 	for (int i = 0; i < 2; i++) {
 		assert_true(dwarf_walk_function(walk, object, offset, &start[i], &end[i]));
 		assert_true(start[i] <= offset && offset < end[i]);

@@ -38,7 +38,7 @@ static void test_cut_stack(void **state)
 	in.stack_cut = true;
 	complete = in.stack_bytes;
 	n_complete = (size_t)snap.n_expected;
-	assert_int_equal(dwarf_walk_new(&walk), 0);
+	assert_int_equal(dwarf_walk_new(&(struct dwarf_walk_options){0}, &walk), 0);
 	for (size_t bytes = 0; bytes <= complete; bytes += bytes < 8192 ? 8 : 512) {
 		enum stackd_end_reason reason;
 
@@ -83,7 +83,7 @@ static void test_start_code(void **state)
 	unsigned tried = 0;
 
 	(void)state;
-	assert_int_equal(dwarf_walk_new(&walk), 0);
+	assert_int_equal(dwarf_walk_new(&(struct dwarf_walk_options){0}, &walk), 0);
 	for (size_t i = 0; i < map->count; i++) {
 		const struct self_mapping *m = &map->mappings[i];
 		uint64_t offset, entry;
@@ -147,7 +147,7 @@ static void test_tm_clones(void **state)
 	struct dwarf_walk *walk;
 
 	(void)state;
-	assert_int_equal(dwarf_walk_new(&walk), 0);
+	assert_int_equal(dwarf_walk_new(&(struct dwarf_walk_options){0}, &walk), 0);
 	entry = elf_file_entry_vaddr(map->mappings[0].object->elf);
 	assert_true(elf_file_vaddr_to_offset(map->mappings[0].object->elf, entry, &offset));
 	stack[0] = map->mappings[0].start + offset - map->mappings[0].offset + 8;
@@ -180,7 +180,7 @@ static void test_limits(void **state)
 	(void)state;
 	recurse(&snap, 100);
 	in = snapshot_input(&snap, map);
-	assert_int_equal(dwarf_walk_new(&walk), 0);
+	assert_int_equal(dwarf_walk_new(&(struct dwarf_walk_options){0}, &walk), 0);
 	assert_int_equal(dwarf_walk_stack(walk, &in, frames, 50, &n), STACKD_END_TOO_DEEP);
 	assert_int_equal(n, 50);
 	n = (size_t)snap.n_expected;
@@ -212,7 +212,7 @@ static void test_object_without_file(void **state)
 	assert_true(self_find(map, in.regs.r[STACKD_REG_PC], &object, &offset));
 	elf = object->elf;
 	((struct object *)object)->elf = NULL;
-	assert_int_equal(dwarf_walk_new(&walk), 0);
+	assert_int_equal(dwarf_walk_new(&(struct dwarf_walk_options){0}, &walk), 0);
 	assert_int_equal(walk_with(walk, &in), STACKD_END_NO_OBJECT);
 	((struct object *)object)->elf = elf;
 	dwarf_walk_free(walk);
@@ -231,7 +231,7 @@ static void test_hostile_stacks_end(void **state)
 	(void)state;
 	recurse(&snap, 20);
 	in = snapshot_input(&snap, map);
-	assert_int_equal(dwarf_walk_new(&walk), 0);
+	assert_int_equal(dwarf_walk_new(&(struct dwarf_walk_options){0}, &walk), 0);
 	for (int round = 0; round < 2000; round++) {
 		for (int i = 0; i < 8; i++) {
 			seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
@@ -258,7 +258,7 @@ static void test_cache(void **state)
 	(void)state;
 	recurse(&snap, 100);
 	in = snapshot_input(&snap, map);
-	assert_int_equal(dwarf_walk_new(&walk), 0);
+	assert_int_equal(dwarf_walk_new(&(struct dwarf_walk_options){0}, &walk), 0);
 	assert_int_equal(walk_with(walk, &in), STACKD_END_ENTRY);
 	dwarf_walk_get_stats(walk, &stats);
 	misses = stats.cache_misses;
@@ -290,7 +290,7 @@ static void test_garbage_return(void **state)
 	(void)state;
 	recurse(&snap, 10);
 	in = snapshot_input(&snap, map);
-	assert_int_equal(dwarf_walk_new(&walk), 0);
+	assert_int_equal(dwarf_walk_new(&(struct dwarf_walk_options){0}, &walk), 0);
 	assert_int_equal(walk_with(walk, &in), STACKD_END_ENTRY);
 	count = n_frames;
 	for (size_t i = 0; i < count; i++)
@@ -341,7 +341,7 @@ static void assert_outer_found(enum stackd_leaf leaf, const uint64_t *words, siz
 	in.regs.r[STACKD_REG_SP] = (uint64_t)words;
 	in.regs.r[STACKD_REG_FP] = (uint64_t)&words[fp];
 	in.regs.r[STACKD_REG_PC] = MADE_CODE + 0x100;
-	assert_int_equal(dwarf_walk_new(&walk), 0);
+	assert_int_equal(dwarf_walk_new(&(struct dwarf_walk_options){0}, &walk), 0);
 	assert_int_equal(walk_with(walk, &in), STACKD_END_ENTRY);
 	assert_int_equal(n_frames, 2);
 	assert_int_equal(frames[1].address, MADE_CODE + 0x20);

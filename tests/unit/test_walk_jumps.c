@@ -44,7 +44,7 @@ static int set_up(void **state)
 {
 	(void)state;
 	map = self_map_new();
-	return map && !dwarf_walk_new(&walk) ? 0 : -1;
+	return map && !dwarf_walk_new(&(struct dwarf_walk_options){0}, &walk) ? 0 : -1;
 }
 
 static int tear_down(void **state)

@@ -226,7 +226,7 @@ static enum stackd_end_reason walk_file(const void *code, size_t len, uint64_t p
 	in.regs.r[STACKD_REG_PC] = pc;
 	in.regs.r[STACKD_REG_SP] = 0x7000;
 	in.regs.r[STACKD_REG_FP] = rbp;
-	assert_int_equal(dwarf_walk_new(&walk), 0);
+	assert_int_equal(dwarf_walk_new(&(struct dwarf_walk_options){0}, &walk), 0);
 	reason = dwarf_walk_stack(walk, &in, frames, 8, ret_count);
 	dwarf_walk_free(walk);
 	elf_file_free(object.elf);

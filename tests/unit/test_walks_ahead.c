@@ -22,6 +22,7 @@
 #include "base/hash.h"
 #include "daemon/capture/record_pool.h"
 #include "daemon/model/recorder_internal.h"
+#include "daemon/worker/ask_walks.h"
 #include "daemon/worker/walk_wire.h"
 #include "daemon/worker/wire.h"
 #include "proc/mapping_set.h"
@@ -158,8 +159,10 @@ static int set_up(void **state)
 	random_state = 1;
 	assert_int_equal(fork_server_new(run_worker, &server), 0);
 	assert_int_equal(workers_new(server, &workers), 0);
-	assert_int_equal(recorder_new(false, 1000, &recorder), 0);
-	assert_int_equal(recorder_use_workers(recorder, workers), 0);
+	assert_int_equal(
+		recorder_new(&(struct recorder_options){.usual_period = 1000, .workers = workers},
+			     &recorder),
+		0);
 	assert_int_equal(recorder_load_process(recorder, getpid()), 0);
 	assert_int_equal(reorder_new(&queue), 0);
 	return 0;

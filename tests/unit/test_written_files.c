@@ -45,8 +45,7 @@ static int set_up(void **state)
 	c->f = fixture_new();
 	assert_int_equal(object_table_new(c->f->proc, &c->objects), 0);
 	assert_int_equal(process_table_new(c->objects, c->f->proc, &c->processes), 0);
-	assert_int_equal(written_files_new(c->objects, c->processes, &c->files), 0);
-	written_files_use_epoch(c->files, &c->epoch);
+	assert_int_equal(written_files_new(c->objects, c->processes, &c->epoch, &c->files), 0);
 	c->path = fixture_elf_file(c->f, "a.so", 0x41);
 	c->copy = fixture_elf_file(c->f, "b.so", 0x41);
 	map(c, PID, c->path);

@@ -37,8 +37,8 @@ int elf_file_open(int fd, struct elf_file **ret_file);
 int elf_file_open_any(int fd, struct elf_file **ret_file);
 bool elf_file_is_32bit(const struct elf_file *file);
 
-/* Opens files in another way than elf_file_open(): in another process. `path` is for messages.
- * Errors as elf_file_open(), and others. A zeroed one is elf_file_open(). */
+/* Opens files as elf_file_open_any(), in this process or in another. `path` is for messages. Errors
+ * as elf_file_open(), and others. */
 struct elf_opener {
 	int (*open)(void *arg, int fd, const char *path, struct elf_file **ret_file);
 	void *arg;

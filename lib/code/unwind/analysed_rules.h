@@ -4,7 +4,7 @@
  * finish.
  *
  * The daemon has tables made of them already, in another thread: it says where to find those
- * (dwarf_walk_use_rules()). Others have the file analysed here, unless it has too much code.
+ * (struct dwarf_walk_options). Others have the file analysed here, unless it has too much code.
  */
 #ifndef UNWIND_ANALYSED_RULES_H
 #define UNWIND_ANALYSED_RULES_H

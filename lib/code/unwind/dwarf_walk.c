@@ -77,7 +77,7 @@ struct dwarf_walk {
 	struct walk_rule provisional; /* has nothing of its own to free */
 };
 
-int dwarf_walk_new(struct dwarf_walk **ret_walk)
+int dwarf_walk_new(const struct dwarf_walk_options *options, struct dwarf_walk **ret_walk)
 {
 	struct dwarf_walk *walk = calloc(1, sizeof(*walk));
 
@@ -87,6 +87,8 @@ int dwarf_walk_new(struct dwarf_walk **ret_walk)
 		free(walk);
 		return -ENOMEM;
 	}
+	walk->source = (struct analysed_source){options->find_rule, options->rules};
+	walk->code = options->code;
 	*ret_walk = walk;
 	return 0;
 }
@@ -105,16 +107,6 @@ void dwarf_walk_free(struct dwarf_walk *walk)
 	rule_cache_fini(&walk->cache);
 	kept_register_fini(&walk->kept);
 	free(walk);
-}
-
-void dwarf_walk_use_rules(struct dwarf_walk *walk, dwarf_walk_rule_fn *find, void *arg)
-{
-	walk->source = (struct analysed_source){find, arg};
-}
-
-void dwarf_walk_use_code(struct dwarf_walk *walk, struct runtime_code *code)
-{
-	walk->code = code;
 }
 
 void dwarf_walk_get_stats(const struct dwarf_walk *walk, struct dwarf_walk_stats *ret_stats)

@@ -51,7 +51,8 @@ struct walk_input {
 	const uint64_t *stack_more_holes; /* the same of the next 64 pages each; borrowed */
 	size_t n_stack_more_holes;	  /* pages beyond them are in memory */
 
-	pid_t pid; /* whose code without a file can be read (dwarf_walk_use_code()); 0: nobody's */
+	pid_t pid; /* whose code without a file can be read (struct dwarf_walk_options); 0: nobody's
+		    */
 
 	/* What code of the process had in memory at the sample, for those addresses that are known;
 	 * borrowed. Rules of code without a file are used only where it still has the same. */
@@ -76,24 +77,24 @@ struct walk_input {
 struct dwarf_walk;
 struct runtime_code;
 
-/* Makes a walker, for one thread at a time. It serves all processes of one object table: the rules
- * and CFI that it keeps are found by the objects' numbers. A file is read where a rule is made, and
- * not referred to between calls. Returns 0 or -ENOMEM; the caller frees *ret_walk with
- * dwarf_walk_free(). */
-int dwarf_walk_new(struct dwarf_walk **ret_walk);
-void dwarf_walk_free(struct dwarf_walk *walk); /* NULL is fine */
-
 /* Finds the rule at an object's file offset in tables that were made before; STACKD_CFA_NONE where
  * there is none. Returns 0; -EAGAIN: they are still being made; or -ENOMEM. */
 typedef int dwarf_walk_rule_fn(void *arg, const struct object *object, uint64_t offset,
 			       struct stackd_rule *ret_rule);
 
-/* From now on, rules of code that no CFI covers are found by `find`; otherwise the walk analyses
- * such code itself (analysed_rules.h). */
-void dwarf_walk_use_rules(struct dwarf_walk *walk, dwarf_walk_rule_fn *find, void *arg);
+struct dwarf_walk_options { /* zeroed: all rules are from the objects' files */
+	/* Finds rules of code that no CFI covers; NULL: the walk analyses it (analysed_rules.h). */
+	dwarf_walk_rule_fn *find_rule;
+	void *rules;		   /* its argument; borrowed */
+	struct runtime_code *code; /* reads code without a file; borrowed. NULL: it is not read */
+};
 
-/* Makes it read code without a file by `code`, which is borrowed; NULL: it cannot be read. */
-void dwarf_walk_use_code(struct dwarf_walk *walk, struct runtime_code *code);
+/* Makes a walker, for one thread at a time. It serves all processes of one object table: the rules
+ * and CFI that it keeps are found by the objects' numbers. A file is read where a rule is made, and
+ * not referred to between calls. Returns 0 or -ENOMEM; the caller frees *ret_walk with
+ * dwarf_walk_free(). */
+int dwarf_walk_new(const struct dwarf_walk_options *options, struct dwarf_walk **ret_walk);
+void dwarf_walk_free(struct dwarf_walk *walk); /* NULL is fine */
 
 /* To be called now and then: drops the CFI that was not needed since the call before the last. */
 void dwarf_walk_trim(struct dwarf_walk *walk);

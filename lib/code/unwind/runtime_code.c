@@ -68,11 +68,7 @@ struct sampled {
 };
 
 struct runtime_code {
-	runtime_code_read_fn *read;
-	runtime_code_start_fn *start;
-	runtime_code_window_fn *window; /* NULL: there are no versions */
-	void *arg;
-	uint64_t (*clock)(void);
+	struct runtime_code_options with;
 	int64_t credit_ns;
 	uint64_t ticks;
 	uint64_t uses;
@@ -91,17 +87,15 @@ static uint64_t thread_clock(void)
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-int runtime_code_new(runtime_code_read_fn *read, runtime_code_start_fn *start, void *arg,
-		     uint64_t (*clock)(void), struct runtime_code **ret_code)
+int runtime_code_new(const struct runtime_code_options *options, struct runtime_code **ret_code)
 {
 	struct runtime_code *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
-	c->read = read;
-	c->start = start;
-	c->arg = arg;
-	c->clock = clock ? clock : thread_clock;
+	c->with = *options;
+	if (!c->with.clock)
+		c->with.clock = thread_clock;
 	c->credit_ns = RUNTIME_CODE_SAVED_NS;
 	*ret_code = c;
 	return 0;
@@ -130,11 +124,6 @@ void runtime_code_free(struct runtime_code *c)
 	for (size_t i = 0; i < RUNTIME_CODE_VERSIONS; i++)
 		drop(&c->versions[i]);
 	free(c);
-}
-
-void runtime_code_use_windows(struct runtime_code *c, runtime_code_window_fn *window)
-{
-	c->window = window;
 }
 
 /* A process id, or of a file a negative number. */
@@ -214,7 +203,7 @@ static size_t read_around(struct runtime_code *c, const struct place *at, uint64
 {
 	if (at->file)
 		return read_file(at->file->elf, at->address, before, after, c->bytes, ret_start);
-	return c->read(c->arg, at->pid, at->address, before, after, c->bytes, ret_start);
+	return c->with.read(c->with.arg, at->pid, at->address, before, after, c->bytes, ret_start);
 }
 
 /* Compares a piece with the memory, and analyses what differs. Where there is no memory any more,
@@ -222,7 +211,7 @@ static size_t read_around(struct runtime_code *c, const struct place *at, uint64
 static void refresh(struct runtime_code *c, struct piece *p, const struct place *at)
 {
 	uint64_t in_core = at->address % RUNTIME_CODE_CORE;
-	uint64_t begin = c->clock(), start = 0;
+	uint64_t begin = c->with.clock(), start = 0;
 	size_t len = read_around(c, at, RUNTIME_CODE_MARGIN + in_core,
 				 RUNTIME_CODE_CORE - in_core + RUNTIME_CODE_MARGIN, &start);
 
@@ -234,7 +223,7 @@ static void refresh(struct runtime_code *c, struct piece *p, const struct place 
 	}
 	p->number = at->address / RUNTIME_CODE_CORE;
 	p->checked = c->ticks;
-	c->credit_ns -= (int64_t)(c->clock() - begin);
+	c->credit_ns -= (int64_t)(c->with.clock() - begin);
 }
 
 /* Whether the bytes around an address, if they can be read, are as in a piece. */
@@ -361,11 +350,11 @@ static void make_version(struct runtime_code *c, struct piece *p, pid_t pid,
 	uint64_t begin, start = 0;
 	size_t len;
 
-	if (!c->window(c->arg, pid, then, window))
+	if (!c->with.window(c->with.arg, pid, then, window))
 		return;
-	begin = c->clock();
-	len = c->read(c->arg, pid, own, RUNTIME_CODE_VERSION_MARGIN,
-		      RUNTIME_CODE_VERSION_MARGIN + STACKD_CODE_BLOCK, c->bytes, &start);
+	begin = c->with.clock();
+	len = c->with.read(c->with.arg, pid, own, RUNTIME_CODE_VERSION_MARGIN,
+			   RUNTIME_CODE_VERSION_MARGIN + STACKD_CODE_BLOCK, c->bytes, &start);
 	if (!len)
 		len = window_alone(then, &start);
 	if (lay_over(c->bytes, len, start, then, window)) {
@@ -374,7 +363,7 @@ static void make_version(struct runtime_code *c, struct piece *p, pid_t pid,
 		else
 			p->owner = pid;
 	}
-	c->credit_ns -= (int64_t)(c->clock() - begin);
+	c->credit_ns -= (int64_t)(c->with.clock() - begin);
 }
 
 /* The version of a mark. NULL: its bytes are not known, or there is no time left. */
@@ -393,7 +382,7 @@ static struct piece *find_version(struct runtime_code *c, pid_t pid,
 		p = set[i].used < p->used ? &set[i] : p;
 	}
 	if (p->owner != pid || p->number != key) {
-		if (!c->window || c->credit_ns <= 0)
+		if (!c->with.window || c->credit_ns <= 0)
 			return NULL;
 		drop(p);
 		make_version(c, p, pid, then);
@@ -579,8 +568,8 @@ static size_t read_code(void *arg, uint64_t vaddr, uint8_t *bytes, size_t size)
 	if (r->piece->owner < 0)
 		return 0;
 	if (vaddr - r->start >= r->len || r->len - (vaddr - r->start) < size)
-		r->len = c->read(c->arg, (pid_t)r->piece->owner, vaddr, 0, sizeof(r->bytes),
-				 r->bytes, &r->start);
+		r->len = c->with.read(c->with.arg, (pid_t)r->piece->owner, vaddr, 0,
+				      sizeof(r->bytes), r->bytes, &r->start);
 	if (!r->len || vaddr < r->start)
 		return 0;
 	if (size > r->len - (vaddr - r->start))
@@ -603,7 +592,7 @@ static bool find_exit(struct runtime_code *c, struct piece *p, uint64_t address,
 	uint32_t index = int_map_find(&p->exit_of, address);
 	struct code_reader reader = {.code = c, .piece = p};
 	const bool has_outside = c->outside && p->owner > 0;
-	uint64_t begin = c->clock();
+	uint64_t begin = c->with.clock();
 	struct stackd_rule rule;
 
 	if ((index == INT_MAP_NONE || (index == NO_EXIT_YET && has_outside)) &&
@@ -619,7 +608,7 @@ static bool find_exit(struct runtime_code *c, struct piece *p, uint64_t address,
 		}
 		if (int_map_set(&p->exit_of, address, index))
 			return false;
-		c->credit_ns -= (int64_t)(c->clock() - begin);
+		c->credit_ns -= (int64_t)(c->with.clock() - begin);
 	}
 	if (index >= NO_EXIT_YET)
 		return false;
@@ -712,7 +701,7 @@ static bool entry_at(struct runtime_code *c, pid_t pid, uint64_t start, uint64_t
 bool runtime_code_entry(struct runtime_code *c, pid_t pid, uint64_t address,
 			struct stackd_rule *ret_rule)
 {
-	uint64_t start = c->start(c->arg, pid, address);
+	uint64_t start = c->with.start(c->with.arg, pid, address);
 	struct entry *entry = &c->entries[(uint32_t)pid % ENTRIES];
 
 	if (entry_at(c, pid, start, address, ret_rule)) {

@@ -66,13 +66,18 @@ typedef uint64_t runtime_code_start_fn(void *arg, pid_t pid, uint64_t address);
 typedef bool runtime_code_window_fn(void *arg, pid_t pid, const struct stackd_code_mark *mark,
 				    uint8_t *ret_bytes);
 
-/* `clock` gives CPU time in ns; NULL: the thread's. Returns 0 or -ENOMEM. */
-int runtime_code_new(runtime_code_read_fn *read, runtime_code_start_fn *start, void *arg,
-		     uint64_t (*clock)(void), struct runtime_code **ret_code);
-void runtime_code_free(struct runtime_code *code); /* NULL is fine */
+struct runtime_code_options {
+	runtime_code_read_fn *read;
+	runtime_code_start_fn *start;
+	runtime_code_window_fn
+		*window;	 /* versions are made of what it gives; NULL: there are none */
+	void *arg;		 /* of all three */
+	uint64_t (*clock)(void); /* gives CPU time in ns; NULL: the thread's */
+};
 
-/* Has versions made of what this function gives. Without it there are none. */
-void runtime_code_use_windows(struct runtime_code *code, runtime_code_window_fn *window);
+/* The options are copied. Returns 0 or -ENOMEM. */
+int runtime_code_new(const struct runtime_code_options *options, struct runtime_code **ret_code);
+void runtime_code_free(struct runtime_code *code); /* NULL is fine */
 
 /* To be called about once a second: the pieces are compared with memory when they are next used. */
 void runtime_code_tick(struct runtime_code *code);

@@ -71,7 +71,7 @@ int import_stack_new(const struct perfdata *reader, struct import_processes *pro
 	s->processes = processes;
 	s->origins = origins;
 	s->is_foreign = import_note_is_foreign(perfdata_info(reader));
-	err = dwarf_walk_new(&s->walk);
+	err = dwarf_walk_new(&(struct dwarf_walk_options){0}, &s->walk);
 	if (!err)
 		err = lbr_new(&s->lbr);
 	if (!err)

@@ -108,12 +108,26 @@ struct object_table {
 	bool is_foreign;       /* only a build-id can prove that a file here is the mapped one */
 };
 
+static int open_here(void *arg, int fd, const char *path, struct elf_file **ret_file)
+{
+	(void)arg;
+	(void)path;
+	return elf_file_open_any(fd, ret_file);
+}
+
 int object_table_new(const char *proc_root, struct object_table **ret_table)
+{
+	return object_table_new_by(proc_root, &(struct elf_opener){.open = open_here}, ret_table);
+}
+
+int object_table_new_by(const char *proc_root, const struct elf_opener *opener,
+			struct object_table **ret_table)
 {
 	struct object_table *table = calloc(1, sizeof(*table));
 
 	if (!table)
 		return -ENOMEM;
+	table->opener = *opener;
 	table->proc_root = strdup(proc_root);
 	if (!table->proc_root) {
 		object_table_free(table);
@@ -166,11 +180,6 @@ void object_table_free(struct object_table *table)
 void object_table_trust_build_ids_alone(struct object_table *table)
 {
 	table->is_foreign = true;
-}
-
-void object_table_open_by(struct object_table *table, const struct elf_opener *opener)
-{
-	table->opener = *opener;
 }
 
 void object_table_look_in(struct object_table *table, struct object_elsewhere *elsewhere)
@@ -785,8 +794,7 @@ bool object_table_is_still(const struct object_table *table, const struct object
 
 	if (fd < 0)
 		return false;
-	err = opener->open ? opener->open(opener->arg, fd, object->path, &now)
-			   : elf_file_open_any(fd, &now);
+	err = opener->open(opener->arg, fd, object->path, &now);
 	close(fd);
 	if (err)
 		return false;

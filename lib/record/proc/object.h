@@ -68,14 +68,15 @@ struct object_table;
 
 /* `proc_root` is "/proc" but for tests; copied. 0 or -ENOMEM. */
 int object_table_new(const char *proc_root, struct object_table **ret_table);
+
+/* The same, with files of mappings opened by `opener`, which is copied. */
+int object_table_new_by(const char *proc_root, const struct elf_opener *opener,
+			struct object_table **ret_table);
 void object_table_free(struct object_table *table);
 
 /* From now on mappings are those of another machine, or of processes that are gone: a file of that
  * name is only taken if the mapping's build-id is its own, and so is the vDSO. */
 void object_table_trust_build_ids_alone(struct object_table *table);
-
-/* Makes the table open the files of mappings by `opener`, which is copied. */
-void object_table_open_by(struct object_table *table, const struct elf_opener *opener);
 
 struct object_elsewhere;
 

@@ -146,7 +146,7 @@ static int see_reopened(struct object_copies *copies, const struct object_mappin
 
 	if (fd < 0 || is_seen(copies, key_of(stamp->dev, stamp->inode)))
 		return 0;
-	if (opener->open ? opener->open(opener->arg, fd, m->path, &elf) : elf_file_open(fd, &elf))
+	if (opener->open(opener->arg, fd, m->path, &elf))
 		return 0;
 	return take(copies, object, m->path, elf);
 }

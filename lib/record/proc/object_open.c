@@ -165,8 +165,7 @@ static int open_verified(const struct search *s, const struct candidate *c, int 
 	if (!by_build_id && !is_mapped_inode(s, c, fd, &st))
 		return -ESTALE;
 	struct object_open_file file = {.stamp = stamp_of(&st)};
-	int err = s->opener->open ? s->opener->open(s->opener->arg, fd, s->m->path, &file.elf)
-				  : elf_file_open_any(fd, &file.elf);
+	int err = s->opener->open(s->opener->arg, fd, s->m->path, &file.elf);
 	if (err == -ENOEXEC && by_build_id && !has_same_name(s, c))
 		return -ESTALE;
 	if (err)

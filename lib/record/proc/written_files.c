@@ -47,7 +47,7 @@ struct written_files {
 	struct object_table *objects;
 	struct process_table *processes;
 	int fd;
-	uint32_t *epoch;	 /* NULL: none */
+	uint32_t *epoch;
 	struct watched *watched; /* by number of object */
 	size_t cap;
 	uint32_t n_watched;
@@ -60,7 +60,7 @@ struct written_files {
 };
 
 int written_files_new(struct object_table *objects, struct process_table *processes,
-		      struct written_files **ret_files)
+		      uint32_t *epoch, struct written_files **ret_files)
 {
 	struct written_files *w = calloc(1, sizeof(*w));
 
@@ -75,6 +75,7 @@ int written_files_new(struct object_table *objects, struct process_table *proces
 	}
 	w->objects = objects;
 	w->processes = processes;
+	w->epoch = epoch;
 	w->looked_ns = clock_ns(CLOCK_MONOTONIC);
 	*ret_files = w;
 	return 0;
@@ -87,11 +88,6 @@ void written_files_free(struct written_files *w)
 	close(w->fd);
 	free(w->watched);
 	free(w);
-}
-
-void written_files_use_epoch(struct written_files *w, uint32_t *epoch)
-{
-	w->epoch = epoch;
 }
 
 uint64_t written_files_frames(const struct written_files *w)
@@ -330,8 +326,7 @@ int written_files_look(struct written_files *w)
 
 	read_events(w);
 	if (!err && w->is_any) {
-		if (w->epoch)
-			__atomic_add_fetch(w->epoch, 1, __ATOMIC_SEQ_CST);
+		__atomic_add_fetch(w->epoch, 1, __ATOMIC_SEQ_CST);
 		now_ns = clock_ns(CLOCK_MONOTONIC);
 		drop_old_spans(w, now_ns);
 		w->is_any = false;

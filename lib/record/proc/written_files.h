@@ -29,14 +29,12 @@
 
 struct written_files;
 
-/* Both are borrowed. 0; -ENOMEM; or the -errno of inotify_init1(): -EMFILE if the user has as many
- * instances of inotify as the system allows. */
+/* All are borrowed. `epoch` is raised after each write: the kernel half compares it. 0; -ENOMEM; or
+ * the -errno of inotify_init1(): -EMFILE if the user has as many instances of inotify as the system
+ * allows. */
 int written_files_new(struct object_table *objects, struct process_table *processes,
-		      struct written_files **ret_files);
+		      uint32_t *epoch, struct written_files **ret_files);
 void written_files_free(struct written_files *files); /* NULL is fine */
-
-/* Gives the number that the kernel half compares, and that is raised after a write; borrowed. */
-void written_files_use_epoch(struct written_files *files, uint32_t *epoch);
 
 /* Looks for writes since the last time, and watches files that were opened since. To be called
  * before samples are resolved that were taken after the last call: what older calls have told of

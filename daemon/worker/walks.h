@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Walks of copied stacks, and checks of steps: one interface with two implementations, chosen when
+ * it is made.
+ *
+ *   walks_there.h  a worker makes them. The loop goes on while it does, for walks that are
+ * prefetched walks_here.h   the caller's process makes them: a worker itself, stackd with --lbr,
+ * and tests
+ *
+ * The owner calls walks_free(); functions below are for one thread at a time.
+ */
+#ifndef WORKER_WALKS_H
+#define WORKER_WALKS_H
+
+#include "lbr/lbr_step.h"
+#include "unwind/dwarf_walk.h"
+#include "unwind/runtime_code.h"
+
+/* A step, by objects and offsets. `may_be_bare`: a frame pointer was followed out of code of a
+ * process. */
+struct walks_step {
+	const struct object *caller, *callee;
+	uint64_t caller_offset, callee_offset;
+	bool is_entry, may_be_bare, callee_is_return;
+};
+
+struct walks_verdict {
+	enum lbr_step step;
+	enum runtime_code_frame frame; /* if the step may be bare */
+};
+
+struct walks;
+
+struct walks_ops {
+	void (*free)(struct walks *walks);
+	enum stackd_end_reason (*stack)(struct walks *walks, const void *key,
+					const struct walk_input *in, struct walk_frame *frames,
+					size_t max_frames, size_t *ret_count);
+	size_t (*check)(struct walks *walks, const struct walks_step *steps, size_t count,
+			uint64_t budget_ns, struct walks_verdict *ret_verdicts);
+	void (*tick)(struct walks *walks);
+	void (*get_stats)(const struct walks *walks, struct dwarf_walk_stats *ret_stats);
+	uint64_t (*cpu_ns)(const struct walks *walks);
+
+	bool can_prefetch;
+	bool (*prefetch)(struct walks *walks, const void *key, const struct walk_input *in,
+			 bool is_next);
+	bool (*is_prefetched)(struct walks *walks, const void *key);
+	bool (*is_made)(struct walks *walks, const void *key);
+	void (*drop)(struct walks *walks, const void *key);
+	void (*go_on)(struct walks *walks);
+	int (*poll_fd)(const struct walks *walks);
+	bool (*is_busy)(const struct walks *walks);
+	size_t (*pending)(const struct walks *walks);
+};
+
+struct walks { /* the first member of an implementation's struct */
+	const struct walks_ops *ops;
+};
+
+static inline void walks_free(struct walks *walks) /* NULL is fine */
+{
+	if (walks)
+		walks->ops->free(walks);
+}
+
+/* As dwarf_walk_stack(); mappings are those of in->pid. `key` is that of walks_prefetch(); NULL: it
+ * was not prefetched. */
+static inline enum stackd_end_reason walks_stack(struct walks *walks, const void *key,
+						 const struct walk_input *in,
+						 struct walk_frame *frames, size_t max_frames,
+						 size_t *ret_count)
+{
+	return walks->ops->stack(walks, key, in, frames, max_frames, ret_count);
+}
+
+/* Checks steps by lbr_step_check(), and those that may be bare by runtime_code_frame(), for about
+ * `budget_ns` of CPU time. Code that processes have made must be of one process in all steps.
+ * Returns how many steps have a verdict: the first ones, at least one. */
+static inline size_t walks_check(struct walks *walks, const struct walks_step *steps, size_t count,
+				 uint64_t budget_ns, struct walks_verdict *ret_verdicts)
+{
+	return walks->ops->check(walks, steps, count, budget_ns, ret_verdicts);
+}
+
+/* To be called about once a second: see dwarf_walk_trim() and runtime_code_tick(). */
+static inline void walks_tick(struct walks *walks)
+{
+	walks->ops->tick(walks);
+}
+
+/* Gives the sums of the walks so far. */
+static inline void walks_get_stats(const struct walks *walks, struct dwarf_walk_stats *ret_stats)
+{
+	walks->ops->get_stats(walks, ret_stats);
+}
+
+/* Returns the CPU time of walks and checks so far that is not the calling thread's, for budgets. */
+static inline uint64_t walks_cpu_ns(const struct walks *walks)
+{
+	return walks->ops->cpu_ns(walks);
+}
+
+/* --- walks before their turn ------------------------------------------------------------------ */
+
+/* Whether walks are made while the caller goes on. If not, there is nothing to wait for: a walk is
+ * made when it is wanted, and prefetching does nothing. */
+static inline bool walks_can_prefetch(const struct walks *walks)
+{
+	return walks->ops->can_prefetch;
+}
+
+/* Asks for a walk, which `key` names. The input's stack is borrowed until walks_stack() or
+ * walks_drop(). `is_next`: it is the next one that is wanted. false: there is no room. */
+static inline bool walks_prefetch(struct walks *walks, const void *key, const struct walk_input *in,
+				  bool is_next)
+{
+	return walks->ops->prefetch(walks, key, in, is_next);
+}
+
+/* Whether walks_prefetch() need not be called for a walk: it was, or has nothing to do. */
+static inline bool walks_is_prefetched(struct walks *walks, const void *key)
+{
+	return walks->ops->is_prefetched(walks, key);
+}
+
+/* Whether walks_stack() does not wait for a walk. One of mappings that have changed since is
+ * dropped. */
+static inline bool walks_is_made(struct walks *walks, const void *key)
+{
+	return walks->ops->is_made(walks, key);
+}
+
+/* Drops a walk, if there is one, since its input is freed. */
+static inline void walks_drop(struct walks *walks, const void *key)
+{
+	walks->ops->drop(walks, key);
+}
+
+/* Sends and receives without waiting. To be called when the descriptor is readable, and each
+ * WORKER_LOOK_MS while walks are under way. */
+static inline void walks_go_on(struct walks *walks)
+{
+	walks->ops->go_on(walks);
+}
+
+/* Returns a descriptor that is readable when there is something to receive; -1: there never is. */
+static inline int walks_poll_fd(const struct walks *walks)
+{
+	return walks->ops->poll_fd(walks);
+}
+
+/* Whether walks are under way. */
+static inline bool walks_is_busy(const struct walks *walks)
+{
+	return walks->ops->is_busy(walks);
+}
+
+/* Returns how many walks were asked for, and are not made. */
+static inline size_t walks_pending(const struct walks *walks)
+{
+	return walks->ops->pending(walks);
+}
+
+#endif

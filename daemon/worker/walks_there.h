@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* Walks and checks of steps that workers make: ask_walks.h asks one, and waits; walk_queue.h asks
+ * another for walks before their turn. */
+#ifndef WORKER_WALKS_THERE_H
+#define WORKER_WALKS_THERE_H
+
+#include "daemon/worker/ask_walks.h"
+#include "daemon/worker/walks.h"
+
+/* `ahead` makes the walks that are prefetched, and is called for nothing else; borrowed. The
+ * options are copied. 0 or -ENOMEM. */
+int walks_there_new(const struct ask_walks_options *options, struct worker *ahead,
+		    struct walks **ret_walks);
+
+#endif
