@@ -22,6 +22,7 @@
 #include "daemon/archive/archive.h"
 #include "daemon/base/own_cost.h"
 #include "daemon/model/recorder.h"
+#include "daemon/worker/names.h"
 
 #define DEPTH	     24
 #define PER_SECOND   10000
@@ -36,6 +37,7 @@
 struct run {
 	struct recorder *recorder;
 	struct archive *archive;
+	struct names *names;
 	struct store_recording info;
 	uint64_t now_ns, samples, chance, windows, full, peak;
 	uint32_t file;
@@ -139,7 +141,7 @@ static void second(struct run *r)
 
 static void begin(struct run *r, const char *path)
 {
-	const struct archive_options options = {.path = path, .keep_bytes = KEEP_BYTES};
+	struct archive_options options = {.path = path, .keep_bytes = KEEP_BYTES};
 	char *sentence = NULL, exe[4096];
 	struct batch *b;
 	ssize_t len = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
@@ -160,7 +162,10 @@ static void begin(struct run *r, const char *path)
 					   .run = 1,
 					   .start_ns = r->now_ns,
 					   .start_unix_ns = SECOND};
-	err = archive_new(&options, &r->archive, &sentence);
+	err = names_here_new(&r->names);
+	options.names = r->names;
+	if (!err)
+		err = archive_new(&options, &r->archive, &sentence);
 	if (!err)
 		err = archive_begin(r->archive, &r->info, &sentence);
 	if (err)
@@ -210,6 +215,7 @@ int main(int argc, char **argv)
 	printf("peak %.1f MiB, target %.0f%s\n", (double)r.peak / 0x1p20,
 	       (double)TARGET_BYTES / 0x1p20, r.peak > TARGET_BYTES ? "   MISSED" : "");
 	archive_free(r.archive);
+	names_free(r.names);
 	recorder_free(r.recorder);
 	return r.peak > TARGET_BYTES;
 }

@@ -61,6 +61,11 @@ static void tell_gaps(unsigned gaps, bool quiet)
 		 gaps & SANDBOX_NO_FILTER ? " system calls" : "");
 }
 
+static void run_worker(int socket, void *page)
+{
+	service_run(socket, page, region_service);
+}
+
 /* Starts the process that makes those which read files. Nothing was read before, and memory is
  * small still. */
 static enum exit_status start_fork_server(const struct options *options,
@@ -68,9 +73,8 @@ static enum exit_status start_fork_server(const struct options *options,
 {
 	int err;
 
-	service_use_file(region_service);
 	service_prepare();
-	err = fork_server_new(service_run, ret_server);
+	err = fork_server_new(run_worker, ret_server);
 	if (err) {
 		log_error("cannot start the process that reads files: %s", strerror(-err));
 		return STATUS_FAILED;

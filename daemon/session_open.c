@@ -109,7 +109,9 @@ static enum exit_status open_store(struct session *s)
 	if (!err && !o->output)
 		err = store_path_prepare(s->path);
 	archive.path = s->path;
-	archive.workers = s->workers;
+	if (!err)
+		err = names_there_new(s->workers, &s->names);
+	archive.names = s->names;
 	if (!err)
 		err = archive_new(&archive, &s->archive, &sentence);
 	if (!err) {
@@ -225,6 +227,8 @@ static struct sampler_options sampler_options(const struct session *s)
 static enum exit_status open_sampler(struct session *s)
 {
 	const struct sampler_options options = sampler_options(s);
+	const struct table_source source =
+		table_source_there(workers_of(s->workers, WORKER_TABLES));
 	struct tables_maps maps;
 	char *sentence = NULL;
 	int err = sampler_new(&options, &s->sampler, &sentence);
@@ -238,7 +242,7 @@ static enum exit_status open_sampler(struct session *s)
 		log_warning("what probes cost is not known, so it stays in the passes: %s",
 			    strerror(-err));
 	sampler_tables_maps(s->sampler, &maps);
-	err = tables_new(&maps, workers_of(s->workers, WORKER_TABLES), &s->tables);
+	err = tables_new(&maps, &source, &s->tables);
 	if (err) {
 		log_error("cannot set up the recipe tables: %s", strerror(-err));
 		return STATUS_FAILED;
@@ -397,10 +401,9 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 {
 	enum exit_status status = event_choice_make(s->options, &s->event);
 
-	if (workers_new(server, &s->workers))
+	if (workers_new(server, s->options->window_ns ? fault_few("analysed", MOST_ANALYSED) : 0,
+			&s->workers))
 		return STATUS_FAILED;
-	if (s->options->window_ns)
-		workers_limit_analysis(s->workers, fault_few("analysed", MOST_ANALYSED));
 	if (!status)
 		status = open_target(s);
 	if (!status)
@@ -454,6 +457,7 @@ void session_close(struct session *s)
 	regions_free(s->regions);
 	target_free(s->target);
 	archive_free(s->archive);
+	names_free(s->names);
 	tables_free(s->tables);
 	recorder_free(s->recorder);
 	reorder_free(s->queue);

@@ -27,6 +27,7 @@
 #include "daemon/waits.h"
 #include "daemon/watch.h"
 #include "daemon/window.h"
+#include "daemon/worker/names.h"
 #include "daemon/worker/worker.h"
 
 #define SESSION_TICK_NS 100000000u /* between looks at the side-band */
@@ -58,6 +59,7 @@ struct session {
 	struct regions *regions; /* NULL: none */
 	struct waits waits;
 	struct archive *archive;
+	struct names *names; /* that the archive finds */
 
 	struct wakeups wakeups;
 

@@ -26,7 +26,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
-#include "daemon/worker/ask_names.h"
+#include "daemon/worker/names.h"
 
 #define NAMES_BYTES (12u << 20) /* of symbols that are held, about */
 #define MAX_MISSING 64		/* missing debug files that the log names */
@@ -126,9 +126,7 @@ static uint64_t cpu_ns(void *arg)
 {
 	const struct archive *a = arg;
 
-	return clock_ns(CLOCK_THREAD_CPUTIME_ID) +
-	       (a->options.workers ? worker_cpu_ns(workers_of(a->options.workers, WORKER_NAMES))
-				   : 0);
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID) + names_cpu_ns(a->options.names);
 }
 
 static int write_line(void *arg, const struct store_line *line)
@@ -171,13 +169,8 @@ static int open_names(struct archive *a)
 						  .each = write_line,
 						  .missing = write_missing,
 						  .arg = a};
-	int err = 0;
+	int err = names_open(a->options.names, &a->names);
 
-	if (a->options.workers && !a->asker)
-		err = ask_names_new(workers_of(a->options.workers, WORKER_NAMES), &a->asker);
-	if (!err)
-		err = a->asker ? ask_names_naming(a->asker, &a->names)
-			       : naming_new("/proc", &a->names);
 	if (err)
 		return err;
 	naming_limit(a->names, NAMES_BYTES);
@@ -196,8 +189,7 @@ static void close_names(struct archive *a)
 int archive_begin_rows(struct archive *a)
 {
 	a->n_objects = a->n_sizes = a->n_origins = 0;
-	if (a->options.workers)
-		workers_counts(a->options.workers, &a->before);
+	names_counts(a->options.names, &a->before);
 	close_names(a);
 	return open_names(a);
 }
@@ -448,9 +440,7 @@ static int count_workers(struct archive *a)
 {
 	struct workers_counts now;
 
-	if (!a->options.workers)
-		return 0;
-	workers_counts(a->options.workers, &now);
+	names_counts(a->options.names, &now);
 	return workers_counts_each(&now, &a->before, write_counter, a);
 }
 
@@ -504,7 +494,6 @@ void archive_free(struct archive *a)
 	if (a->reserved_fd >= 0)
 		close(a->reserved_fd);
 	close_names(a);
-	ask_names_free(a->asker);
 	pthread_cond_destroy(&a->change);
 	pthread_mutex_destroy(&a->lock);
 	if (a->failed_fd >= 0)

@@ -16,10 +16,10 @@
 
 struct archive;
 
-struct workers;
+struct names;
 
 struct archive_options {
-	struct workers *workers;	 /* find names; NULL, for tests: the thread does */
+	struct names *names;		 /* borrowed */
 	const char *path;		 /* borrowed */
 	uint64_t keep_age_s, keep_bytes; /* retention; 0: no limit */
 	/* Length of the windows of a recording that goes on where the store cannot be written to

@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #include "daemon/archive/archive.h"
-#include "daemon/worker/worker.h"
+#include "daemon/worker/worker_counts.h"
 #include "daemon/archive/outage.h"
 #include "store/store_writer.h"
 #include "sym/naming_schedule.h"
@@ -15,7 +15,6 @@
 struct archive {
 	struct archive_options options;
 	struct store_writer *writer;
-	struct ask_names *asker;      /* NULL: names are found here */
 	struct workers_counts before; /* this window */
 	struct naming *names;
 	pthread_t thread;

@@ -86,11 +86,10 @@ static int find_rule(void *tables, const struct object *object, uint64_t offset,
 	return tables_rule(tables, object, offset, ret_rule);
 }
 
-/* Stacks are walked by workers, or here. */
-static int make_walks(struct recorder *r, const struct recorder_options *o)
+static int make_walks_there(struct recorder *r, const struct recorder_options *o)
 {
-	const struct ask_walks_options there = {
-		.worker = o->workers ? workers_of(o->workers, WORKER_LOOP) : NULL,
+	const struct ask_walks_options options = {
+		.worker = workers_of(o->workers, WORKER_LOOP),
 		.objects = r->objects,
 		.find_rule = o->tables ? find_rule : NULL,
 		.rules = o->tables,
@@ -100,17 +99,22 @@ static int make_walks(struct recorder *r, const struct recorder_options *o)
 		.mappings_of = locator_mappings,
 		.processes = r->locator,
 	};
-	const struct walks_here_options here = {
+
+	return walks_there_new(&options, workers_of(o->workers, WORKER_WALKS), &r->walks);
+}
+
+static int make_walks_here(struct recorder *r, const struct recorder_options *o)
+{
+	const struct walks_here_options options = {
 		.code = {.read = jit_tracker_read,
 			 .start = jit_tracker_start,
 			 .window = jit_tracker_window,
 			 .arg = r->jit},
-		.find_rule = there.find_rule,
-		.rules = there.rules,
+		.find_rule = o->tables ? find_rule : NULL,
+		.rules = o->tables,
 	};
 
-	return o->workers ? walks_there_new(&there, workers_of(o->workers, WORKER_WALKS), &r->walks)
-			  : walks_here_new(&here, &r->walks);
+	return walks_here_new(&options, &r->walks);
 }
 
 static int make_branches(struct recorder *r, const struct recorder_options *o)
@@ -140,12 +144,14 @@ static int make_tags(struct recorder *r, const struct recorder_options *o)
 		.trie = r->trie,
 		.judge = o->judge_tags,
 	};
+	struct tagger_maps maps;
 	int err;
 
 	if (!o->tags)
 		return 0;
-	err = tagger_new(&(struct tagger_maps){o->tags->tagged_fd, o->tags->n_tagged}, r->files,
-			 &r->tagger);
+	maps = (struct tagger_maps){o->tags->tagged_fd, o->tags->n_tagged};
+	err = o->workers ? tagger_new(&maps, r->files, &r->tagger)
+			 : tagger_new_here(&maps, &r->tagger);
 	options.tagger = r->tagger;
 	options.known_fd = o->tags->known_fd;
 	options.max_known = o->tags->max_known;
@@ -190,7 +196,7 @@ static int make_paths(struct recorder *r, const struct recorder_options *o)
 	if (!err)
 		err = jit_tracker_new(r->locator, o->code, &r->jit);
 	if (!err)
-		err = make_walks(r, o);
+		err = o->workers ? make_walks_there(r, o) : make_walks_here(r, o);
 	if (!err)
 		err = make_branches(r, o);
 	if (!err)

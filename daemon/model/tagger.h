@@ -36,11 +36,11 @@ struct tagger_maps {
 	uint32_t *n_tagged; /* entries of that map; borrowed */
 };
 
-/* `files` says who reads them, and is borrowed; NULL, for tests: this process does. 0 or -ENOMEM.
- */
+/* Has files read by the worker of `files`, which are borrowed. 0 or -ENOMEM. */
 int tagger_new(const struct tagger_maps *maps, const struct ask_files *files,
 	       struct tagger **ret_tagger);
-void tagger_free(struct tagger *tagger); /* NULL is fine */
+int tagger_new_here(const struct tagger_maps *maps, struct tagger **ret_tagger); /* reads them */
+void tagger_free(struct tagger *tagger);					 /* NULL is fine */
 
 /* Examines a process that runs already. 0 or -ENOMEM. */
 int tagger_load(struct tagger *tagger, struct process_table *processes, pid_t pid);

@@ -7,26 +7,27 @@
 #include "base/clock.h"
 #include "daemon/worker/ask_worker.h"
 
-struct stop {
-	bool (*is_cancelled)(void *arg, uint64_t cpu_ns);
-	void *arg;
+struct begun {
+	const struct table_stop *stop;
 	uint64_t since_ns; /* CPU time */
 };
 
 static bool is_due(void *arg)
 {
-	const struct stop *s = arg;
+	const struct begun *b = arg;
 
-	return s->is_cancelled(s->arg, clock_ns(CLOCK_THREAD_CPUTIME_ID) - s->since_ns);
+	return b->stop->is_cancelled(b->stop->arg, clock_ns(CLOCK_THREAD_CPUTIME_ID) - b->since_ns);
 }
 
-static int compile_here(const struct object *object, bool is_quick, struct stop *s,
-			struct recipe_table **ret_table)
+static int compile_here(void *arg, const struct object *object, bool is_quick,
+			const struct table_stop *stop, struct recipe_table **ret_table)
 {
-	const struct analysis_stop stop = {is_due, s};
+	struct begun begun = {stop, clock_ns(CLOCK_THREAD_CPUTIME_ID)};
+	const struct analysis_stop due = {is_due, &begun};
 	struct elf_file *elf;
 	int err = elf_file_clone(object->elf, &elf);
 
+	(void)arg;
 	if (err)
 		return err;
 	if (elf_file_identity(elf) != elf_file_identity(object->elf))
@@ -34,24 +35,38 @@ static int compile_here(const struct object *object, bool is_quick, struct stop 
 	else if (is_quick)
 		err = recipe_compile_quick(elf, ret_table);
 	else
-		err = recipe_compile_until(elf, &stop, ret_table);
+		err = recipe_compile_until(elf, &due, ret_table);
 	elf_file_free(elf);
 	return err;
 }
 
-int table_source_compile(struct worker *worker, const struct object *object, bool is_quick,
-			 bool (*is_cancelled)(void *arg, uint64_t cpu_ns), void *arg,
+static int compile_there(void *worker, const struct object *object, bool is_quick,
+			 const struct table_stop *stop, struct recipe_table **ret_table)
+{
+	return ask_worker_table(worker, object, is_quick, stop->is_cancelled, stop->arg, ret_table);
+}
+
+struct table_source table_source_here(void)
+{
+	return (struct table_source){.compile = compile_here};
+}
+
+struct table_source table_source_there(struct worker *worker)
+{
+	return (struct table_source){compile_there, worker};
+}
+
+int table_source_compile(const struct table_source *source, const struct object *object,
+			 bool is_quick, const struct table_stop *stop,
 			 struct recipe_table **ret_table)
 {
-	struct stop stop = {is_cancelled, arg, clock_ns(CLOCK_THREAD_CPUTIME_ID)};
 	int err;
 
 	if (!object->elf)
 		return object->error ? object->error : -ENOENT;
 	if (!elf_file_is_open(object->elf))
 		return -EBADF;
-	err = worker ? ask_worker_table(worker, object, is_quick, is_cancelled, arg, ret_table)
-		     : compile_here(object, is_quick, &stop, ret_table);
+	err = source->compile(source->arg, object, is_quick, stop, ret_table);
 	/* The file was replaced: the one that the object was made from may be mapped again. */
 	if (err == -ESTALE)
 		return -EBADF;

@@ -44,7 +44,7 @@
 
 struct tables {
 	struct tables_maps maps;
-	struct worker *worker; /* reads files; NULL: the thread itself does */
+	struct table_source source;
 	pthread_t thread;
 	bool has_thread;
 
@@ -375,7 +375,8 @@ static int load_part(struct tables *t, const struct object *object, struct recip
 	int err;
 
 	set_partial(t, number, false); /* an evicted table has left it set */
-	err = table_source_compile(t->worker, object, true, is_in_the_way, t, &table);
+	err = table_source_compile(&t->source, object, true, &(struct table_stop){is_in_the_way, t},
+				   &table);
 	if (!err && !recipe_table_stats(table)->is_partial)
 		*ret_whole = table;
 	if (err || *ret_whole)
@@ -420,7 +421,8 @@ static int load_object(struct tables *t, const struct request *r)
 	if (r->has_key && has_part(t, number))
 		make_known(t, &r->key, number);
 	if (err != -ECANCELED && !table)
-		err = table_source_compile(t->worker, object, false, is_in_the_way, t, &table);
+		err = table_source_compile(&t->source, object, false,
+					   &(struct table_stop){is_in_the_way, t}, &table);
 	if (table) {
 		keep_provenances(t, number, table);
 		err = has_part(t, number) ? replace_part(t, number, table)
@@ -560,7 +562,8 @@ static void *run(void *arg)
 
 /* --- from the main loop ---------------------------------------------------------------------- */
 
-int tables_new(const struct tables_maps *maps, struct worker *worker, struct tables **ret_tables)
+int tables_new(const struct tables_maps *maps, const struct table_source *source,
+	       struct tables **ret_tables)
 {
 	struct tables *t = calloc(1, sizeof(*t));
 	int err;
@@ -568,7 +571,7 @@ int tables_new(const struct tables_maps *maps, struct worker *worker, struct tab
 	if (!t)
 		return -ENOMEM;
 	t->maps = *maps;
-	t->worker = worker;
+	t->source = *source;
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->change, NULL);
 	t->rules_of = calloc(maps->n_files, sizeof(*t->rules_of));

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/worker/worker.h"
+#include "daemon/tables/table_source.h"
 #include "proc/object.h"
 #include "unwind/recipe.h"
 #include "stackd_abi.h"
@@ -38,9 +38,10 @@ struct tables_maps {
 	int inodes_fd; /* n_files of them */
 };
 
-/* Starts the thread. `maps` is copied; the maps themselves must outlive the tables. Files are read
- * by `worker`; NULL, for tests: by the thread itself. 0 or negative errno. */
-int tables_new(const struct tables_maps *maps, struct worker *worker, struct tables **ret_tables);
+/* Starts the thread. Both arguments are copied; the maps themselves must outlive the tables. 0 or
+ * negative errno. */
+int tables_new(const struct tables_maps *maps, const struct table_source *source,
+	       struct tables **ret_tables);
 void tables_free(struct tables *tables); /* ends the thread */
 
 /* Requests an object's table, and that its inode `key` be known to the kernel half (NULL: only the

@@ -20,27 +20,11 @@ struct answer {
 };
 
 struct ask_tags {
+	struct tag_files tag_files;
 	const struct ask_files *files;
 	struct worker *worker;
 	struct answer answers[ANSWERS];
 };
-
-int ask_tags_new(const struct ask_files *files, struct ask_tags **ret_tags)
-{
-	struct ask_tags *tags = calloc(1, sizeof(*tags));
-
-	if (!tags)
-		return -ENOMEM;
-	tags->files = files;
-	tags->worker = ask_files_worker(files);
-	*ret_tags = tags;
-	return 0;
-}
-
-void ask_tags_free(struct ask_tags *tags)
-{
-	free(tags);
-}
 
 struct call {
 	struct worker *worker;
@@ -78,21 +62,22 @@ static int ask(struct worker *worker, const struct object *object, enum walk_wir
 	return status < 0 ? 0 : status;
 }
 
-void ask_tags_info(struct ask_tags *tags, const struct object *object, bool *ret_has_note,
-		   uint64_t *ret_word, bool *ret_has_functions)
+static void info(struct tag_files *files, const struct object *object,
+		 struct tag_file_info *ret_info)
 {
+	struct ask_tags *tags = (struct ask_tags *)files;
 	struct buf reply = {0};
 	struct buf_reader r;
 	uint32_t has;
 
-	if (!ask_files_tags(tags->files, object->file_id, &has, ret_word)) {
+	if (!ask_files_tags(tags->files, object->file_id, &has, &ret_info->word)) {
 		has = (uint32_t)ask(tags->worker, object, TAGS_INFO, 0, &reply);
 		r = buf_reader(reply.data, reply.len);
-		if (!BUF_GET(&r, *ret_word))
+		if (!BUF_GET(&r, ret_info->word))
 			has = 0;
 	}
-	*ret_has_note = has & TAGS_HAS_NOTE;
-	*ret_has_functions = has & TAGS_HAS_FUNCTIONS;
+	ret_info->has_note = has & TAGS_HAS_NOTE;
+	ret_info->has_functions = has & TAGS_HAS_FUNCTIONS;
 	buf_free(&reply);
 }
 
@@ -116,9 +101,10 @@ static void fill(struct ask_tags *tags, const struct object *object, struct answ
 	buf_free(&reply);
 }
 
-static const struct answer *answer_to(struct ask_tags *tags, const struct object *object,
+static const struct answer *answer_to(struct tag_files *files, const struct object *object,
 				      enum walk_wire_tags what, uint64_t vaddr)
 {
+	struct ask_tags *tags = (struct ask_tags *)files;
 	uint64_t hash = hash_mix64(vaddr ^ (uint64_t)object->number << 40 ^ (uint64_t)what << 36);
 	struct answer *answer = &tags->answers[hash % ANSWERS];
 
@@ -131,22 +117,40 @@ static const struct answer *answer_to(struct ask_tags *tags, const struct object
 	return answer;
 }
 
-bool ask_tags_find(struct ask_tags *tags, const struct object *object, uint64_t vaddr,
-		   struct tagged_code *ret_code)
+static bool find(struct tag_files *files, const struct object *object, uint64_t vaddr,
+		 struct tagged_code *ret_code)
 {
-	const struct answer *answer = answer_to(tags, object, TAGS_FIND, vaddr);
+	const struct answer *answer = answer_to(files, object, TAGS_FIND, vaddr);
 
 	if (answer->is_it)
 		*ret_code = answer->code;
 	return answer->is_it;
 }
 
-bool ask_tags_is_runtime(struct ask_tags *tags, const struct object *object, uint64_t vaddr)
+static bool is_runtime(struct tag_files *files, const struct object *object, uint64_t vaddr)
 {
-	return answer_to(tags, object, TAGS_IS_RUNTIME, vaddr)->is_it;
+	return answer_to(files, object, TAGS_IS_RUNTIME, vaddr)->is_it;
 }
 
-bool ask_tags_is_window(struct ask_tags *tags, const struct object *object, uint64_t vaddr)
+static bool is_window(struct tag_files *files, const struct object *object, uint64_t vaddr)
 {
-	return answer_to(tags, object, TAGS_IS_WINDOW, vaddr)->is_it;
+	return answer_to(files, object, TAGS_IS_WINDOW, vaddr)->is_it;
+}
+
+static void free_tags(struct tag_files *files)
+{
+	free(files);
+}
+
+int ask_tags_new(const struct ask_files *files, struct tag_files **ret_files)
+{
+	struct ask_tags *tags = calloc(1, sizeof(*tags));
+
+	if (!tags)
+		return -ENOMEM;
+	tags->tag_files = (struct tag_files){free_tags, info, find, is_runtime, is_window};
+	tags->files = files;
+	tags->worker = ask_files_worker(files);
+	*ret_files = &tags->tag_files;
+	return 0;
 }

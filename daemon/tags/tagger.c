@@ -20,13 +20,10 @@
 
 #define MAX_PROGRAMS 1000000u
 
-/* An object's note and tagged functions, read once. */
+/* What is known of an object's file, which is looked at once. */
 struct part {
 	bool is_known;
-	bool has_note;
-	uint64_t word;			    /* vaddr, if it has the note */
-	bool has_functions;		    /* that keep a tag */
-	struct tagged_functions *functions; /* NULL: none, or the worker has them */
+	struct tag_file_info info;
 };
 
 struct program {
@@ -46,27 +43,43 @@ struct keeper {
 
 struct tagger {
 	struct tagger_maps maps;
-	struct ask_tags *worker; /* reads files; NULL: this process does */
-	VEC(struct part) parts;	 /* by number of the object */
+	struct tag_files *files;
+	VEC(struct part) parts; /* by number of the object */
 	struct keeper *processes;
 	struct program *programs;
 	uint32_t found, waiting; /* processes ever; whose word is not filled yet */
 };
 
-int tagger_new(const struct tagger_maps *maps, const struct ask_files *files,
-	       struct tagger **ret_tagger)
+/* Takes `files` over, also if it fails. */
+static int make(const struct tagger_maps *maps, struct tag_files *files, struct tagger **ret_tagger)
 {
 	struct tagger *t = calloc(1, sizeof(*t));
 
-	if (!t)
-		return -ENOMEM;
-	t->maps = *maps;
-	if (files && ask_tags_new(files, &t->worker)) {
-		free(t);
+	if (!t) {
+		tag_files_free(files);
 		return -ENOMEM;
 	}
+	t->maps = *maps;
+	t->files = files;
 	*ret_tagger = t;
 	return 0;
+}
+
+int tagger_new(const struct tagger_maps *maps, const struct ask_files *files,
+	       struct tagger **ret_tagger)
+{
+	struct tag_files *tag_files;
+	int err = ask_tags_new(files, &tag_files);
+
+	return err ? err : make(maps, tag_files, ret_tagger);
+}
+
+int tagger_new_here(const struct tagger_maps *maps, struct tagger **ret_tagger)
+{
+	struct tag_files *tag_files;
+	int err = tag_files_here_new(&tag_files);
+
+	return err ? err : make(maps, tag_files, ret_tagger);
 }
 
 void tagger_free(struct tagger *t)
@@ -84,10 +97,8 @@ void tagger_free(struct tagger *t)
 		HASH_DEL(t->programs, program);
 		free(program);
 	}
-	for (size_t i = 0; i < t->parts.count; i++)
-		tagged_functions_free(t->parts.items[i].functions);
 	free(t->parts.items);
-	ask_tags_free(t->worker);
+	tag_files_free(t->files);
 	free(t);
 }
 
@@ -117,15 +128,7 @@ static struct part *part_of(struct tagger *t, const struct object *object)
 	if (part->is_known || object->kind != OBJECT_ELF || !object->elf)
 		return part;
 	part->is_known = true;
-	if (t->worker) {
-		ask_tags_info(t->worker, object, &part->has_note, &part->word,
-			      &part->has_functions);
-		return part;
-	}
-	part->has_note = tagged_functions_note(object->elf, &part->word);
-	if (tagged_functions_new(object->elf, &part->functions))
-		part->functions = NULL;
-	part->has_functions = part->functions != NULL;
+	tag_files_info(t->files, object, &part->info);
 	return part;
 }
 
@@ -133,7 +136,7 @@ bool tagger_has_functions(struct tagger *t, const struct object *object)
 {
 	const struct part *part = object ? part_of(t, object) : NULL;
 
-	return part && part->has_functions;
+	return part && part->info.has_functions;
 }
 
 bool tagger_find(struct tagger *t, const struct object *object, uint64_t vaddr,
@@ -141,20 +144,15 @@ bool tagger_find(struct tagger *t, const struct object *object, uint64_t vaddr,
 {
 	const struct part *part = object ? part_of(t, object) : NULL;
 
-	if (!part || !part->has_functions)
-		return false;
-	return t->worker ? ask_tags_find(t->worker, object, vaddr, ret_code)
-			 : tagged_functions_find(part->functions, vaddr, ret_code);
+	return part && part->info.has_functions &&
+	       tag_files_find(t->files, object, vaddr, ret_code);
 }
 
 bool tagger_is_window(struct tagger *t, const struct object *object, uint64_t vaddr)
 {
 	const struct part *part = part_of(t, object);
 
-	if (!part || !part->has_functions)
-		return false;
-	return t->worker ? ask_tags_is_window(t->worker, object, vaddr)
-			 : tagged_functions_is_window(part->functions, vaddr);
+	return part && part->info.has_functions && tag_files_is_window(t->files, object, vaddr);
 }
 
 bool tagger_is_runtime(struct tagger *t, const struct object *object, uint64_t offset)
@@ -162,12 +160,11 @@ bool tagger_is_runtime(struct tagger *t, const struct object *object, uint64_t o
 	const struct part *part = object ? part_of(t, object) : NULL;
 	uint64_t vaddr;
 
-	if (!part || !part->has_note || !part->has_functions)
-		return part && part->has_note;
+	if (!part || !part->info.has_note || !part->info.has_functions)
+		return part && part->info.has_note;
 	if (!elf_file_offset_to_vaddr(object->elf, offset, &vaddr))
 		return false;
-	return t->worker ? ask_tags_is_runtime(t->worker, object, vaddr)
-			 : tagged_functions_is_runtime(part->functions, vaddr);
+	return tag_files_is_runtime(t->files, object, vaddr);
 }
 
 /* --- programs --------------------------------------------------------------------------------- */
@@ -298,7 +295,7 @@ static int on_map(struct tagger *t, pid_t pid, const struct object *object, uint
 
 	if (!part)
 		return -ENOMEM;
-	if (!part->has_note && !part->has_functions)
+	if (!part->info.has_note && !part->info.has_functions)
 		return 0;
 	if (!process)
 		process = add_process(t, pid);
@@ -307,9 +304,9 @@ static int on_map(struct tagger *t, pid_t pid, const struct object *object, uint
 	if (!process->identity)
 		process->identity = identity_of_exe(pid);
 	process->identity = hash_mix64(process->identity + object->file_id);
-	if (part->has_note && !process->word &&
+	if (part->info.has_note && !process->word &&
 	    elf_file_offset_to_vaddr(object->elf, offset, &vaddr)) {
-		process->word = part->word - vaddr + address;
+		process->word = part->info.word - vaddr + address;
 		t->waiting++;
 	}
 	if (process->offset)

@@ -16,6 +16,12 @@ int tagger_new(const struct tagger_maps *maps, const struct ask_files *files,
 	return -ENOTSUP;
 }
 
+int tagger_new_here(const struct tagger_maps *maps, struct tagger **ret_tagger)
+{
+	(void)maps, (void)ret_tagger;
+	return -ENOTSUP;
+}
+
 void tagger_free(struct tagger *tagger)
 {
 	(void)tagger;

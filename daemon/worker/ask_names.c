@@ -237,7 +237,7 @@ void ask_names_free(struct ask_names *names)
 
 int ask_names_naming(struct ask_names *names, struct naming **ret_naming)
 {
-	const struct naming_remote remote = {ask, resolve, prefetch, missing, is_unproven, names};
+	const struct naming_finder finder = {ask, resolve, prefetch, missing, is_unproven, names};
 
-	return naming_new_remote(&remote, ret_naming);
+	return naming_new_by(&finder, ret_naming);
 }

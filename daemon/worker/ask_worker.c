@@ -67,7 +67,7 @@ void ask_files_free(struct ask_files *files)
 
 struct worker *ask_files_worker(const struct ask_files *files)
 {
-	return files ? files->worker : NULL;
+	return files->worker;
 }
 
 bool ask_files_tags(const struct ask_files *files, uint64_t file_id, uint32_t *ret_has,

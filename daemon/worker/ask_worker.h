@@ -12,8 +12,8 @@ struct ask_files;
 /* `worker` is borrowed. `wants_tags`: it is asked as well whether functions of a file keep a tag. 0
  * or -ENOMEM. */
 int ask_files_new(struct worker *worker, bool wants_tags, struct ask_files **ret_files);
-void ask_files_free(struct ask_files *files);			/* NULL is fine */
-struct worker *ask_files_worker(const struct ask_files *files); /* NULL of NULL */
+void ask_files_free(struct ask_files *files); /* NULL is fine */
+struct worker *ask_files_worker(const struct ask_files *files);
 
 /* What was said of a file's tags: bits of walk_wire.h's TAGS_HAS_..., and the word. false: nothing.
  */

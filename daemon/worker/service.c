@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "daemon/worker/fault.h"
-#include "daemon/worker/service_file.h"
 #include "proc/object_open.h"
 
 /* Files, between requests. A worker may have many more descriptors (sandbox.c). */
@@ -17,12 +16,6 @@
 
 /* Of the fork server's process, and so of each worker's. */
 static struct elf_file *vdso;
-static service_file_fn *answer_file;
-
-void service_use_file(service_file_fn *answer)
-{
-	answer_file = answer;
-}
 
 void service_prepare(void)
 {
@@ -200,14 +193,14 @@ static int answer_about(struct service *s, int fd, struct buf_reader *request, s
 	char path[4200];
 	int err;
 
-	if (!answer_file || !buf_get_string(request, path, sizeof(path)))
+	if (!buf_get_string(request, path, sizeof(path)))
 		return -EINVAL;
 	err = elf_file_open_any(fd, &file.elf);
 	if (err)
 		return err;
 	file.path = path;
 	fault_at(file.elf, FAULT_FILE);
-	err = answer_file(&file, request, reply);
+	err = s->answer_file(&file, request, reply);
 	elf_file_free(file.elf);
 	return err;
 }
@@ -261,9 +254,9 @@ void service_part(struct service *s, int status, const struct buf *bytes)
 	send_result(s, WIRE_PART, status, bytes);
 }
 
-void service_run(int socket, void *page)
+void service_run(int socket, void *page, service_file_fn *answer_file)
 {
-	struct service s = {.wire = {.socket = socket}, .page = page};
+	struct service s = {.wire = {.socket = socket}, .answer_file = answer_file, .page = page};
 	struct buf request = {0}, reply = {0};
 	struct wire_header header;
 	int fd;

@@ -8,6 +8,7 @@
 
 #include "base/buf.h"
 #include "base/vec.h"
+#include "daemon/worker/service_file.h"
 #include "daemon/worker/wire.h"
 #include "daemon/worker/worker_page.h"
 #include "proc/object.h"
@@ -20,6 +21,7 @@ struct walk_service;
 
 struct service {
 	struct wire wire;
+	service_file_fn *answer_file;
 	struct worker_page *page;
 	VEC(struct object *) objects; /* by number; NULL: not known. Owned, with their files */
 	size_t n_open;
@@ -34,8 +36,9 @@ struct service {
 	struct service_tags *tags; /* SERVICE_TAGS of them */
 };
 
-/* Serves requests until stackd's end of the socket is closed: a fork_server_run_fn. */
-void service_run(int socket, void *page);
+/* Serves requests until stackd's end of the socket is closed: what a fork_server_run_fn is to do.
+ * `answer_file` answers questions about a file. */
+void service_run(int socket, void *page, service_file_fn *answer_file);
 
 /* Reads the vDSO, which all processes have in common. To be called before the sandbox. */
 void service_prepare(void);

@@ -17,7 +17,4 @@ struct service_file {
 typedef int service_file_fn(const struct service_file *file, struct buf_reader *request,
 			    struct buf *reply);
 
-/* Has workers answer such questions by `answer`. To be called before the fork server is started. */
-void service_use_file(service_file_fn *answer);
-
 #endif

@@ -632,13 +632,14 @@ bool worker_go_on(struct worker *w, int *ret_status)
 
 /* --- all of them ----------------------------------------------------------------------------- */
 
-int workers_new(struct fork_server *server, struct workers **ret_workers)
+int workers_new(struct fork_server *server, uint64_t most_analysed, struct workers **ret_workers)
 {
 	struct workers *ws = calloc(1, sizeof(*ws));
 
 	if (!ws)
 		return -ENOMEM;
 	ws->server = server;
+	ws->most_analysed = most_analysed;
 	pthread_mutex_init(&ws->lock, NULL);
 	for (int i = 0; i < WORKER_COUNT; i++) {
 		ws->all[i].workers = ws;
@@ -683,11 +684,6 @@ void workers_use_meanwhile(struct workers *ws, fork_server_meanwhile_fn *take, v
 {
 	if (ws)
 		fork_server_use_meanwhile(ws->server, take, arg);
-}
-
-void workers_limit_analysis(struct workers *ws, uint64_t most_bytes)
-{
-	ws->most_analysed = most_bytes;
 }
 
 uint64_t worker_most_analysed(const struct worker *w)

@@ -41,18 +41,17 @@ enum worker_role {
 struct workers;
 struct worker;
 
-/* Makes the workers of a fork server, which is borrowed; none is started yet. 0 or -errno. */
-int workers_new(struct fork_server *server, struct workers **ret_workers);
+/* Makes the workers of a fork server, which is borrowed; none is started yet. `most_analysed`: the
+ * bytes of code of a file that they analyse (recipe_compile_within()); 0: no limit. 0 or -errno. */
+int workers_new(struct fork_server *server, uint64_t most_analysed, struct workers **ret_workers);
 void workers_free(struct workers *workers); /* ends them; NULL is fine */
 
 /* Has `take` called while this thread waits for a worker or for the fork server: see
  * fork_server_use_meanwhile(). `workers` NULL is fine. */
 void workers_use_meanwhile(struct workers *workers, fork_server_meanwhile_fn *take, void *arg);
 
-/* Limits the code of a file that workers analyse (recipe_compile_within()). Before the first call.
- */
-void workers_limit_analysis(struct workers *workers, uint64_t most_bytes);
-uint64_t worker_most_analysed(const struct worker *worker); /* 0: no limit */
+/* Returns the limit of workers_new(). */
+uint64_t worker_most_analysed(const struct worker *worker);
 
 /* Returns the worker of a role; NULL of no workers. */
 struct worker *workers_of(struct workers *workers, enum worker_role role);

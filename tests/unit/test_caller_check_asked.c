@@ -117,7 +117,7 @@ static int set_up(void **state)
 	memset(&path, 0, sizeof(path));
 	now_ns = each_ns = 0;
 	assert_int_equal(fork_server_new(run_worker, &server), 0);
-	assert_int_equal(workers_new(server, &workers), 0);
+	assert_int_equal(workers_new(server, 0, &workers), 0);
 	assert_int_equal(object_table_new("/proc", &objects), 0);
 	assert_int_equal(object_table_add(objects, &object, &added), 0);
 	assert_int_equal(location_table_new(&locations), 0);

@@ -172,7 +172,7 @@ static int set_up(void **state)
 	rings = (struct rings){.room = 1000, .each_look = 300, .is_taken = true};
 	assert_int_equal(intake_new(&source, &intake), 0);
 	assert_int_equal(fork_server_new(run_worker, &server), 0);
-	assert_int_equal(workers_new(server, &workers), 0);
+	assert_int_equal(workers_new(server, 0, &workers), 0);
 	workers_use_meanwhile(workers, meanwhile, &rings);
 	return 0;
 }
@@ -337,19 +337,18 @@ static void steps_are_bounded(void **state)
 static void tags_are_bounded(void **state)
 {
 	struct object_table *objects = one_object();
-	bool has_note = true, has_functions = true;
+	struct tag_file_info info = {.has_note = true, .has_functions = true};
 	struct ask_files *files;
-	struct ask_tags *tags;
-	uint64_t word;
+	struct tag_files *tags;
 
 	(void)state;
 	assert_int_equal(ask_files_new(workers_of(workers, WORKER_LOOP), false, &files), 0);
 	assert_int_equal(ask_tags_new(files, &tags), 0);
 	stop_worker();
-	ask_tags_info(tags, object_table_at(objects, 0), &has_note, &word, &has_functions);
-	assert_true(!has_note && !has_functions);
+	tag_files_info(tags, object_table_at(objects, 0), &info);
+	assert_true(!info.has_note && !info.has_functions);
 	check_held();
-	ask_tags_free(tags);
+	tag_files_free(tags);
 	ask_files_free(files);
 	object_table_free(objects);
 }

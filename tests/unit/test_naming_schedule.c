@@ -384,7 +384,7 @@ static int count_missing(void *arg, const struct object *object, const char *nam
  * once, also as others come. */
 static void numbers_are_the_schedules(void **state)
 {
-	static const struct naming_remote remote = {.ask = answer_nothing,
+	static const struct naming_finder finder = {.ask = answer_nothing,
 						    .resolve = resolve_nothing,
 						    .prefetch = fetch_nothing,
 						    .missing = lacks_file,
@@ -398,7 +398,7 @@ static void numbers_are_the_schedules(void **state)
 
 	tear_down(state);
 	memset(&fake, 0, sizeof(fake));
-	assert_int_equal(naming_new_remote(&remote, &fake.naming), 0);
+	assert_int_equal(naming_new_by(&finder, &fake.naming), 0);
 	options.naming = fake.naming;
 	assert_int_equal(naming_schedule_new(&options, &fake.schedule), 0);
 	objects[PROGRAM].number = 1;

@@ -52,6 +52,7 @@ static struct tables *make_tables(uint32_t n_rows)
 		.n_files = FILES,
 		.inodes_fd = -1,
 	};
+	t->source = table_source_here();
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->change, NULL);
 	t->rules_of = calloc(FILES, sizeof(*t->rules_of));
@@ -662,12 +663,13 @@ static void test_what_is_known_is_not_asked_for(void **state)
 
 static void test_counts_are_read_while_the_thread_counts(void **state)
 {
+	const struct table_source source = table_source_here();
 	struct tables *model = make_tables(100), *t;
 	struct object gone[FILES - 1];
 	struct tables_counts counts;
 
 	(void)state;
-	assert_int_equal(tables_new(&model->maps, NULL, &t), 0);
+	assert_int_equal(tables_new(&model->maps, &source, &t), 0);
 	for (uint32_t i = 0; i < FILES - 1; i++) {
 		gone[i] = (struct object){.kind = OBJECT_ELF, .number = i, .error = -ENOENT};
 		assert_int_equal(tables_want(t, &gone[i], NULL), 0);

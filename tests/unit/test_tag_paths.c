@@ -98,7 +98,7 @@ static int set_up(void **state)
 	assert_int_equal(object_table_add(f.with.objects, &object, &f.file), 0);
 	assert_int_equal(location_table_new(&f.with.locations), 0);
 	assert_int_equal(tag_trie_new(&f.with.trie), 0);
-	assert_int_equal(tagger_new(&maps, NULL, &f.with.tagger), 0);
+	assert_int_equal(tagger_new_here(&maps, &f.with.tagger), 0);
 	f.only_outer = hash_chain(0, 11);
 	f.both = hash_chain(f.only_outer, 22);
 	use(false);

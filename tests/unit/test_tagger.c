@@ -163,7 +163,7 @@ static int set_up(void **state)
 	n_rows = n_tagged = 0;
 	room = sizeof(rows) / sizeof(rows[0]);
 	word = -64;
-	return tagger_new(&maps, NULL, &t);
+	return tagger_new_here(&maps, &t);
 }
 
 static int tear_down(void **state)

@@ -158,7 +158,7 @@ static int set_up(void **state)
 	gate->stack_bytes = STACK;
 	random_state = 1;
 	assert_int_equal(fork_server_new(run_worker, &server), 0);
-	assert_int_equal(workers_new(server, &workers), 0);
+	assert_int_equal(workers_new(server, 0, &workers), 0);
 	assert_int_equal(
 		recorder_new(&(struct recorder_options){.usual_period = 1000, .workers = workers},
 			     &recorder),

@@ -37,10 +37,19 @@ struct naming {
 	uint64_t forgotten; /* sources that were closed for it */
 	uint64_t changed;   /* questions about files that had become others */
 	bool is_unproven;   /* the last one was */
-	int (*open_jit_map)(void *arg, const struct object *object); /* NULL: this process does */
+	int (*open_jit_map)(void *arg, const struct object *object);
 	void *files_arg;
-	struct naming_remote remote; /* zeroed: names are found here */
+	struct naming_finder finder; /* of foreign objects */
 };
+
+static const struct naming_finder finds_here; /* its argument is the naming */
+
+static int open_jit_map_here(void *naming, const struct object *object)
+{
+	const struct naming *n = naming;
+
+	return jit_map_open(n->proc_root, &object->owner);
+}
 
 static int make(const char *proc_root, const struct symbolizer_options *options,
 		struct naming **ret_naming)
@@ -57,6 +66,10 @@ static int make(const char *proc_root, const struct symbolizer_options *options,
 		free(n);
 		return err;
 	}
+	n->open_jit_map = open_jit_map_here;
+	n->files_arg = n;
+	n->finder = finds_here;
+	n->finder.arg = n;
 	*ret_naming = n;
 	return 0;
 }
@@ -99,12 +112,12 @@ int naming_new_elsewhere(const struct naming_files *files, struct naming **ret_n
 	return 0;
 }
 
-int naming_new_remote(const struct naming_remote *remote, struct naming **ret_naming)
+int naming_new_by(const struct naming_finder *finder, struct naming **ret_naming)
 {
 	int err = make("", &(struct symbolizer_options){0}, ret_naming);
 
 	if (!err)
-		(*ret_naming)->remote = *remote;
+		(*ret_naming)->finder = *finder;
 	return err;
 }
 
@@ -125,8 +138,7 @@ void naming_free(struct naming *n)
 void naming_limit(struct naming *n, size_t bytes)
 {
 	n->limit = bytes;
-	if (n->remote.ask)
-		n->remote.ask(n->remote.arg, NAMING_LIMIT, NULL, bytes);
+	n->finder.ask(n->finder.arg, NAMING_LIMIT, NULL, bytes);
 	symbolizer_limit(n->symbolizer, bytes ? bytes / 4 + 1 : 0);
 }
 
@@ -182,10 +194,7 @@ static void close_old_symbols(struct naming *n, const struct source *but, size_t
 
 void naming_trim(struct naming *n)
 {
-	if (n->remote.ask)
-		n->remote.ask(n->remote.arg, NAMING_TRIM, NULL, 0);
-	else if (n->limit)
-		close_old_symbols(n, NULL, 0);
+	n->finder.ask(n->finder.arg, NAMING_TRIM, NULL, 0);
 }
 
 uint64_t naming_forgotten(const struct naming *n)
@@ -229,27 +238,62 @@ static size_t held_bytes(const struct naming *n)
 	return bytes;
 }
 
-bool naming_is_expensive(struct naming *n, const struct object *object)
+static bool is_expensive(struct naming *n, const struct object *object)
 {
-	struct source *source = n->limit && object->elf ? source_of(n, object) : NULL;
+	struct source *source = source_of(n, object);
 	size_t bytes;
 
-	if (source && n->remote.ask)
-		return n->remote.ask(n->remote.arg, NAMING_IS_EXPENSIVE, object, 0) > 0;
 	if (!source || open_symbols(n, source, object) || !source->symbols ||
 	    symbolizer_object_unread(source->symbols, &bytes) || bytes <= n->limit / 4)
 		return false;
 	return held_bytes(n) + bytes > n->limit;
 }
 
-bool naming_wants_order(struct naming *n, const struct object *object)
+static bool wants_order(struct naming *n, const struct object *object)
 {
-	struct source *source = n->limit && object->elf ? source_of(n, object) : NULL;
+	struct source *source = source_of(n, object);
 
-	if (source && n->remote.ask)
-		return n->remote.ask(n->remote.arg, NAMING_WANTS_ORDER, object, 0) > 0;
 	return source && !open_symbols(n, source, object) && source->symbols &&
 	       symbolizer_object_wants_order(source->symbols);
+}
+
+static int ask_here(void *naming, enum naming_question question, const struct object *object,
+		    uint64_t number)
+{
+	struct naming *n = naming;
+
+	(void)number; /* naming_limit() has set the limit */
+	switch (question) {
+	case NAMING_IS_EXPENSIVE:
+		return is_expensive(n, object);
+	case NAMING_WANTS_ORDER:
+		return wants_order(n, object);
+	case NAMING_TRIM:
+		if (n->limit)
+			close_old_symbols(n, NULL, 0);
+		return 0;
+	case NAMING_LIMIT:
+	case NAMING_AGAIN: /* nothing is counted */
+		return 0;
+	}
+	return 0;
+}
+
+static bool has_limit(const struct naming *n, const struct object *object)
+{
+	return n->limit && object->elf;
+}
+
+bool naming_is_expensive(struct naming *n, const struct object *object)
+{
+	return has_limit(n, object) &&
+	       n->finder.ask(n->finder.arg, NAMING_IS_EXPENSIVE, object, 0) > 0;
+}
+
+bool naming_wants_order(struct naming *n, const struct object *object)
+{
+	return has_limit(n, object) &&
+	       n->finder.ask(n->finder.arg, NAMING_WANTS_ORDER, object, 0) > 0;
 }
 
 /* Of an object that its own process, or its file, names: their bytes are not to be trusted. */
@@ -259,25 +303,33 @@ static bool is_foreign(const struct object *object)
 	       object->kind == OBJECT_JIT;
 }
 
-bool naming_missing(struct naming *n, const struct object *object, struct buf *text)
+static bool missing_here(void *naming, const struct object *object, struct buf *text)
 {
-	if (n->remote.missing)
-		return is_foreign(object) && n->remote.missing(n->remote.arg, object, text);
+	const struct naming *n = naming;
+
 	return object->number < n->n_sources && n->sources[object->number].symbols &&
 	       symbolizer_object_missing(n->sources[object->number].symbols, text);
 }
 
+bool naming_missing(struct naming *n, const struct object *object, struct buf *text)
+{
+	return is_foreign(object) && n->finder.missing(n->finder.arg, object, text);
+}
+
+static bool is_unproven_here(void *naming, const struct object *object)
+{
+	(void)object;
+	return ((const struct naming *)naming)->is_unproven;
+}
+
 bool naming_is_unproven(const struct naming *n, const struct object *object)
 {
-	if (n->remote.is_unproven)
-		return is_foreign(object) && n->remote.is_unproven(n->remote.arg, object);
-	return n->is_unproven;
+	return is_foreign(object) && n->finder.is_unproven(n->finder.arg, object);
 }
 
 void naming_ask_again(struct naming *n, bool is)
 {
-	if (n->remote.ask)
-		n->remote.ask(n->remote.arg, NAMING_AGAIN, NULL, is);
+	n->finder.ask(n->finder.arg, NAMING_AGAIN, NULL, is);
 }
 
 int naming_unread(struct naming *n, const struct object *object, size_t *ret_bytes)
@@ -354,11 +406,8 @@ static int give_name(const struct store_location *location, const char *name, ui
 static int read_jit_map(const struct naming *n, const struct object *object,
 			struct jit_map **ret_map)
 {
-	int fd, err;
+	int fd = n->open_jit_map(n->files_arg, object), err;
 
-	if (!n->open_jit_map)
-		return jit_map_load(n->proc_root, &object->owner, ret_map);
-	fd = n->open_jit_map(n->files_arg, object);
 	if (fd < 0)
 		return fd;
 	err = jit_map_read(fd, ret_map);
@@ -388,51 +437,94 @@ static const char *find_jit(const struct naming *n, struct source *source,
 	return jit_map_find(fresh, address, ret_start);
 }
 
+/* --- names of foreign objects, here ----------------------------------------------------------- */
+
+static int prefetch_here(void *naming, const struct object *object,
+			 const struct store_location *locations, size_t count)
+{
+	(void)naming;
+	(void)object;
+	(void)locations;
+	(void)count;
+	return 0;
+}
+
+static int resolve_here(void *naming, const struct object *object,
+			const struct store_location *location,
+			int (*each)(void *arg, const struct store_line *line), void *arg)
+{
+	struct naming *n = naming;
+	struct source *source = source_of(n, object);
+	uint64_t start = 0, changed = n->changed;
+	const char *name;
+	int err;
+
+	if (!source)
+		return -ENOMEM;
+	n->is_unproven = false;
+	if (object->kind == OBJECT_JIT) {
+		name = find_jit(n, source, object, location->offset, &start);
+		return give_name(location, name, start, each, arg);
+	}
+	err = resolve_elf(n, source, object, location, each, arg);
+	n->is_unproven = changed != n->changed;
+	return err;
+}
+
+static const struct naming_finder finds_here = {
+	.ask = ask_here,
+	.resolve = resolve_here,
+	.prefetch = prefetch_here,
+	.missing = missing_here,
+	.is_unproven = is_unproven_here,
+};
+
+/* --- names ------------------------------------------------------------------------------------ */
+
 int naming_prefetch(struct naming *n, const struct object *object,
 		    const struct store_location *locations, size_t count)
 {
-	if (!n->remote.prefetch || !is_foreign(object))
-		return 0;
-	return n->remote.prefetch(n->remote.arg, object, locations, count);
+	return is_foreign(object) ? n->finder.prefetch(n->finder.arg, object, locations, count) : 0;
+}
+
+/* The name of an object that no process has given; NULL: there is none. */
+static const char *own_name(const struct naming *n, const struct object *object,
+			    const struct store_location *location, uint64_t *ret_start)
+{
+	const char *name = NULL;
+
+	*ret_start = 0;
+	switch (object->kind) {
+	case OBJECT_KERNEL:
+	case OBJECT_MODULE:
+		if (n->ksyms)
+			name = kallsyms_find(n->ksyms, object->address + location->offset,
+					     ret_start);
+		*ret_start -= name ? object->address : 0;
+		break;
+	case OBJECT_MARK:
+	case OBJECT_AWAITED:
+		name = object->path;
+		break;
+	case OBJECT_TAG: /* not code */
+	case OBJECT_ELF:
+	case OBJECT_VDSO:
+	case OBJECT_JIT:
+		break;
+	}
+	return name;
 }
 
 int naming_resolve(struct naming *n, const struct object *object,
 		   const struct store_location *location,
 		   int (*each)(void *arg, const struct store_line *line), void *arg)
 {
-	struct source *source = source_of(n, object);
-	uint64_t start = 0, changed;
-	const char *name = NULL;
-	int err;
+	uint64_t start;
+	const char *name;
 
-	if (!source)
-		return -ENOMEM;
-	if (n->remote.resolve && is_foreign(object))
-		return n->remote.resolve(n->remote.arg, object, location, each, arg);
-	n->is_unproven = false;
-	switch (object->kind) {
-	case OBJECT_ELF:
-	case OBJECT_VDSO:
-		changed = n->changed;
-		err = resolve_elf(n, source, object, location, each, arg);
-		n->is_unproven = changed != n->changed;
-		return err;
-	case OBJECT_JIT:
-		name = find_jit(n, source, object, location->offset, &start);
-		break;
-	case OBJECT_KERNEL:
-	case OBJECT_MODULE:
-		if (n->ksyms)
-			name = kallsyms_find(n->ksyms, object->address + location->offset, &start);
-		start -= name ? object->address : 0;
-		break;
-	case OBJECT_TAG:
-		break; /* not code */
-	case OBJECT_MARK:
-	case OBJECT_AWAITED:
-		name = object->path;
-		break;
-	}
+	if (is_foreign(object))
+		return n->finder.resolve(n->finder.arg, object, location, each, arg);
+	name = own_name(n, object, location, &start);
 	return give_name(location, name, start, each, arg);
 }
 

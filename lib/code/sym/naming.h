@@ -33,7 +33,7 @@ struct naming_files {
  * that the caller owns, or -errno. */
 int naming_new_elsewhere(const struct naming_files *files, struct naming **ret_naming);
 
-/* What is asked of an object besides names. */
+/* What a finder of names is asked of an object besides them. */
 enum naming_question {
 	NAMING_IS_EXPENSIVE,
 	NAMING_WANTS_ORDER,
@@ -42,10 +42,11 @@ enum naming_question {
 	NAMING_AGAIN
 };
 
-/* Names that another process finds. Functions are as their namesakes below: ask() returns the
- * answer to a question about an object (`number` with NAMING_LIMIT: bytes; with NAMING_AGAIN: 1, or
- * 0). Names of the kernel are found here. */
-struct naming_remote {
+/* Finds names that a process, or its file, has given: those of ELF objects and of JIT code. One in
+ * this process is what naming_new() has; the other asks a process without rights. Functions are as
+ * their namesakes below: ask() returns the answer to a question about an object (`number` with
+ * NAMING_LIMIT: bytes; with NAMING_AGAIN: 1, or 0). */
+struct naming_finder {
 	int (*ask)(void *arg, enum naming_question question, const struct object *object,
 		   uint64_t number);
 	int (*resolve)(void *arg, const struct object *object,
@@ -58,8 +59,8 @@ struct naming_remote {
 	void *arg;
 };
 
-/* Makes a naming that asks `remote`, which is copied. 0 or -ENOMEM. */
-int naming_new_remote(const struct naming_remote *remote, struct naming **ret_naming);
+/* Makes a naming that asks `finder`, which is copied, and complete. 0 or -ENOMEM. */
+int naming_new_by(const struct naming_finder *finder, struct naming **ret_naming);
 
 void naming_free(struct naming *naming); /* NULL is fine */
 
@@ -109,8 +110,8 @@ bool naming_missing(struct naming *naming, const struct object *object, struct b
  * being written to. That may change. */
 bool naming_is_unproven(const struct naming *naming, const struct object *object);
 
-/* From now on questions are asked once more, and the remote does not count them as unproven; false:
- * they are new ones. Without a remote there is no such count, and nothing changes. */
+/* From now on questions are asked once more, and a worker does not count them as unproven; false:
+ * they are new ones. */
 void naming_ask_again(struct naming *naming, bool is);
 
 /* Bytes of tables, about, that the next question about an object will have to read. 0 or -ENOMEM.

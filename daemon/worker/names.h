@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who finds the names of locations, for the archive: a worker, for stackd, or the thread that asks,
+ * where there are none (bench/forget.c). Chosen when it is made.
+ */
+#ifndef WORKER_NAMES_H
+#define WORKER_NAMES_H
+
+#include "daemon/worker/worker.h"
+#include "sym/naming.h"
+
+struct names {
+	int (*open)(struct names *names, struct naming **ret_naming);
+	uint64_t (*cpu_ns)(struct names *names);
+	void (*counts)(struct names *names, struct workers_counts *ret_counts);
+	void (*free)(struct names *names);
+};
+
+/* The workers are borrowed. 0 or -ENOMEM. */
+int names_there_new(struct workers *workers, struct names **ret_names);
+int names_here_new(struct names **ret_names); /* 0 or -ENOMEM */
+
+static inline void names_free(struct names *names) /* NULL is fine */
+{
+	if (names)
+		names->free(names);
+}
+
+/* Makes a naming (sym/naming.h), which is the caller's and must not outlive the names. 0 or
+ * -ENOMEM. */
+static inline int names_open(struct names *names, struct naming **ret_naming)
+{
+	return names->open(names, ret_naming);
+}
+
+/* Returns the CPU time that names took so far, in other processes. Any thread. */
+static inline uint64_t names_cpu_ns(struct names *names)
+{
+	return names->cpu_ns(names);
+}
+
+/* Gives what has become of workers so far; all 0 where there are none. Any thread. */
+static inline void names_counts(struct names *names, struct workers_counts *ret_counts)
+{
+	names->counts(names, ret_counts);
+}
+
+#endif
