@@ -263,6 +263,11 @@ $(B)/man/done: $(B)/stackctl $(B)/stackd
 
 man: $(B)/man/done
 
+# The kernel's types that its program needs, of all: tests/check.sh makes it for each run.
+$(B)/check/kernel.btf: $(GEN)/stackd.bpf.o
+	@mkdir -p $(@D)
+	$(call say,BTF,$@)$(BPFTOOL) gen min_core_btf /sys/kernel/btf/vmlinux $@ $<
+
 -include $(filter-out $(B)/roots/%,$(wildcard $(B)/*/*.d $(B)/*/*/*.d $(B)/*/*/*/*.d))
 
 # --- tests -----------------------------------------------------------------------------------
