@@ -177,10 +177,10 @@ fi
 for daemon in /bin/stackd-clang-*; do
     [ -x "$daemon" ] || continue
     compiler=${daemon#/bin/stackd-}
-    record "$compiler" --judge -F 997 --ring-bytes 64M -- /bin/dash /workloads/short.sh
     # shellcheck disable=SC2086
     record "$compiler-regions" -F 997 $regions -- /workloads/regions 10
     [ ! -e /workloads/quick ] || continue
+    record "$compiler" --judge -F 997 --ring-bytes 64M -- /bin/dash /workloads/short.sh
     start deep
     record_until walks 100 "$compiler-options" --depth 8 --heights --lbr=anyway -F 997 --pid "$started"
     end
