@@ -287,7 +287,7 @@ def check_jumping_tool(kind):
         check({row["object"] for row in rows} == {tool}, "objects", rows)
 
 
-@live
+@live(long=True)
 def mpi_jumping_tool_open_mpi():
     check_jumping_tool("openmpi")
 
@@ -431,7 +431,7 @@ def mpi_arrivals_open_mpi():
     check_arrivals("openmpi")
 
 
-@live
+@live(long=True)
 def mpi_arrivals_mpich():
     check_arrivals("mpich")
 
@@ -470,7 +470,7 @@ def mpi_plain_open_mpi():
     check_plain("openmpi")
 
 
-@live
+@live(long=True)
 def mpi_plain_mpich():
     check_plain("mpich")
 
@@ -504,7 +504,7 @@ def mpi_finalize_mpich():
     check_finalize("mpich")
 
 
-@live
+@live(long=True)
 def mpi_lammps():
     """A program of which nothing was made for this."""
     needs("lmp")

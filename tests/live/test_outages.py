@@ -163,7 +163,7 @@ def delete_while_recording(window, is_deleted):
         check(os.stat(store).st_mode & 0o777 == 0o600, "its mode")
 
 
-@live
+@live(long=True)
 def test_outage_deleted():
     delete_while_recording("2s", lambda name: name.startswith("s.db"))
 

@@ -151,7 +151,7 @@ def test_others_are_left_out():
         check(time["scheduler_ns"] < 2 * truth["all"] + 50000000, "more than the program's", time, truth)
 
 
-@live
+@live(long=True)
 def test_conservation_of_all():
     """The whole machine, and a running process that goes on, add up, too."""
     with scratch() as folder, subprocess.Popen(["sh", "-c", "while :; do /bin/true; done"],

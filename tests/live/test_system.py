@@ -181,7 +181,7 @@ def record_two(folder, one, two):
     return [check_whole(Recording(folder + name)) for name in ("/1.db", "/2.db")]
 
 
-@live
+@live(long=True)
 def test_two_daemons():
     with scratch() as folder, workload("chain") as one, workload("recursion") as two:
         first, second = record_two(folder, one, two)
@@ -325,7 +325,7 @@ def check_idle(folder, *words):
           reported, result.err)
 
 
-@live
+@live(long=True)
 def test_demo():
     """The demo keeps its recording, and what it says to try works as it stands there."""
     if not shutil.which("g++"):

@@ -42,8 +42,7 @@ def most_sampled(export, kind):
 
 
 # Those that differ most in how their paths come to be.
-FEW = ("chain", "recursion", "threads", "leader_exits", "fork_exec", "dlopen_dlclose", "signal_handler", "ucontext", "tail_calls",
-       "jit", "exceptions")
+FEW = ("chain", "threads", "fork_exec", "signal_handler", "ucontext", "tail_calls", "jit", "exceptions")
 
 
 def needs_plugin():
@@ -175,7 +174,7 @@ def test_tags_oracle_others():
     check_plugin([name for name in SHAPES if name not in FEW])
 
 
-@live
+@live(long=True)
 def test_tags_oracle_functions():
     """...and some that any compiler could have made, with -finstrument-functions: but for the time
     in the runtime itself, which is jumped to when functions end."""

@@ -377,7 +377,7 @@ def test_waits_wall():
             check_wall(recording, words, counters["waits_stolen_ns"])
 
 
-@live
+@live(long=True)
 def test_waits_lives():
     """Short processes: what they were there for is their waits and their time on the CPU, as the kernel half
     counts it from their first moment to their last switch, and not up to where perf reports their exits, which
