@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/int_map.h"
-#include "lbr/lbr_step.h"
+#include "callflow/callflow_step.h"
 
 #define MOST_ASKED 32 /* steps that are checked at a time, if a worker does it */
 

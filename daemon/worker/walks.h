@@ -12,7 +12,7 @@
 #ifndef WORKER_WALKS_H
 #define WORKER_WALKS_H
 
-#include "lbr/lbr_step.h"
+#include "callflow/callflow_step.h"
 #include "unwind/dwarf_walk.h"
 #include "unwind/runtime_code.h"
 

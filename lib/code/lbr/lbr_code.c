@@ -20,8 +20,8 @@
 
 #include "arch/code_form.h"
 #include "base/vec.h"
-#include "lbr/lbr_site.h"
-#include "lbr/lbr_stub.h"
+#include "callflow/callflow_site.h"
+#include "callflow/callflow_stub.h"
 #include "unwind/sigreturn.h"
 
 #define MAX_JUMPS 64 /* out of one function; with more, it may lead anywhere */

@@ -15,7 +15,7 @@
  * code around the addresses that the kernel half saw is that of the sample, or is not known: of the
  * piece, if that has the same bytes, or else of a *version*, a smaller piece with the bytes that
  * the kernel half has sent. A step by such a rule holds only if it comes to a return address behind
- * a call, and is checked as all steps by analysed rules are (lbr/lbr_step.h).
+ * a call, and is checked as all steps by analysed rules are (callflow/callflow_step.h).
  *
  * Code of files is analysed in the same way while all of the file's recipes are still being made
  * (seconds, where ten megabytes of code have no unwind information): a piece has what the samples

@@ -12,7 +12,7 @@
 
 #include <dlfcn.h>
 
-#include "lbr/lbr_step.h"
+#include "callflow/callflow_step.h"
 #include "sym_program.h"
 #include "walk_self.h"
 

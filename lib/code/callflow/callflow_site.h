@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lbr/lbr_stub.h"
+#include "callflow/callflow_stub.h"
 
 #define LBR_SITE_SLOTS 16384
 

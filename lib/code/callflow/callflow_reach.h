@@ -15,7 +15,7 @@
 #define LBR_LBR_REACH_H
 
 #include "lbr/lbr.h"
-#include "lbr/lbr_stub.h"
+#include "callflow/callflow_stub.h"
 
 #define LBR_REACH_MAX_INSTRUCTIONS 16384
 #define LBR_REACH_MAX_STUBS	   65536 /* cached; with more, the cache is emptied */

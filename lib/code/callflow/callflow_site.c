@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The cache of decoded instructions; see lbr_site.h. */
-#include "lbr/lbr_site.h"
+#include "callflow/callflow_site.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  * it, which can only add to what is reached. Stubs are as in lbr_stub.h; a word in memory that
  * holds a function of another file cannot lead to this one.
  */
-#include "lbr/lbr_reach.h"
+#include "callflow/callflow_reach.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From the bytes before a return address to a verdict; see lbr_step.h. */
-#include "lbr/lbr_step.h"
+#include "callflow/callflow_step.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #ifndef LBR_LBR_STEP_H
 #define LBR_LBR_STEP_H
 
-#include "lbr/lbr_reach.h"
+#include "callflow/callflow_reach.h"
 
 enum lbr_step {
 	LBR_STEP_UNCHECKED, /* the caller's code cannot be read */

@@ -17,7 +17,7 @@
  * lazy half, which pushes the relocation's number. GOT[2] has no relocation: the dynamic linker
  * puts its resolver there, where DT_PLTGOT tells it. The resolver ends in a jump to the function.
  */
-#include "lbr/lbr_stub.h"
+#include "callflow/callflow_stub.h"
 
 #include <gelf.h>
 #include <libelf.h>
