@@ -31,13 +31,13 @@ struct asked {
 
 struct caller_check {
 	struct caller_check_options with;
-	struct int_map pairs;	/* by key_of(): enum lbr_step */
+	struct int_map pairs;	/* by key_of(): enum callflow_step */
 	struct int_map doubted; /* so, those on code made at run time that may yet change: the tick
 				 * of the check << 2 | enum doubt */
 	struct int_map bare_objects; /* code of processes, by number, that was seen to keep no frame
 				      * pointers */
 	uint32_t ticks;
-	uint64_t counts[LBR_STEP_COUNT], postponed;
+	uint64_t counts[CALLFLOW_STEP_COUNT], postponed;
 	int64_t credit_ns;
 	bool checks_all;  /* also the steps of unwind information */
 	bool checks_kept; /* also those of frames that were kept from the path before */
@@ -109,8 +109,8 @@ static void show_wrong(const struct caller_check *c, uint32_t caller, uint32_t c
 			object_of(c, to)->path, (unsigned long long)to->offset);
 }
 
-/* A verdict besides those of lbr_step.h: nothing can be known of the step yet. */
-#define NOT_YET LBR_STEP_COUNT
+/* A verdict besides those of callflow_step.h: nothing can be known of the step yet. */
+#define NOT_YET CALLFLOW_STEP_COUNT
 
 /* Verdicts that hold until the next tick. */
 enum doubt { DOUBT_WRONG, DOUBT_NOT_YET, DOUBT_UNCHECKED };
@@ -149,12 +149,12 @@ static uint32_t weigh(const struct caller_check *c, const struct step *step,
 {
 	const struct object *code = object_of(c, location_at(c->with.locations, step->callee));
 	bool is_bare = int_map_find(&c->bare_objects, code->number) != INT_MAP_NONE;
-	bool is_untold =
-		frame == RUNTIME_CODE_UNTOLD && step->is_kernels && verdict != LBR_STEP_CONFIRMED;
+	bool is_untold = frame == RUNTIME_CODE_UNTOLD && step->is_kernels &&
+			 verdict != CALLFLOW_STEP_CONFIRMED;
 
 	if (frame != RUNTIME_CODE_UNREAD && !is_untold)
 		return verdict;
-	return is_bare ? NOT_YET : LBR_STEP_UNCHECKED;
+	return is_bare ? NOT_YET : CALLFLOW_STEP_UNCHECKED;
 }
 
 static bool is_shared(const struct caller_check *c, uint32_t number)
@@ -173,12 +173,12 @@ static int conclude(struct caller_check *c, const struct step *step, struct walk
 
 	*ret_verdict = found.step;
 	if (step->may_be_bare && found.frame == RUNTIME_CODE_BARE) {
-		*ret_verdict = LBR_STEP_WRONG;
+		*ret_verdict = CALLFLOW_STEP_WRONG;
 		err = int_map_set(&c->bare_objects, callee->number, 1);
 	}
-	if (*ret_verdict == LBR_STEP_WRONG && is_shared(c, step->callee))
-		*ret_verdict = LBR_STEP_UNCHECKED;
-	if (*ret_verdict == LBR_STEP_WRONG)
+	if (*ret_verdict == CALLFLOW_STEP_WRONG && is_shared(c, step->callee))
+		*ret_verdict = CALLFLOW_STEP_UNCHECKED;
+	if (*ret_verdict == CALLFLOW_STEP_WRONG)
 		show_wrong(c, step->caller, step->callee);
 	else if (step->may_be_bare)
 		*ret_verdict = weigh(c, step, found.frame, *ret_verdict);
@@ -214,9 +214,9 @@ static int keep(struct caller_check *c, const struct step *step, uint32_t verdic
 
 	if (verdict == NOT_YET)
 		return int_map_set(&c->doubted, key_of(step), at | DOUBT_NOT_YET);
-	if (verdict == LBR_STEP_UNCHECKED && step->may_be_bare)
+	if (verdict == CALLFLOW_STEP_UNCHECKED && step->may_be_bare)
 		return int_map_set(&c->doubted, key_of(step), at | DOUBT_UNCHECKED);
-	if (verdict == LBR_STEP_WRONG && is_made)
+	if (verdict == CALLFLOW_STEP_WRONG && is_made)
 		return int_map_set(&c->doubted, key_of(step), at | DOUBT_WRONG);
 	return int_map_set(&c->pairs, key_of(step), verdict);
 }
@@ -224,20 +224,20 @@ static int keep(struct caller_check *c, const struct step *step, uint32_t verdic
 static uint32_t verdict_of(enum doubt doubt)
 {
 	if (doubt == DOUBT_WRONG)
-		return LBR_STEP_WRONG;
-	return doubt == DOUBT_NOT_YET ? NOT_YET : LBR_STEP_UNCHECKED;
+		return CALLFLOW_STEP_WRONG;
+	return doubt == DOUBT_NOT_YET ? NOT_YET : CALLFLOW_STEP_UNCHECKED;
 }
 
 /* The counter of a verdict. A step that is not known yet counts as unchecked. */
 static uint64_t *count_of(struct caller_check *c, uint32_t verdict)
 {
-	return &c->counts[verdict == NOT_YET ? LBR_STEP_UNCHECKED : verdict];
+	return &c->counts[verdict == NOT_YET ? CALLFLOW_STEP_UNCHECKED : verdict];
 }
 
 /* The path ends before a step that is wrong, or not known yet: the one next to the leaf. */
 static void cut(struct path *path, size_t at, uint32_t verdict)
 {
-	if ((verdict != LBR_STEP_WRONG && verdict != NOT_YET) || at < path->cut)
+	if ((verdict != CALLFLOW_STEP_WRONG && verdict != NOT_YET) || at < path->cut)
 		return;
 	path->cut = at;
 	path->cut_reason = verdict == NOT_YET ? STACKD_END_RUNTIME_CODE : STACKD_END_WRONG_CALLER;
@@ -246,7 +246,7 @@ static void cut(struct path *path, size_t at, uint32_t verdict)
 /* Leaves a step unchecked until it is next met. Its earlier verdict holds meanwhile. */
 static void postpone(struct caller_check *c, const struct asked *asked, struct path *path)
 {
-	uint32_t verdict = asked->step.may_be_bare ? NOT_YET : LBR_STEP_UNCHECKED;
+	uint32_t verdict = asked->step.may_be_bare ? NOT_YET : CALLFLOW_STEP_UNCHECKED;
 
 	c->postponed++;
 	cut(path, asked->step.at, asked->before != INT_MAP_NONE ? asked->before : verdict);
@@ -410,16 +410,16 @@ bool caller_check_is_confirmed(const struct caller_check *c, uint32_t caller, ui
 	const struct step step = {
 		.caller = caller, .callee = callee, .may_be_bare = may_be_bare(c, callee, false)};
 
-	return int_map_find(&c->pairs, key_of(&step)) == LBR_STEP_CONFIRMED;
+	return int_map_find(&c->pairs, key_of(&step)) == CALLFLOW_STEP_CONFIRMED;
 }
 
 struct caller_check_counts caller_check_counts(const struct caller_check *c)
 {
 	return (struct caller_check_counts){
-		.unchecked = c->counts[LBR_STEP_UNCHECKED],
-		.confirmed = c->counts[LBR_STEP_CONFIRMED],
-		.probable = c->counts[LBR_STEP_PROBABLE],
-		.wrong = c->counts[LBR_STEP_WRONG],
+		.unchecked = c->counts[CALLFLOW_STEP_UNCHECKED],
+		.confirmed = c->counts[CALLFLOW_STEP_CONFIRMED],
+		.probable = c->counts[CALLFLOW_STEP_PROBABLE],
+		.wrong = c->counts[CALLFLOW_STEP_WRONG],
 		.postponed = c->postponed,
 	};
 }

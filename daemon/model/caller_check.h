@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Checks the steps of paths that were made by rules other than unwind information: whether the
- * caller's code calls the frame below (callflow/callflow_step.h). Each pair of locations is checked once, and
- * its verdict kept, so that a path costs one look-up for each such step. The check of all new pairs
- * of a path is asked for at a time (worker/walks.h).
+ * caller's code calls the frame below (callflow/callflow_step.h). Each pair of locations is checked
+ * once, and its verdict kept, so that a path costs one look-up for each such step. The check of all
+ * new pairs of a path is asked for at a time (worker/walks.h).
  *
  * A path ends before a return address that no call has made (unwind/put_return.h), whatever the
  * rule, and before its first wrong step, counted from the leaf. A step by frame pointer out of

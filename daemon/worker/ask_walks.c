@@ -365,9 +365,10 @@ static bool get_verdict(struct buf_reader *reply, struct walks_verdict *ret_verd
 {
 	struct walk_wire_verdict wire;
 
-	if (!BUF_GET(reply, wire) || wire.step >= LBR_STEP_COUNT || wire.frame > RUNTIME_CODE_BARE)
+	if (!BUF_GET(reply, wire) || wire.step >= CALLFLOW_STEP_COUNT ||
+	    wire.frame > RUNTIME_CODE_BARE)
 		return false;
-	ret_verdict->step = (enum lbr_step)wire.step;
+	ret_verdict->step = (enum callflow_step)wire.step;
 	ret_verdict->frame = (enum runtime_code_frame)wire.frame;
 	return true;
 }
@@ -417,6 +418,6 @@ size_t ask_walks_check(struct ask_walks *w, const struct walks_step *steps, size
 		n = check_all(w, steps, 1, budget_ns, ret_verdicts);
 	if (n)
 		return n;
-	ret_verdicts[0] = (struct walks_verdict){LBR_STEP_UNCHECKED, RUNTIME_CODE_UNREAD};
+	ret_verdicts[0] = (struct walks_verdict){CALLFLOW_STEP_UNCHECKED, RUNTIME_CODE_UNREAD};
 	return 1;
 }

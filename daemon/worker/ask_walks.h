@@ -64,7 +64,7 @@ const struct object_table *ask_walks_objects(const struct ask_walks *walks);
 
 #define ASK_WALKS_TRIES 3 /* of a walk at which workers fail */
 
-/* As walks_check(), in one call. A step at which the worker fails is LBR_STEP_UNCHECKED. */
+/* As walks_check(), in one call. A step at which the worker fails is CALLFLOW_STEP_UNCHECKED. */
 size_t ask_walks_check(struct ask_walks *walks, const struct walks_step *steps, size_t count,
 		       uint64_t budget_ns, struct walks_verdict *ret_verdicts);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walks and checks of steps in a worker: lib/code/unwind's walk and lib/code/lbr's checks, with
- * mappings, rules and memory that stackd is asked for.
+ * Walks and checks of steps in a worker: lib/code/unwind's walk and lib/code/callflow's checks,
+ * with mappings, rules and memory that stackd is asked for.
  *
  * The mappings of some processes are kept by their version, so a process is asked about once for as
  * long as its mappings stay, and its forks are not asked about at all.

@@ -57,7 +57,7 @@ struct walk_wire_step {
 };
 
 struct walk_wire_verdict {
-	uint32_t step;	/* enum lbr_step */
+	uint32_t step;	/* enum callflow_step */
 	uint32_t frame; /* enum runtime_code_frame, where the step may be bare */
 };
 

@@ -25,7 +25,7 @@ struct walks_step {
 };
 
 struct walks_verdict {
-	enum lbr_step step;
+	enum callflow_step step;
 	enum runtime_code_frame frame; /* if the step may be bare */
 };
 
@@ -74,8 +74,8 @@ static inline enum stackd_end_reason walks_stack(struct walks *walks, const void
 	return walks->ops->stack(walks, key, in, frames, max_frames, ret_count);
 }
 
-/* Checks steps by lbr_step_check(), and those that may be bare by runtime_code_frame(), for about
- * `budget_ns` of CPU time. Code that processes have made must be of one process in all steps.
+/* Checks steps by callflow_step_check(), and those that may be bare by runtime_code_frame(), for
+ * about `budget_ns` of CPU time. Code that processes have made must be of one process in all steps.
  * Returns how many steps have a verdict: the first ones, at least one. */
 static inline size_t walks_check(struct walks *walks, const struct walks_step *steps, size_t count,
 				 uint64_t budget_ns, struct walks_verdict *ret_verdicts)

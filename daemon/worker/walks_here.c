@@ -9,7 +9,7 @@ struct here {
 	struct walks walks;
 	struct dwarf_walk *walk;
 	struct runtime_code *code;
-	struct lbr_reach *reach;
+	struct callflow_reach *reach;
 };
 
 static struct here *here_of(const struct walks *walks)
@@ -23,7 +23,7 @@ static void free_here(struct walks *walks)
 
 	dwarf_walk_free(h->walk);
 	runtime_code_free(h->code);
-	lbr_reach_free(h->reach);
+	callflow_reach_free(h->reach);
 	free(h);
 }
 
@@ -62,14 +62,14 @@ static void catch_up(const struct here *h, const struct object *object, uint64_t
 }
 
 /* The code of a location: of its file, or in the memory of the process that has made it. */
-static struct lbr_location code_at(const struct here *h, const struct object *object,
-				   uint64_t offset)
+static struct callflow_location code_at(const struct here *h, const struct object *object,
+					uint64_t offset)
 {
 	const struct object *code = NULL;
 
 	if (object->kind == OBJECT_JIT)
 		code = runtime_code_at(h->code, object->owner.pid, offset);
-	return (struct lbr_location){code ? code : object, offset};
+	return (struct callflow_location){code ? code : object, offset};
 }
 
 /* One at a time, since the time of each is the caller's. */
@@ -77,7 +77,7 @@ static size_t check(struct walks *walks, const struct walks_step *step, size_t c
 		    uint64_t budget_ns, struct walks_verdict *ret_verdict)
 {
 	const struct here *h = here_of(walks);
-	struct lbr_step_pair pair = {.is_entry = step->is_entry};
+	struct callflow_step_pair pair = {.is_entry = step->is_entry};
 
 	(void)count;
 	(void)budget_ns;
@@ -90,7 +90,7 @@ static size_t check(struct walks *walks, const struct walks_step *step, size_t c
 	catch_up(h, step->caller, step->caller_offset);
 	pair.callee = code_at(h, step->callee, step->callee_offset);
 	pair.caller = code_at(h, step->caller, step->caller_offset);
-	ret_verdict->step = lbr_step_check(h->reach, &pair);
+	ret_verdict->step = callflow_step_check(h->reach, &pair);
 	return 1;
 }
 
@@ -176,7 +176,7 @@ int walks_here_new(const struct walks_here_options *options, struct walks **ret_
 	if (!err)
 		err = dwarf_walk_new(&walk, &h->walk);
 	if (!err)
-		err = lbr_reach_new(&h->reach);
+		err = callflow_reach_new(&h->reach);
 	if (err) {
 		free_here(&h->walks);
 		return err;

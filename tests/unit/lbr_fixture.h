@@ -50,21 +50,21 @@ static struct fixture {
 	enum stackd_end_reason on_end;
 } f;
 
-static inline enum lbr_fit fake_fit(void *arg, uint64_t to, uint64_t pc)
+static inline enum callflow_fit fake_fit(void *arg, uint64_t to, uint64_t pc)
 {
 	(void)arg;
 	if (to >> 12 == pc >> 12)
-		return LBR_FIT_SAME;
+		return CALLFLOW_FIT_SAME;
 	if (to >> 12 == f.unknown)
-		return LBR_FIT_UNKNOWN;
+		return CALLFLOW_FIT_UNKNOWN;
 	if (to >> 12 == f.jumps[0] && pc >> 12 == f.jumps[1])
-		return LBR_FIT_JUMP;
-	return to >> 12 == f.maybe ? LBR_FIT_MAYBE : LBR_FIT_NO;
+		return CALLFLOW_FIT_JUMP;
+	return to >> 12 == f.maybe ? CALLFLOW_FIT_MAYBE : CALLFLOW_FIT_NO;
 }
 
-static inline enum lbr_fit fake_call_fit(void *arg, uint64_t address, uint64_t pc)
+static inline enum callflow_fit fake_call_fit(void *arg, uint64_t address, uint64_t pc)
 {
-	return address == f.direct[0] ? fake_fit(arg, f.direct[1] << 12, pc) : LBR_FIT_UNKNOWN;
+	return address == f.direct[0] ? fake_fit(arg, f.direct[1] << 12, pc) : CALLFLOW_FIT_UNKNOWN;
 }
 
 static inline uint64_t fake_call_end(void *arg, uint64_t from)

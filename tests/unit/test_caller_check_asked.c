@@ -52,9 +52,9 @@ static void answer(struct buf_reader *request, struct buf *reply)
 	BUF_GET(request, head);
 	BUF_GET(request, tally->budget_ns);
 	while (BUF_GET(request, step)) {
-		struct walk_wire_verdict verdict = {step.caller_offset & WRONG ? LBR_STEP_WRONG
-									       : LBR_STEP_CONFIRMED,
-						    RUNTIME_CODE_UNREAD};
+		struct walk_wire_verdict verdict = {
+			step.caller_offset & WRONG ? CALLFLOW_STEP_WRONG : CALLFLOW_STEP_CONFIRMED,
+			RUNTIME_CODE_UNREAD};
 
 		tally->steps++;
 		if (step.caller_offset & FATAL) {
@@ -62,7 +62,7 @@ static void answer(struct buf_reader *request, struct buf *reply)
 			_exit(1);
 		}
 		if (step.caller_offset & SENSELESS)
-			verdict.step = LBR_STEP_COUNT;
+			verdict.step = CALLFLOW_STEP_COUNT;
 		BUF_PUT(reply, verdict);
 		if (step.caller_offset & LONELY)
 			break;

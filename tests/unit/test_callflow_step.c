@@ -60,7 +60,7 @@ extern const char to_plain[], to_branchy[], to_tail[], to_pointer[], to_table[],
 	tail_2[], switch_case[], in_middle[], behind_trap[], behind_hlt[];
 
 static struct self_map *map;
-static struct lbr_reach *reach;
+static struct callflow_reach *reach;
 static struct object libraries[4]; /* each test its own: answers are kept for an object */
 static size_t library_count;
 
@@ -68,21 +68,21 @@ static int set_up(void **state)
 {
 	(void)state;
 	map = self_map_new();
-	return map && !lbr_reach_new(&reach) ? 0 : -1;
+	return map && !callflow_reach_new(&reach) ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	lbr_reach_free(reach);
+	callflow_reach_free(reach);
 	self_map_free(map);
 	return 0;
 }
 
 /* The byte that is `back` bytes before a label. */
-static struct lbr_location location_of(const char *label, uint64_t back)
+static struct callflow_location location_of(const char *label, uint64_t back)
 {
-	struct lbr_location location = {0};
+	struct callflow_location location = {0};
 
 	assert_true(self_find(map, (uint64_t)label - back, &location.object, &location.offset));
 	return location;
@@ -90,14 +90,14 @@ static struct lbr_location location_of(const char *label, uint64_t back)
 
 /* The verdict on a frame at a program counter, or before a return address, whose caller returns to
  * `to`. */
-static enum lbr_step step_of(const char *to, const char *callee, bool is_return)
+static enum callflow_step step_of(const char *to, const char *callee, bool is_return)
 {
-	return lbr_step_check(reach,
-			      &(struct lbr_step_pair){.caller = location_of(to, 1),
-						      .callee = location_of(callee, is_return)});
+	return callflow_step_check(
+		reach, &(struct callflow_step_pair){.caller = location_of(to, 1),
+						    .callee = location_of(callee, is_return)});
 }
 
-static enum lbr_step step(const char *to, const char *callee)
+static enum callflow_step step(const char *to, const char *callee)
 {
 	return step_of(to, callee, false);
 }
@@ -111,62 +111,62 @@ static const char *libc_code(void)
 static void direct_calls(void **state)
 {
 	(void)state;
-	assert_int_equal(step(to_plain, plain), LBR_STEP_CONFIRMED);
-	assert_int_equal(step(to_plain, plain_in), LBR_STEP_CONFIRMED);
-	assert_int_equal(step(to_plain, behind_plain), LBR_STEP_WRONG);
-	assert_int_equal(step(to_plain, tail_2), LBR_STEP_WRONG);
-	assert_int_equal(step(to_plain, libc_code()), LBR_STEP_WRONG);
+	assert_int_equal(step(to_plain, plain), CALLFLOW_STEP_CONFIRMED);
+	assert_int_equal(step(to_plain, plain_in), CALLFLOW_STEP_CONFIRMED);
+	assert_int_equal(step(to_plain, behind_plain), CALLFLOW_STEP_WRONG);
+	assert_int_equal(step(to_plain, tail_2), CALLFLOW_STEP_WRONG);
+	assert_int_equal(step(to_plain, libc_code()), CALLFLOW_STEP_WRONG);
 }
 
 static void flow_within_the_callee(void **state)
 {
 	(void)state;
-	assert_int_equal(step_of(to_branchy, in_branchy, true), LBR_STEP_CONFIRMED);
-	assert_int_equal(step(to_branchy, branchy_far), LBR_STEP_CONFIRMED);
-	assert_int_equal(step_of(to_branchy, branchy_far, true), LBR_STEP_WRONG);
+	assert_int_equal(step_of(to_branchy, in_branchy, true), CALLFLOW_STEP_CONFIRMED);
+	assert_int_equal(step(to_branchy, branchy_far), CALLFLOW_STEP_CONFIRMED);
+	assert_int_equal(step_of(to_branchy, branchy_far, true), CALLFLOW_STEP_WRONG);
 }
 
 /* to_middle calls middle, which calls plain: a step that misses middle's frame is wrong. */
 static void skipped_frame(void **state)
 {
 	(void)state;
-	assert_int_equal(step_of(to_middle, in_middle, true), LBR_STEP_CONFIRMED);
-	assert_int_equal(step(in_middle, plain_in), LBR_STEP_CONFIRMED);
-	assert_int_equal(step(to_middle, plain_in), LBR_STEP_WRONG);
+	assert_int_equal(step_of(to_middle, in_middle, true), CALLFLOW_STEP_CONFIRMED);
+	assert_int_equal(step(in_middle, plain_in), CALLFLOW_STEP_CONFIRMED);
+	assert_int_equal(step(to_middle, plain_in), CALLFLOW_STEP_WRONG);
 }
 
 static void tail_calls(void **state)
 {
 	(void)state;
-	assert_int_equal(step(to_tail, tail_2), LBR_STEP_CONFIRMED);
-	assert_int_equal(step(to_tail, plain_in), LBR_STEP_CONFIRMED);
-	assert_int_equal(step(to_tail, branchy_far), LBR_STEP_WRONG);
+	assert_int_equal(step(to_tail, tail_2), CALLFLOW_STEP_CONFIRMED);
+	assert_int_equal(step(to_tail, plain_in), CALLFLOW_STEP_CONFIRMED);
+	assert_int_equal(step(to_tail, branchy_far), CALLFLOW_STEP_WRONG);
 }
 
 static void indirect_calls(void **state)
 {
 	(void)state;
-	assert_int_equal(step(to_pointer, plain), LBR_STEP_PROBABLE);
-	assert_int_equal(step(to_table, libc_code()), LBR_STEP_PROBABLE);
-	assert_int_equal(step(ambiguous, plain), LBR_STEP_PROBABLE);
+	assert_int_equal(step(to_pointer, plain), CALLFLOW_STEP_PROBABLE);
+	assert_int_equal(step(to_table, libc_code()), CALLFLOW_STEP_PROBABLE);
+	assert_int_equal(step(ambiguous, plain), CALLFLOW_STEP_PROBABLE);
 }
 
 static void indirect_jumps(void **state)
 {
 	(void)state;
-	assert_int_equal(step(to_dispatch, plain), LBR_STEP_PROBABLE);
-	assert_int_equal(step(to_dispatch, libc_code()), LBR_STEP_PROBABLE);
-	assert_int_equal(step(to_switch, switch_case), LBR_STEP_PROBABLE);
-	assert_int_equal(step(to_thunk, plain), LBR_STEP_PROBABLE);
+	assert_int_equal(step(to_dispatch, plain), CALLFLOW_STEP_PROBABLE);
+	assert_int_equal(step(to_dispatch, libc_code()), CALLFLOW_STEP_PROBABLE);
+	assert_int_equal(step(to_switch, switch_case), CALLFLOW_STEP_PROBABLE);
+	assert_int_equal(step(to_thunk, plain), CALLFLOW_STEP_PROBABLE);
 }
 
 static void linkage_stubs(void **state)
 {
 	(void)state;
-	assert_int_equal(step(to_import, libc_code()), LBR_STEP_CONFIRMED);
-	assert_int_equal(step(to_tail_import, libc_code()), LBR_STEP_CONFIRMED);
-	assert_int_equal(step(to_import, plain), LBR_STEP_WRONG);
-	assert_int_equal(step(to_tail_import, plain), LBR_STEP_WRONG);
+	assert_int_equal(step(to_import, libc_code()), CALLFLOW_STEP_CONFIRMED);
+	assert_int_equal(step(to_tail_import, libc_code()), CALLFLOW_STEP_CONFIRMED);
+	assert_int_equal(step(to_import, plain), CALLFLOW_STEP_WRONG);
+	assert_int_equal(step(to_tail_import, plain), CALLFLOW_STEP_WRONG);
 }
 
 /* Links a library, which the caller frees, that calls functions of its own and of others through
@@ -198,14 +198,14 @@ static struct object *link_library(const char *options)
 }
 
 /* The verdict on a frame in a library whose caller is in it, too, and returns to `to`. */
-static enum lbr_step step_in(const struct object *library, const char *to, uint64_t callee)
+static enum callflow_step step_in(const struct object *library, const char *to, uint64_t callee)
 {
-	const struct lbr_step_pair pair = {
+	const struct callflow_step_pair pair = {
 		.caller = {library, program_offset(library->elf, to) - 1},
 		.callee = {library, callee},
 	};
 
-	return lbr_step_check(reach, &pair);
+	return callflow_step_check(reach, &pair);
 }
 
 /* A library's calls of its own functions go through its linkage table, too. */
@@ -215,10 +215,10 @@ static void own_linkage_stubs(void **state)
 
 	(void)state;
 	assert_int_equal(step_in(library, "to_leaf", program_offset(library->elf, "leaf")),
-			 LBR_STEP_CONFIRMED);
+			 CALLFLOW_STEP_CONFIRMED);
 	/* Another file may have a function of that name. */
 	assert_int_equal(step_in(library, "to_leaf", program_offset(library->elf, "other")),
-			 LBR_STEP_PROBABLE);
+			 CALLFLOW_STEP_PROBABLE);
 	elf_file_free(library->elf);
 }
 
@@ -252,33 +252,33 @@ static uint64_t in_entry(const struct elf_file *file, const char *section, size_
 static void check_unbound(const struct object *library, const char *stubs, uint64_t push_at,
 			  uint64_t jump_at)
 {
-	const struct lbr_step_pair to_resolver = {
+	const struct callflow_step_pair to_resolver = {
 		.caller = {library, program_offset(library->elf, "to_far") - 1},
 		.callee = location_of(libc_code(), 0),
 	};
 	bool is_second = strcmp(stubs, ".plt") != 0;
 	size_t confirmed = 0;
 
-	assert_int_equal(lbr_step_check(reach, &to_resolver), LBR_STEP_CONFIRMED);
+	assert_int_equal(callflow_step_check(reach, &to_resolver), CALLFLOW_STEP_CONFIRMED);
 	assert_int_equal(step_in(library, "to_far", in_entry(library->elf, ".plt", 0, 0)),
-			 LBR_STEP_CONFIRMED);
+			 CALLFLOW_STEP_CONFIRMED);
 	assert_int_equal(step_in(library, "to_far", in_entry(library->elf, ".plt", 0, 6)),
-			 LBR_STEP_CONFIRMED);
+			 CALLFLOW_STEP_CONFIRMED);
 	/* The linker chooses which entry is that of which function: one is the call's. */
 	for (size_t entry = 1; entry <= 2; entry++) {
 		uint64_t push = in_entry(library->elf, ".plt", entry, push_at);
 		uint64_t jump = in_entry(library->elf, ".plt", entry, jump_at);
 		uint64_t stub = in_entry(library->elf, stubs, entry - is_second, 0);
-		enum lbr_step verdict = step_in(library, "to_far", stub);
+		enum callflow_step verdict = step_in(library, "to_far", stub);
 
 		assert_int_equal(step_in(library, "to_far", push), verdict);
 		assert_int_equal(step_in(library, "to_far", jump), verdict);
-		assert_true(verdict == LBR_STEP_CONFIRMED || verdict == LBR_STEP_WRONG);
-		confirmed += verdict == LBR_STEP_CONFIRMED;
+		assert_true(verdict == CALLFLOW_STEP_CONFIRMED || verdict == CALLFLOW_STEP_WRONG);
+		confirmed += verdict == CALLFLOW_STEP_CONFIRMED;
 	}
 	assert_int_equal(confirmed, 1);
 	assert_int_equal(step_in(library, "to_far", program_offset(library->elf, "other")),
-			 LBR_STEP_WRONG);
+			 CALLFLOW_STEP_WRONG);
 }
 
 static void unbound_stubs(void **state)
@@ -300,53 +300,54 @@ static void bound_stubs(void **state)
 
 	(void)state;
 	assert_int_equal(step_in(library, "to_far", program_offset(library->elf, "other")),
-			 LBR_STEP_WRONG);
+			 CALLFLOW_STEP_WRONG);
 	elf_file_free(library->elf);
 }
 
 static void flow_ends(void **state)
 {
 	(void)state;
-	assert_int_equal(step(to_trap, behind_trap), LBR_STEP_WRONG);
-	assert_int_equal(step(to_trap, behind_hlt), LBR_STEP_WRONG);
+	assert_int_equal(step(to_trap, behind_trap), CALLFLOW_STEP_WRONG);
+	assert_int_equal(step(to_trap, behind_hlt), CALLFLOW_STEP_WRONG);
 }
 
 static void search_is_bounded(void **state)
 {
 	(void)state;
-	assert_int_equal(step(to_long, branchy_far), LBR_STEP_PROBABLE);
-	assert_int_equal(step(to_plain, plain_in), LBR_STEP_CONFIRMED); /* nothing is left */
-	assert_int_equal(step(to_plain, behind_plain), LBR_STEP_WRONG);
+	assert_int_equal(step(to_long, branchy_far), CALLFLOW_STEP_PROBABLE);
+	assert_int_equal(step(to_plain, plain_in), CALLFLOW_STEP_CONFIRMED); /* nothing is left */
+	assert_int_equal(step(to_plain, behind_plain), CALLFLOW_STEP_WRONG);
 }
 
 /* Only the start of a stack may be put there by hand, as makecontext() does. */
 static void no_call_before(void **state)
 {
-	struct lbr_step_pair pair = {.caller = location_of(no_call, 1),
-				     .callee = location_of(plain, 0)};
+	struct callflow_step_pair pair = {.caller = location_of(no_call, 1),
+					  .callee = location_of(plain, 0)};
 
 	(void)state;
-	assert_int_equal(lbr_step_check(reach, &pair), LBR_STEP_WRONG);
+	assert_int_equal(callflow_step_check(reach, &pair), CALLFLOW_STEP_WRONG);
 	pair.is_entry = true;
-	assert_int_equal(lbr_step_check(reach, &pair), LBR_STEP_PROBABLE);
+	assert_int_equal(callflow_step_check(reach, &pair), CALLFLOW_STEP_PROBABLE);
 }
 
 /* JIT code, and files that could not be opened; and a file that ends there. */
 static void unreadable_code(void **state)
 {
 	const struct object jit = {.number = 99, .kind = OBJECT_JIT};
-	struct lbr_step_pair pair = {.caller = {&jit, 0x1000}, .callee = location_of(plain, 0)};
+	struct callflow_step_pair pair = {.caller = {&jit, 0x1000},
+					  .callee = location_of(plain, 0)};
 
 	(void)state;
-	assert_int_equal(lbr_step_check(reach, &pair), LBR_STEP_UNCHECKED);
+	assert_int_equal(callflow_step_check(reach, &pair), CALLFLOW_STEP_UNCHECKED);
 	pair.caller = location_of(to_plain, 1);
 	pair.caller.offset = UINT32_MAX;
-	assert_int_equal(lbr_step_check(reach, &pair), LBR_STEP_UNCHECKED);
+	assert_int_equal(callflow_step_check(reach, &pair), CALLFLOW_STEP_UNCHECKED);
 	pair.caller = location_of(to_pointer, 1);
-	pair.callee = (struct lbr_location){&jit, 0x1000};
-	assert_int_equal(lbr_step_check(reach, &pair), LBR_STEP_PROBABLE);
+	pair.callee = (struct callflow_location){&jit, 0x1000};
+	assert_int_equal(callflow_step_check(reach, &pair), CALLFLOW_STEP_PROBABLE);
 	pair.caller = location_of(to_plain, 1);
-	assert_int_equal(lbr_step_check(reach, &pair), LBR_STEP_WRONG);
+	assert_int_equal(callflow_step_check(reach, &pair), CALLFLOW_STEP_WRONG);
 }
 
 int main(void)

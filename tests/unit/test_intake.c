@@ -328,7 +328,7 @@ static void steps_are_bounded(void **state)
 	assert_int_equal(ask_walks_new(&options, &walks), 0);
 	stop_worker();
 	assert_int_equal(ask_walks_check(walks, &step, 1, MOST, &verdict), 1);
-	assert_int_equal(verdict.step, LBR_STEP_UNCHECKED);
+	assert_int_equal(verdict.step, CALLFLOW_STEP_UNCHECKED);
 	check_held();
 	ask_walks_free(walks);
 	object_table_free(objects);

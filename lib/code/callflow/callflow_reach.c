@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A search over basic blocks; see lbr_reach.h.
+ * A search over basic blocks; see callflow_reach.h.
  *
  *   todo ──► block: instruction by instruction ──► its jumps' targets ──► todo
  *              └─ ends: a return, a jump, a trap, or where the search has been
  *
  * Every call is assumed to return. After one that does not, the flow continues into the code behind
- * it, which can only add to what is reached. Stubs are as in lbr_stub.h; a word in memory that
+ * it, which can only add to what is reached. Stubs are as in callflow_stub.h; a word in memory that
  * holds a function of another file cannot lead to this one.
  */
 #include "callflow/callflow_reach.h"
@@ -21,14 +21,14 @@
 #define MAX_RETPOLINE 16   /* bytes that a retpoline's call skips, at most */
 #define KEPT_SLOTS    4096 /* of the map of seen instructions, from one question to the next */
 
-struct lbr_reach {
+struct callflow_reach {
 	struct insn_decoder decoder;
-	struct int_map stubs; /* by offset and object: enum lbr_stub */
+	struct int_map stubs; /* by offset and object: enum callflow_stub */
 	struct int_map own;   /* the same: own_target() */
 
 	/* The question at hand. */
 	const struct object *object;
-	const struct lbr_location *goal;
+	const struct callflow_location *goal;
 	uint64_t goal_vaddr;	     /* UINT64_MAX: in another object */
 	struct int_map seen;	     /* instructions, by vaddr */
 	VEC(uint64_t) todo;	     /* vaddrs */
@@ -39,9 +39,9 @@ struct lbr_reach {
 	uint8_t code[READ_BYTES];
 };
 
-int lbr_reach_new(struct lbr_reach **ret_reach)
+int callflow_reach_new(struct callflow_reach **ret_reach)
 {
-	struct lbr_reach *r = calloc(1, sizeof(*r));
+	struct callflow_reach *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return -ENOMEM;
@@ -50,7 +50,7 @@ int lbr_reach_new(struct lbr_reach **ret_reach)
 	return 0;
 }
 
-void lbr_reach_free(struct lbr_reach *r)
+void callflow_reach_free(struct callflow_reach *r)
 {
 	if (!r)
 		return;
@@ -69,7 +69,7 @@ static bool is_made(const struct object *object)
 	return object->kind == OBJECT_JIT;
 }
 
-static bool read_code(struct lbr_reach *r, uint64_t vaddr)
+static bool read_code(struct callflow_reach *r, uint64_t vaddr)
 {
 	uint64_t offset;
 	int64_t got;
@@ -86,7 +86,7 @@ static bool read_code(struct lbr_reach *r, uint64_t vaddr)
 }
 
 /* Decodes the instruction at a vaddr. false: there is none. */
-static bool decode(struct lbr_reach *r, uint64_t vaddr, struct flow_insn *ret)
+static bool decode(struct callflow_reach *r, uint64_t vaddr, struct flow_insn *ret)
 {
 	uint64_t at = vaddr - r->code_vaddr;
 
@@ -100,41 +100,42 @@ static bool decode(struct lbr_reach *r, uint64_t vaddr, struct flow_insn *ret)
 
 /* --- jumps ----------------------------------------------------------------------------------- */
 
-static void follow(struct lbr_reach *r, uint64_t vaddr)
+static void follow(struct callflow_reach *r, uint64_t vaddr)
 {
 	if (int_map_find(&r->seen, vaddr) != INT_MAP_NONE)
 		return;
-	if (r->todo.count >= LBR_REACH_MAX_INSTRUCTIONS || VEC_RESERVE(&r->todo, 1)) {
+	if (r->todo.count >= CALLFLOW_REACH_MAX_INSTRUCTIONS || VEC_RESERVE(&r->todo, 1)) {
 		r->is_partial = true;
 		return;
 	}
 	r->todo.items[r->todo.count++] = vaddr;
 }
 
-static enum lbr_stub stub_at(struct lbr_reach *r, const struct lbr_location *location)
+static enum callflow_stub stub_at(struct callflow_reach *r,
+				  const struct callflow_location *location)
 {
 	uint32_t found = int_map_find_wide(&r->stubs, location->offset, location->object->number);
 
 	if (found != INT_MAP_NONE)
 		return found;
-	if (r->stubs.used >= LBR_REACH_MAX_STUBS)
+	if (r->stubs.used >= CALLFLOW_REACH_MAX_STUBS)
 		int_map_clear(&r->stubs);
-	found = lbr_stub_at(&r->decoder, location);
+	found = callflow_stub_at(&r->decoder, location);
 	int_map_enter_wide(&r->stubs, location->offset, location->object->number, found, &found);
 	return found;
 }
 
 /* Returns the vaddr of the function of the same file that a linkage stub leads to; 0: none. */
-static uint64_t own_target(struct lbr_reach *r, const struct lbr_location *location)
+static uint64_t own_target(struct callflow_reach *r, const struct callflow_location *location)
 {
 	uint32_t found = int_map_find_wide(&r->own, location->offset, location->object->number);
 	uint64_t vaddr;
 
 	if (found != INT_MAP_NONE)
 		return found;
-	if (r->own.used >= LBR_REACH_MAX_STUBS)
+	if (r->own.used >= CALLFLOW_REACH_MAX_STUBS)
 		int_map_clear(&r->own);
-	vaddr = lbr_stub_own_target(&r->decoder, location);
+	vaddr = callflow_stub_own_target(&r->decoder, location);
 	found = vaddr < INT_MAP_NONE ? (uint32_t)vaddr : 0;
 	int_map_enter_wide(&r->own, location->offset, location->object->number, found, &found);
 	return found;
@@ -143,16 +144,16 @@ static uint64_t own_target(struct lbr_reach *r, const struct lbr_location *locat
 /* A jump through a word of the linkage table may leave the file for good, or leads to a function of
  * its own unless that is interposed; any other may lead anywhere. The first time, it may lead to
  * where the word points before it is bound. */
-static void take_indirect(struct lbr_reach *r, uint64_t vaddr, const struct flow_insn *jump)
+static void take_indirect(struct callflow_reach *r, uint64_t vaddr, const struct flow_insn *jump)
 {
-	struct lbr_location location = {.object = r->object};
+	struct callflow_location location = {.object = r->object};
 	bool is_word = !is_made(r->object) && jump->has_address &&
 		       elf_file_vaddr_to_offset(r->object->elf, vaddr, &location.offset);
-	uint64_t target = is_word ? lbr_stub_unbound_target(&r->decoder, &location) : 0;
+	uint64_t target = is_word ? callflow_stub_unbound_target(&r->decoder, &location) : 0;
 
 	if (target)
 		follow(r, target);
-	if (is_word && stub_at(r, &location) == LBR_STUB_OUTSIDE) {
+	if (is_word && stub_at(r, &location) == CALLFLOW_STUB_OUTSIDE) {
 		r->is_reached |= r->goal->object != r->object && !is_made(r->goal->object);
 		r->is_partial |= is_made(r->goal->object);
 		return;
@@ -164,20 +165,20 @@ static void take_indirect(struct lbr_reach *r, uint64_t vaddr, const struct flow
 }
 
 /* A call over a few bytes can be a retpoline's: an indirect jump. */
-static void take_call(struct lbr_reach *r, uint64_t vaddr, const struct flow_insn *call)
+static void take_call(struct callflow_reach *r, uint64_t vaddr, const struct flow_insn *call)
 {
-	struct lbr_location location = {.object = r->object};
+	struct callflow_location location = {.object = r->object};
 	uint64_t skipped = call->is_direct ? (uint64_t)call->distance : 0;
 
 	if (is_made(r->object))
 		r->is_partial |= skipped && skipped <= MAX_RETPOLINE;
 	else if (skipped && skipped <= MAX_RETPOLINE &&
 		 elf_file_vaddr_to_offset(r->object->elf, vaddr, &location.offset))
-		r->is_partial |= stub_at(r, &location) == LBR_STUB_ANYWHERE;
+		r->is_partial |= stub_at(r, &location) == CALLFLOW_STUB_ANYWHERE;
 }
 
 /* Notes where an instruction leads to. Returns whether the next one follows it. */
-static bool take(struct lbr_reach *r, uint64_t vaddr, const struct flow_insn *i)
+static bool take(struct callflow_reach *r, uint64_t vaddr, const struct flow_insn *i)
 {
 	switch (i->kind) {
 	case FLOW_CALL:
@@ -200,19 +201,20 @@ static bool take(struct lbr_reach *r, uint64_t vaddr, const struct flow_insn *i)
 /* --- the search ------------------------------------------------------------------------------ */
 
 /* Notes an instruction as seen. false: it was, or there is no more room. */
-static bool enter(struct lbr_reach *r, uint64_t vaddr)
+static bool enter(struct callflow_reach *r, uint64_t vaddr)
 {
 	uint32_t number = (uint32_t)r->seen.used, found;
 
 	if (int_map_find(&r->seen, vaddr) != INT_MAP_NONE)
 		return false;
-	if (number < LBR_REACH_MAX_INSTRUCTIONS && !int_map_enter(&r->seen, vaddr, number, &found))
+	if (number < CALLFLOW_REACH_MAX_INSTRUCTIONS &&
+	    !int_map_enter(&r->seen, vaddr, number, &found))
 		return true;
 	r->is_partial = true;
 	return false;
 }
 
-static void walk_block(struct lbr_reach *r, uint64_t vaddr)
+static void walk_block(struct callflow_reach *r, uint64_t vaddr)
 {
 	struct flow_insn i;
 	bool goes_on = true;
@@ -231,8 +233,8 @@ static void walk_block(struct lbr_reach *r, uint64_t vaddr)
 	}
 }
 
-static void prepare(struct lbr_reach *r, const struct object *object,
-		    const struct lbr_location *goal)
+static void prepare(struct callflow_reach *r, const struct object *object,
+		    const struct callflow_location *goal)
 {
 	if (r->seen.slots > KEPT_SLOTS)
 		int_map_fini(&r->seen);
@@ -246,8 +248,8 @@ static void prepare(struct lbr_reach *r, const struct object *object,
 	r->goal_vaddr = UINT64_MAX;
 }
 
-enum lbr_fit lbr_reach(struct lbr_reach *r, const struct object *object, uint64_t vaddr,
-		       const struct lbr_location *goal)
+enum callflow_fit callflow_reach(struct callflow_reach *r, const struct object *object,
+				 uint64_t vaddr, const struct callflow_location *goal)
 {
 	struct flow_insn first;
 
@@ -255,11 +257,11 @@ enum lbr_fit lbr_reach(struct lbr_reach *r, const struct object *object, uint64_
 	if ((goal->object == object &&
 	     !elf_file_offset_to_vaddr(object->elf, goal->offset, &r->goal_vaddr)) ||
 	    !decode(r, vaddr, &first))
-		return LBR_FIT_UNKNOWN;
+		return CALLFLOW_FIT_UNKNOWN;
 	follow(r, vaddr);
 	while (r->todo.count && !r->is_reached)
 		walk_block(r, r->todo.items[--r->todo.count]);
 	if (r->is_reached)
-		return LBR_FIT_JUMP;
-	return r->is_partial ? LBR_FIT_MAYBE : LBR_FIT_NO;
+		return CALLFLOW_FIT_JUMP;
+	return r->is_partial ? CALLFLOW_FIT_MAYBE : CALLFLOW_FIT_NO;
 }

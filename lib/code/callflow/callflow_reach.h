@@ -3,33 +3,34 @@
  * Follows the flow of code from a call's target, to determine whether it can reach an instruction
  * before that call returns.
  *
- * lbr_code.h answers the same question for functions whose ranges are known from call frame
+ * lbr/lbr_code.h answers the same question for functions whose ranges are known from call frame
  * information. This search needs no ranges: it follows jumps, tail calls among them, and assumes
  * that calls return. An instruction that it does not reach was not reached by that call, unless by
  * an indirect jump. Landing pads of exceptions are not reached either, since the unwinder jumps
  * there; code that has them has call frame information.
  *
- * The bytes are hostile: LBR_REACH_MAX_INSTRUCTIONS bound the work of one question.
+ * The bytes are hostile: CALLFLOW_REACH_MAX_INSTRUCTIONS bound the work of one question.
  */
-#ifndef LBR_LBR_REACH_H
-#define LBR_LBR_REACH_H
+#ifndef CALLFLOW_CALLFLOW_REACH_H
+#define CALLFLOW_CALLFLOW_REACH_H
 
-#include "lbr/lbr.h"
+#include "callflow/callflow_fit.h"
 #include "callflow/callflow_stub.h"
 
-#define LBR_REACH_MAX_INSTRUCTIONS 16384
-#define LBR_REACH_MAX_STUBS	   65536 /* cached; with more, the cache is emptied */
+#define CALLFLOW_REACH_MAX_INSTRUCTIONS 16384
+#define CALLFLOW_REACH_MAX_STUBS	65536 /* cached; with more, the cache is emptied */
 
-struct lbr_reach;
+struct callflow_reach;
 
-int lbr_reach_new(struct lbr_reach **ret_reach); /* 0 or -ENOMEM */
-void lbr_reach_free(struct lbr_reach *reach);	 /* NULL is fine */
+int callflow_reach_new(struct callflow_reach **ret_reach); /* 0 or -ENOMEM */
+void callflow_reach_free(struct callflow_reach *reach);	   /* NULL is fine */
 
 /* Follows the code of a file, whose elf is not NULL, from a vaddr. `goal` is any byte of the
- * instruction, and may be in another object, which a linkage stub leads to. LBR_FIT_JUMP: the
- * instruction is reached; LBR_FIT_MAYBE: not all flow could be followed, because of an indirect
- * jump or the limit; LBR_FIT_NO; LBR_FIT_UNKNOWN: there is no code at the vaddr, or no memory. */
-enum lbr_fit lbr_reach(struct lbr_reach *reach, const struct object *object, uint64_t vaddr,
-		       const struct lbr_location *goal);
+ * instruction, and may be in another object, which a linkage stub leads to. CALLFLOW_FIT_JUMP: the
+ * instruction is reached; CALLFLOW_FIT_MAYBE: not all flow could be followed, because of an
+ * indirect jump or the limit; CALLFLOW_FIT_NO; CALLFLOW_FIT_UNKNOWN: there is no code at the vaddr,
+ * or no memory. */
+enum callflow_fit callflow_reach(struct callflow_reach *reach, const struct object *object,
+				 uint64_t vaddr, const struct callflow_location *goal);
 
 #endif

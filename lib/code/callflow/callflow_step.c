@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From the bytes before a return address to a verdict; see lbr_step.h. */
+/* From the bytes before a return address to a verdict; see callflow_step.h. */
 #include "callflow/callflow_step.h"
 
 #include <string.h>
@@ -11,8 +11,8 @@
 /* Follows a direct call: the distance to its target is the last four bytes before the return
  * address. Code that a process has made is at its addresses, in pieces: its functions are looked
  * for in the callee's. */
-static enum lbr_fit follow_direct(struct lbr_reach *reach, const struct lbr_step_pair *pair,
-				  const uint8_t *end)
+static enum callflow_fit follow_direct(struct callflow_reach *reach,
+				       const struct callflow_step_pair *pair, const uint8_t *end)
 {
 	bool is_made = pair->caller.object->kind == OBJECT_JIT;
 	const struct object *object = is_made && pair->callee.object->kind == OBJECT_JIT
@@ -24,41 +24,43 @@ static enum lbr_fit follow_direct(struct lbr_reach *reach, const struct lbr_step
 	memcpy(&distance, end - sizeof(distance), sizeof(distance));
 	if (!object->elf ||
 	    (!is_made && !elf_file_offset_to_vaddr(object->elf, pair->caller.offset, &vaddr)))
-		return LBR_FIT_UNKNOWN;
-	return lbr_reach(reach, object, vaddr + 1 + (uint64_t)(int64_t)distance, &pair->callee);
+		return CALLFLOW_FIT_UNKNOWN;
+	return callflow_reach(reach, object, vaddr + 1 + (uint64_t)(int64_t)distance,
+			      &pair->callee);
 }
 
 /* No call returns there: the kernel makes the frame of a signal handler return to code of its own,
  * and the start of a stack is made by hand. */
-static enum lbr_step without_call(const struct lbr_step_pair *pair)
+static enum callflow_step without_call(const struct callflow_step_pair *pair)
 {
 	if (pair->is_entry || sigreturn_is_at(pair->caller.object->elf, pair->caller.offset + 1))
-		return LBR_STEP_PROBABLE;
+		return CALLFLOW_STEP_PROBABLE;
 	if (pair->caller.object->kind == OBJECT_JIT && pair->callee.object->kind == OBJECT_JIT)
-		return LBR_STEP_UNCHECKED; /* the walk has looked at the frame: java_frame.h */
-	return LBR_STEP_WRONG;
+		return CALLFLOW_STEP_UNCHECKED; /* the walk has looked at the frame: java_frame.h */
+	return CALLFLOW_STEP_WRONG;
 }
 
-enum lbr_step lbr_step_check(struct lbr_reach *reach, const struct lbr_step_pair *pair)
+enum callflow_step callflow_step_check(struct callflow_reach *reach,
+				       const struct callflow_step_pair *pair)
 {
 	const struct elf_file *elf = pair->caller.object->elf;
 	uint64_t end = pair->caller.offset + 1;
 	size_t len = end < CALL_SITE_BYTES ? (size_t)end : CALL_SITE_BYTES;
 	uint8_t bytes[CALL_SITE_BYTES];
-	enum lbr_fit fit = LBR_FIT_NO;
+	enum callflow_fit fit = CALLFLOW_FIT_NO;
 	unsigned kinds;
 
 	if (!elf || !elf_file_read_whole(elf, end - len, bytes, len))
-		return LBR_STEP_UNCHECKED;
+		return CALLFLOW_STEP_UNCHECKED;
 	kinds = call_site_kinds(bytes, len);
 	if (!kinds)
 		return without_call(pair);
 	if (kinds & CALL_SITE_DIRECT)
 		fit = follow_direct(reach, pair, bytes + len);
-	if (fit == LBR_FIT_JUMP)
-		return LBR_STEP_CONFIRMED;
-	if (fit == LBR_FIT_UNKNOWN && pair->caller.object->kind == OBJECT_JIT)
-		return LBR_STEP_UNCHECKED; /* the function is in another piece, or in a file */
-	return fit == LBR_FIT_MAYBE || kinds & CALL_SITE_INDIRECT ? LBR_STEP_PROBABLE
-								  : LBR_STEP_WRONG;
+	if (fit == CALLFLOW_FIT_JUMP)
+		return CALLFLOW_STEP_CONFIRMED;
+	if (fit == CALLFLOW_FIT_UNKNOWN && pair->caller.object->kind == OBJECT_JIT)
+		return CALLFLOW_STEP_UNCHECKED; /* the function is in another piece, or in a file */
+	return fit == CALLFLOW_FIT_MAYBE || kinds & CALL_SITE_INDIRECT ? CALLFLOW_STEP_PROBABLE
+								       : CALLFLOW_STEP_WRONG;
 }

@@ -4,27 +4,29 @@
  * below. HPCToolkit validates the steps of its analysed rules in this way (Tallent, Mellor-Crummey,
  * Fagan, "Binary analysis for measurement and attribution of program performance", PLDI 2009).
  */
-#ifndef LBR_LBR_STEP_H
-#define LBR_LBR_STEP_H
+#ifndef CALLFLOW_CALLFLOW_STEP_H
+#define CALLFLOW_CALLFLOW_STEP_H
 
 #include "callflow/callflow_reach.h"
 
-enum lbr_step {
-	LBR_STEP_UNCHECKED, /* the caller's code cannot be read */
-	LBR_STEP_CONFIRMED, /* it calls code from which jumps lead to the callee */
-	LBR_STEP_PROBABLE,  /* its call is indirect, or an indirect jump may lead to the callee */
-	LBR_STEP_WRONG,	    /* it calls something else, or nothing */
-	LBR_STEP_COUNT,
+enum callflow_step {
+	CALLFLOW_STEP_UNCHECKED, /* the caller's code cannot be read */
+	CALLFLOW_STEP_CONFIRMED, /* it calls code from which jumps lead to the callee */
+	CALLFLOW_STEP_PROBABLE,	 /* its call is indirect, or an indirect jump may lead to the callee
+				  */
+	CALLFLOW_STEP_WRONG,	 /* it calls something else, or nothing */
+	CALLFLOW_STEP_COUNT,
 };
 
 /* A step. `caller` is the call's last byte, `callee` the byte that the frame below is looked up by;
  * objects without an elf are code that cannot be read. */
-struct lbr_step_pair {
-	struct lbr_location caller, callee;
+struct callflow_step_pair {
+	struct callflow_location caller, callee;
 	bool is_entry; /* the caller begins the stack: a return address may be put there by hand */
 };
 
 /* Checks a step; the answer costs up to some milliseconds, so the caller keeps it. */
-enum lbr_step lbr_step_check(struct lbr_reach *reach, const struct lbr_step_pair *pair);
+enum callflow_step callflow_step_check(struct callflow_reach *reach,
+				       const struct callflow_step_pair *pair);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stubs; see lbr_stub.h. Their shapes, each behind the mark of an entry or without it:
+ * Stubs; see callflow_stub.h. Their shapes, each behind the mark of an entry or without it:
  *
  *   jmp *slot                            an entry of a PLT; also a jump through a register
  *   push $n; jmp x                       the lazy half of one
@@ -26,8 +26,8 @@
 #define MAX_RELOCATIONS (1 << 20)
 #define MAX_DYNAMIC	4096 /* entries of the dynamic section */
 
-bool lbr_decode_at(const struct insn_decoder *decoder, const struct lbr_location *location,
-		   struct flow_insn *ret)
+bool callflow_decode_at(const struct insn_decoder *decoder,
+			const struct callflow_location *location, struct flow_insn *ret)
 {
 	uint8_t bytes[MAX_CODE];
 	int64_t got = elf_file_read(location->object->elf, location->offset, bytes, sizeof(bytes));
@@ -66,7 +66,7 @@ static int relocation_in(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header, uint64
 }
 
 /* Returns whether a jump goes through a word at a fixed place, and where. */
-static bool word_of(const struct lbr_location *location, const struct flow_insn *jump,
+static bool word_of(const struct callflow_location *location, const struct flow_insn *jump,
 		    uint64_t *ret_vaddr)
 {
 	if (jump->kind != FLOW_JUMP || !jump->has_address ||
@@ -77,7 +77,7 @@ static bool word_of(const struct lbr_location *location, const struct flow_insn 
 }
 
 /* Finds the symbol by which a word is filled. */
-static bool symbol_of(const struct lbr_location *location, uint64_t word, GElf_Sym *ret_symbol)
+static bool symbol_of(const struct callflow_location *location, uint64_t word, GElf_Sym *ret_symbol)
 {
 	Elf *elf = elf_file_libelf(location->object->elf);
 	Elf_Scn *scn = NULL;
@@ -94,7 +94,7 @@ static bool symbol_of(const struct lbr_location *location, uint64_t word, GElf_S
 }
 
 /* Returns whether a word is GOT[2], which holds the resolver. */
-static bool is_resolvers(const struct lbr_location *location, uint64_t word)
+static bool is_resolvers(const struct callflow_location *location, uint64_t word)
 {
 	const struct elf_file *elf = location->object->elf;
 	const Elf64_Phdr *headers;
@@ -115,7 +115,7 @@ static bool is_resolvers(const struct lbr_location *location, uint64_t word)
 	return false;
 }
 
-static bool leads_outside(const struct lbr_location *location, const struct flow_insn *jump)
+static bool leads_outside(const struct callflow_location *location, const struct flow_insn *jump)
 {
 	GElf_Sym symbol;
 	uint64_t word;
@@ -127,30 +127,31 @@ static bool leads_outside(const struct lbr_location *location, const struct flow
 	return is_resolvers(location, word);
 }
 
-uint64_t lbr_stub_own_target(const struct insn_decoder *decoder,
-			     const struct lbr_location *location)
+uint64_t callflow_stub_own_target(const struct insn_decoder *decoder,
+				  const struct callflow_location *location)
 {
 	struct flow_insn jump;
 	GElf_Sym symbol;
 	uint64_t word;
 
-	if (!lbr_decode_at(decoder, location, &jump) || !word_of(location, &jump, &word) ||
+	if (!callflow_decode_at(decoder, location, &jump) || !word_of(location, &jump, &word) ||
 	    !symbol_of(location, word, &symbol) || symbol.st_shndx == SHN_UNDEF ||
 	    GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
 		return 0;
 	return symbol.st_value;
 }
 
-uint64_t lbr_stub_unbound_target(const struct insn_decoder *decoder, const struct lbr_location *at)
+uint64_t callflow_stub_unbound_target(const struct insn_decoder *decoder,
+				      const struct callflow_location *at)
 {
 	const struct elf_file *elf = at->object->elf;
-	struct lbr_location location = *at;
+	struct callflow_location location = *at;
 	struct flow_insn i;
 	uint64_t word, offset, target;
 
-	if (lbr_decode_at(decoder, &location, &i) && i.is_mark)
+	if (callflow_decode_at(decoder, &location, &i) && i.is_mark)
 		location.offset += i.length;
-	if (!lbr_decode_at(decoder, &location, &i) || !word_of(&location, &i, &word) ||
+	if (!callflow_decode_at(decoder, &location, &i) || !word_of(&location, &i, &word) ||
 	    !elf_file_vaddr_to_offset(elf, word, &offset) ||
 	    !elf_file_read_whole(elf, offset, &target, sizeof(target)))
 		return 0;
@@ -159,33 +160,35 @@ uint64_t lbr_stub_unbound_target(const struct insn_decoder *decoder, const struc
 
 /* --- shapes ---------------------------------------------------------------------------------- */
 
-static bool is_retpoline(const struct insn_decoder *decoder, struct lbr_location location,
+static bool is_retpoline(const struct insn_decoder *decoder, struct callflow_location location,
 			 struct flow_insn i)
 {
 	uint64_t to = i.is_direct ? flow_insn_target(&i, location.offset) : 0;
 
 	location.offset += i.length;
-	return to - location.offset <= 16 && lbr_decode_at(decoder, &location, &i) &&
+	return to - location.offset <= 16 && callflow_decode_at(decoder, &location, &i) &&
 	       i.stops_prediction;
 }
 
-enum lbr_stub lbr_stub_at(const struct insn_decoder *decoder, const struct lbr_location *at)
+enum callflow_stub callflow_stub_at(const struct insn_decoder *decoder,
+				    const struct callflow_location *at)
 {
-	struct lbr_location location = *at;
+	struct callflow_location location = *at;
 	struct flow_insn i;
 	bool pushed = false;
 
-	for (int n = 0; n < 3 && lbr_decode_at(decoder, &location, &i); n++) {
+	for (int n = 0; n < 3 && callflow_decode_at(decoder, &location, &i); n++) {
 		if (i.kind == FLOW_JUMP && i.is_direct)
-			return pushed ? LBR_STUB_ANYWHERE : LBR_STUB_NONE;
+			return pushed ? CALLFLOW_STUB_ANYWHERE : CALLFLOW_STUB_NONE;
 		if (i.kind == FLOW_JUMP)
-			return leads_outside(&location, &i) ? LBR_STUB_OUTSIDE : LBR_STUB_ANYWHERE;
+			return leads_outside(&location, &i) ? CALLFLOW_STUB_OUTSIDE
+							    : CALLFLOW_STUB_ANYWHERE;
 		if (i.kind == FLOW_CALL && n == 0 && is_retpoline(decoder, location, i))
-			return LBR_STUB_ANYWHERE;
+			return CALLFLOW_STUB_ANYWHERE;
 		if (!i.is_mark && (pushed || !i.pushes_number))
-			return LBR_STUB_NONE;
+			return CALLFLOW_STUB_NONE;
 		pushed |= i.pushes_number;
 		location.offset += i.length;
 	}
-	return LBR_STUB_NONE;
+	return CALLFLOW_STUB_NONE;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Instructions in files, and stubs: code that only jumps on. Shared by the parts of lib/code/lbr.
- */
-#ifndef LBR_LBR_STUB_H
-#define LBR_LBR_STUB_H
+/* Instructions in files, and stubs: code that only jumps on. */
+#ifndef CALLFLOW_CALLFLOW_STUB_H
+#define CALLFLOW_CALLFLOW_STUB_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,38 +10,40 @@
 #include "proc/object.h"
 
 /* A location in a file that can be read: object->elf is not NULL. */
-struct lbr_location {
+struct callflow_location {
 	const struct object *object;
 	uint64_t offset;
 };
 
 /* Reads and decodes the instruction at a location. false: it cannot be read, or is none. */
-bool lbr_decode_at(const struct insn_decoder *decoder, const struct lbr_location *location,
-		   struct flow_insn *ret);
+bool callflow_decode_at(const struct insn_decoder *decoder,
+			const struct callflow_location *location, struct flow_insn *ret);
 
-enum lbr_stub {
-	LBR_STUB_NONE,	   /* no stub */
-	LBR_STUB_ANYWHERE, /* jumps through a register or a word in memory */
-	LBR_STUB_OUTSIDE,  /* the same, and that is a function of another file, or its resolver */
+enum callflow_stub {
+	CALLFLOW_STUB_NONE,	/* no stub */
+	CALLFLOW_STUB_ANYWHERE, /* jumps through a register or a word in memory */
+	CALLFLOW_STUB_OUTSIDE,	/* the same, and that is a function of another file, or its resolver
+				 */
 };
 
 /* Returns the kind of stub that begins at a location, if one does: an entry of a PLT, a jump
  * through a register or memory, a retpoline. Reads the file's relocations, so the caller caches the
  * answer.
  */
-enum lbr_stub lbr_stub_at(const struct insn_decoder *decoder, const struct lbr_location *location);
+enum callflow_stub callflow_stub_at(const struct insn_decoder *decoder,
+				    const struct callflow_location *location);
 
 /* Returns the vaddr of the function of the same file to which the jump at a location leads through
  * the linkage table, unless another file interposes that function; 0: there is none. Reads the
  * file's relocations, too.
  */
-uint64_t lbr_stub_own_target(const struct insn_decoder *decoder,
-			     const struct lbr_location *location);
+uint64_t callflow_stub_own_target(const struct insn_decoder *decoder,
+				  const struct callflow_location *location);
 
 /* Returns the vaddr to which the stub or the jump at a location leads until the dynamic linker has
  * filled the word that it goes through: the lazy half of an entry of a PLT. 0: there is none.
  */
-uint64_t lbr_stub_unbound_target(const struct insn_decoder *decoder,
-				 const struct lbr_location *location);
+uint64_t callflow_stub_unbound_target(const struct insn_decoder *decoder,
+				      const struct callflow_location *location);
 
 #endif

@@ -63,9 +63,9 @@ static uint64_t call_end(const struct lbr_input *in, uint64_t from)
 	return in->code.call_end ? in->code.call_end(in->code.arg, from) : 0;
 }
 
-static enum lbr_fit fit(const struct lbr_input *in, uint64_t to, uint64_t pc)
+static enum callflow_fit fit(const struct lbr_input *in, uint64_t to, uint64_t pc)
 {
-	return in->code.fit ? in->code.fit(in->code.arg, to, pc) : LBR_FIT_UNKNOWN;
+	return in->code.fit ? in->code.fit(in->code.arg, to, pc) : CALLFLOW_FIT_UNKNOWN;
 }
 
 static bool is_return_address(const struct lbr_input *in, uint64_t address)
@@ -90,19 +90,19 @@ static bool is_full(const struct lbr_run *run)
 	return run->n >= run->max;
 }
 
-static struct lbr_step *add_frame(struct lbr_run *run, const struct lbr_frame *frame)
+static struct callflow_step *add_frame(struct lbr_run *run, const struct lbr_frame *frame)
 {
-	struct lbr_step *step = &run->steps[run->n];
+	struct callflow_step *step = &run->steps[run->n];
 
 	run->frames[run->n++] = *frame;
-	*step = (struct lbr_step){.address = frame->address,
-				  .slot = frame->slot,
-				  .position = -1,
-				  .is_return = frame->is_return};
+	*step = (struct callflow_step){.address = frame->address,
+				       .slot = frame->slot,
+				       .position = -1,
+				       .is_return = frame->is_return};
 	return step;
 }
 
-static void set_entry(struct lbr_run *run, struct lbr_step *step, size_t entry)
+static void set_entry(struct lbr_run *run, struct callflow_step *step, size_t entry)
 {
 	step->entry = run->in->entries[entry];
 	step->position = ring_position(run->in, entry);
@@ -111,7 +111,7 @@ static void set_entry(struct lbr_run *run, struct lbr_step *step, size_t entry)
 /* The byte by which code is looked up. */
 static uint64_t last_pc(const struct lbr_run *run)
 {
-	const struct lbr_step *step = &run->steps[run->n - 1];
+	const struct callflow_step *step = &run->steps[run->n - 1];
 
 	return step->entry.from ? step->entry.from : step->address - step->is_return;
 }
@@ -137,7 +137,7 @@ static void add_walked(struct lbr_run *run, const struct lbr_walked *walked)
 {
 	size_t entry = walked->is_return ? entry_of(run, walked->address) : run->in->n_entries;
 	bool in_ring = entry < run->in->n_entries;
-	struct lbr_step *step =
+	struct callflow_step *step =
 		add_frame(run, &(struct lbr_frame){.address = walked->address,
 						   .slot = walked->slot,
 						   .source = in_ring ? FRAME_SOURCE_BRANCH
@@ -228,7 +228,7 @@ static bool is_ahead(const struct lbr_run *run, const struct lbr_walked *walked)
 
 	return run->n && walked->is_return && !walked->slot && from && entry < in->n_entries &&
 	       !is_return_of(&in->entries[entry], walked->address) &&
-	       fit(in, in->entries[entry].to, last_pc(run)) == LBR_FIT_SAME &&
+	       fit(in, in->entries[entry].to, last_pc(run)) == CALLFLOW_FIT_SAME &&
 	       find_return(run, entry, from, 0, &slot, &address);
 }
 
@@ -241,8 +241,8 @@ static bool is_replaced(const struct lbr_run *run, const struct lbr_walked *walk
 
 	return run->n && walked->is_return && walked->slot && entry < in->n_entries &&
 	       in->code.call_fit && !is_return_of(&in->entries[entry], walked->address) &&
-	       fit(in, in->entries[entry].to, last_pc(run)) >= LBR_FIT_JUMP &&
-	       in->code.call_fit(in->code.arg, walked->address, last_pc(run)) == LBR_FIT_NO &&
+	       fit(in, in->entries[entry].to, last_pc(run)) >= CALLFLOW_FIT_JUMP &&
+	       in->code.call_fit(in->code.arg, walked->address, last_pc(run)) == CALLFLOW_FIT_NO &&
 	       call_end(in, in->entries[entry].from);
 }
 
@@ -277,7 +277,7 @@ static void add_local_calls(struct lbr_run *run, const struct lbr_walked *walked
 
 		if (!from || entry >= in->n_entries ||
 		    !in->code.is_local(in->code.arg, &in->entries[entry]) ||
-		    fit(in, in->entries[entry].to, last_pc(run)) != LBR_FIT_SAME ||
+		    fit(in, in->entries[entry].to, last_pc(run)) != CALLFLOW_FIT_SAME ||
 		    !find_return(run, entry, from, walked->slot, &slot, &address))
 			return;
 		add_from_entry(run, entry, slot, address);
@@ -332,7 +332,7 @@ static bool add_from_memory(struct lbr_run *run)
 static enum stackd_end_reason walk_on(struct lbr_run *run)
 {
 	const struct lbr_code *code = &run->in->code;
-	const struct lbr_step *last = &run->steps[run->n - 1];
+	const struct callflow_step *last = &run->steps[run->n - 1];
 	struct lbr_walked walked[WALK_ON_FRAMES];
 	size_t count = 0;
 	enum stackd_end_reason end;
@@ -362,10 +362,10 @@ static size_t next_fitting(const struct lbr_run *run, uint64_t pc)
 	const struct lbr_input *in = run->in;
 	size_t first = next_usable(in, run->next), i;
 
-	if (first < in->n_entries && fit(in, in->entries[first].to, pc) != LBR_FIT_NO)
+	if (first < in->n_entries && fit(in, in->entries[first].to, pc) != CALLFLOW_FIT_NO)
 		return first;
 	for (i = first; i < in->n_entries; i = next_usable(in, i + 1)) {
-		if (fit(in, in->entries[i].to, pc) >= LBR_FIT_JUMP)
+		if (fit(in, in->entries[i].to, pc) >= CALLFLOW_FIT_JUMP)
 			return i;
 	}
 	return i;
@@ -375,9 +375,10 @@ static void add_entry(struct lbr_run *run, size_t entry)
 {
 	const struct lbr_entry *e = &run->in->entries[entry];
 	uint64_t end = call_end(run->in, e->from);
-	struct lbr_step *step = add_frame(run, &(struct lbr_frame){.address = end ? end : e->from,
-								   .source = FRAME_SOURCE_BRANCH,
-								   .is_return = end != 0});
+	struct callflow_step *step =
+		add_frame(run, &(struct lbr_frame){.address = end ? end : e->from,
+						   .source = FRAME_SOURCE_BRANCH,
+						   .is_return = end != 0});
 
 	set_entry(run, step, entry);
 	run->next = entry + 1;
@@ -407,7 +408,7 @@ static void by_chain(struct lbr_run *run)
 static bool is_at_root(const struct lbr_run *run)
 {
 	const struct lbr_code *code = &run->in->code;
-	const struct lbr_step *last = run->n ? &run->steps[run->n - 1] : NULL;
+	const struct callflow_step *last = run->n ? &run->steps[run->n - 1] : NULL;
 
 	return last && code->is_entry && code->is_entry(code->arg, last->address, last->is_return);
 }

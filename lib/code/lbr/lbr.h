@@ -48,6 +48,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "callflow/callflow_fit.h"
 #include "stack/origin.h"
 #include "stackd_abi.h"
 
@@ -81,15 +82,6 @@ struct lbr_walked {
 	uint8_t provenance; /* enum provenance, of the rule that leads on; NONE: not known */
 };
 
-/* The connection in code between a call's target and a program counter. */
-enum lbr_fit {
-	LBR_FIT_NO,    /* that call did not lead there, unless by jumps that cannot be predicted */
-	LBR_FIT_MAYBE, /* the target's function has an indirect jump */
-	LBR_FIT_UNKNOWN, /* nothing is known of the code */
-	LBR_FIT_JUMP,	 /* through a stub, a thunk or direct jumps */
-	LBR_FIT_SAME,	 /* the same function */
-};
-
 enum lbr_kind {
 	LBR_KIND_UNKNOWN,
 	LBR_KIND_JUMP,
@@ -101,7 +93,7 @@ enum lbr_kind {
 /* Questions about the code, and the walk: for real processes lbr_code.h makes this. Every function
  * may be NULL, and then nothing is known. */
 struct lbr_code {
-	enum lbr_fit (*fit)(void *arg, uint64_t to, uint64_t pc);
+	enum callflow_fit (*fit)(void *arg, uint64_t to, uint64_t pc);
 
 	/* The address behind the call instruction at `from`; 0: it is none, or cannot be read. */
 	uint64_t (*call_end)(void *arg, uint64_t from);
@@ -117,7 +109,7 @@ struct lbr_code {
 	bool (*is_return_address)(void *arg, uint64_t address);
 
 	/* fit() of the direct call that returns to `address`; UNKNOWN: there is none. */
-	enum lbr_fit (*call_fit)(void *arg, uint64_t address, uint64_t pc);
+	enum callflow_fit (*call_fit)(void *arg, uint64_t address, uint64_t pc);
 
 	/* Returns whether a frame at this address begins its thread's stack. */
 	bool (*is_entry)(void *arg, uint64_t address, bool is_return);

@@ -50,7 +50,7 @@ struct stub_key {
 
 struct stub {
 	struct stub_key key;
-	enum lbr_stub kind;
+	enum callflow_stub kind;
 	UT_hash_handle hh;
 };
 
@@ -59,7 +59,7 @@ struct lbr_code_files {
 	struct insn_decoder decoder;
 	struct leads *leads;
 	struct stub *stubs;
-	struct lbr_sites *sites;
+	struct callflow_sites *sites;
 	struct walk_frame frames[DWARF_WALK_MAX_FRAMES];
 };
 
@@ -69,7 +69,7 @@ int lbr_code_new(struct dwarf_walk *walk, struct lbr_code_files **ret_files)
 
 	if (!files)
 		return -ENOMEM;
-	if (lbr_sites_new(&files->sites)) {
+	if (callflow_sites_new(&files->sites)) {
 		free(files);
 		return -ENOMEM;
 	}
@@ -106,14 +106,14 @@ void lbr_code_free(struct lbr_code_files *files)
 		return;
 	forget_leads(files);
 	forget_stubs(files);
-	lbr_sites_free(files->sites);
+	callflow_sites_free(files->sites);
 	free(files);
 }
 
 /* --- reading code ---------------------------------------------------------------------------- */
 
 static bool find(const struct lbr_code_view *view, uint64_t address,
-		 struct lbr_location *ret_location)
+		 struct callflow_location *ret_location)
 {
 	return view->in->find(view->in->arg, address, &ret_location->object,
 			      &ret_location->offset) &&
@@ -125,27 +125,27 @@ static bool is_jump(const struct flow_insn *i)
 	return i->kind == FLOW_JUMP || i->kind == FLOW_BRANCH;
 }
 
-static const struct lbr_site *site_at(const struct lbr_code_view *view,
-				      const struct lbr_location *location)
+static const struct callflow_site *site_at(const struct lbr_code_view *view,
+					   const struct callflow_location *location)
 {
-	return lbr_site_at(view->files->sites, &view->files->decoder, location);
+	return callflow_site_at(view->files->sites, &view->files->decoder, location);
 }
 
 static uint64_t call_end(void *arg, uint64_t from)
 {
 	const struct lbr_code_view *view = arg;
-	const struct lbr_site *site;
-	struct lbr_location location;
+	const struct callflow_site *site;
+	struct callflow_location location;
 
 	if (!find(view, from, &location))
 		return 0;
 	site = site_at(view, &location);
-	return site->kind == LBR_SITE_CALL ? from + site->length : 0;
+	return site->kind == CALLFLOW_SITE_CALL ? from + site->length : 0;
 }
 
 /* --- functions ------------------------------------------------------------------------------- */
 
-static bool function_of(const struct lbr_code_view *view, const struct lbr_location *location,
+static bool function_of(const struct lbr_code_view *view, const struct callflow_location *location,
 			uint64_t *ret_start, uint64_t *ret_end)
 {
 	return dwarf_walk_function(view->files->walk, location->object, location->offset, ret_start,
@@ -153,7 +153,8 @@ static bool function_of(const struct lbr_code_view *view, const struct lbr_locat
 }
 
 /* Stubs are few, and cached beside the functions by their locations. */
-static enum lbr_stub stub_at(struct lbr_code_files *files, const struct lbr_location *location)
+static enum callflow_stub stub_at(struct lbr_code_files *files,
+				  const struct callflow_location *location)
 {
 	struct stub_key key = {.offset = location->offset, .object = location->object->number};
 	struct stub *stub;
@@ -165,20 +166,21 @@ static enum lbr_stub stub_at(struct lbr_code_files *files, const struct lbr_loca
 		forget_stubs(files);
 	stub = calloc(1, sizeof(*stub));
 	if (!stub)
-		return LBR_STUB_ANYWHERE;
+		return CALLFLOW_STUB_ANYWHERE;
 	stub->key = key;
-	stub->kind = lbr_stub_at(&files->decoder, location);
+	stub->kind = callflow_stub_at(&files->decoder, location);
 	HASH_ADD(hh, files->stubs, key, sizeof(key), stub);
 	return stub->kind;
 }
 
 /* Returns whether there is a stub at a location that can lead to code of the file `goal`. */
-static bool stub_leads_to(struct lbr_code_files *files, const struct lbr_location *location,
+static bool stub_leads_to(struct lbr_code_files *files, const struct callflow_location *location,
 			  const struct object *goal)
 {
-	enum lbr_stub kind = stub_at(files, location);
+	enum callflow_stub kind = stub_at(files, location);
 
-	return kind == LBR_STUB_ANYWHERE || (kind == LBR_STUB_OUTSIDE && goal != location->object);
+	return kind == CALLFLOW_STUB_ANYWHERE ||
+	       (kind == CALLFLOW_STUB_OUTSIDE && goal != location->object);
 }
 
 /* Does an indirect jump look like that of a switch? */
@@ -258,15 +260,15 @@ static struct leads *leads_of(struct lbr_code_files *files, const struct object 
 }
 
 /* From function to function by direct jumps, until the one that begins at `goal`. */
-static enum lbr_fit follow(const struct lbr_code_view *view, struct lbr_location at,
-			   const struct object *goal_object, uint64_t goal)
+static enum callflow_fit follow(const struct lbr_code_view *view, struct callflow_location at,
+				const struct object *goal_object, uint64_t goal)
 {
 	uint64_t seen[MAX_HOPS], start, end;
-	enum lbr_fit fit = LBR_FIT_NO;
+	enum callflow_fit fit = CALLFLOW_FIT_NO;
 	size_t n = 0;
 
 	if (!function_of(view, &at, &seen[n++], &end))
-		return LBR_FIT_UNKNOWN;
+		return CALLFLOW_FIT_UNKNOWN;
 	for (size_t i = 0; i < n; i++) {
 		const struct leads *leads;
 
@@ -275,17 +277,17 @@ static enum lbr_fit follow(const struct lbr_code_view *view, struct lbr_location
 			continue;
 		leads = leads_of(view->files, at.object, start, end);
 		if (!leads || leads->anywhere)
-			fit = LBR_FIT_MAYBE;
+			fit = CALLFLOW_FIT_MAYBE;
 		for (uint32_t j = 0; leads && j < leads->n; j++) {
 			size_t k = 0;
 
 			at.offset = leads->targets[j];
 			if (stub_leads_to(view->files, &at, goal_object))
-				return LBR_FIT_JUMP;
+				return CALLFLOW_FIT_JUMP;
 			if (!function_of(view, &at, &start, &end))
 				continue;
 			if (at.object == goal_object && start == goal)
-				return LBR_FIT_JUMP;
+				return CALLFLOW_FIT_JUMP;
 			while (k < n && seen[k] != start)
 				k++;
 			if (k == n && n < MAX_HOPS)
@@ -295,34 +297,35 @@ static enum lbr_fit follow(const struct lbr_code_view *view, struct lbr_location
 	return fit;
 }
 
-static enum lbr_fit fit(void *arg, uint64_t to, uint64_t pc)
+static enum callflow_fit fit(void *arg, uint64_t to, uint64_t pc)
 {
 	const struct lbr_code_view *view = arg;
-	struct lbr_location target, location;
+	struct callflow_location target, location;
 	uint64_t start, end, pc_start, pc_end;
 
 	if (!find(view, to, &target) || !find(view, pc, &location))
-		return LBR_FIT_UNKNOWN;
+		return CALLFLOW_FIT_UNKNOWN;
 	if (function_of(view, &target, &start, &end) && target.object == location.object &&
 	    location.offset >= start && location.offset < end)
-		return LBR_FIT_SAME;
+		return CALLFLOW_FIT_SAME;
 	switch (stub_at(view->files, &target)) {
-	case LBR_STUB_ANYWHERE:
-		return LBR_FIT_JUMP;
-	case LBR_STUB_OUTSIDE:
-		return target.object == location.object ? LBR_FIT_NO : LBR_FIT_JUMP;
-	case LBR_STUB_NONE:
+	case CALLFLOW_STUB_ANYWHERE:
+		return CALLFLOW_FIT_JUMP;
+	case CALLFLOW_STUB_OUTSIDE:
+		return target.object == location.object ? CALLFLOW_FIT_NO : CALLFLOW_FIT_JUMP;
+	case CALLFLOW_STUB_NONE:
 		break;
 	}
 	if (!function_of(view, &location, &pc_start, &pc_end))
-		return LBR_FIT_UNKNOWN;
+		return CALLFLOW_FIT_UNKNOWN;
 	return follow(view, target, location.object, pc_start);
 }
 
 /* --- return addresses ------------------------------------------------------------------------ */
 
 /* makecontext() puts the address of a function's start where a return address would be. */
-static bool is_function_start(const struct lbr_code_view *view, const struct lbr_location *location)
+static bool is_function_start(const struct lbr_code_view *view,
+			      const struct callflow_location *location)
 {
 	uint64_t start, end;
 
@@ -332,7 +335,7 @@ static bool is_function_start(const struct lbr_code_view *view, const struct lbr
 static bool is_local(void *arg, const struct lbr_entry *call)
 {
 	const struct lbr_code_view *view = arg;
-	struct lbr_location from, to;
+	struct callflow_location from, to;
 	uint64_t start, end;
 
 	return find(view, call->from, &from) && find(view, call->to, &to) &&
@@ -340,24 +343,24 @@ static bool is_local(void *arg, const struct lbr_entry *call)
 	       to.offset > start && to.offset < end;
 }
 
-static enum lbr_fit call_fit(void *arg, uint64_t address, uint64_t pc)
+static enum callflow_fit call_fit(void *arg, uint64_t address, uint64_t pc)
 {
 	const struct lbr_code_view *view = arg;
-	const struct lbr_site *site;
-	struct lbr_location location;
+	const struct callflow_site *site;
+	struct callflow_location location;
 
 	if (!find(view, address - CODE_FORM_CALL, &location))
-		return LBR_FIT_UNKNOWN;
+		return CALLFLOW_FIT_UNKNOWN;
 	site = site_at(view, &location);
-	if (site->kind != LBR_SITE_CALL || site->length != CODE_FORM_CALL || !site->distance)
-		return LBR_FIT_UNKNOWN;
+	if (site->kind != CALLFLOW_SITE_CALL || site->length != CODE_FORM_CALL || !site->distance)
+		return CALLFLOW_FIT_UNKNOWN;
 	return fit(arg, address + (uint64_t)(int64_t)site->distance, pc);
 }
 
 static bool is_return_address(void *arg, uint64_t address)
 {
 	const struct lbr_code_view *view = arg;
-	struct lbr_location location;
+	struct callflow_location location;
 
 	if (!view->in->find(view->in->arg, address - 1, &location.object, &location.offset))
 		return false;
@@ -372,7 +375,7 @@ static bool is_return_address(void *arg, uint64_t address)
 static bool is_entry(void *arg, uint64_t address, bool is_return)
 {
 	const struct lbr_code_view *view = arg;
-	struct lbr_location location;
+	struct callflow_location location;
 
 	return find(view, address - is_return, &location) &&
 	       dwarf_walk_is_entry(view->files->walk, location.object, location.offset, is_return);
@@ -384,7 +387,7 @@ static bool is_entry(void *arg, uint64_t address, bool is_return)
 static bool is_long_jump(void *arg, uint64_t from, uint64_t to)
 {
 	const struct lbr_code_view *view = arg;
-	struct lbr_location source, target;
+	struct callflow_location source, target;
 	uint64_t start, end;
 
 	if (!find(view, from, &source) || !find(view, to, &target) ||
@@ -398,18 +401,18 @@ static bool is_long_jump(void *arg, uint64_t from, uint64_t to)
 static enum lbr_kind kind(void *arg, uint64_t from, uint64_t to)
 {
 	const struct lbr_code_view *view = arg;
-	struct lbr_location location;
+	struct callflow_location location;
 
 	if (!find(view, from, &location))
 		return LBR_KIND_UNKNOWN;
 	switch (site_at(view, &location)->kind) {
-	case LBR_SITE_NONE:
+	case CALLFLOW_SITE_NONE:
 		return LBR_KIND_UNKNOWN;
-	case LBR_SITE_CALL:
+	case CALLFLOW_SITE_CALL:
 		return LBR_KIND_CALL;
-	case LBR_SITE_RETURN:
+	case CALLFLOW_SITE_RETURN:
 		return LBR_KIND_RETURN;
-	case LBR_SITE_INDIRECT:
+	case CALLFLOW_SITE_INDIRECT:
 		return is_long_jump(arg, from, to) ? LBR_KIND_LONG_JUMP : LBR_KIND_JUMP;
 	default:
 		return LBR_KIND_JUMP;

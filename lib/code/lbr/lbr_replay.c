@@ -75,7 +75,7 @@ static void on_unknown(struct live *live, uint64_t to)
 static void on_long_jump(const struct lbr_input *in, struct live *live, uint64_t to)
 {
 	while (live->n && live->calls[live->n - 1] && in->code.fit &&
-	       in->code.fit(in->code.arg, live->calls[live->n - 1]->to, to) != LBR_FIT_SAME)
+	       in->code.fit(in->code.arg, live->calls[live->n - 1]->to, to) != CALLFLOW_FIT_SAME)
 		live->n--;
 	if (!in->code.fit || (live->n && !live->calls[live->n - 1]))
 		live->n = 0;

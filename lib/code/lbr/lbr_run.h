@@ -9,7 +9,7 @@
 #include "lbr/lbr.h"
 
 /* A frame as the thread's next sample is compared with it. */
-struct lbr_step {
+struct callflow_step {
 	uint64_t address, slot;
 	struct lbr_entry entry; /* from 0: no entry stands behind it */
 	int position;		/* of that entry in the ring; -1: not known */
@@ -18,8 +18,8 @@ struct lbr_step {
 
 struct lbr_run {
 	const struct lbr_input *in;
-	struct lbr_frame *frames; /* leaf first */
-	struct lbr_step *steps;	  /* by frame */
+	struct lbr_frame *frames;    /* leaf first */
+	struct callflow_step *steps; /* by frame */
 	size_t n, max;
 	size_t next;	 /* first entry that is not used */
 	bool met_signal; /* the walk went through a signal's frame */
@@ -32,7 +32,7 @@ struct lbr_thread;
 struct lbr_thread *lbr_thread_of(struct lbr *lbr, pid_t tid);
 
 /* Room for LBR_MAX_FRAMES steps; one run at a time. */
-struct lbr_step *lbr_scratch(struct lbr *lbr);
+struct callflow_step *lbr_scratch(struct lbr *lbr);
 
 /* Extends a path that ended early, for the reason `end`, by the frames that the thread's previous
  * sample had above its last frame. `in_order`: no entry of the ring was left out. Returns the

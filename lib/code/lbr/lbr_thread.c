@@ -19,8 +19,8 @@
 
 struct lbr_thread {
 	pid_t tid;
-	struct lbr_step *steps;	  /* of the sample before, leaf first; owned */
-	struct lbr_frame *frames; /* the same; owned */
+	struct callflow_step *steps; /* of the sample before, leaf first; owned */
+	struct lbr_frame *frames;    /* the same; owned */
 	size_t n, cap_steps, cap_frames;
 	enum stackd_end_reason end;
 	UT_hash_handle hh;
@@ -28,7 +28,7 @@ struct lbr_thread {
 
 struct lbr {
 	struct lbr_thread *threads;
-	struct lbr_step scratch[LBR_MAX_FRAMES];
+	struct callflow_step scratch[LBR_MAX_FRAMES];
 };
 
 int lbr_new(struct lbr **ret_lbr)
@@ -84,27 +84,27 @@ struct lbr_thread *lbr_thread_of(struct lbr *lbr, pid_t tid)
 	return thread;
 }
 
-struct lbr_step *lbr_scratch(struct lbr *lbr)
+struct callflow_step *lbr_scratch(struct lbr *lbr)
 {
 	return lbr->scratch;
 }
 
 /* --- continuing ------------------------------------------------------------------------------ */
 
-static bool is_same_frame(const struct lbr_step *a, const struct lbr_step *b)
+static bool is_same_frame(const struct callflow_step *a, const struct callflow_step *b)
 {
 	return a->slot && a->slot == b->slot && a->address == b->address &&
 	       a->is_return == b->is_return;
 }
 
-static bool is_same_entry(const struct lbr_step *a, const struct lbr_step *b)
+static bool is_same_entry(const struct callflow_step *a, const struct callflow_step *b)
 {
 	return a->position >= 0 && a->position == b->position && a->entry.from &&
 	       a->entry.from == b->entry.from && a->entry.to == b->entry.to;
 }
 
 /* The frame of the sample before that `step` is; n: none. */
-static size_t find_frame(const struct lbr_thread *t, const struct lbr_step *step)
+static size_t find_frame(const struct lbr_thread *t, const struct callflow_step *step)
 {
 	size_t i = 0;
 
@@ -115,7 +115,7 @@ static size_t find_frame(const struct lbr_thread *t, const struct lbr_step *step
 
 /* The frame of the sample before whose call stood where that of `step` stands; n: none, or several:
  * in a recursion that is deeper than the ring, its turns look alike. */
-static size_t find_entry(const struct lbr_thread *t, const struct lbr_step *step)
+static size_t find_entry(const struct lbr_thread *t, const struct callflow_step *step)
 {
 	size_t found = t->n;
 

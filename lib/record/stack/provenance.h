@@ -4,7 +4,8 @@
  * there is found.
  *
  * Unwind information comes from the compiler or the assembly's author. All other rules are weaker,
- * so the daemon checks their steps against the code (callflow/callflow_step.h), and reports show them.
+ * so the daemon checks their steps against the code (callflow/callflow_step.h), and reports show
+ * them.
  */
 #ifndef STACK_PROVENANCE_H
 #define STACK_PROVENANCE_H
