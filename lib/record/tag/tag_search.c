@@ -17,15 +17,21 @@
  *
  * Transparent nodes stand on the walk's stack with the tag of the node below them.
  */
+#include "tag/tag_search.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/vec.h"
-#include "tag/tag_search_state.h"
+#include "tag/tag_anchors.h"
+#include "tag/tag_prefixes.h"
 
+#define TAG_SEARCH_PATHS  64		       /* kept of one answer */
+#define TAG_SEARCH_ODD	  (2 * EDGE_COSTS_BIT) /* for what is possible and unlikely */
 #define TAG_SEARCH_STEPS  4096		       /* between two looks at the clock */
 #define TAG_SEARCH_DEPTH  65536		       /* of the walk */
 #define TAG_SEARCH_STATES (1u << 21)	       /* of the walk that wait */
@@ -35,6 +41,161 @@
 #define TAG_SEARCH_WIDER  (2 * EDGE_COSTS_BIT) /* least growth of a limit */
 #define TAG_SEARCH_INSERT 12		       /* an entry of the table costs so many steps */
 #define TAG_SEARCH_ENTRY  32		       /* bytes of one, about */
+
+/* A node of the walk that is still to be expanded. */
+struct tag_search_state {
+	uint64_t tag; /* of the path above the node */
+	uint32_t node;
+	uint32_t cost;
+	uint32_t depth; /* nodes below it */
+	uint32_t run;	/* how often the node stands below itself in a row, itself included */
+};
+
+/* The fields of a node that the walk reads, side by side. After learning, `least` may be too large:
+ * then the walk reaches the node's callers later than it could. */
+struct tag_search_node {
+	uint64_t id;
+	uint32_t least; /* edge_costs.min_up */
+	bool is_transparent;
+};
+
+struct tag_search {
+	const struct callgraph *graph;
+	struct edge_costs costs;
+	struct tag_prefixes prefixes;
+	struct tag_search_options options;
+	struct tag_search_node *nodes;
+	VEC(struct tag_search_state) stack;
+	VEC(uint32_t) path;   /* of the state being expanded: nodes by depth, leaf first */
+	uint32_t limit, next; /* of the walk; the cheapest thing beyond it */
+	uint64_t steps, until_look;
+	uint64_t start_ns, deadline_ns;
+	bool is_over, is_cut;
+	const struct tag_search_query *query;
+	struct tag_anchors anchors;
+	uint32_t anchor, n_below; /* what was come to; CALLGRAPH_NONE: nothing */
+	uint32_t *below;	  /* owned */
+	struct tag_search_path paths[TAG_SEARCH_PATHS];
+	size_t n_paths;
+};
+
+/* --- making a search ------------------------------------------------------------------------- */
+
+static uint64_t tag_search_clock(void *arg)
+{
+	(void)arg;
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Whether paths can begin with a node, by the graph. */
+static bool tag_search_is_entry(const struct callgraph *graph, uint32_t node)
+{
+	const struct callgraph_node *n = callgraph_at(graph, node);
+	uint32_t count, first;
+
+	if (n->is_transparent)
+		return false;
+	callgraph_callers(graph, node, &count, &first);
+	return n->is_root || n->is_entry || count == 0;
+}
+
+/* Without a known root: functions that the model marks as roots, then its possible
+ * roots, or functions without callers. */
+static int guess_roots(struct tag_search *s)
+{
+	uint32_t n = callgraph_count(s->graph), marked = 0, others = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		marked += callgraph_at(s->graph, i)->is_root;
+		others += tag_search_is_entry(s->graph, i) && !callgraph_at(s->graph, i)->is_root;
+	}
+	for (uint32_t i = 0; err == 0 && i < n; i++) {
+		if (callgraph_at(s->graph, i)->is_root)
+			err = tag_prefixes_root(&s->prefixes, i, edge_costs_of_choice(marked));
+		else if (tag_search_is_entry(s->graph, i))
+			err = tag_prefixes_root(&s->prefixes, i,
+						edge_costs_of_choice(others) + TAG_SEARCH_ODD);
+	}
+	return err;
+}
+
+static int tables(struct tag_search *s)
+{
+	uint32_t n = callgraph_count(s->graph);
+	int err;
+
+	s->nodes = calloc((size_t)n + 1, sizeof(*s->nodes));
+	if (!s->nodes)
+		return -ENOMEM;
+	err = edge_costs_init(&s->costs, s->graph);
+	if (err < 0)
+		return err;
+	for (uint32_t i = 0; i < n; i++) {
+		s->nodes[i].id = callgraph_at(s->graph, i)->id;
+		s->nodes[i].is_transparent = callgraph_at(s->graph, i)->is_transparent;
+		s->nodes[i].least = s->costs.min_up[i];
+	}
+	err = tag_prefixes_init(&s->prefixes, &s->costs, s->options.memory_bytes);
+	if (err < 0)
+		return err;
+	return s->options.root == CALLGRAPH_NONE
+		       ? guess_roots(s)
+		       : tag_prefixes_root(&s->prefixes, s->options.root, 0);
+}
+
+int tag_search_new(const struct callgraph *graph, const struct tag_search_options *options,
+		   struct tag_search **ret_search)
+{
+	struct tag_search *s;
+	int err;
+
+	if (!callgraph_is_sealed(graph) ||
+	    (options->root != CALLGRAPH_NONE && options->root >= callgraph_count(graph)))
+		return -EINVAL;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return -ENOMEM;
+	s->graph = graph;
+	s->anchor = CALLGRAPH_NONE;
+	s->options = *options;
+	if (!s->options.memory_bytes)
+		s->options.memory_bytes = TAG_SEARCH_MEMORY;
+	if (!s->options.now_ns)
+		s->options.now_ns = tag_search_clock;
+	err = tables(s);
+	if (err < 0) {
+		tag_search_free(s);
+		return err;
+	}
+	*ret_search = s;
+	return 0;
+}
+
+/* Frees the last answer. */
+static void tag_search_forget(struct tag_search *s)
+{
+	for (size_t i = 0; i < s->n_paths; i++)
+		free((void *)s->paths[i].nodes);
+	s->n_paths = 0;
+	free(s->below);
+	s->below = NULL;
+	s->anchor = CALLGRAPH_NONE;
+}
+
+void tag_search_free(struct tag_search *s)
+{
+	if (!s)
+		return;
+	tag_search_forget(s);
+	tag_prefixes_release(&s->prefixes);
+	edge_costs_release(&s->costs);
+	free(s->stack.items);
+	free(s->path.items);
+	free(s->nodes);
+	tag_anchors_release(&s->anchors);
+	free(s);
+}
 
 /* --- the clock ----------------------------------------------------------------------------- */
 
