@@ -11,9 +11,10 @@
  *
  * A store that is busy is tried again with the next batch, since the writer keeps what it has. Any
  * other failure is final: the main loop is woken and ends the recording; but one that is written in
- * windows goes on (outage.h).
+ * windows goes on (outage.h). One window is closed as the next begins, and old ones are deleted.
+ * After an outage writing begins again with a window, in the store that is there then.
  */
-#include "daemon/archive/archive_state.h"
+#include "daemon/archive/archive.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -26,10 +27,46 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "daemon/archive/outage.h"
 #include "daemon/worker/names.h"
+#include "daemon/worker/worker_counts.h"
+#include "store/store_writer.h"
+#include "sym/naming_schedule.h"
 
-#define NAMES_BYTES (12u << 20) /* of symbols that are held, about */
-#define MAX_MISSING 64		/* missing debug files that the log names */
+#define NAMES_BYTES   (12u << 20) /* of symbols that are held, about */
+#define MAX_MISSING   64	  /* missing debug files that the log names */
+#define TURN_ATTEMPTS 30	  /* to begin a window in a busy store: 5 minutes in all; */
+#define TURN_PAUSE_US 300000	  /* on a full disk: after a pause */
+
+struct archive {
+	struct archive_options options;
+	struct store_writer *writer;
+	struct workers_counts before; /* this window */
+	struct naming *names;
+	pthread_t thread;
+	bool has_thread;
+	int failed_fd;	 /* eventfd */
+	int reserved_fd; /* of the store's file, while it is reserved; -1 */
+
+	pthread_mutex_t lock; /* guards what follows */
+	pthread_cond_t change;
+	struct batch *first, **last;
+	size_t n_waiting; /* batches in the queue */
+	uint64_t queued;  /* samples in them */
+	bool is_ending, is_cancelled;
+	const struct kallsyms *ksyms;
+	struct outage outage;
+
+	/* The thread's own. */
+	uint64_t unwritten_before; /* samples that were given up before this window */
+	uint64_t unwritten_told;   /* the sum of those */
+	struct naming_schedule *schedule;
+	uint32_t n_objects, n_sizes, n_origins; /* rows written */
+	uint32_t n_missing;			/* debug files that objects have lacked */
+	struct store_recording totals;		/* of the last batch */
+	int error; /* the first one; archive_finish() reads it after the join */
+	char *error_text;
+};
 
 /* --- the thread: writing --------------------------------------------------------------------- */
 
@@ -102,13 +139,27 @@ static void fail(struct archive *a, int err)
 		a->error = err; /* an eventfd that is full is readable all the same */
 }
 
+/* Takes the result of a commit to a store that is written in windows. Returns whether writing was
+ * given up: an outage has begun. */
+static bool has_given_up(struct archive *a, int err)
+{
+	bool is_lost = store_writer_has_moved(a->writer), gives_up;
+
+	pthread_mutex_lock(&a->lock);
+	gives_up = outage_committed(&a->outage, err, is_lost, clock_ns(CLOCK_MONOTONIC));
+	if (gives_up)
+		outage_begin(&a->outage, err ? err : -ENOENT, clock_ns(CLOCK_MONOTONIC));
+	pthread_mutex_unlock(&a->lock);
+	return gives_up;
+}
+
 /* Commits what is written. 0; or an error, if writing is to go on in another window. */
 static int commit(struct archive *a)
 {
 	int err = store_writer_commit(a->writer, &a->totals);
 
 	if (a->options.window_ns)
-		return archive_window_committed(a, err) ? err ? err : -ENOENT : 0;
+		return has_given_up(a, err) ? err ? err : -ENOENT : 0;
 	if (err && (err != -EBUSY || a->totals.finished))
 		fail(a, err);
 	return 0;
@@ -186,12 +237,133 @@ static void close_names(struct archive *a)
 	a->names = NULL;
 }
 
-int archive_begin_rows(struct archive *a)
+/* Forgets the rows of a window, as the next one begins. 0 or -ENOMEM. */
+static int begin_rows(struct archive *a)
 {
 	a->n_objects = a->n_sizes = a->n_origins = 0;
 	names_counts(a->options.names, &a->before);
 	close_names(a);
 	return open_names(a);
+}
+
+/* --- the thread: windows --------------------------------------------------------------------- */
+
+/* Deletes what is older, or more, than is to be kept. A store that is busy has it done with the
+ * next window. 0 or -errno. */
+static int retain(struct archive *a)
+{
+	int deleted = 0;
+
+	if (a->options.keep_age_s || a->options.keep_bytes)
+		deleted = store_writer_retain(a->writer, a->options.keep_age_s,
+					      a->options.keep_bytes);
+	/* If the store of a window cannot be written to, the next commit reports it. */
+	return deleted < 0 && deleted != -EBUSY && !a->options.window_ns ? deleted : 0;
+}
+
+/* Gives up writing until retry(). */
+static void give_up(struct archive *a, int err)
+{
+	pthread_mutex_lock(&a->lock);
+	outage_begin(&a->outage, err, clock_ns(CLOCK_MONOTONIC));
+	pthread_mutex_unlock(&a->lock);
+}
+
+/* Begins to write after an outage, with a new window, if the store can be opened. */
+static int open_again(struct archive *a, const struct store_recording *info)
+{
+	bool has_moved = store_writer_has_moved(a->writer);
+	struct store_writer *writer;
+	int reserved = -1, err = 0;
+
+	if (has_moved)
+		err = store_writer_reserve(a->options.path, &reserved);
+	if (!err)
+		err = store_writer_new(a->options.path, info, &writer, NULL);
+	if (err) {
+		if (reserved >= 0)
+			close(reserved);
+		return err;
+	}
+	store_writer_free(a->writer);
+	a->writer = writer;
+	if (has_moved) {
+		close(a->reserved_fd);
+		a->reserved_fd = reserved;
+		if (a->options.made)
+			a->options.made(a->options.arg);
+	}
+	return 0;
+}
+
+/* Attempts to end an outage. `after`: the window that begins. */
+static void retry(struct archive *a, const struct store_recording *after)
+{
+	int err = open_again(a, after);
+	bool drops = false;
+
+	pthread_mutex_lock(&a->lock);
+	if (err) {
+		drops = outage_goes_on(&a->outage, err, clock_ns(CLOCK_MONOTONIC));
+	} else {
+		outage_end(&a->outage);
+		a->unwritten_before = a->outage.unwritten - a->unwritten_told;
+		a->unwritten_told = a->outage.unwritten;
+	}
+	pthread_mutex_unlock(&a->lock);
+	if (drops && store_writer_drop_oldest(a->writer) > 0) {
+		pthread_mutex_lock(&a->lock);
+		a->outage.dropped++;
+		pthread_mutex_unlock(&a->lock);
+	}
+	a->totals = *after;
+}
+
+/* Commits the last of a window, and begins the next. */
+static int turn_window(struct archive *a, const struct store_recording *after)
+{
+	int err;
+
+	if (!a->totals.finished) {
+		a->totals.finished = true;
+		err = store_writer_commit(a->writer, &a->totals);
+		if (err) {
+			a->totals.finished = false;
+			return err;
+		}
+	}
+	return store_writer_next_window(a->writer, after);
+}
+
+/* Whether the end of a window is to be tried again. Another program that holds the store is waited
+ * for; so is room on the disk. */
+static bool may_turn(const struct archive *a, int turned)
+{
+	if (turned != -EBUSY && turned && a->options.window_ns)
+		usleep(TURN_PAUSE_US);
+	return turned == -EBUSY || (turned && a->options.window_ns);
+}
+
+/* Closes the recording and begins the next; batches queue up meanwhile. 0 or -errno. */
+static int next_window(struct archive *a, const struct store_recording *after)
+{
+	int err = naming_schedule_finish(a->schedule), turned = -EBUSY;
+
+	for (int i = 0; !err && i < TURN_ATTEMPTS && may_turn(a, turned); i++)
+		turned = turn_window(a, after);
+	if (!err && turned && a->options.window_ns) {
+		give_up(a, turned);
+		return begin_rows(a);
+	}
+	if (err || turned)
+		return err ? err : turned;
+	a->unwritten_before = 0;
+	a->totals = *after;
+	pthread_mutex_lock(&a->lock);
+	a->outage.waiting = 0;
+	pthread_mutex_unlock(&a->lock);
+	err = begin_rows(a);
+	return err ? err : retain(a);
 }
 
 /* --- the thread: its loop -------------------------------------------------------------------- */
@@ -221,9 +393,9 @@ static struct batch *take(struct archive *a)
 static int end_batch(struct archive *a, const struct batch *b)
 {
 	if (b->ends_window)
-		return archive_window_next(a, &b->after);
+		return next_window(a, &b->after);
 	if (commit(a))
-		return archive_begin_rows(a);
+		return begin_rows(a);
 	return a->error ? 0 : naming_schedule_run(a->schedule);
 }
 
@@ -258,7 +430,7 @@ static void drop_batch(struct archive *a, const struct batch *b)
 	a->outage.unwritten += b->n_samples;
 	pthread_mutex_unlock(&a->lock);
 	if (b->ends_window)
-		archive_window_retry(a, &b->after);
+		retry(a, &b->after);
 }
 
 static bool is_out(struct archive *a)
@@ -350,7 +522,7 @@ int archive_begin(struct archive *a, const struct store_recording *info, char **
 	int err = store_writer_begin(a->writer, info, a->options.path, ret_error);
 
 	if (!err)
-		err = archive_window_retain(a);
+		err = retain(a);
 	return err ? err : start_thread(a);
 }
 
