@@ -19,7 +19,7 @@
  *                                    ^ start[2]   ^ start[1]      ^ end
  *
  * The list is then copied as a whole. Blocks of entries know nothing of each other, so two threads
- * encode them (base/relay.h). protobuf-c encodes the tables (pprof_write.c); samples are
+ * encode them (base/relay.h). protobuf-c encodes the tables (pprof_tables.c); samples are
  * put together here, of parts that are encoded already, which takes a quarter of the time. Every
  * sample and every string is a field of the Profile message, wherever in the file it stands.
  */
