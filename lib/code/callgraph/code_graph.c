@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Nodes and sets; see code_graph.h.
+ * Nodes and sets, and the targets of calls; see code_graph.h.
  *
  * In the graph of functions, a function is a node. In the graph of locations it is two sets, which
  * are transparent nodes, so that a call site needs two edges however large its callee is:
  *
  *     site ──► (f: sites)  ──► every call site in f ──► ...
  *          └─► (f: leaves) ──► every instruction of f           not followed downwards
+ *
+ * Tail calls are resolved at the caller: it calls f, and the targets of f's tail calls, and so on,
+ * up to CODE_GRAPH_TAILS functions.
  */
 #include "callgraph/code_graph.h"
 
@@ -16,14 +19,226 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/strings.h"
+#include "base/vec.h"
 #include "callgraph/code_decode.h"
-#include "callgraph/code_graph_state.h"
 #include "stack/location.h"
 
-#define MAX_INLINED  1024 /* calls of a function that may be those of a function inlined in it */
-#define LEAF_BITS    6	  /* paths do not continue below a leaf */
-#define FOREIGN_BITS 3	  /* as in plugin_model.c */
-#define PUBLIC_BITS  8
+#define CODE_GRAPH_TAILS 16   /* functions that a call reaches by tail calls */
+#define MAX_INLINED	 1024 /* calls of a function that may be those of a function inlined in it */
+#define LEAF_BITS	 6    /* paths do not continue below a leaf */
+#define FOREIGN_BITS	 3    /* as in plugin_model.c */
+#define PUBLIC_BITS	 8
+
+/* A function of one of the files. */
+struct code_ref {
+	uint32_t file, function;
+};
+
+/* The targets of a function's tail calls: a range of the list of all. */
+struct code_tails {
+	uint32_t first;
+	uint16_t n;
+	bool foreign; /* one is in none of the files */
+};
+
+struct code_graph {
+	const struct code_model *model; /* borrowed */
+	struct callgraph *graph;	/* borrowed */
+	struct strings *names;		/* of exports */
+	VEC(struct code_ref) exports;	/* by name */
+	uint32_t **nodes;  /* by file and function: its node, or the set of its sites */
+	uint32_t **leaves; /* the set of its instructions; NULL in the graph of functions */
+	struct code_tails **tails_of; /* by file and function */
+	VEC(struct code_ref) tails;
+	uint32_t pointer, pointer_leaves, foreign, public; /* sets */
+	bool only_hooked;
+};
+
+/* Whether the graph has a file's functions. */
+static bool is_in(const struct code_graph *b, uint32_t file)
+{
+	return !b->only_hooked || code_model_file(b->model, file)->scan.has_hooks;
+}
+
+/* Returns the function that a reference names. */
+static const struct code_function *function_of(const struct code_graph *b, struct code_ref ref)
+{
+	return &code_model_file(b->model, ref.file)->scan.functions[ref.function];
+}
+
+/* Returns the number of the call after a function's last one. */
+static uint32_t calls_end(const struct code_scan *scan, uint32_t function)
+{
+	return function + 1 < scan->n_functions ? scan->functions[function + 1].first_call
+						: (uint32_t)scan->n_calls;
+}
+
+/* --- exports ------------------------------------------------------------------------------- */
+
+static int build_export(struct code_graph *b, const char *name, struct code_ref ref)
+{
+	uint32_t number;
+	int err = strings_intern(b->names, name, &number);
+
+	if (err < 0 || number < b->exports.count)
+		return err; /* an earlier file exports it */
+	err = VEC_RESERVE(&b->exports, 1);
+	if (err == 0)
+		b->exports.items[b->exports.count++] = ref;
+	return err;
+}
+
+/* Reads the exports of all files. The first file that exports a name defines it. Returns 0 or
+ * -ENOMEM. */
+static int read_exports(struct code_graph *b)
+{
+	int err = strings_new(&b->names);
+
+	for (uint32_t i = 0; err == 0 && i < code_model_count(b->model); i++) {
+		const struct code_scan *scan = &code_model_file(b->model, i)->scan;
+
+		for (size_t e = 0; err == 0 && is_in(b, i) && e < scan->n_exports; e++)
+			err = build_export(b, strings_at(scan->names, scan->exports[e].name),
+					   (struct code_ref){i, scan->exports[e].function});
+	}
+	return err;
+}
+
+/* Finds the function that a call of a file reaches. false: it is in none of the files. */
+static bool target_of(struct code_graph *b, uint32_t file, const struct code_call *call,
+		      struct code_ref *ret_to)
+{
+	const struct code_scan *scan = &code_model_file(b->model, file)->scan;
+	uint32_t number;
+
+	if (call->kind != CODE_CALL_IMPORT) {
+		*ret_to = (struct code_ref){file, scan->functions[call->target].part_of};
+		return true;
+	}
+	if (strings_intern(b->names, strings_at(scan->names, call->target), &number) < 0)
+		return false;
+	if (number >= b->exports.count) {
+		/* The name is new, so no file exports it; the next lookup finds this entry. */
+		if (VEC_RESERVE(&b->exports, 1) == 0)
+			b->exports.items[b->exports.count++] = (struct code_ref){CODE_SCAN_NONE, 0};
+		return false;
+	}
+	*ret_to = b->exports.items[number];
+	return ret_to->file != CODE_SCAN_NONE;
+}
+
+/* --- calls --------------------------------------------------------------------------------- */
+
+static int build_edges(struct code_graph *b, uint32_t from, uint32_t to, uint32_t leaves)
+{
+	int err = callgraph_edge(b->graph, from, to);
+
+	return err < 0 || !b->leaves ? err : callgraph_edge(b->graph, from, leaves);
+}
+
+static int build_pointer(struct code_graph *b, uint32_t from)
+{
+	return build_edges(b, from, b->pointer, b->pointer_leaves);
+}
+
+/* Adds the callbacks of a call of unknown code. In the graph of locations there are none, since the
+ * unknown code would be part of the chain. */
+static int build_foreign(struct code_graph *b, uint32_t from)
+{
+	int err = 0;
+
+	if (!b->leaves)
+		err = callgraph_edge(b->graph, from, b->foreign);
+	return err < 0 || b->leaves ? err : callgraph_edge(b->graph, from, b->public);
+}
+
+/* Reads the tail calls of a function. Returns 0 or -ENOMEM. */
+static int read_tails(struct code_graph *b, uint32_t file, uint32_t function)
+{
+	const struct code_scan *scan = &code_model_file(b->model, file)->scan;
+	struct code_tails *tails = &b->tails_of[file][function];
+	uint32_t end = calls_end(scan, function);
+
+	tails->first = (uint32_t)b->tails.count;
+	for (uint32_t c = scan->functions[function].first_call; c < end; c++) {
+		struct code_ref to;
+
+		if (!scan->calls[c].is_jump)
+			continue;
+		if (!target_of(b, file, &scan->calls[c], &to)) {
+			tails->foreign = true;
+		} else if (tails->n < CODE_GRAPH_TAILS) {
+			if (VEC_RESERVE(&b->tails, 1) < 0)
+				return -ENOMEM;
+			b->tails.items[b->tails.count++] = to;
+			tails->n++;
+		}
+	}
+	return 0;
+}
+
+/* Adds the targets of a function's tail calls to the list, each of them once. */
+static void build_tails(const struct code_graph *b, struct code_ref ref,
+			struct code_ref list[CODE_GRAPH_TAILS], unsigned *n, bool *foreign)
+{
+	const struct code_tails *tails = &b->tails_of[ref.file][ref.function];
+
+	*foreign |= tails->foreign;
+	for (uint32_t t = 0; t < tails->n; t++) {
+		struct code_ref to = b->tails.items[tails->first + t];
+		bool known = false;
+
+		for (unsigned i = 0; i < *n; i++)
+			known |= list[i].file == to.file && list[i].function == to.function;
+		if (!known && *n < CODE_GRAPH_TAILS)
+			list[(*n)++] = to;
+	}
+}
+
+/* Adds edges from a node to a function, and to what that tail-calls; those to sets of leaves from
+ * another node. Errors as callgraph_edge(). */
+static int add_calls_as(struct code_graph *b, uint32_t from, uint32_t from_leaves,
+			struct code_ref to)
+{
+	struct code_ref list[CODE_GRAPH_TAILS] = {to};
+	bool foreign = false, pointer = false;
+	unsigned n = 1;
+	int err = 0;
+
+	for (unsigned i = 0; err == 0 && i < n; i++) {
+		struct code_ref at = list[i];
+
+		pointer |= (function_of(b, at)->flags & CODE_POINTER) != 0;
+		err = callgraph_edge(b->graph, from, b->nodes[at.file][at.function]);
+		if (err == 0 && b->leaves)
+			err = callgraph_edge(b->graph, from_leaves,
+					     b->leaves[at.file][at.function]);
+		build_tails(b, at, list, &n, &foreign);
+	}
+	if (err == 0 && pointer && from != b->pointer)
+		err = build_pointer(b, from);
+	return err == 0 && foreign ? build_foreign(b, from) : err;
+}
+
+/* The same, with all edges from one node. */
+static int add_calls_to(struct code_graph *b, uint32_t from, struct code_ref to)
+{
+	return add_calls_as(b, from, from, to);
+}
+
+/* Adds edges from a node to the targets of a call. Errors as callgraph_edge(). */
+static int add_call(struct code_graph *b, uint32_t from, uint32_t file,
+		    const struct code_call *call)
+{
+	struct code_ref to;
+
+	if (call->kind == CODE_CALL_POINTER)
+		return build_pointer(b, from);
+	if (!target_of(b, file, call, &to))
+		return build_foreign(b, from);
+	return add_calls_to(b, from, to);
+}
 
 /* The kinds of sets, from which their ids are made. */
 enum code_set {
@@ -89,7 +304,7 @@ static int build_set(struct code_graph *b, enum code_set set, const struct code_
 
 static int build_function_node(struct code_graph *b, uint32_t file, uint32_t function)
 {
-	const struct code_file *f = &b->model->files.items[file];
+	const struct code_file *f = code_model_file(b->model, file);
 	const struct code_function *fn = &f->scan.functions[function];
 	uint32_t node;
 	int err;
@@ -117,19 +332,18 @@ static int build_taken(struct code_graph *b, uint32_t file, uint32_t function)
 	struct code_ref ref = {file, function};
 	int err;
 
-	if (!(code_graph_function(b, ref)->flags & CODE_TAKEN) ||
-	    code_graph_function(b, ref)->part_of != function)
+	if (!(function_of(b, ref)->flags & CODE_TAKEN) || function_of(b, ref)->part_of != function)
 		return 0;
-	err = code_graph_calls_add_as(b, b->pointer, b->pointer_leaves, ref);
-	return err < 0 || b->leaves ? err : code_graph_calls_add_to(b, b->foreign, ref);
+	err = add_calls_as(b, b->pointer, b->pointer_leaves, ref);
+	return err < 0 || b->leaves ? err : add_calls_to(b, b->foreign, ref);
 }
 
 /* Adds the calls of a function, or of a part of it. A function that is inlined in it, which appears
  * as called by it, may make any of these calls, too. */
 static int build_function_calls(struct code_graph *b, uint32_t file, uint32_t function)
 {
-	const struct code_scan *scan = &b->model->files.items[file].scan;
-	uint32_t end = code_graph_calls_end(scan, function), first;
+	const struct code_scan *scan = &code_model_file(b->model, file)->scan;
+	uint32_t end = calls_end(scan, function), first;
 	uint32_t node = b->nodes[file][scan->functions[function].part_of];
 	int err = 0;
 
@@ -138,13 +352,13 @@ static int build_function_calls(struct code_graph *b, uint32_t file, uint32_t fu
 		uint32_t inlined;
 
 		if (!scan->calls[c].is_jump)
-			err = code_graph_calls_add(b, node, file, &scan->calls[c]);
+			err = add_call(b, node, file, &scan->calls[c]);
 		if (scan->calls[c].kind != CODE_CALL_INLINED)
 			continue;
 		inlined = b->nodes[file][scan->functions[scan->calls[c].target].part_of];
 		for (uint32_t k = first; err == 0 && k < end && k < first + MAX_INLINED; k++)
 			if (k != c && !scan->calls[k].is_jump)
-				err = code_graph_calls_add(b, inlined, file, &scan->calls[k]);
+				err = add_call(b, inlined, file, &scan->calls[k]);
 	}
 	return err;
 }
@@ -157,11 +371,10 @@ static int build_steps(struct code_graph *b, const build_step *steps, size_t n)
 	int err = 0;
 
 	for (size_t step = 0; step < n; step++)
-		for (uint32_t i = 0; err == 0 && i < b->model->files.count; i++) {
-			size_t functions = b->model->files.items[i].scan.n_functions;
+		for (uint32_t i = 0; err == 0 && i < code_model_count(b->model); i++) {
+			size_t functions = code_model_file(b->model, i)->scan.n_functions;
 
-			for (uint32_t f = 0; code_graph_is_in(b, i) && err == 0 && f < functions;
-			     f++)
+			for (uint32_t f = 0; is_in(b, i) && err == 0 && f < functions; f++)
 				err = steps[step](b, i, f);
 		}
 	return err;
@@ -169,8 +382,8 @@ static int build_steps(struct code_graph *b, const build_step *steps, size_t n)
 
 static int build_functions(struct code_graph *b)
 {
-	static const build_step steps[] = {build_function_node, code_graph_calls_read_tails,
-					   build_taken, build_function_calls};
+	static const build_step steps[] = {build_function_node, read_tails, build_taken,
+					   build_function_calls};
 	int err = build_set(b, CODE_SET_POINTER, NULL, 0, "[pointer]", &b->pointer);
 
 	if (err == 0)
@@ -195,7 +408,7 @@ static int build_leaf(void *arg, uint64_t vaddr)
 {
 	struct build_leaf *leaf = arg;
 	struct code_graph *b = leaf->b;
-	const struct code_file *f = &b->model->files.items[leaf->file];
+	const struct code_file *f = code_model_file(b->model, leaf->file);
 	uint32_t whole = f->scan.functions[leaf->function].part_of, node;
 	uint32_t known = callgraph_count(b->graph);
 	int err = build_node(b, f, leaf->function, vaddr, false, &node);
@@ -210,7 +423,7 @@ static int build_leaf(void *arg, uint64_t vaddr)
 /* Makes the two sets of a function. */
 static int build_sets(struct code_graph *b, uint32_t file, uint32_t function)
 {
-	const struct code_file *f = &b->model->files.items[file];
+	const struct code_file *f = code_model_file(b->model, file);
 	int err;
 
 	if (f->scan.functions[function].part_of != function)
@@ -227,10 +440,10 @@ static int build_sets(struct code_graph *b, uint32_t file, uint32_t function)
 
 static int build_sites(struct code_graph *b, uint32_t file, uint32_t function)
 {
-	const struct code_file *f = &b->model->files.items[file];
+	const struct code_file *f = code_model_file(b->model, file);
 	const struct code_scan *scan = &f->scan;
 	uint32_t whole = scan->functions[function].part_of, node;
-	uint32_t end = code_graph_calls_end(scan, function);
+	uint32_t end = calls_end(scan, function);
 	int err = 0;
 
 	for (uint32_t c = scan->functions[function].first_call; err == 0 && c < end; c++) {
@@ -240,7 +453,7 @@ static int build_sites(struct code_graph *b, uint32_t file, uint32_t function)
 		if (err == 0)
 			err = callgraph_edge(b->graph, b->nodes[file][whole], node);
 		if (err == 0)
-			err = code_graph_calls_add(b, node, file, &scan->calls[c]);
+			err = add_call(b, node, file, &scan->calls[c]);
 		if (err == 0 && scan->functions[whole].flags & CODE_FIRST)
 			callgraph_set_root(b->graph, node);
 	}
@@ -249,7 +462,7 @@ static int build_sites(struct code_graph *b, uint32_t file, uint32_t function)
 
 static int build_leaves_of(struct code_graph *b, uint32_t file, uint32_t function)
 {
-	const struct code_file *f = &b->model->files.items[file];
+	const struct code_file *f = code_model_file(b->model, file);
 	struct build_leaf leaf = {b, file, function};
 
 	return code_decode_each(&f->scan, f->file, function, build_leaf, &leaf);
@@ -260,11 +473,11 @@ static int build_leaves_of(struct code_graph *b, uint32_t file, uint32_t functio
 static int build_reaches_main(struct code_graph *b, struct code_ref ref, uint32_t main,
 			      unsigned levels)
 {
-	const struct code_file *f = &b->model->files.items[ref.file];
-	uint32_t end = code_graph_calls_end(&f->scan, ref.function), node;
+	const struct code_file *f = code_model_file(b->model, ref.file);
+	uint32_t end = calls_end(&f->scan, ref.function), node;
 	int err = 0;
 
-	for (uint32_t c = code_graph_function(b, ref)->first_call; err == 0 && c < end; c++) {
+	for (uint32_t c = function_of(b, ref)->first_call; err == 0 && c < end; c++) {
 		const struct code_call *call = &f->scan.calls[c];
 		struct code_ref to;
 
@@ -273,7 +486,7 @@ static int build_reaches_main(struct code_graph *b, struct code_ref ref, uint32_
 			if (err == 0)
 				err = callgraph_edge(b->graph, node, main);
 		} else if (levels && call->kind == CODE_CALL_FUNCTION && !call->is_jump &&
-			   code_graph_calls_target(b, ref.file, call, &to)) {
+			   target_of(b, ref.file, call, &to)) {
 			err = build_reaches_main(b, to, main, levels - 1);
 		}
 	}
@@ -284,8 +497,8 @@ static int build_reaches_main(struct code_graph *b, struct code_ref ref, uint32_
  * calls main through a pointer. */
 static int build_start(struct code_graph *b, uint32_t file, uint32_t function)
 {
-	const struct code_scan *scan = &b->model->files.items[file].scan;
-	uint32_t main = CODE_SCAN_NONE, end = code_graph_calls_end(scan, function);
+	const struct code_scan *scan = &code_model_file(b->model, file)->scan;
+	uint32_t main = CODE_SCAN_NONE, end = calls_end(scan, function);
 	int err = 0;
 
 	if (!(scan->functions[function].flags & CODE_FIRST))
@@ -298,7 +511,7 @@ static int build_start(struct code_graph *b, uint32_t file, uint32_t function)
 		struct code_ref to;
 
 		if (scan->calls[c].kind != CODE_CALL_POINTER &&
-		    code_graph_calls_target(b, file, &scan->calls[c], &to))
+		    target_of(b, file, &scan->calls[c], &to))
 			err = build_reaches_main(b, to, b->nodes[file][main], 1);
 	}
 	return err;
@@ -306,9 +519,8 @@ static int build_start(struct code_graph *b, uint32_t file, uint32_t function)
 
 static int build_locations(struct code_graph *b)
 {
-	static const build_step steps[] = {build_sets,	code_graph_calls_read_tails,
-					   build_taken, build_sites,
-					   build_start, build_leaves_of};
+	static const build_step steps[] = {build_sets,	read_tails,  build_taken,
+					   build_sites, build_start, build_leaves_of};
 	int err = build_set(b, CODE_SET_POINTER, NULL, 0, "[pointer]", &b->pointer);
 
 	if (err == 0)
@@ -323,7 +535,7 @@ static int build_locations(struct code_graph *b)
 
 static void build_release(struct code_graph *b)
 {
-	for (size_t i = 0; i < b->model->files.count; i++) {
+	for (size_t i = 0; i < code_model_count(b->model); i++) {
 		free(b->nodes ? b->nodes[i] : NULL);
 		free(b->leaves ? b->leaves[i] : NULL);
 		free(b->tails_of ? b->tails_of[i] : NULL);
@@ -339,16 +551,16 @@ static void build_release(struct code_graph *b)
 /* Allocates an array for each file, with room for each function; NULL: out of memory. */
 static void *build_table(const struct code_model *model, size_t size)
 {
-	void **table = calloc(model->files.count + 1, sizeof(*table));
+	void **table = calloc(code_model_count(model) + 1, sizeof(*table));
 	bool failed = !table;
 
-	for (size_t i = 0; !failed && i < model->files.count; i++) {
-		table[i] = calloc(model->files.items[i].scan.n_functions + 1, size);
+	for (size_t i = 0; !failed && i < code_model_count(model); i++) {
+		table[i] = calloc(code_model_file(model, i)->scan.n_functions + 1, size);
 		failed = !table[i];
 	}
 	if (!failed)
 		return table;
-	for (size_t i = 0; table && i < model->files.count; i++)
+	for (size_t i = 0; table && i < code_model_count(model); i++)
 		free(table[i]);
 	free(table);
 	return NULL;
@@ -366,7 +578,7 @@ static int build(const struct code_model *model, struct callgraph *graph, bool l
 	if (!b.nodes || !b.tails_of || (locations && !b.leaves))
 		err = -ENOMEM;
 	if (err == 0)
-		err = code_graph_calls_read_exports(&b);
+		err = read_exports(&b);
 	if (err == 0)
 		err = locations ? build_locations(&b) : build_functions(&b);
 	build_release(&b);

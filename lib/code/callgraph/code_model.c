@@ -7,7 +7,11 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "callgraph/code_model_state.h"
+#include "base/vec.h"
+
+struct code_model {
+	VEC(struct code_file) files;
+};
 
 int code_model_new(struct code_model **ret_model)
 {
@@ -49,6 +53,16 @@ int code_model_take(struct code_model *model, struct elf_file *file, const char 
 	}
 	model->files.items[model->files.count++] = f;
 	return 0;
+}
+
+uint32_t code_model_count(const struct code_model *model)
+{
+	return (uint32_t)model->files.count;
+}
+
+const struct code_file *code_model_file(const struct code_model *model, uint32_t number)
+{
+	return &model->files.items[number];
 }
 
 bool code_model_has_hooks(const struct code_model *model)

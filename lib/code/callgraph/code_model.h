@@ -7,9 +7,17 @@
 #ifndef CALLGRAPH_CODE_MODEL_H
 #define CALLGRAPH_CODE_MODEL_H
 
+#include "callgraph/code_scan.h"
 #include "elf/elf_file.h"
 
 struct code_model;
+
+/* One of the files, with what its code calls. */
+struct code_file {
+	struct elf_file *file; /* owned */
+	struct code_scan scan;
+	char *name; /* owned; without directories */
+};
 
 /* Makes a model without files. Returns 0 or -ENOMEM. */
 int code_model_new(struct code_model **ret_model);
@@ -19,6 +27,10 @@ void code_model_free(struct code_model *model); /* accepts NULL */
  * The last part of `name` is copied, to name locations. Returns 0 or an error of code_scan_read().
  */
 int code_model_take(struct code_model *model, struct elf_file *file, const char *name);
+
+/* Returns how many files there are, and one of them, which lives until the next is added. */
+uint32_t code_model_count(const struct code_model *model);
+const struct code_file *code_model_file(const struct code_model *model, uint32_t number);
 
 /* Whether any of the files was compiled with -finstrument-functions. */
 bool code_model_has_hooks(const struct code_model *model);
