@@ -1,13 +1,570 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads a fleet's database; see fleet.h. */
+/*
+ * Reads a fleet's database: what it is asked for; see fleet.h.
+ *
+ * First which windows there are in the time, of which event; then the sums of their samples, which
+ * the server makes; then what these refer to. Paths are fetched generation by generation, from the
+ * leaves up, as the engine knows no recursion; the rest of very deep ones all at once. Where the
+ * sums have a large part of all paths, all come at once, too: tags are hashes, so that each
+ * generation would read the whole table again.
+ */
 #include "clickhouse/fleet.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "clickhouse/fleet_state.h"
+#include "base/text.h"
+#include "clickhouse/fleet_build.h"
 #include "clickhouse/layout.h"
+#include "stack/end_reason.h"
+#include "stackd_abi.h"
+
+#define FLEET_GENERATIONS 48   /* that are fetched one by one */
+#define FLEET_PART	  8    /* of so many paths one is asked for: all are fetched */
+#define FLEET_TEXT	  4096 /* bytes of a label, with its end */
+
+void fleet_unescape(char *text)
+{
+	char *to = text, *from = text;
+
+	for (; *from; from++, to++) {
+		char digits[3] = {0};
+
+		*to = *from;
+		if (from[0] != '\\' || from[1] != 'x' || !from[2] || !from[3])
+			continue;
+		memcpy(digits, from + 2, 2);
+		*to = (char)strtol(digits, NULL, 16);
+		from += 3;
+	}
+	*to = '\0';
+}
+
+/* --- SQL -------------------------------------------------------------------------------------- */
+
+/* Appends a string of SQL; with `is_like` a pattern of LIKE for one with * and ?. */
+static void put_string(struct buf *b, const char *text, bool is_like)
+{
+	text_put_raw(b, "'");
+	for (; *text; text++) {
+		char c = *text;
+
+		if (is_like && (c == '*' || c == '?')) {
+			buf_put_u8(b, c == '*' ? '%' : '_');
+			continue;
+		}
+		if (is_like && strchr("%_\\", c))
+			text_put_raw(b, "\\\\"); /* a backslash for LIKE, as SQL has it */
+		if (c == '\'' || c == '\\')
+			buf_put_u8(b, '\\');
+		buf_put_u8(b, (uint8_t)c);
+	}
+	text_put_raw(b, "'");
+}
+
+/* The hosts that are asked for, as a condition after others. */
+static void put_hosts(const struct fleet_query *q, struct buf *b)
+{
+	for (size_t i = 0; i < q->n_hosts; i++) {
+		text_put_raw(b, i ? " OR host LIKE " : " AND (host LIKE ");
+		put_string(b, q->hosts[i], true);
+	}
+	text_put_raw(b, q->n_hosts ? ") " : " ");
+}
+
+static void put_windows(struct fleet *f)
+{
+	const struct fleet_query *q = f->query;
+	struct buf *b = &f->windows;
+
+	text_put_raw(b, "(SELECT * FROM windows WHERE 1");
+	if (q->from_unix_ns)
+		text_printf(b, " AND end_ns > %" PRIu64, q->from_unix_ns);
+	if (q->to_unix_ns)
+		text_printf(b, " AND start_ns < %" PRIu64, q->to_unix_ns);
+	put_hosts(q, b);
+	text_put_raw(b, "ORDER BY end_ns DESC, push LIMIT 1 BY host, window)");
+}
+
+/* Runs a query that is in a buffer. */
+static int ask(struct fleet *f, struct buf *query, const struct buf *ids, struct buf *ret_answer)
+{
+	int err;
+
+	text_put_raw(query, " FORMAT RowBinary");
+	buf_put_u8(query, '\0');
+	err = query->failed || (ids && ids->failed)
+		      ? -ENOMEM
+		      : clickhouse_ask(f->c, (const char *)query->data, ids, ret_answer);
+	buf_free(query);
+	return err;
+}
+
+static int is_cut(const struct fleet *f, const struct buf_reader *r)
+{
+	return r->failed ? clickhouse_fail(f->c, -EPROTO, "the answer is cut") : 0;
+}
+
+static void get_text(struct buf_reader *r, char text[FLEET_TEXT])
+{
+	if (buf_get_string(r, text, FLEET_TEXT))
+		fleet_unescape(text);
+}
+
+/* --- windows ---------------------------------------------------------------------------------- */
+
+/* What is known of the windows of one event. */
+struct event {
+	char name[FLEET_TEXT], host[FLEET_TEXT];
+	uint64_t windows, hosts, start_ns, last_start_ns, end_ns, samples, lost;
+};
+
+static int get_event(const struct fleet *f, struct buf_reader *r, struct event *e)
+{
+	get_text(r, e->name);
+	get_text(r, e->host);
+	BUF_GET(r, e->windows);
+	BUF_GET(r, e->hosts);
+	BUF_GET(r, e->start_ns);
+	BUF_GET(r, e->last_start_ns);
+	BUF_GET(r, e->end_ns);
+	BUF_GET(r, e->samples);
+	BUF_GET(r, e->lost);
+	return is_cut(f, r);
+}
+
+/* Whose samples count: those of these windows, which began in a known time, on these hosts. The
+ * windows would do, but samples are in order of time and host. GLOBAL: the server that is asked has
+ * all windows, and tells the others of a cluster which these are. */
+static void put_pushes(struct fleet *f, const struct event *e)
+{
+	struct buf *b = &f->pushes;
+
+	text_printf(b, "start >= toDateTime(%" PRIu64 ") AND start <= toDateTime(%" PRIu64 ")",
+		    e->start_ns / 1000000000, e->last_start_ns / 1000000000);
+	put_hosts(f->query, b);
+	text_put_raw(b, "AND push GLOBAL IN (SELECT push FROM ");
+	buf_put(b, f->windows.data, f->windows.len);
+	text_put_raw(b, " WHERE event = ");
+	put_string(b, e->name, false);
+	text_put_raw(b, ")");
+	buf_put_u8(b, '\0');
+}
+
+static int make_reader(struct fleet *f, const struct event *e)
+{
+	char hosts[32];
+	const struct store_recording recording = {.id = 1,
+						  .start_unix_ns = e->start_ns,
+						  .start_ns = e->start_ns,
+						  .end_ns = e->end_ns,
+						  .host = e->hosts == 1 ? e->host : hosts,
+						  .kernel = "",
+						  .arch = "",
+						  .command = "",
+						  .target = clickhouse_name(f->c),
+						  .event = e->name,
+						  .note = "",
+						  .finished = true,
+						  .samples = e->samples,
+						  .lost = e->lost};
+
+	snprintf(hosts, sizeof(hosts), "%" PRIu64 " hosts", e->hosts);
+	return store_memory_new(&recording, (uint32_t)e->windows,
+				(uint64_t)1 << metric_info(f->query->metric)->series, &f->reader);
+}
+
+/* The newest event comes first. */
+static int take_events(struct fleet *f, const struct buf *answer)
+{
+	struct buf_reader r = buf_reader(answer->data, answer->len);
+	struct event *newest = calloc(2, sizeof(*newest)), *other = newest + 1;
+	int err = newest ? 0 : -ENOMEM;
+
+	if (err == 0 && !buf_left(&r))
+		err = clickhouse_fail(f->c, -ENODATA,
+				      "it has nothing of that time and these hosts");
+	if (err == 0)
+		err = get_event(f, &r, newest);
+	while (err == 0 && buf_left(&r)) {
+		err = get_event(f, &r, other);
+		f->found.left_out += other->windows;
+	}
+	if (err == 0) {
+		f->found.windows = newest->windows;
+		f->found.hosts = newest->hosts;
+		put_pushes(f, newest);
+		err = make_reader(f, newest);
+	}
+	free(newest);
+	return err;
+}
+
+/* Chooses the windows, and makes the reader with their recording. Errors of fleet_open(). */
+static int choose_windows(struct fleet *f)
+{
+	struct buf query = {0}, answer = {0};
+	int err;
+
+	put_windows(f);
+	text_put_raw(&query, "SELECT event, any(host), count(), uniqExact(host), min(start_ns), "
+			     "max(start_ns), max(end_ns), sum(samples), sum(lost) FROM ");
+	buf_put(&query, f->windows.data, f->windows.len);
+	text_put_raw(&query, " GROUP BY event ORDER BY max(end_ns) DESC, event");
+	err = ask(f, &query, NULL, &answer);
+	if (err == 0)
+		err = take_events(f, &answer);
+	buf_free(&answer);
+	return err;
+}
+
+/* --- sums ------------------------------------------------------------------------------------- */
+
+static const struct {
+	enum fleet_label label;
+	const char *key, *value; /* what is grouped by, and how it is read; 0 or '' for none */
+} columns[] = {
+	{FLEET_HOST, "host", "host"},
+	{FLEET_COMMAND, "command", "command"},
+	{FLEET_UNIT, "unit", "ifNull(unit, '')"},
+	{FLEET_CONTAINER, "container", "ifNull(container, '')"},
+	{FLEET_RANK, "rank", "toUInt32(ifNull(rank + 1, 0))"},
+};
+
+#define COLUMNS (sizeof(columns) / sizeof(*columns))
+
+static void put_sums_query(const struct fleet *f, struct buf *b)
+{
+	enum metric metric = metric_summed(f->query->metric);
+
+	text_put_raw(b, "SELECT tag, alt, reason, quality, inferred");
+	for (size_t i = 0; i < COLUMNS; i++) {
+		const char *none = columns[i].label == FLEET_RANK ? "toUInt32(0)" : "''";
+
+		text_put_raw(b, ", ");
+		text_put_raw(b, f->query->labels & columns[i].label ? columns[i].value : none);
+	}
+	text_put_raw(b, ", sum(count), sum(weight) FROM samples WHERE metric = ");
+	put_string(b, metric_info(metric)->name, false);
+	text_put_raw(b, " AND ");
+	text_put_raw(b, f->pushes.failed ? "" : (const char *)f->pushes.data);
+	text_put_raw(b, " GROUP BY tag, alt, reason, quality, inferred");
+	for (size_t i = 0; i < COLUMNS; i++) {
+		if (!(f->query->labels & columns[i].label))
+			continue;
+		text_put_raw(b, ", ");
+		text_put_raw(b, columns[i].key);
+	}
+}
+
+static uint8_t reason_number(const char *name)
+{
+	for (unsigned i = 0; i < STACKD_END_COUNT; i++)
+		if (strcmp(end_reason_name((uint8_t)i), name) == 0)
+			return (uint8_t)i;
+	return UINT8_MAX;
+}
+
+/* Finds the thread that stands for labels, and makes it and its process if they are new. */
+static int thread_of(struct fleet *f, const struct store_labels *labels, uint32_t *ret_thread)
+{
+	uint32_t known = strings_count(f->threads), processes = strings_count(f->processes);
+	struct store_thread thread = {.comm = labels->command, .labels = labels};
+	struct store_process process = {.comm = labels->host};
+	struct buf key = {0};
+	int err;
+
+	text_put(&key, labels->host, "\t");
+	text_put_raw(&key, "\t");
+	text_put(&key, labels->command, "\t");
+	text_put_raw(&key, "\t");
+	text_put(&key, labels->unit ? labels->unit : "", "\t");
+	text_put_raw(&key, "\t");
+	text_put(&key, labels->container ? labels->container : "", "\t");
+	text_printf(&key, "\t%" PRIu64, labels->rank);
+	buf_put_u8(&key, '\0');
+	err = key.failed ? -ENOMEM : strings_intern(f->threads, (const char *)key.data, ret_thread);
+	buf_free(&key);
+	if (err < 0 || *ret_thread < known)
+		return err;
+	err = strings_intern(f->processes, labels->host, &thread.process);
+	if (err == 0 && thread.process == processes)
+		err = store_memory_process(f->reader, &process);
+	return err == 0 ? store_memory_thread(f->reader, &thread) : err;
+}
+
+static int origin_of(struct fleet *f, uint32_t inferred, bool is_complete, uint32_t *ret_origin)
+{
+	uint32_t next = (uint32_t)f->origin_at.used + 1; /* 0 has none */
+	int err;
+
+	*ret_origin = ORIGIN_WALKED;
+	if (!inferred)
+		return 0;
+	err = int_map_enter_wide(&f->origin_at, inferred, is_complete, next, ret_origin);
+	return err == 0 && *ret_origin == next
+		       ? store_memory_origin(f->reader, inferred, is_complete)
+		       : err;
+}
+
+/* The texts of a row of sums. */
+struct sum_texts {
+	char reason[64], quality[64];
+	char host[FLEET_TEXT], command[FLEET_TEXT], unit[FLEET_TEXT], container[FLEET_TEXT];
+};
+
+static int take_sum(struct fleet *f, struct buf_reader *r, struct sum_texts *t)
+{
+	struct store_labels labels = {.host = t->host, .command = t->command};
+	struct fleet_sum sum = {0};
+	uint32_t inferred, rank;
+	int err;
+
+	BUF_GET(r, sum.tag);
+	BUF_GET(r, sum.alt);
+	buf_get_string(r, t->reason, sizeof(t->reason));
+	buf_get_string(r, t->quality, sizeof(t->quality));
+	BUF_GET(r, inferred);
+	get_text(r, t->host);
+	get_text(r, t->command);
+	get_text(r, t->unit);
+	get_text(r, t->container);
+	BUF_GET(r, rank);
+	BUF_GET(r, sum.sum.count);
+	BUF_GET(r, sum.sum.weight);
+	labels.rank = rank;
+	labels.unit = *t->unit ? t->unit : NULL;
+	labels.container = *t->container ? t->container : NULL;
+	err = is_cut(f, r);
+	if (err == 0)
+		err = VEC_RESERVE(&f->sums, 1);
+	if (err == 0)
+		err = thread_of(f, &labels, &sum.sum.thread);
+	if (err == 0)
+		err = origin_of(f, inferred, strcmp(t->quality, "reconstructed") == 0,
+				&sum.sum.origin);
+	sum.sum.end_reason = reason_number(t->reason);
+	if (err == 0)
+		f->sums.items[f->sums.count++] = sum;
+	return err;
+}
+
+/* Asks all servers of a cluster or, where one does not answer, those that do. */
+static int ask_sums(struct fleet *f, struct buf *ret_answer)
+{
+	struct buf query = {0};
+	int err;
+
+	put_sums_query(f, &query);
+	err = ask(f, &query, NULL, ret_answer);
+	if (err != -ENETDOWN)
+		return err;
+	snprintf(f->found.why, sizeof(f->found.why), "%s", clickhouse_error(f->c));
+	put_sums_query(f, &query);
+	clickhouse_set(f->c, CLICKHOUSE_LEAVE_OUT);
+	err = ask(f, &query, NULL, ret_answer);
+	clickhouse_set(f->c, NULL);
+	if (err == -EACCES)
+		return clickhouse_fail(
+			f->c, err,
+			"a server of its cluster does not answer, and this user may "
+			"not ask for what the others have: readonly = 2 in its profile "
+			"lets it");
+	return err;
+}
+
+/* Learns how many records there should be of what is summed up. */
+static int ask_total(struct fleet *f, uint64_t *ret_records)
+{
+	struct buf query = {0}, answer = {0};
+	struct buf_reader r;
+	int err;
+
+	text_put_raw(&query, "SELECT sum(count) FROM totals WHERE metric = ");
+	put_string(&query, metric_info(metric_summed(f->query->metric))->name, false);
+	text_put_raw(&query, " AND ");
+	text_put_raw(&query, f->pushes.failed ? "" : (const char *)f->pushes.data);
+	err = ask(f, &query, NULL, &answer);
+	r = buf_reader(answer.data, answer.len);
+	*ret_records = 0;
+	if (err == 0 && buf_left(&r)) {
+		BUF_GET(&r, *ret_records);
+		err = is_cut(f, &r);
+	}
+	buf_free(&answer);
+	return err;
+}
+
+/* Counts what a cluster's servers had not, whatever the reason. */
+static int count_missing(struct fleet *f)
+{
+	uint64_t there = 0;
+	int err = ask_total(f, &f->found.records);
+
+	for (size_t i = 0; i < f->sums.count; i++)
+		there += f->sums.items[i].sum.count;
+	if (err == 0 && there < f->found.records)
+		f->found.missing = f->found.records - there;
+	return err;
+}
+
+static int no_sums(struct fleet *f)
+{
+	const char *records = metric_info(f->query->metric)->records;
+
+	if (f->found.missing)
+		return clickhouse_fail(f->c, -ENODATA,
+				       "all %" PRIu64
+				       " %s of that time and these hosts are missing: "
+				       "they are on servers of its cluster that do not answer",
+				       f->found.missing, records);
+	return clickhouse_fail(f->c, -ENODATA, "it has no %s of that time and these hosts",
+			       records);
+}
+
+/* Fetches the sums of their samples, with threads and origins. */
+static int fetch_sums(struct fleet *f)
+{
+	struct sum_texts *texts = calloc(1, sizeof(*texts));
+	struct buf answer = {0};
+	struct buf_reader r;
+	int err = texts ? ask_sums(f, &answer) : -ENOMEM;
+
+	r = buf_reader(answer.data, answer.len);
+	while (err == 0 && buf_left(&r))
+		err = take_sum(f, &r, texts);
+	buf_free(&answer);
+	free(texts);
+	if (err == 0 && f->is_cluster)
+		err = count_missing(f);
+	return err == 0 && !f->sums.count ? no_sums(f) : err;
+}
+
+/* --- paths ------------------------------------------------------------------------------------ */
+
+/* Takes paths; those of their parents that are not there yet are the next to ask for. */
+static int take_paths(struct fleet *f, const struct buf *answer, struct buf *next)
+{
+	struct buf_reader r = buf_reader(answer->data, answer->len);
+	int err = 0;
+
+	while (err == 0 && buf_left(&r)) {
+		struct fleet_path path = {.node = FLEET_NONE};
+		uint64_t tag;
+		uint32_t alt, at;
+
+		BUF_GET(&r, tag);
+		BUF_GET(&r, alt);
+		BUF_GET(&r, path.parent);
+		BUF_GET(&r, path.parent_alt);
+		BUF_GET(&r, path.location);
+		BUF_GET(&r, path.location_alt);
+		err = is_cut(f, &r);
+		if (err == 0)
+			err = VEC_RESERVE(&f->paths, 1);
+		if (err == 0)
+			err = int_map_enter_wide(&f->path_at, tag, alt, (uint32_t)f->paths.count,
+						 &at);
+		if (err < 0)
+			return err;
+		if (at == f->paths.count)
+			f->paths.items[f->paths.count++] = path;
+		else if (f->paths.items[at].parent != path.parent ||
+			 f->paths.items[at].location != path.location)
+			f->found.ambiguous++;
+		if (path.parent &&
+		    int_map_find_wide(&f->path_at, path.parent, path.parent_alt) == INT_MAP_NONE)
+			BUF_PUT(next, path.parent);
+	}
+	return err;
+}
+
+/* Whether all paths are to be fetched, since so many are needed. */
+static int ask_for_all(struct fleet *f, size_t needed, bool *ret_all)
+{
+	struct buf query = {0}, answer = {0};
+	struct buf_reader r;
+	uint64_t count = 0;
+	int err;
+
+	text_put_raw(&query, "SELECT count() FROM paths");
+	err = ask(f, &query, NULL, &answer);
+	r = buf_reader(answer.data, answer.len);
+	if (err == 0) {
+		BUF_GET(&r, count);
+		err = is_cut(f, &r);
+	}
+	*ret_all = count / FLEET_PART <= needed;
+	buf_free(&answer);
+	return err;
+}
+
+/* Fetches the paths with these ids, or all of them; those of their parents that are not there yet
+ * replace the ids. */
+static int fetch_generation(struct fleet *f, bool is_all, struct buf *ids)
+{
+	struct buf query = {0}, next = {0}, answer = {0};
+	int err;
+
+	text_put_raw(&query, "SELECT DISTINCT tag, alt, parent, parent_alt, location, "
+			     "location_alt FROM paths");
+	if (!is_all)
+		text_put_raw(&query, " WHERE tag IN (SELECT id FROM ids)");
+	err = ask(f, &query, is_all ? NULL : ids, &answer);
+	if (err == 0)
+		err = take_paths(f, &answer, &next);
+	if (err == 0 && next.failed)
+		err = -ENOMEM;
+	buf_free(&answer);
+	buf_free(ids);
+	*ids = next;
+	return err;
+}
+
+/* Marks the paths that the sums have, and those above them. */
+static void mark(struct fleet *f)
+{
+	for (size_t i = 0; i < f->sums.count; i++) {
+		uint64_t tag = f->sums.items[i].tag;
+		uint32_t alt = f->sums.items[i].alt;
+
+		for (;;) {
+			uint32_t at = int_map_find_wide(&f->path_at, tag, alt);
+
+			if (at == INT_MAP_NONE || f->paths.items[at].is_needed)
+				break;
+			f->paths.items[at].is_needed = true;
+			tag = f->paths.items[at].parent;
+			alt = f->paths.items[at].parent_alt;
+		}
+	}
+}
+
+/* Fetches the paths of the sums, up to their roots. */
+static int fetch_paths(struct fleet *f)
+{
+	struct buf ids = {0};
+	bool is_all = false;
+	int err;
+
+	for (size_t i = 0; i < f->sums.count; i++)
+		if (f->sums.items[i].tag)
+			BUF_PUT(&ids, f->sums.items[i].tag);
+	err = ids.failed ? -ENOMEM : ask_for_all(f, ids.len / sizeof(uint64_t), &is_all);
+	for (unsigned i = 0; err == 0 && ids.len && i <= FLEET_GENERATIONS; i++) {
+		is_all = is_all || i == FLEET_GENERATIONS;
+		err = fetch_generation(f, is_all, &ids);
+		if (is_all)
+			break;
+	}
+	buf_free(&ids);
+	mark(f);
+	return err;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
 
 static int begin(struct fleet *f)
 {
@@ -36,23 +593,6 @@ static void end(struct fleet *f)
 	free(f->lines.items);
 }
 
-void fleet_unescape(char *text)
-{
-	char *to = text, *from = text;
-
-	for (; *from; from++, to++) {
-		char digits[3] = {0};
-
-		*to = *from;
-		if (from[0] != '\\' || from[1] != 'x' || !from[2] || !from[3])
-			continue;
-		memcpy(digits, from + 2, 2);
-		*to = (char)strtol(digits, NULL, 16);
-		from += 3;
-	}
-	*to = '\0';
-}
-
 int fleet_open(struct clickhouse *c, const struct fleet_query *query,
 	       struct store_reader **ret_reader, struct fleet_found *ret_found)
 {
@@ -62,11 +602,11 @@ int fleet_open(struct clickhouse *c, const struct fleet_query *query,
 	if (err == 0)
 		err = begin(&f);
 	if (err == 0)
-		err = fleet_choose(&f);
+		err = choose_windows(&f);
 	if (err == 0)
-		err = fleet_fetch_sums(&f);
+		err = fetch_sums(&f);
 	if (err == 0)
-		err = fleet_fetch_paths(&f);
+		err = fetch_paths(&f);
 	if (err == 0)
 		err = fleet_fetch_locations(&f);
 	if (err == 0)

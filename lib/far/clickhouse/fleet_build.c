@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "clickhouse/fleet_state.h"
+#include "clickhouse/fleet_build.h"
 #include "proc/object_id.h"
 
 #define BUILD_TEXT  65536  /* bytes of a name, with its end */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What fleet.c, fleet_query.c and fleet_build.c share: what has been fetched. */
-#ifndef CLICKHOUSE_FLEET_STATE_H
-#define CLICKHOUSE_FLEET_STATE_H
+/* What fleet.c has fetched of a fleet's database, and fleet_build.c makes a recording of. */
+#ifndef CLICKHOUSE_FLEET_BUILD_H
+#define CLICKHOUSE_FLEET_BUILD_H
 
 #include "base/int_map.h"
 #include "base/strings.h"
@@ -45,15 +45,6 @@ struct fleet {
 
 /* Takes the escapes of a text of the tables back (docs/TAGS.md). */
 void fleet_unescape(char *text);
-
-/* Chooses the windows, and makes the reader with their recording. Errors of fleet_open(). */
-int fleet_choose(struct fleet *f);
-
-/* Fetches the sums of their samples, with threads and origins. */
-int fleet_fetch_sums(struct fleet *f);
-
-/* Fetches the paths of the sums, up to their roots. */
-int fleet_fetch_paths(struct fleet *f);
 
 /* Fetches the locations of the paths, with objects and lines. */
 int fleet_fetch_locations(struct fleet *f);
