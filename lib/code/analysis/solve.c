@@ -10,7 +10,10 @@
 
 #include "analysis/solve_internal.h"
 
-#define FREE_STEPS 65536 /* and one more for each two bytes: ordinary code needs a half of that */
+#define CALL_ALIGN  16	  /* bytes that the stack is aligned to where functions are called */
+#define MAX_SAVED   8	  /* instructions that a function begins with, */
+#define MANY_OTHERS 3	  /* and pushes among them of registers that it need not preserve */
+#define FREE_STEPS  65536 /* and one more for each two bytes: ordinary code needs a half of that */
 
 int solve_push_path(struct solver *s, struct worklist *list, const struct path *p, uint32_t at,
 		    uint32_t owner)
@@ -57,6 +60,119 @@ static void note_clobbered(struct solver *s, const struct work_item *w)
 {
 	returns_clobber(&s->returns, solve_function_of(s, w->owner),
 			frame_state_changed(states_get(&s->states, w->state)));
+}
+
+/* --- where functions begin --------------------------------------------------------------------
+ *
+ * A function that was not seen to return differs from a part of one in how it makes its frame.
+ */
+
+/* Whether the code at a path's instruction saves registers that functions need not preserve: it
+ * goes on with what it has interrupted, and no call leads there. */
+static bool saves_everything(const struct solver *s, const struct path *p)
+{
+	uint32_t at = p->w.at;
+	unsigned others = 0;
+	struct insn i;
+
+	for (unsigned n = 0; n < MAX_SAVED && at < code_end(p->area); n++, at += i.length) {
+		if (!code_decode(s->code, p->area, at, &i) || i.op != INSN_PUSH)
+			break;
+		others += i.src < INSN_NO_REG && !insn_saves_register(&i);
+	}
+	return others >= MANY_OTHERS;
+}
+
+/* Whether a function's first instruction, or that behind its mark, makes a frame or saves a
+ * register, as code that only parts of functions begin with does not: it may be one that never
+ * returns. */
+static bool begins_function(const struct solver *s, const struct path *p)
+{
+	bool makes_frame = p->insn.op == INSN_COPY && p->insn.dst == INSN_SP &&
+			   p->insn.src == INSN_SP && p->insn.disp < 0;
+
+	return p->w.state == STATES_ENTRY && (makes_frame || insn_saves_register(&p->insn)) &&
+	       (solve_is_pinned(s, p->w.at) || (p->w.at >= 4 && solve_is_pinned(s, p->w.at - 4))) &&
+	       !saves_everything(s, p);
+}
+
+/* Whether a path that has come to no branch yet has made a frame, and comes to its first call with
+ * the stack aligned as calls want it: it was aligned as at a function's start. Within a function
+ * the stack is aligned before arguments are pushed, too. */
+static bool has_made_frame(const struct solver *s, const struct path *p)
+{
+	const struct frame_state *state = states_get(&s->states, p->w.state);
+	struct frame_value top = state->reg[INSN_SP];
+
+	return p->is_straight && top.origin == FRAME_CFA && top.offset < -8 &&
+	       !(top.offset % CALL_ALIGN) && !(state->changed & FRAME_USED_CALLERS);
+}
+
+/* Whether a path begins where nothing but a call or a pointer leads: for path.is_straight. */
+static bool begins_straight(const struct solver *s, const struct code_area *area,
+			    const struct work_item *w)
+{
+	return w->state == STATES_ENTRY && solve_is_pinned(s, w->at) &&
+	       !(s->code->marks[w->at] & CODE_LEADER) &&
+	       !(code_vaddr(area, w->at) % CODE_FUNCTION_ALIGN);
+}
+
+/* Whether a path's instruction, before it is applied, shows that the path began at a function's
+ * start, even if that should never return. */
+static bool shows_function(const struct solver *s, const struct path *p)
+{
+	bool is_call = p->insn.flow == INSN_CALL || p->insn.flow == INSN_CALL_INDIRECT;
+
+	return begins_function(s, p) || (is_call && has_made_frame(s, p));
+}
+
+/* --- handlers of exceptions -------------------------------------------------------------------
+ *
+ * Some code links its handlers by itself, as OCaml's does:
+ *
+ *   R = address of the handler; push R     the record: where the handler is,
+ *   push the runtime's word                and the record before it
+ *   store the stack pointer to that word   it is the last one now
+ *
+ * Code that raises an exception loads the stack pointer from that word, pops the record before, and
+ * returns to the handler. So the handler has the frame of before the first push, and its registers
+ * hold nothing that is known.
+ */
+
+/* Whether a path's instruction begins the three above; then the last of them is the path's link. */
+static bool links_handler(const struct solver *s, struct path *p, uint32_t *ret_handler)
+{
+	uint32_t at = p->w.at + p->insn.length, end = code_end(p->area);
+	uint64_t target;
+	struct insn i;
+
+	if (p->insn.op != INSN_PUSH || p->insn.src >= INSN_NO_REG ||
+	    !jump_hints_known(&p->hints, p->insn.src, &target))
+		return false;
+	*ret_handler = code_find(s->code, target);
+	if (*ret_handler == CODE_NONE || !(s->code->marks[*ret_handler] & CODE_SWEPT) ||
+	    at >= end || !code_decode(s->code, p->area, at, &i) || i.op != INSN_PUSH)
+		return false;
+	at += i.length;
+	if (at >= end || !code_decode(s->code, p->area, at, &i) || i.src != INSN_SP ||
+	    (i.op != INSN_STORE && (i.op != INSN_COPY || i.disp)))
+		return false;
+	p->links = at;
+	return true;
+}
+
+/* Goes on in a handler of exceptions, if a path's instruction, which is not applied yet, pushes its
+ * address. Returns 0 or -ENOMEM. */
+static int follow_handler(struct solver *s, struct path *p)
+{
+	struct frame_state state = *states_get(&s->states, p->w.state);
+	struct work_item w = {.owner = p->w.owner, .hints = HINT_POOL_NONE};
+
+	if (!links_handler(s, p, &w.at))
+		return 0;
+	frame_state_land(&state);
+	w.state = states_number(&s->states, &state);
+	return w.state == STATES_NONE ? -ENOMEM : worklist_push(&s->strong, &w);
 }
 
 /* --- jumps --------------------------------------------------------------------------------- */
@@ -309,7 +425,7 @@ static int apply(struct solver *s, struct path *p)
 	const struct frame_state *before;
 	struct frame_state after;
 
-	if (p->insn.op == INSN_PUSH && p->hints.has_any && solve_follow_handler(s, p))
+	if (p->insn.op == INSN_PUSH && p->hints.has_any && follow_handler(s, p))
 		return -ENOMEM;
 	before = states_get(&s->states, p->w.state);
 	jump_hints_apply(&p->hints, &p->insn);
@@ -338,7 +454,7 @@ static int run(struct solver *s, const struct work_item *w, bool is_weak)
 
 	hint_pool_take(&s->hints, w->hints, &p.hints);
 	p.bound = INSN_NO_REG;
-	p.is_straight = solve_begins_straight(s, p.area, w);
+	p.is_straight = begins_straight(s, p.area, w);
 	go_on = solve_come(s, &p, is_weak);
 	while (go_on > 0) {
 		struct flow_item *item = flow_map_find(&s->flow, p.w.at);
@@ -352,7 +468,7 @@ static int run(struct solver *s, const struct work_item *w, bool is_weak)
 			return solve_set_returns(s, p.w.owner);
 		}
 		item->visits = p.insn.length << 4 | (item->visits & SOLVE_VISITS_MASK);
-		if (solve_shows_function(s, &p))
+		if (shows_function(s, &p))
 			confirm_unreturned(s, p.w.owner);
 		p.is_straight &= p.insn.flow == INSN_NEXT;
 		if (apply(s, &p))

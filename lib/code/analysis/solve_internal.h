@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The solver's state, which solve.c, solve_calls.c, solve_handler.c, solve_join.c, solve_order.c
- * and solve_table.c change, and solve_begin.c and solve_rule.c read. */
+/* The solver's state, which solve.c, solve_calls.c, solve_join.c, solve_order.c and solve_table.c
+ * change, and solve_rule.c reads. */
 #ifndef ANALYSIS_SOLVE_INTERNAL_H
 #define ANALYSIS_SOLVE_INTERNAL_H
 
@@ -139,10 +139,6 @@ int solve_resume_unclaimed(struct solver *s);
  * all flow is known. Returns 0 or -ENOMEM. */
 int solve_lean_on_callers(struct solver *s);
 
-/* Goes on in a handler of exceptions, if a path's instruction, which is not applied yet, pushes its
- * address. Returns 0 or -ENOMEM. */
-int solve_follow_handler(struct solver *s, struct path *p);
-
 /* Pushes a path's work at another byte, with its hints. Returns 0 or -ENOMEM. */
 int solve_push_path(struct solver *s, struct worklist *list, const struct path *p, uint32_t at,
 		    uint32_t owner);
@@ -152,14 +148,6 @@ static inline bool solve_is_pinned(const struct solver *s, uint32_t at)
 {
 	return s->code->marks[at] & CODE_PINNED;
 }
-
-/* Whether a path begins where nothing but a call or a pointer leads: for path.is_straight. */
-bool solve_begins_straight(const struct solver *s, const struct code_area *area,
-			   const struct work_item *w);
-
-/* Whether a path's instruction, before it is applied, shows that the path began at a function's
- * start, even if that should never return. */
-bool solve_shows_function(const struct solver *s, const struct path *p);
 
 /* Whether a jump to byte `at` of an area leads behind the function's end: to padding up to another
  * function. Compilers have such jumps for what never comes. */
