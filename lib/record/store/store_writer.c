@@ -12,6 +12,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <sqlite3.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -266,9 +269,43 @@ int store_writer_next_window(struct store_writer *w, const struct store_recordin
 	return 0;
 }
 
+/* The first word of a query's answer is this one. */
+static bool query_answers(sqlite3 *db, const char *query, const char *word)
+{
+	sqlite3_stmt *stmt = NULL;
+	bool is_so = false;
+
+	if (sqlite3_prepare_v2(db, query, -1, &stmt, NULL) == SQLITE_OK &&
+	    sqlite3_step(stmt) == SQLITE_ROW)
+		is_so = strcmp((const char *)sqlite3_column_text(stmt, 0), word) == 0;
+	sqlite3_finalize(stmt);
+	return is_so;
+}
+
+/* Whether there is nothing in the store, and no other process has it open: only then does it leave
+ * the mode of a log. */
+static bool is_unused_store(sqlite3 *db)
+{
+	sqlite3_busy_timeout(db, 0);
+	return query_answers(db, "SELECT count(*) FROM recordings", "0") &&
+	       query_answers(db, "PRAGMA journal_mode=DELETE", "delete");
+}
+
+/* Removes a store's files. */
+static void remove_files(const char *path)
+{
+	static const char *const suffixes[] = {"", "-wal", "-shm"};
+	char name[PATH_MAX + 4];
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+		snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
+		unlink(name);
+	}
+}
+
 void store_writer_free(struct store_writer *w)
 {
-	bool is_unused = w && w->made && store_is_unused(w->db);
+	bool is_unused = w && w->made && is_unused_store(w->db);
 
 	if (!w)
 		return;
@@ -278,7 +315,7 @@ void store_writer_free(struct store_writer *w)
 	else
 		sqlite3_close(w->db);
 	if (is_unused)
-		store_remove(w->made);
+		remove_files(w->made);
 	free(w->made);
 	free(w->error);
 	free(w);

@@ -109,10 +109,4 @@ int store_retain_shrink(struct store_writer *w, uint64_t keep_bytes);
 /* Gives the bytes of the pages that recordings use. 0 or -errno. */
 int store_retain_content(struct store_writer *w, uint64_t *ret_bytes);
 
-/* Whether there is nothing in a store, and no other process has it open. */
-bool store_is_unused(sqlite3 *db);
-
-/* Removes a store's files. */
-void store_remove(const char *path);
-
 #endif
