@@ -9,7 +9,6 @@
  *   infer_caller.c  infers the caller of a frame at a moment
  *   donor.c         finds complete samples that can supply the path of a partial one
  *   accept.c        the rules that both obey
- *   links.c         inferred frames
  *   complete.c      completes samples: links callers until the entry, or until none is accepted
  */
 #ifndef ALIGN_ALIGN_STATE_H
