@@ -78,8 +78,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		if (metric_info(args->show.input.filter.metric)->less == SERIES_CPU)
-			argp_error(state, "--metric: heap shows heap.peak (the default), heap.live "
-					  "(--leaks) or heap.objects");
+			argp_error(state,
+				   "--metric: heap shows %s (the default), %s (--leaks) or %s",
+				   metric_info(METRIC_HEAP_PEAK)->name,
+				   metric_info(METRIC_HEAP_LIVE)->name,
+				   metric_info(METRIC_HEAP_OBJECTS)->name);
 		if (args->older_ns && !args->is_leaks)
 			argp_error(state, "--older goes with --leaks");
 		return 0;

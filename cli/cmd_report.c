@@ -150,7 +150,9 @@ static void check_waits(struct argp_state *state, const struct cmd_report *args)
 	}
 	if (metric != METRIC_WAIT && metric != METRIC_WAIT_BLOCKED &&
 	    metric != METRIC_WAIT_RUNNABLE)
-		argp_error(state, "--view waits: --metric wait, wait.blocked or wait.runnable");
+		argp_error(state, "--view waits: --metric %s, %s or %s",
+			   metric_info(METRIC_WAIT)->name, metric_info(METRIC_WAIT_BLOCKED)->name,
+			   metric_info(METRIC_WAIT_RUNNABLE)->name);
 	if (args->has_by)
 		argp_error(state, "--view waits lists single waits: --by does not go with it");
 }

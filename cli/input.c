@@ -78,8 +78,8 @@ static const struct argp_option input_options[] = {
 	 "All that was recorded in this time until now (2h, 3d), or since a moment as for --from",
 	 1},
 	{"metric", INPUT_METRIC, "NAME", 0,
-	 "What is summed up by call path (default: cpu, the samples of the event); `stackctl stats` "
-	 "lists what a recording has",
+	 "What is summed up by call path (default: cpu, the samples of the event): 'help' lists all "
+	 "metrics, `stackctl stats` those that a recording has",
 	 1},
 	{"pid", INPUT_PID, "PID[,PID...]", 0, "Only these processes", 2},
 	{"tid", INPUT_TID, "TID[,TID...]", 0, "Only these threads", 2},
@@ -165,12 +165,25 @@ static uint32_t parse_depth(struct argp_state *state, const char *arg)
 	return (uint32_t)value;
 }
 
+static void list_metrics(void)
+{
+	struct buf b = {0};
+	int err;
+
+	metric_put_all(&b);
+	err = b.failed || fwrite(b.data, 1, b.len, stdout) != b.len || fflush(stdout);
+	buf_free(&b);
+	exit(err ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
 void input_metric(struct argp_state *state, const char *arg, enum metric *ret_metric)
 {
 	struct buf b = {0};
 
 	if (metric_find(arg, ret_metric))
 		return;
+	if (!strcmp(arg, "help"))
+		list_metrics();
 	metric_put_names(UINT64_MAX, true, &b);
 	argp_error(state, "--metric: '%s' is none of %.*s", arg, (int)b.len, (const char *)b.data);
 }

@@ -61,7 +61,7 @@ int input_open_reader(const struct input *input, const char *path, struct store_
 int input_explain(const struct input *input, const char *path, int error_number, char *error);
 
 /* Parses what --metric gives; an unknown name is a usage error, which lists those that are known.
- */
+ * "help" shows all of them, and does not return. */
 void input_metric(struct argp_state *state, const char *arg, enum metric *ret_metric);
 
 /* Whether a recording has what the metric adds up: of one of samples and waits, waits, and samples

@@ -28,6 +28,13 @@ cp "$tmp/out" "$tmp/samples"
 expect 0 "$stackctl" export --folded -i "$store" --metric cpu
 cmp "$tmp/samples" "$tmp/out" || fail 'cpu is not the samples'
 
+# --- the list, also without a recording
+expect 0 "$stackctl" report -i /nowhere --metric help
+has '^heap.live  *bytes  *sampled  *--alloc '
+has '^mpi.sent  *bytes  *counted  *--mpi '
+expect 2 "$stackctl" report -i "$store" --metric helpless
+says "'helpless' is none of cpu, "
+
 # --- every view
 for view in tree flat callers time 'around --around main'; do
     # shellcheck disable=SC2086 # a view and its options

@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "daemon/counter_list.h"
 #include "daemon/run_counters.h"
+#include "doc_table.h"
 
 #define PAGE  "docs/COUNTERS.md"
 #define BEGIN "<!-- from the lists of counters -->\n"
@@ -73,50 +74,14 @@ static void put_table(struct buf *b)
 	assert_false(b->failed);
 }
 
-/* Returns the page with the counters, which the caller frees. */
-static char *read_page(void)
-{
-	static const size_t most = 1 << 20;
-	FILE *file = fopen(PAGE, "r");
-	char *text = calloc(1, most);
-
-	assert_non_null(file);
-	assert_non_null(text);
-	assert_true(fread(text, 1, most - 1, file) > 0);
-	fclose(file);
-	return text;
-}
-
-static void write_table(void)
-{
-	char *page = read_page(), *begin = strstr(page, BEGIN), *end = strstr(page, END);
-	FILE *file = fopen(PAGE, "w");
-	struct buf b = {0};
-
-	assert_non_null(begin);
-	assert_non_null(end);
-	assert_non_null(file);
-	put_table(&b);
-	fprintf(file, "%.*s%s%s", (int)(begin - page), page, (const char *)b.data,
-		end + strlen(END));
-	assert_int_equal(fclose(file), 0);
-	buf_free(&b);
-	free(page);
-}
-
 static void test_page_has_the_lists(void **state)
 {
-	char *page = read_page(), *begin = strstr(page, BEGIN), *end = strstr(page, END);
 	struct buf b = {0};
 
 	(void)state;
-	assert_non_null(begin);
-	assert_non_null(end);
-	end[strlen(END)] = '\0';
 	put_table(&b);
-	assert_string_equal(begin, (const char *)b.data);
+	doc_table_check(PAGE, BEGIN, END, (const char *)b.data);
 	buf_free(&b);
-	free(page);
 }
 
 static void test_names_are_names(void **state)
@@ -229,7 +194,11 @@ int main(int argc, char **argv)
 	};
 
 	if (argc > 1 && !strcmp(argv[1], "--write")) {
-		write_table();
+		struct buf b = {0};
+
+		put_table(&b);
+		doc_table_write(PAGE, BEGIN, END, (const char *)b.data);
+		buf_free(&b);
 		return 0;
 	}
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,124 +8,21 @@
 
 #include "base/text.h"
 
+#define IS_SAMPLED true
+#define IS_COUNTED false
+
 static const struct metric_info metrics[METRIC_COUNT] = {
-	[METRIC_CPU] = {.name = "cpu",
-			.series = SERIES_CPU,
-			.unit = METRIC_EVENTS,
-			.is_sampled = true,
-			.records = "samples"},
-	[METRIC_CPU_TIME] = {.name = "cpu.time",
-			     .series = SERIES_CPU_OUTSIDE,
-			     .also = SERIES_REGION_CPU,
-			     .unit = METRIC_NS,
-			     .is_sampled = true,
-			     .records = "samples and instances"},
-	[METRIC_REGION_VISITS] = {.name = "region.visits",
-				  .series = SERIES_REGION_TIME,
-				  .unit = METRIC_TIMES,
-				  .is_count = true,
-				  .records = "instances"},
-	[METRIC_REGION_TIME] = {.name = "region.time",
-				.series = SERIES_REGION_TIME,
-				.unit = METRIC_NS,
-				.records = "instances"},
-	[METRIC_REGION_CPU] = {.name = "region.cpu",
-			       .series = SERIES_REGION_CPU,
-			       .unit = METRIC_NS,
-			       .records = "instances"},
-	[METRIC_MPI_SENT] = {.name = "mpi.sent",
-			     .series = SERIES_MPI_SENT,
-			     .unit = METRIC_BYTES,
-			     .records = "calls"},
-	[METRIC_MPI_RECEIVED] = {.name = "mpi.received",
-				 .series = SERIES_MPI_RECEIVED,
-				 .unit = METRIC_BYTES,
-				 .records = "calls"},
-	[METRIC_MPI_UNKNOWN] = {.name = "mpi.unknown",
-				.series = SERIES_MPI_UNKNOWN,
-				.unit = METRIC_TIMES,
-				.records = "calls"},
-	[METRIC_MPI_READ] = {.name = "mpi.read",
-			     .series = SERIES_MPI_READ,
-			     .unit = METRIC_BYTES,
-			     .records = "calls"},
-	[METRIC_MPI_WRITTEN] = {.name = "mpi.written",
-				.series = SERIES_MPI_WRITTEN,
-				.unit = METRIC_BYTES,
-				.records = "calls"},
-	[METRIC_MPI_AT_MOST] = {.name = "mpi.at_most",
-				.series = SERIES_MPI_AT_MOST,
-				.unit = METRIC_BYTES,
-				.records = "calls"},
-	[METRIC_ALLOC_BYTES] = {.name = "alloc.bytes",
-				.series = SERIES_ALLOC_BYTES,
-				.error = SERIES_ALLOC_ERROR,
-				.unit = METRIC_BYTES,
-				.is_sampled = true,
-				.records = "samples"},
-	[METRIC_ALLOC_OBJECTS] = {.name = "alloc.objects",
-				  .series = SERIES_ALLOC_OBJECTS,
-				  .unit = METRIC_TIMES,
-				  .is_sampled = true,
-				  .records = "blocks"},
-	[METRIC_HEAP_LIVE] = {.name = "heap.live",
-			      .series = SERIES_ALLOC_BYTES,
-			      .less = SERIES_FREED_BYTES,
-			      .error = SERIES_ALLOC_ERROR,
-			      .error_less = SERIES_FREED_ERROR,
-			      .unit = METRIC_BYTES,
-			      .is_sampled = true,
-			      .records = "samples"},
-	[METRIC_HEAP_OBJECTS] = {.name = "heap.objects",
-				 .series = SERIES_ALLOC_OBJECTS,
-				 .less = SERIES_FREED_OBJECTS,
-				 .unit = METRIC_TIMES,
-				 .is_sampled = true,
-				 .records = "blocks"},
-	[METRIC_HEAP_PEAK] = {.name = "heap.peak",
-			      .series = SERIES_ALLOC_BYTES,
-			      .less = SERIES_FREED_BYTES,
-			      .is_peak = true,
-			      .error = SERIES_ALLOC_ERROR,
-			      .error_less = SERIES_FREED_ERROR,
-			      .unit = METRIC_BYTES,
-			      .is_sampled = true,
-			      .records = "samples"},
-	[METRIC_MEMORY_TOUCHED] = {.name = "memory.touched",
-				   .series = SERIES_MEMORY_TOUCHED,
-				   .error = SERIES_MEMORY_ERROR,
-				   .unit = METRIC_BYTES,
-				   .is_sampled = true,
-				   .records = "samples"},
-	[METRIC_MEMORY_MAPPED] = {.name = "memory.mapped",
-				  .series = SERIES_MEMORY_MAPPED,
-				  .unit = METRIC_BYTES,
-				  .records = "calls"},
-	[METRIC_WAIT_BLOCKED] = {.name = "wait.blocked",
-				 .series = SERIES_WAIT_BLOCKED,
-				 .unit = METRIC_NS,
-				 .is_sampled = true,
-				 .records = "waits"},
-	[METRIC_WAIT_RUNNABLE] = {.name = "wait.runnable",
-				  .series = SERIES_WAIT_RUNNABLE,
-				  .unit = METRIC_NS,
-				  .is_sampled = true,
-				  .records = "waits"},
-	[METRIC_WAIT] = {.name = "wait",
-			 .series = SERIES_WAIT_BLOCKED,
-			 .also = SERIES_WAIT_RUNNABLE,
-			 .is_union = true,
-			 .unit = METRIC_NS,
-			 .is_sampled = true,
-			 .records = "waits"},
-	[METRIC_WALL] = {.name = "wall",
-			 .series = SERIES_WAIT_BLOCKED,
-			 .also = SERIES_WAIT_RUNNABLE,
-			 .has_samples = true,
-			 .is_union = true,
-			 .unit = METRIC_NS,
-			 .is_sampled = true,
-			 .records = "samples and waits"},
+#define METRIC_X(e, its_name, of, in, kind, its_records, its_options, its_meaning, ...)            \
+	[METRIC_##e] = {.name = its_name,                                                          \
+			.series = SERIES_##of,                                                     \
+			.unit = METRIC_##in,                                                       \
+			.is_sampled = IS_##kind,                                                   \
+			.records = its_records,                                                    \
+			.options = its_options,                                                    \
+			.meaning = its_meaning,                                                    \
+			__VA_ARGS__},
+	METRICS(METRIC_X)
+#undef METRIC_X
 };
 
 const struct metric_info *metric_info(enum metric metric)
@@ -225,6 +122,31 @@ void metric_put_names(uint64_t series, bool is_timed, struct buf *b)
 		text_printf(b, "%s%s", before, metrics[i].name);
 		before = ", ";
 	}
+}
+
+const char *metric_unit_words(enum metric metric)
+{
+	switch (metrics[metric].unit) {
+	case METRIC_EVENTS:
+		return "time or events";
+	case METRIC_NS:
+		return "time";
+	case METRIC_BYTES:
+		return "bytes";
+	case METRIC_TIMES:
+		break;
+	}
+	return metrics[metric].records;
+}
+
+void metric_put_all(struct buf *b)
+{
+	text_printf(b, "%-14s  %-14s  %-7s  %-28s  %s\n", "METRIC", "UNIT", "KIND", "MEASURED WITH",
+		    "WHAT IT IS");
+	for (unsigned i = 0; i < METRIC_COUNT; i++)
+		text_printf(b, "%-14s  %-14s  %-7s  %-28s  %s\n", metrics[i].name,
+			    metric_unit_words(i), metrics[i].is_sampled ? "sampled" : "counted",
+			    metrics[i].options, metrics[i].meaning);
 }
 
 bool metric_find(const char *name, enum metric *ret_metric)

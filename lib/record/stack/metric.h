@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
+#include "stack/metric_list.h"
 
 #define METRIC_COUNTERS	  8	   /* most that a recording has readings of */
 #define METRIC_COUNTED	  1000000u /* of SERIES_COUNTED: it counted all the time */
@@ -75,30 +76,11 @@ enum metric_series {
 #define WAKER_OF_INTERRUPT   1u
 #define WAKER_OF_THREAD(tid) ((uint64_t)(tid) + 1)
 
-enum metric {
-	METRIC_CPU,	 /* the default */
-	METRIC_CPU_TIME, /* samples outside of regions, and regions */
-	METRIC_REGION_VISITS,
-	METRIC_REGION_TIME,
-	METRIC_REGION_CPU,
-	METRIC_MPI_SENT,
-	METRIC_MPI_RECEIVED,
-	METRIC_MPI_UNKNOWN,
-	METRIC_MPI_READ,
-	METRIC_MPI_WRITTEN,
-	METRIC_MPI_AT_MOST,
-	METRIC_ALLOC_BYTES,
-	METRIC_ALLOC_OBJECTS,
-	METRIC_HEAP_LIVE,
-	METRIC_HEAP_OBJECTS,
-	METRIC_HEAP_PEAK,
-	METRIC_MEMORY_TOUCHED,
-	METRIC_MEMORY_MAPPED,
-	METRIC_WAIT_BLOCKED,
-	METRIC_WAIT_RUNNABLE,
-	METRIC_WAIT, /* blocked and runnable: all the time off the CPU */
-	METRIC_WALL, /* samples and waits: the time that threads were there */
-	METRIC_COUNT
+enum metric { /* metric_list.h; METRIC_CPU is the default */
+#define METRIC_X(e, ...) METRIC_##e,
+	      METRICS(METRIC_X)
+#undef METRIC_X
+		      METRIC_COUNT
 };
 
 enum metric_unit {
@@ -123,6 +105,8 @@ struct metric_info {
 	bool is_count;	 /* each record counts 1, whatever its value */
 	bool is_sampled; /* the records are a sample of what there was, else they are all of it */
 	const char *records; /* what a record of the series is, in the plural: "samples" */
+	const char *options; /* of stackd, that have it measured */
+	const char *meaning;
 };
 
 /* Returns what is known of a metric, which must be below METRIC_COUNT. */
@@ -153,6 +137,13 @@ bool metric_is_of(enum metric metric, uint64_t series, bool is_timed);
 
 /* Appends the names of the metrics that metric_is_of() tells of, with commas between them. */
 void metric_put_names(uint64_t series, bool is_timed, struct buf *b);
+
+/* Appends a table of all metrics, with the options of stackd that have each measured: a line each.
+ */
+void metric_put_all(struct buf *b);
+
+/* Returns the unit of a metric in words: "time", "bytes", or what is counted: "blocks". */
+const char *metric_unit_words(enum metric metric);
 
 /* Finds a metric by its name. Returns false if there is none. */
 bool metric_find(const char *name, enum metric *ret_metric);
