@@ -50,9 +50,10 @@ struct argp_table_page {
  * SOURCE_DATE_EPOCH, which makes a build reproducible), or that of `now` if `epoch` is NULL. */
 void argp_table_date(const char *epoch, time_t now, char ret_date[static ARGP_TABLE_DATE]);
 
-/* Writes a manual page in the man(7) format. The first line of argp->doc becomes the name line,
- * what follows it and what stands after '\v' the description, where a line that starts with a
- * blank is an example and an empty line parts paragraphs. 0, or -EIO if the stream failed. */
+/* Writes a manual page in the man(7) format. The first line of argp->doc becomes the name line, the
+ * rest of it and the text after '\v' become the description. There, a line that starts with a blank
+ * is an example, and an empty line separates paragraphs. Returns 0, or -EIO if the stream failed.
+ */
 int argp_table_man(const struct argp *argp, const struct argp_table_page *page, FILE *out);
 
 #endif

@@ -65,27 +65,29 @@ static inline uint8_t buf_get_u8(struct buf_reader *r) /* here, since it is call
 	return *r->at++;
 }
 
-/* The bytes that are left to read; 0 of a reader that has failed. */
+/* Returns the number of bytes that are left to read; 0 if the reader has failed. */
 static inline size_t buf_left(const struct buf_reader *r)
 {
 	return r->failed ? 0 : (size_t)(r->end - r->at);
 }
 
-/* Reads bytes of buf_put(); false, with zeros and `failed`, if they are cut. */
+/* Reads `len` bytes. If fewer are left, sets `failed`, fills the result with zeros and returns
+ * false. */
 bool buf_get(struct buf_reader *r, void *ret_bytes, size_t len);
 
-/* Reads a string of buf_put_string() into `size` bytes, with a final NUL. false, "" and `failed`:
- * it is cut, or longer. */
+/* Reads a string that buf_put_string() wrote into `size` bytes, and adds a final NUL. If the string
+ * is cut or does not fit, sets `failed`, stores "" and returns false. */
 bool buf_get_string(struct buf_reader *r, char *ret_text, size_t size);
 
-/* The same for a variable of fixed width. */
+/* Append, and read, a variable of fixed width in the machine's byte order. */
 #define BUF_PUT(b, value) buf_put((b), &(value), sizeof(value))
 #define BUF_GET(r, value) buf_get((r), &(value), sizeof(value))
 
-/* Reads a number of buf_put_varint(); 0 and `failed` if it is cut or too long. */
+/* Reads a number that buf_put_varint() wrote. If it is cut or too long, sets `failed` and returns
+ * 0. */
 uint64_t buf_get_varint(struct buf_reader *r);
 
-/* Reads a number of buf_put_svarint(); errors as buf_get_varint(). */
+/* Reads a number that buf_put_svarint() wrote; errors as buf_get_varint(). */
 int64_t buf_get_svarint(struct buf_reader *r);
 
 #endif

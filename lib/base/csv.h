@@ -19,31 +19,31 @@ struct csv {
 	bool in_row;	 /* the row has a field */
 };
 
-/* Writes the row of the columns' names, which have commas between them. */
+/* Writes the first row, the columns' names. `names` separates them by commas. */
 void csv_head(struct csv *c, const char *names);
 
-/* A word of the program's own, such as a state: without quotes. */
+/* Appends a word of the program's own, such as the name of a state, without quotes. */
 void csv_word(struct csv *c, const char *word);
 
-/* A name, escaped and quoted. */
+/* Appends a name from a recording, escaped and quoted. */
 void csv_name(struct csv *c, const char *name);
 
-/* Quotes a text whose names are escaped already, and frees the buffer. */
+/* Appends a text whose names are escaped already, quoted, and frees the buffer. */
 void csv_text(struct csv *c, struct buf *text);
 
-/* Whole numbers. */
+/* Append whole numbers. */
 void csv_uint(struct csv *c, uint64_t value);
 void csv_int(struct csv *c, int64_t value);
 
-/* Numbers with so many decimals, or so many significant digits. What is not finite is an empty
- * field. */
+/* Append a number with `decimals` decimals, or with `digits` significant digits. Infinities and NAN
+ * become empty fields. */
 void csv_fixed(struct csv *c, double value, unsigned decimals);
 void csv_double(struct csv *c, double value, unsigned digits);
 
-/* Ends the row, and writes it out. 0, -ENOMEM if an append had failed, or -EIO. */
+/* Ends the row and writes it out. Returns 0, -ENOMEM if an append failed, or -EIO. */
 int csv_end_row(struct csv *c);
 
-/* Ends the table: as text_end(). */
+/* Ends the table, as text_end() does. */
 int csv_finish(struct csv *c, int err);
 
 #endif

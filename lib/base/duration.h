@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Parses a number with a unit: ns, us, ms, s, m or min, h, d; without one it is seconds. false: it
- * is no such number, is negative, or is beyond 30 years. */
+/* Parses a number with a unit: ns, us, ms, s, m or min, h, d; without a unit it means seconds.
+ * Returns false if the text is no such number, is negative, or exceeds 30 years. */
 bool duration_parse(const char *text, uint64_t *ret_ns);
 
 #endif

@@ -23,7 +23,8 @@ static inline uint64_t hash_mix64(uint64_t x)
 	return x;
 }
 
-/* The file id of another layout of a build-id, whose own id is given; never 0. */
+/* Returns the file id of a file that shares its build-id with a file of another layout (program
+ * headers; proc/object.h). `file_id` is the id by build-id alone. The result is never 0. */
 static inline uint64_t hash_layout_id(uint64_t file_id, uint64_t layout)
 {
 	uint64_t id = hash_mix64(hash_mix64(file_id) + layout);
@@ -38,7 +39,7 @@ static inline uint64_t hash_chain(uint64_t parent, uint64_t id)
 	return (parent * 11) ^ id;
 }
 
-/* The parent's tag, from a child's tag and the id that was chained last. */
+/* Returns the parent's tag, from a child's tag and the id that was chained last. */
 static inline uint64_t hash_unchain(uint64_t tag, uint64_t id)
 {
 	return (tag ^ id) * HASH_INVERSE_11;

@@ -98,7 +98,7 @@ static inline uint32_t hash_index_number(const struct hash_index *s, uint32_t sl
 	return (slot & (uint32_t)s->mask) - 1;
 }
 
-/* Returns the memory of the slots. */
+/* Returns the size of the slots in bytes. */
 static inline size_t hash_index_bytes(const struct hash_index *s)
 {
 	return s->slot ? (s->mask + 1) * sizeof(*s->slot) : 0;

@@ -15,8 +15,8 @@
  * NULL in a list and for the outermost value. Strings and keys are escaped, and bytes that are not
  * UTF-8 become the four characters \xNN (base/text.h).
  *
- * Errors are kept in `err`, and values after an error are dropped, so that callers check once, at
- * the end; long loops end at one. Without `out` the text stays in `text`, for callers that put it
+ * The first error is kept in `err`, and later values are dropped, so callers check once, at the
+ * end; only long loops stop early. Without `out` the text stays in `text`, for callers that put it
  * into something else.
  */
 #ifndef BASE_JSON_PUT_H
@@ -45,33 +45,35 @@ struct json {
 void json_put_object(struct json *j, const char *key);
 void json_put_array(struct json *j, const char *key);
 
-/* Ends what was begun last and is still open. */
+/* Ends the innermost object or list that is open. */
 void json_put_end(struct json *j);
 
-/* The next value, or end, stands on a new line. */
+/* Starts a new line before the next value or end. */
 void json_put_line(struct json *j);
 
-/* NULL is written as the empty string. */
+/* Writes a string, escaped; NULL becomes the empty string. */
 void json_put_string(struct json *j, const char *key, const char *value);
 
 /* Writes a text that was made in a buffer, and frees the buffer. */
 void json_put_text(struct json *j, const char *key, struct buf *value);
 
-/* Whole numbers, truth values, and null. */
+/* Write a whole number, true or false, and null. */
 void json_put_uint(struct json *j, const char *key, uint64_t value);
 void json_put_int(struct json *j, const char *key, int64_t value);
 void json_put_bool(struct json *j, const char *key, bool value);
 void json_put_null(struct json *j, const char *key);
 
-/* Numbers with so many decimals, or so many significant digits. What is not finite is null. */
+/* Write a number with `decimals` decimals, or with `digits` significant digits. Infinities and NAN
+ * become null. */
 void json_put_fixed(struct json *j, const char *key, double value, unsigned decimals);
 void json_put_double(struct json *j, const char *key, double value, unsigned digits);
 
-/* A string of 16 hexadecimal digits. */
+/* Writes a number as a string of 16 hexadecimal digits. */
 void json_put_hex(struct json *j, const char *key, uint64_t value);
 
-/* Ends all that is open and the line, writes the rest out unless `err` says that the caller
- * failed, and frees the buffer. Returns err, -ENOMEM, or -EIO with errno as fflush() left it. */
+/* Ends all objects and lists that are open, ends the line, writes the rest out unless `err` is the
+ * caller's failure, and frees the buffer. Returns err, -ENOMEM, or -EIO with errno as fflush() left
+ * it. */
 int json_put_finish(struct json *j, int err);
 
 #endif

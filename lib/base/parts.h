@@ -3,10 +3,11 @@
  * The parts that a packager may leave out: make WITHOUT="fold servers tags mpi", or some of these.
  *
  * A part is folders of its own, which tests/lint/layers.txt lists. No other folder includes their
- * headers, so the rest builds without them. Where the rest calls a part (a verb of stackctl, an
- * input that is a server's database, programs that keep a tag), the header is in the core. In the
- * part is the file that has its functions; cli/without/PART.c or daemon/without/PART.c has them in
- * a build without the part, and says so. The Makefile compiles one or the other.
+ * headers, so the rest builds without them. Where the core calls a part (a verb of stackctl, an
+ * input that is a server's database, programs that keep a tag), the core has the header. The part
+ * implements its functions; in a build without the part, cli/without/PART.c or
+ * daemon/without/PART.c does, and says that the part was left out. The Makefile compiles one or the
+ * other.
  */
 #ifndef BASE_PARTS_H
 #define BASE_PARTS_H
@@ -30,7 +31,7 @@ bool part_is_built(enum part part);
  * WITHOUT=fold)". A constant. */
 const char *part_missing(enum part part);
 
-/* Writes which parts this build has, and which were left out, as lines: "parts: fold tags" and
+/* Writes two lines, which parts this build has and which were left out: "parts: fold tags" and
  * "left out: servers mpi". */
 void parts_print(FILE *out);
 

@@ -29,24 +29,23 @@ void text_put_name(struct buf *b, const char *name, bool utf8);
 /* Appends `s` as it is. */
 void text_put_raw(struct buf *b, const char *s);
 
-/* Appends formatted numbers and short words: what goes beyond 255 bytes is cut. */
+/* Appends formatted text, meant for numbers and short words, and cuts it at 255 bytes. */
 void text_printf(struct buf *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Cuts the content to so many columns (characters; 0: does not). */
+/* Cuts the content to `columns` characters; 0 leaves it whole. */
 void text_cut(struct buf *b, unsigned columns);
 
-/* Writes the content and empties the buffer. 0, -ENOMEM if an append had failed, -EIO. */
+/* Writes the content and empties the buffer. Returns 0, -ENOMEM if an append failed, or -EIO. */
 int text_flush(struct buf *b, FILE *out);
 
-/* Ends what a writer appended: writes the rest unless `err` says that the writer failed, has the
- * file hand over what it holds, and frees the buffer. Returns err, -ENOMEM, or -EIO with errno as
- * fflush() left it. */
+/* Ends a text: writes the rest unless `err` is the writer's failure, flushes the file, and frees
+ * the buffer. Returns err, -ENOMEM, or -EIO with errno as fflush() left it. */
 int text_end(struct buf *b, FILE *out, int err);
 
 /* Writes `s` as a JSON string, quotes included; bytes that are not UTF-8 become \\xNN. */
 void text_put_json(struct buf *b, const char *s);
 
-/* The part of a path after its last '/'. */
+/* Returns the part of a path after its last '/'. */
 const char *text_basename(const char *path);
 
 #define TEXT_SHARE_MAX 8

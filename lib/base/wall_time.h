@@ -13,13 +13,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether a text looks like one of these, rather than like a duration (base/duration.h). */
+/* Returns whether a text looks like one of these rather than like a duration (base/duration.h). */
 bool wall_time_is(const char *text);
 
-/* Parses a moment, to nanoseconds since 1970. `after_ns` 0: a time of day is the last one until
- * `now_ns`; else it is the first one after that moment. Where the clock is set back, the first of
- * two moments of that name is meant, or with `after_ns` the second. 0; -EINVAL: the text is no
- * moment; -ERANGE: the clock skips it on that day. */
+/* Parses a moment, to nanoseconds since 1970. A time of day alone means its last occurrence until
+ * `now_ns`, or, if `after_ns` is not 0, its first occurrence after `after_ns`. Where the clock is
+ * set back and a time occurs twice, the first occurrence is meant, or with `after_ns` the second.
+ * Returns 0; -EINVAL if the text is no moment; -ERANGE if the clock skips that time on that day. */
 int wall_time_parse(const char *text, uint64_t now_ns, uint64_t after_ns, uint64_t *ret_unix_ns);
 
 #endif

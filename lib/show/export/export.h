@@ -18,7 +18,7 @@ int export_folded(struct profile *profile, FILE *out);
  * frame, leaf first: address, symbol+offset, (object); then an empty line. */
 int export_perf_script(struct profile *profile, FILE *out);
 
-/* The exchange format, versioned text: model (locations), tags, samples. See docs/TAGS.md. */
+/* The exchange format, versioned text: locations, tags, samples. See docs/TAGS.md. */
 int export_tags(struct profile *profile, FILE *out);
 
 /* pprof's protobuf, not compressed: what `go tool pprof` reads. See export_pprof.c. */
@@ -33,7 +33,7 @@ int export_callgrind(struct profile *profile, FILE *out);
 /* The processed profile of https://profiler.firefox.com. */
 int export_firefox(struct profile *profile, FILE *out);
 
-/* All that the model knows, as JSON; docs/JSON.md describes it. */
+/* The whole profile as JSON; docs/JSON.md describes it. */
 int export_json(struct profile *profile, FILE *out);
 
 #endif

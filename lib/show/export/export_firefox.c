@@ -8,9 +8,8 @@
  *            ─► frameTable: (func, category, line, inline depth, address)
  *                  ─► funcTable: a symbol of the model ─► resourceTable: its object
  *
- * Categories distinguish user code, the kernel, root marks of incomplete paths and frames that were
- * not observed apart. Strings: name of symbol i is string i, then come the objects' paths and the
- * files of the sources.
+ * Categories distinguish user code, the kernel, root marks of incomplete paths, and inferred
+ * frames. String i is the name of symbol i; then come the objects' paths and the source files.
  */
 #include "export/export.h"
 

@@ -5,13 +5,14 @@
  *
  *   "sides": [{header's members, "name", "quality_text", "event_text"}...], before comes first
  *   "objects": [path...], "symbols": [[name, object, kind]...]
- *   by node, in the order in which a pen goes over the tree (root, its first child, its first ...):
+ *   by node, in depth-first order (root, its first child, that one's first child ...):
  *   "symbol": 2 * its index + 1 if inlined, "step": depth less the depth of the node before,
  *   "total": [[...] by side], "self": the same, "inferred": [node, samples, node, samples, ...]
  *
- * A million samples of compilers are a million nodes, most of which no screen could show. What
- * has fewer samples than the file has room for is left out; its parent still has its samples, so
- * every number that is shown is right, and the room that is left out is drawn as such.
+ * A million samples of compilers are a million nodes, most of which no screen could show. The nodes
+ * with the fewest samples are left out until the file is small enough. A parent's number still
+ * includes the samples of nodes that were left out, so every number that is shown is right, and
+ * their room is drawn as left out.
  *
  * Nothing in the data can end the script element that it stands in: '<' is written as \u003c.
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A flame graph as an SVG picture: the tree of flame.h, drawn as the page (flamegraph.html) opens:
- * the root on top, most samples left, objects told apart by hue, kernel code blue, what is
- * reconstructed hatched; what waits were for is violet, and green where they were runnable.
- * Pointing at a frame shows its whole name and its share.
+ * the root on top, and the child with most samples on the left. Each object has a hue; kernel code
+ * is blue, reconstructed frames are hatched, the reasons of blocked waits are violet, and runnable
+ * time is green. Pointing at a frame shows its whole name and its share.
  */
 #include "export/export_flamegraph_svg.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Everything that the model knows, as JSON, for programs that are written for it (docs/JSON.md has
- * the members):
+ * Writes the whole profile as JSON, for users' own programs (docs/JSON.md has the members):
  *
  *   "schema": 1, the header's members,
  *   "threads": [...], "objects": [...], "symbols": [...], "frames": [...],

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests with profiles of OpenTelemetry; see export_otlp.h.
+ * Makes requests with profiles of OpenTelemetry; see export_otlp.h.
  *
  *   request ─► resource (host, service) ─► scope (stackd) ─► a profile for each value ─► samples
  *           └► dictionary (otlp_tables.h): what samples refer to by place
  *
- * Entries that differ in nothing that a sample has (end reasons, origins) are added up in sums, of
- * which each profile gets those that are not 0 of its value.
+ * Entries that differ only in ways that a sample does not show (end reason, origin) are added up.
+ * Each profile gets the sums that are not 0 for its value.
  */
 #include "export/export_otlp.h"
 

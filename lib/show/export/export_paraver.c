@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paraver traces. The records file begins with what there is, and has a line for each moment of a
- * thread, in order of time:
+ * Writes Paraver traces. The file of records begins with a list of the CPUs, processes and threads,
+ * and has a line for each moment of a thread, in order of time:
  *
  *   #Paraver (dd/mm/yyyy at hh:mm):LAST_ns:NODES(CPUS):APPLICATIONS:TASKS(THREADS:NODE,...),0
  *   2:CPU:APPLICATION:TASK:THREAD:NS:TYPE:VALUE:TYPE:VALUE...
  *
- * A process is a task, and its threads are that task's, as far as there are events of them. Times
- * are since the recording's start. What happens to a thread at one time is one record: readers take
- * a sample and its counters together only then. See paraver_names.h for types and values.
+ * A process is a task; the task's threads are those with events. Times are since the recording's
+ * start. All events of a thread at one time are one record, since only then do readers join a
+ * sample with its counters. See paraver_names.h for types and values.
  *
- * A counter has increments, as Extrae writes them. The first reading of a thread is 0, and by how
- * much a counter falls is not written, since values have no sign. A beginning has the CPU of the
- * end.
+ * A counter's values are increments, as Extrae writes them. The first reading of a thread is 0. If
+ * a counter falls, nothing is written, since values have no sign. The begin of an instance has the
+ * CPU of its end.
  */
 #include "export/export_paraver.h"
 

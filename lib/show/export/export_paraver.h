@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A recording as a trace for Paraver, BSC's viewer, and what works on its traces. */
+/* Exports a recording as a trace for Paraver, BSC's viewer, and for other tools that read such
+ * traces. */
 #ifndef EXPORT_EXPORT_PARAVER_H
 #define EXPORT_EXPORT_PARAVER_H
 
@@ -9,13 +10,13 @@
 
 enum export_paraver_file {
 	EXPORT_PARAVER_PCF, /* the names of types and values */
-	EXPORT_PARAVER_ROW, /* of CPUs, the host, processes and threads */
+	EXPORT_PARAVER_ROW, /* the names of CPUs, the host, processes and threads */
 	EXPORT_PARAVER_PRV, /* the records */
 	EXPORT_PARAVER_FILES
 };
 
-/* Writes the three files of a trace of a profile of METRIC_CPU. 0, -ENODATA: there is nothing to
- * tell of any thread, -ENOMEM, -EIO when a stream failed, or an error of store_reader_records(). */
+/* Writes the three files of a trace of a profile of METRIC_CPU. Returns 0, -ENODATA if no thread
+ * has an event, -ENOMEM, -EIO if a stream failed, or an error of store_reader_records(). */
 int export_paraver(struct profile *profile, FILE *const files[EXPORT_PARAVER_FILES]);
 
 #endif

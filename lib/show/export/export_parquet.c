@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables as Parquet files; see export_parquet.h. What the rows are is rows/rows.h's subject,
- * and what the files are parquet/parquet.h's. */
+/* Writes the tables as Parquet files; see export_parquet.h. rows/rows.h makes the rows, and
+ * parquet/parquet.h writes the files. */
 #include "export/export_parquet.h"
 
 #include <errno.h>

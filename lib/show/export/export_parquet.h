@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings as the tables of docs/TABLES.md, each of which is a Parquet file. */
+/* Exports recordings as the tables of docs/TABLES.md, each a Parquet file. */
 #ifndef EXPORT_EXPORT_PARQUET_H
 #define EXPORT_EXPORT_PARQUET_H
 
@@ -16,7 +16,7 @@ int export_parquet_new(FILE *const files[ROWS_TABLES], struct export_parquet **r
 /* Adds a recording. Errors as rows_add(), or -EIO. */
 int export_parquet_add(struct export_parquet *x, struct profile *profile);
 
-/* Ends the files, and says what is in them. 0, -ENOMEM, -EIO. */
+/* Ends the files and returns the numbers of their rows. Returns 0, -ENOMEM or -EIO. */
 int export_parquet_finish(struct export_parquet *x, struct rows_counts *ret_counts);
 void export_parquet_free(struct export_parquet *x); /* NULL is fine */
 

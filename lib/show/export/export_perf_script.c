@@ -13,13 +13,14 @@
  * return address: a recording keeps no run-time addresses. For JIT code
  * it is the address, for the kernel the distance from its text's start.
  *
- * A path that is incomplete has its mark as last entry: a reader of a merged flame graph must see
- * that its root is not the thread's. Time is CLOCK_MONOTONIC.
+ * An incomplete path has its root mark as last entry: a reader of a merged flame graph must see
+ * that its root is not the thread's entry. Time is CLOCK_MONOTONIC.
  *
  * A frame that was not observed but reconstructed has " [reconstructed]" after its object: readers
  * of this format ignore what follows the object.
  *
- * The lines of a location are made once: a million samples of forty frames are mostly copying.
+ * The lines of a location are formatted once, as a million samples of forty frames consist mostly
+ * of copies.
  */
 #include "export/export.h"
 

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The pprof format (pprof.proto), for `go tool pprof` and everything that grew around it.
+ * Writes the pprof format (pprof.proto), for `go tool pprof` and the many tools that read its
+ * files.
  *
  * Every entry of the model (thread, path, end reason) is a sample with the number of samples and
  * the sum of their periods, or the value of another metric (pprof_parts.h), and with labels: pid,
- * tid, comm, cgroup, tag, quality. Functions are the model's symbols, so that pprof's flat and cum
- * are the report's self and total; nothing is left for pprof to look up in files. A path that is
- * incomplete has its mark as root.
+ * tid, comm, cgroup, tag, quality. Functions are the model's symbols, so pprof's flat and cum are
+ * the report's self and total, and pprof has nothing to look up in files. An incomplete path has
+ * its root mark as root.
  *
  * A recording has file offsets, not addresses: object i is mapped, file offset 0 first, at
  * an address of its own.
  *
- * A million samples have some forty million frames, most of them shared with the sample before.
- * So the encoded list of locations (leaf first) grows backwards from the root in a buffer, and
- * only what differs from the path before is encoded anew:
+ * A million samples have some forty million frames, most of which the previous sample has, too. So
+ * the encoded list of locations (leaf first) grows backwards from the root in a buffer, and only
+ * the frames that differ from the previous path are encoded:
  *
  *      |            free             | leaf | ... | main | _start |
  *                                    ^ start[2]   ^ start[1]      ^ end
  *
- * The list is then copied as a whole. Blocks of entries know nothing of each other, so two threads
- * encode them (base/relay.h). protobuf-c encodes the tables (pprof_tables.c); samples are
- * put together here, of parts that are encoded already, which takes a quarter of the time. Every
- * sample and every string is a field of the Profile message, wherever in the file it stands.
+ * The list is then copied as a whole. Blocks of entries do not depend on each other, so two threads
+ * encode them (base/relay.h). protobuf-c encodes the tables (pprof_tables.c). Samples are encoded
+ * here, from parts that are already encoded, which takes a quarter of the time. Every sample and
+ * every string is a field of the Profile message, and fields can come in any order.
  */
 #include "export/export.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A profile in several pprof files, for servers that take no large ones. Their samples have no
- * labels but comm and cgroup: such servers make a series of each combination.
+ * Writes a profile as several pprof files, for servers that limit the size of a file. The samples
+ * have only the labels comm and cgroup, since such servers make a series of each combination of
+ * labels.
  */
 #ifndef EXPORT_EXPORT_PPROF_H
 #define EXPORT_EXPORT_PPROF_H
@@ -10,8 +11,8 @@
 
 #include "export/pprof_parts.h"
 
-/* Writes a file of `n` of the entries, from number `from` on. Returns 0, -ENOMEM, -EOVERFLOW, or
- * -EIO when the stream failed. */
+/* Writes a file of the entries from number `from` to `from + n - 1`. Returns 0, -ENOMEM,
+ * -EOVERFLOW, or -EIO when the stream failed. */
 int export_pprof_slice(const struct pprof_parts *parts, size_t from, size_t n, FILE *out);
 
 #endif

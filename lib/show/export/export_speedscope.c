@@ -4,8 +4,8 @@
  * weights are samples, so its numbers are those of the report; a run of equal stacks is one entry.
  * Frames are the model's symbols: the same function is one frame wherever it is called from.
  *
- * The format has no labels: the profile's name has comm, pid, tid and cgroup; quality is in the
- * exporter's line and, path by path, in the root marks of incomplete ones.
+ * The format has no labels: a profile's name has comm, pid, tid and cgroup. The quality is in the
+ * member "exporter" and, path by path, in the root marks of incomplete paths.
  */
 #include "export/export.h"
 

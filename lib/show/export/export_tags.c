@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The exchange format: the model (objects, locations, functions), the tags and the samples, as
- * lines of fields parted by tabs; docs/TAGS.md is its definition.
+ * Writes the exchange format: objects, locations, functions, tags and samples, as lines of fields
+ * separated by tabs; docs/TAGS.md defines it.
  *
- * Only what the exported samples need is written, so the export of one process is about that
- * process. Everything is named before it is referred to: a reader needs one pass.
+ * Only what the exported samples need is written, so the export of one process holds nothing about
+ * others. Everything is defined before it is referred to, so a reader needs one pass.
  *
- * A profile of samples is written with the values of all other metrics that the recording has, a
- * profile of another metric by itself. Instead of a metric that counts records the one is written
- * that adds up their values, which has their number as well.
+ * A profile of samples is written with the values of all other metrics that the recording has; a
+ * profile of another metric is written by itself. A metric that counts records is replaced by the
+ * metric that adds up their values, which has their number as well.
  *
- * Ids are hashes and two things can have the same one. The first (lowest number) has the plain
- * id, the next one ".1" after it, and so on: a reader that takes the field as a word has
- * different things apart, and one that computes ids itself sees where that is not possible.
+ * Ids are hashes, so two things can have the same id. The first (lowest number) has the plain id,
+ * the next one has ".1" after it, and so on. So a reader that takes the field as a word keeps
+ * different things apart, and a reader that computes ids sees where two things collide.
  */
 #include "export/export.h"
 

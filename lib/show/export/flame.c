@@ -3,9 +3,9 @@
  * The tree of a flame graph; see flame.h.
  *
  * The report's trees (tree/calltree.h), made part by part, are copied below a node of the part.
- * With one side nothing has to be looked for: every node of a part's tree is new. A second side
- * finds the first one's nodes by (parent, symbol), and symbols by the text of name and object, for
- * two recordings have numbers of their own.
+ * With one side no look-up is needed: every node of a part's tree is new. A second side finds the
+ * first side's nodes by (parent, symbol), and symbols by the text of name and object, since each
+ * recording numbers its symbols itself.
  */
 #include "export/flame.h"
 

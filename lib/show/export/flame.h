@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tree that a flame graph draws: the call paths of one profile, or of two of them in one tree,
- * below a node for each part (command, process, ...). All numbers are those of the report's trees.
+ * The tree that a flame graph draws: the call paths of one profile, or of two profiles in one tree,
+ * below a node for each part (command, process, ...). Its numbers are those of the report's trees.
  */
 #ifndef EXPORT_FLAME_H
 #define EXPORT_FLAME_H
@@ -14,7 +14,7 @@
 /* Node 0 is everything. A child's number is larger than its parent's. */
 struct flame_node {
 	uint64_t total[FLAME_SIDES], self[FLAME_SIDES]; /* samples */
-	uint64_t inferred; /* of the last side's total, those in which this frame is inferred */
+	uint64_t inferred; /* samples of the last side's total in which this frame is inferred */
 	uint32_t symbol : 31;
 	uint32_t is_inlined : 1;
 	uint32_t parent, first_child, next; /* FLAME_NONE ends */
@@ -25,8 +25,8 @@ enum flame_kind {
 	FLAME_USER,
 	FLAME_KERNEL,
 	FLAME_MARK,
-	FLAME_WAIT,  /* what blocked waits were for */
-	FLAME_READY, /* why waits were runnable */
+	FLAME_WAIT,  /* the reason of a blocked wait */
+	FLAME_READY, /* the reason of runnable time */
 };
 
 struct flame_symbol {
@@ -37,14 +37,14 @@ struct flame_symbol {
 
 struct flame;
 
-/* A tree without samples; `n_sides` 1 or 2. 0 or -ENOMEM. */
+/* Makes a tree without samples; `n_sides` is 1 or 2. Returns 0 or -ENOMEM. */
 int flame_new(unsigned n_sides, struct flame **ret_flame);
 void flame_free(struct flame *flame);
 
-/* Adds a profile's samples as those of a side. 0 or -ENOMEM. */
+/* Adds a profile's samples to a side. Returns 0 or -ENOMEM. */
 int flame_add(struct flame *flame, struct profile *profile, enum partition_by by, unsigned side);
 
-/* Returns the number of sides: 1, or 2 of a comparison. */
+/* Returns the number of sides: 1, or 2 for a comparison. */
 unsigned flame_sides(const struct flame *flame);
 
 /* Returns the nodes, parents before children; they live until the next flame_add(). */
@@ -56,11 +56,12 @@ const struct flame_symbol *flame_symbols(const struct flame *flame, uint32_t *re
 /* Returns the number of objects that symbols refer to. */
 uint32_t flame_objects(const struct flame *flame);
 
-/* A node's samples in units of the larger side's: the larger of the two, as shares go. */
+/* Returns a node's weight: its larger share of the two sides, in samples of the larger side. */
 double flame_weight(const struct flame *flame, const struct flame_node *node);
 
-/* Leaves only nodes of at least so much weight in the lists of children, which become ordered:
- * most samples (of the last side) first. Returns how many are left, node 0 included; -ENOMEM. */
+/* Removes nodes of less than `least` weight from the lists of children, and sorts the lists: most
+ * samples (of the last side) first. Returns how many nodes are left, node 0 included, or -ENOMEM.
+ */
 int64_t flame_cut(struct flame *flame, double least);
 
 #endif

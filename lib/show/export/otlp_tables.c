@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The dictionary of profiles of OpenTelemetry; see otlp_tables.h.
+ * Makes the dictionary of profiles of OpenTelemetry; see otlp_tables.h.
  *
- * Messages are allocated one by one, as protobuf-c does, so that its function frees them with what
- * they are part of. A recording has offsets in files, not addresses: each object is mapped at 0, so
- * that an address is the offset. That of a caller is the last byte of its call, which the protocol
- * allows for.
+ * Messages are allocated one by one, as protobuf-c does, so that its function frees them with the
+ * request. A recording has offsets in files, not addresses: each object is mapped at 0, so an
+ * address equals the offset. A caller's address is the last byte of its call, which the protocol
+ * permits.
  */
 #include "export/otlp_tables.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See page.h. */
+/* Writes pages with their data; see page.h. */
 #include "export/page.h"
 
 #include <errno.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a Paraver trace tells of each thread, in order of time: instances of regions with their
- * beginnings, readings of counters, and samples.
+ * Collects the events of a Paraver trace, in order of time: begins and ends of instances of
+ * regions, readings of counters, and samples.
  *
- * A recording has an instance at its end alone, with its time and what its counters advanced by.
- * So the beginning is put where it was, and a reading there: that of the end less the advance.
+ * A recording stores an instance at its end, with its duration and the increments of its counters.
+ * So the begin is computed, with a reading of each counter there: the reading at the end less the
+ * increment.
  */
 #ifndef EXPORT_PARAVER_EVENTS_H
 #define EXPORT_PARAVER_EVENTS_H
@@ -16,7 +17,7 @@
 enum paraver_kind {
 	PARAVER_END,
 	PARAVER_BEGIN,
-	PARAVER_BRIEF, /* an instance of no time: both */
+	PARAVER_BRIEF, /* begin and end of an instance of duration 0 */
 	PARAVER_READING,
 	PARAVER_SAMPLE,
 };
@@ -24,7 +25,7 @@ enum paraver_kind {
 struct paraver_event {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	union {
-		uint64_t reading; /* differences between those of a thread are right, modulo 2^64 */
+		uint64_t reading; /* only differences between readings of a thread matter, modulo 2^64 */
 		uint32_t instance; /* index */
 		struct {
 			uint32_t node, origin; /* in profile_tables() */
@@ -33,8 +34,7 @@ struct paraver_event {
 	uint32_t thread;
 	uint16_t cpu;
 	uint8_t kind : 7;     /* enum paraver_kind */
-	uint8_t is_shown : 1; /* the profile's filter selects it; a reading that is not shown tells
-			       * what the next one is more than */
+	uint8_t is_shown : 1; /* the profile's filter selects it; a reading that is not shown is still the base of the next one's increment */
 	uint8_t detail;	      /* a reading's counter; a sample's end reason */
 };
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The values of a Paraver trace, which are numbers, and their names: the .pcf file.
+ * Numbers the values of a Paraver trace, and writes their names: the .pcf file.
  *
  * Types are those of Extrae, BSC's tracer, which Paraver's configurations and Folding know:
  *
  *   60000019  a region begins (the function's value) or ends (0)    60000119  its line
  *   30000000 + LEVEL  the sampled function, and its callers          30000100 + LEVEL  their lines
- *   42001000 + NUMBER  a counter: by how much it is more than at the reading before; behind those
- *                      that PAPI has numbers of
+ *   42001000 + NUMBER  a counter: by how much it is more than at the reading before; after the numbers that PAPI uses
  *
  * Values of functions and lines begin at 3, as Extrae's do. Functions of one name share a value,
  * since readers look values up by names.
@@ -24,7 +23,7 @@
 #define PARAVER_CALLER_LINE 30000100u
 #define PARAVER_COUNTER	    42001000u
 
-#define PARAVER_LEVELS 100u /* of callers, that there are types for */
+#define PARAVER_LEVELS 100u /* levels of callers for which there are types */
 
 enum { PARAVER_ENDS, PARAVER_UNKNOWN, PARAVER_INCOMPLETE, PARAVER_FIRST };
 
@@ -34,12 +33,13 @@ struct paraver_names;
 int paraver_names_new(struct paraver_names **ret_names);
 void paraver_names_free(struct paraver_names *names); /* NULL is allowed */
 
-/* Tells the values of a frame's function and line at a level, 0 the innermost. 0 or -ENOMEM. */
+/* Returns the values of a frame's function and line at a level, 0 for the innermost. Returns 0 or
+ * -ENOMEM. */
 int paraver_names_frame(struct paraver_names *names, const struct profile_frame *frame,
 			unsigned level, uint32_t *ret_function, uint32_t *ret_line);
 
-/* Appends the .pcf: all values that were told, and the types of the counters that have a name. The
- * text is ASCII, since readers take nothing else. */
+/* Appends the .pcf: all values that were handed out, and the types of the counters that have a
+ * name. The text is ASCII, since readers accept nothing else. */
 void paraver_names_put(const struct paraver_names *names, char *const counters[METRIC_COUNTERS],
 		       struct buf *b);
 

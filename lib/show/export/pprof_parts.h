@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the samples of a pprof file have as their values, and which entries become samples. A part
+ * Decides which values the samples of a pprof file have, and which entries become samples. A part
  * of export_pprof.c.
  *
- * A profile of samples has their number and their periods first, and then a value for each other
- * metric that the recording has; one of allocations has the four of Go's heap profiles; one of any
- * other metric has the number of its records and their values. Metrics come from records of their
- * own, so an entry is of one of them: its sample has zeros for the values of all others, and
- * readers add samples up by path.
+ * A profile of samples has the number of samples and their periods first, and then a value for each
+ * other metric of the recording. A profile of allocations has the four values of Go's heap
+ * profiles. A profile of any other metric has the number of its records and the sum of their
+ * values. Each metric has records of its own, so an entry belongs to one metric: its sample has
+ * zeros for the values of the others, and readers add samples up by path.
  */
 #ifndef EXPORT_PPROF_PARTS_H
 #define EXPORT_PPROF_PARTS_H
@@ -20,11 +20,11 @@ struct pprof_value {
 	const char *name, *unit;
 };
 
-/* The entries of one metric: from the end of the part before on. */
+/* The entries of one metric: they begin where the previous part ends. */
 struct pprof_part {
 	size_t end;
 	uint32_t first_value; /* number of its first value */
-	bool has_records;     /* it has two: the number of records comes first */
+	bool has_records;     /* it has two values: the number of records comes first */
 };
 
 struct pprof_parts {
@@ -43,13 +43,13 @@ struct pprof_parts {
 	struct profile *own_profile;
 };
 
-/* Sums up what the file of a profile has, which is borrowed. Returns 0, or an error of
+/* Sums up the contents of a profile's file. The profile is borrowed. Returns 0, or an error of
  * profile_new() or store_reader_series(); `ret_parts` must be freed in any case. */
 int pprof_parts_new(struct profile *profile, struct pprof_parts *ret_parts);
 void pprof_parts_free(struct pprof_parts *parts);
 
-/* Makes the parts of `n` entries from number `from` on, which borrow from `parts`: they are not to
- * be freed. */
+/* Makes the parts of the entries from number `from` to `from + n - 1`. They borrow from `parts` and
+ * must not be freed. */
 void pprof_parts_slice(const struct pprof_parts *parts, size_t from, size_t n,
 		       struct pprof_parts *ret_slice);
 

@@ -2,12 +2,12 @@
 /*
  * Collects the tables of a pprof file, and writes them; see pprof_tables.h.
  *
- * Mappings, functions and locations that are needed are numbered from 1, without gaps, and stand in
- * this order, for there are readers that find them so. Locations are numbered by how often they are
- * used, and root marks are locations behind the last of these.
+ * The mappings, functions and locations that are needed are numbered from 1, without gaps, and
+ * written in this order, since some readers rely on it. Locations are numbered by how often they
+ * are used, and root marks are locations after the last of these.
  *
- * Each element is written as a Profile message of its own: messages that follow one another are one
- * message whose lists follow one another.
+ * Each element is written as a Profile message of its own: in protobuf, the concatenation of
+ * messages is one message with the concatenated lists.
  */
 #include "export/pprof_tables.h"
 

@@ -14,10 +14,12 @@
 #include "pprof.pb-c.h"
 #include "model/profile.h"
 
-/* The id of frame `number` of pprof_tables_stacks(), and the first that no location has. */
+/* The id of frame `number` of pprof_tables_stacks(); also, for the number of locations, the first
+ * free id. */
 #define PPROF_LOCATION(number) ((uint64_t)(number) + 1)
 
-/* The first byte of what messages consist of: number of the field, kind of value. */
+/* The first byte of a field in a message: the field's number and the kind of its value (protobuf).
+ */
 enum {
 	PPROF_PROFILE_SAMPLE = 2 << 3 | 2,
 	PPROF_PROFILE_STRING = 6 << 3 | 2,
@@ -30,12 +32,12 @@ enum {
 
 struct pprof_tables;
 
-/* Collects what the entries of a file need. The parts must outlive the tables. 0, -ENOMEM,
- * -EOVERFLOW. */
+/* Collects the strings, functions and so on that the entries of a file need. The parts must outlive
+ * the tables. Returns 0, -ENOMEM or -EOVERFLOW. */
 int pprof_tables_new(const struct pprof_parts *parts, struct pprof_tables **ret_tables);
 void pprof_tables_free(struct pprof_tables *tables);
 
-/* Writes everything but samples, among it all strings up to now. 0, -ENOMEM, -EIO. */
+/* Writes everything but the samples, including all strings so far. Returns 0, -ENOMEM or -EIO. */
 int pprof_tables_write(struct pprof_tables *tables, FILE *out);
 
 /* Returns the number of strings, which is the index of the next one. */
@@ -45,21 +47,23 @@ uint32_t pprof_tables_strings(const struct pprof_tables *tables);
  * ids are PPROF_LOCATION() of its frames. Otherwise NULL: the paths are those of the store. */
 const struct stack_table *pprof_tables_stacks(const struct pprof_tables *tables);
 
-/* The ids of locations, by number; of those that are in no path, 0. */
+/* Returns the ids of locations, by number; 0 for locations that no path has. */
 const uint32_t *pprof_tables_ids(const struct pprof_tables *tables);
 
-/* The id of the location of an entry's root mark; 0 if it has none. */
+/* Returns the id of the location of an entry's root mark; 0 if it has none. */
 uint64_t pprof_tables_mark(const struct pprof_tables *tables, const struct profile_entry *entry);
 
-/* Labels as they stand in a Sample message: of a thread pid, tid and comm, of others one. */
+/* Return encoded labels of a Sample message: pid, tid and comm of a thread; a quality; an end
+ * reason. */
 const struct buf *pprof_tables_thread(const struct pprof_tables *tables, uint32_t thread);
 const struct buf *pprof_tables_quality(const struct pprof_tables *tables, uint8_t quality);
 const struct buf *pprof_tables_end(const struct pprof_tables *tables, uint8_t end_reason);
 
-/* The string "tag". */
+/* Returns the index of the string "tag". */
 uint32_t pprof_tables_tag_key(const struct pprof_tables *tables);
 
-/* Writes a message. `scratch` spares an allocation each time. 0, -ENOMEM, -EIO. */
+/* Writes a message. `scratch` is reused between calls, to save allocations. Returns 0, -ENOMEM or
+ * -EIO. */
 int pprof_write(const Pprof__Profile *message, struct buf *scratch, FILE *out);
 
 #endif

@@ -2,9 +2,9 @@
 /*
  * The table of stacks; see stack_table.h.
  *
- * Nearly all paths are plain: as the walk found them, without a root mark, shown whole. For those a
- * trie node becomes as many stacks as its location has frames, found again in an array by node.
- * All others are entered frame by frame as the model shows them, and found by node and variant: a
+ * Nearly all paths are plain: complete, without a root mark, and shown whole. For a plain path, a
+ * trie node becomes as many stacks as its location has frames, and an array by node finds them
+ * again. All other paths are entered frame by frame, and found by node and variant. A variant is a
  * number for each pair of end reason and origin; 0 is plain.
  */
 #include "export/stack_table.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The paths of a profile as a table of stacks, for formats that have such a table: a stack is a
- * frame on top of another stack, so what paths share is written once. Inlined functions and root
- * marks are frames of their own, as everywhere in the model.
+ * Turns the paths of a profile into a table of stacks, for formats that have such a table. A stack
+ * is a frame on top of another stack, so frames that paths share are written once. Inlined
+ * functions and root marks are frames of their own, as everywhere in the model.
  */
 #ifndef EXPORT_STACK_TABLE_H
 #define EXPORT_STACK_TABLE_H
@@ -17,7 +17,7 @@ struct stack_table_stack {
 	uint32_t frame; /* number */
 };
 
-/* A frame as shown, and which of its location's frames it is. */
+/* A frame as shown, and its index among the frames of its location. */
 struct stack_table_frame {
 	struct profile_frame frame;
 	uint32_t inline_depth; /* 0: not inlined */
@@ -28,22 +28,24 @@ struct stack_table;
 /* Makes the table of all entries of a profile. 0 or -ENOMEM. */
 int stack_table_new(struct profile *profile, struct stack_table **ret_table);
 
-/* The same of other entries whose paths are among the profile's. */
+/* Makes the table of other entries, whose paths are among the profile's. Returns 0 or -ENOMEM. */
 int stack_table_new_of(struct profile *profile, const struct profile_entry *entries, size_t n,
 		       struct stack_table **ret_table);
 void stack_table_free(struct stack_table *table);
 
-/* The tables; they live as long as `paths`. Frames are numbered as they are first needed. */
+/* Return the stacks and the frames, which live as long as the table. Frames are numbered in the
+ * order of their first use. */
 const struct stack_table_stack *stack_table_stacks(const struct stack_table *table,
 						   uint32_t *ret_count);
 const struct stack_table_frame *stack_table_frames(const struct stack_table *table,
 						   uint32_t *ret_count);
 
-/* The stack of a path that an entry of the profile has; STACK_TABLE_NONE for any other. */
+/* Returns the stack of an entry's path; STACK_TABLE_NONE for a path that no entry has. */
 uint32_t stack_table_find(const struct stack_table *table, uint32_t node, uint8_t end_reason,
 			  uint32_t origin);
 
-/* Whether a filter changes the shape of paths: they are then not simply those of the trie. */
+/* Returns whether the profile's filter changes the shape of paths (max_depth, fold_recursion,
+ * no_inlined), so that they differ from the paths of the trie. */
 bool stack_table_is_shaped(const struct profile *profile);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples by thread; see thread_samples.h. The model knows how many there are of each thread, so
- * one pass over them puts each at its position. */
+/* Groups samples by thread; see thread_samples.h. The profile has the number of samples of each
+ * thread, so one pass over the samples puts each at its position. */
 #include "export/thread_samples.h"
 
 #include <errno.h>

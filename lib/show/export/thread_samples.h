@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The samples of a profile by thread, in time order, for formats that show when things were. */
+/* Lists the samples of a profile by thread, in time order, for formats with a time axis. */
 #ifndef EXPORT_THREAD_SAMPLES_H
 #define EXPORT_THREAD_SAMPLES_H
 
@@ -10,7 +10,7 @@ struct thread_samples_sample {
 	uint32_t node;
 	uint32_t origin;
 	uint8_t end_reason;
-	uint64_t periods; /* that it stands for */
+	uint64_t periods; /* that the sample stands for */
 };
 
 struct thread_samples {

@@ -22,13 +22,13 @@ int align_input_new(const struct store_tables *tables, struct names *names,
 		    struct align_input **ret_input);
 void align_input_free(struct align_input *input); /* NULL is allowed */
 
-/* Notes the height at which a sample's stack begins. Must be called for every sample of the
+/* Notes the height of the root frame of a sample's stack. Must be called for every sample of the
  * recording before the first align_input_path(). */
 void align_input_note(struct align_input *input, const struct store_sample *sample);
 
-/* Counts the routines of a path without heights, and those that it has twice. Must be called for
- * every sample whose path will be asked for, before the first align_input_path(). When memory runs
- * out, the remaining routines of the path are not counted. */
+/* Counts the routines of a path without heights, and which of them occur in it more than once. Must
+ * be called for every sample whose path align_input_path() will be asked for, before the first such
+ * call. When memory runs out, the remaining routines of the path are not counted. */
 void align_input_count(struct align_input *input, const struct store_sample *sample);
 
 /* Returns the frames of a sample's path, root first, in an array that lives until the next call.
@@ -37,12 +37,13 @@ void align_input_count(struct align_input *input, const struct store_sample *sam
 int align_input_path(struct align_input *input, const struct store_sample *sample,
 		     const struct align_frame **ret_frames, uint32_t *ret_count);
 
-/* Whether the walk of a sample reached the thread's entry. */
+/* Returns whether the walk of a sample reached the thread's entry. */
 bool align_input_is_complete(const struct store_sample *sample);
 
-/* Whether the frames that align_input_path() returned last, for this sample, begin at the thread's
- * entry. They do not where stitched frames were left out, or where a path without heights was cut
- * at its last frame of a recursive routine, since the call that it belongs to is not known. */
+/* Returns whether the frames that align_input_path() returned last, for this sample, begin at the
+ * thread's entry. They do not if stitched frames were left out. Nor do they if a path without
+ * heights was cut at its last frame of a recursive routine; such a path is cut because nothing
+ * tells which of the recursive calls the frame belongs to. */
 bool align_input_reaches_entry(const struct align_input *input, const struct store_sample *sample);
 
 /* Returns a number for the program that a thread runs: equal for processes of one executable. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which unit and which container a cgroup belongs to, by its path.
+ * Finds the systemd unit and the container that a cgroup belongs to, from the cgroup's path.
  *
  *   /system.slice/nginx.service                               unit nginx.service
  *   /user.slice/user-1.slice/user@1.service/app.slice/a.scope unit a.scope
@@ -8,8 +8,9 @@
  *   /kubepods.slice/.../kubepods-podUID.slice/cri-containerd-ID.scope
  *   /kubepods/burstable/podUID/ID                             container pod UID/ID
  *
- * Container runtimes name the cgroup of a container by its id, 64 hexadecimal digits, which is cut
- * to 12 as they show it, behind their own name, and Kubernetes has the pod's id in a folder above.
+ * Container runtimes name the cgroup of a container by their own name and the container's id of 64
+ * hexadecimal digits, which is shown cut to 12, as the runtimes show it. Under Kubernetes the pod's
+ * id is in the name of a parent folder.
  */
 #ifndef MODEL_CGROUP_NAME_H
 #define MODEL_CGROUP_NAME_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of counters; see counter_names.h. A store has them among its figures: "counter.0.cpu". */
+/* Finds the names of counters; see counter_names.h. A store has each as the key of one of its
+ * figures: "counter.0.cpu". */
 #include "model/counter_names.h"
 
 #include <errno.h>

@@ -6,12 +6,12 @@
 #include "stack/metric.h"
 #include "store/store_reader.h"
 
-/* Finds the names, by the counters' numbers; NULL: there is no such counter. The caller frees those
- * that were found by counter_names_free(), also after a failure. 0 or -ENOMEM. */
+/* Fills `ret_names` with the names by the counters' numbers; NULL where there is no such counter.
+ * The caller frees them with counter_names_free(), also after a failure. Returns 0 or -ENOMEM. */
 int counter_names_find(const struct store_tables *tables, char *ret_names[METRIC_COUNTERS]);
 void counter_names_free(char *names[METRIC_COUNTERS]);
 
-/* Returns the number of the counter of CPU time; METRIC_COUNTERS: there is none. */
+/* Returns the number of the counter of CPU time; METRIC_COUNTERS if there is none. */
 unsigned counter_names_cpu(char *const names[METRIC_COUNTERS]);
 
 #endif

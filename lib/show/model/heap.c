@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See heap.h. Allocations and their ends are series, each in the order of time. Further series hold
- * each record's error and, for an end, its age. The age identifies the allocation that ended. All
- * are read first; then ends are taken in between the allocations; and then each record gets the
- * part of it that was there at the peak.
+ * Sums up heaps; see heap.h. Allocations and frees are two series, each in the order of time.
+ * Further series hold each record's error and, for a free, the block's age. The age identifies the
+ * allocation that the free ends. All series are read first; then allocations and frees are merged
+ * in the order of time, and each record gets the part of it that was live at the peak.
  */
 #include "model/heap.h"
 

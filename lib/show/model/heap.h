@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each process of a recording had allocated, over time (docs/ALLOC.md): the sum of its sampled
- * allocations, each by the bytes that it stands for, less those that have ended. Of a process that
- * has ended, what it had then stays. Peaks are without bias (model/heap_moment.h).
+ * Sums up the live heap of each process of a recording over time (docs/ALLOC.md): the bytes that
+ * its sampled allocations stand for, less those of blocks that have been freed. When a process
+ * ends, its heap stays in the sum as it was. Peaks are unbiased estimates (model/heap_moment.h).
  */
 #ifndef MODEL_HEAP_H
 #define MODEL_HEAP_H
@@ -20,10 +20,11 @@ struct heap_process {
 	uint64_t *bins;	  /* the most that was live in each part of the time */
 };
 
-/* What a record adds to its process's peak, or takes off. */
+/* The part of a record that its process's heap had at its peak: an allocation adds it, a free takes
+ * it off. */
 struct heap_part {
 	uint64_t bytes;
-	double share; /* of what the record stands for: of its variance, too */
+	double share; /* of the bytes that the record stands for, and of their variance */
 };
 
 struct heap_parts {
@@ -37,13 +38,13 @@ struct heap {
 	struct heap_parts made, ended; /* of SERIES_ALLOC_BYTES, and SERIES_FREED_BYTES */
 };
 
-/* Adds up until `to_ns` (CLOCK_MONOTONIC, inclusive). The bins divide the time from the recording's
- * start to its end, or to `to_ns`; `n_bins` may be 0. 0; -ENOMEM; or an error of
+/* Sums up until `to_ns` (CLOCK_MONOTONIC, inclusive). The bins divide the time from the recording's
+ * start to its end, or to `to_ns`; `n_bins` may be 0. Returns 0, -ENOMEM, or an error of
  * store_reader_records(). */
 int heap_sum_up(struct store_reader *reader, uint64_t to_ns, size_t n_bins, struct heap *ret_heap);
 void heap_release(struct heap *heap);
 
-/* Returns what the record with this number in its series adds to the peak, or takes off. */
+/* Returns the part of the record with this number in its series (struct heap_part). */
 struct heap_part heap_part_at(const struct heap_parts *parts, size_t number);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See heap_moment.h. */
+/* Estimates the peak of a heap by choosers; see heap_moment.h. */
 #include "model/heap_moment.h"
 
 #include <math.h>

@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When a heap was largest, and how large, without bias. The sum of what sampled blocks stand for is
- * off by chance at each moment, and the largest of its values is where it is too large: a program
- * that has 5 KB at any time, and allocates much, would show a MB.
+ * Estimates when a heap was largest, and how large, without bias. At each moment the sum over the
+ * sampled blocks errs by chance, so the largest of many sums is mostly one that is too large: a
+ * program that never has more than 5 KB, but allocates often, would seem to have a MB.
  *
- * So a part of the sample chooses the moment, and the rest estimates what was there then, as in
- * cross-validation. The sampling's points are dealt to HEAP_FOLDS folds. For each block it is drawn
- * which folds have hit it; each fold is a sample of its own, with fewer points. A chooser is
- * all folds but one, and its moment is the last one at which it has its most (of a heap that grows,
- * the end). That is done HEAP_DEALS times.
+ * So one part of the sample chooses the moment, and the rest estimates the heap at that moment, as
+ * in cross-validation. The sampling points are dealt to HEAP_FOLDS folds: for each block, chance
+ * decides which folds have sampled it, so each fold is a sample of its own with fewer points. A
+ * chooser is all folds but one. Its moment is the last one at which its own sum is largest (the
+ * end, for a heap that only grows). All this is done HEAP_DEALS times. With two folds, a chooser
+ * would have half of the points, too few to hit the moment of a heap of large blocks; with eight it
+ * has 7/8 of them (docs/DECISIONS.md). Four deals make 32 choosers, as many as a word has bits.
  *
- * The peak is the mean of what there was at the choosers' moments. A block adds its weight times an
+ * The peak is the mean of the heap at the choosers' moments. A block adds its weight times an
  * estimate of the probability that it was live at a chooser's moment. Choosers that contain the
  * block and choosers that do not are averaged apart and weighted by q and 1 - q, where q is the
  * probability that a chooser contains it. A plain average would favour choosers that contain it,
  * because every stored block was hit. A block that was sampled for certain is in all choosers, so a
  * heap of such blocks has exactly its peak.
  *
- * The peak can be too small as far as the choosers miss its moment, by less than the standard
- * error. Drawing is by a hash of what is stored of a block, so each view draws the same.
+ * Where the choosers miss the moment of the peak, the estimate is too small, by less than the
+ * standard error. The folds are drawn by a hash of the block's record, so each view draws the same
+ * ones.
  */
 #ifndef MODEL_HEAP_MOMENT_H
 #define MODEL_HEAP_MOMENT_H
@@ -32,8 +35,8 @@
 /* A sampled block. */
 struct heap_member {
 	double bytes;		/* that it stands for */
-	uint32_t in_choosers;	/* bits: the choosers that have it */
-	double weight;		/* that it stands for in each of these */
+	uint32_t in_choosers;	/* bits: the choosers that have sampled it */
+	double weight;		/* bytes that it stands for in each of these */
 	double estimate_if_in;	/* what it adds to the peak by each of these, if it is there, */
 	double estimate_if_out; /* and by each of the others */
 };
@@ -47,20 +50,22 @@ struct heap_live {
 struct heap_moment {
 	double most[HEAP_CHOOSERS], estimate[HEAP_CHOOSERS];
 	uint64_t first[HEAP_CHOOSERS], last[HEAP_CHOOSERS]; /* from when to when */
-	uint32_t still;					    /* bits: they have it now */
+	uint32_t still;					    /* bits: the choosers whose sum is at its largest now */
 };
 
-/* Draws the choosers of a block that stands for so many bytes with a standard error, which 0 says
- * is certain. `key`: a number of its own. */
+/* Draws the choosers of a block that stands for `bytes` with a standard error; an error of 0 means
+ * that it was sampled for certain. `key` is a number of the block's own, from which the draw
+ * follows. */
 struct heap_member heap_member_of(uint64_t bytes, uint64_t error, uint64_t key);
 
-/* Takes a block in (sign 1) or out (-1). */
+/* Adds a block to the live heap (sign 1) or removes it (-1). */
 void heap_live_change(struct heap_live *live, const struct heap_member *member, int sign);
 
-/* Begins with what is live at a time. */
+/* Begins the search with the heap at a time. */
 void heap_moment_begin(struct heap_moment *moment, const struct heap_live *live, uint64_t time_ns);
 
-/* Looks at what is live from a time on: whether it is the most of any chooser. Times never fall. */
+/* Notes the heap from a time on, and whether it is the largest so far of any chooser. Times never
+ * fall. */
 void heap_moment_look(struct heap_moment *moment, const struct heap_live *live, uint64_t time_ns);
 
 /* Returns the estimated peak, in bytes. */
@@ -69,8 +74,8 @@ double heap_moment_bytes(const struct heap_moment *moment);
 /* Returns the median of the times at which the choosers first reached their most. */
 uint64_t heap_moment_time(const struct heap_moment *moment);
 
-/* Returns which share of a block had been allocated, or freed, by the choosers' moments, if it was
- * at this time: 0 to 1. */
+/* Returns the share of the choosers' moments, 0 to 1, by which a block had been allocated, or
+ * freed, if that happened at `time_ns`. */
 double heap_moment_share(const struct heap_moment *moment, const struct heap_member *member,
 			 uint64_t time_ns);
 

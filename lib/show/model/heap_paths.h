@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What each call path has allocated, has live and had at its process's peak (docs/ALLOC.md), with
- * standard errors, the ages at which its blocks ended, and when what is live was allocated.
+ * Sums up by call path (docs/ALLOC.md): the bytes allocated, the bytes live, and the bytes at the
+ * process's peak, with standard errors; the ages at which blocks were freed; and when the live
+ * blocks were allocated.
  *
- * Records that belong together (the bytes of an allocation, their error and its blocks; of an end
- * its age, too) are the same ones, in the same order, of several series.
+ * An allocation has a record in each of several series (bytes, error, blocks), and a free one more
+ * (age). The records of one event have the same position in all of these series.
  */
 #ifndef MODEL_HEAP_PATHS_H
 #define MODEL_HEAP_PATHS_H
@@ -28,13 +29,13 @@ struct heap_path {
 	uint8_t end_reason;
 	uint64_t samples;
 	double allocated, objects;
-	struct heap_estimate live;	 /* at the last moment */
-	struct heap_estimate old;	 /* of that: since heap_paths_options.older_ns or longer */
+	struct heap_estimate live;	 /* at to_ns */
+	struct heap_estimate old;	 /* of `live`: blocks of age heap_paths_options.older_ns or more */
 	struct heap_estimate peak;	 /* at its processes' peaks */
-	struct heap_estimate change;	 /* of what is live, since the first moment */
-	double live_objects, live_first; /* blocks; bytes at the first moment */
-	double ended, ended_ns;		 /* bytes that ended, and the sum of bytes times age */
-	double live_since[HEAP_PATHS_BINS]; /* of what is live: when it was allocated */
+	struct heap_estimate change;	 /* of `live`, from from_ns to to_ns */
+	double live_objects, live_first; /* blocks at to_ns; bytes at from_ns */
+	double ended, ended_ns;		 /* bytes that were freed, and the sum of bytes times age */
+	double live_since[HEAP_PATHS_BINS]; /* `live`, by when it was allocated */
 };
 
 struct heap_paths_options {
@@ -43,15 +44,15 @@ struct heap_paths_options {
 };
 
 struct heap_paths {
-	struct heap_path *items; /* in the order in which they were met first */
+	struct heap_path *items; /* in the order of their first records */
 	size_t n;
 	bool has_errors;	 /* else the recording has none, and variances are 0 */
 	uint64_t from_ns, to_ns; /* the first and the last moment */
 	uint64_t start_ns;	 /* of the recording */
 };
 
-/* Adds up what the profile's filter selects. `heap` has the peaks of the processes. 0; -ENOMEM; or
- * an error of store_reader_records(). */
+/* Sums up the records that the profile's filter selects. `heap` has the peaks of the processes.
+ * Returns 0, -ENOMEM, or an error of store_reader_records(). */
 int heap_paths_sum_up(const struct profile *profile, const struct heap *heap,
 		      const struct heap_paths_options *options, struct heap_paths *ret_paths);
 void heap_paths_release(struct heap_paths *paths);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See instances.h. */
+/* Finds instances of regions; see instances.h. */
 #include "model/instances.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instances of regions, from their entry to their exit. A record has the time of an instance
- * without that of others within it, which is in a series of its own: both are added up here.
+ * Finds instances of regions (single passes), from their entry to their exit. The store has two
+ * times of an instance, in two series: its own time, without the instances within it, and the time
+ * of those. The span of an instance is the sum of both.
  */
 #ifndef MODEL_INSTANCES_H
 #define MODEL_INSTANCES_H
@@ -20,18 +21,18 @@ struct instance {
 
 struct instances {
 	VEC(struct instance) all; /* by thread, then end; none lies within another */
-	uint64_t within;	  /* instances that lie within others, which are left out */
+	uint64_t within;	  /* instances that lie within others; these are left out */
 };
 
 /* Which instances to find. */
 struct instances_choice {
 	bool (*chooses)(void *arg, const struct profile_symbol *region);
 	void *arg;
-	bool only_included; /* those that profile_includes() alone, rather than all */
+	bool only_included; /* only the instances that profile_includes() selects */
 };
 
-/* Finds instances. 0, -ENOMEM, or an error of store_reader_all_records(); the caller frees in any
- * case. */
+/* Finds instances. Returns 0, -ENOMEM, or an error of store_reader_all_records(); the caller frees
+ * them in any case. */
 int instances_find(struct profile *profile, const struct instances_choice *choice,
 		   struct instances *ret_instances);
 void instances_free(struct instances *instances);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds where records lie; see lasting.h.
+ * Finds the time that records cover; see lasting.h.
  *
- * How long a sampled wait lasted follows from what it stands for and the mean of that time. Passes
- * are sorted by thread and end: an inner one ends before the one around it, so a stack of those
- * that ended has the direct children of a pass on top. For METRIC_WALL, waits and samples are
- * sorted by thread first; what is then between waits, up to a sample, is that sample's.
+ * The length of a sampled wait follows from the time that it stands for and the mean of the
+ * sampling. Passes are sorted by thread and end: an inner pass ends before the pass around it, so a
+ * stack of ended passes has the direct children of a pass on top. For METRIC_WALL, waits and
+ * samples are sorted by thread; the time between waits up to a sample then belongs to that sample.
  */
 #include "model/lasting.h"
 

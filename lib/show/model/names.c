@@ -8,8 +8,8 @@
  *   (object number, start) ──► symbol            "unnamed": functions without a name
  *   (object path, shown name) ──► symbol         "shown": equal names in one object are one symbol
  *
- * Functions that have a namesake in their object (model/namesakes.h) are shown with what tells them
- * apart, and found by it: "raw" lacks them.
+ * Functions that have a namesake in their object (model/namesakes.h) are shown with a suffix, and
+ * looked up by the name with the suffix: "raw" lacks them.
  *
  * Names that differ only in what demangling drops (the clones of a constructor) meet in the
  * second table. An object is known by its path here: a file that was replaced while recording

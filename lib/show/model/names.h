@@ -28,8 +28,8 @@ int names_location(struct names *names, uint32_t location, const struct profile_
 int names_keys(struct names *names, uint32_t location, const uint32_t **ret_keys,
 	       uint32_t *ret_count);
 
-/* Returns the symbol of a mark, which is entered once for each text; the text is copied. NULL for
- * lack of memory. */
+/* Returns the symbol of a root mark. Marks of equal text share one symbol; the text is copied. NULL
+ * for lack of memory. */
 const struct profile_symbol *names_mark(struct names *names, const char *text);
 
 /* Returns the number of symbols that have been entered so far. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Namesakes: different functions of one name in one object, as static functions of two source files
- * are. A report that knew them by name would add their samples up to one row.
+ * Namesakes are different functions of one name in one object, such as static functions of two
+ * source files. A report that identified functions by name would add their samples up in one row.
  *
  * Functions are distinguished by where they start, in files and in the kernel. JIT code is left
  * out, since a compiler gives one name to each new version of a function; so are linkage stubs, the
@@ -21,13 +21,13 @@ struct namesakes;
 int namesakes_find(const struct store_tables *tables, struct namesakes **ret_namesakes);
 void namesakes_free(struct namesakes *namesakes); /* NULL is allowed */
 
-/* Returns what to add to the name of the function of tables->lines[line]: " (lexer.c)", its source
- * file; " [prog+0x1240]", its start, where no file is known or a namesake has a file of that name;
- * NULL: it has no namesake. `namesakes` may be NULL. The text lives as long as `namesakes`. */
+/* Returns the suffix for the name of the function of tables->lines[line], with a blank in front:
+ * its source file, "(lexer.c)", or its start, "[prog+0x1240]", if its file is not known or a
+ * namesake has a file of the same name. NULL if it has no namesake. `namesakes` may be NULL. The
+ * text lives as long as `namesakes`. */
 const char *namesakes_suffix(const struct namesakes *namesakes, uint32_t line);
 
-/* Returns whether what namesakes_suffix() returned is a start. Another build of the file has the
- * function elsewhere. */
+/* Returns whether a suffix is a start, which differs in another build of the file. */
 bool namesakes_is_start(const char *suffix);
 
 #endif

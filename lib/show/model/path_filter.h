@@ -20,7 +20,8 @@ int path_filter_new(const struct profile_filter *wanted, const struct store_tabl
 		    struct names *names, struct path_filter **ret_filter);
 void path_filter_free(struct path_filter *filter); /* NULL is allowed */
 
-/* Whether the path of a node passes; `mark` is the name of the path's root mark, or NULL. */
+/* Returns whether the path of a node passes. `mark` is the name of the path's root mark, or NULL.
+ */
 bool path_filter_accepts(const struct path_filter *filter, uint32_t node, const char *mark);
 
 #endif

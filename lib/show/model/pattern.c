@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Patterns; see pattern.h. Not fnmatch(): its brackets would read "operator[]" as a class of
- * characters, and its worst case is exponential. Here the last '*' is all that is gone back to,
- * so a match costs at most the product of both lengths.
+ * characters, and its worst case is exponential. Here a mismatch goes back to the last '*' only, so
+ * a match costs at most the product of both lengths.
  */
 #include "model/pattern.h"
 

@@ -11,18 +11,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether the first `len` bytes of a name match a pattern. */
+/* Returns whether the first `len` bytes of a name match a pattern. */
 bool pattern_matches(const char *pattern, const char *name, size_t len);
 
-/* Whether a demangled function name matches a pattern. */
+/* Returns whether a demangled function name matches a pattern. */
 bool pattern_is_function(const char *pattern, const char *name);
 
-/* Whether the path of an object matches a pattern. */
+/* Returns whether the path of an object matches a pattern. */
 bool pattern_is_object(const char *pattern, const char *path);
 
-/* Returns how far a function's name is from the one that was asked for, to suggest what may have
- * been meant: 0 if it contains `asked`, else the edit distance (argp_table_distance()) of the last
- * parts of both names; UINT_MAX if more than a quarter of the letters and one more differ. */
+/* Returns how far a function's name is from the name that a user asked for, so that the nearest one
+ * can be suggested: 0 if the name contains `asked`, else the edit distance (argp_table_distance())
+ * of the last components of both names. Returns UINT_MAX if the distance exceeds a quarter of the
+ * letters plus one; that limit was chosen by hand. */
 unsigned pattern_distance(const char *asked, const char *name);
 
 #endif

@@ -13,8 +13,8 @@
  *
  * A sample by a clock can stand for several periods: the clock was late, or its rate was lowered
  * meanwhile. So views add up periods, in whole numbers: a sample that stands for five counts as
- * five. Of events that have no period of their own, and where recordings of several rates are taken
- * together, each sample counts as one.
+ * five. If the event has no period, or recordings of several rates are added up, each sample counts
+ * as one.
  *
  * Functions that take a const profile only read it, so two threads may call them at once; the
  * others enter names, and belong to one thread.
@@ -70,7 +70,7 @@ struct profile_symbol {
 	uint32_t number;      /* dense, from 0 */
 	uint32_t name_number; /* dense, from 0; symbols of equal name share it */
 	const char *name;     /* demangled; "libfoo.so+0x1a2b"; "[incomplete: ...]" */
-	const char *plain;    /* name without what tells it from a namesake's; NULL: the same */
+	const char *plain;    /* name without a namesake's suffix; NULL: the same */
 	const char *object;   /* path, "[kernel.kallsyms]", "[vdso]", "" for marks */
 	bool is_mark;	      /* not a function, but a note that frames are missing */
 	bool is_kernel;
@@ -122,7 +122,7 @@ struct profile_totals {
 	double estimated_variance;
 };
 
-/* What a frame tells of a wait, whose leaf says what it was for. */
+/* Whether a frame is of a wait. The leaf of a wait's path says what the thread waited for. */
 enum profile_wait { PROFILE_NO_WAIT, PROFILE_BLOCKED, PROFILE_RUNNABLE };
 
 struct profile;
@@ -155,49 +155,51 @@ const struct profile_entry *profile_entries(const struct profile *profile, size_
 /* Returns the filter; never NULL. */
 const struct profile_filter *profile_filter(const struct profile *profile);
 
-/* Returns the first moment that the filter selects (CLOCK_MONOTONIC); 0: it has none. */
+/* Returns the first moment that the filter selects (CLOCK_MONOTONIC); 0 if it sets no begin. */
 uint64_t profile_begin(const struct profile *profile);
 
-/* Returns the last moment that the filter selects (CLOCK_MONOTONIC); UINT64_MAX: it has none. */
+/* Returns the last moment that the filter selects (CLOCK_MONOTONIC); UINT64_MAX if it sets no end.
+ */
 uint64_t profile_end(const struct profile *profile);
 
 /* Returns the number of the metric's records before the filter. */
 uint64_t profile_recorded(const struct profile *profile);
 
 /* Calls `each` for every record of the profile's metric, before the filter, as
- * store_reader_records() does; profile_sample() then tells what the profile has of it. */
+ * store_reader_records() does; profile_sample() then returns the record as the profile has it. */
 int profile_records(const struct profile *profile,
 		    int (*each)(void *arg, const struct store_sample *record), void *arg);
 
-/* As lasting_records() of the profile's reader. With METRIC_REGION_TIME and METRIC_REGION_CPU there
- * are also the estimates of what regions took, as own time, after they were taken off
+/* Calls lasting_records() for the profile's reader. With METRIC_REGION_TIME and METRIC_REGION_CPU,
+ * `each` also receives estimates of the own time of regions after their probes were taken off
  * (region_rest.h). */
 int profile_lasting(struct profile *profile, enum metric metric, lasting_each each, void *arg);
 
 struct region_rest;
 
-/* Finds the regions that were taken off; *ret_rest is NULL if there are none, and else the
- * profile's. Errors as region_rest_new(). */
+/* Finds the regions whose probes were taken off. *ret_rest is owned by the profile, or NULL if
+ * there are no such regions. Errors as region_rest_new(). */
 int profile_region_rest(struct profile *profile, struct region_rest **ret_rest);
 
-/* Returns the sum of what views add up, of all entries. */
+/* Returns the sum of profile_entry_amount() over all entries. */
 uint64_t profile_total(const struct profile *profile);
 
-/* Returns what views add up for a record that profile_sample() returned: the periods that a sample
- * stands for, the value of a record of another metric. */
+/* Returns the amount that views add up for a record that profile_sample() returned: the periods
+ * that a sample stands for, or the value of a record of another metric. */
 uint64_t profile_amount(const struct profile *profile, const struct store_sample *record);
 
-/* Returns the periods that a sample stands for which has so many events, 1 or more. */
+/* Returns the number of periods, 1 or more, that a sample of `events` events stands for. */
 uint64_t profile_periods(const struct profile *profile, uint64_t events);
 
-/* Whether the filter left any sample out. */
+/* Returns whether the filter left any sample out. */
 bool profile_is_filtered(const struct profile *profile);
 
-/* Whether the filter selects a sample of the reader. */
+/* Returns whether the filter selects a sample of the reader. */
 bool profile_includes(const struct profile *profile, const struct store_sample *sample);
 
-/* Returns the standard error of profile_total(); negative: the metric is counted, nothing of it is
- * an estimate, or the recording has none. Reads the reader's records. */
+/* Returns the standard error of profile_total(), from the reader's records. Negative: there is
+ * none, because the metric is counted and nothing of it is estimated, or the recording has no
+ * errors. */
 double profile_error(const struct profile *profile);
 
 /* Like profile_includes(), and returns the sample as the profile has it: completed paths have other
@@ -207,9 +209,10 @@ double profile_error(const struct profile *profile);
 bool profile_sample(const struct profile *profile, const struct store_sample *sample,
 		    struct store_sample *ret_sample);
 
-/* The same of a record by its number in its series, of those that are added or, `is_end`, taken off
- * again, and of what stands beside these. Of a metric of peaks it tells which share of what the
- * record stands for there was at its process's peak; of others that is 1. */
+/* Like profile_sample(), for a record with a number in its series: the series of records that are
+ * added, or with `is_end` the series of those that are subtracted (freed blocks). *ret_share
+ * receives the share of the record that was live at its process's peak if the metric is a peak,
+ * else 1. */
 bool profile_sample_numbered(const struct profile *profile, const struct store_sample *sample,
 			     bool is_end, size_t number, struct store_sample *ret_sample,
 			     double *ret_share);
@@ -218,8 +221,9 @@ bool profile_sample_numbered(const struct profile *profile, const struct store_s
 bool profile_sample_at_any_time(const struct profile *profile, const struct store_sample *sample,
 				struct store_sample *ret_sample);
 
-/* The same of a record that lasts (lasting_records()): with the part of its value that lies in the
- * time which the filter selects as its period. Returns false if nothing does. */
+/* Like profile_sample(), for a record that has a length (lasting_records()): the period of
+ * *ret_sample is the part of the record's value that lies in the time that the filter selects.
+ * Returns false if no part does. */
 bool profile_part(const struct profile *profile, const struct store_sample *record,
 		  const struct lasting *lasting, struct store_sample *ret_sample);
 
@@ -250,7 +254,7 @@ const struct profile_symbol *profile_mark(struct profile *profile, uint8_t end_r
 const struct profile_symbol *profile_entry_mark(const struct profile *profile,
 						const struct profile_entry *entry);
 
-/* Whether paths with an end reason and an origin begin with a root mark. */
+/* Returns whether paths with an end reason and an origin begin with a root mark. */
 bool profile_has_mark(const struct profile *profile, uint8_t end_reason, uint32_t origin);
 
 /* Returns an origin by its number; unknown numbers count as walked. It lives as long as the
@@ -260,24 +264,26 @@ const struct origin *profile_origin(const struct profile *profile, uint32_t orig
 /* Returns the symbol that is shown for a path without any frame. */
 const struct profile_symbol *profile_no_frames(const struct profile *profile);
 
-/* Whether a name or pattern (model/pattern.h) is of a symbol. "parse" is of "parse (lexer.c)", too:
- * of all functions of that name. */
+/* Returns whether a name or pattern (model/pattern.h) matches a symbol. "parse" also matches "parse
+ * (lexer.c)", and so all functions of that name. */
 bool profile_symbol_matches(const struct profile_symbol *symbol, const char *pattern);
 
-/* Returns a symbol's name without what tells it from others of that name. */
+/* Returns a symbol's name without the suffix that distinguishes it from its namesakes. */
 static inline const char *profile_symbol_plain(const struct profile_symbol *symbol)
 {
 	return symbol->plain ? symbol->plain : symbol->name;
 }
 
-/* Returns whether a symbol is the reason of waits, or below that, and of which. */
+/* Returns which kind of waits a symbol belongs to, as the reason of a wait or as a frame below the
+ * reason. */
 enum profile_wait profile_symbol_wait(const struct profile_symbol *symbol);
 
-/* Returns whether a symbol is what threads waited for, or who held that: it is below the reason. */
+/* Returns whether a symbol is below the reason of a wait: the object that threads waited for, or
+ * the thread that held it. */
 bool profile_symbol_is_awaited(const struct profile_symbol *symbol);
 
-/* Returns how many of a path's `n` frames there are down to the reason of its wait, which is the
- * last of them; 0: the path is none of a wait. */
+/* Returns how many of a path's `n` frames come before and include the reason of its wait; 0 if the
+ * path is not of a wait. */
 size_t profile_wait_depth(const struct profile_frame *frames, size_t n);
 
 /* Returns the number of symbols entered so far; it grows as locations are named. */
@@ -290,8 +296,8 @@ const struct profile_symbol *profile_symbol_at(const struct profile *profile, ui
 enum profile_quality profile_quality(const struct profile *profile, uint8_t end_reason,
 				     uint32_t origin);
 
-/* Returns the name of a quality, "complete", "reconstructed" or "partial", which the paths of lost
- * samples are, too. */
+/* Returns the name of a quality: "complete", "reconstructed" or "partial". PROFILE_LOST is
+ * "partial" as well. */
 const char *profile_quality_name(enum profile_quality quality);
 
 /* Returns the quality of a walk that ended for a reason, without any completion. */

@@ -2,7 +2,7 @@
 /*
  * The standard error of a sampled metric's sum (docs/ALLOC.md). Errors of bytes are series beside
  * the records; their squares add up. A record that stands for n blocks was sampled with probability
- * 1/n, so the square of its error is n (n - 1). Of regions, only what is estimated has an error.
+ * 1/n, so the square of its error is n (n - 1). Of regions, only estimates have an error.
  */
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See profile_ranks.h. */
+/* Reads the ranks of processes; see profile_ranks.h. */
 #include "model/profile_ranks.h"
 
 #include <inttypes.h>

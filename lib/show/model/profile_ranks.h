@@ -8,11 +8,11 @@
 #include "base/buf.h"
 #include "model/profile.h"
 
-/* Fills `ranks`, which has one for each process of the profile and is zeroed, with the values of
- * SERIES_MPI_RANK. 0, or an error of store_reader_records(). */
+/* Sets `ranks`, a zeroed array with an element for each process of the profile, to the values of
+ * SERIES_MPI_RANK. Returns 0, or an error of store_reader_records(). */
 int profile_ranks_read(struct profile *profile, uint64_t *ranks);
 
-/* Appends what a value says: "3 of 8", "3", or "none". */
+/* Appends a value in words: "3 of 8", "3", or "none". */
 void profile_ranks_put(uint64_t value, struct buf *b);
 
 #endif

@@ -18,8 +18,9 @@
 #define PROFILE_REASONS 32
 _Static_assert(STACKD_END_COUNT < PROFILE_REASONS, "the last one stands for all unknown ones");
 
-/* The first entry of a node. Most nodes belong to one group only, and nodes are numbered as they
- * came, so this array is read nearly in order, where a map would miss the cache for each sample. */
+/* The first entry of a node. Most nodes belong to one group only, and nodes are numbered in the
+ * order of their first samples, so this array is read nearly in order, where a map would miss the
+ * cache for each sample. */
 struct profile_first {
 	uint32_t entry; /* + 1; 0: none */
 	uint32_t group;
@@ -42,14 +43,14 @@ struct profile {
 	const struct profile_filter *filter;
 	const struct metric_info *metric;
 	uint64_t recorded;		 /* the metric's records, before the filter */
-	uint64_t period_ns;		 /* of the clock; 0: there is none, or not one */
+	uint64_t period_ns;		 /* of the clock; 0: there is no clock, or several periods */
 	uint64_t from_ns, to_ns;	 /* CLOCK_MONOTONIC, both inclusive */
 	bool *wanted;			 /* by thread number: the filter selects it */
 	struct heap heap;		 /* of a metric of peaks; else zeroed */
 	size_t peak_at;			 /* the next of its parts */
 	struct path_filter *path_filter; /* or NULL */
-	struct region_rest *rest;	 /* NULL: no region was taken off, or nobody has asked */
-	bool has_rest;			 /* somebody has */
+	struct region_rest *rest;	 /* NULL: no region was taken off, or has_rest is false */
+	bool has_rest;			 /* `rest` was looked for */
 	struct profile_entry *entries;
 	uint32_t n_entries;
 	size_t cap_entries;
@@ -76,11 +77,12 @@ void profile_free_sums(struct profile *profile);
 
 typedef int (*profile_each)(void *arg, const struct store_sample *record);
 
-/* The same as profile_records(), with samples and records of other series told apart. */
+/* Like profile_records(), but calls `sample` for samples and `record` for records of other series.
+ */
 int profile_records_apart(const struct profile *profile, profile_each sample, profile_each record,
 			  void *arg);
 
-/* Whether the thread, node and origin of a sample are in the recording's tables. */
+/* Returns whether the thread, node and origin of a sample are in the recording's tables. */
 bool profile_is_known(const struct profile *profile, const struct store_sample *sample);
 
 #endif

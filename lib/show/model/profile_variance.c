@@ -2,9 +2,9 @@
 /*
  * The sampling error of each entry of a profile; see profile_variance.h.
  *
- * Records are gone through once more, and their variances added up by the entry that they are in:
- * of a sample the square of what it stands for (samples come like a Poisson process), of a wait as
- * lasting.h tells it, of memory as the daemon has worked it out for each sampled block.
+ * A second pass over the records adds up their variances by entry. The variance of a sample is the
+ * square of the weight that it stands for (samples arrive like a Poisson process); that of a wait
+ * comes from lasting.h; that of an allocation is in the store, as the daemon computed it.
  */
 #include "model/profile_variance.h"
 

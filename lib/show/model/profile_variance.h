@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The sampling error of each entry of a profile, from the records that it adds up. */
+/* Computes the sampling error of each entry of a profile from the entry's records. */
 #ifndef MODEL_PROFILE_VARIANCE_H
 #define MODEL_PROFILE_VARIANCE_H
 
 #include "model/profile.h"
 
-/* Returns whether the errors of a profile's metric are known from its records: not of what is
- * counted, nor of sums that were added up elsewhere. */
+/* Returns whether the errors follow from the records. They do not for a counted metric, nor for
+ * sums that were added up elsewhere (a server's database, a tag export). */
 bool profile_has_variances(const struct profile *profile);
 
-/* Tells the variance of the weight of each of profile_entries(): the square of its standard error,
- * in the metric's unit squared. The filter has no by_cpu. 0, -ENOMEM, or an error of
+/* Sets ret_variances[i] to the variance of the weight of entry i of profile_entries(), in the
+ * metric's unit squared. The filter must not have by_cpu. Returns 0, -ENOMEM, or an error of
  * store_reader_records(). */
 int profile_variances(struct profile *profile, double *ret_variances);
 

@@ -5,12 +5,12 @@
  *   samples ─► slice ─► align ─► inferred frames ─► nodes, origins ─► (time, thread, node) → path
  *                └── the next one begins before this one's end
  *
- * A sample near the end of a slice has its input from after it in the next one, so it is
- * completed there. A sample has no number of its own: it is known by time, thread and node.
+ * A sample near the end of a slice is completed in the next slice, which also has the samples after
+ * it. A sample has no number of its own: time, thread and node identify it.
  *
- * The completed paths make a small trie of their own. When all are there, one pass over the
- * recording's trie tells which of its nodes are the same: an index of all nodes, for a few paths,
- * would cost more than the report.
+ * The completed paths make a small trie of their own. At the end, one pass over the recording's
+ * trie finds the nodes that both have. An index of all nodes, for a few paths, would cost more than
+ * the report.
  */
 #include "model/reconstruct.h"
 

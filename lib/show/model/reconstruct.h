@@ -4,15 +4,15 @@
  * program. The result is a copy of a recording's tables with additional nodes and origins, and the
  * samples that have them.
  *
- * Paths are completed when a recording is read, not when it is written. An inferred frame follows
- * from samples before and after it; so the store holds only what was observed, a recording that is
- * still running is completed as far as its samples allow now, and an older recording profits from
- * a better algorithm.
+ * Paths are completed when a recording is read, not when it is written, since an inferred frame
+ * follows from samples before and after it. So the store holds only observed frames, a recording
+ * that is still running is completed as far as its samples allow at the moment, and an older
+ * recording profits from a better algorithm.
  *
- * Partial paths are rare on a kernel that stackd walks stacks in, so the work follows their number
- * rather than the recording's length: only samples near a partial one are aligned with it, and the
- * tables are copied only if a path has no node yet. Long recordings of segments are aligned in
- * batches that overlap, which bounds memory.
+ * Partial paths are rare where the kernel half walks the stacks, so the work grows with the number
+ * of partial paths rather than with the recording: only samples near a partial one are aligned with
+ * it, and the tables are copied only if a completed path has no node yet. Long recordings of
+ * segments are aligned in batches that overlap, which bounds memory.
  */
 #ifndef MODEL_RECONSTRUCT_H
 #define MODEL_RECONSTRUCT_H
@@ -21,8 +21,8 @@
 
 struct reconstruct;
 
-/* Whether a sample's path may be completed: its walk did not reach the entry, and none of its
- * frames is inferred yet. */
+/* Returns whether a sample's path may be completed: its walk did not reach the thread's entry, and
+ * none of its frames is inferred yet. */
 bool reconstruct_is_candidate(const struct store_tables *tables, const struct store_sample *sample);
 
 /* The reader and the names are borrowed and must outlive the result. Returns 0 or -ENOMEM. */

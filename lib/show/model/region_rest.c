@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Estimates by samples; see region_rest.h.
+ * Estimates of regions by samples; see region_rest.h.
  *
  * Functions are numbered by their name in the source and their file: all clones of one are one
- * region. What is found of the path of a sample is kept by its node, since paths repeat.
+ * region. The regions on a path are remembered by its node, since paths repeat.
  */
 #include "model/region_rest.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Joins the series of regions; see region_rows.h. */
+/* Sums up instances by region and call path; see region_rows.h. */
 #include "model/region_rows.h"
 
 #include <errno.h>

@@ -2,16 +2,17 @@
 /*
  * Sums up instances of regions, by region and by call path.
  *
- * The store has each instance's own time, and that of the instances within it apart. A row's total
- * has both, as do its mean, least and most. Where a region is within itself (recursion), its sum
- * counts the outermost instances' time alone. Bytes are those of all of them.
+ * The store keeps two times of each instance: its own time, and the time of the instances within
+ * it. A row's total, mean, least and most are of both together. If a region is within itself
+ * (recursion), its total counts the time of the outermost instances only, but the bytes of all
+ * instances.
  *
- * In a range of time, times are the parts that lie there, of all instances that do; an instance is
- * a visit, with its bytes and its whole duration, in the range that it ended in. So what ranges
- * have adds up to what all of the recording has.
+ * In a range of time, total and own times count the parts of instances that lie in the range. An
+ * instance counts as a visit, with its bytes and its whole duration, in the range in which it
+ * ended. So the figures of all ranges add up to those of the whole recording.
  *
  * A region that was taken off (--region-limit) has estimates of its times since then
- * (region_rest.h), with each of its paths.
+ * (region_rest.h), for each of its paths.
  */
 #ifndef MODEL_REGION_ROWS_H
 #define MODEL_REGION_ROWS_H
@@ -34,8 +35,8 @@ struct region_figures {
 	uint64_t ended_ns;		   /* all of these together */
 	uint64_t sent, received;	   /* bytes, of calls of MPI */
 	uint64_t read, written;		   /* bytes of files, likewise */
-	uint64_t at_most; /* of `received` and `read`, what is the size of buffers */
-	uint64_t unknown; /* calls of MPI whose bytes cannot be told */
+	uint64_t at_most; /* of `received` and `read`, bytes known only as the buffer's size */
+	uint64_t unknown; /* calls of MPI whose bytes are not known */
 };
 
 /* The instances with one call path. */
@@ -44,19 +45,19 @@ struct region_path {
 	uint32_t node;	    /* in profile_tables() */
 	uint32_t region;    /* index of its region */
 	uint32_t part;	    /* that its threads are of */
-	bool is_within;	    /* another instance of its region */
+	bool is_within;	    /* in another instance of its region */
 	uint8_t end_reason; /* of its first pass; all have the same mark, or none has one */
 	uint32_t origin;
-	uint32_t n_threads; /* that have passed through it */
+	uint32_t n_threads; /* threads that have passed through it */
 };
 
 struct region_row {
 	struct region_figures figures;
 	const struct profile_symbol *symbol; /* of one of its clones (sym/clone_name.h) */
-	char *name;			     /* without what the names of these have; the rows' */
+	char *name;			     /* without a clone's suffix; owned */
 	uint32_t part;
 	uint32_t first, count; /* its paths */
-	uint32_t n_threads;    /* most that any path has */
+	uint32_t n_threads;    /* the largest number of threads of any path */
 	bool is_off;	       /* it was taken off (--region-limit) before the range's end */
 	uint64_t off_ns;       /* when: the latest region_rest_off_ns() of its clones */
 };
@@ -67,16 +68,15 @@ struct region_rows {
 	bool is_estimated; /* samples are of a clock, and regions that are off have estimates */
 };
 
-/* Which part of a profile a thread on a CPU is in. */
+/* Tells which part of a profile a thread on a CPU belongs to. */
 struct region_parts {
 	uint32_t (*part_of)(const void *arg, uint32_t thread, uint16_t cpu);
 	const void *arg;
 };
 
-/* Makes the rows of a profile of METRIC_REGION_TIME, as far as its filter selects them, for each
- * part (NULL: in one). 0, -ENOMEM, or an error of store_reader_records(). The caller frees in any
- * case.
- */
+/* Makes the rows of a profile of METRIC_REGION_TIME for each part (NULL: all in one), of the
+ * instances that the filter selects. Returns 0, -ENOMEM, or an error of store_reader_records(). The
+ * caller frees the rows in any case. */
 int region_rows_make(struct profile *profile, const struct region_parts *parts,
 		     struct region_rows *ret_rows);
 void region_rows_free(struct region_rows *rows);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See thread_spans.h. */
+/* Finds the spans that records belong to; see thread_spans.h. */
 #include "model/thread_spans.h"
 
 #include <errno.h>

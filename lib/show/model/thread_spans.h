@@ -22,14 +22,15 @@ struct thread_spans {
 	uint32_t n, n_threads, n_begun;
 };
 
-/* Makes room for `n` spans of a profile's threads. 0 or -ENOMEM; the caller frees in any case. */
+/* Makes room for `n` spans of a profile's threads. Returns 0 or -ENOMEM; the caller frees it in any
+ * case. */
 int thread_spans_make(const struct profile *profile, size_t n, struct thread_spans *ret_spans);
 void thread_spans_free(struct thread_spans *spans);
 
-/* Adds a span behind the others: its thread's number is no less, nor, in a thread, its end. */
+/* Appends a span. Spans must come in the order of thread number, then of their ends. */
 void thread_spans_add(struct thread_spans *spans, uint32_t thread, uint64_t end_ns);
 
-/* Begins anew with the first record of a series. */
+/* Moves all cursors back to the first spans, for the next series. */
 void thread_spans_rewind(struct thread_spans *spans);
 
 /* Returns the index of the first span of a record's thread that does not end before the record;
@@ -39,7 +40,8 @@ uint32_t thread_spans_at(struct thread_spans *spans, const struct store_sample *
 /* Returns the index of the span that ends with a record; THREAD_SPANS_NONE: none does. */
 uint32_t thread_spans_ending(struct thread_spans *spans, const struct store_sample *record);
 
-/* Rewinds, and reads all of a series. 0, or an error of `each` or store_reader_all_records(). */
+/* Rewinds the cursors and calls `each` for all records of a series. Returns 0, or an error of
+ * `each` or store_reader_all_records(). */
 int thread_spans_read(struct thread_spans *spans, struct profile *profile, unsigned series,
 		      int (*each)(void *arg, const struct store_sample *record), void *arg);
 

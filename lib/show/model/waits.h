@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The single waits of a recording, by thread, and the wake-ups that ended them.
+ * Collects the single waits of a recording, by thread, and the wake-ups that ended them.
  *
  * The store has a record of SERIES_WAIT_WAKER for each wait whose waker is known, at the time of
- * the wake-up. It belongs to the wait of its thread whose end is nearest. If a thread has as many
- * waits as wake-ups and all pairs are near, they are paired in order instead.
+ * the wake-up. It belongs to the wait of the same thread whose end is nearest. If a thread has as
+ * many waits as wake-ups and all pairs are near each other, they are paired in order instead.
  */
 #ifndef MODEL_WAITS_H
 #define MODEL_WAITS_H
@@ -20,30 +20,30 @@
 
 struct wait {
 	uint64_t begin_ns, end_ns; /* all of it, CLOCK_MONOTONIC */
-	uint64_t ns;		   /* what it stands for, as far as the filter selects it */
+	uint64_t ns;		   /* that it stands for, of the part that the filter selects */
 	double kept_of; /* the number of waits of this length for each one that was kept */
 	struct store_sample record; /* as the profile has it */
-	bool is_chosen;		    /* by the filter, at least a part */
+	bool is_chosen;		    /* the filter selects at least a part of it */
 };
 
 struct waking {
 	uint64_t time_ns;
-	uint64_t value; /* of SERIES_WAIT_WAKER: who it was */
+	uint64_t value; /* of SERIES_WAIT_WAKER: identifies the waker */
 	uint32_t node;	/* the waker's path */
 };
 
-/* A thread's, each in the order of their ends. */
+/* The waits and wake-ups of a thread, each list in the order of time of the ends. */
 struct wait_lane {
 	VEC(struct wait) blocked;
 	VEC(struct wait) runnable;
 	VEC(struct waking) wakings;
-	bool is_paired; /* each blocked wait is ended by the wake-up of its number */
+	bool is_paired; /* wake-up i ended blocked wait i */
 };
 
 struct waits {
 	struct wait_lane *lanes; /* by thread */
 	uint32_t n_threads;
-	struct int_map thread_of; /* by the thread's id; the latest that had it */
+	struct int_map thread_of; /* thread id -> number of the latest thread that had it */
 };
 
 /* Collects the blocked waits and the wake-ups of all threads; with `runnable`, their runnable

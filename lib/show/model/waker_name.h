@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What wakers are called: "worker: run > release > ... > __lll_lock_wake". */
+/* Formats the names of wakers: "worker: run > release > ... > __lll_lock_wake". */
 #ifndef MODEL_WAKER_NAME_H
 #define MODEL_WAKER_NAME_H
 
 #include "base/buf.h"
 #include "model/waits.h"
 
-/* Appends the name of a waker that is a thread: its own, and functions of its path. `thread`: its
- * number, or WAITS_NONE, if it was not recorded. 0 or -ENOMEM. */
+/* Appends the name of a waker that is a thread: the thread's name and functions of its path.
+ * `thread` is its number, or WAITS_NONE if it was not recorded. Returns 0 or -ENOMEM. */
 int waker_name(struct profile *profile, uint32_t thread, const struct waking *waking,
 	       struct buf *b);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Joins waits with their wakers, and follows the chains; see wakers.h. */
+/* Follows the chains from waits to their wakers; see wakers.h. */
 #include "model/wakers.h"
 
 #include <errno.h>

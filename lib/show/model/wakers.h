@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who ended waits, and what they had waited for themselves: a tree of chains.
+ * Makes a tree of waker chains: which threads ended the waits, and what these threads had waited
+ * for themselves.
  *
  *   [futex]                                    what a thread waited for
  *     worker: run > unlock                     the thread that ended it, and in which functions
  *       [block I/O]                            what that thread had waited for until just before
  *         an interrupt                         ended that one
  *
- * The next hop is the waker's own wait that ended last before it woke the thread, if that was while
- * the thread waited; else the waker was at work all the time. Waits are sampled: of a short one the
- * chain may not know. A chain has WAKERS_HOPS wake-ups at most, and ends at interrupts.
- * model/waits.h joins waits and wake-ups.
+ * The next hop is the waker's own wait that ended last before it woke the thread, if that wait
+ * ended while the thread waited. Otherwise the waker was working all the time, and the chain ends.
+ * As waits are sampled, a chain can miss a short wait. A chain has at most WAKERS_HOPS wake-ups
+ * (chosen by hand, for what a reader can follow), and ends at interrupts. model/waits.h pairs waits
+ * and wake-ups.
  */
 #ifndef MODEL_WAKERS_H
 #define MODEL_WAKERS_H
@@ -28,11 +30,11 @@ enum waker_kind {
 	WAKER_REASON, /* of a wait */
 	WAKER_THREAD,
 	WAKER_INTERRUPT,
-	WAKER_UNKNOWN, /* the wait had not ended, or its waker is not known */
+	WAKER_UNKNOWN, /* the wait has not ended, or its waker is not known */
 };
 
 struct waker_node {
-	uint64_t ns, waits; /* of the waits at the chains' begin, as far as they are selected */
+	uint64_t ns, waits; /* of the waits at which the chains begin, as far as they are selected */
 	uint32_t parent, first_child, next;
 	uint32_t name; /* in wakers.names */
 	enum waker_kind kind;
@@ -43,9 +45,9 @@ struct wakers {
 	struct strings *names;
 };
 
-/* Makes the tree of a profile of METRIC_WAIT_BLOCKED, as far as its filter selects waits; children
- * are ordered, the largest time first. 0, -ENOMEM, or an error of store_reader_records(). The
- * caller frees in any case. */
+/* Makes the tree of a profile of METRIC_WAIT_BLOCKED from the waits that its filter selects.
+ * Children are ordered by time, the largest first. Returns 0, -ENOMEM, or an error of
+ * store_reader_records(). The caller frees the tree in any case. */
 int wakers_make(struct profile *profile, struct wakers *ret_wakers);
 void wakers_free(struct wakers *wakers);
 

@@ -2,9 +2,9 @@
 /*
  * A column of a row group; see column.h.
  *
- * Values are kept as numbers into a dictionary, and written so if that takes fewer bytes, before
- * compression, than the values one after the other. A data page has, where the column may have no
- * value, a bit for each row that says whether there is one, and then the values that there are.
+ * Values are kept as indexes into a dictionary. They are written that way if it takes fewer bytes
+ * before compression than writing the values themselves. A data page of a nullable column has a bit
+ * for each row, which tells whether there is a value, and then the values.
  */
 #include "parquet/column.h"
 

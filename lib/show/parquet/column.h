@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A column of a row group: its values so far, and how they become pages. */
+/* Collects the values of a column of a row group, and writes them as pages. */
 #ifndef PARQUET_COLUMN_H
 #define PARQUET_COLUMN_H
 
@@ -15,7 +15,7 @@ struct pages; /* parquet/pages.h */
 
 struct column {
 	const struct parquet_column *info;
-	VEC(uint32_t) rows;    /* numbers in the dictionary; COLUMN_NULL: no value */
+	VEC(uint32_t) rows;    /* by row: index in the dictionary; COLUMN_NULL: no value */
 	VEC(uint64_t) numbers; /* the dictionary: of numbers */
 	struct int_map by_number;
 	struct strings *texts; /* or of text */
@@ -23,13 +23,13 @@ struct column {
 	int err;	       /* the first */
 };
 
-/* What the footer says of a chunk. */
+/* What the footer says about a column chunk. */
 struct column_chunk {
 	uint64_t dictionary_at, data_at; /* in the file; 0: there is no dictionary */
 	uint64_t raw_bytes, bytes;	 /* of all pages with their headers; compressed */
-	uint64_t values;		 /* with those that are no value */
+	uint64_t values;		 /* with the nulls */
 	uint64_t nulls;
-	bool has_range; /* numbers alone have one, if there is any */
+	bool has_range; /* of a column of numbers with at least one value */
 	uint64_t least, largest;
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The footer of a Parquet file: what its columns are, and where their values. */
+/* Writes the footer of a Parquet file, which describes its columns and says where their values are.
+ */
 #ifndef PARQUET_FOOTER_H
 #define PARQUET_FOOTER_H
 
@@ -12,7 +13,7 @@ struct footer_group {
 	struct column_chunk *chunks; /* one for each column */
 };
 
-/* What a file says of itself. */
+/* The file's key-value metadata. */
 struct footer_note {
 	char *key, *value;
 };
@@ -21,7 +22,7 @@ struct footer_notes {
 	VEC(struct footer_note) all;
 };
 
-/* Appends the footer, without its length. b->failed tells of a lack of memory. */
+/* Appends the footer, without its length. Sets b->failed for lack of memory. */
 void footer_put(struct buf *b, const struct parquet_options *options,
 		const struct footer_group *groups, size_t n_groups,
 		const struct footer_notes *notes);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pages; see pages.h. A page is a header of Thrift's and its content, compressed as a whole, over
- * which the header has a checksum. */
+/* Writes pages; see pages.h. A page is a header in Thrift's format and a content, which is
+ * compressed as a whole; the header has a checksum of the compressed content. */
 #include "parquet/pages.h"
 
 #include <errno.h>

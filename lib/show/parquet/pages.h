@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes pages: header and content, compressed. */
+/* Writes the pages of a Parquet file: each a header and compressed content. */
 #ifndef PARQUET_PAGES_H
 #define PARQUET_PAGES_H
 
@@ -12,22 +12,23 @@ enum { PARQUET_PLAIN = 0, PARQUET_RLE = 3, PARQUET_DICTIONARY = 8 }; /* encoding
 
 struct pages;
 
-/* Makes what writes pages to `out`, which is borrowed and `at` bytes long. 0 or -ENOMEM. */
+/* Makes a writer of pages to `out`, which is borrowed and has `at` bytes already. Returns 0 or
+ * -ENOMEM. */
 int pages_new(FILE *out, uint64_t at, struct pages **ret_pages);
 void pages_free(struct pages *pages); /* NULL is fine */
 
-/* Returns where the next byte goes. */
+/* Returns the offset of the next byte in the file. */
 uint64_t pages_at(const struct pages *pages);
 
 /* Returns how many bytes have been written, before compression. */
 uint64_t pages_raw(const struct pages *pages);
 
-/* Writes a page: the dictionary with so many values, or data, of so many rows and this encoding.
- * 0, -ENOMEM, -EIO. */
+/* Write a page: a dictionary of `values` values, or the data of `values` rows in an encoding.
+ * Return 0, -ENOMEM or -EIO. */
 int pages_dictionary(struct pages *pages, const struct buf *content, uint32_t values);
 int pages_data(struct pages *pages, const struct buf *content, uint32_t values, int encoding);
 
-/* Writes bytes as they are. -EIO. */
+/* Writes bytes as they are. Returns 0 or -EIO. */
 int pages_bytes(struct pages *pages, const void *bytes, size_t len);
 
 #endif

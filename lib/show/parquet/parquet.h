@@ -7,9 +7,9 @@
  *   row group:     one chunk for each column
  *   column chunk:  a page with the dictionary, where that is smaller, then pages of values
  *
- * Rows are kept until their group is full, as numbers into a dictionary that each column has of
- * its own: then it is known whether a dictionary is worth it. Pages are compressed by zstd and have
- * a checksum. Chunks have their least and largest number, so readers can skip groups.
+ * Rows are kept in memory until their group is full, as indexes into a dictionary for each column.
+ * Only then it is known whether the dictionary saves space. Pages are compressed by zstd and have a
+ * checksum. Column chunks state their least and largest number, so readers can skip groups.
  *
  * No library was taken: the one for C and C++ (Arrow's) is not packaged in Debian 12.
  */
@@ -53,20 +53,21 @@ struct parquet;
 int parquet_new(FILE *out, const struct parquet_options *options, struct parquet **ret_parquet);
 void parquet_free(struct parquet *parquet); /* without finishing the file; NULL is fine */
 
-/* Adds a key and its value to what the file says of itself; copied. 0 or -ENOMEM. */
+/* Adds a key and its value, which are copied, to the file's metadata. Returns 0 or -ENOMEM. */
 int parquet_note(struct parquet *parquet, const char *key, const char *value);
 
-/* Gives the value of a column in the row at hand. Each column is given one, in any order, before
- * parquet_end_row(). A failure is kept for parquet_end_row() to return. */
+/* Set the value of a column in the current row. Each column must be set once, in any order, before
+ * parquet_end_row(), which also returns any failure of these functions. */
 void parquet_number(struct parquet *parquet, size_t column, uint64_t value);
 void parquet_text(struct parquet *parquet, size_t column, const char *value);
 void parquet_null(struct parquet *parquet, size_t column);
 
-/* Ends a row, and writes the group if it is full. 0, -ENOMEM, -EIO, -EINVAL: a column was given no
- * value, or two, or none where it must have one; -EOVERFLOW: a text was too long. */
+/* Ends the row, and writes the group if it is full. Returns 0, -ENOMEM, -EIO, -EINVAL if a column
+ * was not set, was set twice, or is null without being nullable, or -EOVERFLOW if a text was too
+ * long. */
 int parquet_end_row(struct parquet *parquet);
 
-/* Writes the rest and the footer. Errors as above. */
+/* Writes the remaining rows and the footer. Errors are those of parquet_end_row(). */
 int parquet_finish(struct parquet *parquet);
 
 #endif

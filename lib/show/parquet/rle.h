@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Parquet's hybrid of run lengths and bit packing, for numbers of a few bits: indexes into a
- * dictionary, and whether there is a value.
+ * dictionary, and bits that tell whether a row has a value.
  * https://github.com/apache/parquet-format/blob/master/Encodings.md
  */
 #ifndef PARQUET_RLE_H

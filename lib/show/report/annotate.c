@@ -2,12 +2,12 @@
 /*
  * Samples by location within functions; see annotate.h.
  *
- *   pass 1  self and total of all functions that meet the pattern; the largest are chosen
- *   pass 2  for each location the locations that it is of chosen functions: refs[]
- *   pass 3  each entry's path once more: what it goes through counts, by stamps, once
+ *   pass 1  self and total of all functions that match the pattern; the largest are chosen
+ *   pass 2  for each location, its annotate_locations in the chosen functions: refs[]
+ *   pass 3  each entry's path once more: it counts once for each of them, by stamps
  *
- * A location can be of several chosen functions (one inlined into the other), and of one function
- * several times (inlined into itself); the innermost frame of a function is the one that counts.
+ * A location can belong to several chosen functions (one inlined into the other), and to one
+ * function several times (inlined into itself); then the innermost frame of the function counts.
  */
 #include "report/annotate.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locates the samples of functions within them: by source line and by location. The names and lines
- * of locations are in the store, so this needs neither the program nor its source
+ * Shows where in a function its samples are: by source line and by location. The names and lines of
+ * locations are in the store, so this needs neither the program nor its source
  * (report/annotate_code.h does).
  *
  * "self" counts the samples that hit a location; "total" those that hit it or something called from
@@ -41,9 +41,9 @@ struct annotate {
 };
 
 /* Annotates the functions that match a pattern (model/pattern.h), at most `max` of them; without a
- * pattern (NULL), the one with most self. The caller frees the result with annotate_free(); the
- * profile must outlive it. Returns 0, -ENOENT if no path goes through such a function, or -ENOMEM.
- */
+ * pattern (NULL), the function with most self. The caller frees the result with annotate_free();
+ * the profile must outlive it. Returns 0, -ENOENT if no path goes through such a function, or
+ * -ENOMEM. */
 int annotate_make(struct profile *profile, const char *pattern, uint32_t max,
 		  struct annotate *ret_annotate);
 

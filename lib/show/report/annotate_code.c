@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instructions and source of a function; see annotate_code.h.
+ * Reads the instructions and source of a function; see annotate_code.h.
  *
- * A location is a file offset, and the file is known by its id: one of another build is not
- * disassembled, since its bytes mean something else. Bytes that cannot be decoded are shown as
- * such. A function ends where the unwind information ends it, else a little after its last sample.
+ * A location is a file offset, and the file is identified by its id. A file of another build is not
+ * disassembled, since other bytes are at its offsets. Bytes that cannot be decoded are shown as
+ * bytes. A function ends where its unwind information ends, or without any, a little after its last
+ * sample.
  */
 #include "report/annotate_code.h"
 

@@ -22,7 +22,7 @@ struct annotate_code {
 	struct annotate_instruction *instructions;
 	uint32_t n;
 	char problem[200];	       /* why there are no instructions, or "" */
-	char missing[256];	       /* a debug file that is needed and not here, or \"\" */
+	char missing[256];	       /* a debug file that is needed and not installed, or "" */
 	struct symbolizer *symbolizer; /* owns the names of files */
 	struct elf_file *elf;
 };

@@ -2,16 +2,16 @@
 /*
  * Annotated functions as text or JSON; see annotate_view.h.
  *
- * Text has source on the left and the instructions of each line on its right, in the order of
- * their addresses: a line that the compiler spread over the function has all of them
- * together. The text spans the first to the last line that the function's code or samples belong
- * to. Instructions without a line come last.
+ * Text has the source on the left, and on the right of each line its instructions in the order of
+ * their addresses. If the compiler spread a line over the function, its instructions are still
+ * together. The text goes from the first to the last line that the function's code or samples
+ * belong to. Instructions without a line come last.
  *
  * JSON: {"schema":1, the members of the header, "functions":[{"name","object","self","total",
  * "problem": why there are no instructions, or "", "missing": a debug file that is needed, or "",
  * "lines":[{"file","line","self","total"}],
  * "instructions":[{"offset","text","file","line","self","total","hit","inlined"}]}], "more":
- * functions that meet the name but are not shown}.
+ * functions that match the name but are not shown}.
  */
 #include "report/annotate_view.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Alignment against the truth; see compare.h. */
+/* Compares alignment with the truth; see compare.h. */
 #include "report/compare.h"
 
 #include <errno.h>

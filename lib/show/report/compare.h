@@ -3,9 +3,9 @@
  * Measures alignment against the truth: cuts a recording's complete paths, aligns them, and
  * compares the result with the original paths.
  *
- * Either all paths are cut to their top frames, except the anchors that `stackd --depth` would walk
- * to the entry, or a random share of them, as when walks fail. An inferred frame is right if it has
- * the location of the original one.
+ * Paths are cut to their top frames: either all of them, except the anchors that `stackd --depth`
+ * would walk to the thread's entry, or a random share of them, as if walks had failed. An inferred
+ * frame is right if it has the location of the original one.
  */
 #ifndef REPORT_COMPARE_H
 #define REPORT_COMPARE_H
@@ -30,13 +30,13 @@ struct compare {
 	struct compare_options options;
 	uint64_t samples;	 /* with complete paths: those that are compared */
 	uint64_t cut;		 /* of the samples */
-	uint64_t aligned;	 /* of the cut ones: got a frame */
-	uint64_t complete;	 /* of the samples: begin at the entry, with what was inferred */
+	uint64_t aligned;	 /* of the cut ones: at least one frame was inferred */
+	uint64_t complete;	 /* of the samples: paths from the thread's entry, inferred frames included */
 	uint64_t right;		 /* of the cut ones: have exactly their original path */
 	uint64_t wrong;		 /* of the cut ones: have a wrong frame or a wrong entry */
 	uint64_t inferred;	 /* frames */
-	uint64_t wrong_frames;	 /* of the inferred ones: at a wrong location */
-	uint64_t wrong_routines; /* of the wrong frames: of a wrong routine */
+	uint64_t wrong_frames;	 /* inferred frames at a wrong location */
+	uint64_t wrong_routines; /* of the wrong frames: in a wrong routine */
 	double align_seconds;
 	struct compare_routine *routines; /* most time first */
 	size_t n_routines;

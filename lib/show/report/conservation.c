@@ -14,7 +14,7 @@
 
 #define WAKING_SHOWN 100 /* part of the time from which on waking is worth a word */
 
-/* What the beginning and the end of a recording can make the two differ by. */
+/* Returns by how much the beginning and the end of a recording can make the two sums differ. */
 static double edges(const struct store_tables *t)
 {
 	const struct store_recording *r = &t->recording;
@@ -27,7 +27,7 @@ static double edges(const struct store_tables *t)
 	return (double)running * EDGE_NS * (t->n_recordings ? t->n_recordings : 1);
 }
 
-/* The mean period of the samples; of none, the one that was asked for. */
+/* Returns the mean period of the samples; the period that was asked for if there are no samples. */
 static double period_ns(const struct store_recording *r, uint64_t sampled_ns)
 {
 	if (r->samples)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether the samples of a recording add up to the CPU time of what was recorded.
+ * Checks whether the samples of a recording add up to the CPU time of the tasks in scope.
  *
- * stackd adds up the CPU time of the tasks in scope, as the scheduler counts it, and the periods of
- * the samples, and of those that hit CPUs on their way from the idle loop to a task, whose time
- * that is for the scheduler (idle.bpf.h). Samples are drawn, so the two differ by chance: if they
- * fell on the tasks' time independently, the standard deviation of their number n would be its
- * root; it is less where tasks run for long. What chance and the measurement allow together is
+ * stackd adds up the CPU time of these tasks as the scheduler counts it. Against it stand the
+ * periods of the samples, and of samples that hit a CPU on its way from the idle loop to a task,
+ * since the scheduler counts that time as the task's (idle.bpf.h). The two sums differ by chance,
+ * as samples are drawn: if samples hit the tasks' time independently of each other, the standard
+ * deviation of their number n would be its square root; it is less where tasks run for long. The
+ * difference that is allowed is the sum of
  *
  *   5 sqrt(n) periods        for chance: exceeded in one of 1.7 million recordings
- *   stackd's own time        in interrupts, which the scheduler counts as the task's: the time that
- *                            the program takes, and 10 us a sample around it. A sample can fall on
- *                            it only where the task runs for longer than a period
+ *   stackd's own time        in interrupts, which the scheduler counts as the task's: the run time
+ *                            of the BPF program, and 10 us a sample around it (see conservation.c).
+ *                            A sample can hit it only where the task runs for longer than a period
  *   cut time                 beyond the second that a late sample stands for at most (late.bpf.h)
  *   stolen time              of a virtual machine: a sample can fall on the end of it
  *   20 ms for each thread,   since the scheduler's sums are up to a tick behind, when the recording
@@ -33,21 +34,21 @@ struct conservation {
 	uint64_t scheduler_ns; /* CPU time, as the scheduler counts it */
 	uint64_t sampled_ns;   /* the sum of the samples' periods */
 	uint64_t
-		waking_ns; /* which the scheduler counts as tasks': their CPUs left the idle loop */
+		waking_ns; /* samples' periods on CPUs that were leaving the idle loop */
 	uint64_t allowed_ns; /* by how much they may differ */
 };
 
-/* Compares. Recordings of other events than a clock of user and kernel mode, imported ones, and
- * those of a cgroup that does not tell its time are not known. */
+/* Compares the sums of a recording. is_known is false for events other than a clock of user and
+ * kernel mode, for imported recordings, and for a cgroup without a count of its CPU time. */
 struct conservation conservation_of(const struct store_tables *tables);
 
 /* Returns whether they differ by more than is allowed. */
 bool conservation_is_violated(const struct conservation *c);
 
-/* Appends the two as a sentence, without a line's end. */
+/* Appends both sums as a sentence, without a line end. */
 void conservation_text(const struct conservation *c, struct buf *b);
 
-/* Writes the member "cpu_time" of a JSON object; null: not known. */
+/* Writes the member "cpu_time" of a JSON object; null if it is not known. */
 void conservation_json(const struct conservation *c, struct json *j);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What call paths have allocated, as `stackctl heap` lists it: live, at the peak, how fast, for how
- * long; what looks leaked, and how it has grown; the change between two moments. */
+/* Lists call paths by their heap, as `stackctl heap` shows it: bytes live, at the peak, how fast
+ * and for how long they are allocated; what looks leaked, and how that has grown; the change
+ * between two moments. */
 #ifndef REPORT_HEAP_PATHS_VIEW_H
 #define REPORT_HEAP_PATHS_VIEW_H
 
@@ -8,12 +9,12 @@
 #include "report/report.h"
 
 enum heap_paths_kind {
-	HEAP_PATHS_PEAK,   /* by what they had at the peak */
-	HEAP_PATHS_LEAKS,  /* by what is live and old enough */
-	HEAP_PATHS_CHANGE, /* by what is live now and was not at the first moment */
+	HEAP_PATHS_PEAK,   /* by bytes at the process's peak */
+	HEAP_PATHS_LEAKS,  /* by bytes that are live and old enough */
+	HEAP_PATHS_CHANGE, /* by the change of live bytes since the first moment */
 };
 
-#define HEAP_PATHS_SHOWN 10 /* that text has */
+#define HEAP_PATHS_SHOWN 10 /* rows of the text form */
 
 /* Writes a table of the first paths. 0, -ENOMEM, -EIO. */
 int heap_paths_view_text(const struct heap_paths *paths, enum heap_paths_kind kind,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See heap_svg.h. Each process has a row, whose height is its own peak. */
+/* Draws heaps; see heap_svg.h. Each process has a row, scaled to its own peak. */
 #include "report/heap_svg.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes' heaps over time as a picture. */
+/* Draws the heaps of processes over time. */
 #ifndef REPORT_HEAP_SVG_H
 #define REPORT_HEAP_SVG_H
 
@@ -8,7 +8,7 @@
 #include "model/heap.h"
 #include "model/profile.h"
 
-#define HEAP_SVG_BINS 400 /* that `heap` should have */
+#define HEAP_SVG_BINS 400 /* the n_bins that `heap` should have */
 
 /* Writes a self-contained SVG file: an area for each process that had allocations, the largest
  * peaks first. 0, -ENOMEM, -EIO. */

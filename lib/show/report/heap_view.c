@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See heap_view.h. */
+/* Writes summaries of heaps; see heap_view.h. */
 #include "report/heap_view.h"
 
 #include <errno.h>

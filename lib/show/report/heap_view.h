@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What processes had allocated over time, as `stackctl heap` shows it: a summary of each process
- * with a line of bars. The call paths are those of a report by a metric of the heap. */
+/* Shows the heaps of processes over time, as `stackctl heap` does: a summary of each process with a
+ * line of bars. heap_paths_view.h lists the call paths. */
 #ifndef REPORT_HEAP_VIEW_H
 #define REPORT_HEAP_VIEW_H
 
@@ -8,10 +8,10 @@
 #include "report/heap_paths_view.h"
 #include "report/report.h"
 
-#define HEAP_VIEW_PROCESSES 10 /* that text shows, those with the largest peaks */
+#define HEAP_VIEW_PROCESSES 10 /* processes that the text form shows, by peak */
 
-/* Writes lines that begin with "# ": of the processes that the profile's filter selects. 0,
- * -ENOMEM, -EIO. */
+/* Writes the summaries of the processes that the profile's filter selects, as lines that begin with
+ * "# ". Returns 0, -ENOMEM or -EIO. */
 int heap_view_text(const struct heap *heap, const struct profile *profile,
 		   const struct report_options *options, FILE *out);
 

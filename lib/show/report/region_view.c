@@ -2,9 +2,9 @@
 /*
  * Writes the instances of regions; see region_view.h.
  *
- * A share is of the time of the threads that passed through: of the duration of the recording, or
- * of what is chosen of it, once for each of them. So one of a thread that did not run all the time
- * is too small, never too large.
+ * 100 % is the time of the threads that passed through the region: for each of them, the duration
+ * of the recording, or of the range that is chosen. So the share of a thread that did not run all
+ * the time is too small, never too large.
  */
 #include "report/region_view.h"
 

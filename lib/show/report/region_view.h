@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The view 'regions' of the report: the instances of each region, and of each of its call paths. */
+/* The view 'regions' of the report: the passes through each region, in total and by call path. */
 #ifndef REPORT_REGION_VIEW_H
 #define REPORT_REGION_VIEW_H
 
@@ -7,8 +7,8 @@
 
 #include "report/report.h"
 
-/* Write the view of a profile of METRIC_REGION_TIME. Both return 0, -ENOMEM, -EIO if the stream
- * failed, or an error of region_rows_make(). */
+/* Writes the view of a profile of METRIC_REGION_TIME as text. Both functions return 0, -ENOMEM,
+ * -EIO if the stream failed, or an error of region_rows_make(). */
 int region_view_text(struct profile *profile, const struct report_options *options, FILE *out);
 
 /* Writes it as JSON; docs/JSON.md has its members. */

@@ -32,7 +32,7 @@ struct report_options {
 	const char *around;   /* REPORT_AROUND: the functions, as a pattern (model/pattern.h) */
 	uint32_t n_bins;      /* REPORT_TIME: steps */
 	size_t top;	      /* REPORT_WAITS: rows that are shown; 0: all */
-	bool by_time;	      /* REPORT_WAITS: the earliest first, rather than the longest */
+	bool by_time;	      /* REPORT_WAITS: rows by their begin, rather than the longest first */
 	double percent_limit; /* rows below this share of their part are summed up in one row */
 	unsigned width;	      /* columns that rows are cut to; 0: rows are not cut */
 	bool color;	      /* Shows large rows in bold. */
@@ -41,8 +41,8 @@ struct report_options {
 	bool calls_apart;     /* Shows each call of a recursive function as a row. */
 };
 
-/* Whether any path of a profile goes through a function that matches a pattern, as REPORT_AROUND
- * needs. Returns 0, -ENOENT or -ENOMEM. */
+/* Checks whether any path of a profile goes through a function that matches a pattern, as
+ * REPORT_AROUND needs. Returns 0 if one does, -ENOENT if none does, or -ENOMEM. */
 int report_find(struct profile *profile, const char *pattern);
 
 /* Writes a report as text. Returns 0, -ENOMEM, -EIO if the stream failed (a full disk, a closed

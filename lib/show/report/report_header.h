@@ -30,12 +30,13 @@ void report_header_reasons(const struct profile *profile, uint64_t *ret_samples,
 bool report_header_counter(const struct store_tables *tables, const char *name,
 			   uint64_t *ret_value);
 
-/* Appends which regions --region-limit took off, until when each was counted, and what is missing
- * or estimated since then, as one sentence behind `before`. Nothing if there are none. */
+/* Appends one sentence, after the text `before`: which regions --region-limit took off, until when
+ * each was counted, and what is missing or estimated since then. Appends nothing if there are no
+ * such regions. */
 void report_header_off(const struct profile *profile, const char *before, struct buf *b);
 
-/* Returns the same sentence as a string, which the caller frees, in *ret_text; NULL: there is none.
- * 0 or -ENOMEM. */
+/* Sets *ret_text to the same sentence as a string that the caller frees, or to NULL if there is
+ * none. Returns 0 or -ENOMEM. */
 int report_header_off_text(const struct profile *profile, char **ret_text);
 
 /* Appends what triggered samples: "cpu-clock at 997 Hz", "cycles every 1000000". */

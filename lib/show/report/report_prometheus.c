@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The figures of a recording as metrics for Prometheus, in the text format that node_exporter's
- * textfile collector reads. Counters begin anew with each window of the service's recording, as
- * those of a program that is started again do: rate() and increase() know that.
+ * textfile collector reads. Counters start from 0 in each window of the service's recording, like
+ * those of a program that is restarted; Prometheus' rate() and increase() expect that.
  */
 #include <inttypes.h>
 #include <stdio.h>

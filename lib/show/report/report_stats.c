@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The figures of a recording: how many samples, how they ended, what they cost.
+ * Writes the figures of a recording: how many samples, how they ended, what they cost.
  *
  * JSON: {"schema":1, the members of the report's header, "end_reasons":{name: samples},
  * "store_bytes", "store_bytes_per_sample", "kernel_ns_per_sample" (null if it was not measured),

@@ -3,7 +3,8 @@
  * The report as text: the header, then for each part, largest first, a heading and a view.
  *
  * One call tree serves all parts in turn: it is cleared, not made again. The tree view prints it,
- * the flat view sums it up by function, those of callers and around a function make others of it.
+ * the flat view sums it up by function, and the views of callers and around a function make other
+ * trees from it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -337,7 +338,7 @@ static int report_part(struct report *report, uint32_t part, const struct subtre
 	return report_tree(report);
 }
 
-/* The parts that are shown, while another thread makes the spots of those to come. */
+/* Shows parts while another thread makes the subtrees of the next ones. */
 struct report_relay {
 	struct report *report;
 	struct subtree_maker *maker;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of a profile one after the other; see report_view.h. */
+/* Goes through the parts of a profile; see report_view.h. */
 #include "report/report_view.h"
 
 #include <errno.h>

@@ -23,9 +23,9 @@ struct report_view_state {
 	struct calltree *tree, *callers, *callees;
 	bool with_sources;
 	struct frame_sources sources; /* of `tree`, if with_sources */
-	bool with_imbalance;	      /* of the tree, unless a part has one rank at most */
+	bool with_imbalance;	      /* `tree` is compared by rank, unless the part has at most one */
 	struct imbalance imbalance;   /* of `tree`, if with_imbalance */
-	bool *is_asked;		      /* by symbol: it matches `around` */
+	bool *is_asked;		      /* by symbol: the symbol matches `around` */
 	uint32_t n_asked;	      /* symbols that is_asked covers */
 	const char *around;	      /* the pattern of REPORT_AROUND, or NULL */
 	double percent; /* Only rows of at least this share of a part are needed; 0: all are. */
@@ -42,17 +42,17 @@ void report_view_free(struct report_view_state *view);
 /* Returns the entries of a part; their arrays are borrowed from the state. */
 struct subtree_entries report_view_entries(const struct report_view_state *view, uint32_t part);
 
-/* Whether a part's tree is made of its large nodes only, for which report_view_begin() needs the
+/* Returns whether a part's tree is made of its large nodes only; report_view_begin() then needs the
  * part's subtree. */
 bool report_view_is_large(const struct report_view_state *view);
 
-/* Makes a part the current one, and its tree if `with_tree`. `subtree` is the part's if
- * report_view_is_large(), else ignored. Returns 0 or -ENOMEM. */
+/* Makes a part the current one, and with `with_tree` its tree. `subtree` must be the part's if
+ * report_view_is_large(); else it is ignored. Returns 0 or -ENOMEM. */
 int report_view_begin(struct report_view_state *view, uint32_t part, bool with_tree,
 		      const struct subtree *subtree);
 
-/* Whether the current part has anything to show: REPORT_AROUND leaves out parts in which the
- * function does not occur. */
+/* Returns whether the current part has anything to show: REPORT_AROUND leaves out parts in which
+ * the function does not occur. */
 bool report_view_has(const struct report_view_state *view, const struct report_options *options);
 
 /* Makes view->callers from the current tree, with nodes of at least `percent` of its samples.
@@ -60,7 +60,7 @@ bool report_view_has(const struct report_view_state *view, const struct report_o
 int report_view_callers(struct report_view_state *view, double percent, bool *ret_cut);
 
 struct report_view_around {
-	uint64_t total, self; /* samples through the function; those of them that hit it */
+	uint64_t total, self; /* samples through the function; of these, those that hit it */
 	bool is_cut;	      /* The tree of callers was too large to be complete. */
 };
 

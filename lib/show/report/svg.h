@@ -7,7 +7,7 @@
 
 #define SVG_CHARACTER 6.7 /* width of a character of svg_begin()'s font, in pixels */
 
-/* Appends the head of a picture of that size in pixels, with a background and the classes
+/* Appends the head of a picture of `width` by `height` pixels, with a background and the classes
  *   t  a title, h  a heading, g  grey text, r  a bar, l  a line of a scale
  * and the pattern "i", which hatches inferred frames. The caller appends "</svg>" at the end. */
 void svg_begin(struct buf *b, double width, double height);
@@ -24,7 +24,7 @@ void svg_put_buf(struct buf *b, struct buf *text);
 /* Appends a name from a recording, escaped for display and for XML. */
 void svg_put_name(struct buf *b, const char *name);
 
-/* Returns the hue, in degrees, of what has a name: the same in every picture. */
+/* Returns the hue, in degrees, for a name: the same in every picture. */
 unsigned svg_hue(const char *name);
 
 #endif

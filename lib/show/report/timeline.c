@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The chronology of threads; see timeline.h.
+ * Makes the timeline; see timeline.h.
  *
- * Samples are sorted to their threads first. A path that comes again is looked up once: its frames
- * stand in one array, and a sample is a number of a path. Runs come from model/frame_runs.h as they
- * end, inner ones before outer ones; sorted by start they nest.
+ * Samples are sorted by thread first. A path is looked up once, however often it occurs: the frames
+ * of all paths are in one array, and a sample has the number of its path. model/frame_runs.h
+ * returns runs as they end, inner ones before outer ones; sorted by start they nest.
  */
 #include "report/timeline.h"
 

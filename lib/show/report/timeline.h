@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The timeline of a recording's threads: which routines they were in from when to when, after the
+ * The timeline of a recording's threads: in which routines they were, and when. It shows the
  * representative routines of Servat et al. (2016); see model/frame_runs.h.
  *
  *   time ─►   main ────────────────────────────────────────
  *             main > adi ──────────────────────────────────       rows: nested runs
  *             adi > compute_rhs ───  adi > x_solve ───────
  *
- * A run is a routine that a thread was in, sample after sample, for at least the threshold. It ends
- * where the thread leaves the CPU, or is not sampled, for longer than chance explains: some
- * distances of samples. Of runs that cover the same time only the innermost is kept, and its label
- * names two of the callers. Paths are the profile's, completed where that was possible.
+ * A run is a time of at least the threshold in which every sample of a thread has one routine at
+ * one depth. A run ends where the thread leaves the CPU, or where it is not sampled for longer than
+ * chance explains: some distances between samples. Of runs that cover the same time only the
+ * innermost is kept, and its label names two of the callers. Paths are the profile's, completed
+ * where that was possible.
  *
- * Of another metric than samples its records take their place, and a run has the sum of their
- * values as well. A record that lasted, as a wait or a pass through a region, is where it was, and
- * a single one that is long enough is a run.
+ * For a metric other than samples, the metric's records take the samples' place, and a run also has
+ * the sum of their values. A record that has a length, such as a wait or a pass through a region,
+ * covers its time, and a single record that is long enough is a run.
  */
 #ifndef REPORT_TIMELINE_H
 #define REPORT_TIMELINE_H
@@ -22,8 +23,8 @@
 #include "report/report.h"
 
 struct timeline_options {
-	uint64_t samples;     /* the least that a run has */
-	uint64_t duration_ns; /* the least that a run lasts; both 0: a 200th of the recording */
+	uint64_t samples;     /* a run has at least so many */
+	uint64_t duration_ns; /* and lasts at least so long; both 0: a 200th of the recording */
 };
 
 struct timeline_run {
@@ -35,10 +36,10 @@ struct timeline_run {
 	uint64_t start_ns, end_ns; /* since the recording's start */
 	uint64_t samples;	   /* or records of another metric */
 	uint64_t amount;	   /* what they add up to */
-	uint64_t inferred;	   /* of the samples: those in which this routine is inferred */
+	uint64_t inferred;	   /* of `samples`, those in which this routine is inferred */
 	/* These are used while the timeline is made. */
 	uint32_t depth;
-	uint64_t first, items; /* number of the thread's first part of a record, and how many */
+	uint64_t first, items; /* the thread's first part of a record, and how many parts */
 };
 
 struct timeline_thread {
@@ -58,9 +59,9 @@ struct timeline {
 	size_t n_threads;
 };
 
-/* Makes the timeline of the samples, or records, that the profile's filter selects. The metric is
- * none of what there is at one moment (metric_info.less). The profile must outlive it. Returns 0,
- * -ENOMEM, or an error of profile_records(). */
+/* Makes the timeline of the samples, or records, that the profile's filter selects. The metric must
+ * not be the state at a moment, such as heap.live (metric_info.less). The profile must outlive it.
+ * Returns 0, -ENOMEM, or an error of profile_records(). */
 int timeline_new(struct profile *profile, const struct timeline_options *options,
 		 struct timeline **ret_timeline);
 void timeline_free(struct timeline *timeline); /* NULL is allowed */
@@ -70,10 +71,11 @@ struct buf;
 /* Appends the label of a run, escaped for display: "X > Y > Z [file.c:12]". */
 void timeline_label(struct buf *b, const struct timeline_run *run);
 
-/* Returns whether what the records add up to is another figure than their number. */
+/* Returns whether the sum of the records' values is a figure of its own, rather than their number.
+ */
 bool timeline_has_amounts(const struct timeline *timeline);
 
-/* Appends how many records there are, and what they add up to if that is another figure: "12
+/* Appends the number of records and, if that is a figure of its own, the sum of their values: "12
  * samples", "3 instances, 1.500 ms". */
 void timeline_amount(struct buf *b, const struct timeline *timeline, uint64_t samples,
 		     uint64_t amount);

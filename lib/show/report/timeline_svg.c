@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The chronology as a picture: one SVG file without scripts or anything from elsewhere.
+ * Draws the timeline: one SVG file without scripts or references to other files.
  *
- * A thread is a band, a run a bar in it, callers above what they call; time runs to the right. A
- * bar's colour comes from the routine's name, so it is the same everywhere; hatched are those whose
- * routine is inferred in most samples; waits have colours of their own. Pointing at a bar shows all
- * of its label. Bars narrower than a third of a pixel are left out, and their number is printed.
+ * Each thread is a band and each run a bar in it, with callers above callees; time runs to the
+ * right. A bar's colour follows from the routine's name, so it is the same in all pictures. A bar
+ * is hatched if its routine is inferred in most samples; waits have colours of their own. Pointing
+ * at a bar shows its whole label. Bars narrower than a third of a pixel are left out, and their
+ * number is printed.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The chronology as text; see timeline.h. A row for each run, with a bar that shows when it was:
+/* Writes the timeline as text; see timeline.h. Each run is a row, with a bar that shows when it
+ * was:
  *
  *     from s     to s samples
- *      0.000    8.012    7898 ██████████████  main > adi > x_solve [bt.c:46]
- */
+ *      0.000    8.012    7898 ██████████████  main > adi > x_solve [bt.c:46] */
 #include <errno.h>
 #include <inttypes.h>
 

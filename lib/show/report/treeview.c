@@ -2,10 +2,9 @@
 /*
  * A call tree as rows of text; see treeview.h.
  *
- * A recording can hold paths of ten thousand frames, so nothing here recurses: rows that are to
- * be written wait on an explicit stack. `open[level]` is whether a column of branches on the
- * left continues below; rows come in depth-first order, so it is always that of the
- * row's own ancestors.
+ * A recording can hold paths of ten thousand frames, so nothing here recurses: rows to be written
+ * wait on an explicit stack. `open[level]` tells whether a branch line on the left continues below.
+ * Rows come in depth-first order, so it always describes the row's own ancestors.
  */
 #include "report/treeview.h"
 

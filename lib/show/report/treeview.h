@@ -11,7 +11,7 @@
  *     0.0%    0.0%  └─ (2 more, <0.1%)
  *
  * A function with a single child continues in the same column; the text moves to the right only
- * where paths part. A function that calls itself repeatedly becomes one row, with the number of
+ * where paths divide. A function that calls itself repeatedly becomes one row, with the number of
  * calls and the self time of all of them. The object is named where it changes. Rows below the
  * limit are summed up: in a row of their own beside several others, else at the end of their
  * parent's row ("(+2 more, 0.3%)"). An empty line separates the subtrees of the top.
@@ -44,7 +44,7 @@ int treeview_row(struct buf *row, const struct report_options *options, bool str
 /* Appends a share in eight columns: "   50.0%". */
 void treeview_share(struct buf *row, uint64_t samples, uint64_t whole);
 
-/* Whether samples are less than the options' limit of `whole`. */
+/* Returns whether samples are below the options' limit, in percent of `whole`. */
 bool treeview_is_small(uint64_t samples, uint64_t whole, const struct report_options *options);
 
 /* Appends the name of an object: "  [object]". */

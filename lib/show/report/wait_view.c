@@ -6,11 +6,11 @@
  *         begin          end     duration  state     thread      what for  who ended it  call path
  *      1.000000     2.100000      1.100 s  blocked   prog (21)   [futex]   other: main   main;work
  *
- * The times are since the recording's start. In a range a row has the part of the wait that lies
- * there: '<' stands before a begin and '>' behind an end that are the range's.
+ * Times are since the recording's start. In a range a row shows the part of the wait that lies in
+ * it: '<' before the begin, or '>' after the end, means that the range cut the wait there.
  *
  * Recordings mostly have a sample of the waits; a note above the rows says so. JSON has an unbiased
- * estimate of how many there were, by the probability with which each wait was kept.
+ * estimate of the number of all waits: the sum of 1 / the probability with which each was kept.
  */
 #include "report/wait_view.h"
 

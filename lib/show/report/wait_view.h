@@ -7,15 +7,15 @@
 
 #include "report/report.h"
 
-/* Write the waits of a profile of METRIC_WAIT, METRIC_WAIT_BLOCKED or METRIC_WAIT_RUNNABLE, as far
- * as its filter selects them. All return 0, -ENOMEM, -EIO if the stream failed, or an error of
- * waits_make(). */
+/* Writes the waits that the filter of a profile of METRIC_WAIT, METRIC_WAIT_BLOCKED or
+ * METRIC_WAIT_RUNNABLE selects, as text. All three functions return 0, -ENOMEM, -EIO if the stream
+ * failed, or an error of waits_make(). */
 int wait_view_text(struct profile *profile, const struct report_options *options, FILE *out);
 
 /* Writes them as JSON; docs/JSON.md has its members. */
 int wait_view_json(struct profile *profile, const struct report_options *options, FILE *out);
 
-/* Writes them as lines of values that are separated by commas; docs/WAITS.md has the columns. */
+/* Writes them as CSV; docs/WAITS.md has the columns. */
 int wait_view_csv(struct profile *profile, const struct report_options *options, FILE *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the chains of wakers; see waker_view.h. A row is a sentence's part:
+ * Writes the chains of wakers; see waker_view.h. The rows of a chain read as a sentence:
  *
  *    share        time     waits
  *   100.0%   60.000 ms       150  [futex]

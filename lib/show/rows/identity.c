@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ids with alternatives; see identity.h. Those of one id are a list, which nearly always has one
- * entry. */
+/* Tells things with equal ids apart; see identity.h. The things of one id are a list, which nearly
+ * always has one entry. */
 #include "rows/identity.h"
 
 #include <errno.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Things that are identified by a 64-bit hash; two with the same hash are kept apart.
+ * A table of things that are identified by a 64-bit hash (locations, paths), which keeps two things
+ * with the same hash apart.
  *
  * The first thing with an id gets the alternative 0, the next one 1, and so on: the ".N" of
- * docs/TAGS.md. What a thing is, is said by its key: of a location its file and offset, of a path
- * its parent and its leaf.
+ * docs/TAGS.md. The key tells what a thing is: for a location its file and offset, for a path its
+ * parent and its leaf.
  */
 #ifndef ROWS_IDENTITY_H
 #define ROWS_IDENTITY_H
@@ -30,22 +31,22 @@ struct identity_entry {
 struct identity {
 	struct int_map first; /* by id */
 	VEC(struct identity_entry) entries;
-	uint64_t collisions; /* things that were given another alternative than 0 */
+	uint64_t collisions; /* things with an alternative other than 0 */
 };
 
-/* Frees what is in it, and leaves an empty one. */
+/* Frees the memory and leaves an empty table. */
 void identity_fini(struct identity *table);
 
-/* Finds the alternative of a thing; one that is new gets the next of its id, and *ret_is_new is
- * true. 0, -ENOMEM or -EOVERFLOW (2^32 - 1 things). */
+/* Finds the alternative of a thing. A new thing gets the next alternative of its id, and
+ * *ret_is_new is set to true. Returns 0, -ENOMEM or -EOVERFLOW (2^32 - 1 things). */
 int identity_enter(struct identity *table, uint64_t id, const struct identity_key *key,
 		   uint32_t *ret_alt, bool *ret_is_new);
 
-/* Returns whether a thing is there. */
+/* Returns whether the table has a thing. */
 bool identity_has(const struct identity *table, uint64_t id, const struct identity_key *key);
 
-/* Enters a thing under an alternative that it was given elsewhere. What is there already stays as
- * it is. Errors as above. */
+/* Enters a thing under an alternative that another table gave it. A thing that is in the table
+ * already stays as it is. Errors are those of identity_enter(). */
 int identity_know(struct identity *table, uint64_t id, const struct identity_key *key,
 		  uint32_t alt);
 

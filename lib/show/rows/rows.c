@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings as rows; see rows.h.
+ * Turns recordings into rows; see rows.h.
  *
- * Each metric of a recording is a profile with nodes of its own (paths that were completed), so
- * each is added by itself: what of its paths and locations an earlier one had is known by its id
- * (rows/identity.h), and becomes no row again.
+ * Each metric of a recording is a profile with trie nodes of its own (for completed paths), so each
+ * is added by itself. Paths and locations that an earlier profile had are recognised by their ids
+ * (rows/identity.h), and get no second row.
  *
- * The samples of a profile are its entries, added up over what rows do not have. Such a row is
- * known by its path, its labels, and its end: why the walk ended, of which quality it is, and how
- * many frames are inferred. Labels (command, unit, container, rank) are those of a thread, and
- * interned; so a row's key is three numbers.
+ * The samples of a profile are its entries, added up over the threads with equal labels. A row's key
+ * is its path, its labels, and its end: the end reason, the quality, and the number of inferred
+ * frames. Labels (command, unit, container, rank) belong to a thread and are interned, so the key is
+ * three numbers.
  */
 #include "rows/rows.h"
 

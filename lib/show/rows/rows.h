@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recordings as rows of three tables (rows/rows_schema.h, docs/TABLES.md): samples, the paths that
- * they have, and the locations that these have.
+ * Turns recordings into rows of three tables (rows/rows_schema.h, docs/TABLES.md): samples, the
+ * samples' paths, and the paths' locations.
  *
- * Recordings are added one after the other, and a path or location that several have is one row. A
- * row comes after those that it refers to. Samples are added up by everything but their thread and
- * time, and come in order of their tags within a metric.
+ * Recordings are added one after the other. A path or location that several recordings have is one
+ * row. A row comes after the rows that it refers to. Samples that differ only in thread and time
+ * are one row, and rows of samples are in the order of their tags within a metric.
  */
 #ifndef ROWS_ROWS_H
 #define ROWS_ROWS_H
@@ -16,7 +16,8 @@
 #include "model/profile.h"
 #include "rows/rows_schema.h"
 
-/* Takes a row: a value for each column. Returns 0, or -errno, which stops and is passed on. */
+/* Receives a row: a value for each column. Returns 0, or -errno, which ends rows_add() and becomes
+ * its result. */
 struct rows_sink {
 	int (*row)(void *arg, enum rows_table table, const struct rows_value *values);
 	void *arg;
@@ -28,38 +29,38 @@ struct rows;
 int rows_new(const struct rows_sink *sink, struct rows **ret_rows);
 void rows_free(struct rows *rows); /* NULL is fine */
 
-/* Returns the number of a recording by which its samples are told from those of others: the same
- * for the same recording in every copy of its store, and another for any other of its host. */
+/* Returns the number that identifies a recording among those of its host, for the column "window":
+ * the same in every copy of the store. */
 uint64_t rows_window(const struct store_recording *recording);
 
-/* Adds a recording: its samples and all other metrics that it has, but for sums of both (wall), or
- * the filter's metric alone. 0, -ENOMEM, -EOVERFLOW (over 2^32 - 2 paths), an error of
- * profile_new(), or of the sink. */
+/* Adds a recording: all metrics that it has, except those that add up others (wall), or only the
+ * filter's metric. Returns 0, -ENOMEM, -EOVERFLOW (over 2^32 - 2 paths), an error of profile_new(),
+ * or one of the sink. */
 int rows_add(struct rows *rows, struct profile *profile);
 
-/* Enters a path or location that the sink's side has already, under this alternative, so that it
- * becomes no row again. 0, -ENOMEM or -EOVERFLOW. */
+/* Enter a path or a location that the receiver (a database) has already, under this alternative, so
+ * that no row is made for it. Return 0, -ENOMEM or -EOVERFLOW. */
 int rows_know_path(struct rows *rows, uint64_t tag, uint32_t alt, uint64_t parent,
 		   uint32_t parent_alt, uint64_t location, uint32_t location_alt);
 int rows_know_location(struct rows *rows, uint64_t id, uint32_t alt, const char *kind,
 		       uint64_t file_id, uint64_t offset);
 
-/* Returns whether the path or location of another set's row is in this one, too. */
+/* Returns whether this set has the path or location of a row of another set. */
 bool rows_has(const struct rows *rows, enum rows_table table, const struct rows_value *values);
 
-/* Returns how many paths and locations there are, about 50 bytes of memory each. */
+/* Returns the number of paths and locations in memory, which take about 50 bytes each. */
 size_t rows_known(const struct rows *rows);
 
-/* Returns text as rows have it, escaped as in docs/TAGS.md: in the buffer, which it replaces. NULL
- * for NULL, or without memory (b->failed). */
+/* Returns a text escaped for rows, as in docs/TAGS.md. The buffer's content is replaced and holds
+ * the result. Returns NULL for NULL, or for lack of memory (b->failed). */
 const char *rows_text(struct buf *b, const char *text);
 
 struct rows_counts {
 	uint64_t rows[ROWS_TABLES];
-	uint64_t collisions; /* paths and locations with an id that an earlier one had */
+	uint64_t collisions; /* paths and locations whose id belongs to an earlier one */
 };
 
-/* Returns what there was so far. */
+/* Returns the counts so far. */
 struct rows_counts rows_counts(const struct rows *rows);
 
 #endif

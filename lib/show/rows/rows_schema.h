@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The three tables that recordings become for engines of columns: samples, paths and locations
- * (docs/TABLES.md). What writes them, as files or to a server, takes their columns from here, so
- * that all have the same ones.
+ * The columns of the three tables that recordings become for column stores: samples, paths and
+ * locations (docs/TABLES.md). All writers, to files and to servers, take the columns from here, so
+ * that they agree.
  */
 #ifndef ROWS_ROWS_SCHEMA_H
 #define ROWS_ROWS_SCHEMA_H
@@ -30,16 +30,16 @@ struct rows_schema {
 	size_t n_columns;
 };
 
-/* In an order in which nothing is referred to before it is there. */
+/* In the order of writing: rows refer only to rows of earlier tables. */
 enum rows_table { ROWS_LOCATIONS, ROWS_PATHS, ROWS_SAMPLES, ROWS_TABLES };
 
 #define ROWS_MAX_COLUMNS 20
 
-/* A value of a row; which member it has says its column's type. */
+/* A value of a row; the column's type tells which member is set. */
 struct rows_value {
 	bool is_null;
 	uint64_t number;
-	const char *text; /* borrowed, until the call returns that it was given to */
+	const char *text; /* borrowed for the time of the call */
 };
 
 /* X(enumerator, name, type, is_nullable): the columns of each table, in their order. */

@@ -2,16 +2,17 @@
 /*
  * A tree of shown frames; see calltree.h.
  *
- * A path is added by climbing the trie from its leaf until a trie node is met that this tree has
- * placed already, then coming down again and entering what is missing. So a group of entries
- * costs one step for each trie node that it touches, not one for each frame of each path.
+ * A path is added by climbing the trie from its leaf to the first trie node that already has a node
+ * in this tree, then coming down again and adding the missing nodes. So a group of entries costs
+ * one step for each trie node that it touches, not one for each frame of each path.
  *
- * Most nodes have a child or two, which stand in a list and were mostly made just before: a look
- * there costs less than a probe of an index. A node with many children has them in the index.
+ * Most nodes have one or two children, mostly made just before. They are in a list, because
+ * searching that costs less than a probe of an index. The children of a node that has many are in
+ * the index.
  *
- * `placed` remembers where a trie node stands in the tree. It holds for one tree and one root
- * mark (a path that ends for another reason hangs under another mark), so each entry carries the
- * stamp of the combination that wrote it, and changing the combination costs nothing.
+ * `index` remembers the tree's node for a trie node. It holds for one tree and one root mark (a
+ * path that ends for another reason hangs under another mark), so each entry carries the stamp of
+ * the combination that wrote it, and changing the combination costs nothing.
  */
 #include "tree/calltree_state.h"
 

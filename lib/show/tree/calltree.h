@@ -51,13 +51,14 @@ void calltree_clear(struct calltree *tree);
  * Returns 0 or -ENOMEM. */
 int calltree_add(struct calltree *tree, const struct profile_entry *entry);
 
-/* Adds entries to an empty tree, in full only where at least `least` samples are: a node with fewer
- * has the samples of its callees as its own. `subtree` was made from the same entries (subtree.h).
- * Returns 0 or -ENOMEM. */
+/* Adds entries to an empty tree, but makes no nodes below a node of fewer than `least` samples:
+ * such a node has the samples of its callees as its own. `subtree` was made from the same entries
+ * (subtree.h). Returns 0 or -ENOMEM. */
 int calltree_add_large(struct calltree *tree, const struct subtree_entries *of,
 		       const struct subtree *subtree, double least);
 
-/* Whether calltree_add_large() is possible for the profile; folded recursion rules it out. */
+/* Returns whether calltree_add_large() is possible for the profile; folded recursion rules it out.
+ */
 bool calltree_can_add_large(const struct profile *profile);
 
 /* Sums up `samples` and `inferred` of all nodes. Call it once, after the last addition. */
@@ -65,7 +66,7 @@ void calltree_sum(struct calltree *tree);
 
 /* Limits of a tree of callers, which can be far larger than the tree that it is made from. */
 struct calltree_limits {
-	double percent;	    /* below this share of all samples a node gets no callers */
+	double percent;	    /* a node below this share of all samples gets no callers */
 	uint32_t max_depth; /* levels of callers */
 	uint32_t max_nodes;
 };
@@ -77,9 +78,9 @@ int calltree_invert(const struct calltree *tree, const struct calltree_limits *l
 		    struct calltree *callers, bool *ret_cut);
 
 /* Fills two empty trees of the same profile for the functions that `is_asked` marks, by symbol
- * number: `callers` with the functions that lead to them, `callees` with those that they lead to.
- * Both have the marked functions at their top and are summed up. A sample counts once, at the
- * outermost call of a marked function. Returns as calltree_invert() does. */
+ * number: `callers` with the functions that call them, directly or not, `callees` with the
+ * functions that they call. Both have the marked functions at their top and are summed up. A sample
+ * counts once, at the outermost call of a marked function. Returns as calltree_invert() does. */
 int calltree_around(const struct calltree *tree, const bool *is_asked,
 		    const struct calltree_limits *limits, struct calltree *callers,
 		    struct calltree *callees, bool *ret_cut);

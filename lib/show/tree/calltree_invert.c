@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Trees made of trees: that of callers, and what is around one function; see calltree.h.
+ * Makes trees from a call tree: the tree of callers, and the trees around one function; see
+ * calltree.h.
  *
- * Inverting goes level by level. A runner stands for the samples that end in one node of the
- * source; in each round all runners step to their caller, and the tree of callers gets or finds
- * the node for it under the one where the runner was. Runners whose node is below the limit
- * stop: that bounds the work by levels * runners, and what is left out is below what is shown.
+ * Inverting goes level by level. A runner stands for the samples that end in one node of the source
+ * tree. In each round all runners step to their caller, and the tree of callers gets or finds the
+ * node for that caller below the runner's previous node. A runner stops when its node in the tree
+ * of callers is below the limit. That bounds the work by levels * runners, and only rows that would
+ * not be shown are left out.
  */
 #include "tree/calltree_state.h"
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The large nodes of a call tree; see calltree.h.
+ * Builds only the large nodes of a call tree; see calltree.h.
  *
- * A text report shows the rows above a limit, some hundred of the millions of nodes that a long
- * recording has. Whether a node is large is known before its children are looked at:
+ * A text report shows the rows above a limit: some hundred of the millions of nodes of a long
+ * recording. Whether a node is large is known before its children are looked at:
  *
- *   entries ─► spots: the trie nodes that they touch, with their sums (subtree.h)
- *           ─► level by level from the root: spots become nodes of the tree (those of equal
- *              functions the same one); where all of a level are in, the small nodes are known,
- *              and what is below their spots is theirs
+ *   entries ─► subtree: the trie nodes that they touch, with their sums (subtree.h)
+ *           ─► level by level from the root: subtree_nodes become nodes of the tree (those of equal
+ *              functions the same node). When a level is complete, its small nodes are known, and
+ *              a small node keeps the samples of everything below it as its own
  *
- * All spots of one node are on one level, since a path of frames has as many trie nodes as frames
+ * All subtree_nodes of one tree node are on one level, since a path has as many trie nodes as frames
  * that are not inlined. Folding recursion breaks that, so it is not done here.
  *
- * So a location is named, and a node made, for large nodes and their children alone.
+ * So locations are named, and nodes made, only for large nodes and their children.
  */
 #include "tree/calltree_state.h"
 
@@ -27,8 +27,8 @@ struct large_work {
 	double least;
 };
 
-/* Counts a subtree_node's samples where it arrived, and no longer at its caller. Functions inlined
- * between the two are large if what arrives in them, or goes through them, is. */
+/* Moves a subtree_node's samples from its caller's tree node to its own. Inlined functions between
+ * the two are large if the samples that end in them, or go through them, are. */
 static void large_count(struct calltree *tree, uint32_t from, uint32_t to, uint64_t samples)
 {
 	tree->nodes[from].self -= samples;
@@ -37,7 +37,7 @@ static void large_count(struct calltree *tree, uint32_t from, uint32_t to, uint6
 		tree->nodes[to].samples += samples;
 }
 
-/* Gives the spots of a list, whose caller is the tree's node `at`, their nodes. */
+/* Finds the tree nodes of the subtree_nodes of a list, whose caller is the tree's node `at`. */
 static int large_arrive(struct large_work *w, uint32_t list, uint32_t at)
 {
 	const struct store_node *nodes = profile_tables(w->tree->profile)->nodes;
@@ -58,7 +58,8 @@ static int large_arrive(struct large_work *w, uint32_t list, uint32_t at)
 	return 0;
 }
 
-/* The next level: the spots that arrived last are those whose children may arrive. */
+/* Turns to the next level: the subtree_nodes that got tree nodes last are the parents of the next.
+ */
 static void large_turn(struct large_work *w)
 {
 	struct calltree_arrival *items = w->state->level.items;

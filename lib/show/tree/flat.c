@@ -2,9 +2,9 @@
 /*
  * Functions with self and total; see flat.h.
  *
- * A recursive function stands several times in one path. Its total is the sum over its nodes
- * that have no node of the same function above them: the depth-first pass keeps for each function
- * how many of its nodes are open. It steps along the tree's links, so depth costs no memory.
+ * A recursive function occurs several times in one path. Its total is the sum over its nodes that
+ * have no node of the same function above them: the depth-first pass counts for each function how
+ * many of its nodes it is inside of. The pass follows the tree's links, so depth costs no memory.
  */
 #include "tree/flat.h"
 

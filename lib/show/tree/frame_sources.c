@@ -2,8 +2,9 @@
 /*
  * Sources of frames; see frame_sources.h.
  *
- * The tree merges paths of all origins, and must stay fast for reports that do not ask: so this
- * goes down the tree once more with each entry's frames, and counts beside it.
+ * The tree merges paths of all origins, and reports that do not show sources must not pay for them.
+ * So a second pass goes down the tree with each entry's frames, and keeps the counts in an array
+ * beside the tree.
  */
 #include "tree/frame_sources.h"
 

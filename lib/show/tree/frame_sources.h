@@ -13,9 +13,8 @@
 
 struct frame_source_counts {
 	uint64_t by[FRAME_SOURCE_COUNT];  /* samples */
-	uint64_t unsure;		  /* of all of these, those with a confidence below 100 % */
-	uint64_t rules[PROVENANCE_COUNT]; /* of the walked ones, by the provenance of the rule that
-					   * leads on from there */
+	uint64_t unsure;		  /* of all samples, those with a confidence below 100 % */
+	uint64_t rules[PROVENANCE_COUNT]; /* of the walked samples, by the provenance of the rule that found the frame's caller */
 };
 
 struct frame_sources {
@@ -33,15 +32,17 @@ int frame_sources_make(struct profile *profile, const struct calltree *tree,
 /* Frees the counts and zeroes `sources`, which may be zeroed already. */
 void frame_sources_free(struct frame_sources *sources);
 
-/* Whether any path of a profile has frames that come from branch records. */
+/* Returns whether any path of a profile has frames that come from branch records. */
 bool frame_sources_has_branches(const struct profile *profile);
 
-/* Whether the walks of a recording used any rules that are not of unwind information. */
+/* Returns whether any walk of a recording used a rule that does not come from unwind information.
+ */
 bool frame_sources_has_weak_rules(const struct profile *profile);
 
 /* Appends the shares of a node's sources in percent, largest first, as far as they fit into
- * FRAME_SOURCES_COLUMN characters: "br 61 wa 39?". Walked frames whose rule is not of unwind
- * information have letters of their own ("fp 39"). The '?' marks that some are not verified. */
+ * FRAME_SOURCES_COLUMN characters: "br 61 wa 39?". Walked frames whose rule does not come from
+ * unwind information have letters of their own ("fp 39"). '?' means that some of the frames are not
+ * verified. */
 #define FRAME_SOURCES_COLUMN 14
 /* Appends the column to a row; on lack of memory the row is marked as failed. */
 void frame_sources_put(const struct frame_source_counts *counts, struct buf *row);

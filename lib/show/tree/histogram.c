@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When samples were taken; see histogram.h. One pass over the records adds them up by part
- * and bin, and by part, bin and function; the largest of the latter are then picked. A wait, or a
- * pass, is in each bin that it lies in, with its part there.
+ * Counts samples over time; see histogram.h. One pass over the records adds them up by part and
+ * bin, and by part, bin and function; then the largest function of each bin is chosen. A wait or a
+ * pass through a region adds to each bin the part of it that lies in the bin.
  */
 #include "tree/histogram.h"
 

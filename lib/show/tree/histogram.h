@@ -8,8 +8,8 @@
 
 struct histogram_bin {
 	uint64_t samples;
-	uint64_t symbol_samples; /* of them, those that hit in `symbol` */
-	uint32_t symbol;	 /* the one that was hit most; UINT32_MAX in an empty bin */
+	uint64_t symbol_samples; /* of `samples`, those that hit in `symbol` */
+	uint32_t symbol;	 /* the function with most samples; UINT32_MAX in an empty bin */
 };
 
 struct histogram {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Imbalance; see imbalance.h. Ranks are summed up one after the other, so memory goes with the tree
- * and not with the number of ranks.
+ * Compares ranks; see imbalance.h. Ranks are summed up one after the other, so memory grows with
+ * the tree and not with the number of ranks.
  */
 #include "tree/imbalance.h"
 

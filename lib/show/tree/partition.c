@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A profile in parts; see partition.h. Parts are numbered as processes, threads or CPUs are;
- * commands, units, containers and ranks in the order of their first thread. */
+/* Divides a profile into parts; see partition.h. Parts have the numbers of their processes, threads
+ * or CPUs; commands, units, containers and ranks are numbered in the order of their first threads.
+ */
 #include "tree/partition.h"
 
 #include <errno.h>

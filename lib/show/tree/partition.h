@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Divides a profile into parts that are shown one after the other: by process, thread, command,
- * CPU, unit, container or MPI rank, by why threads waited or what for, or all in one.
+ * CPU, unit, container, MPI rank or host, by the reason or the object of waits, or all in one part.
  */
 #ifndef TREE_PARTITION_H
 #define TREE_PARTITION_H
@@ -16,12 +16,12 @@ enum partition_by {
 	PARTITION_BY_THREAD,
 	PARTITION_BY_COMMAND, /* threads of one name, of whatever process */
 	PARTITION_BY_CPU,     /* of a profile with by_cpu */
-	PARTITION_BY_UNIT,    /* of systemd; see model/cgroup_name.h */
+	PARTITION_BY_UNIT,    /* a systemd unit; see model/cgroup_name.h */
 	PARTITION_BY_CONTAINER,
 	PARTITION_BY_RANK, /* in an MPI job */
 	PARTITION_BY_HOST,
 	PARTITION_BY_REASON, /* why threads waited */
-	PARTITION_BY_OBJECT, /* what for: a file, a socket, a futex; where that is not known, why */
+	PARTITION_BY_OBJECT, /* what threads waited for: a file, a socket, a futex; the reason if it is not known */
 	PARTITION_BY_ALL,    /* one part that holds everything */
 };
 
@@ -63,7 +63,7 @@ int partition_by_word(const char *word, enum partition_by *ret_by);
  * characters than ASCII are escaped. */
 void partition_put_name(const struct partition *partition, uint32_t part, bool utf8, struct buf *b);
 
-/* Returns what percentages of a part are of: "this process's samples"; a static string. */
+/* Returns what 100 % means in a part: "this process's samples"; a static string. */
 const char *partition_whole(const struct partition *partition);
 
 /* Returns the plural of the kind of parts: "processes", "threads"; a static string. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of the trie that some entries touch; see subtree.h.
+ * Finds the part of the trie that some entries touch; see subtree.h.
  *
- * An entry's path is climbed from its leaf until a node is met that has a subtree_node already;
- * what is missing is then entered on the way down. So callers come first, and one pass from the
+ * An entry's path is climbed from its leaf to the first trie node that already has a subtree_node;
+ * the missing ones are then added on the way down. So callers come first, and one pass from the
  * last subtree_node to the first sums them up.
  *
- * `placed` remembers the subtree_node of a trie node. Each run has a stamp of its own, so beginning
- * one costs nothing.
+ * `index` remembers the subtree_node of a trie node. Each run has a stamp of its own, so beginning
+ * a run costs nothing.
  */
 #include "tree/subtree.h"
 
@@ -80,7 +80,7 @@ static uint32_t subtree_add(struct subtree_maker *m, struct subtree *subtree,
 	return number;
 }
 
-/* Makes spots of an entry's path, as far as there are none, and counts its samples at the last. */
+/* Makes the missing subtree_nodes of an entry's path, and adds the entry's samples to its leaf. */
 static int touch(struct subtree_maker *m, struct subtree *subtree, struct subtree_run *run,
 		 const struct profile_entry *entry)
 {

@@ -29,8 +29,8 @@ struct subtree_node {
 	uint64_t samples;     /* of the node and everything below it */
 };
 
-/* The nodes of the paths that begin with one root mark, or without one. Entries without any frame
- * are in no run. */
+/* A run: the nodes of all paths that begin with one root mark, or of all that have none. Entries
+ * without any frame are in no run. */
 struct subtree_run {
 	const struct profile_symbol *mark; /* or NULL */
 	uint32_t root;			   /* the first node of the list of roots */
@@ -48,8 +48,8 @@ void subtree_free(struct subtree *subtree);
 
 struct subtree_maker;
 
-/* Makes what is needed to make one subtree after the other. The profile is borrowed and must
- * outlive it. Returns 0 or -ENOMEM. */
+/* Makes a maker, which holds the memory for making one subtree after the other. The profile is
+ * borrowed and must outlive it. Returns 0 or -ENOMEM. */
 int subtree_maker_new(const struct profile *profile, struct subtree_maker **ret_maker);
 void subtree_maker_free(struct subtree_maker *maker); /* NULL is allowed */
 
