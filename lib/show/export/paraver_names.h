@@ -33,7 +33,7 @@ struct paraver_names;
 int paraver_names_new(struct paraver_names **ret_names);
 void paraver_names_free(struct paraver_names *names); /* NULL is allowed */
 
-/* Returns the values of a frame's function and line at a level, 0 for the innermost. Returns 0 or
+/* Finds the values of a frame's function and line at a level, 0 for the innermost. Returns 0 or
  * -ENOMEM. */
 int paraver_names_frame(struct paraver_names *names, const struct profile_frame *frame,
 			unsigned level, uint32_t *ret_function, uint32_t *ret_line);

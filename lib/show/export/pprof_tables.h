@@ -14,8 +14,7 @@
 #include "pprof.pb-c.h"
 #include "model/profile.h"
 
-/* The id of frame `number` of pprof_tables_stacks(); also, for the number of locations, the first
- * free id. */
+/* The location id of frame `number` of pprof_tables_stacks(); ids begin at 1. */
 #define PPROF_LOCATION(number) ((uint64_t)(number) + 1)
 
 /* The first byte of a field in a message: the field's number and the kind of its value (protobuf).

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The two bootstraps of groups, of which one gives the variance and one the bias. */
+/* Resamples groups in two ways, for the variance and for the bias; see bands.h. */
 #include "fold/bands.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "base/hash.h"
 
-#define EACH_FLIPPED 4	      /* one in so many resamples is for the bias */
+#define EACH_FLIPPED 4	      /* one in so many resamples is for the bias; by hand */
 #define NORMAL	     1.959964 /* the 97.5 % quantile of the normal distribution */
 
 /* The sum of squared deviations from the estimate, over the resamples. */

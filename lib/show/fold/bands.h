@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bands: the curve and the phases fitted to resamples of the groups of instances (cells.h).
+ * Computes the bands of a curve and of its phases, by fitting both to resamples of the groups of
+ * instances (cells.h).
  *
- * A band is the estimate and, to both sides, the root of its variance and its squared bias, times
- * Student's quantile for the number of groups, cut off where no value can be.
+ * A band reaches from the estimate to both sides by the square root of (variance + bias squared),
+ * times Student's quantile for the number of groups. It is cut off at impossible values (below 0,
+ * above 1).
  *
- * For the variance, groups are drawn with replacement, and the pieces of the curve are chosen
- * anew for each resample: an estimate after a choice varies with it (Efron 2014, "Estimation
- * and accuracy after model selection"). In what is drawn, the data themselves are the truth, and
- * they are not smooth; so no bias shows there. For that, one resample in four is the wild bootstrap
- * by groups (Liu 1988; Cameron, Gelbach and Miller 2008, section III): points on the fitted curve,
- * plus how far each group lies from it, with a random sign for the group. There the truth is known,
- * and the mean of what the fits miss is their bias. It is in the bands of shares and of rates.
+ * For the variance, groups are drawn with replacement, and the pieces of the curve are chosen anew
+ * for each resample, since an estimate after a choice varies with the choice (Efron 2014,
+ * "Estimation and accuracy after model selection"). Such resamples show no bias: their truth is the
+ * data, which are not smooth. So one resample in four (chosen by hand) is for the bias. It is a
+ * wild bootstrap by groups (Liu 1988; Cameron, Gelbach and Miller 2008, section III): points on the
+ * fitted curve, plus the distance of each group from it, with a random sign for the group. There
+ * the truth is the fitted curve, and the mean error of the fits is their bias, which the bands of
+ * shares and of rates include.
  *
- * Where a phase ends depends on the choice of the pieces as well: between two exponentials whose
- * rates differ by little, a resample may have no knot near the end that all points have. With the
- * knots of all points, which only move, intervals of ends were too narrow there: 19 of 36 had the
- * break (bench/fold_breaks). So the nearest knots of the pieces that are chosen anew count, too.
+ * The end of a phase depends on the choice of the pieces as well: between two exponentials whose
+ * rates differ by little, a resample may have no knot near the end that the fit to all points has.
+ * When knots were chosen from all points and only moved in resamples, the intervals of ends were
+ * too narrow: 19 of 36 contained the break (bench/fold_breaks). So an interval also includes the
+ * nearest knots of the newly chosen pieces.
  *
- * Percentiles of 200 resamples rest on five of them at each end, and would need ten times as many
- * resamples to be as steady.
+ * Percentiles were rejected: those of 200 resamples rest on five resamples at each end, and would
+ * need ten times as many resamples to be as steady.
  */
 #ifndef FOLD_BANDS_H
 #define FOLD_BANDS_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Two passes over the points: the first finds which instances there are, the second sums up. */
+/* Sums points up in two passes: the first finds the instances, the second adds points; see cells.h.
+ */
 #include "fold/cells.h"
 
 #include <errno.h>

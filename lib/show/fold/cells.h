@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Points summed up in cells: all that the fit needs, in memory that does not grow with the points.
+ * Sums points up in cells: all that the fit needs, in memory that does not grow with the points.
  *
  * A cell is one of the equal parts of the normalised time. It keeps the sums of weights, of x and
- * of y, so the mean point of a cell, which lies on any straight piece of the curve, wherever in the
- * cell the points were. The resolution is thus finer than a cell.
+ * of y, and so the mean point of its points. If the points lie on a straight piece of the curve,
+ * the mean point does, wherever in the cell they are. So the resolution is finer than a cell.
  *
  * Bands come from resampling instances. Sums for every instance would take as much memory as the
  * points, and each resample as much time as a pass over them, so instances are put into at most
- * FOLD_GROUPS groups at random, and groups are resampled. Where there are no more instances than
- * that, each is a group of its own, and this is the plain bootstrap. Otherwise the variance among
- * resamples has the same expectation, and a relative error of sqrt(2 / FOLD_GROUPS), 10 %, of its
- * own, as that of a bootstrap with 200 resamples has anyway. Poisson weights for each instance and
- * resample would cost points times resamples.
+ * FOLD_GROUPS groups at random, and groups are resampled. If there are at most so many instances,
+ * each is a group of its own, and this is the plain bootstrap. Otherwise the variance among
+ * resamples has the same expectation, and a relative error of sqrt(2 / FOLD_GROUPS), 10 %, which a
+ * bootstrap with 200 resamples has anyway. Rejected: Poisson weights for each instance and
+ * resample, which would take points times resamples.
  */
 #ifndef FOLD_CELLS_H
 #define FOLD_CELLS_H
@@ -36,7 +36,7 @@ struct fold_cells {
 	struct fold_sum *of_group; /* groups * n, by group */
 	size_t n_points;
 	uint32_t n_instances;
-	double point_weight; /* the mean weight of a point, weighted by itself: sum w^2 / sum w */
+	double point_weight; /* the mean weight of a point, weighted by weight: sum w^2 / sum w */
 };
 
 /* Sums up `n_points` points in `cells` cells. The caller frees *ret with fold_cells_free().

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From points to the result: cells (cells.h), the fit to them (fit.h), and its bands (bands.h). */
+/* Makes a curve from points: sums them up in cells (cells.h), fits (fit.h), and computes bands
+ * (bands.h). */
 #include "fold/curve.h"
 
 #include <errno.h>

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The folded curve of a counter: how much of its total a region has reached at each moment of its
- * normalised time, from few samples of each of many instances.
+ * Fits the folded curve of a counter: the share of its total that has been counted at each moment
+ * of a region's normalised time, from few samples of each of many instances.
  *
  * What it estimates. A sample of an instance i at x reads F_i(x), the share of the instance's total
- * that was reached; the curve is the weighted mean of the F_i. A point weighs 1, or weights[i]. As
- * long instances have more samples, points that all weigh 1 give the mean over instances weighted
- * by their durations (what a region is like, seen at any moment of it). With a weight of the
- * instance's total of the counter divided by its duration, the curve is that of the sum of all
- * instances: y(x) is the share of all that was counted which was reached at x, and the shares of
- * the phases are shares of the sum. With a weight of 1 / duration, every instance counts alike.
+ * that had been counted; the curve is the weighted mean of the F_i. A point weighs 1, or
+ * weights[i]. Long instances have more samples, so points of weight 1 give the mean over instances
+ * weighted by duration. If a point's weight is its instance's total divided by the duration, the
+ * curve is that of the sum of all instances: y(x) is the share of the sum that has been counted at
+ * x, and the shares of phases are shares of the sum. With weights of 1 / duration, every instance
+ * counts alike.
  *
- * Bands have 95 % of confidence at each x. They come from resampling instances, as samples of one
- * instance are not independent of each other. They speak of the mean curve: an instance by itself
- * may lie outside. Where the instances' phases end at different moments, the mean curve bends
- * slowly there, and a phase ends in the middle of the bend.
+ * Bands have 95 % confidence at each x. They come from resampling instances, since samples of one
+ * instance depend on each other. They are bands of the mean curve: a single instance may lie
+ * outside. Where phases end at different moments in different instances, the mean curve bends
+ * slowly, and a phase ends in the middle of the bend.
  */
 #ifndef FOLD_CURVE_H
 #define FOLD_CURVE_H
@@ -38,8 +38,8 @@ struct fold_options {
 	uint32_t cells;	     /* of the grid, 50 to 4,000: 1,000 */
 	uint32_t resamples;  /* for the bands, at most 10,000: 200 */
 	uint32_t max_phases; /* at most 64: 32 */
-	uint64_t seed;	     /* the result depends on nothing else that is random */
-	bool no_bands;	     /* leaves the bands out, which takes a tenth of the time */
+	uint64_t seed;	     /* of all random numbers: the same seed gives the same result */
+	bool no_bands;	     /* computes no bands, which is ten times as fast */
 	/* The weight of each point of an instance, by its number; NULL if all are 1. Points of
 	 * weight 0 are left out. */
 	const double *weights;
@@ -67,8 +67,8 @@ struct fold_curve {
 #define FOLD_MIN_INSTANCES 10
 
 /* Fits a curve to `n` points in any order; `options` may be NULL. The caller frees *ret with
- * fold_curve_free(). The time is linear in the number of points, and memory does not depend on it,
- * but for a bit for each instance. Returns 0, -ENODATA if fewer than FOLD_MIN_POINTS points have a
+ * fold_curve_free(). Time is linear in the number of points; memory does not depend on it, except
+ * for a bit for each instance. Returns 0, -ENODATA if fewer than FOLD_MIN_POINTS points have a
  * weight, -ERANGE if a coordinate is not in [0, 1], -EINVAL if an option is out of its bounds, a
  * weight is negative or not finite, or an instance has none, or -ENOMEM. */
 int fold_curve_fit(const struct fold_point *points, size_t n, const struct fold_options *options,

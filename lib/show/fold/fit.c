@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The choice of pieces and bandwidth, and the fit with them. Numbers below that have no source were
- * chosen with the first ten curves of tests/unit/fold_truth.h (bench/fold_fit accuracy).
+ * Chooses pieces and bandwidth, and fits with them; see fit.h. The constants below were chosen by
+ * hand with the first ten curves of tests/unit/fold_truth.h (bench/fold_fit accuracy); the other
+ * curves and bench/fold_fit families judge them.
  */
 #include "fold/fit.h"
 
@@ -11,11 +12,11 @@
 
 #include "fold/noise.h"
 
-#define FINEST	  5e-5 /* differences of y below this are no matter of the curve either */
-#define NARROWING 0.7  /* of the bandwidth that is best for the curve, for the sake of the bands */
+#define FINEST	  5e-5 /* smaller differences of y are ignored in the curve, too */
+#define NARROWING 0.7  /* part of the best bandwidth that is used, for less bias */
 #define FOLDS	  5
-#define STEPS	  4 /* in which knots move to a resample */
-#define MERGED	  4 /* means that are one where the pieces of a resample are sought */
+#define STEPS	  4 /* of moving the knots to fit a resample */
+#define MERGED	  4 /* means that are merged into one to choose a resample's pieces */
 
 /* A variance that every cell has, so that a difference of `detail` over many cells stays. */
 static double least_variance(const struct fold_fit *fit, double detail)

@@ -1,26 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The estimator of the curve and of its phases, for sums of cells: those of all groups, or those of
- * a resample.
+ * Estimates the curve and its phases from sums of cells: those of all groups, or those of a
+ * resample.
  *
- * The curve is made of polynomial pieces, as many as the noise allows to see (pieces.h), plus what
- * is left beside them, smoothed, made rising. The pieces keep the breaks sharp, which a smoother
- * alone would round; the smoother finds what is too little to be worth a piece. How far it smooths
- * is found by cross-validation over the groups, and then narrowed a little, so that the bias is
- * small against the band, which does not include it.
+ * The curve is made of pieces, as many as the noise allows to see (pieces.h), plus the smoothed
+ * residuals, and is then made rising. The pieces keep breaks sharp, which a smoother alone would
+ * round; the smoother adds differences that are too small to be worth a piece. Its bandwidth is
+ * found by cross-validation over the groups, and then narrowed a little, so that the smoother's
+ * bias is small against the band.
  *
- * The phases are fewer of these pieces: differences of less than FOLD_PHASE_DETAIL of the total
- * make no phase. They end where the pieces do.
+ * The phases are a coarser choice of these pieces: differences of less than FOLD_PHASE_DETAIL of
+ * the total make no phase. Phases end where pieces end.
  *
- * How far to smooth, and which phases there are, is chosen once, from all points
- * (fold_fit_choose()). Which pieces the curve has, where they lie, and all values are found anew
- * for each resample (fold_fit_apply()), so the bands include the uncertainty of that choice. With
- * the knots of all points in each resample, they were too narrow by 10 to 30 % beside breaks that
- * are rounded.
+ * The bandwidth and the number of phases are chosen once, from all points (fold_fit_choose()). The
+ * pieces of the curve, their places and all values are found anew for each resample
+ * (fold_fit_apply()), so the bands include the uncertainty of that choice. When resamples kept the
+ * pieces of all points, bands beside rounded breaks were too narrow by 10 to 30 %.
  *
- * Isotonic regression alone was tried first: its error falls with n^(-1/3) only, and its slope is
- * zero nearly everywhere. So was a broken line, with bends for exponentials: it had breaks inside
- * of these, and none where they end.
+ * Rejected: isotonic regression alone, whose error falls with n^(-1/3) only, and whose slope is
+ * zero nearly everywhere; and a broken line with bends for exponentials, which had breaks inside of
+ * exponentials and none at their ends.
  */
 #ifndef FOLD_FIT_H
 #define FOLD_FIT_H
@@ -31,18 +30,20 @@
 #include "fold/pieces.h"
 #include "fold/smooth.h"
 
-/* Of the total: of the bench's sixteen known curves, all phases are found at this, and one lacks
- * one at 1e-3 (a tenth of the pass, a fiftieth of the total, before an exponential). */
+/* A share of the counter's total. Chosen with the sixteen known curves of the bench (bench/fold_fit
+ * accuracy): at this value all of their phases are found; at 1e-3 one phase is missed (a tenth of
+ * the pass, a fiftieth of the total, before an exponential). */
 #define FOLD_PHASE_DETAIL 5e-4
-/* What one instance alone may differ by without making a phase, as a share of its course: the
- * machine stalls a pass now and then. Chosen, not derived: of 56 passes beside other work, phases
- * were ten in the place of three without it, and are eight; of 64 and of 105, three. */
+/* A single instance that differs from the others by less than this share of its course makes no
+ * phase, since the machine stalls a pass now and then. Chosen by hand with recordings of a program
+ * of three phases beside other work: 56 passes had ten phases without this limit and have eight
+ * with it; 64 and 105 passes have three. */
 #define FOLD_ONE_INSTANCE .1
 
 struct fold_fit {
 	const struct fold_cells *cells;
 	double *variance; /* of a point of mean weight, by cell */
-	double ratio;	  /* by which it is raised where breaks are looked for */
+	double ratio;	  /* by which the variance is raised in the search for breaks */
 	double bandwidth;
 	struct fold_pieces pieces, phases;
 	uint32_t knot_of[FOLD_MAX_KNOTS]; /* the pieces' knot that a phase begins at; 0: none */
@@ -51,8 +52,8 @@ struct fold_fit {
 	struct smoother *smoother;
 };
 
-/* Chooses the pieces and the bandwidth for cells, which must outlive it. The caller frees with
- * fold_fit_free(), also after an error. Returns 0 or -ENOMEM. */
+/* Chooses the pieces and the bandwidth for cells, which must outlive the fit. The caller frees it
+ * with fold_fit_free(), also after an error. Returns 0 or -ENOMEM. */
 int fold_fit_choose(struct fold_fit *fit, const struct fold_cells *cells, uint32_t max_phases);
 
 /* Frees what a fit holds; one of zeros is allowed. */

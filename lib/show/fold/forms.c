@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Exponentials and waves; what a polynomial adds to a straight line is here, too. */
+/* Computes exponentials and waves, and the part of a polynomial that it adds to a straight line;
+ * see forms.h. The limits and the grid of turns below were chosen by hand; bench/fold_fit families
+ * shows which breaks and false ends result (docs/FOLD.md). */
 #include "fold/forms.h"
 
 #include <math.h>
 
 #define MAX_BEND   40.0
-#define LEAST_TURN 2.0 /* a third of a wave: less is no different from a cubic */
+#define LEAST_TURN 2.0 /* radians, a third of a wave; a cubic fits shorter ones as well */
 #define MOST_TURN  40.0
 
 /* The bubbles at t: t (1 - t) P_k(2t - 1), and their derivatives. */
@@ -88,7 +90,7 @@ bool form_is_possible(const struct fold_pieces *p, uint32_t k)
 
 /* --- where to begin --------------------------------------------------------------------------- */
 
-#define POINTS	  64u /* means of means that a wave is sought in */
+#define POINTS	  64u /* merged means in which a wave is searched */
 #define COLUMNS	  4u  /* 1, t, sine, cosine */
 #define FIRST	  3.0
 #define LAST	  21.0

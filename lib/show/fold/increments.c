@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The iteration, the points, and the spread of the bands; see increments.h. The numbers below were
- * chosen with the first ten curves of tests/unit/fold_truth.h (bench/fold_fit increments).
+ * Iterates, places the readings, and widens the bands; see increments.h. The constants below were
+ * chosen by hand with the first ten curves of tests/unit/fold_truth.h (bench/fold_fit increments).
  */
 #include "fold/increments.h"
 
@@ -15,14 +15,14 @@
 
 #define CELLS	    FOLD_JACKKNIFE_CELLS
 #define ITERATIONS  200u
-#define LAST	    10u /* with all increments, where there are more than FEW */
+#define LAST	    10u /* iterations over all increments, if there are more than FEW */
 #define FEW	    30000u
 #define AGAIN	    20u	 /* iterations without a group, from the curve with it */
 #define EACH_FACTOR 10u	 /* iterations between estimates of the instances' factors */
-#define FIRM	    .05	 /* of a mean instance: how much of what is seen a factor is held back by */
-#define WHOLE	    .98	 /* share of its time in which a counter was there all the time */
-#define LEAST_WHOLE 20.0 /* instances' worth of whole increments, to do without the others */
-#define MOST_SCALED .25	 /* of an instance: how long increments may be that are not */
+#define FIRM	    .05	 /* part of a mean instance's count that pulls a factor to 1 */
+#define WHOLE	    .98	 /* an increment is whole if the counter counted for this share */
+#define LEAST_WHOLE 20.0 /* instances' worth of whole increments that are enough alone */
+#define MOST_SCALED .25	 /* of an instance: the longest increments that are scaled up */
 #define FITS	    3u
 #define MOST_ON	    .99
 #define LEAST_KEPT  .1

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The folded curve of a counter of which only increments are known: by how much it was more at one
- * sample than at one before, in the same thread. So it is where a counter of the processor has to
- * share it with others (perf's groups that rotate, PERF_SAMPLE_READ): nobody reads it where an
- * instance begins or ends, and for most of an instance it may not have counted at all.
+ * Fits the folded curve of a counter of which only increments are known: the differences between
+ * two samples of one thread. That is the case for hardware counters that are multiplexed (perf's
+ * groups that rotate, read with PERF_SAMPLE_READ): nobody reads such a counter where an instance
+ * begins or ends, and it may not have counted at all for most of an instance.
  *
  *   passes       |             0             |             1             |
  *   readings         * * * *        * * * *        * * * *        * * *
  *   increments       `-^-^-'--------^-^-^--------...
  *
- * An increment is the curve's rise between two places, times the instance's total. So the curve is
- * what explains all of them, which Richardson and Lucy's iteration finds (the likelihood's maximum;
- * a rate below 0 cannot come of it). Each instance has a factor of its own, as its total is not
- * known. Then the readings of an instance that hang together are laid on this curve where they fit
- * best, and are the points of an ordinary fit (curve.h), which knows of kinks and noise; twice, so
- * that they are laid on what has sharp kinks.
+ * An increment is the curve's rise between two places, times the instance's total. Richardson and
+ * Lucy's iteration finds the curve that explains all increments best (the maximum of the
+ * likelihood; rates stay positive). As the total of an instance is not known, each instance has a
+ * factor, which is estimated as well. Then each series of connected readings of an instance is
+ * placed on this curve where it fits best, and the readings become the points of an ordinary fit
+ * (curve.h), which handles breaks and noise. This is done twice, so that the second time readings
+ * are placed on a curve with sharp breaks.
  *
- * An increment over a time in which the counter did not count at every moment is scaled up by the
- * caller: a guess, which a curve is made of only where there are too few that need none, and where
- * increments are shorter than a quarter of an instance; else there is none.
+ * If the counter counted for only a part of an increment's time, the caller scales the increment
+ * up, which is a guess. Scaled increments are used only if there are too few whole ones, and only
+ * if they are shorter than a quarter of an instance; else there is no curve.
  *
- * Then all of that is done once more with the increments that the curve implies: what comes out
- * otherwise is the bias of the method, which is taken away (jackknife.h).
+ * Then all of this is repeated with the increments that the curve implies. The difference between
+ * the two curves is the bias of the method, and is subtracted (jackknife.h).
  *
- * Bands: those of the fit take the places of readings for known, so to them comes the spread of the
- * iteration's curve when one of FOLD_JACKKNIFE groups of instances after the other is left out, and
- * the bias.
+ * The bands of the fit assume that the places of readings are known. So they are widened by the
+ * bias, and by the spread of the iteration's curve when each of FOLD_JACKKNIFE groups of instances
+ * is left out in turn.
  */
 #ifndef FOLD_INCREMENTS_H
 #define FOLD_INCREMENTS_H
@@ -35,16 +36,16 @@
 struct fold_increment {
 	double from, to;      /* x in the first, and in the last, of its instances */
 	double outside;	      /* its time between instances, in any unit that lengths have */
-	double value;	      /* by how much the counter is more at its end; not below 0 */
-	double ran;	      /* the share of its time in which the counter counted, above 0 */
-	uint32_t first, last; /* instances; those whose numbers are between are within it */
-	bool follows;	      /* it begins where the one before it in the array ends */
+	double value;	      /* the difference of the counter; not below 0 */
+	double ran;	      /* the share of its time in which the counter counted; above 0 */
+	uint32_t first, last; /* instances; the increment spans those between them */
+	bool follows;	      /* it begins where the previous increment of the array ends */
 };
 
-/* Fits a curve to `n` increments; `lengths` are those of the instances. *ret_total: what an
- * instance of mean length counts; *ret_whole: the number of increments in which the counter counted
- * all the time, if the curve is of these alone, else 0. The caller frees *ret_curve by
- * fold_curve_free(). 0, or an error of fold_curve_fit(). */
+/* Fits a curve to `n` increments; `lengths` has the lengths of the instances. *ret_total receives
+ * the count of an instance of mean length; *ret_whole the number of whole increments (the counter
+ * counted all the time) if the curve is made of these only, else 0. The caller frees *ret_curve
+ * with fold_curve_free(). Returns 0, or an error of fold_curve_fit(). */
 int fold_increments_fit(const struct fold_increment *increments, size_t n, const double *lengths,
 			uint32_t n_lengths, const struct fold_options *options,
 			struct fold_curve **ret_curve, double *ret_total, size_t *ret_whole);

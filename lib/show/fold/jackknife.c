@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Standard errors of rises, and bands that are widened by them. */
+/* Computes standard errors of rises, and widens bands by them; see jackknife.h. */
 #include "fold/jackknife.h"
 
 #include <math.h>
 
 #define CELLS FOLD_JACKKNIFE_CELLS
-#define REACH 10u /* cells to each side over which a rate's spread is taken */
+#define REACH 10u /* cells to each side over which the spread of a rate is taken; by hand */
 
 double fold_jackknife_at(const double *y, double x)
 {

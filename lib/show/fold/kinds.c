@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bursts are sorted by their calls; those of each two are parted feature by feature, and the parts
- * by fold/modes.h; see kinds.h. */
+/* Finds kinds of bursts; see kinds.h. Bursts are sorted by the calls around them; those between the
+ * same two calls are split feature by feature, and the parts by fold/modes.h. */
 #include "fold/kinds.h"
 
 #include <errno.h>

@@ -1,29 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Kinds of bursts that are alike: between the same two calls, as long as each other, and with as
- * much of what counters count.
+ * Groups bursts into kinds: bursts between the same two calls, of similar length, and with similar
+ * values of the counters.
  *
- *   all ─► by the calls around them ─► without gaps ─► without valleys ─► kinds, and noise
+ *   all ─► by the calls around them ─► split at gaps ─► split at valleys ─► kinds, and noise
  *
  * González, Giménez and Labarta ("Automatic detection of parallel applications computation phases",
- * IPDPS 2009) find kinds by density, with DBSCAN over durations and counters; they and Huck
+ * IPDPS 2009) find kinds by density, with DBSCAN over durations and counters. They and Huck
  * ("Automatic refinement of parallel applications structure detection", 2012) had to refine that
- * with further radii, as one that parts the short bursts tears the long ones up. So here density
- * has two steps, both on a logarithmic scale, on which a radius is a ratio:
+ * with further radii, since a radius that separates the short bursts splits the long ones up. So
+ * here there are two steps, both on a logarithmic scale, on which a radius is a ratio:
  *
- * - DBSCAN along each feature by itself, with a radius of a factor of two (KINDS_RATIO): two bursts
- *   are of two parts if one has more than twice as much as all that have less. A part has at least
- *   four bursts (KINDS_LEAST; the number that Ester, Kriegel, Sander and Xu give for DBSCAN, KDD
- *   1996), or is noise; where no part of the bursts between two calls has so many, each is a kind.
- * - What has no such gap is parted where its density has a valley that is no chance, which needs
- *   some 12 bursts on both sides and adapts to how widely they spread (fold/modes.h): so the
- *   tails of large kinds do not link them. An outlier there is of the next kind if it is within the
- *   same factor of its median, else noise.
+ * - DBSCAN along each feature by itself, with a radius of a factor of two (KINDS_RATIO): bursts are
+ *   split where a value is more than twice the next smaller one. A part has at least four bursts
+ *   (KINDS_LEAST; the number that Ester, Kriegel, Sander and Xu give for DBSCAN, KDD 1996), or is
+ *   noise. If no part of the bursts between two calls has so many, each part is a kind.
+ * - Parts without such a gap are split where the density has a significant valley, which needs some
+ *   12 bursts on both sides and adapts to their spread (fold/modes.h). So the tails of large kinds
+ *   do not link them. An outlier belongs to the nearest kind if it is within the same factor of
+ *   that kind's median, else it is noise.
  *
- * Counts of some hundreds differ by chance, and by whole numbers: KINDS_COUNTS is added to each
- * value of a counter, so that they are compared by their difference and larger ones by their ratio.
- * It is twice the inverse of the narrowest width that a mode has, so counts beside each other make
- * no modes. It takes O(n log n) for each feature, and nothing is drawn at random.
+ * Small counts differ by chance, and by whole numbers. So KINDS_COUNTS is added to each value of a
+ * counter: counts of some hundreds are then compared by their difference, larger ones by their
+ * ratio. KINDS_COUNTS is twice the inverse of the narrowest kernel of a mode, so neighbouring
+ * counts make no modes. The factor of two was chosen by hand. The search takes O(n log n) for each
+ * feature, and draws nothing at random.
  */
 #ifndef FOLD_KINDS_H
 #define FOLD_KINDS_H
@@ -37,7 +38,7 @@
 #define KINDS_COUNTS 400.0
 
 struct fold_kinds {
-	uint32_t n;	   /* by the sum of their bursts' weights, the largest first */
+	uint32_t n;	   /* kinds are numbered by the sum of their bursts' weights, the largest first */
 	uint32_t *kind_of; /* by burst: its kind, or FOLD_NOISE */
 	uint32_t n_noise;
 };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Densities are estimated by a binned kernel; parts wait in a list until no feature splits them. */
+/* Splits instances at valleys of densities, which a binned kernel estimates; see modes.h. Parts
+ * wait in a list until no feature splits them. The limits below were chosen by hand;
+ * tests/unit/test_fold_modes.c holds them against known modes, outliers and noise. */
 #include "fold/modes.h"
 
 #include <errno.h>
@@ -10,12 +12,12 @@
 
 #define BINS	    4096
 #define PER_WIDTH   4 /* bins in a kernel's standard deviation, at least, but for very long tails */
-#define NARROWEST   .005 /* a kernel's standard deviation: modes nearer than some percent are one */
+#define NARROWEST   .005 /* a kernel's standard deviation: modes within some percent are one */
 #define LEAST	    10	 /* members of a group */
 #define LEAST_SHARE .01	 /* of all instances */
-#define SIGNIFICANT 4	 /* standard deviations that a valley is lower than the lower peak */
-#define FAR	    6	 /* deviations from the median, robust ones, of an outlier */
-#define ZERO_BELOW  3	 /* zeros are shown as this much less than the logarithm of the least */
+#define SIGNIFICANT 4	 /* standard deviations by which a valley is below the lower peak */
+#define FAR	    6	 /* an outlier's distance from the median, in robust deviations */
+#define ZERO_BELOW  3	 /* zeros are this much below the logarithm of the least other value */
 
 struct item {
 	double value; /* of the feature looked at */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Groups of instances that are alike, so that two modes of a region become two pictures, not the
- * mean of both.
+ * Groups instances that are alike, so that a region that works in two ways is shown as two
+ * pictures, not as the mean of both.
  *
- * Instances are compared by features: their duration, their totals of counters. Each is compared on
- * a logarithmic scale. A set of instances is split where the density of a feature has a valley that
- * is deeper than chance and less than half as high as the lower of the peaks on both sides; its
- * parts are split in turn, by any feature, until none has a valley. This needs no number of groups,
- * as mixtures and k-means do, and no shape of their distributions, which are skewed. It takes
- * O(n log n) for each feature and group. What lies far from its group's median, or in parts too
- * small for a group, is an outlier.
+ * Instances are compared by features, their duration and their totals of counters, on a logarithmic
+ * scale. A set of instances is split where the density of a feature has a valley that is deeper
+ * than chance and less than half as high as the lower of the two peaks beside it. The parts are
+ * split in turn, by any feature, until none has a valley. Mixtures and k-means were rejected, as
+ * they need the number of groups, and the shape of distributions, which are skewed. The search
+ * takes O(n log n) for each feature and group. Instances far from their group's median, or in parts
+ * too small for a group, are outliers.
  */
 #ifndef FOLD_MODES_H
 #define FOLD_MODES_H
@@ -34,8 +34,8 @@ struct fold_modes {
 };
 
 /* Groups `n` instances by features: `features[f][i]` is that of instance i. Values are finite and
- * not negative; zeros are told from all others. The caller frees *ret with fold_modes_free().
- * Returns 0, -EINVAL for other values or if there are no features, or -ENOMEM. */
+ * not negative; zero is a group of its own. The caller frees *ret with fold_modes_free(). Returns
+ * 0, -EINVAL for other values or if there are no features, or -ENOMEM. */
 int fold_modes_find(const double *const *features, uint32_t n_features, uint32_t n,
 		    struct fold_modes **ret);
 

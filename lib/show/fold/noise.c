@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Variances in cells are smoothed over a window, since a cell has few points. The widths of the
- * window and of the contrasts were chosen with the first ten curves of tests/unit/fold_truth.h
- * (bench/fold_fit accuracy), and are not derived.
+ * Estimates variances; see noise.h. The variances of cells are smoothed over neighbouring cells,
+ * since a cell has few points. The widths of that and of the contrasts were chosen by hand with the
+ * first ten curves of tests/unit/fold_truth.h (bench/fold_fit accuracy).
  */
 #include "fold/noise.h"
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How far the means of cells lie from the curve by chance.
+ * Estimates how far the means of cells lie from the curve by chance.
  *
- * A reading is exact within its instance; what makes the means uncertain is that instances differ.
- * The variance is thus estimated from how far the groups of instances lie from the curve, as a
- * function of x: it is 0 at both ends, where all instances agree, and largest between. As points of
- * one instance err together, so do neighbouring cells if instances have many points. A few thousand
- * points of each of a few instances would otherwise show as phases all that is peculiar to these
- * instances. So the variance of contrasts over several cells, which detect breaks, is compared with
- * what it would be if cells were independent, and all variances are raised by that ratio.
+ * A reading is exact within its instance; the means are uncertain because instances differ. So the
+ * variance is estimated from the distances of the groups of instances from the curve, as a function
+ * of x: it is 0 at both ends, where all instances agree, and largest between. Points of one
+ * instance err together, and so do neighbouring cells if instances have many points: with a few
+ * thousand points of each of a few instances, everything peculiar to these instances would look
+ * like phases. So the variance of contrasts over several cells, which detect breaks, is compared
+ * with the variance that they would have if cells were independent, and all variances are raised by
+ * that ratio.
  */
 #ifndef FOLD_NOISE_H
 #define FOLD_NOISE_H
@@ -16,12 +17,12 @@
 #include "fold/pieces.h"
 #include "fold/cells.h"
 
-/* Estimates the variance of a point of mean weight, in each cell, from how far the mean of each
- * cell lies from its two neighbours', without knowing the curve. Sets cells->n values of `ret`. */
+/* Estimates the variance of a point of mean weight in each cell from the distance of the cell's
+ * mean to its two neighbours' means, without knowing the curve. Sets cells->n values of `ret`. */
 void fold_noise_guess(const struct fold_cells *cells, double *ret);
 
-/* Estimates it from the groups' distances from `pieces`; *ret_ratio, at least 1, is the ratio of
- * contrasts' variance. Returns 0 or -ENOMEM. */
+/* Estimates the variance from the groups' distances from `pieces`; *ret_ratio, at least 1, receives
+ * the ratio by which contrasts vary more than independent cells would. Returns 0 or -ENOMEM. */
 int fold_noise_between(const struct fold_cells *cells, const struct fold_pieces *pieces,
 		       double *ret, double *ret_ratio);
 

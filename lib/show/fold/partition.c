@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Dynamic programming over partitions; see pieces.h. */
+/* Finds the best partition by dynamic programming; see pieces.h. The constants of the search were
+ * chosen by hand; bench/fold_fit families shows the breaks that are missed (docs/FOLD.md). */
 #include "fold/partition.h"
 
 #include <errno.h>
@@ -11,7 +12,7 @@
 #include "fold/forms.h"
 
 #define COLUMNS (PIECE_DEGREE + 1)
-#define MORE	2 /* means than coefficients that a piece has at least: it must be judged by some */
+#define MORE	2 /* a piece has so many more means than coefficients, to judge its fit by */
 
 double partition_penalty(uint32_t degree, double unit)
 {
@@ -97,7 +98,7 @@ static void coefficients(const struct triangle *t, uint32_t degree, double *c)
 
 #define BENDS	  100
 #define BEND_STEP .1
-#define SEARCHED  16 /* rows after which a bend is sought in the whole table */
+#define SEARCHED  16 /* rows after which the whole table of bends is searched */
 
 /* exp(bend t), for t from 0 to 1, as a polynomial: near to 1e-4 of its range, at most. */
 struct bends {

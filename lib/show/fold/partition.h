@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Divides means into polynomial pieces that need not meet; pieces.h makes a curve of these. */
+/* Divides the means into pieces that need not meet; pieces.h makes a continuous curve of them. */
 #ifndef FOLD_PARTITION_H
 #define FOLD_PARTITION_H
 
 #include "fold/pieces.h"
 
-/* Returns what a piece of a degree costs: its coefficients, one of which is shared with its
- * neighbour, and where it begins; each twice, as they are chosen among many (Zhang and Siegmund
- * 2007, "A modified Bayes information criterion", derive more than log n for it). */
+/* Returns the penalty of a piece of a degree. It has degree + 1 free parameters: its coefficients
+ * less one that it shares with its neighbour, and its begin. Each costs two units rather than one,
+ * since the pieces are chosen among many (Zhang and Siegmund 2007, "A modified Bayes information
+ * criterion", derive more than log n for that). */
 double partition_penalty(uint32_t degree, double unit);
 
-/* Finds the partition of `n` means in order of x that costs least, and knots for a curve of the
- * same pieces: places and degrees alone. A jump is a piece between two knots. Returns 0 or -ENOMEM.
- */
+/* Finds the partition of `n` means, in order of x, with the least sum of squares plus penalties.
+ * Sets the places of knots and the degrees of pieces in `ret`, and no values. A jump is a piece
+ * between two knots. Returns 0 or -ENOMEM. */
 int partition_find(const struct fold_mean *means, uint32_t n, double unit, struct fold_pieces *ret);
 
 #endif

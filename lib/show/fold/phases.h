@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Phases: the stretches of a folded region in which a counter advances at one rate, or at one that
- * changes smoothly. */
+/* A phase is a stretch of a folded region in which a counter's rate is constant or changes
+ * smoothly. */
 #ifndef FOLD_PHASES_H
 #define FOLD_PHASES_H
 

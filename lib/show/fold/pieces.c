@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The fit of pieces with given knots, and of the knots; partition.c chooses where to begin. */
+/* Fits pieces with given knots, and moves the knots; see pieces.h. partition.c chooses the first
+ * knots. The constants of the search were chosen by hand; bench/fold_fit families shows the breaks
+ * that are missed (docs/FOLD.md). */
 #include "fold/pieces.h"
 
 #include <float.h>
@@ -11,11 +13,11 @@
 #include "fold/partition.h"
 
 #define MIN_DISTANCE 1e-5 /* of two knots: a jump is a piece of at least this length */
-#define PRUNE_STEPS  12	  /* in which knots move after one was removed */
+#define PRUNE_STEPS  12	  /* of moving the knots after one was removed */
 #define STEPS	     30
-#define BEND_STEPS   4 /* in which bends are fitted while knots stay */
+#define BEND_STEPS   4 /* of fitting bends with fixed knots */
 #define MOST_BEND    20
-#define JUMP	     3.0 /* means, on average, between two knots of one */
+#define JUMP	     3.0 /* a jump has at most so many means between its two knots, on average */
 
 /* --- one piece -------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Local linear regression in a sliding window, and isotonic regression. */
+/* Local linear regression over a sliding range, and isotonic regression; see smooth.h. */
 #include "fold/smooth.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Kuiper's test (Kuiper 1960; p after Stephens 1970), and the parts of the time that were hit. */
+/* Kuiper's test (Kuiper 1960; p after Stephens 1970), and the parts of the time that were hit. The
+ * limits of the verdict (FEWEST, UNLIKELY, CONSIDERED, HIT) were chosen by hand. */
 #include "fold/uniform.h"
 
 #include <errno.h>
@@ -9,11 +10,11 @@
 #include <stdlib.h>
 
 #define FEWEST	   40
-#define PER_PART   8	/* points that fall into a part on average: of e^8 parts, one is empty */
+#define PER_PART   8	/* points in a part on average: one of e^8 parts is empty by chance */
 #define PARTS	   1000 /* at most */
 #define UNLIKELY   1e-3
-#define CONSIDERED .02 /* less of V is no matter, however significant */
-#define HIT	   .9  /* of the parts, by samples that are not locked */
+#define CONSIDERED .02 /* a smaller V has no consequence, however significant */
+#define HIT	   .9  /* share of the parts that samples hit which are not locked */
 
 static int compare(const void *a, const void *b)
 {

@@ -2,8 +2,8 @@
 /*
  * Sums bursts and their samples up by kind; see burst_rows.h.
  *
- * A sample's burst is found by thread_spans.h. Samples share paths, so those of a row are
- * counted by path, and a path's functions are looked up once.
+ * thread_spans.h finds the burst of a sample. Samples of a row are counted by path first, and each
+ * path's functions are looked up once, since many samples share a path.
  */
 #include "folding/burst_rows.h"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kinds of computing bursts (folding/bursts.h, fold/kinds.h) as rows: how many each has, how
- * long they take, and what threads do in them.
+ * Makes rows of the kinds of computing bursts (folding/bursts.h, fold/kinds.h): how many bursts a
+ * kind has, how long they take, and what threads do in them.
  *
- * Kinds are those of all bursts of the threads that are selected, at any time, so a kind has the
- * same number in every range. In a range, times are the parts that lie there; a burst is counted,
- * with its whole duration, in the range that it ended in. So the figures of ranges add up to those
- * of the whole recording.
+ * Kinds are found among all bursts of the selected threads, at any time, so a kind has the same
+ * number in every range. In a range of time, part_ns counts the parts of bursts that lie in it; a
+ * burst is counted, with its whole duration, in the range in which it ended. So the figures of all
+ * ranges add up to those of the whole recording.
  *
- * The length of bursts is compared in CPU time where that was read: a burst stays of its kind if
- * another program has the CPU for a while. Else it is compared in wall time.
+ * Bursts are compared by CPU time if the recording has readings of it, so that a burst keeps its
+ * kind when another program has the CPU for a while; else by wall time.
  */
 #ifndef FOLDING_BURST_ROWS_H
 #define FOLDING_BURST_ROWS_H
@@ -18,34 +18,33 @@
 #include "folding/bursts.h"
 #include "report/report.h"
 
-/* What bursts have of a counter. */
+/* The amounts of a counter in bursts. */
 struct burst_amount {
-	uint64_t known; /* bursts whose amount is known; of these are: */
-	double sum, ns; /* the sum of their amounts, and of their wall times */
+	uint64_t known; /* bursts whose amount is known; the next two are over these */
+	double sum, ns; /* sum of the amounts, and of the wall times */
 };
 
 struct burst_figures {
 	uint64_t bursts; /* that ended in the range */
-	uint64_t timed;	 /* those of them whose time is known, as the kinds have it: in CPU time
-			  * if burst_rows.is_cpu_time, else in wall time. Of these are: */
+	uint64_t timed;	 /* those whose time is known (in CPU time if burst_rows.is_cpu_time, else wall time); the next three are over these */
 	double mean_ns;
-	double deviation;	    /* the standard deviation of their time, */
-	double squares;		    /* from this sum of squares */
-	uint64_t least_ns, most_ns; /* wall time, of all that ended in the range */
+	double deviation;	    /* the standard deviation of their time */
+	double squares;		    /* and the sum of squares that it comes from */
+	uint64_t least_ns, most_ns; /* wall time, of all bursts that ended in the range */
 	struct burst_amount amounts[METRIC_COUNTERS];
 	uint64_t part_ns;	/* wall time of all bursts in the range */
 	uint64_t samples;	/* in that time */
 	double sampled_ns;	/* the time that these samples stand for */
-	double sampled_squares; /* the sum of its squares, each sample's by itself */
+	double sampled_squares; /* the sum of the squares of each sample's time */
 };
 
 struct burst_row {
 	uint32_t kind, part; /* a kind of FOLD_NOISE: bursts of no kind */
 	struct burst_figures figures;
 	uint32_t before, after; /* indexes of bursts.calls */
-	/* The longest path from the root, outside of the kernel, that at least half of its samples
-	 * have: `depth` functions of burst_rows.symbols from `first` on; the first `shared` ones
-	 * are callers of both calls, too. `of_path` samples have it. */
+	/* The longest path from the root, without kernel functions, that at least half of the row's
+	 * samples share: `depth` functions in burst_rows.symbols from `first` on. The first
+	 * `shared` of them also call both calls of MPI. `of_path` samples have the path. */
 	size_t first;
 	uint32_t depth, shared;
 	uint64_t of_path;
@@ -62,22 +61,22 @@ struct burst_rows {
 };
 
 /* Finds the kinds, and makes their rows in each part of a profile of METRIC_CPU. The profile must
- * outlive them. 0; -ENODATA: there is no burst; -ENOMEM, or an error of store_reader_records(). The
- * caller frees in any case. */
+ * outlive the rows. Returns 0, -ENODATA if there is no burst, -ENOMEM, or an error of
+ * store_reader_records(). The caller frees the rows in any case. */
 int burst_rows_make(struct profile *profile, enum partition_by by, struct burst_rows *ret_rows);
 void burst_rows_free(struct burst_rows *rows);
 
-/* Returns the share of its bursts' time in which a row's threads were on a CPU, and in *ret_error
- * its standard error (0: CPU time was read). Negative: the share is not known. */
+/* Returns the share of the bursts' time in which the threads of a row were on a CPU; negative if it
+ * is not known. *ret_error receives its standard error (0 if CPU time was read). */
 double burst_rows_on_cpu(const struct profile *profile, const struct burst_rows *rows,
 			 const struct burst_row *row, double *ret_error);
 
-/* Returns what the bursts of a kind are called: "bursts of kind 2 of 7, MPI_Recv > MPI_Send",
- * without the calls if none is in the range; for free(). NULL without memory. */
+/* Returns a title for the bursts of a kind, which the caller frees: "bursts of kind 2 of 7,
+ * MPI_Recv > MPI_Send", without the calls if no burst is in the range. NULL for lack of memory. */
 char *burst_rows_name(struct profile *profile, const struct burst_rows *rows, uint32_t kind);
 
-/* Write the rows as text with the header of reports, or as JSON (docs/JSON.md). 0, -ENOMEM, or -EIO
- * if the stream failed. */
+/* Write the rows as text with the header of reports, or as JSON (docs/JSON.md). Return 0, -ENOMEM,
+ * or -EIO if the stream failed. */
 int burst_view_text(struct profile *profile, const struct burst_rows *rows,
 		    const struct report_options *options, FILE *out);
 int burst_view_json(struct profile *profile, const struct burst_rows *rows, FILE *out);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes bursts of the calls of MPI; see bursts.h.
+ * Makes bursts from the calls of MPI; see bursts.h.
  *
- * Calls are instances of functions of MPI (instances.h). Each series of a counter is read beside
- * them (thread_spans.h), as in passes.c.
+ * Calls are instances of functions of MPI (instances.h). Each series of a counter is read in
+ * parallel with the calls (thread_spans.h), as in passes.c.
  */
 #include "folding/bursts.h"
 
@@ -19,7 +19,7 @@
 #include "store/store_reader.h"
 #include "sym/mpi_name.h"
 
-/* Counters for which a processor has no room at a time take turns of this length or more. */
+/* Multiplexed counters take turns of this length or more (docs/FOLD.md, Events). */
 #define TURN_NS 200000000u
 
 #define NO_PATH UINT32_MAX /* of a call that the filter does not select */

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data of the page of a folding: one JSON object.
+ * Writes the data of a folding's page: one JSON object.
  *
  * - region, source, unit ("passes" or "bursts"), passes (their number), samples, left_out (samples
  *   whose place is not known), mean_ns, mean_wall_ns, is_cpu_time, is_locked, columns
- * - counters: name, passes (in which it is known); mean, per_second, y (a value for each bound of
- *   the cells), rate, rate_low and rate_high (one for each cell; null without bands), or why there
- *   is no curve
+ * - counters: name, passes (with a known total); mean, per_second, y (a value for each bound of the
+ *   cells), rate, rate_low and rate_high (one for each cell; null without bands), or why there is
+ *   no curve
  * - phases: from, to, to_low and to_high (the band of `to`), share, rate, low, high, samples, path,
  *   line
  * - routines: name ("" for all others), samples, columns
- * - lines: routine, file, line, samples, at (column, samples, ...; of line_columns); lines_left
- *   others have in_lines_left samples, and without_line samples have no line
+ * - lines: routine, file, line, samples, at (column, samples, ...; of line_columns); lines_left is
+ *   the number of other lines, in_lines_left that of their samples, and without_line that of
+ *   samples without a line
  */
 #include "folding/export_fold.h"
 

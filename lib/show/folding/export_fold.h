@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A folding (folding/folding.h) as one HTML page (see fold.html). */
+/* Writes a folding (folding/folding.h) as one HTML page (see fold.html). */
 #ifndef FOLDING_EXPORT_FOLD_H
 #define FOLDING_EXPORT_FOLD_H
 

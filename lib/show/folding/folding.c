@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Puts samples on the axis of a pass, and fits the counters' courses; see folding.h. */
+/* Puts samples on the axis of a pass, and fits the courses of counters; see folding.h. */
 #include "folding/folding.h"
 
 #include <errno.h>

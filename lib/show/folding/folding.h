@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Folding: what happens within one pass through a region, from the few samples of each of many
- * passes, after Servat et al., "Bio-inspired call-stack reconstruction for performance analysis"
- * (2016), section 4. All samples are put on one normalised time axis, from 0 (the pass begins) to 1
- * (it ends), where they show the course of counters (fold/curve.h) and which routines run when.
+ * Folding shows what happens within one pass through a region, from the few samples of each of many
+ * passes (Servat et al., "Bio-inspired call-stack reconstruction for performance analysis", 2016,
+ * section 4). The samples of all passes are put on one normalised time axis, from 0 (the pass
+ * begins) to 1 (it ends). There they show the course of counters (fold/curve.h), and which routines
+ * run when.
  *
- * Routines: of each sample, the function at one depth below the region: at the least depth at which
- * no single one has nearly all samples.
+ * The routine of a sample is the function at a certain depth below the region. That depth is the
+ * same for all samples: the least at which no single function has nearly all of them.
  */
 #ifndef FOLDING_FOLDING_H
 #define FOLDING_FOLDING_H
@@ -18,13 +19,13 @@
 #include "report/report.h"
 
 #define FOLDING_COLUMNS	 100u /* of the time axis, for routines */
-#define FOLDING_ROUTINES 12u  /* that are shown by themselves */
+#define FOLDING_ROUTINES 12u  /* shown by themselves; the others together */
 
-#define FOLDING_LINES	     40u  /* that are shown: as many as have room in a page */
+#define FOLDING_LINES	     40u  /* lines shown: as many as fit on a page */
 #define FOLDING_LINE_COLUMNS 500u /* of the time axis, for lines: two pixels of a wide page */
 
 enum folding_time {
-	FOLDING_BEST, /* CPU time where readings have it, else wall time */
+	FOLDING_BEST, /* CPU time if readings have it, else wall time */
 	FOLDING_CPU,
 	FOLDING_WALL,
 };
@@ -36,15 +37,14 @@ struct folding_options {
 
 /* The course of a counter. */
 struct folding_counter {
-	const char *name;	  /* the passes' */
+	const char *name;	  /* owned by the passes */
 	struct fold_curve *curve; /* NULL: see `error` */
 	int error;		  /* of fold_curve_fit(); -ENODATA: too few points */
-	uint64_t passes;	  /* of which the total is known */
+	uint64_t passes;	  /* passes with a known total */
 	double mean;		  /* total of a pass */
-	double per_second;	  /* of the time of the axis: what a rate of 1 is */
-	/* Of a counter that shares the processor's with others (fold/increments.h): its increments,
-	 * and in how many of them it counted all the time, if the curve is of these alone, else 0.
-	 */
+	double per_second;	  /* the value of a rate of 1, per second of the axis */
+	/* Of a multiplexed counter (fold/increments.h): the number of its increments, and of whole
+	 * ones if the curve is made of these only, else 0. */
 	size_t increments, whole;
 };
 
@@ -61,7 +61,7 @@ struct folding_frame {
 	uint32_t line;
 };
 
-/* A line of the source that samples are in: that of their innermost frame which has one. */
+/* A source line with its samples. A sample's line is that of its innermost frame that has one. */
 struct folding_line {
 	const struct profile_symbol *symbol; /* the function of that frame */
 	const char *file;
@@ -70,11 +70,11 @@ struct folding_line {
 	uint64_t columns[FOLDING_LINE_COLUMNS];
 };
 
-/* A phase of the first counter, with what its samples were in most: the longest path, from the
- * region on, that at least half of them have. */
+/* A phase of the first counter, with the longest path, from the region on, that at least half of
+ * its samples share. */
 struct folding_phase {
 	struct fold_phase phase;
-	uint64_t samples, of_path; /* in the phase; of these, with this path */
+	uint64_t samples, of_path; /* in the phase; of these, with the path */
 	const struct folding_frame *path;
 	uint32_t depth;
 	const char *file; /* of the line that was sampled most in the last function, or NULL */
@@ -84,45 +84,45 @@ struct folding_phase {
 struct folding {
 	struct passes passes;
 	bool is_cpu_time; /* the axis, rather than wall time */
-	double mean_ns;	  /* of the axis, a pass */
+	double mean_ns;	  /* mean length of a pass on the axis */
 	double mean_wall_ns;
-	uint64_t samples;	     /* that have a place on the axis */
-	struct fold_uniform uniform; /* whether they are spread over it */
+	uint64_t samples;	     /* samples with a place on the axis */
+	struct fold_uniform uniform; /* whether these are spread over it */
 	struct folding_counter counters[METRIC_COUNTERS];
 	unsigned n_counters;
 	struct folding_routine routines[FOLDING_ROUTINES + 1]; /* most samples first; others last */
 	unsigned n_routines;
 	struct folding_line *lines; /* those with most samples, most first */
 	uint32_t n_lines;
-	uint32_t lines_left;	      /* that are not shown, */
-	uint64_t in_lines_left;	      /* and the samples in them */
+	uint32_t lines_left;	      /* lines that are not shown */
+	uint64_t in_lines_left;	      /* samples in these */
 	uint64_t without_line;	      /* samples */
 	struct folding_phase *phases; /* of counters[0], if that has a curve */
 	uint32_t n_phases;
-	/* These are used while it is made, and by the phases' paths. */
+	/* Used while the folding is made, and by the phases' paths. */
 	double *x; /* by sample; NAN: it has no place */
 	struct folding_frame *frames;
 };
 
-/* Folds passes, which it takes over in any case. The profile must outlive the result. 0; -ENODATA:
- * no sample is in any; -ENOTSUP: CPU time is asked for and the recording has no readings; -ENOMEM.
- */
+/* Folds passes, and takes ownership of them in any case. The profile must outlive the result.
+ * Returns 0, -ENODATA if no pass has a sample, -ENOTSUP if CPU time is asked for and the recording
+ * has no readings of it, or -ENOMEM. */
 int folding_new(struct profile *profile, struct passes *passes,
 		const struct folding_options *options, struct folding **ret_folding);
 void folding_free(struct folding *folding); /* NULL is allowed */
 
-/* Returns what the passes are called: "passes" or "bursts". */
+/* Returns the word for the passes: "passes" or "bursts". */
 const char *folding_unit(const struct folding *folding);
 
 /* Groups passes by their length on the axis, their totals of counters, and their callers, so that
- * passes of different kinds are not folded into one; see fold/modes.h. 0, -ENODATA: there are no
- * passes, or -ENOMEM. */
+ * passes of different kinds are folded separately; see fold/modes.h. Returns 0, -ENODATA if there
+ * are no passes, or -ENOMEM. */
 int folding_groups(const struct passes *passes, enum folding_time time,
 		   struct fold_modes **ret_groups);
 
-/* Write it: as text with sparklines, without the header of reports, as a table of comma-separated
- * values, as an SVG picture, and as a script for gnuplot 5 that holds its data
- * (folding/export_fold.h has the HTML page). 0, -ENOMEM, or -EIO if the stream failed. */
+/* Write a folding: as text with sparklines (without the header of reports), as CSV, as an SVG
+ * picture, and as a script for gnuplot 5 that contains its data. folding/export_fold.h writes the
+ * HTML page. Return 0, -ENOMEM, or -EIO if the stream failed. */
 int folding_write_text(const struct folding *folding, const struct report_options *options,
 		       FILE *out);
 int folding_write_csv(const struct folding *folding, FILE *out);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A folding as a table for programs; see folding.h. Three kinds of rows, of which the first column
- * says which it is:
+ * Writes a folding as CSV; see folding.h. The first column tells which of three kinds a row is:
  *
  *   curve,NAME,X,Y,LOW,HIGH,RATE,LOW,HIGH   a counter at the upper bound of a cell of its grid: the
  *                                           share reached; the rate in the cell, a second

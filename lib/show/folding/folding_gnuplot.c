@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A folding as a script for gnuplot 5, which has its data in it; see folding.h.
+ * Writes a folding as a script for gnuplot 5 that contains its data; see folding.h.
  *
  *   gnuplot -p FILE.gp                                             shows it
  *   gnuplot -e "set terminal svg size 1200,900; set output 'FILE.svg'" FILE.gp
  *
  * The script sets neither terminal nor output, so that both can be chosen as above, and can be read
  * by a script around it. One panel for each counter has the rate with its band (left axis) and the
- * share reached with its band (right axis), dashed lines between phases, and the function that each
- * phase is named by. The last panel has the routines' shares of the samples, stacked.
+ * share reached with its band (right axis), dashed lines between phases, and the function that
+ * names each phase. The last panel has the routines' shares of the samples, stacked.
  *
- * Names come from elsewhere: they stand in single quotes only, where gnuplot interprets nothing but
- * the quote itself, without its markup ("noenhanced"), and never in comments, which a backslash
- * would continue.
+ * Names come from programs that we do not control. So they are written only in single quotes, where
+ * gnuplot interprets nothing but the quote itself, and without markup ("noenhanced"); never in
+ * comments, which a backslash would continue.
  */
 #include <inttypes.h>
 #include <math.h>

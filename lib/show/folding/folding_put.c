@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See folding_put.h. */
+/* Formats the values of a folding; see folding_put.h. */
 #include "folding/folding_put.h"
 
 #include <errno.h>

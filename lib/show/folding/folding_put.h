@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How all forms of a folding (folding.h) show numbers, rates and paths. */
+/* Formats numbers, rates and paths for all forms of a folding (folding.h). */
 #ifndef FOLDING_FOLDING_PUT_H
 #define FOLDING_FOLDING_PUT_H
 
@@ -9,7 +9,7 @@
 /* Appends a time with its unit: "4.98 ms". */
 void folding_put_time(struct buf *b, double ns);
 
-/* Appends a number with three digits or more, and a prefix: "1.25 M". */
+/* Appends a number with at least three digits and a unit prefix: "1.25 M". */
 void folding_put_number(struct buf *b, double value);
 
 /* Appends a phase's rate and its band: "3.33 M/s (3.31 to 3.36)". */
@@ -19,7 +19,7 @@ void folding_put_rate(struct buf *b, const struct folding_counter *counter,
 /* Appends a phase's path and line: "solve > spmv [cg.c:12]". */
 void folding_put_path(struct buf *b, const struct folding_phase *phase, bool utf8);
 
-/* Appends a line on the time of the probes that bursts keep. */
+/* Appends a line that says how much time of the probes' programs is left in bursts. */
 void folding_put_kept(struct buf *b);
 
 /* Returns why a counter has no curve. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Routines over the course of a pass; see folding_routines.h.
+ * Finds routines over the course of a pass; see folding_routines.h.
  *
- * A sample's path is looked at from the region on. Samples share paths, so each path is looked up
- * once, and samples are then numbers of paths.
+ * Of a sample's path, only the part from the region on counts. Samples share paths, so each path is
+ * looked up once, and a sample has the number of its path. The two limits below were chosen by
+ * hand.
  */
 #include "folding/folding_routines.h"
 
@@ -13,7 +14,7 @@
 
 #include "base/int_map.h"
 
-#define MOST_OF_ALL 0.9 /* of the samples: a routine that has more says nothing */
+#define MOST_OF_ALL 0.9 /* share of the samples above which a routine tells nothing */
 #define MAX_DEPTH   16u
 
 /* A path below the region: frames from `first` on. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which routines run when in a pass, and what each phase is in most: a part of folding.h. */
+/* Finds which routines run when in a pass, and the path that most samples of each phase have: a
+ * part of folding.h. */
 #ifndef FOLDING_FOLDING_ROUTINES_H
 #define FOLDING_FOLDING_ROUTINES_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A folding as a picture: one SVG file without scripts or anything from elsewhere.
+ * Draws a folding: one SVG file without scripts or references to other files.
  *
  * All panels share the axis, the time within a pass. A counter's panel has its rate as a filled
  * curve with its band, and the share reached so far as a line, from the lower left to the upper
- * right corner; dashed lines part its phases. Below, the routines' shares of the samples are
+ * right corner; dashed lines separate its phases. Below, the routines' shares of the samples are
  * stacked on each other. Pointing at a routine shows its name.
  */
 #include <inttypes.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A folding as text; see folding.h. The course of each counter, and of each routine, is a line of
+/* Writes a folding as text; see folding.h. The course of each counter and routine is a line of
  * blocks over the pass:
  *
- *     var:cells   200.0 k/s  ▁▁▁▁▁▁▁▆▆▆▆▆▆▆▆▆▆▆▆▆▆▂▂▂▂▂▂▂▂▂
- */
+ *     var:cells   200.0 k/s  ▁▁▁▁▁▁▁▆▆▆▆▆▆▆▆▆▆▆▆▆▆▂▂▂▂▂▂▂▂▂ */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

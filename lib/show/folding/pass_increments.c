@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Joins readings with passes; see pass_increments.h. */
+/* Makes increments from readings; see pass_increments.h. */
 #include "folding/pass_increments.h"
 
 #include <errno.h>

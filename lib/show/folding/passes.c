@@ -2,8 +2,8 @@
 /*
  * Joins instances, samples and readings; see passes.h.
  *
- * Records of a series come in order of time, and those that belong together have one time and
- * thread, so each series is read once, beside the passes (thread_spans.h).
+ * Records of a series come in the order of time, and records of one event have the same time and
+ * thread. So each series is read once, in parallel with the passes (thread_spans.h).
  */
 #include "folding/passes.h"
 
@@ -19,7 +19,7 @@
 #include "stackd_abi.h"
 #include "store/store_reader.h"
 
-/* Times the probes' cost that a pass must take, for that to be taken off it. */
+/* A pass must take so many times the cost of its probes for that to be subtracted. */
 #define LEAST_OVER_PROBES 8u
 
 struct maker {

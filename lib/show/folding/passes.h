@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The passes through one region, with the samples and readings of counters within each: what
- * folding works on.
+ * Collects the passes through one region, with the samples and readings of counters within each:
+ * the input of folding.
  *
  *   instances of the region ─► passes ◄─ samples of the same thread and time
  *                                ▲
  *                  readings of counters at samples, and at the passes' ends
  *
- * Times are normalised: a sample is at x, from 0 to 1, of its pass, and of a counter it has y, the
- * share of the pass's total that had been reached. A pass within another one of the same region and
- * thread is a part of that.
+ * Times are normalised: a sample is at x, from 0 to 1, of its pass, and has for each counter y, the
+ * share of the pass's total that had been counted. A pass within another pass of the same region
+ * and thread is a part of that pass.
  *
- * What the probes at a pass's ends cost outside of their programs (daemon/capture/probe_cost.h) is
- * no part of it, where the recording knows: it is taken off the pass, off its CPU time, and samples
- * that hit in it are no samples of the pass. In passes of less than eight times that, most of what
- * is left would be the error of it, so these stay as they are. Of several recordings it is the
- * mean.
+ * The probes at the ends of a pass cost time outside of their BPF programs
+ * (daemon/capture/probe_cost.h). If the recording knows that cost, it is subtracted from the pass
+ * and its CPU time, and samples in it are not samples of the pass. Passes of less than eight times
+ * the cost stay as they are, since the error of the cost would be a large part of the rest (eight
+ * was chosen by hand). For several recordings, the cost is the mean.
  */
 #ifndef FOLDING_PASSES_H
 #define FOLDING_PASSES_H
@@ -28,14 +28,14 @@
 
 struct pass {
 	uint64_t start_ns, end_ns; /* CLOCK_MONOTONIC */
-	uint64_t cpu_ns;	   /* of its thread, within */
+	uint64_t cpu_ns;	   /* of its thread within the pass */
 	uint32_t thread;	   /* number in the store's tables */
-	uint32_t node;		   /* its path; 0: it is a period */
+	uint32_t node;		   /* its path; 0: the pass is a period */
 	uint32_t samples;
 	uint64_t total[METRIC_COUNTERS]; /* of each counter, over the pass */
 	uint8_t known;			 /* bits: counters whose total is known */
 	uint8_t falls;	 /* bits: counters that are less at its end than at its start */
-	bool is_shorter; /* what the probes at its ends cost was taken off */
+	bool is_shorter; /* the cost of the probes was subtracted */
 };
 
 struct pass_sample {
@@ -43,18 +43,18 @@ struct pass_sample {
 	uint32_t pass; /* index */
 	uint32_t node, origin;
 	uint8_t end_reason;
-	uint8_t known; /* bits: counters of which it has y */
+	uint8_t known; /* bits: counters whose y is known */
 	float y[METRIC_COUNTERS];
 };
 
-/* By how much a counter that shares the processor's is more at one reading than at one before. */
+/* The increment of a multiplexed counter between two readings. */
 struct pass_increment {
-	uint64_t since_ns, until_ns; /* CLOCK_MONOTONIC: the times of the two */
-	uint64_t outside_ns;	     /* of these, between passes */
+	uint64_t since_ns, until_ns; /* CLOCK_MONOTONIC: the times of the readings */
+	uint64_t outside_ns;	     /* the part of that time between passes */
 	uint64_t value;
-	double from, to;      /* x of the two in `first` and `last` */
-	uint32_t first, last; /* passes; those between are within it */
-	uint32_t counted;     /* for how much of the time, in parts of METRIC_COUNTED; not 0 */
+	double from, to;      /* x of the readings in `first` and `last` */
+	uint32_t first, last; /* passes; the increment spans those between them */
+	uint32_t counted;     /* the part of the time in which it counted, of METRIC_COUNTED; not 0 */
 };
 
 struct pass_increments {
@@ -62,7 +62,7 @@ struct pass_increments {
 	size_t count, cap;
 };
 
-/* A region that there are instances of. */
+/* A region that has instances. */
 struct pass_region {
 	const struct profile_symbol *symbol;
 	uint64_t visits;
@@ -71,54 +71,54 @@ struct pass_region {
 struct passes {
 	VEC(struct pass) all;		     /* by thread, then start */
 	VEC(struct pass_sample) samples;     /* in order of time */
-	const struct profile_symbol *region; /* NULL: they are periods (folding/periods.h) */
-	char *name;			     /* of the region, or what the period is */
+	const struct profile_symbol *region; /* NULL: the passes are periods (folding/periods.h) */
+	char *name;			     /* of the region, or a description of the period */
 	uint32_t node;			     /* of the first pass: its path */
-	bool are_bursts;		     /* they are bursts (folding/bursts.h) */
+	bool are_bursts;		     /* the passes are bursts (folding/bursts.h) */
 	char *counters[METRIC_COUNTERS];     /* names; NULL: there is none */
 	struct pass_increments increments[METRIC_COUNTERS]; /* by pass, then time */
 	uint64_t within;				    /* passes that are parts of others */
 	uint64_t left;	     /* passes that did not return, which are left out */
-	uint64_t probes_ns;  /* what the probes at a pass's ends cost; 0: it is not known */
-	uint64_t shorter;    /* passes that this was taken off */
-	uint64_t in_probes;  /* samples that were left out for it */
+	uint64_t probes_ns;  /* cost of the probes at a pass's ends; 0: not known */
+	uint64_t shorter;    /* passes that probes_ns was subtracted from */
+	uint64_t in_probes;  /* samples left out, as they hit in that time */
 	uint64_t impossible; /* readings that do not lie between those before and after them */
 };
 
-/* Lists the regions of a recording, most visits first, that the profile's filter selects; a name or
- * pattern selects some (NULL: all). *ret_regions is for free(). 0, -ENOMEM, or an error of
+/* Lists the regions that the profile's filter and a name or pattern (NULL: none) select, most
+ * visits first. The caller frees *ret_regions with free(). Returns 0, -ENOMEM, or an error of
  * store_reader_records(). */
 int passes_regions(struct profile *profile, const char *pattern, struct pass_region **ret_regions,
 		   size_t *ret_count);
 
-/* Collects the passes through a region that the filter of the profile, which is of METRIC_CPU,
- * selects, with their samples. 0, or an error as above; the caller frees in any case. */
+/* Collects the passes through a region, with their samples, that the filter of a profile of
+ * METRIC_CPU selects. Errors as passes_regions(); the caller frees the passes in any case. */
 int passes_make(struct profile *profile, const struct profile_symbol *region,
 		struct passes *ret_passes);
-/* Collects the samples of passes that are known, in order. Errors as above. */
+/* Collects the samples of the passes, in the order of time. Errors as passes_regions(). */
 int passes_fill(struct profile *profile, struct passes *passes);
-/* Adds the readings of the passes' counters to these samples. Which totals are known the passes
- * say; ends[i], of each counter i, has the sums of SERIES_READING at their ends, by pass (NULL:
- * there are none). Then takes off what the probes at the passes' ends cost. Errors as above. */
+/* Adds the readings of counters to the samples of passes whose totals are known. ends[i] has, by
+ * pass, the sums of SERIES_READING of counter i at the passes' ends (NULL: none). Then subtracts
+ * the cost of the probes at the passes' ends. Errors as passes_regions(). */
 int passes_fill_counters(struct profile *profile, struct passes *passes,
 			 uint64_t *const ends[METRIC_COUNTERS]);
 
-/* Copies those of the passes whose number in `group_of`, an array by pass, is `group`, with their
- * samples. 0 or -ENOMEM; the caller frees in any case. */
+/* Copies the passes that have the number `group` in `group_of`, an array by pass, with their
+ * samples. Returns 0 or -ENOMEM; the caller frees the copy in any case. */
 int passes_pick(const struct passes *passes, const uint32_t *group_of, uint32_t group,
 		struct passes *ret_passes);
 void passes_free(struct passes *passes);
 
-/* Tells how much of a pass the probes at its ends cost: before its end, and after its beginning.
- * 0: it is not known. */
+/* Returns the cost of the probes within a pass: before its end, and after its begin; 0 if it is not
+ * known. */
 void passes_probe_cost(const struct store_tables *tables, uint64_t *ret_before_ns,
 		       uint64_t *ret_after_ns);
 
-/* Whether a pass takes so much longer than the probes at its ends cost that this is taken off: by
- * wall time and, if it is known, by CPU time. */
+/* Returns whether a pass is so much longer than the cost of its probes that the cost is subtracted,
+ * by wall time and, if known, by CPU time. */
 bool passes_outlast_probes(uint64_t ns, bool has_cpu, uint64_t cpu_ns, uint64_t cost_ns);
 
-/* Returns where in its pass a sample is by wall time, from 0 to 1. */
+/* Returns the place of a sample in its pass by wall time, from 0 to 1. */
 double passes_x(const struct passes *passes, const struct pass_sample *sample);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looks for markers of periods; see periods.h.
+ * Searches for markers of periods; see periods.h.
  *
- * Samples are sorted by thread. In one pass over a thread's samples, each function of a path that
- * the sample before did not have begins a run; the beginnings are then sorted by function, and each
- * function's are judged by themselves.
+ * Samples are sorted by thread. One pass over a thread's samples notes each function that is in a
+ * path and not in the previous one. These beginnings are then sorted by function, and each function
+ * is judged by itself.
  */
 #include "folding/periods.h"
 
@@ -18,10 +18,10 @@
 #include "base/int_map.h"
 #include "store/store_reader.h"
 
-#define NEAR	0.25 /* of the length: a distance is near it */
-#define ONCE	0.6  /* of the distances are near it */
-#define PAUSE	3.0  /* samples: so long a gap is one */
-#define AS_GOOD 0.05 /* of two markers, with less than this between them, the shorter counts */
+#define NEAR	0.25 /* a distance is near a length if it differs by at most this share */
+#define ONCE	0.6  /* share of the distances that must be near the length itself */
+#define PAUSE	3.0  /* samples that a pause is long, at least */
+#define AS_GOOD 0.05 /* of two markers that differ by less, the one with more passes counts */
 
 struct sample {
 	uint64_t time_ns;

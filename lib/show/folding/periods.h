@@ -1,37 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Periods of threads, found from samples alone: a routine that a thread enters again and again, at
- * regular distances, as a loop's body does.
+ * Finds periods of threads from samples alone: a routine that a thread enters again and again at
+ * regular distances, such as the body of a loop.
  *
  *   samples   a a a b b c c a a a b b c c a a a b b c c        runs of b begin at regular distances
  *                   ^             ^             ^
  *
- * For each function, the moments are taken at which a thread's samples begin to have it in their
- * path; and, for threads that work in bursts, those at which samples come again after a pause. A
- * function is a marker of a period if nearly all distances between these are near one length, or
- * two of it where a sample missed a run. Distances of a program without a period are spread too
- * widely for that, whatever the function: a Poisson process has a third of them within a quarter of
- * the densest length, and twenty distances of which eight in ten are there are not to be had by
- * chance.
+ * A function begins where a sample has it in its path and the thread's previous sample has not. For
+ * threads that work in bursts, the end of a pause is a beginning as well. A function is the marker
+ * of a period if nearly all distances between its beginnings are near one length, or near twice
+ * that length where samples missed a beginning. In a program without a period, distances are spread
+ * too widely: of a Poisson process a third of them lie within a quarter of the densest length, so
+ * of twenty distances, eight in ten do not lie there by chance.
  *
- * Distances are counted in samples of the thread, each of which stands for as much of its CPU time.
- * So it does not matter how long the thread had to wait for a CPU.
+ * Distances are counted in samples of the thread, each of which stands for the same CPU time. So
+ * waits of the thread for a CPU do not matter. The limits, here and in periods.c, were chosen by
+ * hand.
  */
 #ifndef FOLDING_PERIODS_H
 #define FOLDING_PERIODS_H
 
 #include "folding/passes.h"
 
-#define PERIODS_LEAST	20u /* distances without which nothing is said */
-#define PERIODS_REGULAR .8  /* of the distances are near the length, or twice it */
+#define PERIODS_LEAST	20u /* fewer distances give no verdict */
+#define PERIODS_REGULAR .8  /* share of the distances that must be near the length, or twice it */
 #define PERIODS_COVERED .5  /* of the thread's time */
-#define PERIODS_SAMPLES 5.0 /* that a length has at least */
+#define PERIODS_SAMPLES 5.0 /* the shortest length */
 
-/* Why there is no period: what the best candidate lacks, in the order in which it is asked for. */
+/* Why there is no period: the first condition that the best candidate fails, in the order of
+ * testing. */
 enum periods_lack {
 	PERIODS_RARE,	   /* no function begins more than PERIODS_LEAST times */
 	PERIODS_IRREGULAR, /* distances differ too much */
-	PERIODS_SHORT,	   /* for the sampling rate */
+	PERIODS_SHORT,	   /* too short for the sampling rate */
 	PERIODS_FEW,	   /* passes */
 	PERIODS_ELSEWHERE, /* the thread spends most of its time outside of such passes */
 };
@@ -57,20 +58,19 @@ struct periods {
 	VEC(struct period) found; /* the one to take first */
 	VEC(struct period_moment) moments;
 	double sample_ns;	   /* of CPU time, between two samples */
-	struct period best_missed; /* the candidate that lacks least, then the most regular one */
-	enum periods_lack lack;	   /* what it lacks; PERIODS_RARE: there is none */
+	struct period best_missed; /* the candidate that fails latest; of several, the most regular */
+	enum periods_lack lack;	   /* the condition that it fails; PERIODS_RARE: there is no candidate */
 };
 
-/* Looks for periods of the threads whose samples the profile's filter selects. 0, -ENOMEM, or an
- * error of store_reader_samples(). The caller frees in any case. */
+/* Looks for periods of the threads whose samples the profile's filter selects. Returns 0, -ENOMEM,
+ * or an error of store_reader_samples(). The caller frees the periods in any case. */
 int periods_find(struct profile *profile, struct periods *ret_periods);
 void periods_free(struct periods *periods);
 
-/* Makes the passes of a period, with their samples and, as the counter "cpu", these samples' places
- * in CPU time: a pass begins anywhere between two samples, so within that at random. Passes whose
- * length is not within a quarter of the period are left out, and counted in *ret_left_out. Errors
- * as passes_make(); the caller frees in any case.
- */
+/* Makes the passes of a period, with their samples and, as the counter "cpu", the samples' places
+ * in CPU time. The begin of a pass, known only to lie between two samples, is drawn at random
+ * there. Passes whose length differs from the period by more than a quarter are left out, and
+ * counted in *ret_left_out. Errors as passes_make(); the caller frees the passes in any case. */
 int periods_passes(const struct periods *periods, const struct period *period,
 		   struct profile *profile, struct passes *ret_passes, uint64_t *ret_left_out);
 
