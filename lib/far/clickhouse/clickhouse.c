@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A database of a ClickHouse server; see clickhouse.h. */
+/* Talks to a ClickHouse server; see clickhouse.h. */
 #include "clickhouse/clickhouse.h"
 
 #include <errno.h>

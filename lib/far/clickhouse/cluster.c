@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The servers that a fleet's database is on; see cluster.h. */
+/* Finds and writes to the servers of a fleet's database; see cluster.h. */
 #include "clickhouse/cluster.h"
 
 #include <errno.h>

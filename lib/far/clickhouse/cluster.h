@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The servers that a fleet's database is on: the one of its URL or, where that names a cluster or
- * its tables are of one, all of these.
+ * The servers of a fleet's database: the server of the URL or, if the URL names a cluster or the
+ * tables belong to one, all servers of the cluster.
  *
- * stackctl makes the tables of each server, and writes those that are whole everywhere
- * (clickhouse/layout.h) to one server after the other, always in the cluster's order. So what the
- * last one has all have, whoever has written it, and however far another got. Samples go to the
- * server of the URL, which gives each shard its own.
+ * stackctl creates the tables on each server. It writes the tables that are complete everywhere
+ * (clickhouse/layout.h) to one server after the other, always in the cluster's order. So all
+ * servers have everything that the last one has, whoever wrote it, even if another writer was
+ * interrupted. Samples go to the server of the URL, which distributes them to the shards.
  *
- * They are reached by the names that the cluster's configuration has, at the port of the URL. What
- * the engine has for that itself (ON CLUSTER) wants ZooKeeper or Keeper.
+ * Servers are reached by their names in the cluster's configuration, at the port of the URL.
+ * ClickHouse's own way (ON CLUSTER) was rejected, as it needs ZooKeeper or Keeper.
  */
 #ifndef CLICKHOUSE_CLUSTER_H
 #define CLICKHOUSE_CLUSTER_H
@@ -18,18 +18,19 @@
 
 struct cluster;
 
-/* Finds the servers, and makes their tables. The connection is borrowed. 0; -EINVAL: there is no
- * such cluster, or the tables are of another one or another layout; or an error of
+/* Finds the servers, and creates their tables. The connection is borrowed. Returns 0; -EINVAL if
+ * there is no such cluster, or the tables belong to another cluster or layout; or an error of
  * clickhouse_ask(). The sentence is in clickhouse_error(c). */
 int cluster_open(struct clickhouse *c, struct cluster **ret_cluster);
 void cluster_free(struct cluster *cluster); /* NULL is fine */
 
-/* Asks the last server, as clickhouse_ask(). */
+/* Runs a query on the last server, as clickhouse_ask() does. */
 int cluster_ask(struct cluster *cluster, const char *query, const struct buf *ids,
 		struct buf *ret_answer);
 
-/* Sends rows of a table (clickhouse/layout.h) to all servers that shall have them, as
- * clickhouse_send(). After a failure some may have them. */
+/* Sends rows of a table (clickhouse/layout.h) to the server of the URL or to all servers, whichever
+ * have that table's rows, as clickhouse_send() does. After a failure, some servers may have them.
+ */
 int cluster_send(struct cluster *cluster, int table, const char *query, const struct buf *data);
 
 #endif

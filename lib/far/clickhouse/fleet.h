@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads a fleet's database (clickhouse/layout.h) as a recording: the server adds the samples up
- * that are asked for, and only the paths and locations of these are fetched. Where it is on a
- * cluster and a server of that does not answer, what the others have is read, and what is missing
- * counted.
+ * Reads a fleet's database (clickhouse/layout.h) as a recording. The server sums up the samples
+ * that are asked for, and only their paths and locations are fetched. If the database is on a
+ * cluster and one of its servers does not answer, the data of the others is read and the missing
+ * records are counted.
  */
 #ifndef CLICKHOUSE_FLEET_H
 #define CLICKHOUSE_FLEET_H
@@ -12,9 +12,9 @@
 #include "stack/metric.h"
 #include "store/store_reader.h"
 
-#define FLEET_WHY 256 /* bytes of a reason, with its end */
+#define FLEET_WHY 256 /* size of a reason, with its NUL */
 
-/* What sums are kept apart by: bits. */
+/* The labels by which sums are kept apart, as bits. */
 enum fleet_label {
 	FLEET_HOST = 1,
 	FLEET_COMMAND = 2,
@@ -24,7 +24,7 @@ enum fleet_label {
 };
 
 struct fleet_query {
-	uint64_t from_unix_ns, to_unix_ns; /* windows that go on in this time; 0: no limit */
+	uint64_t from_unix_ns, to_unix_ns; /* windows that overlap this time; 0: no limit */
 	const char *const *hosts;	   /* names or patterns with * and ?; none: all */
 	size_t n_hosts;
 	enum metric metric;
@@ -33,18 +33,18 @@ struct fleet_query {
 
 struct fleet_found {
 	uint64_t windows, hosts;
-	uint64_t left_out;     /* windows of another event than the newest has */
-	uint64_t lost_samples; /* whose path the server does not have: they are shown without one */
-	uint64_t ambiguous;    /* paths that have two definitions under one tag and alt */
-	/* Records that the windows have, and those of them that no server had that answered: none,
-	 * unless the database is on several. Why, as half a sentence, where that is known. */
+	uint64_t left_out;     /* windows of another event than the newest window's */
+	uint64_t lost_samples; /* samples whose path the server lacks; shown without frames */
+	uint64_t ambiguous;    /* paths with two definitions under one tag and alt */
+	/* The number of the windows' records, and of those that no answering server had (only on a
+	 * cluster); and the reason, as half a sentence, if it is known. */
 	uint64_t records, missing;
 	char why[FLEET_WHY];
 };
 
-/* Reads. 0; -ENODATA: there is no window; -EINVAL: the database has no such tables; -EBADMSG: what
- * it has is not possible; or an error of clickhouse_ask(). The sentence is in clickhouse_error().
- */
+/* Reads the database. Returns 0; -ENODATA if there is no window; -EINVAL if the database has no
+ * such tables; -EBADMSG if its data contradicts itself; or an error of clickhouse_ask(). The
+ * sentence is in clickhouse_error(). */
 int fleet_open(struct clickhouse *c, const struct fleet_query *query,
 	       struct store_reader **ret_reader, struct fleet_found *ret_found);
 

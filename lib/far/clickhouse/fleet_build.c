@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes a recording of what a fleet's database has answered: locations with their objects and
- * names, the trie, and the sums below it. */
+/* Makes a recording from the answers of a fleet's database: locations with their objects and names,
+ * the trie, and the sums by node; see fleet.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What fleet.c has fetched of a fleet's database, and fleet_build.c makes a recording of. */
+/* The data of a fleet's database that fleet.c has fetched; fleet_build.c makes a recording of it. */
 #ifndef CLICKHOUSE_FLEET_BUILD_H
 #define CLICKHOUSE_FLEET_BUILD_H
 
@@ -21,7 +21,7 @@ struct fleet_path {
 struct fleet_sum {
 	uint64_t tag;
 	uint32_t alt;
-	struct store_sum sum; /* but the node */
+	struct store_sum sum; /* without its node */
 };
 
 struct fleet {
@@ -30,26 +30,26 @@ struct fleet {
 	struct fleet_found found;
 	bool is_cluster; /* samples may be on other servers */
 	struct store_reader *reader;
-	struct buf windows; /* SQL: the windows that count in the time, with all columns */
-	struct buf pushes;  /* SQL: what their samples must meet; with a final NUL */
+	struct buf windows; /* SQL: the valid windows in the range of time, with all columns */
+	struct buf pushes;  /* SQL: the condition that selects their samples; with a final NUL */
 	VEC(struct fleet_sum) sums;
 	VEC(struct fleet_path) paths;
 	struct int_map path_at;	    /* (tag, alt) -> path */
 	struct int_map location_at; /* (id, alt) -> the reader's number */
 	struct int_map origin_at;   /* (inferred, is_complete) -> the reader's number */
 	struct strings *threads, *processes,
-		*objects; /* what tells them apart: the reader's numbers */
+		*objects; /* their keys, interned to the reader's numbers */
 	VEC(struct store_line) lines;
 	struct strings *texts; /* of lines */
 };
 
-/* Takes the escapes of a text of the tables back (docs/TAGS.md). */
+/* Removes the escapes from a text of the tables (docs/TAGS.md), in place. */
 void fleet_unescape(char *text);
 
 /* Fetches the locations of the paths, with objects and lines. */
 int fleet_fetch_locations(struct fleet *f);
 
-/* Makes the reader's nodes and sums of all that. 0, -ENOMEM, -EBADMSG. */
+/* Makes the reader's nodes and sums from the fetched data. Returns 0, -ENOMEM or -EBADMSG. */
 int fleet_build(struct fleet *f);
 
 #endif

@@ -2,12 +2,12 @@
 /*
  * The tables of a fleet's database; see layout.h.
  *
- * Samples are in order of metric, hour, host, window, command and tag: a query of a time, or of
- * some hosts in it, reads little else, and columns that are the same in many rows on end take next
- * to no room. With the tag first, its 8 bytes would take none, but hosts, windows and pushes 14
- * (of 10,000 hosts), since the latter two are random numbers. Paths and locations are sent by all
- * hosts, and merged by the engine; a tag that has two definitions keeps both, since its order has
- * all columns.
+ * Samples are ordered by metric, hour, host, window, command and tag. So a query for a range of
+ * time, or for some hosts in it, reads little else, and columns with long runs of equal values
+ * compress to almost nothing. With the tag first, its 8 bytes would compress to nothing, but hosts,
+ * windows and pushes would take 14 (with 10,000 hosts), since windows and pushes are random
+ * numbers. All hosts send paths and locations, and the engine merges equal rows. A tag with two
+ * definitions keeps both, since the order includes all columns.
  */
 #include "clickhouse/layout.h"
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tables of a fleet's database: those of rows/rows_schema.h, one of windows, and one of what
- * these have in all.
+ * The tables of a fleet's database: those of rows/rows_schema.h, `windows` (a row for each window
+ * of a recording), and `totals` (the sums of each window's samples).
  *
- * A window counts if it has a row in `windows`, which is written after all its samples. These have
- * the number of the push that they came by, as the window's row has: what a push that was cut off
- * has left belongs to none. A window that was pushed twice, or again when it had grown, has two
- * rows, of which the one with the latest end counts, and among equals that with the least number.
+ * A window counts if it has a row in `windows`, which is written after all its samples. The row and
+ * the samples have the number of their push, so samples of an interrupted push belong to no window.
+ * A window that was pushed twice, or again after it had grown, has two rows. The row with the
+ * latest end counts; of equal ones, the row with the lowest number of its push.
  *
- * In a cluster the samples are shared out by their tag: `samples` is Distributed, above a table
- * `samples_shard` of each server. The other tables are whole on each server: they are small, a path
- * is of no use without all its ancestors, and what a shard that is away would have had is known by
- * the others.
+ * In a cluster the samples are distributed by their tag: `samples` is a Distributed table over a
+ * table `samples_shard` of each server. The other tables are complete on each server: they are
+ * small, a path is useless without all its ancestors, and if a shard is down, the other servers
+ * know what is missing.
  */
 #ifndef CLICKHOUSE_LAYOUT_H
 #define CLICKHOUSE_LAYOUT_H
@@ -21,10 +21,10 @@
 
 /* In the order in which they are written. */
 enum {
-	LAYOUT_TOTALS = ROWS_TABLES, /* of each push and metric: the sums of its samples */
+	LAYOUT_TOTALS = ROWS_TABLES, /* the sums of the samples of each push and metric */
 	LAYOUT_WINDOWS,
-	LAYOUT_WRITTEN,		       /* of so many tables a push has rows */
-	LAYOUT_SHARD = LAYOUT_WRITTEN, /* of samples, in a cluster */
+	LAYOUT_WRITTEN,		       /* the number of tables that a push writes */
+	LAYOUT_SHARD = LAYOUT_WRITTEN, /* a server's part of the samples, in a cluster */
 	LAYOUT_TABLES
 };
 
@@ -56,29 +56,29 @@ enum layout_window_column {
 
 #define LAYOUT_MAX_COLUMNS (ROWS_MAX_COLUMNS + 1)
 
-/* Returns a table with all its columns: those of rows first. */
+/* Returns a table's schema with all columns: those of rows/rows_schema.h first. */
 const struct rows_schema *layout_schema(int table);
 
-/* Finds of which cluster the database's samples are, *ret_cluster: NULL if of none, or if there are
- * none yet; the caller frees it. 0; -EINVAL: they are Distributed in another way than ours;
- * -ENOMEM; or an error of clickhouse_ask(). The sentence is in clickhouse_error(). */
+/* Finds the cluster over which the table of samples is distributed. *ret_cluster receives its name,
+ * which the caller frees, or NULL if there is no cluster or no such table. Returns 0; -EINVAL if
+ * the table is distributed in another way than ours; -ENOMEM; or an error of clickhouse_ask(). The
+ * sentence is in clickhouse_error(). */
 int layout_cluster(struct clickhouse *c, char **ret_cluster);
 
-/* Makes the tables that are not there, for one server alone or as one of a cluster (NULL: alone),
- * and sees whether those that are have this layout. 0; -EINVAL: they have another one; or an error
- * of clickhouse_ask(). The sentence is in clickhouse_error(). */
+/* Creates the missing tables, for a single server (cluster NULL) or for a server of a cluster, and
+ * checks that existing tables have this layout. Returns 0; -EINVAL if they have another; or an
+ * error of clickhouse_ask(). The sentence is in clickhouse_error(). */
 int layout_ensure(struct clickhouse *c, const char *cluster);
 
-/* Sees whether the tables are there, and have this layout; makes none. *ret_is_cluster is whether
- * samples may be on other servers, too. Errors as above; -EINVAL also for a table that is not
- * there.
- */
+/* Checks that the tables exist and have this layout, and creates none. *ret_is_cluster tells
+ * whether samples may be on other servers, too. Errors as layout_ensure(); -EINVAL also if a table
+ * is missing. */
 int layout_check(struct clickhouse *c, bool *ret_is_cluster);
 
 /* Appends "INSERT INTO table (columns) FORMAT RowBinary", with a final NUL. */
 void layout_put_insert(int table, struct buf *b);
 
-/* Appends a row as RowBinary has it: one value for each of the table's columns. */
+/* Appends a row in the format RowBinary: one value for each of the table's columns. */
 void layout_put_row(int table, const struct rows_value *values, struct buf *b);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sends recordings; see push.h.
+ * Sends recordings to a fleet's database; see push.h.
  *
- * A window is made rows twice. The first time its paths and locations are only collected, and the
- * server asked for those it has; the second time what is new is sent, in pieces, so that memory
- * stays bounded: locations and paths before the samples that have them, and the window's own row at
- * the end, after what it has in all. What is known of the server by then stays known for the next
- * window, and only the rest is asked for: a service sends nearly the same paths again and again.
+ * Rows of a window are made twice. The first time, paths and locations are only collected, and the
+ * server is asked which of them it has. The second time, the new ones are sent, in pieces, so that
+ * memory stays bounded: locations and paths before the samples that refer to them, then the totals,
+ * and the window's own row at the end. What the server has is remembered for the next window, and
+ * only unknown paths and locations are asked for, since a service sends nearly the same ones again
+ * and again.
  */
 #include "clickhouse/push.h"
 

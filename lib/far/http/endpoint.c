@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a server is and as whom it is asked; see endpoint.h. */
+/* Parses addresses of servers; see endpoint.h. */
 #include "http/endpoint.h"
 
 #include <ctype.h>

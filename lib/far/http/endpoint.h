@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a server is and as whom it is asked: what the URLs of all kinds of servers have in common.
+ * A server's address and the user who asks it: the part that the URLs of all kinds of servers have
+ * in common.
  *
  *   [USER@]HOST[:PORT][/REST]
  *
@@ -16,27 +17,29 @@
 
 struct endpoint {
 	char *host, *port;		   /* host: with the brackets of an IPv6 address */
-	char *user, *password, *authority; /* as those of a request */
+	char *user, *password, *authority; /* as in struct http_request */
 };
 
-/* Keeps copies of who asks, each of which may be NULL. 0 or -ENOMEM; the caller frees in any
- * case. */
+/* Copies user, password and authority, each of which may be NULL. Returns 0 or -ENOMEM; the caller
+ * frees the endpoint in any case. */
 int endpoint_init(struct endpoint *endpoint, const char *user, const char *password,
 		  const char *authority);
-void endpoint_free(struct endpoint *endpoint); /* what it owns; the password is overwritten */
+void endpoint_free(struct endpoint *endpoint); /* frees what it owns; overwrites the password */
 
-/* Reads what is behind the scheme of a URL. The URL's user counts only where endpoint_init() got
- * none; `port` is that of a URL without one; `variable` is the environment's for the password, for
- * the sentence that refuses one in the URL. *ret_rest is what is behind the first slash, "" if
- * there is nothing; the caller frees it. Returns why the URL is wrong, as half a sentence, or NULL.
- * Without memory it returns NULL, and host, port or *ret_rest is NULL. */
+/* Parses the part of a URL after its scheme. The URL's user counts only if endpoint_init() got
+ * none; `port` is the default port. `variable` is the environment variable for the password, which
+ * the message names that refuses a password in the URL. *ret_rest receives the part after the first
+ * slash ("" if there is none), which the caller frees. Returns NULL, or the reason why the URL is
+ * wrong, as half a sentence. For lack of memory it returns NULL, and host, port or *ret_rest is
+ * NULL. */
 const char *endpoint_parse(struct endpoint *endpoint, const char *text, const char *port,
 			   const char *variable, char **ret_rest);
 
-/* Whether a text has only letters, digits and characters of `also`. */
+/* Returns whether a text has only letters, digits and characters of `also`. */
 bool endpoint_has_only(const char *text, const char *also);
 
-/* Fills in as whom a request is made: `anybody` is the user of a password without one. */
+/* Sets the user, password and authority of a request. `anybody` is the user if there is only a
+ * password. */
 void endpoint_sign(const struct endpoint *endpoint, const char *anybody,
 		   struct http_request *request);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bodies of requests, and what is in them, as gzip (RFC 1952). */
+/* Compresses bodies of requests, and files in them, with gzip (RFC 1952). */
 #ifndef HTTP_GZIP_H
 #define HTTP_GZIP_H
 
@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 
-/* Appends bytes, compressed; at most 4 GiB less one. 0 or -ENOMEM. */
+/* Appends bytes (fewer than 4 GiB), compressed. Returns 0 or -ENOMEM. */
 int gzip_put(const void *bytes, size_t len, struct buf *b);
 
 #endif

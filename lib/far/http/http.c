@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests by libcurl; see http.h. */
+/* Makes requests by libcurl; see http.h. */
 #include "http/http.h"
 
 #include <curl/curl.h>

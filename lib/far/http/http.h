@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests over HTTP, by libcurl.
+ * Makes HTTP requests, by libcurl.
  *
- * The library is loaded when the first request is made: it brings forty others with it, which a
- * report of a local store shall not wait for. Each request has a connection of its own, since the
- * library sends what failed on a kept one again by itself, and a server may have taken it the first
- * time.
+ * libcurl is loaded for the first request, not at the start: it depends on forty other libraries,
+ * which would delay each report of a local store. Each request has a connection of its own. On a
+ * connection that is kept open, libcurl repeats a failed request by itself, which the server may
+ * have accepted the first time.
  */
 #ifndef HTTP_HTTP_H
 #define HTTP_HTTP_H
@@ -15,11 +15,11 @@
 
 #include "base/buf.h"
 
-#define HTTP_CONNECT_S	10L	     /* for so long a connection may take */
+#define HTTP_CONNECT_S	10L	     /* limit for making a connection */
 #define HTTP_STALLED_S	60u	     /* for so long nothing may come or go */
 #define HTTP_MAX_ANSWER (256u << 20) /* bytes */
 
-/* What to say of -ENOSYS. */
+/* The message for -ENOSYS. */
 #define HTTP_MISSING                                                                               \
 	"libcurl.so.4 is not installed, without which no server can be reached: apt install "      \
 	"libcurl4, or dnf install libcurl"
@@ -29,39 +29,40 @@ struct http;
 struct http_request {
 	const char *url;
 	const char *user, *password; /* NULL: none */
-	const char *authority;	     /* file with the authorities of TLS; NULL: the system's */
-	unsigned stalled_s;	     /* for so long nothing may come or go; 0: HTTP_STALLED_S */
-	const void *body;	     /* what is sent; NULL: the parts */
+	const char *authority;	     /* file with certificates of authorities; NULL: the system's */
+	unsigned stalled_s;	     /* limit for a time without any data; 0: HTTP_STALLED_S */
+	const void *body;	     /* the body; NULL: a form with `part` */
 	size_t len;
 	const char *content_type; /* of the body; NULL: libcurl's own */
-	bool is_gzip;		  /* the body is compressed, which a header tells */
-	const char *part;	  /* name of a part of a form, with this content; NULL: none */
+	bool is_gzip;		  /* the body is compressed; a header says so */
+	const char *part;	  /* name of the part of a form, which has `content`; NULL: none */
 	const struct buf *content;
 };
 
-/* Loads the library. 0; -ENOSYS: it is not installed; -ENOMEM. */
+/* Loads libcurl. Returns 0, -ENOSYS if it is not installed, or -ENOMEM. */
 int http_new(struct http **ret_http);
 void http_free(struct http *http); /* NULL is fine */
 
-/* Sends a request (POST) and waits for the answer, which is appended to *ret_answer. 0, and the
- * status in *ret_status; -EHOSTUNREACH: there is no such host; -ECONNREFUSED: it does not listen;
- * -ETIMEDOUT; -ECONNRESET: the connection ended before the answer did; -EMSGSIZE: the answer was
- * too long; -ENOMEM; -EPROTO: another failure. http_error() has the library's words. */
+/* Sends a request (POST) and waits for the answer, which is appended to *ret_answer. Returns 0,
+ * with the HTTP status in *ret_status; -EHOSTUNREACH if there is no such host; -ECONNREFUSED if it
+ * does not listen; -ETIMEDOUT; -ECONNRESET if the connection ended before the answer did; -EMSGSIZE
+ * if the answer was too long; -ENOMEM; or -EPROTO for another failure. http_error() returns
+ * libcurl's message. */
 int http_post(struct http *http, const struct http_request *request, long *ret_status,
 	      struct buf *ret_answer);
 
-/* Returns what the library said of the last failure, "" if nothing. */
+/* Returns libcurl's message about the last failure, "" if there is none. */
 const char *http_error(const struct http *http);
 
-/* Returns for how many seconds the server of the last answer wants to be left alone (its header
- * Retry-After, as seconds or as a date); 0: it does not say. */
+/* Returns the seconds to wait before the next request, by the last answer's header Retry-After,
+ * which has seconds or a date; 0 if there was none. */
 long http_retry_after(const struct http *http);
 
-/* Appends the first line of what a server says, escaped, not all too long, and a NUL: to be quoted
- * in a sentence. The text is cut there. */
+/* Appends the first line of a server's message, escaped, shortened and with a final NUL, for
+ * quoting in a sentence. Writes a NUL into `text` after that line. */
 void http_put_said(char *text, struct buf *b);
 
-/* Appends text as a part of a URL. -ENOMEM, or 0. */
+/* Appends a text, escaped as a part of a URL. Returns 0 or -ENOMEM. */
 int http_escape(struct http *http, const char *text, struct buf *b);
 
 #endif

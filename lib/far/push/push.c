@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Servers of profiles; see push.h. */
+/* Talks to profile servers; see push.h. */
 #include "push/push.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Requests with profiles; see push_body.h. */
+/* Makes bodies of requests; see push_body.h. */
 #include "push/push_body.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings for servers of profiles; see push_store.h. */
+/* Sends recordings to profile servers; see push_store.h. */
 #include "push/push_store.h"
 
 #include <ctype.h>
