@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The verbs of stackctl and what their exit statuses say. A verb gets its own arguments, with
- * "stackctl VERB" as argv[0], and returns the exit status. */
+/* The verbs of stackctl and their exit statuses. A verb gets its own arguments, with "stackctl
+ * VERB" as argv[0], and returns the exit status. */
 #ifndef CLI_CMD_H
 #define CLI_CMD_H
 

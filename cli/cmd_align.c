@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stackctl align: measures how well call paths are completed from the tops of stacks. It cuts a
- * recording's complete paths, aligns them, and compares the result with them. */
+/* stackctl align: measures how well alignment completes call paths. It cuts a recording's complete
+ * paths, aligns them, and compares the result with the original paths. */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>

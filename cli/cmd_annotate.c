@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stackctl annotate: where in a function samples are, by source line and instruction. */
+/* stackctl annotate: shows the samples of a function by source line and instruction. */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stackctl diff: what changed between two recordings, and what of it is more than noise. */
+/* stackctl diff: shows what changed between two recordings, and which changes are larger than
+ * noise. */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>

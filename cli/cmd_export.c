@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stackctl export: a recording in the formats of other tools. A format is a row of a table. */
+/* stackctl export: writes a recording in the formats of other tools. Each format is a row of a
+ * table. */
 #include <argp.h>
 #include <errno.h>
 #include <stdbool.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stackctl flamegraph: a recording, or what changed from one to another, as a page to look at. */
+/* stackctl flamegraph: writes a recording, or the difference of two, as a page with a flame graph.
+ */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>

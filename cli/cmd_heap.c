@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stackctl heap: what processes had allocated over time, and the call paths of what was live at the
- * peak or at the end. */
+/* stackctl heap: shows the heaps of processes over time, and the call paths of the bytes that were
+ * live at the peak or at the end. */
 #include <argp.h>
 #include <errno.h>
 #include <string.h>

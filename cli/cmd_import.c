@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stackctl import: what perf recorded becomes a recording in a store. */
+/* stackctl import: makes a recording in a store from a perf.data file. */
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>

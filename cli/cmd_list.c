@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stackctl list: the recordings of a store. The windows of a run are one line, but with -v.
+ * stackctl list: lists the recordings of a store. The windows of one run of stackd are one line, or
+ * with -v a line each.
  *
  * JSON: {"schema":1,"store":path,"recordings":[{"recording","start_unix_ns","duration_ns",
- * "host","target","command","event","frequency_hz","period","samples","lost","state", and of
- * windows "run": the number of its first}]}, oldest first, each window by itself. The state is
- * "done", "running" or "cut off": a recording that is not finished is being written if its last
- * commit is recent, since commits come about once a second.
+ * "host","target","command","event","frequency_hz","period","samples","lost","state", and for
+ * windows "run": the number of the run's first window}]}, oldest first, each window by itself. The
+ * state is "done", "running" or "cut off": a recording that is not finished is being written if its
+ * last commit is recent, since commits come about once a second.
  */
 #include <argp.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stackctl merge: stores and tag exports of many hosts and runs become one tag export. */
+/* stackctl merge: adds up stores and tag exports of many hosts and runs to one tag export. */
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stackctl report: a recording as call paths, functions, callers, or over time. */
+/* stackctl report: shows a recording as call paths, functions, callers, or over time. */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>

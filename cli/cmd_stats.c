@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stackctl stats: the figures of a recording. They are printed for one without samples too; then
- * the exit status is CMD_NO_SAMPLES. */
+/* stackctl stats: prints the figures of a recording, also of one without samples; then the exit
+ * status is CMD_NO_SAMPLES. */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>

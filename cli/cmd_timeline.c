@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stackctl timeline: which routines the threads of a recording were in, from when to when. */
+/* stackctl timeline: shows in which routines the threads of a recording were, and when. */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>

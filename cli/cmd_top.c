@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stackctl top: the last seconds of a recording, again and again, while stackd writes it; or the
- * last windows that a server's database has.
+ * stackctl top: shows the last seconds of a recording while stackd writes it, and refreshes them;
+ * or the last windows of a server's database.
  *
- * The loop waits for a key until the next look at the store is due. A look at a long recording
- * can take longer than the interval: then it is made less often, so that top itself uses no more
- * than a fifth of a CPU.
+ * The loop waits for a key until the next look at the store is due. A look at a long recording can
+ * take longer than the interval. Then looks become less frequent, so that top itself uses at most a
+ * fifth of a CPU.
  */
 #include <argp.h>
 #include <errno.h>

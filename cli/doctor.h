@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The checks of stackctl doctor. Each has an id that stays the same for ever (scripts refer to
- * it), looks at one thing, and fills in what it found and, unless all is well, one line that
- * would help. A check that fails means that nothing can be recorded; one that warns, that
- * something will be missing.
+ * The checks of stackctl doctor. A check has an id that never changes (scripts refer to it), looks
+ * at one thing, and fills in its finding and, unless all is well, a remedy of one line. If a check
+ * fails, nothing can be recorded; if it warns, something will be missing.
  */
 #ifndef CLI_DOCTOR_H
 #define CLI_DOCTOR_H

@@ -3,8 +3,8 @@
  * The checks of stackctl doctor, a function each; the table is at the end.
  *
  * Checks ask the machine rather than guess from its version: they open an event, load a program.
- * Checks that need root do not fail for a user, since recording is done with sudo: they report what
- * they could not see and leave the verdict to `rights`, which warns a user and fails for a root
+ * Checks that need root do not fail for a user, since users record with sudo: they report what they
+ * could not see. The check `rights` gives the verdict: it warns a user, and fails for a root
  * without capabilities (a container).
  */
 #include "doctor.h"

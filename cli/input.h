@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The options that verbs share for what they read: which store, which recording, and which part
+ * The options that verbs share to choose their input: which store, which recording, and which part
  * of it. A verb makes input_argp (or input_store_argp, without the parts) a child of its own argp
  * and gives it a zeroed struct input.
  */
@@ -14,44 +14,45 @@
 #include "model/profile.h"
 #include "store/store_range.h"
 
-#define INPUT_MAX 64 /* of each of pids, tids, and names of one kind */
+#define INPUT_MAX 64 /* the most pids, tids, and names of one kind */
 
 struct input {
 	const char *path;	       /* NULL: the default store */
 	int64_t recording;	       /* 0: the latest */
 	const char *since, *from, *to; /* as given, or NULL */
-	bool is_range;		       /* all of the range are read, rather than one recording */
+	bool is_range;		       /* all recordings of `range` are read, rather than one */
 	struct store_range range;
 	int32_t pids[INPUT_MAX], tids[INPUT_MAX];
 	const char *comms[INPUT_MAX], *dsos[INPUT_MAX], *symbols[INPUT_MAX], *focus[INPUT_MAX],
 		*ignore[INPUT_MAX], *units[INPUT_MAX];
 	bool is_unfolded;     /* --no-fold-recursion was given */
-	bool takes_moments;   /* of a metric of one moment, --from is another one */
+	bool takes_moments;   /* for a metric of one moment, --from is another moment */
 	bool is_nameless;     /* the verb shows no names */
-	bool takes_instances; /* those of regions without any sample are something to show */
+	bool takes_instances; /* the verb can show a recording that has instances and no samples */
 	bool takes_fleets;    /* the verb can show a server's sums: input_fleet_by() */
 	unsigned fleet_labels;
-	const char *hosts[INPUT_MAX]; /* of a server's database */
+	const char *hosts[INPUT_MAX]; /* hosts of a server's database */
 	size_t n_hosts;
-	const char *credentials; /* file, or NULL */
-	bool is_whole; /* times choose recordings, of which all is read: see input_each() */
-	struct profile_filter filter; /* made of the above, which it points to: do not copy */
+	const char *credentials;      /* file, or NULL */
+	bool is_whole;		      /* times choose whole recordings: see input_each() */
+	struct profile_filter filter; /* points to the fields above: do not copy the struct */
 };
 
 extern const struct argp input_argp;
 extern const struct argp input_recordings_argp; /* whole recordings */
 extern const struct argp input_store_argp;
 
-/* The store's path: the option's or the default; malloc()ed, NULL for lack of memory. */
+/* Returns the store's path, the option's or the default, which the caller frees; NULL for lack of
+ * memory. */
 char *input_path(const struct input *input);
 
-/* Parts FILE@ID or FILE@ID..ID, or without FILE of the default store, unless there is a file of the
- * whole name: *ret_path is malloc()ed, and the numbers go to *input if there are any. A cmd_status;
- * a message has been given if it is not CMD_DONE. */
+/* Splits FILE@ID or FILE@ID..ID (@ID alone is of the default store), unless there is a file of the
+ * whole name. *ret_path receives the path, which the caller frees; *input receives the numbers, if
+ * there are any. Returns a cmd_status; a message has been given if it is not CMD_DONE. */
 int input_part(const char *name, char **ret_path, struct input *input);
 
-/* Opens the recording or the range that is asked for; see store_reader_open_range(). Recordings
- * that were left out have been reported. */
+/* Opens the recording or the range that is asked for; see store_reader_open_range(). Reports
+ * recordings that are left out. */
 struct store_reader;
 int input_open_reader(const struct input *input, const char *path, struct store_reader **ret_reader,
 		      char **ret_error);
@@ -64,21 +65,24 @@ int input_explain(const struct input *input, const char *path, int error_number,
  * "help" shows all of them, and does not return. */
 void input_metric(struct argp_state *state, const char *arg, enum metric *ret_metric);
 
-/* Whether a recording has what the metric adds up: of one of samples and waits, waits, and samples
- * that are times. Else says what is missing, and how to record it. */
+/* Returns whether a recording has the records that a metric needs; METRIC_WALL, which adds up
+ * samples and waits, needs both, and samples by a clock. If not, says what is missing and how to
+ * record it. */
 struct store_reader;
 bool input_has_times(enum metric metric, const char *path, struct store_reader *reader);
 
-/* Whether samples are asked for, as `what` shows alone. CMD_DONE; CMD_USAGE, with a message. */
+/* Checks that the input's metric is samples, the only one that `what` can show. Returns CMD_DONE,
+ * or CMD_USAGE with a message. */
 int input_only_samples(const struct input *input, const char *what);
 
-/* Says which regions --region-limit took off: for what has no place to say it in. */
+/* Says on standard error which regions --region-limit took off, for outputs that cannot say it. */
 void input_regions_off(const struct profile *profile);
 
 /* Reports that no path goes through a function, and suggests a similar name. */
 void input_no_function(const struct profile *profile, const char *name);
 
-/* Names for recordings that have not all of their own yet (sym/reader_names.h). 0 or -ENOMEM. */
+/* Makes the source of names for recordings that lack some (sym/reader_names.h). Returns 0 or
+ * -ENOMEM. */
 struct reader_names;
 int input_reader_names(struct reader_names **ret_names);
 
@@ -89,29 +93,30 @@ struct input_open {
 	struct profile *profile;
 };
 
-/* Finds the names that an opened recording has not yet. 0 or -ENOMEM. */
+/* Looks up the names that an opened recording lacks. Returns 0 or -ENOMEM. */
 int input_find_names(const struct input *input, struct input_open *open);
 
-/* What to do with each of several recordings. What a function returns other than CMD_DONE ends it,
- * and has been reported. */
+/* What to do with each of several recordings. A result of a function other than CMD_DONE ends
+ * input_each(), and has been reported. */
 struct input_each {
-	/* With all recordings of a range, before any is opened; or NULL. */
+	/* Called with all recordings of a range before any is opened; or NULL. */
 	int (*begin)(void *arg, const struct store_recording *recordings, size_t n);
-	/* Whether one is to be opened; NULL: all are. */
+	/* Returns whether to open a recording; NULL: all are opened. */
 	bool (*wants)(void *arg, const struct store_recording *recording);
-	int (*each)(void *arg, const struct input_open *open); /* also without samples */
+	int (*each)(void *arg,
+		    const struct input_open *open); /* also called for recordings without samples */
 	void *arg;
 };
 
-/* Whether a recording is one of those that input_each() opens. */
+/* Returns whether input_each() opens a recording. */
 bool input_has(const struct input *input, const struct store_recording *recording);
 
-/* Opens all recordings that are asked for, one after the other by itself, whatever their targets
- * and events. A cmd_status; a message has been given if it is not CMD_DONE. */
+/* Opens all recordings that are asked for, each by itself, whatever their targets and events.
+ * Returns a cmd_status; a message has been given if it is not CMD_DONE. */
 int input_each(const struct input *input, const struct input_each *each);
 
-/* Opens and sums up. CMD_DONE; CMD_NO_SAMPLES with all of it open; else nothing is open. On
- * anything but CMD_DONE a message has been given. */
+/* Opens the input and sums it up. Returns CMD_DONE; CMD_NO_SAMPLES, with everything open; or
+ * another cmd_status, with nothing open. A message has been given unless it is CMD_DONE. */
 int input_open(const struct input *input, struct input_open *ret_open);
 void input_close(struct input_open *open);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opens recordings one after the other, rather than added up; see input.h. */
+/* Opens recordings one after the other, rather than adding them up; see input.h. */
 #include <errno.h>
 #include <stdlib.h>
 

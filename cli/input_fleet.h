@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the recordings of many hosts from a server's database (docs/FLEETS.md), for verbs whose
- * input is its URL: -i clickhouse://HOST/DATABASE.
+ * Reads the recordings of many hosts from a server's database (docs/FLEETS.md), as the input of
+ * verbs: -i clickhouse://HOST/DATABASE.
  */
 #ifndef CLI_INPUT_FLEET_H
 #define CLI_INPUT_FLEET_H
@@ -9,16 +9,16 @@
 #include "input.h"
 #include "tree/partition.h"
 
-/* Whether the input is a server's. */
+/* Returns whether the input is a server's database. */
 bool input_is_fleet(const struct input *input);
 
-/* Prepares an input, if it is a server's, for being shown in parts: the server keeps what the parts
- * are made of apart, and adds up the rest. CMD_DONE; CMD_USAGE, with a message: a server's sums
- * have no such parts. */
+/* Prepares an input that is a server's for being shown in parts: the server keeps sums by the
+ * labels that the parts need, and adds up the rest. Does nothing for other inputs. Returns
+ * CMD_DONE, or CMD_USAGE with a message if a server's sums have no such parts. */
 int input_fleet_by(struct input *input, enum partition_by by);
 
-/* Opens it. A cmd_status; a message has been given if it is not CMD_DONE, or if something is
- * missing in what is shown. */
+/* Opens the database. Returns a cmd_status; a message has been given if it is not CMD_DONE, or if
+ * data is missing. */
 int input_fleet_open(const struct input *input, struct store_reader **ret_reader);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The part of the options of input.h that chooses recordings, by number or by time. */
+/* Parses the options of input.h that choose recordings, by number or by time. */
 #ifndef CLI_INPUT_RANGE_H
 #define CLI_INPUT_RANGE_H
 
@@ -8,7 +8,7 @@
 /* Parses the argument of --recording. */
 void input_range_numbers(struct argp_state *state, const char *arg, struct input *input);
 
-/* Parses --since, --from and --to, when all options were read. */
+/* Parses --since, --from and --to, after all options have been read. */
 void input_range_times(struct argp_state *state, struct input *input);
 
 #endif

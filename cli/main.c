@@ -2,9 +2,9 @@
 /*
  * stackctl: finds the verb and hands over to it.
  *
- * A verb is a row of the table below and a file cmd_VERB.c. What is common to all is set here:
- * the exit status of argp's errors, the locale (LC_CTYPE alone: numbers keep their points), and
- * SIGPIPE, which ends a report quietly when its reader has seen enough.
+ * A verb is a row of the table below and a file cmd_VERB.c. main() sets what all verbs have in
+ * common: the exit status of argp's errors, the locale (only LC_CTYPE, so that numbers keep their
+ * decimal point), and SIGPIPE, which ends a report silently when its reader closes the pipe.
  */
 #include <argp.h>
 #include <locale.h>

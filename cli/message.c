@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Messages; see message.h. */
+/* Prints messages; see message.h. */
 #include "message.h"
 
 #include <stdarg.h>

@@ -8,15 +8,16 @@
 
 void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* From now on messages are appended to a buffer, as sentences parted by "; ": for a screen that
- * they would write over. NULL: they are printed again. */
+/* From now on messages are appended to a buffer, separated by "; ", for verbs with a full screen,
+ * which messages would spoil. NULL: they are printed again. */
 void message_collect(struct buf *b);
 
-/* What messages begin with instead of "stackctl"; copied, and cut at 319 bytes. */
+/* Sets the name that messages begin with instead of "stackctl"; it is copied, and cut at 319 bytes.
+ */
 void message_set_name(const char *name);
 
-/* Says that this build is without a part: "stackctl fold: built without folding (make
- * WITHOUT=fold)". `name` is the verb's argv[0]. Returns what the verb exits with. */
+/* Says that this build lacks a part: "stackctl fold: built without folding (make WITHOUT=fold)".
+ * `name` is the verb's argv[0]. Returns the verb's exit status. */
 int message_left_out(const char *name, enum part part);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options of verbs; see options.h. */
+/* Parses options of verbs; see options.h. */
 #include "options.h"
 
 #include <stdio.h>

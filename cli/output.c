@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Output of verbs; see output.h. The new file is made beside the one it will replace, so that
- * the rename stays within one file system. Signals that end stackctl remove it first.
+ * Writes output of verbs; see output.h. The new file is made in the folder of the one that it will
+ * replace, so that the rename stays within one file system. If a signal ends stackctl, the new file
+ * is removed first.
  */
 #include "output.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The files of a Paraver trace; see paraver.h. */
+/* Writes the files of a Paraver trace; see paraver.h. */
 #include "paraver.h"
 
 #include <errno.h>

@@ -7,11 +7,12 @@
 
 #include "input.h"
 
-/* Whether a path can be that of a trace's records: it ends in ".prv". */
+/* Returns whether a path ends in ".prv", as the file of a trace's records must. */
 bool paraver_is_path(const char *path);
 
-/* Writes FILE.prv, and beside it FILE.pcf and FILE.row. They replace old ones when all are
- * complete, the records last. A cmd_status; a message has been given if it is not CMD_DONE. */
+/* Writes FILE.prv, and beside it FILE.pcf and FILE.row. They replace old files when all three are
+ * complete, the records last. Returns a cmd_status; a message has been given if it is not CMD_DONE.
+ */
 int paraver_write(struct input *input, const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Verbs that show one recording as text; see show.h. */
+/* Shared parts of verbs that show one recording as text; see show.h. */
 #include "show.h"
 
 #include <argp.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the verbs that show one recording as text: the input, the terminal and the output. */
+/* The options that verbs share which show one recording as text: the input, the terminal and the
+ * output. */
 #ifndef CLI_SHOW_H
 #define CLI_SHOW_H
 
@@ -22,12 +23,12 @@ void show_children_begin(struct argp_state *state, struct show *show);
  * sideways. Requires terminal_setup(). */
 struct report_options show_options(const struct show *show);
 
-/* Begins the output: through the pager, unless it `is_data`, for programs. Errors as
+/* Begins the output: through the pager, unless it `is_data`, meant for programs. Errors as
  * output_begin(). */
 int show_output_begin(const struct show *show, bool is_data, struct output *ret_output);
 
-/* Sets the terminal up, opens the recording and runs `run` on it. The exit status: its, or that of
- * what went wrong before. */
+/* Sets the terminal up, opens the recording and runs `run` on it. Returns the exit status: the
+ * result of `run`, or that of an earlier failure. */
 int show_run(struct show *show, int (*run)(void *arg, const struct input_open *open), void *arg);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings as tables; see tables.h. The files replace old ones when all are complete, that of the
- * samples last, so that nobody reads samples whose paths are not there. */
+/* Writes recordings as tables; see tables.h. The files replace old ones when all are complete, the
+ * samples last, so that nobody reads samples whose paths are missing. */
 #include "tables.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reading stores and tag exports into a set; see tag_input.h. A store is exported into memory and
- * read like any other export, so that both ways give the same by construction.
+ * then read like any other export, so both kinds of input give equal results by construction.
  */
 #include "tag_input.h"
 

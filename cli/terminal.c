@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The terminal; see terminal.h.
+ * Sets up the terminal and shows progress; see terminal.h.
  *
- * The progress line is written by a handler of SIGALRM once a second, which needs nothing of what
- * is going on but a word for it: no part of lib/ has to know about progress.
+ * A handler of SIGALRM writes the progress line once a second. It needs only a word for the current
+ * work, so no part of lib/ has to know about progress.
  */
 #include "terminal.h"
 

@@ -2,13 +2,12 @@
 /*
  * The model of stackctl top; see top_model.h.
  *
- * Each look opens the store anew, as a report would: nothing is kept between two looks but which
- * rows are open, and the names that stackd has not entered yet, so the rows always equal those of
- * `report --from ...`. The key of a row is a hash over the names on the way to
- * it.
+ * Each look opens the store anew, as a report would, so the rows always equal those of `report
+ * --from ...`. Between two looks only two things are kept: which rows are open, and names that
+ * stackd has not stored yet. The key of a row is a hash over the names on the path to it.
  *
- * A row of a tree that was never touched is open if it has a tenth of all samples: the hot paths
- * are there at the first look.
+ * In a tree, a row that the user has neither opened nor closed is open if it has a tenth of all
+ * samples, so that hot paths are visible at the first look.
  */
 #include "top_model.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The contents of stackctl top, without the screen: the last seconds of a recording that may still
- * be written, as rows of functions, call paths, callers or processes; or the last windows that a
- * server's database has, with hosts in the place of processes.
+ * be being written, as rows of functions, call paths, callers or processes; or the last windows of
+ * a server's database, with hosts in place of processes.
  *
- * A row is known by a key that is the same after the next look at the store, so that what is
- * open stays open and the cursor stays on its row while numbers change around it.
+ * A row is identified by a key that stays the same at the next look at the store. So open rows stay
+ * open, and the cursor stays on its row while the numbers change.
  */
 #ifndef CLI_TOP_MODEL_H
 #define CLI_TOP_MODEL_H
@@ -24,7 +24,7 @@ struct top_row {
 	const char *name;   /* not escaped */
 	const char *object; /* or "" */
 	int32_t pid;	    /* of a process's row */
-	uint32_t level;	    /* how far it is moved to the right */
+	uint32_t level;	    /* indentation */
 	bool has_more, is_open, is_inlined;
 };
 
@@ -34,32 +34,33 @@ struct top_model;
 int top_model_new(const struct input *input, struct top_model **ret_model);
 void top_model_free(struct top_model *model);
 
-/* Select the part of the recording that the next refresh reads. */
+/* Select the part of the recording that the next refresh reads: the last seconds, or a process. */
 void top_model_set_window(struct top_model *model, double seconds); /* 0: all of it */
 void top_model_set_pid(struct top_model *model, int32_t pid);	    /* 0: as the input says */
 
-/* The same of a server's database: one host of it (borrowed; NULL: as the input says), or, for the
- * rows of TOP_PROCESSES, hosts apart. */
+/* Selects the part of a server's database that the next refresh reads: one host (borrowed; NULL: as
+ * the input says), or with `are_apart` all hosts, as the rows of TOP_PROCESSES. */
 void top_model_set_host(struct top_model *model, const char *host, bool are_apart);
 
-/* Looks at the store again. 0 (also with no samples in the window); or the reader's error, with
- * the model as it was and a sentence in *ret_error (malloc()ed, may be NULL). */
+/* Reads the store again. Returns 0, also if there are no samples in the time that is shown; or the
+ * reader's error, with the model unchanged and a malloc()ed sentence or NULL in *ret_error. */
 int top_model_refresh(struct top_model *model, char **ret_error);
 
-/* The rows of a view; they live until the next call or refresh. 0 or -ENOMEM. */
+/* Returns the rows of a view, which live until the next call or refresh. 0 or -ENOMEM. */
 int top_model_rows(struct top_model *model, enum top_view view, enum top_sort sort,
 		   const struct top_row **ret_rows, uint32_t *ret_count);
 
 /* Opens or closes a row of TOP_PATHS or TOP_CALLERS. 0 or -ENOMEM. */
 int top_model_open(struct top_model *model, uint64_t key, bool is_open);
 
-/* The key in TOP_CALLERS of the function whose key in TOP_FUNCTIONS is given. */
+/* Returns the key in TOP_CALLERS of a function with a key in TOP_FUNCTIONS. */
 uint64_t top_model_callers_key(uint64_t function_key);
 
-/* What the last refresh found to be missing of a server's database, as sentences; "" if nothing. */
+/* Returns sentences about data of a server's database that the last refresh found missing; "" if
+ * none was. */
 const char *top_model_missing(const struct top_model *model);
 
-/* NULL before the first refresh. */
+/* Returns the profile of the last refresh; NULL before the first. */
 const struct profile *top_model_profile(const struct top_model *model);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The screen of stackctl top; see top_screen.h. Every line is made as text first, escaped and cut
- * to the width, since names come from programs that we do not control. */
+/* Draws the screen of stackctl top; see top_screen.h. Every line is first made as text, escaped and
+ * cut to the width, since names come from programs that we do not control. */
 #include "top_screen.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The screen of stackctl top: draws the state with ncurses, which is all that it does. It works
- * from a screen of 80x24 over ssh down to one that is too small to be of use, where lines are cut.
+ * Draws the screen of stackctl top with ncurses. It is made for 80x24 over ssh; on a smaller screen
+ * lines are cut.
  */
 #ifndef CLI_TOP_SCREEN_H
 #define CLI_TOP_SCREEN_H
@@ -14,16 +14,16 @@ struct top_state {
 	double interval, window; /* seconds */
 	bool is_paused, is_help;
 	bool is_fleet;	    /* a server's database, with hosts in the place of processes */
-	int32_t pid;	    /* drilled down to; 0: none; of hosts 1 */
+	int32_t pid;	    /* process that is shown alone; 0: all. With is_fleet, 1 if a host is */
 	char pid_name[256]; /* its name */
 	uint64_t pid_row;   /* the key of its row */
-	uint64_t cursor;    /* the key of the row it is on */
-	uint32_t at, first; /* that row, and the first on the screen */
+	uint64_t cursor;    /* the key of its row */
+	uint32_t at, first; /* the cursor's row, and the first row on the screen */
 	double cost;	    /* seconds that the last look took */
 	char error[256];    /* why the last look failed, or what is missing, or "" */
 };
 
-/* -ENOTTY: the terminal (TERM) is not known. */
+/* Sets the terminal up. Returns 0, or -ENOTTY if the terminal (TERM) is not known. */
 int top_screen_begin(void);
 void top_screen_end(void);
 
@@ -33,7 +33,7 @@ uint32_t top_screen_rows(void);
 void top_screen_draw(const struct top_state *state, const struct profile *profile,
 		     const struct top_row *rows, uint32_t n_rows);
 
-/* Waits for a key for so many milliseconds. ncurses' key, or -1 for none. */
+/* Waits for a key for up to `timeout_ms`. Returns ncurses' key, or -1 for none. */
 int top_screen_key(int timeout_ms);
 
 #endif

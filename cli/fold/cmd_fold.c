@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stackctl fold: what happens within one pass through a region, from the samples of many. */
+/* stackctl fold: shows what happens within one pass through a region, from the samples of many
+ * passes. */
 #include <argp.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stackctl push: sends the recordings of a store to a server that has those of many hosts: to
- * ClickHouse here, to servers of profiles in push_server.c.
+ * stackctl push: sends the recordings of a store to a server for many hosts: ClickHouse here,
+ * profile servers in push_server.c.
  *
  * A recording that the server has is not sent again, so the verb can be repeated at any time. With
- * --follow it goes on, as a service: every so often it sends what has been finished, and where the
- * server is away it waits, longer each time, and sends later what has come in between.
+ * --follow it runs as a service: at each interval it sends what has been finished. If the server
+ * cannot be reached it waits, longer each time, and then sends everything that was recorded
+ * meanwhile.
  */
 #include <argp.h>
 #include <errno.h>

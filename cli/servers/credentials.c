@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names and passwords; see credentials.h. */
+/* Reads names and passwords; see credentials.h. */
 #include "cli/servers/credentials.h"
 
 #include <errno.h>

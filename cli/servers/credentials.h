@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The name and password by which a server knows stackctl. They come from the environment
- * (CLICKHOUSE_USER and CLICKHOUSE_PASSWORD, or of other servers STACKD_PUSH_...) or from a file
- * that nobody else can read, never from the command line, which everybody on the machine can see.
+ * Reads the name and password with which stackctl logs in at a server. They come from the
+ * environment (CLICKHOUSE_USER and CLICKHOUSE_PASSWORD, for other servers STACKD_PUSH_...) or from
+ * a file that nobody else can read; never from the command line, which everybody on the machine can
+ * see.
  */
 #ifndef CLI_CREDENTIALS_H
 #define CLI_CREDENTIALS_H
 
 struct credentials {
 	char *user, *password; /* NULL: not given */
-	char *authority;       /* file with the authorities that sign servers; NULL: the system's */
+	char *authority;       /* file with certificates of authorities; NULL: the system's */
 };
 
-/* Reads a file of lines "user = NAME", "password = SECRET" and "ca = FILE", of which each may be
- * missing; NULL: the environment's variables that begin with `prefix`. A cmd_status; a message has
- * been given if it is not CMD_DONE. */
+/* Reads a file with the lines "user = NAME", "password = SECRET" and "ca = FILE", each optional; if
+ * `path` is NULL, reads the environment variables that begin with `prefix`. Returns a cmd_status; a
+ * message has been given if it is not CMD_DONE. */
 #define CREDENTIALS_CLICKHOUSE "CLICKHOUSE"
 #define CREDENTIALS_PUSH       "STACKD_PUSH"
 int credentials_read(const char *path, const char *prefix, struct credentials *ret_credentials);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of a server's database; see fleet_side.h. */
+/* Parses sides of a comparison; see fleet_side.h. */
 #include "cli/fleet_side.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads from a server's database; see input_fleet.h. */
+/* Reads recordings from a server's database; see input_fleet.h. */
 #include "cli/input_fleet.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sends recordings to servers of profiles; see push_server.h. */
+/* Sends recordings to profile servers; see push_server.h. */
 #include "cli/servers/push_server.h"
 
 #include <errno.h>

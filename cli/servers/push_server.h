@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stackctl push to a server of profiles, which cannot be asked what it has: what it has taken is
- * noted in a file (sent.h), and only recordings that have ended are sent.
+ * stackctl push to a profile server. Such a server cannot be asked what it has, so a file (sent.h)
+ * notes what it has accepted, and only finished recordings are sent.
  */
 #ifndef CLI_PUSH_SERVER_H
 #define CLI_PUSH_SERVER_H
@@ -21,25 +21,26 @@ struct push_server_options {
 
 struct push_server;
 
-/* Returns what to exit with after a server's failure. */
+/* Returns the exit status for a server's failure. */
 int push_status_of(int err);
 
-/* Returns whether a recording has ended, or has not grown for so long that it will no more. */
+/* Returns whether a recording has ended, or has not grown for so long that it will not grow again.
+ */
 bool push_has_ended(const struct store_recording *recording);
 
-/* Makes one; the options must outlive it. A cmd_status; a message has been given if it is not
- * CMD_DONE. */
+/* Opens a server and its file of sent recordings; the options must outlive it. Returns a
+ * cmd_status; a message has been given if it is not CMD_DONE. */
 int push_server_open(const char *url, const struct credentials *credentials,
 		     const struct push_server_options *options, struct push_server **ret_push);
 void push_server_free(struct push_server *push); /* NULL is fine */
 
-/* Sends what is chosen and not sent yet. A recording that the server refuses does not keep the
- * others from it; it is not sent again by this push_server. A service says nothing if there is
- * nothing, and goes on after recordings that were refused, if the server has ever taken one. As
- * above. */
+/* Sends the chosen recordings that have not been sent yet. If the server refuses a recording, the
+ * others are still sent, and this push_server does not send it again. With `is_service`, it is
+ * silent if there is nothing to send, and continues after refused recordings if the server has ever
+ * accepted one. Returns as push_server_open() does. */
 int push_server_once(struct push_server *push, const struct input *input, bool is_service);
 
-/* Returns what the server said of the last failure; "" if that was none of the server's. */
+/* Returns the server's sentence about the last failure; "" if the failure was not the server's. */
 const char *push_server_error(const struct push_server *push);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Notes what servers have taken; see sent.h. */
+/* Notes what servers have accepted; see sent.h. */
 #include "cli/servers/sent.h"
 
 #include <ctype.h>

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which recordings, and how much of them, servers have taken: a file of lines that are appended,
+ * Notes which recordings, and how much of them, servers have accepted, in a file to which lines are
+ * appended:
  *
  *   SERVER <tab> HOST <tab> START <tab> END <tab> TAKEN <tab> ALL
  *
- * with the recording's start and end in nanoseconds (a recording is known by its start and its
- * host, as numbers of recordings are a store's own), and numbers of entries. Of several lines about
- * the same the last one counts. A recording with another end than noted has grown after it was
- * taken for ended, as when a machine slept: what has come is not told from what was there, so the
- * rest stays away rather than that all counts twice. The file is locked while a program has it, so
- * that two that push from one store do not send the same.
+ * START and END are the recording's, in nanoseconds; TAKEN and ALL are numbers of entries. Start
+ * and host identify a recording, since numbers of recordings are a store's own. Of several lines
+ * about one recording the last counts. If a recording has another end than its line, it grew after
+ * it seemed to have ended, as when a machine slept. The new entries cannot be told from the old
+ * ones, so they are not sent, rather than have everything count twice. The file is locked while a
+ * program uses it, so that two programs do not push the same recordings from one store.
  */
 #ifndef CLI_SENT_H
 #define CLI_SENT_H
@@ -21,8 +22,8 @@
 
 struct sent;
 
-/* Opens a file, which is made if there is none, and locks it. A cmd_status; a message has been
- * given if it is not CMD_DONE. */
+/* Opens the file, which is created if it is missing, and locks it. Returns a cmd_status; a message
+ * has been given if it is not CMD_DONE. */
 int sent_open(const char *path, struct sent **ret_sent);
 void sent_free(struct sent *sent); /* NULL is fine */
 
@@ -30,15 +31,17 @@ const char *sent_path(const struct sent *sent);
 
 enum sent_state { SENT_NOT, SENT_PART, SENT_ALL, SENT_GROWN };
 
-/* Returns what a server has of a recording; *ret_entries: how many entries of it, of SENT_PART. */
+/* Returns how much of a recording a server has; with SENT_PART, *ret_entries receives the number of
+ * entries. */
 enum sent_state sent_state(const struct sent *sent, const char *server,
 			   const struct store_recording *recording, size_t *ret_entries);
 
-/* Notes how many it has taken; when it returns, the disk has that. 0, or a negative errno. */
+/* Notes how many entries a server has accepted; the line is on disk when this returns. Returns 0 or
+ * a negative errno. */
 int sent_add(struct sent *sent, const char *server, const struct store_recording *recording,
 	     size_t taken, size_t all);
 
-/* Returns the error of the last sent_add(); 0: none. */
+/* Returns the error of the last sent_add(), 0 if it succeeded. */
 int sent_error(const struct sent *sent);
 
 #endif

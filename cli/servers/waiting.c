@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings that wait for a server; see waiting.h. */
+/* Counts recordings that were deleted before they were sent; see waiting.h. */
 #include "cli/servers/waiting.h"
 
 #include <inttypes.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stackctl decode: from tags to call paths, with nothing but a model of who calls whom.
+ * stackctl decode: finds the call paths of tags, given only a model of which function calls which.
  *
  * decode_model.h explains models, lib/record/tag/tag_batch.h the search. A tag does not show
- * whether it is of functions or of code locations, so tags that are not found among the functions
- * of instrumented files are searched once more in a graph of the locations in their code.
+ * whether it is made of functions or of code locations. So tags that are not found among the
+ * functions of instrumented files are searched again in a graph of the locations in their code.
  */
 #include <argp.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models of tags; see decode_model.h.
+ * Makes models of tags; see decode_model.h.
  *
- * Files that were given are read first: what they are decides whether libraries are of use. Those
- * wait in a list, each once, by the inode; what is read of it names more.
+ * The given files are read first, since their kinds decide whether libraries are needed. Libraries
+ * wait in a list, each once, identified by inode; a library that is read can add more.
  */
 #include "cli/tags/decode_model.h"
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Models of `stackctl decode`: one call graph, merged from files that contain calls.
+ * Makes the model of `stackctl decode`: one call graph, merged from files that contain calls.
  *
- * Their kind is detected by content: instrumented files have the section .btloc or call the runtime
- * of -finstrument-functions, other ELF files are taken for what their code calls, stores and tag
- * exports for the calls that they observed. They can be mixed; a tag of one kind never fits a path
- * of the other but by chance. Of an instrumented file there are tags of both kinds: its own, of
- * functions, and those of stackd's walks, of code locations. So there are two graphs of it, of
- * which the second one is made with `locations`.
+ * A file's content tells its kind. Instrumented files have the section .btloc or call the runtime
+ * of -finstrument-functions. Other ELF files give the calls in their code, and stores and tag
+ * exports the calls that they observed. Kinds can be mixed, since a tag of one kind fits a path of
+ * another only by chance. An instrumented file has tags of two kinds: its own, made of functions,
+ * and those of stackd's walks, made of code locations. So it has two graphs; the second one is made
+ * with `locations`.
  *
- * A path of call sites goes through the C library before it is in main(), so of programs and
- * libraries that are taken for their code, those that they name are taken, too, unless `is_alone`.
+ * A path of call sites passes through the C library before it reaches main(). So the libraries that
+ * a program or library needs are read as well, unless `is_alone`.
  */
 #ifndef CLI_DECODE_MODEL_H
 #define CLI_DECODE_MODEL_H
@@ -22,20 +22,20 @@
 #define DECODE_MODEL_FILES 256
 
 enum decode_kind {
-	DECODE_FUNCTIONS, /* of instrumented files only; `locations` makes another graph */
+	DECODE_FUNCTIONS, /* of instrumented files; `locations` makes their other graph */
 	DECODE_LOCATIONS,
 };
 
 struct decode_model {
 	const char *files[DECODE_MODEL_FILES];
 	unsigned n_files;
-	bool locations; /* instrumented files are taken for their code, too */
-	bool is_again;	/* messages about the files have been given */
-	bool is_alone;	/* nothing but these files */
+	bool locations; /* instrumented files give the calls in their code, too */
+	bool is_again;	/* messages about the files have been given before */
+	bool is_alone;	/* reads no other libraries */
 };
 
-/* Reads them all. A cmd_status; a message has been given if it is not CMD_DONE. The graph is
- * sealed; the caller frees it. */
+/* Reads all files. Returns a cmd_status; a message has been given if it is not CMD_DONE. The graph
+ * is sealed; the caller frees it. */
 int decode_model_graph(const struct decode_model *model, struct callgraph **ret_graph,
 		       enum decode_kind *ret_kind);
 

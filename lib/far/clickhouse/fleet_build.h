@@ -37,8 +37,7 @@ struct fleet {
 	struct int_map path_at;	    /* (tag, alt) -> path */
 	struct int_map location_at; /* (id, alt) -> the reader's number */
 	struct int_map origin_at;   /* (inferred, is_complete) -> the reader's number */
-	struct strings *threads, *processes,
-		*objects; /* their keys, interned to the reader's numbers */
+	struct strings *threads, *processes, *objects; /* their keys; numbers are the reader's */
 	VEC(struct store_line) lines;
 	struct strings *texts; /* of lines */
 };

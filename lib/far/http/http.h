@@ -15,8 +15,8 @@
 
 #include "base/buf.h"
 
-#define HTTP_CONNECT_S	10L	     /* limit for making a connection */
-#define HTTP_STALLED_S	60u	     /* for so long nothing may come or go */
+#define HTTP_CONNECT_S	10L	     /* limit for making a connection, in seconds */
+#define HTTP_STALLED_S	60u	     /* limit for a time without any data, in seconds */
 #define HTTP_MAX_ANSWER (256u << 20) /* bytes */
 
 /* The message for -ENOSYS. */

@@ -9,7 +9,8 @@
 struct server_body {
 	struct buf query; /* with a final NUL */
 	struct buf bytes;
-	size_t profile_bytes; /* size of the uncompressed profile, to which the server's limit applies */
+	size_t profile_bytes; /* size of the uncompressed profile, to which the server's limit
+				 applies */
 	const char *content_type;
 	bool is_packed; /* the whole body is compressed by gzip, rather than the profile in it */
 };

@@ -9,7 +9,8 @@
 #include "report/report.h"
 
 struct flamegraph_options {
-	enum partition_by by; /* the frames next to the root; for PARTITION_BY_CPU, the profile must have been made with by_cpu */
+	enum partition_by by; /* the frames next to the root; for PARTITION_BY_CPU, the profile must
+				 have been made with by_cpu */
 	double percent_limit; /* frames below this share of all samples are left out */
 	size_t max_bytes;     /* and the smallest ones, until the file is no larger; 0: no limit */
 	bool is_flame;	      /* opens with the root at the bottom */

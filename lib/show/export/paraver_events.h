@@ -25,7 +25,8 @@ enum paraver_kind {
 struct paraver_event {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
 	union {
-		uint64_t reading; /* only differences between readings of a thread matter, modulo 2^64 */
+		uint64_t reading;  /* only differences between readings of a thread matter, modulo
+				      2^64 */
 		uint32_t instance; /* index */
 		struct {
 			uint32_t node, origin; /* in profile_tables() */
@@ -34,7 +35,8 @@ struct paraver_event {
 	uint32_t thread;
 	uint16_t cpu;
 	uint8_t kind : 7;     /* enum paraver_kind */
-	uint8_t is_shown : 1; /* the profile's filter selects it; a reading that is not shown is still the base of the next one's increment */
+	uint8_t is_shown : 1; /* the profile's filter selects it; a reading that is not shown is
+				 still the base of the next one's increment */
 	uint8_t detail;	      /* a reading's counter; a sample's end reason */
 };
 

@@ -6,7 +6,8 @@
  *
  *   60000019  a region begins (the function's value) or ends (0)    60000119  its line
  *   30000000 + LEVEL  the sampled function, and its callers          30000100 + LEVEL  their lines
- *   42001000 + NUMBER  a counter: by how much it is more than at the reading before; after the numbers that PAPI uses
+ *   42001000 + NUMBER  a counter: by how much it is more than at the reading before; after the
+ * numbers that PAPI uses
  *
  * Values of functions and lines begin at 3, as Extrae's do. Functions of one name share a value,
  * since readers look values up by names.

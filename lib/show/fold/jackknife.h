@@ -21,7 +21,7 @@
 struct fold_jackknife {
 	double y[FOLD_JACKKNIFE][FOLD_JACKKNIFE_CELLS + 1]; /* without each of the groups */
 	double bias[FOLD_JACKKNIFE_CELLS + 1];		    /* that was subtracted */
-	double part;					    /* share of the increments that y[] are made of */
+	double part; /* share of the increments that y[] are made of */
 };
 
 /* Returns y at x, which is clamped to [0, 1], by linear interpolation. */

@@ -38,7 +38,7 @@
 #define KINDS_COUNTS 400.0
 
 struct fold_kinds {
-	uint32_t n;	   /* kinds are numbered by the sum of their bursts' weights, the largest first */
+	uint32_t n; /* kinds are numbered by the sum of their bursts' weights, the largest first */
 	uint32_t *kind_of; /* by burst: its kind, or FOLD_NOISE */
 	uint32_t n_noise;
 };

@@ -36,8 +36,10 @@
 
 /* The knots at 0 and 1 included. */
 #define FOLD_MAX_KNOTS 66
-#define PIECE_DEGREE   6 /* the highest; exp(3x) is within 1e-5 of its range, by Chebyshev's bound */
-#define PIECE_BUBBLES  (PIECE_DEGREE - 1)
+#define PIECE_DEGREE                                                                               \
+	6 /* the highest; exp(3x) is within 1e-5 of its range, by Chebyshev's bound                \
+	   */
+#define PIECE_BUBBLES (PIECE_DEGREE - 1)
 
 /* The mean point of a cell, with its weight, 1 / variance of y. */
 struct fold_mean {

@@ -18,14 +18,14 @@ enum fold_uniformity {
 	FOLD_TOO_FEW, /* fewer than 40 points */
 	FOLD_UNIFORM, /* as far as can be told */
 	FOLD_UNEVEN,  /* some moments are hit more often than others, but all are hit */
-	FOLD_LOCKED,  /* the sampler is locked to the region's period: parts of the region are never hit */
+	FOLD_LOCKED,  /* to the region's period: parts of the region are never hit */
 };
 
 struct fold_uniform {
 	size_t n;
 	double statistic; /* Kuiper's V, from 0 (uniform) to 1 (all at one moment) */
 	double p;	  /* the probability of such a V, or a larger one, if hits are uniform */
-	double hit; /* the share of the time with hits, in parts that have 8 points on average /
+	double hit;	  /* the share of the time with hits, in parts of 8 points on average */
 	double gap, gap_from; /* the longest stretch without a hit, and where it begins */
 	enum fold_uniformity verdict;
 };

@@ -26,7 +26,8 @@ struct burst_amount {
 
 struct burst_figures {
 	uint64_t bursts; /* that ended in the range */
-	uint64_t timed;	 /* those whose time is known (in CPU time if burst_rows.is_cpu_time, else wall time); the next three are over these */
+	uint64_t timed;	 /* those whose time is known (in CPU time if burst_rows.is_cpu_time, else
+			    wall time); the next three are over these */
 	double mean_ns;
 	double deviation;	    /* the standard deviation of their time */
 	double squares;		    /* and the sum of squares that it comes from */

@@ -51,12 +51,16 @@ struct burst {
 struct bursts {
 	VEC(struct burst) all; /* by thread, then start */
 	VEC(struct burst_call) calls;
-	uint64_t n_calls, calls_ns;	 /* calls of MPI; their time in the range, of those that the filter selects */
-	uint64_t after_left;		 /* bursts that are left out: the call before was left without a return */
-	uint64_t before_ns, after_ns;	 /* cost of the probes in a burst, at its end and at its begin; 0: not known */
-	char *counters[METRIC_COUNTERS]; /* names; NULL: there is none */
+	uint64_t n_calls, calls_ns; /* calls of MPI; their time in the range, of those that the
+				       filter selects */
+	uint64_t after_left; /* bursts that are left out: the call before was left without a return
+			      */
+	uint64_t before_ns, after_ns; /* cost of the probes in a burst, at its end and at its begin;
+					 0: not known */
+	char *counters[METRIC_COUNTERS];  /* names; NULL: there is none */
 	uint64_t *total[METRIC_COUNTERS]; /* of each counter, by burst */
-	uint64_t *end[METRIC_COUNTERS];	  /* of each counter, by burst: its reading at the end, up to a constant */
+	uint64_t *end[METRIC_COUNTERS]; /* of each counter, by burst: its reading at the end, up to
+					   a constant */
 };
 
 /* Collects the bursts of the threads that the profile's filter selects, at any time. Filters by

@@ -54,7 +54,7 @@ struct pass_increment {
 	uint64_t value;
 	double from, to;      /* x of the readings in `first` and `last` */
 	uint32_t first, last; /* passes; the increment spans those between them */
-	uint32_t counted;     /* the part of the time in which it counted, of METRIC_COUNTED; not 0 */
+	uint32_t counted; /* the part of the time in which it counted, of METRIC_COUNTED; not 0 */
 };
 
 struct pass_increments {

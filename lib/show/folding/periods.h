@@ -57,9 +57,10 @@ struct period_moment {
 struct periods {
 	VEC(struct period) found; /* the one to take first */
 	VEC(struct period_moment) moments;
-	double sample_ns;	   /* of CPU time, between two samples */
-	struct period best_missed; /* the candidate that fails latest; of several, the most regular */
-	enum periods_lack lack;	   /* the condition that it fails; PERIODS_RARE: there is no candidate */
+	double sample_ns; /* of CPU time, between two samples */
+	/* the candidate that fails latest; of several, the most regular */
+	struct period best_missed;
+	enum periods_lack lack; /* that it fails with; PERIODS_RARE: there is no candidate */
 };
 
 /* Looks for periods of the threads whose samples the profile's filter selects. Returns 0, -ENOMEM,

@@ -50,7 +50,7 @@ struct heap_live {
 struct heap_moment {
 	double most[HEAP_CHOOSERS], estimate[HEAP_CHOOSERS];
 	uint64_t first[HEAP_CHOOSERS], last[HEAP_CHOOSERS]; /* from when to when */
-	uint32_t still;					    /* bits: the choosers whose sum is at its largest now */
+	uint32_t still; /* bits: the choosers whose sum is at its largest now */
 };
 
 /* Draws the choosers of a block that stands for `bytes` with a standard error; an error of 0 means

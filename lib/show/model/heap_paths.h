@@ -29,8 +29,8 @@ struct heap_path {
 	uint8_t end_reason;
 	uint64_t samples;
 	double allocated, objects;
-	struct heap_estimate live;	 /* at to_ns */
-	struct heap_estimate old;	 /* of `live`: blocks of age heap_paths_options.older_ns or more */
+	struct heap_estimate live; /* at to_ns */
+	struct heap_estimate old; /* of `live`: blocks of age heap_paths_options.older_ns or more */
 	struct heap_estimate peak;	 /* at its processes' peaks */
 	struct heap_estimate change;	 /* of `live`, from from_ns to to_ns */
 	double live_objects, live_first; /* blocks at to_ns; bytes at from_ns */

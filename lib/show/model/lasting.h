@@ -41,7 +41,7 @@ struct lasting {
 	double variance;  /* of the value that the record stands for, due to sampling */
 	bool is_stored;	  /* false: made for CPU time of a thread that no sample covers */
 	bool is_estimate; /* a sample in a region that was taken off (region_rest.h), not a pass */
-	const struct store_tables *tables; /* the range of these cuts the spans; NULL: spans are whole */
+	const struct store_tables *tables; /* their range cuts the spans; NULL: nothing does */
 };
 
 typedef int (*lasting_each)(void *arg, const struct store_sample *record,

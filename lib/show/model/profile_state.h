@@ -42,12 +42,12 @@ struct profile {
 	struct names *names;
 	const struct profile_filter *filter;
 	const struct metric_info *metric;
-	uint64_t recorded;		 /* the metric's records, before the filter */
-	uint64_t period_ns;		 /* of the clock; 0: there is no clock, or several periods */
-	uint64_t from_ns, to_ns;	 /* CLOCK_MONOTONIC, both inclusive */
-	bool *wanted;			 /* by thread number: the filter selects it */
-	struct heap heap;		 /* of a metric of peaks; else zeroed */
-	size_t peak_at;			 /* the next of its parts */
+	uint64_t recorded;	 /* the metric's records, before the filter */
+	uint64_t period_ns;	 /* of the clock; 0: there is no clock, or several periods */
+	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC, both inclusive */
+	bool *wanted;		 /* by thread number: the filter selects it */
+	struct heap heap;	 /* of a metric of peaks; else zeroed */
+	size_t peak_at;		 /* the next of its parts */
 	struct path_filter *path_filter; /* or NULL */
 	struct region_rest *rest;	 /* NULL: no region was taken off, or has_rest is false */
 	bool has_rest;			 /* `rest` was looked for */

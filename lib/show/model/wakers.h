@@ -34,7 +34,7 @@ enum waker_kind {
 };
 
 struct waker_node {
-	uint64_t ns, waits; /* of the waits at which the chains begin, as far as they are selected */
+	uint64_t ns, waits; /* of the selected waits at which the chains begin */
 	uint32_t parent, first_child, next;
 	uint32_t name; /* in wakers.names */
 	enum waker_kind kind;

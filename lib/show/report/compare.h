@@ -31,7 +31,8 @@ struct compare {
 	uint64_t samples;	 /* with complete paths: those that are compared */
 	uint64_t cut;		 /* of the samples */
 	uint64_t aligned;	 /* of the cut ones: at least one frame was inferred */
-	uint64_t complete;	 /* of the samples: paths from the thread's entry, inferred frames included */
+	uint64_t complete;	 /* of the samples: paths from the thread's entry, inferred frames
+				    included */
 	uint64_t right;		 /* of the cut ones: have exactly their original path */
 	uint64_t wrong;		 /* of the cut ones: have a wrong frame or a wrong entry */
 	uint64_t inferred;	 /* frames */

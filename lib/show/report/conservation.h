@@ -33,9 +33,8 @@ struct conservation {
 	bool is_known;	       /* the recording has both */
 	uint64_t scheduler_ns; /* CPU time, as the scheduler counts it */
 	uint64_t sampled_ns;   /* the sum of the samples' periods */
-	uint64_t
-		waking_ns; /* samples' periods on CPUs that were leaving the idle loop */
-	uint64_t allowed_ns; /* by how much they may differ */
+	uint64_t waking_ns;    /* samples' periods on CPUs that were leaving the idle loop */
+	uint64_t allowed_ns;   /* by how much they may differ */
 };
 
 /* Compares the sums of a recording. is_known is false for events other than a clock of user and

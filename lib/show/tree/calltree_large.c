@@ -10,8 +10,8 @@
  *              functions the same node). When a level is complete, its small nodes are known, and
  *              a small node keeps the samples of everything below it as its own
  *
- * All subtree_nodes of one tree node are on one level, since a path has as many trie nodes as frames
- * that are not inlined. Folding recursion breaks that, so it is not done here.
+ * All subtree_nodes of one tree node are on one level, since a path has as many trie nodes as
+ * frames that are not inlined. Folding recursion breaks that, so it is not done here.
  *
  * So locations are named, and nodes made, only for large nodes and their children.
  */

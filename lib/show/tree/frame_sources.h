@@ -14,7 +14,8 @@
 struct frame_source_counts {
 	uint64_t by[FRAME_SOURCE_COUNT];  /* samples */
 	uint64_t unsure;		  /* of all samples, those with a confidence below 100 % */
-	uint64_t rules[PROVENANCE_COUNT]; /* of the walked samples, by the provenance of the rule that found the frame's caller */
+	uint64_t rules[PROVENANCE_COUNT]; /* of the walked samples, by the provenance of the rule
+					     that found the frame's caller */
 };
 
 struct frame_sources {

@@ -21,7 +21,8 @@ enum partition_by {
 	PARTITION_BY_RANK, /* in an MPI job */
 	PARTITION_BY_HOST,
 	PARTITION_BY_REASON, /* why threads waited */
-	PARTITION_BY_OBJECT, /* what threads waited for: a file, a socket, a futex; the reason if it is not known */
+	PARTITION_BY_OBJECT, /* what threads waited for: a file, a socket, a futex; the reason if it
+				is not known */
 	PARTITION_BY_ALL,    /* one part that holds everything */
 };
 
