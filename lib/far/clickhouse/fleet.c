@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads a fleet's database: what it is asked for; see fleet.h.
+ * Queries a fleet's database; see fleet.h.
  *
- * First which windows there are in the time, of which event; then the sums of their samples, which
- * the server makes; then what these refer to. Paths are fetched generation by generation, from the
- * leaves up, as the engine knows no recursion; the rest of very deep ones all at once. Where the
- * sums have a large part of all paths, all come at once, too: tags are hashes, so that each
- * generation would read the whole table again.
+ * The first query asks for the windows in the range of time, and their event; the second for the
+ * sums of their samples, which the server computes; the others for the paths and locations of the
+ * sums. Paths are fetched generation by generation, from the leaves up, as the engine has no
+ * recursion; the rest of very deep paths is fetched at once. If the sums need a large part of all
+ * paths, all paths are fetched at once, too: tags are hashes, so each generation would read the
+ * whole table again. Both limits (48 generations, an eighth of the paths) were chosen by hand.
  */
 #include "clickhouse/fleet.h"
 
@@ -21,9 +22,9 @@
 #include "stack/end_reason.h"
 #include "stackd_abi.h"
 
-#define FLEET_GENERATIONS 48   /* that are fetched one by one */
-#define FLEET_PART	  8    /* of so many paths one is asked for: all are fetched */
-#define FLEET_TEXT	  4096 /* bytes of a label, with its end */
+#define FLEET_GENERATIONS 48   /* generations that are fetched one by one */
+#define FLEET_PART	  8    /* if one path in so many is needed, all are fetched */
+#define FLEET_TEXT	  4096 /* bytes of a label, with its NUL */
 
 void fleet_unescape(char *text)
 {

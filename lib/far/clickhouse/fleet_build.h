@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The data of a fleet's database that fleet.c has fetched; fleet_build.c makes a recording of it. */
+/* The data of a fleet's database that fleet.c has fetched; fleet_build.c makes a recording of it.
+ */
 #ifndef CLICKHOUSE_FLEET_BUILD_H
 #define CLICKHOUSE_FLEET_BUILD_H
 
@@ -37,7 +38,8 @@ struct fleet {
 	struct int_map path_at;	    /* (tag, alt) -> path */
 	struct int_map location_at; /* (id, alt) -> the reader's number */
 	struct int_map origin_at;   /* (inferred, is_complete) -> the reader's number */
-	struct strings *threads, *processes, *objects; /* their keys; numbers are the reader's */
+	/* key -> the reader's number */
+	struct strings *threads, *processes, *objects;
 	VEC(struct store_line) lines;
 	struct strings *texts; /* of lines */
 };

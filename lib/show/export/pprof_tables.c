@@ -41,8 +41,8 @@ struct pprof_tables {
 	struct buf text, scratch;
 	uint32_t *ids;			  /* by location: its id; 0: it is not needed */
 	uint32_t *locations, n_locations; /* by id, less 1: the location; not with a stack_table */
-	uint64_t *limits;		  /* by object: end of what is needed of it; 0: nothing */
-	uint32_t *mappings;		  /* by object: its id; 0: it is not needed */
+	uint64_t *limits;   /* by object: the end of its part that is needed; 0: none is */
+	uint32_t *mappings; /* by object: its id; 0: it is not needed */
 	struct pprof_function *functions; /* by symbol */
 	uint32_t n_functions;
 	uint32_t last_id; /* of a function */
@@ -55,7 +55,8 @@ struct pprof_tables {
 	int err; /* the first error of pprof_tables_string() */
 };
 
-/* The number of a string as shown: escaped. 0 and an error in p->r for lack of memory. */
+/* Returns the index of a string, escaped for display. For lack of memory, returns 0 and sets
+ * p->err. */
 static uint32_t pprof_tables_string(struct pprof_tables *p, const char *s)
 {
 	uint32_t number = 0;

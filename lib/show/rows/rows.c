@@ -6,10 +6,10 @@
  * is added by itself. Paths and locations that an earlier profile had are recognised by their ids
  * (rows/identity.h), and get no second row.
  *
- * The samples of a profile are its entries, added up over the threads with equal labels. A row's key
- * is its path, its labels, and its end: the end reason, the quality, and the number of inferred
- * frames. Labels (command, unit, container, rank) belong to a thread and are interned, so the key is
- * three numbers.
+ * The samples of a profile are its entries, added up over the threads with equal labels. A row's
+ * key is its path, its labels, and its end: the end reason, the quality, and the number of inferred
+ * frames. Labels (command, unit, container, rank) belong to a thread and are interned, so the key
+ * is three numbers.
  */
 #include "rows/rows.h"
 
@@ -45,18 +45,18 @@ struct rows_profile {
 	struct profile *profile;
 	const struct store_tables *t;
 	const uint64_t *tags;	/* by node */
-	bool *nodes;		/* which are needed */
-	uint32_t *node_alt;	/* alternatives of those */
-	uint32_t *location_alt; /* the same of locations; UINT32_MAX: not asked for yet */
+	bool *nodes;		/* the node is needed */
+	uint32_t *node_alt;	/* by needed node: its alternative */
+	uint32_t *location_alt; /* by location: its alternative; UINT32_MAX: not looked up yet */
 };
 
-/* Makes values of columns of numbers and of text. */
+/* Makes the value of a column of numbers. */
 static struct rows_value rows_number(uint64_t number)
 {
 	return (struct rows_value){.number = number};
 }
 
-/* NULL is no value. */
+/* Makes the value of a column of text; NULL makes an empty one. */
 static struct rows_value rows_word(const char *text)
 {
 	return (struct rows_value){.text = text, .is_null = !text};
@@ -107,7 +107,7 @@ struct rows_counts rows_counts(const struct rows *rows)
 	return counts;
 }
 
-/* Hands a row over, and counts it. */
+/* Passes a row to the sink and counts it. */
 static int rows_put(struct rows *rows, enum rows_table table, const struct rows_value *values)
 {
 	int err = rows->sink.row(rows->sink.arg, table, values);
@@ -512,7 +512,7 @@ static int put(struct sums *s, const char *host, const char *event)
 	return err;
 }
 
-/* Makes the samples of a profile rows. 0 or -errno. */
+/* Makes rows of the samples of a profile. Returns 0 or -errno. */
 static int rows_samples(struct rows_profile *p)
 {
 	const struct store_recording *r = &p->t->recording;
