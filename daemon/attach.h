@@ -16,7 +16,7 @@
 #include "daemon/capture/target.h"
 
 struct attach {		 /* all borrowed */
-	bool is_on_cpus; /* events are those of CPUs, and the sampler filters processes */
+	bool is_on_cpus; /* events are opened on CPUs, and the sampler filters processes */
 	const struct options *options;
 	const struct event_choice *event;
 	const struct target *target;
@@ -25,11 +25,11 @@ struct attach {		 /* all borrowed */
 };
 
 /*
- * Returns whether processes are sampled by events of the CPUs, whose clocks go on from task to
- * task, so that short ones count (bpf/scope.bpf.h). Events of the threads remain for branch
- * records, and for a period of 1: there each event is a sample, so that none is missed, and those
- * of other processes would all be interrupts. But where threads are very many, opening an event
- * for each would take minutes.
+ * Returns whether processes are sampled by events of the CPUs, whose clocks continue from task to
+ * task, so that short tasks count (bpf/scope.bpf.h). Events of threads remain for branch records,
+ * and for a period of 1. With that, each event is a sample: none may be missed, and on CPUs those
+ * of all other processes would be interrupts, too. But if threads are very many, CPUs are used even
+ * so, since opening an event for each thread would take minutes.
  */
 bool attach_is_on_cpus(const struct options *options, const struct target *target);
 
@@ -41,9 +41,9 @@ bool attach_is_crowd(const struct options *options, const struct target *target)
 enum exit_status attach(const struct attach *attach);
 
 /*
- * Opens a thread's event again, which the kernel has taken away at the exec of a program that gains
- * rights by it (setuid). Where events are those of CPUs, there is nothing to do. Logs what fails.
- * Of `attach`, `is_on_cpus`, `options`, `event` and `sampler` are used.
+ * Opens a thread's event again after the kernel has removed it, at the exec of a program that gains
+ * rights (setuid). Does nothing if events are opened on CPUs. Logs what fails. Of `attach` it uses
+ * `is_on_cpus`, `options`, `event` and `sampler`.
  */
 void attach_again(const struct attach *attach, pid_t tid);
 

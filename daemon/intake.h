@@ -34,24 +34,24 @@ struct intake;
 int intake_new(const struct intake_source *source, struct intake **ret_intake);
 void intake_free(struct intake *intake); /* with the records in it; NULL is fine */
 
-/* Takes all events that there are. 0, or an error of the source, or -ENOMEM. */
+/* Takes all events that have arrived. 0, or an error of the source, or -ENOMEM. */
 int intake_take_events(struct intake *intake);
 
 /* Takes records until the intake holds `most_bytes` of them, or the ring is empty. 1: it holds
  * some; 0: it holds none; or an error of the source, or -ENOMEM. */
 int intake_take_records(struct intake *intake, uint64_t most_bytes);
 
-/* Returns the oldest event, which is the caller's from now on; NULL: there is none. */
+/* Returns the oldest event, which the caller owns from now on; NULL: there is none. */
 struct sideband_event *intake_event(struct intake *intake);
 
-/* Gives the oldest record, which is the caller's from now on; NULL: it could not be read. false:
+/* Gives the oldest record, which the caller owns from now on; NULL: it could not be read. false:
  * there is none. */
 bool intake_record(struct intake *intake, struct stackd_header **ret_record);
 
-/* Whether there are events that were taken. */
+/* Returns whether it holds events. */
 bool intake_has_events(const struct intake *intake);
 
-/* Whether there are records that were taken. */
+/* Returns whether it holds records. */
 bool intake_has_records(const struct intake *intake);
 
 #endif

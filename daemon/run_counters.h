@@ -23,20 +23,20 @@ struct run_counters {
 	struct tables_counts tables;
 	struct workers_counts workers;
 	struct idle_times idle; /* of the whole machine; 0: something else is recorded */
-	uint64_t stolen_ns;	/* what the host has taken from all CPUs */
+	uint64_t stolen_ns;	/* time that the host has taken from all CPUs */
 	bool has_periods;	/* the samples' periods add up to CPU time */
 	uint64_t own_cpu_ns, own_resident_bytes; /* of stackd and its workers */
 	uint64_t rate_hz;			 /* 0: a fixed period */
 	uint64_t rate_changes;			 /* to keep within --max-cpu */
-	uint64_t regions_taken_off;		 /* that are passed through too often */
+	uint64_t regions_taken_off;		 /* because threads entered them too often */
 	uint64_t alloc_until_ns; /* CLOCK_MONOTONIC: until then allocations were counted; 0: all */
-	uint64_t full_windows;	 /* that ended early, for the sake of memory */
+	uint64_t full_windows;	 /* that ended early, to save memory */
 	uint64_t objects;	 /* that have numbers now */
 	uint64_t waiting, late;	 /* items in the queue; events that came too late for it */
 };
 
-/* Gives what was counted since `start`. What is no count (bytes in the ring, items in the queue)
- * stays as it is. */
+/* Returns the counts since `start`. Values that are no counts (bytes in the ring, items in the
+ * queue) stay as they are. */
 struct run_counters run_counters_since(const struct run_counters *now,
 				       const struct run_counters *start);
 
@@ -44,19 +44,19 @@ struct run_counters run_counters_since(const struct run_counters *now,
  * -ENOMEM. */
 int run_counters_put(const struct run_counters *counters, struct batch *batch);
 
-/* Adds a region or mark that was taken off since it is passed through too often, and when:
+/* Adds a region or mark that was switched off because threads entered it too often, and when:
  * "region_off.FUNC@FILE". Longer names are cut, and more than some dozens left out. */
 void run_counters_put_off(const char *name, uint64_t since_ns, struct batch *batch);
 
 /* Adds the names of the counters that are read in regions, "counter.0.cpu" (longer ones are cut),
- * and what the probes at the ends of passes cost, if that is known. */
+ * and the cost of the probes at the ends of passes, if it is known. */
 void run_counters_put_readings(const struct counter_spec *counters, size_t n,
 			       const struct probe_cost *cost, struct batch *batch);
 
-/* Returns what the status line shows of them, as of now. */
+/* Returns the numbers of the status line, as of now. */
 struct status_numbers run_counters_status(const struct run_counters *counters);
 
-/* Warns about counters that do not add up, and about tags that disagree with walks. */
+/* Warns about counters that do not add up, and about tags that differ from walks. */
 void run_counters_warn(const struct run_counters *counters, bool tags_only);
 
 #endif

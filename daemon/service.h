@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a service needs: reports the state of the run to the service manager (sd_notify), which does
- * nothing without one, and shares the store. */
+/* Reports the state of the run to the service manager (sd_notify; does nothing without one), and
+ * shares the store with a group. */
 #ifndef SERVICE_H
 #define SERVICE_H
 
@@ -10,15 +10,15 @@
 /* Reports that sampling has begun. */
 void service_ready(void);
 
-/* When the manager's watchdog was answered. Zeroed at the start. */
+/* When the manager's watchdog was last answered. Zeroed at the start. */
 struct service_watchdog {
 	bool is_asked;
 	uint64_t every_ns; /* 0: there is no watchdog */
 	uint64_t last_ns;
 };
 
-/* Answers the manager's watchdog (WatchdogSec=), twice as often as it wants. To be called by the
- * loop that would have to be restarted if it hung. `now_ns`: CLOCK_MONOTONIC. */
+/* Answers the manager's watchdog (WatchdogSec=), twice as often as it requires. To be called by the
+ * loop, so that the manager restarts stackd if the loop hangs. `now_ns`: CLOCK_MONOTONIC. */
 void service_alive(struct service_watchdog *watchdog, uint64_t now_ns);
 
 /* Reports a line of status, as `systemctl status` shows it. */
@@ -27,9 +27,7 @@ void service_status(const char *text);
 /* Reports that the run is ending. */
 void service_stopping(void);
 
-/* Lets the members of a group read the store; NULL: there is none to do so for. Warns if that
- * fails.
- */
+/* Lets the members of a group read the store; NULL: no group. Warns if that fails. */
 void service_share_store(const char *path, const char *group);
 
 #endif

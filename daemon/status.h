@@ -21,14 +21,14 @@ struct status_numbers {
 };
 
 struct status {
-	struct status_numbers last; /* of the line before */
+	struct status_numbers last; /* of the previous line */
 	uint64_t last_cpu_ns;
 };
 
 /* Starts the first line's interval. `now_ns`: CLOCK_MONOTONIC. */
 void status_start(struct status *status, uint64_t now_ns);
 
-/* Shows the line; `quiet`: sends it to the service manager alone. */
+/* Shows the line; `quiet`: only sends it to the service manager. */
 void status_show(struct status *status, const struct status_numbers *now, bool quiet);
 
 /* Writes "12345 samples, 0 lost, 99.9% complete, ..." to `buf`, with "idle 41.0%" if the whole

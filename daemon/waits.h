@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures waits: attaches the kernel half's programs (bpf/wait.bpf.h) to the scheduler, and has
+ * Measures waits: attaches the kernel half's programs (bpf/wait.bpf.h) to the scheduler, and makes
  * them look at the threads of the target at the start and at the end.
  *
- * Scope is inherited: threads that are in it when the recording begins pass it on to those that
- * they make. A command is in it from its exec on, as its events are.
+ * Scope is inherited: threads in scope when the recording begins pass it on to threads that they
+ * create. A command is in scope from its exec on, as for its events.
  */
 #ifndef WAITS_H
 #define WAITS_H
@@ -27,14 +27,14 @@ struct waits {
 enum exit_status waits_start(struct waits *waits, const struct options *options,
 			     struct sampler *sampler, const struct target *target);
 
-/* Ends: sends the waits that threads are in, and detaches. Again is fine. */
+/* Ends: sends the waits in which threads are now, and detaches. To call it again is fine. */
 void waits_stop(struct waits *waits);
 
-/* Returns the mean waiting time a sample, in ns, where the samples' rate was changed from
- * `full_hz` to `rate_hz` to keep within a budget. */
+/* Returns the mean waiting time that a sample represents, in ns, after a budget has changed the
+ * rate of samples from `full_hz` to `rate_hz`. */
 uint64_t waits_mean_ns(const struct options *options, uint64_t full_hz, uint64_t rate_hz);
 
-/* Returns the id of a cgroup by its folder; 0: there is none, as for -1. */
+/* Returns the id of a cgroup by its folder's descriptor; 0: there is none, as for -1. */
 uint64_t waits_cgroup_id(int fd);
 
 #endif

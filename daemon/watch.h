@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells of what an administrator would want to know when it happens: samples that were lost because
+ * Logs events that an administrator should know of when they happen: samples that were lost because
  * the ring was full, files that were refused, a rate that was lowered, a store that cannot be
- * written to. Each kind is reported at once, and then at most once a minute, with what was counted
- * since.
+ * written to. Each kind is reported at once, and then at most once a minute, with the count since
+ * the last report.
  */
 #ifndef WATCH_H
 #define WATCH_H
@@ -15,8 +15,8 @@
 #include "daemon/run_counters.h"
 
 struct watch_kind {
-	uint64_t told;	  /* of the counter */
-	uint64_t told_ns; /* when; 0: never */
+	uint64_t told;	  /* the counter at the last report */
+	uint64_t told_ns; /* when that was; 0: never */
 };
 
 /* Zeroed at the start. */
@@ -26,16 +26,16 @@ struct watch {
 	bool store_fails;
 };
 
-/* Looks at the counters of the whole run. `now_ns`: CLOCK_MONOTONIC. */
+/* Checks the counters of the whole run. `now_ns`: CLOCK_MONOTONIC. */
 void watch_look(struct watch *watch, const struct run_counters *counters, uint64_t now_ns);
 
-/* Tells that the budget has lowered the rate, which was `before_hz`. */
+/* Logs that the budget has lowered the rate, which was `before_hz`. */
 void watch_rate(struct watch *watch, const struct budget *budget, uint64_t before_hz);
 
-/* Tells that the store cannot be written to, or can be again, if that has changed. */
+/* Logs that the store cannot be written to, or can be again, if that has changed. */
 void watch_store(struct watch *watch, const char *path, const struct archive_state *state);
 
-/* Tells why the store could not be written to. `sentence`: SQLite's, or NULL. */
+/* Logs why the store could not be written to. `sentence`: SQLite's, or NULL. */
 void watch_store_failed(const char *path, int err, const char *sentence);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The windows that a long recording is cut into (--window): when each ends.
+ * Decides when the windows end into which a long recording is cut (--window).
  *
  * Windows are aligned to the wall clock, in local time: those of an hour end on the hour, those of
  * a day at midnight. Samples have times of CLOCK_MONOTONIC, so a window's end is a time of that
- * clock, and each window has a pair of times of both clocks. Where the wall clock was set, or the
- * machine was suspended, that pair does not hold any more: then the window ends early, so that
- * every sample can be found by the wall clock of its moment.
+ * clock, and each window has a pair of times of both clocks. If the wall clock is set, or the
+ * machine was suspended, that pair is not valid any more: then the window ends early, so that every
+ * sample can be found by the wall clock of its moment.
  */
 #ifndef WINDOW_H
 #define WINDOW_H
@@ -24,19 +24,19 @@ struct window {
 /* Begins a run's first window, at a moment of both clocks. */
 struct window window_begin(uint64_t length_ns, uint64_t unix_ns, uint64_t start_ns);
 
-/* Begins the window after one of some length, at its end, when the wall clock was unix_ns: about,
- * since the wall clock is slewed and the two are not read at one moment. So it is said to begin
- * where an aligned window does if that is within 50 ms. */
+/* Begins the window after `before`, at its end, when the wall clock was about unix_ns. It is only
+ * about that, since the wall clock is slewed and both clocks are not read at one moment. So the
+ * window gets the start of an aligned window if that is within 50 ms. */
 struct window window_next(const struct window *before, uint64_t unix_ns);
 
 /* Returns whether the wall clock has moved against the monotonic one since the window began, by
- * more than the slewing of NTP explains. */
+ * more than NTP's slewing explains. */
 bool window_is_torn(const struct window *window, uint64_t unix_ns, uint64_t mono_ns);
 
-/* Returns the time from a moment of the wall clock to the end of a window that begins then. What is
- * left of an aligned window is joined to the next one if it is very short: the two clocks are not
- * read at one moment, so the end of a window can seem to be just before the next one's start.
- * `offset_s`: seconds that local time is ahead of UTC. */
+/* Returns the time from a moment of the wall clock to the end of a window that begins then. A very
+ * short rest of an aligned window is joined to the next one: the two clocks are not read at one
+ * moment, so the end of a window can seem to be just before the next one's start. `offset_s`:
+ * seconds that local time is ahead of UTC. */
 uint64_t window_left_ns(uint64_t length_ns, uint64_t unix_ns, int64_t offset_s);
 
 #endif

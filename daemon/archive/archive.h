@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The archive writes batches to the store in a thread of its own, so that the loop that empties the
- * ring buffer never waits for a disk or a debug file. Now and then it names the new locations
+ * Writes batches to the store in a thread of its own, so that the loop that empties the ring buffer
+ * never waits for a disk or a debug file. Now and then it names the new locations
  * (sym/naming_schedule.h); the names go with the next commit.
  */
 #ifndef ARCHIVE_ARCHIVE_H
@@ -22,16 +22,16 @@ struct archive_options {
 	struct names *names;		 /* borrowed */
 	const char *path;		 /* borrowed */
 	uint64_t keep_age_s, keep_bytes; /* retention; 0: no limit */
-	/* Length of the windows of a recording that goes on where the store cannot be written to
-	 * (outage.h), and that has the store to itself among such ones; 0: it ends then. */
+	/* If the store cannot be written to (outage.h), a recording in windows goes on; among such
+	 * recordings, this one has the store to itself. The length of a window; 0: it ends then. */
 	uint64_t window_ns;
-	/* Called with `arg` when the store was made anew, from the archive's thread. */
+	/* Called with `arg`, in the archive's thread, when the store was made anew. */
 	void (*made)(void *arg);
 	void *arg;
 };
 
-/* Opens the store, for archive_begin(); to make one waits for the disk several times. 0 or negative
- * errno, with a malloc()ed sentence or NULL in *ret_error. */
+/* Opens the store, for archive_begin(). Making a store waits for the disk several times. 0 or
+ * negative errno, with a malloc()ed sentence or NULL in *ret_error. */
 int archive_new(const struct archive_options *options, struct archive **ret_archive,
 		char **ret_error);
 
@@ -39,13 +39,12 @@ int archive_new(const struct archive_options *options, struct archive **ret_arch
  */
 int archive_begin(struct archive *archive, const struct store_recording *info, char **ret_error);
 
-/* Takes over a batch. It never waits for the disk. With a batch that ends a window the recording is
- * closed, with all its names, and the next one begins; then old ones are deleted as the options
- * say.
- */
+/* Takes over a batch, and never waits for the disk. A batch that ends a window closes the
+ * recording, with all its names, and begins the next one; then old ones are deleted as the options
+ * say. */
 void archive_submit(struct archive *archive, struct batch *batch);
 
-/* Returns the number of batches that are still to be written, without the one at hand. */
+/* Returns the number of batches that wait to be written, without the one that is being written. */
 size_t archive_waiting(struct archive *archive);
 
 /* Sets the kernel's symbols, once they are loaded. They are borrowed until the archive is freed. */
@@ -53,12 +52,12 @@ void archive_set_kallsyms(struct archive *archive, const struct kallsyms *ksyms)
 
 struct archive_state {
 	int err;	    /* why the store cannot be written to; 0: it can */
-	bool wants_window;  /* the window is to be ended, for an attempt to write again */
+	bool wants_window;  /* the window must end, so that writing can be tried again */
 	uint64_t unwritten; /* samples, so far */
-	uint64_t dropped;   /* windows that were deleted for the sake of room */
+	uint64_t dropped;   /* windows that were deleted to make room */
 };
 
-/* Tells whether a store that is written in windows can be written to. */
+/* Gives the state of a store that is written in windows. */
 void archive_look(struct archive *archive, struct archive_state *ret_state);
 
 /* Returns a descriptor that becomes readable when writing has failed for good; the archive's. */

@@ -57,7 +57,7 @@ struct batch {
 /* An empty batch for batch_free(); NULL if there is no memory. */
 struct batch *batch_new(void);
 
-/* Frees all rows and counters of a batch, which is left to end its window. */
+/* Frees all rows and counters of a batch, so that it only ends its window. */
 void batch_empty(struct batch *batch);
 
 /* Frees a batch and all that it owns. NULL is fine. */

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a service does while its store cannot be written to: the disk is full, the file system is
- * read-only, the store was deleted. Sampling goes on.
+ * Decides what a service does while its store cannot be written to: the disk is full, the file
+ * system is read-only, the store was deleted. Sampling goes on.
  *
  *   fine ──a commit fails──► failing ──10 s, or many samples wait──► out ──a store opens──► fine
  *    ▲                          │                                     │
  *    └────── it succeeds ───────┘                                     └─ every 5 s a new window
  *
- * While commits fail, what they were to write stays in memory, so a short failure loses nothing.
- * Then that is given up, since memory is bounded, and samples are counted as unwritten. Rows refer
- * to those before them, so writing can only begin again with a new window: the main loop is asked
- * for one now and then (outage_wants_window()). A deleted store is given up at once.
+ * While commits fail, their rows stay in memory, so a short failure loses nothing. After that they
+ * are given up, since memory is bounded, and their samples are counted as unwritten. Rows refer to
+ * rows before them, so writing can only begin again with a new window: the main loop is asked for
+ * one now and then (outage_wants_window()). If the store was deleted, rows are given up at once.
  *
- * On a full disk the oldest window is dropped, but at most one for each length of a window: more
- * room than that is not needed, and what else fills the disk must not take all that was recorded.
+ * On a full disk the oldest window is dropped, but at most one for each length of a window. That is
+ * as much room as a window needs, and a disk that something else fills must not cost all that was
+ * recorded.
  *
  * This is the state alone, without a clock or a lock: the archive has those.
  */
@@ -24,14 +25,14 @@
 #include <stdint.h>
 
 #define OUTAGE_PATIENCE_NS  UINT64_C(10000000000)  /* until failing commits are given up */
-#define OUTAGE_BUSY_NS	    UINT64_C(300000000000) /* the same where another program has the lock */
+#define OUTAGE_BUSY_NS	    UINT64_C(300000000000) /* the same if another program has the lock */
 #define OUTAGE_RETRY_NS	    UINT64_C(5000000000)
 #define OUTAGE_MOST_SAMPLES 200000u /* that wait to be written; about 10 MiB */
 
 struct outage {
 	uint64_t window_ns;  /* length of a window */
 	uint64_t failing_ns; /* when commits began to fail; 0: they do not */
-	uint64_t retry_ns;   /* while it is out: when the next attempt is due */
+	uint64_t retry_ns;   /* during an outage: when the next attempt is due */
 	uint64_t dropped_ns; /* when the last window was dropped; 0: none was */
 	uint64_t waiting;    /* samples that are in memory and not committed */
 	uint64_t unwritten;  /* samples that were given up, in all */
@@ -40,20 +41,20 @@ struct outage {
 	bool is_out;
 };
 
-/* The result of a commit: 0 or -errno. `is_lost`: what was committed is in no file. Returns whether
- * writing is to be given up. */
+/* Takes the result of a commit: 0 or -errno. `is_lost`: the file that was written to is gone.
+ * Returns whether writing must be given up. */
 bool outage_committed(struct outage *outage, int err, bool is_lost, uint64_t now_ns);
 
-/* Gives up writing, for `err`: what waits is unwritten. */
+/* Begins an outage, because of `err`: the samples that wait become unwritten. */
 void outage_begin(struct outage *outage, int err, uint64_t now_ns);
 
-/* Returns whether a new window is to be begun, for an attempt to write again. */
+/* Returns whether a new window must begin, so that writing can be tried again. */
 bool outage_wants_window(const struct outage *outage, uint64_t now_ns);
 
-/* The attempt has failed. Returns whether the oldest window is to be dropped. */
+/* Notes that the attempt has failed. Returns whether the oldest window is to be dropped. */
 bool outage_goes_on(struct outage *outage, int err, uint64_t now_ns);
 
-/* The attempt has succeeded. */
+/* Notes that the attempt has succeeded. */
 void outage_end(struct outage *outage);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Room for deep stacks in the kernel half (bpf/deep.bpf.h), made when it is first wanted: 8 MiB
+/* Makes room for deep stacks in the kernel half (bpf/deep.bpf.h) when it is first needed: 8 MiB for
  * each, STACKD_DEEP_STACKS at most. */
 #ifndef CAPTURE_DEEP_STACKS_H
 #define CAPTURE_DEEP_STACKS_H
@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 /* Makes room for one more. `blocks_fd` is the map of blocks, with values of `block_bytes`;
- * *n_stacks is what the kernel half goes by. Without memory, or at the limit, nothing is done. */
+ * *n_stacks is the number that the kernel half reads. Does nothing without memory, or at the limit.
+ */
 void deep_stacks_add(int blocks_fd, uint32_t block_bytes, uint32_t *n_stacks);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decodes a record that was read (record.h): which kind of event it is of, whose and when it was,
- * and what the kernel half has measured of it. The path stays in the record.
+ * Decodes a record that was read (record.h): the kind of its event, its thread and time, and what
+ * the kernel half has measured. The path stays in the record.
  */
 #ifndef CAPTURE_EVENT_H
 #define CAPTURE_EVENT_H
@@ -15,14 +15,14 @@ struct event {
 	enum stackd_event kind;
 	pid_t pid, tid;
 	uint64_t time_ns; /* of the record, CLOCK_MONOTONIC */
-	uint64_t cgroup;  /* id; 0: that of the thread's record before */
+	uint64_t cgroup;  /* id; 0: that of the thread's previous record */
 	uint16_t cpu;
-	union stackd_measurement measured;  /* by `kind`: nothing of a sample, or of a record that
-					     * has a kind of its own */
+	union stackd_measurement measured;  /* by `kind`; unused for a sample, or a record whose
+					     * kind has a record of its own */
 	const struct stackd_header *record; /* borrowed */
 };
 
-/* Decodes a record. The event refers to it. */
+/* Decodes a record. The event refers to the record. */
 void event_decode(const struct stackd_header *record, struct event *ret_event);
 
 #endif

@@ -14,7 +14,7 @@
 struct event_choice {
 	struct event_spec spec;
 	struct branch_caps branches; /* with --lbr */
-	const char *note;	     /* for the recording, about the choice; NULL: none. Static */
+	const char *note;	     /* on the choice, for the recording; NULL: none. Static */
 };
 
 /* Chooses by the options and by the processor's branch records, without opening the event. */

@@ -6,11 +6,11 @@
  *   cycles, instructions ─┐          turn 1   turn 2   turn 3   ...
  *   cache-misses, ... ────┴─ groups    0        1        0
  *
- * A pass is known of the group whose turn it was throughout. So a turn lasts for 0.2 s, or longer
- * where a quarter of the passes or more are cut by the ends of a round of turns. (The kernel's own
- * turns are a few milliseconds, in which no pass may fit.) Groups are found by trying: a counter
- * joins the group before it, if the kernel then still counts that; `--counter '{a,b}'` says which
- * belong together.
+ * A pass has values for a group if that group had its turn throughout the pass. So a turn lasts for
+ * 0.2 s, or longer if a quarter of the passes or more are cut by the ends of turns. (The kernel's
+ * own turns are a few milliseconds, in which no pass may fit.) Groups are found by trying: a
+ * counter joins the previous group if the kernel still counts that group then; `--counter '{a,b}'`
+ * states which counters belong together.
  */
 #ifndef CAPTURE_EVENT_GROUPS_H
 #define CAPTURE_EVENT_GROUPS_H
@@ -32,20 +32,19 @@ enum exit_status event_groups_open(const struct counter_spec *counters, size_t n
 				   struct event_groups **ret_groups);
 void event_groups_free(struct event_groups *groups); /* NULL is fine */
 
-/* Returns the group of the counter of an index, which is an event, and whether it is the first one
- * there. */
+/* Returns the group of the counter with an index, which must be an event, and whether it is the
+ * first one in the group. */
 uint8_t event_groups_of(const struct event_groups *groups, size_t index);
 bool event_groups_is_first(const struct event_groups *groups, size_t index);
 
-/* Gives the kernel half the events, and begins the first turn. Does nothing with NULL. 0 or -errno.
+/* Gives the kernel half the events, and begins the first turn. NULL is fine. 0 or -errno.
  */
 int event_groups_start(struct event_groups *groups, const struct sampler *sampler, uint64_t now_ns);
 
-/* Ends the turn, where it has lasted long enough, and begins the next group's. Does nothing with
- * NULL. */
+/* Ends the turn, if it has lasted long enough, and begins the next group's. NULL is fine. */
 void event_groups_look(struct event_groups *groups, const struct sampler *sampler, uint64_t now_ns);
 
-/* Whether so many passes that were known in a round, and that were cut, ask for longer turns. */
+/* Returns whether turns must be longer, after a round with so many known and cut passes. */
 bool event_groups_are_cut(uint64_t known, uint64_t cut);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Explains why the kernel refused the BPF program. The errno alone does not determine the reason:
  * the verifier's refusal, missing capabilities and maps that are too large can all be "Permission
- * denied". So capabilities, BTF, the kernel's release and the verifier's log are looked at, too.
+ * denied". So this looks at capabilities, BTF, the kernel's release and the verifier's log, too.
  */
 #ifndef CAPTURE_LOAD_ERROR_H
 #define CAPTURE_LOAD_ERROR_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CPUs that come on line: the kernel takes the events of a CPU away when it goes off line, and does
- * not bring them back, so they have to be opened again.
+ * Finds CPUs that come on line. The kernel removes the events of a CPU when that goes off line, and
+ * does not bring them back, so they have to be opened again.
  *
  * The list of CPUs that are on line does not show a CPU that went off line and came back between
- * two looks. So the kernel's messages on devices (uevents) are read, too: there is one for each CPU
- * that comes on line. The kernel sends it a while after the list has the CPU, so a look can find
- * the CPU by the list, and the next look its message. That one says nothing new: to open the events
- * again would drop what they have recorded since.
+ * two looks. So this also reads the kernel's messages on devices (uevents), of which there is one
+ * for each CPU that comes on line. The kernel sends the message a while after the list has the CPU,
+ * so one look can find the CPU by the list, and the next look its message. That message is ignored:
+ * to open the events again would drop what they have recorded since.
  */
 #ifndef CAPTURE_ONLINE_CPUS_H
 #define CAPTURE_ONLINE_CPUS_H
@@ -30,11 +30,11 @@ struct online_cpus {
 	bool is_ahead[ONLINE_CPUS_MAX]; /* found by the list; the message is still to come */
 };
 
-/* Reads the kernel's messages from now on. Where it does not give them, the list alone is read. */
+/* Reads the kernel's messages from now on. If it does not give them, the list alone is read. */
 void online_cpus_listen(struct online_cpus *cpus);
 
-/* Looks which CPUs are on line, by a list such as "0-3,6" at `path`, which stays open. Returns
- * whether some are that were not at the look before, or have come on line since; `is_new` has them.
+/* Reads which CPUs are on line, from a list such as "0-3,6" at `path`, which stays open. Returns
+ * whether any was not on line at the previous look, or has come on line since; `is_new` has these.
  * A list that cannot be read changes nothing. */
 bool online_cpus_look(struct online_cpus *cpus, const char *path);
 

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a probe costs the thread that hits it, outside of its program.
+ * Measures what a probe costs the thread that hits it, outside of the probe's BPF program.
  *
  * A pass through a region begins when the entry's program reads the clock, and ends when the exit's
  * does. So the return from the first probe and the trap into the second are in the pass, though the
- * program does not advance in them: a microsecond or more, by the machine. `stackctl fold` takes
- * them off (lib/show/folding/passes.h). The time that the probes' own programs take is not in it:
- * that of the exit is after the pass, and so in a burst that follows (lib/show/folding/bursts.h).
+ * program does not advance in them: a microsecond or more, by the machine. `stackctl fold`
+ * subtracts them (lib/show/folding/passes.h). They do not include the time of the probes' own
+ * programs: the exit's runs after the pass, and so in a burst that follows
+ * (lib/show/folding/bursts.h).
  *
- * They are measured before anything is recorded: stackd hits a probe of its own, whose program
- * notes the time, between two readings of the clock. Before each hit it touches more memory than
- * the caches near a CPU have: with warm ones the way into the kernel took half as long. Medians of
- * a hundred hits are what it costs, as interrupts and preemption only make single ones longer. The
- * probe is on an instruction that the kernel emulates, as are those that regions are probed at, if
- * their functions have one (daemon/regions/probe_move.h); one that it has to step over costs more,
- * which stays in the pass.
+ * stackd measures them before it records anything: it hits a probe of its own, whose program notes
+ * the time, between two readings of the clock. Before each hit it touches more memory than the
+ * caches near a CPU have: with warm ones the way into the kernel took half as long. The cost is the
+ * median of a hundred hits, as interrupts and preemption only make single hits longer. The probe is
+ * on an instruction that the kernel emulates, as the probes of regions are if their functions have
+ * one (daemon/regions/probe_move.h). An instruction that the kernel has to step over costs more,
+ * and the difference stays in the pass.
  */
 #ifndef CAPTURE_PROBE_COST_H
 #define CAPTURE_PROBE_COST_H
@@ -28,8 +29,8 @@ struct probe_cost {
 	uint64_t after_ns;  /* from the program to the next instruction */
 };
 
-/* Measures it by a program that sets *seen_ns to CLOCK_MONOTONIC. 0, or -errno if the probe cannot
- * be attached, or -ENODATA if it is not hit; then *ret stays as it was. */
+/* Measures it by a program that sets *seen_ns to CLOCK_MONOTONIC. 0; -errno if the probe cannot be
+ * attached; -ENODATA if it is not hit. On failure *ret stays as it was. */
 int probe_cost_measure(const struct bpf_program *program, const volatile uint64_t *seen_ns,
 		       struct probe_cost *ret);
 

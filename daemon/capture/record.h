@@ -2,17 +2,17 @@
 /*
  * Reads records from the ring: checks that their sizes add up, and expands them.
  *
- * A WALKED record has a packed header in the ring (struct stackd_walked). It is expanded to one
- * with a stackd_header, like the other kinds': header.bytes of frames follow, padding to 8, and the
- * kernel frames.
+ * A WALKED record has a packed header in the ring (struct stackd_walked). The reader expands it to
+ * a record with a stackd_header, like those of other kinds, followed by header.bytes of frames,
+ * padding to 8, and the kernel frames.
  *
- * The kernel half omits from a STACK record the bytes that equal those of the same CPU's record
- * before (see stackd_abi.h). A ring keeps the order of one CPU, so they are restored here. What
- * lies above that copy comes in MORE_STACK records before, and is added to it: the record that is
- * given has one stack, however large.
+ * The kernel half omits from a STACK record the bytes that equal those of the previous record of
+ * the same CPU (see stackd_abi.h). A ring keeps the order of one CPU, so the reader restores them.
+ * The part of the stack above that copy comes before, in MORE_STACK records, and is added to it:
+ * the resulting record has one stack, however large.
  *
- * The reader enters into the header of each record which kind of event it is of (stackd_events.h);
- * event.h decodes the rest.
+ * The reader enters the kind of its event (stackd_events.h) into each record's header; event.h
+ * decodes the rest.
  */
 #ifndef CAPTURE_RECORD_H
 #define CAPTURE_RECORD_H
@@ -27,38 +27,38 @@ struct record_reader;
 
 int record_reader_new(struct record_reader **ret_reader); /* 0 or -ENOMEM */
 
-/* Frees the reader; records that it has given stay valid. NULL is fine. */
+/* Frees the reader; records that it has returned stay valid. NULL is fine. */
 void record_reader_free(struct record_reader *reader);
 
 /* Copies and expands a record. *ret_record is from a record_pool: the caller's, for
  * record_pool_give_back(). `now_ns`: a time less than a day from the record's. 0; 1: it is a part
- * of a walk or a stack of several records, which is given with the last one; -EBADMSG: its sizes do
- * not add up, or the record that it builds on was not read; -ENOMEM. */
+ * of a walk or a stack in several records, which the last one returns; -EBADMSG: its sizes do not
+ * add up, or the record that it builds on was not read; -ENOMEM. */
 int record_read(struct record_reader *reader, const void *data, size_t size, uint64_t now_ns,
 		struct stackd_header **ret_record);
 
-/* Returns how many stacks were dropped to make room for later ones before their records came. If
- * such a record still comes, its stack stays cut. */
+/* Returns how many stacks were dropped to make room for later ones before their records came. Such
+ * a record, if it still comes, has a stack that stays cut. */
 uint64_t record_reader_evicted(const struct record_reader *reader);
 
-/* Returns the bytes that a record takes that was read. */
+/* Returns the size in bytes of a record that was read. */
 size_t record_size(const struct stackd_header *record);
 
 /* Returns the stack->code_count marks of a STACK record that has been read: those of the CODE
- * record before it, which was of the same thread and time. */
+ * record before it, which had the same thread and time. */
 const struct stackd_code_mark *record_code(const struct stackd_stack_record *stack);
 
 /* Returns the process id of a record that was read. */
 uint32_t record_pid(const struct stackd_header *record);
 
-/* Returns the events that a record stands for: its own period, or else `usual`. */
+/* Returns the events that a record represents: its own period, or else `usual`. */
 uint32_t record_period(const struct stackd_header *record, uint32_t usual);
 
-/* Returns the id of the cgroup that the thread is in; 0: that of its record before. */
+/* Returns the id of the cgroup that the thread is in; 0: that of its previous record. */
 uint64_t record_cgroup(const struct stackd_header *record);
 
-/* Gives what the kernel half has measured of a record's event; nothing, if it is a sample or the
- * record has a kind of its own. */
+/* Gives what the kernel half has measured for a record's event; nothing, if it is a sample or its
+ * kind has a record of its own. */
 void record_measurement(const struct stackd_header *record, union stackd_measurement *ret_measured);
 
 /* A user frame of a WALKED record (stackd_abi.h). */
@@ -72,29 +72,30 @@ struct record_frame {
 
 struct record_frames {
 	const uint8_t *at, *end;
-	uint32_t slice; /* of the frame before */
+	uint32_t slice; /* of the previous frame */
 	uint32_t below; /* the height after the last frame, at the end; 0: not known */
 	bool is_first, has_heights;
 };
 
-/* Starts to iterate over the user frames of a record, leaf first; *ret_frames refers into it. */
+/* Starts to iterate over the user frames of a record, leaf first; *ret_frames refers to the record.
+ */
 void record_frames(const struct stackd_header *record, bool has_heights,
 		   struct record_frames *ret_frames);
 
 /* Gives the next frame. 1; 0: there are no more; -EBADMSG: the bytes are no frame. */
 int record_frames_next(struct record_frames *frames, struct record_frame *ret_frame);
 
-/* Sets the end of the iteration to the first `bytes` bytes of the record; more: to their end. */
+/* Ends the iteration after the first `bytes` bytes of the record; more: after all of them. */
 void record_frames_until(const struct stackd_header *record, size_t bytes,
 			 struct record_frames *frames);
 
-/* Gives what the record of a deep stack says of the whole walk. Of one that joins an open walk,
+/* Gives what the record of a deep stack says about the whole walk. If it joins an open walk,
  * ret_part->number is how many bytes of the record, for record_frames_until(), are the frames
- * before it. false: it is of no such stack. */
+ * before it. false: it is of no deep stack. */
 bool record_part(const struct stackd_header *record, struct stackd_part *ret_part);
 
-/* Returns the words that go on where the record's `holes` end, with a bit for each page of the
- * stack, and their number: 0 unless parts were added to it. They belong to the record. */
+/* Returns the words that continue the record's `holes`, with a bit for each page of the stack, and
+ * their number: 0 unless parts were added to the stack. They belong to the record. */
 const uint64_t *record_more_holes(const struct stackd_stack_record *record, size_t *ret_count);
 
 /* Returns the header.n_kernel kernel frames of a record, leaf first; they belong to the record. */

@@ -13,11 +13,11 @@ struct record_pool;
 
 int record_pool_new(struct record_pool **ret_pool); /* 0 or -ENOMEM */
 
-/* Frees the pool, but not the records that were taken from it: each is still to be given back. */
+/* Frees the pool, but not the records that were taken from it, which must still be given back. */
 void record_pool_free(struct record_pool *pool);
 
-/* Allocates `size` bytes, aligned to 8, not zeroed. `pool` NULL: in a block of their own. To be
- * given back, never free()d: they lie inside a block. NULL without memory. */
+/* Allocates `size` bytes, aligned to 8, not zeroed. `pool` NULL: in a block of their own. They lie
+ * inside a block, so give them back, and never free() them. NULL without memory. */
 void *record_pool_take(struct record_pool *pool, size_t size);
 
 /* Frees bytes that were taken from any pool, or NULL. */

@@ -26,7 +26,7 @@ void ring_free(struct ring *ring); /* NULL is fine */
  * on, too, and leaves its record in the ring. */
 int ring_drain(struct ring *ring, int (*each)(void *arg, void *data, size_t size), void *arg);
 
-/* Returns how many bytes of the ring are taken by what has not been read. */
+/* Returns how many bytes of the ring hold records that were not read. */
 size_t ring_waiting(const struct ring *ring);
 
 #endif

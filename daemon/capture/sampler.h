@@ -3,10 +3,11 @@
  * Drives the kernel half: loads the BPF program, opens the perf events that run it on the target,
  * and hands out the records of the ring buffer.
  *
- * Events are those of the CPUs: perf keeps those of a cgroup to its tasks, and the program those of
- * processes (bpf/scope.bpf.h, which says why). Some are the threads' own, and inherited by all that
- * a thread starts later: those with branch records, which in call-stack mode are only kept apart
- * for them, and those of which each one is a sample.
+ * Most events are opened on CPUs: perf restricts those of a cgroup to its tasks, and the BPF
+ * program filters those of processes (bpf/scope.bpf.h, which says why). Two kinds are opened on
+ * threads, and inherited by the threads that these start: events with branch records, since
+ * call-stack mode keeps records apart only for such events, and events of which each one is a
+ * sample.
  */
 #ifndef CAPTURE_SAMPLER_H
 #define CAPTURE_SAMPLER_H
@@ -33,43 +34,43 @@ struct sampler_options {
 				 MiB */
 	enum stackd_prefix prefix;
 	bool heights;		 /* record the height of each frame */
-	uint32_t segment_frames; /* of a stack's top; 0: all of it */
+	uint32_t segment_frames; /* of a stack's top; 0: all of them */
 	uint32_t usual_period;	 /* see record_period() */
 	bool is_clock;		 /* the event is a clock of the kernel */
 	bool branches;		 /* read branch records */
 	bool idle;		 /* sample idle CPUs, too */
 	bool walk_in_daemon;	 /* leave every walk to the daemon */
-	bool judge;		 /* with each walk, the stack to check it by */
+	bool judge;		 /* with each walk, send the stack to check it by */
 	bool is_everyone;	 /* all processes are recorded, */
 	bool is_processes;	 /* or members (sampler_follow()); neither: a cgroup */
-	bool by_members;	 /* events are of CPUs, of which members are filtered */
+	bool by_members;	 /* events are opened on CPUs, and filtered by members */
 	uint32_t most_files;	 /* whose tables the kernel half can have, by number */
 	uint32_t most_members;	 /* processes that are followed at a time */
 	bool enable_on_exec;	 /* start counting when the target calls exec */
 	enum stackd_tags tags;
 	bool regions;	/* load what regions, marks and allocations have in common, */
 	bool functions; /* the programs of functions that are regions, */
-	bool marks;	/* that of places that are hit, */
-	bool ranks;	/* and that of what programs of MPI are launched with, too */
+	bool marks;	/* that of marks, */
+	bool ranks;	/* and that of the environment of programs of MPI, too */
 	enum stackd_scope region_scope;
 	bool has_uprobe_multi;	 /* load them for links of many uprobes */
 	uint64_t region_limit;	 /* instances in a second and thread; 0: any number */
 	bool has_process_multi;	 /* those of allocators, too: links can be for one process */
 	uint64_t alloc_distance; /* load the programs of allocators and memory, too; 0: not */
-	const struct counter_spec *counters; /* that are read in instances; borrowed */
+	const struct counter_spec *counters; /* to be read in instances; borrowed */
 	size_t n_counters;
 	const struct event_groups *event_groups; /* NULL: none of them is an event */
 	bool is_joined;	      /* samples have effective intervals as periods (bpf/instance.bpf.h) */
 	bool waits;	      /* load the programs of waits, of the scope `region_scope` */
-	bool wakers;	      /* and the one that looks who ends them */
+	bool wakers;	      /* and the one that records who ends them */
 	int stats_fd;	      /* of sampler_measure_time(), the sampler's from now on; -1: none */
 	uint64_t wait_cgroup; /* id of the cgroup, with STACKD_SCOPE_CGROUP */
 	uint64_t wait_least_ns; /* shorter parts are only counted */
 	uint64_t wait_mean_ns;	/* of waiting time a sample; 0: all */
 };
 
-/* Has the kernel measure the run time of programs, as long as the descriptor is open. That takes
- * CAP_SYS_ADMIN, and nothing else does. Returns the descriptor, or a negative number. */
+/* Makes the kernel measure the run time of programs, as long as the descriptor is open. Only this
+ * needs CAP_SYS_ADMIN. Returns the descriptor, or a negative number. */
 int sampler_measure_time(void);
 
 /* Loads the program. 0, or negative errno with a malloc()ed sentence in *ret_error:
@@ -92,22 +93,22 @@ int sampler_attach_process(struct sampler *sampler, const struct event_spec *spe
  * errno of perf_event_open(). */
 int sampler_attach_thread(struct sampler *sampler, const struct event_spec *spec, pid_t tid);
 
-/* Takes a process in as a member (bpf/members.bpf.h), with sampler_options.is_processes. 0 or
- * negative errno. */
+/* Makes a process a member (bpf/members.bpf.h), with sampler_options.is_processes. 0 or negative
+ * errno. */
 int sampler_add_member(struct sampler *sampler, pid_t pid);
 
-/* The same, and so are the children that it starts from now on. With by_members, their samples are
- * let through; to be called before sampler_attach_cpus(). */
+/* The same, and makes the children that it starts from now on members, too. With by_members, the
+ * filter passes their samples; to be called before sampler_attach_cpus(). */
 int sampler_follow(struct sampler *sampler, pid_t pid);
 
-/* Lets nothing of a member count before it executes a program. 0 or negative errno. */
+/* Counts nothing of a member until it executes a program. 0 or negative errno. */
 int sampler_hold(struct sampler *sampler, pid_t pid);
 
 /* Begins to add up the CPU time of all tasks in scope, with is_everyone or is_processes; to be
  * called right before events begin. 0 or negative errno. */
 int sampler_begin_time(struct sampler *sampler);
 
-/* Has the counters know the CPU time until now, until sampler_stop(). */
+/* Brings the counters of CPU time up to now, until sampler_stop(). */
 void sampler_look_at_time(struct sampler *sampler);
 
 /* Opens the event on every online CPU; `cgroup_fd` is -1 for everything. 0 or negative errno. */
@@ -117,10 +118,10 @@ int sampler_attach_cpus(struct sampler *sampler, const struct event_spec *spec, 
 void sampler_jitter(struct sampler *sampler, uint64_t frequency, unsigned percent);
 
 /* Changes the frequency of events that sampler_attach_cpus() has opened (0: as `spec` has it), by
- * opening them anew, on CPUs as well that came on line since: an event whose frequency is changed
- * would go on to report the period of before. On each CPU the new one starts when the old one
- * stops, which loses what that had counted of a period. 0, or negative errno: then the old ones
- * stay. */
+ * opening them again, also on CPUs that came on line since: an event whose frequency is changed
+ * would go on to report the old period. On each CPU the new event starts when the old one stops,
+ * which loses the part of a period that the old one had counted. 0, or negative errno: then the old
+ * ones stay. */
 int sampler_change_rate(struct sampler *sampler, const struct event_spec *spec, uint64_t frequency,
 			int cgroup_fd);
 
@@ -134,19 +135,17 @@ void sampler_tables_maps(const struct sampler *sampler, struct tables_maps *ret_
 
 /* Calls `each` for every pending record and hands it over: it is from a record_pool, so its owner
  * calls record_pool_give_back(), never free(). A record that cannot be read (see record_read()) is
- * passed as NULL and counts as lost. Returns the number of records; a non-zero return of `each`
- * stops and is passed on. */
+ * passed as NULL and counts as lost. Returns the number of records; a non-zero result of `each`
+ * stops and is returned. */
 int sampler_drain(struct sampler *sampler, int (*each)(void *arg, struct stackd_header *record),
 		  void *arg);
 
-/* Whether the ring has so much to be read that it should be read soon, whatever else there is to
- * do.
- */
+/* Returns whether the ring is so full that it must be read soon, before all other work. */
 bool sampler_is_pressed(const struct sampler *sampler);
 
-/* The kernel half's maps of code that processes have made, and whether there is anything in them:
- * where processes have it (jit_ranges), files of such code (made_files), and processes of Erlang's
- * virtual machine (beams). */
+/* The kernel half's maps of JIT code, and whether they have anything: ranges of JIT code in
+ * processes (jit_ranges), files of such code (made_files), and processes of Erlang's virtual
+ * machine (beams). */
 struct sampler_code {
 	int ranges_fd, files_fd, beams_fd;
 	uint32_t *has_ranges, *has_files, *has_beams; /* borrowed */
@@ -175,7 +174,7 @@ int sampler_probe_cost(const struct sampler *sampler, struct probe_cost *ret_cos
 /* The kernel half's programs and maps of regions. */
 struct sampler_regions {
 	int enter_fd, leave_fd; /* programs for entries and exits */
-	int mark_fd;		/* for places of marks */
+	int mark_fd;		/* for locations of marks */
 	int exit_fd;		/* for the tracepoints sched_process_exit and sched_prepare_exec */
 	int replaced_fd; /* for the function begin_new_exec(), on kernels without the latter */
 	int rank_fd;	 /* for the tracepoint sched_process_exec, with ranks */
@@ -190,8 +189,7 @@ struct sampler_regions {
 	bool is_malloc_multi; /* so are those of an allocator's functions */
 };
 
-/* Gives the parts of regions, which were asked for by sampler_options.regions. They belong to the
- * sampler. */
+/* Gives the parts of regions, for sampler_options.regions. They belong to the sampler. */
 void sampler_regions_parts(const struct sampler *sampler, struct sampler_regions *ret_regions);
 
 /* The kernel half's parts of counters that are events (bpf/event_sum.bpf.h). */
@@ -199,21 +197,20 @@ struct sampler_events {
 	int fds_fd;	     /* map of the events */
 	int switch_fd;	     /* program at sched_switch */
 	uint32_t *turn;	     /* event_turn; borrowed */
-	uint64_t known, cut; /* passes of which they are known, and of which not */
+	uint64_t known, cut; /* passes for which the events are known, and for which not */
 };
 
 /* Gives them; they belong to the sampler. */
 void sampler_events_parts(const struct sampler *sampler, struct sampler_events *ret_events);
 
-/* Gives the programs and maps of waits, which were asked for by sampler_options.waits. They belong
- * to the sampler. */
+/* Gives the programs and maps of waits, for sampler_options.waits. They belong to the sampler. */
 struct sampler_waits sampler_waits_parts(const struct sampler *sampler);
 
-/* Returns whether the kernel half knows the clock that waits are measured by: after switches under
- * sampler_waits.clock_fd. */
+/* Returns whether the kernel half knows the clock that measures waits: it learns it at switches
+ * under sampler_waits.clock_fd. */
 bool sampler_has_wait_clock(const struct sampler *sampler);
 
-/* Changes the mean waiting time a sample. */
+/* Changes the mean waiting time that a sample represents. */
 void sampler_set_wait_mean(struct sampler *sampler, uint64_t mean_ns);
 
 struct sampler_counts {
@@ -223,11 +220,10 @@ struct sampler_counts {
 	uint64_t stacks_evicted; /* see record_reader_evicted() */
 	uint64_t regions[STACKD_REGION_COUNT]; /* by enum stackd_region_counter */
 	uint64_t waits[STACKD_WAIT_COUNT];     /* by enum stackd_wait_counter */
-	uint64_t
-		switch_run_ns; /* that of the programs of waits and events, where it is accounted */
+	uint64_t switch_run_ns; /* that of the programs of waits and events, if it is accounted */
 };
 
-/* Time that the kernel has spent in the programs of samples and waits, where it is accounted. */
+/* Returns the time that the kernel has spent in the programs of samples and waits, if accounted. */
 uint64_t sampler_run_ns(const struct sampler *sampler);
 
 /* Gives the counters so far. */

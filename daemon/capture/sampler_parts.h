@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of the kernel half that measures waits, and is loaded only where that is asked for. Its
+ * The part of the kernel half that measures waits, and is loaded only if that is asked for. Its
  * programs and maps are found by name, so this does not depend on the program's skeleton.
  */
 #ifndef CAPTURE_SAMPLER_PARTS_H
@@ -14,12 +14,12 @@ struct bpf_map;
 struct bpf_object;
 struct bpf_program;
 
-/* Has the programs and maps of waits loaded, or not, and the maps that they share with regions;
- * `wakers`: the one that looks who ends waits, too. To be called before loading, after
+/* Loads, or leaves out, the programs and maps of waits, and the maps that they share with regions;
+ * `wakers`: also the one that records who ends waits. To be called before loading, after
  * sampler_programs_choose(). */
 void sampler_parts_choose(struct bpf_object *object, bool regions, bool waits, bool wakers);
 
-/* Gives each CPU the ring by which it interrupts itself (bpf/wait.bpf.h). To be called after
+/* Gives each CPU the ring by which it raises an interrupt (bpf/wait.bpf.h). To be called after
  * loading. 0 or -errno. */
 int sampler_parts_make_rings(const struct bpf_object *object);
 
@@ -38,11 +38,11 @@ struct sampler_waits {
 /* Finds them; they belong to the object. */
 struct sampler_waits sampler_parts_waits(const struct bpf_object *object);
 
-/* Gives the run time of a program and how often it has run, as far as the kernel accounts it. */
+/* Returns the run time of a program and how often it has run, if the kernel accounts it. */
 uint64_t sampler_parts_run_ns(const struct bpf_program *program, uint64_t *ret_runs);
 
-/* Adds the run time of the programs of waits and of events, most of which run at switches of
- * threads, as far as the kernel accounts it. */
+/* Returns the run time of the programs of waits and of events, most of which run at switches of
+ * threads, if the kernel accounts it. */
 uint64_t sampler_parts_switches_ns(const struct bpf_object *object);
 
 #endif

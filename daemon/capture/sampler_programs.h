@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Chooses which of the kernel half's programs are loaded, and for which kind of link: each one
- * costs the verifier's time. */
+/* Chooses which of the kernel half's programs are loaded, and for which kind of link, since the
+ * verifier takes time for each. */
 #ifndef CAPTURE_SAMPLER_PROGRAMS_H
 #define CAPTURE_SAMPLER_PROGRAMS_H
 
@@ -11,7 +11,7 @@ struct stackd_bpf;
 /* Chooses, before the skeleton is loaded. */
 void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_options *options);
 
-/* Gives the programs and maps of regions (sampler_regions_parts()), but for the kind of links. */
+/* Gives the programs and maps of regions (sampler_regions_parts()), without the kind of links. */
 void sampler_programs_regions(const struct stackd_bpf *skel, struct sampler_regions *ret_regions);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The settings of the kernel half, which are fixed before it is loaded: the verifier leaves out
- * what is not wanted. */
+/* The settings of the kernel half, which are constants when it is loaded, so that the verifier
+ * removes code that is not used. */
 #ifndef CAPTURE_SAMPLER_SETTINGS_H
 #define CAPTURE_SAMPLER_SETTINGS_H
 

@@ -42,18 +42,18 @@ struct sideband;
 int sideband_new(int cgroup_fd, struct sideband **ret_sideband);
 void sideband_free(struct sideband *sideband);
 
-/* Opens the events of a CPU anew, which has come on line. What was not read of the old ones is
- * lost; to be called after sideband_drain(). 0 or negative errno. */
+/* Opens the events of a CPU again, which has come on line. Events that were not read from the old
+ * ring are lost; to be called after sideband_drain(). 0 or negative errno. */
 int sideband_reopen(struct sideband *sideband, int cpu, int cgroup_fd);
 
-/* A descriptor that becomes readable when a buffer is half full. */
+/* Returns a descriptor that becomes readable when a buffer is half full. */
 int sideband_poll_fd(const struct sideband *sideband);
 
 /* Returns whether events are pending. */
 bool sideband_waits(const struct sideband *sideband);
 
-/* Hands over every pending event: `each` owns it, and gives it to record_pool_give_back(). A
- * non-zero return of `each` stops and is passed on. 0 or -ENOMEM. */
+/* Hands over every pending event: `each` owns it, and calls record_pool_give_back(). A non-zero
+ * result of `each` stops and is returned. 0 or -ENOMEM. */
 int sideband_drain(struct sideband *sideband, int (*each)(void *arg, struct sideband_event *event),
 		   void *arg);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds the target and watches whether it still runs: given processes (by pidfd), a command that is
- * started here (held back until sampling is set up), a cgroup, or everything.
+ * started here (and stopped until sampling is set up), a cgroup, or everything.
  */
 #ifndef CAPTURE_TARGET_H
 #define CAPTURE_TARGET_H
@@ -21,18 +21,20 @@ void target_free(struct target *target);
  */
 const pid_t *target_pids(const struct target *target, size_t *ret_count);
 
-/* Returns the descriptor of the cgroup's folder, which is the target's; -1: it is no cgroup. */
+/* Returns the descriptor of the cgroup's folder, which is the target's; -1: the target is no
+ * cgroup.
+ */
 int target_cgroup_fd(const struct target *target);
 
-/* Has the command executed without the library that options->alloc_library names. Before
+/* Executes the command without the library that options->alloc_library names. To be called before
  * target_start(). */
 void target_leave_out_library(struct target *target);
 
 /* Lets the command go on to its exec. 0, or the negative errno of the exec. */
 int target_start(struct target *target);
 
-/* Gives the CPU time that the command and the children it waited for have used. false: it still
- * runs, or the target is no command. */
+/* Gives the CPU time that the command, and those of its children that it waited for, have used.
+ * false: it still runs, or the target is no command. */
 bool target_command_cpu(struct target *target, uint64_t *ret_ns);
 
 /* Returns a descriptor that becomes readable when one of the processes ends, which is the target's;

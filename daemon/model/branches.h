@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Compares the branch records of live samples with their walks (lib/code/lbr). They come in a
- * record of their own right before the sample's, and are kept until that comes.
+ * Compares the branch records of live samples with their walks (lib/code/lbr). The kernel half
+ * sends them in a record of their own right before the sample's record, and this keeps them until
+ * that comes.
  */
 #ifndef MODEL_BRANCHES_H
 #define MODEL_BRANCHES_H
@@ -31,18 +32,18 @@ void branches_forget(struct branches *branches, pid_t tid);
 /* Keeps a BRANCHES record until the sample's comes. */
 void branches_keep(struct branches *branches, const struct stackd_branch_record *record);
 
-/* Returns whether branch records of this sample are kept. NULL `branches`: never. */
+/* Returns whether the branch records of this sample are kept. NULL `branches`: never. */
 bool branches_belong(const struct branches *branches, const struct stackd_header *header);
 
 /* The result of the comparison. */
 struct branches_path {
 	enum stackd_end_reason end;
-	struct origin origin; /* of the user frames; its runs live until the next call */
-	size_t more;	      /* frames added at the root */
+	struct origin origin; /* of the user frames; its runs are valid until the next call */
+	size_t more;	      /* frames that the records added at the root */
 };
 
-/* Compares a walk of a copied stack with the records, and turns `frames`, leaf first, with room for
- * `max`, into the path. 0 or -ENOMEM. */
+/* Compares a walk of a copied stack with the records, and turns `frames` (leaf first, with room for
+ * `max`) into the path. 0 or -ENOMEM. */
 int branches_on_walk(struct branches *branches, pid_t tid, const struct walk_input *in,
 		     struct walk_frame *frames, size_t max, size_t *count,
 		     enum stackd_end_reason end, struct branches_path *ret_path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code in a program's data, as Lisp systems have it that dump their memory into a program (GCL):
- * walks go by the bytes of the file, which the program may have overwritten since.
+ * Code in a program's data segment, which Lisp systems have that dump their memory into a program
+ * (GCL). Walks use the bytes of the file there, which the program may have overwritten since.
  */
 #ifndef MODEL_DATA_CODE_H
 #define MODEL_DATA_CODE_H
@@ -12,8 +12,9 @@
 
 #include "proc/object.h"
 
-/* Whether code at an address of a process is in its file's data, and is not what the file has at
- * that offset. false where the memory cannot be read, as when the process has ended. */
+/* Returns whether code at an address of a process is in its file's data, and differs from the
+ * file's bytes at that offset. false where the memory cannot be read, as when the process has
+ * ended. */
 bool data_code_has_changed(const struct object *object, uint64_t offset, pid_t pid,
 			   uint64_t address);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel half identifies a file by, before it has met the file: inode number, change time,
- * device and generation.
+ * The key by which the kernel half recognises a file that it has not met yet: inode number, change
+ * time, device and generation.
  *
- * stat() and an ioctl have all of it for filesystems on a block device: ext4, XFS and their like.
- * Others number their devices in another way than stat() shows, have no generations, or are
- * served by a program (FUSE), for which the daemon must not wait. The kernel
- * half learns of those files when a record has met them.
+ * stat() and an ioctl return all of these for filesystems on a block device: ext4, XFS and their
+ * like. Other filesystems have no generations, show another device number in stat() than the kernel
+ * half sees, or are served by a program (FUSE), for which the daemon must not wait. The kernel half
+ * learns of their files from the daemon after its first record in them.
  */
 #ifndef MODEL_FILE_KEY_H
 #define MODEL_FILE_KEY_H
@@ -17,8 +17,8 @@
 #include "proc/object.h"
 #include "stackd_abi.h"
 
-/* The key of an object's file in the state that it was opened in. false: it is not open, or has no
- * key that is known here. `devices` keeps which ones are not asked. */
+/* Gives the key of an object's file in the state in which it was opened. false: it is not open, or
+ * its filesystem has no such key. `devices` keeps which devices are not asked. */
 bool file_key_of(const struct object *object, struct fuse_devices *devices,
 		 struct stackd_inode *ret_key);
 

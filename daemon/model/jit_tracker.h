@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the code that processes make at run time, and enters it into maps of the kernel half, each
- * time that it leaves a walk to the daemon:
+ * Finds the JIT code of processes, and enters it into maps of the kernel half. It looks at a
+ * process when the kernel half has left a walk to the daemon. The maps have:
  *
- *   - where a process has such code, since its bytes are sent with each such walk (stackd_code.h);
- *   - files that hold it: a JIT compiler that never has memory both writable and executable maps
- *     one twice;
- *   - processes of Erlang's virtual machine, out of whose code steps lead by its own rules
- *     (arch/beam.bpf.h).
+ *   - where a process has JIT code, so that the kernel half sends its bytes with each such walk
+ *     (stackd_code.h);
+ *   - files that hold JIT code: a compiler whose memory is never both writable and executable maps
+ *     such a file twice;
+ *   - processes of Erlang's virtual machine, whose code the kernel half walks by that machine's
+ *     own rules (arch/beam.bpf.h).
  */
 #ifndef MODEL_JIT_TRACKER_H
 #define MODEL_JIT_TRACKER_H
@@ -27,14 +28,14 @@ int jit_tracker_new(struct locator *locator, const struct sampler_code *maps,
 		    struct jit_tracker **ret_tracker);
 void jit_tracker_free(struct jit_tracker *tracker); /* NULL is fine */
 
-/* Takes a record that the kernel half has left to the daemon, as soon as it is read. Each process
- * is looked at now and then until its code is known. 0 or -ENOMEM. */
+/* Takes a record whose walk the kernel half has left to the daemon, as soon as it is read. Looks at
+ * its process now and then until the process's code is known. 0 or -ENOMEM. */
 int jit_tracker_note(struct jit_tracker *tracker, const struct stackd_stack_record *record);
 
-/* Takes a record of where code is, as soon as it is read: the pages around are kept. */
+/* Takes a record of addresses in JIT code, as soon as it is read, and keeps the pages around. */
 void jit_tracker_keep(struct jit_tracker *tracker, const struct stackd_code_record *record);
 
-/* Takes a record of the bytes that code has, as soon as it is read. */
+/* Takes a record of the bytes of JIT code, as soon as it is read. */
 void jit_tracker_keep_bytes(struct jit_tracker *tracker, const struct stackd_code_bytes *record);
 
 /* Gives bytes as they were at a sample; a runtime_code_window_fn. */
@@ -51,12 +52,12 @@ uint64_t jit_tracker_start(void *tracker, pid_t pid, uint64_t address);
 /* To be called about once a second. */
 void jit_tracker_tick(struct jit_tracker *tracker);
 
-/* Whether the code of an object, an OBJECT_JIT, is that of Erlang's virtual machine. */
+/* Returns whether an object, an OBJECT_JIT, is the code of Erlang's virtual machine. */
 bool jit_tracker_is_beam(const struct jit_tracker *tracker, const struct object *code);
 
-/* Whether an address is in the part of such code that all modules share: pieces that are called,
- * and then jump to each other without their return address, so that no caller's call leads there.
- */
+/* Returns whether an address is in the part of such code that all modules share. Its pieces are
+ * called and then jump to each other without a new return address, so a call instruction of the
+ * caller never leads there. */
 bool jit_tracker_is_shared(const struct jit_tracker *tracker, const struct object *code,
 			   uint64_t address);
 

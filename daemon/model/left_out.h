@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The frame that stands for the middle of a stack that was too deep to be walked to its end: how
- * much of the stack is left out, in MiB. Below it, where a path begins, is the thread's entry, if
- * an earlier walk has come to it: a thread has one all its life.
+ * The frame that stands for the middle of a stack that was too deep to be walked to its end. It
+ * says how many MiB of the stack are left out. The path begins with the thread's entry even so, if
+ * an earlier walk has reached it: a thread has one entry all its life.
  *
  *   start_thread ─ [37 MiB of stack left out] ─ f ─ g ─ f ─ ... ─ leaf
  */
@@ -23,7 +23,7 @@ struct left_out { /* zeroed is empty */
 	uint32_t count;
 };
 
-/* Finds the object of the frame for so many bytes, or makes it. 0 or -ENOMEM. */
+/* Finds, or makes, the object of the frame that leaves out `bytes`. 0 or -ENOMEM. */
 int left_out_find(struct left_out *left_out, struct object_table *objects, uint64_t bytes,
 		  const struct object **ret_object);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sampled allocations that have not ended, by process and address (docs/ALLOC.md).
+ * The sampled allocations that have not been freed, by process and address (docs/ALLOC.md).
  *
- * The end of a block is a record without a path: what ended, and where it was allocated, is found
- * here. Only the ends of sampled blocks are recorded, by libstackalloc or by the kernel half
- * (bpf/malloc.bpf.h), so this is as small as the sample is. What a process has at its end stays
- * live in the recording; here it is forgotten.
+ * The record of a free has no path: what was freed, and where it was allocated, is found here. Only
+ * frees of sampled blocks are recorded, by libstackalloc or by the kernel half (bpf/malloc.bpf.h),
+ * so this is as small as the sample is. Blocks that a process has at its end stay live in the
+ * recording, and are forgotten here.
  */
 #ifndef MODEL_LIVE_BLOCKS_H
 #define MODEL_LIVE_BLOCKS_H
@@ -22,22 +22,22 @@
 struct live_blocks;
 
 struct live_block {
-	struct store_sample row; /* of the allocation; its value is the bytes that it stands for */
-	uint64_t objects;	 /* that it stands for */
+	struct store_sample row; /* of the allocation; its value is the bytes that it represents */
+	uint64_t objects;	 /* that it represents */
 	uint64_t error;		 /* standard error of its value */
 };
 
 struct live_blocks_counts {
-	uint64_t untracked; /* allocations for which there was no room: their ends are not known */
-	uint64_t unknown;   /* ends of blocks that are not here */
-	uint64_t missed;    /* ends without a record: the address was allocated again */
+	uint64_t untracked; /* allocations without room here: their frees are not recognised */
+	uint64_t unknown;   /* frees of blocks that are not here */
+	uint64_t missed;    /* frees without a record: the address was allocated again */
 };
 
 int live_blocks_new(struct live_blocks **ret_blocks); /* 0 or -ENOMEM */
 void live_blocks_free(struct live_blocks *blocks);    /* NULL is fine */
 
-/* Adds a block. 1: another one had this address, which has ended then, and is *ret_before; 0; or
- * -ENOMEM. */
+/* Adds a block. 1: another block had this address, so it must have been freed, and is *ret_before;
+ * 0; or -ENOMEM. */
 int live_blocks_add(struct live_blocks *blocks, pid_t pid, uint64_t address,
 		    const struct live_block *block, struct live_block *ret_before);
 
@@ -45,10 +45,10 @@ int live_blocks_add(struct live_blocks *blocks, pid_t pid, uint64_t address,
 bool live_blocks_take(struct live_blocks *blocks, pid_t pid, uint64_t address,
 		      struct live_block *ret_block);
 
-/* Forgets those of a process, which has ended or executes another program. */
+/* Forgets the blocks of a process, which has ended or executes another program. */
 void live_blocks_forget(struct live_blocks *blocks, pid_t pid);
 
-/* Forgets all: the rows' numbers are not valid any more. */
+/* Forgets all blocks, since the numbers in their rows are not valid any more. */
 void live_blocks_clear(struct live_blocks *blocks);
 
 /* Returns what was counted; it lives as long as the blocks. */

@@ -56,7 +56,7 @@ int locator_reload(struct locator *locator, pid_t pid);
 int locator_resolve(struct locator *locator, pid_t pid, const struct object_mapping *m,
 		    const struct object **ret_object);
 
-/* Finds the object of the code that a process has made. 0 or -ENOMEM. */
+/* Finds the object of a process's JIT code. 0 or -ENOMEM. */
 int locator_made(struct locator *locator, pid_t pid, const struct object **ret_object);
 
 /* Returns all mappings of a process, as process_table_mappings() does; `locator` is one. */
@@ -83,8 +83,8 @@ int locator_of_frame(struct locator *locator, const struct walk_frame *frame, pi
 int locator_of_kernel(struct locator *locator, uint64_t address, bool is_return,
 		      uint32_t *ret_location);
 
-/* Whether a return address of the kernel is in the wake-up of a thread; the frames of a waker that
- * are above it are those of what records it. */
+/* Returns whether a kernel return address lies in a wake-up of a thread. The frames nearer to the
+ * leaf are then those of the BPF program that records the waker. */
 bool locator_is_wakeup(struct locator *locator, uint64_t address);
 
 /* Returns the kernel's symbols, which are loaded when the first kernel address comes; NULL before,

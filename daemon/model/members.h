@@ -26,7 +26,8 @@ int members_add(struct members *members, pid_t pid);
 /* Removes a process, if it was added. */
 void members_remove(struct members *members, pid_t pid);
 
-/* Calls `fn` for each that was added; stops at, and returns, the first that is not 0. */
+/* Calls `fn` for each process that was added; stops at the first result that is not 0, and returns
+ * it. */
 int members_each(const struct members *members, int (*fn)(void *arg, pid_t pid), void *arg);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps mappings of files from events that were read, until the process table takes them in the
- * order of time.
+ * Keeps file mappings from perf's events, from the moment an event is read until the process table
+ * applies it in the order of time.
  *
- * A sample in a file that the kernel half does not know is sent with its stack, and so is each one
- * until the daemon has told the file's number. The process table learns of a mapping with its
- * event's turn, a quarter of a second later: a program that has just been started, or many short
- * ones, would be sent whole for that time. So mappings are kept here as soon as their events have
- * been read. Whether a file is the one that was met is to be proven by the file, not by this.
+ * The kernel half sends every sample in a file that it does not know with a copy of the stack,
+ * until the daemon has given it the file's number. The process table learns of a mapping a quarter
+ * of a second after its event, so all samples of a new program, or of many short ones, would carry
+ * a copy for that long. With this table the daemon knows the mapping at once. It proves by the file
+ * itself, not by this table, that it is the one that the kernel half has met.
  */
 #ifndef MODEL_NEW_MAPPINGS_H
 #define MODEL_NEW_MAPPINGS_H
@@ -27,13 +27,13 @@ struct new_mappings { /* zeroed is empty */
 	} kept[NEW_MAPPINGS_KEPT];
 };
 
-/* Takes the event of a mapping that has just been read, and the object that it is of, which must
- * stay as long as this. */
+/* Takes the event of a mapping that has just been read, and the object that was mapped, which must
+ * live as long as this. */
 void new_mappings_add(struct new_mappings *mappings, pid_t pid,
 		      const struct object_mapping *mapping, const struct object *object);
 
-/* The object that a process has mapped last from an offset of its file on at an address, by the
- * events that were kept; NULL: none. */
+/* Returns the object that a process has last mapped at an address from this offset of its file on,
+ * as far as the kept events say; NULL: none. */
 const struct object *new_mappings_find(const struct new_mappings *mappings, pid_t pid,
 				       uint64_t start, uint64_t offset);
 

@@ -2,9 +2,9 @@
 /*
  * Collects the rows of the next batch: samples as they come, and the rows that were added to the
  * tables since the batch before. The tables number their rows densely, so one count per table says
- * which rows were sent; records of processes and threads must not be numbered anew in between. The
- * table of objects outlives a recording that is cut into windows: each window has rows of its own
- * for those that it needs, under numbers of its own.
+ * which rows were sent; records of processes and threads must not be renumbered in between. The
+ * table of objects outlives a recording that is cut into windows: each window has its own rows, and
+ * its own numbers, for the objects that it needs.
  */
 #ifndef MODEL_OUTBOX_H
 #define MODEL_OUTBOX_H
@@ -35,15 +35,15 @@ void outbox_free(struct outbox *outbox);					/* NULL is fine */
 /* Adds a sample, which is copied. 0 or -ENOMEM. */
 int outbox_keep(struct outbox *outbox, const struct store_sample *sample);
 
-/* Says that a thread, which may have been sent before, has its first cgroup. 0 or -ENOMEM. */
+/* Adds the first cgroup of a thread, whose row may have been sent before. 0 or -ENOMEM. */
 int outbox_keep_cgroup(struct outbox *outbox, const struct thread *thread);
 
 /* Adds a record of another series, whose value is its period; it is copied. 0 or -ENOMEM. */
 int outbox_keep_record(struct outbox *outbox, enum metric_series series,
 		       const struct store_sample *row);
 
-/* Begins anew, after the tables were cleared: the next batches are of another recording. An object
- * that was known before gets a row again when a location lies in it. */
+/* Begins another recording, after the tables were cleared. An object that was known before gets a
+ * row again when a location lies in it. */
 void outbox_begin_anew(struct outbox *outbox);
 
 /* Takes all rows that are new since the last call, for batch_free(). NULL without memory. */

@@ -45,8 +45,8 @@ struct path_builder_options { /* all borrowed */
 	struct walks *walks;	     /* walk copied stacks */
 	struct tables *tables;	     /* for slices of files; NULL: none */
 	struct judge *judge;	     /* NULL: walks are not judged, */
-	struct judge_jit *judge_jit; /* nor those through made code */
-	struct tag_paths *tags;	     /* NULL: tags are not looked at */
+	struct judge_jit *judge_jit; /* nor those through JIT code */
+	struct tag_paths *tags;	     /* NULL: tags are ignored */
 	struct branches *branches;   /* NULL: there are no branch records */
 	bool has_heights;	     /* WALKED frames have heights */
 };
@@ -60,7 +60,7 @@ void path_builder_forget(struct path_builder *builder, pid_t tid);
 
 /* The result of path_builder_take() besides the path. */
 struct path_builder_end {
-	bool is_sample; /* false: the record belongs to a sample, and is none itself */
+	bool is_sample; /* false: the record only goes with a sample's record */
 	enum stackd_end_reason reason;
 	uint32_t origin; /* of the path's frames */
 };
@@ -72,19 +72,19 @@ int path_builder_take(struct path_builder *builder, const struct stackd_header *
 
 /* --- walks ahead: of copied stacks (worker/walks.h) ------------------------------------------ */
 
-/* Whether path_builder_take() waits for the walk of a record if that is not made yet. */
+/* Returns whether path_builder_take() waits for the walk of a record if that is not made yet. */
 bool path_builder_may_wait(const struct path_builder *builder, const struct stackd_header *record);
 
-/* Has a record's stack walked, before its turn. The record must stay until it was taken, or
- * dropped by path_builder_drop(). `is_next`: it is the next one to be taken. false: there is no
- * room. */
+/* Has a worker walk a record's stack before the record's turn. The record must live until it was
+ * taken, or dropped by path_builder_drop(). `is_next`: it is the next one to be taken. false: there
+ * is no room. */
 bool path_builder_ask(struct path_builder *builder, const struct stackd_header *record,
 		      bool is_next);
 
-/* Whether path_builder_ask() was called for a record. */
+/* Returns whether path_builder_ask() was called for a record. */
 bool path_builder_has_asked(const struct path_builder *builder, const struct stackd_header *record);
 
-/* Whether a record's stack was walked, by the mappings that its process has now. */
+/* Returns whether a record's stack was walked with the mappings that its process has now. */
 bool path_builder_has_walked(struct path_builder *builder, const struct stackd_header *record);
 
 /* Drops the walk of a record, if there is one. */
@@ -92,7 +92,7 @@ void path_builder_drop(struct path_builder *builder, const struct stackd_header 
 
 /* --- all of them ----------------------------------------------------------------------------- */
 
-/* Forgets what is kept by number of location, since these were cleared. */
+/* Forgets what is kept by number of location, since the locations were cleared. */
 void path_builder_begin_anew(struct path_builder *builder);
 
 /* Drops unwind information that has not been used for long; to be called between batches. */
@@ -101,8 +101,8 @@ void path_builder_trim(struct path_builder *builder);
 /* Gives the statistics of the walks in the daemon. */
 void path_builder_get_stats(const struct path_builder *builder, struct dwarf_walk_stats *ret_stats);
 
-/* Returns how many return addresses were not looked at, whether a call has made them
- * (put_returns.h). */
+/* Returns how many return addresses were never checked for the call that made them (put_returns.h).
+ */
 uint64_t path_builder_unchecked_returns(const struct path_builder *builder);
 
 /* Returns the verdicts on steps by rules other than unwind information. */

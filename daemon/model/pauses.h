@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When a process may be looked at again, where a look takes as long as some hundred walks and
- * mostly finds nothing: after a pause that doubles as long as that is so.
+ * Decides when to look at a process again, where a look takes as long as some hundred walks and
+ * mostly finds nothing: after a pause, which doubles with each look that finds nothing.
  */
 #ifndef MODEL_PAUSES_H
 #define MODEL_PAUSES_H
@@ -27,12 +27,12 @@ struct pauses {		       /* zeroed is empty */
 
 void pauses_fini(struct pauses *pauses); /* frees all, and leaves it empty */
 
-/* Whether the pause of a process is over; `is_urgent`: or the first one would be. 1, 0 or -ENOMEM.
- */
+/* Returns whether the pause of a process is over; if `is_urgent`, whether a pause of the first
+ * length would be. 1, 0 or -ENOMEM. */
 int pauses_are_over(struct pauses *pauses, pid_t pid, uint64_t time_ns, bool is_urgent);
 
-/* Begins the next pause of a process after a look, of which pauses_are_over() was asked; there is
- * none where something was found. */
+/* Begins the next pause of a process after a look that pauses_are_over() has allowed. If the look
+ * has found something, there is no pause. */
 void pauses_begin(struct pauses *pauses, pid_t pid, uint64_t time_ns, bool has_found);
 
 #endif

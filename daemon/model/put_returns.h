@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the return addresses of walks that the program has put on the stack without a call
+ * Finds the return addresses in walks that the program has put on the stack without a call
  * (unwind/put_return.h). Each location is looked at once.
  *
- * The code before an address is read from the file where that does not block; on other file systems
- * (NFS, FUSE) from the process, if the pages are in its memory. Where the file has no call there,
- * the process's memory is read as well, since tracers write calls into a program's code; once the
- * process has ended, the file alone decides. Bytes that cannot be read now are asked for a few
- * times more, since the kernel begins to read the file. Addresses that were never looked at are
- * taken for a call's, and counted.
+ * The code before an address is read from the file if that does not block. On other file systems
+ * (NFS, FUSE) it is read from the process, if the pages are in its memory. Where the file has no
+ * call there, the process's memory is read as well, since tracers write calls into a program's
+ * code; once the process has ended, the file alone decides. Bytes that cannot be read now are asked
+ * for a few times more, since asking makes the kernel read the file. An address that could never be
+ * looked at counts as a call's, and is reported as unchecked.
  *
- * A call that does not return can be a function's last instruction. The address behind it is then
- * the next function's as well: of abort(), say. If the code there looks like the begin of a
- * function, and the tables have another rule from there on, the step is checked (caller_check.h).
+ * A function that ends with a call that does not return (of abort(), say) has its return address at
+ * the first byte of the next function. So if the code at a return address looks like a function's
+ * begin, and the tables have another rule from there on, the step is checked (caller_check.h).
  * An address whose file has no table yet is kept, and looked at again later.
  */
 #ifndef MODEL_PUT_RETURNS_H
@@ -29,15 +29,15 @@
 #include "stack/location.h"
 
 #define PUT_RETURNS_LATER 4096 /* addresses that are kept */
-#define PUT_RETURNS_LOOKS 8    /* at an address whose bytes cannot be had */
+#define PUT_RETURNS_LOOKS 8    /* at an address whose bytes cannot be read */
 
 struct put_return_later {
 	uint32_t location;
 	pid_t pid;
-	unsigned looks; /* without its bytes */
+	unsigned looks; /* so far, in which the bytes could not be read */
 };
 
-/* Zeroed but for what is borrowed is empty. */
+/* Empty if all is zero but the borrowed pointers. */
 struct put_returns {
 	struct locator *locator; /* borrowed, as the next ones */
 	const struct object_table *objects;
@@ -45,20 +45,20 @@ struct put_returns {
 	struct tables *tables;		    /* NULL: none */
 	const char *proc;		    /* the root of /proc */
 	VEC(struct put_return_later) later; /* owned */
-	uint64_t unchecked;		    /* given up */
+	uint64_t unchecked;		    /* addresses that were given up */
 };
 
 void put_returns_fini(struct put_returns *p); /* Frees what it keeps; zeroed is fine. */
 
-/* Looks at the locations from number `first` on, which a walk of a process has added, and sets what
- * they are found to be (location_set_put()). */
+/* Looks at the locations from number `first` on, which a walk of a process has added, and marks
+ * each with the finding (location_set_put()). */
 void put_returns_note(struct put_returns *p, pid_t pid, uint32_t first);
 
-/* Looks again at the addresses that are kept. Returns whether one was put there, or has
- * become doubtful. */
+/* Looks again at the addresses that are kept. Returns whether one of them was put there by the
+ * program, or has become doubtful. */
 bool put_returns_look_again(struct put_returns *p);
 
-/* Returns how many addresses were not looked at, those that are kept included. */
+/* Returns how many addresses were not looked at, including those that are kept. */
 uint64_t put_returns_unchecked(const struct put_returns *p);
 
 /* Forgets the addresses that are kept, since the locations were cleared. */

@@ -2,10 +2,10 @@
 /*
  * Puts samples and side-band events back into the order of time.
  *
- * They come from rings that are read one after the other, so what is read later may have happened
- * earlier. Everything waits here until the reader knows that nothing older can still
- * come: the start of the round of reading before this one (see session.c). An event that comes
- * later even so is handed out at once and counted.
+ * They come from rings that are read one after the other, so an item that is read later may have
+ * happened earlier. Every item waits here until nothing older can arrive any more: until it is
+ * older than the start of the previous round of reading (see session.c). An event that arrives
+ * after that is handed out at once and counted.
  */
 #ifndef MODEL_REORDER_H
 #define MODEL_REORDER_H
@@ -35,15 +35,15 @@ int reorder_push(struct reorder *queue, const struct reorder_item *item);
 /* Takes the oldest item, if it is older than `horizon_ns`. false: there is none. */
 bool reorder_pop(struct reorder *queue, uint64_t horizon_ns, struct reorder_item *ret_item);
 
-/* The item that reorder_pop() would give, which stays; NULL: there is none. It lives until the next
- * push or pop. */
+/* Returns the item that reorder_pop() would give, and leaves it in the queue; NULL: there is none.
+ * It is valid until the next push or pop. */
 const struct reorder_item *reorder_peek(const struct reorder *queue, uint64_t horizon_ns);
 
-/* The item that reorder_pop() would give after `n` others, which stays, for n below REORDER_AHEAD;
- * NULL: there is none. It lives until the next push or pop. */
+/* Returns the item that reorder_pop() would give after `n` others, for n below REORDER_AHEAD, and
+ * leaves it in the queue; NULL: there is none. It is valid until the next push or pop. */
 const struct reorder_item *reorder_ahead(struct reorder *queue, uint64_t horizon_ns, size_t n);
 
-#define REORDER_AHEAD 256 /* items that can be looked at before their turn */
+#define REORDER_AHEAD 256 /* items that reorder_ahead() can give */
 
 /* Returns how many items are queued. */
 size_t reorder_waiting(const struct reorder *queue);

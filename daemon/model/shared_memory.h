@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which new processes share their parent's memory: clone(CLONE_VM), vfork(), posix_spawn().
+ * Finds out which new processes share their parent's memory: after clone(CLONE_VM), vfork() or
+ * posix_spawn().
  *
- * perf's event of a fork does not say so; kcmp() does, as long as neither has called exec or has
- * ended. So it is asked as soon as the event has been read, and the answer kept until the
- * event's turn in the order of time.
+ * perf's event of a fork does not say so; kcmp() does, as long as neither process has called exec
+ * or has ended. So this calls kcmp() as soon as the event has been read, and keeps the answer until
+ * the event's turn in the order of time.
  */
 #ifndef MODEL_SHARED_MEMORY_H
 #define MODEL_SHARED_MEMORY_H
@@ -24,8 +25,8 @@ struct shared_memory { /* zeroed is empty */
 /* Takes the event of a fork that has just been read. */
 void shared_memory_prefetch(struct shared_memory *shared, pid_t pid, pid_t parent);
 
-/* Whether a process shares its parent's memory, or did so when its fork was read: a
- * process_shares_fn, whose argument is a struct shared_memory. */
+/* A process_shares_fn, whose argument is a struct shared_memory: returns whether a process shares
+ * its parent's memory, or did so when the event of its fork was read. */
 bool shared_memory_is_shared(void *shared, pid_t pid, pid_t parent);
 
 #endif

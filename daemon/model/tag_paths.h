@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks walks by the tags that were read along with them, and finds the call paths of samples of
- * which only the tag was read.
+ * Checks walks by the tags that were read along with them, and finds the call paths of samples that
+ * have only a tag.
  *
- * A walk is checked against the tag whenever both are there: the functions of the path that keep a
- * tag, chained, must give it. So an instrumented program checks the walk frame by frame, and every
- * entry of the dictionary (known_tags.h) is checked. The two can differ though both are right: a
- * function has been entered and has not changed the tag yet, or has restored it and not returned
- * yet. The instructions at the sample's location determine whether it is one of these
- * (tagged_functions_is_window()).
+ * A sample with both a walk and a tag checks the walk: the chained hash of those functions of the
+ * path that keep a tag must equal it. So an instrumented program checks the walk frame by frame,
+ * and each such sample also checks an entry of the dictionary (known_tags.h). The two can differ
+ * though both are right: a function has been entered and has not changed the tag yet, or has
+ * restored it and not returned yet. The instructions at the sample's location show whether it is
+ * one of these cases (tagged_functions_is_window()).
  */
 #ifndef MODEL_TAG_PATHS_H
 #define MODEL_TAG_PATHS_H
@@ -21,8 +21,8 @@
 
 struct tag_paths;
 
-/* All pointers are borrowed. `known_fd` and `max_known` as known_tags_new(); `judge`: only check
- * walks, and never let the kernel half skip one. */
+/* All pointers are borrowed. `known_fd` and `max_known`: as in known_tags_new(). `judge`: tags only
+ * check walks, and the kernel half never skips a walk. */
 struct tag_paths_options {
 	struct object_table *objects;
 	struct location_table *locations;
@@ -37,23 +37,23 @@ struct tag_paths_options {
 int tag_paths_new(const struct tag_paths_options *options, struct tag_paths **ret_paths);
 void tag_paths_free(struct tag_paths *paths); /* NULL is fine */
 
-/* Checks a walk by the tag that was read at the same moment, and learns what the tag means.
- * `path`: the user part, locations, root first. 0 or -ENOMEM. */
+/* Checks a walk by the tag that was read at the same moment, and learns that tag's path.
+ * `path`: locations of the user part, root first. 0 or -ENOMEM. */
 int tag_paths_learn(struct tag_paths *paths, const struct stackd_tag_record *record,
 		    const uint32_t *path, size_t count, enum stackd_end_reason reason);
 
-/* To be called when the trie and the locations are cleared: what tags mean is kept. */
+/* To be called when the trie and the locations are cleared: the paths of tags are kept. */
 void tag_paths_begin_anew(struct tag_paths *paths);
 
 /* The user path that a tag stands for. */
 struct tag_path {
 	uint32_t node;
-	uint32_t frames;	       /* of it; all but the leaf are the tag's */
+	uint32_t frames;	       /* of the path; the tag covers all but the leaf */
 	enum stackd_end_reason reason; /* TAG_UNKNOWN: node is that of a mark with the tag */
 };
 
-/* Finds the user path of a sample of which the tag and the program counter were read; the latter is
- * at `offset` of `object`. 0 or -ENOMEM. */
+/* Finds the user path of a sample for which only the tag and the program counter were read; the
+ * latter is at `offset` of `object`. 0 or -ENOMEM. */
 int tag_paths_take(struct tag_paths *paths, const struct stackd_tag_record *record,
 		   const struct object *object, uint64_t offset, struct tag_path *ret_path);
 

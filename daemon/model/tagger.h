@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the processes that keep a tag of their call path and the functions that they chain, and
- * enters them into the kernel half's maps.
+ * Finds the processes that keep a tag of their call path, and the functions that chain it, and
+ * enters both into the kernel half's maps.
  *
- * A process keeps tags if anything that it has mapped holds libstacktag (its ELF note says so).
- * The note leads to a word in the process's memory with the variable's distance from the thread
- * pointer, which is all that the kernel half needs. The word is filled when the library is
+ * A process keeps tags if any file that it has mapped contains libstacktag; an ELF note says so.
+ * The note leads to a word in the process's memory that holds the tag variable's distance from the
+ * thread pointer, which is all that the kernel half needs. The library fills that word when it is
  * initialised: until then the process is polled.
  *
- * Within one *program* a tag has one meaning. A program is an executable together with the
- * instrumented files that it has mapped so far, in their order: another library that is loaded
- * later, with functions of the same names perhaps, makes it another program.
+ * A tag has one meaning within one *program*: an executable together with the instrumented files
+ * that it has mapped so far, in their order. A library that is loaded later may have functions of
+ * the same names, so loading it makes another program.
  *
  * daemon/tags/ has the functions of this header and of tag_paths.h, in a build with the part
  * "tags"; daemon/without/tags.c has them in a build without (base/parts.h).
@@ -45,16 +45,16 @@ void tagger_free(struct tagger *tagger);					 /* NULL is fine */
 /* Examines a process that runs already. 0 or -ENOMEM. */
 int tagger_load(struct tagger *tagger, struct process_table *processes, pid_t pid);
 
-/* Takes an event: a process has mapped code (`object`; NULL: none), has forked a child, which keeps
- * tags as its parent does, has ended, or has called exec. To be called as soon as the event is
- * read. 0 or -ENOMEM. */
+/* Takes an event: a process has mapped code (`object`; NULL: none), has forked a child, which
+ * inherits its tags, has ended, or has called exec. To be called as soon as the event is read. 0 or
+ * -ENOMEM. */
 int tagger_on_event(struct tagger *tagger, const struct sideband_event *event,
 		    const struct object *object);
 
 /* Polls the processes whose library was not initialised yet. */
 void tagger_poll(struct tagger *tagger);
 
-/* Returns how many processes were ever found to keep tags. */
+/* Returns how many processes were found to keep tags so far, those that have ended included. */
 uint32_t tagger_processes(const struct tagger *tagger);
 
 /* Returns whether no process keeps a tag, and none is polled. */

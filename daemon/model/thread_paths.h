@@ -19,7 +19,7 @@
 #include "stackd_abi.h"
 #include "unwind/dwarf_walk.h"
 
-/* As many as the kernel half remembers, and what a walk may find at either end of them. */
+/* The frames that the kernel half remembers, and those that a walk may add at either end. */
 #define PATH_MAX_USER	(STACKD_DEEP_MOST + 2 * STACKD_DEEP_NEW)
 #define PATH_MAX_FRAMES (PATH_MAX_USER + STACKD_MAX_KERNEL_FRAMES)
 
@@ -29,17 +29,17 @@
  *   added by branch records | kept from the thread's last walk | new user frames | kernel frames
  *   0                  added                         added + kept              user          count
  *
- * Of a path with a step that does not hold (caller_check.h), which has no added frames, the first
- * `cut` frames are left out of what is entered for the sample.
+ * The sample gets the path without its first `cut` frames if one of its steps is wrong
+ * (caller_check.h). Such a path has no added frames.
  */
 struct path {
 	size_t added, kept, user, count;
-	size_t beyond; /* of a record that joins an open walk: root frames found beyond that */
+	size_t beyond; /* of a record that joins an open walk: root frames beyond that walk */
 	size_t cut;
 	enum stackd_end_reason cut_reason; /* if it is cut */
-	bool is_weak;	   /* it has steps by rules that are not of unwind information */
-	uint32_t node;	   /* of the kept frames, which are entered already; or of what stands for
-			    * those that are left out */
+	bool is_weak;	   /* some of its steps were not made by unwind information */
+	uint32_t node;	   /* of the kept frames, which are entered already; or of the frame that
+			    * represents those that are left out */
 	uint64_t kept_tag; /* of that node */
 	uint32_t locations[PATH_MAX_FRAMES];
 	uint32_t heights[PATH_MAX_FRAMES]; /* bytes to the end of the stack; 0: not known */
@@ -58,34 +58,34 @@ void thread_paths_free(struct thread_paths *paths); /* NULL is fine */
 uint32_t thread_paths_size(const struct thread_paths *paths, uint32_t node);
 
 /* Starts the path of a WALKED record: sets the frames that the record keeps, and their node. 0;
- * -ENOMEM; -EBADMSG: the record does not build on the last one that was seen. */
+ * -ENOMEM; -EBADMSG: the record before, on which this one builds, did not arrive. */
 int thread_paths_recall(struct thread_paths *paths, const struct stackd_header *record,
 			struct path *path);
 
 /* Adds the frames of the thread's open walk, which a record joins (struct stackd_part), to a path
- * whose frames come leaf first. 0; -ENOMEM; -EBADMSG: the record does not build on the last one. */
+ * whose frames come leaf first. 0; -ENOMEM; -EBADMSG: the record before did not arrive. */
 int thread_paths_join(struct thread_paths *paths, const struct stackd_header *record,
 		      uint32_t skipped, struct path *path);
 
-/* Enters the first frame of a thread's last path that began at its entry, and gives its node: that
- * of the trie's root if there was none. 0 or -ENOMEM. */
+/* Enters the first frame of the thread's last path that began at the thread's entry, and gives its
+ * node; the trie's root if there was no such path. 0 or -ENOMEM. */
 int thread_paths_entry(struct thread_paths *paths, pid_t tid, uint32_t *ret_node);
 
-/* Enters the path of a record, and gives the node of its leaf. The path of a WALKED record, without
- * what branch records added, is kept for the thread's next record, unless the record says that the
- * next one will not build on it. 0 or -ENOMEM. */
+/* Enters the path of a record, and gives the node of its leaf. Keeps the path of a WALKED record,
+ * without the frames that branch records added, for the thread's next record, unless the record
+ * says that the next one will not build on it. 0 or -ENOMEM. */
 int thread_paths_enter(struct thread_paths *paths, const struct stackd_header *record,
 		       const struct path *path, uint32_t *ret_node);
 
 /* Drops the path of a thread id, since a new thread has it. */
 void thread_paths_forget(struct thread_paths *paths, pid_t tid);
 
-/* To be called before the trie and the locations are cleared: keeps the paths that the next records
- * build on apart from them, and enters each again when its thread's next record comes. 0, or
- * -ENOMEM with some paths dropped. */
+/* To be called before the trie and the locations are cleared. Copies the paths that the next
+ * records build on, and enters each again when its thread's next record comes. 0, or -ENOMEM with
+ * some paths dropped. */
 int thread_paths_begin_anew(struct thread_paths *paths);
 
-/* Says that a thread has ended. Samples of its last moments may still come. */
+/* Takes the end of a thread. Samples of its last moments may still come. */
 void thread_paths_on_exit(struct thread_paths *paths, pid_t tid);
 
 /* Returns the number of records that thread_paths_recall() refused. */

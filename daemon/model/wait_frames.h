@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The frames below the call path of a wait, which are no code: why the thread waited, what for, and
- * who held that. Each is an object by its name.
+ * The frames at the leaf end of a wait's call path, which are no code: why the thread waited, what
+ * it waited for, and which thread held that. Each is an object by its name.
  *
- * Objects are kept as long as stackd runs, so those that say what for are bounded: names that mean
- * something later ("/var/log/x") apart from those that do not ("pipe:[45]"), so that the latter
- * cannot use up the room of the former. Beyond that it is "[others]".
+ * Objects are kept as long as stackd runs, so the number of names is bounded. Names that mean
+ * something later ("/var/log/x") and those that do not ("pipe:[45]") have a bound each, so that the
+ * latter cannot use up the room of the former. Beyond its bound, a name becomes "[others]".
  */
 #ifndef MODEL_WAIT_FRAMES_H
 #define MODEL_WAIT_FRAMES_H
@@ -13,8 +13,8 @@
 #include "proc/object.h"
 
 enum wait_frame {
-	WAIT_FRAME_REASON,  /* of these there are as many as system calls */
-	WAIT_FRAME_LASTING, /* what it was for, or who held that */
+	WAIT_FRAME_REASON,  /* at most as many as there are system calls */
+	WAIT_FRAME_LASTING, /* what the thread waited for, or who held that */
 	WAIT_FRAME_PASSING,
 	WAIT_FRAME_KINDS
 };

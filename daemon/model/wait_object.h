@@ -5,11 +5,12 @@
  *
  * The record has all of it but the paths of files and of sockets of AF_UNIX. These are looked up as
  * soon as a record has come, while the process may still have the descriptor, and kept for some
- * seconds, by what tells files apart: process, descriptor, inode and its generation. So a file that
- * has another one's descriptor by then does not get its name; it has none, as if the descriptor was
+ * seconds by process, descriptor, inode and its generation. So when another file has got the
+ * descriptor meanwhile, its name is not used: the wait stays unnamed, as if the descriptor had been
  * closed.
  *
- * Look-ups take at most a 20th of the time of a CPU. What comes beyond has no name, and is counted.
+ * Look-ups take at most a 20th of the time of a CPU. Waits beyond that stay unnamed, and are
+ * counted.
  */
 #ifndef MODEL_WAIT_OBJECT_H
 #define MODEL_WAIT_OBJECT_H
@@ -20,7 +21,7 @@
 
 #include "stackd_abi.h"
 
-#define WAIT_OBJECT_MAX 128 /* bytes of a name that is made of the record */
+#define WAIT_OBJECT_MAX 128 /* bytes of a name that is made from the record alone */
 
 struct wait_objects;
 
@@ -28,13 +29,13 @@ struct wait_objects;
 int wait_objects_new(const char *root, struct wait_objects **ret_objects);
 void wait_objects_free(struct wait_objects *objects); /* NULL is fine */
 
-/* Looks up the path of what a wait was for, if that has one and it is not known. `time_ns`: of the
+/* Looks up the path of the object of a wait, if it has one that is not known. `time_ns`: of the
  * record. 0 or -ENOMEM. */
 int wait_objects_prefetch(struct wait_objects *objects, pid_t pid, uint64_t time_ns,
 			  const struct stackd_wait *wait);
 
-/* Returns the name of what a wait was for, in `buffer` or until the next prefetch; NULL: it is not
- * known. *ret_is_passing: there can be any number of such names, which mean nothing later. */
+/* Returns the name of the object of a wait, in `buffer` or valid until the next prefetch; NULL: it
+ * is not known. *ret_is_passing: the name is one of any number, and means nothing later. */
 const char *wait_objects_name(struct wait_objects *objects, pid_t pid,
 			      const struct stackd_wait *wait, char buffer[static WAIT_OBJECT_MAX],
 			      bool *ret_is_passing);

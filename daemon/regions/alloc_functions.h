@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the functions of an allocator in a file: malloc() and its relatives, and where they stand
- * beside it, operator new and delete (those of the C++ library call malloc(), and need no probes).
+ * Finds the functions of an allocator in a file: malloc() and its relatives, and, if the same file
+ * has them, operator new and delete (those of the C++ library call malloc(), and need no probes).
  *
- * Functions of C have uretprobes, which cost less, where the kernel's are safe: no exception passes
- * through them. The returns of others are found by decoding them, as those of regions are. One that
- * ends with a jump to code of the same file returns from there, so that code's returns count, too;
- * whoever else comes through them has another stack pointer than the open call (bpf/malloc.bpf.h).
- * calloc() may end with a jump to memset(), which is another file's or chosen at run time, and has
- * the block then.
+ * Functions of C get uretprobes, which cost less, if the kernel's are safe: no exception passes
+ * through these functions. The returns of others are found by decoding their code, as those of
+ * regions are. A function that ends with a jump to code of the same file returns from there, so the
+ * returns of that code count, too; when another caller comes through them, its stack pointer
+ * differs from the open call's (bpf/malloc.bpf.h). calloc() may end with a jump to memset(), which
+ * is in another file or chosen at run time; it has the block then.
  */
 #ifndef REGIONS_ALLOC_FUNCTIONS_H
 #define REGIONS_ALLOC_FUNCTIONS_H
@@ -30,10 +30,9 @@ struct alloc_functions {
 	bool has_malloc;	  /* the file has a malloc(), even if the rest is empty */
 };
 
-/* Finds them; those of C with uretprobes, if these are wanted. A file that does not have both
- * malloc() and free(), by these or an allocator's own names (mi_malloc()), or of these one that
- * cannot be decoded, has none: *ret_functions is empty. 0 or -ENOMEM; the caller frees in any case.
- */
+/* Finds them; those of C with uretprobes, if these are wanted. Leaves *ret_functions empty for a
+ * file without both malloc() and free(), by these or an allocator's own names (mi_malloc()), or one
+ * in which either cannot be decoded. 0 or -ENOMEM; the caller frees in any case. */
 int alloc_functions_find(const struct elf_file *file, bool wants_uretprobes,
 			 struct alloc_functions *ret_functions);
 void alloc_functions_free(struct alloc_functions *functions);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The library that samples allocations (docs/ALLOC.md): where it is installed, and its probe. */
+/* Finds the library that samples allocations (docs/ALLOC.md), and its probe. */
 #ifndef REGIONS_ALLOC_LIBRARY_H
 #define REGIONS_ALLOC_LIBRARY_H
 
@@ -11,13 +11,13 @@
  * The caller frees *ret_path. */
 int alloc_library_find(char **ret_path);
 
-/* Gives where the probe otel_memory:NAME is in the file, and its semaphore. 0; -ENOEXEC: it has
- * none; or -errno of opening or reading it. */
+/* Gives the offsets of the probe otel_memory:NAME in the file, and of its semaphore. 0; -ENOEXEC:
+ * it has none; or -errno of opening or reading it. */
 int alloc_library_probe(const char *path, const char *name, uint64_t *ret_offset,
 			uint64_t *ret_semaphore);
 
-/* Why the library has no part in a command, as the end of a sentence that begins with "it"; NULL:
- * it has, as far as its files tell. */
+/* Returns why the library cannot record a command's allocations, as the end of a sentence that
+ * begins with "it"; NULL: it can, as far as the command's files show. */
 const char *alloc_library_obstacle(const struct command_files *command);
 
 #endif

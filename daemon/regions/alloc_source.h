@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The source of the records of allocations (docs/ALLOC.md): from libstackalloc, where the target
- * has it; else from probes on the functions of its allocator; and where these are called too often
- * for that, from page faults, mmap() and brk().
+ * The source of the records of allocations (docs/ALLOC.md): libstackalloc, if the target has loaded
+ * it; else probes on the functions of its allocator; and if these are called too often for probes,
+ * page faults, mmap() and brk().
  *
- * Probes on a library that all processes share are for the target's processes one by one: every
- * other one would pay for them. Those on a program's own functions are for all who run it, so its
- * children are recorded, too.
+ * Probes on a library that all processes share are set for each process of the target by itself, or
+ * every other process would pay for them. Probes on a program's own functions are set for all
+ * processes that run the program, so its children are recorded, too.
  */
 #ifndef REGIONS_ALLOC_SOURCE_H
 #define REGIONS_ALLOC_SOURCE_H
@@ -20,18 +20,18 @@
 struct alloc_source;
 
 /* Begins to listen; *ret_source is NULL if the options ask for no allocations. `with` and `kernel`
- * are borrowed; `command` is only looked at: the files of a command; NULL: the target is none. Logs
- * what fails; returns the status to exit with. */
+ * are borrowed. `command`: the files of a command, used during the call; NULL: the target is none.
+ * Logs what fails; returns the status to exit with. */
 enum exit_status alloc_source_start(const struct regions_options *with,
 				    const struct sampler_regions *kernel,
 				    const struct command_files *command,
 				    struct alloc_source **ret_source);
 
-/* Looks whether the allocator is called too often. To be called each round; NULL is fine. */
+/* Checks whether the allocator is called too often. To be called each round; NULL is fine. */
 void alloc_source_look(struct alloc_source *source);
 
-/* Returns when allocations were not counted any more (CLOCK_MONOTONIC), since there were too many;
- * 0: they are, or `source` is NULL. */
+/* Returns when stackd stopped counting allocations (CLOCK_MONOTONIC) because there were too many;
+ * 0: it still does, or `source` is NULL. */
 uint64_t alloc_source_until(const struct alloc_source *source);
 
 /* Returns false, and logs it with the names of the files, if allocators are probed and none of

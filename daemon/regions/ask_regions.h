@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a worker finds in files for regions, marks, allocations and counters: stackd's side. Each is
- * as its namesake, for a file that this process knows by its headers only. A file at which the
- * worker fails has none. `worker` is borrowed. */
+/* Asks a worker to search files for regions, marks, allocations and counters: stackd's side. Each
+ * function works as its namesake, for a file of which this process knows only the headers. A file
+ * in which the worker fails has no results. `worker` is borrowed. */
 #ifndef REGIONS_ASK_REGIONS_H
 #define REGIONS_ASK_REGIONS_H
 

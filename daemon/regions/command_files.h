@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the files that a command is going to map: its program, the loader and all libraries that
- * these name. */
+/* Finds the files that a command will map: its program, the loader, and all libraries that these
+ * name. */
 #ifndef REGIONS_COMMAND_FILES_H
 #define REGIONS_COMMAND_FILES_H
 
@@ -10,13 +10,12 @@
 
 struct command_files;
 
-/* Finds them, by the command as execvp() takes it; `folders` are those of LD_LIBRARY_PATH, NULL:
- * none. A command that cannot be opened (a script has no program of its own) has no files. 0 or
- * -ENOMEM. */
+/* Finds them for a command as execvp() takes it; `folders` are those of LD_LIBRARY_PATH, NULL:
+ * none. A command that cannot be opened, or is a script, has no files. 0 or -ENOMEM. */
 int command_files_find(const char *command, const char *folders, struct command_files **ret_files);
 void command_files_free(struct command_files *files); /* NULL is fine */
 
-/* Returns how many there are, and each by its number; both belong to the files. */
+/* Return how many there are, and each by its number; both belong to the files. */
 size_t command_files_count(const struct command_files *files);
 const struct elf_file *command_files_elf(const struct command_files *files, size_t number);
 const char *command_files_path(const struct command_files *files, size_t number);

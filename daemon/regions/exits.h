@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the instructions by which a function is left: returns, and jumps to other functions (tail
- * calls).
+ * Finds the instructions that leave a function: returns, and jumps to other functions (tail calls).
  *
- * Regions could end at uretprobes instead. But these replace the return address, and a program that
- * looks at its own stack meanwhile does not find its way: an exception that passes through the
- * function ends the program, and so does the second return of setjmp().
+ * Rejected: ending regions by uretprobes. They replace the return address, so a program that
+ * inspects its own stack meanwhile is led astray: an exception that passes through the function
+ * ends the program, and so does the second return of setjmp().
  */
 #ifndef REGIONS_EXITS_H
 #define REGIONS_EXITS_H
@@ -18,7 +17,7 @@
 #include "elf/elf_file.h"
 #include "stackd_abi.h"
 
-/* A part of a function: its body, or what the compiler has put elsewhere since it is hardly run. */
+/* A part of a function: its body, or code that the compiler has moved because it is hardly run. */
 struct code_part {
 	uint64_t vaddr, size;
 };
@@ -26,19 +25,19 @@ struct code_part {
 struct function_exit {
 	uint64_t offset; /* in the file */
 	uint64_t target; /* vaddr that a jump leads to; 0: not known, or it is a return */
-	uint64_t slot;	 /* vaddr of the word that has where it leads; 0: there is none */
+	uint64_t slot;	 /* vaddr of the word that holds the target; 0: there is none */
 	uint8_t kind;	 /* STACKD_EXIT_... */
-	/* With STACKD_EXIT_EPILOGUE: what is left to do (probe_move.h). */
+	/* With STACKD_EXIT_EPILOGUE: the instructions that are still to run (probe_move.h). */
 	uint8_t saved;	/* registers to be restored: a bit for each of STACKD_SAVED_... */
 	uint16_t frame; /* words, with those of `saved` */
 };
 
 struct function_exits {
 	VEC(struct function_exit) all;
-	bool is_loop; /* some jump leads back to its first instruction */
+	bool is_loop; /* a jump leads back to its first instruction */
 	/* Where the probe of the entry is (probe_move.h). */
-	uint8_t after; /* bytes behind the first instruction's address */
-	uint8_t frame; /* words that are on the stack there above the return address */
+	uint8_t after; /* bytes after the first instruction's address */
+	uint8_t frame; /* words on the stack there, above the return address */
 };
 
 /* Finds the exits of a function, whose body is the first part. 0; -ENOEXEC: its code cannot be

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a file is a program or a library, and whether it starts other programs. */
+/* Finds out whether a file is a program or a library, and whether it starts other programs. */
 #ifndef REGIONS_FILE_TRAITS_H
 #define REGIONS_FILE_TRAITS_H
 
@@ -9,12 +9,12 @@
 
 struct file_traits {
 	bool is_program; /* it is executed, rather than loaded by a program */
-	/* It calls exec(), posix_spawn(), system() or popen(); also true of a static program that
-	 * has no symbols, which may. The C library, which has them itself, is none of those. */
+	/* It calls exec(), posix_spawn(), system() or popen(); also true for a static program
+	 * without symbols, which may do so. False for the C library, which defines these. */
 	bool starts_others;
 };
 
-/* Tells by the headers and symbol tables; a broken file has no traits. */
+/* Decides by the headers and symbol tables; a broken file has no traits. */
 struct file_traits file_traits_of(const struct elf_file *file);
 
 #endif

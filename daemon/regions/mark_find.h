@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the code of a mark's place in a file: the functions of a name, or the statements of a line.
- */
+/* Finds the code of a mark's location in a file: the functions of a name, or the statements of a
+ * line. */
 #ifndef REGIONS_MARK_FIND_H
 #define REGIONS_MARK_FIND_H
 
@@ -15,13 +15,13 @@
 struct mark_code {
 	VEC(uint64_t) vaddrs;
 	uint32_t
-		next_line; /* the first line behind that has code; 0: none, or it has some itself */
+		next_line; /* the first later line that has code; 0: none, or the line itself has */
 	bool has_file;	   /* the file's lines are known */
 	bool is_go;	   /* it is a Go program */
 };
 
-/* Looks into a file, which is read only during the call, and into its debug file. Returns 0 or
- * -ENOMEM; the caller empties *ret_code in any case with mark_code_free(). */
+/* Searches a file, which is read only during the call, and its debug file. Returns 0 or -ENOMEM;
+ * the caller empties *ret_code in any case with mark_code_free(). */
 int mark_find(const struct mark_place *place, const struct elf_file *file, const char *path,
 	      const struct debug_source *source, struct mark_code *ret_code);
 void mark_code_free(struct mark_code *code);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parses what --mark asks for, FUNC[@OBJECT] or FILE:LINE[@OBJECT], and the spans of --region:
+/* Parses the argument of --mark, FUNC[@OBJECT] or FILE:LINE[@OBJECT], and the spans of --region:
  * NAME=FILE:LINE..FILE:LINE. */
 #ifndef REGIONS_MARK_SPEC_H
 #define REGIONS_MARK_SPEC_H
@@ -10,7 +10,7 @@
 
 #include "daemon/regions/region_spec.h"
 
-/* A place in the code: the entry of a function, or a line. */
+/* A location in the code: the entry of a function, or a line. */
 struct mark_place {
 	struct region_spec spec; /* its function is the whole of "FILE:LINE" for a line */
 	char *file;		 /* NULL: it is a function */
@@ -20,7 +20,7 @@ struct mark_place {
 struct mark_spec {
 	const char *text;	     /* as it was given; borrowed */
 	char *name;		     /* as it is shown */
-	char *parts[2];		     /* texts of the places */
+	char *parts[2];		     /* texts of the locations */
 	struct mark_place places[2]; /* of a span: its beginning and its end */
 	size_t n_places;
 };

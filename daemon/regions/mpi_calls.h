@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What MPI's functions send and receive, by their arguments (MPI 4.0, chapters 3, 4, 6 and 12): how
- * many bytes a call contributes to others and gets from them, each counted once for each partner,
- * itself among them where a collective has it so. The kernel half reads the arguments
- * (bpf/mpi.bpf.h). What is written to a file, or read from it, is marked as that: it is no other
- * process.
+ * Finds what MPI's functions send and receive, by their arguments (MPI 4.0, chapters 3, 4, 6 and
+ * 12): how many bytes a call sends to other processes and gets from them, counted once for each
+ * partner, including itself where a collective does so. The kernel half reads the arguments
+ * (bpf/mpi.bpf.h). Bytes of a file have a mark of their own: a file is no other process.
  *
- * Functions that are measured call each other: those of Fortran's interfaces call those for C, and
- * those of a tool that is loaded before the library, such as mpiP, call the library's by their
- * other names (PMPI_Send). The outermost one is counted. Its arguments tell nothing if it is
- * Fortran's, whose handles and constants are others, or if its file is no library of MPI, since the
- * sizes of datatypes are in the library: then the bytes are those of the library's function for C
- * that it calls for the same purpose.
+ * Measured functions call each other: those of Fortran's interfaces call those for C, and those of
+ * a tool that is loaded before the library, such as mpiP, call the library's by their other names
+ * (PMPI_Send). Only the outermost call is counted. Its arguments cannot be used if it is Fortran's,
+ * whose handles and constants differ, or if its file is no library of MPI, since the library holds
+ * the sizes of datatypes. Then the bytes are those of the library's function for C that it calls
+ * for the same purpose.
  */
 #ifndef REGIONS_MPI_CALLS_H
 #define REGIONS_MPI_CALLS_H

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a library of MPI keeps the sizes of datatypes, the sizes of communicators and the ranks in
- * them, so that the kernel half can read them in programs that have long asked for them.
+ * Finds where a library of MPI keeps the sizes of datatypes, the sizes of communicators and the
+ * ranks in them, so that the kernel half can read them in programs that asked for them long ago.
  *
- * The library's own code says it. MPI_Comm_rank() and MPI_Comm_size() store at their second
- * argument what they load from a communicator: the loads' displacements are the places. MPICH's
- * handles are numbers; the code that finds their objects has the addresses of the tables, and how
- * large entries are. An object of MPICH begins with its handle, which the kernel half compares. In
- * Open MPI the size of a datatype is where basic types, which are objects of the library's file,
- * have theirs.
+ * The library's own code shows it. MPI_Comm_rank() and MPI_Comm_size() store at their second
+ * argument a word that they load from a communicator: the displacements of these loads are the
+ * offsets. MPICH's handles are numbers; the code that looks up their objects has the addresses of
+ * the tables and the sizes of entries. An object of MPICH begins with its handle, which the kernel
+ * half compares. In Open MPI all datatypes have their size at the same offset as the basic types,
+ * which are objects in the library's file.
  */
 #ifndef REGIONS_MPI_LAYOUT_H
 #define REGIONS_MPI_LAYOUT_H
@@ -16,7 +16,8 @@
 #include "elf/elf_file.h"
 #include "stackd_abi.h"
 
-/* Finds which library's functions a file has, and what its code says; zeroed: no known one. */
+/* Finds which library's functions a file has, and its layout by their code; zeroed: none is known.
+ */
 struct stackd_mpi_library mpi_layout_find(const struct elf_file *file);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tells the files that can have functions of MPI (sym/mpi_name.h). */
+/* Recognises the files that can have functions of MPI (sym/mpi_name.h). */
 #ifndef REGIONS_MPI_NAMES_H
 #define REGIONS_MPI_NAMES_H
 

@@ -2,10 +2,10 @@
 /*
  * Attaches the kernel half's programs to instructions of files.
  *
- * A probe is on the file, once for all processes that map it, now or later; the programs decide
- * whose instances count. (A set of probes for each process would make every process pay for the
- * others': the kernel asks each set's filter at each hit.) Probes end with their descriptors, so
- * the kernel removes them even after kill -9.
+ * A probe is on the file, once for all processes that map it, now or later; the BPF programs decide
+ * which processes count. (Rejected: a set of probes for each process. Every process would pay for
+ * the others' sets, since the kernel asks each set's filter at each hit.) Probes end with their
+ * descriptors, so the kernel removes them even after kill -9.
  */
 #ifndef REGIONS_PROBE_H
 #define REGIONS_PROBE_H
@@ -19,18 +19,18 @@ struct probe {
 };
 
 /* Attaches a program at an offset of the file at `path`, with a cookie. The kernel counts the probe
- * in the 16 bits at the offset `semaphore` of each process that maps them; 0: there are none. 0;
- * -ENODEV: the kernel has no uprobes; or the -errno of perf_event_open() (-EINVAL, -EIO,
- * -EOPNOTSUPP: no probe can be there) or of the link. */
+ * in the 16 bits at file offset `semaphore` of each process that maps them; 0: there is no
+ * semaphore. 0; -ENODEV: the kernel has no uprobes; or the -errno of perf_event_open() (-EINVAL,
+ * -EIO, -EOPNOTSUPP: no probe can be there) or of the link. */
 int probe_attach(int program, const char *path, uint64_t offset, uint64_t semaphore,
 		 uint64_t cookie, struct probe *ret_probe);
 
-/* The same for one process alone, its later children not among them. */
+/* The same for one process alone, without its later children. */
 int probe_attach_to(int program, const char *path, uint64_t offset, uint64_t cookie, pid_t pid,
 		    struct probe *ret_probe);
 
-/* The same where the function that begins there returns: a uretprobe, for which the kernel replaces
- * the return address. A function must not have one if an exception can pass through it, or if it
+/* The same at the return of the function that begins there: a uretprobe, for which the kernel
+ * replaces the return address. Not for a function through which an exception can pass, or that
  * returns twice. `pid` may be 0, which is all processes. */
 int probe_attach_return(int program, const char *path, uint64_t offset, pid_t pid,
 			struct probe *ret_probe);
@@ -39,18 +39,18 @@ int probe_attach_return(int program, const char *path, uint64_t offset, pid_t pi
  * error as above (-ENOENT: it has no such function). */
 int probe_attach_kernel(int program, const char *function, struct probe *ret_probe);
 
-/* Whether this kernel's uretprobes leave each process alone. From Linux 6.11 on the trampoline
- * makes a system call, and up to 6.14 processes with a filter of seccomp's may be killed for that;
- * before it, from 6.6 on, those with a shadow stack are. */
+/* Returns whether this kernel's uretprobes do no harm to processes. From Linux 6.11 on their
+ * trampoline makes a system call, for which up to 6.14 a seccomp filter may kill the process; from
+ * 6.6 to 6.10 they kill processes with a shadow stack. */
 bool probe_returns_are_safe(void);
 
 /* Returns whether an error says that no probe can be at the instruction. */
 bool probe_is_no_place(int err);
 
-/* Returns what to tell the user about an error. */
+/* Returns a message for the user about an error. */
 const char *probe_reason(int err);
 
-/* Detaches; one that is not attached (-1) is fine. */
+/* Detaches a probe; one that is not attached (-1) is fine. */
 void probe_detach(struct probe *probe);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks that what is asked for was found, and says what was not, what to type for it, and what was
- * left out.
+ * Checks that everything that the options ask for was found. Says what was not found, how to ask
+ * for it, and what was left out.
  */
 #ifndef REGIONS_REGION_CHECK_H
 #define REGIONS_REGION_CHECK_H
@@ -16,7 +16,7 @@
 struct known_file {
 	const struct elf_file *elf; /* borrowed; it lives as long as the objects */
 	const char *path;	    /* borrowed */
-	uint64_t dev, inode;	    /* when it was looked at: `elf` can become another file's */
+	uint64_t dev, inode;	    /* at that time: `elf` can be reopened from another file */
 	uint64_t identity;	    /* elf_file_identity() */
 	enum region_file kind;
 	bool is_go, has_symbols, starts_others;
@@ -25,21 +25,21 @@ struct known_file {
 struct region_check { /* all borrowed */
 	const struct region_spec *specs;
 	size_t n_specs;
-	struct found_regions *found; /* the functions that are not meant are left out of it */
+	struct found_regions *found; /* functions that are not meant are left out of it */
 	const struct known_file *files;
 	size_t n_files;
-	struct worker *worker; /* looks for inlined functions */
-	bool is_command;       /* the target is a command, whose programs may be started later */
+	struct worker *worker; /* searches for inlined functions */
+	bool is_command;       /* the target is a command, which may start programs later */
 	bool (*was_entered)(void *arg, size_t index); /* a function, by its index in `found` */
 	void *arg;
 };
 
-/* Checks before the target starts. Logs; returns the status to exit with. A function that may be in
- * a program which the command starts is warned of only. */
+/* Checks before the target starts. Logs; returns the status to exit with. Only warns about a
+ * function that may be in a program which the command starts. */
 enum exit_status region_check_first(const struct region_check *check);
 
-/* Checks again after more files were looked at, whose functions begin at the index `before` of
- * those found. What is left out by now may be measured already: the caller sees to it. 0 or
+/* Checks again after more files were looked at, whose functions begin at index `before` of those
+ * found. A function that it leaves out may be measured already: the caller detaches it. 0 or
  * -ENOMEM. */
 int region_check_again(const struct region_check *check, size_t before);
 

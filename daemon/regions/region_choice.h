@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decides which of the functions that a specification matches are meant.
+ * Decides which of the functions that match a specification are meant.
  *
- * A specification with a wildcard means all. Another one means one function: that of the best file
- * (enum region_file), of these the one that has the name itself (not REGION_LIKE), of these one
- * whose symbol is strong. Several that are left are one function if they are its clones
+ * A specification with a wildcard means all of them. Any other means one function: that of the best
+ * file (enum region_file), of these the one with the name itself (not REGION_LIKE), of these one
+ * whose symbol is strong. Several that are left count as one function if they are its clones
  * (region_name.h), or constructors of one class; else the name is ambiguous.
  */
 #ifndef REGIONS_REGION_CHOICE_H
@@ -19,14 +19,14 @@
 enum region_file {
 	REGION_FILE_PROGRAM,  /* the command itself */
 	REGION_FILE_STARTED,  /* a program that it starts, or that of a process */
-	REGION_FILE_LAUNCHER, /* the command, which is known to start others */
+	REGION_FILE_LAUNCHER, /* the command, if it is known to start others */
 	REGION_FILE_LIBRARY,
 };
 
 /* Returns the rank of a function; a lower one is better. */
 unsigned region_choice_rank(const struct found_region *region, enum region_file file);
 
-/* Returns whether two functions that one specification matches are one function of the source. */
+/* Returns whether two functions that match one specification are one function in the source. */
 bool region_choice_is_same(const struct found_region *a, const struct found_region *b);
 
 /* Leaves out the functions of a specification that are worse than the best ones: sets is_left_out
@@ -35,8 +35,8 @@ bool region_choice_is_same(const struct found_region *a, const struct found_regi
 size_t region_choice_make(struct found_regions *found, const struct region_spec *spec,
 			  size_t number, const enum region_file *files);
 
-/* Returns what to type for one of several functions that are left, malloc()ed; NULL without memory.
- * `paths` has the path of each file. */
+/* Returns the specification of one of several functions that are left, for a message, malloc()ed;
+ * NULL without memory. `paths` has the path of each file. */
 char *region_choice_words(const struct found_regions *found, size_t index,
 			  const char *const *paths);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds the functions of a file that are regions by one of the specifications. */
+/* Finds the functions of a file that match a specification. */
 #ifndef REGIONS_REGION_FIND_H
 #define REGIONS_REGION_FIND_H
 
@@ -16,9 +16,9 @@
 
 /* A function that matches. */
 struct found_region {
-	char *name;	 /* readable; its own */
-	char *linked;	 /* linkage name; its own */
-	char *source;	 /* of a local function: the name of its source file; NULL; its own */
+	char *name;	 /* readable; owned */
+	char *linked;	 /* linkage name; owned */
+	char *source;	 /* of a local function: the name of its source file; NULL; owned */
 	uint64_t offset; /* in the file */
 	struct function_exits exits;
 	VEC(struct code_part) parts;
@@ -27,11 +27,11 @@ struct found_region {
 	bool is_weak;			   /* its symbol is */
 	bool is_like;			   /* REGION_LIKE */
 	bool is_left_out; /* another one is meant (region_choice.h); the finder leaves it out */
-	bool is_once;	  /* an instance within another such one is a part of it */
+	bool is_once;	  /* an instance within another such one belongs to that */
 	int error;	  /* why its exits are not known; 0: they are */
-	uint64_t place;	  /* bits of its entry's cookie; the finder leaves it to the caller */
+	uint64_t place;	  /* bits of its entry's cookie; set by the caller */
 	size_t spec;	  /* index */
-	size_t file;	  /* index; the finder leaves it to the caller */
+	size_t file;	  /* index; set by the caller */
 };
 
 struct found_regions {
@@ -43,12 +43,12 @@ struct found_regions {
 };
 
 /* Adds the functions of a file to *found: aliases of one address are one function. `path` is its
- * name, `debug` is where its debug file is looked for. 0; -E2BIG: more than STACKD_MOST_REGIONS;
- * -ENOMEM. The caller frees. */
+ * name, `debug` finds its debug file. 0; -E2BIG: more than STACKD_MOST_REGIONS; -ENOMEM. The caller
+ * frees. */
 int region_find(const struct region_spec *specs, size_t n_specs, const struct elf_file *file,
 		const char *path, const struct debug_source *debug, struct found_regions *found);
 
-/* Whether functions of a file of that path are asked for. */
+/* Returns whether the specifications ask for functions of a file with that path. */
 bool region_find_wants(const struct region_spec *specs, size_t n_specs, const char *path);
 
 void found_regions_free(struct found_regions *found); /* empties it */

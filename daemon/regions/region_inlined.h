@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds where a function is inlined, for messages about regions without passes. */
+/* Finds where a function is inlined, for messages about regions without instances. */
 #ifndef REGIONS_REGION_INLINED_H
 #define REGIONS_REGION_INLINED_H
 
@@ -7,17 +7,17 @@
 #include "elf/elf_file.h"
 #include "sym/debug_file.h"
 
-#define REGION_INLINED_MOST  8	 /* places that are kept */
+#define REGION_INLINED_MOST  8	 /* call sites that are kept */
 #define REGION_INLINED_BYTES 128 /* of the name of a source file, at most */
 
 struct region_inlined {
-	uint32_t count; /* of all places */
+	uint32_t count; /* of all call sites */
 	uint32_t lines[REGION_INLINED_MOST];
 	char files[REGION_INLINED_MOST][REGION_INLINED_BYTES];
 };
 
-/* Finds the calls of a function in a file, each line once. `debug` is where its debug file is
- * looked for. 0 or -ENOMEM. */
+/* Finds the calls of a function in a file, each line once. `debug` finds its debug file. 0 or
+ * -ENOMEM. */
 int region_inlined_find(const struct region_spec *spec, const struct elf_file *file,
 			const char *path, const struct debug_source *debug,
 			struct region_inlined *ret_inlined);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Attaches the kernel half's programs to the entries and exits of functions: to all functions of a
- * file by two links where the kernel can (uprobe_multi.h), else to each instruction by itself
- * (probe.h).
+ * file by two links, if the kernel has such links (uprobe_multi.h), else to each instruction by
+ * itself (probe.h).
  */
 #ifndef REGIONS_REGION_PROBES_H
 #define REGIONS_REGION_PROBES_H
@@ -18,13 +18,13 @@ struct region_probes;
 /* `kernel` is borrowed. NULL without memory. */
 struct region_probes *region_probes_new(const struct sampler_regions *kernel);
 
-/* Attaches to functions of the file at `path`, which are the regions `numbers`: to all, or to none.
- * The path must stay valid. 0, or the -errno of probe_attach(). */
+/* Attaches to all functions of the file at `path`, which are the regions `numbers`, or to none. The
+ * path must stay valid. 0, or the -errno of probe_attach(). */
 int region_probes_attach(struct region_probes *probes, const struct found_region *const *functions,
 			 const uint32_t *numbers, size_t count, const char *path);
 
-/* Detaches from a region's function. Of one that shares its links with others, the link is made
- * anew, so that instances which are open there are dropped and counted. */
+/* Detaches from a region's function. If it shares its links with others, the links are made again,
+ * which drops and counts the instances that are open there. */
 void region_probes_detach(struct region_probes *probes, uint32_t number);
 
 /* Detaches from all functions; NULL is fine. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a worker finds in files for regions, marks, allocations and counters: the worker's side. */
+/* Searches files for regions, marks, allocations and counters: the worker's side. */
 #ifndef REGIONS_REGION_SERVICE_H
 #define REGIONS_REGION_SERVICE_H
 

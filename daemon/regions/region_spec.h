@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Parses what --region asks for: FUNC, FUNC@OBJECT, or FUNC@SOURCE for a static function, each with
- * '*' and '?' as wildcards; and what --mpi does. */
+/* Parses the argument of --region: FUNC, FUNC@OBJECT, or FUNC@SOURCE for a static function, each
+ * with
+ * '*' and '?' as wildcards; and what --mpi asks for. */
 #ifndef REGIONS_REGION_SPEC_H
 #define REGIONS_REGION_SPEC_H
 
@@ -9,8 +10,8 @@
 #include "daemon/regions/region_name.h"
 
 struct region_spec {
-	char *title;	/* the option, as it was given; the spec's own */
-	char *function; /* pattern; the spec's own; NULL: all functions of MPI */
+	char *title;	/* the option, as it was given; owned */
+	char *function; /* pattern; owned; NULL: all functions of MPI */
 	char *object;	/* pattern, or a real path; NULL: any */
 	bool is_glob;	/* it asks for all functions that match, rather than for one */
 };
@@ -18,17 +19,17 @@ struct region_spec {
 /* Parses; the last '@' begins the object. 0; -EINVAL: a part is empty; -ENOMEM. */
 int region_spec_parse(const char *text, struct region_spec *ret_spec);
 
-/* Asks for all functions of MPI. 0 or -ENOMEM. */
+/* Makes a specification of all functions of MPI. 0 or -ENOMEM. */
 int region_spec_mpi(struct region_spec *ret_spec);
 void region_spec_free(struct region_spec *spec);
 
-/* Returns whether a file is one of those that are asked for. */
+/* Returns whether a file matches the object of a specification. */
 bool region_spec_is_object(const struct region_spec *spec, const char *path);
 
-/* Returns whether what stands for the object is the name of a source file: "a.c". */
+/* Returns whether the object of a specification is the name of a source file: "a.c". */
 bool region_spec_is_source(const struct region_spec *spec);
 
-/* Returns whether functions that are asked for may be in a file. */
+/* Returns whether functions that match may be in a file. */
 bool region_spec_may_be_in(const struct region_spec *spec, const char *path);
 
 /* Compares with a function of a file, by its linkage name. `source` is the name of its source file;
@@ -36,8 +37,7 @@ bool region_spec_may_be_in(const struct region_spec *spec, const char *path);
 enum region_match region_spec_match(const struct region_spec *spec, const char *path,
 				    const char *name, const char *source);
 
-/* Returns whether a function or variable is one of those that are asked for, by its linkage name or
- * by what that stands for. */
+/* Returns whether a function or variable matches, by its linkage name or by its readable one. */
 bool region_spec_is_function(const struct region_spec *spec, const char *name);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A trial of regions: before those of running processes are measured, their entries are counted for
- * a quarter of a second (STACKD_REGION_TRIAL_NS). One that a thread enters too often, such as
- * MPI_Comm_rank() in a loop, is thus found before it costs the program a second of records. The
- * kernel half counts (bpf/region.bpf.h); what happens meanwhile is not measured, as if the probes
- * came later. A command is not running yet, and its first instances count: it has no trial.
+ * A trial of regions. Before stackd measures regions of running processes, it counts their entries
+ * for a quarter of a second (STACKD_REGION_TRIAL_NS). So a region that a thread enters too often,
+ * such as MPI_Comm_rank() in a loop, is found before it costs the program a second of records. The
+ * kernel half counts (bpf/region.bpf.h); instances during the trial are not measured, as if the
+ * probes came later. A command is not running yet, and its first instances count: it has no trial.
  */
 #ifndef REGIONS_REGION_TRIAL_H
 #define REGIONS_REGION_TRIAL_H
@@ -13,13 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Puts the regions 1 to `count` on trial. To be called before their probes are there. `off_fd` is
- * the map of states; `limit` is how often a thread may enter one in a second, at least 1. 0 or
+/* Puts the regions 1 to `count` on trial. To be called before their probes are attached. `off_fd`
+ * is the map of states; `limit` is how often a thread may enter one in a second, at least 1. 0 or
  * -errno. */
 int region_trial_begin(int off_fd, uint32_t count, uint64_t limit);
 
-/* Waits for as long as a trial takes, then ends it: regions that are not off are measured from now
- * on. Returns how many are off, or -errno. */
+/* Waits for as long as a trial takes, then ends it: regions that were not switched off are measured
+ * from now on. Returns how many are off, or -errno. */
 int region_trial_end(int off_fd, uint32_t count);
 
 #endif

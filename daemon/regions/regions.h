@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures regions: finds the functions that are asked for in the files of the target, and has the
- * kernel half (bpf/region.bpf.h) run at their entries and returns.
+ * Measures regions: finds the requested functions in the files of the target, and makes the kernel
+ * half (bpf/region.bpf.h) run at their entries and returns.
  *
  *   files of the target ──► functions that match (region_find.h) ──► probes (probe.h)
  *
- * Files are looked at once, when they are first mapped; those of a command, of the programs that
- * its words name (command_words.h) and of their libraries before it starts, so that not one
- * instance is missed. So are libraries whose paths are given. Another one that is loaded later is
- * looked at in the round after, and its first instances may be missed.
+ * A file is looked at once, when it is first mapped. The files of a command, of the programs that
+ * its words name (command_words.h) and of their libraries are looked at before it starts, so that
+ * no instance is missed. So are libraries whose paths are given. Any other library that is loaded
+ * later is looked at in the next round, and its first instances may be missed.
  */
 #ifndef REGIONS_REGIONS_H
 #define REGIONS_REGIONS_H
@@ -28,7 +28,7 @@ struct regions_options { /* all borrowed, for as long as the regions live */
 	struct sampler *sampler;
 	const struct object_table *objects; /* files of the target that are mapped already */
 	struct target *target;
-	struct worker *worker; /* looks into files */
+	struct worker *worker; /* searches files */
 	struct alloc_coverage
 		*coverage; /* learns where allocations are recorded; NULL: not needed */
 };
@@ -37,32 +37,32 @@ struct regions_options { /* all borrowed, for as long as the regions live */
  * status to exit with. */
 enum exit_status regions_start(const struct regions_options *with, struct regions **ret_regions);
 
-/* Looks at the files that have been mapped since. To be called each round; NULL is fine. What fails
- * is logged. */
+/* Looks at the files that have been mapped since. To be called each round; NULL is fine. Logs what
+ * fails. */
 void regions_look(struct regions *regions);
 
-/* Says which functions that were asked for no file of the target had, when it has ended. Returns
- * the status to exit with. NULL is fine. */
+/* Logs which requested functions were in no file of the target, after it has ended. Returns the
+ * status to exit with. NULL is fine. */
 enum exit_status regions_check(struct regions *regions);
 
-/* Returns how many regions and marks are not measured any more, or never were, because they are
- * passed through too often. NULL is fine. */
+/* Returns how many regions and marks are not measured any more, or never were, because threads
+ * enter them too often. NULL is fine. */
 uint64_t regions_taken_off(const struct regions *regions);
 
-/* Writes the name of one of these by its index, "FUNC@FILE", and when it was (CLOCK_MONOTONIC).
- * Returns false if there are no more. NULL is fine. */
+/* Writes the name of one of these by its index, "FUNC@FILE", and when it was switched off
+ * (CLOCK_MONOTONIC). Returns false if there are no more. NULL is fine. */
 bool regions_off(const struct regions *regions, size_t index, char *name, size_t size,
 		 uint64_t *ret_ns);
 
-/* Returns when allocations were not counted any more (CLOCK_MONOTONIC), since there were too many;
- * 0: they are, or were not asked for. Holds after regions_stop(), too; NULL is fine. */
+/* Returns when stackd stopped counting allocations (CLOCK_MONOTONIC) because there were too many;
+ * 0: it still does, or was not asked to. Valid after regions_stop(), too; NULL is fine. */
 uint64_t regions_alloc_until(const struct regions *regions);
 
 /* Returns the name of a mark by its index, from 0 on; NULL: there are no more. NULL is fine. */
 const char *regions_mark_name(const struct regions *regions, size_t index);
 
-/* Returns false, and logs it, if an allocator was probed and none of its functions was called.
- * Before it is stopped; NULL is fine. */
+/* Returns false, and logs it, if an allocator was probed and none of its functions was called. To
+ * be called before regions_stop(); NULL is fine. */
 bool regions_allocator_was_called(const struct regions *regions);
 
 /* Stops: removes all probes. NULL is fine. */

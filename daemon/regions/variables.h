@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The variables that --counter var:SYMBOL asks for: finds them in the files of regions and marks,
- * and tells the kernel half where they are from each place (bpf/reading.bpf.h).
+ * The variables of --counter var:SYMBOL: finds them in the files of regions and marks, and enters
+ * where they are, as seen from each probe, into the kernel half's map (bpf/reading.bpf.h).
  */
 #ifndef REGIONS_VARIABLES_H
 #define REGIONS_VARIABLES_H
@@ -17,12 +17,12 @@
 
 struct variables;
 
-/* Where a file has the variables, by the counter's index. */
+/* The variables that a file has, by the counter's index. */
 struct found_variables {
 	uint64_t vaddr[STACKD_MOST_COUNTERS];
 	uint8_t bytes[STACKD_MOST_COUNTERS];	/* the size; 0: it has none of that name */
-	uint8_t is_other[STACKD_MOST_COUNTERS]; /* one has this name that is no number of 1, 2, 4 or
-						 * 8 bytes, or several have it */
+	uint8_t is_other[STACKD_MOST_COUNTERS]; /* the one of this name is no number of 1, 2, 4 or 8
+						 * bytes, or several have the name */
 };
 
 /* Makes them from the options, which are borrowed, as is the worker. *ret_variables is NULL if no
@@ -31,17 +31,16 @@ enum exit_status variables_new(const struct options *options, struct worker *wor
 			       struct variables **ret_variables);
 void variables_free(struct variables *variables); /* NULL is fine */
 
-/* Enters a place of a file at an offset into the kernel half's map, and gives the bits of its
+/* Enters the probe at an offset of a file into the kernel half's map, and gives the bits of its
  * cookie (STACKD_PLACE); 0: it has no variables. `variables` may be NULL. 0 or -ENOMEM. */
 int variables_place(struct variables *variables, int places_fd, const struct elf_file *elf,
 		    const char *path, uint64_t offset, uint64_t *ret_bits);
 
-/* Logs which variables are in none of the files that have places. Returns the status to exit with.
- */
+/* Logs which variables are in none of the files with probes. Returns the status to exit with. */
 enum exit_status variables_check(const struct variables *variables);
 
-/* Finds the variables in a file: the worker's side. specs[i].function is NULL where the counter
- * with this index is none. 0 or -ENOMEM. */
+/* Finds the variables in a file: the worker's side. specs[i].function is NULL if the counter with
+ * this index is no variable. 0 or -ENOMEM. */
 int variables_find(const struct region_spec *specs, const struct elf_file *file, const char *path,
 		   const struct debug_source *debug, struct found_variables *ret_found);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the options ask for of regions, marks and allocations. */
+/* What the options ask for, as to regions, marks and allocations. */
 #ifndef REGIONS_WANTED_H
 #define REGIONS_WANTED_H
 
@@ -18,7 +18,7 @@ bool regions_are_wanted(const struct options *options);
 /* Returns whether functions are among the regions, the functions of MPI included. */
 bool regions_have_functions(const struct options *options);
 
-/* Returns whether there are places whose hits are marks, ends of spans, or counted. */
+/* Returns whether there are marks: locations whose hits are counted, or end spans. */
 bool marks_are_wanted(const struct options *options);
 
 #endif

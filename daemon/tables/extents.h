@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Allocates extents of elements in an array of the kernel half, first fit, and finds where room is
- * made at the least cost. It keeps the list of taken extents alone. */
+/* Allocates extents of elements in an array of the kernel half, first fit, and finds the extent
+ * that costs least to clear. It keeps only the list of taken extents. */
 #ifndef TABLES_EXTENTS_H
 #define TABLES_EXTENTS_H
 
@@ -18,8 +18,8 @@ int extents_take(struct extents *extents, uint32_t count, uint32_t owner, uint32
 /* Frees the extent that begins at `first`, which extents_take() gave. */
 void extents_give(struct extents *extents, uint32_t first);
 
-/* Finds `count` elements in a row whose owners cost the least together: *ret_cost, 0 where none is
- * taken, and at most UINT64_MAX - 1. cost() tells what an owner costs. 0 or -E2BIG. */
+/* Finds the `count` elements in a row whose owners cost the least together: *ret_cost, which is 0
+ * if none is taken, and at most UINT64_MAX - 1. cost() returns what an owner costs. 0 or -E2BIG. */
 int extents_cheapest(const struct extents *extents, uint32_t count,
 		     uint64_t (*cost)(const void *arg, uint32_t owner), const void *arg,
 		     uint32_t *ret_first, uint64_t *ret_cost);

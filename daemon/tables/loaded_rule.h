@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads a rule back from the kernel half's tables, for walks that the daemon finishes: it has no
- * copy of them. What the rules of a file's code came from does not matter here.
+ * Reads a rule back from the kernel half's tables, for walks that the daemon finishes, since it has
+ * no copy of them. All rules count, whatever their provenance.
  */
 #ifndef TABLES_LOADED_RULE_H
 #define TABLES_LOADED_RULE_H
 
 #include "daemon/tables/tables.h"
 
-/* Finds the rule of file `number` at a file offset; STACKD_CFA_NONE where there is none. Returns 0;
+/* Finds the rule of file `number` at a file offset; STACKD_CFA_NONE: there is none. Returns 0;
  * -ENOENT: the file's table is not loaded, or was evicted meanwhile; or the negative errno of
  * mmap(). */
 int loaded_rule_find(const struct tables_maps *maps, uint32_t number, uint64_t offset,

@@ -2,10 +2,10 @@
 /*
  * Requests the tables of a whole path at once.
  *
- * A record names only the first file that its walk has missed. The next one would be missed when
- * that one's table is there, and would be known when all records before have been walked by the
- * daemon: a program, its C library and the vDSO then wait for each other, while each sample of a
- * fast event carries a copy of its stack.
+ * A record names only the first file that its walk has missed. The next file would be missed only
+ * when the first one's table is loaded, and would be known only after the daemon has walked all
+ * earlier records. So a program, its C library and the vDSO would wait for each other, while each
+ * sample of a fast event carries a copy of its stack.
  */
 #ifndef TABLES_PATH_TABLES_H
 #define TABLES_PATH_TABLES_H
@@ -15,7 +15,7 @@
 #include "daemon/tables/tables.h"
 #include "unwind/dwarf_walk.h"
 
-/* Requests the tables of all files that frames are in and that have none yet. 0 or -ENOMEM. */
+/* Requests the tables of all files in which frames lie and that have none yet. 0 or -ENOMEM. */
 int path_tables_want(struct tables *tables, const struct walk_frame *frames, size_t count);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The requests of tables that wait: of missed ones first, then of prefetched ones. A table that
- * takes long is given up while quicker ones wait, and made after them: the analysis of a large file
- * without unwind information takes seconds, in which the walks of all other files would not end.
+ * Requests of tables that wait: of missed tables first, then of prefetched ones. A table that takes
+ * long is given up while quicker ones wait, and made after them: the analysis of a large file
+ * without unwind information takes seconds, for which the walks of all other files would wait.
  */
 #ifndef TABLES_REQUESTS_H
 #define TABLES_REQUESTS_H
@@ -17,24 +17,25 @@ struct request {
 	const struct object *object; /* borrowed */
 	struct stackd_inode key;
 	bool has_key;
-	bool is_early;	   /* a prefetch: no walk has missed it yet */
-	uint64_t spent_ns; /* CPU time, until it was given up */
+	bool is_early;	   /* a prefetch: no walk has missed the table yet */
+	uint64_t spent_ns; /* CPU time, before it was given up */
 	struct request *next;
 };
 
-/* Whether two requests are for the same. */
+/* Returns whether two requests are for the same table and inode. */
 bool requests_are_same(const struct request *a, const struct request *b);
 
-/* Whether a request like `wanted`, or a more urgent one, waits. */
+/* Returns whether a request for the same as `wanted`, or a more urgent one, waits. */
 bool requests_have(const struct request *first, const struct request *wanted);
 
-/* Whether a request on which spent_ns more has been spent now is to be given up for one that waits;
- * NULL: none does. Missed tables are, from a tenth of a second on, for those that have taken less;
- * but only until they have taken a second in all, so that each is made at last. */
+/* Returns whether a request, on which spent_ns more has been spent now, is to be given up for one
+ * that waits; NULL: there is no request. A missed table is, after a tenth of a second, for one that
+ * has taken less time; but only until it has taken a second in all, so that each is made at last.
+ */
 bool requests_give_way(const struct request *serving, uint64_t spent_ns,
 		       const struct request *waiting);
 
-/* Queues a copy of a request behind those that are as urgent, for requests_free(). 0 or -ENOMEM. */
+/* Queues a copy of a request after those that are as urgent, for requests_free(). 0 or -ENOMEM. */
 int requests_enter(struct request **first, const struct request *wanted);
 
 /* Frees all requests of a list. */

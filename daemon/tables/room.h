@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Room for tables in the kernel half's arrays of rows and chunks, and which table makes room for
- * which.
+ * Room for tables in the kernel half's arrays of rows and chunks, and the choice of tables to
+ * evict.
  *
- * A file's worth is how often walks look its rules up in ten seconds, whether they find its table
- * or miss it: the kernel half counts both (stackd_file.uses), and they are averaged over time. A
- * table that needs room takes the place where those are worth least together that stand there now:
- * so a large one that is hardly used goes before many small ones, or one that is used as much.
+ * A file's worth is how often walks look up its rules in ten seconds, whether they find its table
+ * or miss it: the kernel half counts both (stackd_file.uses), and this averages them over time. A
+ * table that needs room takes the extent whose present tables are worth least together: so a large
+ * table that is hardly used is evicted before many small ones, or before one that is used as much.
  *
- * Before room is given to another, walks that may read it have ended.
+ * Room is given to another table only after the walks that may read it have ended.
  */
 #ifndef TABLES_ROOM_H
 #define TABLES_ROOM_H
@@ -29,7 +29,7 @@ struct room_place {
 
 enum room_offer {
 	ROOM_IS_FREE,
-	ROOM_OF_WORSE, /* what would go is worth less than the file */
+	ROOM_OF_WORSE, /* the tables to be evicted are worth less than the file */
 	ROOM_OF_BETTER,
 };
 
@@ -40,12 +40,12 @@ void room_free(struct room *room); /* NULL is fine */
 /* Averages the uses of all files, if that is due at a moment of the monotonic clock. */
 void room_look(struct room *room, uint64_t now_ns);
 
-/* What a table of some size would find now. A size that is more than the whole array finds
+/* Returns what room a table of some size would find now. A table larger than the whole array finds
  * ROOM_OF_BETTER. */
 enum room_offer room_offer(const struct room *room, uint32_t file, struct room_size size);
 
-/* Takes room for a file's table, which has none; with `may_evict` from others if need be, but from
- * none if it exceeds an array. 0, -ENOSPC, -E2BIG, -ENOMEM. */
+/* Takes room for a file's table, which has none. `may_evict`: evicts others if it must, but none if
+ * the table exceeds an array. 0, -ENOSPC, -E2BIG, -ENOMEM. */
 int room_take(struct room *room, uint32_t file, struct room_size size, bool may_evict,
 	      struct room_place *ret_place);
 
@@ -55,15 +55,15 @@ void room_give(struct room *room, uint32_t file);
 /* Takes a table away from walks, and gives back its room. */
 void room_drop(struct room *room, uint32_t file);
 
-/* Takes room for a table that is to replace a file's, from no other. Errors as room_take(). Then
- * either room_replaced() is called, once walks are shown the new one; it gives back the room of the
- * old one; or room_not_replaced(). */
+/* Takes room, without evicting, for a table that is to replace a file's. Errors as room_take().
+ * Then the caller calls either room_replaced(), once walks use the new one, which gives back the
+ * room of the old one; or room_not_replaced(). */
 int room_take_second(struct room *room, uint32_t file, struct room_size size,
 		     struct room_place *ret_place);
 void room_replaced(struct room *room, uint32_t file, struct room_place place);
 void room_not_replaced(struct room *room, struct room_place place);
 
-/* How many tables were evicted, and how many rows are taken. */
+/* Return how many tables were evicted, and how many rows are taken. */
 uint64_t room_evicted(const struct room *room);
 uint32_t room_rows(const struct room *room);
 

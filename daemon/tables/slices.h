@@ -17,7 +17,7 @@ struct slices {		/* zeroed is empty */
 	} items[STACKD_SLICE_COUNT];
 };
 
-/* Numbers the slices of a file, once; they stay when its table is evicted. */
+/* Numbers the slices of a file, once; the numbers stay when its table is evicted. */
 void slices_give(struct slices *slices, struct stackd_file *file, uint32_t number,
 		 uint32_t first_chunk, size_t n_chunks);
 

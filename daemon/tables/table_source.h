@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where recipe tables come from: a worker, which reads the file, or in tests the caller itself. */
+/* Makes recipe tables: in a worker, which reads the file, or, in tests, in the caller itself. */
 #ifndef TABLES_TABLE_SOURCE_H
 #define TABLES_TABLE_SOURCE_H
 

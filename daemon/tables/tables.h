@@ -5,9 +5,9 @@
  *
  * The kernel half names files by number; a file's number is its object's number plus one. A walk
  * that meets an unknown inode, or a file without a table, ends in a record that names it; the
- * recorder finds the object and requests its table here. When there is no room, what is used least
- * is evicted (room.h). It is made again when it is missed, if it is worth the room then, and so
- * that making tables again takes a small part of the time only (remakes.h).
+ * recorder finds the object and requests its table here. When there is no room, the tables that are
+ * used least are evicted (room.h). An evicted table that is missed is made again if it is then
+ * worth the room, and only within a small share of the time (remakes.h).
  *
  * Until a table is loaded, samples carry a copy of the stack, which costs a thousand times a walk.
  * So the thread raises its priority, if it may.
@@ -44,12 +44,12 @@ int tables_new(const struct tables_maps *maps, const struct table_source *source
 	       struct tables **ret_tables);
 void tables_free(struct tables *tables); /* ends the thread */
 
-/* Requests an object's table, and that its inode `key` be known to the kernel half (NULL: only the
+/* Requests an object's table, and that the kernel half learn of its inode `key` (NULL: only the
  * table). The object is borrowed. Repeated requests are cheap. 0 or -ENOMEM. */
 int tables_want(struct tables *tables, const struct object *object, const struct stackd_inode *key);
 
-/* Prefetches an object's table: it is loaded when no request is pending, if there is room without
- * evicting another; then its inode `key` is made known (NULL: only the table). 0 or -ENOMEM. */
+/* Prefetches an object's table: loads it when no request is pending, if there is room without
+ * evicting another; then enters its inode `key` (NULL: only the table). 0 or -ENOMEM. */
 int tables_prepare(struct tables *tables, const struct object *object,
 		   const struct stackd_inode *key);
 
@@ -58,20 +58,21 @@ int tables_prepare(struct tables *tables, const struct object *object,
 bool tables_slice(const struct tables *tables, uint32_t slice, uint32_t *ret_file,
 		  uint64_t *ret_offset);
 
-/* The provenance of the rule at an object's file offset, in a table that walks have used. */
+/* Returns the provenance of the rule at an object's file offset, in a table that walks have used.
+ */
 enum provenance tables_provenance(const struct tables *tables, const struct object *object,
 				  uint64_t offset);
 
-/* The rule at an object's file offset, of any provenance; STACKD_CFA_NONE where there is none. 0;
+/* Gives the rule at an object's file offset, of any provenance; STACKD_CFA_NONE: there is none. 0;
  * -EAGAIN: the table is not loaded, and was requested now, or is put off; -ENOMEM. */
 int tables_rule(struct tables *tables, const struct object *object, uint64_t offset,
 		struct stackd_rule *ret_rule);
 
-/* Whether an object's table is loaded, or it is known that it has none. */
+/* Returns whether an object's table is loaded, or the object is known to have none. */
 bool tables_have(const struct tables *tables, const struct object *object);
 
-/* Whether an object's table was evicted, and is not made again for now: records that miss it are
- * not to wait for it. */
+/* Returns whether an object's table was evicted, and is not made again for now: records that miss
+ * it must not wait for it. */
 bool tables_put_off(struct tables *tables, const struct object *object);
 
 struct tables_counts {

@@ -2,10 +2,10 @@
 /*
  * Maps each tag of a program to its call path, learned from walks.
  *
- * A tag identifies the instrumented functions of a path, not the locations in them, nor code that
- * is not instrumented. So the entry holds the part of the walk from the root to the innermost
- * instrumented function. It is added only if its functions, chained, give the tag: that way a
- * sample between a function's first instruction and its change of the tag does no harm.
+ * A tag identifies the instrumented functions of a path, but neither the locations in them nor code
+ * without instrumentation. So an entry holds the part of a walk from the root to the innermost
+ * instrumented function. It is added only if the chained hash of its functions equals the tag. So a
+ * sample between a function's first instruction and its change of the tag teaches nothing wrong.
  *
  * The kernel half has a bounded set of the known tags. When it is full, it is emptied and learned
  * again. Entries are kept here for one more round, since samples may be on their way.
@@ -46,10 +46,10 @@ int known_tags_teach(struct known_tags *tags, uint32_t program, uint64_t tag,
 const struct tag_meaning *known_tags_find(const struct known_tags *tags, uint32_t program,
 					  uint64_t tag);
 
-/* Returns how many tags were ever learned. */
+/* Returns how many tags were learned so far. */
 uint64_t known_tags_count(const struct known_tags *tags);
 
-/* Returns how many were forgotten to make room. */
+/* Returns how many tags were forgotten to make room. */
 uint64_t known_tags_forgotten(const struct known_tags *tags);
 
 #endif

@@ -8,7 +8,7 @@
 #include "daemon/worker/walks.h"
 #include "proc/mapping_set.h"
 
-/* What a worker may ask for while it walks. */
+/* What a worker may ask for while it walks: functions that answer, and their arguments. */
 struct ask_walks_options {
 	struct worker *worker; /* borrowed, as all below */
 	const struct object_table *objects;
@@ -28,22 +28,22 @@ struct ask_walks;
 int ask_walks_new(const struct ask_walks_options *options, struct ask_walks **ret_walks);
 void ask_walks_free(struct ask_walks *walks); /* NULL is fine */
 
-/* To be called now and then: see dwarf_walk_trim() and runtime_code_tick(). */
+/* Calls dwarf_walk_trim() and runtime_code_tick() in the worker. To be called now and then. */
 void ask_walks_tick(struct ask_walks *walks);
 
-/* As dwarf_walk_stack(), but for in->find, which is not used; mappings are those of in->pid. Where
- * a worker fails, the file is refused, and another walks as far as it comes without it. */
+/* As dwarf_walk_stack(), with the mappings of in->pid instead of in->find. If a worker fails, its
+ * file is refused, and another worker walks as far as it can without that file. */
 enum stackd_end_reason ask_walks_stack(struct ask_walks *walks, const struct walk_input *in,
 				       struct walk_frame *frames, size_t max_frames,
 				       size_t *ret_count);
 
-/* --- the parts of that, for whoever calls the worker (walk_queue.c) --------------------------- */
+/* --- the parts of that, for the caller of the worker (walk_queue.c) --------------------------- */
 
-/* Appends the request of a walk, and gives its head. */
+/* Appends the request of a walk, and gives its header. */
 void ask_walks_put(struct ask_walks *walks, const struct walk_input *in, size_t max_frames,
 		   struct buf *request, struct walk_wire_head *ret_head);
 
-/* Answers the worker's question, during the walk of a request with this head; see
+/* Answers the worker's question, during the walk of a request with this header; see
  * worker_answer_fn. */
 int ask_walks_answer(struct ask_walks *walks, const struct walk_wire_head *head, uint32_t kind,
 		     struct buf_reader *question, struct buf *answer, int *ret_fd);
@@ -52,26 +52,26 @@ int ask_walks_answer(struct ask_walks *walks, const struct walk_wire_head *head,
 int ask_walks_get(struct ask_walks *walks, struct buf_reader *reply, struct walk_frame *frames,
 		  size_t max_frames, size_t *ret_count, enum stackd_end_reason *ret_reason);
 
-/* What is left of a walk that no worker can make: its leaf. */
+/* Gives the frames of a walk that no worker can make: its leaf. */
 enum stackd_end_reason ask_walks_leaf(const struct ask_walks *walks, const struct walk_input *in,
 				      struct walk_frame *frames, size_t *ret_count);
 
-/* The version of a process's mappings now; 0: there are none. */
+/* Returns the version of a process's mappings now; 0: there are none. */
 uint64_t ask_walks_version(const struct ask_walks *walks, pid_t pid);
 
-/* The objects of the options. */
+/* Returns the objects of the options. */
 const struct object_table *ask_walks_objects(const struct ask_walks *walks);
 
-#define ASK_WALKS_TRIES 3 /* of a walk at which workers fail */
+#define ASK_WALKS_TRIES 3 /* of a walk in which workers fail */
 
-/* As walks_check(), in one call. A step at which the worker fails is CALLFLOW_STEP_UNCHECKED. */
+/* As walks_check(), in one call. A step in which the worker fails is CALLFLOW_STEP_UNCHECKED. */
 size_t ask_walks_check(struct ask_walks *walks, const struct walks_step *steps, size_t count,
 		       uint64_t budget_ns, struct walks_verdict *ret_verdicts);
 
-/* The sums of the walks so far. */
+/* Gives the sums of the walks so far. */
 void ask_walks_get_stats(const struct ask_walks *walks, struct dwarf_walk_stats *ret_stats);
 
-/* CPU time of the worker so far, for budgets. */
+/* Returns the CPU time of the worker so far, for budgets. */
 uint64_t ask_walks_cpu_ns(const struct ask_walks *walks);
 
 #endif

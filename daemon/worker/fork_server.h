@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A process without rights, forked from stackd before anything of a profiled process is read, that
- * forks the workers: stackd needs no right to run programs, or to become another user, when a
- * worker has to be started again. A worker begins with that process's small memory in a
- * millisecond.
+ * forks the workers. So stackd needs no right to run programs, or to become another user, when it
+ * has to start a worker again. A worker begins with that process's small memory in a millisecond.
  *
  *   stackd ──► keeper ──► fork server ──► worker, worker, ...     each with a socket to stackd
  *
- * stackd asks the server to end workers as well: it has another user, and so no right to kill them
- * itself. Where the server is killed, its workers end with it, and the keeper, which gave up the
- * same rights, forks another one: stackd has no right any more to make such a process. The keeper
- * does nothing else, so little can happen to it; without it there are no more servers.
+ * stackd also asks the server to end workers: it has another user, and so no right to kill them
+ * itself. If the server is killed, its workers end with it, and the keeper, which gave up the same
+ * rights, forks another one: stackd has no right any more to make such a process. The keeper does
+ * nothing else, so little can happen to it; without it there are no more servers.
  *
- * stackd waits for an answer for a bounded time. A server that is stopped, or sleeps where it
- * should fork, is taken for dead after FORK_SERVER_LOOKS looks in a row. One that does anything
- * else has FORK_SERVER_MOST_LOOKS: it may wait for the end of a worker that gets no CPU. The same
- * holds for the keeper.
+ * stackd waits for an answer for a bounded time. A server that is stopped, or sleeps when it should
+ * fork, counts as dead after FORK_SERVER_LOOKS looks in a row. One in any other state has
+ * FORK_SERVER_MOST_LOOKS: it may wait for the end of a worker that gets no CPU. The same holds for
+ * the keeper.
  */
 #ifndef WORKER_FORK_SERVER_H
 #define WORKER_FORK_SERVER_H
@@ -26,21 +25,21 @@
 
 struct fork_server;
 
-/* What a worker runs, with its end of the socket, until the other end is closed. `page` is shared
- * with stackd (worker.h). */
+/* The function that a worker runs, with its end of the socket, until the other end is closed.
+ * `page` is shared with stackd (worker.h). */
 typedef void fork_server_run_fn(int socket, void *page);
 
 #define FORK_SERVER_LOOK_MS    10 /* between looks at a process that has not answered */
 #define FORK_SERVER_LOOKS      50
 #define FORK_SERVER_MOST_LOOKS 3000
 
-/* Does the work that cannot wait for the end of a call. `is_waiting`: the call has waited for a
- * look's time; else it has ended. */
+/* Does work that cannot wait for the end of a call. `is_waiting`: the call has waited for as long
+ * as a look; else it has ended. */
 typedef void fork_server_meanwhile_fn(void *arg, bool is_waiting);
 
-/* Has `take` called each time that the calling thread has waited FORK_SERVER_LOOK_MS for the server
- * or a worker, and after each of its calls of a worker. `take` must call neither; NULL ends this.
- * There is one such thread at a time. */
+/* Calls `take` each time that the calling thread has waited FORK_SERVER_LOOK_MS for the server or a
+ * worker, and after each of its calls of a worker. `take` must call neither; NULL ends this. Only
+ * one thread at a time may have such a function. */
 void fork_server_use_meanwhile(struct fork_server *server, fork_server_meanwhile_fn *take,
 			       void *arg);
 
@@ -51,11 +50,11 @@ void fork_server_meanwhile(const struct fork_server *server, bool is_waiting);
  */
 int fork_server_new(fork_server_run_fn *run, struct fork_server **ret_server);
 
-/* Ends the keeper, the server and the workers, and waits for their ends, for as long as above. NULL
+/* Ends the keeper, the server and the workers, and waits for their ends, for the time above. NULL
  * is fine. */
 void fork_server_free(struct fork_server *server);
 
-/* Bits of enum sandbox_gap: the rights that they, and so the workers, could not give up. */
+/* Returns bits of enum sandbox_gap: the rights that they, and so the workers, could not give up. */
 unsigned fork_server_gaps(const struct fork_server *server);
 
 /* A worker's process. */
@@ -81,10 +80,10 @@ int fork_server_end(struct fork_server *server, const struct fork_child *child, 
  * thread. */
 void fork_server_pids(const struct fork_server *server, pid_t ret_pids[2]);
 
-/* How often a server was started again. Any thread. */
+/* Returns how often a server was started again. Any thread. */
 unsigned fork_server_restarts(const struct fork_server *server);
 
-/* Whether there is none, and no other can be started, for ever. Any thread. */
+/* Returns whether there is no server, and none can be started any more. Any thread. */
 bool fork_server_is_lost(const struct fork_server *server);
 
 #endif

@@ -12,8 +12,8 @@
 /* Appends a line. */
 void name_wire_put(const struct store_line *line, struct buf *bytes);
 
-/* Calls `each` with each line, of `location`; strings are lent for the call. What the bytes say is
- * not trusted. Returns 0, -EBADMSG, or the nonzero result of `each`. */
+/* Calls `each` with each line, of `location`; strings are valid during the call. The bytes are not
+ * trusted. Returns 0, -EBADMSG, or the nonzero result of `each`. */
 int name_wire_get(struct buf_reader *bytes, uint32_t location,
 		  int (*each)(void *arg, const struct store_line *line), void *arg);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The inside of a worker's process: it takes requests, one at a time, and asks stackd for what it
- * needs. All that it keeps can be had again, so it can be ended at any moment.
+ * needs. It can ask again for all that it keeps, so it can be ended at any moment.
  */
 #ifndef WORKER_SERVICE_H
 #define WORKER_SERVICE_H
@@ -27,9 +27,9 @@ struct service {
 	size_t n_open;
 	struct buf question, answer; /* of service_ask() */
 	VEC(uint32_t) asked;	     /* by number: the round in which it was asked for */
-	VEC(uint32_t) looked; /* by number: the last request that its file was looked at in */
+	VEC(uint32_t) looked; /* by number: the last request in which its file was looked at */
 	uint32_t requests;
-	uint32_t round;	       /* what has no file is asked for once in each */
+	uint32_t round;	       /* an object without a file is asked for once in each */
 	uint64_t symbols_told; /* of naming_forgotten() */
 	struct naming *names;  /* NULL: not asked for yet, as the next two */
 	struct walk_service *walks;
@@ -43,28 +43,28 @@ void service_run(int socket, void *page, service_file_fn *answer_file);
 /* Reads the vDSO, which all processes have in common. To be called before the sandbox. */
 void service_prepare(void);
 
-/* Asks stackd what s->question says. Returns the status of the answer, which is in s->answer.
+/* Asks stackd the question in s->question. Returns the status of the answer, which is in s->answer.
  * `ret_fd`: its descriptor, or -1; NULL: none is expected. */
 int service_ask(struct service *s, enum wire_kind kind, struct buf_reader *ret_answer, int *ret_fd);
 
-/* The object of a number, whose file was opened if it can be read (else its `error` says why).
+/* Returns the object of a number, with its file open if it can be read (else its `error` says why).
  * NULL: there is none, or no memory. It lives until the next request. */
 const struct object *service_object(struct service *s, uint32_t number);
 
 /* Asks for a debug file by its path, for struct debug_source; `service` is the argument. */
 int service_open_debug(void *service, const char *path);
 
-/* Notes that the object is read from now on. */
+/* Notes that the object is being read from now on. */
 void service_note(struct service *s, uint32_t number);
 
-/* Begins a part of a request, which lives like a request of its own: nothing is read yet, and
- * objects of the part before may go. */
+/* Begins a part of a request, in which objects live as in a request of its own: none is read yet,
+ * and objects of the previous part may be freed. */
 void service_begin_part(struct service *s);
 
 /* Sends the result of a part. */
 void service_part(struct service *s, int status, const struct buf *bytes);
 
-/* What the kinds of requests do: they read `request`, fill `reply`, and return the status. */
+/* Serve one kind of request each: read `request`, fill `reply`, and return the status. */
 int table_service(struct service *s, struct buf_reader *request, struct buf *reply);
 int name_service(struct service *s, enum wire_kind kind, struct buf_reader *request,
 		 struct buf *reply);
@@ -72,10 +72,10 @@ int walk_service(struct service *s, enum wire_kind kind, struct buf_reader *requ
 		 struct buf *reply);
 int walk_service_many(struct service *s, struct buf_reader *request, struct buf *reply);
 
-/* Writes what a file has of tags: bits, u32, and the word, u64. */
+/* Writes whether a file keeps tags: bits, u32, and the word, u64. */
 void tag_service_put(const struct elf_file *elf, struct buf *reply);
 
-/* Tells functions that keep a tag. As the above. */
+/* Finds functions that keep a tag. As the above. */
 int tag_service(struct service *s, struct buf_reader *request, struct buf *reply);
 
 #endif

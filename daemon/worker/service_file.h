@@ -13,7 +13,8 @@ struct service_file {
 	const struct debug_source *debug;
 };
 
-/* Reads `request`, and fills `reply`. Returns the status: 0 or negative errno. */
+/* Answers a question: reads `request`, and fills `reply`. Returns the status: 0 or negative errno.
+ */
 typedef int service_file_fn(const struct service_file *file, struct buf_reader *request,
 			    struct buf *reply);
 

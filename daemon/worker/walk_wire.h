@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What stackd and a worker say to each other of walks, steps and tags: structures of fixed width,
- * the same on both ends, which are one program. */
+/* Messages on walks, steps and tags between stackd and a worker: structures of fixed width, the
+ * same on both ends, which are one program. */
 #ifndef WORKER_WALK_WIRE_H
 #define WORKER_WALK_WIRE_H
 
@@ -8,13 +8,13 @@
 
 #include "stackd_abi.h"
 
-/* Begins each of these requests. */
+/* The header of each of these requests. */
 struct walk_wire_head {
 	uint64_t mappings[2]; /* versions of the processes' mappings; 0: there are none */
 	int32_t pids[2];      /* processes whose mappings and code may be asked for; 0: none */
 	uint32_t ticks;	      /* of runtime_code_tick() and dwarf_walk_trim() so far */
-	uint32_t late_files;  /* object_table_late_files(): once it differs, what had no file is
-			       * asked for again */
+	uint32_t late_files;  /* object_table_late_files(): once it differs, objects that had no
+			       * file are asked for again */
 	uint32_t has_rules;   /* WIRE_ASK_RULE has an answer */
 	uint32_t padding;
 };
@@ -48,8 +48,8 @@ struct walk_wire_frame {
 	uint8_t is_return, is_guess, provenance, padding;
 };
 
-/* WIRE_STEP: a budget of CPU time, u64 ns, and pairs of locations. The reply has the verdicts on
- * the first ones, as many as there was time for: at least one. */
+/* WIRE_STEP: a budget of CPU time, u64 ns, and pairs of locations. The reply has the verdicts on as
+ * many of the first ones as there was time for: at least one. */
 struct walk_wire_step {
 	uint64_t caller_offset, callee_offset;
 	uint32_t caller, callee; /* numbers of objects */
@@ -89,8 +89,8 @@ struct walk_wire_location {
 };
 
 /* WIRE_TAGS: a question about a file's functions that keep a tag (callgraph/tagged_functions.h).
- * The status of the reply is the answer; of FIND it is followed by struct tagged_code, of INFO by
- * the word's vaddr. */
+ * The status of the reply is the answer. For FIND, struct tagged_code follows; for INFO, the word's
+ * vaddr. */
 enum walk_wire_tags { TAGS_INFO, TAGS_FIND, TAGS_IS_RUNTIME, TAGS_IS_WINDOW };
 
 #define TAGS_HAS_NOTE	   1

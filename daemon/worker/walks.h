@@ -3,11 +3,10 @@
  * Walks of copied stacks, and checks of steps: one interface with two implementations, chosen when
  * it is made.
  *
- *   walks_there.h  a worker makes them. The loop goes on while it does, for walks that are
- * prefetched walks_here.h   the caller's process makes them: a worker itself, stackd with --lbr,
- * and tests
+ *   walks_there.h  a worker makes them. Prefetched walks are made while the loop goes on
+ *   walks_here.h   the caller's process makes them: a worker itself, stackd with --lbr, and tests
  *
- * The owner calls walks_free(); functions below are for one thread at a time.
+ * The owner calls walks_free(); the functions below are for one thread at a time.
  */
 #ifndef WORKER_WALKS_H
 #define WORKER_WALKS_H
@@ -16,8 +15,7 @@
 #include "unwind/dwarf_walk.h"
 #include "unwind/runtime_code.h"
 
-/* A step, by objects and offsets. `may_be_bare`: a frame pointer was followed out of code of a
- * process. */
+/* A step, by objects and offsets. `may_be_bare`: it followed a frame pointer out of JIT code. */
 struct walks_step {
 	const struct object *caller, *callee;
 	uint64_t caller_offset, callee_offset;
@@ -26,7 +24,7 @@ struct walks_step {
 
 struct walks_verdict {
 	enum callflow_step step;
-	enum runtime_code_frame frame; /* if the step may be bare */
+	enum runtime_code_frame frame; /* if may_be_bare */
 };
 
 struct walks;
@@ -64,7 +62,7 @@ static inline void walks_free(struct walks *walks) /* NULL is fine */
 		walks->ops->free(walks);
 }
 
-/* As dwarf_walk_stack(); mappings are those of in->pid. `key` is that of walks_prefetch(); NULL: it
+/* As dwarf_walk_stack(), with the mappings of in->pid. `key` is that of walks_prefetch(); NULL: it
  * was not prefetched. */
 static inline enum stackd_end_reason walks_stack(struct walks *walks, const void *key,
 						 const struct walk_input *in,
@@ -75,7 +73,7 @@ static inline enum stackd_end_reason walks_stack(struct walks *walks, const void
 }
 
 /* Checks steps by callflow_step_check(), and those that may be bare by runtime_code_frame(), for
- * about `budget_ns` of CPU time. Code that processes have made must be of one process in all steps.
+ * about `budget_ns` of CPU time. JIT code must be of one process in all steps.
  * Returns how many steps have a verdict: the first ones, at least one. */
 static inline size_t walks_check(struct walks *walks, const struct walks_step *steps, size_t count,
 				 uint64_t budget_ns, struct walks_verdict *ret_verdicts)
@@ -83,7 +81,7 @@ static inline size_t walks_check(struct walks *walks, const struct walks_step *s
 	return walks->ops->check(walks, steps, count, budget_ns, ret_verdicts);
 }
 
-/* To be called about once a second: see dwarf_walk_trim() and runtime_code_tick(). */
+/* Calls dwarf_walk_trim() and runtime_code_tick(). To be called about once a second. */
 static inline void walks_tick(struct walks *walks)
 {
 	walks->ops->tick(walks);
@@ -95,7 +93,7 @@ static inline void walks_get_stats(const struct walks *walks, struct dwarf_walk_
 	walks->ops->get_stats(walks, ret_stats);
 }
 
-/* Returns the CPU time of walks and checks so far that is not the calling thread's, for budgets. */
+/* Returns the CPU time of walks and checks so far outside of the calling thread, for budgets. */
 static inline uint64_t walks_cpu_ns(const struct walks *walks)
 {
 	return walks->ops->cpu_ns(walks);
@@ -103,29 +101,29 @@ static inline uint64_t walks_cpu_ns(const struct walks *walks)
 
 /* --- walks before their turn ------------------------------------------------------------------ */
 
-/* Whether walks are made while the caller goes on. If not, there is nothing to wait for: a walk is
- * made when it is wanted, and prefetching does nothing. */
+/* Returns whether walks are made while the caller goes on. If not, walks_stack() makes the walk,
+ * and prefetching does nothing. */
 static inline bool walks_can_prefetch(const struct walks *walks)
 {
 	return walks->ops->can_prefetch;
 }
 
 /* Asks for a walk, which `key` names. The input's stack is borrowed until walks_stack() or
- * walks_drop(). `is_next`: it is the next one that is wanted. false: there is no room. */
+ * walks_drop(). `is_next`: it is the next one to be taken. false: there is no room. */
 static inline bool walks_prefetch(struct walks *walks, const void *key, const struct walk_input *in,
 				  bool is_next)
 {
 	return walks->ops->prefetch(walks, key, in, is_next);
 }
 
-/* Whether walks_prefetch() need not be called for a walk: it was, or has nothing to do. */
+/* Returns whether walks_prefetch() need not be called for a walk: it was, or would do nothing. */
 static inline bool walks_is_prefetched(struct walks *walks, const void *key)
 {
 	return walks->ops->is_prefetched(walks, key);
 }
 
-/* Whether walks_stack() does not wait for a walk. One of mappings that have changed since is
- * dropped. */
+/* Returns whether walks_stack() will not wait for a walk. Drops a walk if the mappings have changed
+ * since. */
 static inline bool walks_is_made(struct walks *walks, const void *key)
 {
 	return walks->ops->is_made(walks, key);

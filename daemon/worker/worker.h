@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The workers: processes without rights that read what profiled processes control (ELF files, call
- * frame information, DWARF, symbols, code, maps of JIT code), each for one thread of stackd.
+ * The workers: processes without rights that read files and memory which profiled processes control
+ * (ELF files, call frame information, DWARF, symbols, code, maps of JIT code), each for one thread
+ * of stackd.
  *
  *   loop    identity of files, checks of steps             its calls are short: the loop waits
  *   walks   walks of copied stacks                         the loop goes on meanwhile
  *   tables  recipe tables
  *   names   names of locations
- *   regions functions, lines and allocators for probes; the loop's, where that may take long
+ *   regions functions, lines and allocators for probes     the loop's, for calls that take long
  *
  * A call is a request and a reply. In between, a worker asks for what it needs: an object's
  * descriptor, a debug file, a mapping; stackd decides what it gets (worker_answer_fn). It keeps
- * only what it can find again, so it can be ended at any moment.
+ * only what it can ask for again, so it can be ended at any moment.
  *
- * A worker that crashes, makes a forbidden system call, takes too much memory or CPU time, or
- * sleeps, is ended; the file that it read is refused for the rest of the run, is logged with the
- * reason, and counted. The next call starts another. One that has nothing to do for a while is
- * ended as well, for its memory.
+ * stackd ends a worker that crashes, makes a forbidden system call, takes too much memory or CPU
+ * time, or sleeps. It refuses the file that the worker read for the rest of the run, logs it with
+ * the reason, and counts it. The next call starts another worker. A worker that has been idle for a
+ * while is ended as well, to save memory.
  */
 #ifndef WORKER_WORKER_H
 #define WORKER_WORKER_H
@@ -46,32 +47,32 @@ struct worker;
 int workers_new(struct fork_server *server, uint64_t most_analysed, struct workers **ret_workers);
 void workers_free(struct workers *workers); /* ends them; NULL is fine */
 
-/* Has `take` called while this thread waits for a worker or for the fork server: see
+/* Calls `take` while this thread waits for a worker or for the fork server: see
  * fork_server_use_meanwhile(). `workers` NULL is fine. */
 void workers_use_meanwhile(struct workers *workers, fork_server_meanwhile_fn *take, void *arg);
 
 /* Returns the limit of workers_new(). */
 uint64_t worker_most_analysed(const struct worker *worker);
 
-/* Returns the worker of a role; NULL of no workers. */
+/* Returns the worker of a role; NULL if `workers` is. */
 struct worker *workers_of(struct workers *workers, enum worker_role role);
 
-/* Ends workers that have had nothing to do for a while. To be called about once a second. */
+/* Ends workers that have been idle for a while. To be called about once a second. */
 void workers_trim(struct workers *workers);
 
-/* Adds to what was forgotten. Any thread. */
+/* Adds to the count of dropped data. Any thread. */
 void worker_count_forgotten(struct worker *worker, enum worker_forgotten what, uint64_t n);
 
-/* Adds to the locations that have no name since their file had become another. Any thread. */
+/* Adds to the locations that have no name because their file had changed. Any thread. */
 void worker_count_unproven(struct worker *worker, uint64_t n);
 
-/* Whether no worker can be started any more, for ever. Any thread. */
+/* Returns whether no worker can be started any more. Any thread. */
 bool workers_are_lost(const struct workers *workers);
 
 /* Gives the counts so far. Any thread. */
 void workers_counts(struct workers *workers, struct workers_counts *ret_counts);
 
-/* Whether an object's file was refused. Any thread. */
+/* Returns whether an object's file was refused. Any thread. */
 bool workers_refused(struct workers *workers, const struct object *object);
 
 /* Answers a question of a worker: fills `answer`, and gives a descriptor to send along (-1: none),
@@ -87,11 +88,11 @@ typedef int worker_part_fn(void *arg, int status, struct buf_reader *bytes);
 struct worker_call {
 	uint32_t kind;		     /* enum wire_kind */
 	int fd;			     /* sent along; -1: none */
-	const struct object *object; /* whose file is read; NULL: the page tells */
+	const struct object *object; /* whose file is read; NULL: the page says which */
 	const struct object_table
 		*objects;	  /* for what the page tells; NULL: only `object` is read */
-	const char *path;	  /* without an object: what is read, for the log; */
-	uint64_t key;		  /* and what it is refused by; 0: nothing */
+	const char *path;	  /* without an object: the file that is read, for the log; */
+	uint64_t key;		  /* and the key by which it is refused; 0: none */
 	worker_answer_fn *answer; /* NULL: no question is answered */
 	worker_part_fn *part;	  /* NULL: there are no parts */
 	void *arg;
@@ -99,42 +100,41 @@ struct worker_call {
 							   * CPU time is that of the call */
 };
 
-/* Calls a worker; one call at a time. It waits for WORKER_SLEEP_LOOKS looks at a worker that
- * sleeps, and for the CPU time of its role at one that runs. Returns the status of its reply: 0 or
- * more, or negative errno; -EOWNERDEAD: its file has been refused, now or before; -ECANCELED;
- * -ECHILD: no worker can be started; -ENOMEM: stackd itself has no memory. */
+/* Calls a worker; one call at a time. It waits for a sleeping worker for WORKER_SLEEP_LOOKS looks,
+ * and for a running one for the CPU time of its role. Returns the status of its reply: 0 or more,
+ * or negative errno; -EOWNERDEAD: its file has been refused, now or before; -ECANCELED; -ECHILD: no
+ * worker can be started; -ENOMEM: stackd itself has no memory. */
 int worker_call(struct worker *worker, const struct worker_call *call, const struct buf *request,
 		struct buf *ret_reply);
 
-/* Begins a call that nobody waits for; of the same thread's calls. 0, or the errors of
- * worker_call(); -EBUSY: one is under way. `call` is copied, what it points to is borrowed. */
+/* Begins a call for which nobody waits, in the thread of the worker's other calls. 0, or the errors
+ * of worker_call(); -EBUSY: one is under way. `call` is copied, what it points to is borrowed. */
 int worker_begin(struct worker *worker, const struct worker_call *call, const struct buf *request);
 
-/* Goes on with it, as far as that goes without waiting: to be called when worker_poll_fd() is
- * readable, and each WORKER_LOOK_MS while it is not, so that a worker that hangs is seen. The
- * functions of the call are called from here. Returns whether it is still under way; else gives
- * what worker_call() would return. Limits hold for each part of the call, and a file at which the
- * worker fails is refused. */
+/* Continues such a call, as far as it can without waiting. To be called when worker_poll_fd() is
+ * readable, and every WORKER_LOOK_MS while it is not, so that a worker that hangs is noticed. Calls
+ * the functions of the call. Returns whether the call is still under way; else gives what
+ * worker_call() would return. Limits hold for each part of the call, and a file in which the worker
+ * fails is refused. */
 bool worker_go_on(struct worker *worker, int *ret_status);
 
-/* Whether a call of worker_begin() is under way. */
+/* Returns whether a call of worker_begin() is under way. */
 bool worker_is_busy(const struct worker *worker);
 
-/* A descriptor that is readable when worker_go_on() is to be called, whichever process the worker
- * is. It is the worker's. -1: there is none. */
+/* Returns a descriptor that is readable when worker_go_on() is to be called, also after the worker
+ * was started again. It belongs to the worker. -1: there is none. */
 int worker_poll_fd(const struct worker *worker);
 
 #define WORKER_LOOK_MS	   10 /* between looks at a worker that has not answered */
-#define WORKER_SLEEP_LOOKS 50 /* in a row, at a worker that sleeps, after which it hangs */
+#define WORKER_SLEEP_LOOKS 50 /* in a row, at a worker that sleeps, before it counts as hanging */
 
-/* To be called for a reply that made no sense: the worker is ended, and the file refused. Returns
- * -EOWNERDEAD. */
+/* Ends the worker after a reply that made no sense, and refuses the file. Returns -EOWNERDEAD. */
 int worker_refuse_reply(struct worker *worker, const struct worker_call *call);
 
-/* CPU time of the worker's calls so far, of those that were ended too. */
+/* Returns the CPU time of the worker's calls so far, including those of workers that were ended. */
 uint64_t worker_cpu_ns(struct worker *worker);
 
-/* Answers WIRE_ASK_OBJECT for an object: what a worker has to know of it, and a duplicate of its
+/* Answers WIRE_ASK_OBJECT for an object: what a worker has to know about it, and a duplicate of its
  * descriptor, which the caller closes; -1 for none. */
 int worker_answer_object(struct worker *worker, const struct object *object, struct buf *answer,
 			 int *ret_fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is counted of the workers (worker.h): files that were refused, by the reason, and what was
- * forgotten to keep memory within bounds; and the names of these counts in `stats`.
+ * The counters of the workers (worker.h), and their names in `stats`: files that were refused, by
+ * reason, and data that was dropped to keep memory within bounds.
  */
 #ifndef WORKER_WORKER_COUNTS_H
 #define WORKER_WORKER_COUNTS_H
@@ -24,7 +24,7 @@ enum worker_refusal {
 		WORKER_REFUSED_COUNT
 };
 
-/* What is dropped to keep memory within bounds. */
+/* Kinds of data that are dropped to keep memory within bounds. */
 enum worker_forgotten {
 	WORKER_FORGOTTEN_WORKERS,
 	WORKER_FORGOTTEN_SYMBOLS,
@@ -48,7 +48,7 @@ enum worker_forgotten {
 	X(forgotten[WORKER_FORGOTTEN_REFUSALS], "forgotten.refusals", COUNT,                       \
 	  "files whose refusal was forgotten, so that they are tried again")
 
-/* In words, for a log line: "the worker crashed while it read it". */
+/* Returns the reason in words, for a log line: "the worker crashed while it read it". */
 const char *worker_refusal_words(enum worker_refusal why);
 
 struct workers_counts {
@@ -57,7 +57,7 @@ struct workers_counts {
 	uint64_t server_restarts;		/* of the fork server, after it had died */
 	uint64_t refused[WORKER_REFUSED_COUNT]; /* files */
 	uint64_t forgotten[WORKER_FORGOTTEN_COUNT];
-	uint64_t unproven; /* locations without a name, as the file was another by then */
+	uint64_t unproven; /* locations without a name, because the file had changed */
 	uint64_t cpu_ns, resident_bytes; /* of all workers and their server */
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The code that is analysed: its bytes, and what a first pass over them tells of each.
+ * The code that is analysed: its bytes, and marks that a first pass makes for each byte.
  *
  * The pass decodes every area from its first byte to its last. Data between functions can put it
- * out of step for some instructions, so what it finds are likelihoods.
+ * out of step for some instructions, so its marks are likely, not certain.
  */
 #ifndef ANALYSIS_CODE_H
 #define ANALYSIS_CODE_H
@@ -21,35 +21,34 @@
 
 struct code_area { /* one range */
 	uint64_t vaddr, size;
-	uint32_t first; /* number of its first byte: bytes of all areas are numbered in order */
+	uint32_t first; /* number of its first byte: the bytes of all areas are numbered in order */
 	const uint8_t *bytes; /* borrowed */
-	bool is_first;	      /* no code stands before it that could go on into it */
+	bool is_first;	      /* no code before it can continue into it */
 };
 
 enum code_mark {
 	CODE_PINNED = 1, /* a function's start */
-	CODE_LEADER = 2, /* jumps lead there */
-	CODE_SWEPT = 4,	 /* an instruction begins there, by the first pass */
+	CODE_LEADER = 2, /* a jump leads there */
+	CODE_SWEPT = 4,	 /* the first pass found an instruction there */
 	CODE_CALLED = 8,
-	CODE_POINTED = 16,	/* an instruction has its address as a number */
-	CODE_PADDED = 32,	/* the first instruction behind padding that nothing falls into */
-	CODE_BEHIND_CALL = 128, /* the same behind padding and a call, unless jumps lead there */
-	CODE_ENDBR =
-		64, /* the mark of an entry, not behind a call, where setjmp's returns have it */
+	CODE_POINTED = 16,	/* an instruction has its address as an immediate number */
+	CODE_PADDED = 32,	/* the first instruction after padding that nothing falls into */
+	CODE_BEHIND_CALL = 128, /* the same after a call and padding, unless jumps lead there */
+	CODE_ENDBR = 64, /* endbr, not behind a call, where code to which setjmp() returns has it */
 };
 
 struct code {
 	const struct elf_file *elf; /* borrowed, as are the areas */
 	struct analysis_stop stop;
-	uint32_t until_stop;	       /* instructions, until it is asked */
+	uint32_t until_stop;	       /* instructions until `stop` is called again */
 	const struct code_area *areas; /* in order */
 	size_t area_count;
 	uint32_t size; /* of all areas */
 	struct insn_decoder decoder;
 	uint8_t *marks;	    /* by byte; enum code_mark */
-	VEC(uint64_t) data; /* vaddr of jump tables, and of what lea refers to, in order */
+	VEC(uint64_t) data; /* vaddr of jump tables, and of operands of lea, in order */
 	VEC(struct jump_table) tables, callees; /* of jumps, and of calls */
-	struct int_map cases;			/* bytes that the tables lead to */
+	struct int_map cases;			/* bytes that jump tables lead to */
 };
 
 /* Prepares areas of less than 2^31 bytes together, and makes the first pass. Returns 0, -ENOMEM or
@@ -57,7 +56,7 @@ struct code {
 int code_init(struct code *ret_code, const struct elf_file *elf, const struct code_area *areas,
 	      size_t count, const struct analysis_stop *stop);
 
-/* Whether the work is to be given up; to be called for each instruction. */
+/* Returns whether the work is to be given up; to be called for each instruction. */
 static inline bool code_must_stop(struct code *code)
 {
 	if (!code->stop.is_due || --code->until_stop)
@@ -85,45 +84,45 @@ static inline uint32_t code_end(const struct code_area *area)
 	return area->first + (uint32_t)area->size;
 }
 
-/* Decodes the instruction at byte `at` of an area. Returns false where there is none: zeroes, which
- * would be an addition, are data or padding. */
+/* Decodes the instruction at byte `at` of an area. Returns false if there is none. Zeroes, which
+ * would decode as an addition, are data or padding. */
 bool code_decode(const struct code *code, const struct code_area *area, uint32_t at,
 		 struct insn *ret_insn);
 
-/* Bytes of the padding at byte `at` of an area: of one no-op or int3, or one of the zeroes that
- * Free Pascal pads with. 0: there is none. */
+/* Returns the bytes of the padding at byte `at` of an area: of one no-op, of one int3, or of a run
+ * of the zeroes with which Free Pascal pads. 0: there is none. */
 uint32_t code_padding_bytes(const struct code *code, const struct code_area *area, uint32_t at);
 
-/* Whether the instruction at a byte saves a register that functions preserve, or the one behind its
- * mark of an entry does. */
+/* Returns whether the instruction at a byte, or the one after an endbr there, saves a register that
+ * functions preserve. */
 bool code_saves_register(const struct code *code, uint32_t at);
 
-/* Whether a function ends before byte `at`, which stands behind a call: another one begins there,
- * or padding, up to an instruction that no jump leads to, or one that functions begin with: it
- * saves a register, or code and data elsewhere have its address. */
+/* Returns whether a function ends before byte `at`, which follows a call. It does if another
+ * function begins there, or padding does that ends at an instruction which no jump leads to, or at
+ * one with which functions begin: it saves a register, or other code and data have its address. */
 bool code_ends_at(const struct code *code, const struct code_area *area, uint32_t at);
 
-/* Whether the jump at byte `at` of an area is the one that gcc makes of __builtin_eh_return(): it
- * goes to an address that the function was given, with a stack pointer that it was given, too. */
+/* Returns whether the jump at byte `at` of an area is gcc's __builtin_eh_return(): it goes to an
+ * address that the function got as an argument, with a stack pointer that it got as well. */
 bool code_is_eh_return(const struct code_area *area, uint32_t at);
 
-/* Whether the instructions from byte `at` on to where they go elsewhere, some dozens at most, are
- * such as compilers make. Data seldom looks like that. */
+/* Returns whether the instructions from byte `at` to the next jump or return, some dozens at most,
+ * are instructions that compilers emit. Data seldom looks like that. */
 bool code_is_sane(const struct code *code, uint32_t at);
 
 /* Marks the byte at `vaddr`, if it is in an area. */
 void code_mark(struct code *code, uint64_t vaddr, enum code_mark mark);
 
-/* Whether a jump's table leads to a byte, and no call does. The table's words are no pointers to
- * functions. */
+/* Returns whether a jump's table leads to a byte, and no call does. The words of such a table are
+ * no pointers to functions. */
 bool code_is_case(const struct code *code, uint32_t at);
 
-/* Marks the byte at `vaddr` as pointed to, if the first pass found an instruction there, and no
- * jump's table leads there. */
+/* Marks the byte at `vaddr` as pointed to, if the first pass found an instruction there that no
+ * jump's table leads to. */
 void code_mark_pointed(struct code *code, uint64_t vaddr);
 
-/* The vaddr behind `vaddr` where the next thing begins that code refers to; UINT64_MAX: none does.
- */
+/* Returns the next vaddr after `vaddr` to which code refers as data: there the next object begins.
+ * UINT64_MAX: there is none. */
 uint64_t code_data_end(const struct code *code, uint64_t vaddr);
 
 #endif

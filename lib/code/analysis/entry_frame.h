@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The frame that code makes before it jumps to other code, which is to run in it.
+ * Finds the frame that code sets up before it jumps to other code, which runs in that frame.
  *
- * The code of some runtimes (Guile's) has no functions that are called: C calls a piece of code
- * that saves registers and jumps, and all code jumps on from there, with that frame.
+ * Some runtimes (Guile's) have code without functions: C calls a piece of code that saves registers
+ * and jumps, and all other code is reached by jumps from there, with the same frame.
  */
 #ifndef ANALYSIS_ENTRY_FRAME_H
 #define ANALYSIS_ENTRY_FRAME_H
@@ -14,10 +14,10 @@
 #include "elf/elf_file.h"
 #include "stackd_abi.h"
 
-/* Follows the code of a file from the start of a function (vaddr) to an indirect jump, at most
- * ENTRY_FRAME_INSTRUCTIONS. Returns whether it makes a frame, and comes to one without any branch,
- * call or return: then *ret_rule is the rule at `vaddr`, within that code, or in what it jumps to.
- */
+/* Follows the code of a file from the start of a function (vaddr) to an indirect jump, over at most
+ * ENTRY_FRAME_INSTRUCTIONS. Returns whether that code sets up a frame and reaches the jump without
+ * any branch, call or return. Then *ret_rule is the rule at `vaddr`, which is in that code or in
+ * code that it jumps to. */
 bool entry_frame_find(const struct elf_file *file, uint64_t start, uint64_t vaddr,
 		      struct stackd_rule *ret_rule);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether functions outside of the analysed code return. Of a static program without unwind tables,
- * the C library has them and is not analysed; nor has a stripped one names. That exit() does not
- * return is told by its own code alone, through what it calls.
+ * Decides whether functions outside of the analysed code return. In a static program whose own code
+ * has no unwind tables, the C library has them, so its functions are not analysed. If the program
+ * is stripped, they have no names either: then only the code of exit(), and of what it calls, shows
+ * that it does not return.
  */
 #ifndef ANALYSIS_EXTERNAL_RETURNS_H
 #define ANALYSIS_EXTERNAL_RETURNS_H
@@ -17,17 +18,17 @@
 struct external_returns { /* zeroed, but for the first two, is empty */
 	const struct code *code;
 	struct noreturn *noreturn; /* both borrowed */
-	struct int_map functions;  /* what is known, by vaddr */
+	struct int_map functions;  /* results, by vaddr */
 	uint64_t steps;		   /* instructions that were looked at */
-	uint64_t open; /* answers that counted on a function that was being asked about */
+	uint64_t open; /* results that depend on a function whose own result was still open */
 };
 
 /* Frees all. */
 void external_returns_fini(struct external_returns *external);
 
-/* Whether the function at `vaddr` may return: a path from its start leads to a return, or to where
- * nobody knows. Looks at no more instructions altogether than the analysed code has bytes; beyond
- * that, all functions may. */
+/* Returns whether the function at `vaddr` may return: a path from its start leads to a return, or
+ * to an unknown target. Looks at no more instructions in all calls together than the analysed code
+ * has bytes; beyond that, every function may return. */
 bool external_may_return(struct external_returns *external, uint64_t vaddr);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the flow knows of the instructions that begin at bytes of code. Most begin where the first
- * pass found one, about every fourth byte: these have numbers, by counting the ones before.
+ * The data that flow keeps for each instruction, by the byte at which it begins. Most instructions
+ * begin where the first pass has found one, at about every fourth byte. These have numbers, which
+ * are counts of the instructions before them.
  *
  *   bits    0010 0100 ...   a bit for each byte of 64 ─► before[] + bits below = number in items[]
- *   beyond                  the same for the bytes at which only flow finds an instruction
+ *   beyond                  the same for bytes at which only flow finds an instruction
  */
 #ifndef ANALYSIS_FLOW_MAP_H
 #define ANALYSIS_FLOW_MAP_H
@@ -16,14 +17,14 @@
 #include "base/vec.h"
 
 struct flow_item {
-	uint32_t state : 24; /* of states.h; 0: nothing led there */
+	uint32_t state : 24; /* of states.h; 0: no path has reached it */
 	uint32_t visits : 8;
 	uint32_t owner; /* of owners.h */
 };
 
 struct flow_map {      /* zeroed can be freed */
 	uint32_t size; /* bytes of code */
-	bool is_full;  /* flow finds so many instructions beyond, that it is no sane code's */
+	bool is_full;  /* flow finds more instructions beyond than sane code has */
 	uint64_t *bits, *beyond;
 	uint32_t *before;
 	struct flow_item *items;
@@ -31,17 +32,17 @@ struct flow_map {      /* zeroed can be freed */
 	VEC(struct flow_item) beyond_items;
 };
 
-/* Makes a map of `size` bytes of code, of which those with `mark` set in marks[] have a number.
- * Returns 0 or -ENOMEM; the caller frees *ret_map with flow_map_fini() in either case. */
+/* Makes a map of `size` bytes of code. The bytes with `mark` in marks[] get a number. Returns 0 or
+ * -ENOMEM; the caller frees *ret_map with flow_map_fini() in either case. */
 int flow_map_init(struct flow_map *ret_map, const uint8_t *marks, uint8_t mark, uint32_t size);
 void flow_map_fini(struct flow_map *map);
 
-/* The item of byte `at`, for what may change it; it lives until the next flow_map_enter(). NULL: it
- * has none, since nothing led there. */
+/* Returns the item of byte `at`, to be changed; it is valid until the next flow_map_enter(). NULL:
+ * it has none, since no path has reached it. */
 struct flow_item *flow_map_find(const struct flow_map *map, uint32_t at);
 
-/* The same; of a byte that has none, one of zeroes is made. NULL: memory is short, or the map is
- * full. */
+/* The same, but makes an item of zeroes for a byte that has none. NULL: memory is short, or the map
+ * is full. */
 struct flow_item *flow_map_enter(struct flow_map *map, uint32_t at);
 
 /* A copy of the item of byte `at`; zeroes if it has none. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Starts of functions that a file states: symbols, its entry, and pointers in its data; and which
- * functions do not return, by their names. */
+/* Reads the function starts that a file states: its symbols, its entry, and pointers in its data;
+ * and finds by their names the functions that do not return. */
 #ifndef ANALYSIS_FUNCTION_STARTS_H
 #define ANALYSIS_FUNCTION_STARTS_H
 
@@ -9,7 +9,7 @@
 #include "elf/elf_file.h"
 
 #define FUNCTION_STARTS_MAX (1u << 22)
-/* Of data in which pointers are looked for that no relocation names. */
+/* Bytes of data that are searched for pointers without relocations. */
 #define FUNCTION_STARTS_MAX_DATA (16u << 20)
 
 struct function_starts {	/* zeroed is empty; vaddr, in no order */

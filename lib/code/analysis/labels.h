@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Jumps by a register that a function has put one of several addresses of its own code in: the
- * inner loops of libgmp go on like that. A path brings one address to such a jump; any other that
- * the same function puts in the same register leads on from there as well. So do those that other
- * functions bring along, which go on into its code with the same frame (dav1d); but these have
- * owners of their own: whether they hold at every jump of the function is not known.
+ * Jumps through a register into which a function has put one of several addresses of its own code,
+ * as the inner loops of libgmp do. A path reaches such a jump with one address. The jump can lead
+ * to any other address that the same function puts in the same register, too. So can it to
+ * addresses that other functions have put there before they jump into this one with the same frame
+ * (dav1d); but these get owners of their own, since not every jump of the function need have them.
  */
 #ifndef ANALYSIS_LABELS_H
 #define ANALYSIS_LABELS_H
@@ -13,17 +13,16 @@
 #include "arch/insn.h"
 #include "base/int_map.h"
 
-/* Pairs of addresses and jumps that each function and register may have; more of them are taken
- * from `room`. */
+/* Pairs of addresses and jumps that each function and register may have without a limit on the
+ * whole. Further pairs are taken from `room`. */
 #define LABELS_FREE_PAIRS 256
 
-#define LABELS_ANY                                                                                 \
-	INSN_NO_REG /* in place of a register: the addresses are in a table of the file */
+#define LABELS_ANY INSN_NO_REG /* no register: the addresses are in a table of the file */
 
-#define LABELS_OWN UINT32_MAX /* an owner: that of the jump */
+#define LABELS_OWN UINT32_MAX /* instead of an owner: the owner of the jump */
 
 struct labels_entry {
-	struct work_item work; /* of a jump; of an address: `at` and `owner` alone */
+	struct work_item work; /* of a jump; for an address only `at` and `owner` are set */
 	uint32_t next;	       /* number plus 1; 0: none */
 };
 
@@ -33,9 +32,9 @@ struct labels_group {			  /* of a function and a register */
 };
 
 struct labels {				/* zeroed, but for the first three, is empty */
-	struct worklist *strong, *late; /* borrowed: where what is found goes */
-	uint32_t room;			/* pairs that functions may have beyond the free ones */
-	struct int_map known;		/* what was added */
+	struct worklist *strong, *late; /* borrowed: receive the paths that are found */
+	uint32_t room;			/* pairs beyond LABELS_FREE_PAIRS that are left */
+	struct int_map known;		/* the pairs that were added */
 	struct int_map groups;
 	VEC(struct labels_group) items;
 	VEC(struct labels_entry) entries;
@@ -44,19 +43,19 @@ struct labels {				/* zeroed, but for the first three, is empty */
 /* Frees all, and leaves it empty. */
 void labels_fini(struct labels *labels);
 
-/* A function puts the address of byte `at` in a register. Pushes what the jumps that are known lead
- * on with, to labels->strong. Where the address is brought along, `owner` is its owner, and it goes
- * to labels->late; LABELS_OWN otherwise. Returns 0 or -ENOMEM, as the next. */
+/* Adds the address of byte `at`, which a function puts in a register. Pushes a path from each known
+ * jump to the address: to labels->strong if `owner` is LABELS_OWN; to labels->late, with that
+ * owner, if another function has put the address there. Returns 0 or -ENOMEM, as the next. */
 int labels_add(struct labels *labels, uint32_t function, unsigned reg, uint32_t at, uint32_t owner);
 
-/* Whether the function has that address in that register already. */
+/* Returns whether the function has put that address in that register already. */
 bool labels_has(const struct labels *labels, uint32_t function, unsigned reg, uint32_t at);
 
-/* Whether the function jumps by that register. */
+/* Returns whether the function jumps by that register. */
 bool labels_has_jump(const struct labels *labels, uint32_t function, unsigned reg);
 
-/* A function jumps by a register, with `jump`'s state, owner and hints. Pushes what leads on from
- * there to the addresses that are known. */
+/* Adds a function's jump by a register, with the state, owner and hints of `jump`. Pushes a path
+ * from it to each known address. */
 int labels_jump(struct labels *labels, uint32_t function, unsigned reg,
 		const struct work_item *jump);
 

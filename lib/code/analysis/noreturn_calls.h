@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the functions of other files that do not return, from the calls of them: where one is
- * followed by what certainly begins a function, the function called does not return, for compilers
- * have nothing fall into that. What stands behind its other calls is then no part of the caller,
- * though it does not look like a function: in a cold section, parts of many functions stand side by
- * side.
+ * Finds functions of other files that do not return, from the calls of them. If what certainly
+ * begins a function follows one such call, the called function does not return, since compilers let
+ * no code fall into another function. So the code after its other calls does not belong to their
+ * callers either, even where it does not look like a function: a cold section has parts of many
+ * functions one after the other.
  */
 #ifndef ANALYSIS_NORETURN_CALLS_H
 #define ANALYSIS_NORETURN_CALLS_H
@@ -12,8 +12,8 @@
 #include "analysis/code.h"
 #include "analysis/noreturn.h"
 
-/* Marks the functions of other files that do not return. To be called when the first pass over the
- * code is made, and the certain functions are pinned. */
+/* Marks the functions of other files that do not return. To be called after the first pass over the
+ * code, once the certain functions are pinned. */
 void noreturn_count_calls(struct noreturn *noreturn, const struct code *code);
 
 #endif

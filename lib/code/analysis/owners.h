@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Owners of code: each stands or falls as a whole. One is a function, or what follows a doubtful
- * step from one (a jump that may be a tail call, a call that may not return).
+ * Owners of code. All code of an owner is believed or withdrawn together. An owner is a function,
+ * or the code after a doubtful step of a function (a jump that may be a tail call, or a call that
+ * may not return).
  */
 #ifndef ANALYSIS_OWNERS_H
 #define ANALYSIS_OWNERS_H
@@ -11,22 +12,22 @@
 
 struct owner {
 	uint8_t failed;	   /* 0, or the reason plus 1 */
-	bool is_confirmed; /* it came to a return, or to another owner's frame */
+	bool is_confirmed; /* it has reached a return, or another owner's frame */
 	bool is_entry;	   /* it has no caller */
 	bool is_likely;	   /* it begins where functions do, or is called */
 	bool is_pointed;   /* it begins where a pointer leads, which may be a part of a function */
 	uint32_t function; /* of returns.h */
 	uint32_t part_of;  /* function, plus 1, that it may be a part of, without being united; 0:
 			      any */
-	uint32_t parent;   /* an owner that stands for it, too, or itself */
+	uint32_t parent;   /* the owner that represents both after they were united, or itself */
 };
 
-/* Code behind a call that ends where a function can begin. */
+/* Code after a call, at a byte where a function can begin. */
 struct doubt {
-	uint32_t at, owner, parent; /* it is the owner's, which went on from the parent's */
+	uint32_t at, owner, parent; /* its owner, and the owner of the call */
 };
 
-/* A guess that ends in another owner's function. */
+/* A guess whose flow ends in another owner's function. */
 struct owners_lean {
 	uint32_t owner, on;
 };
@@ -43,32 +44,32 @@ void owners_fini(struct owners *owners);
 /* Adds an owner. Returns 0 or -ENOMEM. */
 int owners_add(struct owners *owners, uint32_t function, uint32_t *ret_owner);
 
-/* Adds an owner for the code at byte `at`, that went on from the parent's behind a doubtful call.
+/* Adds an owner for the code at byte `at`, which follows a doubtful call of the owner `parent`.
  * Returns 0 or -ENOMEM. */
 int owners_add_doubt(struct owners *owners, uint32_t at, uint32_t parent, uint32_t *ret_owner);
 
-/* The owner whose failure or confirmation is that of all that were united with it. */
+/* Returns the owner that represents all that were united with this one. */
 const struct owner *owners_get(const struct owners *owners, uint32_t owner);
 
-/* The first reason stays. */
+/* Fails an owner. Its first reason stays. */
 void owners_fail(struct owners *owners, uint32_t owner, enum analysis_abstained why);
 
-/* The owner came to a return, or to another owner's frame. */
+/* Confirms an owner: it has reached a return, or another owner's frame. */
 void owners_confirm(struct owners *owners, uint32_t owner);
 
-/* An owner is confirmed if another one is that it ends in, once owners_settle_leans() is called.
- * Returns 0 or -ENOMEM. */
+/* Makes owners_settle_leans() confirm an owner if it confirms `on`, in whose code it ends. Returns
+ * 0 or -ENOMEM. */
 int owners_lean_on(struct owners *owners, uint32_t owner, uint32_t on);
 
-/* Confirms all that lean on what is confirmed and has not failed, through others, too. */
+/* Confirms all owners that lean on a confirmed owner which has not failed, also through others. */
 void owners_settle_leans(struct owners *owners);
 
-/* From now on, two owners fail and are confirmed together. */
+/* Makes two owners fail and be confirmed together from now on. */
 void owners_unite(struct owners *owners, uint32_t a, uint32_t b);
 
-/* Settles all doubts, when all flow is known: what follows a call confirms what the call is in,
- * and fails if that failed. Those that had failed by themselves remain for the caller to withdraw,
- * as the first *ret_count of owners->doubts. */
+/* Settles all doubts, once all flow is known: the code after a call confirms the call's owner, and
+ * fails if that has failed. The doubts that had failed by themselves are left as the first
+ * *ret_count of owners->doubts, for the caller to withdraw. */
 void owners_settle(struct owners *owners, size_t *ret_count);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that keep a register that they need not keep, for a caller that counts on it.
+ * Functions that preserve a caller-saved register because their caller relies on it.
  *
- * Code in assembly that realigns the stack may have its CFA in a caller-saved register alone, and
- * call a part of its own file that leaves that register as it is. Walks from that part on know the
- * caller's register only if they are told so: each instruction of the part says which one is kept
- * (STACKD_KEPT of its rule). The part's flow is followed to its returns; nothing in it may write
- * the register, and nothing may call.
+ * Assembly code that realigns the stack may have its CFA in a caller-saved register alone, and call
+ * a part of its own file that does not change the register. A walk from that part knows the
+ * caller's register only if the rules say so: each of the part's instructions names the preserved
+ * register (STACKD_KEPT of its rule). This follows the part's flow to its returns, and rejects the
+ * part if anything in it writes the register, or calls.
  */
 #ifndef ANALYSIS_PRESERVED_H
 #define ANALYSIS_PRESERVED_H
@@ -19,19 +19,21 @@ struct preserved {	       /* zeroed is empty */
 	struct int_map kept;   /* by byte of an instruction: see preserved.c */
 	VEC(uint64_t) list;    /* the keys of `wanted` */
 	uint64_t followed;     /* instructions */
-	bool is_void;	       /* there was too much to follow */
+	bool is_void;	       /* there was too much to follow: no register is known to be kept */
 };
 
 /* Frees all, and leaves it empty. */
 void preserved_fini(struct preserved *preserved);
 
-/* A caller counts on the function at byte `at` to keep a register. Returns 0 or -ENOMEM. */
+/* Adds a register that the function at byte `at` must preserve for a caller. Returns 0 or
+ * -ENOMEM. */
 int preserved_want(struct preserved *preserved, uint32_t at, unsigned reg);
 
 /* Follows all those functions. Returns 0 or -ENOMEM. */
 int preserved_settle(struct preserved *preserved, const struct code *code);
 
-/* The registers that are kept at an instruction, a bit for each (processor's numbers). */
+/* Returns the registers that are preserved at an instruction, a bit for each (the processor's
+ * numbers). */
 uint32_t preserved_at(const struct preserved *preserved, uint32_t at);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which functions return: what follows a call is only reached if the function called does.
+ * Finds out which functions return: the code after a call is only reached if its function does.
  *
- * No function is taken to return until a path of it is seen to, or may. What waits for that is
- * released then; what still waits when all paths have been followed never runs, so functions that
- * call each other and never return are found, too. The work is linear in what is entered.
+ * A function counts as returning when a path of it is seen to return, or may. Then the calls that
+ * wait for it are released. Calls that still wait when all paths have been followed never return,
+ * so functions that call each other and never return are found, too. The work is linear in the
+ * number of links and items.
  */
 #ifndef ANALYSIS_RETURNS_H
 #define ANALYSIS_RETURNS_H
@@ -18,12 +19,12 @@ struct returns_function {
 	uint32_t first; /* number of its first link, plus 1; 0: none */
 	bool does;
 	uint8_t clobbers; /* registers of STACKD_SAVED_REGS that some path leaves changed */
-	uint8_t pushes;	  /* those that it pushes first: its caller gets them back after all */
+	uint8_t pushes;	  /* those that it pushes first: its caller gets them back in the end */
 };
 
-/* What a function's return leads to. */
+/* What a function's return releases. */
 struct returns_link {
-	uint32_t number; /* of an item, or of a function that returns, too */
+	uint32_t number; /* of an item, or of a function that returns with it */
 	uint32_t next;	 /* number plus 1; 0: none */
 	bool is_item;
 };
@@ -41,23 +42,24 @@ void returns_fini(struct returns *returns);
 /* Adds a function. Returns 0 or -ENOMEM, as all below that have a result but those of type bool. */
 int returns_add(struct returns *returns, uint32_t *ret_function);
 
-/* Whether a function has been seen to return. */
+/* Returns whether a function was seen to return. */
 static inline bool returns_does(const struct returns *returns, uint32_t function)
 {
 	return returns->functions.items[function].does;
 }
 
-/* A function returns. */
+/* Notes that a function returns. */
 int returns_set(struct returns *returns, uint32_t function);
 
-/* A function that returns does not give its caller back a set of registers, a bit for each of
+/* Notes that a function returns without restoring a set of registers, a bit for each of
  * STACKD_SAVED_REGS. */
 static inline void returns_clobber(struct returns *returns, uint32_t function, uint32_t registers)
 {
 	returns->functions.items[function].clobbers |= (uint8_t)registers;
 }
 
-/* A function pushes registers, a bit for each of STACKD_SAVED_REGS, that it has not changed yet. */
+/* Notes that a function pushes registers, a bit for each of STACKD_SAVED_REGS, before it has
+ * changed them. */
 static inline void returns_push(struct returns *returns, uint32_t function, uint32_t registers)
 {
 	returns->functions.items[function].pushes |= (uint8_t)registers;
@@ -71,13 +73,13 @@ static inline uint32_t returns_clobbered(const struct returns *returns, uint32_t
 	return f->clobbers & ~(uint32_t)f->pushes;
 }
 
-/* A function returns if `other` does. */
+/* Makes a function return if `other` does. */
 int returns_follow(struct returns *returns, uint32_t function, uint32_t other);
 
-/* An item, a number of the caller's, waits until a function returns. */
+/* Makes an item, a number of the caller's, wait until a function returns. */
 int returns_wait(struct returns *returns, uint32_t function, uint32_t item);
 
-/* Takes an item that was released, in no order; false: there is none. */
+/* Takes an item that was released, in any order; false: there is none. */
 bool returns_take(struct returns *returns, uint32_t *ret_item);
 
 #endif

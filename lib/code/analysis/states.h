@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A set of frame states, each with a number: code has far fewer different ones than instructions,
- * and equal ones have equal numbers.
+ * A set of frame states, each with a number: code has far fewer different states than instructions,
+ * and equal states have one number.
  *
- * Numbers are never given back. Where code has more states than STATES_MAX, which only hostile code
- * has, nothing is known of the rest.
+ * Numbers are never freed. Only hostile code has more than STATES_MAX states; those beyond become
+ * STATES_UNKNOWN.
  */
 #ifndef ANALYSIS_STATES_H
 #define ANALYSIS_STATES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Paths that are still to be followed, and their jump hints, which most paths do without. */
+/* Paths that are still to be followed, and their hints about jump tables, which most have not. */
 #ifndef ANALYSIS_WORKLIST_H
 #define ANALYSIS_WORKLIST_H
 
@@ -11,7 +11,7 @@ struct work_item {
 	uint32_t hints; /* of hint_pool_keep() */
 };
 
-struct worklist { /* zeroed is empty; the last is taken first */
+struct worklist { /* zeroed is empty; the item that was pushed last is taken first */
 	struct work_item *items;
 	size_t count, cap;
 };
@@ -26,11 +26,11 @@ struct hint_pool { /* zeroed is empty */
 /* Appends a copy. Returns 0 or -ENOMEM. */
 int worklist_push(struct worklist *list, const struct work_item *work);
 
-/* Keeps a copy of hints, and returns its number; HINT_POOL_NONE where there is nothing to keep, or
- * no room: a path without its hints does not see through jump tables, and is right otherwise. */
+/* Keeps a copy of hints, and returns its number; HINT_POOL_NONE if there are no hints, or no room.
+ * A path without its hints cannot follow jump tables, and is right otherwise. */
 uint32_t hint_pool_keep(struct hint_pool *pool, const struct jump_hints *hints);
 
-/* Takes back what hint_pool_keep() kept. */
+/* Gives back hints that hint_pool_keep() has kept, and frees their number. */
 void hint_pool_take(struct hint_pool *pool, uint32_t number, struct jump_hints *ret_hints);
 
 /* Frees the pool, and leaves it empty. */

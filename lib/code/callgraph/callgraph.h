@@ -90,8 +90,8 @@ const uint32_t *callgraph_callees(const struct callgraph *graph, uint32_t node, 
 const uint32_t *callgraph_callers(const struct callgraph *graph, uint32_t node, uint32_t *ret_count,
 				  uint32_t *ret_first);
 
-/* Whether one real node can call another, directly or through a transparent one. The graph must be
- * sealed. */
+/* Returns whether one real node can call another, directly or through a transparent one. The graph
+ * must be sealed. */
 bool callgraph_can_call(const struct callgraph *graph, uint32_t caller, uint32_t callee);
 
 #endif

@@ -32,7 +32,7 @@ int code_model_take(struct code_model *model, struct elf_file *file, const char 
 uint32_t code_model_count(const struct code_model *model);
 const struct code_file *code_model_file(const struct code_model *model, uint32_t number);
 
-/* Whether any of the files was compiled with -finstrument-functions. */
+/* Returns whether any of the files was compiled with -finstrument-functions. */
 bool code_model_has_hooks(const struct code_model *model);
 
 #endif

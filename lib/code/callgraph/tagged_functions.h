@@ -36,12 +36,12 @@ struct tagged_code {
 bool tagged_functions_find(struct tagged_functions *functions, uint64_t vaddr,
 			   struct tagged_code *ret_code);
 
-/* Whether a vaddr is in the runtime of -finstrument-functions, which changes the tag. */
+/* Returns whether a vaddr is in the runtime of -finstrument-functions, which changes the tag. */
 bool tagged_functions_is_runtime(struct tagged_functions *functions, uint64_t vaddr);
 
-/* Whether `vaddr`, in a function that keeps a tag, is in a window where the tag is not the
- * function's: before it is set (at the entry, or at a landing pad or second return), or after it
- * has been restored. Decided by the instructions that follow. */
+/* Returns whether `vaddr`, in a function that keeps a tag, is at an instruction where the tag is
+ * not the function's: before it is set (at the entry, a landing pad or a second return), or after
+ * it was restored. The instructions that follow decide. */
 bool tagged_functions_is_window(struct tagged_functions *functions, uint64_t vaddr);
 
 /* Returns the id of the file in function ids of -finstrument-functions: the file id or, without a

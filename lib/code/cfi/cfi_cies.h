@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CIEs of a section, each read and run once, in order of where they stand.
+ * The CIEs of a section, each read and run once, in order of their offsets.
  *
- * A section is read twice, first for its CIEs: an FDE finds its CIE by binary search, so no pointer
- * is followed anywhere, a CIE behind its FDEs is as good as one before them, and CIEs that share a
- * hash cannot make it slow. A CIE's instructions are run once, not once for each FDE: a long CIE
- * with many small FDEs would cost their product.
+ * A section is read twice, first for its CIEs. An FDE then finds its CIE by binary search. So no
+ * pointer is followed, a CIE may follow its FDEs as well as precede them, and CIEs that share a
+ * hash cannot slow the search down. A CIE's instructions are run once, not once for each FDE: a
+ * long CIE with many small FDEs would cost the product of both.
  */
 #ifndef CFI_CFI_CIES_H
 #define CFI_CFI_CIES_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The DWARF expressions that compilers, linkers and assembly writers put into call frame
- * information, recognised by their shape: the kernel has no stack machine to run others on. What
- * they are not, dwarf_expr.h evaluates.
+ * information, recognised by their shape, since the kernel half has no stack machine to run others
+ * on. dwarf_expr.h evaluates all others.
  */
 #ifndef CFI_CFI_EXPRESSION_H
 #define CFI_CFI_EXPRESSION_H
@@ -12,7 +12,7 @@
 
 /* Recognises a CFA's expression and fills the state's cfa fields by it: register + offset; register
  * + offset, read through, plus a constant; or the one of the linker's PLT. Returns CFI_ACCEPTED, or
- * CFI_REFUSED_CFA_EXPRESSION with the state as it was. */
+ * CFI_REFUSED_CFA_EXPRESSION and leaves the state as it was. */
 enum cfi_refusal cfi_expression_cfa(struct cfi_reader expression, struct cfi_state *state);
 
 /* Recognises an expression for the slot of a register: CFI_AT_REG where it is register + offset,

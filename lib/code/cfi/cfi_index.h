@@ -39,9 +39,9 @@ int cfi_index_new(const struct elf_file *file, struct cfi_index **ret_index);
  * empty afterwards. Returns as cfi_index_new(). */
 int cfi_index_of_sections(struct cfi_sections *sections, struct cfi_index **ret_index);
 
-/* Indexes the one entry that begins at `vaddr` or next before it by the linker's search table, for
- * the cost of that entry: for `vaddr` and what lies between it and the entry's end, it answers what
- * the whole does. Returns 0 or an error as cfi_index_new(); -ENODATA: the table cannot tell. */
+/* Indexes one entry only, for the cost of that entry: the one that the linker's search table has
+ * for `vaddr`. From `vaddr` to the entry's end, the index gives the same rows as one of the whole
+ * file. Returns 0 or an error as cfi_index_new(); -ENODATA: the table has no such entry. */
 int cfi_index_new_at(const struct elf_file *file, uint64_t vaddr, struct cfi_index **ret_index);
 
 void cfi_index_free(struct cfi_index *index); /* NULL is fine */

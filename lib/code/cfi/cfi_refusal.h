@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why call frame information is refused. Its bytes are hostile (a profiled process controls its
- * files): whatever lies, is unknown or exceeds a limit is refused, and its reader counts it by
- * these reasons.
+ * Reasons for refusing call frame information. Its bytes are hostile (a profiled process controls
+ * its files): content that is inconsistent, unknown or beyond a limit is refused, and the reader
+ * counts it by these reasons.
  */
 #ifndef CFI_CFI_REFUSAL_H
 #define CFI_CFI_REFUSAL_H

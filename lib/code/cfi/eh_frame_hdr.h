@@ -4,9 +4,9 @@
  * .eh_frame_hdr section"): a row for each entry of .eh_frame, sorted by where the entry's code
  * starts.
  *
- * Whoever made the file wrote the table too. It may be cut, unsorted, or lead anywhere: whatever it
- * says, a look-up takes 23 steps at most, and finds a row or none. Its reader has to check whether
- * the entry of a row is one, and covers an address.
+ * Whoever made the file wrote the table too. It may be cut, unsorted, or lead anywhere: in any case
+ * a look-up takes at most 23 steps, and finds a row or none. The reader has to check whether the
+ * row leads to an entry, and whether that covers the address.
  */
 #ifndef CFI_EH_FRAME_HDR_H
 #define CFI_EH_FRAME_HDR_H
@@ -40,14 +40,14 @@ size_t eh_frame_hdr_count(const struct eh_frame_hdr *hdr);
 /* Gives the i-th row. Returns false where there is none, or it cannot be read. */
 bool eh_frame_hdr_row(const struct eh_frame_hdr *hdr, size_t i, struct eh_frame_hdr_row *ret_row);
 
-/* The number of rows that start at `vaddr` or before: the row before that number is the one for
- * `vaddr`. Of an unsorted table, a number n so that row n - 1 starts at `vaddr` or before, and row
- * n after it. 0 also where a row cannot be read. */
+/* Returns the number of rows that start at `vaddr` or before: the last of them is the row for
+ * `vaddr`. In an unsorted table, a number n such that row n - 1 starts at `vaddr` or before, and
+ * row n after it. 0 also if a row cannot be read. */
 size_t eh_frame_hdr_rank(const struct eh_frame_hdr *hdr, uint64_t vaddr);
 
-/* Reads from the row's entry how many bytes of code it covers, without its CIE: an entry whose
- * start, taken as if encoded as all linkers encode it (relative to itself, in 32 bits), is the
- * row's start is encoded like that. 0: it is not, or covers nothing. */
+/* Reads from the row's entry how many bytes of code it covers, without reading its CIE. It assumes
+ * the encoding that all linkers use (relative to the field, in 32 bits), which holds if the entry's
+ * start so decoded equals the row's. 0: it does not, or the entry covers nothing. */
 uint32_t eh_frame_hdr_code_bytes(const struct eh_frame_hdr *hdr,
 				 const struct eh_frame_hdr_row *row);
 

@@ -32,8 +32,8 @@ typedef struct Elf Elf;
  * -errno of dup() or read(). The caller frees `*ret_file`, which is untouched on failure. */
 int elf_file_open(int fd, struct elf_file **ret_file);
 
-/* The same, but takes files of 32-bit programs (i386) as well, which can be named, and no more:
- * their headers are given as those of 64 bits. */
+/* The same, but opens files of 32-bit programs (i386) as well, with their headers converted to 64
+ * bits. These files can be named, but not walked. */
 int elf_file_open_any(int fd, struct elf_file **ret_file);
 bool elf_file_is_32bit(const struct elf_file *file);
 
@@ -47,17 +47,17 @@ struct elf_opener {
 /* The same for an image in memory (the vDSO); the bytes are copied. */
 int elf_file_open_memory(const void *image, size_t size, struct elf_file **ret_file);
 
-/* Makes a file of code that no file has, copied from the memory of a process, where it stood at
- * `address`: its offsets and vaddrs are addresses, and it has no headers or sections. Returns 0 or
- * -ENOMEM. */
+/* Makes a file of code that is in no file, copied from a process's memory at `address`: its offsets
+ * and vaddrs are addresses, and it has no headers or sections. Returns 0 or -ENOMEM. */
 int elf_file_of_code(const void *code, size_t size, uint64_t address, struct elf_file **ret_file);
 
 /* Writes what is known of a file without reading it further: headers, build-id and file id. */
 void elf_file_put_identity(const struct elf_file *file, struct buf *identity);
 
-/* Makes a file of a descriptor, as elf_file_open() does, and of what elf_file_put_identity() has
- * written elsewhere: nothing of the file is read, and libelf has no handle of it. What is written
- * is not trusted. Returns 0, -EBADMSG (it makes no sense), -ENOMEM, or the -errno of dup(). */
+/* Makes a file from a descriptor, as elf_file_open() does, and from the identity that
+ * elf_file_put_identity() has written elsewhere: it reads nothing from the file, and libelf has no
+ * handle of it. The identity is not trusted. Returns 0, -EBADMSG (it makes no sense), -ENOMEM, or
+ * the -errno of dup(). */
 int elf_file_of_identity(int fd, struct buf_reader *identity, struct elf_file **ret_file);
 
 /* Opens the same file once more, for another thread (libelf's handle is for one). Errors as
@@ -66,9 +66,9 @@ int elf_file_clone(const struct elf_file *file, struct elf_file **ret_file);
 
 void elf_file_free(struct elf_file *file); /* NULL is fine */
 
-/* Closes the descriptor of a file, and keeps what is known of it: identity and program headers;
- * what reads it fails with -EBADF until elf_file_reopen(). An image stays as it is. Other threads
- * may use elf_file_duplicate() meanwhile, and what does not read. */
+/* Closes the descriptor of a file, and keeps its identity and program headers. Functions that read
+ * the file fail with -EBADF until elf_file_reopen(). An image stays as it is. Other threads may
+ * call elf_file_duplicate() and functions that do not read meanwhile. */
 void elf_file_close(struct elf_file *file);
 
 /* Returns whether it can be read: it is an image, or it was not closed. Any thread. */
@@ -97,16 +97,16 @@ uint64_t elf_file_id_from_build_id(const uint8_t *build_id, size_t len);
  * link) differ in it. Never 0, but for code of no file. */
 uint64_t elf_file_layout(const struct elf_file *file);
 
-/* A hash of what tells the code of a file from that of others: its id and its layout. */
+/* Returns a hash of the file's id and layout, which differs between files with different code. */
 uint64_t elf_file_identity(const struct elf_file *file);
 
-/* Whether a process may have mapped these bytes as code of the file: they are in the pages of its
- * executable segments, or they are the whole image, which loaders reserve with the rights of the
- * first segment, or it has none. */
+/* Returns whether a process may have mapped these bytes as code of the file: they are in the pages
+ * of its executable segments, or they are the whole image, which loaders reserve with the rights of
+ * the first segment, or the file has no executable segment. */
 bool elf_file_may_map(const struct elf_file *file, uint64_t offset, uint64_t size);
 
-/* Whether a separate debug file is laid out as the file: it has no executable segment that is not
- * at an address of the file's, with its size. (objcopy keeps those, and no offsets.) */
+/* Returns whether a separate debug file has the file's layout: each of its executable segments is
+ * at the address of one of the file's, and has its size. (objcopy keeps both, but not offsets.) */
 bool elf_file_has_layout_of(const struct elf_file *file, const struct elf_file *debug);
 
 /* A file and its state. Writing to a file changes its state; so does a new name, or mode. */
@@ -117,18 +117,18 @@ struct elf_stamp {
 
 /* The state of a file by stat(). */
 struct elf_stamp elf_stamp_of(const struct stat *st);
-/* Whether they are of the same file in the same state. */
+/* Returns whether both are of the same file in the same state. */
 bool elf_stamp_is_same(const struct elf_stamp *a, const struct elf_stamp *b);
 
 /* The state before anything of the file was read; zeroed for an image. */
 const struct elf_stamp *elf_file_stamp(const struct elf_file *file);
 
-/* Whether the file behind the descriptor has another state than then, so that what is read from it
- * may be of other code; false for an image, and while it is closed. Any thread. */
+/* Returns whether the file behind the descriptor has changed its state since then, so that it may
+ * hold other code; false for an image, and while it is closed. Any thread. */
 bool elf_file_is_touched(const struct elf_file *file);
 
-/* Whether the file behind the descriptor was written to since then: its size or its modification
- * time is another. false as above. Any thread. */
+/* Returns whether the file behind the descriptor was written to since then: its size or its
+ * modification time has changed. false as above. Any thread. */
 bool elf_file_is_written(const struct elf_file *file);
 
 /* Returns the change time of the file behind the descriptor as it is now, in nanoseconds of
@@ -153,7 +153,7 @@ bool elf_file_header_vaddr(const struct elf_file *file, uint32_t type, uint64_t 
  * of the file and of vaddr do not wrap around. */
 const Elf64_Phdr *elf_file_program_headers(const struct elf_file *file, size_t *ret_count);
 
-/* Whether a file offset is of a program header for data that the program may write to. */
+/* Returns whether a file offset lies in a program header of data that the program may write to. */
 bool elf_file_is_data(const struct elf_file *file, uint64_t offset);
 
 uint64_t elf_file_entry_vaddr(const struct elf_file *file);	    /* e_entry; 0 for none */
@@ -165,7 +165,7 @@ int64_t elf_file_read(const struct elf_file *file, uint64_t offset, void *buf, s
 /* Copies exactly `len` bytes at a file offset; false: the file ends before, or cannot be read. */
 bool elf_file_read_whole(const struct elf_file *file, uint64_t offset, void *buf, size_t len);
 
-/* The same of bytes that are in memory; false as well where that cannot be told without waiting. */
+/* The same for bytes that are in memory; false also where finding that out would wait. */
 bool elf_file_read_now(const struct elf_file *file, uint64_t offset, void *buf, size_t len);
 
 /* libelf's handle, for lib/code/sym; borrowed, not thread-safe. */

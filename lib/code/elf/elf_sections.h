@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sections of ELF files by their names, and those that are compressed in a way that libelf may not
- * know. */
+/* Finds sections of ELF files by name, and expands those whose compression libelf may not know. */
 #ifndef ELF_ELF_SECTIONS_H
 #define ELF_ELF_SECTIONS_H
 
@@ -23,9 +22,9 @@ struct elf_sections_owned {
 	size_t n, cap;
 };
 
-/* Expands sections of DWARF that zstd has compressed, as libdw does with others, whether or not
- * libelf knows zstd. Sections that are damaged or too large stay as they are, and libdw ignores
- * them. Returns 0 or -ENOMEM. To be freed after the handle. */
+/* Expands DWARF sections that zstd has compressed, as libdw does with other compressions, whether
+ * or not libelf knows zstd. Sections that are damaged or too large stay as they are, and libdw
+ * ignores them. Returns 0 or -ENOMEM. To be freed after the handle. */
 int elf_sections_expand(Elf *elf, struct elf_sections_owned *owned);
 
 /* Here, so that a program that expands nothing links no decoder. */

@@ -3,38 +3,40 @@
  * Call paths from branch records: the last 8 to 32 calls that the processor remembers (Intel's
  * last-branch records in call-stack mode), checked against the stack in memory.
  *
- * In that mode a call pushes (from, to) and a return pops, so the records, newest first, are the
- * sampled path from the leaf on; nearly. What makes them differ:
+ * In that mode a call pushes (from, to) and a return pops, so the records, newest first, are nearly
+ * the sampled path from the leaf on. They differ from it by:
  *
  *   longjmp, exceptions       leave entries of frames that are gone
- *   more calls than entries   the outer frames' are lost, until they are called again
- *   a signal handler          was not called, and its return pops an entry of somebody else
+ *   more calls than entries   lose the entries of outer frames, until these are called again
+ *   a signal handler          was not called, so its return pops another frame's entry
  *   call to the next address  pushes, and nothing ever returns
  *   tail call, stub, thunk    `from` is right, `to` is not the function that runs
  *   call within a function    a retpoline's: recipes count its return address as the frame's own
  *
- * Memory errs once: before it leaves frames, the unwinder of exceptions puts the return address of
- * where it goes over its own. There the entry is right.
+ * Memory is wrong in one case: before the unwinder of exceptions leaves frames, it overwrites its
+ * own return address with the address of the handler. There the entry is right.
  *
- * So an entry is evidence and no frame yet. The frames are made by, in this order:
+ * So an entry is evidence, and not a frame yet. Frames are made in this order, by:
  *
- *   1. the walk by recipes, where there are registers and stack memory. An entry whose return
- *      address is the walked frame's confirms it. One that has called the function below, while
- *      the call before the walked return address cannot have, stands for it;
- *   2. where the walk cannot go on: the next entry whose return address stands in the stack above
- *      the last frame's slot; from there the walk goes on. Entries without are left out;
- *   3. above the copied stack, or where none was copied: entries that fit what they are said to
- *      have called (lbr_code.fit), the others are left out;
- *   4. beyond the ring: the thread's stack before, from the frame on that has the same slot and
- *      return address; else from the entry on that is the same at the same index of the ring, as
- *      perf's --stitch-lbr does, but only if no entry of the ring was left out, and if that stack
- *      reached the thread's entry: else frames that are gone would be handed on for ever.
+ *   1. the walk by recipes, if there are registers and stack memory. An entry with the walked
+ *      frame's return address confirms the frame. An entry replaces the frame if it has called the
+ *      function below, and the call before the walked return address cannot have called that;
+ *   2. where the walk cannot continue: the next entry whose return address is in the stack above
+ *      the last frame's slot. The walk continues from there. Entries before it are left out;
+ *   3. above the copied stack, or without a copy: entries whose target can lead to the frame below
+ *      (lbr_code.fit). The others are left out;
+ *   4. beyond the ring: the thread's previous stack, from the frame on that has the same slot and
+ *      return address; else from the entry on that is the same at the same index of the ring. The
+ *      latter is what perf's --stitch-lbr does. It is done only if no entry of the ring was left
+ *      out, and if that stack reached the thread's entry: else frames that are gone would be
+ *      inherited for ever.
  *
- * Above a copied stack 3 and 4 hold only as long as the walk has confirmed each entry in turn and
- * met no signal: the ring's entries above a disorder are likely wrong.
+ * Above a copied stack, 3 and 4 are used only while the walk has confirmed each entry in turn and
+ * met no signal: above a disorder, the ring's entries are likely wrong.
  *
- * Every frame says where it comes from and whether memory or recipes stand behind it; nothing
- * inferred is shown as observed. Paths that stay partial are left to alignment, the caller's part.
+ * Every frame says where it comes from and whether memory or recipes confirm it, so nothing
+ * inferred is shown as observed. Paths that stay partial are aligned by the caller
+ * (lib/record/align).
  *
  * Sources: Intel SDM volume 3, 18.9 ("LBR call-stack profiling"); for stitching, perf's
  * documentation of --stitch-lbr.
@@ -68,13 +70,13 @@ static inline bool lbr_was_taken(uint64_t flags)
 
 struct lbr_frame {
 	uint64_t address; /* the program counter, or the return address */
-	uint64_t slot;	  /* where that stood in the stack; 0: not known */
+	uint64_t slot;	  /* where the return address is in the stack; 0: not known */
 	uint8_t source;	  /* enum frame_source */
 	bool is_return;	  /* waits for a call to return */
 	bool is_verified; /* the walk, or a return address in memory, confirms it */
 };
 
-/* A frame that somebody has walked already, leaf first. */
+/* A frame of a walk that the caller has made, leaf first. */
 struct lbr_walked {
 	uint64_t address, slot; /* as above; slot 0: not known */
 	bool is_return;
@@ -90,22 +92,22 @@ enum lbr_kind {
 	LBR_KIND_RETURN,
 };
 
-/* Questions about the code, and the walk: for real processes lbr_code.h makes this. Every function
- * may be NULL, and then nothing is known. */
+/* Answers about the code, and the walk: lbr_code.h implements them for real processes. Every
+ * function may be NULL, which means that nothing is known. */
 struct lbr_code {
 	enum callflow_fit (*fit)(void *arg, uint64_t to, uint64_t pc);
 
 	/* The address behind the call instruction at `from`; 0: it is none, or cannot be read. */
 	uint64_t (*call_end)(void *arg, uint64_t from);
 
-	/* Does a call go on in its own function, behind that one's start? */
+	/* Does a call lead into its own function, after that function's start? */
 	bool (*is_local)(void *arg, const struct lbr_entry *call);
 
 	/* Returns the kind of the branch at `from`. */
 	enum lbr_kind (*kind)(void *arg, uint64_t from, uint64_t to);
 
-	/* Can a call return to this address: is there a call before it, or has something else put
-	 * it there that is known to? */
+	/* Can a call return to this address: is there a call before it, or is it known that
+	 * something else puts the address on the stack? */
 	bool (*is_return_address)(void *arg, uint64_t address);
 
 	/* fit() of the direct call that returns to `address`; UNKNOWN: there is none. */
@@ -114,8 +116,8 @@ struct lbr_code {
 	/* Returns whether a frame at this address begins its thread's stack. */
 	bool (*is_entry)(void *arg, uint64_t address, bool is_return);
 
-	/* Walks on from a return address whose slot is known: frames above that one, at most
-	 * `max`. Why it ended. */
+	/* Walks on from a return address whose slot is known: writes the frames above that one, at
+	 * most `max`. Returns why it ended. */
 	enum stackd_end_reason (*walk_on)(void *arg, uint64_t address, uint64_t slot,
 					  struct lbr_walked *frames, size_t max, size_t *ret_count);
 	void *arg;
@@ -136,7 +138,7 @@ struct lbr_input {
 	int64_t top;   /* index of the newest one in the ring (HW_INDEX); -1: not known */
 	struct lbr_memory memory; /* len 0: none */
 
-	/* The walk, if there was one: `n_walked` 0 if not. */
+	/* The walk, if one was made: `n_walked` is 0 if not. */
 	const struct lbr_walked *walked;
 	size_t n_walked;
 	enum stackd_end_reason walk_end;
@@ -147,7 +149,7 @@ struct lbr_input {
 struct lbr_result {
 	size_t n_frames;
 	enum stackd_end_reason end; /* ENTRY: the path is complete */
-	size_t n_stale;		    /* entries that were left out: they are of no frame */
+	size_t n_stale;		    /* entries that were left out: they belong to no frame */
 };
 
 struct lbr;
@@ -160,8 +162,8 @@ void lbr_free(struct lbr *lbr);
 /* Forgets the samples of a thread, which has ended or called exec. */
 void lbr_forget(struct lbr *lbr, pid_t tid);
 
-/* The path of one sample, leaf first, into `frames`, which has room for `max`. The samples of a
- * thread must come in the order of time. 0; -ENOMEM; -E2BIG: more than LBR_MAX_ENTRIES. */
+/* Writes the path of one sample, leaf first, into `frames`, which has room for `max`. The samples
+ * of a thread must come in the order of time. 0; -ENOMEM; -E2BIG: more than LBR_MAX_ENTRIES. */
 int lbr_reconstruct(struct lbr *lbr, pid_t tid, const struct lbr_input *in,
 		    struct lbr_frame *frames, size_t max, struct lbr_result *ret_result);
 
@@ -173,7 +175,7 @@ int lbr_replay(const struct lbr_input *in, struct lbr_frame *frames, size_t max,
 	       struct lbr_result *ret_result);
 
 /* Confidence, in percent, of a frame that joins in the same slot, of an entry that only fits its
- * neighbours, and of one that was stitched. */
+ * neighbours, and of a stitched frame. Chosen by hand: they rank the three, and measure nothing. */
 #define LBR_CONFIDENCE_PREFIX 95
 #define LBR_CONFIDENCE_CHAIN  90
 #define LBR_CONFIDENCE_STITCH 70

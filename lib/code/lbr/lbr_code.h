@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Answers the questions of struct lbr_code from real files: the ranges of functions by call frame
- * information, the instructions at a branch's two ends, and the jumps that lead out of a function.
+ * Answers the questions of struct lbr_code from real files: it reads functions' ranges from call
+ * frame information, decodes the instructions at both ends of a branch, and follows the jumps that
+ * lead out of a function.
  *
  * One object serves all processes of an object table: its results are cached by file and offset.
  * Files that a profiled process controls are read with bounds: at most LBR_CODE_MAX_BYTES of a
@@ -33,8 +34,8 @@ struct lbr_code_view {
 /* The functions for struct lbr_input, with `view` as their argument. */
 struct lbr_code lbr_code_of(struct lbr_code_view *view);
 
-/* Walks the sample's stack, for lbr_input's `walked`: dwarf_walk_stack() in the other form.
- * `frames` has room for `max`. */
+/* Walks the sample's stack with dwarf_walk_stack(), and gives the frames in the form of lbr_input's
+ * `walked`. `frames` has room for `max`. */
 enum stackd_end_reason lbr_code_walk(struct lbr_code_view *view, struct lbr_walked *frames,
 				     size_t max, size_t *ret_count);
 

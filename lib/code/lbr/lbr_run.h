@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One reconstruction under way, and the state of a thread between two: shared by the parts of
- * lib/code/lbr alone.
+ * One reconstruction under way, and what is kept of a thread between two. Only the parts of
+ * lib/code/lbr use this.
  */
 #ifndef LBR_LBR_RUN_H
 #define LBR_LBR_RUN_H
 
 #include "lbr/lbr.h"
 
-/* A frame as the thread's next sample is compared with it. */
+/* A frame as it is kept for the comparison with the thread's next sample. */
 struct callflow_step {
 	uint64_t address, slot;
-	struct lbr_entry entry; /* from 0: no entry stands behind it */
+	struct lbr_entry entry; /* from 0: the frame has no entry */
 	int position;		/* of that entry in the ring; -1: not known */
 	bool is_return;
 };
@@ -23,15 +23,15 @@ struct lbr_run {
 	size_t n, max;
 	size_t next;	 /* first entry that is not used */
 	bool met_signal; /* the walk went through a signal's frame */
-	bool must_walk;	 /* the last frame is not the walk's: go on from there */
+	bool must_walk;	 /* the last frame does not come from the walk: walk on from there */
 };
 
 struct lbr_thread;
 
-/* The thread's memory, made if it is new; NULL for lack of memory. */
+/* Returns what is kept of a thread, made if it is new; NULL for lack of memory. */
 struct lbr_thread *lbr_thread_of(struct lbr *lbr, pid_t tid);
 
-/* Room for LBR_MAX_FRAMES steps; one run at a time. */
+/* Returns room for LBR_MAX_FRAMES steps, which one run at a time may use. */
 struct callflow_step *lbr_scratch(struct lbr *lbr);
 
 /* Extends a path that ended early, for the reason `end`, by the frames that the thread's previous
@@ -40,7 +40,7 @@ struct callflow_step *lbr_scratch(struct lbr *lbr);
 enum stackd_end_reason lbr_thread_continue(const struct lbr_thread *thread, struct lbr_run *run,
 					   enum stackd_end_reason end, bool in_order);
 
-/* Keeps the path, so that the thread's next sample can continue by it. Returns 0 or -ENOMEM. */
+/* Keeps the path, so that the thread's next sample can continue with it. Returns 0 or -ENOMEM. */
 int lbr_thread_remember(struct lbr_thread *thread, const struct lbr_run *run,
 			enum stackd_end_reason end);
 

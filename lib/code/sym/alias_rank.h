@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which of several names of one function is shown: one rule for symbol tables of files and of the
- * kernel, whoever asks.
+ * Chooses which of several names of one function is shown. Symbol tables of files and of the kernel
+ * use the same rules, for all callers. Preferred is:
  *
  *   1. a function before a label
  *   2. MPI's functions by the name that programs call, not MPI_ with another prefix

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The executable sections of an ELF file: what DWARF says of other addresses is about no code.
+ * The executable sections of an ELF file. Ranges that DWARF has outside of them are of no code.
  *
  * A linker that discards a function (--gc-sections, COMDAT groups, ICF) leaves its DWARF, and
  * writes a number instead of the function's address: GNU ld 0 (or 1 in .debug_ranges), lld -1, or
- * -2. Lengths stay as they were, so such a range, from 0 on, covers whatever stands at low
- * addresses: in a position-independent file the first of its code.
+ * -2. Lengths stay as they were, so a range that begins at 0 covers what is at low addresses: in a
+ * position-independent file, the first of its code.
  */
 #ifndef SYM_CODE_SECTIONS_H
 #define SYM_CODE_SECTIONS_H
@@ -29,17 +29,17 @@ struct code_sections {
 int code_sections_read(Elf *elf, struct code_sections *sections);
 void code_sections_free(struct code_sections *sections); /* what it holds */
 
-/* Whether [start, end), which is not empty, lies in one of them. */
+/* Returns whether [start, end), which is not empty, lies in one of them. */
 bool code_sections_hold(const struct code_sections *sections, uint64_t start, uint64_t end);
 
-/* Whether an address is what a linker writes for that of a discarded function, and no code is
- * there. */
+/* Returns whether an address is a number that linkers write for a discarded function, and no code
+ * is there. */
 bool code_sections_is_discarded(const struct code_sections *sections, uint64_t vaddr);
 
-/* Moves the rows of discarded functions out of the way: libdw sorts the rows of a unit by address
- * and does not tell which sequence one is from. The sequences' first addresses are overwritten in
- * libelf's memory of .debug_line, which dwarf_begin_elf() has expanded. To be called before libdw
- * reads lines. */
+/* Moves the rows of discarded functions out of the way, since libdw sorts the rows of a unit by
+ * address and does not say which sequence a row is from. It overwrites the first addresses of these
+ * sequences in libelf's memory of .debug_line, which dwarf_begin_elf() has expanded. To be called
+ * before libdw reads lines. */
 void code_sections_move_discarded_lines(const struct code_sections *sections, Elf *elf);
 
 #endif

@@ -8,13 +8,13 @@
 
 #define DEMANGLE_MOST_BYTES 4096 /* of a readable name, about: what is longer is shortened */
 
-/* The readable form of a linkage name, malloc()ed; NULL if `name` is not mangled (or for lack of
- * memory): show it as it is. A name that was shortened ends in " [shortened 0123abcd]", a hash of
- * the linkage name, so that two of them stay two. */
+/* Returns the readable form of a linkage name, malloc()ed; NULL: `name` is not mangled (or memory
+ * is short): show it as it is. A name that was shortened ends in " [shortened 0123abcd]", a hash of
+ * the linkage name, so that two names which shorten to the same text stay different. */
 char *demangle(const char *name);
 
-/* As demangle(), of a symbol that is known to be Ada's: GNAT's encoding cannot be told from names
- * of C, so that demangle() reads only those of Ada's own library and of main programs. */
+/* The same for a symbol that is known to be Ada's: GNAT's encoding looks like names of C, so
+ * demangle() reads only those of Ada's own library and of main programs. */
 char *demangle_ada(const char *name);
 
 #endif

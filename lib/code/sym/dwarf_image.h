@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* DWARF that is put together from sections in memory, wherever they are from, for libdw. */
+/* Makes DWARF for libdw out of sections in memory, wherever they come from. */
 #ifndef SYM_DWARF_IMAGE_H
 #define SYM_DWARF_IMAGE_H
 
@@ -20,8 +20,8 @@ struct dwarf_image;
  * does not take them; -ENOMEM. */
 int dwarf_image_new(const struct dwarf_part *parts, size_t n, struct dwarf_image **ret_image);
 
-/* Makes DWARF that has nothing, and stands for what is missing: libdw would look for that itself.
- * Errors as dwarf_image_new(). */
+/* Makes DWARF without content, in place of a missing file, which libdw would else search for
+ * itself. Errors as dwarf_image_new(). */
 int dwarf_image_empty(struct dwarf_image **ret_image);
 
 void dwarf_image_free(struct dwarf_image *image); /* NULL is fine */

@@ -22,24 +22,24 @@ struct dwarf_names_frame {
 	bool is_ada; /* its unit was written in Ada */
 };
 
-/* The DWARF of `file`. `source` is where shared debug files and split DWARF are looked for; `path`,
- * which may be NULL, is the program's. All are borrowed. 0; -ENOENT: there is none that can be
- * used; -ENOMEM. */
+/* Opens the DWARF of `file`. `source` opens shared debug files and split DWARF; `path`, which may
+ * be NULL, is the program's. All are borrowed. 0; -ENOENT: there is none that can be used; -ENOMEM.
+ */
 int dwarf_names_new(const struct elf_file *file, const char *path,
 		    const struct debug_source *source, struct dwarf_names **ret_names);
 void dwarf_names_free(struct dwarf_names *names);
 
-/* Appends the name of a file that was needed for an answer and is not here: a shared debug file, or
- * one of split DWARF. false: all are here. */
+/* Appends the name of a file that answers needed and that was not found: a shared debug file, or
+ * one of split DWARF. false: all were found. */
 bool dwarf_names_missing(const struct dwarf_names *names, struct buf *text);
 
-/* Holds line tables in about so many bytes, and those of the unit at hand: it pays to ask in order
- * of address, since one that was put out is read anew. 0, as it is at first: no limit. */
+/* Limits line tables to about so many bytes, beside those of the current unit. Ask in order of
+ * address then, since a unit's table that was dropped is read again. 0, as at first: no limit. */
 void dwarf_names_limit(struct dwarf_names *names, size_t line_bytes);
 
-/* The functions at `vaddr`, innermost first. Writes at most `max`, returns how many there are; 0
- * if nothing is known; or -ENOMEM. Strings live as long as `names`, or where line tables have a
- * limit, until it is asked about another address. */
+/* Finds the functions at `vaddr`, innermost first. Writes at most `max`, returns how many there
+ * are; 0 if nothing is known; or -ENOMEM. Strings are valid as long as `names`, or, with a limit of
+ * line tables, until the next call for another address. */
 int dwarf_names_find(struct dwarf_names *names, uint64_t vaddr,
 		     struct dwarf_names_frame *ret_frames, size_t max);
 

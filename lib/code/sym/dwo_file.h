@@ -24,8 +24,8 @@ struct dwo_bytes {
 
 struct dwo_file;
 
-/* Opens the file behind a descriptor, which is taken over. Returns 0; -ENOENT: it is no such file;
- * -ENOMEM. */
+/* Opens the file behind a descriptor, and owns that from then on. Returns 0; -ENOENT: it is no such
+ * file; -ENOMEM. */
 int dwo_file_open(int fd, struct dwo_file **ret_file);
 void dwo_file_free(struct dwo_file *file); /* NULL is fine */
 
@@ -33,7 +33,7 @@ void dwo_file_free(struct dwo_file *file); /* NULL is fine */
  * -ENOENT (it cannot be read, or is too large) or -ENOMEM. */
 int dwo_file_read(struct dwo_file *file, struct dwo_bytes ret_sections[DWO_SECTIONS]);
 
-/* Reads the parts of a .dwp file's sections that are of the unit with that id. *ret_owned, which
+/* Reads the parts of a .dwp file's sections that belong to the unit with that id. *ret_owned, which
  * the caller frees, holds them; strings are shared by all units, and live as long as the file.
  * Returns 0, -ENOENT (no such unit, or the file is damaged) or -ENOMEM. */
 int dwo_file_read_unit(struct dwo_file *file, uint64_t id,

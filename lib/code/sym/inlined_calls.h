@@ -8,9 +8,9 @@
 #include "elf/elf_file.h"
 
 struct inlined_call_site {
-	const char *name; /* of the function that is called, as it is linked, or its name in the
-			   * source if DWARF has no other; lives until `each` returns */
-	const char *file; /* where it is called; NULL: not known; lives until `each` returns */
+	const char *name; /* of the called function, as it is linked, or its name in the source if
+			   * DWARF has no other; lives until `each` returns */
+	const char *file; /* of the call; NULL: not known; lives until `each` returns */
 	uint32_t line;	  /* 0: not known */
 };
 

@@ -32,7 +32,7 @@ struct kallsyms_part {
 int kallsyms_load(const struct kallsyms_options *options, struct kallsyms **ret_ksyms);
 void kallsyms_free(struct kallsyms *ksyms);
 
-/* The function at an address: NULL if none. All strings live as long as `ksyms`. */
+/* Returns the function at an address; NULL: there is none. All strings live as long as `ksyms`. */
 const char *kallsyms_find(const struct kallsyms *ksyms, uint64_t address, uint64_t *ret_start);
 
 /* Finds a function by its name; its addresses are [start, end). false: there is none. This looks
@@ -40,9 +40,9 @@ const char *kallsyms_find(const struct kallsyms *ksyms, uint64_t address, uint64
 bool kallsyms_function(const struct kallsyms *ksyms, const char *name, uint64_t *ret_start,
 		       uint64_t *ret_end);
 
-/* The part that holds an address: NULL below the kernel's half of the address space, never NULL
- * in it (what belongs to no known part is "[kernel.other]", always the last part). Parts have
- * dense indexes, so a caller can keep its own array beside. */
+/* Returns the part that holds an address; NULL below the kernel's half of the address space, and
+ * never NULL in it: an address of no known part is in "[kernel.other]", always the last part. Parts
+ * have dense indexes, so that a caller can keep an array of its own by them. */
 const struct kallsyms_part *kallsyms_part(const struct kallsyms *ksyms, uint64_t address,
 					  size_t *ret_index);
 size_t kallsyms_part_count(const struct kallsyms *ksyms);

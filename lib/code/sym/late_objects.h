@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files of a recording's objects, as its reader finds them on this machine: each is taken only
- * if it has the object's build-id (or, without one, its file id), so on another host, or after an
- * update, there is nothing rather than something wrong.
+ * Finds the files of a recording's objects for a reader on this machine. A file is used only if it
+ * has the object's build-id (or, without one, its file id), so on another host, or after an update,
+ * the reader has no name rather than a wrong one.
  */
 #ifndef SYM_LATE_OBJECTS_H
 #define SYM_LATE_OBJECTS_H
@@ -17,13 +17,13 @@ struct late_objects;
 int late_objects_new(const char *proc_root, const char *sys_root, struct late_objects **ret_late);
 void late_objects_free(struct late_objects *late);
 
-/* The object of that number, to ask sym/naming.h about. It is looked for once, so all calls must be
- * about one recording, whose tables may have grown. 0, with an object that lives as long as
- * `late`; -ENOENT: it is not here, or not ours to read; -ENOMEM. */
+/* Finds the object of that number, for sym/naming.h. It is searched once, so all calls must be for
+ * one recording, whose tables may have grown. 0, with an object that lives as long as `late`;
+ * -ENOENT: it is not on this machine, or this user may not read it; -ENOMEM. */
 int late_objects_find(struct late_objects *late, const struct store_tables *tables, uint32_t number,
 		      const struct object **ret_object);
 
-/* Our kernel's symbols, once a kernel's object was found; NULL before. */
+/* Returns this kernel's symbols, once a kernel's object was found; NULL before. */
 const struct kallsyms *late_objects_kallsyms(const struct late_objects *late);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of locations, whatever kind of object they lie in: ELF files and the vDSO through
+ * Finds the names of locations, for every kind of object: ELF files and the vDSO through
  * lib/code/sym's symbolizer, JIT code through its process's map file, the kernel through kallsyms.
- * One thread at a time.
+ * For one thread at a time.
  */
 #ifndef SYM_NAMING_H
 #define SYM_NAMING_H
@@ -15,12 +15,12 @@
 
 struct naming;
 
-/* `proc_root` is where JIT code's processes are looked for: "/proc", or a path that is not there
- * where they are not of this machine. Copied. 0 or -ENOMEM. */
+/* `proc_root` is where processes with JIT code are found: "/proc", or a path that does not exist,
+ * if they ran on another machine. Copied. 0 or -ENOMEM. */
 int naming_new(const char *proc_root, struct naming **ret_naming);
 
-/* The same for one who waits for the names: nothing is fetched over the network, and programs with
- * very much debug information have the names of their symbols, without inlined calls and lines. */
+/* The same for callers that wait for the names: it fetches nothing over the network, and uses only
+ * symbols, without inlined calls and lines, for programs with very much debug information. */
 int naming_new_quick(const char *proc_root, struct naming **ret_naming);
 
 struct naming_files {
@@ -28,12 +28,12 @@ struct naming_files {
 	int (*open_jit_map)(void *arg, const struct object *object);
 };
 
-/* As naming_new(), in a process that cannot open files: `files` are opened by another (see
- * sym/debug_file.h), and so are maps of JIT code, by open_jit_map() with its argument: a descriptor
- * that the caller owns, or -errno. */
+/* As naming_new(), in a process that cannot open files: another process opens `files` (see
+ * sym/debug_file.h) and, by open_jit_map() with its argument, maps of JIT code. That returns a
+ * descriptor, which the caller owns, or -errno. */
 int naming_new_elsewhere(const struct naming_files *files, struct naming **ret_naming);
 
-/* What a finder of names is asked of an object besides them. */
+/* A question about an object, besides names. */
 enum naming_question {
 	NAMING_IS_EXPENSIVE,
 	NAMING_WANTS_ORDER,
@@ -64,71 +64,71 @@ int naming_new_by(const struct naming_finder *finder, struct naming **ret_naming
 
 void naming_free(struct naming *naming); /* NULL is fine */
 
-/* Holds symbols of ELF objects in about so many bytes: those of the object that was asked for
- * longest ago go first, and are read again when it is asked for. It pays to ask for one object's
- * locations together. The object at hand may take more, until naming_trim(). 0: no limit. */
+/* Limits the symbols of ELF objects to about so many bytes: beyond it, the object that was asked
+ * for longest ago is dropped, and read again when it is asked for. So ask for one object's
+ * locations together. The current object may take more, until naming_trim(). 0: no limit. */
 void naming_limit(struct naming *naming, size_t bytes);
 
-/* Brings the memory back within the limit. To be called when no more questions are pending. */
+/* Drops symbols until memory is within the limit. To be called when no more questions follow. */
 void naming_trim(struct naming *naming);
 
-/* Returns how many objects' symbols were put out to keep within the limit. */
+/* Returns how many objects' symbols were dropped to keep within the limit. */
 uint64_t naming_forgotten(const struct naming *naming);
 
-/* Returns how many questions had no answer because the file had become another one than the
- * object, or was being written to. */
+/* Returns how many questions had no answer because the file was no longer the object's, or was
+ * being written to. */
 uint64_t naming_changed(const struct naming *naming);
 
-/* Will the next question about this object read many symbols, and put others out for them, which
- * are read anew when they are asked for? Then it pays to ask seldom. */
+/* Will the next question about this object read many symbols, and drop others for them, which are
+ * read again when they are asked for? Then ask seldom. */
 bool naming_is_expensive(struct naming *naming, const struct object *object);
 
-/* Should its locations be asked for in order of offset? Its line tables are then more than what is
- * held at a time. (The store has locations in order of number in fewer bytes.) */
+/* Should its locations be asked for in order of offset? They should if its line tables exceed the
+ * limit. (The store holds locations in order of number in fewer bytes.) */
 bool naming_wants_order(struct naming *naming, const struct object *object);
 
 /* Sets the kernel's symbols, which are borrowed until naming_free(); NULL: none. */
 void naming_set_kallsyms(struct naming *naming, const struct kallsyms *ksyms);
 
-/* Calls `each` with every line of a location (see struct store_line; strings are lent for the
+/* Calls `each` with every line of a location (see struct store_line; strings are valid during the
  * call). No call: nothing is known. Returns 0, -ENOMEM, or the nonzero result of `each`. */
 int naming_resolve(struct naming *naming, const struct object *object,
 		   const struct store_location *location,
 		   int (*each)(void *arg, const struct store_line *line), void *arg);
 
-/* Tells which locations of an object will be asked for next, in this order: another process finds
- * them together. At most NAMING_PREFETCH. 0 or -ENOMEM. */
+/* Announces the locations of an object that will be asked for next, in this order, so that another
+ * process can find them together. At most NAMING_PREFETCH. 0 or -ENOMEM. */
 int naming_prefetch(struct naming *naming, const struct object *object,
 		    const struct store_location *locations, size_t count);
 #define NAMING_PREFETCH 256
 
-/* Appends the name of a debug file that the answers about an object have lacked, as
- * symbolizer_object_missing(). To be asked right behind them. */
+/* Appends the name of a debug file that the answers about an object needed and did not have, as
+ * symbolizer_object_missing(). To be called right after them. */
 bool naming_missing(struct naming *naming, const struct object *object, struct buf *text);
 
-/* Whether the last answer about an object had no names since its file holds other code now, or is
- * being written to. That may change. */
+/* Returns whether the last answer about an object had no names because its file now holds other
+ * code, or is being written to. That may change. */
 bool naming_is_unproven(const struct naming *naming, const struct object *object);
 
-/* From now on questions are asked once more, and a worker does not count them as unproven; false:
- * they are new ones. */
+/* Says that the next questions repeat earlier ones, so that a worker does not count them as
+ * unproven again; false: they are new. */
 void naming_ask_again(struct naming *naming, bool is);
 
-/* Bytes of tables, about, that the next question about an object will have to read. 0 or -ENOMEM.
+/* Gives the bytes of tables, about, that the next question about an object will read. 0 or -ENOMEM.
  */
 int naming_unread(struct naming *naming, const struct object *object, size_t *ret_bytes);
 
-/* Calls `each` with one line without a name, but with the function's start, if an ELF object's
- * unwind information has it. That is quick. Errors as naming_resolve(). */
+/* Calls `each` with one line that has no name, but the function's start, if an ELF object's unwind
+ * information has it. That is quick. Errors as naming_resolve(). */
 int naming_resolve_start(struct naming *naming, const struct object *object,
 			 const struct store_location *location,
 			 int (*each)(void *arg, const struct store_line *line), void *arg);
 
-/* Are its names found at once, without reading a file? Those of the kernel are in memory, and those
- * of JIT code can be gone with its process. */
+/* Are its names found at once, without reading a file? Those of the kernel are in memory; those of
+ * JIT code must be, since they can vanish with its process. */
 bool naming_is_quick(const struct object *object);
 
-/* JIT code that had no name at first may get one later: locations to ask for again at the end. */
+/* Are its answers final? JIT code without a name may get one later: ask for it again at the end. */
 bool naming_is_final(const struct object *object);
 
 #endif

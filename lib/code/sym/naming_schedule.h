@@ -41,8 +41,8 @@ struct naming_schedule_options {
 	 * way, which returns it. */
 	int (*each)(void *arg, const struct store_line *line);
 
-	/* Receives, once for each object, the name of a debug file that its names have lacked (see
-	 * naming_missing()). Nonzero as with each(). NULL: nobody wants it. */
+	/* Receives, once for each object, the name of a debug file that its names needed and did
+	 * not have (see naming_missing()). Nonzero as with each(). NULL: not wanted. */
 	int (*missing)(void *arg, const struct object *object, const char *name);
 	void *arg; /* passed to the functions above */
 };

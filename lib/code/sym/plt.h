@@ -11,10 +11,10 @@
 struct plt;
 struct symtab;
 
-/* Finds the stubs; with `slots`, the words from which they load where they jump to, too, each as if
- * it were a stub: code that is compiled without stubs (-fno-plt) jumps to what these have. `symtab`
- * is asked, while this runs, for the names of the file's own indirect functions. 0 or
- * -ENOMEM; broken tables count as empty. Holds nothing of `file` afterwards. */
+/* Finds the stubs. With `slots`, also finds the words from which stubs load their targets, each as
+ * if it were a stub: code that is compiled without stubs (-fno-plt) jumps through these words. Asks
+ * `symtab` during this call for the names of the file's own indirect functions. 0 or -ENOMEM;
+ * broken tables count as empty. Keeps no reference to `file`. */
 int plt_new(const struct elf_file *file, const struct symtab *symtab, bool slots,
 	    struct plt **ret_plt);
 void plt_free(struct plt *plt);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From an address to the innermost of the ranges that hold it: symbols, units, functions and
- * inlined calls all need this one question answered, over ranges that nest and overlap.
+ * Maps an address to the innermost of the ranges that hold it. Symbols, units, functions and
+ * inlined calls all need this, over ranges that nest and overlap.
  */
 #ifndef SYM_RANGE_MAP_H
 #define SYM_RANGE_MAP_H
@@ -21,15 +21,15 @@ struct range_map {
 	size_t n_points;
 };
 
-/* Enters [start, end). Innermost is the range that starts last, and among those the one of the
- * greatest rank. An empty range is none. `value` is below UINT32_MAX. 0 or -ENOMEM. */
+/* Enters [start, end). The innermost range is the one that starts last; of several, the one with
+ * the greatest rank. An empty range is ignored. `value` is below UINT32_MAX. 0 or -ENOMEM. */
 int range_map_add(struct range_map *map, uint64_t start, uint64_t end, uint32_t value,
 		  uint32_t rank);
 
-/* Makes it ready to be asked; nothing can be added any more. 0 or -ENOMEM. */
+/* Prepares it for range_map_find(); nothing can be added any more. 0 or -ENOMEM. */
 int range_map_seal(struct range_map *map);
 
-/* The value of the innermost range at an address. */
+/* Gives the value of the innermost range at an address. */
 bool range_map_find(const struct range_map *map, uint64_t address, uint32_t *ret_value);
 
 void range_map_free(struct range_map *map); /* what it holds, not `map` itself */

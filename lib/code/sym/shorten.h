@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Shortens readable names of functions, so that what they are of stays. */
+/* Shortens readable names of functions, and keeps what tells most. */
 #ifndef SYM_SHORTEN_H
 #define SYM_SHORTEN_H
 
@@ -7,9 +7,9 @@
 
 #include "base/buf.h"
 
-/* Appends `name`, a readable name of C++ or another language, in about `most` bytes: what stands in
- * brackets is replaced by "..." where the brackets are nested deepest, and only what is longer even
- * so is cut at its end. */
+/* Appends `name`, a readable name of C++ or another language, in about `most` bytes. Replaces the
+ * contents of the most deeply nested brackets by "..." first, and cuts the end only if the name is
+ * still longer. */
 void shorten_name(const char *name, size_t len, size_t most, struct buf *out);
 
 #endif

@@ -4,10 +4,10 @@
  *
  * Sources, best first: the object's own .symtab and DWARF, those of its separate debug file
  * (/usr/lib/debug/.build-id/xx/yyyy.debug, .gnu_debuglink, then debuginfod if DEBUGINFOD_URLS is
- * set and the library is there), the symbols that are packed into it (.gnu_debugdata), .dynsym; of
- * Go programs the runtime's own table. A symbol names an
- * address only inside its own size (or, for sizeless symbols, up to the next symbol of the
- * section); an address that no symbol covers stays unnamed: never a neighbour's name.
+ * set and the library is there), the symbols that are packed into it (.gnu_debugdata), .dynsym; for
+ * Go programs the runtime's own table. A symbol names an address only inside its own size (or, for
+ * sizeless symbols, up to the next symbol of the section). An address that no symbol covers stays
+ * unnamed, and never gets a neighbour's name.
  *
  * Not thread-safe: one symbolizer for one thread.
  */
@@ -27,18 +27,18 @@ struct symbolizer_object;
 
 struct symbolizer_options {
 	const char *debug_root;		  /* "/usr/lib/debug"; NULL: no separate debug files */
-	const struct debug_source *files; /* copied: who opens files; NULL: this process */
+	const struct debug_source *files; /* copied: opens files; NULL: this process does */
 	bool use_debuginfod;		  /* if DEBUGINFOD_URLS is set */
 	bool with_lines;		  /* inline frames and source lines */
-	size_t most_bytes; /* without these in an object whose tables would take more than so
-			    * many bytes; 0: no limit */
+	size_t most_bytes; /* without lines in an object whose tables would take more bytes; 0: no
+			    * limit */
 };
 
 /* One function at a location. Strings live as long as the symbolizer_object; with a limit, until
  * the next question about it. */
 struct symbolizer_frame {
-	const char *function; /* linkage name as in the symbol table, or a DWARF name; of Ada, where
-			       * that is known, the readable name; NULL: none */
+	const char *function; /* linkage name as in the symbol table, or a DWARF name; for Ada,
+			       * where it is known to be that, the readable name; NULL: none */
 	uint64_t start;	      /* file offset where the function starts; 0 if not known */
 	const char *file;     /* source file, or NULL */
 	uint32_t line;	      /* 0: not known */
@@ -49,8 +49,8 @@ struct symbolizer_frame {
 int symbolizer_new(const struct symbolizer_options *options, struct symbolizer **ret_sym);
 void symbolizer_free(struct symbolizer *sym); /* and its objects */
 
-/* Holds line tables of objects that are opened from here on in about so many bytes each, and those
- * of the unit at hand: it pays to ask in order of offset. 0, as it is at first: no limit. */
+/* Limits line tables of objects that are opened from now on to about so many bytes each, beside
+ * those of the current unit: ask in order of offset then. 0, as at first: no limit. */
 void symbolizer_limit(struct symbolizer *sym, size_t line_bytes);
 
 /* Prepares an object. `file` is borrowed until the symbolizer is freed and is used by this
@@ -59,29 +59,30 @@ void symbolizer_limit(struct symbolizer *sym, size_t line_bytes);
 int symbolizer_object_new(struct symbolizer *sym, struct elf_file *file, const char *path,
 			  struct symbolizer_object **ret_object);
 
-/* Before its symbolizer; its file is no longer needed then. NULL is fine. */
+/* To be called before its symbolizer is freed; the file is no longer needed then. NULL is fine. */
 void symbolizer_object_free(struct symbolizer_object *object);
 
-/* Bytes of memory, about, that the tables of an object take; 0 before the first question. */
+/* Returns the bytes of memory, about, that an object's tables take; 0 before the first question. */
 size_t symbolizer_object_bytes(const struct symbolizer_object *object);
 
-/* The same of what the next question will have to read: 0 if the tables are there. 0 or -ENOMEM. */
+/* Gives the bytes that the next question will read: 0 if the tables are there. 0 or -ENOMEM. */
 int symbolizer_object_unread(struct symbolizer_object *object, size_t *ret_bytes);
 
-/* Are its line tables more than the limit, so that it should be asked in order of offset? */
+/* Do its line tables exceed the limit, so that it should be asked in order of offset? */
 bool symbolizer_object_wants_order(struct symbolizer_object *object);
 
-/* The functions at a file offset, innermost inlined one first, the enclosing one last. Writes at
- * most `max` and returns how many there are to show (0: nothing is known), or -ENOMEM. */
+/* Finds the functions at a file offset, innermost inlined one first, the enclosing one last. Writes
+ * at most `max` and returns how many there are to show (0: nothing is known), or -ENOMEM. */
 int symbolizer_resolve(struct symbolizer_object *object, uint64_t offset,
 		       struct symbolizer_frame *ret_frames, size_t max);
 
-/* Appends the name of a debug file that the answers so far have lacked: "main.dwo", "its dwz file
- * NAME", or the separate debug file that is named in the object. false: none, or none is known. */
+/* Appends the name of a debug file that the answers so far needed and did not have: "main.dwo",
+ * "its dwz file NAME", or the separate debug file that the object names. false: none, or none is
+ * known. */
 bool symbolizer_object_missing(const struct symbolizer_object *object, struct buf *text);
 
-/* The start of the function at a file offset, by the unwind information alone, which is read
- * quickly: a frame without a name. 1, 0 (not known) or -ENOMEM. */
+/* Finds the start of the function at a file offset by unwind information alone, which is quick, for
+ * a frame without a name. 1, 0 (not known) or -ENOMEM. */
 int symbolizer_start(struct symbolizer_object *object, uint64_t offset,
 		     struct symbolizer_frame *ret_frame);
 

@@ -16,7 +16,7 @@ int symtab_new(const struct elf_file *file, const struct elf_file *debug,
 	       struct symtab **ret_symtab);
 void symtab_free(struct symtab *symtab);
 
-/* The function that covers `vaddr`, and where it starts. */
+/* Finds the function that covers `vaddr`, and where it starts. */
 bool symtab_find(const struct symtab *symtab, uint64_t vaddr, const char **ret_name,
 		 uint64_t *ret_start);
 

@@ -15,16 +15,16 @@ struct unwind_bounds;
 int unwind_bounds_new(const struct elf_file *file, struct unwind_bounds **ret_bounds);
 void unwind_bounds_free(struct unwind_bounds *bounds);
 
-/* The vaddr beyond which code at `vaddr` cannot belong to the same function: the end of the entry
- * that covers it, else the start of the next; UINT64_MAX if not known. */
+/* Returns the vaddr beyond which code at `vaddr` cannot belong to the same function: the end of the
+ * entry that covers it, else the start of the next; UINT64_MAX if not known. */
 uint64_t unwind_bounds_end(const struct unwind_bounds *bounds, uint64_t vaddr);
 
 /* Returns the start of the entry that covers `vaddr`, which is the function's start, whatever its
  * name; 0 if none covers it. */
 uint64_t unwind_bounds_start(const struct unwind_bounds *bounds, uint64_t vaddr);
 
-/* All entries, by number: where they start and end. false: there is no such entry, or it is not
- * what it should be. */
+/* All entries, by number: where they start and end. false: there is no such entry, or it is
+ * inconsistent. */
 size_t unwind_bounds_count(const struct unwind_bounds *bounds);
 bool unwind_bounds_at(const struct unwind_bounds *bounds, size_t entry, uint64_t *ret_start,
 		      uint64_t *ret_end);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules from instructions for the daemon's walk, which has the samples that the kernel half cannot
- * finish.
+ * Rules from instructions for the daemon's walk, which finishes the samples that the kernel half
+ * cannot walk.
  *
- * The daemon has tables made of them already, in another thread: it says where to find those
- * (struct dwarf_walk_options). Others have the file analysed here, unless it has too much code.
+ * In the daemon, another thread has made tables with these rules already, and struct
+ * dwarf_walk_options says where they are. For other callers the file is analysed here, unless it
+ * has too much code.
  */
 #ifndef UNWIND_ANALYSED_RULES_H
 #define UNWIND_ANALYSED_RULES_H
@@ -17,7 +18,7 @@
 #define ANALYSED_RULES_MAX_CODE (16 * 1024 * 1024) /* bytes: two seconds if nothing covers them */
 
 struct analysed_rules { /* zeroed is empty */
-	bool is_known;	/* the table was made, or is not to be */
+	bool is_known;	/* the table was made, or the file has too much code */
 	struct recipe_table *table;
 };
 
@@ -26,12 +27,12 @@ struct analysed_source { /* zeroed: none */
 	void *arg;
 };
 
-/* Finds the rule for a file offset that nothing else covers: STACKD_CFA_NONE where there is none.
+/* Finds the rule for a file offset that nothing else covers; STACKD_CFA_NONE: there is none.
  * Returns 0; -EAGAIN: the source has none yet, *ret_rule is STACKD_CFA_NONE; or -ENOMEM. */
 int analysed_rules_find(struct analysed_rules *rules, const struct analysed_source *source,
 			const struct object *object, uint64_t offset, struct stackd_rule *ret_rule);
 
-/* Frees the rules: they are made again when they are asked for. */
+/* Frees the rules, which are made again when they are needed. */
 void analysed_rules_drop(struct analysed_rules *rules);
 
 #endif

@@ -8,9 +8,9 @@
  * a probe a frame. The walk is the fallback of the kernel's own; tests/agree holds both against
  * libdw.
  *
- * Where an object has no CFI for an address, its instructions may tell the rule; else a
- * frame-pointer step is tried, and taken only if the return address that it finds follows a call
- * instruction. heuristic_step.h has such steps, and those out of code without a file.
+ * If an object has no CFI for an address, the walk derives a rule from its instructions; failing
+ * that, it tries a step by the frame pointer, and accepts it only if the return address that it
+ * finds follows a call instruction. heuristic_step.h has such steps, and those out of JIT code.
  */
 #ifndef UNWIND_DWARF_WALK_H
 #define UNWIND_DWARF_WALK_H
@@ -36,34 +36,34 @@ struct walk_frame {
 				      * 0 for the leaf */
 	bool is_return;		     /* waits for a call to return (see stack/location.h) */
 	bool is_guess;		     /* found by a validated frame-pointer step */
-	uint8_t provenance;	     /* of the rule that leads on; NONE: the walk ends here */
+	uint8_t provenance; /* of the rule that led to the caller; NONE: the walk ends here */
 };
 
 struct walk_input {
 	struct stackd_regs regs;
 	const uint8_t *stack; /* the bytes from regs.r[STACKD_REG_SP] upwards; borrowed */
 	size_t stack_bytes;
-	uint64_t below;	      /* the word before them; 0: not known */
+	uint64_t below;	      /* the word at the next lower address; 0: not known */
 	bool stack_cut;	      /* there is more stack above than was copied */
 	uint64_t stack_end;   /* address where the stack ends; 0: not known */
-	uint64_t stack_holes; /* bit i: page i of the stack, the stack pointer's being 0, was not
-			       * in memory; its bytes are not known */
-	const uint64_t *stack_more_holes; /* the same of the next 64 pages each; borrowed */
+	uint64_t stack_holes; /* bit i: page i of the stack, counted from the stack pointer's, was
+			       * not in memory; its bytes are not known */
+	const uint64_t *stack_more_holes; /* the same for the next 64 pages each; borrowed */
 	size_t n_stack_more_holes;	  /* pages beyond them are in memory */
 
 	pid_t pid; /* whose code without a file can be read (struct dwarf_walk_options); 0: nobody's
 		    */
 
-	/* What code of the process had in memory at the sample, for those addresses that are known;
-	 * borrowed. Rules of code without a file are used only where it still has the same. */
-	bool has_code; /* false: it is taken as it is now */
+	/* The JIT code of the process as it was at the sample, around the addresses of these marks;
+	 * borrowed. A rule of JIT code is used only if the code is still the same. */
+	bool has_code; /* false: the code is taken as it is now */
 	const struct stackd_code_mark *code;
 	size_t code_count;
 
-	enum stackd_leaf leaf; /* for code that has no rule: how far it is in making its frame */
+	enum stackd_leaf leaf; /* of code that has no rule: how far it has set up its frame */
 
-	/* A walk that begins in the middle, at a frame of which not all is known. All 0: it begins
-	 * at the leaf. */
+	/* A walk that begins in the middle, at a frame whose registers are partly known. All 0: it
+	 * begins at the leaf. */
 	uint32_t known;	      /* bit i: regs.r[i] is the frame's value; 0: all are */
 	bool is_return;	      /* regs' program counter is a return address */
 	uint64_t stack_start; /* address of stack[0]; 0: regs' stack pointer */
@@ -77,8 +77,8 @@ struct walk_input {
 struct dwarf_walk;
 struct runtime_code;
 
-/* Finds the rule at an object's file offset in tables that were made before; STACKD_CFA_NONE where
- * there is none. Returns 0; -EAGAIN: they are still being made; or -ENOMEM. */
+/* Finds the rule at an object's file offset in tables that were made before; STACKD_CFA_NONE: there
+ * is none. Returns 0; -EAGAIN: the tables are still being made; or -ENOMEM. */
 typedef int dwarf_walk_rule_fn(void *arg, const struct object *object, uint64_t offset,
 			       struct stackd_rule *ret_rule);
 
@@ -96,7 +96,7 @@ struct dwarf_walk_options { /* zeroed: all rules are from the objects' files */
 int dwarf_walk_new(const struct dwarf_walk_options *options, struct dwarf_walk **ret_walk);
 void dwarf_walk_free(struct dwarf_walk *walk); /* NULL is fine */
 
-/* To be called now and then: drops the CFI that was not needed since the call before the last. */
+/* Drops the CFI that was not needed since the call before the last. To be called now and then. */
 void dwarf_walk_trim(struct dwarf_walk *walk);
 
 /* Walks from `in`, which is borrowed for the call; `frames` has room for `max_frames`. Writes
@@ -111,8 +111,8 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 bool dwarf_walk_function(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
 			 uint64_t *ret_start, uint64_t *ret_end);
 
-/* Whether a frame at this offset begins its thread's stack, by the code's rule, which says so, or
- * by the file's entry point. For stacks that something else has walked. */
+/* Returns whether a frame at this offset begins its thread's stack, because the code's rule says
+ * so, or by the file's entry point. For stacks that something else has walked. */
 bool dwarf_walk_is_entry(struct dwarf_walk *walk, const struct object *object, uint64_t offset,
 			 bool is_return);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The fixed form of a rule, struct stackd_rule, which the kernel half steps by: what a row of the
- * call frame table comes to in it.
+ * The fixed form of a rule, struct stackd_rule, by which the kernel half steps: converts a row of
+ * the call frame table to it.
  */
 #ifndef UNWIND_FIXED_RULE_H
 #define UNWIND_FIXED_RULE_H
@@ -9,16 +9,18 @@
 #include "cfi/cfi_state.h"
 #include "unwind/recipe_refusal.h"
 
-/* Says a state of the CFI machine in the fixed form. `is_signal_frame` is the CIE's augmentation
- * 'S'. Returns RECIPE_ACCEPTED, or why the form cannot say it; *ret_rule is then untouched. */
+/* Converts a state of the CFI machine to the fixed form. `is_signal_frame` is the CIE's
+ * augmentation 'S'. Returns RECIPE_ACCEPTED, or why the form cannot express it; *ret_rule is then
+ * untouched. */
 enum recipe_refusal fixed_rule_make(const struct cfi_state *state, bool is_signal_frame,
 				    struct stackd_rule *ret_rule);
 
-/* Fills the CFA's members of a rule only. Returns RECIPE_ACCEPTED, or why the form cannot say it,
- * with the rule as it was. */
+/* Fills the CFA's members of a rule only. Returns RECIPE_ACCEPTED, or why the form cannot express
+ * it, with the rule as it was. */
 enum recipe_refusal fixed_rule_make_cfa(const struct cfi_state *state, struct stackd_rule *rule);
 
-/* Where a register's value is in the kernel's sigcontext, in bytes from its first register. */
+/* Returns where a register's value is in the kernel's sigcontext, in bytes from its first register.
+ */
 static inline unsigned fixed_rule_sigcontext(unsigned reg)
 {
 	unsigned word = 0;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers that a callee need not keep, but is seen to keep.
+ * Caller-saved registers that a callee is seen to preserve.
  *
- * Assembly may count on what it knows of its own parts: OpenSSL's AES-GCM keeps its CFA in a
- * register that callees may change, and calls a part that leaves this register alone. Call frame
- * information says the first, and nothing says the second: after a call such a register has no
- * known value. So where a rule asks for such a register, the code that was called is followed in
- * the file, from the target of the call on, by all its jumps, branches and calls. If nothing that
- * can be reached writes the register, no way leads where that is not known (an indirect call or
- * jump), and the callee's own address was met, then the register still has the caller's value.
+ * Assembly can rely on knowing its own parts: OpenSSL's AES-GCM keeps its CFA in a register that
+ * callees may change, and calls a part that leaves this register alone. Call frame information
+ * states where the CFA is, and cannot state that the callee preserves the register: after a call
+ * its value is unknown. So if a rule needs such a register, this follows the called code in the
+ * file, from the target of the call on, by all its jumps, branches and calls. The register still
+ * has the caller's value if no reachable instruction writes it, no path leads to an unknown target
+ * (an indirect call or jump), and the callee's own address was met.
  *
- * It must be asked for each frame from the one where the register's value is known up to the one
- * that needs it. Rules from an analysis without call frame information say the same in tables
+ * The question must be asked for each frame, from the one where the register's value is known up to
+ * the one that needs it. For code without call frame information, tables hold the answer
  * (analysis/preserved.h).
  */
 #ifndef UNWIND_KEPT_REGISTER_H
@@ -37,14 +37,14 @@ struct kept_function {
 
 struct kept_register { /* zeroed is empty */
 	struct kept_function functions[KEPT_REGISTER_FUNCTIONS];
-	unsigned next; /* that is replaced */
+	unsigned next; /* is replaced next */
 };
 
 /* Frees all, and leaves it empty. */
 void kept_register_fini(struct kept_register *kept);
 
-/* Whether the function of the frame `callee`, which `caller`, the frame after it, has called, has
- * left register `reg` (DWARF's number) as it was at the call. */
+/* Returns whether the function of the frame `callee` has left register `reg` (DWARF's number) as it
+ * was when `caller`, the frame after it, called it. */
 bool kept_register_is_kept(struct kept_register *kept, const struct walk_frame *callee,
 			   const struct walk_frame *caller, unsigned reg);
 

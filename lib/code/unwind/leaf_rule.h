@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules for addresses where the call frame information is silent or known to be wrong, but a few
- * bytes of code tell all. They hold only for frames that were interrupted, the leaf first of all.
+ * Rules for addresses where call frame information is missing or known to be wrong, and a few bytes
+ * of code show the frame. They hold only for frames that were interrupted, mostly the leaf.
  */
 #ifndef UNWIND_LEAF_RULE_H
 #define UNWIND_LEAF_RULE_H
@@ -10,17 +10,18 @@
 #include "cfi/cfi_index.h"
 #include "unwind/walk_rule.h"
 
-/* Looks at the code at a program counter (vaddr and file offset), with `rule` as the CFI has it
- * (STACKD_CFA_NONE: not at all), and replaces the rule where the code knows better. `index` is the
- * file's CFI, or NULL. Returns 0 or -ENOMEM. */
+/* Looks at the code at a program counter (vaddr and file offset), with the CFI's rule for it in
+ * `rule` (STACKD_CFA_NONE: there is none), and replaces the rule where the code shows a better one.
+ * `index` is the file's CFI, or NULL. Returns 0 or -ENOMEM. */
 int leaf_rule_improve(const struct elf_file *elf, const struct cfi_index *index, uint64_t vaddr,
 		      uint64_t offset, struct walk_rule *rule);
 
-/* Whether code (vaddr and file offset) is that of the C runtime which every file has, without call
- * frame information: _init, _fini, __do_global_dtors_aux, frame_dummy, (de)register_tm_clones. */
+/* Returns whether code (vaddr and file offset) is the C runtime's, which every file has without
+ * call frame information: _init, _fini, __do_global_dtors_aux, frame_dummy, (de)register_tm_clones.
+ */
 bool leaf_rule_is_start(const struct elf_file *elf, uint64_t vaddr, uint64_t offset);
 
-/* Whether the instruction at a file offset returns. */
+/* Returns whether the instruction at a file offset is a return. */
 bool leaf_rule_is_return(const struct elf_file *elf, uint64_t offset);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file's rules by provenance: ranges of file offsets whose rules do not come from call frame
- * information. Most files have none of them, and then there is no map at all.
+ * A file's rules by provenance: the ranges of file offsets whose rules do not come from call frame
+ * information. Most files have no such range, and then no map.
  *
- * The map is made with a compiled table (recipe.h), and is kept when that is evicted: eight bytes a
- * range, in order of offset. An offset without a rule may have the provenance of its neighbours,
- * which joins ranges that are separated by padding alone.
+ * The map is made with a compiled table (recipe.h), and stays when the table is evicted: eight
+ * bytes a range, in order of offset. An offset without a rule may have the provenance of its
+ * neighbours, which joins ranges that are separated by padding alone.
  */
 #ifndef UNWIND_PROVENANCE_MAP_H
 #define UNWIND_PROVENANCE_MAP_H
@@ -22,13 +22,13 @@ struct provenance_map;
 
 /* Makes the map of the ranges in `rows`, whose rules are enum provenance; NONE (0) is call frame
  * information. *ret_map is NULL if there are no others. Of a file with more than PROVENANCE_MAP_MAX
- * ranges, all further code has that of the last one that is not CFI: too many of its steps are
- * checked, rather than too few.
- * Returns 0 or -ENOMEM. The caller frees *ret_map with provenance_map_free(). */
+ * ranges, all code after them has the provenance of the last range that is not CFI: too many of its
+ * steps are checked, rather than too few. Returns 0 or -ENOMEM. The caller frees *ret_map with
+ * provenance_map_free(). */
 int provenance_map_new(const struct recipe_rows *rows, struct provenance_map **ret_map);
 void provenance_map_free(struct provenance_map *map); /* NULL is fine */
 
-/* The provenance of the rule of a file offset that has one; `map` NULL: CFI everywhere. */
+/* Returns the provenance of the rule at a file offset that has one; `map` NULL: CFI everywhere. */
 enum provenance provenance_map_at(const struct provenance_map *map, uint64_t offset);
 
 /* Returns the number of ranges, those of CFI between others included; 0 of NULL. */

@@ -14,12 +14,12 @@
  *                        v
  *   rules    struct stackd_rule, each different from all others; the first three are fixed
  *
- * Code that no unwind information covers has the rules that its instructions tell
- * (recipe_analysis.h); where they tell none, it has rule NONE. A rule that struct stackd_rule
- * cannot say has rule DAEMON, and its reason is counted. One exception from both: fewer than 16
- * bytes before a function that is aligned to 16 keep the rule of the function before them. They are
- * padding, where no program counter ever is, or the last instruction of assembly whose writer ended
- * its description too early; and a row for each would make tables a quarter larger.
+ * Code that no unwind information covers has rules derived from its instructions
+ * (recipe_analysis.h), or rule NONE if these allow none. A rule that struct stackd_rule cannot
+ * express has rule DAEMON, and its reason is counted. There is one exception from both: fewer than
+ * 16 bytes before a function that is aligned to 16 keep the rule of the function before them. They
+ * are padding, where no program counter ever is, or the last instruction of assembly whose author
+ * ended its description too early; and a row for each would make tables a quarter larger.
  *
  * Rules of other sources are laid over and under those of call frame information, which keeps their
  * provenance (recipe_layer.h).
@@ -51,7 +51,7 @@
 struct recipe_stats {
 	uint64_t fdes;				/* whose rows are in the table */
 	uint64_t cfi_rows;			/* rows that these FDEs state, before merging */
-	uint64_t go_rows;			/* that Go's table of functions comes to */
+	uint64_t go_rows;			/* rows made from Go's table of functions */
 	uint64_t refused[RECIPE_REFUSED_COUNT]; /* by enum recipe_refusal */
 	uint64_t analysed_bytes;		/* of code that nothing else covers */
 	uint64_t analysed_rows;
@@ -66,23 +66,23 @@ struct recipe_table;
  * on failure, with recipe_table_free(). */
 int recipe_compile(const struct elf_file *file, struct recipe_table **ret_table);
 
-/* As recipe_compile(), but without the rules from instructions of a file that has more than so many
- * bytes of code to be analysed, which takes some ten times as much memory; 0: no limit. */
+/* As recipe_compile(), but without rules from instructions if the file has more than so many bytes
+ * of code to be analysed, which takes some ten times as much memory; 0: no limit. */
 int recipe_compile_within(const struct elf_file *file, uint64_t most_bytes,
 			  struct recipe_table **ret_table);
 
-/* As recipe_compile(), for as long as `stop` is not due, once analysing code takes a while: then it
- * returns -ECANCELED. */
+/* As recipe_compile(), but asks `stop` now and then once analysing code takes a while, and returns
+ * -ECANCELED when that says so. */
 int recipe_compile_until(const struct elf_file *file, const struct analysis_stop *stop,
 			 struct recipe_table **ret_table);
 
-/* As recipe_compile(), but without rules for the rest of the code where there is much of it: then
- * the table is_partial. The rules of call frame information are the same. It takes up to twenty
- * times less time. */
+/* As recipe_compile(), but leaves out the code without call frame information if there is much of
+ * it: then the table is_partial. The rules of call frame information are the same. It takes up to
+ * twenty times less time. */
 int recipe_compile_quick(const struct elf_file *file, struct recipe_table **ret_table);
 
-/* Compiles the call frame information alone; for the rest as recipe_compile(). For those who
- * compare it with other readers of it, or with what the instructions tell. */
+/* Compiles the call frame information alone; for the rest as recipe_compile(). For comparing it
+ * with other readers, or with the rules from instructions. */
 int recipe_compile_cfi(const struct elf_file *file, struct recipe_table **ret_table);
 
 void recipe_table_free(struct recipe_table *table); /* NULL is fine */
@@ -100,27 +100,27 @@ int recipe_section_compile(const struct cfi_section *sections, size_t section_co
 			   const struct recipe_load *loads, size_t load_count,
 			   struct recipe_table **ret_table);
 
-/* The rows, in order of file offset; as all that the next functions return, they live as long as
- * the table. */
+/* Returns the rows, in order of file offset. As the results of the next functions, they live as
+ * long as the table. */
 const struct stackd_row *recipe_table_rows(const struct recipe_table *table, size_t *ret_count);
 
-/* The rules, by number. */
+/* Returns the rules, by number. */
 const struct stackd_rule *recipe_table_rules(const struct recipe_table *table, size_t *ret_count);
 
-/* The first row of each of the `*ret_count` chunks, and one entry more in the array, which is the
- * number of rows; the first chunk begins at file offset *ret_first_chunk << STACKD_CHUNK_SHIFT. */
+/* Returns the first row of each of the `*ret_count` chunks, and as one entry more the number of
+ * rows; the first chunk begins at file offset *ret_first_chunk << STACKD_CHUNK_SHIFT. */
 const uint32_t *recipe_table_chunks(const struct recipe_table *table, uint32_t *ret_first_chunk,
 				    size_t *ret_count);
 
 /* Gives the counts of what the table was compiled from, and of what was refused. */
 const struct recipe_stats *recipe_table_stats(const struct recipe_table *table);
 
-/* Gives the provenances of the rules, which are the caller's from now on, for
+/* Gives the provenances of the rules, which the caller owns from now on, for
  * provenance_map_free(); NULL: all are of call frame information. */
 struct provenance_map *recipe_table_take_provenance(struct recipe_table *table);
 
-/* The rule for a file offset: the fixed rule NONE where nothing covers it. Never NULL. For a
- * return address, ask for the byte before it. */
+/* Returns the rule for a file offset; the fixed rule NONE if nothing covers it. Never NULL. For a
+ * return address, pass the byte before it. */
 const struct stackd_rule *recipe_lookup(const struct recipe_table *table, uint64_t offset);
 
 #endif

@@ -20,12 +20,12 @@ struct recipe_gaps {			  /* zeroed is empty; the owner frees items */
 	uint64_t bytes;
 };
 
-/* Finds the code that `rows` have no rule for, padding before functions left out. Returns 0 or
+/* Finds the code for which `rows` have no rule, without the padding before functions. Returns 0 or
  * -ENOMEM, with *gaps to be freed in either case. */
 int recipe_gaps_find(const struct elf_file *file, const struct recipe_load *loads,
 		     size_t load_count, const struct recipe_rows *rows, struct recipe_gaps *gaps);
 
-/* What other tables than call frame information a file's recipes are to have. */
+/* The sources of a file's recipes besides call frame information. */
 struct recipe_others {
 	const struct elf_file *file; /* NULL: none */
 	uint64_t most_bytes;	     /* of code; a file with more has none analysed; 0: no limit */
@@ -33,12 +33,12 @@ struct recipe_others {
 	bool is_quick; /* leave out what takes long */
 };
 
-/* Whether there is so much of that code that analysing it takes long. Returns 0 or -ENOMEM. */
+/* Returns whether there is so much of that code that analysing it takes long; or -ENOMEM. */
 int recipe_analysis_is_long(const struct recipe_others *others, const struct recipe_load *loads,
 			    size_t load_count, const struct recipe_rows *rows, bool *ret_is_long);
 
-/* Merges the rules of that code into `rows`, which all else came to. Numbers are those of
- * table->rules; what is refused is counted in table->stats. Returns 0, -ENOMEM or -ECANCELED. */
+/* Merges the rules of that code into `rows`, which have all others. Numbers are those of
+ * table->rules; refused rules are counted in table->stats. Returns 0, -ENOMEM or -ECANCELED. */
 int recipe_analysis_lay(const struct recipe_others *others, const struct recipe_load *loads,
 			size_t load_count, struct recipe_table *table, struct recipe_rows *rows);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lays rules of other sources over or under the rows that call frame information came to, and keeps
- * their provenance: the one way by which such rules get into a table.
+ * Lays rules of other sources over or under the rows of call frame information, and keeps their
+ * provenance. There is no other way for such rules into a table.
  *
  *   recipe_section_compile() ─► rows ─► recipe_layer_below(), _above() ─► recipe_table_build()
  *                                                └─► provenance of the table (provenance_map.h)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why a file's recipes, or parts of them, are refused: what the reader of call frame information
- * refuses (cfi/cfi_refusal.h), and what tables and fixed rules cannot hold.
+ * Reasons for refusing a file's recipes, or parts of them: those of the reader of call frame
+ * information (cfi/cfi_refusal.h), and limits of tables and fixed rules.
  *
- * Files are refused by who opens them. A refused FDE leaves its range to other FDEs (rule NONE if
- * there is none); a refused row has rule DAEMON.
+ * The caller that opens files refuses whole files. A refused FDE leaves its range to other FDEs
+ * (rule NONE if there is none); a refused row has rule DAEMON.
  */
 #ifndef UNWIND_RECIPE_REFUSAL_H
 #define UNWIND_RECIPE_REFUSAL_H
@@ -51,13 +51,13 @@ enum recipe_refusal {
 	RECIPE_ACCEPTED = RECIPE_REFUSED_COUNT
 };
 
-/* The name in `stats`; "accepted" for RECIPE_ACCEPTED. A constant string. */
+/* Returns the name in `stats`; "accepted" for RECIPE_ACCEPTED. A constant string. */
 const char *recipe_refusal_name(enum recipe_refusal refusal);
 
-/* The unit that is counted: "file", "section", "fde" or "row"; "" for RECIPE_ACCEPTED. */
+/* Returns the unit that is counted: "file", "section", "fde" or "row"; "" for RECIPE_ACCEPTED. */
 const char *recipe_refusal_unit(enum recipe_refusal refusal);
 
-/* The same reason in this list; RECIPE_ACCEPTED of CFI_ACCEPTED. */
+/* Returns the same reason in this list; RECIPE_ACCEPTED for CFI_ACCEPTED. */
 enum recipe_refusal recipe_refusal_of_cfi(enum cfi_refusal refusal);
 
 #endif

@@ -56,8 +56,8 @@ static inline int recipe_rows_put(struct recipe_rows *rows, uint32_t offset, uin
  * rule of the last is left out. Returns 0 or -ENOMEM. */
 int recipe_rows_add(struct recipe_rows *rows, uint32_t offset, uint16_t rule);
 
-/* Lays `upper` over `lower`, and replaces it by the result: its rules, and lower's where it has
- * NONE. Returns 0, or -ENOMEM with both as they were. */
+/* Lays `upper` over `lower`, and replaces `upper` by the result: its rules, and lower's where it
+ * has NONE. Returns 0, or -ENOMEM with both as they were. */
 int recipe_rows_overlay(struct recipe_rows *upper, const struct recipe_rows *lower);
 
 /* Lists where `lower` has a rule and `upper` has none: rows with the rule `mark` there, and NONE
@@ -71,10 +71,10 @@ int recipe_rows_shown(const struct recipe_rows *upper, const struct recipe_rows 
 int recipe_rows_joined(const struct recipe_rows *rows, const struct recipe_rows *rules,
 		       struct recipe_rows *ret_joined);
 
-/* Whether a list has no rows. */
+/* Returns whether a list has no rows. */
 bool recipe_rows_is_empty(const struct recipe_rows *rows);
 
-/* The last row of a list that is not empty. */
+/* Returns the last row of a list that is not empty. */
 struct recipe_row recipe_rows_last(const struct recipe_rows *rows);
 
 /* Reads rows in their order; the list, which is borrowed, must not change meanwhile. */
@@ -87,8 +87,8 @@ struct recipe_rows_reader {
 /* Begins with the first row of a list. */
 struct recipe_rows_reader recipe_rows_read(const struct recipe_rows *rows);
 
-/* Begins with the first of those rows that recipe_rows_put() has put into `count` words from word
- * `first` on, when the offset of the last was `offset`. */
+/* Begins with a part: with the first row that recipe_rows_put() has put into the `count` words from
+ * word `first` on. `offset` was the last row's offset before that. */
 struct recipe_rows_reader recipe_rows_read_part(const struct recipe_rows *rows, size_t first,
 						size_t count, uint32_t offset);
 

@@ -22,10 +22,10 @@ struct recipe_table {
 	struct recipe_stats stats;
 };
 
-/* As recipe_section_compile(), of the sections of a file: frees the bytes of each as soon as they
+/* As recipe_section_compile(), for the sections of a file: frees the bytes of each as soon as they
  * have been read, before the rest takes its memory, and counts what kept sections from being read.
- * Of the others' file, if it is given, Go's table is laid below them (recipe_go.h), and code that
- * they do not cover is analysed (recipe_analysis.h). The caller releases `sections`. */
+ * If `others` has a file, lays its Go table below them (recipe_go.h), and analyses the code that
+ * they do not cover (recipe_analysis.h). The caller releases `sections`. */
 int recipe_section_compile_owned(const struct recipe_others *others, struct cfi_sections *sections,
 				 const struct recipe_load *loads, size_t load_count,
 				 struct recipe_table **ret_table);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A compiled table as bytes, from the process that compiles it to the one that loads it. The reader
- * trusts nothing: files that the writer has read may have subverted it.
+ * A compiled table as bytes, sent by the process that compiles it to the one that loads it. The
+ * reader trusts nothing: files that the writer has read may have subverted it.
  */
 #ifndef UNWIND_RECIPE_WIRE_H
 #define UNWIND_RECIPE_WIRE_H
@@ -12,14 +12,14 @@
 /* Writes a table, and takes its provenances from it. */
 void recipe_wire_put(struct recipe_table *table, struct buf *bytes);
 
-/* Reads a table: every number in it is one of the table's own, rows are in order, rules name
- * registers that are there. Returns 0, -EBADMSG or -ENOMEM; the caller frees *ret_table, untouched
- * on failure, with recipe_table_free(). */
+/* Reads a table, and checks that every number in it is one of the table's own, rows are in order,
+ * and rules name existing registers. Returns 0, -EBADMSG or -ENOMEM; the caller frees *ret_table,
+ * untouched on failure, with recipe_table_free(). */
 int recipe_wire_get(struct buf_reader *bytes, struct recipe_table **ret_table);
 
-/* As recipe_wire_get(), of all bytes of a buffer, whose memory becomes the table's and holds the
- * rows: a large library's take 22 MiB. The buffer is empty then; on failure it is as it was, but
- * for the bytes of rows. */
+/* As recipe_wire_get(), but takes all bytes of a buffer: its memory becomes the table's and holds
+ * the rows, which are 22 MiB for a large library. The buffer is empty then; on failure it is as it
+ * was, but for the bytes of rows. */
 int recipe_wire_take(struct buf *bytes, struct recipe_table **ret_table);
 
 #endif

@@ -4,8 +4,8 @@
  *
  * It grows with use up to RULE_CACHE_MAX_SLOTS; when that is three quarters full, or the slow
  * rules take more than RULE_CACHE_MAX_SLOW_BYTES, it is emptied. Programs walk a few thousand
- * return addresses over and over, so that is rare, and refilling costs a microsecond a rule:
- * cheaper than to keep the order that an eviction of the least used would need.
+ * return addresses over and over, so that is rare, and refilling costs a microsecond a rule: less
+ * than keeping the order that eviction of the least recently used needs.
  */
 #ifndef UNWIND_RULE_CACHE_H
 #define UNWIND_RULE_CACHE_H
@@ -63,8 +63,9 @@ static inline const struct walk_rule *rule_cache_find(const struct rule_cache *c
 	}
 }
 
-/* Enters a rule that is not there yet, and takes over what it owns. Never fails: where there is no
- * memory to grow, the cache is emptied instead. The result lives as rule_cache_find()'s. */
+/* Enters a rule that is not there yet, and owns what it points to from then on. Never fails: if
+ * there is no memory to grow, it empties the cache first. The result is valid as
+ * rule_cache_find()'s. */
 const struct walk_rule *rule_cache_insert(struct rule_cache *cache, uint32_t object,
 					  uint64_t offset, const struct walk_rule *rule);
 

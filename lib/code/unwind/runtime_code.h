@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rules for code that programs make at run time, from its instructions in their memory.
+ * Rules for JIT code, from its instructions in the process's memory.
  *
  * No file has such code, and nothing says where its functions begin. It is read in pieces, where
- * samples hit, and analysed as code of files without unwind information is (analysis/analysis.h),
- * but more strictly: a rule is given only for functions that were seen to return. Much of this code
- * has none: traces of LuaJIT and the code of Guile are entered by jumps, with their caller's frame.
+ * samples hit, and analysed like code of files without unwind information (analysis/analysis.h),
+ * but more strictly: only functions that were seen to return get rules. Much JIT code has no
+ * functions: traces of LuaJIT and the code of Guile are entered by jumps, with their caller's
+ * frame.
  *
  *   (process, address) ─► piece: bytes, rows
  *                           └─ read again after each runtime_code_tick(), and analysed again if its
  *                              bytes have changed
  *
- * A sample may be older than the bytes. So between runtime_code_begin() and runtime_code_end(),
- * code around the addresses that the kernel half saw is that of the sample, or is not known: of the
- * piece, if that has the same bytes, or else of a *version*, a smaller piece with the bytes that
- * the kernel half has sent. A step by such a rule holds only if it comes to a return address behind
- * a call, and is checked as all steps by analysed rules are (callflow/callflow_step.h).
+ * A sample may be older than the bytes. So between runtime_code_begin() and runtime_code_end(), the
+ * code around the addresses that the kernel half saw is the sample's, or is not known. It comes
+ * from the piece, if that has the same bytes, or else from a *version*: a smaller piece with the
+ * bytes that the kernel half has sent. A step by such a rule is accepted only if it leads to a
+ * return address after a call, and is checked as all steps by analysed rules are
+ * (callflow/callflow_step.h).
  *
- * Code of files is analysed in the same way while all of the file's recipes are still being made
- * (seconds, where ten megabytes of code have no unwind information): a piece has what the samples
- * of that time need, without what symbols, pointers and calls from elsewhere tell.
+ * Code of files is analysed in the same way while the file's recipes are still being made (which
+ * takes seconds for ten megabytes of code without unwind information). A piece is enough for the
+ * samples of that time, though it lacks what symbols, pointers and calls from elsewhere add.
  *
  * Bounds: RUNTIME_CODE_PIECES, of RUNTIME_CODE_BYTES each, and CPU time: RUNTIME_CODE_EARNED_NS for
  * each tick, saved up to RUNTIME_CODE_SAVED_NS. Of that, RUNTIME_CODE_RESERVED_NS are left for
- * analysis, which ways to returns do not take. Without any left there are no new rules.
+ * analysis, and the search for paths to returns does not use them. When the time is used up, there
+ * are no new rules.
  */
 #ifndef UNWIND_RUNTIME_CODE_H
 #define UNWIND_RUNTIME_CODE_H
@@ -61,8 +64,8 @@ typedef size_t runtime_code_read_fn(void *arg, pid_t pid, uint64_t address, uint
 /* Returns the start of the executable mapping at an address of a process; 0: there is none. */
 typedef uint64_t runtime_code_start_fn(void *arg, pid_t pid, uint64_t address);
 
-/* Gives the STACKD_CODE_BYTES bytes that a process had around a mark's address at a sample; those
- * of blocks without a hash are not used. false: they are not known. `arg` is that of the others. */
+/* Gives the STACKD_CODE_BYTES bytes that a process had around a mark's address at a sample; blocks
+ * without a hash are not used. false: they are not known. `arg` is that of the others. */
 typedef bool runtime_code_window_fn(void *arg, pid_t pid, const struct stackd_code_mark *mark,
 				    uint8_t *ret_bytes);
 
@@ -79,7 +82,7 @@ struct runtime_code_options {
 int runtime_code_new(const struct runtime_code_options *options, struct runtime_code **ret_code);
 void runtime_code_free(struct runtime_code *code); /* NULL is fine */
 
-/* To be called about once a second: the pieces are compared with memory when they are next used. */
+/* To be called about once a second: pieces are compared with memory when they are next used. */
 void runtime_code_tick(struct runtime_code *code);
 
 /* Finds the code at an address of a process, as an object of its own kind whose elf has the bytes
@@ -88,12 +91,12 @@ void runtime_code_tick(struct runtime_code *code);
 const struct object *runtime_code_at(struct runtime_code *code, pid_t pid, uint64_t address);
 
 /* Reads the bytes around an address again, and compares them with those of the last tick. Returns
- * whether they differ; then rules that were made from the old bytes are no longer valid. */
+ * whether they differ: then rules from the old bytes are no longer valid. */
 bool runtime_code_has_changed(struct runtime_code *code, pid_t pid, uint64_t address);
 
-/* From now on, until runtime_code_end(), code of a process around the addresses of these marks is
- * what it had there when the kernel half looked. The marks, of instructions and of return
- * addresses, are borrowed; those after the first STACKD_MAX_CODE are not used. */
+/* Until runtime_code_end(), takes the code of a process around the addresses of these marks as it
+ * was when the kernel half looked. The marks, of instructions and of return addresses, are
+ * borrowed; those after the first STACKD_MAX_CODE are not used. */
 void runtime_code_begin(struct runtime_code *code, pid_t pid, const struct stackd_code_mark *marks,
 			size_t count);
 void runtime_code_end(struct runtime_code *code);
@@ -102,28 +105,27 @@ void runtime_code_end(struct runtime_code *code);
  */
 typedef bool runtime_code_outside_fn(void *arg, uint64_t address, struct stackd_rule *ret_rule);
 
-/* Until runtime_code_end(), ways out of made code end at such addresses, too. */
+/* Until runtime_code_end(), paths out of JIT code also end at addresses with such a rule. */
 void runtime_code_use_outside(struct runtime_code *code, runtime_code_outside_fn *outside,
 			      void *arg);
 
-/* Whether an address, of an instruction or a return address, is one of those, and that code is
- * known. */
+/* Returns whether an address, of an instruction or a return address, is that of a mark whose code
+ * is known. */
 bool runtime_code_is_sampled(struct runtime_code *code, pid_t pid, uint64_t address);
 
-/* Gives the rule at an address, that of a return address minus 1. STACKD_CFA_NONE: there is none.
- */
+/* Gives the rule at an address; for a return address, pass it minus 1. STACKD_CFA_NONE: none. */
 void runtime_code_rule(struct runtime_code *code, pid_t pid, uint64_t address, bool is_return,
 		       struct stackd_rule *ret_rule);
 
-/* Gives the rule at an address, that of an instruction or a return address, that ways from there to
- * returns tell (analysis/exit_frame.h): for code of which nothing says where its functions begin.
- * It holds if it leads to a return address. false: there is none. */
+/* Gives the rule at an address, of an instruction or a return address, from its paths to returns
+ * (analysis/exit_frame.h): for code whose functions' starts are unknown. It holds if it leads to a
+ * return address. false: there is none. */
 bool runtime_code_exit(struct runtime_code *code, pid_t pid, uint64_t address,
 		       struct stackd_rule *ret_rule);
 
-/* The same as runtime_code_rule() for an offset of a file, that of a return address minus 1. false:
- * a frame pointer is worth a try. The code cannot be read, or there is no time left; or it has no
- * rule and calls others, as assembly code without frame pointers seldom does. */
+/* The same as runtime_code_rule() for an offset of a file; for a return address, pass it minus 1.
+ * false: a step by the frame pointer can succeed: the code cannot be read, or there is no time
+ * left; or it has no rule and calls others, as assembly code without frame pointers seldom does. */
 bool runtime_code_file_rule(struct runtime_code *code, const struct object *object, uint64_t offset,
 			    bool is_return, struct stackd_rule *ret_rule);
 
@@ -131,23 +133,23 @@ bool runtime_code_file_rule(struct runtime_code *code, const struct object *obje
 bool runtime_code_file_exit(struct runtime_code *code, const struct object *object, uint64_t offset,
 			    struct stackd_rule *ret_rule);
 
-/* What is known of a step by frame pointer out of code. */
+/* What is known about a step by frame pointer out of code. */
 enum runtime_code_frame {
 	RUNTIME_CODE_UNREAD, /* nothing: the code cannot be read, or not yet */
-	RUNTIME_CODE_UNTOLD, /* its instructions do not tell */
+	RUNTIME_CODE_UNTOLD, /* nothing: its instructions do not show it */
 	RUNTIME_CODE_FRAMED, /* it leads to the caller */
 	RUNTIME_CODE_BARE,   /* the frame pointer is not the frame's: it skips callers */
 };
 
-/* Tells that of the code at an address, that of a return address minus 1. The bytes
- * around it are read again first: the code may be new. */
+/* Returns that for the code at an address; for a return address, pass it minus 1. Reads the bytes
+ * around it again first, since the code may be new. */
 enum runtime_code_frame runtime_code_frame(struct runtime_code *code, pid_t pid, uint64_t address,
 					   bool is_return);
 
-/* Gives the frame in which code at an address runs that is entered by jumps: that which the code at
- * the start of its mapping makes before it jumps (analysis/entry_frame.h), or else at the start of
- * another one of the process for which that was found before. The rule holds if it
- * leads to the return address of an indirect call. false: there is none. */
+/* Gives the rule of code that is entered by jumps: the frame that the code at the start of its
+ * mapping sets up before it jumps (analysis/entry_frame.h), or that of another mapping of the
+ * process for which this was found before. The rule holds if it leads to the return address of an
+ * indirect call. false: there is none. */
 bool runtime_code_entry(struct runtime_code *code, pid_t pid, uint64_t address,
 			struct stackd_rule *ret_rule);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The code that signal handlers return to, in C libraries that have no call frame information for
+/* The code to which signal handlers return, in C libraries that have no call frame information for
  * it. */
 #ifndef UNWIND_SIGRETURN_H
 #define UNWIND_SIGRETURN_H
@@ -7,14 +7,14 @@
 #include "elf/elf_file.h"
 #include "unwind/walk_rule.h"
 
-/* Whether `len` bytes begin with that code. */
+/* Returns whether `len` bytes begin with that code. */
 bool sigreturn_is_code(const uint8_t *bytes, size_t len);
 
-/* Whether one of its instructions is at a file offset, or it ends there. */
+/* Returns whether one of its instructions is at a file offset, or it ends there. */
 bool sigreturn_is_at(const struct elf_file *elf, uint64_t offset);
 
-/* Whether a handler's return address is at a file offset: that code begins there, and the bytes
- * before it are no call, whose return address it would be. */
+/* Returns whether a file offset is a handler's return address: that code begins there, and the
+ * bytes before it are no call that would return there. */
 bool sigreturn_begins_at(const struct elf_file *elf, uint64_t offset);
 
 /* Sets the rule of that code. */

@@ -2,9 +2,9 @@
 /*
  * The unwind rule of one code address, made from its row of the call frame table.
  *
- * Nearly every rule fits the fixed form that the kernel half knows (struct stackd_rule). One that
- * does not has STACKD_CFA_DAEMON there and carries the row's own rules and expressions in `slow`;
- * one that makes no sense has that too, and carries nothing.
+ * Nearly every rule fits the fixed form of the kernel half (struct stackd_rule). One that does not
+ * has STACKD_CFA_DAEMON there and the row's own rules and expressions in `slow`; an invalid one has
+ * STACKD_CFA_DAEMON and nothing in `slow`.
  */
 #ifndef UNWIND_WALK_RULE_H
 #define UNWIND_WALK_RULE_H
@@ -42,7 +42,7 @@ struct walk_rule {
 	bool is_signal;		/* the caller was interrupted, and did not call */
 	bool is_entry;		/* in the function at the file's entry address */
 	bool is_called;		/* of code that calls have entered, whatever the file jumps to */
-	bool is_provisional;	/* a better one may come: it must not be kept */
+	bool is_provisional;	/* a better rule may come: it must not be kept */
 	uint8_t provenance;	/* enum provenance; of STACKD_CFA_NONE that of the guess instead */
 	struct slow_rule *slow; /* owned; may be NULL */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A walk under way: what dwarf_walk.c shares with the steps of heuristic_step.c. */
+/* A walk under way, which dwarf_walk.c shares with the steps of heuristic_step.c. */
 #ifndef UNWIND_WALK_RUN_H
 #define UNWIND_WALK_RUN_H
 
@@ -8,7 +8,7 @@
 
 struct walk_run {
 	const struct walk_input *in;
-	struct runtime_code *code; /* NULL: code without a file cannot be read */
+	struct runtime_code *code; /* NULL: JIT code cannot be read */
 	struct walk_memory memory;
 	struct walk_state state;
 	const struct walk_frame *frames; /* so far, the present one included */
@@ -20,7 +20,7 @@ struct walk_run {
 	uint8_t provenance; /* of the last step's rule */
 };
 
-/* Finds the code at an address, which is a return address or not. */
+/* Finds the code at an address; `is_return`: it is a return address. */
 static inline bool walk_run_find(const struct walk_run *run, uint64_t pc, bool is_return,
 				 const struct object **ret_object, uint64_t *ret_offset)
 {

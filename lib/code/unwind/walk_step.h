@@ -13,7 +13,7 @@
 #include "stackd_abi.h"
 #include "unwind/walk_rule.h"
 
-/* A step's answer when it did not end the walk. */
+/* A step's result when it did not end the walk. */
 #define WALK_GOES_ON STACKD_END_COUNT
 
 /* The memory that a walk can read: the copy of the stack. */
@@ -43,7 +43,7 @@ struct walk_state {
 #define WALK_KNOWN_AFTER_CALL  WALK_RULE_PRESERVED
 #define WALK_KNOWN_AFTER_GUESS (1u << STACKD_REG_FP | 1u << STACKD_REG_SP | 1u << STACKD_REG_PC)
 
-/* Whether an address is in a page whose bytes are not known. */
+/* Returns whether an address is in a page whose bytes are not known. */
 static inline bool walk_memory_is_hole(const struct walk_memory *m, uint64_t address)
 {
 	uint64_t page = (address >> 12) - (m->start >> 12);
@@ -66,8 +66,8 @@ static inline bool walk_memory_read8(const struct walk_memory *m, uint64_t addre
 	return true;
 }
 
-/* As walk_memory_read8(), of what a function keeps its CFA or return address in: that may be below
- * the stack pointer (OpenSSL's SHA-512, OCaml's caml_c_call). */
+/* As walk_memory_read8(), for a word in which a function keeps its CFA or return address, which may
+ * be below the stack pointer (OpenSSL's SHA-512, OCaml's caml_c_call). */
 static inline bool walk_memory_read_kept(const struct walk_memory *m, uint64_t address,
 					 uint64_t *ret_value)
 {
@@ -77,11 +77,11 @@ static inline bool walk_memory_read_kept(const struct walk_memory *m, uint64_t a
 	return true;
 }
 
-/* Tells why a read at that address failed. */
+/* Returns why a read at that address failed. */
 enum stackd_end_reason walk_memory_reason(const struct walk_memory *m, uint64_t address);
 
-/* Turns `state` into the caller's. Returns WALK_GOES_ON, or the reason for which the walk ends
- * there, with `state` untouched. The rule must be one that leads on: not STACKD_CFA_NONE. */
+/* Turns `state` into the caller's. Returns WALK_GOES_ON, or the reason why the walk ends there,
+ * with `state` untouched. The rule must lead to a caller: not STACKD_CFA_NONE. */
 enum stackd_end_reason walk_step(const struct walk_rule *rule, const struct walk_memory *memory,
 				 struct walk_state *state);
 
