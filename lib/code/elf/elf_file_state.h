@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The state of an ELF file: elf_file.c opens and reads it, elf_descriptor.c closes its descriptor
- * for a while. No other module includes this. */
+/* The state of an ELF file: elf_file.c opens and reads it, elf_identity.c finds what tells it from
+ * others, elf_descriptor.c closes its descriptor for a while. No other module includes this. */
 #ifndef ELF_ELF_FILE_STATE_H
 #define ELF_ELF_FILE_STATE_H
 
@@ -28,5 +28,9 @@ struct elf_file {
 	size_t build_id_len;
 	uint64_t id;
 };
+
+/* Reads the build-id of a file whose headers are read, and makes its id. 0, -ENOMEM, or -errno of
+ * reading. */
+int elf_identity_load(struct elf_file *file);
 
 #endif
