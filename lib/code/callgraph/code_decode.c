@@ -22,7 +22,7 @@
 #include <string.h>
 
 #include "arch/flow_insn.h"
-#include "callgraph/code_scan_state.h"
+#include "callgraph/code_scanner.h"
 
 #define CODE_DECODE_MAX_BYTES ((uint64_t)1 << 26) /* of one function */
 

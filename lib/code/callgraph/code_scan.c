@@ -21,7 +21,7 @@
 
 #include "arch/target.h"
 #include "callgraph/code_decode.h"
-#include "callgraph/code_scan_state.h"
+#include "callgraph/code_scanner.h"
 #include "callgraph/tagged_functions.h"
 #include "sym/unwind_bounds.h"
 

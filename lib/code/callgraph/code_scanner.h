@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The state of a scan, which code_scan.c (tables) and code_decode.c (instructions) share. */
-#ifndef CALLGRAPH_CODE_SCAN_STATE_H
-#define CALLGRAPH_CODE_SCAN_STATE_H
+/* A scan on its way: code_scan.c reads the tables of the file, code_decode.c its instructions. */
+#ifndef CALLGRAPH_CODE_SCANNER_H
+#define CALLGRAPH_CODE_SCANNER_H
 
 #include "base/strings.h"
 #include "base/vec.h"
