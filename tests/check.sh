@@ -160,8 +160,8 @@ for path in sys.argv[1:]:
     ast.parse(open(path).read(), path)'
 }
 
-# The includes that tests/lint/layers.txt allows.
-lint_layers() { tests/lint/layers.py; }
+# The includes that tests/lint/layers.txt allows, and the lines of what it lists as core and parts.
+lint_layers() { tests/lint/layers.py && tests/lint/parts.py; }
 
 # Every function of a header has a comment.
 lint_headers() { tests/lint/headers.py; }

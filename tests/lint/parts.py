@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Counts the lines of the core, and of each part that a packager may leave out: parts.py [--folders]
+"""Counts the lines of the core, and of each part that a packager may leave out, and compares them
+with what docs/ARCHITECTURE.md says: parts.py [--folders]. Exits with 1 if that is too far off.
 
 Core is every folder of tests/lint/layers.txt that no `optional` line names: the kernel half, stackd,
 stackctl and libstackalloc. Counted are lines of C, C++ and assembly with code: neither blank nor
@@ -12,6 +13,8 @@ import sys
 
 import layers
 
+STATED = re.compile(r"^\| `?(\w+)`?[^|]*\|[^|]*\| ([\d,]+) \|$", re.M)
+FAR = 0.05, 200  # a share of the lines, or so many if that is more
 CODE = re.compile(r"\.(c|h|cc|S)$")
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
 
@@ -37,6 +40,12 @@ def count(folder):
     return total, files
 
 
+def stated():
+    """{part: the lines that docs/ARCHITECTURE.md says it has}"""
+    with open(os.path.join(layers.ROOT, "docs/ARCHITECTURE.md"), encoding="utf-8") as file:
+        return {m[1]: int(m[2].replace(",", "")) for m in STATED.finditer(file.read())}
+
+
 def main():
     folders, parts, _ = layers.read_layers(os.path.join(layers.HERE, "layers.txt"))
     sums = {}
@@ -51,7 +60,13 @@ def main():
         total[1] += files
     for part, (lines, files) in sums.items():
         print("%-8s %7d lines in %d files" % (part, lines, files))
+    said = stated()
+    faults = ["docs/ARCHITECTURE.md: %s has %d lines, not %s" % (part, lines, said.get(part))
+              for part, (lines, _) in sums.items()
+              if abs(said.get(part, 0) - lines) > max(FAR[0] * lines, FAR[1])]
+    print("\n".join(faults), end="\n" if faults else "")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
