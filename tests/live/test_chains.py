@@ -67,6 +67,12 @@ ATTACHED = ("chain", "threads", "fork_exec", "jit")
 SECOND = ("jit_trace", "lazy", "bare_recursion", "bare_registers", "bare_redzone", "bare_realigned", "chain_nonpie", "realigned_fp")
 
 
+# A start of stackd takes longer than such a program: `make check` records those whose code is in files one after
+# the other, for half as long, and `make check-long` each by itself, too.
+TOGETHER = [name for name, (source, frequency) in SHAPES.items() if frequency == FREQUENCY and name not in SECOND and
+            name != "chain" and source not in CHANGING + MADE]
+
+
 def check_shape(recording, source):
     """Every sample of a workload has its path. The daemon tells the kernel half in which memory a process
     makes code. Samples before that are cut at such code, and marked."""
@@ -87,7 +93,7 @@ def started(name, source, frequency):
                                        os.path.join(WORKLOADS, name), seconds)
             print(result.err)
             check_shape(recording, source)
-    live(test, name=name.replace("_", "-"), long=name in SECOND)
+    live(test, name=name.replace("_", "-"), long=name in SECOND or name in TOGETHER)
 
 
 def attached(name, source, frequency):
@@ -100,6 +106,25 @@ def attached(name, source, frequency):
             print(result.err)
             check_shape(recording, source)
     live(test, name=name.replace("_", "-") + "-attached", long=name not in ATTACHED)
+
+
+@live
+def test_shapes():
+    """Programs that a shell runs one after the other."""
+    shapes = {name[:15]: Expectation.of_source(SHAPES[name][0]) for name in TOGETHER}
+    frequency, seconds = pace("chain", FREQUENCY)
+
+    def is_torn(sample):
+        return sample.comm in shapes and shapes[sample.comm].is_torn_end(user_frames(sample)[1:])
+    with scratch() as folder:
+        recording, result = record(folder + "/s.db", PREFIX, *RING, "-F", frequency, "--", "/bin/dash", "-c",
+                                   'for name; do "$0/$name" %g; done' % (seconds / 2), WORKLOADS, *TOGETHER)
+        print(result.err)
+        samples = check_whole(recording, is_torn)
+    check(len(shapes) == len(TOGETHER), "two programs of one name", TOGETHER)
+    for name, expectation in shapes.items():
+        print(name)
+        check_chains([sample for sample in samples if sample.comm == name], expectation)
 
 
 for _name, (_source, _frequency) in {**SHAPES, **STARTED_ONLY}.items():
