@@ -128,11 +128,14 @@ $(GEN)/flamegraph.html.inc $(GEN)/fold.html.inc:
 $(B)/lib/show/export/export_flamegraph.o: $(GEN)/flamegraph.html.inc
 $(B)/lib/show/folding/export_fold.o: $(GEN)/fold.html.inc
 
-$(B)/libstackd.a: $(call OBJ,$(LIB_SRC)) $(B)/gen/pprof.pb-c.o $(B)/gen/otlp.pb-c.o
+# With sanitizers, without what no test is linked with.
+UNLINKED := $(if $(SAN),$(shell sed '/^#/d' tests/unit/unlinked.txt))
+
+$(B)/libstackd.a: $(call OBJ,$(filter-out $(UNLINKED),$(LIB_SRC))) $(B)/gen/pprof.pb-c.o $(B)/gen/otlp.pb-c.o
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
 # The daemon but for its main(): tests link it.
-$(B)/libstackd-daemon.a: $(call OBJ,$(DAEMON_SRC))
+$(B)/libstackd-daemon.a: $(call OBJ,$(filter-out $(UNLINKED),$(DAEMON_SRC)))
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
 $(B)/stackd: $(B)/daemon/main.o $(B)/libstackd-daemon.a $(B)/libstackd.a
@@ -316,6 +319,12 @@ $(B)/bench/%: bench/%.c $(B)/libstackd.a
 		$(filter %.o %-daemon.a,$^) $(B)/libstackd.a $(LDLIBS)
 
 $(B)/bench/forget $(B)/bench/alloc_pair $(B)/bench/alloc_seeds: $(B)/libstackd-daemon.a
+
+# Makes the stores of tests/cli and tests/exports.
+$(B)/tests/make_store: tests/cli/make_store.c $(wildcard tests/cli/make_*.h) $(B)/libstackd.a
+	@mkdir -p $(@D)
+	$(call say,TEST,$@)$(CC) $(CSTD) -I. -Ilib -Ilib/code -Ilib/record -Ilib/show -Ibpf -o $@ $< $(B)/libstackd.a \
+		$(shell pkg-config --libs sqlite3 libzstd) -lpthread
 
 # Tests the sampling and the set of sampled blocks apart from the library.
 $(B)/tests/test_stackalloc: $(B)/libstackalloc/live.o $(B)/libstackalloc/sample.o

@@ -115,6 +115,7 @@ do_unit() {
 
 cli_begin() {
     export STACKD=$PWD/build/stackd STACKCTL=$PWD/build/stackctl
+    make -s CC=gcc build/tests/make_store >"$logs/build-make-store.log" 2>&1 && export STORE_MAKER=$PWD/build/tests/make_store
 }
 
 cli_long=tests/cli/dist.sh # builds from the tarball
