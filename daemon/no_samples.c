@@ -4,8 +4,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/capture/event_spec.h"
 
 /* Formats the option that samples sooner: "a higher -F than 997", "a lower -c than 1000000". */
 static const char *remedy(const struct options *options, char *buf, size_t size)
@@ -32,6 +34,43 @@ static void warn_command(const struct options *options, uint64_t used_ns, const 
 			    options->command[0], used_ms, sooner);
 }
 
+/* Appends words to a text, as far as there is room. */
+static void append(char *text, size_t size, const char *before, const char *words)
+{
+	const size_t len = strlen(text);
+
+	snprintf(text + len, size - len, "%s%s", before, words);
+}
+
+static void append_each(char *text, size_t size, const char *const *names, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		append(text, size, i ? ", '" : *text ? ", no pass of '" : "no pass of '", names[i]);
+		append(text, size, "'", "");
+	}
+}
+
+/* Without samples there is only what was to be measured: says what of that was not seen. */
+static void warn_unseen(const struct options *options)
+{
+	char text[512] = "";
+
+	append_each(text, sizeof(text), options->regions, options->n_regions);
+	append_each(text, sizeof(text), options->marks, options->n_marks);
+	if (options->mpi)
+		append(text, sizeof(text), *text ? ", " : "", "no call of MPI");
+	if (options->alloc_bytes)
+		append(text, sizeof(text), *text ? ", " : "", "no sampled allocation");
+	if (options->waits)
+		append(text, sizeof(text), *text ? ", " : "", "no sampled wait");
+	log_warning("nothing was recorded: %s was seen, and -e none takes no samples", text);
+}
+
+static bool takes_samples(const struct options *options)
+{
+	return !options->event || strcmp(options->event, EVENT_SPEC_NONE) != 0;
+}
+
 void no_samples_warn(const struct options *options, struct target *target,
 		     const struct status_numbers *numbers)
 {
@@ -39,7 +78,9 @@ void no_samples_warn(const struct options *options, struct target *target,
 	char sooner[64];
 
 	remedy(options, sooner, sizeof(sooner));
-	if (numbers->lost)
+	if (!takes_samples(options))
+		warn_unseen(options);
+	else if (numbers->lost)
 		log_warning("no samples: all %" PRIu64 " were lost; try a larger --ring-bytes",
 			    numbers->lost);
 	else if (numbers->idle)

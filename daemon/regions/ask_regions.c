@@ -120,7 +120,7 @@ static int get_region(struct buf_reader *r, size_t n_specs, struct found_region 
 
 static int get_regions(struct buf_reader *r, size_t n_specs, struct found_regions *found)
 {
-	uint8_t flags[4];
+	uint8_t flags[5];
 	uint32_t count, n_libraries;
 	int err = 0;
 
@@ -133,7 +133,8 @@ static int get_regions(struct buf_reader *r, size_t n_specs, struct found_region
 	found->n_libraries = n_libraries;
 	found->is_go = flags[0];
 	found->has_symbols = flags[1];
-	found->traits = (struct file_traits){.is_program = flags[2], .starts_others = flags[3]};
+	found->traits = (struct file_traits){
+		.is_program = flags[2], .is_linker = flags[3], .starts_others = flags[4]};
 	for (uint32_t i = 0; i < count && !err; i++) {
 		if (found->found.count >= STACKD_MOST_REGIONS)
 			return -E2BIG;

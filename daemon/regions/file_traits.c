@@ -10,7 +10,7 @@
 
 /* What is met in a file. */
 struct traits {
-	bool has_dynamic, has_name, is_pie, has_loader;
+	bool has_dynamic, has_name, is_pie, has_loader, is_linker;
 	bool has_symbols, calls, defines; /* functions that start programs */
 };
 
@@ -27,13 +27,26 @@ static bool is_starter(const char *name)
 	return false;
 }
 
-static void read_dynamic(Elf_Data *data, struct traits *t)
+/* Whether a library's name is that of glibc's dynamic linker: ld-linux-x86-64.so.2, ld64.so.2,
+ * ld.so.1. */
+static bool is_linker_name(const char *name)
+{
+	return !strncmp(name, "ld-linux", 8) || !strncmp(name, "ld64.so", 7) ||
+	       !strncmp(name, "ld.so", 5);
+}
+
+static void read_dynamic(Elf *elf, Elf_Data *data, size_t strtab, struct traits *t)
 {
 	GElf_Dyn dyn;
 
 	t->has_dynamic = true;
 	for (int i = 0; data && gelf_getdyn(data, i, &dyn) && dyn.d_tag != DT_NULL; i++) {
-		t->has_name |= dyn.d_tag == DT_SONAME;
+		if (dyn.d_tag == DT_SONAME) {
+			const char *name = elf_strptr(elf, strtab, dyn.d_un.d_val);
+
+			t->has_name = true;
+			t->is_linker = name && is_linker_name(name);
+		}
 		t->is_pie |= dyn.d_tag == DT_FLAGS_1 && dyn.d_un.d_val & DF_1_PIE;
 	}
 }
@@ -65,7 +78,7 @@ static void read_sections(Elf *elf, struct traits *t)
 		if (!gelf_getshdr(scn, &shdr))
 			continue;
 		if (shdr.sh_type == SHT_DYNAMIC)
-			read_dynamic(elf_getdata(scn, NULL), t);
+			read_dynamic(elf, elf_getdata(scn, NULL), shdr.sh_link, t);
 		else if (shdr.sh_type == SHT_SYMTAB || shdr.sh_type == SHT_DYNSYM)
 			read_symbols(elf, elf_getdata(scn, NULL), shdr.sh_link, t);
 	}
@@ -90,6 +103,7 @@ struct file_traits file_traits_of(const struct elf_file *file)
 	/* libc.so.6 names a loader, too, but has a name. */
 	traits.is_program = !elf_file_is_position_independent(file) || t.is_pie ||
 			    (t.has_loader && !t.has_name);
+	traits.is_linker = !traits.is_program && t.is_linker;
 	traits.starts_others =
 		t.calls || (traits.is_program && !t.has_loader && (t.defines || !t.has_symbols));
 	return traits;

@@ -100,7 +100,7 @@ static void log_none(const struct region_check *c, const struct region_spec *spe
 {
 	if (is_inlined(c, spec, false))
 		return;
-	if (stripped && (n == 1 || stripped->kind != REGION_FILE_LIBRARY))
+	if (stripped && (n == 1 || stripped->kind < REGION_FILE_LIBRARY))
 		log_error("%s: %s is stripped: install its debug symbols, or give a "
 			  "function that it exports",
 			  spec->title, stripped->path);
@@ -150,6 +150,22 @@ static const char **paths_of(const struct region_check *c)
 	return paths;
 }
 
+/* Whether a function was listed: another one of the same name before it, a clone of it or another
+ * form of an indirect function, stands for it. */
+static bool is_listed(const struct found_regions *found, size_t from, size_t index)
+{
+	const struct found_region *f = &found->found.items[index];
+
+	for (size_t i = from; i < index; i++) {
+		const struct found_region *other = &found->found.items[i];
+
+		if (other->spec == f->spec && other->is_left_out == f->is_left_out &&
+		    region_choice_is_same(other, f))
+			return true;
+	}
+	return false;
+}
+
 /* Logs functions of a specification: those that are left, or those that are left out, from an index
  * on. */
 static void list(const struct region_check *c, size_t spec, bool left_out, size_t from)
@@ -161,7 +177,8 @@ static void list(const struct region_check *c, size_t spec, bool left_out, size_
 		const struct found_region *f = &c->found->found.items[i];
 		char *words;
 
-		if (f->spec != spec || f->is_left_out != left_out || n++ >= LISTED)
+		if (f->spec != spec || f->is_left_out != left_out || is_listed(c->found, from, i) ||
+		    n++ >= LISTED)
 			continue;
 		words = left_out ? NULL : region_choice_words(c->found, i, paths);
 		if (left_out)

@@ -21,6 +21,7 @@ enum region_file {
 	REGION_FILE_STARTED,  /* a program that it starts, or that of a process */
 	REGION_FILE_LAUNCHER, /* the command, if it is known to start others */
 	REGION_FILE_LIBRARY,
+	REGION_FILE_LINKER, /* the dynamic linker, whose copies of functions it alone calls */
 };
 
 /* Returns the rank of a function; a lower one is better. */

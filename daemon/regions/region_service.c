@@ -78,8 +78,8 @@ static int find(const struct service_file *file, const struct region_spec *specs
 {
 	struct found_regions found = {.n_libraries = n_libraries};
 	int err = region_find(specs, n, file->elf, file->path, file->debug, &found);
-	const uint8_t flags[4] = {found.is_go, found.has_symbols, found.traits.is_program,
-				  found.traits.starts_others};
+	const uint8_t flags[5] = {found.is_go, found.has_symbols, found.traits.is_program,
+				  found.traits.is_linker, found.traits.starts_others};
 	const uint32_t count = (uint32_t)found.found.count, libraries = found.n_libraries;
 
 	BUF_PUT(reply, flags);

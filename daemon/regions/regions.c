@@ -83,6 +83,14 @@ static bool is_known(const struct regions *r, const struct elf_file *elf)
 	return false;
 }
 
+/* What a file is to the target; `program`: if it is a program. */
+static enum region_file kind_of(const struct file_traits *traits, enum region_file program)
+{
+	if (traits->is_program)
+		return program;
+	return traits->is_linker ? REGION_FILE_LINKER : REGION_FILE_LIBRARY;
+}
+
 /* Looks at a file, unless that was done; `kind` is that of a program. 0; -E2BIG; -ENOMEM. */
 static int look_at(struct regions *r, const struct elf_file *elf, const char *path,
 		   enum region_file kind)
@@ -114,7 +122,7 @@ static int look_at(struct regions *r, const struct elf_file *elf, const char *pa
 				    .dev = elf_file_stamp(elf)->dev,
 				    .inode = elf_file_stamp(elf)->inode,
 				    .identity = elf_file_identity(elf),
-				    .kind = r->found.traits.is_program ? kind : REGION_FILE_LIBRARY,
+				    .kind = kind_of(&r->found.traits, kind),
 				    .is_go = r->found.is_go,
 				    .has_symbols = r->found.has_symbols,
 				    .starts_others = r->found.traits.starts_others};

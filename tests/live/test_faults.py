@@ -154,6 +154,9 @@ def test_no_samples():
             slept = run(STACKD, "-o", folder + "/t.db", "--duration", 0.3, "--pid", sleeper.pid)
             sleeper.kill()
         check_fault(slept, NO_SAMPLES, "no samples: the target slept")
+        unseen = run(STACKD, "-o", folder + "/u.db", "-e", "none", "--region", "qsort@libc.so.6",
+                     "--mark", "bsearch@libc.so.6", "--", "true")
+        check_fault(unseen, NO_SAMPLES, "no pass of 'qsort@libc.so.6', no pass of 'bsearch@libc.so.6' was seen")
         report = run(STACKCTL, "report", "-i", folder + "/s.db")
         check(report.status == result.status, "report: status %d after stackd's %d"
               % (report.status, result.status), report.err)

@@ -252,12 +252,14 @@ def region_names_clones():
 
 @live
 def region_names_indirect():
-    """Of an indirect function what is called is measured, not its resolver."""
+    """Of an indirect function what is called is measured, not its resolver, nor the function of this
+    name that the dynamic linker has for itself."""
     with scratch() as folder:
         check_visits(folder, "work", 80, build(folder, "chosen", CHOSEN))
         program = build(folder, "copies", COPIES)
-        seen, said = visits(folder, "memcpy@libc.so.6", program)
-        check(300 <= sum(seen.values()) < 400, "visits", seen, said)
+        for region in "memcpy@libc.so.6", "memcpy":
+            seen, said = visits(folder, region, program)
+            check(300 <= sum(seen.values()) < 400, "visits", region, seen, said)
 
 
 @live

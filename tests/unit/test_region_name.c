@@ -111,7 +111,7 @@ static void choose(struct found_region *all, size_t count, const char *function,
 		   size_t left)
 {
 	const enum region_file files[] = {REGION_FILE_PROGRAM, REGION_FILE_LIBRARY,
-					  REGION_FILE_LIBRARY};
+					  REGION_FILE_LIBRARY, REGION_FILE_LINKER};
 	struct found_regions found = {.found = {.items = all, .count = count}};
 	struct region_spec spec;
 	size_t n = 0;
@@ -141,6 +141,8 @@ static void test_choice(void **state)
 	CHOOSE("f", 1, 1, region("f", NULL, 1, false), region("f", NULL, 0, true));
 	CHOOSE("f", 1, 1, region("f", NULL, 1, true), region("f", NULL, 2, false));
 	CHOOSE("f", 2, 2, region("f", NULL, 1, false), region("f", NULL, 2, false));
+	CHOOSE("f", 1, 1, region("f", "f.c", 3, false), region("f", NULL, 1, true));
+	CHOOSE("f", 1, 1, region("f", "f.c", 3, false));
 	CHOOSE("f", 2, 2, region("f", "a.c", 0, false), region("f", "b.c", 0, false));
 	CHOOSE("f", 2, 2, region("f", NULL, 0, false), region("f", "b.c", 0, false));
 	CHOOSE("f", 1, 2, region("f", NULL, 0, false), region("f.isra.0", "b.c", 0, false));
