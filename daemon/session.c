@@ -657,6 +657,12 @@ static enum exit_status sum_up(struct session *s)
 	return STATUS_NO_SAMPLES;
 }
 
+/* A region that was not found is the reason why there is nothing, so it is the error. */
+static enum exit_status worse(enum exit_status status, enum exit_status of_regions)
+{
+	return of_regions ? of_regions : status;
+}
+
 /* Records until the run is over, then writes every sample that was taken before it ended. */
 static enum exit_status record(struct session *s)
 {
@@ -697,8 +703,8 @@ static enum exit_status record(struct session *s)
 	status = sum_up(s);
 	if (status == STATUS_DONE && !was_called)
 		status = STATUS_NO_SAMPLES;
-	if (status == STATUS_DONE)
-		status = regions_check(s->regions);
+	if (status == STATUS_DONE || status == STATUS_NO_SAMPLES)
+		status = worse(status, regions_check(s->regions));
 	return s->is_used_up ? STATUS_AGAIN : status;
 }
 

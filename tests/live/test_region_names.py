@@ -297,8 +297,9 @@ def region_names_started():
                                (100, ("env", "./prog"))):
             check_visits(folder, "work", count, *command, cwd=folder)
         check_each(folder, {"work": 100, "main": 1}, "env", "A=1", program)
-        result = run(STACKD, "-o", folder + "/s.db", "--region", "nowhere", "--", "sh", "-c", program)
-        check_fault(result, FAILED, "no function of that name")
+        for options in (), ("-e", "none"):
+            result = run(STACKD, "-o", folder + "/s.db", *options, "--region", "nowhere", "--", "sh", "-c", program)
+            check_fault(result, FAILED, "no function of that name")
 
 
 @live
@@ -402,6 +403,7 @@ def test_region_names_unused():
     """A function whose code nobody calls, since all calls are inlined, is said to be."""
     with scratch() as folder:
         program = build(folder, "unused", UNUSED, "-O2", "-g", compiler="gcc")
-        result = run(STACKD, "-q", "-o", folder + "/u.db", "--region", "work@unused", "--", program)
-        said = ("no pass was seen; ", "has it inlined at ", "unused.c:6")
-        check(all(part in result.err for part in said), "not said", result.err)
+        for options in (), ("-e", "none"):
+            result = run(STACKD, "-q", "-o", folder + "/u.db", *options, "--region", "work@unused", "--", program)
+            said = ("no pass was seen; ", "has it inlined at ", "unused.c:6")
+            check(all(part in result.err for part in said), "not said", options, result.err)
