@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "arch/kernel_entry.h"
 #include "base/hash.h"
 #include "daemon/capture/event.h"
 #include "daemon/capture/record.h"
@@ -30,7 +31,7 @@ static void find_page_fault(struct recorder *r)
 	if (r->page_fault.is_known || !ksyms)
 		return;
 	r->page_fault.is_known = true;
-	kallsyms_function(ksyms, "asm_exc_page_fault", &r->page_fault.start, &r->page_fault.end);
+	kallsyms_function(ksyms, kernel_entry_page_fault, &r->page_fault.start, &r->page_fault.end);
 }
 
 /* Returns whether a thread waited in a page fault, by its kernel frames. If the kernel itself

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "arch/kernel_entry.h"
 #include "stack/wait_name.h"
 
 #define INTERRUPTIBLE 0x01 /* a thread's states */
@@ -28,6 +29,12 @@ struct call {
 	enum waits_for what;
 };
 
+#ifdef SYS_poll
+#define POLL SYS_poll
+#else
+#define POLL SYS_ppoll
+#endif
+
 #define IDLE(call)                                                                                 \
 	{                                                                                          \
 		SYS_##call, "idle: " #call, OTHER                                                  \
@@ -37,6 +44,7 @@ struct call {
 		SYS_##call, #call, DESCRIPTOR                                                      \
 	}
 
+/* Newer processors lack the older of two calls for the same, and old headers lack new calls. */
 static const struct call calls[] = {
 	{SYS_futex, "futex", FUTEX},
 #ifdef SYS_futex_waitv
@@ -48,21 +56,31 @@ static const struct call calls[] = {
 	{SYS_waitid, "child", OTHER},
 	{SYS_io_uring_enter, "io_uring", OTHER},
 	{SYS_sched_yield, "yield", OTHER},
+#ifdef SYS_vfork
 	{SYS_vfork, "child", OTHER},
+#endif
 	{SYS_clone, "child", OTHER}, /* posix_spawn() waits for the exec */
 	{SYS_clone3, "child", OTHER},
 	{SYS_accept, "idle: accept", IDLE_FILE},
 	{SYS_accept4, "idle: accept", IDLE_FILE},
+#ifdef SYS_poll
 	{SYS_poll, "idle: poll", IDLE_FILE},
+#endif
 	{SYS_ppoll, "idle: ppoll", IDLE_FILE},
+#ifdef SYS_epoll_wait
 	IDLE(epoll_wait),
+#endif
 	IDLE(epoll_pwait),
 #ifdef SYS_epoll_pwait2
 	IDLE(epoll_pwait2),
 #endif
+#ifdef SYS_select
 	IDLE(select),
+#endif
 	IDLE(pselect6),
+#ifdef SYS_pause
 	IDLE(pause),
+#endif
 	IDLE(rt_sigsuspend),
 	IDLE(rt_sigtimedwait),
 	FILE_(read),
@@ -175,21 +193,17 @@ int wait_reason_restarted(const char *function)
 		{"futex_wait_restart", SYS_futex},
 		{"futex_wait", SYS_futex}, /* also with what follows it: futex_wait_queue */
 		{"__futex_wait", SYS_futex},
-		{"do_restart_poll", SYS_poll},
-		{"do_sys_poll", SYS_poll},
-		/* None: functions of sleeping are of the scheduler's own text, which stacks leave
-		 * out; of no other call all are. */
-		{"__x64_sys_restart_syscall", SYS_clock_nanosleep},
-		{"__do_sys_restart_syscall", SYS_clock_nanosleep},
-		{"x64_sys_call", SYS_clock_nanosleep},
-		{"do_syscall_64", SYS_clock_nanosleep},
+		{"do_restart_poll", POLL},
+		{"do_sys_poll", POLL},
 	};
 
 	for (size_t i = 0; i < sizeof(restarts) / sizeof(restarts[0]); i++) {
 		if (!strncmp(function, restarts[i].start, strlen(restarts[i].start)))
 			return restarts[i].call;
 	}
-	return -1;
+	/* None of these: functions of sleeping are of the scheduler's own text, which stacks leave
+	 * out; of no other call all are. */
+	return kernel_entry_is_restart(function) ? SYS_clock_nanosleep : -1;
 }
 
 bool wait_reason_has_object(const struct stackd_wait *wait, bool is_in_fault)

@@ -5,12 +5,13 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "arch/kernel_entry.h"
+
 /* A trailing '*' stands for any ending. */
 static const struct {
 	const char *name;
 	enum wakeup_frame frame;
 } functions[] = {
-	{"asm_sysvec_*", WAKEUP_INTERRUPT},	{"asm_common_interrupt", WAKEUP_INTERRUPT},
 	{"__do_softirq", WAKEUP_SOFTIRQ},	{"handle_softirqs", WAKEUP_SOFTIRQ},
 	{"run_ksoftirqd", WAKEUP_WORKER},	{"run_backlog_napi", WAKEUP_WORKER},
 	{"napi_threaded_poll*", WAKEUP_WORKER}, {"process_backlog", WAKEUP_DELIVERY},
@@ -30,6 +31,8 @@ static bool is_named(const char *function, const char *name)
 
 enum wakeup_frame wakeup_frame_of(const char *function)
 {
+	if (kernel_entry_is_interrupt(function))
+		return WAKEUP_INTERRUPT;
 	for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
 		if (is_named(function, functions[i].name))
 			return functions[i].frame;
