@@ -15,6 +15,7 @@
  *                returns, linkage stubs, the code that handlers return to, places where no probe
  *                may be, the C runtime's start code
  *   go_switch.h, java_entry.h, beam_code.h   code of run times: Go's, HotSpot's, Erlang's
+ *   kernel_entry.h   the kernel's functions by which it is entered
  *   target.h     ELF machine and relocations, library folders, perf's numbers of registers
  *   arch.bpf.h   the kernel half: registers of a context, arguments, system calls. It names the
  *                other headers *.bpf.h
@@ -47,6 +48,7 @@
  *   ARCH_FAULT_PAGE, _EXECUTION    the number of a page fault, and the bit of its error code that
  *                         says that the page was not executable
  *   ARCH_BREAKPOINT       the first byte that a debugger or probe puts in place of an instruction
+ *   ARCH_PAUSE()          tells the processor that a loop waits for another one
  *   INSN_REG_COUNT, INSN_SP, INSN_FP, INSN_PRESERVED, INSN_VOLATILE, INSN_SAVED_REGS,
  *   INSN_MAX_BYTES        the same by the numbers that instructions have (insn.h)
  *   INSN_ARGUMENT, INSN_ARGUMENT_2, INSN_ARGUMENTS   the registers of a function's first and second

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "arch/arch.h"
+
 #define LIVE_PARTS 256u
 #define LIVE_FIRST 512u /* slots of a part, at first: a page */
 #define LIVE_SPINS 64
@@ -31,7 +33,7 @@ static void live_lock(struct live_part *part)
 		if (i % LIVE_SPINS == LIVE_SPINS - 1)
 			sched_yield();
 		else
-			__builtin_ia32_pause();
+			ARCH_PAUSE();
 	}
 }
 

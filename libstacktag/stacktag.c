@@ -19,10 +19,8 @@ __attribute__((visibility("hidden"))) volatile int64_t stacktag_offset;
 
 __attribute__((constructor(101))) static void find_offset(void)
 {
-	uintptr_t thread_pointer;
-
-	__asm__("mov %%fs:0, %0" : "=r"(thread_pointer));
-	stacktag_offset = (int64_t)((uintptr_t)&stacktag_current - thread_pointer);
+	stacktag_offset =
+		(int64_t)((uintptr_t)&stacktag_current - (uintptr_t)__builtin_thread_pointer());
 }
 
 uint64_t stacktag_get(void)

@@ -66,6 +66,8 @@
 
 #define ARCH_BREAKPOINT 0xcc /* int3 */
 
+#define ARCH_PAUSE() __builtin_ia32_pause()
+
 #define ARCH_KERNEL_STACK   (16 * 1024)
 #define ARCH_FUNCTION_ALIGN 16
 #define ARCH_PAGE_SHIFT	    12

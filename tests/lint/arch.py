@@ -19,7 +19,7 @@ NAMES = re.compile(
     r"x86|aarch64|arm64"
     r"|\b[re](?:[sb]p|[abcd]x|[sd]i)\b|\brip\b|\borig_rax\b"
     r"|\br(?:8|9|1[0-5])d?\b|\bxmm\d|\b[fg]s_?base\b"
-    r"|\bzydis|zyan_|\bcapstone|\bEM_386|\bendbr|\b(?:insn|regs?)_r[sbi]p\b"
+    r"|\b(?:__)?x64_|do_syscall_64|\basm_(?:exc|sysvec|common)_|%[fg]s:|\b__builtin_ia32|\bzydis|zyan_|\bcapstone|\bEM_386|\bendbr|\b(?:insn|regs?)_r[sbi]p\b"
     r"|\b0x(?:e8|cc|c3|050f|fa1e0ff3)\b|\bred zone", re.I)
 
 

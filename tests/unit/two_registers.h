@@ -51,6 +51,7 @@
 #define ARCH_FAULT_PAGE	     1
 #define ARCH_FAULT_EXECUTION 2
 
+#define ARCH_PAUSE()	    ((void)0)
 #define ARCH_BREAKPOINT	    0x01
 #define ARCH_KERNEL_STACK   65536
 #define ARCH_FUNCTION_ALIGN 4
