@@ -247,7 +247,8 @@ static int find_rebuilt(const struct tagset *set, struct cmd_diff_names *names)
 	return err;
 }
 
-/* Without what is asked for, the comparison says so. */
+/* Finds the functions of one name that are different functions. Failures other than -ENOMEM are
+ * ignored here: the comparison reports them. */
 static int find_names(const struct cmd_diff *args, const struct tagset *set,
 		      struct cmd_diff_names *ret_names)
 {
@@ -295,7 +296,7 @@ static int add_fleet(const struct cmd_diff *args, struct tagset *set, uint32_t i
 	return status;
 }
 
-/* Whether a part of the samples is chosen. */
+/* Returns whether a part of the samples is chosen. */
 static bool has_choice(const struct profile_filter *f)
 {
 	return f->n_pids || f->n_tids || f->n_comms || f->units.n || f->from_ns || f->to_ns ||
@@ -303,7 +304,7 @@ static bool has_choice(const struct profile_filter *f)
 	       f->fold_recursion || f->no_inlined || f->no_reconstructed;
 }
 
-/* What amounts are divided by. */
+/* Adds a store, and notes its duration and passes, by which amounts are divided. */
 static int add_store(struct cmd_diff *args, struct tagset *set, uint32_t i)
 {
 	const bool is_second = args->per && strcmp(args->per, "second") == 0;

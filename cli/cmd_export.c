@@ -123,7 +123,7 @@ static int check(const struct cmd_export *args)
 	return CMD_USAGE;
 }
 
-/* Whether a format has no place to say what is missing. */
+/* Returns whether a format has no place to say what is missing. */
 static bool is_bare(const struct cmd_export_format *format)
 {
 	return format->write == export_folded || format->write == export_tags;

@@ -113,7 +113,7 @@ static int cmd_flamegraph_write(const struct cmd_flamegraph *args, struct profil
 				       : export_flamegraph(profiles, &args->options, output.file));
 }
 
-/* With the recording before opened, too. */
+/* Writes the difference, once the earlier recording is open, too. */
 static int diff_with(struct cmd_flamegraph *args, const struct input *before,
 		     struct profile *profile)
 {

@@ -91,7 +91,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* Which table of paths is asked for. */
+/* Returns the kind of table that is asked for. */
 static enum heap_paths_kind kind_of(const struct cmd_heap *args)
 {
 	if (args->show.input.filter.from_ns)

@@ -119,7 +119,7 @@ static int fail(const struct cmd_import *args, int err, char *sentence)
 	return cmd_import_status(err);
 }
 
-/* The store's path, with its folder if it is the default one; malloc()ed. */
+/* Finds the store's path, malloc()ed; makes the folder of the default store. */
 static int cmd_import_store(const struct cmd_import *args, char **ret_path)
 {
 	char *path = args->output ? strdup(args->output) : store_path_default();

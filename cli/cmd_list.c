@@ -123,7 +123,7 @@ static const struct store_recording *last_of_run(const struct cmd_list *list, si
 	return last;
 }
 
-/* Whether a line before has shown the run. */
+/* Returns whether a line before has shown the run. */
 static bool is_shown(const struct cmd_list *list, size_t at)
 {
 	for (size_t i = 0; i < at && !list->verbose; i++) {

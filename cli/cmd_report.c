@@ -69,7 +69,7 @@ static const struct argp_option cmd_report_options[] = {
 	{0},
 };
 
-/* The index of a word in a list that is ended by NULL. */
+/* Returns the index of a word in a list that NULL ends. */
 static int word(struct argp_state *state, const char *option, const char *arg,
 		const char *const *words, const char *list)
 {
@@ -138,7 +138,7 @@ static void parse_sort(struct argp_state *state, const char *arg, struct cmd_rep
 	args->has_sort = true;
 }
 
-/* The view of waits, and what goes with it alone. */
+/* Checks the options that only the view of waits has. */
 static void check_waits(struct argp_state *state, const struct cmd_report *args)
 {
 	const enum metric metric = args->show.input.filter.metric;
@@ -259,7 +259,7 @@ static int cmd_report_lbr(const struct input_open *open)
 	return CMD_NO_SAMPLES;
 }
 
-/* The view of wakers is of recordings that have some. */
+/* Checks that a recording has wakers. */
 static int cmd_report_wakers(const struct input_open *open)
 {
 	uint64_t series;
@@ -314,8 +314,7 @@ static int cmd_report_run(void *arg, const struct input_open *open)
 	return status == CMD_DONE ? cmd_report_write(args, open) : status;
 }
 
-/* Of a server's database, or a tag export, all is shown in one, unless --by says otherwise; so are
- * regions. */
+/* Shows a server's database, a tag export, or regions in one part, unless --by says otherwise. */
 static int prepare_sums(struct cmd_report *args)
 {
 	enum report_view view = args->options.view;

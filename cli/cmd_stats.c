@@ -48,7 +48,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* The metrics of a recording, of which no samples are read. */
+/* Writes the metrics of a recording for Prometheus, without reading samples. */
 static int cmd_stats_prometheus(const struct cmd_stats *args)
 {
 	char *error = NULL, *path = input_path(&args->input);
@@ -72,7 +72,7 @@ static int cmd_stats_prometheus(const struct cmd_stats *args)
 	return status;
 }
 
-/* Whether there are records of other metrics than samples, such as waits. */
+/* Returns whether there are records of other metrics than samples, such as waits. */
 static bool has_other_metrics(struct store_reader *reader)
 {
 	uint64_t series;

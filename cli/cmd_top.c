@@ -27,7 +27,7 @@
 
 #define TOP_INTERVAL 1.0
 #define TOP_WINDOW   10.0
-/* A server has a window when it has ended and been pushed. */
+/* A server gets a window only when it has ended and been pushed, so looks are rarer. */
 #define TOP_FLEET_INTERVAL 30.0
 #define TOP_FLEET_WINDOW   3600.0
 #define TOP_MOST_LOAD	   0.2
@@ -130,7 +130,8 @@ static int top_update(struct top *top)
 	return 0;
 }
 
-/* A store without a recording has one soon: stackd is just beginning. */
+/* Returns whether `err` means that the store has no recording yet, because stackd is just starting.
+ */
 static bool top_is_early(const struct top *top, int err)
 {
 	return err == -ENODATA && !top->input.recording && !top->state.is_fleet;
@@ -238,7 +239,7 @@ static int top_leave(struct top *top)
 	return top_look(top);
 }
 
-/* A longer or shorter time: 1, 2, 5, 10, ... s, then all of it. */
+/* Chooses a longer or shorter time: 1, 2, 5, 10, ... s, then all of it. */
 static int top_zoom(struct top *top, int by)
 {
 	static const double windows[] = {1, 2, 5, 10, 20, 60, 300, 3600, 0};
@@ -425,7 +426,7 @@ static int top_run(struct top *top)
 	return err < 0 ? CMD_FAILED : CMD_DONE;
 }
 
-/* What was not given. */
+/* Sets the defaults of options that were not given. */
 static void top_complete(struct top *top)
 {
 	struct top_state *s = &top->state;

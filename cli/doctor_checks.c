@@ -89,7 +89,7 @@ static int read_number(const char *root, const char *name, long *ret_number)
 	return 0;
 }
 
-/* The value of the first line of ROOT/NAME that starts with `key`, after its ':'. */
+/* Reads the value, after the ':', of the first line of ROOT/NAME that starts with `key`. */
 static int read_field(const char *root, const char *name, const char *key, char *ret_value,
 		      size_t size)
 {
@@ -116,7 +116,7 @@ static int read_field(const char *root, const char *name, const char *key, char 
 	return err;
 }
 
-/* Whether this process may load BPF programs and open events of others. */
+/* Returns whether this process may load BPF programs and open events of others. */
 static bool has_rights(machine *m)
 {
 	const uint64_t need = UINT64_C(1) << CAP_PERFMON | UINT64_C(1) << CAP_BPF;

@@ -143,7 +143,7 @@ static void parse_name(struct argp_state *state, const char *what, const char *a
 	names[(*n)++] = arg;
 }
 
-/* The same into the filter's list, which then lies in `names`. */
+/* Parses a name into the filter's list, which is stored in `names`. */
 static void parse_pattern(struct argp_state *state, const char *what, const char *arg,
 			  const char **names, struct profile_patterns *patterns)
 {
@@ -202,7 +202,7 @@ static void check(struct argp_state *state, const struct input *input)
 		argp_error(state, "--focus: more than %d are given", PROFILE_MAX_FOCUS);
 }
 
-/* The options that choose by what a path goes through. */
+/* Parses the options that choose samples by their paths. */
 static error_t parse_paths(int key, char *arg, struct argp_state *state)
 {
 	struct input *input = state->input;
@@ -319,7 +319,7 @@ static int input_status(int error_number)
 	}
 }
 
-/* Whether the service's store was taken, since the user has none. */
+/* Returns whether the service's store was taken, since the user has none. */
 static bool input_is_service(const struct input *input)
 {
 	bool is_service = false;
@@ -363,7 +363,7 @@ int input_only_samples(const struct input *input, const char *what)
 	return CMD_USAGE;
 }
 
-/* The function that is closest to what was asked for; NULL if nothing is close. */
+/* Returns the function whose name is closest to the one asked for; NULL if none is close. */
 static const char *input_guess(const struct profile *profile, const char *name)
 {
 	const char *closest = NULL;
@@ -434,7 +434,7 @@ static void nothing_left(const struct input *input, const char *path, int64_t id
 	buf_free(&b);
 }
 
-/* Whether the recording has any record of the metric; else reports which metrics it has. */
+/* Returns whether the recording has any record of the metric; else reports which metrics it has. */
 static bool has_metric(const struct input *input, const char *path, const struct input_open *open)
 {
 	const struct metric_info *metric = metric_info(input->filter.metric);
@@ -474,7 +474,7 @@ bool input_has_times(enum metric metric, const char *path, struct store_reader *
 	return false;
 }
 
-/* Whether the verb has something to show without samples. */
+/* Returns whether the verb has something to show without samples. */
 static bool has_instances(const struct input *input, struct store_reader *reader)
 {
 	uint64_t series;
@@ -532,7 +532,7 @@ int input_reader_names(struct reader_names **ret_names)
 	return reader_names_new(&options, ret_names);
 }
 
-/* Whether names are shown, or samples chosen by them. */
+/* Returns whether names are shown, or samples chosen by them. */
 static bool wants_names(const struct input *input)
 {
 	const struct profile_filter *f = &input->filter;

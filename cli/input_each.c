@@ -14,7 +14,7 @@ struct input_run {
 	const struct input_each *each;
 };
 
-/* The copy's filter points to what the original has, which outlives it. */
+/* Opens one recording, with a copy of the input whose filter borrows from the original. */
 static int open_one(const struct input_run *run, int64_t id)
 {
 	struct input one = *run->input;

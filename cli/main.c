@@ -64,7 +64,7 @@ static const struct verb {
 
 #define N_VERBS (sizeof(verbs) / sizeof(*verbs))
 
-/* Whether a verb has a line in lists: a verb of a part that was left out only says so. */
+/* Returns whether a verb has a line in lists: a verb of a part that was left out only says so. */
 static bool is_listed(const struct verb *verb)
 {
 	return verb->help && part_is_built(verb->part);
@@ -154,7 +154,7 @@ static void main_man(FILE *out)
 	fputs("\\fBstackd\\fR(8)\n", out);
 }
 
-/* The verbs that have options, one a line: what manual pages are made of. */
+/* Lists the verbs that have options, one a line, for making manual pages. */
 static void list(FILE *out)
 {
 	for (size_t i = 0; i < N_VERBS; i++)
@@ -222,7 +222,8 @@ static int version(int argc, char **argv)
 	return main_print(print_version);
 }
 
-/* At the end of everything: argp's --help does not look whether it could be written. */
+/* Closes standard output at the end, and fails if it could not be written; argp's --help does not
+ * check. */
 static void close_output(void)
 {
 	if (ferror(stdout) || fflush(stdout) != 0) {

@@ -27,7 +27,8 @@ void options_set_mode(enum options_mode mode)
 	options_mode = mode;
 }
 
-/* The name in "--name" or "--name=value"; false for anything else and for very long names. */
+/* Extracts the name from "--name" or "--name=value". Returns false for anything else, and for very
+ * long names. */
 static bool options_name(const char *arg, char ret_name[OPTIONS_NAME_MAX])
 {
 	size_t len;

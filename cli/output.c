@@ -106,7 +106,7 @@ static void watch_signals(const char *temp)
 		sigaction(signals[i], &action, NULL);
 }
 
-/* The signal handler leaves a temporary file from now on; NULL is fine. */
+/* From now on the signal handler does not remove a temporary file; NULL is fine. */
 static void spare(const char *temp)
 {
 	for (size_t i = 0; temp && i < OUTPUT_MAX; i++)

@@ -48,7 +48,7 @@ static int tag_input_read(const struct tag_input *input, struct tagset *set, FIL
 	return err == -ENOMEM || err == -EIO || err == -EOVERFLOW ? CMD_FAILED : CMD_USAGE;
 }
 
-/* An export of an opened recording, in memory. */
+/* Exports an opened recording in memory, and adds the export. */
 static int export(const struct tag_input *input, struct tagset *set, struct profile *profile)
 {
 	char *text = NULL;
@@ -69,7 +69,7 @@ static int export(const struct tag_input *input, struct tagset *set, struct prof
 	return status;
 }
 
-/* How long the recording took, or the part of it that the filter selects. */
+/* Returns the duration of the recording, or of the part that the filter selects. */
 static uint64_t duration_of(const struct profile *profile)
 {
 	const struct store_recording *recording = &profile_tables(profile)->recording;

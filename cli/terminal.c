@@ -90,7 +90,7 @@ static const char *terminal_env(const char *name)
 	return value && *value ? value : NULL;
 }
 
-/* Whether the terminal understands more than text. */
+/* Returns whether the terminal understands more than text. */
 static bool is_able(void)
 {
 	const char *term = terminal_env("TERM");
@@ -117,7 +117,7 @@ static struct {
 	volatile size_t columns; /* of the row that it must not leave */
 } terminal_line;
 
-/* Only what a handler may call. */
+/* Writes the progress line; calls only functions that a signal handler may call. */
 static void on_alarm(int number)
 {
 	char text[160];

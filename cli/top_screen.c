@@ -126,7 +126,7 @@ static void screen_counts(const struct top_state *state, const struct profile *p
 	}
 }
 
-/* Whether the only share of a narrow row is that of self. */
+/* Returns whether the only share of a narrow row is that of self. */
 static bool screen_shows_self(const struct top_state *state)
 {
 	return state->view == TOP_FUNCTIONS && state->sort == TOP_BY_SELF;

@@ -548,7 +548,7 @@ static int cmd_fold_kind(const struct cmd_fold *args, const struct input_open *o
 	return status;
 }
 
-/* Whether a filter chooses calls by their paths. */
+/* Returns whether a filter chooses calls by their paths. */
 static bool is_of_paths(const struct profile_filter *filter)
 {
 	return filter->focus.n || filter->ignore.n || filter->symbols.n || filter->dsos.n;

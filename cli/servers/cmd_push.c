@@ -121,7 +121,7 @@ static int begin(void *arg, const struct store_recording *recordings, size_t n)
 	return err < 0 ? explain(args, err) : CMD_DONE;
 }
 
-/* A service sends a recording once, when it has ended. */
+/* Returns whether to send a recording: a service sends each once, when it has ended. */
 static bool wants(void *arg, const struct store_recording *recording)
 {
 	struct cmd_push *args = arg;
@@ -182,7 +182,7 @@ static int push_once(struct cmd_push *args)
 			    : push_fleet(args);
 }
 
-/* What the server said of the last failure; "" if that was of reading. */
+/* Returns the server's sentence about the last failure; "" if reading failed. */
 static const char *said(const struct cmd_push *args)
 {
 	return args->server ? push_server_error(args->server) : clickhouse_error(args->clickhouse);
@@ -247,7 +247,7 @@ static int run(struct cmd_push *args)
 	return args->is_following ? follow(args) : push_once(args);
 }
 
-/* All recordings of the store, unless some are chosen; each as a whole. */
+/* Chooses all recordings of the store, each as a whole, unless the options choose some. */
 static void choose(struct input *input)
 {
 	if (!input->is_range && input->recording)

@@ -20,7 +20,7 @@ static int wrong(const char *text, const char *why, const char *what)
 	return CMD_USAGE;
 }
 
-/* A moment, or a time until now. `after_ns` as for wall_time_parse(). */
+/* Parses a moment, or a time until now. `after_ns` as for wall_time_parse(). */
 static int parse_end(const char *text, const char *end, uint64_t after_ns, uint64_t *ret_unix_ns)
 {
 	const uint64_t now_ns = clock_ns(CLOCK_REALTIME);

@@ -110,8 +110,9 @@ static int begin(void *arg, const struct store_recording *recordings, size_t n)
 	return CMD_DONE;
 }
 
-/* The clock may have been set forward while a recording goes on, which looks as if it had stood
- * still then. A service sees for itself whether the newest one does, by a clock that is not set. */
+/* Returns whether a recording has ended. If the clock was set forward, a recording that is still
+ * running looks as if it had stopped growing. So a service checks the newest recording by a clock
+ * that is never set. */
 static bool has_ended(struct push_server *p, const struct store_recording *r)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -168,7 +169,8 @@ static int note(void *arg, size_t taken, size_t all)
 	return sent_add(p->sent, server_name(p->server), p->recording, taken, all);
 }
 
-/* The server says that a recording is wrong, or too old, or too large: others may not be. */
+/* Notes that the server refuses a recording as wrong, too old or too large; others may be accepted.
+ */
 static int refuse(struct push_server *p, int err)
 {
 	if (VEC_RESERVE(&p->refused_ids, 1) < 0) {

@@ -101,7 +101,7 @@ static int take_line(struct sent *s, const char *line, unsigned number)
 	return CMD_DONE;
 }
 
-/* A last line that was cut off says nothing, and is removed. */
+/* Reads the lines; removes a last line that was cut off. */
 static int read_lines(struct sent *s)
 {
 	char *line = NULL;

@@ -7,7 +7,7 @@
 
 #include "cli/message.h"
 
-/* The place of a number in the order, or where it would be. */
+/* Returns the index of a number in the order, or the one at which it would be inserted. */
 static size_t place_of(const struct waiting *w, int64_t id)
 {
 	size_t from = 0, to = w->ids.count;

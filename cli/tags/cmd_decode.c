@@ -188,7 +188,7 @@ static void cmd_decode_index(struct cmd_decode_run *run)
 		qsort(run->names, n, sizeof(*run->names), compare);
 }
 
-/* The node of a demangled name, or of a linkage name; CALLGRAPH_NONE. */
+/* Returns the node of a demangled name or a linkage name, or CALLGRAPH_NONE. */
 static uint32_t cmd_decode_function(struct cmd_decode_run *run, const char *name)
 {
 	uint32_t low = 0, high = callgraph_count(run->graph), n = high;
@@ -208,7 +208,8 @@ static uint32_t cmd_decode_function(struct cmd_decode_run *run, const char *name
 	return callgraph_find_name(run->graph, name);
 }
 
-/* The name as it is in the source, which the caller frees; NULL: it is the one in the program. */
+/* Returns the name in the source, which the caller frees; NULL if it is the same as in the program.
+ */
 static char *source_name(const struct cmd_decode_run *run, uint32_t node)
 {
 	return demangle(callgraph_at(run->graph, node)->name);

@@ -34,7 +34,7 @@ struct counter_spec {
 const char *counter_specs_add(struct counter_spec *specs, size_t *n, char *text,
 			      const char **ret_at);
 
-/* Whether one of `n` counters is of sampled allocations. */
+/* Returns whether one of `n` counters is of sampled allocations. */
 bool counter_specs_need_alloc(const struct counter_spec *specs, size_t n);
 
 #endif

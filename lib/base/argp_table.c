@@ -214,7 +214,7 @@ static int man_option(void *arg, const struct argp_option *o)
 	return 0;
 }
 
-/* The options in the order of their groups, as --help has them. */
+/* Writes the options in the order of their groups, as --help does. */
 struct man_group {
 	FILE *out;
 	int group, next;
@@ -255,7 +255,7 @@ static void man_title(const char *name, bool is_upper, FILE *out)
 	}
 }
 
-/* A line for each way to be called, which argp has one a line. */
+/* Writes a line for each usage; argp has one usage a line. */
 static void man_synopsis(const char *name, const char *args, FILE *out)
 {
 	for (bool is_first = true; is_first || *args; is_first = false) {

@@ -43,7 +43,7 @@ static void put_escaped(struct buf *b, const uint8_t *s, unsigned n)
 		text_printf(b, "\\x%02x", s[i]);
 }
 
-/* The first byte from `at` on that is not plain: neither printable ASCII nor in `special`. */
+/* Returns the first byte from `at` on that is not plain ASCII, or is in `special`. */
 static const uint8_t *skip_plain(const uint8_t *at, const uint64_t special[2])
 {
 	while (*at >= 0x20 && *at < 0x7f && !(special[*at >> 6] >> (*at & 63) & 1))

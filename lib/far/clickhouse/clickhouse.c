@@ -14,7 +14,8 @@
 #include "http/gzip.h"
 #include "http/http.h"
 
-/* What the server's own numbers of errors mean; others are shown as it says them. */
+/* Error numbers of the server that have sentences of our own; other errors are shown in its words.
+ */
 enum {
 	CODE_UNKNOWN_DATABASE = 81,
 	CODE_READONLY = 164,
@@ -82,7 +83,7 @@ static const char *scheme_of(const struct clickhouse *c)
 	return c->is_tls ? CLICKHOUSE_SCHEME_TLS : CLICKHOUSE_SCHEME;
 }
 
-/* What messages call it. 0 or -ENOMEM. */
+/* Makes the name for messages. Returns 0 or -ENOMEM. */
 static int make_name(struct clickhouse *c)
 {
 	if (c->at.host && c->at.port && c->database &&
@@ -321,8 +322,8 @@ static int explain_code(struct clickhouse *c, long status, long code, const char
 			       *said ? said : "it does not say why");
 }
 
-/* Where an answer says why: behind "All connection tries failed" one line tells of each try, the
- * last of which names the server that does not answer. */
+/* Returns where an answer states the reason. After "All connection tries failed" there is a line
+ * for each try, and the last one names the server that does not answer. */
 static char *reason_in(char *text)
 {
 	static const char next[] = "\nCode: ";
@@ -354,7 +355,8 @@ static int explain_answer(struct clickhouse *c, long status, struct buf *answer)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* The server answers when the query has ended, so that the status says how. */
+/* Makes the URL of a query. By its setting the server answers when the query has ended, so that the
+ * status tells the outcome. */
 static int make_url(struct clickhouse *c, const char *query, bool has_ids, struct buf *b)
 {
 	int err;
@@ -407,7 +409,7 @@ int clickhouse_ask(struct clickhouse *c, const char *query, const struct buf *id
 	return request(c, query, &r, ret_answer);
 }
 
-/* A row is mostly text that others have, too, and hashes: three quarters of it are saved. */
+/* Rows consist of text that recurs, and hashes; compression saves three quarters of them. */
 int clickhouse_send(struct clickhouse *c, const char *query, const struct buf *data)
 {
 	struct buf packed = {0}, answer = {0};

@@ -30,7 +30,7 @@ void cluster_free(struct cluster *cluster)
 
 /* --- which it is ------------------------------------------------------------------------------ */
 
-/* The cluster that the tables are of or, where there are none yet, that the URL names. */
+/* Finds the cluster: that of the tables or, if there are none yet, the one that the URL names. */
 static int find_name(struct cluster *cluster)
 {
 	const char *named = clickhouse_cluster(cluster->asked);

@@ -65,7 +65,7 @@ static void put_string(struct buf *b, const char *text, bool is_like)
 	text_put_raw(b, "'");
 }
 
-/* The hosts that are asked for, as a condition after others. */
+/* Appends the condition that selects the hosts, after other conditions. */
 static void put_hosts(const struct fleet_query *q, struct buf *b)
 {
 	for (size_t i = 0; i < q->n_hosts; i++) {
@@ -116,7 +116,7 @@ static void get_text(struct buf_reader *r, char text[FLEET_TEXT])
 
 /* --- windows ---------------------------------------------------------------------------------- */
 
-/* What is known of the windows of one event. */
+/* Sums over the windows of one event. */
 struct event {
 	char name[FLEET_TEXT], host[FLEET_TEXT];
 	uint64_t windows, hosts, start_ns, last_start_ns, end_ns, samples, lost;
@@ -136,9 +136,10 @@ static int get_event(const struct fleet *f, struct buf_reader *r, struct event *
 	return is_cut(f, r);
 }
 
-/* Whose samples count: those of these windows, which began in a known time, on these hosts. The
- * windows would do, but samples are in order of time and host. GLOBAL: the server that is asked has
- * all windows, and tells the others of a cluster which these are. */
+/* Makes the condition for the samples of these windows: begun in a known time, and on these hosts.
+ * The windows would be enough, but samples are ordered by time and host, so the condition saves
+ * reading. GLOBAL: the server that is asked has all windows, and tells the others of a cluster
+ * which ones to use. */
 static void put_pushes(struct fleet *f, const struct event *e)
 {
 	struct buf *b = &f->pushes;
@@ -177,7 +178,7 @@ static int make_reader(struct fleet *f, const struct event *e)
 				(uint64_t)1 << metric_info(f->query->metric)->series, &f->reader);
 }
 
-/* The newest event comes first. */
+/* Reads the events; the newest comes first. */
 static int take_events(struct fleet *f, const struct buf *answer)
 {
 	struct buf_reader r = buf_reader(answer->data, answer->len);

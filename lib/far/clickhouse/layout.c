@@ -150,8 +150,8 @@ void layout_put_row(int table, const struct rows_value *values, struct buf *b)
 
 /* --- what a server has ------------------------------------------------------------------------ */
 
-/* A table as the server has it: a bit for each of our columns that is there as it should be. It is
- * there if both its columns and its engine were found: another may be making it meanwhile. */
+/* A table on the server: a bit for each of our columns that it has with the right type. It exists
+ * if both its columns and its engine were found, since another program may be creating it. */
 struct found {
 	uint32_t columns;
 	bool has_columns, has_engine, is_distributed;
@@ -164,7 +164,7 @@ static bool is_there(const struct found *found)
 	return found->has_columns && found->has_engine;
 }
 
-/* The engine of `samples` in a cluster, with names in quotes, or without. */
+/* Appends the engine of `samples` in a cluster, with quotes around names or without. */
 static void put_distributed(const struct clickhouse *c, const char *cluster, const char *quote,
 			    struct buf *b)
 {

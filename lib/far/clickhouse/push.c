@@ -28,7 +28,7 @@
 #define PUSH_METRIC 40	       /* and of that of a metric */
 #define PUSH_KNOWN  (1u << 20) /* paths and locations that are remembered, 50 MB or so */
 
-/* What a window has of a metric. */
+/* The total of a metric in a window. */
 struct total {
 	char metric[PUSH_METRIC];
 	uint64_t weight, count;
@@ -318,7 +318,7 @@ static int learn(struct push *push, struct profile *profile)
 
 /* --- windows ---------------------------------------------------------------------------------- */
 
-/* The row by which a window counts. */
+/* Writes the row in `windows`, by which the window counts. */
 static int put_window(struct push *push, const struct store_recording *r)
 {
 	struct buf text[4] = {0};
@@ -347,7 +347,7 @@ static int put_window(struct push *push, const struct store_recording *r)
 	return failed ? -ENOMEM : 0;
 }
 
-/* The rows of what the window has in all. */
+/* Writes the rows of the window's totals. */
 static int put_totals(struct push *push, const struct store_recording *r)
 {
 	struct buf host = {0};

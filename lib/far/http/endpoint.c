@@ -61,7 +61,7 @@ static const char *parse_host(struct endpoint *e, char *text, const char *port)
 	return NULL;
 }
 
-/* The same for "user@host:port". */
+/* Parses "user@host:port". */
 static const char *parse_user(struct endpoint *e, char *text, const char *port,
 			      const char *variable)
 {

@@ -32,7 +32,8 @@
 	X(CURLcode, curl_mime_data, (curl_mimepart *, const char *, size_t))                       \
 	X(void, curl_mime_free, (curl_mime *))
 
-/* The header makes macros of some, which check the types of their arguments. */
+/* curl.h defines some of these as macros that check the types of arguments; here they are members
+ * of a struct. */
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 

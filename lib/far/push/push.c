@@ -57,8 +57,8 @@ bool server_is_url(const char *name)
 
 /* --- the URL ---------------------------------------------------------------------------------- */
 
-/* The path of a request: that of the kind's interface, behind the URL's own, as where a proxy has
- * the server below a folder. NULL without memory. */
+/* Returns the path of a request: the URL's own path (a proxy may have the server below a folder),
+ * then that of the interface. NULL for lack of memory. */
 static char *make_path(const struct scheme *scheme, const char *folder)
 {
 	const size_t len = strlen(folder);
@@ -257,8 +257,8 @@ static int explain_answer(struct server *s, long status, struct buf *answer)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* Whether a request that ended so may succeed the next time. A server that refuses connections is
- * away, unless one had been there. */
+/* Returns whether a request that ended so may succeed the next time. A server that refuses
+ * connections is away, unless one had been there. */
 static bool may_pass(const struct server *s, int err, long status, unsigned tries)
 {
 	if (err < 0)

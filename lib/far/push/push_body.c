@@ -113,7 +113,7 @@ static void write_label(struct json *j, const char *name, const char *value)
 	json_put_end(j);
 }
 
-/* The message WriteRawRequest as JSON: one series with one profile. */
+/* Makes the message WriteRawRequest as JSON: one series with one profile. */
 static int make_json(const struct store_recording *r, const char *app, const struct buf *pprof,
 		     struct buf *ret_text)
 {

@@ -192,7 +192,8 @@ static uint32_t callgrind_file(struct callgrind *c, const struct profile_frame *
 	return number;
 }
 
-/* A function has one file: lines of others (of a macro, say) become line 0 of it. */
+/* Returns a frame's line. A function has one file in this format: lines of other files (of a macro,
+ * say) become line 0. */
 static uint32_t callgrind_line(struct callgrind *c, const struct profile_frame *frame, int *err)
 {
 	uint32_t file = callgrind_file(c, frame, err);

@@ -58,7 +58,7 @@ static uint32_t firefox_string(struct firefox *f, const char *s, int *err)
 	return number;
 }
 
-/* A column of a table: what `value` writes for each row. */
+/* Writes a column of a table; `value` writes each row's element. */
 static void firefox_column(struct firefox *f, const char *name, uint32_t n,
 			   void (*value)(struct firefox *f, uint32_t i))
 {
@@ -69,7 +69,7 @@ static void firefox_column(struct firefox *f, const char *name, uint32_t n,
 	json_put_end(&f->json);
 }
 
-/* The columns of a table: a value for each row. */
+/* A column of a table: its name, and the function that writes a row's element. */
 struct firefox_column {
 	const char *name;
 	void (*value)(struct firefox *f, uint32_t i);
@@ -86,14 +86,14 @@ static void firefox_table(struct firefox *f, const char *name, uint32_t n,
 	json_put_end(&f->json);
 }
 
-/* A list without elements. */
+/* Writes an empty list. */
 static void firefox_empty(struct firefox *f, const char *name)
 {
 	json_put_array(&f->json, name);
 	json_put_end(&f->json);
 }
 
-/* A table without rows; the names of its columns end with NULL. */
+/* Writes a table without rows; NULL ends the names of its columns. */
 static void firefox_empty_table(struct firefox *f, const char *name, const char *const *columns)
 {
 	json_put_object(&f->json, name);
@@ -277,8 +277,8 @@ static void firefox_func_table(struct firefox *f)
 	firefox_table(f, "funcTable", n, columns);
 }
 
-/* The id that symbol servers know a file by: the build-id's first 16 bytes as a GUID, the first
- * three fields of which are little-endian. */
+/* Appends the id by which symbol servers know a file: the first 16 bytes of the build-id as a GUID,
+ * whose first three fields are little-endian. */
 static void firefox_breakpad_id(const struct store_object *object, struct buf *b)
 {
 	static const uint8_t order[16] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -354,7 +354,7 @@ static void firefox_shared(struct firefox *f)
 
 /* --- threads --------------------------------------------------------------------------------- */
 
-/* How many samples each counts as; null: each as one. */
+/* Writes the weights of samples: the periods of each, or null if each counts as one. */
 static void firefox_weights(struct json *j, const struct thread_samples_sample *samples, size_t n)
 {
 	bool is_any = false;
@@ -519,7 +519,7 @@ static void firefox_categories(struct json *j)
 	json_put_end(j);
 }
 
-/* What the profiler wants to know of the browser whose profile it is. */
+/* Writes the members about the browser that the profiler requires. */
 static void firefox_fixed(struct firefox *f)
 {
 	static const char *const extensions[] = {"id", "name", "baseURL", NULL};

@@ -75,7 +75,7 @@ static size_t flamegraph_node_cost(const struct flamegraph *f, const struct flam
 	return node->inferred ? cost + flamegraph_digits(node->inferred) + 8 : cost;
 }
 
-/* Of a text as it is written at the end, and its surroundings. */
+/* Returns the bytes that a text takes in the file, with its quotes and comma. */
 static size_t flamegraph_text_cost(struct buf *b, const char *text)
 {
 	size_t cost = 16;
@@ -125,7 +125,7 @@ static size_t flamegraph_size(const struct flamegraph *f, double least, uint32_t
 	return size;
 }
 
-/* The least weight with which the data has at most `room` bytes. */
+/* Finds the least weight of nodes with which the data has at most `room` bytes. */
 static int flamegraph_least(struct flamegraph *f, size_t room, double *ret_least)
 {
 	uint32_t *seen = calloc((size_t)f->n_symbols + 1, sizeof(*seen)), try = 0;
@@ -206,7 +206,7 @@ static void flamegraph_visit(struct flamegraph *f)
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-/* Each process's heap over time, beside what there was at one moment. */
+/* Writes each process's heap over time, for a profile of the heap at one moment. */
 static void flamegraph_heap(struct flamegraph *f, const struct profile *profile)
 {
 	struct heap heap = {0};
@@ -274,7 +274,7 @@ static void flamegraph_symbols(struct flamegraph *f)
 	json_put_end(j);
 }
 
-/* The depth of a node less that of the node that is written before it. */
+/* Returns the depth of a node less that of the node that is written before it. */
 static int64_t flamegraph_step(const struct flamegraph *f, uint32_t i)
 {
 	int64_t step = 1;

@@ -35,7 +35,7 @@ struct flame_svg {
 	FILE *out;
 };
 
-/* A number from 0 to 1 that comes from the text; as the page has it (FNV-1a). */
+/* Returns a number from 0 to 1 that follows from a text, the same as in the page (FNV-1a). */
 static double flame_svg_tone(const char *text)
 {
 	uint32_t hash = 2166136261u;
@@ -45,7 +45,7 @@ static double flame_svg_tone(const char *text)
 	return hash / 4294967296.0;
 }
 
-/* A frame's symbol; node 0, everything, has none of the tree's. */
+/* Returns a frame's symbol; node 0, the root, has one of its own. */
 static const struct flame_symbol *flame_svg_symbol(const struct flame_svg *s, uint32_t at)
 {
 	static const struct flame_symbol all = {.name = "all", .object = "", .kind = FLAME_PART};
@@ -76,7 +76,7 @@ static void flame_svg_color(struct flame_svg *s, const struct flame_symbol *symb
 	text_printf(&s->b, "hsl(%.0f,%.0f%%,%.0f%%)", hue, strength, light);
 }
 
-/* The name, as far as it fits. */
+/* Writes as much of the name as fits. */
 static void flame_svg_label(struct flame_svg *s, const char *name, double x, double y, double width)
 {
 	unsigned columns = width > 8 ? (unsigned)((width - 6) / SVG_CHARACTER) : 0;
@@ -171,7 +171,7 @@ static int flame_svg_lay_out(struct flame_svg *s, uint32_t at, uint32_t depth)
 	return 0;
 }
 
-/* The least samples of a frame that is drawn. */
+/* Returns the least number of samples of a frame that is drawn. */
 static double flame_svg_least(const struct flame_svg *s, uint32_t n)
 {
 	double whole = (double)s->nodes[0].total[0];

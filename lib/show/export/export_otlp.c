@@ -192,7 +192,7 @@ static int put_id(const struct otlp *x, uint32_t value, Otlp__Profile *profile)
 	return 0;
 }
 
-/* Of samples of the CPU, the period and what it counts: the second value. */
+/* Sets the period of a profile of samples, and its type: that of the second value. */
 static int put_period(struct otlp *x, Otlp__Profile *profile)
 {
 	const struct store_recording *r = &x->t->recording;

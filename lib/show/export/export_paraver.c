@@ -153,7 +153,7 @@ static int put_begin(struct writer *w, const struct paraver_event *event)
 	return err;
 }
 
-/* The innermost frames, as far as there are types for them. */
+/* Writes the innermost frames, as many as there are types for. */
 static int put_sample(struct writer *w, const struct paraver_event *event)
 {
 	size_t n;
@@ -174,7 +174,7 @@ static int put_sample(struct writer *w, const struct paraver_event *event)
 	return 0;
 }
 
-/* What the counters of a thread have advanced by at one time. */
+/* The increments of a thread's counters at one time. */
 struct advance {
 	uint64_t more[METRIC_COUNTERS];
 	uint8_t shown; /* bits: counters that have some */

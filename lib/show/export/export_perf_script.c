@@ -90,7 +90,8 @@ static int perf_script_location(struct perf_script *ps, uint32_t number, bool is
 	return 0;
 }
 
-/* A name that starts a line must not look like a frame or a comment; perf has ":-1" and such. */
+/* Appends a thread's name. As it starts a line, it must not look like a frame or a comment; perf
+ * itself writes names such as ":-1". */
 static void perf_script_comm(struct buf *b, const char *comm)
 {
 	if (!comm || !*comm)
@@ -114,7 +115,7 @@ static void perf_script_head(struct perf_script *ps, const struct store_sample *
 	text_put_raw(&ps->entry, ": \n");
 }
 
-/* The lines of a path, leaf first. */
+/* Writes the lines of a path, leaf first. */
 static int perf_script_path(struct perf_script *ps, const struct store_sample *s)
 {
 	uint32_t depth = 0, inferred = origin_inferred(profile_origin(ps->profile, s->origin));

@@ -41,10 +41,10 @@
 
 #define PPROF_BLOCK	 4096u /* entries, or tags, that are encoded together */
 #define PPROF_VARINT_MAX 10
-/* Of a sample's values one or two are not 0, which takes a byte. */
+/* Most a sample's values take: one or two are not 0, the others take a byte each. */
 #define PPROF_VALUES_BYTES (PPROF_VALUES_MAX + 2 * PPROF_VARINT_MAX)
 
-/* The path of the sample before, encoded. */
+/* The encoded path of the previous sample. */
 struct pprof_path {
 	uint8_t *bytes; /* the list stands at the end */
 	size_t cap;
@@ -184,7 +184,7 @@ static int pprof_path_go(const struct pprof *p, struct pprof_block *b, uint32_t 
 	return err;
 }
 
-/* The label with a path's tag. */
+/* Encodes the label with a path's tag. */
 static size_t pprof_tag_label(const struct pprof *p, uint32_t node, uint8_t *ret_bytes)
 {
 	uint8_t *at = ret_bytes + 2;

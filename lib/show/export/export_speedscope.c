@@ -59,7 +59,8 @@ static int speedscope_stack(struct speedscope *s, const struct thread_samples_sa
 	return s->json.err;
 }
 
-/* The name is shown in a list of threads, so the ids that distinguish them come first. */
+/* Makes a profile's name. Speedscope shows it in a list of threads, so the ids that distinguish
+ * these come first. */
 static void speedscope_name(struct speedscope *s, uint32_t thread)
 {
 	const struct store_thread *t = &s->t->threads[thread];

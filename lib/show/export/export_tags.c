@@ -29,7 +29,8 @@
 #include "stack/location.h"
 #include "stack/end_reason.h"
 
-/* Behind a metric's name: its variances, in units of so many of its unit squared. */
+/* Variances of a metric have its name with this suffix; their unit is so many times the metric's
+ * unit squared. */
 #define EXPORT_TAGS_VARIANCE	  ".variance"
 #define EXPORT_TAGS_VARIANCE_UNIT 1048576.0
 
@@ -217,7 +218,7 @@ static int tags_objects(struct export_tags *x)
 	return err;
 }
 
-/* Where the function starts that encloses a location; 0: that is not known. */
+/* Returns the start of the function that encloses a location; 0 if it is not known. */
 static uint64_t tags_start(const struct export_tags *x, uint32_t location)
 {
 	const struct store_tables *t = x->t;
@@ -228,7 +229,7 @@ static uint64_t tags_start(const struct export_tags *x, uint32_t location)
 	return 0;
 }
 
-/* A location's line, then one for each function inlined there, outermost first. */
+/* Writes a location's line, then one for each function inlined there, outermost first. */
 static int tags_location(struct export_tags *x, uint32_t number)
 {
 	const struct store_location *location = &x->t->locations[number];
@@ -275,7 +276,7 @@ static int tags_nodes(struct export_tags *x)
 	return err;
 }
 
-/* The ranks of processes in their MPI jobs: `ranks` has one for each process, zeroed. */
+/* Reads the ranks of processes in their MPI jobs; `ranks` has one for each process, zeroed. */
 static int tags_ranks(struct export_tags *x, uint64_t *ranks)
 {
 	int err = profile_ranks_read(x->profile, ranks);
@@ -350,7 +351,7 @@ static int tags_amounts(struct export_tags *x, const struct profile *profile,
 	return err;
 }
 
-/* The values of another metric than samples, and their variances if these are known. */
+/* Writes the values of a metric other than samples, and their variances if they are known. */
 static int tags_values(struct export_tags *x, struct profile *profile)
 {
 	size_t n;

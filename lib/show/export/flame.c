@@ -33,7 +33,7 @@ struct flame {
 	struct buf text;
 };
 
-/* One profile on its way in. */
+/* A profile that is being added. */
 struct flame_source {
 	struct flame *flame;
 	unsigned side;
@@ -108,7 +108,7 @@ static int append_symbol(struct flame *flame, uint32_t name, uint32_t object, en
 	return 0;
 }
 
-/* The symbol of texts that are escaped already. */
+/* Finds the symbol of a name and an object that are escaped already, and enters it if it is new. */
 static int flame_symbol(struct flame *flame, const char *name, const char *object,
 			enum flame_kind kind, uint32_t *ret_symbol)
 {

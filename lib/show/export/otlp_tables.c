@@ -64,8 +64,7 @@ int otlp_append(void ***list, size_t *n, void *message)
 #define ADD(p, table, row)                                                                         \
 	add_row((p), (void ***)&(p)->dictionary->table, &(p)->dictionary->n_##table, (row))
 
-/* A row that cannot be appended leaks no more than itself: it is freed here where it has no parts.
- */
+/* Appends a row to a table, and returns its index; frees the row if it cannot be appended. */
 static int32_t add_row(struct otlp_tables *p, void ***table, size_t *n, void *row)
 {
 	if (!row || otlp_append(table, n, row) < 0) {
@@ -285,7 +284,7 @@ static int32_t location_of(struct otlp_tables *p, uint32_t number)
 	return p->locations[number];
 }
 
-/* A location that is nothing but a name: of a root mark. */
+/* Returns the location of a root mark, which has only a name. */
 static int32_t mark_of(struct otlp_tables *p, const struct profile_symbol *symbol)
 {
 	uint32_t place = int_map_find(&p->marks, symbol->number);
@@ -346,8 +345,8 @@ int32_t otlp_tables_stack(struct otlp_tables *p, const struct profile_entry *ent
 
 /* ---------------------------------------------------------------------------------------------- */
 
-/* The row of no link: ids of zeros, which are invalid, but of the length that some readers expect.
- */
+/* Makes the row that means no link: ids of zeros, which are invalid, but have the length that some
+ * readers expect. */
 static Otlp__Link *no_link(void)
 {
 	Otlp__Link *row = NEW(Otlp__Link, OTLP__LINK__INIT);

@@ -129,7 +129,7 @@ static int add_reading(void *arg, const struct store_sample *record)
 		      });
 }
 
-/* The reading at the beginning of an instance; the one at its end is known. */
+/* Adds the reading at the begin of an instance; the one at its end is in the recording. */
 static int add_first(void *arg, const struct store_sample *record)
 {
 	struct collector *c = arg;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The values of a pprof file's samples, and the entries that they come from; see pprof_parts.h. */
+/* Decides the values of a pprof file's samples, and the entries that they come from; see
+ * pprof_parts.h. */
 #include "export/pprof_parts.h"
 
 #include <errno.h>
@@ -41,7 +42,7 @@ static void add_part(struct pprof_parts *p, bool has_records)
 		.end = p->n_entries, .first_value = p->n_values, .has_records = has_records};
 }
 
-/* The entries of the profile itself: how many records, and what they add up to. */
+/* Adds the entries of the profile itself, with two values: the number of records, and their sum. */
 static void add_own(struct pprof_parts *p)
 {
 	const enum metric metric = profile_filter(p->profile)->metric;
@@ -111,7 +112,8 @@ static int add_others(struct pprof_parts *p)
 	return err;
 }
 
-/* The four values of a heap profile. What was allocated has all paths of what is live. */
+/* Adds the four values of a heap profile. Every path with live memory is also a path of allocated
+ * memory. */
 static int add_heap(struct pprof_parts *p)
 {
 	const enum metric metric = profile_filter(p->profile)->metric;

@@ -103,8 +103,8 @@ static uint32_t rank(uint32_t count)
 	return count < PPROF_RANKS ? count : PPROF_RANKS - 1;
 }
 
-/* The more often a location is used, the smaller its id, for small numbers take fewer bytes: sorted
- * by counting. */
+/* Numbers locations by how often they are used, with a counting sort: the most frequent ones get
+ * the small numbers, which take fewer bytes. */
 static int pprof_number(struct pprof_tables *p)
 {
 	uint32_t *first = calloc(PPROF_RANKS + 1, sizeof(*first)), *counts = pprof_count(p);
@@ -229,7 +229,7 @@ static int collect_locations(struct pprof_tables *p)
 	return err < 0 ? err : collect_marks(p);
 }
 
-/* The same where paths are shown otherwise than the trie has them: a location for each frame. */
+/* Collects a location for each frame, if the filter changes the shape of paths. */
 static int collect_frames(struct pprof_tables *p)
 {
 	const struct stack_table_frame *frames;
@@ -435,7 +435,7 @@ int pprof_write(const Pprof__Profile *message, struct buf *scratch, FILE *out)
 	return fwrite(scratch->data, 1, size, out) == size ? 0 : -EIO;
 }
 
-/* The header of the reports, as far as pprof has no field for it. */
+/* Makes a comment of the reports' header, as far as pprof has no fields for it. */
 static int64_t pprof_comment(struct pprof_tables *p)
 {
 	const struct store_recording *recording = &p->t->recording;
@@ -504,7 +504,7 @@ static int head(struct pprof_tables *p, FILE *out)
 	return p->err < 0 ? p->err : pprof_write(&message, &p->scratch, out);
 }
 
-/* A build-id is hexadecimal there. */
+/* Returns the string of a build-id, in hexadecimal. */
 static uint32_t pprof_build_id(struct pprof_tables *p, const struct store_object *object)
 {
 	char text[2 * 64 + 1] = "";

@@ -123,7 +123,7 @@ static int enter_plain(struct stack_table *table, uint32_t node)
 	return err;
 }
 
-/* The number of a frame as shown, entered if it is new. */
+/* Finds the number of a frame as shown, and enters it if it is new. */
 static int stack_table_shown(struct stack_table *table, const struct profile_frame *frame,
 			     uint32_t depth, uint32_t *ret_number)
 {

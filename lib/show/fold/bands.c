@@ -83,7 +83,7 @@ static int add_drawn(struct bands *b, struct fold_fit *fit, const struct fold_cu
 
 /* --- the bias ------------------------------------------------------------------------------ */
 
-/* The sum of y if a cell's points were on the curve. */
+/* Returns the sum of y that a cell's points would have on the curve. */
 static double on_curve(const struct fold_curve *curve, const struct fold_sum *sum, uint32_t cell)
 {
 	double x = (cell + 0.5) / curve->cells;
@@ -138,7 +138,7 @@ static int add_flipped(struct bands *b, struct fold_fit *fit, const struct fold_
 
 /* --- bands --------------------------------------------------------------------------------- */
 
-/* The 97.5 % quantile of Student's distribution (Hill 1970's expansion in 1 / freedom). */
+/* Returns the 97.5 % quantile of Student's distribution (Hill 1970's expansion in 1 / freedom). */
 static double student(double freedom)
 {
 	const double z = NORMAL;

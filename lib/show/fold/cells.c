@@ -61,7 +61,7 @@ static uint32_t group_of(const struct instances *in, uint32_t instance, uint64_t
 	return (uint32_t)(hash_mix64(hash_mix64(seed) + instance) % FOLD_GROUPS);
 }
 
-/* The first pass. */
+/* Makes the first pass: checks the points, and finds the instances. */
 static int check_points(struct fold_cells *cells, const struct fold_point *points, size_t n,
 			const double *weights, uint32_t n_weights, struct instances *in)
 {

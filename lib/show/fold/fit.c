@@ -18,7 +18,8 @@
 #define STEPS	  4 /* of moving the knots to fit a resample */
 #define MERGED	  4 /* means that are merged into one to choose a resample's pieces */
 
-/* A variance that every cell has, so that a difference of `detail` over many cells stays. */
+/* Returns a variance that is added to every cell, so that differences of less than `detail` over
+ * many cells are ignored. */
 static double least_variance(const struct fold_fit *fit, double detail)
 {
 	return detail * detail * fit->cells->n / 1000;
@@ -154,7 +155,8 @@ static void fit_phases(struct fold_pieces *phases, const struct fold_mean *means
 
 /* --- the bandwidth ------------------------------------------------------------------------- */
 
-/* How far the means of the groups of one fold lie from what the other groups say, smoothed. */
+/* Returns how far the means of the groups of one fold lie from the smoothed fit to the other
+ * groups. */
 static double error_of_fold(struct fold_fit *fit, uint32_t fold, double bandwidth,
 			    struct fold_sum *sums, double *y)
 {

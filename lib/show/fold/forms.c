@@ -10,7 +10,8 @@
 #define LEAST_TURN 2.0 /* radians, a third of a wave; a cubic fits shorter ones as well */
 #define MOST_TURN  40.0
 
-/* The bubbles at t: t (1 - t) P_k(2t - 1), and their derivatives. */
+/* Returns the sum of bubbles at t, t (1 - t) P_k(2t - 1) times their factors, and the derivatives.
+ */
 static double bubbles_at(const double *parameters, uint32_t n, double t, double *slope, double *by)
 {
 	double u = 2 * t - 1, q = t * (1 - t), dq = 1 - 2 * t, value = 0;
@@ -32,7 +33,7 @@ static double bubbles_at(const double *parameters, uint32_t n, double t, double 
 	return value;
 }
 
-/* From 0 to 1 it is expm1(bend t) / expm1(bend). */
+/* Returns an exponential at t; from 0 to 1 it is expm1(bend t) / expm1(bend). */
 static double exponential_at(double bend, double range, double t, double *slope, double *by_range,
 			     double *by)
 {
@@ -114,8 +115,8 @@ static uint32_t merge(const struct fold_mean *means, uint32_t from, uint32_t to,
 	return n;
 }
 
-/* The sum of squares that columns leave of the points; makes columns orthogonal (Gram and Schmidt).
- */
+/* Returns the sum of squares that the columns do not explain; makes the columns orthogonal (Gram
+ * and Schmidt). */
 static double left_by(double columns[COLUMNS][POINTS], const struct fold_mean *points, uint32_t n)
 {
 	double left = 0;

@@ -47,7 +47,7 @@ struct estimate {
 	double outside_more, outside_all;
 };
 
-/* An iteration's weight of an increment; 0: it is left out. */
+/* Returns the weight of an increment in an iteration; 0 leaves it out. */
 static double weight_of(const struct estimate *e, const struct fold_increment *i)
 {
 	return i->ran >= e->whole ? i->ran : 0;
@@ -233,8 +233,8 @@ static int choose(struct estimate *e, size_t *ret_whole)
 	return all <= MOST_SCALED * e->mean_length * (double)e->n ? 0 : -ENODATA;
 }
 
-/* The mean rate of increments that lie within instances; and what others have more than that would
- * be is of the time between instances. */
+/* Guesses rates to begin with: the mean rate of increments that lie within instances, and for the
+ * time between instances the excess of the other increments over that. */
 static void guess(struct estimate *e)
 {
 	double value[2] = {0}, time[2] = {0}, outside = 0, rate; /* those within, and the others */
@@ -309,14 +309,14 @@ static bool next_chain(const struct estimate *e, struct chain *chain)
 	return true;
 }
 
-/* Where a curve is. */
+/* Returns the value of a curve at x. */
 static double at(const struct estimate *e, const struct fold_curve *curve, double x)
 {
 	return curve ? fold_curve_at(curve, x) : rise(e, 0, x) / e->y[CELLS];
 }
 
-/* A reading of a chain: how much more than at its beginning there should be at the beginning of its
- * instance, and is at the reading. */
+/* A reading of a chain, relative to the chain's begin: the expected value at the begin of the
+ * reading's instance, and the value at the reading. */
 struct reading {
 	double x, before, is;
 	uint32_t instance;
@@ -527,7 +527,7 @@ static int find_bias(struct estimate *e, const struct fold_options *options,
 	return err;
 }
 
-/* The same with an estimate of its own. */
+/* Finds the bias with an estimate of its own. */
 static int find_bias_beside(const struct estimate *e, const struct fold_options *options,
 			    const struct fold_curve *curve, double *ret_bias)
 {

@@ -15,7 +15,8 @@ double fold_jackknife_at(const double *y, double x)
 	return y[c] + (a - c) * (y[c + 1] - y[c]);
 }
 
-/* The standard error of the rise between two places, and the bias that was taken away. */
+/* Returns the error of the rise between two places, from the spread of the groups and from the bias
+ * that was subtracted. */
 static double error_of_rise(const struct fold_jackknife *j, double from, double to)
 {
 	double sum = 0, squares = 0,

@@ -68,8 +68,8 @@ static uint32_t sort_part(struct search *s, const struct part *part, uint32_t fe
 
 /* --- valleys ------------------------------------------------------------------------------- */
 
-/* A kernel's width from the shortest stretch with a quarter of all: that is within one mode, even
- * if there are several. */
+/* Returns a kernel's width, from the shortest stretch that has a quarter of all values: it lies
+ * within one mode, even if there are several. */
 static double kernel_width(const struct item *items, uint32_t n)
 {
 	uint32_t quarter = n / 4 + 1;

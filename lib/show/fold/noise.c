@@ -126,7 +126,7 @@ static void add_group(struct scores *s, const struct fold_sum *sums,
 	}
 }
 
-/* The mean ratio of a scale's contrasts to the squares that are in them. */
+/* Returns the mean ratio of a scale's contrasts to the squares that they consist of. */
 static double ratio_of(const struct scores *s, uint32_t scale)
 {
 	uint32_t width = 4 * (s->n / widths[scale] / 4 + 1), count = 0;

@@ -66,7 +66,7 @@ struct choice {
 	double bend; /* of an exponential; else 0 */
 };
 
-/* The cost of the best polynomial. */
+/* Returns the cost of the best polynomial. */
 static double cost_of(const struct triangle *t, double unit, struct choice *ret)
 {
 	double squares = t->rest, least = INFINITY;
@@ -201,7 +201,7 @@ static double find_bend(const struct triangle *t, const struct bends *b, double 
 
 /* --- the partition ---------------------------------------------------------------------------- */
 
-/* A beginning of a piece that may be the best for what comes. */
+/* A begin of a piece that may still become the best for a later end. */
 struct beginning {
 	uint32_t at;
 	uint32_t bend; /* that was the best, of the table */
@@ -239,7 +239,7 @@ static double explained(const struct triangle *t)
 	return sum;
 }
 
-/* What a polynomial of the most degrees leaves is no more than what an exponential does. */
+/* The residuals of a polynomial of the highest degree are no more than those of an exponential. */
 static void try_exponentials(struct partition *p, uint32_t to)
 {
 	double penalty = partition_penalty(EXPONENTIAL_DEGREE, p->unit);
@@ -324,7 +324,7 @@ static double polynomial_at(const struct polynomial *p, double x)
 	return sum;
 }
 
-/* The coefficients of an exponential, as a polynomial. */
+/* Computes the coefficients of an exponential as a polynomial. */
 static void coefficients_of_bend(const struct triangle *t, double bend, double length, double *c)
 {
 	double factor, scale = 1;

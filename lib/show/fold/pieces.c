@@ -21,8 +21,8 @@
 
 /* --- one piece -------------------------------------------------------------------------------- */
 
-/* The value of piece k at x, and what it changes by with: the value and the place of its first
- * knot, those of its second, and its bubbles. */
+/* Returns the value of piece k at x, and in `d` its derivatives by the value and the place of the
+ * first knot, those of the second, and the bubbles. */
 static double value_at(const struct fold_pieces *p, uint32_t k, double x, double *d)
 {
 	double length = p->at[k + 1] - p->at[k], t = (x - p->at[k]) / length;
@@ -73,8 +73,8 @@ static double squares(const struct fold_pieces *p, const struct fold_mean *means
 #define LOCAL	 (ENDS + PIECE_BUBBLES)
 #define UNKNOWNS (2 * FOLD_MAX_KNOTS)
 
-/* The sums over the points of a piece: of products of what value_at() gives (the upper half), and
- * of these with the distance from the curve. */
+/* Sums over the points of a piece: the products of the derivatives of value_at() (the upper half),
+ * and of these with the distance from the curve. */
 struct element {
 	uint32_t n;
 	double m[LOCAL][LOCAL], g[LOCAL];
@@ -193,7 +193,7 @@ static void solve(struct system *s, double damping, bool may_move)
 	solve_banded(s, n);
 }
 
-/* Whether the knots are in order when the solution is added to the pieces. */
+/* Returns whether the knots are in order when the solution is added to the pieces. */
 static bool add_solution(const struct system *s, struct fold_pieces *p)
 {
 	for (uint32_t k = 0; k < p->n; k++) {
@@ -307,7 +307,7 @@ static void set_form(struct fold_pieces *p, uint32_t k, enum piece_form form, ui
 	memset(p->bubble[k], 0, sizeof(p->bubble[k]));
 }
 
-/* Two pieces become one straight one. */
+/* Replaces two pieces by one straight piece. */
 static void remove_knot(const struct fold_pieces *p, uint32_t k, struct fold_pieces *ret)
 {
 	*ret = *p;
@@ -370,7 +370,7 @@ static void make_wave(struct fold_pieces *p, uint32_t k, const struct fold_mean 
 	p->bubble[k][2] = form_find_turn(means, from, to);
 }
 
-/* What can come of two pieces. */
+/* Considers the pieces by which two neighbours can be replaced. */
 static void consider_joint(const struct fold_pieces *p, uint32_t k, const struct fold_mean *means,
 			   uint32_t n, double unit, struct fold_pieces *best, double *least)
 {

@@ -61,7 +61,7 @@ static void reflect(struct smoother *s, const struct fold_mean *values, uint32_t
 			append(s, 2 - values[i].x, values[i].w, -values[i].y);
 }
 
-/* The value at x of the line through means from..to, weighted by Epanechnikov's kernel. */
+/* Returns the value at x of the line through means from..to, weighted by Epanechnikov's kernel. */
 static double local_line(const struct smoother *s, uint32_t from, uint32_t to, double x,
 			 double bandwidth)
 {

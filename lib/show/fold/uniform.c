@@ -23,7 +23,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The probability of a statistic of at least V among n uniform points. */
+/* Returns the probability that n uniform points have a statistic of at least V. */
 static double probability(double statistic, size_t n)
 {
 	double root = sqrt((double)n), l = statistic * (root + 0.155 + 0.24 / root), p = 0;

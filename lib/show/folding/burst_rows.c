@@ -69,7 +69,7 @@ static int number_calls(struct maker *m)
 	return 0;
 }
 
-/* Whether bursts can be compared by a counter: nine in ten have it. */
+/* Returns whether bursts can be compared by a counter: nine in ten have it. */
 static bool is_compared(const struct bursts *b, unsigned counter)
 {
 	size_t known = 0;

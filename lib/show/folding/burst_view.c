@@ -31,7 +31,7 @@ static uint64_t computing_ns(const struct burst_rows *rows)
 	return ns;
 }
 
-/* Whether a row is the first one of its part, of several. */
+/* Returns whether a row is the first one of its part, of several. */
 static bool begins_part(const struct burst_rows *rows, size_t index)
 {
 	const struct burst_row *row = &rows->rows.items[index];
@@ -335,7 +335,7 @@ static int write_row(struct profile *profile, const struct burst_rows *rows,
 	return write_line(b, options, out);
 }
 
-/* What a part has in rows below the limit. */
+/* The sums over a part's rows below the limit. */
 struct rest {
 	uint64_t rows, bursts, ns;
 };
@@ -426,7 +426,7 @@ static void json_amounts(const struct burst_rows *rows, const struct burst_row *
 	json_put_end(j);
 }
 
-/* A number that is not known is null. */
+/* Writes a number, or null if it is not known. */
 static void json_if(struct json *j, bool is_known, const char *key, double value, unsigned decimals)
 {
 	if (is_known)
@@ -453,7 +453,7 @@ static void json_figures(struct profile *profile, const struct burst_rows *rows,
 	json_put_uint(j, "samples", f->samples);
 }
 
-/* The functions of a call's path; of bursts of no kind there is none. */
+/* Writes the functions of a call's path; bursts of no kind have none. */
 static int json_call(struct profile *profile, const struct burst_row *row, const char *key,
 		     const struct burst_call *call, struct json *j)
 {

@@ -98,7 +98,7 @@ static uint64_t part_of(const struct maker *m, uint64_t start_ns, uint64_t end_n
 	return store_reader_selected_ns(profile_tables(m->profile), from, to);
 }
 
-/* Whether the filter and the reader select a moment. */
+/* Returns whether the filter and the reader select a moment. */
 static bool is_selected(const struct maker *m, uint64_t ns)
 {
 	return ns >= profile_begin(m->profile) && ns <= profile_end(m->profile) &&
@@ -162,8 +162,8 @@ static int take_passed(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* A reading that is no more than the one before is the first one of a window of the recording: CPU
- * time never stands still between two. */
+/* Takes a reading of CPU time. A reading that is not larger than the one before is the first of a
+ * window of the recording, since CPU time always grows between two readings. */
 static int take_reading(void *arg, const struct store_sample *record)
 {
 	struct maker *m = arg;
@@ -179,7 +179,7 @@ static int take_reading(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Whether a counter takes turns with others: some calls have no reading of it. */
+/* Returns whether a counter takes turns with others: some calls have no reading of it. */
 static bool takes_turns(const struct maker *m)
 {
 	for (size_t i = 0; i < m->calls.all.count; i++) {
@@ -189,10 +189,10 @@ static bool takes_turns(const struct maker *m)
 	return false;
 }
 
-/* Whether a burst's total of a counter is known: the counter was read at both calls. If it takes
- * turns with others, it must have counted in both calls and all the time between, in one turn.
- * Readings can begin anew where a window of the recording ends in the burst: those of CPU time show
- * whether they did, for all counters. */
+/* Returns whether a burst's total of a counter is known: the counter was read at both calls. If it
+ * takes turns with others, it must have counted in both calls and all the time between, in one
+ * turn. Readings can begin anew where a window of the recording ends in the burst: those of CPU
+ * time show whether they did, for all counters. */
 static bool is_known(const struct maker *m, const struct burst *burst, uint32_t after,
 		     bool is_by_turns)
 {

@@ -138,7 +138,7 @@ static int fit(struct folding *f, unsigned index, const struct folding_options *
 	return counter->error == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* The same for a counter of which increments are known: over wall time. */
+/* Fits a counter of which only increments are known, over wall time. */
 static int fit_increments(struct folding *f, unsigned index, const struct folding_options *options,
 			  struct folding_counter *counter)
 {
@@ -197,7 +197,7 @@ static int fit_counters(struct folding *f, const struct folding_options *options
 	return err;
 }
 
-/* Whether a counter's rate differs from phase to phase, by a tenth of it on average. */
+/* Returns whether a counter's rate differs from phase to phase, by a tenth of it on average. */
 static bool does_change(const struct folding_counter *c)
 {
 	double sum = 0;
@@ -210,7 +210,7 @@ static bool does_change(const struct folding_counter *c)
 	return sum > 0.1;
 }
 
-/* How good a counter is as the one whose phases are shown. */
+/* Ranks a counter as a candidate for the one whose phases are shown. */
 static int rank_of(const struct folding_counter *c)
 {
 	if (!c->curve)
@@ -304,8 +304,8 @@ static double *add_feature(struct features *features, size_t passes)
 	return values;
 }
 
-/* The path to a pass: a power of ten for each, which are far from each other on a logarithmic
- * scale. */
+/* Adds the callers of passes as a feature: a power of ten for each path, so that paths are far from
+ * each other on a logarithmic scale. */
 static int add_callers(const struct passes *p, struct features *features)
 {
 	double *values = add_feature(features, p->all.count);
@@ -324,8 +324,8 @@ static int add_callers(const struct passes *p, struct features *features)
 	return values ? 0 : -ENOMEM;
 }
 
-/* Whether passes can be compared by a counter. One that takes turns with others is known of some
- * alone, and the others' totals would make a group. */
+/* Returns whether passes can be compared by a counter. One that takes turns with others is known of
+ * some alone, and the others' totals would make a group. */
 static bool is_compared(const struct passes *p, unsigned counter)
 {
 	size_t known = 0;

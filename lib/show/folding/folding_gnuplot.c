@@ -146,7 +146,7 @@ static void put_phases(struct buf *b, const struct folding *f, const struct fold
 	}
 }
 
-/* A panel that says why it has no curve. */
+/* Writes a panel that says why it has no curve. */
 static void put_missing(struct buf *b, const struct folding_counter *c)
 {
 	text_put_raw(b, "set label ");

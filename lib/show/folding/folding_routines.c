@@ -65,7 +65,8 @@ static size_t below(const struct finder *f, const struct profile_frame *frames, 
 	return 0;
 }
 
-/* The path of a sample that hit in the region itself has that alone. */
+/* Adds the path of a sample below the region; if the sample hit in the region itself, the path is
+ * the region alone. */
 static int add_path(struct finder *f, const struct pass_sample *sample)
 {
 	size_t n, from;
@@ -329,7 +330,8 @@ static int find_phases(struct finder *f)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-/* A line with samples, before it is known whether it is shown: places in time take much more. */
+/* A line with its number of samples. Their places in time, which take much more memory, follow once
+ * it is known which lines are shown. */
 struct tally {
 	const struct profile_symbol *symbol;
 	const char *file;

@@ -56,7 +56,7 @@ static void put_title(struct picture *p)
 	text_put_raw(&p->b, "</text>\n");
 }
 
-/* The axis: ten steps, in percent of the pass and in time. */
+/* Draws the axis: ten steps, in percent of the pass and in time. */
 static void put_axis(struct picture *p)
 {
 	const double bottom = TOP + (PANEL + GAP) * p->folding->n_counters + STACK;

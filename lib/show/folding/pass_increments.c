@@ -7,7 +7,7 @@
 
 #include "store/store_reader.h"
 
-/* Where a thread's reading is: in a pass, or in the time before it. */
+/* The place of a thread's reading: in a pass, or in the time before it. */
 struct place {
 	uint64_t time_ns;
 	uint32_t

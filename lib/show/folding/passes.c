@@ -26,7 +26,7 @@ struct maker {
 	struct profile *profile;
 	struct passes *passes;
 	struct thread_spans spans; /* the passes */
-	/* Of the counter at hand: */
+	/* Of the current counter: */
 	unsigned counter;
 	uint64_t *sum;	 /* by thread: its readings so far, but for a constant */
 	uint64_t *value; /* by sample: the reading */
@@ -272,9 +272,9 @@ static int take_reading(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Whether a counter never falls, so that a reading above a later one is wrong: all but variables
- * and what is in memory. CPU time is read too large where the machine itself had no CPU for a
- * while, which the scheduler learns later. */
+/* Returns whether a counter never falls, so that a reading above a later one is wrong: all but
+ * variables and what is in memory. CPU time is read too large where the machine itself had no CPU
+ * for a while, which the scheduler learns later. */
 static bool never_falls(const struct maker *m)
 {
 	const char *name = m->passes->counters[m->counter];
@@ -375,8 +375,8 @@ void passes_probe_cost(const struct store_tables *tables, uint64_t *ret_before_n
 	*ret_after_ns = cost_of(tables, "probe_after_ns");
 }
 
-/* The CPU time of a sample: that of the pass has the probes' cost, too. Returns whether the sample
- * is outside of the probes. */
+/* Subtracts the probes' cost from the CPU time of a sample, as from that of its pass. Returns
+ * whether the sample is outside of the probes. */
 static bool shift_sample(const struct passes *p, struct pass_sample *sample, unsigned cpu,
 			 double before, double after)
 {

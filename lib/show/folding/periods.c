@@ -47,7 +47,7 @@ struct finder {
 	struct int_map by_path;
 	VEC(struct path) paths;
 	VEC(uint32_t) symbols;
-	/* Of the thread at hand: */
+	/* Of the current thread: */
 	VEC(struct beginning) beginnings;
 	uint32_t *last; /* by symbol: number of the last sample that had it, + 1 */
 	size_t *ends;	/* by symbol: where its moments end, once they are sorted */
@@ -163,7 +163,7 @@ static double densest(const double *sorted, size_t n)
 	return sorted[best + half / 2];
 }
 
-/* Which multiple of a length, 1 or 2, a distance is near; 0: it is near neither. */
+/* Returns the multiple of a length, 1 or 2, that a distance is near; 0 if it is near neither. */
 static unsigned near(double distance, double length)
 {
 	if (fabs(distance - length) <= NEAR * length)
@@ -199,7 +199,7 @@ static struct period judge(struct finder *f, const struct period_moment *moments
 	return p;
 }
 
-/* Whether a candidate is a period; else *ret_lack. */
+/* Returns whether a candidate is a period; else *ret_lack. */
 static bool is_period(const struct finder *f, const struct period *p, enum periods_lack *ret_lack)
 {
 	if (p->regular < PERIODS_REGULAR)
@@ -330,7 +330,8 @@ static int look_at_thread(struct finder *f, const struct sample *samples, size_t
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-/* Of two that are as regular as each other, the shorter one comes first: it has more passes. */
+/* Orders candidates: of two that are equally regular, the shorter one, with more passes, comes
+ * first. */
 static int by_goodness(const void *a, const void *b)
 {
 	const struct period *x = a, *y = b;

@@ -149,7 +149,8 @@ void align_input_note(struct align_input *input, const struct store_sample *samp
 		*base = height;
 }
 
-/* The height of a path's first_height frame above its thread's base, which is 1; 0: not known. */
+/* Returns the height of a path's root frame above its thread's base, which has 1; 0 if it is not
+ * known. */
 static uint32_t first_height(const struct align_input *input, const struct store_sample *sample)
 {
 	uint32_t base = input->bases[sample->thread], height = align_input_height(input, sample);
@@ -159,7 +160,7 @@ static uint32_t first_height(const struct align_input *input, const struct store
 	return height >= base ? height - base + 1 : 0;
 }
 
-/* Whether a path that begins with a location can have callers below it. */
+/* Returns whether a path that begins with a location can have callers below it. */
 static bool align_input_is_code(const struct align_input *input, uint32_t location)
 {
 	uint32_t kind = input->tables->objects[input->tables->locations[location].object].kind;

@@ -23,14 +23,14 @@ struct heap_change {
 	uint32_t process;
 };
 
-/* A series, with those beside it. */
+/* A series with the series that belong to it. */
 struct heap_series {
 	VEC(struct heap_change) all;
 	size_t at;	/* the next one that a record beside it is of */
 	bool is_beside; /* so far these have been of the same records */
 };
 
-/* What a process has while it is added up. */
+/* The state of a process while its heap is summed up. */
 struct heap_state {
 	struct heap_live live;
 	struct heap_moment whole;
@@ -153,7 +153,7 @@ static struct heap_state *state_of(struct heap_sum *sum, uint32_t process)
 	return *state;
 }
 
-/* The part of the time that a moment is in. */
+/* Returns the bin of a moment. */
 static size_t bin_of(const struct heap_sum *sum, uint64_t time_ns)
 {
 	const uint64_t all = sum->to_ns - sum->from_ns, since = time_ns - sum->from_ns;

@@ -41,7 +41,7 @@ struct heap_member {
 	double estimate_if_out; /* and by each of the others */
 };
 
-/* What is live. */
+/* The live heap, by chooser. */
 struct heap_live {
 	double chosen[HEAP_CHOOSERS], estimate[HEAP_CHOOSERS];
 };

@@ -194,7 +194,7 @@ static int take_allocation(struct sum *s, const struct change *c)
 	return 0;
 }
 
-/* What is live at both moments takes no part in the change, nor in its error. */
+/* Blocks that are live at both moments count neither in the change nor in its error. */
 static int take_end(struct sum *s, const struct change *c)
 {
 	struct heap_path *path = path_of(s, &c->row);

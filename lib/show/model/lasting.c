@@ -20,7 +20,7 @@
 #define LASTING_STEPS	64	 /* most of Newton's method */
 #define LASTING_EXIT_NS 50000000 /* sooner after its exit nobody else has a thread's id */
 
-/* From when on waits are sampled by a mean. */
+/* The mean by which waits are sampled from a time on. */
 struct mean {
 	uint64_t time_ns, mean_ns;
 };
@@ -32,7 +32,7 @@ struct lasting_pass {
 	uint32_t first, n;
 };
 
-/* What METRIC_WALL needs of a thread. */
+/* The data of a thread that METRIC_WALL needs. */
 struct lasting_lane {
 	VEC(struct span) waits;
 	VEC(struct store_sample) samples;
@@ -217,8 +217,8 @@ static uint64_t wait_ns(const struct lasting_maker *m, const struct store_sample
 	return lasting_wait_ns(wait->period, m->means.items[low ? low - 1 : 0].mean_ns);
 }
 
-/* One that was kept with the probability p = d / w has w in the sum, whose variance is
- * w^2 (1 - p). */
+/* Emits a wait. A wait of length d that was kept with the probability p = d / w adds w to the sum,
+ * with the variance w^2 (1 - p). */
 static int emit_wait(void *arg, const struct store_sample *wait)
 {
 	const uint64_t ns = wait_ns(arg, wait);
@@ -367,7 +367,7 @@ static int find_passes(struct lasting_maker *m)
 	return err ? err : nest_passes(m);
 }
 
-/* Both series of instances have one record of each, in one order. */
+/* Emits a pass. Both series of instances have one record of each pass, in the same order. */
 static int emit_pass(void *arg, const struct store_sample *record)
 {
 	struct lasting_maker *m = arg;
@@ -391,7 +391,7 @@ static int each_pass(struct lasting_maker *m, enum metric_series series)
 	return err ? err : store_reader_all_records(m->reader, series, emit_pass, m);
 }
 
-/* What a sample outside of passes stands for ends at it, and begins after the one before. */
+/* A sample outside of passes covers the time from the sample before to itself. */
 static int emit_outside(void *arg, const struct store_sample *record)
 {
 	struct lasting_maker *m = arg;
@@ -578,7 +578,8 @@ static int emit_sample(struct lasting_maker *m, struct lasting_lane *lane, size_
 	return hand_out(m, &s, &l);
 }
 
-/* A thread was on the CPU between its waits, but for so short a time that no sample hit it. */
+/* Emits the time that a thread was on the CPU between its waits, but too short for a sample to hit.
+ */
 static int emit_unsampled(struct lasting_maker *m, struct lasting_lane *lane, uint32_t thread)
 {
 	int err;
@@ -602,7 +603,7 @@ static uint64_t begin_of_sample(const struct lasting_maker *m, const struct last
 	const struct store_sample *first = lane->samples.items;
 	const uint64_t start = m->tables->recording.start_ns;
 
-	/* Of a thread that is made, the first wait is that for a CPU. */
+	/* The first wait of a new thread is the one for a CPU. */
 	if (lane->is_begun ||
 	    (m->is_counted && lane->waits.count && lane->waits.items[0].begin_ns < first->time_ns))
 		return first->time_ns;
@@ -652,8 +653,8 @@ static int compare_threads(const void *a, const void *b, void *arg)
 	return x < y ? -1 : x > y;
 }
 
-/* The tables have a thread anew when its name changes, as by an exec: it goes on where it was seen
- * last by its old name. */
+/* Finds the begins of threads. The tables have a new thread when a thread's name changes, as by an
+ * exec: the new one begins where the old one was last seen. */
 static int bound_lanes(struct lasting_maker *m)
 {
 	const uint32_t n = m->tables->n_threads;

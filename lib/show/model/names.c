@@ -108,7 +108,8 @@ static int reserve_symbol(struct names *names)
 	return VEC_GROW(names->symbols, names->cap_symbols, (size_t)names->n_symbols + 1);
 }
 
-/* The symbol with this shown name and object, made like `like` if it is new. */
+/* Finds the symbol with the shown name and object of `like`, and makes it like `like` if it is new.
+ */
 static int names_symbol(struct names *names, const struct profile_symbol *like,
 			const struct profile_symbol **ret_symbol)
 {
@@ -172,8 +173,8 @@ static struct profile_symbol of_object(const struct store_object *object)
 	};
 }
 
-/* A key of two numbers, if they fit: an object's, and below NAMES_OBJECT bits another. 0: they do
- * not. No key that fits is 0. */
+/* Packs an object's number and another one, of NAMES_OBJECT bits, into a key. Returns 0, which no
+ * valid key is, if they do not fit. */
 static uint64_t names_key(uint32_t object, uint64_t at)
 {
 	return object < UINT16_MAX && !(at >> NAMES_OBJECT)
@@ -201,7 +202,7 @@ static int names_function(struct names *names, uint32_t object, const char *func
 	return err < 0 || !key ? err : int_map_enter(&names->raw, key, (*ret_symbol)->number, &at);
 }
 
-/* A function with a namesake in its object. */
+/* Finds the symbol of a function that has a namesake in its object. */
 static int names_namesake(struct names *names, uint32_t object, const char *function,
 			  const char *suffix, const struct profile_symbol **ret_symbol)
 {
@@ -247,8 +248,8 @@ static int names_unnamed(struct names *names, const struct store_location *locat
 			       : int_map_enter(&names->unnamed, key, (*ret_symbol)->number, &at);
 }
 
-/* The line of a location's frame: backwards, since the store has the innermost function first. NULL
- * for a location without lines, which is one unnamed frame. */
+/* Returns the line of a location's frame, counted backwards, since the store has the innermost
+ * function first. NULL for a location without lines, which is one unnamed frame. */
 static const struct store_line *line_of(const struct store_tables *t, uint32_t location,
 					uint32_t frame)
 {

@@ -62,7 +62,7 @@ static int child(struct path_suffix *suffix, uint32_t parent, uint32_t location,
 	return 0;
 }
 
-/* All locations of a path, leaf first. */
+/* Lists all locations of a path, leaf first. */
 static int path_suffix_climb(struct path_suffix *suffix, uint32_t node)
 {
 	suffix->climb.count = 0;

@@ -34,7 +34,7 @@ bool pattern_matches(const char *pattern, const char *name, size_t len)
 	return !*pattern;
 }
 
-/* Where the list of arguments begins: the '(' that belongs to the last ')'. */
+/* Returns where the list of arguments begins: the '(' that matches the last ')'. */
 static const char *pattern_arguments(const char *name)
 {
 	const char *at = strrchr(name, ')');
@@ -66,7 +66,8 @@ bool pattern_is_object(const char *pattern, const char *path)
 	       pattern_matches(pattern, base, strlen(base));
 }
 
-/* The name without its arguments, and without what stands before its last "::". */
+/* Copies the last component of a name: without its arguments, and without everything up to the last
+ * "::". */
 static void last_part(const char *name, char ret_part[ARGP_TABLE_FAR])
 {
 	const char *arguments = pattern_arguments(name);

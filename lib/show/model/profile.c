@@ -152,8 +152,8 @@ uint64_t profile_end(const struct profile *p)
 	return p->to_ns;
 }
 
-/* A sample's path with what could be inferred, or without its inferred frames if that is asked
- * for. */
+/* Replaces a sample's path by the completed one, or by the path without inferred frames if the
+ * filter asks for that. */
 static void profile_map(const struct profile *p, struct store_sample *s)
 {
 	uint32_t inferred;
@@ -176,8 +176,8 @@ static void name_mark(uint8_t end_reason, char ret_name[PROFILE_MARK_NAME])
 	snprintf(ret_name, PROFILE_MARK_NAME, "[incomplete: %s]", end_reason_name(end_reason));
 }
 
-/* Whether the path filter accepts a sample's path. The mark is named here rather than looked up,
- * since a sample that is left out needs no symbol for it. */
+/* Returns whether the path filter accepts a sample's path. The mark is named here rather than
+ * looked up, since a sample that is left out needs no symbol for it. */
 static bool accepts_path(const struct profile *p, const struct store_sample *s)
 {
 	bool has_mark = profile_has_mark(p, s->end_reason, s->origin);
@@ -204,8 +204,8 @@ bool profile_sample_at_any_time(const struct profile *p, const struct store_samp
 	return !p->path_filter || accepts_path(p, &s);
 }
 
-/* The first moment that the filter selects of records that last: what was before the recording is
- * no part of it. */
+/* Returns the first moment that the filter selects of records with a length, not before the
+ * recording's start. */
 static uint64_t first_moment(const struct profile *p)
 {
 	const uint64_t start = p->tables->recording.start_ns;
@@ -366,7 +366,7 @@ bool profile_has_mark(const struct profile *p, uint8_t end_reason, uint32_t orig
 	return profile_quality(p, end_reason, origin) >= PROFILE_PARTIAL;
 }
 
-/* The index of an end reason's mark. */
+/* Returns the index of an end reason's mark. */
 static uint32_t mark_index(uint8_t end_reason)
 {
 	return end_reason < STACKD_END_COUNT ? end_reason : PROFILE_REASONS - 1;

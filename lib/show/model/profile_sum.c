@@ -42,7 +42,7 @@ static bool lists_unit(const struct profile_patterns *units, const char *cgroup)
 	return units->n == 0;
 }
 
-/* A time since the start as one of the clock; the last there is if it is beyond that. */
+/* Converts a time since the start to CLOCK_MONOTONIC; returns the largest time if it overflows. */
 static uint64_t profile_time(const struct profile *p, uint64_t since_ns)
 {
 	uint64_t start = p->tables->recording.start_ns;
@@ -71,7 +71,7 @@ static int choose(struct profile *p)
 	const struct store_tables *t = p->tables;
 	const struct profile_filter *filter = p->filter;
 
-	/* What is live at a moment may have been allocated at any time before. */
+	/* A block that is live at a moment may have been allocated at any time before. */
 	p->from_ns = filter->from_ns && p->metric->less == SERIES_CPU
 			     ? profile_time(p, filter->from_ns)
 			     : 0;
@@ -132,8 +132,8 @@ static int reserve_entry(struct profile *p)
 	return BIG_GROW(p->entries, p->cap_entries, need);
 }
 
-/* The number of the samples' thread (and CPU, if they are told apart), origin and end reason
- * together. */
+/* Finds the number of a sample's group: its thread (and CPU, with by_cpu), origin and end reason.
+ */
 static int profile_group(struct profile *p, const struct store_sample *s, uint32_t *ret_group)
 {
 	struct profile_last_group *last;
@@ -167,7 +167,7 @@ bool profile_is_known(const struct profile *p, const struct store_sample *s)
 	       (!s->origin || s->origin < t->n_origins);
 }
 
-/* The entry of a group and a node; p->n_entries, entered as such, if there was none. */
+/* Finds the entry of a group and a node. If there is none, enters the number of the next entry. */
 static int profile_find(struct profile *p, uint32_t group, uint32_t node, uint32_t *ret_entry)
 {
 	struct profile_first *first = &p->first[node];
@@ -181,7 +181,7 @@ static int profile_find(struct profile *p, uint32_t group, uint32_t node, uint32
 	return int_map_enter(&p->by_key, (uint64_t)group << 32 | node, p->n_entries, ret_entry);
 }
 
-/* An end reason as entries have it. */
+/* Returns an end reason as entries have it: all unknown ones are one. */
 static uint8_t reason(uint8_t end_reason)
 {
 	return end_reason < STACKD_END_COUNT ? end_reason : PROFILE_REASONS - 1;
@@ -216,7 +216,7 @@ static int enter_as(struct profile *p, struct store_sample s, struct store_sampl
 	return 0;
 }
 
-/* The same of a record as it is stored. 1: the filter leaves it out; 0; or an error. */
+/* Enters a record as it is stored. Returns 0, 1 if the filter leaves it out, or an error. */
 static int enter(struct profile *p, const struct store_sample *sample,
 		 struct store_sample *ret_sample, uint32_t *ret_entry)
 {
@@ -318,7 +318,7 @@ static int add_peak(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* The end of one. */
+/* Subtracts a freed block from a peak. */
 static int take_off_peak(void *arg, const struct store_sample *record)
 {
 	struct profile *p = arg;
@@ -334,7 +334,7 @@ static int take_off_peak(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* A sample on the first pass over them. */
+/* Adds a sample in the first pass over them. */
 static int first_pass(void *arg, const struct store_sample *sample)
 {
 	struct profile *p = arg;
@@ -351,7 +351,7 @@ static int note_sample(void *arg, const struct store_sample *sample)
 	return reconstruct_note(p->reconstruct, sample);
 }
 
-/* A record of a metric other than samples of the event. */
+/* Adds a record of a metric other than samples of the event. */
 static int metric_pass(void *arg, const struct store_sample *record)
 {
 	struct profile *p = arg;
@@ -419,7 +419,7 @@ static int begin_pass(struct profile *p)
 	return p->first && p->last_groups ? 0 : -ENOMEM;
 }
 
-/* One pass over the samples and other records, to entries. */
+/* Sums up samples and other records in one pass. */
 static int pass(struct profile *p, profile_each sample, profile_each record)
 {
 	int err = begin_pass(p);
@@ -427,7 +427,7 @@ static int pass(struct profile *p, profile_each sample, profile_each record)
 	return err == 0 ? profile_records_apart(p, sample, record, p) : err;
 }
 
-/* The same of records that last. */
+/* Sums up the records of a metric whose records have a length. */
 static int lasting_pass(struct profile *p)
 {
 	int err = begin_pass(p);
@@ -502,7 +502,7 @@ static void forget(struct profile *p)
 	p->n_entries = 0;
 }
 
-/* Whether any of the paths is one that could be completed. */
+/* Returns whether any of the paths is one that could be completed. */
 static bool has_partial(const struct profile *p)
 {
 	for (uint32_t i = 0; i < p->n_entries; i++) {
@@ -546,7 +546,7 @@ static int sum_samples(struct profile *p)
 	return err ? err : pass(p, p->reconstruct ? first_pass : profile_add, profile_add);
 }
 
-/* What processes had when it was most. */
+/* Sums up the heaps of processes at their peaks. */
 static int sum_peaks(struct profile *p)
 {
 	const uint64_t to_ns =

@@ -45,7 +45,8 @@ static void add(struct variance_sum *sum, const struct store_sample *s, double v
 		sum->variances[at] += variance;
 }
 
-/* A part of what a record stands for has the same part of its error. */
+/* Adds a record's variance to its entry: a part of a record's value has the same part of its error.
+ */
 static int take_part(void *arg, const struct store_sample *record, const struct lasting *lasting)
 {
 	struct variance_sum *sum = arg;

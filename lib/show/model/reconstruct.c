@@ -24,8 +24,8 @@
 #include "model/align_input.h"
 #include "base/int_map.h"
 
-/* The confidence of inferred frames in percent: bench/align.py finds at least so many right in all
- * programs that it measures but one. */
+/* The confidence of inferred frames in percent: in bench/align.py at least so many are right in all
+ * programs but one. */
 #define ALIGNED_CONFIDENCE 99
 
 #define RECONSTRUCT_FRAMES  (8u << 20) /* aligned at once: some 50 bytes each */
@@ -90,7 +90,7 @@ static int child(struct reconstruct *r, uint32_t location, uint32_t *path)
 	return 0;
 }
 
-/* The inferred frames and then the sample's own, as a path. */
+/* Makes a path of the inferred frames and then the sample's own. */
 static int reconstruct_path(struct reconstruct *r, const struct align *align,
 			    const struct align_sample *s, uint32_t own, uint32_t *ret_path)
 {
@@ -118,7 +118,7 @@ static int reconstruct_path(struct reconstruct *r, const struct align *align,
 	return err;
 }
 
-/* The inferred frames, and then where the sample's own come from. */
+/* Makes the runs of an origin: the inferred frames, then the sources of the sample's own frames. */
 static int reconstruct_runs(struct reconstruct *r, const struct align_sample *s,
 			    const struct origin *own)
 {

@@ -18,7 +18,7 @@
 #include "base/vec.h"
 #include "sym/clone_name.h"
 
-/* A function that samples or passes met. */
+/* A function that samples or passes have. */
 struct region_rest_function {
 	bool is_region; /* it has passes, or was taken off */
 	bool is_off;
@@ -60,7 +60,7 @@ size_t region_rest_source_name(const char *name)
 
 /* --- functions ------------------------------------------------------------------------------- */
 
-/* Whether the name in the counter of a region that was taken off is FUNC@FILE. */
+/* Returns whether the name in the counter of a region that was taken off is FUNC@FILE. */
 static bool is_off_name(const char *off, const char *function, size_t len, const char *object)
 {
 	char name[STORE_REGION_OFF_NAME + 1];
@@ -70,9 +70,9 @@ static bool is_off_name(const char *off, const char *function, size_t len, const
 	return !strcmp(off, name);
 }
 
-/* Whether a counter says that a region was taken off. It has the name that the function was found
- * by: that of a clone, or of the source. A name that namesakes share is of those with passes, but
- * none later. */
+/* Returns whether a counter says that a region was taken off. It has the name that the function was
+ * found by: that of a clone, or of the source. A name that namesakes share is of those with passes,
+ * but none later. */
 static bool is_of(const struct store_counter *of, const struct profile_symbol *symbol,
 		  uint64_t last_ns)
 {
@@ -261,7 +261,7 @@ uint64_t region_rest_off_ns(const struct region_rest *rest, const struct profile
 
 /* --- samples --------------------------------------------------------------------------------- */
 
-/* A sample and where it lies. */
+/* A sample and the time that it covers. */
 struct region_rest_pass {
 	struct region_rest *rest;
 	region_rest_each each;
@@ -295,8 +295,8 @@ static int list_frames(struct region_rest *rest, uint32_t node, uint32_t *ret_fi
 	return 0;
 }
 
-/* Whether a region is not counted at a time in a thread. One that a thread has not passed through
- * is counted until its last pass in others. */
+/* Returns whether a region is not counted at a time in a thread. One that a thread has not passed
+ * through is counted until its last pass in others. */
 static bool is_uncounted(const struct region_rest *rest, uint32_t function, uint32_t thread,
 			 uint64_t time_ns)
 {

@@ -149,7 +149,8 @@ static int add_own_cpu(void *arg, const struct store_sample *record, const struc
 	return 0;
 }
 
-/* Of the CPU time of the instances within one, the range has the same share as of their time. */
+/* Adds the CPU time of the instances within an instance: the range has the same share of it as of
+ * their wall time. */
 static int add_nested_cpu(void *arg, const struct store_sample *record)
 {
 	struct maker *m = arg;
@@ -183,7 +184,7 @@ static int find_path(struct maker *m, const struct store_sample *record,
 	return *ret_path ? 0 : -ENOMEM;
 }
 
-/* A series of what calls of MPI have passed on, and where its sum is in the figures. */
+/* A series of bytes of MPI calls, and the place of its sum in the figures. */
 struct amount {
 	struct maker *maker;
 	enum metric_series series;

@@ -70,8 +70,8 @@ static uint64_t apart(uint64_t x, uint64_t y)
 	return x < y ? y - x : x - y;
 }
 
-/* Whether each wait has its wake-up. Equal numbers alone do not prove that: a wait and another
- * one's wake-up may be missing. */
+/* Returns whether each wait has its wake-up. Equal numbers alone do not prove that: a wait and
+ * another one's wake-up may be missing. */
 static bool is_paired(const struct wait_lane *lane)
 {
 	if (lane->wakings.count != lane->blocked.count)
@@ -136,7 +136,7 @@ void waits_free(struct waits *waits)
 	*waits = (struct waits){0};
 }
 
-/* Whether no other wait of a thread ended nearer to a wake-up than one of them did. */
+/* Returns whether no other wait of a thread ended nearer to a wake-up than one of them did. */
 static bool ends_nearest(const struct wait_lane *lane, size_t wait, uint64_t time_ns)
 {
 	const struct wait *waits = lane->blocked.items;
@@ -146,11 +146,11 @@ static bool ends_nearest(const struct wait_lane *lane, size_t wait, uint64_t tim
 	       !(wait + 1 < lane->blocked.count && apart(waits[wait + 1].end_ns, time_ns) < own);
 }
 
-/* The wake-up that ended a thread's wait. Waits end by the scheduler's clocks, one for each
- * CPU, and wake-ups have their time by another clock: they can be some ms apart on an
- * emulated machine, longer than a wait. So if each wait has its wake-up, it goes by their order;
- * else it is the one that is nearest to the end, if no other wait's end is nearer to that. NULL: it
- * is not known. */
+/* Finds the wake-up that ended a thread's wait. Waits end by the scheduler's clocks, one for each
+ * CPU, and wake-ups have their time by another clock: they can be some ms apart on an emulated
+ * machine, longer than a wait. So if each wait has its wake-up, it goes by their order; else it is
+ * the one that is nearest to the end, if no other wait's end is nearer to that. NULL: it is not
+ * known. */
 const struct waking *waits_waking(const struct wait_lane *lane, size_t wait)
 {
 	const uint64_t end = lane->blocked.items[wait].end_ns;

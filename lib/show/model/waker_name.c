@@ -9,8 +9,8 @@
 
 #define LABEL_FUNCTIONS 3 /* of a waker: the innermost ones */
 
-/* The functions that a waker is named by: the innermost one, which is mostly a library's, and those
- * outside of that library that have called it; of code without libraries the innermost ones. */
+/* The functions that name a waker: the innermost one, which is mostly a library's, and its callers
+ * outside of that library; in code without libraries, the innermost functions. */
 struct functions {
 	const struct profile_symbol *symbols[LABEL_FUNCTIONS]; /* innermost first */
 	int count;

@@ -75,7 +75,7 @@ void column_null(struct column *c)
 
 /* --- encodings -------------------------------------------------------------------------------- */
 
-/* The values' width in bytes; 0: text, whose values have their length before them. */
+/* Returns the width of values in bytes; 0 for text, whose values are preceded by their lengths. */
 static unsigned width_of(const struct column *c)
 {
 	switch (c->info->type) {
@@ -115,7 +115,8 @@ static uint32_t count_of_dictionary(const struct column *c)
 	return c->texts ? strings_count(c->texts) : (uint32_t)c->numbers.count;
 }
 
-/* The bits of a number in the dictionary; at least 1, which all readers can read. */
+/* Returns the bits of an index into the dictionary; at least 1, since not all readers can read 0.
+ */
 static unsigned bits_of(const struct column *c)
 {
 	uint32_t count = count_of_dictionary(c);
@@ -123,7 +124,7 @@ static unsigned bits_of(const struct column *c)
 	return count > 2 ? 32u - (unsigned)__builtin_clz(count - 1) : 1;
 }
 
-/* Whether the dictionary and numbers into it take less than the values themselves. */
+/* Returns whether the dictionary and numbers into it take less than the values themselves. */
 static bool wants_dictionary(const struct column *c, uint64_t nulls)
 {
 	uint64_t values = c->rows.count - nulls, plain = values * width_of(c);

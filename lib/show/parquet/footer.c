@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The footer; see footer.h. Numbers of fields and of types are those of parquet.thrift:
+/* Writes the footer; see footer.h. Numbers of fields and of types are those of parquet.thrift:
  * https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift */
 #include "parquet/footer.h"
 
@@ -25,8 +25,8 @@ static int physical_of(enum parquet_type type)
 	}
 }
 
-/* What the bits of a column mean. Older readers know converted types alone; times of nanoseconds
- * have none. */
+/* Writes the logical type of a column, and its converted type for older readers, which know no
+ * other; times in nanoseconds have no converted type. */
 static void put_meaning(struct thrift *t, enum parquet_type type)
 {
 	if (type == PARQUET_TEXT)
@@ -52,7 +52,7 @@ static void put_meaning(struct thrift *t, enum parquet_type type)
 	thrift_end(t);
 }
 
-/* The schema is a tree: a root with the columns below it. */
+/* Writes the schema, which is a tree: a root with the columns below it. */
 static void put_schema(struct thrift *t, const struct parquet_options *o)
 {
 	thrift_list(t, 2, THRIFT_STRUCT, (uint32_t)o->n_columns + 1);
@@ -148,7 +148,7 @@ static void put_group(struct thrift *t, const struct parquet_options *o,
 	thrift_end(t);
 }
 
-/* The order that the statistics are in is that of the columns' types. */
+/* Writes the order of the columns' statistics: that of their types. */
 static void put_orders(struct thrift *t, const struct parquet_options *o)
 {
 	thrift_list(t, 7, THRIFT_STRUCT, (uint32_t)o->n_columns);

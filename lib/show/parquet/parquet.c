@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A Parquet file; see parquet.h. */
+/* Writes Parquet files; see parquet.h. */
 #include "parquet/parquet.h"
 
 #include <errno.h>

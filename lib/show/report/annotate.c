@@ -67,7 +67,7 @@ static void count_total(struct annotate_count *count, uint32_t entry, uint64_t s
 	count->total += samples;
 }
 
-/* The frames of a location that are shown: inlined ones only if they are wanted. */
+/* Returns the frames of a location that are shown: inlined ones only if the filter has them. */
 static const struct profile_frame *work_frames(const struct annotate_work *w, uint32_t location,
 					       size_t *ret_n)
 {
@@ -183,7 +183,7 @@ static int work_keep_largest(struct annotate_work *w, uint32_t max, struct annot
 /* --- pass 2: locations and lines ---------------------------------------------------------------
  */
 
-/* The number of a line of a function. Files are equal where the store's strings are. */
+/* Finds the number of a line of a function. Files are equal if the store's strings are. */
 static int work_line(struct annotate_work *w, uint32_t function, const struct profile_frame *frame,
 		     uint32_t *ret_line)
 {
@@ -324,7 +324,7 @@ static int compare_locations(const void *a, const void *b, void *arg)
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* The lines of one function, ordered; `renumber` gets their new numbers. */
+/* Copies the lines of one function in order; `renumber` receives their new numbers. */
 static int work_take_lines(const struct annotate_work *w, uint32_t function,
 			   struct annotate_function *f, uint32_t *renumber)
 {

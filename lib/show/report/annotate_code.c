@@ -47,7 +47,7 @@ static void code_problem(struct annotate_code *code, const char *path, const cha
 	snprintf(code->problem, sizeof(code->problem), "%.120s: %s", path, what);
 }
 
-/* The file of an object, if it is the recorded one. */
+/* Opens the file of an object, if it is the recorded one. */
 static int code_open(struct code_work *w, const struct store_object *object)
 {
 	const char *root = w->options->root ? w->options->root : "";
@@ -75,7 +75,8 @@ static int code_open(struct code_work *w, const struct store_object *object)
 	return err;
 }
 
-/* The here with most samples where the function is not inlined: its object is looked at. */
+/* Returns the location with most samples at which the function is not inlined; the object of that
+ * location is disassembled. */
 static const struct annotate_location *code_main_location(const struct annotate_function *f)
 {
 	const struct annotate_location *best = NULL;
@@ -120,7 +121,8 @@ static int code_end(struct code_work *w, uint32_t object)
 	return 0;
 }
 
-/* The function's own line at an instruction: that of the enclosing frame. And whose code it is. */
+/* Finds the function's own line at an instruction, which is that of the enclosing frame, and the
+ * innermost function that the instruction is inlined from. */
 static int code_line(struct code_work *w, struct annotate_instruction *i)
 {
 	struct symbolizer_frame frames[CODE_MAX_FRAME];
@@ -325,7 +327,7 @@ void annotate_code_free(struct annotate_code *code)
 
 /* --- source --------------------------------------------------------------------------------- */
 
-/* The content of a regular file of a size that a source may have; NULL if it is none. */
+/* Reads a regular file of at most SOURCE_MAX bytes; *ret_text is NULL if it is no such file. */
 static int source_slurp(const char *path, char **ret_text)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

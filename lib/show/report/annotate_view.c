@@ -68,7 +68,7 @@ static void view_share(const struct view *v, struct buf *b, uint64_t samples)
 		text_put_raw(b, "       ");
 }
 
-/* The lines' file: that with most samples. */
+/* Chooses the file whose lines are shown: the one with most samples. */
 static void view_choose_file(struct view *v)
 {
 	uint64_t best = 0;
@@ -171,7 +171,7 @@ static void view_put_instruction(struct view *v, const struct annotate_instructi
 	}
 }
 
-/* A line with its instructions; `at` is the first of them + 1, or 0. */
+/* Writes a line with its instructions; `at` is the first of them + 1, or 0. */
 static int view_rows(struct view *v, uint32_t line, uint32_t at)
 {
 	const struct annotate_line *l = line ? view_find_line(v, line) : NULL;

@@ -62,7 +62,7 @@ struct table {
 	struct buf line;
 };
 
-/* A number of bytes, which a change may take off. */
+/* Appends a number of bytes, negative for a decrease. */
 static void put_bytes(struct table *t, double bytes, int width)
 {
 	char amount[METRIC_AMOUNT_MAX], text[METRIC_AMOUNT_MAX + 1];
@@ -86,7 +86,8 @@ static void put_heading(struct table *t, const char *what)
 		text_printf(&t->line, " %11s", "std. error");
 }
 
-/* How what is live has grown: bars of what of it had been allocated by then. */
+/* Appends bars that show how the live heap has grown: the part of it that had been allocated by
+ * each time. */
 static void put_growth(struct table *t, const struct heap_path *path)
 {
 	static const char *const blocks[] = {"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -109,13 +110,13 @@ static double seconds_of(const struct heap_paths *paths)
 	return paths->to_ns > paths->start_ns ? (double)(paths->to_ns - paths->start_ns) / 1e9 : 1;
 }
 
-/* The mean age of the bytes that ended, in seconds; negative: none did. */
+/* Returns the mean age of the freed bytes, in seconds; negative if none were freed. */
 static double lifetime(const struct heap_path *path)
 {
 	return path->ended > 0 ? path->ended_ns / path->ended / 1e9 : -1;
 }
 
-/* The path from its leaf on. */
+/* Appends the path, leaf first. */
 static int put_path(struct table *t, const struct heap_path *path)
 {
 	size_t n;

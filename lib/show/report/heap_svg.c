@@ -30,7 +30,7 @@ static int by_peak(const void *x, const void *y, void *arg)
 	return a < b ? 1 : a > b ? -1 : 0;
 }
 
-/* The area under the curve of a process, whose lower edge is at y. */
+/* Draws the area under the curve of a process, with its lower edge at y. */
 static void put_area(struct heap_svg *s, const struct heap_process *p, double y)
 {
 	const double step = (WIDTH - 2 * MARGIN) / (double)s->heap->n_bins;

@@ -65,8 +65,8 @@ static double seconds(const struct heap_view *v, uint64_t time_ns)
 
 /* --- text ---------------------------------------------------------------------------------- */
 
-/* A bar for each part of the time, as high as its share of the peak; one for what is more than
- * nothing. */
+/* Appends a bar for each bin, as high as its share of the peak; a bar is visible unless the bin is
+ * 0. */
 static void put_bars(struct heap_view *v, const struct heap_process *p, bool utf8)
 {
 	static const char *const blocks[] = {"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -100,8 +100,8 @@ static void put_process(struct heap_view *v, uint32_t number, bool utf8)
 	text_put_raw(&v->line, "\n");
 }
 
-/* When allocations and their ends were not counted any more, in seconds; negative: they were, to
- * the end. */
+/* Returns the time, in seconds, from which allocations and frees were no longer counted; negative
+ * if they were counted to the end. */
 static double counted_until(const struct heap_view *v)
 {
 	uint64_t until_ns = 0;

@@ -19,7 +19,7 @@
 #include "stack/metric.h"
 #include "tree/partition.h"
 
-/* The time of the threads that have passed through a region. */
+/* Returns the time of the threads that have passed through a region. */
 static uint64_t time_of_threads(const struct profile *profile, uint32_t n_threads)
 {
 	const struct store_recording *r = &profile_tables(profile)->recording;
@@ -38,7 +38,7 @@ static uint64_t bandwidth(const struct region_figures *f, uint64_t bytes)
 	return ns ? (uint64_t)((double)bytes * 1e9 / (double)ns) : 0;
 }
 
-/* The columns for what only some recordings have. */
+/* Which columns to show that only some recordings have. */
 struct columns {
 	bool bytes; /* of MPI */
 	bool files; /* bytes of these */
@@ -105,7 +105,7 @@ static int make_view(struct profile *profile, enum partition_by by, struct view 
 	return err ? err : region_rows_make(profile, &parts, &v->rows);
 }
 
-/* Whether a region is the first one of its part, of several. */
+/* Returns whether a region is the first one of its part, of several. */
 static bool begins_part(const struct view *v, size_t index)
 {
 	const struct region_row *row = &v->rows.regions.items[index];
@@ -214,7 +214,7 @@ static void put_time(struct buf *b, uint64_t ns)
 	text_printf(b, " %10s", metric_amount(METRIC_REGION_TIME, ns, amount));
 }
 
-/* An amount of bytes; `at_most`: some of them are the sizes of buffers. */
+/* Appends a number of bytes; `at_most`: a part of it is known only as sizes of buffers. */
 static void put_amount(struct buf *b, uint64_t bytes, bool at_most)
 {
 	char amount[METRIC_AMOUNT_MAX], text[METRIC_AMOUNT_MAX + 2];
@@ -224,7 +224,7 @@ static void put_amount(struct buf *b, uint64_t bytes, bool at_most)
 	text_printf(b, " %13s", text);
 }
 
-/* The bytes that were sent and received, and how many a second of the time in the region. */
+/* Appends the bytes sent and received, and the bytes per second of the time in the region. */
 static void put_bytes(struct buf *b, const struct region_figures *f, const struct columns *columns)
 {
 	char rate[METRIC_AMOUNT_MAX];
@@ -274,7 +274,7 @@ static int write_row(struct buf *b, const struct report_options *options, FILE *
 	return text_flush(b, out);
 }
 
-/* The standard error of what is an estimate. */
+/* Returns the standard error of the estimated part. */
 static double error_of(const struct region_figures *f)
 {
 	return sqrt(f->estimated_variance);

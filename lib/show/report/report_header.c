@@ -35,7 +35,7 @@ bool report_header_counter(const struct store_tables *tables, const char *name, 
 	return false;
 }
 
-/* The reasons of partial stacks, most samples first. */
+/* Appends the end reasons of partial stacks, most samples first. */
 static void report_header_why(const struct profile *profile, struct buf *b)
 {
 	uint64_t samples[STACKD_END_COUNT + 1] = {0};
@@ -88,7 +88,7 @@ void report_header_event(const struct store_recording *recording, struct buf *b)
 		text_printf(b, " every %" PRIu64, recording->period);
 }
 
-/* A moment in local time. */
+/* Appends a moment in local time. */
 static void put_moment(uint64_t unix_ns, struct buf *b)
 {
 	time_t at = (time_t)(unix_ns / 1000000000);
@@ -202,7 +202,7 @@ static void idle_line(struct report_header *h, const struct profile *profile)
 	report_header_line(h);
 }
 
-/* Of another metric than samples: its name, its sum, and of how many records that is. */
+/* Writes the line of a metric other than samples: its name, its sum, and the number of records. */
 static void metric_line(struct report_header *h, const struct profile *profile)
 {
 	enum metric metric = profile_filter(profile)->metric;
@@ -282,7 +282,7 @@ static const char *off_region(const struct store_tables *tables, uint32_t i, dou
 	return tables->counters[i].name + len;
 }
 
-/* What is missing, or estimated, of regions that were taken off. */
+/* Returns what is missing, or estimated, of regions that were taken off. */
 static const char *off_rest(const struct store_tables *tables)
 {
 	return store_is_timed(&tables->recording)
@@ -431,7 +431,7 @@ static void cut_lines(struct report_header *h, const struct profile *profile)
 	}
 }
 
-/* The same as members. */
+/* Writes the same as members of a JSON object. */
 static void cut_json(const struct profile *profile, struct json *j)
 {
 	uint64_t start_unix_ns, duration_ns;

@@ -94,8 +94,9 @@ static void write_node(struct report_json *r, const struct calltree *tree, uint3
 	json_put_end(j);
 }
 
-/* A child's samples are never more than its parent's: what is hidden hides all below it. Of
- * hidden rows only the topmost are counted. `shown` maps nodes to their index in the output. */
+/* Writes the nodes of a tree. A child never has more samples than its parent, so everything below a
+ * hidden node is hidden, and only the topmost hidden nodes are counted as rows. `shown` maps nodes
+ * to their index in the output. */
 static void write_node_list(struct report_json *r, const struct calltree *tree, uint64_t whole,
 			    uint32_t *shown)
 {

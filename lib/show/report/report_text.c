@@ -47,21 +47,21 @@ static const char *report_all(const struct report *report)
 	return profile_is_filtered(report->view.profile) ? "all chosen" : "all";
 }
 
-/* An amount as the profile's metric has it. */
+/* Formats an amount of the profile's metric. */
 static const char *report_amount(const struct report *report, uint64_t value,
 				 char ret_text[static METRIC_AMOUNT_MAX])
 {
 	return metric_amount(profile_filter(report->view.profile)->metric, value, ret_text);
 }
 
-/* The same where its noun is clear. */
+/* Formats a value without its noun, where that is clear. */
 static const char *report_number(const struct report *report, uint64_t value,
 				 char ret_text[static METRIC_AMOUNT_MAX])
 {
 	return metric_number(profile_filter(report->view.profile)->metric, value, ret_text);
 }
 
-/* What a column of amounts is headed by. */
+/* Returns the heading of a column of amounts. */
 static const char *report_noun(const struct report *report)
 {
 	enum metric metric = profile_filter(report->view.profile)->metric;
@@ -86,7 +86,7 @@ static int heading(struct report *report, uint32_t part)
 	return report_line(report);
 }
 
-/* A line over the columns: what they are, and what percentages are of. */
+/* Writes the heading: the names of the columns, and what 100 % means. */
 static int report_columns(struct report *report, const char *before, const char *after)
 {
 	text_put_raw(&report->row, before);
@@ -262,7 +262,7 @@ static int report_around(struct report *report)
 	return err;
 }
 
-/* A bar of `part` of `whole`; one that is not empty is seen. */
+/* Appends a bar of `part` of `whole`, which is visible unless `part` is 0. */
 static void report_bar(struct report *report, uint64_t part, uint64_t whole)
 {
 	uint64_t n = whole ? (part * REPORT_BAR + whole - 1) / whole : 0;

@@ -63,7 +63,7 @@ int report_find(struct profile *profile, const char *pattern)
 	return err < 0 ? err : err ? 0 : -ENOENT;
 }
 
-/* Whether parts can have several ranks, whose differences are shown beside the tree. */
+/* Returns whether parts can have several ranks, whose differences are shown beside the tree. */
 static bool has_imbalance(const struct report_options *options)
 {
 	return options->view == REPORT_TREE && options->by != PARTITION_BY_PROCESS &&

@@ -34,7 +34,7 @@ struct timeline_path {
 	uint32_t count;
 };
 
-/* A sample, or a part of a record that lasts. */
+/* A sample, or a part of a record that has a length. */
 struct timeline_sample {
 	uint64_t begin_ns,
 		end_ns; /* of a moment: up to the next one, or as long as it stands for */
@@ -44,7 +44,7 @@ struct timeline_sample {
 	bool is_first; /* of its record's parts; of an estimate, which is no record, none is */
 };
 
-/* A wait, which the timeline of samples has as a gap. */
+/* A wait, which is a gap in the timeline of samples. */
 struct timeline_gap {
 	uint64_t begin_ns, end_ns;
 };
@@ -65,7 +65,7 @@ struct timeline_maker {
 	VEC(struct timeline_path) paths;
 	struct int_map groups, by_path; /* (origin, end reason) -> number; (that, node) -> path */
 	struct timeline_lane *lanes;	/* by thread */
-	/* Of the thread at hand: */
+	/* Of the current thread: */
 	const struct timeline_lane *lane;
 	VEC(struct timeline_run) runs;
 	VEC(uint32_t) symbols;
@@ -193,7 +193,7 @@ static int compare_numbers(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* The median distance of a thread's records. */
+/* Finds the median distance of a thread's records. */
 static int median_distance(const struct timeline_lane *lane, uint64_t *ret_ns)
 {
 	const size_t n = lane->samples.count - 1;
@@ -319,7 +319,7 @@ static int compare_lines(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* The line at which a run was seen most often, of those that are known, and its sums. */
+/* Finds the known line that most samples of a run hit, and the run's sums. */
 static int find_line(struct timeline_maker *m, const struct frame_run *run, struct timeline_run *to)
 {
 	size_t best = 0, same = 0;
@@ -455,7 +455,7 @@ static int pass(struct timeline_maker *m, struct frame_runs *runs)
 	return err == 0 ? frame_runs_end(runs, end) : err;
 }
 
-/* When a thread's last record ends. */
+/* Returns the end of a thread's last record. */
 static uint64_t timeline_end(const struct timeline_lane *lane)
 {
 	uint64_t end = 0;
@@ -551,7 +551,7 @@ static void put_in_order(struct timeline_maker *m)
 	}
 }
 
-/* When the first sample was, and when the last one ends. */
+/* Finds the time of the first sample, and the end of the last. */
 static void bounds(struct timeline_maker *m)
 {
 	const struct store_tables *t = profile_tables(m->profile);

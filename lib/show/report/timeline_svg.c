@@ -70,7 +70,7 @@ static void title_lines(struct timeline_svg *s, struct profile *profile)
 	text_put_raw(&s->b, "</text>\n");
 }
 
-/* The scale: ten steps. */
+/* Draws the scale, of ten steps. */
 static void scale(struct timeline_svg *s)
 {
 	const struct timeline *timeline = s->timeline;
@@ -95,7 +95,7 @@ static void scale(struct timeline_svg *s)
 	}
 }
 
-/* The label if it fits into so many pixels, else as much of the routine's name as does. */
+/* Writes the label if it fits into `width` pixels, else as much of the routine's name as fits. */
 static void text(struct timeline_svg *s, double x, double y, double width,
 		 const struct timeline_run *run)
 {

@@ -242,7 +242,8 @@ static int write_hidden(struct treeview *v, const struct treeview_item *item)
 	return treeview_row(&v->row, v->options->report, false, v->out);
 }
 
-/* Whether the only thing below `node` is the same function again: leaves its children found. */
+/* Returns whether the only thing below `node` is the same function again: leaves its children
+ * found. */
 static bool calls_itself(struct treeview *v, uint32_t node, int *ret_r)
 {
 	*ret_r = treeview_children(v, node);
@@ -251,7 +252,7 @@ static bool calls_itself(struct treeview *v, uint32_t node, int *ret_r)
 	       v->nodes[v->children[0]].is_inlined == v->nodes[node].is_inlined;
 }
 
-/* The last node of the row that starts with `node`, with the calls and self samples in it. */
+/* Finds the last node of the row that starts with `node`, and the calls and self samples in it. */
 static int fold(struct treeview *v, uint32_t node, uint32_t *ret_last, uint32_t *ret_calls,
 		uint64_t *ret_self)
 {

@@ -165,7 +165,7 @@ static int32_t pid_of(const struct view *v, const struct store_thread *thread)
 	return v->tables->processes[thread->process].pid;
 }
 
-/* The wake-up that ended a wait; NULL: none, or it is not known. */
+/* Returns the wake-up that ended a wait; NULL if there was none, or it is not known. */
 static const struct waking *waking_of(const struct view *v, const struct row *row)
 {
 	return row->is_runnable
@@ -190,7 +190,7 @@ static double since_start(const struct view *v, uint64_t ns)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* A path as the filter has it: its functions, and from the reason on what the wait was for. */
+/* A path as the filter shapes it: its functions, and from the reason on the object of the wait. */
 struct names {
 	const struct profile_frame *frames; /* until the profile's next path is made */
 	size_t n, reason;

@@ -189,7 +189,7 @@ static const char *build_id_text(struct buf *b, const struct store_object *objec
 	return (const char *)b->data;
 }
 
-/* Where the function starts that encloses a location; 0: that is not known. */
+/* Returns the start of the function that encloses a location; 0 if it is not known. */
 static uint64_t start_of(const struct rows_profile *p, uint32_t location)
 {
 	const struct store_tables *t = p->t;
@@ -200,8 +200,8 @@ static uint64_t start_of(const struct rows_profile *p, uint32_t location)
 	return 0;
 }
 
-/* A location's rows: one for the function that encloses it, and one for each that is inlined there,
- * outermost first. */
+/* Writes a location's rows: one for the function that encloses it, and one for each function
+ * inlined there, outermost first. */
 static int put_location(struct rows_profile *p, uint32_t number, uint32_t alt)
 {
 	const struct store_location *location = &p->t->locations[number];
@@ -308,7 +308,7 @@ struct sum {
 	uint8_t reason, quality;
 };
 
-/* What threads have in common that have the same labels. */
+/* The labels that the threads of a group share. */
 struct group {
 	char *command, *unit, *container; /* unit, container: NULL if there is none */
 	uint64_t rank;			  /* see model/profile_ranks.h */
@@ -458,8 +458,8 @@ static int in_order(const void *left, const void *right)
 	return a->inferred < b->inferred ? -1 : a->inferred > b->inferred;
 }
 
-/* The part of a recording that its rows are of, as unix time: all of it, or what --from and --to
- * choose, where waits and passes are cut. */
+/* Finds the range of time of a recording's rows, as unix time: all of it, or the part that --from
+ * and --to choose, where waits and passes are cut. */
 static void part_of(const struct rows_profile *p, uint64_t *ret_start, uint64_t *ret_end)
 {
 	const struct store_recording *r = &p->t->recording;

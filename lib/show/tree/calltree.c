@@ -122,7 +122,7 @@ static int calltree_find(struct calltree *tree, uint32_t parent, uint32_t key, u
 	return 0;
 }
 
-/* The child of `parent` with this key, entered for the symbol if it is new. */
+/* Finds the child of `parent` with a key, and enters it for the symbol if it is new. */
 static int enter(struct calltree *tree, uint32_t parent, uint32_t key, uint32_t symbol,
 		 bool is_inlined, uint32_t *ret_child)
 {
@@ -169,8 +169,8 @@ int calltree_begin(struct calltree *tree, const struct profile_symbol *mark, uin
 	return mark ? calltree_child(tree, 0, mark, false, ret_at) : 0;
 }
 
-/* The child for a frame, or `at` itself where the filter does not have the frame shown. `key` is
- * the frame's: see profile_location_keys(). */
+/* Finds the child for a frame, or `at` itself if the filter hides the frame. `key` is the frame's:
+ * see profile_location_keys(). */
 static int calltree_step(struct calltree *tree, const struct profile_filter *filter, uint32_t key,
 			 uint32_t *at)
 {

@@ -24,7 +24,8 @@ struct calltree_runner {
 	uint64_t samples;
 };
 
-/* One round. Each runner's samples are added where it arrives; the number that go on. */
+/* Runs one round: moves each runner to its caller and adds its samples there. Returns the number of
+ * runners that continue. */
 static int64_t calltree_round(const struct calltree *tree, struct calltree *callers,
 			      struct calltree_runner *runners, int64_t n, uint64_t least)
 {
@@ -71,9 +72,9 @@ static int start_one(const struct calltree *tree, struct calltree *callers,
 	return 0;
 }
 
-/* One runner for each node where samples start from, and one more for each part of them whose first
- * frames are inferred. `outer` is the node where the samples that end in a node start: 0, nowhere;
- * NULL: the node itself. `plain` has room for a number for each node. */
+/* Makes a runner for each node from which samples start, and one more for each part of them whose
+ * first frames are inferred. outer[i] is the node from which the samples that end in node i start
+ * (0: none); NULL means node i itself. `plain` has room for a number for each node. */
 static int64_t start(const struct calltree *tree, const uint32_t *outer, struct calltree *callers,
 		     struct calltree_runner *runners, uint64_t *plain)
 {
@@ -133,7 +134,8 @@ int calltree_invert(const struct calltree *tree, const struct calltree_limits *l
 
 /* --- around a function ---------------------------------------------------------------------- */
 
-/* For each node the outermost one above it, or itself, whose function is asked for; 0: none. */
+/* Finds for each node the outermost node on its path, itself included, whose function is marked; 0
+ * if there is none. */
 static uint32_t *calltree_outer(const struct calltree *tree, const bool *is_asked)
 {
 	uint32_t *outer = calloc(tree->n_nodes, sizeof(*outer));

@@ -27,7 +27,7 @@ struct histogram_pass {
 	uint64_t end_ns; /* of the last bin, which is not in it */
 };
 
-/* The function that a sample hit. */
+/* Finds the function that a sample hit. */
 static int histogram_symbol(struct profile *profile, const struct store_sample *s,
 			    uint32_t *ret_symbol)
 {
@@ -118,7 +118,7 @@ static int histogram_add(void *arg, const struct store_sample *record,
 			  profile_amount(profile, &s));
 }
 
-/* The span of time: of the filter, else of the recording; never empty. */
+/* Sets the span of time: the filter's, else the recording's; never empty. */
 static void span(struct histogram_pass *pass, uint32_t n_bins)
 {
 	const struct store_recording *rec = &profile_tables(pass->partition->profile)->recording;

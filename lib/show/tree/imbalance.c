@@ -74,7 +74,7 @@ static uint32_t order(struct summing *s, const uint32_t *entries, uint32_t n)
 	return ranks;
 }
 
-/* The deepest node of the tree on the path of an entry. */
+/* Finds the deepest node of the tree on the path of an entry. */
 static int leaf(struct summing *s, const struct profile_entry *entry, uint32_t *ret_leaf)
 {
 	uint64_t key = (uint64_t)entry->node << 8 | entry->end_reason;
@@ -113,7 +113,7 @@ static int add_entry(struct summing *s, const struct profile_entry *entry)
 	return err;
 }
 
-/* A rank is complete. */
+/* Compares the sums of a rank that is complete with those of the others. */
 static void end_rank(struct summing *s, uint32_t rank, struct imbalance *imbalance)
 {
 	for (uint32_t i = 0; i < s->n_touched; i++) {

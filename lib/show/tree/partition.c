@@ -43,7 +43,7 @@ int partition_by_word(const char *word, enum partition_by *ret_by)
 	return -EINVAL;
 }
 
-/* The same of the sums of many hosts, whose threads have labels. */
+/* Appends the name of a part of the sums of many hosts, whose threads have labels. */
 static void put_label(enum partition_by by, const struct store_labels *labels, struct buf *b)
 {
 	if (by == PARTITION_BY_HOST)

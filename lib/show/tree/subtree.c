@@ -120,7 +120,7 @@ static void fetch(const struct subtree_maker *m, const struct subtree_entries *o
 	}
 }
 
-/* The entries whose paths begin with `mark`, or without one. */
+/* Adds the run of the entries whose paths begin with `mark`, or without a mark. */
 static int subtree_run(struct subtree_maker *m, const struct subtree_entries *of,
 		       const struct profile_symbol *mark, struct subtree *subtree)
 {
