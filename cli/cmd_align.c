@@ -39,7 +39,7 @@ static const struct argp_option cmd_align_options[] = {
 	 "time of each routine (required)",
 	 3},
 	{"share", CMD_ALIGN_SHARE, "PERCENT", 0,
-	 "Cut this share of the paths, at random, as walks fail (default 100: all)", 3},
+	 "Cut a random share of the paths, as if walks had failed (default 100: all)", 3},
 	{"no-anchors", CMD_ALIGN_ANCHORS, 0, 0,
 	 "Cut also the paths that stackd --depth would record complete", 3},
 	{"no-heights", CMD_ALIGN_HEIGHTS, 0, 0, "Align by routines alone, as without --heights", 3},
@@ -141,12 +141,11 @@ int cmd_align(int argc, char **argv)
 	static const struct argp argp = {
 		.options = cmd_align_options,
 		.parser = parse,
-		.doc = "Shows how well call paths can be found from the tops of stacks: cuts a "
-		       "recording's complete paths, aligns them and compares the result with them."
-		       "\vExamples:\n\n"
-		       "  stackd --heights -o s.db -- ./program\n"
-		       "  stackctl align -i s.db --depth 2 --compare\n"
-		       "  stackctl align -i s.db --depth 7 --share 10 --compare\n",
+		.doc = "Shows how well alignment completes call paths: cuts a recording's "
+		       "complete paths, aligns them and compares the result with the original "
+		       "paths.\vExamples:\n\n  stackd --heights -o s.db -- ./program\n  stackctl "
+		       "align -i s.db --depth 2 --compare\n  stackctl align -i s.db --depth 7 "
+		       "--share 10 --compare\n",
 		.children = show_children,
 	};
 	struct cmd_align args = {.options = {.frames = 3, .percent = 100},

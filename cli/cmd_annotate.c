@@ -105,13 +105,12 @@ int cmd_annotate(int argc, char **argv)
 		.options = cmd_annotate_options,
 		.parser = parse,
 		.args_doc = "[FUNCTION]",
-		.doc = "Shows where in a function samples are: source and instructions side by side."
-		       "\vFUNCTION is a name or a pattern with * and ?; without it, the function "
-		       "that was hit most. Source lines stand in the recording. Their text and the "
-		       "instructions are read from this machine's files, where those are still the "
-		       "recorded ones.\n\n"
-		       "  stackctl annotate\n"
-		       "  stackctl annotate 'app::work' --source ~/src/app\n",
+		.doc = "Shows where in a function samples are: source and instructions side by "
+		       "side.\vFUNCTION is a name or a pattern with * and ?; without it, the "
+		       "function that was hit most. The recording has the line numbers. The text "
+		       "of the lines and the instructions are read from this machine's files, if "
+		       "they are still the ones that were recorded.\n\n  stackctl annotate\n  "
+		       "stackctl annotate 'app::work' --source ~/src/app\n",
 		.children = show_children,
 	};
 	struct cmd_annotate args = {0};

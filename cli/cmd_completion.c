@@ -100,9 +100,9 @@ int cmd_completion(int argc, char **argv)
 	static const struct argp argp = {
 		.parser = parse,
 		.args_doc = "bash|zsh",
-		.doc = "Writes the script by which bash or zsh completes verbs and options."
-		       "\vThe script asks stackctl itself, so it never is out of date:\n\n"
-		       "  source <(stackctl completion bash)\n",
+		.doc = "Writes a script with which bash or zsh completes verbs and options.\vThe "
+		       "script asks stackctl itself, so it never is out of date:\n\n  source "
+		       "<(stackctl completion bash)\n",
 	};
 	const char *script = NULL;
 	struct output output;

@@ -45,18 +45,20 @@ struct cmd_diff {
 
 static const struct argp_option cmd_diff_options[] = {
 	{"by", CMD_DIFF_BY, "function|tag", 0,
-	 "Compare functions (default; with what they call) or call paths", 1},
+	 "Compare functions with their callees (default), or call paths", 1},
 	{"per", CMD_DIFF_PER, "second|REGION", 0,
 	 "Compare amounts per second of the recording, or per pass through a region (stackd "
 	 "--region)",
 	 1},
 	{"share", CMD_DIFF_SHARE, 0, 0,
-	 "Compare shares of all, in place of amounts: a share grows, too, when others shrink", 1},
+	 "Compare shares of the total instead of amounts; note that a share also grows when "
+	 "others shrink",
+	 1},
 	{"normalise-by", CMD_DIFF_NORMALISE, "FUNCTION", 0,
-	 "Compare amounts in percent of that of this function with what it calls", 1},
+	 "Compare amounts in percent of the amount of this function with its callees", 1},
 	{"significant", CMD_DIFF_SIGNIFICANT, 0, 0, "Only what changed beyond noise", 1},
 	{"percent-limit", CMD_DIFF_PERCENT, "PERCENT", 0,
-	 "Leave out what is below this share in both (default 0.1; with --json 0)", 1},
+	 "Leave out rows below this share in both (default 0.1; with --json 0)", 1},
 	{0},
 };
 

@@ -165,8 +165,9 @@ int cmd_export(int argc, char **argv)
 		.name = "parquet",
 		.key = CMD_EXPORT_PARQUET,
 		.arg = "DIR",
-		.doc = "Parquet files samples, paths and locations in this folder (docs/TABLES.md): "
-		       "all metrics, and each recording of a range by itself",
+		.doc = "Write samples.parquet, paths.parquet and locations.parquet into this "
+		       "folder (docs/TABLES.md): all metrics, and each recording of a range by "
+		       "itself",
 		.group = 3};
 	options[i++] = (struct argp_option){
 		.name = "paraver",

@@ -37,15 +37,16 @@ struct cmd_flamegraph {
 
 static const struct argp_option cmd_flamegraph_options[] = {
 	{"diff", CMD_FLAMEGRAPH_DIFF, "BEFORE", 0,
-	 "Colour what changed since another recording (FILE, FILE@ID, @ID; of a server's database "
-	 "HOST, @FROM..TO, HOST@FROM..TO)",
+	 "Colour frames by their change since another recording (FILE, FILE@ID, @ID; in a "
+	 "server's database HOST, @FROM..TO, HOST@FROM..TO)",
 	 3},
 	{"by", CMD_FLAMEGRAPH_BY, PARTITION_ARGUMENT, 0,
-	 "What stands next to the root (default command)", 3},
+	 "The frames next to the root (default: command)", 3},
 	{"percent-limit", CMD_FLAMEGRAPH_PERCENT, "PERCENT", 0,
 	 "Leave out frames below this share of all samples", 3},
 	{"everything", CMD_FLAMEGRAPH_ALL, 0, 0,
-	 "Leave nothing out, however large the file (default: what 2 MiB hold)", 3},
+	 "Leave nothing out, however large the file (default: as many frames as fit into 2 MiB)",
+	 3},
 	{"flame", CMD_FLAMEGRAPH_FLAME, 0, 0, "Open with the root at the bottom", 3},
 	{"output", 'o', "FILE", 0, "Write to this file; one that ends in .svg is a picture", 4},
 	{0},
@@ -158,10 +159,10 @@ int cmd_flamegraph(int argc, char **argv)
 		.options = cmd_flamegraph_options,
 		.parser = parse,
 		.doc = "Writes a recording as a flame graph: one HTML file that needs nothing "
-		       "else, or a picture, one SVG file.\v"
-		       "A frame is as wide as its share of the samples; hatched ones were not "
-		       "observed but reconstructed. Frames that are too small for the file are left "
-		       "out, and their callers keep their samples.",
+		       "else, or a picture, one SVG file.\vA frame is as wide as its share of the "
+		       "samples; hatched frames were not observed but reconstructed. The smallest "
+		       "frames are left out if the file would be too large; their callers keep "
+		       "their samples.",
 		.children = children,
 	};
 	struct cmd_flamegraph args = {

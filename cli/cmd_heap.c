@@ -27,16 +27,18 @@ struct cmd_heap {
 
 static const struct argp_option cmd_heap_options[] = {
 	{"leaks", CMD_HEAP_LEAKS, 0, 0,
-	 "The call paths of what was live at the end (of the process, of the recording, or at --to), "
-	 "and how it has grown, rather than of each process's peak",
+	 "Instead of the heap at each process's peak, show by call path the memory that was live "
+	 "at the end (of the process, of the recording, or at --to), and how it has grown",
 	 3},
 	{"older", CMD_HEAP_OLDER, "TIME", 0,
-	 "With --leaks, list only what had been live for so long (10s, 5m; default: all)", 3},
+	 "With --leaks, only memory that had been live for at least this time (10s, 5m; default: "
+	 "all)",
+	 3},
 	{"view", CMD_HEAP_VIEW, "tree|flat|callers", 0,
-	 "How the call paths are shown (default: tree)", 3},
+	 "Show the call paths in this form (default: tree)", 3},
 	{"svg", CMD_HEAP_SVG, 0, 0,
-	 "Processes' heaps over time as a picture, a self-contained SVG file; also what "
-	 "--output=FILE.svg does",
+	 "Draw the heaps of processes over time as a self-contained SVG file (so does "
+	 "--output=FILE.svg)",
 	 3},
 	{0},
 };

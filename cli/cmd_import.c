@@ -35,13 +35,16 @@ static const struct argp_option cmd_import_options[] = {
 	 "Only samples of this event; may be repeated. Needed where several events have samples",
 	 1},
 	{"mark", KEY_MARK, "EVENT", 0,
-	 "Samples of this event, of a probe, are where passes begin, and the ones before end, for "
-	 "stackctl fold",
+	 "For stackctl fold: at each sample of this probe's event, a pass begins and the one "
+	 "before ends",
 	 1},
 	{"region", KEY_REGION, "BEGIN,END", 0,
-	 "Samples of these two events, of probes, are where passes begin and end", 1},
+	 "For stackctl fold: passes begin at samples of the first of these probes' events, and "
+	 "end at those of the second",
+	 1},
 	{"symfs", KEY_SYMFS, "DIR", 0,
-	 "Look for the programs' files below DIR too, where they lie as on the machine that recorded",
+	 "Look for the programs' files below DIR, too, at the paths that they had where they were "
+	 "recorded",
 	 1},
 	{0},
 };
@@ -233,14 +236,14 @@ int cmd_import(int argc, char **argv)
 		.options = cmd_import_options,
 		.parser = parse,
 		.args_doc = "PERF.DATA",
-		.doc = "Makes a recording of what perf recorded. PERF.DATA is a file, or - for "
-		       "what comes through a pipe: perf record -o - COMMAND | stackctl import -\v"
-		       "Call paths are taken from call chains (-g), from stacks (--call-graph "
-		       "dwarf), which are walked here, and from branch records (--call-graph lbr, "
-		       "-b). Names, and walks, need the files of the programs: they are found where "
-		       "they lay, below --symfs, or in perf's cache (PERF_BUILDID_DIR or ~/.debug, "
-		       "into which what `perf archive` packed up is unpacked), and taken if their "
-		       "build-id is the recorded one.",
+		.doc = "Makes a recording from a file of perf record, or - for a pipe: perf "
+		       "record -o - COMMAND | stackctl import -\vCall paths are taken from call "
+		       "chains (-g), from stacks (--call-graph dwarf), which are walked here, and "
+		       "from branch records (--call-graph lbr, -b). Names and walks need the "
+		       "files of the programs. They are looked for at their recorded paths, below "
+		       "--symfs, and in perf's cache (PERF_BUILDID_DIR or ~/.debug, where an "
+		       "archive of `perf archive` is unpacked), and used if their build-id is the "
+		       "recorded one.",
 	};
 	struct cmd_import args = {0};
 	bool is_pipe;

@@ -218,7 +218,8 @@ int cmd_list(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.doc = "Lists the recordings of a store; the windows of a run as one.",
+		.doc = "Lists the recordings of a store. All windows of one run of stackd are one "
+		       "line.",
 		.children = children,
 	};
 	struct cmd_list list = {0};

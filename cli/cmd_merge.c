@@ -68,15 +68,14 @@ int cmd_merge(int argc, char **argv)
 		.options = cmd_merge_options,
 		.parser = parse,
 		.args_doc = "INPUT...",
-		.doc = "Merges recordings of many hosts and runs into one tag export.\v"
-		       "An INPUT is a store (all its recordings, or one: FILE@ID) or a file that "
-		       "'stackctl export --tags' or 'stackctl merge' wrote (docs/TAGS.md). Equal "
-		       "call paths become one, and their counts add up. The result is the same in "
-		       "whatever order and grouping inputs are merged. 'stackctl report -i FILE' shows "
-		       "it.\n\n"
-		       "MPI jobs: 'mpirun stackctl-mpi merge -o FILE STORE...' makes the same file of "
-		       "the stores of a job's nodes, by one process a node, of which none holds all: "
-		       "stackctl-mpi-merge(1), docs/FLEETS.md.",
+		.doc = "Merges recordings of many hosts and runs into one tag export.\vAn INPUT "
+		       "is a store (all its recordings, or one: FILE@ID) or a file that 'stackctl "
+		       "export --tags' or 'stackctl merge' wrote (docs/TAGS.md). Equal call paths "
+		       "become one, and their counts add up. The order and grouping of the merged "
+		       "inputs make no difference. 'stackctl report -i FILE' shows it.\n\nMPI "
+		       "jobs: 'mpirun stackctl-mpi merge -o FILE STORE...' makes the same file "
+		       "from the stores of a job's nodes, with one process per node, none of "
+		       "which holds all of the data: stackctl-mpi-merge(1), docs/FLEETS.md.",
 	};
 	struct cmd_merge args = {0};
 	struct tagset *set;

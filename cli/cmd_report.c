@@ -44,27 +44,27 @@ struct cmd_report {
 
 static const struct argp_option cmd_report_options[] = {
 	{"view", CMD_REPORT_VIEW, "tree|flat|callers|around|time|regions|wakers|waits", 0,
-	 "Call paths from the root down (default), functions, functions with their callers, what is "
-	 "around one function, when samples were taken, the passes through each region (stackd "
-	 "--region), who ended waits, and what those had waited for themselves (stackd --wakers), or "
-	 "single waits, with begin and end (stackd --wait); with -o FILE.csv as values separated by "
-	 "commas",
+	 "tree: call paths from the root down (default); flat: functions; callers: functions with "
+	 "their callers; around: callers and callees of one function; time: samples over time; "
+	 "regions: passes through each region (stackd --region); wakers: which threads ended "
+	 "waits, and what these had waited for themselves (stackd --wakers); waits: single waits "
+	 "with begin and end (stackd --wait), with -o FILE.csv as CSV",
 	 3},
 	{"around", CMD_REPORT_AROUND, "NAME", 0,
 	 "The callers and callees of this function (the view 'around')", 3},
 	{"by", CMD_REPORT_BY, PARTITION_ARGUMENT, 0,
-	 "What is reported one after the other (default: process)", 3},
+	 "Divide the report into parts, one for each of these (default: process)", 3},
 	{"bins", CMD_REPORT_BINS_OPTION, "N", 0, "Steps of the view 'time' (default 40)", 3},
 	{"top", CMD_REPORT_TOP, "N", 0,
 	 "Rows of the view 'waits'; 0: all (default 50; with --json, or as .csv, all)", 3},
 	{"sort", CMD_REPORT_SORT, "duration|time", 0,
-	 "Whether that view has the longest waits first (default), or the earliest", 3},
+	 "Order of the view 'waits': the longest first (default), or the earliest", 3},
 	{"percent-limit", CMD_REPORT_PERCENT, "PERCENT", 0,
 	 "Sum up rows below this share of their part (default 0.5; with --json 0)", 3},
 	{"lbr", CMD_REPORT_LBR, 0, 0,
-	 "With a column of where frames come from: br(anch record), wa(lk), pr(efix), st(itched), "
-	 "al(igned), ta(g); '?' marks what is not verified. Walked by rules other than unwind "
-	 "information: rt (the runtime's table), an(alysed code), fp (a frame pointer). Of the tree",
+	 "In the tree, add a column with the source of frames: br(anch record), wa(lk), pr(efix), "
+	 "st(itched), al(igned), ta(g); '?' means not verified. For walks by rules other than "
+	 "unwind information: rt (a runtime's table), an(alysed code), fp (frame pointer)",
 	 3},
 	{0},
 };

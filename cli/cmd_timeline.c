@@ -22,11 +22,10 @@ struct cmd_timeline {
 
 static const struct argp_option cmd_timeline_options[] = {
 	{"threshold", CMD_TIMELINE_THRESHOLD, "MSms|SAMPLES", 0,
-	 "Show routines that a thread was in for at least so many milliseconds (20ms) or samples (10), or "
-	 "records of the metric, at a stretch (default: a 200th of the recording)",
+	 "Show routines in which a thread was without a break for at least so many milliseconds "
+	 "(20ms), or samples or records of the metric (10) (default: a 200th of the recording)",
 	 3},
-	{"svg", CMD_TIMELINE_SVG, 0, 0, "As a picture, a self-contained SVG file for any browser",
-	 3},
+	{"svg", CMD_TIMELINE_SVG, 0, 0, "Draw a self-contained SVG file for any browser", 3},
 	{"output", 'o', "FILE", 0, "Write to this file; one that ends in .svg is a picture", 3},
 	{0},
 };

@@ -47,10 +47,10 @@ struct top {
 
 static const struct argp_option top_options[] = {
 	{"interval", TOP_INTERVAL_OPTION, "SECONDS", 0,
-	 "Look so often (default 1; at a server's database 30)", 3},
+	 "Refresh at this interval (default 1; of a server's database 30)", 3},
 	{"window", TOP_WINDOW_OPTION, "SECONDS", 0,
-	 "Show the last SECONDS (default 10; 0: the whole recording), of a server's database the "
-	 "windows that have gone on in these (default 3600; with --since or --from 0)",
+	 "Show the last SECONDS (default 10; 0: the whole recording); of a server's database, the "
+	 "recordings' windows in the last SECONDS (default 3600; with --since or --from 0)",
 	 3},
 	{0},
 };

@@ -64,52 +64,58 @@ static const struct argp_option input_recordings_options[] = {
 
 static const struct argp_option input_options[] = {
 	{"input", 'i', "FILE", 0,
-	 "Read this store (default: the one that stackd writes to), or, with report and flamegraph, "
-	 "what 'stackctl merge' wrote, or, with top, too, the database of a server that has those of many hosts: "
-	 "clickhouse://HOST[:PORT]/DATABASE (docs/FLEETS.md)",
+	 "Read this store (default: the one that stackd writes to). Also, for report and "
+	 "flamegraph, a file that 'stackctl merge' wrote; for these and top, a server's database "
+	 "of many hosts: clickhouse://HOST[:PORT]/DATABASE (docs/FLEETS.md)",
 	 1},
 	{"host", INPUT_HOST, "NAME", 0,
-	 "Of such a database: only this host (* and ? stand for any letters); may be repeated", 1},
+	 "In a server's database, only this host (* and ? match any letters); may be repeated", 1},
 	{"credentials", INPUT_CREDENTIALS, "FILE", 0,
-	 "For such a database: user, password and certificate authority, as for stackctl push", 1},
+	 "For a server's database: a file with user, password and certificate authority, as for "
+	 "stackctl push",
+	 1},
 	{"recording", INPUT_RECORDING, "ID[..ID]", 0,
-	 "This recording of it (default: the latest), or all from one to another, added up", 1},
+	 "This recording of the store (default: the latest), or the sum of all from one to another",
+	 1},
 	{"since", INPUT_SINCE, "TIME", 0,
-	 "All that was recorded in this time until now (2h, 3d), or since a moment as for --from",
+	 "The sum of the recordings of this time until now (2h, 3d), or since a moment as for "
+	 "--from",
 	 1},
 	{"metric", INPUT_METRIC, "NAME", 0,
-	 "What is summed up by call path (default: cpu, the samples of the event): 'help' lists all "
-	 "metrics, `stackctl stats` those that a recording has",
+	 "Sum up this metric by call path (default: cpu, the samples of the event): 'help' lists "
+	 "all metrics, `stackctl stats` those that a recording has",
 	 1},
 	{"pid", INPUT_PID, "PID[,PID...]", 0, "Only these processes", 2},
 	{"tid", INPUT_TID, "TID[,TID...]", 0, "Only these threads", 2},
 	{"comm", INPUT_COMM, "NAME", 0, "Only threads of this name; may be repeated", 2},
 	{"unit", INPUT_UNIT, "NAME", 0,
-	 "Only threads in this systemd unit or slice (* and ? stand for any letters); may be repeated",
+	 "Only threads in this systemd unit or slice (* and ? match any letters); may be repeated",
 	 2},
 	{"no-reconstructed", INPUT_NO_RECONSTRUCTED, 0, 0,
-	 "Leave out frames that were not observed: such paths are incomplete then", 2},
+	 "Leave out frames that alignment inferred; their paths are then incomplete", 2},
 	{"dso", INPUT_DSO, "NAME", 0,
 	 "Only samples that hit in this program or library; may be repeated", 2},
 	{"symbol", INPUT_SYMBOL, "NAME", 0,
-	 "Only samples that hit in this function (* and ? stand for any letters, and arguments may "
-	 "be left out); may be repeated",
+	 "Only samples that hit in this function (* and ? match any letters, and arguments may be "
+	 "left out); may be repeated",
 	 2},
 	{"focus", INPUT_FOCUS, "NAME", 0,
 	 "Only paths through this function; repeated: through all of them", 2},
 	{"ignore", INPUT_IGNORE, "NAME", 0, "No paths through this function; may be repeated", 2},
 	{"from", INPUT_FROM, "TIME", 0,
-	 "Only samples from this time on, in seconds since the recording's start, or with a unit: "
-	 "ms, s, m, h; or from a moment on, in any recordings of the latest one's target: 14:05, "
-	 "yesterday 14:05, 2026-11-22 14:05:30",
+	 "Only samples from this time on: seconds since the recording's start, or a number with a "
+	 "unit (ms, s, m, h); or a moment (14:05, yesterday 14:05, 2026-11-22 14:05:30), which "
+	 "selects all recordings of the latest one's target",
 	 2},
 	{"to", INPUT_TO, "TIME", 0, "Only samples before this time, or moment", 2},
 	{"max-depth", INPUT_DEPTH, "N", 0,
-	 "Show N frames of each path from the root down, and count what is deeper there", 2},
+	 "Show N frames of each path from the root down; deeper samples count for the last of them",
+	 2},
 	{"fold-recursion", INPUT_FOLD, 0, 0, "Show a function that calls itself as one frame", 2},
 	{"no-fold-recursion", INPUT_NO_FOLD, 0, 0, "Show every call of a function by itself", 2},
 	{"inline", INPUT_INLINE, 0, 0, "Show inlined functions as frames (default)", 2},
-	{"no-inline", INPUT_NO_INLINE, 0, 0, "Count their time as their caller's", 2},
+	{"no-inline", INPUT_NO_INLINE, 0, 0,
+	 "Leave out inlined functions; their time is their caller's", 2},
 	{0},
 };
 

@@ -35,7 +35,9 @@ static const struct argp_option terminal_options[] = {
 	 "Show in $STACKCTL_PAGER, $PAGER or less (default on a terminal)", 8},
 	{"no-pager", TERMINAL_NO_PAGER, 0, 0, "Write straight to the terminal", 8},
 	{"progress", TERMINAL_PROGRESS, 0, 0,
-	 "Say on standard error what takes more than a second (default on a terminal)", 8},
+	 "Show progress on standard error when something takes more than a second (default on a "
+	 "terminal)",
+	 8},
 	{"no-progress", TERMINAL_NO_PROGRESS, 0, 0, "Do not", 8},
 	{"stdio", TERMINAL_STDIO, 0, 0, "No pager, no colours: plain text, as perf's --stdio", 8},
 	{0},

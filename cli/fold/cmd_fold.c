@@ -52,37 +52,35 @@ struct cmd_fold {
 
 static const struct argp_option cmd_fold_options[] = {
 	{"region", CMD_FOLD_REGION, "NAME", 0,
-	 "The region, or mark, whose passes are folded (default: the only one of the recording); "
-	 "'*' and '?' are wildcards",
+	 "Fold the passes of this region or mark (default: the only one of the recording); '*' "
+	 "and '?' are wildcards",
 	 3},
 	{"auto", CMD_FOLD_AUTO, 0, 0,
-	 "Without a region: find a period in the samples of a thread, and fold that; says so if there is "
-	 "none",
-	 3},
+	 "Without a region: find a period in the samples of a thread, and fold it", 3},
 	{"burst", CMD_FOLD_BURST, "KIND", OPTION_ARG_OPTIONAL,
-	 "Without a region: what threads compute between two calls of MPI (stackd --mpi), by kinds that are "
-	 "alike in these calls, in length and in counters; =KIND folds the bursts of one, 1 the largest",
+	 "Without a region: list what threads compute between two calls of MPI (stackd --mpi), as "
+	 "kinds of bursts with the same calls and similar lengths and counters; =KIND folds the "
+	 "bursts of one kind (1 is the largest)",
 	 3},
 	{"by", CMD_FOLD_BY, "process|thread|command|unit|container|rank|host|all", 0,
-	 "With --burst: the kinds of each of these (default: all)", 3},
+	 "With --burst: list the kinds for each of these (default: all)", 3},
 	{"json", CMD_FOLD_JSON, 0, 0,
-	 "With --burst: list the kinds as JSON (docs/JSON.md); also what --output=FILE.json does",
-	 3},
+	 "With --burst: list the kinds as JSON (docs/JSON.md; so does --output=FILE.json)", 3},
 	{"percent-limit", CMD_FOLD_PERCENT, "PERCENT", 0,
 	 "With --burst: sum up kinds below this share of the time (default 0.5; JSON has all)", 3},
 	{"group", CMD_FOLD_GROUP, "N", OPTION_ARG_OPTIONAL,
-	 "Fold passes of different kinds apart: groups by length, totals of counters and callers, without "
-	 "outliers; =N shows one of them, 1 the largest",
+	 "Fold passes of different kinds separately: in groups by length, totals of counters and "
+	 "callers, without outliers; =N shows one group (1 is the largest)",
 	 3},
 	{"time", CMD_FOLD_TIME, "cpu|wall", 0,
-	 "What the axis is: CPU time of the thread (default, where the recording has readings), or "
+	 "The axis: CPU time of the thread (default, if the recording has readings of it), or "
 	 "wall time",
 	 3},
 	{"seed", CMD_FOLD_SEED, "N", 0,
-	 "Seed of the random numbers by which passes are resampled for the bands (default 1)", 3},
+	 "Seed of the random numbers with which passes are resampled for the bands (default 1)", 3},
 	{"output", 'o', "FILE", 0,
-	 "Write to this file: a page for any browser if it ends in .html, a picture in .svg, a table in "
-	 ".csv, a script for gnuplot in .gp",
+	 "Write to this file: FILE.html is a page for any browser, .svg a picture, .csv a table, "
+	 ".gp a script for gnuplot",
 	 3},
 	{0},
 };

@@ -261,22 +261,26 @@ int cmd_push(int argc, char **argv)
 	static const struct argp_child children[] = {{&input_recordings_argp, 0, NULL, 0}, {0}};
 	static const struct argp_option options[] = {
 		{"credentials", PUSH_CREDENTIALS, "FILE", 0,
-		 "User, password and certificate authority, in lines 'user = NAME', 'password = "
-		 "SECRET', 'ca = FILE' (default: CLICKHOUSE_USER and CLICKHOUSE_PASSWORD of the "
-		 "environment, for other servers STACKD_PUSH_USER and STACKD_PUSH_PASSWORD)",
+		 "Read user, password and certificate authority from lines 'user = NAME', "
+		 "'password = SECRET', 'ca = FILE' of this file (default: the environment's "
+		 "CLICKHOUSE_USER and CLICKHOUSE_PASSWORD, for other servers STACKD_PUSH_USER and "
+		 "STACKD_PUSH_PASSWORD)",
 		 3},
 		{"follow", PUSH_FOLLOW, 0, 0,
-		 "Go on: send each recording when it has ended, and wait for the server if it is away",
+		 "Keep running: send each recording when it has ended, and retry while the server "
+		 "cannot be reached",
 		 3},
-		{"every", PUSH_EVERY, "TIME", 0, "With --follow: look so often (default: 30s)", 3},
+		{"every", PUSH_EVERY, "TIME", 0,
+		 "With --follow: look for new recordings at this interval (default: 30s)", 3},
 		{"timeout", PUSH_TIMEOUT, "TIME", 0,
-		 "Give a server up from which nothing comes for so long (default: 60s)", 3},
+		 "Give up if the server sends nothing for so long (default: 60s)", 3},
 		{"app", PUSH_APP, "NAME", 0,
-		 "Pyroscope, Parca, OTLP: the application that the profiles are of (default: stackd)",
+		 "Pyroscope, Parca, OTLP: the name of the application in the profiles (default: "
+		 "stackd)",
 		 3},
 		{"sent", PUSH_SENT, "FILE", 0,
-		 "Pyroscope, Parca, OTLP: where to note what the server has taken (default: the store's "
-		 "name and '.sent')",
+		 "Pyroscope, Parca, OTLP: note in this file which recordings the server has "
+		 "accepted (default: the store's name and '.sent')",
 		 3},
 		{0}};
 	static const struct argp argp = {
@@ -286,10 +290,9 @@ int cmd_push(int argc, char **argv)
 			    "pyroscope://[USER@]HOST[:PORT][/PATH]\n"
 			    "parca://[USER@]HOST[:PORT][/PATH]\n"
 			    "otlp+http://[USER@]HOST[:PORT][/PATH]",
-		.doc = "Sends recordings to a server that has those of many hosts "
-		       "(docs/FLEETS.md). What the server has already is not sent again, so this "
-		       "can be repeated at any time. An 's' before the colon (clickhouses:) makes "
-		       "it TLS.",
+		.doc = "Sends recordings to a server for many hosts (docs/FLEETS.md). Recordings "
+		       "that the server has are not sent again, so this can be repeated at any "
+		       "time. An 's' before the colon (clickhouses:) means TLS.",
 		.children = children,
 	};
 	struct cmd_push args = {.every_ns = PUSH_EVERY_NS, .server_options.app = "stackd"};

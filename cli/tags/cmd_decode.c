@@ -48,24 +48,25 @@ struct cmd_decode {
 
 static const struct argp_option cmd_decode_options[] = {
 	{"model", 'm', "FILE", 0,
-	 "Who calls whom: an instrumented file, any program or library (with those that it names), a "
-	 "store, or a tag export; may be repeated",
+	 "Read from this file which function calls which: an instrumented file, any program or "
+	 "library (with the libraries that it needs), a store, or a tag export; may be repeated",
 	 1},
 	{"locations", CMD_DECODE_LOCATIONS, 0, 0,
-	 "Only tags of stackd's own walks, which are of code locations (default: also those that "
-	 "instrumented files keep)",
+	 "Only tags of stackd's own walks, which are made of code locations (default: also those "
+	 "that instrumented programs keep)",
 	 1},
 	{"places", CMD_DECODE_LOCATIONS, 0, OPTION_HIDDEN, "The former name of --locations", 1},
 	{"no-libraries", CMD_DECODE_ALONE, 0, 0,
-	 "Only the files given, not the libraries that they name", 1},
+	 "Only the given files, not the libraries that they need", 1},
 	{"root", CMD_DECODE_ROOT, "FUNCTION", 0, "All paths begin here (default: where they can)",
 	 1},
 	{"budget", CMD_DECODE_BUDGET_MS, "MS", 0,
-	 "Milliseconds of processor time a tag (default 10); what is left over goes to harder ones",
+	 "Milliseconds of processor time per tag (default 10); time that easy tags leave over "
+	 "goes to harder ones",
 	 2},
-	{"all", CMD_DECODE_ALL, 0, 0, "Look for more paths after the first, for the whole budget",
-	 2},
-	{"strict", CMD_DECODE_STRICT, 0, 0, "No paths with a call that the model does not have", 2},
+	{"all", CMD_DECODE_ALL, 0, 0,
+	 "After the first path, look for more until the budget is used up", 2},
+	{"strict", CMD_DECODE_STRICT, 0, 0, "No paths with a call that is not in the model", 2},
 	{0},
 };
 
@@ -551,12 +552,12 @@ int cmd_decode(int argc, char **argv)
 		.options = cmd_decode_options,
 		.parser = parse,
 		.args_doc = "[TAG[:LEAF|~LEAF]...]",
-		.doc = "Finds the call paths that tags stand for, by a model of who calls whom.\v"
-		       "TAG is in hexadecimal; LEAF is the innermost function, if it is known; "
-		       "TAG~LEAF: it is probably this one or its caller. "
-		       "Without tags they are read from standard input, one a line. All paths that "
-		       "fit are shown; '>?' marks a call that the model does not have, which is "
-		       "usually one through a pointer. The status is 3 if no tag was decoded.",
+		.doc = "Finds the call paths of tags, with a model of which function calls "
+		       "which.\vTAG is in hexadecimal; LEAF is the innermost function, if it is "
+		       "known; TAG~LEAF: it is probably this one or its caller. Without tags they "
+		       "are read from standard input, one a line. All paths that fit are shown; "
+		       "'>?' marks a call that is not in the model, usually one through a "
+		       "pointer. The status is 3 if no tag was decoded.",
 		.children = children,
 	};
 	struct cmd_decode args = {.budget_ms = CMD_DECODE_BUDGET};

@@ -69,17 +69,18 @@ static const struct argp_option argp_options[] = {
 	{"cgroup", 'G', "PATH", 0, "the processes of a cgroup (v2 path, or below its mount)", 1},
 	{NULL, 0, NULL, 0, "How:", 2},
 	{"event", 'e', "NAME", 0,
-	 "event: a libpfm4 name with modifiers (cycles:u, perf::CPU-CLOCK) or rNNNN (default: cycles, "
-	 "else cpu-clock); none takes no samples, where waits, regions or allocations are measured",
+	 "event to sample: a libpfm4 name with modifiers (cycles:u, perf::CPU-CLOCK) or rNNNN "
+	 "(default: cycles, else cpu-clock); with 'none' no samples are taken, only waits, "
+	 "regions or allocations",
 	 2},
-	{"freq", 'F', "HZ", 0, "samples a second and CPU (default 997)", 2},
+	{"freq", 'F', "HZ", 0, "samples per second and CPU (default 997)", 2},
 	{"max-cpu", OPTION_CPU, "SHARE", 0,
-	 "lower the frequency where stackd and its program would take more of one core than this "
-	 "(1%), and raise it again; with --all and --cgroup",
+	 "lower the frequency while stackd and its kernel program use more than this share of one "
+	 "core (such as 1%), and raise it again later; with --all and --cgroup",
 	 2},
 	{"count", 'c', "N", 0, "a sample every N events, instead of a frequency", 2},
 	{"idle", OPTION_IDLE, NULL, 0,
-	 "with samples of idle CPUs (default: they are counted and left out)", 2},
+	 "keep samples of idle CPUs (default: they are counted and left out)", 2},
 	{"stack-bytes", OPTION_STACK, "BYTES", 0,
 	 "most bytes of user stack to copy for a sample (K and M are understood; default 128K)", 2},
 	{"ring-bytes", OPTION_RING, "BYTES", 0,
@@ -87,36 +88,39 @@ static const struct argp_option argp_options[] = {
 	 "64M)",
 	 2},
 	{"table-memory", OPTION_TABLES, "BYTES", 0,
-	 "kernel memory for recipe tables; what is used least is evicted (default: what all else "
-	 "leaves of 64M, at least 24M)",
+	 "kernel memory for unwind tables; the least used ones are evicted (default: the rest of "
+	 "64M that nothing else needs, at least 24M)",
 	 2},
 	{"prefix", OPTION_PREFIX, "MODE", 0,
-	 "how a stack's unchanged root part is found: verified (default), second, first (these two "
-	 "guess) or none; not with --depth, which walks each segment anew",
+	 "how to find the part of a stack that has not changed since the thread's last sample: "
+	 "verified (default), second or first (heuristics), or none (walk all of it); not with "
+	 "--depth, which always walks all N frames",
 	 2},
 	{"walk", OPTION_WALK, "WHERE", 0,
 	 "where stacks are walked: kernel (default), or daemon (from a copy of each stack)", 2},
 	{"depth", OPTION_DEPTH, "N", 0,
-	 "segments: only the function that was hit and its N callers, for a cost that does not "
-	 "depend on the stack's depth; alignment finds the rest where it can, by the few samples "
-	 "of each thread that are walked whole (its 1st, 2nd, 4th, ... 128th, then each 128th)",
+	 "record segments: only the function that was hit and its N callers, at a cost that does "
+	 "not depend on the depth of the stack. A few samples of each thread are walked to the "
+	 "end (the 1st, 2nd, 4th, ... 128th, then every 128th), and reports complete segments by "
+	 "aligning them with these",
 	 2},
 	{"heights", OPTION_HEIGHTS, NULL, 0,
-	 "record each frame's distance from the stack's end, by which alignment completes more of "
-	 "the paths that a walk could not finish",
+	 "record each frame's distance from the stack's end, with which alignment completes more "
+	 "of the incomplete paths",
 	 2},
 	{"judge", OPTION_JUDGE, NULL, 0,
-	 "check each of the kernel's walks by one of the daemon's; counts are in stackctl stats",
+	 "check each walk of the kernel half by a walk of the daemon; counts are in stackctl stats",
 	 2},
 	{"tags", OPTION_TAGS, "MODE", 0,
-	 "programs that keep a tag of their call path (libstacktag): auto (default) reads it, and "
-	 "walks where it is new; only never walks; off always does",
+	 "in programs that keep a tag of their call path (libstacktag): auto (default) reads the "
+	 "tag and walks the stack if the tag is new; only never walks; off ignores tags",
 	 2},
 	{"judge-tags", OPTION_JUDGE_TAGS, NULL, 0,
-	 "walk always, and check each walk by the program's tag; counts are in stackctl stats", 2},
+	 "walk all stacks, and check each walk by the program's tag; counts are in stackctl stats",
+	 2},
 	{"lbr", OPTION_LBR, "anyway", OPTION_ARG_OPTIONAL,
-	 "record the processor's branch records, which confirm walks and continue those that "
-	 "stopped; =anyway runs even if the processor is not known to have them",
+	 "record the processor's branch records (LBR), which confirm walks and continue walks "
+	 "that stopped; =anyway tries even if the processor is not known to have them",
 	 2},
 	{"region", OPTION_REGION, "FUNC[@OBJECT]", 0,
 	 "measure each pass through a function, from its entry to its return: visits, time and CPU "
@@ -124,50 +128,53 @@ static const struct argp_option argp_options[] = {
 	 "that match; may be repeated",
 	 2},
 	{"mark", OPTION_MARK, "FUNC[@OBJECT]|FILE:LINE", 0,
-	 "measure from each hit of a place to the next in the same thread, as a loop's iterations; "
-	 "--region NAME=FILE:LINE..FILE:LINE measures from one line to another",
+	 "measure from each execution of a line or function to the next one in the same thread, "
+	 "such as the iterations of a loop; --region NAME=FILE:LINE..FILE:LINE measures from one "
+	 "line to another",
 	 2},
 	{"mpi", OPTION_MPI, NULL, 0,
-	 "measure each call of MPI's functions from C, C++ and Fortran, as --region does; what they "
-	 "call of MPI themselves is a part of them. What is between two calls is a computing burst: "
-	 "stackctl fold --burst",
+	 "measure each call of an MPI function from C, C++ and Fortran, as --region does; MPI "
+	 "functions that it calls itself are part of it. The time between two calls is a "
+	 "computing burst: stackctl fold --burst",
 	 2},
 	{"region-limit", OPTION_REGION_LIMIT, "N", 0,
-	 "stop measuring a region that a thread passes through more than N times in a second, since "
-	 "that would slow it down (default 20000; 0: never)",
+	 "stop measuring a region if a thread passes through it more than N times per second, "
+	 "since that would slow the thread down (default 20000; 0: never)",
 	 2},
 	{"jitter", OPTION_JITTER, "PERCENT", 0,
-	 "vary the rate of a clock at random, against locked periods (10 with --counter, else 0)",
+	 "vary the rate of a sampling clock at random by up to PERCENT, so that it does not lock "
+	 "to a period of the program (default: 10 with --counter, else 0)",
 	 2},
 	{"counter", OPTION_COUNTER, "NAME", 0,
-	 "read a counter at each sample within a region, between marks or with --mpi, and at their ends, for "
-	 "stackctl fold: " COUNTER_SPEC_NAMES "; CPU time is read with them; may be repeated",
+	 "for stackctl fold, read a counter at each sample within a region, between marks or with "
+	 "--mpi, and at both ends of each: " COUNTER_SPEC_NAMES
+	 "; CPU time is read with them; may be repeated",
 	 2},
 	{"alloc", OPTION_ALLOC, "BYTES", OPTION_ARG_OPTIONAL,
-	 "sample allocations by call path, one in so many bytes on average (default 512K): "
-	 "libstackalloc is preloaded into the command; in processes that run without it the "
+	 "sample allocations by call path, one per BYTES allocated on average (default 512K): "
+	 "libstackalloc is preloaded into the command; in processes that run without it, the "
 	 "allocator's functions are probed (stackctl heap; stackctl report --metric alloc.bytes)",
 	 2},
 	{"alloc-limit", OPTION_ALLOC_LIMIT, "N", 0,
-	 "do not probe an allocator that is called more than N times in a second, since that would "
-	 "slow the program down: sample where it touches and maps memory instead (default 50000; 0: "
-	 "any number)",
+	 "do not probe an allocator that is called more than N times per second, since that would "
+	 "slow the program down, but sample page faults and mappings of memory instead (default "
+	 "50000; 0: no limit)",
 	 2},
 	{"wait", OPTION_WAIT, "MIN", OPTION_ARG_OPTIONAL,
-	 "sample the waits of threads by call path: blocked (metric wait.blocked) and woken or "
-	 "preempted, without a CPU (wait.runnable); those shorter than MIN (10us, say) are only "
-	 "counted",
+	 "sample the waits of threads by call path: blocked (metric wait.blocked), and runnable "
+	 "without a CPU, after a wake-up or a preemption (wait.runnable); waits shorter than MIN "
+	 "(such as 10us) are only counted",
 	 2},
 	{"wait-mean", OPTION_WAIT_MEAN, "TIME", 0,
-	 "of --wait, mean waiting time a sample (default 10ms): longer waits are nearly all kept, "
-	 "shorter ones by chance, with their weight; 0 keeps all; --max-cpu makes it longer",
+	 "with --wait, the mean waiting time per sample (default 10ms): nearly all longer waits "
+	 "are kept, shorter ones at random, with a weight; 0 keeps all waits; --max-cpu raises it",
 	 2},
 	{"wakers", OPTION_WAKERS, NULL, 0,
-	 "--wait, and for each sampled wait the thread that ended it, with its call path (stackctl "
-	 "report --view wakers); costs a third more",
+	 "like --wait, and for each sampled wait record the thread that ended it, with its call "
+	 "path (stackctl report --view wakers); costs a third more",
 	 2},
 	{NULL, 0, NULL, 0, "How long, and where to:", 3},
-	{"duration", OPTION_DURATION, "SECONDS", 0, "end after this time", 3},
+	{"duration", OPTION_DURATION, "SECONDS", 0, "stop after this time", 3},
 	{"output", 'o', "FILE", 0, "store (default: /var/lib/stackd/UID/store.db)", 3},
 	{"group", OPTION_GROUP, "NAME", 0, "let the members of this group read the store", 3},
 	{"window", OPTION_WINDOW, "TIME", 0,
@@ -179,8 +186,8 @@ static const struct argp_option argp_options[] = {
 	 "and after each window",
 	 3},
 	{"keep-bytes", OPTION_SIZE, "BYTES", 0,
-	 "delete its oldest recordings above this size, at the start and after each window, so it "
-	 "exceeds this by one window at most",
+	 "delete the oldest recordings of the store while it is larger than this, at the start "
+	 "and after each window; so it exceeds BYTES by one window at most",
 	 3},
 	{"quiet", 'q', NULL, 0, "no status line and no summary", 3},
 	{0}};
