@@ -17,8 +17,9 @@
  * The callers that complete samples have below f at its height are candidate paths. They are
  * gathered from the observations around i, and from some in a few other threads of the program,
  * since what is rare in one thread may be frequent in another. The best path is the one with the
- * most frames in common on both sides of the gap: above it with the partial sample, below it with
- * a neighbour. If it is rejected, nothing is inferred at all, not even what single frames suggest.
+ * most frames in common on both sides of the gap: above it with the partial sample, below it with a
+ * neighbour. If it is rejected, nothing is inferred at all, not even what single frames suggest.
+ * The numbers below bound the time of the search, and were chosen by hand with bench/align.py.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,12 +27,12 @@
 #include "align/accept.h"
 #include "align/align_state.h"
 
-#define DONOR_AROUND	  32u /* observations that are asked, before and after */
-#define DONOR_STACKS	  4u  /* other stacks that are asked */
+#define DONOR_AROUND	  32u /* observations that are compared, before and after */
+#define DONOR_STACKS	  4u  /* other stacks that are searched */
 #define DONOR_IN_STACK	  16u /* observations in each of these */
 #define DONOR_MAX_MATCH	  8u  /* frames above; more make no difference */
 #define DONOR_MAX_PATHS	  8u
-#define DONOR_NEIGHBOUR	  16u /* samples within which a neighbour is sought */
+#define DONOR_NEIGHBOUR	  16u /* samples within which a neighbour is searched */
 #define DONOR_SEARCH_COST 64u /* of the budget, besides what is compared */
 
 /* A candidate path. */

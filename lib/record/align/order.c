@@ -100,6 +100,8 @@ int order_run(struct align *a)
 
 /* --- slices --------------------------------------------------------------------------------- */
 
+/* Slices bound memory, and keep what is learned of a slice in the caches: a million samples took a
+ * tenth less time with this size than with twice as much (bench/align_speed.c). */
 #define ORDER_SLICE   (16u << 10) /* samples: 16 s of a thread that is always running, at 997 Hz */
 #define ORDER_OVERLAP (ORDER_SLICE / 8)
 
