@@ -55,9 +55,10 @@ static const struct argp_option input_store_options[] = {
 static const struct argp_option input_recordings_options[] = {
 	{"input", 'i', "FILE", 0, "Read this store (default: the one that stackd writes to)", 1},
 	{"recording", INPUT_RECORDING, "ID[..ID]", 0,
-	 "This recording of it, or all from one to another (default: all)", 1},
+	 "This recording of the store, or all from one to another (default: all)", 1},
 	{"since", INPUT_SINCE, "TIME", 0,
-	 "All that have gone on in this time until now (2h, 3d), or since a moment such as 14:05",
+	 "All recordings that overlap this time until now (2h, 3d), or the time since a moment "
+	 "such as 14:05",
 	 1},
 	{0},
 };

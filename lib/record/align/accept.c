@@ -3,14 +3,13 @@
  * chosen by hand with recordings of the programs of bench/align.py. */
 #include "align/accept.h"
 
-#define ACCEPT_NEXT	      2u  /* samples away */
-#define ACCEPT_FEW_EXCEPTIONS 50u /* one exception in so many is accepted at any distance */
-#define ACCEPT_NEAR_EXCEPTIONS                                                                     \
-	10u		       /* one exception in so many is accepted between near neighbours */
-#define ACCEPT_MIN_ENCLOSED 8u /* fewer do not show how often there are exceptions */
-#define ACCEPT_MIN_TOTAL    6u
-#define ACCEPT_DOUBT	    8u
-#define ACCEPT_MAX_LEAD	    30
+#define ACCEPT_NEXT	       2u  /* samples away */
+#define ACCEPT_FEW_EXCEPTIONS  50u /* at most one exception in so many, at any distance */
+#define ACCEPT_NEAR_EXCEPTIONS 10u /* the same between near neighbours */
+#define ACCEPT_MIN_ENCLOSED    8u  /* fewer do not show how often there are exceptions */
+#define ACCEPT_MIN_TOTAL       6u
+#define ACCEPT_DOUBT	       8u
+#define ACCEPT_MAX_LEAD	       30
 
 /* Whether the caller of a frame that has changed it still is what both neighbours have. */
 static bool is_stable(const struct accept_caller *e)
