@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * step_in_beam(s): a step in code that the Erlang virtual machine's JIT compiler has made, by what
- * that code looks like. The includer has goroutine.bpf.h, mapping.bpf.h and scratch.bpf.h, and
+ * that code looks like. The includer has runtime_go.bpf.h, mapping.bpf.h and scratch.bpf.h, and
  * code.bpf.h of this folder.
  */
 #ifndef ARCH_BEAM_BPF_H

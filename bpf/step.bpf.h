@@ -3,7 +3,7 @@
 #ifndef STEP_BPF_H
 #define STEP_BPF_H
 
-#include "goroutine.bpf.h"
+#include "runtime_go.bpf.h"
 #include "mapping.bpf.h"
 #include "scratch.bpf.h"
 #include "window.bpf.h"

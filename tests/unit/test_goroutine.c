@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel half's steps from a Go thread's system stack to its goroutine's (goroutine.bpf.h),
+ * The kernel half's steps from a Go thread's system stack to its goroutine's (runtime_go.bpf.h),
  * in made memory: where they arrive, and that nothing is believed that does not fit.
  */
 #include <setjmp.h>

@@ -12,8 +12,8 @@
  * that has gone by them is not remembered. Yet the thread's last remembered walk may match on the
  * goroutine's stack as ever.
  */
-#ifndef GOROUTINE_BPF_H
-#define GOROUTINE_BPF_H
+#ifndef RUNTIME_GO_BPF_H
+#define RUNTIME_GO_BPF_H
 
 #include "scratch.bpf.h"
 #include "window.bpf.h"
