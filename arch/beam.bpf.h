@@ -1,11 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * step_in_beam(s): a step in code that the Erlang virtual machine's JIT compiler has made, by what
- * that code looks like. The includer has runtime_go.bpf.h, mapping.bpf.h and scratch.bpf.h, and
- * code.bpf.h of this folder.
+ * What the code looks like that the JIT compiler of Erlang's virtual machine makes for a processor,
+ * for bpf/runtime_beam.bpf.h, which includes this. Each processor defines:
+ *
+ *   BEAM_REGISTERS_REG, BEAM_PROCESS_REG   the registers that point to the scheduler's registers,
+ *                       above the frames of C, and to the process's structure
+ *   begins_main(code)   whether these first bytes of code can be those of process_main
+ *   frame_ahead(s, pc)  how large the frame at pc is, by the code from there on; 0: it does not say
+ *   last_change(s)      what the code in front of the walk's pc has done last to the frame: how
+ * many bytes larger it is, POINTER_SET, FRAME_GONE, or 0: nothing leaves_frame(s, pc) whether the
+ * code at pc gives up a frame of its own, before one is made is_frameless(s, pc) whether pc, which
+ * was interrupted, is where its function has no frame way_back(s)         how the code at the
+ * walk's pc gets back to the process's stack
  */
 #ifndef ARCH_BEAM_BPF_H
 #define ARCH_BEAM_BPF_H
+
+#define BEAM_FRAME 8320 /* bytes of a frame, at most: 1,024 slots, and some */
+
+/* Results of last_change() */
+#define POINTER_SET 1 /* the frame pointer was set */
+#define FRAME_GONE  2 /* the frame was given up, or a function begins */
+
+enum way_back {
+	BACK_NOT,
+	BACK_BY_POINTER,   /* from the frame pointer */
+	BACK_BY_PROCESS,   /* from the process's structure */
+	BACK_WITH_POINTER, /* by the process, which has the frame pointer, too */
+	BACK_NO_PROCESS,
+};
 
 #if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
 #include "x86_64/beam.bpf.h"

@@ -4,9 +4,9 @@
  * and back where C on the system stack has called Go.
  *
  * Rules of the kinds GOROUTINE, DEPTH and CALLBACK say where the runtime itself would find that
- * stack when it returns there (lib/code/go/go_stack.h). What is read that way is not believed
- * before it fits: the goroutine must be this thread's, its stack pointer within its stack, and the
- * frame that the walk is at must not be on that stack already. Everything else ends the path.
+ * stack when it returns there (go_stack.h). What is read that way is not believed before it
+ * fits: the goroutine must be this thread's, its stack pointer within its stack, and the frame that
+ * the walk is at must not be on that stack already. Everything else ends the path.
  *
  * These words are no part of a stack, so that no mark of the verified prefix knows of them: a walk
  * that has gone by them is not remembered. Yet the thread's last remembered walk may match on the
@@ -15,17 +15,19 @@
 #ifndef RUNTIME_GO_BPF_H
 #define RUNTIME_GO_BPF_H
 
+#include "runtime_base.bpf.h"
 #include "scratch.bpf.h"
-#include "window.bpf.h"
 
 #include "../arch/code.bpf.h"
 
 #define POPPED	    2 /* as cfa_add: the register has a return address that was popped */
 #define NO_CALLBACK 1 /* as the place where the thread left its system stack: on no stack */
 
-static __always_inline bool read_apart(__u64 address, __s64 offset, __u64 *ret_word)
+/* Whether a rule's kind is one of those that only Go's table gives. */
+static __always_inline bool go_has_rule(const struct stackd_rule *rule)
 {
-	return !bpf_probe_read_user(ret_word, sizeof(*ret_word), (const void *)(address + offset));
+	return rule->cfa == STACKD_CFA_GOROUTINE || rule->cfa == STACKD_CFA_DEPTH ||
+	       rule->cfa == STACKD_CFA_CALLBACK;
 }
 
 /* Returns whether an address is in the stack of a g, whose first field is the bounds of its stack.
@@ -36,20 +38,6 @@ static __always_inline bool is_on_stack_of(__u64 g, __u64 address)
 
 	return !bpf_probe_read_user(bounds, sizeof(bounds), (const void *)g) &&
 	       bounds[0] < bounds[1] && address - bounds[0] < bounds[1] - bounds[0];
-}
-
-/* Moves the walk to the caller, whose pc is given: as after a return, the stack pointer is the CFA.
- */
-static __always_inline int arrive(struct walk *w, __u64 cfa, __u64 pc, bool is_exact)
-{
-	w->r[STACKD_REG_SP] = cfa;
-	w->valid = 1u << STACKD_REG_SP;
-	w->deref = 0;
-	w->pc = pc;
-	w->slot = cfa - 8;
-	w->is_exact = is_exact;
-	w->frame++;
-	return pc ? WALK_GO_ON : STACKD_END_STACK_SWITCH;
 }
 
 /* Steps out of gogo after it has loaded a goroutine's stack pointer, and before it jumps to the

@@ -57,7 +57,8 @@
 #include "stackd_cookies.h"  /* parts of it: the cookies of probes; */
 #include "stackd_counters.h" /* the counters of losses and cost; */
 #include "stackd_events.h"   /* the kinds of event that records tell of; */
-#include "stackd_mpi.h"	     /* what functions of MPI do */
+#include "stackd_mpi.h"	     /* what functions of MPI do; */
+#include "stackd_runtimes.h" /* the runtimes of languages */
 
 #define STACKD_ABI_VERSION 23
 
@@ -481,7 +482,7 @@ enum stackd_cfa {
 			    * begins at sp + cfa_offset (ARCH_SIGCONTEXT_REG) */
 	STACKD_CFA_SWITCH, /* the caller is on another stack: the walk ends */
 	STACKD_CFA_OTHER,  /* as REG, but the CFA may be on another stack, anywhere */
-	/* Go's runtime (lib/code/go/go_stack.h): */
+	/* Go's runtime (bpf/runtime_go.bpf.h): */
 	STACKD_CFA_SCHEDULER, /* as REG; the goroutine that the thread ran is given up */
 	STACKD_CFA_INJECTED,  /* as REG; the caller was interrupted, and did not call */
 	STACKD_CFA_GOROUTINE, /* CFA = where the thread's goroutine left its stack + cfa_add; its
@@ -531,19 +532,6 @@ struct stackd_file {
 	__u16 is_loaded;  /* it has no recipes, and will have none; never where n_chunks is not 0 */
 	__u16 is_partial; /* its table lacks rules: where it has none, one is yet to come */
 	__u32 uses;	  /* counted up by the kernel half; eviction goes by it */
-};
-
-/* What steps in code of a BEAM, Erlang's virtual machine, go by (map `beams`). */
-struct stackd_beam {
-	__u64 start, size;  /* of the mapping with the code that is not a module's */
-	__u64 main;	    /* address of process_main, the scheduler's loop, which begins by making
-			     * its frame */
-	__u32 main_size;    /* bytes in which no process runs */
-	__u32 frame;	    /* its size, in bytes, but for what aligning it takes */
-	__u32 registers;    /* their distance from the stack pointer in that frame */
-	__u32 stop;	    /* offset of the saved stack pointer in a process's structure */
-	__u32 shared;	    /* bytes from start on whose code is that of all modules */
-	__u32 has_pointers; /* compiled code has frame pointers, saved behind the stack's */
 };
 
 /* The way in which walks use the thread's walk before (Perks et al., section 3: first and second

@@ -3,12 +3,11 @@
 #ifndef STEP_BPF_H
 #define STEP_BPF_H
 
-#include "runtime_go.bpf.h"
 #include "mapping.bpf.h"
+#include "runtime.bpf.h"
 #include "scratch.bpf.h"
 #include "window.bpf.h"
 
-#include "../arch/beam.bpf.h"
 #include "../arch/code.bpf.h"
 
 /* A rule of a function that realigns its stack: something in it stands at a distance from the frame
@@ -22,9 +21,9 @@ static __always_inline bool is_realigned(const struct stackd_rule *rule)
  * that it had are sent along (jit_code.bpf.h). */
 static __always_inline int step_from_jit_code(struct scratch *s)
 {
-	int end = has_beams ? step_in_beam(s) : BEAM_NOT;
+	int end = runtime_step_in_code(s);
 
-	return end == BEAM_NOT ? STACKD_END_NO_RECIPE : end;
+	return end == RUNTIME_NOT ? STACKD_END_NO_RECIPE : end;
 }
 
 /* Out of a signal's frame. Global, so that its loop is verified once. */
@@ -42,11 +41,8 @@ static __always_inline int step_by_rule(struct scratch *s, const struct stackd_r
 		return STACKD_END_BAD_RECIPE;
 	if (rule->cfa == STACKD_CFA_SWITCH)
 		return STACKD_END_STACK_SWITCH;
-	if (rule->cfa == STACKD_CFA_GOROUTINE || rule->cfa == STACKD_CFA_DEPTH ||
-	    rule->cfa == STACKD_CFA_CALLBACK) {
-		s->switching = *rule;
-		return step_to_other_stack(s);
-	}
+	if (runtime_has_rule(rule))
+		return runtime_step_by_rule(s, rule);
 	if (s->walk.is_exact && is_realigned(rule) && at_return(s->walk.pc))
 		return STACKD_END_BAD_RECIPE;
 	if (rule->cfa == STACKD_CFA_NONE)

@@ -553,10 +553,10 @@ void sampler_code_maps(const struct sampler *s, struct sampler_code *ret_code)
 	*ret_code = (struct sampler_code){
 		.ranges_fd = bpf_map__fd(s->skel->maps.jit_ranges),
 		.files_fd = bpf_map__fd(s->skel->maps.made_files),
-		.beams_fd = bpf_map__fd(s->skel->maps.beams),
+		.facts_fd = bpf_map__fd(s->skel->maps.runtime_facts),
 		.has_ranges = &s->skel->bss->has_jit_ranges,
 		.has_files = &s->skel->bss->has_made_files,
-		.has_beams = &s->skel->bss->has_beams,
+		.runtimes_told = &s->skel->bss->runtimes_told,
 		.files_written = &s->skel->bss->files_written,
 	};
 }

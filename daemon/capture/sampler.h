@@ -144,12 +144,13 @@ int sampler_drain(struct sampler *sampler, int (*each)(void *arg, struct stackd_
 bool sampler_is_pressed(const struct sampler *sampler);
 
 /* The kernel half's maps of JIT code, and whether they have anything: ranges of JIT code in
- * processes (jit_ranges), files of such code (made_files), and processes of Erlang's virtual
- * machine (beams). */
+ * processes (jit_ranges), files of such code (made_files), and what is known of runtimes in
+ * processes (runtime_facts). */
 struct sampler_code {
-	int ranges_fd, files_fd, beams_fd;
-	uint32_t *has_ranges, *has_files, *has_beams; /* borrowed */
-	uint32_t *files_written;		      /* the same; see mapping.bpf.h */
+	int ranges_fd, files_fd, facts_fd;
+	uint32_t *has_ranges, *has_files; /* borrowed */
+	uint32_t *runtimes_told;	  /* the same: a bit for each enum stackd_runtime */
+	uint32_t *files_written;	  /* the same; see mapping.bpf.h */
 };
 
 /* Gives these maps. They belong to the sampler. */

@@ -278,6 +278,8 @@ static int look_at(struct jit_tracker *m, pid_t pid, uint64_t time_ns)
 	const uint32_t key = (uint32_t)pid;
 	uint32_t now = (uint32_t)(time_ns / LOOK_NS), last = int_map_find(&m->looked_at, key);
 	const struct object *code;
+	const struct stackd_runtime_key told = {key, STACKD_RUNTIME_BEAM};
+	union stackd_runtime_facts facts;
 	struct stackd_beam beam;
 	int err;
 
@@ -286,7 +288,9 @@ static int look_at(struct jit_tracker *m, pid_t pid, uint64_t time_ns)
 	err = int_map_set(&m->looked_at, key, now);
 	if (err || !find_beam(m, pid, &code, &beam))
 		return err;
-	tell(m->maps.beams_fd, m->maps.has_beams, &key, &beam);
+	facts.beam = beam;
+	if (!bpf_map_update_elem(m->maps.facts_fd, &told, &facts, BPF_ANY))
+		*m->maps.runtimes_told |= 1u << STACKD_RUNTIME_BEAM;
 	if (VEC_RESERVE(&m->known, 1))
 		return -ENOMEM;
 	m->known.items[m->known.count] = beam;
@@ -299,7 +303,7 @@ int jit_tracker_note(struct jit_tracker *m, const struct stackd_stack_record *re
 	const uint32_t is_made = 1;
 	const struct mapping *mapping;
 
-	if (!m->maps.has_beams)
+	if (!m->maps.runtimes_told)
 		return 0;
 	tell_ranges(m, (pid_t)record->pid);
 	if (unknown->key.inode) {

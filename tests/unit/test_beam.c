@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The kernel half's steps in code of Erlang's virtual machine (beam.bpf.h), in made memory: where
- * they arrive, where they end, and that nothing is believed that does not fit.
+ * The kernel half's steps in code of Erlang's virtual machine (runtime_beam.bpf.h), in made memory:
+ * where they arrive, where they end, and that nothing is believed that does not fit.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,6 +71,15 @@ static void put_stack(const uint64_t *words, size_t count)
 
 #define STACK(...) put_stack((uint64_t[]){__VA_ARGS__}, sizeof((uint64_t[]){__VA_ARGS__}) / 8)
 
+/* What user space tells about the process. */
+static void tell(const struct stackd_beam *told)
+{
+	const struct stackd_runtime_key key = {PID, STACKD_RUNTIME_BEAM};
+	const union stackd_runtime_facts facts = {.beam = *told};
+
+	shim_put(&runtime_facts, 0, &key, &facts);
+}
+
 /* The walk begins in compiled code. */
 static void begin(void)
 {
@@ -81,8 +90,6 @@ static void begin(void)
 static int set_up(void **state)
 {
 	const uint8_t sub[] = {0x48, 0x81, 0xec, 0, 0x40, 0, 0};
-	const uint32_t pid = PID;
-
 	(void)state;
 	shim_add_region(CODE, BYTES);
 	shim_add_region(HEAP, BYTES);
@@ -96,8 +103,8 @@ static int set_up(void **state)
 	put_call(CALLER);
 	put_call(CALLER_2);
 	put_call(FRAGMENT);
-	shim_make_hash(&beams, 1);
-	shim_put(&beams, 0, &pid, &beam);
+	shim_make_hash(&runtime_facts, 1);
+	tell(&beam);
 	with_pointers = beam;
 	with_pointers.has_pointers = 1;
 	shim_task = &task;
@@ -250,10 +257,8 @@ static void begin_with_pointer(uint64_t fp)
 /* With frame pointers, which lead from one to the next; that of the first function is 0. */
 static void test_frame_pointers(void **state)
 {
-	const uint32_t pid = PID;
-
 	(void)state;
-	shim_put(&beams, 0, &pid, &with_pointers);
+	tell(&with_pointers);
 	STACK(TERM, SP + 48, CALLER, CALLER_2, SP + 24, CALLER_2, 0, EXIT);
 	begin_with_pointer(SP + 8);
 	check_pointer(SP + 24, CALLER, SP + 48);
@@ -273,10 +278,8 @@ static void test_known_pointers(void **state)
 {
 	const uint8_t sub[] = {0x48, 0x83, 0xec, 16}, push[] = {0x55, 0x48, 0x89, 0xe5};
 	const uint8_t leave[] = {0xc9, 0xc3};
-	const uint32_t pid = PID;
-
 	(void)state;
-	shim_put(&beams, 0, &pid, &with_pointers);
+	tell(&with_pointers);
 	STACK(CALLER_2, TERM, SP + 40, CALLER, SMALL, 0, EXIT);
 	begin_with_pointer(SP + 16);
 	assert_int_equal(step_in_beam(s), STACKD_END_STACK_SWITCH);
@@ -304,10 +307,8 @@ static void test_without_frame(void **state)
 	const uint8_t jumps[] = {0xc9, 0xe9, 0, 0, 0, 0, 0xc9, 0xc3};
 	const uint8_t begins[] = {0xeb, 6, 0, 0xe8, 0, 0, 0, 0, 0x55, 0x48, 0x89, 0xe5};
 	const uint8_t places[] = {1, 4, 10};
-	const uint32_t pid = PID;
-
 	(void)state;
-	shim_put(&beams, 0, &pid, &with_pointers);
+	tell(&with_pointers);
 	STACK(CALLER_2, TERM, SP + 40, CALLER, SMALL, 0, EXIT);
 	shim_write(INSIDE, ends, sizeof(ends));
 	for (size_t i = 0; i < sizeof(places); i++) {
@@ -337,10 +338,8 @@ static void test_without_frame(void **state)
 /* Shared code has no slots: its return address is on top, or its frame pointer. */
 static void test_shared_with_pointers(void **state)
 {
-	const uint32_t pid = PID;
-
 	(void)state;
-	shim_put(&beams, 0, &pid, &with_pointers);
+	tell(&with_pointers);
 	STACK(FRAGMENT, CALLER, SP + 40, CALLER, SMALL, 0, EXIT);
 	begin_with_pointer(SP + 16);
 	s->walk.pc = PIECE;
@@ -464,10 +463,10 @@ static void test_other_program(void **state)
 	(void)state;
 	STACK(CALLER);
 	s->record.pid = PID + 1;
-	assert_int_equal(step_in_beam(s), BEAM_NOT);
+	assert_int_equal(step_in_beam(s), RUNTIME_NOT);
 	s->record.pid = PID;
 	shim_write_word(MAIN, 0);
-	assert_int_equal(step_in_beam(s), BEAM_NOT);
+	assert_int_equal(step_in_beam(s), RUNTIME_NOT);
 	assert_int_equal(s->walk.is_once, 0);
 }
 
