@@ -49,11 +49,11 @@ has        = $(if $(filter $(1),$(WITHOUT)),,$(2))
 kept       = $(foreach file,$(1),$(if $(filter $(LEFT_OUT),$(patsubst %/,%,$(dir $(file)))),,$(file)))
 stand_ins  = $(wildcard $(patsubst %,$(1)/without/%.c,$(WITHOUT)))
 
-LIB_SRC    = $(call kept,$(wildcard lib/base/*.c $(WINGS:%=lib/%/*/*.c))) $(ARCH_SRC)
+LIB_SRC    = $(call kept,$(wildcard lib/base/*.c $(WINGS:%=lib/%/*/*.c) lib/code/runtime/*/*.c)) $(ARCH_SRC)
 DAEMON_SRC = $(call kept,$(filter-out daemon/main.c daemon/without/%,$(wildcard daemon/*.c daemon/*/*.c))) $(call stand_ins,daemon)
 CLI_SRC    = $(call kept,$(filter-out cli/without/%,$(wildcard cli/*.c cli/*/*.c))) $(call stand_ins,cli)
 TEST_SRC   = $(wildcard tests/unit/test_*.c)
-C_FILES    = $(wildcard arch/*.h arch/*/*.[ch] bpf/*.[ch] lib/base/*.[ch] $(WINGS:%=lib/%/*/*.[ch]) daemon/*.[ch] daemon/*/*.[ch] cli/*.[ch] cli/*/*.[ch] mpi/*.[ch] tests/*/*.[ch] bench/*.[ch] \
+C_FILES    = $(wildcard arch/*.h arch/*/*.[ch] bpf/*.[ch] lib/base/*.[ch] $(WINGS:%=lib/%/*/*.[ch]) lib/code/runtime/*/*.[ch] daemon/*.[ch] daemon/*/*.[ch] cli/*.[ch] cli/*/*.[ch] mpi/*.[ch] tests/*/*.[ch] bench/*.[ch] \
 	       libstacktag/*.[ch] libstacktag/*/*.c libstackalloc/*.[ch] plugin/*.h plugin/*.cc)
 OBJ        = $(patsubst %.c,$(B)/%.o,$(1))
 TESTS      = $(patsubst tests/unit/%.c,$(B)/tests/%,$(TEST_SRC))

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#include "unwind/java_frame.h"
+#include "runtime/hotspot/java_frame.h"
 
 #define START UINT64_C(0x7f0000001000)
 #define WORDS 256

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "unwind/java_frame.h"
+#include "runtime/hotspot/java_frame.h"
 
 #define SPANS	64   /* of changed bytes, at most; with more, all is analysed */
 #define APART	64   /* bytes between two spans, at least */

@@ -13,7 +13,7 @@
 #include "arch/call_site.h"
 #include "arch/code_form.h"
 #include "arch/java_entry.h"
-#include "unwind/java_frame.h"
+#include "runtime/hotspot/java_frame.h"
 #include "unwind/sigreturn.h"
 #include "unwind/runtime_code.h"
 

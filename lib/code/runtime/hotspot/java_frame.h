@@ -18,8 +18,8 @@
  * Compiled methods have frames as the instructions say. They begin with a store far below the stack
  * pointer, by which the stack's guard pages are found before the frame is made.
  */
-#ifndef UNWIND_JAVA_FRAME_H
-#define UNWIND_JAVA_FRAME_H
+#ifndef HOTSPOT_JAVA_FRAME_H
+#define HOTSPOT_JAVA_FRAME_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The words of an interpreter's frame, compared; see java_frame.h. */
-#include "unwind/java_frame.h"
+#include "runtime/hotspot/java_frame.h"
 
 #define SENDER_SP 8 /* below the frame pointer */
 #define LAST_SP	  16
