@@ -3,15 +3,15 @@
  * What the code looks like that the JIT compiler of Erlang's virtual machine makes for a processor,
  * for bpf/runtime_beam.bpf.h, which includes this. Each processor defines:
  *
- *   BEAM_REGISTERS_REG, BEAM_PROCESS_REG   the registers that point to the scheduler's registers,
- *                       above the frames of C, and to the process's structure
+ *   BEAM_REGISTERS_REG  the register that points to the scheduler's registers, above C's frames
+ *   BEAM_PROCESS_REG    the register that points to the process's structure
  *   begins_main(code)   whether these first bytes of code can be those of process_main
- *   frame_ahead(s, pc)  how large the frame at pc is, by the code from there on; 0: it does not say
+ *   frame_ahead(s, pc)  how large the frame at pc is, by the code from there on; 0: unknown
  *   last_change(s)      what the code in front of the walk's pc has done last to the frame: how
- * many bytes larger it is, POINTER_SET, FRAME_GONE, or 0: nothing leaves_frame(s, pc) whether the
- * code at pc gives up a frame of its own, before one is made is_frameless(s, pc) whether pc, which
- * was interrupted, is where its function has no frame way_back(s)         how the code at the
- * walk's pc gets back to the process's stack
+ *                       many bytes larger it is, POINTER_SET, FRAME_GONE; 0: nothing
+ *   leaves_frame(s, pc) whether the code at pc gives up a frame of its own, before one is made
+ *   is_frameless(s, pc) whether pc, which was interrupted, is where its function has no frame
+ *   way_back(s)         how the code at the walk's pc gets back to the process's stack
  */
 #ifndef ARCH_BEAM_BPF_H
 #define ARCH_BEAM_BPF_H

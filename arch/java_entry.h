@@ -19,6 +19,8 @@
  *
  * What HotSpot generates is the same in all releases from 8 to 21 but for the encoding of some of
  * these instructions; the bytes prove where in it an address is.
+ *
+ * Compiled methods begin with mov %eax,-PAGES(%rsp); push %rbp; sub $frame,%rsp.
  */
 #ifndef ARCH_JAVA_ENTRY_H
 #define ARCH_JAVA_ENTRY_H
@@ -46,5 +48,10 @@ enum java_entry {
 /* Tells where in that code the instruction at `at` of these bytes is; most are needed that
  * JAVA_ENTRY_BEFORE and _AFTER say. */
 enum java_entry java_entry_at(const uint8_t *code, size_t len, size_t at);
+
+#define JAVA_ENTRY_START_BYTES 11
+
+/* Whether a compiled method begins with these JAVA_ENTRY_START_BYTES bytes. */
+bool java_entry_is_start(const uint8_t *code);
 
 #endif

@@ -3,15 +3,16 @@
  * The runtimes of languages that stackd knows, and what user space tells the kernel half about a
  * process of one: struct stackd_NAME, for those out of whose code the kernel half steps itself.
  *
- * The list is the only one. lib/runtime/runtime.c makes the table of user space from it, in which
- * each runtime has the number that it has here, and bpf/runtime.bpf.h chooses by these numbers.
+ * The list is the only one. lib/code/runtime/runtime.c makes the table of user space from it, in
+ * which each runtime has the number that it has here, and bpf/runtime.bpf.h chooses by these
+ * numbers.
  */
 #ifndef STACKD_RUNTIMES_H
 #define STACKD_RUNTIMES_H
 
 #include <linux/types.h>
 
-/* X(NAME, name): `name` is that of the folder in lib/runtime. At most 32. */
+/* X(NAME, name): `name` is that of the folder in lib/code/runtime. At most 32. */
 #define STACKD_RUNTIMES(X)                                                                         \
 	X(GO, go)	    /* Go's, in the program itself */                                      \
 	X(BEAM, beam)	    /* Erlang's virtual machine */                                         \

@@ -122,3 +122,14 @@ enum java_entry java_entry_at(const uint8_t *code, size_t len, size_t at)
 	}
 	return JAVA_ENTRY_NONE;
 }
+
+bool java_entry_is_start(const uint8_t *code)
+{
+	int32_t distance;
+
+	if (code[0] != 0x89 || code[1] != 0x84 || code[2] != 0x24 || code[7] != 0x55 ||
+	    code[8] != 0x48 || (code[9] != 0x81 && code[9] != 0x83) || code[10] != 0xec)
+		return false;
+	memcpy(&distance, code + 3, sizeof(distance));
+	return distance < 0 && distance % 4096 == 0;
+}

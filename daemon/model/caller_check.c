@@ -348,8 +348,8 @@ static bool is_to_be_checked(const struct caller_check *c, const struct step *st
 	       location_at(c->with.locations, step->caller)->is_return;
 }
 
-/* The kernel half knows no other step out of code of a process but those of the BEAM, whatever rule
- * the daemon had for the same location. */
+/* The kernel half steps out of code of a process by rules of a runtime only, whatever rule the
+ * daemon had for the same location. */
 static bool may_be_bare(const struct caller_check *c, uint32_t callee, bool is_kernels)
 {
 	const struct location *l = location_at(c->with.locations, callee);
@@ -357,7 +357,7 @@ static bool may_be_bare(const struct caller_check *c, uint32_t callee, bool is_k
 	if (!is_runtime_code(c, callee))
 		return false;
 	if (is_kernels)
-		return !c->with.jit || !jit_tracker_is_beam(c->with.jit, object_of(c, l));
+		return !c->with.jit || !jit_tracker_is_stepped(c->with.jit, object_of(c, l));
 	return l->provenance == PROVENANCE_FRAME_POINTER;
 }
 

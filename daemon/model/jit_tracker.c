@@ -14,11 +14,10 @@
 #include "daemon/model/code_pages.h"
 #include "daemon/model/code_windows.h"
 #include "proc/mapping_set.h"
-#include "arch/beam_code.h"
+#include "runtime/runtime.h"
 
-#define SHARED_BEHIND 4096     /* bytes from process_main on: more than there are */
-#define LOOK_NS	      20000000 /* between two looks at a process */
-#define MAPPINGS      64       /* of a process's code that are looked at, at most */
+#define LOOK_NS	 20000000 /* between two looks at a process */
+#define MAPPINGS 64	  /* of a process's code that are looked at, at most */
 
 struct range {
 	uint64_t start, end;
@@ -34,16 +33,22 @@ struct told {
 
 #define TOLD 256
 
+/* A runtime's code in a process, out of which the kernel half steps. */
+struct known {
+	const struct runtime *runtime;
+	union stackd_runtime_facts facts;
+};
+
 struct jit_tracker {
 	struct locator *locator;
 	struct code_pages *pages;
 	struct code_windows *windows;
 	struct sampler_code maps; /* has_*: NULL without */
-	VEC(struct stackd_beam) known;
-	struct int_map beams;	  /* by number of object: index in `known` */
+	VEC(struct known) known;
+	struct int_map stepped;	  /* by number of object: index in `known` */
 	struct int_map looked_at; /* by pid: when, in LOOK_NS, if since the last tick */
 	struct told told[TOLD];	  /* by pid */
-	uint8_t bytes[BEAM_CODE_SEARCHED];
+	uint8_t bytes[RUNTIME_SEARCHED];
 };
 
 int jit_tracker_new(struct locator *locator, const struct sampler_code *maps,
@@ -72,7 +77,7 @@ void jit_tracker_free(struct jit_tracker *m)
 	code_pages_free(m->pages);
 	code_windows_free(m->windows);
 	free(m->known.items);
-	int_map_fini(&m->beams);
+	int_map_fini(&m->stepped);
 	int_map_fini(&m->looked_at);
 	free(m);
 }
@@ -106,42 +111,41 @@ void jit_tracker_tick(struct jit_tracker *m)
 		m->told[i].version = 0;
 }
 
-bool jit_tracker_is_beam(const struct jit_tracker *m, const struct object *code)
+bool jit_tracker_is_stepped(const struct jit_tracker *m, const struct object *code)
 {
-	return int_map_find(&m->beams, code->number) != INT_MAP_NONE;
+	return int_map_find(&m->stepped, code->number) != INT_MAP_NONE;
 }
 
 bool jit_tracker_is_shared(const struct jit_tracker *m, const struct object *code, uint64_t address)
 {
-	uint32_t index = int_map_find(&m->beams, code->number);
-	const struct stackd_beam *beam;
+	uint32_t index = int_map_find(&m->stepped, code->number);
+	const struct known *known;
 
 	if (index == INT_MAP_NONE)
 		return false;
-	beam = &m->known.items[index];
-	return address - beam->start < beam->shared;
+	known = &m->known.items[index];
+	return known->runtime->processes->is_shared(&known->facts, address);
 }
 
-/* Looks for the BEAM's code at the start of a mapping of a process. */
+/* Looks for a runtime's code at the start of a mapping of a process. */
 static bool is_in_mapping(struct jit_tracker *m, pid_t pid, const struct mapping *mapping,
-			  struct stackd_beam *ret_beam)
+			  struct known *ret_known)
 {
 	uint64_t start;
 	size_t len = code_memory_read(m->locator, pid, mapping->start, 0, sizeof(m->bytes),
 				      m->bytes, &start);
 
-	if (!beam_code_find(m->bytes, len, start, ret_beam))
+	if (!len)
 		return false;
-	ret_beam->start = mapping->start;
-	ret_beam->size = mapping->end - mapping->start;
-	ret_beam->shared = (uint32_t)(ret_beam->main + SHARED_BEHIND - mapping->start);
-	return true;
+	ret_known->runtime =
+		runtime_find_process(m->bytes, len, start, mapping->end, &ret_known->facts);
+	return ret_known->runtime;
 }
 
-/* Looks for it in all mappings of code that a process has made, if it is not known yet. *ret_code
- * is the object that these are. */
-static bool find_beam(struct jit_tracker *m, pid_t pid, const struct object **ret_code,
-		      struct stackd_beam *ret_beam)
+/* Looks for one in all mappings of code that a process has made, if none is known there yet.
+ * *ret_code is the object that these are. */
+static bool find_runtime(struct jit_tracker *m, pid_t pid, const struct object **ret_code,
+			 struct known *ret_known)
 {
 	const struct mapping_set *set = locator_mappings(m->locator, pid);
 	uint32_t looked = 0;
@@ -150,9 +154,9 @@ static bool find_beam(struct jit_tracker *m, pid_t pid, const struct object **re
 		if (set->maps[i].object->kind != OBJECT_JIT)
 			continue;
 		*ret_code = set->maps[i].object;
-		if (jit_tracker_is_beam(m, *ret_code))
+		if (jit_tracker_is_stepped(m, *ret_code))
 			return false;
-		if (is_in_mapping(m, pid, &set->maps[i], ret_beam))
+		if (is_in_mapping(m, pid, &set->maps[i], ret_known))
 			return true;
 		looked++;
 	}
@@ -269,7 +273,16 @@ bool jit_tracker_window(void *tracker, pid_t pid, const struct stackd_code_mark 
 	return code_windows_find(m->windows, pid, mark, ret_bytes);
 }
 
-/* --- the BEAM -------------------------------------------------------------------------------- */
+/* --- runtimes -------------------------------------------------------------------------------- */
+
+/* Tells the kernel half what steps out of a runtime's code in a process go by. */
+static void tell_facts(struct jit_tracker *m, pid_t pid, const struct known *known)
+{
+	const struct stackd_runtime_key key = {(uint32_t)pid, known->runtime->number};
+
+	if (!bpf_map_update_elem(m->maps.facts_fd, &key, &known->facts, BPF_ANY))
+		*m->maps.runtimes_told |= 1u << known->runtime->number;
+}
 
 /* Looks at a process, again some moments after the last time: it may not have made its code yet.
  */
@@ -278,23 +291,19 @@ static int look_at(struct jit_tracker *m, pid_t pid, uint64_t time_ns)
 	const uint32_t key = (uint32_t)pid;
 	uint32_t now = (uint32_t)(time_ns / LOOK_NS), last = int_map_find(&m->looked_at, key);
 	const struct object *code;
-	const struct stackd_runtime_key told = {key, STACKD_RUNTIME_BEAM};
-	union stackd_runtime_facts facts;
-	struct stackd_beam beam;
+	struct known known;
 	int err;
 
 	if (last != INT_MAP_NONE && now <= last)
 		return 0;
 	err = int_map_set(&m->looked_at, key, now);
-	if (err || !find_beam(m, pid, &code, &beam))
+	if (err || !find_runtime(m, pid, &code, &known))
 		return err;
-	facts.beam = beam;
-	if (!bpf_map_update_elem(m->maps.facts_fd, &told, &facts, BPF_ANY))
-		*m->maps.runtimes_told |= 1u << STACKD_RUNTIME_BEAM;
+	tell_facts(m, pid, &known);
 	if (VEC_RESERVE(&m->known, 1))
 		return -ENOMEM;
-	m->known.items[m->known.count] = beam;
-	return int_map_set(&m->beams, code->number, (uint32_t)m->known.count++);
+	m->known.items[m->known.count] = known;
+	return int_map_set(&m->stepped, code->number, (uint32_t)m->known.count++);
 }
 
 int jit_tracker_note(struct jit_tracker *m, const struct stackd_stack_record *record)

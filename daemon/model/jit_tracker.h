@@ -7,8 +7,8 @@
  *     (stackd_code.h);
  *   - files that hold JIT code: a compiler whose memory is never both writable and executable maps
  *     such a file twice;
- *   - processes of Erlang's virtual machine, whose code the kernel half walks by that machine's
- *     own rules (arch/beam.bpf.h).
+ *   - what is known of a runtime in a process, whose code the kernel half walks by that runtime's
+ *     own rules (runtime/runtime.h).
  */
 #ifndef MODEL_JIT_TRACKER_H
 #define MODEL_JIT_TRACKER_H
@@ -52,12 +52,13 @@ uint64_t jit_tracker_start(void *tracker, pid_t pid, uint64_t address);
 /* To be called about once a second. */
 void jit_tracker_tick(struct jit_tracker *tracker);
 
-/* Returns whether an object, an OBJECT_JIT, is the code of Erlang's virtual machine. */
-bool jit_tracker_is_beam(const struct jit_tracker *tracker, const struct object *code);
+/* Returns whether the kernel half walks the code of an object, an OBJECT_JIT, by a runtime's own
+ * rules. */
+bool jit_tracker_is_stepped(const struct jit_tracker *tracker, const struct object *code);
 
-/* Returns whether an address is in the part of such code that all modules share. Its pieces are
- * called and then jump to each other without a new return address, so a call instruction of the
- * caller never leads there. */
+/* Returns whether an address is in a part of such code whose pieces are called and then jump to
+ * each other without a new return address, so that a call instruction of the caller never leads
+ * there (runtime_processes.is_shared). */
 bool jit_tracker_is_shared(const struct jit_tracker *tracker, const struct object *code,
 			   uint64_t address);
 

@@ -120,21 +120,22 @@ static int get_region(struct buf_reader *r, size_t n_specs, struct found_region 
 
 static int get_regions(struct buf_reader *r, size_t n_specs, struct found_regions *found)
 {
-	uint8_t flags[5];
-	uint32_t count, n_libraries;
+	uint8_t flags[4];
+	uint32_t count, n_libraries, runtime;
 	int err = 0;
 
 	BUF_GET(r, flags);
+	BUF_GET(r, runtime);
 	BUF_GET(r, n_libraries);
 	if (!BUF_GET(r, count) || n_libraries > STACKD_MPI_LIBRARIES + 1 ||
 	    !are_flags(flags, sizeof(flags)) || n_libraries < found->n_libraries ||
 	    n_libraries > found->n_libraries + 1)
 		return -EBADMSG;
 	found->n_libraries = n_libraries;
-	found->is_go = flags[0];
-	found->has_symbols = flags[1];
+	found->runtime = runtime_of_number(runtime);
+	found->has_symbols = flags[0];
 	found->traits = (struct file_traits){
-		.is_program = flags[2], .is_linker = flags[3], .starts_others = flags[4]};
+		.is_program = flags[1], .is_linker = flags[2], .starts_others = flags[3]};
 	for (uint32_t i = 0; i < count && !err; i++) {
 		if (found->found.count >= STACKD_MOST_REGIONS)
 			return -E2BIG;
@@ -175,7 +176,8 @@ int ask_regions_find(struct worker *worker, const struct region_spec *specs, siz
 	struct buf_reader r;
 	int err;
 
-	found->is_go = found->has_symbols = false;
+	found->runtime = NULL;
+	found->has_symbols = false;
 	found->traits = (struct file_traits){0};
 	BUF_PUT(&request, n);
 	for (size_t i = 0; i < n_specs; i++)
@@ -198,15 +200,16 @@ int ask_regions_find(struct worker *worker, const struct region_spec *specs, siz
 
 static int get_code(struct buf_reader *r, struct mark_code *code)
 {
-	uint8_t flags[2];
-	uint32_t count;
+	uint8_t has_file;
+	uint32_t count, runtime;
 
-	BUF_GET(r, flags);
+	BUF_GET(r, has_file);
+	BUF_GET(r, runtime);
 	BUF_GET(r, code->next_line);
 	if (!BUF_GET(r, count))
 		return -EBADMSG;
-	code->is_go = flags[0];
-	code->has_file = flags[1];
+	code->runtime = runtime_of_number(runtime);
+	code->has_file = has_file;
 	return get_addresses(r, count, &code->vaddrs.items, &code->vaddrs.count, &code->vaddrs.cap);
 }
 

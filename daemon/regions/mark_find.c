@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "daemon/regions/probe_move.h"
-#include "go/pclntab_find.h"
 #include "sym/function_symbols.h"
 #include "sym/line_places.h"
 
@@ -60,10 +59,9 @@ int mark_find(const struct mark_place *place, const struct elf_file *file, const
 {
 	struct search s = {place, file, ret_code};
 	struct elf_file *debug = NULL;
-	struct pclntab_extent go;
 	int err = debug_file_open(file, source, path, &debug);
 
-	*ret_code = (struct mark_code){.is_go = pclntab_find_in(file, &go) == 0};
+	*ret_code = (struct mark_code){.runtime = runtime_of_file(file)};
 	err = err == -ENOMEM ? err : 0;
 	if (!err && !place->file)
 		err = function_symbols_each(file, debug, match_function, &s);

@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "daemon/regions/mark_spec.h"
 #include "elf/elf_file.h"
+#include "runtime/runtime.h"
 #include "sym/debug_file.h"
 
 struct mark_code {
@@ -17,7 +18,7 @@ struct mark_code {
 	uint32_t
 		next_line; /* the first later line that has code; 0: none, or the line itself has */
 	bool has_file;	   /* the file's lines are known */
-	bool is_go;	   /* it is a Go program */
+	const struct runtime *runtime; /* whose program it is; NULL: of none */
 };
 
 /* Searches a file, which is read only during the call, and its debug file. Returns 0 or -ENOMEM;

@@ -26,9 +26,9 @@ struct place {
 	const struct elf_file *elf; /* borrowed */
 	const char *path;	    /* borrowed */
 	uint64_t offset;
-	uint64_t kind;	/* STACKD_MARK_... */
-	uint64_t place; /* bits of its cookie */
-	bool is_go;
+	uint64_t kind;		       /* STACKD_MARK_... */
+	uint64_t place;		       /* bits of its cookie */
+	const struct runtime *runtime; /* NULL: none */
 	struct probe probe;
 	bool is_attached;
 };
@@ -70,7 +70,7 @@ struct search {
 	const char *path;
 	struct variables *variables; /* NULL: none */
 	int places_fd;
-	bool is_go;
+	const struct runtime *runtime; /* NULL: none */
 };
 
 static const struct mark_place *wanted(const struct search *s)
@@ -81,7 +81,7 @@ static const struct mark_place *wanted(const struct search *s)
 static int add(struct search *s, uint64_t vaddr)
 {
 	size_t spec = (size_t)(s->mark - s->marks->all);
-	struct place place = {.spec = spec, .elf = s->elf, .path = s->path, .is_go = s->is_go};
+	struct place place = {.spec = spec, .elf = s->elf, .path = s->path, .runtime = s->runtime};
 
 	if (!elf_file_vaddr_to_offset(s->elf, vaddr, &place.offset))
 		return 0;
@@ -119,7 +119,7 @@ static int search(struct search *s)
 		return 0;
 	outcome->n_files++;
 	err = ask_regions_mark(s->worker, wanted(s), s->elf, s->path, &code);
-	s->is_go = code.is_go;
+	s->runtime = code.runtime;
 	outcome->has_file |= code.has_file;
 	if (code.next_line && (!outcome->next_line || code.next_line < outcome->next_line))
 		outcome->next_line = code.next_line;
@@ -262,10 +262,10 @@ static int attach(struct marks *marks, const struct sampler_regions *kernel, str
 			  option_of(mark), mark->spec.text, place->offset, place->path);
 		return -EOPNOTSUPP;
 	}
-	if (place->is_go) {
-		log_error("%s '%s': %s is a Go program, whose goroutines change threads: it cannot "
-			  "be measured",
-			  option_of(mark), mark->spec.text, place->path);
+	if (place->runtime && place->runtime->unfit_marks) {
+		log_error("%s '%s': %s is a %s program, %s: it cannot be measured", option_of(mark),
+			  mark->spec.text, place->path, place->runtime->name,
+			  place->runtime->unfit_marks);
 		return -EOPNOTSUPP;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_file_descriptor(place->elf));

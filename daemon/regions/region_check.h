@@ -19,7 +19,8 @@ struct known_file {
 	uint64_t dev, inode;	    /* at that time: `elf` can be reopened from another file */
 	uint64_t identity;	    /* elf_file_identity() */
 	enum region_file kind;
-	bool is_go, has_symbols, starts_others;
+	const struct runtime *runtime; /* NULL: none */
+	bool has_symbols, starts_others;
 };
 
 struct region_check { /* all borrowed */

@@ -11,7 +11,6 @@
 #include "daemon/regions/region_name.h"
 #include "daemon/regions/resolvers.h"
 #include "daemon/regions/tail_calls.h"
-#include "go/pclntab_find.h"
 #include "sym/debug_file.h"
 #include "sym/demangle.h"
 #include "sym/function_symbols.h"
@@ -340,15 +339,15 @@ int region_find(const struct region_spec *specs, size_t n_specs, const struct el
 			   .path = path,
 			   .found = found,
 			   .first = found->found.count};
-	struct pclntab_extent go;
 
-	found->is_go = found->has_symbols = false;
+	found->runtime = NULL;
+	found->has_symbols = false;
 	found->traits = (struct file_traits){0};
 	if (!region_find_wants(specs, n_specs, path))
 		return 0;
 	s.file = file;
 	s.source = debug;
-	found->is_go = pclntab_find_in(file, &go) == 0;
+	found->runtime = runtime_of_file(file);
 	found->traits = file_traits_of(file);
 	return search(&s);
 }

@@ -12,6 +12,7 @@
 #include "daemon/regions/file_traits.h"
 #include "daemon/regions/region_spec.h"
 #include "elf/elf_file.h"
+#include "runtime/runtime.h"
 #include "sym/debug_file.h"
 
 /* A function that matches. */
@@ -36,7 +37,7 @@ struct found_region {
 
 struct found_regions {
 	VEC(struct found_region) found; /* by offset within a file, each once */
-	bool is_go;			/* of the last file: it is a Go program */
+	const struct runtime *runtime;	/* whose program the last file is; NULL: of none */
 	bool has_symbols;		/* of the last file */
 	struct file_traits traits;	/* of the last file */
 	unsigned n_libraries;		/* files with functions of MPI */

@@ -78,11 +78,13 @@ static int find(const struct service_file *file, const struct region_spec *specs
 {
 	struct found_regions found = {.n_libraries = n_libraries};
 	int err = region_find(specs, n, file->elf, file->path, file->debug, &found);
-	const uint8_t flags[5] = {found.is_go, found.has_symbols, found.traits.is_program,
+	const uint8_t flags[4] = {found.has_symbols, found.traits.is_program,
 				  found.traits.is_linker, found.traits.starts_others};
+	const uint32_t runtime = runtime_number_of(found.runtime);
 	const uint32_t count = (uint32_t)found.found.count, libraries = found.n_libraries;
 
 	BUF_PUT(reply, flags);
+	BUF_PUT(reply, runtime);
 	BUF_PUT(reply, libraries);
 	BUF_PUT(reply, count);
 	for (size_t i = 0; i < count; i++)
@@ -128,10 +130,12 @@ static int find_mark(const struct service_file *file, struct buf_reader *r, stru
 	if (!err)
 		err = mark_find(&place, file->elf, file->path, file->debug, &code);
 	if (!err) {
-		const uint8_t flags[2] = {code.is_go, code.has_file};
+		const uint8_t has_file = code.has_file;
+		const uint32_t runtime = runtime_number_of(code.runtime);
 		const uint32_t count = (uint32_t)code.vaddrs.count;
 
-		BUF_PUT(reply, flags);
+		BUF_PUT(reply, has_file);
+		BUF_PUT(reply, runtime);
 		BUF_PUT(reply, code.next_line);
 		BUF_PUT(reply, count);
 		buf_put(reply, code.vaddrs.items, count * sizeof(*code.vaddrs.items));

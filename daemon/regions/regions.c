@@ -102,7 +102,8 @@ static int look_at(struct regions *r, const struct elf_file *elf, const char *pa
 		return 0;
 	if (VEC_RESERVE(&r->files, 1))
 		return -ENOMEM;
-	r->found.is_go = r->found.has_symbols = false;
+	r->found.runtime = NULL;
+	r->found.has_symbols = false;
 	r->found.traits = (struct file_traits){0};
 	if (region_find_wants(r->specs, r->n_specs, path))
 		err = ask_regions_find(r->with.worker, r->specs, r->n_specs, elf, path, &r->found);
@@ -123,7 +124,7 @@ static int look_at(struct regions *r, const struct elf_file *elf, const char *pa
 				    .inode = elf_file_stamp(elf)->inode,
 				    .identity = elf_file_identity(elf),
 				    .kind = kind_of(&r->found.traits, kind),
-				    .is_go = r->found.is_go,
+				    .runtime = r->found.runtime,
 				    .has_symbols = r->found.has_symbols,
 				    .starts_others = r->found.traits.starts_others};
 	return err;
@@ -391,10 +392,10 @@ static int attach_file(struct regions *r, size_t first, size_t count)
 
 	if (are_left_out(r, first, count))
 		return 0;
-	if (file->is_go) {
-		log_error("%s: %s is a Go program, whose stacks move while its "
-			  "functions run: they cannot be measured",
-			  r->specs[f->spec].title, file->path);
+	if (file->runtime && file->runtime->unfit_regions) {
+		log_error("%s: %s is a %s program, %s: they cannot be measured",
+			  r->specs[f->spec].title, file->path, file->runtime->name,
+			  file->runtime->unfit_regions);
 		return -EOPNOTSUPP;
 	}
 	if (count > 1 && !attach_functions(r, first, count))

@@ -428,7 +428,7 @@ static int load_object(struct tables *t, const struct request *r)
 		err = has_part(t, number) ? replace_part(t, number, table)
 					  : load_table(t, number, table);
 		t->own.loaded += !err;
-		t->own.go_rows += err ? 0 : recipe_table_stats(table)->go_rows;
+		t->own.runtime_rows += err ? 0 : recipe_table_stats(table)->runtime_rows;
 		for (int i = 0; i < RECIPE_REFUSED_COUNT; i++)
 			t->own.refused_entries[i] += recipe_table_stats(table)->refused[i];
 	} else if (err != -ENOMEM && err != -ECANCELED && err != -EBADF) {

@@ -80,10 +80,10 @@ struct tables_counts {
 	uint64_t remade;		   /* of those loaded: not for the first time */
 	uint64_t put_off;		   /* requests of evicted tables that were turned down */
 	uint64_t rows, rules;
-	uint64_t inodes;     /* known to the kernel half */
-	uint64_t most_files; /* room for files, and for inodes */
-	uint64_t go_rows; /* of those loaded: that Go's tables of functions came to, before merging
-			   */
+	uint64_t inodes;       /* known to the kernel half */
+	uint64_t most_files;   /* room for files, and for inodes */
+	uint64_t runtime_rows; /* of those loaded: that tables of runtimes came to, before merging
+				*/
 	uint64_t refused_entries[RECIPE_REFUSED_COUNT]; /* files and parts of them, by reason */
 	uint64_t compile_ns;
 };

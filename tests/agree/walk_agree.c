@@ -202,7 +202,7 @@ static void count(struct agree *a, enum agree_kind kind, uint64_t vaddr)
 
 static bool is_go_special(const struct agree *a, uint64_t vaddr)
 {
-	struct go_rules_row row;
+	struct runtime_rule row;
 
 	return a->go && !go_rules_at(a->go, a->file, vaddr, &row) && row.is_special;
 }

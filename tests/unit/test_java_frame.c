@@ -13,8 +13,9 @@
 
 #include "runtime/hotspot/java_frame.h"
 
-#define START UINT64_C(0x7f0000001000)
-#define WORDS 256
+#define START  UINT64_C(0x7f0000001000)
+#define WORDS  256
+#define STARTS 256
 
 /* Two frames, the callee's below: words of the stack by index. */
 #define CALLEE 20 /* its frame pointer's slot; the return address is above */
@@ -121,21 +122,21 @@ static void starts_of_methods(void **state)
 	static const uint8_t method[] = {0x89, 0x84, 0x24, 0x00, 0xc0, 0xfe,
 					 0xff, 0x55, 0x48, 0x83, 0xec};
 	uint8_t code[64];
-	uint64_t starts[JAVA_FRAME_STARTS];
+	uint64_t starts[STARTS];
 
 	(void)state;
 	memset(code, 0x90, sizeof(code));
 	memcpy(code + 16, method, sizeof(method));
 	memcpy(code + sizeof(code) - sizeof(method), method, sizeof(method));
-	assert_int_equal(java_frame_starts(code, sizeof(code), 0x1000, starts), 2);
+	assert_int_equal(java_frame_starts(code, sizeof(code), 0x1000, starts, STARTS), 2);
 	assert_int_equal(starts[0], 0x1010);
 	assert_int_equal(starts[1], 0x1000 + sizeof(code) - sizeof(method));
-	assert_int_equal(java_frame_starts(code, sizeof(code) - 1, 0x1000, starts), 1);
+	assert_int_equal(java_frame_starts(code, sizeof(code) - 1, 0x1000, starts, STARTS), 1);
 	code[16 + 3] = 0x08; /* not whole pages */
-	assert_int_equal(java_frame_starts(code, sizeof(code) - 1, 0x1000, starts), 0);
+	assert_int_equal(java_frame_starts(code, sizeof(code) - 1, 0x1000, starts, STARTS), 0);
 	memcpy(code + 16, method, sizeof(method));
 	code[16 + 6] = 0; /* above the stack pointer */
-	assert_int_equal(java_frame_starts(code, sizeof(code) - 1, 0x1000, starts), 0);
+	assert_int_equal(java_frame_starts(code, sizeof(code) - 1, 0x1000, starts, STARTS), 0);
 }
 
 int main(void)

@@ -372,7 +372,7 @@ static void makes_rules(void **state)
 		check_rule(t, 0x5f, STACKD_CFA_SIGNAL, 40, 0); /* found by the byte before it */
 		check_rule(t, 0x7f, STACKD_CFA_SIGNAL, 40, 0);
 		check_rule(t, 0x80, STACKD_CFA_REG, 8, 0); /* no deltas: no-ops, by analysis */
-		assert_int_equal(recipe_table_stats(t)->refused[RECIPE_REFUSED_GO_TABLE], 0);
+		assert_int_equal(recipe_table_stats(t)->refused[RECIPE_REFUSED_RUNTIME_TABLE], 0);
 		recipe_table_free(t);
 	}
 }

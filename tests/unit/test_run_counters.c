@@ -130,7 +130,7 @@ static void test_store_has_the_lists(void **state)
 	counters.workers.restarts = 3;
 	counters.workers.forgotten[WORKER_FORGOTTEN_SYMBOLS] = 4;
 	counters.late = 5;
-	counters.tables.go_rows = 6;
+	counters.tables.runtime_rows = 6;
 	assert_int_equal(run_counters_put(&counters, &batch), 0);
 	for (size_t i = 0; i < batch.n_counters; i++)
 		n_families += is_of_family(batch.counters[i].name);

@@ -36,7 +36,7 @@ static enum callflow_step without_call(const struct callflow_step_pair *pair)
 	if (pair->is_entry || sigreturn_is_at(pair->caller.object->elf, pair->caller.offset + 1))
 		return CALLFLOW_STEP_PROBABLE;
 	if (pair->caller.object->kind == OBJECT_JIT && pair->callee.object->kind == OBJECT_JIT)
-		return CALLFLOW_STEP_UNCHECKED; /* the walk has looked at the frame: java_frame.h */
+		return CALLFLOW_STEP_UNCHECKED; /* the walk has looked at the frame: runtime.h */
 	return CALLFLOW_STEP_WRONG;
 }
 

@@ -22,7 +22,7 @@ uint64_t go_reader_offset(const struct go_reader *r, uint64_t vaddr)
 int go_reader_put(struct go_reader *r, uint64_t vaddr, const struct stackd_rule *rule,
 		  bool is_special)
 {
-	struct go_rules_row row = {
+	struct runtime_rule row = {
 		.offset = go_reader_offset(r, vaddr),
 		.rule = *rule,
 		.is_special = is_special,
@@ -233,7 +233,7 @@ static int take_function(struct go_reader *r, const struct pclntab_function *f)
 }
 
 static struct go_reader *reader_new(const struct pclntab *table, const struct elf_file *file,
-				    go_rules_take *take, void *arg)
+				    runtime_take_rule *take, void *arg)
 {
 	struct go_reader *r = calloc(1, sizeof(*r));
 
@@ -246,7 +246,7 @@ static struct go_reader *reader_new(const struct pclntab *table, const struct el
 	return r;
 }
 
-int go_rules_each(const struct pclntab *table, const struct elf_file *file, go_rules_take *take,
+int go_rules_each(const struct pclntab *table, const struct elf_file *file, runtime_take_rule *take,
 		  void *arg)
 {
 	struct go_reader *r = reader_new(table, file, take, arg);
@@ -268,10 +268,10 @@ int go_rules_each(const struct pclntab *table, const struct elf_file *file, go_r
 
 struct wanted {
 	uint64_t offset;
-	struct go_rules_row *row;
+	struct runtime_rule *row;
 };
 
-static int take_wanted(void *arg, const struct go_rules_row *row)
+static int take_wanted(void *arg, const struct runtime_rule *row)
 {
 	const struct wanted *wanted = arg;
 
@@ -281,9 +281,9 @@ static int take_wanted(void *arg, const struct go_rules_row *row)
 }
 
 int go_rules_at(const struct pclntab *table, const struct elf_file *file, uint64_t vaddr,
-		struct go_rules_row *ret_row)
+		struct runtime_rule *ret_row)
 {
-	struct go_rules_row row = {.rule.cfa = STACKD_CFA_NONE};
+	struct runtime_rule row = {.rule.cfa = STACKD_CFA_NONE};
 	struct wanted wanted = {.row = &row};
 	struct pclntab_function function, next;
 	struct go_reader *r;

@@ -24,22 +24,12 @@
 
 #include "elf/elf_file.h"
 #include "go/pclntab.h"
-#include "stackd_abi.h"
-
-struct go_rules_row {
-	uint64_t offset; /* in the file */
-	struct stackd_rule rule;
-	bool is_special; /* not from stack deltas, but from what the function is: it holds even
-			  * where call frame information says otherwise */
-};
-
-/* Called with each row, in order of offset; anything but 0 ends the reading. */
-typedef int go_rules_take(void *arg, const struct go_rules_row *row);
+#include "runtime/runtime.h"
 
 /* Hands the rules of all functions to `take`: each holds up to the next row, and the last row is
  * NONE. Functions outside of executable program headers are left out. Returns 0, -ENOMEM, or what
  * `take` says. */
-int go_rules_each(const struct pclntab *table, const struct elf_file *file, go_rules_take *take,
+int go_rules_each(const struct pclntab *table, const struct elf_file *file, runtime_take_rule *take,
 		  void *arg);
 
 /* Finds the rule at a vaddr; its kind is STACKD_CFA_NONE if there is none, or the function is
@@ -47,6 +37,6 @@ int go_rules_each(const struct pclntab *table, const struct elf_file *file, go_r
  * same, but for morestack's: it takes systemstack's code as well, and ends the path here. Returns 0
  * or -ENOMEM. */
 int go_rules_at(const struct pclntab *table, const struct elf_file *file, uint64_t vaddr,
-		struct go_rules_row *ret_row);
+		struct runtime_rule *ret_row);
 
 #endif

@@ -15,13 +15,13 @@
 struct go_reader {
 	const struct pclntab *table;
 	const struct elf_file *file;
-	go_rules_take *take;
+	runtime_take_rule *take;
 	void *arg;
 	const Elf64_Phdr *load;	       /* the program header of the function at hand */
 	uint64_t end;		       /* vaddr where the function before ends; 0: nothing to end */
 	struct go_goroutine goroutine; /* as systemstack has it */
 	bool has_goroutine;
-	struct go_rules_row last;
+	struct runtime_rule last;
 	bool has_last;
 	uint64_t window_at; /* file offset */
 	size_t window_bytes;

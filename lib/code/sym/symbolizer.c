@@ -5,7 +5,8 @@
  *   offset ─► vaddr ─┬─► symtab.c       the function's symbol  (object and debug file, packed
  *                    │                                         symbols, PLT stubs)
  *                    ├─► dwarf_names.c  inlined calls, lines   (object, else debug file)
- *                    └─► go/pclntab.c   functions, lines       (Go programs: what the others lack)
+ *                    └─► runtime.c      functions, lines       (tables of runtimes, as Go's: what
+ * the others lack)
  *
  * The enclosing function is named by its symbol where there is one: that is the name by which
  * other tools know it, and it distinguishes cold parts and clones, which DWARF does not. DWARF
@@ -25,8 +26,7 @@
 
 #include "base/strings.h"
 #include "elf/elf_sections.h"
-#include "go/go_stack.h"
-#include "go/pclntab.h"
+#include "runtime/runtime.h"
 #include "sym/debug_file.h"
 #include "sym/debuginfod.h"
 #include "sym/demangle.h"
@@ -58,8 +58,8 @@ struct symbolizer_object {
 	struct symtab *symtab;	      /* NULL until loaded */
 	struct dwarf_names *dwarf;    /* NULL: none, or not wanted */
 	struct unwind_bounds *bounds; /* NULL until a function without a name was met */
-	struct pclntab *go;	      /* NULL: no Go program, or not needed so far */
-	bool has_tried_go;
+	struct runtime_tables tables; /* none: it has none, or they are not needed so far */
+	bool has_tried_tables;
 	struct strings *ada; /* readable names; NULL: none so far */
 };
 
@@ -99,9 +99,8 @@ static void object_unload(struct symbolizer_object *o)
 {
 	unwind_bounds_free(o->bounds);
 	o->bounds = NULL;
-	pclntab_free(o->go);
-	o->go = NULL;
-	o->has_tried_go = false;
+	runtime_tables_free(&o->tables);
+	o->has_tried_tables = false;
 	dwarf_names_free(o->dwarf);
 	symtab_free(o->symtab);
 	strings_free(o->ada);
@@ -381,43 +380,36 @@ static int resolve_bounds(struct symbolizer_object *o, uint64_t vaddr,
 	return 1;
 }
 
-static int load_go(struct symbolizer_object *o)
+static int load_tables(struct symbolizer_object *o)
 {
-	int err = o->has_tried_go ? 0 : pclntab_read(o->file, &o->go);
+	struct runtime_tables *t = &o->tables;
+	int err = o->has_tried_tables ? 0 : runtime_tables_read(o->file, t);
 
 	if (err == -ENOMEM)
 		return err;
-	if (o->go && !o->has_tried_go)
-		o->bytes += pclntab_bytes(o->go);
-	o->has_tried_go = true;
+	if (t->files && !o->has_tried_tables)
+		o->bytes += t->files->bytes(t->tables);
+	o->has_tried_tables = true;
 	return 0;
 }
 
-/* Finds the function of a vaddr. The return address of signals' handlers is the first byte of
- * sigreturn, and looked up by the byte before. */
-static bool find_go(const struct pclntab *go, uint64_t vaddr, struct pclntab_function *ret)
+/* A runtime's own table names what symbols and DWARF do not, and has the lines of what DWARF does
+ * not. One frame, 0 or -ENOMEM. */
+static int resolve_runtime(struct symbolizer_object *o, uint64_t vaddr,
+			   struct symbolizer_frame *ret)
 {
-	if (pclntab_find(go, vaddr + 1, ret) && ret->start == vaddr + 1 &&
-	    go_stack_of(ret->name) == GO_STACK_SIGNAL)
-		return true;
-	return pclntab_find(go, vaddr, ret) && ret->name;
-}
+	struct runtime_name name;
+	int err = load_tables(o);
 
-/* Go's own table names what symbols and DWARF do not, and has the lines of what DWARF does not. One
- * frame, 0 or -ENOMEM. */
-static int resolve_go(struct symbolizer_object *o, uint64_t vaddr, struct symbolizer_frame *ret)
-{
-	struct pclntab_function function;
-	int err = load_go(o);
-
-	if (err || !o->go || !find_go(o->go, vaddr, &function))
+	if (err || !o->tables.files ||
+	    !o->tables.files->name_at(o->tables.tables, vaddr, wants_lines(o), &name))
 		return err;
 	*ret = (struct symbolizer_frame){
-		.function = function.name,
-		.start = offset_of(o, function.start),
+		.function = name.function,
+		.start = offset_of(o, name.start),
+		.file = name.file,
+		.line = name.line,
 	};
-	if (wants_lines(o))
-		pclntab_line(o->go, &function, vaddr, &ret->file, &ret->line);
 	return 1;
 }
 
@@ -444,7 +436,7 @@ static int resolve_linkage(struct symbolizer_object *object, uint64_t vaddr,
 	if (n < 0)
 		return n;
 	if (!n) {
-		n = resolve_go(object, vaddr, &last);
+		n = resolve_runtime(object, vaddr, &last);
 		if (n < 0)
 			return n;
 		if (n && max)

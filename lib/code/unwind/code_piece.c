@@ -7,13 +7,14 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "runtime/hotspot/java_frame.h"
+#include "runtime/runtime.h"
 
 #define SPANS	64   /* of changed bytes, at most; with more, all is analysed */
 #define APART	64   /* bytes between two spans, at least */
 #define PATCHED 16   /* bytes of a span that may be a patch of an instruction */
 #define MARGIN	2048 /* bytes on either side of a span that are analysed with it */
 #define BLOCK	64   /* bytes that are compared at once */
+#define STARTS	256  /* of functions that runtimes know by their code, at most */
 
 struct span {
 	uint64_t from, to; /* addresses */
@@ -49,13 +50,13 @@ static int add_row(void *arg, uint64_t offset, const struct stackd_rule *rule)
 static int analyse(struct code_piece *p, const uint8_t *bytes, uint64_t from, uint64_t to)
 {
 	const struct analysis_range range = {from, to, false};
-	uint64_t starts[JAVA_FRAME_STARTS];
+	uint64_t starts[STARTS];
 	struct analysis_input in = {
 		.elf = p->elf,
 		.ranges = &range,
 		.range_count = 1,
 		.certain = starts,
-		.certain_count = java_frame_starts(bytes, to - from, from, starts),
+		.certain_count = runtime_frame_starts(bytes, to - from, from, starts, STARTS),
 		.needs_returns = !p->is_file,
 	};
 	struct analysis_stats stats;

@@ -14,8 +14,8 @@
  * function's last instruction. A program counter that was interrupted (the leaf, and what a
  * signal frame leads to) is looked up as it is.
  *
- * In Go programs the runtime's own table stands in where there is no CFI, and says where stacks are
- * switched (go/go_stack.h).
+ * In programs of a language with a table of its own, that stands in where there is no CFI, and says
+ * where stacks are switched (runtime/runtime.h).
  *
  * Where the walk ends well: the return address is undefined (glibc's _start, clone and clone3), or
  * it is 0, or the frame is in the function at the file's entry address, or in one that nobody
@@ -31,7 +31,7 @@
 
 #include "base/vec.h"
 #include "cfi/eh_frame_hdr.h"
-#include "go/go_rules.h"
+#include "runtime/runtime.h"
 #include "unwind/analysed_rules.h"
 #include "unwind/jump_frame.h"
 #include "unwind/kept_register.h"
@@ -52,14 +52,14 @@
 /* An object's CFI, and what it says of the object's entry address. The CFI is only needed for new
  * rules: it is dropped when it was not used for a while, and read again where it must be. */
 struct walk_object {
-	bool is_complete;	 /* all CFI was read: `index` has it, or there is none */
-	bool has_entry;		 /* whether the function at the entry address is known */
-	uint32_t singles;	 /* rules that were made from single entries */
-	uint32_t max_singles;	 /* at most; 0: not known */
-	struct cfi_index *index; /* owned; NULL: no CFI, or not read */
-	struct pclntab *go;	 /* owned; NULL: no Go program, or not read */
-	bool has_go;		 /* it may be one */
-	bool has_tried_go;
+	bool is_complete;	      /* all CFI was read: `index` has it, or there is none */
+	bool has_entry;		      /* whether the function at the entry address is known */
+	uint32_t singles;	      /* rules that were made from single entries */
+	uint32_t max_singles;	      /* at most; 0: not known */
+	struct cfi_index *index;      /* owned; NULL: no CFI, or not read */
+	struct runtime_tables tables; /* owned; none: it has none, or they are not read */
+	bool has_tables;	      /* it may have some */
+	bool has_tried_tables;
 	uint64_t used;			 /* when; counted in trims */
 	uint64_t entry_start, entry_end; /* vaddr of the function at the entry address */
 	struct jump_frame jump;		 /* of code without any rule */
@@ -99,7 +99,7 @@ void dwarf_walk_free(struct dwarf_walk *walk)
 		return;
 	for (size_t i = 0; i < walk->objects.count; i++) {
 		cfi_index_free(walk->objects.items[i].index);
-		pclntab_free(walk->objects.items[i].go);
+		runtime_tables_free(&walk->objects.items[i].tables);
 		analysed_rules_drop(&walk->objects.items[i].analysed);
 		jump_frame_drop(&walk->objects.items[i].jump);
 	}
@@ -173,8 +173,7 @@ void dwarf_walk_trim(struct dwarf_walk *walk)
 		wo->singles = 0;
 		if (wo->used + 1 >= walk->trims)
 			continue;
-		pclntab_free(wo->go);
-		wo->go = NULL;
+		runtime_tables_free(&wo->tables);
 		analysed_rules_drop(&wo->analysed);
 		if (!wo->index)
 			continue;
@@ -217,23 +216,23 @@ static int compile_at(const struct cfi_index *index, uint64_t vaddr, bool is_ret
 	return err;
 }
 
-/* What Go's table says, if the object has one: in the same order as in the kernel half's tables
- * (recipe_go.h). */
-static int add_go(struct walk_object *wo, const struct elf_file *elf, uint64_t vaddr,
-		  struct walk_rule *rule, bool *ret_is_go)
+/* What a runtime's table says, if the object has one: in the same order as in the kernel half's
+ * tables (recipe_runtime.h). */
+static int add_runtime(struct walk_object *wo, const struct elf_file *elf, uint64_t vaddr,
+		       struct walk_rule *rule, bool *ret_is_runtimes)
 {
-	struct go_rules_row row;
+	struct runtime_rule row;
 	int err = 0;
 
-	*ret_is_go = false;
-	if (!wo->go && (wo->has_go || !wo->has_tried_go)) {
-		err = pclntab_read(elf, &wo->go);
-		wo->has_go = !err;
-		wo->has_tried_go = true;
+	*ret_is_runtimes = false;
+	if (!wo->tables.files && (wo->has_tables || !wo->has_tried_tables)) {
+		err = runtime_tables_read(elf, &wo->tables);
+		wo->has_tables = !err;
+		wo->has_tried_tables = true;
 	}
-	if (!wo->go)
+	if (!wo->tables.files)
 		return err == -ENOMEM ? err : 0;
-	err = go_rules_at(wo->go, elf, vaddr, &row);
+	err = wo->tables.files->rule_at(wo->tables.tables, elf, vaddr, &row);
 	if (err || (!row.is_special &&
 		    (rule->fast.cfa != STACKD_CFA_NONE || row.rule.cfa == STACKD_CFA_NONE)))
 		return err;
@@ -241,22 +240,22 @@ static int add_go(struct walk_object *wo, const struct elf_file *elf, uint64_t v
 	*rule = (struct walk_rule){.fast = row.rule, .is_entry = rule->is_entry};
 	rule->provenance = PROVENANCE_RUNTIME_TABLE;
 	rule->is_signal = row.rule.cfa == STACKD_CFA_SIGNAL || row.rule.cfa == STACKD_CFA_INJECTED;
-	*ret_is_go = true;
+	*ret_is_runtimes = true;
 	return 0;
 }
 
-/* Adds to a rule of the CFI what Go's table, the entry address and the code say. */
+/* Adds to a rule of the CFI what a runtime's table, the entry address and the code say. */
 static int finish_rule(struct dwarf_walk *walk, const struct object *object, struct walk_object *wo,
 		       const struct cfi_index *index, uint64_t vaddr, uint64_t offset,
 		       bool is_return, struct walk_rule *rule)
 {
 	const struct elf_file *elf = object->elf;
-	bool is_go;
+	bool is_runtimes;
 	int err;
 
 	rule->is_entry |= vaddr >= wo->entry_start && vaddr < wo->entry_end;
-	err = add_go(wo, elf, vaddr, rule, &is_go);
-	if (err || is_go)
+	err = add_runtime(wo, elf, vaddr, rule, &is_runtimes);
+	if (err || is_runtimes)
 		return err;
 	if (rule->fast.cfa == STACKD_CFA_NONE && !sigreturn_is_at(elf, offset + is_return))
 		err = analysed_rules_find(&wo->analysed, &walk->source, object, offset,

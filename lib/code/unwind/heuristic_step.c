@@ -12,10 +12,9 @@
 
 #include "arch/call_site.h"
 #include "arch/code_form.h"
-#include "arch/java_entry.h"
-#include "runtime/hotspot/java_frame.h"
-#include "unwind/sigreturn.h"
+#include "runtime/runtime.h"
 #include "unwind/runtime_code.h"
+#include "unwind/sigreturn.h"
 
 /* --- return addresses ---------------------------------------------------------------------- */
 
@@ -75,26 +74,28 @@ static bool is_plausible_return(const struct walk_run *run, uint64_t pc, uint64_
 	return saved > fp && !(saved & 7) && saved - run->memory.start < run->memory.len;
 }
 
-/* Whether a return address that follows no call is one of Java's interpreter, whose frame is at
- * `caller`. `callee`: the frame that is left, if it is the interpreter's, too; 0: it is not. */
+/* Whether a return address that follows no call is one of a runtime's interpreter, whose frame is
+ * at `caller`. `callee`: the frame that is left, if it is the interpreter's, too; 0: it is not. */
 static bool returns_to_interpreter(const struct walk_run *run, uint64_t pc, uint64_t slot,
 				   uint64_t callee, uint64_t caller)
 {
 	const struct walk_state *s = &run->state;
+	const struct runtime *runtime;
 	const struct object *object;
-	uint64_t offset, last_sp;
+	uint64_t offset, link;
 
-	if (!walk_run_find(run, pc, true, &object, &offset) || object->kind != OBJECT_JIT ||
-	    !java_frame_waits(&run->memory, caller, slot, &last_sp))
+	if (!walk_run_find(run, pc, true, &object, &offset) || object->kind != OBJECT_JIT)
 		return false;
-	return !callee ||
-	       java_frame_is_called(&run->memory, callee, last_sp,
-				    s->is_return && follows_call(run, s->r[STACKD_REG_PC]) == NO);
+	runtime = runtime_frame_waits(&run->memory, caller, slot, &link);
+	return runtime &&
+	       (!callee || runtime->frames->is_called(
+				   &run->memory, callee, link,
+				   s->is_return && follows_call(run, s->r[STACKD_REG_PC]) == NO));
 }
 
 /* --- frame pointers ------------------------------------------------------------------------ */
 
-/* The caller's stack pointer: above the return address, but for Java's interpreter. */
+/* The caller's stack pointer: above the return address, but for interpreters. */
 static uint64_t caller_sp(const struct walk_run *run, uint64_t slot, uint64_t fp)
 {
 	const struct object *object;
@@ -103,7 +104,7 @@ static uint64_t caller_sp(const struct walk_run *run, uint64_t slot, uint64_t fp
 	if (slot != fp &&
 	    walk_run_find(run, run->state.r[STACKD_REG_PC], run->state.is_return, &object,
 			  &offset) &&
-	    object->kind == OBJECT_JIT && java_frame_sender(&run->memory, fp, &sender_sp))
+	    object->kind == OBJECT_JIT && runtime_frame_sender(&run->memory, fp, &sender_sp))
 		return sender_sp;
 	return slot + 8;
 }
@@ -152,56 +153,32 @@ static enum stackd_leaf leaf_of(const struct walk_run *run)
 	return run->state.slot ? STACKD_LEAF_UNTOLD : run->in->leaf;
 }
 
-/* Whether the code that was interrupted is Java's interpreter, in the middle of a method. */
+/* Whether the code that was interrupted is a runtime's interpreter, in the middle of a function. */
 static bool is_interpreting(const struct walk_run *run)
 {
 	const struct walk_state *s = &run->state;
 
-	return java_frame_runs(&run->memory, s->r[STACKD_REG_FP], s->r[STACKD_REG_SP]);
+	return runtime_frame_runs(&run->memory, s->r[STACKD_REG_FP], s->r[STACKD_REG_SP]);
 }
 
-/* Where the interrupted code is, if it makes the frame of a method of Java's interpreter. */
-static enum java_entry java_entry_of(const struct walk_run *run)
-{
-	const uint64_t pc = run->state.r[STACKD_REG_PC];
-	const struct object *object =
-		run->code ? runtime_code_at(run->code, run->in->pid, pc) : NULL;
-	uint8_t bytes[JAVA_ENTRY_BEFORE + JAVA_ENTRY_AFTER];
-	int64_t got =
-		object ? elf_file_read(object->elf, pc - JAVA_ENTRY_BEFORE, bytes, sizeof(bytes))
-		       : 0;
-
-	return got > JAVA_ENTRY_BEFORE ? java_entry_at(bytes, (size_t)got, JAVA_ENTRY_BEFORE)
-				       : JAVA_ENTRY_NONE;
-}
-
-/* Steps out of such code. Its caller is the interpreter, or compiled: where its stack pointer was
- * is in a register. */
-static bool step_by_java_entry(struct walk_run *run)
+/* Steps out of code that was interrupted while it makes a frame of an interpreter. */
+static bool step_from_entry(struct walk_run *run)
 {
 	const struct walk_state *s = &run->state;
-	enum java_entry entry = java_entry_of(run);
-	uint64_t sp = s->r[STACKD_REG_SP], fp = s->r[STACKD_REG_FP], slot = sp, saved = fp;
-	uint64_t pc = s->r[JAVA_ENTRY_RETURN_REG], sender = s->r[JAVA_ENTRY_SENDER_REG];
+	const uint64_t from = s->r[STACKD_REG_PC] - RUNTIME_ENTRY_BEFORE;
+	const struct object *object =
+		run->code ? runtime_code_at(run->code, run->in->pid, s->r[STACKD_REG_PC]) : NULL;
+	uint8_t bytes[RUNTIME_ENTRY_BEFORE + RUNTIME_ENTRY_AFTER];
+	int64_t got = object ? elf_file_read(object->elf, from, bytes, sizeof(bytes)) : 0;
+	struct runtime_caller c;
 
-	if (entry == JAVA_ENTRY_NONE)
-		return false;
-	if (entry == JAVA_ENTRY_IN_REGISTER)
-		slot = sp - 8;
-	else if (entry == JAVA_ENTRY_PUSHED)
-		slot = sp + 8;
-	else if (entry >= JAVA_ENTRY_MADE)
-		slot = fp + 8;
-	if ((slot & 7) ||
-	    (entry >= JAVA_ENTRY_MADE && !walk_memory_read8(&run->memory, fp, &saved)) ||
-	    (entry == JAVA_ENTRY_HAS_SENDER && !walk_memory_read8(&run->memory, fp - 8, &sender)) ||
-	    (entry != JAVA_ENTRY_IN_REGISTER && !walk_memory_read8(&run->memory, slot, &pc)))
-		return false;
-	if (sender < slot + 8 || sender & 7 ||
-	    (follows_call(run, pc) != YES && !returns_to_interpreter(run, pc, slot, 0, saved)))
+	if (got <= RUNTIME_ENTRY_BEFORE ||
+	    !runtime_frame_enter(&run->memory, bytes, (size_t)got, RUNTIME_ENTRY_BEFORE, s->r,
+				 &c) ||
+	    (follows_call(run, c.pc) != YES && !returns_to_interpreter(run, c.pc, c.slot, 0, c.fp)))
 		return false;
 	run->provenance = PROVENANCE_ANALYSED;
-	return enter_caller(run, slot, pc, sender, saved) == WALK_GOES_ON;
+	return enter_caller(run, c.slot, c.pc, c.sp, c.fp) == WALK_GOES_ON;
 }
 
 static enum stackd_end_reason step_by_frame_pointer(struct walk_run *run,
@@ -365,7 +342,7 @@ enum stackd_end_reason heuristic_step_without_file(struct walk_run *run,
 								    : step_by_code(run, &rule);
 	if (step_by_entry(run))
 		return WALK_GOES_ON;
-	if (step_by_exit(run) || (!s->is_return && !s->slot && step_by_java_entry(run)))
+	if (step_by_exit(run) || (!s->is_return && !s->slot && step_from_entry(run)))
 		return WALK_GOES_ON;
 	return step_by_frame_pointer(run, without_rule(object));
 }

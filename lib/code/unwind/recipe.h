@@ -51,7 +51,7 @@
 struct recipe_stats {
 	uint64_t fdes;				/* whose rows are in the table */
 	uint64_t cfi_rows;			/* rows that these FDEs state, before merging */
-	uint64_t go_rows;			/* rows made from Go's table of functions */
+	uint64_t runtime_rows;			/* rows made from a runtime's table (runtime.h) */
 	uint64_t refused[RECIPE_REFUSED_COUNT]; /* by enum recipe_refusal */
 	uint64_t analysed_bytes;		/* of code that nothing else covers */
 	uint64_t analysed_rows;

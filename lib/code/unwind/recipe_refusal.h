@@ -18,7 +18,7 @@
 	X(FILE_READ, "file_read", FILE, "cannot be opened or read")                                \
 	X(FILE_WORKER, "file_worker", FILE, "the worker failed at it")                             \
 	CFI_REFUSALS(X)                                                                            \
-	X(GO_TABLE, "go_table", SECTION, "Go's table of functions lies about its parts")           \
+	X(RUNTIME_TABLE, "go_table", SECTION, "Go's table of functions lies about its parts")      \
 	X(PROGRAM_HEADERS, "program_headers", SECTION,                                             \
 	  "the file has more executable program headers than the limit")                           \
 	X(FDE_PROGRAM_HEADER, "fde_program_header", FDE,                                           \

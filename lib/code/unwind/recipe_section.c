@@ -20,7 +20,7 @@
 #include "cfi/cfi_machine.h"
 #include "unwind/fixed_rule.h"
 #include "unwind/recipe_analysis.h"
-#include "unwind/recipe_go.h"
+#include "unwind/recipe_runtime.h"
 #include "unwind/recipe_table.h"
 #include "unwind/stack_load.h"
 #include "unwind/stack_start.h"
@@ -435,7 +435,7 @@ static int finish(const struct compiler *c, const struct recipe_others *others,
 
 	table->stats.is_partial = is_long;
 	if (!err && has_rest)
-		err = recipe_go_lay(others->file, table, rows);
+		err = recipe_runtime_lay(others->file, table, rows);
 	if (!err && others->file)
 		err = stack_start_lay(others->file, c->loads, c->load_count, table, rows);
 	if (!err && has_rest && !c->has_jumps) /* else functions have no frames of their own */

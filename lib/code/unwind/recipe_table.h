@@ -24,8 +24,8 @@ struct recipe_table {
 
 /* As recipe_section_compile(), for the sections of a file: frees the bytes of each as soon as they
  * have been read, before the rest takes its memory, and counts what kept sections from being read.
- * If `others` has a file, lays its Go table below them (recipe_go.h), and analyses the code that
- * they do not cover (recipe_analysis.h). The caller releases `sections`. */
+ * If `others` has a file, lays its runtime's table below them (recipe_runtime.h), and analyses
+ * the code that they do not cover (recipe_analysis.h). The caller releases `sections`. */
 int recipe_section_compile_owned(const struct recipe_others *others, struct cfi_sections *sections,
 				 const struct recipe_load *loads, size_t load_count,
 				 struct recipe_table **ret_table);

@@ -23,8 +23,8 @@ bool stack_load_precedes(const struct elf_file *elf, uint64_t offset);
 bool stack_load_may_precede(const struct elf_file *elf, uint64_t offset);
 
 /* Lays STACKD_CFA_SWITCH over the rules after such loads that compute the CFA from the stack
- * pointer, up to the next jump or return. Rules of Go's table stay, since they are made for the new
- * stack (go_rules.h). Returns 0 or -ENOMEM. */
+ * pointer, up to the next jump or return. Rules of a runtime's table stay, since they are made for
+ * the new stack (recipe_runtime.h). Returns 0 or -ENOMEM. */
 int stack_load_lay(const struct elf_file *elf, const struct recipe_load *loads, size_t load_count,
 		   struct recipe_table *table, struct recipe_rows *rows);
 

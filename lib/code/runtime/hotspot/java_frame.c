@@ -2,6 +2,8 @@
 /* The words of an interpreter's frame, compared; see java_frame.h. */
 #include "runtime/hotspot/java_frame.h"
 
+#include "arch/java_entry.h"
+
 #define SENDER_SP 8 /* below the frame pointer */
 #define LAST_SP	  16
 #define LOCALS	  56
@@ -10,8 +12,6 @@
 
 /* Arguments that are moved to the stack for compiled code: 255 words and the alignment. */
 #define MOST_ARGUMENTS (256 * 8)
-
-#define START_BYTES 11
 
 static bool read_word(const struct walk_memory *m, uint64_t fp, uint64_t below, uint64_t *ret_word)
 {
@@ -63,24 +63,13 @@ bool java_frame_runs(const struct walk_memory *m, uint64_t fp, uint64_t sp)
 	       bottom <= fp - FIXED && bottom >= sp;
 }
 
-/* mov %eax,-PAGES(%rsp); push %rbp; sub */
-static bool is_start(const uint8_t *code)
-{
-	int32_t distance;
-
-	if (code[0] != 0x89 || code[1] != 0x84 || code[2] != 0x24 || code[7] != 0x55 ||
-	    code[8] != 0x48 || (code[9] != 0x81 && code[9] != 0x83) || code[10] != 0xec)
-		return false;
-	memcpy(&distance, code + 3, sizeof(distance));
-	return distance < 0 && distance % 4096 == 0;
-}
-
-size_t java_frame_starts(const uint8_t *code, size_t len, uint64_t address, uint64_t *ret_starts)
+size_t java_frame_starts(const uint8_t *code, size_t len, uint64_t address, uint64_t *ret_starts,
+			 size_t max)
 {
 	size_t n = 0;
 
-	for (size_t at = 0; at + START_BYTES <= len && n < JAVA_FRAME_STARTS; at++) {
-		if (is_start(code + at))
+	for (size_t at = 0; at + JAVA_ENTRY_START_BYTES <= len && n < max; at++) {
+		if (java_entry_is_start(code + at))
 			ret_starts[n++] = address + at;
 	}
 	return n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frames of HotSpot's interpreter (x86-64), which runs Java methods that are not compiled.
+ * Frames of HotSpot's interpreter, which runs Java methods that are not compiled.
  *
  * The interpreter calls by a jump: it pushes an address of its own to return to, which follows no
  * call. The layout of its frames tells instead whether that is a return address:
@@ -16,17 +16,17 @@
  * is sender_sp of a callee that is interpreted, too.
  *
  * Compiled methods have frames as the instructions say. They begin with a store far below the stack
- * pointer, by which the stack's guard pages are found before the frame is made.
+ * pointer, by which the stack's guard pages are found before the frame is made
+ * (arch/java_entry.h).
  */
 #ifndef HOTSPOT_JAVA_FRAME_H
 #define HOTSPOT_JAVA_FRAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "unwind/walk_step.h"
-
-#define JAVA_FRAME_STARTS 256 /* in a piece of code, at most */
+#include "stack/walk_memory.h"
 
 /* Whether the frame at `fp` is one of the interpreter that waits for the return address in `slot`.
  * Then gives its last_sp. */
@@ -46,8 +46,9 @@ bool java_frame_sender(const struct walk_memory *memory, uint64_t fp, uint64_t *
  * that it has called: code that is interrupted with such a frame pointer has it for its frame. */
 bool java_frame_runs(const struct walk_memory *memory, uint64_t fp, uint64_t sp);
 
-/* Finds where compiled methods begin in the `len` bytes of code at `address`, at most
- * JAVA_FRAME_STARTS of them; their number. */
-size_t java_frame_starts(const uint8_t *code, size_t len, uint64_t address, uint64_t *ret_starts);
+/* Finds where compiled methods begin in the `len` bytes of code at `address`, at most `max` of
+ * them; their number. */
+size_t java_frame_starts(const uint8_t *code, size_t len, uint64_t address, uint64_t *ret_starts,
+			 size_t max);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Go's rules in a file's recipes; see recipe_go.h. */
-#include "unwind/recipe_go.h"
+/* A runtime's rules in a file's recipes; see recipe_runtime.h. */
+#include "unwind/recipe_runtime.h"
 
 #include <errno.h>
 
-#include "go/go_rules.h"
+#include "runtime/runtime.h"
 #include "unwind/recipe_layer.h"
 
 struct layers {
@@ -24,7 +24,7 @@ static int number_of(struct recipe_table *table, const struct stackd_rule *rule)
 }
 
 /* Appends a row to its layer, and NONE to the other. */
-static int take_row(void *arg, const struct go_rules_row *row)
+static int take_row(void *arg, const struct runtime_rule *row)
 {
 	struct layers *l = arg;
 	int number = number_of(l->table, &row->rule), err;
@@ -35,7 +35,7 @@ static int take_row(void *arg, const struct go_rules_row *row)
 	if (row->offset >= RECIPE_MAX_OFFSET || l->usual.count >= RECIPE_MAX_ROWS ||
 	    l->special.count >= RECIPE_MAX_ROWS)
 		return -ENOSPC;
-	l->table->stats.go_rows++;
+	l->table->stats.runtime_rows++;
 	err = recipe_rows_add(&l->usual, offset,
 			      row->is_special ? STACKD_RULE_NONE : (uint16_t)number);
 	if (err)
@@ -61,18 +61,19 @@ static int lay(struct layers *l, struct recipe_rows *rows)
 		   : recipe_layer_above(l->table, rows, &l->special, PROVENANCE_RUNTIME_TABLE);
 }
 
-int recipe_go_lay(const struct elf_file *file, struct recipe_table *table, struct recipe_rows *rows)
+int recipe_runtime_lay(const struct elf_file *file, struct recipe_table *table,
+		       struct recipe_rows *rows)
 {
 	struct layers layers = {.table = table};
-	struct pclntab *go;
-	int err = pclntab_read(file, &go);
+	struct runtime_tables tables;
+	int err = runtime_tables_read(file, &tables);
 
 	if (err == -EINVAL)
-		refuse(table, RECIPE_REFUSED_GO_TABLE);
+		refuse(table, RECIPE_REFUSED_RUNTIME_TABLE);
 	if (err)
 		return err == -ENOENT || err == -EINVAL ? 0 : err;
-	err = go_rules_each(go, file, take_row, &layers);
-	pclntab_free(go);
+	err = tables.files->each_rule(tables.tables, file, take_row, &layers);
+	runtime_tables_free(&tables);
 	if (err == -ENOSPC) {
 		refuse(table, RECIPE_REFUSED_ROW_LIMIT);
 		err = 0;

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Erlang's virtual machine, the BEAM. Its JIT compiler makes the code of all modules, and of its
+ * scheduler's loop, process_main, from which what differs between versions is read
+ * (arch/beam_code.h). Only the kernel half steps out of this code, since a process's stack is in
+ * its heap, of which a sample has no copy (bpf/runtime_beam.bpf.h). Names come from the map of JIT
+ * code that the machine writes (+JPperf true), as for other compilers.
+ */
+#include "arch/beam_code.h"
+#include "runtime/runtime.h"
+
+#define SHARED_BEHIND 4096 /* bytes from process_main on: more than there are */
+
+_Static_assert(BEAM_CODE_SEARCHED <= RUNTIME_SEARCHED, "find() is given what is looked at");
+
+static bool find(const uint8_t *code, size_t len, uint64_t start, uint64_t end,
+		 union stackd_runtime_facts *ret_facts)
+{
+	struct stackd_beam beam;
+
+	if (!beam_code_find(code, len, start, &beam))
+		return false;
+	beam.start = start;
+	beam.size = end - start;
+	beam.shared = (uint32_t)(beam.main + SHARED_BEHIND - start);
+	*ret_facts = (union stackd_runtime_facts){.beam = beam};
+	return true;
+}
+
+/* Pieces that all modules share are called, and then jump to each other. */
+static bool is_shared(const union stackd_runtime_facts *facts, uint64_t address)
+{
+	return address - facts->beam.start < facts->beam.shared;
+}
+
+static const struct runtime_processes processes = {.find = find, .is_shared = is_shared};
+
+extern const struct runtime runtime_beam;
+const struct runtime runtime_beam = {
+	.number = STACKD_RUNTIME_BEAM,
+	.name = "Erlang",
+	.processes = &processes,
+};

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * HotSpot, the usual Java virtual machine. The code that it compiles has frames as the instructions
+ * say; its interpreter has not: its frames are recognised by their words (java_frame.h), and where
+ * one is being made, by the code that makes it (arch/java_entry.h). So user space alone steps out
+ * of it, with the copy of the stack and of the code that a sample has. Names come from the map of
+ * JIT code that the machine writes, as for other compilers.
+ */
+#include "arch/java_entry.h"
+#include "runtime/hotspot/java_frame.h"
+#include "runtime/runtime.h"
+
+_Static_assert(JAVA_ENTRY_BEFORE <= RUNTIME_ENTRY_BEFORE && JAVA_ENTRY_AFTER <= RUNTIME_ENTRY_AFTER,
+	       "enter() is given what java_entry_at() looks at");
+
+/* The caller is the interpreter, or compiled: where its stack pointer was is in a register. */
+static bool enter(const struct walk_memory *memory, const uint8_t *code, size_t len, size_t at,
+		  const uint64_t *r, struct runtime_caller *ret_caller)
+{
+	enum java_entry entry = java_entry_at(code, len, at);
+	uint64_t sp = r[STACKD_REG_SP], fp = r[STACKD_REG_FP], slot = sp, saved = fp;
+	uint64_t pc = r[JAVA_ENTRY_RETURN_REG], sender = r[JAVA_ENTRY_SENDER_REG];
+
+	if (entry == JAVA_ENTRY_NONE)
+		return false;
+	if (entry == JAVA_ENTRY_IN_REGISTER)
+		slot = sp - 8;
+	else if (entry == JAVA_ENTRY_PUSHED)
+		slot = sp + 8;
+	else if (entry >= JAVA_ENTRY_MADE)
+		slot = fp + 8;
+	if ((slot & 7) || (entry >= JAVA_ENTRY_MADE && !walk_memory_read8(memory, fp, &saved)) ||
+	    (entry == JAVA_ENTRY_HAS_SENDER && !walk_memory_read8(memory, fp - 8, &sender)) ||
+	    (entry != JAVA_ENTRY_IN_REGISTER && !walk_memory_read8(memory, slot, &pc)))
+		return false;
+	if (sender < slot + 8 || sender & 7)
+		return false;
+	*ret_caller = (struct runtime_caller){.pc = pc, .slot = slot, .sp = sender, .fp = saved};
+	return true;
+}
+
+static const struct runtime_frames frames = {
+	.waits = java_frame_waits,
+	.is_called = java_frame_is_called,
+	.sender = java_frame_sender,
+	.runs = java_frame_runs,
+	.enter = enter,
+	.starts = java_frame_starts,
+};
+
+extern const struct runtime runtime_hotspot;
+const struct runtime runtime_hotspot = {
+	.number = STACKD_RUNTIME_HOTSPOT,
+	.name = "Java",
+	.frames = &frames,
+};
