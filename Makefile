@@ -216,7 +216,7 @@ PIC        = $(B)/pic/libstackd.a
 # These parts are compiled once, for programs and for the shared library: hidden symbols cost a program
 # nothing there, since its linker makes direct accesses of those by way of the GOT. The library has no
 # sanitizers.
-PIC_SRC = $(ARCH_SRC) $(wildcard $(foreach part,base code/elf code/cfi code/go code/runtime code/runtime/* record/stack code/sym code/callgraph record/tag,lib/$(part)/*.c))
+PIC_SRC = $(ARCH_SRC) $(wildcard $(foreach part,base code/elf code/cfi code/runtime code/runtime/* record/stack code/sym code/callgraph record/tag,lib/$(part)/*.c))
 ifdef SAN
 PIC_OBJ = $(PIC_SRC:%.c=$(B)/pic/%.o)
 else

@@ -23,7 +23,7 @@
 
 #include "agree_sides.h"
 #include "cfi/cfi_index.h"
-#include "go/go_rules.h"
+#include "runtime/go/go_rules.h"
 
 /* The verdicts on an address; the worst of its steps counts. X(enumerator, is it wrong, text) */
 #define AGREE_KINDS(X)                                                                             \

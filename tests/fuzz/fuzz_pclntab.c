@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "go/go_rules.h"
-#include "go/go_stack.h"
+#include "runtime/go/go_rules.h"
+#include "runtime/go/go_stack.h"
 #include "arch/go_switch.h"
-#include "go/pclntab.h"
+#include "runtime/go/pclntab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "go/go_rules.h"
-#include "go/go_stack.h"
-#include "go/pclntab.h"
+#include "runtime/go/go_rules.h"
+#include "runtime/go/go_stack.h"
+#include "runtime/go/pclntab.h"
 #include "sym/symbolizer.h"
 #include "unwind/recipe.h"
 

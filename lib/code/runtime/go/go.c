@@ -4,10 +4,10 @@
  * (go_rules.h) and names come. Go's kinds of rules, by which a walk goes from one stack to another,
  * are followed by the kernel half alone (bpf/runtime_go.bpf.h).
  */
-#include "go/go_rules.h"
-#include "go/go_stack.h"
-#include "go/pclntab.h"
-#include "go/pclntab_find.h"
+#include "runtime/go/go_rules.h"
+#include "runtime/go/go_stack.h"
+#include "runtime/go/pclntab.h"
+#include "runtime/go/pclntab_find.h"
 #include "runtime/runtime.h"
 
 static bool is_file(const struct elf_file *file)

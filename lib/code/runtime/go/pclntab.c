@@ -7,13 +7,13 @@
  *   values   pairs of variable-length integers: how much the value changes, and for how many
  *            bytes of code it then holds; a change of 0 ends them
  */
-#include "go/pclntab.h"
+#include "runtime/go/pclntab.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "go/pclntab_find.h"
+#include "runtime/go/pclntab_find.h"
 
 struct pclntab {
 	uint8_t *bytes; /* owned */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Knows the functions of Go's runtime; see go_stack.h. */
-#include "go/go_stack.h"
+#include "runtime/go/go_stack.h"
 
 #include <stddef.h>
 #include <string.h>

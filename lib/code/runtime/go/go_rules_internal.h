@@ -6,8 +6,8 @@
 #ifndef GO_GO_RULES_INTERNAL_H
 #define GO_GO_RULES_INTERNAL_H
 
-#include "go/go_rules.h"
-#include "go/go_stack.h"
+#include "runtime/go/go_rules.h"
+#include "runtime/go/go_stack.h"
 #include "arch/go_switch.h"
 
 #define WINDOW 65536 /* bytes of code that are kept: functions come in order of address */

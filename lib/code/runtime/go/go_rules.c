@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From stack deltas to rules; see go_rules.h. */
-#include "go/go_rules_internal.h"
+#include "runtime/go/go_rules_internal.h"
 
 #include <errno.h>
 #include <stdlib.h>

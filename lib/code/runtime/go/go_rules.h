@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "elf/elf_file.h"
-#include "go/pclntab.h"
+#include "runtime/go/pclntab.h"
 #include "runtime/runtime.h"
 
 /* Hands the rules of all functions to `take`: each holds up to the next row, and the last row is

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules of the functions of Go's runtime that switch stacks; see go_stack.h for how they do, and
  * go_switch.h for what is read from their instructions. */
-#include "go/go_rules_internal.h"
+#include "runtime/go/go_rules_internal.h"
 
 #include <string.h>
 

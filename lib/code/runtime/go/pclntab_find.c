@@ -8,12 +8,12 @@
  * looked for in .rela.dyn. Newer linkers may write no address at all (Go 1.26): then the start of
  * the section .text stands in for it, which is right for what Go's own linker makes.
  */
-#include "go/pclntab_find.h"
+#include "runtime/go/pclntab_find.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "go/pclntab.h"
+#include "runtime/go/pclntab.h"
 
 #define HEADER_BYTES 72
 #define TEXT_AT	     24 /* of the text's address in the header since Go 1.18 */
