@@ -50,6 +50,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* DWARF's numbers of registers: that in which asmcgocall, gogo and rawVforkSyscall keep the stack
+ * pointer, the place in the goroutine's code, and the return address. */
+#define GO_SWITCH_C_REG	     1	/* rdx */
+#define GO_SWITCH_CODE_REG   3	/* rbx */
+#define GO_SWITCH_RETURN_REG 12 /* r12 */
+
 /* Offsets by which a thread finds where its goroutine left its own stack. */
 struct go_goroutine {
 	int32_t g;    /* from the thread pointer: of the g that the thread runs */
@@ -80,9 +86,9 @@ struct go_cgo_frame {
 bool go_switch_asmcgocall(const uint8_t *code, size_t size, size_t from,
 			  struct go_switch *ret_switch, struct go_cgo_frame *ret_frame);
 
-/* Whether asmcgocall has the stack pointer that it was called with in %rdx from `from` up to where
- * a call returns. */
-bool go_switch_is_in_rdx(const uint8_t *code, size_t size, size_t from, size_t call);
+/* Whether asmcgocall has the stack pointer that it was called with in GO_SWITCH_C_REG from `from`
+ * up to where a call returns. */
+bool go_switch_is_in_register(const uint8_t *code, size_t size, size_t from, size_t call);
 
 /* The end of asmcgocall's instructions from `back` on that store its result and return; 0: they are
  * not there. */
@@ -104,8 +110,8 @@ bool go_switch_cgocallback(const uint8_t *code, size_t size, struct go_switch *r
 /* Whether morestack saves where it was called in this goroutine's sched.pc and sched.sp. */
 bool go_switch_morestack(const uint8_t *code, size_t size, const struct go_goroutine *goroutine);
 
-/* Where gogo is on a goroutine's stack: from `from` on, with the place in its code in 8(%rbx); from
- * `loaded` to before `end`, in %rbx. */
+/* Where gogo is on a goroutine's stack: from `from` on, with the place in its code at 8 from
+ * GO_SWITCH_CODE_REG; from `loaded` to before `end`, in that register. */
 struct go_gogo {
 	size_t from, loaded, end;
 };
@@ -116,6 +122,20 @@ bool go_switch_gogo(const uint8_t *code, size_t size, struct go_gogo *ret_gogo);
 /* Finds the end of the first instruction that sets rsp to something else than a distance from it: a
  * mov or lea to it, or an and. Bytes inside of other instructions may be mistaken for one, but none
  * is missed. Returns `size` if there is none. */
-size_t go_switch_sets_rsp(const uint8_t *code, size_t size);
+size_t go_switch_sets_sp(const uint8_t *code, size_t size);
+
+/* Finds the end of the first instruction that copies rsp into r12 or rbx, which C preserves, and
+ * the register, in DWARF's numbers. 0: there is none. */
+size_t go_switch_keeps_sp(const uint8_t *code, size_t size, uint8_t *ret_reg);
+
+#define GO_SWITCH_REACH 16 /* bytes that the next two may look at, on either side of `code` */
+
+/* Tells from how many bytes behind `code` on rbp is saved in a frame of `delta` bytes, where `code`
+ * is where rsp has been lowered: `mov %rbp,delta-8(%rsp)` follows (to Go 1.20), or it was `push
+ * %rbp` (since 1.21). -1: neither. */
+int go_switch_saves_fp(const uint8_t *code, int32_t delta);
+
+/* Whether a return address has been popped into GO_SWITCH_RETURN_REG right before `code`. */
+bool go_switch_pops_return(const uint8_t *code);
 
 #endif

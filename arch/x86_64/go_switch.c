@@ -201,7 +201,7 @@ static size_t length_keeping_rdx(const uint8_t *code, size_t size)
 	return 0;
 }
 
-bool go_switch_is_in_rdx(const uint8_t *code, size_t size, size_t from, size_t call)
+bool go_switch_is_in_register(const uint8_t *code, size_t size, size_t from, size_t call)
 {
 	static const uint8_t keeps[] = {0x48, 0x89, 0xe2}; /* mov %rsp,%rdx */
 	size_t length = 1;
@@ -326,7 +326,7 @@ static size_t length_of_set(const uint8_t *code, size_t size)
 	return 0;
 }
 
-size_t go_switch_sets_rsp(const uint8_t *code, size_t size)
+size_t go_switch_sets_sp(const uint8_t *code, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
 		size_t length = length_of_set(code + i, size - i);
@@ -335,4 +335,40 @@ size_t go_switch_sets_rsp(const uint8_t *code, size_t size)
 			return length < size - i ? i + length : size;
 	}
 	return size;
+}
+
+size_t go_switch_keeps_sp(const uint8_t *code, size_t size, uint8_t *ret_reg)
+{
+	static const struct {
+		uint8_t bytes[3], reg;
+	} moves[] = {{{0x49, 0x89, 0xe4}, 12}, {{0x48, 0x89, 0xe3}, 3}};
+
+	for (size_t i = 0; i < sizeof(moves) / sizeof(*moves); i++) {
+		const uint8_t *at = memmem(code, size, moves[i].bytes, sizeof(moves[i].bytes));
+
+		if (!at)
+			continue;
+		*ret_reg = moves[i].reg;
+		return (size_t)(at - code) + sizeof(moves[i].bytes);
+	}
+	return 0;
+}
+
+int go_switch_saves_fp(const uint8_t *code, int32_t delta)
+{
+	int32_t offset;
+
+	if (delta == 8 && code[-1] == 0x55 && !memcmp(code, "\x48\x89\xe5", 3))
+		return 0;
+	if (!memcmp(code, "\x48\x89\x6c\x24", 4) && (int8_t)code[4] == delta - 8)
+		return 5;
+	memcpy(&offset, code + 4, sizeof(offset));
+	if (!memcmp(code, "\x48\x89\xac\x24", 4) && offset == delta - 8)
+		return 8;
+	return -1;
+}
+
+bool go_switch_pops_return(const uint8_t *code)
+{
+	return code[-2] == 0x41 && code[-1] == 0x5c;
 }

@@ -60,7 +60,7 @@ static void read_code(const uint8_t *code, size_t size)
 	struct go_switch found = {0};
 	struct go_gogo gogo;
 
-	check(go_switch_sets_rsp(code, size) <= size);
+	check(go_switch_sets_sp(code, size) <= size);
 	go_switch_morestack(code, size, &goroutine);
 	if (go_switch_gogo(code, size, &gogo))
 		check(gogo.from < gogo.loaded && gogo.loaded < gogo.end && gogo.end < size);

@@ -195,14 +195,14 @@ static size_t check_cgo_parts(const uint8_t *code, size_t size, size_t from,
 	assert_int_equal(code[end - 1], 0xc3);
 	for (size_t cut = 0; cut < end; cut++)
 		assert_int_equal(go_switch_return_end(code, cut, found->back), 0);
-	assert_true(go_switch_is_in_rdx(code, size, from, found->call));
-	assert_false(go_switch_is_in_rdx(code, size, from, found->call - 1));
-	assert_false(go_switch_is_in_rdx(code, size, 0, found->call));
-	assert_false(go_switch_is_in_rdx(code, found->call - 1, from, found->call));
+	assert_true(go_switch_is_in_register(code, size, from, found->call));
+	assert_false(go_switch_is_in_register(code, size, from, found->call - 1));
+	assert_false(go_switch_is_in_register(code, size, 0, found->call));
+	assert_false(go_switch_is_in_register(code, found->call - 1, from, found->call));
 	at = memmem(bytes + from, found->call - from, subtract, sizeof(subtract));
 	if (at) {
 		at[2] = 0xfa; /* sub %rdi,%rdx */
-		assert_false(go_switch_is_in_rdx(bytes, size, from, found->call));
+		assert_false(go_switch_is_in_register(bytes, size, from, found->call));
 	}
 	free(bytes);
 	return end;
@@ -220,7 +220,7 @@ static void check_asmcgocall(const uint8_t *code, size_t size, const size_t *cal
 	assert_int_equal(frame.g, 0x30);
 	assert_int_equal(frame.hi, 8);
 	assert_int_equal(frame.depth, 0x28);
-	next = check_cgo_parts(code, size, go_switch_sets_rsp(code, size), &found);
+	next = check_cgo_parts(code, size, go_switch_sets_sp(code, size), &found);
 	assert_true(go_switch_asmcgocall(code, size, found.call, &found, &frame));
 	assert_int_equal(found.call, calls[1]);
 	assert_true(frame.is_same);
@@ -276,18 +276,18 @@ static void finds_where_rsp_is_set(void **state)
 	static const uint8_t aligned[] = {0x90, 0x48, 0x83, 0xe4, 0xf0, 0x90};
 
 	(void)state;
-	assert_int_equal(go_switch_sets_rsp(systemstack, sizeof(systemstack)), 0x41);
-	assert_int_equal(go_switch_sets_rsp(systemstack_121, sizeof(systemstack_121)), 0x29);
-	assert_int_equal(go_switch_sets_rsp(mcall, sizeof(mcall)), 0x3c);
-	assert_int_equal(go_switch_sets_rsp(morestack, sizeof(morestack)), 0x86);
-	assert_int_equal(go_switch_sets_rsp(gogo, sizeof(gogo)), 0x0f);
-	assert_int_equal(go_switch_sets_rsp(asmcgocall, sizeof(asmcgocall)), 0x43);
-	assert_int_equal(go_switch_sets_rsp(aligned, sizeof(aligned)), 5);
-	assert_int_equal(go_switch_sets_rsp(none, sizeof(none)), sizeof(none));
+	assert_int_equal(go_switch_sets_sp(systemstack, sizeof(systemstack)), 0x41);
+	assert_int_equal(go_switch_sets_sp(systemstack_121, sizeof(systemstack_121)), 0x29);
+	assert_int_equal(go_switch_sets_sp(mcall, sizeof(mcall)), 0x3c);
+	assert_int_equal(go_switch_sets_sp(morestack, sizeof(morestack)), 0x86);
+	assert_int_equal(go_switch_sets_sp(gogo, sizeof(gogo)), 0x0f);
+	assert_int_equal(go_switch_sets_sp(asmcgocall, sizeof(asmcgocall)), 0x43);
+	assert_int_equal(go_switch_sets_sp(aligned, sizeof(aligned)), 5);
+	assert_int_equal(go_switch_sets_sp(none, sizeof(none)), sizeof(none));
 	for (size_t cut = 0; cut < sizeof(asmcgocall); cut++) {
 		uint8_t *bytes = copy(asmcgocall, cut);
 
-		assert_int_equal(go_switch_sets_rsp(bytes, cut), cut < 0x43 ? cut : 0x43);
+		assert_int_equal(go_switch_sets_sp(bytes, cut), cut < 0x43 ? cut : 0x43);
 		free(bytes);
 	}
 }
@@ -306,7 +306,7 @@ static void reads_cgocallback(void **state)
 	assert_int_equal(callback.g0, 0);
 	assert_int_equal(callback.sp, 0x38);
 	assert_int_equal(callback.saved, 0);
-	assert_int_equal(go_switch_sets_rsp(cgocallback, sizeof(cgocallback)), 157);
+	assert_int_equal(go_switch_sets_sp(cgocallback, sizeof(cgocallback)), 157);
 	for (size_t cut = 0; cut < found.back; cut++) {
 		struct go_switch other;
 		uint8_t *bytes = copy(cgocallback, cut);
@@ -326,6 +326,46 @@ static void reads_cgocallback(void **state)
 	}
 }
 
+/* How a frame pointer is saved, in front of what and behind what; and other code. */
+static void finds_saved_frame_pointers(void **state)
+{
+	uint8_t code[2 * GO_SWITCH_REACH], *at = code + GO_SWITCH_REACH;
+
+	(void)state;
+	memset(code, 0x90, sizeof(code));
+	assert_int_equal(go_switch_saves_fp(at, 8), -1);
+	memcpy(at - 1, "\x55\x48\x89\xe5", 4);
+	assert_int_equal(go_switch_saves_fp(at, 8), 0);
+	assert_int_equal(go_switch_saves_fp(at, 16), -1);
+	memcpy(at - 1, "\x90\x48\x89\x6c\x24\x10", 6);
+	assert_int_equal(go_switch_saves_fp(at, 24), 5);
+	assert_int_equal(go_switch_saves_fp(at, 32), -1);
+	memcpy(at, "\x48\x89\xac\x24\x00\x01\0\0", 8);
+	assert_int_equal(go_switch_saves_fp(at, 264), 8);
+	assert_int_equal(go_switch_saves_fp(at, 8), -1);
+	assert_false(go_switch_pops_return(at));
+	memcpy(at - 2, "\x41\x5c", 2);
+	assert_true(go_switch_pops_return(at));
+}
+
+static void finds_kept_stack_pointers(void **state)
+{
+	static const uint8_t r12[] = {0x90, 0x49, 0x89, 0xe4}, rbx[] = {0x48, 0x89, 0xe3, 0x90};
+	static const uint8_t both[] = {0x48, 0x89, 0xe3, 0x49, 0x89, 0xe4};
+	uint8_t reg = 99;
+
+	(void)state;
+	assert_int_equal(go_switch_keeps_sp(r12, 3, &reg), 0);
+	assert_int_equal(go_switch_keeps_sp(mcall, 0, &reg), 0);
+	assert_int_equal(reg, 99);
+	assert_int_equal(go_switch_keeps_sp(r12, sizeof(r12), &reg), 4);
+	assert_int_equal(reg, 12);
+	assert_int_equal(go_switch_keeps_sp(rbx, sizeof(rbx), &reg), 3);
+	assert_int_equal(reg, 3);
+	assert_int_equal(go_switch_keeps_sp(both, sizeof(both), &reg), 6); /* r12 goes first */
+	assert_int_equal(reg, 12);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -336,6 +376,8 @@ int main(void)
 		cmocka_unit_test(reads_gogo),
 		cmocka_unit_test(reads_cgocallback),
 		cmocka_unit_test(finds_where_rsp_is_set),
+		cmocka_unit_test(finds_saved_frame_pointers),
+		cmocka_unit_test(finds_kept_stack_pointers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

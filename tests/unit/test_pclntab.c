@@ -453,6 +453,7 @@ static void names_code(void **state)
 
 	(void)state;
 	assert_int_equal(elf_file_open_memory(bytes, size, &file), 0);
+	assert_ptr_equal(runtime_of_file(file), runtimes[STACKD_RUNTIME_GO]);
 	assert_int_equal(symbolizer_new(&options, &sym), 0);
 	assert_int_equal(symbolizer_object_new(sym, file, NULL, &object), 0);
 	assert_int_equal(symbolizer_resolve(object, 0x1028, &frame, 1), 1);

@@ -658,7 +658,8 @@ static bool begins_frame(const struct piece *p, uint64_t address, const struct s
 }
 
 /* Where the register is the frame's, the analysis tells the frame by it. A function that saves the
- * frame pointer may still use it as it likes, or leave it to be that of a caller, as HotSpot's do. */
+ * frame pointer may still use it as it likes, or leave it to be that of a caller, as HotSpot's do.
+ */
 static enum runtime_code_frame frame_of(const struct piece *p, uint64_t address, bool is_return,
 					const struct stackd_rule *rule)
 {

@@ -6,11 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REG_R12	       12	 /* DWARF's number */
-#define IS_RETURN      2	 /* as cfa_add of STACKD_CFA_GOROUTINE: see stackd_abi.h */
-#define FLAG_SPWRITE   2	 /* of a function since Go 1.17: it sets rsp to anything */
+#define IS_RETURN      2 /* as cfa_add of STACKD_CFA_GOROUTINE: see stackd_abi.h */
+#define FLAG_SPWRITE   2 /* of a function since Go 1.17: it sets the stack pointer to anything */
 #define FUNCTION_BYTES (4 << 20) /* of which a single rule is made */
-#define REACH	       16	 /* bytes around a change of rsp that are looked at */
 
 /* --- rows ------------------------------------------------------------------------------------ */
 
@@ -51,43 +49,35 @@ struct stackd_rule go_rule_of(int32_t delta, bool is_saved)
 	return rule;
 }
 
-/* --- where rbp is saved ---------------------------------------------------------------------- */
+/* --- where the frame pointer is saved -------------------------------------------------------- */
 
-/* The code from REACH bytes before a vaddr to REACH after it, or NULL. */
+/* The code from GO_SWITCH_REACH bytes before a vaddr to GO_SWITCH_REACH after it, or NULL. */
 static const uint8_t *code_around(struct go_reader *r, uint64_t vaddr)
 {
 	uint64_t from = vaddr - r->load->p_vaddr, offset = r->load->p_offset + from;
 	int64_t n;
 
-	if (from < REACH || r->load->p_filesz - from < REACH)
+	if (from < GO_SWITCH_REACH || r->load->p_filesz - from < GO_SWITCH_REACH)
 		return NULL;
-	if (offset - REACH < r->window_at || offset + REACH > r->window_at + r->window_bytes) {
-		n = elf_file_read(r->file, offset - REACH, r->window, sizeof(r->window));
-		r->window_at = offset - REACH;
+	if (offset - GO_SWITCH_REACH < r->window_at ||
+	    offset + GO_SWITCH_REACH > r->window_at + r->window_bytes) {
+		n = elf_file_read(r->file, offset - GO_SWITCH_REACH, r->window, sizeof(r->window));
+		r->window_at = offset - GO_SWITCH_REACH;
 		r->window_bytes = n < 0 ? 0 : (size_t)n;
-		if (n < 2 * REACH)
+		if (n < 2 * GO_SWITCH_REACH)
 			return NULL;
 	}
 	return r->window + (offset - r->window_at);
 }
 
-/* From where on rbp is saved, in a frame whose first change of rsp has been made at `vaddr`: that
- * itself, or the end of the `mov` there; 0: not known. */
+/* From where on the frame pointer is saved, in a frame whose first change of the stack pointer has
+ * been made at `vaddr`: that itself, or the end of the instruction there; 0: not known. */
 static uint64_t saved_from(struct go_reader *r, uint64_t vaddr, int32_t delta)
 {
 	const uint8_t *code = code_around(r, vaddr);
-	int32_t offset;
+	int bytes = code ? go_switch_saves_fp(code, delta) : -1;
 
-	if (!code)
-		return 0;
-	if (delta == 8 && code[-1] == 0x55 && !memcmp(code, "\x48\x89\xe5", 3))
-		return vaddr;
-	if (!memcmp(code, "\x48\x89\x6c\x24", 4) && (int8_t)code[4] == delta - 8)
-		return vaddr + 5;
-	memcpy(&offset, code + 4, sizeof(offset));
-	if (!memcmp(code, "\x48\x89\xac\x24", 4) && offset == delta - 8)
-		return vaddr + 8;
-	return 0;
+	return bytes < 0 ? 0 : vaddr + (uint64_t)bytes;
 }
 
 /* --- functions ------------------------------------------------------------------------------- */
@@ -97,17 +87,17 @@ static struct go_layer usual_layer(const struct pclntab_function *f)
 	return (struct go_layer){.from = f->start, .end = f->end, .cfa = STACKD_CFA_REG};
 }
 
-/* Whether `pop %r12` ends at a vaddr: rawVforkSyscall keeps its return address there, since the
- * child that it makes uses the same stack. */
-static bool pops_r12(struct go_reader *r, uint64_t vaddr)
+/* Whether a return address has been popped at a vaddr: rawVforkSyscall keeps its own in a register,
+ * since the child that it makes uses the same stack. */
+static bool pops_return(struct go_reader *r, uint64_t vaddr)
 {
 	const uint8_t *code = code_around(r, vaddr);
 
-	return code && code[-2] == 0x41 && code[-1] == 0x5c;
+	return code && go_switch_pops_return(code);
 }
 
-/* Puts the rule of a delta that holds from `start` to `end`, in which rbp may come to be saved at
- * `saved`. */
+/* Puts the rule of a delta that holds from `start` to `end`, in which the frame pointer may come to
+ * be saved at `saved`. */
 static int put_delta(struct go_reader *r, const struct go_layer *layer, uint64_t start,
 		     uint64_t end, int32_t delta, uint64_t saved)
 {
@@ -115,9 +105,10 @@ static int put_delta(struct go_reader *r, const struct go_layer *layer, uint64_t
 	bool is_sane = delta >= 0 && delta <= INT32_MAX - 8;
 	int err;
 
-	if (delta == -8 && pops_r12(r, start)) {
-		rule = (struct stackd_rule){
-			.cfa = STACKD_CFA_GOROUTINE, .reg = REG_R12, .cfa_add = IS_RETURN};
+	if (delta == -8 && pops_return(r, start)) {
+		rule = (struct stackd_rule){.cfa = STACKD_CFA_GOROUTINE,
+					    .reg = GO_SWITCH_RETURN_REG,
+					    .cfa_add = IS_RETURN};
 		return go_reader_put(r, start, &rule, true);
 	}
 

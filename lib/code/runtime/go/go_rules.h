@@ -2,13 +2,12 @@
 /*
  * Rules for Go's code, from the stack deltas of its table of functions (pclntab.h).
  *
- * Go's code keeps no register across calls but rsp and, since Go 1.7, rbp. So a frame is one
- * number:  CFA = rsp + delta + 8, the return address at CFA - 8. rbp is saved at CFA - 16 where the
- * frame has a size ("Go internal ABI specification", amd64, "Stack layout"); where in the prologue
- * that happens the table does not say, so the code is looked at: `mov %rbp, delta-8(%rsp)` after
- * the change of rsp (to Go 1.20), or `push %rbp` as the change (since 1.21). Where neither is
- * found, rbp counts as unchanged. No rule for Go's code needs it, and none leads from Go's code to
- * C's.
+ * Go's code keeps no register across calls but the stack pointer and, since Go 1.7, the frame
+ * pointer. So a frame is one number:  CFA = sp + delta + 8, the return address at CFA - 8. The
+ * frame pointer is saved at CFA - 16 where the frame has a size ("Go internal ABI specification",
+ * amd64, "Stack layout"); where in the prologue that happens the table does not say, so the code is
+ * looked at (go_switch.h). Where nothing is found, the frame pointer counts as unchanged. No rule
+ * for Go's code needs it, and none leads from Go's code to C's.
  *
  * Some functions of the runtime do not return to who called them on the same stack: go_stack.h has
  * them, and what their rules are.

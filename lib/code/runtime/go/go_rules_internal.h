@@ -42,7 +42,8 @@ uint64_t go_reader_offset(const struct go_reader *r, uint64_t vaddr);
 int go_reader_put(struct go_reader *r, uint64_t vaddr, const struct stackd_rule *rule,
 		  bool is_special);
 
-/* The rule of a function whose rsp is `delta` below its value at entry, with rbp saved as usual. */
+/* The rule of a function whose stack pointer is `delta` below its value at entry, with the frame
+ * pointer saved as usual. */
 struct stackd_rule go_rule_of(int32_t delta, bool is_saved);
 
 /* Rows of a function's deltas within a layer. */
@@ -51,11 +52,12 @@ int go_reader_deltas(struct go_reader *r, const struct pclntab_function *f, stru
 /* A function whose frame is as others, but tells something of its callers. */
 int go_reader_telling(struct go_reader *r, const struct pclntab_function *f, enum stackd_cfa cfa);
 
-/* Rows of a function that switches stacks: it has its own frame up to where it sets rsp. */
+/* Rows of a function that switches stacks: it has its own frame up to where it sets the stack
+ * pointer. */
 int go_reader_switch(struct go_reader *r, const struct pclntab_function *f, enum go_stack stack);
 
 /* Rows of a function that borrows the thread's stack: its own frame before it takes that, and by
- * the register that it keeps rsp in from then on. */
+ * the register that it keeps its stack pointer in from then on. */
 int go_reader_borrowing(struct go_reader *r, const struct pclntab_function *f);
 
 /* The row of sigreturn, whose rule is found by the byte before it. */

@@ -5,11 +5,9 @@
 
 #include <string.h>
 
-#define REG_RDX	       1 /* DWARF's numbers */
-#define REG_RBX	       3
 #define CGO_CALLS      4   /* in asmcgocall, at most */
 #define CODE_BYTES     512 /* of a function that switches stacks, at most */
-#define BORROWS_WITHIN 64  /* bytes of a function, in which rsp is put by */
+#define BORROWS_WITHIN 64  /* bytes of a function, in which the stack pointer is put by */
 
 /* A function's code, or the beginning of it. */
 struct function_code {
@@ -27,8 +25,8 @@ static void read_code(struct go_reader *r, const struct pclntab_function *f,
 	ret_code->size = n > 0 ? (size_t)n : 0;
 }
 
-/* How far rsp is below its value at entry, at a vaddr, if rsp is what it would be but for a switch
- * of stacks. Returns -1 if that is not known, or does not fit a rule. */
+/* How far the stack pointer is below its value at entry, at a vaddr, if it is what it would be but
+ * for a switch of stacks. Returns -1 if that is not known, or does not fit a rule. */
 static int32_t delta_at(struct go_reader *r, const struct pclntab_function *f, uint64_t vaddr)
 {
 	struct pclntab_values values = pclntab_values_begin(r->table, f, f->pcsp);
@@ -43,7 +41,7 @@ static int32_t delta_at(struct go_reader *r, const struct pclntab_function *f, u
 }
 
 /* On the system stack in systemstack: goes on where the goroutine left its own stack. `from`: where
- * rsp has been set. */
+ * the stack pointer has been set. */
 static int take_systemstack(struct go_reader *r, const struct pclntab_function *f,
 			    const struct function_code *code, size_t from)
 {
@@ -134,22 +132,22 @@ static struct stackd_rule cgo_rule(const struct go_cgo_frame *frame, int32_t del
 }
 
 /* Around one call of a C function in asmcgocall, the part that begins at *from, which becomes the
- * beginning of the next one: by the register up to the call, by the frame until rsp is set back,
- * and as usual up to the return. */
+ * beginning of the next one: by the register up to the call, by the frame until the stack pointer
+ * is set back, and as usual up to the return. */
 static int take_cgo_call(struct go_reader *r, const struct pclntab_function *f,
 			 const struct function_code *code, const struct go_switch *found,
 			 const struct stackd_rule *by_frame, size_t *from)
 {
 	int32_t delta = by_frame->cfa_add - 8;
 	struct stackd_rule unknown = {.cfa = STACKD_CFA_SWITCH}, usual = go_rule_of(delta, false);
-	struct stackd_rule by_rdx = usual;
+	struct stackd_rule by_register = usual;
 	size_t end = go_switch_return_end(code->bytes, code->size, found->back);
-	bool is_in_rdx = go_switch_is_in_rdx(code->bytes, code->size, *from, found->call);
+	bool is_in_register = go_switch_is_in_register(code->bytes, code->size, *from, found->call);
 	int err;
 
-	by_rdx.cfa = STACKD_CFA_OTHER;
-	by_rdx.reg = REG_RDX;
-	err = go_reader_put(r, f->start + *from, is_in_rdx ? &by_rdx : &unknown, true);
+	by_register.cfa = STACKD_CFA_OTHER;
+	by_register.reg = GO_SWITCH_C_REG;
+	err = go_reader_put(r, f->start + *from, is_in_register ? &by_register : &unknown, true);
 	if (!err)
 		err = go_reader_put(r, f->start + found->call - 1, by_frame, true);
 	if (!err)
@@ -188,7 +186,8 @@ static int take_gogo(struct go_reader *r, const struct pclntab_function *f,
 		     const struct function_code *code, size_t from)
 {
 	const struct stackd_rule unknown = {.cfa = STACKD_CFA_SWITCH};
-	struct stackd_rule rule = {.cfa = STACKD_CFA_GOROUTINE, .reg = REG_RBX, .cfa_offset = 8};
+	struct stackd_rule rule = {
+		.cfa = STACKD_CFA_GOROUTINE, .reg = GO_SWITCH_CODE_REG, .cfa_offset = 8};
 	struct go_gogo found;
 	int err;
 
@@ -212,7 +211,7 @@ int go_reader_switch(struct go_reader *r, const struct pclntab_function *f, enum
 	int err = 0;
 
 	read_code(r, f, &code);
-	from = go_switch_sets_rsp(code.bytes, code.size);
+	from = go_switch_sets_sp(code.bytes, code.size);
 	if (from >= code.size && stack == GO_STACK_GOGO && f->end - f->start == code.size)
 		return go_reader_telling(r, f, STACKD_CFA_REG); /* up to a jump to the rest of it */
 	if (from >= code.size)
@@ -235,24 +234,18 @@ int go_reader_switch(struct go_reader *r, const struct pclntab_function *f, enum
 	return err;
 }
 
-/* The end of the first `mov %rsp,%r12` or `mov %rsp,%rbx` in a function, and the register; 0: there
- * is none in the bytes looked at. */
-static uint64_t old_rsp_from(struct go_reader *r, const struct pclntab_function *f,
+/* Where a function has put its stack pointer into a register that C preserves, and the register; 0:
+ * it does not in the bytes looked at. */
+static uint64_t kept_sp_from(struct go_reader *r, const struct pclntab_function *f,
 			     uint8_t *ret_reg)
 {
 	uint64_t size = f->end - f->start;
 	uint8_t code[BORROWS_WITHIN];
-	const uint8_t *at;
 	int64_t n = elf_file_read(r->file, go_reader_offset(r, f->start), code,
 				  size < sizeof(code) ? size : sizeof(code));
+	size_t end = n > 0 ? go_switch_keeps_sp(code, (size_t)n, ret_reg) : 0;
 
-	*ret_reg = 12;
-	at = n > 0 ? memmem(code, (size_t)n, "\x49\x89\xe4", 3) : NULL;
-	if (!at && n > 0) {
-		*ret_reg = REG_RBX;
-		at = memmem(code, (size_t)n, "\x48\x89\xe3", 3);
-	}
-	return at ? f->start + (uint64_t)(at - code) + 3 : 0;
+	return end ? f->start + end : 0;
 }
 
 /* The function's frame before it takes the thread's stack, and by the register from then on. */
@@ -260,8 +253,8 @@ int go_reader_borrowing(struct go_reader *r, const struct pclntab_function *f)
 {
 	struct stackd_rule rule = {.cfa = STACKD_CFA_SWITCH};
 	struct pclntab_values values = pclntab_values_begin(r->table, f, f->pcsp);
-	uint8_t reg;
-	uint64_t from = old_rsp_from(r, f, &reg), start, end;
+	uint8_t reg = 0;
+	uint64_t from = kept_sp_from(r, f, &reg), start, end;
 	int32_t delta;
 	int err = 0;
 

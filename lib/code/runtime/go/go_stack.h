@@ -3,7 +3,8 @@
  * What the functions of Go's runtime do to the stack, by their names.
  *
  * Some functions of the runtime do not return to who called them on the same stack. Up to where
- * they set rsp they are as others; what holds from there is told from their code (go_switch.h):
+ * they set the stack pointer they are as others; what holds from there is told from their code
+ * (go_switch.h):
  *
  *   outermost    goexit, mstart, rt0_go and the entries before it: the path ends, complete
  *   mcall        gives its goroutine up to the scheduler, on the thread's system stack, and is
@@ -14,7 +15,7 @@
  *   morestack    goes on at m.curg.sched.pc, unless what it calls has given the goroutine up: then
  *                m.curg is none, or another one once schedule() has chosen it. Frames below
  *                schedule()'s (STACKD_CFA_SCHEDULER) are as mcall's.
- *   gogo         sets rsp, and jumps to the goroutine's code at 8(%rbx): goes on there
+ *   gogo         sets the stack pointer, and jumps to the goroutine's code: goes on there
  *   asmcgocall   keeps the goroutine and the depth of its stack in its frame (STACKD_CFA_DEPTH)
  *   cgocallback  is called by C on the system stack, and calls Go on the goroutine's. It comes back
  *                to where g0 says that it left the system stack, and has there where the callback
@@ -22,14 +23,14 @@
  *   injected     asyncPreempt, sigpanic: a signal's handler has made the code that it interrupted
  *                call them: the caller is where that was, which need not be behind a call
  *                (STACKD_CFA_INJECTED)
- *   switches     every other function whose flags say that it sets rsp: the path ends, with a
- *                reason of its own (STACKD_END_STACK_SWITCH). So it does where the code of one of
- *                those above is not as expected.
+ *   switches     every other function whose flags say that it sets the stack pointer: the path
+ *                ends, with a reason of its own (STACKD_END_STACK_SWITCH). So it does where the
+ *                code of one of those above is not as expected.
  *   borrows      time.now, nanotime1, walltime, vgetrandom1, racecall, sigfwd, ...: they call C,
- *                mostly on the thread's system stack, with their rsp in r12 or rbx, which C
- *                preserves: CFA = r12 + delta + 8 from there on (STACKD_CFA_OTHER)
- *   vfork        rawVforkSyscall pops its return address into r12, and pushes it again behind the
- *                system call (STACKD_CFA_GOROUTINE)
+ *                mostly on the thread's system stack, with their stack pointer in a register that
+ *                C preserves: CFA = that + delta + 8 from there on (STACKD_CFA_OTHER)
+ *   vfork        rawVforkSyscall pops its return address into a register, and pushes it again
+ *                behind the system call (STACKD_CFA_GOROUTINE)
  *   signal       sigreturn, to which the kernel lets signal handlers return: every register stands
  *                in the kernel's signal frame. Return addresses are looked up by the byte before
  *                them, so its rule begins one byte before it.
@@ -50,7 +51,7 @@ enum go_stack {
 	GO_STACK_SCHEDULER, /* the thread has given its goroutine up */
 	GO_STACK_INJECTED,  /* a signal handler has made its caller call it, anywhere */
 	GO_STACK_SWITCH,    /* what is above its frame is another stack's */
-	GO_STACK_BORROWS,   /* calls C on the thread's stack, with its own rsp in r12 or rbx */
+	GO_STACK_BORROWS,   /* calls C on the thread's stack, with its own pointer in a register */
 	GO_STACK_SIGNAL,    /* returns from a signal's handler */
 };
 

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/target.h"
 #include "runtime/go/pclntab.h"
 
 #define HEADER_BYTES 72
@@ -162,7 +163,8 @@ static uint64_t relocated(const struct elf_file *file, const Elf64_Shdr *rela, u
 
 		for (int64_t i = 0; i < n / (int64_t)sizeof(*block); i++) {
 			if (block[i].r_offset == vaddr &&
-			    ELF64_R_TYPE(block[i].r_info) == R_X86_64_RELATIVE)
+			    target_relocation(ELF64_R_TYPE(block[i].r_info)) ==
+				    TARGET_RELOCATION_RELATIVE)
 				return (uint64_t)block[i].r_addend;
 		}
 		if (n < (int64_t)sizeof(block))

@@ -23,7 +23,7 @@ struct pclntab_extent {
 };
 
 /* Tells the version by the first 8 bytes: magic number, two zeroes, 1 for the least size of an
- * instruction and 8 for that of a pointer. false: no table for x86-64 begins so. */
+ * instruction and 8 for that of a pointer. false: no table for this processor begins so. */
 bool pclntab_find_version(const uint8_t *bytes, size_t size, enum pclntab_version *ret_version);
 
 /* Finds the table of a file, in time linear in the file. Returns 0, -ENOENT (there is none),
