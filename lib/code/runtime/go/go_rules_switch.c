@@ -102,15 +102,14 @@ static int take_morestack(struct go_reader *r, const struct pclntab_function *f,
 			  const struct function_code *code, size_t from)
 {
 	const struct go_goroutine *g = &r->goroutine;
-	const struct stackd_rule rule = {
-		.cfa = STACKD_CFA_GOROUTINE,
-		.reg = STACKD_REG_SP,
-		.cfa_offset = g->g,
-		.saved = {g->m, g->curg, g->sp},
-	};
+	struct stackd_rule rule = {
+		.cfa = STACKD_CFA_GOROUTINE, .reg = STACKD_REG_SP, .cfa_offset = g->g};
 
 	if (!r->has_goroutine || !go_switch_morestack(code->bytes, code->size, g))
 		return 0;
+	rule.saved[0] = g->m;
+	rule.saved[1] = g->curg;
+	rule.saved[2] = g->sp;
 	return go_reader_put(r, f->start + from, &rule, true);
 }
 
