@@ -28,20 +28,20 @@
  *   STACKD_SAVED_REGS(X)  X(name, number) of the registers that a callee preserves and a rule can
  *                         restore, the frame pointer first; STACKD_SAVED_COUNT of them
  *   ARCH_PUSHED_REGS(X)   X(number, bit) of the same registers, in the order in which functions
- *                         push them: by that, exits of functions are described to the kernel half
+ *                         push them; the kernel half gets exits of functions described by it
  *   ARCH_PRESERVED_REGS   a bit for each register with a known value after a call, SP among them
  *                         (and no PC)
- *   ARCH_VOLATILE_REGS    a bit for each that a callee may change
- *   ARCH_KEPT_TWO_REGS    the two of these that STACKD_KEPT_TWO stands for
+ *   ARCH_VOLATILE_REGS    a bit for each register that a callee may change
+ *   ARCH_KEPT_TWO_REGS    the two of these that STACKD_KEPT_TWO means
  *   ARCH_RESULT_REG       the register with the result of a function or system call
  *   ARCH_RETURN_SLOT      where a call leaves the return address, in bytes from the CFA
  *   ARCH_CALL_PUSHES      bytes by which a call lowers the stack pointer
  *   ARCH_SIGCONTEXT       where the kernel's sigcontext, with the registers of a function that a
  *                         signal interrupted, begins above the stack pointer of the return from
  *                         the handler
- *   ARCH_SIGCONTEXT_REG(i)    the register in its word i, one for each i below WALK_REGS; the
- *                         program counter is in the word behind these
- *   ARCH_SIGCONTEXT_SP    the word that has the stack pointer
+ *   ARCH_SIGCONTEXT_REG(i)    the register in its word i, for each i below WALK_REGS; the program
+ *                         counter is in the word after these
+ *   ARCH_SIGCONTEXT_SP    the index of the word with the stack pointer
  *   ARCH_SIGNAL_WORDS     words of a signal frame that signal.bpf.h reads
  *   ARCH_FAULT_ERROR, _TRAP, _AT   where a signal frame has the error code, the trap's number and
  *                         the address of a fault, in bytes from its program counter on

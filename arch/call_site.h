@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells whether the bytes before an address end in a call instruction: the test that a guessed
+ * Checks whether the bytes before an address end in a call instruction: the test that a guessed
  * return address must pass.
  *
- * 64-bit code has two near calls: E8 rel32, and FF /2 with any operand (2 to 7 bytes, then any
- * prefixes, which may be ignored since they stand before). 9A, the far call, is invalid there.
+ * 64-bit code has two near calls: E8 rel32, and FF /2 with any operand (2 to 7 bytes; prefixes come
+ * before these, and may be ignored). 9A, the far call, is invalid there.
  */
 #ifndef ARCH_CALL_SITE_H
 #define ARCH_CALL_SITE_H
@@ -16,8 +16,7 @@
 #define CALL_SITE_BYTES 7
 
 enum call_site_kind {
-	CALL_SITE_DIRECT =
-		1, /* E8: its target is the signed number in the last four bytes further */
+	CALL_SITE_DIRECT = 1, /* E8: its last four bytes are the signed distance to its target */
 	CALL_SITE_INDIRECT = 2,
 };
 
@@ -25,7 +24,7 @@ enum call_site_kind {
  * call_site_kind, both for some bytes. CALL_SITE_BYTES of them are enough. */
 unsigned call_site_kinds(const uint8_t *bytes, size_t len);
 
-/* Whether they end in a call. */
+/* Returns whether they end in a call. */
 static inline bool call_site_ends(const uint8_t *bytes, size_t len)
 {
 	return call_site_kinds(bytes, len) != 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sequences of instructions that compilers and linkers make, known by their bytes. `len` bytes are
- * there; what does not fit into them is not found.
+ * Recognises sequences of instructions that compilers and linkers emit, by their bytes. `len` bytes
+ * are there; a sequence that does not fit into them is not found.
  */
 #ifndef ARCH_CODE_FORM_H
 #define ARCH_CODE_FORM_H
@@ -24,11 +24,11 @@
 #define CODE_FORM_NUMBER    6  /* bytes of what code_form_find_number() finds, at most */
 #define CODE_FORM_BLOCK	    256
 
-/* Bytes of the mark at which indirect calls may enter a function, if code begins with it; else 0.
- */
+/* Returns the bytes of the instruction that marks a target of indirect calls (endbr), if code
+ * begins with it; else 0. */
 size_t code_form_mark(const uint8_t *code, size_t len);
 
-/* Whether code begins with a return that removes nothing but the return address, one byte long. */
+/* Returns whether code begins with a return that removes only the return address, one byte long. */
 bool code_form_is_plain_return(const uint8_t *code);
 
 /* Whether code begins with a return of any form; 2 bytes are enough. */
@@ -56,56 +56,57 @@ bool code_form_is_syscall(const uint8_t *code);
  * not return. */
 bool code_form_is_halt(const uint8_t *code);
 
-/* Bytes that the return at `code` removes from the stack besides the return address. */
+/* Returns the bytes that the return at `code` removes from the stack besides the return address. */
 int32_t code_form_return_removes(const uint8_t *code);
 
-/* Whether code begins with a far return, which no program has, but data looks like it. */
+/* Returns whether code begins with a far return. No program has one, but data can look like it. */
 bool code_form_is_far_return(const uint8_t *code);
 
-/* The number of 64 bits that an instruction gives to a register, which insn_decode() leaves out,
+/* Gives the 64-bit number that an instruction puts into a register, which insn_decode() leaves out,
  * and the register. false: it is another instruction. */
 bool code_form_number(const struct insn *insn, const uint8_t *code, uint8_t *ret_reg,
 		      uint64_t *ret_number);
 
-/* Whether code may begin to save the frame pointer, by its first byte, or with the mark of an entry
- * that comes before that. */
+/* Returns whether code may begin by saving the frame pointer, by its first byte: that of the push,
+ * or that of an endbr, which comes before the push. */
 bool code_form_may_save_fp(const uint8_t *code);
 
-/* Whether code begins with setting the frame pointer to the stack pointer; 3 bytes are enough. */
+/* Returns whether code begins by setting the frame pointer to the stack pointer; 3 bytes suffice.
+ */
 bool code_form_sets_fp(const uint8_t *code, size_t len);
 
-/* Whether code begins to make a frame with a frame pointer, as hardly anything but functions does.
- */
+/* Returns whether code begins by setting up a frame with a frame pointer, as hardly anything but
+ * functions does. */
 bool code_form_makes_frame(const uint8_t *code, size_t len);
 
-/* Whether an instruction with which functions begin is at `code`, of which four bytes are there:
- * the mark of an entry, a push, or the stack pointer's move. */
+/* Returns whether an instruction with which functions begin is at `code`, which has four bytes: an
+ * endbr, a push, or a move of the stack pointer. */
 bool code_form_may_begin_function(const uint8_t *code);
 
-/* Whether the jump at code[at] is the one that gcc makes of __builtin_eh_return(): it goes to an
- * address that the function was given, with a stack pointer that it was given, too. */
+/* Returns whether the jump at code[at] is gcc's __builtin_eh_return(): it goes to an address that
+ * the function got as an argument, with a stack pointer that it got as well. */
 bool code_form_is_eh_return(const uint8_t *code, size_t at, size_t len);
 
-/* Whether code begins with a call, as far as its first bytes tell. */
+/* Returns whether code may begin with a call, by its first bytes. */
 bool code_form_may_be_call(const uint8_t *code, size_t len);
 
-/* Where the direct call leads that is right before an address, whose CODE_FORM_CALL bytes are
- * given; false: it is something else. */
+/* Gives the target of the direct call right before an address, whose CODE_FORM_CALL bytes are
+ * given; false: it is no such call. */
 bool code_form_call_target(const uint8_t *call, uint64_t address, uint64_t *ret_target);
 
 /* Whether code begins with the jump of a linkage stub; 3 bytes are enough. */
 bool code_form_is_stub_jump(const uint8_t *code);
 
-/* Where the word is through which the first jump of the linkage stub at `vaddr` goes, of which
- * `len` bytes are given, mostly CODE_FORM_STUB; false: there is none. */
+/* Gives the address of the word through which the first jump of the linkage stub at `vaddr` goes.
+ * `code` has `len` bytes of the stub, mostly CODE_FORM_STUB; false: there is none. */
 bool code_form_stub_slot(const uint8_t *code, size_t len, uint64_t vaddr, uint64_t *ret_slot);
 
-/* The index that a linkage stub's lazy half gives to the dynamic linker; false: it is something
- * else. */
+/* Gives the index that a linkage stub's lazy half passes to the dynamic linker; false: it is no
+ * such code. */
 bool code_form_stub_index(const uint8_t *code, size_t len, uint32_t *ret_index);
 
-/* How far above the stack pointer the slot is into which the system call of the trampoline of
- * uretprobes has put the return address, at an address in that page; -1: somewhere else. */
+/* Returns how far above the stack pointer the slot is into which the system call in the trampoline
+ * of uretprobes has put the return address, for an address in that page; -1: `pc` is elsewhere. */
 int code_form_trampoline_slot(uint64_t pc);
 
 /* Whether code begins to give up its stack for one that a preserved register has: the function
@@ -140,7 +141,7 @@ const uint8_t *code_form_find_address(const uint8_t *code, size_t starts, int32_
  * addresses. */
 const uint8_t *code_form_find_number(const uint8_t *code, size_t starts, uint32_t *ret_number);
 
-/* Whether code is a call that does not return and, right behind it, an instruction that no program
+/* Returns whether code is a call that does not return, followed by an instruction that no program
  * executes. */
 bool code_form_is_last_call(const uint8_t *code, size_t len);
 

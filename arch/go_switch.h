@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the runtime's assembly switches stacks, read from its instructions: they have the offsets of
- * the structures in them that differ from one version of Go to another. What does not look as
- * expected is not guessed.
+ * Finds how the runtime's assembly switches stacks, by reading its instructions: these contain the
+ * offsets of members that differ from one version of Go to another. Code that does not look as
+ * expected is not guessed at.
  *
- * A thread runs the runtime's own work on its system stack (g0's), and leaves the goroutine's
- * where it is. systemstack comes back from there as follows; before Go 1.21 without frame pointer,
+ *
+ * A thread runs the runtime's own work on its system stack (g0's), and leaves the goroutine's stack
+ * as it is. systemstack returns from there as follows; before Go 1.21 without a frame pointer, and
  * in position-independent programs with -8 in a register of its own first:
  *
  *     call *%rdi
@@ -28,17 +29,17 @@
  *     mov  %eax,0x18(%rsp)
  *     ret
  *
- * Up to the call the goroutine's stack pointer is in %rdx.
+ * Until the call, the goroutine's stack pointer is in %rdx.
  *
- * cgocallback goes back to the system stack, on which C has called it, and puts back what that was
- * left at before:
+ * cgocallback returns to the system stack, on which C has called it, and restores the value of
+ * sched.sp from before:
  *
  *     mov  %fs:-8,%rbx       g
  *     mov  0x30(%rbx),%rbx   its thread      (g.m)
  *     mov  (%rbx),%rsi       g0              (m.g0)
  *     mov  %rsi,%fs:-8
  *     mov  0x38(%rsi),%rsp   its stack       (g.sched.sp)
- *     mov  (%rsp),%rax       the one before
+ *     mov  (%rsp),%rax       its previous value
  *     mov  %rax,0x38(%rsi)
  *
  * The bytes are hostile: nothing outside of them is read, and time is linear in their number.
@@ -58,31 +59,31 @@
 
 /* Offsets by which a thread finds where its goroutine left its own stack. */
 struct go_goroutine {
-	int32_t g;    /* from the thread pointer: of the g that the thread runs */
-	int16_t m;    /* in a g: of its thread */
-	int16_t curg; /* in that: of the goroutine */
+	int32_t g;    /* from the thread pointer: the g that the thread runs */
+	int16_t m;    /* in a g: its thread */
+	int16_t curg; /* in the thread: its goroutine */
 	int16_t sp;   /* in a g: sched.sp; sched.pc follows it */
 };
 
-/* Parts of a function, as offsets in its code. */
+/* Locations in a function, as offsets in its code. */
 struct go_switch {
 	size_t call; /* its return address */
-	size_t back; /* behind the instruction that sets rsp back */
+	size_t back; /* after the instruction that sets rsp back */
 };
 
-/* Finds where systemstack calls its argument. false: it is none as above. */
+/* Finds where systemstack calls its argument. false: the code is not as above. */
 bool go_switch_systemstack(const uint8_t *code, size_t size, struct go_switch *ret_switch,
 			   struct go_goroutine *ret_goroutine);
 
-/* What asmcgocall keeps in its frame: offsets from rsp. */
+/* Values that asmcgocall keeps in its frame, by their offsets from rsp. */
 struct go_cgo_frame {
-	int32_t g;     /* of the goroutine; not if `is_same` */
-	int16_t hi;    /* in it: stack.hi */
-	int16_t depth; /* below stack.hi; if `is_same`, of the stack pointer itself */
+	int32_t g;     /* the goroutine; unused if `is_same` */
+	int16_t hi;    /* in the goroutine: stack.hi */
+	int16_t depth; /* bytes below stack.hi; if `is_same`, the stack pointer itself */
 	bool is_same;  /* it was on a system stack before, too */
 };
 
-/* Finds the next of asmcgocall's calls that returns behind `from`. false: there is none. */
+/* Finds the next of asmcgocall's calls that returns after `from`. false: there is none. */
 bool go_switch_asmcgocall(const uint8_t *code, size_t size, size_t from,
 			  struct go_switch *ret_switch, struct go_cgo_frame *ret_frame);
 
@@ -90,24 +91,24 @@ bool go_switch_asmcgocall(const uint8_t *code, size_t size, size_t from,
  * up to where a call returns. */
 bool go_switch_is_in_register(const uint8_t *code, size_t size, size_t from, size_t call);
 
-/* The end of asmcgocall's instructions from `back` on that store its result and return; 0: they are
- * not there. */
+/* Returns the end of asmcgocall's instructions from `back` on that store its result and return; 0:
+ * there are none. */
 size_t go_switch_return_end(const uint8_t *code, size_t size, size_t back);
 
-/* Offsets by which a thread finds where it left its system stack when C called Go. */
+/* Offsets by which a thread finds its system stack again after C has called Go. */
 struct go_callback {
-	int32_t g;     /* from the thread pointer: of the g that the thread runs */
-	int16_t m;     /* in a g: of its thread */
-	int16_t g0;    /* in that: of the g of the system stack */
+	int32_t g;     /* from the thread pointer: the g that the thread runs */
+	int16_t m;     /* in a g: its thread */
+	int16_t g0;    /* in the thread: the g of the system stack */
 	int16_t sp;    /* in a g: sched.sp */
-	int16_t saved; /* from that stack pointer: what sched.sp was before */
+	int16_t saved; /* from that stack pointer: the previous value of sched.sp */
 };
 
-/* Finds where cgocallback goes back to the system stack; ret_switch->call is where it begins to. */
+/* Finds where cgocallback returns to the system stack; ret_switch->call is where it begins to. */
 bool go_switch_cgocallback(const uint8_t *code, size_t size, struct go_switch *ret_switch,
 			   struct go_callback *ret_callback);
 
-/* Whether morestack saves where it was called in this goroutine's sched.pc and sched.sp. */
+/* Returns whether morestack saves its call's address in this goroutine's sched.pc and sched.sp. */
 bool go_switch_morestack(const uint8_t *code, size_t size, const struct go_goroutine *goroutine);
 
 /* Where gogo is on a goroutine's stack: from `from` on, with the place in its code at 8 from
@@ -116,7 +117,7 @@ struct go_gogo {
 	size_t from, loaded, end;
 };
 
-/* false: it does not look so. */
+/* Finds that part. false: the code is not as expected. */
 bool go_switch_gogo(const uint8_t *code, size_t size, struct go_gogo *ret_gogo);
 
 /* Finds the end of the first instruction that sets rsp to something else than a distance from it: a

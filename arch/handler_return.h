@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The code of C libraries that signal handlers return to: a few instructions that make the system
- * call rt_sigreturn, known by their bytes. */
+/* Recognises the code of C libraries to which signal handlers return: a few instructions that make
+ * the system call rt_sigreturn. */
 #ifndef ARCH_HANDLER_RETURN_H
 #define ARCH_HANDLER_RETURN_H
 
@@ -10,18 +10,18 @@
 
 #define HANDLER_RETURN_BYTES 9 /* of it, at most */
 
-/* How many bytes of that code `len` bytes begin with; 0: they are something else. */
+/* Returns how many of the `len` bytes, from the first on, are that code; 0: it is other code. */
 size_t handler_return_bytes(const uint8_t *bytes, size_t len);
 
-/* The same of that code with one no-op before it: the kernel returns from a handler to the code's
+/* The same for that code with one no-op before it: the kernel returns from a handler to the code's
  * first byte, and a return address is looked up one byte before. */
 size_t handler_return_bytes_with_nop(const uint8_t *bytes, size_t len);
 
-/* Whether either can begin with a byte: most bytes of code cannot. */
+/* Whether either can begin with this byte: most bytes of code cannot. */
 extern const bool handler_return_may_begin[256];
 
-/* Whether one of its instructions begins at bytes[here], or it ends there; the bytes before tell,
- * HANDLER_RETURN_BYTES of which are enough. */
+/* Returns whether one of its instructions begins at bytes[here], or it ends there. The bytes before
+ * decide, of which HANDLER_RETURN_BYTES suffice. */
 bool handler_return_has(const uint8_t *bytes, size_t len, size_t here);
 
 #endif

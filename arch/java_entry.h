@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a method of HotSpot's interpreter (x86-64) is entered, and makes its frame: code that does
- * not return, and takes its own return address off the stack to put the local variables above it.
+ * Recognises the code with which a method of HotSpot's interpreter (x86-64) begins, and sets up its
+ * frame: this code pops its own return address to put the local variables above it, so no rule by
+ * its instructions can hold.
  *
  *   ...                                  checks: the return address is on top of the stack
  *   pop %rax
@@ -12,12 +13,12 @@
  *   push %rbp; mov %rsp,%rbp
  *   push %r13; push ...; push ...        r13 is the caller's stack pointer
  *
- * Up to the last push, the frame has not all words of java_frame.h. Nor has it where a method
+ * Until the last push, the frame lacks some words of java_frame.h. It also does where a method
  * returns to the interpreter, which takes its stack pointer from the frame:
  *
  *   mov -16(%rbp),%rsp; movq $0,-16(%rbp)
  *
- * What HotSpot generates is the same in all releases from 8 to 21 but for the encoding of some of
+ * HotSpot generates the same code in all releases from 8 to 21 but for the encoding of some of
  * these instructions; the bytes prove where in it an address is.
  *
  * Compiled methods begin with mov %eax,-PAGES(%rsp); push %rbp; sub $frame,%rsp.
@@ -29,15 +30,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JAVA_ENTRY_BEFORE 192 /* bytes ahead of an address that are looked at, */
+#define JAVA_ENTRY_BEFORE 192 /* bytes that are looked at before an address, */
 #define JAVA_ENTRY_AFTER  128 /* and from it on */
 
-/* DWARF's numbers: of rax, and of r13, where the caller's stack pointer is. */
+/* DWARF's numbers: of rax, and of r13, which holds the caller's stack pointer. */
 #define JAVA_ENTRY_RETURN_REG 0
 #define JAVA_ENTRY_SENDER_REG 13
 
 enum java_entry {
-	JAVA_ENTRY_NONE,	/* it is no such code */
+	JAVA_ENTRY_NONE,	/* other code */
 	JAVA_ENTRY_ON_TOP,	/* the return address is on top of the stack, */
 	JAVA_ENTRY_IN_REGISTER, /* in JAVA_ENTRY_RETURN_REG, or */
 	JAVA_ENTRY_PUSHED,	/* below rbp, which has just been pushed */
@@ -45,8 +46,8 @@ enum java_entry {
 	JAVA_ENTRY_HAS_SENDER,	/* and r13 has been pushed */
 };
 
-/* Tells where in that code the instruction at `at` of these bytes is; most are needed that
- * JAVA_ENTRY_BEFORE and _AFTER say. */
+/* Returns where in that code the instruction at `at` of these bytes is. Most of JAVA_ENTRY_BEFORE
+ * and _AFTER bytes are needed. */
 enum java_entry java_entry_at(const uint8_t *code, size_t len, size_t at);
 
 #define JAVA_ENTRY_START_BYTES 11

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Instructions at which the kernel must not be asked for a probe.
+ * Instructions on which the kernel must not be asked to put a probe.
  *
  * To execute the instruction that a probe replaces, the kernel (up to 6.18 at least) emulates some
- * and steps others in a copy; which, it tells by the opcode's byte, without regard to the prefix
- * VEX or EVEX that gives the byte another meaning. So it takes `vpbroadcastb %esi,%ymm17` (opcode
+ * instructions, and steps others in a copy. It chooses by the opcode's byte, and ignores a VEX or
+ * EVEX prefix, which gives the byte another meaning. So it takes `vpbroadcastb %esi,%ymm17` (opcode
  * 7a) for a conditional jump, and `vxorps` (57) for a push: every process that runs the code goes
  * wrong.
  *
- * From 6.18 on the kernel makes a call of a nop of five bytes that has a probe, to a page that it
- * maps. The child of a fork has the call and not the page, and dies of it; and the call writes
+ * From 6.18 on, the kernel replaces a nop of five bytes that has a probe by a call to a page that
+ * it maps. The child of a fork has the call but not the page, and dies of it. The call also writes
  * below the stack pointer, over what a function without calls keeps there (its red zone).
  */
 #ifndef ARCH_PROBE_PLACE_H
@@ -21,7 +21,7 @@
 
 #include "arch/insn.h"
 
-#define PROBE_PLACE_BYTES 16 /* of code, in which the longest instruction is */
+#define PROBE_PLACE_BYTES 16 /* of code, which hold the longest instruction */
 
 /* Returns whether the kernel would take the instruction at `code` for another one. */
 bool probe_place_is_misread(const uint8_t *code, size_t len);
@@ -41,8 +41,8 @@ uint8_t probe_place_condition(const uint8_t *code);
  * memory, and changes nothing else. */
 bool probe_place_sets_registers(const uint8_t *code, const struct insn *insn);
 
-/* Looks at the instructions at offsets of the file at `path`. 0; -EOPNOTSUPP: a probe must not be
- * at one of them; or the -errno of opening or reading the file. */
+/* Checks the instructions at offsets of the file at `path`. 0; -EOPNOTSUPP: a probe must not be on
+ * one of them; or the -errno of opening or reading the file. */
 int probe_places_check(const char *path, const uint64_t *offsets, size_t count);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the kernel's probes do to a thread while it is in them, and how that is undone; probed.bpf.h
- * includes this in its midst, behind the search in the list of replaced return addresses. For each
- * processor:
+ * Undoes what the kernel's probes do to a thread while it is in them. probed.bpf.h includes this in
+ * its middle, after the search in the list of replaced return addresses. For each processor:
  *
- *   slot_above(at)    how far above the stack pointer the slot of the function is that returns, for
- *                     a thread at byte `at` of the trampoline of return probes
+ *   slot_above(at)    how far above the stack pointer the returning function's slot is, for a
+ *                     thread at byte `at` of the trampoline of return probes
  *   find_left(s, probed, at, slot)
  *                     the return address of such a thread; 0: it is not known
  *   leave_call(s, probed, trampoline)

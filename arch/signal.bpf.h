@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * mend_torn_registers(r, frame, saved): a sample within the delivery of a signal, or within the
- * return from its handler, can find a stack pointer and a program counter that are not of the same
- * context. Gives the stack pointer the value that belongs to the program counter, or 0: it is not
- * to be found. `frame` is room for ARCH_SIGNAL_WORDS words, `saved` the registers of
- * user mode as they were saved at the entry into the kernel. The includer has scratch.bpf.h and
- * code.bpf.h.
+ * mend_torn_registers(r, frame, saved): gives the stack pointer the value that belongs to the
+ * program counter. A sample within the delivery of a signal, or within the return from its handler,
+ * can find the two from different contexts. The value is 0 if it cannot be found. `frame` is room
+ * for ARCH_SIGNAL_WORDS words, `saved` has the registers of user mode as they were saved at the
+ * entry into the kernel. The includer has scratch.bpf.h and code.bpf.h.
  */
 #ifndef ARCH_SIGNAL_BPF_H
 #define ARCH_SIGNAL_BPF_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How files name this processor: ELF headers and relocations, the folders of its libraries, and
+/* How files refer to this processor: ELF headers and relocations, the folders of its libraries, and
  * perf's recordings. */
 #ifndef ARCH_TARGET_H
 #define ARCH_TARGET_H
@@ -8,11 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* e_machine of ELF files that this processor runs: of 64 bits, and of 32, of which only the names
- * are of use. */
+/* e_machine of ELF files that this processor runs: of 64 bits, and of 32, which can only be named.
+ */
 extern const uint16_t target_elf_machine, target_elf_machine_32;
 
-/* What a relocation puts into its word. */
+/* What a relocation writes into its word. */
 enum target_relocation {
 	TARGET_RELOCATION_OTHER,
 	TARGET_RELOCATION_RELATIVE,  /* an address of the file itself: the addend */
@@ -22,24 +22,25 @@ enum target_relocation {
 	TARGET_RELOCATION_ADDRESS,   /* a symbol's address, with an addend, in data */
 };
 
-/* The kind of a relocation, by its number in ELF files. */
+/* Returns the kind of a relocation, by its number in ELF files. */
 enum target_relocation target_relocation(uint32_t type);
 
-/* Where the dynamic linker looks for libraries at the end; NULL ends the list. */
+/* The default folders of the dynamic linker, which it searches last; NULL ends the list. */
 extern const char *const target_library_folders[];
 
 /* The flags that libraries of this processor and its usual C library have in ld.so.cache. */
 extern const uint32_t target_library_cache_flags;
 
-/* Whether a machine's name, as uname has it, is of this processor: then its code can be read here.
- */
+/* Returns whether a machine's name, as in uname, is of this processor, so that its code can be
+ * decoded here. */
 bool target_is_machine(const char *name);
 
 /* Whether a property of a file's note (NT_GNU_PROPERTY_TYPE_0), by its type and the first word of
  * its data, says that its code can run where a shadow stack has the return addresses as well. */
 bool target_has_shadow_stack(uint32_t type, uint32_t word);
 
-/* The register (in DWARF's numbers) of a bit of perf's sample_regs_user, or -1: none of a walk. */
+/* Returns the register (in DWARF's numbers) of a bit of perf's sample_regs_user; -1: not in a walk.
+ */
 int target_perf_register(unsigned bit);
 
 #endif

@@ -4,12 +4,12 @@
  *
  * Most of the cost of a new frame is a cache miss on its entry of the rule cache, since the program
  * fills the processor's caches between two samples. The misses are serial, as each rule leads to
- * the next return address. Where a program keeps frame pointers, their chain leads to the return
+ * the next return address. In a program with frame pointers, their chain leads to the return
  * addresses without rules. So the entries of many frames are loaded together along it, and the
  * processor overlaps the misses.
  *
- * The walk does not rely on the chain. Where code does not keep a frame pointer, the chain ends
- * soon, and the loaded entries go unused.
+ * The walk does not rely on the chain. In code without frame pointers, the chain ends soon, and the
+ * loaded entries go unused.
  */
 #ifndef AHEAD_BPF_H
 #define AHEAD_BPF_H

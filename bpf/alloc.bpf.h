@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Allocations: libstackalloc samples them (docs/ALLOC.md), and calls a function with a probe for
- * each sample, and for the end of each sampled block. A sample's record has its call path, the
- * end's has none. The path ends at the call of the allocator: most of the library's wrappers have
- * left no frames, so the walk begins at the last byte of the call instruction, with the registers
- * as they were before it.
+ * each sample, and for the free of each sampled block. A sample's record has its call path, a
+ * free's has none. The path ends at the call of the allocator: most of the library's wrappers have
+ * no frames left, so the walk begins at the last byte of the call instruction, with the registers
+ * from before it.
  *
- * No sample is lost in silence. If there is no scratch area, the record has the call alone in place
- * of a path. If the ring has no room, the thread's next record adds what the lost samples stood
- * for; since the last ones of a thread have no next record, what lost samples stood for is counted,
- * too.
+ * Lost samples are counted. If there is no scratch area, the record has the call alone instead of a
+ * path. If the ring has no room, the thread's next record adds the weight of the lost samples; as a
+ * thread's last samples have no next record, the lost weight is counted, too.
  *
  * A child of vfork() or posix_spawn() runs in its parent's memory until it executes a program.
  * Blocks that it allocates there stay when it leaves, and blocks that it frees were the parent's.
@@ -26,18 +25,18 @@ SETTING __u64 alloc_distance = 512 << 10; /* mean, in bytes; less than 2^41 */
 struct alloc_thread {
 	union stackd_measurement event; /* to be sent: the walk takes all the space on the stack */
 	struct lone_instance lone;
-	__u64 lost_bytes, lost_objects; /* of samples since the last one that is in the ring */
+	__u64 lost_bytes, lost_objects; /* of samples since the last one in the ring */
 
 	/* Of functions that are probed (malloc.bpf.h). */
 	__s64 left;	/* bytes before the next sample */
 	__u64 slot;	/* of the return address of the open call; 0: there is none */
-	__u64 caller;	/* what the slot has */
-	__u64 size;	/* that it asks for */
+	__u64 caller;	/* the slot's content */
+	__u64 size;	/* that the call asks for */
 	__u64 pointer;	/* that it resizes, or where it puts its result */
 	__u64 held;	/* the number of the block that it resizes; 0: that was not sampled */
 	__u32 kind;	/* enum stackd_alloc_kind */
 	__u32 may_tail; /* it may end as another function that is probed */
-	__u32 is_drawn; /* the first distance */
+	__u32 is_drawn; /* the first distance was drawn */
 	__u32 pad;
 };
 
@@ -81,8 +80,8 @@ static __always_inline __u64 owner_number(struct task_struct *task)
 	return owner == task ? 0 : (__u64)owner->tgid << 32 | (__u32)owner->pid;
 }
 
-/* About what a sample stands for, within some hundredths: S / (1 - exp(-S/R)) is R + S/2 + S^2/12R
- * and less, and S where S is large. */
+/* Returns about the weight of a sample, within some hundredths: S / (1 - exp(-S/R)) is less than R
+ * + S/2 + S^2/12R, and S where S is large. */
 static __always_inline __u64 weight_of(const struct stackd_alloc *alloc)
 {
 	__u64 size = alloc->size, mean = alloc_distance ? alloc_distance : 1;
@@ -94,7 +93,7 @@ static __always_inline __u64 weight_of(const struct stackd_alloc *alloc)
 	return mean + size / 2 + size * (size * 16 / mean) / 192;
 }
 
-/* Notes whether the thread's record was sent: the next record adds what a lost one stood for. */
+/* Notes whether the thread's record was sent: the next record adds the weight of a lost one. */
 static __always_inline void keep_lost(struct task_struct *task, bool is_sent)
 {
 	struct alloc_thread *thread = CHECKED(bpf_task_storage_get(&alloc_threads, task, 0, 0));

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The CPU time of a thread, as the scheduler itself would tell it.
+ * The CPU time of a thread, as the scheduler itself computes it.
  *
- * The scheduler has a thread's sum up to its last look at it, and a clock of each CPU, as of when
- * that was last set. A program cannot read the clock, but only CLOCK_MONOTONIC, which is apart from
- * it by more and more. While the two are at one distance that does not matter: what counts is the
- * difference of two readings. How far apart they are is needed where the scheduler will not count
- * all that has passed since it set its clock; the daemon compares them each second
- * (daemon/capture/sampler_clocks.h).
+ * The scheduler keeps a thread's sum as of its last update, and a clock of each CPU, as of when it
+ * was last set. A program cannot read that clock, but only CLOCK_MONOTONIC, which drifts away from
+ * it. A constant distance does not matter, since only the difference of two readings counts. The
+ * distance is needed where the scheduler will not count all the time that has passed since it set
+ * its clock; the daemon compares the clocks each second (daemon/capture/sampler_clocks.h).
  */
 #ifndef CPU_CLOCK_BPF_H
 #define CPU_CLOCK_BPF_H
@@ -17,17 +16,17 @@
 #define REREAD()  asm volatile("" : : : "memory")
 #define SKIP_NEXT 1 /* rq.clock_update_flags: at the next switch the clock is not set */
 
-/* From a CPU's struct rq to what its host says of it, in bytes; 0: nothing is known. */
+/* Bytes from a CPU's struct rq to the host's statement of stolen time; 0: there is none. */
 SETTING __s64 steal_distance = 0;
 
 /* CLOCK_MONOTONIC less the scheduler's clock at a time, and how that changes by the nanosecond, in
- * 2^-32; the last comparison is the one of this number, modulo two. 0: there was none. */
+ * 2^-32; clock_ties is the number of comparisons, and the last one is at that number modulo two. */
 __u32 clock_ties = 0;
 __s64 clock_tie_apart[2] = {0};
 __u64 clock_tie_ns[2] = {0};
 __s64 clock_tie_drift[2] = {0};
 
-__s64 clock_seen_apart = 0; /* 0: this kernel does not tell */
+__s64 clock_seen_apart = 0; /* 0: this kernel cannot be asked */
 
 static __always_inline struct rq *queue_of(struct task_struct *task)
 {
@@ -39,7 +38,7 @@ static __always_inline struct rq *queue_of(struct task_struct *task)
 	return queue ? queue->rq : NULL;
 }
 
-/* Run by the daemon right after it has had the scheduler set the clock of its CPU. */
+/* Run by the daemon right after it has made the scheduler set the clock of its CPU. */
 SEC("syscall")
 int stackd_tie_clocks(void *ctx)
 {
@@ -63,8 +62,8 @@ static __always_inline __u64 since_set(const struct rq *rq, __u64 now)
 	return since > 0 ? since : 0;
 }
 
-/* What the host has taken of this CPU since the scheduler's clock was last set, which is at most a
- * tick ago while a thread runs. Of other hypervisors than KVM it is not known here. */
+/* Returns how much time the host has taken from this CPU since the scheduler's clock was last set,
+ * at most a tick ago while a thread runs. Only KVM's hosts are known here. */
 static __always_inline __u64 stolen_since(const struct rq *rq)
 {
 	const struct kvm_steal_time *host = (const void *)((__u64)rq + steal_distance);
@@ -77,18 +76,19 @@ static __always_inline __u64 stolen_since(const struct rq *rq)
 	return stolen - rq->prev_steal_time_rq;
 }
 
-/* Whether the thread is to make way for one that was woken. Then the clock stays as it was set at
- * the wake-up until the switch, and what the thread runs meanwhile counts as the other one's. */
+/* Returns whether the thread is to make way for one that was woken. Then the clock stays as it was
+ * set at the wake-up until the switch, and the time that the thread runs meanwhile counts as the
+ * other one's. */
 static __always_inline bool makes_way(const struct rq *rq)
 {
 	return bpf_core_field_exists(rq->clock_update_flags) && rq->clock_update_flags & SKIP_NEXT;
 }
 
 /*
- * Returns what of the time since the clock was set will not count as the thread's. That which the
- * host has taken can be more than has passed: the clock may be set by another CPU while the host
- * has this one, and the host says only afterwards how long it had it. The scheduler takes off no
- * more than the time that has passed.
+ * Returns how much of the time since the clock was set will not count as the thread's. The time
+ * that the host has taken can be more than has passed: the clock may be set by another CPU while
+ * the host has this one, and the host says only afterwards how long it had it. The scheduler
+ * subtracts no more than the time that has passed.
  */
 static __always_inline __u64 not_counted(const struct rq *rq, __u64 now, __u64 stolen)
 {
@@ -99,15 +99,15 @@ static __always_inline __u64 not_counted(const struct rq *rq, __u64 now, __u64 s
 	return stolen < since ? stolen : since;
 }
 
-/* How far the clock that CPU time is summed up by is behind the CPU's clock: by its time in
- * interrupts and, in a virtual machine, that given to others. */
+/* Returns how far the clock that sums up CPU time is behind the CPU's clock: by the time in
+ * interrupts and, in a virtual machine, by the time given to others. */
 static __always_inline __u64 clock_behind(const struct rq *rq)
 {
 	return rq ? rq->clock - rq->clock_task : 0;
 }
 
-/* Returns whether no interrupt has summed up meanwhile, and the host has taken nothing: else the
- * reading is of two moments. */
+/* Reads the clock. Returns whether no interrupt has added to the sum meanwhile, and the host has
+ * taken nothing: else the reading mixes two moments. */
 static __always_inline bool read_clock(struct task_struct *task, const struct rq *rq, __u64 *ret_ns)
 {
 	__u64 start = task->se.exec_start, behind = clock_behind(rq), sum, now;
@@ -123,9 +123,9 @@ static __always_inline bool read_clock(struct task_struct *task, const struct rq
 }
 
 /*
- * The thread's CPU time, but for a constant: its sum at the scheduler's last look, and what has
- * passed since. A CPU's clock_task leaves out the time in interrupts, so it is behind the CPU's
- * clock by another amount on each CPU. The result is as exact as the scheduler's own for an
+ * Returns the thread's CPU time, but for a constant: its sum at the scheduler's last update, and
+ * the time since. A CPU's clock_task leaves out the time in interrupts, so its distance from the
+ * CPU's clock differs from CPU to CPU. The result is as exact as the scheduler's own for an
  * instance that keeps the CPU; over a wait the two clocks can drift apart, by some millionths of
  * it.
  */

@@ -2,15 +2,15 @@
 /*
  * Deep stacks: more frames than one record has room for, and more than a state remembers.
  *
- * Parts. A walk of more than MAX_FRAMES new frames sends a record of those that it has, and goes
- * on, up to DEEP_NEW frames: that bounds the time of one interrupt. The last record says what all
- * of them are (struct stackd_part).
+ * Parts. A walk of more than MAX_FRAMES new frames sends a record of the frames so far, and
+ * continues, up to DEEP_NEW frames: that bounds the time of one interrupt. The last record
+ * describes all of them (struct stackd_part).
  *
  * Remembering. A thread whose walk takes more than a part gets a deep stack, if there is one: room
- * for DEEP_MOST frames, which the daemon makes when it is first wanted. Its marks are those of
- * prefix.bpf.h, in a ring of places, rootwards by rising place: a new walk's frames can be stored
- * behind the root before it is known how many they are, and the chain that is remembered grows at
- * both ends.
+ * for DEEP_MOST frames, which the daemon makes when it is first needed. Its marks are those of
+ * prefix.bpf.h, in a ring of places, rootwards by rising place: so a new walk's frames can be
+ * stored behind the root before their number is known, and the remembered chain grows at both ends.
+ *
  *
  *      place   leaf                        root      leaf of the walk at hand
  *        ..... m0 m1 m2 m3 ............... mN  |  f0 f1 f2 ...
@@ -22,13 +22,13 @@
  *
  * Marks beyond the leaf. A recursion returns and comes back with the same frames. So where a walk
  * finds a few frames on top of a mark in the middle, the chain stays as it is, with the marks that
- * are no longer on the stack: they can match again, and are compared before they are believed like
- * all others. The record says that it is not remembered.
+ * are no longer on the stack: they can match again, and are compared first like all others. The
+ * record says that the walk is not remembered.
  *
- * Open chains. A stack that has more than DEEP_NEW frames above all that is known is remembered as
- * far as it was walked, with the registers at that point. The next walk that meets the chain
- * compares it up to that point, and goes on from there: so a stack of DEEP_MOST frames is known
- * after some samples, which are partial until then.
+ * Open chains. A stack with more than DEEP_NEW frames above all known ones is remembered as far as
+ * it was walked, with the registers at that point. The next walk that meets the chain compares it
+ * up to that point, and continues from there. So a stack of DEEP_MOST frames is known after some
+ * samples, which are partial until then.
  */
 #ifndef DEEP_BPF_H
 #define DEEP_BPF_H
@@ -44,10 +44,10 @@
 #define DEEP_RUN    16384	     /* bytes of stack that are copied at once, at most */
 #define DEEP_BYTES  (MAX_BYTES - 64) /* of a part: room is left for a frame */
 #ifndef DEEP_FEW
-#define DEEP_FEW     256  /* new frames that are walked again rather than remembered, */
-#define DEEP_WORTH   16	  /* if they would replace so many marks each */
-#define DEEP_MUCH    4096 /* frames known to the entry that are given up for an open chain */
-#define DEEP_MISSES  16	  /* only after so many walks in a row that did not come to them */
+#define DEEP_FEW     256	   /* new frames that are walked again rather than remembered, */
+#define DEEP_WORTH   16		   /* if they would replace so many marks each */
+#define DEEP_MUCH    4096	   /* frames known to the entry, not given up for an open chain, */
+#define DEEP_MISSES  16		   /* but after so many walks in a row that did not reach them */
 #define DEEP_IDLE_NS 1000000000ull /* after which another thread may take the deep stack */
 #endif
 
@@ -60,7 +60,7 @@ struct deep {
 	__u32 root;  /* place of the last frame */
 	__u32 count; /* frames, the root included; 0: nothing is remembered */
 	__u32 is_open;
-	__u32 misses;	  /* walks in a row that came to their limit without meeting the chain */
+	__u32 misses;	  /* walks in a row that reached their limit without meeting the chain */
 	struct walk walk; /* at the end of an open chain: the frame behind the root, whose mark
 			   * is there, too */
 };
@@ -93,10 +93,10 @@ _Static_assert(MAX_MARKS <= MAX_FRAMES, "a state's marks are among the last part
 /* How a walk is remembered. */
 enum deep_action {
 	DEEP_NOT,
-	DEEP_ADD,     /* its new frames replace what was above the one that it has met */
-	DEEP_REPLACE, /* it is remembered in place of all */
-	DEEP_OPEN,    /* so is a walk that has not reached the entry */
-	DEEP_EXTEND,  /* what it found beyond the open end is added there */
+	DEEP_ADD,     /* its new frames replace those above the mark that it has met */
+	DEEP_REPLACE, /* it replaces all that was remembered */
+	DEEP_OPEN,    /* the same, for a walk that has not reached the entry */
+	DEEP_EXTEND,  /* the frames that it found beyond the open end are added there */
 };
 
 static __always_inline struct deep *deep_at(const struct scratch *s)
@@ -174,8 +174,8 @@ static __always_inline bool deep_is_free(const struct deep *d, __u64 now)
 	return !d->tid || now - d->used_ns > DEEP_IDLE_NS;
 }
 
-/* Gives the thread a deep stack that no other uses; s->deep is 0 if there is none. What its state
- * has remembered is dropped. */
+/* Gives the thread a deep stack that no other thread uses; s->deep is 0 if there is none. Drops the
+ * stack that its state has remembered. */
 static __always_inline void deep_claim(struct scratch *s, struct thread_state *state)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -336,7 +336,7 @@ static __always_inline bool deep_word(const struct scratch *s, __u64 address, __
 	return true;
 }
 
-/* Copies the stack from an address on, as far as many marks go that are to be compared. 0, or 1:
+/* Copies the stack from an address on, for as many of the marks to be compared as fit. 0, or 1:
  * unreadable. */
 __noinline int deep_copy(struct scratch *given, __u64 address)
 {
@@ -396,7 +396,7 @@ static __always_inline bool deep_fix(struct scratch *s, __u32 place, __u32 reg)
 	return true;
 }
 
-/* The frame pointer of the plain frame before the one at hand, whose slot is given: see
+/* Returns the frame pointer of the plain frame before the current one, whose slot is given: see
  * plain_holds(). */
 __noinline int deep_plain_holds(struct scratch *given, __u64 slot)
 {
@@ -419,7 +419,7 @@ __noinline int deep_plain_holds(struct scratch *given, __u64 slot)
 	return 1;
 }
 
-/* The further conditions of the mark at hand: see guard_holds(). */
+/* Checks the further conditions of the current mark: see guard_holds(). */
 __noinline int deep_guard_holds(struct scratch *given, __u32 place)
 {
 	struct scratch *s = CHECKED(given);
@@ -482,7 +482,7 @@ static long deep_check_some(__u32 turn, struct scratch **at)
 }
 
 /* Do the mark at the probe and all rootwards of it hold? If not, because of a word in memory, the
- * next one to try is beyond that. */
+ * next mark to try is beyond that word. */
 static __always_inline bool deep_verify(struct scratch *s, const struct deep *d)
 {
 	__u32 done;
@@ -527,7 +527,7 @@ static __always_inline bool deep_is_met(struct scratch *s)
 	return false;
 }
 
-/* Whether the frame pointer at the end of the open chain is what it was. */
+/* Returns whether the frame pointer at the end of the open chain is unchanged. */
 static __always_inline bool deep_has_fp(struct scratch *s, const struct deep *d)
 {
 	const struct walk_origin *origin = &d->walk.origin[STACKD_REG_FP];
@@ -542,7 +542,7 @@ static __always_inline bool deep_has_fp(struct scratch *s, const struct deep *d)
 
 __noinline int part_send(struct scratch *given);
 
-/* Goes on from the end of the open chain, which has been found to hold. false: it cannot. */
+/* Continues from the end of the open chain, which was found to hold. false: it cannot. */
 static __always_inline bool deep_join(struct scratch *s, struct deep *d)
 {
 	if (s->sent_frames || !s->walk.is_lean || !deep_has_fp(s, d))
@@ -567,8 +567,9 @@ static __always_inline bool deep_join(struct scratch *s, struct deep *d)
 	return true;
 }
 
-/* Is the frame that the walk has come to, and all rootwards of it, what is remembered? 1: the walk
- * ends, with the reason in s->end; 0: it goes on, if need be from the end of the open chain. */
+/* Is the frame that the walk has reached, with all rootwards of it, the remembered stack? 1: the
+ * walk ends, with the reason in s->end; 0: it continues, from the end of the open chain if need be.
+ */
 __noinline int deep_matches(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -688,8 +689,8 @@ static __always_inline bool deep_is_worth(const struct scratch *s, __u32 others)
 	return s->n_new >= DEEP_FEW || others < s->n_new * DEEP_WORTH;
 }
 
-/* Is the chain to be given up for a walk that has not met it? A stack that grows and shrinks comes
- * back to it, and the chain grows until it has all of that stack. */
+/* Is the chain to be given up for a walk that has not met it? A stack that grows and shrinks
+ * returns to it, and the chain grows until it has all of that stack. */
 static __always_inline bool deep_gives_way(struct deep *d)
 {
 	return d->is_open || d->count < DEEP_MUCH || ++d->misses > DEEP_MISSES;
@@ -712,8 +713,8 @@ static __always_inline enum deep_action deep_action_of(const struct scratch *s, 
 	return s->kept ? DEEP_ADD : DEEP_REPLACE;
 }
 
-/* Ends the last part, at walked.bytes[at]: decides how the walk is to be remembered, and says so in
- * it. */
+/* Ends the last part, at walked.bytes[at]: decides how the walk is to be remembered, and writes
+ * that into the part. */
 __noinline int deep_end(struct scratch *given, __u32 at)
 {
 	struct scratch *s = CHECKED(given);
@@ -756,7 +757,7 @@ static __always_inline void deep_add(struct scratch *s, struct deep *d)
 	d->count = s->kept + s->n_new;
 }
 
-/* Mends the registers of marks below, which the new frames have saved. */
+/* Updates the registers of marks below, which the new frames have saved. */
 static __always_inline void deep_mend(struct scratch *s)
 {
 	for (__u32 i = 0; i < MAX_FIXES && i < s->n_fixes; i++) {
@@ -802,7 +803,7 @@ static __always_inline void deep_save_end(struct scratch *s, struct deep *d)
 	deep_mark(block, d->root + 1)->ra = s->walk.pc;
 }
 
-/* After the last part is in the ring: what it said is what is remembered. */
+/* Remembers the walk as the last part has announced, once that part is in the ring. */
 __noinline int deep_remember(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What perf events count in a thread (--counter instructions): cycles, instructions, cache misses.
+ * Perf events counted for each thread (--counter instructions): cycles, instructions, cache misses.
  *
- * The events are those of CPUs. (Programs cannot read an event that is inherited, so with events of
- * threads there would be none for a thread that is made later.) A thread has what its CPU has
- * counted while it was there: it is summed up at each switch of threads.
+ * The events are opened on CPUs. (Programs cannot read an event that is inherited, so a thread that
+ * is made later could have none.) A thread gets what its CPU has counted while the thread was
+ * there, summed up at each switch of threads.
  *
  *     comes to a CPU   began = the CPU's count
  *     leaves it        sum += the CPU's count - began
  *
- * A processor has few counters. Events for which it has no room at a time are in several groups,
- * and the daemon has these take turns (daemon/capture/event_groups.h). A pass through a region
- * counts for the group whose turn it was from the pass's beginning to its end, so nothing is scaled
- * up. That somebody else has used the processor's counters meanwhile shows as time for which an
- * event was enabled and did not count; then the pass has none of them.
+ * A processor has few counters. If it cannot count all events at a time, they form several groups,
+ * and the daemon makes these take turns (daemon/capture/event_groups.h). A pass through a region
+ * counts for the group that had its turn from the pass's beginning to its end, so nothing is scaled
+ * up. If another user has taken the processor's counters meanwhile, an event was enabled for a time
+ * and did not count; then the pass has no values.
  */
 #ifndef EVENT_SUM_BPF_H
 #define EVENT_SUM_BPF_H
@@ -27,7 +27,7 @@ SETTING __u8 reading_events = 0;			 /* bits: which of them are events */
 SETTING __u8 reading_groups[STACKD_MOST_COUNTERS] = {0}; /* of events: their group, */
 SETTING __u8 reading_leaders = 0; /* and bits: which of them are the first ones of groups */
 
-/* The turn at hand: its number * STACKD_MOST_COUNTERS + the group that counts; 0: none does. */
+/* The current turn: its number * STACKD_MOST_COUNTERS + the group that counts; 0: none does. */
 __u32 event_turn = 0;
 
 /* The events, at CPU * STACKD_MOST_COUNTERS + the counter's index. */
@@ -43,7 +43,7 @@ struct event_thread {
 	__u64 began[STACKD_MOST_COUNTERS]; /* the CPU's counts when the thread came to it */
 	__u64 absent,
 		absent_began; /* the same of the time for which enabled events did not count */
-	__u32 cpu;	      /* where it is, plus one; 0: that is not known */
+	__u32 cpu;	      /* where it is, plus one; 0: not known */
 	__u32 pad;
 };
 
@@ -106,8 +106,8 @@ static __always_inline __u32 read_cpu_events(__u32 cpu, __u64 *values, __u64 *ab
 	return read;
 }
 
-/* The thread comes to a CPU. Where the events cannot be read, what it does there is not counted,
- * and passes that are open know it. */
+/* Notes that the thread comes to a CPU. If the events cannot be read, its time there is not
+ * counted, and open passes get no values. */
 static __always_inline void events_come(struct event_thread *t, __u32 cpu)
 {
 	t->absent_began = 0;
@@ -120,7 +120,7 @@ static __always_inline void events_come(struct event_thread *t, __u32 cpu)
 	t->absent_began = 0;
 }
 
-/* The thread leaves it. */
+/* Notes that the thread leaves the CPU. */
 static __always_inline void events_leave(struct event_thread *t, __u32 cpu)
 {
 	__u64 absent = 0;

@@ -10,9 +10,10 @@
 #define LOG_2	 726817 /* ln(2) * 2^LOG_BITS */
 
 /*
- * -log2(x / 2^64), times 2^LOG_BITS: its digits one after the other. The square of a number between
- * 1 and 2 is at least 2 if its logarithm is at least 1/2, and so on. Without branches, whose ways
- * the verifier would all follow, and a global function, which it follows by itself.
+ * Returns -log2(x / 2^64) * 2^LOG_BITS, computed digit by digit: the square of a number between 1
+ * and 2 is at least 2 if its logarithm is at least 1/2, and so on. It has no branches, since the
+ * verifier would follow all combinations, and is a global function, which the verifier follows
+ * once.
  */
 __noinline __u64 minus_log2(__u64 x)
 {

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A CPU that has nothing to do runs its idle task, and a clock samples that as well: on a machine
- * that is half idle, half of all samples would be of the instruction that waits. So they are
- * counted, and no records are made of them.
+ * Recognises samples of idle CPUs. A CPU with nothing to do runs its idle task, and a clock samples
+ * that as well: on a machine that is half idle, half of all samples would be of the instruction
+ * that waits. So they are counted, and have no records.
  *
- * Interrupts that arrive meanwhile run in the idle task, too, and their work is no idling. Those
- * that can be sampled (soft interrupts: the network's, timers') run on a stack of the CPU's, and
+ * Interrupts that arrive meanwhile run in the idle task, too, and their work is not idle. Those
+ * that can be sampled (soft interrupts: the network's, timers') run on a stack of the CPU's, while
  * the idle loop runs on the task's own.
  *
- * A CPU that a task was woken on leaves the idle loop, which takes some microseconds, and 15 to 20
- * in a virtual machine, where the timer that it sets anew is the host's. The scheduler counts that
- * as the woken task's time: it has set its clock at the wake-up, and leaves the clock as it is
- * until the switch. A program whose threads wake each other all the time can have a quarter of its
- * CPU time so, in which it does not run. No sample can be of it, so samples of CPUs on their way
- * out of the idle loop are counted, for the comparison with the scheduler.
+ * A CPU that leaves the idle loop for a woken task takes some microseconds for it, and 15 to 20 in
+ * a virtual machine, where it sets a timer of the host's. The scheduler counts that time as the
+ * woken task's: it has set its clock at the wake-up, and leaves the clock as it is until the
+ * switch. In a program whose threads wake each other all the time, a quarter of the CPU time can be
+ * of this kind, in which the program does not run. No sample can be of it, so samples of CPUs that
+ * leave the idle loop are counted, for the comparison with the scheduler.
  */
 #ifndef IDLE_BPF_H
 #define IDLE_BPF_H

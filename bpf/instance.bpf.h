@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a thread has open of regions (region.bpf.h), and how samples are joined with them.
+ * The open instances of regions of a thread (region.bpf.h), and how samples are joined with them.
  *
- * Where both are recorded, CPU time within an instance is known exactly, as the instance's. So a
- * sample outside stands for the thread's CPU time since its last sample outside, less that of the
+ * If both are recorded, CPU time within an instance is known exactly, as the instance's. So a
+ * sample outside represents the thread's CPU time since its last sample outside, less that of the
  * instances in between: its effective interval (Szebenyi, Gamblin, Schulz, de Supinski, Wolf and
  * Wylie, "Reconciling Sampling and Direct Instrumentation for Unintrusive Call-Path Profiling of
- * MPI Programs", IPDPS 2011). Samples and instances of a thread add up to its CPU time, but for
- * what comes before its first sample outside and after its last one.
+ * MPI Programs", IPDPS 2011). Samples and instances of a thread add up to its CPU time, but for the
+ * time before its first sample outside and after its last one.
  *
  * The sampler may interrupt the programs of regions in the middle of a change. It then leaves its
- * own clock as it is, so what this sample stood for is the next one's.
+ * own clock as it is, so the next sample represents this one's time as well.
  *
  * Samples also see threads that have left instances without a return (left.bpf.h), and note when.
  *
- * A sample right behind the return of an instance, before the probe at its end, is outside already,
- * and takes all of the thread's time so far with it. The instance's own time is taken off when it
- * ends, so the next interval can be less than nothing: it is 0 then, and so are the next ones until
- * that is made up. Of a thread's first sample the interval is not known, as the thread may be older
- * than the recording. That it stands for a period makes up on average for what comes after the last
- * one: with the time since the thread was made in its place, sums would be half a period too small.
+ * A sample right after the return of an instance, before the probe at its end, is outside already,
+ * and takes all of the thread's time so far. The instance's own time is subtracted when it ends, so
+ * the next interval can be negative: it becomes 0, and so do the next ones until the difference is
+ * made up. The interval of a thread's first sample is not known, as the thread may be older than
+ * the recording. The sample gets a period instead, which makes up on average for the time after the
+ * last sample; with the time since the thread was made, sums would be half a period too small.
  */
 #ifndef INSTANCE_BPF_H
 #define INSTANCE_BPF_H
@@ -27,7 +27,7 @@
 #include "cpu_clock.bpf.h"
 #include "scratch.bpf.h"
 
-#define REGION_DEPTH  64 /* open instances of a thread; more are counted */
+#define REGION_DEPTH  64 /* open instances of a thread; further ones are only counted */
 #define SEEN_LEFT     4	 /* innermost ones that a sample looks at */
 #define REGION_RATES  64 /* regions of a thread that are counted at a time */
 #define REGION_SECOND 1000000000ull
@@ -35,12 +35,12 @@
 struct open_instance {
 	__u64 slot;	/* address of the return address; of a mark: just below that of the function
 			 * around it */
-	__u64 caller;	/* what the slot has: the return address; 0: not known, or of a mark */
-	__u64 function; /* address of its first instruction; of a mark that ended: where */
+	__u64 caller;	/* the slot's content: the return address; 0: not known, or of a mark */
+	__u64 function; /* address of its first instruction; of a mark that ended: the hit's */
 	__u64 enter_ns;
 	__u64 enter_cpu;	     /* cpu_clock() */
 	__u64 nested_ns, nested_cpu; /* of the instances within it that have ended */
-	__u64 told_ns, told_cpu;     /* the part of its time that ended ones have as nested */
+	__u64 told_ns, told_cpu;     /* the part of its time that ended ones count as nested */
 	__u64 seen_ns, seen_cpu;     /* when the thread was first seen elsewhere since; 0: it was
 				      * not */
 	__u32 region;		     /* 0: this entry is free */
@@ -91,11 +91,11 @@ struct region_stack {
 	__u32 is_own;	 /* it is no coroutine's */
 };
 
-/* How the open instances of a thread are looked through (left.bpf.h). It has no space on the
- * program's stack, either. */
+/* A search of a thread's open instances (left.bpf.h), which has no room on the program's stack
+ * either. */
 struct settling {
-	__u64 threshold;   /* what is below was left */
-	__u64 now, cpu;	   /* when this is: another nanosecond for each, inner ones first, since
+	__u64 threshold;   /* instances below it were left */
+	__u64 now, cpu;	   /* the time of this: another nanosecond for each, inner ones first, since
 			    * readers join the series of an instance by its end */
 	__u64 nearest;	   /* slot of the innermost instance of the stack so far, */
 	__u32 current;	   /* one more than its index, */
@@ -113,7 +113,7 @@ struct mpi_registers {
 	__u64 stack_pointer;
 };
 
-/* What has ended is kept here, since the walk needs the program's stack. */
+/* The ended instance is kept here, since the walk needs the program's stack. */
 struct region_thread {
 	__u32 count;
 	__u32 once; /* one more than the index of the one on this stack with STACKD_ENTRY_ONCE; 0:
@@ -122,7 +122,7 @@ struct region_thread {
 	__u16 is_tangled; /* the open instances are not simply nested in each other (left.bpf.h) */
 	__u16 current;	  /* then: one more than the index of the innermost one on this stack; 0:
 			   * none */
-	__u64 measured_cpu; /* of all instances that ended and were within no other one */
+	__u64 measured_cpu; /* of all ended instances that were within no other one */
 	struct open_instance ended;
 	union stackd_measurement event; /* the pass that has ended */
 	struct lone_instance lone;
@@ -160,8 +160,8 @@ struct {
 
 #define BUSY(thread, is) (*(volatile __u32 *)&(thread)->busy = (is))
 
-/* One more than the index of the innermost open instance of the stack that the thread is on; 0:
- * there is none. */
+/* Returns one more than the index of the innermost open instance of the stack that the thread is
+ * on; 0: there is none. */
 static __always_inline __u32 innermost_at(const struct region_thread *thread)
 {
 	return RARELY(thread->is_tangled) ? thread->current : thread->count;
@@ -174,7 +174,7 @@ static __always_inline struct open_instance *innermost(struct region_thread *thr
 	return at ? &thread->open[BOUNDED(at - 1, REGION_DEPTH)] : NULL;
 }
 
-/* Whether the slot of an instance still has the return address, as far as that is known. */
+/* Returns whether the slot of an instance still has the return address, as far as that is known. */
 static __always_inline bool holds_caller(const struct open_instance *open)
 {
 	__u64 caller = 0;
@@ -191,9 +191,10 @@ static __always_inline bool is_on_alternate(struct task_struct *task, __u64 addr
 }
 
 /*
- * Whether a thread is within an instance. One that was left by longjmp() or an exception may still
- * be open: then its slot is below the stack pointer, or has been written by another call. Beyond
- * some such ones there is none. A signal's handler is within what it has interrupted.
+ * Returns whether a thread is within an instance. One that was left by longjmp() or an exception
+ * may still be open: then its slot is below the stack pointer, or another call has written to it.
+ * Only some such instances are searched. A signal's handler is within the function that it has
+ * interrupted.
  */
 static __noinline bool is_inside(struct region_thread *thread, struct task_struct *task,
 				 __u64 stack_pointer)
@@ -216,8 +217,8 @@ static __noinline bool is_inside(struct region_thread *thread, struct task_struc
 	return false;
 }
 
-/* Notes that a sample sees the thread outside of its innermost instances. If it comes back to one,
- * on another stack than now, left.bpf.h finds it out. */
+/* Notes that a sample sees the thread outside of its innermost instances. If the thread returns to
+ * one, since it is on another stack now, left.bpf.h finds that out. */
 static __noinline int note_left(struct region_thread *thread, struct task_struct *task,
 				__u64 stack_pointer)
 {
@@ -249,8 +250,8 @@ static __noinline int note_left(struct region_thread *thread, struct task_struct
 	return 0;
 }
 
-/* Returns the nanoseconds that a sample stands for; 0: it is inside an instance. The first one of a
- * thread stands for its period. */
+/* Returns the nanoseconds that a sample represents; 0: it is inside an instance. The first sample
+ * of a thread represents its period. */
 static __always_inline __u32 effective_interval(struct task_struct *task,
 						struct region_thread *thread, __u64 stack_pointer,
 						__u32 period)
@@ -276,7 +277,7 @@ static __always_inline __u32 effective_interval(struct task_struct *task,
 	return interval < ~0u ? interval : ~0u;
 }
 
-/* Where regions are recorded, too, the sample's period is what it stands for outside of them. */
+/* If regions are recorded, too, sets the sample's period to its time outside of them. */
 static __always_inline void join_regions(struct scratch *s, struct task_struct *task,
 					 struct region_thread *thread)
 {

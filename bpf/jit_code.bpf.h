@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The bytes of code that a process has made, as they are at a sample: a CODE record
- * (stackd_code.h), sent before the sample's STACK record.
+ * The bytes of JIT code as they are at a sample: a CODE record (stackd_code.h), sent before the
+ * sample's STACK record.
  *
- * Nothing tells the kernel half which words of the stack are return addresses into such code. So
- * all words of the copy that point there count, each block of code once: those into the ranges that
- * the daemon has told, and into the mapping at which the walk here has ended. A process that the
- * daemon does not know yet has that one alone.
+ * The kernel half cannot know which words of the stack are return addresses into such code. So it
+ * takes all words of the copy that point there, each block of code once: into the ranges that the
+ * daemon has entered, and into the mapping at which the walk has ended here. For a process that the
+ * daemon does not know yet, it takes only the latter.
  */
 #ifndef JIT_CODE_BPF_H
 #define JIT_CODE_BPF_H
@@ -15,8 +15,8 @@
 #include "ring.bpf.h"
 #include "scratch.bpf.h"
 
-/* By thread group id. (A process that gets the number of one that has ended costs a little more
- * until the daemon has told of it.) */
+/* By thread group id. (A process that gets the id of an ended one costs a little more until the
+ * daemon has updated the map.) */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -27,8 +27,8 @@ struct {
 /* Whether there are any: 0 saves the look-up. */
 __u32 has_jit_ranges;
 
-/* The bytes that have been sent, by stackd_code_key(). If the daemon
- * has dropped some, it reads the memory. */
+/* The bytes that have been sent, by stackd_code_key(). If the daemon has dropped some, it reads the
+ * process's memory instead. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);
@@ -37,7 +37,7 @@ struct {
 } code_sent SEC(".maps");
 
 #define WORDS_A_TURN	8
-#define MOST_BYTES_SENT 24 /* with a sample, of as many addresses */
+#define MOST_BYTES_SENT 24 /* pieces with one sample, of an address each */
 
 /* Notes an address, unless one of the same block is noted. Global, so that it is verified once. */
 __noinline int note_code(struct scratch *given, __u64 address)
@@ -125,7 +125,7 @@ __noinline int send_bytes(struct scratch *given)
 	return 0;
 }
 
-/* Hashes what is around an address that was noted; 1 ends the loop. */
+/* Hashes the code around an address that was noted; 1 ends the loop. */
 static long hash_code(__u32 turn, struct scratch **at_scratch)
 {
 	struct scratch *s = *at_scratch;
@@ -158,7 +158,7 @@ static long hash_code(__u32 turn, struct scratch **at_scratch)
 	return 0;
 }
 
-/* The ranges in which the process has made code. false: none is known. */
+/* Takes the ranges of JIT code in the process. false: none is known. */
 static __always_inline bool take_ranges(struct scratch *s)
 {
 	const struct seen_mapping *m = seen_at(s);
@@ -175,8 +175,8 @@ static __always_inline bool take_ranges(struct scratch *s)
 	return told || s->code.here_size;
 }
 
-/* Sends what code there is around the addresses on the stack that has been copied to payload[at].
- * Global, so that it is verified once. */
+/* Sends the JIT code around the addresses in the stack that was copied to payload[at]. Global, so
+ * that it is verified once. */
 __noinline int send_code(struct scratch *given, __u32 at)
 {
 	struct scratch *s = CHECKED(given);

@@ -49,7 +49,7 @@ struct uprobes_state {
 
 struct mm_struct {
 	struct maple_tree mm_mt; /* the mappings */
-	atomic_t mm_users;	 /* tasks, and whoever else looks at it just now */
+	atomic_t mm_users;	 /* tasks, and others that use it at the moment */
 	unsigned long brk;	 /* where the heap ends */
 	unsigned long env_start, env_end;
 	unsigned long start_stack; /* the main thread's stack pointer at its entry */
@@ -119,7 +119,8 @@ struct list_head {
 
 struct rq { /* of a CPU */
 	unsigned int nr_running;
-	struct list_head cfs_tasks; /* the tasks of the usual class that can run, by se.group_node */
+	struct list_head
+		cfs_tasks; /* the tasks of the usual class that can run, by se.group_node */
 	__u64 clock;
 	__u64 clock_task; /* the same without time in interrupts, and without stolen time: */
 	__u64 prev_steal_time_rq; /* kvm_steal_time.steal when the clock was last set */

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Gives a sample by a clock the time that it stands for, which can be several periods.
+ * Gives a sample by a clock the time that it represents, which can be several periods.
  *
  * The kernel's clocks (cpu-clock, task-clock) are timers. One that is late by several periods fires
- * once, and the kernel forgets the others: interrupts were off for long, or, far more often, the
- * host of a virtual machine had not let the CPU run. On one such machine 5 % of all CPU time had no
- * sample for that reason. perf shows the same gaps.
+ * once, and the kernel forgets the others. Interrupts can have been off for long; far more often,
+ * the host of a virtual machine has not let the CPU run. On one such machine 5 % of all CPU time
+ * had no sample for that reason. perf shows the same gaps.
  *
- * The timer has the time at which it was due. A sample that comes more than a period later stands
- * for all periods that have passed since (overdue.h). To read the timer at each sample would cost
- * half a percent of it, so each sample notes when the timer is due next (the lowest 32 bits). If
- * the next sample comes within a period of that, it is on time: the timer's times are a period
- * apart. Otherwise (other tasks had the CPU in between, the CPU was idle, the rate was changed, or
- * the clock is late) the timer is read. Where several clocks take turns on a CPU, each with times
- * of its own, one that is late can pass for one that is on time, but no sample gets more than it
- * stands for.
+ * The timer has the time at which it was due. A sample that comes more than a period later
+ * represents all periods that have passed since (overdue.h). To read the timer at each sample would
+ * cost half a percent of it, so each sample notes when the timer is due next (the lowest 32 bits).
+ * If the next sample comes within a period of that, it is on time: the timer's times are a period
+ * apart. Otherwise the timer is read: other tasks had the CPU in between, the CPU was idle, the
+ * rate was changed, or the clock is late. If several clocks with times of their own take turns on a
+ * CPU, a late one can pass for one that is on time, but no sample gets more than it represents.
  *
- * The clock can also be due while this program runs. Such a period is lost; of all that are missed,
- * these are about the program's share of the time.
+ * The clock can also be due while this program runs. Such a period is lost; these are about the
+ * program's share of the time.
  *
- * A machine that was stopped and goes on (a snapshot of a virtual one, a debugger of the kernel)
- * can be late by hours, which are nobody's CPU time in any useful sense: a sample stands for a
- * second at most, or for its period where that is longer, and what was left out is counted.
+ * A machine that was stopped and continues (a snapshot of a virtual one, a debugger of the kernel)
+ * can be late by hours, which are not CPU time in any useful sense. So a sample represents at most
+ * a second, or its period if that is longer, and the rest is counted.
  */
 #ifndef LATE_BPF_H
 #define LATE_BPF_H
@@ -30,7 +29,7 @@
 #include "overdue.h"
 
 #define CLOCK_LEAST_NS 10000	   /* the kernel lets no clock have a shorter period */
-#define LATE_MOST_NS   1000000000u /* that a sample stands for */
+#define LATE_MOST_NS   1000000000u /* that a sample represents */
 
 SETTING __u32 is_clock = 0; /* the event is a clock: it has a timer */
 
@@ -57,7 +56,7 @@ static __always_inline void count_late(__u64 periods, __u64 cut_ns)
 	counted->n[STACKD_COUNT_LATE_CUT_NS] += cut_ns;
 }
 
-/* Returns the periods that a late sample stands for, and counts them. */
+/* Returns the periods that a late sample represents, and counts them. */
 static __always_inline __u64 late_periods(struct task_struct *task, __u64 late, __u64 every)
 {
 	const struct rq *rq = queue_of(task);
@@ -73,7 +72,7 @@ static __always_inline __u64 late_periods(struct task_struct *task, __u64 late, 
 	return periods;
 }
 
-/* Reads from the timer when it was due, and sets the sample's period to what it stands for. */
+/* Reads from the timer when it was due, and sets the sample's period to the time it represents. */
 static __noinline int read_timer(struct scratch *s, const struct perf_event *event,
 				 struct task_struct *task)
 {
@@ -95,7 +94,7 @@ static __noinline int read_timer(struct scratch *s, const struct perf_event *eve
 	return 0;
 }
 
-/* Sets the period of a clock's sample to what it stands for. */
+/* Sets the period of a clock's sample to the time that it represents. */
 static __always_inline void weigh(struct scratch *s, struct bpf_perf_event_data *ctx,
 				  struct task_struct *task)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Instances that are left without a return: by an exception, longjmp(), pthread_exit(), a handler
- * that does not come back, exec or exit. They are passes like others, and end where the thread is
- * next seen below them: at a probe (here), or at a sample (instance.bpf.h).
+ * that does not return, exec or exit. They are passes like others, and end where the thread is next
+ * seen below them: at a probe (here), or at a sample (instance.bpf.h).
  *
  *   slot of the instance below the stack pointer,
  *     on the thread's own stack, or on its alternate one     it was left
@@ -12,18 +12,18 @@
  *   on another stack                                          it is suspended
  *   thread or program ends                                    it was left
  *
- * A handler on the alternate stack is within what it has interrupted, wherever that stack lies. A
+ * A handler on the alternate stack is within what it has interrupted, wherever that stack is. A
  * thread that is on no stack of its own runs coroutines: it has several stacks, with instances open
- * on each, and changes from one to another at any time, without a probe. Where several such stacks
- * lie in one mapping, it is not known which of them an address belongs to. So a suspended instance
- * stays open, and goes on where its exit is hit; if it never is, then it was left when it was first
- * found suspended. A mark outside of every function is never left; it is suspended while the thread
- * is on another stack than that of its hit.
+ * on each, and changes from one to another at any time, without a probe. If several such stacks are
+ * in one mapping, it is not known which of them an address belongs to. So a suspended instance
+ * stays open, and continues when its exit is hit; if that never happens, it was left when it was
+ * first found suspended. A mark outside of every function is never left; it is suspended while the
+ * thread is on another stack than that of its hit.
  *
  * Instances that are simply nested are a stack (thread->open). Once one is suspended, or ends while
- * one that was entered later is open, they are tangled: free entries lie between others, and what
- * is around what follows from the times of the entries. Time that two such instances share is in
- * both; so that the own times still add up, it is nested time of the one that was entered first.
+ * a later one is open, they are tangled: free entries lie between others, and which one encloses
+ * which follows from the times of their entries. Time that two such instances share is in both; so
+ * that the own times still add up, it is nested time of the one that was entered first.
  *
  * The frames of an instance that was left are gone, so there is no walk. Its record has the
  * function, and the caller by the return address that was read at the entry.
@@ -93,8 +93,8 @@ static __always_inline void look_beside(struct region_thread *thread, __u64 sinc
 	}
 }
 
-/* Adds to the ended one's nested time what it shares with `within`, which was entered later and is
- * still open. */
+/* Adds to the ended one's nested time the time that it shares with `within`, which was entered
+ * later and is still open. */
 static __always_inline void take_share(struct open_instance *ended, struct open_instance *within,
 				       __u64 now, __u64 cpu)
 {
@@ -151,8 +151,8 @@ __noinline int free_tangled(struct region_thread *given, __u32 index, __u64 now,
 
 /* --- ends ------------------------------------------------------------------------------------- */
 
-/* Takes the entry of an instance, which is then in thread->ended, out. Returns one more than the
- * index of what is around it; 0: nothing is. */
+/* Removes the entry of an ended instance, which is then in thread->ended. Returns one more than the
+ * index of the one around it; 0: there is none. */
 static __always_inline __u32 take_out(struct region_thread *thread, __u32 index, __u64 now,
 				      __u64 cpu)
 {
@@ -169,7 +169,7 @@ static __always_inline __u32 take_out(struct region_thread *thread, __u32 index,
 	return index;
 }
 
-/* Adds the time of an instance that has ended to what is around it. */
+/* Adds the time of an ended instance to the one around it. */
 static __always_inline void tell_around(struct region_thread *thread, __u32 around, __u64 ns,
 					__u64 cpu)
 {
@@ -215,7 +215,7 @@ static __always_inline void send_left(struct region_thread *thread, __u64 end_ns
 	count_region(STACKD_REGION_LEFT);
 }
 
-/* Ends an instance that was left. Of a mark nothing is known without its next hit. */
+/* Ends an instance that was left. A mark without a next hit has no known end. */
 __noinline int end_left(struct region_thread *given, __u32 index, __u64 now, __u64 cpu)
 {
 	struct region_thread *thread = CHECKED(given);
@@ -273,7 +273,7 @@ static __always_inline enum standing standing_of(const struct region_thread *thr
 	return STANDING_SUSPENDED;
 }
 
-/* One that is on this stack, or was interrupted by a handler on this. */
+/* Notes an instance that is on this stack, or was interrupted by a handler on this stack. */
 static __always_inline void go_on(struct settling *c, struct region_thread *thread,
 				  struct open_instance *open, __u32 index)
 {
@@ -349,8 +349,8 @@ static __always_inline void take_stack(struct region_stack *stack, struct task_s
 	stack->is_found = 1;
 }
 
-/* Finds the stack that an address is on. If its mapping cannot be found, and it is not on the stack
- * that was found last, all stacks are taken for one. */
+/* Finds the stack of an address. If its mapping cannot be found, and the address is not on the
+ * stack that was found last, all addresses count as one stack. */
 static __always_inline void find_stack(struct region_stack *stack, struct task_struct *task,
 				       __u64 address)
 {
@@ -367,7 +367,7 @@ static __always_inline void find_stack(struct region_stack *stack, struct task_s
 	*stack = (struct region_stack){.high = ~0ull, .is_own = 1};
 }
 
-/* Is the thread on another stack than when that was last looked for, as far as is known? */
+/* Is the thread on another stack than at the last search, as far as is known? */
 static __always_inline bool is_elsewhere(const struct region_thread *thread, __u64 address)
 {
 	return thread->count && !(thread->stack.is_found && is_on_stack(&thread->stack, address));
@@ -404,8 +404,8 @@ __noinline int settle(struct region_thread *given, __u64 slot, __u64 threshold, 
 	return 0;
 }
 
-/* The same if there may be any, or the innermost one, which a sample has seen left, is open after
- * all. In most cases neither is so, which costs three comparisons. */
+/* The same, but only if some may have been left, or if the innermost one, which a sample has seen
+ * left, is open after all. In most cases neither is so, which costs three comparisons. */
 static __always_inline void drop_left(struct region_thread *thread, __u64 slot, __u64 threshold,
 				      __u64 now, __u64 cpu)
 {
@@ -501,8 +501,8 @@ static long look_for_room(__u32 i, struct looking *l)
 	return 0;
 }
 
-/* Returns the index of an entry for a region; REGION_DEPTH: there is none. A region within itself
- * leaves room for others: the fewer entries there are, the fewer more it gets. */
+/* Returns the index of an entry for a region; REGION_DEPTH: there is none. A recursive region
+ * leaves room for others: the fewer entries are free, the fewer it gets. */
 __noinline __u32 find_room(struct region_thread *given, __u32 region)
 {
 	struct region_thread *thread = CHECKED(given);
@@ -519,7 +519,7 @@ __noinline __u32 find_room(struct region_thread *given, __u32 region)
 	return thread->count < REGION_DEPTH ? thread->count : REGION_DEPTH;
 }
 
-/* The same, where nothing is unusual: the next one. */
+/* The same in the usual case: the next one. */
 static __always_inline __u32 next_entry(struct region_thread *thread, __u32 region)
 {
 	__u32 count = thread->count;

@@ -21,8 +21,8 @@ static __always_inline __u32 put_lone_frame(struct lone_instance *record, __u32 
 	return at + 12;
 }
 
-/* Fills a record with a function, by the address of its code, and its caller, by the return
- * address; 0: that is not known. */
+/* Fills a record with a function, by the address of its code, and its caller, by the return address
+ * (0: not known). */
 static __always_inline void fill_lone(struct lone_instance *record, __u64 pid_tgid, __u64 time_ns,
 				      const union stackd_measurement *event, __u64 function,
 				      __u64 caller, __u32 end_reason)
@@ -49,7 +49,7 @@ static __always_inline void fill_lone(struct lone_instance *record, __u64 pid_tg
 	record->size = sizeof(record->header) + at;
 }
 
-/* Returns whether the ring had room for it. */
+/* Sends it. Returns whether the ring had room for it. */
 static __always_inline bool put_lone(struct lone_instance *record)
 {
 	__u32 size = record->size;

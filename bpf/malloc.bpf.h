@@ -3,23 +3,25 @@
  * Allocations of programs that run without libstackalloc: probes on the functions of the allocator
  * itself, which the daemon finds (daemon/regions/alloc_functions.h).
  *
- *   entry   what is asked for is kept in the thread: an open call
- *   return  it is counted down from the thread's distance; where that ends, it is a sample
+ *   entry   keeps the request in the thread: an open call
+ *   return  counts it down from the thread's distance; where that ends, it is a sample
  *   free()  looks every block up among the sampled ones
  *
  * A return is seen by a uretprobe, or by uprobes on the function's returns.
  *
  * Allocators call themselves (operator new calls malloc(), calloc() may): within an open call
- * nothing is counted. A call that never comes to a return that is probed (an exception, a jump to
- * code that is not known) is known by its slot, which lies below the stack pointer, or has been
- * written since.
+ * nothing is counted. A call that never reaches a probed return (after an exception, or a jump to
+ * unknown code) is recognised by its slot, which is then below the stack pointer, or was written
+ * since.
  *
- * Sampled blocks are in a table that is bounded; those that it has no room for are counted. They
- * go by address, process and how many programs the process has executed, so an exec or a fork
- * leaves none behind that another block could be taken for. To the daemon a block goes by a number
- * of its own: a thread that gets an address which another one has just freed may tell of it first.
+ * Sampled blocks are in a bounded table; blocks without room in it are counted. They are identified
+ * by address, process and how many programs the process has executed, so an exec or a fork leaves
+ * none behind that could be taken for another block. For the daemon each block has a number of its
+ * own, since the record of a thread that gets an address can come before that of the thread that
+ * has freed it.
  *
- * realloc() has its block taken out at the entry, since its address may be another's before it
+ * realloc() removes its block at the entry, since another block may get the address before it
+ * returns, and puts it back if it fails.
  * returns, and put back if it fails.
  */
 #ifndef MALLOC_BPF_H
@@ -46,7 +48,7 @@ __u64 live_last = 0; /* number that was given */
 
 /* --- distances ------------------------------------------------------------------------------ */
 
-/* Bytes up to the one that is hit, exponentially distributed. */
+/* Returns the bytes up to the next sampled byte, exponentially distributed. */
 static __always_inline __s64 draw_distance(void)
 {
 	__u64 x = (__u64)bpf_get_prandom_u32() << 32 | bpf_get_prandom_u32() | 1;
@@ -55,7 +57,7 @@ static __always_inline __s64 draw_distance(void)
 	return (log >> 4) * alloc_distance >> (LOG_BITS - 4);
 }
 
-/* Counts bytes. Returns whether they are to be sampled, if there are any: `is_made`. */
+/* Counts bytes. Returns whether they are to be sampled. `is_made`: the allocation succeeded. */
 static __always_inline bool is_due(struct alloc_thread *thread, __u64 size, bool is_made)
 {
 	if (!thread->is_drawn) {
@@ -79,7 +81,7 @@ static __always_inline struct live_key live_key_of(struct task_struct *task, __u
 		.address = address, .pid = owner->tgid, .exec = owner->self_exec_id};
 }
 
-/* Takes a block out. Returns its number; 0: it was not sampled. */
+/* Removes a block. Returns its number; 0: it was not sampled. */
 static __always_inline __u64 take_live(struct task_struct *task, __u64 address)
 {
 	struct live_key key = live_key_of(task, address);
@@ -91,7 +93,7 @@ static __always_inline __u64 take_live(struct task_struct *task, __u64 address)
 	return number;
 }
 
-/* Puts a block in. Returns false if there is no room. */
+/* Adds a block. Returns false if there is no room. */
 static __always_inline bool put_live(struct task_struct *task, __u64 address, __u64 number)
 {
 	struct live_key key = live_key_of(task, address);
@@ -107,7 +109,7 @@ static long forget_live(void *map, const struct live_key *key, __u64 *number, __
 	return 0;
 }
 
-/* A process ends, with all of its blocks. */
+/* Removes all blocks of a process that ends. */
 SEC("raw_tp/sched_process_exit")
 int stackd_malloc_exit(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -122,8 +124,9 @@ int stackd_malloc_exit(struct bpf_raw_tracepoint_args *ctx)
 
 /* --- calls ---------------------------------------------------------------------------------- */
 
-/* Whether a call is open around one that begins. A uretprobe replaces the return address after a
- * call's entry was seen: so the trampoline's address stands for a call that is still open. */
+/* Returns whether a call is open around one that begins. A uretprobe replaces the return address
+ * after a call's entry was seen: so the trampoline's address also means a call that is still open.
+ */
 static __always_inline bool is_within(struct alloc_thread *thread, struct pt_regs *ctx,
 				      struct task_struct *task)
 {
@@ -197,7 +200,7 @@ int stackd_malloc_enter(struct pt_regs *ctx)
 	return 0;
 }
 
-/* The block that a call has made; 0: none. */
+/* Returns the block that a call has made; 0: none. */
 static __always_inline __u64 made_by(struct alloc_thread *thread, struct pt_regs *ctx)
 {
 	__u64 pointer = 0;
@@ -210,7 +213,7 @@ static __always_inline __u64 made_by(struct alloc_thread *thread, struct pt_regs
 	return pointer;
 }
 
-/* Ends the block that a call has resized, unless that failed. */
+/* Ends the block that a call has resized, unless the call has failed. */
 static __always_inline void end_held(struct alloc_thread *thread, struct task_struct *task,
 				     __u64 made, __u64 code)
 {

@@ -3,10 +3,10 @@
  * Maps an address to a file and an offset in it, inside the interrupt.
  *
  * The kernel offers bpf_find_vma(), which takes a lock and, in an interrupt, an inter-processor
- * interrupt to give it back: some 5 us. So the tree of the mappings (a maple tree since 6.1) is
- * read here, without a lock, one node of 256 bytes a level. A writer on another CPU can pull a
- * node away meanwhile; then what is read is checked (the mapping must belong to this address
- * space and hold the address), and in doubt there is no answer and the daemon walks.
+ * interrupt to release it: some 5 us. So this reads the tree of the mappings (a maple tree
+ * since 6.1) without a lock, one node of 256 bytes a level. A writer on another CPU can remove a
+ * node meanwhile. So the result is checked (the mapping must belong to this address space and hold
+ * the address), and in doubt there is no result and the daemon walks.
  *
  * A stale result, after a library was unloaded and another mapped at its address, must never be
  * used. So a result is valid only while its stamp is the current one:
@@ -14,12 +14,12 @@
  *   stamp = the kernel's own count of changes to the mappings,
  *           and how often the daemon has seen mapped files written to
  *
- * Where the kernel does not count (before 6.4), the stamp is new for each sample. The mappings that
+ * If the kernel does not count (before 6.4), the stamp is new for each sample. The mappings that
  * samples have met serve the next ones on this CPU, while process and stamp are the same.
  *
- * The file of a mapping is known by its inode. A file that the daemon has made known has a number
- * in `inodes`, whichever process maps it, so a new process of known files is walked from its
- * first sample. An unknown file is put into the record, for the daemon to make known.
+ * The file of a mapping is known by its inode. A file that the daemon has entered has a number in
+ * `inodes`, whichever process maps it, so a new process of known files is walked from its first
+ * sample. An unknown file is put into the record, so that the daemon enters it.
  */
 #ifndef MAPPING_BPF_H
 #define MAPPING_BPF_H
@@ -34,7 +34,7 @@ struct {
 	__type(value, __u32); /* file number */
 } inodes SEC(".maps");
 
-/* Files that hold code which a process has made: a JIT compiler's memory that is mapped twice. */
+/* Files that hold JIT code: the memory of a compiler that maps it twice. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -45,8 +45,9 @@ struct {
 /* Whether there are any: 0 saves the look-up. */
 __u32 has_made_files;
 
-/* How often files that are mapped were written to: their state is to be looked at anew. Set by the
- * daemon. */
+/* How often mapped files were written to: their state must then be checked again. Set by the
+ * daemon.
+ */
 __u32 files_written;
 
 static __always_inline __u64 mix(__u64 x)
@@ -99,8 +100,10 @@ static __always_inline __u64 stamp_of(struct task_struct *task, __u64 unique)
 #define ARANGE_SLOTS  10
 #define ARANGE_META   30
 
-/* From s->tree_entry, which leads to a node, to the entry in there that an address belongs to; 0:
- * none. 1 if that is a mapping rather than the next node. Global, so that it is verified once. */
+/* Moves s->tree_entry, which leads to a node, to the entry of that node for an address; 0: none.
+ * Returns 1 if the entry is a mapping rather than the next node. Global, so that it is verified
+ * once.
+ */
 __noinline int maple_descend(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
@@ -144,7 +147,7 @@ static __always_inline __u64 maple_find(struct scratch *s, struct mm_struct *mm,
 	return 0;
 }
 
-/* Since 6.13 the nanoseconds have a flag in their highest bit: somebody has asked for this time. */
+/* Since 6.13 the nanoseconds have a flag in their highest bit: this time was asked for. */
 #define CTIME_NSEC_MASK 0x3fffffffu
 
 static __always_inline __u64 change_time(struct inode *inode)
@@ -164,8 +167,8 @@ static __always_inline __u64 change_time(struct inode *inode)
 	return 0;
 }
 
-/* Looks up the mapping of an address: s->vma. Only what costs little; the file is
- * vma_file(). 0, or 1: there is none, or it cannot be read just now. */
+/* Looks up the mapping of an address, s->vma, but for its file, which costs more: vma_file(). 0, or
+ * 1: there is none, or it cannot be read at the moment. */
 __noinline int vma_find(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
@@ -187,7 +190,7 @@ __noinline int vma_find(struct scratch *given, __u64 address)
 	return 0;
 }
 
-/* The rest of s->vma: what is mapped there. */
+/* Fills in the rest of s->vma: the mapped file. */
 static __always_inline void vma_file(struct scratch *s, struct task_struct *task)
 {
 	struct vm_area_struct *vma = (struct vm_area_struct *)s->vma_pointer;
@@ -218,8 +221,7 @@ static __always_inline struct seen_mapping *seen_at(struct scratch *s)
 	return &s->seen[BOUNDED(s->at, SEEN_ALL)];
 }
 
-/* Takes up the mappings that samples of the process have met on this CPU, if they are still what
- * they were. */
+/* Takes the mappings that samples of the process have met on this CPU, if they are still valid. */
 static __always_inline void start_seen(struct scratch *s)
 {
 	__u32 index = s->space >> 32 & (SEEN_SPACES - 1);
@@ -305,7 +307,7 @@ __noinline int mapping_find(struct scratch *given, __u64 address)
 	return 0;
 }
 
-/* The same where it is the one that was met last: no call. */
+/* The same if it is the mapping that was met last: no call. */
 static __always_inline int mapping_of(struct scratch *s, __u64 address)
 {
 	const struct seen_mapping *m = seen_at(s);
@@ -313,9 +315,9 @@ static __always_inline int mapping_of(struct scratch *s, __u64 address)
 	return address - m->start < m->size ? 0 : mapping_find(s, address);
 }
 
-/* The same, but only among those that samples have met: 1, or 0. For where the stack of a look-up
- * in the tree, some four calls deep, is not to be had: all frames together have 512 bytes. Global,
- * so that it is verified once. */
+/* The same, but only among those that samples have met: 1, or 0. For callers without stack for a
+ * look-up in the tree, some four calls deep: all frames together have 512 bytes. Global, so that it
+ * is verified once. */
 __noinline int mapping_met(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
@@ -323,7 +325,7 @@ __noinline int mapping_met(struct scratch *given, __u64 address)
 	return s && search_seen(s, address);
 }
 
-/* After that: the location of the address. */
+/* Returns the location of the address, after one of these. */
 static __always_inline __u64 seen_location(const struct seen_mapping *m, __u64 address)
 {
 	return m->location + (address - m->start);

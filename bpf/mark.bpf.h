@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A mark (--mark) is a place rather than a function: each hit ends the instance before and begins
- * the next. Its path is that of the hit. It has no return to be matched, so it is found by its
- * number among the marks that the thread has begun, on the same stack, since the innermost function
- * was entered; it is dropped with that function. A span's beginning and end are two places of one
- * mark.
+ * A mark (--mark) is a location rather than a function: each hit ends the previous instance and
+ * begins the next. The instance's path is that of the hit. It has no return to match, so it is
+ * found by its number among the marks that the thread has begun, on the same stack, since the
+ * innermost function was entered; it is dropped with that function. A span's beginning and end are
+ * two locations of one mark.
  */
 #ifndef MARK_BPF_H
 #define MARK_BPF_H
@@ -176,8 +176,8 @@ static __always_inline void begin_mark(struct region_thread *thread, struct task
 	open->enter_cpu = cpu;
 }
 
-/* Ends the functions that were left, and finds those of this stack. A mark has no slot by which it
- * would be known that a coroutine is another one. */
+/* Ends the functions that were left, and finds those of this stack. A mark has no slot that would
+ * show a change to another coroutine. */
 static __always_inline void find_hit(struct region_thread *thread, __u64 stack_pointer,
 				     __u64 cookie)
 {

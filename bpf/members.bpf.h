@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The processes that are recorded, and the children that they start from now on: what samples of
- * CPUs (scope.bpf.h), regions and waits are filtered by, where the scope is processes; and the CPU
- * time of all tasks in scope (task_time.bpf.h).
+ * The processes that are recorded, and the children that they start from now on. If the scope is
+ * processes, samples of CPUs (scope.bpf.h), regions and waits are filtered by them, and so is the
+ * CPU time of all tasks in scope (task_time.bpf.h).
  *
- * A process is known by its id and its start time, so that a later one with the same id is not
- * mistaken for it. A child is added by its parent, before it runs. It is removed when its last
- * reference to the id is gone, after everything that happens at its exit. Where there is no room
- * for a child, it is left out, as are its own children; this is counted.
+ * A process is identified by its id and its start time, so that a later one with the same id is not
+ * mistaken for it. Its parent adds a child before the child runs. It is removed when its last
+ * reference to the id is gone, after everything that happens at its exit. If there is no room for a
+ * child, it is left out, as are its own children; this is counted.
  *
  * The command that stackd starts is a member before it is executed, and held until then: what the
- * new process does before is stackd's.
+ * new process does before that is stackd's work.
  */
 #ifndef MEMBERS_BPF_H
 #define MEMBERS_BPF_H
@@ -31,7 +31,7 @@ struct {
 	__type(value, __u64); /* 0: whichever process has this id when it is first met */
 } members SEC(".maps");
 
-/* Is this thread one of a process that is recorded? */
+/* Is this thread one of a recorded process? */
 static __always_inline bool is_member(struct task_struct *task, __u32 pid)
 {
 	__u64 *start = CHECKED(bpf_map_lookup_elem(&members, &pid));
@@ -45,7 +45,7 @@ static __always_inline bool is_member(struct task_struct *task, __u32 pid)
 	return *start == start_time;
 }
 
-/* Is the parent in scope, and what it makes with it? */
+/* Are the parent, and so the task that it makes, in scope? */
 static __always_inline bool passes_on(struct task_struct *parent)
 {
 	__u32 pid = BPF_CORE_READ(parent, tgid);
@@ -76,7 +76,7 @@ int stackd_member_fork(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* The command is executed: its time begins. */
+/* The command is executed: starts counting its time. */
 SEC("raw_tp/sched_process_exec")
 int stackd_member_exec(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -106,8 +106,8 @@ int stackd_member_free(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Looks at each task when the recording begins: the time of those in scope begins. Those that are
- * made meanwhile come by the tracepoint. */
+/* Starts counting the time of each task in scope when the recording begins. The tracepoint finds
+ * tasks that are made meanwhile. */
 SEC("iter/task")
 int stackd_member_begin(struct bpf_iter__task *ctx)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Page faults and calls of mmap() and brk(), which are recorded where a program calls its allocator
- * too often for probes (malloc.bpf.h). Page faults are sampled by bytes, as allocations are; of the
- * calls, each is recorded. Neither has an end.
+ * Page faults and calls of mmap() and brk(), which are recorded if a program calls its allocator
+ * too often for probes (malloc.bpf.h). Page faults are sampled by bytes, as allocations are; every
+ * call is recorded. Neither has an end.
  */
 #ifndef MEMORY_BPF_H
 #define MEMORY_BPF_H
@@ -60,8 +60,8 @@ int stackd_fault(struct bpf_raw_tracepoint_args *ctx)
 		value_;                                                                            \
 	})
 
-/* Returns the bytes of memory that a system call asks for; 0: none. It reads the registers one by
- * one: the program's stack has no room for all of them beside that of a walk. */
+/* Returns the bytes of memory that a system call asks for; 0: none. Reads the registers one by one,
+ * since the program's stack has no room for all of them beside a walk's. */
 static __always_inline __u64 asked_for(struct task_struct *task, const struct pt_regs *regs,
 				       __u64 call)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Large stacks of samples that miss a table: what lies above the copy in their STACK record.
+ * Large stacks of samples that miss a table: the part above the copy in their STACK record.
  *
  * The copy ends at stack_limit, and a path that ends there has lost its root. Once a file's table
- * is loaded, the kernel half walks any stack; until then the frames of numerical code and of
- * compilers, which take megabytes, are sent whole, in MORE_STACK records that go before the STACK
- * record. Pages that are not in memory are not sent.
+ * is loaded, the kernel half walks any stack. Until then the frames of numerical code and of
+ * compilers, which take megabytes, are sent whole, in MORE_STACK records before the STACK record.
+ * Pages that are not in memory are not sent.
  *
- * That takes time in an interrupt, and the daemon has to come after. So it is limited, by bytes a
- * second of all CPUs, and by the room in the ring, of which a quarter is left for other records.
- * What the limits allow of a stack is sent, from the leaf on.
+ * This takes time in an interrupt, and the daemon has to keep up. So it is limited, by bytes a
+ * second of all CPUs, and by the room in the ring, of which a quarter is left for other records. As
+ * much of a stack as the limits allow is sent, from the leaf on.
  */
 #ifndef MORE_STACK_BPF_H
 #define MORE_STACK_BPF_H
@@ -22,15 +22,15 @@
 
 #define MORE_AT_ONCE   (512ll << 20) /* bytes, of all CPUs, */
 #define MORE_NS_A_BYTE 30	     /* and in the long run: 32 MiB a second */
-#define MORE_OF_HOLES  16 /* bytes of what is not in memory cost as much as one that is */
+#define MORE_OF_HOLES  16	     /* bytes that are not in memory cost as much as one that is */
 #define MORE_HEAD      sizeof(struct stackd_more_stack)
 
-/* Bytes that were sent and have not been made up for by the time until more_ns. Two CPUs at once
- * may take the same time into account twice. */
+/* Bytes that were sent beyond what the rate allows until more_ns. Two CPUs at once may take the
+ * same time into account twice. */
 __s64 more_debt;
 __u64 more_ns;
 
-/* Whether another stack may be sent. */
+/* Returns whether another stack may be sent. */
 static __always_inline bool may_send_more(void)
 {
 	__u64 now = bpf_ktime_get_ns(), made_up = (now - more_ns) / MORE_NS_A_BYTE;
@@ -48,7 +48,7 @@ static __always_inline bool has_room_for_more(__u32 bytes)
 	       bpf_ringbuf_query(&ring, BPF_RB_RING_SIZE) / 4 * 3;
 }
 
-/* Copies a part behind its head, which is at the payload's beginning. */
+/* Copies a part after its head, which is at the payload's beginning. */
 static __always_inline void copy_more(struct scratch *s, __u64 from, __u32 len)
 {
 	struct stackd_more_stack *more = (struct stackd_more_stack *)s->payload;
@@ -95,8 +95,8 @@ static long send_part_of_more(__u32 turn, struct scratch **at_scratch)
 	return bpf_ringbuf_output(&ring, s->payload, MORE_HEAD + sent, BPF_RB_NO_WAKEUP) != 0;
 }
 
-/* Sends what is above the copy that the record will have, if it is for want of a table. Global, so
- * that it is verified once. */
+/* Sends the stack above the record's copy, if the walk misses a table. Global, so that it is
+ * verified once. */
 __noinline int send_more(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);

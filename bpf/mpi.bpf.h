@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The bytes that a call of MPI sends and receives, by its arguments (daemon/regions/mpi_calls.h
- * says which those are). They are taken at the entry, non-blocking ones included; those of a
- * persistent request are kept with it, for each of its starts. Where a collective passes on a
- * message for each process of its communicator, or something else at its root, the communicator's
- * size and this process's rank in it are needed (mpi_object.bpf.h). What cannot be told is said to
- * be unknown.
+ * says which these are). The arguments are taken at the entry, also those of non-blocking calls;
+ * those of a persistent request are kept with it, for each of its starts. A collective may pass on
+ * a message for each process of its communicator, or another amount at its root: then the
+ * communicator's size and this process's rank in it are needed (mpi_object.bpf.h). Amounts that
+ * cannot be determined are recorded as unknown.
  *
- * A buffer can be larger than what is received, or read, into it. Where the call has a status, that
- * tells the bytes at the end; else they are marked as the size of the buffer.
+ * A buffer can be larger than the data that are received, or read, into it. If the call has a
+ * status, that has the bytes at the end; else they are marked as the size of the buffer.
  */
 #ifndef MPI_BPF_H
 #define MPI_BPF_H
@@ -45,7 +45,9 @@ struct mpi_arguments {
 	struct mpi_comm_known comm; /* of the call, if it has one */
 };
 
-/* The kernel wants each register of the context read by itself, so they are copied. */
+/* Copies the registers, since the kernel requires each register of the context to be read by
+ * itself.
+ */
 static __always_inline void mpi_take_registers(const struct pt_regs *ctx,
 					       struct mpi_registers *ret_registers)
 {
@@ -59,7 +61,7 @@ static __always_inline void mpi_take_registers(const struct pt_regs *ctx,
 	ret_registers->stack_pointer = PT_REGS_SP(ctx);
 }
 
-/* An argument by its number, from 1. */
+/* Returns an argument by its number, from 1. */
 static __always_inline __u64 mpi_argument(const struct mpi_arguments *arguments, __u32 number)
 {
 	if (number <= ARCH_PARMS)
@@ -150,7 +152,7 @@ static __always_inline __u64 mpi_count(const struct mpi_arguments *from, __u32 n
 	}
 }
 
-/* Returns how often they are passed on. */
+/* Returns how many times they are passed on. */
 static __always_inline __u64 mpi_times(const struct mpi_arguments *from, __u32 how)
 {
 	__u64 all = from->comm.size ? from->comm.size : MPI_UNKNOWN;
@@ -172,8 +174,8 @@ static __always_inline __u64 mpi_times(const struct mpi_arguments *from, __u32 h
 	}
 }
 
-/* Can it be told whether this process is the root? Between the processes of two groups, it is none
- * of one's own. */
+/* Can it be determined whether this process is the root? Between two groups, a root in the other
+ * group is no process of one's own. */
 static __always_inline bool has_known_root(const struct mpi_arguments *from, __u32 how)
 {
 	return !from->call->root || ((from->comm.rank || how == STACKD_MPI_ONCE) &&
@@ -289,7 +291,8 @@ static __always_inline void mpi_keep_request(const struct open_instance *open)
 	bpf_map_update_elem(&mpi_requests, &key, &bytes, BPF_ANY);
 }
 
-/* A call has posted a buffer. The call that completes the request says how much arrived. */
+/* Notes that a call has posted a buffer. The call that completes the request has the arrived bytes.
+ */
 static __always_inline void mpi_keep_posted(struct open_instance *open)
 {
 	if (open->received && open->received != MPI_UNKNOWN &&
@@ -300,7 +303,7 @@ static __always_inline void mpi_keep_posted(struct open_instance *open)
 
 /* --- status ---------------------------------------------------------------------------------- */
 
-/* Marks the bytes of a call with what they are. */
+/* Marks the bytes of a call with their kind. */
 static __always_inline void mpi_mark(struct open_instance *open, const struct stackd_mpi_call *call)
 {
 	__u64 file = call->is_file ? STACKD_MPI_OF_FILE : 0;
@@ -311,10 +314,9 @@ static __always_inline void mpi_mark(struct open_instance *open, const struct st
 		open->received |= file | (call->is_at_most ? STACKD_MPI_AT_MOST : 0);
 }
 
-/* Takes the bytes from the status of a call. MPI_STATUS_IGNORE is 0 or 1. Whether the call was a
- * failure is not known: the probe may be before the instruction that says it
- * (daemon/regions/probe_move.h).
- */
+/* Takes the bytes from the status of a call. MPI_STATUS_IGNORE is 0 or 1. Whether the call has
+ * failed is not known, since the probe may be before the instruction that returns the error
+ * (daemon/regions/probe_move.h). */
 static __always_inline void mpi_take_status(struct open_instance *open)
 {
 	__u64 told;
@@ -415,9 +417,9 @@ static __noinline int mpi_enter(struct region_thread *thread, struct open_instan
 }
 
 /*
- * A call of MPI returns: remembers the size, rank or request that the program gets. Within a call
- * of Fortran's interface the function for C gives it. A call that only makes a request has passed
- * nothing on yet.
+ * Handles the return of a call of MPI: remembers the size, rank or request that the program gets.
+ * Within a call of Fortran's interface the function for C gives it. A call that only makes a
+ * request has passed nothing on yet.
  */
 static __always_inline void mpi_leave(struct open_instance *open)
 {

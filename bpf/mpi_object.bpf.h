@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Objects of MPI in a program's memory: the size of a datatype, the size of a communicator and the
- * process's rank in it. Where the library keeps them is known from its code
- * (daemon/regions/mpi_layout.h). The results of MPI_Comm_size() and MPI_Comm_rank() are
- * remembered, for libraries whose layout is not known.
+ * process's rank in it. The library's code shows where it keeps them (daemon/regions/mpi_layout.h).
+ * The results of MPI_Comm_size() and MPI_Comm_rank() are remembered, for libraries whose layout is
+ * not known.
  *
- * What is read proves itself where it can: each object of MPICH begins with its own handle, and the
- * size of a datatype is taken only while those of pairs, which the library makes at its start, are
- * what the standard says.
+ * Values are checked where possible: each object of MPICH begins with its own handle, and the sizes
+ * of datatypes are used only while those of pairs, which the library makes at its start, are as the
+ * standard says.
  */
 #ifndef MPI_OBJECT_BPF_H
 #define MPI_OBJECT_BPF_H
@@ -68,8 +68,8 @@ static __always_inline __u32 mpi_int(__u64 address)
 	return value;
 }
 
-/* The handle that a program passes: MPICH's are 32 bits, and what else a register has is nothing.
- */
+/* Returns the handle that a program passes: MPICH's have 32 bits, and the register's others are
+ * undefined. */
 static __always_inline __u64 mpi_handle(const struct mpi_place *place, __u64 value)
 {
 	return place->library->vendor == STACKD_MPI_OPEN ? value : (__u32)value;
@@ -110,7 +110,7 @@ static __always_inline bool is_pair(const struct mpi_place *place, __u32 handle,
 	return type && mpi_word(type + place->library->size_offset) == size;
 }
 
-/* The size of a datatype; MPI_UNKNOWN: it is not known. */
+/* Returns the size of a datatype; MPI_UNKNOWN: it is not known. */
 static __always_inline __u64 mpi_type_size(const struct mpi_place *place, __u64 type)
 {
 	const struct stackd_mpi_library *library = place->library;
@@ -157,7 +157,7 @@ static __always_inline __u64 mpich_comm(const struct mpi_place *place, __u32 han
 	return 0;
 }
 
-/* Reads what a communicator's object says. Returns whether it says both. */
+/* Reads a communicator's object. Returns whether it has both. */
 static __always_inline bool mpi_read_comm(const struct mpi_place *place, __u64 handle,
 					  struct mpi_comm_known *ret_known)
 {
@@ -180,7 +180,7 @@ static __always_inline bool mpi_read_comm(const struct mpi_place *place, __u64 h
 	return ret_known->size > 0 && ret_known->rank > 0 && ret_known->rank <= ret_known->size;
 }
 
-/* Finds what is known of a communicator. */
+/* Finds the known values of a communicator. */
 static __always_inline void mpi_find_comm(const struct mpi_place *place, __u64 handle,
 					  struct mpi_comm_known *ret_known)
 {
@@ -197,7 +197,7 @@ static __always_inline void mpi_find_comm(const struct mpi_place *place, __u64 h
 		*ret_known = *known;
 }
 
-/* Remembers the size of a communicator, or the process's rank in it, which a call has returned. */
+/* Remembers a call's result: the size of a communicator, or the process's rank in it. */
 static __always_inline void mpi_keep_comm(__u64 handle, __u32 value, bool is_size)
 {
 	struct mpi_key key = {.handle = handle, .pid = bpf_get_current_pid_tgid() >> 32};

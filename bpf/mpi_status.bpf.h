@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Statuses: how much has arrived. For non-blocking and persistent receives it is that of
- * the call that completes the request: MPI_Wait(), MPI_Testsome(), ...
+ * Statuses: how many bytes have arrived. For non-blocking and persistent receives it is the status
+ * of the call that completes the request: MPI_Wait(), MPI_Testsome(), ...
  *
  *   MPI_Irecv   its instance has the size of the buffer, marked STACKD_MPI_LATER
  *               mpi_posted: (handle, process) ─► the instance, the size
  *   MPI_Wait    handles at the entry, since the library overwrites them; at the return, for each
  *               request that is complete and in mpi_posted: a COMPLETED record
  *
- * The daemon adds the bytes to the path of the instance then (daemon/model/mpi_pending.h). A
- * request that is not seen to be completed leaves it with the size of the buffer.
+ * The daemon then adds the bytes to the path of the instance (daemon/model/mpi_pending.h). If a
+ * request is never seen to be completed, the instance keeps the size of the buffer.
  */
 #ifndef MPI_STATUS_BPF_H
 #define MPI_STATUS_BPF_H
@@ -65,7 +65,8 @@ struct {
 	__type(value, struct mpi_posted_bytes);
 } mpi_posted SEC(".maps");
 
-/* Keeps what is posted with a request in an open instance. Returns whether that was possible. */
+/* Keeps the posted buffer of an open instance with its request. Returns whether that was possible.
+ */
 static __always_inline bool mpi_post(const struct open_instance *open, __u64 handle, __u64 bytes)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
@@ -169,8 +170,8 @@ static long mpi_complete_one(__u32 i, void *arg)
 	return 0;
 }
 
-/* Tells of the requests that a call has completed. Those that it tests have a flag, an index or a
- * count. */
+/* Sends records of the requests that a call has completed. Calls that test requests return a flag,
+ * an index or a count. */
 static __always_inline void mpi_complete(const struct open_instance *open)
 {
 	struct mpi_completion c = {.status = open->status, .pid = bpf_get_current_pid_tgid() >> 32};

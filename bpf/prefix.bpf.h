@@ -47,8 +47,8 @@
 #include "state.bpf.h"
 #include "window.bpf.h"
 
-/* The remembered stack will be compared from the root on: if it or its frames are small, it is
- * copied at once. If not, only its top is, for new frames. */
+/* The remembered stack will be compared from the root on: if it or its frames are small, all of it
+ * is copied at once. If not, only its top is, for new frames. */
 static __always_inline void expect_window(struct scratch *s, const struct thread_state *state)
 {
 	__u64 root = state->marks[0].slot & ~MARK_FLAGS;
@@ -103,8 +103,8 @@ static __always_inline void state_take(struct scratch *s, struct task_struct *ta
 		deep_take(s);
 }
 
-/* A walk is to begin again, with all registers. If not for its leaf alone, so will the thread's
- * next ones, as far as they share this stack. */
+/* Begins the walk again, with all registers. Unless the leaf alone needed them, the thread's next
+ * walks begin so, too, as far as they share this stack. */
 static __always_inline void state_again(struct scratch *s)
 {
 	struct thread_state *state = state_at(s);
@@ -144,8 +144,8 @@ __noinline int word_holds(struct scratch *given, __u64 slot, __u64 word)
 	return s && holds(s, slot, word);
 }
 
-/* The register that a mark's CFA comes from has its value, saved where nothing has changed or
- * still to be restored by the new walk. */
+/* Returns whether the register from which a mark's CFA comes has its value: it is saved in an
+ * unchanged slot, or the new walk still has to restore it. */
 static __always_inline bool register_holds(struct scratch *s, const struct guard *guard,
 					   __u32 index, __u32 top)
 {
@@ -214,7 +214,7 @@ __noinline int plain_holds(struct scratch *given, __u32 index)
 	return 1;
 }
 
-/* The same where that can be seen at once. If not, plain_holds() has to look. */
+/* The same if that can be seen at once. If not, plain_holds() has to look. */
 static __always_inline bool is_plain_as_was(struct scratch *s, struct thread_state *state,
 					    __u32 index, __u64 slot)
 {
@@ -296,7 +296,7 @@ static __always_inline bool verify_from(struct scratch *s, const struct thread_s
 	return s->check == 0 && (!state->zero || word_holds(s, state->zero, 0));
 }
 
-/* Are the mappings that the remembered frames lie in still what they were? */
+/* Are the mappings of the remembered frames unchanged? */
 static __always_inline bool mappings_hold(struct scratch *s, struct thread_state *state)
 {
 	if (s->touched_hold)
@@ -319,8 +319,8 @@ static __always_inline __u64 slot_of_frame(const struct scratch *s)
 	return s->walk.slot | (s->walk.is_exact ? MARK_EXACT : 0);
 }
 
-/* Is the frame that the walk has come to, and all below it, the remembered stack? Then s->kept
- * says how many frames that is. */
+/* Is the frame that the walk has reached, with all below it, the remembered stack? Then s->kept is
+ * the number of these frames. */
 static __always_inline bool prefix_matches(struct scratch *s)
 {
 	struct thread_state *state = state_at(s);
@@ -357,13 +357,13 @@ static __always_inline bool prefix_matches(struct scratch *s)
 
 /* --- remembering ------------------------------------------------------------------------------ */
 
-/* The number from the root of a frame that the walk numbers from the leaf. */
+/* Returns the number from the root of a frame that the walk numbers from the leaf. */
 static __always_inline __u32 from_root(const struct scratch *s, __u32 frame)
 {
 	return s->kept + s->n_new - 1 - frame;
 }
 
-/* The register that a rule's CFA comes from. */
+/* Returns the register from which a rule's CFA comes. */
 static __always_inline __u32 cfa_register(const struct stackd_rule *rule)
 {
 	if (rule->cfa == STACKD_CFA_NONE)
@@ -383,7 +383,7 @@ static __always_inline bool is_plain(const struct scratch *s, __u32 index,
 	       rule->cfa_offset + rule->ra_offset == 8 && is_pushed_by_callee(s, index);
 }
 
-/* Notes the frame that the walk is at, before its step. */
+/* Notes the walk's frame, before its step. */
 static __always_inline void note_frame(struct scratch *s, __u32 index,
 				       const struct stackd_rule *rule)
 {
@@ -409,8 +409,8 @@ static __always_inline void note_frame(struct scratch *s, __u32 index,
 	guard->origin = guard->reg_slot ? s->walk.origin[reg].frame : MARK_LIVE;
 }
 
-/* Notes what the frame's step went by besides: the word that its CFA was read from, and the return
- * address of 0 that ends the stack. */
+/* Notes the other words that the frame's step has used: the one from which its CFA was read, and
+ * the return address of 0 that ends the stack. */
 static __always_inline void note_step(struct scratch *s, __u32 index, int end)
 {
 	struct mark *mark = &s->marks[RECENT(index)];
@@ -454,7 +454,7 @@ static __always_inline void keep_mark(struct scratch *s, struct thread_state *st
 		guard->origin = from_root(s, guard->origin);
 }
 
-/* The same for some at a time; 1 ends the loop. */
+/* The same for several; 1 ends the loop. */
 static long keep_marks(__u32 turn, struct scratch **at)
 {
 	struct scratch *s = *at;
@@ -521,7 +521,7 @@ static __always_inline void keep_mappings(struct scratch *s, struct thread_state
 	state->stamp = s->stamp;
 }
 
-/* After the record is in the ring: what it said is what is remembered. */
+/* Remembers the stack as the record describes it, once the record is in the ring. */
 static __always_inline void state_remember(struct scratch *s)
 {
 	struct thread_state *state = state_at(s);

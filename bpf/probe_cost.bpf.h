@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* When a probe's program runs: what stackd measures the cost of a probe by
+/* Notes when a probe's program runs, by which stackd measures the cost of a probe
  * (daemon/capture/probe_cost.h). */
 #ifndef PROBE_COST_BPF_H
 #define PROBE_COST_BPF_H

@@ -4,8 +4,8 @@
  *
  * A uretprobe replaces the function's return address by that of a trampoline, and keeps the true
  * one in a list of the task's. The trampoline is at the start of a page, where hardly any return
- * address is: so nobody else pays for this. Slots of the list are looked up among its entries
- * rather than taken in turn, since a longjmp leaves entries behind.
+ * address is, so other walks pay nothing for this. Slots are searched in the list rather than taken
+ * in turn, since a longjmp leaves entries behind.
  *
  * And a thread can be stopped within what a probe does: after the breakpoint in place of an
  * instruction, at the copy of that instruction, or in the trampoline. Its registers are then made
@@ -14,11 +14,11 @@
  *
  *   - an instruction of one byte is executed in the kernel (a push, nearly always). Then the
  *     breakpoint is still the byte before the program counter, but has been dealt with;
- *   - a direct call is executed in the kernel, too, where a probe is on it: the program counter is
- *     set behind it, that is pushed, and the program counter set to the function;
+ *   - a direct call with a probe is executed in the kernel, too: the program counter is set after
+ * it and pushed, and then set to the function;
  *   - the trampoline's system call sets the stack pointer and the program counter to where the
- *     function returns to, shows them to the probe's handlers, and restores them. While
- *     it runs, the words that the trampoline has pushed, the three registers' values, give it away.
+ *     function returns to, shows them to the probe's handlers, and restores them. While it runs, it
+ *     is recognised by the three registers' values that the trampoline has pushed.
  *
  * A walk from such a pair takes a saved register for a return address; if it is 0, the path even
  * looks complete. Only one moment is left in which nothing that can be read has the true return
@@ -52,8 +52,8 @@ static __always_inline __u64 trampoline_of(struct task_struct *task)
 }
 
 /* Is this the list's entry of a slot? While the kernel handles a breakpoint, the entry of the slot
- * at the top of the stack may not be made yet, and another be there that a longjmp has left: then
- * only one of the function that begins there counts. */
+ * at the top of the stack may not be made yet, and an entry that a longjmp has left may be there
+ * instead: then only one of the function that begins there counts. */
 static __always_inline bool is_entry_of(const struct scratch *s, struct return_instance *instance,
 					__u64 slot)
 {
@@ -64,8 +64,7 @@ static __always_inline bool is_entry_of(const struct scratch *s, struct return_i
 		BPF_CORE_READ(instance, func) == regs->r[STACKD_REG_PC]);
 }
 
-/* Is the entry at hand that of the slot that is searched for? Else the next one is at hand. 1 ends
- * the search. */
+/* Is the current entry that of the searched slot? Else moves to the next one. 1 ends the search. */
 static long match_return(__u32 turn, struct scratch **given)
 {
 	struct scratch *s = *given;
@@ -82,8 +81,8 @@ static long match_return(__u32 turn, struct scratch **given)
 	return 0;
 }
 
-/* The return address that was in a slot of this thread before it was replaced; 0: it was not.
- * Global, so that it is verified once. */
+/* Returns the return address that was in a slot of this thread before it was replaced; 0: it was
+ * not. Global, so that it is verified once. */
 __noinline __u64 find_return(struct scratch *given, __u64 slot)
 {
 	struct scratch *s = CHECKED(given);
@@ -98,7 +97,7 @@ __noinline __u64 find_return(struct scratch *given, __u64 slot)
 	return s->returns.ra;
 }
 
-/* The same of the entry that was last taken off the list, and waits for its next use (6.14 and
+/* The same for the entry that was last removed from the list, and waits for its next use (6.14 and
  * later). */
 static __always_inline __u64 find_popped(struct uprobe_task *probed, __u64 slot)
 {
@@ -120,8 +119,8 @@ static __always_inline bool may_be_trampoline(__u64 ra)
 
 #include "../arch/probes.bpf.h"
 
-/* Of a thread that was stopped in code without a file: the registers as they would be without the
- * probe. 1: changed. Global, so that it is verified once. */
+/* For a thread that was stopped in code without a file: restores the registers that it would have
+ * without the probe. 1: changed. Global, so that it is verified once. */
 __noinline int leave_probe(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -176,9 +175,9 @@ static __always_inline int leave_signalled(struct scratch *s, struct uprobe_task
 	return 1;
 }
 
-/* Replaces an address in the trampoline that the walk has come to by the true return address: where
- * a function returns to, or where a signal has hit the thread. 1: done; 0: it is none. Global, so
- * that it is verified once. */
+/* Replaces an address in the trampoline, which the walk has reached, by the true return address:
+ * where a function returns to, or where a signal has hit the thread. 1: done; 0: it is none.
+ * Global, so that it is verified once. */
 __noinline int restore_return(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);
@@ -216,7 +215,7 @@ static __always_inline bool is_return(__u64 word, __u64 trampoline)
 	return (trampoline && word == trampoline) || follows_call(word) || is_handler_return(word);
 }
 
-/* Can it be executed? Bytes of data can look like code. */
+/* Can this address be executed? Bytes of data can look like code. */
 static __always_inline bool is_code(struct scratch *s, __u64 word)
 {
 	struct vm_area_struct *vma;
@@ -254,7 +253,7 @@ static __always_inline bool has_pushed(struct scratch *s, struct uprobe_task *pr
 	return is_return(words[1], trampoline) || is_code(s, words[1]);
 }
 
-/* Are there breakpoints of the kernel's in the task's memory? */
+/* Are there breakpoints of uprobes in the task's memory? */
 static __always_inline bool has_probes(struct task_struct *task)
 {
 	struct mm_struct___bitmap *bitmap = (void *)task->mm;
@@ -306,7 +305,7 @@ __noinline int leave_handling(struct scratch *given)
 	return is_at == pushed;
 }
 
-/* Puts the true return address of the entry at hand into the copy. 1 ends the loop. */
+/* Puts the true return address of the current entry into the copy. 1 ends the loop. */
 static long restore_word(__u32 turn, struct scratch **given)
 {
 	struct scratch *s = *given;

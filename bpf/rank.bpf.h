@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The variables by which MPI's launchers tell a program its rank, sent when it is executed: it may
- * have ended by the time that the daemon looks at its first record.
+ * Sends the environment variables by which MPI's launchers give a program its rank, when the
+ * program is executed: it may have ended when the daemon looks at its first record.
  */
 #ifndef RANK_BPF_H
 #define RANK_BPF_H
@@ -16,12 +16,12 @@ struct environment {
 	__u32 is_inside; /* a string that is longer than what is read at a time */
 };
 
-/* The first eight bytes of a string, as a number. */
+/* Returns the first eight bytes of a string, as a number. */
 #define NAME(a, b, c, d, e, f, g, h)                                                               \
 	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 |   \
 	 (__u64)(f) << 40 | (__u64)(g) << 48 | (__u64)(h) << 56)
 
-/* Whether a string may be one of those that the daemon reads (lib/record/proc/mpi_rank.c). */
+/* Returns whether a string may be one that the daemon reads (lib/record/proc/mpi_rank.c). */
 static __always_inline bool may_tell_rank(const char *string)
 {
 	switch (*(const __u64 *)string) {
@@ -38,7 +38,7 @@ static __always_inline bool may_tell_rank(const char *string)
 	return false;
 }
 
-/* Reads a string, and keeps it if it may tell the rank. */
+/* Reads a string, and keeps it if it may have the rank. */
 static long read_string(__u32 i, struct environment *e)
 {
 	struct stackd_launched *record = e->record;

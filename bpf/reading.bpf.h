@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Readings: the values of counters (--counter) at samples within instances of regions, and at both
- * ends of these, from which `stackctl fold` makes their course over a pass. With --mpi they are
- * read at samples between instances, too: what a thread computes there is folded as well.
+ * ends of these, from which `stackctl fold` computes their course over a pass. With --mpi they are
+ * read at samples between instances, too, since the computing there is folded as well.
  *
- * A counter is a number of the thread's that the kernel keeps (CPU time, page faults, bytes read),
- * a variable of the program, or what a perf event counts (event_sum.bpf.h). Readings are absolute,
- * in a record of their own right before the sample's or the instance's, of the same thread and
- * time; so one that the ring has no room for takes nothing from the next.
+ * A counter is a number that the kernel keeps for the thread (CPU time, page faults, bytes read), a
+ * variable of the program, or a perf event (event_sum.bpf.h). Readings are absolute, in a record of
+ * their own right before the sample's or the instance's, of the same thread and time. So a reading
+ * that the ring has no room for does not affect the next one.
  *
- * A variable is found from a place: at an entry of a region or a hit of a mark, which has a number,
- * the program counter is in the file that the variable is in, and the distance between the two is
- * the same in all processes.
+ * A variable is found from a probe: at an entry of a region or a hit of a mark, which has a number,
+ * the program counter is in the variable's file, and the distance between the two is the same in
+ * all processes.
  */
 #ifndef READING_BPF_H
 #define READING_BPF_H
@@ -161,7 +161,7 @@ static __always_inline void count_hit(struct task_struct *task, __u32 index)
 		t->counted[BOUNDED(index, STACKD_MOST_COUNTERS)]++;
 }
 
-/* Counts what a sampled allocation of a thread that has met a region stands for. */
+/* Counts the weight of a sampled allocation, if its thread has met a region. */
 static __always_inline void count_allocated(struct task_struct *task, __u64 bytes)
 {
 	struct reading_thread *t = reading_count ? reading_thread_of(task) : NULL;
@@ -176,7 +176,7 @@ static __always_inline void count_allocated(struct task_struct *task, __u64 byte
 	}
 }
 
-/* Finds the variables from the place at hand: see stackd_place. */
+/* Finds the variables from the current probe: see stackd_place. */
 static __always_inline void find_variables(struct reading_thread *t, __u64 address, __u64 cookie)
 {
 	__u32 number = STACKD_PLACE_NUMBER(cookie);
@@ -194,8 +194,8 @@ static __always_inline void find_variables(struct reading_thread *t, __u64 addre
 	}
 }
 
-/* Reads the counters where an instance begins: that of this index in its thread. A function of its
- * own, as mpi_enter() is; where regions are left out, nobody calls it. */
+/* Reads the counters where an instance begins, the one with this index in its thread. A function of
+ * its own, as mpi_enter() is; if regions are left out, it has no callers. */
 static __noinline __attribute__((unused)) int readings_begin(struct task_struct *task, __u32 index,
 							     __u64 address, __u64 cookie)
 {
@@ -215,7 +215,8 @@ static __noinline __attribute__((unused)) int readings_begin(struct task_struct 
 	return 0;
 }
 
-/* Reads them again for the innermost open instance: what the probe has cost since is no part of it.
+/* Reads them again for the innermost open instance, so that the probe's cost since is no part of
+ * it.
  */
 static __always_inline void readings_begin_again(const struct region_thread *thread,
 						 struct task_struct *task)
@@ -273,7 +274,7 @@ static __always_inline void readings_of_instance(struct scratch *s, struct task_
 	s->has_reading = 1;
 }
 
-/* The instance that has ended has been sent, or cannot be. */
+/* Notes that the instance that has ended was sent, or cannot be. */
 static __always_inline void readings_sent(struct task_struct *task)
 {
 	struct reading_thread *t = reading_count ? reading_thread_of(task) : NULL;
@@ -282,7 +283,7 @@ static __always_inline void readings_sent(struct task_struct *task)
 		SENDING(t, 0);
 }
 
-/* What the thread of a sample has of regions; NULL: nothing, or it is not needed. */
+/* Returns the thread of a sample as regions know it; NULL: there is none, or it is not needed. */
 static __always_inline struct region_thread *region_thread_of(struct task_struct *task)
 {
 	if (!is_joined && !reading_count)

@@ -2,12 +2,12 @@
 /*
  * Finds the location and the rule of a code address.
  *
- * The mapping gives the location (mapping.bpf.h), and the location the rule, for all processes that
- * have the file: so a new one of a known program finds the cache of rules warm. Locations are few
- * and repeat: a frame costs one probe, of two entries next to each other. On a miss the file's
- * table is searched. An entry holds for as many bytes of a block of 64 as have the same rule, since
- * a sample can hit any instruction, and calls stand close together. What it says stays true: the
- * number of a file is given once, to what it holds at that time, and so is that of a rule.
+ * The mapping gives the location (mapping.bpf.h), and the location gives the rule, for all
+ * processes that have the file: so a new process of a known program finds the cache of rules warm.
+ * Locations are few and repeat: a frame costs one probe, of two entries next to each other. On a
+ * miss the file's table is searched. An entry holds for as many bytes of a block of 64 as have the
+ * same rule, since a sample can hit any instruction, and calls are close together. Entries stay
+ * true, since a number is given once, to a file in one state, or to a rule.
  *
  * The cache is split by CPU: no entry is ever written by two.
  */
@@ -100,10 +100,10 @@ static __always_inline struct stackd_row row_at(__u32 index)
 
 #define NEAR_ROWS 16 /* in one cache line */
 
-/* The last row in [low, high) that starts at or before `at`. Rows are spread about evenly, so the
- * search goes out from where the row would stand if they were quite: a row that has not been used
- * lately is a cache miss, and this way most of those that are looked at are neighbours. Global, so
- * that it is verified once. */
+/* Returns the last row in [low, high) that starts at or before `at`. Rows are spread about evenly,
+ * so the search begins where the row would be if they were so exactly: a row that has not been used
+ * lately is a cache miss, and this way most rows that are read are neighbours. Global, so that it
+ * is verified once. */
 __noinline int search_rows(__u32 low, __u32 high, __u32 at)
 {
 	__u32 guess = low + (__u32)((__u64)(high - low) * (at & 0xffff) >> 16);
@@ -142,8 +142,8 @@ struct rule_range {
 	__u64 from, to;
 };
 
-/* The rule number for an offset of a file, or -1: its table has to be loaded first. The range may
- * be too small, but never too large. */
+/* Returns the rule number for an offset of a file, or -1: its table has to be loaded first. The
+ * range may be too small, but never too large. */
 static __always_inline int find_rule(struct stackd_file *file, __u64 offset,
 				     struct rule_range *ret_range)
 {
@@ -172,7 +172,7 @@ static __always_inline int find_rule(struct stackd_file *file, __u64 offset,
 
 /* --- the cache -------------------------------------------------------------------------------- */
 
-/* The hash of a location's block. */
+/* Returns the hash of a location's block. */
 static __always_inline __u64 block_hash(__u64 location)
 {
 	__u64 block = (location >> 48) << 33 | (location & STACKD_LOCATION_MASK) / CACHED_BLOCK;
@@ -187,7 +187,7 @@ static __always_inline struct rule_set *rule_set_of(const struct scratch *s, __u
 	return CHECKED(bpf_map_lookup_elem(&rule_cache, &set));
 }
 
-/* The number of the rule by an entry, or -1: it is not about this location. */
+/* Returns the number of the rule by an entry, or -1: it is of another location. */
 static __always_inline int number_in(__u64 entry, __u64 hash, __u64 location)
 {
 	__u64 rest = entry ^ hash << 28, byte = location & (CACHED_BLOCK - 1);
@@ -197,7 +197,7 @@ static __always_inline int number_in(__u64 entry, __u64 hash, __u64 location)
 	return rest & 0xffff;
 }
 
-/* The cached rule of a location, or NULL. */
+/* Returns the cached rule of a location, or NULL. */
 static __always_inline const struct stackd_rule *cached_rule(const struct rule_set *set, __u64 hash,
 							     __u64 location)
 {
@@ -210,7 +210,8 @@ static __always_inline const struct stackd_rule *cached_rule(const struct rule_s
 	return found < 0 ? NULL : CHECKED(bpf_map_lookup_elem(&rules, &number));
 }
 
-/* The entry of a rule that holds in a range around an offset: what of it is in one block. */
+/* Makes the entry of a rule that holds in a range around an offset, for the range's part in one
+ * block. */
 static __always_inline __u64 entry_of(__u64 hash, __u64 offset, const struct rule_range *range,
 				      __u32 number)
 {
@@ -222,7 +223,8 @@ static __always_inline __u64 entry_of(__u64 hash, __u64 offset, const struct rul
 	       ((to - from - 1) & (CACHED_BLOCK - 1)) << 16 | number;
 }
 
-/* The rule of a location by the file's table, put into the cache. NULL with the reason in s->end.
+/* Returns the rule of a location by the file's table, and caches it. NULL with the reason in
+ * s->end.
  */
 static __always_inline const struct stackd_rule *find_and_cache(struct scratch *s,
 								struct rule_set *set, __u64 hash)
@@ -245,8 +247,8 @@ static __always_inline const struct stackd_rule *find_and_cache(struct scratch *
 	return CHECKED(bpf_map_lookup_elem(&rules, &number));
 }
 
-/* The rule for the walk's frame, whose location is then s->location. NULL with the reason in
- * s->end. */
+/* Returns the rule for the walk's frame, whose location is then s->location. NULL with the reason
+ * in s->end. */
 static __always_inline const struct stackd_rule *rule_of_frame(struct scratch *s)
 {
 	__u64 address = s->walk.pc - !s->walk.is_exact, hash;
@@ -297,7 +299,7 @@ __noinline int ask_slices(struct scratch *given)
 	return 0;
 }
 
-/* Adds the frame in short form, or in near form if it is in the slice of the one before. false:
+/* Adds the frame in short form, or in near form if it is in the slice of the previous one. false:
  * it has neither. */
 static __always_inline bool put_short(struct scratch *s, __u64 location)
 {

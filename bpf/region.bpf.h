@@ -11,19 +11,18 @@
  * leaf is the function.
  *
  * Each thread has a stack of its open instances, keyed by the slot of the return address. One that
- * was left by longjmp() or an exception never comes to an exit. It is found by its slot
+ * was left by longjmp() or an exception never reaches an exit. It is found by its slot
  * (left.bpf.h): on one stack no function whose slot is below the stack pointer is still running,
- * and one that is entered at the same slot has been called anew. An instruction is an exit only
- * while the stack pointer is at the slot: a jump of a function with a frame leads to another part
- * of it. A function of MPI that ends with a jump to another one has no exit there: its instance
- * goes on until that one is left.
+ * and one that is entered at the same slot was called again. An instruction is an exit only while
+ * the stack pointer is at the slot: a jump of a function with a frame leads to another part of it.
+ * A function of MPI that ends with a jump to another one has no exit there: its instance continues
+ * until that one is left.
  *
  * These programs run in the thread, and can be interrupted by the sampler and preempted by other
- * threads' instances. So each walk takes one of a CPU's scratch areas for regions (those of the
- * sampler are apart), and the thread's remembered stack is taken as ever (prefix.bpf.h). If no
- * area is free, the record holds the function alone, and is counted. Time is read again once the
- * remembered stack is taken: the daemon goes by it, and the records that build on each other must
- * be in its order.
+ * threads' instances. So each walk takes one of a CPU's scratch areas for regions (the sampler has
+ * its own), and takes the thread's remembered stack as usual (prefix.bpf.h). If no area is free,
+ * the record holds the function alone, and is counted. The time is read again once the remembered
+ * stack is taken, since the daemon orders by it the records that build on each other.
  */
 #ifndef REGION_BPF_H
 #define REGION_BPF_H
@@ -68,7 +67,7 @@ static __always_inline bool in_scope(struct task_struct *task, __u32 pid)
 	return true;
 }
 
-/* The same, where it is not stackd's own child that will become the command. */
+/* The same, unless it is stackd's own child that will become the command. */
 static __always_inline bool is_measured(struct task_struct *task, __u32 pid)
 {
 	return pid != held_pid && in_scope(task, pid);
@@ -83,8 +82,8 @@ static __always_inline bool is_off(__u32 region)
 	return off && *off;
 }
 
-/* Counts an entry. Returns whether it is not to be measured: one that is entered too often
- * costs the program too much, and whether one on trial is, is not known yet. */
+/* Counts an entry. Returns whether it is not to be measured: a region that is entered too often
+ * costs the program too much, and for one on trial that is not known yet. */
 static __always_inline bool is_too_often(struct region_thread *thread, __u32 region)
 {
 	struct region_rate *rate = &thread->rates[BOUNDED(region, REGION_RATES)];
@@ -164,7 +163,7 @@ static __always_inline bool is_around(const struct open_instance *open, __u32 re
 	return open->region == region && open->slot == slot;
 }
 
-/* Has the innermost function of MPI jumped to the one that is entered at this slot? */
+/* Has the innermost function of MPI jumped to the function that is entered at this slot? */
 static __always_inline bool goes_on(const struct region_thread *thread,
 				    const struct open_instance *open, __u64 slot, __u64 cookie)
 {
@@ -285,7 +284,7 @@ static __always_inline void send_alone(struct region_thread *thread, __u64 time_
 	send_lone(&thread->lone);
 }
 
-/* A function of MPI returns. It may be a part of the open call. */
+/* Handles the return of a function of MPI, which may be a part of the open call. */
 static __always_inline void leave_mpi(struct region_thread *thread, __u64 slot)
 {
 	struct open_instance *open;
@@ -297,20 +296,20 @@ static __always_inline void leave_mpi(struct region_thread *thread, __u64 slot)
 		mpi_leave(open);
 }
 
-/* Whether the thread stays in the function: the exit is a branch whose condition does not hold. */
+/* Returns whether the thread stays in the function: the exit is a branch that is not taken. */
 static __always_inline bool stays_inside(const struct pt_regs *ctx, __u32 kind)
 {
 	return (kind & STACKD_EXIT_BRANCH) && !arch_holds_condition(ctx, kind);
 }
 
-/* Whether an exit leads to the caller, rather than to another function. */
+/* Returns whether an exit leads to the caller, rather than to another function. */
 static __always_inline bool leads_to_caller(__u32 kind)
 {
 	return (kind & STACKD_EXIT_EPILOGUE) || !(kind & (STACKD_EXIT_JUMP | STACKD_EXIT_BRANCH));
 }
 
-/* Counts a return of a function that was running before the probes were there. Functions of MPI are
- * left out: those that others of them call return without an instance, too. */
+/* Counts a return of a function that was running before the probes were attached. Leaves out
+ * functions of MPI, since those that others of them call return without an instance, too. */
 static __always_inline void count_unmatched(__u64 cookie)
 {
 	__u32 kind = STACKD_EXIT_KIND(cookie);
@@ -395,7 +394,7 @@ fill_ended_instance(struct scratch *s, const struct region_thread *thread, struc
 }
 
 /* Walks the stack and sends the instance that has ended. Until a file's table is loaded, the record
- * has a copy of the stack: if the ring has no room for that, it has for a record without. */
+ * has a copy of the stack: if the ring has no room for that, it has room for a record without. */
 static __always_inline void report_instance(struct region_thread *thread, struct pt_regs *ctx,
 					    struct task_struct *task)
 {

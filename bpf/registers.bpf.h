@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The registers of user mode that a walk begins with. */
+/* Fills in the registers of user mode with which a walk begins. */
 #ifndef REGISTERS_BPF_H
 #define REGISTERS_BPF_H
 
@@ -9,10 +9,10 @@
 #include "../arch/signal.bpf.h"
 
 /*
- * Whether a task has given the memory of its program back: within exec, for some microseconds
- * before it has another. The child of a vfork() lets its parent go on then, which overwrites the
- * stack that they shared, and is no longer marked as waited for. A process that has other threads
- * has not come so far yet.
+ * Returns whether a task has released the memory of its program: within exec, for some microseconds
+ * before it has another. The child of a vfork() then lets its parent continue, which overwrites the
+ * stack that they shared, and is no longer marked as waited for. A process that still has other
+ * threads has not reached that point.
  */
 static __always_inline bool has_left_memory(struct task_struct *task)
 {
@@ -21,8 +21,8 @@ static __always_inline bool has_left_memory(struct task_struct *task)
 	       BPF_CORE_READ(task, mm, mm_users.counter) > 1;
 }
 
-/* Fills in the registers of user mode as they were saved at the entry into the kernel. The flags
- * that say which. */
+/* Fills in the registers of user mode as they were saved at the entry into the kernel. Returns the
+ * flags that say which. */
 static __always_inline __u32 take_saved_registers(struct scratch *s, struct task_struct *task)
 {
 	struct pt_regs *regs = &s->saved;
@@ -41,7 +41,7 @@ static __always_inline __u32 take_saved_registers(struct scratch *s, struct task
 }
 
 /* Fills in the registers of user mode: the sample's own, or those saved at the entry into the
- * kernel. The flags that say which. */
+ * kernel. Returns the flags that say which. */
 static __always_inline __u32 take_registers(struct scratch *s, struct bpf_perf_event_data *ctx,
 					    struct task_struct *task)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The ring that all records go through, and when the daemon is woken to read it: for a record that
- * waits for what only the daemon can do, as while a table is not loaded, and where much waits.
+ * The ring for all records, and the decision when to wake the daemon: for a record that needs the
+ * daemon, as while a table is not loaded, and when many records wait.
  *
  * A wake-up is an interrupt of its own, which in a virtual machine can take longer than the sample.
- * With one for each sample of a high rate, a CPU may come to nothing else: if the daemon is to run
- * there, it does not come to what it is woken for, until the ring is full. So it is woken once,
- * and again when it has read something since: epoll tells it of the ring as long as records wait.
+ * With a wake-up for each sample of a high rate, a CPU may do nothing else: if the daemon is to run
+ * there, it never gets to read, until the ring is full. So the daemon is woken once, and again when
+ * it has read something since: epoll reports the ring as long as records wait.
  */
 #ifndef RING_BPF_H
 #define RING_BPF_H
@@ -23,7 +23,7 @@ struct {
 /* Where the daemon was in the ring when it was last woken, and 1; 0: never. */
 __u64 woken_at = 0;
 
-/* What woken_at becomes once a record is in the ring that the daemon is to be woken for; 0: it is
+/* The value for woken_at once a record is in the ring for which the daemon is to be woken; 0: it is
  * not. */
 static __always_inline __u64 wake_for(bool urgent)
 {

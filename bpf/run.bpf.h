@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Reads what a remembered stack is compared with, where frames are large.
+ * Reads the words with which a remembered stack is compared, if its frames are large.
  *
  * The window (window.bpf.h) has all of the stack from the stack pointer on: right for new frames,
- * of which each says where the next one is, and for small frames. But in a stack of 16 KiB with ten
- * frames the marks' slots are ten cache lines of 256, and each line that is copied can be two cache
- * misses, of the program's stack and of the copy. So the words of marks beyond the window come from
- * runs: a run is a copy from the slot at hand on, up to the last mark that follows the one before
- * closely.
+ * each of which leads to the next, and for small frames. But in a stack of 16 KiB with ten frames
+ * the marks' slots are in ten cache lines of 256, and each copied line can be two cache misses, of
+ * the program's stack and of the copy. So the words of marks beyond the window come from runs: a
+ * run is a copy from the current slot on, up to the last mark that closely follows the one before.
+ *
  *
  *    stack pointer                                                            root
  *     |window________|        |run__|            |run_______|               |run|
@@ -23,7 +23,7 @@
 #define RUN_GAP	  256 /* bytes between two marks: another copy costs about as much as these */
 #define RUN_MARKS 16
 
-/* The word at an address, if the window or the run has it. */
+/* Gives the word at an address, if the window or the run has it. */
 static __always_inline bool word_at_hand(const struct scratch *s, __u64 address, __u64 *ret_word)
 {
 	__u64 offset = address - s->window_base;
@@ -39,8 +39,8 @@ static __always_inline bool word_at_hand(const struct scratch *s, __u64 address,
 	return true;
 }
 
-/* Where a run that is to have the word at `address` begins: with the whole cache line, and the word
- * below, which may hold the frame pointer, unless that is in another page. */
+/* Returns where a run begins that must have the word at `address`: with the whole cache line, and
+ * the word below, which may hold the frame pointer, unless that is in another page. */
 static __always_inline __u64 run_start(__u64 address)
 {
 	__u64 below = address - 8;
@@ -78,7 +78,7 @@ static __always_inline int run_copy(struct scratch *s, __u64 address)
 	return 0;
 }
 
-/* Whether the word at an address is this one. */
+/* Returns whether the word at an address is this one. */
 static __always_inline bool holds(struct scratch *s, __u64 address, __u64 word)
 {
 	__u64 is = 0;

@@ -8,9 +8,9 @@
  * fits: the goroutine must be this thread's, its stack pointer within its stack, and the frame that
  * the walk is at must not be on that stack already. Everything else ends the path.
  *
- * These words are no part of a stack, so that no mark of the verified prefix knows of them: a walk
- * that has gone by them is not remembered. Yet the thread's last remembered walk may match on the
- * goroutine's stack as ever.
+ * These words are no part of a stack, so no mark of the verified prefix covers them: a walk that
+ * has used them is not remembered. The thread's last remembered walk may still match on the
+ * goroutine's stack.
  */
 #ifndef RUNTIME_GO_BPF_H
 #define RUNTIME_GO_BPF_H
@@ -55,7 +55,7 @@ static __always_inline int step_into(struct walk *w, const struct stackd_rule *r
 }
 
 /* Steps to the goroutine that g's thread runs, whose saved pc and stack pointer are in its g. Done
- * once in a walk at most, since the goroutine has left its stack at one place. */
+ * at most once in a walk, since a goroutine has left its stack at one location. */
 static __always_inline int step_to_goroutine(struct walk *w, const struct stackd_rule *rule)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -80,7 +80,7 @@ static __always_inline int step_to_goroutine(struct walk *w, const struct stackd
 	return arrive(w, cfa, sched[1], false);
 }
 
-/* Steps to the goroutine by what a frame on the system stack keeps: g, and how deep its stack was.
+/* Steps to the goroutine by values in a frame on the system stack: g, and the depth of its stack.
  */
 static __always_inline int step_by_depth(struct walk *w, const struct stackd_rule *rule)
 {
@@ -98,8 +98,8 @@ static __always_inline int step_by_depth(struct walk *w, const struct stackd_rul
 	return arrive(w, cfa, pc, false);
 }
 
-/* Steps from a goroutine's stack to the C that called Go: each callback keeps where the one before
- * it left the system stack, and its own place is in g0. */
+/* Steps from a goroutine's stack to the C code that called Go: g0 has where the last callback left
+ * the system stack, and each callback keeps where the one before it did. */
 static __always_inline int step_to_c(struct walk *w, const struct stackd_rule *rule)
 {
 	struct task_struct *task = bpf_get_current_task_btf();

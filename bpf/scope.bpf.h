@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Which samples count, where perf does not decide it.
+ * Decides which samples count, where perf does not.
  *
  * An event that tasks inherit gives each of them a clock of its own, which begins with a whole
- * period and loses what is left of one at the task's exit. So a task that runs for less than a
- * period has no sample, however many of its kind there are, and one of 2.9 periods has two. The
- * clock of a CPU goes on from task to task: each has as many samples, on average, as periods fit
- * into its time. So where processes are recorded, events are those of the CPUs, and the first thing
- * that the program does is to leave where the sample is of another process.
+ * period and loses the rest of one at the task's exit. So a task that runs for less than a period
+ * has no sample, however many of its kind there are, and one of 2.9 periods has two. The clock of a
+ * CPU continues from task to task: on average, each task has as many samples as periods fit into
+ * its time. So if processes are recorded, events are opened on CPUs, and the program first of all
+ * returns if the sample is of another process.
  *
  * Two kinds of events are still the tasks' own: those with branch records, which the hardware keeps
  * apart only for tasks, and those of a period of 1, which lose nothing (daemon/attach.h).
@@ -54,7 +54,7 @@ static __always_inline bool is_sampled_twice(struct bpf_perf_event_data *ctx, __
 
 /* --- processes ------------------------------------------------------------------------------ */
 
-/* Is the sample of another process than those that are recorded? An idle CPU's is. */
+/* Is the sample of a process that is not recorded? An idle CPU's is. */
 static __always_inline bool is_outside(struct task_struct *task, __u32 pid)
 {
 	return by_members && (!pid || pid == held_pid || !is_member(task, pid));

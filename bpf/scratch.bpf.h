@@ -300,10 +300,10 @@ struct {
  * follows. */
 #define AS_STORED(variable) (*(volatile typeof(variable) *)&(variable))
 
-/* Moves what follows off the common path. */
+/* Moves the following code off the common path. */
 #define RARELY(condition) __builtin_expect(!!(condition), 0)
 
-/* Where the mark of a new frame is: those of the last MAX_FRAMES ones are there. */
+/* Returns where the mark of a new frame is; the last MAX_FRAMES ones are kept. */
 #ifndef RECENT
 #define RECENT(frame) BOUNDED(frame, MAX_FRAMES)
 #endif

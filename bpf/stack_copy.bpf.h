@@ -2,12 +2,12 @@
 /*
  * The copy of the stack in a STACK record, which the daemon walks.
  *
- * While a table is being loaded a program's every sample comes this way, with up to 128 KiB of
- * stack. But successive stacks share their root part: what this CPU's record before had at the
- * same addresses of the same thread, up to the same end, is compared here and left out, and the
- * daemon puts it back.
+ * While a table is being loaded, every sample of a program comes this way, with up to 128 KiB of
+ * stack. But successive stacks share their root part: bytes that this CPU's previous record had at
+ * the same addresses of the same thread, up to the same end, are found here and left out, and the
+ * daemon restores them.
  *
- * Of a stack that is larger the rest goes before its record: more_stack.bpf.h.
+ * The rest of a larger stack goes before its record: more_stack.bpf.h.
  */
 #ifndef STACK_COPY_BPF_H
 #define STACK_COPY_BPF_H
@@ -23,8 +23,8 @@ SETTING __u32 stack_limit = 65536; /* bytes of user stack in a record, at most; 
 /* The content of a page of a stack that was never written. */
 static const __u8 no_page[PAGE_SIZE];
 
-/* Copies up to the next page boundary; 1 ends the loop. Within a known stack a page that is not
- * there (never written, such as a large array's, or just being faulted in or copied) is a hole. */
+/* Copies up to the next page boundary; 1 ends the loop. Within a known stack a page that is not in
+ * memory (never written, such as a large array's, or just being faulted in or copied) is a hole. */
 static long copy_page(__u32 index, struct scratch **at_scratch)
 {
 	struct scratch *scratch = *at_scratch;
@@ -54,8 +54,8 @@ static long copy_page(__u32 index, struct scratch **at_scratch)
 
 #define COPIED_AT_ZERO 4096 /* bytes beyond a return address of 0 */
 
-/* The bytes of stack that the daemon may need. If the leaf's return address is 0, it looks whether
- * the stack begins there. */
+/* Returns the bytes of stack that the daemon may need. If the leaf's return address is 0, it checks
+ * whether the stack begins there. */
 static __always_inline __u64 needed_stack(const struct scratch *s, __u64 sp)
 {
 	if (s->n_new <= 1 && s->end == STACKD_END_BAD_RECIPE && !s->walk.pc && s->walk.slot >= sp)
@@ -63,7 +63,7 @@ static __always_inline __u64 needed_stack(const struct scratch *s, __u64 sp)
 	return ~0ull;
 }
 
-/* Copies the stack from the stack pointer on to payload[at]; the bytes copied. */
+/* Copies the stack from the stack pointer on to payload[at]; returns the bytes copied. */
 static __always_inline __u32 copy_stack(struct scratch *scratch, __u32 at)
 {
 	struct stackd_stack_record *record = &scratch->record;
@@ -140,7 +140,7 @@ static __always_inline void leave_out_shared(struct scratch *s, __u32 at)
 		bpf_loop(STACKD_SHARED_BYTES / COMPARE_BYTES, compare_bytes, &s, 0);
 }
 
-/* The record is in the ring: the next one can build on it. */
+/* Notes that the record is in the ring, so that the next one can build on it. */
 static __always_inline void keep_previous(struct scratch *s, __u32 at)
 {
 	struct previous_stack *previous = &s->previous;

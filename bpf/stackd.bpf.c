@@ -5,13 +5,13 @@
  * The events are those of the CPUs, or of a cgroup on each of them. Where processes are recorded,
  * scope.bpf.h tells their samples from others.
  *
- * The user stack is walked here, by recipes: the window of copied stack (window.bpf.h) gives
- * words, the tables give rules (recipe.bpf.h, mapping.bpf.h), walk.h makes the steps, and the
- * thread's walk before spares what has not changed (prefix.bpf.h). The record then holds new
- * frames and a number of kept ones. Where a walk cannot be done here (a file whose table is not
- * loaded, a rule that cannot be said), the record holds registers and a copy of the stack, and
- * the daemon walks. The record is put together in the scratch area and copied to the ring whole,
- * so a full ring loses whole samples and says so.
+ * The user stack is walked here, by recipes: the window of copied stack (window.bpf.h) gives words,
+ * the tables give rules (recipe.bpf.h, mapping.bpf.h), walk.h makes the steps, and the thread's
+ * previous walk gives the frames that have not changed (prefix.bpf.h). The record then holds new
+ * frames and a number of kept ones. If a walk cannot be done here (a file whose table is not
+ * loaded, a rule that cannot be expressed), the record holds registers and a copy of the stack, and
+ * the daemon walks. The record is put together in the scratch area and copied to the ring whole, so
+ * a full ring loses whole samples and counts them.
  */
 #include "scratch.bpf.h"
 #include <linux/bpf_perf_event.h>

@@ -258,8 +258,8 @@ struct stackd_mapping {
 	struct stackd_inode key;
 };
 
-/* Successive stacks share their root part, so a STACK record leaves out the bytes at the end of
- * the copy that are those of the CPU's STACK record before: `shared` of them, at most
+/* Successive stacks share their root part, so a STACK record leaves out the bytes at the end of the
+ * copy that equal those of the CPU's previous STACK record: `shared` of them, at most
  * STACKD_SHARED_BYTES. It builds on the record whose number is one less. */
 #define STACKD_SHARED_BYTES (64 * 1024)
 
@@ -391,8 +391,8 @@ struct stackd_reading {
 	__u64 passed[STACKD_MOST_COUNTERS]; /* with is_end: by how much more than at its start */
 };
 
-/* An entry of a region, or a hit of a mark: where the variables of its file are from there. The
- * distance from the place's instruction, and the size; 0: it is not in this file. */
+/* An entry of a region, or a hit of a mark: where the variables of its file are, as distances from
+ * the probe's instruction, and their sizes; 0: the variable is not in this file. */
 struct stackd_place {
 	__s64 distance[STACKD_MOST_COUNTERS];
 	__u8 bytes[STACKD_MOST_COUNTERS];
@@ -419,7 +419,7 @@ struct stackd_known_tag {
 enum stackd_tags {
 	STACKD_TAGS_AUTO, /* a stack is walked when its tag is not known yet */
 	STACKD_TAGS_ONLY, /* no stack is walked */
-	STACKD_TAGS_OFF,  /* tags are not looked at */
+	STACKD_TAGS_OFF,  /* tags are ignored */
 };
 
 /* Walks of regions that can be under way on a CPU, all but one of them preempted. */
@@ -514,7 +514,7 @@ struct stackd_rule {
 			     * distance from their CFA */
 };
 
-/* The DWARF number, plus 1, of a caller-saved register that the rule's function leaves as it is;
+/* The DWARF number, plus 1, of a caller-saved register that the rule's function preserves;
  * STACKD_KEPT_TWO: ARCH_KEPT_TWO_REGS; 0: none is known. A caller may have its CFA in it. For the
  * daemon's walk; the kernel half ends there. */
 #define STACKD_KEPT(rule)      ((rule)->saved_reg >> 4)

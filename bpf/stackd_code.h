@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The bytes that code had which a process has made, at the moment of a sample.
+ * The bytes of JIT code at the moment of a sample.
  *
- * A compiler at run time writes new code where old code was, and the daemon reads code later than
- * a sample hit it. So the kernel half says which bytes were there, as hashes of the blocks around
- * each address of such code on the stack, and the daemon uses a rule only if it was made from bytes
- * with the same hashes. The bytes themselves are sent once for each address and hashes.
+ * A JIT compiler writes new code where old code was, and the daemon reads code later than a sample
+ * hit it. So the kernel half sends hashes of the blocks around each address of such code on the
+ * stack, and the daemon uses a rule only if it was made from bytes with the same hashes. The bytes
+ * themselves are sent once for each address and hashes.
  */
 #ifndef STACKD_CODE_H
 #define STACKD_CODE_H
@@ -31,8 +31,8 @@ struct stackd_code_record {
 	__u64 start, size; /* the mapping in which the kernel half's walk has ended; 0: another */
 };
 
-/* The bytes around an address, of the blocks that its mark has hashes of. Goes before a CODE record
- * that has the mark, and is no sample. */
+/* The bytes around an address, of the blocks for which its mark has hashes. Goes before a CODE
+ * record that has the mark, and is no sample. */
 struct stackd_code_bytes {
 	struct stackd_header header;
 	__u32 pid; /* thread group id, initial pid namespace */
@@ -43,7 +43,7 @@ struct stackd_code_bytes {
 
 #define STACKD_MADE_RANGES 4
 
-/* Where a process has code that it has made (map `jit_ranges`); size 0: no more. */
+/* The ranges of JIT code of a process (map `jit_ranges`); size 0: no more. */
 struct stackd_jit_ranges {
 	__u64 start[STACKD_MADE_RANGES], size[STACKD_MADE_RANGES];
 };
@@ -60,7 +60,7 @@ static __attribute__((always_inline)) inline __u32 stackd_code_hash(const __u64 
 	return (__u32)(hash >> 16) | 1;
 }
 
-/* Names the bytes around an address of a process: equal for equal blocks. */
+/* Returns the key of the bytes around an address of a process: equal for equal blocks. */
 static __attribute__((always_inline)) inline __u64
 stackd_code_key(__u32 pid, const struct stackd_code_mark *mark)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* What the daemon tells the kernel half by the cookie of each probe: a part of stackd_abi.h, which
- * includes it. */
+/* The cookies of probes, by which the daemon passes facts to the kernel half: a part of
+ * stackd_abi.h, which includes it. */
 #ifndef STACKD_COOKIES_H
 #define STACKD_COOKIES_H
 
@@ -18,7 +18,7 @@
 #define STACKD_ENTRY_MOVED(after, frame) ((__u64)(after) << 56 | (__u64)(frame) << 34)
 #define STACKD_ENTRY_AFTER(cookie)	 ((cookie) >> 56)
 #define STACKD_ENTRY_FRAME(cookie)	 ((cookie) >> 34 & 63)
-/* ...and one of these, << 32, at an instruction by which it is left. */
+/* ...and one of these, << 32, at an instruction that leaves it. */
 #define STACKD_EXIT_RETURN 0x00
 #define STACKD_EXIT_JUMP   0x10
 #define STACKD_EXIT_BRANCH 0x20 /* | the number of its condition, as in its code */
@@ -36,7 +36,7 @@
 #define STACKD_MARK_ENDS   ((__u64)1 << 32)
 #define STACKD_MARK_BEGINS ((__u64)1 << 33)
 #define STACKD_MARK_ENTRY  ((__u64)1 << 34) /* the place is a function's first instruction */
-/* It begins and ends nothing, but its hits are counted: by the counter of this index. */
+/* A hit begins and ends nothing, but is counted, by the counter with this index. */
 #define STACKD_MARK_COUNTS	   ((__u64)1 << 35)
 #define STACKD_MARK_COUNTER(index) ((__u64)(index) << 36)
 #define STACKD_MARK_INDEX(cookie)  ((__u32)((cookie) >> 36 & 7))

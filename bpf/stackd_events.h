@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
 /*
- * The kinds of event that records are of: a part of stackd_abi.h, which includes it.
+ * The kinds of event of records: a part of stackd_abi.h, which includes it.
  *
  * A record's header has the time, thread and CPU of its event, and a WALKED or STACK record has the
- * event's path. A struct for each kind has what else was measured:
+ * event's path. A struct for each kind has the other measured values:
  *
  *   kind       struct             the path is that of
  *   SAMPLE     none               the sample
@@ -188,7 +188,7 @@ struct stackd_life {
 	__u64 pad2[6];
 };
 
-/* What the kernel half has measured of an event that is no sample. */
+/* The measured values of an event that is no sample. */
 union stackd_measurement {
 	__u8 kind; /* enum stackd_event; STACKD_EVENT_SAMPLE: nothing */
 	struct stackd_pass pass;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* What functions of MPI do with their arguments, and where its libraries keep what that takes: a
+/* What functions of MPI do with their arguments, and where its libraries keep the data for that: a
  * part of stackd_abi.h, which includes it. */
 #ifndef STACKD_MPI_H
 #define STACKD_MPI_H
@@ -8,14 +8,14 @@
 #include <linux/types.h>
 #endif
 
-/* Which implementation of MPI it is: the handles of datatypes depend on it. */
+/* The implementation of MPI, on which the handles of datatypes depend. */
 enum stackd_mpi_vendor {
 	STACKD_MPI_NO_LIBRARY, /* none that is known here */
 	STACKD_MPI_OPEN,       /* Open MPI: a datatype is the address of a structure */
 	STACKD_MPI_MPICH,      /* MPICH and its relatives: it is a number */
 };
 
-/* How often a call passes on what its count and datatype say. */
+/* How often a call passes on as much as its count and datatype say. */
 enum stackd_mpi_how {
 	STACKD_MPI_NONE,
 	STACKD_MPI_ONCE,

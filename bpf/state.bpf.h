@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is remembered of each thread's last walk: its frames' marks and their guards (prefix.bpf.h),
- * and the mappings that they lie in.
+ * The remembered last walk of each thread: its frames' marks and their guards (prefix.bpf.h), and
+ * the mappings of these frames.
  */
 #ifndef STATE_BPF_H
 #define STATE_BPF_H

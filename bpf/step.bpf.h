@@ -10,15 +10,15 @@
 
 #include "../arch/code.bpf.h"
 
-/* A rule of a function that realigns its stack: something in it stands at a distance from the frame
- * pointer. */
+/* Is it a rule of a function that realigns its stack: is something in it at a distance from the
+ * frame pointer? */
 static __always_inline bool is_realigned(const struct stackd_rule *rule)
 {
 	return rule->cfa == STACKD_CFA_DEREF || rule->saved_via_reg;
 }
 
-/* Out of code that no file has: the daemon reads what the code does to the stack, and the bytes
- * that it had are sent along (jit_code.bpf.h). */
+/* Ends the walk at JIT code: the daemon reads from the code how to step out of it, and the code's
+ * bytes are sent along (jit_code.bpf.h). */
 static __always_inline int step_from_jit_code(struct scratch *s)
 {
 	int end = runtime_step_in_code(s);
@@ -26,7 +26,7 @@ static __always_inline int step_from_jit_code(struct scratch *s)
 	return end == RUNTIME_NOT ? STACKD_END_NO_RECIPE : end;
 }
 
-/* Out of a signal's frame. Global, so that its loop is verified once. */
+/* Steps out of a signal's frame. Global, so that its loop is verified once. */
 __noinline int step_from_signal(struct scratch *given, int cfa_offset)
 {
 	struct scratch *s = CHECKED(given);
@@ -34,7 +34,7 @@ __noinline int step_from_signal(struct scratch *given, int cfa_offset)
 	return s ? walk_signal(&s->walk, cfa_offset) : STACKD_END_UNREADABLE;
 }
 
-/* To the caller. WALK_GO_ON, WALK_AGAIN or an end reason. */
+/* Steps to the caller. Returns WALK_GO_ON, WALK_AGAIN or an end reason. */
 static __always_inline int step_by_rule(struct scratch *s, const struct stackd_rule *rule)
 {
 	if (rule->cfa == STACKD_CFA_DAEMON)

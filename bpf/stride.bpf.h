@@ -21,8 +21,8 @@
 
 #define STRIDE_FRAMES AHEAD_FRAMES
 
-/* Returns whether the walk's frame may be a remembered one; true if a full search would take long.
- */
+/* Returns whether the walk's frame may be a remembered one; true also if a full search would take
+ * long. */
 static __always_inline bool stride_may_match(struct scratch *s, const struct thread_state *state)
 {
 	__u64 slot = s->walk.slot;
@@ -39,7 +39,7 @@ static __always_inline bool stride_may_match(struct scratch *s, const struct thr
 	return probe;
 }
 
-/* The rule for the walk's frame, a return address in a file, if that is in the cache. */
+/* Returns the rule for the walk's frame, a return address in a file, if the cache has it. */
 static __always_inline const struct stackd_rule *stride_rule(struct scratch *s)
 {
 	const struct seen_mapping *m = seen_at(s);
@@ -63,7 +63,7 @@ static __always_inline bool is_stride(const struct scratch *s, const struct stac
 	return rule->reg == STACKD_REG_SP || is_plain(s, s->n_new, rule);
 }
 
-/* One step; false: nothing was done, the general way has to take it. */
+/* Makes one step; false: nothing was done, the general step has to make it. */
 static __always_inline bool stride_step(struct scratch *s)
 {
 	const struct stackd_rule *rule = stride_rule(s);
@@ -104,8 +104,8 @@ static __always_inline bool has_strides(void)
 	return prefix_mode != STACKD_PREFIX_SECOND && !segment_frames && !with_heights;
 }
 
-/* Goes on from the walk's frame, which is no remembered one. Has anything been done? Global, so
- * that it is verified once. */
+/* Walks on from the walk's frame, which is no remembered one. Returns whether it did anything.
+ * Global, so that it is verified once. */
 __noinline int stride(struct scratch *given)
 {
 	struct scratch *s = CHECKED(given);

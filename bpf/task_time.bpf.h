@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The CPU time of the tasks in scope as the scheduler counts it, beside which the sum of the
- * samples' periods is shown: a recording that misses a kind of task is seen to.
+ * The CPU time of the tasks in scope as the scheduler counts it. Reports show it beside the sum of
+ * the samples' periods, so that a recording that misses a kind of task is noticed.
  *
- * A program at each switch would cost more than it tells. The scheduler keeps each task's sum
- * itself, and it is complete when the task is freed, which is after its last switch. So tasks are
- * known by the addresses of their structs from the moment that they are made; what they have used
- * is added up when they are freed, and, of those that live or wait to be freed, when the daemon
- * looks, about once a second. The sum of a task that runs at that moment is a tick of the scheduler
- * behind at most.
+ * A program at each switch would cost too much for that. The scheduler keeps each task's sum
+ * itself, and it is complete when the task is freed, after its last switch. So tasks are identified
+ * by the addresses of their structs from the moment that they are made. Their time is added up when
+ * they are freed, and, for those that live or wait to be freed, when the daemon looks, about once a
+ * second. The sum of a task that runs at that moment is at most a tick of the scheduler behind.
  *
- * A task can be freed while the daemon's look is at it. Both take over what they have read by one
- * atomic instruction on what was counted before. If the look comes first, the task was still there
- * when it was read. An entry whose task was freed unseen is recognised by the start time, which is
- * then another, and is not read.
+ * A task can be freed while the daemon looks at it. Both add what they have read by one atomic
+ * instruction on the time that was counted before. If the look comes first, the task still existed
+ * when it was read. An entry whose task was freed unseen is recognised by the start time, which
+ * then differs, and is not read.
  */
 #ifndef TASK_TIME_BPF_H
 #define TASK_TIME_BPF_H

@@ -178,7 +178,7 @@ int stackd_wait_exec(__u64 *ctx)
 	return 0;
 }
 
-/* A process is moved into the cgroup, or out of it. */
+/* Handles a process that is moved into the cgroup, or out of it. */
 SEC("tp_btf/cgroup_attach_task")
 int stackd_wait_cgroup(__u64 *ctx)
 {
@@ -206,7 +206,7 @@ static long no_message(struct bpf_dynptr *message, void *none)
 	return 1;
 }
 
-/* Fills in what a thread waited for, by its system call. */
+/* Fills in the object of a thread's wait, by its system call. */
 static __always_inline void fill_reason(struct stackd_wait *wait, struct task_struct *task,
 					const struct wait_thread *thread)
 {
@@ -415,8 +415,8 @@ static __noinline int keep_untraced(struct wait_thread *thread, __u64 pid_tgid, 
 
 /*
  * Adds up the time of a thread that leaves the CPU until now. Some kernels do not trace all
- * switches (docs/WAITS.md): where it had not been seen to get the CPU, its wait was
- * until the scheduler says that it did, but nothing of where it was is left.
+ * switches (docs/WAITS.md). If the thread was not seen to get the CPU, its wait ended when the
+ * scheduler says that it did, but where the thread waited is not known any more.
  */
 static __always_inline void end_running(struct wait_thread *thread, struct task_struct *task,
 					__u64 now, struct wait_counts *counts)
@@ -435,8 +435,8 @@ static __always_inline void end_running(struct wait_thread *thread, struct task_
 	counts->n[STACKD_WAIT_STOLEN_NS] += time_between(ran, time_between(since, now));
 }
 
-/* Whether a thread that leaves the CPU, and could run on, has no quota left. Kernels before 6.18
- * take the whole queue of its group off, later ones the thread. */
+/* Returns whether a thread that leaves the CPU, and could run on, has no quota left. Kernels before
+ * 6.18 remove the whole queue of its group, later ones the thread. */
 static __always_inline bool is_throttled(struct task_struct *task)
 {
 	struct cfs_rq *queue = NULL;
@@ -477,8 +477,8 @@ static __always_inline void leave_cpu(struct wait_thread *thread, struct task_st
 	}
 }
 
-/* The same of a thread that gets the CPU and was not seen to leave it: for how long it ran after it
- * had got it, the scheduler knows. */
+/* The same for a thread that gets the CPU and was not seen to leave it: the scheduler knows for how
+ * long it ran after it had got it. */
 static __always_inline void end_unseen(struct wait_thread *thread, struct task_struct *task,
 				       __u64 now, __u64 queued, struct wait_counts *counts)
 {
@@ -491,7 +491,7 @@ static __always_inline void end_unseen(struct wait_thread *thread, struct task_s
 	keep_untraced(thread, pid_tgid_of(task), all - ran, queued - thread->queued_ns, now);
 }
 
-/* Has this CPU interrupt itself, as soon as it takes interrupts again. */
+/* Makes this CPU interrupt itself, as soon as it takes interrupts again. */
 static __always_inline void ask_for_interrupt(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -632,7 +632,7 @@ static __always_inline void fill_open(struct stackd_stack_record *record, struct
 	fill_reason(&record->event.wait, task, thread);
 }
 
-/* Copies the kernel frames and the stack behind the record; the bytes of both. */
+/* Copies the kernel frames and the stack after the record; returns the bytes of both. */
 static __always_inline __u32 copy_open(struct scratch *s, struct task_struct *task)
 {
 	struct stackd_stack_record *record = &s->record;
@@ -674,8 +674,8 @@ static __always_inline void send_open(struct scratch *s, struct task_struct *tas
 		   1);
 }
 
-/* Looks at each thread when the recording ends: the wait that it is in ends there, too. All of
- * these are kept: nobody knows how long they would have been. Their threads do not run, so the
+/* Looks at each thread when the recording ends, and ends the wait that it is in. All of these are
+ * kept, since it is not known how long they would have been. Their threads do not run, so the
  * stacks are copied. Nothing is measured of a thread afterwards. */
 SEC("iter.s/task")
 int stackd_wait_finish(struct bpf_iter__task *ctx)

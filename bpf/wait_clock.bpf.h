@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The clock that waits are measured by, and how long of a wait its thread was runnable.
+ * The clock that measures waits, and how long of a wait its thread was runnable.
  *
  * The scheduler has read its own clock just before each switch, and keeps for each thread how long
  * it was in CPUs' queues (/proc/PID/schedstat). So no clock is read at a switch, which would cost a
- * third of all that is done there; wake-ups, of which there are as many, need not be looked at; and
- * runnable times are the scheduler's own, to the nanosecond.
+ * third of all work there; wake-ups, of which there are as many, need no program; and runnable
+ * times are the scheduler's own, to the nanosecond.
  *
  * Its clock cannot be read elsewhere. There it is CLOCK_MONOTONIC less the distance of the two, as
  * of the last wait that was kept. A host can take the CPU between the two readings, so a distance
- * that is larger than the last one is believed only as far as the clocks can have drifted apart.
+ * that is larger than the last one counts only as far as the clocks can have drifted apart.
  */
 #ifndef WAIT_CLOCK_BPF_H
 #define WAIT_CLOCK_BPF_H
@@ -35,7 +35,7 @@ static __always_inline __u64 queue_clock(struct task_struct *task)
 	return rq ? rq->clock : 0;
 }
 
-/* Takes both clocks of one moment, the scheduler's first. */
+/* Reads both clocks at one moment, the scheduler's first. */
 static __always_inline void note_clock(__u64 now, __u64 clock)
 {
 	__s64 further = now - clock - wait_clock_behind_ns;
@@ -88,7 +88,7 @@ static __always_inline __u64 queued_ns(struct task_struct *task)
 	return has_queued_ns() ? task->sched_info.run_delay : 0;
 }
 
-/* The same until now, of one that may be in one. */
+/* The same until now, for a thread that may be in one. */
 static __always_inline __u64 queued_until(struct task_struct *task, __u64 now)
 {
 	__u64 since = has_queued_ns() ? task->sched_info.last_queued : 0;
@@ -96,8 +96,8 @@ static __always_inline __u64 queued_until(struct task_struct *task, __u64 now)
 	return queued_ns(task) + (since ? time_between(since, now) : 0);
 }
 
-/* Returns how much of a wait its thread was in queues, where it has been in them for `queued` in
- * all. One that was preempted, or woken before it had left the CPU, was never out of them. */
+/* Returns how long of a wait its thread was in queues, if it has been in them for `queued` in all.
+ * A thread that was preempted, or woken before it had left the CPU, was never out of them. */
 static __always_inline __u64 runnable_part(const struct wait_thread *thread, __u32 state, __u64 all,
 					   __u64 queued)
 {

@@ -3,14 +3,14 @@
  * What a blocked thread waits for: the file, pipe or socket of a descriptor, or a futex.
  *
  *   leaves the CPU       notes which file the descriptor is, and who holds the mutex
- *   has it again,        if the wait is sampled: takes from that file what names it
+ *   has it again,        if the wait is sampled: takes the names from that file
  *
- * Meanwhile the descriptor can be closed, and be another file's, so it is looked at when the thread
- * leaves. The file itself stays as long as the system call, so it can be described later. A mutex
- * is looked at when the thread leaves, too: at the end another thread may have it, or none.
+ * Meanwhile the descriptor can be closed, and become another file's, so it is looked at when the
+ * thread leaves. The file itself stays as long as the system call, so it can be described later. A
+ * mutex is looked at when the thread leaves, too: at the end another thread may have it, or none.
  *
- * A path is not taken here: where the kernel runs these programs it lets none be made. The daemon
- * finds it by the descriptor, and believes it if the inode's number is the same.
+ * A path is not taken here, since these programs run where the kernel allows none to be made. The
+ * daemon finds it by the descriptor, and uses it if the inode's number is the same.
  */
 #ifndef WAIT_OBJECT_BPF_H
 #define WAIT_OBJECT_BPF_H
@@ -98,7 +98,7 @@ static __always_inline __u32 polled_by(const struct pt_regs *saved)
 	return descriptor;
 }
 
-/* Notes what a thread begins to wait for. `is_current`: its memory is there. */
+/* Notes the object for which a thread begins to wait. `is_current`: its memory can be read. */
 static __always_inline void note_object(struct wait_thread *thread, struct task_struct *task,
 					bool is_current)
 {
@@ -137,7 +137,7 @@ static __always_inline void fill_peer(struct stackd_wait *wait, const struct soc
 	wait->peer[3] = BPF_CORE_READ(sock, __sk_common.skc_daddr);
 }
 
-/* Takes the inode of the end that has the address. The one that connects has none itself. */
+/* Takes the inode of the socket that has the address. The one that connects has none itself. */
 static __always_inline void fill_unix(struct stackd_wait *wait, const struct sock *sock)
 {
 	const struct unix_sock *own = (const struct unix_sock *)sock, *peer;
@@ -195,7 +195,7 @@ static __always_inline void fill_file(struct stackd_wait *wait, const struct fil
 	}
 }
 
-/* Describes what a thread has waited for in its system call. */
+/* Describes the object for which a thread has waited in its system call. */
 static __always_inline void fill_object(struct stackd_wait *wait, const struct wait_thread *thread)
 {
 	if (wait->call == ARCH_CALL_FUTEX) {

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is kept of a thread's waits, and which of them are sampled.
+ * What is kept for a thread's waits, and the choice of waits that are sampled.
  *
- * A wait is the time from where a thread leaves the CPU to where it has it again. It is blocked
- * until it is woken, then runnable; a preempted thread is runnable at once. Sampling is by
- * duration: points lie on each thread's waiting time, at exponential distances of the mean T, and a
- * part of a wait is kept if it has a point. So one of length d is kept with p = 1 - exp(-d / T),
- * whatever else the thread does, and stands for d / p. Beyond the next point nothing is computed:
- * a part that has none costs a subtraction.
+ * A wait is the time from when a thread leaves the CPU to when it has it again. It is blocked until
+ * it is woken, then runnable; a preempted thread is runnable at once. Sampling is by duration:
+ * points lie on each thread's waiting time, at exponential distances of the mean T, and a part of a
+ * wait is kept if it has a point. So a part of length d is kept with p = 1 - exp(-d / T), whatever
+ * else the thread does, and represents d / p. A part without a point costs one subtraction.
  *
- * The points have no memory. After a part that is kept they begin anew at its end, and where T
- * changes they may begin anew at any time.
+ * The points have no memory. After a part that is kept they begin again at its end, and when T
+ * changes they may begin again at any time.
  */
 #ifndef WAIT_THREAD_BPF_H
 #define WAIT_THREAD_BPF_H
@@ -187,7 +186,7 @@ static __always_inline bool is_kept(struct wait_thread *thread, __u64 ns, __u64 
 	return has_point(thread, ns, mean_ns);
 }
 
-/* The same of the blocked part. The wake-up may have decided it for the time until then. */
+/* The same for the blocked part. The wake-up may have decided for the time until then. */
 static __always_inline bool is_blocked_kept(struct wait_thread *thread, __u64 ns, __u64 mean_ns)
 {
 	__u64 drawn = thread->drawn_ns;

@@ -2,25 +2,25 @@
 /*
  * Wakers (--wakers): which thread ends a wait, and by which call path.
  *
- *   sched_waking   is woken: if the wait is sampled, takes the kernel frames of the thread that
- *                  runs, and asks for an interrupt
- *   irq_work       the interrupt: walks that thread's user stack, and sends a record (wait.bpf.h)
+ *   sched_waking   a thread is woken: if its wait is sampled, takes the kernel frames of the
+ * running thread, and asks for an interrupt irq_work       the interrupt: walks that thread's user
+ * stack, and sends a record (wait.bpf.h)
  *
- * Only here does the waker run, so whether the blocked part of the wait is sampled is decided here,
- * for the time so far. What is left of it, until the thread is in a queue, is decided as it gets
- * the CPU, by the same points.
+ * Only here does the waker run, so this decides whether the blocked part of the wait is sampled,
+ * for the time so far. The rest of it, until the thread is in a queue, is decided when it gets the
+ * CPU, by the same points.
  *
  * The tracepoint has the woken thread locked, with interrupts off, so the interrupt comes as soon
- * as the wake-up is done, still in the waker's system call. A second thread that is woken before
- * that has its waker without the user's path.
+ * as the wake-up is done, still in the waker's system call. If a second thread is woken before
+ * that, its waker is recorded without the user's path.
  */
 #ifndef WAKER_BPF_H
 #define WAKER_BPF_H
 
 #include "wait.bpf.h"
 
-/* Has the running thread's path recorded, as the one that has woken a task. Only of the first task
- * that is woken with interrupts off it is the user's path as well. */
+/* Makes a record of the running thread's path, as the waker of a task. The user's path is taken
+ * only for the first task that is woken with interrupts off. */
 static __always_inline void keep_waker(struct task_struct *current, const struct task_struct *woken,
 				       __u64 now)
 {
@@ -55,9 +55,9 @@ static __always_inline void keep_waker(struct task_struct *current, const struct
 		ask_for_interrupt();
 }
 
-/* Whether a thread that is not known to have left its CPU is woken from a wait that has begun: the
- * scheduler has taken it out of the queue, and looks for another thread, before the switch is
- * traced. One that is woken before it is taken out goes on, and does not wait. */
+/* Returns whether a thread that is not known to have left its CPU is woken from a wait that has
+ * begun: the scheduler has removed it from the queue, and looks for another thread, before the
+ * switch is traced. A thread that is woken before it is removed goes on, and does not wait. */
 static __always_inline bool is_switching(const struct wait_thread *thread, struct task_struct *task)
 {
 	if (thread->state != WAIT_RUNNING)
@@ -67,8 +67,8 @@ static __always_inline bool is_switching(const struct wait_thread *thread, struc
 	return !task->on_rq;
 }
 
-/* A thread is woken, in the thread or interrupt that does so. If its wait is sampled so far, which
- * holds whatever follows until it is in a queue, its waker is recorded. */
+/* A thread is woken, by this thread or interrupt. If its wait is sampled so far, which is final
+ * whatever follows until it is in a queue, its waker is recorded. */
 SEC("tp_btf/sched_waking")
 int stackd_wait_waking(__u64 *ctx)
 {

@@ -86,7 +86,7 @@ static __always_inline int walk_restore(struct walk *w, __u32 reg, __u64 slot)
 	return 0;
 }
 
-/* The step out of a frame that a signal has put on the stack, by a rule of kind SIGNAL. */
+/* Steps out of a frame that a signal has put on the stack, by a rule of kind SIGNAL. */
 static __always_inline int walk_signal(struct walk *w, __s32 cfa_offset)
 {
 	__u64 at = w->r[STACKD_REG_SP] + (__u64)(__s64)cfa_offset;
@@ -109,7 +109,7 @@ static __always_inline int walk_signal(struct walk *w, __s32 cfa_offset)
 	return WALK_GO_ON;
 }
 
-/* The canonical frame address by a rule. 0, or an end reason. */
+/* Computes the canonical frame address by a rule. 0, or an end reason. */
 static __always_inline int walk_cfa(struct walk *w, const struct stackd_rule *rule, __u64 *ret_cfa)
 {
 	__u32 reg = rule->cfa == STACKD_CFA_PLT ? STACKD_REG_SP : rule->reg & (WALK_REGS - 1);
@@ -153,7 +153,7 @@ static __always_inline int walk_saved(struct walk *w, const struct stackd_rule *
 	return 0;
 }
 
-/* One step out of a frame that no signal has put on the stack, by a rule of kind REG, DEREF, PLT,
+/* Steps out of a frame that no signal has put on the stack, by a rule of kind REG, DEREF, PLT,
  * OTHER, SCHEDULER or INJECTED. WALK_GO_ON, or an end reason with the walk as it was, but for
  * registers; WALK_AGAIN from a lean walk only. */
 static __always_inline int walk_step_plain(struct walk *w, const struct stackd_rule *rule)
@@ -182,7 +182,7 @@ static __always_inline int walk_step_plain(struct walk *w, const struct stackd_r
 	return pc ? WALK_GO_ON : STACKD_END_ENTRY;
 }
 
-/* The same, by a rule of kind SIGNAL as well. */
+/* The same, also for a rule of kind SIGNAL. */
 static __always_inline int walk_step(struct walk *w, const struct stackd_rule *rule)
 {
 	return rule->cfa == STACKD_CFA_SIGNAL ? walk_signal(w, rule->cfa_offset)

@@ -108,7 +108,7 @@ static __always_inline int window_copy(struct scratch *s, __u32 len)
 	return 0;
 }
 
-/* The bit of a window's page in window_holes. */
+/* Returns the bit of a window's page in window_holes. */
 static __always_inline __u32 window_page(const struct scratch *s, __u32 offset)
 {
 	return 1u << ((((s->window_base & (PAGE_SIZE - 1)) + offset) >> PAGE_SHIFT) & 31);
@@ -158,7 +158,7 @@ static __always_inline int window_extend(struct scratch *s, __u32 need)
 	return s->window_copied < need;
 }
 
-/* The same, and notes what can be read without asking. */
+/* The same, and notes which words can be read without a check. */
 static __always_inline bool window_grow(struct scratch *s, __u32 need)
 {
 	bool failed = window_extend(s, need);
@@ -167,7 +167,7 @@ static __always_inline bool window_grow(struct scratch *s, __u32 need)
 	return failed;
 }
 
-/* Starts it anew somewhere else. */
+/* Starts the window again at another address. */
 static __always_inline void window_move(struct scratch *s, __u64 address)
 {
 	s->window_base = address;
@@ -177,8 +177,8 @@ static __always_inline void window_move(struct scratch *s, __u64 address)
 	s->window_holes = 0;
 }
 
-/* The way of a read that is not in the window: grows or moves it. 0, or 1: unreadable. Global,
- * so that it is verified once. */
+/* Handles a read that is not in the window: grows or moves it. 0, or 1: unreadable. Global, so that
+ * it is verified once. */
 __noinline int window_miss(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);

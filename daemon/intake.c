@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two queues, each in an array that is used anew once it is empty; see intake.h. */
+/* Keeps two queues, each in an array that is reused once it is empty; see intake.h. */
 #include "daemon/intake.h"
 
 #include <errno.h>

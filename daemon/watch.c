@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares counters with what was told; see watch.h. */
+/* Compares counters with those of the last report; see watch.h. */
 #include "daemon/watch.h"
 
 #include <errno.h>

@@ -9,7 +9,7 @@
 #define BEAM_AHEAD  64 /* bytes of code in which the way back is looked for at once, */
 #define BEAM_BEHIND 10 /* of which the last ones only belong to an instruction before */
 #define BEAM_BACK   56 /* from one piece of code to the one in front: they share instructions */
-#define BEAM_PIECES 8  /* in which is looked for what made the frame */
+#define BEAM_PIECES 8  /* that are searched for the instruction that made the frame */
 #define BEAM_ENTRY  16 /* bytes from a function's start to its first push, at most */
 
 /* Instructions, or how they begin: the lowest three bytes of a word. */
@@ -54,8 +54,8 @@ static __always_inline bool is_leaving(__u32 code)
 }
 
 /*
- * The bytes of s->beam_code are looked at one by one, BEAM_TURN in a turn of bpf_loop(): the
- * verifier goes through one turn only. What a search has found is in s->beam_found. 1 ends it.
+ * The bytes of s->beam_code are searched one by one, BEAM_TURN in a turn of bpf_loop(), since the
+ * verifier goes through one turn only. The result of a search is in s->beam_found. 1 ends it.
  */
 #define BEAM_TURN 8
 
@@ -107,9 +107,9 @@ static long sum_frame(__u32 turn, struct scratch **given)
 }
 
 /*
- * Reads in the code at `pc` how large the frame is, by how much rsp is moved up to where the
- * function is left; 0: it does not tell. Slots that have not been set yet may hold old return
- * addresses, which lie below the frame's own then. Global, so that it is verified once.
+ * Reads from the code at `pc` how large the frame is: by how much rsp is moved up before the
+ * function is left; 0: the code does not show it. Slots that have not been set yet may hold old
+ * return addresses, which then lie below the frame's own. Global, so that it is verified once.
  */
 __noinline int frame_ahead(struct scratch *given, __u64 pc)
 {
@@ -141,9 +141,9 @@ static long find_change(__u32 turn, struct scratch **given)
 }
 
 /*
- * Looks at the code in front of `pc` for what was done last there to the frame: how many bytes it
- * has been made larger by, POINTER_SET where rbp was set to it, FRAME_GONE where it was given up or
- * a function begins; 0: nothing. Global, so that it is verified once.
+ * Finds the last change to the frame in the code before `pc`: by how many bytes it was enlarged,
+ * POINTER_SET if rbp was set to it, FRAME_GONE if it was released or a function begins; 0: none was
+ * found. Global, so that it is verified once.
  */
 __noinline int frame_behind(struct scratch *given, __u64 pc)
 {
@@ -178,8 +178,8 @@ static long find_leave(__u32 turn, struct scratch **given)
 	return 0;
 }
 
-/* Does the code at `pc` give up a frame of its own, by leave, before one is made? Global, so that
- * it is verified once. */
+/* Does the code at `pc` release a frame of its own, by leave, before it sets one up? Global, so
+ * that it is verified once. */
 __noinline int leaves_frame(struct scratch *given, __u64 pc)
 {
 	struct scratch *s = CHECKED(given);
@@ -188,9 +188,9 @@ __noinline int leaves_frame(struct scratch *given, __u64 pc)
 }
 
 /*
- * Is `pc`, which was interrupted, where its function has no frame: at the jump with which it
- * begins, to its push, or behind its leave? The instructions from there to ret are dec %r14 and jl.
- * Global, so that it is verified once.
+ * Is `pc`, which was interrupted, at an instruction where its function has no frame: at the jump
+ * with which it begins, at its push, or after its leave? The instructions from there to ret are dec
+ * %r14 and jl. Global, so that it is verified once.
  */
 __noinline int is_frameless(struct scratch *given, __u64 pc)
 {
@@ -239,8 +239,8 @@ static long find_way(__u32 turn, struct scratch **given)
 	return 0;
 }
 
-/* Tells how the code at `pc` gets from the thread's stack back to the process's, if it does within
- * BEAM_AHEAD bytes. Global, so that it is verified once. */
+/* Returns how the code at `pc` gets from the thread's stack back to the process's, if it does
+ * within BEAM_AHEAD bytes. Global, so that it is verified once. */
 __noinline int way_back_at(struct scratch *given, __u64 pc)
 {
 	struct scratch *s = CHECKED(given);
@@ -248,7 +248,7 @@ __noinline int way_back_at(struct scratch *given, __u64 pc)
 	return s ? search_code(s, pc, find_way) : BACK_NOT;
 }
 
-/* The same of the walk's code, with more of it. Building a binary of many parts takes the most. */
+/* The same for the walk's code, over more of it. Building a binary of many parts takes the most. */
 static __always_inline enum way_back way_back(struct scratch *s)
 {
 	__u64 pc = s->walk.pc;

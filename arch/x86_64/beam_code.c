@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* By the bytes of the instructions; see beam_code.h. */
+/* Compares the bytes of the instructions; see beam_code.h. */
 #include "arch/beam_code.h"
 
 #include <string.h>

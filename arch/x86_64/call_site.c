@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The recogniser of call_site.h: for every length that a call can have, whether an instruction
- * that begins that far back would end exactly at the return address (Intel SDM vol. 2, 2.1.5).
+ * For every length that a call can have, checks whether an instruction that begins that far back
+ * would end exactly at the return address (Intel SDM vol. 2, 2.1.5); see call_site.h.
  */
 #include "arch/call_site.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Instructions of x86-64 in memory; see ../code.bpf.h. */
+/* Reads instructions of x86-64 in memory; see ../code.bpf.h. */
 #ifndef ARCH_X86_64_CODE_BPF_H
 #define ARCH_X86_64_CODE_BPF_H
 
 #define SYSCALL	     0x050f	  /* the instruction */
-#define SYSCALL_TEST 0xc08548050f /* and test %rax,%rax behind it */
+#define SYSCALL_TEST 0xc08548050f /* followed by test %rax,%rax */
 #define CLONE_BYTES  20		  /* from there to the first call, at most */
 
 /* Returns whether a return address follows a call: e8 rel32, or ff /2 in two to seven bytes. */
@@ -52,7 +52,7 @@ static __always_inline __u64 behind_stub(__u64 pc)
 }
 
 /* Returns whether a direct call before a return address leads to the function that begins at `pc`,
- * or in front of it with endbr64. */
+ * or to an endbr64 before it. */
 static __always_inline bool is_call_of(__u64 ra, __u64 pc)
 {
 	struct {
@@ -67,8 +67,8 @@ static __always_inline bool is_call_of(__u64 ra, __u64 pc)
 	return target == pc || (target + 4 == pc && endbr64_at(target));
 }
 
-/* Returns whether an instruction is ret, or lea -8(%r10),%rsp. At the end of a function that
- * realigns its stack gcc's unwind information is wrong there: it still uses rbp, which has been
+/* Returns whether an instruction is ret, or lea -8(%r10),%rsp. gcc's unwind information is wrong at
+ * the latter, at the end of a function that realigns its stack: it still uses rbp, which has been
  * restored. */
 static __always_inline bool at_return(__u64 pc)
 {
@@ -87,9 +87,9 @@ static __always_inline bool sets_frame(const __u8 *code)
 	       ((code[1] == 0x89 && code[2] == 0xe5) || (code[1] == 0x8b && code[2] == 0xec));
 }
 
-/* Determines from the instructions at a leaf how much of its function's prologue or epilogue has
- * run, where these few tell: enum stackd_leaf. What stands before push %rbp can be anything: tests
- * of a counter, a flag or the stack's limit. Global, so that it is verified once. */
+/* Determines from a few instructions at a leaf how much of its function's prologue or epilogue has
+ * run: enum stackd_leaf. Any code can precede push %rbp: tests of a counter, a flag or the stack's
+ * limit. Global, so that it is verified once. */
 __noinline int leaf_at(__u64 pc)
 {
 	__u8 code[9] = {0};
@@ -106,8 +106,8 @@ __noinline int leaf_at(__u64 pc)
 	return code[0] == 0x55 && sets_frame(code + 1) ? STACKD_LEAF_PUSHED : STACKD_LEAF_UNTOLD;
 }
 
-/* Is `pc` right behind a system call, or behind the few instructions with which clone3() of glibc
- * goes on in the new thread, up to its first call? They begin with `test %rax,%rax`. */
+/* Is `pc` right after a system call, or after the few instructions with which glibc's clone3()
+ * continues in the new thread, up to its first call? They begin with `test %rax,%rax`. */
 static __always_inline bool follows_clone(__u64 pc)
 {
 	__u64 code = 0;
@@ -122,7 +122,7 @@ static __always_inline bool follows_clone(__u64 pc)
 	return code == SYSCALL;
 }
 
-/* mov $15,%rax; the first byte of syscall: where a signal handler returns to */
+/* mov $15,%rax; the first byte of syscall: the code to which signal handlers return */
 #define SIGRETURN_CODE 0x0f0000000fc0c748
 
 static __always_inline bool is_handler_return(__u64 pc)

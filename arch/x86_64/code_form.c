@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sequences of x86-64's instructions; see ../code_form.h. */
+/* Matches sequences of x86-64's instructions; see ../code_form.h. */
 #include "arch/code_form.h"
 
 #include <string.h>

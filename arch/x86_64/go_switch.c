@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads instructions; see go_switch.h. Only the few forms are known that Go's assembler uses. */
+/* Reads instructions; see go_switch.h. It knows only the few forms that Go's assembler emits. */
 #include "arch/go_switch.h"
 
 #include <string.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Decoding by Zydis, and what of an instruction matters to a frame; see insn.h. Most instructions
- * are decoded in a shorter way (insn_short.h).
+ * Decodes by Zydis, and reduces an instruction to what matters for a frame; see insn.h. Most
+ * instructions are decoded in a shorter way (insn_short.h).
  *
- * Operands cost twice what the rest of an instruction does, so they are only decoded where they
- * are asked for: not of jumps, and not the implicit ones of instructions that have none that is a
- * general register.
+ * Operands cost twice as much as the rest of an instruction, so they are decoded only where they
+ * are needed: not for jumps, and not the implicit ones of instructions that have no general
+ * register among them.
  */
 #include "arch/insn.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One table of one-byte opcodes; those behind 0f, and flow, have a function each (see
- * insn_short.h). Whatever could be anything else than it looks (a prefix, an operand of 16 bits, an
- * encoding that is reserved) is left to Zydis.
+ * One table of one-byte opcodes; opcodes after 0f, and flow, have a function each (see
+ * insn_short.h). Any instruction that could be another than it looks (a prefix, an operand of 16
+ * bits, a reserved encoding) is left to Zydis.
  *
  *   [66|f2|f3 before 0f] [REX] opcode [ModRM [SIB] [displacement]] [immediate]
  */

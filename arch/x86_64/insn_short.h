@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A decoder of the instructions that compilers make most. It says what Zydis would say of them, in
- * a fifth of the time, and leaves all others to Zydis.
+ * Decodes the instructions that compilers emit most. Gives the same result as Zydis in a fifth of
+ * the time, and leaves all other instructions to Zydis.
  */
 #ifndef ARCH_X86_64_INSN_SHORT_H
 #define ARCH_X86_64_INSN_SHORT_H
@@ -16,15 +16,15 @@ struct insn_short {
 	uint8_t flow;	    /* enum insn_flow */
 	uint8_t count;	    /* operands, but for those below */
 	uint32_t used;	    /* by processor's number: registers that implicit operands read, */
-	uint32_t written;   /* and write */
+	uint32_t written;   /* and those that they write */
 	int32_t relative;   /* of a direct jump or call: from the instruction's end on */
 	ZydisMnemonic name; /* ZYDIS_MNEMONIC_INVALID: one that only moves or computes vectors */
-	/* Set are: type, size, actions, the register, the immediate, and of memory segment, base,
-	 * index, scale and displacement. */
+	/* These are set: type, size, actions, the register, the immediate, and for memory
+	 * segment, base, index, scale and displacement. */
 	ZydisDecodedOperand operands[2];
 };
 
-/* Decodes the instruction at code[0 .. size). Returns false where it is none of those. */
+/* Decodes the instruction at code[0 .. size). Returns false if it is not one of those. */
 bool insn_short_decode(const uint8_t *code, size_t size, struct insn_short *ret_insn);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an instruction does among those around it; see insn_decode_within() in ../insn.h. */
+/* Decodes an instruction by those around it; see insn_decode_within() in ../insn.h. */
 #include <string.h>
 
 #include "arch/insn.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Matches the instructions that make the frame, and decodes those around; see java_entry.h. */
+/* Matches the instructions that set up the frame, and decodes those around; see java_entry.h. */
 #include "arch/java_entry.h"
 
 #include <string.h>

@@ -2,15 +2,15 @@
 /*
  * Undoes what an optimised uprobe does to a thread (Linux 6.18 and later).
  *
- * At a nop of five bytes such a probe is no breakpoint, but a call of a trampoline, which is in a
- * page of its own, near enough for a direct call:
+ * At a nop of five bytes such a probe is no breakpoint, but a call of a trampoline in a page of its
+ * own, near enough for a direct call:
  *
  *   0 push %rcx, 1 push %r11, 3 push %rax, 4 mov, 11 syscall, 13 pop %rax, 14 pop %r11,
  *   16 pop %rcx, 17 ret
  *
- * A thread that is stopped in there is at the nop, and its registers are made those. While the
- * probe's handlers run, the system call has done so itself; but it changes the program counter and
- * the stack pointer one after the other, and back.
+ * A thread that is stopped in the trampoline is shown at the nop, with its registers there. While
+ * the probe's handlers run, the system call has done that itself; but it changes the program
+ * counter and the stack pointer one after the other, and back.
  */
 #ifndef ARCH_X86_64_PROBE_CALL_BPF_H
 #define ARCH_X86_64_PROBE_CALL_BPF_H
@@ -39,7 +39,7 @@ static __always_inline __u64 probe_page_of(struct task_struct *task, __u64 pc)
 	return 0;
 }
 
-/* How far above rsp the address is that the trampoline returns to, by the position in it. */
+/* Returns how far above rsp the trampoline's return address is, by the position in it. */
 static __always_inline __u64 call_above(__u64 at)
 {
 	if (at < 1 || at >= 17)
@@ -49,8 +49,8 @@ static __always_inline __u64 call_above(__u64 at)
 	return at == 3 || at >= 14 ? 16 : 24;
 }
 
-/* The address of the call of the trampoline `page` that has put a return address into a slot; 0:
- * none has. */
+/* Returns the address of the call of the trampoline `page` that has put a return address into a
+ * slot; 0: none has. */
 static __always_inline __u64 probe_call_of(__u64 slot, __u64 page)
 {
 	__u8 code[8] = {0}; /* three bytes before it, too */
@@ -64,7 +64,7 @@ static __always_inline __u64 probe_call_of(__u64 slot, __u64 page)
 }
 
 /* Takes a thread in a trampoline back to the nop. At the system call its stack pointer may have
- * been moved already, or still. true: done. */
+ * been moved already, or not yet. true: done. */
 static __always_inline bool leave_probe_call(struct task_struct *task, __u64 *pc, __u64 *rsp)
 {
 	const __u64 page = probe_page_of(task, *pc), at = *pc - page;
@@ -84,8 +84,8 @@ static __always_inline bool leave_probe_call(struct task_struct *task, __u64 *pc
 	return true;
 }
 
-/* Of a thread in the kernel whose program counter is at a call: is that a probe, and is the stack
- * pointer still, or again, the trampoline's? Then takes it off the words there. true: done. */
+/* For a thread in the kernel whose program counter is at a call: is that a probe, and is the stack
+ * pointer still, or again, the trampoline's? Then removes the trampoline's words. true: done. */
 static __always_inline bool leave_half_called(struct stackd_regs *regs)
 {
 	__u64 words[CALL_WORDS];

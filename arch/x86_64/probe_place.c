@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Instructions at which the kernel must not be asked for a probe; see probe_place.h. */
+/* Recognises instructions on which the kernel must not put a probe; see probe_place.h. */
 #include "arch/probe_place.h"
 
 #include <errno.h>

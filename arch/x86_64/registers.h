@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR MIT) */
-/* The registers of x86-64 by their roles, and what its psABI and Linux say of frames; see ../arch.h
- * for the meaning of each name. */
+/* The registers of x86-64 by their roles, and what its psABI and Linux define about frames; see
+ * ../arch.h for the meaning of each name. */
 #ifndef ARCH_X86_64_REGISTERS_H
 #define ARCH_X86_64_REGISTERS_H
 

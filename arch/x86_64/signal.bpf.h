@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The signal frame of x86-64, while the kernel makes it and takes it away; see ../signal.bpf.h. */
+/* The signal frame of x86-64 while the kernel writes it and removes it; see ../signal.bpf.h. */
 #ifndef ARCH_X86_64_SIGNAL_BPF_H
 #define ARCH_X86_64_SIGNAL_BPF_H
 
@@ -8,10 +8,10 @@
 
 /*
  * The kernel replaces a thread's registers one by one as it delivers a signal, and as the handler
- * returns. A sample between has rsp of the one and rip of the other context. Where rsp points to
- * the signal frame, that has the interrupted function's rsp and the same rip. Where rip is still
- * that of the return from the handler, the frame is not to be found any more: then nothing can be
- * read at rsp, so that the path ends with a mark.
+ * returns. A sample in between has rsp of one context and rip of the other. If rsp points to the
+ * signal frame, that has the interrupted function's rsp and the same rip. If rip is still that of
+ * the return from the handler, the frame cannot be found any more: then nothing can be read at rsp,
+ * so the path ends with a mark.
  */
 static __always_inline void mend_torn_registers(__u64 *r, __u64 *frame, const struct pt_regs *saved)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Knows counters by their names; see counter_spec.h. */
+/* Finds counters by their names; see counter_spec.h. */
 #include "daemon/base/counter_spec.h"
 
 #include <errno.h>

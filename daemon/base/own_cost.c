@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks the kernel; see own_cost.h. */
+/* Reads the cost from the kernel; see own_cost.h. */
 #include "daemon/base/own_cost.h"
 
 #include <stdio.h>

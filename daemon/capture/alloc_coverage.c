@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A set of the processes whose program has not mapped a file with probes yet; see alloc_coverage.h.
- */
+/* Keeps the set of processes whose program has not mapped a file with probes yet; see
+ * alloc_coverage.h. */
 #include "daemon/capture/alloc_coverage.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Parses event names by libpfm4; see event_spec.h. libpfm4 opens a file for each of the kernel's
- * tracepoints before it looks at the first name: thousands, which is a good part of the time in
- * which stackd starts. So the usual names are encoded here, as libpfm4 does. */
+ * thousands of tracepoints before it looks at the first name, which is a good part of stackd's
+ * start. So the usual names are encoded here, in the same way. */
 #include "daemon/capture/event_spec.h"
 
 #include <ctype.h>

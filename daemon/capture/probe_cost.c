@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A probe on an instruction of this program; see probe_cost.h. */
+/* Puts a probe on an instruction of this program; see probe_cost.h. */
 #include "daemon/capture/probe_cost.h"
 
 #include <bpf/libbpf.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Leaves out programs and sets their kind before they are loaded (sampler_programs.h), and has the
- * kernel measure their time (sampler.h). */
+/* Leaves out programs and sets their kind before they are loaded (sampler_programs.h), and makes
+ * the kernel measure their time (sampler.h). */
 #include "daemon/capture/sampler_programs.h"
 
 #include <bpf/bpf.h>

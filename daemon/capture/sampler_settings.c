@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernel half's constants; see sampler_settings.h. */
+/* Sets the kernel half's constants; see sampler_settings.h. */
 #include "daemon/capture/sampler_settings.h"
 
 #include "daemon/capture/event_groups.h"

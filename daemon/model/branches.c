@@ -2,8 +2,8 @@
 /*
  * Compares branch records with walks; see branches.h.
  *
- * A walk of the daemon's has addresses and the copied stack, all that lib/code/lbr can use. A walk
- * of the kernel's is a list of locations. So both it and the records' addresses are passed to
+ * A walk by the daemon has addresses and the copied stack, as lib/code/lbr needs them. A walk by
+ * the kernel half is a list of locations. So that walk and the records' addresses are passed to
  * lib/code/lbr as packed locations, object + 1 << OBJECT_SHIFT | offset: it only looks up the code
  * at an address and compares the address with others of the same file.
  */

@@ -2,9 +2,8 @@
 /*
  * Keeps verdicts on pairs of caller and callee; see caller_check.h.
  *
- * In the environment, STACKD_DEBUG prints the wrong ones. STACKD_CHECK_STEPS has the steps of
- * unwind information checked as well, which are right: tests measure by it how often the check is
- * not.
+ * In the environment, STACKD_DEBUG prints the wrong ones. STACKD_CHECK_STEPS also checks the steps
+ * of unwind information, which are right: tests measure by it how often the check errs.
  */
 #include "daemon/model/caller_check.h"
 

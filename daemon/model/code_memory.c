@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * By process_vm_readv(), which stops at the first page that cannot be read; see code_memory.h.
+ * Reads by process_vm_readv(), which stops at the first page that cannot be read; see
+ * code_memory.h.
  *
- * Only memory without a file is read: a page of a file may be on a file system of the process's
- * own, which never answers.
+ * It reads only memory without a file, since a page of a file may be on a file system of the
+ * process's own, which never answers.
  *
- * The mappings are those of the moment up to which events have been applied, and the memory is that
- * of now: another process may have the pid by then. It has no such code at the address, or what it
- * has is as hostile as any.
+ * The mappings are those after the events that have been applied, and the memory is that of now:
+ * another process may have the pid by then. It has no such code at the address, or its code is as
+ * hostile as any.
  */
 #include "daemon/model/code_memory.h"
 

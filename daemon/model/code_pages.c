@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A table of pages, in sets by the hash of their place; see code_pages.h. A set has more than one
- * version of a page whose code is rewritten.
+ * A table of pages, in sets by the hash of process and address; see code_pages.h. A set has several
+ * versions of a page whose code is rewritten.
  */
 #include "daemon/model/code_pages.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A table in sets, by the key that the kernel half has for the bytes; see code_windows.h. */
+/* A table in sets, by the kernel half's key for the bytes; see code_windows.h. */
 #include "daemon/model/code_windows.h"
 
 #include <errno.h>

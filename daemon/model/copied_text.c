@@ -5,8 +5,9 @@
  *   /proc/PID/maps ─► memory without a file, r-x ─► the nearest file before and after it
  *        its program headers ─► where its text belongs ─► bytes compared ─► mapping of the file
  *
- * Most processes that have made code have compilers, so nothing is found in them: pauses.h. A look
- * compares MOST_BYTES at most (some 20 ms); the rest follows with the next record.
+ * Most processes with JIT code have compilers, so nothing is found in them, and the looks pause
+ * (pauses.h). A look compares at most MOST_BYTES (some 20 ms); the rest follows with the next
+ * record.
  */
 #include "daemon/model/copied_text.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks the file; see file_key.h. */
+/* Reads the key by stat() and an ioctl; see file_key.h. */
 #include "daemon/model/file_key.h"
 
 #include <linux/fs.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Remembers each process's code by the object that stands for it, an OBJECT_JIT; see jit_tracker.h.
+/*
+ * Keeps two things by object of JIT code (OBJECT_JIT), of which each process has one: whether it is
+ * Erlang's virtual machine, and with what layout. By process it keeps the ranges that the kernel
+ * half has; see jit_tracker.h.
  */
 #include "daemon/model/jit_tracker.h"
 

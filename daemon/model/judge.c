@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares walks with the daemon's; see judge.h. STACKD_DEBUG in the environment prints the wrong
- * ones. */
+/* Compares the kernel half's walks with the daemon's; see judge.h. STACKD_DEBUG in the environment
+ * prints the wrong ones. */
 #include "daemon/model/judge.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A list by size; see left_out.h. */
+/* A list of sizes; see left_out.h. */
 #include "daemon/model/left_out.h"
 
 #include <inttypes.h>

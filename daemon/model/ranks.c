@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See ranks.h. */
+/* Keeps the ranks of processes by pid; see ranks.h. */
 #define HASH_NONFATAL_OOM 1
 #include "daemon/model/ranks.h"
 

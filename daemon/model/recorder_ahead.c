@@ -7,9 +7,9 @@
  * record is handed out when it is the oldest and its walk is made, so the order of time stays what
  * it is.
  *
- * The mappings of a record's process must be those of its moment. A record is passed over while an
- * event before it changes them, or its process is not known yet. Where they change even so, the
- * walk is made again (worker/walk_queue.h).
+ * The walk must use the mappings of the record's moment. So a record is skipped while an earlier
+ * event changes the mappings of its process, or its process is not known yet. If the mappings
+ * change even so, the walk is made again (worker/walk_queue.h).
  */
 #include "daemon/capture/record.h"
 #include "daemon/model/recorder_internal.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Takes sampled allocations, their ends, and the records of memory that stand in for them; see
+ * Takes sampled allocations, their frees, and the records of memory that replace them; see
  * recorder.h and docs/ALLOC.md.
  *
  * An allocation of S bytes is sampled with probability p = 1 - exp(-S/R), R being the mean
- * distance, and stands for w = S/p bytes: its weight. The variance of that is estimated by (1 - p)
- * w^2, which is w (w - S). The square root is kept beside each weight: squares add up.
+ * distance, and represents w = S/p bytes: its weight. The variance of that is estimated by (1 - p)
+ * w^2, which is w (w - S). Its square root is kept beside each weight: the squares add up.
  */
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * Reads processes from /proc when they join, and follows them by side-band events; see recorder.h.
  *
  * A file can be deleted before its event's turn in the order of time. So files are prefetched:
- * opened as soon as the event has been read. Whatever fails then is tried again in order.
+ * opened as soon as the event has been read. If that fails, it is tried again in order.
  */
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Takes passes through regions and marks, and what calls of MPI have sent and received; see
- * recorder.h and docs/REGIONS.md. */
+/* Takes passes through regions and marks, and the bytes of MPI's calls; see recorder.h and
+ * docs/REGIONS.md. */
 #include <errno.h>
 
 #include "daemon/capture/event.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Takes records: decodes them, and has each kind of event handled by its row in a table; see
+ * Takes records: decodes them, and calls the handler of each kind of event, a row of a table; see
  * recorder.h.
  *
  *   kind of event     its handler's functions, in the order of calls; in brackets: if there is one

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests the tables that the kernel half has missed in a walk; see recorder.h.
+ * Requests the tables that walks of the kernel half have missed; see recorder.h.
  *
  * Samples without a table are expensive, so the table is prefetched: requested as soon as the
  * record has been read, before its turn in the order of time. A request that fails then, since the

@@ -7,8 +7,8 @@
  * front, one step each. What is older than the row's end, and all events (they come before the
  * samples of their time), goes into the heap.
  *
- * Whoever looks ahead has the next items taken out of both, into an array in order. What comes late
- * and is older than the last of these goes into its place there.
+ * When the caller looks ahead, the next items are moved from both into an array in order. An item
+ * that arrives later and is older than the last of these is inserted there.
  */
 #include "daemon/model/reorder.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Notes since when the oldest record awaits its table; see table_wait.h. */
+/* Notes since when the oldest record waits for its table; see table_wait.h. */
 #include "daemon/model/table_wait.h"
 
 bool table_wait_goes_on(struct table_wait *h, bool awaits, uint64_t now_ns, uint64_t waiting_bytes)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Looks names up, and remembers them in two sets: those of now, and those of before. When the first
- * one is old, or large, it takes the second one's place. See wait_object.h.
+ * Looks up names, and keeps them in two sets: the present one, and the previous one. When the
+ * present set is old, or large, it replaces the previous one. See wait_object.h.
  */
 #include "daemon/model/wait_object.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of the kernel by name; see wakeup_frame.h. */
+/* Recognises functions of the kernel by name; see wakeup_frame.h. */
 #include "daemon/model/wakeup_frame.h"
 
 #include <stddef.h>

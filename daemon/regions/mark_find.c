@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* By symbols, or by line tables; see mark_find.h. */
+/* Searches symbols, or line tables; see mark_find.h. */
 #include "daemon/regions/mark_find.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See mpi_calls.h. */
+/* The table of MPI's functions; see mpi_calls.h. */
 #include "daemon/regions/mpi_calls.h"
 
 #include <ctype.h>

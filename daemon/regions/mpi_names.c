@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See mpi_names.h. */
+/* Compares names of files; see mpi_names.h. */
 #include "daemon/regions/mpi_names.h"
 
 #include <string.h>

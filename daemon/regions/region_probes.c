@@ -2,8 +2,8 @@
 /*
  * Keeps the probes of regions; see region_probes.h.
  *
- * Exits are attached to before entries, and detached from after them: of an instance that is seen
- * to begin, the end is seen, too.
+ * Exits are attached before entries, and detached after them, so that the end of every instance
+ * whose begin was seen is seen, too.
  */
 #include "daemon/regions/region_probes.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds, and writes what was found; see region_service.h. ask_regions.c reads it.
+ * Searches files, and writes the results; see region_service.h. ask_regions.c reads them.
  *
  *   REGION_FIND            u32 n specs: title, function, object, u8 is_glob  ─► regions, exits
  *   REGION_FIND_MARK       function, object, u8 is_glob, file, u32 line      ─► vaddrs
@@ -8,7 +8,7 @@
  *   REGION_FIND_VARIABLES  for each counter as of a region                   ─► found_variables
  *   REGION_FIND_INLINED    title, function, object, u8 is_glob               ─► region_inlined
  *
- * A string that is not there is an empty one.
+ * An absent string is an empty one.
  */
 #include "daemon/regions/region_service.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the options ask for; see wanted.h. */
+/* Decides by the options; see wanted.h. */
 #include "daemon/regions/wanted.h"
 
 #include "daemon/regions/mark_spec.h"

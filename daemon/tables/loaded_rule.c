@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Through windows on the maps; see loaded_rule.h.
+ * Reads the tables through windows on the kernel half's maps; see loaded_rule.h.
  *
- * The tables' thread may evict the table while it is read. It clears the file's entry first, so
- * what was read before a look at the entry that finds it unchanged is the file's. What is read
- * of another table is only a number.
+ * The tables' thread may evict the table meanwhile. It clears the file's entry first. So if the
+ * entry is unchanged after the rule was read, the rule is the file's. What was read from another
+ * table is only a number, and harmless.
  */
 #include "daemon/tables/loaded_rule.h"
 

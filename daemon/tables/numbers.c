@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Compares what is taken with the room; see numbers.h. */
+/* Compares the used numbers with the limits; see numbers.h. */
 #include "daemon/tables/numbers.h"
 
 static bool is_little_left(uint64_t taken, uint64_t room)

@@ -7,8 +7,8 @@
  * entry is cleared, then every walk that may have read it ends, then its room is given back.
  *
  * A large file's table comes in two steps, since analysing code takes tens of times as long as
- * reading call frame information: first the rules of that, in a table that is partial; then all, in
- * one that takes its place.
+ * reading call frame information: first the rules of that, in a table that is partial; then all
+ * rules, in a table that replaces it.
  *
  * is_loaded means that a file has no rows, and is never set for one that has: a walk reads the two
  * one after the other, and a table may be loaded in between.

@@ -2,8 +2,8 @@
 /*
  * Asks the worker, answers its questions, and checks its replies; see ask_walks.h.
  *
- * A walk is asked for again when a worker has failed at it, since the next one does without the
- * file that was refused; ASK_WALKS_TRIES times, so that many such files in one stack do not keep
+ * A walk is repeated when a worker has failed in it, since the next worker walks without the
+ * refused file; at most ASK_WALKS_TRIES times, so that many such files in one stack do not hold up
  * the loop.
  */
 #include "daemon/worker/ask_walks.h"

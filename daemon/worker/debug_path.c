@@ -2,13 +2,13 @@
 /*
  * Checks paths; see debug_path.h.
  *
- * Split DWARF and files that are shared by several debug files lie where the compiler or dwz has
- * put them, by paths that the object names. So these are known by their names alone.
+ * Split DWARF, and files that several debug files share, are where the compiler or dwz has put
+ * them, at paths that the object names. So only their names are checked.
  *
  * The folder of an object may belong to the user whose file has subverted the worker, and have a
- * link to anything. So there a file that not everybody may read is not opened; nor is one that is
- * no ELF file, since a folder above it may keep everybody from it. The same goes for files that are
- * known by their names.
+ * link to anything. So a file there is opened only if everybody may read it, and it is an ELF file,
+ * since a folder above a readable file may keep everybody from it. The same holds for files that
+ * only their names identify.
  */
 #include "daemon/worker/debug_path.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Faults of a test's choice; see fault.h. */
+/* Makes the fault that a test asks for; see fault.h. */
 #include "daemon/worker/fault.h"
 
 #ifndef STACKD_FAULTS

@@ -4,8 +4,8 @@
  * walk_queue.h. The first `n_sent` of the row are the batch that the worker is at, in the order of
  * its results.
  *
- * When a worker fails, the walk that it was at is tried again a few times, since the next worker
- * does without the file that was refused; the others of the batch are sent again as they are.
+ * When a worker fails, the walk in which it failed is tried again a few times, since the next
+ * worker does without the refused file; the others of the batch are sent again as they are.
  */
 #include "daemon/worker/walk_queue.h"
 

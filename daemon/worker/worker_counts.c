@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of what is counted of the workers; see worker_counts.h. */
+/* The names of the workers' counters; see worker_counts.h. */
 #include "daemon/worker/worker_counts.h"
 
 #include <stdio.h>

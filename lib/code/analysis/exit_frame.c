@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Follows ways forward, with the distance that the stack pointer has from where it was; see
- * exit_frame.h.
+ * Follows paths forward, and tracks the distance of the stack pointer from its value at the start;
+ * see exit_frame.h.
  *
- * What is pushed or stored on a way and read back on it is remembered, so that a way through a
- * whole function restores nothing; and so is a frame pointer that it sets, from which it sets the
- * stack pointer again. A way ends without a result where it gives the stack pointer a value that
- * nothing is known of, or returns with a register changed that functions preserve. Where there are
- * only such returns, as in the code of V8, whose functions preserve the frame pointer alone, they
- * count, and the rule says which registers have other values.
+ * A path remembers what it has pushed or stored, and reads that back, so a path through a whole
+ * function restores nothing. It also remembers a frame pointer that it sets, from which it may set
+ * the stack pointer again. A path ends without a result if it gives the stack pointer an unknown
+ * value, or returns with a callee-saved register changed. If all returns are of the latter kind, as
+ * in the code of V8, whose functions preserve the frame pointer alone, they count, and the rule
+ * says which registers have other values.
  */
 #include "analysis/exit_frame.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Follows all paths of a function until one is seen to return; see external_returns.h. Most do
- * within a few dozen instructions. What a function calls is asked the same; one that is being asked
- * about already is taken not to return by that call, as functions are that call each other and
- * nothing else.
+ * within a few dozen instructions. Functions that it calls are examined in the same way. A call of
+ * a function that is being examined already counts as not returning, as for functions that only
+ * call each other.
  */
 #include "analysis/external_returns.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Two lists for each function and register; see labels.h. */
+/* Keeps two lists for each function and register; see labels.h. */
 #include "analysis/labels.h"
 
 #include <errno.h>

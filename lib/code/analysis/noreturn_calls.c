@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts what follows calls; see noreturn_calls.h. */
+/* Counts the kinds of code after calls; see noreturn_calls.h. */
 #include "analysis/noreturn_calls.h"
 
 #include "arch/code_form.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Flow of functions, one by one; see preserved.h. */
+/* Follows the flow of functions, one by one; see preserved.h. */
 #include "analysis/preserved.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * The work list; see solve.h.
  *
  * A byte of code has the number of the state before the instruction that begins there. A join only
- * ever takes away, and after MAX_VISITS nothing is left to a state, so the work is linear in the
+ * removes knowledge, and after MAX_VISITS joins a state knows nothing, so the work is linear in the
  * size of the code.
  */
 #include "analysis/solve.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What calls lead to, and whether a path goes on behind one: it waits until the function was seen
- * to return, if that is in the same code; see solve.h.
+ * Finds where calls lead, and whether a path continues after one: if the function is in the same
+ * code, the path waits until the function was seen to return; see solve.h.
  */
 #include "analysis/solve_internal.h"
 

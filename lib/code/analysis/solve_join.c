@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What happens where a path comes to an instruction: it is the first there, or another one has been
- * there with the same frame or with another; see solve.h. Of two that contradict each other, the
- * one that is less likely a function's gives way.
+ * Handles a path that reaches an instruction: it is the first there, or another one has been there
+ * with the same frame or with another one; see solve.h. If two contradict each other, the one that
+ * is less likely to be a function's is dropped.
  */
 #include "analysis/solve_internal.h"
 

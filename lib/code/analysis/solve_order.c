@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* In what order flow begins: from the certain functions, then from guesses, by falling trust; see
+/* The order in which flow begins: at the certain functions, then at guesses, by falling trust; see
  * solve.h. */
 #include <string.h>
 

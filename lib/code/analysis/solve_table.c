@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the tables of indirect jumps lead; see solve.h. A table whose bound is not known ends where
- * the next thing begins that code refers to. But code may refer to a table by an address before it
- * (the numbers that it begins with are not used), and to the next one, too: so some entries behind
- * that end can be the table's.
+ * Finds the targets in the tables of indirect jumps; see solve.h. A table of unknown bound ends
+ * where the next object begins to which code refers. But code may refer to a table by an address
+ * before it (if the first numbers are not used), and to the next table, too. So some entries after
+ * that end can belong to the table.
  */
 #include "analysis/solve_internal.h"
 

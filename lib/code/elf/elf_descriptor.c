@@ -3,9 +3,9 @@
  * Closes the descriptor of a file that is not needed for now, while other threads may be about to
  * hand it on.
  *
- * They duplicate it, and count themselves as users before they read its number. Who closes it takes
- * the number away first and then waits for users, so a number is never used that has become another
- * file's.
+ * They duplicate it, and count themselves as users before they read its number. The closing thread
+ * removes the number first and then waits for users, so a number is never used after it has become
+ * another file's.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Looks through a file's strings; see library_names.h. */
+/* Searches a file's strings; see library_names.h. */
 #include "elf/library_names.h"
 
 #include <ctype.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names that come late; see reader_names.h.
+ * Names found by a reader; see reader_names.h.
  *
  *   locations without lines ─► by object ─► names, quick objects first ─► kept ─┐
  *                                      └─► the others: starts ──────────────────┴─► the reader
  *
  * A location is asked about once: a name that cannot be found now will not be found at the next
- * look either, and stackd itself records the names of code made at run time. Only a start that
- * replaces a name for which there was no time is not kept.
+ * look either, and stackd itself records the names of JIT code. Only a start that replaces a name
+ * for which there was no time is not kept.
  *
  * The quickest objects come first: those whose tables are held already, then by the size of what
  * has to be read. So a budget that is too small for the largest program leaves that one without

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shortens names by what is nested deepest; see shorten.h.
+ * Shortens names by replacing the most deeply nested contents; see shorten.h.
  *
  *   ns::run<std::map<int, std::list<x>>, 7>(std::map<int, std::list<x>>&)
  *   ns::run<std::map<...>, 7>(std::map<...>&)

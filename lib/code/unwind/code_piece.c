@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Analyses a piece, and again windows of it around changes; see code_piece.h. */
+/* Analyses a piece, and analyses windows of it around changes again; see code_piece.h. */
 #include "unwind/code_piece.h"
 
 #include <errno.h>

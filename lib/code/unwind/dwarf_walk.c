@@ -6,8 +6,8 @@
  *                                  └miss──► cfi_index (one per object) ──► walk_rule
  *                                                └none──► analysed_rules
  *
- * An object's first rules are each made from an index of one entry: mostly there are not many more,
- * since the kernel half has its table soon. All of the CFI is read for addresses that have no such
+ * An object's first rules are made from an index of one entry each: mostly few more are needed,
+ * since the kernel half has its table soon. All of the CFI is read for addresses without such an
  * entry, and once there are many rules.
  *
  * A return address is looked up one byte below, in the call that it follows: the call may be a
@@ -17,11 +17,11 @@
  * In programs of a language with a table of its own, that stands in where there is no CFI, and says
  * where stacks are switched (runtime/runtime.h).
  *
- * Where the walk ends well: the return address is undefined (glibc's _start, clone and clone3), or
- * it is 0, or the frame is in the function at the file's entry address, or in one that nobody
- * called (compile_at), and no caller can be found for it. The last is for start code that has no
- * CFI, or CFI that does not know that it is the start; what stands where a return address would
- * be is argc, or makecontext()'s uc_link.
+ * The walk is complete if the return address is undefined (glibc's _start, clone and clone3), or it
+ * is 0, or the frame is in the function at the file's entry address, or in one that nobody called
+ * (compile_at), and no caller can be found for it. The last is for start code without CFI, or whose
+ * CFI does not mark it as the start: in place of a return address it has argc, or makecontext()'s
+ * uc_link.
  */
 #include "unwind/dwarf_walk.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The function that jumps, found among a file's entries, and steps by its rule; see jump_frame.h.
- */
+/* Finds the function that jumps among a file's entries, and steps by its rule; see jump_frame.h. */
 #include "unwind/jump_frame.h"
 
 #include "arch/code_form.h"

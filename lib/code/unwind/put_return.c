@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Known by the bytes before and behind; see put_return.h. */
+/* Compares the bytes before and after the address; see put_return.h. */
 #include "unwind/put_return.h"
 
 #include <string.h>

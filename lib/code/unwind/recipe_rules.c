@@ -2,10 +2,10 @@
 /*
  * The set of rules: an array in order of number, and an open-addressing index over it.
  *
- * Rules come from hostile files, and the hash is no secret: somebody could choose 65,536 rules
- * that collide and make every addition a walk over all of them. So a probe gives up after
- * PROBE_MAX steps, and the rule is refused like one that does not fit. At a load of at most one
- * half, honest rules never come near.
+ * Rules come from hostile files, and the hash is no secret: an attacker could choose 65,536 rules
+ * that collide and make every addition a walk over all of them. So a probe gives up after PROBE_MAX
+ * steps, and the rule is refused like one that does not fit. At a load of at most one half, honest
+ * rules never come near that.
  */
 #include "unwind/recipe_rules.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A table of pieces of code, of which new ones replace old; see runtime_code.h. */
+/* A table of pieces of code, in which new ones replace old ones; see runtime_code.h. */
 #include "unwind/runtime_code.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Known by its bytes; see sigreturn.h. */
+/* Compares bytes; see sigreturn.h. */
 #include "unwind/sigreturn.h"
 
 #include "arch/call_site.h"

@@ -3,18 +3,18 @@
  * Applying a rule; see walk_step.h. There are three ways, by what the rule is: the fixed form
  * (fast), the kernel's signal frame (all registers from memory), and the row's own rules (slow).
  *
- * A saved register whose slot cannot be read becomes unknown and ends nothing: most are never
- * asked for. The walk ends where the CFA or the return address needs what is not there.
+ * A saved register whose slot cannot be read becomes unknown and ends nothing, since most are never
+ * needed. The walk ends where the CFA or the return address needs an unknown value.
  *
  * A slot below the stack pointer was popped: compilers do not say so in epilogues, where the rule
- * still tells of the slot. The register has its value back, and the copy of the stack begins above
- * it.
+ * still has the slot. The register has its value back, and the copy of the stack begins above the
+ * slot.
  *
- * The caller's stack pointer is above the frame's, so that a walk always comes nearer to the
- * stack's end; only a signal frame may lead anywhere, and the vDSO's caller in Go, and the limit of
- * frames bounds those. Other ways to another stack end the walk: the copy is of one stack. The
- * caller's stack pointer is the CFA, but for assembly that says otherwise (GHC's StgRun: the CFA is
- * its own stack pointer).
+ * The caller's stack pointer must be above the frame's, so that a walk always approaches the
+ * stack's end. Only a signal frame may lead anywhere, and so may the vDSO's caller in Go; the limit
+ * of frames bounds those. Other ways to another stack end the walk, since the copy is of one stack.
+ * The caller's stack pointer is the CFA, unless assembly says otherwise (GHC's StgRun: the CFA is
+ * its own stack pointer). its own stack pointer).
  */
 #include "unwind/walk_step.h"
 

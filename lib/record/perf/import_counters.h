@@ -3,11 +3,11 @@
  * Counters of perf's groups (`perf record -e '{cycles,instructions}:S'`): what was read with each
  * sample becomes readings of the recording (SERIES_READING), for folding.
  *
- * perf keeps a counter for each thread, and each CPU that it runs on; they have ids. A reading is
- * the difference from the one before, in the thread, of the same id. Where groups have to take
- * turns on the processor's counters, it counted for a part of the time only: nothing is scaled
- * here, but that part is kept beside it (SERIES_COUNTED). Where the id is another one, or a value
- * is less, the difference is not known.
+ * perf keeps a counter for each thread and each CPU that it runs on, with an id each. A reading is
+ * the difference from the thread's previous reading of the same id. If groups take turns on the
+ * processor's counters, a counter counts for a part of the time only: the reading is not scaled,
+ * and that part is kept beside it (SERIES_COUNTED). If the id differs, or the value has become
+ * smaller, the difference is not known.
  */
 #ifndef PERF_IMPORT_COUNTERS_H
 #define PERF_IMPORT_COUNTERS_H
@@ -30,7 +30,7 @@ int import_counters_keep(struct import_counters *counters, struct perfdata *read
 int import_counters_names(const struct import_counters *counters, struct perfdata *reader,
 			  struct store_writer *writer);
 
-/* Returns the number of counters that there was no room for: of more than METRIC_COUNTERS. */
+/* Returns the number of counters beyond METRIC_COUNTERS, which are left out. */
 uint32_t import_counters_left_out(const struct import_counters *counters);
 
 #endif

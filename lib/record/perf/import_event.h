@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether two names stand for the same event: they are equal but for the PMU. */
+/* Returns whether two names mean the same event: they are equal but for the PMU. */
 bool import_event_is_same(const char *a, const char *b);
 
-/* Whether an event is among the `n_wanted` names. A name without modifiers ("cycles") also matches
- * events with modifiers ("cycles:u"). */
+/* Returns whether an event is among the `n_wanted` names. A name without modifiers ("cycles") also
+ * matches events with modifiers ("cycles:u"). */
 bool import_event_is_among(const char *name, const char *const *wanted, size_t n_wanted);
 
 #endif

@@ -19,7 +19,7 @@ struct import_note_facts {
 	const char *missing;		 /* of import_missing(); NULL: no file is missing */
 };
 
-/* Whether the recording is of another processor, whose code cannot be read here. */
+/* Returns whether the recording is of another processor, whose code cannot be decoded here. */
 bool import_note_is_foreign(const struct perfdata_info *info);
 
 /* Returns the note, one line that the caller frees; NULL: out of memory. */

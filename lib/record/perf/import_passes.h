@@ -19,11 +19,11 @@ struct import_passes;
 struct import_passes *import_passes_new(void);	       /* NULL without memory */
 void import_passes_free(struct import_passes *passes); /* NULL is fine */
 
-/* Whether an event's samples are hits of the region's probes. */
+/* Returns whether an event's samples are hits of the region's probes. */
 bool import_passes_is_hit(const struct import_region *region, const char *event);
 
-/* Takes a hit: of its thread and path at its time, in `row`. Writes the pass that it ends, unless
- * the writer is NULL. 0, -ENOMEM, or an error of the writer. */
+/* Takes a hit, whose thread, path and time are in `row`. Writes the pass that it ends, unless the
+ * writer is NULL. 0, -ENOMEM, or an error of the writer. */
 int import_passes_take(struct import_passes *passes, const struct import_region *region,
 		       const char *event, struct store_sample row, struct store_writer *writer);
 

@@ -25,10 +25,10 @@
 
 struct import_frame {
 	uint64_t address; /* program counter or return address */
-	uint32_t flags;	  /* IMPORT_FRAME_..., and the provenance of the rule that led on */
+	uint32_t flags;	  /* IMPORT_FRAME_..., and the provenance of the frame's rule */
 };
 
-/* The provenance of the rule of a frame that was walked here, in its flags. */
+/* The provenance, for a frame's flags, of the rule of a frame that was walked here. */
 #define IMPORT_FRAME_PROVENANCE(provenance) ((uint32_t)(provenance) << 8)
 #define IMPORT_FRAME_PROVENANCE_OF(flags)   ((uint8_t)((flags) >> 8))
 
@@ -42,7 +42,7 @@ struct import_process {
 	uint32_t pid;
 	uint32_t n_maps; /* mmap records since its exec */
 	uint64_t state;	 /* changes with every event */
-	bool is_in_exec; /* the new program has not run yet, as far as samples tell */
+	bool is_in_exec; /* no sample of the new program has come yet */
 	UT_hash_handle hh;
 };
 
@@ -95,8 +95,8 @@ int import_processes_thread(struct import_processes *processes, uint32_t pid, ui
 int import_processes_locate(struct import_processes *processes, const struct import_thread *thread,
 			    const struct import_frame *frame, uint32_t *ret_location);
 
-/* Returns whether a process is still within exec(2): a sample then has the registers of the program
- * that is gone. import_processes_runs() says that the new one has run. */
+/* Returns whether a process is still within exec(2), where a sample has the registers of the old
+ * program. import_processes_runs() notes that the new one has run. */
 bool import_processes_is_in_exec(const struct import_processes *processes, uint32_t pid);
 void import_processes_runs(struct import_processes *processes, uint32_t pid);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names cgroups of version 2 by the ids that the kernel gives them, while they are there.
+ * Names cgroups of version 2 by the kernel's ids for them, while they exist.
  *
- * An event reports each cgroup that is made. Others are found by the process that is in them, or
- * else among the folders of the hierarchy, whose inode numbers are the ids. A name stays when its
- * cgroup has gone, until CGROUP_TABLE_KEPT others have come after it.
+ * An event reports each cgroup that is made. Others are found by a process in them, or else among
+ * the folders of the hierarchy, whose inode numbers are the ids. A name stays after its cgroup was
+ * removed, until CGROUP_TABLE_KEPT others have come after it.
  */
 #ifndef PROC_CGROUP_TABLE_H
 #define PROC_CGROUP_TABLE_H
@@ -25,11 +25,11 @@ void cgroup_table_free(struct cgroup_table *table); /* NULL is fine */
  */
 int cgroup_table_add(struct cgroup_table *table, uint64_t id, const char *path);
 
-/* Enters all cgroups that are there. 0 or -ENOMEM. */
+/* Enters all cgroups that exist. 0 or -ENOMEM. */
 int cgroup_table_load(struct cgroup_table *table);
 
-/* Finds a cgroup's name that is not known yet; `pid` is a process that was in it. All folders are
- * looked through at most once a second, by `now_ns`. 0, also if it is not found; or -ENOMEM. */
+/* Finds a cgroup's name that is not known yet; `pid` is a process that was in it. Searches all
+ * folders at most once a second, by `now_ns`. 0, also if it is not found; or -ENOMEM. */
 int cgroup_table_find(struct cgroup_table *table, uint64_t id, pid_t pid, uint64_t now_ns);
 
 /* Returns the path of a cgroup, which lives until the next one is entered; NULL: it is not known.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells which devices hold filesystems that a program serves (FUSE): a question about a file of
- * one, even statfs(), waits until that program answers. Those of the type "fuse" have no device of
- * their own, but those of "fuseblk" are on a block device, as ext4 is.
+ * Finds out which devices hold filesystems that a program serves (FUSE). Any question about a file
+ * there, even statfs(), waits until that program answers. Filesystems of the type "fuse" have no
+ * device of their own, but those of "fuseblk" are on a block device, as ext4 is.
  */
 #ifndef PROC_FUSE_DEVICES_H
 #define PROC_FUSE_DEVICES_H
@@ -20,12 +20,12 @@ struct fuse_devices { /* zeroed is empty; for fuse_devices_fini() */
 	known;
 };
 
-/* Whether a program may serve the filesystem of a device: its type is one of FUSE, or `mounts` does
- * not have the device, or cannot be read. `mounts` is the path of a file like /proc/self/mountinfo,
- * which is read once for each device. */
+/* Returns whether a program may serve the filesystem of a device: its type is one of FUSE, or
+ * `mounts` lacks the device, or cannot be read. `mounts` is the path of a file like
+ * /proc/self/mountinfo, which is read once for each device. */
 bool fuse_devices_may_have(struct fuse_devices *devices, const char *mounts, dev_t device);
 
-/* Frees what is kept, and leaves an empty one. */
+/* Frees its memory, and leaves an empty one. */
 void fuse_devices_fini(struct fuse_devices *devices);
 
 #endif

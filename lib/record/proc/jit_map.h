@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * /tmp/perf-PID.map: the names that a JIT compiler gives to the code it made, one line each:
- * start and size in hexadecimal, then the name. A later line wins over an earlier one that it
- * overlaps. The file belongs to the profiled process: lines that make no sense are skipped and
- * counted, and a file over 256 MiB is read to there. It is looked for in the process's own root
- * under its own pid there (NStgid), and only taken if its owner is the process's or root; after the
- * process's end in this process's own root, if that was its root too (proc/jit_owner.h).
+ * /tmp/perf-PID.map: the names that a JIT compiler gives to its code, one line each: start and size
+ * in hexadecimal, then the name. A later line wins over an earlier one that it overlaps. The file
+ * belongs to the profiled process: lines that make no sense are skipped and counted, and only the
+ * first 256 MiB are read. The file is looked for in the process's own root under its pid there
+ * (NStgid), and used only if its owner is the process's or root; after the process's end it is
+ * looked for in this process's root, if that was the process's root too (proc/jit_owner.h).
  */
 #ifndef PROC_JIT_MAP_H
 #define PROC_JIT_MAP_H
@@ -22,14 +22,15 @@ struct jit_map;
  * -EIO. */
 int jit_map_load(const char *proc_root, const struct jit_owner *owner, struct jit_map **ret_map);
 
-/* The two steps of it. Opens the map: a descriptor, which the caller owns, or an error as above. */
+/* The first of its two steps: opens the map. Returns a descriptor, which the caller owns, or an
+ * error as above. */
 int jit_map_open(const char *proc_root, const struct jit_owner *owner);
 
 /* Reads an open map. 0; -ENOMEM, -EIO. */
 int jit_map_read(int fd, struct jit_map **ret_map);
 void jit_map_free(struct jit_map *map);
 
-/* The name of the code at an address, or NULL; borrowed from the map. */
+/* Returns the name of the code at an address, borrowed from the map, or NULL. */
 const char *jit_map_find(const struct jit_map *map, uint64_t address, uint64_t *ret_start);
 
 /* Returns the number of lines that were skipped because they make no sense. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What there is to know of a process to find the map of its JIT code (proc/jit_map.h) after its
+ * What must be known about a process to find the map of its JIT code (proc/jit_map.h) after its
  * end.
  *
- * Names are looked up once a second, so a process that lives shorter is gone by then; so is one
- * whose records waited for a table. Yet its map lies in /tmp still. It is taken if the process
- * had the files that this process has, its map's owner is the process's or root, and the map was
- * not written before the process began: another process may have had the pid.
+ * Names are looked up once a second, so a process that lives shorter has ended by then; so may one
+ * whose records waited for a table. Its map is still in /tmp, though. It is used if the process saw
+ * the same files as this process does, the map's owner is the process's or root, and the map was
+ * not written before the process began, since another process may have had the pid.
  */
 #ifndef PROC_JIT_OWNER_H
 #define PROC_JIT_OWNER_H
@@ -25,11 +25,11 @@ struct jit_owner {
 	bool is_near;	      /* /tmp is the same folder as for this process */
 };
 
-/* Fills in a process. One that has ended is taken for one like this process, of this moment: its
- * mappings are resolved a few seconds later at most. */
+/* Fills in a process. If it has ended, it is assumed to be like this process, and of this moment,
+ * since its mappings are resolved a few seconds later at most. */
 void jit_owner_find(const char *proc_root, pid_t pid, struct jit_owner *ret_owner);
 
-/* Whether the process that runs with the pid now is still that one. */
+/* Returns whether the process that has the pid now is still the same. */
 bool jit_owner_is_alive(const char *proc_root, const struct jit_owner *owner);
 
 #endif

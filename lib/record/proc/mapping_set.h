@@ -2,12 +2,12 @@
 /*
  * The executable mappings of one address space, sorted by address, without overlaps.
  *
- * A set is counted by reference: fork() shares it, and whoever changes it first makes its own
- * (mapping_set_own). Neighbours that continue each other in the same object are one mapping, so
- * a JIT that enables its code page by page stays one entry.
+ * A set is counted by reference: fork() shares it, and a caller that changes it first makes a copy
+ * of its own (mapping_set_own). Neighbours that continue each other in the same object are one
+ * mapping, so a JIT that enables its code page by page stays one entry.
  *
- * Each content has a version of its own, so whoever keeps a copy of a set, such as a worker, can
- * tell whether the copy is still right. Sets that fork() shares have one version.
+ * Each content has a version of its own, so that the holder of a copy of a set, such as a worker,
+ * can check whether the copy is still right. Sets that fork() shares have one version.
  */
 #ifndef PROC_MAPPING_SET_H
 #define PROC_MAPPING_SET_H
@@ -37,17 +37,17 @@ void mapping_set_unref(struct mapping_set *set);
  * has a new version. 0 or -ENOMEM. */
 int mapping_set_own(struct mapping_set **set);
 
-/* Enters a mapping in place of what it overlaps; what sticks out on either side stays.
- * An empty one changes nothing. 0 or -ENOMEM, the set unchanged. */
+/* Enters a mapping in place of those that it overlaps; their parts on either side stay. An empty
+ * one changes nothing. 0 or -ENOMEM, the set unchanged. */
 int mapping_set_insert(struct mapping_set *set, const struct mapping *map);
 
-/* Takes [start, end) out. 0 or -ENOMEM, the set unchanged. */
+/* Removes [start, end). 0 or -ENOMEM, the set unchanged. */
 int mapping_set_cut(struct mapping_set *set, uint64_t start, uint64_t end);
 
 /* Drops every mapping that does not touch one of `kept`, which is sorted. */
 void mapping_set_keep(struct mapping_set *set, const struct mapping_set *kept);
 
-/* The mapping that holds an address, or NULL. `hint` keeps the index of the last answer. */
+/* Returns the mapping that holds an address, or NULL. `hint` keeps the index of the last answer. */
 struct mapping *mapping_set_find(const struct mapping_set *set, uint64_t address, uint32_t *hint);
 
 #endif

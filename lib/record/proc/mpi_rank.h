@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The rank of a process in its MPI job, from what the launcher has put into its environment. */
+/* The rank of a process in its MPI job, from the variables that the launcher sets. */
 #ifndef PROC_MPI_RANK_H
 #define PROC_MPI_RANK_H
 
@@ -12,9 +12,9 @@ struct mpi_rank {
 	uint32_t size; /* of the job; 0: not known */
 };
 
-/* Looks for the variables of Open MPI, of PMI and PMIx (MPICH, Intel MPI, Slurm), and of MVAPICH2
- * in an environment: strings that each end with a 0, `size` bytes with the last one's. Slurm's are
- * only those of the tasks of a step. 0; -ENOENT: there is no rank in it. */
+/* Searches an environment for the variables of Open MPI, of PMI and PMIx (MPICH, Intel MPI, Slurm),
+ * and of MVAPICH2. It has strings that each end with a 0, `size` bytes with the last one's. Slurm's
+ * count only in tasks of a step. 0; -ENOENT: it has no rank. */
 int mpi_rank_find(const char *environment, size_t size, struct mpi_rank *ret_rank);
 
 /* The same with /proc/PID/environ below `root`. Or -ESRCH: there is no such process; or another

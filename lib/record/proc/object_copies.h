@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of the same content as an object's: a library that was installed anew, or is in another
- * container's layer. To everything that reads code they are one object (object.h), and one file of
- * it is enough; but a probe is in one file, so whoever probes has to know them all.
+ * Files with the same content as an object's: a library that was installed again, or is in another
+ * container's layer. To code that reads files they are one object (object.h), and one of its files
+ * is enough; but a probe is in one file, so code that sets probes has to know them all.
  *
  * A file is identified by device and inode. It is opened when a process maps it, through
- * /proc/PID/map_files (which takes CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN). One that is gone from
- * the process by then is found if the object is read from it since its own file was replaced, and
- * else not.
+ * /proc/PID/map_files (which needs CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN). If the process has
+ * unmapped it by then, it is found only if the object itself is read from it, after the object's
+ * first file was replaced.
  */
 #ifndef PROC_OBJECT_COPIES_H
 #define PROC_OBJECT_COPIES_H
@@ -17,7 +17,7 @@
 struct object_copies;
 
 struct object_copy {
-	const struct object *object; /* that it has the content of */
+	const struct object *object; /* whose content it has */
 	struct elf_file *elf;	     /* the copies' */
 	char *path;		     /* as the process saw it */
 };
@@ -26,8 +26,9 @@ struct object_copy {
 int object_copies_new(struct object_copies **ret_copies);
 void object_copies_free(struct object_copies *copies); /* NULL is fine */
 
-/* Process `pid` has mapped `object`, which has an elf, at `m`: keeps the file if it is another than
- * the object's own and not known yet. 0 or -ENOMEM; a file that cannot be opened is left out. */
+/* Notes that process `pid` has mapped `object`, which has an elf, at `m`: keeps the file if it is
+ * not the object's own and not known yet. 0 or -ENOMEM; a file that cannot be opened is left out.
+ */
 int object_copies_see(struct object_copies *copies, const char *proc_root, pid_t pid,
 		      const struct object_mapping *m, const struct elf_opener *opener,
 		      const struct object *object);

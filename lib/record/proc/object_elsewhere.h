@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files of another machine, or that are gone from where they were mapped: below a folder in which
- * they lie as they did there (perf's --symfs), and in perf's cache of files by build-id, which
- * `perf record` fills and `perf archive` packs up.
+ * Finds files of another machine, or files that are no longer where they were mapped: below a
+ * folder with the same layout (perf's --symfs), and in perf's cache of files by build-id, which
+ * `perf record` fills and `perf archive` packs.
  */
 #ifndef PROC_OBJECT_ELSEWHERE_H
 #define PROC_OBJECT_ELSEWHERE_H

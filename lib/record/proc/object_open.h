@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a mapping to the file behind it: finds the file, and proves that it is the mapped one. Keeps
- * no state: object.c remembers the opened files.
+ * Opens the file behind a mapping: finds it, and proves that it is the mapped one. Keeps no state:
+ * object.c remembers the opened files.
  */
 #ifndef PROC_OBJECT_OPEN_H
 #define PROC_OBJECT_OPEN_H
@@ -20,7 +20,7 @@ struct object_open_stamp {
 	struct timespec ctime;
 };
 
-/* Whether two stamps are of the same file in the same state. */
+/* Returns whether two stamps are of the same file in the same state. */
 bool object_open_is_same_stamp(const struct object_open_stamp *a,
 			       const struct object_open_stamp *b);
 
@@ -28,17 +28,17 @@ struct object_open_file {
 	struct elf_file *elf; /* the caller's */
 	struct object_open_stamp stamp;
 	bool is_exact;	 /* it is the mapping's own file, not one found by name */
-	bool is_deleted; /* " (deleted)" at the end of the mapping's path is not of the name */
+	bool is_deleted; /* the mapping's path ends with the kernel's " (deleted)" */
 };
 
-/* Opens the file that process `pid` has mapped there, by `opener`. 0; -ENOENT (found nowhere),
- * -ESTALE (only files that are not the mapped one), -EACCES (not ours to open), -ENOEXEC (it is not
- * an ELF file that can be read), -ENOMEM, -EMFILE, -EIO. */
+/* Opens, by `opener`, the file that process `pid` has mapped. 0; -ENOENT (found nowhere), -ESTALE
+ * (only files that are not the mapped one), -EACCES (not allowed), -ENOEXEC (no ELF file that can
+ * be read), -ENOMEM, -EMFILE, -EIO. */
 int object_open(const char *proc_root, pid_t pid, const struct object_mapping *m,
 		const struct elf_opener *opener, struct object_open_file *ret_file);
 
-/* Looks at the mapping's own file (/proc/PID/map_files) without opening it. 0, or -ENOENT: the
- * mapping is gone, or not ours to look at. */
+/* Gives the stamp of the mapping's own file (/proc/PID/map_files) without opening it. 0, or
+ * -ENOENT: the mapping is gone, or may not be looked at. */
 int object_open_look(const char *proc_root, pid_t pid, const struct object_mapping *m,
 		     struct object_open_stamp *ret_stamp);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Closes the files of objects that no process maps any more, so that the descriptors of a daemon
- * do not grow with its age.
+ * Closes the files of objects that no process maps any more, so that a daemon's descriptors do not
+ * grow with its age.
  *
- * Where more files are open than are kept, the mappings of all processes are looked through now and
- * then. A file that none of them holds is closed after a grace period, in which its last locations
- * are named; or at the next look, where descriptors would soon run out: locations that have no name
- * by then stay without one. An object keeps its number, its identity and what was made of it, and
- * its next mapping opens the file again (object_table_close()).
+ * When more files are open than may be kept, this looks through the mappings of all processes now
+ * and then. It closes a file that none of them holds after a grace period, in which its last
+ * locations are named; or at the next look, if descriptors would soon run out: locations without a
+ * name then stay so. An object keeps its number, its identity and what was made from it, and its
+ * next mapping opens the file again (object_table_close()).
  */
 #ifndef PROC_OPEN_FILES_H
 #define PROC_OPEN_FILES_H
@@ -22,9 +22,9 @@ struct open_files_options {
 	struct object_table *objects; /* borrowed, as is the next */
 	struct process_table *processes;
 	uint32_t kept; /* this many may be open, whether they are mapped or not */
-	uint32_t most; /* with more the grace does not hold */
+	uint32_t most; /* with more, there is no grace period */
 	uint64_t grace_ns;
-	uint64_t pause_ns; /* between looks; not where there are more than the most */
+	uint64_t pause_ns; /* between looks, unless there are more than `most` */
 };
 
 /* The options are copied. 0 or -ENOMEM. */

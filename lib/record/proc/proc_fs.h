@@ -26,7 +26,7 @@ struct proc_fs_map {
 	const char *path; /* line ends unescaped; "" for none; lives for the call */
 };
 
-/* Calls `each` for every mapping, by rising address; a non-zero return stops and is passed on. */
+/* Calls `each` for every mapping, by rising address; a non-zero result stops and is returned. */
 int proc_fs_each_map(const char *root, pid_t pid,
 		     int (*each)(void *arg, const struct proc_fs_map *map), void *arg);
 
@@ -36,9 +36,9 @@ int proc_fs_each_task(const char *root, pid_t pid, int (*each)(void *arg, pid_t 
 
 struct proc_fs_stat {
 	char state;	 /* 'R', 'S', 'Z', ... */
-	bool is_exiting; /* it has begun to, and may have lost its memory */
+	bool is_exiting; /* it has begun to exit, and may have lost its memory */
 	pid_t parent;
-	uint64_t start_ticks; /* since boot: with the pid, which process it is */
+	uint64_t start_ticks; /* since boot: identifies the process together with the pid */
 };
 
 /* Reads /proc/PID/stat. */
@@ -55,26 +55,27 @@ int proc_fs_status(const char *root, pid_t pid, struct proc_fs_status *ret_statu
 /* Reads the name of a thread, NUL-terminated and padded with NULs. */
 int proc_fs_comm(const char *root, pid_t pid, pid_t tid, char ret_comm[PROC_FS_COMM_SIZE]);
 
-/* The path of the main executable, malloc()ed. Kernel threads have none: -ESRCH. */
+/* Returns the path of the main executable, malloc()ed. Kernel threads have none: -ESRCH. */
 int proc_fs_exe(const char *root, pid_t pid, char **ret_path);
 
-/* Descriptors for the file that a process has mapped at [start, end), and for a file by its
- * path in the process's root folder (links are resolved inside that root). Both name the file
- * only (O_PATH), since opening one that is not a regular file could block or do harm:
- * proc_fs_reopen() opens it for reading if it is regular, else -EACCES. */
+/* Return descriptors: of the file that a process has mapped at [start, end), and of a file by its
+ * path in the process's root folder (links are resolved inside that root). Both only name the file
+ * (O_PATH), since opening one that is not a regular file could block or do harm: proc_fs_reopen()
+ * opens it for reading if it is regular, else -EACCES. */
 int proc_fs_map_file(const char *root, pid_t pid, uint64_t start, uint64_t end);
 int proc_fs_root_file(const char *root, pid_t pid, const char *path, bool follow);
 int proc_fs_reopen(int path_fd);
 
-/* Whether a link in /proc/PID leads to the same file for two processes; false if one has none. */
+/* Returns whether a link in /proc/PID leads to the same file for two processes; false if one has
+ * none. */
 bool proc_fs_is_same_file(const char *root, pid_t one, pid_t other, const char *link);
 
-/* Looks at the file that process `pid` has mapped at exactly these addresses. 0, or -errno of
- * stat(). */
+/* Gives the stat() of the file that process `pid` has mapped at exactly these addresses. 0, or its
+ * -errno. */
 int proc_fs_stat_map_file(const char *root, pid_t pid, uint64_t start, uint64_t end,
 			  struct stat *ret_stat);
 
-/* The path behind a mapping's link in map_files, as the kernel sees it, malloc()ed. */
+/* Gives the path behind a mapping's link in map_files, as the kernel sees it, malloc()ed. */
 int proc_fs_map_file_path(const char *root, pid_t pid, uint64_t start, uint64_t end,
 			  char **ret_path);
 

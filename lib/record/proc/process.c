@@ -6,9 +6,10 @@
  * in the same mapping as the one before: both last hits are tried first.
  *
  * JIT code of a parent is another object than that of its child, though fork() copies it: the
- * child can overwrite it with other code at the same address. Mappings are shared at fork(), so
- * this is put right at the first look-up that meets such a mapping; most children never get
- * there, since they call exec.
+ * JIT code of a parent is another object than that of its child, though fork() copies it: the child
+ * can overwrite it with other code at the same address. Mappings are shared at fork(), so this is
+ * corrected at the first look-up that finds such a mapping; most children never get there, since
+ * they call exec.
  */
 #include <errno.h>
 #include <stdio.h>

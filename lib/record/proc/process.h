@@ -5,19 +5,19 @@
  *
  * It starts from /proc (process_table_load) and is kept current by events in time order (those of
  * perf's side-band). It has no history: the caller holds samples back until every earlier event
- * has been applied, then asks. So a dlclose followed by a dlopen at the same address can never
- * name the wrong library.
+ * has been applied, then asks. So a dlclose followed by a dlopen at the same address never names
+ * the wrong library.
  *
- * The kernel reports new executable mappings, not removals: a new mapping cuts or replaces what
- * it overlaps, and what was only unmapped stays until then, which does no harm since no code
- * runs there; only where they come to be very many are they looked for in /proc and dropped.
+ * The kernel reports new executable mappings, but not removals. A new mapping cuts or replaces
+ * those that it overlaps; one that was only unmapped stays until then, which does no harm since no
+ * code runs there. Only when they become very many are they compared with /proc and dropped.
  *
  * Processes and threads have dense numbers from 0. An exec, or a pid used again, starts a new
- * process number; a new name or cgroup of a thread starts a new thread number; so what was recorded
- * before keeps its name and cgroup.
+ * process number; a new name or cgroup of a thread starts a new thread number. So earlier records
+ * keep their name and cgroup.
  *
- * Most processes of a busy machine end before a sample hits them. So what stands for them in a
- * store is a row, which only those get of which something is recorded; numbers are those of memory.
+ * Most processes of a busy machine end before a sample hits them. So a store has rows, only for
+ * those with recorded data; numbers are only used in memory.
  */
 #ifndef PROC_PROCESS_H
 #define PROC_PROCESS_H
@@ -35,7 +35,7 @@ struct mapping {
 	uint64_t start, end;	     /* addresses */
 	uint64_t offset;	     /* file offset of `start` */
 	const struct object *object; /* borrowed from the object table */
-	bool is_copy; /* memory without a file, which was seen to have the object's bytes */
+	bool is_copy;		     /* memory without a file, found to have the object's bytes */
 };
 
 struct process {
@@ -68,26 +68,26 @@ void process_table_free(struct process_table *table);
  * Loading a known process reads its mappings again and keeps its number. */
 int process_table_load(struct process_table *table, pid_t pid);
 
-/* All processes of proc_root. Calls `between`, unless it is NULL, after each of them, since many
- * take long; an error of it ends this. The number loaded, or -errno. */
+/* Reads all processes of proc_root. Calls `between`, unless it is NULL, after each of them, since
+ * many take long; its error ends this. Returns the number loaded, or -errno. */
 int process_table_load_all(struct process_table *table, int (*between)(void *arg), void *arg);
 
-/* An exec of a process will come among the events. Until process_table_meet_exec(), which comes
- * right before it, a process that was not heard of yet has no mappings: those that it has now are
- * another program's. 0 or -ENOMEM. */
+/* Announces that an exec of a process will come among the events. Until process_table_meet_exec(),
+ * right before that event, the process has no mappings if it is unknown: those that it has now are
+ * of its new program. 0 or -ENOMEM. */
 int process_table_await_exec(struct process_table *table, pid_t pid);
 void process_table_meet_exec(struct process_table *table, pid_t pid);
 
-/* Has `drain` read the events that there are, before and after a process that was not heard of is
- * read from /proc: it calls process_table_await_exec(), and nothing else here. What it returns but
- * 0 is an error. */
+/* Calls `drain`, which reads the events that have arrived, before and after an unknown process is
+ * read from /proc. It may call process_table_await_exec(), and nothing else here. A result other
+ * than 0 is an error. */
 void process_table_drain_by(struct process_table *table, int (*drain)(void *arg), void *arg);
 
-/* Tells whether two processes, a child and its parent, share their memory. */
+/* Returns whether two processes, a child and its parent, share their memory. */
 typedef bool process_shares_fn(void *arg, pid_t pid, pid_t parent);
 
-/* Has `shares` asked for each process that begins: what one of those that share their memory maps,
- * all have mapped. */
+/* Calls `shares` for each process that begins. Of processes that share their memory, all get what
+ * one of them maps. */
 void process_table_share_by(struct process_table *table, process_shares_fn *shares, void *arg);
 
 /* Reads the mappings of a known process again, unless an exec of it will come among the events. 0,
@@ -101,22 +101,21 @@ int process_table_on_comm(struct process_table *table, pid_t pid, pid_t tid, con
 int process_table_on_fork(struct process_table *table, pid_t pid, pid_t tid, pid_t parent_pid,
 			  pid_t parent_tid);
 
-/* The same, but 1: it is no end. Where a program gains rights by its exec (setuid), the kernel
- * takes away the events of its thread, and reports an exit, before anything of the program is
- * mapped. */
+/* The same, but 1: the process goes on. If a program gains rights by its exec (setuid), the kernel
+ * removes the events of its thread, and reports an exit, before anything of the program is mapped.
+ */
 int process_table_on_exit(struct process_table *table, pid_t pid, pid_t tid);
 
-/* Forgets the records of processes and threads that have ended long ago, and numbers the others
- * anew, densely from 0. Their names and rows stay as they are. 0, or -ENOMEM with the table
- * unchanged. */
+/* Forgets the records of processes and threads that have ended long ago, and renumbers the others,
+ * densely from 0. Their names and rows stay as they are. 0, or -ENOMEM with the table unchanged. */
 int process_table_renumber(struct process_table *table);
 
-/* Gives a thread of the table a row, and its process, unless they have one: densely from 0. Returns
- * that of the process in *ret_process. 0 or -ENOMEM. */
+/* Gives a thread of the table, and its process, a row each, densely from 0, unless they have one.
+ * *ret_process is the row of the process. 0 or -ENOMEM. */
 int process_table_add_row(struct process_table *table, const struct thread *thread,
 			  uint32_t *ret_process);
 
-/* Takes all rows away: what is recorded from now on is of another recording. */
+/* Removes all rows, since another recording begins. */
 void process_table_begin_rows(struct process_table *table);
 
 /* By row. NULL: its record was forgotten. */
@@ -125,13 +124,13 @@ uint32_t process_table_thread_rows(const struct process_table *table);
 const struct process *process_table_process_of_row(const struct process_table *t, uint32_t row);
 const struct thread *process_table_thread_of_row(const struct process_table *t, uint32_t row);
 
-/* Lookups. Pointers live until the next event, load or lookup by pid (objects: as long as their
+/* Look-ups. Pointers live until the next event, load or look-up by pid (objects: as long as their
  * table). A pid that the table lacks is loaded from /proc if it is there, else entered without
- * mappings and with a name as perf gives it, ":PID"; NULL only for lack of memory. */
+ * mappings and with the name that perf gives it, ":PID"; NULL only for lack of memory. */
 const struct process *process_table_process(struct process_table *table, pid_t pid);
 const struct thread *process_table_thread(struct process_table *table, pid_t pid, pid_t tid);
 
-/* Returns the thread of a process, which may have ended lately; NULL: the table has none. Loads
+/* Returns the thread of a process, which may have ended recently; NULL: the table has none. Loads
  * nothing. */
 const struct thread *process_table_find_thread(const struct process_table *table, pid_t pid,
 					       pid_t tid);
@@ -142,11 +141,11 @@ const struct thread *process_table_set_cgroup(struct process_table *table, pid_t
 
 struct mapping_set;
 
-/* All mappings of a process (mapping_set.h), for its number; NULL for none. They belong to the
- * table, and hold until it changes. */
+/* Returns all mappings of a process (mapping_set.h), for its number; NULL for none. They belong to
+ * the table, and are valid until it changes. */
 const struct mapping_set *process_table_mappings(struct process_table *table, pid_t pid);
 
-/* The mapping of process `pid` that holds `address`; NULL for none. */
+/* Returns the mapping of process `pid` that holds `address`; NULL for none. */
 const struct mapping *process_table_mapping(struct process_table *table, pid_t pid,
 					    uint64_t address);
 
@@ -166,8 +165,8 @@ struct process_table_forgotten {
 	uint64_t processes, threads;
 };
 
-/* Returns how many that have ended were forgotten to make room for others: what still comes of them
- * begins a new record. */
+/* Returns how many ended processes and threads were forgotten to make room for others: a later
+ * record of one begins it again. */
 struct process_table_forgotten process_table_forgotten(const struct process_table *table);
 
 #endif

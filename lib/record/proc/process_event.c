@@ -2,14 +2,14 @@
 /*
  * Applies perf's side-band events to the table of processes.
  *
- * Events and /proc overlap: the caller opens the events first and loads afterwards, so that
- * nothing falls between, and the events that were queued meanwhile are applied to a state that
- * already has them in it. They are all harmless to apply again but one: the fork of a process
- * that was loaded would begin it anew. So the first fork event of a loaded process is taken for
- * its own, unless /proc shows another start time for the pid by now.
+ * Events and /proc overlap: the caller opens the events first and loads afterwards, so that nothing
+ * is missed in between. So events that were queued meanwhile are applied to a state that already
+ * includes them. They are all harmless to apply again but one: the fork of a loaded process would
+ * begin it again. So the first fork event of a loaded process counts as its own, unless /proc shows
+ * another start time for the pid by then.
  *
- * Where the caller has read an exec that it has not handed out yet, /proc already has the program
- * after it: a process that was not heard of is not loaded then (process_table_await_exec()).
+ * If the caller has read an exec that it has not applied yet, /proc already has the program after
+ * it: then an unknown process is not loaded (process_table_await_exec()).
  *
  * A process ends with its last thread, not with its first. Exits of threads that exec has
  * replaced come for a record that has ended; its number distinguishes them.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Processes that share their memory: clone(CLONE_VM) without CLONE_THREAD, vfork(), posix_spawn().
- * What one of them maps, all have. They are in a ring, and refer to one set of mappings: whoever
- * changes it gives the others the new one.
+ * Mappings of one of them are mappings of all. They are in a ring, and refer to one set of
+ * mappings: whoever changes it gives the others the new one.
  */
 #include "proc/process_table.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Begins the records anew, so that they do not grow with the age of a daemon; see process.h.
+ * Renumbers the records, so that they do not grow with the age of a daemon; see process.h.
  *
- * A record stays if a pid or tid stands for it, which is so for everything that runs, and for what
- * has ended a short while ago (PROCESS_TABLE_ENDED_KEPT).
+ * A record stays if a pid or tid still means it: all that runs, and what has ended a short while
+ * ago (PROCESS_TABLE_ENDED_KEPT).
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows of a store for those processes and threads of which something is recorded; see process.h. A
- * row stays as it is when records are numbered anew.
+ * Rows of a store for those processes and threads that have recorded data; see process.h. A row
+ * stays as it is when records are renumbered.
  */
 #include <errno.h>
 

@@ -5,19 +5,19 @@
  *
  *   records    processes[], threads[]: by dense number, removed by process_table_renumber() alone
  *   rows       of a store: numbers of the records that have one
- *   instances  by pid: which record the pid stands for now, its mappings, its living threads
- *   tasks      by tid: which thread record the tid stands for now
+ *   instances  by pid: the record that the pid means now, its mappings, its living threads
+ *   tasks      by tid: the thread record that the tid means now
  *
  * An instance or a task that has ended stays, so that a sample taken during its exit still finds
  * its record, until PROCESS_TABLE_ENDED_KEPT others have ended after it. Its mappings stay until
  * PROCESS_TABLE_MAPPINGS_KEPT others have: perf reports an exit at its beginning, and events of
- * CPUs sample the rest of it, most of which has the memory still.
+ * CPUs sample the rest of the exit, in most of which the process still has its memory.
  */
 #ifndef PROC_PROCESS_TABLE_H
 #define PROC_PROCESS_TABLE_H
 
-/* The kernel hands pids out one after the other: by themselves they fill a hash's buckets evenly,
- * so that nearly each look-up, of which most find nothing, touches one entry at most. */
+/* A pid is its own hash: the kernel assigns pids one after the other, so they fill the buckets
+ * evenly. Most look-ups find nothing, and touch one entry at most. */
 #define HASH_NONFATAL_OOM		   1
 #define HASH_FUNCTION(key, size, ret_hash) ((void)(size), (ret_hash) = *(const unsigned *)(key))
 #include <uthash.h>
@@ -34,7 +34,7 @@
 
 #define PROCESS_TABLE_GONE UINT32_MAX /* the number of a record that was removed */
 
-/* With more mappings than this, a process's stale ones are looked for in /proc. */
+/* With more mappings than this, a process's stale ones are searched for in /proc. */
 #define PROCESS_TABLE_PRUNE_AT 16384
 
 struct instance {
@@ -43,14 +43,14 @@ struct instance {
 	uint64_t start_ticks;	  /* as in /proc/PID/stat; 0: never read */
 	uint32_t living_tasks;	  /* 0: it has ended */
 	struct mapping_set *maps; /* NULL: none */
-	struct instance *peer;	  /* the next that shares its memory, in a ring; none: itself */
-	uint32_t hint;		  /* of mapping_set_find() */
-	uint64_t own_version;	  /* of the mappings when all JIT code was the process's own */
+	struct instance *peer; /* next in the ring of those that share its memory; itself if none */
+	uint32_t hint;	       /* of mapping_set_find() */
+	uint64_t own_version;  /* of the mappings when all JIT code in them was its own */
 	uint32_t prune_at;
 	bool is_loaded;	   /* from /proc: an event may report its start again */
 	bool wants_exe;	   /* exec was seen: the next file mapped is the executable */
 	bool is_executing; /* exec was seen, and no mapping since */
-	bool is_end_sure;  /* /proc has been asked after its end */
+	bool is_end_sure;  /* /proc was read after its end */
 	UT_hash_handle hh; /* instances, key pid */
 };
 
@@ -62,7 +62,7 @@ struct task {
 	UT_hash_handle hh; /* tasks, key tid */
 };
 
-/* A process of which an exec is awaited: what /proc says of it now is of the program after that. */
+/* A process with an awaited exec: /proc already shows the program after that. */
 struct awaited_exec {
 	pid_t pid;
 	uint32_t count;
@@ -72,7 +72,7 @@ struct awaited_exec {
 /* A slot of the ring of those that ended last. */
 struct ended {
 	pid_t id;
-	uint32_t number; /* that it stood for */
+	uint32_t number; /* of its record */
 };
 
 struct process_table {
@@ -95,7 +95,8 @@ struct process_table {
 	struct instance *last; /* looked up, or NULL */
 	struct ended ended_instances[PROCESS_TABLE_ENDED_KEPT],
 		ended_tasks[PROCESS_TABLE_ENDED_KEPT];
-	struct ended ended_mappings[PROCESS_TABLE_MAPPINGS_KEPT]; /* those that have them still */
+	struct ended
+		ended_mappings[PROCESS_TABLE_MAPPINGS_KEPT]; /* those that still have mappings */
 	uint32_t ended_instances_at, ended_tasks_at, ended_mappings_at;
 	struct process_table_forgotten forgotten;
 };
@@ -104,17 +105,19 @@ struct process_table {
 
 struct instance *process_table_find(struct process_table *table, pid_t pid); /* NULL: none */
 
-/* The instance of a pid; one that the table lacks is loaded, else entered without mappings. */
+/* Returns the instance of a pid; one that the table lacks is loaded, else entered without mappings.
+ */
 struct instance *process_table_get(struct process_table *table, pid_t pid);
 
 /* Begins a new record for a pid: the process that had it before, and its mappings, are gone. */
 struct instance *process_table_begin(struct process_table *table, pid_t pid, pid_t parent,
 				     const char *name);
 
-/* The same of a process of which nothing is known. */
+/* The same for a process of which nothing is known. */
 struct instance *process_table_begin_unknown(struct process_table *table, pid_t pid);
 
-/* The task of a tid as a living thread of `instance`; entered with `comm` if it is new. */
+/* Returns the task of a tid as a living thread of `instance`; enters it with `comm` if it is new.
+ */
 struct task *process_table_begin_task(struct process_table *table, struct instance *instance,
 				      pid_t tid, const char *comm);
 
@@ -138,22 +141,22 @@ static inline bool process_table_is_alive(const struct instance *instance)
 
 /* --- process_memory.c ------------------------------------------------------------------------ */
 
-/* Notes that an instance shares the memory of a pid's, if it does: both have its mappings now. */
+/* Notes that an instance shares the memory of a pid's, if it does: both get the same mappings. */
 void process_table_join(struct process_table *table, struct instance *instance, pid_t pid);
 
-/* From now on the instance has its memory alone. */
+/* Gives the instance its memory alone from now on. */
 void process_table_leave(struct instance *instance);
 
-/* Gives the mappings of an instance, which have changed, to those that share its memory. */
+/* Gives the changed mappings of an instance to those that share its memory. */
 void process_table_spread(struct instance *instance);
 
-/* Whether a pid is the instance's, or that of one that shares its memory. */
+/* Returns whether a pid is the instance's, or that of one that shares its memory. */
 bool process_table_is_peer(const struct instance *instance, pid_t pid);
 
 /* --- process_event.c ------------------------------------------------------------------------ */
 
-/* Loads a process that the table lacks, unless an exec of it is awaited, before or afterwards:
- * then it is begun anew, without mappings. 0, or as process_table_load(). */
+/* Loads a process that the table lacks. If an exec of it is awaited, before or afterwards, the
+ * process begins without mappings. 0, or as process_table_load(). */
 int process_table_load_new(struct process_table *table, pid_t pid);
 
 /* --- process_load.c ------------------------------------------------------------------------- */

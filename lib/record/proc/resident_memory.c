@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* By /proc/PID/pagemap and process_vm_readv(); see resident_memory.h. */
+/* Reads /proc/PID/pagemap, then memory by process_vm_readv(); see resident_memory.h. */
 #include "proc/resident_memory.h"
 
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads a process's memory without waiting for a file system. A page of a file that is not in
- * memory would be read from it, and a file system that a program serves, or another host, may
- * never answer. So the kernel is asked first which pages the process has in memory (pagemap). Such
- * a page can still be dropped before it is read, which takes a shortage of memory in that moment.
+ * memory would be read from its file system, which a program or another host may serve, and which
+ * may never answer. So this first asks the kernel which pages the process has in memory (pagemap).
+ * Such a page can still be dropped before it is read, but only if memory runs short in that moment.
  */
 #ifndef PROC_RESIDENT_MEMORY_H
 #define PROC_RESIDENT_MEMORY_H

@@ -3,11 +3,11 @@
  * Watches files by inotify; see written_files.h.
  *
  *   object, by number ─► watch (one for each inode) ◄─ event
- *   spans: an object (and process, if it is one's alone), and when its frames are of no code
+ *   spans: an object (and process, if it is one's alone), and when its frames are unproven
  *
- * An object can be read from another file later (object.c): it is watched by the inode that it is
- * read from, so all are compared when one was opened. A file of the same content that was written
- * anew is the same object, whose frames are proven from its change time on.
+ * An object can be read from another file later (object.c): it is watched by the inode from which
+ * it is read, so all are compared when a file was opened. A file with the same content that was
+ * written again is the same object, whose frames are proven from its change time on.
  */
 #include "proc/written_files.h"
 

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files that are written to while processes have mapped them as code.
+ * Detects writes to files while processes have them mapped as code.
  *
- * What a process runs then is what the file holds now, though its mapping is as it was: frames in
- * it would have the names of code that is gone. The kernel tells of writes (inotify). When it has
- * told of one, nothing says which bytes a sample was taken of that came between the last look at
- * which there was none and this one:
+ * The process then runs what the file holds now, though its mapping is unchanged: frames in it
+ * would get the names of code that is gone. The kernel reports writes (inotify). A report does not
+ * say which code a sample hit that came between the last look without a write and the look with
+ * one:
  *
  *   look ─────── write ─────── look            samples ──► time
- *     │      of either code     │    of what the file holds now
+ *     │      of either code     │    of the file's present code
  *     └──────── not proven ─────┘
  *
- * In that time the frames of the file's old and new object are of neither: they are of an object
- * that stands for both, which has no names. At the second look the kernel half is made to look at
- * the state of all files anew (it reports those that it does not know), and mappings of processes
- * are entered anew, with what the file holds.
+ * Frames of that time are neither of the file's old object nor of its new one: they are of an
+ * object that represents both, and has no names. At the second look the kernel half is made to
+ * check the state of all files again (it reports those that it does not know), and mappings of
+ * processes are entered again, with the file's present object.
  *
- * Writes through a shared mapping of the file are not told of.
+ * The kernel does not report writes through a shared mapping of the file.
  */
 #ifndef PROC_WRITTEN_FILES_H
 #define PROC_WRITTEN_FILES_H
@@ -36,21 +36,20 @@ int written_files_new(struct object_table *objects, struct process_table *proces
 		      uint32_t *epoch, struct written_files **ret_files);
 void written_files_free(struct written_files *files); /* NULL is fine */
 
-/* Looks for writes since the last time, and watches files that were opened since. To be called
- * before samples are resolved that were taken after the last call: what older calls have told of
- * them holds. 0 or -ENOMEM. */
+/* Checks for writes since the last call, and watches files that were opened since. To be called
+ * before samples are resolved that were taken after the last call; for older samples, the results
+ * of earlier calls hold. 0 or -ENOMEM. */
 int written_files_look(struct written_files *files);
 
-/* Gives the object that a frame of a process is of, `object` by its mapping, at a time
- * (CLOCK_MONOTONIC): that one, or the one that stands for code which cannot be told. NULL `files`:
- * that one. 0 or -ENOMEM. */
+/* Gives the object of a process's frame at a time (CLOCK_MONOTONIC). That is `object`, by its
+ * mapping, or the object that represents unproven code. NULL `files`: `object`. 0 or -ENOMEM. */
 int written_files_proven(struct written_files *files, pid_t pid, uint64_t time_ns,
 			 const struct object **object);
 
-/* Returns how many frames were of code that cannot be told. NULL is fine. */
+/* Returns how many frames were of unproven code. NULL is fine. */
 uint64_t written_files_frames(const struct written_files *files);
 
-/* Returns how many files are not watched, since there are too many. NULL is fine. */
+/* Returns how many files are not watched, because there are too many. NULL is fine. */
 uint64_t written_files_unwatched(const struct written_files *files);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* End reasons (stackd_abi.h): their names, and how good a sample is that has one. */
+/* End reasons (stackd_abi.h): their names, and the quality of samples that have them. */
 #ifndef STACK_END_REASON_H
 #define STACK_END_REASON_H
 
@@ -9,10 +9,10 @@
 
 enum end_quality { END_COMPLETE, END_PARTIAL, END_LOST };
 
-/* "entry", "no_user", ...; "unknown" for a number that is none. */
+/* Returns "entry", "no_user", ...; "unknown" for an unknown number. */
 const char *end_reason_name(uint8_t end_reason);
 
-/* A number that is none: END_PARTIAL. */
+/* Returns the quality; END_PARTIAL for an unknown number. */
 enum end_quality end_reason_quality(uint8_t end_reason);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of the frames that stand for the middle of a stack that was too deep: how much of it is
+/* Names of the frames that represent the middle of a stack that was too deep: how much of it is
  * left out. */
 #ifndef STACK_LEFT_OUT_NAME_H
 #define STACK_LEFT_OUT_NAME_H

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Locations identify code in the same way on every run and host, interned to small numbers.
- *
  * A location is (file id, file offset). For a frame that was interrupted (the leaf, or a frame
- * under a signal handler) the offset is the program counter's. For a frame that waits for a call
- * to return it is the offset of the call's last byte (return address - 1): that is the byte to
- * look symbols and lines up by, since the return address may already belong to the next line or
- * to the next function. No instruction starts there, so the two kinds never meet at one offset;
- * `is_return` remembers which it is, and display adds the 1 again.
+ * under a signal handler) the offset is the program counter's. For a frame that waits for a call to
+ * return it is the offset of the call's last byte (return address - 1), at which symbols and lines
+ * are looked up, since the return address may already belong to the next line or to the next
+ * function. No instruction starts there, so the two kinds never have the same offset; `is_return`
+ * says which kind it is, and display adds the 1 again.
  *
  * Locations have dense numbers from 0 in order of first appearance: the store uses them as keys.
  */
@@ -22,9 +21,9 @@
 
 /* Whether a call has made a return address. */
 enum location_put {
-	LOCATION_CALLED,  /* it has, or nothing is known */
-	LOCATION_DOUBTED, /* another function begins there, right behind a call */
-	LOCATION_PUT,	  /* it has not: the program has put the address there */
+	LOCATION_CALLED,  /* a call has, or nothing is known */
+	LOCATION_DOUBTED, /* another function begins there, right after a call */
+	LOCATION_PUT,	  /* no call has: the program has put the address there */
 };
 
 struct location {
@@ -33,10 +32,10 @@ struct location {
 	uint32_t object; /* the recording's number of the object; not part of the identity */
 	bool is_return;
 	uint8_t put;	    /* enum location_put; not part of the identity */
-	uint8_t provenance; /* enum provenance, of the rule there; neither is it */
+	uint8_t provenance; /* enum provenance, of the rule there; not part of the identity */
 };
 
-/* The well-mixed 64-bit id that enters the hash chain. Part of the recording format. */
+/* Returns the well-mixed 64-bit id that enters the hash chain. Part of the recording format. */
 static inline uint64_t location_id(uint64_t file_id, uint64_t offset)
 {
 	return hash_mix64(hash_mix64(file_id) + offset);
@@ -49,7 +48,7 @@ int location_table_new(struct location_table **ret_table); /* 0 or -ENOMEM */
 /* Frees the table and its locations; NULL is fine. */
 void location_table_free(struct location_table *table);
 
-/* The number of a location, entered if it is new. 0 or -ENOMEM. */
+/* Gives the number of a location, which is entered if it is new. 0 or -ENOMEM. */
 int location_intern(struct location_table *table, const struct location *loc, uint32_t *ret_number);
 
 #define LOCATIONS_AT_ONCE 32u
@@ -59,7 +58,7 @@ int location_intern(struct location_table *table, const struct location *loc, ui
 int location_intern_all(struct location_table *table, const struct location *locs,
 			const uint64_t *ids, size_t count, uint32_t *ret_numbers);
 
-/* Removes all locations and gives their memory back; numbers begin at 0 again. */
+/* Removes all locations and frees their memory; numbers begin at 0 again. */
 void location_table_clear(struct location_table *table);
 
 /* Returns the number of locations. */
@@ -68,7 +67,7 @@ uint32_t location_count(const struct location_table *table);
 /* Sets the provenance of a location, which is known after it was entered. */
 void location_set_provenance(struct location_table *table, uint32_t number, uint8_t provenance);
 
-/* Sets whether a call has made a return address, which is known after it was entered. */
+/* Sets whether a call has made a return address, which is known only after it was entered. */
 void location_set_put(struct location_table *table, uint32_t number, enum location_put put);
 
 /* Lives until the next location_intern(). `number` must be below location_count(). */

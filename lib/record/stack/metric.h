@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Metrics: what is measured by call path.
- *
- * Samples of time, instances of regions and what they carried are all records of one form (time,
+ * Samples of time, instances of regions and their quantities are all records of one form (time,
  * thread, call path, value), which share the trie, the store and every view. A source of records
  * writes a series; a metric is one way to read a series: the sum of its values, or the number of
  * its records.
@@ -109,14 +108,14 @@ struct metric_info {
 	const char *meaning;
 };
 
-/* Returns what is known of a metric, which must be below METRIC_COUNT. */
+/* Returns the description of a metric, which must be below METRIC_COUNT. */
 const struct metric_info *metric_info(enum metric metric);
 
 /* Returns the metric that adds up the values of the records which a metric counts; the metric
  * itself if it counts none. */
 enum metric metric_summed(enum metric metric);
 
-/* Returns whether a metric is of passes through regions, or of calls of MPI, which are regions. */
+/* Returns whether a metric is about instances of regions, including calls of MPI. */
 bool metric_is_of_regions(enum metric metric);
 
 /* Returns the name of a metric's unit as JSON and pprof have it: "nanoseconds", "bytes", "count".
@@ -127,15 +126,15 @@ const char *metric_unit_name(enum metric metric);
 const char *metric_amount(enum metric metric, uint64_t value,
 			  char ret_text[static METRIC_AMOUNT_MAX]);
 
-/* The same without the noun of what is counted: "123", "1.234 s". */
+/* The same without the noun: "123", "1.234 s". */
 const char *metric_number(enum metric metric, uint64_t value,
 			  char ret_text[static METRIC_AMOUNT_MAX]);
 
-/* Returns whether there are records of the metric in a recording that has these series (bit 1 <<
- * number). `is_timed`: its samples are times, without which there are no sums of both. */
+/* Returns whether a recording with these series (bit 1 << number) has records of the metric.
+ * `is_timed`: its samples are times, without which there are no sums of both. */
 bool metric_is_of(enum metric metric, uint64_t series, bool is_timed);
 
-/* Appends the names of the metrics that metric_is_of() tells of, with commas between them. */
+/* Appends the names of the metrics for which metric_is_of() is true, with commas between them. */
 void metric_put_names(uint64_t series, bool is_timed, struct buf *b);
 
 /* Appends a table of all metrics, with the options of stackd that have each measured: a line each.

@@ -2,10 +2,10 @@
 /*
  * Origins: the sources of the frames of a sample's path.
  *
- * Nearly always all frames are as the walk found them: that is origin 0. Otherwise an origin is a
- * list of runs, root to leaf, each of some frames (nodes of the trie, inlined functions not
- * counted) with one source; frames beyond the last run are walked ones. Origins repeat, so they
- * are interned: samples, and the store, refer to them by number.
+ * Nearly always the walk has found all frames: that is origin 0. Otherwise an origin is a list of
+ * runs, root to leaf, each of some frames (nodes of the trie; inlined functions do not count) with
+ * one source; frames beyond the last run come from the walk. Origins repeat, so they are interned:
+ * samples, and the store, refer to them by number.
  *
  * A frame is inferred if its source is, or if any frame nearer to the leaf is: only an inference
  * then connects it to this sample. So the inferred frames are always the root part of a path, and
@@ -18,8 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* X(enumerator, name, is_observed, meaning). Numbers and names stand in stores and in output:
- * they are for ever, new ones go to the end. */
+/* X(enumerator, name, is_observed, meaning). Stores and output contain the numbers and names: they
+ * never change, and new ones go to the end. */
 #define FRAME_SOURCES(X)                                                                           \
 	X(WALKED, "walked", true, "found by the walk of this sample's stack")                      \
 	X(PREFIX, "prefix", false,                                                                 \
@@ -48,8 +48,8 @@ struct origin_run {
 
 struct origin {
 	bool is_complete; /* with its inferred frames the path begins at the thread's entry */
-	uint32_t height;  /* bytes from the stack's end to the slot that the first frame's program
-			   * counter was read from; 0: not known */
+	uint32_t height;  /* bytes from the stack's end to the slot from which the first frame's
+			   * program counter was read; 0: not known */
 	uint32_t n_runs;
 	const struct origin_run *runs; /* root first */
 };
@@ -60,7 +60,7 @@ struct origin {
 /* Returns the number of inferred frames at the root. */
 uint32_t origin_inferred(const struct origin *origin);
 
-/* The run that a frame belongs to, `index` from the root; a walked one beyond the last. */
+/* Returns the run of a frame, `index` from the root; a walked one beyond the last. */
 struct origin_run origin_run_of(const struct origin *origin, uint32_t index);
 
 struct origin_table;
@@ -70,12 +70,12 @@ int origin_table_new(struct origin_table **ret_table); /* 0 or -ENOMEM */
 /* Frees the table and its origins; NULL is fine. */
 void origin_table_free(struct origin_table *table);
 
-/* Removes all origins but ORIGIN_WALKED and gives their memory back. */
+/* Removes all origins but ORIGIN_WALKED and frees their memory. */
 void origin_table_clear(struct origin_table *table);
 
-/* The number of an origin, entered if it is new; neighbouring runs that are alike become one.
- * Walked runs alone, without a height, are ORIGIN_WALKED. 0; -ENOMEM; -EINVAL: a run without
- * frames, an unknown source, a confidence above 100, more runs than ORIGIN_MAX_RUNS. */
+/* Gives the number of an origin, which is entered if it is new; neighbouring runs that are alike
+ * become one. Walked runs alone, without a height, are ORIGIN_WALKED. 0; -ENOMEM; -EINVAL: a run
+ * without frames, an unknown source, a confidence above 100, more runs than ORIGIN_MAX_RUNS. */
 int origin_intern(struct origin_table *table, const struct origin *origin, uint32_t *ret_number);
 
 /* Numbers are dense from 0; 0 is there from the start. The origin lives until the next

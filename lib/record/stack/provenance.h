@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Provenances: where the unwinding rule of a location comes from, by which the caller of a frame
- * there is found.
+ * Provenances: the sources of unwinding rules, one for each location. By the rule, the walk finds
+ * the caller of a frame there.
  *
  * Unwind information comes from the compiler or the assembly's author. All other rules are weaker,
  * so the daemon checks their steps against the code (callflow/callflow_step.h), and reports show
@@ -29,13 +29,13 @@ enum provenance {
 		PROVENANCE_COUNT
 };
 
-/* The name in output: "cfi", ...; "unknown" for numbers that this version does not know. */
+/* Returns the name in output: "cfi", ...; "unknown" for numbers that this version does not know. */
 const char *provenance_name(uint8_t provenance);
 
-/* The two letters of a report's column; "??" for unknown numbers. */
+/* Returns the two letters of a report's column; "??" for unknown numbers. */
 const char *provenance_letters(uint8_t provenance);
 
-/* Whether a step by such a rule is to be checked against the code. */
+/* Returns whether a step by such a rule must be checked against the code. */
 static inline bool provenance_is_weak(uint8_t provenance)
 {
 	return provenance > PROVENANCE_CFI;

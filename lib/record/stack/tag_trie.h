@@ -32,17 +32,17 @@ int tag_trie_new(struct tag_trie **ret_trie); /* 0 or -ENOMEM */
 /* Frees the trie; NULL is fine. */
 void tag_trie_free(struct tag_trie *trie);
 
-/* Removes all nodes but the empty path and gives their memory back. The count of collisions goes
- * on. 0, or -ENOMEM with the trie unchanged. */
+/* Removes all nodes but the empty path and frees their memory. The count of collisions goes on. 0,
+ * or -ENOMEM with the trie unchanged. */
 int tag_trie_clear(struct tag_trie *trie);
 
-/* The child of `parent` by `location`, entered if it is new. `id` is the location's id
- * (location_id()). 0, or -ENOMEM or -EOVERFLOW (2^32 - 1 nodes) with the trie unchanged. */
+/* Gives the child of `parent` by `location`, which is entered if it is new. `id` is the location's
+ * id (location_id()). 0, or -ENOMEM or -EOVERFLOW (2^32 - 1 nodes) with the trie unchanged. */
 int tag_trie_child(struct tag_trie *trie, uint32_t parent, uint32_t location, uint64_t id,
 		   uint32_t *ret_node);
 
-/* Whether node parent + 1 is the child of `parent` by `location`. Most children that are asked for
- * were entered right after their parent, and one look at the next node finds those. */
+/* Returns whether node parent + 1 is the child of `parent` by `location`. Most requested children
+ * were entered right after their parent, so one look at the next node finds them. */
 bool tag_trie_next_is_child(const struct tag_trie *trie, uint32_t parent, uint32_t location);
 
 /* Prefetches the index slots and nodes of a chain of children, from `parent` on by these ids, which
@@ -58,7 +58,7 @@ void tag_trie_prefetch_index(const struct tag_trie *trie, uint64_t tag, const ui
 /* Lives until the next tag_trie_child(). `node` must be below tag_trie_count(). */
 const struct tag_trie_node *tag_trie_at(const struct tag_trie *trie, uint32_t node);
 
-/* The first node with this tag (the oldest, where several share it); UINT32_MAX for none. */
+/* Returns the first node with this tag (the oldest, if several share it); UINT32_MAX for none. */
 uint32_t tag_trie_find(const struct tag_trie *trie, uint64_t tag);
 
 uint32_t tag_trie_count(const struct tag_trie *trie);	   /* nodes, with the empty path */

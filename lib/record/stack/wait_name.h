@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of why threads waited, which are the leaves of their paths. Runnable waits have one of
- * three, blocked ones any other. Where it is known what a blocked one waited for, that is a frame
- * below, "/var/log/x", and the thread that held it another.
+ * Names of why threads waited, which are frames at the leaf of their paths. Runnable waits have one
+ * of three names, blocked ones any other. If the object of a blocked wait is known, it is the next
+ * frame ("/var/log/x"), and the thread that held it is one more.
  */
 #ifndef STACK_WAIT_NAME_H
 #define STACK_WAIT_NAME_H

@@ -38,7 +38,7 @@ struct chunk {
 int chunk_unpack(const void *blob, size_t len, size_t n_columns, struct chunk *ret_chunk);
 void chunk_release(struct chunk *chunk);
 
-/* Whether every column was read to its end, and none beyond. */
+/* Returns whether every column was read to its end, and none beyond. */
 bool chunk_done(const struct chunk *chunk);
 
 #endif

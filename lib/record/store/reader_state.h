@@ -20,15 +20,15 @@ struct reader_part {
 	uint32_t *threads, *nodes, *origins; /* the whole's numbers, by the recording's own */
 	uint64_t from_ns,
 		to_ns;	   /* samples of these times, by the recording's clock; to is exclusive */
-	bool is_later;	   /* than the range: it is read for what began there */
+	bool is_later;	   /* than the range: read for records that began in the range */
 	uint64_t start_ns; /* on the recording's clock */
 	uint64_t base_ns;  /* the same moment on the whole's */
 };
 
 struct store_reader {
 	sqlite3 *db;
-	bool has_layouts;    /* the store is of a version whose objects have some */
-	const char *damaged; /* the table that was being read when damage was met */
+	bool has_layouts;    /* the store's version has layouts of objects */
+	const char *damaged; /* the table in which damage was found */
 	struct reader_arena arena;
 	struct store_tables tables;
 
@@ -41,16 +41,16 @@ struct store_reader {
 	struct store_line *lines;
 	uint32_t *line_first;
 	struct node_coder nodes;
-	uint64_t *tags;		    /* NULL until they are asked for */
+	uint64_t *tags;		    /* NULL until the first request */
 	VEC(struct origin) origins; /* their runs are set when all are loaded */
 	VEC(struct origin_run) runs;
 	VEC(uint32_t) sizes;	       /* [0] is the empty path's */
-	VEC(struct reader_part) parts; /* none: of one recording */
+	VEC(struct reader_part) parts; /* empty: there is one recording */
 	VEC(struct store_span) selected;
-	bool is_summed; /* made by store_memory.c: no db, and sums in the place of samples */
+	bool is_summed; /* made by store_memory.c: no db, and sums instead of samples */
 	VEC(struct store_sum) sums;
 	VEC(struct store_labels) labels; /* of threads */
-	uint64_t series;		 /* bit 1 << number: what they are sums of */
+	uint64_t series;		 /* bit 1 << number: the series that the sums are of */
 };
 
 /* Prepares a query whose parameters are 64-bit integers. 0 or -errno. */
@@ -64,13 +64,13 @@ int store_load_prepare(sqlite3 *db, const char *sql, const int64_t *parameters, 
 	" (SELECT value FROM counters WHERE recording=id AND name='" STORE_RUN_COUNTER "')"        \
 	" FROM recordings "
 
-/* One row; its strings go to the arena. 0, -ENOMEM, -EBADMSG. */
+/* Reads one row; its strings go to the arena. 0, -ENOMEM, -EBADMSG. */
 int store_load_recording(sqlite3_stmt *row, struct reader_arena *arena,
 			 struct store_recording *ret_recording);
 
-/* All tables of tables.recording. 0 or -errno; r->damaged names the table of -EBADMSG. */
+/* Reads all tables of tables.recording. 0 or -errno; r->damaged names the table of -EBADMSG. */
 int store_load_tables(struct store_reader *r);
-/* The counters alone. */
+/* Reads the counters alone. */
 int store_load_figures(struct store_reader *r);
 /* Publishes the reader's arrays in its tables. */
 void store_load_publish(struct store_reader *r);
@@ -78,14 +78,14 @@ void store_load_free(struct store_reader *r);
 /* Frees the arrays; strings, and the numbers of entries, stay. */
 void store_load_free_arrays(struct store_reader *r);
 
-/* Tells whether a recording has a record that lasts, and began before a moment of its clock. 0 or
+/* Gives whether a recording has a record that lasts, and began before a moment of its clock. 0 or
  * -errno. */
 int store_samples_reach(struct store_reader *r, uint64_t before_ns, bool *ret_reach);
 
-/* The part of it that chunks have, when objects are there. */
+/* Reads the tables that are in chunks, after the objects. */
 int store_load_chunks(struct store_reader *r);
 
-/* A copy with a final NUL, or NULL for lack of memory. */
+/* Returns a copy with a final NUL, or NULL for lack of memory. */
 char *store_load_copy(struct reader_arena *arena, const char *s, size_t len);
 
 #endif

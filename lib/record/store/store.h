@@ -39,8 +39,8 @@
 #define STORE_REGION_OFF      "region_off."
 #define STORE_REGION_OFF_NAME 116
 
-/* Describes a recording: its host, its target and its end. Whoever fills in the strings owns them.
- */
+/* Describes a recording: its host, its target and its end. The strings belong to whoever fills them
+ * in. */
 struct store_recording {
 	int64_t id;  /* from 1, grows over the life of a store */
 	int64_t run; /* the first recording of the run that this one is a window of; 0: of none */
@@ -77,7 +77,8 @@ static inline uint64_t store_period_ns(const struct store_recording *recording)
 	return recording->frequency_hz ? 1000000000 / recording->frequency_hz : 0;
 }
 
-/* A thread can be on the CPU for so many periods without a sample: its host can take the CPU. */
+/* So many periods can pass without a sample while a thread is on the CPU: the host can take the
+ * CPU. */
 #define STORE_UNSAMPLED 16
 
 struct store_object {
@@ -118,7 +119,7 @@ struct store_process {
 	const char *exe; /* or NULL */
 };
 
-/* What is known of a thread whose cgroup and process are not: in the sums of many hosts. */
+/* Describes a thread whose cgroup and process are not known: in sums over many hosts. */
 struct store_labels {
 	const char *host, *command;
 	const char *unit, *container; /* NULL: none */
@@ -131,8 +132,8 @@ struct store_thread {
 	int32_t tid;
 	const char *comm;
 	const char *cgroup; /* path from the hierarchy's root, or NULL: not known. The writer gets
-			     * it apart, as it can become known later. */
-	const struct store_labels *labels; /* NULL: the rest says it; the writer ignores them */
+			     * it separately, as it can become known later. */
+	const struct store_labels *labels; /* NULL: use the fields above; ignored by the writer */
 };
 
 struct store_node {
@@ -150,7 +151,7 @@ struct store_sum {
 
 struct store_sample {
 	uint64_t time_ns; /* CLOCK_MONOTONIC */
-	uint64_t period;  /* events that it stands for */
+	uint64_t period;  /* events that it represents */
 	uint32_t thread;  /* number */
 	uint32_t node;	  /* the path's leaf in the trie */
 	uint32_t origin;  /* where its frames come from: a number, 0: all as the walk found them */

@@ -48,25 +48,25 @@ int store_db_open(const char *path, int flags, sqlite3 **ret_db);
 /* Does the same for a file in a folder that is not writable and that nobody else writes. */
 int store_db_open_immutable(const char *path, sqlite3 **ret_db);
 
-/* Looks at the file's header, past SQLite: no lock, no journal, nothing written. 0 or -errno. */
+/* Reads the file's header, bypassing SQLite: no lock, no journal, nothing written. 0 or -errno. */
 int store_db_kind(sqlite3 *db, enum store_db_kind *ret_kind, uint32_t *ret_version);
 
 /* Makes the schema, in a rollback-journal transaction: a file has its mark and all its tables, or
  * is still empty. 0 or -errno. */
 int store_db_create(sqlite3 *db);
 
-/* Makes a store of an older version one of this: what is written from now on may need it. The mark
- * goes to the main file at once, where readers look for it. 0 or -errno. */
+/* Converts a store of an older version to this one, since new data may need it. The mark goes to
+ * the main file at once, where readers look for it. 0 or -errno. */
 int store_db_upgrade(sqlite3 *db);
 
-/* Whether the tables are exactly this version's or those of the versions before, whose objects have
- * no layouts: a view or a trigger in their place is a trap. 0, -EBADMSG, or -errno. */
+/* Checks that the tables are exactly this version's, or those of earlier versions, whose objects
+ * have no layouts: a view or a trigger in their place is an attack. 0, -EBADMSG, or -errno. */
 int store_db_check_schema(sqlite3 *db, bool *ret_has_layouts);
 
 /* Runs statements that yield no rows. 0 or -errno. */
 int store_db_exec(sqlite3 *db, const char *sql);
 
-/* A result code of SQLite's as a negative errno; 0 for SQLITE_OK, _ROW and _DONE. */
+/* Returns a result code of SQLite's as a negative errno; 0 for SQLITE_OK, _ROW and _DONE. */
 int store_db_errno(sqlite3 *db, int rc);
 
 /* Returns a malloc()ed sentence for the user that explains why opening `path` failed with `err`.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Adds up recordings, which are mostly the windows of one run; see store_reader.h. One recording's
- * tables are in memory at a time, besides the whole's.
+ * Adds up recordings, mostly the windows of one run; see store_reader.h. The tables of one
+ * recording are in memory at a time, besides those of the whole.
  *
  *   objects              by kind, code and path; code is known by build-id and layout, and by its
  *                        file id where one of them is not known
@@ -11,13 +11,13 @@
  *   lines                of the first recording that has some for a location
  *   samples              one recording after the other, with the whole's numbers
  *
- * The windows of a run have one clock, and follow each other on the whole's as they did on that.
- * Records of what lasted stand where it ended, which may be in a window behind the range: such
- * windows are added for these records alone (store_reader_all_records()), without their figures.
+ * The windows of a run have one clock, and keep their distances on the clock of the whole. Records
+ * of what lasted are at its end, which may be in a window after the range: such windows are added
+ * for these records alone (store_reader_all_records()), without their figures.
  *
  * Of two layouts of a build-id, the one that a host meets first has the file id of the build-id
  * (proc/object.c). So two hosts can have one file id for two layouts, and two for one: the whole
- * gives file ids anew, by the same rule.
+ * gives file ids again, by the same rule.
  */
 #include "store/store_join.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A reader of what is in memory; see store_memory.h. */
+/* Makes a reader of data in memory; see store_memory.h. */
 #include "store/store_memory.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A reader of what is in memory: the tables of a recording that is in no file, and sums in the
- * place of its samples. What a server has added up is read so, by the same views as a store.
+ * A reader of data in memory: the tables of a recording that is in no file, and sums instead of its
+ * samples. The sums that a server has computed are read in this way, by the same views as a store.
  *
  * Strings are copied. Numbers are given in the order of the calls: objects, locations, processes,
  * threads and origins from 0 (origin 0 is there already), nodes from 1.
@@ -11,12 +11,13 @@
 
 #include "store/store_reader.h"
 
-/* Makes an empty reader; `recordings` is how many were added up, `series` (bit 1 << number) of what
- * the sums are. 0 or -ENOMEM. store_reader_close() frees it. */
+/* Makes an empty reader; `recordings` is how many were added up, `series` (bit 1 << number) what
+ * the sums are of. 0 or -ENOMEM. store_reader_close() frees it. */
 int store_memory_new(const struct store_recording *recording, uint32_t recordings, uint64_t series,
 		     struct store_reader **ret_reader);
 
-/* Append to its tables; what is referred to must be there. `number` is ignored. 0 or -ENOMEM. */
+/* Append to its tables; entries that are referred to must exist. `number` is ignored. 0 or -ENOMEM.
+ */
 int store_memory_object(struct store_reader *r, const struct store_object *object);
 int store_memory_location(struct store_reader *r, const struct store_location *location);
 int store_memory_process(struct store_reader *r, const struct store_process *process);
@@ -27,7 +28,7 @@ int store_memory_sum(struct store_reader *r, const struct store_sum *sum);
 /* Appends an origin whose first `inferred` frames, at least one, were not observed. */
 int store_memory_origin(struct store_reader *r, uint32_t inferred, bool is_complete);
 
-/* Ends it, with the lines in order of (location, depth). 0 or -ENOMEM. */
+/* Finishes it, with the lines in order of (location, depth). 0 or -ENOMEM. */
 int store_memory_finish(struct store_reader *r, const struct store_line *lines, size_t n);
 
 #endif

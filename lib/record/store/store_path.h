@@ -14,17 +14,17 @@
 
 #define STORE_PATH_GROUP "stackd" /* of the service's store, as packages make it */
 
-/* The default path, malloc()ed; NULL for lack of memory. Makes nothing. */
+/* Returns the default path, malloc()ed; NULL for lack of memory. Makes nothing. */
 char *store_path_default(void);
 
-/* The path that readers take by default: store_path_default(), or the service's if that is not
- * there. *ret_is_service says which. malloc()ed; NULL for lack of memory. */
+/* Returns the default path for readers: store_path_default(), or the service's if that does not
+ * exist. *ret_is_service says which. malloc()ed; NULL for lack of memory. */
 char *store_path_to_read(bool *ret_is_service);
 
 /* Makes the folder of the default path (0755, root's). 0 or -errno. */
 int store_path_prepare(const char *path);
 
-/* Gives a store that root made to the user who called sudo; no-op otherwise. 0 or -errno. */
+/* Gives a store that root made to the user who called sudo; does nothing otherwise. 0 or -errno. */
 int store_path_hand_over(const char *path);
 
 /* Lets a group read a store: its file and those of its WAL get the group, and the mode 0640; SQLite

@@ -18,7 +18,7 @@ struct store_range {
 /* Returns the wall clock's time at a recording's end, as far as it is committed. */
 uint64_t store_range_end(const struct store_recording *recording);
 
-/* Most windows behind a range in which records are looked for that began in it. */
+/* At most so many windows after a range are searched for records that began in it. */
 #define STORE_RANGE_LATER 24
 
 struct store_range_choice {

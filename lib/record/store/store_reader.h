@@ -28,20 +28,20 @@ int store_reader_open_figures(const char *path, int64_t recording, struct store_
 void store_reader_close(struct store_reader *reader);
 
 /* Opens all recordings of a range as one, which begins and ends with the range: paths are added up
- * by tag, threads and processes by number and name. Its times go on from those of its first
+ * by tag, threads and processes by number and name. Its clock continues that of its first
  * recording; where the clock was set back, or recordings overlap, one follows the other. Errors as
- * above; with times, -ENODATA: nothing was recorded then; -EXDEV: the recordings count different
- * events. */
+ * above; with limits of time, -ENODATA: nothing was recorded then; -EXDEV: the recordings count
+ * different events. */
 int store_reader_open_range(const char *path, const struct store_range *range,
 			    struct store_reader **ret_reader, char **ret_error);
 
-/* All recordings of a store, oldest first, without opening any. The array and its strings are
- * freed by store_recordings_free(). Errors as above. */
+/* Lists all recordings of a store, oldest first, without opening any. store_recordings_free() frees
+ * the array and its strings. Errors as above. */
 int store_list_recordings(const char *path, struct store_recording **ret_recordings,
 			  size_t *ret_count, char **ret_error);
 void store_recordings_free(struct store_recording *recordings, size_t count);
 
-/* A stretch of time: from_ns up to to_ns, which is no part of it. */
+/* A span of time: from_ns to to_ns, exclusive. */
 struct store_span {
 	uint64_t from_ns, to_ns;
 };
@@ -63,10 +63,10 @@ struct store_tables {
 	const struct store_span *selected;
 	uint32_t n_selected;
 	/* The wall clock's time at the begin of the first recording, and at the end of the last
-	 * one: the counters are of all this time. */
+	 * one: the counters cover all this time. */
 	uint64_t whole_from_unix_ns, whole_to_unix_ns;
 	bool is_cut;	 /* the range selects a part of that */
-	bool is_not_all; /* there are more than STORE_RANGE_LATER windows behind the range */
+	bool is_not_all; /* there are more than STORE_RANGE_LATER windows after the range */
 	const struct store_object *objects;
 	const struct store_location *locations;
 	const struct store_line *lines;
@@ -76,8 +76,8 @@ struct store_tables {
 	const struct store_node *nodes; /* [0] is the empty path: parent 0, location UINT32_MAX */
 	const struct store_counter *counters;
 	const struct origin *origins; /* [0] is ORIGIN_WALKED */
-	/* By node, or NULL if they were not measured: bytes of stack from the slot that the node's
-	 * program counter was read from up to that of its parent; 0: not known. */
+	/* By node, or NULL if they were not measured: bytes of stack from the slot from which the
+	 * node's program counter was read to that of its parent; 0: not known. */
 	const uint32_t *sizes;
 	uint32_t n_objects, n_locations, n_lines, n_processes, n_threads, n_nodes, n_counters;
 	uint32_t n_origins;   /* at least 1 */
@@ -92,21 +92,21 @@ const struct store_tables *store_reader_tables(const struct store_reader *reader
  * -ENOMEM. */
 int store_reader_add_lines(struct store_reader *reader, const struct store_line *lines, size_t n);
 
-/* The tags of its nodes, by number; [0] is 0. Worked out when they are first asked for, and
+/* Gives the tags of its nodes, by number; [0] is 0. They are computed at the first request, and
  * borrowed until close. 0 or -ENOMEM. */
 int store_reader_tags(struct store_reader *reader, const uint64_t **ret_tags);
 
 /* Calls `each` for every sample in time order (equal times: by thread, mostly); thread, node,
- * origin and end reason are in range; a non-zero return stops and is passed on. It is called in
- * this thread; another may decode ahead, so it must not read from the reader beyond its tables. 0,
- * -EBADMSG, -ENOMEM, -EIO. */
+ * origin and end reason are in range; a non-zero result stops and is returned. Calls it in this
+ * thread; another thread may decode ahead, so `each` must not read from the reader but its tables.
+ * 0, -EBADMSG, -ENOMEM, -EIO. */
 int store_reader_samples(struct store_reader *reader,
 			 int (*each)(void *arg, const struct store_sample *sample), void *arg);
 
-/* Returns the sums that a reader has in the place of samples and records; NULL: it has these. */
+/* Returns the sums that a reader has instead of samples and records; NULL: it has these. */
 const struct store_sum *store_reader_sums(const struct store_reader *reader, size_t *ret_count);
 
-/* Tells which series the recordings have records of: bit 1 << number, without those that this
+/* Gives which series the recordings have records of: bit 1 << number, without those that this
  * version does not know. 0 or -errno. */
 int store_reader_series(struct store_reader *reader, uint64_t *ret_series);
 
@@ -120,7 +120,7 @@ int store_reader_records(struct store_reader *reader, enum metric_series series,
 int store_reader_all_records(struct store_reader *reader, enum metric_series series,
 			     int (*each)(void *arg, const struct store_sample *record), void *arg);
 
-/* Returns whether a moment of the whole's clock is in the reader's range. */
+/* Returns whether a moment of the clock of the whole is in the reader's range. */
 static inline bool store_reader_selects(const struct store_tables *tables, uint64_t time_ns)
 {
 	for (uint32_t i = 0; i < tables->n_selected; i++)

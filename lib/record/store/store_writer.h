@@ -10,9 +10,9 @@
  * Errors are negative errno: -ENOSPC for a full disk, -EROFS, -EACCES, -EBUSY (another writer
  * held the store for 10 s), -EIO, -ENOMEM; store_writer_error() has SQLite's text for the last.
  *
- * Samples come in about the order of their times: within a commit any order is fine, and what
- * comes later than that is merged by the reader, up to 16 million that overlap. One thread at a
- * time may use a writer.
+ * Samples come in about the order of their times. Within a commit any order is fine; the reader
+ * merges samples that come later than that, up to 16 million that overlap. One thread at a time may
+ * use a writer.
  */
 #ifndef STORE_STORE_WRITER_H
 #define STORE_STORE_WRITER_H
@@ -25,9 +25,9 @@
 struct store_writer;
 
 /* Opens or makes the store at `path`, for store_writer_begin(). -ENOTSUP: the file is a store of a
- * newer version; -EINVAL: it is not a store; such files are not touched. -EBADMSG: it is a damaged
- * one. On failure *ret_error, if asked for, is a malloc()ed sentence. A new file gets mode 0600; to
- * make one waits for the disk several times. */
+ * newer version; -EINVAL: it is not a store; neither is changed. -EBADMSG: it is a damaged store.
+ * On failure *ret_error, if asked for, is a malloc()ed sentence. A new file gets mode 0600; making
+ * one waits for the disk several times. */
 int store_writer_open(const char *path, struct store_writer **ret_writer, char **ret_error);
 
 /* Begins the recording (committed at once; `info->id` is ignored; a nonzero `info->run`: it is the
@@ -40,13 +40,13 @@ int store_writer_begin(struct store_writer *writer, const struct store_recording
 int store_writer_new(const char *path, const struct store_recording *info,
 		     struct store_writer **ret_writer, char **ret_error);
 
-/* Frees without committing; NULL is fine. A file that was made for this, and has
- * no recording then, is removed. */
+/* Frees without committing; NULL is fine. Removes the file if it was made by this writer and has no
+ * recording. */
 void store_writer_free(struct store_writer *writer);
 
-/* Begins the next window of the run, after the one before has been committed as finished. All
+/* Begins the next window of the run, after the previous one has been committed as finished. All
  * numbers begin at 0 again. `info` as above. 0, or -errno with the writer as it was: the call may
- * be made again. */
+ * be repeated. */
 int store_writer_next_window(struct store_writer *w, const struct store_recording *info);
 
 int64_t store_writer_recording(const struct store_writer *writer); /* its id */
@@ -60,20 +60,20 @@ int store_writer_location(struct store_writer *w, const struct store_location *l
 int store_writer_line(struct store_writer *w, const struct store_line *line);
 int store_writer_process(struct store_writer *w, const struct store_process *process);
 int store_writer_thread(struct store_writer *w, const struct store_thread *thread);
-/* The cgroup of a thread, at most once for each. */
+/* Adds the cgroup of a thread, at most once for each. */
 int store_writer_cgroup(struct store_writer *w, uint32_t thread, const char *path);
 int store_writer_node(struct store_writer *w, const struct store_node *node);
-/* Of nodes in order from 1, after them; see struct store_tables. */
+/* Adds the size of a node, in order of nodes from 1, after them; see struct store_tables. */
 int store_writer_size(struct store_writer *w, uint32_t node, uint32_t size);
-/* Numbers come densely from 1. -EINVAL also for an origin without runs and height, or with bad
- * runs. */
+/* Adds an origin; numbers come densely from 1. -EINVAL also for an origin without runs and height,
+ * or with invalid runs. */
 int store_writer_origin(struct store_writer *w, uint32_t number, const struct origin *origin);
 int store_writer_sample(struct store_writer *w, const struct store_sample *sample);
-/* The same into another series than samples: its value is sample->period. */
+/* Adds a record to another series than samples: its value is sample->period. */
 int store_writer_record(struct store_writer *w, enum metric_series series,
 			const struct store_sample *record);
 
-/* A named total (end reasons, losses, cache statistics): replaces its value. */
+/* Sets a named total (end reasons, losses, cache statistics). */
 int store_writer_counter(struct store_writer *w, const char *name, uint64_t value);
 
 /* Commits all new data, with end_ns, samples, lost, kernel_ns, kernel_runs, finished and (if it
@@ -85,15 +85,15 @@ int store_writer_commit(struct store_writer *w, const struct store_recording *in
  * next error replaces it. */
 const char *store_writer_error(const struct store_writer *w);
 
-/* Removes the recording that was begun from the store, since its run failed to start. Afterwards
- * the writer can only be freed. Returns 0 or an error as above. */
+/* Removes the recording that was begun, since its run failed to start. Afterwards the writer can
+ * only be freed. Returns 0 or an error as above. */
 int store_writer_discard(struct store_writer *w);
 
 /* Deletes recordings that ended more than `max_age_s` ago, then the oldest ones until the file's
- * content and the WAL are within `max_bytes`; 0 means no limit. Never the recording being written.
- * Is it called after each store_writer_next_window(), the store exceeds `max_bytes` by what one
- * window takes at most; the pages of deleted windows are used again. The number deleted, or -errno.
- */
+ * content and the WAL are within `max_bytes`; 0 means no limit. Never deletes the recording being
+ * written. If it is called after each store_writer_next_window(), the store exceeds `max_bytes` by
+ * at most one window; the pages of deleted windows are used again. Returns the number deleted, or
+ * -errno. */
 int store_writer_retain(struct store_writer *w, uint64_t max_age_s, uint64_t max_bytes);
 
 /* Deletes the oldest recording that is not being written, and gives its pages back to the file
@@ -101,8 +101,8 @@ int store_writer_retain(struct store_writer *w, uint64_t max_age_s, uint64_t max
  * -errno. */
 int store_writer_drop_oldest(struct store_writer *w);
 
-/* Returns whether the store's file has been deleted or replaced since it was opened: what is
- * committed then is in no file that anybody finds. */
+/* Returns whether the store's file has been deleted or replaced since it was opened: later commits
+ * go to a file that no one can find. */
 bool store_writer_has_moved(const struct store_writer *w);
 
 /* Reserves a store for one process that writes windows for long. Makes the file (mode 0600) if it

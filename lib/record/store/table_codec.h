@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The tables that are large: strings, functions, locations, lines and trie nodes, as columns.
- *
- * Entries are coded as they come and decoded in the same order, each against what came before it,
- * also across the borders of chunks: a chunk alone cannot be read. Each kind has a coder (the
- * state that the writing and the reading side advance in step), a put, a get, and a number of
+ * Entries are decoded in the order in which they were encoded, each as a difference to earlier
+ * entries, also across the borders of chunks: a chunk alone cannot be read. Each kind has a coder
+ * (the state that the writing and the reading side advance in step), a put, a get, and a number of
  * columns. A get past the end or out of range marks its column `failed` and returns zeroes; the
- * caller looks at chunk_done() once per chunk.
+ * caller checks chunk_done() once per chunk.
  */
 #ifndef STORE_TABLE_CODEC_H
 #define STORE_TABLE_CODEC_H
@@ -86,12 +85,12 @@ struct location_coder {
 
 /* Frees the coder's memory, not the coder itself. */
 void location_coder_fini(struct location_coder *c);
-/* 0 or -ENOMEM, with nothing put. `objects`: how many there are. */
+/* Appends a location. 0 or -ENOMEM, with nothing put. `objects`: how many there are. */
 int location_put(struct location_coder *c, struct buf *columns, const struct store_location *l);
 int location_get(struct location_coder *c, struct buf_reader *columns, uint32_t objects,
 		 struct store_location *ret_location);
 
-/* The provenance of a location's rule. 0 or -EBADMSG. */
+/* Appends, or reads, the provenance of a location's rule. 0 or -EBADMSG. */
 void provenance_put(struct buf *columns, uint8_t provenance);
 int provenance_get(struct buf_reader *columns, uint8_t *ret_provenance);
 
@@ -127,7 +126,8 @@ void line_put(struct line_coder *c, struct buf *columns, const struct table_line
 /* Reads what line_put() wrote; a fault marks its column `failed`. */
 struct table_line line_get(struct line_coder *c, struct buf_reader *columns);
 
-/* An origin: its runs go to *ret_runs, which has room for ORIGIN_MAX_RUNS. 0 or -EBADMSG. */
+/* Appends, or reads, an origin: its runs go to *ret_runs, which has room for ORIGIN_MAX_RUNS. 0 or
+ * -EBADMSG. */
 void origin_put(struct buf *columns, const struct origin *origin);
 int origin_get(struct buf_reader *columns, struct origin_run *ret_runs, struct origin *ret_origin);
 
@@ -162,12 +162,12 @@ int node_coder_init(struct node_coder *c);
 /* Frees the coder's memory, not the coder itself. */
 void node_coder_fini(struct node_coder *c);
 
-/* 0 or -ENOMEM, with nothing put. */
+/* Appends a node. 0 or -ENOMEM, with nothing put. */
 int node_put(struct node_coder *c, struct buf *columns, const struct store_node *node);
-/* Appends to c->nodes. 0, -ENOMEM, -EBADMSG (a parent that is no earlier node, a location that
- * is not below `locations`). */
+/* Reads a node, which is appended to c->nodes. 0, -ENOMEM, -EBADMSG (a parent that is no earlier
+ * node, a location that is not below `locations`). */
 int node_get(struct node_coder *c, struct buf_reader *columns, uint32_t locations);
-/* The same for `count` nodes; quicker. */
+/* The same for `count` nodes, faster. */
 int node_get_all(struct node_coder *c, struct buf_reader *columns, size_t count,
 		 uint32_t locations);
 

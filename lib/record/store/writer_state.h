@@ -12,13 +12,13 @@
 #include "store/store_names.h"
 #include "store/store_writer.h"
 
-/* A chunk that is full, and waits for the next commit. */
+/* A full chunk that waits for the next commit. */
 struct writer_chunk {
 	uint32_t kind, seq, count;
 	struct buf blob;
 };
 
-/* One of the tables of table_codec.h: its chunk that is being filled. */
+/* One of the tables of table_codec.h, with the chunk that is being filled. */
 struct writer_table {
 	struct buf columns[CHUNK_MAX_COLUMNS];
 	uint32_t seq;	/* of that chunk */
@@ -40,7 +40,7 @@ struct writer_series {
 	size_t written; /* how many of them a commit has written */
 };
 
-/* What every commit needs, compiled once: compiling it takes about as long as running it. */
+/* The statements of every commit, compiled once: compiling takes about as long as running. */
 enum writer_statement {
 	WRITER_BEGIN,
 	WRITER_COMMIT,
@@ -86,7 +86,7 @@ struct store_writer {
 	struct writer_series series[SERIES_COUNT];
 };
 
-/* Notes SQLite's text for the last failure, and returns it as a negative errno. */
+/* Keeps SQLite's text for the last failure, and returns that as a negative errno. */
 int store_commit_failed(struct store_writer *w, int rc);
 
 /* Inserts the row of the recording and commits it: sets w->recording, and for a window w->run,
@@ -102,8 +102,8 @@ void store_commit_fini(struct store_writer *w);
 /* Frees the strings of waiting rows. */
 void store_commit_forget_rows(struct store_writer *w);
 
-/* Gives the pages that no recording uses back to the file system, in small transactions, but for
- * `keep_bytes` of them, which what is written next can use. */
+/* Frees the pages that no recording uses, in small transactions, but for `keep_bytes` of them,
+ * which the next data can use. */
 int store_retain_shrink(struct store_writer *w, uint64_t keep_bytes);
 
 /* Gives the bytes of the pages that recordings use. 0 or -errno. */

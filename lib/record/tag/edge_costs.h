@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The cost of a step along the call graph in the search: minus the binary logarithm of its
- * likelihood, in 1/64 bit, so that about 2^bits paths lie within a cost and a chain of sole callees
- * is free.
+ * likelihood, in 1/64 bit. So about 2^bits paths lie within a cost, and a chain of single callees
+ * costs nothing.
  *
- * At first all callees of a function (and, the other way, all its callers) are equally likely.
- * Every decoded path teaches: an edge seen k times in a row of n edges seen s times in all has the
- * likelihood (k + 1) / (s + n). Where the graph calls a set unlikely, that 1 is less.
+ * At first all callees of a function (and, in the other direction, all its callers) are equally
+ * likely. Every decoded path teaches: an edge seen k times, of n edges seen s times in all, has the
+ * likelihood (k + 1) / (s + n). For a set that the graph calls unlikely, that 1 is less.
  */
 #ifndef PLUGIN_EDGE_COSTS_H
 #define PLUGIN_EDGE_COSTS_H
@@ -14,7 +14,7 @@
 #include "callgraph/callgraph.h"
 
 #define EDGE_COSTS_BIT	 64u /* one bit */
-#define EDGE_COSTS_STEP	 4u  /* the least that an edge costs: a cycle must not be free */
+#define EDGE_COSTS_STEP	 4u  /* the least cost of an edge: a cycle must not cost nothing */
 #define EDGE_COSTS_NEVER UINT32_MAX
 
 struct edge_costs {
@@ -25,14 +25,14 @@ struct edge_costs {
 					* one that is no leaf); EDGE_COSTS_NEVER: there is none */
 };
 
-/* Of a sealed graph, which is borrowed. 0 or -ENOMEM. */
+/* Computes the costs of a sealed graph, which is borrowed. 0 or -ENOMEM. */
 int edge_costs_init(struct edge_costs *costs, const struct callgraph *graph);
 void edge_costs_release(struct edge_costs *costs);
 
-/* An observed call between two real nodes; of one that the graph lacks nothing is learned. */
+/* Learns an observed call between two real nodes; does nothing if the graph lacks the call. */
 void edge_costs_learn(struct edge_costs *costs, uint32_t caller, uint32_t callee);
 
-/* The cost of one of `n` equally likely things. */
+/* Returns the cost of one of `n` equally likely choices. */
 uint32_t edge_costs_of_choice(uint64_t n);
 
 #endif

@@ -4,13 +4,11 @@
  *
  *   prepare   the table of paths from the roots, which all tags share
  *   sweep     all tags that are left, a little time for each: finds what is near known paths
- *   attempt   some of them, for longer; when one is found, sweep again
+ * On the way up from one tag the search may reach another tag of the batch, whose path is not known
+ * either. Then the first tag depends on the other, and gets its path when that one does. So only
+ * tags that depend on no other need the long search.
  *
- * On the way up from one tag the search may come to another one of them, whose path is not known
- * either: then the first one hangs on that, and gets its path when that one does. So what has to be
- * found the long way is only what hangs on nothing.
- *
- * Tags of one run share long prefixes, so after the first attempt that ends well most others take
+ * Tags of one run share long prefixes, so after the first attempt that succeeds most others take
  * microseconds.
  */
 #include "tag/tag_batch.h"

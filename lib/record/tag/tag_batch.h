@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many tags of one program decoded with one budget: so much time a tag, on average. What easy tags
- * leave over is spent on hard ones, and every path that is found makes the others easier.
+ * Decodes many tags of one program with one budget: so much time a tag, on average. Hard tags get
+ * the time that easy ones leave, and every path that is found makes the others easier.
  */
 #ifndef TAG_TAG_BATCH_H
 #define TAG_TAG_BATCH_H
@@ -12,13 +12,13 @@ struct tag_batch_item {
 	uint64_t tag;
 	uint32_t leaf; /* as in struct tag_search_query */
 	bool leaf_is_hint;
-	/* what came out; paths are owned by the item */
+	/* the result; the item owns its paths */
 	enum tag_search_status status;
 	bool is_cut;
 	uint64_t spent_ns;
 	struct tag_search_path *paths;
 	size_t n;
-	/* while searching: the item above this one, and the path from there; owned */
+	/* during the search: the item above this one, and the path from there; owned */
 	uint32_t above, n_below, *below;
 };
 

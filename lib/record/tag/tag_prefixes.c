@@ -2,12 +2,12 @@
 /*
  * The table of prefixes; see tag_prefixes.h.
  *
- * Growing to a limit is one pass over the entries, which appends as it goes: what it appends is
- * expanded in its turn. Costs change while paths are learned, so an entry is not taken to have all
- * its children because it was expanded once: the pass looks again, and a lookup is what it costs.
+ * Growing to a limit is one pass over the entries, which appends as it goes: appended entries are
+ * expanded in their turn. Costs change while paths are learned, so an entry that was expanded once
+ * may lack children: the pass looks again, for the price of a look-up.
  *
  * Hostile graphs can make many paths share a tag (ids of zero). TAG_PREFIXES_SAME of them are kept:
- * each lookup stays short, and a path beyond that could not be told apart anyway.
+ * so each look-up stays short, and a path beyond that could not be told apart anyway.
  */
 #include "tag/tag_prefixes.h"
 

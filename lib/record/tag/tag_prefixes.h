@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The half of the search that goes down from the roots: a table of call paths by tag, the likely
- * ones first. It is kept from tag to tag, so what one tag needed is there for the next, and paths
- * that were decoded are in it as new starting points.
+ * ones first. It is kept from tag to tag, so paths that one tag needed are there for the next, and
+ * decoded paths are new starting points.
  *
  *   entry 0                     the empty path, tag 0
  *   entry n: tag, last node, entry of the path without it, cost
  *
  * All paths within `limit` (edge_costs.h) are there, unless memory ran out. A filter of two bits a
- * tag answers nearly all lookups of the other half without touching the table.
+ * tag answers nearly all look-ups of the other half without touching the table.
  */
 #ifndef TAG_TAG_PREFIXES_H
 #define TAG_TAG_PREFIXES_H
@@ -33,10 +33,10 @@ struct tag_prefixes {
 	uint64_t filter_mask;	/* words - 1 */
 	size_t room;		/* entries that fit into what is allocated */
 	size_t memory;		/* bytes that it may take */
-	size_t allowance;	/* of these, for what is being done */
-	uint32_t limit, target; /* complete up to; being grown to */
+	size_t allowance;	/* of these, for the present operation */
+	uint32_t limit, target; /* complete up to this cost; being grown to that one */
 	uint32_t next;		/* cost of the cheapest path that the target leaves out */
-	size_t cursor;		/* where growing goes on; entries.count: it is done */
+	size_t cursor;		/* where growing continues; entries.count: it is done */
 	bool is_full;		/* no memory left: stays as it is */
 	VEC(uint32_t) again;	/* entries that became cheaper while growing */
 };
@@ -53,41 +53,41 @@ int tag_prefixes_init(struct tag_prefixes *table, const struct edge_costs *costs
 /* Releases what the table holds, not the struct. */
 void tag_prefixes_release(struct tag_prefixes *table);
 
-/* A path of one node. 0 or -ENOMEM. */
+/* Adds a path of one node. 0 or -ENOMEM. */
 int tag_prefixes_root(struct tag_prefixes *table, uint32_t node, uint32_t cost);
 
-/* Grows the table to all paths within `limit`, or goes on growing it to the limit before. 0;
- * 1: stopped; -ENOMEM. A full table is no error; is_full is set. */
+/* Grows the table to all paths within `limit`, or continues to the previous limit. 0; 1: stopped;
+ * -ENOMEM. A full table is no error; is_full is set. */
 int tag_prefixes_grow(struct tag_prefixes *table, uint32_t limit,
 		      const struct tag_prefixes_stop *stop);
 
-/* Enters a decoded path, root first, and what is near it. Errors as tag_prefixes_grow(). */
+/* Enters a decoded path, root first, and paths near it. Errors as tag_prefixes_grow(). */
 int tag_prefixes_learn(struct tag_prefixes *table, const uint32_t *nodes, size_t n,
 		       const struct tag_prefixes_stop *stop);
 
-/* A tag's two bits in its word of the filter. */
+/* Returns a tag's two bits in its word of the filter. */
 static inline uint64_t tag_prefixes_bits(uint64_t tag)
 {
 	return UINT64_C(1) << (tag & 63) | UINT64_C(1) << (tag >> 58);
 }
 
-/* False: the table does not have the tag. True: it has to be looked up. */
+/* Returns false if the table does not have the tag. True: it has to be looked up. */
 static inline bool tag_prefixes_may_have(const struct tag_prefixes *table, uint64_t tag)
 {
 	return !(tag_prefixes_bits(tag) & ~table->filter[tag >> 6 & table->filter_mask]);
 }
 
-/* Begins to fetch what tag_prefixes_may_have() will look at. */
+/* Prefetches the words that tag_prefixes_may_have() will read. */
 static inline void tag_prefixes_fetch(const struct tag_prefixes *table, uint64_t tag)
 {
 	__builtin_prefetch(&table->filter[tag >> 6 & table->filter_mask]);
 }
 
-/* Entries with a tag, at most `max` of them. */
+/* Gives the entries with a tag, at most `max` of them. */
 size_t tag_prefixes_find(const struct tag_prefixes *table, uint64_t tag, uint32_t *ret_entries,
 			 size_t max);
 
-/* The nodes of an entry's path, root first; at most `max` are written, all are counted. */
+/* Gives the nodes of an entry's path, root first; at most `max` are written, all are counted. */
 size_t tag_prefixes_path(const struct tag_prefixes *table, uint32_t entry, uint32_t *ret_nodes,
 			 size_t max);
 

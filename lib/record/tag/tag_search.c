@@ -15,7 +15,7 @@
  * the answer are in it. Recursion: the k-th consecutive call of a function by itself costs
  * log2((k+1)/k) bits, as a run of length n costs log2(n) to name.
  *
- * Transparent nodes stand on the walk's stack with the tag of the node below them.
+ * Transparent nodes are on the walk's stack with the tag of the node below them.
  */
 #include "tag/tag_search.h"
 

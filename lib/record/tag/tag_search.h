@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From a tag to the call paths that have it, with nothing but a call graph.
+ * Finds the call paths that have a tag, from a call graph alone.
  *
  * Besnard et al. (2019, section 3) enumerate all paths from the root and compare tags. A step of
  * the chain can be undone, so the search here goes from both ends and meets in the middle: a table
- * of prefixes from the roots (tag/tag_prefixes.h), and a walk from the tag backwards, which takes
- * off one possible leaf after another and asks the table for what is left. That squares the number
- * of paths covered by a given work. Both halves go from likely to unlikely (tag/edge_costs.h).
+ * of prefixes from the roots (tag/tag_prefixes.h), and a walk backwards from the tag, which removes
+ * one possible leaf after another and looks the rest up in the table. That squares the number of
+ * paths covered by a given amount of work. Both halves go from likely to unlikely
+ * (tag/edge_costs.h).
  *
- * A search keeps what it learns: decoded paths make further ones of the same program fast.
+ * A search keeps what it learns: decoded paths speed up later ones of the same program.
  *
- * A prefix and a suffix that meet make 64 bits agree, also when the graph lacks the call between
- * them (a call through a pointer, usually). Such a path is an answer too, with the call counted as
+ * A prefix and a suffix that meet agree in 64 bits, even if the graph lacks the call between them
+ * (usually a call through a pointer). Such a path is an answer too, with the call counted as
  * unmodelled, unless `strict`.
  */
 #ifndef TAG_TAG_SEARCH_H
@@ -34,7 +35,7 @@ struct tag_search_options {
 
 enum tag_search_status {
 	TAG_SEARCH_FOUND,
-	TAG_SEARCH_NOT_IN_BUDGET, /* there may be paths that were not come to */
+	TAG_SEARCH_NOT_IN_BUDGET, /* there may be paths that the search did not reach */
 	TAG_SEARCH_NO_PATH,	  /* there is none in the graph */
 };
 
@@ -42,7 +43,7 @@ struct tag_search_query {
 	uint64_t tag;
 	uint32_t leaf;	   /* the path's last node; CALLGRAPH_NONE: not known */
 	bool leaf_is_hint; /* it may be another: an uninstrumented callee, an unfinished prologue */
-	bool all;	   /* go on after the first answer, until the budget or the graph ends */
+	bool all;	   /* continue after the first answer, until the budget or the graph ends */
 	uint64_t budget_ns; /* 0: nothing is tried */
 };
 
@@ -74,28 +75,28 @@ void tag_search_free(struct tag_search *search);
 int tag_search_run(struct tag_search *search, const struct tag_search_query *query,
 		   struct tag_search_answer *ret_answer);
 
-/* Spends time on the table of prefixes, before many tags are asked for: a quarter of its memory at
+/* Spends time on the table of prefixes, before many tags are searched: a quarter of its memory at
  * most. 0 or -ENOMEM. */
 int tag_search_prepare(struct tag_search *search, uint64_t budget_ns, uint64_t *ret_spent_ns);
 
-/* Tags to look for on the way up: a search that comes to one ends there. Their paths need not be
+/* Sets tags at which a search ends when it reaches one on its way up. Their paths need not be
  * known. Borrowed until the next call; n 0: none. 0 or -ENOMEM. */
 int tag_search_anchors(struct tag_search *search, const uint64_t *tags, uint32_t n);
 
-/* Calls that were observed, not necessarily in a known path. */
+/* Learns calls that were observed, not necessarily in a known path. */
 void tag_search_learn_calls(struct tag_search *search, const uint32_t *nodes, size_t n);
 
-/* Makes a path known without a search: the edges and paths of a recording, say. 0 or -ENOMEM. */
+/* Learns a path without a search: the edges and paths of a recording, say. 0 or -ENOMEM. */
 int tag_search_learn(struct tag_search *search, const uint32_t *nodes, size_t n);
 
 /* Returns the call graph that was given. */
 const struct callgraph *tag_search_graph(const struct tag_search *search);
 
-/* True if only calls of the graph are followed. */
+/* Returns whether only calls of the graph are followed. */
 bool tag_search_is_strict(const struct tag_search *search);
 uint64_t tag_search_prefixes(const struct tag_search *search); /* in the table */
 
-/* The tag of a path. */
+/* Returns the tag of a path. */
 uint64_t tag_search_tag(const struct callgraph *graph, const uint32_t *nodes, size_t n);
 
 #endif

@@ -3,11 +3,12 @@
  * The crystal router; see router.h.
  *
  * A process holds its items sorted. Owners are a monotone function of keys, and after round i all
- * that a process holds belongs to owners that share the upper bits of its own number, so what it
- * sends in a round is one end of the array. For the way back each round keeps where its items went.
+ * items of a process belong to owners that share the upper bits of its own number. So the items
+ * that it sends in a round are one end of the array. For the way back each round keeps where its
+ * items went.
  *
- * If the number of processes is no power of two, those beyond the largest one below hand all they
- * have to a process of the first ones at the beginning, and own nothing.
+ * If the number of processes is no power of two, those beyond the largest power of two give all
+ * their items to one of the others at the beginning, and own nothing.
  */
 #include "tagset/router.h"
 

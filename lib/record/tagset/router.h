@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Items that many processes have, brought to one owner each, with equal ones combined on the way.
+ * Brings items that many processes have to one owner each, and combines equal ones on the way.
  *
- * An item is a key of 64 bits, an id (bytes) and data. The order of keys, and of the ids of one
- * key, is the order in which owners have the items: the first process owns the least, and so on.
- * Then an owner can answer each of its items with a number, and the answers go back the way that
- * the items came.
+ * An item is a key of 64 bits, an id (bytes) and data. Owners have the items in the order of keys,
+ * and of the ids of one key: the first process owns the least, and so on. An owner can answer each
+ * of its items with a number, and the answers go back the way that the items came.
  *
  * This is a crystal router (Fox et al., "Solving Problems on Concurrent Processors", 1988): in
- * round i a process exchanges with the one whose number differs in bit i, and gives it what belongs
- * into its half of the keys. Items that all have become one with the first exchange of two
- * processes, as in a tree of sums, while what is one's own travels to its owner as it is. So one
- * pass does for both, with log2(N) messages a process, each no larger than about a process's
- * share. An MPI_Alltoallv was rejected: its arrays of counts alone take a process 1 MiB at 65,536
- * processes, and an item of all would reach its owner as often as there are processes.
+ * round i a process exchanges with the one whose number differs in bit i, and gives it the items of
+ * its half of the keys. Items that all processes have become one with the first exchange of two
+ * processes, as in a tree of sums, while items of a single process travel to their owner as they
+ * are. So one pass serves both, with log2(N) messages a process, each no larger than about a
+ * process's share. MPI_Alltoallv was rejected: its arrays of counts alone take a process 1 MiB at
+ * 65,536 processes, and an item that all have would reach its owner as often as there are
+ * processes.
  */
 #ifndef TAGSET_ROUTER_H
 #define TAGSET_ROUTER_H
@@ -24,12 +24,12 @@
 
 #include "base/buf.h"
 
-/* One of several processes, and what connects them. All call the same functions in the same order.
- * Of a single process it is not called. */
+/* One of several processes, and its connection to the others. All call the same functions in the
+ * same order. With a single process it is not called. */
 struct router_comm {
 	uint32_t rank, size; /* its number from 0, and how many there are */
 	void *arg;
-	/* Sends to another process and appends to *in what that sends. 0, -ENOMEM, -EIO. */
+	/* Sends to another process and appends what that sends to *in. 0, -ENOMEM, -EIO. */
 	int (*exchange)(void *arg, uint32_t other, const struct buf *out, struct buf *in);
 };
 
@@ -60,10 +60,10 @@ void router_free(struct router *router); /* NULL is fine */
 int router_add(struct router *router, uint64_t key, const void *id, size_t n_id, const void *data,
 	       size_t n_data);
 
-/* Brings all items to their owners, who have about equal parts of the keys from `first` to `last`,
- * which all keys lie in, and which are the same in all processes. Without `answers`,
+/* Brings all items to their owners, which have about equal parts of the keys from `first` to
+ * `last`. All keys lie in that range, which must be the same in all processes. Without `answers`,
  * router_return() is not possible, and memory is saved. 0, -ENOMEM, -EIO, -EOVERFLOW, or -EBADMSG:
- * what came is broken. */
+ * a message was broken. */
 int router_run(struct router *router, uint64_t first, uint64_t last, bool answers);
 
 struct router_item {
@@ -76,14 +76,15 @@ struct router_item {
 uint32_t router_count(const struct router *router);
 struct router_item router_at(const struct router *router, uint32_t index);
 
-/* Answers an owned item; it is 0 without that. */
+/* Answers an owned item; without a call, the answer is 0. */
 void router_answer(struct router *router, uint32_t index, uint64_t answer);
 
-/* Returns all answers to where the items were added; may be repeated with others. Errors as of
- * router_run(). */
+/* Returns all answers to the processes that added the items; may be repeated with other answers.
+ * Errors as of router_run(). */
 int router_return(struct router *router);
 
-/* The answer that router_return() has brought to the item that was added as the index-th. */
+/* Returns the answer that router_return() has brought to the item that was added as the index-th.
+ */
 uint64_t router_answer_to(const struct router *router, uint32_t index);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums over all processes; see router.h. In round i a process exchanges what its group has together
- * with the one whose number differs in bit i, whose group has as many: then it knows that of both,
- * and what comes before itself. The processes beyond the largest power of two first give what they
- * have to one of the others, which adds those up apart, for all of them come behind its own.
+ * Sums over all processes; see router.h. In round i a process exchanges the sum of its group with
+ * the process whose number differs in bit i, whose group is as large: then it knows the sum of both
+ * groups, and of those before itself. The processes beyond the largest power of two first give
+ * their numbers to one of the others, which adds those up separately, for all of them come after
+ * its own.
  */
 #include "tagset/router.h"
 

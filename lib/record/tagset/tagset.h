@@ -3,11 +3,11 @@
  * The content of tag exports (docs/TAGS.md), of one or of many, as one set: what `merge` writes and
  * `diff` compares.
  *
- * A thing is known by what it is, not by its number in a file: an object by its kind and ids, a
- * location by object and offset, a path by its parent and location, a process by its recording and
- * fields. Reading a second export therefore adds counts to the paths that both have, and writing
- * goes in an order that depends on the content alone. So merging is associative and commutative to
- * the byte; counts are added exactly, or the merge fails.
+ * A thing is identified by its content, not by its number in a file: an object by its kind and ids,
+ * a location by object and offset, a path by its parent and location, a process by its recording
+ * and fields. So reading a second export adds counts to the paths that both have, and the order of
+ * writing depends on the content alone. Merging is therefore associative and commutative to the
+ * byte; counts are added exactly, or the merge fails.
  *
  * Text stays as the format escapes it; tagset_text() gives the original.
  */
@@ -24,7 +24,7 @@
 #define TAGSET_SIDES   2
 #define TAGSET_CPU     "cpu"
 
-/* A metric's variances are values of a metric of its name with this behind it, in units of this
+/* The variances of a metric are values of a metric with its name and this suffix, in units of this
  * many of its unit squared. */
 #define TAGSET_VARIANCE	     ".variance"
 #define TAGSET_VARIANCE_UNIT 1048576.0
@@ -62,11 +62,11 @@ int tagset_new(struct tagset **ret_set); /* 0 or -ENOMEM */
 void tagset_free(struct tagset *set);
 
 /* Adds an export. 0; -EINVAL: it is none; -ENOTSUP: of another version; -EBADMSG: broken or cut
- * short; -EOVERFLOW: a count beyond 64 bits; -EIO; -ENOMEM. On failure the set is good for nothing
- * but tagset_free(), and *ret_error is a malloc()ed sentence or NULL. */
+ * short; -EOVERFLOW: a count beyond 64 bits; -EIO; -ENOMEM. On failure the set can only be passed
+ * to tagset_free(), and *ret_error is a malloc()ed sentence or NULL. */
 int tagset_read(struct tagset *set, FILE *in, uint32_t side, char **ret_error);
 
-/* Writes all of it as an export. 0, -ENOMEM, -EIO. tagset_share.h does the same of many sets. */
+/* Writes all of it as an export. 0, -ENOMEM, -EIO. tagset_share.h does the same for many sets. */
 int tagset_write(const struct tagset *set, FILE *out);
 
 /* Returns the number of recordings that were read, each counted once. */
@@ -80,10 +80,10 @@ const struct tagset_sample *tagset_samples(const struct tagset *set, uint32_t *r
 const struct tagset_node *tagset_nodes(const struct tagset *set, uint32_t *ret_count);
 const struct tagset_location *tagset_locations(const struct tagset *set, uint32_t *ret_count);
 
-/* A text by its number, as it is in the file. */
+/* Returns a text by its number, as it is in the file. */
 const char *tagset_escaped(const struct tagset *set, uint32_t text);
 
-/* The path of an object, as it is in the file; "" if it has none. */
+/* Returns the path of an object, as it is in the file; "" if it has none. */
 const char *tagset_object_path(const struct tagset *set, uint32_t object);
 
 /* Appends the original of an escaped text of `len` bytes (bytes of zero as the escape). */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Differences between two recordings: the two sides of a tag set compared, by call path or by
- * function: as amounts (seconds, bytes, visits), or these by what a side did meanwhile (a second, a
- * pass, another function's amount), or as shares of each side's whole. Amounts are the default: the
- * share of a function that did not change grows when another one is mended.
+ * Differences between two recordings, the two sides of a tag set, by call path or by function. They
+ * are compared as amounts (seconds, bytes, visits); as amounts per unit of what a side did in that
+ * time (a second, a pass, another function's amount); or as shares of each side's whole. Amounts
+ * are the default: the share of a function that did not change grows when another one is improved.
  *
- * Sampling has an error, and most of what differs between two runs is that. A row is significant if
+ * Sampling has an error, which is most of the difference between two runs. A row is significant if
  * its change is unlikely to be that error, judged with all rows together (Benjamini and Hochberg,
- * "Controlling the False Discovery Rate", 1995), so that of the rows that are called significant no
- * more than TAGSET_DIFF_FALSE are expected to be noise, however many rows there are.
+ * "Controlling the False Discovery Rate", 1995): of the rows that are called significant, at most a
+ * share of TAGSET_DIFF_FALSE is expected to be noise, however many rows there are.
  *
  * - Samples of an event are tested exactly: given the sum of a row's counts, one of them is
  *   binomial.
@@ -29,7 +29,7 @@
 
 enum tagset_diff_by { TAGSET_DIFF_BY_TAG, TAGSET_DIFF_BY_FUNCTION };
 
-/* What is compared. */
+/* The comparison that is asked for. */
 struct tagset_diff_ask {
 	enum tagset_diff_by by;
 	enum metric metric;
@@ -37,9 +37,9 @@ struct tagset_diff_ask {
 	double per[2];	  /* amounts are divided by these; 0: by nothing */
 	const char *base; /* and by the amount of this function (with what it calls), or NULL */
 
-	/* What to add to the name of a function of a location of the set, the enclosing one (0) or
-	 * one inlined there, since other functions have that name, too; NULL: nothing. Not escaped.
-	 * `suffix` is NULL: functions are known by their names. */
+	/* Returns a suffix for the name of a function at a location of the set, the enclosing one
+	 * (0) or one inlined there, if other functions have the same name; NULL: no suffix. Not
+	 * escaped. `suffix` is NULL: functions are identified by their names. */
 	const char *(*suffix)(void *arg, uint32_t location, unsigned outer);
 	void *suffix_arg;
 };
@@ -71,18 +71,18 @@ struct tagset_diff {
 	uint32_t *function_of; /* by location: the one that was hit there, innermost */
 };
 
-/* The sides are 0 (A) and 1 (B). What is asked is copied, but for the base's name. 0, -ENOMEM,
+/* Compares the sides 0 (A) and 1 (B). `ask` is copied, but for the base's name. 0, -ENOMEM,
  * -ENODATA (a side has none of the metric: its amount is 0, and there is nothing to release),
  * -ENOENT (the base is in no path of a side). */
 int tagset_diff_make(const struct tagset *set, const struct tagset_diff_ask *ask,
 		     struct tagset_diff *ret_diff);
 void tagset_diff_release(struct tagset_diff *diff);
 
-/* The name of a function by its number, as text of the format (escaped). */
+/* Returns the name of a function by its number, as text of the format (escaped). */
 const char *tagset_diff_function(const struct tagset_diff *diff, uint32_t function);
 
-/* The likelihood that of `n` things, each of which falls to the first side with `share`, as many as
- * `a` do or a count that is no likelier. */
+/* Returns the likelihood that, of `n` events that each fall to the first side with the likelihood
+ * `share`, `a` do, or any number that is no likelier. */
 double tagset_diff_binomial(uint64_t a, uint64_t n, double share);
 
 struct tagset_diff_options {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A line of a tag export: its fields, and what names in them stand for. Shared by nobody but the
- * reader (tagset_read.c).
+ * A line of a tag export: its fields, and the names in them. Only the reader (tagset_read.c) uses
+ * this.
  */
 #ifndef TAGSET_TAGSET_LINE_H
 #define TAGSET_TAGSET_LINE_H
@@ -15,7 +15,7 @@
 
 #define TAGSET_MAX_FIELDS 16
 
-/* A name that the file gives to a thing: an id with the number behind its point, or a number. */
+/* The file's name for a thing: an id with the number after its point, or a number. */
 struct tagset_name {
 	uint64_t id;
 	uint32_t dup, number;
@@ -41,28 +41,28 @@ struct tagset_reader {
 	char *error;
 };
 
-/* Notes what is wrong with the line, for the user: -EBADMSG. */
+/* Reports a fault of the line to the user: -EBADMSG. */
 int tagset_line_bad(struct tagset_reader *rd, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Takes a line apart, in place, into rd->fields. */
+/* Splits a line, in place, into rd->fields. */
 void tagset_line_split(struct tagset_reader *rd, char *line);
 
-/* A number without sign or space, in base 10 or 16. */
+/* Reads a number without sign or space, in base 10 or 16. */
 bool tagset_line_number(const char *field, int base, uint64_t *ret_value);
 
-/* "0123456789abcdef" or "0123456789abcdef.1" */
+/* Reads "0123456789abcdef" or "0123456789abcdef.1". */
 bool tagset_line_id(const char *field, uint64_t *ret_id, uint32_t *ret_dup);
 
-/* Fields from `first` to the line's end as one text. 0 or -ENOMEM. */
+/* Joins the fields from `first` to the line's end to one text. 0 or -ENOMEM. */
 int tagset_line_join(struct tagset_reader *rd, unsigned first, uint32_t *ret_text);
 
-/* Notes what number the set has for what the file gives a name to. 0, -EBADMSG (it has that name
- * already), -ENOMEM. */
+/* Enters the set's number for a name of the file. 0, -EBADMSG (the name has a number already),
+ * -ENOMEM. */
 int tagset_line_name(struct tagset_reader *rd, struct tagset_names *names, uint64_t id,
 		     uint32_t dup, uint32_t number);
 
-/* The set's number of what a field names, by an id or a number. 0 or -EBADMSG. */
+/* Gives the set's number for the name in a field, an id or a number. 0 or -EBADMSG. */
 int tagset_line_refer(struct tagset_reader *rd, const struct tagset_names *names, const char *field,
 		      bool is_id, uint32_t *ret_number);
 void tagset_line_release(struct tagset_names *names);

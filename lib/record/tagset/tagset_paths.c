@@ -2,12 +2,12 @@
 /*
  * Writing objects, locations and tags; see tagset_share.h.
  *
- * Ids and tags are hashes, so equal parts of their values have about equally many. Their owners see
- * where two things have the same one, and number these (".1"). Of tags that depends on the
- * parents' numbers, which would make it a pass for each depth; but where no two paths have the same
- * tag, as is almost always so, one pass with all such numbers 0 is right, and shows that it is: two
- * paths that it takes for one have parents with one tag, or these have, up to two that it tells
- * apart by their locations.
+ * Ids and tags are hashes, so equal parts of their ranges have about equally many. Their owners see
+ * which ones are equal, and number these (".1"). For tags that depends on the parents' numbers,
+ * which would make it a pass for each depth. But where no two paths have the same tag, which is
+ * almost always so, one pass with all such numbers 0 is right, and detects if it is not: two paths
+ * that it takes for one have parents with one tag, or these have, up to two that differ in their
+ * locations.
  */
 #include <errno.h>
 #include <stdlib.h>

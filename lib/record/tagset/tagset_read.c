@@ -2,10 +2,10 @@
 /*
  * Reading a tag export into a set; see tagset.h.
  *
- * One pass, a line at a time. What lines call things by (numbers, ids with ".1") is translated to
- * the set's own numbers by tables that live as long as the file is read. Nothing is believed: a
- * reference must have been named before, a location's id must follow from its object and offset, a
- * tag from its parent and location.
+ * One pass, a line at a time. The file's names for things (numbers, ids with ".1") are translated
+ * to the set's own numbers by tables that live as long as the file is read. Nothing is trusted: a
+ * reference must have been defined before, a location's id must follow from its object and offset,
+ * a tag from its parent and location.
  *
  * Conflicts between two files are resolved independently of their order: of an object's paths the
  * smallest is kept, of a location's names the more detailed ones, then the greater text.

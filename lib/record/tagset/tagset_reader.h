@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads a set of tag exports as a recording: with its processes, threads, hosts and ranks, sums in
- * the place of samples, and without times. So all views of sums show what was merged.
+ * Reads a set of tag exports as a recording, with its processes, threads, hosts and ranks, with
+ * sums instead of samples, and without times. So all views of sums can show merged exports.
  */
 #ifndef TAGSET_TAGSET_READER_H
 #define TAGSET_TAGSET_READER_H
@@ -10,11 +10,11 @@
 #include "store/store_reader.h"
 #include "tagset/tagset.h"
 
-/* Makes a reader of what a set has of a metric (as metric_summed() names it); `name` is what the
- * recording's target is called. Recordings of another event than the latest one's are left out:
- * *ret_left_out is how many. Returns 0; -ENODATA: it has none of the metric; -EBADMSG: a sample is
- * not as docs/TAGS.md has it, or has an end reason that this version does not know; -ENOMEM.
- * store_reader_close() frees the reader, which needs the set no longer. */
+/* Makes a reader of a set's records of a metric (as metric_summed() names it); `name` becomes the
+ * recording's target. Leaves out recordings of another event than the latest one's: *ret_left_out
+ * is how many. Returns 0; -ENODATA: it has none of the metric; -EBADMSG: a sample does not conform
+ * to docs/TAGS.md, or has an end reason that this version does not know; -ENOMEM.
+ * store_reader_close() frees the reader, which does not need the set any more. */
 int tagset_reader_new(const struct tagset *set, enum metric metric, const char *name,
 		      struct store_reader **ret_reader, uint32_t *ret_left_out);
 

@@ -26,7 +26,7 @@ struct tagset_process {
 	uint64_t rank;	 /* in its MPI job, as SERIES_MPI_RANK has it; 0: none */
 };
 
-/* Numbers of things by a hash of what they are: a chain for each hash. */
+/* Numbers of things by a hash of their content: a chain for each hash. */
 struct tagset_link {
 	uint32_t number, next;
 };
@@ -56,12 +56,12 @@ struct tagset {
 	uint32_t inputs;
 };
 
-/* The first link of a chain, TAGSET_NONE at its end. */
+/* Returns the first link of a chain, TAGSET_NONE at its end. */
 uint32_t tagset_chain(const struct tagset_chains *chains, uint64_t key);
 int tagset_chain_add(struct tagset_chains *chains, uint64_t key, uint32_t number);
 
-/* Whether a name is kept rather than the other that a thing has: of two paths of an object the
- * first in order, but any rather than none; of two texts of a location's names those with a
+/* Returns whether a name replaces another one of the same thing. Of two paths of an object the
+ * first in order stays, but any rather than none; of two texts of a location's names the one with a
  * function, then the longer, then the greater text. */
 bool tagset_is_better_path(const char *path, const char *other);
 bool tagset_says_more(const char *names, const char *other);

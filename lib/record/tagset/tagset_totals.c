@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writing what each tag adds up to over the ranks of an MPI job, and how it differs between them:
- * the sum, the least and the most of one rank, which one that is, and how many have any.
+ * Writes the totals of each tag over the ranks of an MPI job, and how it differs between them: the
+ * sum, the smallest and the largest of one rank, which rank that is, and how many have any.
  *
  * A rank may be in several processes, recordings and sets. So its samples are brought to one owner
  * for each rank first, where its own sums are complete, and these are combined by tag then.

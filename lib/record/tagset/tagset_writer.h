@@ -20,24 +20,25 @@ struct tagset_writer {
 	struct tagset_shared shared;
 };
 
-/* Ends a section: each process's text behind that of those before it. Errors as tagset_share(). */
+/* Ends a section: appends each process's text after that of the processes before it. Errors as
+ * tagset_share(). */
 int tagset_writer_section(struct tagset_writer *w);
 
-/* The same of several sections, whose lengths in the text are given. */
+/* The same for several sections, whose lengths in the text are given. */
 int tagset_writer_sections(struct tagset_writer *w, const uint64_t *lengths, size_t n);
 
-/* Of a single process: puts the text as far as there is, if it is long. */
+/* With a single process: writes the text so far, if it is long. */
 int tagset_writer_flush(struct tagset_writer *w);
 
-/* Appends a number so that the order of bytes is that of numbers, and reads it. */
+/* Append a number in big-endian bytes, whose order is that of numbers, and read it. */
 void tagset_put_be(struct buf *b, uint64_t number, unsigned bytes);
 uint64_t tagset_get_be(const uint8_t *at, unsigned bytes);
 
-/* Adds what w->id and w->data hold to a router and empties both. Errors of router_add(). */
+/* Adds the item in w->id and w->data to a router and empties both. Errors of router_add(). */
 int tagset_writer_add(struct tagset_writer *w, struct router *router, uint64_t key);
 
-/* Answers the owned items by numbers that go on from those of the processes before, and returns the
- * answers. *ret_first is the first one's, *ret_all how many all processes own. Errors of the
+/* Answers the owned items by numbers that continue those of the processes before, and returns the
+ * answers. *ret_first is the first number, *ret_all how many all processes own. Errors of the
  * router's functions. */
 int tagset_writer_number(struct tagset_writer *w, struct router *router, uint64_t *ret_first,
 			 uint64_t *ret_all);
@@ -45,7 +46,8 @@ int tagset_writer_number(struct tagset_writer *w, struct router *router, uint64_
 /* Appends "\t0123456789abcdef.1". */
 void tagset_put_id(struct buf *b, uint64_t id, uint32_t dup);
 
-/* Writes objects and locations, or tags: the names of what follows. Errors as tagset_share(). */
+/* Writes objects and locations, or tags, whose names the later sections use. Errors as
+ * tagset_share(). */
 int tagset_write_locations(struct tagset_writer *w);
 int tagset_write_tags(struct tagset_writer *w);
 
