@@ -31,29 +31,30 @@ size_t code_form_mark(const uint8_t *code, size_t len);
 /* Returns whether code begins with a return that removes only the return address, one byte long. */
 bool code_form_is_plain_return(const uint8_t *code);
 
-/* Whether code begins with a return of any form; 2 bytes are enough. */
+/* Returns whether code begins with a return of any form; 2 bytes are enough. */
 bool code_form_is_return(const uint8_t *code);
 
-/* Whether a return can be among the bytes of code. */
+/* Returns whether a return can be among the bytes of code. */
 bool code_form_may_have_return(const uint8_t *code, size_t len);
 
-/* Whether code puts a register in place of the return address on top of the stack: a return behind
- * it goes where that says. */
+/* Returns whether code puts a register in place of the return address on top of the stack: a return
+ * behind it goes where that says. */
 bool code_form_stores_target(const uint8_t *code);
 
-/* Whether code gives up the frame of a function that has realigned its stack, right before it
- * returns. Returns the register (in DWARF's numbers) that has the CFA; -1: it is something else. */
+/* Returns whether code gives up the frame of a function that has realigned its stack, right before
+ * it returns. Returns the register (in DWARF's numbers) that has the CFA; -1: it is something else.
+ */
 int code_form_realigned_return(const uint8_t *code);
 
-/* Whether code is the end of gcc's thunk for returns (-mfunction-return=thunk): it removes the
- * return address of its caller's call, and returns. The return is the last byte. */
+/* Returns whether code is the end of gcc's thunk for returns (-mfunction-return=thunk): it removes
+ * the return address of its caller's call, and returns. The return is the last byte. */
 bool code_form_is_thunk_end(const uint8_t *code);
 
-/* Whether code begins with a system call. */
+/* Returns whether code begins with a system call. */
 bool code_form_is_syscall(const uint8_t *code);
 
-/* Whether code begins with an instruction that no program executes: it stands behind calls that do
- * not return. */
+/* Returns whether code begins with an instruction that no program executes: it stands behind calls
+ * that do not return. */
 bool code_form_is_halt(const uint8_t *code);
 
 /* Returns the bytes that the return at `code` removes from the stack besides the return address. */
@@ -94,7 +95,7 @@ bool code_form_may_be_call(const uint8_t *code, size_t len);
  * given; false: it is no such call. */
 bool code_form_call_target(const uint8_t *call, uint64_t address, uint64_t *ret_target);
 
-/* Whether code begins with the jump of a linkage stub; 3 bytes are enough. */
+/* Returns whether code begins with the jump of a linkage stub; 3 bytes are enough. */
 bool code_form_is_stub_jump(const uint8_t *code);
 
 /* Gives the address of the word through which the first jump of the linkage stub at `vaddr` goes.
@@ -109,8 +110,8 @@ bool code_form_stub_index(const uint8_t *code, size_t len, uint32_t *ret_index);
  * of uretprobes has put the return address, for an address in that page; -1: `pc` is elsewhere. */
 int code_form_trampoline_slot(uint64_t pc);
 
-/* Whether code begins to give up its stack for one that a preserved register has: the function
- * that a coroutine returns to (makecontext()). */
+/* Returns whether code begins to give up its stack for one that a preserved register has: the
+ * function that a coroutine returns to (makecontext()). */
 bool code_form_gives_up_stack(const uint8_t *code, size_t len);
 
 /* The length of the instruction that code begins with, if it loads the stack pointer from memory by
@@ -122,8 +123,8 @@ size_t code_form_loads_stack(const uint8_t *code);
  * that and a number. */
 size_t code_form_sets_stack(const uint8_t *code);
 
-/* Whether a load as above may begin in the CODE_FORM_BLOCK bytes of a block, with two more behind
- * it. Files have megabytes of code and hardly any load, so this is made of comparisons that
+/* Returns whether a load as above may begin in the CODE_FORM_BLOCK bytes of a block, with two more
+ * behind it. Files have megabytes of code and hardly any load, so this is made of comparisons that
  * compilers do for many bytes at a time. */
 bool code_form_may_load_stack(const uint8_t *code);
 

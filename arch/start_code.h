@@ -29,14 +29,14 @@ int start_code_in_dtors(const uint8_t *code, size_t len, size_t at);
 /* In frame_dummy of a static program, which makes call frame information known. */
 int start_code_in_frame_dummy(const uint8_t *code, size_t len, size_t at);
 
-/* Whether it is anywhere in __do_global_dtors_aux, up to its last return. */
+/* Returns whether it is anywhere in __do_global_dtors_aux, up to its last return. */
 bool start_code_is_dtors(const uint8_t *code, size_t len, size_t at);
 
-/* Whether it is in register_tm_clones or deregister_tm_clones, which use no stack. */
+/* Returns whether it is in register_tm_clones or deregister_tm_clones, which use no stack. */
 bool start_code_is_tm_clones(const uint8_t *code, size_t len, size_t at);
 
-/* Whether frame_dummy of a program that is not static may begin at code[0], and where the function
- * begins to which it jumps: from code[0], in bytes. That is register_tm_clones. */
+/* Returns whether frame_dummy of a program that is not static may begin at code[0], and where the
+ * function begins to which it jumps: from code[0], in bytes. That is register_tm_clones. */
 bool start_code_jumps(const uint8_t *code, size_t len, int64_t *ret_distance);
 
 #endif

@@ -35,8 +35,9 @@ extern const uint32_t target_library_cache_flags;
  * decoded here. */
 bool target_is_machine(const char *name);
 
-/* Whether a property of a file's note (NT_GNU_PROPERTY_TYPE_0), by its type and the first word of
- * its data, says that its code can run where a shadow stack has the return addresses as well. */
+/* Returns whether a property of a file's note (NT_GNU_PROPERTY_TYPE_0), by its type and the first
+ * word of its data, says that its code can run where a shadow stack has the return addresses as
+ * well. */
 bool target_has_shadow_stack(uint32_t type, uint32_t word);
 
 /* Returns the register (in DWARF's numbers) of a bit of perf's sample_regs_user; -1: not in a walk.

@@ -32,7 +32,7 @@
 	X(TAGS_NEW, "kernel_tags_new", COUNT, "walks beside a tag that was not known")             \
 	X(BRANCHES, "branch_records", COUNT, "samples with branch records")                        \
 	X(NO_BRANCHES, "branch_records_missing", COUNT,                                            \
-	  "samples whose branch records were asked for and could not be had")                      \
+	  "samples without the branch records that were asked for")                                \
 	X(IDLE, "idle", COUNT, "samples of an idle CPU: no record was made")                       \
 	X(NOT_FOLLOWED, "processes_not_followed", COUNT,                                           \
 	  "processes in scope that there was no room for")                                         \
@@ -45,7 +45,7 @@
 	X(LATE_CUT_NS, "late_cut_ns", NS,                                                          \
 	  "time that no sample stands for: one was late by too much")                              \
 	X(WAKING_NS, "waking_ns", NS,                                                              \
-	  "of `cpu_ns`, by samples: idle CPUs were on their way to tasks that they were woken for")
+	  "the part of `cpu_ns`, by samples, in which idle CPUs left their idle loop for a woken task")
 
 enum stackd_counter {
 #define STACKD_X(e, name, unit, meaning) STACKD_COUNT_##e,
@@ -83,7 +83,7 @@ struct stackd_counters {
 	X(ALLOCS_LOST, "allocations_lost", COUNT,                                                  \
 	  "of these, those for which there was no scratch area")                                   \
 	X(LOST_BYTES, "allocations_lost_bytes", BYTES,                                             \
-	  "what those samples stood for that the ring buffer had no room for")                     \
+	  "bytes that lost samples stood for: the ring buffer had no room for them")               \
 	X(MADE_UP_BYTES, "allocations_made_up_bytes", BYTES,                                       \
 	  "the part of `allocations_lost_bytes` that a later sample of the thread "                \
 	  "includes")                                                                              \
@@ -95,7 +95,7 @@ struct stackd_counters {
 	X(READINGS, "readings", COUNT,                                                             \
 	  "readings of counters, at samples and at ends of instances")                             \
 	X(READINGS_LOST, "readings_lost", COUNT,                                                   \
-	  "other readings: the ring buffer was full, or there was no scratch area")                \
+	  "readings that were lost: the ring buffer was full, or there was no scratch area")       \
 	X(EVENTS, "event_passes", COUNT,                                                           \
 	  "instances whose counters are events that counted throughout")                           \
 	X(EVENTS_CUT, "event_passes_cut", COUNT,                                                   \

@@ -65,7 +65,7 @@
 	X(recorded.judged_less, "judged_less", COUNT,                                              \
 	  "walks that are right, and marked as incomplete where the second walk went on")          \
 	X(recorded.judged_made_right, "judged_made_right", COUNT,                                  \
-	  "steps out of code made at run time that evidence proves")                               \
+	  "steps out of JIT code that evidence proves")                                            \
 	X(recorded.judged_made_wrong, "judged_made_wrong", COUNT,                                  \
 	  "such steps that evidence contradicts")                                                  \
 	X(recorded.judged_made_nearest, "judged_made_nearest", COUNT,                              \
@@ -107,7 +107,7 @@
 	X(late, "late_events", COUNT, "events that came too late for that queue")                  \
 	X(idle.idle_ns, "idle_ns", NS, "idle time of all CPUs; 0: it was not measured")            \
 	X(idle.cpus_ns, "cpus_ns", NS, "time of all CPUs, idle or not; 0: it was not measured")    \
-	X(stolen_ns, "stolen_ns", NS, "what a virtual machine's host took from all CPUs")          \
+	X(stolen_ns, "stolen_ns", NS, "time that a virtual machine's host took from all CPUs")     \
 	X(own_cpu_ns, "own_cpu_ns", NS, "CPU time of stackd and its workers")                      \
 	X(own_resident_bytes, "own_resident_bytes", BYTES,                                         \
 	  "resident memory of stackd and its workers, at the moment")                              \

@@ -148,7 +148,7 @@ static inline int walks_poll_fd(const struct walks *walks)
 	return walks->ops->poll_fd(walks);
 }
 
-/* Whether walks are under way. */
+/* Returns whether walks are under way. */
 static inline bool walks_is_busy(const struct walks *walks)
 {
 	return walks->ops->is_busy(walks);

@@ -449,8 +449,8 @@ def check_group():
 
 @live
 def test_group():
-    """Members of the service's group read its store with no option, and others are told of the group;
-    who has a store of their own reads that."""
+    """A member of the service's group reads its store without an option. Anyone else gets a message that
+    names the group, or, with a store of their own, reads that one."""
     with_own_folder("/var/lib", check_group)
 
 

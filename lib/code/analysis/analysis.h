@@ -26,7 +26,8 @@
 #include "elf/elf_file.h"
 #include "stackd_abi.h"
 
-#define ANALYSIS_MAX_BYTES (24u << 20) /* of all ranges; those beyond it are left out */
+/* Bytes of all ranges; those beyond are left out. It bounds memory: 15 MB of libx265 take 65 MB. */
+#define ANALYSIS_MAX_BYTES (24u << 20)
 
 /* Executable bytes (vaddr). */
 struct analysis_range {

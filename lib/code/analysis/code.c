@@ -8,7 +8,7 @@
 #include "analysis/jump_table.h"
 #include "arch/code_form.h"
 
-#define SANE_INSNS 32
+#define SANE_INSNS 32 /* that code_is_sane() looks at; chosen by hand */
 
 /* --- bytes --------------------------------------------------------------------------------- */
 

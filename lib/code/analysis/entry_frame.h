@@ -21,6 +21,6 @@
 bool entry_frame_find(const struct elf_file *file, uint64_t start, uint64_t vaddr,
 		      struct stackd_rule *ret_rule);
 
-#define ENTRY_FRAME_INSTRUCTIONS 64
+#define ENTRY_FRAME_INSTRUCTIONS 64 /* chosen by hand */
 
 #endif

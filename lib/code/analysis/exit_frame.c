@@ -18,9 +18,10 @@
 #include "arch/insn.h"
 #include "base/int_map.h"
 
-#define WAYS   64  /* that wait to be followed, at most */
-#define WORDS  16  /* that a way has written to the stack, at most */
-#define CALLEE 128 /* instructions of a function that is called are looked at for its return */
+/* Chosen by hand: they bound the time for an address to about half a millisecond. */
+#define WAYS   64  /* paths that wait to be followed, at most */
+#define WORDS  16  /* that a path has written to the stack, at most */
+#define CALLEE 128 /* instructions of a called function that are searched for its return */
 #define ENOUGH 4   /* returns that agree */
 
 /* Registers that functions preserve, in the order of rules, by the processor's numbers. */

@@ -21,7 +21,7 @@
 
 #include "stackd_abi.h"
 
-#define EXIT_FRAME_INSTRUCTIONS 1024 /* that are followed at most */
+#define EXIT_FRAME_INSTRUCTIONS 1024 /* that are followed at most; chosen by hand */
 
 /* Copies up to `size` bytes of code at `vaddr`, and returns their number; 0: there are none. */
 typedef size_t exit_frame_read_fn(void *arg, uint64_t vaddr, uint8_t *bytes, size_t size);

@@ -11,6 +11,7 @@
 
 #include "base/vec.h"
 
+/* Chosen by hand: they bound the time. */
 #define MAX_DEPTH  24	/* of calls */
 #define FREE_STEPS 4096 /* beside one for each byte of the analysed code */
 

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 
 #define WORD 64 /* bits */
-#define BEYOND_SHARE                                                                               \
-	32 /* one of so many bytes may begin an instruction that the first pass missed, */
-#define BEYOND_FREE 65536 /* and so many more */
+/* One of BEYOND_SHARE bytes, and BEYOND_FREE more, may begin an instruction that the first pass
+ * missed. Chosen by hand, to bound memory: sane code has far fewer. */
+#define BEYOND_SHARE 32
+#define BEYOND_FREE  65536
 
 static size_t words_of(const struct flow_map *map)
 {

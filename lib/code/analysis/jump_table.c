@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+/* Both were chosen by hand, so that the tables of libraries such as dav1d and of large switches are
+ * followed; bench/analysis.py shows the effect of a change. */
 #define MAX_UNUSED 8  /* entries of a table before the first that is used */
 #define MAX_AGE	   48 /* instructions between a test of a bound and the jump that it is for */
 

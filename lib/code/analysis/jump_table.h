@@ -82,9 +82,9 @@ bool jump_hints_target(const struct jump_hints *hints, const struct insn *i, uin
 bool jump_hints_table(const struct jump_hints *hints, const struct insn *i,
 		      struct jump_table *ret_table);
 
-/* Whether entry `k`, where none before it is used, is not used itself: zero, or where no bound is
- * known, one of the table before, whose jump is another one. `leads_on`: it leads to an instruction
- * behind the jump. */
+/* Returns whether entry `k`, where none before it is used, is not used itself: zero, or where no
+ * bound is known, one of the table before, whose jump is another one. `leads_on`: it leads to an
+ * instruction behind the jump. */
 bool jump_table_is_unused(const struct jump_table *table, size_t k, uint64_t target, bool leads_on);
 
 /* The number of the last entry that is the table's, plus 1, of `count` that were read. The first

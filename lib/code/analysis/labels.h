@@ -14,7 +14,7 @@
 #include "base/int_map.h"
 
 /* Pairs of addresses and jumps that each function and register may have without a limit on the
- * whole. Further pairs are taken from `room`. */
+ * whole. Further pairs are taken from `room`: PHP's interpreter has thousands. */
 #define LABELS_FREE_PAIRS 256
 
 #define LABELS_ANY INSN_NO_REG /* no register: the addresses are in a table of the file */

@@ -4,9 +4,10 @@
 
 #include "arch/code_form.h"
 
-/* A function that does not return had an end behind one of up to 28 of its calls, where they stand
- * in cold sections, and behind most elsewhere. No other function had any, in 160 files of Debian
- * 12, but for error(3), which returns as its argument says. */
+/* Calls of a function for each one that a certain function follows, at most, for the function not
+ * to return. Measured in 160 files of Debian 12: functions that do not return had such a follower
+ * at one of up to 28 calls in cold sections, and at most calls elsewhere. No other function had
+ * any, but for error(3), which returns or not by its argument. */
 #define CALLS_PER_END 32
 
 /* Whether the instruction that begins at a byte is a call, as far as its first bytes tell. */

@@ -2,7 +2,7 @@
 /* Lists of owners and doubts; see owners.h. */
 #include "analysis/owners.h"
 
-#define MAX_LEANS 8 /* of a chain of functions that each end in the next */
+#define MAX_LEANS 8 /* in a chain of functions that each end in the next; chosen by hand */
 
 void owners_fini(struct owners *o)
 {

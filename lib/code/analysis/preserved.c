@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+/* Chosen by hand: they bound the time. */
 #define MAX_FUNCTION  4096u		  /* instructions */
 #define MAX_FOLLOWED  4000000u		  /* of all */
 #define NOT_KEPT(reg) (1u << 16 << (reg)) /* in a value of keeps.kept; below, those that are */

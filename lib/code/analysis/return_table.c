@@ -2,10 +2,15 @@
 /* Finds pointers behind calls, and counts them by their alignment; see return_table.h. */
 #include "analysis/return_table.h"
 
-#define LEAST	   16 /* pointers between functions' alignments that a table has, */
-#define FOR_EACH   4  /* and so many for each one that is aligned like a function */
-#define SHORT_CALL 2  /* bytes of an indirect call, by a register, */
-#define LONG_CALL  8  /* and by a word in memory */
+/*
+ * A table of return addresses has at least LEAST pointers to unaligned addresses, and FOR_EACH of
+ * them for each aligned one. Calls end at any byte, so 15 of 16 are unaligned, as in Coq's
+ * programs; the two limits, which allow for other pointers in the file, were chosen by hand.
+ */
+#define LEAST	   16
+#define FOR_EACH   4
+#define SHORT_CALL 2 /* bytes of an indirect call, by a register, */
+#define LONG_CALL  8 /* and by a word in memory */
 
 /* Whether the bytes from `from` up to `at` are one call, which the first pass saw. */
 static bool is_call(const struct code *c, const struct code_area *area, uint32_t from, uint32_t at)

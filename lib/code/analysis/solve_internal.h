@@ -13,7 +13,7 @@
 #include "analysis/states.h"
 #include "analysis/worklist.h"
 
-#define SOLVE_MAX_VISITS  8
+#define SOLVE_MAX_VISITS  8	/* joins at an instruction; chosen by hand, to bound the time */
 #define SOLVE_VISITS_MASK 0x0fu /* of flow_item.visits; the instruction's length is above */
 
 struct solver {

@@ -5,7 +5,7 @@
 
 #include "analysis/solve_internal.h"
 
-#define MAX_DOUBT 65536 /* bytes that are withdrawn behind a call that does not return */
+#define MAX_DOUBT 65536 /* bytes withdrawn after a call that does not return; chosen by hand */
 
 void solve_need_returns(struct solver *s)
 {

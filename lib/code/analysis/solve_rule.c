@@ -2,7 +2,7 @@
 /* Makes and frees the solver, and reads the rules off its states; see solve.h. */
 #include "analysis/solve_internal.h"
 
-#define LABEL_BYTES 4 /* of code, for each pair beyond LABELS_FREE_PAIRS */
+#define LABEL_BYTES 4 /* of code for each pair: an interpreter may have a label for each word */
 
 /* STACKD_KEPT of registers that are kept: one, or ARCH_KEPT_TWO_REGS. */
 static unsigned kept_number(uint32_t kept)

@@ -46,7 +46,8 @@ int cfi_section_read(const struct elf_file *file, struct cfi_sections *ret_secti
 /* Frees the bytes of the sections, and empties them; zeroed ones are fine. */
 void cfi_section_release(struct cfi_sections *sections);
 
-/* Whether the file has a .debug_frame by its section headers, which costs no reading of it. */
+/* Returns whether the file has a .debug_frame by its section headers, which costs no reading of it.
+ */
 bool cfi_section_has_debug_frame(const struct elf_file *file);
 
 #endif

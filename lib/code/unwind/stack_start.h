@@ -18,8 +18,8 @@
 #include "elf/elf_file.h"
 #include "unwind/recipe_table.h"
 
-/* Whether the function from `start` to `end` (file offsets) begins by giving up its stack, so it
- * has no caller. Functions of more than 64 bytes are not looked at. */
+/* Returns whether the function from `start` to `end` (file offsets) begins by giving up its stack,
+ * so it has no caller. Functions of more than 64 bytes are not looked at. */
 bool stack_start_is_function(const struct elf_file *elf, uint32_t start, uint32_t end);
 
 /* Where `rows` have no rule, lays END over the byte before code that has no way back, whose address

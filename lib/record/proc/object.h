@@ -129,8 +129,8 @@ bool object_table_has_proof(const struct object_table *table, const struct objec
 bool object_table_prove(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			const struct object *object, uint64_t changed_ns);
 
-/* Whether the file that an object is read from holds the object's code now. It is opened anew.
- * false: it does not, or cannot be read. */
+/* Returns whether the file that an object is read from holds the object's code now. It is opened
+ * anew. false: it does not, or cannot be read. */
 bool object_table_is_still(const struct object_table *table, const struct object *object);
 
 /* Returns how often an object got a file to be read from, its first one or another. */
