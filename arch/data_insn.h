@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One instruction, reduced to what it computes, for code that follows values through straight
- * lines of a function that a compiler made: loads of 32 bits as well as of 64, products, sums and
- * comparisons. insn.h has what matters to frames.
+ * One instruction, reduced to the value that it computes, for code that follows values through
+ * straight lines of compiled functions: loads of 32 and 64 bits, products, sums and comparisons.
+ * insn.h has what matters for frames.
  */
 #ifndef ARCH_DATA_INSN_H
 #define ARCH_DATA_INSN_H
@@ -17,7 +17,8 @@ enum data_operation {
 	DATA_MULTIPLY,	   /* the first by the second operand; three: second by third, into first */
 	DATA_AND,	   /* of both operands, into the first one */
 	DATA_COMPARE,	   /* of both operands */
-	DATA_SET_IF_EQUAL, /* the first operand to 1, if what was compared is equal; else to 0 */
+	DATA_SET_IF_EQUAL, /* the first operand to 1, if the compared operands are equal; else to 0
+			    */
 	DATA_RESTORE,	   /* a register from the stack */
 	DATA_CALL,
 	DATA_LEAVE, /* a jump or a return */
@@ -42,7 +43,7 @@ struct data_operand {
 struct data_insn {
 	uint8_t length;
 	uint8_t operation; /* enum data_operation */
-	uint8_t count;	   /* of the operands that it names, DATA_OPERANDS of which are here */
+	uint8_t count;	   /* of all operands; the first DATA_OPERANDS are here */
 	struct data_operand operands[DATA_OPERANDS];
 	uint32_t written; /* a bit for each register */
 };

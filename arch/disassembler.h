@@ -2,9 +2,9 @@
 /*
  * Instructions as text, in the forms that assemblers read.
  *
- * On x86-64 Zydis makes it, which decodes instructions for the other headers, too. binutils'
- * objdump through a pipe would have been the alternative: another program at run time, whose text
- * would have to be read back.
+ * On x86-64 Zydis makes it, which decodes instructions for the other headers, too. Rejected:
+ * binutils' objdump through a pipe, which is another program at run time, and whose output would
+ * have to be parsed.
  */
 #ifndef ARCH_DISASSEMBLER_H
 #define ARCH_DISASSEMBLER_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One instruction, reduced to where control goes from it and to the addresses that it gives to
- * registers. That is what a search for a program's calls and jumps needs: callflow (does this call
- * reach that function), branch records, and the models of tags. insn.h has the effect on frames as
- * well, and takes some forms for what they amount to: a call of the next instruction is a push
- * there. Here it is a call, as it is in a branch record.
+ * One instruction, reduced to where control goes from it and to the addresses that it puts into
+ * registers, for searches for a program's calls and jumps: callflow (does this call reach that
+ * function), branch records, and models of tags. insn.h also has the effect on frames, and converts
+ * some forms to their effect: a call of the next instruction is a push there. Here it is a call, as
+ * it is in a branch record.
  *
  * Registers have the numbers that instructions have, as in insn.h.
  */
@@ -18,16 +18,16 @@ enum flow_kind {
 	FLOW_CALL,
 	FLOW_RETURN,
 	FLOW_JUMP,
-	FLOW_BRANCH, /* or on */
+	FLOW_BRANCH, /* or to the next instruction */
 	FLOW_STOP,   /* it traps: nothing follows */
 };
 
-/* What is known of the value that an instruction makes. */
+/* The value that an instruction makes, as far as it is known. */
 enum flow_value {
 	FLOW_VALUE_NONE,    /* it makes none that matters here */
 	FLOW_VALUE_COPY,    /* `to` = `from` */
-	FLOW_VALUE_ADDRESS, /* `to` = what `distance` leads to */
-	FLOW_VALUE_WORD,    /* `to` = the word that `distance` leads to */
+	FLOW_VALUE_ADDRESS, /* `to` = the address at `distance` */
+	FLOW_VALUE_WORD,    /* `to` = the word at `distance` */
 	FLOW_VALUE_NUMBER,  /* `to` = `number`; INSN_NO_REG: it is pushed, or stored to memory */
 	FLOW_VALUE_OTHER,   /* `to` has another value now */
 };
@@ -42,12 +42,12 @@ struct flow_insn {
 	uint8_t sum;	    /* the register that it adds to, all of it; INSN_NO_REG: none */
 	bool is_direct;	    /* a call or jump whose target `distance` leads to */
 	bool has_address;   /* it names memory by the distance from the program counter */
-	bool is_mark;	    /* where indirect calls may lead: it does nothing else */
-	bool is_switch;	    /* a jump that is marked as one that need not lead to a mark */
+	bool is_mark;	    /* marks a target of indirect calls, and does nothing else */
+	bool is_switch;	    /* a jump that is marked as one whose target need not be marked */
 	bool is_sum;	    /* it adds to something */
 	bool pushes_number; /* FLOW_VALUE_NUMBER: onto the stack */
-	bool stops_prediction; /* it stands where only speculation goes */
-	bool clears_fp;	       /* the frame pointer is 0 behind it */
+	bool stops_prediction; /* only speculation reaches it */
+	bool clears_fp;	       /* the frame pointer is 0 after it */
 	bool stores_to_thread; /* it is a store to memory by the thread pointer */
 	int64_t distance;      /* from the instruction's end */
 	uint64_t number;
@@ -57,8 +57,8 @@ struct flow_insn {
 bool flow_insn_decode(const struct insn_decoder *decoder, const uint8_t *code, size_t size,
 		      struct flow_insn *ret_insn);
 
-/* Where `distance` leads to from the instruction at `at`: a vaddr, or a file offset, since a file's
- * code is contiguous. */
+/* Returns where `distance` leads from the instruction at `at`: a vaddr, or a file offset, since a
+ * file's code is contiguous. */
 static inline uint64_t flow_insn_target(const struct flow_insn *i, uint64_t at)
 {
 	return at + i->length + (uint64_t)i->distance;

@@ -25,7 +25,7 @@ struct options {
 	double max_cpu;	      /* of one core, for stackd; 0: no limit */
 	uint64_t period;      /* events; 0: frequency is given */
 	const char *output;   /* NULL: the default store */
-	const char *group;    /* that may read the store; NULL: none */
+	const char *group;    /* of users who may read the store; NULL: none */
 	double duration_s;    /* 0: no limit */
 	uint32_t stack_bytes; /* of user stack a sample, at most */
 	uint64_t ring_bytes;
@@ -41,18 +41,18 @@ struct options {
 	bool judge_tags;	 /* ...and by the tag that the program keeps */
 	uint64_t keep_age_s;	 /* retention; 0: no limit */
 	uint64_t keep_bytes;
-	uint64_t window_ns;   /* the recording is cut each such time; 0: it is not */
+	uint64_t window_ns;   /* length of a window; 0: the recording is not cut */
 	const char **regions; /* as given; the array is owned */
 	size_t n_regions, regions_cap;
 	const char **marks; /* the same */
 	size_t n_marks, marks_cap;
 	bool mpi;	      /* measure the functions of MPI */
 	uint64_t alloc_bytes; /* mean distance between sampled allocations; 0: none are */
-	char *alloc_library;  /* that is preloaded; not parsed, but owned */
+	char *alloc_library;  /* to be preloaded; not parsed, but owned */
 	uint64_t alloc_limit; /* calls of an allocator in a second that may be probed; 0: any number
 			       */
 	bool waits;	      /* measure waits */
-	bool wakers;	      /* and who ends them */
+	bool wakers;	      /* and the threads that end them */
 	uint64_t wait_least_ns; /* shorter ones are only counted */
 	uint64_t wait_mean_ns;	/* waiting time a sample; 0: all waits are kept */
 	uint64_t region_limit;	/* instances in a second and thread; 0: any number */
@@ -65,8 +65,8 @@ struct options {
 	bool lbr_anyway; /* even if the processor is not known to have branch records */
 };
 
-/* Parses; on a usage error prints what is wrong and exits with STATUS_USAGE. `stackd --man` writes
- * the manual page and exits. */
+/* Parses the command line; on a usage error prints a message and exits with STATUS_USAGE.
+ * `stackd --man` writes the manual page and exits. */
 void options_parse(int argc, char **argv, struct options *ret_options);
 void options_free(struct options *options);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the daemon changes about its own process at the start: its limit of files, its priority. */
+/* Changes limits of the daemon's own process at the start: of open files, and its priority. */
 #ifndef DAEMON_OWN_LIMITS_H
 #define DAEMON_OWN_LIMITS_H
 
@@ -10,13 +10,13 @@
 void own_limits_raise_files(void);
 
 /* Raises the priority of the calling thread unless the user has set one. On a busy machine a daemon
- * of equal priority waits for its turn while the ring fills, above all in the first moments, when
+ * of equal priority waits for its turn while the ring fills, most of all in the first moments, when
  * samples carry whole stacks because no table is loaded yet. */
 void own_limits_raise_priority(void);
 
-/* Runs the calling thread before all others of the machine, or as before. For the start alone:
- * beside thousands of threads that run, a priority gives it a thousandth of a CPU. Threads and
- * processes that it starts do not run so. Without the right to, nothing changes. */
+/* Runs the calling thread before all others of the machine, or as before. For the start alone,
+ * since beside thousands of running threads a priority is worth a thousandth of a CPU. Threads and
+ * processes that it starts do not run so. Does nothing without the right to. */
 void own_limits_hurry(bool hurries);
 
 #endif

@@ -29,7 +29,7 @@ int wakeups_watch(struct wakeups *wakeups, int fd);
 /* Wakes the loop once, at a time of CLOCK_MONOTONIC. 0 or negative errno. */
 int wakeups_set_deadline(struct wakeups *wakeups, uint64_t at_ns);
 
-/* Waits for so long at most; -1: without a limit. Fills `ret_fds` with at most `max` readable
+/* Waits for at most `most_ms`; -1: without a limit. Fills `ret_fds` with at most `max` readable
  * descriptors and returns their number: 0 also if a signal handler interrupted the wait. */
 int wakeups_wait(const struct wakeups *wakeups, int most_ms, int *ret_fds, int max);
 

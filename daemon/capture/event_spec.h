@@ -31,8 +31,8 @@ bool event_spec_may_branch(const struct event_spec *spec);
  * kind; of user mode. event_spec_fall_back() undoes this, since cpu-clock can have none. */
 void event_spec_add_branches(struct event_spec *spec, bool is_call_stack);
 
-/* Turns the event into cpu-clock, with the same modifiers. A period of cycles cannot be kept: it
- * is taken as nanoseconds. */
+/* Turns the event into cpu-clock, with the same modifiers. A period of cycles becomes one of
+ * nanoseconds. */
 void event_spec_fall_back(struct event_spec *spec);
 
 /* Returns whether the event counts nanoseconds on the CPU. */
@@ -41,7 +41,7 @@ bool event_spec_is_clock(const struct event_spec *spec);
 /* Returns whether it counts all of them, so that periods add up to the CPU time. */
 bool event_spec_is_cpu_time(const struct event_spec *spec);
 
-/* Returns the events that each sample stands for, if known beforehand: the requested period, or the
+/* Returns the events that each sample represents, if known beforehand: the requested period, or the
  * one that a clock has at the requested frequency. 0: it varies, or exceeds 32 bits. */
 uint32_t event_spec_usual_period(const struct event_spec *spec);
 

@@ -22,8 +22,8 @@
 
 struct jit_tracker;
 
-/* The locator is borrowed. The kernel half is told through `maps`, which are copied; NULL: nobody
- * is. 0 or -ENOMEM. */
+/* The locator is borrowed. `maps` are the kernel half's, and copied; NULL: there are none. 0 or
+ * -ENOMEM. */
 int jit_tracker_new(struct locator *locator, const struct sampler_code *maps,
 		    struct jit_tracker **ret_tracker);
 void jit_tracker_free(struct jit_tracker *tracker); /* NULL is fine */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions of files that keep a tag (callgraph/tagged_functions.h): a worker finds them
- * (ask_tags.c), or this process does, for tests (tag_files.c). Chosen when it is made.
+ * The functions of files that keep a tag (callgraph/tagged_functions.h). A worker finds them
+ * (ask_tags.c), or, for tests, this process (tag_files.c), as chosen when it is made.
  */
 #ifndef TAGS_TAG_FILES_H
 #define TAGS_TAG_FILES_H
@@ -9,10 +9,10 @@
 #include "callgraph/tagged_functions.h"
 #include "proc/object.h"
 
-/* What is known of a file as a whole. One that cannot be read has neither. */
+/* The properties of a file as a whole. A file that cannot be read has neither. */
 struct tag_file_info {
 	bool has_note;
-	uint64_t word;	    /* that the note names: a vaddr */
+	uint64_t word;	    /* vaddr of the word that the note names */
 	bool has_functions; /* that keep a tag */
 };
 

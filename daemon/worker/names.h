@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who finds the names of locations, for the archive: a worker, for stackd, or the thread that asks,
- * where there are none (bench/forget.c). Chosen when it is made.
+ * Finds the names of locations for the archive: in a worker, or, where there are no workers
+ * (bench/forget.c), in the calling thread, as chosen when it is made.
  */
 #ifndef WORKER_NAMES_H
 #define WORKER_NAMES_H
@@ -39,7 +39,7 @@ static inline uint64_t names_cpu_ns(struct names *names)
 	return names->cpu_ns(names);
 }
 
-/* Gives what has become of workers so far; all 0 where there are none. Any thread. */
+/* Gives the counts of the workers so far; all 0 if there are none. Any thread. */
 static inline void names_counts(struct names *names, struct workers_counts *ret_counts)
 {
 	names->counts(names, ret_counts);

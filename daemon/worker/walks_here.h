@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks and checks of steps in the caller's process: lib/unwind's walk and lib/lbr's checks, over
- * memory that the options read. */
+/* Walks and checks of steps in the caller's process: lib/code/unwind's walk and lib/code/callflow's
+ * checks, over memory that functions of the options read. */
 #ifndef WORKER_WALKS_HERE_H
 #define WORKER_WALKS_HERE_H
 
 #include "daemon/worker/walks.h"
 
 struct walks_here_options {
-	struct runtime_code_options code; /* reads code without a file */
+	struct runtime_code_options code; /* reads JIT code */
 	dwarf_walk_rule_fn *find_rule;	  /* as in struct dwarf_walk_options */
 	void *rules;
 };

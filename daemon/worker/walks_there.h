@@ -7,8 +7,8 @@
 #include "daemon/worker/ask_walks.h"
 #include "daemon/worker/walks.h"
 
-/* `ahead` makes the walks that are prefetched, and is called for nothing else; borrowed. The
- * options are copied. 0 or -ENOMEM. */
+/* The worker `ahead`, which is borrowed, makes only the prefetched walks. The options are copied. 0
+ * or -ENOMEM. */
 int walks_there_new(const struct ask_walks_options *options, struct worker *ahead,
 		    struct walks **ret_walks);
 

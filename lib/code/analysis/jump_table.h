@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Jump tables: what a path's instructions say of the table that an indirect jump takes its target
- * from.
+ * Jump tables: finds, from the instructions of a path, the table from which an indirect jump takes
+ * its target.
  *
  *   compare A with 5; above: go to default       bound 5
  *   B = address of the table                     B is an address
@@ -9,8 +9,8 @@
  *   A = A + B; jump to A                         A is a target: entry + address
  *
  * Entries of 8 bytes are targets by themselves. Assembly has tables of functions of the same form,
- * and calls instead; there, the table can be one of several that stand together. Where no bound is
- * known, a table ends where the next thing begins that code refers to.
+ * and calls instead; such a table can be one of several that adjoin. A table of unknown bound ends
+ * where the next object begins to which code refers.
  */
 #ifndef ANALYSIS_JUMP_TABLE_H
 #define ANALYSIS_JUMP_TABLE_H
@@ -20,8 +20,8 @@
 #include "arch/insn.h"
 #include "elf/elf_file.h"
 
-#define JUMP_TABLE_MAX_ENTRIES 4096 /* parsers that are made by programs have some thousands */
-#define JUMP_TABLE_UNBOUNDED   1024 /* at most, where no bound is known */
+#define JUMP_TABLE_MAX_ENTRIES 4096 /* generated parsers have some thousands */
+#define JUMP_TABLE_UNBOUNDED   1024 /* of an unknown bound, at most; chosen by hand */
 
 struct jump_table {
 	uint64_t address, base; /* vaddr; a target is base + entry */
@@ -31,7 +31,7 @@ struct jump_table {
 	bool is_inside; /* loads are from somewhere in it: it is a table of tables */
 };
 
-/* What is known of a register. */
+/* The known content of a register. */
 struct jump_hint {
 	uint8_t kind; /* enum, in jump_table.c; 0: nothing */
 	uint8_t entry;
@@ -51,44 +51,46 @@ struct jump_hints { /* zeroed by jump_hints_init() */
 	bool has_any;
 };
 
-/* Nothing is known. */
+/* Sets hints in which nothing is known. */
 void jump_hints_init(struct jump_hints *ret_hints);
 
-/* Follows an instruction. */
+/* Updates the hints by an instruction. */
 void jump_hints_apply(struct jump_hints *hints, const struct insn *i);
 
-/* What follows is not what the path goes on to: a register may hold the address of a table still,
- * but hardly what was read from one. */
+/* Updates the hints for code that is not where the path continues: a register may still hold the
+ * address of a table, but hardly a value that was read from one. */
 void jump_hints_end(struct jump_hints *hints);
 
-/* The number that was compared is not within the bound. */
+/* Forgets the bound, since the compared number is not within it. */
 static inline void jump_hints_unbound(struct jump_hints *hints)
 {
 	hints->bound = hints->compared = -1;
 }
 
-/* The table that an instruction loads from; false: it is none such, or from where is not known. */
+/* Gives the table from which an instruction loads; false: it loads from none, or from an unknown
+ * one. */
 bool jump_hints_address(const struct jump_hints *hints, const struct insn *i,
 			uint64_t *ret_address);
 
-/* The address that a register holds; false: it is not known. */
+/* Gives the address that a register holds; false: it is not known. */
 bool jump_hints_known(const struct jump_hints *hints, unsigned reg, uint64_t *ret_address);
 
-/* The address that an indirect jump goes to, where the path has it from an instruction; before the
- * jump is applied. */
+/* Gives the address to which an indirect jump goes, if the path has it from an instruction; to be
+ * called before the jump is applied. */
 bool jump_hints_target(const struct jump_hints *hints, const struct insn *i, uint64_t *ret_target);
 
-/* The table of an indirect jump, before the jump is applied. */
+/* Gives the table of an indirect jump; to be called before the jump is applied. */
 bool jump_hints_table(const struct jump_hints *hints, const struct insn *i,
 		      struct jump_table *ret_table);
 
-/* Returns whether entry `k`, where none before it is used, is not used itself: zero, or where no
- * bound is known, one of the table before, whose jump is another one. `leads_on`: it leads to an
- * instruction behind the jump. */
+/* Returns whether entry `k`, if no entry before it is used, is not used itself: it is zero, or,
+ * with an unknown bound, belongs to the table before, which another jump uses. `leads_on`: it leads
+ * to an instruction after the jump. */
 bool jump_table_is_unused(const struct jump_table *table, size_t k, uint64_t target, bool leads_on);
 
-/* The number of the last entry that is the table's, plus 1, of `count` that were read. The first
- * `unused` ones are not used; without a bound, the next table has as many, which are this one's. */
+/* Returns the number of the table's last entry, plus 1, of `count` that were read. The first
+ * `unused` ones are not used; without a bound, as many of the next table's entries belong to this
+ * one. */
 size_t jump_table_end(const struct jump_table *table, uint64_t end, size_t count, size_t unused);
 
 /* Reads the targets of a table up to its bound or the vaddr `end`, and without a bound, some more;

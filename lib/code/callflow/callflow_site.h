@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A cache of decoded instructions at the locations that branch records name over and over: the kind
- * of instruction, and whether a call can return there. Reading and decoding one costs a system call
+ * A cache of decoded instructions at the locations that branch records repeat: the kind of
+ * instruction, and whether a call can return there. Reading and decoding one costs a system call
  * and some 200 ns. The cache is direct-mapped: each location has one slot of CALLFLOW_SITE_SLOTS,
- * which is enough for nearly all of a recording's.
+ * which is enough for nearly all locations of a recording.
  */
 #ifndef CALLFLOW_CALLFLOW_SITE_H
 #define CALLFLOW_CALLFLOW_SITE_H

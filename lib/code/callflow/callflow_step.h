@@ -18,8 +18,8 @@ enum callflow_step {
 	CALLFLOW_STEP_COUNT,
 };
 
-/* A step. `caller` is the call's last byte, `callee` the byte that the frame below is looked up by;
- * objects without an elf are code that cannot be read. */
+/* A step. `caller` is the call's last byte, `callee` the byte at which the frame below is looked
+ * up; the code of an object without an elf cannot be read. */
 struct callflow_step_pair {
 	struct callflow_location caller, callee;
 	bool is_entry; /* the caller begins the stack: a return address may be put there by hand */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Instructions in files, and stubs: code that only jumps on. */
+/* Reads instructions in files, and recognises stubs: code that only jumps to other code. */
 #ifndef CALLFLOW_CALLFLOW_STUB_H
 #define CALLFLOW_CALLFLOW_STUB_H
 

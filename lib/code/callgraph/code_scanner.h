@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A scan on its way: code_scan.c reads the tables of the file, code_decode.c its instructions. */
+/* A scan under way: code_scan.c reads the tables of the file, code_decode.c its instructions. */
 #ifndef CALLGRAPH_CODE_SCANNER_H
 #define CALLGRAPH_CODE_SCANNER_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Code at which the stacks of coroutines begin. A program that makes a stack puts an address where
- * the coroutine's first function finds its return address. Nobody has called from there:
+ * the coroutine's first function expects its return address. No call has put it there:
  *
- *   glibc, makecontext()    __start_context, which gives its own stack up at once
- *   Boost.Context, PHP      "finish", behind the jump to the coroutine's function: it calls _exit()
+ *   glibc, makecontext()    __start_context, which leaves its own stack at once
+ *   Boost.Context, PHP      "finish", after the jump to the coroutine's function: it calls _exit()
  *
- * A return address is looked up one byte below. So the byte before such code gets the rule END,
- * where it is padding, or belongs to an instruction that is no call.
+ * A return address is looked up one byte below. So the byte before such code gets the rule END, if
+ * it is padding, or belongs to an instruction that is no call.
  */
 #ifndef UNWIND_STACK_START_H
 #define UNWIND_STACK_START_H
@@ -18,12 +18,12 @@
 #include "elf/elf_file.h"
 #include "unwind/recipe_table.h"
 
-/* Returns whether the function from `start` to `end` (file offsets) begins by giving up its stack,
- * so it has no caller. Functions of more than 64 bytes are not looked at. */
+/* Returns whether the function from `start` to `end` (file offsets) begins by leaving its stack, so
+ * that it has no caller. Functions of more than 64 bytes are ignored. */
 bool stack_start_is_function(const struct elf_file *elf, uint32_t start, uint32_t end);
 
-/* Where `rows` have no rule, lays END over the byte before code that has no way back, whose address
- * code right before it takes, and that follows a jump or a return. 0 or -ENOMEM. */
+/* Lays END, where `rows` have no rule, over the byte before code that never returns, whose address
+ * the code right before it takes, and that follows a jump or a return. 0 or -ENOMEM. */
 int stack_start_lay(const struct elf_file *elf, const struct recipe_load *loads, size_t load_count,
 		    struct recipe_table *table, struct recipe_rows *rows);
 

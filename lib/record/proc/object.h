@@ -2,10 +2,10 @@
 /*
  * Objects: the files that code was mapped from, each once, however many processes map it.
  *
- * An object is code: what a build-id and a layout (program headers) have in common. It is found
+ * An object is code: all files with one build-id and one layout (program headers). It is found
  * again by the mapped file's device, inode and change time, so a file is opened once, and not once
- * for each process; files of one build-id and another layout, which patchelf, BOLT or another link
- * make, are other objects, as is what a file holds after it was overwritten. The vDSO, the
+ * for each process. Files of one build-id and another layout, which patchelf, BOLT or another link
+ * make, are other objects, and so is the new content of a file that was overwritten. The vDSO, the
  * kernel, its modules and a process's JIT code are objects too. Objects have dense numbers from 0
  * and are never removed: locations, caches and the store refer to them by number.
  *
@@ -48,7 +48,7 @@ struct object {
 	uint64_t layout;      /* OBJECT_ELF: elf_file_layout(); 0: not known */
 	struct elf_file *elf; /* the table's; NULL: see error */
 	int error; /* why there is no elf: negative errno; 0 if there is, or needs none */
-	struct jit_owner owner; /* OBJECT_JIT: whose */
+	struct jit_owner owner; /* OBJECT_JIT: the process */
 	uint64_t n_met;		/* how often a mapping of it was met */
 	uint64_t address;	/* OBJECT_KERNEL, OBJECT_MODULE: where it starts */
 };
@@ -74,8 +74,8 @@ int object_table_new_by(const char *proc_root, const struct elf_opener *opener,
 			struct object_table **ret_table);
 void object_table_free(struct object_table *table);
 
-/* From now on mappings are those of another machine, or of processes that are gone: a file of that
- * name is only taken if the mapping's build-id is its own, and so is the vDSO. */
+/* Treats mappings as those of another machine, or of ended processes, from now on: a file of a
+ * mapping's name, and the vDSO, are used only if they have the mapping's build-id. */
 void object_table_trust_build_ids_alone(struct object_table *table);
 
 struct object_elsewhere;
@@ -86,21 +86,21 @@ void object_table_look_in(struct object_table *table, struct object_elsewhere *e
 
 struct object_copies;
 
-/* From now on the table keeps the other files of an object's content (object_copies.h), which it
- * owns. 0 or -ENOMEM. */
+/* Keeps the other files of an object's content (object_copies.h) from now on. The table owns them.
+ * 0 or -ENOMEM. */
 int object_table_keep_copies(struct object_table *table);
 
 /* Returns them; NULL: they are not kept. */
 const struct object_copies *object_table_copies(const struct object_table *table);
 
-/* The object that process `pid` has mapped there. 0 with an object that lives as long as the
- * table; -ENOENT for mappings that hold no code of a file or JIT ("[vsyscall]"); -ENOMEM.
- * Opens files: cheap for known ones. */
+/* Finds the object that process `pid` has mapped. 0 with an object that lives as long as the table;
+ * -ENOENT for mappings that hold no code of a file or JIT ("[vsyscall]"); -ENOMEM. Opens files:
+ * cheap for known ones. */
 int object_table_resolve(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			 const struct object **ret_object);
 
-/* The process has called exec, ended, or its pid is used anew: its JIT code is another from now
- * on. */
+/* Forgets the JIT code of a process that has called exec, has ended, or whose pid is used again: it
+ * has other JIT code from now on. */
 void object_table_forget_process(struct object_table *table, pid_t pid);
 
 /* Enters an object that is not mapped by a process (the kernel, a module): `object` is copied,
@@ -110,8 +110,8 @@ void object_table_forget_process(struct object_table *table, pid_t pid);
 int object_table_add(struct object_table *table, const struct object *object,
 		     const struct object **ret_object);
 
-/* The file id of a process's JIT code, and the one that follows a taken id: code from before and
- * after exec are two objects. */
+/* Returns the file id of a process's JIT code, and the one that follows a taken id: code from
+ * before and after exec are two objects. */
 uint64_t object_jit_id(pid_t pid, uint64_t start_ticks);
 uint64_t object_next_id(uint64_t file_id);
 
@@ -119,21 +119,21 @@ uint64_t object_next_id(uint64_t file_id);
  * the file. */
 uint64_t object_table_forgotten(const struct object_table *table);
 
-/* Returns whether it was seen that a file with this change time (nanoseconds) holds the object:
- * what a process that has mapped the file since then runs is the object's code. */
+/* Returns whether a file with this change time (nanoseconds) was found to hold the object, so that
+ * processes that have mapped the file since then run the object's code. */
 bool object_table_has_proof(const struct object_table *table, const struct object *object,
 			    uint64_t changed_ns);
 
-/* The same, but looks at the file of a mapping of the object if it is not known yet: its name or
- * mode can have changed since it was opened, or its content. An answer is kept. */
+/* The same, but checks the file of a mapping of the object if that is not known yet: its name or
+ * mode can have changed since it was opened, or its content. The result is kept. */
 bool object_table_prove(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			const struct object *object, uint64_t changed_ns);
 
-/* Returns whether the file that an object is read from holds the object's code now. It is opened
- * anew. false: it does not, or cannot be read. */
+/* Returns whether the file from which an object is read still holds the object's code. Opens the
+ * file again. false: it does not, or cannot be read. */
 bool object_table_is_still(const struct object_table *table, const struct object *object);
 
-/* Returns how often an object got a file to be read from, its first one or another. */
+/* Returns how often an object got a file to read it from, its first one or another. */
 uint64_t object_table_openings(const struct object_table *table);
 
 /* Returns the number of objects. */
@@ -146,7 +146,7 @@ uint32_t object_table_late_files(const struct object_table *table);
 const struct object *object_table_at(const struct object_table *table, uint32_t number);
 
 /* Closes the file of an object, which no process may have mapped. Its `elf` can no longer be read,
- * but stays for what is known of it; the next mapping of the object opens the file again. Returns
+ * but keeps its identity and headers; the next mapping of the object opens the file again. Returns
  * whether there was one to close. */
 bool object_table_close(struct object_table *table, uint32_t number);
 

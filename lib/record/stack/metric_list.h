@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The list of metrics, in the order in which they are shown. docs/METRICS.md and --metric help are
- * made of it. It has a macro, so it has no functions.
+ * generated from it. It is a macro, so it has no functions.
  *
  * X(enumerator METRIC_..., name, series SERIES_..., unit METRIC_..., SAMPLED or COUNTED, what a
- *   record of the series is, in the plural, the options of stackd that have it measured, what it
- * is, other members of struct metric_info)
+ *   record of the series is, in the plural, the options of stackd that make it measured, what it
+ *   is, other members of struct metric_info)
  */
 #ifndef STACK_METRIC_LIST_H
 #define STACK_METRIC_LIST_H
