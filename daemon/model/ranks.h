@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The ranks of processes in their MPI jobs. With --mpi the kernel half sends the environment's rank
- * when a program is executed (bpf/rank.bpf.h). Three ranks are read from /proc instead: that of a
- * process that is older than the recording, one whose record was lost, and, without --mpi, every
- * one. They are read as soon as the process executes a program or a record of it is read, since it
- * may have ended when the record has its turn. Processes that have ended are forgotten.
+ * when a program is executed (bpf/rank.bpf.h). The rank of a process that is older than the
+ * recording, or whose record was lost, is read from /proc; without --mpi, every rank is. This reads
+ * it as soon as the process executes a program or a record of it is read, since the process may
+ * have ended when the record has its turn. Processes that have ended are forgotten.
  */
 #ifndef MODEL_RANKS_H
 #define MODEL_RANKS_H

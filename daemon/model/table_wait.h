@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TABLE_WAIT_NS	 UINT64_C(4000000000) /* the longest wait for one table */
+#define TABLE_WAIT_NS	 UINT64_C(4000000000) /* at most, until a record awaits none */
 #define TABLE_WAIT_BYTES (UINT64_C(16) << 20) /* with so many bytes of records, it ends */
 
 struct table_wait { /* zeroed: nothing is held */
