@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the code looks like that the JIT compiler of Erlang's virtual machine makes for a processor,
- * for bpf/runtime_beam.bpf.h, which includes this. Each processor defines:
+ * Reads code that the JIT compiler of Erlang's virtual machine makes, for bpf/runtime_beam.bpf.h,
+ * which includes this. Each processor defines:
  *
  *   BEAM_REGISTERS_REG  the register that points to the scheduler's registers, above C's frames
  *   BEAM_PROCESS_REG    the register that points to the process's structure
  *   begins_main(code)   whether these first bytes of code can be those of process_main
  *   frame_ahead(s, pc)  how large the frame at pc is, by the code from there on; 0: unknown
- *   last_change(s)      what the code in front of the walk's pc has done last to the frame: how
- *                       many bytes larger it is, POINTER_SET, FRAME_GONE; 0: nothing
- *   leaves_frame(s, pc) whether the code at pc gives up a frame of its own, before one is made
+ *   last_change(s)      the last change to the frame in the code before the walk's pc: by how many
+ *                       bytes it was enlarged, POINTER_SET, FRAME_GONE; 0: none was found
+ *   leaves_frame(s, pc) whether the code at pc releases a frame of its own, before it sets one up
  *   is_frameless(s, pc) whether pc, which was interrupted, is where its function has no frame
  *   way_back(s)         how the code at the walk's pc gets back to the process's stack
  */

@@ -131,7 +131,7 @@
 	X(tables.rules, "table_rules", COUNT,                                                      \
 	  "different rules of all loaded tables, at the moment")                                   \
 	X(tables.runtime_rows, "table_go_rows", COUNT,                                             \
-	  "rows that Go's tables of functions came to, before they were merged")                   \
+	  "rows made from Go's tables of functions, before they were merged")                      \
 	X(tables.compile_ns, "table_compile_ns", NS, "time that making tables took")               \
 	X(workers.calls, "worker_calls", COUNT, "requests to workers")
 
