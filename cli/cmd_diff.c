@@ -180,8 +180,8 @@ struct cmd_diff_names {
 	bool *is_rebuilt; /* by object: the other side has another file of its path */
 };
 
-/* Lines have the innermost function first. A start tells nothing of another build: there the name
- * alone is compared, of all functions that have it. */
+/* Lines have the innermost function first. In another build, starts differ, so there only names are
+ * compared, and all functions of one name are taken together. */
 static const char *suffix(void *arg, uint32_t location, unsigned outer)
 {
 	const struct cmd_diff_names *names = arg;
@@ -195,7 +195,7 @@ static const char *suffix(void *arg, uint32_t location, unsigned outer)
 
 #define BOTH_SIDES 3
 
-/* Sets for each object, in bits, which sides have it on a path. The reader's numbers are the
+/* Sets for each object, in bits, the sides that have it on a path. The reader's numbers are the
  * set's. */
 static int find_sides(const struct tagset *set, uint8_t *sides)
 {

@@ -106,8 +106,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* Whether the format can say what is asked for. A terminal would take bytes of a binary one for
- * commands. */
+/* Checks whether the format can express what is asked for, and refuses to write a binary format to
+ * a terminal, which would take its bytes for commands. */
 static int check(const struct cmd_export *args)
 {
 	const char *path = args->output && strcmp(args->output, "-") != 0 ? args->output : NULL;

@@ -237,8 +237,8 @@ static void complete(struct cmd_report *args)
 		options->top = CMD_REPORT_WAITS;
 }
 
-/* --lbr is about frames of branch records, and of rules other than unwind information: where there
- * are neither, what would make some. */
+/* Checks --lbr, which shows frames of branch records and of rules other than unwind information: if
+ * the recording has neither, says how to record some. */
 static int cmd_report_lbr(const struct input_open *open)
 {
 	const struct store_recording *recording = &profile_tables(open->profile)->recording;

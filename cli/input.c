@@ -517,8 +517,9 @@ static int sum_up(const struct input *input, const char *path, struct input_open
 	return CMD_NO_SAMPLES;
 }
 
-/* Time that is spent on names: where others use the processor, or a file comes from a slow disk, a
- * reader may wait eight times as long, rather than show less. */
+/* Returns the time by which looking up names is limited. It runs slower than the wall clock if
+ * other programs use the processor or a file comes from a slow disk: a reader waits up to eight
+ * times as long rather than show less. */
 static uint64_t input_now(void *arg)
 {
 	(void)arg;

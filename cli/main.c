@@ -232,8 +232,8 @@ static void close_output(void)
 	}
 }
 
-/* Large arrays are mapped, however many were freed before: then they grow in place, where growing
- * on the heap has the old and the new one side by side. */
+/* Has large arrays mapped, however many were freed before. Then they grow in place, whereas growth
+ * on the heap needs room for the old and the new array at once. */
 static void map_large(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 4 << 20);

@@ -31,8 +31,8 @@ static const struct {
 	{".csv", "a table", "report --view waits"},
 };
 
-/* Refuses a file whose name asks for a form that the verb does not write. With --json it has JSON,
- * whatever its name. */
+/* Refuses a file whose name has the ending of a form that the verb does not write. With --json the
+ * file has JSON, whatever its name. */
 static void output_check(struct argp_state *state, const struct output_options *options)
 {
 	for (size_t i = 0; i < sizeof(output_forms) / sizeof(*output_forms); i++) {
@@ -182,8 +182,8 @@ static void become_pager(const char *pager)
 	_exit(127);
 }
 
-/* Puts a pager behind standard output. Interrupts are then for the pager, which would go on
- * holding the terminal when stackctl is gone. */
+/* Puts a pager behind standard output. Interrupts are then left to the pager, which would still
+ * hold the terminal after stackctl has ended. */
 static void start_pager(struct output *output, const char *pager)
 {
 	int ends[2];

@@ -154,8 +154,8 @@ static int error_of(int status)
 	}
 }
 
-/* Asks a server's database for the windows of the last seconds. What is said on the way is why it
- * failed, or what is missing. The copy's filter points to what the original has. */
+/* Reads the windows of the last seconds from a server's database. Messages that are given meanwhile
+ * say why it failed, or what is missing. The copy's filter borrows from the original. */
 static int open_fleet(struct top_model *m, struct store_reader **ret_reader, char **ret_error)
 {
 	struct input now = *m->input;

@@ -58,8 +58,8 @@ int top_screen_key(int timeout_ms)
 	return key == ERR ? -1 : key;
 }
 
-/* Draws and empties a line. Where it ends in the last corner, addnstr() fails once it is drawn: the
- * screen does not scroll. */
+/* Draws and empties a line. If it ends in the last corner, addnstr() draws it and then fails,
+ * because the screen does not scroll. */
 static void screen_line(int y, struct buf *b, int attributes)
 {
 	int width = getmaxx(stdscr);

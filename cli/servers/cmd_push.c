@@ -197,8 +197,9 @@ static void wait_ns(uint64_t ns)
 	nanosleep(&time, NULL);
 }
 
-/* Goes on until it is ended, unless the failure is one that waiting does not mend: no right to read
- * the store, or what the server says of the database. A store that is not there yet will be. */
+/* Runs until it is ended, or until a failure that waiting does not remove: no right to read the
+ * store, or an error that the server reports about the database. If the store does not exist yet,
+ * it waits for it. */
 static int follow(struct cmd_push *args)
 {
 	uint64_t wait = args->every_ns;

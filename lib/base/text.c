@@ -7,8 +7,9 @@
 #include <string.h>
 #include <wchar.h>
 
-/* Bytes of the UTF-8 character at `s`, or 0 if that is none (RFC 3629: no overlong forms, no
- * surrogates, nothing above U+10FFFF). The terminating NUL of a string ends every wrong one. */
+/* Returns the number of bytes of the UTF-8 character at `s`, or 0 if it is not valid (RFC 3629: no
+ * overlong forms, no surrogates, nothing above U+10FFFF). It never reads past the terminating NUL.
+ */
 static unsigned decode(const uint8_t *s, uint32_t *ret_code)
 {
 	unsigned n = *s < 0x80	 ? 1

@@ -269,8 +269,8 @@ static int explain_http(struct clickhouse *c, int err)
 	}
 }
 
-/* Returns the number in "Code: 81, e.displayText() = ..." of an answer that tells of a failure; 0
- * if there is none. */
+/* Returns the number in "Code: 81, e.displayText() = ..." of an error answer; 0 if there is none.
+ */
 static long code_of(const char *text)
 {
 	return strncmp(text, "Code: ", 6) == 0 ? strtol(text + 6, NULL, 10) : 0;

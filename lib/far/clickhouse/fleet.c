@@ -503,8 +503,8 @@ static int ask_for_all(struct fleet *f, size_t needed, bool *ret_all)
 	return err;
 }
 
-/* Fetches the paths with these ids, or all of them; those of their parents that are not there yet
- * replace the ids. */
+/* Fetches the paths with these ids, or all paths. Afterwards `ids` has the parents that have not
+ * been fetched yet. */
 static int fetch_generation(struct fleet *f, bool is_all, struct buf *ids)
 {
 	struct buf query = {0}, next = {0}, answer = {0};

@@ -260,8 +260,9 @@ static int find(struct clickhouse *c, struct found found[LAYOUT_TABLES])
 
 /* --- whether it is ours ----------------------------------------------------------------------- */
 
-/* Samples alone are Distributed, and as we make it: what another such table has taken may not be in
- * its shards yet, and what one that is away has would be missing in silence. */
+/* Only `samples` may be Distributed, and only with our definition: rows of another such table may
+ * not be in its shards yet, and the rows of a shard that is down would be missing without notice.
+ */
 static int check_engine(struct clickhouse *c, int table, const struct found *found)
 {
 	if (!found->is_distributed || (table == ROWS_SAMPLES && *found->cluster))

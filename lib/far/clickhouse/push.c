@@ -265,7 +265,7 @@ static int take_paths(struct push *push, const struct buf *answer)
 	return err;
 }
 
-/* Collects the ids of a window's locations and paths of which nothing is known. */
+/* Collects the ids of a window's locations and paths that the server has not been asked about. */
 static int collect(void *arg, enum rows_table table, const struct rows_value *values)
 {
 	struct push *push = arg;

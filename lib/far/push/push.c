@@ -257,8 +257,8 @@ static int explain_answer(struct server *s, long status, struct buf *answer)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* Returns whether a request that ended so may succeed the next time. A server that refuses
- * connections is away, unless one had been there. */
+/* Returns whether a request with this result may succeed the next time. A server that refuses
+ * connections counts as down, unless it has answered before. */
 static bool may_pass(const struct server *s, int err, long status, unsigned tries)
 {
 	if (err < 0)
@@ -268,8 +268,8 @@ static bool may_pass(const struct server *s, int err, long status, unsigned trie
 	return status == 429 || (status >= 500 && status != 501 && status != 505);
 }
 
-/* Waits for a while that doubles each time, by chance up to a quarter less, so that hosts whom a
- * server has turned away do not come back together; or for as long as the server asks. */
+/* Waits for a time that doubles with each try, less a random part of up to a quarter, so that hosts
+ * that a server has refused do not all return at once; or for the time that the server asks for. */
 static void wait_before(const struct server *s, unsigned tries)
 {
 	uint64_t ms = (uint64_t)FIRST_PAUSE_MS << tries;

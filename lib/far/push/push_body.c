@@ -35,8 +35,8 @@ static int make_pprof(const struct pprof_parts *parts, size_t from, size_t n, st
 	return err;
 }
 
-/* Packs what is in the buffer by gzip. Pprof is defined to be packed so, and older Parcas take no
- * other; receivers of OTLP have to take it. */
+/* Compresses the buffer's content with gzip. The pprof format requires it, and older versions of
+ * Parca accept nothing else; receivers of OTLP must accept it. */
 static int pack(struct buf *b)
 {
 	struct buf packed = {0};

@@ -18,8 +18,8 @@ bool server_push_is_app(const char *text)
 	return *text;
 }
 
-/* Counts what the server says that it has not taken: it would not the next time, either. An answer
- * that is none of OTLP's says nothing. */
+/* Counts the profiles that the server says it has rejected; it would reject them the next time,
+ * too. An answer that is not OTLP's is ignored. */
 static void read_answer(struct server_push *push, const struct buf *answer)
 {
 	uint64_t rejected = 0;

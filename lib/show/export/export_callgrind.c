@@ -226,8 +226,8 @@ static int callgrind_collect(struct callgrind *c)
 		const struct profile_frame *frame = callgrind_frame(c, i), *caller;
 		uint32_t line = callgrind_line(c, frame, &err);
 
-		/* A function that only recursion goes through has a line, too, or it would have no
-		 * object. */
+		/* Writes a line also for a function that only recursive calls pass through, since
+		 * it would have no object otherwise. */
 		if (c->self[i] || !c->is_there[frame->symbol->number])
 			c->costs[n++] = (struct callgrind_cost){frame->symbol->number, line,
 								STACK_TABLE_NONE, 0, c->self[i]};

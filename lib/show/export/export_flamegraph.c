@@ -105,8 +105,8 @@ static int flamegraph_weigh_symbols(struct flamegraph *f)
 	return is_weighed && f->cost ? 0 : -ENOMEM;
 }
 
-/* Bytes of the data if nodes of less weight are left out. `seen` has the
- * number of the try for each symbol that occurred in it. */
+/* Returns the size of the data if nodes of less weight are left out. `seen` has, for each symbol,
+ * the number of the last try in which it occurred. */
 static size_t flamegraph_size(const struct flamegraph *f, double least, uint32_t try,
 			      uint32_t *seen)
 {

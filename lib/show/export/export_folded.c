@@ -28,7 +28,7 @@ struct folded {
 	uint32_t *comm_of_thread;
 	struct groups groups;
 	struct calltree *tree;
-	struct buf line;       /* the path to the node at hand */
+	struct buf line;       /* the path to the current node */
 	size_t *end_of_parent; /* by depth: where the line ends without the node's own name */
 	size_t cap_depth;
 };

@@ -31,7 +31,7 @@ struct otlp_sum {
 };
 
 struct otlp {
-	struct pprof_parts parts; /* of the entries at hand */
+	struct pprof_parts parts; /* of the current entries */
 	const struct store_tables *t;
 	const char *service;
 	size_t from;

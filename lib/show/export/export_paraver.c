@@ -222,8 +222,8 @@ static int put_one(struct writer *w, const struct paraver_event *event, struct a
 	return err;
 }
 
-/* Appends the record of the events from `at` on that are at one time of one thread, at most one of
- * them a sample; none if nothing of them is to be shown. Returns how many they are; negative:
+/* Appends one record of the events from `at` on that have the same time and thread, at most one of
+ * them a sample; appends nothing if none of them is shown. Returns the number of these events, or
  * -ENOMEM. */
 static int64_t put_record(struct writer *w, size_t at)
 {

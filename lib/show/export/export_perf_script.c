@@ -42,7 +42,7 @@ struct perf_script {
 	FILE *out;
 	struct perf_script_span *spans; /* by location, observed and inferred */
 	struct buf text;		/* lines of locations */
-	struct buf entry;		/* the sample at hand */
+	struct buf entry;		/* the current sample */
 };
 
 /* " symbol+0xoffset (object)" of one frame of a location. */

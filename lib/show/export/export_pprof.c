@@ -129,8 +129,8 @@ static int pprof_path_push(struct pprof_path *path, uint32_t node, uint64_t loca
 	return 0;
 }
 
-/* Cuts the path down to `node` or to what may be above it; whether it is `node`. Numbers grow along
- * a path, so what is larger is neither the node nor one of its ancestors. */
+/* Cuts the path back to `node`, or to a possible ancestor of it, and returns whether it ends at
+ * `node`. Numbers grow along a path, so larger ones are neither the node nor its ancestors. */
 static bool pprof_path_cut(struct pprof_path *path, uint32_t node)
 {
 	while (path->depth && path->nodes[path->depth - 1] > node)

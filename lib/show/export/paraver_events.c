@@ -7,7 +7,7 @@
 struct collector {
 	struct profile *profile;
 	struct paraver_events *events;
-	unsigned counter; /* at hand */
+	unsigned counter; /* the current one */
 	uint64_t *sum;	  /* of it, by thread: its readings so far */
 	uint64_t *end;	  /* by instance: its reading there */
 };

@@ -176,9 +176,9 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Estimates the end of a phase. Its interval covers two: one from the end's spread, with the knots
- * of all points, and one that 19 of 20 nearest knots are within when resamples choose knots of
- * their own. Both have the bias in them. */
+/* Estimates the end of a phase. Its interval is the union of two: one from the spread of the end
+ * when knots of all points only move, and one that contains 19 of 20 of the nearest knots when
+ * resamples choose knots of their own. Both include the bias. */
 static void estimate_end(struct bands *b, uint32_t k, const struct limits *l,
 			 struct fold_estimate *e)
 {

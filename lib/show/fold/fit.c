@@ -241,8 +241,8 @@ void fold_fit_free(struct fold_fit *fit)
 
 /* --- the fit ------------------------------------------------------------------------------- */
 
-/* Chooses pieces for the first n means, as choose_pieces() did for those of all points. Where so
- * many means are one, it takes a sixteenth of the time. */
+/* Chooses pieces for the first n means, as choose_pieces() did for those of all points. With MERGED
+ * means merged into one, it takes a sixteenth of the time. */
 static int choose_anew(struct fold_fit *fit, uint32_t n, struct fold_pieces *ret)
 {
 	uint32_t merged = 0;

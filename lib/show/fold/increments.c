@@ -133,9 +133,8 @@ static void add(struct estimate *e, const struct fold_increment *i)
 	e->outside_all += w * i->outside;
 }
 
-/* Goes on from the iteration's last result in the direction that it moved in, as far as it keeps
- * that direction (Biggs and Andrews 1997): what would take thousands of iterations takes a hundred.
- */
+/* Extrapolates the iteration in the direction of its last step, as far as it keeps that direction
+ * (Biggs and Andrews 1997): a hundred iterations then do the work of thousands. */
 static void accelerate(struct estimate *e, const double *result)
 {
 	double same = 0, square = 0, on;
@@ -207,8 +206,8 @@ static void find_factors(struct estimate *e)
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
-/* Chooses the increments that the curve is made of: those that are whole, if they are enough.
- * Others tell something if they are short by an instance, else nothing: -ENODATA. */
+/* Chooses the increments that the curve is made of: the whole ones, if they are enough. Others are
+ * useful only if they are short compared with an instance; otherwise returns -ENODATA. */
 static int choose(struct estimate *e, size_t *ret_whole)
 {
 	double whole = 0, all = 0;
@@ -371,8 +370,8 @@ static size_t make_points(const struct estimate *e, const struct fold_curve *cur
 	return n;
 }
 
-/* Fits a curve to the points that are laid on another one, and moved back by its bias: NULL if that
- * is not known. */
+/* Fits a curve to readings that are placed on another curve, and moved back by that curve's bias
+ * (NULL: not known). */
 static int fit_points(const struct estimate *e, const struct fold_options *options,
 		      const struct fold_curve *curve, const double *bias,
 		      struct fold_curve **ret_curve)
@@ -504,8 +503,8 @@ static void imply(struct estimate *e, const struct fold_curve *curve,
 	e->increments = increments;
 }
 
-/* Finds the bias: how far from a curve the curve is that is found in what the first implies. This
- * leaves other factors and another curve in the estimate. */
+/* Finds the bias: the difference between a curve and the curve that is found from the increments
+ * that it implies. Changes the factors and the curve of the estimate. */
 static int find_bias(struct estimate *e, const struct fold_options *options,
 		     const struct fold_curve *curve, double *ret_bias)
 {

@@ -19,9 +19,9 @@ struct search {
 	const double *weights;
 	uint32_t n_features, n;
 	double **values;  /* by feature, then burst: none is 0 */
-	double **of_part; /* the same of the part at hand, in its order */
+	double **of_part; /* the same of the current part, in its order */
 	uint32_t *order;  /* bursts: those between two calls stand together, and in these parts */
-	VEC(struct part) parts; /* of the two calls at hand */
+	VEC(struct part) parts; /* of the current two calls */
 	const double *sort_by;
 	struct fold_kinds *kinds;
 };
@@ -73,8 +73,8 @@ static int part(struct search *s, uint32_t feature, uint32_t from, uint32_t to)
 
 /* --- kinds ------------------------------------------------------------------------------------ */
 
-/* Returns the mode whose median a burst is next to, within the ratio in each feature; FOLD_NOISE:
- * there is none. */
+/* Returns the mode with the nearest median to a burst, within the ratio in each feature; FOLD_NOISE
+ * if there is none. */
 static uint32_t next_mode(const struct search *s, const struct fold_modes *modes, uint32_t index)
 {
 	double least = log(KINDS_RATIO);

@@ -80,8 +80,8 @@ static double kernel_width(const struct item *items, uint32_t n)
 	return fmax(NARROWEST, 0.9 * shortest / 0.64 * pow(n, -0.2));
 }
 
-/* Sets the density, in members a bin, over the items' range and three kernels beyond. Returns a
- * bin's width; *ret_kernel is in bins. */
+/* Computes the density, in members per bin, over the items' range and three kernel widths beyond.
+ * Returns a bin's width; *ret_kernel is in bins. */
 static double estimate_density(struct search *s, uint32_t n, double *ret_kernel)
 {
 	double width = kernel_width(s->items, n), low = s->items[0].value - 3 * width;

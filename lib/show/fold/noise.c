@@ -12,8 +12,8 @@
 
 #define WINDOW 20 /* a window is cells / WINDOW cells to each side */
 
-/* Sets ret[i] to the sum of squares over the sum of weights, in a window around i that is smaller
- * near the ends, as the variance falls to 0 there. */
+/* Sets ret[i] to the sum of squares over the sum of weights, over cells around i, fewer near the
+ * ends, because the variance falls to 0 there. */
 static void smooth(const double *squares, const double *weights, uint32_t n, double *ret)
 {
 	for (uint32_t i = 0; i < n; i++) {

@@ -23,8 +23,8 @@ double partition_penalty(uint32_t degree, double unit)
 
 /* The decomposition R^T D R of the normal equations of the columns 1, u, u^2, ..., with ones on the
  * diagonal of the triangle R, and y rotated as these are: Givens' rotations without square roots
- * (Gentleman 1974, algorithm AS 75). Of the fit by the first d + 1 columns, the sum of squares is
- * what the other columns would explain, and the rest. */
+ * (Gentleman 1974, algorithm AS 75). The sum of squares of the fit by the first d + 1 columns is
+ * the part that the other columns would explain, plus the rest. */
 struct triangle {
 	uint32_t rows;
 	double origin; /* u = x - origin */
@@ -131,8 +131,8 @@ static void bend_coefficients(double bend, double *c)
 	}
 }
 
-/* By how much the exponential nearest to the points, of this bend over 1 / `per_length`, lowers the
- * sum of squares below that of their mean; *ret_factor is its factor. */
+/* Returns by how much the nearest exponential with this bend over 1 / `per_length` lowers the sum
+ * of squares below that of the points' mean; *ret_factor receives its factor. */
 static double gain_of(const struct triangle *t, const double *c, double per_length,
 		      double *ret_factor)
 {
@@ -170,8 +170,9 @@ static uint32_t search(const struct triangle *t, const struct bends *b, double p
 	return low;
 }
 
-/* Finds the bend of the exponential nearest to the points, from *number on, the last one's, which
- * is set to the nearest in the table. Returns what it gains. */
+/* Finds the bend of the exponential nearest to the points. The search in the table of bends begins
+ * at *number, the last result, which is set to the new one. Returns the reduction of the sum of
+ * squares. */
 static double find_bend(const struct triangle *t, const struct bends *b, double per_length,
 			uint32_t *number, double *ret_bend)
 {
@@ -258,8 +259,8 @@ static void try_exponentials(struct partition *p, uint32_t to)
 	}
 }
 
-/* Finds the best partition of the means before `to`. A beginning is given up where a later one is
- * better whatever comes: that can begin a piece of its own at `to`. */
+/* Finds the best partition of the means before `to`. A begin is given up if a later one will be
+ * better in any case, since that one can begin a new piece at `to`. */
 static void extend(struct partition *p, uint32_t to)
 {
 	const double another = partition_penalty(PIECE_DEGREE, p->unit);

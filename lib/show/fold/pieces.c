@@ -241,8 +241,8 @@ static bool has_bends(const struct fold_pieces *p)
 	return false;
 }
 
-/* Changes bends, and places if they may move, to where the sum of squares is least, in at most
- * `steps` steps. Returns that sum, which was `left`. */
+/* Moves bends, and places if they may move, to a minimum of the sum of squares in at most `steps`
+ * steps. `left` is the sum before; returns the sum after. */
 static double descend(struct fold_pieces *pieces, const struct fold_mean *means, uint32_t n,
 		      unsigned steps, bool may_move, double left)
 {
@@ -425,8 +425,8 @@ static bool prune(struct fold_pieces *p, double *cost, const struct fold_mean *m
 	return true;
 }
 
-/* Makes each jump one knot, if that lowers the cost when the knots have moved: where two pieces
- * meet at a small angle, chance has them cross far from their border. */
+/* Replaces each jump by one knot, if that lowers the cost after the knots have moved: two pieces
+ * that meet at a small angle may by chance cross far from their border. */
 static void close_jumps(struct fold_pieces *p, double *cost, const struct fold_mean *means,
 			uint32_t n, double unit)
 {
@@ -472,8 +472,8 @@ static void prefer_wave(struct fold_pieces *p, uint32_t k, const struct fold_mea
 		make_wave(p, k, means, n);
 }
 
-/* Looks for a better place of knot k between those beside it, where one of its pieces is, or may
- * be, a wave: the descent does not get across the wave's other maxima. */
+/* Looks for a better place of knot k between its neighbours, if one of its pieces is, or may be, a
+ * wave: the descent does not get past the wave's other maxima. */
 static void explore_knot(const struct fold_pieces *p, uint32_t k, const struct fold_mean *means,
 			 uint32_t n, double unit, struct fold_pieces *best, double *least)
 {

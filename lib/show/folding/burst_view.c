@@ -236,9 +236,8 @@ static int write_call(struct profile *profile, const char *word, const struct bu
 	return err ? err : write_line(b, options, out);
 }
 
-/* Finds the callers that two calls have in common, as `n` functions for free(). NULL without
- * memory.
- */
+/* Returns the callers that two calls have in common, as an array of `n` functions that the caller
+ * frees. NULL for lack of memory. */
 static const struct profile_symbol **find_callers(struct profile *profile,
 						  const struct burst_call *before,
 						  const struct burst_call *after, size_t *ret_n)

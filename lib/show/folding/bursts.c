@@ -33,7 +33,7 @@ struct maker {
 	struct int_map by_path;	   /* (node, origin and end reason): index of bursts.calls */
 	uint32_t *call;		   /* by burst: the index of the call after it */
 	size_t cap_call;
-	unsigned counter;	       /* the one at hand; these are its: */
+	unsigned counter;	       /* the current one; the next fields are of it: */
 	uint64_t *sum;		       /* by thread: its readings so far */
 	uint32_t *begun;	       /* by thread: how often they have begun anew */
 	uint32_t *begun_at;	       /* by call: the same at its end */

@@ -80,8 +80,8 @@ static int test_uniform(struct folding *f)
 
 /* --- counters --------------------------------------------------------------------------------- */
 
-/* Sets what a pass has of a counter on average, and the passes' weights: samples of a pass come
- * with its length, and it has its total's part in the sum. */
+/* Sets the mean total of a counter, and the weights of passes: the number of a pass's samples is
+ * proportional to its length, and its part in the sum is its total, so the weight is the ratio. */
 static void weigh(const struct folding *f, unsigned index, struct folding_counter *counter,
 		  double *weights)
 {
@@ -324,8 +324,8 @@ static int add_callers(const struct passes *p, struct features *features)
 	return values ? 0 : -ENOMEM;
 }
 
-/* Returns whether passes can be compared by a counter. One that takes turns with others is known of
- * some alone, and the others' totals would make a group. */
+/* Returns whether passes can be compared by a counter. A multiplexed counter is known for some
+ * passes only; the missing totals of the others would make a group. */
 static bool is_compared(const struct passes *p, unsigned counter)
 {
 	size_t known = 0;

@@ -21,7 +21,7 @@
 struct path {
 	size_t first;
 	uint32_t depth;
-	uint64_t in_phase; /* samples of the phase at hand that have it, and are not left out */
+	uint64_t in_phase; /* samples of the current phase that have it, and are not left out */
 };
 
 struct finder {
@@ -32,7 +32,7 @@ struct finder {
 	VEC(struct path) paths;
 	struct int_map by_path; /* (node, origin and end reason) -> path */
 	uint32_t *path;		/* by sample */
-	uint64_t *by_symbol;	/* samples at the depth at hand */
+	uint64_t *by_symbol;	/* samples at the current depth */
 	size_t n_symbols;
 };
 
@@ -261,8 +261,8 @@ static void keep_those(struct finder *f, uint32_t like, uint32_t depth)
 	}
 }
 
-/* Gives the line that most of the samples that are left have in the last function of the phase's
- * path. 0 or -ENOMEM. */
+/* Sets the line, in the last function of the phase's path, that most of the remaining samples hit.
+ * Returns 0 or -ENOMEM. */
 static int find_line(struct finder *f, struct folding_phase *phase)
 {
 	uint64_t *samples = calloc(f->paths.count, sizeof(*samples)), most = 0; /* by line */
@@ -291,8 +291,8 @@ static int find_line(struct finder *f, struct folding_phase *phase)
 	return err;
 }
 
-/* Goes down from the region as long as one function has at least half of the phase's samples; the
- * first one is named in any case. 0 or -ENOMEM. */
+/* Extends the phase's path from the region as long as one function has at least half of the phase's
+ * samples; the first function is taken in any case. Returns 0 or -ENOMEM. */
 static int name_phase(struct finder *f, struct folding_phase *phase)
 {
 	count_phase(f, phase);

@@ -110,8 +110,8 @@ static bool is_region(void *arg, const struct profile_symbol *symbol)
 	return symbol == arg;
 }
 
-/* Adds an instance, unless it was left: one that does not come to its end is not like the others.
- */
+/* Adds an instance, unless it was left without a return, since it is then not comparable with the
+ * others. */
 static int add_pass(struct passes *p, const struct instance *instance)
 {
 	const struct store_sample *record = &instance->record;
@@ -272,9 +272,9 @@ static int take_reading(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Returns whether a counter never falls, so that a reading above a later one is wrong: all but
- * variables and what is in memory. CPU time is read too large where the machine itself had no CPU
- * for a while, which the scheduler learns later. */
+/* Returns whether a counter never falls, so that a reading above a later one is wrong. This holds
+ * for all but variables and resident bytes. CPU time is read too large if the virtual machine had
+ * no CPU for a while, which the scheduler learns later. */
 static bool never_falls(const struct maker *m)
 {
 	const char *name = m->passes->counters[m->counter];
@@ -283,7 +283,8 @@ static bool never_falls(const struct maker *m)
 }
 
 /* Turns the readings of a counter into shares of the passes' totals, from the last sample back:
- * most[pass] is how much was left at a later one. */
+ * most[pass] is the amount that remained at the last sample looked at, if the counter never falls:
+ * an earlier sample must have at least as much left. */
 static void normalise(struct maker *m, uint64_t *most)
 {
 	struct passes *p = m->passes;
@@ -310,8 +311,8 @@ static void normalise(struct maker *m, uint64_t *most)
 	}
 }
 
-/* Reads a counter, whose values at the passes' ends are known, with their totals, or are to be
- * found (NULL). */
+/* Reads a counter. Its values at the passes' ends are given together with the totals, or found here
+ * (NULL). */
 static int read_counter(struct maker *m, unsigned counter, const uint64_t *ends)
 {
 	struct passes *p = m->passes;

@@ -134,8 +134,9 @@ static double sample_distance(struct finder *f)
 	return f->distances[n / 2];
 }
 
-/* Returns the CPU time between two samples: what the clock was set to, which on a busy machine is
- * less than the time that passes. Of an event that is no clock only that is known. */
+/* Returns the CPU time between two samples: the clock's period, which on a busy machine is less
+ * than the wall time between samples. For an event that is not a clock, only the wall time is
+ * known. */
 static double sample_cpu_time(const struct finder *f)
 {
 	const struct store_recording *r = &profile_tables(f->profile)->recording;
@@ -150,8 +151,8 @@ static double sample_cpu_time(const struct finder *f)
 
 /* --- one function ----------------------------------------------------------------------------- */
 
-/* Returns the middle of the shortest stretch, by its ratio, that half of the sorted distances are
- * in. */
+/* Returns the middle of the shortest stretch, by the ratio of its ends, that contains half of the
+ * sorted distances. */
 static double densest(const double *sorted, size_t n)
 {
 	size_t half = n / 2, best = 0;

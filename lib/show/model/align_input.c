@@ -180,8 +180,8 @@ static int climb(struct align_input *input, uint32_t node)
 	return VEC_RESERVE(&input->frames, input->nodes.count + 1 - input->frames.count);
 }
 
-/* Does a routine call itself, by way of others perhaps? Now and then one looks as if it did: names
- * are of the symbol below, and a path can be wrong. */
+/* Returns whether a routine calls itself, perhaps by way of others. A few occurrences do not count,
+ * since a name can be that of the symbol below, and a path can be wrong. */
 static bool is_recursive(const struct align_input *input, uint32_t symbol)
 {
 	const struct align_input_symbol *s;
@@ -192,9 +192,9 @@ static bool is_recursive(const struct align_input *input, uint32_t symbol)
 	return s->n_twice && s->n_twice >= s->n_paths / ALIGN_INPUT_RARELY;
 }
 
-/* Appends the frame of a node; `height`: its own, 0 if that is not known.
- * Without heights a routine that calls itself could be any of several in a stack. So such a frame
- * is like no other, and the path begins with it: nothing is said of its callers. */
+/* Appends the frame of a node; `height`: its own, 0 if that is not known. Without heights, a frame
+ * of a routine that calls itself could be any of several frames of a stack. So such a frame gets an
+ * id of its own, and the path begins with it: its callers are left out. */
 static int append(struct align_input *input, uint32_t node, uint32_t height, bool is_flat)
 {
 	uint32_t location = input->tables->nodes[node].location, count, symbol;

@@ -34,7 +34,7 @@ struct heap_series {
 struct heap_state {
 	struct heap_live live;
 	struct heap_moment whole;
-	struct heap_moment in_bin; /* of the part of the time at hand */
+	struct heap_moment in_bin; /* of the current part of the time */
 	size_t bin;		   /* its number */
 };
 
@@ -170,8 +170,8 @@ static uint64_t bytes_of(double bytes)
 	return bytes > 0 ? (uint64_t)llround(bytes) : 0;
 }
 
-/* Goes on to a part of the time, and keeps the bytes of those before: those in between, and that
- * one at first, have what is live. */
+/* Moves on to a bin, and stores the bytes of the bins before it. The bins in between, and the new
+ * one at its begin, have the bytes that are live now. */
 static void go_on(struct heap_state *state, size_t bin, struct heap_process *process)
 {
 	while (state->bin < bin) {
@@ -218,7 +218,7 @@ static int add_up(struct heap_sum *sum)
 	return err;
 }
 
-/* --- what there was --------------------------------------------------------------------------- */
+/* --- bins --------------------------------------------------------------------------- */
 
 static void end_process(struct heap_sum *sum, uint32_t number)
 {

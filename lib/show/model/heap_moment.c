@@ -17,8 +17,8 @@ static double uniform(uint64_t key, unsigned number)
 	return (double)(hash_mix64(key + hash_mix64(number + 1)) >> 11) * 0x1p-53;
 }
 
-/* Deals the points that have hit a block, one or more, to the folds. `missed`: the probability
- * that there was none, in all folds. Returns bits of folds. */
+/* Deals the one or more sampling points that have hit a block to the folds. `missed` is the
+ * probability that no point of any fold hits the block. Returns the folds as bits. */
 static uint32_t deal(double missed, uint64_t key, unsigned number)
 {
 	const double in_fold = 1 - pow(missed, 1.0 / HEAP_FOLDS);

@@ -52,7 +52,7 @@ struct lasting_maker {
 	VEC(struct span) spans, unseen;
 	VEC(struct lasting_pass) passes;
 	uint32_t *pass_of; /* by number: index of the pass */
-	size_t at;	   /* of the series at hand: records so far */
+	size_t at;	   /* of the current series: records so far */
 	uint64_t *last_ns; /* by thread: the sample before */
 	struct lasting_lane *lanes;
 	bool is_counted;  /* no wait was left out */
@@ -151,9 +151,9 @@ static int emit_sample_moment(void *arg, const struct store_sample *sample)
 
 /* --- waits ----------------------------------------------------------------------------------- */
 
-/* With x = d / T for a wait of length d and y = w / T for what it stands for, y = x / (1 -
- * exp(-x)): the larger zero of x - y (1 - exp(-x)), which is convex, so from y on Newton's method
- * goes down to it. */
+/* With x = d / T for a wait of length d and y = w / T for the time w that it stands for, y = x / (1
+ * - exp(-x)). So x is the larger zero of x - y (1 - exp(-x)), which is convex, and Newton's method
+ * descends to it from y. */
 uint64_t lasting_wait_ns(uint64_t stands_for_ns, uint64_t mean_ns)
 {
 	const double mean = (double)mean_ns, y = (double)stands_for_ns / mean;
@@ -485,7 +485,7 @@ static int put_free(struct lasting_maker *m, struct lasting_lane *lane, uint64_t
 	return err || at >= to ? err : put_span(m, at, to);
 }
 
-/* Returns how much time the spans have, of which only the last `most_ns` are kept. */
+/* Returns the length of the spans, after cutting them to the last `most_ns`. */
 static uint64_t keep_last(struct lasting_maker *m, uint64_t most_ns, size_t *ret_first)
 {
 	uint64_t ns = 0;
@@ -505,8 +505,8 @@ static uint64_t keep_last(struct lasting_maker *m, uint64_t most_ns, size_t *ret
 	return ns;
 }
 
-/* Moves spans that are too long for a thread on the CPU that no sample hits to `unseen`: it was in
- * a wait then that the kernel did not trace (docs/WAITS.md). */
+/* Moves spans to `unseen` that are too long for a thread on the CPU without any sample: the thread
+ * was in a wait that the kernel did not trace (docs/WAITS.md). */
 static int part_unseen(struct lasting_maker *m)
 {
 	size_t kept = 0;
@@ -596,8 +596,8 @@ static int emit_unsampled(struct lasting_maker *m, struct lasting_lane *lane, ui
 		   : emit_without(m, thread, STACKD_END_NO_USER, m->spans.items, m->spans.count);
 }
 
-/* Returns when the time before a thread's first sample began that the sample stands for: a period
- * before, unless its beginning is known. */
+/* Returns the begin of the time that a thread's first sample stands for: a period before the
+ * sample, unless the thread's begin is known. */
 static uint64_t begin_of_sample(const struct lasting_maker *m, const struct lasting_lane *lane)
 {
 	const struct store_sample *first = lane->samples.items;
@@ -612,8 +612,8 @@ static uint64_t begin_of_sample(const struct lasting_maker *m, const struct last
 	return start < first->time_ns ? start : first->time_ns;
 }
 
-/* Sorts a thread's waits, and sets, where these are not known, when it began: at its first wait, or
- * by its first sample; and when it ended: with its last record. */
+/* Sorts a thread's waits. If the thread's begin is not known, it is the first wait, or follows from
+ * the first sample; if its end is not known, it is the last record. */
 static void bound_lane(const struct lasting_maker *m, struct lasting_lane *lane)
 {
 	const size_t n = lane->samples.count;
@@ -633,8 +633,8 @@ static void bound_lane(const struct lasting_maker *m, struct lasting_lane *lane)
 		lane->first_ns = lane->waits.items[0].begin_ns;
 	if (!lane->is_begun || begin < lane->begin_ns)
 		lane->begin_ns = begin;
-	/* perf reports an exit before the thread is taken apart, and it can wait in between. Its
-	 * last switch comes later; older stores do not have it. */
+	/* perf reports an exit before the kernel has released the thread, which can still wait. The
+	 * thread's last switch comes later; older stores do not have it. */
 	if (!lane->is_ended || end > lane->end_ns)
 		lane->end_ns = end;
 }

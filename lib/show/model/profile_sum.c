@@ -288,8 +288,8 @@ static int profile_take_off(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Finds the entry of an allocation that was partly or wholly there at its process's peak. 1: the
- * filter leaves it out, or nothing of it was. */
+/* Finds the entry of an allocation that was live, at least in part, at its process's peak. Returns
+ * 1 if the filter leaves it out, or no part of it was live. */
 static int enter_part(struct profile *p, const struct store_sample *record, struct heap_part part,
 		      uint32_t *ret_entry)
 {
@@ -457,7 +457,7 @@ static int take_out(struct profile *p, const struct store_sample *s)
 	return 0;
 }
 
-/* Drops the entries of which nothing is left. */
+/* Drops the entries that have no samples left. */
 static void drop_empty(struct profile *p)
 {
 	uint32_t kept = 0;
@@ -584,7 +584,7 @@ static int sum_records(struct profile *p)
 	return err;
 }
 
-/* Returns the periods that samples stand for of which only the sum is known. */
+/* Returns the periods of samples of which only the sum of events is known. */
 static uint64_t periods_of(const struct profile *p, const struct store_sum *sum)
 {
 	const uint64_t periods = profile_periods(p, sum->weight);

@@ -72,8 +72,8 @@ static int take_error(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Takes the errors of a metric of memory: of what is added, and of what is taken off, which had
- * been added before. */
+/* Adds the errors of a metric of memory: those of allocations, and those of frees, which were added
+ * with their allocations before. */
 static int take_memory(struct variance_sum *sum, const struct metric_info *metric)
 {
 	struct store_reader *reader = profile_reader(sum->profile);

@@ -70,9 +70,9 @@ static bool is_off_name(const char *off, const char *function, size_t len, const
 	return !strcmp(off, name);
 }
 
-/* Returns whether a counter says that a region was taken off. It has the name that the function was
- * found by: that of a clone, or of the source. A name that namesakes share is of those with passes,
- * but none later. */
+/* Returns whether a counter says that a region was taken off. The counter has the name by which the
+ * function was found: that of a clone, or of the source. If namesakes share the name, it stands for
+ * those that have passes, but none afterwards. */
 static bool is_of(const struct store_counter *of, const struct profile_symbol *symbol,
 		  uint64_t last_ns)
 {
@@ -295,8 +295,8 @@ static int list_frames(struct region_rest *rest, uint32_t node, uint32_t *ret_fi
 	return 0;
 }
 
-/* Returns whether a region is not counted at a time in a thread. One that a thread has not passed
- * through is counted until its last pass in others. */
+/* Returns whether a region is not counted at a time in a thread. If the thread has no pass of the
+ * region, it is counted until the last pass of any other thread. */
 static bool is_uncounted(const struct region_rest *rest, uint32_t function, uint32_t thread,
 			 uint64_t time_ns)
 {

@@ -97,8 +97,8 @@ static void add_visit(struct region_figures *f, uint64_t whole_ns, bool is_left)
 		f->most_ns = whole_ns;
 }
 
-/* Adds an instance, whose own time lies where `own` says, and with those within it, from there
- * without a gap up to its end. */
+/* Adds an instance. Its own time lies where `own` says; together with the instances within it, it
+ * extends from there to its end without a gap. */
 static int add_time(void *arg, const struct store_sample *record, const struct lasting *own)
 {
 	struct maker *m = arg;
@@ -357,8 +357,8 @@ struct estimates {
 	struct int_map nodes; /* (caller, function): node of the first path of the region there */
 };
 
-/* Finds the node of the paths of a region with the same callers: passes are at its entry, samples
- * where they hit. 0 or -ENOMEM. */
+/* Finds the node of the region's path with the same callers, since passes are recorded at the
+ * region's entry and samples where they hit. Returns 0 or -ENOMEM. */
 static int unite(struct estimates *e, uint32_t *node)
 {
 	const struct profile_symbol *symbol = symbol_of(e->maker, *node);
@@ -415,9 +415,9 @@ static int estimate(struct maker *m)
 	return err;
 }
 
-/* Marks the row of a region that was taken off, unless all of the range was counted. Kernels stop
- * counting a moment before stackd sees that, which is when it was taken off; where samples of that
- * moment are in the range, not all of it was counted. */
+/* Marks the row of a region that was taken off, unless all of the range was counted. The kernel
+ * half stops counting a moment before stackd notices, and the time of noticing is recorded. If
+ * samples of that moment are in the range, a part of the range was not counted. */
 static void mark_off(const struct maker *m, struct region_row *row,
 		     const struct profile_symbol *symbol)
 {

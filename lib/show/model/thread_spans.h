@@ -18,7 +18,7 @@
 struct thread_spans {
 	uint64_t *end_ns; /* by span */
 	uint32_t *first;  /* by thread: index of its first span; one more than threads */
-	uint32_t *cursor; /* by thread: index of the span at hand */
+	uint32_t *cursor; /* by thread: index of the current span */
 	uint32_t n, n_threads, n_begun;
 };
 

@@ -148,9 +148,9 @@ static bool ends_nearest(const struct wait_lane *lane, size_t wait, uint64_t tim
 
 /* Finds the wake-up that ended a thread's wait. Waits end by the scheduler's clocks, one for each
  * CPU, and wake-ups have their time by another clock: they can be some ms apart on an emulated
- * machine, longer than a wait. So if each wait has its wake-up, it goes by their order; else it is
- * the one that is nearest to the end, if no other wait's end is nearer to that. NULL: it is not
- * known. */
+ * machine, longer than a wait. So if each wait has its wake-up, they are paired in order. Otherwise
+ * the wake-up is the one nearest to the wait's end, if no other wait's end is nearer to it. Returns
+ * NULL if it is not known. */
 const struct waking *waits_waking(const struct wait_lane *lane, size_t wait)
 {
 	const uint64_t end = lane->blocked.items[wait].end_ns;

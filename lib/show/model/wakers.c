@@ -23,7 +23,7 @@ struct maker {
 
 /* --- names ----------------------------------------------------------------------------------- */
 
-/* Interns the text at hand. */
+/* Interns the current text. */
 static int intern(struct maker *m, uint32_t *ret_name)
 {
 	buf_put_u8(&m->text, '\0');

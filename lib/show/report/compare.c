@@ -328,8 +328,8 @@ int compare_new(struct profile *profile, const struct compare_options *options,
 		return -ENOMEM;
 	c.result->options = *options;
 	err = prepare(&c);
-	/* Without heights there is nothing to note but recursions, at which paths would be cut:
-	 * here they are the truth, and stay as they are. */
+	/* Without heights, noting samples would only find recursions, at which paths would be cut.
+	 * Here the paths are the truth, and must not be cut. */
 	if (err == 0 && store_reader_tables(reader)->sizes)
 		err = store_reader_samples(reader, compare_note, &c);
 	if (err == 0)

@@ -164,8 +164,8 @@ static void json_lacks(const struct profile *profile, struct json *j)
 	"# left: of the visits, by an exception, longjmp() or the end of the thread; they end "    \
 	"where\n#       the thread was next seen outside, and of their callers one is known\n"
 
-/* Calls `put` for the callers of a path, root first; of one that is not complete, such as that of a
- * pass that was left, for a mark first. */
+/* Calls `put` for the callers of a path, root first. If the path is not complete, such as that of a
+ * pass that was left, the first call is for its root mark. */
 static void put_callers(struct profile *profile, const struct region_path *path, void *to,
 			void (*put)(void *to, const char *name, bool is_first))
 {

@@ -266,9 +266,9 @@ static void machine_line(struct report_header *h, const struct store_recording *
 	report_header_line(h);
 }
 
-/* Returns what a counter says of a region that was taken off: its name, and until when in the
- * recording it was counted, in seconds; 0: never; negative: there are several recordings. NULL: it
- * is another counter. */
+/* Parses the counter of a region that was taken off. Returns the region's name, or NULL if it is
+ * another counter, and the time in the recording, in seconds, until which it was counted; 0 if it
+ * never was, negative if there are several recordings. */
 static const char *off_region(const struct store_tables *tables, uint32_t i, double *ret_until)
 {
 	const uint64_t value = tables->counters[i].value, start = tables->recording.start_ns;
@@ -394,8 +394,8 @@ static void off_json(const struct profile *profile, struct json *j)
 	json_put_uint(j, "estimated", profile_totals(profile)->estimated);
 }
 
-/* Returns whether times choose a part of what was recorded; in *ret_start_unix_ns and
- * *ret_duration_ns all of the time that was recorded, which stackd's counters are of. */
+/* Returns whether times choose a part of what was recorded. *ret_start_unix_ns and *ret_duration_ns
+ * receive the whole recorded time, which stackd's counters cover. */
 static bool is_cut(const struct profile *profile, uint64_t *ret_start_unix_ns,
 		   uint64_t *ret_duration_ns)
 {

@@ -222,8 +222,8 @@ static void text_walks(struct buf *b, const struct store_tables *t, const struct
 		    percent(hits, hits + misses), misses);
 }
 
-/* Writes where the rules of walks come from, if not all are unwind information, and how the steps
- * by the others were judged. */
+/* Writes the provenances of the rules of walks, if not all are unwind information, and the verdicts
+ * on steps by the other rules. */
 static void text_rules(struct buf *b, const struct store_tables *t)
 {
 	uint64_t provenances[PROVENANCE_COUNT], steps[VERDICTS], weak = 0, checked = 0;

@@ -220,8 +220,8 @@ static uint64_t period_of(const struct store_recording *recording)
 	return recording->frequency_hz ? 1000000000 / recording->frequency_hz : 0;
 }
 
-/* Returns whether it is known where a metric's records begin and end: time between them is time
- * without, and gaps between are bridged only if they are too short to see. */
+/* Returns whether a metric's records have a known begin and end. Then the time between records is
+ * empty, and only gaps that are too short to see are bridged. */
 static bool is_known_whole(enum metric metric)
 {
 	return lasting_is(metric) && !metric_info(metric)->has_samples;
@@ -264,8 +264,8 @@ static int compare_gaps(const void *a, const void *b)
 	return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
 }
 
-/* Has samples, which are moments, last up to the next one; but where a thread left the CPU for long
- * until then, or is not known to have been there, the first ends with that. */
+/* Extends samples, which are moments, up to the next sample. If the thread left the CPU for long
+ * before that, or is not known to have been on it, the sample ends there. */
 static void lengthen(struct timeline_lane *lane)
 {
 	size_t gap = 0;
@@ -536,8 +536,8 @@ static int compare_samples(const void *a, const void *b)
 	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
 }
 
-/* Puts each thread's records into the order of time: those of two series come one after the other,
- * and where they began they have not come in order. */
+/* Sorts each thread's records by time: records of two series come one series after the other, and
+ * records are not ordered by their begins. */
 static void put_in_order(struct timeline_maker *m)
 {
 	const uint32_t n = profile_tables(m->profile)->n_threads;
@@ -588,8 +588,8 @@ static int timeline_all(struct timeline_maker *m, const struct timeline_options 
 	if (!options->samples && !options->duration_ns) {
 		timeline->options.duration_ns =
 			(timeline->end_ns - timeline->start_ns) / TIMELINE_RUNS;
-		/* One sample may be chance; one record of all that there were is not, nor is one
-		 * that lasted so long. */
+		/* A run of a single sample may be chance. A single record is not if all records are
+		 * kept, or if it is long enough. */
 		timeline->options.samples =
 			metric_info(timeline->metric)->is_sampled && !lasting_is(timeline->metric)
 				? 2

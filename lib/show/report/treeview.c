@@ -276,8 +276,8 @@ static int fold(struct treeview *v, uint32_t node, uint32_t *ret_last, uint32_t 
 	return err;
 }
 
-/* Writes what is hidden below a row at its end, where no row of its own is needed: paths do not
- * part there as far as is shown. */
+/* Appends the sum of the hidden rows to their parent's row, if they need no row of their own
+ * because no paths divide there. */
 static void hide(struct treeview *v)
 {
 	char share[TEXT_SHARE_MAX];

@@ -122,8 +122,8 @@ static int add_rows(struct view *v)
 	return err;
 }
 
-/* Collects the rows: the first so many in the order that is wanted. The caller frees in any case.
- */
+/* Collects the first rows in the wanted order, as many as are shown. The caller frees them in any
+ * case. */
 static int make_view(struct profile *profile, const struct report_options *options, struct view *v)
 {
 	const struct store_recording *r = &profile_tables(profile)->recording;
@@ -242,7 +242,7 @@ static int put_waker(const struct view *v, const struct row *row, bool utf8, str
 	return err;
 }
 
-/* --- what there is beside the rows ----------------------------------------------------------- */
+/* --- notes beside the rows ----------------------------------------------------------- */
 
 struct beside {
 	uint64_t short_waits, short_ns, lost;

@@ -35,7 +35,7 @@
 struct rows {
 	struct rows_sink sink;
 	struct identity locations, paths;
-	struct buf text[4]; /* of the row at hand */
+	struct buf text[4]; /* of the current row */
 	struct rows_counts counts;
 };
 

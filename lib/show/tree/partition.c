@@ -130,8 +130,8 @@ static int partition_number(struct partition *p, uint32_t *ret_parts)
 	return 0;
 }
 
-/* Returns why an entry's thread waited, or by object what for, where it is known; a static string
- * where it is no wait. */
+/* Returns the reason of an entry's wait, or with PARTITION_BY_OBJECT its object, if it is known; a
+ * static string if the entry is not a wait. */
 static const char *reason_of(const struct partition *p, const struct profile_entry *entry)
 {
 	size_t n, depth;

@@ -106,8 +106,8 @@ static int touch(struct subtree_maker *m, struct subtree *subtree, struct subtre
 	return 0;
 }
 
-/* Asks for what a later entry will be looked up in: entries of one part lie apart in all three
- * arrays, and waiting for them is most of what touching them takes. */
+/* Prefetches the memory in which a later entry will be looked up: the entries of one part are
+ * scattered over all three arrays, and most of the time would go into waiting for memory. */
 static void fetch(const struct subtree_maker *m, const struct subtree_entries *of, size_t i)
 {
 	if (i + 2 * SUBTREE_AHEAD < of->n)
