@@ -471,6 +471,14 @@ static void cmd_fold_say_none(const struct periods *periods)
 	}
 }
 
+static void cmd_fold_say_pauses(const struct period *p)
+{
+	if (p->count)
+		message("fold: not known to be periodic: work goes on after pauses each %.4g ms, which may be "
+			"the program's own, or the scheduler's time slices: stackd --wait tells which",
+			p->ns / 1e6);
+}
+
 static int cmd_fold_auto(const struct cmd_fold *args, const struct input_open *open)
 {
 	struct periods periods;
@@ -479,7 +487,9 @@ static int cmd_fold_auto(const struct cmd_fold *args, const struct input_open *o
 	int status = CMD_FAILED, err = periods_find(open->profile, &periods);
 
 	if (!err && !periods.found.count) {
-		cmd_fold_say_none(&periods);
+		if (!periods.uncertain.count || periods.lack != PERIODS_RARE)
+			cmd_fold_say_none(&periods);
+		cmd_fold_say_pauses(&periods.uncertain);
 		periods_free(&periods);
 		return CMD_FAILED;
 	}

@@ -136,6 +136,17 @@ says 'fold: not periodic: distances are irregular: of the '
 make_store "$tmp/quick.db" quick
 expect 1 "$stackctl" fold --auto -i "$tmp/quick.db"
 says ', which is too short for the sampling rate: 3.0 samples, and 5 are asked for'
+# ...nor are time slices a period, though they are regular: pauses are one where the thread slept.
+make_store "$tmp/asleep.db" asleep
+expect 0 "$stackctl" fold --auto -i "$tmp/asleep.db"
+says ' ms between the beginnings of work after pauses, 198 of 198 times (100% '
+make_store "$tmp/sliced.db" sliced
+expect 1 "$stackctl" fold --auto -i "$tmp/sliced.db"
+says 'fold: not periodic: distances are irregular: of the '
+make_store "$tmp/gaps.db" gaps
+expect 1 "$stackctl" fold --auto -i "$tmp/gaps.db"
+says 'fold: not periodic: distances are irregular: of the '
+says "which may be the program's own, or the scheduler's time slices: stackd --wait tells which"
 expect 2 "$stackctl" fold --auto --region pass -i "$store"
 says '--auto, --burst and --region exclude each other'
 

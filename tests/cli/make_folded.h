@@ -207,4 +207,44 @@ static void make_quick(struct maker *m)
 	make_course(m, course_quick);
 }
 
+/* A thread that works for 6 to 7 ms in one function or another, and then has no samples for 20 ms.
+ * `series`: what it has waits of then; SERIES_CPU: of nothing. */
+static void make_pauses(struct maker *m, enum metric_series series)
+{
+	struct folded f = {.m = m};
+	uint32_t prog = object(m, OBJECT_ELF, "/usr/bin/prog"), nodes[2];
+	uint32_t in_main = node(m, 0, function(m, prog, 0x1000, "main"));
+
+	f.threads[0] = thread(m, 12, "prog");
+	nodes[0] = node(m, in_main, function(m, prog, 0x2000, "odd"));
+	nodes[1] = node(m, in_main, function(m, prog, 0x3000, "even"));
+	m->info.end_ns = 2000000000ull;
+	for (unsigned i = 0; i < 200; i++) {
+		for (unsigned k = 0; k < 6 + hash_mix64(i + 1) % 2; k++) {
+			m->info.end_ns += 1000000;
+			folded_record(&f, SERIES_CPU, 0, nodes[hash_mix64(10 * i + k) % 2],
+				      m->info.end_ns, 1000000);
+		}
+		m->info.end_ns += 20000000;
+		if (series != SERIES_CPU)
+			folded_record(&f, series, 0, in_main, m->info.end_ns - 300000, 19000000);
+	}
+}
+
+/* It is not known what it did meanwhile; it slept; others had its CPU. */
+static void make_gaps(struct maker *m)
+{
+	make_pauses(m, SERIES_CPU);
+}
+
+static void make_asleep(struct maker *m)
+{
+	make_pauses(m, SERIES_WAIT_BLOCKED);
+}
+
+static void make_sliced(struct maker *m)
+{
+	make_pauses(m, SERIES_WAIT_RUNNABLE);
+}
+
 #endif

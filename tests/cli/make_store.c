@@ -721,56 +721,59 @@ static void make_nothing(struct maker *m)
 #include "make_folded.h"
 #include "make_traced.h"
 
+static const struct {
+	const char *name;
+	void (*fill)(struct maker *m);
+} kinds[] = {
+	{"small", make_small},
+	{"after", make_after},
+	{"names", make_names},
+	{"hostile", make_hostile},
+	{"namesakes", make_namesakes},
+	{"inferred", make_inferred},
+	{"late", make_late},
+	{"empty", make_nothing},
+	{"cut", make_cut},
+	{"deep", make_deep},
+	{"wide", make_wide},
+	{"metrics", make_metrics},
+	{"waits", make_waits},
+	{"heap", make_heap},
+	{"fleet", make_fleet},
+	{"twin", make_twin},
+	{"windows", make_windows},
+	{"ranges", make_ranges},
+	{"passes", make_nested},
+	{"lives", make_lives},
+	{"wakers", make_wakers},
+	{"folded", make_folded},
+	{"markup", make_markup},
+	{"unread", make_unread},
+	{"modes", make_modes},
+	{"locked", make_locked},
+	{"traced", make_traced},
+	{"instances", make_instances},
+	{"walk", make_walk},
+	{"quick", make_quick},
+	{"gaps", make_gaps},
+	{"asleep", make_asleep},
+	{"sliced", make_sliced},
+	{"probed", make_probed},
+	{"costly", make_costly},
+	{"off", make_off},
+	{"build-a", make_build_a},
+	{"build-b", make_build_b},
+	{"unmatched", make_unmatched},
+	{"escaped", make_escaped},
+	{"bursts", make_bursts},
+	{"bursts_unread", make_bursts_unread},
+	{"bursts_bare", make_bursts_bare},
+	{"bursts_gaps", make_bursts_gaps},
+	{"bursts_probed", make_bursts_probed},
+};
+
 static void fill(struct maker *m, const char *kind)
 {
-	static const struct {
-		const char *name;
-		void (*fill)(struct maker *m);
-	} kinds[] = {
-		{"small", make_small},
-		{"after", make_after},
-		{"names", make_names},
-		{"hostile", make_hostile},
-		{"namesakes", make_namesakes},
-		{"inferred", make_inferred},
-		{"late", make_late},
-		{"empty", make_nothing},
-		{"cut", make_cut},
-		{"deep", make_deep},
-		{"wide", make_wide},
-		{"metrics", make_metrics},
-		{"waits", make_waits},
-		{"heap", make_heap},
-		{"fleet", make_fleet},
-		{"twin", make_twin},
-		{"windows", make_windows},
-		{"ranges", make_ranges},
-		{"passes", make_nested},
-		{"lives", make_lives},
-		{"wakers", make_wakers},
-		{"folded", make_folded},
-		{"markup", make_markup},
-		{"unread", make_unread},
-		{"modes", make_modes},
-		{"locked", make_locked},
-		{"traced", make_traced},
-		{"instances", make_instances},
-		{"walk", make_walk},
-		{"quick", make_quick},
-		{"probed", make_probed},
-		{"costly", make_costly},
-		{"off", make_off},
-		{"build-a", make_build_a},
-		{"build-b", make_build_b},
-		{"unmatched", make_unmatched},
-		{"escaped", make_escaped},
-		{"bursts", make_bursts},
-		{"bursts_unread", make_bursts_unread},
-		{"bursts_bare", make_bursts_bare},
-		{"bursts_gaps", make_bursts_gaps},
-		{"bursts_probed", make_bursts_probed},
-	};
-
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		if (strcmp(kinds[i].name, kind) != 0)
 			continue;

@@ -28,6 +28,12 @@ struct sample {
 	uint32_t thread, path;
 };
 
+/* A thread that was blocked is woken. */
+struct waking {
+	uint64_t time_ns;
+	uint32_t thread;
+};
+
 /* Functions of a path, each once: numbers from `first` on. */
 struct path {
 	size_t first;
@@ -44,6 +50,9 @@ struct finder {
 	struct profile *profile;
 	struct periods *periods;
 	VEC(struct sample) samples;
+	VEC(struct waking) wakings; /* in the samples' order */
+	size_t next_waking;	    /* the first that is not before the sample at hand */
+	bool has_waits;
 	struct int_map by_path;
 	VEC(struct path) paths;
 	VEC(uint32_t) symbols;
@@ -99,6 +108,58 @@ static int add_sample(void *arg, const struct store_sample *record)
 	f->samples.items[f->samples.count++] =
 		(struct sample){.time_ns = record->time_ns, .thread = record->thread, .path = path};
 	return 0;
+}
+
+static int add_waking(void *arg, const struct store_sample *record)
+{
+	struct finder *f = arg;
+
+	f->has_waits = true;
+	if (VEC_RESERVE(&f->wakings, 1))
+		return -ENOMEM;
+	f->wakings.items[f->wakings.count++] =
+		(struct waking){.time_ns = record->time_ns, .thread = record->thread};
+	return 0;
+}
+
+static int note_runnable(void *arg, const struct store_sample *record)
+{
+	struct finder *f = arg;
+
+	(void)record;
+	f->has_waits = true;
+	return 0;
+}
+
+static int read_waits(struct finder *f)
+{
+	struct store_reader *reader = profile_reader(f->profile);
+	int err = store_reader_all_records(reader, SERIES_WAIT_BLOCKED, add_waking, f);
+
+	return err ? err : store_reader_all_records(reader, SERIES_WAIT_RUNNABLE, note_runnable, f);
+}
+
+static int wakings_by_thread(const void *a, const void *b)
+{
+	const struct waking *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+/* Whether a thread was woken between two moments; they are asked for in the wakings' order. */
+static bool was_woken(struct finder *f, uint32_t thread, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct waking from = {.time_ns = from_ns, .thread = thread};
+	const struct waking *next;
+
+	while (f->next_waking < f->wakings.count &&
+	       wakings_by_thread(&f->wakings.items[f->next_waking], &from) < 0)
+		f->next_waking++;
+	next = &f->wakings.items[f->next_waking];
+	return f->next_waking < f->wakings.count && next->thread == thread &&
+	       next->time_ns <= to_ns;
 }
 
 static int by_thread(const void *a, const void *b)
@@ -230,6 +291,15 @@ static int keep(struct finder *f, struct period *p, const struct period_moment *
 	return 0;
 }
 
+/* Notes pauses of which is not known what they are. */
+static void look_at_pauses(struct finder *f, const struct period *p)
+{
+	enum periods_lack lack;
+
+	if (is_period(f, p, &lack) && p->regular > f->periods->uncertain.regular)
+		f->periods->uncertain = *p;
+}
+
 static int look_at(struct finder *f, uint32_t thread, uint32_t symbol,
 		   const struct period_moment *moments, size_t n)
 {
@@ -241,6 +311,10 @@ static int look_at(struct finder *f, uint32_t thread, uint32_t symbol,
 	p = judge(f, moments, n);
 	p.thread = thread;
 	p.marker = symbol ? profile_symbol_at(f->profile, symbol - 1) : NULL;
+	if (!symbol && !f->has_waits) {
+		look_at_pauses(f, &p);
+		return 0;
+	}
 	if (is_period(f, &p, &lack))
 		return keep(f, &p, moments, n);
 	if (lack > f->periods->lack || (lack == f->periods->lack && p.regular > missed->regular)) {
@@ -272,7 +346,10 @@ static int collect(struct finder *f, const struct sample *samples, size_t n)
 	for (size_t i = 0; i < n && !err; i++) {
 		const struct path *path = &f->paths.items[samples[i].path];
 		const uint64_t gap = i ? samples[i].time_ns - samples[i - 1].time_ns : 0;
-		const bool is_pause = (double)gap > PAUSE * f->gap_ns;
+		const bool is_gap = (double)gap > PAUSE * f->gap_ns;
+		const bool is_pause = is_gap && (!f->has_waits || was_woken(f, samples[i].thread,
+									    samples[i - 1].time_ns,
+									    samples[i].time_ns));
 		const struct period_moment moment = {samples[i].time_ns - gap / 2, (uint32_t)i};
 
 		if (is_pause)
@@ -369,6 +446,9 @@ static int search(struct finder *f)
 	if (!f->last || !f->ends || !f->distances)
 		return -ENOMEM;
 	qsort(f->samples.items, n, sizeof(*f->samples.items), by_thread);
+	if (f->wakings.count)
+		qsort(f->wakings.items, f->wakings.count, sizeof(*f->wakings.items),
+		      wakings_by_thread);
 	f->gap_ns = sample_distance(f);
 	f->periods->sample_ns = sample_cpu_time(f);
 	for (size_t i = 0; i < n && !err; i = end) {
@@ -388,10 +468,13 @@ int periods_find(struct profile *profile, struct periods *ret_periods)
 
 	*ret_periods = (struct periods){0};
 	err = store_reader_samples(profile_reader(profile), add_sample, &f);
+	if (!err)
+		err = read_waits(&f);
 	if (!err && f.samples.count)
 		err = search(&f);
 	choose(ret_periods);
 	free(f.samples.items);
+	free(f.wakings.items);
 	free(f.paths.items);
 	free(f.symbols.items);
 	free(f.beginnings.items);

@@ -7,7 +7,10 @@
  *                   ^             ^             ^
  *
  * A function begins where a sample has it in its path and the thread's previous sample has not. For
- * threads that work in bursts, the end of a pause is a beginning as well. A function is the marker
+ * threads that work in bursts, the end of a pause is a beginning as well, if the thread was blocked
+ * in the pause. If the recording has no waits, the scheduler may have run another thread meanwhile,
+ * and its time slices are regular whatever the program does: such pauses are no period, but are
+ * reported as uncertain. A function is the marker
  * of a period if nearly all distances between its beginnings are near one length, or near twice
  * that length where samples missed a beginning. In a program without a period, distances are spread
  * too widely: of a Poisson process a third of them lie within a quarter of the densest length, so
@@ -61,6 +64,8 @@ struct periods {
 	/* the candidate that fails latest; of several, the most regular */
 	struct period best_missed;
 	enum periods_lack lack; /* that it fails with; PERIODS_RARE: there is no candidate */
+	/* Pauses that would be a period if the thread was blocked in them; a count of 0: none. */
+	struct period uncertain;
 };
 
 /* Looks for periods of the threads whose samples the profile's filter selects. Returns 0, -ENOMEM,
