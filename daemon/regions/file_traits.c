@@ -27,8 +27,8 @@ static bool is_starter(const char *name)
 	return false;
 }
 
-/* Whether a library's name is that of glibc's dynamic linker: ld-linux-x86-64.so.2, ld64.so.2,
- * ld.so.1. */
+/* Whether a library's name is that of glibc's dynamic linker: ld-linux.so.2 or one
+ * like it, ld64.so.2, ld.so.1. */
 static bool is_linker_name(const char *name)
 {
 	return !strncmp(name, "ld-linux", 8) || !strncmp(name, "ld64.so", 7) ||

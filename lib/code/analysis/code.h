@@ -34,7 +34,7 @@ enum code_mark {
 	CODE_POINTED = 16,	/* an instruction has its address as an immediate number */
 	CODE_PADDED = 32,	/* the first instruction after padding that nothing falls into */
 	CODE_BEHIND_CALL = 128, /* the same after a call and padding, unless jumps lead there */
-	CODE_ENDBR = 64, /* endbr, not behind a call, where code to which setjmp() returns has it */
+	CODE_ENDBR = 64,	/* a landing pad, unless behind a call, where setjmp() has one */
 };
 
 struct code {
@@ -93,8 +93,8 @@ bool code_decode(const struct code *code, const struct code_area *area, uint32_t
  * of the zeroes with which Free Pascal pads. 0: there is none. */
 uint32_t code_padding_bytes(const struct code *code, const struct code_area *area, uint32_t at);
 
-/* Returns whether the instruction at a byte, or the one after an endbr there, saves a register that
- * functions preserve. */
+/* Returns whether the instruction at a byte, or the one after a landing pad there, saves a register
+ * that functions preserve. */
 bool code_saves_register(const struct code *code, uint32_t at);
 
 /* Returns whether a function ends before byte `at`, which follows a call. It does if another
