@@ -71,7 +71,7 @@ def test_clickhouse_now_others():
         check_metrics(engine, every)
 
 
-@exports
+@exports(long=True)
 def test_clickhouse_now():
     """Tables, rows, views and the documented query are the same in a current engine. Each view of each grouping
     is in test_clickhouse_report, of a server, and in test_clickhouse_now_others."""

@@ -204,7 +204,7 @@ def test_parquet_duckdb():
     check_all("duckdb")
 
 
-@exports
+@exports(long=True)
 def test_parquet_hyparquet():
     check_all("hyparquet")
 

@@ -54,7 +54,7 @@ for (_what, _where), (_words, _counter) in FAULTS.items():
     register(_what, _where, _words, _counter)
 
 
-@live
+@live(long=True)
 def test_worker_slow():
     """A worker takes 1.8 seconds of CPU time over its first walks: the ring, which has room for 0.4, is
     read meanwhile, and all samples come, with the paths that are theirs."""
