@@ -52,7 +52,7 @@ static bool can_be_walked(struct recorder *r, const struct stackd_header *record
 {
 	pid_t pid = (pid_t)record_pid(record);
 
-	return !has_changed(changed, pid) && process_table_knows(r->processes, pid) &&
+	return !has_changed(changed, pid) && process_table_knows(r->tasks.processes, pid) &&
 	       !(awaits_tables && recorder_awaits_table(r, record));
 }
 
@@ -67,14 +67,14 @@ static void look_ahead(struct recorder *r, struct reorder *queue, uint64_t horiz
 
 		if (item->event && !note(&changed, item->event))
 			break;
-		if (!record || !path_builder_may_wait(r->builder, record) ||
-		    path_builder_has_asked(r->builder, record) ||
+		if (!record || !path_builder_may_wait(r->paths.builder, record) ||
+		    path_builder_has_asked(r->paths.builder, record) ||
 		    (n && !can_be_walked(r, record, &changed, awaits_tables)))
 			continue;
-		if (!path_builder_ask(r->builder, record, n == 0))
+		if (!path_builder_ask(r->paths.builder, record, n == 0))
 			break;
 	}
-	r->taken_since_look = 0;
+	r->paths.taken_since_look = 0;
 }
 
 bool recorder_awaits_walk(struct recorder *r, struct reorder *queue, uint64_t horizon_ns,
@@ -84,31 +84,33 @@ bool recorder_awaits_walk(struct recorder *r, struct reorder *queue, uint64_t ho
 	const struct stackd_header *record = next ? next->sample : NULL;
 	bool is_low;
 
-	if (!record || !path_builder_may_wait(r->builder, record))
+	if (!record || !path_builder_may_wait(r->paths.builder, record))
 		return false;
 	/* In the order of time a process that is not known is loaded. */
-	if (!process_table_thread(r->processes, (pid_t)record_pid(record), (pid_t)record->tid))
+	if (!process_table_thread(r->tasks.processes, (pid_t)record_pid(record),
+				  (pid_t)record->tid))
 		return false;
-	is_low = walks_pending(r->walks) < LOW_WATER && r->taken_since_look >= SCAN_EVERY;
-	if (path_builder_has_walked(r->builder, record) && !is_low)
+	is_low = walks_pending(r->paths.walks) < LOW_WATER &&
+		 r->paths.taken_since_look >= SCAN_EVERY;
+	if (path_builder_has_walked(r->paths.builder, record) && !is_low)
 		return false;
-	if (is_low || !path_builder_has_asked(r->builder, record))
+	if (is_low || !path_builder_has_asked(r->paths.builder, record))
 		look_ahead(r, queue, horizon_ns, awaits_tables);
-	walks_go_on(r->walks);
-	return !path_builder_has_walked(r->builder, record);
+	walks_go_on(r->paths.walks);
+	return !path_builder_has_walked(r->paths.builder, record);
 }
 
 void recorder_go_on(struct recorder *r)
 {
-	walks_go_on(r->walks);
+	walks_go_on(r->paths.walks);
 }
 
 int recorder_poll_fd(const struct recorder *r)
 {
-	return walks_poll_fd(r->walks);
+	return walks_poll_fd(r->paths.walks);
 }
 
 bool recorder_walks(const struct recorder *r)
 {
-	return walks_is_busy(r->walks);
+	return walks_is_busy(r->paths.walks);
 }

@@ -77,7 +77,7 @@ int recorder_free_block(struct recorder *r, const struct event *event)
 	const pid_t pid = end->owner ? (pid_t)(end->owner >> 32) : event->pid;
 	struct live_block block;
 
-	if (!live_blocks_take(r->blocks, pid, end->address, &block))
+	if (!live_blocks_take(r->memory.blocks, pid, end->address, &block))
 		return 0;
 	return keep_end(r, &block, event->time_ns);
 }
@@ -87,11 +87,11 @@ int recorder_free_block(struct recorder *r, const struct event *event)
 /* Makes a row that of the thread in whose memory the block is. 0 or -ENOMEM. */
 static int give_to_owner(struct recorder *r, uint64_t owner, struct store_sample *row)
 {
-	const struct thread *thread =
-		process_table_thread(r->processes, (pid_t)(owner >> 32), (pid_t)(uint32_t)owner);
+	const struct thread *thread = process_table_thread(r->tasks.processes, (pid_t)(owner >> 32),
+							   (pid_t)(uint32_t)owner);
 	uint32_t process;
 
-	if (!thread || process_table_add_row(r->processes, thread, &process))
+	if (!thread || process_table_add_row(r->tasks.processes, thread, &process))
 		return -ENOMEM;
 	row->thread = thread->row;
 	return 0;
@@ -105,7 +105,7 @@ static int keep_live(struct recorder *r, pid_t pid, uint64_t address,
 	int is;
 
 	block.row.period = for_->bytes;
-	is = live_blocks_add(r->blocks, pid, address, &block, &before);
+	is = live_blocks_add(r->memory.blocks, pid, address, &block, &before);
 	return is > 0 ? keep_end(r, &before, row->time_ns) : is;
 }
 

@@ -17,7 +17,7 @@ static int look_for_tags(void *arg, pid_t pid)
 {
 	struct recorder *r = arg;
 
-	return r->tagger ? tagger_load(r->tagger, r->processes, pid) : 0;
+	return r->paths.tagger ? tagger_load(r->paths.tagger, r->tasks.processes, pid) : 0;
 }
 
 static int look_for_tags_of_one(void *arg, pid_t pid)
@@ -30,20 +30,20 @@ static int look_for_tags_of_one(void *arg, pid_t pid)
 
 int recorder_load_process(struct recorder *r, pid_t pid)
 {
-	int err = members_add(r->members, pid);
+	int err = members_add(r->tasks.members, pid);
 
 	if (!err)
-		err = process_table_load(r->processes, pid);
+		err = process_table_load(r->tasks.processes, pid);
 	return err ? err : look_for_tags(r, pid);
 }
 
 int recorder_load_all(struct recorder *r)
 {
-	int loaded = process_table_load_all(r->processes, r->with.relieve, r->with.arg);
+	int loaded = process_table_load_all(r->tasks.processes, r->with.relieve, r->with.arg);
 
-	if (loaded >= 0 && cgroup_table_load(r->cgroups))
+	if (loaded >= 0 && cgroup_table_load(r->tasks.cgroups))
 		return -ENOMEM;
-	if (loaded < 0 || !r->tagger)
+	if (loaded < 0 || !r->paths.tagger)
 		return loaded < 0 ? loaded : 0;
 	return proc_fs_each_process("/proc", look_for_tags_of_one, r);
 }
@@ -53,7 +53,7 @@ int recorder_load_all(struct recorder *r)
 static int prefetch_tags(struct recorder *r, const struct sideband_event *event,
 			 const struct object *object)
 {
-	return r->tagger ? tagger_on_event(r->tagger, event, object) : 0;
+	return r->paths.tagger ? tagger_on_event(r->paths.tagger, event, object) : 0;
 }
 
 /* Has the table of a file made that has just been mapped. A walk that comes to the file goes on
@@ -61,8 +61,8 @@ static int prefetch_tags(struct recorder *r, const struct sideband_event *event,
 static int prefetch_table(struct recorder *r, const struct object *object)
 {
 	struct stackd_inode key;
-	bool has_key = file_key_of(object, &r->fuse_devices, &key) &&
-		       object_table_has_proof(r->objects, object, key.changed_ns);
+	bool has_key = file_key_of(object, &r->files.fuse_devices, &key) &&
+		       object_table_has_proof(r->files.objects, object, key.changed_ns);
 
 	return tables_prepare(r->with.tables, object, has_key ? &key : NULL);
 }
@@ -73,30 +73,30 @@ int recorder_prefetch_event(struct recorder *r, const struct sideband_event *eve
 	int err;
 
 	if (event->kind == SIDEBAND_CGROUP)
-		return cgroup_table_add(r->cgroups, event->cgroup, event->text);
+		return cgroup_table_add(r->tasks.cgroups, event->cgroup, event->text);
 	/* Children become members here already, so that their first mappings are seen in time.
 	 * (Rings are read one after the other, so a grandchild's event can come first: then it
 	 * becomes a member in recorder_event().) */
-	if (event->kind == SIDEBAND_FORK && members_has(r->members, event->parent_pid)) {
+	if (event->kind == SIDEBAND_FORK && members_has(r->tasks.members, event->parent_pid)) {
 		if (event->pid != event->parent_pid)
-			shared_memory_prefetch(&r->shared, event->pid, event->parent_pid);
-		err = members_add(r->members, event->pid);
+			shared_memory_prefetch(&r->tasks.shared, event->pid, event->parent_pid);
+		err = members_add(r->tasks.members, event->pid);
 		return err ? err : prefetch_tags(r, event, NULL);
 	}
-	if (!members_has(r->members, event->pid))
+	if (!members_has(r->tasks.members, event->pid))
 		return 0;
 	if (event->kind == SIDEBAND_COMM && event->is_exec &&
-	    (process_table_await_exec(r->processes, event->pid) ||
-	     ranks_prefetch_exec(r->ranks, event->pid, event->time_ns)))
+	    (process_table_await_exec(r->tasks.processes, event->pid) ||
+	     ranks_prefetch_exec(r->mpi.ranks, event->pid, event->time_ns)))
 		return -ENOMEM;
 	if (event->kind != SIDEBAND_MMAP)
 		return prefetch_tags(r, event, NULL);
-	err = object_table_resolve(r->objects, event->pid, &event->mapping, &object);
+	err = object_table_resolve(r->files.objects, event->pid, &event->mapping, &object);
 	if (!err && object->elf)
-		new_mappings_add(&r->new_mappings, event->pid, &event->mapping, object);
+		new_mappings_add(&r->files.new_mappings, event->pid, &event->mapping, object);
 	if (!err)
 		err = prefetch_tags(r, event, object);
-	if (!err && r->with.tables && !members_are_all(r->members) && object->elf)
+	if (!err && r->with.tables && !members_are_all(r->tasks.members) && object->elf)
 		err = prefetch_table(r, object);
 	return err == -ENOMEM ? err : 0;
 }
@@ -113,8 +113,8 @@ static int reload(void *arg, pid_t pid)
 /* Reads the members from /proc again, since the kernel had no room for some events. */
 static int reload_members(struct recorder *r)
 {
-	return members_are_all(r->members) ? recorder_load_all(r)
-					   : members_each(r->members, reload, r);
+	return members_are_all(r->tasks.members) ? recorder_load_all(r)
+						 : members_each(r->tasks.members, reload, r);
 }
 
 /* Keeps when a thread with recorded waits ended: it was on the CPU until then. Its last switch
@@ -122,8 +122,8 @@ static int reload_members(struct recorder *r)
 static int keep_end(struct recorder *r, const struct sideband_event *event)
 {
 	const struct thread *thread =
-		r->taken[STACKD_EVENT_WAIT]
-			? process_table_find_thread(r->processes, event->pid, event->tid)
+		r->taken.events[STACKD_EVENT_WAIT]
+			? process_table_find_thread(r->tasks.processes, event->pid, event->tid)
 			: NULL;
 
 	if (!thread || thread->row == PROCESS_NO_ROW)
@@ -138,24 +138,24 @@ static int on_exit_event(struct recorder *r, const struct sideband_event *event)
 	int err = keep_end(r, event);
 
 	if (!err)
-		err = process_table_on_exit(r->processes, event->pid, event->tid);
+		err = process_table_on_exit(r->tasks.processes, event->pid, event->tid);
 	if (err > 0)
 		return err;
-	thread_paths_on_exit(r->paths, event->tid);
-	if (!err && !process_table_knows(r->processes, event->pid)) {
-		members_remove(r->members, event->pid); /* that was its last thread */
-		live_blocks_forget(r->blocks, event->pid);
-		alloc_coverage_on_exit(r->coverage, event->pid);
-		ranks_forget(r->ranks, event->pid);
+	thread_paths_on_exit(r->paths.threads, event->tid);
+	if (!err && !process_table_knows(r->tasks.processes, event->pid)) {
+		members_remove(r->tasks.members, event->pid); /* that was its last thread */
+		live_blocks_forget(r->memory.blocks, event->pid);
+		alloc_coverage_on_exit(r->memory.coverage, event->pid);
+		ranks_forget(r->mpi.ranks, event->pid);
 	}
 	return err;
 }
 
 static int on_fork_event(struct recorder *r, const struct sideband_event *event)
 {
-	thread_paths_forget(r->paths, event->tid);
-	path_builder_forget(r->builder, event->tid);
-	return process_table_on_fork(r->processes, event->pid, event->tid, event->parent_pid,
+	thread_paths_forget(r->paths.threads, event->tid);
+	path_builder_forget(r->paths.builder, event->tid);
+	return process_table_on_fork(r->tasks.processes, event->pid, event->tid, event->parent_pid,
 				     event->parent_tid);
 }
 
@@ -164,35 +164,35 @@ static int on_comm_event(struct recorder *r, const struct sideband_event *event)
 	int err = 0;
 
 	if (event->is_exec) {
-		live_blocks_forget(r->blocks, event->pid);
-		err = alloc_coverage_on_exec(r->coverage, event->pid, event->text);
+		live_blocks_forget(r->memory.blocks, event->pid);
+		err = alloc_coverage_on_exec(r->memory.coverage, event->pid, event->text);
 	}
 	return err ? err
-		   : process_table_on_comm(r->processes, event->pid, event->tid, event->text,
+		   : process_table_on_comm(r->tasks.processes, event->pid, event->tid, event->text,
 					   event->is_exec);
 }
 
 int recorder_event(struct recorder *r, const struct sideband_event *event)
 {
 	if (event->kind == SIDEBAND_LOST) {
-		r->sideband_lost += event->lost;
-		alloc_coverage_forget(r->coverage);
+		r->taken.sideband_lost += event->lost;
+		alloc_coverage_forget(r->memory.coverage);
 		return reload_members(r);
 	}
-	if (event->kind == SIDEBAND_FORK && members_has(r->members, event->parent_pid) &&
-	    members_add(r->members, event->pid))
+	if (event->kind == SIDEBAND_FORK && members_has(r->tasks.members, event->parent_pid) &&
+	    members_add(r->tasks.members, event->pid))
 		return -ENOMEM;
 	if (event->kind == SIDEBAND_COMM && event->is_exec) {
-		process_table_meet_exec(r->processes, event->pid);
-		if (ranks_executed(r->ranks, event->pid, event->time_ns))
+		process_table_meet_exec(r->tasks.processes, event->pid);
+		if (ranks_executed(r->mpi.ranks, event->pid, event->time_ns))
 			return -ENOMEM;
 	}
-	if (event->kind == SIDEBAND_CGROUP || !members_has(r->members, event->pid))
+	if (event->kind == SIDEBAND_CGROUP || !members_has(r->tasks.members, event->pid))
 		return 0;
 	switch (event->kind) {
 	case SIDEBAND_MMAP:
-		alloc_coverage_on_mmap(r->coverage, event->pid, event->mapping.path);
-		return process_table_on_mmap(r->processes, event->pid, &event->mapping);
+		alloc_coverage_on_mmap(r->memory.coverage, event->pid, event->mapping.path);
+		return process_table_on_mmap(r->tasks.processes, event->pid, &event->mapping);
 	case SIDEBAND_COMM:
 		return on_comm_event(r, event);
 	case SIDEBAND_FORK:

@@ -5,102 +5,45 @@
 
 #include "base/vec.h"
 #include "daemon/capture/event.h"
-#include "daemon/model/branches.h"
-#include "daemon/model/judge.h"
-#include "daemon/model/left_out.h"
-#include "daemon/model/locator.h"
-#include "daemon/model/jit_tracker.h"
-#include "daemon/model/members.h"
 #include "daemon/model/mpi_pending.h"
-#include "daemon/model/new_mappings.h"
 #include "daemon/model/outbox.h"
 #include "daemon/model/ranks.h"
 #include "daemon/model/readings.h"
 #include "daemon/model/recorder.h"
+#include "daemon/model/recorder_files.h"
+#include "daemon/model/recorder_paths.h"
+#include "daemon/model/recorder_tasks.h"
+#include "daemon/model/recorder_waits.h"
 #include "daemon/model/reorder.h"
-#include "daemon/model/shared_memory.h"
-#include "daemon/model/thread_paths.h"
-#include "daemon/model/wait_frames.h"
-#include "daemon/model/wait_object.h"
-#include "daemon/model/path_builder.h"
-#include "daemon/worker/ask_worker.h"
-#include "daemon/worker/walks.h"
-#include "proc/cgroup_table.h"
-#include "proc/fuse_devices.h"
-#include "proc/process.h"
-#include "stack/location.h"
-#include "stack/origin.h"
-#include "stack/tag_trie.h"
 
-#define WAKEUP_FRAMES 1024 /* a power of two */
-
-struct recorder {
-	struct recorder_options with;
-
-	struct object_table *objects;
-	struct process_table *processes;
-	struct open_files *open_files; /* NULL: files stay open */
-	struct written_files *written; /* NULL: nothing tells of writes, */
-	int watch_error;	       /* for this reason */
-	struct cgroup_table *cgroups;
-	struct location_table *locations;
-	struct tag_trie *trie;
-	struct origin_table *origins;
-
-	struct members *members;
-	struct shared_memory shared; /* which new processes share their parent's */
-	struct new_mappings new_mappings;
-	struct fuse_devices fuse_devices;
-	struct locator *locator;
-	struct jit_tracker *jit;
-	struct walks *walks;
-	struct branches *branches; /* NULL: there are no branch records */
-	struct path_builder *builder;
-	struct thread_paths *paths;
-	struct judge *judge;	     /* NULL: walks are not judged */
-	struct judge_jit *judge_jit; /* NULL likewise */
-	struct outbox *outbox;
-	struct live_blocks *blocks;	 /* of sampled allocations */
-	struct alloc_coverage *coverage; /* NULL: programs without allocations are not counted */
-	struct ask_files *files;	 /* who reads files; NULL: this process does */
-	struct ranks *ranks;
-	struct mpi_pending *pending; /* receives of MPI */
-	struct readings *readings;   /* of counters */
-	struct tagger *tagger;	     /* NULL: tags are not looked at */
-	struct tag_paths *tags;
-
-	VEC(const struct object *) marks; /* by their index, what their instances are frames of */
-
-	struct wait_objects *wait_objects; /* names of what threads waited for */
-	struct wait_frames *wait_frames;
-	struct left_out left_out; /* frames for stack that is too deep */
-
-	struct {
-		bool is_known; /* was it looked for? */
-		uint64_t start, end;
-	} page_fault; /* the kernel's entry for page faults; 0: it is not known */
-
-	struct {
-		bool is_known;
-		uint64_t ns;
-	} wait_mean; /* of the last wait, in this window */
-
-	struct {
-		uint64_t address;
-		unsigned is;		/* enum wakeup_frame */
-	} wakeup_frames[WAKEUP_FRAMES]; /* kernel frames of wakers: what was found out of each */
-
-	uint32_t n_tasks_before; /* processes and threads when it last began anew */
-	uint64_t periods;	 /* the sum of those of samples */
-	struct path path;	 /* of the sample at hand: too large for the stack */
-
-	unsigned taken_since_look; /* records, since stacks to be walked were looked for */
-	uint64_t sideband_lost;
-	uint64_t paths_forgotten, locations_forgotten;
-	uint64_t taken[STACKD_EVENT_COUNT];   /* records, by the kind of their event */
+/* What was taken so far. */
+struct recorder_taken {
+	uint64_t events[STACKD_EVENT_COUNT];  /* records, by the kind of their event */
 	uint64_t partial[STACKD_EVENT_COUNT]; /* of these, those whose path is not complete */
 	uint64_t unread;		      /* records that could not be read */
 	uint64_t end_reasons[STACKD_END_COUNT];
+	uint64_t periods; /* the sum of those of samples */
+	uint64_t sideband_lost;
+};
+
+struct recorder {
+	struct recorder_options with;
+	struct recorder_files files;
+	struct recorder_tasks tasks;
+	struct recorder_paths paths;
+	struct recorder_waits waits;
+	struct {
+		struct live_blocks *blocks;	 /* of sampled allocations */
+		struct alloc_coverage *coverage; /* NULL: other programs are not counted */
+	} memory;
+	struct {
+		struct ranks *ranks;
+		struct mpi_pending *pending; /* receives */
+	} mpi;
+	struct readings *readings;	  /* of counters */
+	VEC(const struct object *) marks; /* by their index, what their instances are frames of */
+	struct outbox *outbox;
+	struct recorder_taken taken;
 };
 
 /* Finds the thread of an event, with a row, and its cgroup if the record has it; *ret_process is

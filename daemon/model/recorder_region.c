@@ -30,7 +30,7 @@ static int keep_received(struct recorder *r, uint64_t bytes, const struct store_
 		       : keep_bytes(r, SERIES_MPI_AT_MOST, bytes, row);
 }
 
-/* Keeps what a call has received. A receive that is not complete waits in r->pending. */
+/* Keeps what a call has received. A receive that is not complete waits in r->mpi.pending. */
 static int keep_or_await(struct recorder *r, pid_t tid, const struct stackd_pass *pass,
 			 const struct store_sample *row)
 {
@@ -40,7 +40,7 @@ static int keep_or_await(struct recorder *r, pid_t tid, const struct stackd_pass
 	if (pass->received == STACKD_MPI_NOT_KNOWN || !(pass->received & STACKD_MPI_LATER))
 		return keep_received(r, pass->received, row);
 	later.period = pass->received;
-	err = mpi_pending_add(r->pending, (uint32_t)tid, row->time_ns - pass->wall_ns, &later);
+	err = mpi_pending_add(r->mpi.pending, (uint32_t)tid, row->time_ns - pass->wall_ns, &later);
 	return err > 0 ? keep_received(r, pass->received, row) : err;
 }
 
@@ -49,8 +49,8 @@ int recorder_complete(struct recorder *r, const struct event *event)
 	const struct stackd_completed *completed = (const struct stackd_completed *)event->record;
 	struct store_sample row;
 
-	if (!mpi_pending_take(r->pending, completed->poster, completed->enter_ns, completed->posted,
-			      &row))
+	if (!mpi_pending_take(r->mpi.pending, completed->poster, completed->enter_ns,
+			      completed->posted, &row))
 		return 0;
 	row.time_ns = completed->header.time_ns;
 	return keep_received(r, completed->arrived, &row);
@@ -61,7 +61,7 @@ int recorder_end_window(struct recorder *r, uint64_t now_ns)
 	struct store_sample row;
 	int err = 0;
 
-	while (!err && mpi_pending_take_any(r->pending, &row)) {
+	while (!err && mpi_pending_take_any(r->mpi.pending, &row)) {
 		row.time_ns = now_ns > row.time_ns ? now_ns : row.time_ns;
 		err = keep_received(r, row.period, &row);
 	}

@@ -42,12 +42,12 @@ static int take_reading(struct recorder *r, const struct event *event)
 
 static int take_launch(struct recorder *r, const struct event *event)
 {
-	return ranks_launched(r->ranks, (const struct stackd_launched *)event->record);
+	return ranks_launched(r->mpi.ranks, (const struct stackd_launched *)event->record);
 }
 
 static int prefetch_code(struct recorder *r, const struct event *event)
 {
-	jit_tracker_keep(r->jit, (const struct stackd_code_record *)event->record);
+	jit_tracker_keep(r->paths.jit, (const struct stackd_code_record *)event->record);
 	return 0;
 }
 
@@ -61,7 +61,7 @@ static int take_code(struct recorder *r, const struct event *event)
 
 static int prefetch_code_bytes(struct recorder *r, const struct event *event)
 {
-	jit_tracker_keep_bytes(r->jit, (const struct stackd_code_bytes *)event->record);
+	jit_tracker_keep_bytes(r->paths.jit, (const struct stackd_code_bytes *)event->record);
 	return 1;
 }
 
@@ -76,7 +76,7 @@ static int keep_sample(struct recorder *r, const struct event *event, struct sto
 	(void)event;
 	if (r->with.has_intervals)
 		sample->period = r->with.usual_period;
-	r->periods += sample->period;
+	r->taken.periods += sample->period;
 	if (!r->with.has_intervals)
 		return outbox_keep(r->outbox, sample);
 	err = outbox_keep(r->outbox, sample);
@@ -115,14 +115,14 @@ int recorder_prefetch_record(struct recorder *r, const struct stackd_header *rec
 	event_decode(record, &event);
 	handler = &handlers[event.kind];
 	if (event.cgroup)
-		err = cgroup_table_find(r->cgroups, event.cgroup, event.pid, event.time_ns);
+		err = cgroup_table_find(r->tasks.cgroups, event.cgroup, event.pid, event.time_ns);
 	if (!err)
-		err = ranks_prefetch(r->ranks, event.pid);
+		err = ranks_prefetch(r->mpi.ranks, event.pid);
 	if (!err && handler->prefetch)
 		err = handler->prefetch(r, &event);
 	if (!err && record->kind == STACKD_RECORD_STACK &&
-	    process_table_knows(r->processes, event.pid))
-		err = jit_tracker_note(r->jit, (const struct stackd_stack_record *)record);
+	    process_table_knows(r->tasks.processes, event.pid))
+		err = jit_tracker_note(r->paths.jit, (const struct stackd_stack_record *)record);
 	return err ? err : recorder_request_table(r, record, true);
 }
 
@@ -132,14 +132,15 @@ const struct thread *recorder_thread_of(struct recorder *r, const struct event *
 					uint32_t *ret_process)
 {
 	const pid_t pid = event->pid, tid = event->tid;
-	const struct thread *thread = process_table_thread(r->processes, pid, tid);
+	const struct thread *thread = process_table_thread(r->tasks.processes, pid, tid);
 
 	if (thread && event->cgroup && thread->cgroup != event->cgroup) {
-		thread = process_table_set_cgroup(r->processes, pid, tid, event->cgroup);
+		thread = process_table_set_cgroup(r->tasks.processes, pid, tid, event->cgroup);
 		if (thread && outbox_keep_cgroup(r->outbox, thread))
 			return NULL;
 	}
-	return thread && !process_table_add_row(r->processes, thread, ret_process) ? thread : NULL;
+	return thread && !process_table_add_row(r->tasks.processes, thread, ret_process) ? thread
+											 : NULL;
 }
 
 /* Keeps the rank of a process, once. */
@@ -147,7 +148,7 @@ static int keep_rank(struct recorder *r, uint32_t process, pid_t pid,
 		     const struct store_sample *row)
 {
 	uint64_t value;
-	int is = ranks_take(r->ranks, process, pid, &value);
+	int is = ranks_take(r->mpi.ranks, process, pid, &value);
 
 	return is > 0 ? recorder_keep(r, SERIES_MPI_RANK, value, *row) : is;
 }
@@ -156,10 +157,11 @@ int recorder_add_frame(struct recorder *r, const struct object *object, uint32_t
 {
 	struct location l = {.object = object->number, .file_id = object->file_id};
 	uint32_t number;
-	int err = location_intern(r->locations, &l, &number);
+	int err = location_intern(r->paths.locations, &l, &number);
 
 	return err ? err
-		   : tag_trie_child(r->trie, *node, number, location_id(l.file_id, l.offset), node);
+		   : tag_trie_child(r->paths.trie, *node, number, location_id(l.file_id, l.offset),
+				    node);
 }
 
 /* Begins the path of a stack that was too deep with two frames: the thread's entry, and how much of
@@ -172,12 +174,12 @@ static int begin_deep(struct recorder *r, const struct stackd_header *record,
 	int err;
 
 	if (end->reason != STACKD_END_TOO_DEEP || !record_part(record, &part) || !part.left_bytes ||
-	    r->path.cut || r->path.added)
+	    r->paths.path.cut || r->paths.path.added)
 		return 0;
-	err = left_out_find(&r->left_out, r->objects, part.left_bytes, &object);
+	err = left_out_find(&r->paths.left_out, r->files.objects, part.left_bytes, &object);
 	if (!err)
-		err = thread_paths_entry(r->paths, (pid_t)record->tid, &r->path.node);
-	return err ? err : recorder_add_frame(r, object, &r->path.node);
+		err = thread_paths_entry(r->paths.threads, (pid_t)record->tid, &r->paths.path.node);
+	return err ? err : recorder_add_frame(r, object, &r->paths.path.node);
 }
 
 /* Takes an event with a path; *ret_end is the result of path_builder_take(), with the end reason
@@ -197,12 +199,12 @@ static int take_path(struct recorder *r, const struct event *event,
 	row.thread = thread->row;
 	err = recorder_request_table(r, record, false);
 	if (!err)
-		err = path_builder_take(r->builder, record, &r->path, ret_end);
+		err = path_builder_take(r->paths.builder, record, &r->paths.path, ret_end);
 	if (err || !ret_end->is_sample)
 		return err;
 	err = begin_deep(r, record, ret_end);
 	if (!err)
-		err = thread_paths_enter(r->paths, record, &r->path, &row.node);
+		err = thread_paths_enter(r->paths.threads, record, &r->paths.path, &row.node);
 	if (err)
 		return err;
 	row.period = record_period(record, r->with.usual_period);
@@ -228,11 +230,11 @@ static void count_end(struct recorder *r, enum stackd_event kind, int err,
 		      const struct path_builder_end *end)
 {
 	if (!is_sampling(kind))
-		r->partial[kind] +=
+		r->taken.partial[kind] +=
 			err || (end->reason != STACKD_END_LEFT &&
 				end_reason_quality((uint8_t)end->reason) != END_COMPLETE);
 	else if (end->is_sample)
-		r->end_reasons[err ? STACKD_END_LOST_RECORD : end->reason]++;
+		r->taken.end_reasons[err ? STACKD_END_LOST_RECORD : end->reason]++;
 }
 
 static int take(struct recorder *r, const struct event *event)
@@ -241,7 +243,7 @@ static int take(struct recorder *r, const struct event *event)
 	struct path_builder_end end = {.is_sample = true, .reason = STACKD_END_LOST_RECORD};
 	int err;
 
-	r->taken[event->kind]++;
+	r->taken.events[event->kind]++;
 	if (handler->take)
 		return handler->take(r, event);
 	err = take_path(r, event, &end);
@@ -254,15 +256,15 @@ int recorder_sample(struct recorder *r, const struct stackd_header *record)
 	struct event event;
 	int err;
 
-	r->taken_since_look++;
+	r->paths.taken_since_look++;
 	if (!record) {
-		r->unread++;
-		r->end_reasons[STACKD_END_LOST_RECORD]++;
+		r->taken.unread++;
+		r->taken.end_reasons[STACKD_END_LOST_RECORD]++;
 		return 0;
 	}
 	event_decode(record, &event);
 	err = take(r, &event);
-	path_builder_drop(r->builder, record);
+	path_builder_drop(r->paths.builder, record);
 	return err;
 }
 
@@ -287,11 +289,11 @@ void recorder_count_events(const struct recorder *r, struct recorder_counts *cou
 	};
 	const size_t n = sizeof(probed) / sizeof(probed[0]);
 
-	counts->received =
-		r->taken[STACKD_EVENT_SAMPLE] + r->taken[STACKD_EVENT_BRANCHES] + r->unread;
-	counts->instances = sum_of(r->taken, probed, n);
-	counts->partial_instances = sum_of(r->partial, probed, n);
-	counts->waits = r->taken[STACKD_EVENT_WAIT];
-	counts->partial_waits = r->partial[STACKD_EVENT_WAIT];
-	counts->wakers = r->taken[STACKD_EVENT_WAKE];
+	counts->received = r->taken.events[STACKD_EVENT_SAMPLE] +
+			   r->taken.events[STACKD_EVENT_BRANCHES] + r->taken.unread;
+	counts->instances = sum_of(r->taken.events, probed, n);
+	counts->partial_instances = sum_of(r->taken.partial, probed, n);
+	counts->waits = r->taken.events[STACKD_EVENT_WAIT];
+	counts->partial_waits = r->taken.partial[STACKD_EVENT_WAIT];
+	counts->wakers = r->taken.events[STACKD_EVENT_WAKE];
 }

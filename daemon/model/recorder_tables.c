@@ -33,11 +33,13 @@ static bool is_proven(struct recorder *r, const struct stackd_stack_record *reco
 	struct object_mapping m = met_mapping(&record->unknown, object);
 	const uint64_t changed_ns = record->unknown.key.changed_ns;
 
-	if (object->kind != OBJECT_ELF || object_table_has_proof(r->objects, object, changed_ns))
+	if (object->kind != OBJECT_ELF ||
+	    object_table_has_proof(r->files.objects, object, changed_ns))
 		return true;
 	m.build_id = object->build_id;
 	m.build_id_len = object->build_id_len;
-	return !early && object_table_prove(r->objects, (pid_t)record->pid, &m, object, changed_ns);
+	return !early &&
+	       object_table_prove(r->files.objects, (pid_t)record->pid, &m, object, changed_ns);
 }
 
 /* Gives a mapping the object that its file holds now, since the file was overwritten while it was
@@ -50,9 +52,9 @@ static void remap(struct recorder *r, const struct stackd_stack_record *record,
 	const struct object_mapping m = met_mapping(met, object);
 	struct mapping now = {.start = met->start, .end = met->end, .offset = met->offset};
 
-	if (!object_table_resolve(r->objects, (pid_t)record->pid, &m, &now.object) &&
+	if (!object_table_resolve(r->files.objects, (pid_t)record->pid, &m, &now.object) &&
 	    now.object->elf && now.object != object)
-		process_table_set_mapping(r->processes, (pid_t)record->pid, &now);
+		process_table_set_mapping(r->tasks.processes, (pid_t)record->pid, &now);
 }
 
 /* Returns the object that is mapped where the kernel half has met a file that it does not know;
@@ -62,7 +64,7 @@ static const struct object *mapped_object(struct recorder *r,
 {
 	const struct stackd_mapping *unknown = &record->unknown;
 	const struct mapping *m =
-		process_table_mapping(r->processes, (pid_t)record->pid, unknown->start);
+		process_table_mapping(r->tasks.processes, (pid_t)record->pid, unknown->start);
 
 	return m && m->object->kind != OBJECT_JIT &&
 			       unknown->start - m->start + m->offset == unknown->offset
@@ -84,13 +86,13 @@ static const struct object *mapped_early(struct recorder *r,
 {
 	const pid_t pid = (pid_t)record->pid;
 	const struct object *object = new_mappings_find(
-		&r->new_mappings, pid, record->unknown.start, record->unknown.offset);
+		&r->files.new_mappings, pid, record->unknown.start, record->unknown.offset);
 
 	if (is_met(r, record, object))
 		return object;
 	/* A process that was just forked must not be read from /proc yet: in the order of time it
 	 * is still a copy of its parent. */
-	object = process_table_knows(r->processes, pid) ? mapped_object(r, record) : NULL;
+	object = process_table_knows(r->tasks.processes, pid) ? mapped_object(r, record) : NULL;
 	return is_met(r, record, object) ? object : NULL;
 }
 
@@ -108,8 +110,8 @@ static const struct object *missed_object(struct recorder *r, const struct stack
 	*ret_key = NULL;
 	if (header->kind != STACKD_RECORD_STACK || !r->with.tables)
 		return NULL;
-	if (record->wanted && record->wanted <= object_table_count(r->objects))
-		return object_table_at(r->objects, record->wanted - 1);
+	if (record->wanted && record->wanted <= object_table_count(r->files.objects))
+		return object_table_at(r->files.objects, record->wanted - 1);
 	if (!record->unknown.key.inode)
 		return NULL;
 	object = early ? mapped_early(r, record) : mapped_object(r, record);

@@ -14,6 +14,19 @@
 #include "daemon/model/wait_reason.h"
 #include "daemon/model/wakeup_frame.h"
 
+int recorder_waits_init(struct recorder_waits *w, struct object_table *objects)
+{
+	int err = wait_objects_new("/proc", &w->objects);
+
+	return err ? err : wait_frames_new(objects, &w->frames);
+}
+
+void recorder_waits_fini(struct recorder_waits *w)
+{
+	wait_objects_free(w->objects);
+	wait_frames_free(w->frames);
+}
+
 /* Returns the time that a part of a wait stands for: d / p, if a part of the length d is kept with
  * the probability p = 1 - exp(-d / mean). */
 static uint64_t weight_of(uint64_t ns, uint64_t mean_ns)
@@ -28,10 +41,11 @@ static void find_page_fault(struct recorder *r)
 {
 	const struct kallsyms *ksyms = recorder_kallsyms(r);
 
-	if (r->page_fault.is_known || !ksyms)
+	if (r->waits.page_fault.is_known || !ksyms)
 		return;
-	r->page_fault.is_known = true;
-	kallsyms_function(ksyms, kernel_entry_page_fault, &r->page_fault.start, &r->page_fault.end);
+	r->waits.page_fault.is_known = true;
+	kallsyms_function(ksyms, kernel_entry_page_fault, &r->waits.page_fault.start,
+			  &r->waits.page_fault.end);
 }
 
 /* Returns whether a thread waited in a page fault, by its kernel frames. If the kernel itself
@@ -42,7 +56,7 @@ static bool is_in_page_fault(struct recorder *r, const struct stackd_header *rec
 
 	find_page_fault(r);
 	for (size_t i = 0; i < record->n_kernel; i++) {
-		if (kernel[i] > r->page_fault.start && kernel[i] <= r->page_fault.end)
+		if (kernel[i] > r->waits.page_fault.start && kernel[i] <= r->waits.page_fault.end)
 			return true;
 	}
 	return false;
@@ -52,7 +66,7 @@ static bool is_in_page_fault(struct recorder *r, const struct stackd_header *rec
 static int add_frame(struct recorder *r, enum wait_frame kind, const char *name, uint32_t *node)
 {
 	const struct object *object;
-	int err = wait_frames_find(r->wait_frames, kind, name, &object);
+	int err = wait_frames_find(r->waits.frames, kind, name, &object);
 
 	return err ? err : recorder_add_frame(r, object, node);
 }
@@ -61,7 +75,7 @@ static int add_frame(struct recorder *r, enum wait_frame kind, const char *name,
 static int add_holder(struct recorder *r, const struct event *event, uint64_t tid, uint32_t *node)
 {
 	const struct thread *holder =
-		process_table_find_thread(r->processes, event->pid, (pid_t)tid);
+		process_table_find_thread(r->tasks.processes, event->pid, (pid_t)tid);
 	char name[64];
 
 	if (!tid || (pid_t)tid == event->tid || !holder)
@@ -77,7 +91,7 @@ static int add_object(struct recorder *r, const struct event *event, const struc
 	char buffer[WAIT_OBJECT_MAX];
 	bool is_passing;
 	const char *name =
-		wait_objects_name(r->wait_objects, event->pid, wait, buffer, &is_passing);
+		wait_objects_name(r->waits.objects, event->pid, wait, buffer, &is_passing);
 	int err = name ? add_frame(r, is_passing ? WAIT_FRAME_PASSING : WAIT_FRAME_LASTING, name,
 				   node)
 		       : 0;
@@ -131,10 +145,10 @@ static int keep_blocked(struct recorder *r, const struct event *event, struct st
 /* Keeps the mean distance by which a wait was sampled, where it has changed. */
 static int keep_mean(struct recorder *r, uint64_t mean_ns, struct store_sample row)
 {
-	if (r->wait_mean.is_known && r->wait_mean.ns == mean_ns)
+	if (r->waits.mean.is_known && r->waits.mean.ns == mean_ns)
 		return 0;
-	r->wait_mean.is_known = true;
-	r->wait_mean.ns = mean_ns;
+	r->waits.mean.is_known = true;
+	r->waits.mean.ns = mean_ns;
 	return recorder_keep(r, SERIES_WAIT_MEAN, mean_ns, row);
 }
 
@@ -155,12 +169,12 @@ static unsigned wakeup_frame(struct recorder *r, uint64_t address)
 	const char *name;
 	uint64_t start;
 
-	if (!ksyms || r->wakeup_frames[at].address == address)
-		return ksyms ? r->wakeup_frames[at].is : WAKEUP_OTHER;
+	if (!ksyms || r->waits.wakeup_frames[at].address == address)
+		return ksyms ? r->waits.wakeup_frames[at].is : WAKEUP_OTHER;
 	name = kallsyms_find(ksyms, address - 1, &start);
-	r->wakeup_frames[at].address = address;
-	r->wakeup_frames[at].is = name ? wakeup_frame_of(name) : WAKEUP_OTHER;
-	return r->wakeup_frames[at].is;
+	r->waits.wakeup_frames[at].address = address;
+	r->waits.wakeup_frames[at].is = name ? wakeup_frame_of(name) : WAKEUP_OTHER;
+	return r->waits.wakeup_frames[at].is;
 }
 
 /* Keeps that an interrupt ended a wait. `row`: of the waiting thread. */
@@ -176,13 +190,13 @@ int recorder_wake(struct recorder *r, const struct event *event, struct store_sa
 {
 	const struct stackd_wake *wake = &event->measured.wake;
 	const struct thread *woken =
-		process_table_thread(r->processes, (pid_t)wake->pid, (pid_t)wake->tid);
+		process_table_thread(r->tasks.processes, (pid_t)wake->pid, (pid_t)wake->tid);
 	const uint64_t *kernel = record_kernel(event->record);
 	struct store_sample waker = *row;
 	unsigned frames = 0;
 	uint32_t process;
 
-	if (!woken || process_table_add_row(r->processes, woken, &process))
+	if (!woken || process_table_add_row(r->tasks.processes, woken, &process))
 		return -ENOMEM;
 	waker.thread = woken->row;
 	waker.time_ns = wake->time_ns;
@@ -205,7 +219,7 @@ int recorder_prefetch_wait(struct recorder *r, const struct event *event)
 
 	if (!wait_reason_has_object(wait, false))
 		return 0;
-	return wait_objects_prefetch(r->wait_objects, event->pid, event->time_ns, wait);
+	return wait_objects_prefetch(r->waits.objects, event->pid, event->time_ns, wait);
 }
 
 int recorder_wait(struct recorder *r, const struct event *event, struct store_sample *row)
@@ -233,13 +247,14 @@ int recorder_untraced(struct recorder *r, const struct event *event)
 {
 	const struct stackd_untraced *wait = &event->measured.untraced;
 	const uint64_t runnable_ns = wait->runnable_ns & ~STACKD_NOT_SAMPLED;
-	const struct thread *thread = process_table_thread(r->processes, event->pid, event->tid);
+	const struct thread *thread =
+		process_table_thread(r->tasks.processes, event->pid, event->tid);
 	struct store_sample row = {
 		.time_ns = event->time_ns, .cpu = event->cpu, .end_reason = STACKD_END_LOST_RECORD};
 	uint32_t process;
 	int err;
 
-	if (!thread || process_table_add_row(r->processes, thread, &process))
+	if (!thread || process_table_add_row(r->tasks.processes, thread, &process))
 		return -ENOMEM;
 	row.thread = thread->row;
 	go_back(&row, wait->late_ns);
@@ -267,7 +282,7 @@ int recorder_life(struct recorder *r, const struct event *event)
 		if (!thread)
 			return -ENOMEM;
 	} else { /* a thread without a row has no waits in the store */
-		thread = process_table_find_thread(r->processes, event->pid, event->tid);
+		thread = process_table_find_thread(r->tasks.processes, event->pid, event->tid);
 		if (!thread || thread->row == PROCESS_NO_ROW)
 			return 0;
 	}

@@ -238,7 +238,7 @@ static void take(struct reorder_item *item)
 		assert_int_equal(recorder_event(recorder, item->event), 0);
 	} else {
 		const struct mapping_set *set =
-			process_table_mappings(recorder->processes, (pid_t)record->pid);
+			process_table_mappings(recorder->tasks.processes, (pid_t)record->pid);
 
 		assert_non_null(set);
 		assert_in_range(n_taken, 0, N - 1);

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What makes a call path of a record: who walks, where addresses lie, and the tables of locations
+ * and paths. Only recorder*.c include this.
+ *
+ *   walks, jit, tags, branches ──► builder ──► threads ──► trie
+ *                          locator ──► locations
+ */
+#ifndef MODEL_RECORDER_PATHS_H
+#define MODEL_RECORDER_PATHS_H
+
+#include "daemon/model/branches.h"
+#include "daemon/model/jit_tracker.h"
+#include "daemon/model/judge.h"
+#include "daemon/model/judge_jit.h"
+#include "daemon/model/left_out.h"
+#include "daemon/model/locator.h"
+#include "daemon/model/path_builder.h"
+#include "daemon/model/recorder_files.h"
+#include "daemon/model/recorder_tasks.h"
+#include "daemon/model/tagger.h"
+#include "daemon/model/thread_paths.h"
+#include "daemon/worker/walks.h"
+#include "stack/location.h"
+#include "stack/origin.h"
+#include "stack/tag_trie.h"
+
+struct recorder_paths {
+	struct location_table *locations;
+	struct tag_trie *trie;
+	struct origin_table *origins;
+	struct locator *locator;
+	struct jit_tracker *jit;
+	struct walks *walks;
+	struct branches *branches;   /* NULL: there are no branch records */
+	struct judge *judge;	     /* NULL: walks are not judged */
+	struct judge_jit *judge_jit; /* NULL likewise */
+	struct tagger *tagger;	     /* NULL: tags are not looked at */
+	struct tag_paths *tags;	     /* NULL likewise */
+	struct path_builder *builder;
+	struct thread_paths *threads; /* the last path of each */
+	struct left_out left_out;     /* frames for stack that is too deep */
+	struct path path;	      /* of the sample at hand: too large for the stack */
+	unsigned taken_since_look;    /* records, since stacks to be walked were looked for */
+	uint64_t forgotten, locations_forgotten; /* paths and locations, at ends of full windows */
+};
+
+/* Makes all of that, in a zeroed struct. Files and tasks are borrowed. 0 or -errno;
+ * recorder_paths_fini() in any case. */
+int recorder_paths_init(struct recorder_paths *paths, const struct recorder_options *options,
+			struct recorder_files *files, struct recorder_tasks *tasks);
+void recorder_paths_fini(struct recorder_paths *paths); /* a zeroed one is fine */
+
+/* Whether so many paths and locations were met that a window should end. */
+bool recorder_paths_are_many(const struct recorder_paths *paths);
+
+/* Forgets them, since another window begins. 0 or -ENOMEM, with nothing changed. */
+int recorder_paths_begin_anew(struct recorder_paths *paths);
+
+/* Drops what was not used for long; to be called about once a second. */
+void recorder_paths_trim(struct recorder_paths *paths);
+
+#endif
