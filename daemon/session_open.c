@@ -36,14 +36,14 @@
 
 void session_begin_window(struct session *s, struct window window)
 {
-	s->window = window;
-	s->info.start_unix_ns = window.start_unix_ns;
-	s->info.start_ns = s->info.end_ns = window.start_ns;
+	s->recording.window = window;
+	s->recording.info.start_unix_ns = window.start_unix_ns;
+	s->recording.info.start_ns = s->recording.info.end_ns = window.start_ns;
 }
 
 struct scheduler_times session_times(const struct session *s)
 {
-	const int cgroup = target_cgroup_fd(s->target);
+	const int cgroup = target_cgroup_fd(s->scope.target);
 
 	return (struct scheduler_times){
 		.stolen_ns = scheduler_time_stolen(),
@@ -54,21 +54,21 @@ struct scheduler_times session_times(const struct session *s)
 /* Fills in the recording's row of the store. */
 static void describe(struct session *s, const char *command_line, char *target)
 {
-	struct store_recording *info = &s->info;
+	struct store_recording *info = &s->recording.info;
 
-	uname(&s->host);
-	info->host = s->host.nodename;
-	info->kernel = s->host.release;
-	info->arch = s->host.machine;
+	uname(&s->recording.host);
+	info->host = s->recording.host.nodename;
+	info->kernel = s->recording.host.release;
+	info->arch = s->recording.host.machine;
 	info->command = command_line;
 	info->target = target ? target : "";
-	info->event = s->event.spec.name;
-	info->note = s->event.note ? s->event.note : "";
+	info->event = s->scope.event.spec.name;
+	info->note = s->scope.event.note ? s->scope.event.note : "";
 	if (s->options->lbr)
 		info->note = "events are the threads' own, for --lbr: a thread has no sample for "
 			     "the last part of a period, so short ones have few or none";
-	info->frequency_hz = s->event.spec.is_none ? 0 : s->options->frequency;
-	info->period = s->event.spec.is_none ? 0 : s->options->period;
+	info->frequency_hz = s->scope.event.spec.is_none ? 0 : s->options->frequency;
+	info->period = s->scope.event.spec.is_none ? 0 : s->options->period;
 	info->cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
 	info->run = s->options->window_ns != 0;
 }
@@ -78,9 +78,9 @@ static void begin_now(struct session *s)
 {
 	session_begin_window(s, window_begin(s->options->window_ns, clock_ns(CLOCK_REALTIME),
 					     clock_ns(CLOCK_MONOTONIC)));
-	s->time_before = session_times(s);
+	s->clocks.before = session_times(s);
 	if (s->options->target == TARGET_ALL)
-		s->idle_since = idle_time_now();
+		s->clocks.idle_since = idle_time_now();
 }
 
 /* Gives a store that was just made to those who may read it. */
@@ -88,8 +88,8 @@ static void share_store(void *arg)
 {
 	const struct session *s = arg;
 
-	store_path_hand_over(s->path);
-	service_share_store(s->path, s->options->group);
+	store_path_hand_over(s->recording.store_path);
+	service_share_store(s->recording.store_path, s->options->group);
 }
 
 static enum exit_status open_store(struct session *s)
@@ -103,36 +103,37 @@ static enum exit_status open_store(struct session *s)
 	char *sentence = NULL;
 	int err = 0;
 
-	s->path = o->output ? strdup(o->output) : store_path_default();
-	if (!s->path)
+	s->recording.store_path = o->output ? strdup(o->output) : store_path_default();
+	if (!s->recording.store_path)
 		err = -ENOMEM;
 	if (!err && !o->output)
-		err = store_path_prepare(s->path);
-	archive.path = s->path;
+		err = store_path_prepare(s->recording.store_path);
+	archive.path = s->recording.store_path;
 	if (!err)
-		err = names_there_new(s->workers, &s->names);
-	archive.names = s->names;
+		err = names_there_new(s->workers, &s->recording.names);
+	archive.names = s->recording.names;
 	if (!err)
-		err = archive_new(&archive, &s->archive, &sentence);
+		err = archive_new(&archive, &s->recording.archive, &sentence);
 	if (!err) {
 		share_store(s);
-		return wakeups_watch(&s->wakeups, archive_poll_fd(s->archive)) ? STATUS_FAILED
-									       : STATUS_DONE;
+		return wakeups_watch(&s->wakeups, archive_poll_fd(s->recording.archive))
+			       ? STATUS_FAILED
+			       : STATUS_DONE;
 	}
-	log_failure(sentence, s->path ? s->path : "store", err);
+	log_failure(sentence, s->recording.store_path ? s->recording.store_path : "store", err);
 	return STATUS_FAILED;
 }
 
 static enum exit_status begin_recording(struct session *s)
 {
 	char *sentence = NULL;
-	int err = archive_begin(s->archive, &s->info, &sentence);
+	int err = archive_begin(s->recording.archive, &s->recording.info, &sentence);
 
 	if (err) {
-		log_failure(sentence, s->path, err);
+		log_failure(sentence, s->recording.store_path, err);
 		return STATUS_FAILED;
 	}
-	s->first_recording = archive_recording(s->archive);
+	s->recording.first = archive_recording(s->recording.archive);
 	share_store(s);
 	return STATUS_DONE;
 }
@@ -143,13 +144,14 @@ static bool is_joined(const struct session *s)
 {
 	const struct options *o = s->options;
 
-	return (o->n_regions || o->n_marks || o->mpi) && event_spec_is_clock(&s->event.spec) &&
-	       event_spec_usual_period(&s->event.spec) && !o->max_cpu;
+	return (o->n_regions || o->n_marks || o->mpi) &&
+	       event_spec_is_clock(&s->scope.event.spec) &&
+	       event_spec_usual_period(&s->scope.event.spec) && !o->max_cpu;
 }
 
 static int events_of(void *s, int (*each)(void *intake, struct sideband_event *event), void *intake)
 {
-	return sideband_drain(((struct session *)s)->sideband, each, intake);
+	return sideband_drain(((struct session *)s)->rings.sideband, each, intake);
 }
 
 static int records_of(void *s, int (*each)(void *intake, struct stackd_header *record),
@@ -161,10 +163,10 @@ static int records_of(void *s, int (*each)(void *intake, struct stackd_header *r
 static enum exit_status open_sideband(struct session *s)
 {
 	const struct intake_source source = {events_of, records_of, s};
-	int err = sideband_new(target_cgroup_fd(s->target), &s->sideband);
+	int err = sideband_new(target_cgroup_fd(s->scope.target), &s->rings.sideband);
 
 	if (!err)
-		err = intake_new(&source, &s->intake);
+		err = intake_new(&source, &s->rings.intake);
 	if (!err) {
 		workers_use_meanwhile(s->workers, session_take_meanwhile, s);
 		return STATUS_DONE;
@@ -208,19 +210,20 @@ static struct sampler_options sampler_options(const struct session *s)
 		.is_joined = is_joined(s),
 		.waits = s->options->waits,
 		.wakers = s->options->wakers,
-		.stats_fd = s->stats_fd,
-		.wait_cgroup = waits_cgroup_id(target_cgroup_fd(s->target)),
+		.stats_fd = s->cost.stats_fd,
+		.wait_cgroup = waits_cgroup_id(target_cgroup_fd(s->scope.target)),
 		.wait_least_ns = s->options->wait_least_ns,
 		.wait_mean_ns = s->options->wait_mean_ns,
 		.has_uprobe_multi = regions_have_functions(s->options) && uprobe_multi_is_there(),
-		.usual_period = event_spec_usual_period(&s->event.spec),
-		.is_clock = event_spec_is_clock(&s->event.spec) && !s->event.spec.is_none,
+		.usual_period = event_spec_usual_period(&s->scope.event.spec),
+		.is_clock =
+			event_spec_is_clock(&s->scope.event.spec) && !s->scope.event.spec.is_none,
 		.is_everyone = s->options->target == TARGET_ALL,
 		.is_processes = is_of_processes(s->options),
-		.by_members = s->is_on_cpus,
+		.by_members = s->scope.is_on_cpus,
 		.most_files = fault_few("files", MOST_FILES),
 		.most_members = fault_few("members", MOST_MEMBERS),
-		.enable_on_exec = s->options->target == TARGET_COMMAND && !s->is_on_cpus,
+		.enable_on_exec = s->options->target == TARGET_COMMAND && !s->scope.is_on_cpus,
 	};
 }
 
@@ -237,7 +240,7 @@ static enum exit_status open_sampler(struct session *s)
 		log_failure(sentence, "BPF", err);
 		return exit_status_of(err);
 	}
-	err = s->options->n_counters ? sampler_probe_cost(s->sampler, &s->probe_cost) : 0;
+	err = s->options->n_counters ? sampler_probe_cost(s->sampler, &s->cost.probe_cost) : 0;
 	if (err)
 		log_warning("what probes cost is not known, so it stays in the passes: %s",
 			    strerror(-err));
@@ -263,13 +266,14 @@ static struct recorder_options recorder_options(struct session *s)
 
 	return (struct recorder_options){
 		.is_everyone = is_everyone(o),
-		.usual_period = event_spec_usual_period(&s->event.spec),
+		.usual_period = event_spec_usual_period(&s->scope.event.spec),
 		.workers = o->lbr ? NULL : s->workers,
 		.tables = s->tables,
 		.judge_tags = o->judge_tags,
 		.has_branches = o->lbr,
-		.branches = {.is_call_stack = s->event.branches.kind == BRANCH_CAPS_CALL_STACK,
-			     .entries = s->event.branches.entries},
+		.branches = {.is_call_stack =
+				     s->scope.event.branches.kind == BRANCH_CAPS_CALL_STACK,
+			     .entries = s->scope.event.branches.entries},
 		.alloc_distance = o->alloc_bytes,
 		.counts_alloc_coverage = o->alloc_bytes && !is_everyone(o),
 		.has_intervals = is_joined(s),
@@ -314,7 +318,7 @@ static enum exit_status start_regions(struct session *s)
 	const struct regions_options with = {.options = s->options,
 					     .sampler = s->sampler,
 					     .objects = recorder_objects(s->recorder),
-					     .target = s->target,
+					     .target = s->scope.target,
 					     .worker = workers_of(s->workers, WORKER_REGIONS),
 					     .coverage = recorder_alloc_coverage(s->recorder)};
 
@@ -331,28 +335,28 @@ static enum exit_status start_regions(struct session *s)
 
 static enum exit_status start_target(struct session *s)
 {
-	int err = target_start(s->target);
+	int err = target_start(s->scope.target);
 
 	if (!err)
 		return STATUS_DONE;
 	log_error("cannot run '%s': %s", s->options->command[0], strerror(-err));
-	archive_discard(s->archive);
+	archive_discard(s->recording.archive);
 	return STATUS_FAILED;
 }
 
 static enum exit_status open_target(struct session *s)
 {
 	char *sentence = NULL;
-	int err = target_new(s->options, &s->target, &sentence);
+	int err = target_new(s->options, &s->scope.target, &sentence);
 
 	if (err) {
 		log_failure(sentence, "target", err);
 		return STATUS_FAILED;
 	}
-	s->is_crowd = attach_is_crowd(s->options, s->target);
-	s->is_on_cpus = attach_is_on_cpus(s->options, s->target);
-	online_cpus_listen(&s->cpus);
-	online_cpus_look(&s->cpus, ONLINE_CPUS_LIST); /* before events are opened */
+	s->scope.is_crowd = attach_is_crowd(s->options, s->scope.target);
+	s->scope.is_on_cpus = attach_is_on_cpus(s->options, s->scope.target);
+	online_cpus_listen(&s->scope.cpus);
+	online_cpus_look(&s->scope.cpus, ONLINE_CPUS_LIST); /* before events are opened */
 	return STATUS_DONE;
 }
 
@@ -363,15 +367,15 @@ static enum exit_status make_parts(struct session *s)
 	/* The command is forked already: it keeps the inherited limit and priority. */
 	own_limits_raise_files();
 	own_limits_raise_priority();
-	if (s->is_crowd)
+	if (s->scope.is_crowd)
 		own_limits_hurry(true);
 	/* Its two clock readings would cost more than the switch of a thread out of --wait's scope.
 	 */
-	s->stats_fd = !s->options->waits || s->options->max_cpu ? sampler_measure_time() : -1;
+	s->cost.stats_fd = !s->options->waits || s->options->max_cpu ? sampler_measure_time() : -1;
 	sandbox_daemon_capabilities(regions_are_wanted(s->options));
 	err = wakeups_open(&s->wakeups, SESSION_TICK_NS);
 	if (!err)
-		err = reorder_new(&s->queue);
+		err = reorder_new(&s->rings.queue);
 	if (err)
 		log_error("cannot set up: %s", strerror(-err));
 	return err ? STATUS_FAILED : STATUS_DONE;
@@ -383,9 +387,9 @@ static int watch_parts(struct session *s)
 	int err = wakeups_watch(w, sampler_poll_fd(s->sampler));
 
 	if (!err)
-		err = wakeups_watch(w, sideband_poll_fd(s->sideband));
+		err = wakeups_watch(w, sideband_poll_fd(s->rings.sideband));
 	if (!err)
-		err = wakeups_watch(w, target_poll_fd(s->target));
+		err = wakeups_watch(w, target_poll_fd(s->scope.target));
 	if (!err)
 		err = wakeups_watch(w, recorder_poll_fd(s->recorder));
 	if (!err && s->options->duration_s > 0)
@@ -399,7 +403,7 @@ static int watch_parts(struct session *s)
 enum exit_status session_open(struct session *s, struct fork_server *server,
 			      const char *command_line, char *target)
 {
-	enum exit_status status = event_choice_make(s->options, &s->event);
+	enum exit_status status = event_choice_make(s->options, &s->scope.event);
 
 	if (workers_new(server, s->options->window_ns ? fault_few("analysed", MOST_ANALYSED) : 0,
 			&s->workers))
@@ -407,7 +411,7 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 	if (!status)
 		status = open_target(s);
 	if (!status)
-		status = event_choice_probe(&s->event, s->options->quiet);
+		status = event_choice_probe(&s->scope.event, s->options->quiet);
 	if (!status)
 		status = event_groups_open(s->options->counters, s->options->n_counters,
 					   &s->event_groups);
@@ -425,16 +429,16 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 	if (!status)
 		begin_now(s);
 	if (!status)
-		status = attach(&(struct attach){.is_on_cpus = s->is_on_cpus,
+		status = attach(&(struct attach){.is_on_cpus = s->scope.is_on_cpus,
 						 .options = s->options,
-						 .event = &s->event,
-						 .target = s->target,
+						 .event = &s->scope.event,
+						 .target = s->scope.target,
 						 .recorder = s->recorder,
 						 .sampler = s->sampler});
 	if (!status)
 		status = start_regions(s);
 	if (!status)
-		status = waits_start(&s->waits, s->options, s->sampler, s->target);
+		status = waits_start(&s->waits, s->options, s->sampler, s->scope.target);
 	if (!status && s->options->target == TARGET_COMMAND)
 		begin_now(s);
 	describe(s, command_line, target);
@@ -444,7 +448,7 @@ enum exit_status session_open(struct session *s, struct fork_server *server,
 		status = STATUS_FAILED;
 	if (!status)
 		status = start_target(s);
-	if (s->is_crowd)
+	if (s->scope.is_crowd)
 		own_limits_hurry(false);
 	if (!status)
 		sandbox_daemon_calls(); /* without seccomp in the kernel, it runs without */
@@ -455,19 +459,19 @@ void session_close(struct session *s)
 {
 	waits_stop(&s->waits);
 	regions_free(s->regions);
-	target_free(s->target);
-	archive_free(s->archive);
-	names_free(s->names);
+	target_free(s->scope.target);
+	archive_free(s->recording.archive);
+	names_free(s->recording.names);
 	tables_free(s->tables);
 	recorder_free(s->recorder);
-	reorder_free(s->queue);
+	reorder_free(s->rings.queue);
 	workers_use_meanwhile(s->workers, NULL, NULL);
-	intake_free(s->intake);
-	sideband_free(s->sideband);
-	online_cpus_close(&s->cpus);
+	intake_free(s->rings.intake);
+	sideband_free(s->rings.sideband);
+	online_cpus_close(&s->scope.cpus);
 	event_groups_free(s->event_groups);
 	sampler_free(s->sampler);
 	workers_free(s->workers);
 	wakeups_close(&s->wakeups);
-	free(s->path);
+	free(s->recording.store_path);
 }

@@ -4,7 +4,7 @@
  *
  * They come from rings that are read one after the other, so an item that is read later may have
  * happened earlier. Every item waits here until nothing older can arrive any more: until it is
- * older than the start of the previous round of reading (see session.c). An event that arrives
+ * older than the start of the previous round of reading (session_round.c). An event that arrives
  * after that is handed out at once and counted.
  */
 #ifndef MODEL_REORDER_H

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Hands batches to the archive, with counters and totals, and looks at what is seen once in a
+ * batch: the budget, the store, the workers, the numbers of files; see session.h. The last batch of
+ * a window ends it.
+ */
+#include "daemon/session_state.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/own_cost.h"
+#include "daemon/tables/numbers.h"
+
+void session_count(const struct session *s, struct run_counters *ret_counters)
+{
+	const struct scheduler_times times =
+		s->clocks.stopped_ns ? s->clocks.at_stop : session_times(s);
+
+	sampler_counts(s->sampler, &ret_counters->sampled);
+	recorder_counts(s->recorder, &ret_counters->recorded);
+	tables_counts(s->tables, &ret_counters->tables);
+	ret_counters->objects = recorder_object_count(s->recorder);
+	ret_counters->waiting = reorder_waiting(s->rings.queue);
+	ret_counters->late = reorder_late(s->rings.queue);
+	if (s->options->target == TARGET_CGROUP)
+		ret_counters->sampled.counters[STACKD_COUNT_CPU_NS] =
+			times.cgroup_ns - s->clocks.before.cgroup_ns;
+	ret_counters->stolen_ns = times.stolen_ns - s->clocks.before.stolen_ns;
+	ret_counters->has_periods = event_spec_is_cpu_time(&s->scope.event.spec);
+	ret_counters->idle =
+		s->clocks.stopped_ns ? s->clocks.idle : idle_time_since(&s->clocks.idle_since);
+	workers_counts(s->workers, &ret_counters->workers);
+	ret_counters->own_cpu_ns = own_cost_cpu_ns() + ret_counters->workers.cpu_ns;
+	ret_counters->own_resident_bytes =
+		own_cost_resident_bytes() + ret_counters->workers.resident_bytes;
+	ret_counters->rate_hz = s->cost.budget.rate_hz;
+	ret_counters->rate_changes = s->cost.budget.changes;
+	ret_counters->regions_taken_off = regions_taken_off(s->regions);
+	ret_counters->alloc_until_ns = regions_alloc_until(s->regions);
+	ret_counters->full_windows = s->recording.full_windows;
+}
+
+/* Fills in the counters and totals of a batch, as of now. */
+static int fill_in(struct session *s, struct batch *b, const struct run_counters *all)
+{
+	const struct run_counters counters = run_counters_since(all, &s->recording.before);
+	const struct status_numbers n = run_counters_status(&counters);
+	int err = run_counters_put(&counters, b);
+	char name[sizeof(b->counters->name)];
+	uint64_t since_ns;
+
+	if (err)
+		return err;
+	run_counters_put_readings(s->options->counters, s->options->n_counters, &s->cost.probe_cost,
+				  b);
+	for (size_t i = 0; regions_off(s->regions, i, name, sizeof(name), &since_ns); i++)
+		run_counters_put_off(name, since_ns, b);
+	b->totals = s->recording.info;
+	b->totals.end_ns = s->clocks.stopped_ns ? s->clocks.stopped_ns : n.now_ns;
+	b->totals.samples = n.samples;
+	b->totals.lost = n.lost;
+	b->totals.kernel_ns = counters.sampled.run_ns;
+	b->totals.kernel_runs = counters.sampled.counters[STACKD_COUNT_STARTED];
+	return 0;
+}
+
+/* The time from one tick to the next. While stackd saves, it is a quarter of the time between two
+ * commits, but short enough to answer the service manager's watchdog. */
+static uint64_t tick_ns(const struct session *s)
+{
+	unsigned pace = budget_pace(&s->cost.budget);
+	uint64_t ns = pace > 1 ? pace * SESSION_COMMIT_NS / 4 : SESSION_TICK_NS;
+
+	return s->log.watchdog.every_ns && ns > s->log.watchdog.every_ns ? s->log.watchdog.every_ns
+									 : ns;
+}
+
+uint64_t session_running_cost_ns(const struct session *s)
+{
+	return sampler_run_ns(s->sampler) + clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* Changes the rate, and how often stackd wakes, where that is needed to keep within the budget.
+ * Where the events cannot be opened anew, the rate stays, and the next look tries again. */
+static void keep_budget(struct session *s, const struct run_counters *counters, uint64_t now_ns)
+{
+	uint64_t before = s->cost.budget.rate_hz;
+
+	s->cost.running_ns = session_running_cost_ns(s);
+	if (!budget_look(&s->cost.budget, now_ns,
+			 counters->own_cpu_ns + counters->sampled.run_ns +
+				 counters->sampled.switch_run_ns))
+		return;
+	wakeups_set_tick(&s->wakeups, tick_ns(s));
+	if (s->cost.budget.rate_hz == before)
+		return;
+	if (sampler_change_rate(s->sampler, &s->scope.event.spec, s->cost.budget.rate_hz,
+				target_cgroup_fd(s->scope.target)))
+		s->cost.budget.rate_hz = before;
+	sampler_set_wait_mean(s->sampler, waits_mean_ns(s->options, s->cost.budget.full_hz,
+							s->cost.budget.rate_hz));
+	watch_rate(&s->log.watch, &s->cost.budget, before);
+}
+
+/* Looks whether the store can be written to; right after a window's end that is not known yet. */
+static void look_at_store(struct session *s, bool end)
+{
+	archive_look(s->recording.archive, &s->recording.state);
+	s->recording.state.wants_window &= !end;
+	watch_store(&s->log.watch, s->recording.store_path, &s->recording.state);
+}
+
+/* A service that can read no file any more ends, so that it is started again with new processes for
+ * that. Other recordings go on: they have their samples, and names of the files that are known. */
+static void look_at_workers(struct session *s)
+{
+	if (s->end.is_over || !s->options->window_ns || !workers_are_lost(s->workers))
+		return;
+	log_error("no process is left that can read files, and none can be started: stackd ends, "
+		  "to be started again");
+	s->end.is_over = s->end.has_failed = true;
+}
+
+/* A service that has met so many files that their numbers run out ends, so that it is started again
+ * with none taken: with a window, so that whoever makes files on purpose cannot have it started
+ * again and again. Other recordings go on: files without a number are walked by the daemon. */
+static void look_at_numbers(struct session *s, const struct run_counters *counters)
+{
+	if (s->end.is_over || !s->options->window_ns ||
+	    !numbers_run_out(&counters->tables, (uint32_t)counters->objects))
+		return;
+	log_event(LOG_EVENT_NUMBERS_USED_UP,
+		  "so many files were met that their numbers run out: stackd ends, to be started "
+		  "again");
+	s->end.is_over = s->end.is_used_up = true;
+}
+
+int session_submit(struct session *s, bool end)
+{
+	struct batch *b = recorder_take_batch(s->recorder);
+	struct run_counters counters;
+	struct status_numbers n;
+
+	if (!b)
+		return -ENOMEM;
+	sampler_look_at_time(s->sampler);
+	session_count(s, &counters);
+	n = run_counters_status(&counters);
+	watch_look(&s->log.watch, &counters, n.now_ns);
+	if (fill_in(s, b, &counters)) {
+		batch_free(b);
+		return -ENOMEM;
+	}
+	if (end) {
+		b->totals.end_ns = s->recording.window.end_ns;
+		session_begin_window(s,
+				     window_next(&s->recording.window,
+						 clock_ns(CLOCK_REALTIME) -
+							 (n.now_ns - s->recording.window.end_ns)));
+		b->ends_window = true;
+		b->after = s->recording.info;
+		s->recording.before = counters;
+	}
+	archive_set_kallsyms(s->recording.archive, recorder_kallsyms(s->recorder));
+	archive_submit(s->recording.archive, b);
+	workers_trim(s->workers);
+	look_at_store(s, end);
+	look_at_workers(s);
+	if (end)
+		look_at_numbers(s, &counters);
+	s->recording.commit_ns = n.now_ns;
+	status_show(&s->log.status, &n, s->options->quiet);
+	if (!s->end.is_over)
+		keep_budget(s, &counters, n.now_ns);
+	return 0;
+}
+
+int session_cut(struct session *s)
+{
+	int err;
+
+	s->recording.full_windows += recorder_count_full(s->recorder);
+	err = recorder_end_window(s->recorder, s->recording.window.end_ns);
+	if (!err)
+		err = session_submit(s, true);
+	return err ? err : recorder_begin_anew(s->recorder);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reads the rings, and hands out what they had in the order of time; session.c says when.
+ *
+ * Records with a copy of their stack are small in the ring and large in memory, and finishing their
+ * walks takes time. So a round reads no more than MOST_BYTES of records, and hands out what is
+ * older than the last one that it has read before it goes on; and while it hands out, it reads the
+ * ring as soon as that is a quarter full, as far as there is room.
+ *
+ * The loop waits for other calls of workers, each for a bounded time (worker/worker.h). Meanwhile
+ * it takes events out of their ring, and records once theirs is a quarter full, MOST_BYTES at most
+ * (intake.h).
+ *
+ * Copied stacks are walked by a worker, for which the loop does not wait: the walks of many records
+ * are asked for at a time, records are handed out as far as theirs are made, and the loop is woken
+ * by those that come (recorder_awaits_walk()). It reads the rings meanwhile.
+ */
+#include "daemon/session_state.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "daemon/attach.h"
+#include "daemon/base/log.h"
+#include "daemon/capture/record.h"
+#include "daemon/capture/record_pool.h"
+
+#define TABLE_WAIT_POLL_MS 5
+#define LAG_NS		   10000000u	       /* a record is in its ring after this time */
+#define MOST_BYTES	   TABLE_WAIT_BYTES    /* of records that wait */
+#define READ_BYTES	   (UINT64_C(1) << 20) /* of records that are taken at a time */
+
+/* Records between two looks at pending events, while many are handed out. */
+#define RELIEVE_EVERY 64
+
+static int queue_event(struct session *s, struct sideband_event *event)
+{
+	struct reorder_item item = {.time_ns = event->time_ns, .event = event};
+	int err = recorder_prefetch_event(s->recorder, event);
+
+	if (!err)
+		err = reorder_push(s->rings.queue, &item);
+	if (err)
+		record_pool_give_back(event);
+	return err;
+}
+
+/* Whether no more records are to be read now: so much waits that some of it must be handed out
+ * first, and some of it can be. */
+static bool is_enough(struct session *s)
+{
+	return s->rings.queued_bytes >= MOST_BYTES &&
+	       reorder_peek(s->rings.queue, s->rings.read_ns - LAG_NS);
+}
+
+static int queue_record(struct session *s, struct stackd_header *record)
+{
+	struct reorder_item item = {.sample = record};
+	int err;
+
+	if (!record)
+		return recorder_sample(s->recorder, NULL);
+	item.time_ns = record->time_ns;
+	err = recorder_prefetch_record(s->recorder, record);
+	if (!err)
+		err = reorder_push(s->rings.queue, &item);
+	if (err) {
+		record_pool_give_back(record);
+		return err < 0 ? err : 0;
+	}
+	s->rings.queued_bytes += record_size(record);
+	s->rings.read_ns = record->time_ns;
+	return 0;
+}
+
+/* Queues the records of the intake. 0; -ENOBUFS: the queue has enough for now; or an error. */
+static int queue_records(struct session *s)
+{
+	struct stackd_header *record;
+	int err = 0;
+
+	while (!err && !is_enough(s) && intake_record(s->rings.intake, &record))
+		err = queue_record(s, record);
+	return err ? err : is_enough(s) ? -ENOBUFS : 0;
+}
+
+/* Reads the ring, or as much of it as there is room for. */
+static int read_ring(struct session *s)
+{
+	int err, has = 0;
+
+	do {
+		err = queue_records(s);
+		if (!err)
+			has = intake_take_records(s->rings.intake, READ_BYTES);
+	} while (!err && has > 0);
+	s->rings.is_behind = err == -ENOBUFS;
+	return s->rings.is_behind ? 0 : err ? err : has;
+}
+
+void session_take_meanwhile(void *arg, bool is_waiting)
+{
+	struct session *s = arg;
+	int err = is_waiting ? intake_take_events(s->rings.intake) : 0;
+
+	if (!err && sampler_is_pressed(s->sampler))
+		err = intake_take_records(s->rings.intake, MOST_BYTES);
+	if (err < 0)
+		s->rings.error = err;
+}
+
+/* Whether the next item is a record that is to wait for its table, or for the walk of its stack. */
+static bool is_held(struct session *s, uint64_t horizon_ns)
+{
+	const struct reorder_item *next = reorder_peek(s->rings.queue, horizon_ns);
+	bool awaits = next && next->sample && recorder_awaits_table(s->recorder, next->sample);
+
+	s->rings.awaits_walk = false;
+	if (table_wait_goes_on(&s->rings.table_wait, awaits, awaits ? clock_ns(CLOCK_MONOTONIC) : 0,
+			       s->rings.queued_bytes))
+		return true;
+	s->rings.awaits_walk =
+		recorder_awaits_walk(s->recorder, s->rings.queue, horizon_ns, !awaits);
+	return s->rings.awaits_walk;
+}
+
+/* Reads the ring if it fills while records are handed out. */
+static int relieve_ring(struct session *s)
+{
+	return s->rings.queued_bytes < MOST_BYTES && sampler_is_pressed(s->sampler) ? read_ring(s)
+										    : 0;
+}
+
+int session_drain_sideband(void *arg)
+{
+	struct session *s = arg;
+	struct sideband_event *event;
+	int err = intake_take_events(s->rings.intake);
+
+	while (!err && (event = intake_event(s->rings.intake)))
+		err = queue_event(s, event);
+	return err ? err : s->rings.error;
+}
+
+int session_relieve(void *arg)
+{
+	int err = session_drain_sideband(arg);
+
+	return err ? err : relieve_ring(arg);
+}
+
+/* Opens a thread's event again, which the kernel has taken away. */
+static void reattach(struct session *s, pid_t tid)
+{
+	attach_again(&(struct attach){.is_on_cpus = s->scope.is_on_cpus,
+				      .options = s->options,
+				      .event = &s->scope.event,
+				      .sampler = s->sampler},
+		     tid);
+}
+
+static int hand_out_item(struct session *s, struct reorder_item *item)
+{
+	int err;
+
+	if (item->event) {
+		err = recorder_event(s->recorder, item->event);
+		if (err > 0)
+			reattach(s, item->event->pid);
+		record_pool_give_back(item->event);
+		return err < 0 ? err : 0;
+	}
+	s->rings.queued_bytes -= record_size(item->sample);
+	err = recorder_sample(s->recorder, item->sample);
+	record_pool_give_back(item->sample);
+	if (!err && !(++s->rings.handed_out % RELIEVE_EVERY))
+		err = session_drain_sideband(s);
+	return err ? err : relieve_ring(s);
+}
+
+/* Returns 0; 1: a record is held, and all that is younger; or an error. */
+static int hand_out(struct session *s, uint64_t horizon_ns)
+{
+	struct reorder_item item;
+	bool held = false;
+	int err = 0;
+
+	while (!err && !(held = is_held(s, horizon_ns)) &&
+	       reorder_pop(s->rings.queue, horizon_ns, &item))
+		err = hand_out_item(s, &item);
+	return err ? err : held;
+}
+
+/* Returns whether the window is to end before its time: its times do not hold any more, it has come
+ * to take too much memory, or writing is to begin again. A recording that is not cut has no bound.
+ */
+static bool ends_early(const struct session *s)
+{
+	return (s->options->window_ns && recorder_is_full(s->recorder)) ||
+	       s->recording.state.wants_window ||
+	       window_is_torn(&s->recording.window, clock_ns(CLOCK_REALTIME),
+			      clock_ns(CLOCK_MONOTONIC));
+}
+
+/* Hands out what is older than the horizon; on the way the window is cut where it ends. */
+static int hand_out_windows(struct session *s, uint64_t horizon_ns)
+{
+	int err = 0;
+
+	if (horizon_ns != UINT64_MAX && ends_early(s))
+		s->recording.window.end_ns = horizon_ns;
+	while (!err && horizon_ns != UINT64_MAX && s->recording.window.end_ns <= horizon_ns) {
+		err = hand_out(s, s->recording.window.end_ns);
+		if (!err)
+			err = session_cut(s);
+	}
+	return err ? err : hand_out(s, horizon_ns);
+}
+
+/* Opens the events of CPUs that have come on line. Where that fails, those of the others go on. */
+static void follow_cpus(struct session *s)
+{
+	int err = 0;
+
+	if (!online_cpus_look(&s->scope.cpus, ONLINE_CPUS_LIST))
+		return;
+	for (int cpu = 0; cpu < ONLINE_CPUS_MAX; cpu++) {
+		int one = s->scope.cpus.is_new[cpu]
+				  ? sideband_reopen(s->rings.sideband, cpu,
+						    target_cgroup_fd(s->scope.target))
+				  : 0;
+
+		err = err ? err : one;
+	}
+	if (s->scope.is_on_cpus || s->options->target == TARGET_ALL ||
+	    s->options->target == TARGET_CGROUP)
+		err = sampler_change_rate(s->sampler, &s->scope.event.spec, s->cost.budget.rate_hz,
+					  target_cgroup_fd(s->scope.target));
+	if (err)
+		log_warning("a CPU has come on line, and cannot be recorded: %s", strerror(-err));
+	else
+		log_info("a CPU has come on line, and is recorded again");
+}
+
+/* Reads pending events, then records. Returns the time up to which nothing older can come at the
+ * next round. */
+static uint64_t read_rings(struct session *s, int *ret_err)
+{
+	uint64_t start = clock_ns(CLOCK_MONOTONIC);
+
+	*ret_err = session_drain_sideband(s);
+	if (!*ret_err)
+		*ret_err = read_ring(s);
+	return s->rings.is_behind && s->rings.read_ns < start ? s->rings.read_ns : start;
+}
+
+int session_round(struct session *s)
+{
+	uint64_t before = s->rings.round_ns, horizon;
+	int err;
+
+	s->rings.round_ns = read_rings(s, &err);
+	horizon = s->rings.round_ns - LAG_NS < before ? s->rings.round_ns - LAG_NS : before;
+	follow_cpus(s);
+	regions_look(s->regions);
+	if (s->options->jitter && s->options->frequency &&
+	    event_spec_is_clock(&s->scope.event.spec))
+		sampler_jitter(s->sampler,
+			       s->cost.budget.rate_hz ? s->cost.budget.rate_hz
+						      : s->options->frequency,
+			       s->options->jitter);
+	event_groups_look(s->event_groups, s->sampler, s->rings.round_ns);
+	recorder_poll(s->recorder);
+	recorder_go_on(s->recorder);
+	err = err ? err : recorder_look(s->recorder);
+	s->rings.horizon_ns = horizon;
+	if (!err)
+		err = hand_out_windows(s, horizon);
+	return err > 0 ? 0 : err;
+}
+
+int session_take_walks(struct session *s)
+{
+	int err;
+
+	recorder_go_on(s->recorder);
+	err = hand_out_windows(s, s->rings.horizon_ns);
+	return err > 0 ? 0 : err;
+}
+
+void session_await(struct session *s)
+{
+	struct pollfd walks = {.fd = recorder_poll_fd(s->recorder), .events = POLLIN};
+
+	poll(&walks, 1, s->rings.awaits_walk ? WORKER_LOOK_MS : TABLE_WAIT_POLL_MS);
+	recorder_go_on(s->recorder);
+}
+
+/* Hands out what is older than a time. It waits for records that are held. */
+static int hand_out_held(struct session *s, uint64_t horizon_ns)
+{
+	int err;
+
+	while ((err = hand_out_windows(s, horizon_ns)) > 0)
+		session_await(s);
+	return err;
+}
+
+int session_finish_rounds(struct session *s)
+{
+	int err = 0;
+
+	do {
+		uint64_t end = read_rings(s, &err);
+
+		if (!err && s->rings.is_behind)
+			err = hand_out_held(s, end - LAG_NS);
+	} while (!err && (s->rings.is_behind || intake_has_records(s->rings.intake)));
+	if (!err)
+		err = session_drain_sideband(s);
+	regions_look(s->regions);
+	recorder_poll(s->recorder);
+	if (!err)
+		err = recorder_look(s->recorder);
+	if (!err)
+		err = hand_out_held(s, UINT64_MAX);
+	alloc_coverage_finish(recorder_alloc_coverage(s->recorder));
+	return err;
+}
