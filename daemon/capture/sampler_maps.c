@@ -55,6 +55,13 @@ static uint64_t usual_rows_bytes(const struct stackd_bpf *skel, uint32_t cpus)
 	return taken + LEAST_ROWS_BYTES < BUDGET_BYTES ? BUDGET_BYTES - taken : LEAST_ROWS_BYTES;
 }
 
+/* Whether processes are followed: a cgroup alone has no members, but programs refer to their map.
+ */
+static bool has_members(const struct sampler_options *o)
+{
+	return o->is_everyone || o->is_processes || o->waits || o->regions;
+}
+
 int sampler_maps_size(struct stackd_bpf *skel, const struct sampler_options *options, uint32_t cpus)
 {
 	uint32_t regions = options->regions ? STACKD_REGION_SCRATCHES : 0;
@@ -71,7 +78,7 @@ int sampler_maps_size(struct stackd_bpf *skel, const struct sampler_options *opt
 		{skel->maps.inodes, options->most_files},
 		{skel->maps.rule_cache, STACKD_RULE_SETS * cpus},
 		{skel->maps.states, STATE_ENTRIES},
-		{skel->maps.members, options->most_members},
+		{skel->maps.members, has_members(options) ? options->most_members : 1},
 		{skel->maps.places, options->n_counters ? STACKD_MOST_PLACES : 1},
 		{skel->maps.event_fds, options->event_groups ? cpus * STACKD_MOST_COUNTERS : 1},
 		{skel->maps.known_tags, options->tags == STACKD_TAGS_AUTO ? SAMPLER_KNOWN_TAGS : 1},

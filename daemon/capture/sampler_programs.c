@@ -82,7 +82,7 @@ static void leave_out_regions(struct stackd_bpf *skel)
 }
 
 /* Leaves out what follows processes: a cgroup has its time summed up by the kernel. */
-static void leave_out_members(struct stackd_bpf *skel, const struct sampler_options *options)
+static void leave_out_members(struct stackd_bpf *skel)
 {
 	struct bpf_program *program;
 
@@ -90,7 +90,6 @@ static void leave_out_members(struct stackd_bpf *skel, const struct sampler_opti
 		if (is_of_members(program))
 			bpf_program__set_autoload(program, false);
 	}
-	bpf_map__set_autocreate(skel->maps.members, options->waits || options->regions);
 	bpf_map__set_autocreate(skel->maps.task_times, false);
 }
 
@@ -118,7 +117,7 @@ void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_optio
 	if (!options->regions)
 		leave_out_regions(skel);
 	if (!options->is_everyone && !options->is_processes)
-		leave_out_members(skel, options);
+		leave_out_members(skel);
 }
 
 void sampler_programs_regions(const struct stackd_bpf *skel, struct sampler_regions *ret_regions)
