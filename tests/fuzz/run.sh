@@ -17,7 +17,7 @@ clang=${CLANG:-clang}
 out=build/fuzz
 targets='analysis made cfi eh_frame_hdr elf_file pclntab perfdata import worker'
 sanitize='address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer'
-modules='base elf cfi analysis runtime runtime/go runtime/beam runtime/hotspot unwind proc stack lbr perf'
+modules='base elf cfi analysis runtime runtime/go runtime/beam runtime/hotspot callflow unwind proc stack lbr perf'
 
 mode=${1:?usage: tests/fuzz/run.sh SECONDS [TARGET]... | replay}
 shift
