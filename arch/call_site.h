@@ -16,13 +16,17 @@
 #define CALL_SITE_BYTES 7
 
 enum call_site_kind {
-	CALL_SITE_DIRECT = 1, /* E8: its last four bytes are the signed distance to its target */
+	CALL_SITE_DIRECT = 1, /* E8: call_site_target() gives its target */
 	CALL_SITE_INDIRECT = 2,
 };
 
 /* Returns the kinds of call that the `len` bytes before a return address can end in: bits of enum
  * call_site_kind, both for some bytes. CALL_SITE_BYTES of them are enough. */
 unsigned call_site_kinds(const uint8_t *bytes, size_t len);
+
+/* Returns where the direct call leads whose bytes end at `end`, with the return address `address`.
+ */
+uint64_t call_site_target(const uint8_t *end, uint64_t address);
 
 /* Returns whether they end in a call. */
 static inline bool call_site_ends(const uint8_t *bytes, size_t len)

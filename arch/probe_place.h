@@ -34,8 +34,8 @@ bool probe_place_is_long_nop(const uint8_t *code, size_t len);
 bool probe_place_is_emulated(const uint8_t *code, const struct insn *insn);
 
 /* Returns the number of a branch's condition, whose lowest bit tells whether it is the opposite of
- * another one (STACKD_EXIT_BRANCH). */
-uint8_t probe_place_condition(const uint8_t *code);
+ * another one (STACKD_EXIT_BRANCH); -1: it compares a register, and its condition has no number. */
+int probe_place_condition(const uint8_t *code, const struct insn *insn);
 
 /* Returns whether the instruction at `code` gives registers values, of registers, numbers or
  * memory, and changes nothing else. */

@@ -5,6 +5,8 @@
  */
 #include "arch/call_site.h"
 
+#include <string.h>
+
 /* Bytes of ModRM, SIB and displacement; 0: `len` bytes do not even hold those that tell. */
 static size_t operand_bytes(const uint8_t *modrm, size_t len)
 {
@@ -35,4 +37,13 @@ unsigned call_site_kinds(const uint8_t *bytes, size_t len)
 			kinds |= CALL_SITE_INDIRECT;
 	}
 	return kinds;
+}
+
+/* The signed number in its last four bytes. */
+uint64_t call_site_target(const uint8_t *end, uint64_t address)
+{
+	int32_t distance;
+
+	memcpy(&distance, end - sizeof(distance), sizeof(distance));
+	return address + (uint64_t)(int64_t)distance;
 }

@@ -91,9 +91,16 @@ bool probe_place_is_emulated(const uint8_t *code, const struct insn *i)
 	return false;
 }
 
-uint8_t probe_place_condition(const uint8_t *code)
+/* jcc, behind any prefix */
+int probe_place_condition(const uint8_t *code, const struct insn *i)
 {
-	return (code[0] == 0x0f ? code[1] : code[0]) & 15;
+	for (unsigned at = 0; at < i->length; at++) {
+		if ((code[at] & 0xf0) == 0x70)
+			return code[at] & 15;
+		if (code[at] == 0x0f)
+			return code[at + 1] & 15;
+	}
+	return -1;
 }
 
 /* Moves from a register or a number to a register, and xor of registers. */

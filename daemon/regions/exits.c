@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "arch/insn.h"
+#include "arch/probe_place.h"
 #include "analysis/jump_table.h"
 
 #define MOST_BYTES (4u << 20) /* of a part */
@@ -39,18 +39,6 @@ static int add(struct finder *f, uint64_t vaddr, unsigned kind, uint64_t target)
 	return 0;
 }
 
-/* Returns the condition of a branch; -1: it is one that compares a register. */
-static int condition_of(const uint8_t *code, const struct insn *i)
-{
-	for (unsigned at = 0; at < i->length; at++) {
-		if ((code[at] & 0xf0) == 0x70)
-			return code[at] & 15;
-		if (code[at] == 0x0f)
-			return code[at + 1] & 15;
-	}
-	return -1;
-}
-
 /* Takes a jump whose target is known. */
 static int take_jump(struct finder *f, uint64_t vaddr, const uint8_t *code, const struct insn *i)
 {
@@ -62,7 +50,7 @@ static int take_jump(struct finder *f, uint64_t vaddr, const uint8_t *code, cons
 		return 0;
 	if (i->flow == INSN_JUMP)
 		return add(f, vaddr, STACKD_EXIT_JUMP, i->target);
-	condition = condition_of(code, i);
+	condition = probe_place_condition(code, i);
 	return condition < 0 ? -ENOEXEC
 			     : add(f, vaddr, STACKD_EXIT_BRANCH | (unsigned)condition, i->target);
 }

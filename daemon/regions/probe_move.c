@@ -52,7 +52,7 @@ static int decode_part(struct code *c, const struct code_part *part, const uint8
 		p.is_long_nop = probe_place_is_long_nop(code + at, part->size - at);
 		p.sets_registers = probe_place_sets_registers(code + at, &p.insn);
 		if (p.insn.flow == INSN_BRANCH)
-			p.condition = probe_place_condition(code + at);
+			p.condition = (uint8_t)probe_place_condition(code + at, &p.insn);
 		c->jumps_anywhere |= p.insn.flow == INSN_JUMP_INDIRECT;
 		if (VEC_RESERVE(&c->places, 1))
 			return -ENOMEM;

@@ -2,15 +2,12 @@
 /* From the bytes before a return address to a verdict; see callflow_step.h. */
 #include "callflow/callflow_step.h"
 
-#include <string.h>
-
 #include "arch/call_site.h"
 #include "unwind/dwarf_walk.h"
 #include "unwind/sigreturn.h"
 
-/* Follows a direct call: the distance to its target is the last four bytes before the return
- * address. Code that a process has made is at its addresses, in pieces: its functions are looked
- * for in the callee's. */
+/* Follows a direct call. Code that a process has made is at its addresses, in pieces: its functions
+ * are looked for in the callee's. */
 static enum callflow_fit follow_direct(struct callflow_reach *reach,
 				       const struct callflow_step_pair *pair, const uint8_t *end)
 {
@@ -19,14 +16,11 @@ static enum callflow_fit follow_direct(struct callflow_reach *reach,
 					      ? pair->callee.object
 					      : pair->caller.object;
 	uint64_t vaddr = pair->caller.offset;
-	int32_t distance;
 
-	memcpy(&distance, end - sizeof(distance), sizeof(distance));
 	if (!object->elf ||
 	    (!is_made && !elf_file_offset_to_vaddr(object->elf, pair->caller.offset, &vaddr)))
 		return CALLFLOW_FIT_UNKNOWN;
-	return callflow_reach(reach, object, vaddr + 1 + (uint64_t)(int64_t)distance,
-			      &pair->callee);
+	return callflow_reach(reach, object, call_site_target(end, vaddr + 1), &pair->callee);
 }
 
 /* No call returns there: the kernel makes the frame of a signal handler return to code of its own,

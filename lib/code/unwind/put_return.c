@@ -2,8 +2,6 @@
 /* Compares the bytes before and after the address; see put_return.h. */
 #include "unwind/put_return.h"
 
-#include <string.h>
-
 #include "arch/call_site.h"
 #include "arch/code_form.h"
 #include "unwind/sigreturn.h"
@@ -28,11 +26,10 @@ static bool ends_process(const uint8_t *code)
 static bool leads_to_code(const uint8_t *code, const struct elf_file *elf, uint64_t offset)
 {
 	uint64_t vaddr, target;
-	int32_t distance;
 
-	memcpy(&distance, code + PUT_RETURN_BEFORE - sizeof(distance), sizeof(distance));
 	return elf_file_offset_to_vaddr(elf, offset - 1, &vaddr) &&
-	       elf_file_vaddr_to_offset(elf, vaddr + 1 + (uint64_t)(int64_t)distance, &target);
+	       elf_file_vaddr_to_offset(elf, call_site_target(code + PUT_RETURN_BEFORE, vaddr + 1),
+					&target);
 }
 
 bool put_return_is_called(const uint8_t *code, const struct elf_file *elf, uint64_t offset)
