@@ -2,8 +2,7 @@
 /*
  * What depends on the processor, behind one interface. Each folder arch/NAME/ is one processor, for
  * both halves, and for libstackalloc (alloc_probe.S). Code outside of arch/ names no register,
- * instruction or relocation of a processor, but for the files that tests/lint/arch_files.txt lists:
- * tests/lint/arch.py lets none be added.
+ * instruction or relocation of a processor: tests/lint/arch.py looks for them.
  *
  *   arch.h       this file: the registers by role, where a call puts the return address, the
  *                signal frame, and numbers that both halves need. bpf/stackd_abi.h includes it.
