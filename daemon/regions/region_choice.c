@@ -50,19 +50,10 @@ bool region_choice_is_same(const struct found_region *a, const struct found_regi
 	return is_same;
 }
 
-/* Whether a pattern is a name that has an asterisk itself: "f(int*)". */
-static bool is_literal(const struct found_region *f, const char *pattern)
-{
-	size_t len = strlen(f->name), own = strlen(pattern);
-
-	return len >= own && !strcmp(f->name + len - own, pattern) &&
-	       (len == own || f->name[len - own - 1] == ' ');
-}
-
 static unsigned rank_of(const struct found_region *f, const struct region_spec *spec,
 			const enum region_file *files)
 {
-	return spec->is_glob ? !is_literal(f, spec->function)
+	return spec->is_glob ? !region_name_is_literal(spec->function, f->name)
 			     : region_choice_rank(f, files[f->file]);
 }
 

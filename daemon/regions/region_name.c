@@ -98,9 +98,64 @@ static bool find_parts(const char *name, struct parts *ret_parts)
 	return p.arguments != NULL;
 }
 
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/* Copies without the spaces that are not between two words: "box<int, 3>" is "box<int,3>". Returns
+ * NULL without memory. */
+static char *squeeze(const char *start, size_t len)
+{
+	char *copy = malloc(len + 1);
+	size_t n = 0;
+
+	for (size_t i = 0; copy && i < len; i++) {
+		if (start[i] != ' ' ||
+		    (n && is_word(copy[n - 1]) && i + 1 < len && is_word(start[i + 1])))
+			copy[n++] = start[i];
+	}
+	if (copy)
+		copy[n] = '\0';
+	return copy;
+}
+
+/* Users put spaces elsewhere than the demangler does. */
+static bool matches_squeezed(const char *pattern, const char *start, size_t len)
+{
+	char *wanted = squeeze(pattern, strlen(pattern)), *name = squeeze(start, len);
+	bool does = wanted && name && pattern_matches(wanted, name, strlen(name));
+
+	free(wanted);
+	free(name);
+	return does;
+}
+
 static bool matches(const char *pattern, const char *start, const char *end)
 {
-	return pattern_matches(pattern, start, (size_t)(end - start));
+	const size_t len = (size_t)(end - start);
+
+	if (pattern_matches(pattern, start, len))
+		return true;
+	return (strchr(pattern, ' ') || memchr(start, ' ', len)) &&
+	       matches_squeezed(pattern, start, len);
+}
+
+bool region_name_is_literal(const char *pattern, const char *name)
+{
+	char *wanted = squeeze(pattern, strlen(pattern));
+	bool is = false;
+
+	for (const char *at = name; at && wanted && !is; at = strchr(at, ' ')) {
+		char *rest;
+
+		at += *at == ' ';
+		rest = squeeze(at, strlen(at));
+		is = rest && !strcmp(rest, wanted);
+		free(rest);
+	}
+	free(wanted);
+	return is;
 }
 
 static enum region_match match_readable(const char *pattern, const char *name)

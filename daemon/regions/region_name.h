@@ -5,6 +5,8 @@
  *   linked                          matches
  *   _ZN2ns5solveIiEET_S1_           ns::solve<int>, ns::solve<int>(int), int ns::solve<int>(int);
  *                                   ns::solve, if nothing has just that name
+ *   _ZN2ns3BoxIfLi3EE3mulEf         ns::Box<float, 3>::mul, ns::Box<float,3>::mul: spaces that
+ *                                   separate no words do not matter
  *   work.constprop.0, work.isra.0   work
  *   __grid_MOD_solve, solve_        solve, grid::solve (gfortran); solve, if nothing has just that
  *                                   name
@@ -26,6 +28,10 @@ enum region_match {
 
 /* Compares a pattern (model/pattern.h) with a linkage name. */
 enum region_match region_name_match(const char *pattern, const char *linked);
+
+/* Returns whether a readable name, with or without the type that it returns, is the pattern itself,
+ * whose asterisks may be a part of the name: "f(int *)". */
+bool region_name_is_literal(const char *pattern, const char *name);
 
 /* Returns the length of a linkage name without the suffixes of clones. */
 size_t region_name_base(const char *linked);

@@ -82,6 +82,26 @@ static void test_cxx(void **state)
 	other("_ZN2ns5solve", solve);
 }
 
+static void test_spaces(void **state)
+{
+	const char *box = "_ZN2ns3BoxIfLi3EE3mulEf";	       /* ns::Box<float, 3>::mul(float) */
+	const char *made = "_ZN2ns4makeIiEENS_3BoxIT_Li2EEEv"; /* ns::Box<int, 2> ns::make<int>() */
+	const char *constant = "_ZN2ns1gERKi";		       /* ns::g(int const&) */
+
+	(void)state;
+	same("ns::Box<float, 3>::mul", box);
+	same("ns::Box<float,3>::mul", box);
+	same("ns::Box< float , 3 >::mul( float )", box);
+	same("ns::Box<*,3>::mul", box);
+	other("ns::Box<float,33>::mul", box);
+	other("ns::Box<float,3>", box);
+	same("ns::make<int>", made);
+	same("ns::make< int >()", made);
+	same("ns::g(int const &)", constant);
+	other("ns::g(intconst&)", constant);
+	other("ns::g(int const)", constant);
+}
+
 static void test_fortran(void **state)
 {
 	(void)state;
@@ -153,15 +173,18 @@ static void test_choice(void **state)
 	CHOOSE("f", 2, 2, region("_Z1fi", NULL, 0, false), region("_Z1fd", NULL, 0, false));
 	CHOOSE("f(int*)", 1, 1, region("_Z1fPi", NULL, 0, false),
 	       region("_Z1fPPi", NULL, 0, false));
+	CHOOSE("f(int *)", 1, 1, region("_Z1fPi", NULL, 0, false),
+	       region("_Z1fPPi", NULL, 0, false));
+	CHOOSE("f<int>(int *)", 1, 1, region("_Z1fIiEiPi", NULL, 0, false),
+	       region("_Z1fIiEiiPv", NULL, 0, false));
 	CHOOSE("f*", 2, 2, region("f", NULL, 0, false), region("fg", NULL, 1, true));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_clones),
-		cmocka_unit_test(test_cxx),
-		cmocka_unit_test(test_fortran),
+		cmocka_unit_test(test_clones), cmocka_unit_test(test_cxx),
+		cmocka_unit_test(test_spaces), cmocka_unit_test(test_fortran),
 		cmocka_unit_test(test_choice),
 	};
 
