@@ -99,7 +99,7 @@ def test_parquet_writer_hyparquet():
     check_writer("hyparquet")
 
 
-@exports
+@exports(long=True)
 def test_parquet_writer_duckdb():
     check_writer("duckdb")
     path, database = written(100000, 30000, 7000)

@@ -56,7 +56,7 @@ def test_cpu_comes_back():
         check(not odd, "functions without names", *odd[:5])
 
 
-@live
+@live(long=True)
 def test_same_cpu():
     """At a rate that takes most of a CPU, stackd comes to read its ring there, too: until it has loaded
     the program's tables, each sample asks for that, but does not interrupt the CPU again."""

@@ -332,7 +332,7 @@ def check_fortran_2008(kind):
         check(total(expected)["mpi_send"] == [80, 8000, 0], "the recorder", expected)
 
 
-@live
+@live(long=True)
 def mpi_fortran_2008_mpich():
     check_fortran_2008("mpich")
 
