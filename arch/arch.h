@@ -41,7 +41,7 @@
  *   ARCH_SIGCONTEXT_REG(i)    the register in its word i, for each i below WALK_REGS; the program
  *                         counter is in the word after these
  *   ARCH_SIGCONTEXT_SP    the index of the word with the stack pointer
- *   ARCH_SIGNAL_WORDS     words of a signal frame that signal.bpf.h reads
+ *   ARCH_SIGNAL_WORDS     words of a signal frame that torn_registers.bpf.h reads
  *   ARCH_FAULT_ERROR, _TRAP, _AT   where a signal frame has the error code, the trap's number and
  *                         the address of a fault, in bytes from its program counter on
  *   ARCH_FAULT_PAGE, _EXECUTION    the number of a page fault, and the bit of its error code that

@@ -157,7 +157,8 @@ static __always_inline __u64 mpich_comm(const struct mpi_place *place, __u32 han
 	return 0;
 }
 
-/* Reads a communicator's object. Returns whether it has both. */
+/* Reads the size of a communicator and the process's rank in it from its object. Returns false if
+ * they cannot be read, or make no sense. */
 static __always_inline bool mpi_read_comm(const struct mpi_place *place, __u64 handle,
 					  struct mpi_comm_known *ret_known)
 {

@@ -6,7 +6,7 @@
 #include "probed.bpf.h"
 #include "scratch.bpf.h"
 
-#include "../arch/signal.bpf.h"
+#include "../arch/torn_registers.bpf.h"
 
 /*
  * Returns whether a task has released the memory of its program: within exec, for some microseconds

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The ring for all records, and the decision when to wake the daemon: for a record that needs the
- * daemon, as while a table is not loaded, and when many records wait.
+ * daemon, as while a table is not loaded, and when many records wait. A record that finds no room
+ * is counted and dropped by who sends it: send() in stackd.bpf.c for what is walked.
  *
  * A wake-up is an interrupt of its own, which in a virtual machine can take longer than the sample.
  * With a wake-up for each sample of a high rate, a CPU may do nothing else: if the daemon is to run

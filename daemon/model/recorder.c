@@ -227,6 +227,28 @@ static struct recorder_forgotten forgotten(const struct recorder *r)
 	};
 }
 
+/* --- what handlers share ---------------------------------------------------------------------- */
+
+int recorder_keep(struct recorder *r, enum metric_series series, uint64_t value,
+		  struct store_sample row)
+{
+	row.period = value;
+	return outbox_keep_record(r->outbox, series, &row);
+}
+
+int recorder_add_frame(struct recorder *r, const struct object *object, uint32_t *node)
+{
+	struct location l = {.object = object->number, .file_id = object->file_id};
+	uint32_t number;
+	int err = location_intern(r->paths.locations, &l, &number);
+
+	return err ? err
+		   : tag_trie_child(r->paths.trie, *node, number, location_id(l.file_id, l.offset),
+				    node);
+}
+
+/* --- counters -------------------------------------------------------------------------------- */
+
 void recorder_counts(const struct recorder *r, struct recorder_counts *ret_counts)
 {
 	const struct judge_counts judged = judge_counts(r->paths.judge);

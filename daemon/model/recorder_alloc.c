@@ -13,13 +13,6 @@
 #include "daemon/capture/event.h"
 #include "daemon/model/recorder_internal.h"
 
-int recorder_keep(struct recorder *r, enum metric_series series, uint64_t value,
-		  struct store_sample row)
-{
-	row.period = value;
-	return outbox_keep_record(r->outbox, series, &row);
-}
-
 /* Rounds up with the probability of the fraction, so sums have no bias. `bits` decide; no program
  * chooses them. */
 static uint64_t round_fairly(double value, uint64_t bits)

@@ -153,17 +153,6 @@ static int keep_rank(struct recorder *r, uint32_t process, pid_t pid,
 	return is > 0 ? recorder_keep(r, SERIES_MPI_RANK, value, *row) : is;
 }
 
-int recorder_add_frame(struct recorder *r, const struct object *object, uint32_t *node)
-{
-	struct location l = {.object = object->number, .file_id = object->file_id};
-	uint32_t number;
-	int err = location_intern(r->paths.locations, &l, &number);
-
-	return err ? err
-		   : tag_trie_child(r->paths.trie, *node, number, location_id(l.file_id, l.offset),
-				    node);
-}
-
 /* Begins the path of a stack that was too deep with two frames: the thread's entry, and how much of
  * the stack is left out. */
 static int begin_deep(struct recorder *r, const struct stackd_header *record,

@@ -18,7 +18,7 @@ bool regions_are_wanted(const struct options *options);
 /* Returns whether functions are among the regions, the functions of MPI included. */
 bool regions_have_functions(const struct options *options);
 
-/* Returns whether there are marks: locations whose hits are counted, or end spans. */
+/* Returns whether a location gets a probe of its own: a mark, an end of a span, or a counter's. */
 bool marks_are_wanted(const struct options *options);
 
 #endif

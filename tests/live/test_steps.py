@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Every instruction of the workloads, one by one: what a profiler's clock hits once in a million
 samples is met here each time. A workload runs under ptrace, a step at a time; each step switches
-away from it, and each switch is a sample. Each is walked by the kernel half and by the daemon's
-libdw, which must agree, and has the path that the workload promises."""
+away from it, and each switch is a sample. Each is walked by the kernel half and by the
+daemon, which must agree, and has the path that the workload promises."""
 
 import ctypes
 import errno

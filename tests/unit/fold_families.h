@@ -35,7 +35,8 @@ static inline double family_between(double low, double high, uint64_t *random)
 	return low + (high - low) * truth_uniform(random);
 }
 
-/* A rate that differs from the one before by a third of it, and of the average, or more. */
+/* Draws a rate that differs from `before` by at least a third of `before`, and by at least a third
+ * of the average rate. */
 static inline double family_rate(double before, uint64_t *random)
 {
 	double rate;

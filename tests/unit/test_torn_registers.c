@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Samples within the delivery of a signal and within the return from its handler: the unmodified
- * kernel half takes the stack pointer of the context that rip is of (arch/x86_64/signal.bpf.h).
+ * kernel half takes the stack pointer of the context that rip is of
+ * (arch/x86_64/torn_registers.bpf.h).
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,8 +5,9 @@
 
 #include "fold/pieces.h"
 
-/* Returns the penalty of a piece of a degree. It has degree + 1 free parameters: its coefficients
- * less one that it shares with its neighbour, and its begin. Each costs two units rather than one,
+/* Returns the penalty of a piece of a degree. It has degree + 1 free parameters: its coefficients,
+ * less one since the pieces will meet in the end (pieces.h), and its begin. `unit`: see
+ * fold_pieces_find(). Each costs two units rather than one,
  * since the pieces are chosen among many (Zhang and Siegmund 2007, "A modified Bayes information
  * criterion", derive more than log n for that). */
 double partition_penalty(uint32_t degree, double unit);

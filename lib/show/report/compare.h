@@ -45,7 +45,8 @@ struct compare {
 };
 
 /* Cuts, aligns and compares the samples that the profile's filter selects. Returns 0; -ENODATA if
- * no complete path has more frames than are kept; -ENOMEM, or an error of store_reader_samples().
+ * no complete path has more than options->frames frames, so that none could be cut; -ENOMEM, or an
+ * error of store_reader_samples().
  */
 int compare_new(struct profile *profile, const struct compare_options *options,
 		struct compare **ret_compare);

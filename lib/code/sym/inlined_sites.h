@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Lists the calls whose code compilers have put into the callers, by DWARF. */
-#ifndef SYM_INLINED_CALLS_H
-#define SYM_INLINED_CALLS_H
+#ifndef SYM_INLINED_SITES_H
+#define SYM_INLINED_SITES_H
 
 #include <stdint.h>
 
@@ -16,7 +16,7 @@ struct inlined_call_site {
 
 /* Calls `each` for every call that is inlined. A nonzero result of `each` stops the calls and is
  * returned, else 0 (also without DWARF), or -ENOMEM. */
-int inlined_calls_each(const struct elf_file *file,
+int inlined_sites_each(const struct elf_file *file,
 		       int (*each)(void *arg, const struct inlined_call_site *site), void *arg);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks the entries of all units, without recursion; see inlined_calls.h. */
-#include "sym/inlined_calls.h"
+/* Walks the entries of all units, without recursion; see inlined_sites.h. */
+#include "sym/inlined_sites.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
@@ -86,7 +86,7 @@ static int list_unit(struct listing *l)
 	return err;
 }
 
-int inlined_calls_each(const struct elf_file *file,
+int inlined_sites_each(const struct elf_file *file,
 		       int (*each)(void *arg, const struct inlined_call_site *site), void *arg)
 {
 	struct listing l = {.each = each, .arg = arg};

@@ -6,11 +6,11 @@
  * for ARCH_SIGNAL_WORDS words, `saved` has the registers of user mode as they were saved at the
  * entry into the kernel. The includer has scratch.bpf.h and code.bpf.h.
  */
-#ifndef ARCH_SIGNAL_BPF_H
-#define ARCH_SIGNAL_BPF_H
+#ifndef ARCH_TORN_REGISTERS_BPF_H
+#define ARCH_TORN_REGISTERS_BPF_H
 
 #if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
-#include "x86_64/signal.bpf.h"
+#include "x86_64/torn_registers.bpf.h"
 #endif
 
 #endif

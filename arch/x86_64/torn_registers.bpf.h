@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The signal frame of x86-64 while the kernel writes it and removes it; see ../signal.bpf.h. */
-#ifndef ARCH_X86_64_SIGNAL_BPF_H
-#define ARCH_X86_64_SIGNAL_BPF_H
+/* The signal frame of x86-64 while the kernel writes it and removes it; see
+ * ../torn_registers.bpf.h. */
+#ifndef ARCH_X86_64_TORN_REGISTERS_BPF_H
+#define ARCH_X86_64_TORN_REGISTERS_BPF_H
 
 #define SIGCONTEXT_RSP 168 /* from a signal frame's start; rip, flags and segments follow */
 #define USER_SEGMENTS  0x002b000000000033ull
