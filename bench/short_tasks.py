@@ -10,7 +10,8 @@ runs. Of each run these errors are taken, in percent:
 
     share   of the samples in short tasks among those in both kinds, less that of the time
     tasks   the samples in both kinds times the period, against the time
-    whole   the sum of the periods, against the scheduler's count, as `stackctl stats` has both
+    whole   the sum of the periods, with those of CPUs that woke up for a task, against the scheduler's
+            count, as `stackctl stats` has them
     net     the same, against that count less the time of stackd's own program, which is in it
 
 A sample counts as often as the periods that it stands for. A row has the means, with the standard error, and
@@ -56,12 +57,13 @@ def one_run(store, kind, short_us, seconds):
     whole = report["cpu_time"]
     if not whole["is_conserved"]:
         print("not conserved:", whole)
+    accounted = whole["sampled_ns"] + whole["waking_ns"]
     own = stats["counters"]["started"] * (stats["kernel_ns_per_sample"] or 0)
     share = hits["short_task"] / both
     errors = (100 * (share - truth["short"] / time),
               100 * (both * (1e9 // RATE) / time - 1),
-              100 * (whole["sampled_ns"] / whole["scheduler_ns"] - 1),
-              100 * (whole["sampled_ns"] / (whole["scheduler_ns"] - own) - 1))
+              100 * (accounted / whole["scheduler_ns"] - 1),
+              100 * (accounted / (whole["scheduler_ns"] - own) - 1))
     chances = (100 * math.sqrt(share * (1 - share) / both), 100 / math.sqrt(both),
                100 / math.sqrt(report["samples"]), 100 / math.sqrt(report["samples"]))
     return errors, chances, report["samples"]
