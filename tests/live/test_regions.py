@@ -314,7 +314,7 @@ def instances(folder, recording):
     program = os.path.join(folder, "instances")
     libraries = run("pkg-config", "--libs", "sqlite3", "libzstd").out.split()
     built = run(os.environ.get("CC", "cc"), "-std=gnu17", "-D_GNU_SOURCE", "-I" + ROOT + "/lib",
-                "-I" + ROOT + "/bpf", "-o", program, ROOT + "/tests/live/instances.c",
+                "-I" + ROOT + "/lib/record", "-I" + ROOT + "/lib/code", "-I" + ROOT + "/bpf", "-o", program, ROOT + "/tests/live/instances.c",
                 os.path.join(BUILD, "libstackd.a"), *libraries, "-lpthread")
     check(built.status == 0, "instances.c", built.err)
     threads = {}
