@@ -331,7 +331,7 @@ timed() { # COMMAND...: a group, whose time gets a line
 # managers, an emulated machine and servers, begin first; the longest, of live tests, keeps all processors
 # busy to the end: it has a test more than there are processors, since some tests wait.
 check_live() {
-    timed do_live --jobs "$((jobs + 1))"
+    timed do_live --apart --jobs "$((jobs + 1))"
     timed do_cli
 }
 
@@ -345,7 +345,7 @@ check_unit() {
 long_here() {
     STACKD_LONG=1 timed do_unit # tests/unit/length.h
     timed do_cli --long
-    timed do_live --long
+    timed do_live --long --apart
     run walk-agree-full tests/agree/run.sh full
     run fuzz-short tests/fuzz/run.sh 60
     run soak make -s soak SECONDS=900
@@ -435,6 +435,7 @@ for group in "${@:-all}"; do
         check_unit &
         check_live &
         wait
+        timed do_live --alone
         ;;
     long)
         begin_deb
@@ -443,6 +444,7 @@ for group in "${@:-all}"; do
         long_elsewhere &
         long_of_servers &
         wait
+        timed do_live --long --alone
         ;;
     TEST=*) do_test "${group#TEST=}" ;;
     distros | unit) "do_$group" ;;

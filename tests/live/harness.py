@@ -53,8 +53,9 @@ TESTS = []
 
 
 def live(function=None, *, name=None, needs_bpf=True, alone=False, long=False):
-    """Registers a test under its function's name, `test_` stripped. `alone`: no other live test may
-    run beside it. `long`: it takes long for what it tells, and is one of `make check-long`."""
+    """Registers a test under its function's name, `test_` stripped. `alone`: it changes
+    the machine, or records all of it, which costs much beside builds, servers and emulated machines:
+    nothing else of `make check` may run beside it. `long`: it takes long for what it tells, and is one of `make check-long`."""
     def register(function):
         TESTS.append(Test("live-" + (name or function.__name__.replace("test_", "", 1)), function,
                           needs_bpf, alone, long))

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Runs the live tests: run.py [--logs DIR] [--jobs N] [--list] [--long] [--exact] [NAME-PART...]
+"""Runs the live tests: run.py [--logs DIR] [--jobs N] [--list] [--apart|--alone] [--long] [--exact] [NAME-PART...]
 
 Prints a line a test as tests/check.sh does; what a test prints goes to DIR/NAME.log. With --jobs,
 each test is a process of its own, N at a time, but for those that need the machine alone: they
-follow. Exits with 1 if one failed. STACKD_BUILD names the folder of the programs (default:
+follow, or, with --apart, are left for a run of --alone, when nothing else is at work. Exits with 1 if one failed. STACKD_BUILD names the folder of the programs (default:
 build)."""
 
 import argparse
@@ -128,6 +128,8 @@ def run_all(tests, options):
 
 
 def is_wanted(test, options):
+    if (options.apart and test.alone) or (options.alone and not test.alone):
+        return False
     if not options.names:
         return options.long or not test.long
     if options.exact:
@@ -139,6 +141,8 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--logs", default=tempfile.gettempdir() + "/stackd-live")
     parser.add_argument("--jobs", type=int, default=1, help="how many tests at a time")
+    parser.add_argument("--apart", action="store_true", help="not those that need the machine alone")
+    parser.add_argument("--alone", action="store_true", help="those that need the machine alone")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--long", action="store_true", help="those of `make check-long`, too")
     parser.add_argument("--exact", action="store_true", help="the names are whole ones")

@@ -231,7 +231,7 @@ def test_recordings_of_a_store():
         check(result.status != DONE and "recording" in result.err, "no 3rd recording", result)
 
 
-@live
+@live(alone=True)
 def test_all():
     """System-wide: the workload's stacks are right among everything else."""
     with scratch() as folder, workload("recursion") as process:
@@ -348,7 +348,7 @@ def test_demo():
         shutil.rmtree(build + "/demo", ignore_errors=True)
 
 
-@live
+@live(alone=True)
 def test_idle():
     """Idle samples are counted and left out, or recorded with --idle."""
     with scratch() as folder, workload("chain", share=0.2):

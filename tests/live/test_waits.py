@@ -780,7 +780,7 @@ def test_waits_attached():
         check(0.9e9 < ns < 60e9, "time", ns)
 
 
-@live
+@live(alone=True)
 def test_waits_scope():
     """Waits of the whole machine, and of a process alone beside others."""
     with scratch() as folder, workload("threads", share=0.3) as one, workload("threads", share=0.3) as other:
