@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "daemon/base/log.h"
@@ -95,6 +96,15 @@ static bool is_inlined(const struct region_check *c, const struct region_spec *s
 	return false;
 }
 
+/* What to try if nothing matches. */
+static const char *remedy(const struct region_spec *spec)
+{
+	if (strchr(spec->function, '('))
+		return "; without its arguments, the overloads that there are are listed";
+	return spec->object ? ""
+			    : "; for a library that is loaded later, add its name: FUNC@LIBRARY";
+}
+
 static void log_none(const struct region_check *c, const struct region_spec *spec, size_t n,
 		     const struct known_file *stripped)
 {
@@ -106,10 +116,7 @@ static void log_none(const struct region_check *c, const struct region_spec *spe
 			  spec->title, stripped->path);
 	else
 		log_error("%s: no function of that name in %zu file%s of the target%s", spec->title,
-			  n, n == 1 ? "" : "s",
-			  spec->object ? ""
-				       : "; for a library that is loaded later, add its name: "
-					 "FUNC@LIBRARY");
+			  n, n == 1 ? "" : "s", remedy(spec));
 }
 
 /* Logs that nothing matches. Returns the status to exit with; a library may be loaded later. */

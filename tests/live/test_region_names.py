@@ -238,6 +238,8 @@ def region_names_cxx():
         result = run(STACKD, "-o", folder + "/s.db", "--region", "outer::over", "--", program)
         check_fault(result, FAILED, "ambiguous", r"'outer::over\(int\)'", r"'outer::over\(double\)'",
                     r"'outer::over\(int\*\)'")
+        result = run(STACKD, "-o", folder + "/s.db", "--region", "outer::over(char const*)", "--", program)
+        check_fault(result, FAILED, "no function of that name", "overloads")
 
 
 @live
