@@ -13,8 +13,8 @@
 /* Returns how many of the `len` bytes, from the first on, are that code; 0: it is other code. */
 size_t handler_return_bytes(const uint8_t *bytes, size_t len);
 
-/* The same for that code with one no-op before it: the kernel returns from a handler to the code's
- * first byte, and a return address is looked up one byte before. */
+/* The same, with a no-op before the code. The kernel gives a handler the code's first byte as its
+ * return address; that is looked up one byte before, so the no-op has the rule, too. */
 size_t handler_return_bytes_with_nop(const uint8_t *bytes, size_t len);
 
 /* Whether either can begin with this byte: most bytes of code cannot. */

@@ -9,12 +9,12 @@
 /* The one that page faults enter by. */
 extern const char *const kernel_entry_page_fault;
 
-/* Whether interrupts of devices, timers and other CPUs enter by a function. Compilers may add
- * endings to names: .part.0, .cold. */
+/* Returns whether a function is an entry of interrupts: of devices, timers, other CPUs. An ending
+ * that a compiler has added to the name (.part.0, .cold) does no harm. */
 bool kernel_entry_is_interrupt(const char *function);
 
-/* Whether a function, of which the beginning of the name is enough, is on the way from the entry of
- * a system call to the one that restarts another (restart_syscall). */
+/* Returns whether a system call that is restarted passes through a function: from the entry of
+ * system calls to restart_syscall(). The name may have any ending. */
 bool kernel_entry_is_restart(const char *function);
 
 #endif

@@ -3,19 +3,24 @@
  * Undoes what the kernel's probes do to a thread while it is in them. probed.bpf.h includes this in
  * its middle, after the search in the list of replaced return addresses. For each processor:
  *
+ * A slot is where a return address was before the kernel replaced it by that of the trampoline of
+ * return probes.
+ *
  *   slot_above(at)    how far above the stack pointer the returning function's slot is, for a
  *                     thread at byte `at` of the trampoline of return probes
  *   find_left(s, probed, at, slot)
- *                     the return address of such a thread; 0: it is not known
+ *                     the true return address of such a thread; 0: it is not known
  *   leave_call(s, probed, trampoline)
- *                     takes a thread out of the trampoline's system call, which has changed half of
+ *                     takes a thread out of the trampoline's system call, which has begun to change
  *                     its registers. 1: done
  *   leave_call_instruction(regs)
- *                     the same for a call under a breakpoint that the kernel has half executed
+ *                     undoes a call that the kernel emulates at a breakpoint: pushed, and not yet
+ *                     jumped. 1: done
  *   is_pushed_register(regs, word)
  *                     whether a push that the kernel executes can have written a word
  *   leave_probe_call(task, pc, sp), leave_half_called(regs)
- *                     take a thread out of the call of an optimised probe. true: done
+ *                     take a thread out of the trampoline of an optimised probe (6.18), back to the
+ *                     no-op that it replaced. true: done
  */
 #ifndef ARCH_PROBES_BPF_H
 #define ARCH_PROBES_BPF_H

@@ -167,8 +167,8 @@ static __always_inline __u64 change_time(struct inode *inode)
 	return 0;
 }
 
-/* Looks up the mapping of an address, s->vma, but for its file, which costs more: vma_file(). 0, or
- * 1: there is none, or it cannot be read at the moment. */
+/* Finds the mapping that holds an address, and sets start and end of s->vma. Its file costs more:
+ * vma_file() adds it. 0; 1: there is none, or it cannot be read at the moment. */
 __noinline int vma_find(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The remembered last walk of each thread: its frames' marks and their guards (prefix.bpf.h), and
- * the mappings of these frames.
+ * the mappings of these frames. prefix.bpf.h takes, renews and gives back a thread's.
  */
 #ifndef STATE_BPF_H
 #define STATE_BPF_H

@@ -9,6 +9,7 @@
  */
 #include "doctor.h"
 #include "proc/branch_caps.h"
+#include "proc/pid_namespace.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -216,6 +217,18 @@ static void check_rights(machine *m, finding *f)
 		found(f, DOCTOR_FAIL, "root without CAP_PERFMON and CAP_BPF: a container?");
 		remedy(f,
 		       "give the container --cap-add PERFMON --cap-add BPF, or record on the host");
+	}
+}
+
+static void check_pid_namespace(machine *m, finding *f)
+{
+	if (pid_namespace_is_first(m->proc_root)) {
+		found(f, DOCTOR_OK, "processes have the numbers that the kernel knows them by");
+	} else {
+		found(f, DOCTOR_FAIL,
+		      "this is a pid namespace other than the machine's: its "
+		      "processes cannot be recorded from within");
+		remedy(f, PID_NAMESPACE_REMEDY);
 	}
 }
 
@@ -465,6 +478,7 @@ static const struct doctor_check checks[] = {
 	{"kernel.btf", check_kernel_btf},
 	{"kernel.bpf", check_kernel_bpf},
 	{"rights", check_rights},
+	{"pid-namespace", check_pid_namespace},
 	{"perf.paranoid", check_perf_paranoid},
 	{"perf.event", check_perf_event},
 	{"perf.rate", check_perf_rate},

@@ -20,6 +20,7 @@
 #include "daemon/regions/wanted.h"
 #include "daemon/worker/fault.h"
 #include "daemon/worker/sandbox.h"
+#include "proc/pid_namespace.h"
 #include "store/store_path.h"
 
 /* Takes 1 MiB of the kernel's memory, and 64 bytes for each process that is there. */
@@ -344,11 +345,29 @@ static enum exit_status start_target(struct session *s)
 	return STATUS_FAILED;
 }
 
+/* Refuses processes that no sample could be told to be of. */
+static enum exit_status check_namespace(const struct options *options)
+{
+	if (pid_namespace_is_first("/proc"))
+		return STATUS_DONE;
+	if (options->target == TARGET_PIDS || options->target == TARGET_COMMAND) {
+		log_error("processes of a pid namespace other than the machine's cannot be "
+			  "recorded from within: " PID_NAMESPACE_REMEDY);
+		return STATUS_UNSUPPORTED;
+	}
+	log_warning("this is a pid namespace other than the machine's: processes have neither "
+		    "names nor call paths; " PID_NAMESPACE_REMEDY);
+	return STATUS_DONE;
+}
+
 static enum exit_status open_target(struct session *s)
 {
 	char *sentence = NULL;
-	int err = target_new(s->options, &s->scope.target, &sentence);
+	enum exit_status status = check_namespace(s->options);
+	int err = status ? 0 : target_new(s->options, &s->scope.target, &sentence);
 
+	if (status)
+		return status;
 	if (err) {
 		log_failure(sentence, "target", err);
 		return STATUS_FAILED;

@@ -10,7 +10,7 @@
 
 #include "cli/servers/credentials.h"
 #include "cli/input.h"
-#include "push/push.h"
+#include "push/server.h"
 #include "push/push_store.h"
 
 struct push_server_options {

@@ -57,10 +57,17 @@ printf 'vendor_id\t: GenuineIntel\nflags\t\t: fpu\n' >"$proc/cpuinfo"
 doctor=(env STACKD_PROC_ROOT="$proc" STACKD_SYS_ROOT="$sys" "$stackctl" doctor --json)
 
 "${doctor[@]}" >"$tmp/out"
-for check in kernel.version kernel.btf rights perf.paranoid perf.rate perf.cpu-limit kallsyms waits store; do
+for check in kernel.version kernel.btf rights perf.paranoid perf.rate perf.cpu-limit kallsyms waits store pid-namespace; do
     is $check ok
 done
 is pmu.branch-records warn
+
+mkdir "$proc/self/ns"
+: >"$proc/self/ns/pid" # a file with another inode than that of the first namespace
+expect 4 "${doctor[@]}"
+is pid-namespace fail
+shows --pid=host
+rm "$proc/self/ns/pid"
 
 rm "$proc/self/schedstat"
 "${doctor[@]}" >"$tmp/out"

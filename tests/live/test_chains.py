@@ -9,7 +9,7 @@ import shutil
 
 import chains
 from chains import Expectation
-from harness import (STACKD, WORKLOADS, Recording, Skip, background, check, check_chains,
+from harness import (NO_SUPPORT, STACKD, WORKLOADS, Recording, Skip, background, check, check_chains,
                      check_covered, check_whole, differing, is_at_end, is_cut, is_incomplete, is_moment, live, record,
                      record_attached, record_while, run, scratch, user_frames, without_early, workload)
 
@@ -513,6 +513,17 @@ def test_container():
             recording, _ = record_while(folder + "/s.db", int(child[0]), 0.5 * SECONDS, "-F",
                                         FREQUENCY, "--pid", child[0])
         check_chains(check_whole(recording), Expectation.of_source("chain"))
+
+
+@live
+def test_inside_container():
+    """In a pid namespace other than the machine's stackd says that it cannot record there, and how it can."""
+    needs_mount_namespace()
+    with scratch() as folder:
+        for target in ("--pid", 1), ("--", WORKLOADS + "/chain", 0.1):
+            result = run("unshare", "--mount", "--pid", "--fork", "--mount-proc", STACKD, "-o", folder + "/s.db",
+                         *target)
+            check(result.status == NO_SUPPORT and "--pid=host" in result.err, "refused", result)
 
 
 @live

@@ -12,8 +12,9 @@ import sqlite3
 import subprocess
 import time
 
+import chains
 from chains import Expectation
-from harness import (BUILD, DONE, FAILED, NO_SAMPLES, NO_SUPPORT, ROOT, SIGCONT, SIGINT, PATIENCE, SIGSTOP,
+from harness import (BUILD, DONE, FAILED, NO_SAMPLES, NO_SUPPORT, ROOT, SIGCONT, SIGINT, PATIENCE, SIGKILL, SIGSTOP,
                      STACKCTL, STACKD, USAGE, WORKLOADS, Daemon, Failed, Recording, Skip, check,
                      check_chains, check_fault, check_whole, live, record, record_attached, run,
                      scratch, small_disk, user_frames, wait_cpu, workload)
@@ -499,3 +500,36 @@ def test_refused():
         check(3 <= len(lines) <= 12 and all(len(line) <= 400 for line in lines),
               "the verifier's words have no bounds", result.err)
         check(all(line.startswith("stackd: ") for line in lines), "lines of nobody's", result.err)
+
+
+@live
+def test_kill():
+    """kill -9 at any moment: the store can be read, has all that was committed, and the reader
+    finds the names that are not in it: after the first commit, that is all of them but the
+    kernel's."""
+    with scratch() as folder, workload("chain", 600, share=0.25) as process:
+        for turn, (wait, least) in enumerate(((0, None), (0.07, None), (0, 0), (0.6, 100))):
+            store = "%s/%d.db" % (folder, turn)
+            with Daemon(store, "-F", 3989, "--pid", process.pid) as daemon:
+                daemon.wait_recording()
+                wait_cpu(process.pid, wait)
+                committed = daemon.wait_samples(least) if least is not None else 0
+                daemon.finish(SIGKILL)
+            listed = run(STACKCTL, "list", "-i", store)
+            check(listed.status == DONE, "list: status %d" % listed.status, listed.err)
+            report = run(STACKCTL, "report", "-i", store)
+            check(report.status in (DONE, NO_SAMPLES), "report: status %d" % report.status,
+                  report.err)
+            samples = Recording(store).samples() if report.status == DONE else []
+            check(len(samples) >= committed, "%d of %d samples" % (len(samples), committed))
+            check(not committed or any(f.object.endswith("/chain") for s in samples
+                                       for f in s.frames), "no frames")
+            unnamed = [s for s in samples if not all(f.symbol for f in s.frames
+                                                     if f.object.endswith("/chain")
+                                                     or f.object == "[kernel.kallsyms]")]
+            check(not unnamed, "%d samples without names" % len(unnamed),
+                  *[chains.text_of(s.frames) for s in unnamed[:5]])
+            check_chains(samples, Expectation.of_source("chain"), at_least=40 if committed > 100 else 0)
+            # and the next daemon can go on with it
+            record(store, "-q", "-F", 3989, "--duration", 0.5, "--pid", process.pid)
+            check(len(run(STACKCTL, "list", "-i", store).out.splitlines()) >= 2, "two recordings")

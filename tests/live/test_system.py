@@ -11,7 +11,7 @@ import time
 
 import chains
 from chains import Expectation
-from harness import (DONE, NO_SAMPLES, NO_SUPPORT, ROOT, SIGCONT, SIGINT, SIGKILL, SIGSTOP, SIGTERM, PATIENCE, STACKCTL,
+from harness import (DONE, NO_SAMPLES, NO_SUPPORT, ROOT, SIGCONT, SIGINT, SIGSTOP, SIGTERM, PATIENCE, STACKCTL,
                      STACKD, WORKLOADS, Daemon, Recording, Skip, check, check_chains, check_whole,
                      cpu_seconds, is_momentary, live, record, record_while, run, scratch, wait_cpu,
                      with_own_folder, workload)
@@ -133,39 +133,6 @@ def test_status_of_command():
         result = run(STACKD, "-o", folder + "/s.db", "--", "sh", "-c",
                      "'%s/chain' 0.25; exit 7" % WORKLOADS)
         check_end(result)
-
-
-@live
-def test_kill():
-    """kill -9 at any moment: the store can be read, has all that was committed, and the reader
-    finds the names that are not in it: after the first commit, that is all of them but the
-    kernel's."""
-    with scratch() as folder, workload("chain", 600, share=0.25) as process:
-        for turn, (wait, least) in enumerate(((0, None), (0.07, None), (0, 0), (0.6, 100))):
-            store = "%s/%d.db" % (folder, turn)
-            with Daemon(store, "-F", 3989, "--pid", process.pid) as daemon:
-                daemon.wait_recording()
-                wait_cpu(process.pid, wait)
-                committed = daemon.wait_samples(least) if least is not None else 0
-                daemon.finish(SIGKILL)
-            listed = run(STACKCTL, "list", "-i", store)
-            check(listed.status == DONE, "list: status %d" % listed.status, listed.err)
-            report = run(STACKCTL, "report", "-i", store)
-            check(report.status in (DONE, NO_SAMPLES), "report: status %d" % report.status,
-                  report.err)
-            samples = Recording(store).samples() if report.status == DONE else []
-            check(len(samples) >= committed, "%d of %d samples" % (len(samples), committed))
-            check(not committed or any(f.object.endswith("/chain") for s in samples
-                                       for f in s.frames), "no frames")
-            unnamed = [s for s in samples if not all(f.symbol for f in s.frames
-                                                     if f.object.endswith("/chain")
-                                                     or f.object == "[kernel.kallsyms]")]
-            check(not unnamed, "%d samples without names" % len(unnamed),
-                  *[chains.text_of(s.frames) for s in unnamed[:5]])
-            check_chains(samples, CHAIN, at_least=40 if committed > 100 else 0)
-            # and the next daemon can go on with it
-            record(store, "-q", "-F", 3989, "--duration", 0.5, "--pid", process.pid)
-            check(len(run(STACKCTL, "list", "-i", store).out.splitlines()) >= 2, "two recordings")
 
 
 def record_two(folder, one, two):

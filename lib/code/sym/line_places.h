@@ -23,10 +23,11 @@ struct line_places {
 	uint32_t next_line; /* the least line with code after the one asked for; 0: none */
 };
 
-/* Adds the locations of FILE:LINE: for each function that has code of the line (inlined copies,
- * too) the first statement of the line, and every copy of it that the compiler has made of a loop's
- * body. (So the location of a `for` is its initialisation.) `name` is the file's name, with any
- * number of its folders. 0 (also without DWARF); -ENOMEM. The caller frees. */
+/* Adds the locations at which FILE:LINE begins: in each function that has code of the line (an
+ * inlined copy is one of its own) its first statement, and other rows of that statement, which the
+ * compiler has copied with a loop's body. So the location of a `for` is its initialisation. `name`
+ * is the file's name, with any number of its folders. 0 (also without DWARF); -ENOMEM. The caller
+ * frees. */
 int line_places_find(const struct elf_file *file, const char *name, uint32_t line,
 		     struct line_places *places);
 void line_places_free(struct line_places *places);

@@ -4,7 +4,7 @@
 #define PUSH_PUSH_BODY_H
 
 #include "export/pprof_parts.h"
-#include "push/push.h"
+#include "push/server.h"
 
 struct server_body {
 	struct buf query; /* with a final NUL */

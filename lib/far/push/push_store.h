@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 #include "model/profile.h"
-#include "push/push.h"
+#include "push/server.h"
 
 /* The default limits of servers: Pyroscope's. */
 #define SERVER_PUSH_SAMPLES 16000u

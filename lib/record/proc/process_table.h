@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The inside of the process table, shared by process.c (records, look-ups), process_event.c
- * (events), process_load.c (/proc), process_renumber.c and process_row.c. Not for others.
+ * (events), process_load.c (/proc), process_compact.c and process_row.c. Not for others.
  *
  *   records    processes[], threads[]: by dense number, removed by process_table_renumber() alone
  *   rows       of a store: numbers of the records that have one

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Talks to profile servers; see push.h. */
-#include "push/push.h"
+/* Talks to profile servers; see server.h. */
+#include "push/server.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -15,8 +15,8 @@
  * says that the request is wrong. Every failure has a sentence for the user, which names the
  * server, the fault, and what can be done about it; it never contains the password.
  */
-#ifndef PUSH_PUSH_H
-#define PUSH_PUSH_H
+#ifndef PUSH_SERVER_H
+#define PUSH_SERVER_H
 
 #include <stdbool.h>
 #include <stdint.h>
