@@ -321,7 +321,7 @@ $(B)/bench/%: bench/%.c $(B)/libstackd.a
 $(B)/bench/forget $(B)/bench/alloc_pair $(B)/bench/alloc_seeds: $(B)/libstackd-daemon.a
 
 # Makes the stores of tests/cli and tests/exports.
-$(B)/tests/make_store: tests/cli/make_store.c $(wildcard tests/cli/make_*.h) $(B)/libstackd.a
+$(B)/tests/make_store: tests/cli/make_store.c $(wildcard tests/cli/make_*.h) tests/unit/recording_fixture.h $(B)/libstackd.a
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(CSTD) -I. -Ilib -Ilib/code -Ilib/record -Ilib/show -Ibpf -o $@ $< $(B)/libstackd.a \
 		$(shell pkg-config --libs sqlite3 libzstd) -lpthread

@@ -20,7 +20,7 @@
 #define BURST_ROUNDS 100u
 
 struct made_bursts {
-	struct maker *m;
+	struct recording *r;
 	uint32_t thread;
 	uint32_t init, recv, send, reduce, setup, solve, assemble, pack, op; /* nodes */
 	uint64_t now, cpu, faults;					     /* the thread's */
@@ -40,11 +40,11 @@ static void bursts_record(struct made_bursts *b, unsigned series, uint32_t leaf,
 				 .node = leaf,
 				 .end_reason = reason};
 
-	if (b->m->is_window && (b->now < b->m->info.start_ns || b->now >= b->m->info.end_ns))
+	if (window.is_window && (b->now < b->r->info.start_ns || b->now >= b->r->info.end_ns))
 		return;
-	if (!b->m->is_window)
-		b->m->info.end_ns = b->now;
-	keep(b->m, store_writer_record(b->m->writer, (enum metric_series)series, &s));
+	if (!window.is_window)
+		b->r->info.end_ns = b->now;
+	put_record(b->r, (enum metric_series)series, &s);
 }
 
 static void bursts_read(struct made_bursts *b, uint32_t leaf)
@@ -128,7 +128,7 @@ static void bursts_rank(struct made_bursts *b, unsigned rank)
 	struct store_sample s = {
 		.time_ns = b->now, .period = rank + 1 + (2ull << 32), .thread = b->thread};
 
-	keep(b->m, store_writer_record(b->m->writer, SERIES_MPI_RANK, &s));
+	put_record(b->r, SERIES_MPI_RANK, &s);
 	b->last[0] = b->last[1] = b->cpu = b->faults = 0;
 	bursts_call(b, b->init, 3000000, 0, false);
 	bursts_compute(b, b->setup, 5, 0, 0);
@@ -136,65 +136,65 @@ static void bursts_rank(struct made_bursts *b, unsigned rank)
 		bursts_round(b, rank, i);
 }
 
-static void make_bursts_of(struct maker *m, bool has_readings, bool has_samples, bool has_gaps)
+static void make_bursts_of(struct recording *r, bool has_readings, bool has_samples, bool has_gaps)
 {
-	struct made_bursts b = {.m = m,
+	struct made_bursts b = {.r = r,
 				.now = 2000000000,
 				.has_readings = has_readings,
 				.has_samples = has_samples,
 				.has_gaps = has_gaps};
-	uint32_t prog = object(m, OBJECT_ELF, "/bin/prog"), threads[2];
-	uint32_t mpi = object(m, OBJECT_ELF, "/usr/lib/libmpi.so.40");
-	uint32_t in_main = node(m, 0, function(m, prog, 0x1000, "main"));
-	uint32_t step = node(m, in_main, function(m, prog, 0x2000, "step"));
-	uint32_t exchange = node(m, step, function(m, prog, 0x3000, "exchange"));
+	uint32_t prog = add_object(r, OBJECT_ELF, "/bin/prog"), threads[2];
+	uint32_t mpi = add_object(r, OBJECT_ELF, "/usr/lib/libmpi.so.40");
+	uint32_t in_main = add_node(r, 0, function(r, prog, 0x1000, "main"));
+	uint32_t step = add_node(r, in_main, function(r, prog, 0x2000, "step"));
+	uint32_t exchange = add_node(r, step, function(r, prog, 0x3000, "exchange"));
 
-	threads[0] = thread(m, 12, "prog");
-	threads[1] = thread(m, 13, "prog");
-	b.init = node(m, in_main, function(m, mpi, 0x1000, "MPI_Init"));
-	b.recv = node(m, step, function(m, mpi, 0x2000, "MPI_Recv"));
-	b.send = node(m, step, function(m, mpi, 0x3000, "MPI_Send"));
-	b.reduce = node(m, exchange, function(m, mpi, 0x4000, "MPI_Allreduce"));
-	b.setup = node(m, in_main, function(m, prog, 0x4000, "setup"));
-	b.solve = node(m, step, function(m, prog, 0x5000, "solve"));
-	b.assemble = node(m, step, function(m, prog, 0x6000, "assemble"));
-	b.pack = node(m, exchange, function(m, prog, 0x7000, "pack"));
-	b.op = node(m, b.reduce, function(m, prog, 0x8000, "op"));
+	threads[0] = thread(r, 12, "prog");
+	threads[1] = thread(r, 13, "prog");
+	b.init = add_node(r, in_main, function(r, mpi, 0x1000, "MPI_Init"));
+	b.recv = add_node(r, step, function(r, mpi, 0x2000, "MPI_Recv"));
+	b.send = add_node(r, step, function(r, mpi, 0x3000, "MPI_Send"));
+	b.reduce = add_node(r, exchange, function(r, mpi, 0x4000, "MPI_Allreduce"));
+	b.setup = add_node(r, in_main, function(r, prog, 0x4000, "setup"));
+	b.solve = add_node(r, step, function(r, prog, 0x5000, "solve"));
+	b.assemble = add_node(r, step, function(r, prog, 0x6000, "assemble"));
+	b.pack = add_node(r, exchange, function(r, prog, 0x7000, "pack"));
+	b.op = add_node(r, b.reduce, function(r, prog, 0x8000, "op"));
 	for (unsigned rank = 0; rank < 2; rank++) {
 		b.thread = threads[rank];
 		bursts_rank(&b, rank);
 	}
 	if (!has_readings)
 		return;
-	keep(m, store_writer_counter(m->writer, "counter.0.cpu", 1));
-	keep(m, store_writer_counter(m->writer, "counter.1.page-faults", 1));
+	add_counter(r, "counter.0.cpu", 1);
+	add_counter(r, "counter.1.page-faults", 1);
 }
 
-static void make_bursts(struct maker *m)
+static void make_bursts(struct recording *r)
 {
-	make_bursts_of(m, true, true, false);
+	make_bursts_of(r, true, true, false);
 }
 
-static void make_bursts_unread(struct maker *m)
+static void make_bursts_unread(struct recording *r)
 {
-	make_bursts_of(m, false, true, false);
+	make_bursts_of(r, false, true, false);
 }
 
-static void make_bursts_bare(struct maker *m)
+static void make_bursts_bare(struct recording *r)
 {
-	make_bursts_of(m, true, false, false);
+	make_bursts_of(r, true, false, false);
 }
 
-static void make_bursts_gaps(struct maker *m)
+static void make_bursts_gaps(struct recording *r)
 {
-	make_bursts_of(m, true, true, true);
+	make_bursts_of(r, true, true, true);
 }
 
-static void make_bursts_probed(struct maker *m)
+static void make_bursts_probed(struct recording *r)
 {
-	make_bursts_of(m, true, true, false);
-	keep(m, store_writer_counter(m->writer, "probe_before_ns", 50000));
-	keep(m, store_writer_counter(m->writer, "probe_after_ns", 20000));
+	make_bursts_of(r, true, true, false);
+	add_counter(r, "probe_before_ns", 50000);
+	add_counter(r, "probe_after_ns", 20000);
 }
 
 #endif

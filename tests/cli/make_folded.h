@@ -10,7 +10,7 @@
 #define FOLDED_SAMPLES 8
 
 struct folded {
-	struct maker *m;
+	struct recording *r;
 	uint32_t threads[2], pass, inner, phases[3]; /* nodes */
 	uint64_t last[2][2];			     /* readings, by thread and counter */
 	bool has_readings, is_locked, has_modes;
@@ -32,7 +32,7 @@ static void folded_record(struct folded *f, unsigned series, unsigned turn, uint
 				 .node = leaf,
 				 .end_reason = STACKD_END_ENTRY};
 
-	keep(f->m, store_writer_record(f->m->writer, (enum metric_series)series, &s));
+	put_record(f->r, (enum metric_series)series, &s);
 }
 
 /* A reading: of CPU time, which is nine tenths of the wall time, and of the variable. */
@@ -76,7 +76,7 @@ static void folded_pass(struct folded *f, unsigned number, uint64_t start_ns)
 			(uint64_t[]){from[0] + f->after + (uint64_t)(x * (double)(cpu - probes)),
 				     from[1] + (uint64_t)(y * (double)cells)});
 	}
-	f->m->info.end_ns = start_ns + ns;
+	f->r->info.end_ns = start_ns + ns;
 	folded_record(f, SERIES_REGION_TIME, turn, f->inner, start_ns + ns - 1000, nested);
 	folded_record(f, SERIES_REGION_TIME, turn, f->pass, start_ns + ns, ns - nested);
 	folded_record(f, SERIES_REGION_NESTED_TIME, turn, f->pass, start_ns + ns, nested);
@@ -90,72 +90,72 @@ static void folded_pass(struct folded *f, unsigned number, uint64_t start_ns)
 
 static void make_passes_of(struct folded f, const char *counter)
 {
-	struct maker *m = f.m;
-	uint32_t prog = object(m, OBJECT_ELF, "/usr/bin/prog");
-	uint32_t in_main = node(m, 0, function(m, prog, 0x1000, "main"));
+	struct recording *r = f.r;
+	uint32_t prog = add_object(r, OBJECT_ELF, "/usr/bin/prog");
+	uint32_t in_main = add_node(r, 0, function(r, prog, 0x1000, "main"));
 
 	f.has_readings = counter;
-	f.threads[0] = thread(m, 12, "prog");
-	f.threads[1] = sibling(m, f.threads[0], 13, "worker");
-	f.pass = node(m, in_main, function(m, prog, 0x2000, "pass"));
-	f.phases[0] = node(m, f.pass, function(m, prog, 0x3000, "assemble"));
-	f.phases[1] = node(m, f.pass, function(m, prog, 0x4000, "solve"));
-	f.phases[2] = node(m, f.pass, function(m, prog, 0x5000, "output"));
-	f.inner = node(m, f.pass, function(m, prog, 0x6000, "inner"));
+	f.threads[0] = thread(r, 12, "prog");
+	f.threads[1] = add_thread(r, f.threads[0], 13, "worker");
+	f.pass = add_node(r, in_main, function(r, prog, 0x2000, "pass"));
+	f.phases[0] = add_node(r, f.pass, function(r, prog, 0x3000, "assemble"));
+	f.phases[1] = add_node(r, f.pass, function(r, prog, 0x4000, "solve"));
+	f.phases[2] = add_node(r, f.pass, function(r, prog, 0x5000, "output"));
+	f.inner = add_node(r, f.pass, function(r, prog, 0x6000, "inner"));
 	for (unsigned i = 0; i < FOLDED_PASSES; i++)
 		folded_pass(&f, i, 2000000000ull + i * 20000000ull);
 	if (!counter)
 		return;
-	keep(m, store_writer_counter(m->writer, "counter.0.cpu", 1));
-	keep(m, store_writer_counter(m->writer, counter, 1));
+	add_counter(r, "counter.0.cpu", 1);
+	add_counter(r, counter, 1);
 }
 
-static void make_passes(struct maker *m, const char *counter, bool is_locked, bool has_modes)
+static void make_passes(struct recording *r, const char *counter, bool is_locked, bool has_modes)
 {
-	make_passes_of((struct folded){.m = m, .is_locked = is_locked, .has_modes = has_modes},
+	make_passes_of((struct folded){.r = r, .is_locked = is_locked, .has_modes = has_modes},
 		       counter);
 }
 
 /* The program advances between the probes alone. */
-static void make_probed(struct maker *m)
+static void make_probed(struct recording *r)
 {
-	make_passes_of((struct folded){.m = m, .after = 400000, .before = 100000},
+	make_passes_of((struct folded){.r = r, .after = 400000, .before = 100000},
 		       "counter.1.var:cells");
-	keep(m, store_writer_counter(m->writer, "probe_before_ns", 100000));
-	keep(m, store_writer_counter(m->writer, "probe_after_ns", 400000));
+	add_counter(r, "probe_before_ns", 100000);
+	add_counter(r, "probe_after_ns", 400000);
 }
 
-static void make_folded(struct maker *m)
+static void make_folded(struct recording *r)
 {
-	make_passes(m, "counter.1.var:cells", false, false);
+	make_passes(r, "counter.1.var:cells", false, false);
 }
 
 /* Probes that cost a quarter of a pass, which is too much of it to be taken off. */
-static void make_costly(struct maker *m)
+static void make_costly(struct recording *r)
 {
-	make_folded(m);
-	keep(m, store_writer_counter(m->writer, "probe_before_ns", 1000000));
-	keep(m, store_writer_counter(m->writer, "probe_after_ns", 1000000));
+	make_folded(r);
+	add_counter(r, "probe_before_ns", 1000000);
+	add_counter(r, "probe_after_ns", 1000000);
 }
 
-static void make_modes(struct maker *m)
+static void make_modes(struct recording *r)
 {
-	make_passes(m, "counter.1.var:cells", false, true);
+	make_passes(r, "counter.1.var:cells", false, true);
 }
 
-static void make_markup(struct maker *m)
+static void make_markup(struct recording *r)
 {
-	make_passes(m, "counter.1.<script>alert(1)</script>\"&\n", false, false);
+	make_passes(r, "counter.1.<script>alert(1)</script>\"&\n", false, false);
 }
 
-static void make_unread(struct maker *m)
+static void make_unread(struct recording *r)
 {
-	make_passes(m, NULL, false, false);
+	make_passes(r, NULL, false, false);
 }
 
-static void make_locked(struct maker *m)
+static void make_locked(struct recording *r)
 {
-	make_passes(m, "counter.1.var:cells", true, false);
+	make_passes(r, "counter.1.var:cells", true, false);
 }
 
 /* --- threads without regions ------------------------------------------------------------------ */
@@ -165,22 +165,22 @@ static void make_locked(struct maker *m)
 
 /* A thread whose samples are in main() and another function: that of a number that `next` makes of
  * the last one. */
-static void make_course(struct maker *m, unsigned (*next)(unsigned at, unsigned sample))
+static void make_course(struct recording *r, unsigned (*next)(unsigned at, unsigned sample))
 {
 	static const char *const names[COURSE_FUNCTIONS] = {"f0", "f1", "f2", "f3",
 							    "f4", "f5", "f6", "f7"};
-	struct folded f = {.m = m};
-	uint32_t prog = object(m, OBJECT_ELF, "/usr/bin/prog"), nodes[COURSE_FUNCTIONS];
-	uint32_t in_main = node(m, 0, function(m, prog, 0x1000, "main"));
+	struct folded f = {.r = r};
+	uint32_t prog = add_object(r, OBJECT_ELF, "/usr/bin/prog"), nodes[COURSE_FUNCTIONS];
+	uint32_t in_main = add_node(r, 0, function(r, prog, 0x1000, "main"));
 	unsigned at = 0;
 
-	f.threads[0] = thread(m, 12, "prog");
+	f.threads[0] = thread(r, 12, "prog");
 	for (unsigned i = 0; i < COURSE_FUNCTIONS; i++)
-		nodes[i] = node(m, in_main, function(m, prog, 0x2000 + 0x1000 * i, names[i]));
+		nodes[i] = add_node(r, in_main, function(r, prog, 0x2000 + 0x1000 * i, names[i]));
 	for (unsigned i = 0; i < COURSE_SAMPLES; i++) {
 		at = next(at, i);
-		m->info.end_ns = 2000000000ull + i * 1000000ull;
-		folded_record(&f, SERIES_CPU, 0, nodes[at], m->info.end_ns, 1000000);
+		r->info.end_ns = 2000000000ull + i * 1000000ull;
+		folded_record(&f, SERIES_CPU, 0, nodes[at], r->info.end_ns, 1000000);
 	}
 }
 
@@ -197,54 +197,54 @@ static unsigned course_quick(unsigned at, unsigned sample)
 	return sample % 3;
 }
 
-static void make_walk(struct maker *m)
+static void make_walk(struct recording *r)
 {
-	make_course(m, course_walk);
+	make_course(r, course_walk);
 }
 
-static void make_quick(struct maker *m)
+static void make_quick(struct recording *r)
 {
-	make_course(m, course_quick);
+	make_course(r, course_quick);
 }
 
 /* A thread that works for 6 to 7 ms in one function or another, and then has no samples for 20 ms.
  * `series`: what it has waits of then; SERIES_CPU: of nothing. */
-static void make_pauses(struct maker *m, enum metric_series series)
+static void make_pauses(struct recording *r, enum metric_series series)
 {
-	struct folded f = {.m = m};
-	uint32_t prog = object(m, OBJECT_ELF, "/usr/bin/prog"), nodes[2];
-	uint32_t in_main = node(m, 0, function(m, prog, 0x1000, "main"));
+	struct folded f = {.r = r};
+	uint32_t prog = add_object(r, OBJECT_ELF, "/usr/bin/prog"), nodes[2];
+	uint32_t in_main = add_node(r, 0, function(r, prog, 0x1000, "main"));
 
-	f.threads[0] = thread(m, 12, "prog");
-	nodes[0] = node(m, in_main, function(m, prog, 0x2000, "odd"));
-	nodes[1] = node(m, in_main, function(m, prog, 0x3000, "even"));
-	m->info.end_ns = 2000000000ull;
+	f.threads[0] = thread(r, 12, "prog");
+	nodes[0] = add_node(r, in_main, function(r, prog, 0x2000, "odd"));
+	nodes[1] = add_node(r, in_main, function(r, prog, 0x3000, "even"));
+	r->info.end_ns = 2000000000ull;
 	for (unsigned i = 0; i < 200; i++) {
 		for (unsigned k = 0; k < 6 + hash_mix64(i + 1) % 2; k++) {
-			m->info.end_ns += 1000000;
+			r->info.end_ns += 1000000;
 			folded_record(&f, SERIES_CPU, 0, nodes[hash_mix64(10 * i + k) % 2],
-				      m->info.end_ns, 1000000);
+				      r->info.end_ns, 1000000);
 		}
-		m->info.end_ns += 20000000;
+		r->info.end_ns += 20000000;
 		if (series != SERIES_CPU)
-			folded_record(&f, series, 0, in_main, m->info.end_ns - 300000, 19000000);
+			folded_record(&f, series, 0, in_main, r->info.end_ns - 300000, 19000000);
 	}
 }
 
 /* It is not known what it did meanwhile; it slept; others had its CPU. */
-static void make_gaps(struct maker *m)
+static void make_gaps(struct recording *r)
 {
-	make_pauses(m, SERIES_CPU);
+	make_pauses(r, SERIES_CPU);
 }
 
-static void make_asleep(struct maker *m)
+static void make_asleep(struct recording *r)
 {
-	make_pauses(m, SERIES_WAIT_BLOCKED);
+	make_pauses(r, SERIES_WAIT_BLOCKED);
 }
 
-static void make_sliced(struct maker *m)
+static void make_sliced(struct recording *r)
 {
-	make_pauses(m, SERIES_WAIT_RUNNABLE);
+	make_pauses(r, SERIES_WAIT_RUNNABLE);
 }
 
 #endif

@@ -5,7 +5,7 @@
 #define MAKE_TRACED_H
 
 struct traced {
-	struct maker *m;
+	struct recording *r;
 	bool has_samples;
 	struct traced_thread {
 		uint32_t number;
@@ -33,8 +33,8 @@ static void traced_record(struct traced *f, const struct traced_thread *t, unsig
 				 .cpu = t->cpu,
 				 .end_reason = STACKD_END_ENTRY};
 
-	f->m->info.end_ns = s.time_ns;
-	keep(f->m, store_writer_record(f->m->writer, (enum metric_series)series, &s));
+	f->r->info.end_ns = s.time_ns;
+	put_record(f->r, (enum metric_series)series, &s);
 }
 
 static void traced_read(struct traced *f, struct traced_thread *t, uint32_t leaf, uint64_t us)
@@ -69,21 +69,21 @@ static void traced_instance(struct traced *f, struct traced_thread *t, uint32_t 
 			      traced_value(t, i, to) - traced_value(t, i, from));
 }
 
-static void make_trace(struct maker *m, bool has_samples)
+static void make_trace(struct recording *r, bool has_samples)
 {
-	struct traced f = {.m = m, .has_samples = has_samples};
-	uint32_t prog = object(m, OBJECT_ELF, "/usr/bin/a (b), c");
-	uint32_t in_main = node(m, 0, function(m, prog, 0x1000, "main"));
-	uint32_t outer = node(m, in_main, function(m, prog, 0x2000, "outer\n2:1:1:1:1:0:1:1"));
-	uint32_t again = node(m, outer, function(m, prog, 0x2000, "outer\n2:1:1:1:1:0:1:1"));
-	uint32_t leaf = node(m, again, function(m, prog, 0x3000, "EVENT_TYPE"));
-	uint32_t other = node(m, in_main, function(m, prog, 0x4000, " \303\251 [x] 'y'"));
+	struct traced f = {.r = r, .has_samples = has_samples};
+	uint32_t prog = add_object(r, OBJECT_ELF, "/usr/bin/a (b), c");
+	uint32_t in_main = add_node(r, 0, function(r, prog, 0x1000, "main"));
+	uint32_t outer = add_node(r, in_main, function(r, prog, 0x2000, "outer\n2:1:1:1:1:0:1:1"));
+	uint32_t again = add_node(r, outer, function(r, prog, 0x2000, "outer\n2:1:1:1:1:0:1:1"));
+	uint32_t leaf = add_node(r, again, function(r, prog, 0x3000, "EVENT_TYPE"));
+	uint32_t other = add_node(r, in_main, function(r, prog, 0x4000, " \303\251 [x] 'y'"));
 	struct traced_thread c = {.cpu = 1};
 
-	thread(m, 7, "idle");
-	f.a = (struct traced_thread){.number = thread(m, 12, "a\nLEVEL"), .cpu = 0};
-	f.b = (struct traced_thread){.number = thread(m, 99, ""), .cpu = 5, .falls = true};
-	c.number = sibling(m, 1, 13, "c");
+	thread(r, 7, "idle");
+	f.a = (struct traced_thread){.number = thread(r, 12, "a\nLEVEL"), .cpu = 0};
+	f.b = (struct traced_thread){.number = thread(r, 99, ""), .cpu = 5, .falls = true};
+	c.number = add_thread(r, 1, 13, "c");
 	traced_sample(&f, &f.a, in_main, 1000);
 	traced_sample(&f, &f.a, outer, 15000);
 	if (has_samples)
@@ -99,18 +99,18 @@ static void make_trace(struct maker *m, bool has_samples)
 	traced_instance(&f, &f.a, again, 20000, 60000, 20000);
 	traced_sample(&f, &f.a, outer, 70000);
 	traced_instance(&f, &f.a, outer, 10000, 90000, 40000);
-	keep(m, store_writer_counter(m->writer, "counter.0.cpu", 1));
-	keep(m, store_writer_counter(m->writer, "counter.1.var:it's `a` \303\251\n7 1 x", 1));
+	add_counter(r, "counter.0.cpu", 1);
+	add_counter(r, "counter.1.var:it's `a` \303\251\n7 1 x", 1);
 }
 
-static void make_traced(struct maker *m)
+static void make_traced(struct recording *r)
 {
-	make_trace(m, true);
+	make_trace(r, true);
 }
 
-static void make_instances(struct maker *m)
+static void make_instances(struct recording *r)
 {
-	make_trace(m, false);
+	make_trace(r, false);
 }
 
 #endif
