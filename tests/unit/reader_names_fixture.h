@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "proc/object.h"
-#include "store/store_writer.h"
+#include "recording_fixture.h"
 #include "sym/reader_names.h"
 #include "sym_program.h"
 
@@ -56,10 +56,10 @@ static inline int reader_names_setup(void **state)
 
 /* --- a recording ----------------------------------------------------------------------------- */
 
-struct recording {
+/* A recording, and where it is written. */
+struct recorded {
+	struct recording made;
 	struct store_writer *writer;
-	struct store_recording info;
-	uint32_t objects, locations;
 };
 
 static inline char *path_of(const char *name)
@@ -81,30 +81,17 @@ static inline uint64_t begin_unix_ns(void)
 	return (uint64_t)(now.tv_sec + begins_after_s) * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static inline void begin(struct recording *r, const char *store)
+static inline void begin(struct recorded *r, const char *store)
 {
 	char *path = path_of(store);
+	struct store_recording info;
 
-	*r = (struct recording){.info = {.start_unix_ns = begin_unix_ns(),
-					 .start_ns = 5000000000,
-					 .end_ns = 5000000000,
-					 .host = "elsewhere",
-					 .kernel = "6.1.0",
-					 .arch = "x86_64",
-					 .command = "stackd",
-					 .target = "all",
-					 .event = "cpu-clock",
-					 .note = ""}};
-	assert_int_equal(store_writer_new(path, &r->info, &r->writer, NULL), 0);
+	info = usual_recording();
+	info.start_unix_ns = begin_unix_ns();
+	info.host = "elsewhere";
+	r->made = new_recording(&info);
+	assert_int_equal(store_writer_new(path, &info, &r->writer, NULL), 0);
 	free(path);
-}
-
-static inline void add_object(struct recording *r, const struct store_object *like)
-{
-	struct store_object object = *like;
-
-	object.number = r->objects++;
-	assert_int_equal(store_writer_object(r->writer, &object), 0);
 }
 
 /* What is put into the layout of a recorded file: 0, as in stores of older versions; its own; or
@@ -113,7 +100,7 @@ enum recorded_layout { LAYOUT_NONE, LAYOUT_OWN, LAYOUT_OTHER };
 static __attribute__((unused)) enum recorded_layout recorded_layout;
 
 /* Adds the file `name` as an object whose recorded path is `path`. */
-static inline void add_file(struct recording *r, const char *name, const char *path)
+static inline void add_file(struct recorded *r, const char *name, const char *path)
 {
 	struct elf_file *file = program_open(name);
 	struct store_object object = {.kind = OBJECT_ELF, .path = path};
@@ -122,48 +109,45 @@ static inline void add_file(struct recording *r, const char *name, const char *p
 	object.file_id = elf_file_id(file);
 	if (recorded_layout)
 		object.layout = elf_file_layout(file) + (recorded_layout == LAYOUT_OTHER);
-	add_object(r, &object);
+	put_object(&r->made, &object);
 	elf_file_free(file);
 }
 
 /* Adds a location in the newest object. */
-static inline void add_location(struct recording *r, uint64_t offset)
+static inline void add_place(struct recorded *r, uint64_t offset)
 {
-	const struct store_location location = {
-		.number = r->locations++, .object = r->objects - 1, .offset = offset};
-
-	assert_int_equal(store_writer_location(r->writer, &location), 0);
+	add_location(&r->made, r->made.n_objects - 1, offset, false);
 }
 
-static inline void add_functions(struct recording *r)
+static inline void add_functions(struct recorded *r)
 {
 	for (int i = 0; i < FUNCTIONS; i++)
-		add_location(r, starts[i] + INSIDE);
+		add_place(r, starts[i] + INSIDE);
 }
 
-static inline void add_process(struct recording *r, uint32_t number, int pid, const char *exe)
+static inline void add_program(struct recorded *r, int pid, const char *exe)
 {
-	const struct store_process process = {
-		.number = number, .pid = pid, .parent = 1, .comm = "prog", .exe = exe};
-
-	assert_int_equal(store_writer_process(r->writer, &process), 0);
+	put_process(&r->made,
+		    &(struct store_process){.pid = pid, .parent = 1, .comm = "prog", .exe = exe});
 }
 
-static inline void commit(struct recording *r, bool finished)
+static inline void commit(struct recorded *r, bool finished)
 {
-	r->info.finished = finished;
-	assert_int_equal(store_writer_commit(r->writer, &r->info), 0);
+	r->made.info.finished = finished;
+	assert_int_equal(write_recording(&r->made, r->writer), 0);
+	assert_int_equal(store_writer_commit(r->writer, &r->made.info), 0);
 }
 
-static inline void end(struct recording *r)
+static inline void end(struct recorded *r)
 {
 	store_writer_free(r->writer);
+	free_recording(&r->made);
 }
 
 /* Records a location in each function of a file, under that path. */
 static inline void record_file(const char *store, const char *name, const char *path, bool finished)
 {
-	struct recording r;
+	struct recorded r;
 
 	begin(&r, store);
 	add_file(&r, name, path);

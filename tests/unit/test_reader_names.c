@@ -115,13 +115,13 @@ static void found_by_content(void **state)
 {
 	struct elf_file *file = program_open("anonymous");
 	char *path = path_of("anonymous");
-	struct recording r;
+	struct recorded r;
 	struct looker l;
 
 	(void)state;
 	begin(&r, "content.db");
 	add_file(&r, "anonymous", path);
-	add_location(&r, program_offset(file, "three") + INSIDE);
+	add_place(&r, program_offset(file, "three") + INSIDE);
 	commit(&r, false);
 	end(&r);
 	look_once(&l, "content.db", NULL);
@@ -163,7 +163,7 @@ static void found_in_root_of_process(void **state)
 {
 	struct fixture *f = fixture_new();
 	char *folder = fixture_path(f, "proc/90/root/data/x");
-	struct recording r;
+	struct recorded r;
 	struct looker l;
 
 	(void)state;
@@ -173,8 +173,8 @@ static void found_in_root_of_process(void **state)
 	begin(&r, "inside.db");
 	add_file(&r, "prog", "/data/inside");
 	add_functions(&r);
-	add_process(&r, 0, 89, "/data/other");
-	add_process(&r, 1, PID, "/data/inside");
+	add_program(&r, 89, "/data/other");
+	add_program(&r, PID, "/data/inside");
 	commit(&r, false);
 	end(&r);
 	look_once(&l, "inside.db", f->proc);
@@ -193,14 +193,14 @@ static void found_in_root_of_process(void **state)
 static void stripped_file_gives_starts(void **state)
 {
 	char *path = path_of("stripped");
-	struct recording r;
+	struct recorded r;
 	struct looker l;
 
 	(void)state;
 	begin(&r, "starts.db");
 	add_file(&r, "stripped", path);
 	add_functions(&r);
-	add_location(&r, starts[2] + INSIDE + 1); /* another location in three() */
+	add_place(&r, starts[2] + INSIDE + 1); /* another location in three() */
 	commit(&r, false);
 	end(&r);
 	look_once(&l, "starts.db", NULL);
@@ -230,17 +230,17 @@ static void kernel_of_same_build_id(void **state)
 {
 	const uint8_t build_id[20] = {1};
 	struct fixture *f = fixture_new();
-	struct recording r;
+	struct recorded r;
 	struct looker l;
 
 	(void)state;
 	begin(&r, "kernel.db");
-	add_object(&r, &(struct store_object){.kind = OBJECT_KERNEL,
-					      .path = "[kernel.kallsyms]",
-					      .file_id = 1,
-					      .build_id = build_id,
-					      .build_id_len = sizeof(build_id)});
-	add_location(&r, 0x210);
+	put_object(&r.made, &(struct store_object){.kind = OBJECT_KERNEL,
+						   .path = "[kernel.kallsyms]",
+						   .file_id = 1,
+						   .build_id = build_id,
+						   .build_id_len = sizeof(build_id)});
+	add_place(&r, 0x210);
 	commit(&r, false);
 	end(&r);
 	put_kernel(f, 1);
@@ -271,15 +271,15 @@ static void record_jit(const char *store, uint32_t execs)
 {
 	struct store_object object = {
 		.kind = OBJECT_JIT, .path = "[jit]", .file_id = object_jit_id(PID, 5)};
-	struct recording r;
+	struct recorded r;
 
 	begin(&r, store);
 	for (uint32_t i = 0; i <= execs; i++) {
-		add_object(&r, &object);
-		add_location(&r, 0x1010);
+		put_object(&r.made, &object);
+		add_place(&r, 0x1010);
 		object.file_id = object_next_id(object.file_id);
 	}
-	add_process(&r, 0, PID, "/bin/node");
+	add_program(&r, PID, "/bin/node");
 	commit(&r, false);
 	end(&r);
 }

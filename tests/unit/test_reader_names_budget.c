@@ -32,14 +32,14 @@ static void budget_is_kept(void **state)
 	const uint32_t budget = 24, all = FUNCTIONS * LOCATIONS;
 	uint32_t named = 0, started, looks = 0;
 	char *path = path_of("prog");
-	struct recording r;
+	struct recorded r;
 	struct looker l;
 
 	(void)state;
 	begin(&r, "budget.db");
 	add_file(&r, "prog", path);
 	for (uint32_t i = 0; i < all; i++)
-		add_location(&r, starts[i / LOCATIONS] + i % LOCATIONS);
+		add_place(&r, starts[i / LOCATIONS] + i % LOCATIONS);
 	commit(&r, false);
 	end(&r);
 	look_with(&l, program_dir);
@@ -83,7 +83,7 @@ static void zero_budget_finds_nothing(void **state)
 static void found_names_are_cached(void **state)
 {
 	char *path = path_of("copy");
-	struct recording r;
+	struct recorded r;
 	struct looker l;
 	uint64_t asked;
 
@@ -100,10 +100,9 @@ static void found_names_are_cached(void **state)
 	look(&l, "kept.db", 0);
 	check_named(&l);
 	assert_int_equal(l.asked, asked);
-	add_location(&r, starts[1] + INSIDE + 1);
+	add_place(&r, starts[1] + INSIDE + 1);
 	/* A name in the store has precedence over one that was looked up. */
-	assert_int_equal(store_writer_line(r.writer, &(struct store_line){.function = "of stackd"}),
-			 0);
+	put_line(&r.made, &(struct store_line){.function = "of stackd"});
 	commit(&r, false);
 	look(&l, "kept.db", 1000000);
 	check_name(&l, 0, "of stackd", 0);
@@ -118,7 +117,7 @@ static void found_names_are_cached(void **state)
 static void new_recording_clears_cache(void **state)
 {
 	char *path = path_of("prog");
-	struct recording r;
+	struct recorded r;
 	struct looker l;
 
 	(void)state;
@@ -128,7 +127,7 @@ static void new_recording_clears_cache(void **state)
 	begin(&r, "two.db");
 	add_file(&r, "prog", path);
 	for (int i = FUNCTIONS; i > 0; i--)
-		add_location(&r, starts[i - 1] + INSIDE);
+		add_place(&r, starts[i - 1] + INSIDE);
 	commit(&r, false);
 	end(&r);
 	look(&l, "two.db", 1000000);
