@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Helpers of the tests of the store: a scratch folder, a fixed-seed random recording in memory,
- * handing it to a writer, and comparing a reader's contents with it.
+ * Helpers of the tests of the store: a scratch folder, a fixed-seed random recording, handing it to
+ * a writer, and comparing a reader's contents with it.
  */
 #ifndef STORE_FIXTURE_H
 #define STORE_FIXTURE_H
@@ -19,10 +19,10 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
+#include "recording_fixture.h"
 #include "stack/location.h"
 #include "stack/provenance.h"
 #include "store/store_reader.h"
-#include "store/store_writer.h"
 
 #define UNUSED __attribute__((unused))
 
@@ -85,197 +85,132 @@ static UNUSED struct store_recording fixture_info(void)
 	};
 }
 
-/* A recording in memory. */
-struct fixture {
-	struct store_object *objects;
-	struct store_location *locations;
-	struct store_line *lines;
-	struct store_process *processes;
-	struct store_thread *threads;
-	struct store_node *nodes; /* [0] is not used */
-	struct store_sample *samples;
-	struct origin *origins; /* [0] is not used */
-	uint32_t n_origins, done_origins, done_sizes;
-	uint32_t n_objects, n_locations, n_lines, n_processes, n_threads, n_nodes, n_samples;
-	uint32_t done_objects, done_locations, done_lines, done_processes, done_threads;
-	uint32_t done_nodes, done_samples, done_cgroups;
-	char (*names)[32];
-};
+/* Names for fixture_make(). */
+typedef char fixture_names[1000][32];
 
-static UNUSED void fixture_make_entries(struct fixture *f)
+static UNUSED void fixture_make_entries(struct recording *r, fixture_names names)
 {
-	for (uint32_t i = 0; i < f->n_objects; i++)
-		f->objects[i] = (struct store_object){
-			.number = i,
-			.kind = i % 3,
-			.file_id = hash_mix64(i + 1),
-			.path = f->names[i % 50],
-			.build_id = (const uint8_t *)f->names[i % 50],
-			.build_id_len = i % 21,
-			.layout = i % 2 ? hash_mix64(i + 2) : 0,
-			.problem = i % 4 ? NULL : "unreadable",
-		};
-	for (uint32_t i = 0; i < f->n_processes; i++)
-		f->processes[i] = (struct store_process){.number = i,
-							 .pid = (int32_t)(100 + i),
-							 .parent = i % 2 ? -1 : 7,
-							 .comm = f->names[i % 50],
-							 .exe = i % 3 ? f->names[1] : NULL};
-	for (uint32_t i = 0; i < f->n_threads; i++)
-		f->threads[i] = (struct store_thread){.number = i,
-						      .process = i % f->n_processes,
-						      .tid = (int32_t)(200 + i),
-						      .comm = f->names[i % 50],
-						      .cgroup = i % 3 ? f->names[i % 7] : NULL};
-	for (uint32_t i = 0; i < f->n_locations; i++)
-		f->locations[i] = (struct store_location){
-			.number = i,
-			.object = (uint32_t)fixture_random(f->n_objects),
-			.offset = i % 100 ? fixture_random(1 << 25) : fixture_random(UINT64_MAX),
-			.is_return = fixture_random(2),
-			.provenance = (uint8_t)fixture_random(PROVENANCE_COUNT)};
-	for (uint32_t i = 1; i < f->n_nodes; i++)
-		f->nodes[i] = (struct store_node){
-			.parent = fixture_random(4) ? i - 1 : (uint32_t)fixture_random(i),
-			.location = (uint32_t)fixture_random(f->n_locations)};
+	for (uint32_t i = 0; i < 20; i++)
+		put_object(r, &(struct store_object){
+				      .kind = i % 3,
+				      .file_id = hash_mix64(i + 1),
+				      .path = names[i % 50],
+				      .build_id = (const uint8_t *)names[i % 50],
+				      .build_id_len = i % 21,
+				      .layout = i % 2 ? hash_mix64(i + 2) : 0,
+				      .problem = i % 4 ? NULL : "unreadable",
+			      });
+	for (uint32_t i = 0; i < 5; i++)
+		put_process(r, &(struct store_process){.pid = (int32_t)(100 + i),
+						       .parent = i % 2 ? -1 : 7,
+						       .comm = names[i % 50],
+						       .exe = i % 3 ? names[1] : NULL});
+	for (uint32_t i = 0; i < 17; i++)
+		put_thread(r, &(struct store_thread){.process = i % r->n_processes,
+						     .tid = (int32_t)(200 + i),
+						     .comm = names[i % 50],
+						     .cgroup = i % 3 ? names[i % 7] : NULL});
 }
 
-static UNUSED void fixture_make_lines(struct fixture *f)
+/* Nodes with sizes, and the locations that they are of. */
+static UNUSED void fixture_make_nodes(struct recording *r, uint32_t nodes)
 {
-	for (uint32_t i = 0; i < f->n_locations && f->n_lines + 4 < f->n_locations * 2; i++) {
-		uint32_t depths = (uint32_t)fixture_random(4), location = f->n_locations - 1 - i;
+	for (uint32_t i = 0; i < nodes / 3 + 10; i++)
+		put_location(r, &(struct store_location){
+					.object = (uint32_t)fixture_random(r->n_objects),
+					.offset = i % 100 ? fixture_random(1 << 25)
+							  : fixture_random(UINT64_MAX),
+					.is_return = fixture_random(2),
+					.provenance = (uint8_t)fixture_random(PROVENANCE_COUNT)});
+	for (uint32_t i = 1; i <= nodes; i++) {
+		add_node(r, fixture_random(4) ? i - 1 : (uint32_t)fixture_random(i),
+			 (uint32_t)fixture_random(r->n_locations));
+		put_size(r, i % 5 ? 16 * (i % 9) : (uint32_t)hash_mix64(i));
+	}
+}
+
+static UNUSED void fixture_make_lines(struct recording *r, fixture_names names)
+{
+	for (uint32_t i = 0; i < r->n_locations && r->n_lines + 4 < r->n_locations * 2; i++) {
+		uint32_t depths = (uint32_t)fixture_random(4), location = r->n_locations - 1 - i;
 
 		for (uint32_t d = 0; d < depths; d++)
-			f->lines[f->n_lines++] = (struct store_line){
-				.location = location,
-				.depth = d,
-				.function = d == 2 ? NULL : f->names[fixture_random(1000)],
-				.file = fixture_random(2) ? f->names[fixture_random(30)] : NULL,
-				.line = (uint32_t)fixture_random(5000),
-				.function_start = fixture_random(1000) * 16,
-				.is_inlined = d + 1 < depths};
+			put_line(r, &(struct store_line){
+					    .location = location,
+					    .depth = d,
+					    .function = d == 2 ? NULL : names[fixture_random(1000)],
+					    .file = fixture_random(2) ? names[fixture_random(30)]
+								      : NULL,
+					    .line = (uint32_t)fixture_random(5000),
+					    .function_start = fixture_random(1000) * 16,
+					    .is_inlined = d + 1 < depths});
 	}
 }
 
 /* Samples in time order at distinct times, of many threads. */
-static UNUSED void fixture_make_samples(struct fixture *f)
+static UNUSED void fixture_make_samples(struct recording *r, uint32_t count)
 {
 	uint64_t time = UINT64_C(5000000000);
 
-	for (uint32_t i = 0; i < f->n_samples; i++) {
+	for (uint32_t i = 0; i < count; i++) {
+		struct store_sample sample;
+
 		time += 1 + fixture_random(i % 1000 ? 300000 : UINT64_C(9000000000));
-		f->samples[i] = (struct store_sample){
+		sample = (struct store_sample){
 			.time_ns = time,
 			.period = fixture_random(50) ? 1003009 : fixture_random(UINT64_MAX),
-			.thread = (uint32_t)fixture_random(f->n_threads),
-			.node = (uint32_t)fixture_random(f->n_nodes),
+			.thread = (uint32_t)fixture_random(r->n_threads),
+			.node = (uint32_t)fixture_random(r->n_nodes),
 			.cpu = (uint16_t)fixture_random(i % 100 ? 4 : 65536),
 			.end_reason = (uint8_t)fixture_random(5)};
 		if (i % 3 == 0)
-			f->samples[i].origin = (uint32_t)fixture_random(f->n_origins);
+			sample.origin = (uint32_t)fixture_random(r->n_origins);
+		put_sample(r, &sample);
 	}
 }
 
-static UNUSED void fixture_make_origins(struct fixture *f)
+static UNUSED void fixture_make_origins(struct recording *r)
 {
-	for (uint32_t i = 1; i < f->n_origins; i++) {
+	for (uint32_t i = 1; i < 300; i++) {
 		uint32_t n = 1 + (uint32_t)fixture_random(i % 50 ? 4 : 200);
-		struct origin_run *runs = calloc(n, sizeof(*runs));
+		struct origin_run runs[200];
 
 		for (uint32_t k = 0; k < n; k++)
 			runs[k] = (struct origin_run){
 				.frames = 1 + (uint32_t)fixture_random(i % 20 ? 40 : UINT32_MAX),
 				.source = (uint8_t)fixture_random(FRAME_SOURCE_COUNT),
 				.confidence = (uint8_t)fixture_random(101)};
-		f->origins[i] =
-			(struct origin){.is_complete = fixture_random(2),
-					.height = i % 3 ? (uint32_t)fixture_random(UINT32_MAX) : 0,
-					.n_runs = i % 6 == 1 && i % 3 ? 0 : n,
-					.runs = runs};
+		put_origin(r, &(struct origin){
+				      .is_complete = fixture_random(2),
+				      .height = i % 3 ? (uint32_t)fixture_random(UINT32_MAX) : 0,
+				      .n_runs = i % 6 == 1 && i % 3 ? 0 : n,
+				      .runs = runs});
 	}
 }
 
-static UNUSED struct fixture fixture_make(uint32_t samples, uint32_t nodes, uint64_t seed)
+/* A random recording, the same for each seed. */
+static UNUSED struct recording fixture_make(uint32_t samples, uint32_t nodes, uint64_t seed)
 {
-	struct fixture f = {
-		.n_objects = 20,
-		.n_locations = nodes / 3 + 10,
-		.n_processes = 5,
-		.n_threads = 17,
-		.n_nodes = nodes + 1,
-		.n_origins = 300,
-		.done_origins = 1,
-		.n_samples = samples,
-		.done_nodes = 1,
-		.done_sizes = 1,
-	};
+	struct store_recording info = fixture_info();
+	struct recording r = new_recording(&info);
+	fixture_names names;
 
 	fixture_seed = seed;
-	f.names = calloc(1000, sizeof(*f.names));
-	f.objects = calloc(f.n_objects, sizeof(*f.objects));
-	f.locations = calloc(f.n_locations, sizeof(*f.locations));
-	f.lines = calloc(f.n_locations * 2, sizeof(*f.lines));
-	f.processes = calloc(f.n_processes, sizeof(*f.processes));
-	f.threads = calloc(f.n_threads, sizeof(*f.threads));
-	f.nodes = calloc(f.n_nodes, sizeof(*f.nodes));
-	f.samples = calloc(f.n_samples + 1, sizeof(*f.samples));
-	f.origins = calloc(f.n_origins, sizeof(*f.origins));
 	for (unsigned i = 0; i < 1000; i++)
-		snprintf(f.names[i], sizeof(f.names[i]), "function_%llu",
+		snprintf(names[i], sizeof(names[i]), "function_%llu",
 			 (unsigned long long)fixture_random(1000000));
-	fixture_make_entries(&f);
-	fixture_make_lines(&f);
-	fixture_make_origins(&f);
-	fixture_make_samples(&f);
-	return f;
+	fixture_make_entries(&r, names);
+	fixture_make_nodes(&r, nodes);
+	fixture_make_lines(&r, names);
+	fixture_make_origins(&r);
+	fixture_make_samples(&r, samples);
+	return r;
 }
 
-static UNUSED void fixture_free(struct fixture *f)
+/* Hands over the entries that are new, of lines and samples up to `share` percent of all. */
+static UNUSED void fixture_put(struct recording *r, struct store_writer *w, unsigned share)
 {
-	free(f->names);
-	free(f->objects);
-	free(f->locations);
-	free(f->lines);
-	free(f->processes);
-	free(f->threads);
-	free(f->nodes);
-	free(f->samples);
-	for (uint32_t i = 1; i < f->n_origins; i++)
-		free((struct origin_run *)f->origins[i].runs);
-	free(f->origins);
-}
-
-/* The size of a node: any, but the same each time. */
-static UNUSED uint32_t fixture_size(uint32_t node)
-{
-	return node % 5 ? 16 * (node % 9) : (uint32_t)hash_mix64(node);
-}
-
-#define FIXTURE_PUT(f, w, kind, kinds, share)                                                      \
-	while ((f)->done_##kinds < (uint64_t)(f)->n_##kinds * (share) / 100)                       \
-	assert_int_equal(store_writer_##kind(w, &(f)->kinds[(f)->done_##kinds++]), 0)
-
-/* Hands over the entries that are new, up to `share` percent of all. */
-static UNUSED void fixture_put(struct fixture *f, struct store_writer *w, unsigned share)
-{
-	FIXTURE_PUT(f, w, object, objects, 100);
-	FIXTURE_PUT(f, w, process, processes, 100);
-	FIXTURE_PUT(f, w, thread, threads, 100);
-	for (; f->done_cgroups < f->n_threads; f->done_cgroups++)
-		if (f->threads[f->done_cgroups].cgroup)
-			assert_int_equal(store_writer_cgroup(w, f->done_cgroups,
-							     f->threads[f->done_cgroups].cgroup),
-					 0);
-	FIXTURE_PUT(f, w, location, locations, 100);
-	FIXTURE_PUT(f, w, node, nodes, 100);
-	for (; f->done_sizes < f->n_nodes; f->done_sizes++)
-		assert_int_equal(store_writer_size(w, f->done_sizes, fixture_size(f->done_sizes)),
-				 0);
-	for (; f->done_origins < f->n_origins; f->done_origins++)
-		assert_int_equal(
-			store_writer_origin(w, f->done_origins, &f->origins[f->done_origins]), 0);
-	FIXTURE_PUT(f, w, line, lines, share);
-	FIXTURE_PUT(f, w, sample, samples, share);
+	assert_int_equal(write_recording_share(r, w, share), 0);
 }
 
 /* --- comparing ------------------------------------------------------------------------------ */
@@ -288,7 +223,7 @@ static UNUSED void fixture_assert_string(const char *a, const char *b)
 		assert_true(!a && !b);
 }
 
-static UNUSED void fixture_assert_tables(const struct fixture *f, const struct store_tables *t)
+static UNUSED void fixture_assert_tables(const struct recording *f, const struct store_tables *t)
 {
 	assert_int_equal(t->n_objects, f->n_objects);
 	for (uint32_t i = 0; i < f->n_objects; i++) {
@@ -317,7 +252,7 @@ static UNUSED void fixture_assert_tables(const struct fixture *f, const struct s
 	}
 }
 
-static UNUSED void fixture_assert_paths(const struct fixture *f, struct store_reader *r)
+static UNUSED void fixture_assert_paths(const struct recording *f, struct store_reader *r)
 {
 	const struct store_tables *t = store_reader_tables(r);
 	const uint64_t *tags;
@@ -340,13 +275,13 @@ static UNUSED void fixture_assert_paths(const struct fixture *f, struct store_re
 
 		assert_true(t->nodes[i].parent == f->nodes[i].parent);
 		assert_true(t->nodes[i].location == f->nodes[i].location);
-		assert_true(t->sizes[i] == fixture_size(i));
+		assert_true(t->sizes[i] == f->sizes[i]);
 		assert_true(tags[i] == hash_chain(tags[t->nodes[i].parent], id));
 	}
 }
 
 /* The first `count` lines that were handed over are there, and no others. */
-static UNUSED void fixture_assert_lines(const struct fixture *f, const struct store_tables *t,
+static UNUSED void fixture_assert_lines(const struct recording *f, const struct store_tables *t,
 					uint32_t count)
 {
 	assert_int_equal(t->n_lines, count);
@@ -364,7 +299,7 @@ static UNUSED void fixture_assert_lines(const struct fixture *f, const struct st
 	}
 }
 
-static UNUSED void fixture_assert_origins(const struct fixture *f, const struct store_tables *t)
+static UNUSED void fixture_assert_origins(const struct recording *f, const struct store_tables *t)
 {
 	assert_int_equal(t->n_origins, f->n_origins);
 	assert_int_equal(t->origins[0].n_runs, 0);
@@ -436,7 +371,7 @@ static UNUSED struct store_writer *fixture_writer(const char *path)
 }
 
 /* Writes all of a recording; returns its id. */
-static UNUSED int64_t fixture_record(const char *path, struct fixture *f)
+static UNUSED int64_t fixture_record(const char *path, struct recording *f)
 {
 	struct store_recording info = fixture_info();
 	struct store_writer *w = fixture_writer(path);
@@ -451,7 +386,7 @@ static UNUSED int64_t fixture_record(const char *path, struct fixture *f)
 	return id;
 }
 
-static UNUSED void fixture_assert_all(const struct fixture *f, const char *path, int64_t id)
+static UNUSED void fixture_assert_all(const struct recording *f, const char *path, int64_t id)
 {
 	struct store_reader *r = fixture_open(path, id);
 

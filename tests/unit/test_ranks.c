@@ -309,7 +309,7 @@ static void test_put(void **state)
  * their first ones, tell a rank. */
 static void write_ranks(const char *path)
 {
-	struct fixture f = fixture_make(50, 20, 3);
+	struct recording f = fixture_make(50, 20, 3);
 	struct store_writer *w = fixture_writer(path);
 	struct store_recording info = fixture_info();
 	const struct store_sample records[] = {
@@ -323,7 +323,7 @@ static void write_ranks(const char *path)
 	info.finished = true;
 	assert_int_equal(store_writer_commit(w, &info), 0);
 	store_writer_free(w);
-	fixture_free(&f);
+	free_recording(&f);
 }
 
 static void test_read(void **state)

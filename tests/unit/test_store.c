@@ -7,7 +7,7 @@
 static void store_round_trip(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
-	struct fixture f = fixture_make(50000, 70000, 1);
+	struct recording f = fixture_make(50000, 70000, 1);
 	struct stat st;
 
 	(void)state;
@@ -16,7 +16,7 @@ static void store_round_trip(void **state)
 	fixture_assert_all(&f, path, 1);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
-	fixture_free(&f);
+	free_recording(&f);
 	free(path);
 	fixture_remove(folder);
 }
@@ -25,7 +25,7 @@ static void store_round_trip(void **state)
 static void store_commits(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
-	struct fixture f = fixture_make(40000, 3000, 2);
+	struct recording f = fixture_make(40000, 3000, 2);
 	struct store_recording info = fixture_info();
 	struct store_writer *w = fixture_writer(path);
 	struct store_reader *r;
@@ -33,15 +33,15 @@ static void store_commits(void **state)
 	(void)state;
 	for (unsigned share = 0; share <= 100; share += 7) {
 		fixture_put(&f, w, share);
-		info.samples = f.done_samples;
+		info.samples = f.written.samples;
 		info.end_ns = info.start_ns + share;
 		assert_int_equal(store_writer_commit(w, &info), 0);
 		assert_int_equal(store_writer_commit(w, &info), 0); /* with nothing new */
 		r = fixture_open(path, 0);
-		fixture_assert_lines(&f, store_reader_tables(r), f.done_lines);
-		fixture_assert_samples(r, f.samples, f.done_samples);
+		fixture_assert_lines(&f, store_reader_tables(r), f.written.lines);
+		fixture_assert_samples(r, f.samples, f.written.samples);
 		assert_false(store_reader_tables(r)->recording.finished);
-		assert_true(store_reader_tables(r)->recording.samples == f.done_samples);
+		assert_true(store_reader_tables(r)->recording.samples == f.written.samples);
 		assert_true(store_reader_tables(r)->recording.end_ns == info.end_ns);
 		store_reader_close(r);
 	}
@@ -50,7 +50,7 @@ static void store_commits(void **state)
 	assert_int_equal(store_writer_commit(w, &info), 0);
 	store_writer_free(w);
 	fixture_assert_all(&f, path, 0);
-	fixture_free(&f);
+	free_recording(&f);
 	free(path);
 	fixture_remove(folder);
 }
@@ -112,7 +112,7 @@ static void store_info_and_counters(void **state)
 static void store_late_samples(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
-	struct fixture f = fixture_make(60000, 100, 3);
+	struct recording f = fixture_make(60000, 100, 3);
 	struct store_recording info = fixture_info();
 	struct store_writer *w = fixture_writer(path);
 	struct store_sample *shuffled = calloc(f.n_samples, sizeof(*shuffled)),
@@ -140,7 +140,7 @@ static void store_late_samples(void **state)
 	store_reader_close(r);
 	store_writer_free(w);
 	free(ordered);
-	fixture_free(&f);
+	free_recording(&f);
 	free(path);
 	fixture_remove(folder);
 }
@@ -149,7 +149,7 @@ static void store_late_samples(void **state)
 static void store_two_writers(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
-	struct fixture a = fixture_make(30000, 500, 4), b = fixture_make(20000, 900, 5);
+	struct recording a = fixture_make(30000, 500, 4), b = fixture_make(20000, 900, 5);
 	struct store_recording info = fixture_info(), *list;
 	struct store_writer *wa = fixture_writer(path), *wb = fixture_writer(path);
 	size_t count;
@@ -173,8 +173,8 @@ static void store_two_writers(void **state)
 	assert_int_equal(list[0].id, 1);
 	assert_int_equal(list[1].id, 2);
 	store_recordings_free(list, count);
-	fixture_free(&a);
-	fixture_free(&b);
+	free_recording(&a);
+	free_recording(&b);
 	free(path);
 	fixture_remove(folder);
 }
@@ -183,7 +183,7 @@ static void store_two_writers(void **state)
 static void store_refuses_numbers(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
-	struct fixture f = fixture_make(100, 100, 6);
+	struct recording f = fixture_make(100, 100, 6);
 	struct store_writer *w = fixture_writer(path);
 	struct store_recording info = fixture_info();
 	struct store_object object = {.number = 1, .path = "x"};
@@ -235,7 +235,7 @@ static void store_refuses_numbers(void **state)
 	assert_int_equal(store_writer_commit(w, &info), 0);
 	store_writer_free(w);
 	fixture_assert_all(&f, path, 0);
-	fixture_free(&f);
+	free_recording(&f);
 	free(path);
 	fixture_remove(folder);
 }
@@ -244,7 +244,7 @@ static void store_refuses_numbers(void **state)
 static void store_free_without_commit(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
-	struct fixture f = fixture_make(100, 100, 7);
+	struct recording f = fixture_make(100, 100, 7);
 	struct store_writer *w = fixture_writer(path);
 	struct store_reader *r;
 
@@ -258,7 +258,7 @@ static void store_free_without_commit(void **state)
 	fixture_assert_samples(r, NULL, 0);
 	assert_int_equal(store_reader_tables(r)->n_objects, 0);
 	store_reader_close(r);
-	fixture_free(&f);
+	free_recording(&f);
 	free(path);
 	fixture_remove(folder);
 }
@@ -267,7 +267,7 @@ static void store_free_without_commit(void **state)
 static void store_reader_snapshot(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
-	struct fixture f = fixture_make(40000, 100, 8);
+	struct recording f = fixture_make(40000, 100, 8);
 	struct store_recording info = fixture_info();
 	struct store_writer *w = fixture_writer(path);
 	struct store_reader *before;
@@ -284,7 +284,7 @@ static void store_reader_snapshot(void **state)
 	fixture_assert_samples(before, f.samples, f.n_samples / 2);
 	store_reader_close(before);
 	fixture_assert_all(&f, path, 0);
-	fixture_free(&f);
+	free_recording(&f);
 	free(path);
 	fixture_remove(folder);
 }
@@ -298,7 +298,7 @@ static int store_stop_after(void *arg, const struct store_sample *sample)
 static void store_each_can_stop(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
-	struct fixture f = fixture_make(100, 100, 9);
+	struct recording f = fixture_make(100, 100, 9);
 	struct store_reader *r;
 	int left = 10;
 
@@ -308,7 +308,7 @@ static void store_each_can_stop(void **state)
 	assert_int_equal(store_reader_samples(r, store_stop_after, &left), 42);
 	assert_int_equal(left, 0);
 	store_reader_close(r);
-	fixture_free(&f);
+	free_recording(&f);
 	free(path);
 	fixture_remove(folder);
 }
@@ -349,8 +349,8 @@ static void store_long_names(void **state)
 static void store_windows(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
-	struct fixture windows[] = {fixture_make(3000, 900, 7), fixture_make(10, 3, 8),
-				    fixture_make(20000, 400, 9)};
+	struct recording windows[] = {fixture_make(3000, 900, 7), fixture_make(10, 3, 8),
+				      fixture_make(20000, 400, 9)};
 	struct store_recording info = fixture_info(), *list;
 	struct store_writer *w;
 	size_t count;
@@ -387,7 +387,7 @@ static void store_windows(void **state)
 		assert_int_equal(store_reader_tables(r)->counters[0].value, i);
 		store_reader_close(r);
 		fixture_assert_all(&windows[i], path, 2 + i);
-		fixture_free(&windows[i]);
+		free_recording(&windows[i]);
 	}
 	free(path);
 	fixture_remove(folder);

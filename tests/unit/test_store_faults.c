@@ -70,7 +70,7 @@ static int faults_count_each(void *arg, const struct store_sample *s)
 }
 
 /* The number of samples of the latest recording, which must be the fixture's first ones. */
-static uint32_t faults_samples(const struct fixture *f, const char *path, int64_t recording)
+static uint32_t faults_samples(const struct recording *f, const char *path, int64_t recording)
 {
 	struct faults_count c = {.expected = f->samples, .limit = f->n_samples};
 	struct store_reader *r = fixture_open(path, recording);
@@ -83,7 +83,7 @@ static uint32_t faults_samples(const struct fixture *f, const char *path, int64_
 /* --- killed --------------------------------------------------------------------------------- */
 
 /* Commits a few samples at a time for ever, and writes the committed number to the pipe. */
-static void faults_write_for_ever(struct fixture *f, const char *path, int pipe_fd)
+static void faults_write_for_ever(struct recording *f, const char *path, int pipe_fd)
 {
 	struct store_recording info = fixture_info();
 	struct store_writer *w;
@@ -92,7 +92,7 @@ static void faults_write_for_ever(struct fixture *f, const char *path, int pipe_
 	for (unsigned share = 1;; share = share < 99 ? share + 1 : 99) {
 		fixture_put(f, w, share);
 		CHILD_CHECK(store_writer_commit(w, &info) == 0);
-		CHILD_CHECK(write(pipe_fd, &f->done_samples, sizeof(f->done_samples)) > 0);
+		CHILD_CHECK(write(pipe_fd, &f->written.samples, sizeof(f->written.samples)) > 0);
 	}
 }
 
@@ -113,7 +113,7 @@ static void faults_kill(void **state)
 	(void)state;
 	/* How far the writer comes by then depends on the machine. */
 	for (unsigned round = 0; round < 20 || (recordings <= 5 && round < 200); round++) {
-		struct fixture f = fixture_make(20000, 2000, round);
+		struct recording f = fixture_make(20000, 2000, round);
 		struct store_recording *list;
 		uint32_t reported;
 		size_t count;
@@ -143,7 +143,7 @@ static void faults_kill(void **state)
 			assert_int_equal(reported, 0);
 			assert_int_equal(recordings, 0);
 		}
-		fixture_free(&f);
+		free_recording(&f);
 	}
 	assert_true(recordings > 5);
 	free(path);
@@ -155,16 +155,14 @@ static void faults_kill(void **state)
 static void faults_read_while_written(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
-	struct fixture f = fixture_make(60000, 2000, 77);
+	struct recording f = fixture_make(60000, 2000, 77);
 	uint32_t before = 0;
 	int64_t id = fixture_record(path, &f);
 	int fds[2];
 	pid_t pid;
 
 	(void)state;
-	f.done_objects = f.done_processes = f.done_threads = f.done_locations = 0;
-	f.done_lines = f.done_samples = 0;
-	f.done_nodes = f.done_sizes = f.done_origins = 1;
+	rewind_recording(&f);
 	assert_int_equal(pipe(fds), 0);
 	pid = faults_begin_child();
 	if (pid == 0)
@@ -186,7 +184,7 @@ static void faults_read_while_written(void **state)
 	assert_true(faults_samples(&f, path, 2) >= faults_last_reported(fds[0]));
 	assert_int_equal(faults_samples(&f, path, id), f.n_samples);
 	close(fds[0]);
-	fixture_free(&f);
+	free_recording(&f);
 	free(path);
 	fixture_remove(folder);
 }
@@ -197,7 +195,7 @@ static void faults_start_together(void **state)
 	(void)state;
 	for (unsigned round = 0; round < 10; round++) {
 		char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
-		struct fixture f = fixture_make(500, 100, 5);
+		struct recording f = fixture_make(500, 100, 5);
 		struct store_recording *list;
 		size_t count;
 		pid_t pids[3];
@@ -218,7 +216,7 @@ static void faults_start_together(void **state)
 			assert_int_equal(faults_samples(&f, path, list[i].id), 500);
 		}
 		store_recordings_free(list, count);
-		fixture_free(&f);
+		free_recording(&f);
 		free(path);
 		fixture_remove(folder);
 	}
@@ -250,7 +248,7 @@ static void faults_hold_lock(const char *path, int ready)
 static void faults_start_while_locked(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
-	struct fixture f = fixture_make(500, 100, 5);
+	struct recording f = fixture_make(500, 100, 5);
 	int fds[2];
 	char byte;
 	pid_t pid;
@@ -267,7 +265,7 @@ static void faults_start_while_locked(void **state)
 	assert_int_equal(faults_wait(pid), 0);
 	close(fds[0]);
 	close(fds[1]);
-	fixture_free(&f);
+	free_recording(&f);
 	free(path);
 	fixture_remove(folder);
 }
@@ -291,7 +289,7 @@ static void faults_deleted_meanwhile(void **state)
 
 static void faults_fill_and_free(const char *path, const char *ballast)
 {
-	struct fixture f = fixture_make(3000, 500, 21), g = fixture_make(90000, 60000, 22);
+	struct recording f = fixture_make(3000, 500, 21), g = fixture_make(90000, 60000, 22);
 	struct store_recording info = fixture_info();
 	struct store_writer *w;
 	char *error = NULL;
@@ -312,8 +310,8 @@ static void faults_fill_and_free(const char *path, const char *ballast)
 	store_writer_free(w);
 	CHILD_CHECK(faults_samples(&g, path, 0) == g.n_samples);
 	CHILD_CHECK(faults_samples(&f, path, first) == f.n_samples);
-	fixture_free(&f);
-	fixture_free(&g);
+	free_recording(&f);
+	free_recording(&g);
 }
 
 /* No room even for an empty store. */
@@ -434,7 +432,7 @@ static void faults_nobody_writes(const char *path)
 static void faults_read_only_folder(void **state)
 {
 	char *folder, *path, *wal, *shm;
-	struct fixture f;
+	struct recording f;
 
 	(void)state;
 	faults_need_root("faults_read_only_folder");
@@ -453,7 +451,7 @@ static void faults_read_only_folder(void **state)
 	assert_int_equal(unlink(wal) | unlink(shm), 0);
 	faults_fork(faults_nobody_reads, path);
 	assert_int_equal(access(shm, F_OK), -1);
-	fixture_free(&f);
+	free_recording(&f);
 	free(wal);
 	free(shm);
 	free(path);
@@ -464,7 +462,7 @@ static void faults_read_only_folder(void **state)
 static void faults_hand_over(void **state)
 {
 	char *folder, *path, *other;
-	struct fixture f;
+	struct recording f;
 	struct store_writer *w;
 	struct store_recording info = fixture_info();
 	struct stat st;
@@ -500,7 +498,7 @@ static void faults_hand_over(void **state)
 	faults_fork(faults_nobody_reads, path);
 	unsetenv("SUDO_UID");
 	unsetenv("SUDO_GID");
-	fixture_free(&f);
+	free_recording(&f);
 	free(other);
 	free(path);
 	fixture_remove(folder);

@@ -234,7 +234,7 @@ static void hostile_other_database(void **state)
 static void hostile_empty_file(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
-	struct fixture f = fixture_make(100, 100, 1);
+	struct recording f = fixture_make(100, 100, 1);
 	struct store_reader *r = NULL;
 	char *error = NULL;
 
@@ -248,7 +248,7 @@ static void hostile_empty_file(void **state)
 	free(error);
 	hostile_execute(path, "DELETE FROM recordings");
 	assert_int_equal(hostile_try(path), -ENODATA);
-	fixture_free(&f);
+	free_recording(&f);
 	free(path);
 	fixture_remove(folder);
 }
@@ -256,7 +256,7 @@ static void hostile_empty_file(void **state)
 static void hostile_newer_version(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db"), *error = NULL;
-	struct fixture f = fixture_make(100, 100, 1);
+	struct recording f = fixture_make(100, 100, 1);
 	struct store_reader *r = NULL;
 	char known[32];
 
@@ -270,7 +270,7 @@ static void hostile_newer_version(void **state)
 	assert_non_null(strstr(error, known));
 	assert_non_null(strstr(error, "newer stackctl"));
 	free(error);
-	fixture_free(&f);
+	free_recording(&f);
 	free(path);
 	fixture_remove(folder);
 }
@@ -290,13 +290,11 @@ static unsigned hostile_version(const char *path)
 static void hostile_older_version(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
-	struct fixture old = fixture_make(3000, 100, 1), new = fixture_make(3000, 100, 2);
+	struct recording old = fixture_make(3000, 100, 1), new = fixture_make(3000, 100, 2);
 
 	(void)state;
 	for (uint32_t i = 0; i < old.n_samples; i++)
 		old.samples[i].origin = 0;
-	for (uint32_t i = old.n_origins; --i > 0;)
-		free((struct origin_run *)old.origins[i].runs);
 	old.n_origins = 1;
 	fixture_record(path, &old);
 	for (uint32_t i = 0; i < old.n_objects; i++)
@@ -314,8 +312,8 @@ static void hostile_older_version(void **state)
 	assert_int_equal(hostile_version(path), STORE_VERSION);
 	fixture_assert_all(&old, path, 1);
 	fixture_assert_all(&new, path, 2);
-	fixture_free(&old);
-	fixture_free(&new);
+	free_recording(&old);
+	free_recording(&new);
 	free(path);
 	fixture_remove(folder);
 }
@@ -326,7 +324,7 @@ static void hostile_cut(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
 	char *cut = fixture_path(folder, "cut.db");
-	struct fixture f = fixture_make(3000, 2000, 31);
+	struct recording f = fixture_make(3000, 2000, 31);
 	struct hostile_file good;
 	unsigned valid = 0, tried = 0;
 
@@ -344,7 +342,7 @@ static void hostile_cut(void **state)
 	free(good.bytes);
 	free(path);
 	free(cut);
-	fixture_free(&f);
+	free_recording(&f);
 	fixture_remove(folder);
 }
 
@@ -352,7 +350,7 @@ static void hostile_flipped(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
 	char *bad = fixture_path(folder, "bad.db");
-	struct fixture f = fixture_make(1500, 800, 32);
+	struct recording f = fixture_make(1500, 800, 32);
 	struct hostile_file good;
 	unsigned errors = 0;
 
@@ -383,7 +381,7 @@ static void hostile_flipped(void **state)
 	free(good.bytes);
 	free(path);
 	free(bad);
-	fixture_free(&f);
+	free_recording(&f);
 	fixture_remove(folder);
 }
 
@@ -392,7 +390,7 @@ static void hostile_written(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
 	char *bad = fixture_path(folder, "bad.db");
-	struct fixture f = fixture_make(300, 100, 34);
+	struct recording f = fixture_make(300, 100, 34);
 	struct store_recording info = fixture_info();
 	struct hostile_file good;
 
@@ -419,7 +417,7 @@ static void hostile_written(void **state)
 	free(good.bytes);
 	free(path);
 	free(bad);
-	fixture_free(&f);
+	free_recording(&f);
 	fixture_remove(folder);
 }
 
@@ -472,7 +470,7 @@ static void hostile_traps(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
 	char *bad = fixture_path(folder, "bad.db");
-	struct fixture f = fixture_make(1000, 500, 36);
+	struct recording f = fixture_make(1000, 500, 36);
 	struct hostile_file good;
 
 	(void)state;
@@ -494,7 +492,7 @@ static void hostile_traps(void **state)
 	free(good.bytes);
 	free(path);
 	free(bad);
-	fixture_free(&f);
+	free_recording(&f);
 	fixture_remove(folder);
 }
 

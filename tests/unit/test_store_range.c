@@ -152,7 +152,7 @@ static void write_windows(const char *path, const int64_t *starts_s)
 	info.run = 1;
 	for (int i = 0; i < WINDOWS; i++) {
 		/* The first and the last have much in common: they are of one seed. */
-		struct fixture f = fixture_make(3000 + 500 * (uint32_t)i, 800, i == 1 ? 2 : 1);
+		struct recording f = fixture_make(3000 + 500 * (uint32_t)i, 800, i == 1 ? 2 : 1);
 
 		info.start_unix_ns = (START + (uint64_t)starts_s[i]) * SECOND;
 		if (i == 0)
@@ -168,7 +168,7 @@ static void write_windows(const char *path, const int64_t *starts_s)
 		info.lost = 2;
 		info.finished = true;
 		assert_int_equal(store_writer_commit(w, &info), 0);
-		fixture_free(&f);
+		free_recording(&f);
 	}
 	store_writer_free(w);
 }
@@ -231,7 +231,7 @@ static void whole_is_sum_of_windows(void **state)
 static void one_is_itself(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
-	struct fixture f = fixture_make(5000, 900, 3);
+	struct recording f = fixture_make(5000, 900, 3);
 	struct store_reader *a, *b;
 	const struct store_tables *x, *y;
 	const uint64_t *tags_a, *tags_b;
@@ -262,7 +262,7 @@ static void one_is_itself(void **state)
 	}
 	store_reader_close(a);
 	store_reader_close(b);
-	fixture_free(&f);
+	free_recording(&f);
 	free(path);
 	fixture_remove(folder);
 }
@@ -344,7 +344,7 @@ static void write_lasting(const char *path, enum metric_series series, uint64_t 
 		{60, 5}, {150, 30}, {250, 110}, {350, 20}, {450, 310}};
 	struct store_recording info = fixture_info();
 	const uint64_t start_ns = info.start_ns;
-	struct fixture f = fixture_make(0, 10, 7);
+	struct recording f = fixture_make(0, 10, 7);
 	struct store_writer *w = NULL;
 
 	info.run = 1;
@@ -360,7 +360,7 @@ static void write_lasting(const char *path, enum metric_series series, uint64_t 
 			assert_int_equal(store_writer_new(path, &info, &w, NULL), 0);
 		else
 			assert_int_equal(store_writer_next_window(w, &info), 0);
-		fixture_free(&f);
+		free_recording(&f);
 		f = fixture_make(0, 10, 7);
 		fixture_put(&f, w, 100);
 		assert_int_equal(store_writer_record(w, series, &s), 0);
@@ -368,7 +368,7 @@ static void write_lasting(const char *path, enum metric_series series, uint64_t 
 		info.finished = true;
 		assert_int_equal(store_writer_commit(w, &info), 0);
 	}
-	fixture_free(&f);
+	free_recording(&f);
 	store_writer_free(w);
 }
 
@@ -465,41 +465,26 @@ static void record_layouts(const char *path, const uint64_t layouts[2], const ch
 			   const uint32_t samples[2])
 {
 	static const uint8_t build_id[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
-	struct store_recording info = fixture_info();
-	struct store_writer *w = fixture_writer(path);
-	const struct store_process process = {.pid = 1, .comm = "p"};
-	const struct store_thread thread = {.tid = 1, .comm = "p"};
+	const struct store_recording info = fixture_info();
+	struct recording r = new_recording(&info);
 
-	assert_int_equal(store_writer_process(w, &process), 0);
-	assert_int_equal(store_writer_thread(w, &thread), 0);
+	add_thread(&r, add_process(&r, 1, "p"), 1, "p");
 	for (uint32_t i = 0; i < 2; i++) {
-		const struct store_object object = {.number = i,
-						    .file_id = i ? hash_layout_id(BUILD, layouts[i])
-								 : BUILD,
-						    .path = "/p",
-						    .build_id = build_id,
-						    .build_id_len = sizeof(build_id),
-						    .layout = layouts[i]};
-		const struct store_location location = {.number = i, .object = i, .offset = 64};
-		const struct store_line line = {.location = i, .function = names[i]};
-		const struct store_node node = {.location = i};
-
-		assert_int_equal(store_writer_object(w, &object), 0);
-		assert_int_equal(store_writer_location(w, &location), 0);
-		assert_int_equal(store_writer_line(w, &line), 0);
-		assert_int_equal(store_writer_node(w, &node), 0);
+		put_object(&r, &(struct store_object){
+				       .file_id = i ? hash_layout_id(BUILD, layouts[i]) : BUILD,
+				       .path = "/p",
+				       .build_id = build_id,
+				       .build_id_len = sizeof(build_id),
+				       .layout = layouts[i]});
+		add_node(&r, 0, add_location(&r, i, 64, false));
+		add_line_of(&r, NULL, 0, names[i], 0, false);
 	}
-	for (uint32_t i = 0; i < samples[0] + samples[1]; i++) {
-		const struct store_sample sample = {
-			.time_ns = info.start_ns + i, .period = 1, .node = 1 + (i >= samples[0])};
-
-		assert_int_equal(store_writer_sample(w, &sample), 0);
-	}
-	info.end_ns += SECOND;
-	info.samples = samples[0] + samples[1];
-	info.finished = true;
-	assert_int_equal(store_writer_commit(w, &info), 0);
-	store_writer_free(w);
+	for (uint32_t i = 0; i < samples[0] + samples[1]; i++)
+		put_sample(&r, &(struct store_sample){.time_ns = info.start_ns + i,
+						      .period = 1,
+						      .node = 1 + (i >= samples[0])});
+	fixture_record(path, &r);
+	free_recording(&r);
 }
 
 struct by_name {

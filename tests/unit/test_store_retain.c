@@ -16,7 +16,7 @@ static uint64_t retain_now_ns(void)
 /* A recording that ended `age_s` ago. */
 static int64_t retain_record(const char *path, uint64_t age_s, bool finished, uint64_t seed)
 {
-	struct fixture f = fixture_make(20000, 2000, seed);
+	struct recording f = fixture_make(20000, 2000, seed);
 	struct store_recording info = fixture_info();
 	struct store_writer *w;
 	int64_t id;
@@ -29,7 +29,7 @@ static int64_t retain_record(const char *path, uint64_t age_s, bool finished, ui
 	assert_int_equal(store_writer_commit(w, &info), 0);
 	id = store_writer_recording(w);
 	store_writer_free(w);
-	fixture_free(&f);
+	free_recording(&f);
 	return id;
 }
 
@@ -83,7 +83,7 @@ static void retain_by_age(void **state)
 static void retain_by_size(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
-	struct fixture kept = fixture_make(20000, 2000, 4);
+	struct recording kept = fixture_make(20000, 2000, 4);
 	struct store_recording info = fixture_info();
 	struct store_reader *r;
 	struct store_writer *w;
@@ -116,7 +116,7 @@ static void retain_by_size(void **state)
 	assert_true(retain_size(path) < one + each / 2);
 	/* numbers are not given twice */
 	assert_int_equal(retain_record(path, 0, true, 9), 6);
-	fixture_free(&kept);
+	free_recording(&kept);
 	free(path);
 	fixture_remove(folder);
 }
@@ -178,7 +178,7 @@ static void retain_while_running(void **state)
 	info.run = 1;
 	assert_int_equal(store_writer_new(path, &info, &w, NULL), 0);
 	for (uint64_t i = 0; i < 40; i++) {
-		struct fixture f = fixture_make(i % 7 ? 20000 : 10000, 2000, i);
+		struct recording f = fixture_make(i % 7 ? 20000 : 10000, 2000, i);
 
 		for (unsigned share = 0; share <= 100; share += 20) {
 			fixture_put(&f, w, share);
@@ -191,7 +191,7 @@ static void retain_while_running(void **state)
 		assert_true(store_writer_retain(w, 0, limit) >= 0);
 		if (i == 20)
 			early = peak;
-		fixture_free(&f);
+		free_recording(&f);
 	}
 	assert_true(early > limit * 3 / 4);
 	assert_true(peak <= limit + largest);

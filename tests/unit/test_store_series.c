@@ -42,7 +42,7 @@ static void put(struct store_writer *w, enum metric_series series, uint32_t i, u
 static void series_come_back(void **state)
 {
 	char *folder = fixture_folder(), *path = fixture_path(folder, "s.db");
-	struct fixture f = fixture_make(100, 100, 9);
+	struct recording f = fixture_make(100, 100, 9);
 	struct store_writer *w = fixture_writer(path);
 	struct store_recording info = fixture_info();
 	struct store_reader *r;
@@ -70,7 +70,7 @@ static void series_come_back(void **state)
 	assert_int_equal(series,
 			 1u << SERIES_CPU | 1u << SERIES_REGION_TIME | 1u << SERIES_MPI_SENT);
 	store_reader_close(r);
-	fixture_free(&f);
+	free_recording(&f);
 	free(path);
 	fixture_remove(folder);
 }
