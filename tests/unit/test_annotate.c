@@ -51,7 +51,7 @@ static void test_counts(void **state)
 	assert_int_equal(f->locations[1].self, 1);
 	assert_int_equal(f->n_lines, 2);
 	assert_int_equal(f->lines[0].total + f->lines[1].total, 61);
-	assert_string_equal(f->lines[0].file, "x.c");
+	assert_string_equal(f->lines[0].file, "prog.cc");
 	unmake(&m);
 }
 

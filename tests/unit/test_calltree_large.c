@@ -34,36 +34,36 @@ static struct store_reader *make_random(uint64_t seed)
 							{40, FRAME_SOURCE_ALIGNED, 70},
 							{2, FRAME_SOURCE_WALKED, 100}};
 	uint32_t origins[ORIGINS];
-	struct store_reader *f = fake_new();
-	uint32_t prog = fake_object(f, OBJECT_ELF, "/bin/prog"), thread;
+	struct recording r = fake_recording();
+	uint32_t prog = add_object(&r, OBJECT_ELF, "/bin/prog"), thread;
 
 	random_state = seed;
 	for (uint32_t i = 0; i < FUNCTIONS; i++)
 		snprintf(names[i], sizeof(names[i]), "f%u", i);
 	for (uint32_t i = 0; i < LOCATIONS; i++) {
-		fake_location(f, prog, 0x1000 + i * 16, true);
+		add_location(&r, prog, 0x1000 + i * 16, true);
 		for (uint32_t k = below(4) ? 0 : 1 + below(2); k > 0; k--)
-			fake_line(f, names[below(FUNCTIONS)], 0, true);
-		fake_line(f, names[i % FUNCTIONS], 0x1000, false);
+			add_line(&r, names[below(FUNCTIONS)], 0, true);
+		add_line(&r, names[i % FUNCTIONS], 0x1000, false);
 	}
-	thread = fake_thread(f, fake_process(f, 12, "prog"), 12, "prog");
+	thread = add_thread(&r, add_process(&r, 12, "prog"), 12, "prog");
 	for (uint32_t i = 0; i < ORIGINS; i++)
-		origins[i] = fake_origin(f, &runs[i], 1, i % 2);
+		origins[i] = add_origin(&r, &runs[i], 1, i % 2);
 	for (uint32_t i = 0; i < NODES; i++) {
 		/* near the root, or below the newest node: wide and deep */
-		uint32_t n = f->tables.n_nodes, parent = below(3) ? below(n < 40 ? n : 40) : n - 1;
-		uint32_t node = fake_node(f, parent, below(LOCATIONS));
+		uint32_t n = r.n_nodes, parent = below(3) ? below(n < 40 ? n : 40) : n - 1;
+		uint32_t node = add_node(&r, parent, below(LOCATIONS));
 
 		if (below(2))
-			fake_samples(f, thread, node,
-				     below(8) ? STACKD_END_ENTRY : STACKD_END_NO_RECIPE,
-				     1 + below(20));
+			add_samples(&r, thread, node,
+				    below(8) ? STACKD_END_ENTRY : STACKD_END_NO_RECIPE,
+				    1 + below(20));
 		if (!below(6))
-			fake_inferred(f, thread, node, STACKD_END_NO_RECIPE,
-				      origins[below(ORIGINS)], 1 + below(40));
+			add_inferred(&r, thread, node, STACKD_END_NO_RECIPE,
+				     origins[below(ORIGINS)], 1 + below(40));
 	}
-	fake_samples(f, thread, 0, STACKD_END_NO_USER, 30);
-	return fake_done(f);
+	add_samples(&r, thread, 0, STACKD_END_NO_USER, 30);
+	return fake_reader(&r);
 }
 
 static uint32_t find(const struct calltree_node *nodes, uint32_t parent, uint32_t key)

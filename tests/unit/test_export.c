@@ -74,22 +74,24 @@ static void test_folded(void **state)
  * escaped so that the line can be taken apart again. */
 static void test_folded_lines_are_distinct(void **state)
 {
-	struct store_reader *f = fake_new();
-	uint32_t a = fake_object(f, OBJECT_ELF, "/a"), b = fake_object(f, OBJECT_ELF, "/b");
-	uint32_t in_a = fake_node(f, 0, fake_function(f, a, 0x10, true, "f;g\n"));
-	uint32_t in_b = fake_node(f, 0, fake_function(f, b, 0x10, true, "f;g\n"));
-	uint32_t other = fake_node(f, 0, fake_function(f, b, 0x20, true, "f\\x3bg\\x0a"));
-	uint32_t p1 = fake_process(f, 1, "x"), p2 = fake_process(f, 2, "x");
-	uint32_t t1 = fake_thread(f, p1, 1, "x y"), t2 = fake_thread(f, p2, 2, "x y");
-	uint32_t t3 = fake_thread(f, p2, 3, "");
+	struct recording r = fake_recording();
+	uint32_t a = add_object(&r, OBJECT_ELF, "/a"), b = add_object(&r, OBJECT_ELF, "/b");
+	uint32_t in_a = add_node(&r, 0, add_function(&r, a, 0x10, true, "f;g\n"));
+	uint32_t in_b = add_node(&r, 0, add_function(&r, b, 0x10, true, "f;g\n"));
+	uint32_t other = add_node(&r, 0, add_function(&r, b, 0x20, true, "f\\x3bg\\x0a"));
+	uint32_t p1 = add_process(&r, 1, "x"), p2 = add_process(&r, 2, "x");
+	uint32_t t1 = add_thread(&r, p1, 1, "x y"), t2 = add_thread(&r, p2, 2, "x y");
+	uint32_t t3 = add_thread(&r, p2, 3, "");
+	struct store_reader *f;
 	char *text, *lines[4];
 
 	(void)state;
-	fake_samples(f, t1, in_a, STACKD_END_ENTRY, 1);
-	fake_samples(f, t2, in_b, STACKD_END_ENTRY, 2);
-	fake_samples(f, t1, other, STACKD_END_ENTRY, 4);
-	fake_samples(f, t3, 0, STACKD_END_NO_USER, 8);
-	text = exported(fake_done(f), export_folded, NULL);
+	add_samples(&r, t1, in_a, STACKD_END_ENTRY, 1);
+	add_samples(&r, t2, in_b, STACKD_END_ENTRY, 2);
+	add_samples(&r, t1, other, STACKD_END_ENTRY, 4);
+	add_samples(&r, t3, 0, STACKD_END_NO_USER, 8);
+	f = fake_reader(&r);
+	text = exported(f, export_folded, NULL);
 	assert_int_equal(sorted_lines(text, lines, 4), 3);
 	assert_string_equal(lines[0], "[unnamed];[no frames] 8");
 	assert_string_equal(lines[1], "x y;f\\x3bg\\x0a 3");
@@ -143,15 +145,17 @@ static void test_perf_script_keeps_to_the_filter(void **state)
 
 static void test_perf_script_names_stay_in_their_line(void **state)
 {
-	struct store_reader *f = fake_new();
-	uint32_t a = fake_object(f, OBJECT_ELF, "/a\nb");
-	uint32_t node = fake_node(f, 0, fake_function(f, a, 0x10, false, "f\ng"));
+	struct recording r = fake_recording();
+	uint32_t a = add_object(&r, OBJECT_ELF, "/a\nb");
+	uint32_t node = add_node(&r, 0, add_function(&r, a, 0x10, false, "f\ng"));
+	struct store_reader *f;
+	char *text;
 
 	(void)state;
-	fake_samples(f, fake_thread(f, fake_process(f, 1, "x"), 1, "#\nc"), node, STACKD_END_ENTRY,
-		     1);
-	char *text = exported(fake_done(f), export_perf_script, NULL);
-
+	add_samples(&r, add_thread(&r, add_process(&r, 1, "x"), 1, "#\nc"), node, STACKD_END_ENTRY,
+		    1);
+	f = fake_reader(&r);
+	text = exported(f, export_perf_script, NULL);
 	assert_string_equal(text,
 			    "\\x23\\x0ac     1/1     [000]     1.000000:    1003009 cpu-clock: \n"
 			    "\t              10 f\\x0ag (/a\\x0ab)\n\n");

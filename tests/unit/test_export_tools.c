@@ -55,33 +55,33 @@ static const char *const hostile[] = {"a;b\nc\"d\\e",
 
 static struct store_reader *fake_hostile(void)
 {
-	struct store_reader *f = fake_new();
+	struct recording r = fake_recording();
 	uint32_t node = 0;
 
 	for (size_t i = 0; i < sizeof(hostile) / sizeof(*hostile); i++) {
-		uint32_t object = fake_object(f, OBJECT_ELF, hostile[i]);
-		uint32_t at = fake_function(f, object, 0x1000, true, hostile[i]);
-		uint32_t process = fake_process(f, 10 + (int32_t)i, hostile[i]);
-		uint32_t thread = fake_thread(f, process, 10 + (int32_t)i, hostile[i]);
+		uint32_t object = add_object(&r, OBJECT_ELF, hostile[i]);
+		uint32_t at = add_function(&r, object, 0x1000, true, hostile[i]);
+		uint32_t process = add_process(&r, 10 + (int32_t)i, hostile[i]);
+		uint32_t thread = add_thread(&r, process, 10 + (int32_t)i, hostile[i]);
 
-		node = fake_node(f, node, at);
-		fake_samples(f, thread, node, STACKD_END_ENTRY, 3);
+		node = add_node(&r, node, at);
+		add_samples(&r, thread, node, STACKD_END_ENTRY, 3);
 	}
-	return fake_done(f);
+	return fake_reader(&r);
 }
 
 /* `depth` calls of one function by itself. */
 static struct store_reader *fake_deep(uint32_t depth)
 {
-	struct store_reader *f = fake_new();
-	uint32_t object = fake_object(f, OBJECT_ELF, "/bin/prog");
-	uint32_t at = fake_function(f, object, 0x1000, true, "again"), node = 0;
-	uint32_t thread = fake_thread(f, fake_process(f, 1, "deep"), 1, "deep");
+	struct recording r = fake_recording();
+	uint32_t object = add_object(&r, OBJECT_ELF, "/bin/prog");
+	uint32_t at = add_function(&r, object, 0x1000, true, "again"), node = 0;
+	uint32_t thread = add_thread(&r, add_process(&r, 1, "deep"), 1, "deep");
 
 	for (uint32_t i = 0; i < depth; i++)
-		node = fake_node(f, node, at);
-	fake_samples(f, thread, node, STACKD_END_ENTRY, 5);
-	return fake_done(f);
+		node = add_node(&r, node, at);
+	add_samples(&r, thread, node, STACKD_END_ENTRY, 5);
+	return fake_reader(&r);
 }
 
 static void check_pprof(struct store_reader *f, uint64_t samples)

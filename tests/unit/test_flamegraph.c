@@ -117,28 +117,21 @@ static void test_sums(void **state)
 /* `width` functions below one, of 1, 2, 3, ... samples. */
 static struct store_reader *fake_wide(uint32_t width, uint32_t more)
 {
-	struct store_reader *f = fake_new();
-	uint32_t object = fake_object(f, OBJECT_ELF, "/bin/prog");
-	uint32_t thread = fake_thread(f, fake_process(f, 1, "wide"), 1, "wide");
-	uint32_t top = fake_node(f, 0, fake_function(f, object, 0x1000, true, "top"));
+	struct recording r = fake_recording();
+	uint32_t object = add_object(&r, OBJECT_ELF, "/bin/prog");
+	uint32_t thread = add_thread(&r, add_process(&r, 1, "wide"), 1, "wide");
+	uint32_t top = add_node(&r, 0, add_function(&r, object, 0x1000, true, "top"));
 
 	for (uint32_t i = 0; i < width; i++) {
-		char *name = NULL;
+		char name[32];
 
-		assert_true(asprintf(&name, "function<%u>", i) > 0);
-		fake_samples(
-			f, thread,
-			fake_node(f, top, fake_function(f, object, 0x2000 + 0x100 * i, true, name)),
+		snprintf(name, sizeof(name), "function<%u>", i);
+		add_samples(
+			&r, thread,
+			add_node(&r, top, add_function(&r, object, 0x2000 + 0x100 * i, true, name)),
 			STACKD_END_ENTRY, i + 1 + (i ? 0 : more));
 	}
-	return fake_done(f);
-}
-
-static void free_wide(struct store_reader *f)
-{
-	for (uint32_t i = 1; i < f->tables.n_lines; i++)
-		free((char *)f->lines[i].function);
-	fake_free(f);
+	return fake_reader(&r);
 }
 
 /* A limit of size leaves out the smallest nodes first, and changes nothing else. */
@@ -178,7 +171,7 @@ static void test_room(void **state)
 	assert_int_equal(check_sums(root, 0), 2);
 	json_decref(root);
 	free(text);
-	free_wide(f);
+	fake_free(f);
 }
 
 /* Two recordings number what they share differently. */
@@ -202,8 +195,8 @@ static void test_diff(void **state)
 	assert_int_equal(at(root, "total", 0, 4), 0);
 	json_decref(root);
 	free(text);
-	free_wide(before);
-	free_wide(f);
+	fake_free(before);
+	fake_free(f);
 }
 
 static void test_hostile_names(void **state)
@@ -211,22 +204,23 @@ static void test_hostile_names(void **state)
 	struct flamegraph_options options = {.by = PARTITION_BY_PROCESS};
 	static const char *const names[] = {"</script><script>alert(1)</script>", "<!--",
 					    "a\nb\"\\", "\xff\xc3", "\033[31m"};
-	struct store_reader *f = fake_new();
+	struct recording r = fake_recording();
+	struct store_reader *f;
 	uint32_t node = 0;
 	json_t *root;
 	char *text;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		uint32_t object = fake_object(f, OBJECT_ELF, names[i]);
-		uint32_t process = fake_process(f, (int32_t)i + 1, names[i]);
+		uint32_t object = add_object(&r, OBJECT_ELF, names[i]);
+		uint32_t process = add_process(&r, (int32_t)i + 1, names[i]);
 
-		node = fake_node(f, node, fake_function(f, object, 0x1000, true, names[i]));
-		fake_samples(f, fake_thread(f, process, (int32_t)i + 1, names[i]), node,
-			     STACKD_END_ENTRY, 1);
+		node = add_node(&r, node, add_function(&r, object, 0x1000, true, names[i]));
+		add_samples(&r, add_thread(&r, process, (int32_t)i + 1, names[i]), node,
+			    STACKD_END_ENTRY, 1);
 	}
-	f->tables.recording.target = "</title></script>";
-	fake_done(f);
+	r.info.target = "</title></script>";
+	f = fake_reader(&r);
 	text = page_of(NULL, f, &options);
 	root = data_of(text);
 	check_sums(root, 0);

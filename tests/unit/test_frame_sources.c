@@ -21,17 +21,17 @@ static struct store_reader *three_origins(void)
 	static const struct origin_run verified[] = {{2, FRAME_SOURCE_BRANCH, 100}};
 	static const struct origin_run stitched[] = {{1, FRAME_SOURCE_STITCHED, 70},
 						     {1, FRAME_SOURCE_BRANCH, 90}};
-	struct store_reader *f = fake_new();
-	uint32_t prog = fake_object(f, OBJECT_ELF, "/bin/prog");
-	uint32_t in_main = fake_function(f, prog, 0x1110, true, "main");
-	uint32_t in_work = fake_function(f, prog, 0x1220, false, "work");
-	uint32_t thread = fake_thread(f, fake_process(f, 12, "prog"), 12, "prog");
-	uint32_t node = fake_node(f, fake_node(f, 0, in_main), in_work);
+	struct recording r = fake_recording();
+	uint32_t prog = add_object(&r, OBJECT_ELF, "/bin/prog");
+	uint32_t in_main = add_function(&r, prog, 0x1110, true, "main");
+	uint32_t in_work = add_function(&r, prog, 0x1220, false, "work");
+	uint32_t thread = add_thread(&r, add_process(&r, 12, "prog"), 12, "prog");
+	uint32_t node = add_node(&r, add_node(&r, 0, in_main), in_work);
 
-	fake_inferred(f, thread, node, STACKD_END_ENTRY, fake_origin(f, verified, 1, true), 60);
-	fake_inferred(f, thread, node, STACKD_END_ENTRY, fake_origin(f, stitched, 2, true), 30);
-	fake_samples(f, thread, node, STACKD_END_ENTRY, 10);
-	return fake_done(f);
+	add_inferred(&r, thread, node, STACKD_END_ENTRY, add_origin(&r, verified, 1, true), 60);
+	add_inferred(&r, thread, node, STACKD_END_ENTRY, add_origin(&r, stitched, 2, true), 30);
+	add_samples(&r, thread, node, STACKD_END_ENTRY, 10);
+	return fake_reader(&r);
 }
 
 static char *written(struct store_reader *f, writer write, bool with_sources)
@@ -112,22 +112,22 @@ static void test_has_branches(void **state)
 /* main by unwind information; work, in 9 of 10 samples, by a frame pointer and an analysed rule. */
 static struct store_reader *weak_rules(void)
 {
-	struct store_reader *f = fake_new();
-	uint32_t prog = fake_object(f, OBJECT_ELF, "/bin/prog");
-	uint32_t in_main = fake_function(f, prog, 0x1110, true, "main");
-	uint32_t work = fake_function(f, prog, 0x1220, false, "work");
-	uint32_t work_2 = fake_function(f, prog, 0x1230, false, "work");
-	uint32_t work_3 = fake_function(f, prog, 0x1240, false, "work");
-	uint32_t thread = fake_thread(f, fake_process(f, 12, "prog"), 12, "prog");
-	uint32_t root = fake_node(f, 0, in_main);
+	struct recording r = fake_recording();
+	uint32_t prog = add_object(&r, OBJECT_ELF, "/bin/prog");
+	uint32_t in_main = add_function(&r, prog, 0x1110, true, "main");
+	uint32_t work = add_function(&r, prog, 0x1220, false, "work");
+	uint32_t work_2 = add_function(&r, prog, 0x1230, false, "work");
+	uint32_t work_3 = add_function(&r, prog, 0x1240, false, "work");
+	uint32_t thread = add_thread(&r, add_process(&r, 12, "prog"), 12, "prog");
+	uint32_t root = add_node(&r, 0, in_main);
 
-	f->locations[in_main].provenance = PROVENANCE_CFI;
-	f->locations[work].provenance = PROVENANCE_FRAME_POINTER;
-	f->locations[work_2].provenance = PROVENANCE_ANALYSED;
-	fake_samples(f, thread, fake_node(f, root, work), STACKD_END_ENTRY, 70);
-	fake_samples(f, thread, fake_node(f, root, work_2), STACKD_END_ENTRY, 20);
-	fake_samples(f, thread, fake_node(f, root, work_3), STACKD_END_ENTRY, 10);
-	return fake_done(f);
+	r.locations[in_main].provenance = PROVENANCE_CFI;
+	r.locations[work].provenance = PROVENANCE_FRAME_POINTER;
+	r.locations[work_2].provenance = PROVENANCE_ANALYSED;
+	add_samples(&r, thread, add_node(&r, root, work), STACKD_END_ENTRY, 70);
+	add_samples(&r, thread, add_node(&r, root, work_2), STACKD_END_ENTRY, 20);
+	add_samples(&r, thread, add_node(&r, root, work_3), STACKD_END_ENTRY, 10);
+	return fake_reader(&r);
 }
 
 static int provenance_of(const json_t *node, const char *name)

@@ -11,20 +11,20 @@
 #include "model/profile.h"
 
 /* A function's code at an offset: its start is where the page of 0x100 bytes begins. */
-static void put(struct store_reader *f, uint32_t object, uint64_t offset, const char *name,
+static void put(struct recording *r, uint32_t object, uint64_t offset, const char *name,
 		const char *file)
 {
-	fake_function(f, object, offset, true, name);
-	f->lines[f->tables.n_lines - 1].file = file;
+	add_function(r, object, offset, true, name);
+	r->lines[r->n_lines - 1].file = file;
 }
 
-/* Frees the reader. The suffixes of its lines are as wanted, in order. */
-static void check(struct store_reader *f, const char *const *wanted)
+/* Frees the recording. The suffixes of its lines are as wanted, in order. */
+static void check(struct recording *r, const char *const *wanted)
 {
+	struct store_reader *f = fake_reader(r);
 	struct namesakes *n;
 	uint32_t i;
 
-	fake_done(f);
 	assert_int_equal(namesakes_find(&f->tables, &n), 0);
 	for (i = 0; i < f->tables.n_lines; i++) {
 		const char *suffix = namesakes_suffix(n, i);
@@ -44,123 +44,126 @@ static void check(struct store_reader *f, const char *const *wanted)
 
 static void test_files(void **state)
 {
-	struct store_reader *f = fake_new();
-	uint32_t prog = fake_object(f, OBJECT_ELF, "/bin/prog");
+	struct recording r = fake_recording();
+	uint32_t prog = add_object(&r, OBJECT_ELF, "/bin/prog");
 
 	(void)state;
-	put(f, prog, 0x1010, "parse", "/src/lexer.c");
-	put(f, prog, 0x1020, "parse", "/usr/include/list.h"); /* an inlined call that was dropped */
-	put(f, prog, 0x1030, "parse", "/src/lexer.c");
-	put(f, prog, 0x1110, "parse", "/usr/include/list.h");
-	put(f, prog, 0x1120, "parse", "/src/reader.c");
-	put(f, prog, 0x1130, "parse", "/src/reader.c");
-	put(f, prog, 0x1210, "other", "/src/reader.c");
-	check(f, SUFFIXES(" (lexer.c)", " (lexer.c)", " (lexer.c)", " (reader.c)", " (reader.c)",
-			  " (reader.c)", ""));
+	put(&r, prog, 0x1010, "parse", "/src/lexer.c");
+	put(&r, prog, 0x1020, "parse",
+	    "/usr/include/list.h"); /* an inlined call that was dropped */
+	put(&r, prog, 0x1030, "parse", "/src/lexer.c");
+	put(&r, prog, 0x1110, "parse", "/usr/include/list.h");
+	put(&r, prog, 0x1120, "parse", "/src/reader.c");
+	put(&r, prog, 0x1130, "parse", "/src/reader.c");
+	put(&r, prog, 0x1210, "other", "/src/reader.c");
+	check(&r, SUFFIXES(" (lexer.c)", " (lexer.c)", " (lexer.c)", " (reader.c)", " (reader.c)",
+			   " (reader.c)", ""));
 }
 
 static void test_starts(void **state)
 {
-	struct store_reader *f = fake_new();
-	uint32_t prog = fake_object(f, OBJECT_ELF, "/bin/prog");
-	uint32_t kernel = fake_object(f, OBJECT_KERNEL, "[kernel.kallsyms]");
-	uint32_t module = fake_object(f, OBJECT_MODULE, "[nf_tables]");
+	struct recording r = fake_recording();
+	uint32_t prog = add_object(&r, OBJECT_ELF, "/bin/prog");
+	uint32_t kernel = add_object(&r, OBJECT_KERNEL, "[kernel.kallsyms]");
+	uint32_t module = add_object(&r, OBJECT_MODULE, "[nf_tables]");
 
 	(void)state;
-	put(f, prog, 0x1010, "parse", "/a/util.c");
-	put(f, prog, 0x1110, "parse", "/b/util.c");
-	put(f, prog, 0x1210, "parse", NULL);
-	put(f, prog, 0x1310, "parse", "");
-	put(f, prog, 0x1410, "parse", "lexer.c");
-	put(f, kernel, 0x7010, "cmp", NULL);
-	put(f, kernel, 0x7110, "cmp", NULL);
-	put(f, module, 0x210, "cmp", NULL);
-	put(f, module, 0x310, "cmp", NULL);
-	check(f, SUFFIXES(" [prog+0x1000]", " [prog+0x1100]", " [prog+0x1200]", " [prog+0x1300]",
-			  " (lexer.c)", " [kernel.kallsyms+0x7000]", " [kernel.kallsyms+0x7100]",
-			  " [nf_tables+0x200]", " [nf_tables+0x300]"));
+	put(&r, prog, 0x1010, "parse", "/a/util.c");
+	put(&r, prog, 0x1110, "parse", "/b/util.c");
+	put(&r, prog, 0x1210, "parse", NULL);
+	put(&r, prog, 0x1310, "parse", "");
+	put(&r, prog, 0x1410, "parse", "lexer.c");
+	put(&r, kernel, 0x7010, "cmp", NULL);
+	put(&r, kernel, 0x7110, "cmp", NULL);
+	put(&r, module, 0x210, "cmp", NULL);
+	put(&r, module, 0x310, "cmp", NULL);
+	check(&r, SUFFIXES(" [prog+0x1000]", " [prog+0x1100]", " [prog+0x1200]", " [prog+0x1300]",
+			   " (lexer.c)", " [kernel.kallsyms+0x7000]", " [kernel.kallsyms+0x7100]",
+			   " [nf_tables+0x200]", " [nf_tables+0x300]"));
 }
 
 static void test_one_function(void **state)
 {
-	struct store_reader *f = fake_new();
-	uint32_t prog = fake_object(f, OBJECT_ELF, "/bin/prog");
-	uint32_t lib = fake_object(f, OBJECT_ELF, "/lib/lib.so");
-	uint32_t jit = fake_object(f, OBJECT_JIT, "[jit]");
-	uint32_t kernel = fake_object(f, OBJECT_KERNEL, "[kernel.kallsyms]");
+	struct recording r = fake_recording();
+	uint32_t prog = add_object(&r, OBJECT_ELF, "/bin/prog");
+	uint32_t lib = add_object(&r, OBJECT_ELF, "/lib/lib.so");
+	uint32_t jit = add_object(&r, OBJECT_JIT, "[jit]");
+	uint32_t kernel = add_object(&r, OBJECT_KERNEL, "[kernel.kallsyms]");
 
 	(void)state;
-	put(f, prog, 0x1010, "parse", "lexer.c"); /* one start: generated code */
-	put(f, prog, 0x1020, "parse", "lexer.l");
-	put(f, prog, 0x2010, "parse.cold", "lexer.c");
-	put(f, lib, 0x3010, "parse", "reader.c"); /* another object */
-	put(f, prog, 0x4010, "free@plt", NULL);	  /* .plt and .plt.sec */
-	put(f, prog, 0x4110, "free@plt", NULL);
-	put(f, jit, 0x5010, "hot", NULL); /* compiled again */
-	put(f, jit, 0x5110, "hot", NULL);
-	put(f, prog, 0x6010, "_ZN1AC1Ev", "a.cc"); /* clones of one constructor */
-	put(f, prog, 0x6110, "_ZN1AC2Ev", "a.cc");
-	put(f, kernel, 0x7010, "bpf_prog_6deef7357e7b4530_sd_devices", NULL);
-	put(f, kernel, 0x7110, "bpf_prog_6deef7357e7b4530_sd_devices", NULL);
-	put(f, prog, 0x8010, "runtime.wbBufFlush",
+	put(&r, prog, 0x1010, "parse", "lexer.c"); /* one start: generated code */
+	put(&r, prog, 0x1020, "parse", "lexer.l");
+	put(&r, prog, 0x2010, "parse.cold", "lexer.c");
+	put(&r, lib, 0x3010, "parse", "reader.c"); /* another object */
+	put(&r, prog, 0x4010, "free@plt", NULL);   /* .plt and .plt.sec */
+	put(&r, prog, 0x4110, "free@plt", NULL);
+	put(&r, jit, 0x5010, "hot", NULL); /* compiled again */
+	put(&r, jit, 0x5110, "hot", NULL);
+	put(&r, prog, 0x6010, "_ZN1AC1Ev", "a.cc"); /* clones of one constructor */
+	put(&r, prog, 0x6110, "_ZN1AC2Ev", "a.cc");
+	put(&r, kernel, 0x7010, "bpf_prog_6deef7357e7b4530_sd_devices", NULL);
+	put(&r, kernel, 0x7110, "bpf_prog_6deef7357e7b4530_sd_devices", NULL);
+	put(&r, prog, 0x8010, "runtime.wbBufFlush",
 	    "/go/src/runtime/mwbbuf.go"); /* and its wrapper */
-	put(f, prog, 0x8110, "runtime.wbBufFlush", "<autogenerated>");
-	put(f, prog, 0x10, "parse", "reader.c"); /* its start is not known */
-	check(f, SUFFIXES("", "", "", "", "", "", "", "", "", "", "", "", "", "", ""));
+	put(&r, prog, 0x8110, "runtime.wbBufFlush", "<autogenerated>");
+	put(&r, prog, 0x10, "parse", "reader.c"); /* its start is not known */
+	check(&r, SUFFIXES("", "", "", "", "", "", "", "", "", "", "", "", "", "", ""));
 }
 
 static void test_inlined(void **state)
 {
 	static const char *const files[] = {"/src/lexer.c", "/src/vector.h", NULL};
-	struct store_reader *f = fake_new();
-	uint32_t prog = fake_object(f, OBJECT_ELF, "/bin/prog");
+	struct recording r = fake_recording();
+	uint32_t prog = add_object(&r, OBJECT_ELF, "/bin/prog");
 
 	(void)state;
-	put(f, prog, 0x1010, "parse", "lexer.c");
-	put(f, prog, 0x1110, "parse", "reader.c");
+	put(&r, prog, 0x1010, "parse", "lexer.c");
+	put(&r, prog, 0x1110, "parse", "reader.c");
 	for (int i = 0; i < 3; i++) {
-		fake_location(f, prog, 0x1210 + (uint64_t)i, true);
-		fake_line(f, "parse", 0, true);
-		f->lines[f->tables.n_lines - 1].file = files[i];
-		fake_line(f, "run", 0x1200, false);
+		add_location(&r, prog, 0x1210 + (uint64_t)i, true);
+		add_line(&r, "parse", 0, true);
+		r.lines[r.n_lines - 1].file = files[i];
+		add_line(&r, "run", 0x1200, false);
 	}
-	fake_location(f, prog, 0x1310, true);
-	fake_line(f, "only_inlined", 0, true); /* of two files, perhaps: no start tells */
-	fake_line(f, "run", 0x1200, false);
-	check(f, SUFFIXES(" (lexer.c)", " (reader.c)", " (lexer.c)", "", "", "", "", "", "", ""));
+	add_location(&r, prog, 0x1310, true);
+	add_line(&r, "only_inlined", 0, true); /* of two files, perhaps: no start tells */
+	add_line(&r, "run", 0x1200, false);
+	check(&r, SUFFIXES(" (lexer.c)", " (reader.c)", " (lexer.c)", "", "", "", "", "", "", ""));
 }
 
 /* A file that was made anew has its functions at other places, and the same names for them. */
 static void test_versions(void **state)
 {
-	struct store_reader *f = fake_new();
-	uint32_t old = fake_object(f, OBJECT_ELF, "/bin/prog");
-	uint32_t new = fake_object(f, OBJECT_ELF, "/bin/prog");
+	struct recording r = fake_recording();
+	uint32_t old = add_object(&r, OBJECT_ELF, "/bin/prog");
+	uint32_t new = add_object(&r, OBJECT_ELF, "/bin/prog");
 
 	(void)state;
-	put(f, old, 0x1010, "parse", "lexer.c");
-	put(f, old, 0x2010, "twice", "lexer.c");
-	put(f, new, 0x1110, "parse", "lexer.c");
-	put(f, new, 0x1210, "parse", "reader.c");
-	put(f, new, 0x2110, "twice", "lexer.c");
-	check(f, SUFFIXES(" (lexer.c)", "", " (lexer.c)", " (reader.c)", ""));
+	put(&r, old, 0x1010, "parse", "lexer.c");
+	put(&r, old, 0x2010, "twice", "lexer.c");
+	put(&r, new, 0x1110, "parse", "lexer.c");
+	put(&r, new, 0x1210, "parse", "reader.c");
+	put(&r, new, 0x2110, "twice", "lexer.c");
+	check(&r, SUFFIXES(" (lexer.c)", "", " (lexer.c)", " (reader.c)", ""));
 }
 
 /* Symbols have both names, and patterns find them by either. */
 static void test_symbols(void **state)
 {
 	static const char *const shown[] = {"parse(int) (lexer.c)", "parse(int) (reader.c)"};
-	struct store_reader *f = fake_new();
-	uint32_t prog = fake_object(f, OBJECT_ELF, "/bin/prog"), of;
+	struct recording r = fake_recording();
+	uint32_t prog = add_object(&r, OBJECT_ELF, "/bin/prog"), of;
+	struct store_reader *f;
 	struct profile *p;
 
 	(void)state;
-	put(f, prog, 0x1010, "_ZL5parsei", "/src/lexer.c");
-	put(f, prog, 0x1110, "_ZL5parsei", "/src/reader.c");
-	of = fake_thread(f, fake_process(f, 12, "prog"), 12, "prog");
+	put(&r, prog, 0x1010, "_ZL5parsei", "/src/lexer.c");
+	put(&r, prog, 0x1110, "_ZL5parsei", "/src/reader.c");
+	of = add_thread(&r, add_process(&r, 12, "prog"), 12, "prog");
 	for (uint32_t i = 0; i < 2; i++)
-		fake_samples(f, of, fake_node(f, 0, i), STACKD_END_ENTRY, 1);
-	assert_int_equal(profile_new(fake_done(f), NULL, &p), 0);
+		add_samples(&r, of, add_node(&r, 0, i), STACKD_END_ENTRY, 1);
+	f = fake_reader(&r);
+	assert_int_equal(profile_new(f, NULL, &p), 0);
 	for (uint32_t i = 0; i < 2; i++) {
 		size_t n;
 		const struct profile_symbol *symbol = profile_location_frames(p, i, &n)->symbol;

@@ -64,8 +64,8 @@ static void check(const struct profile_filter *filter, uint64_t samples)
 
 	assert_int_equal(profile_new(f, filter, &p), samples ? 0 : -ENODATA);
 	assert_int_equal(profile_totals(p)->samples, samples);
-	for (uint32_t i = 0; i < f->n_samples; i++)
-		left += profile_includes(p, &f->samples[i]);
+	for (uint32_t i = 0; i < f->made.n_samples; i++)
+		left += profile_includes(p, &f->made.samples[i]);
 	assert_int_equal(left, samples);
 	profile_free(p);
 	fake_free(f);
@@ -108,8 +108,8 @@ static void test_filter_makes_no_symbols(void **state)
 
 	(void)state;
 	assert_int_equal(profile_new(f, &filter, &p), 0);
-	for (uint32_t i = 0; i < f->n_samples; i++)
-		profile_includes(p, &f->samples[i]);
+	for (uint32_t i = 0; i < f->made.n_samples; i++)
+		profile_includes(p, &f->made.samples[i]);
 	for (uint32_t i = 0; i < profile_symbol_count(p); i++)
 		assert_string_not_equal(profile_symbol_at(p, i)->name, "[incomplete: no_recipe]");
 	profile_free(p);

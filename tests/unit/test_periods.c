@@ -28,20 +28,20 @@ static const struct {
 /* The samples of two threads, the last of the one being in the function of the other, too. */
 static struct store_reader *recorded(void)
 {
-	struct store_reader *f = fake_new();
-	uint32_t prog = fake_object(f, OBJECT_ELF, "/bin/prog");
-	uint32_t process = fake_process(f, 12, "prog"), node;
-	uint32_t start = fake_function(f, prog, 0x1020, true, "_start");
+	struct recording r = fake_recording();
+	uint32_t prog = add_object(&r, OBJECT_ELF, "/bin/prog");
+	uint32_t process = add_process(&r, 12, "prog"), node;
+	uint32_t start = add_function(&r, prog, 0x1020, true, "_start");
 
-	node = fake_node(f, 0, start);
+	node = add_node(&r, 0, start);
 	for (uint32_t i = 0; i < HITS; i++) {
-		uint32_t at = fake_function(f, prog, 0x2000 + i * 0x100, false, hits[i].name);
-		uint32_t thread = fake_thread(f, process, 12 + (int32_t)i, hits[i].name);
+		uint32_t at = add_function(&r, prog, 0x2000 + i * 0x100, false, hits[i].name);
+		uint32_t thread = add_thread(&r, process, 12 + (int32_t)i, hits[i].name);
 
-		fake_samples(f, thread, fake_node(f, node, at), STACKD_END_ENTRY, 1);
-		f->samples[i].period = PERIOD * hits[i].periods;
+		add_samples(&r, thread, add_node(&r, node, at), STACKD_END_ENTRY, 1);
+		r.samples[i].period = PERIOD * hits[i].periods;
 	}
-	return fake_done(f);
+	return fake_reader(&r);
 }
 
 typedef int (*exporter)(struct profile *, FILE *);
@@ -120,7 +120,7 @@ static void test_profile_adds_up_periods(void **state)
 		assert_int_equal(entries[i].weight, PERIOD * hits[hit].periods);
 		/* One sample of five periods is one draw, not five. */
 		assert_true(fabs(variances[i] - ns * ns) < 1);
-		assert_int_equal(profile_amount(p, &f->samples[hit]), hits[hit].periods);
+		assert_int_equal(profile_amount(p, &f->made.samples[hit]), hits[hit].periods);
 	}
 	profile_free(p);
 	fake_free(f);

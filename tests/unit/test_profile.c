@@ -116,18 +116,18 @@ static void test_frames(void **state)
 
 static void test_symbols_are_interned(void **state)
 {
-	struct store_reader *f = fake_new();
-	uint32_t a = fake_object(f, OBJECT_ELF, "/a"), again = fake_object(f, OBJECT_ELF, "/a");
-	uint32_t b = fake_object(f, OBJECT_ELF, "/b"), jit = fake_object(f, OBJECT_JIT, "//anon");
-	uint32_t in_a = fake_function(f, a, 0x100, false, "f");
-	uint32_t in_again = fake_function(f, again, 0x100, false, "f");
-	uint32_t in_b = fake_function(f, b, 0x100, false, "f");
-	uint32_t in_jit = fake_location(f, jit, 0x7f0000, false);
+	struct recording r = fake_recording();
+	uint32_t a = add_object(&r, OBJECT_ELF, "/a"), again = add_object(&r, OBJECT_ELF, "/a");
+	uint32_t b = add_object(&r, OBJECT_ELF, "/b"), jit = add_object(&r, OBJECT_JIT, "//anon");
+	uint32_t in_a = add_function(&r, a, 0x100, false, "f");
+	uint32_t in_again = add_function(&r, again, 0x100, false, "f");
+	uint32_t in_b = add_function(&r, b, 0x100, false, "f");
+	uint32_t in_jit = add_location(&r, jit, 0x7f0000, false);
+	struct store_reader *f = fake_reader(&r);
 	const struct profile_symbol *s[4];
 	struct profile *p;
 
 	(void)state;
-	fake_done(f);
 	assert_int_equal(profile_new(f, NULL, &p), -ENODATA);
 	for (uint32_t i = 0; i < 4; i++) {
 		const uint32_t at[] = {in_a, in_again, in_b, in_jit};
@@ -155,10 +155,10 @@ static void test_refuses_numbers_out_of_range(void **state)
 	struct profile *p = NULL;
 
 	(void)state;
-	f->samples[50].node = f->tables.n_nodes;
+	f->made.samples[50].node = f->tables.n_nodes;
 	assert_int_equal(profile_new(f, NULL, &p), -EBADMSG);
-	f->samples[50].node = 0;
-	f->samples[50].thread = 1000;
+	f->made.samples[50].node = 0;
+	f->made.samples[50].thread = 1000;
 	assert_int_equal(profile_new(f, NULL, &p), -EBADMSG);
 	assert_null(p);
 	fake_free(f);

@@ -23,36 +23,40 @@ struct world {
 static struct world world_new(void)
 {
 	struct world w = {.f = fake_new(), .time = 1000000000};
-	uint32_t prog = fake_object(w.f, OBJECT_ELF, "/bin/prog"), process;
-	uint32_t vmlinux = fake_object(w.f, OBJECT_KERNEL, "[kernel.kallsyms]");
+	struct recording *r = &w.f->made;
+	uint32_t prog = add_object(r, OBJECT_ELF, "/bin/prog"), process;
+	uint32_t vmlinux = add_object(r, OBJECT_KERNEL, "[kernel.kallsyms]");
 
-	w.start = fake_function(w.f, prog, 0x1020, true, "_start");
-	w.in_main = fake_function(w.f, prog, 0x1110, true, "main");
-	w.work = fake_function(w.f, prog, 0x1210, true, "work");
-	w.loop = fake_function(w.f, prog, 0x1310, true, "loop");
-	w.leaf = fake_function(w.f, prog, 0x1410, false, "leaf");
-	w.kernel = fake_function(w.f, vmlinux, 0x10, false, "do_fault");
-	process = fake_process(w.f, 12, "prog");
-	w.thread = fake_thread(w.f, process, 12, "prog");
-	w.other = fake_thread(w.f, fake_process(w.f, 13, "else"), 13, "else");
-	w.f->processes[1].exe = "/bin/else";
-	w.complete = fake_node(w.f, fake_node(w.f, fake_node(w.f, 0, w.start), w.in_main), w.work);
-	w.complete = fake_node(w.f, fake_node(w.f, w.complete, w.loop), w.leaf);
-	w.cut = fake_node(w.f, fake_node(w.f, 0, w.loop), w.leaf);
+	w.start = add_function(r, prog, 0x1020, true, "_start");
+	w.in_main = add_function(r, prog, 0x1110, true, "main");
+	w.work = add_function(r, prog, 0x1210, true, "work");
+	w.loop = add_function(r, prog, 0x1310, true, "loop");
+	w.leaf = add_function(r, prog, 0x1410, false, "leaf");
+	w.kernel = add_function(r, vmlinux, 0x10, false, "do_fault");
+	process = add_process(r, 12, "prog");
+	w.thread = add_thread(r, process, 12, "prog");
+	w.other = add_thread(r, add_process(r, 13, "else"), 13, "else");
+	r->processes[1].exe = "/bin/else";
+	w.complete = add_node(r, add_node(r, add_node(r, 0, w.start), w.in_main), w.work);
+	w.complete = add_node(r, add_node(r, w.complete, w.loop), w.leaf);
+	w.cut = add_node(r, add_node(r, 0, w.loop), w.leaf);
 	return w;
 }
 
 static void sample(struct world *w, uint32_t thread, uint32_t node, uint8_t reason)
 {
-	fake_samples(w->f, thread, node, reason, 1);
-	w->f->samples[w->f->n_samples - 1].time_ns = w->time += 1000000;
+	struct recording *r = &w->f->made;
+
+	add_samples(r, thread, node, reason, 1);
+	r->samples[r->n_samples - 1].time_ns = w->time += 1000000;
 }
 
 static struct profile *profile_of(struct world *w, const struct profile_filter *filter)
 {
 	struct profile *p;
 
-	assert_int_equal(profile_new(fake_done(w->f), filter, &p), 0);
+	fake_refresh(w->f);
+	assert_int_equal(profile_new(w->f, filter, &p), 0);
 	return p;
 }
 
@@ -103,7 +107,7 @@ static void test_own_sources(void **state)
 {
 	static const struct origin_run runs[] = {{2, FRAME_SOURCE_BRANCH, 90}};
 	struct world w = world_new();
-	uint32_t origin = fake_origin(w.f, runs, 1, false);
+	uint32_t origin = add_origin(&w.f->made, runs, 1, false);
 	const struct profile_entry *entries;
 	const struct profile_frame *frames;
 	struct profile *p;
@@ -113,7 +117,7 @@ static void test_own_sources(void **state)
 	for (unsigned i = 0; i < 20; i++) {
 		sample(&w, w.thread, w.complete, STACKD_END_ENTRY);
 		sample(&w, w.thread, w.cut, STACKD_END_STACK_CUT);
-		w.f->samples[w.f->n_samples - 1].origin = origin;
+		w.f->made.samples[w.f->made.n_samples - 1].origin = origin;
 	}
 	sample(&w, w.thread, w.complete, STACKD_END_ENTRY);
 	p = profile_of(&w, NULL);
@@ -139,7 +143,7 @@ static void test_own_sources(void **state)
 static void test_other_threads_are_not_completed(void **state)
 {
 	struct world w = world_new();
-	uint32_t kernel = fake_node(w.f, 0, w.kernel);
+	uint32_t kernel = add_node(&w.f->made, 0, w.kernel);
 	struct profile *p;
 
 	(void)state;
@@ -162,14 +166,15 @@ static void test_other_threads_are_not_completed(void **state)
 static void test_recursion(void **state)
 {
 	struct world w = world_new();
-	uint32_t cut = fake_node(w.f, fake_node(w.f, fake_node(w.f, 0, w.work), w.loop), w.leaf);
-	uint32_t node = fake_node(w.f, fake_node(w.f, 0, w.start), w.in_main);
+	uint32_t cut = add_node(
+		&w.f->made, add_node(&w.f->made, add_node(&w.f->made, 0, w.work), w.loop), w.leaf);
+	uint32_t node = add_node(&w.f->made, add_node(&w.f->made, 0, w.start), w.in_main);
 	struct profile *p;
 
 	(void)state;
 	for (unsigned i = 0; i < 3; i++)
-		node = fake_node(w.f, fake_node(w.f, node, w.work), w.loop);
-	node = fake_node(w.f, node, w.leaf);
+		node = add_node(&w.f->made, add_node(&w.f->made, node, w.work), w.loop);
+	node = add_node(&w.f->made, node, w.leaf);
 	for (unsigned i = 0; i < 20; i++) {
 		sample(&w, w.thread, w.complete, STACKD_END_ENTRY);
 		sample(&w, w.thread, cut, STACKD_END_SEGMENT);
@@ -200,7 +205,7 @@ static void test_few_samples(void **state)
 	profile_free(p);
 	for (unsigned i = 0; i < 30; i++) {
 		sample(&w, w.thread, w.cut, STACKD_END_STACK_CUT);
-		w.f->samples[w.f->n_samples - 1].time_ns = 5;
+		w.f->made.samples[w.f->made.n_samples - 1].time_ns = 5;
 	}
 	p = profile_of(&w, NULL);
 	assert_int_equal(profile_totals(p)->partial, 31);

@@ -26,26 +26,26 @@ static const struct origin_run stitched[] = {{1, FRAME_SOURCE_BRANCH, 100},
 
 static struct store_reader *store_with_origins(void)
 {
-	struct store_reader *f = fake_new();
-	uint32_t prog = fake_object(f, OBJECT_ELF, "/bin/prog");
-	uint32_t start = fake_function(f, prog, 0x1020, true, "_start");
-	uint32_t in_main = fake_function(f, prog, 0x1110, true, "main");
-	uint32_t work = fake_function(f, prog, 0x1210, false, "work");
-	uint32_t memcpy_at = fake_function(f, prog, 0x1310, false, "memcpy");
-	uint32_t process = fake_process(f, 12, "prog"),
-		 thread = fake_thread(f, process, 12, "prog");
-	uint32_t top = fake_node(f, 0, start), path, cut;
+	struct recording r = fake_recording();
+	uint32_t prog = add_object(&r, OBJECT_ELF, "/bin/prog");
+	uint32_t start = add_function(&r, prog, 0x1020, true, "_start");
+	uint32_t in_main = add_function(&r, prog, 0x1110, true, "main");
+	uint32_t work = add_function(&r, prog, 0x1210, false, "work");
+	uint32_t memcpy_at = add_function(&r, prog, 0x1310, false, "memcpy");
+	uint32_t process = add_process(&r, 12, "prog"),
+		 thread = add_thread(&r, process, 12, "prog");
+	uint32_t top = add_node(&r, 0, start), path, cut;
 
-	path = fake_node(f, fake_node(f, top, in_main), work);
-	cut = fake_node(f, fake_node(f, 0, in_main), work);
-	fake_samples(f, thread, path, STACKD_END_ENTRY, 40);
-	fake_inferred(f, thread, path, STACKD_END_STACK_CUT, fake_origin(f, two_aligned, 1, true),
-		      20);
-	fake_inferred(f, thread, cut, STACKD_END_NO_RECIPE, fake_origin(f, one_aligned, 1, false),
-		      10);
-	fake_inferred(f, thread, fake_node(f, path, memcpy_at), STACKD_END_TOO_DEEP,
-		      fake_origin(f, stitched, 2, true), 30);
-	return fake_done(f);
+	path = add_node(&r, add_node(&r, top, in_main), work);
+	cut = add_node(&r, add_node(&r, 0, in_main), work);
+	add_samples(&r, thread, path, STACKD_END_ENTRY, 40);
+	add_inferred(&r, thread, path, STACKD_END_STACK_CUT, add_origin(&r, two_aligned, 1, true),
+		     20);
+	add_inferred(&r, thread, cut, STACKD_END_NO_RECIPE, add_origin(&r, one_aligned, 1, false),
+		     10);
+	add_inferred(&r, thread, add_node(&r, path, memcpy_at), STACKD_END_TOO_DEEP,
+		     add_origin(&r, stitched, 2, true), 30);
+	return fake_reader(&r);
 }
 
 static void test_totals_and_frames(void **state)

@@ -119,33 +119,33 @@ static void test_golden_callers(void **state)
 static struct store_reader *random_store(unsigned seed)
 {
 	static char names[20][16];
-	struct store_reader *f = fake_new();
+	struct recording r = fake_recording();
 	uint32_t locations[60], n_nodes = 1;
 
 	srandom(seed);
 	for (int i = 0; i < 3; i++)
-		fake_object(f, OBJECT_ELF, i == 0 ? "/bin/a" : i == 1 ? "/lib/b" : "/lib/c");
+		add_object(&r, OBJECT_ELF, i == 0 ? "/bin/a" : i == 1 ? "/lib/b" : "/lib/c");
 	for (int i = 0; i < 60; i++) {
 		int function = (int)(random() % 20);
 
 		snprintf(names[function], sizeof(names[function]), "f%d", function);
 		locations[i] =
-			fake_location(f, (uint32_t)function % 3, 0x1000u + 16u * (unsigned)i, 1);
+			add_location(&r, (uint32_t)function % 3, 0x1000u + 16u * (unsigned)i, 1);
 		if (random() % 4 == 0)
-			fake_line(f, "inl", 0, true);
+			add_line(&r, "inl", 0, true);
 		if (random() % 8)
-			fake_line(f, names[function], 0x1000, false);
+			add_line(&r, names[function], 0x1000, false);
 	}
 	for (; n_nodes < 200; n_nodes++)
-		fake_node(f, (uint32_t)random() % n_nodes, locations[random() % 60]);
+		add_node(&r, (uint32_t)random() % n_nodes, locations[random() % 60]);
 	for (int i = 0; i < 3; i++)
-		fake_process(f, 100 + i, "p");
+		add_process(&r, 100 + i, "p");
 	for (uint32_t i = 0; i < 6; i++)
-		fake_thread(f, i / 2, 100 + (int)i, i & 1 ? "odd" : "even");
+		add_thread(&r, i / 2, 100 + (int)i, i & 1 ? "odd" : "even");
 	for (int i = 0; i < 300; i++)
-		fake_samples(f, (uint32_t)random() % 6, (uint32_t)random() % n_nodes,
-			     (uint8_t)(random() % STACKD_END_COUNT), 1 + (uint32_t)random() % 5);
-	return fake_done(f);
+		add_samples(&r, (uint32_t)random() % 6, (uint32_t)random() % n_nodes,
+			    (uint8_t)(random() % STACKD_END_COUNT), 1 + (uint32_t)random() % 5);
+	return fake_reader(&r);
 }
 
 static uint64_t member(const json_t *object, const char *name)
@@ -224,8 +224,8 @@ static void test_sums(void **state)
 				else
 					check_nodes(process);
 			}
-			assert_int_equal(samples, f->n_samples);
-			assert_int_equal(member(json, "samples"), f->n_samples);
+			assert_int_equal(samples, f->made.n_samples);
+			assert_int_equal(member(json, "samples"), f->made.n_samples);
 			json_decref(json);
 		}
 		fake_free(f);
@@ -285,18 +285,18 @@ static void test_totals_count_a_path_once(void **state)
 static struct store_reader *deep_store(uint32_t depth, uint32_t n_functions)
 {
 	static const char *const names[] = {"even", "odd", "third"};
-	struct store_reader *f = fake_new();
-	uint32_t object = fake_object(f, OBJECT_ELF, "/bin/deep"), at = 0;
-	uint32_t thread = fake_thread(f, fake_process(f, 1, "deep"), 1, "deep");
+	struct recording r = fake_recording();
+	uint32_t object = add_object(&r, OBJECT_ELF, "/bin/deep"), at = 0;
+	uint32_t thread = add_thread(&r, add_process(&r, 1, "deep"), 1, "deep");
 
 	for (uint32_t i = 0; i < n_functions; i++)
-		fake_function(f, object, 0x1000 + 0x100 * i, true, names[i]);
+		add_function(&r, object, 0x1000 + 0x100 * i, true, names[i]);
 	for (uint32_t i = 0; i < depth; i++) {
-		at = fake_node(f, at, i % n_functions);
+		at = add_node(&r, at, i % n_functions);
 		if (i % 10 == 9)
-			fake_samples(f, thread, at, STACKD_END_ENTRY, 1);
+			add_samples(&r, thread, at, STACKD_END_ENTRY, 1);
 	}
-	return fake_done(f);
+	return fake_reader(&r);
 }
 
 static void test_deep_recursion(void **state)
@@ -334,21 +334,23 @@ static void test_self_call_is_one_row(void **state)
 /* Branches at each of many levels: the width of rows is bounded. */
 static void test_deep_branches(void **state)
 {
-	struct store_reader *f = fake_new();
+	struct recording r = fake_recording();
 	struct report_options options = {0};
-	uint32_t object = fake_object(f, OBJECT_ELF, "/bin/deep"), at = 0, a, b;
-	uint32_t thread = fake_thread(f, fake_process(f, 1, "deep"), 1, "deep");
+	uint32_t object = add_object(&r, OBJECT_ELF, "/bin/deep"), at = 0, a, b;
+	uint32_t thread = add_thread(&r, add_process(&r, 1, "deep"), 1, "deep");
+	struct store_reader *f;
 	char *text, *line, *rest;
 
 	(void)state;
-	a = fake_function(f, object, 0x1000, true, "go_on");
-	b = fake_function(f, object, 0x1100, true, "branch");
+	a = add_function(&r, object, 0x1000, true, "go_on");
+	b = add_function(&r, object, 0x1100, true, "branch");
 	for (int i = 0; i < 3000; i++) {
-		fake_samples(f, thread, fake_node(f, at, b), STACKD_END_ENTRY, 1);
-		at = fake_node(f, at, a);
+		add_samples(&r, thread, add_node(&r, at, b), STACKD_END_ENTRY, 1);
+		at = add_node(&r, at, a);
 	}
-	fake_samples(f, thread, at, STACKD_END_ENTRY, 1);
-	text = written(fake_done(f), report_write_text, &options);
+	add_samples(&r, thread, at, STACKD_END_ENTRY, 1);
+	f = fake_reader(&r);
+	text = written(f, report_write_text, &options);
 	assert_non_null(strstr(text, "[2999] "));
 	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
 		assert_true(strlen(line) < 200);
@@ -358,17 +360,18 @@ static void test_deep_branches(void **state)
 
 static void test_hostile_names(void **state)
 {
-	struct store_reader *f = fake_new();
-	uint32_t object = fake_object(f, OBJECT_ELF, "/tmp/\x1b[31mevil\n# lost: 0");
-	uint32_t thread = fake_thread(f, fake_process(f, 1, "\xff\n"), 1, "a\nb");
+	struct recording r = fake_recording();
+	uint32_t object = add_object(&r, OBJECT_ELF, "/tmp/\x1b[31mevil\n# lost: 0");
+	uint32_t thread = add_thread(&r, add_process(&r, 1, "\xff\n"), 1, "a\nb");
 	uint32_t node =
-		fake_node(f, 0, fake_function(f, object, 0x10, false, "\x1b]0;x\a\xff\"\\"));
+		add_node(&r, 0, add_function(&r, object, 0x10, false, "\x1b]0;x\a\xff\"\\"));
+	struct store_reader *f;
 
 	(void)state;
-	node = fake_node(f, node, fake_location(f, object, 0x20, false));
-	fake_samples(f, thread, node, STACKD_END_ENTRY, 3);
-	fake_done(f);
-	f->tables.recording.host = "host\r\n# samples: 9";
+	node = add_node(&r, node, add_location(&r, object, 0x20, false));
+	add_samples(&r, thread, node, STACKD_END_ENTRY, 3);
+	r.info.host = "host\r\n# samples: 9";
+	f = fake_reader(&r);
 	for (enum report_view view = REPORT_TREE; view <= REPORT_CALLERS; view++) {
 		for (int utf8 = 0; utf8 < 2; utf8++) {
 			struct report_options options = {.view = view, .utf8 = utf8};
@@ -406,7 +409,8 @@ static void test_width(void **state)
 
 static void test_stats(void **state)
 {
-	struct store_reader *f = fake_small();
+	struct recording r = small_recording();
+	struct store_reader *f;
 	struct profile *p;
 	char *text = NULL;
 	size_t size;
@@ -414,11 +418,12 @@ static void test_stats(void **state)
 	json_t *json, *quality;
 
 	(void)state;
-	fake_counter(f, "end.lost_ring", 5);
-	fake_counter(f, "ring_bytes", 4000);
-	fake_done(f)->tables.recording.lost = 5;
-	f->tables.recording.kernel_ns = 1000;
-	f->tables.recording.kernel_runs = 4;
+	add_counter(&r, "end.lost_ring", 5);
+	add_counter(&r, "ring_bytes", 4000);
+	r.info.lost = 5;
+	r.info.kernel_ns = 1000;
+	r.info.kernel_runs = 4;
+	f = fake_reader(&r);
 	f->tags[5] = f->tags[3];
 	assert_int_equal(profile_new(f, NULL, &p), 0);
 	assert_int_equal(report_write_stats_json(p, out), 0);
@@ -469,7 +474,8 @@ static char *stats_of(struct store_reader *f, int (*write)(struct profile *, FIL
 static char *head_of_times(const char *scheduler, uint64_t ns, uint64_t sampled, uint64_t stolen,
 			   uint64_t waking, json_t **ret_time)
 {
-	struct store_reader *f = fake_small();
+	struct recording r = small_recording();
+	struct store_reader *f;
 	struct report_options options = {.utf8 = true};
 	struct profile *p;
 	char *head = NULL, *stats;
@@ -477,15 +483,16 @@ static char *head_of_times(const char *scheduler, uint64_t ns, uint64_t sampled,
 	size_t size;
 	FILE *out;
 
-	fake_counter(f, scheduler, ns);
-	fake_counter(f, "periods_ns", sampled);
-	fake_counter(f, "stolen_ns", stolen);
-	fake_counter(f, "waking_ns", waking);
-	fake_done(f)->tables.recording.samples = sampled / 1000000;
-	f->tables.recording.frequency_hz = 1000;
-	f->tables.recording.finished = true;
-	f->tables.recording.kernel_ns = 0;
-	f->tables.recording.cpus = 1;
+	add_counter(&r, scheduler, ns);
+	add_counter(&r, "periods_ns", sampled);
+	add_counter(&r, "stolen_ns", stolen);
+	add_counter(&r, "waking_ns", waking);
+	r.info.samples = sampled / 1000000;
+	r.info.frequency_hz = 1000;
+	r.info.finished = true;
+	r.info.kernel_ns = 0;
+	r.info.cpus = 1;
+	f = fake_reader(&r);
 	stats = stats_of(f, report_write_stats_json);
 	root = json_loads(stats, 0, NULL);
 	*ret_time = json_incref(json_object_get(root, "cpu_time"));
@@ -552,18 +559,19 @@ static void test_no_conservation(void **state)
 /* Where rules come from, and the verdicts on steps by those that are not unwind information. */
 static void test_stats_of_rules(void **state)
 {
-	struct store_reader *f = fake_small();
+	struct recording r = small_recording();
+	struct store_reader *f;
 	json_t *json, *steps, *provenances;
 	char *text;
 
 	(void)state;
-	fake_counter(f, "steps_confirmed", 7);
-	fake_counter(f, "steps_probable", 5);
-	fake_counter(f, "steps_wrong", 3);
-	fake_counter(f, "steps_unchecked", 1);
-	fake_done(f);
-	f->locations[0].provenance = PROVENANCE_CFI;
-	f->locations[1].provenance = f->locations[2].provenance = PROVENANCE_ANALYSED;
+	add_counter(&r, "steps_confirmed", 7);
+	add_counter(&r, "steps_probable", 5);
+	add_counter(&r, "steps_wrong", 3);
+	add_counter(&r, "steps_unchecked", 1);
+	r.locations[0].provenance = PROVENANCE_CFI;
+	r.locations[1].provenance = r.locations[2].provenance = PROVENANCE_ANALYSED;
+	f = fake_reader(&r);
 	text = stats_of(f, report_write_stats_json);
 	json = json_loads(text, 0, NULL);
 	steps = json_object_get(json, "steps");
@@ -602,18 +610,20 @@ static void test_idle(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct store_reader *f = fake_small();
+		struct recording r = small_recording();
+		struct store_reader *f;
 		char *text, *json_text;
 		json_t *json;
 
-		fake_counter(f, "idle", 70);
+		add_counter(&r, "idle", 70);
 		if (cases[i].idle_ns) {
-			fake_counter(f, "idle_ns", cases[i].idle_ns);
-			fake_counter(f, "cpus_ns", 2000);
+			add_counter(&r, "idle_ns", cases[i].idle_ns);
+			add_counter(&r, "cpus_ns", 2000);
 		}
-		fake_done(f)->tables.recording.lost = 5;
-		f->tables.recording.samples = 100;
-		f->tables.recording.event = cases[i].event;
+		r.info.lost = 5;
+		r.info.samples = 100;
+		r.info.event = cases[i].event;
+		f = fake_reader(&r);
 		text = written(f, report_write_text, &options);
 		assert_non_null(strstr(text, cases[i].line));
 		json_text = written(f, report_write_json, &options);

@@ -24,9 +24,11 @@ struct world {
 
 static void sample(struct world *w, uint32_t thread, uint32_t node, uint8_t reason, unsigned count)
 {
+	struct recording *r = &w->f->made;
+
 	while (count--) {
-		fake_samples(w->f, thread, node, reason, 1);
-		w->f->samples[w->f->n_samples - 1].time_ns = w->time;
+		add_samples(r, thread, node, reason, 1);
+		r->samples[r->n_samples - 1].time_ns = w->time;
 		w->time += 1000000;
 	}
 }
@@ -34,30 +36,32 @@ static void sample(struct world *w, uint32_t thread, uint32_t node, uint8_t reas
 static struct world world_new(void)
 {
 	struct world w = {.f = fake_new(), .time = 1000000000};
-	uint32_t prog = fake_object(w.f, OBJECT_ELF, "/bin/prog");
-	uint32_t in_main = fake_function(w.f, prog, 0x1110, true, "main");
-	uint32_t adi = fake_function(w.f, prog, 0x1210, true, "adi<x & y>");
-	uint32_t rhs = fake_function(w.f, prog, 0x1310, false, "rhs");
-	uint32_t solve = fake_function(w.f, prog, 0x1410, true, "solve");
-	uint32_t solve_here = fake_function(w.f, prog, 0x1420, false, "solve");
-	uint32_t cell = fake_function(w.f, prog, 0x1510, false, "cell");
-	uint32_t cell_too = fake_function(w.f, prog, 0x1514, false, "cell");
-	uint32_t add = fake_function(w.f, prog, 0x1610, false, "add");
-	uint32_t lone = fake_function(w.f, prog, 0x1710, false, "lone");
-	uint32_t process = fake_process(w.f, 12, "prog");
-	uint32_t first = fake_thread(w.f, process, 12, "prog");
-	uint32_t second = fake_thread(w.f, process, 13, "pool");
-	uint32_t root = fake_node(w.f, 0, in_main), at = fake_node(w.f, root, adi);
-	uint32_t in_solve = fake_node(w.f, at, solve), top = fake_node(w.f, root, lone);
+	struct recording *r = &w.f->made;
+	uint32_t prog = add_object(r, OBJECT_ELF, "/bin/prog");
+	uint32_t in_main = add_function(r, prog, 0x1110, true, "main");
+	uint32_t adi = add_function(r, prog, 0x1210, true, "adi<x & y>");
+	uint32_t rhs = add_function(r, prog, 0x1310, false, "rhs");
+	uint32_t solve = add_function(r, prog, 0x1410, true, "solve");
+	uint32_t solve_here = add_function(r, prog, 0x1420, false, "solve");
+	uint32_t cell = add_function(r, prog, 0x1510, false, "cell");
+	uint32_t cell_too = add_function(r, prog, 0x1514, false, "cell");
+	uint32_t add = add_function(r, prog, 0x1610, false, "add");
+	uint32_t lone = add_function(r, prog, 0x1710, false, "lone");
+	uint32_t process = add_process(r, 12, "prog");
+	uint32_t first = add_thread(r, process, 12, "prog");
+	uint32_t second = add_thread(r, process, 13, "pool");
+	uint32_t root = add_node(r, 0, in_main), at = add_node(r, root, adi);
+	uint32_t in_solve = add_node(r, at, solve), top = add_node(r, root, lone);
 
-	sample(&w, first, fake_node(w.f, at, rhs), STACKD_END_ENTRY, 4);
-	sample(&w, first, fake_node(w.f, in_solve, cell), STACKD_END_ENTRY, 2);
-	sample(&w, first, fake_node(w.f, in_solve, cell_too), STACKD_END_ENTRY, 4);
-	sample(&w, first, fake_node(w.f, at, add), STACKD_END_ENTRY, 1);
-	sample(&w, first, fake_node(w.f, at, solve_here), STACKD_END_ENTRY, 3);
-	sample(&w, first, fake_node(w.f, 0, lone), STACKD_END_NO_RECIPE, 1);
+	sample(&w, first, add_node(r, at, rhs), STACKD_END_ENTRY, 4);
+	sample(&w, first, add_node(r, in_solve, cell), STACKD_END_ENTRY, 2);
+	sample(&w, first, add_node(r, in_solve, cell_too), STACKD_END_ENTRY, 4);
+	sample(&w, first, add_node(r, at, add), STACKD_END_ENTRY, 1);
+	sample(&w, first, add_node(r, at, solve_here), STACKD_END_ENTRY, 3);
+	sample(&w, first, add_node(r, 0, lone), STACKD_END_NO_RECIPE, 1);
 	sample(&w, second, top, STACKD_END_ENTRY, 2);
-	assert_int_equal(profile_new(fake_done(w.f), NULL, &w.p), 0);
+	fake_refresh(w.f);
+	assert_int_equal(profile_new(w.f, NULL, &w.p), 0);
 	return w;
 }
 
@@ -97,12 +101,12 @@ static void test_runs(void **state)
 	assert_string_equal(t->runs[0].symbol->name, "adi<x & y>");
 	assert_int_equal(t->runs[0].row, 0);
 	assert_int_equal(t->runs[0].samples, 14);
-	assert_string_equal(label(&t->runs[1]), "main > adi<x & y> > rhs [x.c:3]");
+	assert_string_equal(label(&t->runs[1]), "main > adi<x & y> > rhs [prog.cc:13]");
 	assert_int_equal(t->runs[1].row, 1);
 	assert_int_equal(t->runs[1].start_ns, 0);
 	assert_int_equal(t->runs[1].end_ns, 4000000);
 	/* cell takes all of its solve, mostly at its second line. */
-	assert_string_equal(label(&t->runs[2]), "adi<x & y> > solve > cell [x.c:7]");
+	assert_string_equal(label(&t->runs[2]), "adi<x & y> > solve > cell [prog.cc:17]");
 	assert_int_equal(t->runs[2].samples, 6);
 	assert_string_equal(t->runs[3].symbol->name, "solve");
 	assert_int_equal(t->runs[3].samples, 3);
