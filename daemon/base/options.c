@@ -18,6 +18,7 @@
 
 #define SECOND_NS	UINT64_C(1000000000)
 #define LEAST_WINDOW_NS SECOND_NS
+#define MOST_KEEP_BYTES ((uint64_t)INT64_MAX >> 30 << 30) /* whole GiB */
 
 static const char program_version[] = "stackd " STACKD_VERSION;
 
@@ -192,8 +193,9 @@ static const struct argp_option argp_options[] = {
 	{"quiet", 'q', NULL, 0, "no status line and no summary", 3},
 	{0}};
 
+/* `unit`: what is counted, in words for the message; "" for none. */
 static uint64_t number(struct argp_state *state, const char *option, const char *text,
-		       uint64_t least, uint64_t most)
+		       const char *unit, uint64_t least, uint64_t most)
 {
 	char *end;
 	unsigned long long value;
@@ -201,8 +203,9 @@ static uint64_t number(struct argp_state *state, const char *option, const char 
 	errno = 0;
 	value = strtoull(text, &end, 10);
 	if (errno || end == text || *end || text[0] == '-' || value < least || value > most)
-		argp_error(state, "%s '%s': expected a whole number from %llu to %llu", option,
-			   text, (unsigned long long)least, (unsigned long long)most);
+		argp_error(state, "%s '%s': expected a whole number%s%s from %llu to %llu", option,
+			   text, *unit ? " of " : "", unit, (unsigned long long)least,
+			   (unsigned long long)most);
 	return value;
 }
 
@@ -291,7 +294,8 @@ static void add_pids(struct argp_state *state, struct options *options, char *li
 			argp_failure(state, STATUS_FAILED, ENOMEM, "--pid");
 			return;
 		}
-		options->pids[options->n_pids++] = (pid_t)number(state, "--pid", one, 1, INT32_MAX);
+		options->pids[options->n_pids++] =
+			(pid_t)number(state, "--pid", one, "", 1, INT32_MAX);
 	}
 	if (!options->n_pids)
 		argp_error(state, "--pid '%s': expected a process id", list);
@@ -311,7 +315,8 @@ static void set_duration(struct argp_state *state, struct options *options, cons
 
 	options->duration_s = strtod(arg, &end);
 	if (end == arg || *end || !(options->duration_s > 0 && options->duration_s < 1e9))
-		argp_error(state, "--duration '%s': expected seconds above 0", arg);
+		argp_error(state, "--duration '%s': expected seconds, above 0 and below 1000000000",
+			   arg);
 }
 
 /* Takes a share of one core: "1%", or "1". */
@@ -321,14 +326,19 @@ static void set_max_cpu(struct argp_state *state, struct options *options, const
 	double percent = strtod(arg, &end);
 
 	if (end == arg || (*end && strcmp(end, "%") != 0) || !(percent >= 0.01 && percent <= 10000))
-		argp_error(state, "--max-cpu '%s': expected a share of one core, such as 1%%", arg);
+		argp_error(
+			state,
+			"--max-cpu '%s': expected a share of one core, such as 1%%, from 0.01%% to 10000%%",
+			arg);
 	options->max_cpu = percent / 100;
 }
 
 static void set_window(struct argp_state *state, struct options *options, const char *arg)
 {
 	if (!duration_parse(arg, &options->window_ns) || options->window_ns < LEAST_WINDOW_NS)
-		argp_error(state, "--window '%s': expected a time from 1s, such as 10m or 1h", arg);
+		argp_error(state,
+			   "--window '%s': expected a time from 1s to 30 years, such as 10m or 1h",
+			   arg);
 }
 
 /* Takes days, or a time with a unit. */
@@ -337,11 +347,14 @@ static void set_age(struct argp_state *state, struct options *options, const cha
 	uint64_t ns;
 
 	if (*arg && strspn(arg, "0123456789") == strlen(arg)) {
-		options->keep_age_s = number(state, "--keep-age", arg, 1, 100000) * 86400;
+		options->keep_age_s = number(state, "--keep-age", arg, "days", 1, 100000) * 86400;
 		return;
 	}
 	if (!duration_parse(arg, &ns) || ns < SECOND_NS)
-		argp_error(state, "--keep-age '%s': expected days, or a time such as 12h", arg);
+		argp_error(
+			state,
+			"--keep-age '%s': expected whole days, or a time from 1s to 30 years, such as 12h",
+			arg);
 	options->keep_age_s = ns / SECOND_NS;
 }
 
@@ -412,10 +425,10 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 		options->event = arg;
 		break;
 	case 'F':
-		options->frequency = number(state, "--freq", arg, 1, 1000000000);
+		options->frequency = number(state, "--freq", arg, "Hz", 1, 1000000000);
 		break;
 	case 'c':
-		options->period = number(state, "--count", arg, 1, INT64_MAX);
+		options->period = number(state, "--count", arg, "events", 1, INT64_MAX);
 		break;
 	case 'o':
 		options->output = arg;
@@ -436,7 +449,7 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 		set_window(state, options, arg);
 		break;
 	case OPTION_SIZE:
-		options->keep_bytes = bytes(state, "--keep-bytes", arg, 65536, INT64_MAX);
+		options->keep_bytes = bytes(state, "--keep-bytes", arg, 65536, MOST_KEEP_BYTES);
 		break;
 	case ARGP_KEY_ARGS:
 		set_target(state, options, TARGET_COMMAND);
@@ -472,8 +485,8 @@ static uint64_t wait_time(struct argp_state *state, const char *option, const ch
 	uint64_t ns = 0;
 
 	if (!duration_parse(arg, &ns) || ns > 60 * SECOND_NS)
-		argp_error(state, "%s '%s': expected a time up to 1m, such as 10us or 5ms", option,
-			   arg);
+		argp_error(state, "%s '%s': expected a time from 0 to 1m, such as 10us or 5ms",
+			   option, arg);
 	return ns;
 }
 
@@ -496,18 +509,20 @@ static error_t parse_regions(int key, char *arg, struct argp_state *state)
 		add_counters(state, options, arg);
 		break;
 	case OPTION_JITTER:
-		options->jitter = (unsigned)number(state, "--jitter", arg, 0, 50);
+		options->jitter = (unsigned)number(state, "--jitter", arg, "percent", 0, 50);
 		options->is_jitter_given = true;
 		break;
 	case OPTION_REGION_LIMIT:
-		options->region_limit = number(state, "--region-limit", arg, 0, UINT32_MAX);
+		options->region_limit =
+			number(state, "--region-limit", arg, "passes a second", 0, UINT32_MAX);
 		break;
 	case OPTION_ALLOC:
 		options->alloc_bytes =
 			arg ? bytes(state, "--alloc", arg, 1, (uint64_t)1 << 40) : 512 << 10;
 		break;
 	case OPTION_ALLOC_LIMIT:
-		options->alloc_limit = number(state, "--alloc-limit", arg, 0, UINT32_MAX);
+		options->alloc_limit =
+			number(state, "--alloc-limit", arg, "calls a second", 0, UINT32_MAX);
 		break;
 	case OPTION_WAIT:
 		options->waits = true;
@@ -553,7 +568,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		options->walk_in_daemon = one_of(state, "--walk", arg, walks);
 		break;
 	case OPTION_DEPTH:
-		options->segment_frames = (uint32_t)number(state, "--depth", arg, 0, 1000) + 1;
+		options->segment_frames =
+			(uint32_t)number(state, "--depth", arg, "callers", 0, 1000) + 1;
 		options->heights = true;
 		break;
 	case OPTION_HEIGHTS:

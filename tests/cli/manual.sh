@@ -46,6 +46,29 @@ expect 2 "$stackd" --ring-bytes 9G -- true
 grep -qF "'9G': expected a whole number of bytes, or one with K, M or G, from 4K to 1G" "$tmp/err" ||
     fail "$(cat "$tmp/err")"
 
+# --- other numbers: the same, and values that a message counts as good are taken
+refuses() { # OPTION VALUE RANGE
+    expect 2 "$stackd" "$1" "$2" -- true
+    grep -qF -- "$1 '$2': expected" "$tmp/err" || fail "$1 $2: $(cat "$tmp/err")"
+    grep -qF -- "$3" "$tmp/err" || fail "$1 $2: $(cat "$tmp/err")"
+}
+refuses --freq 0 'a whole number of Hz from 1 to 1000000000'
+refuses --count -1 'a whole number of events from 1 to'
+refuses --jitter 51 'a whole number of percent from 0 to 50'
+refuses --depth 1001 'a whole number of callers from 0 to 1000'
+refuses --region-limit x 'a whole number of passes a second from 0 to 4294967295'
+refuses --alloc-limit 4294967296 'a whole number of calls a second from 0 to 4294967295'
+refuses --duration 1e10 'seconds, above 0 and below 1000000000'
+refuses --max-cpu 0.001% 'from 0.01% to 10000%'
+refuses --max-cpu 20000% 'from 0.01% to 10000%'
+refuses --window 1ms 'from 1s to 30 years'
+refuses --window 40000d 'from 1s to 30 years'
+refuses --wait-mean 2m 'a time from 0 to 1m'
+refuses --keep-age 0 'a whole number of days from 1 to 100000'
+refuses --keep-age 10ms 'from 1s to 30 years'
+refuses --keep-bytes 63K 'from 64K to 8589934591G'
+refuses --pid 0 'a whole number from 1 to 2147483647'
+
 # --- completion
 complete_bash() { # WORDS...: the completions that bash offers for the last word
     PATH="$(dirname "$stackctl"):$PATH" bash -c '
