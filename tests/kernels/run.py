@@ -110,12 +110,11 @@ def write_short(path):
                        + "wait\n")
 
 
-def initramfs(daemons, quick):
-    """Builds the machine's file system, with the daemons of these compilers {name: path}: the path
+def initramfs(folder, daemons, quick):
+    """Builds the machine's file system in a folder, with the daemons of these compilers {name: path}: the path
     of its archive."""
     workloads = QUICK if quick else WORKLOADS
-    root = os.path.join(images.CACHE, "root")
-    shutil.rmtree(root, ignore_errors=True)
+    root = os.path.join(folder, "root")
     os.makedirs(root + "/bin")
     shutil.copy("/bin/busybox", root + "/bin")
     shutil.copy("/bin/dash", root + "/bin")  # busybox has no unwind information
@@ -153,7 +152,7 @@ def initramfs(daemons, quick):
         if library.startswith(harness.BUILD):  # a folder that may be hidden there, as /tmp is
             os.makedirs(root + "/lib", exist_ok=True)
             shutil.copy(library, root + "/lib")
-    archive = os.path.join(images.CACHE, "root.cpio.gz")
+    archive = os.path.join(folder, "root.cpio.gz")
     subprocess.run("cd '%s' && find . | cpio -o -H newc -R 0:0 --quiet | gzip -1 > '%s'"
                    % (root, archive), shell=True, check=True)
     return archive
@@ -549,7 +548,8 @@ def try_kernel(version, logs, daemons, quick):
     console, data = os.path.join(logs, name + "-console.log"), os.path.join(folder, "sent.tar.gz")
 
     def run_machine():
-        boot(images.kernel_image(version), initramfs(daemons, quick), console, data)
+        with tempfile.TemporaryDirectory(prefix="stackd-root-") as made:
+            boot(images.kernel_image(version), initramfs(made, daemons, quick), console, data)
         unpack(data, folder)
 
     def run_here():
@@ -615,7 +615,7 @@ def check_stacks(daemons):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--logs", default=tempfile.gettempdir() + "/stackd-kernels")
+    parser.add_argument("--logs", help="a folder of no other run (default: a new one)")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--compilers", choices=("all", "one"), default="all")
     parser.add_argument("versions", nargs="*", default=list(images.KERNELS) + [OWN])
@@ -624,6 +624,9 @@ def main():
         if version != OWN and version not in images.KERNELS:
             parser.error("no such kernel: " + version)
     os.makedirs(images.CACHE, exist_ok=True)
+    if not options.logs:
+        options.logs = tempfile.mkdtemp(prefix="stackd-kernels-")
+        print("logs:", options.logs, flush=True)
     os.makedirs(options.logs, exist_ok=True)
     lines = []
     with open(os.path.join(options.logs, "kernel-compilers.log"), "w", encoding="utf-8") as log:
