@@ -74,23 +74,35 @@ def probing_mount_namespace():
 
 @live
 def probing_dlopen():
-    """A library that is loaded, and unloaded, while the program runs."""
+    """A library that is loaded, and unloaded, while the program runs: once its table is there, each
+    path is complete."""
     with scratch() as folder, workload("dlopen_dlclose") as process:
-        recording, result = record_while(folder + "/s.db", process.pid, 1, "--region",
-                                         "one_leaf@libdl_one.so", "--pid", process.pid)
-        paths = by_path(recording, "region.visits")
-        seen = sum(count for path, count in paths.items()
-                   if path.endswith("turn_one;one_entry;one_leaf"))
-        wrong = [path for path in paths if not path.endswith("turn_one;one_entry;one_leaf") and
-                 "[incomplete: " not in path]
-        check(seen > 10 and not wrong, "visits", wrong, paths, result.err)
+        store = folder + "/s.db"
+        with Daemon(store, "--region", "one_leaf@libdl_one.so", "--pid", process.pid) as daemon:
+            daemon.wait_recording()
+            wait_visits(store, 0, "--focus", "steady")
+            moment = time.time()
+            wait_cpu(process.pid, 0.5)
+            result = daemon.finish(SIGINT)
+        paths = {}
+        for line in run(STACKCTL, "export", "--folded", "--metric", "region.visits", "-i", store, "--from",
+                        since(store, moment)).out.splitlines():
+            path, count = line.rsplit(" ", 1)
+            paths[path] = int(count)
+        wrong = [path for path in paths if not path.endswith(";main;steady;turn_one;one_entry;one_leaf")]
+        check(sum(paths.values()) > 10 and not wrong, "visits", paths, result.err)
+
+
+def since(store, moment):
+    """The range's begin that a moment of the clock is."""
+    begun = json.loads(run(STACKCTL, "list", "--json", "-i", store).out)["recordings"][0]
+    return "%.3f" % max(0, moment - begun["start_unix_ns"] / 1e9)
 
 
 def visits_from(store, moment, *options):
     """The visits of a recording from a moment of the clock on; 0 while there are none."""
-    begun = json.loads(run(STACKCTL, "list", "--json", "-i", store).out)["recordings"][0]
     result = run(STACKCTL, "export", "--folded", "--metric", "region.visits", "-i", store, "--from",
-                 "%.3f" % max(0, moment - begun["start_unix_ns"] / 1e9), *options)
+                 since(store, moment), *options)
     return sum(int(line.rsplit(" ", 1)[1]) for line in result.out.splitlines())
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Waits: each one is there, under its path, and their times are the kernel's own."""
 
+import csv
 import json
 import os
 import re
@@ -27,6 +28,8 @@ LEAST_FAULT_NS = 300000  # of the faulter's
 LEAST_AWAITED_NS = 15000000  # of the 20 ms that each of these waits lasts
 CONDITION_BYTES = 48  # of a pthread_cond_t
 ENDS_NS = 100000  # between a thread's readings of its clocks, at both ends
+URING_ROUNDS = 20
+READING_NS = 10000  # the same in one of many rounds, on average
 PER_MILLE = 1000  # what times may be off by
 
 # The C library's and the kernel's functions that each way waits in.
@@ -321,20 +324,26 @@ def test_waits_uring():
         tried = run(URING, 1)
         if tried.status == 77:
             raise Skip("no io_uring here: " + tried.err)
-        recording, result = record(folder + "/s.db", "--wait", "--wait-mean", "0", "--", URING, 20)
+        recording, result = record(folder + "/s.db", "--wait", "--wait-mean", "0", "--", URING, URING_ROUNDS)
         counters = check_counters(recording)
         blocked, ready = (folded(recording, "wait." + part) for part in ("blocked", "runnable"))
-        told = dict(line.split() for line in result.out.splitlines())
-        for way in ("polled", "timed", "handed"):
+        for way, *told in map(str.split, result.out.splitlines()):
+            wall, cpu = map(int, told)
             found = [(stack, ns) for stack, ns in blocked.items() if ";main;run;%s;await;" % way in stack]
-            print(way, told[way], found)
             check(found and all(stack.endswith(";[io_uring]") for stack, _ in found), way, found)
-            check(sum(ns for _, ns in found) <= int(told[way]), "waits of more than the time", way, told, found)
-        # On a busy machine a thread that could go on, or makes the other one, waits for a processor.
-        waits = sum(ns for of in (blocked, ready) for stack, ns in of.items() if ";main;run;" in stack)
-        lost = sum(counters["waits_%s_ns" % part] for part in ("stolen", "missed"))
-        print("waits", waits, "lost", lost)
-        check(waits + lost > 0.5 * sum(map(int, told.values())), "waits of less than the time", waits, lost, told)
+            # What the thread was not on the CPU is in its waits, but for what the kernel did not trace, what was
+            # stolen, and waits between its readings of the clocks, which are in run(). On a busy machine it waits
+            # for a processor as well.
+            waits, around = (sum(ns for of in (blocked, ready) for stack, ns in of.items() if below in stack) for
+                             below in (";main;run;%s;" % way, ";main;run;"))
+            around -= sum(ns for of in (blocked, ready) for stack, ns in of.items()
+                          if re.search(";main;run;(polled|timed|handed);", stack))
+            lost = sum(counters["waits_%s_ns" % part] for part in ("stolen", "missed"))
+            lacking = wall - cpu - waits
+            print("%s: %d of %d ns on the CPU, %d in waits, %d lacking; %d around, %d lost" % (
+                way, cpu, wall, waits, lacking, around, lost))
+            check(-URING_ROUNDS * READING_NS <= lacking <= around + lost + URING_ROUNDS * READING_NS + wall / PER_MILLE,
+                  "waits are not the time", way, lacking, around, lost)
 
 
 def check_wall(recording, words, stolen):
@@ -383,15 +392,18 @@ def test_waits_lives():
     counts it from their first moment to their last switch, and not up to where perf reports their exits, which
     is a good part of their lives before that."""
     with scratch() as folder:
-        recording, _ = record(folder + "/s.db", "--wait", "--wait-mean", "0", "--ring-bytes", RING_BYTES,
-                              "--", os.path.join(WORKLOADS, "short_tasks"), "processes", 300, 600, 0.15)
+        recording, result = record(folder + "/s.db", "--wait", "--wait-mean", "0", "--ring-bytes", RING_BYTES,
+                                   "--", os.path.join(WORKLOADS, "short_tasks"), "processes", 300, 600, 0.15)
         counters = check_counters(recording)
+        tasks = int(re.search(r" tasks (\d+)", result.out)[1]) + 1
         check(counters["waits_lives_lost"] == 0, "ends of threads are lost", counters)
         parts = ("blocked", "runnable", "running", "missed")
         lives = sum(counters["waits_%s_ns" % part] for part in parts)
         wall = sum(folded(recording, "wall").values())
-        print("wall %d of %d ns: %+.3f %%" % (wall, lives, 100 * (wall - lives) / lives))
-        check(abs(wall - lives) <= lives / 100, "lives", wall, lives)
+        print("wall %d of %d ns: %+d of each of %d tasks" % (wall, lives, (wall - lives) // tasks, tasks))
+        # A life's record has its own reading of the clock, at its begin and its end, on a processor of which
+        # time can be stolen in between.
+        check(abs(wall - lives) <= tasks * READING_NS + counters["waits_stolen_ns"], "lives", wall, lives, counters)
         for metric, part in (("wait.blocked", "blocked"), ("wait.runnable", "runnable")):
             total, true = sum(folded(recording, metric).values()), counters["waits_%s_ns" % part]
             check(0 <= total - true <= counters["waits_missed_ns"], metric, total, true, counters)
@@ -410,11 +422,20 @@ WAKERS = {
     ("faulter", "[page fault]"): "filler",
     ("filler", "[anonymous file: read]"): "faulter",
 }
-# What those had waited for themselves, mostly, and who ended that.
-CHAINS = {"waiter": "setter", "poller": "caller", "faulter": "filler"}
+# Who ended what those had waited for themselves: as above. (What else they waited for depends on what the
+# other threads do with memory.)
+CHAINS = {
+    "waiter": ("setter", {"[sleep]": None, "[futex]": "waiter"}),
+    "poller": ("caller", {"[sleep]": None, "[pipe: write]": "poller"}),
+    "faulter": ("filler", {"[sleep]": None, "[anonymous file: read]": "faulter"}),
+}
 HOLDS_MEMORY = "(mmap|munmap|mprotect|madvise|brk|[Ff]ork|clone)$"  # a waker in one of these calls
-LEAST_RIGHT = 0.9  # of a way's waits: the others are for memory, and locks of the allocator
-LEAST_WAITS = 10  # of which a share can be told
+# Of a way's waits. A thread's waker is not known if it is woken by an interrupt that comes while the kernel half
+# makes room for another thread: several at once, but one of a way. Of 5500 waits in each of 12 recordings beside other
+# programs there were 8 such, 6 of them at two moments. Were there two moments a recording, more than a tenth of 150
+# waits (15 moments) would have the probability 2 ** 15 / 15! < 3e-8.
+LEAST_KNOWN = 0.9
+LEAST_WAITS = 10  # of a way that may not wait at all
 LEAST_CHAINED = 5
 
 
@@ -437,45 +458,59 @@ def is_in(name, function):
     return function in name.split(": ", 1)[-1].split(" > ")
 
 
-def check_wakers(chains, way, reason, function):
-    """Each wait for the reason was ended by whom the way says; how many there were."""
-    of = {chain: n for chain, n in chains.items() if chain[0] == ("wait", reason)}
-    all_of_them = sum(n for chain, n in of.items() if len(chain) == 1)
-    if reason == "[page fault]":  # one waits for the lock of memory, too, while another thread has it
-        all_of_them -= sum(n for chain, n in of.items() if len(chain) == 2
-                           and holds_memory(chain[1]))
-    right = sum(n for chain, n in of.items() if len(chain) == 2
-                and (is_in(chain[1][1], function) if function else chain[1][0] == "interrupt"))
-    print("%s %s: %d of %d ended by %s" % (way, reason, right, all_of_them, function))
-    check(right >= LEAST_RIGHT * all_of_them, "wakers of " + way, reason, of)
-    return all_of_them
+def is_ended_by(name, function, is_interrupt):
+    return is_in(name, function) if function else is_interrupt
+
+
+def waits_listed(recording):
+    """Each wait, with its path and who ended it."""
+    result = run(STACKCTL, "report", "--view", "waits", *recording.source, "-o", recording.store + ".waits.csv")
+    check(result.status == DONE, "report: status %d" % result.status, result.err)
+    with open(recording.store + ".waits.csv", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def is_for_memory(path):
+    """Whether a thread waited for the lock of its address space: in a page fault, but not for `filler`."""
+    frames = path.split(";")
+    return "asm_exc_page_fault" in frames and "handle_userfault" not in frames
+
+
+def check_wakers(waits, way, reason, function):
+    """Each wait for the reason was ended by whom the way says; how many there were. Not judged are those for
+    memory, which any thread ends that maps some, and those of which the waker is not known."""
+    all_of_them = [wait for wait in waits if wait["state"] == "blocked" and
+                   wait["what_for"].split(";")[0] == reason and way in wait["path"].split(";") and
+                   not is_for_memory(wait["path"])]
+    of = [wait for wait in all_of_them if wait["waker"]]
+    wrong = [wait for wait in of if not is_ended_by(wait["waker"], function, wait["waker"] == "an interrupt")]
+    print("%s %s: %d of %d ended by %s" % (way, reason, len(of) - len(wrong), len(of), function))
+    check(not wrong, "%d of %d wakers of %s" % (len(wrong), len(of), way), reason, wrong[:5])
+    check(len(of) >= LEAST_KNOWN * len(all_of_them), "%d of %d wakers of %s are known" % (
+        len(of), len(all_of_them), way), reason)
+    return len(of)
 
 
 def holds_memory(node):
     return bool(re.search(HOLDS_MEMORY, str(node[1])))
 
 
-def check_chain(chains, way, through):
-    """The waker had slept before, until a timer's interrupt. Where the machine is busy, it has often
-    waited for a CPU since, and nothing more is known; or for memory, while another thread forked or
-    mapped; or its time to sleep was over before it slept, and it had waited for what it does before
-    that. The others are judged: how many of them slept until an interrupt."""
+def check_chain(chains, way, through, ended_by):
+    """What the waker had waited for before, and who had ended that: an interrupt, if it slept. Where the machine
+    is busy, it has often waited for a CPU since, and nothing more is known. How many slept."""
     through_it = {chain: n for chain, n in chains.items()
                   if len(chain) > 1 and is_in(chain[1][1], through)}
     woken = sum(n for chain, n in through_it.items() if len(chain) == 2)
-    for_memory = sum(n for chain, n in through_it.items() if len(chain) == 4
-                     and holds_memory(chain[3]))
-    sleepless = sum(n for chain, n in through_it.items() if len(chain) == 4
-                    and is_in(chain[3][1], WAKERS.get((through, chain[2][1])) or "nobody"))
-    known = sum(n for chain, n in through_it.items() if len(chain) == 3) - for_memory - sleepless
-    long = sum(n for chain, n in through_it.items() if len(chain) == 4
-               and chain[2] == ("wait", "[sleep]") and chain[3][0] == "interrupt")
-    print("%s: %d by %s, of %d that had waited before %d asleep; %d for memory, %d sleepless" % (
-        way, woken, through, known, long, for_memory, sleepless))
+    before = {chain[2:4]: n for chain, n in through_it.items() if len(chain) == 4}
+    wrong = [pair for pair in before if pair[0][1] in ended_by and not holds_memory(pair[1]) and
+             not is_ended_by(pair[1][1], ended_by[pair[0][1]], pair[1][0] == "interrupt")]
+    sleeps = sum(n for chain, n in through_it.items() if chain[2:] == (("wait", "[sleep]"),))
+    slept = sum(n for pair, n in before.items() if pair[0] == ("wait", "[sleep]"))
+    print("%s: %d by %s, before: %s" % (way, woken, through, before))
+    check(not wrong and slept >= LEAST_KNOWN * sleeps, "chains of " + way, wrong, sleeps, chains)
     # The poller, who waits seldom where the machine is slow (see below), is judged if it waited.
-    check(woken >= LEAST_CHAINED and long >= LEAST_RIGHT * known or
-          way == "poller" and woken < LEAST_WAITS, "chains of " + way, chains)
-    return long
+    check(woken >= LEAST_CHAINED or way == "poller" and woken < LEAST_WAITS, "chains of " + way, chains)
+    return slept
 
 
 def check_all_wakers(recording, rounds, most_partial=0):
@@ -483,15 +518,15 @@ def check_all_wakers(recording, rounds, most_partial=0):
     counters = check_counters(recording, most_partial=most_partial)
     check(counters["wakers"] == counters["wakers_sent"] == counters["wakers_received"]
           > 5 * rounds, "wakers", counters)
-    waits = {way: check_wakers(waker_nodes(recording, way), way, reason, function)
-             for (way, reason), function in WAKERS.items()}
+    listed = waits_listed(recording)
+    waits = {way: check_wakers(listed, way, reason, function) for (way, reason), function in WAKERS.items()}
     # Of the two that pass a byte to and fro, one may be woken so soon that the other never waits;
     # and where the machine is slow, the caller may be done before the poller begins.
     either = waits.pop("pinger") + waits.pop("ponger")
     waits.pop("poller")
     check(either > 0 and all(waits.values()), "ways that never waited", waits)
-    long = sum(check_chain(waker_nodes(recording, way), way, through) for way, through in CHAINS.items())
-    check(long >= LEAST_CHAINED, "no waker is known to have slept", long)
+    slept = sum(check_chain(waker_nodes(recording, way), way, *chain) for way, chain in CHAINS.items())
+    check(slept >= LEAST_CHAINED, "no waker is known to have slept", slept)
 
 
 @live
@@ -722,12 +757,24 @@ def write(path, text):
         file.write(text)
 
 
-def throttled_ns(group):
-    numbers = dict(line.split() for line in read(group + "/cpu.stat").splitlines())
-    return int(numbers["throttled_time"]) if "throttled_time" in numbers else 1000 * int(numbers["throttled_usec"])
+def throttled_of(line):
+    """A moment, and for how long and how often a group was throttled before, by its cpu.stat."""
+    moment, *words = line.split()
+    numbers = dict(zip(words[::2], map(int, words[1::2])))
+    ns = numbers["throttled_time"] if "throttled_time" in numbers else 1000 * numbers["throttled_usec"]
+    return float(moment), ns, numbers["nr_throttled"]
 
 
-BUSY = "import time\nwhile time.process_time() < 0.3: pass"
+# Prints the clock, and the group's throttled time and how often it was, when its loop begins and when it ends: in
+# between the program is never blocked, so that each time it is the one that waits.
+BUSY = """import sys, time
+def told():
+    with open(sys.argv[1]) as file: return file.read().replace("\\n", " ")
+begun, before = time.time(), told()
+while time.process_time() < 0.3: pass
+after, ended = told(), time.time()
+print(begun, before); print(ended, after)
+"""
 
 
 @live
@@ -738,24 +785,28 @@ def test_waits_throttled():
     try:
         with scratch() as folder:
             for limited in (True, False):
-                with subprocess.Popen(["sh", "-c", "read go; exec python3 -c '%s'" % BUSY],
-                                      stdin=subprocess.PIPE, text=True) as process:
+                with subprocess.Popen(["sh", "-c", "read go; exec python3 -c '%s' %s/cpu.stat" % (BUSY, group)],
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
                     with Daemon(folder + "/s%d.db" % limited, "--wait", "--wait-mean", "0", "-e", "none", "--pid",
                                 process.pid) as daemon:
                         daemon.wait_recording()
                         if limited:
                             move(process.pid, group)
-                        process.communicate("\n", timeout=PATIENCE)
+                        said = process.communicate("\n", timeout=PATIENCE)[0]
                         daemon.finish()
                 recording = Recording(folder + "/s%d.db" % limited)
-                result = run(STACKCTL, "export", "--folded", "--metric", "wait.runnable", *recording.source)
-                total = sum(int(line.rsplit(" ", 1)[1]) for line in result.out.splitlines()
-                            if ";[throttled] " in line)
-                missed = recording.stats()["counters"]["waits_missed_ns"]
-                print("throttled", total, "and", missed, "missed, the kernel says", throttled_ns(group))
+                stats = recording.stats()
+                (begun, ns_before, times_before), (ended, ns, times) = map(throttled_of, said.splitlines())
+                begun, ended = (moment - stats["start_unix_ns"] / 1e9 for moment in (begun, ended))
+                within = ("--from", "%.3f" % (begun - 0.001), "--to", "%.3f" % (ended + 0.001)) if limited else ()
+                total = sum(value for stack, value in folded(recording, "wait.runnable", *within).items()
+                            if ";[throttled]" in stack)
+                lost = sum(stats["counters"]["waits_%s_ns" % part] for part in ("missed", "stolen"))
+                ns, times = ns - ns_before, times - times_before
+                print("throttled", total, "and", lost, "lost, the kernel says", ns, "in", times)
                 # The kernel's clock begins when the queue has nothing more to run, some microseconds apart.
-                check(total + missed > 0.9 * throttled_ns(group) > 0 if limited else total == 0, "throttled", limited,
-                      total, missed)
+                check(total + lost + times * ENDS_NS >= ns > 0 if limited else total == 0, "throttled", limited,
+                      total, lost, ns, times)
     finally:
         os.rmdir(group)
 

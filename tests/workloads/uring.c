@@ -2,7 +2,8 @@
 /*
  * Waits for an io_uring: argv[1] rounds, each for what another thread writes to a pipe (`polled`),
  * for a timeout (`timed`), and for a read by one of the kernel's own threads in this process
- * (`handed`). Prints the nanoseconds in each; status 77: no io_uring here.
+ * (`handed`). Prints the nanoseconds in each, and how many of them on the CPU; status 77: no
+ * io_uring here.
  */
 #include <linux/io_uring.h>
 #include <poll.h>
@@ -28,11 +29,11 @@ static char *submitted, *completed; /* both queues */
 static struct io_uring_sqe *entries;
 static char byte;
 
-static uint64_t now(void)
+static uint64_t now(clockid_t clock)
 {
 	struct timespec time;
 
-	clock_gettime(CLOCK_MONOTONIC, &time);
+	clock_gettime(clock, &time);
 	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
@@ -119,36 +120,44 @@ CALLEE void handed(void)
 	KEEP;
 }
 
+struct spent {
+	uint64_t ns, cpu_ns;
+};
+
 /* Waits in one way, while another thread writes to the pipe. */
-CALLEE uint64_t run(void (*way)(void), int writes)
+CALLEE void run(void (*way)(void), int writes, struct spent *spent)
 {
-	uint64_t start = now();
+	uint64_t start, cpu;
 	pthread_t thread;
 
 	if (writes && pthread_create(&thread, NULL, give, NULL))
 		fail("pthread_create");
+	start = now(CLOCK_MONOTONIC);
+	cpu = now(CLOCK_THREAD_CPUTIME_ID);
 	way();
-	start = now() - start;
+	spent->cpu_ns += now(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	spent->ns += now(CLOCK_MONOTONIC) - start;
 	if (writes)
 		pthread_join(thread, NULL);
-	return start;
 }
 
 int main(int argc, char **argv)
 {
+	static const char *const names[] = {"polled", "timed", "handed"};
 	int rounds = argc > 1 ? atoi(argv[1]) : 20;
-	uint64_t ns[3] = {0};
+	struct spent spent[3] = {0};
 
 	set_up();
 	if (pipe(ends))
 		fail("pipe");
 	for (int i = 0; i < rounds; i++) {
-		ns[0] += run(polled, 1);
+		run(polled, 1, &spent[0]);
 		if (read(ends[0], &byte, 1) != 1)
 			fail("read");
-		ns[1] += run(timed, 0);
-		ns[2] += run(handed, 1);
+		run(timed, 0, &spent[1]);
+		run(handed, 1, &spent[2]);
 	}
-	printf("polled %lu\ntimed %lu\nhanded %lu\n", ns[0], ns[1], ns[2]);
+	for (int i = 0; i < 3; i++)
+		printf("%s %lu %lu\n", names[i], spent[i].ns, spent[i].cpu_ns);
 	return 0;
 }
