@@ -193,7 +193,7 @@ void run_counters_warn(const struct run_counters *counters, bool tags_only)
 			    kernel[STACKD_COUNT_NOT_FOLLOWED]);
 	if (recorded->unproven)
 		log_warning("%" PRIu64 " frames have no names: their file was overwritten while it "
-			    "was mapped, and which code ran then cannot be told",
+			    "was mapped or soon after, and which code ran then cannot be told",
 			    recorded->unproven);
 	if (recorded->unwatched)
 		log_warning("%" PRIu64

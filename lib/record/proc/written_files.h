@@ -16,6 +16,9 @@
  * check the state of all files again (it reports those that it does not know), and mappings of
  * processes are entered again, with the file's present object.
  *
+ * Mappings of a process that has ended are kept for a while, so a file that is overwritten right
+ * after its program has ended leaves frames without names, too: the old code's names are gone.
+ *
  * The kernel does not report writes through a shared mapping of the file.
  */
 #ifndef PROC_WRITTEN_FILES_H
