@@ -2,7 +2,6 @@
 """stackctl fold on a program that knows its own course: what a variable of it, and the kernel's
 counters, do within a pass, from few samples of each."""
 
-import bisect
 import collections
 import itertools
 import json
@@ -154,30 +153,22 @@ def auto(store, *options):
     return result
 
 
-def samples_a_pass(recording, told):
-    """The mean number of samples of the passes that are near the usual length, by the times at which
-    the program says that they began. What a hypervisor takes away may count in the one clock and not
-    in the other, so the program's own lengths are no truth about samples."""
-    began = [int(line.split()[1]) / 1e9 for line in told.splitlines() if line.startswith("began ")]
-    counts = collections.Counter(bisect.bisect(began, sample.time) for sample in recording.samples())
-    each = [counts[i] for i in range(1, len(began))]
-    usual = statistics.median(each)
-    near = [count for count in each if abs(count / usual - 1) < 0.25]
-    check(len(near) > 0.8 * len(each), "passes near the usual length", each)
-    return statistics.mean(near)
+AUTO_PASSES = 150
 
 
 @live(long=True)
 def test_fold_auto():
     """Without a region, the program's period; and none where there is none."""
     with scratch() as folder:
-        recording, target = record(folder + "/s.db", "-F", 997, "--", PROGRAM, 150, 20000,
-                                   env={"TIMES": "1"})
+        recording, _ = record(folder + "/s.db", "-F", 997, "--", PROGRAM, AUTO_PASSES, 20000)
         found = re.search(r"is periodic: ([0-9.]+) ms between the beginnings of (\w+), (\d+) of",
                           auto(folder + "/s.db").err)
-        period = samples_a_pass(recording, target.out) * 1000 / 997
-        check(found and abs(float(found[1]) / period - 1) < 0.01 and found[2] in ROUTINES and
-              int(found[3]) > 120, "the period is not %.2f ms" % period, found and found[0])
+        check(found and found[2] in ROUTINES, "no period is found", found and found[0])
+        # Each pass has each routine once, and a period takes half of the time at least (lib/show/folding/periods.h);
+        # how many passes are near it, the machine decides. How near it is to the truth: bench/fold.py.
+        whole, period, passes = recording.stats()["samples"] * 1000 / 997, float(found[1]), int(found[3])
+        print("%d passes of %.2f ms, of %.0f ms" % (passes, period, whole))
+        check(passes <= AUTO_PASSES and whole / 2 <= passes * period <= whole + period, "the period", found[0], whole)
         record(folder + "/n.db", "-F", 997, "--", sys.executable, "-c", APERIODIC)
         said = auto(folder + "/n.db")
         check(said.status == FAILED and "not periodic" in said.err, "a period without one", said.err)

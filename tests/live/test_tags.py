@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
+import chance
 from chains import Expectation
 from harness import (DONE, STACKCTL, STACKD, WORKLOADS, PATIENCE, Recording, Skip, check, check_chains,
                      check_whole, is_cut, is_momentary, live, record, record_attached, run, scratch,
@@ -142,26 +143,32 @@ def is_torn(name, line):
                                for code in code_of(os.path.join(PLUGIN, name), library, names))
 
 
-def check_judged(name, counts, errors, between_percent=None):
+ENOUGH = 1200  # walks, of which few fall between two functions
+
+
+def check_judged(name, counts, errors, between=None):
     total = sum(counts[verdict] for verdict in ("right", "window", "between", "wrong"))
     lines = re.findall(r"^tag .*", errors, re.M)
     wrong = [line for line in lines if not is_torn(name, line)]
     check(len(lines) == counts["wrong"] and not wrong, "%s: %d of %d walks differ from the tag" % (
         name, counts["wrong"], total), *wrong[:5])
     check(counts["right"] + counts["window"] > LEAST, "%s: hardly anything was checked" % name, counts)
-    if between_percent is not None:  # how many hit such a moment is the processor's, and chance
-        check(counts["between"] <= 3 + total * between_percent / 100,
+    # How many hit such a moment is the processor's, and chance: of this share of the instants, at most so many
+    # (but for 2e-8 of the cases, as chance.py computes it). The most that was measured is 0.8 % with the plugin (ucontext), and
+    # 27 % with -finstrument-functions.
+    if between is not None and total >= ENOUGH:
+        check(counts["between"] <= total * between + chance.farthest([(total, between, between)]),
               "%s: too many samples between two functions" % name, counts)
 
 
-def check_plugin(shapes, between_percent=None):
+def check_plugin(shapes, between=None):
     needs_plugin()
     with scratch() as folder, ThreadPoolExecutor(2) as pool:
         runs = list(pool.map(lambda name: judged(folder, os.path.join(PLUGIN, name)), shapes))
     for name, (counts, _) in zip(shapes, runs):
         print(name, dict(counts))
     for name, (counts, errors) in zip(shapes, runs):
-        check_judged(name, counts, errors, between_percent)
+        check_judged(name, counts, errors, between)
 
 
 @live
@@ -172,7 +179,7 @@ def test_tags_oracle():
 
 @live(long=True)
 def test_tags_oracle_others():
-    check_plugin(list(SHAPES), between_percent=3)
+    check_plugin(list(SHAPES), between=0.01)
 
 
 @live(long=True)
@@ -183,7 +190,7 @@ def test_tags_oracle_functions():
         for name in ("chain", "chain_nonpie", "threads", "plugin"):
             counts, errors = judged(folder, os.path.join(FUNCTIONS, name))
             print(name, dict(counts))
-            check_judged(name, counts, errors, between_percent=70)
+            check_judged(name, counts, errors, between=0.4)
 
 
 def until_used(once):
