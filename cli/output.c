@@ -2,7 +2,7 @@
 /*
  * Writes output of verbs; see output.h. The new file is made in the folder of the one that it will
  * replace, so that the rename stays within one file system. If a signal ends stackctl, the new file
- * is removed first.
+ * is removed first. A reader of a pipe that goes away ends stackctl by SIGPIPE: see main.c.
  */
 #include "output.h"
 

@@ -51,7 +51,7 @@ import test_region_names  # noqa: E402,F401
 import test_rights  # noqa: E402,F401
 import test_short_tasks  # noqa: E402,F401
 import test_runtime_code  # noqa: E402,F401
-import test_stacks  # noqa: E402,F401
+import test_region_stacks  # noqa: E402,F401
 import test_steps  # noqa: E402,F401
 import test_stripped  # noqa: E402,F401
 import test_system  # noqa: E402,F401

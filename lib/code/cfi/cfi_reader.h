@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A bounded reader of DWARF's encodings: little-endian fixed widths, LEB128, blocks.
+ * A bounded reader of DWARF's encodings: little-endian fixed widths, LEB128, blocks. Encoded
+ * pointers (DW_EH_PE) are read in cfi_entry.c.
  *
  * A read past the end fails, yields 0, and moves the reader to its end, so that every loop that
  * runs until the end stops; callers check `failed` once, after the last read. All of it is inline:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes file ids for objects without a build-id; see object_id.h. */
+/* Makes file ids for objects without a build-id; see object_id.h. Whether a file is the mapped one
+ * is decided in object_open.c. */
 #include "proc/object_id.h"
 
 #include <string.h>
