@@ -41,8 +41,8 @@
 #define BEAM_BLOCKS (BEAM_FRAME / 64) /* in which a frame's end is looked for */
 #define BEAM_MOST   8192	      /* blocks of a walk, whatever a program has on its stack */
 
-/* Takes up what is known of the process: s->beam. It may be of an earlier process with its number,
- * so the first instruction of process_main is compared. */
+/* Copies the facts about the process to s->beam. They may be of an earlier process with the same
+ * number, so the first instruction of process_main is compared. */
 static __always_inline bool take_beam(struct scratch *s)
 {
 	const union stackd_runtime_facts *facts = runtime_facts_of(s, STACKD_RUNTIME_BEAM);
@@ -131,9 +131,9 @@ static __always_inline int arrive_at_found(struct scratch *s)
 }
 
 /*
- * Steps to the caller on the process's stack, of which `sp` is the pointer. In the frame that the
- * walk comes to first, and in that which called a shared fragment, slots may not have been set.
- * Global, so that it is verified once.
+ * Steps to the caller on the process's stack, whose stack pointer is `sp`. Slots may still be unset
+ * in two frames: the first one of the walk, and the one that called a shared fragment. Global, so
+ * that it is verified once.
  */
 __noinline int step_on_process(struct scratch *given, __u64 sp)
 {

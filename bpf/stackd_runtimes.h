@@ -25,7 +25,7 @@ enum stackd_runtime {
 		STACKD_RUNTIME_COUNT
 };
 
-/* The key of the map `runtime_facts`: what is known of a runtime in a process. */
+/* The key of the map `runtime_facts`, which has the facts about each runtime in each process. */
 struct stackd_runtime_key {
 	__u32 pid;     /* thread group id, initial pid namespace */
 	__u32 runtime; /* enum stackd_runtime */

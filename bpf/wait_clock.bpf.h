@@ -4,8 +4,8 @@
  *
  * The scheduler has read its own clock just before each switch, and keeps for each thread how long
  * it was in CPUs' queues (/proc/PID/schedstat). So no clock is read at a switch, which would cost a
- * third of all work there; wake-ups, of which there are as many, need no program; and runnable
- * times are the scheduler's own, to the nanosecond.
+ * third of all work there. Wake-ups, which are as frequent as switches, need no program. And
+ * runnable times are the scheduler's own, to the nanosecond.
  *
  * Its clock cannot be read elsewhere. There it is CLOCK_MONOTONIC less the distance of the two, as
  * of the last wait that was kept. A host can take the CPU between the two readings, so a distance

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the inputs of verbs that work by tag: stores and tag exports, which are told apart by their
- * content. A store is given as FILE, or as FILE@ID for one recording of it; @ID alone is a
+ * Reads the inputs of verbs that work by tag: stores and tag exports. The content of a file shows
+ * which of the two it is. A store is given as FILE, or as FILE@ID for one recording of it; @ID alone is a
  * recording of the default store.
  */
 #ifndef CLI_TAG_INPUT_H

@@ -144,8 +144,8 @@ int sampler_drain(struct sampler *sampler, int (*each)(void *arg, struct stackd_
 bool sampler_is_pressed(const struct sampler *sampler);
 
 /* The kernel half's maps of JIT code, and whether they have anything: ranges of JIT code in
- * processes (jit_ranges), files of such code (made_files), and what is known of runtimes in
- * processes (runtime_facts). */
+ * processes (jit_ranges), files of such code (made_files), and facts about runtimes in processes
+ * (runtime_facts). */
 struct sampler_code {
 	int ranges_fd, files_fd, facts_fd;
 	uint32_t *has_ranges, *has_files; /* borrowed */

@@ -7,8 +7,8 @@
  *     (stackd_code.h);
  *   - files that hold JIT code: a compiler whose memory is never both writable and executable maps
  *     such a file twice;
- *   - what is known of a runtime in a process, whose code the kernel half walks by that runtime's
- *     own rules (runtime/runtime.h).
+ *   - facts about a runtime in a process: the kernel half walks the runtime's code by rules of its
+ *     own, which need them (runtime/runtime.h).
  */
 #ifndef MODEL_JIT_TRACKER_H
 #define MODEL_JIT_TRACKER_H
