@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads the inputs of verbs that work by tag: stores and tag exports. The content of a file shows
- * which of the two it is. A store is given as FILE, or as FILE@ID for one recording of it; @ID alone is a
- * recording of the default store.
+ * which of the two it is. A store is given as FILE, or as FILE@ID for one recording of it; @ID
+ * alone is a recording of the default store.
  */
 #ifndef CLI_TAG_INPUT_H
 #define CLI_TAG_INPUT_H

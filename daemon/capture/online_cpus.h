@@ -4,8 +4,8 @@
  * does not bring them back, so they have to be opened again.
  *
  * The list of CPUs that are on line does not show a CPU that went off line and came back between
- * two looks. So this also reads the kernel's messages on devices (uevents): the kernel sends one for
- * each CPU that comes on line. The kernel sends the message a while after the list has the CPU,
+ * two looks. So this also reads the kernel's messages on devices (uevents): the kernel sends one
+ * for each CPU that comes on line. The kernel sends the message a while after the list has the CPU,
  * so one look can find the CPU by the list, and the next look its message. That message is ignored:
  * to open the events again would drop what they have recorded since.
  */
