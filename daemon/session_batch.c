@@ -28,7 +28,9 @@ void session_count(const struct session *s, struct run_counters *ret_counters)
 		ret_counters->sampled.counters[STACKD_COUNT_CPU_NS] =
 			times.cgroup_ns - s->clocks.before.cgroup_ns;
 	ret_counters->stolen_ns = times.stolen_ns - s->clocks.before.stolen_ns;
-	ret_counters->has_periods = event_spec_is_cpu_time(&s->scope.event.spec);
+	/* Samples of idle CPUs are of no task's time. */
+	ret_counters->has_periods =
+		event_spec_is_cpu_time(&s->scope.event.spec) && !s->options->idle;
 	ret_counters->idle =
 		s->clocks.stopped_ns ? s->clocks.idle : idle_time_since(&s->clocks.idle_since);
 	workers_counts(s->workers, &ret_counters->workers);

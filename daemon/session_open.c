@@ -355,8 +355,9 @@ static enum exit_status check_namespace(const struct options *options)
 			  "recorded from within: " PID_NAMESPACE_REMEDY);
 		return STATUS_UNSUPPORTED;
 	}
-	log_warning("this is a pid namespace other than the machine's: processes have neither "
-		    "names nor call paths; " PID_NAMESPACE_REMEDY);
+	if (!pid_namespace_proc_is_first("/proc"))
+		log_warning("/proc is of a pid namespace other than the machine's: processes have "
+			    "neither names nor call paths; " PID_NAMESPACE_REMEDY);
 	return STATUS_DONE;
 }
 

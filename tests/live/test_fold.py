@@ -168,7 +168,8 @@ def test_fold_auto():
         # how many passes are near it, the machine decides. How near it is to the truth: bench/fold.py.
         whole, period, passes = recording.stats()["samples"] * 1000 / 997, float(found[1]), int(found[3])
         print("%d passes of %.2f ms, of %.0f ms" % (passes, period, whole))
-        check(passes <= AUTO_PASSES and whole / 2 <= passes * period <= whole + period, "the period", found[0], whole)
+        check(passes <= AUTO_PASSES and whole / 2 <= passes * period <= whole + period and
+              period < 1.5 * whole / AUTO_PASSES, "the period", found[0], whole)
         record(folder + "/n.db", "-F", 997, "--", sys.executable, "-c", APERIODIC)
         said = auto(folder + "/n.db")
         check(said.status == FAILED and "not periodic" in said.err, "a period without one", said.err)

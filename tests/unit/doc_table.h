@@ -27,10 +27,11 @@ static inline void doc_table_write(const char *page, const char *begin, const ch
 				   const char *table)
 {
 	char *text = doc_table_read(page), *from = strstr(text, begin), *to = strstr(text, end);
-	FILE *file = fopen(page, "w");
+	FILE *file;
 
 	assert_non_null(from);
 	assert_non_null(to);
+	file = fopen(page, "w");
 	assert_non_null(file);
 	fprintf(file, "%.*s%s%s", (int)(from - text), text, table, to + strlen(end));
 	assert_int_equal(fclose(file), 0);

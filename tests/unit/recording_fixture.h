@@ -98,9 +98,11 @@ static inline uint32_t put_object(struct recording *r, const struct store_object
 
 static inline uint32_t put_location(struct recording *r, const struct store_location *like)
 {
+	struct store_location location = *like;
+
+	location.number = r->n_locations;
 	RECORDING_GROW(r->locations, r->n_locations);
-	r->locations[r->n_locations] = *like;
-	r->locations[r->n_locations].number = r->n_locations;
+	r->locations[r->n_locations] = location;
 	return r->n_locations++;
 }
 
@@ -159,8 +161,10 @@ static inline uint32_t put_origin(struct recording *r, const struct origin *like
 
 static inline uint32_t put_sample(struct recording *r, const struct store_sample *like)
 {
+	const struct store_sample sample = *like;
+
 	RECORDING_GROW(r->samples, r->n_samples);
-	r->samples[r->n_samples] = *like;
+	r->samples[r->n_samples] = sample;
 	return r->n_samples++;
 }
 
@@ -168,12 +172,14 @@ static inline uint32_t put_sample(struct recording *r, const struct store_sample
 static inline void put_record(struct recording *r, enum metric_series series,
 			      const struct store_sample *like)
 {
+	const struct recording_record record = {series, *like};
+
 	if (series == SERIES_CPU) {
 		put_sample(r, like);
 		return;
 	}
 	RECORDING_GROW(r->records, r->n_records);
-	r->records[r->n_records++] = (struct recording_record){series, *like};
+	r->records[r->n_records++] = record;
 }
 
 static inline uint32_t add_object(struct recording *r, enum object_kind kind, const char *path)

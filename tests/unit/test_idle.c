@@ -99,6 +99,7 @@ static void test_waking_is_counted(void **state)
 	shim_task = &idle;
 	shim_pid_tgid = 0;
 	context.regs = (struct pt_regs){.rsp = STACK + 0x3e80, .cs = 0x10};
+	is_clock = 1;
 	is_everyone = 1;
 	stackd_sample(&context); /* nobody is there */
 	rq.nr_running = 1;
@@ -116,9 +117,27 @@ static void test_waking_is_counted(void **state)
 	is_everyone = 1;
 	stackd_sample(&context); /* a task of another class */
 	assert_int_equal(counted(STACKD_COUNT_WAKING_NS), 1000);
-	is_everyone = 0;
 	assert_int_equal(counted(STACKD_COUNT_IDLE), 5);
 	assert_int_equal(n_records, 0);
+
+	/* What has a sample counts by that; and only a clock's samples are of time. */
+	rq.nr_running = 1;
+	rq.cfs_tasks.next = &woken.se.group_node;
+	with_idle = 1;
+	stackd_sample(&context);
+	with_idle = 0;
+	context.regs.rsp = SOFT_IRQ;
+	stackd_sample(&context);
+	assert_int_equal(n_records, 2);
+	context.regs.rsp = STACK + 0x3e80;
+	is_clock = 0;
+	stackd_sample(&context);
+	assert_int_equal(counted(STACKD_COUNT_WAKING_NS), 1000);
+	is_clock = 1;
+	stackd_sample(&context);
+	assert_int_equal(counted(STACKD_COUNT_WAKING_NS), 2000);
+	is_clock = 0;
+	is_everyone = 0;
 }
 
 static int set_up(void **state)

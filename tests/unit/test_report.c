@@ -523,7 +523,9 @@ static void test_conservation(void **state)
 		{sampled / 2, 0, 0, false},
 		{2 * sampled, 0, 0, false},
 		{2 * sampled, 0, sampled, true},
-		{sampled, 0, sampled, false},
+		{sampled, 0, sampled, true},
+		{3 * sampled, 0, sampled, false},
+		{sampled / 2, 0, sampled, false},
 	};
 
 	(void)state;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether this process has the numbers of processes that the kernel's samples have.
+ * Tells whether processes have the numbers here that the kernel's samples have.
  *
  * The kernel half knows processes by their numbers in the first pid namespace, the machine's. In a
- * container with a pid namespace of its own, a process has another number in /proc, so no sample
- * can be told to be of it.
+ * container with a pid namespace of its own, a process has another number in /proc, so samples
+ * cannot be matched with it.
  */
 #ifndef PROC_PID_NAMESPACE_H
 #define PROC_PID_NAMESPACE_H
@@ -13,7 +13,11 @@
 
 #define PID_NAMESPACE_REMEDY "start the container with --pid=host, or record on the host"
 
-/* Returns whether /proc is of the machine's pid namespace; true where the kernel does not tell. */
+/* Returns whether a /proc is of the machine's pid namespace, so that it has the kernel's numbers;
+ * true where that cannot be read. */
+bool pid_namespace_proc_is_first(const char *proc_root);
+
+/* Returns whether both this process and a /proc are in the machine's pid namespace. */
 bool pid_namespace_is_first(const char *proc_root);
 
 #endif

@@ -58,11 +58,10 @@ struct conservation conservation_of(const struct store_tables *t)
 
 bool conservation_is_violated(const struct conservation *c)
 {
-	uint64_t accounted = c->sampled_ns + c->waking_ns;
-	uint64_t apart = accounted > c->scheduler_ns ? accounted - c->scheduler_ns
-						     : c->scheduler_ns - accounted;
+	const uint64_t most = c->scheduler_ns + c->allowed_ns;
+	const uint64_t rest = c->allowed_ns + c->waking_ns;
 
-	return c->is_known && apart > c->allowed_ns;
+	return c->is_known && (c->sampled_ns > most || c->scheduler_ns > c->sampled_ns + rest);
 }
 
 void conservation_text(const struct conservation *c, struct buf *b)
@@ -74,7 +73,7 @@ void conservation_text(const struct conservation *c, struct buf *b)
 	text_printf(b, "%.3f s by the samples, %.3f s by the scheduler",
 		    (double)c->sampled_ns / 1e9, (double)c->scheduler_ns / 1e9);
 	if (c->waking_ns > c->scheduler_ns / WAKING_SHOWN)
-		text_printf(b, ", %.3f s of it while idle CPUs woke up for the tasks",
+		text_printf(b, ", up to %.3f s of it while idle CPUs woke up for the tasks",
 			    (double)c->waking_ns / 1e9);
 	if (conservation_is_violated(c))
 		text_printf(b, ": they differ by more than chance allows (%.3f s)",
