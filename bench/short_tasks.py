@@ -10,7 +10,7 @@ runs. Of each run these errors are taken, in percent:
 
     share   of the samples in short tasks among those in both kinds, less that of the time
     tasks   the samples in both kinds times the period, against the time
-    whole   the sum of the periods, with those of CPUs that woke up for a task (`waking_ns`, which is an
+    whole   the sum of the periods, with those of CPUs on their way to a woken task (`waking_ns`, which is an
             upper bound), against the scheduler's count, as `stackctl stats` has them
     net     the same, against that count less the time of stackd's own program, which is in it
 

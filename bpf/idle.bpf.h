@@ -8,12 +8,14 @@
  * that can be sampled (soft interrupts: the network's, timers') run on a stack of the CPU's, while
  * the idle loop runs on the task's own.
  *
- * A CPU that leaves the idle loop for a woken task takes some microseconds for it, and 15 to 20 in
- * a virtual machine, where it sets a timer of the host's. The scheduler counts that time as the
- * woken task's: it has set its clock at the wake-up, and leaves the clock as it is until the
+ * A CPU that is to run a task that was just woken takes some microseconds until it does: it leaves
+ * the idle loop, or gets the interrupt by which another CPU asks it to let go of its task. In a
+ * virtual machine that takes 15 to 20, and more beside other load. The scheduler counts this time
+ * as the woken task's: it has set its clock at the wake-up, and leaves the clock as it is until the
  * switch. In a program whose threads wake each other all the time, a quarter of the CPU time can be
- * of this kind, in which the program does not run. No sample can be of it, so samples of CPUs that
- * leave the idle loop are counted, for the comparison with the scheduler.
+ * of this kind, in which the program does not run. No sample of it can be of the program, so
+ * samples of CPUs that make way for a task in scope are counted, for the comparison with the
+ * scheduler.
  */
 #ifndef IDLE_BPF_H
 #define IDLE_BPF_H
@@ -30,25 +32,28 @@ static __always_inline bool is_idle(const struct task_struct *task, __u32 tid, _
 	return !tid && !with_idle && sp - (__u64)task->stack <= ARCH_KERNEL_STACK;
 }
 
-/* Returns the task that was woken on an idle CPU, which is about to run it; NULL: there is none. */
-static __always_inline struct task_struct *woken_on(struct task_struct *idle)
+/* Returns the task that was woken, and for which the CPU makes way; NULL: there is none. */
+static __always_inline struct task_struct *woken_beside(struct task_struct *current)
 {
-	const struct rq *rq = queue_of(idle);
+	const struct rq *rq = queue_of(current);
+	struct task_struct *woken;
 	__u64 first;
 
 	if (!rq || !bpf_core_field_exists(rq->cfs_tasks) || !makes_way(rq) || !rq->nr_running)
 		return NULL;
+	/* The list begins with the task that was queued or chosen last. */
 	first = (__u64)rq->cfs_tasks.next;
 	if (first == (__u64)rq + bpf_core_field_offset(struct rq, cfs_tasks))
 		return NULL;
-	return (struct task_struct *)(first -
-				      bpf_core_field_offset(struct task_struct, se.group_node));
+	woken = (struct task_struct *)(first -
+				       bpf_core_field_offset(struct task_struct, se.group_node));
+	return woken == current ? NULL : woken;
 }
 
-/* Counts a sample of a CPU that leaves the idle loop for a task in scope. */
-static __noinline int count_waking(struct task_struct *idle, __u64 period)
+/* Counts a sample of a CPU that makes way for a task in scope. */
+static __noinline int count_waking(struct task_struct *current, __u64 period)
 {
-	struct task_struct *woken = woken_on(idle);
+	struct task_struct *woken = woken_beside(current);
 	__u32 here = 0;
 	struct stackd_counters *counted = CHECKED(bpf_map_lookup_elem(&counters, &here));
 

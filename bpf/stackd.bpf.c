@@ -633,14 +633,17 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	struct stackd_header *header;
 	struct scratch *s;
 
-	/* Of a CPU that is recorded like any other there is a sample already. */
-	if (RARELY(!pid_tgid) && is_clock &&
-	    (by_members || is_idle(task, pid_tgid, PT_REGS_SP(&ctx->regs))))
-		count_waking(task, ctx->sample_period);
-	if (is_outside(task, pid_tgid >> 32) || is_sampled_twice(ctx, pid_tgid, task->start_time))
+	if (RARELY(is_outside(task, pid_tgid >> 32))) {
+		if (is_clock)
+			count_waking(task, ctx->sample_period);
+		return 0;
+	}
+	if (is_sampled_twice(ctx, pid_tgid, task->start_time))
 		return 0;
 	count(STACKD_COUNT_STARTED);
-	if (is_idle(task, pid_tgid, PT_REGS_SP(&ctx->regs))) {
+	if (RARELY(is_idle(task, pid_tgid, PT_REGS_SP(&ctx->regs)))) {
+		if (is_clock)
+			count_waking(task, ctx->sample_period);
 		count(STACKD_COUNT_IDLE);
 		return 0;
 	}

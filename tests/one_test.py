@@ -11,6 +11,8 @@ import os
 import time
 import traceback
 
+LONGEST = 400  # characters of a failure's reason in its line: a log may be out of reach
+
 
 @contextlib.contextmanager
 def note_time(name):
@@ -39,6 +41,6 @@ def run_test(test, log, skip, missing=None):
         return "SKIP %s: %s" % (test.name, reason)
     except Exception as error:  # pylint: disable=broad-except
         log.write("\n" + traceback.format_exc())
-        reason = str(error).split("\n", maxsplit=1)[0][:200]
+        reason = " | ".join(str(error).split("\n"))[:LONGEST]
         return "FAIL %s: %s (again: make check TEST=%s)" % (test.name, reason, test.name)
     return "PASS " + test.name

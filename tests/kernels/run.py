@@ -516,7 +516,7 @@ def line_of(name, function, log):
         return "SKIP %s: %s" % (name, skip)
     except Exception as error:  # pylint: disable=broad-except
         log.write("\n" + traceback.format_exc())
-        return "FAIL %s: %s" % (name, str(error).split("\n", maxsplit=1)[0][:1000])
+        return "FAIL %s: %s" % (name, " | ".join(str(error).split("\n"))[:1000])
     return "PASS " + name
 
 

@@ -470,7 +470,7 @@ static char *stats_of(struct store_reader *f, int (*write)(struct profile *, FIL
 
 /* What a recording says of so much CPU time by the scheduler's count and by its 2,500 samples of 1
  * ms; `stolen` is what the host took, `waking` what
- * CPUs needed to wake up. NULL: nothing is compared. */
+ * CPUs needed to get to woken tasks. NULL: nothing is compared. */
 static char *head_of_times(const char *scheduler, uint64_t ns, uint64_t sampled, uint64_t stolen,
 			   uint64_t waking, json_t **ret_time)
 {

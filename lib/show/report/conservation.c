@@ -73,7 +73,7 @@ void conservation_text(const struct conservation *c, struct buf *b)
 	text_printf(b, "%.3f s by the samples, %.3f s by the scheduler",
 		    (double)c->sampled_ns / 1e9, (double)c->scheduler_ns / 1e9);
 	if (c->waking_ns > c->scheduler_ns / WAKING_SHOWN)
-		text_printf(b, ", up to %.3f s of it while idle CPUs woke up for the tasks",
+		text_printf(b, ", up to %.3f s of it while CPUs were on their way to woken tasks",
 			    (double)c->waking_ns / 1e9);
 	if (conservation_is_violated(c))
 		text_printf(b, ": they differ by more than chance allows (%.3f s)",

@@ -5,11 +5,11 @@
  * stackd adds up the CPU time of the tasks in scope, as the scheduler counts it, and the periods of
  * the samples. Samples are drawn, so the two differ by chance: if they fell on the tasks' time
  * independently, the standard deviation of their number n would be its root; it is less where tasks
- * run for long. The scheduler also counts as a task's the time in which an idle CPU wakes up for it
- * (idle.bpf.h), and no sample can be of that. It is known by samples that hit such a CPU, but as a
- * clock of a virtual machine fires late, some of these were due before the wake-up: so what they
- * add up to is the most by which the scheduler's count may be larger for this reason. What chance
- * and the measurement allow together is
+ * run for long. The scheduler also counts as a woken task's the time in which its CPU is still idle
+ * or in another task, on its way to it (idle.bpf.h), and no sample of that is the woken task's. It
+ * is known by samples that hit such a CPU, but as a clock of a virtual machine fires late, some of
+ * these were due before the wake-up: so what they add up to is the most by which the scheduler's
+ * count may be larger for this reason. What chance and the measurement allow together is
  *
  *   5 sqrt(n) periods        for chance: exceeded in one of 1.7 million recordings
  *   stackd's own time        in interrupts, which the scheduler counts as the task's: the run time
@@ -35,8 +35,8 @@ struct conservation {
 	bool is_known;	       /* the recording has both */
 	uint64_t scheduler_ns; /* CPU time, as the scheduler counts it */
 	uint64_t sampled_ns;   /* the sum of the samples' periods */
-	uint64_t waking_ns;    /* samples' periods on CPUs that were leaving the idle loop */
-	uint64_t allowed_ns;   /* by how much they may differ for all other reasons */
+	uint64_t waking_ns; /* samples' periods on CPUs that were about to switch to a woken task */
+	uint64_t allowed_ns; /* by how much they may differ for all other reasons */
 };
 
 /* Compares the sums of a recording. is_known is false for events other than a clock of user and
