@@ -183,7 +183,9 @@ static void list_metrics(void)
 	exit(err ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-void input_metric(struct argp_state *state, const char *arg, enum metric *ret_metric)
+/* Parses what --metric gives; an unknown name is a usage error, which lists those that are known.
+ * "help" shows all of them, and does not return. */
+static void read_metric(struct argp_state *state, const char *arg, enum metric *ret_metric)
 {
 	struct buf b = {0};
 
@@ -257,7 +259,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		input_range_numbers(state, arg, input);
 		return 0;
 	case INPUT_METRIC:
-		input_metric(state, arg, &input->filter.metric);
+		read_metric(state, arg, &input->filter.metric);
 		return 0;
 	case INPUT_PID:
 		input->filter.pids = input->pids;

@@ -61,10 +61,6 @@ int input_open_reader(const struct input *input, const char *path, struct store_
  * sentence (freed here) or NULL. */
 int input_explain(const struct input *input, const char *path, int error_number, char *error);
 
-/* Parses what --metric gives; an unknown name is a usage error, which lists those that are known.
- * "help" shows all of them, and does not return. */
-void input_metric(struct argp_state *state, const char *arg, enum metric *ret_metric);
-
 /* Returns whether a recording has the records that a metric needs; METRIC_WALL, which adds up
  * samples and waits, needs both, and samples by a clock. If not, says what is missing and how to
  * record it. */

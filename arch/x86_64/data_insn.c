@@ -13,6 +13,12 @@ static uint8_t number_of(ZydisRegister reg)
 		       : INSN_NO_REG;
 }
 
+/* Is memory of the thread's own meant, by %fs or %gs? */
+static bool is_of_thread(const ZydisDecodedOperand *o)
+{
+	return o->mem.segment == ZYDIS_REGISTER_FS || o->mem.segment == ZYDIS_REGISTER_GS;
+}
+
 static struct data_operand operand_of(const ZydisDecodedOperand *o, uint64_t next)
 {
 	struct data_operand is = {.reg = INSN_NO_REG};
@@ -23,11 +29,12 @@ static struct data_operand operand_of(const ZydisDecodedOperand *o, uint64_t nex
 	} else if (o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE) {
 		is.kind = DATA_NUMBER;
 		is.number = o->imm.value.s;
-	} else if (o->type == ZYDIS_OPERAND_TYPE_MEMORY && o->mem.base == ZYDIS_REGISTER_RIP) {
+	} else if (o->type != ZYDIS_OPERAND_TYPE_MEMORY || is_of_thread(o)) {
+		return is;
+	} else if (o->mem.base == ZYDIS_REGISTER_RIP) {
 		is.kind = DATA_FIXED;
 		is.number = (int64_t)(next + (uint64_t)o->mem.disp.value);
-	} else if (o->type == ZYDIS_OPERAND_TYPE_MEMORY && o->mem.index == ZYDIS_REGISTER_NONE &&
-		   number_of(o->mem.base) != INSN_NO_REG) {
+	} else if (o->mem.index == ZYDIS_REGISTER_NONE && number_of(o->mem.base) != INSN_NO_REG) {
 		is.kind = DATA_BASED;
 		is.reg = number_of(o->mem.base);
 		is.number = o->mem.disp.value;

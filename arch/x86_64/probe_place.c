@@ -91,15 +91,17 @@ bool probe_place_is_emulated(const uint8_t *code, const struct insn *i)
 	return false;
 }
 
-/* jcc, behind any prefix */
+/* jcc, behind any prefix. jrcxz and loop, whose condition is in a register, have no number. */
 int probe_place_condition(const uint8_t *code, const struct insn *i)
 {
-	for (unsigned at = 0; at < i->length; at++) {
-		if ((code[at] & 0xf0) == 0x70)
-			return code[at] & 15;
-		if (code[at] == 0x0f)
-			return code[at + 1] & 15;
-	}
+	unsigned at = 0;
+
+	while (at + 1 < i->length && (is_prefix(code[at]) || (code[at] & 0xf0) == 0x40))
+		at++;
+	if ((code[at] & 0xf0) == 0x70)
+		return code[at] & 15;
+	if (code[at] == 0x0f && at + 1 < i->length && (code[at + 1] & 0xf0) == 0x80)
+		return code[at + 1] & 15;
 	return -1;
 }
 

@@ -20,11 +20,6 @@ void log_setup(void)
 	to_terminal = isatty(STDERR_FILENO);
 }
 
-bool log_is_terminal(void)
-{
-	return to_terminal;
-}
-
 static void clear_status(void)
 {
 	if (status_shown)

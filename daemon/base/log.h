@@ -35,9 +35,6 @@ enum log_event {
  */
 void log_setup(void);
 
-/* Returns whether stderr is a terminal. */
-bool log_is_terminal(void);
-
 /* Logs a message, printf-like, without a newline at its end. */
 __attribute__((format(printf, 2, 3))) void log_message(enum log_priority priority,
 						       const char *format, ...);

@@ -278,13 +278,17 @@ bool jit_tracker_window(void *tracker, pid_t pid, const struct stackd_code_mark 
 
 /* --- runtimes -------------------------------------------------------------------------------- */
 
-/* Tells the kernel half what steps out of a runtime's code in a process go by. */
-static void tell_facts(struct jit_tracker *m, pid_t pid, const struct known *known)
+/* Tells the kernel half what steps out of a runtime's code in a process go by. Returns 0 or
+ * -errno: the map is full. */
+static int tell_facts(struct jit_tracker *m, pid_t pid, const struct known *known)
 {
 	const struct stackd_runtime_key key = {(uint32_t)pid, known->runtime->number};
 
-	if (!bpf_map_update_elem(m->maps.facts_fd, &key, &known->facts, BPF_ANY))
+	int err = bpf_map_update_elem(m->maps.facts_fd, &key, &known->facts, BPF_ANY);
+
+	if (!err)
 		*m->maps.runtimes_told |= 1u << known->runtime->number;
+	return err;
 }
 
 /* Looks at a process, again some moments after the last time: it may not have made its code yet.
@@ -302,7 +306,9 @@ static int look_at(struct jit_tracker *m, pid_t pid, uint64_t time_ns)
 	err = int_map_set(&m->looked_at, key, now);
 	if (err || !find_runtime(m, pid, &code, &known))
 		return err;
-	tell_facts(m, pid, &known);
+	/* Without room its frames stay marked, and it is looked at again. */
+	if (tell_facts(m, pid, &known))
+		return 0;
 	if (VEC_RESERVE(&m->known, 1))
 		return -ENOMEM;
 	m->known.items[m->known.count] = known;

@@ -10,7 +10,8 @@
 #include "base/text.h"
 #include "daemon/regions/region_name.h"
 
-unsigned region_choice_rank(const struct found_region *region, enum region_file file)
+/* Returns the rank of a function; a lower one is better. */
+static unsigned rank_of_function(const struct found_region *region, enum region_file file)
 {
 	return (unsigned)file << 2 | (unsigned)region->is_like << 1 | region->is_weak;
 }
@@ -54,7 +55,7 @@ static unsigned rank_of(const struct found_region *f, const struct region_spec *
 			const enum region_file *files)
 {
 	return spec->is_glob ? !region_name_is_literal(spec->function, f->name)
-			     : region_choice_rank(f, files[f->file]);
+			     : rank_of_function(f, files[f->file]);
 }
 
 size_t region_choice_make(struct found_regions *found, const struct region_spec *spec,

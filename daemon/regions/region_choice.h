@@ -24,9 +24,6 @@ enum region_file {
 	REGION_FILE_LINKER, /* the dynamic linker, whose copies of functions it alone calls */
 };
 
-/* Returns the rank of a function; a lower one is better. */
-unsigned region_choice_rank(const struct found_region *region, enum region_file file);
-
 /* Returns whether two functions that match one specification are one function in the source. */
 bool region_choice_is_same(const struct found_region *a, const struct found_region *b);
 

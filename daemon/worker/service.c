@@ -143,6 +143,12 @@ static bool is_worth_asking(struct service *s, uint32_t number)
 	       (object->kind == OBJECT_ELF && !object->elf && s->asked.items[number] != s->round);
 }
 
+/* Notes that the object is being read from now on. */
+static void note_number(struct service *s, uint32_t number)
+{
+	__atomic_store_n(&s->page->object_plus_1, number + 1, __ATOMIC_RELAXED);
+}
+
 const struct object *service_object(struct service *s, uint32_t number)
 {
 	if (number >= MAX_OBJECTS ||
@@ -151,7 +157,7 @@ const struct object *service_object(struct service *s, uint32_t number)
 	    VEC_GROW_ZEROED(s->looked.items, s->looked.cap, (size_t)number + 1))
 		return NULL;
 	s->objects.count = s->objects.cap;
-	service_note(s, number);
+	note_number(s, number);
 	if (is_worth_asking(s, number)) {
 		s->n_open -= s->objects.items[number] && s->objects.items[number]->elf;
 		free_object(s->objects.items[number]);
@@ -160,11 +166,6 @@ const struct object *service_object(struct service *s, uint32_t number)
 		s->n_open += s->objects.items[number] && s->objects.items[number]->elf;
 	}
 	return s->objects.items[number];
-}
-
-void service_note(struct service *s, uint32_t number)
-{
-	__atomic_store_n(&s->page->object_plus_1, number + 1, __ATOMIC_RELAXED);
 }
 
 /* --- requests -------------------------------------------------------------------------------- */

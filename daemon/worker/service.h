@@ -54,9 +54,6 @@ const struct object *service_object(struct service *s, uint32_t number);
 /* Asks for a debug file by its path, for struct debug_source; `service` is the argument. */
 int service_open_debug(void *service, const char *path);
 
-/* Notes that the object is being read from now on. */
-void service_note(struct service *s, uint32_t number);
-
 /* Begins a part of a request, in which objects live as in a request of its own: none is read yet,
  * and objects of the previous part may be freed. */
 void service_begin_part(struct service *s);

@@ -228,11 +228,6 @@ static bool is_refused(struct workers *ws, uint64_t file_id)
 	return found;
 }
 
-bool workers_refused(struct workers *ws, const struct object *object)
-{
-	return ws && is_refused(ws, object->file_id);
-}
-
 /* The object that was being read: the one that the worker has named, or that of the call. */
 static const struct object *culprit(const struct worker *w, const struct worker_call *call)
 {

@@ -72,9 +72,6 @@ bool workers_are_lost(const struct workers *workers);
 /* Gives the counts so far. Any thread. */
 void workers_counts(struct workers *workers, struct workers_counts *ret_counts);
 
-/* Returns whether an object's file was refused. Any thread. */
-bool workers_refused(struct workers *workers, const struct object *object);
-
 /* Answers a question of a worker: fills `answer`, and gives a descriptor to send along (-1: none),
  * which is closed afterwards if *ret_is_owned. Returns the status that the worker gets: 0 or
  * negative errno. */

@@ -59,10 +59,39 @@ static void test_long_nop(void **state)
 	assert_false(probe_place_is_long_nop(other, sizeof(other)));
 }
 
+/* A displacement that looks like an opcode is none. */
+static void test_condition(void **state)
+{
+	static const struct {
+		uint8_t code[8];
+		uint8_t length;
+		int condition;
+	} branches[] = {
+		{{0x74, 0x10}, 2, 4},			    /* je */
+		{{0x2e, 0x7f, 0x10}, 3, 15},		    /* jg, with a hint */
+		{{0x40, 0x75, 0x10}, 3, 5},		    /* jne, with an idle REX */
+		{{0x0f, 0x82, 0x70, 0, 0, 0}, 6, 2},	    /* jb */
+		{{0xf2, 0x0f, 0x8e, 0x70, 0, 0, 0}, 7, 14}, /* bnd jle */
+		{{0xe3, 0x75}, 2, -1},			    /* jrcxz */
+		{{0x67, 0xe3, 0x0f}, 3, -1},		    /* jecxz */
+		{{0xe2, 0x7f}, 2, -1},			    /* loop */
+		{{0xe0, 0x0f}, 2, -1},			    /* loopne */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(branches) / sizeof(*branches); i++) {
+		const struct insn insn = {.length = branches[i].length};
+
+		assert_int_equal(probe_place_condition(branches[i].code, &insn),
+				 branches[i].condition);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {cmocka_unit_test(test_misread),
-					   cmocka_unit_test(test_long_nop)};
+					   cmocka_unit_test(test_long_nop),
+					   cmocka_unit_test(test_condition)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,9 +9,7 @@
  * the environment variable MODES every third pass is of another kind, twice as long, in which the
  * phases are the other way round. Each pass writes 100 bytes as it begins, and has 16 page faults
  * in its last phase. Prints the number of passes, and for each point of the curve its x and y:
- * "0.25 0.05"; with the environment variable TIMES then "began" and when each pass did, in
- * nanoseconds of CLOCK_MONOTONIC, and "touched" and the x at which its page faults were over, of as
- * many as there is room for. Into the file that the environment variable STALLS names goes a line
+ * "0.25 0.05". Into the file that the environment variable STALLS names goes a line
  * for each stall, in which the program did not advance for more than a twentieth of a pass of its
  * CPU time, since the machine did something else in its name: the x at which it ended.
  */
@@ -31,7 +29,6 @@
 #define PAGES  16
 #define PAGE   4096
 #define BYTES  100
-#define TIMES  1000
 #define STALL  0.05
 #define STALLS 64 /* a pass */
 
@@ -39,9 +36,6 @@ volatile uint64_t cells;
 volatile uint64_t table[4]; /* no number */
 static volatile uint32_t passes;
 static int sink;
-static uint64_t began[TIMES];
-static double touched[TIMES];
-static uint32_t n_touched;
 static FILE *stalls;
 static double stalled[STALLS]; /* where, in the pass at hand */
 static uint32_t n_stalled;
@@ -49,17 +43,12 @@ static uint32_t n_stalled;
 static const double ends[PHASES] = {0.25, 0.70, 1.0};
 static const double shares[PHASES] = {0.05, 0.80, 1.0};
 
-static uint64_t clock_ns(clockid_t clock)
+static uint64_t cpu_ns(void)
 {
 	struct timespec t;
 
-	clock_gettime(clock, &t);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static uint64_t cpu_ns(void)
-{
-	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 /* Advances from one share of the pass's cells to another, in a time. */
@@ -107,8 +96,6 @@ static void touch(void)
 CALLEE void output(uint64_t start, double ns, uint64_t base)
 {
 	touch();
-	if (n_touched < TIMES)
-		touched[n_touched++] = (double)(cpu_ns() - start) / ns;
 	advance(start, ends[1], 1, shares[1], 1, ns, base);
 	KEEP;
 }
@@ -166,17 +153,11 @@ int main(int argc, char **argv)
 
 		random = random * 1664525u + 1013904223u;
 		ns *= 0.8 + 0.4 * (random >> 8) / 16777216.0;
-		if (i < TIMES)
-			began[i] = clock_ns(CLOCK_MONOTONIC);
 		pass(i % 40 == 39 ? 5 * ns : ns, has_modes && i % 3 == 2);
 		tell_stalls();
 	}
 	printf("%u\n", passes);
 	for (int i = 0; i < PHASES; i++)
 		printf("%g %g\n", ends[i], shares[i]);
-	for (uint32_t i = 0; getenv("TIMES") && i < n && i < TIMES; i++)
-		printf("began %llu\n", (unsigned long long)began[i]);
-	for (uint32_t i = 0; getenv("TIMES") && i < n_touched; i++)
-		printf("touched %.4f\n", touched[i]);
 	return 0;
 }

@@ -37,7 +37,6 @@ struct callgraph {
 	char **names;			  /* blocks that hold the names */
 	size_t n_names, cap_names;
 	size_t block_used, block_size; /* of the last one */
-	size_t name_bytes;
 	uint32_t n_real;
 	bool is_sealed;
 	struct callgraph_side callees, callers;
@@ -100,7 +99,6 @@ static const char *keep_name(struct callgraph *graph, const char *name)
 		graph->n_names++;
 		graph->block_used = 0;
 		graph->block_size = size;
-		graph->name_bytes += size;
 	}
 	at = graph->names[graph->n_names - 1] + graph->block_used;
 	graph->block_used += len;
@@ -488,15 +486,6 @@ uint32_t callgraph_count_real(const struct callgraph *graph)
 uint64_t callgraph_edge_count(const struct callgraph *graph)
 {
 	return graph->is_sealed ? graph->callees.first[graph->nodes.count] : graph->pairs.count;
-}
-
-uint64_t callgraph_memory_bytes(const struct callgraph *graph)
-{
-	uint64_t rows = graph->is_sealed ? 2 * (graph->nodes.count + callgraph_edge_count(graph))
-					 : 2 * graph->pairs.cap;
-
-	return sizeof(*graph) + graph->nodes.cap * sizeof(*graph->nodes.items) +
-	       rows * sizeof(uint32_t) + hash_index_bytes(&graph->index) + graph->name_bytes;
 }
 
 const struct callgraph_node *callgraph_at(const struct callgraph *graph, uint32_t node)

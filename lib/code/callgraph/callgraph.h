@@ -65,13 +65,12 @@ int callgraph_edge(struct callgraph *graph, uint32_t caller, uint32_t callee);
  * CALLGRAPH_MAX_EDGES. After an error the graph can only be freed. */
 int callgraph_seal(struct callgraph *graph);
 
-/* The state of the graph: the numbers of all nodes and of the real ones, of edges, and of allocated
- * bytes. Before sealing, repeated edges count. */
+/* The state of the graph: the numbers of all nodes and of the real ones, and of edges. Before
+ * sealing, repeated edges count. */
 bool callgraph_is_sealed(const struct callgraph *graph);
 uint32_t callgraph_count(const struct callgraph *graph);
 uint32_t callgraph_count_real(const struct callgraph *graph);
 uint64_t callgraph_edge_count(const struct callgraph *graph);
-uint64_t callgraph_memory_bytes(const struct callgraph *graph);
 
 /* Returns a node, valid until a node is added. `node` must be below callgraph_count(). */
 const struct callgraph_node *callgraph_at(const struct callgraph *graph, uint32_t node);

@@ -60,7 +60,8 @@ struct elf_stamp elf_stamp_of(const struct stat *st)
 	};
 }
 
-bool elf_stamp_is_same(const struct elf_stamp *a, const struct elf_stamp *b)
+/* Returns whether both are of the same file in the same state. */
+static bool is_same_stamp(const struct elf_stamp *a, const struct elf_stamp *b)
 {
 	return a->dev == b->dev && a->inode == b->inode && a->size == b->size &&
 	       a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
@@ -92,7 +93,7 @@ bool elf_file_is_touched(const struct elf_file *file)
 {
 	struct elf_stamp now;
 
-	return look(file, &now) && !elf_stamp_is_same(&now, &file->stamp);
+	return look(file, &now) && !is_same_stamp(&now, &file->stamp);
 }
 
 bool elf_file_is_written(const struct elf_file *file)

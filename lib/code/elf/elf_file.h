@@ -117,9 +117,6 @@ struct elf_stamp {
 
 /* The state of a file by stat(). */
 struct elf_stamp elf_stamp_of(const struct stat *st);
-/* Returns whether both are of the same file in the same state. */
-bool elf_stamp_is_same(const struct elf_stamp *a, const struct elf_stamp *b);
-
 /* The state before anything of the file was read; zeroed for an image. */
 const struct elf_stamp *elf_file_stamp(const struct elf_file *file);
 

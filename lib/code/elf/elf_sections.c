@@ -110,7 +110,10 @@ static int expand(Elf_Scn *scn, GElf_Shdr *shdr, struct elf_sections_owned *owne
 	return 0;
 }
 
-int elf_sections_expand(Elf *elf, struct elf_sections_owned *owned)
+/* Expands DWARF sections that zstd has compressed, as libdw does with other compressions, whether
+ * or not libelf knows zstd. Sections that are damaged or too large stay as they are, and libdw
+ * ignores them. Returns 0 or -ENOMEM. To be freed after the handle. */
+static int expand_all(Elf *elf, struct elf_sections_owned *owned)
 {
 	Elf_Scn *scn = NULL;
 	size_t names;
@@ -131,8 +134,7 @@ int elf_sections_expand(Elf *elf, struct elf_sections_owned *owned)
 
 int elf_file_expand(const struct elf_file *file)
 {
-	return file->libelf ? elf_sections_expand(file->libelf,
-						  (struct elf_sections_owned *)&file->expanded)
+	return file->libelf ? expand_all(file->libelf, (struct elf_sections_owned *)&file->expanded)
 			    : 0;
 }
 

@@ -22,11 +22,6 @@ struct elf_sections_owned {
 	size_t n, cap;
 };
 
-/* Expands DWARF sections that zstd has compressed, as libdw does with other compressions, whether
- * or not libelf knows zstd. Sections that are damaged or too large stay as they are, and libdw
- * ignores them. Returns 0 or -ENOMEM. To be freed after the handle. */
-int elf_sections_expand(Elf *elf, struct elf_sections_owned *owned);
-
 /* Here, so that a program that expands nothing links no decoder. */
 static inline void elf_sections_free(struct elf_sections_owned *owned)
 {

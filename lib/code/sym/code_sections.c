@@ -54,7 +54,9 @@ bool code_sections_hold(const struct code_sections *sections, uint64_t start, ui
 	return false;
 }
 
-bool code_sections_is_discarded(const struct code_sections *sections, uint64_t vaddr)
+/* Returns whether an address is a number that linkers write for a discarded function, and no code
+ * is there. */
+static bool is_discarded(const struct code_sections *sections, uint64_t vaddr)
 {
 	return (vaddr <= 1 || vaddr >= UINT64_MAX - 1) &&
 	       (vaddr == UINT64_MAX || !code_sections_hold(sections, vaddr, vaddr + 1));
@@ -94,7 +96,7 @@ void code_sections_move_discarded_lines(const struct code_sections *sections, El
 		if ((size_t)(end - at) < sizeof(address))
 			break;
 		memcpy(&address, at, sizeof(address));
-		if (code_sections_is_discarded(sections, address))
+		if (is_discarded(sections, address))
 			memcpy(at, &moved, sizeof(moved));
 	}
 }

@@ -32,10 +32,6 @@ void code_sections_free(struct code_sections *sections); /* what it holds */
 /* Returns whether [start, end), which is not empty, lies in one of them. */
 bool code_sections_hold(const struct code_sections *sections, uint64_t start, uint64_t end);
 
-/* Returns whether an address is a number that linkers write for a discarded function, and no code
- * is there. */
-bool code_sections_is_discarded(const struct code_sections *sections, uint64_t vaddr);
-
 /* Moves the rows of discarded functions out of the way, since libdw sorts the rows of a unit by
  * address and does not say which sequence a row is from. It overwrites the first addresses of these
  * sequences in libelf's memory of .debug_line, which dwarf_begin_elf() has expanded. To be called

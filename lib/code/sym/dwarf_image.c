@@ -104,15 +104,6 @@ int dwarf_image_new(const struct dwarf_part *parts, size_t n, struct dwarf_image
 	return err;
 }
 
-int dwarf_image_empty(struct dwarf_image **ret_image)
-{
-	/* The end of a table without entries: libdw wants some section. */
-	static const uint8_t end[4];
-	const struct dwarf_part part = {".debug_frame", end, sizeof(end)};
-
-	return dwarf_image_new(&part, 1, ret_image);
-}
-
 void dwarf_image_free(struct dwarf_image *image)
 {
 	if (!image)

@@ -20,10 +20,6 @@ struct dwarf_image;
  * does not take them; -ENOMEM. */
 int dwarf_image_new(const struct dwarf_part *parts, size_t n, struct dwarf_image **ret_image);
 
-/* Makes DWARF without content, in place of a missing file, which libdw would else search for
- * itself. Errors as dwarf_image_new(). */
-int dwarf_image_empty(struct dwarf_image **ret_image);
-
 void dwarf_image_free(struct dwarf_image *image); /* NULL is fine */
 
 Dwarf *dwarf_image_dwarf(const struct dwarf_image *image); /* lives as long as the image */

@@ -65,7 +65,8 @@ static const char *const engines[LAYOUT_TABLES] = {
 	[LAYOUT_WINDOWS] = "MergeTree() PARTITION BY toDate(start) ORDER BY (host, window, push)",
 };
 
-const struct rows_schema *layout_schema(int table)
+/* Returns a table's schema with all columns: those of rows/rows_schema.h first. */
+static const struct rows_schema *schema_of(int table)
 {
 	switch (table) {
 	case ROWS_SAMPLES:
@@ -111,7 +112,7 @@ static void put_columns(const struct rows_schema *schema, bool has_types, struct
 
 void layout_put_insert(int table, struct buf *b)
 {
-	const struct rows_schema *schema = layout_schema(table);
+	const struct rows_schema *schema = schema_of(table);
 
 	text_put_raw(b, "INSERT INTO ");
 	text_put_raw(b, schema->name);
@@ -129,7 +130,7 @@ static void put_little(struct buf *b, uint64_t value, unsigned width)
 
 void layout_put_row(int table, const struct rows_value *values, struct buf *b)
 {
-	const struct rows_schema *schema = layout_schema(table);
+	const struct rows_schema *schema = schema_of(table);
 
 	for (size_t i = 0; i < schema->n_columns; i++) {
 		const struct rows_column *column = &schema->columns[i];
@@ -227,10 +228,10 @@ static void take_line(const struct clickhouse *c, char *line, struct found *foun
 		return;
 	*column++ = *type++ = '\0';
 	for (int table = 0; table < LAYOUT_TABLES; table++) {
-		if (strcmp(layout_schema(table)->name, line) != 0)
+		if (strcmp(schema_of(table)->name, line) != 0)
 			continue;
 		if (*column)
-			take_column(layout_schema(table), column, type, &found[table]);
+			take_column(schema_of(table), column, type, &found[table]);
 		else
 			take_engine(c, type, &found[table]);
 	}
@@ -272,12 +273,12 @@ static int check_engine(struct clickhouse *c, int table, const struct found *fou
 		"its table '%s' is Distributed in another way than stackctl makes "
 		"it, which it does not know to be whole. Push into another database, "
 		"with ?cluster=NAME behind it",
-		layout_schema(table)->name);
+		schema_of(table)->name);
 }
 
 static int check_columns(struct clickhouse *c, int table, const struct found *found)
 {
-	const struct rows_schema *schema = layout_schema(table);
+	const struct rows_schema *schema = schema_of(table);
 
 	for (size_t i = 0; i < schema->n_columns; i++) {
 		const struct rows_column *column = &schema->columns[i];
@@ -328,7 +329,7 @@ static int check_cluster(struct clickhouse *c, const struct found *found, const 
 
 static int create(struct clickhouse *c, int table, const char *cluster)
 {
-	const struct rows_schema *schema = layout_schema(table);
+	const struct rows_schema *schema = schema_of(table);
 	struct buf query = {0};
 	int err;
 
@@ -377,7 +378,7 @@ int layout_ensure(struct clickhouse *c, const char *cluster)
 		if (!is_there(&found[table]))
 			err = clickhouse_fail(
 				c, -EPROTO, "the server made the table '%s', and does not have it",
-				layout_schema(table)->name);
+				schema_of(table)->name);
 	return err;
 }
 
@@ -407,7 +408,7 @@ int layout_check(struct clickhouse *c, bool *ret_is_cluster)
 			err = clickhouse_fail(c, -EINVAL,
 					      "it has no table '%s': nothing was sent there yet. "
 					      "`stackctl push` does",
-					      layout_schema(table)->name);
+					      schema_of(table)->name);
 	*ret_is_cluster = found[ROWS_SAMPLES].is_distributed;
 	return err;
 }

@@ -56,9 +56,6 @@ enum layout_window_column {
 
 #define LAYOUT_MAX_COLUMNS (ROWS_MAX_COLUMNS + 1)
 
-/* Returns a table's schema with all columns: those of rows/rows_schema.h first. */
-const struct rows_schema *layout_schema(int table);
-
 /* Finds the cluster over which the table of samples is distributed. *ret_cluster receives its name,
  * which the caller frees, or NULL if there is no cluster or no such table. Returns 0; -EINVAL if
  * the table is distributed in another way than ours; -ENOMEM; or an error of clickhouse_ask(). The

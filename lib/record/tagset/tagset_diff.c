@@ -53,7 +53,9 @@ static double tail(uint64_t n, double share, double limit, bool upper)
 	return sum;
 }
 
-double tagset_diff_binomial(uint64_t a, uint64_t n, double share)
+/* Returns the likelihood that, of `n` events that each fall to the first side with the likelihood
+ * `share`, `a` do, or any number that is no likelier. */
+static double binomial_tail(uint64_t a, uint64_t n, double share)
 {
 	double mean = (double)n * share, limit, p;
 
@@ -109,9 +111,9 @@ static double share_likelihood(const struct tagset_diff *diff, const uint64_t re
 	 * whose count is nearly Poisson, which the binomial of two such counts takes for granted.
 	 */
 	if ((double)records[0] / a + (double)records[1] / b > 1)
-		return tagset_diff_binomial(all[0] - records[0],
-					    all[0] - records[0] + all[1] - records[1], a / (a + b));
-	return tagset_diff_binomial(records[0], records[0] + records[1], a / (a + b));
+		return binomial_tail(all[0] - records[0], all[0] - records[0] + all[1] - records[1],
+				     a / (a + b));
+	return binomial_tail(records[0], records[0] + records[1], a / (a + b));
 }
 
 /* The same of their amounts: by what a record of each side stands for in what is compared. */
@@ -122,8 +124,7 @@ static double amount_likelihood(const struct tagset_diff *diff, const uint64_t r
 	for (unsigned side = 0; side < 2; side++)
 		worth[side] = diff->scale[side] * (double)diff->amount[side] /
 			      (double)diff->records[side];
-	return tagset_diff_binomial(records[0], records[0] + records[1],
-				    worth[1] / (worth[0] + worth[1]));
+	return binomial_tail(records[0], records[0] + records[1], worth[1] / (worth[0] + worth[1]));
 }
 
 /* Of a change with a known variance. */

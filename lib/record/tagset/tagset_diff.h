@@ -81,10 +81,6 @@ void tagset_diff_release(struct tagset_diff *diff);
 /* Returns the name of a function by its number, as text of the format (escaped). */
 const char *tagset_diff_function(const struct tagset_diff *diff, uint32_t function);
 
-/* Returns the likelihood that, of `n` events that each fall to the first side with the likelihood
- * `share`, `a` do, or any number that is no likelier. */
-double tagset_diff_binomial(uint64_t a, uint64_t n, double share);
-
 struct tagset_diff_options {
 	const char *names[2]; /* of the sides */
 	const char *per;      /* what amounts are of: "second", a region's name; or NULL */

@@ -420,7 +420,9 @@ uint32_t pprof_tables_tag_key(const struct pprof_tables *p)
 
 /* --- writing --------------------------------------------------------------------------------- */
 
-int pprof_write(const Pprof__Profile *message, struct buf *scratch, FILE *out)
+/* Writes a message. `scratch` is reused between calls, to save allocations. Returns 0, -ENOMEM or
+ * -EIO. */
+static int write_message(const Pprof__Profile *message, struct buf *scratch, FILE *out)
 {
 	size_t size = pprof__profile__get_packed_size(message);
 
@@ -501,7 +503,7 @@ static int head(struct pprof_tables *p, FILE *out)
 	comments[1] = pprof_off(p);
 	message.comment = comments;
 	message.n_comment = comments[1] ? 2 : 1;
-	return p->err < 0 ? p->err : pprof_write(&message, &p->scratch, out);
+	return p->err < 0 ? p->err : write_message(&message, &p->scratch, out);
 }
 
 /* Returns the string of a build-id, in hexadecimal. */
@@ -535,7 +537,7 @@ static int pprof_write_mappings(struct pprof_tables *p, FILE *out)
 		mapping.has_line_numbers = mapping.has_inline_frames = true;
 		message.mapping = &list;
 		message.n_mapping = 1;
-		err = p->err < 0 ? p->err : pprof_write(&message, &p->scratch, out);
+		err = p->err < 0 ? p->err : write_message(&message, &p->scratch, out);
 	}
 	return err;
 }
@@ -546,7 +548,7 @@ static int pprof_write_one(struct pprof_tables *p, Pprof__Location *location, FI
 
 	message.location = &location;
 	message.n_location = 1;
-	return pprof_write(&message, &p->scratch, out);
+	return write_message(&message, &p->scratch, out);
 }
 
 static uint64_t function_id(const struct pprof_tables *p, const struct profile_symbol *symbol)
@@ -666,7 +668,7 @@ static int pprof_write_functions(struct pprof_tables *p, FILE *out)
 		function.filename = from->file;
 		message.function = &list;
 		message.n_function = 1;
-		err = pprof_write(&message, &p->scratch, out);
+		err = write_message(&message, &p->scratch, out);
 	}
 	free(order);
 	return err;
@@ -685,7 +687,7 @@ static int pprof_write_strings(struct pprof_tables *p, FILE *out)
 		for (size_t j = 0; j < message.n_string_table; j++)
 			list[j] = (char *)strings_at(p->strings, i + (uint32_t)j);
 		message.string_table = list;
-		err = pprof_write(&message, &p->scratch, out);
+		err = write_message(&message, &p->scratch, out);
 	}
 	return err;
 }

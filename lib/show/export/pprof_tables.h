@@ -61,8 +61,4 @@ const struct buf *pprof_tables_end(const struct pprof_tables *tables, uint8_t en
 /* Returns the index of the string "tag". */
 uint32_t pprof_tables_tag_key(const struct pprof_tables *tables);
 
-/* Writes a message. `scratch` is reused between calls, to save allocations. Returns 0, -ENOMEM or
- * -EIO. */
-int pprof_write(const Pprof__Profile *message, struct buf *scratch, FILE *out);
-
 #endif

@@ -180,7 +180,8 @@ void imbalance_free(struct imbalance *imbalance)
 	*imbalance = (struct imbalance){0};
 }
 
-double imbalance_ratio(const struct imbalance *imbalance, uint32_t node)
+/* Returns the maximum over the mean of all ranks; 0 if no rank has any samples there. */
+static double ratio_of(const struct imbalance *imbalance, uint32_t node)
 {
 	const struct imbalance_node *n = &imbalance->nodes[node];
 
@@ -192,6 +193,6 @@ void imbalance_put(const struct imbalance *imbalance, uint32_t node, struct buf 
 	if (!imbalance->nodes[node].sum)
 		text_printf(row, "%*s", IMBALANCE_COLUMN, "");
 	else
-		text_printf(row, "%10.2f %5" PRIu32, imbalance_ratio(imbalance, node),
+		text_printf(row, "%10.2f %5" PRIu32, ratio_of(imbalance, node),
 			    imbalance->nodes[node].rank);
 }

@@ -31,9 +31,6 @@ int imbalance_make(struct profile *profile, const struct calltree *tree, const u
 /* Frees the sums and zeroes `imbalance`, which may be zeroed already. */
 void imbalance_free(struct imbalance *imbalance);
 
-/* Returns the maximum over the mean of all ranks; 0 if no rank has any samples there. */
-double imbalance_ratio(const struct imbalance *imbalance, uint32_t node);
-
 #define IMBALANCE_COLUMN 16
 
 /* Appends the column of a row: "      1.52     3", the ratio and the rank. On lack of memory the
