@@ -20,6 +20,8 @@
 #ifndef WALK_H
 #define WALK_H
 
+#include <stdbool.h>
+
 #include "stackd_abi.h"
 
 #ifndef __always_inline
@@ -86,23 +88,32 @@ static __always_inline int walk_restore(struct walk *w, __u32 reg, __u64 slot)
 	return 0;
 }
 
+/* The same, by a rule. If the slot cannot be read, the register is unknown. But one below the
+ * stack pointer was popped: compilers do not say so in epilogues, and the register has its value
+ * back. */
+static __always_inline void walk_restore_saved(struct walk *w, __u32 reg, __u64 slot)
+{
+	if (walk_restore(w, reg, slot) && slot >= w->r[STACKD_REG_SP])
+		w->valid &= ~(1u << reg);
+}
+
 /* Steps out of a frame that a signal has put on the stack, by a rule of kind SIGNAL. */
 static __always_inline int walk_signal(struct walk *w, __s32 cfa_offset)
 {
 	__u64 at = w->r[STACKD_REG_SP] + (__u64)(__s64)cfa_offset;
-	__u64 pc;
+	__u64 pc, sp;
 
+	if (walk_read(w, at + 8 * WALK_REGS, &pc) || walk_read(w, at + 8 * ARCH_SIGCONTEXT_SP, &sp))
+		return STACKD_END_UNREADABLE;
 	for (__u32 i = 0; i < WALK_REGS; i++) {
 		__u32 reg = ARCH_SIGCONTEXT_REG(i);
 
 		if (walk_restore(w, reg, at + 8 * i))
-			return STACKD_END_UNREADABLE;
+			w->valid &= ~(1u << (reg & (WALK_REGS - 1)));
 	}
-	if (walk_read(w, at + 8 * WALK_REGS, &pc))
-		return STACKD_END_UNREADABLE;
 	w->slot = at + 8 * WALK_REGS;
 	w->deref = at + 8 * ARCH_SIGCONTEXT_SP; /* what the caller's frame depends on */
-	w->deref_word = w->r[STACKD_REG_SP];
+	w->deref_word = sp;
 	w->pc = pc;
 	w->is_exact = 1;
 	w->frame++;
@@ -131,31 +142,32 @@ static __always_inline int walk_cfa(struct walk *w, const struct stackd_rule *ru
 }
 
 /* Restores the callee-saved registers that a rule says this frame saved; the frame pointer is the
- * first of them. 0, or 1: unreadable. */
-static __always_inline int walk_saved(struct walk *w, const struct stackd_rule *rule, __u64 cfa)
+ * first of them. */
+static __always_inline void walk_saved(struct walk *w, const struct stackd_rule *rule, __u64 cfa)
 {
-	__u64 base = w->r[rule->saved_reg & (WALK_REGS - 1)];
+	__u64 base = w->r[STACKD_SAVED_REG(rule)];
+	bool has_base = walk_is_valid(w, STACKD_SAVED_REG(rule));
 	__u32 i = 0;
 
 #define WALK_X(name, number)                                                                       \
 	if (i && w->is_lean)                                                                       \
-		return 0;                                                                          \
+		return;                                                                            \
 	if (rule->saved_via_reg >> i & 1) {                                                        \
-		if (walk_restore(w, number, base + (__u64)(__s64)rule->saved[i]))                  \
-			return 1;                                                                  \
-	} else if (rule->saved[i] &&                                                               \
-		   walk_restore(w, number, cfa + (__u64)(__s64)rule->saved[i])) {                  \
-		return 1;                                                                          \
+		if (has_base)                                                                      \
+			walk_restore_saved(w, number, base + (__u64)(__s64)rule->saved[i]);        \
+		else                                                                               \
+			w->valid &= ~(1u << (number));                                             \
+	} else if (rule->saved[i]) {                                                               \
+		walk_restore_saved(w, number, cfa + (__u64)(__s64)rule->saved[i]);                 \
 	}                                                                                          \
 	i++;
 	STACKD_SAVED_REGS(WALK_X)
 #undef WALK_X
-	return 0;
 }
 
 /* Steps out of a frame that no signal has put on the stack, by a rule of kind REG, DEREF, PLT,
- * OTHER, SCHEDULER or INJECTED. WALK_GO_ON, or an end reason with the walk as it was, but for
- * registers; WALK_AGAIN from a lean walk only. */
+ * OTHER, SCHEDULER or INJECTED. WALK_GO_ON, or an end reason with the walk as it was; WALK_AGAIN
+ * from a lean walk only. */
 static __always_inline int walk_step_plain(struct walk *w, const struct stackd_rule *rule)
 {
 	__u64 cfa, pc, slot;
@@ -168,11 +180,12 @@ static __always_inline int walk_step_plain(struct walk *w, const struct stackd_r
 		return STACKD_END_NO_PROGRESS;
 	if (w->is_lean && rule->saved_via_reg && !walk_is_valid(w, rule->saved_reg))
 		return WALK_AGAIN;
+	slot = cfa + (__u64)(__s64)rule->ra_offset;
+	if (walk_read(w, slot, &pc))
+		return STACKD_END_UNREADABLE;
 	if (rule->cfa == STACKD_CFA_SCHEDULER)
 		w->is_scheduler = 1;
-	slot = cfa + (__u64)(__s64)rule->ra_offset;
-	if (walk_read(w, slot, &pc) || walk_saved(w, rule, cfa))
-		return STACKD_END_UNREADABLE;
+	walk_saved(w, rule, cfa);
 	w->r[STACKD_REG_SP] = cfa;
 	walk_keep(w);
 	w->pc = pc;

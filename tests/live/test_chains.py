@@ -30,7 +30,7 @@ RING = ("--ring-bytes", "64M")
 SHAPES = {name: (name, FREQUENCY) for name in (
     "chain", "recursion", "threads", "fork_exec", "dlopen_dlclose", "plugin",
     "leader_exits", "signal_handler",
-    "vdso", "plt", "redzone", "alloca", "realigned", "kept", "ucontext", "fibers", "tail_calls", "noreturn",
+    "vdso", "plt", "redzone", "alloca", "realigned", "kept", "dropped", "ucontext", "fibers", "tail_calls", "noreturn",
     "jit",
     "jit_bare", "jit_jumped", "jit_trace", "jumped",
     "registers", "rust_names", "cpp_names", "exceptions", "inlined")}
