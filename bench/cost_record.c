@@ -239,10 +239,10 @@ static int walk_frame(struct walk *w, uint32_t pid)
 	    f.rule->cfa != STACKD_CFA_PLT)
 		return -1;
 	end = walk_step(w, f.rule);
-	if (end != WALK_GO_ON && end != STACKD_END_ENTRY)
+	if (end != WALK_GO_ON)
 		return -1;
 	print_frame(map, offset, is_exact, w->r[STACKD_REG_SP] - rsp, &f);
-	return end == WALK_GO_ON;
+	return w->pc != 0;
 }
 
 static void take_sample(const struct perfdata_record *r)

@@ -277,8 +277,8 @@ static long walk_frame(__u32 turn, struct scratch **at)
 		walk_again(s);
 		return 0;
 	}
-	if (end == STACKD_END_ENTRY && !s->walk.pc && !is_bottom(s))
-		end = STACKD_END_BAD_RECIPE;
+	if (end == WALK_GO_ON && !s->walk.pc && !s->walk.is_exact)
+		end = is_bottom(s) ? STACKD_END_ENTRY : STACKD_END_BAD_RECIPE;
 	note_step(s, index, end);
 	if (end == WALK_GO_ON)
 		return 0;

@@ -192,7 +192,7 @@ static __always_inline int walk_step_plain(struct walk *w, const struct stackd_r
 	w->slot = slot;
 	w->is_exact = rule->cfa == STACKD_CFA_INJECTED;
 	w->frame++;
-	return pc ? WALK_GO_ON : STACKD_END_ENTRY;
+	return WALK_GO_ON;
 }
 
 /* The same, also for a rule of kind SIGNAL. */

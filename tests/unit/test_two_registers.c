@@ -71,8 +71,7 @@ static void by_stack_pointer(void **state)
 	assert_false(w.is_exact);
 }
 
-/* From the frame pointer; a return address of 0 ends the stack, and a CFA that is not above the
- * stack pointer the walk. */
+/* From the frame pointer; a CFA that is not above the stack pointer ends the walk. */
 static void by_frame_pointer(void **state)
 {
 	const struct stackd_rule rule = {.cfa = STACKD_CFA_REG,
@@ -82,7 +81,9 @@ static void by_frame_pointer(void **state)
 	struct walk w = at(1, STACK, STACK + 64);
 
 	(void)state;
-	assert_int_equal(walk_step(&w, &rule), STACKD_END_ENTRY);
+	put(STACK + 64, 0x4321);
+	assert_int_equal(walk_step(&w, &rule), WALK_GO_ON);
+	assert_int_equal(w.pc, 0x4321);
 	w = at(1, STACK + 96, STACK + 64);
 	assert_int_equal(walk_step(&w, &rule), STACKD_END_NO_PROGRESS);
 	w = at(1, STACK, STACK + sizeof(words));

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls of a bad pointer: the handler of SIGSEGV works, and returns in place of the function that
- * is not there. What it has interrupted is at no code at all.
+ * Calls of bad pointers, of which 0 is one: the handler of SIGSEGV works, and returns in place of
+ * the function that is not there. What it has interrupted is at no code at all.
  */
 #include <stdint.h>
 #include <ucontext.h>
 
 #include "workload.h"
 
-static void (*volatile bad)(void) = (void (*)(void))(uintptr_t)16;
+static volatile uintptr_t bad;
 
 static CALLEE void handler_leaf(void)
 {
@@ -28,13 +28,14 @@ static CALLEE void handler(int number, siginfo_t *info, void *context)
 
 static CALLEE void calls(void)
 {
-	bad();
+	((void (*)(void))bad)();
 	KEEP;
 }
 
 static CALLEE void steady(void)
 {
 	for (;;) {
+		bad ^= 16;
 		calls();
 		KEEP;
 	}

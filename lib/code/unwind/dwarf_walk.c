@@ -604,7 +604,8 @@ static uint8_t provenance_of_step(const struct walk_run *run, enum stackd_end_re
 
 /* A return address of 0 ends a stack where that ends, and behind a frame that has called another:
  * coroutines begin so that their program has put together. In a leaf that may just be changing its
- * stack it is a word like any other, and so it is for frame pointers. */
+ * stack it is a word like any other, and so it is for frame pointers. Behind a signal, 0 is a bad
+ * pointer that was called. */
 static enum stackd_end_reason at_zero(const struct walk_run *run)
 {
 	uint64_t slot = run->state.slot, end = run->memory.end;
@@ -660,7 +661,7 @@ enum stackd_end_reason dwarf_walk_stack(struct dwarf_walk *walk, const struct wa
 		note_values(&run);
 		reason = to_caller(walk, &run, frame->object, frame->offset);
 		frame->provenance = provenance_of_step(&run, reason);
-		if (reason == WALK_GOES_ON && !run.state.r[STACKD_REG_PC])
+		if (reason == WALK_GOES_ON && run.state.is_return && !run.state.r[STACKD_REG_PC])
 			reason = at_zero(&run);
 		if (reason != WALK_GOES_ON)
 			break;
