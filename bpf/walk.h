@@ -176,7 +176,8 @@ static __always_inline int walk_step_plain(struct walk *w, const struct stackd_r
 	end = walk_cfa(w, rule, &cfa);
 	if (end)
 		return end;
-	if (cfa <= w->r[STACKD_REG_SP] && rule->cfa != STACKD_CFA_OTHER)
+	if (cfa <= w->r[STACKD_REG_SP] && rule->cfa != STACKD_CFA_OTHER &&
+	    (cfa < w->r[STACKD_REG_SP] || !w->is_exact))
 		return STACKD_END_NO_PROGRESS;
 	if (w->is_lean && rule->saved_via_reg && !walk_is_valid(w, rule->saved_reg))
 		return WALK_AGAIN;
