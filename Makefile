@@ -275,11 +275,19 @@ $(B)/check/kernel.btf: $(GEN)/stackd.bpf.o
 
 # --- tests -----------------------------------------------------------------------------------
 
-# With sanitizers gcc takes half as long again to optimise a test, which is worth it for few of them.
+# `make check` builds the tests that tests/unit/plain.txt lists without sanitizers, the others with (LONG=1:
+# all with); and those that have more cases without (tests/unit/length.h) both ways.
+UNIT_TESTS = $(notdir $(TEST_SRC:.c=))
+BOTH_WAYS  = $(notdir $(basename $(shell grep -lw by_build $(TEST_SRC))))
+IN_PLAIN  := $(if $(LONG),,$(shell sed '/^#/d' tests/unit/plain.txt))
+PLAIN      = $(sort $(IN_PLAIN) $(BOTH_WAYS))
+SANITIZED  = $(filter-out $(IN_PLAIN),$(UNIT_TESTS))
+
+# Optimising a test takes gcc two to five times as long, which is worth it for few of them.
 BUSY_TESTS = $(patsubst %,$(B)/tests/test_%,fold fold_increments tag_search tagset_share import perfdata_hostile)
 $(B)/tests/%: tests/unit/%.c $(B)/libstackd.a
 	@mkdir -p $(@D)
-	$(call say,TEST,$@)$(CC) $(CFLAGS) $(if $(SAN),$(if $(filter $@,$(BUSY_TESTS)),,-O0)) $(LDFLAGS) -Itests/unit -MMD -MP -MF $@.d -MT $@ -o $@ $< \
+	$(call say,TEST,$@)$(CC) $(CFLAGS) $(if $(filter $@,$(BUSY_TESTS)),,-O0) $(LDFLAGS) -Itests/unit -MMD -MP -MF $@.d -MT $@ -o $@ $< \
 		$(filter %.o %-daemon.a,$^) $(B)/libstackd.a $(LDLIBS) -lcmocka -ljansson
 
 # These test parts of the daemon, on their own or all together (recorder).
@@ -307,6 +315,9 @@ $(B)/tests/test_mpi_layout: | $(B)/tests/mpi_open.so $(B)/tests/mpi_unproven.so 
 	$(B)/tests/linked_code.so
 
 unit-tests: $(TESTS)
+plain-tests: $(PLAIN:%=$(B)/tests/%)
+sanitized-tests: $(SANITIZED:%=$(B)/tests/%)
+names-of-tests: ; @printf 'plain %s\n' $(PLAIN); printf 'sanitized %s\n' $(SANITIZED)
 
 $(B)/agree/%: tests/agree/%.c $(B)/libstackd.a
 	@mkdir -p $(@D)
@@ -461,5 +472,5 @@ clean:
 
 .PHONY: FORCE install-tags mpi-left-out all help deps deb dist check check-long check-repeat check-unit check-live check-kernels check-distros check-container \
 	lint format demo agree fuzz bench bench-quick install clean \
-	unit-tests workloads emulator walk-bench man stacktag mpi
+	unit-tests plain-tests sanitized-tests names-of-tests workloads emulator walk-bench man stacktag mpi
 .DELETE_ON_ERROR:

@@ -90,22 +90,19 @@ sanitizers() {
     export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
 }
 
-# Tests that have few cases with sanitizers are run as a plain build, too (tests/unit/length.h).
-plain_tests() { grep -l 'by_build(' tests/unit/test_*.c | xargs -n 1 basename -s .c; }
-
-do_unit() {
-    run build-sanitized make -j"$jobs" -k CC=gcc SAN=1 B=build/san unit-tests
-    # shellcheck disable=SC2046 # a list of names
-    run build-plain-tests make -j"$jobs" -k CC=gcc $(plain_tests | sed 's|^|build/tests/|')
-    for name in $(plain_tests); do
-        spawn "$name-plain" "build/tests/$name"
-    done
+# The Makefile chooses which tests have sanitizers; with LONG=1 all have.
+do_unit() { # [--long]
+    local long='' kind name
+    [ "${1:-}" != --long ] || long=LONG=1
+    run build-sanitized make -j"$jobs" -k CC=gcc SAN=1 B=build/san $long sanitized-tests
+    run build-plain-tests make -j"$jobs" -k CC=gcc OPT='-O2 -g1' $long plain-tests
     sanitizers
-    for source in tests/unit/test_*.c; do
-        [ -e "$source" ] || continue
-        name=$(basename "$source" .c)
-        spawn "$name" "build/san/tests/$name"
-    done
+    while read -r kind name; do
+        case $kind in
+        plain) spawn "$name-plain" "build/tests/$name" ;;
+        sanitized) spawn "$name" "build/san/tests/$name" ;;
+        esac
+    done < <(make -s $long names-of-tests)
     wait
     [ ! -x tests/agree/run.sh ] || run walk-agree tests/agree/run.sh quick
     run walk-cost python3 bench/cost.py check
@@ -345,7 +342,7 @@ check_unit() {
 # All groups, whole: one lane tests this build here, one waits for other systems' roots, kernels and
 # containers, and one for servers.
 long_here() {
-    STACKD_LONG=1 timed do_unit # tests/unit/length.h
+    STACKD_LONG=1 timed do_unit --long # tests/unit/length.h
     timed do_cli --long
     timed do_live --long --apart
     run walk-agree-full tests/agree/run.sh full
@@ -449,7 +446,8 @@ for group in "${@:-all}"; do
         timed do_live --long --alone
         ;;
     TEST=*) do_test "${group#TEST=}" ;;
-    distros | unit) "do_$group" ;;
+    distros) do_distros ;;
+    unit) do_unit --long ;;
     lint) do_lint --long ;;
     cli | exports | live) do_build && "do_$group" --long ;;
     deb | kernels | container) do_build && "do_$group" ;;
