@@ -106,7 +106,7 @@ static int reconstruct(struct branches *b, pid_t tid, struct lbr_input *in,
 	in->walked = b->walked;
 	in->n_entries = b->n;
 	in->ring = b->ring;
-	in->top = -1; /* the helper does not say */
+	in->top = -1; /* the BPF helper does not tell it */
 	in->code = lbr_code_of(view);
 	if (b->is_call_stack)
 		err = lbr_reconstruct(b->lbr, tid, in, b->frames, LBR_MAX_FRAMES, &result);
@@ -181,7 +181,7 @@ static uint64_t pack_address(const struct walk_input *in, uint64_t address)
 	return pack(object, offset);
 }
 
-/* The `find` of a walk_input whose addresses are packed locations. */
+/* The callback walk_input.find for addresses that are packed locations. */
 static bool find_packed(void *arg, uint64_t packed, const struct object **ret_object,
 			uint64_t *ret_offset)
 {
@@ -223,7 +223,7 @@ int branches_on_path(struct branches *b, pid_t tid, const struct walk_input *wal
 	if (err)
 		return err;
 	if (b->n_frames <
-	    in.n_walked) { /* lib/code/lbr drops walked frames, which are verified: keep the walk */
+	    in.n_walked) { /* lbr has dropped verified frames of the walk: keep the walk */
 		ret_path->origin = (struct origin){.is_complete = end == STACKD_END_ENTRY};
 		ret_path->end = end;
 		return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Compares the branch records of live samples with their walks (lib/code/lbr). The kernel half
- * sends them in a record of their own right before the sample's record, and this keeps them until
- * that comes.
+ * sends them in a record of their own right before the sample's record. This module keeps them
+ * until the sample's record comes.
  */
 #ifndef MODEL_BRANCHES_H
 #define MODEL_BRANCHES_H
@@ -20,8 +20,9 @@
 
 struct branches;
 
-/* `walk` and `objects` are borrowed. `is_call_stack`: the records are of that mode, else of every
- * kind. `entries`: how many the processor has. 0 or -ENOMEM. */
+/* `walk` and `objects` are borrowed. `is_call_stack`: the processor records in call-stack mode;
+ * otherwise it records branches of every kind. `entries`: how many branch records the processor
+ * has. 0 or -ENOMEM. */
 int branches_new(struct dwarf_walk *walk, const struct object_table *objects, bool is_call_stack,
 		 unsigned entries, struct branches **ret_branches);
 void branches_free(struct branches *branches);
@@ -29,17 +30,18 @@ void branches_free(struct branches *branches);
 /* Drops the records of a thread id that has ended or is used anew. */
 void branches_forget(struct branches *branches, pid_t tid);
 
-/* Keeps a BRANCHES record until the sample's comes. */
+/* Keeps a BRANCHES record until the record of its sample comes. */
 void branches_keep(struct branches *branches, const struct stackd_branch_record *record);
 
-/* Returns whether the branch records of this sample are kept. NULL `branches`: never. */
+/* Returns whether the kept branch records belong to the sample with this header. NULL `branches`:
+ * false. */
 bool branches_belong(const struct branches *branches, const struct stackd_header *header);
 
 /* The result of the comparison. */
 struct branches_path {
 	enum stackd_end_reason end;
 	struct origin origin; /* of the user frames; its runs are valid until the next call */
-	size_t more;	      /* frames that the records added at the root */
+	size_t more;	      /* frames that the branch records added at the root */
 };
 
 /* Compares a walk of a copied stack with the records, and turns `frames` (leaf first, with room for

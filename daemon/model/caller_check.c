@@ -2,8 +2,8 @@
 /*
  * Keeps verdicts on pairs of caller and callee; see caller_check.h.
  *
- * In the environment, STACKD_DEBUG prints the wrong ones. STACKD_CHECK_STEPS also checks the steps
- * of unwind information, which are right: tests measure by it how often the check errs.
+ * In the environment, STACKD_DEBUG prints wrong steps. STACKD_CHECK_STEPS also checks steps by
+ * unwind information: these are right, so tests measure with it how often the check errs.
  */
 #include "daemon/model/caller_check.h"
 
@@ -22,25 +22,27 @@ struct asked {
 		size_t at;		 /* the callee's place in the path */
 		uint32_t caller, callee; /* locations */
 		bool is_entry;		 /* the caller begins the thread's stack */
-		bool may_be_bare; /* a frame pointer was followed out of code of a process, */
-		bool is_kernels;  /* by the kernel half, which knows nothing else of it */
+		bool may_be_bare; /* the step followed a frame pointer out of JIT code, which may
+				   * maintain none */
+		bool is_kernels;  /* the kernel half made the step */
 	} step;
 	uint32_t before; /* the verdict of an earlier tick; INT_MAP_NONE: there is none */
 };
 
 struct caller_check {
 	struct caller_check_options with;
-	struct int_map pairs;	/* by key_of(): enum callflow_step */
-	struct int_map doubted; /* so, those on code made at run time that may yet change: the tick
+	struct int_map pairs;	/* key: key_of(); value: enum callflow_step */
+	struct int_map doubted; /* key: key_of(), of steps whose verdict may change; value: the tick
 				 * of the check << 2 | enum doubt */
-	struct int_map bare_objects; /* code of processes, by number, that was seen to keep no frame
-				      * pointers */
+	struct int_map bare_objects; /* keys: numbers of the OBJECT_JIT objects whose code was seen
+				      * to keep no frame pointers */
 	uint32_t ticks;
 	uint64_t counts[CALLFLOW_STEP_COUNT], postponed;
 	int64_t credit_ns;
 	bool checks_all;  /* also the steps of unwind information */
-	bool checks_kept; /* also those of frames that were kept from the path before */
-	struct asked asked[MOST_ASKED]; /* of the path at hand */
+	bool checks_kept; /* also the steps of frames that were kept from the thread's previous
+			   * path */
+	struct asked asked[MOST_ASKED]; /* steps of the current path that wait for the check */
 	size_t n_asked;
 };
 
@@ -108,14 +110,15 @@ static void show_wrong(const struct caller_check *c, uint32_t caller, uint32_t c
 			object_of(c, to)->path, (unsigned long long)to->offset);
 }
 
-/* A verdict besides those of callflow_step.h: nothing can be known of the step yet. */
+/* A verdict besides those of callflow_step.h: the step cannot be judged yet, and is not
+ * followed. */
 #define NOT_YET CALLFLOW_STEP_COUNT
 
 /* Verdicts that hold until the next tick. */
 enum doubt { DOUBT_WRONG, DOUBT_NOT_YET, DOUBT_UNCHECKED };
 
-/* Checks steps, the first of `asked`, within the time that is left. Returns how many it has
- * checked. */
+/* Checks the first steps of `asked`, as many as the CPU time that is left allows. Returns how
+ * many. */
 static size_t check(const struct caller_check *c, const struct asked *asked, size_t count,
 		    struct walks_verdict *ret_verdicts)
 {
@@ -139,10 +142,11 @@ static size_t check(const struct caller_check *c, const struct asked *asked, siz
 	return walks_check(c->with.walks, steps, count, (uint64_t)c->credit_ns, ret_verdicts);
 }
 
-/* Returns the verdict on a step by frame pointer, which is good only if the callee's frame has one.
- * If the code does not show whether it has, the step is not followed where other code of the
- * process was seen to keep no frame pointers: one compiler makes all of it as a rule. The daemon's
- * walk has looked at the frame itself. */
+/* Returns the final verdict on a step by frame pointer, which is right only if the callee has set
+ * one up. If the callee's code does not show that, the step is not followed where other code of the
+ * process was seen to keep no frame pointers: as a rule one compiler makes all code of a process. A
+ * step of the daemon's walk is doubted only if the code could not be read, since that walk has
+ * looked at the frame itself. */
 static uint32_t weigh(const struct caller_check *c, const struct step *step,
 		      enum runtime_code_frame frame, uint32_t verdict)
 {
@@ -163,7 +167,7 @@ static bool is_shared(const struct caller_check *c, uint32_t number)
 	return c->with.jit && jit_tracker_is_shared(c->with.jit, object_of(c, l), l->offset);
 }
 
-/* The verdict on a step, by what its check has found. 0 or -ENOMEM. */
+/* Turns what the check of a step has found into the step's verdict. 0 or -ENOMEM. */
 static int conclude(struct caller_check *c, const struct step *step, struct walks_verdict found,
 		    uint32_t *ret_verdict)
 {
@@ -196,16 +200,17 @@ static bool is_runtime_code(const struct caller_check *c, uint32_t number)
 	return object_table_at(c->with.objects, l->object)->kind == OBJECT_JIT;
 }
 
-/* The same two frames can be found by a rule, and by a frame pointer that skips what is between,
- * which the two halves follow in other ways. There are less than 2^31 locations. */
+/* The key has both flags, since the same pair can come from a rule, or from a frame pointer that
+ * skips callers in between, and the two halves follow frame pointers differently. Bit 31 is free:
+ * there are fewer than 2^31 locations. */
 static uint64_t key_of(const struct step *step)
 {
 	return (uint64_t)step->may_be_bare << 63 | (uint64_t)step->caller << 32 |
 	       (uint64_t)step->is_kernels << 31 | step->callee;
 }
 
-/* Keeps a verdict; one on code that may yet be written, or read, until the next tick. 0 or
- * -ENOMEM. */
+/* Stores a verdict. If the code may yet be changed, or may become readable, the verdict holds until
+ * the next tick only. 0 or -ENOMEM. */
 static int keep(struct caller_check *c, const struct step *step, uint32_t verdict)
 {
 	uint32_t at = c->ticks << 2;
@@ -227,13 +232,14 @@ static uint32_t verdict_of(enum doubt doubt)
 	return doubt == DOUBT_NOT_YET ? NOT_YET : CALLFLOW_STEP_UNCHECKED;
 }
 
-/* The counter of a verdict. A step that is not known yet counts as unchecked. */
+/* Returns the counter of a verdict. NOT_YET counts as unchecked. */
 static uint64_t *count_of(struct caller_check *c, uint32_t verdict)
 {
 	return &c->counts[verdict == NOT_YET ? CALLFLOW_STEP_UNCHECKED : verdict];
 }
 
-/* The path ends before a step that is wrong, or not known yet: the one next to the leaf. */
+/* Cuts the path before a step whose verdict is WRONG or NOT_YET. Of several such steps, the one
+ * nearest to the leaf counts. */
 static void cut(struct path *path, size_t at, uint32_t verdict)
 {
 	if ((verdict != CALLFLOW_STEP_WRONG && verdict != NOT_YET) || at < path->cut)
@@ -242,7 +248,8 @@ static void cut(struct path *path, size_t at, uint32_t verdict)
 	path->cut_reason = verdict == NOT_YET ? STACKD_END_RUNTIME_CODE : STACKD_END_WRONG_CALLER;
 }
 
-/* Leaves a step unchecked until it is next met. Its earlier verdict holds meanwhile. */
+/* Leaves a step unchecked until it occurs again. Meanwhile its earlier verdict holds, if it has
+ * one. */
 static void postpone(struct caller_check *c, const struct asked *asked, struct path *path)
 {
 	uint32_t verdict = asked->step.may_be_bare ? NOT_YET : CALLFLOW_STEP_UNCHECKED;
@@ -335,8 +342,8 @@ static int take_step(struct caller_check *c, const struct step *step, struct pat
 
 /* --- paths ----------------------------------------------------------------------------------- */
 
-/* Whether the caller of a frame was found by a weak rule, or is doubted. A frame that was
- * interrupted made no call. */
+/* Whether the caller of a frame was found by a weak rule, or has a doubted location. A caller that
+ * is no return address was interrupted by a signal: it made no call that could be checked. */
 static bool is_to_be_checked(const struct caller_check *c, const struct step *step)
 {
 	uint8_t provenance = location_at(c->with.locations, step->callee)->provenance;
@@ -347,8 +354,9 @@ static bool is_to_be_checked(const struct caller_check *c, const struct step *st
 	       location_at(c->with.locations, step->caller)->is_return;
 }
 
-/* The kernel half steps out of code of a process by rules of a runtime only, whatever rule the
- * daemon had for the same location. */
+/* Whether the step out of `callee` followed a frame pointer in JIT code. The kernel half does so
+ * wherever it has no rules of a runtime; the location's provenance does not tell, since it may be
+ * that of a walk by the daemon. */
 static bool may_be_bare(const struct caller_check *c, uint32_t callee, bool is_kernels)
 {
 	const struct location *l = location_at(c->with.locations, callee);
@@ -372,8 +380,8 @@ static bool cut_at_put(const struct caller_check *c, struct path *path, size_t a
 	return true;
 }
 
-/* The frames that the thread's last path had were checked with it, but where the wrong step was is
- * not kept: paths with weak rules are looked through again. */
+/* Frames that were kept from the thread's previous path were checked with that path. But the place
+ * of its cut was not kept, so a path with weak steps is checked from the root again. */
 int caller_check_path(struct caller_check *c, struct path *path, bool is_complete, bool is_kernels)
 {
 	size_t first = path->is_weak || c->checks_kept || !path->kept ? 1 : path->kept;

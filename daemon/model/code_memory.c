@@ -6,9 +6,9 @@
  * It reads only memory without a file, since a page of a file may be on a file system of the
  * process's own, which never answers.
  *
- * The mappings are those after the events that have been applied, and the memory is that of now:
- * another process may have the pid by then. It has no such code at the address, or its code is as
- * hostile as any.
+ * The mappings are as of the last event that was applied, while the memory is as it is now, so the
+ * pid may belong to another process by then. That process has no JIT code at the address, or its
+ * code is read instead: callers distrust all such code.
  */
 #include "daemon/model/code_memory.h"
 
@@ -26,7 +26,7 @@ static size_t read_at(pid_t pid, uint64_t address, uint8_t *bytes, size_t len)
 	return got > 0 ? (size_t)got : 0;
 }
 
-/* How many of the `before` bytes ahead of an address can be read: whole pages, from there back. */
+/* Returns how many of the `before` bytes below an address can be read, page by page downwards. */
 static uint64_t readable_before(pid_t pid, uint64_t address, uint64_t before)
 {
 	uint64_t len = 0, page = address % PAGE_BYTES ? address % PAGE_BYTES : PAGE_BYTES;

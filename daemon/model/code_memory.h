@@ -12,7 +12,7 @@
 size_t code_memory_read(void *locator, pid_t pid, uint64_t address, uint64_t before, uint64_t after,
 			uint8_t *bytes, uint64_t *ret_start);
 
-/* Reads the page at `start` of a process's memory, in which the kernel half has met JIT code. */
+/* Reads the page at `start` of a process's memory, in which the kernel half has found JIT code. */
 bool code_memory_read_page(pid_t pid, uint64_t start, uint8_t *bytes);
 
 /* A runtime_code_start_fn. */

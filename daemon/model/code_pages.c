@@ -19,7 +19,7 @@
 struct page {
 	pid_t pid; /* 0: there is none */
 	uint64_t start;
-	uint64_t used;	/* when; counted in records */
+	uint64_t used;	/* time of the last use, counted in records */
 	uint8_t *bytes; /* owned */
 };
 
@@ -61,7 +61,8 @@ static struct page *set_of(struct code_pages *c, pid_t pid, uint64_t start)
 	return &c->pages[hash % (CODE_PAGES_MOST / WAYS) * WAYS];
 }
 
-/* Whether a mark says anything of a page. */
+/* Whether a mark (hashes of the code blocks around an address) has the hash of a block in the
+ * page. */
 static bool is_of_page(const struct stackd_code_mark *mark, uint64_t start)
 {
 	uint64_t from = mark->address / STACKD_CODE_BLOCK - STACKD_CODE_BEFORE;
@@ -73,7 +74,7 @@ static bool is_of_page(const struct stackd_code_mark *mark, uint64_t start)
 	return false;
 }
 
-/* Whether a page has the blocks that a mark says, as far as they lie in it. */
+/* Whether the blocks of a page have the hashes of a mark, as far as the blocks lie in the page. */
 static bool has_blocks(const struct page *p, const struct stackd_code_mark *mark)
 {
 	uint64_t from = mark->address / STACKD_CODE_BLOCK - STACKD_CODE_BEFORE;
@@ -91,7 +92,7 @@ static bool has_blocks(const struct page *p, const struct stackd_code_mark *mark
 	return true;
 }
 
-/* The version of a page that has what a mark says; NULL: none that is kept. */
+/* Returns the kept version of a page whose blocks have the hashes of the mark, or NULL. */
 static struct page *find(struct code_pages *c, pid_t pid, uint64_t start,
 			 const struct stackd_code_mark *mark)
 {
@@ -104,7 +105,7 @@ static struct page *find(struct code_pages *c, pid_t pid, uint64_t start,
 	return NULL;
 }
 
-/* Reads a page in place of that of its set which was not used for the longest time. */
+/* Reads a page of the process into the least recently used entry of its set. */
 static void read_page(struct code_pages *c, pid_t pid, uint64_t start)
 {
 	struct page *set = set_of(c, pid, start), *p = set;
@@ -121,7 +122,8 @@ static void read_page(struct code_pages *c, pid_t pid, uint64_t start)
 typedef void page_fn(struct code_pages *c, pid_t pid, uint64_t start,
 		     const struct stackd_code_mark *mark);
 
-/* Calls a function for each page that a record says something of, once for each mark. */
+/* Calls `each` for each mark of a record, with each page that has a block with a hash in the
+ * mark. */
 static void each_page(struct code_pages *c, const struct stackd_code_record *record,
 		      const struct stackd_code_mark *mark, page_fn *each)
 {
@@ -170,7 +172,8 @@ static const struct page *version_of(struct code_pages *c, pid_t pid, uint64_t s
 	return found;
 }
 
-/* The pages that are kept around an address, with zeros between them. */
+/* Copies the kept pages around an address, with zeros for missing ones between them. Returns the
+ * length; 0: the page at the address is not kept. */
 static size_t read_kept(struct code_pages *c, pid_t pid, uint64_t address, uint64_t before,
 			uint64_t after, uint8_t *bytes, uint64_t *ret_start)
 {

@@ -14,7 +14,7 @@
 
 #include "stackd_abi.h"
 
-#define CODE_PAGES_MOST 4096 /* 16 MiB; in up to four versions each */
+#define CODE_PAGES_MOST 4096 /* 16 MiB; each version of a page takes one, up to four for a page */
 
 struct code_pages;
 
@@ -22,7 +22,7 @@ struct code_pages;
 typedef size_t code_pages_read_fn(void *arg, pid_t pid, uint64_t address, uint64_t before,
 				  uint64_t after, uint8_t *bytes, uint64_t *ret_start);
 
-/* Reads the page at `start` of a process's memory, in which the kernel half has met JIT code.
+/* Reads the page at `start` of a process's memory, in which the kernel half has found JIT code.
  * false: it cannot be read. */
 typedef bool code_pages_read_page_fn(pid_t pid, uint64_t start, uint8_t *bytes);
 

@@ -12,7 +12,8 @@
 
 struct window {
 	uint64_t key;
-	uint64_t used;			  /* when; counted in uses. 0: never */
+	uint64_t used;			  /* time of the last use, counted in uses; 0: the entry is
+					   * empty */
 	struct stackd_code_bytes *record; /* owned */
 };
 
@@ -59,7 +60,7 @@ void code_windows_keep(struct code_windows *c, const struct stackd_code_bytes *r
 	w->used = ++c->uses;
 }
 
-/* Whether a record is of the same bytes: keys may be equal by chance. */
+/* Whether a record has the bytes that the mark describes: keys may be equal by chance. */
 static bool is_of(const struct stackd_code_bytes *record, pid_t pid,
 		  const struct stackd_code_mark *mark)
 {

@@ -117,7 +117,7 @@ static bool is_same(struct copied_text *c, const struct part *p, uint64_t at, ui
 	       !memcmp(c->memory, c->file, len);
 }
 
-/* Whether the table of mappings has it already. */
+/* Whether the table of mappings already has these bytes as a copy of the file's text. */
 static bool is_known(const struct copied_text *c, const struct part *p, uint64_t at, uint64_t len)
 {
 	const struct mapping *m = locator_mapping(c->locator, p->pid, at);
@@ -126,7 +126,8 @@ static bool is_known(const struct copied_text *c, const struct part *p, uint64_t
 	       m->offset + (at - m->start) == p->offset + (at - p->start);
 }
 
-/* Compares a part piece by piece, and enters those that are the file's. 1, 0 or -ENOMEM. */
+/* Compares a part with the file, piece by piece, and enters equal pieces as mappings of the file.
+ * *left is how many bytes may still be compared. Returns 1 if it entered any, 0 or -ENOMEM. */
 static int compare(struct copied_text *c, const struct part *p, uint64_t *left)
 {
 	int found = 0;
@@ -152,8 +153,8 @@ static int compare(struct copied_text *c, const struct part *p, uint64_t *left)
 	return found;
 }
 
-/* How far a file's addresses are from those that a mapping of it has been given, if `load` is the
- * segment that is mapped there. */
+/* Computes the load bias of a file from one of its mappings, if that mapping is of the segment
+ * `load`. */
 static bool find_bias(const struct map *file, const Elf64_Phdr *load, uint64_t *ret_bias)
 {
 	uint64_t first = load->p_offset & ~(PAGE_BYTES - 1);
@@ -165,7 +166,7 @@ static bool find_bias(const struct map *file, const Elf64_Phdr *load, uint64_t *
 	return true;
 }
 
-/* How many mappings of a file a bias explains. */
+/* Counts the mappings of a file that fit a load bias. */
 static unsigned count_explained(const struct copied_text *c, const struct map *file,
 				const Elf64_Phdr *loads, size_t count, uint64_t bias)
 {
@@ -186,8 +187,9 @@ static unsigned count_explained(const struct copied_text *c, const struct map *f
 	return explained;
 }
 
-/* The bias of the file that is mapped there. The page may belong to two segments, which the other
- * mappings tell apart: with text at a wrong distance, padding would look the same. */
+/* Chooses the load bias of a mapped file. The page at the mapping's offset may belong to two
+ * segments, which give different biases: the bias that fits most mappings of the file is taken, and
+ * none if two fit equally many. With a wrong bias, padding could compare as equal. */
 static bool choose_bias(const struct copied_text *c, const struct map *file,
 			const Elf64_Phdr *loads, size_t count, uint64_t *ret_bias)
 {
@@ -210,7 +212,8 @@ static bool choose_bias(const struct copied_text *c, const struct map *file,
 	return is_only;
 }
 
-/* Compares a text with a file's segment. 1, 0 or -ENOMEM. */
+/* Compares a text with a file's segment, where they overlap. 1: copied text was found, 0 or
+ * -ENOMEM. */
 static int compare_with(struct copied_text *c, pid_t pid, const struct map *text,
 			const struct object *object, uint64_t bias, const Elf64_Phdr *load,
 			uint64_t *left)
@@ -226,7 +229,8 @@ static int compare_with(struct copied_text *c, pid_t pid, const struct map *text
 	return part.end > part.start ? compare(c, &part, left) : 0;
 }
 
-/* Compares a text with the file that is mapped beside it. 1, 0 or -ENOMEM. */
+/* Compares a text with the file that is mapped beside it. 1: copied text was found, 0 or
+ * -ENOMEM. */
 static int compare_file(struct copied_text *c, pid_t pid, const struct map *text,
 			const struct map *file, uint64_t *left)
 {
@@ -252,7 +256,8 @@ static int compare_file(struct copied_text *c, pid_t pid, const struct map *text
 
 /* --- looks --------------------------------------------------------------------------------- */
 
-/* The table of mappings may have a file there: mremap() has put the memory in its place. */
+/* If the table of mappings has a file where /proc has memory without one, enters JIT code there:
+ * mremap() has moved the memory over the file's mapping, and the kernel does not report that. */
 static int correct(struct copied_text *c, pid_t pid, const struct map *text)
 {
 	const struct mapping *m = locator_mapping(c->locator, pid, text->of.start);
@@ -285,7 +290,7 @@ static int look_at(struct copied_text *c, pid_t pid, size_t index, uint64_t *lef
 	return err < 0 ? err : found | (err > 0);
 }
 
-/* 1, 0 or -ENOMEM. */
+/* Looks for copied text in all mappings of a process. 1: it was found, 0 or -ENOMEM. */
 static int look(struct copied_text *c, pid_t pid)
 {
 	uint64_t left = MOST_BYTES;

@@ -15,7 +15,7 @@ bool file_key_of(const struct object *object, struct fuse_devices *devices,
 	const struct elf_stamp *stamp = elf_file_stamp(elf);
 	int generation = 0; /* the ioctl's name says long, and it writes an int */
 
-	/* The program of a filesystem is not to be asked from here. */
+	/* Nothing here may wait for the program that serves a FUSE filesystem. */
 	if (!stamp->inode || !major(stamp->dev) || !elf_file_is_open(elf) ||
 	    elf_file_is_touched(elf) ||
 	    fuse_devices_may_have(devices, "/proc/self/mountinfo", stamp->dev) ||

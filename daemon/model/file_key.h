@@ -18,7 +18,8 @@
 #include "stackd_abi.h"
 
 /* Gives the key of an object's file in the state in which it was opened. false: it is not open, or
- * its filesystem has no such key. `devices` keeps which devices are not asked. */
+ * its filesystem has no such key. `devices` remembers which devices may be served by FUSE: their
+ * files are left alone. */
 bool file_key_of(const struct object *object, struct fuse_devices *devices,
 		 struct stackd_inode *ret_key);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps two things by object of JIT code (OBJECT_JIT), of which each process has one: whether it is
- * Erlang's virtual machine, and with what layout. By process it keeps the ranges that the kernel
- * half has; see jit_tracker.h.
+ * Each process has one object for its JIT code (OBJECT_JIT). For each such object this keeps the
+ * runtime whose code it is, and the facts about it; for each process, the ranges that were entered
+ * into the kernel half's map. See jit_tracker.h.
  */
 #include "daemon/model/jit_tracker.h"
 
@@ -26,10 +26,11 @@ struct range {
 	uint64_t start, end;
 };
 
-/* What the kernel half knows of a process's ranges. */
+/* The ranges of JIT code that were entered into the kernel half's map for a process. */
 struct told {
 	pid_t pid;
-	uint64_t version; /* of its mappings; 0: they are to be told again */
+	uint64_t version; /* of the process's mappings when they were entered; 0: they are to be
+			   * entered again */
 	uint32_t count;
 	struct range ranges[STACKD_MADE_RANGES + 1];
 };
@@ -46,10 +47,11 @@ struct jit_tracker {
 	struct locator *locator;
 	struct code_pages *pages;
 	struct code_windows *windows;
-	struct sampler_code maps; /* has_*: NULL without */
+	struct sampler_code maps; /* its pointers are NULL if there are no maps */
 	VEC(struct known) known;
-	struct int_map stepped;	  /* by number of object: index in `known` */
-	struct int_map looked_at; /* by pid: when, in LOOK_NS, if since the last tick */
+	struct int_map stepped;	  /* key: number of the object; value: index in `known` */
+	struct int_map looked_at; /* key: pid; value: time of the last look since the last tick, in
+				   * units of LOOK_NS */
 	struct told told[TOLD];	  /* by pid */
 	uint8_t bytes[RUNTIME_SEARCHED];
 };
@@ -85,7 +87,8 @@ void jit_tracker_free(struct jit_tracker *m)
 	free(m);
 }
 
-/* Enters a key into a map of the kernel half, which looks there from now on. */
+/* Enters a key into a map of the kernel half, and sets *has: the kernel half looks into the map
+ * from now on. */
 static void tell(int fd, uint32_t *has, const void *key, const void *value)
 {
 	if (!bpf_map_update_elem(fd, key, value, BPF_ANY))
@@ -145,8 +148,8 @@ static bool is_in_mapping(struct jit_tracker *m, pid_t pid, const struct mapping
 	return ret_known->runtime;
 }
 
-/* Looks for one in all mappings of code that a process has made, if none is known there yet.
- * *ret_code is the object that these are. */
+/* Looks for a runtime's code in the JIT mappings of a process, unless the process's runtime is
+ * known. *ret_code is the object of these mappings. */
 static bool find_runtime(struct jit_tracker *m, pid_t pid, const struct object **ret_code,
 			 struct known *ret_known)
 {
@@ -231,7 +234,7 @@ static void tell_of(const struct jit_tracker *m, const struct told *t)
 		tell(m->maps.ranges_fd, m->maps.has_ranges, &key, &ranges);
 }
 
-/* Tells where a process has code, if its mappings have changed. */
+/* Enters where a process has JIT code into the kernel half's map, if its mappings have changed. */
 static void tell_ranges(struct jit_tracker *m, pid_t pid)
 {
 	const struct mapping_set *set = locator_mappings(m->locator, pid);
@@ -247,8 +250,8 @@ static void tell_ranges(struct jit_tracker *m, pid_t pid)
 	tell_of(m, t);
 }
 
-/* The mappings that are known here are those of a time past, and those of the kernel half of now.
- */
+/* Also enters the mapping that the kernel half has just found: the daemon's table of mappings lags
+ * behind. */
 void jit_tracker_keep(struct jit_tracker *m, const struct stackd_code_record *record)
 {
 	struct told *t = told_of(m, (pid_t)record->pid);
@@ -278,8 +281,8 @@ bool jit_tracker_window(void *tracker, pid_t pid, const struct stackd_code_mark 
 
 /* --- runtimes -------------------------------------------------------------------------------- */
 
-/* Tells the kernel half what steps out of a runtime's code in a process go by. Returns 0 or
- * -errno: the map is full. */
+/* Gives the kernel half the facts by which it steps out of a runtime's code in a process. Returns 0
+ * or -errno: the map is full. */
 static int tell_facts(struct jit_tracker *m, pid_t pid, const struct known *known)
 {
 	const struct stackd_runtime_key key = {(uint32_t)pid, known->runtime->number};
@@ -291,8 +294,8 @@ static int tell_facts(struct jit_tracker *m, pid_t pid, const struct known *know
 	return err;
 }
 
-/* Looks at a process, again some moments after the last time: it may not have made its code yet.
- */
+/* Looks for a runtime in a process, at most once in LOOK_NS. It looks again and again, since the
+ * process may not have made its code yet. */
 static int look_at(struct jit_tracker *m, pid_t pid, uint64_t time_ns)
 {
 	const uint32_t key = (uint32_t)pid;
@@ -306,7 +309,7 @@ static int look_at(struct jit_tracker *m, pid_t pid, uint64_t time_ns)
 	err = int_map_set(&m->looked_at, key, now);
 	if (err || !find_runtime(m, pid, &code, &known))
 		return err;
-	/* Without room its frames stay marked, and it is looked at again. */
+	/* The map is full: the kernel half does not step there, and a later call tries again. */
 	if (tell_facts(m, pid, &known))
 		return 0;
 	if (VEC_RESERVE(&m->known, 1))

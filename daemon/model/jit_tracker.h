@@ -32,7 +32,8 @@ void jit_tracker_free(struct jit_tracker *tracker); /* NULL is fine */
  * its process now and then until the process's code is known. 0 or -ENOMEM. */
 int jit_tracker_note(struct jit_tracker *tracker, const struct stackd_stack_record *record);
 
-/* Takes a record of addresses in JIT code, as soon as it is read, and keeps the pages around. */
+/* Takes a record of addresses in JIT code, as soon as it is read, and keeps the pages around
+ * them. */
 void jit_tracker_keep(struct jit_tracker *tracker, const struct stackd_code_record *record);
 
 /* Takes a record of the bytes of JIT code, as soon as it is read. */
@@ -49,7 +50,8 @@ size_t jit_tracker_read(void *tracker, pid_t pid, uint64_t address, uint64_t bef
 /* Gives the start of the executable mapping at an address; a runtime_code_start_fn. */
 uint64_t jit_tracker_start(void *tracker, pid_t pid, uint64_t address);
 
-/* To be called about once a second. */
+/* Lets each process be looked at anew, and its ranges be entered anew. To be called about once a
+ * second. */
 void jit_tracker_tick(struct jit_tracker *tracker);
 
 /* Returns whether the kernel half walks the code of an object, an OBJECT_JIT, by a runtime's own

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Compares the kernel half's walks with the daemon's; see judge.h. STACKD_DEBUG in the environment
- * prints the wrong ones. */
+ * prints the wrong walks. */
 #include "daemon/model/judge.h"
 
 #include <errno.h>
@@ -18,8 +18,8 @@ struct judge {
 
 	uint32_t tid; /* of the last WALKED record */
 	uint64_t time_ns;
-	enum stackd_end_reason reason; /* of the kernel half's walk, */
-	bool is_cut;		       /* and whether a step of it did not hold */
+	enum stackd_end_reason reason; /* of the kernel half's walk */
+	bool is_cut;		       /* whether the path was cut before a wrong step of it */
 	size_t count;
 	uint32_t path[PATH_MAX_FRAMES];
 };
@@ -82,16 +82,16 @@ static void show(const struct judge *judge, const char *verdict, const struct st
 	show_path(judge, "  daemon:", path->locations + path->cut, path->count - path->cut);
 }
 
-/* Whether a path's leaf end is another, which is no longer. */
+/* Whether the leaf end of `path` equals the path `end`. */
 static bool ends_with(const uint32_t *path, size_t count, const uint32_t *end, size_t end_count)
 {
 	return end_count <= count &&
 	       memcmp(path + count - end_count, end, end_count * sizeof(path[0])) == 0;
 }
 
-/* A page of the stack can be missing for the kernel half and be there for the daemon: one that is
- * just being copied since a child of the thread shares it, or the first one of a thread that has
- * not run yet, which its creator writes to. */
+/* Whether the kernel half could not read a page of the stack that was there when the stack was
+ * copied: one that is just being copied since a child of the thread shares it, or the first one of
+ * a thread that has not run yet, which its creator writes to. */
 static bool is_read_later(const struct judge *judge, size_t count)
 {
 	return judge->reason == STACKD_END_UNREADABLE || (!judge->count && count == 1);

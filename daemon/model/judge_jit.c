@@ -2,7 +2,7 @@
 /*
  * Follows chains of frame pointers, and compares walks with them; see judge_jit.h.
  *
- * STACKD_DEBUG in the environment prints the wrong ones.
+ * STACKD_DEBUG in the environment prints the wrong walks.
  */
 #include "daemon/model/judge_jit.h"
 
@@ -17,7 +17,8 @@
 #include "arch/call_site.h"
 
 #define MOST_LINKS 256 /* of a chain */
-/* calls and leaves: more calls: all calls are forgotten; more leaves: new ones are not judged */
+/* Limit of the calls, and of the leaves. Beyond it all calls are forgotten; new leaves are not
+ * judged. */
 #define MOST_KNOWN (1u << 16)
 #define LEARNED	   2 /* links that must agree before a call's distance counts */
 /* links before another distance contradicts it, since interpreters' distances vary */
@@ -29,14 +30,16 @@ struct call {
 	uint32_t seen;
 };
 
-/* Samples at a leaf's address whose walks took the frame for made, or for not made. */
+/* Samples at one leaf address whose walks all assumed that the leaf had set up its frame, or all
+ * assumed that it had not. */
 struct leaf {
 	uint32_t seen;
-	uint32_t against; /* that look as if it were the other way */
+	uint32_t against; /* samples whose stack looks as if the opposite were true */
 };
 
 struct link {
-	uint64_t slot, pc, fp; /* of the return address; it; the caller's frame pointer */
+	uint64_t slot, pc, fp; /* address of the return address; return address; saved frame
+				* pointer */
 };
 
 struct judge_jit {
@@ -48,7 +51,8 @@ struct judge_jit {
 	struct int_map call_of, leaf_of; /* by key: index */
 	struct link links[MOST_LINKS];
 	size_t link_count;
-	uint64_t end_fp; /* the frame pointer behind the last of them, or the sample's */
+	uint64_t end_fp; /* saved frame pointer of the last link; without links, the sample's frame
+			  * pointer */
 };
 
 int judge_jit_new(runtime_code_window_fn *window, void *arg, struct judge_jit **ret_judge)
@@ -86,7 +90,8 @@ static bool read_word(const struct walk_input *in, uint64_t address, uint64_t *r
 	return true;
 }
 
-/* The mark of an address's block; NULL: it is not of made code, or not seen. */
+/* Returns the mark of the code block at an address; NULL: the sample has none, since the address is
+ * not in JIT code, or the kernel half has not seen it. */
 static const struct stackd_code_mark *mark_of(const struct walk_input *in, uint64_t address)
 {
 	for (size_t i = 0; i < in->code_count; i++) {
@@ -97,7 +102,8 @@ static const struct stackd_code_mark *mark_of(const struct walk_input *in, uint6
 	return NULL;
 }
 
-/* Whether an address is one of made code behind a call, at the sample. */
+/* Whether an address lies in JIT code right behind a call instruction, by the code's bytes at the
+ * sample. */
 static bool is_return_address(const struct judge_jit *j, const struct walk_input *in, uint64_t pc)
 {
 	const struct stackd_code_mark *mark = mark_of(in, pc);
@@ -111,7 +117,7 @@ static bool is_return_address(const struct judge_jit *j, const struct walk_input
 	return call_site_ends(bytes + at - CALL_SITE_BYTES, CALL_SITE_BYTES);
 }
 
-/* Names code at an address, as it was at the sample. */
+/* Returns a key for an address and the version of the JIT code there at the sample. */
 static uint64_t key_of(const struct walk_input *in, uint64_t address)
 {
 	const struct stackd_code_mark *mark = mark_of(in, address);
@@ -121,8 +127,9 @@ static uint64_t key_of(const struct walk_input *in, uint64_t address)
 
 /* --- chains ---------------------------------------------------------------------------------- */
 
-/* Follows the chain from the frame pointer, as long as it comes to made code. The frame pointer of
- * a link's caller must lead on, too: a word that looks like a link by chance has none. */
+/* Follows the chain from the frame pointer, as long as return addresses lie in JIT code. The frame
+ * pointer of a link's caller must lead on, too: a word that looks like a link by chance has
+ * none. */
 static void follow_chain(struct judge_jit *j, const struct walk_input *in)
 {
 	uint64_t fp = in->regs.r[STACKD_REG_FP], saved, pc, next;
@@ -137,8 +144,9 @@ static void follow_chain(struct judge_jit *j, const struct walk_input *in)
 	j->end_fp = fp;
 }
 
-/* Whether a return address that a walk has come to is where the chain has one: of a link, or of the
- * caller where made code has been entered. */
+/* Whether the return address at `slot`, by which a walk has stepped, belongs to the chain: it is
+ * that of a link, or the one above the last link, by which JIT code returns to the code that
+ * entered it. */
 static bool is_in_chain(const struct judge_jit *j, uint64_t slot)
 {
 	for (size_t i = 0; i < j->link_count; i++) {
@@ -179,7 +187,7 @@ static void learn(struct judge_jit *j, const struct walk_input *in, const struct
 }
 
 /* What the code at a return address says of the frame pointer `fp` above its slot: 1: it is the
- * caller's; -1: it is not; 0: nothing is known, by `least` links. */
+ * caller's; -1: it is not; 0: fewer than `least` links tell. */
 static int says_of(const struct judge_jit *j, const struct walk_input *in, uint64_t slot,
 		   uint64_t fp, uint32_t least)
 {
@@ -202,8 +210,8 @@ static int says_of(const struct judge_jit *j, const struct walk_input *in, uint6
 
 enum looks { FRAMED, MAYBE_BARE, BARE };
 
-/* Whether the leaf looks as if it had made no frame, or pushed the frame pointer alone: then its
- * caller's return address is where that has left it. */
+/* Whether the leaf looks as if it had made no frame, or pushed the frame pointer alone: then the
+ * return address is on top of the stack, or next to the pushed word. */
 static enum looks looks_of(const struct judge_jit *j, const struct walk_input *in)
 {
 	uint64_t sp = in->regs.r[STACKD_REG_SP], fp = in->regs.r[STACKD_REG_FP], pc;
@@ -243,8 +251,9 @@ static void show_leaf(const struct judge_jit *j, const struct walk_input *in,
 	fputc('\n', stderr);
 }
 
-/* Takes a sample at a leaf's address, which something may speak against. Such samples are counted
- * here: they are wrong if it does against all at this address, whose walks went the same way. */
+/* Takes a sample at a leaf's address. `by_frame`: its walk assumed that the leaf has set up its
+ * frame; `is_against`: the stack looks otherwise. Such samples count as unproven, and as wrong once
+ * the stack contradicts all samples at this address with the same assumption. */
 static void take_leaf(struct judge_jit *j, const struct walk_input *in, bool by_frame,
 		      bool is_against)
 {
@@ -279,7 +288,7 @@ static bool is_made(const struct walk_frame *frame)
 	return frame->object && frame->object->kind == OBJECT_JIT;
 }
 
-/* Whether a walk goes past a link. */
+/* Whether a walk passes over a link of the chain. */
 static bool skips_link(const struct judge_jit *j, const struct judge_jit_walk *walk)
 {
 	uint64_t last = walk->frames[walk->count - 1].slot;
@@ -296,7 +305,7 @@ static bool skips_link(const struct judge_jit *j, const struct judge_jit_walk *w
 
 enum verdict { RIGHT, WRONG, NEAREST, UNPROVEN, COUNTED };
 
-/* Of a leaf whose walk took its frame for made. */
+/* Returns the verdict on a leaf whose walk assumed that the leaf has set up its frame. */
 static enum verdict verdict_on_framed(struct judge_jit *j, const struct walk_input *in)
 {
 	enum looks looks = looks_of(j, in);
@@ -316,7 +325,8 @@ static enum verdict verdict_on_leaf(struct judge_jit *j, const struct judge_jit_
 
 	if (slot == fp + 8 && fp > sp)
 		return verdict_on_framed(j, in);
-	/* Nothing is pushed, or the frame pointer alone, and may be set. */
+	/* The walk must have assumed that the leaf has pushed nothing, or only the frame
+	 * pointer. */
 	if (slot != sp &&
 	    (slot != sp + 8 || !read_word(in, sp, &saved) || (fp != saved && fp != sp)))
 		return UNPROVEN;
@@ -329,8 +339,8 @@ static enum verdict verdict_on_leaf(struct judge_jit *j, const struct judge_jit_
 	return is_against ? COUNTED : UNPROVEN;
 }
 
-/* Judges the step out of the leaf, and learns from the chain then: what a sample says of a call is
- * not used for itself. */
+/* Judges the step out of the leaf, and only then learns from the sample's chain: a sample is no
+ * evidence for itself. */
 static enum verdict judge_leaf(struct judge_jit *j, const struct judge_jit_walk *walk)
 {
 	enum verdict verdict = verdict_on_leaf(j, walk);
@@ -340,8 +350,8 @@ static enum verdict judge_leaf(struct judge_jit *j, const struct judge_jit_walk 
 	return verdict == UNPROVEN && walk->is_confirmed[0] ? RIGHT : verdict;
 }
 
-/* Whether no caller can have been left out: no word from the stack pointer, or the frame's own
- * return address, up to that of its caller is a return address. */
+/* Whether no caller can have been left out: no word from the stack pointer, or from the frame's own
+ * return address, up to the caller's return address is a return address. */
 static bool is_nearest(const struct judge_jit *j, const struct judge_jit_walk *walk, size_t frame)
 {
 	const struct walk_input *in = walk->in;

@@ -17,7 +17,7 @@ struct locator {
 
 	struct kallsyms *ksyms; /* NULL: not loaded, or not readable */
 	bool ksyms_tried;
-	uint64_t wakeup_start, wakeup_end;  /* of its try_to_wake_up(); 0: not looked up */
+	uint64_t wakeup_start, wakeup_end;  /* of the kernel's try_to_wake_up(); 0: not looked up */
 	const struct object **kernel_parts; /* by part; NULL: not entered yet */
 	const struct object *unknown;	    /* "[unknown]"; NULL: not entered yet */
 };
@@ -144,7 +144,8 @@ int locator_of_frame(struct locator *p, const struct walk_frame *frame, pid_t pi
 	if (err)
 		return err;
 	err = intern(p, object, frame->offset, frame->is_return, frame->provenance, ret_location);
-	/* Where a frame pointer led nowhere at first, it may lead on now. */
+	/* The location may have been entered when its frame pointer led nowhere. Now a walk went on
+	 * from it. */
 	if (!err && provenance_is_weak(frame->provenance))
 		location_set_provenance(p->with.locations, *ret_location, frame->provenance);
 	return err;

@@ -24,8 +24,8 @@ struct locator_options { /* all borrowed */
 	struct object_table *objects;
 	struct process_table *processes;
 	struct location_table *locations;
-	/* Frames whose file was being overwritten, so that their code is not known, get no names;
-	 * NULL: there are none. */
+	/* Finds files that were overwritten while they were mapped: the code of their frames is not
+	 * known, so these frames get no names. NULL: no file is checked. */
 	struct written_files *written;
 };
 
@@ -49,7 +49,7 @@ const struct mapping *locator_mapping(const struct locator *locator, pid_t pid, 
 /* Enters a mapping of a process in place of what it overlaps. 0 or -ENOMEM. */
 int locator_set_mapping(struct locator *locator, pid_t pid, const struct mapping *m);
 
-/* Reads the mappings of a process again: process_table_reload(). */
+/* Reads the mappings of a process from /proc again: process_table_reload(). */
 int locator_reload(struct locator *locator, pid_t pid);
 
 /* Finds the object of a mapping of a process, as object_table_resolve() does. */
@@ -59,7 +59,8 @@ int locator_resolve(struct locator *locator, pid_t pid, const struct object_mapp
 /* Finds the object of a process's JIT code. 0 or -ENOMEM. */
 int locator_made(struct locator *locator, pid_t pid, const struct object **ret_object);
 
-/* Returns all mappings of a process, as process_table_mappings() does; `locator` is one. */
+/* Returns all mappings of a process, as process_table_mappings() does; `locator` is a struct
+ * locator. */
 const struct mapping_set *locator_mappings(void *locator, pid_t pid);
 
 /* The `arg` of a walk (struct walk_input) whose `find` is locator_find_code(). */
@@ -67,7 +68,7 @@ struct locator_process {
 	const struct locator *locator; /* borrowed */
 	pid_t pid;
 };
-/* Finds the code at an address of the process `locator_process`; see locator_find(). */
+/* locator_find() for the process in `locator_process`, a struct locator_process. */
 bool locator_find_code(void *locator_process, uint64_t address, const struct object **ret_object,
 		       uint64_t *ret_offset);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A hash table of instances; see mpi_pending.h. */
+/* A hash table of calls by thread and time; see mpi_pending.h. */
 #include "daemon/model/mpi_pending.h"
 
 #include <errno.h>

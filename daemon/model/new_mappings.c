@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A table in which each mapping has one slot; see new_mappings.h. */
+/* A hash table without chains: each mapping has one possible slot; see new_mappings.h. */
 #include "daemon/model/new_mappings.h"
 
 #include "base/hash.h"

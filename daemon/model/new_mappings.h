@@ -6,8 +6,8 @@
  * The kernel half sends every sample in a file that it does not know with a copy of the stack,
  * until the daemon has given it the file's number. The process table learns of a mapping a quarter
  * of a second after its event, so all samples of a new program, or of many short ones, would carry
- * a copy for that long. With this table the daemon knows the mapping at once. It proves by the file
- * itself, not by this table, that it is the one that the kernel half has met.
+ * a copy for that long. With this table the daemon knows the mapping at once. That the object is
+ * the file that the kernel half has found is proven by the file itself, not by this table.
  */
 #ifndef MODEL_NEW_MAPPINGS_H
 #define MODEL_NEW_MAPPINGS_H
@@ -27,8 +27,8 @@ struct new_mappings { /* zeroed is empty */
 	} kept[NEW_MAPPINGS_KEPT];
 };
 
-/* Takes the event of a mapping that has just been read, and the object that was mapped, which must
- * live as long as this. */
+/* Takes a mapping whose event has just been read, and the mapped object, which must live as long as
+ * this table. */
 void new_mappings_add(struct new_mappings *mappings, pid_t pid,
 		      const struct object_mapping *mapping, const struct object *object);
 

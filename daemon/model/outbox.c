@@ -16,7 +16,9 @@ struct outbox {
 	struct {
 		uint32_t objects, locations, processes, threads, nodes, origins;
 	} sent;
-	VEC(uint32_t) rows; /* by object: the number of its row, + 1; 0: it has none */
+	VEC(uint32_t)
+	rows; /* index: number of the object; value: number of the object's row, + 1;
+	       * 0: it has none */
 	uint32_t n_rows;
 };
 
@@ -66,7 +68,8 @@ int outbox_keep(struct outbox *o, const struct store_sample *sample)
 	return 0;
 }
 
-/* Cgroups have an id for those that went before they could be named. */
+/* Names a cgroup by its path, or by its id if the cgroup was removed before its path could be
+ * read. */
 static char *name_of_cgroup(const struct outbox *o, uint64_t id)
 {
 	const char *path = cgroup_table_path(o->from.cgroups, id);
@@ -94,7 +97,7 @@ static int add_cgroup(struct outbox *o, struct batch *b, const struct thread *th
 
 int outbox_keep_cgroup(struct outbox *o, const struct thread *thread)
 {
-	/* A thread that has not been sent, or has no row, takes it along. */
+	/* The row of a thread that has not been sent yet will take its cgroup along. */
 	return thread->row < o->sent.threads ? add_cgroup(o, o->batch, thread) : 0;
 }
 
@@ -121,7 +124,7 @@ static void add_row(struct outbox *o, struct batch *b, uint32_t object)
 	b->objects[b->n_objects++] = object_table_at(o->from.objects, object);
 }
 
-/* Takes the new objects, and those that new locations lie in. */
+/* Adds rows for the new objects, and for older objects that new locations lie in. */
 static int take_objects(struct outbox *o, struct batch *b)
 {
 	uint32_t count = object_table_count(o->from.objects);

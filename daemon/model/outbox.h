@@ -25,8 +25,8 @@ struct outbox_tables {
 	const struct origin_table *origins;
 	const struct process_table *processes;
 	const struct cgroup_table *cgroups;
-	const struct thread_paths *paths; /* for the sizes of nodes, */
-	bool has_sizes; /* which are sent with them: the bytes of stack of a frame */
+	const struct thread_paths *paths; /* gives the sizes of nodes */
+	bool has_sizes; /* nodes are sent with their sizes: the bytes of stack of the frame */
 };
 
 int outbox_new(const struct outbox_tables *tables, struct outbox **ret_outbox); /* 0 or -ENOMEM */
@@ -35,7 +35,8 @@ void outbox_free(struct outbox *outbox);					/* NULL is fine */
 /* Adds a sample, which is copied. 0 or -ENOMEM. */
 int outbox_keep(struct outbox *outbox, const struct store_sample *sample);
 
-/* Adds the first cgroup of a thread, whose row may have been sent before. 0 or -ENOMEM. */
+/* Adds the cgroup of a thread that was just learned, if the thread's row has been sent already. 0
+ * or -ENOMEM. */
 int outbox_keep_cgroup(struct outbox *outbox, const struct thread *thread);
 
 /* Adds a record of another series, whose value is its period; it is copied. 0 or -ENOMEM. */

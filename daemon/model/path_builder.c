@@ -23,11 +23,13 @@ struct path_builder {
 	struct caller_check *check;
 	struct copied_text *copied;
 	struct put_returns put;
-	struct pauses reloads;	      /* of processes' mappings */
-	struct stackd_tag_record tag; /* read along with the walk that comes next */
-	bool met_made, met_file; /* by the record: made code; so where a file was thought to be */
+	struct pauses reloads;	      /* when to read mappings of processes again */
+	struct stackd_tag_record tag; /* the tag that was read together with the next walk */
+	bool met_made, met_file; /* the record's walk came to JIT code; to JIT code at an address
+				  * where the table of mappings has a file */
 	struct walk_frame frames[DWARF_WALK_MAX_FRAMES];
-	bool is_confirmed[DWARF_WALK_MAX_FRAMES]; /* by frame, for the judge */
+	bool is_confirmed[DWARF_WALK_MAX_FRAMES]; /* by frame: its caller is known to call it; for
+						   * judge_jit */
 };
 
 int path_builder_new(const struct path_builder_options *options, struct path_builder **ret_builder)
@@ -116,7 +118,7 @@ static int learn_tag(struct path_builder *b, const struct stackd_header *record,
 	return tag_paths_learn(b->with.tags, &b->tag, path->locations, path->count, reason);
 }
 
-/* Sets the height at which a walked path begins in its origin, unless branch records have
+/* Gives a walked path an origin with the height of its first frame, unless branch records have
  * given it an origin. */
 static int add_height(struct path_builder *b, const struct path *path, uint32_t *origin)
 {
@@ -128,8 +130,8 @@ static int add_height(struct path_builder *b, const struct path *path, uint32_t 
 	return origin_intern(b->with.origins, &walked, origin);
 }
 
-/* Checks the steps of a path that has its user frames only. An origin counts its frames from the
- * root, so it does not hold for a path that is cut there. */
+/* Checks the steps of a path, to which the kernel's frames have not been added yet. If the path is
+ * cut it loses its origin, which counts frames from the root. */
 static int check_steps(struct path_builder *b, struct path *path, bool is_kernels,
 		       struct path_builder_end *end)
 {
@@ -142,7 +144,8 @@ static int check_steps(struct path_builder *b, struct path *path, bool is_kernel
 	return err;
 }
 
-/* Adds the kernel's frames; those of a waker end with the wake-up. The user part ends here. */
+/* Adds the kernel's frames behind the user frames. Those of a waker end at try_to_wake_up(): nearer
+ * to the leaf are frames of the BPF program. */
 static int add_kernel(struct path_builder *b, const struct stackd_header *record, struct path *path)
 {
 	const uint64_t *kernel = record_kernel(record);
@@ -160,7 +163,8 @@ static int add_kernel(struct path_builder *b, const struct stackd_header *record
 	return err;
 }
 
-/* Looks for text that was copied, if made code was met. 1: there is some more; 0; -ENOMEM. */
+/* Looks for copied text (copied_text.h), if the walk came to JIT code. 1: some was found, so the
+ * stack can be walked again; 0; -ENOMEM. */
 static int look_for_text(struct path_builder *b, const struct stackd_header *header)
 {
 	pid_t pid = (pid_t)record_pid(header);
@@ -201,7 +205,8 @@ static int walk_with_branches(struct path_builder *b, const struct stackd_header
 	return err;
 }
 
-/* The frame that a sample has hit, of a stack that cannot be walked. */
+/* Makes the one frame that the sample hit, for a stack that cannot be walked. Returns the number of
+ * frames: 0 if no mapping has the program counter. */
 static size_t hit_frame(const struct walk_input *in, struct walk_frame *frame)
 {
 	*frame = (struct walk_frame){.address = in->regs.r[STACKD_REG_PC],
@@ -274,8 +279,8 @@ static uint64_t stack_end(const struct stackd_stack_record *record)
 	return record->stack_bytes ? record->regs.r[STACKD_REG_SP] + record->stack_bytes : 0;
 }
 
-/* Notes whether a walk has met made code. Where the kernel half found no rule, that can have been
- * made code where a file is thought to be. */
+/* Notes whether a walk came to JIT code. Where the kernel half found no rule although it knows file
+ * and table, the address may be in JIT code that has replaced the file there. */
 static void note_made(struct path_builder *b, const struct stackd_stack_record *record,
 		      size_t count)
 {
@@ -285,9 +290,9 @@ static void note_made(struct path_builder *b, const struct stackd_stack_record *
 		b->met_made = b->frames[i].object && b->frames[i].object->kind == OBJECT_JIT;
 }
 
-/* Reads the mappings of a process again where a walk has ended at an address that none has: the
- * event may have been of another process, which shares its memory and is not in scope. 1: there is
- * one now; 0; -ENOMEM. */
+/* Reads the mappings of a process again if a walk has ended at an address in no mapping: the event
+ * of that mapping may have been another process's, which shares the memory and is not recorded. 1:
+ * the address is mapped now; 0; -ENOMEM. */
 static int look_for_mapping(struct path_builder *b, const struct stackd_stack_record *record,
 			    size_t count)
 {
@@ -308,7 +313,8 @@ static int look_for_mapping(struct path_builder *b, const struct stackd_stack_re
 	return found;
 }
 
-/* Walks a stack, again where there is text that no walk has met before. */
+/* Walks a stack, and walks it again if that has found copied text or a mapping that was not
+ * known. */
 static int walk_in_text(struct path_builder *b, const struct stackd_stack_record *record,
 			size_t *ret_count, struct path_builder_end *ret_end)
 {
@@ -326,7 +332,7 @@ static int walk_in_text(struct path_builder *b, const struct stackd_stack_record
 	return found;
 }
 
-/* Ends a walk in code that the program has written over what its file has there. */
+/* Ends a walk at the first caller whose code in the data segment differs from the file's. */
 static void end_at_changed(struct path_builder *b, const struct stackd_stack_record *record,
 			   size_t *count, struct path_builder_end *end)
 {
@@ -368,7 +374,8 @@ static int frames_of_stack(struct path_builder *b, const struct stackd_stack_rec
 	return err;
 }
 
-/* Judges a walk through made code, whose steps have been checked: what is left of it. */
+/* Judges a walk through JIT code after its steps were checked: those of its frames that were not
+ * cut off. */
 static void judge_stack(struct path_builder *b, const struct stackd_stack_record *record,
 			const struct path *path)
 {
@@ -447,7 +454,7 @@ void path_builder_drop(struct path_builder *b, const struct stackd_header *recor
 
 /* --- WALKED ---------------------------------------------------------------------------------- */
 
-/* Finds the object of an address that the kernel half has met in memory without a file. */
+/* Finds the object of an address that the kernel half has found in memory without a file. */
 static int made_location(struct path_builder *b, const struct stackd_header *header,
 			 uint64_t address, const struct object **ret_object)
 {
@@ -465,8 +472,8 @@ static int made_location(struct path_builder *b, const struct stackd_header *hea
 	return locator_made(b->with.locator, pid, ret_object);
 }
 
-/* Finds the object of an address that the kernel half has not looked up: of a record that it made
- * no walk for. */
+/* Finds the object of an address in a record without a walk, whose addresses the kernel half has
+ * not looked up in the mappings. *address becomes the offset, if a mapping has it. */
 static int plain_location(struct path_builder *b, const struct stackd_header *header,
 			  uint64_t *address, const struct object **ret_object)
 {
@@ -521,8 +528,8 @@ static int walked_location(struct path_builder *b, const struct stackd_header *h
 	return 0;
 }
 
-/* The provenance of the rule by which the kernel half walked on from a location: code without a
- * file has none but the frame pointer, and addresses in no mapping lead nowhere. */
+/* Returns the provenance of the rule by which the kernel half walked on from a location. JIT code
+ * has no rule but the frame pointer, and an address in no mapping has none at all. */
 static uint8_t walked_provenance(const struct path_builder *b, const struct location *l)
 {
 	const struct object *object = object_table_at(b->with.objects, l->object);
@@ -533,7 +540,7 @@ static uint8_t walked_provenance(const struct path_builder *b, const struct loca
 			      : PROVENANCE_CFI;
 }
 
-/* Sets the provenance of the locations that are new since there were `known`. */
+/* Sets the provenance of the locations from number `known` on, which are new. */
 static void note_provenances(struct path_builder *b, uint32_t known)
 {
 	for (uint32_t i = known; i < location_count(b->with.locations); i++)
@@ -601,7 +608,7 @@ static void reverse(struct path *path, size_t from)
 	}
 }
 
-/* Adds all of the record's frames up to the end of the iteration. */
+/* Adds the record's frames up to where the iteration ends (record_frames_until()). */
 static int add_all_walked(struct path_builder *b, const struct stackd_header *header,
 			  struct record_frames *frames, struct path *path)
 {
@@ -716,7 +723,7 @@ static int take_walked(struct path_builder *b, const struct stackd_header *heade
 
 /* --- TAG ------------------------------------------------------------------------------------- */
 
-/* Makes the origin of a path whose user frames but the leaf are those of a tag. */
+/* Makes the origin of a path whose user frames, except for the leaf, come from a tag. */
 static int tag_origin(struct path_builder *b, uint32_t frames, uint32_t *ret_origin)
 {
 	const struct origin_run run = {

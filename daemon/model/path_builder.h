@@ -6,9 +6,9 @@
  *   WALKED ──► kept frames (thread_paths.h), new frames ──────────┼──► locations, root first
  *   TAG    ──► the path that the tag stands for (tags/) ──────────┘
  *
- * A path also has the kernel's frames, an end reason, and an origin. Where there are branch records
- * or a tag of the same moment, they come in records of their own right before the sample's: they
- * are kept until it comes, and its walk is compared with them.
+ * A path also has the kernel's frames, an end reason, and an origin. Branch records, or a tag, of
+ * the same moment come in records of their own right before the sample's record. They are kept
+ * until that record comes, and its walk is compared with them.
  */
 #ifndef MODEL_PATH_BUILDER_H
 #define MODEL_PATH_BUILDER_H
@@ -43,9 +43,10 @@ struct path_builder_options { /* all borrowed */
 	struct thread_paths *paths;
 	struct jit_tracker *jit;
 	struct walks *walks;	     /* walk copied stacks */
-	struct tables *tables;	     /* for slices of files; NULL: none */
-	struct judge *judge;	     /* NULL: walks are not judged, */
-	struct judge_jit *judge_jit; /* nor those through JIT code */
+	struct tables *tables;	     /* finds files by the slice numbers of WALKED frames; NULL:
+				      * there are none */
+	struct judge *judge;	     /* NULL: walks are not judged (--judge) */
+	struct judge_jit *judge_jit; /* NULL: walks through JIT code are not judged */
 	struct tag_paths *tags;	     /* NULL: tags are ignored */
 	struct branches *branches;   /* NULL: there are no branch records */
 	bool has_heights;	     /* WALKED frames have heights */
@@ -60,7 +61,8 @@ void path_builder_forget(struct path_builder *builder, pid_t tid);
 
 /* The result of path_builder_take() besides the path. */
 struct path_builder_end {
-	bool is_sample; /* false: the record only goes with a sample's record */
+	bool is_sample; /* false: the record has no path of its own: it only accompanies a sample's
+			 * record */
 	enum stackd_end_reason reason;
 	uint32_t origin; /* of the path's frames */
 };
@@ -72,7 +74,7 @@ int path_builder_take(struct path_builder *builder, const struct stackd_header *
 
 /* --- walks ahead: of copied stacks (worker/walks.h) ------------------------------------------ */
 
-/* Returns whether path_builder_take() waits for the walk of a record if that is not made yet. */
+/* Returns whether path_builder_take() would wait for a worker to walk the record's stack. */
 bool path_builder_may_wait(const struct path_builder *builder, const struct stackd_header *record);
 
 /* Has a worker walk a record's stack before the record's turn. The record must live until it was
@@ -92,7 +94,7 @@ void path_builder_drop(struct path_builder *builder, const struct stackd_header 
 
 /* --- all of them ----------------------------------------------------------------------------- */
 
-/* Forgets what is kept by number of location, since the locations were cleared. */
+/* Forgets what is kept under numbers of locations, since the locations were cleared. */
 void path_builder_begin_anew(struct path_builder *builder);
 
 /* Drops unwind information that has not been used for long; to be called between batches. */

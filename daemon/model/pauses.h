@@ -27,8 +27,8 @@ struct pauses {		       /* zeroed is empty */
 
 void pauses_fini(struct pauses *pauses); /* frees all, and leaves it empty */
 
-/* Returns whether the pause of a process is over; if `is_urgent`, whether a pause of the first
- * length would be. 1, 0 or -ENOMEM. */
+/* Returns whether a process may be looked at again: its pause is over or, if `is_urgent`,
+ * PAUSES_FIRST_NS have passed since the last look. 1, 0 or -ENOMEM. */
 int pauses_are_over(struct pauses *pauses, pid_t pid, uint64_t time_ns, bool is_urgent);
 
 /* Begins the next pause of a process after a look that pauses_are_over() has allowed. If the look

@@ -30,7 +30,7 @@ void put_returns_begin_anew(struct put_returns *p)
 	p->later.count = 0;
 }
 
-/* The address at which a process has an object's file offset; 0: not known. */
+/* Returns the address at which a process has mapped an object's file offset; 0: not known. */
 static uint64_t address_of(const struct put_returns *p, pid_t pid, const struct object *object,
 			   uint64_t offset)
 {
@@ -61,7 +61,7 @@ static bool read_code(const struct put_returns *p, pid_t pid, const struct objec
 	       !memchr(code, ARCH_BREAKPOINT, PUT_RETURN_BEFORE);
 }
 
-/* Whether a call is before a return address in the process's memory. */
+/* Whether a call instruction stands right before a return address in the process's memory. */
 static bool is_called_there(pid_t pid, uint64_t address, const struct object *object,
 			    uint64_t offset)
 {
@@ -74,8 +74,9 @@ static bool is_called_there(pid_t pid, uint64_t address, const struct object *ob
 	       put_return_is_called(code, object->elf, offset);
 }
 
-/* Whether the rule of a function's first instruction begins behind a location, and another one is
- * before it. 1, 0, or -EAGAIN: there is no table yet. */
+/* Whether the table has the rule of a function's first instruction from the return address on, and
+ * another rule before it (at the location, which is one byte below). 1, 0, or -EAGAIN: there is no
+ * table yet. */
 static int begins_function(const struct put_returns *p, const struct object *object,
 			   uint64_t offset)
 {
@@ -93,7 +94,7 @@ static int begins_function(const struct put_returns *p, const struct object *obj
 
 static bool is_looked_at(const struct object *object, const struct location *l)
 {
-	/* Go's runtime has such addresses, and its own table says what they are. */
+	/* Go's runtime puts return addresses on stacks itself, and its own table describes them. */
 	return l->is_return && object->kind == OBJECT_ELF && object->elf &&
 	       l->provenance != PROVENANCE_RUNTIME_TABLE &&
 	       !elf_file_is_data(object->elf, l->offset) && l->offset >= PUT_RETURN_BEFORE;

@@ -6,14 +6,14 @@
  * The code before an address is read from the file if that does not block. On other file systems
  * (NFS, FUSE) it is read from the process, if the pages are in its memory. Where the file has no
  * call there, the process's memory is read as well, since tracers write calls into a program's
- * code; once the process has ended, the file alone decides. Bytes that cannot be read now are asked
- * for a few times more, since asking makes the kernel read the file. An address that could never be
+ * code; once the process has ended, the file alone decides. Reads that fail are repeated a few
+ * times later, since each attempt makes the kernel read the file. An address that could never be
  * looked at counts as a call's, and is reported as unchecked.
  *
  * A function that ends with a call that does not return (of abort(), say) has its return address at
  * the first byte of the next function. So if the code at a return address looks like a function's
- * begin, and the tables have another rule from there on, the step is checked (caller_check.h).
- * An address whose file has no table yet is kept, and looked at again later.
+ * begin, and the tables have another rule from there on, the location counts as doubted, and
+ * caller_check.h checks the step. An address whose file has no table yet is looked at again later.
  */
 #ifndef MODEL_PUT_RETURNS_H
 #define MODEL_PUT_RETURNS_H
@@ -28,13 +28,13 @@
 #include "proc/object.h"
 #include "stack/location.h"
 
-#define PUT_RETURNS_LATER 4096 /* addresses that are kept */
-#define PUT_RETURNS_LOOKS 8    /* at an address whose bytes cannot be read */
+#define PUT_RETURNS_LATER 4096 /* most addresses that wait for another look */
+#define PUT_RETURNS_LOOKS 8    /* tries to read the bytes at an address */
 
 struct put_return_later {
 	uint32_t location;
 	pid_t pid;
-	unsigned looks; /* so far, in which the bytes could not be read */
+	unsigned looks; /* looks that could not read the bytes */
 };
 
 /* Empty if all is zero but the borrowed pointers. */
@@ -45,7 +45,7 @@ struct put_returns {
 	struct tables *tables;		    /* NULL: none */
 	const char *proc;		    /* the root of /proc */
 	VEC(struct put_return_later) later; /* owned */
-	uint64_t unchecked;		    /* addresses that were given up */
+	uint64_t unchecked;		    /* addresses that were never looked at successfully */
 };
 
 void put_returns_fini(struct put_returns *p); /* Frees what it keeps; zeroed is fine. */
@@ -54,14 +54,14 @@ void put_returns_fini(struct put_returns *p); /* Frees what it keeps; zeroed is 
  * each with the finding (location_set_put()). */
 void put_returns_note(struct put_returns *p, pid_t pid, uint32_t first);
 
-/* Looks again at the addresses that are kept. Returns whether one of them was put there by the
- * program, or has become doubtful. */
+/* Looks again at the addresses that wait. Returns whether one of them was put on the stack without
+ * a call, or is doubted. */
 bool put_returns_look_again(struct put_returns *p);
 
-/* Returns how many addresses were not looked at, including those that are kept. */
+/* Returns how many addresses were not looked at, including those that still wait. */
 uint64_t put_returns_unchecked(const struct put_returns *p);
 
-/* Forgets the addresses that are kept, since the locations were cleared. */
+/* Forgets the addresses that wait, since the locations were cleared. */
 void put_returns_begin_anew(struct put_returns *p);
 
 #endif

@@ -21,7 +21,7 @@ struct entry {
 	UT_hash_handle hh;
 };
 
-/* The rank that a process was found to have after an exec whose event has not had its turn. */
+/* The rank of a process after an exec whose event still waits for its turn in the order of time. */
 struct executed {
 	pid_t pid;
 	uint64_t time_ns; /* of the event */
@@ -32,7 +32,7 @@ struct ranks {
 	struct entry *by_pid;
 	size_t n_without; /* entries without a rank */
 	VEC(struct executed) executed;
-	struct int_map given; /* by process: 1 */
+	struct int_map given; /* keys: numbers of processes whose rank was given */
 };
 
 int ranks_new(struct ranks **ret_ranks)
@@ -69,8 +69,9 @@ static struct entry *find(const struct ranks *ranks, pid_t pid)
 	return entry;
 }
 
-/* A record that comes after its process's end enters the process again, and no end follows. So the
- * number of those without a rank is bounded. Whoever needs one of them looks it up again. */
+/* Forgets the processes without a rank, to bound their number: a record that comes after the end of
+ * its process enters the process again, and no event removes it. A forgotten process is looked up
+ * again when needed. */
 static void drop_without(struct ranks *ranks)
 {
 	struct entry *entry, *next;
@@ -102,7 +103,7 @@ static uint64_t value_of(const struct mpi_rank *rank)
 	return (uint64_t)rank->size << 32 | (rank->rank + 1);
 }
 
-/* Sets what a process has; 0: no rank. */
+/* Sets the rank value of a process; 0: it has no rank. */
 static int set(struct ranks *ranks, pid_t pid, uint64_t value)
 {
 	struct entry *entry = find(ranks, pid);

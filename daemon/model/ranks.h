@@ -2,9 +2,9 @@
 /*
  * The ranks of processes in their MPI jobs. With --mpi the kernel half sends the environment's rank
  * when a program is executed (bpf/rank.bpf.h). The rank of a process that is older than the
- * recording, or whose record was lost, is read from /proc; without --mpi, every rank is. This reads
- * it as soon as the process executes a program or a record of it is read, since the process may
- * have ended when the record has its turn. Processes that have ended are forgotten.
+ * recording, or whose record was lost, is read from /proc; without --mpi, every rank is. /proc is
+ * read as soon as the event of an exec, or a record of the process, has been read: the process may
+ * have ended by the record's turn in the order of time. Processes that have ended are forgotten.
  */
 #ifndef MODEL_RANKS_H
 #define MODEL_RANKS_H
@@ -27,16 +27,16 @@ int ranks_prefetch(struct ranks *ranks, pid_t pid);
  * ended. The rank that it had before holds until ranks_executed(). 0 or -ENOMEM. */
 int ranks_prefetch_exec(struct ranks *ranks, pid_t pid, uint64_t time_ns);
 
-/* Applies the rank that ranks_prefetch_exec() has read for the exec of that moment, if it has read
- * one. To be called in the order of time. 0 or -ENOMEM. */
+/* Applies the rank that ranks_prefetch_exec() has read at the exec with this time, if any. To be
+ * called in the order of time. 0 or -ENOMEM. */
 int ranks_executed(struct ranks *ranks, pid_t pid, uint64_t time_ns);
 
-/* Takes the record of an executed program: its rank replaces the process's. To be called in the
- * order of time. 0 or -ENOMEM. */
+/* Takes the record of an executed program: the rank in its environment replaces the process's rank.
+ * To be called in the order of time. 0 or -ENOMEM. */
 int ranks_launched(struct ranks *ranks, const struct stackd_launched *launched);
 
-/* Gives the rank of a process, once. 1: it has one, and *ret_value is its value in SERIES_MPI_RANK;
- * 0: it has none, or was given before; -ENOMEM. */
+/* Gives the rank of a process once, to be stored. 1: *ret_value is the value for SERIES_MPI_RANK;
+ * 0: the process has no rank, or it was given before; -ENOMEM. */
 int ranks_take(struct ranks *ranks, uint32_t process, pid_t pid, uint64_t *ret_value);
 
 /* Forgets a process that has ended: another one may get its id. */

@@ -23,7 +23,7 @@ struct last {
 };
 
 struct readings {
-	struct stackd_reading waiting; /* for its record, which comes next */
+	struct stackd_reading waiting; /* the reading whose record comes next */
 	bool is_waiting;
 	struct last *threads;
 };
@@ -66,8 +66,9 @@ void readings_take(struct readings *r, const struct stackd_reading *reading)
 	r->is_waiting = true;
 }
 
-/* Whether the id of a reading's thread was another thread's before: that one has another number in
- * the same window, or more CPU time, which is the first counter. */
+/* Whether the last reading under this thread id was another thread's: that thread has another
+ * number in the same window or, from an earlier window, more CPU time (the first counter) than this
+ * reading. */
 static bool is_another(const struct last *last, const struct stackd_reading *reading,
 		       uint32_t thread)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Readings of counters (bpf/reading.bpf.h): keeps each until the record that it belongs to comes,
- * and turns it into rows. A row's value is the difference from the thread's previous reading: it
- * takes one or two bytes where the reading itself takes eight. A thread's first row has 0. Its
- * first row in a later window has the difference from the last reading in the window before, so a
- * reader of both windows knows the total of a burst that crosses from one into the other.
+ * and turns it into rows. A row's value is the difference from the thread's previous reading:
+ * stored in one or two bytes, where the reading itself would take eight. A thread's first row has
+ * 0. Its first row in a later window has the difference from the last reading in the window before,
+ * so a reader of both windows knows the total of a burst that crosses from one into the other.
  */
 #ifndef MODEL_READINGS_H
 #define MODEL_READINGS_H

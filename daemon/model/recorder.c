@@ -17,7 +17,7 @@
 #include "daemon/model/recorder_internal.h"
 #include "stack/end_reason.h"
 
-/* Rows of a window, of processes and threads of which something is recorded. */
+/* A window with so many rows of processes and threads is full. */
 #define MAX_ROWS (1u << 18)
 
 /* --- making and freeing ---------------------------------------------------------------------- */
@@ -75,7 +75,7 @@ int recorder_new(const struct recorder_options *options, struct recorder **ret_r
 	if (!r)
 		return -ENOMEM;
 	r->with = *options;
-	r->with.code = NULL; /* copied, as the next */
+	r->with.code = NULL; /* copied by those that use them */
 	r->with.tags = NULL;
 	err = make_all(r, options);
 	if (err) {

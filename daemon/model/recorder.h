@@ -41,17 +41,18 @@ struct recorder_options {
 	 * and enters the vDSO. NULL: there are none. */
 	struct tables *tables;
 
-	/* The kernel half's maps into which the recorder enters JIT code, and writes to mapped
-	 * files, which it notices at each recorder_look(). NULL: it does neither. */
+	/* The kernel half's maps for JIT code, which the recorder fills, and the map of mapped
+	 * files that were written to, which it looks at with recorder_look(). NULL: it does
+	 * neither. */
 	const struct sampler_code *code;
 
-	/* Maps of programs that keep a tag (docs/TAGS.md), whose samples are tags; NULL: they are
-	 * walked. `judge_tags`: tags only check walks. */
+	/* Maps for programs that keep a tag (docs/TAGS.md): their samples have the tag in place of
+	 * a walk. NULL: these programs are walked. `judge_tags`: tags only check walks. */
 	const struct sampler_tags *tags;
 	bool judge_tags;
 
-	/* Samples come with branch records, of calls that have not returned (`is_call_stack`) or of
-	 * every kind. `entries`: how many the processor has. */
+	/* Samples come with branch records: of calls that have not returned (`is_call_stack`), or
+	 * of branches of every kind. `entries`: how many branch records the processor has. */
 	bool has_branches;
 	struct {
 		bool is_call_stack;
@@ -66,9 +67,11 @@ struct recorder_options {
 	/* Samples have, as their period, the nanoseconds outside of regions that they represent,
 	 * and 0 inside of a region; `usual_period` is the period at which they were taken. */
 	bool has_intervals;
-	bool has_heights; /* records have the heights of frames (bpf/segment.bpf.h) */
-	bool is_judged;	  /* a copy of the stack follows each WALKED record, to judge the walk by */
-	bool keeps_copies; /* all files of each object, to probe them (proc/object_copies.h) */
+	bool has_heights;  /* records have the heights of frames (bpf/segment.bpf.h) */
+	bool is_judged;	   /* a copy of the stack follows each WALKED record, and the walk is
+			    * compared with it (--judge) */
+	bool keeps_copies; /* keep every file with an object's content, to put probes on each
+			    * (proc/object_copies.h) */
 
 	/* Close files that no process maps any more, once there are many. Not to be used where
 	 * probes are put on files. */
@@ -76,7 +79,7 @@ struct recorder_options {
 
 	/* Called between processes while all of them are read, at the beginning and after events
 	 * were lost: that can take longer than the rings of events have room. It may read the
-	 * rings; a result other than 0 is an error. NULL: not called. */
+	 * rings; a result other than 0 stops the reading. NULL: not called. */
 	int (*relieve)(void *arg);
 	/* Reads the events that have arrived. Called before an unknown process is read: it may
 	 * have called exec since, and must not be recorded as its old program. NULL: there are no
@@ -117,7 +120,8 @@ int recorder_event(struct recorder *recorder, const struct sideband_event *event
  * -ENOMEM. */
 int recorder_look(struct recorder *recorder);
 
-/* Polls processes whose tags could not be read yet; to be called at each round. */
+/* Looks again at processes whose libstacktag was not initialised yet; to be called at each
+ * round. */
 void recorder_poll(struct recorder *recorder);
 
 /* Returns whether records may wait for some tenths of a second. They may not while tags are
@@ -154,8 +158,8 @@ int recorder_sample(struct recorder *recorder, const struct stackd_header *recor
 /* Ends the window, or the recording, and keeps the rows that still wait. 0 or -ENOMEM. */
 int recorder_end_window(struct recorder *recorder, uint64_t now_ns);
 
-/* Takes what is new since the last call, for batch_free(), without totals and counters. NULL if
- * there is no memory. */
+/* Takes all rows that are new since the last call; the caller fills in totals and counters, and
+ * calls batch_free(). NULL if there is no memory. */
 struct batch *recorder_take_batch(struct recorder *recorder);
 
 /* Begins another recording of the store, after a batch was taken: numbers locations, paths,
@@ -183,7 +187,7 @@ struct recorder_counts {
 	uint64_t collisions;		  /* tags that two paths share */
 	uint64_t out_of_sequence;	  /* walks built on a record that did not arrive */
 	uint64_t judged_right, judged_wrong;
-	uint64_t judged_cut, judged_less; /* right, and shorter: judge.h */
+	uint64_t judged_cut, judged_less; /* as judge.h has them */
 	uint64_t judged_made_right, judged_made_wrong, judged_made_nearest,
 		judged_made_unproven; /* judge_jit.h */
 	uint64_t tag_processes;	      /* processes that kept tags */
@@ -204,19 +208,20 @@ struct recorder_counts {
 	uint64_t unnamed_waits;	    /* those for a file whose path is not known */
 	uint64_t wakers;	    /* records of threads that ended waits */
 	struct live_blocks_counts blocks;
-	uint64_t unproven;  /* frames of unknown code: their file was being written to */
+	uint64_t unproven;  /* frames whose code is not known, since their file was being
+			     * overwritten */
 	uint64_t unwatched; /* files that could be overwritten unnoticed */
 	uint64_t uncovered; /* programs whose allocations are not recorded */
 };
 
-/* Names the next mark, in the order of their numbers. 0 or -ENOMEM. */
+/* Adds the name of a mark. To be called in the order of the marks' numbers. 0 or -ENOMEM. */
 int recorder_name_mark(struct recorder *recorder, const char *name);
 
 /* Returns the files that processes have mapped; they belong to the recorder. */
 const struct object_table *recorder_objects(const struct recorder *recorder);
 
 /* Returns the counter of programs whose allocations are not recorded, which belongs to the
- * recorder; NULL: nobody counts them. */
+ * recorder; NULL: they are not counted. */
 struct alloc_coverage *recorder_alloc_coverage(const struct recorder *recorder);
 
 /* Returns how many objects there are. */

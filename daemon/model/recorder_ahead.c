@@ -3,9 +3,8 @@
  * Has copied stacks walked before their records' turn; see recorder.h.
  *
  * A worker makes these walks (worker/walks.h), and the loop does not wait for it. So the walks of
- * many records are asked for at a time: of those that come next, as far as REORDER_AHEAD goes. A
- * record is handed out when it is the oldest and its walk is made, so the order of time stays what
- * it is.
+ * many records are requested at a time: of the next REORDER_AHEAD ones. A record is handed out when
+ * it is the oldest and its walk is made, so the order of time is kept.
  *
  * The walk must use the mappings of the record's moment. So a record is skipped while an earlier
  * event changes the mappings of its process, or its process is not known yet. If the mappings
@@ -14,11 +13,11 @@
 #include "daemon/capture/record.h"
 #include "daemon/model/recorder_internal.h"
 
-#define LOW_WATER    32 /* walks asked for, below which more are looked for, */
-#define SCAN_EVERY   32 /* once in so many records */
-#define MOST_CHANGED 64 /* processes */
+#define LOW_WATER    32 /* with fewer walks requested, more are looked for */
+#define SCAN_EVERY   32 /* but only after so many records were taken since the last time */
+#define MOST_CHANGED 64 /* most processes */
 
-/* Processes whose mappings change before the records that are looked at. */
+/* Processes whose mappings are changed by events before the record that is looked at. */
 struct changed {
 	pid_t pids[MOST_CHANGED];
 	size_t count;
@@ -32,7 +31,8 @@ static bool has_changed(const struct changed *c, pid_t pid)
 	return false;
 }
 
-/* Notes what an event changes. false: it may be anything, or too much. */
+/* Notes the process whose mappings an event changes. false: events were lost, so any process may
+ * have changed, or there is no room for more processes. */
 static bool note(struct changed *c, const struct sideband_event *event)
 {
 	bool changes = event->kind == SIDEBAND_MMAP ||
@@ -86,7 +86,8 @@ bool recorder_awaits_walk(struct recorder *r, struct reorder *queue, uint64_t ho
 
 	if (!record || !path_builder_may_wait(r->paths.builder, record))
 		return false;
-	/* In the order of time a process that is not known is loaded. */
+	/* Loads the process if it is not known: the record is the next one, so that is in the order
+	 * of time. */
 	if (!process_table_thread(r->tasks.processes, (pid_t)record_pid(record),
 				  (pid_t)record->tid))
 		return false;

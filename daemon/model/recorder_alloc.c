@@ -4,8 +4,9 @@
  * recorder.h and docs/ALLOC.md.
  *
  * An allocation of S bytes is sampled with probability p = 1 - exp(-S/R), R being the mean
- * distance, and represents w = S/p bytes: its weight. The variance of that is estimated by (1 - p)
- * w^2, which is w (w - S). Its square root is kept beside each weight: the squares add up.
+ * distance, and represents w = S/p bytes: its weight. The variance of w is estimated by (1 - p)
+ * w^2, which is w (w - S). Its square root is stored with each weight: a reader adds up the
+ * squares.
  */
 #include <math.h>
 
@@ -13,8 +14,8 @@
 #include "daemon/capture/event.h"
 #include "daemon/model/recorder_internal.h"
 
-/* Rounds up with the probability of the fraction, so sums have no bias. `bits` decide; no program
- * chooses them. */
+/* Rounds up with the probability of the fractional part, so sums have no bias. `bits` seed the
+ * choice; no profiled program controls them. */
 static uint64_t round_fairly(double value, uint64_t bits)
 {
 	return (uint64_t)(value + (double)(hash_mix64(bits) >> 11) * 0x1p-53);
@@ -35,8 +36,8 @@ static struct stands_for stands_for(const struct recorder *r, const struct stack
 
 	if (!alloc->weight)
 		weight = size / -expm1(-size / (double)r->with.alloc_distance);
-	/* What was lost stood for its bytes within errors that are less than if all of it had been
-	 * small blocks. */
+	/* Bytes of lost records are added to this sample. Their variance is at most that of as many
+	 * bytes in small blocks. */
 	variance = weight * (weight > size ? weight - size : 0) +
 		   (double)alloc->lost_bytes * (double)r->with.alloc_distance;
 	return (struct stands_for){
@@ -119,8 +120,8 @@ int recorder_alloc(struct recorder *r, const struct event *event, struct store_s
 		err = recorder_keep(r, SERIES_ALLOC_ERROR, for_.error, *row);
 	if (!err)
 		err = recorder_keep(r, SERIES_ALLOC_OBJECTS, for_.objects, *row);
-	/* A block without a number had no room in the kernel half: no record of its end will come.
-	 */
+	/* An allocation without an address had no room in the kernel half's table: no record of its
+	 * free will come. */
 	return err || !alloc->address ? err : keep_live(r, pid, alloc->address, row, &for_);
 }
 

@@ -56,8 +56,8 @@ static int prefetch_tags(struct recorder *r, const struct sideband_event *event,
 	return r->paths.tagger ? tagger_on_event(r->paths.tagger, event, object) : 0;
 }
 
-/* Has the table of a file made that has just been mapped. A walk that comes to the file goes on
- * then without having missed it. */
+/* Requests the table of a file that has just been mapped, so that the first walk that comes to the
+ * file finds the table. */
 static int prefetch_table(struct recorder *r, const struct object *object)
 {
 	struct stackd_inode key;
@@ -110,15 +110,15 @@ static int reload(void *arg, pid_t pid)
 	return recorder_load_process(r, pid) == -ENOMEM ? -ENOMEM : 0;
 }
 
-/* Reads the members from /proc again, since the kernel had no room for some events. */
+/* Reads the recorded processes from /proc again, since the kernel has lost events. */
 static int reload_members(struct recorder *r)
 {
 	return members_are_all(r->tasks.members) ? recorder_load_all(r)
 						 : members_each(r->tasks.members, reload, r);
 }
 
-/* Keeps when a thread with recorded waits ended: it was on the CPU until then. Its last switch
- * comes later, and has a record of its own (recorder_life()), unless that is lost. */
+/* Stores when a thread with recorded waits ended: it was on the CPU until then. The record of its
+ * last switch (recorder_life()) comes later, if it is not lost. */
 static int keep_end(struct recorder *r, const struct sideband_event *event)
 {
 	const struct thread *thread =

@@ -6,7 +6,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Of files that no process maps. Locations are named within a minute or two. */
+/* Limits for open files that no process maps: how many stay open, and for how long. Names of
+ * locations are looked up in these files within a minute or two. */
 #define KEPT_FILES    4096u
 #define FILE_GRACE_NS UINT64_C(180000000000)
 #define FILE_PAUSE_NS UINT64_C(10000000000)
@@ -41,7 +42,7 @@ void recorder_files_fini(struct recorder_files *f)
 }
 
 /* A quarter of the descriptors that stackd may have, at most 4096, is kept for files that may be
- * mapped again; with half of them taken, none of those waits. */
+ * mapped again; once half of the descriptors are used, such files are closed without delay. */
 static int close_unmapped(struct recorder_files *f, struct process_table *processes)
 {
 	struct rlimit limit;
@@ -67,8 +68,8 @@ int recorder_files_watch(struct recorder_files *f, const struct recorder_options
 	return o->closes_files ? close_unmapped(f, processes) : 0;
 }
 
-/* The kernel half identifies the vDSO by an inode number that no file has. Our own is that of all
- * processes. */
+/* The kernel half identifies the vDSO by an inode number that no file has. All processes have the
+ * same vDSO, so stackd's own is used. */
 void recorder_files_want_vdso(struct recorder_files *f, struct tables *tables)
 {
 	const struct stackd_inode key = {.inode = UINT64_MAX};

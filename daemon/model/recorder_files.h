@@ -15,10 +15,11 @@
 
 struct recorder_files {
 	struct object_table *objects;
-	struct ask_files *ask;	       /* who opens them; NULL: this process does */
+	struct ask_files *ask;	       /* the worker that opens files; NULL: this process opens
+					* them */
 	struct open_files *open;       /* NULL: files stay open */
-	struct written_files *written; /* NULL: nothing tells of writes, */
-	int watch_error;	       /* for this reason */
+	struct written_files *written; /* NULL: writes to mapped files are not noticed */
+	int watch_error;	       /* why not, as -errno */
 	struct new_mappings new_mappings;
 	struct fuse_devices fuse_devices;
 };

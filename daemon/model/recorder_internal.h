@@ -16,13 +16,13 @@
 #include "daemon/model/recorder_waits.h"
 #include "daemon/model/reorder.h"
 
-/* What was taken so far. */
+/* Counts of the records and events so far. */
 struct recorder_taken {
 	uint64_t events[STACKD_EVENT_COUNT];  /* records, by the kind of their event */
-	uint64_t partial[STACKD_EVENT_COUNT]; /* of these, those whose path is not complete */
+	uint64_t partial[STACKD_EVENT_COUNT]; /* of these, records whose path is not complete */
 	uint64_t unread;		      /* records that could not be read */
 	uint64_t end_reasons[STACKD_END_COUNT];
-	uint64_t periods; /* the sum of those of samples */
+	uint64_t periods; /* sum over all samples */
 	uint64_t sideband_lost;
 };
 
@@ -34,53 +34,56 @@ struct recorder {
 	struct recorder_waits waits;
 	struct {
 		struct live_blocks *blocks;	 /* of sampled allocations */
-		struct alloc_coverage *coverage; /* NULL: other programs are not counted */
+		struct alloc_coverage *coverage; /* NULL: programs whose allocations are not
+						  * recorded are not counted */
 	} memory;
 	struct {
 		struct ranks *ranks;
 		struct mpi_pending *pending; /* receives */
 	} mpi;
-	struct readings *readings;	  /* of counters */
-	VEC(const struct object *) marks; /* by their index, what their instances are frames of */
+	struct readings *readings; /* of counters */
+	VEC(const struct object *)
+	marks; /* index: number of the mark; value: the object of the
+		* frame that stands for it */
 	struct outbox *outbox;
 	struct recorder_taken taken;
 };
 
-/* Finds the thread of an event, with a row, and its cgroup if the record has it; *ret_process is
- * the row of its process. NULL for lack of memory. */
+/* Finds the thread of an event, gives it a row, and sets its cgroup if the record has one.
+ * *ret_process is the row of its process. NULL without memory. */
 const struct thread *recorder_thread_of(struct recorder *r, const struct event *event,
 					uint32_t *ret_process);
 
-/* Keeps a record of a series: a row, with this as its value. 0 or -ENOMEM. */
+/* Stores a row in a series, with `value` as its value. 0 or -ENOMEM. */
 int recorder_keep(struct recorder *r, enum metric_series series, uint64_t value,
 		  struct store_sample row);
 
-/* Requests what the kernel half has missed in a walk: a file's inode, or its table. `early`: the
- * record is not in the order of time yet. 0 or -ENOMEM. */
+/* Requests what the kernel half has missed in a walk: the number of a file that it does not know,
+ * or the file's table. `early`: the record is not in the order of time yet. 0 or -ENOMEM. */
 int recorder_request_table(struct recorder *r, const struct stackd_header *record, bool early);
 
-/* Adds up the counters of kinds of event. */
+/* Sets the counters that are sums over kinds of events. */
 void recorder_count_events(const struct recorder *r, struct recorder_counts *counts);
 
-/* Adds a frame to a path that stands for an object which is no code: a mark, or what a wait was
- * for. 0 or -ENOMEM. */
+/* Appends a frame to a path for an object that is no code: a mark, or what a thread waited for. 0
+ * or -ENOMEM. */
 int recorder_add_frame(struct recorder *r, const struct object *object, uint32_t *node);
 
 /* --- handlers of kinds of event, in the table of recorder_sample.c ---------------------------- */
 
-/* Gives the row of a pass the time at which it ended, and of one that was left its end reason.
- * Returns 0. */
+/* Sets a row's time to the end of the pass, and its end reason if the pass was left
+ * (bpf/left.bpf.h). Returns 0. */
 int recorder_place_pass(struct recorder *r, const struct event *event, struct store_sample *row);
 
-/* The same of a mark, which is a frame below the function where the pass ended. 0; -ENOMEM;
- * -EBADMSG: there is no such mark. */
+/* Sets the time for a pass that a mark has ended, and appends the mark as a frame below the
+ * function. 0; -ENOMEM; -EBADMSG: there is no such mark. */
 int recorder_place_mark(struct recorder *r, const struct event *event, struct store_sample *row);
 
-/* Keeps a pass: its own time and CPU time, apart from those of the passes within it; and what a
- * call of MPI has sent and received. 0 or -ENOMEM. */
+/* Stores the time and CPU time of a pass, without those of passes within it, these separately, and
+ * the bytes that a call of MPI has sent and received. 0 or -ENOMEM. */
 int recorder_pass(struct recorder *r, const struct event *event, struct store_sample *row);
 
-/* Keeps what a receive of MPI has brought, under the path of the call that posted it. 0 or
+/* Stores the bytes of a completed MPI receive, under the path of the call that posted it. 0 or
  * -ENOMEM. */
 int recorder_complete(struct recorder *r, const struct event *event);
 
@@ -103,10 +106,11 @@ int recorder_prefetch_wait(struct recorder *r, const struct event *event);
 /* Keeps the parts of a wait that were sampled. 0 or -ENOMEM. */
 int recorder_wait(struct recorder *r, const struct event *event, struct store_sample *row);
 
-/* Keeps who ended a thread's wait: the row's thread, by its path. 0 or -ENOMEM. */
+/* Stores which thread ended a wait, and its path: `row` is of the waker; the stored row, of the
+ * woken thread. 0 or -ENOMEM. */
 int recorder_wake(struct recorder *r, const struct event *event, struct store_sample *row);
 
-/* Keeps a wait with a switch that was not traced, without a path. 0 or -ENOMEM. */
+/* Stores a wait without a path, whose switch was not traced. 0 or -ENOMEM. */
 int recorder_untraced(struct recorder *r, const struct event *event);
 
 /* Keeps when a thread began or ended. 0 or -ENOMEM. */

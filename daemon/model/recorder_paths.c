@@ -7,9 +7,9 @@
 #include "daemon/worker/walks_here.h"
 #include "daemon/worker/walks_there.h"
 
-/* Of a window, by which the memory that grows with it is bounded: some 50 bytes a node, 200 a
- * location with its name, 100 an origin; in all 64 MiB would be exceeded only if all of them were
- * reached at once (bench/forget.c). */
+/* A window with so many of any of these is full, which bounds the memory that grows with a window:
+ * some 50 bytes a node, 200 a location with its name, 100 an origin. 64 MiB in all would be
+ * exceeded only if all limits were reached at once (bench/forget.c). */
 #define MAX_NODES     (1u << 18)
 #define MAX_LOCATIONS (1u << 16)
 #define MAX_ORIGINS   (1u << 16)
@@ -23,7 +23,7 @@ static int make_tables(struct recorder_paths *p)
 	return err ? err : origin_table_new(&p->origins);
 }
 
-/* What finds locations, and keeps paths of threads. */
+/* Makes the parts that find locations, and those that keep paths of threads and JIT code. */
 static int make_finders(struct recorder_paths *p, const struct recorder_options *o,
 			struct recorder_files *files, struct recorder_tasks *tasks)
 {

@@ -40,21 +40,22 @@ struct recorder_paths {
 	struct path_builder *builder;
 	struct thread_paths *threads; /* the last path of each */
 	struct left_out left_out;     /* frames for stack that is too deep */
-	struct path path;	      /* of the sample at hand: too large for the stack */
-	unsigned taken_since_look;    /* records, since stacks to be walked were looked for */
+	struct path path;	      /* of the current record; too large for the C stack */
+	unsigned taken_since_look;    /* records taken since recorder_ahead.c last looked for stacks
+				       * to be walked */
 	uint64_t forgotten, locations_forgotten; /* paths and locations, at ends of full windows */
 };
 
-/* Makes all of that, in a zeroed struct. Files and tasks are borrowed. 0 or -errno;
+/* Makes all members, in a zeroed struct. Files and tasks are borrowed. 0 or -errno;
  * recorder_paths_fini() in any case. */
 int recorder_paths_init(struct recorder_paths *paths, const struct recorder_options *options,
 			struct recorder_files *files, struct recorder_tasks *tasks);
 void recorder_paths_fini(struct recorder_paths *paths); /* a zeroed one is fine */
 
-/* Whether so many paths and locations were met that a window should end. */
+/* Whether there are so many paths and locations that the window should end. */
 bool recorder_paths_are_many(const struct recorder_paths *paths);
 
-/* Forgets them, since another window begins. 0 or -ENOMEM, with nothing changed. */
+/* Forgets paths and locations, since another window begins. 0 or -ENOMEM, with nothing changed. */
 int recorder_paths_begin_anew(struct recorder_paths *paths);
 
 /* Drops what was not used for long; to be called about once a second. */

@@ -16,8 +16,8 @@ static int keep_bytes(struct recorder *r, enum metric_series series, uint64_t by
 	return bytes ? recorder_keep(r, series, bytes, *row) : 0;
 }
 
-/* Keeps the bytes that a call of MPI has received or read; if they are only the size of its buffer,
- * also in the series for that. */
+/* Stores the bytes that a call of MPI has received or read. If only the size of its buffer is
+ * known, stores that also in SERIES_MPI_AT_MOST. */
 static int keep_received(struct recorder *r, uint64_t bytes, const struct store_sample *row)
 {
 	bool is_known = bytes != STACKD_MPI_NOT_KNOWN;
@@ -68,8 +68,8 @@ int recorder_end_window(struct recorder *r, uint64_t now_ns)
 	return err;
 }
 
-/* Keeps what a call of MPI has sent and received. If either is not known, it counts as one call
- * whose bytes are not known. */
+/* Stores the bytes that a call of MPI has sent and received. If either number is not known, counts
+ * one call in SERIES_MPI_UNKNOWN. */
 static int keep_mpi(struct recorder *r, pid_t tid, const struct stackd_pass *pass,
 		    const struct store_sample *row)
 {
@@ -86,7 +86,8 @@ static int keep_mpi(struct recorder *r, pid_t tid, const struct stackd_pass *pas
 /* --- passes ----------------------------------------------------------------------------------- */
 
 /* Returns when a pass ended. The record's time is that of its walk, which comes later: the thread
- * may have lost its CPU in between, and that a pass was left is found out later. */
+ * may have lost its CPU in between, or the pass was left without a return, which is found out
+ * later. */
 static uint64_t ended_at(const struct event *event)
 {
 	uint64_t late = event->time_ns - event->measured.pass.ended_ns;
@@ -98,7 +99,7 @@ int recorder_place_pass(struct recorder *r, const struct event *event, struct st
 {
 	(void)r;
 	row->time_ns = ended_at(event);
-	if (event->kind == STACKD_EVENT_LEFT) /* even if its caller does not hold */
+	if (event->kind == STACKD_EVENT_LEFT) /* even if the path was cut at a wrong caller */
 		row->end_reason = STACKD_END_LEFT;
 	return 0;
 }

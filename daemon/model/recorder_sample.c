@@ -51,7 +51,8 @@ static int prefetch_code(struct recorder *r, const struct event *event)
 	return 0;
 }
 
-/* prefetch_code() and the reader, which adds CODE to the next STACK record, have done all. */
+/* Nothing is left to do: prefetch_code() has kept the pages, and the reader has added the CODE
+ * record to the next STACK record. */
 static int take_code(struct recorder *r, const struct event *event)
 {
 	(void)r;
@@ -67,7 +68,8 @@ static int prefetch_code_bytes(struct recorder *r, const struct event *event)
 
 /* --- samples ---------------------------------------------------------------------------------- */
 
-/* Keeps a sample; with regions, also the CPU time outside of them that it stands for. */
+/* Stores a sample; with regions, also the CPU time outside of regions that the sample stands
+ * for. */
 static int keep_sample(struct recorder *r, const struct event *event, struct store_sample *sample)
 {
 	const uint64_t interval = sample->period;
@@ -259,7 +261,7 @@ int recorder_sample(struct recorder *r, const struct stackd_header *record)
 
 /* --- counters --------------------------------------------------------------------------------- */
 
-/* Adds up the counters of some kinds of event. */
+/* Returns the sum of the counters of the given kinds of event. */
 static uint64_t sum_of(const uint64_t counts[STACKD_EVENT_COUNT], const enum stackd_event *kinds,
 		       size_t n)
 {

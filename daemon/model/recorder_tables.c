@@ -10,7 +10,7 @@
 
 #define KERNEL_MINOR_BITS 20 /* of a device number in the kernel */
 
-/* Returns a mapping that the kernel half has met, in the form of a side-band event. */
+/* Turns a mapping that the kernel half has found into the form of a side-band event. */
 static struct object_mapping met_mapping(const struct stackd_mapping *met,
 					 const struct object *object)
 {
@@ -25,8 +25,8 @@ static struct object_mapping met_mapping(const struct stackd_mapping *met,
 	};
 }
 
-/* Returns whether the file that the kernel half has met is known to have held the mapping's object
- * then. The vDSO has no file. */
+/* Returns whether the file that the kernel half has found had the mapping's object as its content
+ * at that time. `early`: only what is known already counts. The vDSO has no file. */
 static bool is_proven(struct recorder *r, const struct stackd_stack_record *record,
 		      const struct object *object, bool early)
 {
@@ -42,9 +42,9 @@ static bool is_proven(struct recorder *r, const struct stackd_stack_record *reco
 	       object_table_prove(r->files.objects, (pid_t)record->pid, &m, object, changed_ns);
 }
 
-/* Gives a mapping the object that its file holds now, since the file was overwritten while it was
- * mapped. Without memory or a file the mapping stays as it is, and the kernel half does not get it.
- */
+/* Gives a mapping the object that is its file's present content, since the file was overwritten
+ * while it was mapped. Without memory or a file the mapping stays as it is, and the kernel half
+ * does not get it. */
 static void remap(struct recorder *r, const struct stackd_stack_record *record,
 		  const struct object *object)
 {
@@ -57,8 +57,8 @@ static void remap(struct recorder *r, const struct stackd_stack_record *record,
 		process_table_set_mapping(r->tasks.processes, (pid_t)record->pid, &now);
 }
 
-/* Returns the object that is mapped where the kernel half has met a file that it does not know;
- * NULL: not known. */
+/* Returns the object that the process table has where the kernel half has found a file that it does
+ * not know; NULL: none. */
 static const struct object *mapped_object(struct recorder *r,
 					  const struct stackd_stack_record *record)
 {
@@ -79,8 +79,9 @@ static bool is_met(struct recorder *r, const struct stackd_stack_record *record,
 	       is_proven(r, record, object, true);
 }
 
-/* The same, for a record that is not in the order of time yet. The object's file must be the one
- * that was met: on most filesystems their inode numbers agree; on others it is found in order. */
+/* mapped_object() for a record whose turn in the order of time has not come. The object must be of
+ * the file that the kernel half has found, which equal inode numbers show. On filesystems where
+ * these differ, the object is found in the record's turn. */
 static const struct object *mapped_early(struct recorder *r,
 					 const struct stackd_stack_record *record)
 {

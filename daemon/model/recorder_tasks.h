@@ -13,8 +13,9 @@ struct recorder_tasks {
 	struct process_table *processes;
 	struct cgroup_table *cgroups;
 	struct members *members;
-	struct shared_memory shared; /* which new processes share their parent's */
-	uint32_t n_before;	     /* processes and threads when it last began anew */
+	struct shared_memory shared; /* tells which new processes share their parent's memory */
+	uint32_t n_before;	     /* processes and threads after those of ended ones were last
+				      * forgotten */
 };
 
 /* Makes the tables, in a zeroed struct, which must stay where it is. The objects are borrowed. 0 or
@@ -23,14 +24,15 @@ int recorder_tasks_init(struct recorder_tasks *tasks, const struct recorder_opti
 			struct object_table *objects);
 void recorder_tasks_fini(struct recorder_tasks *tasks); /* a zeroed one is fine */
 
-/* Forgets the records of what has ended long ago. 0 or -ENOMEM. */
+/* Forgets the processes and threads that ended long ago, and numbers the others anew. 0 or
+ * -ENOMEM. */
 int recorder_tasks_forget(struct recorder_tasks *tasks);
 
-/* The same if there are very many new ones since. To be called when all rows were sent; without
- * memory nothing is forgotten yet. */
+/* Calls recorder_tasks_forget() if very many have been added since the last time. To be called when
+ * all rows were sent. Without memory nothing is forgotten yet. */
 void recorder_tasks_forget_many(struct recorder_tasks *tasks);
 
-/* Returns how many rows there are of what something is recorded of. */
+/* Returns how many processes and threads have a row: those of which something is recorded. */
 uint32_t recorder_tasks_rows(const struct recorder_tasks *tasks);
 
 #endif

@@ -36,7 +36,8 @@ static uint64_t weight_of(uint64_t ns, uint64_t mean_ns)
 	return (uint64_t)((double)ns / -expm1(-(double)ns / (double)mean_ns) + 0.5);
 }
 
-/* Looks up where the kernel enters on a page fault, once its symbols are loaded. */
+/* Looks up the address range of the kernel's page fault entry, once the kernel's symbols are
+ * loaded. */
 static void find_page_fault(struct recorder *r)
 {
 	const struct kallsyms *ksyms = recorder_kallsyms(r);
@@ -48,8 +49,9 @@ static void find_page_fault(struct recorder *r)
 			  &r->waits.page_fault.end);
 }
 
-/* Returns whether a thread waited in a page fault, by its kernel frames. If the kernel itself
- * touched the page, its registers are those of the system call around it. */
+/* Returns whether a thread waited in a page fault, by its kernel frames. The system call number
+ * does not tell: if the kernel itself touched the page, it is that of the system call in which it
+ * did. */
 static bool is_in_page_fault(struct recorder *r, const struct stackd_header *record)
 {
 	const uint64_t *kernel = record_kernel(record);
@@ -71,7 +73,7 @@ static int add_frame(struct recorder *r, enum wait_frame kind, const char *name,
 	return err ? err : recorder_add_frame(r, object, node);
 }
 
-/* Adds a frame for the thread that held a futex, if it is another one of the process. */
+/* Adds a frame for the thread that held a futex, if it is another thread of the process. */
 static int add_holder(struct recorder *r, const struct event *event, uint64_t tid, uint32_t *node)
 {
 	const struct thread *holder =
@@ -84,7 +86,8 @@ static int add_holder(struct recorder *r, const struct event *event, uint64_t ti
 	return add_frame(r, WAIT_FRAME_PASSING, name, node);
 }
 
-/* Adds frames for what a thread waited for, if that is known, and for who held it. 0 or -ENOMEM. */
+/* Adds a frame for the object that a thread waited for, if its name is known, and one for the
+ * thread that held it. 0 or -ENOMEM. */
 static int add_object(struct recorder *r, const struct event *event, const struct stackd_wait *wait,
 		      uint32_t *node)
 {
@@ -101,8 +104,8 @@ static int add_object(struct recorder *r, const struct event *event, const struc
 	return err;
 }
 
-/* Returns a wait with the system call that its thread had made: after a stop, the kernel has it
- * call restart_syscall(), which goes on with that. */
+/* Returns the wait with the system call that the thread had made itself: after a stop, the kernel
+ * lets the thread call restart_syscall(), which continues that call. */
 static struct stackd_wait as_before_restart(struct recorder *r, const struct stackd_header *record,
 					    const struct stackd_wait *wait)
 {
@@ -142,7 +145,7 @@ static int keep_blocked(struct recorder *r, const struct event *event, struct st
 				   row);
 }
 
-/* Keeps the mean distance by which a wait was sampled, where it has changed. */
+/* Stores the mean distance of the sampling of waits (wait->mean_ns), if it has changed. */
 static int keep_mean(struct recorder *r, uint64_t mean_ns, struct store_sample row)
 {
 	if (r->waits.mean.is_known && r->waits.mean.ns == mean_ns)
@@ -152,7 +155,7 @@ static int keep_mean(struct recorder *r, uint64_t mean_ns, struct store_sample r
 	return recorder_keep(r, SERIES_WAIT_MEAN, mean_ns, row);
 }
 
-/* Keeps the runnable part of a wait, of a thread that was in this state. */
+/* Stores the runnable part of a wait. `state`: of the thread, struct stackd_wait. */
 static int keep_runnable(struct recorder *r, uint8_t state, uint64_t ns, uint64_t mean_ns,
 			 struct store_sample row)
 {
@@ -177,7 +180,7 @@ static unsigned wakeup_frame(struct recorder *r, uint64_t address)
 	return r->waits.wakeup_frames[at].is;
 }
 
-/* Keeps that an interrupt ended a wait. `row`: of the waiting thread. */
+/* Stores that an interrupt ended a wait. `row`: of the waiting thread. */
 static int keep_interrupt(struct recorder *r, struct store_sample row)
 {
 	row.node = 0;
@@ -207,7 +210,7 @@ int recorder_wake(struct recorder *r, const struct event *event, struct store_sa
 	return recorder_keep(r, SERIES_WAIT_WAKER, WAKER_OF_THREAD(event->record->tid), waker);
 }
 
-/* Makes a row that of an earlier moment. */
+/* Moves a row's time back by `ns`. */
 static void go_back(struct store_sample *row, uint64_t ns)
 {
 	row->time_ns -= ns < row->time_ns ? ns : 0;

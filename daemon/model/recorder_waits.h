@@ -16,17 +16,18 @@ struct recorder_waits {
 	struct wait_objects *objects; /* names of what threads waited for */
 	struct wait_frames *frames;
 	struct {
-		bool is_known; /* was it looked for? */
+		bool is_known; /* it was looked up */
 		uint64_t start, end;
 	} page_fault; /* the kernel's entry for page faults; 0: it is not known */
 	struct {
 		bool is_known;
 		uint64_t ns;
-	} mean; /* of the last wait, in this window */
+	} mean; /* mean distance of the last wait of this window */
 	struct {
 		uint64_t address;
 		unsigned is;		/* enum wakeup_frame */
-	} wakeup_frames[WAKEUP_FRAMES]; /* kernel frames of wakers: what was found out of each */
+	} wakeup_frames[WAKEUP_FRAMES]; /* cache: return addresses in kernel frames of wakers, and
+					 * what wakeup_frame_of() said of each */
 };
 
 /* The objects are borrowed, the struct is zeroed. 0 or -ENOMEM; recorder_waits_fini() in any case.

@@ -4,8 +4,8 @@
  * events first.
  *
  * Samples nearly always arrive in order: the row takes them at its end and gives them from its
- * front, one step each. What is older than the row's end, and all events (they come before the
- * samples of their time), goes into the heap.
+ * front, one step each. Samples older than the row's end go into the heap, and all events, since
+ * they come before samples of the same time.
  *
  * When the caller looks ahead, the next items are moved from both into an array in order. An item
  * that arrives later and is older than the last of these is inserted there.
@@ -29,7 +29,8 @@ struct reorder {
 	size_t count, room;
 	struct slot *row; /* from `first` up to `end` */
 	size_t first, end, row_room;
-	struct slot next[REORDER_AHEAD]; /* the oldest of all, in order, from `next_at` on */
+	struct slot next[REORDER_AHEAD]; /* the oldest items of all, in order, `n_next` of them from
+					  * `next_at` on */
 	size_t next_at, n_next;
 	uint64_t arrivals;
 	uint64_t handed_out_ns; /* the youngest time that was handed out */
@@ -101,7 +102,8 @@ static int push_heap(struct reorder *q, const struct slot *slot)
 	return 0;
 }
 
-/* Enters a slot among the next ones, whose last is younger. If there is no room, that goes back. */
+/* Inserts a slot into the array of next items, whose last item is younger. If the array is full,
+ * the last item goes back to the heap. */
 static int insert_next(struct reorder *q, const struct slot *slot)
 {
 	size_t end, i;
@@ -147,7 +149,7 @@ int reorder_push(struct reorder *q, const struct reorder_item *item)
 	return 0;
 }
 
-/* Puts `slot` where the root is missing. */
+/* Puts `slot` into the heap, whose root was taken. */
 static void sift_down(struct reorder *q, const struct slot *slot)
 {
 	size_t i = 0;

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#define SHARED_MEMORY_KEPT 256 /* answers; older ones are asked for again */
+#define SHARED_MEMORY_KEPT 256 /* most answers; older ones are overwritten */
 
 struct shared_memory { /* zeroed is empty */
 	struct {

@@ -14,10 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TABLE_WAIT_NS	 UINT64_C(4000000000) /* at most, until a record awaits none */
-#define TABLE_WAIT_BYTES (UINT64_C(16) << 20) /* with so many bytes of records, it ends */
+#define TABLE_WAIT_NS	 UINT64_C(4000000000) /* longest wait without a break */
+#define TABLE_WAIT_BYTES (UINT64_C(16) << 20) /* at so many bytes of records the wait ends */
 
-struct table_wait { /* zeroed: nothing is held */
+struct table_wait { /* zeroed: nothing is held back */
 	uint64_t since_ns;
 };
 

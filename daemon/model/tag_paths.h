@@ -58,13 +58,14 @@ int tag_paths_take(struct tag_paths *paths, const struct stackd_tag_record *reco
 		   const struct object *object, uint64_t offset, struct tag_path *ret_path);
 
 struct tag_paths_counts {
-	uint64_t right;	    /* walks with all the tag's functions, and no others */
-	uint64_t window;    /* ...but for a function that was just being entered or left */
-	uint64_t between;   /* at a location where a callee had just returned */
+	uint64_t right;	    /* walks with exactly the functions of the tag */
+	uint64_t window;    /* walks that differ from the tag by one function that was just being
+			     * entered or left */
+	uint64_t between;   /* walks that differ, at a location where a callee had just returned */
 	uint64_t wrong;	    /* walk and tag differ */
 	uint64_t unchecked; /* the walk was not complete */
 	uint64_t learned;   /* tags */
-	uint64_t forgotten; /* of these, to make room */
+	uint64_t forgotten; /* learned tags that were forgotten to make room */
 	uint64_t unknown;   /* samples whose tag was not known */
 };
 

@@ -36,11 +36,13 @@ struct tagger_maps {
 	uint32_t *n_tagged; /* entries of that map; borrowed */
 };
 
-/* Has files read by the worker of `files`, which are borrowed. 0 or -ENOMEM. */
+/* Makes a tagger whose files the worker of `files` (borrowed) reads. 0 or -ENOMEM. */
 int tagger_new(const struct tagger_maps *maps, const struct ask_files *files,
 	       struct tagger **ret_tagger);
-int tagger_new_here(const struct tagger_maps *maps, struct tagger **ret_tagger); /* reads them */
-void tagger_free(struct tagger *tagger);					 /* NULL is fine */
+int tagger_new_here(const struct tagger_maps *maps,
+		    struct tagger **ret_tagger); /* makes a tagger that reads files in
+						  * this process */
+void tagger_free(struct tagger *tagger);	 /* NULL is fine */
 
 /* Examines a process that runs already. 0 or -ENOMEM. */
 int tagger_load(struct tagger *tagger, struct process_table *processes, pid_t pid);

@@ -20,16 +20,18 @@ struct step {
 /* The user part of a thread's last path, root first. */
 struct last_path {
 	pid_t tid;
-	uint8_t sequence; /* of the record that it came from */
-	bool has_ended;	  /* the thread has; see thread_paths_on_exit() */
+	uint8_t sequence; /* of the record that the path came from */
+	bool has_ended;	  /* the thread has ended; see thread_paths_on_exit() */
 	bool is_weak;	  /* as path.is_weak */
-	bool is_open;	  /* its root end is not known: the steps are leaf first */
+	bool is_open;	  /* the walk has not reached the root yet; the steps are leaf first */
 	bool has_entry;
-	uint32_t base; /* an open walk's nodes are below this one; TAG_TRIE_ROOT: it has none */
+	uint32_t base;	       /* the node below which the steps of an open walk were entered;
+				* TAG_TRIE_ROOT: they were not */
 	struct location entry; /* where the thread's stack begins */
 	struct step *steps;
 	size_t count, room;
-	struct location *apart; /* of the steps, while those are not entered; NULL: they are */
+	struct location *apart; /* copies of the steps' locations while the steps are not in the
+				 * tables; NULL: they are */
 	UT_hash_handle hh;
 };
 
@@ -37,11 +39,11 @@ struct thread_paths {
 	struct tag_trie *trie;
 	struct location_table *locations;
 	struct last_path *threads;
-	pid_t ended[ENDED_THREADS]; /* the last ones that did, as a ring */
+	pid_t ended[ENDED_THREADS]; /* the threads that ended last, as a ring */
 	size_t n_ended;
 	uint64_t out_of_sequence;
 	bool has_heights;
-	VEC(uint32_t) sizes; /* by node, where there are heights */
+	VEC(uint32_t) sizes; /* by node: bytes of stack of its frame; empty without heights */
 };
 
 int thread_paths_new(struct tag_trie *trie, struct location_table *locations, bool has_heights,
@@ -85,8 +87,8 @@ uint32_t thread_paths_size(const struct thread_paths *p, uint32_t node)
 	return node < p->sizes.count ? p->sizes.items[node] : 0;
 }
 
-/* Keeps the bytes of stack between a step and its caller, if its node is new. `below`: the caller's
- * height, 0 if it is not known. */
+/* Stores the bytes of stack between a step and its caller, if the step's node is new. `below`: the
+ * caller's height, 0 if it is not known. */
 static int note_size(struct thread_paths *p, const struct step *step, uint32_t below)
 {
 	const struct location *l = location_at(p->locations, step->location);
@@ -109,8 +111,8 @@ static uint64_t id_of(const struct thread_paths *p, uint32_t location)
 	return location_id(l->file_id, l->offset);
 }
 
-/* Keeps the size and the step of frame i, which has been entered as `node`. `steps`: the thread's
- * path, which begins at frame path->added; or NULL. */
+/* Stores the stack size of frame i, which has been entered as `node`, and its step in `steps`, the
+ * thread's path, whose first step is frame path->added; NULL: the path is not kept. */
 static int take_step(struct thread_paths *p, const struct path *path, size_t i, uint32_t node,
 		     struct step *steps)
 {
@@ -125,8 +127,8 @@ static int take_step(struct thread_paths *p, const struct path *path, size_t i, 
 /* Frames of a path that are to be entered. */
 struct range {
 	size_t from, end;
-	const uint64_t *ids; /* of all of the path's frames; NULL: not known */
-	struct step *steps;  /* as take_step() has it */
+	const uint64_t *ids; /* location ids of all frames of the path; NULL: not known */
+	struct step *steps;  /* the thread's path, as in take_step(); or NULL */
 };
 
 /* Enters a range of IDS_AT_ONCE frames at most, below *node. */
@@ -149,7 +151,7 @@ static int enter_some(struct thread_paths *p, const struct path *path, const str
 	return err;
 }
 
-/* Enters a range of frames below *node, which becomes the last one's. */
+/* Enters a range of frames below *node, which becomes the node of the last frame. */
 static int enter_range(struct thread_paths *p, const struct path *path, struct range range,
 		       uint32_t *node)
 {
@@ -183,7 +185,7 @@ static struct last_path *path_of_thread(struct thread_paths *p, pid_t tid)
 	return last;
 }
 
-/* Takes the locations of a thread's path out of the table. */
+/* Copies the locations of a thread's path, since the table is about to be cleared. */
 static int set_apart(const struct thread_paths *p, struct last_path *last)
 {
 	struct location *apart = vec_alloc(last->count + 1, sizeof(*apart));
@@ -212,7 +214,7 @@ int thread_paths_begin_anew(struct thread_paths *p)
 	return err;
 }
 
-/* Enters the steps of a thread's path that is kept apart. */
+/* Enters the steps of a thread's path, which set_apart() has copied, into the new tables. */
 static int enter_again(struct thread_paths *p, struct last_path *last)
 {
 	uint32_t node = TAG_TRIE_ROOT;
@@ -308,7 +310,7 @@ int thread_paths_entry(struct thread_paths *p, pid_t tid, uint32_t *ret_node)
 	return err ? err : tag_trie_child(p->trie, *ret_node, number, id_of(p, number), ret_node);
 }
 
-/* Notes where the thread's stack begins, of a path that was walked to there. */
+/* Notes the frame at which the thread's stack begins, if the path was walked to the entry. */
 static int note_entry(struct thread_paths *p, const struct stackd_header *record,
 		      const struct path *path)
 {
@@ -324,8 +326,9 @@ static int note_entry(struct thread_paths *p, const struct stackd_header *record
 	return 0;
 }
 
-/* Keeps the user frames of a walk that has not reached the entry, leaf first. `root`: frames of
- * the path that are to be added to what is kept. */
+/* Keeps the user frames of a walk that has not reached the entry, leaf first. `root`: how many
+ * frames, from the path's root, are kept; `adds`: they are appended to those that are kept
+ * already. */
 static int keep_open(struct last_path *last, const struct path *path, size_t root, bool adds)
 {
 	size_t count = adds ? last->count : 0;
@@ -340,8 +343,8 @@ static int keep_open(struct last_path *last, const struct path *path, size_t roo
 	return 0;
 }
 
-/* Keeps an open walk that has come to the entry: root first, as others are, and with all of its
- * frames, of which the path may have a part. */
+/* Keeps an open walk that has now come to the entry: from here on its steps are root first, as
+ * those of other walks, and complete, even if the path has only a part of them. */
 static int close_open(struct thread_paths *p, struct last_path *last, const struct path *path)
 {
 	uint32_t node = TAG_TRIE_ROOT;
@@ -366,7 +369,8 @@ static int close_open(struct thread_paths *p, struct last_path *last, const stru
 	return err;
 }
 
-/* Keeps a walk that came to its limit, or went on from where such a one ended. */
+/* Keeps a walk that came to the limit of frames, or one that went on from where such a walk
+ * ended. */
 static int keep_deep(struct thread_paths *p, const struct stackd_header *record,
 		     const struct path *path)
 {
@@ -386,7 +390,8 @@ static int keep_deep(struct thread_paths *p, const struct stackd_header *record,
 	return err;
 }
 
-/* Enters the frames of an open walk below a node, once, and those that a path has on top of it. */
+/* Enters the frames of the thread's open walk below *node, unless that was done before, and then
+ * the path's frames nearer to the leaf. */
 static int enter_on_open(struct thread_paths *p, const struct stackd_header *record,
 			 const struct path *path, struct range range, uint32_t *node)
 {
@@ -490,7 +495,7 @@ int thread_paths_enter(struct thread_paths *p, const struct stackd_header *recor
 		return enter_walked(p, record, path, ret_node);
 	if (record->kind == STACKD_RECORD_STACK)
 		return enter_whole(p, (pid_t)record->tid, path, ret_node);
-	*ret_node = path->node; /* of a tag's path */
+	*ret_node = path->node; /* node of the tag's path */
 	return enter_range(p, path, all, ret_node);
 }
 

@@ -36,11 +36,11 @@ struct path {
 	size_t added, kept, user, count;
 	size_t beyond; /* of a record that joins an open walk: root frames beyond that walk */
 	size_t cut;
-	enum stackd_end_reason cut_reason; /* if it is cut */
+	enum stackd_end_reason cut_reason; /* why the path ends there, if `cut` is not 0 */
 	bool is_weak;	   /* some of its steps were not made by unwind information */
-	uint32_t node;	   /* of the kept frames, which are entered already; or of the frame that
-			    * represents those that are left out */
-	uint64_t kept_tag; /* of that node */
+	uint32_t node;	   /* node of the last kept frame, which is in the trie already; or of the
+			    * frame that stands for frames that were left out (left_out.h) */
+	uint64_t kept_tag; /* tag of that node */
 	uint32_t locations[PATH_MAX_FRAMES];
 	uint32_t heights[PATH_MAX_FRAMES]; /* bytes to the end of the stack; 0: not known */
 	uint64_t ids[PATH_MAX_FRAMES];	   /* of the new user frames of a WALKED record */
@@ -48,8 +48,8 @@ struct path {
 
 struct thread_paths;
 
-/* `trie` and `locations` are borrowed. `has_heights`: it keeps for each node the bytes of stack of
- * its frame, from paths that have heights. 0 or -ENOMEM. */
+/* `trie` and `locations` are borrowed. `has_heights`: paths have heights, from which the bytes of
+ * stack of each node's frame are kept. 0 or -ENOMEM. */
 int thread_paths_new(struct tag_trie *trie, struct location_table *locations, bool has_heights,
 		     struct thread_paths **ret_paths);
 void thread_paths_free(struct thread_paths *paths); /* NULL is fine */
@@ -57,8 +57,9 @@ void thread_paths_free(struct thread_paths *paths); /* NULL is fine */
 /* Returns the bytes of stack between a node's frame and its caller; 0: not known. */
 uint32_t thread_paths_size(const struct thread_paths *paths, uint32_t node);
 
-/* Starts the path of a WALKED record: sets the frames that the record keeps, and their node. 0;
- * -ENOMEM; -EBADMSG: the record before, on which this one builds, did not arrive. */
+/* Starts the path of a WALKED record with the frames that the record keeps of the thread's last
+ * path, and their node. 0; -ENOMEM; -EBADMSG: the record before, on which this one builds, did not
+ * arrive. */
 int thread_paths_recall(struct thread_paths *paths, const struct stackd_header *record,
 			struct path *path);
 
@@ -85,7 +86,7 @@ void thread_paths_forget(struct thread_paths *paths, pid_t tid);
  * some paths dropped. */
 int thread_paths_begin_anew(struct thread_paths *paths);
 
-/* Takes the end of a thread. Samples of its last moments may still come. */
+/* Notes that a thread has ended. Samples of its last moments may still come. */
 void thread_paths_on_exit(struct thread_paths *paths, pid_t tid);
 
 /* Returns the number of records that thread_paths_recall() refused. */

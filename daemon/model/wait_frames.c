@@ -17,7 +17,7 @@ struct frame {
 
 struct wait_frames {
 	struct object_table *objects;
-	struct frame *frames[2]; /* reasons, and what for */
+	struct frame *frames[2]; /* reasons; other frames */
 	uint32_t count[WAIT_FRAME_KINDS];
 };
 
@@ -57,7 +57,8 @@ static bool has_room(const struct wait_frames *f, enum wait_frame kind)
 	return f->count[kind] < most[kind];
 }
 
-/* Makes an object. One that says what for has another id than the file of that name has as code. */
+/* Makes an object. If it is what a thread waited for, it gets another id than the file of the same
+ * name has as code. */
 static int make_object(struct wait_frames *f, enum wait_frame kind, const char *name,
 		       const struct object **ret_object)
 {
@@ -101,7 +102,7 @@ int wait_frames_find(struct wait_frames *f, enum wait_frame kind, const char *na
 	}
 	if (has_room(f, kind))
 		return add(f, kind, name, ret_object);
-	/* Of these there is one, whatever the count. */
+	/* One "[others]" may be added even though the table is full. */
 	HASH_FIND_STR(f->frames[1], WAIT_FRAMES_OTHERS, frame);
 	if (!frame)
 		return add(f, kind, WAIT_FRAMES_OTHERS, ret_object);

@@ -3,9 +3,10 @@
  * The frames at the leaf end of a wait's call path, which are no code: why the thread waited, what
  * it waited for, and which thread held that. Each is an object by its name.
  *
- * Objects are kept as long as stackd runs, so the number of names is bounded. Names that mean
- * something later ("/var/log/x") and those that do not ("pipe:[45]") have a bound each, so that the
- * latter cannot use up the room of the former. Beyond its bound, a name becomes "[others]".
+ * Objects are kept as long as stackd runs, so the number of names is bounded. Lasting names
+ * ("/var/log/x") and passing ones ("pipe:[45]"), which mean nothing later, have a bound each, so
+ * that passing names cannot use up the room of lasting ones. Beyond its bound, a name becomes
+ * "[others]".
  */
 #ifndef MODEL_WAIT_FRAMES_H
 #define MODEL_WAIT_FRAMES_H
@@ -14,7 +15,8 @@
 
 enum wait_frame {
 	WAIT_FRAME_REASON,  /* at most as many as there are system calls */
-	WAIT_FRAME_LASTING, /* what the thread waited for, or who held that */
+	WAIT_FRAME_LASTING, /* what the thread waited for, or who held it; a name that means
+			     * something later */
 	WAIT_FRAME_PASSING,
 	WAIT_FRAME_KINDS
 };

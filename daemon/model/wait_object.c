@@ -20,15 +20,15 @@
 
 #define MOST_NAMES     4096 /* in each of the sets */
 #define TURN_NS	       INT64_C(2000000000)
-#define SHARE	       20 /* look-ups take one in so many of the time */
+#define SHARE	       20 /* look-ups may use one CPU second in so many seconds */
 #define MOST_CREDIT_NS INT64_C(50000000)
-#define FIRST_PASSING  32768 /* port: the kernel gives those to clients */
+#define FIRST_PASSING  32768 /* first port that the kernel gives to clients */
 
 struct key {
 	uint64_t inode;
 	uint32_t generation;
 	uint32_t descriptor;
-	pid_t pid; /* 0: a socket of AF_UNIX, whose inode number is its own */
+	pid_t pid; /* 0: an AF_UNIX socket, which its inode number alone identifies */
 	uint32_t pad;
 };
 
@@ -42,7 +42,7 @@ struct wait_objects {
 	char *root;
 	struct entry *now, *before;
 	int64_t turned_ns, counted_ns; /* of CLOCK_MONOTONIC */
-	int64_t credit_ns;	       /* of CPU time, that look-ups may take */
+	int64_t credit_ns;	       /* CPU time that look-ups may use */
 	uint64_t unnamed;
 };
 
@@ -84,7 +84,8 @@ void wait_objects_free(struct wait_objects *o)
 
 /* --- what is remembered ---------------------------------------------------------------------- */
 
-/* Returns whether what a wait was for has a name that must be looked up, and by what. */
+/* Returns whether the object of a wait has a path that must be looked up; *ret_key is the key of
+ * its entry. */
 static bool has_key(pid_t pid, const struct stackd_wait *wait, struct key *ret_key)
 {
 	*ret_key = (struct key){.inode = wait->number};
@@ -104,7 +105,7 @@ static struct entry *find(struct entry *set, const struct key *key)
 	return entry;
 }
 
-/* Remembers a name, which belongs to the set from now on, on failure as well. */
+/* Remembers a name, and takes it over: it is freed with the set, or here on failure. */
 static int remember(struct wait_objects *o, const struct key *key, char *name)
 {
 	struct entry *entry = calloc(1, sizeof(*entry));
@@ -242,8 +243,8 @@ static void write_peer(const struct stackd_wait *wait, unsigned port, char *to, 
 		snprintf(to, size, is_ip4 ? "%s:%u" : "[%s]:%u", address, port);
 }
 
-/* A service is named by its port, and who asks it by the address alone: a client's port is another
- * one each time. */
+/* Names a connection. A service is named by its port, its clients by their addresses alone, since a
+ * client has another port each time. */
 static void name_ip(const struct stackd_wait *wait, char *name, bool *ret_is_passing)
 {
 	const char *protocol = protocol_name(wait->protocol);

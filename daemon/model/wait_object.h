@@ -3,9 +3,9 @@
  * Names what a thread waited for: "/var/log/x", "tcp 127.0.0.1:5432", "unix /run/x.sock",
  * "pipe:[45]", "[eventfd]", "futex 0x7f0000001234".
  *
- * The record has all of it but the paths of files and of sockets of AF_UNIX. These are looked up as
- * soon as a record has come, while the process may still have the descriptor, and kept for some
- * seconds by process, descriptor, inode and its generation. So when another file has got the
+ * The record has everything except the paths of files and of AF_UNIX sockets. These are looked up
+ * as soon as a record has come, while the process may still have the descriptor, and kept for some
+ * seconds under process, descriptor, inode and inode generation. So when another file has got the
  * descriptor meanwhile, its name is not used: the wait stays unnamed, as if the descriptor had been
  * closed.
  *
@@ -29,13 +29,14 @@ struct wait_objects;
 int wait_objects_new(const char *root, struct wait_objects **ret_objects);
 void wait_objects_free(struct wait_objects *objects); /* NULL is fine */
 
-/* Looks up the path of the object of a wait, if it has one that is not known. `time_ns`: of the
- * record. 0 or -ENOMEM. */
+/* Looks up the path of what a thread waited for, if that is a file or an AF_UNIX socket whose path
+ * is not known. `time_ns`: of the record. 0 or -ENOMEM. */
 int wait_objects_prefetch(struct wait_objects *objects, pid_t pid, uint64_t time_ns,
 			  const struct stackd_wait *wait);
 
 /* Returns the name of the object of a wait, in `buffer` or valid until the next prefetch; NULL: it
- * is not known. *ret_is_passing: the name is one of any number, and means nothing later. */
+ * is not known. *ret_is_passing: the name is one of arbitrarily many, and means nothing later
+ * (wait_frames.h). */
 const char *wait_objects_name(struct wait_objects *objects, pid_t pid,
 			      const struct stackd_wait *wait, char buffer[static WAIT_OBJECT_MAX],
 			      bool *ret_is_passing);

@@ -12,7 +12,7 @@
 #include "arch/kernel_entry.h"
 #include "stack/wait_name.h"
 
-#define INTERRUPTIBLE 0x01 /* a thread's states */
+#define INTERRUPTIBLE 0x01 /* bits of a thread's state */
 #define STOPPED	      0x0c /* by a signal, or a debugger */
 
 /* What a call waits for. */
@@ -20,7 +20,7 @@ enum waits_for {
 	OTHER,
 	FUTEX,	    /* its first argument is the address */
 	IDLE_FILE,  /* a descriptor: of a socket that connections come to, or the one polled */
-	DESCRIPTOR, /* the same, of any file: it is in the reason */
+	DESCRIPTOR, /* a descriptor of any file, whose type is part of the reason */
 };
 
 struct call {
@@ -44,7 +44,8 @@ struct call {
 		SYS_##call, #call, DESCRIPTOR                                                      \
 	}
 
-/* Newer processors lack the older of two calls for the same, and old headers lack new calls. */
+/* The #ifdefs: newer processors lack the older of two calls with the same purpose, and old headers
+ * lack new calls. */
 static const struct call calls[] = {
 	{SYS_futex, "futex", FUTEX},
 #ifdef SYS_futex_waitv
@@ -138,8 +139,8 @@ static const struct call *find_call(int number)
 	return NULL;
 }
 
-/* Names a call that has no kind of its own. libseccomp knows them all; one that is newer than it
- * has its number. */
+/* Names a call that is not in `calls`, by libseccomp's table; by its number if libseccomp is older
+ * than the call. */
 static void name_other(int number, char ret_name[static WAIT_REASON_MAX])
 {
 	char *name = seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
@@ -151,8 +152,9 @@ static void name_other(int number, char ret_name[static WAIT_REASON_MAX])
 	free(name);
 }
 
-/* Whether the kernel itself waits for a disk. It accounts a thread that waits for an io_uring's
- * completions so, too, whatever these are; but that can be interrupted. */
+/* Whether the thread waited for a disk within the kernel. The kernel also accounts any wait for
+ * completions of an io_uring as I/O; such a wait can be interrupted, which one for a disk
+ * cannot. */
 static bool is_for_block_io(const struct stackd_wait *wait)
 {
 	return wait->is_io && !(wait->call == SYS_io_uring_enter && wait->state & INTERRUPTIBLE);
@@ -201,8 +203,8 @@ int wait_reason_restarted(const char *function)
 		if (!strncmp(function, restarts[i].start, strlen(restarts[i].start)))
 			return restarts[i].call;
 	}
-	/* None of these: functions of sleeping are of the scheduler's own text, which stacks leave
-	 * out; of no other call all are. */
+	/* No function of the table: it was a sleep, the only call all of whose functions are in the
+	 * scheduler's text, which kernel stacks leave out. */
 	return kernel_entry_is_restart(function) ? SYS_clock_nanosleep : -1;
 }
 

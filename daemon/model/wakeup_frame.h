@@ -8,7 +8,7 @@
  * what it sends to a socket of the same machine on the CPU, and a softirq delivers it before the
  * thread's system call goes on (process_backlog). So a softirq outside of an interrupt belongs to
  * the thread if it takes packets from such a queue, or from the peer of a virtual pair of devices.
- * Timers and packets of network cards that are due meanwhile do not.
+ * Softirqs for timers and for packets of network cards do not.
  */
 #ifndef MODEL_WAKEUP_FRAME_H
 #define MODEL_WAKEUP_FRAME_H
@@ -21,13 +21,13 @@ enum wakeup_frame {
 	WAKEUP_INTERRUPT = 1, /* the entry of an interrupt */
 	WAKEUP_SOFTIRQ = 2,   /* work that an interrupt has put off */
 	WAKEUP_DELIVERY = 4,  /* of packets from this machine */
-	WAKEUP_WORKER = 8,    /* a kernel thread for such work, for whomever it is done */
+	WAKEUP_WORKER = 8,    /* a kernel thread that does such work for all threads */
 };
 
 /* Returns what a kernel function is. */
 enum wakeup_frame wakeup_frame_of(const char *function);
 
-/* Returns whether an interrupt made the wake-up whose frames are this set. */
+/* Returns whether an interrupt made the wake-up. `frames`: the bits of all its frames. */
 bool wakeup_is_by_interrupt(unsigned frames);
 
 #endif
