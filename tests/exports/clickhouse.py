@@ -44,10 +44,17 @@ USERS = """<yandex><profiles><default></default><reading><readonly>1</readonly><
                                     ("reader", "", "reading")))
 
 
+KEPT = []  # sockets that keep ports for servers of these tests
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody listens at, and that the kernel gives to nobody else: only who says, as servers do, that
+    an address may be used again can bind to it."""
+    probe = socket.socket()
+    KEPT.append(probe)
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    probe.bind(("", 0))
+    return probe.getsockname()[1]
 
 
 class Server:

@@ -100,6 +100,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.connection.close()
             return
         body = self.rfile.read(length)
+        if fault == "held":
+            server.release.wait()
         try:
             if isinstance(fault, tuple):
                 raise Refused(*fault)
@@ -135,7 +137,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Receiver(http.server.ThreadingHTTPServer):
-    """`faults` has what becomes of requests, by number from 0: "drop", "after", "silence", or (status, text)."""
+    """`faults` has what becomes of requests, by number from 0: "drop", "after", "silence", "held" until `release` is
+    set, or (status, text)."""
 
     scheme, path = None, None
 
@@ -144,6 +147,7 @@ class Receiver(http.server.ThreadingHTTPServer):
         self.password, self.most_bytes, self.most_samples = password, most_bytes, most_samples
         self.faults, self.retry_after, self.number = {}, {}, 0
         self.bodies = None  # a list: of all that is taken
+        self.release = threading.Event()
         self.sums, self.refused, self.names, self.success = Sums(), [], set(), b""
         threading.Thread(target=self.serve_forever, daemon=True).start()
 

@@ -11,7 +11,7 @@ import time
 import test_clickhouse
 import test_servers
 from clickhouse import Relay, Server, free_port
-from common import STACKCTL, STORES, Skip, check, exports
+from common import PATIENCE, STACKCTL, STORES, Skip, check, exports
 from servers import Otlp, Parca, Pyroscope
 from tables import COLUMNS, Source, same, without_labels
 from test_clickhouse import as_seen, counted, everything, lines, server, store_of, until
@@ -248,7 +248,7 @@ def test_bad_servers_clocks():
     set_clock(store, 7200)
     push(receiver.url(), store, status=2, says="6 recordings were refused")
     with started(receiver.url(), store) as service:  # none was ever taken: something is wrong
-        check(service.wait(30) == 2, "a service that sends nothing goes on")
+        check(service.wait(PATIENCE) == 2, "a service that sends nothing goes on")
     set_clock(store, 60)
     with started(receiver.url(), store) as service:
         until(lambda: receiver.sums.requests == 6, "the windows of a clock that was set right")
@@ -300,11 +300,12 @@ def test_bad_deleted():
 def test_bad_servers_two_pushers():
     """A second push of the same store to a server of profiles waits for none, and sends nothing twice."""
     receiver, store = Pyroscope(), test_servers.store_of("windows")
-    receiver.faults, receiver.retry_after = {0: (503, "later")}, {503: "3"}
-    first = subprocess.Popen([STACKCTL, "push", receiver.url(), "-i", store], stderr=subprocess.DEVNULL)
+    receiver.faults = {0: "held"}
+    first = subprocess.Popen([STACKCTL, "push", receiver.url(), "--timeout", "600s", "-i", store],
+                             stderr=subprocess.DEVNULL)
     until(lambda: receiver.number == 1, "the first push")
     push(receiver.url(), store, status=1, says="another stackctl is pushing with this file: wait for it")
-    check(first.wait(60) == 0, "the first push failed")
+    receiver.release.set()
+    check(first.wait(PATIENCE) == 0, "the first push failed")
     push(receiver.url(), store, says="sent before: 6")
-    receiver.refused = []
     test_servers.same(receiver, test_servers.folded(store, "--recording", "1..6"), "two pushers")

@@ -163,7 +163,7 @@ def test_servers_retry_after():
     receiver.faults, receiver.retry_after = {0: (429, "later")}, {429: "3"}
     start = time.monotonic()
     push(receiver.url(), store, says="in 1 requests, 1 made again")
-    check(3 <= time.monotonic() - start < 20, "it came again after %.1f s" % (time.monotonic() - start))
+    check(time.monotonic() - start >= 3, "it came again after %.1f s" % (time.monotonic() - start))
     receiver, store = Pyroscope(), store_of("small")
     receiver.faults, receiver.retry_after = {0: (429, "later")}, {429: "3600"}
     push(receiver.url(), store, status=1, says="the server takes no more for 3600 seconds: later")
