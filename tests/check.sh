@@ -78,7 +78,7 @@ do_build() {
 # do_kernels(), which find them as everywhere.
 small_types() {
     local file=$logs/kernel.btf
-    make -s "$file" >"$logs/kernel-btf.log" 2>&1 && export STACKD_BTF=$PWD/$file
+    run build-btf make -s "$file" && export STACKD_BTF=$PWD/$file
 }
 
 # The warnings of clang are a part of lint-tidy; this shows that its programs link.
