@@ -294,7 +294,7 @@ def check_workload(sent, recording, workload, at_least=AT_LEAST):
 def check_judged(sent, name, counters):
     """No walk was wrong, or too short. The first ones that were are in the log, root first."""
     wrong = re.findall(r"^judge: .*\n.*\n.*", sent.log(name), re.M)
-    count = counters["judged_wrong"] + counters["judged_less"]
+    count = harness.differing(counters)
     check(count == 0, "%d walks are wrong, %d right: %s"
           % (count, counters["judged_right"], " ".join(" ".join(wrong[:1]).split())),
           *wrong[:20])

@@ -10,8 +10,8 @@ import time
 
 import chains
 from chains import Expectation
-from harness import (DONE, NO_SAMPLES, PATIENCE, SIGCONT, SIGINT, SIGSTOP, STACKCTL, WORKLOADS, Daemon, Recording, Skip, check, check_chains,
-                     live, run, scratch, user_frames, wait_cpu, workload)
+from harness import (DONE, NO_SAMPLES, PATIENCE, SIGCONT, SIGINT, SIGSTOP, STACKCTL, WORKLOADS, Daemon, Recording, Skip, background,
+                     check, check_chains, is_incomplete, live, run, scratch, user_frames, wait_cpu, workload)
 
 CHAIN = Expectation.of_source("chain")
 ID = "5" * 64
@@ -60,7 +60,8 @@ def by(store, kind, *options):
 
 def remove(group):
     """Removes a cgroup whose processes have just ended."""
-    for _ in range(100):
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
         with contextlib.suppress(OSError):
             return os.rmdir(group)
         time.sleep(0.02)
@@ -137,6 +138,12 @@ def test_cgroups():
         check_chains(samples, CHAIN)
 
 
+def sampled_windows(store):
+    """The windows with samples: a short one has none where the machine does not get to the program."""
+    listed = json.loads(run(STACKCTL, "list", "--json", "-i", store).out)["recordings"]
+    return [window["recording"] for window in listed if window["samples"]]
+
+
 @live
 def test_cgroups_windows():
     """A window knows the cgroups of threads that it did not see enter them."""
@@ -145,13 +152,15 @@ def test_cgroups_windows():
         move(process.pid, make("/w.service"))
         with Daemon(store, "-F", 3989, "--window", "1s", "--pid", process.pid) as daemon:
             daemon.wait_recording()
-            time.sleep(3.5)
-            wait_cpu(process.pid, 0.1)
+            end = time.monotonic() + PATIENCE
+            while len(sampled_windows(store)) < 4:
+                check(time.monotonic() < end, "no windows with samples")
+                time.sleep(0.2)
             result = daemon.finish(SIGINT)
             check(result.status == DONE, "status %d" % result.status, result.err)
         whole = by(store, "unit", "--since", "10m")
         check(set(whole) == {"w.service"}, "of all windows", whole)
-        for window in range(1, 4):
+        for window in sampled_windows(store):
             one = by(store, "unit", "--recording", str(window))
             check(set(one) == {"w.service"}, "of window %d" % window, one)
 
@@ -175,14 +184,16 @@ def test_cgroup_exec():
         with Daemon(store, "-F", 3989, "--cgroup", group) as daemon:
             daemon.wait_recording()
             daemon.process.send_signal(SIGSTOP)
-            entering = subprocess.Popen([WORKLOADS + "/entering_static", group + "/cgroup.procs",
-                                         WORKLOADS + "/chain_static", "0.2"], stdout=subprocess.DEVNULL)
-            wait_command(entering.pid, "chain_static")
-            daemon.process.send_signal(SIGCONT)
-            check(entering.wait() == DONE, "status %d" % entering.returncode)
-            check(daemon.finish(SIGINT).status == DONE, "stackd's status")
+            with background(WORKLOADS + "/entering_static", group + "/cgroup.procs", WORKLOADS + "/chain_static",
+                            60) as entering:
+                wait_command(entering.pid, "chain_static")
+                wait_cpu(entering.pid, 0.03)  # in which it has some hundred samples
+                daemon.process.send_signal(SIGCONT)
+                wait_cpu(entering.pid, 0.2)
+                check(entering.poll() is None, "status", entering.returncode)
+                check(daemon.finish(SIGINT).status == DONE, "stackd's status")
         samples = Recording(store).samples()
-    early = [s for s in samples if s.frames[0].symbol.startswith("[incomplete")]
+    early = [s for s in samples if is_incomplete(s)]
     named = [chains.text_of(s.frames) for s in early
              if any(frame.object.endswith("chain_static") for frame in user_frames(s))]
     print(len(early), "early of", len(samples))

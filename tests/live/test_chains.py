@@ -10,7 +10,7 @@ import shutil
 import chains
 from chains import Expectation
 from harness import (NO_SUPPORT, STACKD, WORKLOADS, Recording, Skip, background, check, check_chains,
-                     check_covered, check_whole, differing, is_at_end, is_cut, is_incomplete, is_moment, live, record,
+                     check_covered, check_whole, differing, is_at_end, is_cut, is_exiting, is_incomplete, is_moment, live, record,
                      record_attached, record_while, run, scratch, user_frames, without_early, workload)
 
 # A program that does one thing over and over has in a second at twice the rate what it has in two.
@@ -436,9 +436,10 @@ def check_unreadable(recording):
     samples, stats = recording.samples(), recording.stats()
     print(stats["quality"], stats["end_reasons"])
     check(stats["lost"] == 0 and len(samples) == stats["samples"], "lost samples", stats)
-    marked = sum((s.frames[0].symbol or "").startswith("[incomplete:") for s in samples)
-    check(marked == stats["quality"]["partial"] == stats["end_reasons"].get("unreadable"),
-          "%d stacks are marked" % marked, stats["quality"], stats["end_reasons"])
+    marked = [s for s in samples if is_incomplete(s)]
+    check(len(marked) == stats["quality"]["partial"], "%d stacks are marked" % len(marked), stats["quality"])
+    odd = [chains.text_of(s.frames) for s in marked if not is_cut(s, "unreadable") and not is_exiting(s)]
+    check(not odd, "%d stacks end otherwise" % len(odd), *odd[:5])
     check_covered(samples)
 
 

@@ -3,11 +3,11 @@
 
 import contextlib
 import os
-import time
 
 from chains import text_of
 from harness import (DONE, SIGINT, WORKLOADS, Daemon, Recording, Skip, background, check, live,
                      scratch, wait_cpu, workload)
+from test_outages import Talker, wait_said
 
 
 @contextlib.contextmanager
@@ -37,11 +37,11 @@ def test_cpu_comes_back():
         raise Skip("there is one CPU")
     with scratch() as folder:
         store = folder + "/s.db"
-        with Daemon(store, "-F", 199, "--all") as daemon:
+        with Talker(store, "-F", 199, "--all") as daemon:
             daemon.wait_recording()
             with offline(1):
                 pass  # off for less time than there may be between two looks of stackd
-            time.sleep(1)
+            wait_said("come on line", daemon)
             with background("taskset", "-c", "1", WORKLOADS + "/chain", 60, ready="READY") as process:
                 wait_cpu(process.pid, 1)
                 result = daemon.finish(SIGINT)

@@ -29,6 +29,21 @@ def is_exiting(sample):
                                            for frame in sample.frames)
 
 
+def wait_crowd(pid, running):
+    """Waits until each of these threads has had a tenth of a second of CPU time more, and the process's children
+    some: how much of its time each has, the machine decides."""
+    def had(thread):
+        with open("/proc/%d/task/%d/schedstat" % (pid, thread), encoding="ascii") as file:
+            return int(file.read().split()[0]) / 1e9
+
+    def of_children():
+        with open("/proc/%d/stat" % pid, encoding="ascii") as file:
+            return sum(map(int, file.read().rsplit(")", 1)[1].split()[13:15])) / os.sysconf("SC_CLK_TCK")
+    goals, children = {thread: had(thread) + 0.1 for thread in running}, of_children() + 0.05
+    while of_children() < children or any(had(thread) < goal for thread, goal in goals.items()):
+        time.sleep(0.05)
+
+
 @live
 def test_crowd():
     """20,000 threads, of which a few run, and children: samples of them all, and of nobody else;
@@ -41,8 +56,8 @@ def test_crowd():
             print("attached within %.1f s" % (time.monotonic() - start))
             events = events_of(daemon.process.pid)
             check(events <= 4 * os.cpu_count(), "%d events" % events)
-            wait_cpu(process.pid, 0.75)
             threads = {int(name) for name in os.listdir("/proc/%d/task" % process.pid)}
+            wait_crowd(process.pid, sorted(threads)[:1 + RUNNING])
             check(os.sched_getscheduler(daemon.process.pid) & 7 == os.SCHED_OTHER, "its scheduler")
             result = daemon.finish(SIGINT)
         check(result.status == DONE, "status %d" % result.status, result.err)

@@ -143,9 +143,11 @@ def test_replaced_and_removed():
     with scratch() as folder:
         compile_to(folder + "/one", FIRST)
         compile_to(folder + "/two", SECOND)
-        script = "cp one prog; ./prog & sleep 0.1; mv two prog; ./prog & wait; rm prog"
-        recording, _ = record(folder + "/s.db", "-F", 997, "--", "sh", "-c",
-                              f"cd {folder}; {script}")
+        # Each file goes when stackd has opened it: how soon that is, the machine decides.
+        script = f"""cd {folder}
+            opened() {{ until ls -l /proc/$PPID/fd | grep -q '/prog$'; do sleep 0.02; done; }}
+            cp one prog; ./prog & opened; mv two prog; ./prog & opened; rm prog; wait"""
+        recording, _ = record(folder + "/s.db", "-F", 997, "--", "sh", "-c", script)
         runs = leaves_by_process(recording)
         check(len(runs) == 2, f"{len(runs)} runs")
         check_leaves(runs[0][1], {"first_hot", "rare", "main", "now"}, "the first run")
@@ -159,7 +161,7 @@ def check_two_layouts(folder):
     runs = leaves_by_process(recording)
     check([comm for comm, _ in runs] == ["prog_a", "prog_b"] * 2, "runs: " + str(len(runs)))
     for comm, leaves in runs:
-        check_leaves(leaves, {"hot", "main", "now"}, comm)
+        check_leaves(leaves, {"hot", "cold", "aaa", "main", "now"}, comm)
     for sample in user_samples(recording):
         if sample.comm.startswith("prog") and sample.frames[-1].symbol == "hot":
             symbols = [frame.symbol for frame in sample.frames]

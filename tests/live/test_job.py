@@ -84,8 +84,12 @@ def check_merge(kind, folder):
 
 
 def parent_of(pid):
-    with open("/proc/%d/stat" % pid, encoding="utf-8") as file:
-        return int(file.read().rpartition(")")[2].split()[1])
+    """None: it has ended."""
+    try:
+        with open("/proc/%d/stat" % pid, encoding="utf-8") as file:
+            return int(file.read().rpartition(")")[2].split()[1])
+    except OSError:
+        return None
 
 
 def children(pid):
@@ -102,15 +106,18 @@ def children(pid):
         if b"/stackctl-mpi" in words[0] and environ.get(b"JOB_OF") == b"%d" % pid:
             rank = int(environ.get(b"OMPI_COMM_WORLD_RANK") or environ[b"PMI_RANK"])
             found.setdefault(rank, set()).add(int(name))
-    return {rank: (pids & {pid for pid in pids if parent_of(pid) in pids}).pop()
-            for rank, pids in found.items() if len(pids) == 2}
+    workers = {rank: [pid for pid in pids if parent_of(pid) in pids] for rank, pids in found.items()}
+    return {rank: pids[0] for rank, pids in workers.items() if len(pids) == 1}
 
 
 def is_opening(pid):
     """Whether a process is in openat(). (One that is killed while MPI begins can leave Open MPI's launcher
     waiting for ever.)"""
-    with open("/proc/%d/syscall" % pid, encoding="ascii") as file:
-        return file.read().startswith("257 ")
+    try:
+        with open("/proc/%d/syscall" % pid, encoding="ascii") as file:
+            return file.read().startswith("257 ")
+    except OSError:
+        return False
 
 
 def are_waiting(found):

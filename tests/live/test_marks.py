@@ -67,7 +67,8 @@ def test_marks_in_regions():
         check(work["visits"] == 2 * 5 * ROUNDS + 2 * ROUNDS + 2 * ROUNDS, "calls within", work)
         check(counters["regions_unended"] == 2, "the last of each", counters)
         check(loop["own_ns"] + mark["total_ns"] <= loop["total_ns"], "overlap", loop, mark)
-        check(step["total_ns"] * (ROUNDS - 1) // ROUNDS < mark["total_ns"], "step is within", mark)
+        # All passes of step() but the last one of each loop, whose iteration has no end.
+        check(step["total_ns"] - 2 * step["max_ns"] <= mark["total_ns"], "step is within", step, mark)
 
 
 @live
@@ -118,8 +119,8 @@ def test_marks_limit():
     """A mark that is hit too often is taken off, and the program goes on."""
     with scratch() as folder:
         recording, result = record(folder + "/s.db", "--mark", line("copied"), "--mark",
-                                   line("begins"), "--region-limit", 20 * ROUNDS, "--", PROGRAM,
-                                   20 * ROUNDS)
+                                   line("begins"), "--region-limit", 50, "--", PROGRAM,
+                                   20 * ROUNDS)  # 2000 hits, in 40 s if the machine is slow
         check("is hit more than" in result.err, "no warning", result.err)
         check(own_measures(result.out)["step"][0] == 40 * ROUNDS, "the program", result.out)
         check(line("copied") in regions_view(recording), "what was measured before")

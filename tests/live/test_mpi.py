@@ -532,13 +532,20 @@ BURSTS = {"short": ("MPI_Allreduce", "MPI_Barrier", 2, 0), "long": ("MPI_Allredu
 
 
 def bursts_of(kinds, rank, name):
-    """The bursts of a rank's kinds that are between these calls, and like this one."""
+    """The bursts of a rank's kinds that are between these calls, and like this one: nearer to it than to another one
+    that is between these calls. (Each ends when it has had its CPU time, so no load makes it longer.)"""
     before, after, ms, faults = BURSTS[name]
     return sum(kind["bursts"] for kind in kinds
                if kind["kind"] and int(kind["rank"].split()[0]) == rank and
                (kind["before"][-1], kind["after"][-1]) == (before, after) and
                kind["mean_of"] and 0.75 < kind["mean_ns"] / (ms * 1e6) < 1.5 and
                abs(kind["counters"]["page-faults"]["mean"] - faults) < 50)
+
+
+# Bursts that were disturbed without the program's seeing it: in the 2 us between its readings and the probes. Of 60
+# bursts of a kind these are 120 us, and of a machine that is taken away 20 times a second three hit them in 3e-9 of the
+# cases.
+UNSEEN = 2
 
 
 def check_bursts(kind, *options, chosen=()):
@@ -562,7 +569,7 @@ def check_bursts(kind, *options, chosen=()):
         check(shown["bursts"] == sum(expected.values()) + 2 * 3, "bursts", shown, expected)
         for (rank, name), count in expected.items():
             found = bursts_of(kinds, rank, name)
-            check(abs(found - count) <= disturbed[rank, BURSTS[name][:2]], "%s of rank %d" % (name, rank),
+            check(abs(found - count) <= disturbed[rank, BURSTS[name][:2]] + UNSEEN, "%s of rank %d" % (name, rank),
                   found, count, disturbed, kinds)
         largest = max(kinds, key=lambda kind: kind["bursts"])
         text = recording.text("fold", "--burst=%d" % largest["kind"], *chosen)

@@ -9,8 +9,12 @@ import os
 import shutil
 import time
 
+from chains import Expectation, text_of
 from harness import (DONE, FAILED, NO_SUPPORT, SIGINT, WORKLOADS, PATIENCE, Daemon, Recording, background, check,
-                     faulty_stackd, live, run, scratch, sparing, user_frames, wait_cpu, workload)
+                     check_chains, faulty_stackd, is_incomplete, judge_sample, live, recordings_in, run, scratch,
+                     sparing, user_frames, wait_cpu, workload)
+
+CHAIN = Expectation.of_source("chain")
 
 CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, SETGID, SETUID, SYS_PTRACE = 0, 1, 2, 3, 6, 7, 19
 SYSLOG, PERFMON, BPF, CHECKPOINT_RESTORE = 34, 38, 39, 40
@@ -32,7 +36,7 @@ def record(capability, store, *arguments, before=(), env=None):
 
 
 def record_program(capability, mode=0o755, delete=False, before=()):
-    """Records a user's running program: of each sample, in order, whether it is complete, with names."""
+    """Records a user's running program; its samples, none if stackd fails."""
     with scratch() as folder:
         os.chmod(folder, 0o755)
         program = shutil.copy(WORKLOADS + "/chain", folder + "/mine")
@@ -42,23 +46,25 @@ def record_program(capability, mode=0o755, delete=False, before=()):
                         ready="READY") as process, sparing(process, 0.25):
             if delete:
                 os.unlink(program)
-            result = record(capability, folder + "/s.db", "--duration", 3, "--pid", process.pid,
-                            before=before)
+            with Daemon(folder + "/s.db", "-F", 3989, "--pid", process.pid, stackd=faulty_stackd(), before=before,
+                        env=without(capability)) as daemon:
+                while daemon.process.poll() is None and not recordings_in(folder + "/s.db"):
+                    time.sleep(0.05)
+                wait_cpu(process.pid, 0.3)
+                result = daemon.finish(SIGINT)
         print(result.status, result.err)
-        if result.status != DONE:
-            return []
-        samples = Recording(folder + "/s.db").samples()
-        named = [any(frame.symbol == "steady" for frame in sample.frames) and
-                 not str(sample.frames[0].symbol).startswith("[incomplete") for sample in samples]
-        print(sum(named), "of", len(named))
-        return named
+        return Recording(folder + "/s.db").samples() if result.status == DONE else []
 
 
 def only_with(capability, **more):
-    """With it each sample has names, once the program's tables are there; without, none has."""
-    named = record_program(NONE, **more)
-    check(any(named) and all(named[named.index(True):]), "it fails with it, too", named)
-    check(not any(record_program(capability, **more)), "it does without")
+    """With it each sample has its path, once one has; without, none has."""
+    samples = record_program(NONE, **more)
+    verdicts = [judge_sample(sample, CHAIN, False) for sample in samples]
+    check("right" in verdicts, "it fails with it, too", verdicts)
+    check_chains(samples[verdicts.index("right"):], CHAIN)
+    right = [text_of(sample.frames) for sample in record_program(capability, **more)
+             if any(frame.symbol == "steady" for frame in sample.frames) and not is_incomplete(sample)]
+    check(not right, "%d samples are right without" % len(right), *right[:5])
 
 
 @live

@@ -10,13 +10,15 @@ import threading
 import time
 
 import chains
+import chance
 from chains import Expectation
 from harness import (DONE, NO_SAMPLES, NO_SUPPORT, ROOT, SIGCONT, SIGINT, SIGSTOP, SIGTERM, PATIENCE, STACKCTL,
                      STACKD, WORKLOADS, Daemon, Recording, Skip, check, check_chains, check_whole,
-                     cpu_seconds, is_momentary, live, record, record_while, run, scratch, wait_cpu,
-                     with_own_folder, workload)
+                     is_momentary, live, moment, record, record_while, run, scratch, wait_cpu, with_own_folder,
+                     workload)
 
 CHAIN = Expectation.of_source("chain")
+OWN_NS = 100000  # of a sample's interrupt, at most, with an emulated timer
 
 
 def check_end(result):
@@ -27,29 +29,39 @@ def check_end(result):
 def end_by_signal(number):
     with scratch() as folder, workload("chain", share=0.25) as process:
         with Daemon(folder + "/s.db", "-F", 3989, "--pid", process.pid) as daemon:
-            daemon.wait_recording()
-            time.sleep(1.7)
+            daemon.wait_samples(0)
+            behind = time.monotonic()  # a commit
+            wait_cpu(process.pid, 0.05)
             check_end(daemon.finish(number))
         check(process.poll() is None, "the target ended, too")
         samples = check_whole(Recording(folder + "/s.db"))
         check_chains(samples, CHAIN)
-        span = samples[-1].time - samples[0].time
-        check(span > 1.3, "the last part is missing: only %.2f s are there" % span)
+        last = sum(sample.time > behind for sample in samples)
+        check(last >= 40, "the last part is missing: only %d samples of it are there" % last)
 
 
 @live(long=True)
 def test_number_of_samples():
-    """The number of samples is that of sampling intervals in the program's CPU time."""
+    """Samples stand for the program's CPU time between two moments, but for chance (chance.py), for what was stolen of
+    it, which a sample can fall on the end of, and for their own interrupts, which need not have one."""
+    period = 1000000000 // 997
     with scratch() as folder, workload("chain") as process:
         with Daemon(folder + "/s.db", "-F", 997, "--pid", process.pid) as daemon:
-            daemon.wait_recording()
-            before = cpu_seconds(process.pid)
+            daemon.wait_samples(0)
+            begin, before = moment(process)
             wait_cpu(process.pid, 3)
-            used = cpu_seconds(process.pid) - before
+            end, after = moment(process)
             check_end(daemon.finish(SIGINT))
-        count = len(check_whole(Recording(folder + "/s.db")))
-        print(count, "samples of", used, "s")
-        check(0.85 < count / (997 * used) < 1.35, "%d samples of %.2f s" % (count, used))
+        recording = Recording(folder + "/s.db")
+        samples, stats = check_whole(recording), recording.stats()
+        used = (after - before) * 1e9
+        number = sum(begin <= sample.time < end for sample in samples)
+        # Those that a clock missed are in the next sample.
+        most = number + stats["counters"]["late_periods"]
+        far, stolen = chance.of_time(used, period), stats["counters"]["stolen_ns"]
+        print(number, "to", most, "samples of", used / period, "periods,", stolen, "ns stolen")
+        check(used - far - OWN_NS * most <= most * period and number * period <= used + far + stolen,
+              "%d to %d samples of %.2f s" % (number, most, used / 1e9))
 
 
 def nice_of(pid, thread=None):
@@ -237,8 +249,13 @@ class IdleTime:
         self.thread.join()
 
     def between(self, start, end):
-        nearest = [min(self.seen, key=lambda one, at=at: abs(one[0] - at)) for at in (start, end)]
-        return nearest[1][1] - nearest[0][1]
+        """The least and the most that it can be: how soon after each other it is read, the machine decides."""
+        def before(at):
+            return max((one for one in self.seen if one[0] <= at), default=self.seen[0])[1]
+
+        def after(at):
+            return min((one for one in self.seen if one[0] >= at), default=self.seen[-1])[1]
+        return max(before(end) - after(start), 0), after(end) - before(start)
 
 
 def is_in_idle_loop(sample):
@@ -272,19 +289,24 @@ def check_idle(folder, *words):
     stats = recording.stats()
     begun, lasted = stats["start_unix_ns"] / 1e9, stats["duration_ns"] / 1e9
     cpus_s = lasted * os.cpu_count()
-    share = idle_time.between(begun, begun + lasted) / cpus_s
+    least, most = (seconds / cpus_s for seconds in idle_time.between(begun, begun + lasted))
     counters = stats["counters"]
     sampled = check_idle_samples(recording, *words)
-    # Not all idle CPUs are sampled (daemon/base/idle_time.h), but all others are.
-    by_samples = 1 - sampled / 997 / cpus_s
+    # Not all idle CPUs are sampled (daemon/base/idle_time.h), but all others are. Those that a clock missed, as a host
+    # does that has taken the CPU away, are in the next sample, of whichever task.
+    # And on a busy machine the recording's length has a second in which it is taken off the CPUs.
+    times = [sample.time for sample in recording.samples()]
+    fewest = 1 - (sampled + counters["late_periods"]) / 997 / ((max(times) - min(times)) * os.cpu_count())
+    greatest = 1 - sampled / 997 / cpus_s
     reported = counters["idle_ns"] / counters["cpus_ns"]
     header = run(STACKCTL, "report", *recording.source).out.split("\n\n")[0]
-    print(words, "idle: %.3f reported, %.3f by samples, %.3f by /proc/stat" %
-          (reported, by_samples, share))
-    check(abs(reported - share) < 0.05, "reported are %.3f idle, and /proc/stat says %.3f" %
-          (reported, share))
-    check(abs(by_samples - share) < 0.1, "samples say %.3f are idle, and /proc/stat says %.3f" %
-          (by_samples, share))
+    print(words, "idle: %.3f reported, %.3f to %.3f by samples, %.3f to %.3f by /proc/stat" %
+          (reported, fewest, greatest, least, most))
+    check(least - 0.05 < reported < most + 0.05, "reported are %.3f idle, and /proc/stat says %.3f to %.3f" %
+          (reported, least, most))
+    # Of 6000 moments, chance takes the share by less than 0.04 (chance.py).
+    check(least - 0.1 < greatest and fewest < most + 0.1, "samples say %.3f to %.3f are idle, and /proc/stat says "
+          "%.3f to %.3f" % (fewest, greatest, least, most))
     check("# idle: " in header, "no idle share", header)
     summary = re.search(r"idle ([0-9.]+)%", result.err)  # a moment later than the counters
     check(bool(summary) == bool(counters["idle_ns"]), "no idle share", result.err)
@@ -455,7 +477,7 @@ def test_notify():
                 said = listener.recv(4096).decode()
                 while "READY=1" not in said:
                     said += listener.recv(4096).decode()
-                time.sleep(0.5)
+                wait_cpu(process.pid, 0.1)
                 check_end(daemon.finish(SIGTERM))
                 while "STOPPING=1" not in said:
                     said += "\n" + listener.recv(4096).decode()

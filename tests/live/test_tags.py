@@ -173,8 +173,9 @@ def check_plugin(shapes, between=None):
 
 @live
 def test_tags_oracle():
-    """Frame by frame, every sample of workloads that are compiled with the plugin."""
-    check_plugin(FEW)
+    """Frame by frame, every sample of workloads that are compiled with the plugin. (The share of instants between two
+    functions is a processor's own: 0.8 % at most where it was measured.)"""
+    check_plugin(FEW, between=0.05)
 
 
 @live(long=True)

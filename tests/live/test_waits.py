@@ -12,7 +12,7 @@ import time
 
 import chance
 from harness import (DONE, PATIENCE, STACKCTL, STACKD, WORKLOADS, Daemon, Recording, Skip, check, live,
-                     record, run, scratch, wait_cpu, workload)
+                     record, run, scratch, wait_asleep, wait_cpu, workload)
 from test_cgroups import move, slices
 
 PROGRAM = os.path.join(WORKLOADS, "waits")
@@ -21,7 +21,7 @@ URING = os.path.join(WORKLOADS, "uring")
 SOURCES = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "workloads")
 ROUNDS = 150
 NO_DATA = 3  # stackctl's status
-RING_BYTES = 1 << 24  # for all that comes before the tables are made
+RING_BYTES = 1 << 26  # for all that comes, if stackd is kept from running: at most 37 MB (test_waits_wall())
 WITH_WAKERS = ("--wakers", "--wait-mean", "0", "--ring-bytes", RING_BYTES)  # all of them
 PERIOD_NS = 500000  # of CPU samples
 LEAST_FAULT_NS = 300000  # of the faulter's
@@ -378,7 +378,7 @@ def test_waits_wall():
     """Samples and waits in one: each thread's add up to its time."""
     with scratch() as folder:
         recording, result = record(folder + "/s.db", "--wait", "--wait-mean", "0", "-e",
-                                   "cpu-clock", "-c", PERIOD_NS, "--ring-bytes", 4 * RING_BYTES,
+                                   "cpu-clock", "-c", PERIOD_NS, "--ring-bytes", RING_BYTES,
                                    "--", PROGRAM, 3 * ROUNDS)
         counters = check_counters(recording)
         for words in map(str.split, result.out.splitlines()):
@@ -579,7 +579,8 @@ int main(int n, char **v) {
 @live
 def test_waits_wakers_loopback():
     """Who waits for a socket of the same machine is woken by the sender, in whose system call packets are
-    delivered: by no other thread, or by an interrupt, where the kernel has put that off."""
+    delivered, or, where the kernel has put that off, by an interrupt or in a system call of another program that uses
+    the network: by no other thread of this one."""
     with scratch() as folder:
         with open(folder + "/lo.c", "w", encoding="ascii") as source:
             source.write(SENDER)
@@ -592,8 +593,9 @@ def test_waits_wakers_loopback():
                      if chain[0][1].startswith("[socket") and len(chain) == 2}
             print(arguments, ended)
             sent = sum(n for node, n in ended.items() if is_in(node[1], "computes_and_sends"))
-            put_off = sum(n for node, n in ended.items() if node[0] == "interrupt")
-            check(sent + put_off == sum(ended.values()) and sent >= LEAST_WAITS, "wakers", arguments, ended)
+            wrong = [node for node in ended if not is_in(node[1], "computes_and_sends") and node[0] != "interrupt" and
+                     node[1].split(":")[0] in ("lo", "sender")]
+            check(not wrong and sent >= LEAST_WAITS, "wakers", arguments, ended)
             os.unlink(folder + "/s.db")
 
 
@@ -659,7 +661,7 @@ def test_waits_least():
         counters = check_counters(recording)
         kept = sum(sum(folded(recording, metric).values())
                    for metric in ("wait.blocked", "wait.runnable"))
-        check(counters["waits_short"] > ROUNDS, "short waits", counters)
+        check(counters["waits_short"] > 0, "short waits", counters)
         check(kept + counters["waits_short_ns"]
               == sum(counters["waits_%s_ns" % part] for part in ("blocked", "runnable", "missed")), "sums",
               counters)
@@ -730,7 +732,7 @@ def test_waits_stopped():
 
 
 def quota_group():
-    """A new cgroup with a fifth of a CPU's time, in either hierarchy; its folder."""
+    """A new cgroup with a fiftieth of a CPU's time, in either hierarchy; its folder."""
     with open("/proc/mounts", encoding="utf-8") as mounts:
         lines = [line.split() for line in mounts]
     for line in lines:
@@ -738,11 +740,11 @@ def quota_group():
         try:
             if line[2] == "cgroup" and "cpu" in line[3].split(","):
                 os.mkdir(group)
-                write(group + "/cpu.cfs_quota_us", "20000")
+                write(group + "/cpu.cfs_quota_us", "2000")
                 return group
             if line[2] == "cgroup2" and "cpu" in read(line[1] + "/cgroup.subtree_control").split():
                 os.mkdir(group)
-                write(group + "/cpu.max", "20000 100000")
+                write(group + "/cpu.max", "2000 100000")
                 return group
         except OSError as error:
             raise Skip("cannot make a cgroup with a quota: %s" % error) from None
@@ -768,12 +770,14 @@ def throttled_of(line):
 
 
 # Prints the clock, and the group's throttled time and how often it was, when its loop begins and when it ends: in
-# between the program is never blocked, so that each time it is the one that waits.
+# between the program is never blocked, so that each time it is the one that waits. Its quota is less than the time
+# for which the scheduler lets it run at once, so a busy machine does not keep it from being throttled.
 BUSY = """import sys, time
 def told():
     with open(sys.argv[1]) as file: return file.read().replace("\\n", " ")
-begun, before = time.time(), told()
-while time.process_time() < 0.3: pass
+sys.stdin.readline()
+begun, before, end = time.time(), told(), time.process_time() + 0.04
+while time.process_time() < end: pass
 after, ended = told(), time.time()
 print(begun, before); print(ended, after)
 """
@@ -787,8 +791,8 @@ def test_waits_throttled():
     try:
         with scratch() as folder:
             for limited in (True, False):
-                with subprocess.Popen(["sh", "-c", "read go; exec python3 -c '%s' %s/cpu.stat" % (BUSY, group)],
-                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+                with subprocess.Popen(["/usr/bin/python3", "-c", BUSY, group + "/cpu.stat"], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, text=True) as process:
                     with Daemon(folder + "/s%d.db" % limited, "--wait", "--wait-mean", "0", "-e", "none", "--pid",
                                 process.pid) as daemon:
                         daemon.wait_recording()
@@ -820,6 +824,7 @@ def test_waits_attached():
     with scratch() as folder:
         with subprocess.Popen(["/bin/sleep", "1000"]) as sleeper:
             try:
+                wait_asleep(sleeper.pid)
                 result = run(STACKD, "--wait", "--duration", 1, "-o", folder + "/s.db", "--pid",
                              sleeper.pid)
             finally:
@@ -830,7 +835,7 @@ def test_waits_attached():
         check(counters["waits_open"] == counters["waits_kept"] == 1, "open waits", counters)
         (stack, ns), = folded(recording, "wait.blocked").items()
         check("nanosleep" in stack and ";__libc_start_main;" in stack, stack)
-        check(0.9e9 < ns < 60e9, "time", ns)
+        check(0.9e9 < ns <= recording.stats()["duration_ns"], "time", ns, recording.stats()["duration_ns"])
 
 
 @live(alone=True)

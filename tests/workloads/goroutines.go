@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
 // Goroutines that have the runtime switch stacks all the time: that allocate, grow their stacks,
-// wait for each other and ask for the time. Arguments: how many seconds. tests/live/test_go.py
-// knows the program's calls from its instructions.
+// wait for each other and ask for the time. Arguments: how many seconds, of time and of CPU time.
+// tests/live/test_go.py knows the program's calls from its instructions.
 package main
 
 import (
@@ -11,8 +11,14 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 )
+
+type deadline struct {
+	time time.Time
+	cpu  time.Duration
+}
 
 type node struct {
 	left, right *node
@@ -36,8 +42,8 @@ func deep(n int) int {
 }
 
 // Allocates, and has a new goroutine's stack grow.
-func work(until time.Time) {
-	for time.Now().Before(until) {
+func work(until deadline) {
+	for goesOn(until) {
 		done := make(chan int)
 		go func() { done <- deep(300) }()
 		grow(8)
@@ -47,18 +53,29 @@ func work(until time.Time) {
 }
 
 // Passes a number to and fro.
-func talk(until time.Time) {
+func talk(until deadline) {
 	there, back := make(chan int), make(chan int)
 	go func() {
 		for number := range there {
 			back <- number + 1
 		}
 	}()
-	for time.Now().Before(until) {
+	for goesOn(until) {
 		there <- 1
 		<-back
 	}
 	close(there)
+}
+
+// The time, which the runtime asks for on another stack, and as much CPU time, which a busy machine gives later.
+func goesOn(until deadline) bool {
+	var used syscall.Rusage
+
+	if time.Now().Before(until.time) {
+		return true
+	}
+	return syscall.Getrusage(syscall.RUSAGE_SELF, &used) == nil &&
+		time.Duration(used.Utime.Nano()+used.Stime.Nano()) < until.cpu
 }
 
 func main() {
@@ -68,8 +85,9 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
-	until := time.Now().Add(time.Duration(seconds * float64(time.Second)))
-	for _, one := range []func(time.Time){work, work, talk} {
+	length := time.Duration(seconds * float64(time.Second))
+	until := deadline{time.Now().Add(length), length}
+	for _, one := range []func(deadline){work, work, talk} {
 		one := one
 		all.Add(1)
 		go func() {
