@@ -13,18 +13,18 @@
 #include "sym/function_symbols.h"
 #include "sym/unwind_bounds.h"
 
-#define MOST_PARTS 32 /* of a function, with what it jumps to */
+#define MOST_PARTS 32 /* parts of a function, including code that it jumps to */
 
 struct known_name {
 	const char *name;
 	enum stackd_alloc_kind kind;
 };
 
-/* Allocators have their functions under names of their own, too, and some only under these: then
- * programs call them by macros, or as a library of Rust's does. */
+/* Allocators also export their functions under names with a prefix, some only under these: programs
+ * then call them through macros or, as Rust programs do, through a library. */
 static const char *const prefixes[] = {"", "tc_", "mi_", "je_", "_rjem_"};
 
-/* After the prefix. A trailing '*' stands for any ending. */
+/* Names without the prefix. A trailing '*' stands for any ending. */
 static const struct known_name known_names[] = {
 	{"malloc", STACKD_ALLOC_SIZE},
 	{"free", STACKD_ALLOC_FREE},
@@ -59,15 +59,15 @@ static const struct known_name known_names[] = {
 	{"free_size_aligned", STACKD_ALLOC_FREE},
 };
 
-#define FIRST_OWN_NAME "zalloc" /* and those that follow: only with a prefix */
+#define FIRST_OWN_NAME "zalloc" /* this name and those behind it occur only with a prefix */
 
-/* A function, whatever number of names it has: allocators give one address to free(), cfree() and
- * operator delete, and symbol tables list these in any order. */
+/* A function with all its names: allocators give one address to free(), cfree() and operator
+ * delete, and symbol tables list these in any order. */
 struct found {
 	uint64_t vaddr, size;
 	enum stackd_alloc_kind kind;
 	bool is_malloc; /* one of its names is malloc() */
-	bool can_throw; /* one of them is C++'s */
+	bool can_throw; /* one of its names is a C++ operator's */
 };
 
 struct search {
@@ -96,7 +96,7 @@ static const struct known_name *find_rest(const char *name, bool has_prefix)
 	return NULL;
 }
 
-/* Returns what a symbol is among an allocator's functions; NULL: it is none. */
+/* Returns the entry of `known_names` for a symbol; NULL: it is no function of an allocator. */
 static const struct known_name *find_name(const char *name)
 {
 	const struct known_name *known = NULL;
@@ -143,8 +143,8 @@ static int match(void *arg, const struct function_symbol *symbol)
 	return 0;
 }
 
-/* Returns whether there is a jump to another file's function, or to one that is chosen at run time:
- * an entry of a procedure linkage table. */
+/* Returns whether the code at `vaddr` is a PLT entry: it jumps to another file's function, or to
+ * one that is chosen at run time. */
 static bool is_linkage(const struct elf_file *file, uint64_t vaddr)
 {
 	uint8_t code[2 * INSN_MAX_BYTES];
@@ -156,7 +156,8 @@ static bool is_linkage(const struct elf_file *file, uint64_t vaddr)
 	    !elf_file_read_whole(file, offset, code, sizeof(code)))
 		return false;
 	insn_decoder_init(&decoder);
-	/* The mark of an entry may come before it. */
+	/* The jump is the first instruction, or the second one, behind a landing mark for indirect
+	 * calls. */
 	for (size_t at = 0, n = 0; n < 2; n++, at += i.length) {
 		if (!insn_decode(&decoder, code + at, sizeof(code) - at, vaddr + at, &i))
 			return false;
@@ -168,7 +169,8 @@ static bool is_linkage(const struct elf_file *file, uint64_t vaddr)
 
 /* --- a function ------------------------------------------------------------------------------- */
 
-/* Adds the code that a part jumps to, which the same call returns from. Returns whether it did. */
+/* Adds the function at the target of a tail jump: the call returns from there. Returns whether it
+ * was added. */
 static bool add_target(const struct search *s, uint64_t target, struct code_part *parts, size_t *n)
 {
 	uint64_t start = unwind_bounds_start(s->bounds, target);
@@ -185,7 +187,7 @@ static bool add_target(const struct search *s, uint64_t target, struct code_part
 	return true;
 }
 
-/* Decodes a function, and what it jumps to. */
+/* Finds the exits of a function, and those of code that it jumps to. */
 static int find_exits(const struct search *s, const struct found *f, struct function_exits *exits)
 {
 	struct code_part parts[MOST_PARTS] = {{.vaddr = f->vaddr, .size = f->size}};
@@ -240,7 +242,7 @@ static int add_entry(struct search *s, const struct found *f, bool may_tail)
 	return 0;
 }
 
-/* Takes a function whose exits are known. */
+/* Adds the probes of a function whose exits are known. */
 static int take_exits(struct search *s, const struct found *f, const struct function_exits *exits)
 {
 	bool may_tail = false;
@@ -260,8 +262,9 @@ static int take_exits(struct search *s, const struct found *f, const struct func
 	return err ? err : add_entry(s, f, may_tail);
 }
 
-/* Takes a function by its entry alone. A uretprobe can be where the entry's probe has moved to,
- * since the return address is still on top of the stack there. */
+/* Adds the probe at a function's entry and, unless it is free(), a uretprobe at the same place.
+ * That works even where the entry's probe was moved, since the return address is still on top of
+ * the stack there. */
 static int take_entry(struct search *s, const struct found *f)
 {
 	struct alloc_functions *to = s->functions;
@@ -275,7 +278,7 @@ static int take_entry(struct search *s, const struct found *f)
 	return 0;
 }
 
-/* Takes a function. -ENOEXEC: it cannot be decoded. */
+/* Adds the probes of a function. -ENOEXEC: it cannot be decoded. */
 static int take(struct search *s, const struct found *f)
 {
 	struct function_exits exits = {0};

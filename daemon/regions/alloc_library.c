@@ -40,7 +40,8 @@ int alloc_library_find(char **ret_path)
 
 #define PROVIDER "otel_memory"
 
-/* Takes a note: three addresses (the probe, a base, the semaphore), the provider and the name. */
+/* Reads a SystemTap note: three addresses (the probe, a base, the semaphore), the provider and the
+ * name. Returns whether it is of the probe `name`. */
 static bool take_note(const struct elf_file *elf, const char *name, const char *description,
 		      size_t size, uint64_t *ret_offset, uint64_t *ret_semaphore)
 {
@@ -104,7 +105,7 @@ static int is_malloc(void *arg, const struct function_symbol *symbol)
 	return strcmp(symbol->name, "malloc") == 0;
 }
 
-/* Does the kernel run the program with other rights than ours? */
+/* Whether the kernel runs the program with other rights than stackd's. */
 static bool changes_rights(const struct elf_file *elf)
 {
 	struct stat file;

@@ -22,7 +22,7 @@
 #include "proc/object_copies.h"
 
 #define MEASURE_NS 250000000u  /* how long calls are counted before they are probed for good */
-#define RATE_NS	   1000000000u /* and again, all along */
+#define RATE_NS	   1000000000u /* interval of the later checks */
 #define SECOND	   1000000000u
 
 /* An allocator's functions in a file, probed in a process. */
@@ -30,9 +30,9 @@ struct probed {
 	const struct elf_file *elf; /* borrowed */
 	const char *path;	    /* borrowed */
 	struct alloc_functions functions;
-	pid_t pid;		  /* 0: all that run it */
-	VEC(int) links;		  /* of many probes each */
-	VEC(struct probe) probes; /* where the kernel has no such links */
+	pid_t pid;		  /* 0: all processes that run the file */
+	VEC(int) links;		  /* uprobe_multi links */
+	VEC(struct probe) probes; /* used where the kernel has no uprobe_multi links */
 };
 
 struct alloc_source {
@@ -56,7 +56,7 @@ static int attach_to_library(const char *library, const char *name, int program_
 	return err ? err : probe_attach(program_fd, library, offset, semaphore, 0, ret_probe);
 }
 
-/* Attaches first to the ends, so that none is missed. */
+/* Attaches to the frees before the allocations, so that no free of a recorded block is missed. */
 static int use_library(struct alloc_source *s)
 {
 	const char *library = s->with.options->alloc_library;
@@ -163,8 +163,8 @@ static int attach_returns(const struct alloc_source *s, struct probed *p)
 			  p->functions.return_cookies.items, p->functions.returns.count);
 }
 
-/* Takes the functions of a file, if it has any. 1: it has a malloc(), even if that cannot be
- * probed; 0; or -ENOMEM. */
+/* Adds the allocator's functions of a file to `probed`, if it has any. 1: the file has a malloc(),
+ * even if that cannot be probed; 0; or -ENOMEM. */
 static int take_file(struct alloc_source *s, const struct elf_file *elf, const char *path,
 		     pid_t pid)
 {
@@ -199,7 +199,7 @@ static uint64_t calls_of(const struct alloc_source *s)
 	return counts.regions[STACKD_REGION_ALLOC_CALLS];
 }
 
-/* Calls a second since the last time. */
+/* Returns the allocator's calls per second since the last call of this function. */
 static uint64_t measure_rate(struct alloc_source *s)
 {
 	const uint64_t now = clock_ns(CLOCK_MONOTONIC), calls = calls_of(s);
@@ -229,7 +229,8 @@ static int use_memory(struct alloc_source *s)
 	return s->tracepoints[1] < 0 ? s->tracepoints[1] : 0;
 }
 
-/* Gives the probes up for a rate, and listens to the kernel instead. */
+/* Removes the probes, since the allocator is called `rate` times a second, and records page faults,
+ * mmap() and brk() instead. */
 static int give_up(struct alloc_source *s, uint64_t rate)
 {
 	int err;
@@ -267,8 +268,8 @@ static int cover_programs(const struct alloc_source *s, const struct probed *p)
 	return err;
 }
 
-/* Attaches to the entries, counts the calls for a moment, and attaches to the returns, or gives all
- * up. A command that has not begun is not waited for. */
+/* Attaches to the entries, counts calls for MEASURE_NS if the target runs already, then attaches to
+ * the returns, or gives up the probes if there were too many calls. */
 static int use_probes(struct alloc_source *s)
 {
 	const struct timespec moment = {.tv_nsec = MEASURE_NS};
@@ -305,7 +306,8 @@ static int use_probes(struct alloc_source *s)
 	return err;
 }
 
-/* Returns whether a process has a file mapped. (Objects are all processes'.) */
+/* Returns whether a process has a file mapped. (The table of objects does not tell, since it is of
+ * all processes.) */
 static bool has_mapped(pid_t pid, const char *path)
 {
 	char name[64], *line = NULL;
@@ -327,7 +329,7 @@ static bool has_mapped(pid_t pid, const char *path)
 	return has;
 }
 
-/* Takes the allocators that a process has mapped. */
+/* Adds the allocators among the files that a process has mapped. */
 static int take_process(struct alloc_source *s, pid_t pid)
 {
 	const struct object_copies *copies = object_table_copies(s->with.objects);
@@ -348,8 +350,9 @@ static int take_process(struct alloc_source *s, pid_t pid)
 	return err < 0 ? err : 0;
 }
 
-/* Takes the allocator of a command, which is the first one of its files in the loader's order: that
- * of its own file for all processes, that of a library for the command's alone. */
+/* Adds the allocator of a command: the first of its files, in the loader's order, that has one. An
+ * allocator in the program's own file is probed for all processes that run it, one in a library for
+ * the command's process alone. */
 static int take_command(struct alloc_source *s, const struct command_files *command)
 {
 	size_t n_pids;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks, and checks what comes back; see ask_regions.h and region_service.c. */
+/* Writes requests, and checks the worker's replies; see ask_regions.h and region_service.c. */
 #include "daemon/regions/ask_regions.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static struct buf begin(enum region_question question)
 	return request;
 }
 
-/* Reads a string, for free(); NULL: it is cut, or there is no memory. */
+/* Reads a string, for free(); NULL: the reply is too short, or there is no memory. */
 static char *get_text(struct buf_reader *r)
 {
 	uint64_t len = buf_get_varint(r);
@@ -147,14 +147,14 @@ static int get_regions(struct buf_reader *r, size_t n_specs, struct found_region
 	return err;
 }
 
-/* What a failure comes to: the file has nothing, unless stackd has no memory, or more was found
- * than there is room for. */
+/* Turns an error into the result: 0, as for a file without matches, unless stackd has no memory, or
+ * more was found than there is room for. */
 static int result(int err)
 {
 	return err == -ENOMEM || err == -E2BIG ? err : 0;
 }
 
-/* Takes back what a reply that makes no sense has added. */
+/* Removes the functions that an invalid reply has added, from index `before` on. */
 static void take_back(struct found_regions *found, size_t before)
 {
 	while (found->found.count > before) {
@@ -287,8 +287,9 @@ int ask_regions_alloc(struct worker *worker, const struct elf_file *file, const 
 
 /* --- answers of fixed size -------------------------------------------------------------------- */
 
-/* Asks for one record of `size` bytes, and frees the request. If the record is cut or `is_valid`
- * refuses it, the worker is refused. All zeros on failure. */
+/* Asks for one record of `size` bytes, and frees the request. If the record is too short, or
+ * `is_valid` returns false, the reply is refused (ask_worker_refuse()). *ret is all zeros on
+ * failure. */
 static int ask_record(struct worker *worker, const struct elf_file *file, const char *path,
 		      struct buf *request, bool (*is_valid)(const void *record), void *ret,
 		      size_t size)

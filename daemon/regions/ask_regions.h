@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks a worker to search files for regions, marks, allocations and counters: stackd's side. Each
- * function works as its namesake, for a file of which this process knows only the headers. A file
- * in which the worker fails has no results. `worker` is borrowed. */
+/* Asks a worker to search files for regions, marks, allocators and counters; region_service.h is
+ * the worker's side. Each function does what its namesake does in the worker: this process reads
+ * only the headers of such files. If the worker fails, the result is empty. `worker` is
+ * borrowed. */
 #ifndef REGIONS_ASK_REGIONS_H
 #define REGIONS_ASK_REGIONS_H
 

@@ -10,12 +10,12 @@
 
 struct command_files;
 
-/* Finds them for a command as execvp() takes it; `folders` are those of LD_LIBRARY_PATH, NULL:
- * none. A command that cannot be opened, or is a script, has no files. 0 or -ENOMEM. */
+/* Finds the files of a command, which execvp() would find; `folders` are those of LD_LIBRARY_PATH,
+ * NULL: none. A command that cannot be opened, or is a script, has no files. 0 or -ENOMEM. */
 int command_files_find(const char *command, const char *folders, struct command_files **ret_files);
 void command_files_free(struct command_files *files); /* NULL is fine */
 
-/* Return how many there are, and each by its number; both belong to the files. */
+/* Return the number of files, and a file and its path by number; they belong to `files`. */
 size_t command_files_count(const struct command_files *files);
 const struct elf_file *command_files_elf(const struct command_files *files, size_t number);
 const char *command_files_path(const struct command_files *files, size_t number);

@@ -23,7 +23,7 @@
 struct words {
 	int (*each)(void *arg, const char *path);
 	void *arg;
-	VEC(char *) paths; /* that were met */
+	VEC(char *) paths; /* programs so far, each once */
 	unsigned n_words;
 };
 
@@ -83,7 +83,7 @@ bool command_words_is_launcher(const char *command)
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		size_t len = strlen(names[i]);
 
-		/* mpirun.openmpi */
+		/* also with an ending, as mpirun.openmpi */
 		if (!strncmp(name, names[i], len) && (!name[len] || name[len] == '.'))
 			return true;
 	}
@@ -137,7 +137,8 @@ static int take_program(struct words *w, char *path, unsigned depth)
 	return err ? err : take_script(w, path, depth);
 }
 
-/* Takes a word. mpirun starts programs of the working directory, too. */
+/* Adds the program or script that a word names. A name without a slash may be in the working
+ * directory, too, since mpirun starts such programs. */
 static int take_word(struct words *w, const char *word, unsigned depth)
 {
 	char here[MOST_WORD + 3];
@@ -149,7 +150,8 @@ static int take_word(struct words *w, const char *word, unsigned depth)
 	if (path)
 		return take_program(w, path, depth);
 	if (strchr(word, '/'))
-		return take_script(w, word, depth); /* sh script: it need not be executable */
+		return take_script(w, word, depth); /* a script for `sh script` need not be
+						     * executable */
 	snprintf(here, sizeof(here), "./%s", word);
 	path = is_executable(here) ? strdup(here) : NULL;
 	if (path)
@@ -168,7 +170,8 @@ static int take_text(struct words *w, char *text, unsigned depth)
 	return err;
 }
 
-/* Takes a word of the command itself: the name of a program or a script, or a line for a shell. */
+/* Adds the programs of a word of the command: the name of a program or script, or a shell's command
+ * line. */
 static int take_argument(struct words *w, const char *argument)
 {
 	char *line;

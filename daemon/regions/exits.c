@@ -39,7 +39,7 @@ static int add(struct finder *f, uint64_t vaddr, unsigned kind, uint64_t target)
 	return 0;
 }
 
-/* Takes a jump whose target is known. */
+/* Adds a direct jump or branch as an exit, if it leads out of the function. */
 static int take_jump(struct finder *f, uint64_t vaddr, const uint8_t *code, const struct insn *i)
 {
 	int condition;
@@ -64,7 +64,8 @@ static int take_indirect(struct finder *f, uint64_t vaddr, const struct insn *i)
 	return err;
 }
 
-/* Takes an instruction. An indirect jump by a table stays in the function. */
+/* Adds an instruction as an exit, if it leaves the function. An indirect jump through a jump table
+ * stays in it. */
 static int take(struct finder *f, uint64_t vaddr, const uint8_t *code, const struct insn *i)
 {
 	struct jump_table table;

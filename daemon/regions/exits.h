@@ -2,8 +2,8 @@
 /*
  * Finds the instructions that leave a function: returns, and jumps to other functions (tail calls).
  *
- * Rejected: ending regions by uretprobes. They replace the return address, so a program that
- * inspects its own stack meanwhile is led astray: an exception that passes through the function
+ * Rejected: ending regions by uretprobes. A uretprobe replaces the return address on the stack,
+ * which breaks programs that unwind their own stack: an exception that passes through the function
  * ends the program, and so does the second return of setjmp().
  */
 #ifndef REGIONS_EXITS_H
@@ -17,7 +17,8 @@
 #include "elf/elf_file.h"
 #include "stackd_abi.h"
 
-/* A part of a function: its body, or code that the compiler has moved because it is hardly run. */
+/* A part of a function: its body, or rarely executed code that the compiler has moved elsewhere
+ * (.cold). */
 struct code_part {
 	uint64_t vaddr, size;
 };
@@ -28,16 +29,19 @@ struct function_exit {
 	uint64_t slot;	 /* vaddr of the word that holds the target; 0: there is none */
 	uint8_t kind;	 /* STACKD_EXIT_... */
 	/* With STACKD_EXIT_EPILOGUE: the instructions that are still to run (probe_move.h). */
-	uint8_t saved;	/* registers to be restored: a bit for each of STACKD_SAVED_... */
-	uint16_t frame; /* words, with those of `saved` */
+	uint8_t saved;	/* registers that are still to be popped: a bit for each of
+			 * STACKD_SAVED_... */
+	uint16_t frame; /* words of the frame still on the stack, including the registers in
+			 * `saved` */
 };
 
 struct function_exits {
 	VEC(struct function_exit) all;
 	bool is_loop; /* a jump leads back to its first instruction */
-	/* Where the probe of the entry is (probe_move.h). */
+	/* Where probe_move() has put the entry's probe. */
 	uint8_t after; /* bytes after the first instruction's address */
-	uint8_t frame; /* words on the stack there, above the return address */
+	uint8_t frame; /* words that the function has put on the stack there, beside the return
+			* address */
 };
 
 /* Finds the exits of a function, whose body is the first part. 0; -ENOEXEC: its code cannot be

@@ -8,10 +8,11 @@
 
 #define MAX_SYMBOLS (4 * 1024 * 1024)
 
-/* What is met in a file. */
+/* Facts about a file, from its headers and tables. */
 struct traits {
 	bool has_dynamic, has_name, is_pie, has_loader, is_linker;
-	bool has_symbols, calls, defines; /* functions that start programs */
+	bool has_symbols, calls, defines; /* has_symbols: it has a symbol table; calls, defines:
+					   * functions that start programs */
 };
 
 static bool is_starter(const char *name)
@@ -100,7 +101,8 @@ struct file_traits file_traits_of(const struct elf_file *file)
 			t.has_loader |= phdr.p_type == PT_INTERP;
 	}
 	read_sections(elf, &t);
-	/* libc.so.6 names a loader, too, but has a name. */
+	/* A position independent program names a loader and has no DT_SONAME; libc.so.6 has
+	 * both. */
 	traits.is_program = !elf_file_is_position_independent(file) || t.is_pie ||
 			    (t.has_loader && !t.has_name);
 	traits.is_linker = !traits.is_program && t.is_linker;

@@ -25,7 +25,8 @@ static bool is_of_name(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Returns what a word sets the variable to, up to where a shell would end it. */
+/* Returns the value that a word gives to the variable, up to where a shell would end it, for
+ * free(); NULL: the word does not set it. */
 static char *value_in(const char *word)
 {
 	const char *at = word;

@@ -14,12 +14,13 @@
 #include "daemon/regions/region_spec.h"
 #include "elf/elf_file.h"
 
-/* Returns the value of LD_LIBRARY_PATH for a command, whose words may set it
- * (`env LD_LIBRARY_PATH=...`), or for a process, for free(); NULL: it is not set, or not known. */
+/* Returns the value of LD_LIBRARY_PATH, for free(): of the command, whose words may set it (`env
+ * LD_LIBRARY_PATH=...`), or else of process `pid`. NULL: it is not set, or not known. */
 char *later_libraries_folders(const struct options *options, pid_t pid);
 
-/* Calls `each` for the path of each such library of a program that may have functions of the
- * specifications. A nonzero result of `each` stops the calls and is returned, else 0 or -ENOMEM. */
+/* Calls `each` with the path of each library that a program may load by name and that may have
+ * functions of the specifications. A nonzero result of `each` stops the calls and is returned, else
+ * 0 or -ENOMEM. */
 int later_libraries_each(const struct region_spec *specs, size_t n_specs,
 			 const struct elf_file *file, const char *path, const char *folders,
 			 int (*each)(void *arg, const char *path), void *arg);

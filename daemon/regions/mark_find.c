@@ -24,7 +24,8 @@ static int add(struct mark_code *code, uint64_t vaddr)
 	return 0;
 }
 
-/* Takes a function's entry, or a cheaper place behind it where the stack is still the same. */
+/* Adds the entry of a matching function, or a cheaper place behind it where the stack is still the
+ * same (probe_move.h). */
 static int match_function(void *arg, const struct function_symbol *symbol)
 {
 	const struct code_part part = {.vaddr = symbol->vaddr, .size = symbol->size};
@@ -39,7 +40,8 @@ static int match_function(void *arg, const struct function_symbol *symbol)
 	return add(s->code, symbol->vaddr + moved.after);
 }
 
-/* By the file's own line tables, or by those of its debug file. */
+/* Adds the statements of a line, by the line tables of `file`: the file itself, or its debug
+ * file. */
 static int find_line(const struct search *s, const struct elf_file *file)
 {
 	struct line_places found = {0};

@@ -15,10 +15,11 @@
 
 struct mark_code {
 	VEC(uint64_t) vaddrs;
-	uint32_t
-		next_line; /* the first later line that has code; 0: none, or the line itself has */
-	bool has_file;	   /* the file's lines are known */
-	const struct runtime *runtime; /* whose program it is; NULL: of none */
+	uint32_t next_line; /* the first later line that has code; 0: none has, or the line itself
+			     * has */
+	bool has_file;	    /* the file's lines are known */
+	const struct runtime *runtime; /* the runtime of the file, if it is a program of one (Go);
+					* NULL: none */
 };
 
 /* Searches a file, which is read only during the call, and its debug file. Returns 0 or -ENOMEM;

@@ -30,14 +30,14 @@ bool mark_spec_is_span(const char *text)
 	return equals && find_dots(equals + 1);
 }
 
-/* Takes "FILE:LINE" apart. 0; -EINVAL: the line is none; -ENOMEM. */
+/* Splits "FILE:LINE" into file and line. 0; -EINVAL: the line is no valid number; -ENOMEM. */
 static int parse_line(struct mark_place *place)
 {
 	const char *text = place->spec.function, *colon = strrchr(text, ':');
 	unsigned long line;
 
 	if (!colon || !colon[1] || colon[1 + strspn(colon + 1, "0123456789")])
-		return 0; /* it is a function */
+		return 0; /* the place is a function */
 	line = strtoul(colon + 1, NULL, 10);
 	if (colon == text || !line || line > MOST_LINE)
 		return -EINVAL;
@@ -46,7 +46,7 @@ static int parse_line(struct mark_place *place)
 	return place->file ? 0 : -ENOMEM;
 }
 
-/* Adds a place; the text is taken. */
+/* Adds a place, and takes over its text. */
 static int add_place(struct mark_spec *spec, char *text)
 {
 	struct mark_place *place = &spec->places[spec->n_places];

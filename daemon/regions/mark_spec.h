@@ -12,7 +12,7 @@
 
 /* A location in the code: the entry of a function, or a line. */
 struct mark_place {
-	struct region_spec spec; /* its function is the whole of "FILE:LINE" for a line */
+	struct region_spec spec; /* for a line, its member `function` is the text "FILE:LINE" */
 	char *file;		 /* NULL: it is a function */
 	uint32_t line;
 };

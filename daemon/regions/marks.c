@@ -27,15 +27,15 @@ struct place {
 	const char *path;	    /* borrowed */
 	uint64_t offset;
 	uint64_t kind;		       /* STACKD_MARK_... */
-	uint64_t place;		       /* bits of its cookie */
+	uint64_t place;		       /* bits of the probe's cookie, from variables_place() */
 	const struct runtime *runtime; /* NULL: none */
 	struct probe probe;
 	bool is_attached;
 };
 
-/* What was met for one place of a specification. */
+/* What the search for one place of a specification has found. */
 struct outcome {
-	size_t n_files; /* looked at */
+	size_t n_files; /* files that were searched */
 	size_t n_places;
 	bool has_file;
 	uint32_t next_line;
@@ -44,10 +44,10 @@ struct outcome {
 struct mark {
 	struct mark_spec spec;
 	struct outcome outcomes[2];
-	uint64_t counts; /* STACKD_MARK_COUNTS and a counter's index: its hits are counted; 0: it is
-			    a mark */
+	uint64_t counts; /* not 0: it is a counter (--counter probe), STACKD_MARK_COUNTS and the
+			  * counter's index; 0: it is a mark or a span */
 	bool is_off;	 /* it was hit too often */
-	uint64_t off_ns; /* since when */
+	uint64_t off_ns; /* when it was switched off */
 };
 
 struct marks {
@@ -55,7 +55,7 @@ struct marks {
 	struct mark *all; /* STACKD_MOST_MARKS */
 	size_t count;
 	VEC(struct place) places;
-	size_t n_tried; /* of these, to be attached */
+	size_t n_tried; /* `places` that marks_attach() has tried so far */
 };
 
 /* --- looking at files ------------------------------------------------------------------------ */
@@ -65,7 +65,7 @@ struct search {
 	struct marks *marks;
 	struct worker *worker;
 	struct mark *mark;
-	size_t at; /* 0: the mark's first place */
+	size_t at; /* 0: search for the mark's first place; 1: for its second one */
 	const struct elf_file *elf;
 	const char *path;
 	struct variables *variables; /* NULL: none */
@@ -150,7 +150,7 @@ int marks_look_at(struct marks *marks, struct worker *worker, const struct elf_f
 
 /* --- what is wrong with a mark --------------------------------------------------------------- */
 
-/* Returns how the option was written. */
+/* Returns the name of the option that the mark comes from, for messages. */
 static const char *option_of(const struct mark *mark)
 {
 	if (mark->counts)
@@ -177,7 +177,7 @@ static void explain_line(const struct mark *mark, size_t at)
 			  option_of(mark), mark->spec.text, place->line, place->file);
 }
 
-/* Logs that a place is nowhere. A library may be loaded later. */
+/* Logs that a place was not found. STATUS_DONE: it may be in a library that is loaded later. */
 static enum exit_status explain_none(const struct mark *mark, size_t at)
 {
 	const struct mark_place *place = &mark->spec.places[at];
@@ -363,7 +363,7 @@ static enum exit_status add_mark(struct marks *marks, const char *text)
 	return STATUS_USAGE;
 }
 
-/* Adds the places whose hits are counters. */
+/* Adds the places whose hits are counted by --counter probe. */
 static enum exit_status add_counted(struct marks *marks, const struct options *options)
 {
 	enum exit_status status = STATUS_DONE;

@@ -27,19 +27,21 @@ void marks_free(struct marks *marks); /* detaches and frees; NULL is fine */
 /* Returns the name of a mark by its index, from 0 on; NULL: there are no more. NULL is fine. */
 const char *marks_name(const struct marks *marks, size_t index);
 
-/* Returns how many were hit too often and switched off. NULL is fine. */
+/* Returns how many marks were hit too often and switched off. NULL is fine. */
 size_t marks_taken_off(const struct marks *marks);
 
-/* Returns the name of one of these by its index, and when it was switched off (CLOCK_MONOTONIC);
- * NULL: there are no more. */
+/* Returns the name of a mark that was switched off, by its index among these, and the time at which
+ * it was (CLOCK_MONOTONIC); NULL: there are no more. */
 const char *marks_off(const struct marks *marks, size_t index, uint64_t *ret_ns);
 
-/* Finds the locations of the marks in a file, which lives as long as they do. `variables` (NULL:
- * none) and the kernel half's map of places are for the numbers of locations. 0 or -ENOMEM. */
+/* Finds the locations of the marks in a file, which must live as long as `marks`. `variables`
+ * (NULL: none) and the kernel half's map of places (`places_fd`) are for counters that are
+ * variables: variables_place(). 0 or -ENOMEM. */
 int marks_look_at(struct marks *marks, struct worker *worker, const struct elf_file *elf,
 		  const char *path, struct variables *variables, int places_fd);
 
-/* Logs which marks have no location, or too many functions. Returns the status to exit with. */
+/* Logs which marks have no location, or match several functions. Returns the status to exit
+ * with. */
 enum exit_status marks_check(const struct marks *marks);
 
 /* Attaches to the locations that were found since the last call. Returns the first error, which is
@@ -49,7 +51,7 @@ int marks_attach(struct marks *marks, const struct sampler_regions *kernel);
 /* Detaches from the marks that the kernel half reports as hit too often. */
 void marks_look_at_rates(struct marks *marks, const struct sampler_regions *kernel);
 
-/* Detaches from all. */
+/* Detaches from all marks. */
 void marks_stop(struct marks *marks);
 
 #endif

@@ -17,17 +17,20 @@
 	.buffer = (buf), .place_count = (c), .place_type = (t), .place_how = STACKD_MPI_##h
 
 enum ways {
-	HAS_I = 1,    /* a function with an I before its name does the same without blocking */
-	HAS_INIT = 2, /* one with _init behind it makes a request that does so when it is started */
+	HAS_I = 1,    /* MPI has a nonblocking form, with an I before the name (MPI_Isend) */
+	HAS_INIT = 2, /* MPI has a persistent form, with _init behind the name, which makes a
+		       * request that is started later */
 };
 
-/* Its argument with this number is a status; if it does not block, the address of a request. */
+/* The number of the argument that is a status or, in the nonblocking form, the address of a
+ * request. */
 #define STATUS(number)	((number) << 4)
 #define STATUS_OF(ways) ((ways) >> 4)
 
-/* Functions for files, with the numbers of the arguments count and status: of a process's own
- * pointer, of the shared one, and (with _at) with an offset before the buffer; of all processes of
- * a communicator (_all, _ordered) in one call or in two, of which the first one says how much. */
+/* Functions for files, with the numbers of the arguments count and status: by the process's own
+ * file pointer, by the shared one, and (_at) at an offset, an argument before the buffer;
+ * collective ones (_all, _ordered) in one call, or in two, the first of which (_begin) has the
+ * count. */
 #define READS(name, c, status)                                                                     \
 	{                                                                                          \
 		"File_" name, {NONE}, {PART(c, (c) + 1, ONCE)}, 0, 0, STATUS(status), 0            \
@@ -47,7 +50,8 @@ enum ways {
 static const struct {
 	const char *name; /* without MPI_ */
 	struct stackd_mpi_part sent, received;
-	uint8_t comm, root; /* numbers of arguments */
+	uint8_t comm, root; /* numbers of the arguments that are the communicator and the root's
+			     * rank; 0: none */
 	uint8_t ways;
 	uint8_t kind; /* 0: STACKD_MPI_BYTES */
 } calls[] = {
@@ -61,8 +65,8 @@ static const struct {
 	{"Sendrecv_replace", {PEER(2, 3, 4)}, {PEER(2, 3, 6)}, 0, 0, HAS_I | STATUS(9), 0},
 	{"Start", {NONE}, {NONE}, 0, 0, 0, STACKD_MPI_START},
 	{"Startall", {NONE}, {NONE}, 0, 0, 0, STACKD_MPI_STARTALL},
-	/* Partitions are passed on as they are made ready, all of them between a start and the end:
-	 * they count where the request is started. */
+	/* Partitions are sent one by one as they are ready, and all of them between the start and
+	 * the completion of a request, so all count where the request is started. */
 	{"Psend", {PARTS(3, 4, 5)}, {NONE}, 0, 0, HAS_INIT, 0},
 	{"Precv", {NONE}, {PARTS(3, 4, 5)}, 0, 0, HAS_INIT, 0},
 	{"Allreduce", {PART(3, 4, ONCE)}, {PART(3, 4, ONCE)}, 0, 0, HAS_I | HAS_INIT, 0},
@@ -100,7 +104,8 @@ static const struct {
 	 8,
 	 HAS_I | HAS_INIT,
 	 0},
-	/* What a process gives of its own is what it gets of each, also in place. */
+	/* A process sends as much as it receives from each process, also with MPI_IN_PLACE, so only
+	 * the receive arguments are read. */
 	{"Allgather", {PART(5, 6, ONCE)}, {PART(5, 6, ALL)}, 7, 0, HAS_I | HAS_INIT, 0},
 	{"Allgatherv", {PART(5, 7, OWN)}, {PART(5, 7, SUM)}, 8, 0, HAS_I | HAS_INIT, 0},
 	{"Alltoall",
@@ -124,13 +129,14 @@ static const struct {
 	 0,
 	 HAS_I | HAS_INIT,
 	 0},
-	/* How many neighbours there are, the topology says. */
+	/* The number of neighbours depends on the topology, which the kernel half cannot read. */
 	{"Neighbor_allgather", {UNKNOWN}, {UNKNOWN}, 0, 0, HAS_I | HAS_INIT, 0},
 	{"Neighbor_allgatherv", {UNKNOWN}, {UNKNOWN}, 0, 0, HAS_I | HAS_INIT, 0},
 	{"Neighbor_alltoall", {UNKNOWN}, {UNKNOWN}, 0, 0, HAS_I | HAS_INIT, 0},
 	{"Neighbor_alltoallv", {UNKNOWN}, {UNKNOWN}, 0, 0, HAS_I | HAS_INIT, 0},
 	{"Neighbor_alltoallw", {UNKNOWN}, {UNKNOWN}, 0, 0, HAS_I | HAS_INIT, 0},
-	/* One-sided: what goes to the target's memory is sent, what comes from it received. */
+	/* One-sided calls: bytes that go to the target's memory count as sent, those that come from
+	 * it as received. */
 	{"Put", {PEER(2, 3, 4)}, {NONE}, 0, 0, 0, 0},
 	{"Rput", {PEER(2, 3, 4)}, {NONE}, 0, 0, 0, 0},
 	{"Get", {NONE}, {PEER(2, 3, 4)}, 0, 0, 0, 0},
@@ -167,34 +173,35 @@ static const struct {
 	{"Comm_rank", {NONE}, {NONE}, 0, 0, 0, STACKD_MPI_COMM_RANK},
 };
 
-/* Numbers of the argument that says where a request's handle is put. */
+/* The number of the argument through which a persistent call returns its request. */
 #define REQUEST_OF_MESSAGE 7
 #define REQUEST_OF_PARTS   9
 
 /* --- names ----------------------------------------------------------------------------------- */
 
 /*
- * Whether this stands behind the names of functions of Fortran's interfaces: "_" and "__" of
- * mpif.h and `use mpi`, "_f" of their other names, and what begins with "_f08" of `use mpi_f08`:
- * "_f08_" where buffers are addresses, MPICH's "_f08ts_" where they are descriptors of arrays, and
+ * Whether `end` is an ending of a Fortran function's name: "_" and "__" with mpif.h and `use mpi`,
+ * "_f" in their other names, and endings that begin with "_f08" with `use mpi_f08`: "_f08_" where
+ * buffers are addresses, MPICH's "_f08ts_" where they are descriptors of arrays, and
  * "_f08ts_large_" with counts of 8 bytes.
  */
 static bool is_fortran_end(const char *end)
 {
-	if (strncmp(end, "_c_", 3) == 0) /* counts of 8 bytes in other libraries */
+	if (strncmp(end, "_c_", 3) == 0) /* in other libraries, with counts of 8 bytes */
 		end += 2;
 	return strcmp(end, "_") == 0 || strcmp(end, "__") == 0 || strcmp(end, "_f") == 0 ||
 	       strncmp(end, "_f08", 4) == 0;
 }
 
-/* What a name says besides its call's. */
+/* The form of a call that its name shows. */
 struct form {
-	bool is_init; /* a request is made */
+	bool is_init; /* the persistent form, which makes a request */
 	bool is_wide; /* counts have 8 bytes */
-	bool is_i;    /* it does not block */
+	bool is_i;    /* the nonblocking form */
 };
 
-/* Takes an end off the start of *text, if it is there in any case. */
+/* Moves *text behind `part`, if it begins with that, in upper or lower case. Returns whether it
+ * did. */
 static bool takes(const char **text, const char *part)
 {
 	size_t len = strlen(part);
@@ -205,8 +212,8 @@ static bool takes(const char **text, const char *part)
 	return true;
 }
 
-/* Returns whether `name` is that of a call, in one of the ways that it has, in any case and with an
- * end of Fortran's. */
+/* Returns whether `name` is a name of the call: in one of the forms that `ways` has, in upper or
+ * lower case, with or without an ending of Fortran's. */
 static bool is_name(const char *name, const char *call, unsigned ways, struct form *ret_form)
 {
 	struct form form = {0};
@@ -226,8 +233,8 @@ static bool is_name(const char *name, const char *call, unsigned ways, struct fo
 	return !*name || form.is_wide || is_fortran_end(name);
 }
 
-/* Fortran's names begin with a small letter. Open MPI's weak ones begin as C's do, and end with
- * "_f" or contain "_f08". */
+/* Whether a name is that of a Fortran function: it begins with a small letter or, as Open MPI's
+ * weak aliases, is the C name with "_f" at its end or "_f08" in it. */
 static bool is_fortran(const char *name)
 {
 	size_t len = strlen(name);
@@ -236,14 +243,15 @@ static bool is_fortran(const char *name)
 	       (len > 2 && strcmp(name + len - 2, "_f") == 0);
 }
 
-/* The counts of partitioned requests have 8 bytes always. */
+/* Whether a call makes a partitioned request, whose counts always have 8 bytes. */
 static bool is_in_parts(const struct stackd_mpi_call *call)
 {
 	return call->sent.how == STACKD_MPI_PARTITIONED ||
 	       call->received.how == STACKD_MPI_PARTITIONED;
 }
 
-/* The argument that says whether, which, or how many requests are complete; 0: there is none. */
+/* Returns the number of the argument through which a wait or test returns whether, which, or how
+ * many requests are complete; 0: there is none. */
 static uint8_t flag_of(const char *name)
 {
 	if (strcmp(name, "Test") == 0)
@@ -281,7 +289,8 @@ static struct stackd_mpi_call find(const char *name)
 		if (form.is_init) {
 			call.kind = STACKD_MPI_INIT;
 			call.number++;
-			/* Behind a collective's communicator there is an info object. */
+			/* In a collective's arguments an info object stands between communicator
+			 * and request. */
 			call.result = call.comm		   ? call.comm + 2
 				      : is_in_parts(&call) ? REQUEST_OF_PARTS
 							   : REQUEST_OF_MESSAGE;
@@ -291,8 +300,8 @@ static struct stackd_mpi_call find(const char *name)
 	return (struct stackd_mpi_call){.kind = STACKD_MPI_OTHER};
 }
 
-/* Makes the call one that takes its bytes from another function, which it calls. Until it does,
- * its bytes are unknown. */
+/* Turns the call into one that gets its bytes from the C function that it calls. Calls that start
+ * requests have unknown bytes until then. */
 static void make_within(struct stackd_mpi_call *call)
 {
 	if (call->kind == STACKD_MPI_START || call->kind == STACKD_MPI_STARTALL)

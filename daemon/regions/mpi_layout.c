@@ -8,8 +8,8 @@
 
 #include "arch/data_insn.h"
 
-#define MOST_BYTES 8192 /* of a function that are looked at */
-#define TYPE_BYTES 128	/* of a structure of Open MPI's, in which the size is searched */
+#define MOST_BYTES 8192 /* bytes of a function that are decoded */
+#define TYPE_BYTES 128	/* bytes of an Open MPI datatype in which its size is searched */
 #define SIZE_IN_MPICH                                                                              \
 	8 /* of a datatype's size in its structure: behind its handle and its uses                 \
 	   */
@@ -19,9 +19,9 @@
 enum source {
 	NOTHING,
 	HANDLE,	 /* the first argument */
-	RESULT,	 /* the second one: where the answer goes */
-	ADDRESS, /* `vaddr` */
-	LOADED,	 /* from `offsets` of the handle's object */
+	RESULT,	 /* the second argument: the address for the result */
+	ADDRESS, /* a fixed address, `vaddr` */
+	LOADED,	 /* loaded from the handle's object, at `offsets` */
 };
 
 struct value {
@@ -31,9 +31,9 @@ struct value {
 	unsigned n_offsets;
 };
 
-/* What a function's code says. */
+/* What the code of a function shows. */
 struct findings {
-	struct value answer; /* that was stored at the second argument */
+	struct value answer; /* the value that was stored through the second argument */
 	uint32_t entry_bytes;
 	uint64_t slots[2];
 	unsigned n_slots;
@@ -43,19 +43,21 @@ struct findings {
 
 struct follower {
 	struct value values[INSN_REG_COUNT];
-	struct value compared; /* whether it is 1 was looked at last; source NOTHING: of none */
+	struct value compared; /* the loaded value that was last compared with 1; source NOTHING:
+				* there is none */
 	unsigned multiplied;   /* the register that was last multiplied by a number, or INSN_NO_REG
 				*/
 	struct findings *found;
 };
 
-/* Returns the register that an operand is; INSN_NO_REG: it is something else. */
+/* Returns the register of an operand; INSN_NO_REG: the operand is no register. */
 static unsigned register_of(const struct data_operand *o)
 {
 	return o->kind == DATA_REGISTER ? o->reg : INSN_NO_REG;
 }
 
-/* Returns the register of memory at a small distance from it; INSN_NO_REG: it is something else. */
+/* Returns the base register of a memory operand with a small displacement; INSN_NO_REG: the operand
+ * is none. */
 static unsigned base_of(const struct data_operand *o)
 {
 	return o->kind == DATA_BASED && o->number >= 0 && o->number <= UINT16_MAX ? o->reg
@@ -88,7 +90,8 @@ static void take_move(struct follower *f, const struct data_operand *to,
 	}
 }
 
-/* Multiplies an index by the size of an entry: a number, or what a list of tables says. */
+/* Takes a multiplication, which may be of an index by the size of a table's entries: a constant, or
+ * a word of MPICH's list of tables. */
 static void take_product(struct follower *f, const struct data_insn *i)
 {
 	const struct data_operand *o = i->operands;
@@ -113,8 +116,8 @@ static void take_sum(struct follower *f, const struct data_operand *o)
 	f->multiplied = INSN_NO_REG;
 }
 
-/* Forgets the registers that an instruction writes. Those that functions preserve are restored only
- * where a function is left. */
+/* Forgets the values of registers that an instruction writes. A DATA_RESTORE writes none of
+ * interest, since preserved registers are restored only where a function is left. */
 static void forget(struct follower *f, const struct data_insn *i)
 {
 	uint32_t gone = i->written;
@@ -134,8 +137,8 @@ static bool is_one(const struct data_operand *o)
 	return o->kind == DATA_NUMBER && o->number == 1;
 }
 
-/* Whether a value that was loaded is 1, or odd, is an answer, too. Returns whether the instruction
- * looks at that, or gives it. */
+/* MPI_Comm_test_inter() stores whether a loaded word is 1, or odd. Takes an instruction that tests
+ * a word so, or sets a register by such a test. Returns whether the instruction is one. */
 static bool take_test(struct follower *f, const struct data_insn *i)
 {
 	const struct data_operand *o = i->operands;
@@ -153,7 +156,8 @@ static bool take_test(struct follower *f, const struct data_insn *i)
 	return true;
 }
 
-/* What is behind a jump is come to from elsewhere, where other things were loaded. */
+/* Forgets loaded values behind a jump or return: code there is reached from elsewhere, where
+ * registers had other values. */
 static void forget_loads(struct follower *f)
 {
 	for (unsigned reg = 0; reg < INSN_REG_COUNT; reg++) {
@@ -190,8 +194,8 @@ static void follow(struct follower *f, const struct data_insn *i)
 			(struct value){.source = ADDRESS, .vaddr = (uint64_t)o[1].number};
 }
 
-/* Follows a function's instructions in their order. Where they jump is left out: what is looked for
- * stands in a straight line. */
+/* Follows a function's instructions in the order of their addresses, whatever they jump to: the
+ * loads and stores of interest stand in a straight line. */
 static void follow_all(const uint8_t *code, size_t size, uint64_t vaddr, struct findings *found)
 {
 	struct follower f = {.multiplied = INSN_NO_REG, .found = found};
@@ -281,8 +285,8 @@ static void take_symbols(struct search *s, Elf_Scn *section, const GElf_Shdr *he
 
 /* --- what it means --------------------------------------------------------------------------- */
 
-/* Finds the first place at which all types have their size: behind it are their bounds, which for
- * basic types are the same. 0: there is none. */
+/* Finds the first offset at which all types have their size: behind the size are the type's bounds,
+ * which have the same value in basic types. 0: there is none. */
 static uint8_t find_size(const struct search *s)
 {
 	static const uint64_t sizes[] = {1, 2, 4, 8};
@@ -325,7 +329,7 @@ static void set_mpich(const struct search *s, struct stackd_mpi_library *library
 	memcpy(library->comm_slots, comm->slots, sizeof(comm->slots));
 	library->comms = comm->tables;
 	library->entry_offset = comm->entry_offset;
-	/* The lists are of one form. */
+	/* Communicators and datatypes have lists of the same form. */
 	if (type->tables && (!comm->tables || type->entry_offset == comm->entry_offset)) {
 		library->types = type->tables;
 		library->entry_offset = type->entry_offset;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds where a library of MPI keeps the sizes of datatypes, the sizes of communicators and the
- * ranks in them, so that the kernel half can read them in programs that asked for them long ago.
+ * ranks in them, so that the kernel half can read them even if the program called MPI_Comm_rank()
+ * and its like before the recording began.
  *
  * The library's own code shows it. MPI_Comm_rank() and MPI_Comm_size() store at their second
  * argument a word that they load from a communicator: the displacements of these loads are the
@@ -16,8 +17,7 @@
 #include "elf/elf_file.h"
 #include "stackd_abi.h"
 
-/* Finds which library's functions a file has, and its layout by their code; zeroed: none is known.
- */
+/* Finds which MPI library a file is, and the layout of its objects; zeroed: no known library. */
 struct stackd_mpi_library mpi_layout_find(const struct elf_file *file);
 
 #endif

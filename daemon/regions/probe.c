@@ -29,7 +29,7 @@ static int read_type(const char *path)
 	return got == 1 && type >= 0 ? type : -ENODEV;
 }
 
-/* `config`: the semaphore, << 32, and 1 for returns. `pid`: the process; -1: all. */
+/* `config`: semaphore << 32, and bit 0 for a uretprobe. `pid`: the process; -1: all processes. */
 static int attach(int program, const char *path, uint64_t offset, uint64_t config, uint64_t cookie,
 		  pid_t pid, struct probe *ret_probe)
 {

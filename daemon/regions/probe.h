@@ -3,9 +3,9 @@
  * Attaches the kernel half's programs to instructions of files.
  *
  * A probe is on the file, once for all processes that map it, now or later; the BPF programs decide
- * which processes count. (Rejected: a set of probes for each process. Every process would pay for
- * the others' sets, since the kernel asks each set's filter at each hit.) Probes end with their
- * descriptors, so the kernel removes them even after kill -9.
+ * which processes count. (Rejected: probes for each process by itself. Each hit in any process
+ * would cost more, since the kernel calls the filter of every process's probes.) Probes end with
+ * their descriptors, so the kernel removes them even after kill -9.
  */
 #ifndef REGIONS_PROBE_H
 #define REGIONS_PROBE_H
@@ -18,20 +18,20 @@ struct probe {
 	int event, link; /* descriptors; -1: none */
 };
 
-/* Attaches a program at an offset of the file at `path`, with a cookie. The kernel counts the probe
- * in the 16 bits at file offset `semaphore` of each process that maps them; 0: there is no
- * semaphore. 0; -ENODEV: the kernel has no uprobes; or the -errno of perf_event_open() (-EINVAL,
- * -EIO, -EOPNOTSUPP: no probe can be there) or of the link. */
+/* Attaches a program at an offset of the file at `path`, with a cookie. `semaphore` is the file
+ * offset of a 16 bit counter, which the kernel raises in each process that maps it while the probe
+ * is attached; 0: there is none. 0; -ENODEV: the kernel has no uprobes; or the -errno of
+ * perf_event_open() (-EINVAL, -EIO, -EOPNOTSUPP: no probe can be there) or of the link. */
 int probe_attach(int program, const char *path, uint64_t offset, uint64_t semaphore,
 		 uint64_t cookie, struct probe *ret_probe);
 
-/* The same for one process alone, without its later children. */
+/* probe_attach() for one process alone, without its later children. */
 int probe_attach_to(int program, const char *path, uint64_t offset, uint64_t cookie, pid_t pid,
 		    struct probe *ret_probe);
 
-/* The same at the return of the function that begins there: a uretprobe, for which the kernel
- * replaces the return address. Not for a function through which an exception can pass, or that
- * returns twice. `pid` may be 0, which is all processes. */
+/* Attaches a uretprobe: the program runs at returns of the function that begins at `offset`. The
+ * kernel replaces the return address on the stack for it. Not for a function through which an
+ * exception can pass, or that returns twice. `pid` may be 0, which is all processes. */
 int probe_attach_return(int program, const char *path, uint64_t offset, pid_t pid,
 			struct probe *ret_probe);
 
@@ -44,7 +44,7 @@ int probe_attach_kernel(int program, const char *function, struct probe *ret_pro
  * 6.6 to 6.10 they kill processes with a shadow stack. */
 bool probe_returns_are_safe(void);
 
-/* Returns whether an error says that no probe can be at the instruction. */
+/* Returns whether an error means that the kernel puts no probe on the instruction. */
 bool probe_is_no_place(int err);
 
 /* Returns a message for the user about an error. */

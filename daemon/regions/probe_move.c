@@ -11,8 +11,8 @@
 #include "arch/probe_place.h"
 #include "arch/target.h"
 
-#define MOST_BYTES  (16u << 10) /* of a function: larger ones spend their time elsewhere */
-#define MOST_PASSED 16		/* instructions */
+#define MOST_BYTES  (16u << 10) /* of a function; in longer ones a probe hardly matters */
+#define MOST_PASSED 16		/* instructions that a probe moves past, at most */
 #define PRESERVED   (INSN_PRESERVED | 1u << INSN_SP)
 #define NONE	    SIZE_MAX
 
@@ -21,9 +21,9 @@ struct place {
 	uint64_t vaddr;
 	struct insn insn;
 	uint8_t condition;   /* of a branch */
-	bool is_emulated;    /* by the kernel, below a probe */
+	bool is_emulated;    /* the kernel emulates it when a probe is there */
 	bool is_long_nop;    /* where no probe can be */
-	bool sets_registers; /* and does nothing else */
+	bool sets_registers; /* it only copies registers or constants to registers */
 	bool is_target;	     /* of a jump */
 	bool is_used;	     /* a probe is there */
 };
@@ -32,8 +32,8 @@ struct code {
 	VEC(struct place) places; /* by rising address */
 	size_t entry;		  /* index */
 	bool jumps_anywhere;	  /* some jump's targets are not known */
-	uint8_t *is_reached;	  /* by reach_from(): a byte for each place */
-	VEC(size_t) open;	  /* likewise: places to go on from */
+	uint8_t *is_reached;	  /* result of reach_from(): a byte for each place */
+	VEC(size_t) open;	  /* worklist of reach_from() */
 };
 
 /* --- instructions ---------------------------------------------------------------------------- */
@@ -69,7 +69,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* The index of the instruction there; NONE: there is none. */
+/* Returns the index of the instruction at an address; NONE: no instruction begins there. */
 static size_t place_at(const struct code *c, uint64_t vaddr)
 {
 	const struct place key = {.vaddr = vaddr}, *found;
@@ -83,7 +83,8 @@ static bool is_jump(const struct insn *i)
 	return i->flow == INSN_JUMP || i->flow == INSN_BRANCH;
 }
 
-/* Marks what jumps lead to. One into an instruction leads anywhere. */
+/* Marks the targets of jumps. After a jump into the middle of an instruction, targets count as
+ * unknown. */
 static void find_targets(struct code *c, const struct code_part *parts, size_t n_parts)
 {
 	for (size_t i = 0; i < c->places.count; i++) {
@@ -97,7 +98,8 @@ static void find_targets(struct code *c, const struct code_part *parts, size_t n
 	}
 }
 
-/* The bytes behind the code are zeroes, so instructions can be looked at without regard to it. */
+/* Decodes all parts of a function. The buffer has zeros behind the code, so that instructions can
+ * be examined without checks for its end. */
 static int decode(struct code *c, const struct elf_file *file, const struct code_part *parts,
 		  size_t n_parts)
 {
@@ -125,7 +127,7 @@ static int decode(struct code *c, const struct elf_file *file, const struct code
 	return err;
 }
 
-/* Whether the instruction behind a place is the next one. */
+/* Whether the next place is the instruction right behind this one. */
 static bool has_next(const struct code *c, size_t i)
 {
 	const struct place *p = &c->places.items[i];
@@ -133,7 +135,7 @@ static bool has_next(const struct code *c, size_t i)
 	return i + 1 < c->places.count && p->vaddr + p->insn.length == p[1].vaddr;
 }
 
-/* A branch within the function. */
+/* Whether a place is a branch to an instruction of the function. */
 static bool is_inner_branch(const struct code *c, const struct place *p)
 {
 	return p->insn.flow == INSN_BRANCH && place_at(c, p->insn.target) != NONE;
@@ -141,8 +143,8 @@ static bool is_inner_branch(const struct code *c, const struct place *p)
 
 /* --- entries --------------------------------------------------------------------------------- */
 
-/* Whether a program that uses shadow stacks can map the file. A call that the kernel emulates may
- * be missing on these. */
+/* Whether a file is built for shadow stacks: a call that the kernel emulates may not push its
+ * return address there. */
 static bool may_have_shadow_stack(const struct elf_file *file)
 {
 	size_t count;
@@ -167,7 +169,8 @@ static bool may_have_shadow_stack(const struct elf_file *file)
 	return false;
 }
 
-/* Whether the entry's probe can pass over an instruction. Adds what that takes of the stack. */
+/* Whether the entry's probe can move past an instruction. Adds the stack that the instruction
+ * allocates to *frame, in bytes. */
 static bool passes(const struct insn *i, bool uses_arguments, uint64_t *frame)
 {
 	if (i->flow != INSN_NEXT || i->op == INSN_PUSH || i->op == INSN_POP)
@@ -181,7 +184,8 @@ static bool passes(const struct insn *i, bool uses_arguments, uint64_t *frame)
 	return !(i->written >> INSN_SP & 1);
 }
 
-/* Moves the entry's probe past nops at which none can be. Returns as move_entry(). */
+/* Moves the entry's probe past five-byte nops, at which no probe can be. Returns as
+ * move_entry(). */
 static size_t pass_long_nops(const struct code *c, struct function_exits *exits)
 {
 	const struct place *first = &c->places.items[c->entry], *p = first;
@@ -221,11 +225,11 @@ static size_t move_entry(const struct code *c, const struct elf_file *file, bool
 
 /* --- returns --------------------------------------------------------------------------------- */
 
-/* What stands between an edge and a return. */
+/* The instructions between an edge and a return. */
 struct epilogue {
-	uint32_t saved;	 /* bits as of STACKD_EXIT_REST() */
+	uint32_t saved;	 /* registers that it pops, as bits for STACKD_EXIT_REST() */
 	uint64_t frame;	 /* words */
-	bool is_removed; /* the frame is: what stands before that restores nothing */
+	bool is_removed; /* it removes the frame; instructions before that may pop nothing */
 };
 
 /* A jump, or a branch that is taken or not, which leads to a return and to nothing else. */
@@ -257,7 +261,7 @@ static int saved_number(unsigned reg)
 	return -1;
 }
 
-/* Takes an instruction, going up. Returns whether it can be part of an epilogue. */
+/* Adds the instruction before those of *e. Returns whether it can be part of an epilogue. */
 static bool take(struct epilogue *e, const struct place *p)
 {
 	const struct insn *i = &p->insn;
@@ -316,7 +320,8 @@ static int reach_from(struct code *c, size_t place)
 	return err;
 }
 
-/* Whether a branch can be passed again where it does not lead along an edge. 1, 0 or -ENOMEM. */
+/* Whether a branch can be executed again after it has not gone along the edge: then it is in a
+ * loop. 1, 0 or -ENOMEM. */
 static int is_repeated(struct code *c, const struct edge *edge)
 {
 	const struct insn *insn = &c->places.items[edge->place].insn;
@@ -349,7 +354,7 @@ static int add_edge(struct code *c, struct edges *edges, const struct edge *edge
 	return 1;
 }
 
-/* Adds the jumps and branches that are taken to a place. */
+/* Adds the jumps, and branches when taken, that lead to place `to`. */
 static int add_jumps(struct code *c, struct edges *edges, size_t to, const struct epilogue *rest)
 {
 	const uint64_t vaddr = c->places.items[to].vaddr;
@@ -364,7 +369,7 @@ static int add_jumps(struct code *c, struct edges *edges, size_t to, const struc
 	return found;
 }
 
-/* Whether what stands before a place leads on to it. */
+/* Whether the instruction before a place continues at the place. */
 static bool falls_into(const struct code *c, size_t i)
 {
 	unsigned flow = i ? c->places.items[i - 1].insn.flow : INSN_STOP;
@@ -372,8 +377,8 @@ static bool falls_into(const struct code *c, size_t i)
 	return flow != INSN_JUMP && flow != INSN_RETURN && flow != INSN_STOP && has_next(c, i - 1);
 }
 
-/* Finds all edges that lead to the return at an index: 1; 0: there is another way, or an edge where
- * no probe can be; -ENOMEM. */
+/* Finds all edges that lead to the return at an index. 1; 0: the return can be reached otherwise,
+ * or one edge can have no probe; -ENOMEM. */
 static int find_edges(struct code *c, size_t ret, struct edges *edges)
 {
 	struct epilogue rest = {0};
@@ -394,7 +399,7 @@ static int find_edges(struct code *c, size_t ret, struct edges *edges)
 	return 0;
 }
 
-/* Puts an exit at an edge. */
+/* Moves an exit to an edge. */
 static int move_exit(const struct code *c, const struct elf_file *file, const struct edge *edge,
 		     struct function_exit *exit)
 {
@@ -408,7 +413,7 @@ static int move_exit(const struct code *c, const struct elf_file *file, const st
 	return elf_file_vaddr_to_offset(file, p->vaddr, &exit->offset) ? 0 : -ENOEXEC;
 }
 
-/* Replaces the exit of an index, which is a return, by one at each edge that leads to it. */
+/* Replaces the exit at `index`, a return, by one exit for each edge that leads to it. */
 static int move_return(struct code *c, const struct elf_file *file, const struct edges *edges,
 		       struct function_exits *exits, size_t index)
 {

@@ -33,9 +33,9 @@
 #include "daemon/regions/exits.h"
 #include "elf/elf_file.h"
 
-/* Searches a function whose exits are known for such instructions, and moves its exits. With
- * `uses_arguments` the entry stays where the arguments are still in place. 0 (also if nothing can
- * be moved) or -ENOMEM. */
+/* Searches a function whose exits are known for cheaper instructions, and moves the entry's probe
+ * (`after`, `frame`) and the exits there. With `uses_arguments` the entry stays where the arguments
+ * are still in place. 0 (also if nothing can be moved) or -ENOMEM. */
 int probe_move(const struct elf_file *file, const struct code_part *parts, size_t n_parts,
 	       bool uses_arguments, struct function_exits *exits);
 

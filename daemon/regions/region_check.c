@@ -12,7 +12,7 @@
 #include "daemon/base/log.h"
 #include "daemon/regions/ask_regions.h"
 
-#define LISTED 10 /* functions of a message */
+#define LISTED 10 /* most functions in a message */
 #define REMEDY                                                                                     \
 	"measure lines (NAME=FILE:LINE..FILE:LINE), or build it with __attribute__((noinline)) "   \
 	"or -fno-inline"
@@ -37,7 +37,8 @@ static bool may_start_others(const struct region_check *c)
 	return false;
 }
 
-/* Returns how many files were looked at for a specification, and one that has no symbols. */
+/* Returns how many files were looked at for a specification. *ret_stripped is the one of the best
+ * kind without symbols, or NULL. */
 static size_t count_files(const struct region_check *c, const struct region_spec *spec,
 			  const struct known_file **ret_stripped)
 {
@@ -56,8 +57,8 @@ static size_t count_files(const struct region_check *c, const struct region_spec
 	return n;
 }
 
-/* Says where a function is inlined in a file: it has no code of its own, or `is_unused` code.
- * Returns whether it is. */
+/* Logs where a file has a function inlined: an error if the function has no code of its own, a
+ * warning if it has (`is_unused`) but was never entered. Returns whether the file inlines it. */
 static bool log_inlined(const struct region_check *c, const struct region_spec *spec,
 			const struct known_file *file, bool is_unused)
 {
@@ -82,7 +83,8 @@ static bool log_inlined(const struct region_check *c, const struct region_spec *
 	return true;
 }
 
-/* Looks into programs, and into libraries that are asked for. */
+/* Logs where a function is inlined in programs, and in libraries that the specification names.
+ * Returns whether it is. */
 static bool is_inlined(const struct region_check *c, const struct region_spec *spec, bool is_unused)
 {
 	for (size_t i = 0; i < c->n_files; i++) {
@@ -96,7 +98,7 @@ static bool is_inlined(const struct region_check *c, const struct region_spec *s
 	return false;
 }
 
-/* What to try if nothing matches. */
+/* Returns the end of the message that nothing matches: what the user can try. */
 static const char *remedy(const struct region_spec *spec)
 {
 	if (strchr(spec->function, '('))
@@ -157,8 +159,8 @@ static const char **paths_of(const struct region_check *c)
 	return paths;
 }
 
-/* Whether a function was listed: another one of the same name before it, a clone of it or another
- * form of an indirect function, stands for it. */
+/* Whether an earlier function, from index `from` on, is the same in the source (a clone, or another
+ * implementation of an indirect function), so that it stands for this one in the list. */
 static bool is_listed(const struct found_regions *found, size_t from, size_t index)
 {
 	const struct found_region *f = &found->found.items[index];
@@ -173,8 +175,8 @@ static bool is_listed(const struct found_regions *found, size_t from, size_t ind
 	return false;
 }
 
-/* Logs functions of a specification: those that are left, or those that are left out, from an index
- * on. */
+/* Logs the functions of a specification from index `from` on: those with, or those without
+ * is_left_out. */
 static void list(const struct region_check *c, size_t spec, bool left_out, size_t from)
 {
 	const char **paths = paths_of(c);
@@ -224,7 +226,8 @@ static const struct found_region *first_left(const struct region_check *c, size_
 	return NULL;
 }
 
-/* Says which functions, from an index on, are not the one that is meant. */
+/* Logs which functions, from index `from` on, match a specification but are not the one that is
+ * meant. */
 static void note_left_out(const struct region_check *c, size_t spec, size_t from)
 {
 	const struct found_region *meant = first_left(c, spec);
@@ -244,7 +247,8 @@ static void note_left_out(const struct region_check *c, size_t spec, size_t from
 
 /* --- all of them ----------------------------------------------------------------------------- */
 
-/* Returns how many functions are meant by a specification; negative: -ENOMEM. */
+/* Decides which functions a specification means (is_left_out), and returns how many; negative:
+ * -ENOMEM. */
 static int choose(const struct region_check *c, size_t spec)
 {
 	enum region_file *kinds = calloc(c->n_files + 1, sizeof(*kinds));
@@ -289,7 +293,7 @@ int region_check_again(const struct region_check *c, size_t before)
 	return 0;
 }
 
-/* Whether none of the functions of a specification that are measured was entered. */
+/* Whether functions of a specification are measured, but none was entered. */
 static bool was_unused(const struct region_check *c, size_t spec)
 {
 	bool is_measured = false;

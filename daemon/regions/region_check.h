@@ -16,7 +16,8 @@
 struct known_file {
 	const struct elf_file *elf; /* borrowed; it lives as long as the objects */
 	const char *path;	    /* borrowed */
-	uint64_t dev, inode;	    /* at that time: `elf` can be reopened from another file */
+	uint64_t dev, inode;	    /* of the file when it was looked at: `elf` may be reopened from
+				     * another file since */
 	uint64_t identity;	    /* elf_file_identity() */
 	enum region_file kind;
 	const struct runtime *runtime; /* NULL: none */
@@ -26,12 +27,13 @@ struct known_file {
 struct region_check { /* all borrowed */
 	const struct region_spec *specs;
 	size_t n_specs;
-	struct found_regions *found; /* functions that are not meant are left out of it */
+	struct found_regions *found; /* functions that are not meant get is_left_out */
 	const struct known_file *files;
 	size_t n_files;
 	struct worker *worker; /* searches for inlined functions */
 	bool is_command;       /* the target is a command, which may start programs later */
-	bool (*was_entered)(void *arg, size_t index); /* a function, by its index in `found` */
+	bool (*was_entered)(void *arg, size_t index); /* whether the function at an index in `found`
+						       * was entered */
 	void *arg;
 };
 
@@ -39,8 +41,8 @@ struct region_check { /* all borrowed */
  * function that may be in a program which the command starts. */
 enum exit_status region_check_first(const struct region_check *check);
 
-/* Checks again after more files were looked at, whose functions begin at index `before` of those
- * found. A function that it leaves out may be measured already: the caller detaches it. 0 or
+/* Checks again after more files were looked at, whose functions begin at index `before` of `found`.
+ * It may set is_left_out of a function that is measured already: the caller detaches that. 0 or
  * -ENOMEM. */
 int region_check_again(const struct region_check *check, size_t before);
 

@@ -26,7 +26,8 @@ static bool is_clone(const struct found_region *f)
 	return f->linked[region_name_base(f->linked)] != '\0';
 }
 
-/* Static functions of two source files are two; a clone of an exported one is static. */
+/* Whether two functions can come from one source file: static functions of two source files are
+ * different functions, but a clone of an exported function is static. */
 static bool can_share_source(const struct found_region *a, const struct found_region *b)
 {
 	if (has_source(a) && has_source(b))
@@ -87,7 +88,7 @@ size_t region_choice_make(struct found_regions *found, const struct region_spec 
 	return n;
 }
 
-/* What tells a function from the others of its name. */
+/* Where other functions of the same name are: decides what distinguishes a function from them. */
 struct others {
 	bool of_this_file, of_other_files, of_this_source, of_like_files;
 };

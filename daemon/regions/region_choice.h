@@ -2,10 +2,10 @@
 /*
  * Decides which of the functions that match a specification are meant.
  *
- * A specification with a wildcard means all of them. Any other means one function: that of the best
- * file (enum region_file), of these the one with the name itself (not REGION_LIKE), of these one
- * whose symbol is strong. Several that are left count as one function if they are its clones
- * (region_name.h), or constructors of one class; else the name is ambiguous.
+ * A specification with a wildcard means all of them. Any other means one function: one in the best
+ * file (enum region_file), among these one with exactly the name (REGION_SAME), among these one
+ * whose symbol is not weak. If several remain, they count as one function if they are clones of one
+ * (region_name.h), or constructors of one class; otherwise the name is ambiguous.
  */
 #ifndef REGIONS_REGION_CHOICE_H
 #define REGIONS_REGION_CHOICE_H
@@ -19,9 +19,10 @@
 enum region_file {
 	REGION_FILE_PROGRAM,  /* the command itself */
 	REGION_FILE_STARTED,  /* a program that it starts, or that of a process */
-	REGION_FILE_LAUNCHER, /* the command, if it is known to start others */
+	REGION_FILE_LAUNCHER, /* the command, if it is known to start other programs
+			       * (command_words_is_launcher()) */
 	REGION_FILE_LIBRARY,
-	REGION_FILE_LINKER, /* the dynamic linker, whose copies of functions it alone calls */
+	REGION_FILE_LINKER, /* the dynamic linker: it alone calls its copies of functions */
 };
 
 /* Returns whether two functions that match one specification are one function in the source. */

@@ -30,9 +30,9 @@ struct search {
 	const struct elf_file *file;
 	const struct debug_source *source;
 	struct found_regions *found;
-	size_t first; /* of those found, in this file */
+	size_t first; /* index in `found` of this file's first function */
 	struct stackd_mpi_library library;
-	bool has_library; /* which has a number */
+	bool has_library; /* `library` was looked up */
 	VEC(struct indirect) indirect;
 };
 
@@ -65,7 +65,7 @@ static int add_part(struct found_region *region, uint64_t vaddr, uint64_t size)
 	return 0;
 }
 
-/* Looks at the file's library with its first function of MPI. */
+/* Describes a function of MPI. With the first one of a file, finds the layout of its library. */
 static void set_mpi(struct search *s, struct found_region *region,
 		    const struct function_symbol *symbol)
 {
@@ -127,8 +127,8 @@ static bool is_cold_part(const char *name, const char *function)
 		base == region_name_base(name) && strncmp(name, function, base) == 0);
 }
 
-/* Returns the function, among those from `from` on to `to`, that another one is the rest of; NULL:
- * it is not there. */
+/* Returns the function, among indices from `from` to `to`, of which `part` is the rest after
+ * inlining; NULL: there is none. */
 static struct found_region *whole_of(const struct search *s, const struct found_region *part,
 				     size_t from, size_t to)
 {
@@ -154,8 +154,8 @@ static void free_region(struct found_region *region)
 	function_exits_free(&region->exits);
 }
 
-/* Makes the rest of a function, whose beginning callers have inlined, a part of the function where
- * that is there, too: it is called, or jumped to, from there. */
+/* Merges function.part.N (the rest of a function whose beginning was inlined in callers) into the
+ * function itself, if the file also has that: it calls or jumps to the rest. */
 static int merge_rests(struct search *s)
 {
 	size_t kept = s->first;
@@ -180,7 +180,7 @@ static int merge_rests(struct search *s)
 	return err;
 }
 
-/* Adds the parts that the compiler has put elsewhere. */
+/* Adds the .cold parts of functions, which the compiler has moved elsewhere. */
 static int match_part(void *arg, const struct function_symbol *symbol)
 {
 	struct search *s = arg;
@@ -210,7 +210,8 @@ static int find_exits(struct search *s)
 	return 0;
 }
 
-/* Of a function of MPI, whose arguments say how many bytes, the entry stays with them. */
+/* Moves probes to cheaper instructions. The entry's probe of a function of MPI stays where the
+ * arguments are still in place, since the kernel half reads them. */
 static int move_probes(struct search *s)
 {
 	int err = 0;
@@ -226,7 +227,7 @@ static int move_probes(struct search *s)
 	return err;
 }
 
-/* Remembers an indirect function, which several tables may name. */
+/* Remembers an indirect function once: several symbol tables may list it. */
 static int add_indirect(struct search *s, size_t spec, const struct function_symbol *symbol,
 			enum region_match how)
 {
@@ -241,7 +242,8 @@ static int add_indirect(struct search *s, size_t spec, const struct function_sym
 	return 0;
 }
 
-/* What a resolver of an indirect function returns: it has that function's name. */
+/* Argument of add_resolved(). The functions that a resolver may return get the name of the indirect
+ * function. */
 struct resolved {
 	struct search *search;
 	const struct indirect *indirect;
@@ -274,8 +276,8 @@ static int resolve(struct search *s)
 	return err;
 }
 
-/* A resolver is no region: what it returns is called instead of it. Nor is the program's entry,
- * which is not called. */
+/* Adds a symbol that matches. A resolver is no region, since callers call the function that it
+ * returns; nor is the program's entry point, which nothing calls. */
 static int match(void *arg, const struct function_symbol *symbol)
 {
 	struct search *s = arg;

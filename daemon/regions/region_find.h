@@ -19,16 +19,18 @@
 struct found_region {
 	char *name;	 /* readable; owned */
 	char *linked;	 /* linkage name; owned */
-	char *source;	 /* of a local function: the name of its source file; NULL; owned */
+	char *source;	 /* of a local function: the name of its source file; else NULL; owned */
 	uint64_t offset; /* in the file */
 	struct function_exits exits;
 	VEC(struct code_part) parts;
 	struct stackd_mpi_call mpi;	   /* of a function of MPI */
-	struct stackd_mpi_library library; /* likewise: of its file */
-	bool is_weak;			   /* its symbol is */
+	struct stackd_mpi_library library; /* of a function of MPI: its library */
+	bool is_weak;			   /* its symbol is weak */
 	bool is_like;			   /* REGION_LIKE */
-	bool is_left_out; /* another one is meant (region_choice.h); the finder leaves it out */
-	bool is_once;	  /* an instance within another such one belongs to that */
+	bool is_left_out; /* another function is meant (region_choice.h); region_find() does not set
+			   * it */
+	bool is_once;	  /* a pass within a pass through another such region is not counted by
+			   * itself: functions of MPI */
 	int error;	  /* why its exits are not known; 0: they are */
 	uint64_t place;	  /* bits of its entry's cookie; set by the caller */
 	size_t spec;	  /* index */
@@ -37,15 +39,16 @@ struct found_region {
 
 struct found_regions {
 	VEC(struct found_region) found; /* by offset within a file, each once */
-	const struct runtime *runtime;	/* whose program the last file is; NULL: of none */
+	const struct runtime *runtime;	/* the runtime of the last file, if it is a program of one
+					 * (Go); NULL: none */
 	bool has_symbols;		/* of the last file */
 	struct file_traits traits;	/* of the last file */
 	unsigned n_libraries;		/* files with functions of MPI */
 };
 
-/* Adds the functions of a file to *found: aliases of one address are one function. `path` is its
- * name, `debug` finds its debug file. 0; -E2BIG: more than STACKD_MOST_REGIONS; -ENOMEM. The caller
- * frees. */
+/* Adds the matching functions of a file to *found: aliases of one address are one function. `path`
+ * is the file's name, `debug` finds its debug file. 0; -E2BIG: more than STACKD_MOST_REGIONS;
+ * -ENOMEM. The caller frees. */
 int region_find(const struct region_spec *specs, size_t n_specs, const struct elf_file *file,
 		const char *path, const struct debug_source *debug, struct found_regions *found);
 

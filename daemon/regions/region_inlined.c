@@ -15,8 +15,9 @@ struct search {
 	struct region_inlined *inlined;
 };
 
-/* Compilers give functions that have no code of their own no linkage name, only their own name
- * without what is around them: compares with the last part of "ns::solve<a::b>(int)". */
+/* Compares a name with the last part of the pattern ("solve<a::b>" in "ns::solve<a::b>(int)"):
+ * debug information has no linkage name for functions without code of their own, only the name
+ * without namespace and arguments. */
 static bool is_last_part(const struct region_spec *spec, const char *name)
 {
 	const char *start = spec->function, *end = start + strlen(start);

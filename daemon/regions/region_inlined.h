@@ -8,7 +8,7 @@
 #include "sym/debug_file.h"
 
 #define REGION_INLINED_MOST  8	 /* call sites that are kept */
-#define REGION_INLINED_BYTES 128 /* of the name of a source file, at most */
+#define REGION_INLINED_BYTES 128 /* bytes of a source file's name, with its end */
 
 struct region_inlined {
 	uint32_t count; /* of all call sites */

@@ -20,7 +20,7 @@ size_t region_name_base(const char *linked)
 	size_t base = clone_name_base(linked);
 	const char *number = strrchr(linked, '.');
 
-	/* The number of a function within another one. */
+	/* A nested function has its number behind a dot. */
 	if (!linked[base] && number && number > linked && number[1] &&
 	    !number[1 + strspn(number + 1, "0123456789")])
 		return (size_t)(number - linked);
@@ -47,7 +47,8 @@ char *region_name_source(const char *linked)
 
 /* --- C++ ------------------------------------------------------------------------------------- */
 
-/* Whether "operator" begins here, whose name may have spaces and brackets. */
+/* Whether the keyword "operator" is at `at`; spaces and brackets behind it are part of the
+ * function's name. */
 static bool is_operator(const char *name, const char *at)
 {
 	return !strncmp(at, "operator", 8) && !isalnum((unsigned char)at[8]) && at[8] != '_' &&
@@ -56,7 +57,7 @@ static bool is_operator(const char *name, const char *at)
 
 /* The parts of a readable name: "int ns::solve<int>(int)". */
 struct parts {
-	const char *start;     /* behind the type that it returns */
+	const char *start;     /* the name, behind the return type */
 	const char *templated; /* where the arguments of its template begin; NULL: it has none */
 	const char *arguments; /* where the list of arguments begins */
 };
@@ -78,7 +79,7 @@ static bool find_parts(const char *name, struct parts *ret_parts)
 
 	for (const char *at = name; *at; at++) {
 		if (!depth && is_operator(name, at)) {
-			/* Its own brackets are a part of the name: operator(), operator<. */
+			/* Brackets of operator() and operator< are part of the name. */
 			at += 8;
 			at += strspn(at, " ");
 			at += !strncmp(at, "()", 2) ? 2 : strcspn(at, "(");
@@ -92,7 +93,7 @@ static bool find_parts(const char *name, struct parts *ret_parts)
 		else if (!depth && *at == ' ' && !p.arguments)
 			p.start = at + 1;
 		else if (!depth && *at == ':')
-			p.templated = p.arguments = NULL; /* of what is around it */
+			p.templated = p.arguments = NULL; /* those were of the class or namespace */
 	}
 	*ret_parts = p;
 	return p.arguments != NULL;
@@ -172,7 +173,7 @@ static enum region_match match_readable(const char *pattern, const char *name)
 	return p.templated && matches(pattern, p.start, p.templated) ? REGION_LIKE : REGION_OTHER;
 }
 
-/* A plain name is a part of its linkage name. So hardly any name is demangled in vain. */
+/* Whether demangling is worthwhile: a plain name occurs literally in its linkage name. */
 static bool may_match(const char *pattern, const char *name)
 {
 	return strpbrk(pattern, "*?<( :~") || strstr(name, pattern);
@@ -180,8 +181,8 @@ static bool may_match(const char *pattern, const char *name)
 
 /* --- Fortran --------------------------------------------------------------------------------- */
 
-/* Compares with a procedure of a module, or with one of none: `module` is empty. Fortran does not
- * tell lower case from upper case, and its compilers link names in lower case. */
+/* Compares a pattern with a Fortran procedure in a module, or outside of modules (`len` is 0).
+ * Fortran does not tell lower case from upper case, and its compilers link names in lower case. */
 static enum region_match match_procedure(const char *pattern, const char *module, size_t len,
 					 const char *procedure)
 {
@@ -211,7 +212,7 @@ static enum region_match match_fortran(const char *pattern, const char *name)
 	at = strncmp(name, "_QM", 3) != 0 ? NULL : strchr(name + 3, 'P');
 	if (at)
 		return match_procedure(pattern, name + 3, (size_t)(at - name - 3), at + 1);
-	/* A function of C can have such a name, too. */
+	/* A C function can have such a name, too, so this is only REGION_LIKE. */
 	return len > 1 && name[len - 1] == '_' && strlen(pattern) == len - 1 &&
 			       !strncasecmp(name, pattern, len - 1)
 		       ? REGION_LIKE
@@ -220,7 +221,7 @@ static enum region_match match_fortran(const char *pattern, const char *name)
 
 /* --- all ------------------------------------------------------------------------------------- */
 
-/* Compares with a name that is no clone's. */
+/* Compares with a linkage name without suffixes of clones. */
 static enum region_match match_base(const char *pattern, const char *name)
 {
 	enum region_match match = REGION_OTHER;

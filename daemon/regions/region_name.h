@@ -22,21 +22,22 @@
 
 enum region_match {
 	REGION_OTHER, /* another function */
-	REGION_LIKE,  /* the same function, if no function of the program has the name itself */
+	REGION_LIKE,  /* a function that the pattern may mean if no function is REGION_SAME */
 	REGION_SAME,
 };
 
 /* Compares a pattern (model/pattern.h) with a linkage name. */
 enum region_match region_name_match(const char *pattern, const char *linked);
 
-/* Returns whether a readable name, with or without the type that it returns, is the pattern itself,
- * whose asterisks may be a part of the name: "f(int *)". */
+/* Returns whether a readable name, with or without the type that it returns, equals the pattern,
+ * whose asterisks may be part of the name: "f(int *)". */
 bool region_name_is_literal(const char *pattern, const char *name);
 
 /* Returns the length of a linkage name without the suffixes of clones. */
 size_t region_name_base(const char *linked);
 
-/* Returns whether a linkage name is of the part of a function that is left after inlining. */
+/* Returns whether a linkage name is that of the rest of a function after partial inlining
+ * (".part.0"). */
 bool region_name_is_part(const char *linked);
 
 /* Returns the name in the source of a function, or of the function that it is a clone of:

@@ -2,8 +2,8 @@
 /*
  * Keeps the probes of regions; see region_probes.h.
  *
- * Exits are attached before entries, and detached after them, so that the end of every instance
- * whose begin was seen is seen, too.
+ * Exits are attached before entries, and detached after them, so that stackd sees the end of every
+ * instance whose begin it has seen.
  */
 #include "daemon/regions/region_probes.h"
 
@@ -26,12 +26,14 @@ struct places {
 	VEC(uint64_t) cookies;
 };
 
-/* What was attached in one go. */
+/* The probes of one call of region_probes_attach(). */
 struct group {
 	char *path;
 	struct places places[SIDES];
-	int links[SIDES];	  /* -1: none */
-	VEC(struct probe) probes; /* without links; entries are the last ones */
+	int links[SIDES]; /* -1: none */
+	VEC(struct probe)
+	probes; /* where there are no links: the exits' probes, then the
+		 * entries' */
 };
 
 struct region_probes {
@@ -78,7 +80,7 @@ static int add_function(struct group *group, const struct found_region *f, uint6
 		   : add_place(&group->places[ENTER], f->offset + f->exits.after, number | entry);
 }
 
-/* Takes a region's places out. Returns whether there were any. */
+/* Removes the places of a region. Returns whether there were any. */
 static bool remove_places(struct places *places, uint32_t number)
 {
 	size_t kept = 0, count = places->offsets.count;
@@ -169,7 +171,7 @@ static int attach_group(const struct region_probes *p, struct group *group)
 	return p->kernel->is_multi ? link_all(p, group, group->links) : probe_each(p, group);
 }
 
-/* Tells the kernel half what a function of MPI does. */
+/* Enters the description of a function of MPI, and of its library, into the kernel half's maps. */
 static int tell_mpi(const struct region_probes *p, const struct found_region *f, uint32_t number)
 {
 	const uint32_t library = f->mpi.library;
@@ -203,8 +205,8 @@ int region_probes_attach(struct region_probes *p, const struct found_region *con
 
 /* --- detaching ------------------------------------------------------------------------------- */
 
-/* Makes the links of a group anew without the places that were removed. If that fails, they stay as
- * they are, and the kernel half ignores the region's entries. */
+/* Makes the links of a group anew without the removed places. If that fails, the old links stay,
+ * and the kernel half ignores the removed region's entries. */
 static void link_again(const struct region_probes *p, struct group *group)
 {
 	int links[SIDES];
@@ -215,7 +217,7 @@ static void link_again(const struct region_probes *p, struct group *group)
 	memcpy(group->links, links, sizeof(links));
 }
 
-/* Makes probes of a group end that are a region's. Their order is that of the places. */
+/* Detaches the probes of a region in a group. `probes` has the same order as `places`. */
 static void detach_probes(struct group *group, uint32_t number)
 {
 	size_t kept = 0, at = 0;

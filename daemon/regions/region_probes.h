@@ -18,8 +18,9 @@ struct region_probes;
 /* `kernel` is borrowed. NULL without memory. */
 struct region_probes *region_probes_new(const struct sampler_regions *kernel);
 
-/* Attaches to all functions of the file at `path`, which are the regions `numbers`, or to none. The
- * path must stay valid. 0, or the -errno of probe_attach(). */
+/* Attaches to all `functions` of the file at `path`, or to none; `numbers` are the regions'
+ * numbers. The path must stay valid, since links are made again by it. 0, or the -errno of
+ * probe_attach(). */
 int region_probes_attach(struct region_probes *probes, const struct found_region *const *functions,
 			 const uint32_t *numbers, size_t count, const char *path);
 

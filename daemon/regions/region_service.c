@@ -24,7 +24,7 @@
 #define MAX_SPECS 4096
 #define MAX_TEXT  4096
 
-/* Reads a string; NULL: it is empty. */
+/* Reads a string; *ret_text is NULL for an empty one. */
 static int get_text(struct buf_reader *r, char **ret_text)
 {
 	char text[MAX_TEXT];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Searches files for regions, marks, allocations and counters: the worker's side. */
+/* Searches files for regions, marks, allocators and counters: the worker's side of
+ * ask_regions.h. */
 #ifndef REGIONS_REGION_SERVICE_H
 #define REGIONS_REGION_SERVICE_H
 

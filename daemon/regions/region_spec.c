@@ -11,7 +11,7 @@
 #include "model/pattern.h"
 #include "sym/mpi_name.h"
 
-/* Files that are mapped have their real paths. */
+/* Replaces the object's path by its real path, which /proc and perf report for mapped files. */
 static void take_real_path(struct region_spec *spec)
 {
 	char *real = realpath(spec->object, NULL);

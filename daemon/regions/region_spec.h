@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Parses the argument of --region: FUNC, FUNC@OBJECT, or FUNC@SOURCE for a static function, each
- * with
- * '*' and '?' as wildcards; and what --mpi asks for. */
+ * with '*' and '?' as wildcards; makes the specification for --mpi. */
 #ifndef REGIONS_REGION_SPEC_H
 #define REGIONS_REGION_SPEC_H
 
@@ -13,7 +12,7 @@ struct region_spec {
 	char *title;	/* the option, as it was given; owned */
 	char *function; /* pattern; owned; NULL: all functions of MPI */
 	char *object;	/* pattern, or a real path; NULL: any */
-	bool is_glob;	/* it asks for all functions that match, rather than for one */
+	bool is_glob;	/* it means all functions that match, rather than one */
 };
 
 /* Parses; the last '@' begins the object. 0; -EINVAL: a part is empty; -ENOMEM. */
@@ -29,7 +28,7 @@ bool region_spec_is_object(const struct region_spec *spec, const char *path);
 /* Returns whether the object of a specification is the name of a source file: "a.c". */
 bool region_spec_is_source(const struct region_spec *spec);
 
-/* Returns whether functions that match may be in a file. */
+/* Returns whether a file may have functions that match. */
 bool region_spec_may_be_in(const struct region_spec *spec, const char *path);
 
 /* Compares with a function of a file, by its linkage name. `source` is the name of its source file;

@@ -10,7 +10,8 @@
 
 #define SECOND_NS 1000000000ull
 
-/* How many entries within a trial are too many; no number that is another state. */
+/* Returns how many entries within a trial are too many. The number is above the values of the other
+ * states in the same map. */
 static uint32_t entries_in_trial(uint64_t limit)
 {
 	const uint64_t per_trial = SECOND_NS / STACKD_REGION_TRIAL_NS;

@@ -4,7 +4,8 @@
  * for a quarter of a second (STACKD_REGION_TRIAL_NS). So a region that a thread enters too often,
  * such as MPI_Comm_rank() in a loop, is found before it costs the program a second of records. The
  * kernel half counts (bpf/region.bpf.h); instances during the trial are not measured, as if the
- * probes came later. A command is not running yet, and its first instances count: it has no trial.
+ * probes had been attached later. A command is not running yet, and its first instances count: it
+ * has no trial.
  */
 #ifndef REGIONS_REGION_TRIAL_H
 #define REGIONS_REGION_TRIAL_H

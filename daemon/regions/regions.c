@@ -31,7 +31,7 @@
 #include "daemon/regions/wanted.h"
 #include "proc/object_copies.h"
 
-/* A region that is not measured any more. */
+/* A region that is not measured any more, since it was entered too often. */
 struct off_region {
 	size_t index;
 	uint64_t since_ns;
@@ -42,33 +42,40 @@ struct regions {
 	struct sampler_regions kernel;
 	struct region_spec *specs;
 	size_t n_specs;
-	struct marks *marks;		   /* NULL: none */
-	struct variables *variables;	   /* NULL: none */
-	struct command_files *command;	   /* NULL: the target is none */
-	VEC(struct command_files *) words; /* of programs that it starts, and of libraries */
-	char *folders;			   /* LD_LIBRARY_PATH; NULL: none */
+	struct marks *marks;	       /* NULL: none */
+	struct variables *variables;   /* NULL: none */
+	struct command_files *command; /* the command's files; NULL: the target is no command */
+	VEC(struct command_files *)
+	words;	       /* files of programs that it may start, and of libraries
+			* given by path */
+	char *folders; /* LD_LIBRARY_PATH; NULL: none */
 	VEC(struct known_file) files;
 	struct found_regions found;
-	size_t n_attached;	    /* of those found */
-	size_t n_left_out;	    /* of these, since the last message */
-	VEC(struct off_region) off; /* that were passed through too often; no marks */
+	size_t n_attached; /* of `found`, from its start on */
+	size_t n_left_out; /* functions that could not be probed, since the last message */
+	VEC(struct off_region)
+	off; /* regions that were entered too often; marks keep their own
+	      * list */
 	struct region_probes *probes;
 	struct alloc_source *alloc; /* NULL: none */
-	uint64_t alloc_until_ns;    /* of one that was there */
+	uint64_t alloc_until_ns;    /* alloc_source_until() of a source that was freed */
 	int tracepoint;		    /* sched_process_exit; -1: none */
 	int exec_tracepoint;	    /* sched_process_exec, with --mpi; -1: none */
-	int replacing_tracepoint;   /* sched_prepare_exec; -1: none, */
-	struct probe replacing;	    /* and where the kernel lacks it at its begin_new_exec() */
-	uint32_t n_objects;	    /* looked at */
-	VEC(uint64_t) own;	    /* how often each object was mapped before the exec */
-	bool is_missing;	    /* there is no file of the command */
-	size_t n_copies;	    /* as well */
+	int replacing_tracepoint;   /* sched_prepare_exec; -1: none */
+	struct probe replacing;	    /* kprobe at begin_new_exec(), where the kernel lacks that
+				     * tracepoint */
+	uint32_t n_objects;	    /* objects that were looked at */
+	VEC(uint64_t)
+	own;		 /* by object: object.n_met before the exec, for files that
+			  * stackd has mapped itself */
+	bool is_missing; /* the command's file does not exist */
+	size_t n_copies; /* copies that were looked at */
 };
 
 /* --- looking at files ------------------------------------------------------------------------ */
 
-/* An object whose file is replaced by another of its content is read from that one: what was looked
- * at is what the file was then. */
+/* Compares with the files as they were when they were looked at: if an object's file is replaced by
+ * another of the same content, `elf` is reopened from that one. */
 static bool is_known(const struct regions *r, const struct elf_file *elf)
 {
 	const struct elf_stamp *stamp = elf_file_stamp(elf);
@@ -83,7 +90,7 @@ static bool is_known(const struct regions *r, const struct elf_file *elf)
 	return false;
 }
 
-/* What a file is to the target; `program`: if it is a program. */
+/* Returns the kind of a file; `program` is the kind if the file is a program. */
 static enum region_file kind_of(const struct file_traits *traits, enum region_file program)
 {
 	if (traits->is_program)
@@ -91,7 +98,8 @@ static enum region_file kind_of(const struct file_traits *traits, enum region_fi
 	return traits->is_linker ? REGION_FILE_LINKER : REGION_FILE_LIBRARY;
 }
 
-/* Looks at a file, unless that was done; `kind` is that of a program. 0; -E2BIG; -ENOMEM. */
+/* Searches a file for regions and marks, unless that was done. `kind`: its kind, if it is a
+ * program. 0; -E2BIG; -ENOMEM. */
 static int look_at(struct regions *r, const struct elf_file *elf, const char *path,
 		   enum region_file kind)
 {
@@ -139,8 +147,8 @@ static int look_at_object(struct regions *r, uint32_t number)
 	return look_at(r, object->elf, object->path, REGION_FILE_STARTED);
 }
 
-/* Before its exec, a command has the files of stackd, which are not the target's unless they are
- * mapped again. */
+/* Notes the files that are mapped so far: before its exec, a command has stackd's own files mapped.
+ * They belong to the target only if it maps them again. */
 static int leave_out_own(struct regions *r)
 {
 	uint32_t count = object_table_count(r->with.objects);
@@ -180,7 +188,7 @@ static int look_at_objects(struct regions *r)
 	return err;
 }
 
-/* A probe is in one file: each other of the same content needs its own. */
+/* Looks at files with the same content as an object's: each file needs its own probes. */
 static int look_at_copies(struct regions *r)
 {
 	const struct object_copies *copies = object_table_copies(r->with.objects);
@@ -194,7 +202,7 @@ static int look_at_copies(struct regions *r)
 	return err;
 }
 
-/* Looks at what processes have mapped since the last time. */
+/* Looks at the files that processes have mapped since the last call. */
 static int look_at_mapped(struct regions *r)
 {
 	int err = look_at_own(r);
@@ -260,8 +268,8 @@ static int look_at_given(struct regions *r)
 	return err;
 }
 
-/* Looks at libraries that the target's programs will load by name, before they are mapped. Of all
- * programs of a machine that would be too many. */
+/* Looks at libraries that the target's programs will load by name, before they are mapped. Not for
+ * --all and --cgroup, where there would be too many programs. */
 static int look_at_later(struct regions *r)
 {
 	const size_t count = r->files.count;
@@ -287,7 +295,8 @@ static void find_folders(struct regions *r)
 	r->folders = later_libraries_folders(r->with.options, n ? pids[0] : 0);
 }
 
-/* Whether the kernel half has met an entry of a function. Where it cannot tell: yes. */
+/* Whether the kernel half has seen an entry of the function at an index. true if the map cannot be
+ * read. */
 static bool was_entered(void *arg, size_t index)
 {
 	const struct regions *r = arg;
@@ -311,7 +320,7 @@ static struct region_check check_of(struct regions *r)
 				     .arg = r};
 }
 
-/* Nothing is said of a command that is not there: target_start() says it. */
+/* If the command's file does not exist, target_start() reports that, so nothing is checked here. */
 static enum exit_status check_specs(struct regions *r)
 {
 	const struct region_check check = check_of(r);
@@ -327,8 +336,8 @@ static enum exit_status check_specs(struct regions *r)
 
 /* --- attaching ------------------------------------------------------------------------------- */
 
-/* Attaches to so many functions of one file from an index on, but for those that are left out: to
- * all, or to none. */
+/* Attaches to `count` functions of one file from index `first` on, except for those with
+ * is_left_out: to all, or to none. */
 static int attach_functions(struct regions *r, size_t first, size_t count)
 {
 	const struct known_file *file = &r->files.items[r->found.found.items[first].file];
@@ -338,7 +347,7 @@ static int attach_functions(struct regions *r, size_t first, size_t count)
 	char path[64];
 	int err = functions && numbers ? 0 : -ENOMEM;
 
-	/* Each of them may be taken off, and is counted then. */
+	/* Makes room for all of them in `off`: take_off() must not fail. */
 	if (VEC_GROW(r->off.items, r->off.cap, first + count))
 		err = -ENOMEM;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_file_descriptor(file->elf));
@@ -382,8 +391,9 @@ static bool are_left_out(const struct regions *r, size_t first, size_t count)
 	return n == count;
 }
 
-/* Attaches to the functions of one file from an index on: to all at once, or where one of them
- * cannot be measured, to one after the other. Returns the first error, which is logged. */
+/* Attaches to the functions of one file from an index on: to all at once or, if that fails since
+ * one of them cannot be measured, to one after the other. Returns the first error, which is
+ * logged. */
 static int attach_file(struct regions *r, size_t first, size_t count)
 {
 	const struct found_region *f = &r->found.found.items[first];
@@ -408,7 +418,8 @@ static int attach_file(struct regions *r, size_t first, size_t count)
 	return err;
 }
 
-/* Attaches to what was found since the last time. Returns the first error, which is logged. */
+/* Attaches to the functions and marks that were found since the last call. Returns the first error,
+ * which is logged. */
 static int attach_new(struct regions *r)
 {
 	const struct found_region *found = r->found.found.items;
@@ -438,7 +449,8 @@ static int attach_new(struct regions *r)
 	return first;
 }
 
-/* Tells the kernel half whose regions count. 0 or -errno. */
+/* Enters the target (processes or cgroup) whose regions count into the kernel half's maps. 0 or
+ * -errno. */
 static int set_scope(struct regions *r)
 {
 	const uint32_t only = 0;
@@ -458,7 +470,8 @@ static int set_scope(struct regions *r)
 
 /* --- regions that are passed through too often ----------------------------------------------- */
 
-/* `when`: what is said of the moment when it was found. */
+/* Detaches from a region that is entered too often. `when`: " at all" or " any more", for the
+ * message. */
 static void take_off(struct regions *r, uint32_t number, const char *when)
 {
 	const struct found_region *f = &r->found.found.items[number - 1];
@@ -475,7 +488,7 @@ static void take_off(struct regions *r, uint32_t number, const char *when)
 	region_probes_detach(r->probes, number);
 }
 
-/* Detaches from the regions that the kernel half says are passed through too often. */
+/* Detaches from the regions and marks that the kernel half reports as entered too often. */
 static void look_at_rates(struct regions *r, const char *when)
 {
 	for (uint32_t number = 1; number <= r->n_attached; number++) {
@@ -534,8 +547,8 @@ static enum exit_status look_first(struct regions *r)
 	return err ? STATUS_FAILED : status;
 }
 
-/* Attaches for the first time. Regions of what runs already are on trial before they are measured.
- * Returns the first error, which is logged. */
+/* Attaches for the first time. Regions of processes that run already are on trial first
+ * (region_trial.h). Returns the first error, which is logged. */
 static int attach_after_trial(struct regions *r)
 {
 	const uint64_t limit = r->with.options->region_limit;
@@ -560,7 +573,7 @@ static int attach_after_trial(struct regions *r)
 	return err < 0 ? err : 0;
 }
 
-/* Has the kernel half end passes where their program is replaced by another one. */
+/* Lets the kernel half end open passes when a process calls exec. */
 static void follow_replacing(struct regions *r)
 {
 	int err = 0;
@@ -630,8 +643,8 @@ enum exit_status regions_start(const struct regions_options *with, struct region
 	return STATUS_DONE;
 }
 
-/* Decides anew which functions are meant, after more files were looked at. A better one than what
- * is measured takes its place: the program that a script starts has it, too. */
+/* Decides anew which functions are meant, after more files were looked at. A function in a better
+ * file replaces the one that is measured: a program that a script starts may have it, too. */
 static int choose_again(struct regions *r, size_t before)
 {
 	const struct region_check check = check_of(r);
@@ -697,7 +710,7 @@ bool regions_off(const struct regions *r, size_t index, char *name, size_t size,
 		return true;
 	}
 	mark = r ? marks_off(r->marks, index - r->off.count, ret_ns) : NULL;
-	if (mark) /* else it would be the region of that name */
+	if (mark) /* with the prefix, so that it is not taken for the region of that name */
 		snprintf(name, size, "%s%s", mark_spec_is_span(mark) ? "" : "mark ", mark);
 	return mark != NULL;
 }

@@ -30,15 +30,15 @@ struct regions_options { /* all borrowed, for as long as the regions live */
 	struct target *target;
 	struct worker *worker; /* searches files */
 	struct alloc_coverage
-		*coverage; /* learns where allocations are recorded; NULL: not needed */
+		*coverage; /* is told in which files allocations are recorded; NULL: not needed */
 };
 
 /* Begins to measure. *ret_regions is NULL if the options ask for none. Logs what fails; returns the
  * status to exit with. */
 enum exit_status regions_start(const struct regions_options *with, struct regions **ret_regions);
 
-/* Looks at the files that have been mapped since. To be called each round; NULL is fine. Logs what
- * fails. */
+/* Looks at the files that have been mapped since the last call. To be called each round; NULL is
+ * fine. Logs what fails. */
 void regions_look(struct regions *regions);
 
 /* Logs which requested functions were in no file of the target, after it has ended. Returns the
@@ -49,8 +49,8 @@ enum exit_status regions_check(struct regions *regions);
  * enter them too often. NULL is fine. */
 uint64_t regions_taken_off(const struct regions *regions);
 
-/* Writes the name of one of these by its index, "FUNC@FILE", and when it was switched off
- * (CLOCK_MONOTONIC). Returns false if there are no more. NULL is fine. */
+/* Writes the name ("FUNC@FILE") of a region or mark that was switched off, by its index among
+ * these, and when that was (CLOCK_MONOTONIC). Returns false if there are no more. NULL is fine. */
 bool regions_off(const struct regions *regions, size_t index, char *name, size_t size,
 		 uint64_t *ret_ns);
 

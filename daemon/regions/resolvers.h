@@ -4,8 +4,8 @@
  * target_clones) may resolve to. Its symbol is a resolver, which the loader calls once, and which
  * returns the address of one of them, by the processor's features.
  *
- * The resolver's code takes their addresses. All of them get probes, since only the process shows
- * which one it calls; the others are never hit.
+ * The resolver's code takes the addresses of these functions. All of them get probes, since the
+ * choice is made at run time; probes on the others are never hit.
  */
 #ifndef REGIONS_RESOLVERS_H
 #define REGIONS_RESOLVERS_H

@@ -18,7 +18,8 @@
 struct tail_call {
 	struct found_region *region;
 	uint64_t vaddr;	  /* where the jump leads */
-	const char *stub; /* the name of the stub there, "function@plt"; NULL: it is none */
+	const char *stub; /* the name of the PLT stub there, "function@plt"; NULL: there is no
+			   * stub */
 	bool is_found;
 };
 
@@ -28,7 +29,7 @@ struct follower {
 	VEC(struct tail_call) calls;
 };
 
-/* Whether a function never returns by itself, but jumps elsewhere. */
+/* Whether a function of MPI has no return, only jumps with known targets. */
 static bool is_left_by_jumps(const struct found_region *region)
 {
 	const struct function_exits *exits = &region->exits;
@@ -76,8 +77,9 @@ static bool is_target(const struct tail_call *call, const struct function_symbol
 			  : call->vaddr == symbol->vaddr;
 }
 
-/* Adds the exits of a function to those of a region that jumps to it. For a thread that comes there
- * from elsewhere they are none: no such exit of a function of MPI is counted (bpf/region.bpf.h). */
+/* Adds the exits of a function to those of a region that jumps to it. A thread that comes to these
+ * exits by another call has no open pass at that stack pointer, so the kernel half ignores them
+ * (bpf/region.bpf.h). */
 static int take_exits(struct found_region *region, const struct function_exits *exits)
 {
 	if (VEC_RESERVE(&region->exits.all, exits->all.count))
@@ -91,7 +93,8 @@ static int take_exits(struct found_region *region, const struct function_exits *
 	return 0;
 }
 
-/* The region is not left where it jumps any more. */
+/* Removes the jumps to `target` from a region's exits, since the exits of the function there were
+ * added. */
 static void drop_jumps(struct found_region *region, uint64_t target)
 {
 	size_t kept = 0;
@@ -119,7 +122,8 @@ static bool is_stub_of_mpi(const char *stub)
 	       ((*name == 'P' || *name == 'p') && mpi_name_is_function(name + 1));
 }
 
-/* Whether an exit leads to a function of MPI: of another file, or one of those found in this. */
+/* Whether an exit leads to a function of MPI: in another file, through the PLT, or among those
+ * found in this file. */
 static bool leads_to_mpi(const struct follower *f, const struct found_regions *found, size_t first,
 			 const struct function_exit *exit)
 {
@@ -172,8 +176,8 @@ static bool has_jumps(const struct found_region *region)
 
 /* --- all of them ----------------------------------------------------------------------------- */
 
-/* Takes the exits of a function that a region jumps to. One whose code cannot be decoded is left
- * out: the region ends at the jump. */
+/* Replaces a region's jump by the exits of the function that it leads to. If that function cannot
+ * be decoded, the pass ends at the jump. */
 static int take_function(const struct follower *f, struct tail_call *call,
 			 const struct code_part *function)
 {
@@ -204,7 +208,7 @@ static int match(void *arg, const struct function_symbol *symbol)
 	return err;
 }
 
-/* Takes functions that have no name (any more) by what unwinding knows of them. */
+/* Does the same for targets without a symbol, whose bounds the unwind information gives. */
 static int match_nameless(struct follower *f)
 {
 	struct unwind_bounds *bounds = NULL;

@@ -11,7 +11,7 @@
 #include "daemon/base/kernel_version.h"
 #include "daemon/capture/sampler.h"
 
-/* What bpf(BPF_LINK_CREATE) takes for this type. Part of the kernel's interface. */
+/* The arguments of bpf(BPF_LINK_CREATE) for this type of link. Part of the kernel's interface. */
 struct link_create {
 	uint32_t program, target;
 	uint32_t attach_type, link_flags;
@@ -51,8 +51,8 @@ int uprobe_multi_attach_returns(int program, const char *path, const uint64_t *o
 	return attach(program, path, offsets, NULL, count, pid, at_returns);
 }
 
-/* A kernel without them does not know the type (EINVAL); one that has them says that a folder is no
- * file to be probed (EBADF). */
+/* Tries to attach to a folder: a kernel without such links does not know the type (EINVAL); one
+ * that has them rejects the folder, which is no regular file (EBADF). */
 bool uprobe_multi_is_there(void)
 {
 	LIBBPF_OPTS(bpf_prog_load_opts, options,

@@ -4,8 +4,8 @@
  * later have. Detaching then waits once for all of them instead of once for each, which takes some
  * 20 ms.
  *
- * This makes the system call itself, since libbpf has it only from 1.3 on, and the headers from
- * Linux 6.6 on.
+ * This calls bpf() directly, since older versions of libbpf (before 1.3) and of the kernel's
+ * headers (before 6.6) do not have such links.
  */
 #ifndef REGIONS_UPROBE_MULTI_H
 #define REGIONS_UPROBE_MULTI_H
@@ -28,8 +28,8 @@ bool uprobe_multi_is_by_process(void);
 int uprobe_multi_attach(int program, const char *path, const uint64_t *offsets,
 			const uint64_t *cookies, size_t count, pid_t pid);
 
-/* The same at the returns of the functions that begin at these offsets (uretprobes), without
- * cookies; see probe_returns_are_safe(). */
+/* Attaches uretprobes to the functions that begin at these offsets, without cookies; see
+ * probe_returns_are_safe(). */
 int uprobe_multi_attach_returns(int program, const char *path, const uint64_t *offsets,
 				size_t count, pid_t pid);
 

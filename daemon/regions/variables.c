@@ -11,7 +11,7 @@
 #include "daemon/regions/ask_regions.h"
 #include "sym/function_symbols.h"
 
-/* A file that has places. */
+/* A file with probes, and its variables. */
 struct known_file {
 	const struct elf_file *elf; /* borrowed */
 	struct found_variables found;
@@ -23,7 +23,7 @@ struct variables {
 	struct region_spec specs[STACKD_MOST_COUNTERS]; /* by the counter's index */
 	VEC(struct known_file) files;
 	uint32_t n_places;
-	bool is_full; /* which was said */
+	bool is_full; /* the kernel half's map of places is full, and that was logged */
 };
 
 enum exit_status variables_new(const struct options *options, struct worker *worker,
@@ -117,7 +117,7 @@ int variables_find(const struct region_spec *specs, const struct elf_file *file,
 	return 0;
 }
 
-/* Returns what a file has, found when first needed; NULL without memory. */
+/* Returns the variables of a file, which are searched at the first call; NULL without memory. */
 static const struct found_variables *found_in(struct variables *v, const struct elf_file *elf,
 					      const char *path)
 {

@@ -20,13 +20,15 @@ struct variables;
 /* The variables that a file has, by the counter's index. */
 struct found_variables {
 	uint64_t vaddr[STACKD_MOST_COUNTERS];
-	uint8_t bytes[STACKD_MOST_COUNTERS];	/* the size; 0: it has none of that name */
-	uint8_t is_other[STACKD_MOST_COUNTERS]; /* the one of this name is no number of 1, 2, 4 or 8
-						 * bytes, or several have the name */
+	uint8_t bytes[STACKD_MOST_COUNTERS];	/* the variable's size; 0: the file has no usable
+						 * variable of that name */
+	uint8_t is_other[STACKD_MOST_COUNTERS]; /* 1: the variable of this name has another size
+						 * than 1, 2, 4 or 8 bytes, or several variables
+						 * have the name */
 };
 
-/* Makes them from the options, which are borrowed, as is the worker. *ret_variables is NULL if no
- * counter is a variable. Logs what fails; returns the status to exit with. */
+/* Makes the list of variables from the options. Options and worker are borrowed. *ret_variables is
+ * NULL if no counter is a variable. Logs what fails; returns the status to exit with. */
 enum exit_status variables_new(const struct options *options, struct worker *worker,
 			       struct variables **ret_variables);
 void variables_free(struct variables *variables); /* NULL is fine */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the options ask for, as to regions, marks and allocations. */
+/* Answers what the options ask for in regions, marks and allocations. */
 #ifndef REGIONS_WANTED_H
 #define REGIONS_WANTED_H
 
@@ -8,7 +8,8 @@
 #include "daemon/base/options.h"
 #include "stackd_abi.h"
 
-/* Returns whose regions the options measure. */
+/* Returns whose regions the options measure: of all processes, of a cgroup, or of some
+ * processes. */
 enum stackd_scope regions_scope(const struct options *options);
 
 /* Returns whether the options ask for regions, or for allocations, which are records of the same
