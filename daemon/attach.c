@@ -10,7 +10,7 @@
 
 #include "daemon/base/log.h"
 
-#define CROWD 1000 /* threads, for each of which an event would be opened */
+#define CROWD 1000 /* with more threads, events are opened on CPUs */
 
 bool attach_is_crowd(const struct options *options, const struct target *target)
 {
@@ -36,7 +36,7 @@ static int load_cgroup(const struct attach *a)
 	while (!err && fscanf(file, "%d", &pid) == 1) {
 		err = recorder_load_process(a->recorder, pid);
 		if (err != -ENOMEM)
-			err = 0; /* it has ended, or is not ours to look into */
+			err = 0; /* the process has ended, or stackd may not read it */
 	}
 	fclose(file);
 	return err;
@@ -50,7 +50,8 @@ static enum exit_status attach_processes(const struct attach *a)
 	for (size_t i = 0; i < count; i++) {
 		int err = recorder_load_process(a->recorder, pids[i]);
 
-		if (!err && a->options->target == TARGET_COMMAND) /* at no time is it measured */
+		if (!err && a->options->target == TARGET_COMMAND) /* it must not be sampled before
+								   * its exec */
 			err = sampler_hold(a->sampler, pids[i]);
 		if (!err)
 			err = sampler_follow(a->sampler, pids[i]);
@@ -74,7 +75,7 @@ static enum exit_status attach_processes(const struct attach *a)
 	return attached ? STATUS_DONE : STATUS_FAILED;
 }
 
-/* Begins to add up CPU time. Without it, samples are all the same. */
+/* Begins to add up the CPU time of the target. If that fails, samples are not affected. */
 static void begin_time(const struct attach *a)
 {
 	int err = sampler_begin_time(a->sampler);
@@ -83,7 +84,8 @@ static void begin_time(const struct attach *a)
 		log_warning("the CPU time of the target cannot be added up: %s", strerror(-err));
 }
 
-/* Warns of events that short tasks have few samples by. */
+/* Warns that threads which live for a short time get few samples, if each thread has its own
+ * event. */
 static void warn_of_own_events(const struct attach *a)
 {
 	const struct options *o = a->options;

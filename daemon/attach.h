@@ -26,10 +26,10 @@ struct attach {		 /* all borrowed */
 
 /*
  * Returns whether processes are sampled by events of the CPUs, whose clocks continue from task to
- * task, so that short tasks count (bpf/scope.bpf.h). Events of threads remain for branch records,
- * and for a period of 1. With that, each event is a sample: none may be missed, and on CPUs those
- * of all other processes would be interrupts, too. But if threads are very many, CPUs are used even
- * so, since opening an event for each thread would take minutes.
+ * task, so that short tasks count (bpf/scope.bpf.h). With branch records and with a period of 1,
+ * each thread has an event of its own. With a period of 1 each event is a sample: none may be
+ * missed, and an event on a CPU would interrupt all other processes, too. But if there are very
+ * many threads, CPUs are used even then, since opening an event for each thread would take minutes.
  */
 bool attach_is_on_cpus(const struct options *options, const struct target *target);
 

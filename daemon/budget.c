@@ -4,14 +4,14 @@
 
 #define SECOND_NS   UINT64_C(1000000000)
 #define FOLLOW	    0.25 /* weight of the latest second */
-#define FOLLOW_MOST 60	 /* seconds after which nothing is left of the mean before */
-#define AIM	    0.65 /* of the budget: where the rate is lowered to */
-#define NEAR	    0.75 /* of the budget: where it is lowered */
-#define ROOM	    0.45 /* of the budget: where it is raised */
-#define SPARE	    0.1	 /* of the budget: where nothing need be saved */
+#define FOLLOW_MOST 60	 /* after so many seconds nothing is left of the earlier mean */
+#define AIM	    0.65 /* the rate is changed so that the cost becomes this part of the budget */
+#define NEAR	    0.75 /* above this part of the budget the rate is lowered */
+#define ROOM	    0.45 /* below this part of the budget the rate is raised */
+#define SPARE	    0.1	 /* below this part of the budget saving may end */
 #define RAISE_NS    UINT64_C(5000000000)  /* between a change and a raise */
 #define SPARE_NS    UINT64_C(60000000000) /* between a change and the end of saving */
-#define LEAST_PACE  4			  /* of saving; */
+#define LEAST_PACE  4			  /* budget_pace() while saving: from 4 to 8 */
 #define MOST_PACE   8
 #define STEP	    4			 /* a change is by this factor at most */
 #define LOWER_NS    UINT64_C(2000000000) /* between two changes downwards */
@@ -21,7 +21,7 @@ struct budget budget_begin(double share, uint64_t rate_hz)
 	return (struct budget){.share = share, .full_hz = rate_hz, .rate_hz = rate_hz};
 }
 
-/* The rate at which the cost would be what is aimed at. */
+/* Returns the rate at which the cost would be AIM, within a factor of STEP of the present rate. */
 static uint64_t aimed(const struct budget *b, double used)
 {
 	double rate = used > 0 ? (double)b->rate_hz * b->share * AIM / used : (double)b->full_hz;
@@ -57,7 +57,8 @@ static uint64_t since_change(const struct budget *b, uint64_t now_ns)
 	return b->changed_ns ? now_ns - b->changed_ns : UINT64_MAX;
 }
 
-/* What counts for lowering: one second alone that exceeds the budget, too. */
+/* Returns the cost by which the rate is lowered: the mean or, if the latest span alone exceeds the
+ * budget, the larger of both. */
 static double used_at_most(const struct budget *b, double latest)
 {
 	return latest > b->share && latest > b->used ? latest : b->used;
@@ -83,7 +84,7 @@ static uint64_t choose(const struct budget *b, uint64_t now_ns, double latest)
 	return b->rate_hz;
 }
 
-/* The weighted mean, after a span in which so much was used. */
+/* Returns the weighted mean of the cost, after a span whose cost was `latest`. */
 static double follow(double used, double latest, uint64_t span_ns)
 {
 	uint64_t seconds = (span_ns + SECOND_NS / 2) / SECOND_NS;
@@ -99,7 +100,8 @@ bool budget_look(struct budget *b, uint64_t now_ns, uint64_t cost_ns)
 	bool is_saving;
 	double latest;
 
-	/* What a process had used that is just ending may be missing for a moment. */
+	/* The cost can go down for a moment, while that of a process which is just ending is
+	 * missing. */
 	if (!b->share || now_ns == b->now_ns || cost_ns < b->cost_ns)
 		return false;
 	latest = b->now_ns ? (double)(cost_ns - b->cost_ns) / (double)span : 0;
@@ -107,7 +109,7 @@ bool budget_look(struct budget *b, uint64_t now_ns, uint64_t cost_ns)
 	b->now_ns = now_ns;
 	b->cost_ns = cost_ns;
 	is_saving = is_to_save(b, now_ns, latest);
-	/* Saving may do, unless the budget is exceeded. */
+	/* Begin or end of saving may be enough: the rate stays, unless the budget is exceeded. */
 	if (is_saving == b->is_saving || b->used > b->share || latest > b->share)
 		rate = choose(b, now_ns, latest);
 	if (rate == b->rate_hz && is_saving == b->is_saving)

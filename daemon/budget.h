@@ -23,10 +23,10 @@
 
 struct budget {
 	double share;		   /* of one core; 0: no budget */
-	uint64_t full_hz, rate_hz; /* asked for, and at present */
-	uint64_t cost_ns, now_ns;  /* at the last look; 0: there was none */
+	uint64_t full_hz, rate_hz; /* requested rate; present rate */
+	uint64_t cost_ns, now_ns;  /* at the last call of budget_look(); 0: there was none */
 	uint64_t changed_ns;	   /* when the rate, or the pace of waking up, was changed */
-	uint64_t changes;	   /* of the rate */
+	uint64_t changes;	   /* how often the rate was changed */
 	bool is_saving;		   /* stackd wakes up and writes less often */
 	double used;		   /* the cost of the last seconds, as a share of one core */
 };

@@ -135,7 +135,7 @@
 	X(tables.compile_ns, "table_compile_ns", NS, "time that making tables took")               \
 	X(workers.calls, "worker_calls", COUNT, "requests to workers")
 
-/* Only where the samples' periods add up to CPU time. */
+/* Counters that exist only if the samples' periods add up to CPU time. */
 #define PERIOD_COUNTERS(X)                                                                         \
 	X(recorded.periods, "periods_ns", NS,                                                      \
 	  "the sum of the periods of all samples that were kept")

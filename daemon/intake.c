@@ -13,9 +13,10 @@ struct intake {
 	struct intake_source source;
 	VEC(struct sideband_event *) events;
 	VEC(struct stackd_header *) records;
-	size_t next_event, next_record; /* the oldest one; those before it were given */
+	size_t next_event, next_record; /* index of the oldest item; those before it were handed
+					 * out */
 	uint64_t bytes;			/* of the records in it */
-	uint64_t most_bytes;		/* it takes no record once it has so many */
+	uint64_t most_bytes;		/* bytes of records at which intake_take_records() stops */
 };
 
 int intake_new(const struct intake_source *source, struct intake **ret_intake)

@@ -18,8 +18,8 @@
 #include "daemon/capture/sideband.h"
 #include "stackd_abi.h"
 
-/* The rings: functions that work as sideband_drain() and sampler_drain(), and their first argument.
- */
+/* The rings, as callbacks that work as sideband_drain() and sampler_drain(); `arg` is their first
+ * argument. */
 struct intake_source {
 	int (*events)(void *arg, int (*each)(void *intake, struct sideband_event *event),
 		      void *intake);
@@ -32,7 +32,7 @@ struct intake;
 
 /* `source` is copied. 0 or -ENOMEM. */
 int intake_new(const struct intake_source *source, struct intake **ret_intake);
-void intake_free(struct intake *intake); /* with the records in it; NULL is fine */
+void intake_free(struct intake *intake); /* also frees the events and records in it; NULL is fine */
 
 /* Takes all events that have arrived. 0, or an error of the source, or -ENOMEM. */
 int intake_take_events(struct intake *intake);

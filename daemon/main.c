@@ -28,9 +28,9 @@ static char *join(int argc, char **argv)
 	return fclose(out) ? NULL : text;
 }
 
-/* A daemon that runs for weeks gives back what it does not need: symbol tables come and go, and
- * must not leave holes in the heap. Memory that is needed anew each second, such as a batch's
- * arrays, stays mapped: faulting its pages in each time was a tenth of the daemon's CPU time. */
+/* Sets up malloc() so that a daemon that runs for weeks returns unused memory to the kernel: symbol
+ * tables come and go, and must not leave holes in the heap. Memory that is needed each second, such
+ * as a batch's arrays, stays mapped: page faults on it were a tenth of the daemon's CPU time. */
 static void give_memory_back(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 1 << 20);
@@ -38,7 +38,7 @@ static void give_memory_back(void)
 	mallopt(M_ARENA_MAX, 2);
 }
 
-/* Finds the library that --alloc preloads and listens to. */
+/* Finds libstackalloc.so, which --alloc preloads and probes. */
 static enum exit_status find_library(struct options *options)
 {
 	if (!options->alloc_bytes || !alloc_library_find(&options->alloc_library))
@@ -48,7 +48,8 @@ static enum exit_status find_library(struct options *options)
 	return STATUS_FAILED;
 }
 
-/* Says what the processes that read files could not give up, where root could expect them to. */
+/* Logs which rights the workers could not give up, if stackd runs as root, where that is
+ * unexpected. */
 static void tell_gaps(unsigned gaps, bool quiet)
 {
 	if (!gaps || geteuid() || quiet)
@@ -66,8 +67,8 @@ static void run_worker(int socket, void *page)
 	service_run(socket, page, region_service);
 }
 
-/* Starts the process that makes those which read files. Nothing was read before, and memory is
- * small still. */
+/* Starts the process that forks the workers. It is started first, so that workers inherit no data,
+ * and little memory. */
 static enum exit_status start_fork_server(const struct options *options,
 					  struct fork_server **ret_server)
 {

@@ -9,7 +9,8 @@
 #include "daemon/base/log.h"
 #include "daemon/capture/event_spec.h"
 
-/* Formats the option that samples sooner: "a higher -F than 997", "a lower -c than 1000000". */
+/* Writes which option would give samples sooner: "a higher -F than 997", "a lower -c than
+ * 1000000". */
 static const char *remedy(const struct options *options, char *buf, size_t size)
 {
 	if (options->period)
@@ -19,8 +20,8 @@ static const char *remedy(const struct options *options, char *buf, size_t size)
 	return buf;
 }
 
-/* Says that a command ran, which used so much CPU time. Where that is much, a sample had to come,
- * whatever the clock's phase, and no option would have brought it. */
+/* Warns that a command has ended without samples. After more CPU time than 20 sampling periods a
+ * sample was due in any case, so no option is suggested. */
 static void warn_command(const struct options *options, uint64_t used_ns, const char *sooner)
 {
 	const double used_ms = (double)used_ns / 1e6;
@@ -50,7 +51,8 @@ static void append_each(char *text, size_t size, const char *const *names, size_
 	}
 }
 
-/* Without samples there is only what was to be measured: says what of that was not seen. */
+/* Warns which of the requested regions, marks, allocations and waits did not occur, when no samples
+ * were requested. */
 static void warn_unseen(const struct options *options)
 {
 	char text[512] = "";

@@ -15,7 +15,7 @@
 #include "stack/end_reason.h"
 #include "store/store.h"
 
-#define MOST_OFF 32 /* regions that were taken off */
+#define MOST_OFF 32 /* most regions that were switched off, in a recording's counters */
 #define MAX_COUNTERS                                                                               \
 	(STACKD_END_COUNT + STACKD_COUNT_COUNT + RECIPE_REFUSED_COUNT + STACKD_REGION_COUNT +      \
 	 STACKD_WAIT_COUNT + STACKD_MOST_COUNTERS + MOST_OFF + 100)
@@ -85,7 +85,7 @@ static int add_worker(void *batch, const char *name, uint64_t value)
 #define SUBTRACT(from, what)                                                                       \
 	subtract((uint64_t *)&(from), (const uint64_t *)&(what), sizeof(what) / sizeof(uint64_t))
 
-/* Subtracts the counts of a struct that has nothing else. */
+/* Subtracts the counts of a struct whose members are all uint64_t counts. */
 static void subtract(uint64_t *from, const uint64_t *counts, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -100,7 +100,7 @@ struct run_counters run_counters_since(const struct run_counters *now,
 	SUBTRACT(since.sampled, start->sampled);
 	SUBTRACT(since.recorded, start->recorded);
 	SUBTRACT(since.tables, start->tables);
-	/* These are no counts, but what there is. */
+	/* These are states, not counts. */
 	since.tables.rows = now->tables.rows;
 	since.tables.rules = now->tables.rules;
 	since.tables.inodes = now->tables.inodes;

@@ -22,21 +22,22 @@ struct run_counters {
 	struct recorder_counts recorded;
 	struct tables_counts tables;
 	struct workers_counts workers;
-	struct idle_times idle; /* of the whole machine; 0: something else is recorded */
+	struct idle_times idle; /* of the whole machine; 0: only a part of it is recorded */
 	uint64_t stolen_ns;	/* time that the host has taken from all CPUs */
 	bool has_periods;	/* the samples' periods add up to CPU time */
 	uint64_t own_cpu_ns, own_resident_bytes; /* of stackd and its workers */
 	uint64_t rate_hz;			 /* 0: a fixed period */
 	uint64_t rate_changes;			 /* to keep within --max-cpu */
 	uint64_t regions_taken_off;		 /* because threads entered them too often */
-	uint64_t alloc_until_ns; /* CLOCK_MONOTONIC: until then allocations were counted; 0: all */
-	uint64_t full_windows;	 /* that ended early, to save memory */
-	uint64_t objects;	 /* that have numbers now */
+	uint64_t alloc_until_ns; /* CLOCK_MONOTONIC: when the recording of allocations ended; 0: it
+				  * did not */
+	uint64_t full_windows;	 /* windows that ended early, to save memory */
+	uint64_t objects;	 /* objects that have numbers now */
 	uint64_t waiting, late;	 /* items in the queue; events that came too late for it */
 };
 
-/* Returns the counts since `start`. Values that are no counts (bytes in the ring, items in the
- * queue) stay as they are. */
+/* Returns the counts since `start`. Values that are states rather than counts (rows of tables,
+ * items in the queue) are those of `now`. */
 struct run_counters run_counters_since(const struct run_counters *now,
 				       const struct run_counters *start);
 

@@ -10,7 +10,7 @@
 /* Reports that sampling has begun. */
 void service_ready(void);
 
-/* When the manager's watchdog was last answered. Zeroed at the start. */
+/* State of service_alive(); zeroed at the start. */
 struct service_watchdog {
 	bool is_asked;
 	uint64_t every_ns; /* 0: there is no watchdog */

@@ -26,13 +26,14 @@
 #include "daemon/no_samples.h"
 #include "daemon/session_state.h"
 
-/* A tick starts a round when the last one is so long ago. */
+/* A tick starts a round if the last round began so long ago. */
 #define ROUND_NS 250000000u
 
 /* --- the loop -------------------------------------------------------------------------------- */
 
-/* Whether the next batch is due. Where that is not once a second, it is when the budget is spent by
- * what rises with the rate: with a batch comes a look at the cost. */
+/* Whether the next batch is due: once a second or, while stackd saves, at budget_pace(). Even then
+ * it is due earlier if the costs that rise with the rate have spent the budget, since the budget is
+ * looked at with each batch. */
 static bool is_commit_due(const struct session *s)
 {
 	uint64_t since = clock_ns(CLOCK_MONOTONIC) - s->recording.commit_ns;
@@ -43,7 +44,7 @@ static bool is_commit_due(const struct session *s)
 			       session_running_cost_ns(s) - s->cost.running_ns);
 }
 
-/* Returns whether the next tick is early enough for all that is pending. */
+/* Returns whether everything that is pending can wait until the next tick. */
 static bool may_idle(const struct session *s)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -74,15 +75,15 @@ static bool on_wake(struct session *s, int fd)
 	return true;
 }
 
-/* Whether there is more to read. The rings wake the loop for their own records alone, and not for
- * those in the intake. */
+/* Whether there are more records to queue: in the ring, or in the intake, for which no descriptor
+ * wakes the loop. */
 static bool is_behind(const struct session *s)
 {
 	return s->rings.is_behind || intake_has_records(s->rings.intake);
 }
 
-/* How long to wait for a wake-up: not at all if there is more to do, and not for long while a
- * worker is to be looked at. */
+/* Returns the longest time to wait for a wake-up: 0 if there is more to do, WORKER_LOOK_MS while
+ * workers walk, or -1 (no limit). */
 static int longest_wait_ms(const struct session *s)
 {
 	if (is_behind(s))
@@ -90,8 +91,8 @@ static int longest_wait_ms(const struct session *s)
 	return recorder_walks(s->recorder) ? WORKER_LOOK_MS : -1;
 }
 
-/* Waits for walks where no more records can be read before some are handed out, a while at most:
- * the ring has more, and would wake the loop all the time. */
+/* Waits for walks, WORKER_LOOK_MS at most, if no more records can be read before some are handed
+ * out: epoll would return at once for the rest in the ring. */
 static int catch_up(struct session *s)
 {
 	const uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC);
@@ -129,7 +130,7 @@ static int loop(struct session *s)
 	return err;
 }
 
-/* Names the recordings of the run. */
+/* Writes which recordings of the store are the run's. */
 static const char *recordings(const struct session *s, char *text, size_t size)
 {
 	int64_t last = archive_recording(s->recording.archive);
@@ -167,7 +168,8 @@ static enum exit_status sum_up(struct session *s)
 	return STATUS_NO_SAMPLES;
 }
 
-/* A region that was not found is the reason why there is nothing, so it is the error. */
+/* Returns the status of regions if that is an error, since a missing region explains why there are
+ * no samples. */
 static enum exit_status worse(enum exit_status status, enum exit_status of_regions)
 {
 	return of_regions ? of_regions : status;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hands batches to the archive, with counters and totals, and looks at what is seen once in a
- * batch: the budget, the store, the workers, the numbers of files; see session.h. The last batch of
- * a window ends it.
+ * Hands batches to the archive, with counters and totals, and checks, once per batch, the budget,
+ * the store, the workers and the numbers of files; see session.h. The last batch of a window ends
+ * it.
  */
 #include "daemon/session_state.h"
 
@@ -28,7 +28,7 @@ void session_count(const struct session *s, struct run_counters *ret_counters)
 		ret_counters->sampled.counters[STACKD_COUNT_CPU_NS] =
 			times.cgroup_ns - s->clocks.before.cgroup_ns;
 	ret_counters->stolen_ns = times.stolen_ns - s->clocks.before.stolen_ns;
-	/* Samples of idle CPUs are of no task's time. */
+	/* With --idle, samples of idle CPUs are no task's CPU time. */
 	ret_counters->has_periods =
 		event_spec_is_cpu_time(&s->scope.event.spec) && !s->options->idle;
 	ret_counters->idle =
@@ -84,8 +84,8 @@ uint64_t session_running_cost_ns(const struct session *s)
 	return sampler_run_ns(s->sampler) + clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Changes the rate, and how often stackd wakes, where that is needed to keep within the budget.
- * Where the events cannot be opened anew, the rate stays, and the next look tries again. */
+/* Changes the rate, and how often stackd wakes, if the budget requires it. If the rate cannot be
+ * changed, the old one stays, and the next call tries again. */
 static void keep_budget(struct session *s, const struct run_counters *counters, uint64_t now_ns)
 {
 	uint64_t before = s->cost.budget.rate_hz;
@@ -106,7 +106,8 @@ static void keep_budget(struct session *s, const struct run_counters *counters, 
 	watch_rate(&s->log.watch, &s->cost.budget, before);
 }
 
-/* Looks whether the store can be written to; right after a window's end that is not known yet. */
+/* Logs whether the store can be written to. Right after a window's end, a request for a new window
+ * is out of date, and is dropped. */
 static void look_at_store(struct session *s, bool end)
 {
 	archive_look(s->recording.archive, &s->recording.state);
@@ -114,8 +115,8 @@ static void look_at_store(struct session *s, bool end)
 	watch_store(&s->log.watch, s->recording.store_path, &s->recording.state);
 }
 
-/* A service that can read no file any more ends, so that it is started again with new processes for
- * that. Other recordings go on: they have their samples, and names of the files that are known. */
+/* Ends a service (--window) whose workers are lost for good, so that the service manager starts it
+ * again. Other recordings go on: they get samples, and names in files that are known. */
 static void look_at_workers(struct session *s)
 {
 	if (s->end.is_over || !s->options->window_ns || !workers_are_lost(s->workers))
@@ -125,9 +126,10 @@ static void look_at_workers(struct session *s)
 	s->end.is_over = s->end.has_failed = true;
 }
 
-/* A service that has met so many files that their numbers run out ends, so that it is started again
- * with none taken: with a window, so that whoever makes files on purpose cannot have it started
- * again and again. Other recordings go on: files without a number are walked by the daemon. */
+/* Ends a service (--window) when the numbers of files run out, so that the service manager starts
+ * it again with all numbers free. That happens only at a window's end, so that somebody who makes
+ * files on purpose cannot restart it again and again. Other recordings go on: the daemon walks
+ * files without a number. */
 static void look_at_numbers(struct session *s, const struct run_counters *counters)
 {
 	if (s->end.is_over || !s->options->window_ns ||

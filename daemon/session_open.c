@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sets a session up: the target, the sampler with its tables, the recorder, the store, and then the
- * events. The store is made before them: that waits for the disk several times, and nobody would
- * read the ring meanwhile, which a fast event fills in half a second.
+ * events. The store is made before the events are opened: making it waits for the disk several
+ * times, and a fast event fills the ring in half a second.
  */
 #include "daemon/session_state.h"
 
@@ -23,14 +23,15 @@
 #include "proc/pid_namespace.h"
 #include "store/store_path.h"
 
-/* Takes 1 MiB of the kernel's memory, and 64 bytes for each process that is there. */
+/* Most processes in the sampler's set of members. The map takes 1 MiB of the kernel's memory, and
+ * 64 bytes for each entry. */
 #define MOST_MEMBERS 65536u
 
-/* Numbers of files are not given to others; a service that has few left ends. */
+/* Numbers of files: never used again, so a service with few left ends (look_at_numbers()). */
 #define MOST_FILES 16384u
 
-/* Bytes of a file's code without unwind information that a run of windows analyses: that takes some
- * 25 MiB of memory. */
+/* Most bytes of code without unwind information that are analysed in a file, with --window: that
+ * takes some 25 MiB of memory. */
 #define MOST_ANALYSED (2u << 20)
 
 /* --- the parts ------------------------------------------------------------------------------- */
@@ -74,7 +75,7 @@ static void describe(struct session *s, const char *command_line, char *target)
 	info->run = s->options->window_ns != 0;
 }
 
-/* The recording begins now. */
+/* Sets the recording's start to now. */
 static void begin_now(struct session *s)
 {
 	session_begin_window(s, window_begin(s->options->window_ns, clock_ns(CLOCK_REALTIME),
@@ -84,7 +85,7 @@ static void begin_now(struct session *s)
 		s->clocks.idle_since = idle_time_now();
 }
 
-/* Gives a store that was just made to those who may read it. */
+/* Gives a new store to the user and group who may read it. */
 static void share_store(void *arg)
 {
 	const struct session *s = arg;
@@ -139,8 +140,9 @@ static enum exit_status begin_recording(struct session *s)
 	return STATUS_DONE;
 }
 
-/* Whether samples outside of regions have their effective interval. Only a clock's periods are
- * times on the CPU; and the usual period is then the samples' own, so it must be known. */
+/* Whether samples have, as their period, the CPU time outside of regions that they represent. That
+ * needs a clock event, whose periods are CPU time, and a period that is known and does not
+ * change. */
 static bool is_joined(const struct session *s)
 {
 	const struct options *o = s->options;
@@ -260,7 +262,8 @@ static bool is_everyone(const struct options *o)
 	return o->target == TARGET_ALL || o->target == TARGET_CGROUP;
 }
 
-/* Branch records are compared with walks that this process makes. */
+/* Without workers if there are branch records: these are compared with walks that this process
+ * makes itself. */
 static struct recorder_options recorder_options(struct session *s)
 {
 	const struct options *o = s->options;
@@ -345,7 +348,8 @@ static enum exit_status start_target(struct session *s)
 	return STATUS_FAILED;
 }
 
-/* Refuses processes that no sample could be told to be of. */
+/* Refuses to run in a pid namespace, if samples could not be attributed to the target's processes
+ * there. */
 static enum exit_status check_namespace(const struct options *options)
 {
 	if (pid_namespace_is_first("/proc"))
@@ -389,8 +393,8 @@ static enum exit_status make_parts(struct session *s)
 	own_limits_raise_priority();
 	if (s->scope.is_crowd)
 		own_limits_hurry(true);
-	/* Its two clock readings would cost more than the switch of a thread out of --wait's scope.
-	 */
+	/* Not with --wait alone: the two clock readings of the kernel's statistics would cost more
+	 * than the program at a switch of a thread out of scope. */
 	s->cost.stats_fd = !s->options->waits || s->options->max_cpu ? sampler_measure_time() : -1;
 	sandbox_daemon_capabilities(regions_are_wanted(s->options));
 	err = wakeups_open(&s->wakeups, SESSION_TICK_NS);

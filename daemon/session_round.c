@@ -3,17 +3,17 @@
  * Reads the rings, and hands out what they had in the order of time; session.c says when.
  *
  * Records with a copy of their stack are small in the ring and large in memory, and finishing their
- * walks takes time. So a round reads no more than MOST_BYTES of records, and hands out what is
- * older than the last one that it has read before it goes on; and while it hands out, it reads the
- * ring as soon as that is a quarter full, as far as there is room.
+ * walks takes time. So a round reads at most MOST_BYTES of records, and hands out those older than
+ * the last one read before it goes on reading. While it hands out, it reads the ring as soon as
+ * that is a quarter full, as far as MOST_BYTES allow.
  *
- * The loop waits for other calls of workers, each for a bounded time (worker/worker.h). Meanwhile
- * it takes events out of their ring, and records once theirs is a quarter full, MOST_BYTES at most
- * (intake.h).
+ * For other answers of workers the loop waits, each time for a bounded time (worker/worker.h).
+ * Meanwhile it takes events out of their ring, and records if the records' ring is a quarter full,
+ * MOST_BYTES at most (intake.h).
  *
- * Copied stacks are walked by a worker, for which the loop does not wait: the walks of many records
- * are asked for at a time, records are handed out as far as theirs are made, and the loop is woken
- * by those that come (recorder_awaits_walk()). It reads the rings meanwhile.
+ * Copied stacks are walked by a worker, for which the loop does not wait: it requests the walks of
+ * many records at a time, hands out the records whose walks are made, and is woken when further
+ * walks arrive (recorder_awaits_walk()). It reads the rings meanwhile.
  */
 #include "daemon/session_state.h"
 
@@ -29,8 +29,8 @@
 
 #define TABLE_WAIT_POLL_MS 5
 #define LAG_NS		   10000000u	       /* a record is in its ring after this time */
-#define MOST_BYTES	   TABLE_WAIT_BYTES    /* of records that wait */
-#define READ_BYTES	   (UINT64_C(1) << 20) /* of records that are taken at a time */
+#define MOST_BYTES	   TABLE_WAIT_BYTES    /* of records in the queue */
+#define READ_BYTES	   (UINT64_C(1) << 20) /* moved from the ring to the intake at a time */
 
 /* Records between two looks at pending events, while many are handed out. */
 #define RELIEVE_EVERY 64
@@ -47,8 +47,8 @@ static int queue_event(struct session *s, struct sideband_event *event)
 	return err;
 }
 
-/* Whether no more records are to be read now: so much waits that some of it must be handed out
- * first, and some of it can be. */
+/* Whether reading must stop: MOST_BYTES of records are queued, and some of them can be handed
+ * out. */
 static bool is_enough(struct session *s)
 {
 	return s->rings.queued_bytes >= MOST_BYTES &&
@@ -111,7 +111,7 @@ void session_take_meanwhile(void *arg, bool is_waiting)
 		s->rings.error = err;
 }
 
-/* Whether the next item is a record that is to wait for its table, or for the walk of its stack. */
+/* Whether the next item is a record that must wait for its table, or for the walk of its stack. */
 static bool is_held(struct session *s, uint64_t horizon_ns)
 {
 	const struct reorder_item *next = reorder_peek(s->rings.queue, horizon_ns);
@@ -151,7 +151,7 @@ int session_relieve(void *arg)
 	return err ? err : relieve_ring(arg);
 }
 
-/* Opens a thread's event again, which the kernel has taken away. */
+/* Opens a thread's event again after the kernel has removed it (attach_again()). */
 static void reattach(struct session *s, pid_t tid)
 {
 	attach_again(&(struct attach){.is_on_cpus = s->scope.is_on_cpus,
@@ -180,7 +180,8 @@ static int hand_out_item(struct session *s, struct reorder_item *item)
 	return err ? err : relieve_ring(s);
 }
 
-/* Returns 0; 1: a record is held, and all that is younger; or an error. */
+/* Hands out items older than the horizon. 0; 1: a record must wait, and all younger ones with it;
+ * or an error. */
 static int hand_out(struct session *s, uint64_t horizon_ns)
 {
 	struct reorder_item item;
@@ -193,9 +194,9 @@ static int hand_out(struct session *s, uint64_t horizon_ns)
 	return err ? err : held;
 }
 
-/* Returns whether the window is to end before its time: its times do not hold any more, it has come
- * to take too much memory, or writing is to begin again. A recording that is not cut has no bound.
- */
+/* Returns whether the window must end early: its tables are full, the archive asks for a new window
+ * after it could not write, or the wall clock was set. Without --window, tables may grow without
+ * bound. */
 static bool ends_early(const struct session *s)
 {
 	return (s->options->window_ns && recorder_is_full(s->recorder)) ||
@@ -204,7 +205,7 @@ static bool ends_early(const struct session *s)
 			      clock_ns(CLOCK_MONOTONIC));
 }
 
-/* Hands out what is older than the horizon; on the way the window is cut where it ends. */
+/* Hands out items older than the horizon, and ends windows on the way. */
 static int hand_out_windows(struct session *s, uint64_t horizon_ns)
 {
 	int err = 0;
@@ -219,7 +220,7 @@ static int hand_out_windows(struct session *s, uint64_t horizon_ns)
 	return err ? err : hand_out(s, horizon_ns);
 }
 
-/* Opens the events of CPUs that have come on line. Where that fails, those of the others go on. */
+/* Opens the events of CPUs that have come on line. If that fails, events of other CPUs go on. */
 static void follow_cpus(struct session *s)
 {
 	int err = 0;
@@ -244,8 +245,8 @@ static void follow_cpus(struct session *s)
 		log_info("a CPU has come on line, and is recorded again");
 }
 
-/* Reads pending events, then records. Returns the time up to which nothing older can come at the
- * next round. */
+/* Reads pending events, then records. Returns a time: records that the next round reads are not
+ * older. */
 static uint64_t read_rings(struct session *s, int *ret_err)
 {
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
@@ -298,7 +299,7 @@ void session_await(struct session *s)
 	recorder_go_on(s->recorder);
 }
 
-/* Hands out what is older than a time. It waits for records that are held. */
+/* Hands out all items older than the horizon, and waits for those that miss a table or a walk. */
 static int hand_out_held(struct session *s, uint64_t horizon_ns)
 {
 	int err;

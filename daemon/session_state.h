@@ -33,7 +33,7 @@
 #define SESSION_TICK_NS	  100000000u	       /* between looks at the side-band */
 #define SESSION_COMMIT_NS UINT64_C(1000000000) /* between batches */
 
-/* What the kernel has added up. */
+/* Times that the kernel's scheduler has added up. */
 struct scheduler_times {
 	uint64_t stolen_ns;
 	uint64_t cgroup_ns; /* of the cgroup that is recorded */
@@ -43,46 +43,51 @@ struct scheduler_times {
 struct session_rings {
 	struct sideband *sideband;
 	struct intake *intake;
-	int error; /* that the intake returned while the loop waited for a worker; 0: none */
+	int error; /* of the intake, while the loop waited for a worker; 0: none */
 	struct reorder *queue;
 	struct table_wait table_wait;
-	uint64_t round_ns;     /* when the last round began, or up to when it has read */
+	uint64_t round_ns;     /* horizon of the last round: records that are read later are not
+				* older */
 	uint64_t read_ns;      /* time of the record that was read last */
-	uint64_t horizon_ns;   /* up to which the last round has handed out */
-	uint64_t queued_bytes; /* of records that have been read, and not handed out */
+	uint64_t horizon_ns;   /* items older than this were handed out by the last round, or
+				* wait */
+	uint64_t queued_bytes; /* of records in `queue` */
 	uint64_t handed_out;   /* records, so far */
 	bool is_behind;	       /* the ring was not read to its end */
-	bool awaits_walk;      /* the next record's stack is being walked */
+	bool awaits_walk;      /* the next record waits for the walk of its stack */
 };
 
-/* Where it goes, and the recording of the window at hand. */
+/* The store, and the recording of the current window. */
 struct session_recording {
 	char *store_path;
 	struct archive *archive;
 	struct archive_state state;
-	struct names *names; /* that the archive finds */
+	struct names *names; /* finds names for the archive */
 	struct store_recording info;
 	struct utsname host;
 	struct window window;
 	struct run_counters before; /* what earlier windows have counted */
-	int64_t first;		    /* recording of the run */
-	uint64_t full_windows;	    /* that ended for the sake of memory */
+	int64_t first;		    /* number of the run's first recording */
+	uint64_t full_windows;	    /* windows that ended early to save memory */
 	uint64_t commit_ns;	    /* when the last batch was made */
 };
 
-/* What it takes, and may take. */
+/* The cost of stackd, and its budget. */
 struct session_cost {
 	struct budget budget;
-	uint64_t running_ns; /* what rises with the rate of what was spent, at the last look */
+	uint64_t running_ns;	      /* session_running_cost_ns() at the last look at the budget */
 	struct probe_cost probe_cost; /* with counters; 0: it is not known */
-	int stats_fd;		      /* until the sampler has it */
+	int stats_fd;		      /* descriptor that keeps the kernel's BPF statistics on, until
+				       * sampler_new() takes it over */
 };
 
 struct session_clocks {
 	struct idle_time idle_since;		/* all 0: not the whole machine is recorded */
-	struct idle_times idle;			/* when sampling stopped; */
-	struct scheduler_times before, at_stop; /* when it began, and stopped; */
-	uint64_t stopped_ns;			/* 0: it goes on */
+	struct idle_times idle;			/* of the whole recording, once sampling has
+						 * stopped */
+	struct scheduler_times before, at_stop; /* at the start of the recording, and when sampling
+						 * stopped */
+	uint64_t stopped_ns;			/* when sampling stopped; 0: it goes on */
 };
 
 /* What is sampled, and on which CPUs. */
@@ -91,10 +96,11 @@ struct session_scope {
 	struct event_choice event;
 	struct online_cpus cpus;
 	bool is_on_cpus; /* processes are recorded, by events of the CPUs */
-	bool is_crowd;	 /* so many threads are recorded that attaching is to be hurried */
+	bool is_crowd;	 /* the target has very many threads: stackd raises its priority while it
+			  * attaches */
 };
 
-/* What others are told of it. */
+/* What is reported to the user and the service manager. */
 struct session_log {
 	struct status status;
 	struct service_watchdog watchdog;
@@ -119,8 +125,8 @@ struct session {
 	struct session_log log;
 	struct {
 		bool is_over;
-		bool has_failed; /* it is over for that; */
-		bool is_used_up; /* for numbers of files having run out */
+		bool has_failed; /* the run ended because of an error */
+		bool is_used_up; /* the run ended because the numbers of files ran out */
 	} end;
 };
 
@@ -133,7 +139,7 @@ void session_count(const struct session *s, struct run_counters *ret_counters);
 /* Returns the cost so far of the kernel half and of the loop, which rises with the rate. */
 uint64_t session_running_cost_ns(const struct session *s);
 
-/* Hands what is new to the archive. `end`: it is the last of the window. 0 or -ENOMEM. */
+/* Hands a batch of new rows to the archive. `end`: it is the window's last one. 0 or -ENOMEM. */
 int session_submit(struct session *s, bool end);
 
 /* Ends the window and begins the next. All samples before its end are handed out. 0 or -ENOMEM. */
@@ -142,15 +148,15 @@ int session_cut(struct session *s);
 /* --- session_round.c ----------------------------------------------------------------------------
  */
 
-/* Reads all pending events and records, and hands out those that are old enough. Where that is too
- * much at a time, rings.is_behind is set, and the next round goes on. 0 or an error. */
+/* Reads all pending events and records, and hands out those that are old enough. If there are too
+ * many records for one round, rings.is_behind is set, and the next round goes on. 0 or an error. */
 int session_round(struct session *s);
 
-/* Goes on with walks, and hands out what they have kept from it, without reading the rings. 0 or an
- * error. */
+/* Takes walks from workers, and hands out the records that waited for them, without reading the
+ * rings. 0 or an error. */
 int session_take_walks(struct session *s);
 
-/* Waits a while for what a record is held for. */
+/* Waits some milliseconds for the table or walk that the next record misses. */
 void session_await(struct session *s);
 
 /* Hands out all that is left once sampling has stopped. 0 or an error. */
@@ -159,11 +165,11 @@ int session_finish_rounds(struct session *s);
 /* Begins a window. */
 void session_begin_window(struct session *s, struct window window);
 
-/* Reads what waits in the rings, as far as it cannot wait, for struct recorder_options. Takes the
+/* Reads all events, and records if their ring fills: recorder_options.relieve. `session`: a struct
  * session. 0, or an error of the recorder. */
 int session_relieve(void *session);
 
-/* Reads the events that wait, for struct recorder_options. As above. */
+/* Reads all events that have arrived: recorder_options.drain. `session` and result as above. */
 int session_drain_sideband(void *session);
 
 /* Takes events and records out of the rings while the loop waits for a worker; for

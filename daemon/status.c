@@ -14,7 +14,8 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* The samples that the shares are of, with those that could not be written. */
+/* Returns the number of samples that is 100 % of the shares, including samples that could not be
+ * written. */
 static uint64_t walked(const struct status_numbers *n)
 {
 	return n->complete + n->partial;

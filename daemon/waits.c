@@ -12,7 +12,7 @@
 #include "daemon/base/log.h"
 
 #define CLOCK_SWITCHES 5
-#define MOST_MEAN_NS   UINT64_C(60000000000) /* that the kernel half can draw by */
+#define MOST_MEAN_NS   UINT64_C(60000000000) /* most that the kernel half can use */
 
 /* Attaches a program: by its own type, or to a tracepoint without one. 0 or -errno. */
 static int attach_program(struct waits *w, const char *name, int program)
@@ -35,8 +35,9 @@ static int add_members(struct sampler *sampler, const struct target *target)
 	return err;
 }
 
-/* Has the clocks compared at switches: this thread's own at least. 0; -EOPNOTSUPP: the kernel does
- * not tell how long threads are in queues. */
+/* Makes the kernel half compare its clock with the scheduler's at switches, and sleeps a few times,
+ * so that there are switches. 0; -EOPNOTSUPP: the kernel does not tell how long threads are in
+ * queues. */
 static int compare_clocks(struct waits *w, const struct sampler *sampler)
 {
 	int err = attach_program(w, NULL, w->kernel.clock_fd);
@@ -48,7 +49,8 @@ static int compare_clocks(struct waits *w, const struct sampler *sampler)
 	return err || sampler_has_wait_clock(sampler) ? err : -EOPNOTSUPP;
 }
 
-/* Attaches all programs first, then begins with the threads that are there: so none is missed. */
+/* Attaches all programs first, and then lets the kernel half go over the existing threads, so that
+ * no thread is missed. */
 static int begin(struct waits *w, const struct options *options, const struct sampler *sampler)
 {
 	int err = compare_clocks(w, sampler);

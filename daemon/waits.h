@@ -27,7 +27,8 @@ struct waits {
 enum exit_status waits_start(struct waits *waits, const struct options *options,
 			     struct sampler *sampler, const struct target *target);
 
-/* Ends: sends the waits in which threads are now, and detaches. To call it again is fine. */
+/* Ends: makes the kernel half send the waits in which threads are now, and detaches. May be called
+ * again. */
 void waits_stop(struct waits *waits);
 
 /* Returns the mean waiting time that a sample represents, in ns, after a budget has changed the

@@ -10,7 +10,7 @@
 
 #define AGAIN_NS UINT64_C(60000000000)
 
-/* Returns what to report: what was counted since the last time, or 0. */
+/* Returns the count to report: the increase since the last report; 0: none, or it is too soon. */
 static uint64_t news(struct watch_kind *kind, uint64_t counted, uint64_t now_ns)
 {
 	uint64_t since = counted - kind->told;
