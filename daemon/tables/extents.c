@@ -69,9 +69,9 @@ void extents_give(struct extents *e, uint32_t first)
 	}
 }
 
-/* What costs least can be moved down until it begins where an extent ends, or the array begins: no
- * owner is added. So only these places are tried, with the extents from number `from` up to `to`,
- * which overlap, growing at one end and shrinking at the other. */
+/* A cheapest range can be moved down until it begins where an extent ends, or the array begins,
+ * without touching another extent. So only these places are tried. `from` and `to` are the extents
+ * that overlap the range; `sum` is what they cost. */
 int extents_cheapest(const struct extents *e, uint32_t count,
 		     uint64_t (*cost)(const void *arg, uint32_t owner), const void *arg,
 		     uint32_t *ret_first, uint64_t *ret_cost)

@@ -18,8 +18,9 @@ int extents_take(struct extents *extents, uint32_t count, uint32_t owner, uint32
 /* Frees the extent that begins at `first`, which extents_take() gave. */
 void extents_give(struct extents *extents, uint32_t first);
 
-/* Finds the `count` elements in a row whose owners cost the least together: *ret_cost, which is 0
- * if none is taken, and at most UINT64_MAX - 1. cost() returns what an owner costs. 0 or -E2BIG. */
+/* Finds `count` elements in a row whose owners cost the least together: *ret_cost, 0 if none of
+ * them is taken. cost() returns what an owner costs; sums must stay below UINT64_MAX. 0 or
+ * -E2BIG. */
 int extents_cheapest(const struct extents *extents, uint32_t count,
 		     uint64_t (*cost)(const void *arg, uint32_t owner), const void *arg,
 		     uint32_t *ret_first, uint64_t *ret_cost);

@@ -3,8 +3,8 @@
  * Reads the tables through windows on the kernel half's maps; see loaded_rule.h.
  *
  * The tables' thread may evict the table meanwhile. It clears the file's entry first. So if the
- * entry is unchanged after the rule was read, the rule is the file's. What was read from another
- * table is only a number, and harmless.
+ * entry is unchanged after the rule was read, the rule is the file's; otherwise it is discarded. A
+ * number that was read from another table does no harm.
  */
 #include "daemon/tables/loaded_rule.h"
 
@@ -28,7 +28,7 @@ static int read_words(int fd, uint32_t first, uint32_t count, uint32_t *ret_word
 	return 0;
 }
 
-/* The rule's number in the rows from `first` up to `end`, which are not none. */
+/* Finds the number of the rule for `low` in the rows from `first` up to `end`, at least one. */
 static int find_row(const struct tables_maps *maps, uint32_t first, uint32_t end, uint16_t low,
 		    uint16_t *ret_rule)
 {
@@ -84,7 +84,7 @@ int loaded_rule_find(const struct tables_maps *maps, uint32_t number, uint64_t o
 	    file->chunk_base != base)
 		return -ENOENT;
 	if (rule == STACKD_RULE_NONE && is_partial)
-		return -ENOENT; /* it is yet to come */
+		return -ENOENT; /* the whole table, which may have a rule, is not loaded yet */
 	*ret_rule = maps->rules[rule];
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads a rule back from the kernel half's tables, for walks that the daemon finishes, since it has
- * no copy of them. All rules count, whatever their provenance.
+ * Reads a rule back from the kernel half's tables, for walks that the daemon finishes: the daemon
+ * has no copy of the tables. All rules count, whatever their provenance.
  */
 #ifndef TABLES_LOADED_RULE_H
 #define TABLES_LOADED_RULE_H

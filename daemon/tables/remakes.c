@@ -6,12 +6,12 @@
 #include <stdlib.h>
 
 struct note {
-	struct room_size size; /* without rows: it was never made */
+	struct room_size size; /* no rows: the table was never made */
 	bool was_loaded;
-	uint8_t refusals;  /* in a row */
-	uint64_t cost_ns;  /* the last time */
-	uint64_t made_ns;  /* when that was */
-	uint64_t waits_ns; /* until then */
+	uint8_t refusals;  /* how often in a row it was turned down */
+	uint64_t cost_ns;  /* of making the table the last time */
+	uint64_t made_ns;  /* when it was last made */
+	uint64_t waits_ns; /* it is put off until then */
 };
 
 struct remakes {
@@ -43,7 +43,7 @@ void remakes_free(struct remakes *r)
 	free(r);
 }
 
-/* Adds the share of the time that has passed. */
+/* Adds to the saved time its share of the time that has passed. */
 static void save(struct remakes *r, uint64_t now_ns)
 {
 	if (now_ns <= r->as_of_ns)

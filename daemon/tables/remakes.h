@@ -18,9 +18,9 @@
 
 #include "daemon/tables/room.h"
 
-#define REMAKES_PAUSE_NS  UINT64_C(10000000000) /* at least, before a table is made again */
-#define REMAKES_SHARE	  200		       /* one part in so many of the time is for remaking */
-#define REMAKES_SAVED_NS  UINT64_C(2000000000) /* at most */
+#define REMAKES_PAUSE_NS  UINT64_C(10000000000) /* shortest time before a table is made again */
+#define REMAKES_SHARE	  200			/* remaking may use one second in so many */
+#define REMAKES_SAVED_NS  UINT64_C(2000000000)	/* most time that can be saved up */
 #define REMAKES_MOST_WAIT (REMAKES_PAUSE_NS << 4)
 
 struct remakes;
@@ -35,18 +35,18 @@ bool remakes_size(const struct remakes *remakes, uint32_t file, struct room_size
 /* Returns whether a file's table was loaded before. */
 bool remakes_was_loaded(const struct remakes *remakes, uint32_t file);
 
-/* Returns whether a file's table, which was made before, may be made now. */
+/* Returns whether a file's table, which was made before, may be made again now. */
 bool remakes_may(struct remakes *remakes, uint32_t file, uint64_t now_ns);
 
-/* Notes that a table was made, in so much time, and whether it was loaded: the next making waits.
- */
+/* Notes that a table was made, in spent_ns, and whether it was loaded. It may not be made again for
+ * REMAKES_PAUSE_NS. */
 void remakes_made(struct remakes *remakes, uint32_t file, struct room_size size, uint64_t spent_ns,
 		  bool is_loaded, uint64_t now_ns);
 
 /* Takes the time that was spent on a file's table from the budget, if it had been loaded before. */
 void remakes_spend(struct remakes *remakes, uint32_t file, uint64_t spent_ns, uint64_t now_ns);
 
-/* Makes a file's table wait. */
+/* Turns down the request of a file's table, which then waits (remakes_is_put_off()). */
 void remakes_put_off(struct remakes *remakes, uint32_t file, uint64_t now_ns);
 
 /* Returns whether a file's table was put off, and still waits. */

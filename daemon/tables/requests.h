@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests of tables that wait: of missed tables first, then of prefetched ones. A table that takes
- * long is given up while quicker ones wait, and made after them: the analysis of a large file
- * without unwind information takes seconds, for which the walks of all other files would wait.
+ * The list of pending requests for tables: missed tables first, then prefetched ones. A table that
+ * takes long is given up while quicker ones wait, and is made after them: the analysis of a large
+ * file without unwind information takes seconds, for which the walks of all other files would wait.
  */
 #ifndef TABLES_REQUESTS_H
 #define TABLES_REQUESTS_H
@@ -18,20 +18,21 @@ struct request {
 	struct stackd_inode key;
 	bool has_key;
 	bool is_early;	   /* a prefetch: no walk has missed the table yet */
-	uint64_t spent_ns; /* CPU time, before it was given up */
+	uint64_t spent_ns; /* CPU time spent on the table before it was given up */
 	struct request *next;
 };
 
 /* Returns whether two requests are for the same table and inode. */
 bool requests_are_same(const struct request *a, const struct request *b);
 
-/* Returns whether a request for the same as `wanted`, or a more urgent one, waits. */
+/* Returns whether the list has a request for the same table and inode that is at least as
+ * urgent. */
 bool requests_have(const struct request *first, const struct request *wanted);
 
-/* Returns whether a request, on which spent_ns more has been spent now, is to be given up for one
- * that waits; NULL: there is no request. A missed table is, after a tenth of a second, for one that
- * has taken less time; but only until it has taken a second in all, so that each is made at last.
- */
+/* Returns whether the request being served, on which spent_ns more have been spent now, must be
+ * given up for the request `waiting` (NULL: none). After a tenth of a second a missed table gives
+ * way to one that has taken less time; after a second in all it does not any more, so that every
+ * table is made at last. */
 bool requests_give_way(const struct request *serving, uint64_t spent_ns,
 		       const struct request *waiting);
 

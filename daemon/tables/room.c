@@ -12,12 +12,12 @@
 #include "daemon/tables/tables.h"
 
 #define WALKS_END_US 20000		   /* a thousand times what a walk takes */
-#define PERIOD_NS    UINT64_C(10000000000) /* that uses are averaged over */
-#define MOST_PERIODS 32			   /* after which nothing is left of an average */
+#define PERIOD_NS    UINT64_C(10000000000) /* interval over which uses are averaged */
+#define MOST_PERIODS 32			   /* then nothing is left of the old average */
 
 struct uses {
 	uint32_t before;  /* the kernel half's count, at the last look */
-	uint64_t average; /* of uses in a period, until then; in sixteenths */
+	uint64_t average; /* of uses in a period, up to the last look; in sixteenths */
 };
 
 struct room {
@@ -68,7 +68,7 @@ static uint32_t uses_now(const struct room *r, uint32_t file)
 	return __atomic_load_n(&r->maps->files[file].uses, __ATOMIC_RELAXED);
 }
 
-/* The uses of a longer time count as spread about it evenly. */
+/* If more than one period has passed, the uses count as evenly spread over these periods. */
 void room_look(struct room *r, uint64_t now_ns)
 {
 	uint64_t periods = (now_ns - r->looked_ns) / PERIOD_NS;
@@ -100,7 +100,8 @@ static uint64_t cost_of(const void *room, uint32_t file)
 	return worth_of(room, file) + 1;
 }
 
-/* What those in the cheapest place for some elements of an array cost; 0: there is room. */
+/* Returns the cost of the tables in the cheapest place for `count` elements; 0: there is free
+ * room. */
 static uint64_t price(const struct room *r, const struct extents *extents, uint32_t count)
 {
 	uint32_t first;
@@ -124,9 +125,10 @@ enum room_offer room_offer(const struct room *r, uint32_t file, struct room_size
 /* --- eviction -------------------------------------------------------------------------------- */
 
 /*
- * Waits until all walks have ended that are under way. The kernel runs them within RCU's read side,
- * and this membarrier is a grace period. With one CPU it does nothing, but there no walk is under
- * way while this runs. A kernel with tickless CPUs refuses it: then a pause replaces it.
+ * Waits until all walks that are running have ended. They run in RCU read-side critical sections,
+ * and membarrier(MEMBARRIER_CMD_GLOBAL) waits for a grace period. On a machine with one CPU it does
+ * nothing, but no walk can be running there either. A kernel with nohz_full CPUs refuses it: a
+ * pause replaces it.
  */
 static void wait_for_walks(void)
 {
@@ -152,7 +154,7 @@ static void evict(struct room *r, const struct extents *extents, uint32_t first,
 	}
 }
 
-/* Makes room in an array where that costs least, if it has none. */
+/* Evicts tables where that costs least, so that `count` elements in a row are free. */
 static int make_room(struct room *r, const struct extents *extents, uint32_t count)
 {
 	uint32_t first;

@@ -4,9 +4,10 @@
  * evict.
  *
  * A file's worth is how often walks look up its rules in ten seconds, whether they find its table
- * or miss it: the kernel half counts both (stackd_file.uses), and this averages them over time. A
- * table that needs room takes the extent whose present tables are worth least together: so a large
- * table that is hardly used is evicted before many small ones, or before one that is used as much.
+ * or miss it: the kernel half counts both (stackd_file.uses), and room_look() averages the counts
+ * over time. A table that needs room takes the extent whose present tables are worth least
+ * together: so a large table that is hardly used is evicted before many small ones, or before one
+ * that is used as much.
  *
  * Room is given to another table only after the walks that may read it have ended.
  */
@@ -20,11 +21,11 @@ struct tables_maps;
 struct room;
 
 struct room_size {
-	uint32_t rows, chunks; /* elements; chunks with the end entry */
+	uint32_t rows, chunks; /* numbers of elements; `chunks` includes the end entry */
 };
 
 struct room_place {
-	uint32_t row, chunk; /* the first ones */
+	uint32_t row, chunk; /* first elements of the table in the arrays */
 };
 
 enum room_offer {
@@ -40,8 +41,8 @@ void room_free(struct room *room); /* NULL is fine */
 /* Averages the uses of all files, if that is due at a moment of the monotonic clock. */
 void room_look(struct room *room, uint64_t now_ns);
 
-/* Returns what room a table of some size would find now. A table larger than the whole array finds
- * ROOM_OF_BETTER. */
+/* Returns what kind of room a table of this size would find now. A table larger than the whole
+ * array finds ROOM_OF_BETTER. */
 enum room_offer room_offer(const struct room *room, uint32_t file, struct room_size size);
 
 /* Takes room for a file's table, which has none. `may_evict`: evicts others if it must, but none if
@@ -52,7 +53,7 @@ int room_take(struct room *room, uint32_t file, struct room_size size, bool may_
 /* Gives back the room of a file's table, which walks do not read. */
 void room_give(struct room *room, uint32_t file);
 
-/* Takes a table away from walks, and gives back its room. */
+/* Hides a table from walks, waits for those that may read it, and gives back its room. */
 void room_drop(struct room *room, uint32_t file);
 
 /* Takes room, without evicting, for a table that is to replace a file's. Errors as room_take().

@@ -67,9 +67,9 @@ int table_source_compile(const struct table_source *source, const struct object 
 	if (!elf_file_is_open(object->elf))
 		return -EBADF;
 	err = source->compile(source->arg, object, is_quick, stop, ret_table);
-	/* The file was replaced: the one that the object was made from may be mapped again. */
+	/* The path now leads to another file: the object's own file may be mapped again later. */
 	if (err == -ESTALE)
 		return -EBADF;
-	/* It may have been closed in between: then that is why. */
+	/* If the file was closed meanwhile, that is the reason. */
 	return err && err != -ECANCELED && !elf_file_is_open(object->elf) ? -EBADF : err;
 }

@@ -6,23 +6,24 @@
 #include "daemon/worker/worker.h"
 #include "unwind/recipe.h"
 
-/* Asked now and then, with the CPU time that was spent on a table: whether to give it up. */
+/* A callback that is called now and then while a table is made, with the CPU time spent so far:
+ * returns whether to give the table up. */
 struct table_stop {
 	bool (*is_cancelled)(void *arg, uint64_t cpu_ns);
 	void *arg;
 };
 
-/* One of these two, for good. */
+/* Who makes tables: table_source_here() or table_source_there(). */
 struct table_source {
 	int (*compile)(void *arg, const struct object *object, bool is_quick,
 		       const struct table_stop *stop, struct recipe_table **ret_table);
 	void *arg;
 };
 
-/* Returns the one of the caller's process. */
+/* Returns a source that makes tables in the caller's process. */
 struct table_source table_source_here(void);
 
-/* Returns that of a worker, which is borrowed. */
+/* Returns a source that makes tables in a worker, which is borrowed. */
 struct table_source table_source_there(struct worker *worker);
 
 /* Compiles an object's table, with `is_quick` by recipe_compile_quick(). Returns 0; -ECANCELED; the

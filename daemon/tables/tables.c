@@ -10,8 +10,9 @@
  * reading call frame information: first the rules of that, in a table that is partial; then all
  * rules, in a table that replaces it.
  *
- * is_loaded means that a file has no rows, and is never set for one that has: a walk reads the two
- * one after the other, and a table may be loaded in between.
+ * stackd_file.is_loaded means that a file is known to have no rows, and is never set for a file
+ * that has some: a walk reads n_chunks and is_loaded one after the other, and a table may be loaded
+ * in between.
  */
 #include "daemon/tables/tables.h"
 
@@ -39,8 +40,8 @@
 
 #define THREAD_NICE  (-10)
 #define ROWS_AT_ONCE 65536u
-#define MUCH_BYTES   (1u << 20) /* of tables made */
-#define LARGE_BYTES  (4u << 20) /* of a file */
+#define MUCH_BYTES   (1u << 20) /* bytes of tables after which memory is given back */
+#define LARGE_BYTES  (4u << 20) /* bytes of a file from which its table is made in two steps */
 
 struct tables {
 	struct tables_maps maps;
@@ -50,21 +51,23 @@ struct tables {
 
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t change;
-	struct request *first;	 /* the most urgent one */
-	struct request *serving; /* taken out of the list; NULL: none */
+	struct request *first;	 /* list of requests, the most urgent one first */
+	struct request *serving; /* the request that the thread is serving, taken out of the list;
+				  * NULL: none */
 	bool is_ending;
 	struct tables_counts counts; /* as they were after the last request */
-	struct remakes *remakes;     /* what puts off, and is put off, is guarded */
+	struct remakes *remakes;     /* guarded where both threads use it: what is put off */
 
-	/* The thread's own. */
+	/* The members below are used by the thread alone, unless they say otherwise. */
 	struct tables_counts own;
-	bool may_evict;	   /* for the request at hand */
-	size_t bytes_made; /* of tables, since memory was last given back */
+	bool may_evict;	   /* whether the current request may evict tables */
+	size_t bytes_made; /* bytes of tables made since memory was last given back */
 	struct room *room;
 	struct recipe_rules *rules;
 	size_t rules_loaded;
-	uint32_t *rules_of;	       /* by file number: rules that came with it */
-	struct stackd_inode *known_as; /* by file number: its key of the last request; guarded */
+	uint32_t *rules_of;	       /* by file number: rules that the file has added */
+	struct stackd_inode *known_as; /* by file number: the inode key that was last entered;
+					* guarded by `lock` */
 
 	struct slices slices;
 
@@ -94,8 +97,8 @@ static void set_partial(struct tables *t, uint32_t number, bool is_partial)
 	__atomic_store_n(&t->maps.files[number].is_partial, is_partial, __ATOMIC_RELEASE);
 }
 
-/* A file has no rows but for those that are loaded, and will have none: walks no longer request
- * it. */
+/* Notes that a file will have no more rows than those that are loaded, so that walks no longer
+ * request its table. */
 static void set_empty(struct tables *t, uint32_t number)
 {
 	if (has_part(t, number))
@@ -249,15 +252,15 @@ static int load_table(struct tables *t, uint32_t number, const struct recipe_tab
 	return 0;
 }
 
-/* Whether a table of some size fits into the arrays if all others go. */
+/* Whether a table of this size would fit into empty arrays. */
 static bool can_fit(const struct tables *t, struct room_size size)
 {
 	return size.rows <= t->maps.n_rows && size.chunks <= t->maps.n_chunks;
 }
 
-/* Loads a table in place of a file's partial one. Where both are of the same chunks, walks are
- * shown the new one by one write; else they have none for a moment. The partial one stays if there
- * is no room for the new one: -ENOSPC or -E2BIG. */
+/* Loads a table in place of a file's partial one. If both have the same chunks, one write switches
+ * walks to the new table; otherwise they have none for a moment. The partial one stays if there is
+ * no room for the new one: -ENOSPC or -E2BIG. */
 static int replace_part(struct tables *t, uint32_t number, const struct recipe_table *table)
 {
 	struct stackd_file *file = &t->maps.files[number];
@@ -315,7 +318,8 @@ static void keep_provenances(struct tables *t, uint32_t number, struct recipe_ta
 		__atomic_store_n(&t->provenances[number], map, __ATOMIC_RELEASE);
 }
 
-/* Whether the table that is being made, for so long, is to be given up: a more urgent one waits. */
+/* A table_stop.is_cancelled: whether the table that is being made must be given up, since a more
+ * urgent request waits or the thread must end. */
 static bool is_in_the_way(void *arg, uint64_t spent_ns)
 {
 	struct tables *t = arg;
@@ -330,7 +334,7 @@ static bool is_in_the_way(void *arg, uint64_t spent_ns)
 	return is_it;
 }
 
-/* Notes what making a table took, since a moment, and whether it could be loaded. */
+/* Notes how long making a table took, from start_ns to now, and whether it could be loaded. */
 static void note_made(struct tables *t, uint32_t number, const struct recipe_table *table,
 		      uint64_t start_ns, int err)
 {
@@ -345,7 +349,7 @@ static void note_made(struct tables *t, uint32_t number, const struct recipe_tab
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* Tells the kernel half the number of an inode. */
+/* Enters the file number of an inode into the kernel half's map. */
 static void make_known(struct tables *t, const struct stackd_inode *key, uint32_t number)
 {
 	int err = bpf_map_update_elem(t->maps.inodes_fd, key, &number, BPF_NOEXIST);
@@ -364,8 +368,9 @@ static bool is_large(const struct object *object)
 	return object->elf && elf_file_stamp(object->elf)->size >= LARGE_BYTES;
 }
 
-/* Compiles and loads an object's rules of call frame information. -ENOENT: it has none. Or returns
- * the whole table, if there is little more. */
+/* Compiles and loads a partial table, with the rules of an object's call frame information.
+ * -ENOENT: it has none. If the table has turned out to be whole, it is not loaded, but returned in
+ * *ret_whole. */
 static int load_part(struct tables *t, const struct object *object, struct recipe_table **ret_whole)
 {
 	const uint32_t number = object->number + 1;
@@ -390,7 +395,8 @@ static int load_part(struct tables *t, const struct object *object, struct recip
 	return err;
 }
 
-/* Whether other tables come before the rest of one whose first part took so long. */
+/* Whether other requests wait, which come before the rest of a table whose first part took
+ * spent_ns. */
 static bool gives_way(struct tables *t, uint64_t spent_ns)
 {
 	bool has_others;
@@ -440,9 +446,10 @@ static int load_object(struct tables *t, const struct request *r)
 	return err;
 }
 
-/* Whether the table of a request may be made now. The first time it may; again if there is room, or
- * better use of it than is made now, and time for it (remakes.h). A prefetched table evicts none,
- * so one that would find no room is not made for each process anew. */
+/* Whether the table of a request may be made now. The first time it may. Later it may only if there
+ * is free room, or the file is worth more than the tables that it would evict, and time is left for
+ * remaking (remakes.h). A prefetched table evicts none, so it is not made again where it would find
+ * no room. */
 static bool may_make(struct tables *t, const struct request *r, uint32_t number)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -468,7 +475,8 @@ static bool may_make(struct tables *t, const struct request *r, uint32_t number)
 	return may;
 }
 
-/* Returns 0, or -ECANCELED: the table is to be made again. */
+/* Serves a request. 0, or -ECANCELED: the table was given up, and the request must be queued
+ * again. */
 static int serve(struct tables *t, const struct request *r)
 {
 	uint32_t number = r->object->number + 1;
@@ -483,7 +491,8 @@ static int serve(struct tables *t, const struct request *r)
 		err = load_object(t, r);
 	if (err == -ECANCELED)
 		return err;
-	if (err == -EBADF) /* it is loaded when it is mapped again, and missed */
+	if (err == -EBADF) /* the table is loaded when the file is mapped again, and a walk misses
+			    * it */
 		return 0;
 	if (err && !r->is_early) {
 		/* It is too large: the daemon walks the frames that have no rule. */
@@ -505,8 +514,8 @@ static void publish(struct tables *t)
 	t->counts = t->own;
 }
 
-/* Trims the heap if tables were made since. Called with the lock, which it releases meanwhile.
- * Returns whether it did. */
+/* Trims the heap if many tables were made since the last time. Called with the lock held, which it
+ * releases meanwhile. Returns whether it has trimmed. */
 static bool give_back(struct tables *t)
 {
 	if (t->bytes_made < MUCH_BYTES)
@@ -518,13 +527,13 @@ static bool give_back(struct tables *t)
 	return true;
 }
 
-/* Ends serving a request, which has begun as a prefetch or not, with the result of serve(). Called
- * with the lock. */
+/* Ends serving a request. `was_early`: it was a prefetch when it began; `err`: the result of
+ * serve(). Called with the lock held. */
 static void end_serving(struct tables *t, const struct request *r, bool was_early, int err)
 {
 	t->serving = NULL;
-	/* A walk may have missed meanwhile what a prefetch had no room for. Without memory, it is
-	 * made when it is missed again. */
+	/* A walk may meanwhile have missed a table for which, as a prefetch, there was no room: it
+	 * is queued again. Without memory for that, it is requested when a walk misses it again. */
 	if (err || (was_early && !r->is_early && !tables_have(t, r->object)))
 		requests_enter(&t->first, r);
 }
@@ -627,7 +636,8 @@ static bool is_put_off(const struct tables *t, uint32_t number)
 	return remakes_is_put_off(t->remakes, number, clock_ns(CLOCK_MONOTONIC));
 }
 
-/* Thousands of records can have missed a table before it was loaded, and each asks for it. */
+/* Whether a request need not be queued: thousands of records can miss a table before it is loaded,
+ * and each requests it. */
 static bool is_asked_for(const struct tables *t, const struct request *wanted)
 {
 	uint32_t number = wanted->object->number + 1;
@@ -644,7 +654,8 @@ static int ask(struct tables *t, const struct request *wanted)
 	int err = 0;
 
 	pthread_mutex_lock(&t->lock);
-	/* A prefetch that is under way is what is missed now: it must not begin anew. */
+	/* If a walk misses a table that is being prefetched, the prefetch becomes a request of a
+	 * missed table, and does not start again. */
 	if (t->serving && t->serving->object == wanted->object)
 		t->serving->is_early &= wanted->is_early;
 	if (!is_asked_for(t, wanted))
@@ -708,12 +719,13 @@ int tables_rule(struct tables *t, const struct object *object, uint64_t offset,
 	int err = find_loaded(t, object, offset, ret_rule);
 	bool has_table = err == -ENOENT && tables_have(t, object);
 
-	if (has_table) /* it may have come, or taken the place of another, during the look-up */
+	if (has_table) /* the table may have been loaded, or replaced, during the look-up */
 		err = find_loaded(t, object, offset, ret_rule);
 	if (err != -ENOENT)
 		return err;
 	*ret_rule = (struct stackd_rule){.cfa = STACKD_CFA_NONE};
-	if (has_table && tables_have(t, object)) /* it was not evicted */
+	if (has_table && tables_have(t, object)) /* the table is there and has no rule, rather than
+						  * evicted */
 		return 0;
 	err = tables_want(t, object, NULL);
 	return err ? err : -EAGAIN;

@@ -4,9 +4,9 @@
  * the hot path). Tables are shared by all processes that map a file, and bounded in memory.
  *
  * The kernel half names files by number; a file's number is its object's number plus one. A walk
- * that meets an unknown inode, or a file without a table, ends in a record that names it; the
- * recorder finds the object and requests its table here. When there is no room, the tables that are
- * used least are evicted (room.h). An evicted table that is missed is made again if it is then
+ * that comes to an unknown inode, or to a file without a table, ends with a record that names it;
+ * the recorder finds the object and requests its table here. When there is no room, the tables that
+ * are used least are evicted (room.h). An evicted table that is missed is made again if it is then
  * worth the room, and only within a small share of the time (remakes.h).
  *
  * Until a table is loaded, samples carry a copy of the stack, which costs a thousand times a walk.
@@ -35,7 +35,7 @@ struct tables_maps {
 	struct stackd_rule *rules; /* 65,536 */
 	struct stackd_file *files;
 	uint32_t n_files;
-	int inodes_fd; /* n_files of them */
+	int inodes_fd; /* inode key to file number; up to n_files entries */
 };
 
 /* Starts the thread. Both arguments are copied; the maps themselves must outlive the tables. 0 or
@@ -44,11 +44,11 @@ int tables_new(const struct tables_maps *maps, const struct table_source *source
 	       struct tables **ret_tables);
 void tables_free(struct tables *tables); /* ends the thread */
 
-/* Requests an object's table, and that the kernel half learn of its inode `key` (NULL: only the
- * table). The object is borrowed. Repeated requests are cheap. 0 or -ENOMEM. */
+/* Requests an object's table, and that its inode `key` be entered into the kernel half's map (NULL:
+ * only the table). The object is borrowed. Repeated requests are cheap. 0 or -ENOMEM. */
 int tables_want(struct tables *tables, const struct object *object, const struct stackd_inode *key);
 
-/* Prefetches an object's table: loads it when no request is pending, if there is room without
+/* Prefetches an object's table: loads it once no tables_want() is pending, if there is room without
  * evicting another; then enters its inode `key` (NULL: only the table). 0 or -ENOMEM. */
 int tables_prepare(struct tables *tables, const struct object *object,
 		   const struct stackd_inode *key);
@@ -76,15 +76,17 @@ bool tables_have(const struct tables *tables, const struct object *object);
 bool tables_put_off(struct tables *tables, const struct object *object);
 
 struct tables_counts {
-	uint64_t loaded, evicted, refused; /* files; refused: no room, or too many */
-	uint64_t remade;		   /* of those loaded: not for the first time */
+	uint64_t loaded, evicted, refused; /* tables loaded and evicted; files refused: no room, or
+					    * no number left */
+	uint64_t remade;		   /* of `loaded`: tables that were loaded before */
 	uint64_t put_off;		   /* requests of evicted tables that were turned down */
 	uint64_t rows, rules;
-	uint64_t inodes;       /* known to the kernel half */
+	uint64_t inodes;       /* entries in the kernel half's map of inodes */
 	uint64_t most_files;   /* room for files, and for inodes */
-	uint64_t runtime_rows; /* of those loaded: that tables of runtimes came to, before merging
-				*/
-	uint64_t refused_entries[RECIPE_REFUSED_COUNT]; /* files and parts of them, by reason */
+	uint64_t runtime_rows; /* rows of `loaded` that come from tables of runtimes (Go's), before
+				* merging */
+	uint64_t refused_entries[RECIPE_REFUSED_COUNT]; /* files, or parts of files, that got no
+							 * rules, by reason */
 	uint64_t compile_ns;
 };
 /* Gives the counters as of the last request that was served. */
