@@ -19,7 +19,8 @@
  *
  * The file of a mapping is known by its inode. A file that the daemon has entered has a number in
  * `inodes`, whichever process maps it, so a new process of known files is walked from its first
- * sample. An unknown file is put into the record, so that the daemon enters it.
+ * sample. An unknown file is put into the record, so that the daemon enters it; but not one that
+ * never gets a table.
  */
 #ifndef MAPPING_BPF_H
 #define MAPPING_BPF_H
@@ -34,7 +35,8 @@ struct {
 	__type(value, __u32); /* file number */
 } inodes SEC(".maps");
 
-/* Files that hold JIT code: the memory of a compiler that maps it twice. */
+/* Files that never get a table: those that hold JIT code, the memory of a compiler that maps it
+ * twice, and those that are no ELF files (enum stackd_made_file). */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -278,7 +280,7 @@ static __always_inline void add_seen(struct scratch *s, __u64 number)
 __noinline int mapping_find(struct scratch *given, __u64 address)
 {
 	struct scratch *s = CHECKED(given);
-	__u32 *file, number = STACKD_FILE_NONE;
+	__u32 *file, *made, number = STACKD_FILE_NONE;
 
 	if (!s)
 		return STACKD_END_NO_MAPPING;
@@ -298,9 +300,13 @@ __noinline int mapping_find(struct scratch *given, __u64 address)
 		file = CHECKED(bpf_map_lookup_elem(&inodes, &key));
 		if (file) {
 			number = *file;
-		} else if (!has_made_files || !CHECKED(bpf_map_lookup_elem(&made_files, &key))) {
-			s->unknown = s->vma;
-			return STACKD_END_NO_OBJECT;
+		} else {
+			made = has_made_files ? CHECKED(bpf_map_lookup_elem(&made_files, &key))
+					      : NULL;
+			if (!made)
+				s->unknown = s->vma;
+			if (!made || *made != STACKD_MADE_JIT)
+				return STACKD_END_NO_OBJECT;
 		}
 	}
 	add_seen(s, number);

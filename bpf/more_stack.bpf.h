@@ -5,6 +5,8 @@
  * The copy ends at stack_limit, and a path that ends there has lost its root. Once a file's table
  * is loaded, the kernel half walks any stack. Until then the frames of numerical code and of
  * compilers, which take megabytes, are sent whole, in MORE_STACK records before the STACK record.
+ * For files that never get a table (mapping.bpf.h) they are not: that would make each sample of
+ * their code expensive, for ever.
  * Pages that are not in memory are not sent.
  *
  * This takes time in an interrupt, and the daemon has to keep up. So it is limited, by bytes a

@@ -48,6 +48,12 @@ struct stackd_jit_ranges {
 	__u64 start[STACKD_MADE_RANGES], size[STACKD_MADE_RANGES];
 };
 
+/* What is known of an executable mapping's file that never gets a table (map `made_files`). */
+enum stackd_made_file {
+	STACKD_MADE_JIT = 1, /* it holds JIT code */
+	STACKD_MADE_OTHER,   /* it is no ELF file */
+};
+
 /* The hash of a block of eight words; never 0. */
 static __attribute__((always_inline)) inline __u32 stackd_code_hash(const __u64 *words)
 {

@@ -318,19 +318,28 @@ static int look_at(struct jit_tracker *m, pid_t pid, uint64_t time_ns)
 	return int_map_set(&m->stepped, code->number, (uint32_t)m->known.count++);
 }
 
-int jit_tracker_note(struct jit_tracker *m, const struct stackd_stack_record *record)
+/* Enters a file that the kernel half does not know, if it never gets a table. */
+static void tell_file(struct jit_tracker *m, const struct stackd_stack_record *record)
 {
 	const struct stackd_mapping *unknown = &record->unknown;
-	const uint32_t is_made = 1;
-	const struct mapping *mapping;
+	const struct mapping *mapping =
+		locator_mapping(m->locator, (pid_t)record->pid, unknown->start);
+	uint32_t what = 0;
 
+	if (mapping && mapping->object->kind == OBJECT_JIT)
+		what = STACKD_MADE_JIT;
+	else if (mapping && mapping->object->error == -ENOEXEC)
+		what = STACKD_MADE_OTHER;
+	if (what)
+		tell(m->maps.files_fd, m->maps.has_files, &unknown->key, &what);
+}
+
+int jit_tracker_note(struct jit_tracker *m, const struct stackd_stack_record *record)
+{
 	if (!m->maps.runtimes_told)
 		return 0;
 	tell_ranges(m, (pid_t)record->pid);
-	if (unknown->key.inode) {
-		mapping = locator_mapping(m->locator, (pid_t)record->pid, unknown->start);
-		if (mapping && mapping->object->kind == OBJECT_JIT)
-			tell(m->maps.files_fd, m->maps.has_files, &unknown->key, &is_made);
-	}
+	if (record->unknown.key.inode)
+		tell_file(m, record);
 	return look_at(m, (pid_t)record->pid, record->header.time_ns);
 }

@@ -6,7 +6,8 @@
  *   - where a process has JIT code, so that the kernel half sends its bytes with each such walk
  *     (stackd_code.h);
  *   - files that hold JIT code: a compiler whose memory is never both writable and executable maps
- *     such a file twice;
+ *     such a file twice; and files that are no ELF files (the memory that SBCL has dumped), so that
+ *     the kernel half does not ask for their tables at each sample;
  *   - facts about a runtime in a process: the kernel half walks the runtime's code by rules of its
  *     own, which need them (runtime/runtime.h).
  */
