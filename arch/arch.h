@@ -53,6 +53,7 @@
  *   INSN_ARGUMENT, INSN_ARGUMENT_2, INSN_ARGUMENTS   the registers of a function's first and second
  *                         argument, and a bit for each register of an argument
  *   ARCH_KERNEL_STACK     bytes of a thread's stack in the kernel
+ *   ARCH_MAY_RESCHEDULE   flags in thread_info of which one is set if the task is to be switched
  *   ARCH_FUNCTION_ALIGN   what compilers align functions to
  *   ARCH_PAGE_SHIFT       log2 of the least page size
  *

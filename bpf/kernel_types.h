@@ -211,7 +211,12 @@ struct pid {
 	unsigned int level; /* of its innermost namespace; 0: it is in the first one alone */
 };
 
+struct thread_info {
+	unsigned long flags; /* ARCH_MAY_RESCHEDULE and others */
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 	void *stack; /* of the kernel's own, its lowest address */
 	unsigned int flags;
 	unsigned int __state;

@@ -21,6 +21,7 @@
 #include "idle.bpf.h"
 #include "instance.bpf.h"
 #include "late.bpf.h"
+#include "makes_way.bpf.h"
 #include "window.bpf.h"
 #include "jit_code.bpf.h"
 #include "mapping.bpf.h"
@@ -610,6 +611,8 @@ static __always_inline void walk_and_send(struct scratch *s, enum walk_source so
 		s->record.wanted = s->wanted_file;
 		send_more(s);
 		send_stack(s, source, ctx);
+		if (source == WALK_FOR_SAMPLE)
+			note_preempted_by_sample(s, task);
 	} else {
 		put_height(s);
 		send_walk(s, source, ctx);
@@ -657,6 +660,7 @@ int stackd_sample(struct bpf_perf_event_data *ctx)
 	fill_record(&s->record, ctx, pid_tgid, cpu);
 	s->cpu = cpu;
 	weigh(s, ctx, task);
+	note_preempted(s, task);
 	header->flags = take_registers(s, ctx, task);
 	thread = region_thread_of(task);
 	join_regions(s, task, thread);

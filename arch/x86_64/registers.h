@@ -69,6 +69,7 @@
 #define ARCH_PAUSE() __builtin_ia32_pause()
 
 #define ARCH_KERNEL_STACK   (16 * 1024)
+#define ARCH_MAY_RESCHEDULE 0x38 /* TIF_NEED_RESCHED is bit 3, or 4 where the bits are generic */
 #define ARCH_FUNCTION_ALIGN 16
 #define ARCH_PAGE_SHIFT	    12
 

@@ -211,6 +211,42 @@ static void test_stolen_time_is_nobodys(void **state)
 	steal_distance = 0;
 }
 
+/* The scheduler counts as another's what a task runs after that one was woken, until the switch. */
+static void test_a_task_that_makes_way(void **state)
+{
+	static struct task_struct woken = {.tgid = 7};
+	uint64_t passed;
+
+	(void)state;
+	cpu.queue.rq = &cpu.rq;
+	task.se.cfs_rq = &cpu.queue;
+	for (unsigned flags = 0; flags < 4; flags++) {
+		const uint64_t before = counted(STACKD_COUNT_PREEMPTED_NS);
+		const bool is_to_switch = flags & 1, is_clock_kept = flags & 2;
+
+		task.thread_info.flags = is_to_switch ? ARCH_MAY_RESCHEDULE & 8 : 1;
+		cpu.rq.clock_update_flags = is_clock_kept ? 1 | 4 : 4;
+		fire((uint64_t)event.hw.hrtimer._softexpires + 2 * PERIOD, PERIOD, true, &passed);
+		assert_int_equal(counted(STACKD_COUNT_PREEMPTED_NS) - before,
+				 is_to_switch && is_clock_kept ? 3 * PERIOD : 0);
+	}
+	/* If the other task is in scope, the sum of both is right. */
+	woken.group_leader = &woken;
+	cpu.rq.nr_running = 2;
+	cpu.rq.cfs_tasks.next = &woken.se.group_node;
+	is_everyone = 1;
+	fire((uint64_t)event.hw.hrtimer._softexpires, PERIOD, true, &passed);
+	assert_int_equal(counted(STACKD_COUNT_PREEMPTED_NS), 3 * PERIOD);
+	is_everyone = 0;
+	fire((uint64_t)event.hw.hrtimer._softexpires, PERIOD, true, &passed);
+	assert_int_equal(counted(STACKD_COUNT_PREEMPTED_NS), 4 * PERIOD);
+	is_clock = 0;
+	fire((uint64_t)event.hw.hrtimer._softexpires, 77, true, &passed);
+	assert_int_equal(counted(STACKD_COUNT_PREEMPTED_NS), 4 * PERIOD);
+	task.thread_info.flags = 0;
+	task.se.cfs_rq = NULL;
+}
+
 /* Other events have no timer, and theirs is not asked. */
 static void test_other_events(void **state)
 {
@@ -261,6 +297,7 @@ int main(void)
 		TEST(test_the_shortest_period),
 		TEST(test_no_sample_stands_for_hours),
 		TEST(test_stolen_time_is_nobodys),
+		TEST(test_a_task_that_makes_way),
 		TEST(test_other_events),
 	};
 

@@ -54,6 +54,7 @@
 #define ARCH_PAUSE()	    ((void)0)
 #define ARCH_BREAKPOINT	    0x01
 #define ARCH_KERNEL_STACK   65536
+#define ARCH_MAY_RESCHEDULE 2
 #define ARCH_FUNCTION_ALIGN 4
 #define ARCH_PAGE_SHIFT	    16
 

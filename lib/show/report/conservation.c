@@ -12,7 +12,7 @@
 #define AROUND_NS  10000u
 #define LAG_NS	   UINT64_C(1000000000)
 
-#define WAKING_SHOWN 100 /* part of the time from which on waking is worth a word */
+#define SHOWN 100 /* part of the time from which on what explains a difference is worth a word */
 
 /* Returns by how much the beginning and the end of a recording can make the two sums differ. */
 static double edges(const struct store_tables *t)
@@ -48,20 +48,30 @@ struct conservation conservation_of(const struct store_tables *t)
 	report_header_counter(t, "stolen_ns", &stolen);
 	report_header_counter(t, "late_cut_ns", &cut);
 	report_header_counter(t, "waking_ns", &c.waking_ns);
+	report_header_counter(t, "preempted_ns", &c.preempted_ns);
 	period = period_ns(&t->recording, c.sampled_ns);
 	more = fmax((double)c.scheduler_ns, (double)c.sampled_ns);
-	c.allowed_ns = (uint64_t)(DEVIATIONS * sqrt(more * period) + edges(t)) + stolen + cut +
-		       t->recording.kernel_ns + AROUND_NS * t->recording.samples;
+	c.allowed_ns = (uint64_t)(DEVIATIONS * sqrt(more * period) + edges(t)) + stolen;
+	c.own_ns = cut + t->recording.kernel_ns + AROUND_NS * t->recording.samples;
 	c.is_known = true;
 	return c;
 }
 
+/* Returns by how much the larger sum may exceed the other one. No sample can hit stackd's own time,
+ * nor a CPU that wakes up, so these allow no excess of samples. Time that the scheduler counts as
+ * that of another task allows nothing else. */
+static uint64_t allowed_excess(const struct conservation *c)
+{
+	return c->sampled_ns > c->scheduler_ns ? c->allowed_ns + c->preempted_ns
+					       : c->allowed_ns + c->own_ns + c->waking_ns;
+}
+
 bool conservation_is_violated(const struct conservation *c)
 {
-	const uint64_t most = c->scheduler_ns + c->allowed_ns;
-	const uint64_t rest = c->allowed_ns + c->waking_ns;
+	const uint64_t excess = c->sampled_ns > c->scheduler_ns ? c->sampled_ns - c->scheduler_ns
+								: c->scheduler_ns - c->sampled_ns;
 
-	return c->is_known && (c->sampled_ns > most || c->scheduler_ns > c->sampled_ns + rest);
+	return c->is_known && excess > allowed_excess(c);
 }
 
 void conservation_text(const struct conservation *c, struct buf *b)
@@ -72,12 +82,15 @@ void conservation_text(const struct conservation *c, struct buf *b)
 	}
 	text_printf(b, "%.3f s by the samples, %.3f s by the scheduler",
 		    (double)c->sampled_ns / 1e9, (double)c->scheduler_ns / 1e9);
-	if (c->waking_ns > c->scheduler_ns / WAKING_SHOWN)
+	if (c->waking_ns > c->scheduler_ns / SHOWN)
 		text_printf(b, ", up to %.3f s of it while CPUs were on their way to woken tasks",
 			    (double)c->waking_ns / 1e9);
+	if (c->preempted_ns > c->sampled_ns / SHOWN)
+		text_printf(b, ", which gave up to %.3f s to tasks that were to run next",
+			    (double)c->preempted_ns / 1e9);
 	if (conservation_is_violated(c))
 		text_printf(b, ": they differ by more than chance allows (%.3f s)",
-			    (double)c->allowed_ns / 1e9);
+			    (double)allowed_excess(c) / 1e9);
 }
 
 void conservation_json(const struct conservation *c, struct json *j)
@@ -90,6 +103,8 @@ void conservation_json(const struct conservation *c, struct json *j)
 	json_put_uint(j, "scheduler_ns", c->scheduler_ns);
 	json_put_uint(j, "sampled_ns", c->sampled_ns);
 	json_put_uint(j, "waking_ns", c->waking_ns);
+	json_put_uint(j, "preempted_ns", c->preempted_ns);
+	json_put_uint(j, "own_ns", c->own_ns);
 	json_put_uint(j, "allowed_ns", c->allowed_ns);
 	json_put_bool(j, "is_conserved", !conservation_is_violated(c));
 	json_put_end(j);

@@ -12,14 +12,22 @@
  * count may be larger for this reason. What chance and the measurement allow together is
  *
  *   5 sqrt(n) periods        for chance: exceeded in one of 1.7 million recordings
- *   stackd's own time        in interrupts, which the scheduler counts as the task's: the run time
- *                            of the BPF program, and 10 us a sample around it (see conservation.c).
- *                            A sample can hit it only where the task runs for longer than a period
- *   cut time                 beyond the second that a late sample stands for at most (late.bpf.h)
  *   stolen time              of a virtual machine: a sample can fall on the end of it
  *   20 ms for each thread,   since the scheduler's sums are up to a tick behind, when the recording
  *   or CPU if these are      begins and ends; 1 s for the windows of a service, and while it is
  *   fewer                    recorded: there, samples of the last moments are on their way
+ *
+ * and, where the scheduler's count is the larger one, the time that no sample can hit:
+ *
+ *   stackd's own time        in interrupts, which the scheduler counts as the task's: the run time
+ *                            of the BPF program, and 10 us a sample around it (see conservation.c)
+ *   cut time                 beyond the second that a late sample stands for at most (late.bpf.h)
+ *   waking time              as above
+ *
+ * and, where the samples' sum is the larger one, what the scheduler counts as another task's:
+ *
+ *   preempted time           between the wake-up of another task and the switch to it
+ *                            (makes_way.bpf.h), also by samples, and at most
  */
 #ifndef REPORT_CONSERVATION_H
 #define REPORT_CONSERVATION_H
@@ -36,7 +44,9 @@ struct conservation {
 	uint64_t scheduler_ns; /* CPU time, as the scheduler counts it */
 	uint64_t sampled_ns;   /* the sum of the samples' periods */
 	uint64_t waking_ns; /* samples' periods on CPUs that were about to switch to a woken task */
-	uint64_t allowed_ns; /* by how much they may differ for all other reasons */
+	uint64_t preempted_ns; /* samples' periods in which another task was to run */
+	uint64_t own_ns;       /* stackd's own time in interrupts, and time that was cut */
+	uint64_t allowed_ns;   /* by how much the two may differ for all other reasons */
 };
 
 /* Compares the sums of a recording. is_known is false for events other than a clock of user and
