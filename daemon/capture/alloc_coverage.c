@@ -16,7 +16,7 @@
 
 struct source {
 	char *path;
-	pid_t pid; /* 0: all that map it */
+	pid_t pid; /* 0: all processes that map the file */
 };
 
 struct program {
@@ -30,7 +30,7 @@ struct alloc_coverage {
 	struct program *programs;
 	bool covers_all;
 	uint64_t count;
-	char first[16]; /* that was counted */
+	char first[16]; /* name of the first program that was counted */
 };
 
 int alloc_coverage_new(struct alloc_coverage **ret_coverage)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Counts the programs that the target executes and whose allocations are not recorded
- * (docs/ALLOC.md): their environment did not name libstackalloc, or they are static or setuid
- * programs, and none of their files has a probe.
+ * (docs/ALLOC.md): libstackalloc was not preloaded, since LD_PRELOAD does not name it, or since
+ * they are static or setuid programs; and none of their files has a probe.
  *
  * Allocations of a program are recorded once it maps a file with probes. A program that has mapped
  * none is counted when its process ends, or executes another program.
@@ -18,15 +18,16 @@ struct alloc_coverage;
 int alloc_coverage_new(struct alloc_coverage **ret_coverage); /* 0 or -ENOMEM */
 void alloc_coverage_free(struct alloc_coverage *coverage);    /* NULL is fine, as it is below */
 
-/* Notes that allocations are recorded in processes that map this file; in process `pid` alone,
- * unless that is 0. `path` is as mappings have it, and copied. 0 or -ENOMEM. */
+/* Notes that allocations are recorded in processes that map this file; if `pid` is not 0, in that
+ * process alone. `path` is the real path, as side-band events have it, and is copied. 0 or
+ * -ENOMEM. */
 int alloc_coverage_add(struct alloc_coverage *coverage, const char *path, pid_t pid);
 
 /* Notes that allocations are recorded in every process from now on, so that none is counted. */
 void alloc_coverage_add_all(struct alloc_coverage *coverage);
 
-/* Take the events of the target's processes, in the order of time. `name`: the thread's name from
- * now on, which is copied. 0 or -ENOMEM. */
+/* Take the events of the target's processes, in the order of time. `name` (copied): the new name of
+ * the thread that has called exec. 0 or -ENOMEM. */
 int alloc_coverage_on_exec(struct alloc_coverage *coverage, pid_t pid, const char *name);
 void alloc_coverage_on_mmap(struct alloc_coverage *coverage, pid_t pid, const char *path);
 void alloc_coverage_on_exit(struct alloc_coverage *coverage, pid_t pid);

@@ -24,9 +24,10 @@
 
 /* The mounts of cgroups. */
 struct cgroup_mounts {
-	dev_t device;		    /* of the folder that was given */
-	char path[PATH_BYTES];	    /* of the cgroups that perf takes; empty: they are nowhere */
-	bool is_v1;		    /* these are of version 1 */
+	dev_t device;		    /* device number of the folder's file system */
+	char path[PATH_BYTES];	    /* mount point of the cgroups that perf accepts; empty: none is
+				     * mounted */
+	bool is_v1;		    /* `path` is a mount of version 1 */
 	char controllers[NAME_MAX]; /* of the mount with `device`, if it is of version 1 */
 };
 
@@ -76,7 +77,8 @@ static void read_mounts(dev_t device, struct cgroup_mounts *ret_mounts)
 		fclose(file);
 }
 
-/* Returns whether the folder is no cgroup that perf takes, and describes it in `what`. */
+/* Returns whether perf does not accept the folder as a cgroup, and writes to `what` what the folder
+ * is. */
 static bool is_other(int fd, const struct cgroup_mounts *mounts, char *what, size_t size)
 {
 	struct statfs fs;
@@ -112,7 +114,8 @@ static void explain(char **ret_error, const char *path, const char *what,
 		*ret_error = NULL;
 }
 
-/* Opens a folder if it is a cgroup that perf takes. 0, or -errno with a description of it. */
+/* Opens a folder if it is a cgroup that perf accepts. 0, or -errno with a description of the folder
+ * in `what`. */
 static int try_folder(const char *folder, struct cgroup_mounts *mounts, int *ret_fd, char *what,
 		      size_t size)
 {

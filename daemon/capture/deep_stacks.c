@@ -10,8 +10,8 @@
 #define BLOCKS (STACKD_DEEP_PLACES / STACKD_DEEP_BLOCK)
 #define TRIES  1000
 
-/* The kernel refills what it takes elements from in an interrupt of its own, so an element can be
- * wanting for a moment. */
+/* Adds a block, and tries again on failure: the kernel refills the cache from which it allocates
+ * elements in an interrupt, so the cache can be empty for a moment. */
 static int add_block(int fd, uint32_t key, const void *empty)
 {
 	int err = -1;

@@ -6,9 +6,9 @@
 
 #include <stdint.h>
 
-/* Makes room for one more. `blocks_fd` is the map of blocks, with values of `block_bytes`;
- * *n_stacks is the number that the kernel half reads. Does nothing without memory, or at the limit.
- */
+/* Makes room for one more deep stack. `blocks_fd` is the map of blocks, with values of
+ * `block_bytes`; *n_stacks is the kernel half's variable that says for how many stacks there is
+ * room. Does nothing without memory, or at the limit. */
 void deep_stacks_add(int blocks_fd, uint32_t block_bytes, uint32_t *n_stacks);
 
 #endif

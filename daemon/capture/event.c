@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Collects the fields that all kinds of record have, each at a place of its own; see event.h. */
+/* Collects the fields that every record has, each kind at another place; see event.h. */
 #include "daemon/capture/event.h"
 
 #include "daemon/capture/record.h"

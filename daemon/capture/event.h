@@ -15,10 +15,11 @@ struct event {
 	enum stackd_event kind;
 	pid_t pid, tid;
 	uint64_t time_ns; /* of the record, CLOCK_MONOTONIC */
-	uint64_t cgroup;  /* id; 0: that of the thread's previous record */
+	uint64_t cgroup;  /* id of the thread's cgroup; 0: unchanged since the thread's previous
+			   * record */
 	uint16_t cpu;
-	union stackd_measurement measured;  /* by `kind`; unused for a sample, or a record whose
-					     * kind has a record of its own */
+	union stackd_measurement measured;  /* the member for `kind`; unused for a sample, and for
+					     * events with a record of their own */
 	const struct stackd_header *record; /* borrowed */
 };
 

@@ -30,7 +30,7 @@ static enum exit_status parse(const struct options *o, struct event_choice *choi
 	return STATUS_DONE;
 }
 
-/* Adds the request of branch records to the event. */
+/* With --lbr, adds branch records to the event. */
 static enum exit_status add_branches(const struct options *o, struct event_choice *choice)
 {
 	const char *sys_root = getenv("STACKD_SYS_ROOT"), *proc_root = getenv("STACKD_PROC_ROOT");

@@ -14,13 +14,15 @@
 struct event_choice {
 	struct event_spec spec;
 	struct branch_caps branches; /* with --lbr */
-	const char *note;	     /* on the choice, for the recording; NULL: none. Static */
+	const char *note;	     /* a remark on the choice, for the recording; a static string,
+				      * or NULL */
 };
 
 /* Chooses by the options and by the processor's branch records, without opening the event. */
 enum exit_status event_choice_make(const struct options *options, struct event_choice *ret_choice);
 
-/* Opens the event once, and falls back to cpu-clock if it may. `quiet`: without a message. */
+/* Opens the event once as a trial, and falls back to cpu-clock if spec.may_fall_back. `quiet`:
+ * without a message. */
 enum exit_status event_choice_probe(struct event_choice *choice, bool quiet);
 
 /* Logs why the kernel refused the event with the negative errno `err`; returns the status to exit

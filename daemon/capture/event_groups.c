@@ -28,13 +28,13 @@ struct event_groups {
 	uint8_t group_of[STACKD_MOST_COUNTERS];
 	uint8_t n_groups;
 	int n_cpus;
-	int *fds; /* by CPU and counter; -1: there is none */
-	int link; /* of the program at switches; -1 */
+	int *fds; /* descriptors, by CPU and counter; -1: none */
+	int link; /* of the BPF program at sched_switch; -1: none */
 
-	uint32_t number;  /* of the turn at hand */
+	uint32_t number;  /* number of the current turn */
 	uint64_t turn_ns; /* how long turns are */
 	uint64_t until_ns;
-	uint64_t known, cut; /* passes, when the round began */
+	uint64_t known, cut; /* counts of passes when the round began (sampler_events) */
 };
 
 static int *fd_at(const struct event_groups *g, int cpu, size_t index)
@@ -102,8 +102,8 @@ static int open_event(struct event_groups *g, int cpu, size_t index)
 	return 0;
 }
 
-/* Whether a group counts. The kernel takes one that would fit if nobody else had a counter, such as
- * its own watchdog. */
+/* Whether a group really counts. The kernel also accepts a group that would fit only if nobody
+ * else, such as the kernel's watchdog, used a counter. */
 static bool counts(int leader)
 {
 	struct {
@@ -119,7 +119,8 @@ static bool counts(int leader)
 	return is_read && read_back.running;
 }
 
-/* Opens an event in a group that has others. 0; -ENOSPC: it has no room there; -errno. */
+/* Opens an event in a group that has others. 0; -ENOSPC: the processor cannot count them all at a
+ * time; -errno. */
 static int join(struct event_groups *g, int cpu, size_t index)
 {
 	int err = open_event(g, cpu, index);
@@ -131,8 +132,8 @@ static int join(struct event_groups *g, int cpu, size_t index)
 	return -ENOSPC;
 }
 
-/* Returns the group that a counter may join: that of its braces, or the last one without any; -1:
- * there is none. */
+/* Returns the group that a counter may join: that of its braces or, for a counter without braces,
+ * the last group without; -1: there is none. */
 static int group_to_join(const struct event_groups *g, size_t index)
 {
 	for (size_t i = index; i-- > 0;) {
@@ -142,7 +143,8 @@ static int group_to_join(const struct event_groups *g, size_t index)
 	return -1;
 }
 
-/* Finds the groups on the first CPU. */
+/* Decides on the groups by opening the events on the first CPU. *ret_index is the counter that
+ * failed. */
 static int find_groups(struct event_groups *g, int cpu, size_t *ret_index)
 {
 	for (size_t i = 0; i < g->n_counters; i++) {
@@ -193,7 +195,7 @@ static enum exit_status open_all(struct event_groups *g)
 	return STATUS_DONE;
 }
 
-/* Finds what the events are by their names. */
+/* Turns the names of the events into attributes. */
 static enum exit_status parse(struct event_groups *g)
 {
 	for (size_t i = 0; i < g->n_counters; i++) {
@@ -333,7 +335,7 @@ bool event_groups_are_cut(uint64_t known, uint64_t cut)
 	return cut && cut * 3 >= known;
 }
 
-/* When each group has had a turn: makes them longer, the same for all. */
+/* Called after each group has had a turn: makes all turns longer if too many passes were cut. */
 static void end_round(struct event_groups *g, const struct sampler_events *parts)
 {
 	if (event_groups_are_cut(parts->known - g->known, parts->cut - g->cut))

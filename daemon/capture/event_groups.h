@@ -9,8 +9,8 @@
  * A pass has values for a group if that group had its turn throughout the pass. So a turn lasts for
  * 0.2 s, or longer if a quarter of the passes or more are cut by the ends of turns. (The kernel's
  * own turns are a few milliseconds, in which no pass may fit.) Groups are found by trying: a
- * counter joins the previous group if the kernel still counts that group then; `--counter '{a,b}'`
- * states which counters belong together.
+ * counter joins the previous group if the kernel still counts the group with it; `--counter
+ * '{a,b}'` states which counters belong together.
  */
 #ifndef CAPTURE_EVENT_GROUPS_H
 #define CAPTURE_EVENT_GROUPS_H
@@ -37,14 +37,15 @@ void event_groups_free(struct event_groups *groups); /* NULL is fine */
 uint8_t event_groups_of(const struct event_groups *groups, size_t index);
 bool event_groups_is_first(const struct event_groups *groups, size_t index);
 
-/* Gives the kernel half the events, and begins the first turn. NULL is fine. 0 or -errno.
- */
+/* Enters the events into the kernel half's map, and begins the first turn. NULL is fine. 0 or
+ * -errno. */
 int event_groups_start(struct event_groups *groups, const struct sampler *sampler, uint64_t now_ns);
 
 /* Ends the turn, if it has lasted long enough, and begins the next group's. NULL is fine. */
 void event_groups_look(struct event_groups *groups, const struct sampler *sampler, uint64_t now_ns);
 
-/* Returns whether turns must be longer, after a round with so many known and cut passes. */
+/* Returns whether turns must become longer. `known`, `cut`: how many passes of the last round had
+ * values, and how many were cut by the end of a turn. */
 bool event_groups_are_cut(uint64_t known, uint64_t cut);
 
 #endif

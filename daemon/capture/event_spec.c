@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ":u", ":k" and ":uk", as perf's raw codes take them. */
+/* Reads ":u", ":k" or ":uk" behind a name. */
 static bool parse_modifiers(const char *text, struct perf_event_attr *attr)
 {
 	bool user = false, kernel = false;

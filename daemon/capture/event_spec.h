@@ -10,12 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define EVENT_SPEC_NONE "none" /* as an event's name */
+#define EVENT_SPEC_NONE "none" /* the event name that stands for no samples */
 
 struct event_spec {
 	struct perf_event_attr attr; /* type, config, exclude_*, freq, sample_period/_freq */
 	char name[128];		     /* as shown: "cpu-clock:u" */
-	bool may_fall_back;	     /* cycles may: to cpu-clock, if there is no PMU */
+	bool may_fall_back;	     /* it is cycles, which cpu-clock may replace if there is no
+				      * PMU */
 	bool is_none;		     /* "none": no event is opened, and there are no samples */
 };
 
@@ -27,8 +28,9 @@ int event_spec_parse(const char *name, uint64_t frequency, uint64_t period,
 /* Returns whether the event can have branch records, which software events cannot. */
 bool event_spec_may_branch(const struct event_spec *spec);
 
-/* Asks for branch records with each sample: calls that have not returned, or branches of every
- * kind; of user mode. event_spec_fall_back() undoes this, since cpu-clock can have none. */
+/* Requests branch records with each sample, of user mode: calls that have not returned
+ * (`is_call_stack`), or branches of every kind. event_spec_fall_back() undoes this, since cpu-clock
+ * can have none. */
 void event_spec_add_branches(struct event_spec *spec, bool is_call_stack);
 
 /* Turns the event into cpu-clock, with the same modifiers. A period of cycles becomes one of
@@ -38,11 +40,12 @@ void event_spec_fall_back(struct event_spec *spec);
 /* Returns whether the event counts nanoseconds on the CPU. */
 bool event_spec_is_clock(const struct event_spec *spec);
 
-/* Returns whether it counts all of them, so that periods add up to the CPU time. */
+/* Returns whether the event counts all nanoseconds on the CPU, in user and kernel mode, so that
+ * periods add up to the CPU time. */
 bool event_spec_is_cpu_time(const struct event_spec *spec);
 
-/* Returns the events that each sample represents, if known beforehand: the requested period, or the
- * one that a clock has at the requested frequency. 0: it varies, or exceeds 32 bits. */
+/* Returns the period of samples, if it is known beforehand: the requested one, or that of a clock
+ * at the requested frequency. 0: it varies, or exceeds 32 bits. */
 uint32_t event_spec_usual_period(const struct event_spec *spec);
 
 /* Returns kernel.perf_event_max_sample_rate; 0 if it cannot be read. */

@@ -16,11 +16,11 @@
 #define JITTER_EACH 200u
 
 struct jitter {
-	uint64_t changes, changed_ns; /* how many there were, and when the last one */
+	uint64_t changes, changed_ns; /* number of changes; time of the last one */
 };
 
-/* Changes the period of `n` events of a clock by a random part, of up to `percent` of the rate
- * around `frequency`; does nothing if the last change is too recent. */
+/* Sets the rate of `n` events of a clock to a random one, up to `percent` above or below
+ * `frequency`; does nothing if the last change is too recent. */
 void jitter_change(struct jitter *jitter, const int *events, size_t n, uint64_t frequency,
 		   unsigned percent, uint64_t now_ns);
 

@@ -28,19 +28,19 @@ struct load_log {
 void load_log_add(struct load_log *log, const char *format, va_list args);
 
 struct load_failure {
-	int err; /* negative errno */
-	const char
-		*btf_path;   /* of the kernel's type information, if that cannot be read; or NULL */
-	bool may_load;	     /* this process can load programs of this kind */
-	const char *release; /* of the kernel, by uname() */
-	const char *compiler; /* of the program, with its version; or NULL */
+	int err;	      /* negative errno */
+	const char *btf_path; /* path of the kernel's type information, if that cannot be read; else
+			       * NULL */
+	bool may_load;	      /* this process can load programs of this kind */
+	const char *release;  /* of the kernel, by uname() */
+	const char *compiler; /* compiler of the BPF program, with its version; or NULL */
 	const struct load_log *log;
 };
 
 enum load_reason {
 	LOAD_NO_TYPES,	 /* a kernel without BTF */
 	LOAD_NO_RIGHT,	 /* the process lacks capabilities */
-	LOAD_OLD_KERNEL, /* before 6.1 */
+	LOAD_OLD_KERNEL, /* older than Linux 6.1 */
 	LOAD_REFUSED,	 /* by the verifier, whose log has the reason */
 	LOAD_NO_MEMORY,
 	LOAD_OTHER,

@@ -48,8 +48,8 @@ void online_cpus_close(struct online_cpus *cpus)
 	cpus->is_open = cpus->has_messages = false;
 }
 
-/* Returns the number of the CPU that a message is of, if it begins with this; else
- * ONLINE_CPUS_MAX. */
+/* Returns the number of the CPU in a message that begins with `begin`; ONLINE_CPUS_MAX: the message
+ * begins otherwise. */
 static unsigned long cpu_of(const char *message, const char *begin)
 {
 	const size_t len = strlen(begin);
@@ -61,8 +61,8 @@ static unsigned long cpu_of(const char *message, const char *begin)
 	return cpu < ONLINE_CPUS_MAX ? cpu : ONLINE_CPUS_MAX;
 }
 
-/* Takes a message, which begins with "ACTION@DEVICE". Marks the CPU that has come on line by it,
- * and returns whether there is one. */
+/* Takes a message, which begins with "ACTION@DEVICE". If a CPU has come on line, marks it and
+ * returns true, unless the list has shown that already. */
 static bool take_message(struct online_cpus *cpus, const char *message, bool *ret_came)
 {
 	unsigned long on = cpu_of(message, "online@/devices/system/cpu/cpu");
@@ -90,7 +90,7 @@ static bool read_messages(struct online_cpus *cpus, bool *ret_came)
 		return false;
 	for (;;) {
 		len = recv(cpus->messages, text, sizeof(text) - 1, MSG_DONTWAIT);
-		if (len < 0 && errno == ENOBUFS) { /* some are lost */
+		if (len < 0 && errno == ENOBUFS) { /* messages were lost */
 			memset(cpus->is_ahead, 0, sizeof(cpus->is_ahead));
 			continue;
 		}

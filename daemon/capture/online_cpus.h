@@ -15,19 +15,21 @@
 #include <stdbool.h>
 
 #define ONLINE_CPUS_MAX	 8192
-#define ONLINE_CPUS_LIST "/sys/devices/system/cpu/online" /* the kernel's */
+#define ONLINE_CPUS_LIST "/sys/devices/system/cpu/online" /* the kernel's list */
 
 /* Zeroed to begin with. */
 struct online_cpus {
-	int fd; /* of the list, once is_open */
+	int fd; /* descriptor of the list, valid if is_open */
 	bool is_open;
-	bool is_known; /* it was looked at */
-	int messages;  /* socket of uevents, once has_messages */
+	bool is_known; /* `online` is valid */
+	int messages;  /* socket for uevents, valid if has_messages */
 	bool has_messages;
 	char text[4096]; /* the list at the last look */
 	bool online[ONLINE_CPUS_MAX];
-	bool is_new[ONLINE_CPUS_MAX];	/* of the last look that returned true */
-	bool is_ahead[ONLINE_CPUS_MAX]; /* found by the list; the message is still to come */
+	bool is_new[ONLINE_CPUS_MAX];	/* CPUs that came on line, by the last look that returned
+					 * true */
+	bool is_ahead[ONLINE_CPUS_MAX]; /* the list has shown that the CPU came on line; its message
+					 * is still to come */
 };
 
 /* Reads the kernel's messages from now on. If it does not give them, the list alone is read. */

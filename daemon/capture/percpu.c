@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Finds variables of CPUs; see percpu.h. */
+/* Finds per-CPU variables; see percpu.h. */
 #include "daemon/capture/percpu.h"
 
 #include <bpf/btf.h>
 #include <string.h>
 
-/* Returns the offset of a variable among those of a CPU; -1: it is none of them. */
+/* Returns the offset of a variable in the per-CPU section; -1: the section does not have it. */
 static int64_t offset_of(const struct btf *btf, const struct btf_type *section, const char *name)
 {
 	const struct btf_var_secinfo *var = btf_var_secinfos(section);

@@ -25,12 +25,12 @@
 struct bpf_program;
 
 struct probe_cost {
-	uint64_t before_ns; /* from the instruction to the program */
-	uint64_t after_ns;  /* from the program to the next instruction */
+	uint64_t before_ns; /* from the probed instruction to the BPF program */
+	uint64_t after_ns;  /* from the BPF program to the next instruction */
 };
 
-/* Measures it by a program that sets *seen_ns to CLOCK_MONOTONIC. 0; -errno if the probe cannot be
- * attached; -ENODATA if it is not hit. On failure *ret stays as it was. */
+/* Measures the cost with a BPF program that sets *seen_ns to CLOCK_MONOTONIC. 0; -errno if the
+ * probe cannot be attached; -ENODATA if it is not hit. On failure *ret stays as it was. */
 int probe_cost_measure(const struct bpf_program *program, const volatile uint64_t *seen_ns,
 		       struct probe_cost *ret);
 

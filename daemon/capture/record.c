@@ -9,57 +9,59 @@
 #include "daemon/capture/record_pool.h"
 #include "base/vec.h"
 
-/* The stack of a CPU's last STACK record: its last `bytes`. */
+/* What is kept of a CPU's last STACK record: the last `bytes` bytes of its stack. */
 struct previous {
-	uint32_t number; /* of the record; 0: there was none */
+	uint32_t number; /* number of the record; 0: there was none */
 	uint32_t bytes;
 	uint8_t data[STACKD_SHARED_BYTES];
-	struct { /* its last CODE record */
+	struct { /* the CPU's last CODE record */
 		struct stackd_code_record record;
 		struct stackd_code_mark marks[STACKD_MAX_CODE];
 	} code;
 };
 
-/* A walk of several parts that are not all here yet. */
+/* A walk in several records, of which some are still to come. */
 struct unfinished {
 	uint64_t time_ns;
-	uint32_t tid, next; /* number of the part that is to come */
+	uint32_t tid, next; /* thread; number of the next part */
 	uint16_t cpu;
 	bool is_used;
-	struct stackd_header header; /* of the first part */
-	uint32_t joint;		     /* bytes of the first part */
+	struct stackd_header header; /* header of the first part */
+	uint32_t joint;		     /* length of the first part, where the walk may join an open
+				      * one */
 	VEC(uint8_t) bytes;
 };
 
-/* What there is above the copy in a STACK record that is to come. */
+/* Parts of a stack above the copy in a STACK record, which is still to come. */
 struct more {
 	uint64_t time_ns;
 	uint32_t tid;
 	uint16_t cpu;
-	bool is_used, is_whole; /* it reaches to the stack's end */
-	uint64_t number;	/* a later stack has a higher one */
-	uint64_t start;		/* address */
+	bool is_used, is_whole; /* is_whole: the parts reach to the stack's end */
+	uint64_t number;	/* order of the stacks: a later one has a higher number */
+	uint64_t start;		/* address of the first byte */
 	VEC(uint8_t) bytes;
-	VEC(uint64_t) holes; /* addresses of pages */
+	VEC(uint64_t) holes; /* addresses of pages that could not be read */
 };
 
-/* A thread's walk can be interrupted by one of a sample; and each CPU has its own. */
+/* Several walks can be unfinished: a sample can interrupt a walk of a probe, and each CPU has its
+ * own. */
 #define UNFINISHED 64
 #define MOST_BYTES (1u << 20) /* of a walk */
 #define MORE	   64
-#define MORE_BYTES (64u << 20) /* of the stacks in parts together */
+#define MORE_BYTES (64u << 20) /* of all stacks in parts together */
 #define PAGE	   UINT64_C(4096)
 
 struct record_reader {
 	struct record_pool *pool;
 	struct unfinished walks[UNFINISHED];
-	size_t next_walk; /* to be replaced */
+	size_t next_walk; /* the next entry of `walks` to be replaced */
 	struct more more[MORE];
-	uint64_t more_begun;	/* stacks */
-	size_t more_bytes;	/* of all of them now */
-	uint64_t evicted;	/* stacks */
+	uint64_t more_begun;	/* number of stacks of which a part has arrived */
+	size_t more_bytes;	/* bytes of all stacks in parts */
+	uint64_t evicted;	/* number of stacks dropped incomplete, for lack of room */
 	struct previous **cpus; /* by CPU; NULL: it has sent none */
-	size_t n_cpus;		/* for which there is room */
+	size_t n_cpus;		/* entries of `cpus` */
 };
 
 int record_reader_new(struct record_reader **ret_reader)
@@ -122,7 +124,8 @@ static size_t front_bytes(const struct stackd_header *header)
 	       (header->kind & STACKD_HAS_EVENT ? sizeof(union stackd_measurement) : 0);
 }
 
-/* What a reading of a sample has no need of is not sent. */
+/* Returns the size of a READING record, which is shorter without `is_end`: SIZE_MAX if it is
+ * invalid. */
 static size_t reading_bytes(const struct stackd_reading *reading, size_t size)
 {
 	const size_t front = offsetof(struct stackd_reading, values);
@@ -132,8 +135,8 @@ static size_t reading_bytes(const struct stackd_reading *reading, size_t size)
 	return reading->is_end ? sizeof(*reading) : front + reading->n * sizeof(__u64);
 }
 
-/* Returns the offset of what is put behind the stack of a STACK record: words of further holes, and
- * then marks of code. */
+/* Returns the offset behind the stack of an expanded STACK record, where further words of holes are
+ * put, and then marks of code. */
 static size_t behind_stack(const struct stackd_stack_record *stack)
 {
 	size_t end = sizeof(*stack) + kernel_bytes(&stack->header) + stack->stack_bytes;
@@ -155,7 +158,7 @@ const struct stackd_code_mark *record_code(const struct stackd_stack_record *sta
 						 stack->more_holes);
 }
 
-/* Returns the size of a STACK record that has all of its stack. */
+/* Returns the size of an expanded STACK record, whose stack is complete. */
 static size_t stack_size(const struct stackd_stack_record *stack)
 {
 	if (!stack->more_holes && !stack->code_count)
@@ -164,7 +167,8 @@ static size_t stack_size(const struct stackd_stack_record *stack)
 	       stack->code_count * sizeof(struct stackd_code_mark);
 }
 
-/* Whether what a MORE_STACK record says of its size can be: only the last part is a smaller one. */
+/* Whether the sizes in a MORE_STACK record are valid: only the last part may be smaller than
+ * STACKD_MORE_PART. */
 static bool is_part_of_stack(const struct stackd_more_stack *more, size_t size)
 {
 	return size >= sizeof(*more) && more->bytes && more->bytes <= STACKD_MORE_PART &&
@@ -172,8 +176,8 @@ static bool is_part_of_stack(const struct stackd_more_stack *more, size_t size)
 	       (!more->sent || more->sent == more->bytes);
 }
 
-/* Returns the size that a record other than WALKED states; more than any record has if its fields
- * contradict each other. */
+/* Returns the size of a record other than WALKED, by its own fields; SIZE_MAX if these contradict
+ * each other. */
 static size_t size_said(const struct stackd_header *header, size_t size)
 {
 	const struct stackd_stack_record *stack = (const struct stackd_stack_record *)header;
@@ -211,7 +215,8 @@ static size_t size_said(const struct stackd_header *header, size_t size)
 	}
 }
 
-/* Restores the end of the stack, and keeps it for the next record. */
+/* Restores the end of a stack, which the kernel half has left out since it equals that of the CPU's
+ * previous record, and keeps the end for the next record. */
 static int complete_stack(struct record_reader *r, struct stackd_stack_record *stack)
 {
 	uint8_t *bytes = (uint8_t *)(stack + 1) + kernel_bytes(&stack->header);
@@ -250,7 +255,7 @@ static struct more *find_more(struct record_reader *r, const struct stackd_heade
 	return NULL;
 }
 
-/* Returns the oldest stack but for one; NULL: there is none. */
+/* Returns the oldest stack in parts other than `but`; NULL: there is none. */
 static struct more *oldest_more(struct record_reader *r, const struct more *but)
 {
 	struct more *oldest = NULL;
@@ -264,14 +269,16 @@ static struct more *oldest_more(struct record_reader *r, const struct more *but)
 	return oldest;
 }
 
-/* Drops a stack whose record has not come. If that still comes, its stack stays cut. */
+/* Drops the parts of a stack whose STACK record has not come. If that still comes, it has the cut
+ * copy alone. */
 static void evict_more(struct record_reader *r, struct more *more)
 {
 	drop_more(r, more);
 	r->evicted++;
 }
 
-/* Begins a stack, in place of the oldest one, whose record may not have come. */
+/* Begins a stack in parts; if all entries are used, replaces the oldest one, whose record probably
+ * was lost. */
 static struct more *begin_more(struct record_reader *r, const struct stackd_more_stack *part)
 {
 	struct more *m = NULL;
@@ -291,7 +298,7 @@ static struct more *begin_more(struct record_reader *r, const struct stackd_more
 	return m;
 }
 
-/* Adds a part. 1; -EBADMSG: it is not the next one; -ENOMEM. */
+/* Adds a part to its stack. 1; -EBADMSG: it is not the next part; -ENOMEM. */
 static int add_more(struct record_reader *r, const struct stackd_more_stack *part)
 {
 	struct more *m = find_more(r, &part->header), *oldest;
@@ -445,7 +452,7 @@ static int add_part(struct record_reader *r, const struct stackd_header *header,
 
 /* --- WALKED ---------------------------------------------------------------------------------- */
 
-/* Returns the kind of event that a WALKED record of this header is of. Its bytes are at `from`. */
+/* Returns the kind of event of a WALKED record. `from`: the bytes behind its packed header. */
 static uint8_t walked_event(const struct stackd_header *header, const uint8_t *from)
 {
 	if (!(header->kind & STACKD_HAS_EVENT))
@@ -453,7 +460,8 @@ static uint8_t walked_event(const struct stackd_header *header, const uint8_t *f
 	return from[front_bytes(header) - sizeof(union stackd_measurement)];
 }
 
-/* Makes the record of a header, whose bytes are at `from`, and its kernel frames. */
+/* Makes the expanded record: `header`, `bytes` bytes from `from` (optional fields and frames), the
+ * kernel frames and, for a deep stack, `part`. */
 static int expand_walked(struct record_reader *r, struct stackd_header header, const uint8_t *from,
 			 size_t bytes, const uint8_t *kernel, const struct stackd_part *part,
 			 struct stackd_header **ret_record)
@@ -541,7 +549,7 @@ static int keep_code(struct record_reader *r, const struct stackd_code_record *c
 	return 0;
 }
 
-/* Returns what was kept for a STACK record; NULL: nothing. */
+/* Returns the entry whose CODE record belongs to a STACK record; NULL: there is none. */
 static const struct previous *code_of(const struct record_reader *r,
 				      const struct stackd_header *header)
 {
@@ -552,14 +560,15 @@ static const struct previous *code_of(const struct record_reader *r,
 										    : NULL;
 }
 
-/* Puts that behind the stack, and the words of holes. */
+/* Copies the marks of the CODE record behind the stack and the words of holes. */
 static void put_code(struct stackd_stack_record *stack, const struct previous *previous)
 {
 	memcpy((void *)record_code(stack), previous->code.marks,
 	       stack->code_count * sizeof(struct stackd_code_mark));
 }
 
-/* Reads a STACK record of `said` bytes, to which parts and code are added that came before it. */
+/* Reads a STACK record of `said` bytes, and adds the MORE_STACK parts and the CODE record that came
+ * before it. */
 static int read_stack(struct record_reader *r, const struct stackd_stack_record *stack, size_t said,
 		      struct stackd_header **ret_record)
 {
@@ -598,7 +607,8 @@ static int read_stack(struct record_reader *r, const struct stackd_stack_record 
 	return 0;
 }
 
-/* Returns the kind of event that records of a kind other than WALKED and STACK are of. */
+/* Returns the kind of event of a record by the record's kind, for kinds other than WALKED and
+ * STACK. */
 static uint8_t event_of_kind(uint8_t kind)
 {
 	switch (kind) {
@@ -752,7 +762,7 @@ void record_frames(const struct stackd_header *record, bool has_heights,
 	};
 }
 
-/* Reads a number of so many bytes. 0; -EBADMSG: the record ends before. */
+/* Reads a number of `bytes` bytes. 0; -EBADMSG: the record is too short. */
 static int take_number(struct record_frames *f, int bytes, uint64_t *ret_number)
 {
 	if (f->end - f->at < bytes)

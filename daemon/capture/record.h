@@ -7,11 +7,11 @@
  * padding to 8, and the kernel frames.
  *
  * The kernel half omits from a STACK record the bytes that equal those of the previous record of
- * the same CPU (see stackd_abi.h). A ring keeps the order of one CPU, so the reader restores them.
- * The part of the stack above that copy comes before, in MORE_STACK records, and is added to it:
- * the resulting record has one stack, however large.
+ * the same CPU (see stackd_abi.h). The ring has the records of one CPU in order, so the reader can
+ * restore these bytes. Parts of the stack above the copy come before the STACK record, in
+ * MORE_STACK records, and are added to it: the resulting record has one stack, however large.
  *
- * The reader enters the kind of its event (stackd_events.h) into each record's header; event.h
+ * The reader sets header.event of each record, the kind of its event (stackd_events.h); event.h
  * decodes the rest.
  */
 #ifndef CAPTURE_RECORD_H
@@ -31,14 +31,15 @@ int record_reader_new(struct record_reader **ret_reader); /* 0 or -ENOMEM */
 void record_reader_free(struct record_reader *reader);
 
 /* Copies and expands a record. *ret_record is from a record_pool: the caller's, for
- * record_pool_give_back(). `now_ns`: a time less than a day from the record's. 0; 1: it is a part
- * of a walk or a stack in several records, which the last one returns; -EBADMSG: its sizes do not
- * add up, or the record that it builds on was not read; -ENOMEM. */
+ * record_pool_give_back(). `now_ns`: a time less than a day from the record's. 0; 1: it is one of
+ * several records with parts of a walk or stack, and the whole record is returned with the last
+ * part; -EBADMSG: its sizes do not add up, or the record that it builds on was not read;
+ * -ENOMEM. */
 int record_read(struct record_reader *reader, const void *data, size_t size, uint64_t now_ns,
 		struct stackd_header **ret_record);
 
-/* Returns how many stacks were dropped to make room for later ones before their records came. Such
- * a record, if it still comes, has a stack that stays cut. */
+/* Returns how many stacks in parts were dropped, to make room, before their STACK records came.
+ * Such a record, if it still comes, has the cut copy alone. */
 uint64_t record_reader_evicted(const struct record_reader *reader);
 
 /* Returns the size in bytes of a record that was read. */
@@ -51,10 +52,10 @@ const struct stackd_code_mark *record_code(const struct stackd_stack_record *sta
 /* Returns the process id of a record that was read. */
 uint32_t record_pid(const struct stackd_header *record);
 
-/* Returns the events that a record represents: its own period, or else `usual`. */
+/* Returns the period of a record: its own, or `usual` if the record does not have one. */
 uint32_t record_period(const struct stackd_header *record, uint32_t usual);
 
-/* Returns the id of the cgroup that the thread is in; 0: that of its previous record. */
+/* Returns the id of the thread's cgroup; 0: unchanged since the thread's previous record. */
 uint64_t record_cgroup(const struct stackd_header *record);
 
 /* Gives what the kernel half has measured for a record's event; nothing, if it is a sample or its
@@ -63,10 +64,10 @@ void record_measurement(const struct stackd_header *record, union stackd_measure
 
 /* A user frame of a WALKED record (stackd_abi.h). */
 struct record_frame {
-	bool has_slice; /* else `location` is a location as stackd_abi.h defines it */
+	bool has_slice; /* false: `location` is as stackd_abi.h defines it */
 	bool is_exact;
 	uint32_t slice;
-	uint64_t location; /* has_slice: offset in the slice of the file */
+	uint64_t location; /* with has_slice: offset in the slice */
 	uint32_t height;   /* 0: not known */
 };
 
@@ -85,17 +86,17 @@ void record_frames(const struct stackd_header *record, bool has_heights,
 /* Gives the next frame. 1; 0: there are no more; -EBADMSG: the bytes are no frame. */
 int record_frames_next(struct record_frames *frames, struct record_frame *ret_frame);
 
-/* Ends the iteration after the first `bytes` bytes of the record; more: after all of them. */
+/* Makes the iteration end after the first `bytes` bytes of the record, or at its end. */
 void record_frames_until(const struct stackd_header *record, size_t bytes,
 			 struct record_frames *frames);
 
-/* Gives what the record of a deep stack says about the whole walk. If it joins an open walk,
- * ret_part->number is how many bytes of the record, for record_frames_until(), are the frames
- * before it. false: it is of no deep stack. */
+/* Gives what the record of a deep stack says about the whole walk. If the walk joins an open walk,
+ * ret_part->number is the length in bytes of the frames before the joint, for
+ * record_frames_until(). false: the record is not of a deep stack. */
 bool record_part(const struct stackd_header *record, struct stackd_part *ret_part);
 
-/* Returns the words that continue the record's `holes`, with a bit for each page of the stack, and
- * their number: 0 unless parts were added to the stack. They belong to the record. */
+/* Returns the words that continue the record's `holes` (a bit for each page of the stack), and
+ * their number, which is 0 unless MORE_STACK parts were added. They belong to the record. */
 const uint64_t *record_more_holes(const struct stackd_stack_record *record, size_t *ret_count);
 
 /* Returns the header.n_kernel kernel frames of a record, leaf first; they belong to the record. */

@@ -16,13 +16,13 @@
 
 #define BLOCK_BYTES 65536u
 #ifdef __SANITIZE_ADDRESS__
-#define LARGE_BYTES 0u /* all have a block of their own, so that overruns are found */
+#define LARGE_BYTES 0u /* every record has a block of its own, so that overruns are found */
 #else
-#define LARGE_BYTES (BLOCK_BYTES / 8) /* larger ones have a block of their own */
+#define LARGE_BYTES (BLOCK_BYTES / 8) /* larger records have a block of their own */
 #endif
 
 struct block {
-	size_t used, live; /* bytes; records */
+	size_t used, live; /* used bytes; records that were not given back */
 	bool is_open;
 	uint64_t bytes[];
 };

@@ -16,8 +16,9 @@ int record_pool_new(struct record_pool **ret_pool); /* 0 or -ENOMEM */
 /* Frees the pool, but not the records that were taken from it, which must still be given back. */
 void record_pool_free(struct record_pool *pool);
 
-/* Allocates `size` bytes, aligned to 8, not zeroed. `pool` NULL: in a block of their own. They lie
- * inside a block, so give them back, and never free() them. NULL without memory. */
+/* Allocates `size` bytes, aligned to 8, not zeroed. If `pool` is NULL they get a block of their
+ * own. They lie inside a block, so never free() them: use record_pool_give_back(). NULL without
+ * memory. */
 void *record_pool_take(struct record_pool *pool, size_t size);
 
 /* Frees bytes that were taken from any pool, or NULL. */

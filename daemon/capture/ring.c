@@ -20,16 +20,17 @@
 
 #include "daemon/base/map_window.h"
 
-#define WINDOW_BYTES (512u << 10) /* mapping it anew costs less than reading a part of it */
+#define WINDOW_BYTES (512u << 10) /* moving the window costs less than reading a part of it */
 #define HEAD_BYTES   BPF_RINGBUF_HDR_SZ
 
 struct ring {
 	int fd; /* borrowed */
 	size_t bytes, page;
-	uint64_t *consumer;	  /* how far we have read; ours to write */
-	const uint64_t *producer; /* how far has been written */
+	uint64_t *consumer;	  /* position up to which the daemon has read; written by the
+				   * daemon */
+	const uint64_t *producer; /* position up to which the kernel has written */
 	struct map_window window;
-	size_t window_at, window_bytes; /* the part of the data that it shows */
+	size_t window_at, window_bytes; /* the part of the data that `window` shows */
 };
 
 static void *map_page(int fd, size_t number, int protection, size_t page)

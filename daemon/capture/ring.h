@@ -3,8 +3,8 @@
  * Reads a BPF ring buffer.
  *
  * Unlike libbpf, which maps the whole ring twice, this maps a window of it: mapped pages count as
- * resident whether they hold data or not, and the 64 MiB of ring on a machine of many CPUs would
- * count as 128 MiB of the daemon's.
+ * resident whether they hold data or not, and a ring of 64 MiB, on a machine of many CPUs, would
+ * add 128 MiB to the daemon's resident memory.
  */
 #ifndef CAPTURE_RING_H
 #define CAPTURE_RING_H
@@ -23,7 +23,7 @@ void ring_free(struct ring *ring); /* NULL is fine */
 /* Calls `each` for every record up to the first that is still being written, in order. The data is
  * the ring's, aligned to 8, and valid during the call alone. Returns the number of records. A
  * negative return of `each` stops after its record and is passed on; an error of mmap() is passed
- * on, too, and leaves its record in the ring. */
+ * on, too, and the record at which it occurred stays in the ring. */
 int ring_drain(struct ring *ring, int (*each)(void *arg, void *data, size_t size), void *arg);
 
 /* Returns how many bytes of the ring hold records that were not read. */

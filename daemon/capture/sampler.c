@@ -38,13 +38,13 @@ struct sampler {
 	int stats_fd; /* keeps the kernel's accounting of BPF run time on; -1 */
 	bool enable_on_exec;
 	bool has_time;	  /* CPU time of tasks is added up */
-	bool is_changing; /* events are opened that are to be started later */
+	bool is_changing; /* sampler_change_rate() opens events, which it starts later */
 	bool regions, waits, has_switches, has_uprobe_multi, has_process_multi;
 
 	int *events; /* perf event descriptors */
 	size_t n_events, events_cap;
 	struct jitter jitter;
-	pid_t *threads; /* which threads have one */
+	pid_t *threads; /* threads that have an event */
 	size_t n_threads, threads_cap;
 
 	/* sampler_drain()'s caller */
@@ -52,7 +52,7 @@ struct sampler {
 	void *arg;
 	struct record_reader *reader;
 	uint64_t ring_bytes;
-	uint64_t now_ns; /* when the drain at hand began */
+	uint64_t now_ns; /* when the current sampler_drain() began */
 
 	struct mapped_array { /* of the kernel half */
 		void *data;
@@ -101,7 +101,7 @@ static int explain_load(struct sampler *s, int err, char **ret_error)
 	}
 	uname(&name);
 	failure.release = name.release;
-	/* The probe would add to libbpf's messages. */
+	/* Silences libbpf, since the trial of a program type would add to its messages. */
 	libbpf_set_print(NULL);
 	failure.may_load = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_PERF_EVENT, NULL) > 0;
 	sampler_free(s);
@@ -131,9 +131,10 @@ static int map_arrays(struct sampler *s)
 	return err;
 }
 
-/* STACKD_BTF names a file with those types of the kernel that the program needs (`bpftool gen
- * min_core_btf`): without it, libbpf searches all types, which takes a sixth of the start's CPU
- * time. Tests, which start hundreds of times, make it once. */
+/* Loads the BPF program. STACKD_BTF in the environment names a file with only those kernel types
+ * that the program needs (`bpftool gen min_core_btf`): without it libbpf searches all types, a
+ * sixth of the CPU time of stackd's start. Tests, which start stackd hundreds of times, make the
+ * file once. */
 static int load(struct sampler *s, const struct sampler_options *options)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, open, .btf_custom_path = getenv("STACKD_BTF"));
@@ -241,7 +242,7 @@ void sampler_free(struct sampler *s)
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-/* Keeps a descriptor open until the end. */
+/* Adds a descriptor to `events`, which stay open until the end. */
 static int keep(struct sampler *s, int fd)
 {
 	if (VEC_GROW(s->events, s->events_cap, s->n_events + 1)) {
@@ -252,8 +253,8 @@ static int keep(struct sampler *s, int fd)
 	return 0;
 }
 
-/* Lets the program run for an event. A late thread's event gets a cookie (see late_threads in
- * the program). 0 or -errno. */
+/* Lets the program run for an event. The event of a thread that was found late gets a cookie
+ * (late_threads in the BPF program). 0 or -errno. */
 static int connect_program(struct sampler *s, int event, pid_t late_tid)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = 1);
@@ -373,7 +374,7 @@ int sampler_attach_process(struct sampler *s, const struct event_spec *spec, pid
 	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + SAMPLER_ATTACH_S * UINT64_C(1000000000);
 	int added = scan_threads(s, spec, pid, false), total = added;
 
-	/* A thread that was started by one that had no event yet has none either. */
+	/* Scans again: a thread that was started by a thread without an event has none either. */
 	while (added > 0 && clock_ns(CLOCK_MONOTONIC) < end_ns) {
 		added = scan_threads(s, spec, pid, true);
 		total += added > 0 ? added : 0;
@@ -385,7 +386,7 @@ int sampler_attach_process(struct sampler *s, const struct event_spec *spec, pid
 
 int sampler_attach_thread(struct sampler *s, const struct event_spec *spec, pid_t tid)
 {
-	/* The command has been executed. */
+	/* The command has called exec by now. */
 	s->enable_on_exec = false;
 	return open_event(s, spec, tid, -1, 0, false);
 }
@@ -408,8 +409,8 @@ static int attach_once(struct bpf_link **link, const struct bpf_program *program
 	return *link ? 0 : -errno;
 }
 
-/* Attaches what follows tasks from their beginning to their end, the end first: nothing is left of
- * one whose beginning was seen. */
+/* Attaches the programs that follow tasks from fork to their end. The end comes first, so that no
+ * entry stays of a task whose fork was seen. */
 static int follow_tasks(struct sampler *s)
 {
 	int err =
@@ -459,7 +460,7 @@ int sampler_attach_cpus(struct sampler *s, const struct event_spec *spec, int cg
 	for (int cpu = 0; cpu < cpus; cpu++) {
 		int err = open_event(s, spec, cgroup_fd >= 0 ? cgroup_fd : -1, cpu, flags, false);
 
-		if (err && !(err == -ENODEV && cpu > 0)) /* an offline CPU */
+		if (err && !(err == -ENODEV && cpu > 0)) /* the CPU is off line */
 			return err;
 	}
 	return 0;
@@ -522,8 +523,8 @@ void sampler_stop(struct sampler *s)
 		ioctl(s->events[i], PERF_EVENT_IOC_DISABLE, 0);
 	sampler_look_at_time(s);
 	s->skel->bss->is_time_over = 1;
-	/* A thread that was just being made may have inherited one as it was before: closing takes
-	 * those away, too. */
+	/* A thread that was just being created may have inherited an enabled event: closing removes
+	 * inherited events, too. */
 	close_events(s, 0, s->n_events);
 }
 

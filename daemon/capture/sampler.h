@@ -30,47 +30,54 @@ struct sampler;
 struct sampler_options {
 	uint32_t stack_bytes;
 	uint64_t ring_bytes;  /* rounded up to a power of two of pages */
-	uint64_t table_bytes; /* of kernel memory for recipe tables; 0: what the rest leaves of 64
-				 MiB */
+	uint64_t table_bytes; /* kernel memory for recipe tables; 0: 64 MiB less all other maps */
 	enum stackd_prefix prefix;
 	bool heights;		 /* record the height of each frame */
-	uint32_t segment_frames; /* of a stack's top; 0: all of them */
+	uint32_t segment_frames; /* --depth: frames of the top of each stack that are walked; 0:
+				  * all */
 	uint32_t usual_period;	 /* see record_period() */
 	bool is_clock;		 /* the event is a clock of the kernel */
 	bool branches;		 /* read branch records */
 	bool idle;		 /* sample idle CPUs, too */
 	bool walk_in_daemon;	 /* leave every walk to the daemon */
-	bool judge;		 /* with each walk, send the stack to check it by */
-	bool is_everyone;	 /* all processes are recorded, */
-	bool is_processes;	 /* or members (sampler_follow()); neither: a cgroup */
+	bool judge;		 /* with each walk, send a copy of the stack for the comparison */
+	bool is_everyone;	 /* all processes are recorded */
+	bool is_processes;	 /* members are recorded (sampler_follow()). Neither of both: a
+				  * cgroup is */
 	bool by_members;	 /* events are opened on CPUs, and filtered by members */
-	uint32_t most_files;	 /* whose tables the kernel half can have, by number */
-	uint32_t most_members;	 /* processes that are followed at a time */
+	uint32_t most_files;	 /* highest file number for which the kernel half has room */
+	uint32_t most_members;	 /* most processes that are followed at a time */
 	bool enable_on_exec;	 /* start counting when the target calls exec */
 	enum stackd_tags tags;
-	bool regions;	/* load what regions, marks and allocations have in common, */
-	bool functions; /* the programs of functions that are regions, */
-	bool marks;	/* that of marks, */
-	bool ranks;	/* and that of the environment of programs of MPI, too */
+	bool regions;	/* load what regions, marks and allocations have in common */
+	bool functions; /* load the programs of regions that are functions */
+	bool marks;	/* load the program of marks */
+	bool ranks;	/* load the program that reads the ranks of MPI processes */
 	enum stackd_scope region_scope;
-	bool has_uprobe_multi;	 /* load them for links of many uprobes */
-	uint64_t region_limit;	 /* instances in a second and thread; 0: any number */
-	bool has_process_multi;	 /* those of allocators, too: links can be for one process */
-	uint64_t alloc_distance; /* load the programs of allocators and memory, too; 0: not */
-	const struct counter_spec *counters; /* to be read in instances; borrowed */
+	bool has_uprobe_multi;	 /* load the programs of functions for uprobe_multi links */
+	uint64_t region_limit;	 /* most instances a second and thread; 0: no limit */
+	bool has_process_multi;	 /* uprobe_multi links can be for one process: use them for
+				  * allocators, too */
+	uint64_t alloc_distance; /* mean distance of sampled allocations in bytes; 0: do not load
+				  * the programs of allocations */
+	const struct counter_spec *counters; /* counters that are read at the ends of instances;
+					      * borrowed */
 	size_t n_counters;
-	const struct event_groups *event_groups; /* NULL: none of them is an event */
-	bool is_joined;	      /* samples have effective intervals as periods (bpf/instance.bpf.h) */
-	bool waits;	      /* load the programs of waits, of the scope `region_scope` */
-	bool wakers;	      /* and the one that records who ends them */
-	int stats_fd;	      /* of sampler_measure_time(), the sampler's from now on; -1: none */
-	uint64_t wait_cgroup; /* id of the cgroup, with STACKD_SCOPE_CGROUP */
-	uint64_t wait_least_ns; /* shorter parts are only counted */
-	uint64_t wait_mean_ns;	/* of waiting time a sample; 0: all */
+	const struct event_groups *event_groups; /* NULL: no counter is an event */
+	bool is_joined;		/* samples have, as periods, the CPU time outside of regions
+				 * (bpf/instance.bpf.h) */
+	bool waits;		/* load the programs of waits, of the scope `region_scope` */
+	bool wakers;		/* also load the program that records who ends waits */
+	int stats_fd;		/* from sampler_measure_time(); sampler_new() takes it over; -1:
+				 * none */
+	uint64_t wait_cgroup;	/* id of the cgroup, with STACKD_SCOPE_CGROUP */
+	uint64_t wait_least_ns; /* shorter parts of waits are only counted */
+	uint64_t wait_mean_ns;	/* mean waiting time that a sample of waits represents; 0: record
+				 * all waits */
 };
 
-/* Makes the kernel measure the run time of programs, as long as the descriptor is open. Only this
- * needs CAP_SYS_ADMIN. Returns the descriptor, or a negative number. */
+/* Makes the kernel measure the run time of BPF programs, as long as the descriptor is open. Nothing
+ * else needs CAP_SYS_ADMIN. Returns the descriptor, or a negative number. */
 int sampler_measure_time(void);
 
 /* Loads the program. 0, or negative errno with a malloc()ed sentence in *ret_error:
@@ -79,8 +86,8 @@ int sampler_new(const struct sampler_options *options, struct sampler **ret_samp
 		char **ret_error);
 void sampler_free(struct sampler *sampler);
 
-/* Tries the event on this process, and falls back to cpu-clock if it may. 0, or the negative errno
- * of perf_event_open(). */
+/* Opens the event on this process as a trial, and falls back to cpu-clock if may_fall_back. 0, or
+ * the negative errno of perf_event_open(). */
 int sampler_probe(struct event_spec *spec);
 
 /* Opens the event on all threads of a process, until a scan of its threads finds no new one, or for
@@ -89,19 +96,19 @@ int sampler_probe(struct event_spec *spec);
  * perf_event_open(). */
 int sampler_attach_process(struct sampler *sampler, const struct event_spec *spec, pid_t pid);
 
-/* Opens the event on a thread that has none any more, and starts it. 0; -ESRCH, or the negative
- * errno of perf_event_open(). */
+/* Opens the event on a thread whose event the kernel has removed, and starts it. 0; -ESRCH, or the
+ * negative errno of perf_event_open(). */
 int sampler_attach_thread(struct sampler *sampler, const struct event_spec *spec, pid_t tid);
 
 /* Makes a process a member (bpf/members.bpf.h), with sampler_options.is_processes. 0 or negative
  * errno. */
 int sampler_add_member(struct sampler *sampler, pid_t pid);
 
-/* The same, and makes the children that it starts from now on members, too. With by_members, the
- * filter passes their samples; to be called before sampler_attach_cpus(). */
+/* Makes a process a member, and its later children, too. With by_members, only samples of members
+ * are recorded; to be called before sampler_attach_cpus(). */
 int sampler_follow(struct sampler *sampler, pid_t pid);
 
-/* Counts nothing of a member until it executes a program. 0 or negative errno. */
+/* Excludes a member from samples and CPU time until it calls exec. 0 or negative errno. */
 int sampler_hold(struct sampler *sampler, pid_t pid);
 
 /* Begins to add up the CPU time of all tasks in scope, with is_everyone or is_processes; to be
@@ -111,7 +118,7 @@ int sampler_begin_time(struct sampler *sampler);
 /* Brings the counters of CPU time up to now, until sampler_stop(). */
 void sampler_look_at_time(struct sampler *sampler);
 
-/* Opens the event on every online CPU; `cgroup_fd` is -1 for everything. 0 or negative errno. */
+/* Opens the event on every online CPU; `cgroup_fd`: -1 for all processes. 0 or negative errno. */
 int sampler_attach_cpus(struct sampler *sampler, const struct event_spec *spec, int cgroup_fd);
 
 /* Changes the periods of all events of a clock: jitter_change(). */
@@ -120,8 +127,8 @@ void sampler_jitter(struct sampler *sampler, uint64_t frequency, unsigned percen
 /* Changes the frequency of events that sampler_attach_cpus() has opened (0: as `spec` has it), by
  * opening them again, also on CPUs that came on line since: an event whose frequency is changed
  * would go on to report the old period. On each CPU the new event starts when the old one stops,
- * which loses the part of a period that the old one had counted. 0, or negative errno: then the old
- * ones stay. */
+ * which loses the part of a period that the old event had counted. 0, or negative errno: then the
+ * old events stay. */
 int sampler_change_rate(struct sampler *sampler, const struct event_spec *spec, uint64_t frequency,
 			int cgroup_fd);
 
@@ -143,17 +150,18 @@ int sampler_drain(struct sampler *sampler, int (*each)(void *arg, struct stackd_
 /* Returns whether the ring is so full that it must be read soon, before all other work. */
 bool sampler_is_pressed(const struct sampler *sampler);
 
-/* The kernel half's maps of JIT code, and whether they have anything: ranges of JIT code in
- * processes (jit_ranges), files of such code (made_files), and facts about runtimes in processes
- * (runtime_facts). */
+/* The kernel half's maps of JIT code, and its variables that say whether the maps have entries:
+ * ranges of JIT code in processes (jit_ranges), files that hold JIT code (made_files), and facts
+ * about runtimes in processes (runtime_facts). */
 struct sampler_code {
 	int ranges_fd, files_fd, facts_fd;
 	uint32_t *has_ranges, *has_files; /* borrowed */
-	uint32_t *runtimes_told;	  /* the same: a bit for each enum stackd_runtime */
-	uint32_t *files_written;	  /* the same; see mapping.bpf.h */
+	uint32_t *runtimes_told;	  /* borrowed; a bit for each enum stackd_runtime that has
+					   * facts */
+	uint32_t *files_written;	  /* borrowed; see mapping.bpf.h */
 };
 
-/* Gives these maps. They belong to the sampler. */
+/* Gives the maps of JIT code. They belong to the sampler. */
 void sampler_code_maps(const struct sampler *sampler, struct sampler_code *ret_code);
 
 /* The kernel half's maps of tags. */
@@ -168,26 +176,28 @@ void sampler_tags_maps(const struct sampler *sampler, struct sampler_tags *ret_t
 
 #define SAMPLER_UPROBE_MULTI 48 /* BPF_TRACE_UPROBE_MULTI, which older headers lack */
 
-/* Measures what a probe costs outside of its program, with n_counters. 0 or an error of
- * probe_cost_measure(). */
+/* Measures what a probe costs outside of its BPF program (probe_cost.h); only if n_counters is not
+ * 0. 0 or an error of probe_cost_measure(). */
 int sampler_probe_cost(const struct sampler *sampler, struct probe_cost *ret_cost);
 
 /* The kernel half's programs and maps of regions. */
 struct sampler_regions {
 	int enter_fd, leave_fd; /* programs for entries and exits */
-	int mark_fd;		/* for locations of marks */
+	int mark_fd;		/* program for locations of marks */
 	int exit_fd;		/* for the tracepoints sched_process_exit and sched_prepare_exec */
-	int replaced_fd; /* for the function begin_new_exec(), on kernels without the latter */
-	int rank_fd;	 /* for the tracepoint sched_process_exec, with ranks */
-	int alloc_fd, free_fd;		      /* for the probes of libstackalloc */
+	int replaced_fd;	/* for begin_new_exec(), on kernels without sched_prepare_exec */
+	int rank_fd;		/* for the tracepoint sched_process_exec, with ranks */
+	int alloc_fd, free_fd;	/* for the probes of libstackalloc */
 	int malloc_enter_fd, malloc_leave_fd; /* for functions of an allocator */
-	int malloc_return_fd;		      /* for the same, by uretprobes */
-	int malloc_exit_fd;		      /* for sched_process_exit, where those are probed */
+	int malloc_return_fd;		      /* for functions of an allocator, as a uretprobe */
+	int malloc_exit_fd;		      /* for sched_process_exit, if an allocator is
+					       * probed */
 	int fault_fd, system_call_fd;	      /* for page_fault_user and sys_enter */
 	int cgroup_fd, off_fd, mpi_fd, libraries_fd, places_fd;
 	enum stackd_scope scope;
-	bool is_multi; /* enter_fd and leave_fd are for links of many uprobes, not for others */
-	bool is_malloc_multi; /* so are those of an allocator's functions */
+	bool is_multi;	      /* enter_fd and leave_fd were loaded for uprobe_multi links */
+	bool is_malloc_multi; /* malloc_*_fd (but for the exit) were loaded for uprobe_multi
+			       * links */
 };
 
 /* Gives the parts of regions, for sampler_options.regions. They belong to the sampler. */
@@ -198,17 +208,17 @@ struct sampler_events {
 	int fds_fd;	     /* map of the events */
 	int switch_fd;	     /* program at sched_switch */
 	uint32_t *turn;	     /* event_turn; borrowed */
-	uint64_t known, cut; /* passes for which the events are known, and for which not */
+	uint64_t known, cut; /* how many passes have values of events, and how many have none */
 };
 
-/* Gives them; they belong to the sampler. */
+/* Gives the parts of counters that are events; they belong to the sampler. */
 void sampler_events_parts(const struct sampler *sampler, struct sampler_events *ret_events);
 
 /* Gives the programs and maps of waits, for sampler_options.waits. They belong to the sampler. */
 struct sampler_waits sampler_waits_parts(const struct sampler *sampler);
 
-/* Returns whether the kernel half knows the clock that measures waits: it learns it at switches
- * under sampler_waits.clock_fd. */
+/* Returns whether the kernel half has compared its clock with the scheduler's, by which waits are
+ * measured. It does so at switches, while the program sampler_waits.clock_fd is attached. */
 bool sampler_has_wait_clock(const struct sampler *sampler);
 
 /* Changes the mean waiting time that a sample represents. */
@@ -216,12 +226,14 @@ void sampler_set_wait_mean(struct sampler *sampler, uint64_t mean_ns);
 
 struct sampler_counts {
 	uint64_t counters[STACKD_COUNT_COUNT]; /* the kernel half's, by enum stackd_counter */
-	uint64_t run_ns, runs;	 /* the program's run time, as the kernel accounts it */
+	uint64_t run_ns, runs;	 /* run time and number of runs of stackd_sample, as the kernel
+				  * accounts them */
 	uint64_t ring_bytes;	 /* bytes of records taken from the ring */
 	uint64_t stacks_evicted; /* see record_reader_evicted() */
 	uint64_t regions[STACKD_REGION_COUNT]; /* by enum stackd_region_counter */
 	uint64_t waits[STACKD_WAIT_COUNT];     /* by enum stackd_wait_counter */
-	uint64_t switch_run_ns; /* that of the programs of waits and events, if it is accounted */
+	uint64_t switch_run_ns; /* run time of the programs of waits and event counters, if
+				 * accounted */
 };
 
 /* Returns the time that the kernel has spent in the programs of samples and waits, if accounted. */

@@ -13,7 +13,7 @@
 #define DRIFT_BITS 32
 #define MOST_DRIFT 1e-3 /* more is no drift: the machine was suspended */
 
-/* Returns how far the clocks are apart; 0: not known. */
+/* Returns the distance between the clocks in ns; 0: not known. */
 static int64_t compare(const struct stackd_bpf *skel)
 {
 	const int program = bpf_program__fd(skel->progs.stackd_tie_clocks);
@@ -36,7 +36,7 @@ static int64_t compare(const struct stackd_bpf *skel)
 	return least;
 }
 
-/* Returns the change of the distance by the nanosecond, in 2^-DRIFT_BITS. */
+/* Returns the change of the clocks' distance per nanosecond, in units of 2^-DRIFT_BITS. */
 static int64_t drift_of(int64_t more, uint64_t ns)
 {
 	double drift = (double)more / (double)ns;

@@ -7,15 +7,15 @@
 
 #include "stackd.skel.h"
 
-/* Sizes of the kernel half's arrays. They are allocated when they are made, all of them. With these
- * and the default ring of 8 MiB the kernel half takes some 27 MiB, and 1 MiB for each CPU, beside
- * the rows. */
+/* Sizes of the kernel half's arrays. All of them are allocated in full when the program is loaded.
+ * With these and the default ring of 8 MiB the kernel half takes some 27 MiB, and 1 MiB for each
+ * CPU, beside the rows. */
 #define CHUNK_ENTRIES 262144u
 #define STATE_ENTRIES 256u
 
 #define BUDGET_BYTES	 (UINT64_C(64) << 20)
 #define LEAST_ROWS_BYTES (UINT64_C(24) << 20)
-#define OTHER_BYTES	 (UINT64_C(1) << 20) /* what is not counted here: programs, hash tables' own */
+#define OTHER_BYTES	 (UINT64_C(1) << 20)   /* programs, and overhead of hash tables */
 #define SIDEBAND_BYTES	 (UINT64_C(256) << 10) /* of a CPU's ring of events (sideband.c) */
 
 static uint32_t ring_size(uint64_t bytes)
@@ -27,8 +27,7 @@ static uint32_t ring_size(uint64_t bytes)
 	return (uint32_t)size;
 }
 
-/* What a map takes, about: arrays are rounded up to 8 bytes an element, and hash tables have a
- * header for each element. */
+/* Returns about how much memory a map takes. Elements of arrays are rounded up to 8 bytes. */
 static uint64_t map_bytes(const struct bpf_map *map)
 {
 	uint64_t entries = bpf_map__max_entries(map), value = bpf_map__value_size(map);
@@ -42,7 +41,7 @@ static uint64_t map_bytes(const struct bpf_map *map)
 							: entries * (key + value);
 }
 
-/* The rows take what all else leaves of the budget, but no less than 24 MiB. */
+/* Returns the memory for rows: BUDGET_BYTES less all other maps, at least 24 MiB. */
 static uint64_t usual_rows_bytes(const struct stackd_bpf *skel, uint32_t cpus)
 {
 	uint64_t taken = OTHER_BYTES + cpus * SIDEBAND_BYTES;
@@ -55,8 +54,8 @@ static uint64_t usual_rows_bytes(const struct stackd_bpf *skel, uint32_t cpus)
 	return taken + LEAST_ROWS_BYTES < BUDGET_BYTES ? BUDGET_BYTES - taken : LEAST_ROWS_BYTES;
 }
 
-/* Whether processes are followed: a cgroup alone has no members, but programs refer to their map.
- */
+/* Whether the map of members needs entries. Not for a cgroup alone, but programs refer to the map,
+ * so it stays. */
 static bool has_members(const struct sampler_options *o)
 {
 	return o->is_everyone || o->is_processes || o->waits || o->regions;

@@ -9,8 +9,8 @@
 
 struct stackd_bpf;
 
-/* Sizes those that depend on the number of CPUs and on the options, before the skeleton is loaded.
- * 0 or -errno. */
+/* Sets the sizes of maps that depend on the number of CPUs and on the options, before the skeleton
+ * is loaded. 0 or -errno. */
 int sampler_maps_size(struct stackd_bpf *skel, const struct sampler_options *options,
 		      uint32_t cpus);
 

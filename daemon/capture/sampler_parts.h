@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The part of the kernel half that measures waits, and is loaded only if that is asked for. Its
- * programs and maps are found by name, so this does not depend on the program's skeleton.
+ * Handles the part of the kernel half that measures waits, which is loaded only if the options ask
+ * for waits. It finds programs and maps by name, so it does not depend on the skeleton.
  */
 #ifndef CAPTURE_SAMPLER_PARTS_H
 #define CAPTURE_SAMPLER_PARTS_H
@@ -15,7 +15,7 @@ struct bpf_object;
 struct bpf_program;
 
 /* Loads, or leaves out, the programs and maps of waits, and the maps that they share with regions;
- * `wakers`: also the one that records who ends waits. To be called before loading, after
+ * `wakers`: also the program that records who ends waits. To be called before loading, after
  * sampler_programs_choose(). */
 void sampler_parts_choose(struct bpf_object *object, bool regions, bool waits, bool wakers);
 
@@ -35,7 +35,7 @@ struct sampler_waits {
 	int fork_fd, exec_fd, cgroup_fd, walk_fd, clock_fd, switch_fd, waking_fd;
 };
 
-/* Finds them; they belong to the object. */
+/* Finds the programs of waits; they belong to the object. */
 struct sampler_waits sampler_parts_waits(const struct bpf_object *object);
 
 /* Returns the run time of a program and how often it has run, if the kernel accounts it. */

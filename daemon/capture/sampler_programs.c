@@ -10,7 +10,7 @@
 #include "daemon/capture/sampler.h"
 #include "stackd.skel.h"
 
-/* Has the programs of functions loaded for links of many uprobes. */
+/* Lets the programs of functions be loaded for uprobe_multi links. */
 static void use_uprobe_multi(struct stackd_bpf *skel)
 {
 	const enum bpf_attach_type type = (enum bpf_attach_type)SAMPLER_UPROBE_MULTI;
@@ -19,7 +19,7 @@ static void use_uprobe_multi(struct stackd_bpf *skel)
 	bpf_program__set_expected_attach_type(skel->progs.stackd_region_leave, type);
 }
 
-/* The same for those of an allocator's functions. */
+/* Lets the programs of allocators' functions be loaded for uprobe_multi links. */
 static void use_process_multi(struct stackd_bpf *skel)
 {
 	const enum bpf_attach_type type = (enum bpf_attach_type)SAMPLER_UPROBE_MULTI;
@@ -57,7 +57,8 @@ static bool is_of_members(const struct bpf_program *program)
 	return !strncmp(bpf_program__name(program), prefix, sizeof(prefix) - 1);
 }
 
-/* Leaves out what this kernel has a tracepoint for. */
+/* Leaves out the kprobe at begin_new_exec(), if this kernel has the tracepoint
+ * sched_prepare_exec. */
 static void leave_out_replaced(struct stackd_bpf *skel)
 {
 	bpf_program__set_autoload(skel->progs.stackd_region_replaced, !kernel_is_from(6, 10));
@@ -81,7 +82,7 @@ static void leave_out_regions(struct stackd_bpf *skel)
 		bpf_map__set_autocreate(*map, false);
 }
 
-/* Leaves out what follows processes: a cgroup has its time summed up by the kernel. */
+/* Leaves out the programs that follow processes: the kernel itself sums up a cgroup's CPU time. */
 static void leave_out_members(struct stackd_bpf *skel)
 {
 	struct bpf_program *program;

@@ -8,7 +8,7 @@
 
 struct stackd_bpf;
 
-/* Chooses, before the skeleton is loaded. */
+/* Chooses the programs. To be called before the skeleton is loaded. */
 void sampler_programs_choose(struct stackd_bpf *skel, const struct sampler_options *options);
 
 /* Gives the programs and maps of regions (sampler_regions_parts()), without the kind of links. */

@@ -8,7 +8,7 @@
 
 struct stackd_bpf;
 
-/* Sets the constants; the file has the kernel's BTF. */
+/* Sets the constants. `btf_path`: the file with the kernel's BTF. */
 void sampler_settings_put(struct stackd_bpf *skel, const struct sampler_options *options,
 			  const char *btf_path);
 

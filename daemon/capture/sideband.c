@@ -27,7 +27,8 @@
 
 struct ring {
 	int fd;
-	struct perf_event_mmap_page *control; /* and the data behind it; NULL: not open */
+	struct perf_event_mmap_page *control; /* the control page, with the data behind it; NULL:
+					       * not open */
 };
 
 struct sideband {
@@ -188,7 +189,7 @@ struct task_body { /* PERF_RECORD_FORK and PERF_RECORD_EXIT */
 	uint64_t time;
 };
 
-struct cgroup_body { /* PERF_RECORD_CGROUP: one was made */
+struct cgroup_body { /* PERF_RECORD_CGROUP: a cgroup was created */
 	uint64_t id;
 	char path[];
 };
@@ -341,12 +342,12 @@ static int drain_ring(struct sideband *s, struct ring *ring,
 
 		copy_out(s, ring, tail, header, sizeof(*header));
 		if (header->size < sizeof(*header) + 16) {
-			tail = head; /* never seen; the records after it cannot be found */
+			tail = head; /* an invalid size: the records behind it cannot be found */
 			break;
 		}
 		copy_out(s, ring, tail, s->record, header->size);
 		tail += header->size;
-		/* At once: what is done with it may take long. */
+		/* Free the space at once, since `each` may take long. */
 		__atomic_store_n(&ring->control->data_tail, tail, __ATOMIC_RELEASE);
 		err = to_event(s->pool, header, &event);
 		if (event)

@@ -19,7 +19,7 @@ enum sideband_kind {
 	SIDEBAND_COMM,
 	SIDEBAND_FORK,
 	SIDEBAND_EXIT,
-	SIDEBAND_CGROUP, /* one was made */
+	SIDEBAND_CGROUP, /* a cgroup was created */
 	SIDEBAND_LOST
 };
 

@@ -25,9 +25,10 @@
 struct target {
 	const struct options *options;
 	pid_t child;	 /* the command; 0: none */
-	int go;		 /* write end: a byte lets the command go */
+	int go;		 /* write end of a pipe: a byte lets the command call exec */
 	char how;	 /* that byte: 0, or WITHOUT_LIBRARY */
-	int exec_failed; /* read end: the errno of a failed exec, or closed by a good one */
+	int exec_failed; /* read end of a pipe: gives the errno of a failed exec; a successful exec
+			  * closes the other end */
 	int cgroup;
 	int epoll;
 	int *pidfds;
@@ -48,7 +49,8 @@ static int watch(struct target *t, pid_t pid)
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
 
 	if (fd < 0)
-		return errno == EINVAL ? -ESRCH : -errno; /* a thread's id is no process */
+		return errno == EINVAL ? -ESRCH : -errno; /* the id of a thread other than the first
+							   * is no process */
 	t->pidfds[t->n_pids] = fd;
 	t->pids[t->n_pids++] = pid;
 	return epoll_ctl(t->epoll, EPOLL_CTL_ADD, fd, &want) ? -errno : 0;
@@ -78,7 +80,8 @@ static int find_processes(struct target *t, char **ret_error)
 
 /* --- a command ------------------------------------------------------------------------------- */
 
-/* Lets the command have a library in front of those that it is preloaded with. 0 or -1. */
+/* Puts a library in front of LD_PRELOAD, and sets the mean distance of sampled allocations for it.
+ * 0 or not 0. */
 static int preload(const char *library, uint64_t bytes)
 {
 	const char *others = getenv("LD_PRELOAD");
@@ -269,7 +272,7 @@ uint64_t target_threads(const struct target *t)
 		char path[64];
 		struct stat st;
 
-		/* The folder of each thread is a link to it. */
+		/* The folder has a subfolder for each thread, and each adds a link. */
 		snprintf(path, sizeof(path), "/proc/%d/task", t->pids[i]);
 		if (!stat(path, &st) && st.st_nlink > 2)
 			total += st.st_nlink - 2;

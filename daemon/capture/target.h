@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the target and watches whether it still runs: given processes (by pidfd), a command that is
- * started here (and stopped until sampling is set up), a cgroup, or everything.
+ * Finds the target and watches whether it still runs: given processes (by pidfd), a command that it
+ * starts (and holds before its exec until sampling is set up), a cgroup, or all processes.
  */
 #ifndef CAPTURE_TARGET_H
 #define CAPTURE_TARGET_H
@@ -21,24 +21,23 @@ void target_free(struct target *target);
  */
 const pid_t *target_pids(const struct target *target, size_t *ret_count);
 
-/* Returns the descriptor of the cgroup's folder, which is the target's; -1: the target is no
- * cgroup.
- */
+/* Returns the descriptor of the cgroup's folder, which belongs to the target; -1: the target is no
+ * cgroup. */
 int target_cgroup_fd(const struct target *target);
 
-/* Executes the command without the library that options->alloc_library names. To be called before
- * target_start(). */
+/* Makes target_start() execute the command without preloading options->alloc_library. To be called
+ * before target_start(). */
 void target_leave_out_library(struct target *target);
 
-/* Lets the command go on to its exec. 0, or the negative errno of the exec. */
+/* Lets the command call exec. 0, or the negative errno of the exec. */
 int target_start(struct target *target);
 
 /* Gives the CPU time that the command, and those of its children that it waited for, have used.
  * false: it still runs, or the target is no command. */
 bool target_command_cpu(struct target *target, uint64_t *ret_ns);
 
-/* Returns a descriptor that becomes readable when one of the processes ends, which is the target's;
- * -1: there is none. Then target_has_ended() returns whether all of them have. */
+/* Returns a descriptor, owned by the target, that becomes readable when one of the processes ends;
+ * -1: there is none. target_has_ended() then returns whether all of them have ended. */
 int target_poll_fd(const struct target *target);
 bool target_has_ended(struct target *target);
 
