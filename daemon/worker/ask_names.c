@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Asks the worker for names, and opens for it what it needs; see ask_names.h.
+ * Asks the worker for names, and opens the files that the worker asks for; see ask_names.h.
  *
  * A file that was refused has no names, which is no error: its locations are shown by offset.
  */
@@ -16,26 +16,30 @@
 #include "proc/jit_map.h"
 #include "sym/debuginfod.h"
 
-#define MISSING_BYTES 4400 /* of a path, and what is said of it */
+#define MISSING_BYTES 4400 /* of the words on a missing debug file: a path, and what is missing */
 
 struct ask_names {
 	struct worker *worker;
-	struct debuginfod *debuginfod; /* NULL: no servers are named */
+	struct debuginfod *debuginfod; /* NULL: the user has named no debuginfod servers */
 
-	/* What was found together: the lines of these locations, each with its length before it. */
+	/* The reply of the last prefetch: the lines of the locations in `numbers`, each location's
+	 * with their length before them. */
 	struct buf lines;
 	struct buf_reader next;
 	uint32_t numbers[NAMING_PREFETCH];
 	size_t at, count;
-	const struct object *unproven_of; /* whose file was another one; NULL: none */
-	bool is_again;			  /* what is asked was asked before */
-	const struct object *missing_of;  /* whose answers lacked a debug file; NULL: none */
+	const struct object *unproven_of; /* the object whose file was found to be another one at
+					   * the last prefetch; NULL: none */
+	bool is_again;			  /* the locations were asked for before (NAMING_AGAIN) */
+	const struct object *missing_of;  /* the object whose last lines lacked a debug file, named
+					   * in `missing`; NULL: none */
 	char missing[MISSING_BYTES];
 };
 
 struct question {
 	struct ask_names *names;
-	const struct object *object; /* the only one that is asked about */
+	const struct object *object; /* the object of the request: the worker may ask about no other
+				      * one */
 };
 
 /* --- what the worker asks -------------------------------------------------------------------- */
@@ -102,7 +106,8 @@ static int ask(void *arg, enum naming_question question, const struct object *ob
 
 	if (question == NAMING_AGAIN)
 		q.names->is_again = number;
-	if (question == NAMING_AGAIN || question == NAMING_LIMIT) /* the worker has its own */
+	if (question == NAMING_AGAIN || question == NAMING_LIMIT) /* the worker's own naming decides
+								   * these */
 		return 0;
 	BUF_PUT(&request, words);
 	result = worker_call(q.names->worker, &call, &request, &reply);
@@ -113,7 +118,8 @@ static int ask(void *arg, enum naming_question question, const struct object *ob
 	return result;
 }
 
-/* Has the lines of locations found. Those of a file at which the worker fails have none. */
+/* Asks the worker for the lines of some locations of an object. If the worker fails, its file is
+ * refused, and the locations have no lines. */
 static int prefetch(void *arg, const struct object *object, const struct store_location *locations,
 		    size_t count)
 {
@@ -160,7 +166,7 @@ static int pass_next(struct ask_names *names, int (*each)(void *arg, const struc
 	return name_wire_get(&lines, names->numbers[names->at], each, each_arg);
 }
 
-/* Takes the name behind the last of the lines. 0 or -EBADMSG. */
+/* Reads the name of the missing debug file, which follows the last lines. 0 or -EBADMSG. */
 static int take_missing(struct ask_names *names, const struct object *object)
 {
 	if (!buf_left(&names->next)) /* the file was refused */

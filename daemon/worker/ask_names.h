@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of locations, found by a worker. */
+/* Finds names of locations by asking a worker: stackd's side of name_service.c. */
 #ifndef WORKER_ASK_NAMES_H
 #define WORKER_ASK_NAMES_H
 

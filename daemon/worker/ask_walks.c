@@ -3,8 +3,8 @@
  * Asks the worker, answers its questions, and checks its replies; see ask_walks.h.
  *
  * A walk is repeated when a worker has failed in it, since the next worker walks without the
- * refused file; at most ASK_WALKS_TRIES times, so that many such files in one stack do not hold up
- * the loop.
+ * refused file; at most ASK_WALKS_TRIES times, so that a stack with many files at which workers
+ * fail does not hold up the loop.
  */
 #include "daemon/worker/ask_walks.h"
 
@@ -105,8 +105,8 @@ static int answer_rule(struct ask_walks *w, struct buf_reader *question, struct 
 	return err == -ENOMEM ? -EAGAIN : err;
 }
 
-/* The worker keeps mappings by their version, so it gets none of another one: of a walk that was
- * asked for ahead, and is made in vain. */
+/* Sends the mappings of a process to the worker, which keeps them under their version. If they have
+ * changed since the request (a prefetched walk, which is then made in vain), it gets none. */
 static int answer_mappings(const struct ask_walks *w, pid_t pid, uint64_t version,
 			   struct buf *answer)
 {
@@ -151,7 +151,7 @@ static int answer_window(const struct ask_walks *w, const struct walk_wire_windo
 	return 0;
 }
 
-/* A worker learns of the processes that the request is about, and of no others. */
+/* Whether the request is about a process: a worker may ask about no others. */
 static bool is_asked_about(const struct walk_wire_head *head, pid_t pid)
 {
 	return pid > 0 && (pid == head->pids[0] || pid == head->pids[1]);
@@ -373,7 +373,7 @@ static bool get_verdict(struct buf_reader *reply, struct walks_verdict *ret_verd
 	return true;
 }
 
-/* The process that has made code of a step; 0: none. */
+/* Returns the process whose JIT code a step involves; 0: none. */
 static pid_t owner_of(const struct walks_step *step)
 {
 	return step->callee->owner.pid ? step->callee->owner.pid : step->caller->owner.pid;
@@ -407,8 +407,8 @@ static size_t check_all(struct ask_walks *w, const struct walks_step *steps, siz
 	return n;
 }
 
-/* If the worker fails at several steps, it is asked about the first one alone: so only the step
- * that it fails at has no verdict. */
+/* If the worker fails at several steps, asks again about the first one alone, so that only the step
+ * at which it fails stays without a verdict. */
 size_t ask_walks_check(struct ask_walks *w, const struct walks_step *steps, size_t count,
 		       uint64_t budget_ns, struct walks_verdict *ret_verdicts)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks and checks of steps, made by a worker. */
+/* Walks copied stacks, and checks steps, by asking a worker: stackd's side of walk_service.c. */
 #ifndef WORKER_ASK_WALKS_H
 #define WORKER_ASK_WALKS_H
 
@@ -8,18 +8,19 @@
 #include "daemon/worker/walks.h"
 #include "proc/mapping_set.h"
 
-/* What a worker may ask for while it walks: functions that answer, and their arguments. */
+/* Functions that answer the worker's questions during a walk, and their arguments. */
 struct ask_walks_options {
 	struct worker *worker; /* borrowed, as all below */
 	const struct object_table *objects;
 	dwarf_walk_rule_fn *find_rule; /* NULL: there are no tables, and the worker analyses code */
 	void *rules;
 	runtime_code_read_fn *read_code;
-	runtime_code_window_fn *window; /* NULL: none are kept */
-	void *code;			/* their argument */
-	/* Gives all mappings of a process; NULL: none. They hold until the next event. */
+	runtime_code_window_fn *window; /* NULL: no bytes of JIT code are kept */
+	void *code;			/* argument of read_code() and window() */
+	/* Returns all mappings of a process, valid until the next event; NULL: the process has
+	 * none. */
 	const struct mapping_set *(*mappings_of)(void *arg, pid_t pid);
-	void *processes; /* its argument */
+	void *processes; /* argument of mappings_of() */
 };
 
 struct ask_walks;
@@ -31,8 +32,8 @@ void ask_walks_free(struct ask_walks *walks); /* NULL is fine */
 /* Calls dwarf_walk_trim() and runtime_code_tick() in the worker. To be called now and then. */
 void ask_walks_tick(struct ask_walks *walks);
 
-/* As dwarf_walk_stack(), with the mappings of in->pid instead of in->find. If a worker fails, its
- * file is refused, and another worker walks as far as it can without that file. */
+/* Does what dwarf_walk_stack() does, with the mappings of in->pid instead of in->find. If a worker
+ * fails, its file is refused, and another worker walks as far as it can without that file. */
 enum stackd_end_reason ask_walks_stack(struct ask_walks *walks, const struct walk_input *in,
 				       struct walk_frame *frames, size_t max_frames,
 				       size_t *ret_count);
@@ -52,7 +53,7 @@ int ask_walks_answer(struct ask_walks *walks, const struct walk_wire_head *head,
 int ask_walks_get(struct ask_walks *walks, struct buf_reader *reply, struct walk_frame *frames,
 		  size_t max_frames, size_t *ret_count, enum stackd_end_reason *ret_reason);
 
-/* Gives the frames of a walk that no worker can make: its leaf. */
+/* Makes the frames of a walk that no worker can make: the leaf alone. */
 enum stackd_end_reason ask_walks_leaf(const struct ask_walks *walks, const struct walk_input *in,
 				      struct walk_frame *frames, size_t *ret_count);
 
@@ -62,9 +63,10 @@ uint64_t ask_walks_version(const struct ask_walks *walks, pid_t pid);
 /* Returns the objects of the options. */
 const struct object_table *ask_walks_objects(const struct ask_walks *walks);
 
-#define ASK_WALKS_TRIES 3 /* of a walk in which workers fail */
+#define ASK_WALKS_TRIES 3 /* how often a walk is tried, if workers fail in it */
 
-/* As walks_check(), in one call. A step in which the worker fails is CALLFLOW_STEP_UNCHECKED. */
+/* Does what walks_check() does, in one call of the worker. A step in which the worker fails is
+ * CALLFLOW_STEP_UNCHECKED. */
 size_t ask_walks_check(struct ask_walks *walks, const struct walks_step *steps, size_t count,
 		       uint64_t budget_ns, struct walks_verdict *ret_verdicts);
 

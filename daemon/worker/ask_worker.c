@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Makes calls of requests, and checks what comes back; see ask_worker.h. */
+/* Makes requests, and checks the replies; see ask_worker.h. */
 #include "daemon/worker/ask_worker.h"
 
 #include <errno.h>
@@ -13,13 +13,13 @@
 #include "daemon/worker/wire.h"
 #include "unwind/recipe_wire.h"
 
-/* Without memory in stackd itself the worker is not to blame. */
+/* Refuses the worker's reply if it is invalid; not if stackd itself has no memory. */
 static int check(struct worker *worker, const struct worker_call *call, int err)
 {
 	return err == -EBADMSG ? worker_refuse_reply(worker, call) : err;
 }
 
-/* What tells a file and its state from others. */
+/* Returns a hash of a file and its state: device, inode and change time. */
 static uint64_t key_of(int fd)
 {
 	struct stat st;
@@ -40,7 +40,7 @@ struct known_tags {
 struct ask_files {
 	struct worker *worker;
 	bool wants_tags;
-	struct int_map index; /* file id: number in `tags` */
+	struct int_map index; /* key: file id; value: index in `tags` */
 	VEC(struct known_tags) tags;
 };
 
@@ -82,7 +82,8 @@ bool ask_files_tags(const struct ask_files *files, uint64_t file_id, uint32_t *r
 	return true;
 }
 
-/* Remembers what was said; without memory it is asked for again. */
+/* Remembers what the worker said about a file's tags. Without memory, the worker is asked again
+ * later. */
 static void take_tags(struct ask_files *files, uint64_t file_id, struct buf_reader *r)
 {
 	struct known_tags tags;

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls functions of lib in a worker. */
+/* Asks a worker to identify files, compile tables, and answer other questions about a file. */
 #ifndef WORKER_ASK_WORKER_H
 #define WORKER_ASK_WORKER_H
 
 #include "daemon/worker/worker.h"
 #include "unwind/recipe.h"
 
-/* Opens files by their identity, and remembers what else a worker has found out about them. */
+/* Opens files by the identity that a worker finds, and remembers what the worker has found out
+ * about their tags. */
 struct ask_files;
 
-/* `worker` is borrowed. `wants_tags`: it is asked as well whether functions of a file keep a tag. 0
- * or -ENOMEM. */
+/* `worker` is borrowed. `wants_tags`: also ask whether functions of a file keep a tag. 0 or
+ * -ENOMEM. */
 int ask_files_new(struct worker *worker, bool wants_tags, struct ask_files **ret_files);
 void ask_files_free(struct ask_files *files); /* NULL is fine */
 struct worker *ask_files_worker(const struct ask_files *files);
 
-/* Gives what was found about a file's tags: bits of walk_wire.h's TAGS_HAS_..., and the word.
- * false: nothing. */
+/* Gives what a worker has found about a file's tags: bits TAGS_HAS_... (walk_wire.h), and the vaddr
+ * of the library's word. false: nothing is known. */
 bool ask_files_tags(const struct ask_files *files, uint64_t file_id, uint32_t *ret_has,
 		    uint64_t *ret_word);
 
@@ -36,7 +37,7 @@ int ask_worker_table(struct worker *worker, const struct object *object, bool is
 int ask_worker_file(struct worker *worker, const struct elf_file *file, const char *path,
 		    const struct buf *request, struct buf *ret_reply);
 
-/* Refuses the file after a reply that made no sense: see worker_refuse_reply(). */
+/* Refuses the file after an invalid reply: see worker_refuse_reply(). */
 void ask_worker_refuse(struct worker *worker, const struct elf_file *file, const char *path);
 
 #endif

@@ -6,8 +6,8 @@
  * them, at paths that the object names. So only their names are checked.
  *
  * The folder of an object may belong to the user whose file has subverted the worker, and have a
- * link to anything. So a file there is opened only if everybody may read it, and it is an ELF file,
- * since a folder above a readable file may keep everybody from it. The same holds for files that
+ * link to anything. So a file there is opened only if everybody may read it and it is an ELF file:
+ * a readable file can still be in a folder that others may not enter. The same holds for files that
  * only their names identify.
  */
 #include "daemon/worker/debug_path.h"

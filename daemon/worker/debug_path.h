@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Decides which files a worker gets as an object's debug files: stackd opens them with its rights.
- */
+/* Decides which files a worker may have as an object's debug files, since stackd opens them with
+ * its own rights. */
 #ifndef WORKER_DEBUG_PATH_H
 #define WORKER_DEBUG_PATH_H
 

@@ -57,8 +57,9 @@ static void take_memory(void)
 	}
 }
 
-/* Takes its time, the first times, within the limits of a call: CPU time, so that what others do
- * meanwhile is as much on a busy machine. */
+/* Uses SLOW_NS of CPU time, which is within the limits of a call, the first SLOW_TIMES times. CPU
+ * time rather than real time, so that a busy machine does not change what the other processes do
+ * meanwhile. */
 static void be_slow(void)
 {
 	const uint64_t end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + SLOW_NS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The processes that make workers, and requests to them; see fork_server.h. */
+/* Keeper and fork server, and stackd's requests to them; see fork_server.h. */
 #include "daemon/worker/fork_server.h"
 
 #include <errno.h>
@@ -23,16 +23,16 @@
 #include "daemon/worker/worker_page.h"
 #include "proc/proc_fs.h"
 
-#define PRIORITY (-10) /* as stackd's loop has it (own_limits.c) */
+#define PRIORITY (-10) /* the priority of stackd's loop (own_limits.c) */
 
 struct fork_server {
-	int keeper; /* its socket */
+	int keeper; /* socket to the keeper */
 	pid_t keeper_pid;
-	int socket; /* of the server; -1: there is none */
+	int socket; /* socket to the server; -1: there is none */
 	pid_t pid;
 	unsigned gaps;
-	unsigned restarts;		     /* atomic, as the next one */
-	bool is_lost;			     /* it has died, and the keeper, too */
+	unsigned restarts;		     /* accessed atomically, as is_lost */
+	bool is_lost;			     /* server and keeper have died */
 	pthread_mutex_t lock;		     /* one request at a time */
 	fork_server_meanwhile_fn *meanwhile; /* NULL: none */
 	void *arg;
@@ -43,12 +43,12 @@ enum what {
 	SPAWN,
 	SPAWN_FIRST,
 	END,
-	SERVE, /* to the keeper: to end a server, and to start another */
+	SERVE, /* request to the keeper: end the old server, and start another one */
 };
 
 struct request {
 	uint32_t what; /* enum what */
-	pid_t pid;     /* of END and SERVE; 0: none */
+	pid_t pid;     /* the process to be ended, of END and SERVE; 0: none */
 };
 
 struct answer {
@@ -218,9 +218,10 @@ static void keep(int socket, fork_server_run_fn *run)
 		;
 }
 
-/* Makes the socket number 3, and /dev/null those before it, which workers have, too: what a library
- * writes to its standard error must not reach stackd as an answer. Closes all others. Both are
- * moved away from these numbers first, as the one can have the other's. Returns the socket. */
+/* Makes the socket descriptor 3, and /dev/null descriptors 0 to 2, which workers inherit: what a
+ * library writes to standard error must not reach stackd as an answer. Closes all others. Both are
+ * first moved to higher numbers, since each can have a number that the other needs. Returns the
+ * socket. */
 static int take_first_descriptors(int socket)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -237,8 +238,8 @@ static int take_first_descriptors(int socket)
 }
 
 /*
- * Ends when stackd's end of the socket is closed, and by no signal of a terminal or of systemd, so
- * that the last samples have their names.
+ * The keeper ends when stackd's end of the socket is closed, and ignores signals of a terminal or
+ * of systemd, so that the last samples still get their names.
  *
  * The workers have a process group of their own, but stackd's session: the kernel shares each CPU
  * among the sessions first (autogroup, sched(7)), and priorities hold within a session only. In a
@@ -281,7 +282,8 @@ void fork_server_meanwhile(const struct fork_server *s, bool is_waiting)
 		take(s->arg, is_waiting);
 }
 
-/* Takes the lock, which another thread can have while that waits for the server. */
+/* Takes the lock. Another thread can hold it while it waits for the server, so this calls
+ * fork_server_meanwhile() again and again. */
 static void take_lock(struct fork_server *s)
 {
 	struct timespec until;
@@ -297,7 +299,7 @@ static void take_lock(struct fork_server *s)
 	} while (true);
 }
 
-/* Transfers wait for a look's time at a time. */
+/* Sets the timeout of recv() on a socket to FORK_SERVER_LOOK_MS. */
 static void set_timeout(int socket)
 {
 	const struct timeval timeout = {.tv_usec = FORK_SERVER_LOOK_MS * 1000};
@@ -305,8 +307,8 @@ static void set_timeout(int socket)
 	setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 }
 
-/* Whether a process is stopped or asleep. It may wait for a CPU or a disk; and it may sleep if it
- * `ends` another process, which it waits for. */
+/* Whether a process is stopped, or sleeps. Waiting for a CPU or a disk does not count, nor does
+ * sleep if the process `ends` another one, for whose end it waits. */
 static bool is_halted(pid_t pid, bool ends)
 {
 	struct proc_fs_stat stat;
@@ -335,7 +337,8 @@ static int await(const struct fork_server *s, int socket, pid_t pid, bool ends,
 	return n == sizeof(*ret_answer) ? 0 : -ECHILD;
 }
 
-/* Asks the keeper or the server. 0 or -errno: -ECHILD if it has ended, or hangs. */
+/* Sends a request to the keeper or the server, and waits for the answer. 0 or -errno: -ECHILD if it
+ * has ended, or hangs. */
 static int ask_process(const struct fork_server *s, int socket, pid_t pid,
 		       const struct request *request, const int *fds, size_t n_fds,
 		       struct answer *ret_answer)
@@ -348,7 +351,8 @@ static int ask_process(const struct fork_server *s, int socket, pid_t pid,
 	return err == -EPIPE || err == -ECONNRESET || err == -ETIMEDOUT ? -ECHILD : err;
 }
 
-/* Where memory is short, workers go first: their files are refused, and stackd goes on. */
+/* Makes the kernel's OOM killer prefer the server and its workers: then files are refused, and
+ * stackd goes on. */
 static void let_go_first(pid_t pid)
 {
 	char path[40];
@@ -359,11 +363,12 @@ static void let_go_first(pid_t pid)
 	if (fd < 0)
 		return;
 	if (write(fd, "500", 3) < 0)
-		errno = 0; /* then they go by their size */
+		errno = 0; /* without it, their size decides */
 	close(fd);
 }
 
-/* Has the keeper start a server in the place of the one before. Gives the status of that. */
+/* Makes the keeper end the old server and start a new one. *ret_status: the old one's wait
+ * status. */
 static int start_server(struct fork_server *s, int *ret_status)
 {
 	const struct request request = {.what = SERVE, .pid = s->pid};
@@ -378,7 +383,7 @@ static int start_server(struct fork_server *s, int *ret_status)
 	err = ask_process(s, s->keeper, s->keeper_pid, &request, &pair[1], 1, &answer);
 	close(pair[1]);
 	if (!err)
-		__atomic_store_n(&s->pid, 0, __ATOMIC_RELAXED); /* it is reaped */
+		__atomic_store_n(&s->pid, 0, __ATOMIC_RELAXED); /* the old server was reaped */
 	if (!err && answer.result < 0)
 		err = answer.result;
 	if (err) {
@@ -393,7 +398,7 @@ static int start_server(struct fork_server *s, int *ret_status)
 	return 0;
 }
 
-/* The server has died: starts another. 0 or -errno. */
+/* Starts another server after the old one has died. 0 or -errno. */
 static int restart(struct fork_server *s)
 {
 	int status = 0, err = start_server(s, &status);
@@ -501,7 +506,8 @@ bool fork_server_is_lost(const struct fork_server *s)
 	return __atomic_load_n(&s->is_lost, __ATOMIC_RELAXED);
 }
 
-/* Asks the server. One that has died is started again, and asked again to fork a worker. */
+/* Sends a request to the server, with the lock held. If the server has died, starts another one,
+ * and repeats a request to fork a worker. */
 static int ask_locked(struct fork_server *s, const struct request *request, const int *fds,
 		      size_t n_fds, struct answer *ret_answer)
 {

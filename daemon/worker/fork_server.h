@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A process without rights, forked from stackd before anything of a profiled process is read, that
- * forks the workers. So stackd needs no right to run programs, or to become another user, when it
- * has to start a worker again. A worker begins with that process's small memory in a millisecond.
+ * Runs a process without rights that forks the workers. It is forked from stackd before stackd
+ * reads anything of a profiled process. So stackd needs no right to run programs, or to become
+ * another user, when it has to start a worker again. A worker begins with that process's small
+ * memory in a millisecond.
  *
  *   stackd ──► keeper ──► fork server ──► worker, worker, ...     each with a socket to stackd
  *
@@ -13,8 +14,8 @@
  *
  * stackd waits for an answer for a bounded time. A server that is stopped, or sleeps when it should
  * fork, counts as dead after FORK_SERVER_LOOKS looks in a row. One in any other state has
- * FORK_SERVER_MOST_LOOKS: it may wait for the end of a worker that gets no CPU. The same holds for
- * the keeper.
+ * FORK_SERVER_MOST_LOOKS: it may wait for the end of a worker that gets no CPU. These limits hold
+ * for the keeper, too.
  */
 #ifndef WORKER_FORK_SERVER_H
 #define WORKER_FORK_SERVER_H
@@ -33,8 +34,8 @@ typedef void fork_server_run_fn(int socket, void *page);
 #define FORK_SERVER_LOOKS      50
 #define FORK_SERVER_MOST_LOOKS 3000
 
-/* Does work that cannot wait for the end of a call. `is_waiting`: the call has waited for as long
- * as a look; else it has ended. */
+/* Does work that cannot wait for the end of a call. `is_waiting`: the call has waited for another
+ * FORK_SERVER_LOOK_MS; otherwise it has ended. */
 typedef void fork_server_meanwhile_fn(void *arg, bool is_waiting);
 
 /* Calls `take` each time that the calling thread has waited FORK_SERVER_LOOK_MS for the server or a
@@ -43,25 +44,26 @@ typedef void fork_server_meanwhile_fn(void *arg, bool is_waiting);
 void fork_server_use_meanwhile(struct fork_server *server, fork_server_meanwhile_fn *take,
 			       void *arg);
 
-/* Calls that function, if the calling thread is the one that has set it. */
+/* Calls the function of fork_server_use_meanwhile(), if the calling thread has set it. */
 void fork_server_meanwhile(const struct fork_server *server, bool is_waiting);
 
 /* Forks the processes; there must be one thread. Returns 0 or -errno; the caller frees *ret_server.
  */
 int fork_server_new(fork_server_run_fn *run, struct fork_server **ret_server);
 
-/* Ends the keeper, the server and the workers, and waits for their ends, for the time above. NULL
- * is fine. */
+/* Ends the keeper, the server and the workers, and waits until they have ended, at most as long as
+ * for an answer. NULL is fine. */
 void fork_server_free(struct fork_server *server);
 
-/* Returns bits of enum sandbox_gap: the rights that they, and so the workers, could not give up. */
+/* Returns bits of enum sandbox_gap: the rights that keeper, server and workers could not give
+ * up. */
 unsigned fork_server_gaps(const struct fork_server *server);
 
 /* A worker's process. */
 struct fork_child {
 	pid_t pid;	 /* 0: there is none */
-	int socket;	 /* to it; does not block */
-	unsigned server; /* which one has forked it: the number of its restarts */
+	int socket;	 /* connection to the worker */
+	unsigned server; /* the server that has forked it: its number of restarts */
 };
 
 /* Forks a worker. `keeps_priority`: it runs at the priority that stackd's loop has. A server that
@@ -76,7 +78,7 @@ int fork_server_spawn(struct fork_server *server, bool keeps_priority, int page_
 int fork_server_end(struct fork_server *server, const struct fork_child *child, int *ret_status,
 		    uint64_t *ret_cpu_ns);
 
-/* Gives the processes of the keeper and of the server, for their cost; 0: there is none. Any
+/* Gives the process ids of the keeper and the server, for their cost; 0: there is none. Any
  * thread. */
 void fork_server_pids(const struct fork_server *server, pid_t ret_pids[2]);
 

@@ -19,7 +19,7 @@
 #include "daemon/worker/service.h"
 #include "sym/naming.h"
 
-#define NAMES_BYTES (12u << 20) /* of symbols that are held, until stackd says another number */
+#define NAMES_BYTES (12u << 20) /* most memory for symbols of files */
 
 static int fetch_debug(void *arg)
 {
@@ -59,7 +59,7 @@ static int put_line(void *arg, const struct store_line *line)
 	return 0;
 }
 
-/* Puts the lines of a location, with their length before them. */
+/* Appends the lines of a location to the reply, with their length before them. */
 static int put_lines(struct service *s, const struct object *object, uint64_t offset,
 		     struct buf *lines, struct buf *reply)
 {
@@ -77,8 +77,8 @@ static int put_lines(struct service *s, const struct object *object, uint64_t of
 	return 0;
 }
 
-/* Puts the lines of the request's locations. -ESTALE: the file became another, or was touched, in
- * the middle of it. */
+/* Appends the lines of all locations of the request. -ESTALE: the file became another, or was
+ * touched, in the middle of it. */
 static int put_all(struct service *s, uint32_t number, uint32_t count, struct buf_reader offsets,
 		   struct buf *reply)
 {
@@ -103,7 +103,7 @@ static int put_all(struct service *s, uint32_t number, uint32_t count, struct bu
 	return err || changed == naming_changed(s->names) ? err : -ESTALE;
 }
 
-/* A file that is renamed or removed is touched, too: it is looked at once more. */
+/* On -ESTALE tries once more, since renaming or removing a file touches it, too. */
 static int resolve(struct service *s, struct buf_reader *request, struct buf *reply)
 {
 	uint32_t number, count;
@@ -119,7 +119,7 @@ static int resolve(struct service *s, struct buf_reader *request, struct buf *re
 	return err;
 }
 
-/* Returns how many objects' symbols were put out since the last time. */
+/* Returns of how many objects the symbols were dropped since the last call. */
 static int newly_forgotten(struct service *s)
 {
 	uint64_t all = naming_forgotten(s->names), n = all - s->symbols_told;

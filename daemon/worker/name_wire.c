@@ -33,7 +33,8 @@ void name_wire_put(const struct store_line *line, struct buf *bytes)
 	put_text(line->file, bytes);
 }
 
-/* A string within the bytes; NULL and `failed`, or just NULL. */
+/* Returns a string, which stays in the bytes; NULL: it was NULL, or the bytes are invalid and
+ * `failed` is set. */
 static const char *get_text(struct buf_reader *r)
 {
 	uint64_t len = buf_get_varint(r);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of a location (store/store.h) as bytes, from the worker that finds them. */
+/* Encodes the lines of a location (store/store.h) as bytes, in the worker, and decodes them in
+ * stackd. */
 #ifndef WORKER_NAME_WIRE_H
 #define WORKER_NAME_WIRE_H
 
@@ -7,7 +8,7 @@
 #include "store/store.h"
 
 #define NAME_WIRE_MAX_LINES 64
-#define NAME_WIRE_MAX_BYTES (64u << 10) /* of a string; what is longer is cut */
+#define NAME_WIRE_MAX_BYTES (64u << 10) /* of a string; longer ones are cut */
 
 /* Appends a line. */
 void name_wire_put(const struct store_line *line, struct buf *bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the names of locations for the archive: in a worker, or, where there are no workers
- * (bench/forget.c), in the calling thread, as chosen when it is made.
+ * Finds the names of locations for the archive: in a worker (names_there_new()) or, where there are
+ * no workers (bench/forget.c), in the calling thread (names_here_new()).
  */
 #ifndef WORKER_NAMES_H
 #define WORKER_NAMES_H
@@ -33,7 +33,7 @@ static inline int names_open(struct names *names, struct naming **ret_naming)
 	return names->open(names, ret_naming);
 }
 
-/* Returns the CPU time that names took so far, in other processes. Any thread. */
+/* Returns the CPU time so far of finding names in other processes. Any thread. */
 static inline uint64_t names_cpu_ns(struct names *names)
 {
 	return names->cpu_ns(names);

@@ -26,13 +26,13 @@
 
 #include "daemon/worker/fault.h"
 
-#define FIRST_USER 61184 /* of systemd's dynamic users */
+#define FIRST_USER 61184 /* range of systemd's dynamic users */
 #define LAST_USER  65519
 #define NOBODY	   65534
 #define MEMORY_BYTES                                                                               \
 	(UINT64_C(640) << 20) /* of address space; a process has some 60 MiB at first */
 #define FILES	    8192
-#define CPU_SECONDS 600 /* of a worker in all; stackd replaces it long before */
+#define CPU_SECONDS 600 /* of a worker in all; stackd replaces a worker long before that */
 
 /* Compilers that instrument memory need address space and system calls of their own. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -73,7 +73,7 @@ static bool change_user(uid_t user)
 	return become(user) || (user != NOBODY && become(NOBODY));
 }
 
-/* An empty folder, which has no name any more when it becomes the root. */
+/* Makes an empty folder the root. The folder is removed before, so that it has no name. */
 static bool change_root(void)
 {
 	char path[] = "/tmp/stackd-worker-XXXXXX";
@@ -118,7 +118,7 @@ static void drop_bounds(uint64_t kept)
 
 /* --- system calls ---------------------------------------------------------------------------- */
 
-/* What reading files, asking for memory and using a socket take. */
+/* System calls for reading files, allocating memory and using a socket. */
 static const int worker_calls[] = {
 	SCMP_SYS(read),
 	SCMP_SYS(pread64),
@@ -152,7 +152,8 @@ static const int worker_calls[] = {
 	SCMP_SYS(exit_group),
 };
 
-/* What the process that makes workers needs besides, and a worker before it is limited. */
+/* Further system calls of the keeper and the fork server, and of a worker before
+ * sandbox_worker(). */
 static const int fork_calls[] = {
 	SCMP_SYS(clone),       SCMP_SYS(fork),
 	SCMP_SYS(wait4),       SCMP_SYS(kill),
@@ -176,14 +177,15 @@ static int allow(scmp_filter_ctx filter, const int *calls, size_t n)
 	return err;
 }
 
-/* fstat() of a C library may be newfstatat() of an empty name; memory must not become code;
- * descriptors are copied, and nothing else of fcntl(). */
+/* Allows some system calls with certain arguments only: newfstatat() of an empty name, which a C
+ * library may call for fstat(); for workers, mmap() and mprotect() without PROT_EXEC, and fcntl()
+ * to copy a descriptor or read its flags. */
 static int allow_in_part(scmp_filter_ctx f, bool is_worker)
 {
 	int err = seccomp_rule_add(f, SCMP_ACT_ALLOW, SCMP_SYS(newfstatat), 1,
 				   SCMP_A3(SCMP_CMP_EQ, AT_EMPTY_PATH, 0));
 
-	/* libdw asks for the name of each file; without it does as well. */
+	/* libdw calls readlink() for the name of each file, and works without. */
 	if (!err)
 		err = seccomp_rule_add(f, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(readlink), 0);
 	if (!err && is_worker)
@@ -217,7 +219,8 @@ static int load_filter(bool is_worker)
 		err = allow(filter, fork_calls, sizeof(fork_calls) / sizeof(*fork_calls));
 	if (!err)
 		err = allow_in_part(filter, is_worker);
-	if (!err && IS_INSTRUMENTED) /* before calls that do not return */
+	if (!err && IS_INSTRUMENTED) /* AddressSanitizer calls it before functions that do not
+				      * return */
 		err = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(sigaltstack), 0);
 	if (!err)
 		err = seccomp_load(filter);
@@ -229,7 +232,7 @@ static int load_filter(bool is_worker)
 
 unsigned sandbox_fork_server(void)
 {
-	uid_t user = free_user(); /* the list of users is in the root that is left */
+	uid_t user = free_user(); /* before change_root(): the list of users is in the old root */
 	unsigned gaps = 0;
 
 	if (!change_root())
@@ -276,15 +279,15 @@ int sandbox_worker(void)
 #define CAP_CHECKPOINT_RESTORE 40
 #endif
 
-/* The program and its events; files of other users' processes, and those that were deleted; names
- * of the kernel; and, for a store that belongs to the user who has called sudo, that user's
- * folders. */
+/* For the BPF program and its events; for files of other users' processes, also deleted ones; for
+ * the kernel's symbols; and for the folders of the user who has called sudo, if the store belongs
+ * to that user. */
 #define DAEMON_CAPABILITIES                                                                        \
 	(CAP(BPF) | CAP(PERFMON) | CAP(SYS_PTRACE) | CAP(CHECKPOINT_RESTORE) |                     \
 	 CAP(DAC_READ_SEARCH) | CAP(SYSLOG) | CAP(DAC_OVERRIDE) | CAP(CHOWN) | CAP(FOWNER))
 
-/* Debian's and Ubuntu's kernels have a level of this setting that leaves perf events to
- * CAP_SYS_ADMIN, whoever has CAP_PERFMON; it is Debian's default. */
+/* Whether perf events need CAP_SYS_ADMIN, even with CAP_PERFMON: Debian's and Ubuntu's kernels have
+ * such a level of perf_event_paranoid, which is Debian's default. */
 static bool leaves_events_to_admin(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
@@ -303,9 +306,9 @@ void sandbox_daemon_capabilities(bool puts_probes)
 	uint64_t kept = own_capabilities() & DAEMON_CAPABILITIES;
 
 	if (kept & CAP(DAC_OVERRIDE))
-		kept &= ~CAP(DAC_READ_SEARCH); /* which is a part of it */
-	/* The kernel asks for this right for uprobes that are no multi-uprobes; and for files that
-	 * were deleted where the smaller right is missing. */
+		kept &= ~CAP(DAC_READ_SEARCH); /* CAP_DAC_OVERRIDE includes it */
+	/* The kernel requires CAP_SYS_ADMIN for uprobes other than uprobe_multi links, and for
+	 * deleted files if CAP_CHECKPOINT_RESTORE is missing. */
 	if (puts_probes || leaves_events_to_admin() || !(kept & CAP(CHECKPOINT_RESTORE)))
 		kept |= own_capabilities() & CAP(SYS_ADMIN);
 	kept &= ~(UINT64_C(1) << fault_few("without", 63));
@@ -314,10 +317,10 @@ void sandbox_daemon_capabilities(bool puts_probes)
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-/* What stackd makes once it records: the calls of its own loop, and those of libbpf, SQLite, libelf
- * and glibc's threads. It starts no process, so it has clone() for threads alone. */
+/* System calls of stackd once it records: those of its own loop, libbpf, SQLite, libelf and glibc's
+ * threads. It starts no process, so clone() is allowed for threads alone. */
 static const int daemon_calls[] = {
-	/* files, of which it opens those of other processes; and the store */
+	/* files, also those of other processes, and the store */
 	SCMP_SYS(open),
 	SCMP_SYS(openat),
 	SCMP_SYS(openat2),
@@ -374,7 +377,7 @@ static const int daemon_calls[] = {
 	SCMP_SYS(mincore),
 	SCMP_SYS(msync),
 	SCMP_SYS(memfd_create),
-	/* what it is for, and what it watches */
+	/* BPF, perf events, and watching processes */
 	SCMP_SYS(bpf),
 	SCMP_SYS(perf_event_open),
 	SCMP_SYS(process_vm_readv),
@@ -433,15 +436,15 @@ static const int daemon_calls[] = {
 	SCMP_SYS(membarrier),
 };
 
-/* What fetching debug files from servers takes, where the user names some. */
+/* System calls for fetching debug files from servers, if DEBUGINFOD_URLS names some. */
 static const int network_calls[] = {
 	SCMP_SYS(socket),      SCMP_SYS(connect),      SCMP_SYS(bind), SCMP_SYS(getsockname),
 	SCMP_SYS(getpeername), SCMP_SYS(sendmmsg),     SCMP_SYS(pipe), SCMP_SYS(utime),
 	SCMP_SYS(utimes),      SCMP_SYS(epoll_create),
 };
 
-/* Threads, and no processes: glibc takes clone() where there is no clone3(), whose flags no filter
- * sees. Memory is never both written and executed. */
+/* Allows threads but no processes: clone3() fails with ENOSYS, since a filter cannot see its flags,
+ * and glibc then calls clone(). Allows memory that is writable or executable, not both. */
 static int allow_threads_and_memory(scmp_filter_ctx f)
 {
 	const uint64_t both = 2 /* PROT_WRITE */ | 4 /* PROT_EXEC */;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Takes rights from a process, for ever. Each call takes the rights that the machine allows it to
- * take, and returns those that it could not: a container may lack the right to change the user, a
- * kernel may lack seccomp.
+ * Takes rights from a process for good. Each call takes what it can, and returns which rights it
+ * could not take: a container may lack the right to change the user, a kernel may lack seccomp.
  */
 #ifndef WORKER_SANDBOX_H
 #define WORKER_SANDBOX_H
@@ -24,14 +23,14 @@ enum sandbox_gap {
  * sandbox_worker(). Returns the bits of enum sandbox_gap. */
 unsigned sandbox_fork_server(void);
 
-/* Limits a child of that process further: memory, files, no new processes. It can only read
- * descriptors, ask for memory, and use its socket; any other system call kills it. Returns 0 or
- * -errno. */
+/* Limits a worker, which the fork server has forked, further: memory, files, no new processes. It
+ * can only read descriptors, ask for memory, and use its socket; any other system call kills it.
+ * Returns 0 or -errno. */
 int sandbox_worker(void);
 
 /* Limits stackd itself to the capabilities that it needs while it runs, for the calling thread and
  * those that it starts from now on; neither it nor a program that it executes can get more. Works
- * without capabilities, too. `puts_probes`: it needs those for uprobes. */
+ * without capabilities, too. `puts_probes`: it needs the capabilities for uprobes. */
 void sandbox_daemon_capabilities(bool puts_probes);
 
 /* Limits all threads of stackd to the system calls that it makes while it records. All others fail

@@ -9,12 +9,12 @@
 #include "daemon/worker/fault.h"
 #include "proc/object_open.h"
 
-/* Files, between requests. A worker may have many more descriptors (sandbox.c). */
+/* Most open files between requests. A worker may have many more descriptors (sandbox.c). */
 #define MAX_OPEN 300
 
 #define MAX_OBJECTS (1u << 24)
 
-/* Of the fork server's process, and so of each worker's. */
+/* Opened by service_prepare(), before the workers are forked, which inherit it. */
 static struct elf_file *vdso;
 
 void service_prepare(void)
@@ -73,7 +73,8 @@ static void forget_objects(struct service *s)
 	s->n_open = 0;
 }
 
-/* `identity`: the file's when stackd opened it. It may have been overwritten since. */
+/* Opens an object's file. `identity`: that of the file when stackd opened it; it may have been
+ * overwritten since. */
 static void open_file(struct object *object, int fd, uint64_t identity)
 {
 	int err = -EBADF;
@@ -93,7 +94,7 @@ static void open_file(struct object *object, int fd, uint64_t identity)
 		close(fd);
 }
 
-/* Asks for an object. NULL: stackd has none of that number. */
+/* Asks stackd for an object. NULL: there is none with that number. */
 static struct object *ask_for(struct service *s, uint32_t number)
 {
 	struct object *object = calloc(1, sizeof(*object));
@@ -128,9 +129,9 @@ static struct object *ask_for(struct service *s, uint32_t number)
 	return object;
 }
 
-/* What had no file may have one by now, since processes that came later could be read: it is asked
- * for once more in each round. So is one that was written to, or renamed, when it is met first in a
- * request. */
+/* Whether stackd must be asked for an object (again). An object without a file may have one by now,
+ * which was found in another process: it is asked for once in each round. An object whose file was
+ * written to, or renamed, is asked for when a request first uses it. */
 static bool is_worth_asking(struct service *s, uint32_t number)
 {
 	const struct object *object = s->objects.items[number];
@@ -143,7 +144,8 @@ static bool is_worth_asking(struct service *s, uint32_t number)
 	       (object->kind == OBJECT_ELF && !object->elf && s->asked.items[number] != s->round);
 }
 
-/* Notes that the object is being read from now on. */
+/* Notes in the shared page which object is being read, for stackd to refuse it if the worker
+ * crashes. */
 static void note_number(struct service *s, uint32_t number)
 {
 	__atomic_store_n(&s->page->object_plus_1, number + 1, __ATOMIC_RELAXED);
@@ -270,7 +272,8 @@ void service_run(int socket, void *page, service_file_fn *answer_file)
 			forget_objects(&s);
 		buf_clear(&reply);
 		s.requests++;
-		/* Walks tell themselves when another round has begun. */
+		/* Requests of walks say themselves when another round has begun
+		 * (walk_wire_head.late_files). */
 		s.round += header.kind != WIRE_WALK && header.kind != WIRE_WALKS &&
 			   header.kind != WIRE_STEP;
 		status = dispatch(&s, (enum wire_kind)header.kind, &reader, fd, &reply);

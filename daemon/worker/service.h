@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of a worker's process: it takes requests, one at a time, and asks stackd for what it
- * needs. It can ask again for all that it keeps, so it can be ended at any moment.
+ * The inside of a worker's process. It serves one request at a time, and asks stackd for the files
+ * and facts that it needs. It can ask again for everything that it keeps, so it can be ended at any
+ * moment.
  */
 #ifndef WORKER_SERVICE_H
 #define WORKER_SERVICE_H
@@ -13,7 +14,7 @@
 #include "daemon/worker/worker_page.h"
 #include "proc/object.h"
 
-#define SERVICE_TAGS 64 /* files whose functions with tags are kept */
+#define SERVICE_TAGS 64 /* files whose tagged functions are kept */
 
 struct naming;
 struct service_tags;
@@ -23,28 +24,33 @@ struct service {
 	struct wire wire;
 	service_file_fn *answer_file;
 	struct worker_page *page;
-	VEC(struct object *) objects; /* by number; NULL: not known. Owned, with their files */
+	VEC(struct object *)
+	objects; /* by number; NULL: not asked for yet. Owned, with their
+		  * files */
 	size_t n_open;
-	struct buf question, answer; /* of service_ask() */
-	VEC(uint32_t) asked;	     /* by number: the round in which it was asked for */
-	VEC(uint32_t) looked; /* by number: the last request in which its file was looked at */
+	struct buf question, answer; /* buffers of service_ask() */
+	VEC(uint32_t)
+	asked;		      /* by object number: the round in which stackd was last asked
+			       * for the object */
+	VEC(uint32_t) looked; /* by object number: the last request that has used the object */
 	uint32_t requests;
-	uint32_t round;	       /* an object without a file is asked for once in each */
-	uint64_t symbols_told; /* of naming_forgotten() */
-	struct naming *names;  /* NULL: not asked for yet, as the next two */
+	uint32_t round;	       /* stackd is asked once in each round for an object without a file */
+	uint64_t symbols_told; /* the part of naming_forgotten() that stackd was told */
+	struct naming *names;  /* NULL: not needed so far; likewise the next two */
 	struct walk_service *walks;
-	struct service_tags *tags; /* SERVICE_TAGS of them */
+	struct service_tags *tags; /* array of SERVICE_TAGS */
 };
 
-/* Serves requests until stackd's end of the socket is closed: what a fork_server_run_fn is to do.
+/* Serves requests until stackd's end of the socket is closed: the work of a fork_server_run_fn.
  * `answer_file` answers questions about a file. */
 void service_run(int socket, void *page, service_file_fn *answer_file);
 
 /* Reads the vDSO, which all processes have in common. To be called before the sandbox. */
 void service_prepare(void);
 
-/* Asks stackd the question in s->question. Returns the status of the answer, which is in s->answer.
- * `ret_fd`: its descriptor, or -1; NULL: none is expected. */
+/* Sends the question in s->question to stackd, and waits for the answer. Returns its status;
+ * *ret_answer reads its bytes in s->answer. *ret_fd: the descriptor that came with it, or -1; NULL:
+ * none is expected. */
 int service_ask(struct service *s, enum wire_kind kind, struct buf_reader *ret_answer, int *ret_fd);
 
 /* Returns the object of a number, with its file open if it can be read (else its `error` says why).
@@ -54,8 +60,8 @@ const struct object *service_object(struct service *s, uint32_t number);
 /* Asks for a debug file by its path, for struct debug_source; `service` is the argument. */
 int service_open_debug(void *service, const char *path);
 
-/* Begins a part of a request, in which objects live as in a request of its own: none is read yet,
- * and objects of the previous part may be freed. */
+/* Begins a part of a request: objects of the previous part may be freed now, and no object counts
+ * as being read yet. */
 void service_begin_part(struct service *s);
 
 /* Sends the result of a part. */
@@ -72,7 +78,7 @@ int walk_service_many(struct service *s, struct buf_reader *request, struct buf 
 /* Writes whether a file keeps tags: bits, u32, and the word, u64. */
 void tag_service_put(const struct elf_file *elf, struct buf *reply);
 
-/* Finds functions that keep a tag. As the above. */
+/* Answers questions about functions that keep a tag; as the functions above. */
 int tag_service(struct service *s, struct buf_reader *request, struct buf *reply);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Questions about a file that other parts of stackd answer in a worker. */
+/* The interface by which other parts of stackd (daemon/regions) answer questions about a file in a
+ * worker. */
 #ifndef WORKER_SERVICE_FILE_H
 #define WORKER_SERVICE_FILE_H
 

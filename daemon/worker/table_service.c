@@ -28,7 +28,7 @@ int table_service(struct service *s, struct buf_reader *request, struct buf *rep
 		       : recipe_compile_within(object->elf, most_bytes, &table);
 	if (err)
 		return err;
-	if (elf_file_is_touched(object->elf)) { /* while it was read */
+	if (elf_file_is_touched(object->elf)) { /* the file was changed while it was read */
 		recipe_table_free(table);
 		return -ESTALE;
 	}

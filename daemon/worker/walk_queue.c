@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Keeps the walks in slots, and those that are not made in a row, the oldest first; see
- * walk_queue.h. The first `n_sent` of the row are the batch that the worker is at, in the order of
- * its results.
+ * Keeps the walks in slots. `row` lists the slots of walks that are not made yet, the oldest first;
+ * its first `n_sent` entries are the batch that the worker is making, in the order of its results.
+ * See walk_queue.h.
  *
  * When a worker fails, the walk in which it failed is tried again a few times, since the next
- * worker does without the refused file; the others of the batch are sent again as they are.
+ * worker walks without the refused file; the others of the batch are sent again.
  */
 #include "daemon/worker/walk_queue.h"
 
@@ -16,18 +16,26 @@
 #include "base/vec.h"
 #include "daemon/worker/wire.h"
 
-#define MOST_SENT  32		/* walks of a batch, */
-#define SENT_BYTES (256u << 10) /* and bytes, from which on none is added */
+#define MOST_SENT  32		/* most walks in a batch */
+#define SENT_BYTES (256u << 10) /* no walk is added to a batch of so many bytes */
 
-enum state { FREE, ASKED, MADE, DROPPED }; /* DROPPED: the result is not wanted any more */
+enum state {
+	FREE,
+	ASKED,
+	MADE,
+	DROPPED
+}; /* DROPPED: the caller does not want the result any
+    * more */
 
 struct slot {
 	enum state state;
-	bool is_sent, has_failed; /* the latter: no worker can make it */
+	bool is_sent, has_failed; /* is_sent: it is in the worker's batch; has_failed: no worker can
+				   * make it */
 	unsigned tries;
 	const void *key;
 	struct walk_input in;
-	struct walk_wire_head head; /* of the request that was sent; before: its version alone */
+	struct walk_wire_head head; /* head of the request that was sent; before that, only
+				     * mappings[0] is set */
 	enum stackd_end_reason reason;
 	VEC(struct walk_frame) frames;
 };
@@ -90,7 +98,7 @@ static void take_out_of_row(struct walk_queue *q, size_t at)
 	q->n_row--;
 }
 
-/* Frees a slot. Of a walk that was sent, it is free when the result comes. */
+/* Frees a slot. If the worker is making the walk, the slot becomes free when the result comes. */
 static void drop(struct walk_queue *q, struct slot *slot)
 {
 	if (slot->state == ASKED && slot->is_sent) {
@@ -106,8 +114,8 @@ static void drop(struct walk_queue *q, struct slot *slot)
 	slot->state = FREE;
 }
 
-/* Makes room for a walk that is wanted next. All that were asked for are wanted later, so the one
- * that was made, or waits, makes way; what is being made is not taken back. */
+/* Frees a slot for the walk that is needed next. All other walks are needed later, so the last one
+ * that is made or waits is dropped; walks that the worker is making are not. */
 static struct slot *make_room(struct walk_queue *q)
 {
 	for (size_t i = WALK_QUEUE_MOST; i-- > 0;) {
@@ -149,7 +157,8 @@ bool walk_queue_has(struct walk_queue *q, const void *key)
 	return find(q, key) != NULL;
 }
 
-/* A walk that waits is of the mappings at which it is sent. */
+/* Whether the mappings of a walk's process have changed since the walk was sent. A waiting walk is
+ * sent with the mappings of that moment, so it is never outdated. */
 static bool is_outdated(const struct walk_queue *q, const struct slot *slot)
 {
 	return (slot->is_sent || slot->state == MADE) &&
@@ -195,7 +204,7 @@ void walk_queue_drop(struct walk_queue *q, const void *key)
 
 /* --- batches --------------------------------------------------------------------------------- */
 
-/* Takes the first walk out of the row, which is made. */
+/* Removes the first walk of the row, which is made. */
 static struct slot *finish_first(struct walk_queue *q)
 {
 	struct slot *slot = &q->slots[q->row[0]];
@@ -252,7 +261,8 @@ static struct worker_call call_of(struct walk_queue *q)
 				    .arg = q};
 }
 
-/* Nothing is sent any more: what was, waits again; what nobody waits for, does not. */
+/* Makes the walks of the batch wait again, except those that were dropped, whose slots are
+ * freed. */
 static void take_back(struct walk_queue *q)
 {
 	size_t kept = 0;
@@ -270,14 +280,15 @@ static void take_back(struct walk_queue *q)
 	q->n_sent = 0;
 }
 
-/* The first of the row cannot be made. */
+/* Marks the first walk of the row as one that no worker can make. */
 static void give_up_first(struct walk_queue *q)
 {
 	q->n_sent++;
 	finish_first(q)->has_failed = true;
 }
 
-/* The batch is over before all of it was made. */
+/* Handles the end of a batch before all its walks were made, with `status` as the result of the
+ * call. */
 static void recover(struct walk_queue *q, int status)
 {
 	bool was_at_first = q->n_sent && q->slots[q->row[0]].state != DROPPED;
@@ -322,8 +333,8 @@ static void begin(struct walk_queue *q)
 		recover(q, err);
 }
 
-/* Goes on with the batch. Where it ends before all of it was made, and the worker says that it has
- * done well, that made no sense. */
+/* Continues the call of the batch. If the call ends with success before all walks were made, the
+ * reply is invalid. */
 static void advance(struct walk_queue *q)
 {
 	const struct worker_call call = call_of(q);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Walks and checks of steps in a worker: lib/code/unwind's walk and lib/code/callflow's checks,
- * with mappings, rules and memory that stackd is asked for.
+ * with mappings, rules and memory for which the worker asks stackd.
  *
- * The mappings of some processes are kept by their version, so a process is asked about once for as
- * long as its mappings stay, and its forks are not asked about at all.
+ * The worker keeps the mappings of some processes under their version: it asks for them once until
+ * they change, and not at all for a forked process, which has the same version.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,10 +18,10 @@
 
 #define MAX_SETS 32
 
-/* The mappings of one version. */
+/* A set of mappings, of one version. */
 struct mappings {
 	uint64_t version; /* 0: there are none */
-	uint64_t used;	  /* the request that has used them last */
+	uint64_t used;	  /* number of the request that has used them last */
 	struct buf bytes; /* struct walk_wire_mapping, by rising address */
 };
 
@@ -29,14 +29,15 @@ struct walk_service {
 	struct service *service;
 	struct walks *walks;
 	uint64_t n_requests;
-	struct walk_wire_head head; /* of the request */
+	struct walk_wire_head head; /* head of the current request */
 	struct mappings sets[MAX_SETS];
 	struct walk_frame frames[DWARF_WALK_MAX_FRAMES];
 };
 
 /* --- what stackd is asked -------------------------------------------------------------------- */
 
-/* The set of a version, or else the one to be replaced: which was not used for the longest time. */
+/* Returns the set with a version, or else the least recently used set, which the caller
+ * replaces. */
 static struct mappings *set_of(struct walk_service *w, uint64_t version)
 {
 	struct mappings *oldest = w->sets;
@@ -63,7 +64,7 @@ static int ask_mappings(struct walk_service *w, int32_t pid, struct mappings *se
 	return set->bytes.failed ? -ENOMEM : status;
 }
 
-/* The mappings of one of the request's processes. NULL: there are none. */
+/* Returns the mappings of one of the request's processes; NULL: there are none. */
 static const struct mappings *mappings_of(struct walk_service *w, int32_t pid)
 {
 	const uint64_t version = w->head.mappings[pid != w->head.pids[0]];
@@ -174,7 +175,7 @@ static uint64_t code_start(void *arg, pid_t pid, uint64_t address)
 
 /* --- state ----------------------------------------------------------------------------------- */
 
-/* Makes the worker's walks with the first request, which says whether there are tables. */
+/* Makes `walks` at the first request, whose head says whether there are tables. */
 static int make_walks(struct walk_service *w, const struct walk_wire_head *head)
 {
 	const struct walks_here_options options = {
@@ -186,7 +187,8 @@ static int make_walks(struct walk_service *w, const struct walk_wire_head *head)
 	return w->walks ? 0 : walks_here_new(&options, &w->walks);
 }
 
-/* Brings what is kept up to the time of a request. NULL: the worker is ended for it. */
+/* Reads the head of a request, and updates what the worker keeps by it. NULL: no memory, for which
+ * stackd ends the worker. */
 static struct walk_service *begin(struct service *s, struct buf_reader *request)
 {
 	struct walk_service *w = s->walks ? s->walks : calloc(1, sizeof(*w));
@@ -224,7 +226,7 @@ static void put_frames(const struct walk_frame *frames, size_t count, struct buf
 	}
 }
 
-/* What goes with a stack, aligned. */
+/* Aligned copies of the arrays that follow a walk's input in the request. */
 struct walk_behind {
 	uint64_t more_holes[STACKD_MAX_MORE_HOLES];
 	struct stackd_code_mark code[STACKD_MAX_CODE];

@@ -10,9 +10,9 @@
 
 /* The header of each of these requests. */
 struct walk_wire_head {
-	uint64_t mappings[2]; /* versions of the processes' mappings; 0: there are none */
+	uint64_t mappings[2]; /* versions of the mappings of `pids`; 0: there are none */
 	int32_t pids[2];      /* processes whose mappings and code may be asked for; 0: none */
-	uint32_t ticks;	      /* of runtime_code_tick() and dwarf_walk_trim() so far */
+	uint32_t ticks;	      /* how often ask_walks_tick() was called so far */
 	uint32_t late_files;  /* object_table_late_files(): once it differs, objects that had no
 			       * file are asked for again */
 	uint32_t has_rules;   /* WIRE_ASK_RULE has an answer */
@@ -34,7 +34,8 @@ _Static_assert(sizeof(struct walk_wire_input) == sizeof(struct stackd_regs) + 56
 /* WIRE_WALKS: many walks, each with its length, u32, before its head. The reply has a part for
  * each, in this order, which is what WIRE_WALK's reply would be. */
 
-/* Its reply: how it ended, then `count` frames. The counts are those of this walk. */
+/* The reply of WIRE_WALK: the end reason, then `count` frames. The counters are of this walk
+ * alone. */
 struct walk_wire_result {
 	uint32_t reason, count;
 	uint64_t frames, cache_hits, cache_misses, frame_pointer_steps;
@@ -48,8 +49,8 @@ struct walk_wire_frame {
 	uint8_t is_return, is_guess, provenance, padding;
 };
 
-/* WIRE_STEP: a budget of CPU time, u64 ns, and pairs of locations. The reply has the verdicts on as
- * many of the first ones as there was time for: at least one. */
+/* WIRE_STEP: a budget of CPU time, u64 ns, and pairs of locations. The reply has verdicts on the
+ * first pairs, as many as the budget allowed: at least one. */
 struct walk_wire_step {
 	uint64_t caller_offset, callee_offset;
 	uint32_t caller, callee; /* numbers of objects */
@@ -58,7 +59,7 @@ struct walk_wire_step {
 
 struct walk_wire_verdict {
 	uint32_t step;	/* enum callflow_step */
-	uint32_t frame; /* enum runtime_code_frame, where the step may be bare */
+	uint32_t frame; /* enum runtime_code_frame, if may_be_bare */
 };
 
 /* WIRE_ASK_CODE: executable memory around an address of a process. */
@@ -75,8 +76,8 @@ struct walk_wire_window {
 	uint32_t padding;
 };
 
-/* WIRE_ASK_MAPPINGS: a process, i32. The answer has one of these for each of its mappings, by
- * rising address; they are those of the version in the head of the request. */
+/* WIRE_ASK_MAPPINGS: a process, i32. The answer has a struct walk_wire_mapping for each of its
+ * mappings, by rising address, if they still have the version in the head of the request. */
 struct walk_wire_mapping {
 	uint64_t start, end, offset;
 	uint32_t object, padding;

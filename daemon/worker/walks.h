@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walks of copied stacks, and checks of steps: one interface with two implementations, chosen when
- * it is made.
+ * Walks copied stacks, and checks steps: one interface with two implementations.
  *
  *   walks_there.h  a worker makes them. Prefetched walks are made while the loop goes on
  *   walks_here.h   the caller's process makes them: a worker itself, stackd with --lbr, and tests
@@ -24,7 +23,7 @@ struct walks_step {
 
 struct walks_verdict {
 	enum callflow_step step;
-	enum runtime_code_frame frame; /* if may_be_bare */
+	enum runtime_code_frame frame; /* valid if may_be_bare */
 };
 
 struct walks;
@@ -62,8 +61,8 @@ static inline void walks_free(struct walks *walks) /* NULL is fine */
 		walks->ops->free(walks);
 }
 
-/* As dwarf_walk_stack(), with the mappings of in->pid. `key` is that of walks_prefetch(); NULL: it
- * was not prefetched. */
+/* Does what dwarf_walk_stack() does, with the mappings of in->pid. `key`: as for walks_prefetch();
+ * NULL: the walk was not prefetched. */
 static inline enum stackd_end_reason walks_stack(struct walks *walks, const void *key,
 						 const struct walk_input *in,
 						 struct walk_frame *frames, size_t max_frames,
@@ -93,7 +92,8 @@ static inline void walks_get_stats(const struct walks *walks, struct dwarf_walk_
 	walks->ops->get_stats(walks, ret_stats);
 }
 
-/* Returns the CPU time of walks and checks so far outside of the calling thread, for budgets. */
+/* Returns the CPU time that walks and checks have used so far outside of the calling thread, for
+ * budgets. */
 static inline uint64_t walks_cpu_ns(const struct walks *walks)
 {
 	return walks->ops->cpu_ns(walks);
@@ -108,7 +108,7 @@ static inline bool walks_can_prefetch(const struct walks *walks)
 	return walks->ops->can_prefetch;
 }
 
-/* Asks for a walk, which `key` names. The input's stack is borrowed until walks_stack() or
+/* Requests a walk, which `key` identifies. The input's stack is borrowed until walks_stack() or
  * walks_drop(). `is_next`: it is the next one to be taken. false: there is no room. */
 static inline bool walks_prefetch(struct walks *walks, const void *key, const struct walk_input *in,
 				  bool is_next)
@@ -154,7 +154,7 @@ static inline bool walks_is_busy(const struct walks *walks)
 	return walks->ops->is_busy(walks);
 }
 
-/* Returns how many walks were asked for, and are not made. */
+/* Returns how many walks were requested and are not made yet. */
 static inline size_t walks_pending(const struct walks *walks)
 {
 	return walks->ops->pending(walks);

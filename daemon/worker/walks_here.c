@@ -54,14 +54,15 @@ static enum stackd_end_reason stack(struct walks *walks, const void *key,
 
 /* --- steps ----------------------------------------------------------------------------------- */
 
-/* Reads code that a process has made again, if it was changed since. */
+/* If the location is in JIT code, reads the code again if it has changed. */
 static void catch_up(const struct here *h, const struct object *object, uint64_t offset)
 {
 	if (object->kind == OBJECT_JIT)
 		runtime_code_has_changed(h->code, object->owner.pid, offset);
 }
 
-/* The code of a location: of its file, or in the memory of the process that has made it. */
+/* Returns the location in the form of callflow: in its file or, for JIT code, in a copy of the
+ * process's memory. */
 static struct callflow_location code_at(const struct here *h, const struct object *object,
 					uint64_t offset)
 {
@@ -72,7 +73,7 @@ static struct callflow_location code_at(const struct here *h, const struct objec
 	return (struct callflow_location){code ? code : object, offset};
 }
 
-/* One at a time, since the time of each is the caller's. */
+/* Checks the first step only: the caller measures the time of each. */
 static size_t check(struct walks *walks, const struct walks_step *step, size_t count,
 		    uint64_t budget_ns, struct walks_verdict *ret_verdict)
 {

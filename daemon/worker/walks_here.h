@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks and checks of steps in the caller's process: lib/code/unwind's walk and lib/code/callflow's
- * checks, over memory that functions of the options read. */
+/* Walks stacks and checks steps in the caller's process, by lib/code/unwind and lib/code/callflow.
+ * Functions in the options read code. */
 #ifndef WORKER_WALKS_HERE_H
 #define WORKER_WALKS_HERE_H
 
@@ -15,7 +15,7 @@ struct walks_here_options {
 /* The options are copied. 0 or -ENOMEM. */
 int walks_here_new(const struct walks_here_options *options, struct walks **ret_walks);
 
-/* Returns the walk, of walks that walks_here_new() has made. It is theirs. */
+/* Returns the struct dwarf_walk of walks that walks_here_new() has made; it belongs to them. */
 struct dwarf_walk *walks_here_walk(const struct walks *walks);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Takes walks out of the queue, or asks for them; see walks_there.h. */
+/* Takes prefetched walks out of the queue, or asks the worker for a walk and waits; see
+ * walks_there.h. */
 #include "daemon/worker/walks_there.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks and checks of steps that workers make: ask_walks.h asks one, and waits; walk_queue.h asks
- * another for walks before their turn. */
+/* Lets workers walk stacks and check steps: ask_walks.h calls one worker, and waits; walk_queue.h
+ * lets another one make prefetched walks. */
 #ifndef WORKER_WALKS_THERE_H
 #define WORKER_WALKS_THERE_H
 

@@ -17,7 +17,7 @@ union control {
 	struct cmsghdr align;
 };
 
-/* After a failed transfer: 0 to try again, or why not. */
+/* Called after a failed system call: returns 0 to try again, or the error. */
 static int retry(const struct wire *w)
 {
 	if (errno == EINTR)
@@ -27,7 +27,7 @@ static int retry(const struct wire *w)
 	return errno == ECONNRESET ? -EPIPE : -errno;
 }
 
-/* As sendmsg(2), with a descriptor; -1: none. */
+/* Calls sendmsg(2), with a descriptor unless `fd` is -1. */
 static ssize_t send_with(int socket, struct iovec *parts, size_t n_parts, int fd, int flags)
 {
 	struct msghdr message = {.msg_iov = parts, .msg_iovlen = n_parts};
@@ -54,7 +54,7 @@ static int send_some(const struct wire *w, struct iovec *parts, size_t n_parts, 
 	return n < 0 ? retry(w) : 0;
 }
 
-/* Takes `len` bytes off the front of the parts. */
+/* Removes `len` bytes from the front of the parts. */
 static void advance(struct iovec *parts, size_t n_parts, size_t len)
 {
 	for (size_t i = 0; i < n_parts; i++) {
@@ -94,7 +94,8 @@ static int fd_in(struct msghdr *message)
 	return fd;
 }
 
-/* Without room for a descriptor, the kernel closes what comes. */
+/* Receives up to `len` bytes. If `fd` is NULL there is no room for a descriptor, and the kernel
+ * drops one that comes. */
 static int receive_some(const struct wire *w, uint8_t *bytes, size_t len, int *fd, size_t *ret_got)
 {
 	struct iovec part = {bytes, len};
@@ -115,7 +116,7 @@ static int receive_some(const struct wire *w, uint8_t *bytes, size_t len, int *f
 	return n ? 0 : -EPIPE;
 }
 
-/* Receives until the header, and what happens to have come behind it, is in the piece. */
+/* Receives at least a header into `piece`; bytes that have arrived behind it are received, too. */
 static int receive_header(const struct wire *w, uint8_t *piece, int *fd, size_t *ret_len)
 {
 	size_t got;
@@ -129,7 +130,8 @@ static int receive_header(const struct wire *w, uint8_t *piece, int *fd, size_t 
 	return err;
 }
 
-/* The buffer grows with what has come, not with what was promised. */
+/* Receives `len` more bytes. The buffer grows with the bytes that arrive, not by the length that
+ * the header states. */
 static int receive_rest(const struct wire *w, uint8_t *piece, size_t len, struct buf *bytes)
 {
 	int err = 0;
@@ -217,7 +219,7 @@ int wire_stream_flush(struct wire_stream *s)
 	return 0;
 }
 
-/* Moves what was not taken to the front. */
+/* Moves the bytes that were not taken to the front. */
 static void compact(struct wire_stream *s)
 {
 	s->in.len -= s->taken;
@@ -225,7 +227,7 @@ static void compact(struct wire_stream *s)
 	s->taken = 0;
 }
 
-/* Receives what there is, a piece of it at most. 1; 0: there is nothing; or why not. */
+/* Receives at most a piece of what has arrived. 1; 0: nothing has; or an error. */
 static int receive_more(struct wire_stream *s)
 {
 	uint8_t piece[PIECE_BYTES];
@@ -241,7 +243,7 @@ static int receive_more(struct wire_stream *s)
 	return s->in.failed ? -ENOMEM : 1;
 }
 
-/* Whether a message has come whole. 1, 0 or -EBADMSG. */
+/* Whether a whole message has arrived. 1, 0 or -EBADMSG. */
 static int has_message(const struct wire_stream *s, size_t max, struct wire_header *ret_header)
 {
 	size_t have = s->in.len - s->taken;

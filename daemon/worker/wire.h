@@ -20,17 +20,18 @@
  * and questions. */
 enum wire_kind {
 	WIRE_REPLY = 1,	 /* status, result */
-	WIRE_PART,	 /* the same, for a part of the request: other parts follow, or the reply */
+	WIRE_PART,	 /* status, result of a part of the request; further parts follow, or the
+			  * reply */
 	WIRE_ANSWER,	 /* status, result, descriptor */
-	WIRE_IDENTIFY,	 /* descriptor; its identity */
-	WIRE_TABLE,	 /* object; its recipe table */
+	WIRE_IDENTIFY,	 /* descriptor of a file; the reply is the file's identity */
+	WIRE_TABLE,	 /* object; the reply is its recipe table */
 	WIRE_NAME_LINES, /* see name_service.c */
 	WIRE_NAME_ASK,
 	WIRE_WALK, /* see walk_wire.h, as all below but for the first three questions */
 	WIRE_WALKS,
 	WIRE_STEP,
 	WIRE_TAGS,
-	WIRE_FILE,	     /* descriptor, path; a question of service_file.h */
+	WIRE_FILE,	     /* descriptor and path of a file, and a question of service_file.h */
 	WIRE_ASK_OBJECT,     /* question: an object by its number */
 	WIRE_ASK_DEBUG,	     /* question: a debug file by its path */
 	WIRE_ASK_DEBUGINFOD, /* question: the object's debug file over the network */
@@ -38,7 +39,7 @@ enum wire_kind {
 	WIRE_ASK_MAPPINGS,   /* question: all mappings of a process */
 	WIRE_ASK_RULE,	     /* question: a rule of a loaded table */
 	WIRE_ASK_CODE,	     /* question: executable memory of a process */
-	WIRE_ASK_WINDOW,     /* question: such memory as it was at a sample */
+	WIRE_ASK_WINDOW,     /* question: executable memory as it was at a sample */
 };
 
 struct wire_header {
@@ -50,8 +51,8 @@ struct wire_header {
 
 #define WIRE_MAX_BYTES (96u << 20) /* of a message */
 
-/* Decides whether to continue a transfer that has made no progress for as long as the socket's
- * timeouts. Nonzero ends it: the transfer returns that. NULL: it continues. */
+/* Called when a transfer has made no progress for the socket's timeout: returns 0 to continue, or
+ * the result with which the transfer ends. NULL: transfers always continue. */
 typedef int wire_look_fn(void *arg);
 
 struct wire {
@@ -66,21 +67,21 @@ int wire_send(const struct wire *wire, const struct wire_header *header, const v
 
 /* Receives a message into `ret_bytes`, which is emptied before. `ret_fd` NULL: descriptors are not
  * accepted; else -1 if there is none. Returns 0; -EPIPE; -EBADMSG: it is longer than `max`, or more
- * bytes follow, though each end waits for the other's message; -ENOMEM; the result of look(); or
- * -errno. */
+ * bytes follow it, although the other end must wait for a message first; -ENOMEM; the result of
+ * look(); or -errno. */
 int wire_receive(const struct wire *wire, size_t max, struct wire_header *ret_header,
 		 struct buf *ret_bytes, int *ret_fd);
 
-/* One end of a connection whose transfers nobody waits for: each continues when the socket is
+/* One end of a connection with transfers that do not block: each continues when the socket is
  * ready. Messages of both directions alternate, but a reply may have several parts. */
 struct wire_stream {
 	int socket;	/* borrowed */
-	struct buf out; /* a message, */
-	size_t sent;	/* how much of it was sent so far, */
-	int fd;		/* and the descriptor that goes with its first byte; -1: none, or sent */
+	struct buf out; /* the message that is being sent */
+	size_t sent;	/* bytes of `out` that were sent so far */
+	int fd;		/* descriptor that goes with the first byte; -1: none, or it was sent */
 	bool owns_fd;
-	struct buf in; /* bytes that have arrived, */
-	size_t taken;  /* and how many of them were taken */
+	struct buf in; /* bytes that have arrived */
+	size_t taken;  /* bytes of `in` that were taken */
 };
 
 /* Starts to send a message; wire_stream_is_sent() must hold. `fd` is closed after it was sent if

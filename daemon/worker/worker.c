@@ -3,9 +3,9 @@
  * Calls, their limits, and what follows when a worker fails; see worker.h.
  *
  * Limits are of CPU time, so that a busy machine does not make a file look hostile. A worker that
- * neither runs, waits for the processor nor for a disk, while an answer of its is due, sleeps: that
- * is a hang, after WORKER_SLEEP_LOOKS. These are counted, not timed, since all may be stopped for a
- * while.
+ * owes a reply, and neither runs nor waits for a CPU or a disk, sleeps. If it sleeps at
+ * WORKER_SLEEP_LOOKS looks in a row, it hangs. Looks are counted, not timed, since all processes
+ * may be stopped for a while.
  */
 #include "daemon/worker/worker.h"
 
@@ -31,14 +31,14 @@
 #include "daemon/worker/worker_page.h"
 #include "proc/proc_fs.h"
 
-#define WALL_NS	       UINT64_C(300000000000) /* of a call, whatever the worker does */
-#define IDLE_NS	       UINT64_C(10000000000)  /* after which a worker is ended */
-#define LARGE_IDLE_NS  UINT64_C(1000000000)   /* the same, of one that is larger than this: */
+#define WALL_NS	       UINT64_C(300000000000) /* longest time of a call, whatever the worker does */
+#define IDLE_NS	       UINT64_C(10000000000)  /* an idle worker ends after this time */
+#define LARGE_IDLE_NS  UINT64_C(1000000000)   /* the same for one over LARGE_BYTES */
 #define LARGE_BYTES    (UINT64_C(8) << 20)
-#define RENEW_NS       UINT64_C(300000000000) /* CPU time after which it is replaced between calls, */
-#define RENEW_CALLS    256		      /* which is looked at in each of so many */
-#define LOOK_QUESTIONS 256		      /* of a call, between looks at a worker that asks */
-#define MAX_REFUSALS   4096		      /* files; those beyond are tried again */
+#define RENEW_NS       UINT64_C(300000000000) /* a worker with so much CPU time is replaced */
+#define RENEW_CALLS    256		      /* RENEW_NS is checked once in so many calls */
+#define LOOK_QUESTIONS 256		      /* questions of a worker between two looks at it */
+#define MAX_REFUSALS   4096		      /* files; further ones are tried again */
 
 static const uint64_t cpu_limits[WORKER_COUNT] = {
 	[WORKER_LOOP] = UINT64_C(2000000000),	  [WORKER_WALKS] = UINT64_C(2000000000),
@@ -46,56 +46,62 @@ static const uint64_t cpu_limits[WORKER_COUNT] = {
 	[WORKER_REGIONS] = UINT64_C(60000000000),
 };
 
-/* The wait for a worker's messages. */
+/* State of waiting for a worker's messages. */
 struct waiting {
 	struct worker *worker;
 	const struct worker_call *call;
-	uint64_t begun_ns, cpu_before_ns; /* when it was looked at first; 0: not yet */
-	unsigned asleep;		  /* looks in a row at which it slept */
+	uint64_t begun_ns, cpu_before_ns; /* time and CPU time at the first look; 0: there was none
+					   * yet */
+	unsigned asleep;		  /* looks in a row at which the worker slept */
 };
 
-/* A call that nobody waits for. */
+/* A call of worker_begin(). */
 struct flight {
 	bool is_on;
 	struct worker_call call;
 	struct wire_stream stream;
 	struct waiting waiting;
-	uint64_t heard_ns;  /* when a message came last, or it was looked at; */
-	unsigned questions; /* in a row, since then */
-	struct buf text;    /* of an answer */
-	int epoll;	    /* with the socket of the call; -1: there is none */
+	uint64_t heard_ns;  /* time of the last message, or of the last look */
+	unsigned questions; /* questions since then */
+	struct buf text;    /* bytes of an answer */
+	int epoll;	    /* epoll with the socket of the call; -1: none */
 };
 
 struct worker {
 	struct workers *workers;
 	enum worker_role role;
-	pthread_mutex_t lock; /* for a call */
+	pthread_mutex_t lock; /* held during a call */
 	pid_t pid;	      /* 0: there is none */
 	int socket;
 	unsigned n_calls;
-	unsigned server; /* which one it is of */
+	unsigned server; /* the server that has forked it: its number of restarts */
 	clockid_t clock;
 	struct worker_page *page; /* NULL: there is none */
-	bool has_failed;	  /* the next one is a restart */
-	uint64_t used_ns;	  /* when it was called last */
-	uint64_t ended_cpu_ns;	  /* of those that have ended */
+	bool has_failed;	  /* the last process failed, so the next start is a restart */
+	uint64_t used_ns;	  /* when the last call ended */
+	uint64_t ended_cpu_ns;	  /* CPU time of processes that have ended */
 	struct flight flight;
 };
 
 struct workers {
 	struct fork_server *server;
 	struct worker all[WORKER_COUNT];
-	pthread_mutex_t lock;  /* guards what follows */
-	VEC(uint64_t) refused; /* file ids, and keys of files that could not be identified */
+	pthread_mutex_t lock; /* guards what follows */
+	VEC(uint64_t)
+	refused; /* ids of refused files, and keys of files that could not be
+		  * identified */
 	struct workers_counts counts;
-	uint64_t server_cpu_ns, ended_server_cpu_ns; /* when last looked at, and of those before */
-	bool is_told;				     /* that no worker can be started */
+	uint64_t server_cpu_ns, ended_server_cpu_ns; /* CPU time of keeper and server at the last
+						      * look; of servers before */
+	bool is_told;				     /* the log says that no worker can be
+						      * started */
 	uint64_t most_analysed;
 };
 
 /* --- processes ------------------------------------------------------------------------------- */
 
-/* The page's size is sealed: what maps it cannot be made to read behind its end. */
+/* Makes the page that is shared with a worker. Its size is sealed, so a worker cannot shrink it and
+ * make stackd fault. */
 static int new_page(int *ret_fd, struct worker_page **ret_page)
 {
 	int fd = memfd_create("stackd-worker", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -123,7 +129,7 @@ static void count_restart(struct worker *w)
 	w->has_failed = false;
 }
 
-/* Without the server no file can be read any more. This is reported once. */
+/* Logs, once, that no worker can be started, so that no file can be read any more. */
 static void tell_of_server(struct workers *ws, int err)
 {
 	bool is_told;
@@ -139,7 +145,7 @@ static void tell_of_server(struct workers *ws, int err)
 			strerror(-err));
 }
 
-/* Transfers wait for WORKER_LOOK_MS at a time. */
+/* Sets the timeouts of a socket to WORKER_LOOK_MS. */
 static void set_timeouts(int socket)
 {
 	const struct timeval timeout = {.tv_usec = WORKER_LOOK_MS * 1000};
@@ -208,7 +214,7 @@ static void end_idle(struct worker *w)
 	end(w, &status);
 }
 
-/* Ends one that has done no wrong, for its memory. */
+/* Ends a worker that has not failed, to save memory. */
 static void give_up(struct worker *w)
 {
 	end_idle(w);
@@ -228,7 +234,8 @@ static bool is_refused(struct workers *ws, uint64_t file_id)
 	return found;
 }
 
-/* The object that was being read: the one that the worker has named, or that of the call. */
+/* Returns the object that was being read: the one that the worker has named in the shared page, or
+ * that of the call. */
 static const struct object *culprit(const struct worker *w, const struct worker_call *call)
 {
 	uint32_t named = w->page ? __atomic_load_n(&w->page->object_plus_1, __ATOMIC_RELAXED) : 0;
@@ -266,7 +273,8 @@ static bool is_asleep(const struct worker *w)
 	       (stat.state == 'S' || stat.state == 'T' || stat.state == 't');
 }
 
-/* Looks at what the worker does. Most calls end before the first look. */
+/* A wire_look_fn: checks the limits of a worker. 0, or the error to end it with. Most calls end
+ * before the first look. */
 static int look(void *arg)
 {
 	struct waiting *wait = arg;
@@ -287,7 +295,7 @@ static int look(void *arg)
 										    : 0;
 }
 
-/* The same, of a worker that this thread waits for. */
+/* look() for a worker for which this thread waits. */
 static int look_meanwhile(void *arg)
 {
 	const struct waiting *wait = arg;
@@ -298,7 +306,8 @@ static int look_meanwhile(void *arg)
 
 /* --- calls ----------------------------------------------------------------------------------- */
 
-/* Why a worker has ended, or was ended. */
+/* Returns why a file is refused, by the error of the call and the status of the worker's
+ * process. */
 static enum worker_refusal reason(int err, int status)
 {
 	if (err == -ETIME || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
@@ -314,7 +323,8 @@ static enum worker_refusal reason(int err, int status)
 	return WORKER_REFUSED_CRASH;
 }
 
-/* Ends a worker after a call that went wrong. -EHOSTDOWN: the file has no part in that. */
+/* Ends a worker after a failed call, and refuses the file. -EHOSTDOWN: the fork server died, so the
+ * file is not to blame. */
 static int fail(struct worker *w, const struct worker_call *call, int err)
 {
 	const struct object *object = culprit(w, call);
@@ -328,7 +338,7 @@ static int fail(struct worker *w, const struct worker_call *call, int err)
 	return refuse(w, call, object, reason(err, status));
 }
 
-/* Makes the answer to a question. */
+/* Answers a worker's question: returns the header, and gives bytes and descriptor. */
 static struct wire_header answer_to(const struct worker_call *call, uint32_t kind,
 				    struct buf_reader *question, struct buf *text, int *ret_fd,
 				    bool *ret_is_owned)
@@ -359,8 +369,8 @@ static int answer(const struct worker_call *call, const struct wire *wire, uint3
 	return err;
 }
 
-/* Sends the request, and answers questions until the reply has come. A worker that asks without end
- * is looked at as well. */
+/* Sends the request, and answers questions until the reply has come. It also looks at a worker that
+ * asks question after question. */
 static int exchange(struct worker *w, const struct worker_call *call, const struct buf *request,
 		    struct buf *ret_reply, int *ret_status)
 {
@@ -384,7 +394,7 @@ static int exchange(struct worker *w, const struct worker_call *call, const stru
 	return err;
 }
 
-/* Has a process for the next call. */
+/* Makes sure that the worker has a process for the next call, and replaces an old one. */
 static int prepare(struct worker *w)
 {
 	int err;
@@ -397,14 +407,15 @@ static int prepare(struct worker *w)
 	return err;
 }
 
-/* What is the result of a call that is over: by the status of its reply, or for lack of one. */
+/* Returns the result of a call that is over, by the status of its reply or the error without
+ * one. */
 static int conclude(struct worker *w, const struct worker_call *call, int status, int err)
 {
 	w->used_ns = clock_ns(CLOCK_MONOTONIC_COARSE);
 	if (err)
 		return fail(w, call, err);
 	if (status == -ENOMEM) {
-		/* The heap may be in pieces: another worker has a whole one. */
+		/* The heap may be fragmented: another worker begins with a new one. */
 		const struct object *object = culprit(w, call);
 
 		end_idle(w);
@@ -505,7 +516,8 @@ int worker_poll_fd(const struct worker *w)
 	return w->flight.epoll;
 }
 
-/* Watches the socket for what is waited for now. */
+/* Makes epoll wait for the socket: to be writable while a message is being sent, otherwise to be
+ * readable. */
 static int watch(const struct worker *w, int how)
 {
 	struct epoll_event event = {.events = wire_stream_is_sent(&w->flight.stream) ? EPOLLIN
@@ -543,7 +555,7 @@ int worker_begin(struct worker *w, const struct worker_call *call, const struct 
 	return err;
 }
 
-/* Takes a message of the worker. Returns 0; 1: it was the last one; or an error. */
+/* Handles a message of the worker. Returns 0; 1: it was the reply; or an error. */
 static int take_message(struct flight *f, const struct wire_header *header,
 			struct buf_reader *bytes, int *ret_status)
 {
@@ -556,7 +568,7 @@ static int take_message(struct flight *f, const struct wire_header *header,
 	if (header->kind == WIRE_REPLY)
 		return 1;
 	if (header->kind == WIRE_PART) {
-		f->waiting.begun_ns = 0; /* the next one has limits of its own */
+		f->waiting.begun_ns = 0; /* the next part has limits of its own */
 		f->questions = 0;
 		return f->call.part ? f->call.part(f->call.arg, header->status, bytes) : -EBADMSG;
 	}
@@ -566,7 +578,8 @@ static int take_message(struct flight *f, const struct wire_header *header,
 	return f->text.failed ? -ENOMEM : 0;
 }
 
-/* Looks at a worker that is silent, or asks without end. 0 or why to end it. */
+/* Looks at a worker that has been silent for WORKER_LOOK_MS, or asks question after question. 0, or
+ * the error to end it with. */
 static int look_at_flight(struct flight *f, bool is_silent)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
@@ -580,7 +593,7 @@ static int look_at_flight(struct flight *f, bool is_silent)
 	return look(&f->waiting);
 }
 
-/* Sends and takes what it can. Returns 0; 1: the reply has come; or an error. */
+/* Sends and receives without waiting. Returns 0; 1: the reply has come; or an error. */
 static int transfer(struct flight *f, int *ret_status)
 {
 	bool is_silent = true;
@@ -691,7 +704,7 @@ struct worker *workers_of(struct workers *ws, enum worker_role role)
 	return ws ? &ws->all[role] : NULL;
 }
 
-/* Returns whether one that had nothing to do for so long is to be ended. */
+/* Returns whether a worker that has been idle for `ns` must be ended. */
 static bool is_idle(const struct worker *w, uint64_t ns)
 {
 	return ns > IDLE_NS || (ns > LARGE_IDLE_NS && own_cost_child_bytes(w->pid) > LARGE_BYTES);
@@ -731,7 +744,7 @@ bool workers_are_lost(const struct workers *ws)
 	return fork_server_is_lost(ws->server);
 }
 
-/* Adds what the processes take that make workers, those before them included. */
+/* Adds the CPU time and memory of keeper and fork server, with the CPU time of earlier ones. */
 static void add_servers(struct workers *ws, struct workers_counts *counts)
 {
 	uint64_t cpu_ns = 0;
@@ -753,8 +766,7 @@ static void add_servers(struct workers *ws, struct workers_counts *counts)
 	pthread_mutex_unlock(&ws->lock);
 }
 
-/* A call that is under way holds the lock of its worker: what such a worker takes is seen without,
- * from numbers that may be a moment old. */
+/* Reads the workers without their locks, which calls hold, so the numbers may be a moment old. */
 void workers_counts(struct workers *ws, struct workers_counts *ret_counts)
 {
 	pthread_mutex_lock(&ws->lock);

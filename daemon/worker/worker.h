@@ -42,8 +42,9 @@ enum worker_role {
 struct workers;
 struct worker;
 
-/* Makes the workers of a fork server, which is borrowed; none is started yet. `most_analysed`: the
- * bytes of code of a file that they analyse (recipe_compile_within()); 0: no limit. 0 or -errno. */
+/* Makes the workers of a fork server, which is borrowed; no process is started yet.
+ * `most_analysed`: the most bytes of code in a file that they analyse (recipe_compile_within()); 0:
+ * no limit. 0 or -errno. */
 int workers_new(struct fork_server *server, uint64_t most_analysed, struct workers **ret_workers);
 void workers_free(struct workers *workers); /* ends them; NULL is fine */
 
@@ -51,7 +52,7 @@ void workers_free(struct workers *workers); /* ends them; NULL is fine */
  * fork_server_use_meanwhile(). `workers` NULL is fine. */
 void workers_use_meanwhile(struct workers *workers, fork_server_meanwhile_fn *take, void *arg);
 
-/* Returns the limit of workers_new(). */
+/* Returns most_analysed of workers_new(). */
 uint64_t worker_most_analysed(const struct worker *worker);
 
 /* Returns the worker of a role; NULL if `workers` is. */
@@ -60,10 +61,11 @@ struct worker *workers_of(struct workers *workers, enum worker_role role);
 /* Ends workers that have been idle for a while. To be called about once a second. */
 void workers_trim(struct workers *workers);
 
-/* Adds to the count of dropped data. Any thread. */
+/* Adds `n` to a count of dropped data. Any thread. */
 void worker_count_forgotten(struct worker *worker, enum worker_forgotten what, uint64_t n);
 
-/* Adds to the locations that have no name because their file had changed. Any thread. */
+/* Adds `n` to the count of locations that have no name because their file had changed. Any
+ * thread. */
 void worker_count_unproven(struct worker *worker, uint64_t n);
 
 /* Returns whether no worker can be started any more. Any thread. */
@@ -79,40 +81,44 @@ typedef int worker_answer_fn(void *arg, uint32_t kind, struct buf_reader *questi
 			     struct buf *answer, int *ret_fd, bool *ret_is_owned);
 
 /* Takes a part of the reply to a call of worker_begin(): its status and bytes, which are borrowed.
- * Returns 0, or -EBADMSG: it makes no sense. */
+ * Returns 0, or -EBADMSG: the part is invalid. */
 typedef int worker_part_fn(void *arg, int status, struct buf_reader *bytes);
 
 struct worker_call {
-	uint32_t kind;		     /* enum wire_kind */
-	int fd;			     /* sent along; -1: none */
-	const struct object *object; /* whose file is read; NULL: the page says which */
-	const struct object_table
-		*objects;	  /* for what the page tells; NULL: only `object` is read */
-	const char *path;	  /* without an object: the file that is read, for the log; */
-	uint64_t key;		  /* and the key by which it is refused; 0: none */
+	uint32_t kind;			    /* enum wire_kind */
+	int fd;				    /* descriptor that is sent along; -1: none */
+	const struct object *object;	    /* the object whose file is read; NULL: the shared page
+					     * (worker_page.h) names it */
+	const struct object_table *objects; /* objects that the shared page may name; NULL: only
+					     * `object` is read */
+	const char *path;	  /* without an object: the path of the file that is read, for the
+				   * log */
+	uint64_t key;		  /* without an object: the key by which the file is refused; 0:
+				   * none */
 	worker_answer_fn *answer; /* NULL: no question is answered */
 	worker_part_fn *part;	  /* NULL: there are no parts */
 	void *arg;
-	bool (*is_cancelled)(void *arg, uint64_t cpu_ns); /* asked now and then; NULL: never. The
-							   * CPU time is that of the call */
+	bool (*is_cancelled)(void *arg, uint64_t cpu_ns); /* called now and then with the CPU time
+							   * of the call: whether to end it; NULL:
+							   * never */
 };
 
-/* Calls a worker; one call at a time. It waits for a sleeping worker for WORKER_SLEEP_LOOKS looks,
- * and for a running one for the CPU time of its role. Returns the status of its reply: 0 or more,
- * or negative errno; -EOWNERDEAD: its file has been refused, now or before; -ECANCELED; -ECHILD: no
- * worker can be started; -ENOMEM: stackd itself has no memory. */
+/* Calls a worker, and waits for its reply; one call at a time. A worker that sleeps has
+ * WORKER_SLEEP_LOOKS looks, and a running one the CPU time limit of its role. Returns the status of
+ * its reply: 0 or more, or negative errno; -EOWNERDEAD: the file was refused, now or before;
+ * -ECANCELED; -ECHILD: no worker can be started; -ENOMEM: stackd itself has no memory. */
 int worker_call(struct worker *worker, const struct worker_call *call, const struct buf *request,
 		struct buf *ret_reply);
 
-/* Begins a call for which nobody waits, in the thread of the worker's other calls. 0, or the errors
+/* Begins a call without waiting for it, in the thread of the worker's other calls. 0, or the errors
  * of worker_call(); -EBUSY: one is under way. `call` is copied, what it points to is borrowed. */
 int worker_begin(struct worker *worker, const struct worker_call *call, const struct buf *request);
 
-/* Continues such a call, as far as it can without waiting. To be called when worker_poll_fd() is
- * readable, and every WORKER_LOOK_MS while it is not, so that a worker that hangs is noticed. Calls
- * the functions of the call. Returns whether the call is still under way; else gives what
- * worker_call() would return. Limits hold for each part of the call, and a file in which the worker
- * fails is refused. */
+/* Continues a call of worker_begin(), as far as it can without waiting. To be called when
+ * worker_poll_fd() is readable, and every WORKER_LOOK_MS while it is not, so that a worker that
+ * hangs is noticed. Calls the functions of the call. Returns whether the call is still under way;
+ * else gives what worker_call() would return. Limits hold for each part of the call, and a file in
+ * which the worker fails is refused. */
 bool worker_go_on(struct worker *worker, int *ret_status);
 
 /* Returns whether a call of worker_begin() is under way. */
@@ -123,16 +129,16 @@ bool worker_is_busy(const struct worker *worker);
 int worker_poll_fd(const struct worker *worker);
 
 #define WORKER_LOOK_MS	   10 /* between looks at a worker that has not answered */
-#define WORKER_SLEEP_LOOKS 50 /* in a row, at a worker that sleeps, before it counts as hanging */
+#define WORKER_SLEEP_LOOKS 50 /* a worker that sleeps at so many looks in a row hangs */
 
-/* Ends the worker after a reply that made no sense, and refuses the file. Returns -EOWNERDEAD. */
+/* Ends the worker after an invalid reply, and refuses the file. Returns -EOWNERDEAD. */
 int worker_refuse_reply(struct worker *worker, const struct worker_call *call);
 
 /* Returns the CPU time of the worker's calls so far, including those of workers that were ended. */
 uint64_t worker_cpu_ns(struct worker *worker);
 
-/* Answers WIRE_ASK_OBJECT for an object: what a worker has to know about it, and a duplicate of its
- * descriptor, which the caller closes; -1 for none. */
+/* Answers WIRE_ASK_OBJECT for an object: writes what a worker has to know about the object, and
+ * gives a duplicate of its file's descriptor, which the caller closes; -1: none. */
 int worker_answer_object(struct worker *worker, const struct object *object, struct buf *answer,
 			 int *ret_fd);
 

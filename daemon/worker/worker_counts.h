@@ -24,7 +24,7 @@ enum worker_refusal {
 		WORKER_REFUSED_COUNT
 };
 
-/* Kinds of data that are dropped to keep memory within bounds. */
+/* Kinds of data that are dropped to bound memory. */
 enum worker_forgotten {
 	WORKER_FORGOTTEN_WORKERS,
 	WORKER_FORGOTTEN_SYMBOLS,
@@ -53,12 +53,12 @@ const char *worker_refusal_words(enum worker_refusal why);
 
 struct workers_counts {
 	uint64_t calls;
-	uint64_t restarts;			/* after a worker was ended for a reason */
-	uint64_t server_restarts;		/* of the fork server, after it had died */
+	uint64_t restarts;			/* starts after a worker had failed */
+	uint64_t server_restarts;		/* starts of a fork server after one had died */
 	uint64_t refused[WORKER_REFUSED_COUNT]; /* files */
 	uint64_t forgotten[WORKER_FORGOTTEN_COUNT];
 	uint64_t unproven; /* locations without a name, because the file had changed */
-	uint64_t cpu_ns, resident_bytes; /* of all workers and their server */
+	uint64_t cpu_ns, resident_bytes; /* of all workers, the keeper and the fork server */
 };
 
 /* Calls `each` with the names in `stats` of restarts and of refusals, and what was counted since
