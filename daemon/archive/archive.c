@@ -6,8 +6,8 @@
  *                             ▲                                │
  *                             └───── with the next commit ─────┘
  *
- * Names of the kernel and of JIT code are found with the batch and committed with it. Until others
- * are found, a reader finds them itself (sym/reader_names.h).
+ * Names of the kernel and of JIT code are found with the batch and committed with it. Until names
+ * of other files are found, a reader finds them itself (sym/reader_names.h).
  *
  * A store that is busy is tried again with the next batch, since the writer keeps what it has. Any
  * other failure is final: the main loop is woken and ends the recording; but one that is written in
@@ -33,37 +33,39 @@
 #include "store/store_writer.h"
 #include "sym/naming_schedule.h"
 
-#define NAMES_BYTES   (12u << 20) /* of symbols that are held, about */
+#define NAMES_BYTES   (12u << 20) /* about the most memory for symbols of files */
 #define MAX_MISSING   64	  /* missing debug files that the log names */
-#define TURN_ATTEMPTS 30	  /* to begin a window in a busy store: 5 minutes in all; */
-#define TURN_PAUSE_US 300000	  /* on a full disk: after a pause */
+#define TURN_ATTEMPTS 30	  /* attempts to begin a window in a busy store: 5 minutes in all */
+#define TURN_PAUSE_US 300000	  /* pause between attempts on a full disk */
 
 struct archive {
 	struct archive_options options;
 	struct store_writer *writer;
-	struct workers_counts before; /* this window */
+	struct workers_counts before; /* counts of the workers before this window */
 	struct naming *names;
 	pthread_t thread;
 	bool has_thread;
 	int failed_fd;	 /* eventfd */
-	int reserved_fd; /* of the store's file, while it is reserved; -1 */
+	int reserved_fd; /* descriptor of the store's file, which reserves it for this run; -1:
+			  * none */
 
 	pthread_mutex_t lock; /* guards what follows */
 	pthread_cond_t change;
 	struct batch *first, **last;
 	size_t n_waiting; /* batches in the queue */
-	uint64_t queued;  /* samples in them */
+	uint64_t queued;  /* samples in the queue */
 	bool is_ending, is_cancelled;
 	const struct kallsyms *ksyms;
 	struct outage outage;
 
-	/* The thread's own. */
+	/* The members below are the thread's own. */
 	uint64_t unwritten_before; /* samples that were given up before this window */
-	uint64_t unwritten_told;   /* the sum of those */
+	uint64_t unwritten_told;   /* samples that were given up, and counted in a window's
+				    * unwritten_before */
 	struct naming_schedule *schedule;
-	uint32_t n_objects, n_sizes, n_origins; /* rows written */
+	uint32_t n_objects, n_sizes, n_origins; /* rows written in this window */
 	uint32_t n_missing;			/* debug files that objects have lacked */
-	struct store_recording totals;		/* of the last batch */
+	struct store_recording totals;		/* totals of the last batch */
 	int error; /* the first one; archive_finish() reads it after the join */
 	char *error_text;
 };
@@ -136,11 +138,10 @@ static void fail(struct archive *a, int err)
 	if (asprintf(&a->error_text, "%s", store_writer_error(a->writer)) < 0)
 		a->error_text = NULL;
 	if (write(a->failed_fd, &one, sizeof(one)) < 0)
-		a->error = err; /* an eventfd that is full is readable all the same */
+		a->error = err; /* a full eventfd is readable, too */
 }
 
-/* Takes the result of a commit to a store that is written in windows. Returns whether writing was
- * given up: an outage has begun. */
+/* Takes the result of a commit to a recording in windows. Returns whether an outage has begun. */
 static bool has_given_up(struct archive *a, int err)
 {
 	bool is_lost = store_writer_has_moved(a->writer), gives_up;
@@ -153,7 +154,8 @@ static bool has_given_up(struct archive *a, int err)
 	return gives_up;
 }
 
-/* Commits what is written. 0; or an error, if writing is to go on in another window. */
+/* Commits the rows that were written. 0; or an error, if an outage has begun, after which writing
+ * goes on in another window. */
 static int commit(struct archive *a)
 {
 	int err = store_writer_commit(a->writer, &a->totals);
@@ -197,7 +199,8 @@ static int schedule_names(struct archive *a, const struct batch *b)
 	return err;
 }
 
-/* Notes which program needs which debug file: a counter, so that it is added up with others. */
+/* Stores that a program lacks a debug file. It is a counter, so that readers add it up over
+ * recordings. */
 static int write_missing(void *arg, const struct object *object, const char *name)
 {
 	struct archive *a = arg;
@@ -237,7 +240,7 @@ static void close_names(struct archive *a)
 	a->names = NULL;
 }
 
-/* Forgets the rows of a window, as the next one begins. 0 or -ENOMEM. */
+/* Begins the numbers of rows anew for the next window, and opens the names anew. 0 or -ENOMEM. */
 static int begin_rows(struct archive *a)
 {
 	a->n_objects = a->n_sizes = a->n_origins = 0;
@@ -248,8 +251,8 @@ static int begin_rows(struct archive *a)
 
 /* --- the thread: windows --------------------------------------------------------------------- */
 
-/* Deletes what is older, or more, than is to be kept. A store that is busy has it done with the
- * next window. 0 or -errno. */
+/* Deletes old recordings, as the options say. If the store is busy, they are deleted with the next
+ * window. 0 or -errno. */
 static int retain(struct archive *a)
 {
 	int deleted = 0;
@@ -257,7 +260,7 @@ static int retain(struct archive *a)
 	if (a->options.keep_age_s || a->options.keep_bytes)
 		deleted = store_writer_retain(a->writer, a->options.keep_age_s,
 					      a->options.keep_bytes);
-	/* If the store of a window cannot be written to, the next commit reports it. */
+	/* In a recording in windows, the next commit reports the error. */
 	return deleted < 0 && deleted != -EBUSY && !a->options.window_ns ? deleted : 0;
 }
 
@@ -269,7 +272,7 @@ static void give_up(struct archive *a, int err)
 	pthread_mutex_unlock(&a->lock);
 }
 
-/* Begins to write after an outage, with a new window, if the store can be opened. */
+/* Tries to open the store after an outage, and begins a new window in it. */
 static int open_again(struct archive *a, const struct store_recording *info)
 {
 	bool has_moved = store_writer_has_moved(a->writer);
@@ -296,7 +299,7 @@ static int open_again(struct archive *a, const struct store_recording *info)
 	return 0;
 }
 
-/* Attempts to end an outage. `after`: the window that begins. */
+/* Tries to end an outage. `after`: the recording of the window that begins. */
 static void retry(struct archive *a, const struct store_recording *after)
 {
 	int err = open_again(a, after);
@@ -319,7 +322,7 @@ static void retry(struct archive *a, const struct store_recording *after)
 	a->totals = *after;
 }
 
-/* Commits the last of a window, and begins the next. */
+/* Commits the end of a window, and begins the next one. */
 static int turn_window(struct archive *a, const struct store_recording *after)
 {
 	int err;
@@ -335,8 +338,7 @@ static int turn_window(struct archive *a, const struct store_recording *after)
 	return store_writer_next_window(a->writer, after);
 }
 
-/* Whether the end of a window is to be tried again. Another program that holds the store is waited
- * for; so is room on the disk. */
+/* Whether to try again to end a window: the store was busy or, after a pause, the disk was full. */
 static bool may_turn(const struct archive *a, int turned)
 {
 	if (turned != -EBUSY && turned && a->options.window_ns)
@@ -368,7 +370,7 @@ static int next_window(struct archive *a, const struct store_recording *after)
 
 /* --- the thread: its loop -------------------------------------------------------------------- */
 
-/* Waits for the next batch; NULL: it is time to end. */
+/* Waits for the next batch; NULL: the thread must end. */
 static struct batch *take(struct archive *a)
 {
 	struct batch *b;
@@ -399,7 +401,7 @@ static int end_batch(struct archive *a, const struct batch *b)
 	return a->error ? 0 : naming_schedule_run(a->schedule);
 }
 
-/* Counts what was lost before this window as lost in it. */
+/* Sets the totals. Samples that were given up before this window count as lost in it. */
 static int write_totals(struct archive *a, const struct batch *b)
 {
 	a->totals = b->totals;
@@ -423,7 +425,7 @@ static int keep_batch(struct archive *a, const struct batch *b)
 	return err ? err : end_batch(a, b);
 }
 
-/* During an outage: the batch is not written; where it ends a window, writing may begin again. */
+/* Drops a batch during an outage. If it ends a window, tries to write again. */
 static void drop_batch(struct archive *a, const struct batch *b)
 {
 	pthread_mutex_lock(&a->lock);
@@ -449,7 +451,7 @@ static void *run(void *arg)
 	struct batch *b;
 	int err;
 
-	/* Nothing waits for this thread, so it does not keep the loop's priority (session.c). */
+	/* No other thread waits for this one, so it gives up the loop's priority (session.c). */
 	if (getpriority(PRIO_PROCESS, 0) < 0)
 		setpriority(PRIO_PROCESS, 0, 0);
 	while ((b = take(a))) {
@@ -526,8 +528,8 @@ int archive_begin(struct archive *a, const struct store_recording *info, char **
 	return err ? err : start_thread(a);
 }
 
-/* Whether the disk has not answered for so long that what waits takes too much memory. Then it is
- * an outage. With the lock held. */
+/* Whether so many samples wait for the disk that they would take too much memory: then begins an
+ * outage. Called with the lock held. */
 static bool overflows(struct archive *a)
 {
 	if (!a->options.window_ns || a->queued < OUTAGE_MOST_SAMPLES)
@@ -607,7 +609,8 @@ static int write_counter(void *arg, const char *name, uint64_t value)
 	return store_writer_counter(a->writer, name, value);
 }
 
-/* Writes what has become of the workers with the last names, after the last batch was made. */
+/* Writes the workers' counters, which have changed since the last batch, while the last names were
+ * found. */
 static int count_workers(struct archive *a)
 {
 	struct workers_counts now;

@@ -22,10 +22,12 @@ struct archive_options {
 	struct names *names;		 /* borrowed */
 	const char *path;		 /* borrowed */
 	uint64_t keep_age_s, keep_bytes; /* retention; 0: no limit */
-	/* If the store cannot be written to (outage.h), a recording in windows goes on; among such
-	 * recordings, this one has the store to itself. The length of a window; 0: it ends then. */
+	/* The length of a window; 0: the recording is not cut into windows. A recording in windows
+	 * goes on if the store cannot be written to (outage.h), any other ends. No two recordings
+	 * in windows may write to one store. */
 	uint64_t window_ns;
-	/* Called with `arg`, in the archive's thread, when the store was made anew. */
+	/* Called with `arg`, in the archive's thread, when the store's file was made anew after it
+	 * was deleted. */
 	void (*made)(void *arg);
 	void *arg;
 };
@@ -39,9 +41,9 @@ int archive_new(const struct archive_options *options, struct archive **ret_arch
  */
 int archive_begin(struct archive *archive, const struct store_recording *info, char **ret_error);
 
-/* Takes over a batch, and never waits for the disk. A batch that ends a window closes the
- * recording, with all its names, and begins the next one; then old ones are deleted as the options
- * say. */
+/* Takes over a batch, and never waits for the disk. A batch that ends a window closes the window's
+ * recording, after all names were found, and begins the next one; then old recordings are deleted,
+ * as the options say. */
 void archive_submit(struct archive *archive, struct batch *batch);
 
 /* Returns the number of batches that wait to be written, without the one that is being written. */
@@ -53,14 +55,15 @@ void archive_set_kallsyms(struct archive *archive, const struct kallsyms *ksyms)
 struct archive_state {
 	int err;	    /* why the store cannot be written to; 0: it can */
 	bool wants_window;  /* the window must end, so that writing can be tried again */
-	uint64_t unwritten; /* samples, so far */
+	uint64_t unwritten; /* samples that were given up so far */
 	uint64_t dropped;   /* windows that were deleted to make room */
 };
 
 /* Gives the state of a store that is written in windows. */
 void archive_look(struct archive *archive, struct archive_state *ret_state);
 
-/* Returns a descriptor that becomes readable when writing has failed for good; the archive's. */
+/* Returns a descriptor that becomes readable when writing has failed for good; it belongs to the
+ * archive. */
 int archive_poll_fd(const struct archive *archive);
 
 /* Waits until all batches are committed and all names are found, and marks the recording as

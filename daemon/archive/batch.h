@@ -27,7 +27,7 @@ struct batch_cgroup {
 
 struct batch_record {
 	enum metric_series series;
-	struct store_sample row; /* its value is the period */
+	struct store_sample row; /* the record's value is row.period */
 };
 
 /* The batch owns all its arrays, and what they point to, except for the objects, which belong to
@@ -39,7 +39,8 @@ struct batch {
 	struct store_thread *threads;	 /* with strings of their own */
 	struct batch_cgroup *cgroups;
 	struct store_node *nodes;
-	uint32_t *sizes;	/* of the nodes, in bytes of stack; NULL: not measured */
+	uint32_t *sizes;	/* for each node, the bytes of stack of its frame; NULL: not
+				 * measured */
 	struct origin *origins; /* with runs of their own */
 	struct store_sample *samples;
 	struct batch_record *records; /* of other series than samples */
@@ -49,8 +50,10 @@ struct batch {
 	size_t n_counters;
 	struct store_recording totals; /* see store_writer_commit(); its strings are borrowed, and
 					* must outlive the archive */
-	bool ends_window;	       /* the recording ends with it, and another begins: */
-	struct store_recording after;  /* its row; its strings as those of totals */
+	bool ends_window;	       /* the recording of a window ends with this batch, and
+					* another begins */
+	struct store_recording after;  /* row of the recording that begins; strings as those of
+					* totals */
 	struct batch *next;	       /* used by the archive's queue */
 };
 

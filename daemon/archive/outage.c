@@ -8,7 +8,7 @@ bool outage_committed(struct outage *o, int err, bool is_lost, uint64_t now_ns)
 {
 	uint64_t patience_ns = err == -EBUSY ? OUTAGE_BUSY_NS : OUTAGE_PATIENCE_NS;
 
-	if (o->is_out) /* the queue is full, and this commit was under way */
+	if (o->is_out) /* an outage has begun during this commit, since the queue was full */
 		return false;
 	o->err = err;
 	if (!err) {

@@ -25,9 +25,9 @@
 #include <stdint.h>
 
 #define OUTAGE_PATIENCE_NS  UINT64_C(10000000000)  /* until failing commits are given up */
-#define OUTAGE_BUSY_NS	    UINT64_C(300000000000) /* the same if another program has the lock */
+#define OUTAGE_BUSY_NS	    UINT64_C(300000000000) /* the same, if another has the lock */
 #define OUTAGE_RETRY_NS	    UINT64_C(5000000000)
-#define OUTAGE_MOST_SAMPLES 200000u /* that wait to be written; about 10 MiB */
+#define OUTAGE_MOST_SAMPLES 200000u /* most samples that wait; about 10 MiB */
 
 struct outage {
 	uint64_t window_ns;  /* length of a window */
@@ -36,7 +36,7 @@ struct outage {
 	uint64_t dropped_ns; /* when the last window was dropped; 0: none was */
 	uint64_t waiting;    /* samples that are in memory and not committed */
 	uint64_t unwritten;  /* samples that were given up, in all */
-	uint64_t dropped;    /* windows, in all */
+	uint64_t dropped;    /* windows that were dropped, in all */
 	int err;	     /* why commits fail; 0: they do not */
 	bool is_out;
 };
@@ -51,10 +51,11 @@ void outage_begin(struct outage *outage, int err, uint64_t now_ns);
 /* Returns whether a new window must begin, so that writing can be tried again. */
 bool outage_wants_window(const struct outage *outage, uint64_t now_ns);
 
-/* Notes that the attempt has failed. Returns whether the oldest window is to be dropped. */
+/* Notes that an attempt to write again has failed. Returns whether the oldest window must be
+ * dropped. */
 bool outage_goes_on(struct outage *outage, int err, uint64_t now_ns);
 
-/* Notes that the attempt has succeeded. */
+/* Notes that an attempt to write again has succeeded. */
 void outage_end(struct outage *outage);
 
 #endif
