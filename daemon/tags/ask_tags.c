@@ -9,11 +9,11 @@
 #include "daemon/worker/walk_wire.h"
 #include "daemon/worker/wire.h"
 
-#define ANSWERS 8192 /* that are kept */
+#define ANSWERS 8192 /* most answers that are kept */
 
 struct answer {
 	uint64_t vaddr;
-	uint32_t object_plus_1; /* 0: there is none */
+	uint32_t object_plus_1; /* 0: the entry is empty */
 	uint8_t what;
 	bool is_it;
 	struct tagged_code code;

@@ -6,8 +6,8 @@
 #include "daemon/tags/tag_files.h"
 #include "daemon/worker/ask_worker.h"
 
-/* Makes the tag_files that ask a worker, the one of `files` (borrowed). It keeps answers, since
- * each walk asks for the same addresses. Returns 0 or -ENOMEM. */
+/* Makes a tag_files that asks the worker of `files` (borrowed), and keeps the answers, since each
+ * walk asks for the same addresses. Returns 0 or -ENOMEM. */
 int ask_tags_new(const struct ask_files *files, struct tag_files **ret_files);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Keeps two hash tables of tags, of this round and of the one before; see known_tags.h. */
+/* Keeps two hash tables of tags: of the present round, and of the previous one; see
+ * known_tags.h. */
 #include "daemon/tags/known_tags.h"
 
 #define HASH_NONFATAL_OOM 1

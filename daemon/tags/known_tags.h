@@ -4,11 +4,12 @@
  *
  * A tag identifies the instrumented functions of a path, but neither the locations in them nor code
  * without instrumentation. So an entry holds the part of a walk from the root to the innermost
- * instrumented function. It is added only if the chained hash of its functions equals the tag. So a
- * sample between a function's first instruction and its change of the tag teaches nothing wrong.
+ * instrumented function. It is added only if the chained hash of its functions equals the tag: a
+ * sample between a function's first instruction and its change of the tag adds no wrong entry.
  *
  * The kernel half has a bounded set of the known tags. When it is full, it is emptied and learned
- * again. Entries are kept here for one more round, since samples may be on their way.
+ * again. The daemon keeps the old entries for one more round, since samples that refer to them may
+ * be on their way.
  */
 #ifndef TAGS_KNOWN_TAGS_H
 #define TAGS_KNOWN_TAGS_H
@@ -23,14 +24,17 @@ struct known_tags;
 
 /* The meaning of a tag: a path to its innermost instrumented function. */
 struct tag_meaning {
-	uint32_t caller;  /* node of the path up to that function's caller, in the learned trie */
-	uint32_t waiting; /* the function's location where it waits for a call; UINT32_MAX: none
+	uint32_t caller;  /* node of the path up to the caller of the innermost function, in
+			   * tag_paths' own trie of learned paths */
+	uint32_t waiting; /* location of the function at a call that it has made; UINT32_MAX: none
 			   * was seen */
-	uint32_t frames;  /* of the path with the function */
-	uint32_t object;  /* that holds the function; file offsets in it: */
-	uint64_t entry;	  /* where the function starts */
-	uint64_t start, end; /* the part of its code that was seen */
-	uint8_t end_reason;  /* of the walk that it was learned from */
+	uint32_t frames;  /* number of frames of the path, including the function */
+	uint32_t object;  /* number of the object that has the function; below, file offsets in
+			   * it */
+	uint64_t entry;	  /* the function's entry */
+	uint64_t start, end; /* the part of the function's code (it can have several) in which the
+			      * walk saw it */
+	uint8_t end_reason;  /* end reason of the walk from which it was learned */
 };
 
 /* `max`: the size of the kernel half's set, whose descriptor `known_fd` is borrowed (-1: there is

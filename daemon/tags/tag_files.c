@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of files that this process reads, by the number of the object; see tag_files.h. */
+/* Keeps the tagged functions of files that this process reads, by number of the object; see
+ * tag_files.h. */
 #include "daemon/tags/tag_files.h"
 
 #include <errno.h>
@@ -9,7 +10,7 @@
 
 struct here {
 	struct tag_files files;
-	struct tagged_functions **functions; /* by object; NULL: it has none */
+	struct tagged_functions **functions; /* by number of the object; NULL: it has none */
 	size_t count;
 };
 

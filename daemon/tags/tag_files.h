@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of files that keep a tag (callgraph/tagged_functions.h). A worker finds them
- * (ask_tags.c), or, for tests, this process (tag_files.c), as chosen when it is made.
+ * Finds the functions of files that keep a tag (callgraph/tagged_functions.h): in a worker
+ * (ask_tags_new()) or, for tests, in this process (tag_files_here_new()).
  */
 #ifndef TAGS_TAG_FILES_H
 #define TAGS_TAG_FILES_H
@@ -13,7 +13,7 @@
 struct tag_file_info {
 	bool has_note;
 	uint64_t word;	    /* vaddr of the word that the note names */
-	bool has_functions; /* that keep a tag */
+	bool has_functions; /* it has functions that keep a tag */
 };
 
 struct tag_files {
@@ -26,7 +26,7 @@ struct tag_files {
 	bool (*is_window)(struct tag_files *files, const struct object *object, uint64_t vaddr);
 };
 
-/* Makes those of this process. 0 or -ENOMEM. */
+/* Makes a tag_files that reads files in this process. 0 or -ENOMEM. */
 int tag_files_here_new(struct tag_files **ret_files);
 
 static inline void tag_files_free(struct tag_files *files) /* NULL is fine */
@@ -43,21 +43,21 @@ static inline void tag_files_info(struct tag_files *files, const struct object *
 	files->info(files, object, ret_info);
 }
 
-/* As tagged_functions_find(), of an object that has such functions. */
+/* Calls tagged_functions_find() for an object with has_functions. */
 static inline bool tag_files_find(struct tag_files *files, const struct object *object,
 				  uint64_t vaddr, struct tagged_code *ret_code)
 {
 	return files->find(files, object, vaddr, ret_code);
 }
 
-/* As tagged_functions_is_runtime(), likewise. */
+/* Calls tagged_functions_is_runtime() for such an object. */
 static inline bool tag_files_is_runtime(struct tag_files *files, const struct object *object,
 					uint64_t vaddr)
 {
 	return files->is_runtime(files, object, vaddr);
 }
 
-/* As tagged_functions_is_window(), likewise. */
+/* Calls tagged_functions_is_window() for such an object. */
 static inline bool tag_files_is_window(struct tag_files *files, const struct object *object,
 				       uint64_t vaddr)
 {

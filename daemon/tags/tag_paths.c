@@ -2,8 +2,9 @@
 /*
  * Checks, learns and resolves tags; see tag_paths.h.
  *
- * Meanings outlive the windows of a recording, whose tries begin anew. So the paths that tags stand
- * for are in a trie of their own, and are entered into the window's when a sample needs them.
+ * Meanings of tags outlive the windows of a recording, each of which begins a new trie. So the
+ * paths of tags are in a trie of their own, and are entered into the window's trie when a sample
+ * needs them.
  */
 #include "daemon/model/tag_paths.h"
 
@@ -18,23 +19,26 @@
 #include "daemon/tags/known_tags.h"
 #include "daemon/tags/tagger_code.h"
 
-#define MAX_DOUBTS 4 /* frames of one path at which the tag may be about to change */
+#define MAX_DOUBTS 4 /* most frames of a path at which the tag may be just changing */
 
 /* A frame whose function keeps a tag. */
 struct link {
 	size_t frame;
 	struct tagged_code function;
-	bool is_doubtful; /* it may not be in the tag */
+	bool is_doubtful; /* the tag may not have the function yet, or any more */
 };
 
 struct tag_paths {
 	struct tag_paths_options with;
 	struct known_tags *book;
-	const struct object *mark; /* the object of tags without a path; NULL: not entered yet */
-	struct location_table *locations; /* of the paths that were learned */
+	const struct object *mark; /* the object of frames for unknown tags; NULL: not entered
+				    * yet */
+	struct location_table *locations; /* locations of learned paths */
 	struct tag_trie *learned;
-	VEC(uint32_t) nodes;   /* by learned node: the one in with.trie; 0: not entered yet */
-	VEC(uint32_t) pending; /* learned nodes that are being entered, leaf first */
+	VEC(uint32_t)
+	nodes;		       /* index: node in `learned`; value: its node in with.trie; 0: not
+				* entered yet */
+	VEC(uint32_t) pending; /* nodes of `learned` that are being entered, leaf first */
 	VEC(struct link) links;
 	struct tag_paths_counts counts;
 };
@@ -117,8 +121,8 @@ static int find_links(struct tag_paths *t, const uint32_t *path, size_t count)
 	return 0;
 }
 
-/* Computes the tag of the links, without those whose bits are set in `dropped` (by their number
- * among the doubtful ones); *ret_last is the last one that counts, or NULL. */
+/* Computes the tag of the links. Doubtful links whose bits are set in `dropped` (bit 0: the first
+ * doubtful one) are left out. *ret_last is the last link that counts, or NULL. */
 static uint64_t chain(const struct tag_paths *t, uint32_t dropped, const struct link **ret_last)
 {
 	uint32_t doubt = 1;
@@ -148,8 +152,8 @@ static bool is_runtime(const struct tag_paths *t, uint32_t location)
 	return tagger_is_runtime(t->with.tagger, object_of(t, l), l->offset);
 }
 
-/* Returns whether the tag may lack the function: it was interrupted where it changes the tag, or it
- * is just calling the runtime to do so. */
+/* Returns whether the tag may lack the link's function: it was interrupted where it changes the
+ * tag, or it is just calling libstacktag to do so. */
 static bool is_doubtful(const struct tag_paths *t, const struct link *link, const uint32_t *path,
 			size_t count)
 {
@@ -180,8 +184,8 @@ static uint32_t find_doubts(struct tag_paths *t, const uint32_t *path, size_t co
 
 enum verdict { RIGHT, WINDOW, BETWEEN, WRONG };
 
-/* Was a function interrupted where it changes the tag, or a linkage stub on the way to the runtime:
- * by the sample, or by a signal whose handler runs now? */
+/* Whether the sample, or a signal whose handler runs now, has interrupted a function where it
+ * changes the tag, or a PLT stub on the way to libstacktag. */
 static bool is_at_change(const struct tag_paths *t, const uint32_t *path)
 {
 	for (size_t i = t->links.count; i-- > 0;) {
@@ -194,7 +198,7 @@ static bool is_at_change(const struct tag_paths *t, const uint32_t *path)
 	return false;
 }
 
-/* Was the runtime interrupted, in the same way? */
+/* Whether the sample or a signal has interrupted libstacktag. */
 static bool is_in_runtime(const struct tag_paths *t, const uint32_t *path, size_t count)
 {
 	for (size_t i = count; i-- > 0;) {
@@ -218,7 +222,8 @@ static enum verdict check(struct tag_paths *t, uint64_t tag, const uint32_t *pat
 	}
 	if (doubts && is_at_change(t, path))
 		return BETWEEN;
-	/* The runtime was jumped to, so the stack does not show which function exits. */
+	/* A function has jumped to libstacktag at its exit, so the stack does not show which
+	 * one. */
 	if (is_in_runtime(t, path, count))
 		return BETWEEN;
 	return WRONG;
@@ -369,7 +374,7 @@ static int find_pending(struct tag_paths *t, uint32_t learned, uint32_t *ret_nod
 	return 0;
 }
 
-/* Gives the node of a learned path in with.trie. */
+/* Gives the node in with.trie of a node in `learned`, and enters the path if need be. */
 static int find_node(struct tag_paths *t, uint32_t learned, uint32_t *ret_node)
 {
 	uint32_t node;
@@ -388,7 +393,7 @@ static int find_node(struct tag_paths *t, uint32_t learned, uint32_t *ret_node)
 	return err;
 }
 
-/* Gives the path of a tag that is not known: a mark with the tag itself. */
+/* Makes the path of an unknown tag: a frame of the object "[tag]" with the tag as its offset. */
 static int take_mark(struct tag_paths *t, uint64_t tag, struct tag_path *ret_path)
 {
 	const struct object mark = {
@@ -419,8 +424,8 @@ static bool is_in(const struct tag_paths *t, const struct tag_meaning *meaning,
 	       entry == meaning->entry;
 }
 
-/* Adds the tag's innermost function below its caller's node, at the location where it waits for a
- * call. */
+/* Adds the tag's innermost function below its caller's node, at the location of a call that it has
+ * made. */
 static int take_waiting(struct tag_paths *t, const struct tag_meaning *meaning, uint32_t *node)
 {
 	const struct object *object = object_table_at(t->with.objects, meaning->object);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions that keep a tag, in a worker: questions about one file at a time. */
+/* Answers questions about functions that keep a tag, in a worker, for one file at a time. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,11 +8,11 @@
 #include "daemon/worker/service.h"
 #include "daemon/worker/walk_wire.h"
 
-/* A file that has such functions; its handle is its own, since the functions borrow it. */
+/* The tagged functions of a file. `elf` is a handle of its own, which `functions` borrow. */
 struct service_tags {
 	uint32_t object_plus_1;
 	struct elf_file *elf;
-	struct tagged_functions *functions; /* NULL: it has none */
+	struct tagged_functions *functions; /* NULL: the file has none */
 };
 
 static void forget(struct service_tags *tags)
@@ -22,7 +22,8 @@ static void forget(struct service_tags *tags)
 	*tags = (struct service_tags){0};
 }
 
-/* The functions of an object, in the slot of its number. NULL: there is no file, or no memory. */
+/* Returns the functions of an object, from the slot for its number. NULL: there is no file, or no
+ * memory. */
 static struct service_tags *tags_of(struct service *s, const struct object *object)
 {
 	struct service_tags *tags;

@@ -20,7 +20,7 @@
 
 #define MAX_PROGRAMS 1000000u
 
-/* What is known of an object's file, which is looked at once. */
+/* What tag_files_info() said of an object's file, asked once. */
 struct part {
 	bool is_known;
 	struct tag_file_info info;
@@ -32,25 +32,28 @@ struct program {
 	UT_hash_handle hh;
 };
 
-/* A process that has code mapped that keeps tags. */
+/* A process that has mapped code which keeps a tag. */
 struct keeper {
 	pid_t pid;
-	uint64_t identity; /* of its program so far */
-	uint64_t word;	   /* address of the word; 0: none is mapped */
-	int64_t offset;	   /* the value of the word; 0: not filled yet */
+	uint64_t identity; /* identity of its program, with all instrumented files that it has
+			    * mapped so far */
+	uint64_t word;	   /* address of libstacktag's word; 0: the library is not mapped */
+	int64_t offset;	   /* value of the word: distance of the tag from the thread pointer; 0: not
+			    * filled yet */
 	UT_hash_handle hh;
 };
 
 struct tagger {
 	struct tagger_maps maps;
 	struct tag_files *files;
-	VEC(struct part) parts; /* by number of the object */
+	VEC(struct part) parts; /* index: number of the object */
 	struct keeper *processes;
 	struct program *programs;
-	uint32_t found, waiting; /* processes ever; whose word is not filled yet */
+	uint32_t found, waiting; /* processes found so far; processes whose word is not filled
+				  * yet */
 };
 
-/* Takes `files` over, also if it fails. */
+/* Makes a tagger, which takes over `files`, also on failure. */
 static int make(const struct tagger_maps *maps, struct tag_files *files, struct tagger **ret_tagger)
 {
 	struct tagger *t = calloc(1, sizeof(*t));
@@ -114,7 +117,7 @@ bool tagger_is_idle(const struct tagger *t)
 
 /* --- objects ---------------------------------------------------------------------------------- */
 
-/* Returns an object's part, read when first needed; NULL without memory. */
+/* Returns an object's entry, and asks about its file the first time; NULL without memory. */
 static struct part *part_of(struct tagger *t, const struct object *object)
 {
 	size_t need = (size_t)object->number + 1;
@@ -222,7 +225,7 @@ static struct keeper *add_process(struct tagger *t, pid_t pid)
 	return process;
 }
 
-/* Enters a process into the kernel half's map. A process that does not fit is walked. */
+/* Enters a process into the kernel half's map. If there is no room, the process is walked. */
 static void publish(struct tagger *t, const struct keeper *process)
 {
 	__u32 pid = (__u32)process->pid;
@@ -245,7 +248,8 @@ struct word {
 	int64_t value;
 };
 
-/* Reads the word through a thread. 1: done; 0: the thread has ended, and has no memory any more. */
+/* Reads the word through a thread's /proc/PID/task/TID/mem. 1: done; 0: the thread has ended, so
+ * that its memory cannot be read. */
 static int read_word_by(void *arg, pid_t tid)
 {
 	struct word *word = arg;
@@ -285,7 +289,7 @@ static void ask(struct tagger *t, struct keeper *process)
 	publish(t, process);
 }
 
-/* Takes a new mapping of an object's code: its byte `offset` is at `address`. */
+/* Takes a new mapping of an object's code, whose file offset `offset` is at `address`. */
 static int on_map(struct tagger *t, pid_t pid, const struct object *object, uint64_t address,
 		  uint64_t offset)
 {
@@ -341,7 +345,7 @@ static int look_at_task(void *arg, pid_t tid)
 	struct others *others = arg;
 	struct proc_fs_stat stat;
 
-	/* A first thread that has ended stays there until the last one has. */
+	/* The first thread stays in the list as a zombie until the last thread has ended. */
 	if (tid == others->tid ||
 	    (tid == others->pid && (proc_fs_stat("/proc", tid, &stat) || stat.state == 'Z')))
 		return 0;
@@ -349,7 +353,7 @@ static int look_at_task(void *arg, pid_t tid)
 	return 0;
 }
 
-/* A process ends with its last thread. */
+/* Takes the end of a thread: the process has ended if it was the last one. */
 static void on_exit_event(struct tagger *t, pid_t pid, pid_t tid)
 {
 	struct others others = {.pid = pid, .tid = tid};
@@ -368,7 +372,7 @@ static int on_fork(struct tagger *t, pid_t parent, pid_t child)
 
 	if (!from || parent == child)
 		return 0;
-	on_end(t, child); /* another one that had the number */
+	on_end(t, child); /* an earlier process with the same id */
 	process = add_process(t, child);
 	if (!process)
 		return -ENOMEM;

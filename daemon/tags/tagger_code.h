@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Answers questions of tag_paths.c about the code of files that keep a tag, from what the tagger of
- * daemon/model/tagger.h knows. */
+/* The part of the tagger's interface (daemon/model/tagger.h) that only tag_paths.c needs: questions
+ * about code that keeps a tag. */
 #ifndef TAGS_TAGGER_CODE_H
 #define TAGS_TAGGER_CODE_H
 
@@ -14,8 +14,8 @@ bool tagger_has_functions(struct tagger *tagger, const struct object *object);
 bool tagger_find(struct tagger *tagger, const struct object *object, uint64_t vaddr,
 		 struct tagged_code *ret_code);
 
-/* Returns whether the tag may not be the function's at a vaddr: see tagged_functions_is_window().
- */
+/* Returns whether the function at a vaddr may not have changed the tag yet, or has restored it
+ * already: see tagged_functions_is_window(). */
 bool tagger_is_window(struct tagger *tagger, const struct object *object, uint64_t vaddr);
 
 /* Returns whether the code at an object's offset is libstacktag's. */
