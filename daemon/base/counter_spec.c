@@ -12,7 +12,7 @@ static const char variable_prefix[] = "var:", probe_prefix[] = "probe:";
 /* Parses; the spec refers to the text. 0; -EINVAL: there is no such counter. */
 static int parse(const char *text, struct counter_spec *ret_spec)
 {
-	/* The names are perf's, where it has one. */
+	/* The names are perf's where perf has one. */
 	static const struct {
 		const char *name;
 		enum stackd_counter_kind kind;

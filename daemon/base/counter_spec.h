@@ -15,7 +15,7 @@
 	"allocated-bytes, var:SYMBOL[@OBJECT], probe:PLACE, or an event such as instructions, "    \
 	"cache-misses:u or r1a8; {EVENT,EVENT} are counted at the same time"
 
-/* The message if there are no regions. */
+/* The error message if the options ask for no regions. */
 #define COUNTER_SPEC_REGIONS                                                                       \
 	"--counter: counters are read within regions: give --region, --mark or --mpi"
 
@@ -23,8 +23,9 @@ struct counter_spec {
 	enum stackd_counter_kind kind;
 	const char *name;     /* as it was given; borrowed */
 	const char *variable; /* SYMBOL[@OBJECT]: a part of the name; NULL: it is no variable */
-	const char *probe;    /* FUNC[@OBJECT] or FILE:LINE: the same */
-	unsigned brace;	      /* of an event: the {group} in which it was given; 0: none */
+	const char *probe;    /* FUNC[@OBJECT] or FILE:LINE: a part of the name; NULL: it is no
+			       * probe */
+	unsigned brace;	      /* of an event: the number of its {group}; 0: it is in none */
 };
 
 /* Adds the argument of --counter, a counter or the events of a {group}, to `*n` of at most
@@ -34,7 +35,7 @@ struct counter_spec {
 const char *counter_specs_add(struct counter_spec *specs, size_t *n, char *text,
 			      const char **ret_at);
 
-/* Returns whether one of `n` counters is of sampled allocations. */
+/* Returns whether one of `n` counters is allocated-bytes, which needs --alloc. */
 bool counter_specs_need_alloc(const struct counter_spec *specs, size_t n);
 
 #endif

@@ -10,13 +10,13 @@
 
 #include <stdint.h>
 
-/* A moment from which idle time is measured; all 0: none. */
+/* The start of a measurement of idle time; all 0: there is none. */
 struct idle_time {
 	uint64_t at_ns;	  /* CLOCK_MONOTONIC */
 	uint64_t idle_ns; /* of all CPUs since boot, waiting for disks included */
 };
 
-/* Time since that moment, summed over all CPUs. */
+/* Times since the start, summed over all CPUs. */
 struct idle_times {
 	uint64_t idle_ns, cpus_ns; /* cpus_ns: idle or not; 0: not measured */
 };

@@ -2,9 +2,9 @@
 /*
  * Maps a part of a BPF map while it is written or read.
  *
- * A map that stays mapped counts as resident memory of the daemon, on top of the kernel's. So only
- * the part of an array that takes a new table is mapped, and only while it is written; likewise the
- * part of the ring that is being read.
+ * A map that stays mapped counts as resident memory of the daemon, on top of the kernel's. So the
+ * daemon maps only the part of an array into which it writes a new table, while it writes, and only
+ * the part of the ring that it reads.
  */
 #ifndef BASE_MAP_WINDOW_H
 #define BASE_MAP_WINDOW_H

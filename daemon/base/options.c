@@ -193,7 +193,7 @@ static const struct argp_option argp_options[] = {
 	{"quiet", 'q', NULL, 0, "no status line and no summary", 3},
 	{0}};
 
-/* `unit`: what is counted, in words for the message; "" for none. */
+/* Parses a whole number. `unit`: its unit, for the error message; "": none. */
 static uint64_t number(struct argp_state *state, const char *option, const char *text,
 		       const char *unit, uint64_t least, uint64_t most)
 {
@@ -401,7 +401,7 @@ static void settle(struct argp_state *state, struct options *options)
 	if (options->n_counters && !options->is_jitter_given)
 		options->jitter = 10;
 	if (options->mpi && !options->n_counters)
-		add_counters(state, options, cpu); /* of what is between two calls */
+		add_counters(state, options, cpu); /* for the CPU time between two calls */
 }
 
 /* Parses the options of the target, the event and the output. */

@@ -22,23 +22,25 @@ struct options {
 
 	const char *event;    /* NULL: cycles, else cpu-clock */
 	uint64_t frequency;   /* Hz; 0: period is given */
-	double max_cpu;	      /* of one core, for stackd; 0: no limit */
-	uint64_t period;      /* events; 0: frequency is given */
+	double max_cpu;	      /* largest share of one core for stackd; 0: no limit */
+	uint64_t period;      /* events per sample; 0: frequency is given */
 	const char *output;   /* NULL: the default store */
-	const char *group;    /* of users who may read the store; NULL: none */
+	const char *group;    /* group of users who may read the store; NULL: none */
 	double duration_s;    /* 0: no limit */
-	uint32_t stack_bytes; /* of user stack a sample, at most */
+	uint32_t stack_bytes; /* most bytes of user stack that are copied for a sample */
 	uint64_t ring_bytes;
-	uint64_t table_bytes; /* of kernel memory for recipe tables; 0: as much as is left */
+	uint64_t table_bytes; /* kernel memory for recipe tables; 0: see
+			       * sampler_options.table_bytes */
 	enum stackd_prefix prefix;
 	bool is_prefix_given;
 	enum stackd_tags tags;
 	bool idle; /* sample idle CPUs, too */
 	bool walk_in_daemon;
 	bool heights;		 /* record the height of each frame */
-	uint32_t segment_frames; /* of a stack's top; 0: all of it */
-	bool judge;		 /* check every walk of the kernel half by one of the daemon's */
-	bool judge_tags;	 /* ...and by the tag that the program keeps */
+	uint32_t segment_frames; /* --depth: frames of the top of each stack that are walked; 0:
+				  * all */
+	bool judge;		 /* check each walk of the kernel half by a walk of the daemon */
+	bool judge_tags;	 /* walk all stacks, and check each walk by the program's tag */
 	uint64_t keep_age_s;	 /* retention; 0: no limit */
 	uint64_t keep_bytes;
 	uint64_t window_ns;   /* length of a window; 0: the recording is not cut */
@@ -48,17 +50,18 @@ struct options {
 	size_t n_marks, marks_cap;
 	bool mpi;	      /* measure the functions of MPI */
 	uint64_t alloc_bytes; /* mean distance between sampled allocations; 0: none are */
-	char *alloc_library;  /* to be preloaded; not parsed, but owned */
-	uint64_t alloc_limit; /* calls of an allocator in a second that may be probed; 0: any number
-			       */
+	char *alloc_library;  /* path of libstackalloc.so, owned; set by main(), not an option */
+	uint64_t alloc_limit; /* an allocator with more calls a second is not probed; 0: no limit */
 	bool waits;	      /* measure waits */
-	bool wakers;	      /* and the threads that end them */
-	uint64_t wait_least_ns; /* shorter ones are only counted */
-	uint64_t wait_mean_ns;	/* waiting time a sample; 0: all waits are kept */
-	uint64_t region_limit;	/* instances in a second and thread; 0: any number */
-	struct counter_spec counters[STACKD_MOST_COUNTERS]; /* cpu first, if there are any */
+	bool wakers;	      /* also record the threads that end waits */
+	uint64_t wait_least_ns; /* shorter waits are only counted */
+	uint64_t wait_mean_ns;	/* mean waiting time that a sample represents; 0: record all
+				 * waits */
+	uint64_t region_limit;	/* most passes a second and thread; 0: no limit */
+	struct counter_spec counters[STACKD_MOST_COUNTERS]; /* the first one is cpu, if there are
+							     * any */
 	size_t n_counters;
-	unsigned jitter; /* of the period, in percent of the rate; 0: none */
+	unsigned jitter; /* most random change of the rate, in percent; 0: none */
 	bool is_jitter_given;
 	bool quiet;
 	bool lbr;

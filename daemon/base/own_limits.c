@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
-#define PRIORITY (-10) /* of the loop, as nice(1) counts; tables.c has the same for its thread */
+#define PRIORITY (-10) /* nice value of the loop; tables.c has the same for its thread */
 
 void own_limits_raise_files(void)
 {
@@ -22,7 +22,7 @@ void own_limits_raise_priority(void)
 {
 	errno = 0;
 	if (!getpriority(PRIO_PROCESS, 0) && !errno)
-		setpriority(PRIO_PROCESS, 0, PRIORITY); /* without the right to, it stays */
+		setpriority(PRIO_PROCESS, 0, PRIORITY); /* without the right, nothing changes */
 }
 
 void own_limits_hurry(bool hurries)
@@ -30,6 +30,7 @@ void own_limits_hurry(bool hurries)
 	const struct sched_param first = {.sched_priority = hurries};
 	int policy = hurries ? SCHED_RR : SCHED_OTHER;
 
-	/* Taking the flag away would need a capability that is given up meanwhile. */
+	/* The flag stays set at the end, since removing it would need a capability that stackd has
+	 * given up by then. */
 	sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &first);
 }

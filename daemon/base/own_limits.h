@@ -14,9 +14,10 @@ void own_limits_raise_files(void);
  * samples carry whole stacks because no table is loaded yet. */
 void own_limits_raise_priority(void);
 
-/* Runs the calling thread before all others of the machine, or as before. For the start alone,
- * since beside thousands of running threads a priority is worth a thousandth of a CPU. Threads and
- * processes that it starts do not run so. Does nothing without the right to. */
+/* Runs the calling thread with real-time priority (`hurries`), before all normal threads of the
+ * machine, or as before. For the start alone: beside thousands of running threads, even a raised
+ * nice value gives a thousandth of a CPU. Threads and processes that it starts do not inherit that.
+ * Does nothing without the right to. */
 void own_limits_hurry(bool hurries);
 
 #endif

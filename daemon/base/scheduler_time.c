@@ -21,8 +21,8 @@ uint64_t scheduler_time_stolen(void)
 	return ticks > 0 ? stolen * (UINT64_C(1000000000) / (uint64_t)ticks) : 0;
 }
 
-/* Only groups that have a parent have "cgroup.type": of the root, the kernel gives the time of the
- * CPUs by its ticks. */
+/* Only cgroups with a parent have the file "cgroup.type". The root's cpu.stat would give the CPUs'
+ * time as counted by ticks, so it is not used. */
 uint64_t scheduler_time_of_cgroup(int group)
 {
 	int type = openat(group, "cgroup.type", O_RDONLY | O_CLOEXEC);

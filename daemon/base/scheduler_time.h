@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CPU time as the kernel counts it, for comparison with the sum of the samples. */
+/* Reads CPU time as the kernel counts it, for comparison with the sum of the samples. */
 #ifndef DAEMON_SCHEDULER_TIME_H
 #define DAEMON_SCHEDULER_TIME_H
 

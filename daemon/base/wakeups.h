@@ -36,7 +36,7 @@ int wakeups_wait(const struct wakeups *wakeups, int most_ms, int *ret_fds, int m
 /* Reads every pending signal. Returns whether there was one. */
 bool wakeups_take_signals(struct wakeups *wakeups);
 
-/* Takes the ticks that have passed. */
+/* Reads the ticks that have passed, so that the timer is not readable any more. */
 void wakeups_take_tick(struct wakeups *wakeups);
 
 /* Closes every descriptor that was opened here. */
