@@ -12,7 +12,7 @@
 #include "report/annotate_view.h"
 #include "show.h"
 
-#define CMD_ANNOTATE_MAX 20u /* functions */
+#define CMD_ANNOTATE_MAX 20u /* most functions that are shown */
 
 enum { CMD_ANNOTATE_SOURCE = 0x200, CMD_ANNOTATE_ROOT, CMD_ANNOTATE_INTEL };
 

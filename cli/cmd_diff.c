@@ -20,7 +20,7 @@
 #include "tagset/tagset_reader.h"
 #include "terminal.h"
 
-#define CMD_DIFF_LIMIT 0.1 /* %, of text: JSON has everything by default */
+#define CMD_DIFF_LIMIT 0.1 /* default --percent-limit of text; JSON has everything by default */
 
 enum {
 	CMD_DIFF_BY = 0x200,
@@ -33,12 +33,14 @@ enum {
 
 struct cmd_diff {
 	struct terminal terminal;
-	struct input input; /* a server's database, if it has a path; and what is chosen */
+	struct input input; /* the options that choose samples; its path names a server's database,
+			     * or is NULL */
 	const char *inputs[2];
 	unsigned n;
 	struct output_options output;
 	struct tagset_diff_ask ask;
-	const char *per;      /* "second", or a region; NULL */
+	const char *per;      /* divide amounts by this: "second", or the name of a region; NULL:
+			       * not given */
 	double percent_limit; /* negative: not given */
 	bool only_significant;
 };
@@ -173,15 +175,17 @@ static int explain(const struct cmd_diff *args, const struct tagset_diff *diff, 
 	return err == -ENODATA || err == -ENOENT ? CMD_NO_SAMPLES : CMD_FAILED;
 }
 
-/* Both sides as one recording, for the functions of one name in it. */
+/* What suffix() needs to tell functions of one name apart. Both sides are in one recording. */
 struct cmd_diff_names {
 	struct store_reader *reader;
 	struct namesakes *namesakes;
-	bool *is_rebuilt; /* by object: the other side has another file of its path */
+	bool *is_rebuilt; /* by object: the other side has a different file under the same path */
 };
 
-/* Lines have the innermost function first. In another build, starts differ, so there only names are
- * compared, and all functions of one name are taken together. */
+/* Returns the text by which a location's function is told apart from others of the same name, or
+ * NULL. If an object was rebuilt, functions start at other addresses in the two files. Then
+ * functions are compared by name only, so that all functions of one name in it are summed up. The
+ * lines of a location have the innermost function first. */
 static const char *suffix(void *arg, uint32_t location, unsigned outer)
 {
 	const struct cmd_diff_names *names = arg;
@@ -195,8 +199,8 @@ static const char *suffix(void *arg, uint32_t location, unsigned outer)
 
 #define BOTH_SIDES 3
 
-/* Sets for each object, in bits, the sides that have it on a path. The reader's numbers are the
- * set's. */
+/* Sets for each object a bit mask of the sides that have a path through it. The set numbers objects
+ * as the reader does. */
 static int find_sides(const struct tagset *set, uint8_t *sides)
 {
 	uint32_t n_nodes, n_samples, n_locations;
@@ -217,13 +221,15 @@ static int find_sides(const struct tagset *set, uint8_t *sides)
 	return 0;
 }
 
-/* Finds the objects whose path is that of another file on the other side. */
+/* Marks the objects for which the other side has a different file under the same path. */
 static int find_rebuilt(const struct tagset *set, struct cmd_diff_names *names)
 {
 	const struct store_tables *t = store_reader_tables(names->reader);
 	uint8_t *sides = calloc((size_t)t->n_objects + 1, 1);
-	uint8_t *any = calloc((size_t)t->n_objects + 1, 1); /* by path: sides that have a file */
-	uint8_t *one = calloc((size_t)t->n_objects + 1, 1); /* by path: one that a side lacks */
+	uint8_t *any = calloc((size_t)t->n_objects + 1, 1); /* by path: the sides that have a file
+							     * with it */
+	uint8_t *one = calloc((size_t)t->n_objects + 1, 1); /* by path: only one side has the
+							     * file */
 	uint32_t *paths = calloc((size_t)t->n_objects + 1, sizeof(*paths));
 	struct strings *words = NULL;
 	int err = sides && any && one && paths ? strings_new(&words) : -ENOMEM;
@@ -249,8 +255,8 @@ static int find_rebuilt(const struct tagset *set, struct cmd_diff_names *names)
 	return err;
 }
 
-/* Finds the functions of one name that are different functions. Failures other than -ENOMEM are
- * ignored here: the comparison reports them. */
+/* Finds the names that several functions have, so that suffix() can tell these apart. Failures
+ * other than -ENOMEM are ignored here: the comparison reports them. */
 static int find_names(const struct cmd_diff *args, const struct tagset *set,
 		      struct cmd_diff_names *ret_names)
 {
@@ -298,7 +304,7 @@ static int add_fleet(const struct cmd_diff *args, struct tagset *set, uint32_t i
 	return status;
 }
 
-/* Returns whether a part of the samples is chosen. */
+/* Returns whether the filter selects only a part of the samples. */
 static bool has_choice(const struct profile_filter *f)
 {
 	return f->n_pids || f->n_tids || f->n_comms || f->units.n || f->from_ns || f->to_ns ||
@@ -306,7 +312,8 @@ static bool has_choice(const struct profile_filter *f)
 	       f->fold_recursion || f->no_inlined || f->no_reconstructed;
 }
 
-/* Adds a store, and notes its duration and passes, by which amounts are divided. */
+/* Adds a store's samples to a side. Notes the store's duration and its number of passes, because
+ * --per divides amounts by one of them. */
 static int add_store(struct cmd_diff *args, struct tagset *set, uint32_t i)
 {
 	const bool is_second = args->per && strcmp(args->per, "second") == 0;

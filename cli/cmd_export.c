@@ -23,8 +23,8 @@ struct cmd_export_format {
 	const char *name;
 	int (*write)(struct profile *profile, FILE *out);
 	const char *help;
-	bool is_binary;	  /* not for a terminal's eyes */
-	bool has_metrics; /* else it can say samples alone */
+	bool is_binary;	  /* the format is not text, so it is not written to a terminal */
+	bool has_metrics; /* the format can express any metric; else only samples */
 };
 
 static const struct cmd_export_format cmd_export_formats[] = {
@@ -47,11 +47,11 @@ struct cmd_export {
 	struct input input;
 	const char *output;
 	const struct cmd_export_format *format;
-	const char *parquet; /* the folder of --parquet */
-	const char *paraver; /* the file of --paraver */
+	const char *parquet; /* the argument of --parquet, a folder; or NULL */
+	const char *paraver; /* the argument of --paraver, a file; or NULL */
 };
 
-/* Checks what was given as a whole. */
+/* Checks whether the options that were given go together. */
 static void parse_end(struct argp_state *state, const struct cmd_export *args)
 {
 	const char *name = args->parquet ? "parquet" : "paraver";
@@ -123,7 +123,7 @@ static int check(const struct cmd_export *args)
 	return CMD_USAGE;
 }
 
-/* Returns whether a format has no place to say what is missing. */
+/* Returns whether a format cannot express that something is missing, so that messages have to. */
 static bool is_bare(const struct cmd_export_format *format)
 {
 	return format->write == export_folded || format->write == export_tags;

@@ -114,7 +114,7 @@ static int cmd_flamegraph_write(const struct cmd_flamegraph *args, struct profil
 				       : export_flamegraph(profiles, &args->options, output.file));
 }
 
-/* Writes the difference, once the earlier recording is open, too. */
+/* Opens the earlier recording, and writes the difference of `profile` from it. */
 static int diff_with(struct cmd_flamegraph *args, const struct input *before,
 		     struct profile *profile)
 {
@@ -129,7 +129,8 @@ static int diff_with(struct cmd_flamegraph *args, const struct input *before,
 	return status;
 }
 
-/* Opens that through the same filters, from the same server's database or from a store. */
+/* Finds out what to compare `profile` with, and writes the difference. If the input is a server's
+ * database, that is another part of it; else it is a store. The filters are the same. */
 static int diff(struct cmd_flamegraph *args, struct profile *profile)
 {
 	struct input input = {.filter = args->input.filter};

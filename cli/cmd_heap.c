@@ -14,7 +14,7 @@
 #include "show.h"
 
 #define CMD_HEAP_BINS  60
-#define CMD_HEAP_LIMIT 1.0 /* %: what paths have to be of */
+#define CMD_HEAP_LIMIT 1.0 /* smallest share of a path that is shown, in % */
 
 enum { CMD_HEAP_LEAKS = 0x200, CMD_HEAP_VIEW, CMD_HEAP_OLDER, CMD_HEAP_SVG };
 
@@ -93,7 +93,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* Returns the kind of table that is asked for. */
+/* Returns the kind of table of paths that the options ask for. */
 static enum heap_paths_kind kind_of(const struct cmd_heap *args)
 {
 	if (args->show.input.filter.from_ns)
@@ -112,7 +112,7 @@ static int write_text(const struct cmd_heap *args, const struct input_open *open
 	err = heap_view_text(heap, open->profile, &options, out);
 	if (!err)
 		err = heap_paths_view_text(paths, kind_of(args), open->profile, &options, out);
-	/* The tree is of one moment. */
+	/* A tree shows what was live at one moment, so a change over time has no tree. */
 	if (!err && kind_of(args) != HEAP_PATHS_CHANGE)
 		err = report_write_text(open->profile, &options, out);
 	return err;

@@ -71,7 +71,8 @@ static const char *cmd_list_state(const struct cmd_list *list, const struct stor
 									     : "cut off";
 }
 
-/* Returns the columns of numbers: where runs are one line, it has two. */
+/* Returns the width of the column "id". It is wide if one line is a whole run, which has the
+ * numbers of its first and of its last window. */
 static int id_width(const struct cmd_list *list)
 {
 	for (size_t i = 0; i < list->n && !list->verbose; i++) {
@@ -81,7 +82,7 @@ static int id_width(const struct cmd_list *list)
 	return 5;
 }
 
-/* Writes the line of recordings `rec` to `last`, which are one or the windows of one run. */
+/* Writes one line about a recording, or about a run, whose windows are `rec` to `last`. */
 static void cmd_list_row(const struct cmd_list *list, const struct store_recording *rec,
 			 const struct store_recording *last, struct buf *b)
 {
@@ -113,7 +114,7 @@ static void cmd_list_row(const struct cmd_list *list, const struct store_recordi
 	text_put_raw(b, "\n");
 }
 
-/* Returns the last window of the run that a recording begins. */
+/* Returns the last window of the run whose first window is at `at`. */
 static const struct store_recording *last_of_run(const struct cmd_list *list, size_t at)
 {
 	const struct store_recording *last = &list->recordings[at];
@@ -123,7 +124,7 @@ static const struct store_recording *last_of_run(const struct cmd_list *list, si
 	return last;
 }
 
-/* Returns whether a line before has shown the run. */
+/* Returns whether an earlier line has shown the run of a recording. */
 static bool is_shown(const struct cmd_list *list, size_t at)
 {
 	for (size_t i = 0; i < at && !list->verbose; i++) {

@@ -16,10 +16,10 @@
 #include "tree/frame_sources.h"
 #include "show.h"
 
-#define CMD_REPORT_LIMIT 0.5 /* %, of text: JSON has everything by default */
+#define CMD_REPORT_LIMIT 0.5 /* default --percent-limit of text; JSON has everything by default */
 
 #define CMD_REPORT_BINS	 40
-#define CMD_REPORT_WAITS 50 /* rows, of text */
+#define CMD_REPORT_WAITS 50 /* default --top of text */
 
 enum {
 	CMD_REPORT_VIEW = 0x200,
@@ -35,10 +35,10 @@ enum {
 struct cmd_report {
 	struct show show;
 	struct report_options options;
-	double percent_limit; /* negative: not given */
+	double percent_limit; /* argument of --percent-limit; negative: not given */
 	bool is_lbr;
 	bool has_by;  /* --by is given */
-	bool has_top; /* --top is */
+	bool has_top; /* --top is given */
 	bool has_sort;
 };
 
@@ -123,7 +123,8 @@ static void parse_top(struct argp_state *state, const char *arg, struct cmd_repo
 	char *end;
 	const unsigned long long n = strtoull(arg, &end, 10);
 
-	/* No number is too large: strtoull() returns the largest one then. */
+	/* Every number is accepted: strtoull() replaces one that is too large by the largest
+	 * one. */
 	if (end == arg || *end || *arg < '0' || *arg > '9')
 		argp_error(state, "--top: '%s' is not a number from 0", arg);
 	args->options.top = (size_t)n;
@@ -138,7 +139,7 @@ static void parse_sort(struct argp_state *state, const char *arg, struct cmd_rep
 	args->has_sort = true;
 }
 
-/* Checks the options that only the view of waits has. */
+/* Checks the options that only --view waits allows. */
 static void check_waits(struct argp_state *state, const struct cmd_report *args)
 {
 	const enum metric metric = args->show.input.filter.metric;
@@ -271,7 +272,8 @@ static int cmd_report_wakers(const struct input_open *open)
 	return CMD_NO_SAMPLES;
 }
 
-/* Whether the function that is asked about is there, and what it may have been meant to be. */
+/* Checks that the function of --view around is in the recording. If it is not, says so and suggests
+ * a similar name. */
 static int cmd_report_find(const struct cmd_report *args, const struct input_open *open)
 {
 	const char *name = args->options.around;
@@ -314,7 +316,8 @@ static int cmd_report_run(void *arg, const struct input_open *open)
 	return status == CMD_DONE ? cmd_report_write(args, open) : status;
 }
 
-/* Shows a server's database, a tag export, or regions in one part, unless --by says otherwise. */
+/* Prepares an input that has sums. Without --by, a server's database, a tag export and regions are
+ * shown as one part. */
 static int prepare_sums(struct cmd_report *args)
 {
 	enum report_view view = args->options.view;

@@ -111,7 +111,8 @@ static void top_move(struct top *top, int64_t to)
 	s->cursor = top->n_rows ? top->rows[s->at].key : 0;
 }
 
-/* Makes the rows again, with the cursor on the row where it was, or where that would be. */
+/* Makes the rows again. The cursor stays on its row; if that is gone, it stays at its place on the
+ * screen. */
 static int top_update(struct top *top)
 {
 	struct top_state *s = &top->state;
@@ -121,7 +122,8 @@ static int top_update(struct top *top)
 		return err;
 	for (uint32_t i = 0; s->cursor && i < top->n_rows; i++) {
 		if (top->rows[i].key == s->cursor) {
-			/* At the top of the list it stays there, to show what is largest now. */
+			/* A cursor at the top of the list of functions stays at the top, to show
+			 * which one is the largest now. */
 			top_move(top, s->at == 0 && s->view == TOP_FUNCTIONS ? 0 : i);
 			return 0;
 		}
@@ -169,11 +171,12 @@ static int top_show(struct top *top, enum top_view view, uint64_t cursor)
 	top->state.view = view;
 	top->state.cursor = cursor;
 	top->state.at = top->state.first = 0;
-	/* A server keeps hosts apart only if they are asked for. */
+	/* A server sums hosts up unless the query asks for each of them, so TOP_PROCESSES needs a
+	 * new look. */
 	return top->state.is_fleet && view == TOP_PROCESSES ? top_look(top) : top_update(top);
 }
 
-/* Enter: what is below a row. */
+/* Handles Enter: shows what is below a row. */
 static int top_enter(struct top *top)
 {
 	struct top_state *s = &top->state;
@@ -203,7 +206,8 @@ static int top_enter(struct top *top)
 	}
 }
 
-/* Left: closes the row, or goes to the one that it is below. */
+/* Handles the key "left": closes the row if it is open, else moves the cursor to the row's
+ * parent. */
 static int top_close(struct top *top)
 {
 	struct top_state *s = &top->state;
@@ -239,7 +243,7 @@ static int top_leave(struct top *top)
 	return top_look(top);
 }
 
-/* Chooses a longer or shorter time: 1, 2, 5, 10, ... s, then all of it. */
+/* Makes the window of time longer or shorter: 1, 2, 5, 10, ... s, and then the whole recording. */
 static int top_zoom(struct top *top, int by)
 {
 	static const double windows[] = {1, 2, 5, 10, 20, 60, 300, 3600, 0};
@@ -334,7 +338,8 @@ static int top_key(struct top *top, int key)
 
 /* --- the loop ------------------------------------------------------------------------------- */
 
-/* Set by SIGINT, SIGTERM and SIGHUP: the terminal must be put right before the end. */
+/* The number of a SIGINT, SIGTERM or SIGHUP that has arrived: the loop ends, restores the terminal,
+ * and ends the program. */
 static volatile sig_atomic_t top_signal;
 
 static void top_on_signal(int number)

@@ -16,7 +16,7 @@
 
 struct fleet_side {
 	struct input input; /* its filter borrows from the options' filter */
-	char *host;	    /* or NULL */
+	char *host;	    /* the host that the side names, or NULL */
 };
 
 /* Parses a side. The options' input must outlive it, and the caller frees it in any case. Returns a

@@ -21,7 +21,7 @@
 #include "store/store_path.h"
 #include "store/store_reader.h"
 
-#define INPUT_NAMES_NS 2000000000u /* for names, of input_now() */
+#define INPUT_NAMES_NS 2000000000u /* limit for looking up names, measured by input_now() */
 
 enum {
 	INPUT_RECORDING = 0x100,
@@ -150,7 +150,7 @@ static void parse_name(struct argp_state *state, const char *what, const char *a
 	names[(*n)++] = arg;
 }
 
-/* Parses a name into the filter's list, which is stored in `names`. */
+/* Appends a name or pattern to a list of the filter, whose entries are in `names`. */
 static void parse_pattern(struct argp_state *state, const char *what, const char *arg,
 			  const char **names, struct profile_patterns *patterns)
 {
@@ -183,8 +183,8 @@ static void list_metrics(void)
 	exit(err ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
-/* Parses what --metric gives; an unknown name is a usage error, which lists those that are known.
- * "help" shows all of them, and does not return. */
+/* Parses the argument of --metric. An unknown name is a usage error, whose message lists the known
+ * names. "help" shows all metrics, and does not return. */
 static void read_metric(struct argp_state *state, const char *arg, enum metric *ret_metric)
 {
 	struct buf b = {0};
@@ -328,7 +328,7 @@ static int input_status(int error_number)
 	}
 }
 
-/* Returns whether the service's store was taken, since the user has none. */
+/* Returns whether the default store is the service's, because the user has none. */
 static bool input_is_service(const struct input *input)
 {
 	bool is_service = false;
@@ -354,7 +354,7 @@ int input_explain(const struct input *input, const char *path, int error_number,
 		message("%s", error);
 	else
 		message("cannot read %s: %s", path, strerror(-error_number));
-	/* An empty store is no wrong argument: there is just nothing in it yet. */
+	/* An empty store is no wrong argument: nothing has been recorded into it yet. */
 	if (error_number == -ENODATA && !input->recording && !input->range.first)
 		status = CMD_NO_SAMPLES;
 	free(error);
@@ -391,7 +391,7 @@ static const char *input_guess(const struct profile *profile, const char *name)
 	return closest;
 }
 
-/* "; did you mean 'x'?", or nothing. */
+/* Appends "; did you mean 'x'?", or nothing if no name is close. */
 static void put_guess(const struct profile *profile, const char *name, struct buf *b)
 {
 	const char *guess = name ? input_guess(profile, name) : NULL;
@@ -519,9 +519,10 @@ static int sum_up(const struct input *input, const char *path, struct input_open
 	return CMD_NO_SAMPLES;
 }
 
-/* Returns the time by which looking up names is limited. It runs slower than the wall clock if
- * other programs use the processor or a file comes from a slow disk: a reader waits up to eight
- * times as long rather than show less. */
+/* Returns the time by which looking up names is limited: CPU time, plus an eighth of the wall
+ * clock's time. If other programs use the processor or a file comes from a slow disk, it runs
+ * slower than the wall clock. Then a reader waits up to eight times as long, rather than show fewer
+ * names. */
 static uint64_t input_now(void *arg)
 {
 	(void)arg;
@@ -534,7 +535,7 @@ int input_reader_names(struct reader_names **ret_names)
 		.proc_root = "/proc", .sys_root = "/sys", .now_ns = input_now};
 	struct rlimit limit;
 
-	/* Each object of a recording of a whole machine is a file to open. */
+	/* A recording of a whole machine has many objects, and each of them is a file to open. */
 	if (!getrlimit(RLIMIT_NOFILE, &limit)) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
@@ -542,7 +543,7 @@ int input_reader_names(struct reader_names **ret_names)
 	return reader_names_new(&options, ret_names);
 }
 
-/* Returns whether names are shown, or samples chosen by them. */
+/* Returns whether the verb shows names, or the filter selects samples by names. */
 static bool wants_names(const struct input *input)
 {
 	const struct profile_filter *f = &input->filter;

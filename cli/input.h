@@ -19,34 +19,34 @@
 struct input {
 	const char *path;	       /* NULL: the default store */
 	int64_t recording;	       /* 0: the latest */
-	const char *since, *from, *to; /* as given, or NULL */
-	bool is_range;		       /* all recordings of `range` are read, rather than one */
+	const char *since, *from, *to; /* the arguments of these options, or NULL */
+	bool is_range;		       /* read all recordings of `range` instead of a single one */
 	struct store_range range;
 	int32_t pids[INPUT_MAX], tids[INPUT_MAX];
 	const char *comms[INPUT_MAX], *dsos[INPUT_MAX], *symbols[INPUT_MAX], *focus[INPUT_MAX],
 		*ignore[INPUT_MAX], *units[INPUT_MAX];
 	bool is_unfolded;     /* --no-fold-recursion was given */
-	bool takes_moments;   /* for a metric of one moment, --from is another moment */
+	bool takes_moments;   /* accepts --from with a metric of one moment, as another moment */
 	bool is_nameless;     /* the verb shows no names */
 	bool takes_instances; /* the verb can show a recording that has instances and no samples */
 	bool takes_fleets;    /* the verb can show a server's sums: input_fleet_by() */
 	unsigned fleet_labels;
 	const char *hosts[INPUT_MAX]; /* hosts of a server's database */
 	size_t n_hosts;
-	const char *credentials;      /* file, or NULL */
+	const char *credentials;      /* the file with a server's password, or NULL */
 	bool is_whole;		      /* times choose whole recordings: see input_each() */
 	struct profile_filter filter; /* points to the fields above: do not copy the struct */
 };
 
 extern const struct argp input_argp;
-extern const struct argp input_recordings_argp; /* whole recordings */
+extern const struct argp input_recordings_argp; /* the options that choose whole recordings */
 extern const struct argp input_store_argp;
 
 /* Returns the store's path, the option's or the default, which the caller frees; NULL for lack of
  * memory. */
 char *input_path(const struct input *input);
 
-/* Splits FILE@ID or FILE@ID..ID (@ID alone is of the default store), unless there is a file of the
+/* Splits FILE@ID or FILE@ID..ID (@ID alone means the default store), unless there is a file of the
  * whole name. *ret_path receives the path, which the caller frees; *input receives the numbers, if
  * there are any. Returns a cmd_status; a message has been given if it is not CMD_DONE. */
 int input_part(const char *name, char **ret_path, struct input *input);
@@ -82,9 +82,9 @@ void input_no_function(const struct profile *profile, const char *name);
 struct reader_names;
 int input_reader_names(struct reader_names **ret_names);
 
-/* An opened recording, summed up. */
+/* An opened recording and the sums of its samples. */
 struct input_open {
-	struct reader_names *late; /* or NULL */
+	struct reader_names *late; /* source of the names that the recording lacks, or NULL */
 	struct store_reader *reader;
 	struct profile *profile;
 };
@@ -92,8 +92,8 @@ struct input_open {
 /* Looks up the names that an opened recording lacks. Returns 0 or -ENOMEM. */
 int input_find_names(const struct input *input, struct input_open *open);
 
-/* What to do with each of several recordings. A result of a function other than CMD_DONE ends
- * input_each(), and has been reported. */
+/* What input_each() does with recordings. If one of the functions returns another status than
+ * CMD_DONE, it has given a message, and input_each() ends. */
 struct input_each {
 	/* Called with all recordings of a range before any is opened; or NULL. */
 	int (*begin)(void *arg, const struct store_recording *recordings, size_t n);

@@ -47,7 +47,7 @@ bool input_has(const struct input *input, const struct store_recording *recordin
 	return err != -ENODATA;
 }
 
-/* Why the range has no recording. */
+/* Reports why the range has no recording. Returns the exit status. */
 static int none(const struct input_run *run, const struct store_recording *all, size_t n)
 {
 	return input_explain(run->input, run->path, -ENODATA,

@@ -21,7 +21,7 @@
 
 /* --- numbers -------------------------------------------------------------------------------- */
 
-/* Parses a number from 1. NULL: there is none. */
+/* Parses a number from 1. Returns the end of its text, or NULL if there is no number. */
 static const char *parse_number(const char *text, int64_t *ret_number)
 {
 	char *end;
@@ -31,7 +31,7 @@ static const char *parse_number(const char *text, int64_t *ret_number)
 	return errno || end == text || *ret_number <= 0 ? NULL : end;
 }
 
-/* Parses ID or ID..ID into the input. false: it is neither. */
+/* Parses ID or ID..ID into the input. Returns false if the text is neither. */
 static bool parse_numbers(const char *text, struct input *input)
 {
 	int64_t first, last;

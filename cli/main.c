@@ -29,8 +29,8 @@ static int complete(int argc, char **argv);
 static const struct verb {
 	const char *name;
 	int (*run)(int argc, char **argv);
-	const char *help; /* NULL: not listed */
-	enum part part;	  /* that the verb is in */
+	const char *help; /* what --help says about the verb; NULL: it is not listed */
+	enum part part;	  /* the part of the build that has the verb */
 } verbs[] = {
 	{"report", cmd_report, "show a recording: call-path tree, functions, callers", PART_CORE},
 	{"flamegraph", cmd_flamegraph, "write a recording, or a change, as a page to look at",
@@ -232,8 +232,8 @@ static void close_output(void)
 	}
 }
 
-/* Has large arrays mapped, however many were freed before. Then they grow in place, whereas growth
- * on the heap needs room for the old and the new array at once. */
+/* Makes malloc() map every large array, however many were freed before. A mapped array grows in
+ * place, whereas growth on the heap needs room for the old and the new array at once. */
 static void map_large(void)
 {
 	mallopt(M_MMAP_THRESHOLD, 4 << 20);

@@ -17,7 +17,7 @@ void message_set_name(const char *name)
 	snprintf(message_name, sizeof(message_name), "%s", name);
 }
 
-static struct buf *message_collected; /* or NULL */
+static struct buf *message_collected; /* messages are appended to it instead of printed; or NULL */
 
 void message_collect(struct buf *b)
 {

@@ -19,7 +19,7 @@ static const char options_exits[] =
 	"0: done. 1: failed (output could not be written, out of memory). 2: wrong options, or an "
 	"input that cannot be read. 3: no samples. 4: permission or kernel support is missing.\n";
 
-/* Set by main() before the verb runs, which knows nothing of it. */
+/* Set by main() before it runs a verb. Verbs do not look at it. */
 static enum options_mode options_mode;
 
 void options_set_mode(enum options_mode mode)
@@ -43,7 +43,7 @@ static bool options_name(const char *arg, char ret_name[OPTIONS_NAME_MAX])
 	return true;
 }
 
-/* Whether a long option begins so: getopt accepts abbreviations. */
+/* The search for a long option that begins with a prefix, because getopt accepts abbreviations. */
 struct options_prefix {
 	const char *name;
 	size_t len;
@@ -92,7 +92,7 @@ static int options_words(const struct argp *argp, char **argv, int argc, int at)
 	return o && o->arg && !(o->flags & OPTION_ARG_OPTIONAL) && at + 1 < argc ? 2 : 1;
 }
 
-/* Removes "--no-X" at `at`, and every --X before it. The index of the next word. */
+/* Removes "--no-X" at `at`, and every --X before it. Returns the index of the next word. */
 static int take_back(const struct argp *argp, char **argv, int *argc, int at, const char *what)
 {
 	char name[OPTIONS_NAME_MAX];
@@ -112,7 +112,7 @@ static int take_back(const struct argp *argp, char **argv, int *argc, int at, co
 	return at;
 }
 
-/* Everything before argp sees it: what is taken back, and what is misspelt. */
+/* Prepares arguments for argp: applies each "--no-X", and reports options that do not exist. */
 static int prepare(const struct argp *argp, int argc, char **argv)
 {
 	char name[OPTIONS_NAME_MAX];

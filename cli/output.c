@@ -22,7 +22,7 @@
 
 enum { OUTPUT_JSON = 0x400 };
 
-/* Forms that are neither text nor JSON. */
+/* Endings of file names for forms that are neither text nor JSON. */
 static const struct {
 	const char *ending, *name, *made_by;
 } output_forms[] = {
@@ -77,7 +77,7 @@ static const struct argp_option output_argp_options[] = {
 
 const struct argp output_argp = {.options = output_argp_options, .parser = parse};
 
-#define OUTPUT_MAX 4 /* files that are written at once */
+#define OUTPUT_MAX 4 /* most files that are open for writing at once */
 
 /* The temporary files, which the signal handler removes; handlers take no argument. */
 static char output_doomed[OUTPUT_MAX][PATH_MAX];
@@ -106,7 +106,7 @@ static void watch_signals(const char *temp)
 		sigaction(signals[i], &action, NULL);
 }
 
-/* From now on the signal handler does not remove a temporary file; NULL is fine. */
+/* Makes the signal handler leave a temporary file alone from now on; NULL is fine. */
 static void spare(const char *temp)
 {
 	for (size_t i = 0; temp && i < OUTPUT_MAX; i++)
@@ -202,7 +202,8 @@ static void start_pager(struct output *output, const char *pager)
 		dup2(ends[1], STDOUT_FILENO);
 		signal(SIGINT, SIG_IGN);
 		signal(SIGQUIT, SIG_IGN);
-		signal(SIGPIPE, SIG_IGN); /* it may end before all is written: then wait for it */
+		signal(SIGPIPE, SIG_IGN); /* if the pager ends before all is written, writing fails,
+					   * and we wait for it */
 	} else {
 		output->pager = 0;
 	}
@@ -219,7 +220,8 @@ int output_begin_paged(const char *path, const char *pager, struct output *ret_o
 	return status;
 }
 
-/* Lets the pager see the end, and waits for it. What it did not want to read is no error. */
+/* Closes the pager's input, and waits for the pager to end. It is no error if the pager ended
+ * before it had read everything. */
 static int end_pager(struct output *output)
 {
 	int status;
@@ -264,7 +266,8 @@ int output_begin(const char *path, struct output *ret_output)
 		*ret_output = output;
 		return CMD_DONE;
 	}
-	output.path = realpath(path, NULL); /* through a link to the file itself */
+	output.path = realpath(path, NULL); /* if the path is a link, the file that it links to is
+					     * replaced */
 	if (!output.path)
 		output.path = strdup(path);
 	if (!output.path)

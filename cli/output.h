@@ -18,7 +18,8 @@
 struct output_options {
 	const char *path; /* NULL: standard output */
 	bool is_json;
-	const char *own_ending; /* of a form that the verb has beside text and JSON; or NULL */
+	const char *own_ending; /* ending of file names for a form that the verb writes besides text
+				 * and JSON; or NULL */
 };
 
 extern const struct argp output_argp;

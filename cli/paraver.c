@@ -12,7 +12,7 @@
 #include "message.h"
 #include "output.h"
 
-#define EXTENSION 4 /* characters of ".prv" */
+#define EXTENSION 4 /* length of ".prv" */
 
 bool paraver_is_path(const char *path)
 {

@@ -18,7 +18,7 @@
 struct tables {
 	struct output outputs[ROWS_TABLES];
 	struct export_parquet *export;
-	int err, error_number; /* of writing; errno as it was then */
+	int err, error_number; /* result of the writing, and errno after it */
 };
 
 static int begin_file(struct tables *tables, enum rows_table table, const char *folder)
@@ -75,7 +75,7 @@ static int fill(struct tables *tables, const struct input *input, struct rows_co
 	return tables->err < 0 ? CMD_FAILED : status;
 }
 
-/* Reports why the tables could not be written, by the file that could not. */
+/* Reports why the tables could not be written; the message names the file that failed. */
 static void report(struct tables *tables)
 {
 	enum rows_table failed = 0;
@@ -87,7 +87,7 @@ static void report(struct tables *tables)
 	output_end(&tables->outputs[failed], tables->err);
 }
 
-/* Ends the files in order; if one fails, those behind it are dropped. */
+/* Ends the files in order; if one fails, the later ones are dropped. */
 static int end_files(struct tables *tables, int status)
 {
 	if (tables->err < 0)

@@ -19,13 +19,13 @@
 struct tag_input {
 	const char *name; /* as it was given */
 	char *path;
-	struct input part; /* the recordings that are named, if any */
+	struct input part; /* chooses the recordings that the name gives after "@", if any */
 	uint32_t side;
 	enum metric metric;
 	struct tag_input_choice *choice; /* or NULL */
 };
 
-/* Does the file begin with a store's magic? */
+/* Returns whether the file begins with a store's magic. */
 static bool tag_input_is_store(FILE *in)
 {
 	static const char magic[] = "SQLite format 3";
@@ -48,7 +48,7 @@ static int tag_input_read(const struct tag_input *input, struct tagset *set, FIL
 	return err == -ENOMEM || err == -EIO || err == -EOVERFLOW ? CMD_FAILED : CMD_USAGE;
 }
 
-/* Exports an opened recording in memory, and adds the export. */
+/* Exports an opened recording into memory, and adds the export to the set. */
 static int export(const struct tag_input *input, struct tagset *set, struct profile *profile)
 {
 	char *text = NULL;
@@ -83,7 +83,7 @@ static uint64_t duration_of(const struct profile *profile)
 	return ns > filter->from_ns ? ns - filter->from_ns : 0;
 }
 
-/* Counts the passes through a region that the same filter selects. */
+/* Counts the passes through a region; the filter is that of the samples. */
 static int count_passes(const struct tag_input *input, struct store_reader *reader)
 {
 	struct tag_input_choice *choice = input->choice;

@@ -18,10 +18,11 @@ enum tag_input_which {
 
 /* What to read from an input, and what the reading found out. */
 struct tag_input_choice {
-	enum metric metric;		     /* read from stores without samples */
-	const struct profile_filter *filter; /* of stores; or NULL */
+	enum metric metric;		     /* metric that is read from stores without samples */
+	const struct profile_filter *filter; /* selects samples of stores; or NULL */
 	const char *region;   /* count the passes through this region in `passes`; or NULL */
-	uint64_t duration_ns; /* result: of a store's recording, or of its range; 0: not known */
+	uint64_t duration_ns; /* result: the duration of a store's recording, or of its range; 0:
+			       * not known */
 	uint64_t passes;
 };
 

@@ -92,7 +92,7 @@ static const char *terminal_env(const char *name)
 	return value && *value ? value : NULL;
 }
 
-/* Returns whether the terminal understands more than text. */
+/* Returns whether the terminal understands escape sequences. */
 static bool is_able(void)
 {
 	const char *term = terminal_env("TERM");
@@ -100,7 +100,7 @@ static bool is_able(void)
 	return term && strcmp(term, "dumb") != 0;
 }
 
-/* STACKCTL_PAGER, even if it is empty (then: none), else PAGER, else less. */
+/* Returns the pager: STACKCTL_PAGER if it is set, where empty means none; else PAGER; else less. */
 static const char *terminal_pager(void)
 {
 	const char *ours = getenv("STACKCTL_PAGER"), *pager = ours ? ours : terminal_env("PAGER");
@@ -116,7 +116,8 @@ static struct {
 	const char *volatile what;
 	volatile sig_atomic_t seconds;
 	volatile sig_atomic_t is_shown;
-	volatile size_t columns; /* of the row that it must not leave */
+	volatile size_t columns; /* width of the terminal: a longer line would go on in the next
+				  * row */
 } terminal_line;
 
 /* Writes the progress line; calls only functions that a signal handler may call. */
@@ -177,7 +178,7 @@ static void start_clock(void)
 
 	terminal_progress("reading");
 	terminal_line.columns = SIZE_MAX;
-	/* With the carriage return, one byte fewer than the row has columns is shown. */
+	/* The line has a carriage return as well, so it shows one column fewer than the row has. */
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
 		terminal_line.columns = size.ws_col;
 	sigaction(SIGALRM, &action, NULL);

@@ -28,29 +28,32 @@
 #include "base/int_map.h"
 #include "store/store_reader.h"
 
-#define TOP_LEAST	 0.002 /* of all samples: rows of trees below that are left out */
-#define TOP_OPEN	 0.1   /* of all samples: from that on a row is open */
+#define TOP_LEAST	 0.002 /* rows of trees below this share of all samples are left out */
+#define TOP_OPEN	 0.1   /* rows with at least this share of all samples are open at first */
 #define TOP_LEVELS	 256
 #define TOP_NODES	 (1u << 19)
-#define TOP_NAMES_NS	 150000000u /* of each look, for names */
+#define TOP_NAMES_NS	 150000000u /* limit of each look for looking up names */
 #define TOP_OPENED	 1u
 #define TOP_CLOSED	 2u
 #define TOP_CALLERS_SALT UINT64_C(0x63616c6c65727321)
 
 struct top_model {
 	const struct input *input;
-	struct profile_filter filter; /* the input's, with window and process */
+	struct profile_filter filter; /* the input's filter, with the window and the process of the
+				       * screen */
 	int32_t pid;
-	const char *host; /* of a server's database; NULL: all that are chosen */
+	const char *host; /* the only host of a server's database that is shown; NULL: all that are
+			   * chosen */
 	bool are_hosts_apart;
 	double window;
-	struct buf missing;	/* as text */
-	struct int_map touched; /* key -> TOP_OPENED or TOP_CLOSED */
+	struct buf missing;	/* messages of the last refresh about missing data */
+	struct int_map touched; /* rows that the user opened or closed: key -> TOP_OPENED or
+				 * TOP_CLOSED */
 
 	struct reader_names *late;
-	struct store_reader *reader; /* of the last look */
+	struct store_reader *reader; /* made by the last refresh */
 	struct profile *profile;
-	struct calltree *tree, *callers; /* made when asked for */
+	struct calltree *tree, *callers; /* NULL until a view needs them */
 	VEC(struct top_row) rows;
 	VEC(uint32_t) children;
 };
@@ -68,7 +71,7 @@ int top_model_new(const struct input *input, struct top_model **ret_model)
 	return 0;
 }
 
-/* Forgets the last look. */
+/* Frees what the last refresh made. */
 static void model_drop(struct top_model *m)
 {
 	calltree_free(m->tree);
@@ -120,7 +123,7 @@ const struct profile *top_model_profile(const struct top_model *m)
 	return m->profile;
 }
 
-/* The input's filter, narrowed to the last seconds and the process. */
+/* Returns the input's filter, narrowed to the last seconds and the process of the screen. */
 static struct profile_filter model_filter(const struct top_model *m,
 					  const struct store_recording *rec)
 {
@@ -137,7 +140,7 @@ static struct profile_filter model_filter(const struct top_model *m,
 	return filter;
 }
 
-/* As errno has it. */
+/* Returns the negative errno for an exit status. */
 static int error_of(int status)
 {
 	switch (status) {
@@ -154,8 +157,9 @@ static int error_of(int status)
 	}
 }
 
-/* Reads the windows of the last seconds from a server's database. Messages that are given meanwhile
- * say why it failed, or what is missing. The copy's filter borrows from the original. */
+/* Reads the windows of the last seconds from a server's database. Messages are collected meanwhile,
+ * because they say why it failed, or what is missing. The filter of the copied input borrows from
+ * the original. */
 static int open_fleet(struct top_model *m, struct store_reader **ret_reader, char **ret_error)
 {
 	struct input now = *m->input;
@@ -334,7 +338,7 @@ struct model_order {
 	const struct calltree_node *nodes;
 };
 
-/* The largest last: children are taken from the end. */
+/* Sorts the largest node last, because rows are taken from the end of the stack. */
 static int model_compare_nodes(const void *a, const void *b, void *arg)
 {
 	const struct model_order *order = arg;
@@ -345,7 +349,7 @@ static int model_compare_nodes(const void *a, const void *b, void *arg)
 	return strcmp(calltree_symbol(order->tree, y)->name, calltree_symbol(order->tree, x)->name);
 }
 
-/* Puts the children of a node that are worth a row on the stack. */
+/* Puts those children of a node on the stack that have at least TOP_LEAST of all samples. */
 static int model_push(struct top_model *m, const struct model_order *order, uint32_t node)
 {
 	size_t from = m->children.count;
@@ -366,7 +370,7 @@ static int model_push(struct top_model *m, const struct model_order *order, uint
 	return err;
 }
 
-/* The rows of a tree, depth first. `keys` and `levels` have room for a number for each node. */
+/* Makes the rows of a tree, depth first. `keys` and `levels` have an element for each node. */
 static int model_tree_rows(struct top_model *m, const struct calltree *tree, bool is_callers,
 			   uint64_t *keys, uint32_t *levels)
 {

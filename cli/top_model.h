@@ -22,8 +22,8 @@ struct top_row {
 	uint64_t key;
 	uint64_t total, self;
 	const char *name;   /* not escaped */
-	const char *object; /* or "" */
-	int32_t pid;	    /* of a process's row */
+	const char *object; /* the name of its object, or "" */
+	int32_t pid;	    /* the process, if the row is one of a process */
 	uint32_t level;	    /* indentation */
 	bool has_more, is_open, is_inlined;
 };
@@ -36,10 +36,12 @@ void top_model_free(struct top_model *model);
 
 /* Select the part of the recording that the next refresh reads: the last seconds, or a process. */
 void top_model_set_window(struct top_model *model, double seconds); /* 0: all of it */
-void top_model_set_pid(struct top_model *model, int32_t pid);	    /* 0: as the input says */
+void top_model_set_pid(struct top_model *model, int32_t pid); /* 0: the processes that the input's
+							       * options choose */
 
-/* Selects the part of a server's database that the next refresh reads: one host (borrowed; NULL: as
- * the input says), or with `are_apart` all hosts, as the rows of TOP_PROCESSES. */
+/* Selects the part of a server's database that the next refresh reads: one host (borrowed; NULL:
+ * those that the input's options choose), or with `are_apart` all hosts, each as a row of
+ * TOP_PROCESSES. */
 void top_model_set_host(struct top_model *model, const char *host, bool are_apart);
 
 /* Reads the store again. Returns 0, also if there are no samples in the time that is shown; or the

@@ -15,8 +15,8 @@
 
 #define TOP_HEAD       5 /* lines above the rows */
 #define TOP_FOOT       1
-#define TOP_NARROW     40 /* columns; a narrower screen has one share: the one that sorts the rows */
-#define TOP_INDENT_MAX 30 /* columns; deeper rows say how deep they are */
+#define TOP_NARROW     40 /* columns; narrower screens show only the share that sorts the rows */
+#define TOP_INDENT_MAX 30 /* columns; deeper rows show their depth as a number */
 
 static bool screen_utf8;
 
@@ -126,7 +126,7 @@ static void screen_counts(const struct top_state *state, const struct profile *p
 	}
 }
 
-/* Returns whether the only share of a narrow row is that of self. */
+/* Returns whether a narrow screen shows the share of self, rather than that of the total. */
 static bool screen_shows_self(const struct top_state *state)
 {
 	return state->view == TOP_FUNCTIONS && state->sort == TOP_BY_SELF;

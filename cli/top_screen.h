@@ -14,10 +14,11 @@ struct top_state {
 	double interval, window; /* seconds */
 	bool is_paused, is_help;
 	bool is_fleet;	    /* a server's database, with hosts in the place of processes */
-	int32_t pid;	    /* process that is shown alone; 0: all. With is_fleet, 1 if a host is */
-	char pid_name[256]; /* its name */
-	uint64_t pid_row;   /* the key of its row */
-	uint64_t cursor;    /* the key of its row */
+	int32_t pid;	    /* the only process that is shown; 0: all. With is_fleet: 1 if only one
+			     * host is shown */
+	char pid_name[256]; /* the name of that process or host */
+	uint64_t pid_row;   /* the key of the row of that process or host in TOP_PROCESSES */
+	uint64_t cursor;    /* the key of the row with the cursor */
 	uint32_t at, first; /* the cursor's row, and the first row on the screen */
 	double cost;	    /* seconds that the last look took */
 	char error[256];    /* why the last look failed, or what is missing, or "" */

@@ -31,21 +31,23 @@ enum {
 	CMD_FOLD_SEED,
 };
 
-#define LISTED 10u /* regions that a message names */
+#define LISTED 10u /* most regions that a message names */
 
 enum cmd_fold_form { CMD_FOLD_TEXT, CMD_FOLD_CSV, CMD_FOLD_SVG, CMD_FOLD_PAGE, CMD_FOLD_GNUPLOT };
 
 struct cmd_fold {
 	struct show show;
-	const char *region;   /* NULL: the only one */
-	bool is_auto;	      /* no region, but a period that is found */
-	bool is_burst;	      /* nor that, but bursts between calls of MPI */
-	uint32_t kind;	      /* of bursts, to fold, from 1; 0: the kinds are listed */
-	enum partition_by by; /* the list */
-	double percent_limit; /* of the list; negative: not given */
+	const char *region;   /* NULL: the recording's only one */
+	bool is_auto;	      /* --auto: instead of a region, fold a period that is found in the
+			       * samples */
+	bool is_burst;	      /* --burst: instead of a region, fold bursts between calls of MPI */
+	uint32_t kind;	      /* the kind of bursts to fold, from 1; 0: list the kinds */
+	enum partition_by by; /* list the kinds of bursts for each of these */
+	double percent_limit; /* kinds below this share are summed up in the list; negative: not
+			       * given */
 	bool has_by, is_json;
 	bool is_grouped, has_time, has_seed;
-	uint32_t group; /* the only one to show, from 1; 0: all */
+	uint32_t group; /* show only this group, from 1; 0: show all */
 	struct folding_options options;
 	enum cmd_fold_form form;
 };
@@ -110,7 +112,7 @@ static void cmd_fold_time(struct argp_state *state, struct cmd_fold *args, const
 		argp_error(state, "--time '%s': expected cpu or wall", arg);
 }
 
-/* Reads the number of a group or a kind, from 1; 0: none is given. */
+/* Reads the number of a group or a kind, from 1. Returns 0 if the option has no argument. */
 static uint32_t cmd_fold_number(struct argp_state *state, const char *option, const char *arg,
 				uint32_t most)
 {
@@ -198,7 +200,8 @@ static void cmd_fold_list(const struct pass_region *regions, size_t n)
 		message("  and %zu more", n - LISTED);
 }
 
-/* Finds the region that is asked for. CMD_DONE, or what to exit with after a message. */
+/* Finds the region that the options name, or the only one. Returns CMD_DONE, or the exit status
+ * after a message. */
 static int cmd_fold_find(const struct cmd_fold *args, struct profile *profile,
 			 const struct profile_symbol **ret_symbol)
 {
@@ -246,7 +249,8 @@ static int cmd_fold_explain(const char *name, int err)
 	return err == -ENOTSUP ? CMD_USAGE : CMD_FAILED;
 }
 
-/* Writes one folding. `is_first`: before it is the header of the output. 0 or a negative errno. */
+/* Writes one folding. With `is_first`, text begins with the report's header. Returns 0 or a
+ * negative errno. */
 static int cmd_fold_write(const struct cmd_fold *args, const struct input_open *open,
 			  const struct folding *folding, bool is_first, FILE *out)
 {
@@ -270,12 +274,12 @@ static int cmd_fold_write(const struct cmd_fold *args, const struct input_open *
 	return -EINVAL;
 }
 
-/* Folds passes, which it takes over, and writes that. */
+/* Folds passes and writes the folding. Takes the passes over. */
 static int cmd_fold_passes(const struct cmd_fold *args, const struct input_open *open,
 			   struct passes *passes, bool is_first, FILE *out, int *ret_error)
 {
 	struct folding *folding = NULL;
-	/* Readings of CPU time make no counter that has a course. */
+	/* Readings of CPU time alone give no counter whose course could be shown. */
 	const bool has_cpu_time = counter_names_cpu(passes->counters) < METRIC_COUNTERS;
 	char *name = strdup(passes->name);
 	int status = CMD_DONE,
@@ -357,7 +361,7 @@ static int cmd_fold_write_groups(const struct cmd_fold *args, const struct input
 	return status;
 }
 
-/* Finds the groups; whether those that are asked for are there. */
+/* Finds the groups of passes, and checks that the group of --group exists. */
 static int cmd_fold_group_passes(const struct cmd_fold *args, const struct input_open *open,
 				 const struct passes *passes, struct fold_modes **ret_groups)
 {
@@ -373,7 +377,7 @@ static int cmd_fold_group_passes(const struct cmd_fold *args, const struct input
 	return CMD_USAGE;
 }
 
-/* Writes passes, which it takes over, as one folding or as groups. */
+/* Writes passes as one folding or as groups. Takes the passes over. */
 static int cmd_fold_show(const struct cmd_fold *args, const struct input_open *open,
 			 struct passes *passes)
 {
@@ -510,7 +514,7 @@ static int cmd_fold_auto(const struct cmd_fold *args, const struct input_open *o
 
 /* --- bursts ----------------------------------------------------------------------------------- */
 
-#define LIST_PERCENT 0.5 /* kinds below that share are summed up in the list */
+#define LIST_PERCENT 0.5 /* kinds below this share are summed up in the list */
 
 static int cmd_fold_list_kinds(const struct cmd_fold *args, const struct input_open *open,
 			       const struct burst_rows *rows)
@@ -556,7 +560,7 @@ static int cmd_fold_kind(const struct cmd_fold *args, const struct input_open *o
 	return status;
 }
 
-/* Returns whether a filter chooses calls by their paths. */
+/* Returns whether a filter selects calls of MPI by their call paths. */
 static bool is_of_paths(const struct profile_filter *filter)
 {
 	return filter->focus.n || filter->ignore.n || filter->symbols.n || filter->dsos.n;
@@ -598,7 +602,7 @@ static int cmd_fold_run(void *arg, const struct input_open *open)
 	return args->is_auto ? cmd_fold_auto(args, open) : cmd_fold_of_region(args, open);
 }
 
-/* Whether options go together. CMD_DONE, or CMD_USAGE after a message. */
+/* Checks whether options go together. Returns CMD_DONE, or CMD_USAGE after a message. */
 static int cmd_fold_check(const struct cmd_fold *args)
 {
 	const bool is_list = args->is_burst && !args->kind;

@@ -29,7 +29,7 @@
 #include "cli/servers/waiting.h"
 
 #define PUSH_EVERY_NS (30 * UINT64_C(1000000000))
-#define PUSH_MOST_NS  (600 * UINT64_C(1000000000)) /* between two tries to reach a server */
+#define PUSH_MOST_NS  (600 * UINT64_C(1000000000)) /* longest pause between two tries */
 
 enum { PUSH_CREDENTIALS = 0x180, PUSH_FOLLOW, PUSH_EVERY, PUSH_APP, PUSH_SENT, PUSH_TIMEOUT };
 
@@ -43,7 +43,7 @@ struct cmd_push {
 	struct credentials credentials;
 	struct clickhouse *clickhouse;
 	struct push *push; /* NULL: the server has not been reached yet */
-	uint64_t there;	   /* recordings that the server had already */
+	uint64_t there;	   /* number of recordings that the server had already */
 	struct waiting waiting;
 };
 
@@ -99,7 +99,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 /* --- one round -------------------------------------------------------------------------------- */
 
-/* Reports a failure of the server's, or of reading. */
+/* Reports an error of the server's or of reading the store. Returns the exit status. */
 static int explain(const struct cmd_push *args, int err)
 {
 	const char *error = clickhouse_error(args->clickhouse);

@@ -42,7 +42,7 @@ static int parse_end(const char *text, const char *end, uint64_t after_ns, uint6
 	return CMD_DONE;
 }
 
-/* FROM or FROM..TO, which is cut in two. */
+/* Parses FROM or FROM..TO. Cuts the text in two at the "..". */
 static int parse_time(const char *text, char *time, struct store_range *range)
 {
 	char *to = strstr(time, "..");

@@ -40,7 +40,7 @@ int input_fleet_by(struct input *input, enum partition_by by)
 	return CMD_DONE;
 }
 
-/* Whether a server can choose what is asked for. */
+/* Checks that a server can choose samples by the options that are given. */
 static int check(const struct input *input)
 {
 	const struct profile_filter *f = &input->filter;
@@ -85,7 +85,7 @@ static int explain(const struct clickhouse *c, int err)
 	}
 }
 
-/* Says what is missing in what is shown. */
+/* Reports which data of the server is left out, missing or ambiguous. */
 static void report(const struct input *input, const struct fleet_found *found)
 {
 	char share[TEXT_SHARE_MAX];

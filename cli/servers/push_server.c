@@ -16,25 +16,25 @@
 #include "cli/servers/sent.h"
 #include "cli/servers/waiting.h"
 
-#define STALE_NS (600 * UINT64_C(1000000000)) /* a recording that grows no more has ended */
+#define STALE_NS (600 * UINT64_C(1000000000)) /* one that has not grown for so long has ended */
 
 struct push_server {
 	struct server *server;
 	const struct push_server_options *options;
 	struct sent *sent;
-	const struct store_recording *recording; /* that is under way */
+	const struct store_recording *recording; /* the recording that is being sent */
 	struct server_push push;
 	struct waiting waiting;
-	const struct input *input; /* of this round */
+	const struct input *input; /* the input of this round */
 	bool is_service;
 	int64_t last_id; /* the newest recording's number */
 	struct {
 		int64_t id;
 		uint64_t end_ns, since_ns;
-	} still; /* a recording that stands still there since then */
+	} still; /* recording `id` has had the end `end_ns` since `since_ns`, a monotonic time */
 	uint64_t recordings, there, growing, grown;
-	uint64_t refused; /* recordings in this round ... */
-	int refusal;	  /* ... and the status of the first one */
+	uint64_t refused; /* number of recordings that the server refused in this round ... */
+	int refusal;	  /* ... and the exit status for the first one */
 	VEC(int64_t) refused_ids;
 	bool has_taken; /* the server has taken a recording at some time */
 };

@@ -18,7 +18,7 @@
 #include "cli/message.h"
 
 struct taken {
-	char *key; /* the line up to the end */
+	char *key; /* the line's fields SERVER, HOST and START, with the tabs between them */
 	uint64_t end;
 	size_t taken, all;
 };
@@ -34,7 +34,8 @@ static char *key_of(const char *server, const struct store_recording *r)
 {
 	char *host = strdup(r->host ? r->host : ""), *key;
 
-	for (char *at = host; at && *at; at++) /* one that breaks lines or columns */
+	for (char *at = host; at && *at; at++) /* a name with a tab or newline would break the
+						* file's lines */
 		if (iscntrl((unsigned char)*at))
 			*at = '?';
 	if (!host || asprintf(&key, "%s\t%s\t%" PRIu64, server, host, r->start_unix_ns) < 0)
@@ -56,7 +57,8 @@ static struct taken *find(const struct sent *s, const char *key)
 	return NULL;
 }
 
-/* Takes over the key. */
+/* Stores what a line says about a recording, in place of what an earlier line said. Takes over the
+ * key. */
 static int remember(struct sent *s, char *key, uint64_t end, size_t taken, size_t all)
 {
 	struct taken *known = find(s, key);

@@ -25,7 +25,7 @@
 #include "sym/demangle.h"
 #include "tag/tag_batch.h"
 
-#define CMD_DECODE_BUDGET 10 /* ms a tag */
+#define CMD_DECODE_BUDGET 10 /* default time for the search of a tag, in ms */
 
 enum {
 	CMD_DECODE_ROOT = 0x200,
@@ -133,18 +133,19 @@ struct cmd_decode_run {
 	VEC(struct tag_batch_item) items;
 	struct cmd_decode_name *names;
 	bool has_names;
-	bool of_locations; /* tags of this graph are of code locations, not of functions */
+	bool of_locations; /* tags of this graph are made of code locations, not of functions */
 	int status;
 };
 
 /* The search for tags of functions, and the one for the remaining tags as tags of locations. */
 struct cmd_decode_both {
-	struct cmd_decode_run runs[2]; /* without a graph: not needed */
-	uint64_t asked, found[2];      /* found: of functions, of locations */
+	struct cmd_decode_run runs[2]; /* a run that has no graph is not needed */
+	uint64_t asked, found[2];      /* number of tags found: [0] as paths of functions, [1] as
+					* paths of locations */
 	struct json json;
 };
 
-/* Nodes by readable name. */
+/* A node's readable name, in an array that is sorted by name. */
 struct cmd_decode_name {
 	char *name;
 	uint32_t node;
@@ -303,7 +304,7 @@ static int json(const struct cmd_decode_run *run, const struct tag_batch_item *a
 	return j->err;
 }
 
-/* "TAG", "TAG:LEAF" or "TAG~LEAF", TAG in hexadecimal. */
+/* Parses "TAG", "TAG:LEAF" or "TAG~LEAF", with TAG in hexadecimal, and queues the tag. */
 static int cmd_decode_word(struct cmd_decode_run *run, const char *word,
 			   struct tag_batch_item *item)
 {
@@ -340,7 +341,7 @@ static int cmd_decode_ask(struct cmd_decode_run *run, const char *word)
 	return 0;
 }
 
-/* Tags from standard input, a word each. */
+/* Reads tags from standard input, a word each. */
 static int cmd_decode_stdin(struct cmd_decode_run *run)
 {
 	char *line = NULL;
@@ -410,14 +411,14 @@ static int batch(struct cmd_decode_run *run)
 			     (uint64_t)(run->args->budget_ms * 1e6), run->args->all);
 }
 
-/* A search ends by the time that it used, however busy the machine is. */
+/* Returns CPU time, so that a search gets the same amount of work done on a busy machine. */
 static uint64_t cmd_decode_clock(void *arg)
 {
 	(void)arg;
 	return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/* Makes the search of a graph. 0; -ENOENT: it has no such root; -ENOMEM. */
+/* Makes the search in a graph. Returns 0; -ENOENT if the graph has no such root; or -ENOMEM. */
 static int begin(struct cmd_decode_run *run)
 {
 	struct tag_search_options options = {
@@ -448,7 +449,7 @@ static int cmd_decode_again(const struct cmd_decode_run *from, const struct tag_
 	return 0;
 }
 
-/* Searches the tags that were not found among functions as tags of locations. */
+/* Searches the graph of locations for the tags that the graph of functions did not explain. */
 static int cmd_decode_locations(struct cmd_decode_both *both)
 {
 	struct cmd_decode_run *run = &both->runs[0], *again = &both->runs[1];
@@ -498,7 +499,7 @@ static void release(struct cmd_decode_run *run)
 	callgraph_free(run->graph);
 }
 
-/* "5 of 6 tags decoded: 2 of functions, as instrumented programs keep them, ..." */
+/* Writes "5 of 6 tags decoded: 2 of functions, as instrumented programs keep them, ..." */
 static void summary(const struct cmd_decode_both *both)
 {
 	uint64_t functions = both->found[0], locations = both->found[1];

@@ -23,7 +23,7 @@
 #include "callgraph/observed_model.h"
 #include "cli/tag_input.h"
 
-/* A file that was read, or waits for it. */
+/* A file that has been read, or that waits to be read. */
 struct decode_file {
 	char *path;
 	dev_t device;
@@ -36,20 +36,21 @@ struct decode_load {
 	struct code_model *code;
 	struct tagset *observed;
 	bool has_observed, has_code;
-	bool has_locations; /* paths of call sites are looked for, and not of functions */
+	bool has_locations; /* the graph is for paths of call sites, not of functions */
 	struct decode_file files[DECODE_MODEL_FILES];
 	unsigned n_files;
 };
 
 /* --- libraries ------------------------------------------------------------------------------- */
 
-/* Notes a file, unless it is there. */
+/* Appends a file to the list, unless it is there already. */
 static int decode_model_note(struct decode_load *load, const char *path)
 {
 	struct stat is = {0};
 	char *copy;
 
-	(void)stat(path, &is); /* of one that cannot be read, reading it will say so */
+	(void)stat(path, &is); /* if this fails, reading the file fails too, and gives the
+				* message */
 	for (unsigned i = 0; i < load->n_files; i++) {
 		if (is.st_ino && load->files[i].inode == is.st_ino &&
 		    load->files[i].device == is.st_dev)
@@ -85,7 +86,8 @@ static int library(void *arg, const char *name, const char *found)
 
 /* --- files ----------------------------------------------------------------------------------- */
 
-/* 0: the file is of this kind, and taken; -ENODATA: it is not instrumented by the plugin. */
+/* Takes a file that the plugin instrumented. Returns 0 if it took the file, or -ENODATA if the file
+ * is not instrumented by the plugin. */
 static int decode_model_sections(struct decode_load *load, const char *path,
 				 const struct elf_file *file)
 {
@@ -103,7 +105,8 @@ static int decode_model_sections(struct decode_load *load, const char *path,
 	return err;
 }
 
-/* Takes the file for its code, or frees it. 0 or as code_model_take(). */
+/* Takes a file for the calls in its code, or frees it. Returns 0, or an error of
+ * code_model_take(). */
 static int decode_model_code(struct decode_load *load, const char *path, struct elf_file *file)
 {
 	int err = code_model_take(load->code, file, path);
@@ -129,7 +132,8 @@ static int decode_model_status(const char *path, int err, bool is_reported)
 	return err == -ENODATA || err == -EBADMSG || err == -E2BIG ? CMD_USAGE : CMD_FAILED;
 }
 
-/* Takes the file, or frees it; `given`: by the user, else it is a library. */
+/* Takes the file, or frees it. `given`: the user named the file; else it is a library that another
+ * file needs. */
 static int decode_model_file(struct decode_load *load, const char *path, struct elf_file *file,
 			     bool given)
 {
@@ -147,7 +151,7 @@ static int decode_model_file(struct decode_load *load, const char *path, struct 
 	if (err == -ENODATA && (given || load->has_locations))
 		return decode_model_status(path, decode_model_code(load, path, file), false);
 	elf_file_free(file);
-	/* A library that keeps no tags has no part in tags of a program that does. */
+	/* A library that keeps no tags is not part of the tags of a program that keeps some. */
 	return err == -ENODATA ? CMD_DONE : decode_model_status(path, err, is_reported);
 }
 
@@ -186,7 +190,8 @@ static int read_all(struct decode_load *load)
 	load->has_locations =
 		load->has_code && (load->from->locations || (!plugin_model_functions(load->model) &&
 							     !code_model_has_hooks(load->code)));
-	/* Without one of the libraries some paths are not found; a message has been given. */
+	/* Reading goes on if a library cannot be read: some paths will not be found, and a message
+	 * has been given. */
 	for (; status != CMD_FAILED && i < load->n_files; i++)
 		status = decode_model_read(load, load->files[i].path, false);
 	return status == CMD_FAILED ? CMD_FAILED : CMD_DONE;
@@ -203,7 +208,8 @@ static enum decode_kind decode_model_kind(const struct decode_load *load)
 									       : DECODE_LOCATIONS;
 }
 
-/* Adds the calls in the files' code. Files that keep no tags have no part in tags of others. */
+/* Adds the calls in the files' code. Leaves out files that keep no tags if others keep some,
+ * because they are not part of those tags. */
 static int decode_model_calls(const struct decode_load *load, struct callgraph *graph)
 {
 	if (!load->has_code)

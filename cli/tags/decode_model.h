@@ -22,16 +22,18 @@
 #define DECODE_MODEL_FILES 256
 
 enum decode_kind {
-	DECODE_FUNCTIONS, /* of instrumented files; `locations` makes their other graph */
+	DECODE_FUNCTIONS, /* the graph of instrumented files; with `locations` they give a graph of
+			   * locations instead */
 	DECODE_LOCATIONS,
 };
 
 struct decode_model {
 	const char *files[DECODE_MODEL_FILES];
 	unsigned n_files;
-	bool locations; /* instrumented files give the calls in their code, too */
-	bool is_again;	/* messages about the files have been given before */
-	bool is_alone;	/* reads no other libraries */
+	bool locations; /* instrumented files give the calls in their code, as other files do */
+	bool is_again;	/* an earlier call has given the messages about these files: do not repeat
+			 * them */
+	bool is_alone;	/* does not read the libraries that the files need */
 };
 
 /* Reads all files. Returns a cmd_status; a message has been given if it is not CMD_DONE. The graph
