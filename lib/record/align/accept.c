@@ -3,7 +3,7 @@
  * chosen by hand with recordings of the programs of bench/align.py. */
 #include "align/accept.h"
 
-#define ACCEPT_NEXT	       2u  /* samples away */
+#define ACCEPT_NEXT	       2u  /* samples: the limit of distance for a single neighbour */
 #define ACCEPT_FEW_EXCEPTIONS  50u /* at most one exception in so many, at any distance */
 #define ACCEPT_NEAR_EXCEPTIONS 10u /* the same between near neighbours */
 #define ACCEPT_MIN_ENCLOSED    8u  /* fewer do not show how often there are exceptions */
@@ -11,7 +11,8 @@
 #define ACCEPT_DOUBT	       8u
 #define ACCEPT_MAX_LEAD	       30
 
-/* Whether the caller of a frame that has changed it still is what both neighbours have. */
+/* Returns whether the neighbours' common caller can be trusted although the frame has changed its
+ * caller at other times: such exceptions are few. */
 static bool is_stable(const struct accept_caller *e)
 {
 	if (e->distance <= ACCEPT_NEAR)

@@ -19,45 +19,54 @@
 /* Two observations that are so many samples away are near: hardly anything changes meanwhile. */
 #define ACCEPT_NEAR 8u
 
-/* The evidence for a frame's caller: that of the nearest observation of the frame. */
+/* The evidence for a frame's caller, as the frame's nearest observations before and after the
+ * sample have it. */
 struct accept_caller {
-	bool has_both;	     /* The frame was observed before and after. */
-	bool agrees;	     /* Both have the same caller. */
-	bool has_changed;    /* The frame was observed with more than one caller. */
-	uint32_t distance;   /* samples to the farther one if both agree, else to the nearer one */
+	bool has_both;	  /* The frame was observed both before and after the sample. */
+	bool agrees;	  /* Both observations have the same caller. */
+	bool has_changed; /* The frame was observed with more than one caller. */
+	/* samples from the partial sample to the farther observation if both agree, else to the
+	 * nearer one */
+	uint32_t distance;
 	uint32_t n_observed; /* observations of the frame with any caller */
-	/* Observations between two that have one caller, and those of them that have another. */
+	/* n_enclosed: observations whose two neighbours have the same caller; n_exceptions: how
+	 * many of these have another caller than their neighbours. */
 	uint32_t n_enclosed, n_exceptions;
-	uint32_t n_sites;   /* call sites of the frame's function, at any height */
-	uint32_t n_present; /* call sites whose frame is observed near, at the height it needs */
-	bool is_present;    /* The caller is one of these. */
+	uint32_t n_sites; /* known call sites of the frame's function, at any height */
+	/* call sites whose own frame was observed within ACCEPT_NEAR samples before and after, at
+	 * the height that the callee's height implies */
+	uint32_t n_present;
+	/* A neighbouring observation has one of the `n_present` as its caller. */
+	bool is_present;
 };
 
 /* Accepts or rejects a caller:
- *   - the only call site that is present is accepted, and nothing is accepted against those that
- *     are;
- *   - neighbours that differ are no evidence; one neighbour is, and two that agree are;
- *   - a frame that never changed its caller has that of near neighbours (one neighbour: at most two
- *     samples away), and that of far ones if it was observed at least as often as its function has
- *     call sites;
- *   - a frame that has changed its caller has that of two neighbours, or of a near one, if it has
- *     few exceptions: one in 50, or one in 10 between near neighbours. */
+ *    - if exactly one call site is present, and it is the caller, the caller is accepted; a caller
+ *      that is not among the present call sites is rejected;
+ *    - two neighbours that differ are no evidence; a single neighbour is, and two that agree are;
+ *    - a frame that never changed its caller has the caller of near neighbours (of a single
+ *      neighbour: at most two samples away), and that of far ones if it was observed at least as
+ *      often as its function has call sites;
+ *    - a frame that has changed its caller has the caller of two neighbours that agree, or of a
+ *      near single one, if it has few exceptions: one in 50, or one in 10 between near neighbours.
+ */
 bool accept_caller(const struct accept_caller *evidence);
 
-/* Accepts or rejects the caller that `count` of `total` observations in a program's stacks have:
- * all but one, or nine tenths, of at least six. */
+/* Accepts or rejects the most frequent caller of a frame in a program's stacks. Of `total`
+ * observations of the frame, `count` have this caller: of at least six, all but one or nine tenths
+ * must have it. */
 bool accept_majority(uint32_t count, uint32_t total);
 
-/* The evidence for a path: the callers that complete samples, the donors, have below a frame like a
- * partial sample's first. Other such paths are its rivals. The neighbours are the complete samples
- * before and after the partial one. */
+/* The evidence for a path. A donor is a complete sample that has a frame like the partial sample's
+ * first one; the callers of that frame in the donor are the path. Paths of other donors are its
+ * rivals. The neighbours are the complete samples before and after the partial one. */
 struct accept_path {
-	/* Frames above that the donor shares with the partial sample, and callers that it shares
-	 * with a neighbour: how many more than the best rival; or one more than the number if there
-	 * is no rival. */
+	/* lead_above: frames above the gap that the donor shares with the partial sample;
+	 * lead_below: callers that it shares with a neighbour. Both as the difference from the best
+	 * rival, or one more than the number itself if there is no rival. */
 	int32_t lead_above, lead_below;
-	uint32_t n_unconfirmed; /* callers that not both neighbours have */
-	uint32_t n_missing;	/* frames that both neighbours have, and the path has not */
+	uint32_t n_unconfirmed; /* callers in the path that one of the neighbours lacks */
+	uint32_t n_missing;	/* frames that both neighbours have, and that the path lacks */
 	bool is_inferred;	/* Inferring caller by caller gives the same path. */
 };
 

@@ -50,7 +50,7 @@
 #include <stdint.h>
 
 struct align_frame {
-	uint32_t id;	 /* the location, as the user numbers it */
+	uint32_t id;	 /* the location, by the user's number */
 	uint32_t symbol; /* the function */
 	uint32_t height; /* bytes from the stack's end to the frame's end; 0 if unknown */
 };
@@ -77,18 +77,19 @@ int align_add(struct align *align, uint32_t stack, uint32_t program, uint64_t ti
 int align_run(struct align *align);
 
 struct align_sample {
-	uint32_t first, n_frames; /* numbers of its own frames */
+	uint32_t first, n_frames; /* indices of its own frames: [first, first + n_frames) */
 	uint32_t caller;	  /* link of the first frame's caller; ALIGN_NONE if unknown */
-	uint32_t n_inferred;	  /* links from there on */
-	bool is_complete;	  /* With the inferred frames it begins at the thread's entry. */
+	uint32_t n_inferred;	  /* length of the chain of links that begins with `caller` */
+	/* With the inferred frames the path begins at the thread's entry. */
+	bool is_complete;
 };
 
 /* An inferred frame, which several samples may share. */
 struct align_link {
 	struct align_frame frame;
 	uint32_t caller;    /* link of its caller; ALIGN_NONE if there is none */
-	uint32_t n_callers; /* links from there on */
-	bool is_complete;   /* The last of these is the thread's entry. */
+	uint32_t n_callers; /* length of the chain that begins with `caller` */
+	bool is_complete;   /* The last frame of that chain (or this one) is the thread's entry. */
 };
 
 /* Returns the number of samples. */

@@ -27,9 +27,9 @@ struct align_entry {
 	struct align_sample s;
 	uint64_t time;
 	uint32_t stack, program;
-	uint32_t rank;	/* number among the samples of its stack by time, from 1 */
-	uint32_t keys;	/* where the history keys of its frames begin in `frame_keys` */
-	bool has_entry; /* Its first own frame is the thread's entry. */
+	uint32_t rank;	/* number of the sample among those of its stack, ordered by time, from 1 */
+	uint32_t keys;	/* index in `frame_keys` of the history key of its first frame */
+	bool has_entry; /* The first of its own frames is the thread's entry. */
 };
 
 struct align {
@@ -39,19 +39,25 @@ struct align {
 
 	/* The evidence of the current slice. */
 	struct history history;
-	VEC(uint32_t) frame_keys;    /* by frame, in order of samples: its key in the history */
-	VEC(uint32_t) intervals;     /* see complete.c: a link, ALIGN_NONE or LINKS_... */
-	struct window_filter window; /* around the current sample */
-	struct majority majority;
-	bool has_one_stack;
+	/* for each frame of the slice's samples, in order of samples: the index of its key in
+	 * `history` */
+	VEC(uint32_t) frame_keys;
+	/* the inferred caller by interval (complete.c): a link, ALIGN_NONE (not inferred yet) or
+	 * LINKS_... */
+	VEC(uint32_t) intervals;
+	struct window_filter window; /* frames of the samples around the current one */
+	struct majority
+		majority;	 /* votes for the most frequent caller of each frame in a program */
+	bool has_one_stack;	 /* All samples of the slice are of one stack. */
 	bool is_mostly_complete; /* Partial samples are walks that failed, not segments. */
 
 	struct call_edges call_edges;
 	VEC(struct align_link) links;
-	struct union_find chains;   /* of links */
+	struct union_find chains;   /* joins links into chains, and finds rings */
 	struct int_map donor_links; /* frame number of a donor -> link */
 	uint64_t donor_budget;	    /* work that the search for donors may still do */
-	VEC(uint32_t) pending;	    /* intervals whose links wait for their callers */
+	/* intervals whose links get their callers in complete.c, join() */
+	VEC(uint32_t) pending;
 };
 
 /* The samples order[from .. to) are aligned together. Those before `done` are complete already, and
@@ -72,7 +78,8 @@ int collect_slice(struct align *align, const struct align_slice *slice);
 /* Completes the samples of a slice whose evidence was collected. Returns 0 or -ENOMEM. */
 int complete_slice(struct align *align, const struct align_slice *slice);
 
-/* Values in place of a link: there is none, or the frame is the thread's entry. */
+/* Values in place of a link's index. UNKNOWN: no caller was accepted. ENTRY: the frame is the
+ * thread's entry. */
 #define LINKS_UNKNOWN (UINT32_MAX - 1)
 #define LINKS_ENTRY   (UINT32_MAX - 2)
 
@@ -82,24 +89,25 @@ int links_add(struct align *align, const struct align_frame *frame);
 /* Links a frame to its caller, unless that would close a ring. */
 void links_join(struct align *align, uint32_t callee, uint32_t caller);
 
-#define DONOR_BUDGET 256u /* observations and frames that are compared, per sample */
+/* observations and frames that the search for donors may compare, per sample */
+#define DONOR_BUDGET 256u
 
-/* Searches donors for the partial sample order[position]. `*link` is what the sample would be
- * linked to without them; it is replaced if donors have an accepted path, or by LINKS_UNKNOWN if
- * the best path is rejected. Returns 0 or -ENOMEM. */
+/* Searches donors for the partial sample order[position]. The caller passes in `*link` what
+ * inference by single callers gave. If donors have an accepted path, `*link` becomes the link of
+ * its first caller; if the best path is rejected, LINKS_UNKNOWN. Returns 0 or -ENOMEM. */
 int donor_search(struct align *align, size_t position, uint32_t *link);
 
 /* A frame whose caller is to be inferred. */
 struct infer_query {
 	uint32_t stack, program, rank;
 	uint32_t symbol, height;
-	uint32_t key; /* in the history */
+	uint32_t key; /* index of the frame's key in the history */
 	struct history_neighbours neighbours;
 };
 
 struct infer_result {
 	struct align_frame caller;
-	bool is_known; /* A caller was accepted, or the frame is the thread's entry. */
+	bool is_known; /* A caller was accepted, or the frame is the thread's entry (`is_entry`). */
 	bool is_entry; /* The frame is the thread's entry, so there is no caller. */
 };
 

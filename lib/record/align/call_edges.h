@@ -19,7 +19,7 @@ struct call_edge {
 /* A zeroed struct has no edges. */
 struct call_edges {
 	struct int_map callees; /* symbol -> index */
-	VEC(uint32_t) first;	/* by callee: its newest edge */
+	VEC(uint32_t) first;	/* by callee: index of the newest edge */
 	struct int_map numbers; /* (callee, caller's id, distance) -> index */
 	VEC(struct call_edge) edges;
 };

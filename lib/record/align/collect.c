@@ -8,11 +8,12 @@
 
 #include "align/align_state.h"
 
-#define COLLECT_PREFETCH 4u /* samples ahead */
+#define COLLECT_PREFETCH 4u /* prefetch() runs so many samples ahead */
 
 /* --- the history ---------------------------------------------------------------------------- */
 
-/* Counts the frames of a sample. All have a known caller but the first one of a partial sample. */
+/* Adds the history keys of a sample's frames, and counts their observations. Only the first frame
+ * of a partial sample has no known caller. */
 static int collect_count(struct align *a, struct align_entry *e)
 {
 	int err = VEC_RESERVE(&a->frame_keys, e->s.n_frames);
@@ -87,13 +88,14 @@ static int collect_history(struct align *a, const struct align_slice *slice)
 	return err;
 }
 
-/* --- what the history shows ----------------------------------------------------------------- */
+/* --- call edges and majorities -------------------------------------------------------------- */
 
-/* Handles a run of `n` consecutive observations of a key that have one caller. */
+/* Handles `n` consecutive observations of a key that have the same caller. */
 typedef int (*collect_run)(struct align *a, uint32_t key, const struct history_observation *first,
 			   uint32_t n);
 
-/* Calls `run` for each run of a key's observations whose distance from the caller is known. */
+/* Calls `run` for each sequence of a key's observations with the same caller, if the distance from
+ * the caller's frame is known. */
 static int collect_runs(struct align *a, uint32_t key, collect_run run)
 {
 	const struct history_key *k = &a->history.keys.items[key];
@@ -115,8 +117,8 @@ static struct majority_caller collect_caller(const struct history_observation *o
 	return (struct majority_caller){o->id, o->symbol, o->height};
 }
 
-/* Enters a key of the history into the majorities, and into the list of the same frame's keys in
- * other stacks of the program. */
+/* Gives this key (function and height, in one stack) an entry in the table of caller votes, and
+ * links it to the keys of the same function and height in the program's other stacks. */
 static int enter(struct align *a, struct history_key *k, uint32_t key)
 {
 	struct majority_key *m;
@@ -150,8 +152,9 @@ static int collect_majority(struct align *a, uint32_t key, const struct history_
 	return 0;
 }
 
-/* Counts how often a key's caller changes, and how often it differs from that of both neighbours
- * where these agree. */
+/* Counts in `n_changes` how often a key's caller changes. Where the two neighbours of an
+ * observation have the same caller, counts it in `n_enclosed`, and in `n_exceptions` if its own
+ * caller differs. */
 static void changes(struct align *a, struct history_key *k)
 {
 	const struct history_observation *o = &a->history.observations.items[k->first];

@@ -18,8 +18,10 @@
 #include "base/vec.h"
 
 #define COMMON_PREFIX_MAX_EXTENSION 8u
-#define COMMON_PREFIX_MIN_CALLS	    16u /* fewer do not show what a function always calls */
-#define COMMON_PREFIX_MIN_PERCENT   97u /* of the calls that go to one function */
+/* with fewer calls it is not certain that a function always calls one other function */
+#define COMMON_PREFIX_MIN_CALLS 16u
+/* percent of a function's calls that must go to the same callee */
+#define COMMON_PREFIX_MIN_PERCENT 97u
 
 struct common_prefix_path {
 	struct align_frame *items;
@@ -27,15 +29,15 @@ struct common_prefix_path {
 };
 
 struct common_prefix_stack {
-	struct common_prefix_path last; /* of the last complete sample */
-	VEC(uint32_t) partial;		/* samples since then */
+	struct common_prefix_path last; /* path of the last complete sample */
+	VEC(uint32_t) partial;		/* partial samples since that one */
 	bool has_last;
 };
 
-/* The prefix of a sample. */
+/* The prefix of a sample: frames[first .. first + count). */
 struct common_prefix_span {
 	uint32_t first, count;
-	uint32_t n_extension; /* functions above that the last frame all but always calls */
+	uint32_t n_extension; /* functions at its end that extend() has added */
 };
 
 /* The calls that a function makes. */
@@ -81,9 +83,9 @@ void common_prefix_free(struct common_prefix *p)
 	free(p);
 }
 
-/* --- what functions always call ------------------------------------------------------------- */
+/* --- callees that functions always call ------------------------------------------------------- */
 
-/* Counts a call, unless a function calls itself. */
+/* Counts a call in the statistics of common_prefix_callee(), except of a function by itself. */
 static int common_prefix_count(struct common_prefix *p, uint32_t caller, uint32_t callee)
 {
 	uint32_t next_caller = (uint32_t)p->callers.count, next_call = (uint32_t)p->calls.count;
@@ -107,7 +109,7 @@ static int common_prefix_count(struct common_prefix *p, uint32_t caller, uint32_
 	return 0;
 }
 
-/* Counts the calls that a sample itself has. */
+/* Counts the calls between a sample's own frames. */
 static int learn(struct common_prefix *p, const struct align_sample *sample)
 {
 	int err = 0;
@@ -118,7 +120,7 @@ static int learn(struct common_prefix *p, const struct align_sample *sample)
 	return err;
 }
 
-/* Returns the function that another one all but always calls; ALIGN_NONE if there is none. */
+/* Returns the function that nearly all calls of `symbol` go to; ALIGN_NONE if there is none. */
 static uint32_t common_prefix_callee(const struct common_prefix *p, uint32_t symbol)
 {
 	uint32_t number = int_map_find(&p->caller_numbers, symbol);
@@ -137,7 +139,7 @@ static uint32_t common_prefix_callee(const struct common_prefix *p, uint32_t sym
 
 /* --- prefixes ------------------------------------------------------------------------------- */
 
-/* Reads the path of a complete sample, root first. */
+/* Reads the whole path of a complete sample, root first, into `p`. */
 static int common_prefix_read(struct common_prefix *p, const struct align_sample *sample)
 {
 	size_t n = (size_t)sample->n_inferred + sample->n_frames;
@@ -156,7 +158,8 @@ static int common_prefix_read(struct common_prefix *p, const struct align_sample
 	return 0;
 }
 
-/* Counts the frames that two paths share. The last one may be at another location. */
+/* Returns how many frames two paths share from the root on. In the last one they may be at
+ * different locations of the same function. */
 static size_t length(const struct common_prefix_path *a, const struct common_prefix_path *b)
 {
 	size_t n = a->count < b->count ? a->count : b->count, i = 0;
@@ -169,7 +172,8 @@ static size_t length(const struct common_prefix_path *a, const struct common_pre
 	return i;
 }
 
-/* Extends a prefix, which is at the end of `frames`, by what its last function always calls. */
+/* Extends a prefix, which is at the end of `frames`, by the chain of functions that its last
+ * function nearly always calls. */
 static int extend(struct common_prefix *p, struct common_prefix_span *span)
 {
 	while (span->count && span->n_extension < COMMON_PREFIX_MAX_EXTENSION) {
@@ -186,7 +190,8 @@ static int extend(struct common_prefix *p, struct common_prefix_span *span)
 	return 0;
 }
 
-/* Takes the path that was read as the next complete one of its stack. */
+/* Gives the partial samples since the stack's last complete sample their prefix: what the last path
+ * and the one just read have in common. The path just read then becomes the last one. */
 static int common_prefix_close(struct common_prefix *p, struct common_prefix_stack *stack)
 {
 	struct common_prefix_path swap = stack->last;
@@ -278,7 +283,7 @@ uint32_t common_prefix_of(const struct common_prefix *p, uint32_t number,
 		link = align_link(p->align, link)->caller;
 	}
 	*ret_frames = p->frames.items + span.first;
-	/* Frames at the sample's own heights are not below it. */
+	/* Frames at or above the height of the sample's first frame are not its callers. */
 	while (height && span.count && (*ret_frames)[span.count - 1].height >= height) {
 		span.count--;
 		span.n_extension = 0;

@@ -14,7 +14,7 @@
 #include "align/accept.h"
 #include "align/align_state.h"
 
-#define COMPLETE_PREFETCH_KEY	      12u /* samples ahead */
+#define COMPLETE_PREFETCH_KEY	      12u /* prefetch() runs so many samples ahead */
 #define COMPLETE_PREFETCH_OBSERVATION 6u
 
 /* --- links ---------------------------------------------------------------------------------- */
@@ -40,14 +40,15 @@ void links_join(struct align *a, uint32_t callee, uint32_t caller)
 	link->is_complete = to->is_complete;
 }
 
-/* Returns the number of an interval: a key has one more of them than observations. */
+/* Returns the index in `intervals` of the interval before the observation at `position`. A key with
+ * n observations has n + 1 intervals, so each earlier key adds one to the index. */
 static uint32_t complete_interval(uint32_t key, uint32_t position)
 {
 	return position + key;
 }
 
-/* Stores the result of an interval: what replaces a link, or a new link that waits for its caller.
- */
+/* Stores the result of infer_caller() for an interval: LINKS_ENTRY, LINKS_UNKNOWN, or a new link,
+ * which join() will link to its own caller. */
 static int complete_store(struct align *a, uint32_t interval, const struct infer_result *result)
 {
 	a->intervals.items[interval] =
@@ -61,8 +62,8 @@ static int complete_store(struct align *a, uint32_t interval, const struct infer
 	return 0;
 }
 
-/* Joins the links that wait with their callers, beginning at the root side. `interval` has the
- * caller of the last one; ALIGN_NONE if it is unknown. */
+/* Links each pending link to its caller, from the root side on. The caller of the last pending link
+ * is the result of `interval`, or unknown if that is ALIGN_NONE. */
 static void join(struct align *a, uint32_t interval)
 {
 	while (a->pending.count) {
@@ -78,8 +79,8 @@ static void join(struct align *a, uint32_t interval)
 	}
 }
 
-/* Infers the callers of a frame, each from the one before, until one is unknown, the entry, or
- * inferred already. `ret_interval` receives the interval of the first. */
+/* Infers the caller of a frame, then that caller's caller, and so on, until one is unknown, or the
+ * thread's entry, or was inferred before. `ret_interval` receives the interval of the first. */
 static int infer(struct align *a, struct infer_query *q, uint32_t *ret_interval)
 {
 	uint32_t first = ALIGN_NONE, interval;
@@ -113,7 +114,7 @@ static int infer(struct align *a, struct infer_query *q, uint32_t *ret_interval)
 
 /* --- samples -------------------------------------------------------------------------------- */
 
-/* Gives a sample the chain that begins with a link. */
+/* Sets a sample's inferred callers: the chain that begins with `link`. */
 static void take(const struct align *a, struct align_sample *s, uint32_t link)
 {
 	const struct align_link *l;
@@ -151,8 +152,8 @@ static int complete_sample(struct align *a, size_t position)
 	return err;
 }
 
-/* Prefetches what later samples will need: the key of the first frame, and once that is in the
- * cache, the observations and the interval. */
+/* Prefetches what later samples will need: the key of their first frame; for a sample whose key is
+ * in the cache by now, the observations and the interval. */
 static void prefetch(const struct align *a, size_t position, size_t end)
 {
 	size_t next = position + COMPLETE_PREFETCH_KEY;
@@ -172,7 +173,7 @@ static void prefetch(const struct align *a, size_t position, size_t end)
 	}
 }
 
-/* Adds the frames of a sample that have a known caller to the window, or removes them. */
+/* Adds the frames of a sample that have a known caller to the window filter, or removes them. */
 static void move_window(struct align *a, size_t position, bool is_added)
 {
 	const struct align_entry *e = &a->samples.items[a->order[position]];

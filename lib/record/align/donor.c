@@ -27,28 +27,37 @@
 #include "align/accept.h"
 #include "align/align_state.h"
 
-#define DONOR_AROUND	  32u /* observations that are compared, before and after */
-#define DONOR_STACKS	  4u  /* other stacks that are searched */
-#define DONOR_IN_STACK	  16u /* observations in each of these */
-#define DONOR_MAX_MATCH	  8u  /* frames above; more make no difference */
-#define DONOR_MAX_PATHS	  8u
-#define DONOR_NEIGHBOUR	  16u /* samples within which a neighbour is searched */
-#define DONOR_SEARCH_COST 64u /* of the budget, besides what is compared */
+/* observations that are compared on each side of the partial sample */
+#define DONOR_AROUND	32u
+#define DONOR_STACKS	4u  /* other stacks that are searched */
+#define DONOR_IN_STACK	16u /* observations that are compared in each of these */
+#define DONOR_MAX_MATCH 8u  /* frames above the gap that are compared; more make no difference */
+#define DONOR_MAX_PATHS 8u
+#define DONOR_NEIGHBOUR 16u /* samples within which a neighbour is searched */
+/* cost of a search without its comparisons, in units of `donor_budget` */
+#define DONOR_SEARCH_COST 64u
 
 /* A candidate path. */
 struct donor_path {
 	const struct align_entry *donor; /* one of the samples that have it */
-	uint32_t n_callers;	/* Its frame at this index is the partial sample's first. */
-	uint32_t match;		/* most frames from there on that a donor shares */
-	uint32_t before, after; /* callers that it shares with the neighbours */
+	/* callers in the path; in `donor`, the frame at this index is like the partial sample's
+	 * first one */
+	uint32_t n_callers;
+	/* the most frames, from that one towards the leaf, that one of the donors shares with the
+	 * partial sample */
+	uint32_t match;
+	/* callers that the path shares with the neighbour before, and after */
+	uint32_t before, after;
 };
 
 struct donor_search {
 	struct align *align;
 	const struct align_entry *partial;
-	size_t position;			  /* of the partial sample in the order */
-	const struct align_entry *before, *after; /* its neighbours; NULL if there is none */
-	uint32_t n_common; /* frames below the partial sample's first that these share */
+	size_t position; /* index of the partial sample in `order` */
+	/* the nearest complete samples; NULL if there is none */
+	const struct align_entry *before, *after;
+	/* frames below the partial sample's first one that `before` and `after` share */
+	uint32_t n_common;
 	struct donor_path paths[DONOR_MAX_PATHS];
 	uint32_t n_paths;
 };
@@ -58,13 +67,13 @@ static bool is_same(const struct align_frame *x, const struct align_frame *y)
 	return x->id == y->id && x->height == y->height;
 }
 
-/* Takes work from the budget. */
+/* Subtracts work from the budget, down to 0. */
 static void spend(struct align *a, uint32_t work)
 {
 	a->donor_budget -= a->donor_budget < work ? a->donor_budget : work;
 }
 
-/* Finds a frame in a complete sample by bisection of the heights, which rise. */
+/* Finds a frame in a complete sample by bisection: heights rise from the root to the leaf. */
 static bool donor_find(const struct align *a, const struct align_entry *e,
 		       const struct align_frame *frame, uint32_t *ret_index)
 {
@@ -74,7 +83,7 @@ static bool donor_find(const struct align *a, const struct align_entry *e,
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		/* A leaf has no height, and is above all others. */
+		/* A leaf has height 0 (unknown), and is above all others. */
 		if (frames[middle].height && frames[middle].height < frame->height)
 			low = middle + 1;
 		else
@@ -85,7 +94,7 @@ static bool donor_find(const struct align *a, const struct align_entry *e,
 	       frames[low].symbol == frame->symbol;
 }
 
-/* Counts the frames that two arrays share from their first on, up to `n`. */
+/* Returns how many of the first `n` frames of two arrays are equal, up to the first difference. */
 static uint32_t donor_common(const struct align_frame *x, const struct align_frame *y, uint32_t n)
 {
 	uint32_t common = 0;
@@ -100,7 +109,8 @@ static uint32_t donor_min(uint32_t x, uint32_t y)
 	return x < y ? x : y;
 }
 
-/* Counts the frames that a donor shares with the partial sample from the latter's first on. */
+/* Returns how many frames a donor shares with the partial sample: from the donor's frame `index`
+ * and the partial sample's first frame on, towards the leaf. */
 static uint32_t donor_match(const struct align *a, const struct align_entry *donor, uint32_t index,
 			    const struct align_entry *partial)
 {
@@ -110,7 +120,7 @@ static uint32_t donor_match(const struct align *a, const struct align_entry *don
 			    &a->frames.items[partial->s.first], donor_min(n, DONOR_MAX_MATCH));
 }
 
-/* Counts the frames that two samples share from the root on, of the first `n`. */
+/* Returns how many of the first `n` frames from the root on two samples share. */
 static uint32_t prefix(struct align *a, const struct align_entry *x, const struct align_entry *y,
 		       uint32_t n)
 {
@@ -123,7 +133,7 @@ static uint32_t prefix(struct align *a, const struct align_entry *x, const struc
 
 /* --- candidate paths ------------------------------------------------------------------------ */
 
-/* Whether a complete sample has the callers of a path. */
+/* Returns whether the first `index` frames of complete sample `e` are the callers of a path. */
 static bool has_path(struct align *a, const struct donor_path *path, const struct align_entry *e,
 		     uint32_t index)
 {
@@ -139,7 +149,8 @@ static bool has_path(struct align *a, const struct donor_path *path, const struc
 	return !i;
 }
 
-/* Returns the path that a complete sample has, entered if it is new; NULL if there are too many. */
+/* Returns the path that the first `index` frames of complete sample `e` are, and adds it if it is
+ * new. NULL: there are too many paths. */
 static struct donor_path *enter(struct donor_search *s, const struct align_entry *e, uint32_t index)
 {
 	struct donor_path *path = s->paths;
@@ -156,7 +167,7 @@ static struct donor_path *enter(struct donor_search *s, const struct align_entry
 	return path;
 }
 
-/* Takes the sample of an observation as a donor if it is complete. */
+/* If the sample of an observation is complete, adds its path to the candidates. */
 static void donor_ask(struct donor_search *s, const struct history_key *key,
 		      const struct history_observation *o)
 {
@@ -177,7 +188,7 @@ static void donor_ask(struct donor_search *s, const struct history_key *key,
 		path->match = match;
 }
 
-/* Asks the observations around the partial sample. */
+/* Tries the samples of the observations around the partial sample as donors. */
 static void ask_stack(struct donor_search *s, uint32_t key)
 {
 	const struct history *h = &s->align->history;
@@ -191,7 +202,8 @@ static void ask_stack(struct donor_search *s, uint32_t key)
 		donor_ask(s, k, &h->observations.items[i]);
 }
 
-/* Asks observations in other stacks of the program, spread over their time. */
+/* Tries samples of the program's other stacks as donors. Of each stack's observations it takes some
+ * at even steps, as far apart in time as possible. */
 static void ask_others(struct donor_search *s, uint32_t own_key)
 {
 	const struct align *a = s->align;
@@ -215,7 +227,8 @@ static void ask_others(struct donor_search *s, uint32_t own_key)
 	}
 }
 
-/* Returns the next complete sample of the stack in one direction; NULL if none is near. */
+/* Returns the nearest complete sample of the stack before (`step` -1) or after (1) the partial one;
+ * NULL if none is near. */
 static const struct align_entry *neighbour(const struct donor_search *s, int step)
 {
 	const struct align *a = s->align;
@@ -253,7 +266,7 @@ static void find_neighbours(struct donor_search *s)
 
 /* --- the best path -------------------------------------------------------------------------- */
 
-/* Returns the number of callers that a path shares with the neighbour that has more of them. */
+/* Returns how many callers a path shares with the neighbour that has more of them in common. */
 static uint32_t donor_shared(const struct donor_path *path)
 {
 	return path->before > path->after ? path->before : path->after;
@@ -269,7 +282,8 @@ static const struct donor_path *donor_best(const struct donor_search *s)
 	return best;
 }
 
-/* Whether the chain that begins with a link is a path, down to the entry. */
+/* Returns whether the chain of links that begins with `link` has the same frames as a path, down to
+ * the thread's entry. */
 static bool is_chain(const struct align *a, const struct donor_path *path, uint32_t link)
 {
 	const struct align_frame *frames = &a->frames.items[path->donor->s.first];
@@ -284,8 +298,8 @@ static bool is_chain(const struct align *a, const struct donor_path *path, uint3
 	return true;
 }
 
-/* Without a neighbour on either side nothing confirms the callers of a path: there is no lead then.
- */
+/* Decides whether to accept the best path. Without neighbours on both sides, nothing confirms its
+ * callers: lead_below is 0. */
 static bool accepts(const struct donor_search *s, const struct donor_path *best, bool is_inferred)
 {
 	uint32_t shared = donor_shared(best), both = donor_min(best->before, best->after);
@@ -314,7 +328,8 @@ static bool accepts(const struct donor_search *s, const struct donor_path *best,
 
 /* --- links ---------------------------------------------------------------------------------- */
 
-/* Returns the link of a donor's frame, whose chain goes down to the entry. Each is made once. */
+/* Gives the link of a donor's frame, with a chain down to the thread's entry. A link is made once
+ * for each frame of a donor. */
 static int donor_link(struct align *a, const struct align_entry *e, uint32_t index,
 		      uint32_t *ret_link)
 {

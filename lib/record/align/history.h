@@ -15,32 +15,39 @@
 #include "base/vec.h"
 
 struct history_observation {
-	uint32_t rank_flags;	     /* the sample's rank * HISTORY_RANK, and flags */
-	uint32_t id, symbol, height; /* the caller's frame; 0 for an entry */
+	/* rank of the sample * HISTORY_RANK, plus HISTORY_ENTRY, ... */
+	uint32_t rank_flags;
+	uint32_t id, symbol, height; /* the caller's frame; all 0 if HISTORY_ENTRY */
 };
 
-#define HISTORY_ENTRY	     1u /* The frame is the thread's entry, so it has no caller. */
-#define HISTORY_HAS_DISTANCE 2u /* The distance from the caller's height is known. */
+#define HISTORY_ENTRY 1u /* The frame is the thread's entry, so it has no caller. */
+/* The heights give the bytes from the caller's frame to the callee's. */
+#define HISTORY_HAS_DISTANCE 2u
 #define HISTORY_RANK	     4u
 
 struct history_key {
 	uint32_t symbol, height;
-	uint32_t first, count; /* its observations */
-	uint32_t cursor;       /* where the last look-up ended */
-	uint32_t n_changes;    /* observations whose caller differs from the one before */
-	/* Observations between two that have one caller, and those of them that have another. */
+	uint32_t first, count; /* its observations: index of the first one, and how many */
+	uint32_t cursor;       /* index of the observation where the last history_find() ended */
+	/* observations whose caller differs from that of the previous observation */
+	uint32_t n_changes;
+	/* n_enclosed: observations whose two neighbours have the same caller; n_exceptions: how
+	 * many of these have another caller than their neighbours. */
 	uint32_t n_enclosed, n_exceptions;
 	uint32_t program;
-	uint32_t majority;   /* index of its key there */
-	uint32_t next_stack; /* the same function and height in another stack; HISTORY_NONE */
-	uint32_t base;	     /* The sample of a rank is at order[base + rank]. */
+	uint32_t majority; /* index of the key's entry in `majority` of struct align */
+	/* next key with this function and height, in another stack of the program; HISTORY_NONE
+	 * ends the list */
+	uint32_t next_stack;
+	uint32_t base; /* The sample of a rank is at order[base + rank]. */
 };
 
 /* A zeroed struct is empty. */
 struct history {
 	struct int_map numbers; /* (stack, symbol, height) -> index */
 	VEC(struct history_key) keys;
-	VEC(struct history_observation) observations; /* by key, from history_allocate() on */
+	/* sorted by key, once history_allocate() has run */
+	VEC(struct history_observation) observations;
 };
 
 #define HISTORY_NONE UINT32_MAX
@@ -51,15 +58,16 @@ void history_fini(struct history *history);
 /* Removes all keys and keeps the memory. */
 void history_clear(struct history *history);
 
-/* First step: enters the key of a frame, and counts an observation if the frame has a known caller.
- * `ret_key` receives the key's index. Returns 0 or -ENOMEM. */
+/* First step: adds the key of a frame if it is new, and counts an observation if the frame's caller
+ * is known. `ret_key` receives the key's index. Returns 0 or -ENOMEM. */
 int history_count(struct history *history, uint32_t stack, uint32_t symbol, uint32_t height,
 		  bool has_caller, uint32_t *ret_key);
 
 /* Second step: makes room for the observations that were counted. Returns 0 or -ENOMEM. */
 int history_allocate(struct history *history);
 
-/* Third step: stores an observation of a key; those of one key come in order of rank. */
+/* Third step: stores an observation of a key. The caller stores those of one key in order of rank.
+ */
 void history_store(struct history *history, uint32_t key,
 		   const struct history_observation *observation);
 
@@ -99,9 +107,9 @@ static inline uint32_t history_prefetch_observation(const struct history *h, uin
 
 /* The observations of a key next to a rank. */
 struct history_neighbours {
-	uint32_t position; /* of the first observation whose rank is not lower, or the end */
-	uint32_t before;   /* the last observation of a lower rank; HISTORY_NONE */
-	uint32_t after;	   /* the first observation of a higher rank; HISTORY_NONE */
+	uint32_t position; /* index of the first observation whose rank is not lower, or the end */
+	uint32_t before;   /* the last observation of a lower rank; HISTORY_NONE: there is none */
+	uint32_t after;	   /* the first observation of a higher rank; HISTORY_NONE: there is none */
 	uint32_t distance_before, distance_after; /* in ranks; UINT32_MAX: there is none */
 };
 

@@ -12,9 +12,10 @@
 #include "align/accept.h"
 #include "align/align_state.h"
 
-#define INFER_MAX_SITES 64u /* call sites of a function that are tried */
+#define INFER_MAX_SITES 64u /* call sites of a function that are tried at most */
 
-/* Whether a frame was observed shortly before and after a query's moment, with one caller. */
+/* Returns whether a frame was observed shortly before and shortly after the moment of `q`, both
+ * times with the same caller. */
 static bool infer_is_present(const struct align *a, const struct infer_query *q,
 			     const struct align_frame *frame)
 {
@@ -33,7 +34,7 @@ static bool infer_is_present(const struct align *a, const struct infer_query *q,
 			       &a->history.observations.items[neighbours.after]);
 }
 
-/* Whether an observation, which may be HISTORY_NONE, has this caller. */
+/* Returns whether an observation (HISTORY_NONE: there is none) has this caller. */
 static bool has_caller(const struct align *a, uint32_t observation,
 		       const struct align_frame *caller)
 {
@@ -46,9 +47,9 @@ static bool has_caller(const struct align *a, uint32_t observation,
 	       o->height == caller->height;
 }
 
-/* Counts the call sites of the frame's function, and those that are present. `ret_site` receives
- * one of these; `ret_observation` a neighbouring observation that has one of these as its caller,
- * or HISTORY_NONE. */
+/* Sets n_sites, n_present and is_present of `evidence`. `ret_site` receives a call site that is
+ * present; `ret_observation` the observation before or after that has a present call site as its
+ * caller, or HISTORY_NONE. */
 static void ask_sites(const struct align *a, const struct infer_query *q,
 		      struct accept_caller *evidence, struct align_frame *ret_site,
 		      uint32_t *ret_observation)
@@ -96,7 +97,7 @@ static struct accept_caller infer_evidence(const struct align *a, const struct i
 	return evidence;
 }
 
-/* Infers the caller from the frame's own stack. */
+/* Infers the caller from samples of the frame's own stack alone. */
 static struct infer_result from_stack(const struct align *a, const struct infer_query *q)
 {
 	const struct history_neighbours *n = &q->neighbours;

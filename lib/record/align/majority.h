@@ -20,10 +20,14 @@ struct majority_caller {
 };
 
 struct majority_key {
-	struct majority_caller caller; /* elected so far */
-	uint32_t lead;		       /* votes that it is ahead by */
-	uint32_t count, total;	       /* observations with this caller, and all */
-	uint32_t newest;	       /* set by the owner: a key of the history; or INT_MAP_NONE */
+	/* the elected caller: the only one that can have a majority */
+	struct majority_caller caller;
+	/* votes for `caller` minus votes for others since its election */
+	uint32_t lead;
+	uint32_t count, total; /* observations with `caller`, and all observations */
+	/* the newest history key with this function and height (collect.c sets it); INT_MAP_NONE if
+	 * none */
+	uint32_t newest;
 };
 
 /* A zeroed struct is empty. */
@@ -38,8 +42,8 @@ void majority_fini(struct majority *majority);
 /* Removes all keys and keeps the memory. */
 void majority_clear(struct majority *majority);
 
-/* Enters a key unless it is there; `ret_key` receives its index. `is_unique` says that the caller
- * enters each key once and never looks one up, which saves the map. Returns 0 or -ENOMEM. */
+/* Adds a key unless it is there; `ret_key` receives its index. `is_unique` promises that each key
+ * is added once and never looked up, which saves the map. Returns 0 or -ENOMEM. */
 int majority_enter(struct majority *majority, uint32_t program, uint32_t symbol, uint32_t height,
 		   bool is_unique, uint32_t *ret_key);
 

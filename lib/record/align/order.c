@@ -21,7 +21,7 @@ static int compare(const void *x, const void *y, void *arg)
 	return i < j ? -1 : i > j;
 }
 
-/* Sorts the samples by time, in which they nearly always are already. */
+/* Sorts the samples by time. Nearly always they are in this order already. */
 static int by_time(struct align *a)
 {
 	size_t n = a->samples.count;
@@ -116,7 +116,8 @@ struct align_slice order_slice(const struct align *a, const struct align_slice *
 	if (s.to - s.from <= ORDER_SLICE)
 		return s;
 	s.to = s.end = s.from + ORDER_SLICE;
-	/* The slice ends between two stacks; if it has but one, within that. */
+	/* The slice ends at the border between two stacks; if it has only one stack, within that.
+	 */
 	stack = a->samples.items[a->order[s.to]].stack;
 	while (s.end > s.from && a->samples.items[a->order[s.end - 1]].stack == stack)
 		s.end--;

@@ -30,13 +30,13 @@ static inline void window_filter_add(struct window_filter *f, uint32_t symbol, u
 	f->counts[window_filter_slot(symbol, height)]++;
 }
 
-/* Removes a frame that leaves the window; it was added before. */
+/* Removes a frame that leaves the window. Its window_filter_add() must have come before. */
 static inline void window_filter_remove(struct window_filter *f, uint32_t symbol, uint32_t height)
 {
 	f->counts[window_filter_slot(symbol, height)]--;
 }
 
-/* Returns false if no such frame is in the window. */
+/* Returns false if the frame is certainly not in the window; true means "perhaps". */
 static inline bool window_filter_has(const struct window_filter *f, uint32_t symbol,
 				     uint32_t height)
 {
