@@ -111,7 +111,7 @@ int location_intern(struct location_table *table, const struct location *loc, ui
 	return intern_id(table, loc, location_id(loc->file_id, loc->offset), ret_number);
 }
 
-/* Asks memory for all that looking up locations with these ids reads. */
+/* Prefetches what looking up locations with these ids will read. */
 static void location_prefetch(const struct location_table *table, const uint64_t *ids, size_t count)
 {
 	const struct hash_index *index = &table->index;

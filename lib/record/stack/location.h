@@ -19,11 +19,11 @@
 
 #include "base/hash.h"
 
-/* Whether a call has made a return address. */
+/* Whether a call instruction has put a return address on the stack. */
 enum location_put {
-	LOCATION_CALLED,  /* a call has, or nothing is known */
-	LOCATION_DOUBTED, /* another function begins there, right after a call */
-	LOCATION_PUT,	  /* no call has: the program has put the address there */
+	LOCATION_CALLED,  /* a call has, or nothing speaks against it */
+	LOCATION_DOUBTED, /* doubtful: another function begins at the address, right after a call */
+	LOCATION_PUT,	  /* no call has: the program itself has stored the address there */
 };
 
 struct location {
@@ -31,8 +31,9 @@ struct location {
 	uint64_t offset;
 	uint32_t object; /* the recording's number of the object; not part of the identity */
 	bool is_return;
-	uint8_t put;	    /* enum location_put; not part of the identity */
-	uint8_t provenance; /* enum provenance, of the rule there; not part of the identity */
+	uint8_t put; /* enum location_put; not part of the identity */
+	/* enum provenance, of the unwinding rule at the location; not part of the identity */
+	uint8_t provenance;
 };
 
 /* Returns the well-mixed 64-bit id that enters the hash chain. Part of the recording format. */
@@ -48,13 +49,14 @@ int location_table_new(struct location_table **ret_table); /* 0 or -ENOMEM */
 /* Frees the table and its locations; NULL is fine. */
 void location_table_free(struct location_table *table);
 
-/* Gives the number of a location, which is entered if it is new. 0 or -ENOMEM. */
+/* Gives the number of a location, and adds the location if it is new. Returns 0 or -ENOMEM. */
 int location_intern(struct location_table *table, const struct location *loc, uint32_t *ret_number);
 
 #define LOCATIONS_AT_ONCE 32u
 
-/* Does the same for up to LOCATIONS_AT_ONCE locations with these ids, in their order. Their cache
- * misses overlap, since all are prefetched first. Returns 0 or -ENOMEM. */
+/* Gives the numbers of up to LOCATIONS_AT_ONCE locations in the same way; `ids` are their
+ * location_id(), in the same order. Prefetches all first, so that their cache misses overlap.
+ * Returns 0 or -ENOMEM. */
 int location_intern_all(struct location_table *table, const struct location *locs,
 			const uint64_t *ids, size_t count, uint32_t *ret_numbers);
 
@@ -64,13 +66,15 @@ void location_table_clear(struct location_table *table);
 /* Returns the number of locations. */
 uint32_t location_count(const struct location_table *table);
 
-/* Sets the provenance of a location, which is known after it was entered. */
+/* Sets the provenance of a location that has been added already. */
 void location_set_provenance(struct location_table *table, uint32_t number, uint8_t provenance);
 
-/* Sets whether a call has made a return address, which is known only after it was entered. */
+/* Sets whether a call has put the return address there, for a location that has been added already.
+ */
 void location_set_put(struct location_table *table, uint32_t number, enum location_put put);
 
-/* Lives until the next location_intern(). `number` must be below location_count(). */
+/* Returns a location, which lives until the next location_intern(). `number` must be below
+ * location_count(). */
 const struct location *location_at(const struct location_table *table, uint32_t number);
 
 #endif

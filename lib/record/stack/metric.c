@@ -57,7 +57,7 @@ const char *metric_unit_name(enum metric metric)
 	}
 }
 
-/* Writes a value in the largest unit of which it is at least one. */
+/* Writes a value in the largest unit in which it is at least 1. */
 static void put_scaled(uint64_t value, unsigned step, const char *const *units,
 		       char ret_text[static METRIC_AMOUNT_MAX])
 {

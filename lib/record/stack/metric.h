@@ -15,63 +15,77 @@
 #include "base/buf.h"
 #include "stack/metric_list.h"
 
-#define METRIC_COUNTERS	  8	   /* most that a recording has readings of */
-#define METRIC_COUNTED	  1000000u /* of SERIES_COUNTED: it counted all the time */
-#define METRIC_AMOUNT_MAX 40	   /* bytes of what metric_amount() writes */
+#define METRIC_COUNTERS 8 /* counters of the processor that a recording reads at most */
+/* value of SERIES_COUNTED if the counter counted all the time */
+#define METRIC_COUNTED	  1000000u
+#define METRIC_AMOUNT_MAX 40 /* size of metric_amount()'s text */
 
 /* The series of a recording. The numbers stand in stores: new ones go to the end. */
 enum metric_series {
-	SERIES_CPU,	     /* samples of an event; the value is the period */
-	SERIES_REGION_TIME,  /* an instance of a region at its end; ns of wall time, without that
-			      * of instances within it */
-	SERIES_REGION_CPU,   /* the same; ns of CPU time */
+	SERIES_CPU, /* samples of an event; the value is the period */
+	/* an instance of a region, at its end; ns of wall time, without that of the instances
+	 * nested in it */
+	SERIES_REGION_TIME,
+	/* the same; ns of CPU time, without that of nested instances */
+	SERIES_REGION_CPU,
 	SERIES_MPI_SENT,     /* bytes that an MPI call sent */
-	SERIES_MPI_RECEIVED, /* bytes that one received */
-	SERIES_REGION_NESTED_TIME, /* of an instance that had some within it: their time */
+	SERIES_MPI_RECEIVED, /* bytes that an MPI call received */
+	/* an instance that had nested ones; ns of wall time of these */
+	SERIES_REGION_NESTED_TIME,
 	SERIES_REGION_NESTED_CPU,
 	SERIES_ALLOC_BYTES,   /* a sampled allocation; the bytes that it stands for */
 	SERIES_ALLOC_OBJECTS, /* the same; the blocks that it stands for */
 	SERIES_CPU_OUTSIDE, /* a sample outside of regions; the ns of CPU time that it stands for */
-	SERIES_FREED_BYTES, /* the end of a sampled allocation, under the path and thread that it
-			     * came from; the bytes that it stands for */
-	SERIES_FREED_OBJECTS,  /* the same; the blocks */
-	SERIES_MPI_UNKNOWN,    /* an MPI call that sent or received bytes that could not be told */
-	SERIES_ALLOC_ERROR,    /* beside each one of SERIES_ALLOC_BYTES: its standard error */
-	SERIES_FREED_ERROR,    /* beside each one of SERIES_FREED_BYTES: that of the allocation */
+	/* the end of a sampled allocation, under the path and thread that allocated it; the bytes
+	 * that it stands for */
+	SERIES_FREED_BYTES,
+	SERIES_FREED_OBJECTS, /* the same; the blocks */
+	/* an MPI call that sent or received an unknown number of bytes */
+	SERIES_MPI_UNKNOWN,
+	SERIES_ALLOC_ERROR, /* beside each record of SERIES_ALLOC_BYTES: its standard error */
+	/* beside each record of SERIES_FREED_BYTES: the standard error of its allocation */
+	SERIES_FREED_ERROR,
 	SERIES_FREED_AGE,      /* the same; ns since the allocation */
 	SERIES_MEMORY_TOUCHED, /* a sampled page fault; the bytes that it stands for */
-	SERIES_MEMORY_ERROR,   /* beside each one of these: its standard error */
-	SERIES_MEMORY_MAPPED,  /* bytes that a process has asked the kernel for */
-	SERIES_MPI_RANK, /* no quantity: of each process of an MPI job, its rank + 1, and the size
-			  * of the job (0: not known) in the upper 32 bits */
-	SERIES_WAIT_BLOCKED,  /* a sampled wait when its thread was woken (in older stores when it
-			       * ran);  the ns blocked that it stands for */
-	SERIES_WAIT_RUNNABLE, /* the same when it ran; the ns that it was runnable, without a CPU */
-	SERIES_WAIT_WAKER, /* no quantity: when a thread's sampled wait was ended, under the path of
-			    * the waker, which the value tells */
-	/* Of each counter of the recording, its reading: by how much it is more than the one before
-	 * in the thread; a difference below 0 has its two's complement. */
+	SERIES_MEMORY_ERROR,   /* beside each record of SERIES_MEMORY_TOUCHED: its standard error */
+	SERIES_MEMORY_MAPPED,  /* bytes that a call of mmap() or brk() asked for */
+	/* no quantity: for each process of an MPI job its rank + 1, and in the upper 32 bits the
+	 * size of the job (0: unknown) */
+	SERIES_MPI_RANK,
+	/* a sampled wait, at the time when its thread was woken (in older stores: when it ran
+	 * again); the ns blocked that it stands for */
+	SERIES_WAIT_BLOCKED,
+	/* a sampled wait, at the time when its thread ran again; the ns between wake-up and run
+	 * that it stands for */
+	SERIES_WAIT_RUNNABLE,
+	/* no quantity: the end of a sampled wait, under the path of the waker; the value is
+	 * WAKER_OF_... */
+	SERIES_WAIT_WAKER,
+	/* The readings of each counter of the recording: the difference from the thread's previous
+	 * reading. A negative difference is in two's complement. */
 	SERIES_READING,
-	/* The same at the end of an instance: by how much it is more than at its start. */
+	/* The counters at the end of an instance: the difference from their readings at its start.
+	 */
 	SERIES_PASSED = SERIES_READING + METRIC_COUNTERS,
-	/* Beside each one of SERIES_READING of a counter that has to share the processor's with
-	 * others: for how much of the time since the one before it counted, in millionths. 0: it is
-	 * not known by how much it is more. */
+	/* Beside each record of SERIES_READING of a multiplexed counter: for how much of the time
+	 * since the previous reading it counted, in millionths. 0: the difference is not known. */
 	SERIES_COUNTED = SERIES_PASSED + METRIC_COUNTERS,
-	SERIES_WAIT_MEAN = SERIES_COUNTED + METRIC_COUNTERS, /* no quantity: the mean in ns by
-							      * which waits are sampled from then
-							      * on; 0: all are kept */
-	SERIES_THREAD_END,   /* no quantity: when a thread ended; of several the last */
-	SERIES_THREAD_BEGIN, /* no quantity: since when its waits are measured, where no wait of it
-			      * begins then */
-	SERIES_MPI_READ,     /* bytes that an MPI call read from a file */
-	SERIES_MPI_WRITTEN,  /* bytes that one wrote */
-	SERIES_MPI_AT_MOST,  /* of the bytes that one received or read, those that are the size of
-			      * its buffer: nothing told how much there was */
+	/* no quantity: from this time on, waits are sampled with this mean distance in ns; 0: every
+	 * wait is recorded */
+	SERIES_WAIT_MEAN = SERIES_COUNTED + METRIC_COUNTERS,
+	/* no quantity: when a thread ended; if there are several, the last one counts */
+	SERIES_THREAD_END,
+	/* no quantity: when the measuring of a thread's waits began, if no wait of it began then */
+	SERIES_THREAD_BEGIN,
+	SERIES_MPI_READ,    /* bytes that an MPI call read from a file */
+	SERIES_MPI_WRITTEN, /* bytes that an MPI call wrote to a file */
+	/* the part of MPI_RECEIVED and MPI_READ that is only an upper limit, the size of the
+	 * buffer: the true number is unknown */
+	SERIES_MPI_AT_MOST,
 	SERIES_COUNT
 };
 
-/* The values of SERIES_WAIT_WAKER: an interrupt, or a thread by its id. */
+/* The values of SERIES_WAIT_WAKER: the waker is an interrupt, or the thread with this id. */
 #define WAKER_OF_INTERRUPT   1u
 #define WAKER_OF_THREAD(tid) ((uint64_t)(tid) + 1)
 
@@ -83,36 +97,39 @@ enum metric { /* metric_list.h; METRIC_CPU is the default */
 };
 
 enum metric_unit {
-	METRIC_EVENTS, /* of the recording's event: ns if it is a clock */
+	METRIC_EVENTS, /* the unit of the recording's event: ns if the event is a clock */
 	METRIC_NS,
 	METRIC_BYTES,
-	METRIC_TIMES, /* how often */
+	METRIC_TIMES, /* a number of times */
 };
 
 struct metric_info {
 	const char *name; /* "region.time" */
 	enum metric_series series;
-	enum metric_series also; /* whose values are added to it; SERIES_CPU: none */
-	bool has_samples;	 /* so are the periods of the samples, if they are times */
-	bool is_union;		 /* all that it adds up is in other metrics, too */
-	enum metric_series less; /* whose values are taken off again; SERIES_CPU: none */
-	/* Series beside those two that have the standard errors of their records; SERIES_CPU: there
-	 * is none. Of objects they are known from the records themselves. */
+	enum metric_series also; /* a second series, whose values are added; SERIES_CPU: none */
+	/* the periods of the samples are added, too, if they are times */
+	bool has_samples;
+	bool is_union;		 /* all that this metric adds up is in other metrics as well */
+	enum metric_series less; /* a series whose values are subtracted; SERIES_CPU: none */
+	/* The series that have the standard errors of the records of `series`, and of `less`;
+	 * SERIES_CPU: there is none. For the metrics of objects, the errors follow from the records
+	 * themselves. */
 	enum metric_series error, error_less;
-	bool is_peak; /* each process's when the sum of the values was largest, rather than last */
+	/* the value is each process's maximum over time, not the sum at the end */
+	bool is_peak;
 	enum metric_unit unit;
 	bool is_count;	 /* each record counts 1, whatever its value */
 	bool is_sampled; /* the records are a sample of what there was, else they are all of it */
 	const char *records; /* what a record of the series is, in the plural: "samples" */
-	const char *options; /* of stackd, that have it measured */
+	const char *options; /* options of stackd that make it measure this */
 	const char *meaning;
 };
 
 /* Returns the description of a metric, which must be below METRIC_COUNT. */
 const struct metric_info *metric_info(enum metric metric);
 
-/* Returns the metric that adds up the values of the records which a metric counts; the metric
- * itself if it counts none. */
+/* Returns the metric that adds up the values of the same records, if this one counts records; else
+ * the metric itself. */
 enum metric metric_summed(enum metric metric);
 
 /* Returns whether a metric is about instances of regions, including calls of MPI. */
@@ -126,22 +143,24 @@ const char *metric_unit_name(enum metric metric);
 const char *metric_amount(enum metric metric, uint64_t value,
 			  char ret_text[static METRIC_AMOUNT_MAX]);
 
-/* The same without the noun: "123", "1.234 s". */
+/* Writes the same without the noun: "123", "1.234 s". */
 const char *metric_number(enum metric metric, uint64_t value,
 			  char ret_text[static METRIC_AMOUNT_MAX]);
 
-/* Returns whether a recording with these series (bit 1 << number) has records of the metric.
- * `is_timed`: its samples are times, without which there are no sums of both. */
+/* Returns whether a recording that has these series (bits 1 << enum metric_series) has records of
+ * the metric. `is_timed`: the periods of its samples are times. Metrics that add samples to
+ * instances need that. */
 bool metric_is_of(enum metric metric, uint64_t series, bool is_timed);
 
 /* Appends the names of the metrics for which metric_is_of() is true, with commas between them. */
 void metric_put_names(uint64_t series, bool is_timed, struct buf *b);
 
-/* Appends a table of all metrics, with the options of stackd that have each measured: a line each.
- */
+/* Appends a table of all metrics to `b`: a line each, with the options of stackd that make it
+ * measured. */
 void metric_put_all(struct buf *b);
 
-/* Returns the unit of a metric in words: "time", "bytes", or what is counted: "blocks". */
+/* Returns the unit of a metric in words: "time", "bytes", or the noun of what it counts: "blocks".
+ */
 const char *metric_unit_words(enum metric metric);
 
 /* Finds a metric by its name. Returns false if there is none. */

@@ -14,7 +14,7 @@
 
 struct origin_entry {
 	uint64_t hash;
-	size_t first; /* of its runs */
+	size_t first; /* index of its first run in `runs` of the table */
 	uint32_t n_runs;
 	uint32_t height;
 	bool is_complete;
@@ -123,8 +123,8 @@ static bool alike(const struct origin_run *a, const struct origin_run *b)
 	return a->source == b->source && a->confidence == b->confidence;
 }
 
-/* Appends the runs to the table's, normalised: alike ones joined, walked ones at the end left
- * out. */
+/* Appends the runs to those of the table. Joins neighbours of the same source and confidence, and
+ * drops walked ones at the end. */
 static int append(struct origin_table *table, const struct origin *origin,
 		  struct origin_entry *ret_entry)
 {

@@ -51,16 +51,17 @@ struct origin {
 	uint32_t height;  /* bytes from the stack's end to the slot from which the first frame's
 			   * program counter was read; 0: not known */
 	uint32_t n_runs;
-	const struct origin_run *runs; /* root first */
+	const struct origin_run *runs; /* from root to leaf */
 };
 
 #define ORIGIN_WALKED	0u    /* the number of the origin without runs and height */
 #define ORIGIN_MAX_RUNS 4096u /* of one origin */
 
-/* Returns the number of inferred frames at the root. */
+/* Returns the number of inferred frames, which are at the path's root. */
 uint32_t origin_inferred(const struct origin *origin);
 
-/* Returns the run of a frame, `index` from the root; a walked one beyond the last. */
+/* Returns the run that a frame is in, `index` from the root. Beyond the last run it is a walked
+ * one. */
 struct origin_run origin_run_of(const struct origin *origin, uint32_t index);
 
 struct origin_table;
@@ -73,13 +74,14 @@ void origin_table_free(struct origin_table *table);
 /* Removes all origins but ORIGIN_WALKED and frees their memory. */
 void origin_table_clear(struct origin_table *table);
 
-/* Gives the number of an origin, which is entered if it is new; neighbouring runs that are alike
- * become one. Walked runs alone, without a height, are ORIGIN_WALKED. 0; -ENOMEM; -EINVAL: a run
- * without frames, an unknown source, a confidence above 100, more runs than ORIGIN_MAX_RUNS. */
+/* Gives the number of an origin, and adds it if it is new. Neighbouring runs with the same source
+ * and confidence become one. An origin of walked runs alone, without a height, is ORIGIN_WALKED.
+ * Returns 0; -ENOMEM; -EINVAL: a run without frames, an unknown source, a confidence above 100, or
+ * more runs than ORIGIN_MAX_RUNS. */
 int origin_intern(struct origin_table *table, const struct origin *origin, uint32_t *ret_number);
 
-/* Numbers are dense from 0; 0 is there from the start. The origin lives until the next
- * origin_intern(); `number` must be below origin_count(). */
+/* Numbers are dense from 0; number 0 (ORIGIN_WALKED) is there from the start. The origin lives
+ * until the next origin_intern(); `number` must be below origin_count(). */
 uint32_t origin_count(const struct origin_table *table);
 struct origin origin_at(const struct origin_table *table, uint32_t number);
 

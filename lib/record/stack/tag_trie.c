@@ -28,7 +28,8 @@ struct tag_trie {
 };
 
 #define TAG_TRIE_FIRST_CAP 64u
-#define TAG_TRIE_AHEAD	   16u /* nodes: as far ahead memory is asked for slots */
+/* nodes: tag_trie_prefetch() asks for index slots so far ahead of the nodes */
+#define TAG_TRIE_AHEAD 16u
 
 /* Makes a trie of the empty path alone. 0 or -ENOMEM. */
 static int make_empty(struct tag_trie *ret_trie)
@@ -115,7 +116,7 @@ static int grow_nodes(struct tag_trie *trie)
 	return 0;
 }
 
-/* Enters a node that a probe did not find; `shares_tag`: an older node has its tag. */
+/* Adds a node that a probe did not find. `shares_tag`: an older node has the same tag. */
 static int tag_trie_add(struct tag_trie *trie, const struct tag_trie_node *node, bool shares_tag,
 			uint32_t *ret_node)
 {
@@ -148,7 +149,7 @@ int tag_trie_child(struct tag_trie *trie, uint32_t parent, uint32_t location, ui
 		.location = location,
 	};
 	const uint32_t mark = hash_index_mark(index, node.tag);
-	bool shares_tag = node.tag == 0; /* with the empty path */
+	bool shares_tag = node.tag == 0; /* the empty path has tag 0, too */
 
 	for (size_t at = node.tag & index->mask; index->slot[at]; at = (at + 1) & index->mask) {
 		uint32_t number = hash_index_number(index, index->slot[at]);

@@ -36,8 +36,8 @@ void tag_trie_free(struct tag_trie *trie);
  * or -ENOMEM with the trie unchanged. */
 int tag_trie_clear(struct tag_trie *trie);
 
-/* Gives the child of `parent` by `location`, which is entered if it is new. `id` is the location's
- * id (location_id()). 0, or -ENOMEM or -EOVERFLOW (2^32 - 1 nodes) with the trie unchanged. */
+/* Gives the child of `parent` by `location`, and adds it if it is new. `id` is the location's
+ * location_id(). Returns 0; -ENOMEM or -EOVERFLOW (2^32 - 1 nodes) leave the trie unchanged. */
 int tag_trie_child(struct tag_trie *trie, uint32_t parent, uint32_t location, uint64_t id,
 		   uint32_t *ret_node);
 
@@ -45,17 +45,19 @@ int tag_trie_child(struct tag_trie *trie, uint32_t parent, uint32_t location, ui
  * were entered right after their parent, so one look at the next node finds them. */
 bool tag_trie_next_is_child(const struct tag_trie *trie, uint32_t parent, uint32_t location);
 
-/* Prefetches the index slots and nodes of a chain of children, from `parent` on by these ids, which
- * will be looked up next. Their cache misses overlap, while single look-ups would add up. */
+/* Prefetches the index slots and nodes of a chain of children that will be looked up next. It
+ * begins at `parent`, and goes on by the locations with these ids. Their cache misses overlap,
+ * while single look-ups would add them up. */
 void tag_trie_prefetch(const struct tag_trie *trie, uint32_t parent, const uint64_t *ids,
 		       size_t count);
 
-/* Prefetches only the index slots of children by these ids, the last one's first, below a path with
- * this tag. It can run long before, since it needs no node. */
+/* Prefetches only the index slots of a chain of children by these ids, from the last to the first,
+ * below the path with this tag. It needs no node, so it can run long before the look-up. */
 void tag_trie_prefetch_index(const struct tag_trie *trie, uint64_t tag, const uint64_t *ids,
 			     size_t count);
 
-/* Lives until the next tag_trie_child(). `node` must be below tag_trie_count(). */
+/* Returns a node, which lives until the next tag_trie_child(). `node` must be below
+ * tag_trie_count(). */
 const struct tag_trie_node *tag_trie_at(const struct tag_trie *trie, uint32_t node);
 
 /* Returns the first node with this tag (the oldest, if several share it); UINT32_MAX for none. */

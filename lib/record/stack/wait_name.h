@@ -7,8 +7,9 @@
 #ifndef STACK_WAIT_NAME_H
 #define STACK_WAIT_NAME_H
 
-#define WAIT_OBJECT    "[wait]"	   /* the object of these frames, as views show it */
-#define AWAITED_OBJECT "[awaited]" /* that of the frames below them */
+#define WAIT_OBJECT "[wait]" /* the object of these frames, as views show it */
+/* the object of the frames below these: what the thread waited for */
+#define AWAITED_OBJECT "[awaited]"
 #define WAIT_WOKEN     "[woken]"
 #define WAIT_PREEMPTED "[preempted]"
 #define WAIT_THROTTLED "[throttled]"

@@ -13,9 +13,9 @@
 
 struct walk_memory {
 	const uint8_t *bytes; /* borrowed */
-	uint64_t start;	      /* address of the first */
+	uint64_t start;	      /* address of the first byte */
 	size_t len;
-	bool is_cut;		    /* there is more above */
+	bool is_cut;		    /* the stack continues above the copy */
 	uint64_t holes;		    /* see stack_holes of struct walk_input */
 	uint64_t end;		    /* address where the stack ends; 0: not known */
 	const uint64_t *more_holes; /* n_more_holes of them, as stack_more_holes; borrowed */
@@ -24,7 +24,7 @@ struct walk_memory {
 			 */
 };
 
-/* Returns whether an address is in a page whose bytes are not known. */
+/* Returns whether an address is in a page that the copy lacks. */
 static inline bool walk_memory_is_hole(const struct walk_memory *m, uint64_t address)
 {
 	uint64_t page = (address >> 12) - (m->start >> 12);
@@ -34,7 +34,7 @@ static inline bool walk_memory_is_hole(const struct walk_memory *m, uint64_t add
 	return page / 64 - 1 < m->n_more_holes && m->more_holes[page / 64 - 1] >> page % 64 & 1;
 }
 
-/* Reads the 8 bytes at an address; false: not all of them are there. */
+/* Reads the 8 bytes at an address. Returns false if the copy lacks some of them. */
 static inline bool walk_memory_read8(const struct walk_memory *m, uint64_t address,
 				     uint64_t *ret_value)
 {
