@@ -36,7 +36,7 @@ static unsigned read_entries(const char *sys_root, const char *pmu)
 	return n;
 }
 
-/* Vendor and the flag of LbrExtV2 of the first processor. */
+/* Reads the vendor of the first processor, and whether its flags have LbrExtV2. */
 static bool read_cpuinfo(const char *proc_root, char *vendor, size_t size)
 {
 	char path[4096], *line = NULL, *at;
@@ -74,7 +74,8 @@ void branch_caps_read(const char *sys_root, const char *proc_root, struct branch
 		caps.entries = read_entries(sys_root, pmus[i]);
 		snprintf(caps.pmu, sizeof(caps.pmu), "%s", pmus[i]);
 	}
-	if (caps.kind == BRANCH_CAPS_NO_PMU) { /* whatever the processor's flags say */
+	/* A virtual machine can show the flag without having a PMU. */
+	if (caps.kind == BRANCH_CAPS_NO_PMU) {
 		*ret_caps = caps;
 		return;
 	}

@@ -14,13 +14,13 @@ enum branch_caps_kind {
 	BRANCH_CAPS_CALL_STACK, /* with a call-stack mode */
 	BRANCH_CAPS_ANY,	/* branches of every kind only: AMD's LbrExtV2 */
 	BRANCH_CAPS_NONE,	/* the PMU has none */
-	BRANCH_CAPS_NO_PMU,	/* no PMU is to be seen: a virtual machine, mostly */
+	BRANCH_CAPS_NO_PMU,	/* no PMU is visible: mostly a virtual machine */
 };
 
 struct branch_caps {
 	enum branch_caps_kind kind;
-	unsigned entries; /* 0: none, or not reported */
-	char pmu[16];	  /* "cpu", "cpu_core", "cpu_atom"; "" without */
+	unsigned entries; /* branch records of the PMU; 0: none, or not reported */
+	char pmu[16];	  /* "cpu", "cpu_core", "cpu_atom"; "": there is no PMU */
 	char vendor[32];  /* "GenuineIntel"; "" if not known */
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Cgroups by id; see cgroup_table.h. uthash keeps entries in the order in which they came, so the
- * first one is the one to forget. */
+/* Cgroups by id; see cgroup_table.h. uthash keeps entries in the order in which they were added, so
+ * the oldest one, which is forgotten to make room, is the first. */
 #define HASH_NONFATAL_OOM 1
 #include "proc/cgroup_table.h"
 
@@ -24,10 +24,10 @@ struct cgroup {
 };
 
 struct cgroup_table {
-	char *mount; /* or NULL */
+	char *mount; /* folder where the hierarchy is mounted, or NULL */
 	char *proc_root;
 	struct cgroup *cgroups;
-	uint64_t loaded_ns; /* when all folders were looked through for one; 0: never */
+	uint64_t loaded_ns; /* when cgroup_table_find() last read all folders; 0: never */
 	uint64_t forgotten;
 };
 
@@ -97,7 +97,7 @@ int cgroup_table_add(struct cgroup_table *t, uint64_t id, const char *path)
 	return 0;
 }
 
-/* --- looking for them ------------------------------------------------------------------------ */
+/* --- reading /proc and the hierarchy --------------------------------------------------------- */
 
 int cgroup_table_load(struct cgroup_table *t)
 {
@@ -137,7 +137,7 @@ static bool cgroup_of_process(const struct cgroup_table *t, pid_t pid, char *pat
 	return (size_t)snprintf(path, size, "%s", line + 3) < size;
 }
 
-/* Enters the process's cgroup if it still is the one with this id. */
+/* Adds the process's cgroup to the table if its id is still `id`. */
 static int cgroup_try_process(struct cgroup_table *t, uint64_t id, pid_t pid)
 {
 	char path[PATH_MAX], folder[2 * PATH_MAX];

@@ -16,23 +16,23 @@
 
 struct cgroup_table;
 
-/* `mount`: where the hierarchy is mounted; NULL: nowhere. `proc_root` is "/proc" but for tests.
- * Both are copied. 0 or -ENOMEM. */
+/* `mount`: the folder where the hierarchy is mounted; NULL: nowhere. `proc_root` is "/proc" but for
+ * tests. The table copies both. Returns 0 or -ENOMEM. */
 int cgroup_table_new(const char *mount, const char *proc_root, struct cgroup_table **ret_table);
 void cgroup_table_free(struct cgroup_table *table); /* NULL is fine */
 
-/* Enters a cgroup by its path from the hierarchy's root: "/system.slice/x.service". 0 or -ENOMEM.
- */
+/* Adds a cgroup by its path from the hierarchy's root: "/system.slice/x.service". 0 or -ENOMEM. */
 int cgroup_table_add(struct cgroup_table *table, uint64_t id, const char *path);
 
-/* Enters all cgroups that exist. 0 or -ENOMEM. */
+/* Adds all cgroups that exist. 0 or -ENOMEM. */
 int cgroup_table_load(struct cgroup_table *table);
 
-/* Finds a cgroup's name that is not known yet; `pid` is a process that was in it. Searches all
- * folders at most once a second, by `now_ns`. 0, also if it is not found; or -ENOMEM. */
+/* Finds the name of a cgroup that the table lacks; `pid` is a process that was in it. Reads all
+ * folders of the hierarchy at most once a second, by the clock of `now_ns`. Returns 0, also if it
+ * found nothing; or -ENOMEM. */
 int cgroup_table_find(struct cgroup_table *table, uint64_t id, pid_t pid, uint64_t now_ns);
 
-/* Returns the path of a cgroup, which lives until the next one is entered; NULL: it is not known.
+/* Returns the path of a cgroup, which lives until another one is added; NULL: the table lacks it.
  */
 const char *cgroup_table_path(const struct cgroup_table *table, uint64_t id);
 

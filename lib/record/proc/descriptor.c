@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Returns the number of the inode as the kernel has it, which that of stat() is not everywhere; 0:
- * it is not known. */
+/* Returns the inode number that the kernel itself uses, which on some filesystems is not stat()'s;
+ * 0: unknown. */
 static uint64_t inode_of(int held)
 {
 	char path[64], line[128];
@@ -32,7 +32,7 @@ static uint64_t inode_of(int held)
 	return inode;
 }
 
-/* Whether a file was made after a time. */
+/* Returns whether a file was created after `time_ns`. */
 static bool is_made_after(int held, uint64_t time_ns)
 {
 	struct statx made;
@@ -74,8 +74,8 @@ int descriptor_path(const char *root, pid_t pid, int descriptor, uint64_t inode,
 	return err;
 }
 
-/* Returns the address in a line of the list, if that is of the socket with this inode number; NULL:
- * it is another one, or has none. The first line has the names of the columns. */
+/* Returns the address in a line of /proc/net/unix if the line is about the socket with this inode
+ * number. NULL: it is another socket (or the line of column names), or has no address. */
 static const char *address_in(char *line, uint64_t inode)
 {
 	uint64_t number;

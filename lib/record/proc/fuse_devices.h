@@ -12,7 +12,7 @@
 
 #include "base/vec.h"
 
-struct fuse_devices { /* zeroed is empty; for fuse_devices_fini() */
+struct fuse_devices { /* A zeroed one is empty. fuse_devices_fini() frees it. */
 	VEC(struct fuse_device {
 		dev_t device;
 		bool is_fuse;

@@ -33,7 +33,7 @@
 struct entry {
 	uint64_t start, end;
 	uint32_t name; /* offset in text */
-	uint32_t line; /* later ones win */
+	uint32_t line; /* number of the line; later lines win */
 };
 
 struct piece {
@@ -68,14 +68,15 @@ uint64_t jit_map_skipped_lines(const struct jit_map *map)
 
 /* --- the file -------------------------------------------------------------------------------- */
 
-/* Whether a map is the process's own. One that is left over from another is older. */
+/* Returns whether a map file is the process's own: a file left by an earlier process with the same
+ * pid is older than the process. */
 static bool is_own(const struct stat *st, const struct jit_owner *owner, bool is_alive)
 {
 	return (st->st_uid == owner->uid || st->st_uid == owner->euid || !st->st_uid) &&
 	       (is_alive || st->st_mtim.tv_sec >= owner->since_s);
 }
 
-/* A descriptor of the map, if it is the process's own. */
+/* Returns a descriptor of the map file if it is the process's own, or -errno. */
 static int open_map(const char *proc_root, const struct jit_owner *owner)
 {
 	bool is_alive = jit_owner_is_alive(proc_root, owner);
@@ -97,7 +98,7 @@ static int open_map(const char *proc_root, const struct jit_owner *owner)
 	return fd;
 }
 
-/* Reads to the end or to MAX_BYTES. The text is NUL-terminated. */
+/* Reads to the end of the file, or MAX_BYTES. Ends the text with a NUL. */
 static int read_text(struct jit_map *map, int fd)
 {
 	size_t cap = 0;
@@ -121,7 +122,7 @@ static int read_text(struct jit_map *map, int fd)
 
 /* --- lines ----------------------------------------------------------------------------------- */
 
-/* A hexadecimal number, with or without 0x, and the blanks behind it. */
+/* Reads a hexadecimal number, with or without 0x, and skips the blanks behind it. */
 static bool take_hex(const char **at, uint64_t *ret)
 {
 	uint64_t value = 0;
@@ -151,7 +152,7 @@ static bool take_hex(const char **at, uint64_t *ret)
 	return true;
 }
 
-/* "START SIZE NAME" */
+/* Parses "START SIZE NAME". */
 static bool parse_line(const char *text, const char *line, struct entry *ret_entry)
 {
 	uint64_t start, size;
@@ -198,7 +199,8 @@ static int parse_text(struct jit_map *map)
 
 /* --- flattening ------------------------------------------------------------------------------ */
 
-/* Open entries, the latest line on top. Ended ones are taken off when they come to the top. */
+/* Entries that cover the sweep's address, the latest line on top. An entry that has ended is
+ * removed when it comes to the top. */
 struct heap {
 	const struct entry *entries;
 	uint32_t *at;
@@ -262,7 +264,7 @@ static int compare_starts(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* Goes from `at` to `to`, cutting pieces from the open entries. */
+/* Moves the sweep from `at` to `to`, and adds the pieces of the entries that cover each part. */
 static int sweep(struct jit_map *map, struct heap *heap, uint64_t at, uint64_t to)
 {
 	while (heap->count && at < to) {

@@ -18,15 +18,15 @@
 
 struct jit_map;
 
-/* Reads a process's map. 0; -ENOENT (there is none), -EACCES (not the process's own), -ENOMEM,
- * -EIO. */
+/* Reads a process's map. Returns 0; -ENOENT (there is none), -EACCES (the file is not the process's
+ * own), -ENOMEM, -EIO. */
 int jit_map_load(const char *proc_root, const struct jit_owner *owner, struct jit_map **ret_map);
 
-/* The first of its two steps: opens the map. Returns a descriptor, which the caller owns, or an
- * error as above. */
+/* The first step of jit_map_load(): opens the map. Returns a descriptor, which the caller owns, or
+ * an error as above. */
 int jit_map_open(const char *proc_root, const struct jit_owner *owner);
 
-/* Reads an open map. 0; -ENOMEM, -EIO. */
+/* The second step: reads an open map. Returns 0, -ENOMEM or -EIO. */
 int jit_map_read(int fd, struct jit_map **ret_map);
 void jit_map_free(struct jit_map *map);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From /proc/PID/stat, status, ns/mnt and root; see jit_owner.h. */
+/* Reads /proc/PID/stat, status, ns/mnt and root; see jit_owner.h. */
 #include "proc/jit_owner.h"
 
 #include <unistd.h>
@@ -7,7 +7,8 @@
 #include "base/clock.h"
 #include "proc/proc_fs.h"
 
-#define RECENT_S 30 /* from a process's end until its mappings are resolved, at most */
+/* seconds between a process's end and the resolving of its mappings, at most */
+#define RECENT_S 30
 
 static bool has_same_files(const char *proc_root, pid_t pid)
 {
@@ -17,7 +18,7 @@ static bool has_same_files(const char *proc_root, pid_t pid)
 	       proc_fs_is_same_file(proc_root, pid, self, "root");
 }
 
-/* Seconds of the wall clock; the clock of ticks is that since boot. */
+/* Converts ticks since boot to seconds of the wall clock. */
 static time_t wall_time(uint64_t ticks)
 {
 	uint64_t boot_s = (clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME)) / 1000000000;

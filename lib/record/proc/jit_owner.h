@@ -19,17 +19,19 @@
 struct jit_owner {
 	pid_t pid;	 /* 0: nobody */
 	pid_t ns_pid;	 /* the pid in its own pid namespace, which is in the name of its map */
-	uid_t uid, euid; /* one of which owns its map, or root does */
+	uid_t uid, euid; /* its map must belong to one of these, or to root */
 	uint64_t start_ticks; /* since boot; 0: not known */
-	time_t since_s;	      /* of the wall clock; none of its maps is older */
-	bool is_near;	      /* /tmp is the same folder as for this process */
+	/* when it began, in seconds of the wall clock; an older map is not its own */
+	time_t since_s;
+	bool is_near; /* It sees the same /tmp as this process. */
 };
 
-/* Fills in a process. If it has ended, it is assumed to be like this process, and of this moment,
- * since its mappings are resolved a few seconds later at most. */
+/* Fills in what is known of a process. If it has ended, assumes that its user and /tmp are this
+ * process's, and that it began just now: its mappings are resolved a few seconds after its end at
+ * most. */
 void jit_owner_find(const char *proc_root, pid_t pid, struct jit_owner *ret_owner);
 
-/* Returns whether the process that has the pid now is still the same. */
+/* Returns whether the process that now has the pid is still this one. */
 bool jit_owner_is_alive(const char *proc_root, const struct jit_owner *owner);
 
 #endif

@@ -73,7 +73,8 @@ int mapping_set_own(struct mapping_set **set)
 	return 0;
 }
 
-/* The first mapping that ends above `address` (or at it, too). */
+/* Returns the index of the first mapping that ends above `address`; with `or_at`, at or above it.
+ */
 static uint32_t first_ending_above(const struct mapping_set *set, uint64_t address, bool or_at)
 {
 	uint32_t low = 0, high = set->count;
@@ -109,7 +110,7 @@ static int replace(struct mapping_set *set, uint32_t low, uint32_t high, const s
 	return 0;
 }
 
-/* The part of `map` in [start, end); empty if start >= end. */
+/* Returns the part of `map` in [start, end); it is empty if start >= end. */
 static struct mapping part_of(const struct mapping *map, uint64_t start, uint64_t end)
 {
 	struct mapping part = *map;
@@ -123,7 +124,8 @@ static struct mapping part_of(const struct mapping *map, uint64_t start, uint64_
 	return part;
 }
 
-/* Appends to `parts`, or lengthens the last of them where the new one continues it. */
+/* Appends `part` to `parts`, or lengthens the last one if `part` continues it. Returns the new
+ * number of parts. */
 static uint32_t push_part(struct mapping *parts, uint32_t n, const struct mapping *part)
 {
 	if (part->start >= part->end)

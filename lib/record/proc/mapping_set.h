@@ -22,7 +22,7 @@ struct mapping_set {
 	uint32_t count;
 	size_t cap;
 	uint32_t refs;
-	uint64_t version; /* of the content: no two contents have the same; never 0 */
+	uint64_t version; /* of the content: different contents never share one; never 0 */
 };
 
 struct mapping_set *mapping_set_new(void); /* with one reference; NULL for lack of memory */
@@ -33,12 +33,12 @@ struct mapping_set *mapping_set_ref(struct mapping_set *set);
 /* Drops a reference; the last one frees the set. NULL is fine. */
 void mapping_set_unref(struct mapping_set *set);
 
-/* Makes `*set` the caller's alone (a copy if others hold it; a new set if NULL), to be changed: it
- * has a new version. 0 or -ENOMEM. */
+/* Prepares `*set` for a change: if others hold it, replaces it by a copy that is the caller's alone
+ * (by a new set if it is NULL). It gets a new version. 0 or -ENOMEM. */
 int mapping_set_own(struct mapping_set **set);
 
-/* Enters a mapping in place of those that it overlaps; their parts on either side stay. An empty
- * one changes nothing. 0 or -ENOMEM, the set unchanged. */
+/* Adds a mapping, and removes what it overlaps; parts of older mappings on either side of it stay.
+ * An empty mapping changes nothing. Returns 0, or -ENOMEM with the set unchanged. */
 int mapping_set_insert(struct mapping_set *set, const struct mapping *map);
 
 /* Removes [start, end). 0 or -ENOMEM, the set unchanged. */
@@ -47,7 +47,8 @@ int mapping_set_cut(struct mapping_set *set, uint64_t start, uint64_t end);
 /* Drops every mapping that does not touch one of `kept`, which is sorted. */
 void mapping_set_keep(struct mapping_set *set, const struct mapping_set *kept);
 
-/* Returns the mapping that holds an address, or NULL. `hint` keeps the index of the last answer. */
+/* Returns the mapping that holds an address, or NULL. `hint` is where the search begins, and
+ * receives the index of the result. */
 struct mapping *mapping_set_find(const struct mapping_set *set, uint64_t address, uint32_t *hint);
 
 #endif

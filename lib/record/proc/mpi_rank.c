@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define FEW_BYTES  (1u << 14)
-#define MOST_BYTES (1u << 20) /* of an environment that are read */
+#define MOST_BYTES (1u << 20) /* at most so much of an environment is read */
 #define MOST_RANKS (1u << 30)
 
 /*
@@ -21,7 +21,7 @@
  */
 static const struct {
 	const char *rank, *sizes[2];
-	const char *beside; /* that must be there, too; NULL: none */
+	const char *beside; /* another variable that must be set as well; NULL: none */
 } variables[] = {
 	{"OMPI_COMM_WORLD_RANK", {"OMPI_COMM_WORLD_SIZE", NULL}, NULL},
 	{"MV2_COMM_WORLD_RANK", {"MV2_COMM_WORLD_SIZE", NULL}, NULL},
@@ -30,7 +30,7 @@ static const struct {
 	{"SLURM_PROCID", {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}, "SLURM_STEP_ID"},
 };
 
-/* Returns the number that a variable has; -1: it is not there, or is no such number. */
+/* Returns the value of a variable; -1: it is not set, or is no number up to MOST_RANKS. */
 static int64_t number_of(const char *environ, size_t size, const char *name)
 {
 	size_t len = strlen(name);
@@ -50,7 +50,7 @@ static int64_t number_of(const char *environ, size_t size, const char *name)
 	return -1;
 }
 
-/* Returns the size that goes with a rank; 0: it is not known. */
+/* Returns the value of the size variable that goes with a rank; 0: unknown. */
 static uint32_t size_of(const char *environ, size_t size, const char *const *names, int64_t rank)
 {
 	int64_t n = -1;
@@ -76,7 +76,7 @@ int mpi_rank_find(const char *environ, size_t size, struct mpi_rank *ret_rank)
 	return -ENOENT;
 }
 
-/* Reads a file to its end, or as much as is looked at, with a 0 behind it. 0 or -errno. */
+/* Reads a file to its end, or MOST_BYTES of it, and adds a NUL. 0 or -errno. */
 static int read_all(int fd, char **ret_bytes, size_t *ret_size)
 {
 	size_t size = 0, room = FEW_BYTES;

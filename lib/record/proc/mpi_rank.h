@@ -9,16 +9,16 @@
 
 struct mpi_rank {
 	uint32_t rank;
-	uint32_t size; /* of the job; 0: not known */
+	uint32_t size; /* number of processes of the job; 0: unknown */
 };
 
 /* Searches an environment for the variables of Open MPI, of PMI and PMIx (MPICH, Intel MPI, Slurm),
- * and of MVAPICH2. It has strings that each end with a 0, `size` bytes with the last one's. Slurm's
- * count only in tasks of a step. 0; -ENOENT: it has no rank. */
+ * and of MVAPICH2. The environment is `size` bytes of strings, each with a NUL behind it. Slurm's
+ * variables count only in tasks of a job step. Returns 0; -ENOENT: the process has no rank. */
 int mpi_rank_find(const char *environment, size_t size, struct mpi_rank *ret_rank);
 
-/* The same with /proc/PID/environ below `root`. Or -ESRCH: there is no such process; or another
- * -errno. */
+/* Does the same with the file /proc/PID/environ below `root`. Also returns -ESRCH (there is no such
+ * process) or another -errno. */
 int mpi_rank_read(const char *root, pid_t pid, struct mpi_rank *ret_rank);
 
 #endif

@@ -47,8 +47,9 @@
 #include "proc/object_open.h"
 #include "proc/proc_fs.h"
 
-#define MAX_INODES 65536 /* by_inode is dropped and starts anew beyond this, as are proofs */
-#define MAX_RANGES 4	 /* of an unread object's mappings that are kept */
+/* With more entries than this, by_inode is emptied and starts anew; so are proofs. */
+#define MAX_INODES 65536
+#define MAX_RANGES 4 /* ranges of an unread object's mappings that are kept */
 
 enum proof { REFUTED, PROVEN };
 
@@ -59,11 +60,12 @@ struct file_range {
 
 struct entry {
 	struct object object;
-	struct entry *same_id; /* the next with its build-id, of another layout; in no order */
-	struct file_range mapped[MAX_RANGES]; /* while its layout is not known */
+	struct entry *same_id; /* next entry with its build-id and another layout; in no order */
+	/* what processes mapped of it, while its layout is unknown */
+	struct file_range mapped[MAX_RANGES];
 	uint32_t n_mapped;
-	uint32_t failures; /* mappings seen since it could not be read */
-	uint32_t closes;   /* how often object_table_close() has closed it */
+	uint32_t failures; /* mappings since its file could not be read */
+	uint32_t closes;   /* number of object_table_close() calls for it */
 	UT_hash_handle hh; /* by_file_id, key object.file_id */
 };
 
@@ -77,9 +79,10 @@ struct inode {
 	struct entry *entry; /* NULL: a memfd that is not an ELF file */
 	struct object_open_stamp stamp;
 	uint64_t path_hash;
-	bool has_stamp;	 /* it was opened */
-	bool is_pinned;	 /* by the object's elf, until it is closed */
-	uint32_t closes; /* of the entry, when it was pinned */
+	bool has_stamp; /* The file was opened, so the stamp is set. */
+	/* The object's elf keeps the inode in use, unless it was closed since: see `closes`. */
+	bool is_pinned;
+	uint32_t closes; /* the entry's `closes` at the time when `is_pinned` was set */
 	UT_hash_handle hh;
 };
 
@@ -99,13 +102,15 @@ struct object_table {
 	struct inode *by_inode;
 	struct jit *by_pid;
 	struct entry *vdso, *vdso_compat;
-	struct object_elsewhere *elsewhere; /* NULL: nowhere */
-	struct object_copies *copies;	    /* NULL: not kept */
+	struct object_elsewhere *elsewhere; /* other folders to search for files; NULL: none */
+	struct object_copies *copies;	    /* files with an object's content; NULL: not kept */
 	struct elf_opener opener;
-	struct int_map proofs; /* by object and change time of a file that was seen to hold it */
-	uint64_t forgotten;    /* of by_inode */
-	uint64_t openings;     /* see object_table_openings() */
-	bool is_foreign;       /* only a build-id can prove that a file here is the mapped one */
+	/* PROVEN or REFUTED, by (object, change time): whether a file with this change time holds
+	 * the object's code */
+	struct int_map proofs;
+	uint64_t forgotten; /* times that by_inode was full: entries that it lost */
+	uint64_t openings;  /* see object_table_openings() */
+	bool is_foreign;    /* only a build-id can prove that a file here is the mapped one */
 };
 
 static int open_here(void *arg, int fd, const char *path, struct elf_file **ret_file)
@@ -252,8 +257,8 @@ static bool holds_mapped(const struct entry *entry, const struct elf_file *elf)
 	return true;
 }
 
-/* Whether an entry of the same build is of the same layout: an entry that could not be read is, if
- * the file can be what was mapped. */
+/* Returns whether an object has the layout of an entry with the same build-id. If the entry could
+ * not be read, it has if the object's file can be what was mapped of the entry. */
 static bool is_same_layout(const struct entry *entry, const struct object *object)
 {
 	if (!entry->object.layout)
@@ -261,7 +266,8 @@ static bool is_same_layout(const struct entry *entry, const struct object *objec
 	return !object->layout || entry->object.layout == object->layout;
 }
 
-/* The entry of the same content, or NULL with the id free that a new one is to have. */
+/* Returns the entry with the same content as `object`. If there is none, returns NULL and sets the
+ * object's file id to a free one. */
 static struct entry *find_same(struct object_table *table, struct object *object)
 {
 	struct entry *entry;
@@ -277,7 +283,7 @@ static struct entry *find_same(struct object_table *table, struct object *object
 	}
 }
 
-/* Links an entry to that of the first layout of its build. */
+/* Links an entry to the entry of the first layout of its build-id. */
 static void link_layout(struct object_table *table, struct entry *entry)
 {
 	struct object first = entry->object;
@@ -295,7 +301,8 @@ static void link_layout(struct object_table *table, struct entry *entry)
 	}
 }
 
-/* Enters a copy of `object`, whose file id is free; takes over its elf on success. */
+/* Adds an entry with a copy of `object`, whose file id must be free. On success the entry owns the
+ * object's elf. */
 static int enter(struct object_table *table, const struct object *object, const char *path,
 		 struct entry **ret_entry)
 {
@@ -349,8 +356,8 @@ static bool starts_with(const char *s, const char *prefix)
 	return !strncmp(s, prefix, strlen(prefix));
 }
 
-/* Finds or makes the object of a process's JIT code. Pid and start time distinguish the process
- * from others, find_same() from itself before it called exec. */
+/* Finds or makes the object of a process's JIT code. Its id comes from pid and start time, so other
+ * processes have other objects; find_same() gives the same process a new one after an exec. */
 static int enter_jit(struct object_table *table, pid_t pid, struct entry **ret_entry)
 {
 	struct object object = {.kind = OBJECT_JIT};
@@ -456,7 +463,7 @@ static struct object unread_object(const struct object_mapping *m)
 	return object;
 }
 
-/* The entry of the first layout of the mapping's build-id. */
+/* Returns the entry of the first layout of the mapping's build-id. */
 static struct entry *find_by_build_id(struct object_table *table, const struct object_mapping *m)
 {
 	struct object object = unread_object(m);
@@ -470,8 +477,8 @@ static bool may_be_mapped(const struct elf_file *elf, const struct object_mappin
 	return elf_file_may_map(elf, m->offset, m->end - m->start);
 }
 
-/* The only entry of the mapping's build-id that can be mapped so; NULL: there is none, or there are
- * several. One that was not read can be. */
+/* Returns the only entry of the mapping's build-id whose layout allows this mapping, or NULL if
+ * there is none, or more than one. An entry that was not read allows every mapping. */
 static struct entry *find_fitting(struct object_table *table, const struct object_mapping *m)
 {
 	struct entry *found = NULL;
@@ -492,7 +499,7 @@ static struct inode_key inode_key(const struct object_mapping *m)
 		.inode = m->inode, .dev_major = m->dev_major, .dev_minor = m->dev_minor};
 }
 
-/* The same as stat() has it. */
+/* Makes the same key from stat()'s numbers. */
 static struct inode_key inode_key_of(const struct object_open_stamp *stamp)
 {
 	return (struct inode_key){.inode = stamp->inode,
@@ -500,7 +507,7 @@ static struct inode_key inode_key_of(const struct object_open_stamp *stamp)
 				  .dev_minor = minor(stamp->dev)};
 }
 
-/* Looks the mapped file up in by_inode; the answer counts only if the file is unchanged. */
+/* Looks the mapped file up in by_inode. An entry whose file has changed since does not count. */
 static struct inode *find_by_inode(struct object_table *table, pid_t pid,
 				   const struct object_mapping *m)
 {
@@ -519,7 +526,7 @@ static struct inode *find_by_inode(struct object_table *table, pid_t pid,
 	return err ? inode : NULL;
 }
 
-/* Finds the entry of a mapping whose event has a build-id; NULL: the file is to be opened. */
+/* Finds the entry of a mapping whose event has a build-id. NULL: the caller must open the file. */
 static struct entry *find_by_build(struct object_table *table, pid_t pid,
 				   const struct object_mapping *m)
 {
@@ -550,7 +557,7 @@ bool object_table_has_proof(const struct object_table *table, const struct objec
 	return int_map_find(&table->proofs, proof_key(object->number, changed_ns)) == PROVEN;
 }
 
-/* Lack of memory: it is to be proven again. */
+/* Stores the result of a check. If memory is short, the check is made again next time. */
 static void keep_proof(struct object_table *table, const struct object *object, uint64_t changed_ns,
 		       enum proof proof)
 {
@@ -567,7 +574,8 @@ static void note_proof(struct object_table *table, const struct entry *entry,
 	keep_proof(table, &entry->object, ns, PROVEN);
 }
 
-/* A cache: lack of memory makes the next look-up slower, no more. */
+/* Adds an entry to by_inode. That is only a cache: if memory is short, the next look-up opens the
+ * file again. */
 static void remember_inode(struct object_table *table, const struct object_mapping *m,
 			   struct entry *entry, const struct object_open_file *file, bool is_pinned)
 {
@@ -597,8 +605,8 @@ static void remember_inode(struct object_table *table, const struct object_mappi
 		inode->stamp = file->stamp;
 }
 
-/* Returns the path of a mapping without the kernel's suffix, which the caller frees; NULL if memory
- * is short. */
+/* Returns the path of a mapping, without " (deleted)" if `is_deleted`. The caller frees it; NULL:
+ * -ENOMEM. */
 static char *name_of(const struct object_mapping *m, bool is_deleted)
 {
 	size_t len = strlen(m->path);
@@ -608,8 +616,8 @@ static char *name_of(const struct object_mapping *m, bool is_deleted)
 	return strndup(m->path, len);
 }
 
-/* Gives an entry the file that was opened of it, if it has none, or one that was closed or written
- * to. Returns whether it took it over. */
+/* Gives an entry a file that was opened just now, if the entry has none, or if its own was closed
+ * or written to. Returns true if the entry owns `elf` now. */
 static bool give_file(struct object_table *table, struct entry *entry, struct elf_file *elf)
 {
 	struct object *object = &entry->object;
@@ -634,7 +642,7 @@ static bool give_file(struct object_table *table, struct entry *entry, struct el
 	return true;
 }
 
-/* Takes over the opened file, on failure too. */
+/* Finds or adds the entry of a file that was opened. Owns the file from now on, also on failure. */
 static int enter_file(struct object_table *table, const struct object_mapping *m,
 		      const struct object_open_file *file, struct entry **ret_entry)
 {
@@ -666,7 +674,7 @@ static int enter_file(struct object_table *table, const struct object_mapping *m
 	return err;
 }
 
-/* Notes what of an unread object was mapped. */
+/* Notes which part of an unread object's file was mapped. */
 static void note_mapped(struct entry *entry, const struct object_mapping *m)
 {
 	const struct file_range range = {m->offset, m->end - m->start};
@@ -679,8 +687,8 @@ static void note_mapped(struct entry *entry, const struct object_mapping *m)
 	entry->mapped[entry->n_mapped++] = range;
 }
 
-/* The object of a file that cannot be read: nothing tells its layout, so it is apart from objects
- * of its build-id that do not fit, or of which several do. */
+/* Finds the entry for a file that cannot be read. Its layout is unknown: so it is an object apart
+ * from those of its build-id that are read, unless exactly one of these allows the mapping. */
 static struct entry *find_unread(struct object_table *table, const struct object_mapping *m,
 				 struct object *object)
 {
@@ -724,8 +732,8 @@ static int enter_unreadable(struct object_table *table, const struct object_mapp
 	return err;
 }
 
-/* Is it time to try an unreadable one, or one that was closed, again? At every power of two. One
- * that was written to: at once. */
+/* Returns whether to try again to open the file of an entry that is unreadable or closed: at its
+ * 1st, 2nd, 4th, 8th, ... mapping. If the file was written to, at once. */
 static bool is_due(struct entry *entry)
 {
 	if (entry->object.elf && elf_file_is_open(entry->object.elf))
@@ -754,8 +762,8 @@ static int open_file(struct object_table *table, pid_t pid, const struct object_
 	return err;
 }
 
-/* Remembers which object the file of a mapping with a build-id is that could not be read, so that
- * it is not tried at each mapping. */
+/* Remembers that the file of a mapping with a build-id could not be read, and which object stands
+ * for it, so that it is not opened again at each mapping. */
 static void remember_unread(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			    struct entry *entry)
 {
@@ -777,7 +785,8 @@ bool object_table_prove(struct object_table *table, pid_t pid, const struct obje
 	if (!object->elf || object_open(table->proc_root, pid, m, &table->opener, &file))
 		return false;
 	is_same = elf_file_identity(file.elf) == elf_file_identity(object->elf);
-	/* Without a build-id in the event, nothing else says that it was not written to since. */
+	/* Without a build-id in the event, only the time of its last write can show that the file's
+	 * content was not changed since. */
 	if (!m->build_id_len)
 		is_same &= elf_file_stamp(file.elf)->mtime_ns <= (int64_t)changed_ns;
 	elf_file_free(file.elf);

@@ -47,9 +47,9 @@ struct object {
 	uint8_t build_id_len; /* 0 for none */
 	uint64_t layout;      /* OBJECT_ELF: elf_file_layout(); 0: not known */
 	struct elf_file *elf; /* the table's; NULL: see error */
-	int error; /* why there is no elf: negative errno; 0 if there is, or needs none */
+	int error; /* why there is no elf: negative errno; 0 if there is one, or none is needed */
 	struct jit_owner owner; /* OBJECT_JIT: the process */
-	uint64_t n_met;		/* how often a mapping of it was met */
+	uint64_t n_met;		/* number of times that a mapping of it was resolved */
 	uint64_t address;	/* OBJECT_KERNEL, OBJECT_MODULE: where it starts */
 };
 
@@ -66,10 +66,10 @@ struct object_mapping {
 
 struct object_table;
 
-/* `proc_root` is "/proc" but for tests; copied. 0 or -ENOMEM. */
+/* `proc_root` is "/proc" but for tests; the table copies it. Returns 0 or -ENOMEM. */
 int object_table_new(const char *proc_root, struct object_table **ret_table);
 
-/* The same, with files of mappings opened by `opener`, which is copied. */
+/* The same, but the table opens the files of mappings by `opener`, which it copies. */
 int object_table_new_by(const char *proc_root, const struct elf_opener *opener,
 			struct object_table **ret_table);
 void object_table_free(struct object_table *table);
@@ -81,16 +81,16 @@ void object_table_trust_build_ids_alone(struct object_table *table);
 struct object_elsewhere;
 
 /* Makes the table look for files in `elsewhere` as well (object_elsewhere.h). The table owns it
- * from now on and frees the one that it had. */
+ * from now on, and frees the one that it had before. */
 void object_table_look_in(struct object_table *table, struct object_elsewhere *elsewhere);
 
 struct object_copies;
 
-/* Keeps the other files of an object's content (object_copies.h) from now on. The table owns them.
- * 0 or -ENOMEM. */
+/* From now on, keeps the other files that have an object's content (object_copies.h). The table
+ * owns them. 0 or -ENOMEM. */
 int object_table_keep_copies(struct object_table *table);
 
-/* Returns them; NULL: they are not kept. */
+/* Returns these files; NULL: object_table_keep_copies() was not called. */
 const struct object_copies *object_table_copies(const struct object_table *table);
 
 /* Finds the object that process `pid` has mapped. 0 with an object that lives as long as the table;
@@ -99,24 +99,24 @@ const struct object_copies *object_table_copies(const struct object_table *table
 int object_table_resolve(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			 const struct object **ret_object);
 
-/* Forgets the JIT code of a process that has called exec, has ended, or whose pid is used again: it
- * has other JIT code from now on. */
+/* Tells the table that a process has called exec, has ended, or that its pid is used again: from
+ * now on the pid's JIT code is another object. */
 void object_table_forget_process(struct object_table *table, pid_t pid);
 
-/* Enters an object that is not mapped by a process (the kernel, a module): `object` is copied,
- * its number ignored, a file id of 0 made from the build-id or the path; its elf, if any, is the
- * table's from now on. The same content of the same kind twice is one object. 0, or -ENOMEM with
- * the elf still the caller's. */
+/* Adds an object that no process has mapped (the kernel, a module). The table copies `object`,
+ * ignores its number, and replaces a file id of 0 by one made from the build-id or the path. The
+ * object's elf, if any, is the table's from now on. Adding the same content of the same kind again
+ * gives the same object. Returns 0, or -ENOMEM with the elf still the caller's. */
 int object_table_add(struct object_table *table, const struct object *object,
 		     const struct object **ret_object);
 
-/* Returns the file id of a process's JIT code, and the one that follows a taken id: code from
- * before and after exec are two objects. */
+/* object_jit_id() returns the file id of a process's JIT code; object_next_id() returns the id to
+ * try next if one is taken: code from before and after an exec are two objects. */
 uint64_t object_jit_id(pid_t pid, uint64_t start_ticks);
 uint64_t object_next_id(uint64_t file_id);
 
-/* Returns how many files' identities were forgotten to make room: they are found again by opening
- * the file. */
+/* Returns how many entries of the cache by inode were dropped to make room. Such a file is opened
+ * again at its next mapping. */
 uint64_t object_table_forgotten(const struct object_table *table);
 
 /* Returns whether a file with this change time (nanoseconds) was found to hold the object, so that
@@ -124,16 +124,16 @@ uint64_t object_table_forgotten(const struct object_table *table);
 bool object_table_has_proof(const struct object_table *table, const struct object *object,
 			    uint64_t changed_ns);
 
-/* The same, but checks the file of a mapping of the object if that is not known yet: its name or
- * mode can have changed since it was opened, or its content. The result is kept. */
+/* The same. If the answer is unknown, it checks the file of a mapping of the object, whose name,
+ * mode or content can have changed since it was opened, and keeps the result. */
 bool object_table_prove(struct object_table *table, pid_t pid, const struct object_mapping *m,
 			const struct object *object, uint64_t changed_ns);
 
-/* Returns whether the file from which an object is read still holds the object's code. Opens the
- * file again. false: it does not, or cannot be read. */
+/* Opens the file again from which an object is read, and returns whether it still holds the
+ * object's code. false: it does not, or cannot be read. */
 bool object_table_is_still(const struct object_table *table, const struct object *object);
 
-/* Returns how often an object got a file to read it from, its first one or another. */
+/* Returns how often objects got a file to read from: their first one, or another one later. */
 uint64_t object_table_openings(const struct object_table *table);
 
 /* Returns the number of objects. */

@@ -16,7 +16,7 @@
 
 struct object_copies {
 	struct int_map seen;   /* by device and inode */
-	struct int_map owners; /* objects whose own file is among these, by number */
+	struct int_map owners; /* by number: objects whose own file is in `seen` */
 	VEC(struct object_copy *) all;
 };
 
@@ -70,8 +70,8 @@ static int note(struct object_copies *copies, uint64_t key)
 	return int_map_set(&copies->seen, key, 1);
 }
 
-/* Notes the object's own file, the first that it has: where that is replaced, the object is read
- * from another one, which is a copy to whoever has probed the first. */
+/* Notes an object's own file: the first one that it is read from. If that file is replaced, the
+ * object is read from another one, and this other file counts as a copy. */
 static int note_own(struct object_copies *copies, const struct object *object)
 {
 	const struct elf_stamp *stamp = elf_file_stamp(object->elf);
@@ -85,8 +85,8 @@ static int note_own(struct object_copies *copies, const struct object *object)
 		       : 0;
 }
 
-/* Gives the key of the mapped file without opening it. false: the mapping is gone, or /proc does
- * not show its file to us. */
+/* Gives the key of the mapped file without opening it. Returns false if the mapping is gone, or
+ * /proc does not let this process see it. */
 static bool look_at_mapping(const char *proc_root, pid_t pid, const struct object_mapping *m,
 			    uint64_t *ret_key)
 {
@@ -101,7 +101,7 @@ static bool look_at_mapping(const char *proc_root, pid_t pid, const struct objec
 	return is_there;
 }
 
-/* Takes over the file. */
+/* Adds a copy, which owns `elf`. */
 static int add(struct object_copies *copies, const struct object *object, const char *path,
 	       struct elf_file *elf)
 {
@@ -118,7 +118,7 @@ static int add(struct object_copies *copies, const struct object *object, const 
 	return 0;
 }
 
-/* Takes over a file that was opened, unless it is known or of other content. */
+/* Adds a file that was opened, or frees it if it is known already or has another content. */
 static int take(struct object_copies *copies, const struct object *object, const char *path,
 		struct elf_file *elf)
 {
@@ -136,7 +136,8 @@ static int take(struct object_copies *copies, const struct object *object, const
 	return add(copies, object, path, elf);
 }
 
-/* The object is now read from another file: this is a copy, even if its mapping is gone. */
+/* If the object is now read from another file than at first, adds that file as a copy. This works
+ * even if its mapping is gone. */
 static int see_reopened(struct object_copies *copies, const struct object_mapping *m,
 			const struct elf_opener *opener, const struct object *object)
 {

@@ -17,12 +17,12 @@
 struct object_copies;
 
 struct object_copy {
-	const struct object *object; /* whose content it has */
-	struct elf_file *elf;	     /* the copies' */
+	const struct object *object; /* the object whose content it has */
+	struct elf_file *elf;	     /* owned by the copies */
 	char *path;		     /* as the process saw it */
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int object_copies_new(struct object_copies **ret_copies);
 void object_copies_free(struct object_copies *copies); /* NULL is fine */
 
@@ -33,8 +33,8 @@ int object_copies_see(struct object_copies *copies, const char *proc_root, pid_t
 		      const struct object_mapping *m, const struct elf_opener *opener,
 		      const struct object *object);
 
-/* Returns how many there are, and one of them; it lives as long as the copies. NULL `copies`: there
- * are none. */
+/* Return the number of copies, and one of them, which lives as long as `copies`. `copies` may be
+ * NULL: there are none. */
 size_t object_copies_count(const struct object_copies *copies);
 const struct object_copy *object_copies_at(const struct object_copies *copies, size_t index);
 

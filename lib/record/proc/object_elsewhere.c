@@ -68,7 +68,7 @@ void object_elsewhere_free(struct object_elsewhere *e)
 	free(e);
 }
 
-/* A descriptor that only names the file. */
+/* Returns an O_PATH descriptor, or -errno. */
 static int find_in(int folder, const char *path)
 {
 	struct open_how how = {

@@ -69,10 +69,10 @@ struct search {
 	const struct elf_opener *opener;
 };
 
-/* A file that may be the mapped one. */
+/* A file that may be the one that the process has mapped. */
 struct candidate {
-	int fd; /* O_PATH; -errno if there is none */
-	bool is_map_file;
+	int fd;		  /* an O_PATH descriptor; -errno if there is none */
+	bool is_map_file; /* from /proc/PID/map_files */
 };
 
 static bool same_device_and_inode(const struct object_mapping *m, uint32_t dev_major,
@@ -97,7 +97,8 @@ static int compare_own_mapping(void *arg, const struct proc_fs_map *map)
 	return 1;
 }
 
-/* Maps the file, unread, to see what the kernel calls it as a mapping. */
+/* Returns whether our own mapping of the file has the device and inode of `m`: maps a page, and
+ * looks it up in our maps. */
 static bool is_same_when_mapped(int fd, const struct object_mapping *m)
 {
 	long page = sysconf(_SC_PAGESIZE);
@@ -111,7 +112,7 @@ static bool is_same_when_mapped(int fd, const struct object_mapping *m)
 	return own.same;
 }
 
-/* Does map_files still name the file as the mapping does? */
+/* Returns whether map_files still gives the same name for the mapping. */
 static bool has_same_name(const struct search *s, const struct candidate *c)
 {
 	char *path = NULL;
@@ -153,7 +154,7 @@ static struct object_open_stamp stamp_of(const struct stat *st)
 		.dev = st->st_dev, .inode = st->st_ino, .size = st->st_size, .ctime = st->st_ctim};
 }
 
-/* 0 if the candidate, now open for reading, is the mapped file. */
+/* Returns 0 if the candidate, which is now open for reading, is the mapped file. */
 static int open_verified(const struct search *s, const struct candidate *c, int fd,
 			 struct object_open_file *ret_file)
 {
@@ -178,7 +179,7 @@ static int open_verified(const struct search *s, const struct candidate *c, int 
 	return 0;
 }
 
-/* Takes over the candidate's descriptor. */
+/* Opens a candidate, and checks that it is the mapped file. Closes the candidate's descriptor. */
 static int try_candidate(const struct search *s, const struct candidate *c,
 			 struct object_open_file *ret_file)
 {
@@ -194,8 +195,8 @@ static int try_candidate(const struct search *s, const struct candidate *c,
 	return err;
 }
 
-/* Picks the most specific of several failures: a fault of the right file, then that
- * there were only wrong ones, then that there were none. */
+/* Returns the more specific of two errors: a fault of the right file before "only wrong files were
+ * found" (-ESTALE), before "no file was found". */
 static int worse(int a, int b)
 {
 	static const int quiet[] = {-ESRCH, -ENOENT, -ENOTDIR, -EACCES, -ESTALE};
@@ -209,7 +210,8 @@ static int worse(int a, int b)
 	return rank_b > rank_a ? b : a;
 }
 
-/* Tries a name in the process's root and in ours. `worst` is the error of earlier candidates. */
+/* Tries a name below the process's root and below ours. `worst` is the error of earlier candidates.
+ */
 static int try_name(const struct search *s, const char *path, int worst,
 		    struct object_open_file *ret_file)
 {
@@ -249,7 +251,7 @@ int object_open(const char *proc_root, pid_t pid, const struct object_mapping *m
 	if (err && m->path[0] == '/')
 		err = try_name(&s, m->path, err, ret_file);
 	if (err && m->path[0] == '/' && object_open_is_deleted(m->path)) {
-		/* Its name may be taken by the same content again: a package installed anew. */
+		/* The same content may have the name again: a package was installed anew. */
 		char *path = strndup(m->path, strlen(m->path) - strlen(DELETED));
 		if (!path)
 			return -ENOMEM;
@@ -284,7 +286,7 @@ int object_open_is_unchanged(const char *proc_root, pid_t pid, const struct obje
 	struct stat st;
 	struct object_open_stamp now;
 
-	/* By name first: it does not disturb the process. */
+	/* First by name: a look at map_files takes the lock of the process's mappings. */
 	if (m->path[0] == '/' && !stat(m->path, &st)) {
 		now = stamp_of(&st);
 		if (now.dev == stamp->dev && now.inode == stamp->inode)

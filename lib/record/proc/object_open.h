@@ -25,9 +25,9 @@ bool object_open_is_same_stamp(const struct object_open_stamp *a,
 			       const struct object_open_stamp *b);
 
 struct object_open_file {
-	struct elf_file *elf; /* the caller's */
+	struct elf_file *elf; /* owned by the caller */
 	struct object_open_stamp stamp;
-	bool is_exact;	 /* it is the mapping's own file, not one found by name */
+	bool is_exact;	 /* found by the mapping itself, not by its name */
 	bool is_deleted; /* the mapping's path ends with the kernel's " (deleted)" */
 };
 
@@ -60,9 +60,9 @@ bool object_open_is_anonymous(const char *path);
  * Returns 0, -ENOENT (there is none), or an error of elf_file_open_memory(). */
 int object_open_vdso(struct elf_file **ret_elf);
 
-/* The same, if it is the one that is mapped at `m`: there is one for all processes of a machine,
- * but for 32-bit ones. `is_foreign`: the mapping is of another machine, so only its build-id can
- * prove that. -ESTALE: it is another. */
+/* Does the same if this process's vDSO is the one that is mapped at `m`. All 64-bit processes of a
+ * machine have the same one; `is_foreign`: the mapping is another machine's, so the vDSO needs the
+ * mapping's build-id. -ESTALE: another vDSO is mapped. */
 int object_open_mapped_vdso(const struct object_mapping *m, bool is_foreign,
 			    struct elf_file **ret_elf);
 

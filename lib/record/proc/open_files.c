@@ -9,17 +9,18 @@
 #include "proc/mapping_set.h"
 #include "proc/process_table.h"
 
-/* What is known of an object, by its number. */
+/* The state of an object, by its number. */
 struct seen {
-	uint64_t unmapped_ns; /* when it was first found without a mapping; 0: it had one */
-	uint32_t look;	      /* the last one that found a mapping of it */
+	/* when a look first found no mapping of it; 0: the last look found one */
+	uint64_t unmapped_ns;
+	uint32_t look; /* number of the last look that found a mapping of it */
 };
 
 struct open_files {
 	struct open_files_options options;
 	struct seen *seen;
 	size_t cap;
-	uint32_t look; /* their count */
+	uint32_t look; /* number of looks so far */
 	uint64_t looked_ns;
 	uint64_t closed;
 };
@@ -57,7 +58,7 @@ static uint32_t count_open(const struct open_files *files)
 	return n;
 }
 
-/* Marks what processes have mapped. */
+/* Marks all objects that a process has mapped now. */
 static void find_mapped(struct open_files *files)
 {
 	struct instance *instance, *next;
@@ -71,7 +72,8 @@ static void find_mapped(struct open_files *files)
 	}
 }
 
-/* Returns whether an open file that has no mapping is to be closed. */
+/* Returns whether to close an open file. If no process has it mapped, its grace period begins at
+ * the first look that finds that out. */
 static bool is_due(const struct open_files *files, struct seen *seen, uint64_t now_ns, bool hurries)
 {
 	if (seen->look == files->look)

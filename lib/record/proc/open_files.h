@@ -19,22 +19,24 @@
 struct open_files;
 
 struct open_files_options {
-	struct object_table *objects; /* borrowed, as is the next */
+	struct object_table *objects; /* borrowed, as is `processes` */
 	struct process_table *processes;
-	uint32_t kept; /* this many may be open, whether they are mapped or not */
-	uint32_t most; /* with more, there is no grace period */
-	uint64_t grace_ns;
+	/* with no more open files than this, none is closed, mapped or not */
+	uint32_t kept;
+	uint32_t most;	   /* with more open files than this, there is no grace period */
+	uint64_t grace_ns; /* time without a mapping after which a file is closed */
 	uint64_t pause_ns; /* between looks, unless there are more than `most` */
 };
 
-/* The options are copied. 0 or -ENOMEM. */
+/* Copies the options. Returns 0 or -ENOMEM. */
 int open_files_new(const struct open_files_options *options, struct open_files **ret_files);
 void open_files_free(struct open_files *files); /* NULL is fine */
 
-/* Closes what is due at this time of a monotonic clock. Without memory it does nothing. */
+/* Closes the files whose grace period is over at `now_ns` (of a monotonic clock). Does nothing if
+ * memory is short. */
 void open_files_look(struct open_files *files, uint64_t now_ns);
 
-/* Returns how many were closed in all. */
+/* Returns how many files were closed so far. */
 uint64_t open_files_closed(const struct open_files *files);
 
 #endif

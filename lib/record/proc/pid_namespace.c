@@ -7,8 +7,8 @@
 
 #define FIRST_INODE 0xeffffffcu /* PID_NS_INIT_INO of the kernel, which never changes */
 
-/* Returns whether the namespace of a process, by its folder in /proc, is the first one, or cannot
- * be read. */
+/* Returns whether a process (a folder name in `proc_root`) is in the first namespace. True also if
+ * that cannot be read. */
 static bool is_first(const char *proc_root, const char *process)
 {
 	char path[512];

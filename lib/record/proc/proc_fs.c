@@ -27,7 +27,7 @@
 
 #include "proc/proc_fs.h"
 
-/* open() and read() on a process that is gone or foreign. */
+/* Translates the errno of open() or read() on a process that is gone, or not ours to read. */
 static int access_error(int err)
 {
 	if (err == ENOENT || err == ESRCH)
@@ -35,7 +35,7 @@ static int access_error(int err)
 	return err == EPERM ? -EACCES : -err;
 }
 
-/* Opens ROOT/PID/NAME. A descriptor or -errno. */
+/* Opens ROOT/PID/NAME. Returns a descriptor or -errno. */
 static int open_at(const char *root, pid_t pid, const char *name, int flags)
 {
 	char path[PATH_MAX];
@@ -71,7 +71,7 @@ static ssize_t read_small(const char *root, pid_t pid, const char *name, char *b
 
 /* --- maps ------------------------------------------------------------------------------------ */
 
-/* Reads a number at *at and steps over it and the one character `end` behind it. */
+/* Reads a number at *at, and moves *at behind it and the one character `end` after it. */
 static bool take_number(char **at, int base, char end, uint64_t *ret)
 {
 	char *next;
@@ -103,7 +103,7 @@ static void unescape(char *path)
 	*to = '\0';
 }
 
-/* "START-END PERM OFFSET MAJOR:MINOR INODE     PATH"; `line` is changed. */
+/* Parses "START-END PERM OFFSET MAJOR:MINOR INODE     PATH"; changes `line`. */
 static bool parse_map(char *line, struct proc_fs_map *ret_map)
 {
 	struct proc_fs_map map = {0};
@@ -213,7 +213,7 @@ int proc_fs_stat(const char *root, pid_t pid, struct proc_fs_stat *ret_stat)
 	ssize_t n = read_small(root, pid, "stat", buf, sizeof(buf));
 	if (n < 0)
 		return (int)n;
-	/* Fields from the third on: state and ppid; the 9th is flags, the 22nd starttime. */
+	/* at + 1 is the third field: state, then ppid; the 9th is flags, the 22nd starttime. */
 	const char *at = strrchr(buf, ')');
 	if (!at || sscanf(at + 1,
 			  " %c %d %*s %*s %*s %*s %u %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
@@ -225,7 +225,8 @@ int proc_fs_stat(const char *root, pid_t pid, struct proc_fs_stat *ret_stat)
 	return 0;
 }
 
-/* The line of status that begins with `key`; the kernel escapes line ends in the name. */
+/* Returns what follows `key` in its line of status. A line end in the process's name is escaped, so
+ * it cannot fake a line. */
 static const char *status_line(const char *text, const char *key)
 {
 	size_t len = strlen(key);

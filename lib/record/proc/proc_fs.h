@@ -36,7 +36,7 @@ int proc_fs_each_task(const char *root, pid_t pid, int (*each)(void *arg, pid_t 
 
 struct proc_fs_stat {
 	char state;	 /* 'R', 'S', 'Z', ... */
-	bool is_exiting; /* it has begun to exit, and may have lost its memory */
+	bool is_exiting; /* It has begun to exit, so it may have no memory (mappings) any more. */
 	pid_t parent;
 	uint64_t start_ticks; /* since boot: identifies the process together with the pid */
 };
@@ -46,7 +46,7 @@ int proc_fs_stat(const char *root, pid_t pid, struct proc_fs_stat *ret_stat);
 
 struct proc_fs_status {
 	uid_t uid, euid;
-	pid_t ns_pid; /* the pid that the process has in its own pid namespace */
+	pid_t ns_pid; /* its pid in its own pid namespace */
 };
 
 /* Reads /proc/PID/status. */

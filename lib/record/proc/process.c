@@ -5,7 +5,6 @@
  * A look-up is made for each frame of each sample, nearly always in the same process and often
  * in the same mapping as the one before: both last hits are tried first.
  *
- * JIT code of a parent is another object than that of its child, though fork() copies it: the
  * JIT code of a parent is another object than that of its child, though fork() copies it: the child
  * can overwrite it with other code at the same address. Mappings are shared at fork(), so this is
  * corrected at the first look-up that finds such a mapping; most children never get there, since
@@ -82,7 +81,8 @@ static void set_comm(char to[16], const char *comm)
 	memcpy(to, comm, strnlen(comm, 15));
 }
 
-/* `comm` may stand in a record itself. `cgroup`: its id, or 0. */
+/* Adds a record of a thread. `comm` may point into a record. `cgroup`: the id of its cgroup, or 0.
+ */
 static bool add_thread_record(struct process_table *table, struct task *task, const char *comm,
 			      uint64_t cgroup)
 {
@@ -236,7 +236,8 @@ bool process_table_name_task(struct process_table *table, struct instance *insta
 	return add_thread_record(table, task, comm, table->threads[task->number].cgroup);
 }
 
-/* Remembers one that has ended in a ring of so many, and returns the one that leaves it. */
+/* Puts a process or thread that has ended into a ring of `size` slots, and returns the oldest one,
+ * whose slot it takes. */
 static struct ended push_ended(struct ended *ring, uint32_t size, uint32_t *at, pid_t id,
 			       uint32_t number)
 {
@@ -247,7 +248,8 @@ static struct ended push_ended(struct ended *ring, uint32_t size, uint32_t *at, 
 	return oldest;
 }
 
-/* The instance that was remembered, if it has not begun anew since; else NULL. */
+/* Returns the instance that a slot of the ring names, if it is still ended and its pid was not used
+ * again; else NULL. */
 static struct instance *still_ended(struct process_table *table, struct ended ended)
 {
 	struct instance *instance = ended.id ? process_table_find(table, ended.id) : NULL;
@@ -387,7 +389,8 @@ const struct thread *process_table_set_cgroup(struct process_table *table, pid_t
 	return &table->threads[task->number];
 }
 
-/* Gives all mappings of a parent's JIT code the process's own object. */
+/* The mappings that a process has from its parent may refer to the parent's JIT object. Replaces
+ * that by the process's own object. */
 static int own_jit_code(struct process_table *table, struct instance *instance)
 {
 	struct object_mapping m = {.path = "//anon"};
@@ -406,14 +409,15 @@ static int own_jit_code(struct process_table *table, struct instance *instance)
 	return err;
 }
 
-/* Whether it is code of another process's memory. */
+/* Returns whether a mapping is of the JIT code of a process with another memory. */
 static bool is_of_another(const struct mapping *map, const struct instance *instance)
 {
 	return map->object->kind == OBJECT_JIT &&
 	       !process_table_is_peer(instance, map->object->owner.pid);
 }
 
-/* The instance of a process that may have ended meanwhile. NULL for lack of memory. */
+/* Returns the instance of a pid; if the table has it as ended, checks /proc whether it really is.
+ * NULL: no memory. */
 static struct instance *get_revived(struct process_table *table, pid_t pid)
 {
 	struct instance *instance = process_table_get(table, pid);

@@ -35,7 +35,7 @@ struct mapping {
 	uint64_t start, end;	     /* addresses */
 	uint64_t offset;	     /* file offset of `start` */
 	const struct object *object; /* borrowed from the object table */
-	bool is_copy;		     /* memory without a file, found to have the object's bytes */
+	bool is_copy; /* It is memory without a file that holds a copy of the object's bytes. */
 };
 
 struct process {
@@ -64,46 +64,48 @@ int process_table_new(struct object_table *objects, const char *proc_root,
 		      struct process_table **ret_table);
 void process_table_free(struct process_table *table);
 
-/* Reads a process as it is now: mappings, threads, names. 0; -ESRCH (gone), -EACCES, -ENOMEM.
- * Loading a known process reads its mappings again and keeps its number. */
+/* Reads a process as it is now: mappings, threads, names. For a process that the table has already,
+ * it reads the mappings again, and the number stays. Returns 0; -ESRCH (gone), -EACCES, -ENOMEM. */
 int process_table_load(struct process_table *table, pid_t pid);
 
-/* Reads all processes of proc_root. Calls `between`, unless it is NULL, after each of them, since
- * many take long; its error ends this. Returns the number loaded, or -errno. */
+/* Reads all processes of proc_root. Since that can take long, calls `between` (unless NULL) after
+ * each process, and stops if it returns an error. Returns the number of processes, or -errno. */
 int process_table_load_all(struct process_table *table, int (*between)(void *arg), void *arg);
 
-/* Announces that an exec of a process will come among the events. Until process_table_meet_exec(),
- * right before that event, the process has no mappings if it is unknown: those that it has now are
- * of its new program. 0 or -ENOMEM. */
+/* Tells the table that an exec of a process is among the events that are not applied yet. The
+ * mappings in /proc are then those of the new program. So until process_table_meet_exec(), which
+ * the caller calls right before it applies that event, an unknown process begins without mappings.
+ * 0 or -ENOMEM. */
 int process_table_await_exec(struct process_table *table, pid_t pid);
 void process_table_meet_exec(struct process_table *table, pid_t pid);
 
-/* Calls `drain`, which reads the events that have arrived, before and after an unknown process is
- * read from /proc. It may call process_table_await_exec(), and nothing else here. A result other
- * than 0 is an error. */
+/* Makes the table call `drain` before and after it reads an unknown process from /proc. `drain`
+ * reads the events that have arrived; of this file's functions it may call only
+ * process_table_await_exec(). A result other than 0 is an error. */
 void process_table_drain_by(struct process_table *table, int (*drain)(void *arg), void *arg);
 
-/* Returns whether two processes, a child and its parent, share their memory. */
+/* Returns whether a child and its parent share their memory (CLONE_VM). */
 typedef bool process_shares_fn(void *arg, pid_t pid, pid_t parent);
 
-/* Calls `shares` for each process that begins. Of processes that share their memory, all get what
- * one of them maps. */
+/* Makes the table call `shares` for each process that begins. If processes share their memory, a
+ * mapping of one becomes a mapping of all. */
 void process_table_share_by(struct process_table *table, process_shares_fn *shares, void *arg);
 
-/* Reads the mappings of a known process again, unless an exec of it will come among the events. 0,
- * or as process_table_load(). */
+/* Reads the mappings of a known process again, unless an exec of it is awaited. Returns 0, or as
+ * process_table_load(). */
 int process_table_reload(struct process_table *table, pid_t pid);
 
-/* Events, in time order. Each is 0 or -ENOMEM. A process that the table lacks is entered. */
+/* Apply one event each; the caller calls them in order of time. They return 0 or -ENOMEM. A process
+ * that the table lacks is added. */
 int process_table_on_mmap(struct process_table *table, pid_t pid, const struct object_mapping *m);
 int process_table_on_comm(struct process_table *table, pid_t pid, pid_t tid, const char *comm,
 			  bool is_exec);
 int process_table_on_fork(struct process_table *table, pid_t pid, pid_t tid, pid_t parent_pid,
 			  pid_t parent_tid);
 
-/* The same, but 1: the process goes on. If a program gains rights by its exec (setuid), the kernel
- * removes the events of its thread, and reports an exit, before anything of the program is mapped.
- */
+/* The same for an exit; returns 1 if the process goes on. If a program gains rights by its exec
+ * (setuid), the kernel removes the events of its thread, and reports an exit, before anything of
+ * the program is mapped. */
 int process_table_on_exit(struct process_table *table, pid_t pid, pid_t tid);
 
 /* Forgets the records of processes and threads that have ended long ago, and renumbers the others,
@@ -118,20 +120,21 @@ int process_table_add_row(struct process_table *table, const struct thread *thre
 /* Removes all rows, since another recording begins. */
 void process_table_begin_rows(struct process_table *table);
 
-/* By row. NULL: its record was forgotten. */
+/* Return the number of rows, and a row's record; NULL: the record was forgotten. */
 uint32_t process_table_process_rows(const struct process_table *table);
 uint32_t process_table_thread_rows(const struct process_table *table);
 const struct process *process_table_process_of_row(const struct process_table *t, uint32_t row);
 const struct thread *process_table_thread_of_row(const struct process_table *t, uint32_t row);
 
-/* Look-ups. Pointers live until the next event, load or look-up by pid (objects: as long as their
- * table). A pid that the table lacks is loaded from /proc if it is there, else entered without
- * mappings and with the name that perf gives it, ":PID"; NULL only for lack of memory. */
+/* Look-ups by pid. The pointers live until the next event, load or look-up by pid (an object: as
+ * long as the object table). If the table lacks a pid, it is loaded from /proc; if it is not there
+ * either, it is added without mappings and with perf's name for it, ":PID". They return NULL only
+ * if memory is short. */
 const struct process *process_table_process(struct process_table *table, pid_t pid);
 const struct thread *process_table_thread(struct process_table *table, pid_t pid, pid_t tid);
 
-/* Returns the thread of a process, which may have ended recently; NULL: the table has none. Loads
- * nothing. */
+/* Returns a thread of a process, also if it has ended recently; NULL: the table lacks it. Loads
+ * nothing from /proc. */
 const struct thread *process_table_find_thread(const struct process_table *table, pid_t pid,
 					       pid_t tid);
 
@@ -141,21 +144,21 @@ const struct thread *process_table_set_cgroup(struct process_table *table, pid_t
 
 struct mapping_set;
 
-/* Returns all mappings of a process (mapping_set.h), for its number; NULL for none. They belong to
- * the table, and are valid until it changes. */
+/* Returns all mappings of a process (mapping_set.h), NULL for none. The table owns them, and they
+ * live until it changes. */
 const struct mapping_set *process_table_mappings(struct process_table *table, pid_t pid);
 
 /* Returns the mapping of process `pid` that holds `address`; NULL for none. */
 const struct mapping *process_table_mapping(struct process_table *table, pid_t pid,
 					    uint64_t address);
 
-/* Enters a mapping of a process in place of what it overlaps. 0 or -ENOMEM. */
+/* Adds a mapping to a process, and removes what it overlaps. 0 or -ENOMEM. */
 int process_table_set_mapping(struct process_table *table, pid_t pid, const struct mapping *m);
 
-/* Returns whether the table has this process, and it is running. Loads nothing. */
+/* Returns whether the table has this process as a running one. Loads nothing from /proc. */
 bool process_table_knows(struct process_table *table, pid_t pid);
 
-/* By number. */
+/* Return the numbers of processes and threads, and one of them by its number. */
 uint32_t process_table_process_count(const struct process_table *table);
 uint32_t process_table_thread_count(const struct process_table *table);
 const struct process *process_table_process_at(const struct process_table *t, uint32_t number);
@@ -165,8 +168,8 @@ struct process_table_forgotten {
 	uint64_t processes, threads;
 };
 
-/* Returns how many ended processes and threads were forgotten to make room for others: a later
- * record of one begins it again. */
+/* Returns how many ended processes and threads were forgotten to make room for others. If another
+ * event names one of these, it begins anew. */
 struct process_table_forgotten process_table_forgotten(const struct process_table *table);
 
 #endif

@@ -41,7 +41,8 @@ static int prepare(const struct process_table *table, struct renumbering *ret)
 {
 	size_t tasks = HASH_COUNT(table->tasks), instances = HASH_COUNT(table->instances);
 
-	/* A task, and its record, can be of processes that no pid stands for any more. */
+	/* A task's record can be of a process that no pid refers to any more, so each task may keep
+	 * two process records: its own, and its thread record's. */
 	*ret = (struct renumbering){
 		.processes = vec_alloc(instances + 2 * tasks + 1, sizeof(*ret->processes)),
 		.threads = vec_alloc(tasks + 1, sizeof(*ret->threads)),
@@ -100,7 +101,7 @@ static void renumber_rows(uint32_t *rows, size_t count, const uint32_t *numbers)
 	}
 }
 
-/* Replaces the records by those that stay. */
+/* Replaces the records by those that stay, and frees the others' names. */
 static void replace(struct process_table *table, struct renumbering *r)
 {
 	for (uint32_t i = 0; i < table->n_processes; i++) {

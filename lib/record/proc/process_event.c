@@ -65,7 +65,8 @@ void process_table_drain_by(struct process_table *table, int (*drain)(void *arg)
 	table->drain_arg = arg;
 }
 
-/* Whether an exec is awaited, by all that has happened so far. 1, 0 or an error. */
+/* Reads the events that have arrived by now, and returns whether one of them is an exec of this
+ * process: 1, 0, or an error of `drain`. */
 static int is_awaited_by_now(struct process_table *table, pid_t pid)
 {
 	int err = table->drain ? table->drain(table->drain_arg) : 0;
@@ -84,7 +85,7 @@ int process_table_load_new(struct process_table *table, pid_t pid)
 		err = is_awaited_by_now(table, pid);
 	if (err <= 0)
 		return err;
-	/* What was read is that of the program after the exec, or may be. */
+	/* /proc already shows, or may show, the program after the exec. */
 	return process_table_begin_unknown(table, pid) ? -ESRCH : -ENOMEM;
 }
 
@@ -115,7 +116,7 @@ static struct instance *get_alive(struct process_table *table, pid_t pid)
 	return process_table_begin(table, pid, 0, comm);
 }
 
-/* The name of the thread that forks; the caller copies it. */
+/* Returns the name of the thread that forks, for the caller to copy. */
 static const char *comm_of(struct process_table *table, const struct instance *instance, pid_t tid)
 {
 	struct task *task;
@@ -192,7 +193,8 @@ static int on_new_thread(struct process_table *table, pid_t pid, pid_t tid, pid_
 	return process_table_begin_task(table, instance, tid, comm) ? 0 : -ENOMEM;
 }
 
-/* Was this process, whose fork event is at hand, loaded from /proc already? */
+/* Returns whether this process, whose fork event is being applied, was already loaded from /proc.
+ */
 static bool was_loaded_before(struct process_table *table, struct instance *instance)
 {
 	struct proc_fs_stat stat;

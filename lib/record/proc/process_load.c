@@ -67,7 +67,7 @@ static int load_map(void *arg, const struct proc_fs_map *map)
 	return process_table_map(loader->table, loader->pid, &loader->maps, &m, NULL);
 }
 
-/* A range that is executable now, whatever is there. */
+/* Adds a range that is executable now, whatever object is there. */
 static int load_range(void *arg, const struct proc_fs_map *map)
 {
 	struct mapping range = {.start = map->start, .end = map->end, .offset = map->start};
@@ -83,7 +83,7 @@ void process_table_prune(struct process_table *table, struct instance *instance)
 	    now->count && !mapping_set_own(&instance->maps))
 		mapping_set_keep(instance->maps, now);
 	mapping_set_unref(now);
-	/* Not again soon, if they are really that many or the process is gone. */
+	/* If the process really has that many mappings, or is gone, do not try again soon. */
 	uint32_t count = instance->maps->count;
 	instance->prune_at =
 		count < PROCESS_TABLE_PRUNE_AT / 2 ? PROCESS_TABLE_PRUNE_AT : 2 * count;
@@ -99,7 +99,7 @@ static bool is_dead(const struct proc_fs_stat *stat)
 struct task_loader {
 	struct process_table *table;
 	struct instance *instance;
-	pid_t living; /* a task that has not ended, or 0 */
+	pid_t living; /* a thread that has not ended; 0: none */
 };
 
 static int find_living_task(void *arg, pid_t tid)
@@ -119,14 +119,14 @@ static int load_task(void *arg, pid_t tid)
 	char comm[PROC_FS_COMM_SIZE];
 
 	if (proc_fs_comm(loader->table->proc_root, loader->instance->pid, tid, comm))
-		return 0; /* it has ended meanwhile */
+		return 0; /* The thread has ended meanwhile. */
 	struct task *task = process_table_begin_task(loader->table, loader->instance, tid, comm);
 	if (!task || !process_table_name_task(loader->table, loader->instance, task, comm))
 		return -ENOMEM;
 	return 0;
 }
 
-/* The instance that /proc's process is: the known one, or a new one. */
+/* Returns the instance of the process that /proc shows: the known one, or a new one. */
 static struct instance *get_instance(struct process_table *table, pid_t pid,
 				     const struct proc_fs_stat *stat)
 {
@@ -161,7 +161,7 @@ static int load_names(struct process_table *table, struct instance *instance)
 	return 0;
 }
 
-/* Finds those that share the memory whose mappings have been read. */
+/* Gives the mappings that were read to the processes that share this memory. */
 static void share_maps(struct process_table *table, struct instance *instance)
 {
 	struct instance *child, *next;
@@ -183,7 +183,8 @@ static int load_maps(struct process_table *table, struct instance *instance, pid
 
 	int err = proc_fs_each_map(table->proc_root, maps_of, load_map, &loader);
 	if (!err && !loader.maps && instance->maps)
-		err = -ESRCH; /* it is ending: what is known is better */
+		/* The process is ending: what the table has is better than nothing. */
+		err = -ESRCH;
 	if (err) {
 		mapping_set_unref(loader.maps);
 		return err;
@@ -196,8 +197,8 @@ static int load_maps(struct process_table *table, struct instance *instance, pid
 	return 0;
 }
 
-/* One attempt. What is known of a process that is a zombie by now stays: samples of it may still
- * be on their way, and the event of its exit comes behind them. -EAGAIN if the pid went to another
+/* Tries once to load a process. If it is a zombie, keeps what the table has: samples of it, and the
+ * event of its exit, may still be on their way. Returns -EAGAIN if the pid was given to another
  * process meanwhile. */
 static int load_once(struct process_table *table, pid_t pid)
 {
@@ -221,7 +222,7 @@ static int load_once(struct process_table *table, pid_t pid)
 		err = load_maps(table, instance, tasks.living);
 	if (err)
 		return err;
-	if (!tasks.living) { /* a zombie of which only the names are left */
+	if (!tasks.living) { /* a zombie, which has only its names left */
 		process_table_end(table, instance);
 		return -ESRCH;
 	}

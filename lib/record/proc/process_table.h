@@ -39,40 +39,45 @@
 
 struct instance {
 	pid_t pid;
-	uint32_t number;	  /* of the process record */
+	uint32_t number;	  /* number of the process record */
 	uint64_t start_ticks;	  /* as in /proc/PID/stat; 0: never read */
-	uint32_t living_tasks;	  /* 0: it has ended */
+	uint32_t living_tasks;	  /* threads that have not ended; 0: the process has ended */
 	struct mapping_set *maps; /* NULL: none */
-	struct instance *peer; /* next in the ring of those that share its memory; itself if none */
-	uint32_t hint;	       /* of mapping_set_find() */
-	uint64_t own_version;  /* of the mappings when all JIT code in them was its own */
+	/* next in the ring of processes that share this memory; itself if there is no other */
+	struct instance *peer;
+	uint32_t hint; /* where mapping_set_find() begins its search */
+	/* version of `maps` for which own_jit_code() last found that all JIT code is the process's
+	 * own */
+	uint64_t own_version;
 	uint32_t prune_at;
-	bool is_loaded;	   /* from /proc: an event may report its start again */
-	bool wants_exe;	   /* exec was seen: the next file mapped is the executable */
-	bool is_executing; /* exec was seen, and no mapping since */
-	bool is_end_sure;  /* /proc was read after its end */
+	bool is_loaded; /* Loaded from /proc, so its fork event may still come. */
+	/* After an exec event, until the next mapped file, which is the executable. */
+	bool wants_exe;
+	bool is_executing; /* After an exec event, until the next mapping. */
+	bool is_end_sure;  /* process_table_revive() has checked /proc since its end. */
 	UT_hash_handle hh; /* instances, key pid */
 };
 
 struct task {
 	pid_t tid;
-	uint32_t number;  /* of the thread record */
+	uint32_t number;  /* number of the thread record */
 	uint32_t process; /* number of the process record */
 	bool is_alive;
 	UT_hash_handle hh; /* tasks, key tid */
 };
 
-/* A process with an awaited exec: /proc already shows the program after that. */
+/* A process with execs among the events that are not applied yet: /proc already shows the new
+ * program. */
 struct awaited_exec {
 	pid_t pid;
 	uint32_t count;
 	UT_hash_handle hh; /* awaited, key pid */
 };
 
-/* A slot of the ring of those that ended last. */
+/* A slot in a ring of the processes or threads that ended last. */
 struct ended {
 	pid_t id;
-	uint32_t number; /* of its record */
+	uint32_t number; /* number of its record */
 };
 
 struct process_table {
@@ -84,44 +89,47 @@ struct process_table {
 	struct thread *threads;
 	uint32_t n_threads;
 	size_t threads_cap;
-	VEC(uint32_t) process_rows, thread_rows; /* numbers, or PROCESS_TABLE_GONE */
+	/* numbers of records, by row; or PROCESS_TABLE_GONE */
+	VEC(uint32_t) process_rows, thread_rows;
 	struct instance *instances;
 	struct task *tasks;
 	struct awaited_exec *awaited;
 	int (*drain)(void *arg); /* see process_table_drain_by(); NULL: none */
 	void *drain_arg;
-	process_shares_fn *shares; /* see process_table_share_by(); NULL: none do */
+	/* see process_table_share_by(); NULL: no processes share memory */
+	process_shares_fn *shares;
 	void *shares_arg;
-	struct instance *last; /* looked up, or NULL */
+	struct instance *last; /* the last result of process_table_find(), or NULL */
 	struct ended ended_instances[PROCESS_TABLE_ENDED_KEPT],
 		ended_tasks[PROCESS_TABLE_ENDED_KEPT];
-	struct ended
-		ended_mappings[PROCESS_TABLE_MAPPINGS_KEPT]; /* those that still have mappings */
+	/* the ended processes whose mappings are still kept */
+	struct ended ended_mappings[PROCESS_TABLE_MAPPINGS_KEPT];
 	uint32_t ended_instances_at, ended_tasks_at, ended_mappings_at;
 	struct process_table_forgotten forgotten;
 };
 
-/* --- process.c: records. NULL or false for lack of memory. ------------------------------------ */
+/* --- process.c: records. Functions return NULL or false if memory is short. ------------------- */
 
 struct instance *process_table_find(struct process_table *table, pid_t pid); /* NULL: none */
 
-/* Returns the instance of a pid; one that the table lacks is loaded, else entered without mappings.
- */
+/* Returns the instance of a pid. One that the table lacks is loaded from /proc, or else added
+ * without mappings. */
 struct instance *process_table_get(struct process_table *table, pid_t pid);
 
-/* Begins a new record for a pid: the process that had it before, and its mappings, are gone. */
+/* Begins a new process with this pid. A former process with the pid loses it and its mappings; its
+ * record stays. */
 struct instance *process_table_begin(struct process_table *table, pid_t pid, pid_t parent,
 				     const char *name);
 
-/* The same for a process of which nothing is known. */
+/* The same for a process that cannot be read from /proc. */
 struct instance *process_table_begin_unknown(struct process_table *table, pid_t pid);
 
-/* Returns the task of a tid as a living thread of `instance`; enters it with `comm` if it is new.
- */
+/* Returns the task of a tid as a living thread of `instance`. If it is new, adds it with the name
+ * `comm`. */
 struct task *process_table_begin_task(struct process_table *table, struct instance *instance,
 				      pid_t tid, const char *comm);
 
-/* Gives a task a name, and so a new record if it had another. */
+/* Sets the name of a task. If it had another name, the task gets a new thread record. */
 bool process_table_name_task(struct process_table *table, struct instance *instance,
 			     struct task *task, const char *comm);
 
@@ -141,35 +149,36 @@ static inline bool process_table_is_alive(const struct instance *instance)
 
 /* --- process_memory.c ------------------------------------------------------------------------ */
 
-/* Notes that an instance shares the memory of a pid's, if it does: both get the same mappings. */
+/* If the instance shares its memory with process `pid`, puts both into one ring, with the same
+ * mappings. */
 void process_table_join(struct process_table *table, struct instance *instance, pid_t pid);
 
-/* Gives the instance its memory alone from now on. */
+/* Takes the instance out of its ring: it no longer shares its memory. */
 void process_table_leave(struct instance *instance);
 
-/* Gives the changed mappings of an instance to those that share its memory. */
+/* Gives the instance's changed mappings to all processes of its ring. */
 void process_table_spread(struct instance *instance);
 
-/* Returns whether a pid is the instance's, or that of one that shares its memory. */
+/* Returns whether a pid is the instance's own, or that of a process in its ring. */
 bool process_table_is_peer(const struct instance *instance, pid_t pid);
 
 /* --- process_event.c ------------------------------------------------------------------------ */
 
-/* Loads a process that the table lacks. If an exec of it is awaited, before or afterwards, the
- * process begins without mappings. 0, or as process_table_load(). */
+/* Loads a process that the table lacks. If an exec of it is awaited before or after the reading,
+ * the process begins without mappings. Returns 0, or as process_table_load(). */
 int process_table_load_new(struct process_table *table, pid_t pid);
 
 /* --- process_load.c ------------------------------------------------------------------------- */
 
-/* Resolves a mapping and enters it into `*maps`. 0 or -ENOMEM. */
+/* Resolves a mapping to its object, and adds it to `*maps`. Returns 0 or -ENOMEM. */
 int process_table_map(struct process_table *table, pid_t pid, struct mapping_set **maps,
 		      const struct object_mapping *m, const struct object **ret_object);
 
-/* Drops mappings that are no longer there, once there are very many. */
+/* Once an instance has very many mappings, drops those that /proc no longer has. */
 void process_table_prune(struct process_table *table, struct instance *instance);
 
-/* Handles a sample of an instance that has ended by events: reads /proc, once, and loads the
- * instance again if it is still the same process. */
+/* Handles a sample of an instance that has ended by its events: reads /proc once, and loads the
+ * instance again if the same process still runs. */
 void process_table_revive(struct process_table *table, struct instance *instance);
 
 #endif

@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Reads `len` bytes, of two pages at most; `proc` is the root of /proc. false: not all of them are
- * in memory, or the process has none there, or it may not be read. */
+/* Reads `len` bytes, of two pages at most; `proc` is the root of /proc. Returns false if some of
+ * them are not in memory, or the process has nothing mapped there, or may not be read. */
 bool resident_memory_read(const char *proc, pid_t pid, uint64_t address, void *buf, size_t len);
 
 #endif

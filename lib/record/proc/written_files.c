@@ -27,19 +27,21 @@
 #include "proc/process_table.h"
 
 #define MOST_SPANS 256
-#define KEPT_NS	   UINT64_C(60000000000) /* a span, after its end: records can wait */
-#define COARSE_NS  UINT64_C(10000000)	 /* change times are behind the clock by up to a tick */
-#define STAND_IN   UINT64_C(0x7772697474656e) /* makes the id of what has no names */
+/* A span is kept so long after its end, since records of that time may still wait. */
+#define KEPT_NS	  UINT64_C(60000000000)
+#define COARSE_NS UINT64_C(10000000) /* change times lag behind the clock by up to a tick */
+/* mixed into a file's id to get the id of the object that stands for its unproven code */
+#define STAND_IN UINT64_C(0x7772697474656e)
 
 struct watched {
-	int watch; /* 0: none */
+	int watch; /* inotify's watch descriptor; 0: none */
 	uint64_t dev, inode;
-	bool is_written; /* since the last look */
+	bool is_written; /* was written to since the last written_files_look() */
 };
 
 struct span {
 	uint32_t object;
-	pid_t pid; /* 0: of all processes */
+	pid_t pid; /* 0: the span holds for all processes */
 	uint64_t from_ns, until_ns;
 };
 
@@ -51,8 +53,8 @@ struct written_files {
 	struct watched *watched; /* by number of object */
 	size_t cap;
 	uint32_t n_watched;
-	bool is_any;	   /* of these written */
-	uint64_t openings; /* of the objects, when they were compared last */
+	bool is_any;	   /* some `is_written` is set */
+	uint64_t openings; /* object_table_openings() when the watches were last compared */
 	uint64_t looked_ns;
 	struct span spans[MOST_SPANS];
 	size_t n_spans;
@@ -112,8 +114,8 @@ static void drop_old_spans(struct written_files *w, uint64_t now_ns)
 	w->n_spans = kept;
 }
 
-/* Where there is no room, the last one of the object, or else the last of all, is made to hold both
- * times, of all objects: then more frames are of code that cannot be told. */
+/* Adds a span. If there is no room, extends the last span to both times, and to all objects and
+ * processes: more frames than necessary are then unproven, but none is named wrongly. */
 static void add_span(struct written_files *w, const struct span *span)
 {
 	struct span *last = &w->spans[MOST_SPANS - 1];
@@ -164,7 +166,8 @@ static bool is_open(const struct object *object)
 	       elf_file_is_open(object->elf);
 }
 
-/* Watches the file that an object is read from; what was written since it was opened counts. */
+/* Watches the file that an object is read from. A write between its opening and now counts as well.
+ */
 static void watch(struct written_files *w, struct watched *one, const struct object *object)
 {
 	const struct elf_stamp *stamp = elf_file_stamp(object->elf);
@@ -237,9 +240,10 @@ static void read_events(struct written_files *w)
 	}
 }
 
-/* --- what was written ------------------------------------------------------------------------- */
+/* --- after a write ---------------------------------------------------------------------------- */
 
-/* The file holds the object's code again, or still: from its change time on it is proven. */
+/* Returns from when on a file's code is proven, as it still (or again) holds the object's code:
+ * from its last change on. */
 static uint64_t proven_ns(const struct object *object, uint64_t now_ns)
 {
 	uint64_t wall_ns = clock_ns(CLOCK_REALTIME), changed_ns = elf_file_changed_ns(object->elf);
@@ -249,8 +253,9 @@ static uint64_t proven_ns(const struct object *object, uint64_t now_ns)
 	return changed_ns && at_ns + COARSE_NS < now_ns ? at_ns + COARSE_NS : now_ns;
 }
 
-/* Enters what a process has mapped now. The mapping holds for older records, too, which were taken
- * of the code before: they cannot be told. 0 or -ENOMEM. */
+/* Replaces a process's mapping by one of the file's present object. Older records resolve by it,
+ * too, although they may be of the code before: so adds a span that makes these unproven. 0 or
+ * -ENOMEM. */
 static int remap(struct written_files *w, pid_t pid, const struct mapping *old,
 		 const struct watched *file, uint64_t until_ns)
 {
@@ -273,7 +278,7 @@ static int remap(struct written_files *w, pid_t pid, const struct mapping *old,
 	return process_table_set_mapping(w->processes, pid, &now);
 }
 
-/* Gives the first mapping of an object at an address or behind. */
+/* Gives the first mapping of an object that begins at `at` or above. */
 static bool find_mapping(const struct instance *instance, const struct object *object, uint64_t at,
 			 struct mapping *ret_mapping)
 {

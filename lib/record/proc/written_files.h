@@ -32,20 +32,21 @@
 
 struct written_files;
 
-/* All are borrowed. `epoch` is raised after each write: the kernel half compares it. 0; -ENOMEM; or
+/* Borrows all. Raises `epoch` after each write; the kernel half compares it. Returns 0; -ENOMEM; or
  * the -errno of inotify_init1(): -EMFILE if the user has as many instances of inotify as the system
  * allows. */
 int written_files_new(struct object_table *objects, struct process_table *processes,
 		      uint32_t *epoch, struct written_files **ret_files);
 void written_files_free(struct written_files *files); /* NULL is fine */
 
-/* Checks for writes since the last call, and watches files that were opened since. To be called
- * before samples are resolved that were taken after the last call; for older samples, the results
- * of earlier calls hold. 0 or -ENOMEM. */
+/* Handles writes since the last call, and watches files that were opened since. The caller calls it
+ * before it resolves samples that were taken after the last call; for older samples, the results of
+ * earlier calls hold. 0 or -ENOMEM. */
 int written_files_look(struct written_files *files);
 
-/* Gives the object of a process's frame at a time (CLOCK_MONOTONIC). That is `object`, by its
- * mapping, or the object that represents unproven code. NULL `files`: `object`. 0 or -ENOMEM. */
+/* Gives the object of a frame, for a process and a time (CLOCK_MONOTONIC). The caller passes in the
+ * object of the frame's mapping; if the file's code was unproven at that time, it is replaced by
+ * the object that represents unproven code. `files` may be NULL. 0 or -ENOMEM. */
 int written_files_proven(struct written_files *files, pid_t pid, uint64_t time_ns,
 			 const struct object **object);
 
