@@ -9,31 +9,31 @@
 #include "base/vec.h"
 #include "proc/object.h"
 
-#define ALIGN_INPUT_RARELY 20 /* one in so many paths */
+/* A routine is recursive if at least one in so many of the paths that have it has it twice. */
+#define ALIGN_INPUT_RARELY 20
 
-/* A routine, in paths without heights. */
+/* Counts of a routine in paths without heights. */
 struct align_input_symbol {
-	uint32_t path;	  /* the last one that has it */
-	uint32_t counted; /* the last one that has it twice */
+	uint32_t path;	  /* number of the last path that has it */
+	uint32_t counted; /* number of the last path that was counted in n_twice */
 	uint32_t n_paths, n_twice;
 };
 
 struct align_input {
 	const struct store_tables *tables;
 	struct names *names;
-	uint32_t *programs; /* by process */
+	uint32_t *programs; /* by process: number of its program */
 	uint32_t *bases;    /* by thread: the lowest root of a complete path; 0: not known */
 	VEC(uint32_t) nodes;
 	VEC(struct align_frame) frames;
 
-	/* By symbol: the last path without heights that it was met in, and whether one had it
-	 * twice. */
-	VEC(struct align_input_symbol) symbols;
+	VEC(struct align_input_symbol) symbols; /* by symbol */
 	uint32_t n_paths, n_alone;
-	bool is_cut; /* the last path that was asked for */
+	/* The frames of the last align_input_path() lack some of the path's root. */
+	bool is_cut;
 };
 
-/* Processes of one executable share the number of the first_height. */
+/* Gives processes of one executable the same program number: the number of the first of them. */
 static void number_programs(struct align_input *input)
 {
 	const struct store_process *p = input->tables->processes;
@@ -41,7 +41,8 @@ static void number_programs(struct align_input *input)
 	for (uint32_t i = 0; i < input->tables->n_processes; i++) {
 		uint32_t same = i;
 
-		/* A recording of everything has thousands: the last few are enough to find it. */
+		/* A recording of the whole machine has thousands of processes. Comparing with the
+		 * last few is enough. */
 		for (uint32_t k = i; p[i].exe && same == i && k-- > 0 && i - k <= 64;)
 			if (p[k].exe && strcmp(p[k].exe, p[i].exe) == 0)
 				same = input->programs[k];
@@ -108,7 +109,8 @@ static uint32_t align_input_height(const struct align_input *input,
 		       : 0;
 }
 
-/* Does a sample's path come without heights: imported, or of branch records alone? */
+/* Returns whether a sample's path has no heights: it was imported, or comes from branch records
+ * alone. */
 static bool align_input_is_flat(const struct align_input *input, const struct store_sample *sample)
 {
 	return !input->tables->sizes ||
@@ -149,8 +151,8 @@ void align_input_note(struct align_input *input, const struct store_sample *samp
 		*base = height;
 }
 
-/* Returns the height of a path's root frame above its thread's base, which has 1; 0 if it is not
- * known. */
+/* Returns the height of a path's root frame above its thread's base, whose own height is 1; 0 if
+ * unknown. */
 static uint32_t first_height(const struct align_input *input, const struct store_sample *sample)
 {
 	uint32_t base = input->bases[sample->thread], height = align_input_height(input, sample);
@@ -180,8 +182,8 @@ static int climb(struct align_input *input, uint32_t node)
 	return VEC_RESERVE(&input->frames, input->nodes.count + 1 - input->frames.count);
 }
 
-/* Returns whether a routine calls itself, perhaps by way of others. A few occurrences do not count,
- * since a name can be that of the symbol below, and a path can be wrong. */
+/* Returns whether a routine calls itself, directly or through others. A few occurrences do not
+ * count: a frame can have the name of a neighbouring symbol, and a path can be wrong. */
 static bool is_recursive(const struct align_input *input, uint32_t symbol)
 {
 	const struct align_input_symbol *s;
@@ -192,9 +194,9 @@ static bool is_recursive(const struct align_input *input, uint32_t symbol)
 	return s->n_twice && s->n_twice >= s->n_paths / ALIGN_INPUT_RARELY;
 }
 
-/* Appends the frame of a node; `height`: its own, 0 if that is not known. Without heights, a frame
- * of a routine that calls itself could be any of several frames of a stack. So such a frame gets an
- * id of its own, and the path begins with it: its callers are left out. */
+/* Appends the frame of a node. `height`: 0 if unknown. Without heights, a frame of a routine that
+ * calls itself could be any of several frames of the stack. So it gets a symbol of its own, and the
+ * path begins with it: the callers that were appended so far are dropped. */
 static int append(struct align_input *input, uint32_t node, uint32_t height, bool is_flat)
 {
 	uint32_t location = input->tables->nodes[node].location, count, symbol;

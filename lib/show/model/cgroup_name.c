@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "model/pattern.h"
 
-#define ID_DIGITS    64 /* of a container */
+#define ID_DIGITS    64 /* characters of a container's id */
 #define ID_SHOWN     12
 #define POD_SHORTEST 32 /* characters of a pod's id */
 
@@ -17,7 +17,8 @@ struct folder {
 	size_t len;
 };
 
-/* Takes the folder before `*end`, and moves *end there. Returns false at the root. */
+/* Gives the folder that ends at `*end` of the path, and moves `*end` to the slash before it.
+ * Returns false at the root. */
 static bool folder_before(const char *path, const char **end, struct folder *ret_folder)
 {
 	const char *from;
@@ -128,7 +129,7 @@ static bool folder_pod(struct folder folder, struct folder *ret_id)
 	return false;
 }
 
-/* systemd's driver writes the dashes of a pod's id as underscores. */
+/* Appends a pod's id. In folders that systemd's driver made, underscores stand for its dashes. */
 static void put_pod(const struct folder *pod, struct buf *b)
 {
 	text_put_raw(b, "pod ");
@@ -136,7 +137,7 @@ static void put_pod(const struct folder *pod, struct buf *b)
 		buf_put_u8(b, (uint8_t)(pod->name[i] == '_' ? '-' : pod->name[i]));
 }
 
-/* Finds the innermost container of a path that is not one of conmon, the process beside it. */
+/* Finds the innermost container of a path, but not the one of conmon, a container's monitor. */
 static bool find_container(const char *path, const char **end, struct folder *ret_id,
 			   struct folder *ret_runtime)
 {
@@ -164,7 +165,8 @@ void cgroup_name_container(const char *path, struct buf *b)
 		text_put_raw(b, "[no container]");
 		return;
 	}
-	/* containerd on the host's cgroupfs has the pod's slice in the same folder. */
+	/* containerd with the driver "cgroupfs" writes the pod's slice into the same folder name.
+	 */
 	folder = (struct folder){.name = end, .len = strcspn(end, ":/")};
 	folder_pod(folder, &pod);
 	more = folder_before(path, &end, &folder);

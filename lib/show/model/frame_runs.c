@@ -15,7 +15,7 @@ struct frame_runs {
 	struct frame_runs_options options;
 	frame_runs_each each;
 	void *arg;
-	uint64_t count;			  /* samples so far */
+	uint64_t count;			  /* samples added so far */
 	VEC(struct frame_runs_open) open; /* indexed by depth - 1 */
 };
 
@@ -41,7 +41,7 @@ void frame_runs_free(struct frame_runs *runs)
 	free(runs);
 }
 
-/* Closes the runs deeper than `depth` at a time, the deepest first. */
+/* Closes the runs deeper than `depth`, which end at `time`: the deepest first. */
 static int frame_runs_close(struct frame_runs *runs, size_t depth, uint64_t time)
 {
 	int err = 0;

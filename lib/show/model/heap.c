@@ -15,27 +15,30 @@
 #include "base/vec.h"
 #include "model/heap_moment.h"
 
-/* A record, of an allocation or of an end. */
+/* A record: an allocation, or the end of one. */
 struct heap_change {
 	uint64_t time_ns, bytes, error;
 	uint64_t made_ns; /* when the block was allocated */
-	uint64_t of;	  /* its path and thread */
+	uint64_t of;	  /* thread << 32 | node of the path */
 	uint32_t process;
 };
 
-/* A series with the series that belong to it. */
+/* The records of SERIES_ALLOC_BYTES or SERIES_FREED_BYTES, with the values of the series beside it.
+ */
 struct heap_series {
 	VEC(struct heap_change) all;
-	size_t at;	/* the next one that a record beside it is of */
-	bool is_beside; /* so far these have been of the same records */
+	size_t at; /* index of the record that the next record of a series beside it belongs to */
+	/* so far, each record of the series beside it was at the same place as the record it
+	 * belongs to */
+	bool is_beside;
 };
 
 /* The state of a process while its heap is summed up. */
 struct heap_state {
 	struct heap_live live;
 	struct heap_moment whole;
-	struct heap_moment in_bin; /* of the current part of the time */
-	size_t bin;		   /* its number */
+	struct heap_moment in_bin; /* the current bin */
+	size_t bin;		   /* number of the current bin */
 };
 
 struct heap_sum {
@@ -43,7 +46,7 @@ struct heap_sum {
 	const struct store_tables *tables;
 	uint64_t from_ns, to_ns;
 	struct heap_series made, ended;
-	struct heap_state **states; /* by process; NULL: it has none */
+	struct heap_state **states; /* by process; NULL: it has no allocations */
 };
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -68,7 +71,8 @@ static int take_bytes(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Returns the record that one beside it is of; NULL: none. */
+/* Returns the allocation or free that the next record of a series beside it belongs to; NULL: none.
+ */
 static struct heap_change *next_change(struct heap_series *s, const struct store_sample *record)
 {
 	struct heap_change *change = s->at < s->all.count ? &s->all.items[s->at++] : NULL;
@@ -111,7 +115,8 @@ static int read_beside(struct store_reader *reader, struct heap_reading *r,
 	return err;
 }
 
-/* Recordings without errors, or ages, are taken as if all of it was certain. */
+/* Reads all series. If a recording has no errors or ages, all its blocks count as sampled for
+ * certain. */
 static int read_all(struct store_reader *reader, struct heap_sum *sum)
 {
 	struct heap_reading made = {sum->tables, &sum->made};
@@ -153,7 +158,7 @@ static struct heap_state *state_of(struct heap_sum *sum, uint32_t process)
 	return *state;
 }
 
-/* Returns the bin of a moment. */
+/* Returns the number of the bin that a time is in. */
 static size_t bin_of(const struct heap_sum *sum, uint64_t time_ns)
 {
 	const uint64_t all = sum->to_ns - sum->from_ns, since = time_ns - sum->from_ns;
@@ -170,8 +175,8 @@ static uint64_t bytes_of(double bytes)
 	return bytes > 0 ? (uint64_t)llround(bytes) : 0;
 }
 
-/* Moves on to a bin, and stores the bytes of the bins before it. The bins in between, and the new
- * one at its begin, have the bytes that are live now. */
+/* Moves on to `bin`, and stores the bytes of the bins before it. A bin begins with what is live
+ * now. */
 static void go_on(struct heap_state *state, size_t bin, struct heap_process *process)
 {
 	while (state->bin < bin) {
@@ -199,7 +204,8 @@ static int change(struct heap_sum *sum, const struct heap_change *c, int sign)
 	return 0;
 }
 
-/* Ends at the time of an allocation come first. */
+/* Changes the heaps by all records, in order of time. Of records at the same time, ends come first.
+ */
 static int add_up(struct heap_sum *sum)
 {
 	const struct heap_change *made = sum->made.all.items, *ended = sum->ended.all.items;
@@ -218,7 +224,7 @@ static int add_up(struct heap_sum *sum)
 	return err;
 }
 
-/* --- bins --------------------------------------------------------------------------- */
+/* --- results ------------------------------------------------------------------------ */
 
 static void end_process(struct heap_sum *sum, uint32_t number)
 {
@@ -230,7 +236,8 @@ static void end_process(struct heap_sum *sum, uint32_t number)
 		go_on(state, sum->heap->n_bins, process);
 }
 
-/* `sign`: whether the parts add to peaks, or are taken off. */
+/* Makes the part that each record of a series has in its process's peak. `sign`: 1 for allocations,
+ * which add to peaks, -1 for ends. */
 static int make_parts(struct heap_sum *sum, const struct heap_series *series, int sign,
 		      struct heap_parts *ret_parts)
 {
@@ -268,7 +275,7 @@ static int end_all(struct heap_sum *sum)
 	return err ? err : make_parts(sum, &sum->ended, -1, &sum->heap->ended);
 }
 
-/* --- all of it -------------------------------------------------------------------------------- */
+/* --- entry points ----------------------------------------------------------------------------- */
 
 static int make(const struct store_tables *tables, size_t n_bins, struct heap *ret_heap)
 {

@@ -16,8 +16,9 @@ struct heap_process {
 	uint64_t allocated, freed; /* bytes */
 	uint64_t samples;	   /* allocations that were sampled */
 	uint64_t peak;
-	uint64_t peak_ns; /* CLOCK_MONOTONIC: the moment of the peak, as far as that is known */
-	uint64_t *bins;	  /* the most that was live in each part of the time */
+	/* CLOCK_MONOTONIC: the estimated moment of the peak */
+	uint64_t peak_ns;
+	uint64_t *bins; /* the most bytes that were live in each bin */
 };
 
 /* The part of a record that its process's heap had at its peak: an allocation adds it, a free takes
@@ -35,7 +36,8 @@ struct heap_parts {
 struct heap {
 	struct heap_process *processes; /* by number */
 	size_t n_processes, n_bins;
-	struct heap_parts made, ended; /* of SERIES_ALLOC_BYTES, and SERIES_FREED_BYTES */
+	/* parts of the records of SERIES_ALLOC_BYTES and SERIES_FREED_BYTES */
+	struct heap_parts made, ended;
 };
 
 /* Sums up until `to_ns` (CLOCK_MONOTONIC, inclusive). The bins divide the time from the recording's

@@ -9,16 +9,17 @@
 
 #include "base/hash.h"
 
-#define LEAST_CHANCE 1e-9 /* of a block to be sampled */
-#define ROUNDING     1e-2 /* bytes: of sums of weights */
+#define LEAST_CHANCE 1e-9 /* least chance to be sampled that a block is assumed to have */
+#define ROUNDING     1e-2 /* bytes: sums that differ by less are equal, but for rounding */
 
 static double uniform(uint64_t key, unsigned number)
 {
 	return (double)(hash_mix64(key + hash_mix64(number + 1)) >> 11) * 0x1p-53;
 }
 
-/* Deals the one or more sampling points that have hit a block to the folds. `missed` is the
- * probability that no point of any fold hits the block. Returns the folds as bits. */
+/* Deals the sampling points that have hit a block to the folds; there is at least one. `missed` is
+ * the probability that no point of any fold hits the block. Returns the folds that have hit it, as
+ * bits. */
 static uint32_t deal(double missed, uint64_t key, unsigned number)
 {
 	const double in_fold = 1 - pow(missed, 1.0 / HEAP_FOLDS);
@@ -33,7 +34,8 @@ static uint32_t deal(double missed, uint64_t key, unsigned number)
 	return hit;
 }
 
-/* Returns the choosers of a deal: each has all folds but one. */
+/* Returns the choosers that have a block, as bits, from the folds that have hit it: a chooser is
+ * all folds but one. */
 static uint32_t choosers_of(uint32_t hit)
 {
 	uint32_t has = 0;

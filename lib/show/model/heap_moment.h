@@ -34,48 +34,51 @@
 
 /* A sampled block. */
 struct heap_member {
-	double bytes;		/* that it stands for */
-	uint32_t in_choosers;	/* bits: the choosers that have sampled it */
-	double weight;		/* bytes that it stands for in each of these */
-	double estimate_if_in;	/* what it adds to the peak by each of these, if it is there, */
-	double estimate_if_out; /* and by each of the others */
+	double bytes;	      /* bytes that it stands for */
+	uint32_t in_choosers; /* the choosers that have sampled it, as bits */
+	double weight;	      /* bytes that it stands for in each of these choosers */
+	/* what it adds to the estimated peak for each chooser in `in_choosers` at whose moment it
+	 * is live */
+	double estimate_if_in;
+	double estimate_if_out; /* what it adds for each of the other choosers */
 };
 
-/* The live heap, by chooser. */
+/* Sums of the live blocks, by chooser: `chosen` by the chooser's own blocks, `estimate` by all. */
 struct heap_live {
 	double chosen[HEAP_CHOOSERS], estimate[HEAP_CHOOSERS];
 };
 
-/* The moments at which choosers have their most, so far. */
+/* The moments found so far at which the choosers' sums are largest. */
 struct heap_moment {
 	double most[HEAP_CHOOSERS], estimate[HEAP_CHOOSERS];
-	uint64_t first[HEAP_CHOOSERS], last[HEAP_CHOOSERS]; /* from when to when */
-	uint32_t still; /* bits: the choosers whose sum is at its largest now */
+	/* when the largest sum was first reached, and last held */
+	uint64_t first[HEAP_CHOOSERS], last[HEAP_CHOOSERS];
+	uint32_t still; /* the choosers whose sum is at its largest now, as bits */
 };
 
-/* Draws the choosers of a block that stands for `bytes` with a standard error; an error of 0 means
- * that it was sampled for certain. `key` is a number of the block's own, from which the draw
- * follows. */
+/* Draws the choosers that have sampled a block. The block stands for `bytes` with the standard
+ * error `error`; 0: it was sampled for certain. `key` is a number of the block's own: the same key
+ * always gives the same draw. */
 struct heap_member heap_member_of(uint64_t bytes, uint64_t error, uint64_t key);
 
 /* Adds a block to the live heap (sign 1) or removes it (-1). */
 void heap_live_change(struct heap_live *live, const struct heap_member *member, int sign);
 
-/* Begins the search with the heap at a time. */
+/* Begins the search with the heap as it is at `time_ns`. */
 void heap_moment_begin(struct heap_moment *moment, const struct heap_live *live, uint64_t time_ns);
 
-/* Notes the heap from a time on, and whether it is the largest so far of any chooser. Times never
- * fall. */
+/* Notes that the heap is `live` from `time_ns` on: for each chooser, checks whether its sum is the
+ * largest so far. Times must never fall. */
 void heap_moment_look(struct heap_moment *moment, const struct heap_live *live, uint64_t time_ns);
 
 /* Returns the estimated peak, in bytes. */
 double heap_moment_bytes(const struct heap_moment *moment);
 
-/* Returns the median of the times at which the choosers first reached their most. */
+/* Returns the median of the times at which the choosers' sums were first at their largest. */
 uint64_t heap_moment_time(const struct heap_moment *moment);
 
-/* Returns the share of the choosers' moments, 0 to 1, by which a block had been allocated, or
- * freed, if that happened at `time_ns`. */
+/* Returns the weighted share, 0 to 1, of the choosers whose moment is not before `time_ns`, at
+ * which the block was allocated or freed. */
 double heap_moment_share(const struct heap_moment *moment, const struct heap_member *member,
 			 uint64_t time_ns);
 

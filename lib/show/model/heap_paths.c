@@ -8,27 +8,28 @@
 #include "base/int_map.h"
 #include "base/vec.h"
 
-/* A sampled allocation, or the end of one. */
+/* A record: a sampled allocation, or the end of one. */
 struct change {
 	struct store_sample row; /* the period is the bytes that it stands for */
 	uint64_t error, objects;
-	uint64_t age_ns; /* of an end */
+	uint64_t age_ns; /* of an end: ns since the allocation */
 	size_t number;	 /* of the record in its series */
 };
 
 struct changes {
 	const struct profile *profile;
 	VEC(struct change) all;
-	size_t seen;  /* records of the series */
-	size_t at;    /* the next one that a further series is of */
-	bool is_same; /* so far the series has had the same records */
+	size_t seen; /* records of the series */
+	size_t at;   /* index of the change that the next record of a further series belongs to */
+	/* so far, each record of the further series belongs to the change at the same place */
+	bool is_same;
 };
 
 struct sum {
 	const struct heap *heap;
 	const struct heap_paths_options *options;
 	struct heap_paths *paths;
-	struct int_map by_node; /* indices of paths */
+	struct int_map by_node; /* node -> index of the path in `paths` */
 	size_t cap;
 };
 
@@ -52,7 +53,7 @@ static int take_bytes(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Returns the change that a record of another series is of; NULL: none. */
+/* Returns the change that a record of a further series belongs to; NULL: none. */
 static struct change *next_change(struct changes *c, const struct store_sample *record)
 {
 	struct change *change;
@@ -92,7 +93,7 @@ static int take_age(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Reads a further series. Clears *is_there if its records are not the same ones. */
+/* Reads a further series. Clears *is_there unless it has exactly one record for each change. */
 static int read_beside(struct changes *c, enum metric_series series,
 		       int (*each)(void *arg, const struct store_sample *record), bool *is_there)
 {
@@ -155,7 +156,8 @@ static size_t bin_of(const struct heap_paths *paths, uint64_t time_ns)
 	return bin < HEAP_PATHS_BINS ? bin : HEAP_PATHS_BINS - 1;
 }
 
-/* Takes a block that was allocated at a time into what is live, or out of it. */
+/* Adds a block to the live ones (`sign` 1), or removes it (-1). `since_ns`: when it was allocated.
+ */
 static void change_live(struct sum *s, struct heap_path *path, int sign, const struct change *c,
 			uint64_t since_ns)
 {
@@ -194,7 +196,8 @@ static int take_allocation(struct sum *s, const struct change *c)
 	return 0;
 }
 
-/* Blocks that are live at both moments count neither in the change nor in its error. */
+/* Handles a free. A block that was allocated before from_ns is not in the change so far, so it is
+ * subtracted with its error. A block that was allocated later is removed again, with its error. */
 static int take_end(struct sum *s, const struct change *c)
 {
 	struct heap_path *path = path_of(s, &c->row);

@@ -17,7 +17,7 @@
 #include "model/heap.h"
 #include "model/profile.h"
 
-#define HEAP_PATHS_BINS 20 /* of the time until the last moment */
+#define HEAP_PATHS_BINS 20 /* bins of `live_since`, from the recording's start to to_ns */
 
 /* An estimate, and the square of its standard error. */
 struct heap_estimate {
@@ -30,25 +30,28 @@ struct heap_path {
 	uint64_t samples;
 	double allocated, objects;
 	struct heap_estimate live; /* at to_ns */
-	struct heap_estimate old; /* of `live`: blocks of age heap_paths_options.older_ns or more */
-	struct heap_estimate peak;	 /* at its processes' peaks */
-	struct heap_estimate change;	 /* of `live`, from from_ns to to_ns */
-	double live_objects, live_first; /* blocks at to_ns; bytes at from_ns */
-	double ended, ended_ns;		 /* bytes that were freed, and the sum of bytes times age */
-	double live_since[HEAP_PATHS_BINS]; /* `live`, by when it was allocated */
+	/* the part of `live` whose blocks have at least the age heap_paths_options.older_ns */
+	struct heap_estimate old;
+	struct heap_estimate peak;   /* at the peaks of its processes */
+	struct heap_estimate change; /* of `live`, between from_ns and to_ns */
+	/* live_objects: blocks live at to_ns; live_first: bytes live at from_ns */
+	double live_objects, live_first;
+	double ended, ended_ns; /* bytes that were freed; sum of these bytes times their age */
+	/* bytes of `live`, by the bin in which they were allocated */
+	double live_since[HEAP_PATHS_BINS];
 };
 
 struct heap_paths_options {
 	uint64_t from_ns;  /* the first moment (CLOCK_MONOTONIC) */
-	uint64_t older_ns; /* 0: all that is live */
+	uint64_t older_ns; /* age from which on blocks count in `old`; 0: all do */
 };
 
 struct heap_paths {
 	struct heap_path *items; /* in the order of their first records */
 	size_t n;
-	bool has_errors;	 /* else the recording has none, and variances are 0 */
+	bool has_errors; /* if false, the recording has no errors, and all variances are 0 */
 	uint64_t from_ns, to_ns; /* the first and the last moment */
-	uint64_t start_ns;	 /* of the recording */
+	uint64_t start_ns;	 /* start of the recording */
 };
 
 /* Sums up the records that the profile's filter selects. `heap` has the peaks of the processes.

@@ -12,7 +12,7 @@ struct finder {
 	struct profile *profile;
 	const struct instances_choice *choice;
 	struct instances *found;
-	struct int_map is_chosen; /* by location */
+	struct int_map is_chosen; /* by location: whether the choice includes its region */
 	struct thread_spans spans;
 };
 
@@ -36,7 +36,7 @@ static int find_is_chosen(struct finder *f, uint32_t node, bool *ret_is)
 	return 0;
 }
 
-/* Adds an instance with its own time, so far. */
+/* Adds an instance with only its own time; add_nested() adds the time of those nested in it. */
 static int add_own(void *arg, const struct store_sample *record)
 {
 	struct finder *f = arg;
@@ -72,7 +72,7 @@ static int by_end(const void *a, const void *b)
 	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
 
-/* Removes instances that lie within others, which end after them. */
+/* Removes instances that lie within others of the same thread: such an inner one ends first. */
 static void remove_inner(struct instances *found)
 {
 	struct instance *all = found->all.items;

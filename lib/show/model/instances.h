@@ -15,13 +15,13 @@
 #include "store/store_reader.h"
 
 struct instance {
-	uint64_t start_ns;	    /* CLOCK_MONOTONIC */
-	struct store_sample record; /* its time is the end */
+	uint64_t start_ns;	    /* when the instance began, CLOCK_MONOTONIC */
+	struct store_sample record; /* its time_ns is when the instance ended */
 };
 
 struct instances {
 	VEC(struct instance) all; /* by thread, then end; none lies within another */
-	uint64_t within;	  /* instances that lie within others; these are left out */
+	uint64_t within;	  /* number of instances that lie within others, and are left out */
 };
 
 /* Which instances to find. */

@@ -17,18 +17,19 @@
 #include "base/vec.h"
 #include "stackd_abi.h"
 
-#define LASTING_STEPS	64	 /* most of Newton's method */
-#define LASTING_EXIT_NS 50000000 /* sooner after its exit nobody else has a thread's id */
+#define LASTING_STEPS 64 /* most of Newton's method */
+/* so long after a thread's exit, at least, no other thread has its id */
+#define LASTING_EXIT_NS 50000000
 
-/* The mean by which waits are sampled from a time on. */
+/* From `time_ns` on, waits were sampled with this mean. */
 struct mean {
 	uint64_t time_ns, mean_ns;
 };
 
-/* A pass; its spans are those of lasting_maker.spans from `first` on. */
+/* A pass through a region. Its spans are lasting_maker.spans[first .. first + n). */
 struct lasting_pass {
 	uint64_t begin_ns, end_ns, ns;
-	uint32_t thread, number; /* in the order of the series */
+	uint32_t thread, number; /* number: place of its record in the series */
 	uint32_t first, n;
 };
 
@@ -37,10 +38,10 @@ struct lasting_lane {
 	VEC(struct span) waits;
 	VEC(struct store_sample) samples;
 	size_t at;	   /* the first wait that ends later than where the last search began */
-	uint64_t first_ns; /* of its records */
+	uint64_t first_ns; /* time of the thread's first record */
 	uint64_t begin_ns, end_ns;
-	bool is_begun; /* it is known when, and that is begin_ns */
-	bool is_ended; /* the same of end_ns */
+	bool is_begun; /* The begin of the thread is known: begin_ns. */
+	bool is_ended; /* The end of the thread is known: end_ns. */
 };
 
 struct lasting_maker {
@@ -51,12 +52,13 @@ struct lasting_maker {
 	VEC(struct mean) means;
 	VEC(struct span) spans, unseen;
 	VEC(struct lasting_pass) passes;
-	uint32_t *pass_of; /* by number: index of the pass */
-	size_t at;	   /* of the current series: records so far */
-	uint64_t *last_ns; /* by thread: the sample before */
+	uint32_t *pass_of; /* by a record's place in its series: index of the pass */
+	size_t at;	   /* records of the current series read so far */
+	uint64_t *last_ns; /* by thread: time of the previous sample */
 	struct lasting_lane *lanes;
-	bool is_counted;  /* no wait was left out */
-	uint64_t most_ns; /* that a thread can be on the CPU without a sample; 0: not known */
+	bool is_counted; /* All waits were recorded, not only a sample of them. */
+	/* longest time that a thread can be on the CPU without a sample; 0: unknown */
+	uint64_t most_ns;
 };
 
 bool lasting_is(enum metric metric)
@@ -110,7 +112,7 @@ bool lasting_within(const struct lasting *l, uint64_t value, uint64_t from_ns, u
 	return true;
 }
 
-/* Hands a record out. */
+/* Calls `each` for a record. */
 static int hand_out(const struct lasting_maker *m, const struct store_sample *record,
 		    struct lasting *lasting)
 {
@@ -118,7 +120,7 @@ static int hand_out(const struct lasting_maker *m, const struct store_sample *re
 	return m->each(m->arg, record, lasting);
 }
 
-/* Calls `each` for a record in one piece. */
+/* Calls `each` for a record that covers the `ns` before its time, in one span. */
 static int emit(struct lasting_maker *m, const struct store_sample *record, uint64_t ns,
 		double variance)
 {
@@ -138,7 +140,7 @@ static int emit_moment(void *arg, const struct store_sample *record)
 	return emit(arg, record, 0, 0);
 }
 
-/* Returns the variance of a sum that a sample is in: samples come like a Poisson process. */
+/* Returns the variance that a sample adds to a sum: samples come like a Poisson process. */
 static double sample_variance(const struct store_sample *sample)
 {
 	return (double)sample->period * (double)sample->period;
@@ -184,7 +186,8 @@ static int take_mean(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Stores of before have no means: there a wait is as long as what it stands for. */
+/* Reads the means. Older stores have none: there a wait is as long as the time that it stands for.
+ */
 static int read_means(struct lasting_maker *m)
 {
 	int err;
@@ -265,7 +268,8 @@ static int compare_passes(const void *a, const void *b)
 	return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Returns the last pass that a thread ended at a time, which is the outermost; NULL: none. */
+/* Returns the last pass of a thread that ended at a record's time, which is the outermost; NULL:
+ * there is none. */
 static struct lasting_pass *last_pass(struct lasting_maker *m, const struct store_sample *record)
 {
 	const struct lasting_pass key = {
@@ -303,7 +307,7 @@ static int put_span(struct lasting_maker *m, uint64_t begin, uint64_t end)
 	return 0;
 }
 
-/* Puts the spans of a pass between those of its children, which are `n` indices. */
+/* Adds the spans of a pass that its children leave free. `children`: `n` indices. */
 static int put_pass(struct lasting_maker *m, struct lasting_pass *pass, const uint32_t *children,
 		    size_t n)
 {
@@ -391,7 +395,7 @@ static int each_pass(struct lasting_maker *m, enum metric_series series)
 	return err ? err : store_reader_all_records(m->reader, series, emit_pass, m);
 }
 
-/* A sample outside of passes covers the time from the sample before to itself. */
+/* Emits a sample outside of passes, which covers the time since the thread's previous sample. */
 static int emit_outside(void *arg, const struct store_sample *record)
 {
 	struct lasting_maker *m = arg;
@@ -468,7 +472,8 @@ static int compare_spans(const void *a, const void *b)
 	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
 }
 
-/* Puts what a thread was not in a wait of, between two times. These never fall. */
+/* Adds the spans between `from` and `to` in which a thread was not in a wait. From call to call,
+ * `from` must not fall. */
 static int put_free(struct lasting_maker *m, struct lasting_lane *lane, uint64_t from, uint64_t to)
 {
 	const struct span *waits = lane->waits.items;
@@ -485,7 +490,8 @@ static int put_free(struct lasting_maker *m, struct lasting_lane *lane, uint64_t
 	return err || at >= to ? err : put_span(m, at, to);
 }
 
-/* Returns the length of the spans, after cutting them to the last `most_ns`. */
+/* Cuts the spans to their last `most_ns`. Returns the length that is left; `ret_first` receives the
+ * index of the first span that is left. */
 static uint64_t keep_last(struct lasting_maker *m, uint64_t most_ns, size_t *ret_first)
 {
 	uint64_t ns = 0;
@@ -527,7 +533,7 @@ static int part_unseen(struct lasting_maker *m)
 	return 0;
 }
 
-/* Emits spans of a thread that no record is of. */
+/* Emits spans of a thread that belong to no record, as one record without a path. */
 static int emit_without(struct lasting_maker *m, uint32_t thread, uint8_t end_reason,
 			const struct span *spans, size_t n)
 {
@@ -548,8 +554,8 @@ static int emit_unseen(struct lasting_maker *m, uint32_t thread)
 	return emit_without(m, thread, STACKD_END_LOST_RECORD, m->unseen.items, m->unseen.count);
 }
 
-/* Emits a sample with the CPU time since the last moment that is accounted for, and after the
- * thread's last sample the time up to its end. */
+/* Emits a sample with the CPU time since `from`, the thread's previous sample. The thread's last
+ * sample also gets the time up to the thread's end. */
 static int emit_sample(struct lasting_maker *m, struct lasting_lane *lane, size_t i, uint64_t from)
 {
 	struct store_sample s = lane->samples.items[i];
@@ -578,8 +584,8 @@ static int emit_sample(struct lasting_maker *m, struct lasting_lane *lane, size_
 	return hand_out(m, &s, &l);
 }
 
-/* Emits the time that a thread was on the CPU between its waits, but too short for a sample to hit.
- */
+/* Emits all CPU time of a thread without samples: it was on the CPU between its waits, but never
+ * long enough for a sample to hit it. */
 static int emit_unsampled(struct lasting_maker *m, struct lasting_lane *lane, uint32_t thread)
 {
 	int err;
@@ -596,14 +602,14 @@ static int emit_unsampled(struct lasting_maker *m, struct lasting_lane *lane, ui
 		   : emit_without(m, thread, STACKD_END_NO_USER, m->spans.items, m->spans.count);
 }
 
-/* Returns the begin of the time that a thread's first sample stands for: a period before the
- * sample, unless the thread's begin is known. */
+/* Returns when the time begins that a thread's first sample stands for. Unless the begin of the
+ * thread is known, this is one period before the sample. */
 static uint64_t begin_of_sample(const struct lasting_maker *m, const struct lasting_lane *lane)
 {
 	const struct store_sample *first = lane->samples.items;
 	const uint64_t start = m->tables->recording.start_ns;
 
-	/* The first wait of a new thread is the one for a CPU. */
+	/* A new thread first waits for a CPU, so its first wait shows when it began. */
 	if (lane->is_begun ||
 	    (m->is_counted && lane->waits.count && lane->waits.items[0].begin_ns < first->time_ns))
 		return first->time_ns;
@@ -612,8 +618,8 @@ static uint64_t begin_of_sample(const struct lasting_maker *m, const struct last
 	return start < first->time_ns ? start : first->time_ns;
 }
 
-/* Sorts a thread's waits. If the thread's begin is not known, it is the first wait, or follows from
- * the first sample; if its end is not known, it is the last record. */
+/* Sorts a thread's waits, and finds its bounds. Unless its begin is known, it begins with its first
+ * wait, or as begin_of_sample() says; unless its end is known, it ends with its last record. */
 static void bound_lane(const struct lasting_maker *m, struct lasting_lane *lane)
 {
 	const size_t n = lane->samples.count;
@@ -633,8 +639,8 @@ static void bound_lane(const struct lasting_maker *m, struct lasting_lane *lane)
 		lane->first_ns = lane->waits.items[0].begin_ns;
 	if (!lane->is_begun || begin < lane->begin_ns)
 		lane->begin_ns = begin;
-	/* perf reports an exit before the kernel has released the thread, which can still wait. The
-	 * thread's last switch comes later; older stores do not have it. */
+	/* perf reports an exit before the kernel has released the thread, which can still wait
+	 * until then. The time of the thread's last switch is more exact; older stores lack it. */
 	if (!lane->is_ended || end > lane->end_ns)
 		lane->end_ns = end;
 }
@@ -653,8 +659,8 @@ static int compare_threads(const void *a, const void *b, void *arg)
 	return x < y ? -1 : x > y;
 }
 
-/* Finds the begins of threads. The tables have a new thread when a thread's name changes, as by an
- * exec: the new one begins where the old one was last seen. */
+/* Finds the begins of threads. When a thread's name changes, as by an exec, the tables have a new
+ * thread for it, which begins where the old one was last seen. */
 static int bound_lanes(struct lasting_maker *m)
 {
 	const uint32_t n = m->tables->n_threads;
@@ -726,7 +732,7 @@ static int each_wall(struct lasting_maker *m, const struct metric_info *metric)
 	return err ? err : each_wait(m, metric);
 }
 
-/* --- all of it ------------------------------------------------------------------------------- */
+/* --- entry points ----------------------------------------------------------------------------- */
 
 static void release(struct lasting_maker *m)
 {

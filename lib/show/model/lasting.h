@@ -30,18 +30,21 @@
 #include "store/store_reader.h"
 
 struct span {
-	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC; of a moment both are the same */
+	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC; both are the same for a moment */
 };
 
 /* The time that a record covers: one or more spans, in order of time. */
 struct lasting {
 	const struct span *spans;
 	size_t n;
-	uint64_t ns;	  /* length of all spans; 0: the record is a moment */
-	double variance;  /* of the value that the record stands for, due to sampling */
-	bool is_stored;	  /* false: made for CPU time of a thread that no sample covers */
-	bool is_estimate; /* a sample in a region that was taken off (region_rest.h), not a pass */
-	const struct store_tables *tables; /* their range cuts the spans; NULL: nothing does */
+	uint64_t ns;	 /* length of all spans together; 0: the record is a moment */
+	double variance; /* variance, due to sampling, of the value that the record stands for */
+	/* false: made for a thread's CPU time that no sample covers, so it is not in the store */
+	bool is_stored;
+	/* a sample in a region whose probes were taken off (region_rest.h), not a pass */
+	bool is_estimate;
+	/* the spans are cut to the tables' range; NULL: they are not */
+	const struct store_tables *tables;
 };
 
 typedef int (*lasting_each)(void *arg, const struct store_sample *record,
@@ -50,14 +53,14 @@ typedef int (*lasting_each)(void *arg, const struct store_sample *record,
 /* Returns whether records of a metric have a length, and are not moments. */
 bool lasting_is(enum metric metric);
 
-/* Calls `each` for each record of a metric, with the time that it covers, also outside of the
- * reader's range. The period of a sample is what it stands for. Only the records of one thread and
- * series are in the order of time. Returns 0, a non-zero result of `each`, -ENOMEM, or an error of
- * store_reader_records(). */
+/* Calls `each` for each record of a metric, with the time that it covers, also for records outside
+ * of the reader's range. A sample's period is what it stands for. Records come in order of time
+ * only within one thread and series. Returns 0, a non-zero result of `each`, -ENOMEM, or an error
+ * of store_reader_records(). */
 int lasting_records(struct store_reader *reader, enum metric metric, lasting_each each, void *arg);
 
-/* Returns whether any part of a record lies in [from_ns, to_ns) and in the reader's range;
- * *ret_part receives that part of `value`. */
+/* Returns whether any part of a record lies both in [from_ns, to_ns) and in the reader's range.
+ * *ret_part receives the share of `value` that this part has. */
 bool lasting_within(const struct lasting *lasting, uint64_t value, uint64_t from_ns, uint64_t to_ns,
 		    uint64_t *ret_part);
 

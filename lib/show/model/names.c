@@ -33,25 +33,26 @@
 #include "model/namesakes.h"
 #include "sym/demangle.h"
 
-#define NAMES_OBJECT 48 /* bits of addresses and file offsets that are looked up quickly */
+#define NAMES_OBJECT 48 /* bits of an address or file offset that fit into names_key() */
 
 struct names_span {
-	uint32_t first; /* in names.keys and names.frames */
-	uint32_t count; /* 0: not looked up yet */
+	uint32_t first; /* index of its first frame in names.keys and names.frames */
+	uint32_t count; /* number of its frames; 0: not looked up yet */
 };
 
 struct names {
 	const struct store_tables *tables;
-	struct namesakes *namesakes; /* NULL: none */
+	struct namesakes *namesakes; /* NULL: no function has a namesake */
 	struct strings *strings;
-	struct names_span *spans;     /* by location */
-	struct profile_frame *frames; /* n_lines + n_locations of them is always enough */
-	uint32_t *keys;		      /* by frame */
+	struct names_span *spans; /* by location */
+	/* room for all frames, which are n_lines + n_locations at most */
+	struct profile_frame *frames;
+	uint32_t *keys; /* by frame, as names_keys() returns them */
 	uint32_t n_frames;
 	struct profile_symbol **symbols;
 	uint32_t n_symbols;
 	size_t cap_symbols;
-	struct strings *shown_names; /* numbers of names alone: profile_symbol.name_number */
+	struct strings *shown_names; /* names alone, whose numbers are profile_symbol.name_number */
 	struct int_map raw, unnamed, shown;
 };
 
@@ -108,8 +109,8 @@ static int reserve_symbol(struct names *names)
 	return VEC_GROW(names->symbols, names->cap_symbols, (size_t)names->n_symbols + 1);
 }
 
-/* Finds the symbol with the shown name and object of `like`, and makes it like `like` if it is new.
- */
+/* Finds the symbol with the shown name and object of `like`. If there is none, makes it a copy of
+ * `like`. */
 static int names_symbol(struct names *names, const struct profile_symbol *like,
 			const struct profile_symbol **ret_symbol)
 {
@@ -132,7 +133,8 @@ static int names_symbol(struct names *names, const struct profile_symbol *like,
 		return err;
 	if (at == number) {
 		symbol = malloc(sizeof(*symbol));
-		names->symbols[names->n_symbols++] = symbol; /* NULL: a hole, which stays one */
+		/* If memory is short, this number has no symbol, now and later. */
+		names->symbols[names->n_symbols++] = symbol;
 		if (!symbol)
 			return -ENOMEM;
 		*symbol = *like;
@@ -146,13 +148,15 @@ static int names_symbol(struct names *names, const struct profile_symbol *like,
 	return *ret_symbol ? 0 : -ENOMEM;
 }
 
-/* Addresses that lay in nothing known are kept as of an object of that name. */
+/* Returns whether an object stands for addresses in no known mapping: it has no path, or
+ * "[unknown]". */
 static bool is_nowhere(const struct store_object *object)
 {
 	return !object->path || !strcmp(object->path, "[unknown]");
 }
 
-/* Returns what views show as the object of a frame that is no code. */
+/* Returns the object that views show for a frame that is no code: a mark, a wait's reason, or a
+ * part of the stack that was left out. */
 static const char *mark_object(const char *name)
 {
 	if (*name != '[')
@@ -173,8 +177,8 @@ static struct profile_symbol of_object(const struct store_object *object)
 	};
 }
 
-/* Packs an object's number and another one, of NAMES_OBJECT bits, into a key. Returns 0, which no
- * valid key is, if they do not fit. */
+/* Packs an object's number and an address of NAMES_OBJECT bits into a key. Returns 0, which is
+ * never a valid key, if they do not fit. */
 static uint64_t names_key(uint32_t object, uint64_t at)
 {
 	return object < UINT16_MAX && !(at >> NAMES_OBJECT)
@@ -222,7 +226,8 @@ static int names_namesake(struct names *names, uint32_t object, const char *func
 	return err;
 }
 
-/* By the function's start, if that is known: all its locations are one function. */
+/* Finds the symbol of a function without a name. If its start is known, all its locations have the
+ * same symbol. */
 static int names_unnamed(struct names *names, const struct store_location *location,
 			 const struct store_line *line, const struct profile_symbol **ret_symbol)
 {
@@ -248,8 +253,8 @@ static int names_unnamed(struct names *names, const struct store_location *locat
 			       : int_map_enter(&names->unnamed, key, (*ret_symbol)->number, &at);
 }
 
-/* Returns the line of a location's frame, counted backwards, since the store has the innermost
- * function first. NULL for a location without lines, which is one unnamed frame. */
+/* Returns the line of a location's frame, or NULL if the location has no lines: then it has one
+ * frame without a name. Counts backwards, since the store has the innermost function first. */
 static const struct store_line *line_of(const struct store_tables *t, uint32_t location,
 					uint32_t frame)
 {
@@ -279,7 +284,8 @@ static int look_up(struct names *names, uint32_t number)
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct store_line *line = line_of(t, number, i);
-		bool is_inlined = line && line->is_inlined && i > 0; /* the outermost is not */
+		/* The outermost function is not inlined. */
+		bool is_inlined = line && line->is_inlined && i > 0;
 		const struct profile_symbol *symbol;
 		int err = symbol_of(names, &t->locations[number], line, &symbol);
 

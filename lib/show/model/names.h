@@ -23,16 +23,16 @@ void names_free(struct names *names); /* frees all symbols; NULL is allowed */
 int names_location(struct names *names, uint32_t location, const struct profile_frame **ret_frames,
 		   uint32_t *ret_count);
 
-/* Returns the same frames as keys, `symbol->number << 1 | is_inlined`. Trees are built from keys,
- * without touching frames or symbols. Lifetime and errors are those of names_location(). */
+/* Returns the same frames as keys, `symbol->number << 1 | is_inlined`. With keys, code that builds
+ * trees need not read frames or symbols. Lifetime and errors are those of names_location(). */
 int names_keys(struct names *names, uint32_t location, const uint32_t **ret_keys,
 	       uint32_t *ret_count);
 
 /* Returns the symbol of a root mark. Marks of equal text share one symbol; the text is copied. NULL
- * for lack of memory. */
+ * if memory is short. */
 const struct profile_symbol *names_mark(struct names *names, const char *text);
 
-/* Returns the number of symbols that have been entered so far. */
+/* Returns the number of symbols that exist so far. */
 uint32_t names_symbol_count(const struct names *names);
 
 /* Returns a symbol by its number, which must be below the count. */

@@ -32,34 +32,35 @@
 #define NAMESAKES_NONE UINT32_MAX
 
 struct namesakes {
-	uint32_t *suffixes; /* by line: its number + 1; 0: none */
+	uint32_t *suffixes; /* by line: number of its suffix + 1; 0: none */
 	struct strings *texts;
 };
 
 struct namesakes_function {
 	uint64_t start;
 	uint32_t pair;
-	uint32_t file; /* with the most votes so far, or NAMESAKES_NONE */
+	uint32_t file; /* file that has the most votes so far, or NAMESAKES_NONE */
 	uint32_t votes;
-	uint32_t suffix; /* its number + 1; 0: none */
+	uint32_t suffix; /* number of its suffix + 1; 0: none */
 };
 
 struct namesakes_pair {
 	uint32_t object, path, name;
-	uint32_t first; /* its function that was met first */
+	uint32_t first; /* index of the function of the pair that was found first */
 };
 
 struct finder {
 	const struct store_tables *t;
-	struct strings *words, *files; /* names of functions and paths; names of files */
-	struct int_map pair_of;	       /* (object, name) -> pair */
-	struct int_map function_of;    /* (start, pair) -> function */
-	struct int_map shared;	       /* (path, name): a pair has several functions */
-	struct int_map votes;	       /* (function, file) -> lines */
-	struct int_map holders;	       /* (pair, file) -> function; NAMESAKES_NONE - 1: several */
+	/* words: names of functions, and paths; files: names of files */
+	struct strings *words, *files;
+	struct int_map pair_of;	    /* (object, name) -> pair */
+	struct int_map function_of; /* (start, pair) -> function */
+	struct int_map shared;	    /* (path, name): some pair with these has several functions */
+	struct int_map votes;	    /* (function, file) -> number of lines */
+	struct int_map holders;	    /* (pair, file) -> function; NAMESAKES_NONE - 1: several */
 	VEC(struct namesakes_pair) pairs;
 	VEC(struct namesakes_function) functions;
-	uint32_t *by_line; /* function + 1; 0: none */
+	uint32_t *by_line; /* by line: index of its function + 1; 0: none */
 	struct namesakes *result;
 };
 
@@ -103,7 +104,7 @@ static bool is_kernel(uint32_t kind)
 	return kind == OBJECT_KERNEL || kind == OBJECT_MODULE;
 }
 
-/* Returns whether a line's name is one that other functions of its object could have. */
+/* Returns whether other functions of a line's object could have the same name. */
 static bool may_have_namesakes(const struct store_tables *t, const struct store_line *line)
 {
 	uint32_t kind = t->objects[t->locations[line->location].object].kind;
@@ -268,7 +269,8 @@ static int put_suffix(struct finder *f, uint32_t number)
 	return r;
 }
 
-/* Returns the suffix of a line without a start: that of the only namesake with the line's file. */
+/* Returns the suffix of a line without a start: the suffix of the only namesake that has the line's
+ * file. */
 static uint32_t suffix_by_file(struct finder *f, const struct store_line *line, int *err)
 {
 	uint32_t name, file, pair, holder;

@@ -19,8 +19,8 @@
 
 struct path_filter {
 	const struct profile_filter *wanted;
-	uint16_t *met; /* by node */
-	uint16_t all;  /* of met: what a chosen path has */
+	uint16_t *met; /* by node: PATH_FILTER_... bits of its path */
+	uint16_t all;  /* the bits that a selected path has */
 };
 
 static bool path_filter_any(const struct profile_patterns *patterns, const char *name,
@@ -66,7 +66,7 @@ static uint16_t of_symbol(const struct profile_filter *filter, const struct prof
 
 /* The patterns that symbols match, computed on first use. */
 struct path_filter_cache {
-	uint32_t *met; /* by symbol number: + 1; 0: not known yet */
+	uint32_t *met; /* by symbol number: its bits + 1; 0: not computed yet */
 	size_t cap;
 };
 
@@ -94,7 +94,8 @@ static int path_filter_of_location(struct path_filter_cache *cache,
 		err = look_up(cache, filter, frames[i].symbol, &met);
 		all |= met & (uint16_t)~PATH_FILTER_LEAF;
 	}
-	*ret_met = all | (met & PATH_FILTER_LEAF); /* the last frame is where it hit */
+	/* LEAF counts for the innermost frame alone: there the sample hit. */
+	*ret_met = all | (met & PATH_FILTER_LEAF);
 	return err;
 }
 
@@ -107,8 +108,8 @@ static int fill(struct path_filter *filter, const struct store_tables *t, struct
 	for (uint32_t i = 0; err == 0 && i < t->n_locations; i++)
 		err = path_filter_of_location(&cache, filter->wanted, names, i, &of_location[i]);
 	if (err == 0 && !filter->wanted->symbols.n && !filter->wanted->dsos.n)
-		filter->met[0] =
-			PATH_FILTER_LEAF; /* nothing is asked of a leaf, which is not there */
+		/* An empty path has no leaf that could miss the patterns. */
+		filter->met[0] = PATH_FILTER_LEAF;
 	for (uint32_t i = 1; err == 0 && i < t->n_nodes; i++)
 		filter->met[i] = of_location[t->nodes[i].location] |
 				 (filter->met[t->nodes[i].parent] & (uint16_t)~PATH_FILTER_LEAF);

@@ -13,9 +13,10 @@
 struct path_suffix {
 	struct store_tables tables;
 	VEC(struct store_node) nodes;
-	VEC(uint32_t) climb;	 /* locations, leaf first */
-	struct int_map children; /* of new nodes, and of 0: (parent, location) -> node */
-	struct int_map done;	 /* (skip, node) -> node */
+	VEC(uint32_t) climb; /* locations of the current path, leaf first */
+	/* children of new nodes and of node 0: (parent, location) -> node */
+	struct int_map children;
+	struct int_map done; /* (skip, node) -> node: results of path_suffix_enter() */
 };
 
 int path_suffix_new(const struct store_tables *tables, struct path_suffix **ret_suffix)

@@ -16,9 +16,9 @@ struct path_suffix;
 int path_suffix_new(const struct store_tables *tables, struct path_suffix **ret_suffix);
 void path_suffix_free(struct path_suffix *suffix); /* NULL is allowed */
 
-/* Returns the node of a path without its first `skip` frames, and makes it if it is new; node 0,
- * the empty path, if no frame remains. `node` is a node of the original trie. Returns 0 or -ENOMEM.
- */
+/* Returns the node of a path without its first `skip` frames; adds nodes if there is none. It is
+ * node 0, the empty path, if no frame remains. `node` is a node of the original trie. Returns 0 or
+ * -ENOMEM. */
 int path_suffix_enter(struct path_suffix *suffix, uint32_t node, uint32_t skip, uint32_t *ret_node);
 
 /* Returns the node that path_suffix_enter() returned for the same arguments; UINT32_MAX if it was

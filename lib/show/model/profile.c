@@ -21,7 +21,7 @@
 #include "stack/location.h"
 #include "stack/wait_name.h"
 
-#define PROFILE_MARK_NAME 80 /* bytes that a root mark's name may have, with its end */
+#define PROFILE_MARK_NAME 80 /* size of a root mark's name, with its NUL */
 
 enum profile_quality profile_quality_of(uint8_t end_reason)
 {
@@ -99,7 +99,8 @@ const struct store_tables *profile_tables(const struct profile *p)
 	return p->tables;
 }
 
-/* Trimmed and completed paths stand behind the reader's nodes. */
+/* Nodes of shortened and completed paths come after those of the reader, so their tags follow here.
+ */
 int profile_tags(struct profile *p, const uint64_t **ret_tags)
 {
 	const struct store_tables *t = p->tables;
@@ -170,14 +171,14 @@ static void profile_map(const struct profile *p, struct store_sample *s)
 		s->end_reason = PROFILE_REASONS - 1;
 }
 
-/* Names the root mark of paths that end for a reason. */
+/* Writes the name of the root mark of paths with an end reason. */
 static void name_mark(uint8_t end_reason, char ret_name[PROFILE_MARK_NAME])
 {
 	snprintf(ret_name, PROFILE_MARK_NAME, "[incomplete: %s]", end_reason_name(end_reason));
 }
 
-/* Returns whether the path filter accepts a sample's path. The mark is named here rather than
- * looked up, since a sample that is left out needs no symbol for it. */
+/* Returns whether the path filter accepts a sample's path. Writes the mark's name instead of
+ * looking up its symbol, since samples that are left out need no symbol. */
 static bool accepts_path(const struct profile *p, const struct store_sample *s)
 {
 	bool has_mark = profile_has_mark(p, s->end_reason, s->origin);
@@ -204,7 +205,7 @@ bool profile_sample_at_any_time(const struct profile *p, const struct store_samp
 	return !p->path_filter || accepts_path(p, &s);
 }
 
-/* Returns the first moment that the filter selects of records with a length, not before the
+/* Returns the first moment that the filter selects for records with a length, at the earliest the
  * recording's start. */
 static uint64_t first_moment(const struct profile *p)
 {
@@ -366,7 +367,7 @@ bool profile_has_mark(const struct profile *p, uint8_t end_reason, uint32_t orig
 	return profile_quality(p, end_reason, origin) >= PROFILE_PARTIAL;
 }
 
-/* Returns the index of an end reason's mark. */
+/* Returns the index of the root mark for an end reason. */
 static uint32_t mark_index(uint8_t end_reason)
 {
 	return end_reason < STACKD_END_COUNT ? end_reason : PROFILE_REASONS - 1;
@@ -455,7 +456,8 @@ static bool reserve_path(struct profile *p, size_t need)
 	return VEC_GROW(p->path, p->cap_path, need) == 0;
 }
 
-/* Shortens a path as the filter says; the rest of it, in order. */
+/* Changes the `n` frames of the path as the filter says (fold_recursion, no_inlined, max_depth), in
+ * place and in order. Returns how many are left. */
 static size_t shape(const struct profile *p, size_t n)
 {
 	size_t kept = 0;
@@ -482,7 +484,8 @@ static uint32_t profile_depth(const struct profile *p, uint32_t node)
 	return depth;
 }
 
-/* Appends the frames of a trie node, innermost first; `depth` is its distance from the root. */
+/* Appends the frames of a trie node, innermost first. `depth`: the node's distance from the root.
+ */
 static bool append(struct profile *p, uint32_t node, uint32_t depth, const struct origin *origin,
 		   size_t *n)
 {
@@ -505,8 +508,8 @@ static bool append(struct profile *p, uint32_t node, uint32_t depth, const struc
 	return true;
 }
 
-/* Leaf first on the way up the trie, so a location's frames are entered innermost first; turned
- * round at the end. */
+/* Climbs from the leaf to the root, so each location's frames are appended innermost first. Turns
+ * the path round at the end. */
 const struct profile_frame *profile_frames(struct profile *p, uint32_t node, uint8_t end_reason,
 					   uint32_t origin, size_t *ret_count)
 {

@@ -42,7 +42,8 @@ struct profile_patterns {
  * they are. A sample must meet every condition; within one list it is enough to meet one item,
  * except in `focus`, whose items must all be met. The caller owns all arrays and strings. */
 struct profile_filter {
-	enum metric metric; /* what is summed up; "samples" are its records then */
+	/* the quantity that is summed up; "samples" below are the records of this metric */
+	enum metric metric;
 	const int32_t *pids;
 	size_t n_pids;
 	const int32_t *tids;
@@ -64,8 +65,8 @@ struct profile_filter {
 	bool no_reconstructed; /* Leaves out inferred frames; such paths are then incomplete. */
 };
 
-/* A function as shown. Symbols are interned: equal names in one object have one address. They are
- * owned by the profile and live as long as it does. */
+/* A function as views show it. Symbols are interned: equal names in one object have one address.
+ * They are owned by the profile and live as long as it does. */
 struct profile_symbol {
 	uint32_t number;      /* dense, from 0 */
 	uint32_t name_number; /* dense, from 0; symbols of equal name share it */
@@ -77,14 +78,15 @@ struct profile_symbol {
 	bool is_unnamed; /* name is object+offset */
 };
 
-/* A frame as shown. */
+/* A frame as views show it. */
 struct profile_frame {
 	const struct profile_symbol *symbol;
 	uint32_t location; /* UINT32_MAX for marks */
 	const char *file;  /* or NULL */
 	uint32_t line;	   /* or 0 */
 	bool is_inlined;
-	bool is_inferred;   /* not observed, or only reached through a frame that was not */
+	/* not observed itself, or reached only through a frame that was inferred */
+	bool is_inferred;
 	uint8_t source;	    /* enum frame_source */
 	uint8_t confidence; /* percent */
 };
@@ -100,34 +102,36 @@ struct profile_entry {
 	uint8_t is_valued : 1; /* see profile_entry_amount() */
 	uint16_t cpu;	       /* 0 without by_cpu */
 	uint64_t samples;
-	uint64_t periods; /* that the samples stand for, each for one or more */
-	uint64_t weight;  /* sum of the samples' events, or of the metric's values */
+	/* the periods that the samples stand for: one or more for each sample */
+	uint64_t periods;
+	uint64_t weight; /* sum of the samples' events, or of the values of another metric */
 };
 
-/* Returns what views add up: the periods that samples stand for, or the values of another metric.
- */
+/* Returns the amount that views add up: the periods that samples stand for, or the values of
+ * another metric. */
 static inline uint64_t profile_entry_amount(const struct profile_entry *entry)
 {
 	return entry->is_valued ? entry->weight : entry->periods;
 }
 
-/* Whether the walk reached the thread's entry, alignment completed the path, neither did, or the
- * sample was lost. Paths from PROFILE_PARTIAL on begin with a root mark. */
+/* COMPLETE: the walk reached the thread's entry. RECONSTRUCTED: alignment completed the path.
+ * PARTIAL: neither. LOST: the sample was lost. Paths of the last two begin with a root mark. */
 enum profile_quality { PROFILE_COMPLETE, PROFILE_RECONSTRUCTED, PROFILE_PARTIAL, PROFILE_LOST };
 
 struct profile_totals {
 	uint64_t samples, periods, weight;	   /* after the filter */
 	uint64_t complete, reconstructed, partial; /* samples, after the filter */
-	uint64_t estimated;			   /* of the weight; see profile_lasting() */
+	uint64_t estimated; /* part of `weight` that is an estimate; see profile_lasting() */
 	double estimated_variance;
 };
 
-/* Whether a frame is of a wait. The leaf of a wait's path says what the thread waited for. */
+/* The kind of wait that a frame belongs to. In a wait's path, the leaf says what the thread waited
+ * for. */
 enum profile_wait { PROFILE_NO_WAIT, PROFILE_BLOCKED, PROFILE_RUNNABLE };
 
 struct profile;
 
-/* Sums the reader's samples up. The reader and the filter (NULL: none) are borrowed and must
+/* Sums up the reader's samples. The reader and the filter (NULL: none) are borrowed and must
  * outlive the profile. Returns 0; -ENODATA if the filter leaves no sample (*ret_profile is made all
  * the same, and must be freed); -EINVAL for too many functions to focus on; -ENOMEM; -EBADMSG for a
  * sample that refers to nothing in the tables; or an error of store_reader_samples(). */
@@ -149,7 +153,7 @@ int profile_tags(struct profile *profile, const uint64_t **ret_tags);
 /* Returns the numbers of samples after the filter; owned by the profile. */
 const struct profile_totals *profile_totals(const struct profile *profile);
 
-/* Returns all entries, in the order in which their first samples were met; owned by the profile. */
+/* Returns all entries, in the order of their first samples; owned by the profile. */
 const struct profile_entry *profile_entries(const struct profile *profile, size_t *ret_count);
 
 /* Returns the filter; never NULL. */

@@ -18,15 +18,15 @@
 #define PROFILE_REASONS 32
 _Static_assert(STACKD_END_COUNT < PROFILE_REASONS, "the last one stands for all unknown ones");
 
-/* The first entry of a node. Most nodes belong to one group only, and nodes are numbered in the
- * order of their first samples, so this array is read nearly in order, where a map would miss the
+/* The first entry of a node. Most nodes have entries of one group only, and nodes are numbered in
+ * the order of their first samples. So this array is read nearly in order; a map would miss the
  * cache for each sample. */
 struct profile_first {
-	uint32_t entry; /* + 1; 0: none */
+	uint32_t entry; /* index of the entry + 1; 0: none */
 	uint32_t group;
 };
 
-/* The group of a thread's last sample. */
+/* The group of the thread's previous sample. */
 struct profile_last_group {
 	uint64_t key;
 	uint32_t group;
@@ -35,36 +35,38 @@ struct profile_last_group {
 
 struct profile {
 	struct store_reader *reader;
-	const struct store_tables *tables; /* the reader's, suffix's or reconstruct's */
-	struct path_suffix *suffix;	   /* NULL unless inferred frames are left out */
-	struct reconstruct *reconstruct;   /* NULL unless partial paths could be completed */
-	uint64_t *tags; /* of the tables' nodes, if the reader lacks some; owned */
+	/* the tables of the reader, of `suffix` or of `reconstruct` */
+	const struct store_tables *tables;
+	struct path_suffix *suffix;	 /* NULL unless inferred frames are left out */
+	struct reconstruct *reconstruct; /* NULL unless partial paths could be completed */
+	uint64_t *tags; /* of all nodes of the tables, if the reader lacks some; owned */
 	struct names *names;
 	const struct profile_filter *filter;
 	const struct metric_info *metric;
-	uint64_t recorded;	 /* the metric's records, before the filter */
+	uint64_t recorded;	 /* number of the metric's records before the filter */
 	uint64_t period_ns;	 /* of the clock; 0: there is no clock, or several periods */
 	uint64_t from_ns, to_ns; /* CLOCK_MONOTONIC, both inclusive */
-	bool *wanted;		 /* by thread number: the filter selects it */
-	struct heap heap;	 /* of a metric of peaks; else zeroed */
-	size_t peak_at;		 /* the next of its parts */
+	bool *wanted;		 /* by thread number: the filter selects the thread */
+	struct heap heap;	 /* of a metric of peaks; otherwise zeroed */
+	size_t peak_at;		 /* index of the next record's part in `heap` */
 	struct path_filter *path_filter; /* or NULL */
-	struct region_rest *rest;	 /* NULL: no region was taken off, or has_rest is false */
-	bool has_rest;			 /* `rest` was looked for */
+	/* NULL: no region's probes were taken off, or has_rest is false */
+	struct region_rest *rest;
+	bool has_rest; /* profile_region_rest() has run, so `rest` is set */
 	struct profile_entry *entries;
 	uint32_t n_entries;
 	size_t cap_entries;
-	/* These exist only while samples are summed up. A group is a thread (and CPU, with
-	 * by_cpu), an origin and an end reason. */
+	/* These exist only while samples are summed up. A group is the samples with one thread (and
+	 * CPU, with by_cpu), one origin and one end reason. */
 	struct int_map lanes;	     /* with by_cpu: (thread, CPU) -> lane */
 	struct profile_first *first; /* by node */
 	struct int_map groups;	     /* (lane or thread, origin, end reason) -> group */
-	struct int_map by_key;	     /* (group, node) -> entry, for a node's further groups */
+	struct int_map by_key; /* (group, node) -> entry, for all groups of a node but its first */
 	struct profile_last_group *last_groups; /* by thread */
 	struct profile_totals totals;
 	const struct profile_symbol *marks[PROFILE_REASONS];
 	const struct profile_symbol *no_frames;
-	struct profile_frame *path; /* what profile_frames() returned last */
+	struct profile_frame *path; /* the path that profile_frames() returned last */
 	size_t cap_path;
 };
 
@@ -72,7 +74,7 @@ struct profile {
  * those of profile_new(), except -ENODATA. */
 int profile_sum_up(struct profile *profile);
 
-/* Frees what exists only while samples are summed up. */
+/* Frees what is needed only while samples are summed up. */
 void profile_free_sums(struct profile *profile);
 
 typedef int (*profile_each)(void *arg, const struct store_sample *record);

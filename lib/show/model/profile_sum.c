@@ -16,7 +16,7 @@
 #include "base/vec.h"
 #include "model/cgroup_name.h"
 
-#define PROFILE_EXPECTED (2u << 20) /* entries for which there is room at once */
+#define PROFILE_EXPECTED (2u << 20) /* entries for which memory is reserved at most */
 
 static bool lists(const int32_t *list, size_t n, int32_t value)
 {
@@ -42,7 +42,8 @@ static bool lists_unit(const struct profile_patterns *units, const char *cgroup)
 	return units->n == 0;
 }
 
-/* Converts a time since the start to CLOCK_MONOTONIC; returns the largest time if it overflows. */
+/* Converts a time since the recording's start to CLOCK_MONOTONIC. Returns the largest time if it
+ * overflows. */
 static uint64_t profile_time(const struct profile *p, uint64_t since_ns)
 {
 	uint64_t start = p->tables->recording.start_ns;
@@ -50,7 +51,7 @@ static uint64_t profile_time(const struct profile *p, uint64_t since_ns)
 	return since_ns > UINT64_MAX - start ? UINT64_MAX : start + since_ns;
 }
 
-/* Limits the times to the reader's range. */
+/* Limits the profile's times to the reader's range. */
 static void limit(struct profile *p)
 {
 	const struct store_tables *t = p->tables;
@@ -71,7 +72,7 @@ static int choose(struct profile *p)
 	const struct store_tables *t = p->tables;
 	const struct profile_filter *filter = p->filter;
 
-	/* A block that is live at a moment may have been allocated at any time before. */
+	/* A block that is live at --from may have been allocated at any time before it. */
 	p->from_ns = filter->from_ns && p->metric->less == SERIES_CPU
 			     ? profile_time(p, filter->from_ns)
 			     : 0;
@@ -105,15 +106,15 @@ static void profile_count(struct profile *p, const struct profile_entry *entry)
 		p->totals.reconstructed += entry->samples;
 		break;
 	case PROFILE_PARTIAL:
-	case PROFILE_LOST: /* lost ones are counted, not stored: a sample that is here is not lost
-			    */
+	/* Lost samples are counted, not stored, so a stored sample is never one. */
+	case PROFILE_LOST:
 		p->totals.partial += entry->samples;
 		break;
 	}
 }
 
-/* Returns the number of entries to reserve, from the samples that the recording states, within
- * limits. Memory of entries that are not used is never touched. */
+/* Returns the number of entries to reserve: the recording's number of samples, within limits.
+ * Reserved memory that stays unused is never touched, so it costs nothing. */
 static uint32_t expect(const struct profile *p)
 {
 	uint64_t samples = p->tables->recording.samples;
@@ -146,7 +147,7 @@ static int profile_group(struct profile *p, const struct store_sample *s, uint32
 				    (uint32_t)p->lanes.used, &lane);
 	if (err < 0)
 		return err;
-	/* On several CPUs threads take turns: each has its last group. */
+	/* On several CPUs the samples of threads alternate, so the last group is kept by thread. */
 	last = &p->last_groups[s->thread];
 	key = (uint64_t)lane << 32 | s->origin * PROFILE_REASONS | s->end_reason;
 	if (!last->is_known || key != last->key)
@@ -181,13 +182,13 @@ static int profile_find(struct profile *p, uint32_t group, uint32_t node, uint32
 	return int_map_enter(&p->by_key, (uint64_t)group << 32 | node, p->n_entries, ret_entry);
 }
 
-/* Returns an end reason as entries have it: all unknown ones are one. */
+/* Returns an end reason as entries have it: one number for all unknown ones. */
 static uint8_t reason(uint8_t end_reason)
 {
 	return end_reason < STACKD_END_COUNT ? end_reason : PROFILE_REASONS - 1;
 }
 
-/* Finds the entry of a record as the profile has it, which is made if there was none. */
+/* Finds the entry of a record that the filter selects, and makes it if there is none. */
 static int enter_as(struct profile *p, struct store_sample s, struct store_sample *ret_sample,
 		    uint32_t *ret_entry)
 {
@@ -216,7 +217,8 @@ static int enter_as(struct profile *p, struct store_sample s, struct store_sampl
 	return 0;
 }
 
-/* Enters a record as it is stored. Returns 0, 1 if the filter leaves it out, or an error. */
+/* Finds or makes the entry of a record of the store. Returns 0, 1 if the filter leaves the record
+ * out, or an error. */
 static int enter(struct profile *p, const struct store_sample *sample,
 		 struct store_sample *ret_sample, uint32_t *ret_entry)
 {
@@ -245,7 +247,7 @@ static int profile_add(void *arg, const struct store_sample *sample)
 	return 0;
 }
 
-/* Adds the part of a record that lies in the time which is selected. */
+/* Adds the part of a record that lies in the selected time. */
 static int add_part(void *arg, const struct store_sample *record, const struct lasting *lasting)
 {
 	struct profile *p = arg;
@@ -272,7 +274,7 @@ static int add_part(void *arg, const struct store_sample *record, const struct l
 	return 0;
 }
 
-/* Takes a record off again, by one that says that it has ended. */
+/* Subtracts an allocation from its entry, given the record of its end. */
 static int profile_take_off(void *arg, const struct store_sample *record)
 {
 	struct profile *p = arg;
@@ -302,7 +304,7 @@ static int enter_part(struct profile *p, const struct store_sample *record, stru
 	return enter_as(p, s, &s, ret_entry);
 }
 
-/* Adds the part of an allocation that was there at the peak. */
+/* Adds the part of an allocation that was live at the peak of its process. */
 static int add_peak(void *arg, const struct store_sample *record)
 {
 	struct profile *p = arg;
@@ -334,7 +336,7 @@ static int take_off_peak(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Adds a sample in the first pass over them. */
+/* Adds a sample, and notes it for reconstruction. */
 static int first_pass(void *arg, const struct store_sample *sample)
 {
 	struct profile *p = arg;
@@ -343,7 +345,7 @@ static int first_pass(void *arg, const struct store_sample *sample)
 	return err == 0 ? profile_add(p, sample) : err;
 }
 
-/* Looks at the samples' paths alone. */
+/* Notes a sample for reconstruction alone. */
 static int note_sample(void *arg, const struct store_sample *sample)
 {
 	struct profile *p = arg;
@@ -360,7 +362,7 @@ static int metric_pass(void *arg, const struct store_sample *record)
 	return profile_add(p, record);
 }
 
-/* Makes the path of a sample without its inferred frames. */
+/* Makes the node for the path of a sample without its inferred frames. */
 static int profile_trim(void *arg, const struct store_sample *s)
 {
 	struct profile *p = arg;
@@ -436,7 +438,7 @@ static int lasting_pass(struct profile *p)
 	return err ? err : profile_lasting(p, p->filter->metric, add_part, p);
 }
 
-/* Takes a sample out of the entry that it is in, if any. */
+/* Subtracts a sample from the entry that it is in, if any. */
 static int take_out(struct profile *p, const struct store_sample *s)
 {
 	struct store_sample known = *s;
@@ -468,7 +470,7 @@ static void drop_empty(struct profile *p)
 	p->n_entries = kept;
 }
 
-/* Moves the samples that were completed to the entries of their new paths. */
+/* Moves the samples whose paths were completed to the entries of their new paths. */
 static int move(struct profile *p, uint32_t n_nodes)
 {
 	size_t n;
@@ -491,7 +493,7 @@ static int move(struct profile *p, uint32_t n_nodes)
 	return err;
 }
 
-/* Forgets what a pass made. */
+/* Frees what a pass made, so that another can begin. */
 static void forget(struct profile *p)
 {
 	profile_free_sums(p);
@@ -502,7 +504,7 @@ static void forget(struct profile *p)
 	p->n_entries = 0;
 }
 
-/* Returns whether any of the paths is one that could be completed. */
+/* Returns whether the path of any entry could be completed. */
 static bool has_partial(const struct profile *p)
 {
 	for (uint32_t i = 0; i < p->n_entries; i++) {
@@ -516,7 +518,8 @@ static bool has_partial(const struct profile *p)
 	return false;
 }
 
-/* Completes partial paths. Where samples are chosen by their paths, all are looked at again. */
+/* Completes partial paths. If the filter selects by paths, starts all over with the completed ones;
+ * otherwise only moves the samples concerned. */
 static int profile_reconstruct(struct profile *p)
 {
 	uint32_t n_nodes = p->tables->n_nodes;
@@ -531,7 +534,8 @@ static int profile_reconstruct(struct profile *p)
 	return lasting_is(p->filter->metric) ? lasting_pass(p) : pass(p, profile_add, profile_add);
 }
 
-/* Makes ready for samples of the event: partial paths among them may be completed. */
+/* Prepares for samples of the event: their partial paths may be completed, or inferred frames left
+ * out. */
 static int expect_samples(struct profile *p)
 {
 	return p->filter->no_reconstructed ? trim_all(p)
@@ -563,7 +567,7 @@ static int sum_peaks(struct profile *p)
 	return err;
 }
 
-/* Records of another metric, less what has ended. */
+/* Sums up the records of another metric, and subtracts the ended ones if the metric says so. */
 static int sum_records(struct profile *p)
 {
 	int err = 0;
@@ -584,7 +588,8 @@ static int sum_records(struct profile *p)
 	return err;
 }
 
-/* Returns the periods of samples of which only the sum of events is known. */
+/* Returns the periods that a sum of samples stands for, of which only the sum of events is known.
+ */
 static uint64_t periods_of(const struct profile *p, const struct store_sum *sum)
 {
 	const uint64_t periods = profile_periods(p, sum->weight);
@@ -592,7 +597,7 @@ static uint64_t periods_of(const struct profile *p, const struct store_sum *sum)
 	return periods > sum->count ? periods : sum->count;
 }
 
-/* Adds what was added up before: paths are as they were then. */
+/* Adds samples that somebody else has summed up. Their paths are already as they shall be. */
 static int add_sum(struct profile *p, const struct store_sum *sum)
 {
 	const struct store_sample sample = {.time_ns = p->tables->recording.start_ns,

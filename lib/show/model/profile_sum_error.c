@@ -12,7 +12,7 @@ struct error_sum {
 	const struct profile *profile;
 	double variance;
 	int sign;
-	bool is_count; /* the records are numbers of blocks, not errors */
+	bool is_count; /* the records are numbers of blocks, not standard errors */
 	uint64_t records;
 	size_t number; /* of the record in its series */
 };
@@ -30,7 +30,7 @@ static int take(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Takes a series, whose records are added or taken off. */
+/* Adds (sign 1) or subtracts (-1) the squares of the errors that a series has. */
 static int take_series(struct error_sum *sum, enum metric_series series, int sign)
 {
 	if (series == SERIES_CPU)

@@ -18,7 +18,8 @@ struct variance_sum {
 	double *variances;
 	int sign;
 	size_t number; /* of the record in its series */
-	bool is_count; /* records are numbers of blocks, of which n was sampled with 1 / n */
+	/* the records are numbers of blocks: a record of n was sampled with probability 1 / n */
+	bool is_count;
 };
 
 static int enter_entries(struct variance_sum *sum, const struct profile_entry *entries, size_t n)
@@ -45,8 +46,8 @@ static void add(struct variance_sum *sum, const struct store_sample *s, double v
 		sum->variances[at] += variance;
 }
 
-/* Adds a record's variance to its entry: a part of a record's value has the same part of its error.
- */
+/* Adds a record's variance to its entry. If only a part of the record's value counts, the same
+ * share of its variance does. */
 static int take_part(void *arg, const struct store_sample *record, const struct lasting *lasting)
 {
 	struct variance_sum *sum = arg;
@@ -72,8 +73,8 @@ static int take_error(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Adds the errors of a metric of memory: those of allocations, and those of frees, which were added
- * with their allocations before. */
+/* Adds the variances of a metric of memory: those of allocations, less those of freed blocks, which
+ * were added with their allocations. */
 static int take_memory(struct variance_sum *sum, const struct metric_info *metric)
 {
 	struct store_reader *reader = profile_reader(sum->profile);
@@ -90,7 +91,8 @@ static int take_memory(struct variance_sum *sum, const struct metric_info *metri
 					 : store_reader_records(reader, less, take_error, sum);
 }
 
-/* Whether a series of errors has any record: older recordings have none. */
+/* Sets the bool that `arg` points to, and stops at the first record: older recordings have no
+ * errors. */
 static int has_record(void *arg, const struct store_sample *record)
 {
 	(void)record;

@@ -28,26 +28,28 @@
  * programs but one. */
 #define ALIGNED_CONFIDENCE 99
 
-#define RECONSTRUCT_FRAMES  (8u << 20) /* aligned at once: some 50 bytes each */
-#define RECONSTRUCT_OVERLAP 8u /* one in so many samples of a slice are the next one's, too */
-#define RECONSTRUCT_NEAR                                                                           \
-	256u /* samples of the thread, and of the program, around a partial one                    \
-	      */
+/* frames that are aligned at once; each needs some 50 bytes */
+#define RECONSTRUCT_FRAMES (8u << 20)
+/* Of a slice's samples, one in so many is in the next slice, too. */
+#define RECONSTRUCT_OVERLAP 8u
+/* samples of the thread, and of the program, that count as near a partial one */
+#define RECONSTRUCT_NEAR 256u
 
 struct reconstruct {
 	struct store_reader *reader;
 	struct store_tables tables;
 	struct align_input *input;
-	VEC(struct store_node) paths; /* of what is completed: [0] is the empty path */
-	struct int_map children;      /* of paths: (parent, location) -> number */
-	VEC(struct store_node) nodes; /* the tables', with those that are new; or empty */
+	VEC(struct store_node) paths; /* trie of the completed paths; [0] is the empty path */
+	struct int_map children;      /* children in `paths`: (parent, location) -> number */
+	VEC(struct store_node) nodes; /* the tables' nodes and the new ones; empty if none is new */
 	VEC(struct origin) origins;
-	struct origin_table *interned;	   /* of what is inferred */
-	uint32_t n_stored;		   /* origins of the store */
-	VEC(uint32_t) marks;		   /* by sample: see MARK_*; only while it is made */
-	size_t n_seen;			   /* samples, in the second pass */
-	VEC(struct store_sample) samples;  /* only while it is made */
-	VEC(struct reconstruct_done) done; /* by time */
+	struct origin_table *interned; /* origins of completed paths */
+	uint32_t n_stored;	       /* number of the store's origins */
+	/* by sample: MARK_* and the thread; freed when `samples` is complete */
+	VEC(uint32_t) marks;
+	size_t n_seen;			   /* samples of the second pass so far */
+	VEC(struct store_sample) samples;  /* input of the alignment; freed after it */
+	VEC(struct reconstruct_done) done; /* completed samples, by time */
 	VEC(struct origin_run) runs;
 	VEC(uint32_t) path;
 };
@@ -90,7 +92,7 @@ static int child(struct reconstruct *r, uint32_t location, uint32_t *path)
 	return 0;
 }
 
-/* Makes a path of the inferred frames and then the sample's own. */
+/* Makes the path of the inferred frames, followed by the sample's own. */
 static int reconstruct_path(struct reconstruct *r, const struct align *align,
 			    const struct align_sample *s, uint32_t own, uint32_t *ret_path)
 {
@@ -150,7 +152,8 @@ static int reconstruct_origin(struct reconstruct *r, const struct align_sample *
 		err = VEC_RESERVE(&r->origins, 1);
 	if (err < 0)
 		return err;
-	/* Its runs may still move: they are looked up when all are there. */
+	/* Only the number is valid yet: reconstruct_show() fills in the origin when no more runs
+	 * are added, which moves them. */
 	if (number == count)
 		r->origins.items[r->origins.count++] = (struct origin){0};
 	*ret_origin = r->n_stored + number - 1;
@@ -179,8 +182,9 @@ static int take(struct reconstruct *r, const struct align *align, uint32_t numbe
 
 /* --- slices --------------------------------------------------------------------------------- */
 
-/* Adds samples from `from` on until the slice is full. `ret_to`: the first one left out.
- * `numbers`: those that they have in the alignment, ALIGN_NONE: none. */
+/* Adds samples from `from` on until the slice is full. `ret_to` receives the index of the first
+ * sample that did not fit. `numbers` receives the samples' numbers in the alignment, ALIGN_NONE for
+ * a sample that is not in it. */
 static int fill(struct reconstruct *r, struct align *align, size_t from, uint32_t *numbers,
 		size_t *ret_to)
 {
@@ -206,8 +210,8 @@ static int fill(struct reconstruct *r, struct align *align, size_t from, uint32_
 	return err == -EOVERFLOW ? -ENOMEM : err;
 }
 
-/* Completes the samples of one slice. `from`, `done`: where it begins, and up to which samples are
- * complete already; both are moved on. */
+/* Completes the samples of one slice. It begins at `*from`; the samples before `*done` are complete
+ * already. Moves both on to the next slice. */
 static int batch(struct reconstruct *r, uint32_t *numbers, size_t *from, size_t *done)
 {
 	struct align *align = NULL;
@@ -233,11 +237,11 @@ static int batch(struct reconstruct *r, uint32_t *numbers, size_t *from, size_t 
 
 /* --- which samples are input ------------------------------------------------------------- */
 
-#define MARK_CANDIDATE 1u /* partial */
-#define MARK_NEAR      2u /* of use for one */
-#define MARK_THREAD    2  /* bits to the left: the thread's number */
+#define MARK_CANDIDATE 1u /* The sample's path is partial. */
+#define MARK_NEAR      2u /* The sample is near a partial one, so alignment can use it. */
+#define MARK_THREAD    2  /* position of the thread's number */
 
-/* First pass: which are partial. */
+/* First pass: marks the partial samples. */
 int reconstruct_note(struct reconstruct *r, const struct store_sample *sample)
 {
 	if (sample->thread >= r->tables.n_threads || sample->node >= r->tables.n_nodes ||
@@ -252,7 +256,8 @@ int reconstruct_note(struct reconstruct *r, const struct store_sample *sample)
 	return 0;
 }
 
-/* Counts how many more samples are near the last partial one, by thread and by program. */
+/* By thread and by program: how many of the following samples still count as near the last partial
+ * one. */
 struct reconstruct_near {
 	uint32_t *thread, *program;
 };
@@ -271,7 +276,7 @@ static void reconstruct_step(struct reconstruct *r, struct reconstruct_near *nea
 	*program -= *program > 0;
 }
 
-/* Marks those near a partial one, before and after. */
+/* Marks the samples near a partial one, before and after it. */
 static int mark_near(struct reconstruct *r)
 {
 	size_t n_threads = (size_t)r->tables.n_threads + 1;
@@ -291,7 +296,8 @@ static int mark_near(struct reconstruct *r)
 	return 0;
 }
 
-/* Second pass: keeps those. A recording that grows has more of them now. */
+/* Second pass: keeps the marked samples. A recording that is still running may have more samples
+ * than in the first pass. */
 static int keep(void *arg, const struct store_sample *sample)
 {
 	struct reconstruct *r = arg;
@@ -319,9 +325,9 @@ static int choose(struct reconstruct *r)
 	return err;
 }
 
-/* --- where completed paths are in the recording's trie --------------------------------------- */
+/* --- nodes of the completed paths ----------------------------------------------------------- */
 
-/* Finds the nodes that stand for paths: by path, 0 for those without one. */
+/* Finds the node of each completed path, by path number; 0 for a path without one. */
 static int reconstruct_find(const struct reconstruct *r, uint32_t **ret_nodes)
 {
 	const struct store_tables *t = &r->tables;
@@ -350,7 +356,7 @@ static int reconstruct_find(const struct reconstruct *r, uint32_t **ret_nodes)
 	return 0;
 }
 
-/* Makes nodes for the paths that have none. */
+/* Makes nodes for the paths that have none yet. */
 static int reconstruct_add(struct reconstruct *r, uint32_t *nodes, size_t n_new)
 {
 	const struct store_tables *t = &r->tables;
@@ -370,7 +376,7 @@ static int reconstruct_add(struct reconstruct *r, uint32_t *nodes, size_t n_new)
 	}
 	r->tables.nodes = r->nodes.items;
 	r->tables.n_nodes = (uint32_t)r->nodes.count;
-	r->tables.sizes = NULL; /* the new nodes have none */
+	r->tables.sizes = NULL; /* The new nodes have no stack sizes. */
 	return 0;
 }
 
@@ -403,7 +409,7 @@ static int compare_samples(const void *a, const void *b)
 	return x->sample.node < y->sample.node ? -1 : x->sample.node > y->sample.node;
 }
 
-/* Makes the tables show what was made. */
+/* Puts the new origins and nodes into the tables. */
 static void reconstruct_show(struct reconstruct *r)
 {
 	for (uint32_t i = r->n_stored; i < r->origins.count; i++)

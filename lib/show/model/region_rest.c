@@ -18,32 +18,35 @@
 #include "base/vec.h"
 #include "sym/clone_name.h"
 
-/* A function that samples or passes have. */
+/* A function in the path of a sample, or one that has passes. */
 struct region_rest_function {
-	bool is_region; /* it has passes, or was taken off */
+	bool is_region; /* It has passes, or its probes were taken off. */
 	bool is_off;
-	uint64_t off_ns;  /* if it is: when; 0: see region_rest_off_ns() */
+	/* when; 0: it was not, or the time is not known (region_rest_off_ns()) */
+	uint64_t off_ns;
 	uint64_t last_ns; /* when its last pass ended; 0: it has none */
 };
 
-/* A region on a path, and the next one, nearer to the root. */
+/* A region on a path, and the next one towards the root. */
 struct region_rest_frame {
 	uint32_t node, function;
-	uint32_t next; /* index + 1; 0: there is none */
+	uint32_t next; /* index of the next one + 1; 0: there is none */
 };
 
 struct region_rest {
 	struct store_reader *reader;
 	const struct store_tables *tables;
 	struct names *names;
-	struct strings *texts;	  /* FUNC@FILE, whose numbers are those of functions */
-	struct int_map by_symbol; /* number of the function */
-	struct int_map by_thread; /* (function, thread): index in `last` */
-	struct int_map first;	  /* by node: index + 1 of its innermost frame; 0: none */
+	/* FUNC@FILE; the numbers of these texts are those of the functions */
+	struct strings *texts;
+	struct int_map by_symbol; /* number of a symbol -> number of its function */
+	struct int_map by_thread; /* (function, thread) -> index in `last` */
+	struct int_map first;	  /* node -> index of its innermost frame + 1; 0: none */
 	VEC(struct region_rest_function) functions;
 	VEC(struct region_rest_frame) frames;
-	VEC(uint64_t) last; /* when a thread's last pass through a function ended */
-	bool has_passes;    /* all are known */
+	/* by (function, thread): when the thread's last pass through the function ended */
+	VEC(uint64_t) last;
+	bool has_passes; /* All passes have been read. */
 };
 
 size_t region_rest_source_name(const char *name)
@@ -60,7 +63,8 @@ size_t region_rest_source_name(const char *name)
 
 /* --- functions ------------------------------------------------------------------------------- */
 
-/* Returns whether the name in the counter of a region that was taken off is FUNC@FILE. */
+/* Returns whether FUNC@FILE, the name in a counter of regions that were taken off, is the name of
+ * this function and object. */
 static bool is_off_name(const char *off, const char *function, size_t len, const char *object)
 {
 	char name[STORE_REGION_OFF_NAME + 1];
@@ -70,9 +74,10 @@ static bool is_off_name(const char *off, const char *function, size_t len, const
 	return !strcmp(off, name);
 }
 
-/* Returns whether a counter says that a region was taken off. The counter has the name by which the
- * function was found: that of a clone, or of the source. If namesakes share the name, it stands for
- * those that have passes, but none afterwards. */
+/* Returns whether a counter says that the probes of this function were taken off. The counter has
+ * the name by which stackd found the function: the name of a clone, or the name in the source. If
+ * several functions of the object share that name, it applies to those that have passes, but none
+ * after the counter's time. */
 static bool is_of(const struct store_counter *of, const struct profile_symbol *symbol,
 		  uint64_t last_ns)
 {
@@ -88,7 +93,8 @@ static bool is_of(const struct store_counter *of, const struct profile_symbol *s
 		is_off_name(off, plain, strlen(plain), symbol->object));
 }
 
-/* Looks whether a function was taken off; when its last pass ended must be known. */
+/* Sets whether and when a function's probes were taken off. The end of its last pass must be set.
+ */
 static void look(struct region_rest *rest, const struct profile_symbol *symbol,
 		 struct region_rest_function *function)
 {
@@ -96,14 +102,15 @@ static void look(struct region_rest *rest, const struct profile_symbol *symbol,
 
 	for (uint32_t i = 0; i < t->n_counters && !function->is_off; i++) {
 		function->is_off = is_of(&t->counters[i], symbol, function->last_ns);
-		/* Counters of several recordings are sums. */
+		/* The value is a time only in a single recording: counters of several are added up.
+		 */
 		if (function->is_off && t->n_recordings <= 1)
 			function->off_ns = t->counters[i].value;
 	}
 	function->is_region |= function->is_off;
 }
 
-/* Numbers a function by its name in the source. 0 or an error. */
+/* Gives the number of a function by its name in the source and its file. Returns 0 or an error. */
 static int number(struct region_rest *rest, const struct profile_symbol *symbol,
 		  uint32_t *ret_function)
 {
@@ -143,7 +150,8 @@ static int function_of(struct region_rest *rest, const struct profile_symbol *sy
 	return err;
 }
 
-/* Finds the function of a node: of the whole of it, not of what is inlined there. 0 or -ENOMEM. */
+/* Finds the function that a node's code is in, not the functions inlined there. Returns 0 or
+ * -ENOMEM. */
 static int function_at(struct region_rest *rest, uint32_t node, uint32_t *ret_function)
 {
 	const struct profile_frame *frames;
@@ -183,7 +191,7 @@ static int take_pass(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Looks which of the functions with passes were taken off. */
+/* Finds out for which of the functions with passes the probes were taken off. */
 static void look_at_all(struct region_rest *rest)
 {
 	for (uint32_t i = 0; i < names_symbol_count(rest->names); i++) {
@@ -261,15 +269,15 @@ uint64_t region_rest_off_ns(const struct region_rest *rest, const struct profile
 
 /* --- samples --------------------------------------------------------------------------------- */
 
-/* A sample and the time that it covers. */
+/* The search for samples in regions that were taken off. */
 struct region_rest_pass {
 	struct region_rest *rest;
 	region_rest_each each;
 	void *arg;
-	uint64_t *last_ns; /* by thread: the sample before */
+	uint64_t *last_ns; /* by thread: time of the previous sample */
 };
 
-/* Lists the regions on a path. */
+/* Lists the regions on a node's path. */
 static int list_frames(struct region_rest *rest, uint32_t node, uint32_t *ret_first)
 {
 	uint32_t of, last = 0;
@@ -295,8 +303,8 @@ static int list_frames(struct region_rest *rest, uint32_t node, uint32_t *ret_fi
 	return 0;
 }
 
-/* Returns whether a region is not counted at a time in a thread. If the thread has no pass of the
- * region, it is counted until the last pass of any other thread. */
+/* Returns whether the thread's passes through a region are no longer counted at `time_ns`. This
+ * begins after the thread's last pass; if it has none, after the last pass of any thread. */
 static bool is_uncounted(const struct region_rest *rest, uint32_t function, uint32_t thread,
 			 uint64_t time_ns)
 {
@@ -306,7 +314,7 @@ static bool is_uncounted(const struct region_rest *rest, uint32_t function, uint
 	return f->is_off && time_ns > (at == INT_MAP_NONE ? f->last_ns : rest->last.items[at]);
 }
 
-/* Finds the first region on a sample's path; 0: there is none. */
+/* Gives the index + 1 of the innermost region on a sample's path; 0: there is none. */
 static int first_frame(struct region_rest *rest, uint32_t node, uint32_t *ret_first)
 {
 	int err;
@@ -318,7 +326,7 @@ static int first_frame(struct region_rest *rest, uint32_t node, uint32_t *ret_fi
 	return err ? err : int_map_enter(&rest->first, node, *ret_first, ret_first);
 }
 
-/* Gives a sample to all regions on its path that are not counted. */
+/* Calls `each` with a sample for all regions on its path that are not counted at its time. */
 static int give(struct region_rest_pass *pass, const struct store_sample *sample, uint32_t first,
 		const struct lasting *lasting)
 {

@@ -42,9 +42,8 @@ uint64_t region_rest_off_ns(const struct region_rest *rest, const struct profile
 typedef int (*region_rest_each)(void *arg, const struct store_sample *record,
 				const struct lasting *lasting, bool is_own);
 
-/* Calls `each` for each sample and each region on its path that was taken off, the innermost one
- * first. Returns 0, the non-zero result of `each`, -ENOMEM, or an error of store_reader_records().
- */
+/* Calls `each` for each sample and each region on its path that was taken off, the innermost region
+ * first. Returns 0, a non-zero result of `each`, -ENOMEM, or an error of store_reader_records(). */
 int region_rest_records(struct region_rest *rest, region_rest_each each, void *arg);
 
 /* Returns the length of a region's name as in the source, without the suffix that a compiler adds

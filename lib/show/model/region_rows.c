@@ -14,27 +14,29 @@
 #include "store/store_reader.h"
 #include "sym/clone_name.h"
 
-/* The time of the instances within one. */
+/* The instances nested in one instance: their time together. */
 struct nested {
 	uint64_t time_ns, value;
-	uint64_t part; /* of it, in the range */
+	uint64_t part; /* the part of `value` that lies in the range */
 	uint32_t thread;
 };
 
 struct maker {
 	struct profile *profile;
-	const struct region_parts *parts; /* NULL: one */
+	const struct region_parts *parts; /* NULL: all threads are of one part */
 	struct region_rows *rows;
-	VEC(struct nested) nested; /* in order of time */
-	size_t at;		   /* of the next one that can still match */
-	struct int_map by_node;	   /* (node, part): index of the path */
-	struct int_map by_symbol;  /* (symbol, part): index of the region */
-	struct int_map threads;	   /* (thread, path) that have been met */
-	struct region_rest *rest;  /* the profile's; NULL: no region was taken off */
+	VEC(struct nested) nested; /* nested times of all instances, in order of time */
+	/* index in `nested` of the first one that a later record can match */
+	size_t at;
+	struct int_map by_node;	  /* (node, part) -> index of the path */
+	struct int_map by_symbol; /* (symbol, part) -> index of the region */
+	struct int_map threads;	  /* the (thread, path) pairs that have been counted */
+	/* owned by the profile; NULL: no region's probes were taken off */
+	struct region_rest *rest;
 	bool has_clones;
 };
 
-/* Finds or makes the path of a record as profile_sample() returns it. NULL without memory. */
+/* Finds or makes the path of a record that profile_sample() returned. NULL: no memory. */
 static struct region_path *path_of(struct maker *m, const struct store_sample *shown)
 {
 	struct region_rows *rows = m->rows;
@@ -60,8 +62,8 @@ static struct region_path *path_of(struct maker *m, const struct store_sample *s
 	return &rows->paths.items[index];
 }
 
-/* Finds the instances within the one of a record: records of both series have the same order.
- * NULL: there are none. */
+/* Finds the time of the instances nested in a record's instance. Both series have their records in
+ * the same order. NULL: there are none. */
 static struct nested *find_nested(struct maker *m, const struct store_sample *record)
 {
 	while (m->at < m->nested.count && m->nested.items[m->at].time_ns < record->time_ns)
@@ -97,8 +99,8 @@ static void add_visit(struct region_figures *f, uint64_t whole_ns, bool is_left)
 		f->most_ns = whole_ns;
 }
 
-/* Adds an instance. Its own time lies where `own` says; together with the instances within it, it
- * extends from there to its end without a gap. */
+/* Adds an instance. `own` is the time that it spent itself; with the nested instances it covers all
+ * the time from the begin of `own` to its end. */
 static int add_time(void *arg, const struct store_sample *record, const struct lasting *own)
 {
 	struct maker *m = arg;
@@ -149,8 +151,8 @@ static int add_own_cpu(void *arg, const struct store_sample *record, const struc
 	return 0;
 }
 
-/* Adds the CPU time of the instances within an instance: the range has the same share of it as of
- * their wall time. */
+/* Adds the CPU time of the instances nested in an instance. If only a part of their wall time is in
+ * the range, the same share of their CPU time is added. */
 static int add_nested_cpu(void *arg, const struct store_sample *record)
 {
 	struct maker *m = arg;
@@ -171,7 +173,7 @@ static int add_nested_cpu(void *arg, const struct store_sample *record)
 	return 0;
 }
 
-/* Finds the path of a record of bytes that the filter selects; NULL with 0: it selects it not. */
+/* Finds the path of a record of bytes. NULL with 0: the filter does not select the record. */
 static int find_path(struct maker *m, const struct store_sample *record,
 		     struct region_path **ret_path)
 {
@@ -184,7 +186,7 @@ static int find_path(struct maker *m, const struct store_sample *record,
 	return *ret_path ? 0 : -ENOMEM;
 }
 
-/* A series of bytes of MPI calls, and the place of its sum in the figures. */
+/* A series of bytes of MPI calls, and where struct region_figures has its sum. */
 struct amount {
 	struct maker *maker;
 	enum metric_series series;
@@ -240,7 +242,7 @@ static int read_series(struct maker *m)
 
 /* --- by region ------------------------------------------------------------------------------- */
 
-/* Returns the function of a node: of the whole of it, not of what is inlined there. */
+/* Returns the function that a node's code is in, not those inlined there. */
 static const struct profile_symbol *symbol_of(struct maker *m, uint32_t node)
 {
 	const struct store_tables *tables = profile_tables(m->profile);
@@ -251,7 +253,8 @@ static const struct profile_symbol *symbol_of(struct maker *m, uint32_t node)
 	return frames ? frames[0].symbol : NULL;
 }
 
-/* Returns the index of the row with another clone of a function; their number: there is none. */
+/* Returns the index of the row that has another clone of the function; the number of rows if there
+ * is none. */
 static uint32_t find_clone(const struct maker *m, const struct profile_symbol *symbol, size_t base,
 			   uint32_t part)
 {
@@ -295,8 +298,8 @@ static struct region_row *region_of(struct maker *m, const struct profile_symbol
 	return &rows->regions.items[index];
 }
 
-/* Returns whether an instance with this path is within one of the same region: whether its function
- * is among the callers. */
+/* Returns whether instances with this path are nested in another instance of their region: its
+ * function is among the callers. */
 static bool is_within(struct maker *m, const struct region_path *path)
 {
 	const struct store_tables *tables = profile_tables(m->profile);
@@ -350,15 +353,16 @@ static void count_threads(struct maker *m)
 	}
 }
 
-/* --- regions that were taken off ------------------------------------------------------------- */
+/* --- estimates after probes were taken off --------------------------------------------------- */
 
 struct estimates {
 	struct maker *maker;
-	struct int_map nodes; /* (caller, function): node of the first path of the region there */
+	/* (caller, function) -> node of the region's first path with this caller */
+	struct int_map nodes;
 };
 
-/* Finds the node of the region's path with the same callers, since passes are recorded at the
- * region's entry and samples where they hit. Returns 0 or -ENOMEM. */
+/* Replaces a sample's node by the node of the region's path with the same caller: the record of a
+ * pass has the region's entry, a sample the location where it hit. Returns 0 or -ENOMEM. */
 static int unite(struct estimates *e, uint32_t *node)
 {
 	const struct profile_symbol *symbol = symbol_of(e->maker, *node);
@@ -368,7 +372,7 @@ static int unite(struct estimates *e, uint32_t *node)
 		      : -ENOMEM;
 }
 
-/* Adds a sample that has a region on its path which is not counted any more. */
+/* Adds a sample in a region that is no longer counted. */
 static int add_estimate(void *arg, const struct store_sample *record, const struct lasting *lasting,
 			bool is_own)
 {
@@ -397,7 +401,7 @@ static int add_estimate(void *arg, const struct store_sample *record, const stru
 	return 0;
 }
 
-/* Estimates what regions took after they were taken off, by samples of a clock. */
+/* Estimates, from samples of a clock, the times of regions after their probes were taken off. */
 static int estimate(struct maker *m)
 {
 	struct estimates e = {.maker = m};
@@ -484,7 +488,7 @@ static int compare_regions(const void *a, const void *b)
 	return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Sorts paths by their regions, then the regions as their paths are. */
+/* Sorts the paths by region, and the regions in the order of their paths. */
 static void sort(struct region_rows *rows)
 {
 	if (!rows->paths.count)

@@ -25,16 +25,16 @@
 
 struct region_figures {
 	uint64_t visits;
-	uint64_t left; /* of these, passes that did not return */
-	/* How much of total_ns and cpu_ns is an estimate (region_rest.h). */
+	uint64_t left; /* of the visits, those that did not return */
+	/* the part of total_ns and cpu_ns that is an estimate (region_rest.h) */
 	uint64_t estimated_ns;
 	double estimated_variance;
-	uint64_t total_ns, own_ns, cpu_ns; /* of wall time, with and without instances within; of
-					    * CPU time, with them */
-	uint64_t least_ns, most_ns;	   /* of one instance that is a visit; whole, as are */
-	uint64_t ended_ns;		   /* all of these together */
-	uint64_t sent, received;	   /* bytes, of calls of MPI */
-	uint64_t read, written;		   /* bytes of files, likewise */
+	/* total_ns: wall time with nested instances; own_ns: without; cpu_ns: CPU time with them */
+	uint64_t total_ns, own_ns, cpu_ns;
+	uint64_t least_ns, most_ns; /* whole wall time of the shortest and the longest visit */
+	uint64_t ended_ns;	    /* whole wall time of all visits together */
+	uint64_t sent, received;    /* bytes that calls of MPI sent and received */
+	uint64_t read, written;	    /* bytes that calls of MPI read from and wrote to files */
 	uint64_t at_most; /* of `received` and `read`, bytes known only as the buffer's size */
 	uint64_t unknown; /* calls of MPI whose bytes are not known */
 };
@@ -43,9 +43,9 @@ struct region_figures {
 struct region_path {
 	struct region_figures figures;
 	uint32_t node;	    /* in profile_tables() */
-	uint32_t region;    /* index of its region */
-	uint32_t part;	    /* that its threads are of */
-	bool is_within;	    /* in another instance of its region */
+	uint32_t region;    /* index of the path's region */
+	uint32_t part;	    /* part that the path's threads belong to */
+	bool is_within;	    /* The path is nested in another instance of its region. */
 	uint8_t end_reason; /* of its first pass; all have the same mark, or none has one */
 	uint32_t origin;
 	uint32_t n_threads; /* threads that have passed through it */
@@ -53,22 +53,23 @@ struct region_path {
 
 struct region_row {
 	struct region_figures figures;
-	const struct profile_symbol *symbol; /* of one of its clones (sym/clone_name.h) */
+	const struct profile_symbol *symbol; /* of one of the region's clones (sym/clone_name.h) */
 	char *name;			     /* without a clone's suffix; owned */
 	uint32_t part;
-	uint32_t first, count; /* its paths */
+	uint32_t first, count; /* its paths: index of the first one, and how many */
 	uint32_t n_threads;    /* the largest number of threads of any path */
-	bool is_off;	       /* it was taken off (--region-limit) before the range's end */
-	uint64_t off_ns;       /* when: the latest region_rest_off_ns() of its clones */
+	bool is_off; /* Its probes were taken off (--region-limit) before the end of the range. */
+	uint64_t off_ns; /* when: the latest region_rest_off_ns() of its clones */
 };
 
 struct region_rows {
 	VEC(struct region_row) regions; /* by part, largest total first */
 	VEC(struct region_path) paths;	/* by region, largest total first */
-	bool is_estimated; /* samples are of a clock, and regions that are off have estimates */
+	/* The samples are of a clock, and regions whose probes were taken off have estimates. */
+	bool is_estimated;
 };
 
-/* Tells which part of a profile a thread on a CPU belongs to. */
+/* The parts of a profile: `part_of` returns which one a thread on a CPU belongs to. */
 struct region_parts {
 	uint32_t (*part_of)(const void *arg, uint32_t thread, uint16_t cpu);
 	const void *arg;

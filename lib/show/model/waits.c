@@ -5,12 +5,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define CLOCKS_APART 20000000u /* ns, at most: 9 ms were seen on an emulated machine */
+/* most ns between a wait's end and its wake-up by two clocks: on an emulated machine 9 ms were
+ * measured */
+#define CLOCKS_APART 20000000u
 
 struct waits_maker {
 	struct profile *profile;
 	struct waits *waits;
-	bool is_runnable; /* what is read */
+	bool is_runnable; /* what waits_make() reads now: runnable times, else blocked ones */
 };
 
 static int take_wait(void *arg, const struct store_sample *record, const struct lasting *lasting)
@@ -70,8 +72,8 @@ static uint64_t apart(uint64_t x, uint64_t y)
 	return x < y ? y - x : x - y;
 }
 
-/* Returns whether each wait has its wake-up. Equal numbers alone do not prove that: a wait and
- * another one's wake-up may be missing. */
+/* Returns whether wake-up i belongs to wait i for all of them: times must agree. Equal numbers
+ * alone do not prove it: a wait may lack its wake-up, and another wake-up its wait. */
 static bool is_paired(const struct wait_lane *lane)
 {
 	if (lane->wakings.count != lane->blocked.count)
@@ -136,7 +138,8 @@ void waits_free(struct waits *waits)
 	*waits = (struct waits){0};
 }
 
-/* Returns whether no other wait of a thread ended nearer to a wake-up than one of them did. */
+/* Returns whether no neighbouring wait of the thread ended nearer to the wake-up's time than
+ * `wait`. */
 static bool ends_nearest(const struct wait_lane *lane, size_t wait, uint64_t time_ns)
 {
 	const struct wait *waits = lane->blocked.items;
@@ -146,11 +149,11 @@ static bool ends_nearest(const struct wait_lane *lane, size_t wait, uint64_t tim
 	       !(wait + 1 < lane->blocked.count && apart(waits[wait + 1].end_ns, time_ns) < own);
 }
 
-/* Finds the wake-up that ended a thread's wait. Waits end by the scheduler's clocks, one for each
- * CPU, and wake-ups have their time by another clock: they can be some ms apart on an emulated
- * machine, longer than a wait. So if each wait has its wake-up, they are paired in order. Otherwise
- * the wake-up is the one nearest to the wait's end, if no other wait's end is nearer to it. Returns
- * NULL if it is not known. */
+/* Finds the wake-up that ended a thread's wait. The time of a wait's end comes from the scheduler's
+ * clock of a CPU, that of a wake-up from another clock: on an emulated machine they can be some ms
+ * apart, which is longer than many waits. So if each wait has its wake-up, they are paired in
+ * order. Otherwise the wake-up is the one nearest to the wait's end, unless another wait's end is
+ * nearer to it. NULL: unknown. */
 const struct waking *waits_waking(const struct wait_lane *lane, size_t wait)
 {
 	const uint64_t end = lane->blocked.items[wait].end_ns;

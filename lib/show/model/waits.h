@@ -19,11 +19,13 @@
 #define WAITS_NONE UINT32_MAX
 
 struct wait {
-	uint64_t begin_ns, end_ns; /* all of it, CLOCK_MONOTONIC */
-	uint64_t ns;		   /* that it stands for, of the part that the filter selects */
-	double kept_of; /* the number of waits of this length for each one that was kept */
-	struct store_sample record; /* as the profile has it */
-	bool is_chosen;		    /* the filter selects at least a part of it */
+	uint64_t begin_ns, end_ns; /* CLOCK_MONOTONIC, also of parts that the filter leaves out */
+	/* the time that the wait stands for, of the part that the filter selects */
+	uint64_t ns;
+	/* number of waits of this length for each one that the sampling kept */
+	double kept_of;
+	struct store_sample record; /* the wait's record as the profile returns it */
+	bool is_chosen;		    /* The filter selects the wait, or a part of it. */
 };
 
 struct waking {
@@ -43,7 +45,7 @@ struct wait_lane {
 struct waits {
 	struct wait_lane *lanes; /* by thread */
 	uint32_t n_threads;
-	struct int_map thread_of; /* thread id -> number of the latest thread that had it */
+	struct int_map thread_of; /* thread id -> number of the latest thread with this id */
 };
 
 /* Collects the blocked waits and the wake-ups of all threads; with `runnable`, their runnable
@@ -52,7 +54,7 @@ struct waits {
 int waits_make(struct profile *profile, bool runnable, struct waits *ret_waits);
 void waits_free(struct waits *waits);
 
-/* Returns the wake-up that ended a blocked wait of a thread; NULL: it is not known. */
+/* Returns the wake-up that ended a blocked wait of a thread; NULL: unknown. */
 const struct waking *waits_waking(const struct wait_lane *lane, size_t wait);
 
 /* Returns the number of the thread that a wake-up came from; WAITS_NONE: an interrupt, or a thread

@@ -7,14 +7,14 @@
 
 #include "base/text.h"
 
-#define LABEL_FUNCTIONS 3 /* of a waker: the innermost ones */
+#define LABEL_FUNCTIONS 3 /* most functions in a waker's name: the innermost ones */
 
 /* The functions that name a waker: the innermost one, which is mostly a library's, and its callers
  * outside of that library; in code without libraries, the innermost functions. */
 struct functions {
 	const struct profile_symbol *symbols[LABEL_FUNCTIONS]; /* innermost first */
 	int count;
-	bool is_cut; /* there are others between the first two */
+	bool is_cut; /* There are other functions between the first two. */
 };
 
 static void add_function(struct functions *f, const struct profile_symbol *symbol, bool same)
@@ -28,7 +28,7 @@ static void add_function(struct functions *f, const struct profile_symbol *symbo
 	f->symbols[f->count++] = symbol;
 }
 
-/* `same`: of whatever library. -ENOMEM. */
+/* `same`: functions of the same library count, too. Returns 0 or -ENOMEM. */
 static int find_functions(struct profile *profile, uint32_t node, bool same,
 			  struct functions *ret_found)
 {

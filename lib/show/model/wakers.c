@@ -23,7 +23,7 @@ struct maker {
 
 /* --- names ----------------------------------------------------------------------------------- */
 
-/* Interns the current text. */
+/* Interns the name that `text` holds. */
 static int intern(struct maker *m, uint32_t *ret_name)
 {
 	buf_put_u8(&m->text, '\0');
@@ -48,7 +48,7 @@ static int name_of_wait(struct maker *m, const struct wait *wait, uint32_t *ret_
 	return strings_intern(m->result->names, symbol ? symbol->name : "?", ret_name);
 }
 
-/* Names a waker. */
+/* Gives the name of a waker. */
 static int name_of_waker(struct maker *m, uint32_t thread, const struct waking *waking,
 			 uint32_t *ret_name)
 {
@@ -73,7 +73,8 @@ static int add_node(struct wakers *w, uint32_t parent, uint32_t name, enum waker
 	return 0;
 }
 
-/* Goes down to a child, which is made if there was none, and counts a wait there. */
+/* Moves `*at` to its child with this name and kind, which is made if there is none, and counts the
+ * wait there. */
 static int go_down(struct maker *m, const struct wait *wait, uint32_t name, enum waker_kind kind,
 		   uint32_t *at)
 {
@@ -91,7 +92,8 @@ static int go_down(struct maker *m, const struct wait *wait, uint32_t name, enum
 	return 0;
 }
 
-/* Finds the waker's last wait before it woke a thread, if it ended while that one's wait lasted. */
+/* Finds the last wait of a waker before it woke a thread at `woken_ns`, if it ended while the
+ * thread's wait `of` lasted. */
 static bool find_wait_before(const struct wait_lane *lane, uint64_t woken_ns, const struct wait *of,
 			     size_t *ret_wait)
 {
@@ -161,7 +163,8 @@ static int put_in_order(struct wakers *w)
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
 	qsort_r(order, n, sizeof(*order), compare_nodes, w->nodes.items);
-	for (size_t i = 0; i < n; i++) { /* each in front of the smaller ones */
+	/* Each child is put in front of the list, so the smallest comes first here. */
+	for (size_t i = 0; i < n; i++) {
 		struct waker_node *node = &w->nodes.items[order[i]];
 
 		if (!order[i])
@@ -179,7 +182,8 @@ static int make(struct maker *m)
 	int err = strings_new(&m->result->names);
 
 	if (!err)
-		err = strings_intern(m->result->names, "", &none); /* 0 */
+		/* The empty name has number 0. */
+		err = strings_intern(m->result->names, "", &none);
 	if (!err)
 		err = add_node(m->result, WAKERS_NONE, none, WAKER_REASON);
 	if (!err)

@@ -27,21 +27,21 @@
 #define WAKERS_NONE UINT32_MAX
 
 enum waker_kind {
-	WAKER_REASON, /* of a wait */
+	WAKER_REASON, /* what the thread waited for */
 	WAKER_THREAD,
 	WAKER_INTERRUPT,
-	WAKER_UNKNOWN, /* the wait has not ended, or its waker is not known */
+	WAKER_UNKNOWN, /* The wait has not ended, or its waker is unknown. */
 };
 
 struct waker_node {
-	uint64_t ns, waits; /* of the selected waits at which the chains begin */
+	uint64_t ns, waits; /* of the selected waits at which the chains through this node begin */
 	uint32_t parent, first_child, next;
 	uint32_t name; /* in wakers.names */
 	enum waker_kind kind;
 };
 
 struct wakers {
-	VEC(struct waker_node) nodes; /* [0] is the root: all waits that the filter selects */
+	VEC(struct waker_node) nodes; /* [0] is the root, with all waits that the filter selects */
 	struct strings *names;
 };
 
