@@ -66,7 +66,8 @@ void calltree_clear(struct calltree *tree)
 	};
 	tree->n_nodes = 1;
 	tree->inferred.count = 0;
-	/* A map that one large process blew up would cost its size for each small one after it. */
+	/* If one large process made the map grow, clearing it would cost as much for each small
+	 * process after it. */
 	if (tree->children.slots > 16 * (tree->children.used + 64))
 		int_map_fini(&tree->children);
 	else
@@ -96,7 +97,8 @@ static int append(struct calltree *tree, uint32_t parent, uint32_t symbol, bool 
 	return 0;
 }
 
-/* Looks for a child, and enters all children in the index once they are too many to look at. */
+/* Looks for the child of a node with a key. When a node gets too many children to search a list,
+ * enters all of them in the index. */
 static int calltree_find(struct calltree *tree, uint32_t parent, uint32_t key, uint32_t *ret_child)
 {
 	uint32_t at = tree->nodes[parent].first_child;
@@ -122,7 +124,7 @@ static int calltree_find(struct calltree *tree, uint32_t parent, uint32_t key, u
 	return 0;
 }
 
-/* Finds the child of `parent` with a key, and enters it for the symbol if it is new. */
+/* Finds the child of `parent` with a key, and makes a node for the symbol if there is none. */
 static int enter(struct calltree *tree, uint32_t parent, uint32_t key, uint32_t symbol,
 		 bool is_inlined, uint32_t *ret_child)
 {
@@ -151,7 +153,7 @@ int calltree_child(struct calltree *tree, uint32_t parent, const struct profile_
 		     ret_child);
 }
 
-/* Makes `stamp` stand for the mark. */
+/* Takes a new stamp for this root mark, unless it is the current one. */
 int calltree_begin(struct calltree *tree, const struct profile_symbol *mark, uint32_t *ret_at)
 {
 	if (!tree->index) {
@@ -169,8 +171,8 @@ int calltree_begin(struct calltree *tree, const struct profile_symbol *mark, uin
 	return mark ? calltree_child(tree, 0, mark, false, ret_at) : 0;
 }
 
-/* Finds the child for a frame, or `at` itself if the filter hides the frame. `key` is the frame's:
- * see profile_location_keys(). */
+/* Moves *at to the child for a frame, or leaves it if the filter hides the frame. `key`: the
+ * frame's key as profile_location_keys() returns it. */
 static int calltree_step(struct calltree *tree, const struct profile_filter *filter, uint32_t key,
 			 uint32_t *at)
 {
@@ -205,7 +207,7 @@ int calltree_frames(struct calltree *tree, uint32_t location, uint32_t *at)
 	return err;
 }
 
-/* Places the frames of one trie node under `at`. */
+/* Moves *at down over the frames of one trie node, making nodes. */
 static int enter_frames(struct calltree *tree, uint32_t tag_trie_node, uint32_t *at)
 {
 	const struct store_tables *t = profile_tables(tree->profile);
@@ -225,7 +227,7 @@ bool calltree_push(struct calltree *tree, uint32_t n, uint32_t tag_trie_node)
 	return true;
 }
 
-/* Notes that the first frames of a path that was just placed are inferred. */
+/* Records that the first frames of a path that was just added are inferred. */
 static int add_inferred(struct calltree *tree, const struct profile_entry *entry, uint32_t at)
 {
 	const struct store_node *nodes = profile_tables(tree->profile)->nodes;

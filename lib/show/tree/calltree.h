@@ -21,15 +21,16 @@
 /* Node 0 is the top: it has no symbol and counts all samples. A child's number is larger than its
  * parent's. */
 struct calltree_node {
-	uint32_t symbol; /* its number; CALLTREE_NONE for node 0 */
+	uint32_t symbol; /* number of the node's symbol; CALLTREE_NONE for node 0 */
 	uint32_t parent;
 	uint32_t first_child, next_sibling; /* CALLTREE_NONE ends the list */
 	uint64_t samples;		    /* of the node and everything below it */
-	uint64_t self;			    /* of paths that end here */
-	uint64_t inferred;	 /* of `samples`, those in which this frame is inferred */
-	uint32_t key;		 /* distinguishes it from its siblings */
-	uint32_t depth : 27;	 /* below node 0 */
-	uint32_t n_children : 4; /* counted up to CALLTREE_LISTED + 1 */
+	uint64_t self;			    /* samples whose path ends here */
+	uint64_t inferred;		    /* of `samples`, those whose frame here is inferred */
+	/* the node's number among its siblings: of its symbol or name, and whether it is inlined */
+	uint32_t key;
+	uint32_t depth : 27;	 /* distance from node 0 */
+	uint32_t n_children : 4; /* children, but at most CALLTREE_LISTED + 1 */
 	uint32_t is_inlined : 1;
 };
 
@@ -57,8 +58,8 @@ int calltree_add(struct calltree *tree, const struct profile_entry *entry);
 int calltree_add_large(struct calltree *tree, const struct subtree_entries *of,
 		       const struct subtree *subtree, double least);
 
-/* Returns whether calltree_add_large() is possible for the profile; folded recursion rules it out.
- */
+/* Returns whether calltree_add_large() is possible for the profile: not if its filter folds
+ * recursion. */
 bool calltree_can_add_large(const struct profile *profile);
 
 /* Sums up `samples` and `inferred` of all nodes. Call it once, after the last addition. */
@@ -79,8 +80,9 @@ int calltree_invert(const struct calltree *tree, const struct calltree_limits *l
 
 /* Fills two empty trees of the same profile for the functions that `is_asked` marks, by symbol
  * number: `callers` with the functions that call them, directly or not, `callees` with the
- * functions that they call. Both have the marked functions at their top and are summed up. A sample
- * counts once, at the outermost call of a marked function. Returns as calltree_invert() does. */
+ * functions that they call. Both trees have the marked functions at their top and are summed up. A
+ * sample counts once, at the outermost call of a marked function. Returns as calltree_invert()
+ * does. */
 int calltree_around(const struct calltree *tree, const bool *is_asked,
 		    const struct calltree_limits *limits, struct calltree *callers,
 		    struct calltree *callees, bool *ret_cut);

@@ -17,10 +17,11 @@
 #include "base/vec.h"
 
 struct calltree_runner {
-	uint32_t source; /* node of the source that was placed last */
-	uint32_t at;	 /* where in the tree of callers */
-	uint32_t upto; /* callers up to this node of the source, a caller too, are inferred; 0: none
-			*/
+	uint32_t source; /* node of the source tree where the runner is now */
+	uint32_t at;	 /* the runner's node in the tree of callers */
+	/* this node of the source, and all callers of it, are inferred in the runner's samples; 0:
+	 * none is */
+	uint32_t upto;
 	uint64_t samples;
 };
 
@@ -48,16 +49,15 @@ static int64_t calltree_round(const struct calltree *tree, struct calltree *call
 			return err;
 		run.source = up;
 		callers->nodes[run.at].samples += run.samples;
-		if (up <= run.upto &&
-		    !calltree_symbol(tree, up)
-			     ->is_mark) /* both are on one path, where numbers grow with depth */
+		/* Both nodes are on one path, where numbers grow with depth. */
+		if (up <= run.upto && !calltree_symbol(tree, up)->is_mark)
 			callers->nodes[run.at].inferred += run.samples;
 		runners[left++] = run;
 	}
 	return left;
 }
 
-/* Places a runner at the top. */
+/* Puts a runner on its function's node at the top of the tree of callers. */
 static int start_one(const struct calltree *tree, struct calltree *callers,
 		     struct calltree_runner *runner)
 {
@@ -72,9 +72,10 @@ static int start_one(const struct calltree *tree, struct calltree *callers,
 	return 0;
 }
 
-/* Makes a runner for each node from which samples start, and one more for each part of them whose
- * first frames are inferred. outer[i] is the node from which the samples that end in node i start
- * (0: none); NULL means node i itself. `plain` has room for a number for each node. */
+/* Makes a runner for each node from which samples start, and one more for each share of these
+ * samples whose first frames are inferred. outer[i] is the node from which the samples that end in
+ * node i start (0: none); if `outer` is NULL, that is node i itself. `plain` has room for a number
+ * for each node. */
 static int64_t start(const struct calltree *tree, const uint32_t *outer, struct calltree *callers,
 		     struct calltree_runner *runners, uint64_t *plain)
 {
@@ -150,7 +151,7 @@ static uint32_t *calltree_outer(const struct calltree *tree, const bool *is_aske
 	return outer;
 }
 
-/* Copies what is below the outermost nodes; `copied` maps each node to its copy. */
+/* Copies what is below the outermost nodes to `callees`; `copied` maps each node to its copy. */
 static int copy(const struct calltree *tree, const uint32_t *outer, struct calltree *callees,
 		uint32_t *copied)
 {

@@ -23,12 +23,12 @@
 struct large_work {
 	struct calltree *tree;
 	const struct subtree *subtree;
-	struct calltree_large *state; /* the tree's: kept from part to part */
+	struct calltree_large *state; /* owned by the tree, which reuses it for each part */
 	double least;
 };
 
-/* Moves a subtree_node's samples from its caller's tree node to its own. Inlined functions between
- * the two are large if the samples that end in them, or go through them, are. */
+/* Moves a subtree_node's samples from `from`, the tree node of its caller, to `to`, its own.
+ * Inlined functions between the two get the samples as well. */
 static void large_count(struct calltree *tree, uint32_t from, uint32_t to, uint64_t samples)
 {
 	tree->nodes[from].self -= samples;
@@ -37,7 +37,7 @@ static void large_count(struct calltree *tree, uint32_t from, uint32_t to, uint6
 		tree->nodes[to].samples += samples;
 }
 
-/* Finds the tree nodes of the subtree_nodes of a list, whose caller is the tree's node `at`. */
+/* Makes the tree nodes of a list of subtree_nodes, whose caller's tree node is `at`. */
 static int large_arrive(struct large_work *w, uint32_t list, uint32_t at)
 {
 	const struct store_node *nodes = profile_tables(w->tree->profile)->nodes;
@@ -58,8 +58,7 @@ static int large_arrive(struct large_work *w, uint32_t list, uint32_t at)
 	return 0;
 }
 
-/* Turns to the next level: the subtree_nodes that got tree nodes last are the parents of the next.
- */
+/* Turns to the next level: the subtree_nodes that got tree nodes last become the parents. */
 static void large_turn(struct large_work *w)
 {
 	struct calltree_arrival *items = w->state->level.items;
@@ -104,8 +103,8 @@ static int large_run(struct large_work *w, const struct subtree_run *run)
 	return err < 0 ? err : large_descend(w);
 }
 
-/* Finds the node that an entry's samples reached, and that of the last of its inferred frames. They
- * are the same if one of its callers is below the limit already. */
+/* Finds the tree node that has an entry's samples, and the tree node of the last inferred frame. If
+ * a caller of that frame is below the limit, its node has the samples, and both are the same. */
 static int large_find(struct large_work *w, const struct profile_entry *entry, uint32_t inferred,
 		      struct calltree_inferred *ret_part)
 {
@@ -131,7 +130,7 @@ static int large_find(struct large_work *w, const struct profile_entry *entry, u
 	return err;
 }
 
-/* Notes which frames of an entry are inferred. */
+/* Records which frames of an entry are inferred. */
 static int large_infer(struct large_work *w, const struct profile_entry *entry)
 {
 	struct calltree *tree = w->tree;

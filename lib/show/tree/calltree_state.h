@@ -38,11 +38,12 @@ struct calltree {
 	struct calltree_node *nodes;
 	uint32_t n_nodes;
 	size_t cap_nodes;
-	struct int_map children;      /* of nodes that have an index: (parent, key) -> node */
+	struct int_map children;      /* for nodes with many children: (parent, key) -> node */
 	struct calltree_index *index; /* by trie node; made by the first addition */
 	uint32_t stamp;
-	const struct profile_symbol *mark; /* the root mark that `stamp` stands for */
-	uint32_t *climb;		   /* trie nodes of a path, leaf first */
+	/* the root mark that the entries with the current stamp belong to */
+	const struct profile_symbol *mark;
+	uint32_t *climb; /* trie nodes of a path, leaf first */
 	size_t cap_climb;
 	VEC(struct calltree_inferred) inferred;
 	struct calltree_large large;
@@ -52,14 +53,14 @@ struct calltree {
 int calltree_child(struct calltree *tree, uint32_t parent, const struct profile_symbol *symbol,
 		   bool is_inlined, uint32_t *ret_child);
 
-/* Returns the node below which paths with a root mark (NULL: none) begin, and makes `stamp` stand
- * for the mark. Returns 0 or -ENOMEM. */
+/* Gives the node below which paths with a root mark (NULL: none) begin, and makes `stamp` stand for
+ * that mark. Returns 0 or -ENOMEM. */
 int calltree_begin(struct calltree *tree, const struct profile_symbol *mark, uint32_t *ret_at);
 
 /* Moves *at down over the shown frames of a location, making nodes. Returns 0 or -ENOMEM. */
 int calltree_frames(struct calltree *tree, uint32_t location, uint32_t *at);
 
-/* Stores a trie node as climb[n]. Returns false for lack of memory. */
+/* Stores a trie node as climb[n]. Returns false if memory is short. */
 bool calltree_push(struct calltree *tree, uint32_t n, uint32_t tag_trie_node);
 
 #endif

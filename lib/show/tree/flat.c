@@ -17,8 +17,8 @@
 struct flat_pass {
 	const struct calltree_node *nodes;
 	struct flat *flat;
-	uint32_t *open; /* by row */
-	uint32_t *row;	/* by node */
+	uint32_t *open; /* by row: how many nodes of the function the pass is inside of */
+	uint32_t *row;	/* by node: index of its function's row */
 };
 
 static void enter(struct flat_pass *pass, uint32_t node)
@@ -58,7 +58,7 @@ static void flat_walk(struct flat_pass *pass)
 	}
 }
 
-/* Gives each function a row. */
+/* Gives each function a row, and each node its function's row. */
 static int flat_number(struct flat_pass *pass, uint32_t n_nodes)
 {
 	struct int_map rows = {0};

@@ -15,7 +15,7 @@
 
 #include "base/text.h"
 
-/* In the order of enum frame_source. */
+/* by enum frame_source */
 static const char *const short_names[FRAME_SOURCE_COUNT] = {
 	[FRAME_SOURCE_WALKED] = "wa",	[FRAME_SOURCE_PREFIX] = "pr",  [FRAME_SOURCE_BRANCH] = "br",
 	[FRAME_SOURCE_STITCHED] = "st", [FRAME_SOURCE_ALIGNED] = "al", [FRAME_SOURCE_TAG] = "ta",
@@ -113,7 +113,7 @@ bool frame_sources_has_weak_rules(const struct profile *profile)
 
 #define MAX_PARTS (FRAME_SOURCE_COUNT + PROVENANCE_COUNT)
 
-/* A part of a column: a source, or a kind of rule of walked frames. */
+/* A share in a column: of a source, or of a kind of rule of walked frames. */
 struct part {
 	const char *letters, *name;
 	uint64_t samples;
@@ -122,10 +122,10 @@ struct part {
 struct parts {
 	struct part list[MAX_PARTS]; /* largest first */
 	size_t n;
-	uint64_t samples; /* of all */
+	uint64_t samples; /* of all parts */
 };
 
-/* Adds a part that has samples behind those that have as many. */
+/* Inserts a part that has samples, behind all parts with as many or more. */
 static void add_part(struct parts *parts, const char *letters, const char *name, uint64_t samples)
 {
 	size_t at = samples ? parts->n++ : 0;
@@ -138,7 +138,8 @@ static void add_part(struct parts *parts, const char *letters, const char *name,
 	parts->list[at] = (struct part){letters, name, samples};
 }
 
-/* Walked frames are "walked" unless their rule is weak; in older stores no rule is known. */
+/* Lists the parts. Walked frames count as "walked" unless their rule is weak. Older stores have no
+ * rules. */
 static void list_parts(const struct frame_source_counts *counts, struct parts *ret_parts)
 {
 	uint64_t weak = 0;
@@ -155,7 +156,7 @@ static void list_parts(const struct frame_source_counts *counts, struct parts *r
 				 provenance_name((uint8_t)i), counts->rules[i]);
 }
 
-/* Rounded, but what is neither nothing nor all never shows as such. */
+/* Rounds a share to percent: never to 0 % or 100 % unless it is exactly that. */
 static unsigned percent(uint64_t part, uint64_t whole)
 {
 	uint64_t p = (part * 100 + whole / 2) / whole;

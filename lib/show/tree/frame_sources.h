@@ -12,8 +12,8 @@
 #include "tree/calltree.h"
 
 struct frame_source_counts {
-	uint64_t by[FRAME_SOURCE_COUNT];  /* samples */
-	uint64_t unsure;		  /* of all samples, those with a confidence below 100 % */
+	uint64_t by[FRAME_SOURCE_COUNT]; /* samples */
+	uint64_t unsure; /* of all samples, those whose frame has a confidence below 100 % */
 	uint64_t rules[PROVENANCE_COUNT]; /* of the walked samples, by the provenance of the rule
 					     that found the frame's caller */
 };
@@ -21,7 +21,7 @@ struct frame_source_counts {
 struct frame_sources {
 	struct frame_source_counts *nodes; /* by node of the tree; owned */
 	uint32_t n;
-	/* the frames of all samples, without marks and inlined functions */
+	/* over the frames of all samples, except marks and inlined functions */
 	struct frame_source_counts all;
 };
 

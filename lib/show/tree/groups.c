@@ -11,7 +11,7 @@
 /* Sorts the indexes `from` into `to` by key(index); `first` gets the n_keys + 1 bounds. */
 struct groups_sort {
 	const struct profile_entry *entries;
-	const uint32_t *group_of_entry; /* NULL: sort by root mark */
+	const uint32_t *group_of_entry; /* NULL: the key is the entry's root mark */
 };
 
 static uint32_t groups_key(const struct groups_sort *sort, uint32_t entry)
@@ -34,7 +34,8 @@ static void groups_sort(const struct groups_sort *sort, const uint32_t *from, ui
 		first[k + 1] += first[k];
 	for (uint32_t i = 0; i < n; i++)
 		to[first[groups_key(sort, from[i])]++] = from[i];
-	for (uint32_t k = n_keys; k > 0; k--) /* each bound has moved to the next one's place */
+	/* Each bound has moved to the start of the next group; move it back. */
+	for (uint32_t k = n_keys; k > 0; k--)
 		first[k] = first[k - 1];
 	first[0] = 0;
 }

@@ -6,8 +6,10 @@
 #include "model/profile.h"
 
 struct groups {
-	uint32_t *order; /* numbers of entries: by group, then by root mark, then in their order */
-	uint32_t *first; /* n + 1: the entries of group i are order[first[i] .. first[i + 1]) */
+	/* numbers of entries, by group, then by root mark, then in the profile's order */
+	uint32_t *order;
+	/* n + 1 elements: the entries of group i are order[first[i] .. first[i + 1]) */
+	uint32_t *first;
 	uint64_t *samples; /* by group */
 	uint32_t *ranking; /* groups that have samples, most samples first */
 	uint32_t n, n_ranking;

@@ -13,7 +13,7 @@
 #include "base/int_map.h"
 
 struct histogram_count {
-	uint32_t bin; /* of all parts' */
+	uint32_t bin; /* number of a bin among the bins of all parts */
 	uint32_t symbol;
 	uint64_t samples;
 };
@@ -21,10 +21,10 @@ struct histogram_count {
 struct histogram_pass {
 	const struct partition *partition;
 	struct histogram *h;
-	struct int_map by_key; /* (bin, symbol) */
+	struct int_map by_key; /* (bin, symbol) -> index in `counts` */
 	VEC(struct histogram_count) counts;
 	uint64_t start_ns;
-	uint64_t end_ns; /* of the last bin, which is not in it */
+	uint64_t end_ns; /* end of the last bin (exclusive) */
 };
 
 /* Finds the function that a sample hit. */
@@ -58,7 +58,7 @@ static uint32_t histogram_bin(const struct histogram_pass *pass, uint64_t time_n
 	return bin < pass->h->n_bins ? (uint32_t)bin : pass->h->n_bins - 1;
 }
 
-/* Adds an amount to a bin of all parts' bins, and to its function there. */
+/* Adds an amount to a bin, by its number among the bins of all parts, and to the function in it. */
 static int add_to_bin(struct histogram_pass *pass, uint32_t bin, uint32_t symbol, uint64_t amount)
 {
 	uint32_t at;
@@ -76,7 +76,7 @@ static int add_to_bin(struct histogram_pass *pass, uint32_t bin, uint32_t symbol
 	return 0;
 }
 
-/* Adds a record to the bins that it lies in, from `first` on: to each its part. */
+/* Adds a record with a length to the bins from `first` on: to each bin the part that lies in it. */
 static int add_parts(struct histogram_pass *pass, const struct store_sample *record,
 		     const struct lasting *lasting, uint32_t first, uint32_t symbol)
 {
@@ -118,7 +118,7 @@ static int histogram_add(void *arg, const struct store_sample *record,
 			  profile_amount(profile, &s));
 }
 
-/* Sets the span of time: the filter's, else the recording's; never empty. */
+/* Sets the time that the bins cover: the filter's, else the recording's; never empty. */
 static void span(struct histogram_pass *pass, uint32_t n_bins)
 {
 	const struct store_recording *rec = &profile_tables(pass->partition->profile)->recording;

@@ -19,12 +19,12 @@ struct summing {
 	struct profile *profile;
 	const struct profile_entry *entries;
 	const struct calltree_node *tree;
-	uint64_t *rank_of;	/* by thread, as SERIES_MPI_RANK has it */
+	uint64_t *rank_of;	/* by thread: its process's value of SERIES_MPI_RANK */
 	uint32_t *order;	/* entries with a rank, by rank */
-	uint32_t n;		/* how many */
+	uint32_t n;		/* number of these entries */
 	struct int_map leaf_of; /* (node and end reason, origin) -> node of the tree */
-	uint64_t *amounts;	/* of the rank, by node of the tree */
-	uint32_t *touched;	/* nodes with an amount */
+	uint64_t *amounts;	/* amounts of the current rank, by node of the tree */
+	uint32_t *touched;	/* nodes in which the current rank has an amount */
 	uint32_t n_touched;
 };
 
@@ -60,7 +60,8 @@ static uint32_t rank_at(const struct summing *s, uint32_t index)
 	return (uint32_t)s->rank_of[s->entries[s->order[index]].thread];
 }
 
-/* Puts the entries that have a rank in the order of ranks, and returns how many ranks these are. */
+/* Sorts the entries that have a rank by rank into `order`. Returns the number of different ranks.
+ */
 static uint32_t order(struct summing *s, const uint32_t *entries, uint32_t n)
 {
 	uint32_t ranks = 0;
@@ -113,7 +114,7 @@ static int add_entry(struct summing *s, const struct profile_entry *entry)
 	return err;
 }
 
-/* Compares the sums of a rank that is complete with those of the others. */
+/* Compares the sums of a rank, all of whose entries were added, with the largest so far. */
 static void end_rank(struct summing *s, uint32_t rank, struct imbalance *imbalance)
 {
 	for (uint32_t i = 0; i < s->n_touched; i++) {
@@ -180,7 +181,7 @@ void imbalance_free(struct imbalance *imbalance)
 	*imbalance = (struct imbalance){0};
 }
 
-/* Returns the maximum over the mean of all ranks; 0 if no rank has any samples there. */
+/* Returns the maximum over the mean of all ranks; 0 if no rank has samples in the node. */
 static double ratio_of(const struct imbalance *imbalance, uint32_t node)
 {
 	const struct imbalance_node *n = &imbalance->nodes[node];

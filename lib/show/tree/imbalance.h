@@ -11,14 +11,14 @@
 #include "tree/calltree.h"
 
 struct imbalance_node {
-	uint64_t most; /* of the node and everything below it */
+	uint64_t most; /* the largest sum of any rank, of the node and everything below it */
 	uint64_t sum;  /* of all ranks */
-	uint32_t rank; /* the rank with the most; of equal ones, the lowest */
+	uint32_t rank; /* the rank that has `most`; of equal ones, the lowest */
 };
 
 struct imbalance {
 	struct imbalance_node *nodes; /* by node of the tree; owned. NULL: fewer than two ranks */
-	uint32_t ranks;		      /* ranks that have any entry */
+	uint32_t ranks;		      /* number of ranks that have entries */
 };
 
 /* Sums up by rank, for a tree (or the large nodes of one) of the `n` entries of its profile whose

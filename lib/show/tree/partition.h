@@ -14,27 +14,28 @@
 enum partition_by {
 	PARTITION_BY_PROCESS,
 	PARTITION_BY_THREAD,
-	PARTITION_BY_COMMAND, /* threads of one name, of whatever process */
-	PARTITION_BY_CPU,     /* of a profile with by_cpu */
+	PARTITION_BY_COMMAND, /* threads of one name, in any process */
+	PARTITION_BY_CPU,     /* needs a profile with by_cpu */
 	PARTITION_BY_UNIT,    /* a systemd unit; see model/cgroup_name.h */
 	PARTITION_BY_CONTAINER,
 	PARTITION_BY_RANK, /* in an MPI job */
 	PARTITION_BY_HOST,
 	PARTITION_BY_REASON, /* why threads waited */
-	PARTITION_BY_OBJECT, /* what threads waited for: a file, a socket, a futex; the reason if it
-				is not known */
-	PARTITION_BY_ALL,    /* one part that holds everything */
+	/* what threads waited for: a file, a socket, a futex; if that is unknown, the reason */
+	PARTITION_BY_OBJECT,
+	PARTITION_BY_ALL, /* one part that holds everything */
 };
 
 struct partition {
 	struct profile *profile;
 	enum partition_by by;
-	struct groups groups;	  /* of the entries, one for each part */
+	struct groups groups;	  /* one group of entries for each part */
 	uint32_t *part_of_thread; /* by thread */
 	uint32_t *
 		first_of_part; /* by command, unit, container, rank, host: the first thread in it */
-	uint64_t *ranks;       /* by process, for PARTITION_BY_RANK: model/profile_ranks.h */
-	struct strings *reasons; /* by reason, object: the names of the parts */
+	/* for PARTITION_BY_RANK, by process: its rank, as profile_ranks_read() sets it */
+	uint64_t *ranks;
+	struct strings *reasons; /* names of the parts by reason or object */
 };
 
 /* Divides a profile, which is borrowed; for PARTITION_BY_CPU it must have been made with by_cpu.

@@ -16,12 +16,12 @@
 
 #include "base/big.h"
 
-#define SUBTREE_MARKS 64 /* more than there are end reasons */
-#define SUBTREE_AHEAD 12 /* entries */
+#define SUBTREE_MARKS 64 /* most root marks in a part; there are fewer end reasons */
+#define SUBTREE_AHEAD 12 /* entries between a prefetch and its use */
 
 struct subtree_index {
-	uint32_t stamp; /* valid if it is the maker's */
-	uint32_t node;	/* of the subtree */
+	uint32_t stamp; /* The element is valid if this equals the maker's stamp. */
+	uint32_t node;	/* number of the subtree_node */
 };
 
 struct subtree_maker {
@@ -66,7 +66,7 @@ void subtree_free(struct subtree *subtree)
 	*subtree = (struct subtree){0};
 }
 
-/* There is room for it. */
+/* Appends a subtree_node, for which the caller has made room, to its parent's list of children. */
 static uint32_t subtree_add(struct subtree_maker *m, struct subtree *subtree,
 			    struct subtree_run *run, uint32_t node, uint32_t parent)
 {
@@ -106,8 +106,8 @@ static int touch(struct subtree_maker *m, struct subtree *subtree, struct subtre
 	return 0;
 }
 
-/* Prefetches the memory in which a later entry will be looked up: the entries of one part are
- * scattered over all three arrays, and most of the time would go into waiting for memory. */
+/* Prefetches what the look-up of a later entry will read. The entries of one part are scattered
+ * over three large arrays, so without this most of the time is waiting for memory. */
 static void fetch(const struct subtree_maker *m, const struct subtree_entries *of, size_t i)
 {
 	if (i + 2 * SUBTREE_AHEAD < of->n)

@@ -23,17 +23,19 @@ struct subtree_entries {
 };
 
 struct subtree_node {
-	uint32_t node;	      /* of the trie */
-	uint32_t parent;      /* in the subtree; SUBTREE_NONE for a root */
-	uint32_t first, next; /* the list of children, in the subtree; SUBTREE_NONE ends it */
-	uint64_t samples;     /* of the node and everything below it */
+	uint32_t node;	 /* number of the node in the trie */
+	uint32_t parent; /* number of its parent in the subtree; SUBTREE_NONE for a root */
+	/* numbers of its first child and of its next sibling in the subtree; SUBTREE_NONE ends the
+	 * list */
+	uint32_t first, next;
+	uint64_t samples; /* of the node and everything below it */
 };
 
 /* A run: the nodes of all paths that begin with one root mark, or of all that have none. Entries
  * without any frame are in no run. */
 struct subtree_run {
-	const struct profile_symbol *mark; /* or NULL */
-	uint32_t root;			   /* the first node of the list of roots */
+	const struct profile_symbol *mark; /* the root mark, or NULL */
+	uint32_t root;			   /* its first root; the others follow by `next` */
 	uint64_t samples;
 };
 
@@ -48,13 +50,13 @@ void subtree_free(struct subtree *subtree);
 
 struct subtree_maker;
 
-/* Makes a maker, which holds the memory for making one subtree after the other. The profile is
- * borrowed and must outlive it. Returns 0 or -ENOMEM. */
+/* Makes a maker, whose memory serves to make one subtree after the other. The profile is borrowed
+ * and must outlive it. Returns 0 or -ENOMEM. */
 int subtree_maker_new(const struct profile *profile, struct subtree_maker **ret_maker);
 void subtree_maker_free(struct subtree_maker *maker); /* NULL is allowed */
 
-/* Fills `subtree` anew from entries, reusing its memory. Two threads must not use one maker at
- * once. Returns 0 or -ENOMEM. */
+/* Empties `subtree` and fills it from entries, reusing its memory. Two threads must not use one
+ * maker at the same time. Returns 0 or -ENOMEM. */
 int subtree_make(struct subtree_maker *maker, const struct subtree_entries *of,
 		 struct subtree *subtree);
 
