@@ -18,29 +18,30 @@
 #include "base/vec.h"
 #include "base/int_map.h"
 
-/* Samples of a function, a line or a location, and the last entry that was counted in `total`. */
+/* Samples of a function, a line or a location. `stamp` is the last entry that was counted in
+ * `total`, so that it counts once. */
 struct annotate_count {
 	uint64_t self, total, hit;
-	uint32_t stamp; /* entry + 1 */
+	uint32_t stamp; /* number of the entry + 1 */
 };
 
 struct annotate_ref {
-	uint32_t function, location, line; /* numbers of all functions' */
-	bool is_leaf;			   /* the function is the innermost at the location */
+	uint32_t function, location, line; /* numbers over all functions */
+	bool is_leaf; /* The function is the innermost frame at the location. */
 };
 
 struct annotate_work {
 	struct profile *profile;
 	const char *pattern;
-	struct int_map chosen; /* symbol -> function */
+	struct int_map chosen; /* symbol -> number of the function */
 	VEC(const struct profile_symbol *) symbols;
 	VEC(struct annotate_count) functions, locations, lines;
-	VEC(struct annotate_location) location_info; /* `line` is a number of all functions' */
+	VEC(struct annotate_location) location_info; /* `line` is a number over all functions */
 	VEC(struct annotate_line) line_info;
 	VEC(uint32_t) location_function, line_function;
 	struct int_map line_by_key;
 	VEC(struct annotate_ref) refs;
-	uint32_t *first_ref; /* by location, n + 1 */
+	uint32_t *first_ref; /* by location, n + 1 elements: index of its first ref */
 };
 
 static void work_free(struct annotate_work *w)
@@ -94,7 +95,7 @@ static int work_enter_function(struct annotate_work *w, const struct profile_sym
 	return 0;
 }
 
-/* Enters the functions of a location that meet the pattern. */
+/* Adds the functions of a location that match the pattern. */
 static int work_meet(struct annotate_work *w, uint32_t location)
 {
 	size_t n;
@@ -149,7 +150,7 @@ static int work_compare_functions(const void *a, const void *b, void *arg)
 	return strcmp(w->symbols.items[x]->name, w->symbols.items[y]->name);
 }
 
-/* Keeps the largest functions, in order. */
+/* Keeps the `max` largest functions, largest first. */
 static int work_keep_largest(struct annotate_work *w, uint32_t max, struct annotate *a)
 {
 	uint32_t n = (uint32_t)w->symbols.count, *order = calloc((size_t)n + 1, sizeof(*order));
@@ -183,7 +184,8 @@ static int work_keep_largest(struct annotate_work *w, uint32_t max, struct annot
 /* --- pass 2: locations and lines ---------------------------------------------------------------
  */
 
-/* Finds the number of a line of a function. Files are equal if the store's strings are. */
+/* Gives the number of a line of a function. Two files are the same if the store has one string for
+ * them. */
 static int work_line(struct annotate_work *w, uint32_t function, const struct profile_frame *frame,
 		     uint32_t *ret_line)
 {
@@ -192,7 +194,7 @@ static int work_line(struct annotate_work *w, uint32_t function, const struct pr
 		       frame->line;
 	int err;
 
-	for (;; key++) { /* a key that another line has: the next one is tried */
+	for (;; key++) { /* If another line has the key, try the next one. */
 		err = int_map_enter(&w->line_by_key, key, number, ret_line);
 		if (err < 0 || *ret_line == number)
 			break;
@@ -229,7 +231,7 @@ static int work_ref(struct annotate_work *w, uint32_t location, const struct pro
 	return 0;
 }
 
-/* Innermost first, each function once. */
+/* Makes the refs of a location, innermost frame first, one for each function. */
 static int work_location(struct annotate_work *w, uint32_t location)
 {
 	size_t n, first = w->refs.count;

@@ -16,12 +16,13 @@ struct annotate_location {
 	uint32_t location; /* number in the store's tables */
 	uint32_t line;	   /* index in the function's lines */
 	uint64_t self, total;
-	uint64_t hit;	 /* self, and samples that hit functions inlined into this one there */
-	bool is_inlined; /* The function is inlined into another one there. */
+	/* `self`, and samples that hit functions inlined into this one at the location */
+	uint64_t hit;
+	bool is_inlined; /* The function itself is inlined into another one at the location. */
 };
 
 struct annotate_line {
-	const char *file; /* or NULL if it is not known */
+	const char *file; /* or NULL: unknown */
 	uint32_t line;	  /* or 0 */
 	uint64_t self, total;
 };
@@ -29,15 +30,15 @@ struct annotate_line {
 struct annotate_function {
 	const struct profile_symbol *symbol;
 	uint64_t self, total;
-	struct annotate_location *locations; /* by object and offset */
-	struct annotate_line *lines;	     /* by file and line */
+	struct annotate_location *locations; /* sorted by object and offset */
+	struct annotate_line *lines;	     /* sorted by file and line */
 	uint32_t n_locations, n_lines;
 };
 
 struct annotate {
 	struct annotate_function *functions; /* most self first */
 	uint32_t n;
-	uint32_t n_more; /* further functions that match the pattern */
+	uint32_t n_more; /* number of further functions that match the pattern */
 };
 
 /* Annotates the functions that match a pattern (model/pattern.h), at most `max` of them; without a

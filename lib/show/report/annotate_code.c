@@ -26,8 +26,9 @@
 #include "sym/symbolizer.h"
 #include "sym/unwind_bounds.h"
 
-#define CODE_MAX_BYTES (1u << 20) /* of a function */
-#define CODE_TAIL      64u	  /* bytes after the last sample, where the end is not known */
+#define CODE_MAX_BYTES (1u << 20) /* most bytes of a function */
+/* bytes shown after the last sample, if the function's end is unknown */
+#define CODE_TAIL      64u
 #define CODE_MAX_FRAME 64
 #define SOURCE_MAX     (16u << 20)
 
@@ -47,7 +48,7 @@ static void code_problem(struct annotate_code *code, const char *path, const cha
 	snprintf(code->problem, sizeof(code->problem), "%.120s: %s", path, what);
 }
 
-/* Opens the file of an object, if it is the recorded one. */
+/* Opens the file of an object, if it is still the one that was recorded. */
 static int code_open(struct code_work *w, const struct store_object *object)
 {
 	const char *root = w->options->root ? w->options->root : "";
@@ -75,7 +76,7 @@ static int code_open(struct code_work *w, const struct store_object *object)
 	return err;
 }
 
-/* Returns the location with most samples at which the function is not inlined; the object of that
+/* Returns the location with most samples at which the function is not inlined. The object of this
  * location is disassembled. */
 static const struct annotate_location *code_main_location(const struct annotate_function *f)
 {
@@ -87,7 +88,8 @@ static const struct annotate_location *code_main_location(const struct annotate_
 	return best;
 }
 
-/* Returns the start of the function: that of the outermost line at `here`; 0 if unknown. */
+/* Returns the start of the function, from the outermost line of the location `here`; 0 if unknown.
+ */
 static uint64_t code_start(const struct store_tables *t, const struct annotate_location *here)
 {
 	uint32_t first = t->line_first[here->location], n = t->line_first[here->location + 1];
@@ -121,8 +123,8 @@ static int code_end(struct code_work *w, uint32_t object)
 	return 0;
 }
 
-/* Finds the function's own line at an instruction, which is that of the enclosing frame, and the
- * innermost function that the instruction is inlined from. */
+/* Finds the line of the function itself at an instruction (the enclosing frame's line), and the
+ * innermost function that was inlined there. */
 static int code_line(struct code_work *w, struct annotate_instruction *i)
 {
 	struct symbolizer_frame frames[CODE_MAX_FRAME];
@@ -142,7 +144,7 @@ static int code_line(struct code_work *w, struct annotate_instruction *i)
 	return i->inlined ? 0 : -ENOMEM;
 }
 
-/* " <name>" after a jump or call whose target is a function. */
+/* Appends " <name>" after a jump or call whose target is a function. */
 static int code_target(struct code_work *w, const struct disassembled *is, struct buf *b)
 {
 	struct symbolizer_frame frame;
@@ -166,7 +168,7 @@ static int code_target(struct code_work *w, const struct disassembled *is, struc
 	return 0;
 }
 
-/* Decodes one instruction; a byte that is none is shown as such. */
+/* Decodes the instruction at `at`. A byte that begins no instruction is shown as a byte. */
 static int code_decode(struct code_work *w, const struct disassembler *disassembler, uint64_t at)
 {
 	struct annotate_code *code = w->code;
@@ -224,7 +226,7 @@ static int code_decode_all(struct code_work *w)
 	return err;
 }
 
-/* Gives each here's samples to the instruction that holds its byte. */
+/* Adds each location's samples to the instruction that contains the location's byte. */
 static void code_count(struct code_work *w, uint32_t object)
 {
 	const struct store_tables *t = profile_tables(w->profile);
@@ -247,7 +249,7 @@ static void code_count(struct code_work *w, uint32_t object)
 	}
 }
 
-/* Notes what the lines have lacked. */
+/* Notes which debug file was needed for lines and is not installed. */
 static void code_missing(struct code_work *w)
 {
 	struct buf name = {0};
@@ -327,7 +329,7 @@ void annotate_code_free(struct annotate_code *code)
 
 /* --- source --------------------------------------------------------------------------------- */
 
-/* Reads a regular file of at most SOURCE_MAX bytes; *ret_text is NULL if it is no such file. */
+/* Reads a regular file of at most SOURCE_MAX bytes. *ret_text is NULL if there is no such file. */
 static int source_slurp(const char *path, char **ret_text)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -352,8 +354,8 @@ static int source_slurp(const char *path, char **ret_text)
 	return !text && n < 0 ? -ENOMEM : 0;
 }
 
-/* Looks for a source at the compiler's path, at that path below the given folder, and by its name
- * in that folder. */
+/* Looks for a source file at the path that the compiler recorded, at that path below
+ * options->source, and by its name in options->source. */
 static int source_find(const char *file, const struct annotate_code_options *options,
 		       char **ret_text)
 {

@@ -11,9 +11,10 @@
 struct annotate_instruction {
 	uint64_t offset; /* in the file */
 	uint8_t length;
-	char *text;	  /* as a disassembler shows it */
-	char *inlined;	  /* the innermost function that it is inlined from, or NULL */
-	const char *file; /* of the function's own line; lives as long as the code; or NULL */
+	char *text;    /* as a disassembler shows it */
+	char *inlined; /* the innermost function that was inlined there, or NULL */
+	/* file of the function's own line, or NULL; lives as long as the code */
+	const char *file;
 	uint32_t line;
 	uint64_t self, total, hit; /* as in struct annotate_location */
 };

@@ -23,10 +23,11 @@
 #include "report/report_header.h"
 #include "report/treeview.h"
 
-#define VIEW_LEFT  74	/* columns of the source half, where the width is not given */
-#define VIEW_SIDES 60	/* columns: below that instructions stand under their line */
-#define VIEW_ALL   40	/* columns: below that without totals and offsets */
-#define VIEW_LINES 4000 /* source lines of a function */
+#define VIEW_LEFT 74 /* columns of the source half, if options->width is not given */
+/* columns: in narrower output, instructions stand below their line */
+#define VIEW_SIDES 60
+#define VIEW_ALL   40	/* columns: narrower output has no totals and offsets */
+#define VIEW_LINES 4000 /* most source lines of a function */
 
 struct view {
 	const struct profile *profile;
@@ -34,13 +35,14 @@ struct view {
 	const struct annotate_code_options *code_options;
 	const struct report_options *options;
 	FILE *out;
-	struct buf row, side; /* a row, and one half of it */
+	struct buf row, side; /* row: the current row; side: one half of it */
 	struct annotate_code code;
 	struct annotate_source source;
-	const char *file; /* whose lines are shown */
+	const char *file; /* the file whose lines are shown */
 	uint32_t first, last;
-	uint32_t *next; /* the next instruction of the same line, + 1 */
-	unsigned left;	/* columns of the source half; 0: instructions stand under their line */
+	uint32_t *next; /* by instruction: number of the next one of the same line + 1 */
+	/* columns of the source half; 0: instructions stand below their line */
+	unsigned left;
 };
 
 static int view_line(struct view *v, bool strong)
@@ -125,7 +127,7 @@ static const struct annotate_line *view_find_line(const struct view *v, uint32_t
 
 /* --- halves of a row ------------------------------------------------------------------------ */
 
-/* Pads or cuts the half that stands in v->side, and moves it to the row. */
+/* Pads or cuts the text in v->side to the source half's width, and moves it to the row. */
 static void view_put_left(struct view *v)
 {
 	size_t used = 0;
@@ -171,7 +173,7 @@ static void view_put_instruction(struct view *v, const struct annotate_instructi
 	}
 }
 
-/* Writes a line with its instructions; `at` is the first of them + 1, or 0. */
+/* Writes a line with its instructions. `at`: number of the first one + 1; 0: it has none. */
 static int view_rows(struct view *v, uint32_t line, uint32_t at)
 {
 	const struct annotate_line *l = line ? view_find_line(v, line) : NULL;
@@ -201,7 +203,7 @@ static int view_rows(struct view *v, uint32_t line, uint32_t at)
 	return err;
 }
 
-/* Chains the instructions of each shown line; heads[0] is of those without one. */
+/* Chains the instructions of each shown line; heads[0] is the chain of those without a line. */
 static uint32_t *view_chain(struct view *v)
 {
 	uint32_t n = v->first ? v->last - v->first + 2 : 1, *heads = calloc(n, sizeof(*heads));
@@ -239,7 +241,7 @@ static int view_columns(struct view *v)
 	return view_line(v, false);
 }
 
-/* Why the source or functions that are inlined are not known. */
+/* Says why the source, or the functions that are inlined, are unknown. */
 static int view_missing(struct view *v)
 {
 	text_put_raw(&v->row,
@@ -290,7 +292,7 @@ static int view_head(struct view *v)
 	return err < 0 ? err : view_columns(v);
 }
 
-/* Lines of other files: where parts of the function come from a header. */
+/* Lists lines of other files, from which parts of the function come: of headers, mostly. */
 static int view_other_lines(struct view *v)
 {
 	int err = 0;

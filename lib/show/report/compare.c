@@ -13,15 +13,16 @@
 #include "stackd_abi.h"
 
 struct compare_truth {
-	size_t first; /* in frames */
+	size_t first; /* index of its first frame in `frames` */
 	uint32_t n_frames, n_left;
 };
 
 /* The state that stackd --depth keeps for a thread; struct thread_state of bpf/prefix.bpf.h. */
 struct compare_thread {
 	uint32_t taken;	 /* samples so far */
-	uint32_t credit; /* for anchors */
-	uint64_t *ends;	 /* hashes of where segments ended: STACKD_ANCHOR_ENDS; or NULL */
+	uint32_t credit; /* tokens for anchors (see is_new()) */
+	/* hashes of the locations where segments ended: STACKD_ANCHOR_ENDS of them; or NULL */
+	uint64_t *ends;
 };
 
 struct compare_state {
@@ -34,7 +35,8 @@ struct compare_state {
 	VEC(struct compare_truth) truths; /* by sample */
 	struct compare_thread *threads;	  /* by number */
 	uint32_t n_threads;
-	uint64_t *seen_truth, *seen_aligned; /* by symbol: the last sample that had it, + 1 */
+	/* by symbol: number of the last sample that had it in its true or aligned path, + 1 */
+	uint64_t *seen_truth, *seen_aligned;
 };
 
 void compare_free(struct compare *c)
@@ -93,7 +95,8 @@ static bool is_new(struct compare_thread *t, const struct align_frame *caller)
 	return true;
 }
 
-/* Whether stackd walks a thread's last sample to the entry (bpf/segment.bpf.h). */
+/* Returns whether stackd would walk the stack of this sample to the thread's entry
+ * (bpf/segment.bpf.h). */
 static int is_anchor(struct compare_thread *t, const struct align_frame *caller)
 {
 	uint32_t n = t->taken;
@@ -107,7 +110,7 @@ static int is_anchor(struct compare_thread *t, const struct align_frame *caller)
 	return t->ends ? is_new(t, caller) : -ENOMEM;
 }
 
-/* Whether a path of a thread is cut: 1 or 0, or -ENOMEM. */
+/* Returns whether the path of a sample is cut: 1 or 0, or -ENOMEM. */
 static int compare_cuts(struct compare_state *c, uint32_t thread, const struct align_frame *path,
 			uint32_t n)
 {
@@ -205,7 +208,7 @@ static void compare_judge(struct compare_state *c, uint32_t number)
 
 /* --- time ----------------------------------------------------------------------------------- */
 
-/* Adds one to a routine's count, once for each sample. */
+/* Adds one to a routine's count, unless this sample was counted already. */
 static void compare_time(uint64_t *seen, uint32_t symbol, uint64_t sample, uint64_t *count)
 {
 	if (seen[symbol] == sample + 1)
@@ -271,7 +274,7 @@ static int sum_up(struct compare_state *c)
 	for (size_t i = 0; i < n; i++) {
 		struct compare_routine routine = to->routines[i];
 
-		/* The profile has its own symbols; those of one name and object are alike. */
+		/* Not the profile's symbols: two of the same name and object are equal. */
 		routine.symbol = names_symbol_at(c->result->names, (uint32_t)i);
 		if (routine.truth || routine.aligned)
 			to->routines[kept++] = routine;
@@ -328,8 +331,8 @@ int compare_new(struct profile *profile, const struct compare_options *options,
 		return -ENOMEM;
 	c.result->options = *options;
 	err = prepare(&c);
-	/* Without heights, noting samples would only find recursions, at which paths would be cut.
-	 * Here the paths are the truth, and must not be cut. */
+	/* Without heights, noting samples would only find recursive routines, at which
+	 * align_input_path() cuts paths. Here the paths are the truth, which must stay whole. */
 	if (err == 0 && store_reader_tables(reader)->sizes)
 		err = store_reader_samples(reader, compare_note, &c);
 	if (err == 0)

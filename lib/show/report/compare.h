@@ -13,7 +13,8 @@
 #include "report/report.h"
 
 struct compare_options {
-	uint32_t frames;  /* kept of a cut path, the function that was hit included; at least 1 */
+	/* frames that a cut path keeps, with the function that was hit; at least 1 */
+	uint32_t frames;
 	uint32_t percent; /* share of the samples that are cut: 1 to 100 */
 	bool no_anchors;  /* With 100 percent: cuts the anchors as well. */
 	bool no_heights;  /* Aligns by routines alone. */
@@ -28,16 +29,16 @@ struct compare_routine {
 
 struct compare {
 	struct compare_options options;
-	uint64_t samples;	 /* with complete paths: those that are compared */
-	uint64_t cut;		 /* of the samples */
-	uint64_t aligned;	 /* of the cut ones: at least one frame was inferred */
-	uint64_t complete;	 /* of the samples: paths from the thread's entry, inferred frames
-				    included */
-	uint64_t right;		 /* of the cut ones: have exactly their original path */
-	uint64_t wrong;		 /* of the cut ones: have a wrong frame or a wrong entry */
-	uint64_t inferred;	 /* frames */
+	uint64_t samples; /* samples that have complete paths, which are compared */
+	uint64_t cut;	  /* of `samples`, those whose paths are cut */
+	uint64_t aligned; /* of `cut`, those for which at least one frame was inferred */
+	/* of `samples`, those whose paths begin at the thread's entry after alignment */
+	uint64_t complete;
+	uint64_t right;		 /* of `cut`, those that have exactly their original path again */
+	uint64_t wrong;		 /* of `cut`, those with a wrong frame or a wrong entry */
+	uint64_t inferred;	 /* inferred frames */
 	uint64_t wrong_frames;	 /* inferred frames at a wrong location */
-	uint64_t wrong_routines; /* of the wrong frames: in a wrong routine */
+	uint64_t wrong_routines; /* of `wrong_frames`, those in a wrong routine */
 	double align_seconds;
 	struct compare_routine *routines; /* most time first */
 	size_t n_routines;

@@ -12,9 +12,10 @@
 #define AROUND_NS  10000u
 #define LAG_NS	   UINT64_C(1000000000)
 
-#define SHOWN 100 /* part of the time from which on what explains a difference is worth a word */
+/* a cause of the difference is mentioned if it is at least one part in so many of the time */
+#define SHOWN 100
 
-/* Returns by how much the beginning and the end of a recording can make the two sums differ. */
+/* Returns by how much the two sums can differ because of the recording's begin and end. */
 static double edges(const struct store_tables *t)
 {
 	const struct store_recording *r = &t->recording;
@@ -27,7 +28,7 @@ static double edges(const struct store_tables *t)
 	return (double)running * EDGE_NS * (t->n_recordings ? t->n_recordings : 1);
 }
 
-/* Returns the mean period of the samples; the period that was asked for if there are no samples. */
+/* Returns the mean period of the samples; if there are none, the period that was asked for. */
 static double period_ns(const struct store_recording *r, uint64_t sampled_ns)
 {
 	if (r->samples)

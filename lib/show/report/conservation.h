@@ -40,20 +40,20 @@
 #include "report/report.h"
 
 struct conservation {
-	bool is_known;	       /* the recording has both */
+	bool is_known;	       /* The recording has both sums. */
 	uint64_t scheduler_ns; /* CPU time, as the scheduler counts it */
 	uint64_t sampled_ns;   /* the sum of the samples' periods */
 	uint64_t waking_ns; /* samples' periods on CPUs that were about to switch to a woken task */
 	uint64_t preempted_ns; /* samples' periods in which another task was to run */
 	uint64_t own_ns;       /* stackd's own time in interrupts, and time that was cut */
-	uint64_t allowed_ns;   /* by how much the two may differ for all other reasons */
+	uint64_t allowed_ns;   /* by how much the sums may differ for all other reasons together */
 };
 
 /* Compares the sums of a recording. is_known is false for events other than a clock of user and
  * kernel mode, for imported recordings, and for a cgroup without a count of its CPU time. */
 struct conservation conservation_of(const struct store_tables *tables);
 
-/* Returns whether they differ by more than is allowed. */
+/* Returns whether the sums differ by more than is allowed. */
 bool conservation_is_violated(const struct conservation *c);
 
 /* Appends both sums as a sentence, without a line end. */

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-#define LEAF_FRAMES 6 /* that text has of a path, from its leaf on */
+#define LEAF_FRAMES 6 /* frames of a path that text shows, from the leaf on */
 
 static double sorted_by(const struct heap_path *path, enum heap_paths_kind kind)
 {
@@ -39,7 +39,8 @@ static int compare(const void *x, const void *y, void *arg)
 	return a < b ? -1 : a > b;
 }
 
-/* Returns the paths' indices in the order to be shown, the caller's; NULL without memory. */
+/* Returns the indices of the paths in the order in which they are shown, which the caller frees.
+ * NULL: no memory. */
 static size_t *sort(const struct heap_paths *paths, enum heap_paths_kind kind)
 {
 	struct order order = {paths, kind};
@@ -86,8 +87,8 @@ static void put_heading(struct table *t, const char *what)
 		text_printf(&t->line, " %11s", "std. error");
 }
 
-/* Appends bars that show how the live heap has grown: the part of it that had been allocated by
- * each time. */
+/* Appends bars that show how the live heap has grown: for each time, the share of the live bytes
+ * that had been allocated by then. */
 static void put_growth(struct table *t, const struct heap_path *path)
 {
 	static const char *const blocks[] = {"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};

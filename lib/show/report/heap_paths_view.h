@@ -10,13 +10,13 @@
 
 enum heap_paths_kind {
 	HEAP_PATHS_PEAK,   /* by bytes at the process's peak */
-	HEAP_PATHS_LEAKS,  /* by bytes that are live and old enough */
+	HEAP_PATHS_LEAKS,  /* by bytes that are live and older than heap_paths_options.older_ns */
 	HEAP_PATHS_CHANGE, /* by the change of live bytes since the first moment */
 };
 
 #define HEAP_PATHS_SHOWN 10 /* rows of the text form */
 
-/* Writes a table of the first paths. 0, -ENOMEM, -EIO. */
+/* Writes a table of the first HEAP_PATHS_SHOWN paths. Returns 0, -ENOMEM or -EIO. */
 int heap_paths_view_text(const struct heap_paths *paths, enum heap_paths_kind kind,
 			 struct profile *profile, const struct report_options *options, FILE *out);
 

@@ -8,8 +8,9 @@
 #include "base/text.h"
 #include "report/svg.h"
 
-#define WIDTH	  1000.0
-#define ROW	  120.0 /* of which the last GAP are for the next one's name */
+#define WIDTH 1000.0
+/* height of a row, the last GAP of which holds the next row's name */
+#define ROW	  120.0
 #define GAP	  30.0
 #define TOP	  60.0
 #define MARGIN	  20.0

@@ -12,7 +12,7 @@
 struct heap_view {
 	const struct heap *heap;
 	const struct profile *profile;
-	uint32_t *shown; /* processes, largest peak first */
+	uint32_t *shown; /* processes to show, largest peak first */
 	size_t n_shown;
 	struct buf line;
 };
@@ -65,8 +65,8 @@ static double seconds(const struct heap_view *v, uint64_t time_ns)
 
 /* --- text ---------------------------------------------------------------------------------- */
 
-/* Appends a bar for each bin, as high as its share of the peak; a bar is visible unless the bin is
- * 0. */
+/* Appends a bar for each bin, whose height is the bin's share of the peak. A bar is visible unless
+ * the bin is 0. */
 static void put_bars(struct heap_view *v, const struct heap_process *p, bool utf8)
 {
 	static const char *const blocks[] = {"·", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};

@@ -15,11 +15,12 @@
 int heap_view_text(const struct heap *heap, const struct profile *profile,
 		   const struct report_options *options, FILE *out);
 
-/* Writes all of them as a list, as the JSON object has it. 0 or -ENOMEM. */
+/* Writes the summaries as a list that is a member of a JSON object. Returns 0 or -ENOMEM. */
 int heap_view_json_processes(const struct heap *heap, const struct profile *profile,
 			     const char *key, struct json *j);
 
-/* Writes all of them, and their paths, as one JSON object (docs/JSON.md). 0, -ENOMEM, -EIO. */
+/* Writes the summaries and the paths as one JSON object (docs/JSON.md). Returns 0, -ENOMEM or -EIO.
+ */
 int heap_view_json(const struct heap *heap, const struct heap_paths *paths,
 		   enum heap_paths_kind kind, struct profile *profile, FILE *out);
 

@@ -19,7 +19,7 @@
 #include "stack/metric.h"
 #include "tree/partition.h"
 
-/* Returns the time of the threads that have passed through a region. */
+/* Returns the selected time, for all threads that have passed through a region together. */
 static uint64_t time_of_threads(const struct profile *profile, uint32_t n_threads)
 {
 	const struct store_recording *r = &profile_tables(profile)->recording;
@@ -30,18 +30,18 @@ static uint64_t time_of_threads(const struct profile *profile, uint32_t n_thread
 	return to > from ? (to - from) * n_threads : 0;
 }
 
-/* Bytes a second. */
+/* Returns bytes per second of the time in counted passes. */
 static uint64_t bandwidth(const struct region_figures *f, uint64_t bytes)
 {
-	const uint64_t ns = f->total_ns - f->estimated_ns; /* bytes are of passes */
+	const uint64_t ns = f->total_ns - f->estimated_ns; /* bytes are known of passes alone */
 
 	return ns ? (uint64_t)((double)bytes * 1e9 / (double)ns) : 0;
 }
 
-/* Which columns to show that only some recordings have. */
+/* The columns that only some recordings need. */
 struct columns {
-	bool bytes; /* of MPI */
-	bool files; /* bytes of these */
+	bool bytes; /* bytes of MPI calls */
+	bool files; /* bytes of files */
 	bool at_most;
 	bool left; /* passes that did not return */
 };
@@ -113,7 +113,7 @@ static bool begins_part(const struct view *v, size_t index)
 	return v->partition.by != PARTITION_BY_ALL && (!index || row[-1].part != row->part);
 }
 
-/* --- what the rows lack ---------------------------------------------------------------------- */
+/* --- passes that are not in the rows ---------------------------------------------------------- */
 
 struct lack {
 	const char *counter, *member, *text;
@@ -124,12 +124,12 @@ static const struct lack lacks[] = {
 	 "last hits of marks are not in these rows: no next one ended them"},
 	{"regions_too_deep", "too_deep",
 	 "passes were not measured, since too many others of their threads were open"},
-	{"regions_taken_off", "taken_off", NULL}, /* the header names them */
+	{"regions_taken_off", "taken_off", NULL}, /* the header names these regions */
 };
 
 #define N_LACKS (sizeof(lacks) / sizeof(*lacks))
 
-/* Passes that did not return are in the rows. */
+/* Passes that did not return: they are in the rows. */
 static const struct lack left = {"regions_left", "left", NULL};
 
 static uint64_t count_lack(const struct profile *profile, const struct lack *lack)
@@ -164,8 +164,8 @@ static void json_lacks(const struct profile *profile, struct json *j)
 	"# left: of the visits, by an exception, longjmp() or the end of the thread; they end "    \
 	"where\n#       the thread was next seen outside, and of their callers one is known\n"
 
-/* Calls `put` for the callers of a path, root first. If the path is not complete, such as that of a
- * pass that was left, the first call is for its root mark. */
+/* Calls `put` for the callers of a path, root first. If the path is not complete, the first call is
+ * for its root mark. */
 static void put_callers(struct profile *profile, const struct region_path *path, void *to,
 			void (*put)(void *to, const char *name, bool is_first))
 {
@@ -280,7 +280,7 @@ static double error_of(const struct region_figures *f)
 	return sqrt(f->estimated_variance);
 }
 
-/* Says of a path how much of its time is an estimate. */
+/* Appends how much of a path's time is an estimate. */
 static void put_estimate(const struct region_figures *f, struct buf *b)
 {
 	char ns[METRIC_AMOUNT_MAX], error[METRIC_AMOUNT_MAX];
@@ -292,7 +292,7 @@ static void put_estimate(const struct region_figures *f, struct buf *b)
 			metric_number(METRIC_REGION_TIME, (uint64_t)(error_of(f) + 0.5), error));
 }
 
-/* Says of a region that was taken off how much of its time is an estimate. */
+/* Appends how much of the time of a region is an estimate, if its probes were taken off. */
 static void put_off(const struct profile *profile, const struct region_rows *rows,
 		    const struct region_row *row, struct buf *b)
 {
@@ -421,7 +421,8 @@ static void json_figures(const struct profile *profile, const struct region_figu
 	json_put_uint(j, "at_most_bytes", f->at_most);
 }
 
-/* Null: the region was taken off, and there are no samples to estimate its later time from. */
+/* Writes how much is an estimate; null if the region's probes were taken off and there are no
+ * samples to estimate its later time from. */
 static void json_estimate(const struct region_figures *f, bool is_known, struct json *j)
 {
 	if (is_known) {

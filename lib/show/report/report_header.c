@@ -154,7 +154,7 @@ static void field(struct report_header *h, const char *name, const char *value)
 	report_header_line(h);
 }
 
-/* Samples of idle CPUs, which stackd has counted and left out. */
+/* Returns the number of samples that hit an idle CPU, which stackd counts and does not store. */
 static uint64_t report_header_idle(const struct profile *profile)
 {
 	uint64_t idle;
@@ -162,8 +162,8 @@ static uint64_t report_header_idle(const struct profile *profile)
 	return report_header_counter(profile_tables(profile), "idle", &idle) ? idle : 0;
 }
 
-/* Writes the share of the CPUs' time that was idle. false: older recordings did not measure it, and
- * estimate it from samples. */
+/* Writes the share of the CPUs' time that was idle. Returns false if the recording did not measure
+ * it, as older ones: then idle_line() estimates it from samples. */
 static bool put_idle_time(struct report_header *h, const struct profile *profile)
 {
 	uint64_t idle_ns = 0, cpus_ns = 0;
@@ -179,7 +179,8 @@ static bool put_idle_time(struct report_header *h, const struct profile *profile
 	return true;
 }
 
-/* Does the event come as time goes by? Of others, idle CPUs have hardly any. */
+/* Returns whether the event comes as time passes. Events of other kinds hardly occur on idle CPUs.
+ */
 static bool is_clock(const struct store_recording *recording)
 {
 	return recording->event && (strcasestr(recording->event, "cpu-clock") ||
@@ -244,7 +245,7 @@ static void counts(struct report_header *h, const struct profile *profile)
 	report_header_line(h);
 }
 
-/* Says that samples and the scheduler's count differ, where they do. */
+/* Writes a line if the samples and the scheduler's count differ by more than is allowed. */
 static void conservation_line(struct report_header *h, const struct store_tables *tables)
 {
 	const struct conservation c = conservation_of(tables);
@@ -266,9 +267,9 @@ static void machine_line(struct report_header *h, const struct store_recording *
 	report_header_line(h);
 }
 
-/* Parses the counter of a region that was taken off. Returns the region's name, or NULL if it is
- * another counter, and the time in the recording, in seconds, until which it was counted; 0 if it
- * never was, negative if there are several recordings. */
+/* Parses a counter of a region whose probes were taken off. Returns the region's name, or NULL if
+ * it is another counter. *ret_until is the time, in seconds of the recording, until which its
+ * passes were counted; 0: they never were; negative: there are several recordings. */
 static const char *off_region(const struct store_tables *tables, uint32_t i, double *ret_until)
 {
 	const uint64_t value = tables->counters[i].value, start = tables->recording.start_ns;
@@ -282,7 +283,7 @@ static const char *off_region(const struct store_tables *tables, uint32_t i, dou
 	return tables->counters[i].name + len;
 }
 
-/* Returns what is missing, or estimated, of regions that were taken off. */
+/* Returns what is missing, or estimated, of regions whose probes were taken off. */
 static const char *off_rest(const struct store_tables *tables)
 {
 	return store_is_timed(&tables->recording)
@@ -335,7 +336,7 @@ int report_header_off_text(const struct profile *profile, char **ret_text)
 	return 0;
 }
 
-/* Says which regions were not counted to the end. */
+/* Writes which regions were not counted to the end. */
 static void off_lines(struct report_header *h, const struct profile *profile)
 {
 	const struct store_tables *tables = profile_tables(profile);
@@ -394,8 +395,8 @@ static void off_json(const struct profile *profile, struct json *j)
 	json_put_uint(j, "estimated", profile_totals(profile)->estimated);
 }
 
-/* Returns whether times choose a part of what was recorded. *ret_start_unix_ns and *ret_duration_ns
- * receive the whole recorded time, which stackd's counters cover. */
+/* Returns whether the filter selects only a part of the recorded time. *ret_start_unix_ns and
+ * *ret_duration_ns receive the whole recorded time, to which stackd's counters apply. */
 static bool is_cut(const struct profile *profile, uint64_t *ret_start_unix_ns,
 		   uint64_t *ret_duration_ns)
 {
@@ -408,7 +409,7 @@ static bool is_cut(const struct profile *profile, uint64_t *ret_start_unix_ns,
 	return t->is_cut || filter->from_ns || filter->to_ns;
 }
 
-/* Says which figures are not of the chosen time, and what is missing in it. */
+/* Writes which figures are not of the selected time alone, and what is missing in it. */
 static void cut_lines(struct report_header *h, const struct profile *profile)
 {
 	const struct store_tables *t = profile_tables(profile);
@@ -450,7 +451,8 @@ int report_header_text(const struct profile *profile, const struct report_option
 	struct report_header h = {.options = options, .out = out};
 
 	field(&h, "host", recording->host);
-	if (recording->cpus || (recording->kernel && *recording->kernel)) /* not of many hosts */
+	/* a sum of many hosts has neither */
+	if (recording->cpus || (recording->kernel && *recording->kernel))
 		machine_line(&h, recording);
 	text_put_raw(&h.row, "# event: ");
 	report_header_event(recording, &h.row);

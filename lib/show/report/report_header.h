@@ -18,8 +18,8 @@ void report_header_json(const struct profile *profile, struct json *j);
 /* Begins the object of an output about a recording: with "schema" and the header's members. */
 void report_header_begin_json(const struct profile *profile, struct json *j);
 
-/* Appends the quality: "99.9% complete, 0.0% reconstructed, 0.1% partial (stack_cut 12,
- * no_recipe 3)". */
+/* Appends the quality of the stacks: "99.9% complete, 0.0% reconstructed, 0.1% partial (stack_cut
+ * 12, no_recipe 3)". */
 void report_header_quality(const struct profile *profile, struct buf *b);
 
 /* Counts the samples that the filter selects by end reason; `n` is STACKD_END_COUNT + 1, and the

@@ -71,7 +71,7 @@ static void write_ranks(struct json *j, const struct imbalance_node *node)
 	json_put_end(j);
 }
 
-/* Writes a node whose parent has the index `up` in the output; -1: it has none. */
+/* Writes a node. `up` is the index of its parent in the output; -1: it has none. */
 static void write_node(struct report_json *r, const struct calltree *tree, uint32_t number,
 		       int64_t up)
 {
@@ -230,7 +230,7 @@ static int write_view(struct report_json *r, const struct histogram *h, uint32_t
 		return write_callers(r);
 	case REPORT_AROUND:
 		return write_around(r);
-	case REPORT_REGIONS: /* have writers of their own */
+	case REPORT_REGIONS: /* These views have writers of their own. */
 	case REPORT_WAKERS:
 	case REPORT_WAITS:
 		break;

@@ -18,9 +18,9 @@
 
 /* A counter of the recording that is a metric by itself. */
 struct report_prometheus_metric {
-	const char *counter; /* in the recording */
+	const char *counter; /* its name in the recording */
 	const char *name, *type, *help;
-	double unit; /* the counter is divided by it */
+	double unit; /* what the counter's value is divided by */
 };
 
 static const struct report_prometheus_metric metrics[] = {
@@ -68,7 +68,7 @@ static void put_counters(struct buf *b, const struct store_tables *t)
 	}
 }
 
-/* Samples by what their walk ended with; those that were lost apart. */
+/* Writes the samples by end reason: the lost ones, or the others. */
 static void put_reasons(struct buf *b, const struct store_tables *t, bool lost)
 {
 	const char *name = lost ? "stackd_lost_total" : "stackd_samples_total";
@@ -99,7 +99,8 @@ static void put_reasons(struct buf *b, const struct store_tables *t, bool lost)
 	}
 }
 
-/* Counters "forgotten.KIND": of names, objects, tables, ... that had to make room. */
+/* Writes the counters "forgotten.KIND": names, objects, tables, ... that stackd dropped to make
+ * room. */
 static void put_forgotten(struct buf *b, const struct store_tables *t)
 {
 	bool is_first = true;

@@ -28,8 +28,8 @@ struct report_stats {
 	uint64_t reasons[STACKD_END_COUNT + 1];
 	uint64_t collisions; /* nodes whose tag an earlier node has */
 	double kernel_ns;    /* per sample; negative if not measured */
-	double ring_bytes;   /* the same */
-	double store_bytes;  /* of the file, per sample of this recording */
+	double ring_bytes;   /* bytes of the ring buffer per sample; negative if not measured */
+	double store_bytes;  /* bytes of the store's file per sample of this recording */
 };
 
 static int report_stats_collisions(struct profile *profile, uint64_t *ret_collisions)
@@ -94,11 +94,12 @@ static void count_provenances(const struct store_tables *t, uint64_t *ret_counts
 		ret_counts[t->locations[i].provenance]++;
 }
 
-/* The verdicts on steps, as counters and in output. */
+/* The verdicts on steps, as counters and output name them. */
 static const char *const verdicts[] = {"confirmed", "probable", "wrong", "unchecked"};
 #define VERDICTS (sizeof(verdicts) / sizeof(verdicts[0]))
 
-/* false: the recording is of a version that did not check steps, or was imported. */
+/* Counts the steps by verdict. Returns false if the recording has no such counters: an older stackd
+ * did not check steps, and imported recordings have none. */
 static bool report_stats_steps(const struct store_tables *t, uint64_t ret_counts[VERDICTS])
 {
 	char name[64];
@@ -267,7 +268,7 @@ static void text_costs(struct buf *b, const struct store_tables *t, const struct
 	text_printf(b, "paths: %u nodes, %" PRIu64 " tag collisions\n", t->n_nodes, s->collisions);
 }
 
-/* Says which debug files were needed and not there, from the counters that begin with this: */
+/* Writes which debug files were needed and not installed, from the counters with this prefix: */
 #define MISSING "missing."
 static void text_missing(struct buf *b, const struct store_tables *t)
 {

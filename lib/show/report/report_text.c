@@ -33,7 +33,7 @@ struct report {
 	FILE *out;
 	struct buf row;
 	const char *whole_name;
-	struct histogram histogram; /* of REPORT_TIME */
+	struct histogram histogram; /* for REPORT_TIME */
 };
 
 static int report_line(struct report *report)
@@ -41,7 +41,7 @@ static int report_line(struct report *report)
 	return treeview_row(&report->row, report->options, false, report->out);
 }
 
-/* "% of all" or, where a filter left something out, "% of all chosen". */
+/* Returns what 100 % is: "all", or "all chosen" if a filter left something out. */
 static const char *report_all(const struct report *report)
 {
 	return profile_is_filtered(report->view.profile) ? "all chosen" : "all";
@@ -54,7 +54,7 @@ static const char *report_amount(const struct report *report, uint64_t value,
 	return metric_amount(profile_filter(report->view.profile)->metric, value, ret_text);
 }
 
-/* Formats a value without its noun, where that is clear. */
+/* Formats a value without its noun, where the noun is clear. */
 static const char *report_number(const struct report *report, uint64_t value,
 				 char ret_text[static METRIC_AMOUNT_MAX])
 {
@@ -86,7 +86,7 @@ static int heading(struct report *report, uint32_t part)
 	return report_line(report);
 }
 
-/* Writes the heading: the names of the columns, and what 100 % means. */
+/* Writes the headings of the columns, and what 100 % means. */
 static int report_columns(struct report *report, const char *before, const char *after)
 {
 	text_put_raw(&report->row, before);
@@ -95,7 +95,7 @@ static int report_columns(struct report *report, const char *before, const char 
 	return report_line(report);
 }
 
-/* Says what the column of ranks is about. */
+/* Writes a line that explains the column of ranks. */
 static int report_imbalance(struct report *report)
 {
 	const struct imbalance *imbalance = &report->view.imbalance;
@@ -326,7 +326,7 @@ static int report_part(struct report *report, uint32_t part, const struct subtre
 		return report_callers(report);
 	case REPORT_AROUND:
 		return report_around(report);
-	case REPORT_REGIONS: /* have writers of their own */
+	case REPORT_REGIONS: /* These views have writers of their own. */
 	case REPORT_WAKERS:
 	case REPORT_WAITS:
 		break;
@@ -338,11 +338,11 @@ static int report_part(struct report *report, uint32_t part, const struct subtre
 	return report_tree(report);
 }
 
-/* Shows parts while another thread makes the subtrees of the next ones. */
+/* Parts are shown by one thread while another one makes the subtrees of the next parts. */
 struct report_relay {
 	struct report *report;
 	struct subtree_maker *maker;
-	pthread_mutex_t lock; /* of the maker */
+	pthread_mutex_t lock; /* held while the maker is used */
 	struct subtree subtrees[RELAY_SLOTS];
 };
 

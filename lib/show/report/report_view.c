@@ -8,7 +8,7 @@
 
 #include "base/vec.h"
 
-/* Marks the functions that meet the pattern, among those that are named so far. */
+/* Marks the symbols that match the pattern `around`, among those that exist so far. */
 static int view_ask(struct report_view_state *v)
 {
 	uint32_t n = (uint32_t)profile_symbol_count(v->profile);
@@ -26,7 +26,7 @@ static int view_ask(struct report_view_state *v)
 	return 0;
 }
 
-/* Whether a location is of a function that meets the pattern. 0, 1 or -ENOMEM. */
+/* Returns whether a frame of a location matches the pattern: 0, 1 or -ENOMEM. */
 static int view_location_meets(struct profile *profile, uint32_t location, const char *pattern)
 {
 	size_t n;
@@ -63,7 +63,8 @@ int report_find(struct profile *profile, const char *pattern)
 	return err < 0 ? err : err ? 0 : -ENOENT;
 }
 
-/* Returns whether parts can have several ranks, whose differences are shown beside the tree. */
+/* Returns whether parts can have several ranks, so that their differences are shown beside the
+ * tree. */
 static bool has_imbalance(const struct report_options *options)
 {
 	return options->view == REPORT_TREE && options->by != PARTITION_BY_PROCESS &&
@@ -112,7 +113,7 @@ struct subtree_entries report_view_entries(const struct report_view_state *v, ui
 					.n = groups->first[part + 1] - groups->first[part]};
 }
 
-/* Sources are counted along complete paths. */
+/* Frame sources are counted along whole paths, which a tree of large nodes lacks. */
 bool report_view_is_large(const struct report_view_state *v)
 {
 	return v->percent > 0 && !v->with_sources && calltree_can_add_large(v->profile);
@@ -129,7 +130,8 @@ int report_view_begin(struct report_view_state *v, uint32_t part, bool with_tree
 		return 0;
 	calltree_clear(v->tree);
 	if (report_view_is_large(v))
-		/* a little less, so that rounding cannot make a row that is shown a small one */
+		/* The limit is a little lower, so that rounding cannot leave out a row that would
+		 * be shown. */
 		err = calltree_add_large(v->tree, &of, subtree,
 					 v->percent * 0.00999999999 * (double)v->whole);
 	else

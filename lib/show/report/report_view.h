@@ -23,11 +23,11 @@ struct report_view_state {
 	struct calltree *tree, *callers, *callees;
 	bool with_sources;
 	struct frame_sources sources; /* of `tree`, if with_sources */
-	bool with_imbalance; /* `tree` is compared by rank, unless the part has at most one */
-	struct imbalance imbalance; /* of `tree`, if with_imbalance */
-	bool *is_asked;		    /* by symbol: the symbol matches `around` */
-	uint32_t n_asked;	    /* symbols that is_asked covers */
-	const char *around;	    /* the pattern of REPORT_AROUND, or NULL */
+	bool with_imbalance;	      /* `tree` is compared by rank, if the part has at least two */
+	struct imbalance imbalance;   /* of `tree`, if with_imbalance */
+	bool *is_asked;		      /* by symbol: it matches `around` */
+	uint32_t n_asked;	      /* number of symbols that is_asked covers */
+	const char *around;	      /* the pattern of REPORT_AROUND, or NULL */
 	double percent; /* Only rows of at least this share of a part are needed; 0: all are. */
 };
 

@@ -12,13 +12,14 @@
  * and the pattern "i", which hatches inferred frames. The caller appends "</svg>" at the end. */
 void svg_begin(struct buf *b, double width, double height);
 
-#define SVG_BLOCKED  "hsl(285,38%,76%)" /* colours of waits, in all pictures */
+#define SVG_BLOCKED  "hsl(285,38%,76%)" /* the colours of waits in all pictures */
 #define SVG_RUNNABLE "hsl(130,42%,68%)"
 
 /* Appends text, escaped for XML. */
 void svg_put(struct buf *b, const char *text);
 
-/* Like svg_put(), of a buffer, which it frees. `b` has failed afterwards if `text` had. */
+/* Does the same with the text of a buffer, and frees it. If `text` has failed, `b` has failed
+ * afterwards. */
 void svg_put_buf(struct buf *b, struct buf *text);
 
 /* Appends a name from a recording, escaped for display and for XML. */

@@ -17,10 +17,13 @@
 #include "base/int_map.h"
 #include "base/text.h"
 
-#define TIMELINE_RUNS	200u /* in a row, at most, by default */
-#define TIMELINE_COVER	98u  /* percent of a run that make one inside it the same run */
-#define TIMELINE_UNSEEN 10u  /* parts of the threshold: a gap of less is not seen */
-#define TIMELINE_CHANCE 8u   /* distances of samples: the host of a machine can hold them up */
+#define TIMELINE_RUNS 200u /* runs that a row has at most, by default */
+/* If an inner run makes up this percentage of an outer one, only the inner one is kept. */
+#define TIMELINE_COVER 98u
+/* A gap shorter than the threshold divided by this is too short to see. */
+#define TIMELINE_UNSEEN 10u
+/* so many sample distances can pass by chance: the host of a virtual machine can hold samples up */
+#define TIMELINE_CHANCE 8u
 
 struct timeline_frame {
 	uint32_t symbol;
@@ -36,12 +39,14 @@ struct timeline_path {
 
 /* A sample, or a part of a record that has a length. */
 struct timeline_sample {
-	uint64_t begin_ns,
-		end_ns; /* of a moment: up to the next one, or as long as it stands for */
+	/* if it is a moment, lengthen() sets its end */
+	uint64_t begin_ns, end_ns;
 	uint64_t amount;
 	uint32_t path;
 	bool is_moment;
-	bool is_first; /* of its record's parts; of an estimate, which is no record, none is */
+	/* It is the first part of its record. An estimate is no record, so none of its parts is a
+	 * first one. */
+	bool is_first;
 };
 
 /* A wait, which is a gap in the timeline of samples. */
@@ -51,20 +56,21 @@ struct timeline_gap {
 
 struct timeline_lane {
 	VEC(struct timeline_sample) samples;
-	VEC(struct timeline_gap) gaps; /* waits that are longer than most_ns */
-	uint64_t distance_ns;	       /* of two samples, while the thread is on the CPU */
-	uint64_t most_ns;	       /* that chance explains */
+	VEC(struct timeline_gap) gaps; /* waits longer than most_ns */
+	uint64_t distance_ns;	       /* time between two samples while the thread is on the CPU */
+	uint64_t most_ns; /* longest time between two samples that can pass by chance */
 };
 
 struct timeline_maker {
 	struct profile *profile;
 	struct timeline *result;
 	struct frame_runs_options options;
-	uint64_t from_ns, to_ns; /* what the filter selects; to_ns is not */
+	uint64_t from_ns, to_ns; /* the selected time; to_ns is exclusive */
 	VEC(struct timeline_frame) frames;
 	VEC(struct timeline_path) paths;
-	struct int_map groups, by_path; /* (origin, end reason) -> number; (that, node) -> path */
-	struct timeline_lane *lanes;	/* by thread */
+	/* groups: (origin, end reason) -> number; by_path: (group, node) -> path */
+	struct int_map groups, by_path;
+	struct timeline_lane *lanes; /* by thread */
 	/* Of the current thread: */
 	const struct timeline_lane *lane;
 	VEC(struct timeline_run) runs;
@@ -143,7 +149,7 @@ static int take_part(struct timeline_lane *lane, const struct timeline_sample *p
 	return 0;
 }
 
-/* Takes the parts of a record that lasted, as far as the filter selects them. */
+/* Adds the parts of a record with a length that lie in the selected time. */
 static int take_parts(struct timeline_maker *m, const struct store_sample *record,
 		      const struct lasting *lasting, uint32_t thread, struct timeline_sample *part)
 {
@@ -193,7 +199,7 @@ static int compare_numbers(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Finds the median distance of a thread's records. */
+/* Finds the median of the times between a thread's records. */
 static int median_distance(const struct timeline_lane *lane, uint64_t *ret_ns)
 {
 	const size_t n = lane->samples.count - 1;
@@ -220,14 +226,14 @@ static uint64_t period_of(const struct store_recording *recording)
 	return recording->frequency_hz ? 1000000000 / recording->frequency_hz : 0;
 }
 
-/* Returns whether a metric's records have a known begin and end. Then the time between records is
- * empty, and only gaps that are too short to see are bridged. */
+/* Returns whether the begin and end of a metric's records are known. Then no record covers the time
+ * between them, and only gaps that are too short to see are bridged. */
 static bool is_known_whole(enum metric metric)
 {
 	return lasting_is(metric) && !metric_info(metric)->has_samples;
 }
 
-/* Sets how far samples of a thread stand apart, and how far they can by chance. */
+/* Sets the usual time between a thread's samples, and the longest that can pass by chance. */
 static int find_distance(struct timeline_maker *m, struct timeline_lane *lane)
 {
 	const struct metric_info *metric = metric_info(m->result->metric);
@@ -264,8 +270,9 @@ static int compare_gaps(const void *a, const void *b)
 	return x->begin_ns < y->begin_ns ? -1 : x->begin_ns > y->begin_ns;
 }
 
-/* Extends samples, which are moments, up to the next sample. If the thread left the CPU for long
- * before that, or is not known to have been on it, the sample ends there. */
+/* Extends each sample, which is a moment, up to the next sample. If that is farther away than
+ * chance explains, the sample ends one distance after its begin; if a long wait begins before it,
+ * at the wait's begin. */
 static void lengthen(struct timeline_lane *lane)
 {
 	size_t gap = 0;
@@ -319,7 +326,7 @@ static int compare_lines(const void *a, const void *b)
 	return x->line < y->line ? -1 : x->line > y->line;
 }
 
-/* Finds the known line that most samples of a run hit, and the run's sums. */
+/* Finds the source line that most samples of a run hit, and adds up the run's amounts. */
 static int find_line(struct timeline_maker *m, const struct frame_run *run, struct timeline_run *to)
 {
 	size_t best = 0, same = 0;
@@ -395,10 +402,11 @@ static bool contains(const struct timeline_run *outer, const struct timeline_run
 	return inner->first < outer->first + outer->items;
 }
 
-/* Leaves out runs that one inside them takes up, and numbers the rows. `runs` is sorted. */
+/* Removes runs that an inner one makes up nearly completely, and sets the rows. `runs` is sorted by
+ * start. */
 static int nest(struct timeline_run *runs, size_t n, size_t *ret_n, uint32_t *ret_rows)
 {
-	VEC(size_t) open = {0}; /* kept runs, each in the one before */
+	VEC(size_t) open = {0}; /* the kept runs around the current one, outermost first */
 	size_t kept = 0;
 
 	*ret_rows = 0;
@@ -407,7 +415,7 @@ static int nest(struct timeline_run *runs, size_t n, size_t *ret_n, uint32_t *re
 
 		while (open.count && !contains(&runs[open.items[open.count - 1]], &run))
 			open.count--;
-		/* The next run is inside the newest one, or after it. */
+		/* The next run is inside the newest one, or begins after it. */
 		if (open.count && open.items[open.count - 1] == kept - 1 &&
 		    run.items * 100 >= runs[kept - 1].items * TIMELINE_COVER) {
 			open.count--;
@@ -429,8 +437,8 @@ static int nest(struct timeline_run *runs, size_t n, size_t *ret_n, uint32_t *re
 
 /* --- threads -------------------------------------------------------------------------------- */
 
-/* Goes through the thread's samples. Runs end where there are none for longer than chance explains.
- */
+/* Hands the thread's samples to `runs`. All runs end where no sample follows for longer than chance
+ * explains. */
 static int pass(struct timeline_maker *m, struct frame_runs *runs)
 {
 	uint64_t end = 0;
@@ -536,8 +544,8 @@ static int compare_samples(const void *a, const void *b)
 	return x->end_ns < y->end_ns ? -1 : x->end_ns > y->end_ns;
 }
 
-/* Sorts each thread's records by time: records of two series come one series after the other, and
- * records are not ordered by their begins. */
+/* Sorts each thread's records by time, since records of a second series come after all of the
+ * first, and records with a length are not ordered by their begins. */
 static void put_in_order(struct timeline_maker *m)
 {
 	const uint32_t n = profile_tables(m->profile)->n_threads;

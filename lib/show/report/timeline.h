@@ -23,8 +23,9 @@
 #include "report/report.h"
 
 struct timeline_options {
-	uint64_t samples;     /* a run has at least so many */
-	uint64_t duration_ns; /* and lasts at least so long; both 0: a 200th of the recording */
+	uint64_t samples; /* A run has at least so many samples. */
+	/* A run lasts at least so long; both 0: a 200th of the recording. */
+	uint64_t duration_ns;
 };
 
 struct timeline_run {
@@ -32,14 +33,15 @@ struct timeline_run {
 	const struct profile_symbol *parent, *grandparent; /* or NULL */
 	const char *file; /* of the line that was sampled most, or NULL */
 	uint32_t line;
-	uint32_t row;		   /* the number of kept runs around it */
+	uint32_t row;		   /* number of kept runs around it */
 	uint64_t start_ns, end_ns; /* since the recording's start */
 	uint64_t samples;	   /* or records of another metric */
-	uint64_t amount;	   /* what they add up to */
+	uint64_t amount;	   /* sum of their values */
 	uint64_t inferred;	   /* of `samples`, those in which this routine is inferred */
 	/* These are used while the timeline is made. */
 	uint32_t depth;
-	uint64_t first, items; /* the thread's first part of a record, and how many parts */
+	/* index of the thread's first part of a record in the run, and number of parts */
+	uint64_t first, items;
 };
 
 struct timeline_thread {

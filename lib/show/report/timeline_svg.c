@@ -19,8 +19,8 @@
 #define TIMELINE_SVG_WIDTH  1600.0
 #define TIMELINE_SVG_MARGIN 16.0
 #define TIMELINE_SVG_ROW    20.0
-#define TIMELINE_SVG_HEAD   30.0 /* above a band: its thread */
-#define TIMELINE_SVG_TOP    96.0 /* above all: the title and the scale */
+#define TIMELINE_SVG_HEAD   30.0 /* height above a band, for the thread's name */
+#define TIMELINE_SVG_TOP    96.0 /* height above the first band, for title and scale */
 #define TIMELINE_SVG_TICKS  10
 
 struct timeline_svg {

@@ -12,7 +12,7 @@
 
 #define TIMELINE_BAR 32u
 
-/* Returns a cell of a bar: waits have shades of their own. */
+/* Returns the character of which a run's bar is made: waits have shades of their own. */
 static const char *cell(const struct timeline_run *run, bool utf8)
 {
 	switch (profile_symbol_wait(run->symbol)) {

@@ -14,17 +14,19 @@
 
 #include "base/vec.h"
 
-#define TREEVIEW_LEVELS_SHOWN 40 /* columns of branches; deeper rows say how deep they are */
-#define TREEVIEW_FOLD	      3	 /* calls of itself in a row from which a function is folded */
+/* columns of branches; a deeper row has its depth as a number */
+#define TREEVIEW_LEVELS_SHOWN 40
+/* so many direct calls of itself make a function one row */
+#define TREEVIEW_FOLD 3
 
 struct treeview_item {
 	uint32_t node;	  /* CALLTREE_NONE: the row that sums up `hidden` nodes */
-	uint32_t level;	  /* of branches */
-	uint32_t hidden;  /* how many */
+	uint32_t level;	  /* number of branches to the left */
+	uint32_t hidden;  /* number of nodes that the row sums up */
 	bool is_top;	  /* a child of node 0 */
-	bool is_branch;	  /* starts a branch of that level, rather than going on in it */
-	bool is_last;	  /* of its branches */
-	uint64_t samples; /* of the hidden nodes */
+	bool is_branch;	  /* It begins a branch of that level, instead of continuing one. */
+	bool is_last;	  /* It is the last child of its branch. */
+	uint64_t samples; /* samples of the hidden nodes */
 };
 
 struct treeview {
@@ -35,9 +37,10 @@ struct treeview {
 	struct buf row;
 	struct treeview_item *stack;
 	size_t n_stack, cap_stack;
-	bool *open; /* by level, from 1 */
+	bool *open; /* by level, from 1: whether its branch line continues below */
 	size_t cap_open;
-	uint32_t *children; /* of the node asked about last: those to show, largest first */
+	/* the shown children of the node that treeview_children() looked at last, largest first */
+	uint32_t *children;
 	uint32_t n_children;
 	size_t cap_children;
 	uint32_t n_hidden;
@@ -127,7 +130,8 @@ static int treeview_push(struct treeview *v, const struct treeview_item *item)
 	return 0;
 }
 
-/* Puts the children found last on the stack, so that the largest comes off first. */
+/* Puts the children that treeview_children() found on the stack, so that the largest is written
+ * first. */
 static int push_children(struct treeview *v, uint32_t level, bool is_top)
 {
 	uint32_t n = v->n_children + (v->n_hidden > 0);
@@ -198,7 +202,7 @@ static void treeview_columns(struct treeview *v, uint32_t node, uint64_t samples
 		frame_sources_put(&v->options->sources->nodes[node], &v->row);
 }
 
-/* Writes in how many of a row's samples its frame was not observed. */
+/* Appends the share of a row's samples whose frame was inferred, not observed. */
 static void treeview_inferred(struct treeview *v, const struct calltree_node *node)
 {
 	char share[TEXT_SHARE_MAX];
@@ -242,8 +246,8 @@ static int write_hidden(struct treeview *v, const struct treeview_item *item)
 	return treeview_row(&v->row, v->options->report, false, v->out);
 }
 
-/* Returns whether the only thing below `node` is the same function again: leaves its children
- * found. */
+/* Returns whether the only child of `node` is the same function again. v->children has the children
+ * of `node` afterwards. */
 static bool calls_itself(struct treeview *v, uint32_t node, int *ret_r)
 {
 	*ret_r = treeview_children(v, node);
@@ -252,7 +256,8 @@ static bool calls_itself(struct treeview *v, uint32_t node, int *ret_r)
 	       v->nodes[v->children[0]].is_inlined == v->nodes[node].is_inlined;
 }
 
-/* Finds the last node of the row that starts with `node`, and the calls and self samples in it. */
+/* Finds the last of the nodes that share a row with `node`, and the number of calls and self
+ * samples of these. */
 static int fold(struct treeview *v, uint32_t node, uint32_t *ret_last, uint32_t *ret_calls,
 		uint64_t *ret_self)
 {

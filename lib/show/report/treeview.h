@@ -27,9 +27,9 @@
 
 struct treeview_options {
 	const struct report_options *report;
-	uint64_t whole;			     /* samples that are 100 % */
-	const struct frame_sources *sources; /* shown in a column; NULL: no column */
-	const struct imbalance *imbalance;   /* the same */
+	uint64_t whole;			     /* samples that count as 100 % */
+	const struct frame_sources *sources; /* counts for the column of sources; NULL: no column */
+	const struct imbalance *imbalance;   /* figures for the column of ranks; NULL: no column */
 	bool is_callers; /* Children call their parents, and there is no self column. */
 };
 
@@ -38,7 +38,7 @@ struct treeview_options {
 int treeview_write(const struct calltree *tree, const struct treeview_options *options, FILE *out);
 
 /* Writes a row with a line end, cut to the options' width, in bold if `strong` and colours are
- * allowed; then empties it. All views use it. Returns as treeview_write() does. */
+ * allowed; then empties it. All text views use it. Returns as treeview_write() does. */
 int treeview_row(struct buf *row, const struct report_options *options, bool strong, FILE *out);
 
 /* Appends a share in eight columns: "   50.0%". */

@@ -28,8 +28,8 @@
 
 struct row {
 	const struct wait *wait;
-	uint64_t begin_ns, end_ns; /* the part of it that is chosen */
-	size_t index;		   /* in its lane */
+	uint64_t begin_ns, end_ns; /* the part of the wait that lies in the selected time */
+	size_t index;		   /* index of the wait in its lane */
 	bool is_runnable;
 };
 
@@ -39,14 +39,15 @@ struct view {
 	struct waits waits;
 	VEC(struct row) rows; /* in the order in which they are shown */
 	size_t n_shown;
-	uint64_t from_ns, to_ns; /* chosen, CLOCK_MONOTONIC */
-	uint64_t mean_ns;	 /* the longest by which waits were sampled; 0: all are kept */
-	double there_were;	 /* the estimated number of waits, kept or not */
-	double variance;	 /* of that estimate */
+	uint64_t from_ns, to_ns; /* the selected time, CLOCK_MONOTONIC */
+	/* the largest mean by which waits were sampled; 0: all waits were recorded */
+	uint64_t mean_ns;
+	double there_were; /* the estimated number of waits, recorded or not */
+	double variance;   /* of that estimate */
 	bool has_wakers;
 };
 
-/* Columns of the text that names fill up, unless they are longer. */
+/* Columns that names are padded to. */
 #define THREAD_WIDTH 22
 #define REASON_WIDTH 16
 #define WAKER_WIDTH  24
@@ -122,8 +123,8 @@ static int add_rows(struct view *v)
 	return err;
 }
 
-/* Collects the first rows in the wanted order, as many as are shown. The caller frees them in any
- * case. */
+/* Sets v->rows to the first rows in the wanted order, as many as are shown. The caller frees the
+ * view in any case. */
 static int make_view(struct profile *profile, const struct report_options *options, struct view *v)
 {
 	const struct store_recording *r = &profile_tables(profile)->recording;
@@ -165,7 +166,7 @@ static int32_t pid_of(const struct view *v, const struct store_thread *thread)
 	return v->tables->processes[thread->process].pid;
 }
 
-/* Returns the wake-up that ended a wait; NULL if there was none, or it is not known. */
+/* Returns the wake-up that ended a wait; NULL: there was none, or it is unknown. */
 static const struct waking *waking_of(const struct view *v, const struct row *row)
 {
 	return row->is_runnable
@@ -190,9 +191,10 @@ static double since_start(const struct view *v, uint64_t ns)
 
 /* --- names ------------------------------------------------------------------------------------ */
 
-/* A path as the filter shapes it: its functions, and from the reason on the object of the wait. */
+/* A path as the filter shapes it: [0, reason) are its functions; from `reason` on, why the thread
+ * waited and for which object. */
 struct names {
-	const struct profile_frame *frames; /* until the profile's next path is made */
+	const struct profile_frame *frames; /* valid until the profile makes the next path */
 	size_t n, reason;
 };
 
@@ -263,7 +265,7 @@ static struct beside beside_of(const struct view *v)
 	return beside;
 }
 
-/* Returns the duration at which 99 of 100 waits are kept. */
+/* Returns the duration at which 99 of 100 waits are recorded. */
 static uint64_t nearly_all_ns(const struct view *v)
 {
 	return (uint64_t)((double)v->mean_ns * log(100));
@@ -302,7 +304,7 @@ static int put_notes(const struct view *v, const struct report_options *options,
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-/* Fills up a column that begins at `start` of the buffer; two blanks follow in any case. */
+/* Pads a column that begins at `start` of the buffer to `width`, and appends two blanks. */
 static void fill_up(struct buf *b, size_t start, size_t width)
 {
 	while (b->len - start < width && !b->failed)
@@ -470,7 +472,7 @@ int wait_view_json(struct profile *profile, const struct report_options *options
 
 /* --- CSV -------------------------------------------------------------------------------------- */
 
-/* Writes names with semicolons between them, which are escaped in a name. */
+/* Writes names with semicolons between them; semicolons in a name are escaped. */
 static void csv_names(const struct names *names, size_t from, size_t to, struct csv *c)
 {
 	struct buf text = {0};

@@ -56,7 +56,8 @@ static int put_row(struct buf *b, const struct wakers *w, const struct waker_nod
 	return text_flush(b, out);
 }
 
-/* Goes over the tree, callers first; rows below the limit are left out with all below them. */
+/* Writes the rows of the tree, callers first. A row below the limit is left out with everything
+ * below it. */
 static int put_rows(struct buf *b, const struct wakers *w, const struct report_options *options,
 		    FILE *out)
 {
